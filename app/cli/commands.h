@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands of turnpoint-cli. Each add_*_command declares its options on the parser and stores what to run.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "core/base/expected.h"
+#include "core/base/progress.h"
+
+namespace turnpoint::cli {
+
+/// Exit codes of design.md section 7.
+inline constexpr int kDone = 0, kUsage = 2, kBadInput = 3, kInfeasible = 4, kDevice = 5, kInterrupted = 130;
+int exit_code(const Error& error);
+
+/// Set by the chosen command's callback; main() runs it after parsing.
+struct Command {
+  std::function<int()> run;
+};
+
+/// Prints "turnpoint-cli: message" to standard error and returns the exit code.
+int report(const Error& error);
+/// Writes to the file, or to standard output if the path is empty or "-"; returns an exit code.
+int write_output(const std::string& path, std::string_view text);
+/// Stop token that an interrupt (Ctrl+C) triggers; progress goes to standard error where that is a terminal.
+RunContext command_context(int threads);
+
+void add_models_command(CLI::App& app, Command& command);
+void add_hardware_command(CLI::App& app, Command& command);
+void add_methods_command(CLI::App& app, Command& command);
+void add_inspect_command(CLI::App& app, Command& command);
+void add_search_command(CLI::App& app, Command& command);
+void add_solve_command(CLI::App& app, Command& command);
+void add_export_command(CLI::App& app, Command& command);
+/// place, simulate, measure, validate: declared, exit 2 saying that they are not built yet.
+void add_unbuilt_commands(CLI::App& app, Command& command);
+
+}  // namespace turnpoint::cli

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading JSON that somebody else wrote: depth-limited, with the file and the place in every message.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+#include "core/base/expected.h"
+
+namespace turnpoint {
+
+/// Parses UTF-8 text; nesting beyond `max_depth` is refused (a deep document would overflow the stack later).
+/// `where` names the source in messages.
+Expected<nlohmann::json> parse_json(std::string_view text, const std::string& where, int max_depth = 64);
+
+/// Reads a whole file, at most `max_bytes`.
+Expected<std::string> read_file(const std::filesystem::path& path, std::size_t max_bytes = std::size_t(1) << 31);
+Expected<nlohmann::json> read_json_file(const std::filesystem::path& path);
+
+/// Writes to a temporary neighbour and renames, so a reader never sees half a file. Path "-" is standard output's job.
+Expected<void> write_file_atomically(const std::filesystem::path& path, std::string_view contents);
+
+}  // namespace turnpoint

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/base/options.h"
+
+#include <cmath>
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+
+namespace turnpoint {
+
+namespace {
+
+std::string range_text(const OptionRecord& option) {
+  return fmt::format("--{} must be between {:g} and {:g}", option.key, option.minimum, option.maximum);
+}
+
+}  // namespace
+
+Expected<double> parse_option(const OptionRecord& option, std::string_view text) {
+  const auto wrong = [&](std::string_view expected) {
+    return usage_error(fmt::format("--{} expects {}, not '{}'", option.key, expected, text));
+  };
+  if (option.type == OptionType::choice) {
+    std::string names;
+    for (std::size_t i = 0; i < option.choices.size(); ++i) {
+      if (option.choices[i] == text) return static_cast<double>(i);
+      names += (i ? ", " : "") + std::string(option.choices[i]);
+    }
+    return wrong("one of " + names);
+  }
+  if (option.type == OptionType::flag) {
+    if (text == "true" || text == "1" || text == "on") return 1.0;
+    if (text == "false" || text == "0" || text == "off") return 0.0;
+    return wrong("true or false");
+  }
+  if (option.type == OptionType::bytes) {
+    const auto bytes = parse_bytes(text);
+    if (!bytes) return wrong("bytes such as 16GiB");
+    return static_cast<double>(*bytes);
+  }
+  const auto value = parse_double(text);
+  if (!value) return wrong("a number");
+  if (option.type == OptionType::integer && *value != std::floor(*value)) return wrong("a whole number");
+  if (*value < option.minimum || *value > option.maximum) return usage_error(range_text(option) + fmt::format(", not {}", text));
+  return *value;
+}
+
+std::string format_option(const OptionRecord& option, double value) {
+  switch (option.type) {
+    case OptionType::choice: {
+      const auto index = static_cast<std::size_t>(value);
+      return index < option.choices.size() ? std::string(option.choices[index]) : std::string();
+    }
+    case OptionType::flag: return value != 0 ? "true" : "false";
+    case OptionType::integer:
+    case OptionType::bytes: return fmt::format("{:.0f}", value);
+    case OptionType::real: return fmt::format("{}", value);
+  }
+  return {};
+}
+
+}  // namespace turnpoint

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// A small pool and a parallel loop whose results do not depend on the number of threads.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+
+namespace turnpoint {
+
+/// Fixed set of threads. One per long-running job; the calling thread takes part in its own loops.
+class ThreadPool {
+ public:
+  /// `threads` counts the caller: 1 runs everything inline; 0 takes the hardware's number.
+  explicit ThreadPool(int threads = 0);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int threads() const;
+
+  /// Calls body(i, worker) for every i in [0, count), in chunks handed out dynamically; worker is in [0, threads()).
+  /// Returns when all are done. body must not throw and must only write to places owned by i (or by worker).
+  void for_each(std::size_t count, const std::function<void(std::size_t index, int worker)>& body, std::size_t chunk = 1);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace turnpoint

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// The frontier problem (design.md section 6): choose one configuration per node so that the sums of memory and time over
+// all nodes and edges are Pareto-optimal. This folder knows nothing of networks or devices and depends on base/ only.
+//
+// Memory: integers from 0 to 2^53 per entry, sums below 2^63. Time: finite, >= 0, seconds. An entry is a short list of
+// alternatives (memory, time); an empty list forbids the combination.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/expected.h"
+
+namespace turnpoint::frontier {
+
+struct CostPoint {
+  std::int64_t memory = 0;
+  double time = 0;
+  friend bool operator==(const CostPoint&, const CostPoint&) = default;
+};
+
+/// Lists of alternatives, stored back to back.
+class CostTable {
+ public:
+  CostTable() : offsets_(1, 0) {}
+  void add(std::span<const CostPoint> alternatives) {
+    points_.insert(points_.end(), alternatives.begin(), alternatives.end());
+    offsets_.push_back(static_cast<std::uint32_t>(points_.size()));
+  }
+  void add(CostPoint single) { add(std::span<const CostPoint>(&single, 1)); }
+  std::size_t size() const { return offsets_.size() - 1; }
+  std::span<const CostPoint> operator[](std::size_t i) const { return {points_.data() + offsets_[i], points_.data() + offsets_[i + 1]}; }
+  std::span<CostPoint> points() { return points_; }
+  friend bool operator==(const CostTable&, const CostTable&) = default;
+
+ private:
+  std::vector<std::uint32_t> offsets_;
+  std::vector<CostPoint> points_;
+};
+
+struct Node {
+  std::string name;
+  CostTable costs;  ///< one entry per configuration, at least one
+};
+
+/// Costs depend on classes of configurations (layouts): class_of_from[configuration] -> row, class_of_to -> column.
+struct Edge {
+  std::uint32_t from = 0, to = 0;
+  std::vector<std::uint32_t> from_class, to_class;  ///< one per configuration of that end
+  std::uint32_t rows = 0, columns = 0;
+  CostTable costs;  ///< entry of (r, c) at r * columns + c
+};
+
+struct Problem {
+  std::vector<Node> nodes;
+  std::vector<Edge> edges;
+};
+
+/// Checks ranges, sizes, indices, self-loops; the message names node or edge.
+Expected<void> validate(const Problem& problem);
+
+/// turnpoint/frontier-problem@1. `where` names the file in messages.
+Expected<Problem> read_problem(const nlohmann::json& document, const std::string& where);
+nlohmann::json write_problem(const Problem& problem);
+
+struct Point {
+  std::int64_t memory = 0;
+  double time = 0;
+  std::vector<std::uint32_t> configs;            ///< configuration of every node
+  std::vector<std::uint16_t> node_alternatives;  ///< which alternative inside each node's entry
+  std::vector<std::uint16_t> edge_alternatives;  ///< which alternative inside each edge's entry
+};
+
+struct Answer {
+  bool exact = false;
+  double gap = 0;                      ///< largest (T(M) - L(M)) / T(M); 0 when exact
+  std::vector<Point> points;           ///< memory strictly rising, time strictly falling
+  std::vector<CostPoint> lower_bound;  ///< no plan lies below this staircase; empty when exact
+};
+/// turnpoint/frontier@1.
+nlohmann::json write_answer(const Answer& answer, double search_s);
+
+/// Sums nodes and edges of the choice itself; the independent check of every point.
+CostPoint evaluate(const Problem& problem, const Point& point);
+
+}  // namespace turnpoint::frontier

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exact and coarse solution of frontier problems by variable elimination.
+#pragma once
+
+#include <memory>
+
+#include "core/base/progress.h"
+#include "core/frontier/problem.h"
+
+namespace turnpoint::frontier {
+
+enum class Pass {
+  exact,   ///< certified exact, or (where the width is too large) achievable + lower bound + gap
+  coarse,  ///< quantised: every point is a real plan, re-costed exactly, with a lower bound and a gap
+};
+
+struct SolveOptions {
+  Pass pass = Pass::exact;
+  int buckets = 1024;               ///< memory resolution of the coarse pass
+  std::int64_t memory_limit = 0;    ///< > 0: plans above it need not be found
+  std::size_t max_table = std::size_t(1) << 24;  ///< largest table (product of states) before the width counts as too large
+  double time_limit_s = 0;          ///< > 0: after this the best achievable answer with its gap is returned
+};
+
+/// Keeps elimination order, classes and memory between runs in which only costs change (a bandwidth slider).
+class Solver {
+ public:
+  Solver();
+  ~Solver();
+
+  /// Solves. If the problem has the structure of the previous call (same nodes, configurations, edges and classes)
+  /// everything that does not depend on costs is re-used. Errors: infeasible (no solution), cancelled.
+  /// Same answer on any number of threads. Not thread-safe; one Solver per thread of work.
+  Expected<Answer> solve(const Problem& problem, const SolveOptions& options, const RunContext& context);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace turnpoint::frontier

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// A cluster as the cost model sees it: nodes of equal devices, link levels, and what was measured of them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/expected.h"
+#include "core/base/quantities.h"
+
+namespace turnpoint {
+
+enum class Precision : std::uint8_t { fp32, bf16 };
+enum class Collective : std::uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send };
+const char* to_string(Precision precision);
+const char* to_string(Collective kind);  ///< "all_reduce", the spelling of the files
+std::optional<Collective> parse_collective(std::string_view name);
+
+struct DeviceType {
+  std::string name;                    ///< "V100-SXM2-16GB"
+  std::int64_t memory_bytes = 0;
+  double peak_fp32 = 0, peak_bf16 = 0; ///< FLOP/s, dense; bf16 stands for the device's 16-bit matrix format
+  double memory_bandwidth = 0;         ///< bytes/s
+  double flop_efficiency = 0.8;        ///< e_f of matrix products and convolutions
+  double memory_efficiency = 0.85;     ///< e_m
+  double launch_s = 5e-6;              ///< per operator and phase
+  std::optional<double> price_per_hour;
+
+  double peak(Precision precision) const { return precision == Precision::fp32 ? peak_fp32 : peak_bf16; }
+};
+
+/// One level of links. Level 0 connects nodes, level 1 the devices inside a node.
+struct LinkLevel {
+  std::string name;       ///< "NVLink", "InfiniBand EDR"
+  double bandwidth = 0;   ///< bytes/s: per device inside a node; per *node* between nodes
+  double latency_s = 0;
+};
+inline constexpr int kInterNode = 0;
+inline constexpr int kIntraNode = 1;
+
+/// What a collective runs on: `concurrent` equal groups at once, each of `size` devices, `per_node` of them in each of
+/// `nodes` nodes.
+struct DeviceGroup {
+  int size = 1, nodes = 1, per_node = 1, concurrent = 1;
+  friend auto operator<=>(const DeviceGroup&, const DeviceGroup&) = default;
+};
+
+/// A measured time. `bytes` is the full logical tensor of one group (all-gather: after gathering; reduce-scatter: before
+/// scattering; all-to-all: the local blocks of all members together).
+struct CollectiveSample {
+  Collective kind = Collective::all_reduce;
+  DeviceGroup group;
+  double bytes = 0, time_s = 0;
+};
+
+struct OperatorSample {
+  std::string kind;
+  std::vector<std::int64_t> dims;
+  Precision precision = Precision::fp32;
+  std::string phase;  ///< forward | backward
+  double time_s = 0;
+};
+
+/// Immutable once built.
+struct Cluster {
+  std::string name;    ///< "v100-16gb-2x8"
+  std::string title;   ///< "2 x 8 V100-16GB"
+  int nodes = 1, devices_per_node = 1;
+  DeviceType device;
+  std::array<LinkLevel, 2> links;  ///< [kInterNode], [kIntraNode]
+  double host_link_bandwidth = 0;  ///< bytes/s, device to host; 0: unknown
+  std::vector<CollectiveSample> collectives;
+  std::vector<OperatorSample> operators;
+
+  int devices() const { return nodes * devices_per_node; }
+};
+using ClusterPtr = std::shared_ptr<const Cluster>;
+
+/// Factors of the what-if sliders; they scale whole curves (measured ones too).
+struct WhatIf {
+  double intra_bandwidth = 1, inter_bandwidth = 1, latency = 1, device_memory = 1, device_speed = 1;
+  friend bool operator==(const WhatIf&, const WhatIf&) = default;
+};
+
+/// Time of collectives on one cluster under given factors (design.md 5.4). Ring formulas where nothing was measured:
+/// with group size g, n = full bytes, s = n/g: all-gather, reduce-scatter (g-1)(a + s/B); all-reduce twice that;
+/// all-to-all of a local block L: a + L(g-1)/(gB); send a + L/B; broadcast a + n/B. A group that spans nodes uses the
+/// slowest link, and `concurrent` groups crossing nodes share the node's bandwidth.
+class CollectiveModel {
+ public:
+  enum class Latency { per_step, per_collective };  ///< per_collective: one latency however many ring steps (papers.md F6)
+  CollectiveModel(const Cluster& cluster, const WhatIf& factors, Latency latency = Latency::per_step);
+
+  /// `bytes`: all-reduce, all-gather, reduce-scatter, broadcast: the full tensor n of one group; all-to-all and send:
+  /// the local block L. A group of one costs nothing.
+  Seconds time(Collective kind, const DeviceGroup& group, double bytes) const;
+
+ private:
+  struct Curve { Collective kind; DeviceGroup group; std::vector<std::pair<double, double>> samples; };
+  std::array<LinkLevel, 2> links_;
+  WhatIf factors_;
+  Latency latency_;
+  std::vector<Curve> curves_;
+};
+
+/// Presets, "v100-16gb-2x8" = 2 nodes x 8 devices. Any node count and device count is accepted for a known device
+/// ("h100-80gb-4x8"); `preset_names` lists the ones shown to people.
+Expected<ClusterPtr> cluster_preset(const std::string& name);
+struct PresetInfo { std::string name, title, note; };
+const std::vector<PresetInfo>& preset_names();
+
+/// turnpoint/hardware-profile@1.
+Expected<ClusterPtr> read_hardware_profile(const std::string& path);
+std::string write_hardware_profile(const Cluster& cluster);
+/// A path or a preset name.
+Expected<ClusterPtr> open_hardware(const std::string& specification);
+
+/// The first `devices` devices: up to the devices per node, that many of node 0; above, whole nodes (design.md 5.9),
+/// nodes being added beyond the preset's. Usage error where it is not a multiple.
+Expected<ClusterPtr> with_devices(const ClusterPtr& cluster, int devices);
+
+}  // namespace turnpoint

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// One door for every kind of model: a file (ONNX, Hugging Face config.json) or a built-in by name.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/expected.h"
+#include "core/model/model.h"
+
+namespace turnpoint {
+
+/// Sizes the user may choose for one iteration. 0: the source's default (design.md 5.9).
+struct ModelBinding {
+  std::int64_t batch = 0;     ///< samples
+  std::int64_t sequence = 0;  ///< tokens per sample
+};
+
+/// A model that has been read but not yet bound to a batch size. Immutable, thread-safe.
+class ModelSource {
+ public:
+  virtual ~ModelSource() = default;
+  virtual std::string name() const = 0;
+  virtual std::string source() const = 0;
+  /// Builds the graph; cheap enough to be repeated when batch or sequence change.
+  virtual Expected<ModelPtr> bind(const ModelBinding& binding) const = 0;
+};
+using ModelSourcePtr = std::shared_ptr<const ModelSource>;
+
+/// `specification` is a path or "builtin:NAME[?batch=256&layers=24]". The kind of file is told by its content.
+Expected<ModelSourcePtr> open_model(const std::string& specification);
+
+// The parts behind it.
+Expected<ModelSourcePtr> open_onnx(const std::string& path);
+Expected<ModelSourcePtr> open_huggingface_config(const std::string& path);
+Expected<ModelSourcePtr> open_builtin(const std::string& specification_after_colon);
+
+struct BuiltinModel {
+  std::string name, description;
+  std::string parameters;  ///< accepted parameters with defaults: "layers=24 hidden=2048 ..."
+};
+const std::vector<BuiltinModel>& builtin_models();
+
+}  // namespace turnpoint

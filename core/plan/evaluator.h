@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The independent evaluator: recomputes a plan's cost from its configurations, layouts and paths alone, with none of the
+// search's tables. Every method's plan is costed here (design.md 4.6).
+#pragma once
+
+#include "core/base/expected.h"
+#include "core/plan/plan.h"
+#include "core/scenario/scenario.h"
+
+namespace turnpoint {
+
+/// Checks that the plan is legal for the scenario (every consumer gets the layout it reads, no partial sums escape,
+/// every kept copy exists) and sums its cost from first principles. Error: what is wrong with the plan.
+Expected<CostBreakdown> evaluate_plan(const Scenario& scenario, const Plan& plan);
+
+}  // namespace turnpoint

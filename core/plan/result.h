@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a search answers: points in the memory-time plane and, on demand, the plan behind each.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/expected.h"
+#include "core/frontier/problem.h"
+#include "core/plan/plan.h"
+#include "core/scenario/scenario.h"
+
+namespace turnpoint {
+
+struct ResultPoint {
+  std::int64_t memory_bytes = 0;
+  double time_s = 0, compute_s = 0, network_s = 0;
+  bool fits = false;
+};
+
+/// Unrolls point k to its complete plan; immutable and thread-safe.
+class PlanSource {
+ public:
+  virtual ~PlanSource() = default;
+  virtual Plan plan(std::size_t point) const = 0;
+};
+
+struct TurningPoint {
+  std::size_t index = 0;
+};
+
+/// Immutable once published.
+struct Result {
+  ScenarioPtr scenario;
+  std::string method;          ///< "ft"
+  std::string method_options;  ///< what followed the name after colons
+  bool exact = false;
+  std::optional<double> gap;   ///< nullopt: not certified (a single-answer method)
+  double search_s = 0;
+  std::vector<ResultPoint> points;                  ///< memory rising, time falling
+  std::vector<frontier::CostPoint> lower_bound;     ///< where gap > 0
+  std::optional<std::size_t> turning_point;         ///< index into points
+  std::optional<std::size_t> near_best;             ///< least memory within 5 % of the best time that fits
+  std::shared_ptr<const PlanSource> plans;
+
+  std::optional<std::size_t> fastest_that_fits() const;
+};
+using ResultPtr = std::shared_ptr<const Result>;
+
+/// design.md 5.7 over points sorted by memory; `fits` restricts unless none fits.
+std::optional<std::size_t> find_turning_point(const std::vector<ResultPoint>& points);
+std::optional<std::size_t> find_near_best(const std::vector<ResultPoint>& points, double tolerance = 0.05);
+/// The three lines of the callout ("Turning point 9.6 GiB · 812 ms", ...) and their variants.
+std::vector<std::string> describe_turning_point(const Result& result);
+
+/// turnpoint/result@1 and turnpoint/results@1.
+nlohmann::json write_result(const Result& result, bool with_plans);
+nlohmann::json write_results(const std::vector<ResultPtr>& results, bool with_plans);
+
+}  // namespace turnpoint

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scenario: model x cluster x settings -- everything a search depends on. Same scenario and seed, same result.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "core/base/expected.h"
+#include "core/base/options.h"
+#include "core/hardware/cluster.h"
+#include "core/model/model.h"
+
+namespace turnpoint {
+
+enum class Optimizer : std::uint8_t { sgd, momentum, adam, lars, lamb, adafactor };
+const char* to_string(Optimizer optimizer);
+/// Optimizer state per parameter element, bytes in fp32 (papers.md 5.3): SGD 0, momentum and LARS 4, Adam and LAMB 8.
+int optimizer_state_bytes(Optimizer optimizer);
+
+enum class Accounting : std::uint8_t {
+  full,   ///< parameters, gradients, optimizer state, kept tensors, copies
+  paper,  ///< parameters and kept tensors only, as the TensorOpt study counts
+};
+const char* to_string(Accounting accounting);
+
+/// What the user sets. Names and bounds live in scenario_options(), from which command line and window are made.
+struct Settings {
+  std::int64_t batch = 256;
+  std::int64_t sequence = 0;          ///< 0: the model's default
+  int devices = 0;                    ///< 0: all of the cluster
+  Precision precision = Precision::fp32;
+  Optimizer optimizer = Optimizer::adam;
+  Accounting accounting = Accounting::full;
+  WhatIf factors;
+  std::int64_t memory_limit = 0;      ///< 0: the device's memory x factors.device_memory
+  bool split_windows = false;         ///< let window dimensions and the key sequence be split
+  std::uint64_t seed = 1;
+  friend bool operator==(const Settings&, const Settings&) = default;
+};
+
+/// One record per field of Settings; get/set work on the record's index.
+std::span<const OptionRecord> scenario_options();
+double get_option(const Settings& settings, std::string_view key);
+void set_option(Settings& settings, std::string_view key, double value);  ///< value already validated by parse_option
+
+/// Immutable; shared between threads.
+struct Scenario {
+  ModelPtr model;
+  ClusterPtr cluster;   ///< already cut to `settings.devices`
+  std::string hardware; ///< as the user named it: preset or path
+  Settings settings;
+
+  std::int64_t memory_limit() const;  ///< what `fits` compares with, bytes
+};
+using ScenarioPtr = std::shared_ptr<const Scenario>;
+
+}  // namespace turnpoint

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The colour table of the mock-up sheet, light and dark, for everything QPalette has no role for.
+#pragma once
+
+#include <QColor>
+#include <QPalette>
+#include <array>
+#include <string>
+
+namespace turnpoint::views {
+
+struct ThemeColors {
+  bool dark = false;
+  QColor window, base, alternate, head, border, grid, axis, text, secondary, disabled;
+  QColor accent, accent_background, no_fit_area, pinned, ok, warning, warning_background, error, error_background;
+  std::array<QColor, 8> configuration;  ///< the eighth is "other"
+  QColor configuration_text;
+  std::array<QColor, 6> memory;         ///< in the order of MemoryPart
+  std::array<QColor, 3> compute;        ///< forward, backward, update
+  std::array<QColor, 4> network;        ///< all-reduce, all-gather, reduce-scatter, all-to-all
+  std::array<QColor, 5> heat;           ///< cost, low to high
+
+  /// The colour of a method's line or marker by its registry name.
+  QColor method(const std::string& name) const;
+};
+
+/// Dark where the palette's window is darker than its text.
+const ThemeColors& theme_colors(const QPalette& palette);
+/// A whole palette of either theme, for --theme and for tests.
+QPalette make_palette(bool dark);
+
+}  // namespace turnpoint::views
