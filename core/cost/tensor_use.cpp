@@ -14,14 +14,14 @@ bool flows_between_operators(const Tensor& tensor) {
 
 // Whether keeping `tensor` is asked for by any reader; a view passes the wish on to what it views. Operators are in
 // topological order, so one backward sweep settles it.
-IdVector<TensorId, bool> kept_by_readers(const Model& model) {
-  IdVector<TensorId, bool> kept(model.tensors.size(), false);
+IdVector<TensorId, char> kept_by_readers(const Model& model) {
+  IdVector<TensorId, char> kept(model.tensors.size(), 0);
   for (std::size_t i = model.operators.size(); i-- > 0;) {
     const Operator& op = model.operators[OperatorId(i)];
     bool output_kept = false;
     for (const auto& access : op.outputs) output_kept = output_kept || kept[access.tensor];
     for (const auto& access : op.inputs)
-      if (access.saved || (op.is_view() && output_kept)) kept[access.tensor] = true;
+      if (access.saved || (op.is_view() && output_kept)) kept[access.tensor] = 1;
   }
   return kept;
 }
