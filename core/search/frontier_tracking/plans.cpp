@@ -9,12 +9,6 @@ namespace {
 
 const Layout& layout_of(const LayoutClasses& classes, std::uint32_t state) { return classes.layouts[classes.of[state]]; }
 
-double seconds(const std::vector<ReshardStep>& steps) {
-  double sum = 0;
-  for (const auto& step : steps) sum += step.time_s;
-  return sum;
-}
-
 Keep keep_of(Copy copy, bool before_is_kept) {
   switch (copy) {
     case Copy::none: return Keep::none;
