@@ -90,62 +90,73 @@ class Search {
 
   // Runs until all `sources` are final. Sources not reachable keep an infinite time.
   void run(std::uint32_t target, std::span<const std::uint32_t> sources) {
-    const std::uint32_t nodes = graph_.nodes();
-    key_.assign(nodes, kInfinity);
-    time_.assign(nodes, kInfinity);
-    next_.assign(nodes, ReshardGraph::kNone);
-    final_.assign(nodes, false);
-    wanted_.assign(nodes, false);
+    nodes_.assign(graph_.nodes(), Node());
     std::size_t open = 0;
     std::uint32_t partial = 0;
     for (const std::uint32_t source : sources) {
-      open += wanted_[source] ? 0 : 1;
-      wanted_[source] = true;
+      open += nodes_[source].wanted ? 0 : 1;
+      nodes_[source].wanted = true;
       partial |= graph_.partial(source);
     }
     heap_.clear();
-    key_[target] = time_[target] = 0;
-    push(0, target);
-    while (open > 0 && !heap_.empty()) {
-      std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
-      const std::uint32_t node = heap_.back().second;
-      heap_.pop_back();
-      if (final_[node]) continue;
-      final_[node] = true;
-      if (wanted_[node]) --open;
+    nodes_[target].key = nodes_[target].time = 0;
+    free_.assign(1, target);
+    while (open > 0 && (!free_.empty() || !heap_.empty())) {
+      const std::uint32_t node = pop();
+      if (nodes_[node].final) continue;
+      nodes_[node].final = true;
+      if (nodes_[node].wanted) --open;
       relax(node, partial);
     }
   }
 
-  double time(std::uint32_t node) const { return final_[node] ? time_[node] : kInfinity; }
-  std::uint32_t next(std::uint32_t node) const { return next_[node]; }
-  std::uint32_t price(std::uint32_t node) const { return price_[node]; }
+  double time(std::uint32_t node) const { return nodes_[node].final ? nodes_[node].time : kInfinity; }
+  std::uint32_t next(std::uint32_t node) const { return nodes_[node].next; }
+  std::uint32_t price(std::uint32_t node) const { return nodes_[node].price; }
 
  private:
-  void push(double key, std::uint32_t node) {
-    heap_.emplace_back(key, node);
-    std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
+  struct Node {
+    double key = kInfinity, time = kInfinity;
+    std::uint32_t next = ReshardGraph::kNone, price = 0;
+    bool final = false, wanted = false;
+  };
+
+  // What is reached for free from the nearest node is as near, so it never needs the heap.
+  std::uint32_t pop() {
+    if (!free_.empty()) {
+      const std::uint32_t node = free_.back();
+      free_.pop_back();
+      return node;
+    }
+    std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
+    const std::uint32_t node = heap_.back().second;
+    heap_.pop_back();
+    return node;
   }
 
-  void relax(std::uint32_t node, std::uint32_t partial) {
-    price_.resize(key_.size());
-    for (const auto* edge = graph_.begin(node); edge != graph_.end(node); ++edge) {
-      if ((graph_.partial(edge->source) & ~partial) != 0) continue;
-      const double key = tables_.key[edge->price] + key_[node];
-      if (!(key < key_[edge->source])) continue;
-      key_[edge->source] = key;
-      time_[edge->source] = tables_.time[edge->price] + time_[node];
-      next_[edge->source] = node;
-      price_[edge->source] = edge->price;
-      push(key, edge->source);
+  void relax(std::uint32_t target, std::uint32_t partial) {
+    const Node near = nodes_[target];
+    for (const auto* edge = graph_.begin(target); edge != graph_.end(target); ++edge) {
+      const double key = tables_.key[edge->price] + near.key;
+      Node& node = nodes_[edge->source];
+      if (!(key < node.key) || (graph_.partial(edge->source) & ~partial) != 0) continue;
+      node.key = key;
+      node.time = tables_.time[edge->price] + near.time;
+      node.next = target;
+      node.price = edge->price;
+      if (edge->price == 0) {
+        free_.push_back(edge->source);
+      } else {
+        heap_.emplace_back(key, edge->source);
+        std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
+      }
     }
   }
 
   const ReshardGraph& graph_;
   const Tables& tables_;
-  std::vector<double> key_, time_;
-  std::vector<std::uint32_t> next_, price_;
-  std::vector<char> final_, wanted_;
+  std::vector<Node> nodes_;
+  std::vector<std::uint32_t> free_;
   std::vector<std::pair<double, std::uint32_t>> heap_;
 };
 
