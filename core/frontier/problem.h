@@ -34,6 +34,8 @@ class CostTable {
   std::size_t size() const { return offsets_.size() - 1; }
   std::span<const CostPoint> operator[](std::size_t i) const { return {points_.data() + offsets_[i], points_.data() + offsets_[i + 1]}; }
   std::span<CostPoint> points() { return points_; }
+  std::span<const CostPoint> points() const { return points_; }
+  std::span<const std::uint32_t> offsets() const { return offsets_; }  ///< size() + 1 positions into points()
   friend bool operator==(const CostTable&, const CostTable&) = default;
 
  private:
