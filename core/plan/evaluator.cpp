@@ -104,6 +104,14 @@ class Evaluator {
     return {};
   }
 
+  // A permute takes place among all devices of the levels it crosses; blocks that stay in a node may be the slower ones.
+  double permute_seconds(std::uint32_t axes, double bytes) const {
+    std::uint32_t inside = 0, across = 0;
+    for (int a = 0; a < mesh_.count(); ++a) (mesh_.axes[static_cast<std::size_t>(a)].level == kInterNode ? across : inside) |= 1u << a;
+    const double local = collectives_.time(Collective::send, mesh_.group(inside), bytes).value;
+    return axes & across ? std::max(local, collectives_.time(Collective::send, mesh_.group(across), bytes).value) : local;
+  }
+
   void price(CostBreakdown& cost, ReshardMove move, std::uint32_t axes, double bytes) {
     const DeviceGroup group = mesh_.group(axes);
     ReshardStep step;
@@ -114,18 +122,9 @@ class Evaluator {
       case ReshardMove::reduce_scatter: step.time_s = collectives_.time(Collective::reduce_scatter, group, bytes).value; break;
       case ReshardMove::all_reduce: step.time_s = collectives_.time(Collective::all_reduce, group, bytes).value; break;
       case ReshardMove::all_to_all: step.time_s = collectives_.time(Collective::all_to_all, group, bytes).value; break;
-      case ReshardMove::permute: step.time_s = permute_time(axes, bytes); break;
+      case ReshardMove::permute: step.time_s = permute_seconds(axes, bytes); break;
     }
     add_network(cost, {step});
-  }
-
-  // All devices send at once: inside the nodes, or across them (the slower of both) if an axis between nodes moved.
-  double permute_time(std::uint32_t axes, double bytes) const {
-    std::uint32_t level[2] = {0, 0};
-    for (int a = 0; a < mesh_.count(); ++a) level[mesh_.axes[static_cast<std::size_t>(a)].level] |= 1u << a;
-    const double inside = collectives_.time(Collective::send, mesh_.group(level[kIntraNode]), bytes).value;
-    if (!(axes & level[kInterNode])) return inside;
-    return std::max(inside, collectives_.time(Collective::send, mesh_.group(level[kInterNode]), bytes).value);
   }
 
   // Axes of one dimension in mesh order; `axes` must be its last ones.

@@ -2,6 +2,7 @@
 #include "core/search/frontier_tracking/costs.h"
 
 #include <algorithm>
+#include <cassert>
 #include <map>
 
 namespace turnpoint::search {
@@ -66,11 +67,12 @@ frontier::CostTable fill_table(const PairTable& table, const Mesh& mesh, const T
 
 }  // namespace
 
-Prices::Prices(ScenarioPtr scenario, std::shared_ptr<const Structure> structure)
+Prices::Prices(ScenarioPtr scenario, std::shared_ptr<const Structure> structure, const Prices* before)
     : scenario_(std::move(scenario)), structure_(std::move(structure)) {
   const auto& device = scenario_->cluster->device;
-  resharding_ = std::make_unique<ReshardingModel>(structure_->mesh, CollectiveModel(*scenario_->cluster, scenario_->settings.factors),
-                                                  device.memory_bandwidth * device.memory_efficiency);
+  const CollectiveModel collectives(*scenario_->cluster, scenario_->settings.factors);
+  resharding_ = before ? std::make_unique<ReshardingModel>(before->resharding(), collectives)
+                       : std::make_unique<ReshardingModel>(structure_->mesh, collectives, device.memory_bandwidth * device.memory_efficiency);
   operators_ = std::make_unique<OperatorCostModel>(*scenario_, structure_->uses, *resharding_);
 }
 
@@ -123,7 +125,7 @@ PairAlternatives pair_alternatives(const PairTable& table, const Mesh& mesh, con
   return result;
 }
 
-Expected<PricedProblem> price_problem(const Prices& prices, ThreadPool& pool, const RunContext& context) {
+Expected<PricedProblem> price_problem(const Prices& prices, ThreadPool& pool, const RunContext& context, RouteBook* routes, bool keep_routes) {
   const Structure& s = prices.structure();
   // 1. Which resharding tables are needed.
   std::map<Question, std::size_t> index;
@@ -143,12 +145,20 @@ Expected<PricedProblem> price_problem(const Prices& prices, ThreadPool& pool, co
     need.forward = ask({table.shape, table.element_bytes, need.from_may_be_partial ? table.from : need.from_whole.layouts, need.to_whole.layouts});
     if (table.gradient) need.backward = ask({table.shape, table.element_bytes, table.to, need.from_whole.layouts});
   }
+  assert(!keep_routes || routes->size() == questions.size());
   // 2. Answer them, then fill the tables; both in parallel, each answer owned by one index.
   context.report("resharding costs", 0);
   std::vector<std::vector<double>> answers(questions.size());
+  if (routes && !keep_routes) routes->assign(questions.size(), {});
   pool.for_each(questions.size(), [&](std::size_t i, int) {
     if (context.cancelled()) return;
-    answers[i] = prices.resharding().times(questions[i]->shape, questions[i]->element_bytes, questions[i]->from, questions[i]->to);
+    const Question& q = *questions[i];
+    if (!routes) {
+      answers[i] = prices.resharding().times(q.shape, q.element_bytes, q.from, q.to);
+      return;
+    }
+    if (!keep_routes) (*routes)[i] = prices.resharding().routes(q.shape, q.element_bytes, q.from, q.to);
+    answers[i] = prices.resharding().reprice((*routes)[i]);
   });
   std::vector<frontier::CostTable> tables(s.tables.size());
   pool.for_each(s.tables.size(), [&](std::size_t t, int) {

@@ -20,7 +20,8 @@ struct PairTimes {
 /// Owns the cost models of one scenario; immutable after construction, shared by the plans of its result.
 class Prices {
  public:
-  Prices(ScenarioPtr scenario, std::shared_ptr<const Structure> structure);
+  /// `before`, if given, is an earlier price list of the same structure, whose layout graphs are shared.
+  Prices(ScenarioPtr scenario, std::shared_ptr<const Structure> structure, const Prices* before = nullptr);
 
   const Scenario& scenario() const { return *scenario_; }
   const Structure& structure() const { return *structure_; }
@@ -62,7 +63,13 @@ struct PricedProblem {
   std::vector<std::vector<double>> compute_s;  ///< [cost group][configuration]: the compute part of its time
 };
 
+/// The routes by which tensors were resharded when the structure was last priced exactly, one entry per distinct question.
+using RouteBook = std::vector<ReshardRoutes>;
+
 /// The frontier problem of the structure at these prices. Equal pairs share their tables. Cancelled where asked.
-Expected<PricedProblem> price_problem(const Prices& prices, ThreadPool& pool, const RunContext& context);
+/// `routes` is filled; with `keep_routes` it is used instead of searching again: every resharding goes its old way at the
+/// new prices, which is achievable but perhaps no longer the cheapest (a slider being dragged).
+Expected<PricedProblem> price_problem(const Prices& prices, ThreadPool& pool, const RunContext& context, RouteBook* routes = nullptr,
+                                      bool keep_routes = false);
 
 }  // namespace turnpoint::search

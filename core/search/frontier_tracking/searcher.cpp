@@ -33,14 +33,21 @@ class ConfigurationSearcher : public Searcher {
       auto built = build_structure(*scenario, only_, context);
       if (!built) return built.error();
       structure_ = *built;
+      prices_.reset();
+      routes_.clear();
     }
     if (!pool_ || threads_ != context.threads) {
       pool_.emplace(context.threads);
       threads_ = context.threads;
     }
-    const auto prices = std::make_shared<const Prices>(scenario, structure_);
-    auto priced = price_problem(*prices, *pool_, context);
-    if (!priced) return priced.error();
+    const auto prices = std::make_shared<const Prices>(scenario, structure_, prices_.get());
+    const bool keep_routes = pass == SearchPass::coarse && !routes_.empty();
+    auto priced = price_problem(*prices, *pool_, context, &routes_, keep_routes);
+    if (!priced) {
+      if (!keep_routes) routes_.clear();  // perhaps half filled
+      return priced.error();
+    }
+    prices_ = prices;
 
     frontier::SolveOptions options;
     options.pass = pass == SearchPass::coarse && objective_ == Objective::frontier ? frontier::Pass::coarse : frontier::Pass::exact;
@@ -72,6 +79,8 @@ class ConfigurationSearcher : public Searcher {
   ConfigurationFilter only_;
   Objective objective_;
   std::shared_ptr<const Structure> structure_;
+  std::shared_ptr<const Prices> prices_;
+  RouteBook routes_;
   frontier::Solver solver_;
   std::optional<ThreadPool> pool_;
   int threads_ = 0;
