@@ -266,8 +266,8 @@ Expected<ModelPtr> build_transformer(const TransformerShape& shape, const std::s
   const double widest = std::max({double(shape.hidden), double(shape.intermediate), double(shape.vocabulary),
                                   double(shape.heads) * double(shape.head_channels), double(shape.heads) * double(sequence)});
   // Sums over all layers must stay far inside 64 bits.
-  if (double(batch) * double(sequence) * widest > std::ldexp(1.0, 48))
-    return usage_error(fmt::format("batch {} with sequence {} makes tensors of more than 2^48 elements", batch, sequence), source);
+  if (double(shape.layers) * double(batch) * double(sequence) * widest > std::ldexp(1.0, 52))
+    return usage_error(fmt::format("batch {} with sequence {} is too large for this model", batch, sequence), source);
   return Builder{shape, ModelBuilder(name, source, batch, sequence), batch, sequence, {}}.build();
 }
 
