@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
 #include <csignal>
-#include <cstdlib>
 #include <cstdio>
+#include <cstdlib>
 #include <stop_token>
 #include <thread>
-#include <unistd.h>
 
 #include "app/cli/commands.h"
 #include "core/base/json.h"
@@ -41,8 +41,10 @@ void watch_interrupts() {
 }
 
 void print_progress(const Progress& progress) {
-  if (progress.fraction < 0) std::fprintf(stderr, "\r\033[K%s", progress.phase.c_str());
-  else std::fprintf(stderr, "\r\033[K%s %.0f%%", progress.phase.c_str(), 100 * progress.fraction);
+  if (progress.fraction < 0)
+    std::fprintf(stderr, "\r\033[K%s", progress.phase.c_str());
+  else
+    std::fprintf(stderr, "\r\033[K%s %.0f%%", progress.phase.c_str(), 100 * progress.fraction);
   std::fflush(stderr);
 }
 
@@ -52,11 +54,16 @@ bool g_progress_shown = false;
 
 int exit_code(const Error& error) {
   switch (error.code) {
-    case ErrorCode::usage: return kUsage;
-    case ErrorCode::bad_input: return kBadInput;
-    case ErrorCode::infeasible: return kInfeasible;
-    case ErrorCode::device: return kDevice;
-    case ErrorCode::cancelled: return kInterrupted;
+    case ErrorCode::usage:
+      return kUsage;
+    case ErrorCode::bad_input:
+      return kBadInput;
+    case ErrorCode::infeasible:
+      return kInfeasible;
+    case ErrorCode::device:
+      return kDevice;
+    case ErrorCode::cancelled:
+      return kInterrupted;
   }
   return kBadInput;
 }

@@ -24,8 +24,8 @@ int list_hardware(bool json) {
                     {"devices_per_node", (*cluster)->devices_per_node},
                     {"memory_bytes", device.memory_bytes},
                     {"peak_flop_per_s", {{"fp32", device.peak_fp32}, {"bf16", device.peak_bf16}}}});
-    text += fmt::format("{:<16} {}, {} and {:g} TFLOP/s (fp32) a device, {}\n", preset.name, preset.title, format_bytes(device.memory_bytes),
-                        device.peak_fp32 / 1e12, preset.note);
+    text += fmt::format("{:<16} {}, {} and {:g} TFLOP/s (fp32) a device, {}\n", preset.name, preset.title,
+                        format_bytes(device.memory_bytes), device.peak_fp32 / 1e12, preset.note);
   }
   return write_output({}, json ? list.dump(1) + "\n" : text);
 }

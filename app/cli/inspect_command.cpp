@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cmath>
 #include <fmt/format.h>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "app/cli/commands.h"
@@ -38,10 +38,12 @@ nlohmann::ordered_json whole(double count) {
 std::string describe(const Model& model, const ModelSummary& s) {
   std::string text = fmt::format("{}\n  source        {}\n  batch         {}\n", model.name, model.source, model.batch);
   if (model.sequence > 0) text += fmt::format("  sequence      {}\n", model.sequence);
-  text += fmt::format("  operators     {}\n  parameters    {} ({}), {} in fp32\n", s.operators, s.parameters, format_count(double(s.parameters)), format_bytes(s.parameter_bytes));
+  text += fmt::format("  operators     {}\n  parameters    {} ({}), {} in fp32\n", s.operators, s.parameters,
+                      format_count(double(s.parameters)), format_bytes(s.parameter_bytes));
   if (s.active_parameters != s.parameters) text += fmt::format("  active        {}\n", s.active_parameters);
   if (s.buffers > 0) text += fmt::format("  buffers       {}\n", s.buffers);
-  text += fmt::format("  MACs          {} forward, {} backward\n", format_count(s.macs_forward), format_count(s.macs_backward));
+  text += fmt::format("  MACs          {} forward, {} backward\n", format_count(s.macs_forward),
+                      format_count(s.macs_backward));
   text += fmt::format("  kept tensors  {} in fp32\n", format_bytes(s.activation_bytes));
   for (const auto& symbol : model.symbolic_dimensions) text += fmt::format("  symbolic      {}\n", symbol);
   for (const auto& warning : model.warnings) text += fmt::format("  warning: {}\n", warning);

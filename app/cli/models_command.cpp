@@ -13,7 +13,8 @@ int list_models(bool json) {
   if (json) {
     auto list = nlohmann::ordered_json::array();
     for (const auto& model : builtin_models())
-      list.push_back({{"name", "builtin:" + model.name}, {"description", model.description}, {"parameters", model.parameters}});
+      list.push_back(
+          {{"name", "builtin:" + model.name}, {"description", model.description}, {"parameters", model.parameters}});
     return write_output({}, list.dump(1) + "\n");
   }
   std::string text;

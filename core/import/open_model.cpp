@@ -20,7 +20,8 @@ Expected<std::string> file_in_folder(const std::string& folder) {
     if (it->path().extension() == ".onnx") models.push_back(it->path().string());
   if (ec) return bad_input("cannot be read: " + ec.message(), folder);
   if (models.empty()) return bad_input("the folder holds neither a config.json nor an .onnx file", folder);
-  if (models.size() > 1) return bad_input("the folder holds " + std::to_string(models.size()) + " .onnx files; name one of them", folder);
+  if (models.size() > 1)
+    return bad_input("the folder holds " + std::to_string(models.size()) + " .onnx files; name one of them", folder);
   return models.front();
 }
 
@@ -40,7 +41,8 @@ Expected<Kind> sniff(const std::string& path) {
   // bracket after it.
   const auto first = head.find_first_not_of(" \t\r\n");
   if (first != std::string_view::npos && (head[first] == '{' || head[first] == '[')) return Kind::json;
-  const bool printable = std::all_of(head.begin(), head.end(), [](char c) { return (c >= 32 && c < 127) || c == '\n' || c == '\r' || c == '\t'; });
+  const bool printable = std::all_of(
+      head.begin(), head.end(), [](char c) { return (c >= 32 && c < 127) || c == '\n' || c == '\r' || c == '\t'; });
   return printable ? Kind::text : Kind::protobuf;
 }
 
@@ -66,10 +68,14 @@ Expected<ModelSourcePtr> open_model(const std::string& specification) {
   const auto kind = sniff(path);
   if (!kind) return kind.error();
   switch (*kind) {
-    case Kind::json: return open_huggingface_config(path);
-    case Kind::protobuf: return open_onnx(path);
-    case Kind::empty: return bad_input("the file is empty", path);
-    case Kind::text: break;
+    case Kind::json:
+      return open_huggingface_config(path);
+    case Kind::protobuf:
+      return open_onnx(path);
+    case Kind::empty:
+      return bad_input("the file is empty", path);
+    case Kind::text:
+      break;
   }
   return bad_input("is neither a Hugging Face config.json nor an ONNX model", path);
 }

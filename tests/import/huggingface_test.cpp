@@ -22,12 +22,14 @@ std::map<std::string, std::int64_t> expected_parameters(const std::filesystem::p
   std::ifstream in(folder / "EXPECTED.csv");
   for (std::string line; std::getline(in, line);) {
     const auto cells = split(line, ',');
-    if (cells.size() >= 3 && cells[0].starts_with("hf_config/") && cells[1] == "total_params") expected[std::string(cells[0])] = *parse_int(cells[2]);
+    if (cells.size() >= 3 && cells[0].starts_with("hf_config/") && cells[1] == "total_params")
+      expected[std::string(cells[0])] = *parse_int(cells[2]);
   }
   return expected;
 }
 
-const std::string kLlama = R"({"model_type": "llama", "hidden_size": 64, "num_attention_heads": 8, "num_key_value_heads": 2, "intermediate_size": 160,
+const std::string kLlama =
+    R"({"model_type": "llama", "hidden_size": 64, "num_attention_heads": 8, "num_key_value_heads": 2, "intermediate_size": 160,
   "num_hidden_layers": 2, "vocab_size": 100, "max_position_embeddings": 4096})";
 
 std::string with(std::string text, const std::string& from, const std::string& to) {
@@ -65,8 +67,10 @@ class HuggingfaceTest : public QObject {
     for (const auto& [file, parameters] : expected_parameters(data)) {
       const auto source = open_huggingface_config((data / file).string());
       if (!source) {  // a family that is not built yet is refused by name
-        QVERIFY2(source.error().message().find("unknown family '") != std::string::npos, source.error().message().c_str());
-        QVERIFY2(source.error().message().find("bert, gpt2, llama, mistral") != std::string::npos, source.error().message().c_str());
+        QVERIFY2(source.error().message().find("unknown family '") != std::string::npos,
+                 source.error().message().c_str());
+        QVERIFY2(source.error().message().find("bert, gpt2, llama, mistral") != std::string::npos,
+                 source.error().message().c_str());
         ++refused;
         continue;
       }
@@ -76,7 +80,8 @@ class HuggingfaceTest : public QObject {
       QCOMPARE((*model)->active_parameters, parameters);
       ++checked;
     }
-    // llama2-7b, llama2-70b, llama3-8b, llama-3.2-1b, mistral, bert, gpt2, and beyond the four families qwen2.5, qwen3, phi-2.
+    // llama2-7b, llama2-70b, llama3-8b, llama-3.2-1b, mistral, bert, gpt2, and beyond the four families qwen2.5, qwen3,
+    // phi-2.
     QCOMPARE(checked, 10);
     QCOMPARE(refused, 4);
   }
@@ -89,7 +94,8 @@ class HuggingfaceTest : public QObject {
       ++files;
       const auto source = open_huggingface_config(entry.path().string());
       QVERIFY(!source.has_value());
-      QVERIFY(source.error().message().find(entry.path().filename().string() + ": model_type: unknown family") != std::string::npos);
+      QVERIFY(source.error().message().find(entry.path().filename().string() + ": model_type: unknown family") !=
+              std::string::npos);
     }
     QCOMPARE(files, 7);
   }
@@ -104,8 +110,10 @@ class HuggingfaceTest : public QObject {
   }
 
   void key_variants_agree() {
-    const auto a = build(R"({"model_type": "gpt2", "n_embd": 128, "n_layer": 3, "n_head": 4, "n_inner": null, "n_positions": 64, "vocab_size": 99})");
-    const auto b = build(R"({"model_type": "gpt2", "hidden_size": 128, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 512,
+    const auto a = build(
+        R"({"model_type": "gpt2", "n_embd": 128, "n_layer": 3, "n_head": 4, "n_inner": null, "n_positions": 64, "vocab_size": 99})");
+    const auto b = build(
+        R"({"model_type": "gpt2", "hidden_size": 128, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 512,
                             "n_ctx": 64, "vocab_size": 99.0})");
     QVERIFY(a && b);
     QCOMPARE(a->parameters, b->parameters);
@@ -130,7 +138,8 @@ class HuggingfaceTest : public QObject {
       const Operator* op = find(*model, std::string("layer1/attention/") + leaf);
       QVERIFY2(op, leaf);
       QCOMPARE(op->scope, std::string("layer1/attention"));
-      const auto head = std::find_if(op->dims.begin(), op->dims.end(), [](const auto& d) { return d.name == DimName::head; });
+      const auto head =
+          std::find_if(op->dims.begin(), op->dims.end(), [](const auto& d) { return d.name == DimName::head; });
       QVERIFY2(head != op->dims.end(), leaf);
       QCOMPARE(head->size, std::int64_t(2));
       QVERIFY(head->splittable);
@@ -139,25 +148,30 @@ class HuggingfaceTest : public QObject {
     }
     const auto& q = model->tensors[find(*model, "layer1/attention/q")->outputs[0].tensor];
     QCOMPARE(q.shape, (std::vector<std::int64_t>{4, 2, 4, 32, 8}));
-    QCOMPARE(q.dims, (std::vector<DimName>{DimName::batch, DimName::head, DimName::group, DimName::sequence, DimName::head_channel}));
+    QCOMPARE(q.dims, (std::vector<DimName>{DimName::batch, DimName::head, DimName::group, DimName::sequence,
+                                           DimName::head_channel}));
     const auto& k = model->tensors[find(*model, "layer1/attention/k")->outputs[0].tensor];
     QCOMPARE(k.shape, (std::vector<std::int64_t>{4, 2, 32, 8}));
     const Operator* scores = find(*model, "layer1/attention/scores");
-    QVERIFY(std::any_of(scores->dims.begin(), scores->dims.end(), [](const auto& d) { return d.name == DimName::key_sequence; }));
+    QVERIFY(std::any_of(scores->dims.begin(), scores->dims.end(),
+                        [](const auto& d) { return d.name == DimName::key_sequence; }));
     // The output projection sums over the heads.
     const Operator* out = find(*model, "layer1/attention/out");
     for (const auto& dim : out->dims)
       if (dim.name == DimName::head) QCOMPARE(dim.role, DimRole::reduction);
     // 15 operators a layer.
-    const auto layers = std::count_if(model->operators.begin(), model->operators.end(), [](const auto& op) { return op.scope.starts_with("layer1/"); });
+    const auto layers = std::count_if(model->operators.begin(), model->operators.end(),
+                                      [](const auto& op) { return op.scope.starts_with("layer1/"); });
     QCOMPARE(layers, 15);
   }
 
   void one_key_head_leaves_the_query_heads() {
     const auto model = build(with(kLlama, "\"num_key_value_heads\": 2", "\"num_key_value_heads\": 1"), {4, 32});
     QVERIFY(model);
-    QCOMPARE(model->tensors[find(*model, "layer0/attention/q")->outputs[0].tensor].shape, (std::vector<std::int64_t>{4, 8, 32, 8}));
-    QCOMPARE(model->tensors[find(*model, "layer0/attention/k")->outputs[0].tensor].shape, (std::vector<std::int64_t>{4, 32, 8}));
+    QCOMPARE(model->tensors[find(*model, "layer0/attention/q")->outputs[0].tensor].shape,
+             (std::vector<std::int64_t>{4, 8, 32, 8}));
+    QCOMPARE(model->tensors[find(*model, "layer0/attention/k")->outputs[0].tensor].shape,
+             (std::vector<std::int64_t>{4, 32, 8}));
   }
 
   void macs_follow_the_closed_formula() {
@@ -178,7 +192,8 @@ class HuggingfaceTest : public QObject {
     const std::int64_t expected = 4 * b * s * (layers * layer + head);
     const std::int64_t actual = summarise(*model).activation_bytes;
     // Integer tokens and labels and the row statistics of norms may be counted on top.
-    QVERIFY2(actual >= expected && actual <= expected + b * s * (2 * 8 + 4 * (2 * 2 * layers + 2)), qPrintable(QString("%1 %2").arg(actual).arg(expected)));
+    QVERIFY2(actual >= expected && actual <= expected + b * s * (2 * 8 + 4 * (2 * 2 * layers + 2)),
+             qPrintable(QString("%1 %2").arg(actual).arg(expected)));
   }
 
   void sequence_defaults_and_limits() {
@@ -198,30 +213,46 @@ class HuggingfaceTest : public QObject {
   void broken_configs_data() {
     QTest::addColumn<QString>("text");
     QTest::addColumn<QString>("message");
-    const auto row = [](const char* name, const std::string& text, const char* message) { QTest::newRow(name) << QString::fromStdString(text) << message; };
+    const auto row = [](const char* name, const std::string& text, const char* message) {
+      QTest::newRow(name) << QString::fromStdString(text) << message;
+    };
     row("not json", "model_type: llama", "c.json: line 1: not valid JSON");
     row("cut off", kLlama.substr(0, 80), "not valid JSON");
     row("empty", "", "not valid JSON");
     row("list", "[]", "c.json: must be an object, not a list");
     row("nested", std::string(100000, '['), "c.json: nested deeper than 64 levels");
     row("no family", "{}", "c.json: model_type: neither model_type nor architectures says which family this is");
-    row("unknown family", R"({"model_type": "deepseek_v3"})", "c.json: model_type: unknown family 'deepseek_v3'; known families: bert, gpt2, llama");
-    row("unknown architecture", R"({"architectures": ["Qwen2MoeForCausalLM"]})", "c.json: architectures: unknown family 'Qwen2MoeForCausalLM'");
+    row("unknown family", R"({"model_type": "deepseek_v3"})",
+        "c.json: model_type: unknown family 'deepseek_v3'; known families: bert, gpt2, llama");
+    row("unknown architecture", R"({"architectures": ["Qwen2MoeForCausalLM"]})",
+        "c.json: architectures: unknown family 'Qwen2MoeForCausalLM'");
     row("family is a number", R"({"model_type": 3})", "c.json: model_type: must be a string, not a whole number");
-    row("zero heads", with(kLlama, "\"num_attention_heads\": 8", "\"num_attention_heads\": 0"), "c.json: num_attention_heads: must be between 1 and 65536, not 0");
-    row("uneven heads", with(kLlama, "\"hidden_size\": 64", "\"hidden_size\": 100"), "c.json: num_attention_heads: 8 heads do not divide the hidden size 100");
-    row("uneven key heads", with(kLlama, "\"num_key_value_heads\": 2", "\"num_key_value_heads\": 3"), "c.json: num_key_value_heads: 3 does not divide the 8 attention heads");
-    row("more key heads", with(kLlama, "\"num_key_value_heads\": 2", "\"num_key_value_heads\": 16"), "num_key_value_heads: 16 does not divide");
-    row("a billion layers", with(kLlama, "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 1000000000"), "c.json: num_hidden_layers: must be between 1 and 4096, not 1000000000");
-    row("negative", with(kLlama, "\"vocab_size\": 100", "\"vocab_size\": -100"), "c.json: vocab_size: must be between 1 and");
-    row("string", with(kLlama, "\"vocab_size\": 100", "\"vocab_size\": \"100\""), "c.json: vocab_size: must be a whole number, not a string");
-    row("fraction", with(kLlama, "\"vocab_size\": 100", "\"vocab_size\": 100.5"), "c.json: vocab_size: must be a whole number, not a number with a fraction");
-    row("list for a number", with(kLlama, "\"vocab_size\": 100", "\"vocab_size\": [100]"), "vocab_size: must be a whole number, not a list");
+    row("zero heads", with(kLlama, "\"num_attention_heads\": 8", "\"num_attention_heads\": 0"),
+        "c.json: num_attention_heads: must be between 1 and 65536, not 0");
+    row("uneven heads", with(kLlama, "\"hidden_size\": 64", "\"hidden_size\": 100"),
+        "c.json: num_attention_heads: 8 heads do not divide the hidden size 100");
+    row("uneven key heads", with(kLlama, "\"num_key_value_heads\": 2", "\"num_key_value_heads\": 3"),
+        "c.json: num_key_value_heads: 3 does not divide the 8 attention heads");
+    row("more key heads", with(kLlama, "\"num_key_value_heads\": 2", "\"num_key_value_heads\": 16"),
+        "num_key_value_heads: 16 does not divide");
+    row("a billion layers", with(kLlama, "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 1000000000"),
+        "c.json: num_hidden_layers: must be between 1 and 4096, not 1000000000");
+    row("negative", with(kLlama, "\"vocab_size\": 100", "\"vocab_size\": -100"),
+        "c.json: vocab_size: must be between 1 and");
+    row("string", with(kLlama, "\"vocab_size\": 100", "\"vocab_size\": \"100\""),
+        "c.json: vocab_size: must be a whole number, not a string");
+    row("fraction", with(kLlama, "\"vocab_size\": 100", "\"vocab_size\": 100.5"),
+        "c.json: vocab_size: must be a whole number, not a number with a fraction");
+    row("list for a number", with(kLlama, "\"vocab_size\": 100", "\"vocab_size\": [100]"),
+        "vocab_size: must be a whole number, not a list");
     row("nan", with(kLlama, "\"vocab_size\": 100", "\"vocab_size\": NaN"), "not valid JSON");
     row("huge", with(kLlama, "\"vocab_size\": 100", "\"vocab_size\": 1e300"), "vocab_size: must be between 1 and");
-    row("beyond 64 bits", with(kLlama, "\"vocab_size\": 100", "\"vocab_size\": 18446744073709551615"), "vocab_size: must be between 1 and");
-    row("flag", with(kLlama, "{", "{\"tie_word_embeddings\": \"yes\", "), "tie_word_embeddings: must be true or false, not a string");
-    row("relative positions", R"({"model_type": "bert", "position_embedding_type": "relative_key"})", "position_embedding_type: only 'absolute' is supported");
+    row("beyond 64 bits", with(kLlama, "\"vocab_size\": 100", "\"vocab_size\": 18446744073709551615"),
+        "vocab_size: must be between 1 and");
+    row("flag", with(kLlama, "{", "{\"tie_word_embeddings\": \"yes\", "),
+        "tie_word_embeddings: must be true or false, not a string");
+    row("relative positions", R"({"model_type": "bert", "position_embedding_type": "relative_key"})",
+        "position_embedding_type: only 'absolute' is supported");
   }
   void broken_configs() {
     QFETCH(QString, text);
@@ -231,12 +262,14 @@ class HuggingfaceTest : public QObject {
     const auto source = parse_huggingface_config(text.toStdString(), "c.json");
     QVERIFY(!source.has_value());
     QCOMPARE(source.error().code, ErrorCode::bad_input);
-    QVERIFY2(source.error().message().find(message.toStdString()) != std::string::npos, source.error().message().c_str());
+    QVERIFY2(source.error().message().find(message.toStdString()) != std::string::npos,
+             source.error().message().c_str());
     QVERIFY(timer.elapsed() < 1000);
   }
 
   void missing_files() {
-    QCOMPARE(open_huggingface_config("/nonexistent/config.json").error().message(), std::string("/nonexistent/config.json: no such file"));
+    QCOMPARE(open_huggingface_config("/nonexistent/config.json").error().message(),
+             std::string("/nonexistent/config.json: no such file"));
     QCOMPARE(open_huggingface_config("/").error().code, ErrorCode::bad_input);
   }
 };

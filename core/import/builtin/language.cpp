@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cmath>
 #include <fmt/format.h>
+#include <cmath>
 
 #include "core/import/builtin/networks.h"
 #include "core/import/transformer/transformer.h"
@@ -14,7 +14,8 @@ namespace {
 /// Every layer is one recurrent operator over the whole sequence. Its hidden units may be split: the exchange of the
 /// state that this takes at each step is what the edge to the next layer, which needs all units, is charged for (the
 /// same bytes, gathered once for both).
-Expected<ModelPtr> lstm_language_model(const NetworkParameters& p, std::int64_t vocabulary, bool two_biases, bool head_bias) {
+Expected<ModelPtr> lstm_language_model(const NetworkParameters& p, std::int64_t vocabulary, bool two_biases,
+                                       bool head_bias) {
   const std::int64_t h = p.hidden, n = p.batch, s = p.sequence;
   if (double(p.layers) * double(n) * double(s) * double(std::max(4 * h, vocabulary)) > std::ldexp(1.0, 52))
     return usage_error(fmt::format("batch {} with sequence {} is too large for this model", n, s), p.source);
@@ -40,7 +41,8 @@ Expected<ModelPtr> lstm_language_model(const NetworkParameters& p, std::int64_t 
   return b.finish({b.cross_entropy("head/loss", logits, labels)});
 }
 
-Expected<ModelPtr> transformer(const NetworkParameters& p, TransformerShape shape, std::int64_t heads, std::int64_t default_width) {
+Expected<ModelPtr> transformer(const NetworkParameters& p, TransformerShape shape, std::int64_t heads,
+                               std::int64_t default_width) {
   shape.layers = p.layers;
   shape.hidden = p.hidden;
   shape.heads = heads;
@@ -73,7 +75,8 @@ TransformerShape llama_layout() {
 
 Expected<std::int64_t> heads_of(const NetworkParameters& p, std::int64_t head_channels) {
   if (p.hidden % head_channels != 0)
-    return usage_error(fmt::format("hidden {} is not a multiple of {} channels a head", p.hidden, head_channels), p.source);
+    return usage_error(fmt::format("hidden {} is not a multiple of {} channels a head", p.hidden, head_channels),
+                       p.source);
   return p.hidden / head_channels;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <array>
 #include <fmt/format.h>
+#include <array>
 
 #include "core/import/builtin/networks.h"
 #include "core/model/builder.h"
@@ -15,8 +15,10 @@ class VisionNetwork {
   VisionNetwork(const NetworkParameters& p, std::int64_t channels, std::int64_t image)
       : builder_(p.name, p.source, p.batch, 0), batch_(p.batch) {
     builder_.set_scope("input");
-    x_ = builder_.input("images", {batch_, channels, image, image}, {DimName::batch, DimName::channel, DimName::height, DimName::width}, ElementType::f32);
-    if (p.sequence != 0) builder_.warn(fmt::format("sequence {} has no effect: the model has no sequence dimension", p.sequence));
+    x_ = builder_.input("images", {batch_, channels, image, image},
+                        {DimName::batch, DimName::channel, DimName::height, DimName::width}, ElementType::f32);
+    if (p.sequence != 0)
+      builder_.warn(fmt::format("sequence {} has no effect: the model has no sequence dimension", p.sequence));
   }
 
   void scope(const std::string& name) {
@@ -28,18 +30,25 @@ class VisionNetwork {
   std::int64_t channels() const { return builder_.tensor(x_).shape[1]; }
   std::int64_t side() const { return builder_.tensor(x_).shape[2]; }
 
-  void convolution(const std::string& name, std::int64_t out, std::int64_t kernel, std::int64_t stride, std::int64_t padding, bool bias) {
-    const TensorId w = builder_.parameter(prefix_ + name + ".weight", {out, channels(), kernel, kernel},
-                                          {DimName::out_channel, DimName::in_channel, DimName::window, DimName::window});
+  void convolution(const std::string& name, std::int64_t out, std::int64_t kernel, std::int64_t stride,
+                   std::int64_t padding, bool bias) {
+    const TensorId w =
+        builder_.parameter(prefix_ + name + ".weight", {out, channels(), kernel, kernel},
+                           {DimName::out_channel, DimName::in_channel, DimName::window, DimName::window});
     std::optional<TensorId> b;
     if (bias) b = builder_.parameter(prefix_ + name + ".bias", {out}, {DimName::out_channel});
-    x_ = builder_.convolution(prefix_ + name, x_, w, b, {{kernel, kernel}, {stride, stride}, {padding, padding}, {padding, padding}, {1, 1}, 1, false});
+    x_ = builder_.convolution(
+        prefix_ + name, x_, w, b,
+        {{kernel, kernel}, {stride, stride}, {padding, padding}, {padding, padding}, {1, 1}, 1, false});
   }
   void batch_norm(const std::string& name) {
     const std::int64_t c = channels();
-    const auto parameter = [&](const char* leaf) { return builder_.parameter(prefix_ + name + leaf, {c}, {DimName::channel}); };
+    const auto parameter = [&](const char* leaf) {
+      return builder_.parameter(prefix_ + name + leaf, {c}, {DimName::channel});
+    };
     const TensorId scale = parameter(".weight"), bias = parameter(".bias");
-    const TensorId mean = builder_.buffer(prefix_ + name + ".mean", {c}), variance = builder_.buffer(prefix_ + name + ".variance", {c});
+    const TensorId mean = builder_.buffer(prefix_ + name + ".mean", {c}),
+                   variance = builder_.buffer(prefix_ + name + ".variance", {c});
     x_ = builder_.batch_normalisation(prefix_ + name, x_, scale, bias, mean, variance);
   }
   void relu(const std::string& name) {
@@ -55,18 +64,23 @@ class VisionNetwork {
     const TensorId operands[] = {x_, other};
     x_ = builder_.elementwise(prefix_ + name, "Add", operands, {.flop_per_element = 1});
   }
-  void pool(const std::string& name, const char* detail, std::int64_t kernel, std::int64_t stride, std::int64_t padding = 0) {
+  void pool(const std::string& name, const char* detail, std::int64_t kernel, std::int64_t stride,
+            std::int64_t padding = 0) {
     const std::int64_t out = (side() + 2 * padding - kernel) / stride + 1;
-    x_ = builder_.pooling(prefix_ + name, detail, x_, {batch_, channels(), out, out}, {kernel, kernel}, std::string_view(detail) == "MaxPool");
+    x_ = builder_.pooling(prefix_ + name, detail, x_, {batch_, channels(), out, out}, {kernel, kernel},
+                          std::string_view(detail) == "MaxPool");
   }
-  void global_pool() { x_ = builder_.pooling(prefix_ + "pool", "GlobalAveragePool", x_, {batch_, channels(), 1, 1}, {}, false); }
+  void global_pool() {
+    x_ = builder_.pooling(prefix_ + "pool", "GlobalAveragePool", x_, {batch_, channels(), 1, 1}, {}, false);
+  }
   void flatten() {
     const std::int64_t features = channels() * side() * side();
     x_ = builder_.reshape(prefix_ + "flatten", x_, {batch_, features}, {DimName::batch, DimName::channel}, "Flatten");
   }
   void linear(const std::string& name, std::int64_t out) {
     const std::int64_t in = builder_.tensor(x_).shape[1];
-    const TensorId w = builder_.parameter(prefix_ + name + ".weight", {in, out}, {DimName::in_channel, DimName::out_channel});
+    const TensorId w =
+        builder_.parameter(prefix_ + name + ".weight", {in, out}, {DimName::in_channel, DimName::out_channel});
     const TensorId b = builder_.parameter(prefix_ + name + ".bias", {out}, {DimName::out_channel});
     x_ = builder_.linear(prefix_ + name, x_, w, b, false, DimName::channel);
   }
@@ -181,8 +195,12 @@ Expected<ModelPtr> build_lenet(const NetworkParameters& p) {
 }
 
 Expected<ModelPtr> build_alexnet(const NetworkParameters& p) {
-  struct Layer { std::int64_t channels, kernel, stride, padding; bool pool; };
-  constexpr Layer kLayers[] = {{64, 11, 4, 2, true}, {192, 5, 1, 2, true}, {384, 3, 1, 1, false}, {256, 3, 1, 1, false}, {256, 3, 1, 1, true}};
+  struct Layer {
+    std::int64_t channels, kernel, stride, padding;
+    bool pool;
+  };
+  constexpr Layer kLayers[] = {
+      {64, 11, 4, 2, true}, {192, 5, 1, 2, true}, {384, 3, 1, 1, false}, {256, 3, 1, 1, false}, {256, 3, 1, 1, true}};
   VisionNetwork net(p, 3, 224);
   net.scope("features");
   int index = 0;
@@ -214,10 +232,14 @@ Expected<ModelPtr> build_resnet50(const NetworkParameters& p) { return resnet(p,
 Expected<ModelPtr> build_wide_resnet(const NetworkParameters& p) {
   constexpr std::int64_t kImage = 200;
   switch (p.layers) {
-    case 50: return resnet(p, {{3, 4, 6, 3}, true, p.width, kImage});
-    case 101: return resnet(p, {{3, 4, 23, 3}, true, p.width, kImage});
-    case 152: return resnet(p, {{3, 8, 36, 3}, true, p.width, kImage});
-    default: return usage_error(fmt::format("layers must be 50, 101 or 152, not {}", p.layers), p.source);
+    case 50:
+      return resnet(p, {{3, 4, 6, 3}, true, p.width, kImage});
+    case 101:
+      return resnet(p, {{3, 4, 23, 3}, true, p.width, kImage});
+    case 152:
+      return resnet(p, {{3, 8, 36, 3}, true, p.width, kImage});
+    default:
+      return usage_error(fmt::format("layers must be 50, 101 or 152, not {}", p.layers), p.source);
   }
 }
 
