@@ -1,13 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <clocale>
-#include <cstdio>
 #include <exception>
+#include <optional>
 
 #include "app/cli/commands.h"
+#include "core/base/text.h"
 
 using namespace turnpoint;
 
 namespace {
+
+/// CLI11 calls a wrong command name a missing one; people want to know which word was wrong.
+std::optional<Error> wrong_command(const CLI::App& app, int argc, char** argv) {
+  std::vector<std::string> names;
+  for (const CLI::App* sub : app.get_subcommands(nullptr)) names.push_back(sub->get_name());
+  const std::string given = argc > 1 ? argv[1] : "";
+  if (given.starts_with("-") || std::find(names.begin(), names.end(), given) != names.end()) return std::nullopt;
+  std::string list;
+  for (const auto& name : names) list += (list.empty() ? "" : ", ") + name;
+  if (given.empty()) return usage_error("no command given; there are " + list);
+  Error error = usage_error("unknown command '" + given + "'; there are " + list);
+  if (const std::string close = closest_match(given, names); !close.empty())
+    error.hint = "did you mean '" + close + "'?";
+  return error;
+}
 
 int parse_and_run(int argc, char** argv) {
   CLI::App app("Searches for memory-time trade-offs of distributed training", "turnpoint-cli");
@@ -18,6 +35,7 @@ int parse_and_run(int argc, char** argv) {
   cli::add_hardware_command(app, command);
   cli::add_inspect_command(app, command);
   cli::add_unbuilt_commands(app, command);
+  if (const auto wrong = wrong_command(app, argc, argv)) return cli::report(*wrong);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

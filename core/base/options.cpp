@@ -11,6 +11,8 @@ namespace turnpoint {
 namespace {
 
 std::string range_text(const OptionRecord& option) {
+  if (option.type == OptionType::integer)
+    return fmt::format("--{} must be between {:.0f} and {:.0f}", option.key, option.minimum, option.maximum);
   return fmt::format("--{} must be between {:g} and {:g}", option.key, option.minimum, option.maximum);
 }
 
