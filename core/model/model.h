@@ -62,7 +62,7 @@ struct Tensor {
   std::vector<DimName> dims;            ///< meaning of each dimension, same length as shape
   ElementType type = ElementType::f32;
   TensorRole role = TensorRole::activation;
-  OperatorId producer;                  ///< invalid for inputs, parameters, buffers, constants
+  OperatorId producer;                  ///< for data the `input` operator; invalid for parameters, buffers, constants
   TensorId tied_to;                     ///< parameter that shares storage with an earlier one; counted once, kept together
   bool requires_gradient = true;        ///< false: data, labels, integers, and what depends on nothing trainable
 
@@ -133,5 +133,8 @@ struct ModelSummary {
 };
 /// activation_bytes: tensors that backward reads, once each, fp32, unpartitioned.
 ModelSummary summarise(const Model& model);
+
+/// The tensor whose storage `tensor` shares: itself, or what the chain of views that produced it started from.
+TensorId storage_of(const Model& model, TensorId tensor);
 
 }  // namespace turnpoint
