@@ -67,6 +67,7 @@ class ReshardDelegate : public QStyledItemDelegate {
 
 PlanPanel::PlanPanel(QWidget* parent) : QScrollArea(parent) {
   setObjectName(QStringLiteral("plan_panel"));
+  setAccessibleName(tr("Plan"));
   setWidgetResizable(true);
   setFrameShape(QFrame::NoFrame);
   setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);

@@ -68,6 +68,7 @@ double baseline_of(const QString& key, const Scenario& scenario) {
 
 ScenarioPanel::ScenarioPanel(std::span<const OptionRecord> options, QWidget* parent) : QScrollArea(parent), options_(options) {
   setObjectName(QStringLiteral("scenario_panel"));
+  setAccessibleName(tr("Scenario"));
   setWidgetResizable(true);
   setFrameShape(QFrame::NoFrame);
   setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
