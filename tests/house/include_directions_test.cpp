@@ -55,6 +55,9 @@ class IncludeDirectionsTest : public QObject {
     tree.add("core/cost/c.cpp", {"\"core/model/m.h\"", "<nlohmann/json.hpp>"});
     tree.add("core/cost/c.h", {"<nlohmann/json_fwd.hpp>"});
     tree.add("core/plan/plan.h", {"\"core/cost/c.h\""});
+    tree.add("core/import/i.h", {"\"core/model/m.h\""});
+    tree.add("core/search/reopen.cpp", {"\"core/import/i.h\"", "\"core/plan/plan.h\""});
+    tree.add("core/search/a_method/x.cpp", {"\"core/plan/plan.h\""});
     tree.add("views/v.h", {"\"core/plan/plan.h\"", "<QWidget>"});
     tree.add("views/v.cpp", {"\"views/v.h\"", "<qcustomplot.h>", "\"v.moc\""});
     tree.add("views/graph_layout/main.cpp", {"<gvc.h>"});
@@ -76,7 +79,8 @@ class IncludeDirectionsTest : public QObject {
     row("core/frontier/x.cpp", "\"core/model/m.h\"", "core/frontier must not include core/model: \"core/model/m.h\"");
     row("core/cost/x.cpp", "\"core/frontier/f.h\"", "core/cost must not include core/frontier: \"core/frontier/f.h\"");
     row("core/plan/x.cpp", "\"core/search/s.h\"", "core/plan must not include core/search: \"core/search/s.h\"");
-    row("core/search/x.cpp", "\"core/import/i.h\"", "core/search must not include core/import: \"core/import/i.h\"");
+    row("core/search/a_method/x.cpp", "\"core/import/i.h\"", "core/search must not include core/import: \"core/import/i.h\"");
+    row("core/plan/x.cpp", "\"core/import/i.h\"", "core/plan must not include core/import: \"core/import/i.h\"");
     row("core/import/x.cpp", "\"core/cost/c.h\"", "core/import must not include core/cost: \"core/cost/c.h\"");
     row("core/search/x.cpp", "\"views/v.h\"", "core/search must not include views: \"views/v.h\"");
     row("core/search/x.cpp", "<QString>", "core/search must not include Qt: <QString>");
