@@ -151,6 +151,8 @@ class Binder {
   void on_gather(const Node& node);
   void on_constant_of_shape(const Node& node);
   void on_constant(const Node& node);
+  void on_range(const Node& node);
+  void on_data_dependent(const Node& node);
   void on_known_opaque(const Node& node);
   void on_refused(const Node& node);
   void on_unknown(const Node& node);
