@@ -54,10 +54,12 @@ class ModelBuilder {
   /// General contraction Y = sum over reduced dims of A x B, Einstein style: each operand's and the output's
   /// dimensions are given as lists of loop dimensions (groups for merged dims). Used by matmul() and by projections
   /// that produce heads directly. Dims that occur in the inputs only are reductions. MACs = product of all sizes.
+  /// A bias, walking output dims only, is added in the same operator.
   TensorId contraction(std::string name, std::string detail, std::vector<LoopDimension> dims, TensorId a,
                        std::vector<std::vector<std::uint8_t>> a_walks, TensorId b,
                        std::vector<std::vector<std::uint8_t>> b_walks, std::vector<std::vector<std::uint8_t>> out_walks,
-                       std::vector<DimName> out_dims);
+                       std::vector<DimName> out_dims, std::optional<TensorId> bias = {},
+                       std::vector<std::vector<std::uint8_t>> bias_walks = {});
   /// NumPy-style matmul with broadcasting of leading dims; `transpose_a/b` swap the last two dimensions.
   TensorId matmul(std::string name, TensorId a, TensorId b, bool transpose_a = false, bool transpose_b = false,
                   std::string detail = "MatMul");

@@ -32,7 +32,8 @@ bool is_attention_name(DimName name) {
 }  // namespace
 
 TensorId ModelBuilder::contraction(std::string name, std::string detail, std::vector<LoopDimension> dims, TensorId a,
-                                   Walks a_walks, TensorId b, Walks b_walks, Walks out_walks, Dims out_dims) {
+                                   Walks a_walks, TensorId b, Walks b_walks, Walks out_walks, Dims out_dims,
+                                   std::optional<TensorId> bias, Walks bias_walks) {
   if (!usable(name, {a, b})) return broken(name, "an operand is missing");
   auto op = start(name, OperatorKind::matmul, std::move(detail));
   std::vector<bool> in_output(dims.size(), false);
@@ -67,7 +68,22 @@ TensorId ModelBuilder::contraction(std::string name, std::string detail, std::ve
   op.forward_macs = macs;
   op.forward_flop = 2 * macs;
   const auto type = tensor(a).type;
-  return add_operator(std::move(op), shape, std::move(out_dims), type, {0, {2 * macs, 2 * macs}, {macs, macs}});
+  BackwardWork work{0, {2 * macs, 2 * macs}, {macs, macs}};
+  if (bias) {
+    if (!usable(op.name, {*bias})) return broken(op.name, "an operand is missing");
+    for (const auto& walk : bias_walks) {
+      for (const auto loop : walk) {
+        if (loop >= in_output.size() || !in_output[loop])
+          return broken(op.name, "the bias of a contraction walks a dimension that the output does not have");
+      }
+    }
+    if (tensor(*bias).shape != shape_of_walks(op.dims, bias_walks))
+      return broken(op.name, "the bias of a contraction does not fit its output");
+    op.inputs.push_back({*bias, std::move(bias_walks), false});
+    op.forward_flop += product(shape);
+    work.input_flop.push_back(product(shape));
+  }
+  return add_operator(std::move(op), shape, std::move(out_dims), type, work);
 }
 
 TensorId ModelBuilder::matmul(std::string name, TensorId a, TensorId b, bool transpose_a, bool transpose_b,
