@@ -28,6 +28,7 @@ Expected<ModelPtr> build_vgg19(const NetworkParameters& p);
 Expected<ModelPtr> build_resnet18(const NetworkParameters& p);
 Expected<ModelPtr> build_resnet34(const NetworkParameters& p);
 Expected<ModelPtr> build_resnet50(const NetworkParameters& p);
+Expected<ModelPtr> build_inception_v3(const NetworkParameters& p);
 Expected<ModelPtr> build_wide_resnet(const NetworkParameters& p);
 
 // Language. `width` of the transformers is the width of the MLP, 0 for the family's rule.
