@@ -13,7 +13,7 @@ namespace turnpoint {
 /// Values after defaults; a network reads those that it accepts.
 struct NetworkParameters {
   std::string name, source;
-  std::int64_t layers = 0, hidden = 0, width = 0, batch = 1, sequence = 0;
+  std::int64_t layers = 0, hidden = 0, width = 0, batch = 0, sequence = 0;
 };
 
 using NetworkFunction = Expected<ModelPtr> (*)(const NetworkParameters&);

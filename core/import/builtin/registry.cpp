@@ -74,7 +74,7 @@ std::int64_t default_of(const Entry& entry, std::string_view key) {
   if (key == "hidden") return entry.hidden;
   if (key == "width") return entry.width;
   if (key == "sequence") return entry.sequence;
-  return 1;  // batch
+  return kDefaultBatch;  // batch
 }
 
 std::vector<std::string> accepted(const Entry& entry) {
@@ -89,9 +89,11 @@ class BuiltinSource final : public ModelSource {
   BuiltinSource(const Entry& entry, NetworkParameters parameters) : entry_(entry), parameters_(std::move(parameters)) {}
   std::string name() const override { return parameters_.name; }
   std::string source() const override { return parameters_.source; }
+  std::int64_t chosen_batch() const override { return parameters_.batch; }
   Expected<ModelPtr> bind(const ModelBinding& binding) const override {
     NetworkParameters p = parameters_;
     if (binding.batch) p.batch = binding.batch;
+    if (p.batch == 0) p.batch = kDefaultBatch;
     if (binding.sequence) p.sequence = binding.sequence;
     for (const auto& parameter : kParameters) {
       const std::int64_t value = p.*parameter.field;
@@ -118,7 +120,7 @@ Error unknown_model(const std::string& name) {
   for (const auto& entry : kEntries) names.push_back(entry.name);
   Error error = usage_error(fmt::format("unknown built-in model '{}'", name));
   const std::string close = closest_match(name, names);
-  error.hint = close.empty() ? "'turnpoint-cli models' lists them" : "did you mean '" + close + "'?";
+  error.hint = close.empty() ? "'turnpoint-cli models' lists them" : "did you mean 'builtin:" + close + "'?";
   return error;
 }
 
@@ -177,6 +179,7 @@ Expected<ModelSourcePtr> open_builtin(const std::string& specification_after_col
   parameters.source = "builtin:" + specification_after_colon;
   for (const auto& parameter : kParameters)
     parameters.*parameter.field = std::max<std::int64_t>(0, default_of(*entry, parameter.key));
+  parameters.batch = 0;
   if (question != std::string::npos) {
     for (const auto assignment : split(std::string_view(specification_after_colon).substr(question + 1), '&'))
       if (auto read = read_parameter(*entry, assignment, parameters.source, parameters); !read) return read.error();
