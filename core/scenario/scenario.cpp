@@ -173,4 +173,18 @@ std::int64_t Scenario::memory_limit() const {
       std::floor(static_cast<double>(cluster->device.memory_bytes) * settings.factors.device_memory));
 }
 
+Expected<ScenarioPtr> make_scenario(ModelPtr model, const ClusterPtr& cluster, std::string hardware, const Settings& settings) {
+  auto scenario = std::make_shared<Scenario>();
+  scenario->cluster = cluster;
+  if (settings.devices > 0) {
+    auto cut = with_devices(cluster, settings.devices);
+    if (!cut) return cut.error();
+    scenario->cluster = *cut;
+  }
+  scenario->model = std::move(model);
+  scenario->hardware = std::move(hardware);
+  scenario->settings = settings;
+  return ScenarioPtr(std::move(scenario));
+}
+
 }  // namespace turnpoint

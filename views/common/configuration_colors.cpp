@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "views/common/configuration_colors.h"
+
+#include <algorithm>
+
+namespace turnpoint::views {
+
+void ConfigurationColors::set_model(const QString& key) {
+  if (key == model_) return;
+  *this = {};
+  model_ = key;
+}
+
+void ConfigurationColors::update(const std::vector<Share>& shares) {
+  ++tick_;
+  active_.clear();
+  std::array<bool, kOwn> taken{};
+  const auto count = std::min<std::size_t>(shares.size(), kOwn);
+  std::vector<const QString*> homeless;
+  for (std::size_t i = 0; i < count; ++i) {
+    const QString& configuration = shares[i].configuration;
+    const auto known = remembered_.constFind(configuration);
+    if (known != remembered_.constEnd() && !taken[static_cast<std::size_t>(*known)]) {
+      taken[static_cast<std::size_t>(*known)] = true;
+      active_.insert(configuration, *known);
+    } else {
+      homeless.push_back(&configuration);
+    }
+  }
+  for (const QString* configuration : homeless) {
+    // The colour that has been out of sight for longest confuses least.
+    int best = -1;
+    for (int slot = 0; slot < kOwn; ++slot) {
+      const auto s = static_cast<std::size_t>(slot);
+      if (!taken[s] && (best < 0 || last_used_[s] < last_used_[static_cast<std::size_t>(best)])) best = slot;
+    }
+    taken[static_cast<std::size_t>(best)] = true;
+    active_.insert(*configuration, best);
+    remembered_.insert(*configuration, best);
+  }
+  for (const int slot : std::as_const(active_)) last_used_[static_cast<std::size_t>(slot)] = tick_;
+}
+
+}  // namespace turnpoint::views
