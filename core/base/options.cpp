@@ -14,7 +14,9 @@ std::string range_text(const OptionRecord& option) {
   if (option.type == OptionType::bytes)
     return fmt::format("--{} must be between {} and {}", option.key, format_bytes(std::llround(option.minimum)),
                        format_bytes(std::llround(option.maximum)));
-  return fmt::format("--{} must be between {} and {}", option.key, option.minimum, option.maximum);
+  if (option.type == OptionType::integer)
+    return fmt::format("--{} must be between {:.0f} and {:.0f}", option.key, option.minimum, option.maximum);
+  return fmt::format("--{} must be between {:g} and {:g}", option.key, option.minimum, option.maximum);
 }
 
 }  // namespace

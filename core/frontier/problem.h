@@ -38,7 +38,9 @@ class CostTable {
   std::span<const CostPoint> operator[](std::size_t i) const {
     return {data_->points.data() + data_->offsets[i], data_->points.data() + data_->offsets[i + 1]};
   }
-  std::span<CostPoint> points() { return own().points; }
+  std::span<const CostPoint> points() const { return data_->points; }
+  std::span<CostPoint> mutable_points() { return own().points; }  ///< leaves other copies as they are
+  std::span<const std::uint32_t> offsets() const { return data_->offsets; }  ///< size() + 1 positions into points()
   const void* identity() const { return data_.get(); }
   friend bool operator==(const CostTable& a, const CostTable& b) { return a.data_ == b.data_ || *a.data_ == *b.data_; }
 

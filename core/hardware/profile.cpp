@@ -55,10 +55,6 @@ void read_links(JsonFields& root, Cluster& cluster) {
     root.fail("links", "has no 'inter-node' link although there are several nodes");
   if (cluster.devices_per_node > 1 && !seen[kIntraNode])
     root.fail("links", "has no 'intra-node' link although a node has several devices");
-  // One device or one node needs no such link, but the user may ask for more of them: equal levels are the neutral
-  // guess.
-  if (!seen[kInterNode]) cluster.links[kInterNode] = cluster.links[kIntraNode];
-  if (!seen[kIntraNode]) cluster.links[kIntraNode] = cluster.links[kInterNode];
 }
 
 void read_collective(JsonFields& item, Cluster& cluster) {

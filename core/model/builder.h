@@ -65,6 +65,9 @@ class ModelBuilder {
   /// y = x W (+ bias): W is [in, out] or, with transpose_w, [out, in]; the bias is added in the same operator.
   TensorId linear(std::string name, TensorId x, TensorId w, std::optional<TensorId> bias = {}, bool transpose_w = false,
                   DimName out_name = DimName::out_channel);
+  /// Adds a bias of one element per last-dimension entry inside the matrix product that produced `y`; false where that
+  /// is not possible (y is no matrix product, has a bias already, or the sizes differ).
+  bool add_bias(TensorId y, TensorId bias);
   /// NCHW (or NCL, NCDHW); W is [out, in/groups, kernel...]; bias optional, same operator.
   TensorId convolution(std::string name, TensorId x, TensorId w, std::optional<TensorId> bias, const ConvolutionShape& shape);
   /// Rows of table [vocabulary, channel] by integer indices.
@@ -105,7 +108,8 @@ class ModelBuilder {
                      int gates, int directions, std::int64_t hidden, bool batch_first, bool split_hidden = false);
   /// Mean cross-entropy of logits [..., vocabulary] against integer labels; a scalar. The class dim is not splittable.
   TensorId cross_entropy(std::string name, TensorId logits, TensorId labels);
-  /// Unknown function: elementwise on dims equal to the first operand's, nothing else splittable; adds a warning.
+  /// Unknown function: elementwise on dims equal to the first operand's, nothing else splittable. Whoever
+  /// adds one warns about it, once for all of a file.
   TensorId opaque(std::string name, std::string detail, std::span<const TensorId> operands, std::vector<std::int64_t> out_shape, ElementType type);
 
   const Tensor& tensor(TensorId id) const { return model_.tensors[id]; }

@@ -161,25 +161,29 @@ TensorId ModelBuilder::linear(std::string name, TensorId x, TensorId w, std::opt
     op.dims[last.front()].name =
         distinct(op.dims, out_name, DimName::out_channel) == out_name ? out_name : op.dims[last.front()].name;
   result.dims.back() = out_name == DimName::out_channel ? DimName::channel : out_name;
-  if (bias) {
-    if (!usable(op.name, {*bias})) return y;
-    const auto& b = tensor(*bias);
-    if (b.shape.size() > 1 || b.elements() > result.shape.back() ||
-        (b.elements() > 1 && b.elements() != result.shape.back())) {
-      return fail(op.name, "the bias of a linear layer does not have the size of its output"), y;
-    }
-    Walks walks(b.shape.size());
-    if (b.elements() > 1) walks[0] = last;
-    op.inputs.push_back({*bias, std::move(walks), false});
-    const auto elements = product(result.shape);
-    op.forward_flop += elements;
-    if (b.requires_gradient) {
-      op.backward_flop += elements;
-      result.requires_gradient = true;
-      if (model_.tensors[*bias].dims[0] == DimName::other) model_.tensors[*bias].dims[0] = result.dims.back();
-    }
-  }
+  if (bias && !add_bias(y, *bias)) fail(op.name, "the bias of a linear layer does not have the size of its output");
   return y;
+}
+
+bool ModelBuilder::add_bias(TensorId y, TensorId bias) {
+  if (!usable("bias", {y, bias}) || !tensor(y).producer.valid()) return false;
+  auto& op = model_.operators[tensor(y).producer];
+  auto& result = model_.tensors[y];
+  auto& b = model_.tensors[bias];
+  if (op.kind != OperatorKind::matmul || op.inputs.size() != 2 || result.shape.empty() || b.producer.valid())
+    return false;
+  if (b.shape.size() > 1 || (b.elements() != 1 && b.elements() != result.shape.back())) return false;
+  Walks walks(b.shape.size());
+  if (b.elements() > 1) walks[0] = op.outputs.front().walks.back();
+  op.inputs.push_back({bias, std::move(walks), false});
+  const auto elements = product(result.shape);
+  op.forward_flop += elements;
+  if (b.requires_gradient) {
+    op.backward_flop += elements;
+    result.requires_gradient = true;
+    if (!b.dims.empty() && b.dims[0] == DimName::other) b.dims[0] = result.dims.back();
+  }
+  return true;
 }
 
 TensorId ModelBuilder::convolution(std::string name, TensorId x, TensorId w, std::optional<TensorId> bias,

@@ -226,6 +226,18 @@ class ClusterTest : public QObject {
     }
   }
 
+  // A profile of one node says nothing about a network, so it cannot be grown over one.
+  void single_nodes_do_not_grow() {
+    const std::string text = R"({"format": "turnpoint/hardware-profile@1", "nodes": 1, "devices_per_node": 1,
+      "device": {"memory_bytes": 1073741824, "peak_flop_per_s": {"fp32": 1e12}, "memory_bandwidth_bytes_per_s": 1e11}})";
+    const auto cluster = parse_hardware_profile(text, "one.json");
+    QVERIFY(cluster.has_value());
+    QCOMPARE((*cluster)->device.peak_bf16, 1e12);
+    QVERIFY(with_devices(*cluster, 1).has_value());
+    QVERIFY(with_devices(*cluster, 2).error().message().find("describes no link between nodes") != std::string::npos);
+    QVERIFY(parse_hardware_profile(write_hardware_profile(**cluster), "again.json").has_value());
+  }
+
   void broken_profiles_data() {
     QTest::addColumn<QString>("text");
     QTest::addColumn<QString>("message");

@@ -43,12 +43,16 @@ class ConfigReader {
     shape.heads = integer(head_keys, kMaximumHeads, default_heads);
     shape.kv_heads = integer({"num_key_value_heads"}, kMaximumHeads, default_kv_heads ? default_kv_heads : shape.heads);
     if (good() && shape.heads % shape.kv_heads != 0)
-      fail("num_key_value_heads", fmt::format("{} does not divide the {} attention heads", shape.kv_heads, shape.heads));
-    if (has("head_dim")) shape.head_channels = integer({"head_dim"}, kMaximumWidth, 0);
-    else if (default_head_channels) shape.head_channels = default_head_channels;
+      fail("num_key_value_heads",
+           fmt::format("{} does not divide the {} attention heads", shape.kv_heads, shape.heads));
+    if (has("head_dim"))
+      shape.head_channels = integer({"head_dim"}, kMaximumWidth, 0);
+    else if (default_head_channels)
+      shape.head_channels = default_head_channels;
     else if (good() && shape.hidden % shape.heads != 0)
       fail(*head_keys.begin(), fmt::format("{} heads do not divide the hidden size {}", shape.heads, shape.hidden));
-    else if (good()) shape.head_channels = shape.hidden / shape.heads;
+    else if (good())
+      shape.head_channels = shape.hidden / shape.heads;
   }
 
   /// Full attention is what the graph holds; a window would make the scores smaller.
@@ -56,7 +60,8 @@ class ConfigReader {
     if (!used || !has("sliding_window")) return;
     const std::int64_t window = integer({"sliding_window"}, kMaximumPositions, 0);
     if (good() && window < shape.default_sequence())
-      shape.warnings.push_back(fmt::format("sliding_window {} is not modelled: attention is counted over the whole sequence", window));
+      shape.warnings.push_back(
+          fmt::format("sliding_window {} is not modelled: attention is counted over the whole sequence", window));
   }
 
  private:
@@ -94,8 +99,10 @@ TransformerShape bert(ConfigReader& c) {
   // The published count is that of the bare model: embeddings, layers and pooler. Training it needs a loss, so the
   // tokens are predicted through the transposed token table, which adds no parameters.
   s.pooler = s.tied_head = true;
-  if (c.text({"position_embedding_type"}, "absolute") != "absolute") c.fail("position_embedding_type", "only 'absolute' is supported");
-  if (c.flag("is_decoder", false) || c.flag("add_cross_attention", false)) c.fail("is_decoder", "only encoders are supported");
+  if (c.text({"position_embedding_type"}, "absolute") != "absolute")
+    c.fail("position_embedding_type", "only 'absolute' is supported");
+  if (c.flag("is_decoder", false) || c.flag("add_cross_attention", false))
+    c.fail("is_decoder", "only encoders are supported");
   return s;
 }
 
@@ -115,8 +122,8 @@ TransformerShape rotary_decoder(ConfigReader& c, const TransformerShape& default
   return s;
 }
 
-TransformerShape sizes(std::int64_t layers, std::int64_t hidden, std::int64_t heads, std::int64_t kv_heads, std::int64_t intermediate,
-                       std::int64_t vocabulary, std::int64_t positions) {
+TransformerShape sizes(std::int64_t layers, std::int64_t hidden, std::int64_t heads, std::int64_t kv_heads,
+                       std::int64_t intermediate, std::int64_t vocabulary, std::int64_t positions) {
   TransformerShape s;
   s.layers = layers;
   s.hidden = hidden;
@@ -179,8 +186,9 @@ struct Family {
 };
 
 // Longer prefixes first: "Qwen2Moe..." must not be taken for Qwen2, so a prefix ends where "For" or "Model" begins.
-constexpr Family kFamilies[] = {{"bert", "Bert", bert},    {"gpt2", "GPT2", gpt2},    {"llama", "Llama", llama}, {"mistral", "Mistral", mistral},
-                                {"phi", "Phi", phi},       {"qwen2", "Qwen2", qwen2}, {"qwen3", "Qwen3", qwen3}};
+constexpr Family kFamilies[] = {{"bert", "Bert", bert},          {"gpt2", "GPT2", gpt2}, {"llama", "Llama", llama},
+                                {"mistral", "Mistral", mistral}, {"phi", "Phi", phi},    {"qwen2", "Qwen2", qwen2},
+                                {"qwen3", "Qwen3", qwen3}};
 
 /// "BertForMaskedLM", "GPT2LMHeadModel", "LlamaModel" belong to "Bert", "GPT2", "Llama".
 bool is_architecture_of(std::string_view architecture, std::string_view prefix) {
@@ -199,7 +207,8 @@ const Family* find_family(JsonFields& fields, std::string& named, std::string& k
   }
   key = "architectures";
   const auto found = fields.json().find("architectures");
-  if (found == fields.json().end() || !found->is_array() || found->empty() || !found->front().is_string()) return nullptr;
+  if (found == fields.json().end() || !found->is_array() || found->empty() || !found->front().is_string())
+    return nullptr;
   named = found->front().get<std::string>();
   for (const auto& family : kFamilies)
     if (is_architecture_of(named, family.architecture)) return &family;
@@ -225,8 +234,11 @@ Expected<TransformerShape> read_huggingface_config(JsonFields fields) {
   if (!family) {
     std::string known;
     for (const auto& name : huggingface_families()) known += (known.empty() ? "" : ", ") + name;
-    if (named.empty()) fields.fail("model_type", "neither model_type nor architectures says which family this is; known families: " + known);
-    else fields.fail(key, fmt::format("unknown family '{}'; known families: {}", named, known));
+    if (named.empty())
+      fields.fail("model_type",
+                  "neither model_type nor architectures says which family this is; known families: " + known);
+    else
+      fields.fail(key, fmt::format("unknown family '{}'; known families: {}", named, known));
     return *fields.error();
   }
   ConfigReader reader(fields);

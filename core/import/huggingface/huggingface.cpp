@@ -13,12 +13,14 @@ namespace {
 
 class ConfigSource final : public ModelSource {
  public:
-  ConfigSource(TransformerShape shape, std::string name, std::string path) : shape_(std::move(shape)), name_(std::move(name)), path_(std::move(path)) {}
+  ConfigSource(TransformerShape shape, std::string name, std::string path)
+      : shape_(std::move(shape)), name_(std::move(name)), path_(std::move(path)) {}
   std::string name() const override { return name_; }
   std::string source() const override { return path_; }
   Expected<ModelPtr> bind(const ModelBinding& binding) const override {
     const std::int64_t batch = binding.batch ? binding.batch : 1;
-    return build_transformer(shape_, name_, path_, batch, binding.sequence ? binding.sequence : shape_.default_sequence());
+    return build_transformer(shape_, name_, path_, batch,
+                             binding.sequence ? binding.sequence : shape_.default_sequence());
   }
 
  private:

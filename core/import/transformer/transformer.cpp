@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/import/transformer/transformer.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
-#include <fmt/format.h>
 
 #include "core/model/builder.h"
 
@@ -50,7 +50,8 @@ struct Builder {
   }
 
   TensorId add(const std::string& leaf, std::initializer_list<TensorId> operands) {
-    return b.elementwise(path(leaf), "Add", std::vector<TensorId>(operands), {.flop_per_element = double(operands.size() - 1)});
+    return b.elementwise(path(leaf), "Add", std::vector<TensorId>(operands),
+                         {.flop_per_element = double(operands.size() - 1)});
   }
 
   // Head dimensions: keys and values have kv_heads of them; queries have a further group dimension where several
@@ -80,8 +81,10 @@ struct Builder {
     LoopDims dims;
     const auto n = dims.add(DimName::batch, batch);
     std::vector<std::uint8_t> heads;
-    if (query) heads = query_heads(dims);
-    else if (has_kv_head()) heads.push_back(dims.add(DimName::head, shape.kv_heads));
+    if (query)
+      heads = query_heads(dims);
+    else if (has_kv_head())
+      heads.push_back(dims.add(DimName::head, shape.kv_heads));
     const auto s = dims.add(DimName::sequence, sequence);
     const auto d = dims.add(DimName::head_channel, shape.head_channels);
     const auto k = dims.add(DimName::in_channel, shape.hidden, DimRole::reduction);
@@ -98,10 +101,12 @@ struct Builder {
     names.push_back(DimName::sequence);
     names.push_back(DimName::head_channel);
     const std::int64_t width = (query ? shape.heads : shape.kv_heads) * shape.head_channels;
-    const TensorId w = b.parameter(path(leaf) + ".weight", {shape.hidden, width}, {DimName::in_channel, DimName::out_channel});
+    const TensorId w =
+        b.parameter(path(leaf) + ".weight", {shape.hidden, width}, {DimName::in_channel, DimName::out_channel});
     std::optional<TensorId> bias;
     if (shape.qkv_bias) bias = b.parameter(path(leaf) + ".bias", {width}, {DimName::out_channel});
-    return b.contraction(path(leaf), "Linear", dims.list, x, {{n}, {s}, {k}}, w, {{k}, merged}, out, names, bias, {merged});
+    return b.contraction(path(leaf), "Linear", dims.list, x, {{n}, {s}, {k}}, w, {{k}, merged}, out, names, bias,
+                         {merged});
   }
 
   TensorId scores(TensorId q, TensorId k) {
@@ -155,10 +160,12 @@ struct Builder {
     Walks a = {{n}};
     for (const auto head : heads) a.push_back({head});
     a.insert(a.end(), {{s}, {d}});
-    const TensorId w = b.parameter(path("out.weight"), {shape.heads * shape.head_channels, shape.hidden}, {DimName::in_channel, DimName::out_channel});
+    const TensorId w = b.parameter(path("out.weight"), {shape.heads * shape.head_channels, shape.hidden},
+                                   {DimName::in_channel, DimName::out_channel});
     std::optional<TensorId> bias;
     if (shape.output_bias) bias = b.parameter(path("out.bias"), {shape.hidden}, {DimName::out_channel});
-    return b.contraction(path("out"), "Linear", dims.list, x, a, w, {merged, {o}}, {{n}, {s}, {o}}, {DimName::batch, DimName::sequence, DimName::channel}, bias, {{o}});
+    return b.contraction(path("out"), "Linear", dims.list, x, a, w, {merged, {o}}, {{n}, {s}, {o}},
+                         {DimName::batch, DimName::sequence, DimName::channel}, bias, {{o}});
   }
 
   TensorId attention(TensorId x) {
@@ -179,7 +186,8 @@ struct Builder {
       const TensorId gate = linear("gate", x, shape.hidden, shape.intermediate, shape.mlp_bias);
       const TensorId up = linear("up", x, shape.hidden, shape.intermediate, shape.mlp_bias);
       const TensorId operands[] = {gate, up};
-      const TensorId product = b.elementwise(path("act"), shape.activation + "*up", operands, {.flop_per_element = 6, .saves_input = {true, true}});
+      const TensorId product = b.elementwise(path("act"), shape.activation + "*up", operands,
+                                             {.flop_per_element = 6, .saves_input = {true, true}});
       return linear("down", product, shape.intermediate, shape.hidden, shape.mlp_bias);
     }
     const TensorId up = linear("up", x, shape.hidden, shape.intermediate, shape.mlp_bias);
@@ -212,13 +220,17 @@ struct Builder {
     enter("embed");
     std::vector<TensorId> parts = {b.embedding(path("tokens"), table, tokens)};
     if (shape.learned_positions) {
-      TensorId positions = b.parameter(path("positions.weight"), {shape.positions, shape.hidden}, {DimName::sequence, DimName::channel});
-      if (sequence < shape.positions) positions = b.slice(path("positions"), "Slice", positions, {sequence, shape.hidden});
+      TensorId positions =
+          b.parameter(path("positions.weight"), {shape.positions, shape.hidden}, {DimName::sequence, DimName::channel});
+      if (sequence < shape.positions)
+        positions = b.slice(path("positions"), "Slice", positions, {sequence, shape.hidden});
       parts.push_back(positions);
     }
     if (shape.token_types > 0) {
-      const TensorId types = b.input("token_types", {batch, sequence}, {DimName::batch, DimName::sequence}, ElementType::i64);
-      const TensorId type_table = b.parameter(path("types.weight"), {shape.token_types, shape.hidden}, {DimName::vocabulary, DimName::channel});
+      const TensorId types =
+          b.input("token_types", {batch, sequence}, {DimName::batch, DimName::sequence}, ElementType::i64);
+      const TensorId type_table =
+          b.parameter(path("types.weight"), {shape.token_types, shape.hidden}, {DimName::vocabulary, DimName::channel});
       parts.push_back(b.embedding(path("types"), type_table, types));
     }
     TensorId x = parts.front();
@@ -228,7 +240,8 @@ struct Builder {
 
   Expected<ModelPtr> build() {
     const TensorId tokens = b.input("tokens", {batch, sequence}, {DimName::batch, DimName::sequence}, ElementType::i64);
-    const TensorId table = b.parameter("embed/tokens.weight", {shape.vocabulary, shape.hidden}, {DimName::vocabulary, DimName::channel});
+    const TensorId table =
+        b.parameter("embed/tokens.weight", {shape.vocabulary, shape.hidden}, {DimName::vocabulary, DimName::channel});
     TensorId x = embed(table, tokens);
     for (std::int64_t i = 0; i < shape.layers; ++i) x = layer(i, x);
     enter("head");
@@ -241,7 +254,8 @@ struct Builder {
     if (shape.block != TransformerShape::Block::post_norm) x = norm("norm", x);
     const std::vector<std::int64_t> head_shape = {shape.vocabulary, shape.hidden};
     const std::vector<DimName> head_dims = {DimName::vocabulary, DimName::in_channel};
-    const TensorId w = shape.tied_head ? b.tied_parameter(path("logits.weight"), table, head_shape, head_dims) : b.parameter(path("logits.weight"), head_shape, head_dims);
+    const TensorId w = shape.tied_head ? b.tied_parameter(path("logits.weight"), table, head_shape, head_dims)
+                                       : b.parameter(path("logits.weight"), head_shape, head_dims);
     std::optional<TensorId> bias;
     if (shape.head_bias) bias = b.parameter(path("logits.bias"), {shape.vocabulary}, {DimName::vocabulary});
     const TensorId logits = b.linear(path("logits"), x, w, bias, true, DimName::vocabulary);
@@ -249,7 +263,8 @@ struct Builder {
     results.insert(results.begin(), b.cross_entropy(path("loss"), logits, labels));
     for (const auto& warning : shape.warnings) b.warn(warning);
     if (!shape.learned_positions && sequence > shape.positions)
-      b.warn(fmt::format("sequence {} is longer than the {} positions the model was made for", sequence, shape.positions));
+      b.warn(
+          fmt::format("sequence {} is longer than the {} positions the model was made for", sequence, shape.positions));
     return b.finish(std::move(results));
   }
 };
@@ -260,14 +275,17 @@ std::int64_t TransformerShape::default_sequence() const { return std::min<std::i
 
 Expected<ModelPtr> build_transformer(const TransformerShape& shape, const std::string& name, const std::string& source,
                                      std::int64_t batch, std::int64_t sequence) {
-  if (batch < 1 || sequence < 1) return usage_error(fmt::format("batch {} and sequence {} must be at least 1", batch, sequence), source);
+  if (batch < 1 || sequence < 1)
+    return usage_error(fmt::format("batch {} and sequence {} must be at least 1", batch, sequence), source);
   if (shape.learned_positions && sequence > shape.positions)
-    return usage_error(fmt::format("sequence {} is longer than the model's {} learned positions", sequence, shape.positions), source);
-  const double widest = std::max({double(shape.hidden), double(shape.intermediate), double(shape.vocabulary),
-                                  double(shape.heads) * double(shape.head_channels), double(shape.heads) * double(sequence)});
+    return usage_error(
+        fmt::format("sequence {} is longer than the model's {} learned positions", sequence, shape.positions), source);
+  const double widest =
+      std::max({double(shape.hidden), double(shape.intermediate), double(shape.vocabulary),
+                double(shape.heads) * double(shape.head_channels), double(shape.heads) * double(sequence)});
   // Sums over all layers must stay far inside 64 bits.
-  if (double(batch) * double(sequence) * widest > std::ldexp(1.0, 48))
-    return usage_error(fmt::format("batch {} with sequence {} makes tensors of more than 2^48 elements", batch, sequence), source);
+  if (double(shape.layers) * double(batch) * double(sequence) * widest > std::ldexp(1.0, 52))
+    return usage_error(fmt::format("batch {} with sequence {} is too large for this model", batch, sequence), source);
   return Builder{shape, ModelBuilder(name, source, batch, sequence), batch, sequence, {}}.build();
 }
 

@@ -25,18 +25,18 @@ struct TransformerShape {
   std::int64_t head_channels = 0;  ///< usually hidden / heads
   std::int64_t intermediate = 0;   ///< width of the MLP
   std::int64_t vocabulary = 0;
-  std::int64_t positions = 0;       ///< the longest sequence meant for the model
-  bool learned_positions = false;   ///< a table of `positions` rows; else rotary, which has no parameters
-  std::int64_t token_types = 0;     ///< rows of BERT's segment table; 0: none
+  std::int64_t positions = 0;      ///< the longest sequence meant for the model
+  bool learned_positions = false;  ///< a table of `positions` rows; else rotary, which has no parameters
+  std::int64_t token_types = 0;    ///< rows of BERT's segment table; 0: none
   Norm norm = Norm::layer;
   Block block = Block::pre_norm;
   Mlp mlp = Mlp::plain;
   std::string activation = "gelu";
   bool qkv_bias = false, output_bias = false, mlp_bias = false, head_bias = false;
-  bool query_key_norm = false;      ///< RMS norm over each head of q and k (Qwen 3)
-  bool embedding_norm = false;      ///< a norm right after the embeddings (BERT)
-  bool pooler = false;              ///< BERT's dense layer with tanh on the first position
-  bool tied_head = false;           ///< the output projection is the token table
+  bool query_key_norm = false;  ///< RMS norm over each head of q and k (Qwen 3)
+  bool embedding_norm = false;  ///< a norm right after the embeddings (BERT)
+  bool pooler = false;          ///< BERT's dense layer with tanh on the first position
+  bool tied_head = false;       ///< the output projection is the token table
   std::vector<std::string> warnings;
 
   /// min(2048, positions), design.md 5.9.

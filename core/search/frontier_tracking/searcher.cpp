@@ -17,9 +17,9 @@ enum class Objective { frontier, least_time };
 // Memory is of no concern to the method: a single objective is left, and its optimum is the one point of the answer.
 void forget_memory(frontier::Problem& problem) {
   for (auto& node : problem.nodes)
-    for (auto& point : node.costs.points()) point.memory = 0;
+    for (auto& point : node.costs.mutable_points()) point.memory = 0;
   for (auto& edge : problem.edges)
-    for (auto& point : edge.costs.points()) point.memory = 0;
+    for (auto& point : edge.costs.mutable_points()) point.memory = 0;
 }
 
 class ConfigurationSearcher : public Searcher {

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Paints a GraphScene: the same code for the screen, for pictures and for the mini-map's background. Never more
+// primitives than pixels: three tiers by the width of an operator (mock-up sheet, panel D).
+#pragma once
+
+#include <QFont>
+#include <QPainter>
+#include <memory>
+#include <set>
+
+#include "views/common/plan_figures.h"
+#include "views/common/theme_colors.h"
+#include "views/graph/graph_scene.h"
+
+namespace turnpoint::views {
+
+enum class GraphTier { far, middle, near };
+
+/// device = scene * zoom + offset
+struct GraphPaint {
+  double zoom = 1;
+  QPointF offset;
+  QRectF viewport;                  ///< device
+  const ThemeColors* theme = nullptr;
+  QFont font;                       ///< the widget's
+  const PlanFigures* figures = nullptr;
+  GraphColor color = GraphColor::configuration;
+
+  GraphTier tier(const GraphScene& scene) const {
+    const double width = scene.typical_width * zoom;
+    return width < 12 ? GraphTier::far : width <= 44 ? GraphTier::middle : GraphTier::near;
+  }
+  QPointF map(QPointF p) const { return p * zoom + offset; }
+  QRectF map(const QRectF& r) const { return {map(r.topLeft()), r.size() * zoom}; }
+};
+
+QFont graph_name_font(const QFont& base);   ///< bold, slightly smaller
+QFont graph_small_font(const QFont& base);
+
+/// Keeps elided texts and scratch buffers between frames, so that a frame allocates next to nothing.
+class GraphPainter {
+ public:
+  void paint(QPainter& painter, const GraphScene& scene, const GraphPaint& view);
+  /// Outlines on top: selected operators, the hovered one, the keyboard's place (an operator or a card).
+  void paint_marks(QPainter& painter, const GraphScene& scene, const GraphPaint& view, const std::set<OperatorId>& selected,
+                   OperatorId hovered, int focus_card, int focus_drawn) const;
+
+  static QColor fill_color(const GraphPaint& view, int index);
+  static QColor text_color(const GraphPaint& view, int index);
+
+ private:
+  const GraphScene* texts_of_ = nullptr;
+  double texts_zoom_ = 0;
+  std::vector<QString> operator_texts_, card_texts_;
+  std::vector<QPointF> line_;
+  std::vector<QRectF> boxes_[8];
+
+  void paint_edges(QPainter& painter, const GraphScene& scene, const GraphPaint& view, std::uint32_t begin, std::uint32_t end, bool wide_only);
+  void paint_arrow(QPainter& painter, const QColor& color, double width, double zoom) const;
+  void paint_folded(QPainter& painter, const GraphCard& card, std::size_t index, const GraphPaint& view, bool texts);
+  void paint_shares(QPainter& painter, const GraphCard& card, const QRectF& bar, const GraphPaint& view) const;
+  void paint_open(QPainter& painter, const GraphScene& scene, const GraphCard& card, std::size_t index, const GraphPaint& view, GraphTier tier);
+  void paint_operators(QPainter& painter, const GraphScene& scene, const GraphCard& card, const GraphPaint& view);
+  void paint_operator_text(QPainter& painter, const GraphScene& scene, std::uint32_t drawn, const QRectF& box, const GraphPaint& view);
+};
+
+}  // namespace turnpoint::views
