@@ -335,8 +335,16 @@ class GraphViewTest : public QObject {
       shoot(s.view, "graph-operators-" + theme);
       Shown c(fixture::convolutional());
       shoot(c.view, "graph-cnn-" + theme);
-      c.unfold("block_with_a_rather_long_name.1");
+      c.unfold("stage1.1");
       shoot(c.view, "graph-cnn-unfolded-" + theme);
+      c.view.findChildren<QComboBox*>().front()->setCurrentIndex(1);
+      shoot(c.view, "graph-cnn-time-" + theme);
+      Shown near(fixture::transformer(24));
+      near.unfold("layer11");
+      near.view.canvas()->set_zoom(2.2, near.operator_point(near.scene().drawn_of[near.op("layer11/mlp/fc2")]));
+      QTest::mouseMove(near.surface(), near.operator_point(near.scene().drawn_of[near.op("layer11/mlp/fc2")]));
+      QTest::qWait(20);
+      shoot(near.view, "graph-near-" + theme);
     }
     QApplication::setPalette(make_palette(false));
   }

@@ -224,7 +224,7 @@ void GraphCanvas::paintEvent(QPaintEvent*) {
   painter.drawPixmap(0, 0, frame_);
   static const std::set<OperatorId> none;
   painter_.paint_marks(painter, *scene_, view(), selection_ ? selection_->operators() : none,
-                       selection_ ? selection_->hovered_operator() : OperatorId{}, hasFocus() ? focus_card_ : -1, focus_drawn_);
+                       selection_ ? selection_->hovered_operator() : OperatorId{}, hasFocus() && by_keyboard_ ? focus_card_ : -1, focus_drawn_);
   if (!panning_) paint_hover(painter, hover_text_, pointer_, viewport()->rect(), theme, font());
 }
 

@@ -79,7 +79,7 @@ class GraphCanvas : public QAbstractScrollArea {
   HoverText hover_text_;
   QPointF pointer_;
   int focus_card_ = -1, focus_drawn_ = -1;
-  bool pressed_ = false, panning_ = false;
+  bool pressed_ = false, panning_ = false, by_keyboard_ = false;
   QPoint press_, last_;
   qint64 last_frame_ns_ = 0;
 

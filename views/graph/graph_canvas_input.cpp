@@ -80,6 +80,7 @@ void GraphCanvas::mousePressEvent(QMouseEvent* event) {
   pressed_ = event->button() == Qt::LeftButton || event->button() == Qt::MiddleButton;
   panning_ = false;
   press_ = last_ = event->pos();
+  by_keyboard_ = false;
 }
 
 void GraphCanvas::mouseMoveEvent(QMouseEvent* event) {
@@ -177,7 +178,8 @@ bool GraphCanvas::viewportEvent(QEvent* event) {
 }
 
 void GraphCanvas::focusInEvent(QFocusEvent* event) {
-  if (focus_card_ < 0 && scene_ && !scene_->cards.empty()) focus_card_ = 0;
+  by_keyboard_ = event->reason() == Qt::TabFocusReason || event->reason() == Qt::BacktabFocusReason || event->reason() == Qt::ShortcutFocusReason;
+  if (by_keyboard_ && focus_card_ < 0 && scene_ && !scene_->cards.empty()) focus_card_ = 0;
   QAbstractScrollArea::focusInEvent(event);
   viewport()->update();
 }
@@ -277,6 +279,7 @@ void GraphCanvas::fold_current() {
 void GraphCanvas::keyPressEvent(QKeyEvent* event) {
   if (!scene_ || scene_->cards.empty()) return QAbstractScrollArea::keyPressEvent(event);
   const QPointF middle = QRectF(viewport()->rect()).center();
+  by_keyboard_ = true;
   switch (event->key()) {
     case Qt::Key_Left: return step_to(-1, 0);
     case Qt::Key_Right: return step_to(1, 0);

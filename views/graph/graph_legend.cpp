@@ -121,7 +121,8 @@ void MiniMap::mouseMoveEvent(QMouseEvent* event) { mousePressEvent(event); }
 
 GraphLegend::GraphLegend(GraphCanvas* canvas, QWidget* parent) : QWidget(parent), map_(new MiniMap(canvas, this)) {
   setAccessibleName(tr("Legend"));
-  setFixedWidth(kPad * 2 + std::max(160, fontMetrics().averageCharWidth() * 27));
+  const QFontMetrics metrics(graph_small_font(font()));
+  setFixedWidth(kPad * 2 + kSwatch + 14 + metrics.horizontalAdvance(QStringLiteral("batch yx \u00b7 out-channel z 100%")));
 }
 
 void GraphLegend::set_figures(PlanFiguresPtr figures, const ConfigurationColors& colors, GraphColor color, EdgeMeasure edges) {
