@@ -108,6 +108,7 @@ void GraphView::make_tool_bar() {
   mesh_label_->setToolTip(tr("The axes of the device mesh, outermost first"));
   row->addWidget(mesh_label_, 1);
   layout_label_ = new QLabel(tool_bar_);
+  layout_label_->setContentsMargins(0, 0, 6, 0);
   row->addWidget(layout_label_);
   zoom_label_ = new QLabel(tool_bar_);
   row->addWidget(zoom_label_);
