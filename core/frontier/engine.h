@@ -21,9 +21,9 @@ class Engine {
   }
   Engine(const Engine&) = delete;
 
-  /// Lagrangian plans and bounds; `weights` (memory, then time) are slopes that served before, replaced by those used.
-  bool hull(Achieved& achieved, std::vector<double>& weights);
-  /// Quantised lists, traced back and re-costed.
+  /// Lagrangian plans and bounds. What is achieved already (plans of a previous run at new costs) guides the slopes.
+  bool hull(Achieved& achieved);
+  /// Quantised lists near the hull, traced back and re-costed.
   void coarse(Achieved& achieved, int buckets);
   /// Exact lists, pruned by what is achieved.
   bool exact(Achieved& achieved);
@@ -37,7 +37,9 @@ class Engine {
 
  private:
   bool lanes(const std::vector<double>& memory, const std::vector<double>& time, std::vector<Point>* plans);
-  void prune(const Achieved& achieved);
+  void prune(const std::vector<Lanes>& slack);
+  std::size_t beam(Achieved& achieved, double buckets, double width_share, const std::vector<Lanes>& slack);
+  bool relane(Achieved& achieved, std::size_t count);
   void collect(const std::vector<ListTable>& lists, Achieved& achieved);
   std::int64_t effective_limit(const Achieved& achieved) const;
 
@@ -48,6 +50,7 @@ class Engine {
   Dag dag_;
   std::vector<LaneBlock> blocks_;
   std::vector<HalfPlane> planes_;
+  std::size_t kept_ = 0;  // points of the last beam
   bool infeasible_ = false;
 };
 

@@ -53,6 +53,43 @@ TURNPOINT_VECTOR_CLONES void outside_entry(const float* o, const float* shift, c
   }
 }
 
+/// Least weighted cost of every entry of a leaf.
+TURNPOINT_VECTOR_CLONES void leaf_costs(const Leaf& leaf, const double* weight_memory, const double* weight_time, double* out) {
+  const std::size_t entries = leaf.entries();
+  for (std::size_t e = 0; e < entries; ++e) {
+    double best[kLanes];
+    for (int l = 0; l < kLanes; ++l) best[l] = std::numeric_limits<double>::infinity();
+    for (std::uint32_t i = leaf.offsets[e]; i < leaf.offsets[e + 1]; ++i) {
+      const double m = static_cast<double>(leaf.memory[i]), t = leaf.time[i];
+      for (int l = 0; l < kLanes; ++l) {
+        const double v = weight_memory[l] * m + weight_time[l] * t;
+        best[l] = v < best[l] ? v : best[l];
+      }
+    }
+    for (int l = 0; l < kLanes; ++l) out[e * kLanes + static_cast<std::size_t>(l)] = best[l];
+  }
+}
+
+/// Relative to the offsets, as floats.
+TURNPOINT_VECTOR_CLONES void leaf_excess(const double* exact, std::size_t entries, const double* offset, float* out) {
+  for (std::size_t e = 0; e < entries; ++e)
+    for (int l = 0; l < kLanes; ++l) {
+      const double v = exact[e * kLanes + static_cast<std::size_t>(l)] - offset[l];
+      out[e * kLanes + static_cast<std::size_t>(l)] = v < double(kFeasible) ? static_cast<float>(v) : kForbidden;
+    }
+}
+
+/// True if the excess of some lane lies below its slack. Thresholds are what the slack leaves for the inside.
+TURNPOINT_VECTOR_CLONES bool entry_thresholds(const float* inside, const float* outside, const float* slack, float* row) {
+  int alive = 0;
+  for (int l = 0; l < kLanes; ++l) {
+    const bool keep = inside[l] + outside[l] < slack[l];
+    row[l] = keep ? slack[l] - outside[l] : kNever;
+    alive |= keep;
+  }
+  return alive != 0;
+}
+
 TURNPOINT_VECTOR_CLONES void column_minimum(const float* values, std::size_t entries, float* minimum) {
   for (int l = 0; l < kLanes; ++l) minimum[l] = kForbidden;
   for (std::size_t e = 0; e < entries; ++e)
@@ -71,23 +108,15 @@ TURNPOINT_VECTOR_CLONES void subtract(float* values, std::size_t entries, const 
 
 void LaneBlock::inside_leaf(const Leaf& leaf, const std::vector<double>* added, std::vector<float>& values, Lanes& offset) const {
   const std::size_t entries = leaf.entries();
-  std::vector<double> exact(entries * kLanes, std::numeric_limits<double>::infinity());
+  std::vector<double> exact(entries * kLanes);
+  leaf_costs(leaf, weight_memory.data(), weight_time.data(), exact.data());
+  if (added)
+    for (std::size_t i = 0; i < exact.size(); ++i) exact[i] += (*added)[i];
   offset.fill(std::numeric_limits<double>::infinity());
-  for (std::size_t e = 0; e < entries; ++e) {
-    double* best = &exact[e * kLanes];
-    for (std::uint32_t i = leaf.offsets[e]; i < leaf.offsets[e + 1]; ++i) {
-      const double m = static_cast<double>(leaf.memory[i]), t = leaf.time[i];
-      for (int l = 0; l < kLanes; ++l) best[l] = std::min(best[l], weight_memory[l] * m + weight_time[l] * t);
-    }
-    if (added)
-      for (std::size_t l = 0; l < kLanes; ++l) best[l] += (*added)[e * kLanes + l];
-    for (int l = 0; l < kLanes; ++l) offset[l] = std::min(offset[l], best[l]);
-  }
+  for (std::size_t e = 0; e < entries; ++e)
+    for (std::size_t l = 0; l < kLanes; ++l) offset[l] = std::min(offset[l], exact[e * kLanes + l]);
   values.resize(entries * kLanes);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const double v = exact[i] - offset[i % kLanes];
-    values[i] = v < kFeasible ? static_cast<float>(v) : kForbidden;  // false for NaN too: all entries forbidden
-  }
+  leaf_excess(exact.data(), entries, offset.data(), values.data());
 }
 
 bool LaneBlock::normalise(std::uint32_t table) {
@@ -178,6 +207,8 @@ Choice LaneBlock::trace(const Dag& dag, int lane) const {
 void LaneBlock::outside(const Dag& dag, const Lanes& slack, const Control& control) {
   bounds_.resize(dag.tables.size());
   std::vector<std::vector<float>> outside(dag.tables.size());
+  float room[kLanes];
+  for (std::size_t l = 0; l < kLanes; ++l) room[l] = static_cast<float>(slack[l]);
   const auto at = [&](std::uint32_t table) -> std::vector<float>& {
     if (outside[table].empty()) outside[table].assign(dag.tables[table].entries * kLanes, kForbidden);
     return outside[table];
@@ -189,13 +220,7 @@ void LaneBlock::outside(const Dag& dag, const Lanes& slack, const Control& contr
     bounds.thresholds.clear();
     for (std::size_t e = 0; e < bounds.row_of.size(); ++e) {
       float row[kLanes];
-      bool alive = false;
-      for (std::size_t l = 0; l < kLanes; ++l) {
-        const double excess = double(in[e * kLanes + l]) + out[e * kLanes + l];
-        row[l] = excess < slack[l] ? static_cast<float>(slack[l] - out[e * kLanes + l]) : kNever;
-        alive |= excess < slack[l];
-      }
-      if (!alive) continue;
+      if (!entry_thresholds(&in[e * kLanes], &out[e * kLanes], room, row)) continue;
       bounds.row_of[e] = static_cast<std::uint32_t>(bounds.thresholds.size() / kLanes);
       bounds.thresholds.insert(bounds.thresholds.end(), row, row + kLanes);
     }

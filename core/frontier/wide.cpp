@@ -206,9 +206,8 @@ class WideSolver {
     const Elimination plan = eliminate(part, options_.max_table);
     if (plan.too_wide) return false;
     Engine engine(part, plan, pool_, control_, options_.memory_limit);
-    std::vector<double> weights;
     Achieved found;
-    if (!engine.hull(found, weights)) return true;
+    if (!engine.hull(found)) return true;
     engine.coarse(found, options_.buckets);
     if (round > 0 && options_.pass == Pass::exact && !control_.stopped()) engine.exact(found);
     achieved_.add(std::move(found.points()));

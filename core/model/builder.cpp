@@ -2,6 +2,7 @@
 #include "core/model/builder.h"
 
 #include "core/model/builder_detail.h"
+#include "core/model/fold_views.h"
 
 namespace turnpoint {
 using namespace builder_detail;
@@ -237,11 +238,12 @@ void ModelBuilder::mark_key_sequence(TensorId x, int axis) {
   }
 }
 
-Expected<ModelPtr> ModelBuilder::finish(std::vector<TensorId> results) {
+Expected<ModelPtr> ModelBuilder::finish(std::vector<TensorId> results, bool fold_chains) {
   if (error_) return *error_;
   for (const auto id : results) {
     if (!usable(model_.name, {id})) return *error_;
   }
+  if (fold_chains) fold_views(model_, results);
   model_.results = std::move(results);
   model_.uses.assign(model_.tensors.size(), {});
   for (std::size_t o = 0; o < model_.operators.size(); ++o) {

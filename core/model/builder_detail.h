@@ -52,4 +52,11 @@ inline Walks identity_walks(std::vector<LoopDimension>& dims, const Shape& shape
   return walks;
 }
 
+/// The sizes that two row-major shapes have in common, outermost first; per tensor dimension the factors it walks.
+struct CommonFactors {
+  Shape sizes;
+  Walks from, to;
+};
+CommonFactors common_factors(const Shape& from, const Shape& to);
+
 }  // namespace turnpoint::builder_detail

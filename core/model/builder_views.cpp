@@ -10,15 +10,18 @@ using namespace builder_detail;
 
 namespace {
 
-/// The sizes that two row-major shapes have in common, outermost first; per tensor dimension the factors it walks.
-struct CommonFactors {
-  Shape sizes;
-  Walks from, to;
-};
+/// Name of a dimension made by merging what `names` lists, outermost first.
+DimName merged_name(const Dims& names) {
+  bool spatial = true;
+  for (const auto name : names) spatial = spatial && is_spatial(name);
+  return spatial ? DimName::sequence : names.front();
+}
+
+}  // namespace
 
 /// At every place of the row-major order where both shapes can be cut alike, one factor ends. Where the remaining sizes
 /// have no common factor (3 x 4 against 2 x 6), nothing is walked until the products meet again: no cut is legal there.
-CommonFactors common_factors(const Shape& from, const Shape& to) {
+CommonFactors builder_detail::common_factors(const Shape& from, const Shape& to) {
   CommonFactors result{{}, Walks(from.size()), Walks(to.size())};
   std::size_t i = 0, j = 0;
   std::int64_t a = 1, b = 1;
@@ -47,15 +50,6 @@ CommonFactors common_factors(const Shape& from, const Shape& to) {
   }
   return result;
 }
-
-/// Name of a dimension made by merging what `names` lists, outermost first.
-DimName merged_name(const Dims& names) {
-  bool spatial = true;
-  for (const auto name : names) spatial = spatial && is_spatial(name);
-  return spatial ? DimName::sequence : names.front();
-}
-
-}  // namespace
 
 TensorId ModelBuilder::reshape(std::string name, TensorId x, Shape shape, Dims dims, std::string detail) {
   if (!usable(name, {x})) return broken(name, "an operand is missing");

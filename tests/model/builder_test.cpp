@@ -133,6 +133,31 @@ class BuilderTest : public QObject {
     QVERIFY(maker(**model, odd).dims.empty());  // [3, 4] and [2, 6] cannot be cut alike
   }
 
+  void chains_of_views_become_one() {
+    ModelBuilder b("m", "test", 8, 0);
+    const auto x = b.input("x", {8, 5, 12}, {DimName::batch, DimName::sequence, DimName::channel}, ElementType::f32);
+    const auto heads = b.reshape("heads", x, {40, 3, 4});  // batch and sequence merged: the sequence could not be split
+    const auto turned = b.transpose("turned", heads, {1, 0, 2});
+    const auto apart = b.reshape("apart", turned, {3, 8, 5, 4});
+    const auto y = b.elementwise("y", "Relu", std::vector{apart}, {1, true, {}});
+    const auto model = b.finish({y}, true);
+    QVERIFY2(model.has_value(), model ? "" : model.error().message().c_str());
+    const Model& m = **model;
+    QCOMPARE(m.operators.size(), std::size_t{3});
+    const auto& view = m.operators[OperatorId(1)];
+    QCOMPARE(view.name, std::string("apart"));
+    QCOMPARE(view.dims.size(), std::size_t{4});
+    QCOMPARE(m.tensors[view.inputs[0].tensor].name, std::string("x"));
+    QVERIFY(m.tensors[view.outputs[0].tensor].producer == OperatorId(1));
+    const auto loop_of = [&](std::int64_t size) {
+      return *std::find_if(view.dims.begin(), view.dims.end(), [&](const auto& d) { return d.size == size; });
+    };
+    QVERIFY(loop_of(8).splittable && loop_of(5).splittable && loop_of(3).splittable && !loop_of(4).splittable);
+    QCOMPARE(view.inputs[0].walks[2].size(), std::size_t{2});
+    QCOMPARE(m.results.size(), std::size_t{1});
+    QCOMPARE(m.uses[m.results[0]].size(), std::size_t{0});
+  }
+
   void convolution_counts() {
     ModelBuilder b("m", "test", 2, 0);
     const auto x = b.input("x", {2, 3, 224, 224}, {DimName::batch, DimName::channel, DimName::height, DimName::width},

@@ -34,8 +34,9 @@ struct GraphPaint {
   QRectF map(const QRectF& r) const { return {map(r.topLeft()), r.size() * zoom}; }
 };
 
-QFont graph_name_font(const QFont& base);   ///< bold, slightly smaller
-QFont graph_small_font(const QFont& base);
+/// Slightly smaller than the widget's; below 100 % they shrink with the graph as far as they stay readable.
+QFont graph_name_font(const QFont& base, double zoom = 1);   ///< bold
+QFont graph_small_font(const QFont& base, double zoom = 1);
 
 /// Keeps elided texts and scratch buffers between frames, so that a frame allocates next to nothing.
 class GraphPainter {
@@ -51,6 +52,7 @@ class GraphPainter {
  private:
   const GraphScene* texts_of_ = nullptr;
   double texts_zoom_ = 0;
+  QFont texts_font_, name_font_, small_font_;  // of the current frame
   std::vector<QString> operator_texts_, card_texts_;
   std::vector<QPointF> line_;
   std::vector<QRectF> boxes_[8];

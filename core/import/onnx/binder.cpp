@@ -213,6 +213,7 @@ void Binder::visit(const Node& node) {
   if (constants_only && handler != &Binder::on_refused) return visit_constants_only(node, handler);
   builder_->set_scope(scope_of(node));
   (this->*handler)(node);
+  if (!error_) track_batch(node);
   if (!error_ && builder_->error()) error_ = bad_input(builder_->error()->what, graph_.place(node));
 }
 
@@ -257,7 +258,7 @@ Expected<ModelPtr> Binder::finish() {
   if (!plan_.batch_symbol.empty()) symbols.push_back(plan_.batch_symbol);
   symbols.insert(symbols.end(), plan_.sequence_symbols.begin(), plan_.sequence_symbols.end());
   symbols.insert(symbols.end(), plan_.other_symbols.begin(), plan_.other_symbols.end());
-  return real_.finish(std::move(results));
+  return real_.finish(std::move(results), true);
 }
 
 }  // namespace turnpoint::onnx

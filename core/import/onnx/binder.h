@@ -41,6 +41,12 @@ struct Value {
   TensorId tensor;          ///< tensors; constants and parameters once they were used
   int root = -1;            ///< parameters: the value that owns the storage
   bool transposed = false;  ///< parameters of two dimensions: `shape` is the transpose of what the root has
+  /// Exporters merge the batch with other dimensions (heads, positions) where the runtime wants fewer; a merged
+  /// dimension could not be split by both. So a tensor keeps its parts: `groups[d]` of its dimensions together are
+  /// dimension d of the graph's value. Empty: one each.
+  std::vector<std::uint8_t> groups;
+  TensorId flat;           ///< tensors with groups: the same with its dimensions really merged, once someone needed it
+  std::int64_t outer = 1;  ///< the part of the re-bound dimension that lies outside the batch
 };
 
 struct BindResult {
@@ -83,9 +89,21 @@ class Binder {
   std::optional<Shape> constant_integers(const Node& node, std::size_t i) const;
   /// A list that older opsets have as an attribute and newer ones as an input; absent: empty optional.
   std::optional<Shape> list(const Node& node, const char* attribute, std::size_t input) const;
+  /// Operands brought to one common grouping, for functions that treat all leading dimensions alike.
+  struct Grouped {
+    std::vector<TensorId> tensors;
+    std::vector<std::uint8_t> groups;  ///< per dimension of the widest operand; empty: no grouping
+  };
+  Grouped grouped_operands(const std::vector<int>& values);
+  /// First dimension of the tensor that belongs to dimension `d` of a value with these groups.
+  static std::size_t first_of(const std::vector<std::uint8_t>& groups, std::size_t d);
+  static bool is_whole(const std::vector<std::uint8_t>& groups, std::size_t d) {
+    return groups.empty() || groups[d] == 1;
+  }
   bool list_unknown(const Node& node, const char* attribute, std::size_t input) const;
   std::optional<double> scalar(const Node& node, std::size_t i) const;
-  void set(const Node& node, std::size_t output, TensorId tensor);
+  void set(const Node& node, std::size_t output, TensorId tensor, std::vector<std::uint8_t> groups = {});
+  void track_batch(const Node& node);
   void alias(const Node& node, std::size_t output, int value);
   void set_constant(int value, ConstantPtr constant);
   void set_unknown_constant(int value, Shape value_shape, ElementType type);
@@ -95,7 +113,7 @@ class Binder {
   /// Old and new shape of a value whose batch was re-bound; null where nothing changed.
   const Shape* old_shape(int value) const;
   /// The new form of an output shape that was right for the old batch.
-  std::optional<Shape> rebatched(const Node& node, const Shape& old_output) const;
+  std::optional<Shape> rebatched(const Node& node, const Shape& old_output, std::int64_t& outer) const;
   std::optional<ElementType> cast_type(const Node& node) const;
 
   // --- handlers ---
@@ -133,12 +151,16 @@ class Binder {
   void on_gather(const Node& node);
   void on_constant_of_shape(const Node& node);
   void on_constant(const Node& node);
+  void on_range(const Node& node);
+  void on_data_dependent(const Node& node);
   void on_known_opaque(const Node& node);
   void on_refused(const Node& node);
   void on_unknown(const Node& node);
 
   void reshape_to(const Node& node, Shape target);
+  void regroup(const Node& node, const Shape& target);
   bool fold_bias(const Node& node);
+  bool matmul_of_groups(const Node& node);
   TensorId with_rank(TensorId tensor, const std::string& name, std::size_t rank);
   std::vector<std::int64_t> spatial_attribute(const Node& node, const char* key, std::size_t count,
                                               std::int64_t otherwise) const;

@@ -41,7 +41,10 @@ void Binder::on_gemm(const Node& node) {
   if (!needs(node, 2)) return;
   if (shape(node, 0).size() != 2 || shape(node, 1).size() != 2)
     return fail(node, "a general matrix product needs two matrices");
-  const auto a = operand(node, 0);
+  const Value left = in(node, 0);
+  const bool grouped = !left.groups.empty() && left.groups[1] == 1 && node.integer("transA", 0) == 0;
+  const auto a = grouped ? left.tensor : operand(node, 0);
+  const auto groups = grouped ? left.groups : std::vector<std::uint8_t>();
   Value& right = in(node, 1);
   if (right.kind == Value::Kind::constant) weight(node, 1);
   bool transpose_b = node.integer("transB", 0) != 0;
@@ -57,18 +60,20 @@ void Binder::on_gemm(const Node& node) {
     b = weight(node, 1);
   }
   const auto y = builder_->matmul(operator_name(node), a, b, node.integer("transA", 0) != 0, transpose_b, "Gemm");
-  if (!has(node, 2)) return set(node, 0, y);
+  if (!has(node, 2)) return set(node, 0, y, groups);
   const auto bias_shape = shape(node, 2);
   const auto n = builder_->tensor(y).shape.empty() ? 1 : builder_->tensor(y).shape.back();
   std::int64_t elements = 1;
   for (const auto size : bias_shape) elements *= size;
-  if (bias_shape.size() == 1 && elements == n && builder_->add_bias(y, weight(node, 2))) return set(node, 0, y);
-  const TensorId terms[] = {y, weight(node, 2)};
-  set(node, 0, builder_->elementwise(operator_name(node) + "/bias", "Add", terms));
+  if (bias_shape.size() == 1 && elements == n && builder_->add_bias(y, weight(node, 2))) return set(node, 0, y, groups);
+  set(node, 0, y, groups);
+  const auto terms = grouped_operands({node.outputs[0], node.inputs[2]});
+  set(node, 0, builder_->elementwise(operator_name(node) + "/bias", "Add", terms.tensors), terms.groups);
 }
 
 void Binder::on_matmul(const Node& node) {
   if (!needs(node, 2)) return;
+  if (matmul_of_groups(node)) return;
   bool transposed[2] = {false, false};
   TensorId operands[2];
   for (std::size_t i = 0; i < 2; ++i) {
@@ -89,6 +94,41 @@ void Binder::on_matmul(const Node& node) {
     }
   }
   set(node, 0, builder_->matmul(operator_name(node), operands[0], operands[1], transposed[0], transposed[1]));
+}
+
+/// Products whose leading dimensions have parts: both operands alike, or a plain matrix on the right.
+bool Binder::matmul_of_groups(const Node& node) {
+  const Value &left = in(node, 0), &right = in(node, 1);
+  const std::size_t rank = left.shape.size();
+  if (left.kind != Value::Kind::tensor || rank < 2 || (left.groups.empty() && right.groups.empty())) return false;
+  const auto plain_matrix = [](const Value& value) {
+    return is_whole(value.groups, value.shape.size() - 1) && is_whole(value.groups, value.shape.size() - 2);
+  };
+  if (!is_whole(left.groups, rank - 1) || right.shape.size() < 2) return false;
+  if (right.kind != Value::Kind::tensor && right.shape.size() == 2) {
+    if (right.kind == Value::Kind::constant) materialise(node.inputs[1], true);
+    Value& weight_value = in(node, 1);
+    const bool transposed = weight_value.kind == Value::Kind::parameter && weight_value.transposed;
+    const Value seen = weight_value;
+    if (transposed) {
+      std::swap(weight_value.shape[0], weight_value.shape[1]);
+      weight_value.transposed = false;
+      weight_value.tensor = {};
+    }
+    const auto w = materialise(node.inputs[1], true);
+    if (transposed) weight_value = seen;
+    set(node, 0, builder_->matmul(operator_name(node), left.tensor, w, false, transposed), left.groups);
+    return true;
+  }
+  // The last two dimensions play different parts; only the leading ones must have the same parts.
+  if (right.kind != Value::Kind::tensor || right.shape.size() != rank || rank < 3 || !plain_matrix(left) ||
+      !plain_matrix(right))
+    return false;
+  if (left.groups != right.groups) return false;
+  const auto &a = builder_->tensor(left.tensor).shape, &b = builder_->tensor(right.tensor).shape;
+  if (!std::equal(a.begin(), a.end() - 2, b.begin())) return false;
+  set(node, 0, builder_->matmul(operator_name(node), left.tensor, right.tensor), left.groups);
+  return true;
 }
 
 void Binder::on_einsum(const Node& node) {

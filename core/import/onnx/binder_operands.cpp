@@ -26,6 +26,11 @@ TensorId Binder::materialise(int index, bool weight_slot, bool buffer) {
     value.root = index;
     value.tensor = {};
   }
+  if (value.kind == Value::Kind::tensor && !value.groups.empty()) {
+    if (!value.flat.valid())
+      value.flat = builder_->reshape(graph_.values[index].name + "/merged", value.tensor, value.shape);
+    return value.flat;
+  }
   if (value.kind != Value::Kind::parameter) {
     if (!value.tensor.valid()) value.tensor = builder_->constant(graph_.values[index].name, value.shape, value.type);
     return value.tensor;
@@ -68,16 +73,105 @@ std::optional<double> Binder::scalar(const Node& node, std::size_t i) const {
   return value.data->real(0);
 }
 
-void Binder::set(const Node& node, std::size_t output, TensorId tensor) {
+std::size_t Binder::first_of(const std::vector<std::uint8_t>& groups, std::size_t d) {
+  if (groups.empty()) return d;
+  std::size_t first = 0;
+  for (std::size_t k = 0; k < d; ++k) first += groups[k];
+  return first;
+}
+
+Binder::Grouped Binder::grouped_operands(const std::vector<int>& indices) {
+  std::size_t rank = 0;
+  for (const int index : indices) rank = std::max(rank, values_[index].shape.size());
+  std::vector<Shape> parts(rank);  // per dimension of the result: sizes of its parts where some operand has parts
+  bool any = false, agree = true;
+  for (const int index : indices) {
+    const Value& value = values_[index];
+    if (value.kind != Value::Kind::tensor || value.groups.empty()) continue;
+    const auto& sizes = builder_->tensor(value.tensor).shape;
+    for (std::size_t d = 0; d < value.shape.size(); ++d) {
+      if (value.groups[d] == 1) continue;
+      const auto first = sizes.begin() + static_cast<std::ptrdiff_t>(first_of(value.groups, d));
+      const Shape own(first, first + value.groups[d]);
+      auto& known = parts[d + rank - value.shape.size()];
+      agree = agree && (known.empty() || known == own);
+      known = own;
+      any = true;
+    }
+  }
+  Grouped result;
+  if (!any || !agree) {
+    for (const int index : indices) result.tensors.push_back(materialise(index, false));
+    return result;
+  }
+  for (const auto& part : parts)
+    result.groups.push_back(static_cast<std::uint8_t>(std::max<std::size_t>(part.size(), 1)));
+  for (const int index : indices) {
+    const Value& value = values_[index];
+    Shape wanted;
+    for (std::size_t d = 0; d < value.shape.size(); ++d) {
+      const auto& part = parts[d + rank - value.shape.size()];
+      if (part.empty())
+        wanted.push_back(value.shape[d]);
+      else if (value.shape[d] == 1)
+        wanted.insert(wanted.end(), part.size(), 1);
+      else
+        wanted.insert(wanted.end(), part.begin(), part.end());
+    }
+    auto tensor = value.kind == Value::Kind::tensor ? value.tensor : materialise(index, false);
+    if (builder_->tensor(tensor).shape != wanted)
+      tensor = builder_->reshape(graph_.values[index].name + "/parts", tensor, wanted);
+    result.tensors.push_back(tensor);
+  }
+  return result;
+}
+
+void Binder::set(const Node& node, std::size_t output, TensorId tensor, std::vector<std::uint8_t> groups) {
   const int index = node.output(output);
   if (index < 0) return;
   const auto& made = builder_->tensor(tensor);
+  std::size_t covered = 0;
+  bool split = false;
+  for (const auto count : groups) {
+    covered += count;
+    split = split || count != 1;
+  }
+  if (!split || covered != made.shape.size()) groups.clear();  // a failed operator has no dimensions
   Value value;
   value.kind = Value::Kind::tensor;
   value.type = made.type;
-  value.shape = made.shape;
   value.tensor = tensor;
+  if (groups.empty()) {
+    value.shape = made.shape;
+  } else {
+    for (std::size_t d = 0, at = 0; d < groups.size(); ++d) {
+      std::int64_t size = 1;
+      for (std::size_t k = 0; k < groups[d]; ++k) size *= made.shape[at++];
+      value.shape.push_back(size);
+    }
+  }
+  value.groups = std::move(groups);
   values_[index] = std::move(value);
+}
+
+/// Where the batch lies inside a dimension that was re-bound: as in the operand it came from.
+void Binder::track_batch(const Node& node) {
+  if (!reference_ || node.kind == "Reshape" || node.kind == "Flatten") return;
+  for (const int output : node.outputs) {
+    const Shape* old = old_shape(output);
+    if (!old || old->size() != values_[output].shape.size()) continue;
+    for (std::size_t d = 0; d < old->size(); ++d) {
+      if ((*old)[d] == values_[output].shape[d]) continue;
+      for (const int input : node.inputs) {
+        const Shape* from = old_shape(input);
+        if (!from) continue;
+        for (std::size_t e = 0; e < from->size() && e < values_[input].shape.size(); ++e) {
+          if ((*from)[e] == (*old)[d] && (*from)[e] != values_[input].shape[e])
+            values_[output].outer = values_[input].outer;
+        }
+      }
+    }
+  }
 }
 
 void Binder::alias(const Node& node, std::size_t output, int value) {
@@ -127,31 +221,39 @@ const Shape* Binder::old_shape(int value) const {
   return old && *old != values_[value].shape ? &*old : nullptr;
 }
 
-std::optional<Shape> Binder::rebatched(const Node& node, const Shape& old_output) const {
+std::optional<Shape> Binder::rebatched(const Node& node, const Shape& old_output, std::int64_t& outer) const {
   const Shape* old_input = old_shape(node.input(0));
-  const Shape& input = values_[node.input(0)].shape;
-  if (!old_input || old_input->size() != input.size()) return std::nullopt;
+  const Value& value = values_[node.input(0)];
+  if (!old_input || old_input->size() != value.shape.size()) return std::nullopt;
   Shape result = old_output;
   double before = 1;
-  for (std::size_t d = 0; d < input.size(); before *= static_cast<double>((*old_input)[d]), ++d) {
-    const std::int64_t old_size = (*old_input)[d];
-    if (old_size == input[d]) continue;
-    // The output dimension in which a step along this input dimension lies: the one that starts there and has the same
-    // size, else the one that covers it.
+  for (std::size_t d = 0; d < value.shape.size(); before *= static_cast<double>((*old_input)[d]), ++d) {
+    const std::int64_t old_size = (*old_input)[d], new_size = value.shape[d];
+    if (old_size == new_size) continue;
+    // Row-major, one step of the batch lies `position` elements' blocks into the tensor. The output dimension that
+    // starts there and is exactly the batch takes it, else the one that covers that place.
+    const double position = before * static_cast<double>(value.outer);
     std::ptrdiff_t exact = -1, covering = -1;
-    double prefix = 1;
+    double prefix = 1, prefix_of_target = 1;
     for (std::size_t e = 0; e < old_output.size(); ++e) {
       const double next = prefix * static_cast<double>(old_output[e]);
-      if (exact < 0 && prefix == before && old_output[e] == old_size) exact = static_cast<std::ptrdiff_t>(e);
-      if (covering < 0 && prefix <= before && before < next) covering = static_cast<std::ptrdiff_t>(e);
+      if (exact < 0 && prefix == position && old_output[e] == plan_.fixed_batch) {
+        exact = static_cast<std::ptrdiff_t>(e);
+        prefix_of_target = prefix;
+      }
+      if (exact < 0 && covering < 0 && prefix <= position && position < next) {
+        covering = static_cast<std::ptrdiff_t>(e);
+        prefix_of_target = prefix;
+      }
       prefix = next;
     }
     const auto target = exact >= 0 ? exact : covering;
     if (target < 0) return std::nullopt;
     auto& size = result[static_cast<std::size_t>(target)];
-    if (size > (std::int64_t{1} << 62) / std::max<std::int64_t>(input[d], 1) || size * input[d] % old_size != 0)
+    if (size > (std::int64_t{1} << 62) / std::max<std::int64_t>(new_size, 1) || size * new_size % old_size != 0)
       return std::nullopt;
-    size = size * input[d] / old_size;
+    size = size * new_size / old_size;
+    outer = exact >= 0 ? 1 : static_cast<std::int64_t>(position / prefix_of_target);
   }
   return result;
 }

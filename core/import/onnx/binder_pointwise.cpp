@@ -80,26 +80,24 @@ void Binder::on_unary(const Node& node) {
     traits.saves_input = {found->second.saves_input};
   }
   if (is_comparison(node.kind)) traits.type = ElementType::boolean;
-  const TensorId x[] = {operand(node, 0)};
-  set(node, 0, builder_->elementwise(operator_name(node), node.kind, x, traits));
+  const auto x = grouped_operands({node.inputs[0]});
+  set(node, 0, builder_->elementwise(operator_name(node), node.kind, x.tensors, traits), x.groups);
 }
 
 void Binder::on_nary(const Node& node) {
   if (node.inputs.empty() || !needs(node, node.inputs.size())) return;
   if (node.kind == "Add" && fold_bias(node)) return;
   if (node.inputs.size() == 1) return alias(node, 0, node.inputs[0]);
-  std::vector<TensorId> operands;
-  std::optional<Shape> shape_of_all = Shape{};
+  std::vector<int> chosen;
   std::size_t rank = 0;
-  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-    const Value& value = in(node, i);
+  for (const int index : node.inputs) {
+    const Value& value = values_[index];
+    const bool one = std::all_of(value.shape.begin(), value.shape.end(), [](std::int64_t size) { return size == 1; });
     rank = std::max(rank, value.shape.size());
-    std::int64_t elements = 1;
-    for (const auto size : value.shape) elements = size == 1 ? elements : 2;
-    const bool number = value.kind == Value::Kind::constant && elements == 1 && value.shape.size() <= rank;
-    if (!number) operands.push_back(operand(node, i));
+    if (value.kind != Value::Kind::constant || !one) chosen.push_back(index);
   }
-  if (operands.empty()) operands.push_back(operand(node, 0));
+  if (chosen.empty()) chosen.push_back(node.inputs[0]);
+  const auto [operands, groups] = grouped_operands(chosen);
   ElementwiseTraits traits;
   const std::string& kind = node.kind;
   const bool both = operands.size() > 1;
@@ -118,8 +116,8 @@ void Binder::on_nary(const Node& node) {
   }
   const auto type = builder_->tensor(operands.front()).type;
   if (!both && !traits.type) traits.type = type;
-  auto y = builder_->elementwise(operator_name(node), kind, operands, traits);
-  set(node, 0, with_rank(y, operator_name(node), rank));
+  const auto y = builder_->elementwise(operator_name(node), kind, operands, traits);
+  set(node, 0, groups.empty() ? with_rank(y, operator_name(node), rank) : y, groups);
 }
 
 /// Numbers of many dimensions of size 1 raise the rank of a result they are added to.
@@ -145,7 +143,7 @@ bool Binder::fold_bias(const Node& node) {
     if (maker.result || maker.consumers.size() != 1 || maker.producer < 0 ||
         graph_.nodes[maker.producer].kind != "MatMul")
       continue;
-    if (y.shape.empty() || y.shape.back() != bias.shape[0]) continue;
+    if (y.shape.empty() || y.shape.back() != bias.shape[0] || !is_whole(y.groups, y.shape.size() - 1)) continue;
     const bool with_weight = graph_.nodes[maker.producer].inputs.size() == 2 &&
                              values_[graph_.nodes[maker.producer].inputs[1]].kind == Value::Kind::parameter;
     if (!with_weight) continue;
@@ -156,8 +154,8 @@ bool Binder::fold_bias(const Node& node) {
 
 void Binder::on_where(const Node& node) {
   if (!needs(node, 3)) return;
-  const TensorId operands[] = {operand(node, 1), operand(node, 2), operand(node, 0)};
-  set(node, 0, builder_->elementwise(operator_name(node), "Where", operands));
+  const auto operands = grouped_operands({node.inputs[1], node.inputs[2], node.inputs[0]});
+  set(node, 0, builder_->elementwise(operator_name(node), "Where", operands.tensors), operands.groups);
 }
 
 void Binder::on_cast(const Node& node) {
@@ -186,8 +184,8 @@ void Binder::on_dropout(const Node& node) {
   if (!training || ratio == 0) {
     alias(node, 0, node.inputs[0]);
   } else {
-    const TensorId x[] = {operand(node, 0)};
-    set(node, 0, builder_->elementwise(operator_name(node), "Dropout", x, {2, false, {}, {}}));
+    const auto x = grouped_operands({node.inputs[0]});
+    set(node, 0, builder_->elementwise(operator_name(node), "Dropout", x.tensors, {2, false, {}, {}}), x.groups);
   }
   if (node.output(1) >= 0) set_unknown_constant(node.outputs[1], shape(node, 0), ElementType::boolean);
 }
@@ -201,6 +199,12 @@ void Binder::on_softmax(const Node& node) {
   const std::size_t rank = shape(node, 0).size();
   const auto first = axis(node, node.integer("axis", graph_.opset < 13 ? 1 : -1), std::max<std::size_t>(rank, 1));
   if (!first) return;
+  const Value value = in(node, 0);
+  const bool grouped = !value.groups.empty() && value.groups[*first] == 1 && (graph_.opset >= 13 || *first + 1 == rank);
+  if (grouped) {
+    const int at = static_cast<int>(first_of(value.groups, *first));
+    return set(node, 0, builder_->softmax(operator_name(node), value.tensor, at, node.kind), value.groups);
+  }
   const auto x = operand(node, 0);
   const auto y = builder_->softmax(operator_name(node), x, static_cast<int>(*first), node.kind);
   if (graph_.opset < 13 && !builder_->error()) {  // then everything from the axis on is one distribution
@@ -216,9 +220,14 @@ void Binder::on_layer_norm(const Node& node) {
   if (!needs(node, 1)) return;
   const auto first = axis(node, node.integer("axis", -1), shape(node, 0).size());
   if (!first) return;
-  const auto x = operand(node, 0);
+  const Value value = in(node, 0);
+  const bool grouped = !value.groups.empty() && std::all_of(value.groups.begin() + static_cast<std::ptrdiff_t>(*first),
+                                                            value.groups.end(), [](auto g) { return g == 1; });
+  const auto x = grouped ? value.tensor : operand(node, 0);
+  const int at = static_cast<int>(grouped ? first_of(value.groups, *first) : *first);
   const auto scale = optional_weight(node, 1), bias = optional_weight(node, 2);
-  set(node, 0, builder_->normalisation(operator_name(node), x, static_cast<int>(*first), scale, bias, node.kind));
+  set(node, 0, builder_->normalisation(operator_name(node), x, at, scale, bias, node.kind),
+      grouped ? value.groups : std::vector<std::uint8_t>());
 }
 
 void Binder::on_channel_norm(const Node& node) {

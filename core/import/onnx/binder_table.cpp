@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which handler builds which kind of node, and the kinds that have none of their own.
 #include <algorithm>
+#include <cmath>
 
 #include "core/import/onnx/binder.h"
 
@@ -97,6 +98,8 @@ const std::map<std::string, Binder::Handler, std::less<>>& Binder::handlers() {
     add(&Binder::on_known_opaque,
         {"TopK", "CumSum", "Trilu", "GatherElements", "GatherND", "ScatterND", "ScatterElements", "Scatter",
          "ReverseSequence", "OneHot", "EyeLike", "RandomNormalLike", "RandomUniformLike", "Bernoulli"});
+    add(&Binder::on_range, {"Range"});
+    add(&Binder::on_data_dependent, {"NonZero", "NonMaxSuppression", "Unique", "Compress", "StringNormalizer"});
     add(&Binder::on_refused, {"If", "Loop", "Scan", "SequenceMap"});
     return t;
   }();
@@ -128,6 +131,18 @@ void Binder::on_constant(const Node& node) {
   }
   if (elements > 1e18) return fail(node, "holds a tensor of more than 10^18 elements");
   set_unknown_constant(node.outputs[0], attribute->tensor->dims, *attribute->tensor->type);
+}
+
+void Binder::on_range(const Node& node) {
+  const auto begin = scalar(node, 0), end = scalar(node, 1), step = scalar(node, 2);
+  if (!begin || !end || !step) return on_data_dependent(node);
+  const double count = std::ceil((*end - *begin) / *step);
+  if (!(count >= 1 && count < 1e12)) return fail(node, "makes an impossible number of elements");
+  if (node.output(0) >= 0) set_unknown_constant(node.outputs[0], {static_cast<std::int64_t>(count)}, in(node, 0).type);
+}
+
+void Binder::on_data_dependent(const Node& node) {
+  fail(node, "the size of its result depends on data, so no shape is known");
 }
 
 void Binder::on_known_opaque(const Node& node) {

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/import/onnx/binder.h"
+#include "core/model/builder_detail.h"
 
 namespace turnpoint::onnx {
 
@@ -53,9 +54,10 @@ void Binder::reshape_to(const Node& node, Shape target) {
   } else {
     valid = valid && known == *total;
   }
+  std::int64_t outer = 1;
   if (reference_ && node.output(0) >= 0 && old_shape(node.input(0))) {
     const auto& old = (*reference_)[static_cast<std::size_t>(node.outputs[0])];
-    const auto expected = old ? rebatched(node, *old) : std::nullopt;
+    const auto expected = old ? rebatched(node, *old, outer) : std::nullopt;
     if (expected && elements(*expected) == total) {
       target = *expected;
       valid = true;
@@ -71,8 +73,41 @@ void Binder::reshape_to(const Node& node, Shape target) {
   }
   if (target == from) return alias(node, 0, node.inputs[0]);
   if (view_of_parameter(node, target)) return;
-  const auto x = operand(node, 0);
-  set(node, 0, builder_->reshape(operator_name(node), x, std::move(target), {}, node.kind));
+  regroup(node, target);
+  if (node.output(0) >= 0) values_[node.outputs[0]].outer = outer;
+}
+
+/// Reshapes, but keeps the batch as a dimension of its own where the target merges it with others.
+void Binder::regroup(const Node& node, const Shape& target) {
+  const Value& value = in(node, 0);
+  const auto x = value.kind == Value::Kind::tensor ? value.tensor : operand(node, 0);
+  const Shape from = builder_->tensor(x).shape;
+  const Dims names = builder_->tensor(x).dims;
+  const auto factors = builder_detail::common_factors(from, target);
+  std::vector<DimName> origin(factors.sizes.size(), DimName::other);
+  for (std::size_t d = 0; d < from.size(); ++d) {
+    for (const auto factor : factors.from[d]) origin[factor] = names[d];
+  }
+  Shape parts;
+  std::vector<std::uint8_t> groups;
+  for (std::size_t d = 0; d < target.size(); ++d) {
+    const auto& walk = factors.to[d];
+    std::int64_t product = 1;
+    bool batch = false;
+    for (const auto factor : walk) {
+      product *= factors.sizes[factor];
+      batch = batch || origin[factor] == DimName::batch;
+    }
+    if (walk.size() > 1 && batch && product == target[d]) {
+      for (const auto factor : walk) parts.push_back(factors.sizes[factor]);
+      groups.push_back(static_cast<std::uint8_t>(walk.size()));
+    } else {
+      parts.push_back(target[d]);
+      groups.push_back(1);
+    }
+  }
+  if (parts.size() > 16) return set(node, 0, builder_->reshape(operator_name(node), x, target, {}, node.kind));
+  set(node, 0, parts == from ? x : builder_->reshape(operator_name(node), x, parts, {}, node.kind), std::move(groups));
 }
 
 void Binder::on_flatten(const Node& node) {
@@ -114,8 +149,15 @@ void Binder::on_transpose(const Node& node) {
     values_[node.outputs[0]] = std::move(value);
     return;
   }
-  const auto x = operand(node, 0);
-  set(node, 0, builder_->transpose(operator_name(node), x, permutation));
+  if (from.groups.empty()) return set(node, 0, builder_->transpose(operator_name(node), operand(node, 0), permutation));
+  std::vector<int> of_parts;
+  std::vector<std::uint8_t> groups;
+  for (const int p : permutation) {
+    const auto d = static_cast<std::size_t>(p);
+    groups.push_back(from.groups[d]);
+    for (std::size_t k = 0; k < from.groups[d]; ++k) of_parts.push_back(static_cast<int>(first_of(from.groups, d) + k));
+  }
+  set(node, 0, builder_->transpose(operator_name(node), from.tensor, of_parts), std::move(groups));
 }
 
 void Binder::on_squeeze(const Node& node) {
@@ -136,8 +178,8 @@ void Binder::on_squeeze(const Node& node) {
   }
   Shape target;
   Dims dims;
-  const Dims names = in(node, 0).kind == Value::Kind::tensor ? builder_->tensor(in(node, 0).tensor).dims
-                                                             : Dims(from.size(), DimName::other);
+  const bool plain = in(node, 0).kind == Value::Kind::tensor && in(node, 0).groups.empty();
+  const Dims names = plain ? builder_->tensor(in(node, 0).tensor).dims : Dims(from.size(), DimName::other);
   for (std::size_t d = 0; d < from.size(); ++d) {
     if (removed[d]) continue;
     target.push_back(from[d]);
@@ -145,6 +187,7 @@ void Binder::on_squeeze(const Node& node) {
   }
   if (target == from) return alias(node, 0, node.inputs[0]);
   if (view_of_parameter(node, target)) return;
+  if (!in(node, 0).groups.empty()) return regroup(node, target);
   const auto x = operand(node, 0);
   set(node, 0, builder_->reshape(operator_name(node), x, target, dims, node.kind));
 }
@@ -165,14 +208,15 @@ void Binder::on_unsqueeze(const Node& node) {
   }
   Shape target;
   Dims dims;
-  const Dims names = in(node, 0).kind == Value::Kind::tensor ? builder_->tensor(in(node, 0).tensor).dims
-                                                             : Dims(from.size(), DimName::other);
+  const bool plain = in(node, 0).kind == Value::Kind::tensor && in(node, 0).groups.empty();
+  const Dims names = plain ? builder_->tensor(in(node, 0).tensor).dims : Dims(from.size(), DimName::other);
   for (std::size_t d = 0, k = 0; d < rank; ++d) {
     target.push_back(added[d] ? 1 : from[k]);
     dims.push_back(added[d] ? DimName::other : names[k]);
     if (!added[d]) ++k;
   }
   if (view_of_parameter(node, target)) return;
+  if (!in(node, 0).groups.empty()) return regroup(node, target);
   const auto x = operand(node, 0);
   set(node, 0, builder_->reshape(operator_name(node), x, target, dims, node.kind));
 }
@@ -194,7 +238,11 @@ void Binder::on_expand(const Node& node) {
   if (!result) return fail(node, "its input cannot be expanded to the target shape");
   if (*result == from) return alias(node, 0, node.inputs[0]);
   const auto x = operand(node, 0);
-  set(node, 0, builder_->expand(operator_name(node), x, *result));
+  Dims dims = builder_->tensor(x).dims;
+  dims.insert(dims.begin(), rank - dims.size(), DimName::other);
+  if ((*result)[0] == batch_ && rank > 1 && (from.size() < rank || from[0] == 1)) dims[0] = DimName::batch;
+  if (rank > 1 && dims[rank - 1] == DimName::other) dims[rank - 1] = DimName::channel;
+  set(node, 0, builder_->expand(operator_name(node), x, *result, dims));
 }
 
 void Binder::on_tile(const Node& node) {
@@ -262,9 +310,13 @@ void Binder::on_split(const Node& node) {
   }
   if (sizes.size() != node.outputs.size()) return fail(node, "has another number of sizes than of outputs");
   if (sizes.size() == 1) return alias(node, 0, node.inputs[0]);
-  const auto x = operand(node, 0);
-  const auto made = builder_->split(operator_name(node), x, static_cast<int>(*along), sizes);
-  for (std::size_t k = 0; k < made.size() && k < node.outputs.size(); ++k) set(node, k, made[k]);
+  const Value value = in(node, 0);
+  const bool whole = is_whole(value.groups, *along);
+  const auto x = whole && !value.groups.empty() ? value.tensor : operand(node, 0);
+  const auto groups = whole ? value.groups : std::vector<std::uint8_t>();
+  const auto made =
+      builder_->split(operator_name(node), x, static_cast<int>(whole ? first_of(groups, *along) : *along), sizes);
+  for (std::size_t k = 0; k < made.size() && k < node.outputs.size(); ++k) set(node, k, made[k], groups);
 }
 
 void Binder::on_slice(const Node& node) {
@@ -301,6 +353,15 @@ void Binder::on_slice(const Node& node) {
     if (target[*at] == 0) return fail(node, "leaves nothing of a dimension of size " + std::to_string(size));
   }
   if (target == from && !steps) return alias(node, 0, node.inputs[0]);
+  const Value& value = in(node, 0);
+  bool whole = value.kind == Value::Kind::tensor && !value.groups.empty();
+  Shape parts = whole ? builder_->tensor(value.tensor).shape : Shape();
+  for (std::size_t d = 0; whole && d < from.size(); ++d) {
+    if (target[d] == from[d]) continue;
+    whole = value.groups[d] == 1;
+    parts[first_of(value.groups, d)] = target[d];
+  }
+  if (whole) return set(node, 0, builder_->slice(operator_name(node), "Slice", value.tensor, parts), value.groups);
   const auto x = operand(node, 0);
   set(node, 0, builder_->slice(operator_name(node), "Slice", x, target));
 }

@@ -14,7 +14,7 @@ namespace {
 using Bytes = std::span<const std::uint8_t>;
 
 constexpr int kMaxDepth = 24;                   // graphs inside attributes of nodes inside graphs...
-constexpr std::size_t kMaxMemory = 200u << 20;  // of parsed messages: a hostile file has one per two bytes
+constexpr std::size_t kMaxMemory = 128u << 20;  // of parsed messages: a hostile file has one per two bytes
 constexpr std::size_t kMaxNameLength = 1024;
 
 /// Valid UTF-8 without control characters; anything else becomes '?'.
@@ -194,7 +194,7 @@ class Parser {
   }
   bool charge(std::size_t bytes) {
     memory_ += bytes;
-    if (memory_ > kMaxMemory) fail("the graph is larger than 200 MB without its weights");
+    if (memory_ > kMaxMemory) fail("the graph is larger than 128 MB without its weights");
     return !error;
   }
   template <class Use>
