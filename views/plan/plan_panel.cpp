@@ -15,6 +15,7 @@
 #include <algorithm>
 
 #include "views/common/icons.h"
+#include "views/common/note_label.h"
 #include "views/common/section_head.h"
 #include "views/common/selection_model.h"
 #include "views/common/theme_colors.h"
@@ -29,9 +30,8 @@ namespace {
 constexpr std::size_t kShownReshards = 6;
 
 QLabel* make_label(QWidget* parent, bool secondary) {
-  auto* label = new QLabel(parent);
+  QLabel* label = secondary ? new NoteLabel(parent) : new QLabel(parent);
   label->setTextFormat(Qt::PlainText);
-  if (secondary) label->setFont(secondary_font(label->font()));
   label->setWordWrap(true);
   label->setTextInteractionFlags(Qt::TextSelectableByMouse);
   return label;
@@ -312,6 +312,7 @@ void PlanPanel::show_operator() {
     left->setWordWrap(false);
     auto* right = make_label(this, true);
     right->setText(value);
+    right->setForegroundRole(QPalette::Text);
     facts_->addWidget(left, row, 0, Qt::AlignTop);
     facts_->addWidget(right, row, 1);
   };
