@@ -257,7 +257,7 @@ void PlanPanel::show_bars() {
   static const char* const kNetwork[] = {QT_TR_NOOP("All-reduce"), QT_TR_NOOP("All-gather"), QT_TR_NOOP("Reduce-scatter"), QT_TR_NOOP("All-to-all"),
                                          QT_TR_NOOP("Permute")};
   std::vector<BarPart> parts;
-  std::vector<LegendRow> rows;
+  std::vector<PartRow> rows;
   const auto total = static_cast<double>(cost.memory_bytes());
   for (std::size_t i = 0; i < kMemoryParts; ++i) {
     if (cost.memory[i] == 0) continue;
@@ -272,7 +272,7 @@ void PlanPanel::show_bars() {
 
   std::vector<BarPart> times;
   const TimeUnit unit = time_unit_for(cost.time_s());
-  std::vector<LegendRow> compute{{QColor(), tr("Compute"), time_text(cost.compute_s()), {}}}, network{{QColor(), tr("Network"), time_text(cost.network_s()), {}}};
+  std::vector<PartRow> compute{{QColor(), tr("Compute"), time_text(cost.compute_s()), {}}}, network{{QColor(), tr("Network"), time_text(cost.network_s()), {}}};
   for (std::size_t i = 0; i < kComputeParts; ++i) {
     times.push_back({colors.compute[i], cost.compute[i], tr(kCompute[i]) + u' ' + time_text(cost.compute[i])});
     compute.push_back({colors.compute[i], tr(kCompute[i]), time_in(unit, cost.compute[i]), {}});
