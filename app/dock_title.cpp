@@ -3,6 +3,7 @@
 
 #include <QDockWidget>
 #include <QHBoxLayout>
+#include <QLabel>
 #include <QToolButton>
 
 #include "views/common/icons.h"
@@ -14,6 +15,9 @@ DockTitle::DockTitle(QWidget* tool_bar, QDockWidget* dock) : QWidget(dock) {
   row->setContentsMargins(0, 0, 4, 0);
   row->setSpacing(0);
   row->addWidget(tool_bar, 1);
+  // Words of the tool bar give way before the dock holds a narrow window open.
+  for (QLabel* words : tool_bar->findChildren<QLabel*>())
+    if (!words->buddy()) words->setMinimumWidth(1);
   const auto button = [&](const char* icon, const QString& tip) {
     auto* made = new QToolButton(this);
     made->setIcon(views::themed_icon(QString::fromLatin1(icon)));

@@ -430,8 +430,12 @@ void MainWindow::showEvent(QShowEvent* event) {
   QMainWindow::showEvent(event);
   if (!first_show_) return;
   first_show_ = false;
-  // Docks take their sizes only once the window has its own.
+  // Docks take their sizes only once the window has its own; their tab bars appear with the first layout.
   if (settings_.layout().isEmpty() || !restoreState(settings_.layout())) default_layout();
+  QTimer::singleShot(0, this, [this] {
+    for (QTabBar* tabs : findChildren<QTabBar*>())
+      if (tabs->accessibleName().isEmpty()) tabs->setAccessibleName(tr("Views of the picked plan"));
+  });
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {
