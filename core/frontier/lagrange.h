@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/frontier/dag.h"
+#include "core/frontier/dispatch.h"
 
 namespace turnpoint::frontier::detail {
 
@@ -47,19 +48,20 @@ class LaneBlock {
   void outside(const Dag& dag, const Lanes& slack, const Control& control);
 
   /// Weighted cost of the best plan through an entry of a leaf, above the bound (after outside()); per lane.
-  std::vector<float> marginals(std::uint32_t unique_table) const;
+  LaneValues marginals(std::uint32_t unique_table) const;
 
   const TableBounds& bounds(std::uint32_t unique_table) const { return bounds_[unique_table]; }
   const Lanes& offset(std::uint32_t unique_table) const { return offsets_[unique_table]; }
 
  private:
-  void inside_leaf(const Leaf& leaf, const std::vector<double>* added, std::vector<float>& values, Lanes& offset) const;
+  void inside_leaf(const Leaf& leaf, const std::vector<double>* added, LaneValues& values, Lanes& offset) const;
   bool normalise(std::uint32_t table);
 
-  std::vector<std::vector<float>> inside_;   ///< per unique table: entries x kLanes
+  std::vector<LaneValues> inside_;   ///< per unique table: entries x kLanes
   std::vector<Lanes> offsets_, shifts_;
   std::vector<TableBounds> bounds_;
-  std::vector<std::vector<float>> leaf_outside_;  ///< kept for marginals()
+  std::vector<LaneValues> outside_;          ///< of leaves as marginals() needs them; of inner tables only memory kept for later
+  std::vector<char> outside_ready_;
   std::uint32_t root_ = 0;
   std::size_t operations_ = 0;
 };
