@@ -11,6 +11,7 @@ namespace {
 constexpr std::size_t kCoarseLanes = 32, kExactLanes = 64;
 constexpr std::size_t kCheapPoints = 20000;     // a beam that keeps fewer may be widened
 constexpr std::size_t kRefinePoints = 50000;    // an exact pass is prepared by finer beams from here on
+constexpr std::size_t kLaneBytes = std::size_t(800) << 20;  // tables of all blocks together, if they are kept side by side
 constexpr double kSteep = 6;                    // ratio of scaled weights from which a slope is steep
 
 /// The slack of every lane cut to a fraction of the frontier's range: completions farther from the hull are left to luck.
@@ -53,19 +54,24 @@ bool Engine::lanes(const std::vector<double>& memory, const std::vector<double>&
   const std::size_t count = (memory.size() + kLanes - 1) / kLanes;
   if (blocks_.size() < count) blocks_.resize(count);
   used_ = count;
+  std::size_t entries = 0;
+  for (const auto& table : dag_.tables) entries += table.entries;
+  large_ = entries * kLanes * sizeof(float) * 2 * count > kLaneBytes;
   std::vector<char> ok(count, 0);
   std::vector<std::vector<Point>> found(count);
-  pool_.for_each(count, [&](std::size_t b, int) {
+  const auto run = [&](std::size_t b) {
     LaneBlock& block = blocks_[b];
     for (std::size_t l = 0; l < kLanes; ++l) {
       const std::size_t i = std::min(b * kLanes + l, memory.size() - 1);
       block.weight_memory[l] = memory[i];
       block.weight_time[l] = time[i];
     }
-    ok[b] = block.inside(dag_, control_);
-    if (!ok[b] || !plans) return;
-    for (int l = 0; l < kLanes; ++l) found[b].push_back(make_point(graph_, block.trace(dag_, l)));
-  });
+    ok[b] = block.inside(dag_, control_, large_ ? &pool_ : nullptr);
+    for (int l = 0; ok[b] && plans && l < kLanes; ++l) found[b].push_back(make_point(graph_, block.trace(dag_, l)));
+    if (large_) block.release();
+  };
+  if (large_) for (std::size_t b = 0; b < count; ++b) run(b);
+  else pool_.for_each(count, [&](std::size_t b, int) { run(b); });
   for (const char o : ok)
     if (!o) {
       infeasible_ = !control_.cancelled();
@@ -103,7 +109,15 @@ std::int64_t Engine::effective_limit(const Achieved& achieved) const {
 }
 
 void Engine::prune(const std::vector<Lanes>& slack) {
-  pool_.for_each(used_, [&](std::size_t b, int) { blocks_[b].outside(dag_, slack[b], control_); });
+  if (!large_) {
+    pool_.for_each(used_, [&](std::size_t b, int) { blocks_[b].outside(dag_, slack[b], control_); });
+    return;
+  }
+  for (std::size_t b = 0; b < used_; ++b) {
+    if (!blocks_[b].inside(dag_, control_, &pool_)) return;
+    blocks_[b].outside(dag_, slack[b], control_, true);
+    blocks_[b].release();
+  }
 }
 
 void Engine::collect(const std::vector<ListTable>& lists, Achieved& achieved) {
@@ -127,8 +141,9 @@ std::size_t Engine::beam(Achieved& achieved, double buckets, double width_share,
   ListOptions options;
   options.width = std::max<std::int64_t>(1, static_cast<std::int64_t>(range * width_share / std::max(1.0, buckets)));
   for (const LaneBlock& block : used()) options.bounds.push_back(&block);
+  options.max_points = std::size_t(1) << 23;
   std::vector<ListTable> lists;
-  if (run_lists(dag_, options, pool_, control_, nullptr, lists) != ListResult::done) return 0;
+  if (run_lists(dag_, options, pool_, control_, nullptr, lists) != ListResult::done) return options.max_points;
   // Rounded memory says nothing about what is covered already, so every plan is traced.
   std::vector<Point> plans(lists[dag_.root].points());
   pool_.for_each(plans.size(), [&](std::size_t i, int) { plans[i] = make_point(graph_, trace_lists(dag_, lists, static_cast<std::uint32_t>(i))); }, 16);

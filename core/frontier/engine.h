@@ -53,6 +53,7 @@ class Engine {
   std::vector<HalfPlane> planes_;
   std::span<LaneBlock> used() { return {blocks_.data(), used_}; }
 
+  bool large_ = false;    // one block after the other, its tables freed at once
   std::size_t used_ = 0;  // blocks of the current slopes
   std::size_t kept_ = 0;  // points of the last beam
   bool infeasible_ = false;

@@ -160,7 +160,7 @@ bool LaneBlock::normalise(std::uint32_t table) {
   return true;
 }
 
-bool LaneBlock::inside(const Dag& dag, const Control& control) {
+bool LaneBlock::inside(const Dag& dag, const Control& control, ThreadPool* pool) {
   inside_.resize(dag.tables.size());
   offsets_.assign(dag.tables.size(), Lanes{});
   shifts_.assign(dag.tables.size(), Lanes{});
@@ -176,15 +176,24 @@ bool LaneBlock::inside(const Dag& dag, const Control& control) {
     const Shape& shape = *step.shape;
     auto& out = inside_[step.out];
     out.resize(shape.entries() * kLanes);
-    const std::size_t rows = std::max<std::size_t>(1, (std::size_t(1) << 20) / (shape.item_s.size() + 1));
-    for (std::size_t x = 0; x < shape.outer(); x += rows) {
-      if (control.cancelled()) return false;
-      inside_rows(inside_[step.p].data(), inside_[step.f].data(), shape, x, std::min(shape.outer(), x + rows), out.data());
-    }
+    // Parts small enough to notice a stop request soon.
+    const std::size_t parts = std::min(shape.outer(), shape.terms() >> 18) + 1;
+    const auto part = [&](std::size_t i) {
+      if (!control.cancelled())
+        inside_rows(inside_[step.p].data(), inside_[step.f].data(), shape, shape.outer() * i / parts, shape.outer() * (i + 1) / parts, out.data());
+    };
+    if (pool && parts > 1) pool->for_each(parts, [&](std::size_t i, int) { part(i); });
+    else for (std::size_t i = 0; i < parts; ++i) part(i);
+    if (control.cancelled()) return false;
     if (!normalise(step.out)) return false;
     for (int l = 0; l < kLanes; ++l) offsets_[step.out][l] = offsets_[step.p][l] + offsets_[step.f][l] + shifts_[step.out][l];
   }
   return true;
+}
+
+void LaneBlock::release() {
+  inside_ = {};
+  outside_ = {};
 }
 
 double LaneBlock::margin(int lane, double slack) const {
@@ -233,7 +242,7 @@ Choice LaneBlock::trace(const Dag& dag, int lane) const {
   return choice;
 }
 
-void LaneBlock::outside(const Dag& dag, const Lanes& slack, const Control& control) {
+void LaneBlock::outside(const Dag& dag, const Lanes& slack, const Control& control, bool frugal) {
   bounds_.resize(dag.tables.size());
   outside_.resize(dag.tables.size());
   outside_ready_.assign(dag.tables.size(), 0);
@@ -276,6 +285,7 @@ void LaneBlock::outside(const Dag& dag, const Lanes& slack, const Control& contr
         outside_entry(&out[e * kLanes], shift, p + px, f + fx, &out_p[px], &out_f[fx], &shape.item_s[begin], &shape.item_f[begin], end - begin);
       }
     }
+    if (frugal) inside_[step.out] = outside_[step.out] = {};
   }
   for (std::uint32_t t = 0; t < dag.tables.size(); ++t)
     if (dag.tables[t].leaf) finish(t);
