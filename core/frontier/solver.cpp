@@ -15,6 +15,7 @@ struct Solver::Impl {
   Graph graph;                   // of the previous call: its structure decides whether `plan` still holds
   Elimination plan;
   std::size_t max_table = 0;
+  std::vector<LaneBlock> blocks;  // working memory
   std::vector<Point> previous;   // plans of the last answer, thinned out; at new costs they are a good start
 
   void prepare(const Problem& problem, const SolveOptions& options, const RunContext& context) {
@@ -110,7 +111,7 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
       return Error{ErrorCode::infeasible, "no solution was found, and the problem is too wide to prove that there is none", {}, {}};
     return finish(achieved, false, wide.planes, options.memory_limit);
   }
-  Engine engine(impl_->graph, impl_->plan, *impl_->pool, control, options.memory_limit);
+  Engine engine(impl_->graph, impl_->plan, *impl_->pool, control, options.memory_limit, impl_->blocks);
   bool exact = impl_->plan.terms <= options.direct_terms && engine.direct(achieved);
   if (!exact && !control.cancelled()) {
     achieved.add(recost(problem, impl_->previous));
