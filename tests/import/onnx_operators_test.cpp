@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operator kinds, opset differences, shape arithmetic and batch re-binding on small graphs with answers worked out by hand.
+// Operator kinds, opset differences, shape arithmetic and batch re-binding on small graphs with answers worked out by
+// hand.
 #include <QtTest>
 #include <cmath>
 
@@ -21,7 +22,8 @@ struct Bound {
   const Tensor& result(std::size_t i = 0) const { return model->tensors[model->results.at(i)]; }
   const Operator& maker(std::size_t i = 0) const { return model->operators[result(i).producer]; }
   std::size_t count(OperatorKind kind) const {
-    return static_cast<std::size_t>(std::count_if(model->operators.begin(), model->operators.end(), [&](const auto& op) { return op.kind == kind; }));
+    return static_cast<std::size_t>(std::count_if(model->operators.begin(), model->operators.end(),
+                                                  [&](const auto& op) { return op.kind == kind; }));
   }
   const LoopDimension* dim(const Operator& op, DimName name) const {
     for (const auto& d : op.dims) {
@@ -44,8 +46,8 @@ std::vector<std::int64_t> list(std::initializer_list<std::int64_t> values) { ret
 
 }  // namespace
 
-#define BIND(name, ...)                  \
-  const Bound name = bind(__VA_ARGS__);  \
+#define BIND(name, ...)                 \
+  const Bound name = bind(__VA_ARGS__); \
   QVERIFY2(name.model, name.error.c_str())
 
 class OnnxOperatorsTest : public QObject {
@@ -59,7 +61,8 @@ class OnnxOperatorsTest : public QObject {
     QTest::addColumn<QString>("constants");   // "2,3;0" int64 vectors given as further inputs; "-" absent
     QTest::addColumn<QString>("attributes");  // "axis=1;axes=[1,2];mode='x'"
     QTest::addColumn<QString>("expected");
-    const auto row = [](const char* name, int opset, const char* kind, const char* shape, const char* constants, const char* attributes, const char* expected) {
+    const auto row = [](const char* name, int opset, const char* kind, const char* shape, const char* constants,
+                        const char* attributes, const char* expected) {
       QTest::newRow(name) << opset << kind << shape << constants << attributes << expected;
     };
     row("flatten", 13, "Flatten", "3,4,5", "", "axis=1", "4,60");
@@ -85,8 +88,10 @@ class OnnxOperatorsTest : public QObject {
     row("expand", 13, "Expand", "1,5", "1,7,1", "", "4,7,5");
     row("max pool", 12, "MaxPool", "3,7,7", "", "kernel_shape=[3,3];strides=[2,2]", "4,3,3,3");
     row("max pool ceil", 12, "MaxPool", "3,8,8", "", "kernel_shape=[3,3];strides=[2,2];ceil_mode=1", "4,3,4,4");
-    row("max pool ceil in padding", 12, "MaxPool", "3,5,5", "", "kernel_shape=[2,2];strides=[2,2];pads=[1,1,1,1];ceil_mode=1", "4,3,3,3");
-    row("average pool same", 11, "AveragePool", "3,7,7", "", "kernel_shape=[3,3];strides=[2,2];auto_pad='SAME_UPPER'", "4,3,4,4");
+    row("max pool ceil in padding", 12, "MaxPool", "3,5,5", "",
+        "kernel_shape=[2,2];strides=[2,2];pads=[1,1,1,1];ceil_mode=1", "4,3,3,3");
+    row("average pool same", 11, "AveragePool", "3,7,7", "", "kernel_shape=[3,3];strides=[2,2];auto_pad='SAME_UPPER'",
+        "4,3,4,4");
     row("global pool", 12, "GlobalAveragePool", "3,7,7", "", "", "4,3,1,1");
     row("depth to space", 13, "DepthToSpace", "12,4,4", "", "blocksize=2", "4,3,8,8");
     row("space to depth", 13, "SpaceToDepth", "3,4,4", "", "blocksize=2", "4,12,2,2");
@@ -150,8 +155,11 @@ class OnnxOperatorsTest : public QObject {
   void convolutions() {
     test::Model m;
     m.input("x", {"batch", "3", "32", "32"}).weight("w", {8, 3, 3, 3}).weight("b", {8}).weight("t", {8, 4, 2, 2});
-    m.node("Conv", {"x", "w", "b"}, {"c"}, {attribute("pads", list({1, 1, 1, 1})), attribute("strides", list({2, 2}))}, "/net/conv/Conv");
-    m.node("ConvTranspose", {"c", "t"}, {"y"}, {attribute("strides", list({2, 2})), attribute("output_padding", list({1, 1}))}).output("y");
+    m.node("Conv", {"x", "w", "b"}, {"c"}, {attribute("pads", list({1, 1, 1, 1})), attribute("strides", list({2, 2}))},
+           "/net/conv/Conv");
+    m.node("ConvTranspose", {"c", "t"}, {"y"},
+           {attribute("strides", list({2, 2})), attribute("output_padding", list({1, 1}))})
+        .output("y");
     BIND(bound, m);
     QCOMPARE(bound.result().shape, (Shape{4, 4, 33, 33}));
     const auto& conv = bound.model->operators[OperatorId(1)];
@@ -160,7 +168,9 @@ class OnnxOperatorsTest : public QObject {
     QCOMPARE(bound.model->parameters, std::int64_t{8 * 27 + 8 + 8 * 4 * 4});
     test::Model same;
     same.input("x", {"batch", "3", "33", "33"}).weight("w", {8, 3, 3, 3});
-    same.node("Conv", {"x", "w"}, {"y"}, {attribute("auto_pad", std::string("SAME_LOWER")), attribute("strides", list({2, 2}))}).output("y");
+    same.node("Conv", {"x", "w"}, {"y"},
+              {attribute("auto_pad", std::string("SAME_LOWER")), attribute("strides", list({2, 2}))})
+        .output("y");
     BIND(padded, same);
     QCOMPARE(padded.result().shape, (Shape{4, 8, 17, 17}));
   }
@@ -168,7 +178,9 @@ class OnnxOperatorsTest : public QObject {
   void linear_layers_fold_their_bias() {
     test::Model m;
     m.input("x", {"batch", "seq", "16"}).weight("w", {16, 32}).weight("b", {32}).weight("v", {8, 32}).weight("c", {8});
-    m.node("MatMul", {"x", "w"}, {"p"}).node("Add", {"b", "p"}, {"h"}).node("Transpose", {"v"}, {"vt"}, {attribute("perm", list({1, 0}))});
+    m.node("MatMul", {"x", "w"}, {"p"})
+        .node("Add", {"b", "p"}, {"h"})
+        .node("Transpose", {"v"}, {"vt"}, {attribute("perm", list({1, 0}))});
     m.node("MatMul", {"h", "vt"}, {"q"}).node("Add", {"q", "c"}, {"y"}).output("y");
     BIND(bound, m);
     QCOMPARE(bound.model->operators.size(), std::size_t{3});  // input and two products
@@ -183,7 +195,8 @@ class OnnxOperatorsTest : public QObject {
   void gemm_forms() {
     test::Model m;
     m.input("x", {"batch", "16"}).weight("w", {32, 16}).weight("b", {32}).weight("full", {1, 32});
-    m.node("Gemm", {"x", "w", "b"}, {"h"}, {attribute("transB", std::int64_t{1})}).node("Gemm", {"x", "w", "full"}, {"g"}, {attribute("transB", std::int64_t{1})});
+    m.node("Gemm", {"x", "w", "b"}, {"h"}, {attribute("transB", std::int64_t{1})})
+        .node("Gemm", {"x", "w", "full"}, {"g"}, {attribute("transB", std::int64_t{1})});
     m.node("Add", {"h", "g"}, {"y"}).output("y");
     BIND(bound, m);
     QCOMPARE(bound.result().shape, (Shape{4, 32}));
@@ -194,33 +207,51 @@ class OnnxOperatorsTest : public QObject {
   void attention_with_merged_batch_and_heads() {
     // As exporters write it for three-dimensional products: batch 2 baked in, 4 heads of 8, sequence 6.
     test::Model m;
-    m.input("x", {"6", "2", "32"}).weight("wq", {32, 32}).weight("wk", {32, 32}).weight("wv", {32, 32}).weight("wo", {32, 32});
-    m.initializer(integers("heads", {6, 8, 8})).initializer(integers("rows", {12, 32})).initializer(integers("back", {6, 2, 32}));
+    m.input("x", {"6", "2", "32"})
+        .weight("wq", {32, 32})
+        .weight("wk", {32, 32})
+        .weight("wv", {32, 32})
+        .weight("wo", {32, 32});
+    m.initializer(integers("heads", {6, 8, 8}))
+        .initializer(integers("rows", {12, 32}))
+        .initializer(integers("back", {6, 2, 32}));
     for (const char* name : {"q", "k", "v"}) {
       const std::string n(name);
       m.node("MatMul", {"x", std::string("w").append(n)}, {std::string("p").append(n)});
       m.node("Reshape", {std::string("p").append(n), "heads"}, {std::string("h").append(n)});
-      m.node("Transpose", {std::string("h").append(n)}, {std::string("t").append(n)}, {attribute("perm", n == "k" ? list({1, 2, 0}) : list({1, 0, 2}))});
+      m.node("Transpose", {std::string("h").append(n)}, {std::string("t").append(n)},
+             {attribute("perm", n == "k" ? list({1, 2, 0}) : list({1, 0, 2}))});
     }
-    m.node("MatMul", {"tq", "tk"}, {"scores"}).node("Softmax", {"scores"}, {"p"}, {attribute("axis", std::int64_t{-1})});
-    m.node("MatMul", {"p", "tv"}, {"context"}).node("Transpose", {"context"}, {"ct"}, {attribute("perm", list({1, 0, 2}))});
-    m.node("Reshape", {"ct", "rows"}, {"flat"}).node("MatMul", {"flat", "wo"}, {"o"}).node("Reshape", {"o", "back"}, {"y"}).output("y");
+    m.node("MatMul", {"tq", "tk"}, {"scores"})
+        .node("Softmax", {"scores"}, {"p"}, {attribute("axis", std::int64_t{-1})});
+    m.node("MatMul", {"p", "tv"}, {"context"})
+        .node("Transpose", {"context"}, {"ct"}, {attribute("perm", list({1, 0, 2}))});
+    m.node("Reshape", {"ct", "rows"}, {"flat"})
+        .node("MatMul", {"flat", "wo"}, {"o"})
+        .node("Reshape", {"o", "back"}, {"y"})
+        .output("y");
     // The leading dimension is the sequence here: 6 is what gets re-bound, so ask for 6 and for 12.
     for (const std::int64_t batch : {6, 12}) {
       BIND(bound, m, batch);
       QCOMPARE(bound.result().shape, (Shape{batch, 2, 32}));
-      QCOMPARE(summarise(*bound.model).macs_forward, static_cast<double>(batch) * 2 * 4 * 32 * 32 + 2.0 * 2 * 4 * static_cast<double>(batch * batch) * 8);
+      QCOMPARE(summarise(*bound.model).macs_forward,
+               static_cast<double>(batch) * 2 * 4 * 32 * 32 + 2.0 * 2 * 4 * static_cast<double>(batch * batch) * 8);
     }
   }
 
   void baked_batch_is_rebound() {
     test::Model m;
     m.input("x", {"8", "3", "4", "4"}).weight("w", {12, 3, 2, 2}).weight("cls", {1, 1, 12}).weight("pos", {1, 5, 12});
-    m.initializer(integers("flat", {8, 12, 4})).initializer(integers("batch", {8, 1, 1})).initializer(integers("heads", {5, 32, 3})).initializer(integers("rows", {40, 12}));
+    m.initializer(integers("flat", {8, 12, 4}))
+        .initializer(integers("batch", {8, 1, 1}))
+        .initializer(integers("heads", {5, 32, 3}))
+        .initializer(integers("rows", {40, 12}));
     m.node("Conv", {"x", "w"}, {"c"}, {attribute("strides", list({2, 2}))}).node("Reshape", {"c", "flat"}, {"r"});
     m.node("Transpose", {"r"}, {"t"}, {attribute("perm", list({0, 2, 1}))}).node("Expand", {"cls", "batch"}, {"e"});
     m.node("Concat", {"e", "t"}, {"cat"}, {attribute("axis", std::int64_t{1})}).node("Add", {"cat", "pos"}, {"a"});
-    m.node("Transpose", {"a"}, {"s"}, {attribute("perm", list({1, 0, 2}))}).node("Reshape", {"s", "heads"}, {"h"}).node("Relu", {"h"}, {"hr"});
+    m.node("Transpose", {"a"}, {"s"}, {attribute("perm", list({1, 0, 2}))})
+        .node("Reshape", {"s", "heads"}, {"h"})
+        .node("Relu", {"h"}, {"hr"});
     m.node("Reshape", {"hr", "rows"}, {"y"}).output("y").output("a");
     for (const std::int64_t batch : {1, 2, 8, 56, 256}) {
       BIND(bound, m, batch);
@@ -253,17 +284,24 @@ class OnnxOperatorsTest : public QObject {
   void shape_arithmetic_is_folded() {
     test::Model m;
     m.input("x", {"batch", "seq", "32"});
-    m.initializer(test::integer("zero", 0)).initializer(test::integer("one", 1)).initializer(integers("axis0", {0})).initializer(integers("tail", {4, 8}));
+    m.initializer(test::integer("zero", 0))
+        .initializer(test::integer("one", 1))
+        .initializer(integers("axis0", {0}))
+        .initializer(integers("tail", {4, 8}));
     m.initializer(test::integer("two", 2)).initializer(integers("minus", {-1}));
     m.node("Shape", {"x"}, {"s"}).node("Gather", {"s", "zero"}, {"b"}).node("Gather", {"s", "one"}, {"n"});
-    m.node("Mul", {"n", "two"}, {"n2"}).node("Div", {"n2", "two"}, {"n3"}).node("Cast", {"n3"}, {"n4"}, {attribute("to", std::int64_t{7})});
+    m.node("Mul", {"n", "two"}, {"n2"})
+        .node("Div", {"n2", "two"}, {"n3"})
+        .node("Cast", {"n3"}, {"n4"}, {attribute("to", std::int64_t{7})});
     m.node("Unsqueeze", {"b", "axis0"}, {"bu"}).node("Unsqueeze", {"n4", "axis0"}, {"nu"});
-    m.node("Concat", {"bu", "nu", "tail"}, {"target"}, {attribute("axis", std::int64_t{0})}).node("Reshape", {"x", "target"}, {"r"});
+    m.node("Concat", {"bu", "nu", "tail"}, {"target"}, {attribute("axis", std::int64_t{0})})
+        .node("Reshape", {"x", "target"}, {"r"});
     m.node("Relu", {"r"}, {"y"}).output("y");
     BIND(bound, m, 3, 10);
     QCOMPARE(bound.result().shape, (Shape{3, 10, 4, 8}));
     QCOMPARE(bound.model->operators.size(), std::size_t{3});
-    QVERIFY((bound.result().dims == std::vector{DimName::batch, DimName::sequence, DimName::head, DimName::head_channel}));
+    QVERIFY(
+        (bound.result().dims == std::vector{DimName::batch, DimName::sequence, DimName::head, DimName::head_channel}));
     QCOMPARE(bound.model->sequence, std::int64_t{10});
     QCOMPARE(bound.model->symbolic_dimensions, (std::vector<std::string>{"batch", "seq"}));
   }
@@ -271,9 +309,15 @@ class OnnxOperatorsTest : public QObject {
   void masks_from_ranges_are_constants() {
     test::Model m;
     m.input("x", {"batch", "seq", "seq"});
-    m.initializer(test::integer("zero", 0)).initializer(test::integer("one", 1)).initializer(integers("column", {1})).initializer(test::number("low", -1e9f)).initializer(test::number("nil", 0));
+    m.initializer(test::integer("zero", 0))
+        .initializer(test::integer("one", 1))
+        .initializer(integers("column", {1}))
+        .initializer(test::number("low", -1e9f))
+        .initializer(test::number("nil", 0));
     m.node("Shape", {"x"}, {"s"}).node("Gather", {"s", "one"}, {"n"}).node("Range", {"zero", "n", "one"}, {"i"});
-    m.node("Unsqueeze", {"i", "column"}, {"j"}).node("Less", {"j", "i"}, {"future"}).node("Where", {"future", "low", "nil"}, {"mask"});
+    m.node("Unsqueeze", {"i", "column"}, {"j"})
+        .node("Less", {"j", "i"}, {"future"})
+        .node("Where", {"future", "low", "nil"}, {"mask"});
     m.node("Add", {"x", "mask"}, {"a"}).node("Softmax", {"a"}, {"y"}).output("y");
     BIND(bound, m, 2, 512);  // 512 x 512: too large to keep, its shape is enough
     QCOMPARE(bound.model->operators.size(), std::size_t{3});
@@ -283,7 +327,10 @@ class OnnxOperatorsTest : public QObject {
   void embeddings_and_ties() {
     test::Model m;
     m.input("ids", {"batch", "seq"}, test::kInt64).weight("table", {100, 16});
-    m.node("Gather", {"table", "ids"}, {"e"}).node("Transpose", {"table"}, {"tt"}, {attribute("perm", list({1, 0}))}).node("MatMul", {"e", "tt"}, {"y"}).output("y");
+    m.node("Gather", {"table", "ids"}, {"e"})
+        .node("Transpose", {"table"}, {"tt"}, {attribute("perm", list({1, 0}))})
+        .node("MatMul", {"e", "tt"}, {"y"})
+        .output("y");
     BIND(bound, m);
     QCOMPARE(bound.model->parameters, std::int64_t{1600});
     QCOMPARE(bound.count(OperatorKind::embedding), std::size_t{1});
@@ -303,15 +350,27 @@ class OnnxOperatorsTest : public QObject {
   void normalisations() {
     test::Model m;
     m.input("x", {"batch", "6", "8", "8"}).weight("s", {6}).weight("b", {6}).weight("mean", {6}).weight("var", {6});
-    m.node("BatchNormalization", {"x", "s", "b", "mean", "var"}, {"n"}).node("InstanceNormalization", {"n", "s", "b"}, {"i"}).node("GlobalMaxPool", {"i"}, {"y"}).output("y");
+    m.node("BatchNormalization", {"x", "s", "b", "mean", "var"}, {"n"})
+        .node("InstanceNormalization", {"n", "s", "b"}, {"i"})
+        .node("GlobalMaxPool", {"i"}, {"y"})
+        .output("y");
     BIND(bound, m);
     QCOMPARE(bound.model->parameters, std::int64_t{12});
     QCOMPARE(bound.model->buffers, std::int64_t{12});
     QCOMPARE(bound.count(OperatorKind::batch_normalisation), std::size_t{1});
     test::Model ln;  // written out, as exporters before opset 17 did
-    ln.input("x", {"batch", "seq", "16"}).weight("g", {16}).weight("b", {16}).initializer(test::number("two", 2)).initializer(test::number("eps", 1e-5f));
-    ln.node("ReduceMean", {"x"}, {"m"}, {attribute("axes", list({-1}))}).node("Sub", {"x", "m"}, {"d"}).node("Pow", {"d", "two"}, {"p"});
-    ln.node("ReduceMean", {"p"}, {"v"}, {attribute("axes", list({-1}))}).node("Add", {"v", "eps"}, {"ve"}).node("Sqrt", {"ve"}, {"r"}).node("Div", {"d", "r"}, {"q"});
+    ln.input("x", {"batch", "seq", "16"})
+        .weight("g", {16})
+        .weight("b", {16})
+        .initializer(test::number("two", 2))
+        .initializer(test::number("eps", 1e-5f));
+    ln.node("ReduceMean", {"x"}, {"m"}, {attribute("axes", list({-1}))})
+        .node("Sub", {"x", "m"}, {"d"})
+        .node("Pow", {"d", "two"}, {"p"});
+    ln.node("ReduceMean", {"p"}, {"v"}, {attribute("axes", list({-1}))})
+        .node("Add", {"v", "eps"}, {"ve"})
+        .node("Sqrt", {"ve"}, {"r"})
+        .node("Div", {"d", "r"}, {"q"});
     ln.node("Mul", {"q", "g"}, {"w"}).node("Add", {"w", "b"}, {"y"}).output("y");
     test::Model eleven = ln;
     BIND(folded, eleven);
@@ -323,10 +382,15 @@ class OnnxOperatorsTest : public QObject {
   void gelu_is_one_operator() {
     for (const bool half_first : {true, false}) {
       test::Model m;
-      m.input("x", {"batch", "16"}).initializer(test::number("root", 1.41421356f)).initializer(test::number("one", 1)).initializer(test::number("half", 0.5f));
+      m.input("x", {"batch", "16"})
+          .initializer(test::number("root", 1.41421356f))
+          .initializer(test::number("one", 1))
+          .initializer(test::number("half", 0.5f));
       m.node("Div", {"x", "root"}, {"d"}).node("Erf", {"d"}, {"e"}).node("Add", {"e", "one"}, {"a"});
-      if (half_first) m.node("Mul", {"x", "half"}, {"h"}).node("Mul", {"h", "a"}, {"y"}).output("y");
-      else m.node("Mul", {"x", "a"}, {"h"}).node("Mul", {"h", "half"}, {"y"}).output("y");
+      if (half_first)
+        m.node("Mul", {"x", "half"}, {"h"}).node("Mul", {"h", "a"}, {"y"}).output("y");
+      else
+        m.node("Mul", {"x", "a"}, {"h"}).node("Mul", {"h", "half"}, {"y"}).output("y");
       BIND(bound, m);
       QCOMPARE(bound.model->operators.size(), std::size_t{2});
       QCOMPARE(bound.maker().detail, std::string("Gelu"));
@@ -336,14 +400,19 @@ class OnnxOperatorsTest : public QObject {
   void recurrent_layers() {
     test::Model m;
     m.input("x", {"seq", "batch", "16"}).weight("w", {2, 128, 16}).weight("r", {2, 128, 32}).weight("b", {2, 256});
-    m.node("LSTM", {"x", "w", "r", "b"}, {"y", "h"}, {attribute("hidden_size", std::int64_t{32}), attribute("direction", std::string("bidirectional"))}).output("y").output("h");
+    m.node("LSTM", {"x", "w", "r", "b"}, {"y", "h"},
+           {attribute("hidden_size", std::int64_t{32}), attribute("direction", std::string("bidirectional"))})
+        .output("y")
+        .output("h");
     BIND(bound, m, 4, 10);
     QCOMPARE(bound.result(0).shape, (Shape{10, 2, 4, 32}));
     QCOMPARE(bound.result(1).shape, (Shape{2, 4, 32}));
     QCOMPARE(summarise(*bound.model).macs_forward, 2.0 * 10 * 4 * 128 * (16 + 32));
     test::Model gru;
     gru.input("x", {"batch", "seq", "16"}).weight("w", {1, 96, 16}).weight("r", {1, 96, 32});
-    gru.node("GRU", {"x", "w", "r"}, {"y"}, {attribute("hidden_size", std::int64_t{32}), attribute("layout", std::int64_t{1})}).output("y");
+    gru.node("GRU", {"x", "w", "r"}, {"y"},
+             {attribute("hidden_size", std::int64_t{32}), attribute("layout", std::int64_t{1})})
+        .output("y");
     BIND(first, gru, 4, 10);
     QCOMPARE(first.result().shape, (Shape{4, 10, 1, 32}));
   }
@@ -362,8 +431,13 @@ class OnnxOperatorsTest : public QObject {
     test::Model m;
     Message f;
     f.text(1, "Silu").text(4, "v").text(5, "out").text(10, "own");
-    f.message(7, test::Model::make_node("Sigmoid", {"v"}, {"g"})).message(7, test::Model::make_node("Mul", {"v", "g"}, {"out"}));
-    m.function(f).input("x", {"batch", "16"}).node("Silu", {"x"}, {"a"}, {}, "first", "own").node("Silu", {"a"}, {"y"}, {}, "second", "own").output("y");
+    f.message(7, test::Model::make_node("Sigmoid", {"v"}, {"g"}))
+        .message(7, test::Model::make_node("Mul", {"v", "g"}, {"out"}));
+    m.function(f)
+        .input("x", {"batch", "16"})
+        .node("Silu", {"x"}, {"a"}, {}, "first", "own")
+        .node("Silu", {"a"}, {"y"}, {}, "second", "own")
+        .output("y");
     BIND(bound, m);
     QCOMPARE(bound.model->operators.size(), std::size_t{5});
     QCOMPARE(bound.maker().scope, std::string("second"));
@@ -373,7 +447,10 @@ class OnnxOperatorsTest : public QObject {
   void dropout_by_opset() {
     const auto operators = [](std::uint64_t opset, const std::vector<std::string>& inputs) {
       test::Model m(opset);
-      m.input("x", {"batch", "16"}).initializer(test::number("ratio", 0.1f)).initializer(test::number("nothing", 0)).initializer(test::tensor("yes", {}, test::kBool, std::string_view("\1", 1)));
+      m.input("x", {"batch", "16"})
+          .initializer(test::number("ratio", 0.1f))
+          .initializer(test::number("nothing", 0))
+          .initializer(test::tensor("yes", {}, test::kBool, std::string_view("\1", 1)));
       m.node("Relu", {"x"}, {"r"}).node("Dropout", inputs, {"d", "mask"}).node("Tanh", {"d"}, {"y"}).output("y");
       const auto bound = bind(m);
       return bound.model ? bound.model->operators.size() : 0;
