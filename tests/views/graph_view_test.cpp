@@ -5,6 +5,7 @@
 #include <QApplication>
 #include <QBuffer>
 #include <QDir>
+#include <QMouseEvent>
 #include <QSignalSpy>
 #include <QSvgGenerator>
 #include <QTest>
@@ -66,6 +67,12 @@ int count_pixels(const QImage& image, QColor color) {
   for (int y = 0; y < image.height(); ++y)
     for (int x = 0; x < image.width(); ++x) found += image.pixelColor(x, y).rgb() == color.rgb();
   return found;
+}
+
+/// QTest::mouseMove moves the cursor at times and sends an event at others; this always sends one.
+void point_at(QWidget* widget, QPoint position) {
+  QMouseEvent move(QEvent::MouseMove, QPointF(position), QPointF(widget->mapToGlobal(position)), Qt::NoButton, Qt::NoButton, {});
+  QApplication::sendEvent(widget, &move);
 }
 
 void shoot(const QWidget& widget, const QString& name) {
@@ -186,7 +193,7 @@ class GraphViewTest : public QObject {
   void hover_names_operator_card_and_edge() {
     Shown s(fixture::transformer(6));
     s.unfold("layer2");
-    QTest::mouseMove(s.surface(), s.operator_point(s.scene().drawn_of[s.op("layer2/mlp/fc2")]));
+    point_at(s.surface(), s.operator_point(s.scene().drawn_of[s.op("layer2/mlp/fc2")]));
     QTRY_VERIFY(!s.view.canvas()->hover_text().empty());
     QString words = plain_text(s.view.canvas()->hover_text());
     QVERIFY2(words.contains("layer2/mlp/fc2") && words.contains("matmul") && words.contains("in-channel z") && words.contains("MiB") && words.contains(" ms"), qPrintable(words));
@@ -200,16 +207,39 @@ class GraphViewTest : public QObject {
     QVERIFY(edge >= 0);
     QVERIFY(s.scene().edge_heat[std::size_t(edge)] > 0);
     const auto p = s.scene().point_begin[std::size_t(edge)];
-    QTest::mouseMove(s.surface(), s.view.canvas()->to_device((s.scene().points[p] + s.scene().points[p + 1]) / 2).toPoint());
+    point_at(s.surface(), s.view.canvas()->to_device((s.scene().points[p] + s.scene().points[p + 1]) / 2).toPoint());
     QTRY_VERIFY(plain_text(s.view.canvas()->hover_text()).contains("all-reduce"));
     words = plain_text(s.view.canvas()->hover_text());
     QVERIFY2(words.contains("fc2 \u2192 layer2/add2 all-reduce over z") && words.contains("partial z) \u2192 (batch"), qPrintable(words));
-    QTest::mouseMove(s.surface(), s.card_point(s.card("layer4")));
+    point_at(s.surface(), s.card_point(s.card("layer4")));
     QTRY_VERIFY(plain_text(s.view.canvas()->hover_text()).contains("13 operators"));
-    QEvent leave(QEvent::Leave);
+    QVERIFY(s.view.canvas()->hover_links().empty());  // a chain of layers: neighbours only
+    QEvent leave(QEvent::Leave);  // no cursor moves, so nothing else sends it
     QApplication::sendEvent(s.surface(), &leave);
     QVERIFY(s.view.canvas()->hover_text().empty());
     QVERIFY(!s.selection.hovered_operator().valid());
+  }
+
+  void hover_shows_links_beyond_neighbours() {
+    // A skip connection from the first group over two others into the last, as in a U-shaped network.
+    fixture::Maker make("u-net");
+    const std::vector<LoopDimension> dims{fixture::dim(DimName::batch, 8), fixture::dim(DimName::channel, 16)};
+    TensorId x = make.add("in", "", OperatorKind::input, "Input", dims, {0, 1}, {}), skip;
+    for (const char* scope : {"down", "middle", "up", "out"}) {
+      const TensorId a = make.add(std::string(scope) + "/a", scope, OperatorKind::elementwise, "Relu", dims, {0, 1}, {x});
+      std::vector<TensorId> inputs{a};
+      if (std::string(scope) == "out") inputs.push_back(skip);
+      x = make.add(std::string(scope) + "/b", scope, OperatorKind::elementwise, "Add", dims, {0, 1}, inputs);
+      if (std::string(scope) == "down") skip = x;
+    }
+    Shown s(make.finish());
+    point_at(s.surface(), s.card_point(s.card("down")));
+    QTRY_COMPARE(s.view.canvas()->hover_links().size(), std::size_t(1));
+    QCOMPARE(s.view.canvas()->hover_links().front().card, s.card("out"));
+    QVERIFY(!s.view.canvas()->hover_links().front().incoming);
+    point_at(s.surface(), s.card_point(s.card("out")));
+    QTRY_VERIFY(!s.view.canvas()->hover_links().empty() && s.view.canvas()->hover_links().front().incoming);
+    shoot(s.view, "graph-links");
   }
 
   void wheel_zooms_at_the_pointer_and_drag_pans() {
@@ -342,7 +372,7 @@ class GraphViewTest : public QObject {
       Shown near(fixture::transformer(24));
       near.unfold("layer11");
       near.view.canvas()->set_zoom(2.2, near.operator_point(near.scene().drawn_of[near.op("layer11/mlp/fc2")]));
-      QTest::mouseMove(near.surface(), near.operator_point(near.scene().drawn_of[near.op("layer11/mlp/fc2")]));
+      point_at(near.surface(), near.operator_point(near.scene().drawn_of[near.op("layer11/mlp/fc2")]));
       QTest::qWait(20);
       shoot(near.view, "graph-near-" + theme);
     }

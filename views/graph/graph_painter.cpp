@@ -287,6 +287,27 @@ void GraphPainter::paint_operator_text(QPainter& painter, const GraphScene& scen
                      metrics.elidedText(rows[r], Qt::ElideRight, inside.width()));
 }
 
+void GraphPainter::paint_links(QPainter& painter, const GraphScene& scene, const GraphPaint& view, int card, const std::vector<CardLink>& links) const {
+  painter.setRenderHint(QPainter::Antialiasing, true);
+  const QRectF here = view.map(scene.cards[static_cast<std::size_t>(card)].rect);
+  for (const CardLink& link : links) {
+    const QRectF there = view.map(scene.cards[static_cast<std::size_t>(link.card)].rect);
+    const QRectF &from = link.incoming ? there : here, &to = link.incoming ? here : there;
+    // Bowed away from the row of cards, so that it can be told from the lines between neighbours.
+    const double bow = 14 + 0.08 * std::hypot(to.center().x() - from.center().x(), to.center().y() - from.center().y());
+    const QPointF start(from.center().x(), from.top()), end(to.center().x(), to.top());
+    QPainterPath path(start);
+    path.cubicTo(start - QPointF(0, bow), end - QPointF(0, bow), end);
+    painter.setPen(QPen(view.theme->accent, 1.5));
+    painter.setBrush(Qt::NoBrush);
+    painter.drawPath(path);
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(view.theme->accent);
+    const QPointF triangle[] = {end, end + QPointF(-3.5, -6), end + QPointF(3.5, -6)};
+    painter.drawConvexPolygon(triangle, 3);
+  }
+}
+
 void GraphPainter::paint_marks(QPainter& painter, const GraphScene& scene, const GraphPaint& view, const std::set<OperatorId>& selected,
                                OperatorId hovered, int focus_card, int focus_drawn) const {
   painter.setRenderHint(QPainter::Antialiasing, true);

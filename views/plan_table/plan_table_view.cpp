@@ -123,9 +123,8 @@ void PlanTableView::make_tree() {
   tree_->header()->setStretchLastSection(true);
   tree_->header()->setSectionsMovable(false);
   sorted_->sort(-1);
-  const int width = fontMetrics().averageCharWidth();
-  const int characters[] = {26, 14, 26, 22, 9, 13, 13, 12};
-  for (int c = 0; c < PlanTableModel::share; ++c) tree_->setColumnWidth(c, width * characters[c] + 12);
+  fit_columns();
+  tint_picked_rows();
   tree_->viewport()->installEventFilter(this);
   connect(tree_->selectionModel(), &QItemSelectionModel::selectionChanged, this, &PlanTableView::pick_selection);
   connect(tree_, &QTreeView::entered, this, [this](const QModelIndex& index) {
@@ -146,6 +145,39 @@ void PlanTableView::make_tree() {
   tree_->setContextMenuPolicy(Qt::ActionsContextMenu);
 }
 
+/// As wide as their words, within reason; figures as wide as their heads.
+void PlanTableView::fit_columns() {
+  const QFontMetrics metrics(tree_->font());
+  const int letter = metrics.averageCharWidth();
+  const int least[] = {20, 10, 20, 14, 7, 8, 8, 8}, most[] = {34, 20, 32, 30, 10, 14, 14, 14};
+  const auto& rows = rows_->rows().rows;
+  const std::size_t step = 1 + rows.size() / 2000;
+  for (int c = 0; c < PlanTableModel::share; ++c) {
+    int widest = metrics.horizontalAdvance(rows_->headerData(c, Qt::Horizontal, Qt::DisplayRole).toString()) + 8;
+    for (std::size_t r = 0; r < rows.size(); r += step) {
+      const QModelIndex index = rows_->index_of(static_cast<int>(r), c);
+      int width = metrics.horizontalAdvance(index.data().toString()) + (c == PlanTableModel::configuration ? 18 : 0);
+      if (c == PlanTableModel::name) {
+        width = width * 11 / 10;  // groups are bold
+        for (QModelIndex at = index; at.isValid(); at = at.parent()) width += tree_->indentation();
+      }
+      widest = std::max(widest, width);
+    }
+    tree_->setColumnWidth(c, std::clamp(widest, least[c] * letter, most[c] * letter) + 14);
+  }
+}
+
+/// The place of the branch lines follows the tree's own palette, the cells the delegates'.
+void PlanTableView::tint_picked_rows() {
+  QPalette tinted = palette();
+  const ThemeColors& theme = theme_colors(tinted);
+  for (const auto group : {QPalette::Active, QPalette::Inactive}) {
+    tinted.setColor(group, QPalette::Highlight, theme.accent_background);
+    tinted.setColor(group, QPalette::HighlightedText, theme.text);
+  }
+  tree_->setPalette(tinted);
+}
+
 void PlanTableView::set_model(ModelPtr model) {
   if (model == model_) return;
   if (!model || !model_ || model->name != model_->name || model->operators.size() != model_->operators.size()) {
@@ -154,6 +186,7 @@ void PlanTableView::set_model(ModelPtr model) {
   }
   model_ = std::move(model);
   hierarchy_ = model_ ? std::make_shared<const Hierarchy>(build_hierarchy(*model_)) : nullptr;
+  if (!plan_) columns_fitted_ = false;
   figures_ = PlanFigures::make(model_, plan_);
   if (model_) colors_->set_model(from_utf8(model_->name + '\n' + model_->source));
   update_rows();
@@ -184,6 +217,7 @@ void PlanTableView::update_rows() {
   if (model_) open += std::exchange(waiting_keys_, {});
   const int scroll = tree_->verticalScrollBar()->value();
   rows_->set_data(model_, hierarchy_, figures_, colors_);
+  if (figures_ && !std::exchange(columns_fitted_, true)) fit_columns();
   expand_keys(open);
   tree_->verticalScrollBar()->setValue(scroll);
   changing_selection_ = false;
@@ -324,7 +358,7 @@ QJsonObject PlanTableView::save_state() const {
 
 void PlanTableView::restore_state(const QJsonObject& state) {
   const QByteArray header = QByteArray::fromBase64(state.value(QLatin1String("header")).toString().toLatin1());
-  if (!header.isEmpty()) tree_->header()->restoreState(header);
+  if (!header.isEmpty() && tree_->header()->restoreState(header)) columns_fitted_ = true;
   QStringList keys;
   for (const auto& key : state.value(QLatin1String("expanded")).toArray()) keys << key.toString();
   if (model_) {
@@ -372,7 +406,7 @@ void PlanTableView::paint_to(QPainter& painter, QSize size) {
 void PlanTableView::changeEvent(QEvent* event) {
   if (event->type() == QEvent::PaletteChange) {
     rows_->set_palette(palette());
-    tree_->viewport()->update();
+    tint_picked_rows();
   }
   QWidget::changeEvent(event);
 }

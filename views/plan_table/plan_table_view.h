@@ -60,6 +60,7 @@ class PlanTableView : public QWidget {
   std::shared_ptr<ConfigurationColors> colors_ = std::make_shared<ConfigurationColors>();
   QPointer<SelectionModel> selection_;
   bool changing_selection_ = false;
+  bool columns_fitted_ = false;
   QStringList waiting_keys_;                 ///< of a restored state whose model has not come yet
 
   PlanTableModel* rows_;
@@ -72,6 +73,8 @@ class PlanTableView : public QWidget {
 
   void make_tool_bar();
   void make_tree();
+  void fit_columns();
+  void tint_picked_rows();
   void update_rows();
   void update_summary();
   void show_selection();
