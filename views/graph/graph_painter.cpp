@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kCorner = 7;          // radius of an edge's bends, device pixels
 constexpr double kTextHeight = 24;     // a folded card lower than this shows its bar only
-constexpr double kLeastFontScale = 0.8;
+constexpr double kLeastFontScale = 0.74;
 constexpr double kThreeLines = 48;     // an operator as high as this shows figures too
 
 QPen line_pen(const QColor& color, double width) { return QPen(color, width, Qt::SolidLine, Qt::FlatCap, Qt::RoundJoin); }

@@ -14,6 +14,8 @@
 #include <QSet>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "views/common/theme_colors.h"
@@ -123,7 +125,12 @@ void PlanTableView::make_tree() {
   tree_->header()->setStretchLastSection(true);
   tree_->header()->setSectionsMovable(false);
   sorted_->sort(-1);
+  measure_columns();
   fit_columns();
+  connect(tree_->header(), &QHeaderView::sectionResized, this, [this](int column) {
+    // The last column stretches by itself.
+    if (!fitting_columns_ && column != PlanTableModel::share) columns_are_the_users_ = true;
+  });
   tint_picked_rows();
   tree_->viewport()->installEventFilter(this);
   connect(tree_->selectionModel(), &QItemSelectionModel::selectionChanged, this, &PlanTableView::pick_selection);
@@ -146,15 +153,16 @@ void PlanTableView::make_tree() {
 }
 
 /// As wide as their words, within reason; figures as wide as their heads.
-void PlanTableView::fit_columns() {
+void PlanTableView::measure_columns() {
   const QFontMetrics metrics(tree_->font());
   const int letter = metrics.averageCharWidth();
-  const int least[] = {20, 10, 20, 14, 7, 8, 8, 8}, most[] = {34, 20, 32, 30, 10, 14, 14, 14};
+  const int least[] = {20, 9, 18, 12, 6, 8, 8, 8, 12}, most[] = {34, 20, 32, 30, 10, 14, 14, 14, 26};
   const auto& rows = rows_->rows().rows;
   const std::size_t step = 1 + rows.size() / 2000;
-  for (int c = 0; c < PlanTableModel::share; ++c) {
-    int widest = metrics.horizontalAdvance(rows_->headerData(c, Qt::Horizontal, Qt::DisplayRole).toString()) + 8;
-    for (std::size_t r = 0; r < rows.size(); r += step) {
+  for (int c = 0; c < PlanTableModel::kColumns; ++c) {
+    const int head = metrics.horizontalAdvance(rows_->headerData(c, Qt::Horizontal, Qt::DisplayRole).toString()) + 8;
+    int widest = c == PlanTableModel::share ? most[c] * letter : head;
+    for (std::size_t r = 0; r < rows.size() && c < PlanTableModel::memory; r += step) {
       const QModelIndex index = rows_->index_of(static_cast<int>(r), c);
       int width = metrics.horizontalAdvance(index.data().toString()) + (c == PlanTableModel::configuration ? 18 : 0);
       if (c == PlanTableModel::name) {
@@ -163,8 +171,24 @@ void PlanTableView::fit_columns() {
       }
       widest = std::max(widest, width);
     }
-    tree_->setColumnWidth(c, std::clamp(widest, least[c] * letter, most[c] * letter) + 14);
+    const auto i = static_cast<std::size_t>(c);
+    wished_width_[i] = std::clamp(widest, least[c] * letter, most[c] * letter) + 14;
+    least_width_[i] = std::min(wished_width_[i], c >= PlanTableModel::memory && c < PlanTableModel::share ? head + 10 : least[c] * letter + 14);
   }
+}
+
+/// Where the view is too narrow for all wishes, every column gives up the same part of what it can give.
+void PlanTableView::fit_columns() {
+  if (columns_are_the_users_) return;
+  const auto sum = [](const auto& widths) { return std::accumulate(widths.begin(), widths.end(), 0); };
+  const int wished = sum(wished_width_), least = sum(least_width_), room = tree_->viewport()->width();
+  const double give = wished <= room || wished == least ? 0 : std::min(1.0, double(wished - room) / (wished - least));
+  fitting_columns_ = true;
+  for (int c = 0; c < PlanTableModel::share; ++c) {
+    const auto i = static_cast<std::size_t>(c);
+    tree_->setColumnWidth(c, wished_width_[i] - static_cast<int>(std::ceil(give * (wished_width_[i] - least_width_[i]))));
+  }
+  fitting_columns_ = false;
 }
 
 /// The place of the branch lines follows the tree's own palette, the cells the delegates'.
@@ -186,7 +210,7 @@ void PlanTableView::set_model(ModelPtr model) {
   }
   model_ = std::move(model);
   hierarchy_ = model_ ? std::make_shared<const Hierarchy>(build_hierarchy(*model_)) : nullptr;
-  if (!plan_) columns_fitted_ = false;
+  if (!plan_) columns_measured_ = false;
   figures_ = PlanFigures::make(model_, plan_);
   if (model_) colors_->set_model(from_utf8(model_->name + '\n' + model_->source));
   update_rows();
@@ -217,7 +241,10 @@ void PlanTableView::update_rows() {
   if (model_) open += std::exchange(waiting_keys_, {});
   const int scroll = tree_->verticalScrollBar()->value();
   rows_->set_data(model_, hierarchy_, figures_, colors_);
-  if (figures_ && !std::exchange(columns_fitted_, true)) fit_columns();
+  if (figures_ && !std::exchange(columns_measured_, true)) {
+    measure_columns();
+    fit_columns();
+  }
   expand_keys(open);
   tree_->verticalScrollBar()->setValue(scroll);
   changing_selection_ = false;
@@ -358,7 +385,7 @@ QJsonObject PlanTableView::save_state() const {
 
 void PlanTableView::restore_state(const QJsonObject& state) {
   const QByteArray header = QByteArray::fromBase64(state.value(QLatin1String("header")).toString().toLatin1());
-  if (!header.isEmpty() && tree_->header()->restoreState(header)) columns_fitted_ = true;
+  if (!header.isEmpty() && tree_->header()->restoreState(header)) columns_are_the_users_ = true;
   QStringList keys;
   for (const auto& key : state.value(QLatin1String("expanded")).toArray()) keys << key.toString();
   if (model_) {
@@ -409,6 +436,11 @@ void PlanTableView::changeEvent(QEvent* event) {
     tint_picked_rows();
   }
   QWidget::changeEvent(event);
+}
+
+void PlanTableView::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  fit_columns();
 }
 
 bool PlanTableView::eventFilter(QObject* watched, QEvent* event) {
