@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/json.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -32,6 +33,45 @@ bool deeper_than(std::string_view text, int max_depth) {
   return false;
 }
 
+// "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error ..." without its own place.
+std::string reason_of(std::string what) {
+  if (const auto tag = what.find("] "); tag != std::string::npos) what.erase(0, tag + 2);
+  const auto place = what.find(": ");
+  if (what.starts_with("parse error at line") && place != std::string::npos) what.erase(0, place + 2);
+  return what;
+}
+
+// A device or a pipe is written to, never replaced by a file of its name.
+bool is_special_file(const std::filesystem::path& path) {
+  std::error_code ec;
+  const auto status = std::filesystem::status(path, ec);
+  return !ec && std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);
+}
+
+// What a link points to is what gets replaced, not the link; a path that does not exist yet stays as it is.
+std::filesystem::path followed(const std::filesystem::path& path) {
+  std::error_code ec;
+  const auto target = std::filesystem::canonical(path, ec);
+  return ec ? path : target;
+}
+
+struct OpenFile {
+  std::FILE* handle = nullptr;
+  std::string name;
+};
+
+// A new file beside `path`; exclusive, so that two writers of one path never share it.
+OpenFile open_neighbour(const std::filesystem::path& path) {
+  constexpr int kAttempts = 100;
+  OpenFile file;
+  for (int i = 0; i < kAttempts; ++i) {
+    file.name = path.string() + ".part" + std::to_string(::getpid()) + "-" + std::to_string(i);
+    file.handle = std::fopen(file.name.c_str(), "wbx");
+    if (file.handle || errno != EEXIST) break;
+  }
+  return file;
+}
+
 }  // namespace
 
 Expected<nlohmann::json> parse_json(std::string_view text, const std::string& where, int max_depth) {
@@ -40,13 +80,12 @@ Expected<nlohmann::json> parse_json(std::string_view text, const std::string& wh
   try {
     return nlohmann::json::parse(text.begin(), text.end());
   } catch (const nlohmann::json::parse_error& e) {
-    const std::size_t at = std::min<std::size_t>(e.byte, text.size());
+    // `byte` counts what was read, the offending character included.
+    const std::size_t at = std::min<std::size_t>(e.byte > 0 ? e.byte - 1 : 0, text.size());
     const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
-    std::string what = e.what();
-    if (const auto colon = what.find("; "); colon != std::string::npos) what = what.substr(colon + 2);
-    return bad_input("not valid JSON: " + what, where + ": line " + std::to_string(line));
+    return bad_input("not valid JSON: " + reason_of(e.what()), where + ": line " + std::to_string(line));
   } catch (const std::exception& e) {
-    return bad_input(std::string("not valid JSON: ") + e.what(), where);
+    return bad_input("not valid JSON: " + reason_of(e.what()), where);
   }
 }
 
@@ -64,6 +103,7 @@ Expected<std::string> read_file(const std::filesystem::path& path, std::size_t m
     if (text.size() > max_bytes)
       return bad_input("larger than " + std::to_string(max_bytes >> 20) + " MiB", path.string());
   }
+  if (in.bad()) return bad_input(std::string("cannot be read: ") + std::strerror(errno), path.string());
   return text;
 }
 
@@ -74,21 +114,27 @@ Expected<nlohmann::json> read_json_file(const std::filesystem::path& path) {
 }
 
 Expected<void> write_file_atomically(const std::filesystem::path& path, std::string_view contents) {
-  const std::string temporary = path.string() + ".part" + std::to_string(::getpid());
+  const std::filesystem::path target = followed(path);
+  const bool in_place = is_special_file(target);
+  const OpenFile file = in_place ? OpenFile{std::fopen(target.c_str(), "wb"), target.string()} : open_neighbour(target);
   const auto failed = [&](const char* doing) {
     const std::string reason = std::strerror(errno);
-    std::remove(temporary.c_str());
+    if (!in_place && file.handle) std::remove(file.name.c_str());
     return bad_input(std::string("cannot be ") + doing + ": " + reason, path.string());
   };
-  std::FILE* file = std::fopen(temporary.c_str(), "wb");
-  if (!file) return failed("written");
-  const bool written = std::fwrite(contents.data(), 1, contents.size(), file) == contents.size() && std::fflush(file) == 0;
+  if (!file.handle) return failed("written");
+  const std::size_t count = std::fwrite(contents.data(), 1, contents.size(), file.handle);
+  const bool written = count == contents.size() && std::fflush(file.handle) == 0;
   const int saved_errno = errno;
-  if (std::fclose(file) != 0 || !written) {
+  if (std::fclose(file.handle) != 0 || !written) {
     if (!written) errno = saved_errno;
     return failed("written");
   }
-  if (std::rename(temporary.c_str(), path.c_str()) != 0) return failed("replaced");
+  if (in_place) return {};
+  std::error_code ec;
+  const auto existing = std::filesystem::status(target, ec);
+  if (!ec && std::filesystem::exists(existing)) std::filesystem::permissions(file.name, existing.permissions(), ec);
+  if (std::rename(file.name.c_str(), target.c_str()) != 0) return failed("replaced");
   return {};
 }
 

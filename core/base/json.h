@@ -19,7 +19,8 @@ Expected<nlohmann::json> parse_json(std::string_view text, const std::string& wh
 Expected<std::string> read_file(const std::filesystem::path& path, std::size_t max_bytes = std::size_t(1) << 31);
 Expected<nlohmann::json> read_json_file(const std::filesystem::path& path);
 
-/// Writes to a temporary neighbour and renames, so a reader never sees half a file. Path "-" is standard output's job.
+/// Writes to a temporary neighbour and renames, so a reader never sees half a file; permissions stay, a link keeps
+/// pointing. Devices and pipes (/dev/null) are written in place. Path "-" is standard output's job.
 Expected<void> write_file_atomically(const std::filesystem::path& path, std::string_view contents);
 
 }  // namespace turnpoint

@@ -11,6 +11,11 @@ namespace turnpoint {
 namespace {
 
 std::string range_text(const OptionRecord& option) {
+  if (option.type == OptionType::bytes)
+    return fmt::format("--{} must be between {} and {}", option.key, format_bytes(std::llround(option.minimum)),
+                       format_bytes(std::llround(option.maximum)));
+  if (option.type == OptionType::integer)
+    return fmt::format("--{} must be between {:.0f} and {:.0f}", option.key, option.minimum, option.maximum);
   return fmt::format("--{} must be between {:g} and {:g}", option.key, option.minimum, option.maximum);
 }
 
@@ -36,7 +41,10 @@ Expected<double> parse_option(const OptionRecord& option, std::string_view text)
   if (option.type == OptionType::bytes) {
     const auto bytes = parse_bytes(text);
     if (!bytes) return wrong("bytes such as 16GiB");
-    return static_cast<double>(*bytes);
+    const auto value = static_cast<double>(*bytes);
+    if (option.maximum > option.minimum && (value < option.minimum || value > option.maximum))
+      return usage_error(range_text(option) + fmt::format(", not {}", text));
+    return value;
   }
   const auto value = parse_double(text);
   if (!value) return wrong("a number");
@@ -48,8 +56,8 @@ Expected<double> parse_option(const OptionRecord& option, std::string_view text)
 std::string format_option(const OptionRecord& option, double value) {
   switch (option.type) {
     case OptionType::choice: {
-      const auto index = static_cast<std::size_t>(value);
-      return index < option.choices.size() ? std::string(option.choices[index]) : std::string();
+      const bool known = value >= 0 && value < static_cast<double>(option.choices.size());
+      return known ? std::string(option.choices[static_cast<std::size_t>(value)]) : std::string();
     }
     case OptionType::flag: return value != 0 ? "true" : "false";
     case OptionType::integer:

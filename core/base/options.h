@@ -19,7 +19,7 @@ struct OptionRecord {
   std::string_view text;
   std::string_view unit;  ///< "" where there is none
   OptionType type = OptionType::real;
-  double minimum = 0;
+  double minimum = 0;        ///< bounds of integer and real; of bytes too where maximum > minimum
   double default_value = 0;  ///< for a choice: the index into `choices`
   double maximum = 0;
   std::span<const std::string_view> choices = {};

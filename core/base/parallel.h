@@ -11,7 +11,9 @@ namespace turnpoint {
 /// Fixed set of threads. One per long-running job; the calling thread takes part in its own loops.
 class ThreadPool {
  public:
-  /// `threads` counts the caller: 1 runs everything inline; 0 takes the hardware's number.
+  static constexpr int kMaxThreads = 256;
+
+  /// `threads` counts the caller: 1 runs everything inline; 0 takes the hardware's number; never more than kMaxThreads.
   explicit ThreadPool(int threads = 0);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -21,6 +23,8 @@ class ThreadPool {
 
   /// Calls body(i, worker) for every i in [0, count), in chunks handed out dynamically; worker is in [0, threads()).
   /// Returns when all are done. body must not throw and must only write to places owned by i (or by worker).
+  /// A loop inside a loop of the same pool runs inline, as the worker it is called from; loops that several threads
+  /// start on one pool run one after the other.
   void for_each(std::size_t count, const std::function<void(std::size_t index, int worker)>& body, std::size_t chunk = 1);
 
  private:

@@ -6,17 +6,22 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <numeric>
+#include <utility>
 
 namespace turnpoint {
 
 namespace {
 
+// Three significant digits, whole from 100 on. The step to fewer decimals is taken on the rounded number: 9.996 is "10.0".
 std::string three_digits(double value) {
   const double magnitude = std::abs(value);
-  if (magnitude >= 100 || magnitude == 0) return fmt::format("{:.0f}", value);
-  if (magnitude >= 10) return fmt::format("{:.1f}", value);
+  if (magnitude >= 99.95 || magnitude == 0) return fmt::format("{:.0f}", value);
+  if (magnitude >= 9.995) return fmt::format("{:.1f}", value);
   return fmt::format("{:.2f}", value);
 }
+
+// Whether `magnitude` in this unit would be printed as the next unit's 1 or more: 1023.7 KiB is 1.00 MiB.
+bool reaches(double magnitude, double unit, double in_next_unit) { return std::round(magnitude / unit) >= in_next_unit; }
 
 std::string_view trim(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
@@ -27,37 +32,39 @@ std::string_view trim(std::string_view text) {
 }  // namespace
 
 std::string format_bytes(std::int64_t bytes) {
+  constexpr double kKiB = 1024.0, kMiB = 1048576.0, kGiB = 1073741824.0;
   const double value = static_cast<double>(bytes);
   const double magnitude = std::abs(value);
-  if (magnitude >= 1073741824.0) return fmt::format("{:.1f} GiB", value / 1073741824.0);
-  if (magnitude >= 1048576.0) return three_digits(value / 1048576.0) + " MiB";
-  if (magnitude >= 1024.0) return three_digits(value / 1024.0) + " KiB";
+  if (reaches(magnitude, kMiB, 1024)) return fmt::format("{:.1f} GiB", value / kGiB);
+  if (reaches(magnitude, kKiB, 1024)) return three_digits(value / kMiB) + " MiB";
+  if (magnitude >= kKiB) return three_digits(value / kKiB) + " KiB";
   return fmt::format("{} B", bytes);
 }
 
 std::string format_seconds(double seconds) {
   const double magnitude = std::abs(seconds);
-  if (magnitude >= 10) return three_digits(seconds) + " s";
-  if (magnitude >= 1e-3) return three_digits(seconds * 1e3) + " ms";
-  if (magnitude >= 1e-6) return three_digits(seconds * 1e6) + " \u00b5s";
+  if (reaches(magnitude, 1e-3, 10000)) return three_digits(seconds) + " s";
+  if (reaches(magnitude, 1e-6, 1000)) return three_digits(seconds * 1e3) + " ms";
+  if (reaches(magnitude, 1e-9, 1000)) return three_digits(seconds * 1e6) + " \u00b5s";
   return seconds == 0 ? "0 ms" : three_digits(seconds * 1e9) + " ns";
 }
 
 std::string format_count(double count) {
   const double magnitude = std::abs(count);
-  if (magnitude >= 1e12) return three_digits(count / 1e12) + " T";
-  if (magnitude >= 1e9) return three_digits(count / 1e9) + " B";
-  if (magnitude >= 1e6) return three_digits(count / 1e6) + " M";
-  if (magnitude >= 1e4) return three_digits(count / 1e3) + " k";
+  if (reaches(magnitude, 1e9, 1000)) return three_digits(count / 1e12) + " T";
+  if (reaches(magnitude, 1e6, 1000)) return three_digits(count / 1e9) + " B";
+  if (reaches(magnitude, 1e3, 1000)) return three_digits(count / 1e6) + " M";
+  if (reaches(magnitude, 1, 10000)) return three_digits(count / 1e3) + " k";
   return fmt::format("{:.0f}", count);
 }
 
 std::string format_factor(double factor) { return fmt::format("\u00d7{:.2f}", factor); }
 
 std::string format_percent(double fraction) {
-  const double percent = fraction * 100;
-  const std::string number = std::abs(percent) >= 10 ? fmt::format("{:.0f}", std::abs(percent)) : fmt::format("{:.1f}", std::abs(percent));
-  return (percent < 0 ? "\u2212" : "+") + number + "%";
+  const double magnitude = std::abs(fraction * 100);
+  const std::string number = fmt::format("{:.{}f}", magnitude, magnitude >= 9.95 ? 0 : 1);
+  if (number == "0.0") return "0.0%";
+  return (fraction < 0 ? "\u2212" : "+") + number + "%";
 }
 
 std::optional<double> parse_double(std::string_view text) {
@@ -90,8 +97,15 @@ std::optional<std::int64_t> parse_bytes(std::string_view text) {
       break;
     }
   }
+  // Whole bytes are read as an integer: a double holds them exactly only up to 2^53.
+  constexpr std::int64_t kLargest = std::int64_t(1) << 62;
+  if (scale == 1) {
+    const auto whole = parse_int(text);
+    if (whole && (*whole < 0 || *whole > kLargest)) return std::nullopt;
+    if (whole) return *whole;
+  }
   const auto value = parse_double(text);
-  if (!value || *value < 0 || *value * scale > 4.6e18) return std::nullopt;
+  if (!value || *value < 0 || *value * scale > static_cast<double>(kLargest)) return std::nullopt;
   return static_cast<std::int64_t>(std::llround(*value * scale));
 }
 

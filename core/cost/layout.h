@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,8 @@ struct MeshAxis {
 };
 
 /// The cluster's devices as a grid, one axis per prime factor of the number of nodes, then of the devices per node,
-/// outermost first (2 x 8: node 2, then 2 2 2). Axis 0 is the outermost.
+/// outermost first (2 x 8: node 2, then 2 2 2). Axis 0 is the outermost. Beyond kMaxAxes factors the smallest
+/// neighbours of one level are merged into one axis, so that any cluster has a mesh.
 struct Mesh {
   std::vector<MeshAxis> axes;
   int count() const { return static_cast<int>(axes.size()); }
@@ -60,6 +62,10 @@ struct Configuration {
 };
 /// "batch yx · out-channel z"; "repeated" if nothing is split.
 std::string describe(const Mesh& mesh, const Configuration& configuration, const Operator& op);
+
+/// The loop dimension that a split of this tensor dimension belongs to: the first walker of more than one element;
+/// splits of the dimensions after it would be strided. nullopt: nothing that could be split walks it.
+std::optional<int> outermost_walker(const Operator& op, const std::vector<std::uint8_t>& walks);
 
 /// The layouts that a configuration implies for one access.
 ///   forward:  the layout the operator reads (input) or leaves (output, with partial axes for split reductions);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
@@ -22,23 +23,38 @@ struct CostPoint {
   friend bool operator==(const CostPoint&, const CostPoint&) = default;
 };
 
-/// Lists of alternatives, stored back to back.
+/// Lists of alternatives, stored back to back. Copies share their contents until one of them is changed, so equal
+/// edges of repeated layers cost nothing; `identity()` tells shared contents apart cheaply.
 class CostTable {
  public:
-  CostTable() : offsets_(1, 0) {}
+  CostTable() : data_(std::make_shared<Data>()) {}
   void add(std::span<const CostPoint> alternatives) {
-    points_.insert(points_.end(), alternatives.begin(), alternatives.end());
-    offsets_.push_back(static_cast<std::uint32_t>(points_.size()));
+    Data& data = own();
+    data.points.insert(data.points.end(), alternatives.begin(), alternatives.end());
+    data.offsets.push_back(static_cast<std::uint32_t>(data.points.size()));
   }
   void add(CostPoint single) { add(std::span<const CostPoint>(&single, 1)); }
-  std::size_t size() const { return offsets_.size() - 1; }
-  std::span<const CostPoint> operator[](std::size_t i) const { return {points_.data() + offsets_[i], points_.data() + offsets_[i + 1]}; }
-  std::span<CostPoint> points() { return points_; }
-  friend bool operator==(const CostTable&, const CostTable&) = default;
+  std::size_t size() const { return data_->offsets.size() - 1; }
+  std::span<const CostPoint> operator[](std::size_t i) const {
+    return {data_->points.data() + data_->offsets[i], data_->points.data() + data_->offsets[i + 1]};
+  }
+  std::span<const CostPoint> points() const { return data_->points; }
+  std::span<CostPoint> mutable_points() { return own().points; }  ///< leaves other copies as they are
+  std::span<const std::uint32_t> offsets() const { return data_->offsets; }  ///< size() + 1 positions into points()
+  const void* identity() const { return data_.get(); }
+  friend bool operator==(const CostTable& a, const CostTable& b) { return a.data_ == b.data_ || *a.data_ == *b.data_; }
 
  private:
-  std::vector<std::uint32_t> offsets_;
-  std::vector<CostPoint> points_;
+  struct Data {
+    std::vector<std::uint32_t> offsets{0};
+    std::vector<CostPoint> points;
+    friend bool operator==(const Data&, const Data&) = default;
+  };
+  Data& own() {
+    if (data_.use_count() > 1) data_ = std::make_shared<Data>(*data_);
+    return *data_;
+  }
+  std::shared_ptr<Data> data_;
 };
 
 struct Node {

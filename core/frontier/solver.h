@@ -17,9 +17,11 @@ enum class Pass {
 struct SolveOptions {
   Pass pass = Pass::exact;
   int buckets = 1024;               ///< memory resolution of the coarse pass
-  std::int64_t memory_limit = 0;    ///< > 0: plans above it need not be found
+  /// > 0: plans above it are not returned; if none fits, the single plan of least memory is.
+  std::int64_t memory_limit = 0;
   std::size_t max_table = std::size_t(1) << 24;  ///< largest table (product of states) before the width counts as too large
   double time_limit_s = 0;          ///< > 0: after this the best achievable answer with its gap is returned
+  std::size_t direct_terms = 20000; ///< problems with fewer products of lists are solved at once, without bounds
 };
 
 /// Keeps elimination order, classes and memory between runs in which only costs change (a bandwidth slider).

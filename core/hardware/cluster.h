@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/expected.h"
@@ -89,7 +90,9 @@ struct WhatIf {
 /// Time of collectives on one cluster under given factors (design.md 5.4). Ring formulas where nothing was measured:
 /// with group size g, n = full bytes, s = n/g: all-gather, reduce-scatter (g-1)(a + s/B); all-reduce twice that;
 /// all-to-all of a local block L: a + L(g-1)/(gB); send a + L/B; broadcast a + n/B. A group that spans nodes uses the
-/// slowest link, and `concurrent` groups crossing nodes share the node's bandwidth.
+/// slowest link, and `concurrent` groups crossing nodes share the node's bandwidth (spread evenly over the cluster's
+/// nodes; in an all-to-all the members of one node share it too). Measured curves: interpolated bandwidth, times divided
+/// by the bandwidth factor; a curve is used for its own group shape, inside a node whatever runs beside it.
 class CollectiveModel {
  public:
   enum class Latency { per_step, per_collective };  ///< per_collective: one latency however many ring steps (papers.md F6)
@@ -101,7 +104,10 @@ class CollectiveModel {
 
  private:
   struct Curve { Collective kind; DeviceGroup group; std::vector<std::pair<double, double>> samples; };
+  const Curve* measured(Collective kind, const DeviceGroup& group) const;
+
   std::array<LinkLevel, 2> links_;
+  int cluster_nodes_ = 1;
   WhatIf factors_;
   Latency latency_;
   std::vector<Curve> curves_;
@@ -115,6 +121,7 @@ const std::vector<PresetInfo>& preset_names();
 
 /// turnpoint/hardware-profile@1.
 Expected<ClusterPtr> read_hardware_profile(const std::string& path);
+Expected<ClusterPtr> parse_hardware_profile(std::string_view text, const std::string& where);
 std::string write_hardware_profile(const Cluster& cluster);
 /// A path or a preset name.
 Expected<ClusterPtr> open_hardware(const std::string& specification);

@@ -22,8 +22,24 @@ namespace turnpoint {
 /// What a tensor dimension or loop dimension means. Names are the words shown to people ("batch yx, in-channel z").
 /// The enumerator order is display order; `axis_rank` orders mesh axes over dimensions.
 enum class DimName : std::uint8_t {
-  batch, sequence, key_sequence, depth, height, width, window, group, channel, in_channel, out_channel,
-  head, head_channel, vocabulary, expert, time, gate, other,
+  batch,
+  sequence,
+  key_sequence,
+  depth,
+  height,
+  width,
+  window,
+  group,
+  channel,
+  in_channel,
+  out_channel,
+  head,
+  head_channel,
+  vocabulary,
+  expert,
+  time,
+  gate,
+  other,
 };
 std::string_view to_string(DimName name);
 
@@ -38,7 +54,8 @@ struct LoopDimension {
   DimName name = DimName::other;
   DimRole role = DimRole::parallel;
   std::int64_t size = 1;
-  bool splittable = true;  ///< false: never split here (softmax's own axis, kernel positions, key sequence of attention)
+  bool splittable =
+      true;  ///< false: never split here (softmax's own axis, kernel positions, key sequence of attention)
 };
 
 /// Element types that occur in model files. Sizes in memory during training follow the scenario's precision for
@@ -58,15 +75,15 @@ enum class TensorRole : std::uint8_t {
 
 struct Tensor {
   std::string name;
-  std::vector<std::int64_t> shape;      ///< elements per dimension, every entry >= 1
-  std::vector<DimName> dims;            ///< meaning of each dimension, same length as shape
+  std::vector<std::int64_t> shape;  ///< elements per dimension, every entry >= 1
+  std::vector<DimName> dims;        ///< meaning of each dimension, same length as shape
   ElementType type = ElementType::f32;
   TensorRole role = TensorRole::activation;
-  OperatorId producer;                  ///< invalid for inputs, parameters, buffers, constants
-  TensorId tied_to;                     ///< parameter that shares storage with an earlier one; counted once, kept together
-  bool requires_gradient = true;        ///< false: data, labels, integers, and what depends on nothing trainable
+  OperatorId producer;            ///< for data the `input` operator; invalid for parameters, buffers, constants
+  TensorId tied_to;               ///< parameter that shares storage with an earlier one; counted once, kept together
+  bool requires_gradient = true;  ///< false: data, labels, integers, and what depends on nothing trainable
 
-  std::int64_t elements() const;        ///< product of shape
+  std::int64_t elements() const;  ///< product of shape
 };
 
 /// One tensor as seen by one operator.
@@ -80,13 +97,28 @@ struct Access {
 
 /// Kinds of operator. The table in operator_kinds.h gives each its name and its arithmetic.
 enum class OperatorKind : std::uint8_t {
-  input, matmul, convolution, recurrent, embedding, attention,
-  elementwise, softmax, normalisation, batch_normalisation, pooling, reduction,
-  view, concat, slice, gather, cross_entropy, opaque,
+  input,
+  matmul,
+  convolution,
+  recurrent,
+  embedding,
+  attention,
+  elementwise,
+  softmax,
+  normalisation,
+  batch_normalisation,
+  pooling,
+  reduction,
+  view,
+  concat,
+  slice,
+  gather,
+  cross_entropy,
+  opaque,
 };
 
 struct Operator {
-  std::string name;    ///< unique within the model
+  std::string name;  ///< unique within the model
   OperatorKind kind = OperatorKind::elementwise;
   std::string detail;  ///< the source's own word: "Conv", "Gelu", "LSTM"
   std::string scope;   ///< path of the enclosing layers, '/'-separated: "encoder/layer3/attention"
@@ -96,8 +128,8 @@ struct Operator {
 
   /// FLOP of the whole operator (all devices together), per iteration. For contractions: 2 x multiply-accumulates.
   double forward_flop = 0;
-  double backward_flop = 0;           ///< for the gradients that are needed; 0 where none is
-  double forward_macs = 0;            ///< matrix products, convolutions, recurrent cells only; else 0
+  double backward_flop = 0;  ///< for the gradients that are needed; 0 where none is
+  double forward_macs = 0;   ///< matrix products, convolutions, recurrent cells only; else 0
   double backward_macs = 0;
   /// How often the operator passes over its tensors' bytes (1 for most; more for multi-pass kernels).
   double forward_passes = 1, backward_passes = 1;
@@ -110,7 +142,7 @@ struct Model {
   std::string name;
   std::string source;  ///< path or "builtin:..."
   std::int64_t batch = 1;
-  std::int64_t sequence = 0;  ///< 0 where the model has no sequence dimension
+  std::int64_t sequence = 0;                 ///< 0 where the model has no sequence dimension
   IdVector<OperatorId, Operator> operators;  ///< in a topological order
   IdVector<TensorId, Tensor> tensors;
   std::vector<TensorId> results;  ///< outputs of the whole network
@@ -121,17 +153,24 @@ struct Model {
   std::int64_t active_parameters = 0;  ///< for mixtures of experts; else equal to parameters
 
   /// Consumers of each tensor as (operator, index into its inputs), in operator order.
-  struct Use { OperatorId op; std::uint32_t input; };
+  struct Use {
+    OperatorId op;
+    std::uint32_t input;
+  };
   IdVector<TensorId, std::vector<Use>> uses;
 };
 using ModelPtr = std::shared_ptr<const Model>;
 
 /// Figures of `turnpoint-cli inspect`.
 struct ModelSummary {
-  std::int64_t operators = 0, parameters = 0, buffers = 0, active_parameters = 0, parameter_bytes = 0, activation_bytes = 0;
+  std::int64_t operators = 0, parameters = 0, buffers = 0, active_parameters = 0, parameter_bytes = 0,
+               activation_bytes = 0;
   double macs_forward = 0, macs_backward = 0;
 };
 /// activation_bytes: tensors that backward reads, once each, fp32, unpartitioned.
 ModelSummary summarise(const Model& model);
+
+/// The tensor whose storage `tensor` shares: itself, or what the chain of views that produced it started from.
+TensorId storage_of(const Model& model, TensorId tensor);
 
 }  // namespace turnpoint

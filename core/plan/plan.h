@@ -3,11 +3,11 @@
 // this header is the data, core/plan/evaluator.h the independent arithmetic over it.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "core/cost/breakdown.h"
 #include "core/cost/layout.h"
 #include "core/cost/resharding.h"
 #include "core/model/model.h"
@@ -23,33 +23,8 @@ enum class Keep : std::uint8_t {
 };
 const char* to_string(Keep keep);
 
-/// Memory per device by what it holds, bytes. The order is the order of the bars.
-enum class MemoryPart : std::uint8_t { parameters, gradients, optimizer, activations, copies, workspace };
-inline constexpr int kMemoryParts = 6;
-/// Compute time by phase, seconds.
-enum class ComputePart : std::uint8_t { forward, backward, update };
-inline constexpr int kComputeParts = 3;
-/// Network time by collective, seconds.
-enum class NetworkPart : std::uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all, permute };
-inline constexpr int kNetworkParts = 5;
-std::string_view to_string(MemoryPart part);
-std::string_view to_string(ComputePart part);
-std::string_view to_string(NetworkPart part);
-
-struct CostBreakdown {
-  std::array<std::int64_t, kMemoryParts> memory{};
-  std::array<double, kComputeParts> compute{};
-  std::array<double, kNetworkParts> network{};
-  std::int64_t memory_bytes() const;
-  double compute_s() const;
-  double network_s() const;
-  double time_s() const { return compute_s() + network_s(); }
-  CostBreakdown& operator+=(const CostBreakdown& other);
-};
-
 struct PlanOperator {
   OperatorId op;
-  std::uint32_t configuration = 0;  ///< index into Plan::configurations' canonical table
   Configuration split;
   CostBreakdown cost;               ///< its own: parameters, kept outputs, compute, gradient synchronisation
   std::vector<ReshardStep> gradient_sync;

@@ -58,4 +58,7 @@ struct Scenario {
 };
 using ScenarioPtr = std::shared_ptr<const Scenario>;
 
+/// Cuts or extends the cluster to settings.devices. Usage error where that many devices cannot be had.
+Expected<ScenarioPtr> make_scenario(ModelPtr model, const ClusterPtr& cluster, std::string hardware, const Settings& settings);
+
 }  // namespace turnpoint

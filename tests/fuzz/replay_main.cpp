@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a fuzz target without libFuzzer: every file of its corpus folders, then seeded mutations of them, for a few
 // seconds. Not coverage-guided, but every build runs it; the `fuzz` preset links the same targets with libFuzzer.
+#include <algorithm>
 #include <chrono>
-#include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <random>
-#include <string>
-#include <vector>
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
-/// Each target names its corpus folders (colon separated, relative to the data folder or to tests/data).
-extern "C" const char* turnpoint_fuzz_corpus();
+#include "fuzz/seed_corpus.h"
+
+namespace {
+
+constexpr std::uintmax_t kLargestSeed = 1u << 20;
+
+}  // namespace
 
 int main(int argc, char** argv) {
   double seconds = 5;
@@ -24,23 +24,16 @@ int main(int argc, char** argv) {
     if (!std::strcmp(argv[i], "--seconds")) seconds = std::atof(argv[i + 1]);
     if (!std::strcmp(argv[i], "--seed")) seed = std::strtoull(argv[i + 1], nullptr, 10);
   }
-  namespace fs = std::filesystem;
-  const char* variable = std::getenv("TURNPOINT_DATA");
-  const fs::path roots[] = {variable ? fs::path(variable) : fs::path(TURNPOINT_SOURCE_DIR) / "../shared/data",
-                            fs::path(TURNPOINT_SOURCE_DIR) / "tests/data"};
   std::vector<std::vector<std::uint8_t>> corpus;
-  std::string folders = turnpoint_fuzz_corpus();
-  for (std::size_t begin = 0; begin <= folders.size();) {
-    const std::size_t end = std::min(folders.find(':', begin), folders.size());
-    for (const auto& root : roots) {
-      std::error_code ec;
-      for (fs::recursive_directory_iterator it(root / folders.substr(begin, end - begin), ec), last; !ec && it != last; it.increment(ec)) {
-        if (!it->is_regular_file() || it->file_size() > (1u << 20)) continue;
-        std::ifstream in(it->path(), std::ios::binary);
-        corpus.emplace_back(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
-      }
+  for (const auto& folder : turnpoint::test::seed_folders()) {
+    std::vector<std::filesystem::path> files;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
+      if (entry.is_regular_file() && entry.file_size() <= kLargestSeed) files.push_back(entry.path());
+    std::sort(files.begin(), files.end());  // so that a seed number means the same everywhere
+    for (const auto& file : files) {
+      std::ifstream in(file, std::ios::binary);
+      corpus.emplace_back(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
     }
-    begin = end + 1;
   }
   if (corpus.empty()) corpus.push_back({'{', '}'});
 

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <stop_token>
+#include <thread>
+
+#include "app/cli/commands.h"
+#include "core/base/json.h"
+
+namespace turnpoint::cli {
+
+namespace {
+
+std::stop_source& interrupt_source() {
+  static std::stop_source source;
+  return source;
+}
+
+/// Blocks SIGINT and SIGTERM in every thread and waits for them in one of its own: a stop request runs callbacks, which
+/// a signal handler must not. A second interrupt ends the process at once.
+void watch_interrupts() {
+  static const bool started = [] {
+    interrupt_source();
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+    std::thread([signals] {
+      int signal = 0;
+      sigwait(&signals, &signal);
+      interrupt_source().request_stop();
+      sigwait(&signals, &signal);
+      std::_Exit(kInterrupted);
+    }).detach();
+    return true;
+  }();
+  (void)started;
+}
+
+void print_progress(const Progress& progress) {
+  if (progress.fraction < 0)
+    std::fprintf(stderr, "\r\033[K%s", progress.phase.c_str());
+  else
+    std::fprintf(stderr, "\r\033[K%s %.0f%%", progress.phase.c_str(), 100 * progress.fraction);
+  std::fflush(stderr);
+}
+
+bool g_progress_shown = false;
+
+}  // namespace
+
+int exit_code(const Error& error) {
+  switch (error.code) {
+    case ErrorCode::usage:
+      return kUsage;
+    case ErrorCode::bad_input:
+      return kBadInput;
+    case ErrorCode::infeasible:
+      return kInfeasible;
+    case ErrorCode::device:
+      return kDevice;
+    case ErrorCode::cancelled:
+      return kInterrupted;
+  }
+  return kBadInput;
+}
+
+int report(const Error& error) {
+  if (g_progress_shown) std::fputs("\r\033[K", stderr);
+  std::fprintf(stderr, "turnpoint-cli: %s\n", error.message().c_str());
+  return exit_code(error);
+}
+
+int write_output(const std::string& path, std::string_view text) {
+  if (!path.empty() && path != "-") {
+    const auto written = write_file_atomically(path, text);
+    return written ? kDone : report(written.error());
+  }
+  if (g_progress_shown) std::fputs("\r\033[K", stderr);
+  const bool good = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  return good ? kDone : report(bad_input("cannot be written", "standard output"));
+}
+
+RunContext command_context(int threads) {
+  watch_interrupts();
+  RunContext context;
+  context.stop = interrupt_source().get_token();
+  context.threads = threads;
+  if (isatty(STDERR_FILENO)) {
+    g_progress_shown = true;
+    context.progress = print_progress;
+  }
+  return context;
+}
+
+}  // namespace turnpoint::cli

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/commands.h"
+#include "core/base/json.h"
+#include "core/base/text.h"
+#include "core/plan/export.h"
+#include "core/search/reopen.h"
+
+namespace turnpoint::cli {
+
+namespace {
+
+struct ExportArguments {
+  std::string file, point = "turning", to, out;
+  int threads = 0;
+};
+
+// "turning", "min-time", "min-memory" or an index from 0.
+Expected<std::size_t> chosen_point(const std::string& text, const Result& result) {
+  if (result.points.empty()) return Error{ErrorCode::infeasible, "the result has no point", {}, {}};
+  if (text == "min-memory") return std::size_t(0);
+  if (text == "min-time") return result.fastest_that_fits().value_or(result.points.size() - 1);
+  if (text == "turning") {
+    if (result.turning_point) return *result.turning_point;
+    return usage_error("the result has no turning point; choose --point min-time, min-memory or an index");
+  }
+  const auto index = parse_int(text);
+  if (!index) return usage_error("--point expects an index, turning, min-time or min-memory, not '" + text + "'");
+  if (*index < 0 || *index >= static_cast<std::int64_t>(result.points.size()))
+    return usage_error(fmt::format("--point {} is outside 0 to {}", *index, result.points.size() - 1));
+  return static_cast<std::size_t>(*index);
+}
+
+int run_export(const ExportArguments& arguments) {
+  static constexpr std::string_view kUnbuilt[] = {"jax", "pytorch", "megatron", "trace"};
+  static constexpr std::string_view kBuilt[] = {"json", "dot", "svg", "csv"};
+  if (std::find(std::begin(kUnbuilt), std::end(kUnbuilt), arguments.to) != std::end(kUnbuilt))
+    return report(usage_error("--to " + arguments.to + " is not built yet"));
+  if (std::find(std::begin(kBuilt), std::end(kBuilt), arguments.to) == std::end(kBuilt))
+    return report(usage_error("--to knows json, jax, pytorch, megatron, dot, svg, csv and trace, not '" + arguments.to + "'"));
+  const auto document = read_json_file(arguments.file);
+  if (!document) return report(document.error());
+  const auto result = reopen_result(*document, arguments.file, command_context(arguments.threads));
+  if (!result) return report(result.error());
+  const auto point = chosen_point(arguments.point, **result);
+  if (!point) return report(point.error());
+  const Plan plan = (*result)->plans->plan(*point);
+  const Scenario& scenario = *(*result)->scenario;
+  if (arguments.to == "json") return write_output(arguments.out, write_plan(scenario, plan).dump(1) + "\n");
+  if (arguments.to == "dot") return write_output(arguments.out, write_plan_dot(scenario, plan));
+  if (arguments.to == "svg") return write_output(arguments.out, write_plan_svg(scenario, plan));
+  return write_output(arguments.out, write_plan_csv(scenario, plan));
+}
+
+}  // namespace
+
+void add_export_command(CLI::App& app, Command& command) {
+  auto* sub = app.add_subcommand("export", "Write the plan of one point of a result");
+  auto arguments = std::make_shared<ExportArguments>();
+  sub->add_option("result", arguments->file, "A turnpoint/result@1 file")->required()->type_name("RESULT.json");
+  sub->add_option("--point", arguments->point, "Index, turning, min-time or min-memory")->capture_default_str();
+  sub->add_option("--to", arguments->to, "json, dot, svg or csv")->required();
+  sub->add_option("--out", arguments->out, "File; default standard output");
+  sub->add_option("--threads", arguments->threads, "Threads; 0: all")->check(CLI::Range(0, 1024));
+  sub->callback([&command, arguments] { command.run = [arguments] { return run_export(*arguments); }; });
+}
+
+}  // namespace turnpoint::cli

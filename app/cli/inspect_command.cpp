@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/commands.h"
+#include "core/base/text.h"
+#include "core/import/model_source.h"
+#include "core/scenario/scenario.h"
+
+namespace turnpoint::cli {
+
+namespace {
+
+struct InspectOptions {
+  std::string model, batch, sequence;
+  bool json = false;
+};
+
+/// A scenario option by its key; its record checks the range. Empty text: not given, 0.
+Expected<std::int64_t> read_size(std::string_view key, const std::string& text) {
+  if (text.empty()) return std::int64_t(0);
+  for (const auto& option : scenario_options()) {
+    if (option.key != key) continue;
+    const auto value = parse_option(option, text);
+    if (!value) return value.error();
+    return static_cast<std::int64_t>(*value);
+  }
+  return usage_error(fmt::format("no option '{}'", key));
+}
+
+/// Multiply-accumulates are whole numbers, and exact ones below 2^53.
+nlohmann::ordered_json whole(double count) {
+  if (count == std::floor(count) && std::abs(count) < 9.2e18) return static_cast<std::int64_t>(count);
+  return count;
+}
+
+std::string describe(const Model& model, const ModelSummary& s) {
+  std::string text = fmt::format("{}\n  source        {}\n  batch         {}\n", model.name, model.source, model.batch);
+  if (model.sequence > 0) text += fmt::format("  sequence      {}\n", model.sequence);
+  text += fmt::format("  operators     {}\n  parameters    {} ({}), {} in fp32\n", s.operators, s.parameters,
+                      format_count(double(s.parameters)), format_bytes(s.parameter_bytes));
+  if (s.active_parameters != s.parameters) text += fmt::format("  active        {}\n", s.active_parameters);
+  if (s.buffers > 0) text += fmt::format("  buffers       {}\n", s.buffers);
+  text += fmt::format("  MACs          {} forward, {} backward\n", format_count(s.macs_forward),
+                      format_count(s.macs_backward));
+  text += fmt::format("  kept tensors  {} in fp32\n", format_bytes(s.activation_bytes));
+  for (const auto& symbol : model.symbolic_dimensions) text += fmt::format("  symbolic      {}\n", symbol);
+  for (const auto& warning : model.warnings) text += fmt::format("  warning: {}\n", warning);
+  return text;
+}
+
+int inspect(const InspectOptions& options) {
+  ModelBinding binding;
+  const auto batch = read_size("batch", options.batch);
+  if (!batch) return report(batch.error());
+  const auto sequence = read_size("sequence", options.sequence);
+  if (!sequence) return report(sequence.error());
+  const auto source = open_model(options.model);
+  if (!source) return report(source.error());
+  binding.batch = *batch ? *batch : (*source)->chosen_batch() ? (*source)->chosen_batch() : 1;
+  binding.sequence = *sequence;
+  const auto model = (*source)->bind(binding);
+  if (!model) return report(model.error());
+  const ModelSummary s = summarise(**model);
+  if (!options.json) return write_output({}, describe(**model, s));
+  const nlohmann::ordered_json out = {{"name", (*model)->name},
+                                      {"source", (*model)->source},
+                                      {"operators", s.operators},
+                                      {"parameters", s.parameters},
+                                      {"buffers", s.buffers},
+                                      {"active_parameters", s.active_parameters},
+                                      {"parameter_bytes", s.parameter_bytes},
+                                      {"macs_forward", whole(s.macs_forward)},
+                                      {"macs_backward", whole(s.macs_backward)},
+                                      {"activation_bytes", s.activation_bytes},
+                                      {"symbolic_dimensions", (*model)->symbolic_dimensions},
+                                      {"warnings", (*model)->warnings}};
+  return write_output({}, out.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace
+
+void add_inspect_command(CLI::App& app, Command& command) {
+  CLI::App* sub = app.add_subcommand("inspect", "Print what a model is made of");
+  auto options = std::make_shared<InspectOptions>();
+  sub->add_option("MODEL", options->model, "A path, or builtin:NAME[?batch=256&layers=24]")->required();
+  sub->add_option("--batch", options->batch, "Samples in one iteration (default 1)");
+  sub->add_option("--sequence", options->sequence, "Tokens per sample (default: the model's)");
+  sub->add_flag("--json", options->json, "Print JSON");
+  sub->callback([&command, options] { command.run = [options] { return inspect(*options); }; });
+}
+
+}  // namespace turnpoint::cli

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/commands.h"
+#include "core/search/method.h"
+
+namespace turnpoint::cli {
+
+void add_methods_command(CLI::App& app, Command& command) {
+  auto* sub = app.add_subcommand("methods", "List the search methods");
+  auto json = std::make_shared<bool>(false);
+  sub->add_flag("--json", *json, "Machine-readable output");
+  sub->callback([&command, json] {
+    command.run = [json] {
+      if (*json) {
+        nlohmann::json list = nlohmann::json::array();
+        for (const auto& method : methods())
+          list.push_back({{"name", method.name}, {"title", method.title}, {"paper", method.paper},
+                          {"description", method.description}, {"frontier", method.frontier}});
+        return write_output("", list.dump(2) + "\n");
+      }
+      std::string text;
+      for (const auto& method : methods())
+        text += fmt::format("{:<16} {} ({})\n", method.name, method.description, method.paper);
+      return write_output("", text);
+    };
+  });
+}
+
+}  // namespace turnpoint::cli

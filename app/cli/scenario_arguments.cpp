@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/cli/scenario_arguments.h"
+
+#include <fmt/format.h>
+
+#include "core/import/model_source.h"
+
+namespace turnpoint::cli {
+
+void add_scenario_arguments(CLI::App& app, ScenarioArguments& arguments) {
+  app.add_option("model", arguments.model, "A model file, or builtin:NAME")->required()->type_name("MODEL");
+  app.add_option("--hardware", arguments.hardware, "A preset such as v100-16gb-2x8, or a profile file")->required()->type_name("HW");
+  for (const auto& record : scenario_options()) {
+    auto& [key, text] = arguments.options.emplace_back(std::string(record.key), std::string());
+    std::string help(record.help);
+    help += fmt::format(" [{}]", format_option(record, record.default_value));
+    if (record.type == OptionType::flag) {
+      app.add_flag_callback("--" + key, [&value = text] { value = "true"; }, help);
+    } else {
+      app.add_option("--" + key, text, help)->type_name(record.unit.empty() ? "VALUE" : std::string(record.unit));
+    }
+  }
+}
+
+Expected<ScenarioPtr> open_scenario(const ScenarioArguments& arguments) {
+  Settings settings;
+  auto given = arguments.options.begin();
+  for (const auto& record : scenario_options()) {
+    const std::string& text = (given++)->second;
+    if (text.empty()) continue;
+    const auto value = parse_option(record, text);
+    if (!value) return value.error();
+    set_option(settings, record.key, *value);
+  }
+  auto source = open_model(arguments.model);
+  if (!source) return source.error();
+  auto cluster = open_hardware(arguments.hardware);
+  if (!cluster) return cluster.error();
+  auto model = (*source)->bind({settings.batch, settings.sequence});
+  if (!model) return model.error();
+  return make_scenario(*model, *cluster, arguments.hardware, settings);
+}
+
+}  // namespace turnpoint::cli

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line of a scenario: MODEL, --hardware, and one option per record of scenario_options().
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <list>
+#include <string>
+
+#include "core/base/expected.h"
+#include "core/scenario/scenario.h"
+
+namespace turnpoint::cli {
+
+struct ScenarioArguments {
+  std::string model, hardware;
+  /// Key and text as given, in the order of the option records; empty text: not given. A list, because the parser keeps
+  /// references to its elements.
+  std::list<std::pair<std::string, std::string>> options;
+};
+
+void add_scenario_arguments(CLI::App& app, ScenarioArguments& arguments);
+Expected<ScenarioPtr> open_scenario(const ScenarioArguments& arguments);
+
+}  // namespace turnpoint::cli

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/commands.h"
+#include "app/cli/scenario_arguments.h"
+#include "core/base/text.h"
+#include "core/search/method.h"
+
+namespace turnpoint::cli {
+
+namespace {
+
+struct SearchArguments {
+  ScenarioArguments scenario;
+  std::string methods = "ft", objective = "frontier", without, out;
+  int threads = 0;
+  bool plans = false;
+};
+
+// "ft,optcnn", "all"; a method's parameters follow its name after colons.
+Expected<std::vector<const Method*>> chosen_methods(const std::string& list, const Scenario& scenario) {
+  std::vector<const Method*> chosen;
+  if (list == "all") {
+    for (const auto& method : methods())
+      if (method.refuses(scenario).empty()) chosen.push_back(&method);
+    return chosen;
+  }
+  for (const auto part : split(list, ',')) {
+    const auto words = split(part, ':');
+    auto method = find_method(std::string(words.front()));
+    if (!method) return method.error();
+    if (words.size() > 1) return usage_error(fmt::format("method {} takes no parameters", words.front()));
+    if (const auto reason = (*method)->refuses(scenario); !reason.empty()) return usage_error(fmt::format("method {}: {}", (*method)->name, reason));
+    chosen.push_back(*method);
+  }
+  return chosen;
+}
+
+Expected<void> check_switches(const std::string& without) {
+  if (without.empty()) return {};
+  for (const auto name : split(without, ','))
+    if (name != "recompute" && name != "update-sharding" && name != "offload")
+      return usage_error(fmt::format("--without knows recompute, update-sharding and offload, not '{}'", name));
+  return {};
+}
+
+void say(const Result& result) {
+  std::string line = fmt::format("{}: {} points in {:.2f} s", result.method, result.points.size(), result.search_s);
+  if (result.gap && *result.gap > 0) line += fmt::format(", gap {:.2f} %", *result.gap * 100);
+  if (result.turning_point) {
+    const auto& point = result.points[*result.turning_point];
+    line += fmt::format(", turning point {} and {}", format_bytes(point.memory_bytes), format_seconds(point.time_s));
+  }
+  std::fprintf(stderr, "%s\n", line.c_str());
+}
+
+int run_search(const SearchArguments& arguments) {
+  if (arguments.objective != "frontier") {
+    const bool known = arguments.objective == "mini-time" || arguments.objective == "mini-parallelism" || arguments.objective == "profile";
+    return report(usage_error(known ? "--objective " + arguments.objective + " is not built yet"
+                                    : "--objective knows frontier, mini-time, mini-parallelism and profile, not '" + arguments.objective + "'"));
+  }
+  if (auto checked = check_switches(arguments.without); !checked) return report(checked.error());
+  const auto scenario = open_scenario(arguments.scenario);
+  if (!scenario) return report(scenario.error());
+  for (const auto& warning : (*scenario)->model->warnings) std::fprintf(stderr, "warning: %s\n", warning.c_str());
+  const auto chosen = chosen_methods(arguments.methods, **scenario);
+  if (!chosen) return report(chosen.error());
+
+  const RunContext context = command_context(arguments.threads);
+  std::vector<ResultPtr> results;
+  for (const Method* method : *chosen) {
+    auto result = method->make()->run(*scenario, SearchPass::exact, context);
+    if (!result) return report(result.error());
+    say(**result);
+    results.push_back(*result);
+  }
+  const nlohmann::json document = results.size() == 1 ? write_result(*results.front(), arguments.plans) : write_results(results, arguments.plans);
+  const int written = write_output(arguments.out, document.dump(1) + "\n");
+  if (written != kDone) return written;
+  const bool any_fits = std::any_of(results.begin(), results.end(), [](const auto& r) { return r->fastest_that_fits().has_value(); });
+  if ((*scenario)->settings.memory_limit > 0 && !any_fits) {
+    std::fprintf(stderr, "no plan fits %s; the least any needs is %s\n", format_bytes((*scenario)->memory_limit()).c_str(),
+                 format_bytes(std::min_element(results.begin(), results.end(), [](const auto& a, const auto& b) {
+                                return a->points.front().memory_bytes < b->points.front().memory_bytes;
+                              })->get()->points.front().memory_bytes).c_str());
+    return kInfeasible;
+  }
+  return kDone;
+}
+
+}  // namespace
+
+void add_search_command(CLI::App& app, Command& command) {
+  auto* sub = app.add_subcommand("search", "Search plans for a model on some hardware");
+  auto arguments = std::make_shared<SearchArguments>();
+  add_scenario_arguments(*sub, arguments->scenario);
+  sub->add_option("--method", arguments->methods, "Methods, comma-separated, or all")->capture_default_str();
+  sub->add_option("--objective", arguments->objective, "frontier, mini-time, mini-parallelism or profile")->capture_default_str();
+  sub->add_option("--without", arguments->without, "Choices to leave out: recompute,update-sharding,offload");
+  sub->add_option("--threads", arguments->threads, "Threads; 0: all")->check(CLI::Range(0, 1024));
+  sub->add_flag("--plans", arguments->plans, "Write the plan of every point");
+  sub->add_option("--out", arguments->out, "Result file; default standard output");
+  sub->callback([&command, arguments] { command.run = [arguments] { return run_search(*arguments); }; });
+}
+
+}  // namespace turnpoint::cli

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Itemised cost of an operator, a resharding or a whole plan: bytes per device and seconds of one iteration.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace turnpoint {
+
+/// Memory per device by what it holds, bytes. The order is the order of the bars.
+enum class MemoryPart : std::uint8_t { parameters, gradients, optimizer, activations, copies, workspace };
+inline constexpr int kMemoryParts = 6;
+/// Compute time by phase, seconds.
+enum class ComputePart : std::uint8_t { forward, backward, update };
+inline constexpr int kComputeParts = 3;
+/// Network time by collective, seconds.
+enum class NetworkPart : std::uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all, permute };
+inline constexpr int kNetworkParts = 5;
+std::string_view to_string(MemoryPart part);
+std::string_view to_string(ComputePart part);
+std::string_view to_string(NetworkPart part);
+
+struct CostBreakdown {
+  std::array<std::int64_t, kMemoryParts> memory{};
+  std::array<double, kComputeParts> compute{};
+  std::array<double, kNetworkParts> network{};
+
+  std::int64_t& operator[](MemoryPart part) { return memory[static_cast<std::size_t>(part)]; }
+  double& operator[](ComputePart part) { return compute[static_cast<std::size_t>(part)]; }
+  double& operator[](NetworkPart part) { return network[static_cast<std::size_t>(part)]; }
+  std::int64_t memory_bytes() const;
+  double compute_s() const;
+  double network_s() const;
+  double time_s() const { return compute_s() + network_s(); }
+  CostBreakdown& operator+=(const CostBreakdown& other);
+};
+
+}  // namespace turnpoint

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cost/operator_cost.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace turnpoint {
+
+namespace {
+
+bool is_contraction(OperatorKind kind) {
+  return kind == OperatorKind::matmul || kind == OperatorKind::convolution || kind == OperatorKind::recurrent ||
+         kind == OperatorKind::attention;
+}
+
+std::string signature(std::string_view kind, const std::vector<std::int64_t>& dims, std::string_view phase) {
+  return fmt::format("{} {} {}", kind, fmt::join(dims, "x"), phase);
+}
+
+std::string_view kind_name(OperatorKind kind) {
+  switch (kind) {
+    case OperatorKind::matmul: return "matmul";
+    case OperatorKind::convolution: return "convolution";
+    case OperatorKind::recurrent: return "recurrent";
+    case OperatorKind::embedding: return "embedding";
+    case OperatorKind::attention: return "attention";
+    case OperatorKind::softmax: return "softmax";
+    case OperatorKind::normalisation: return "normalisation";
+    case OperatorKind::batch_normalisation: return "batch-normalisation";
+    case OperatorKind::pooling: return "pooling";
+    case OperatorKind::reduction: return "reduction";
+    case OperatorKind::cross_entropy: return "cross-entropy";
+    default: return "elementwise";
+  }
+}
+
+NetworkPart part_of(ReshardMove move) {
+  switch (move) {
+    case ReshardMove::all_gather: return NetworkPart::all_gather;
+    case ReshardMove::reduce_scatter: return NetworkPart::reduce_scatter;
+    case ReshardMove::all_to_all: return NetworkPart::all_to_all;
+    case ReshardMove::permute: return NetworkPart::permute;
+    case ReshardMove::all_reduce:
+    case ReshardMove::slice: break;
+  }
+  return NetworkPart::all_reduce;
+}
+
+}  // namespace
+
+int element_bytes(const Tensor& tensor, Precision precision) {
+  if (!is_floating(tensor.type)) return size_of(tensor.type);
+  return precision == Precision::fp32 ? 4 : 2;
+}
+
+ParameterBytes parameter_bytes(Precision precision, Optimizer optimizer, Accounting accounting) {
+  ParameterBytes bytes;
+  bytes.weight = bytes.gradient = precision == Precision::fp32 ? 4 : 2;
+  bytes.optimizer = optimizer_state_bytes(optimizer) + (precision == Precision::bf16 ? 4 : 0);
+  if (accounting == Accounting::paper) bytes.gradient = bytes.optimizer = 0;
+  return bytes;
+}
+
+std::int64_t local_bytes(const Mesh& mesh, const Layout& layout, const Tensor& tensor, Precision precision) {
+  return local_elements(mesh, layout, tensor.shape) * element_bytes(tensor, precision);
+}
+
+void add_network(CostBreakdown& cost, const std::vector<ReshardStep>& steps) {
+  for (const auto& step : steps) cost[part_of(step.move)] += step.time_s;
+}
+
+OperatorCostModel::OperatorCostModel(const Scenario& scenario, const TensorUses& uses, const ReshardingModel& resharding)
+    : scenario_(scenario), uses_(uses), resharding_(resharding) {
+  const auto& settings = scenario.settings;
+  const auto& device = scenario.cluster->device;
+  bytes_ = parameter_bytes(settings.precision, settings.optimizer, settings.accounting);
+  flop_per_second_ = device.peak(settings.precision) * device.flop_efficiency * settings.factors.device_speed;
+  // Everything but matrix products and convolutions runs on the ordinary (fp32) units.
+  vector_flop_per_second_ = device.peak_fp32 * device.flop_efficiency * settings.factors.device_speed;
+  bytes_per_second_ = device.memory_bandwidth * device.memory_efficiency * settings.factors.device_speed;
+  for (const auto& sample : scenario.cluster->operators)
+    if (sample.precision == settings.precision)
+      measured_[signature(sample.kind, sample.dims, sample.phase)] = sample.time_s / settings.factors.device_speed;
+}
+
+double OperatorCostModel::phase_seconds(const Operator& op, const Configuration& configuration, bool backward, double split) const {
+  const Model& model = *scenario_.model;
+  const Mesh& mesh = resharding_.mesh();
+  if (!measured_.empty()) {
+    std::vector<std::int64_t> dims;
+    for (const auto& dim : op.dims) dims.push_back(dim.size);
+    for (int a = 0; a < mesh.count(); ++a)
+      if (configuration.axis[static_cast<std::size_t>(a)] >= 0)
+        dims[static_cast<std::size_t>(configuration.axis[static_cast<std::size_t>(a)])] /= mesh.axes[static_cast<std::size_t>(a)].size;
+    const auto it = measured_.find(signature(kind_name(op.kind), dims, backward ? "backward" : "forward"));
+    if (it != measured_.end()) return it->second;
+  }
+  double bytes = 0;
+  const auto add = [&](const Access& access, bool is_output, double times) {
+    const Tensor& tensor = model.tensors[access.tensor];
+    const Layout layout = forward_layout(op, access, is_output, configuration, mesh.count()).without_partial();
+    bytes += times * static_cast<double>(local_bytes(mesh, layout, tensor, scenario_.settings.precision));
+  };
+  for (const auto& access : op.inputs) {
+    const Tensor& tensor = model.tensors[access.tensor];
+    // An embedding touches only the rows it looks up, which are as large as its output.
+    if (op.kind == OperatorKind::embedding && tensor.role == TensorRole::parameter) continue;
+    if (!backward) add(access, false, 1);
+    else add(access, false, (access.saved ? 1 : 0) + (tensor.requires_gradient ? 1 : 0));
+  }
+  for (const auto& access : op.outputs) {
+    const bool internal = model.tensors[access.tensor].role == TensorRole::internal;
+    add(access, true, backward ? (access.saved ? 1 : 0) + (internal ? 0 : 1) : 1);
+  }
+  bytes *= backward ? op.backward_passes : op.forward_passes;
+  const double flop = (backward ? op.backward_flop : op.forward_flop) / split;
+  const double rate = is_contraction(op.kind) ? flop_per_second_ : vector_flop_per_second_;
+  return std::max(flop / rate, bytes / bytes_per_second_) + scenario_.cluster->device.launch_s;
+}
+
+OperatorCostModel::Cost OperatorCostModel::cost(OperatorId id, const Configuration& configuration, bool with_steps) const {
+  Cost result;
+  CostBreakdown& out = result.breakdown;
+  const Model& model = *scenario_.model;
+  const Operator& op = model.operators[id];
+  const Mesh& mesh = resharding_.mesh();
+  const Precision precision = scenario_.settings.precision;
+  if (op.kind == OperatorKind::input || op.is_view()) return result;
+
+  double split = 1;
+  for (int a = 0; a < mesh.count(); ++a)
+    if (configuration.axis[static_cast<std::size_t>(a)] >= 0) split *= mesh.axes[static_cast<std::size_t>(a)].size;
+  bool any_gradient = false;
+  for (const auto& access : op.inputs) any_gradient |= model.tensors[access.tensor].requires_gradient;
+  out[ComputePart::forward] = phase_seconds(op, configuration, false, split);
+  if (any_gradient) out[ComputePart::backward] = phase_seconds(op, configuration, true, split);
+
+  std::map<std::uint32_t, double> sync_bytes;  // axes over which a gradient is partial -> local bytes
+  double update_bytes = 0;
+  // Bytes of the update do not depend on what the accounting chooses to count.
+  const ParameterBytes real = parameter_bytes(precision, scenario_.settings.optimizer, Accounting::full);
+  for (std::size_t k = 0; k < op.inputs.size(); ++k) {
+    const Access& access = op.inputs[k];
+    const Tensor& tensor = model.tensors[access.tensor];
+    // A parameter owned elsewhere is stored, summed and updated there; the tie's resharding carries it to and fro.
+    if (tensor.role != TensorRole::parameter || !uses_.owns_parameter[id.index][k]) continue;
+    const Layout gradient = gradient_layout(op, access, false, configuration, mesh.count());
+    const std::int64_t elements = local_elements(mesh, gradient, tensor.shape);
+    out[MemoryPart::parameters] += elements * bytes_.weight;
+    out[MemoryPart::gradients] += elements * bytes_.gradient;
+    out[MemoryPart::optimizer] += elements * bytes_.optimizer;
+    update_bytes += static_cast<double>(elements) * (real.gradient + 2.0 * (real.optimizer + (precision == Precision::fp32 ? 4 : 0)) +
+                                                     (precision == Precision::fp32 ? 0 : 2));
+    const std::uint32_t mask = gradient.mask(Layout::kPartial);
+    if (mask) sync_bytes[mask] += static_cast<double>(elements) * real.gradient;
+  }
+  if (update_bytes > 0) out[ComputePart::update] = update_bytes / bytes_per_second_ + scenario_.cluster->device.launch_s;
+  for (const auto& [mask, bytes] : sync_bytes) {
+    const ReshardPath path = resharding_.gradient_sync(bytes, mask);
+    add_network(out, path.steps);
+    if (with_steps) result.gradient_sync.insert(result.gradient_sync.end(), path.steps.begin(), path.steps.end());
+  }
+  for (const auto& access : op.outputs) {
+    const Tensor& tensor = model.tensors[access.tensor];
+    if (access.saved)
+      out[MemoryPart::activations] += local_bytes(mesh, forward_layout(op, access, true, configuration, mesh.count()).without_partial(), tensor, precision);
+  }
+  return result;
+}
+
+}  // namespace turnpoint

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Time and memory of one operator under one configuration (design.md 5.3 to 5.5). Reshardings and kept activations are
+// not in here: they belong to tensors (core/cost/tensor_use.h).
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/cost/breakdown.h"
+#include "core/cost/layout.h"
+#include "core/cost/resharding.h"
+#include "core/cost/tensor_use.h"
+#include "core/scenario/scenario.h"
+
+namespace turnpoint {
+
+/// Bytes of one element during training: floating-point tensors in the scenario's precision (fp32 4, bf16 2), integers
+/// and booleans in their own size.
+int element_bytes(const Tensor& tensor, Precision precision);
+
+/// Bytes per parameter element. bf16 keeps weights and gradients in 2 bytes and adds an fp32 master copy to the
+/// optimizer state.
+struct ParameterBytes {
+  int weight = 4, gradient = 4, optimizer = 0;
+};
+ParameterBytes parameter_bytes(Precision precision, Optimizer optimizer, Accounting accounting);
+
+/// Costs of one scenario's operators. Thread-safe for concurrent use once built.
+class OperatorCostModel {
+ public:
+  /// All must outlive the model.
+  OperatorCostModel(const Scenario& scenario, const TensorUses& uses, const ReshardingModel& resharding);
+
+  struct Cost {
+    CostBreakdown breakdown;                  ///< parameters, gradients, optimizer, internal saved tensors, compute, sync
+    std::vector<ReshardStep> gradient_sync;   ///< collectives that sum the gradients of its parameters
+  };
+  /// Memory of the parameters it owns, of tensors saved inside the operator and of outputs its own backward reads; forward and
+  /// backward = max(FLOP / (peak e_f), bytes / (bandwidth e_m)) + launch, or the measured time of the same local
+  /// signature; the update reads gradient, weight and state and writes the latter two (papers.md 5.3); gradient
+  /// synchronisation over the axes that split a loop dimension a parameter does not walk. `with_steps` fills
+  /// gradient_sync.
+  Cost cost(OperatorId id, const Configuration& configuration, bool with_steps = false) const;
+
+ private:
+  double phase_seconds(const Operator& op, const Configuration& configuration, bool backward, double split) const;
+
+  const Scenario& scenario_;
+  const TensorUses& uses_;
+  const ReshardingModel& resharding_;
+  ParameterBytes bytes_;
+  double flop_per_second_, bytes_per_second_, vector_flop_per_second_;
+  std::map<std::string, double> measured_;  ///< kind, local dims, phase -> seconds
+};
+
+/// Local bytes of a tensor in a layout.
+std::int64_t local_bytes(const Mesh& mesh, const Layout& layout, const Tensor& tensor, Precision precision);
+
+/// Adds the steps' times to the network parts of their collectives.
+void add_network(CostBreakdown& cost, const std::vector<ReshardStep>& steps);
+
+}  // namespace turnpoint

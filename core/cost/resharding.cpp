@@ -1,0 +1,528 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cost/resharding.h"
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <tuple>
+
+#include "core/cost/reshard_graph.h"
+
+namespace turnpoint {
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+// Among paths of equal time the one with fewer collectives wins: all-reduce over reduce-scatter plus all-gather.
+constexpr double kStepPenalty = 1e-15;
+// Above this, intermediate layouts are restricted pair by pair.
+constexpr double kMaxStates = 50'000;
+
+using Kind = ReshardPrice::Kind;
+using State = ReshardGraph::State;
+
+// A tensor's dimensions that can be split at all, numbered densely.
+struct SplitDims {
+  std::vector<std::int64_t> divisors;
+  std::vector<std::int8_t> dense, original;  ///< tensor dimension -> dense number or kReplicated, and back
+
+  SplitDims(const std::vector<std::int64_t>& shape, std::int64_t devices) : dense(shape.size(), Layout::kReplicated) {
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      const std::int64_t divisor = std::gcd(shape[d], devices);
+      if (divisor == 1) continue;
+      dense[d] = static_cast<std::int8_t>(divisors.size());
+      original.push_back(static_cast<std::int8_t>(d));
+      divisors.push_back(divisor);
+    }
+  }
+
+  // nullopt: splits a dimension that cannot be split.
+  std::optional<State> state(const Layout& layout) const {
+    State state = layout.axis;
+    for (auto& value : state) {
+      if (value < 0) continue;
+      if (static_cast<std::size_t>(value) >= dense.size() || dense[value] < 0) return std::nullopt;
+      value = dense[value];
+    }
+    return state;
+  }
+
+  Layout layout(const State& state) const {
+    Layout layout;
+    for (int a = 0; a < kMaxAxes; ++a) layout.axis[a] = state[a] < 0 ? state[a] : original[state[a]];
+    return layout;
+  }
+};
+
+std::uint32_t level_axes(const Mesh& mesh, int level) {
+  std::uint32_t mask = 0;
+  for (int a = 0; a < mesh.count(); ++a)
+    if (mesh.axes[a].level == level) mask |= 1u << a;
+  return mask;
+}
+
+double bytes_received(Kind kind, double local, int size) {
+  switch (kind) {
+    case Kind::free: return 0;
+    case Kind::all_gather: return local * (size - 1);
+    case Kind::all_reduce: return 2 * local * (size - 1) / size;
+    case Kind::reduce_scatter:
+    case Kind::all_to_all: return local * (size - 1) / size;
+    case Kind::permute_inside:
+    case Kind::permute_across: return local;
+  }
+  return 0;
+}
+
+struct Tables {
+  std::vector<double> time, key;  ///< per price of the graph; the key adds the penalty that breaks ties
+};
+
+// Shortest paths from everywhere to one layout.
+class Search {
+ public:
+  Search(const ReshardGraph& graph, const Tables& tables) : graph_(graph), tables_(tables) {}
+
+  // Runs until all `sources` are final. Sources not reachable keep an infinite time.
+  void run(std::uint32_t target, std::span<const std::uint32_t> sources) {
+    nodes_.assign(graph_.nodes(), Node());
+    std::size_t open = 0;
+    std::uint32_t partial = 0;
+    for (const std::uint32_t source : sources) {
+      open += nodes_[source].wanted ? 0 : 1;
+      nodes_[source].wanted = true;
+      partial |= graph_.partial(source);
+    }
+    heap_.clear();
+    nodes_[target].key = nodes_[target].time = 0;
+    free_.assign(1, target);
+    while (open > 0 && (!free_.empty() || !heap_.empty())) {
+      const std::uint32_t node = pop();
+      if (nodes_[node].final) continue;
+      nodes_[node].final = true;
+      if (nodes_[node].wanted) --open;
+      relax(node, partial);
+    }
+  }
+
+  double time(std::uint32_t node) const { return nodes_[node].final ? nodes_[node].time : kInfinity; }
+  std::uint32_t next(std::uint32_t node) const { return nodes_[node].next; }
+  std::uint32_t price(std::uint32_t node) const { return nodes_[node].price; }
+
+ private:
+  struct Node {
+    double key = kInfinity, time = kInfinity;
+    std::uint32_t next = ReshardGraph::kNone, price = 0;
+    bool final = false, wanted = false;
+  };
+
+  // What is reached for free from the nearest node is as near, so it never needs the heap.
+  std::uint32_t pop() {
+    if (!free_.empty()) {
+      const std::uint32_t node = free_.back();
+      free_.pop_back();
+      return node;
+    }
+    std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
+    const std::uint32_t node = heap_.back().second;
+    heap_.pop_back();
+    return node;
+  }
+
+  void relax(std::uint32_t target, std::uint32_t partial) {
+    const Node near = nodes_[target];
+    for (const auto* edge = graph_.begin(target); edge != graph_.end(target); ++edge) {
+      const double key = tables_.key[edge->price] + near.key;
+      Node& node = nodes_[edge->source];
+      if (!(key < node.key) || (graph_.partial(edge->source) & ~partial) != 0) continue;
+      node.key = key;
+      node.time = tables_.time[edge->price] + near.time;
+      node.next = target;
+      node.price = edge->price;
+      if (edge->price == 0) {
+        free_.push_back(edge->source);
+      } else {
+        heap_.emplace_back(key, edge->source);
+        std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
+      }
+    }
+  }
+
+  const ReshardGraph& graph_;
+  const Tables& tables_;
+  std::vector<Node> nodes_;
+  std::vector<std::uint32_t> free_;
+  std::vector<std::pair<double, std::uint32_t>> heap_;
+};
+
+// Graphs by divisibility, shared by models that differ in link speeds only.
+struct GraphCache {
+  std::mutex mutex;
+  std::map<std::vector<std::int64_t>, std::shared_ptr<const ReshardGraph>> graphs;
+};
+
+}  // namespace
+
+const char* to_string(ReshardMove move) {
+  switch (move) {
+    case ReshardMove::all_gather: return "all_gather";
+    case ReshardMove::slice: return "slice";
+    case ReshardMove::all_to_all: return "all_to_all";
+    case ReshardMove::all_reduce: return "all_reduce";
+    case ReshardMove::reduce_scatter: return "reduce_scatter";
+    case ReshardMove::permute: return "permute";
+  }
+  return "";
+}
+
+struct ReshardRoutes::Data {
+  struct Quote {
+    ReshardPrice price;
+    double local_bytes;
+  };
+  std::vector<Quote> quotes;
+  std::vector<std::uint32_t> offsets{0}, steps;  ///< per pair, from the source on
+  std::vector<char> unreachable;
+};
+
+struct ReshardingModel::Impl {
+  Mesh mesh;
+  CollectiveModel collectives;
+  DeviceGroup inside_group, across_group;
+  std::shared_ptr<GraphCache> cache;
+
+  Impl(Mesh m, CollectiveModel c, std::shared_ptr<GraphCache> shared)
+      : mesh(std::move(m)), collectives(std::move(c)), inside_group(mesh.group(level_axes(mesh, kIntraNode))),
+        across_group(mesh.group(level_axes(mesh, kInterNode))), cache(std::move(shared)) {}
+
+  double time(const ReshardPrice& price, double local) const {
+    const auto on = [&](Collective kind, double bytes) { return collectives.time(kind, price.group, bytes).value; };
+    switch (price.kind) {
+      case Kind::free: return 0;
+      case Kind::all_gather: return on(Collective::all_gather, local * price.group.size);
+      case Kind::all_to_all: return on(Collective::all_to_all, local);
+      case Kind::all_reduce: return on(Collective::all_reduce, local);
+      case Kind::reduce_scatter: return on(Collective::reduce_scatter, local);
+      case Kind::permute_inside: return on(Collective::send, local);
+      // Some devices' blocks only travel inside the node, so the slower of the two counts.
+      case Kind::permute_across:
+        return std::max(on(Collective::send, local), collectives.time(Collective::send, inside_group, local).value);
+    }
+    return 0;
+  }
+
+  Tables price(const ReshardGraph& graph, double bytes) const {
+    Tables tables;
+    for (const ReshardPrice& price : graph.prices()) {
+      const double seconds = time(price, bytes / static_cast<double>(price.splits));
+      tables.time.push_back(seconds);
+      tables.key.push_back(price.kind == Kind::free ? 0 : seconds + kStepPenalty);
+    }
+    return tables;
+  }
+
+  // The graph of all layouts, or nullptr where there are too many.
+  std::shared_ptr<const ReshardGraph> full_graph(const SplitDims& dims) const {
+    const int values = static_cast<int>(dims.divisors.size()) + 2;
+    double states = 1;
+    for (int a = 0; a < mesh.count(); ++a) states *= values;
+    if (states > kMaxStates) return nullptr;
+    {
+      const std::lock_guard lock(cache->mutex);
+      const auto found = cache->graphs.find(dims.divisors);
+      if (found != cache->graphs.end()) return found->second;
+    }
+    const auto graph = std::make_shared<const ReshardGraph>(mesh, dims.divisors,
+                                                            ReshardGraph::all_values(mesh.count(), values - 2));
+    const std::lock_guard lock(cache->mutex);
+    return cache->graphs.emplace(dims.divisors, graph).first->second;
+  }
+
+  ReshardGraph pair_graph(const SplitDims& dims, const State& from, const State& to) const {
+    ReshardGraph::Allowed allowed;
+    for (int a = 0; a < mesh.count(); ++a) {
+      allowed[a] = {Layout::kReplicated};
+      for (const std::int8_t value : {from[a], to[a]})
+        if (std::find(allowed[a].begin(), allowed[a].end(), value) == allowed[a].end()) allowed[a].push_back(value);
+    }
+    return ReshardGraph(mesh, dims.divisors, allowed);
+  }
+
+  template <class Visit>
+  void for_each_pair(const std::vector<std::int64_t>& shape, double bytes, const std::vector<Layout>& from,
+                     const std::vector<Layout>& to, const Visit& visit) const;
+  ReshardStep step(const State& from, const State& to, double bytes) const;
+  std::vector<State> states_along(const ReshardGraph& graph, const Search& search, std::uint32_t source) const;
+};
+
+// Which move leads from one state to the next follows from the two alone.
+ReshardStep ReshardingModel::Impl::step(const State& from, const State& to, double bytes) const {
+  ReshardStep step;
+  ReshardPrice price;
+  std::array<std::int64_t, 128> before, after;
+  before.fill(1);
+  after.fill(1);
+  std::int8_t origin = 0, destination = 0;
+  std::uint32_t restrided = 0;  // axes that stay on their dimension, on another stride
+  for (int axis = mesh.count() - 1; axis >= 0; --axis) {
+    const std::int8_t old_value = from[axis], new_value = to[axis];
+    if (old_value != new_value) {
+      step.axes |= 1u << axis;
+      origin = old_value;
+      destination = new_value;
+    } else if (old_value >= 0 && before[old_value] != after[new_value]) {
+      restrided |= 1u << axis;
+    }
+    if (old_value >= 0) {
+      before[old_value] *= mesh.axes[axis].size;
+      price.splits *= mesh.axes[axis].size;
+    }
+    if (new_value >= 0) after[new_value] *= mesh.axes[axis].size;
+  }
+  price.group = mesh.group(step.axes);
+  if (before == after && origin != Layout::kPartial) {
+    const bool across = (step.axes & level_axes(mesh, kInterNode)) != 0;
+    step.move = ReshardMove::permute;
+    step.axes |= restrided;
+    price.kind = across ? Kind::permute_across : Kind::permute_inside;
+    price.group = across ? across_group : inside_group;
+  } else if (origin == Layout::kPartial) {
+    const bool scatter = destination >= 0;
+    step.move = scatter ? ReshardMove::reduce_scatter : ReshardMove::all_reduce;
+    price.kind = scatter ? Kind::reduce_scatter : Kind::all_reduce;
+  } else if (origin == Layout::kReplicated) {
+    step.move = ReshardMove::slice;
+  } else if (destination == Layout::kReplicated) {
+    step.move = ReshardMove::all_gather;
+    price.kind = Kind::all_gather;
+  } else {
+    step.move = ReshardMove::all_to_all;
+    price.kind = Kind::all_to_all;
+  }
+  const double local = bytes / static_cast<double>(price.splits);
+  step.bytes = bytes_received(price.kind, local, price.group.size);
+  step.time_s = time(price, local);
+  return step;
+}
+
+// States from source to target, hubs left out, slices of one run sorted by dimension and merged.
+std::vector<State> ReshardingModel::Impl::states_along(const ReshardGraph& graph, const Search& search,
+                                                       std::uint32_t source) const {
+  std::vector<State> raw;
+  std::vector<char> is_slice;  // whether the move to raw[i + 1] is one
+  for (std::uint32_t node = source; node != ReshardGraph::kNone; node = search.next(node)) {
+    if (node >= graph.states()) continue;
+    raw.push_back(graph.state(node));
+    is_slice.push_back(search.next(node) < graph.states() && search.price(node) == 0);
+  }
+  std::vector<State> merged{raw.front()};
+  for (std::size_t i = 0; i + 1 < raw.size();) {
+    if (!is_slice[i]) {
+      merged.push_back(raw[++i]);
+      continue;
+    }
+    const State before = raw[i];
+    while (is_slice[i]) ++i;
+    State state = before;
+    const std::int8_t dims = *std::max_element(raw[i].begin(), raw[i].end());
+    for (std::int8_t d = 0; d <= dims; ++d) {
+      bool moved = false;
+      for (int a = 0; a < mesh.count(); ++a) {
+        if (before[a] == raw[i][a] || raw[i][a] != d) continue;
+        state[a] = d;
+        moved = true;
+      }
+      if (moved) merged.push_back(state);
+    }
+  }
+  return merged;
+}
+
+ReshardingModel::ReshardingModel(Mesh mesh, CollectiveModel collectives, double)
+    : impl_(std::make_unique<Impl>(std::move(mesh), std::move(collectives), std::make_shared<GraphCache>())) {}
+
+ReshardingModel::ReshardingModel(const ReshardingModel& other, CollectiveModel collectives)
+    : impl_(std::make_unique<Impl>(other.impl_->mesh, std::move(collectives), other.impl_->cache)) {}
+
+ReshardingModel::~ReshardingModel() = default;
+
+const Mesh& ReshardingModel::mesh() const { return impl_->mesh; }
+
+namespace {
+
+double total_bytes(const std::vector<std::int64_t>& shape, int element_bytes) {
+  double bytes = element_bytes;
+  for (const std::int64_t extent : shape) bytes *= static_cast<double>(extent);
+  return bytes;
+}
+
+}  // namespace
+
+ReshardPath ReshardingModel::path(const std::vector<std::int64_t>& shape, int element_bytes, const Layout& from,
+                                  const Layout& to) const {
+  ReshardPath path;
+  if (from == to) return path;
+  path.time_s = kInfinity;
+  const SplitDims dims(shape, impl_->mesh.devices());
+  const auto source = dims.state(from), target = dims.state(to);
+  assert(source && target && !to.has_partial());
+  if (!source || !target) return path;
+
+  auto graph = impl_->full_graph(dims);
+  if (!graph) graph = std::make_shared<const ReshardGraph>(impl_->pair_graph(dims, *source, *target));
+  const std::uint32_t first = graph->find(*source), last = graph->find(*target);
+  assert(first != ReshardGraph::kNone && last != ReshardGraph::kNone);
+  if (first == ReshardGraph::kNone || last == ReshardGraph::kNone) return path;
+
+  const double bytes = total_bytes(shape, element_bytes);
+  const Tables tables = impl_->price(*graph, bytes);
+  Search search(*graph, tables);
+  search.run(last, std::array{first});
+  path.time_s = search.time(first);
+  if (path.time_s == kInfinity) return path;
+  const auto states = impl_->states_along(*graph, search, first);
+  for (std::size_t i = 0; i + 1 < states.size(); ++i) {
+    path.steps.push_back(impl_->step(states[i], states[i + 1], bytes));
+    path.steps.back().result = dims.layout(states[i + 1]);
+  }
+  return path;
+}
+
+// Runs `visit(pair, graph, search, source node)` for all pairs, one search per target (or per pair where there are
+// too many layouts). Pairs of equal layouts and impossible ones are not visited.
+template <class Visit>
+void ReshardingModel::Impl::for_each_pair(const std::vector<std::int64_t>& shape, double bytes,
+                                          const std::vector<Layout>& from, const std::vector<Layout>& to,
+                                          const Visit& visit) const {
+  const SplitDims dims(shape, mesh.devices());
+  const auto full = full_graph(dims);
+  if (!full) {
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      for (std::size_t j = 0; j < to.size(); ++j) {
+        const auto source = dims.state(from[i]), target = dims.state(to[j]);
+        assert(source && target);
+        if (from[i] == to[j] || !source || !target) continue;
+        const ReshardGraph graph = pair_graph(dims, *source, *target);
+        const Tables tables = price(graph, bytes);
+        Search search(graph, tables);
+        const std::uint32_t first = graph.find(*source), last = graph.find(*target);
+        assert(first != ReshardGraph::kNone && last != ReshardGraph::kNone);
+        if (first == ReshardGraph::kNone || last == ReshardGraph::kNone) continue;
+        search.run(last, std::array{first});
+        visit(i * to.size() + j, graph, search, first);
+      }
+    }
+    return;
+  }
+  const Tables tables = price(*full, bytes);
+  const auto node_of = [&](const Layout& layout) {
+    const auto state = dims.state(layout);
+    const std::uint32_t node = state ? full->find(*state) : ReshardGraph::kNone;
+    assert(node != ReshardGraph::kNone);
+    return node;
+  };
+  std::vector<std::uint32_t> nodes, sources;
+  for (const Layout& layout : from) {
+    nodes.push_back(node_of(layout));
+    if (nodes.back() != ReshardGraph::kNone) sources.push_back(nodes.back());
+  }
+  Search search(*full, tables);
+  for (std::size_t j = 0; j < to.size(); ++j) {
+    const std::uint32_t target = node_of(to[j]);
+    if (target == ReshardGraph::kNone) continue;
+    search.run(target, sources);
+    for (std::size_t i = 0; i < from.size(); ++i)
+      if (nodes[i] != ReshardGraph::kNone && nodes[i] != target) visit(i * to.size() + j, *full, search, nodes[i]);
+  }
+}
+
+std::vector<double> ReshardingModel::times(const std::vector<std::int64_t>& shape, int element_bytes,
+                                           const std::vector<Layout>& from, const std::vector<Layout>& to) const {
+  std::vector<double> times(from.size() * to.size(), kInfinity);
+  for (std::size_t i = 0; i < from.size(); ++i)
+    for (std::size_t j = 0; j < to.size(); ++j)
+      if (from[i] == to[j]) times[i * to.size() + j] = 0;
+  impl_->for_each_pair(shape, total_bytes(shape, element_bytes), from, to,
+                       [&](std::size_t pair, const ReshardGraph&, const Search& search, std::uint32_t source) {
+                         times[pair] = search.time(source);
+                       });
+  return times;
+}
+
+ReshardRoutes ReshardingModel::routes(const std::vector<std::int64_t>& shape, int element_bytes,
+                                      const std::vector<Layout>& from, const std::vector<Layout>& to) const {
+  const double bytes = total_bytes(shape, element_bytes);
+  auto data = std::make_shared<ReshardRoutes::Data>();
+  std::map<ReshardPrice, std::uint32_t> known;
+  std::vector<std::vector<std::uint32_t>> steps(from.size() * to.size());
+  data->unreachable.assign(steps.size(), true);
+  for (std::size_t i = 0; i < from.size(); ++i)
+    for (std::size_t j = 0; j < to.size(); ++j)
+      if (from[i] == to[j]) data->unreachable[i * to.size() + j] = false;
+  impl_->for_each_pair(
+      shape, bytes, from, to,
+      [&](std::size_t pair, const ReshardGraph& graph, const Search& search, std::uint32_t source) {
+        if (search.time(source) == kInfinity) return;
+        data->unreachable[pair] = false;
+        for (std::uint32_t node = source; search.next(node) != ReshardGraph::kNone; node = search.next(node)) {
+          const ReshardPrice& price = graph.prices()[search.price(node)];
+          if (price.kind == Kind::free) continue;
+          const auto [at, added] = known.emplace(price, static_cast<std::uint32_t>(data->quotes.size()));
+          if (added) data->quotes.push_back({price, bytes / static_cast<double>(price.splits)});
+          steps[pair].push_back(at->second);
+        }
+      });
+  for (const auto& pair : steps) {
+    data->steps.insert(data->steps.end(), pair.begin(), pair.end());
+    data->offsets.push_back(static_cast<std::uint32_t>(data->steps.size()));
+  }
+  return {std::move(data)};
+}
+
+std::vector<double> ReshardingModel::reprice(const ReshardRoutes& routes) const {
+  const ReshardRoutes::Data& data = *routes.data;
+  std::vector<double> quotes;
+  for (const auto& quote : data.quotes) quotes.push_back(impl_->time(quote.price, quote.local_bytes));
+  std::vector<double> times(data.unreachable.size());
+  for (std::size_t pair = 0; pair < times.size(); ++pair) {
+    // From the target backwards, as the search adds them: the same sum to the last bit.
+    double time = data.unreachable[pair] ? kInfinity : 0;
+    for (std::uint32_t s = data.offsets[pair + 1]; s > data.offsets[pair]; --s) time = quotes[data.steps[s - 1]] + time;
+    times[pair] = time;
+  }
+  return times;
+}
+
+ReshardPath ReshardingModel::gradient_sync(double local_bytes, std::uint32_t mask) const {
+  const Mesh& mesh = impl_->mesh;
+  const auto chain = [&](std::initializer_list<std::tuple<ReshardMove, Kind, std::uint32_t, double>> moves) {
+    ReshardPath path;
+    for (const auto& [move, kind, axes, local] : moves) {
+      const DeviceGroup group = mesh.group(axes);
+      ReshardStep step;
+      step.move = move;
+      step.axes = axes;
+      step.bytes = bytes_received(kind, local, group.size);
+      step.time_s = impl_->time({kind, group, 1}, local);
+      path.time_s += step.time_s;
+      path.steps.push_back(step);
+    }
+    return path;
+  };
+  if (mesh.size_of(mask) == 1) return {};
+  const std::uint32_t inside = mask & level_axes(mesh, kIntraNode), across = mask & level_axes(mesh, kInterNode);
+  ReshardPath flat = chain({{ReshardMove::all_reduce, Kind::all_reduce, mask, local_bytes}});
+  if (inside == 0 || across == 0) return flat;
+  const double shard = local_bytes / static_cast<double>(mesh.size_of(inside));
+  ReshardPath nested = chain({{ReshardMove::reduce_scatter, Kind::reduce_scatter, inside, local_bytes},
+                              {ReshardMove::all_reduce, Kind::all_reduce, across, shard},
+                              {ReshardMove::all_gather, Kind::all_gather, inside, shard}});
+  return nested.time_s < flat.time_s ? nested : flat;
+}
+
+}  // namespace turnpoint

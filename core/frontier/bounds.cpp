@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/frontier/bounds.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace turnpoint::frontier::detail {
+
+namespace {
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+}
+
+void Achieved::add(std::vector<Point>&& plans) {
+  for (Point& p : plans) points_.push_back(std::move(p));
+  std::stable_sort(points_.begin(), points_.end(), [](const Point& a, const Point& b) {
+    return a.memory != b.memory ? a.memory < b.memory : a.time < b.time;
+  });
+  double best = kInfinity;
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < points_.size(); ++i) {
+    if (!(points_[i].time < best)) continue;
+    best = points_[i].time;
+    if (kept != i) points_[kept] = std::move(points_[i]);
+    ++kept;
+  }
+  points_.resize(kept);
+}
+
+bool Achieved::covers(std::int64_t memory, double time) const {
+  const auto above = std::upper_bound(points_.begin(), points_.end(), memory, [](std::int64_t m, const Point& p) { return m < p.memory; });
+  return above != points_.begin() && std::prev(above)->time <= time;
+}
+
+std::vector<std::size_t> Achieved::hull() const {
+  std::vector<std::size_t> hull;
+  const auto x = [&](std::size_t i) { return static_cast<double>(points_[i].memory - points_[0].memory); };
+  for (std::size_t i = 0; i < points_.size(); ++i) {
+    while (hull.size() >= 2) {
+      const std::size_t a = hull[hull.size() - 2], b = hull.back();
+      const double cross = (x(b) - x(a)) * (points_[i].time - points_[a].time) - (points_[b].time - points_[a].time) * (x(i) - x(a));
+      if (cross > 0) break;
+      hull.pop_back();
+    }
+    hull.push_back(i);
+  }
+  return hull;
+}
+
+Point make_point(const Graph& graph, const Choice& choice) {
+  Point point;
+  const std::size_t nodes = graph.variables.size();
+  for (std::size_t v = 0; v < nodes; ++v) {
+    const Leaf& leaf = *graph.leaves[graph.variables[v].leaf];
+    const Origin& origin = graph.origins[graph.variables[v].origin];
+    point.configs.push_back(origin.config[choice[v]]);
+    point.node_alternatives.push_back(origin.alternative[choice[v]]);
+    point.memory += leaf.memory[choice[v]];
+    point.time += leaf.time[choice[v]];
+  }
+  for (std::size_t k = 0; k < graph.factors.size(); ++k) {
+    const Leaf& leaf = *graph.leaves[graph.factors[k].leaf];
+    const std::uint32_t i = choice[nodes + k];
+    point.edge_alternatives.push_back(leaf.alternative[i]);
+    point.memory += leaf.memory[i];
+    point.time += leaf.time[i];
+  }
+  return point;
+}
+
+void append_half_planes(const LaneBlock& block, std::vector<HalfPlane>& planes) {
+  for (int l = 0; l < kLanes; ++l) {
+    const auto i = static_cast<std::size_t>(l);
+    planes.push_back({block.weight_memory[i], block.weight_time[i], block.bound(l) - block.margin(l, 0)});
+  }
+}
+
+Certificate certify(const std::vector<HalfPlane>& planes, const std::vector<Point>& achieved, std::int64_t limit) {
+  Certificate result;
+  if (achieved.empty()) return result;
+  double memory_bound = 0;
+  for (const HalfPlane& h : planes)
+    if (h.weight_time == 0 && h.weight_memory > 0) memory_bound = std::max(memory_bound, h.bound / h.weight_memory);
+  const auto lower = [&](double memory) {
+    double time = 0;
+    for (const HalfPlane& h : planes)
+      if (h.weight_time > 0 && (h.weight_memory == 0 || memory < kInfinity))
+        time = std::max(time, (h.bound - (h.weight_memory == 0 ? 0 : h.weight_memory * memory)) / h.weight_time);
+    return time;
+  };
+  // Between two achieved memories the bound falls; its value at the right end holds for the whole interval.
+  const double first = static_cast<double>(achieved[0].memory);
+  memory_bound = std::min(std::floor(memory_bound), first);
+  CostList staircase;
+  if (memory_bound < first) staircase.push_back({static_cast<std::int64_t>(memory_bound), std::min(lower(first), 1e300)});
+  for (std::size_t i = 0; i < achieved.size(); ++i) {
+    const bool last = i + 1 == achieved.size();
+    const double end = !last ? static_cast<double>(achieved[i + 1].memory)
+                       : limit > achieved[i].memory ? static_cast<double>(limit) : kInfinity;
+    const double bound = std::min(lower(end), achieved[i].time);
+    staircase.push_back({achieved[i].memory, bound});
+    if (achieved[i].time > 0) result.gap = std::max(result.gap, (achieved[i].time - bound) / achieved[i].time);
+    if (last && end < kInfinity) staircase.push_back({limit, std::min(lower(kInfinity), bound)});
+  }
+  result.lower_bound = reduce(std::move(staircase));
+  return result;
+}
+
+void choose_weights(const Achieved& achieved, std::size_t count, std::vector<double>& memory, std::vector<double>& time) {
+  const auto& points = achieved.points();
+  const double range_m = std::max(1.0, static_cast<double>(points.back().memory - points.front().memory));
+  double range_t = points.front().time - points.back().time;
+  if (!(range_t > 0)) range_t = std::max(points.front().time, 1e-300);
+  memory.assign({1 / range_m, 0});
+  time.assign({0, 1 / range_t});
+  const auto add = [&](double dm, double dt) {  // weights of a line along (dm, -dt)
+    const double u = dm / range_m, w = dt / range_t;
+    memory.push_back(w / (u + w) / range_m);
+    time.push_back(u / (u + w) / range_t);
+  };
+  // Just off the ends: the fastest of the smallest plans, and the smallest of the fastest.
+  add(range_m, range_t * 0x1p-14);
+  add(range_m * 0x1p-14, range_t);
+  struct Chord {
+    double dm, dt, length;
+  };
+  std::vector<Chord> chords;
+  const std::vector<std::size_t> hull = achieved.hull();
+  double total = 0;
+  for (std::size_t i = 1; i < hull.size(); ++i) {
+    const Point &a = points[hull[i - 1]], &b = points[hull[i]];
+    Chord c{static_cast<double>(b.memory - a.memory), a.time - b.time, 0};
+    c.length = std::hypot(c.dm / range_m, c.dt / range_t);
+    total += c.length;
+    chords.push_back(c);
+  }
+  const std::size_t wanted = count - memory.size();
+  if (chords.empty()) {
+    for (std::size_t i = 0; i < wanted; ++i) add(range_m * std::exp2(double(i) - double(wanted) / 2), range_t);
+    return;
+  }
+  if (chords.size() <= wanted) {
+    for (const Chord& c : chords) add(c.dm, c.dt);
+    // The rest lies between neighbouring slopes, where new corners of the hull can still hide.
+    for (std::size_t i = 0; memory.size() < count; ++i) {
+      const Chord &a = chords[i % chords.size()], &b = chords[(i + 1) % chords.size()];
+      const double f = 0.5 / double(1 + i / chords.size()), steepen = i % chords.size() + 1 == chords.size() ? 4.0 * double(1 + i / chords.size()) : 1;
+      add((a.dm / a.length * f + b.dm / b.length * (1 - f)) * steepen, a.dt / a.length * f + b.dt / b.length * (1 - f));
+    }
+    return;
+  }
+  double position = 0, next = 0.5;
+  for (const Chord& c : chords) {
+    position += double(wanted) * 0.5 * (c.length / total + 1 / double(chords.size()));
+    while (next < position && memory.size() < count) {
+      add(c.dm, c.dt);
+      next += 1;
+    }
+  }
+  while (memory.size() < count) add(chords.back().dm, chords.back().dt);
+}
+
+std::vector<Lanes> slacks(const std::vector<LaneBlock>& blocks, const Achieved& achieved, std::int64_t limit) {
+  std::vector<Lanes> result(blocks.size());
+  for (Lanes& l : result) l.fill(-kInfinity);
+  const auto assign = [&](double memory, double time) {
+    double best = kInfinity;
+    std::size_t best_block = 0, best_lane = 0;
+    for (std::size_t b = 0; b < blocks.size(); ++b)
+      for (std::size_t l = 0; l < kLanes; ++l) {
+        const double wm = blocks[b].weight_memory[l], wt = blocks[b].weight_time[l];
+        const double slack = (wm > 0 ? wm * memory : 0) + (wt > 0 ? wt * time : 0) - blocks[b].bound(static_cast<int>(l));
+        if (slack < best) {
+          best = slack;
+          best_block = b;
+          best_lane = l;
+        }
+      }
+    result[best_block][best_lane] = std::max(result[best_block][best_lane], best);
+  };
+  const auto& points = achieved.points();
+  const double end = limit > 0 ? static_cast<double>(limit) + 1 : kInfinity;
+  assign(std::min(end, points.empty() ? end : static_cast<double>(points[0].memory)), kInfinity);
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (static_cast<double>(points[i].memory) >= end) break;
+    assign(std::min(end, i + 1 < points.size() ? static_cast<double>(points[i + 1].memory) : kInfinity), points[i].time);
+  }
+  for (std::size_t b = 0; b < blocks.size(); ++b)
+    for (std::size_t l = 0; l < kLanes; ++l)
+      if (result[b][l] > -kInfinity) {
+        const double slack = std::max(0.0, result[b][l]);
+        result[b][l] = slack + blocks[b].margin(static_cast<int>(l), slack);
+      }
+  return result;
+}
+
+}  // namespace turnpoint::frontier::detail

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is achieved, what is impossible, and what lies between: the plans found so far, the Lagrangian lower bound over
+// them, thresholds for pruning, and the gap.
+#pragma once
+
+#include <vector>
+
+#include "core/frontier/lagrange.h"
+#include "core/frontier/pareto.h"
+
+namespace turnpoint::frontier::detail {
+
+/// The plans found so far, memory strictly rising and time strictly falling.
+class Achieved {
+ public:
+  /// Adds plans and keeps the frontier of all; of equal ones the earliest stays.
+  void add(std::vector<Point>&& plans);
+  const std::vector<Point>& points() const { return points_; }
+  std::vector<Point>& points() { return points_; }
+  bool empty() const { return points_.empty(); }
+  /// True if some plan needs at most this memory and at most this time.
+  bool covers(std::int64_t memory, double time) const;
+  /// Indices of the lower convex hull, from least memory to least time.
+  std::vector<std::size_t> hull() const;
+
+ private:
+  std::vector<Point> points_;
+};
+
+/// The plan of a choice, and its cost summed in the order of evaluate().
+Point make_point(const Graph& graph, const Choice& choice);
+
+/// A line below which no plan lies: weight_memory * m + weight_time * t >= bound.
+struct HalfPlane {
+  double weight_memory = 0, weight_time = 0, bound = 0;
+};
+void append_half_planes(const LaneBlock& block, std::vector<HalfPlane>& planes);
+
+struct Certificate {
+  CostList lower_bound;
+  double gap = 0;
+};
+/// Staircase below all plans and its distance from the achieved one; `limit` 0: unlimited.
+Certificate certify(const std::vector<HalfPlane>& planes, const std::vector<Point>& achieved, std::int64_t limit);
+
+/// Weights of `count` lanes that suit the achieved frontier: both ends (lanes 0 and 1), then slopes of its hull.
+void choose_weights(const Achieved& achieved, std::size_t count, std::vector<double>& memory, std::vector<double>& time);
+
+/// For every lane how far above the bound a completion may lie and still improve on the achieved staircase; -infinity
+/// where the lane is not needed. Rounding margins included.
+std::vector<Lanes> slacks(const std::vector<LaneBlock>& blocks, const Achieved& achieved, std::int64_t limit);
+
+}  // namespace turnpoint::frontier::detail

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/frontier/engine.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace turnpoint::frontier::detail {
+
+namespace {
+
+constexpr std::size_t kCoarseLanes = 32, kExactLanes = 64;
+constexpr std::size_t kCheapPoints = 100000;    // a beam that keeps fewer may be widened
+constexpr std::size_t kRefinePoints = 50000;    // an exact pass is prepared by finer beams from here on
+constexpr double kSteep = 6;                    // ratio of scaled weights from which a slope is steep
+
+/// The slack of every lane cut to a fraction of the frontier's range: completions farther from the hull are left to luck.
+std::vector<Lanes> cut(std::vector<Lanes> slack, double delta) {
+  for (Lanes& lanes : slack)
+    for (double& s : lanes) s = std::min(s, delta);
+  return slack;
+}
+
+double largest(const std::vector<Lanes>& slack) {
+  double most = 0;
+  for (const Lanes& lanes : slack)
+    for (const double s : lanes) most = std::max(most, s);
+  return most;
+}
+
+
+}  // namespace
+
+void first_weights(const Dag& dag, std::vector<double>& memory, std::vector<double>& time) {
+  double range_m = 1, range_t = 0;
+  for (const auto& table : dag.tables) {
+    if (!table.leaf || table.leaf->memory.empty()) continue;
+    const auto [m0, m1] = std::minmax_element(table.leaf->memory.begin(), table.leaf->memory.end());
+    const auto [t0, t1] = std::minmax_element(table.leaf->time.begin(), table.leaf->time.end());
+    range_m += static_cast<double>(*m1 - *m0);
+    range_t += *t1 - *t0;
+  }
+  if (!(range_t > 0)) range_t = 1;
+  memory.assign({1 / range_m, 0});
+  time.assign({0, 1 / range_t});
+  for (std::size_t i = 2; i < kLanes; ++i) {
+    const double ratio = std::exp2(1.6 * (double(i) - 8.5));
+    memory.push_back(ratio / (1 + ratio) / range_m);
+    time.push_back(1 / (1 + ratio) / range_t);
+  }
+}
+
+bool Engine::lanes(const std::vector<double>& memory, const std::vector<double>& time, std::vector<Point>* plans) {
+  const std::size_t count = (memory.size() + kLanes - 1) / kLanes;
+  blocks_.resize(count);
+  std::vector<char> ok(count, 0);
+  std::vector<std::vector<Point>> found(count);
+  pool_.for_each(count, [&](std::size_t b, int) {
+    LaneBlock& block = blocks_[b];
+    for (std::size_t l = 0; l < kLanes; ++l) {
+      const std::size_t i = std::min(b * kLanes + l, memory.size() - 1);
+      block.weight_memory[l] = memory[i];
+      block.weight_time[l] = time[i];
+    }
+    ok[b] = block.inside(dag_, control_);
+    if (!ok[b] || !plans) return;
+    for (int l = 0; l < kLanes; ++l) found[b].push_back(make_point(graph_, block.trace(dag_, l)));
+  });
+  for (const char o : ok)
+    if (!o) {
+      infeasible_ = !control_.cancelled();
+      return false;
+    }
+  for (const LaneBlock& block : blocks_) append_half_planes(block, planes_);
+  if (plans)
+    for (auto& f : found) std::move(f.begin(), f.end(), std::back_inserter(*plans));
+  return true;
+}
+
+bool Engine::relane(Achieved& achieved, std::size_t count) {
+  std::vector<double> memory, time;
+  std::vector<Point> plans;
+  choose_weights(achieved, count, memory, time);
+  if (!lanes(memory, time, &plans)) return false;
+  achieved.add(std::move(plans));
+  return true;
+}
+
+bool Engine::hull(Achieved& achieved) {
+  if (achieved.empty()) {
+    std::vector<double> memory, time;
+    std::vector<Point> plans;
+    first_weights(dag_, memory, time);
+    if (!lanes(memory, time, &plans)) return false;
+    achieved.add(std::move(plans));
+    if (!relane(achieved, kLanes)) return false;
+  }
+  return relane(achieved, kCoarseLanes);
+}
+
+std::int64_t Engine::effective_limit(const Achieved& achieved) const {
+  return limit_ <= 0 ? 0 : std::max(limit_, achieved.points().front().memory);
+}
+
+void Engine::prune(const std::vector<Lanes>& slack) {
+  pool_.for_each(blocks_.size(), [&](std::size_t b, int) { blocks_[b].outside(dag_, slack[b], control_); });
+}
+
+void Engine::collect(const std::vector<ListTable>& lists, Achieved& achieved) {
+  const ListTable& root = lists[dag_.root];
+  std::vector<std::uint32_t> wanted;
+  for (std::uint32_t i = 0; i < root.points(); ++i)
+    if (!achieved.covers(root.base + root.memory[i], root.time[i])) wanted.push_back(i);
+  std::vector<Point> plans(wanted.size());
+  pool_.for_each(wanted.size(), [&](std::size_t i, int) { plans[i] = make_point(graph_, trace_lists(dag_, lists, wanted[i])); }, 16);
+  achieved.add(std::move(plans));
+}
+
+/// One quantised pass; returns how many points it kept, a measure of its cost.
+std::size_t Engine::beam(Achieved& achieved, double buckets, double width_share, const std::vector<Lanes>& slack) {
+  prune(slack);
+  if (control_.stopped()) return 0;
+  const auto& points = achieved.points();
+  std::int64_t high = points.back().memory;
+  if (limit_ > 0) high = std::min(high, effective_limit(achieved));
+  const double range = static_cast<double>(high - points.front().memory);
+  ListOptions options;
+  options.width = std::max<std::int64_t>(1, static_cast<std::int64_t>(range * width_share / std::max(1.0, buckets)));
+  for (const LaneBlock& block : blocks_) options.bounds.push_back(&block);
+  std::vector<ListTable> lists;
+  if (run_lists(dag_, options, pool_, control_, nullptr, lists) != ListResult::done) return 0;
+  // Rounded memory says nothing about what is covered already, so every plan is traced.
+  std::vector<Point> plans(lists[dag_.root].points());
+  pool_.for_each(plans.size(), [&](std::size_t i, int) { plans[i] = make_point(graph_, trace_lists(dag_, lists, static_cast<std::uint32_t>(i))); }, 16);
+  achieved.add(std::move(plans));
+  std::size_t kept = 0;
+  for (const ListTable& list : lists) kept += list.points();
+  return kept;
+}
+
+void Engine::coarse(Achieved& achieved, int buckets) {
+  // The distance of a frontier from its hull shrinks with the number of operators; where that guess is cheap, it is widened.
+  double delta = std::min(1.0, 0.2 / static_cast<double>(graph_.variables.size() + 1));
+  for (;; delta *= 4) {
+    const std::vector<Lanes> slack = slacks(blocks_, achieved, effective_limit(achieved));
+    kept_ = beam(achieved, buckets, 1, cut(slack, delta));
+    if (control_.stopped() || delta > largest(slack) || kept_ * 4 > kCheapPoints) break;
+  }
+  // Where the frontier is steep, buckets of equal size are too wide: once more with finer ones, at steep slopes only.
+  std::vector<Lanes> steep(blocks_.size());
+  const double range_m = static_cast<double>(achieved.points().back().memory - achieved.points().front().memory),
+               range_t = achieved.points().front().time - achieved.points().back().time;
+  for (std::size_t b = 0; b < blocks_.size(); ++b)
+    for (std::size_t l = 0; l < kLanes; ++l)
+      steep[b][l] = blocks_[b].weight_memory[l] * range_m > kSteep * blocks_[b].weight_time[l] * range_t ? delta / 4 : -std::numeric_limits<double>::infinity();
+  if (!control_.stopped()) beam(achieved, buckets, 1.0 / 16, steep);
+}
+
+bool Engine::exact(Achieved& achieved) {
+  control_.report("bounds", -1);
+  for (const double buckets : {8192.0, 65536.0}) {
+    if (kept_ < kRefinePoints) break;
+    if (!relane(achieved, kExactLanes)) return false;
+    const std::vector<Lanes> slack = slacks(blocks_, achieved, effective_limit(achieved));
+    kept_ = beam(achieved, buckets, 1, cut(slack, 0.16 / static_cast<double>(graph_.variables.size() + 1)));
+    if (control_.stopped()) return false;
+  }
+  if (!relane(achieved, kExactLanes)) return false;
+  prune(slacks(blocks_, achieved, effective_limit(achieved)));
+  if (control_.stopped()) return false;
+  ListOptions options;
+  CostList staircase;
+  for (const Point& p : achieved.points()) staircase.push_back({p.memory, p.time});
+  options.achieved = &staircase;
+  for (const LaneBlock& block : blocks_) options.bounds.push_back(&block);
+  std::vector<ListTable> lists;
+  if (run_lists(dag_, options, pool_, control_, "exact frontier", lists) != ListResult::done) return false;
+  collect(lists, achieved);
+  return true;
+}
+
+bool Engine::direct(Achieved& achieved) {
+  ListOptions options;
+  options.max_points = std::size_t(1) << 20;
+  std::vector<ListTable> lists;
+  if (run_lists(dag_, options, pool_, control_, nullptr, lists) != ListResult::done) return false;
+  if (lists[dag_.root].points() == 0) infeasible_ = true;
+  collect(lists, achieved);
+  return true;
+}
+
+}  // namespace turnpoint::frontier::detail

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// One run on one factor graph whose elimination is narrow enough: hull, coarse lists, exact lists.
+#pragma once
+
+#include <vector>
+
+#include "core/frontier/bounds.h"
+#include "core/frontier/lists.h"
+#include "core/frontier/solver.h"
+
+namespace turnpoint::frontier::detail {
+
+/// Slopes for a problem of which nothing is known yet: both ends, and a geometric sweep around the ratio of the ranges.
+void first_weights(const Dag& dag, std::vector<double>& memory, std::vector<double>& time);
+
+class Engine {
+ public:
+  Engine(const Graph& graph, const Elimination& plan, ThreadPool& pool, const Control& control, std::int64_t limit)
+      : graph_(graph), pool_(pool), control_(control), limit_(limit) {
+    build_dag(graph, plan, dag_);
+  }
+  Engine(const Engine&) = delete;
+
+  /// Lagrangian plans and bounds. What is achieved already (plans of a previous run at new costs) guides the slopes.
+  bool hull(Achieved& achieved);
+  /// Quantised lists near the hull, traced back and re-costed.
+  void coarse(Achieved& achieved, int buckets);
+  /// Exact lists, pruned by what is achieved.
+  bool exact(Achieved& achieved);
+  /// Exact lists without any bounds, for small problems. False if they grew too large or the run was stopped.
+  bool direct(Achieved& achieved);
+
+  bool infeasible() const { return infeasible_; }
+  const std::vector<HalfPlane>& half_planes() const { return planes_; }
+  const std::vector<LaneBlock>& blocks() const { return blocks_; }
+  const Dag& dag() const { return dag_; }
+
+ private:
+  bool lanes(const std::vector<double>& memory, const std::vector<double>& time, std::vector<Point>* plans);
+  void prune(const std::vector<Lanes>& slack);
+  std::size_t beam(Achieved& achieved, double buckets, double width_share, const std::vector<Lanes>& slack);
+  bool relane(Achieved& achieved, std::size_t count);
+  void collect(const std::vector<ListTable>& lists, Achieved& achieved);
+  std::int64_t effective_limit(const Achieved& achieved) const;
+
+  const Graph& graph_;
+  ThreadPool& pool_;
+  const Control& control_;
+  std::int64_t limit_;
+  Dag dag_;
+  std::vector<LaneBlock> blocks_;
+  std::vector<HalfPlane> planes_;
+  std::size_t kept_ = 0;  // points of the last beam
+  bool infeasible_ = false;
+};
+
+}  // namespace turnpoint::frontier::detail

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/frontier/graph.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <unordered_map>
+
+namespace turnpoint::frontier::detail {
+
+namespace {
+
+constexpr std::uint32_t kUnused = ~std::uint32_t(0);
+
+std::uint64_t mix(std::uint64_t h, std::uint64_t v) {
+  h = (h ^ v) * 0x9e3779b97f4a7c15ull;
+  return h ^ (h >> 29);
+}
+
+/// Four independent lanes keep the multiplier busy: tables of real problems hold millions of points.
+std::uint64_t hash_points(std::span<const CostPoint> points, std::uint64_t seed) {
+  std::uint64_t h[4] = {seed, seed + 1, seed + 2, seed + 3};
+  const auto word = [](const void* p) {
+    std::uint64_t v;
+    std::memcpy(&v, p, 8);
+    return v;
+  };
+  std::size_t i = 0;
+  for (; i + 2 <= points.size(); i += 2) {
+    h[0] = mix(h[0], word(&points[i].memory));
+    h[1] = mix(h[1], word(&points[i].time));
+    h[2] = mix(h[2], word(&points[i + 1].memory));
+    h[3] = mix(h[3], word(&points[i + 1].time));
+  }
+  if (i < points.size()) {
+    h[0] = mix(h[0], word(&points[i].memory));
+    h[1] = mix(h[1], word(&points[i].time));
+  }
+  return mix(mix(mix(h[0], h[1]), h[2]), h[3] + points.size());
+}
+
+std::uint64_t hash_leaf(const Leaf& leaf) {
+  std::uint64_t h = leaf.entries();
+  for (const std::uint32_t o : leaf.offsets) h = mix(h, o);
+  for (const std::int64_t m : leaf.memory) h = mix(h, static_cast<std::uint64_t>(m));
+  for (const double t : leaf.time) {
+    std::uint64_t v;
+    std::memcpy(&v, &t, 8);
+    h = mix(h, v);
+  }
+  return h;
+}
+
+/// Stores each different leaf once.
+class LeafStore {
+ public:
+  explicit LeafStore(std::vector<std::shared_ptr<const Leaf>>& leaves) : leaves_(leaves) {}
+  std::uint32_t add(Leaf&& leaf) {
+    const std::uint64_t h = hash_leaf(leaf);
+    const auto range = known_.equal_range(h);
+    for (auto it = range.first; it != range.second; ++it)
+      if (*leaves_[it->second] == leaf) return it->second;
+    const auto id = static_cast<std::uint32_t>(leaves_.size());
+    leaves_.push_back(std::make_shared<const Leaf>(std::move(leaf)));
+    known_.emplace(h, id);
+    return id;
+  }
+
+ private:
+  std::vector<std::shared_ptr<const Leaf>>& leaves_;
+  std::unordered_multimap<std::uint64_t, std::uint32_t> known_;
+};
+
+struct Item {
+  CostPoint cost;
+  std::uint32_t config;
+  std::uint32_t alternative;
+};
+
+/// Algorithm 1 on one entry; ties keep the lowest configuration and alternative.
+void reduce_items(std::vector<Item>& items) {
+  if (items.size() > 1)
+    std::sort(items.begin(), items.end(), [](const Item& x, const Item& y) {
+      if (x.cost.memory != y.cost.memory) return x.cost.memory < y.cost.memory;
+      if (x.cost.time != y.cost.time) return x.cost.time < y.cost.time;
+      return x.config != y.config ? x.config < y.config : x.alternative < y.alternative;
+    });
+  double best = std::numeric_limits<double>::infinity();
+  std::size_t kept = 0;
+  for (const Item& item : items)
+    if (item.cost.time < best) {
+      best = item.cost.time;
+      items[kept++] = item;
+    }
+  items.resize(kept);
+}
+
+/// The table of an edge after equal rows and columns were merged and unused ones dropped.
+struct EdgeTable {
+  std::vector<std::uint32_t> row_class, column_class;  ///< original -> merged, kUnused where no configuration uses it
+  std::uint32_t rows = 0, columns = 0;
+  Leaf leaf;
+};
+
+bool same_list(std::span<const CostPoint> a, std::span<const CostPoint> b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end());
+}
+
+/// Groups lines (rows or columns) of the table with equal content; `entry(line, i)` is the index of entry i of a line.
+template <class EntryIndex>
+std::uint32_t merge_lines(const CostTable& costs, const std::vector<std::uint64_t>& entry_hash, const std::vector<char>& used,
+                          const std::vector<std::uint32_t>& across, EntryIndex entry, std::vector<std::uint32_t>& class_of,
+                          std::vector<std::uint32_t>& representative) {
+  std::unordered_multimap<std::uint64_t, std::uint32_t> known;
+  class_of.assign(used.size(), kUnused);
+  for (std::uint32_t line = 0; line < used.size(); ++line) {
+    if (!used[line]) continue;
+    std::uint64_t h = 0;
+    for (const std::uint32_t i : across) h = mix(h, entry_hash[entry(line, i)]);
+    const auto range = known.equal_range(h);
+    for (auto it = range.first; it != range.second && class_of[line] == kUnused; ++it) {
+      const std::uint32_t other = representative[it->second];
+      if (std::all_of(across.begin(), across.end(),
+                      [&](std::uint32_t i) { return same_list(costs[entry(line, i)], costs[entry(other, i)]); }))
+        class_of[line] = it->second;
+    }
+    if (class_of[line] != kUnused) continue;
+    class_of[line] = static_cast<std::uint32_t>(representative.size());
+    known.emplace(h, class_of[line]);
+    representative.push_back(line);
+  }
+  return static_cast<std::uint32_t>(representative.size());
+}
+
+EdgeTable make_edge_table(const Edge& edge) {
+  EdgeTable table;
+  std::vector<char> row_used(edge.rows), column_used(edge.columns);
+  for (const std::uint32_t r : edge.from_class) row_used[r] = 1;
+  for (const std::uint32_t c : edge.to_class) column_used[c] = 1;
+  std::vector<std::uint64_t> entry_hash(edge.costs.size());
+  for (std::size_t i = 0; i < entry_hash.size(); ++i) entry_hash[i] = hash_points(edge.costs[i], 7);
+  const std::size_t columns = edge.columns;
+  std::vector<std::uint32_t> used_columns, rows, merged_columns;
+  for (std::uint32_t c = 0; c < columns; ++c)
+    if (column_used[c]) used_columns.push_back(c);
+  table.rows = merge_lines(edge.costs, entry_hash, row_used, used_columns,
+                           [&](std::size_t r, std::size_t c) { return r * columns + c; }, table.row_class, rows);
+  table.columns = merge_lines(edge.costs, entry_hash, column_used, rows,
+                              [&](std::size_t c, std::size_t r) { return r * columns + c; }, table.column_class, merged_columns);
+  std::vector<Item> items;
+  Leaf& leaf = table.leaf;
+  leaf.offsets.reserve(std::size_t(table.rows) * table.columns + 1);
+  for (const std::uint32_t r : rows)
+    for (const std::uint32_t c : merged_columns) {
+      items.clear();
+      std::uint32_t alternative = 0;
+      for (const CostPoint& p : edge.costs[r * columns + c]) items.push_back({p, 0, alternative++});
+      reduce_items(items);
+      for (const Item& item : items) {
+        leaf.memory.push_back(item.cost.memory);
+        leaf.time.push_back(item.cost.time);
+        leaf.alternative.push_back(static_cast<std::uint16_t>(item.alternative));
+      }
+      leaf.offsets.push_back(static_cast<std::uint32_t>(leaf.memory.size()));
+    }
+  return table;
+}
+
+/// Edges whose raw tables and used classes are equal share one EdgeTable (identical layers).
+std::vector<std::uint32_t> group_edges(const Problem& problem, ThreadPool& pool) {
+  const auto& edges = problem.edges;
+  std::vector<std::uint64_t> hashes(edges.size());
+  pool.for_each(edges.size(), [&](std::size_t k, int) {
+    const Edge& edge = edges[k];
+    std::uint64_t h = hash_points(edge.costs.points(), edge.rows);
+    for (const std::uint32_t o : edge.costs.offsets()) h = mix(h, o);
+    std::vector<char> used(edge.rows + edge.columns);
+    for (const std::uint32_t r : edge.from_class) used[r] = 1;
+    for (const std::uint32_t c : edge.to_class) used[edge.rows + c] = 1;
+    for (const char u : used) h = mix(h, static_cast<std::uint64_t>(u));
+    hashes[k] = h;
+  });
+  const auto equal = [&](const Edge& x, const Edge& y) {
+    if (x.rows != y.rows || x.columns != y.columns || !(x.costs == y.costs)) return false;
+    std::vector<char> used(2 * (x.rows + x.columns));
+    for (const std::uint32_t r : x.from_class) used[r] |= 1;
+    for (const std::uint32_t r : y.from_class) used[r] |= 2;
+    for (const std::uint32_t c : x.to_class) used[x.rows + c] |= 1;
+    for (const std::uint32_t c : y.to_class) used[x.rows + c] |= 2;
+    return std::none_of(used.begin(), used.end(), [](char u) { return u == 1 || u == 2; });
+  };
+  std::vector<std::uint32_t> group(edges.size()), representative;
+  std::unordered_multimap<std::uint64_t, std::uint32_t> known;
+  for (std::uint32_t k = 0; k < edges.size(); ++k) {
+    group[k] = kUnused;
+    const auto range = known.equal_range(hashes[k]);
+    for (auto it = range.first; it != range.second && group[k] == kUnused; ++it)
+      if (equal(edges[k], edges[it->second])) group[k] = it->second;
+    if (group[k] == kUnused) {
+      group[k] = k;
+      known.emplace(hashes[k], k);
+    }
+  }
+  return group;
+}
+
+/// States of one node: distinct tuples of classes over its edge ends.
+struct NodeStates {
+  std::vector<std::uint32_t> state_of;       ///< configuration -> state
+  std::vector<std::uint32_t> representative;  ///< state -> first configuration with it
+  Leaf leaf;
+  Origin origin;
+};
+
+NodeStates make_states(const Node& node, const std::vector<std::vector<std::uint32_t>>& classes) {
+  NodeStates result;
+  const auto configurations = static_cast<std::uint32_t>(node.costs.size());
+  std::map<std::vector<std::uint32_t>, std::uint32_t> known;
+  std::vector<std::uint32_t> tuple(classes.size());
+  for (std::uint32_t c = 0; c < configurations; ++c) {
+    for (std::size_t e = 0; e < classes.size(); ++e) tuple[e] = classes[e][c];
+    const auto [it, fresh] = known.emplace(tuple, static_cast<std::uint32_t>(result.representative.size()));
+    if (fresh) result.representative.push_back(c);
+    result.state_of.push_back(it->second);
+  }
+  std::vector<std::vector<Item>> lists(result.representative.size());
+  for (std::uint32_t c = 0; c < configurations; ++c) {
+    std::uint32_t alternative = 0;
+    for (const CostPoint& p : node.costs[c]) lists[result.state_of[c]].push_back({p, c, alternative++});
+  }
+  for (auto& list : lists) {
+    reduce_items(list);
+    for (const Item& item : list) {
+      result.leaf.memory.push_back(item.cost.memory);
+      result.leaf.time.push_back(item.cost.time);
+      result.origin.config.push_back(item.config);
+      result.origin.alternative.push_back(static_cast<std::uint16_t>(item.alternative));
+    }
+    result.leaf.offsets.push_back(static_cast<std::uint32_t>(result.leaf.memory.size()));
+  }
+  return result;
+}
+
+}  // namespace
+
+bool Graph::same_structure(const Graph& other) const {
+  return std::equal(variables.begin(), variables.end(), other.variables.begin(), other.variables.end(),
+                    [](const Variable& x, const Variable& y) { return x.states == y.states; }) &&
+         std::equal(factors.begin(), factors.end(), other.factors.begin(), other.factors.end(), [](const Factor& x, const Factor& y) {
+           return x.a == y.a && x.b == y.b && x.rows == y.rows && x.columns == y.columns && x.row_of == y.row_of &&
+                  x.column_of == y.column_of;
+         });
+}
+
+Graph build_graph(const Problem& problem, ThreadPool& pool) {
+  Graph graph;
+  const std::size_t nodes = problem.nodes.size(), edges = problem.edges.size();
+  const std::vector<std::uint32_t> group = group_edges(problem, pool);
+  std::vector<EdgeTable> tables(edges);
+  pool.for_each(edges, [&](std::size_t k, int) {
+    if (group[k] == k) tables[k] = make_edge_table(problem.edges[k]);
+  });
+  std::vector<std::vector<std::vector<std::uint32_t>>> classes(nodes);  // node, incident edge end, configuration
+  for (std::size_t k = 0; k < edges; ++k) {
+    const Edge& edge = problem.edges[k];
+    const EdgeTable& table = tables[group[k]];
+    auto& rows = classes[edge.from].emplace_back(edge.from_class);
+    for (auto& r : rows) r = table.row_class[r];
+    auto& columns = classes[edge.to].emplace_back(edge.to_class);
+    for (auto& c : columns) c = table.column_class[c];
+  }
+  std::vector<NodeStates> states(nodes);
+  pool.for_each(nodes, [&](std::size_t i, int) { states[i] = make_states(problem.nodes[i], classes[i]); });
+
+  LeafStore store(graph.leaves);
+  for (std::size_t i = 0; i < nodes; ++i) {
+    const auto count = static_cast<std::uint32_t>(states[i].representative.size());
+    graph.variables.push_back({count, store.add(std::move(states[i].leaf)), static_cast<std::uint32_t>(i)});
+    graph.origins.push_back(std::move(states[i].origin));
+    graph.state_of.push_back(std::move(states[i].state_of));
+  }
+  std::vector<std::uint32_t> leaf_of(edges);
+  for (std::size_t k = 0; k < edges; ++k) {
+    const Edge& edge = problem.edges[k];
+    EdgeTable& table = tables[group[k]];
+    if (group[k] == k) leaf_of[k] = store.add(std::move(table.leaf));
+    Factor factor{edge.from, edge.to, {}, {}, table.rows, table.columns, leaf_of[group[k]]};
+    for (const std::uint32_t c : states[edge.from].representative) factor.row_of.push_back(table.row_class[edge.from_class[c]]);
+    for (const std::uint32_t c : states[edge.to].representative) factor.column_of.push_back(table.column_class[edge.to_class[c]]);
+    graph.factors.push_back(std::move(factor));
+  }
+  return graph;
+}
+
+Graph restrict_states(const Graph& graph, const std::vector<std::vector<std::uint32_t>>& allowed) {
+  Graph result;
+  result.variables = graph.variables;
+  result.factors = graph.factors;
+  result.leaves = graph.leaves;
+  result.origins = graph.origins;
+  for (std::size_t v = 0; v < allowed.size(); ++v) {
+    if (allowed[v].empty()) continue;
+    const Leaf& whole = *graph.leaves[graph.variables[v].leaf];
+    Leaf part;
+    const bool copy = graph.variables[v].origin == kNoOrigin;
+    Origin origin;
+    for (const std::uint32_t s : allowed[v]) {
+      for (std::uint32_t i = whole.offsets[s]; i < whole.offsets[s + 1]; ++i) {
+        part.memory.push_back(whole.memory[i]);
+        part.time.push_back(whole.time[i]);
+        if (copy) continue;
+        origin.config.push_back(graph.origins[graph.variables[v].origin].config[i]);
+        origin.alternative.push_back(graph.origins[graph.variables[v].origin].alternative[i]);
+      }
+      part.offsets.push_back(static_cast<std::uint32_t>(part.memory.size()));
+    }
+    result.variables[v].states = static_cast<std::uint32_t>(allowed[v].size());
+    result.variables[v].leaf = static_cast<std::uint32_t>(result.leaves.size());
+    result.leaves.push_back(std::make_shared<const Leaf>(std::move(part)));
+    if (!copy) result.origins[graph.variables[v].origin] = std::move(origin);
+  }
+  const auto pick = [&](std::uint32_t v, std::vector<std::uint32_t>& map) {
+    if (v >= allowed.size() || allowed[v].empty()) return;
+    std::vector<std::uint32_t> part;
+    for (const std::uint32_t s : allowed[v]) part.push_back(map[s]);
+    map = std::move(part);
+  };
+  for (Factor& f : result.factors) {
+    pick(f.a, f.row_of);
+    pick(f.b, f.column_of);
+  }
+  return result;
+}
+
+}  // namespace turnpoint::frontier::detail

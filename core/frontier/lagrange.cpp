@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/frontier/lagrange.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/frontier/dispatch.h"
+
+namespace turnpoint::frontier::detail {
+
+namespace {
+
+constexpr float kForbidden = 1e30f;       // finite, so that sums and differences stay ordered
+constexpr float kFeasible = 0.5e30f;      // everything below is a real cost
+constexpr float kNever = -std::numeric_limits<float>::infinity();
+
+TURNPOINT_VECTOR_CLONES void inside_rows(const float* p, const float* f, const Shape& shape, std::size_t begin, std::size_t end, float* out) {
+  const std::uint32_t groups = shape.groups();
+  const std::uint32_t *item_s = shape.item_s.data(), *item_f = shape.item_f.data(), *group = shape.group_begin.data();
+  for (std::size_t x = begin; x < end; ++x) {
+    const float* px = p + std::size_t(shape.p_row[x]) * shape.p_columns * kLanes;
+    const float* fx = f + std::size_t(shape.f_base[x]) * kLanes;
+    for (std::uint32_t g = 0; g < groups; ++g) {
+      float best[kLanes];
+      for (int l = 0; l < kLanes; ++l) best[l] = kForbidden;
+      for (std::uint32_t i = group[g]; i < group[g + 1]; ++i) {
+        const float *a = px + std::size_t(item_s[i]) * kLanes, *b = fx + std::size_t(item_f[i]) * kLanes;
+        for (int l = 0; l < kLanes; ++l) {
+          const float v = a[l] + b[l];
+          best[l] = v < best[l] ? v : best[l];
+        }
+      }
+      float* o = out + (x * groups + g) * kLanes;
+      for (int l = 0; l < kLanes; ++l) o[l] = best[l];
+    }
+  }
+}
+
+/// Pushes the completions of one result entry to everything it was made of.
+TURNPOINT_VECTOR_CLONES void outside_entry(const float* o, const float* shift, const float* px, const float* fx, float* out_p, float* out_f,
+                                           const std::uint32_t* item_s, const std::uint32_t* item_f, std::size_t items) {
+  float base[kLanes];
+  for (int l = 0; l < kLanes; ++l) base[l] = o[l] - shift[l];
+  for (std::size_t i = 0; i < items; ++i) {
+    const std::size_t s = std::size_t(item_s[i]) * kLanes, c = std::size_t(item_f[i]) * kLanes;
+    const float *a = px + s, *b = fx + c;
+    float *oa = out_p + s, *ob = out_f + c;
+    for (int l = 0; l < kLanes; ++l) {
+      const float vp = base[l] + b[l], vf = base[l] + a[l];
+      oa[l] = vp < oa[l] ? vp : oa[l];
+      ob[l] = vf < ob[l] ? vf : ob[l];
+    }
+  }
+}
+
+/// Least weighted cost of every entry of a leaf.
+TURNPOINT_VECTOR_CLONES void leaf_costs(const Leaf& leaf, const double* weight_memory, const double* weight_time, double* out) {
+  const std::size_t entries = leaf.entries();
+  for (std::size_t e = 0; e < entries; ++e) {
+    double best[kLanes];
+    for (int l = 0; l < kLanes; ++l) best[l] = std::numeric_limits<double>::infinity();
+    for (std::uint32_t i = leaf.offsets[e]; i < leaf.offsets[e + 1]; ++i) {
+      const double m = static_cast<double>(leaf.memory[i]), t = leaf.time[i];
+      for (int l = 0; l < kLanes; ++l) {
+        const double v = weight_memory[l] * m + weight_time[l] * t;
+        best[l] = v < best[l] ? v : best[l];
+      }
+    }
+    for (int l = 0; l < kLanes; ++l) out[e * kLanes + static_cast<std::size_t>(l)] = best[l];
+  }
+}
+
+/// Relative to the offsets, as floats.
+TURNPOINT_VECTOR_CLONES void leaf_excess(const double* exact, std::size_t entries, const double* offset, float* out) {
+  for (std::size_t e = 0; e < entries; ++e)
+    for (int l = 0; l < kLanes; ++l) {
+      const double v = exact[e * kLanes + static_cast<std::size_t>(l)] - offset[l];
+      out[e * kLanes + static_cast<std::size_t>(l)] = v < double(kFeasible) ? static_cast<float>(v) : kForbidden;
+    }
+}
+
+/// True if the excess of some lane lies below its slack. Thresholds are what the slack leaves for the inside.
+TURNPOINT_VECTOR_CLONES bool entry_thresholds(const float* inside, const float* outside, const float* slack, float* row) {
+  int alive = 0;
+  for (int l = 0; l < kLanes; ++l) {
+    const bool keep = inside[l] + outside[l] < slack[l];
+    row[l] = keep ? slack[l] - outside[l] : kNever;
+    alive |= keep;
+  }
+  return alive != 0;
+}
+
+TURNPOINT_VECTOR_CLONES void column_minimum(const float* values, std::size_t entries, float* minimum) {
+  for (int l = 0; l < kLanes; ++l) minimum[l] = kForbidden;
+  for (std::size_t e = 0; e < entries; ++e)
+    for (int l = 0; l < kLanes; ++l) minimum[l] = values[e * kLanes + l] < minimum[l] ? values[e * kLanes + l] : minimum[l];
+}
+
+TURNPOINT_VECTOR_CLONES void subtract(float* values, std::size_t entries, const float* minimum) {
+  for (std::size_t e = 0; e < entries; ++e)
+    for (int l = 0; l < kLanes; ++l) {
+      const float v = values[e * kLanes + l];
+      values[e * kLanes + l] = v < kFeasible ? v - minimum[l] : kForbidden;
+    }
+}
+
+}  // namespace
+
+void LaneBlock::inside_leaf(const Leaf& leaf, const std::vector<double>* added, std::vector<float>& values, Lanes& offset) const {
+  const std::size_t entries = leaf.entries();
+  std::vector<double> exact(entries * kLanes);
+  leaf_costs(leaf, weight_memory.data(), weight_time.data(), exact.data());
+  if (added)
+    for (std::size_t i = 0; i < exact.size(); ++i) exact[i] += (*added)[i];
+  offset.fill(std::numeric_limits<double>::infinity());
+  for (std::size_t e = 0; e < entries; ++e)
+    for (std::size_t l = 0; l < kLanes; ++l) offset[l] = std::min(offset[l], exact[e * kLanes + l]);
+  values.resize(entries * kLanes);
+  leaf_excess(exact.data(), entries, offset.data(), values.data());
+}
+
+bool LaneBlock::normalise(std::uint32_t table) {
+  float minimum[kLanes];
+  auto& values = inside_[table];
+  column_minimum(values.data(), values.size() / kLanes, minimum);
+  for (int l = 0; l < kLanes; ++l) {
+    if (!(minimum[l] < kFeasible)) return false;
+    shifts_[table][l] = minimum[l];
+  }
+  subtract(values.data(), values.size() / kLanes, minimum);
+  return true;
+}
+
+bool LaneBlock::inside(const Dag& dag, const Control& control) {
+  inside_.resize(dag.tables.size());
+  offsets_.assign(dag.tables.size(), Lanes{});
+  shifts_.assign(dag.tables.size(), Lanes{});
+  root_ = dag.root;
+  operations_ = dag.plan->steps.size() + dag.plan->leaves() + 1;
+  for (std::size_t t = 0; t < dag.tables.size(); ++t) {
+    if (!dag.tables[t].leaf) continue;
+    const bool adjusted = t < adjust.size() && !adjust[t].empty();
+    inside_leaf(*dag.tables[t].leaf, adjusted ? &adjust[t] : nullptr, inside_[t], offsets_[t]);
+    if (!std::isfinite(offsets_[t][0])) return false;
+  }
+  for (const auto& step : dag.steps) {
+    const Shape& shape = *step.shape;
+    auto& out = inside_[step.out];
+    out.resize(shape.entries() * kLanes);
+    const std::size_t rows = std::max<std::size_t>(1, (std::size_t(1) << 20) / (shape.item_s.size() + 1));
+    for (std::size_t x = 0; x < shape.outer(); x += rows) {
+      if (control.cancelled()) return false;
+      inside_rows(inside_[step.p].data(), inside_[step.f].data(), shape, x, std::min(shape.outer(), x + rows), out.data());
+    }
+    if (!normalise(step.out)) return false;
+    for (int l = 0; l < kLanes; ++l) offsets_[step.out][l] = offsets_[step.p][l] + offsets_[step.f][l] + shifts_[step.out][l];
+  }
+  return true;
+}
+
+double LaneBlock::margin(int lane, double slack) const {
+  // Every sum is rounded relative to a value of at most (increase of the bound in this step) + slack.
+  return std::ldexp(std::abs(bound(lane)) + static_cast<double>(operations_) * std::max(0.0, slack), -21);
+}
+
+Choice LaneBlock::trace(const Dag& dag, int lane) const {
+  const Elimination& plan = *dag.plan;
+  Choice choice(plan.leaves(), 0);
+  std::vector<std::pair<std::uint32_t, std::size_t>> stack{{plan.root, 0}};
+  while (!stack.empty()) {
+    const auto [table, entry] = stack.back();
+    stack.pop_back();
+    if (table < plan.leaves()) {
+      const Leaf& leaf = *dag.tables[dag.unique_of[table]].leaf;
+      double best = std::numeric_limits<double>::infinity();
+      for (std::uint32_t i = leaf.offsets[entry]; i < leaf.offsets[entry + 1]; ++i) {
+        const double v = weight_memory[lane] * static_cast<double>(leaf.memory[i]) + weight_time[lane] * leaf.time[i];
+        if (v < best) {
+          best = v;
+          choice[table] = i;
+        }
+      }
+      continue;
+    }
+    if (table == plan.unit_table()) continue;
+    const Step& step = plan.steps[dag.producer[table]];
+    const Shape& shape = *plan.shapes[step.shape];
+    const float *p = inside_[dag.unique_of[step.p]].data(), *f = inside_[dag.unique_of[step.f]].data();
+    const std::size_t x = entry / shape.groups(), g = entry % shape.groups();
+    std::size_t best_p = 0, best_f = 0;
+    float best = std::numeric_limits<float>::infinity();
+    for (std::uint32_t i = shape.group_begin[g]; i < shape.group_begin[g + 1]; ++i) {
+      const std::size_t ep = std::size_t(shape.p_row[x]) * shape.p_columns + shape.item_s[i], ef = shape.f_base[x] + shape.item_f[i];
+      const float v = p[ep * kLanes + static_cast<std::size_t>(lane)] + f[ef * kLanes + static_cast<std::size_t>(lane)];
+      if (v < best) {
+        best = v;
+        best_p = ep;
+        best_f = ef;
+      }
+    }
+    stack.push_back({step.p, best_p});
+    stack.push_back({step.f, best_f});
+  }
+  return choice;
+}
+
+void LaneBlock::outside(const Dag& dag, const Lanes& slack, const Control& control) {
+  bounds_.resize(dag.tables.size());
+  std::vector<std::vector<float>> outside(dag.tables.size());
+  float room[kLanes];
+  for (std::size_t l = 0; l < kLanes; ++l) room[l] = static_cast<float>(slack[l]);
+  const auto at = [&](std::uint32_t table) -> std::vector<float>& {
+    if (outside[table].empty()) outside[table].assign(dag.tables[table].entries * kLanes, kForbidden);
+    return outside[table];
+  };
+  const auto finish = [&](std::uint32_t table) {
+    TableBounds& bounds = bounds_[table];
+    const auto &in = inside_[table], &out = at(table);
+    bounds.row_of.assign(dag.tables[table].entries, TableBounds::kDead);
+    bounds.thresholds.clear();
+    for (std::size_t e = 0; e < bounds.row_of.size(); ++e) {
+      float row[kLanes];
+      if (!entry_thresholds(&in[e * kLanes], &out[e * kLanes], room, row)) continue;
+      bounds.row_of[e] = static_cast<std::uint32_t>(bounds.thresholds.size() / kLanes);
+      bounds.thresholds.insert(bounds.thresholds.end(), row, row + kLanes);
+    }
+  };
+  at(dag.root).assign(dag.tables[dag.root].entries * kLanes, 0.0f);
+  for (std::size_t i = dag.steps.size(); i-- > 0;) {
+    const auto& step = dag.steps[i];
+    const Shape& shape = *step.shape;
+    finish(step.out);
+    auto &out = at(step.out), &out_p = at(step.p), &out_f = at(step.f);
+    float shift[kLanes];
+    for (std::size_t l = 0; l < kLanes; ++l) shift[l] = static_cast<float>(shifts_[step.out][l]);
+    const auto& alive = bounds_[step.out].row_of;
+    const float *p = inside_[step.p].data(), *f = inside_[step.f].data();
+    for (std::size_t x = 0; x < shape.outer(); ++x) {
+      if ((x & 63) == 0 && control.cancelled()) return;
+      const std::size_t px = std::size_t(shape.p_row[x]) * shape.p_columns * kLanes, fx = std::size_t(shape.f_base[x]) * kLanes;
+      for (std::uint32_t g = 0; g < shape.groups(); ++g) {
+        const std::size_t e = x * shape.groups() + g;
+        if (alive[e] == TableBounds::kDead) continue;
+        const std::uint32_t begin = shape.group_begin[g], end = shape.group_begin[g + 1];
+        outside_entry(&out[e * kLanes], shift, p + px, f + fx, &out_p[px], &out_f[fx], &shape.item_s[begin], &shape.item_f[begin], end - begin);
+      }
+    }
+    out = {};
+  }
+  for (std::uint32_t t = 0; t < dag.tables.size(); ++t)
+    if (dag.tables[t].leaf) finish(t);
+  if (!adjust.empty()) leaf_outside_ = std::move(outside);
+}
+
+std::vector<float> LaneBlock::marginals(std::uint32_t unique_table) const {
+  std::vector<float> values = inside_[unique_table];
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::min(values[i] + leaf_outside_[unique_table][i], kForbidden);
+  return values;
+}
+
+double scalar_bound(const Dag& dag, double weight_memory, double weight_time) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  std::vector<std::vector<double>> values(dag.tables.size());
+  for (std::size_t t = 0; t < dag.tables.size(); ++t) {
+    if (!dag.tables[t].leaf) continue;
+    const Leaf& leaf = *dag.tables[t].leaf;
+    for (std::size_t e = 0; e < leaf.entries(); ++e) {
+      double best = kInfinity;
+      for (std::uint32_t i = leaf.offsets[e]; i < leaf.offsets[e + 1]; ++i)
+        best = std::min(best, weight_memory * static_cast<double>(leaf.memory[i]) + weight_time * leaf.time[i]);
+      values[t].push_back(best);
+    }
+  }
+  for (const auto& step : dag.steps) {
+    const Shape& shape = *step.shape;
+    for (std::size_t x = 0; x < shape.outer(); ++x)
+      for (std::uint32_t g = 0; g < shape.groups(); ++g) {
+        double best = kInfinity;
+        for (std::uint32_t i = shape.group_begin[g]; i < shape.group_begin[g + 1]; ++i)
+          best = std::min(best, values[step.p][std::size_t(shape.p_row[x]) * shape.p_columns + shape.item_s[i]] +
+                                    values[step.f][shape.f_base[x] + shape.item_f[i]]);
+        values[step.out].push_back(best);
+      }
+  }
+  return values[dag.root][0];
+}
+
+}  // namespace turnpoint::frontier::detail

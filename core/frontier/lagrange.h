@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lagrangian bounds: for sixteen slopes at a time (the lanes of one block), the least weighted cost
+//   weight_memory * memory + weight_time * time
+// inside every entry of every table, and of the best completion outside of it. They give a lower bound on the whole
+// frontier, the plans on its convex hull, and for every table entry the region in which a partial point can still lead to
+// something better than what is already achieved (exact pruning, anchors: "bounds").
+//
+// Values are floats relative to the best entry of their table (the offsets are doubles), so precision is highest where
+// it matters: near the optimum. Rounding is covered by a margin added to the thresholds.
+#pragma once
+
+#include <array>
+#include <limits>
+#include <vector>
+
+#include "core/frontier/dag.h"
+
+namespace turnpoint::frontier::detail {
+
+inline constexpr int kLanes = 16;
+using Lanes = std::array<double, kLanes>;
+
+/// Thresholds of one table for one block. A partial point (m, t) of an entry is worth keeping only if for some lane
+/// weight_memory * m + weight_time * t - offset < threshold. Lanes in which nothing of the entry is worth keeping hold -infinity.
+struct TableBounds {
+  static constexpr std::uint32_t kDead = ~std::uint32_t(0);
+  std::vector<std::uint32_t> row_of;  ///< entry -> row of thresholds, kDead where no lane keeps anything
+  std::vector<float> thresholds;      ///< rows of kLanes
+};
+
+class LaneBlock {
+ public:
+  Lanes weight_memory{}, weight_time{};
+
+  /// Added to the cost of every entry of a leaf (entries x kLanes); per unique table, missing or empty: nothing.
+  std::vector<std::vector<double>> adjust;
+
+  /// Upward pass. False if no combination is allowed, or cancelled (a time limit does not end it: it yields the first plans).
+  bool inside(const Dag& dag, const Control& control);
+  /// Lower bound of the weighted cost over all plans, per lane.
+  double bound(int lane) const { return offsets_[root_][lane]; }
+  /// Amount by which rounding may have falsified bounds of relevant plans, for this slack.
+  double margin(int lane, double slack) const;
+  /// An optimal plan of one lane (after inside()).
+  Choice trace(const Dag& dag, int lane) const;
+  /// Downward pass: partial points whose best completion costs bound + slack or more are of no use. -infinity: lane unused.
+  void outside(const Dag& dag, const Lanes& slack, const Control& control);
+
+  /// Weighted cost of the best plan through an entry of a leaf, above the bound (after outside()); per lane.
+  std::vector<float> marginals(std::uint32_t unique_table) const;
+
+  const TableBounds& bounds(std::uint32_t unique_table) const { return bounds_[unique_table]; }
+  const Lanes& offset(std::uint32_t unique_table) const { return offsets_[unique_table]; }
+
+ private:
+  void inside_leaf(const Leaf& leaf, const std::vector<double>* added, std::vector<float>& values, Lanes& offset) const;
+  bool normalise(std::uint32_t table);
+
+  std::vector<std::vector<float>> inside_;   ///< per unique table: entries x kLanes
+  std::vector<Lanes> offsets_, shifts_;
+  std::vector<TableBounds> bounds_;
+  std::vector<std::vector<float>> leaf_outside_;  ///< kept for marginals()
+  std::uint32_t root_ = 0;
+  std::size_t operations_ = 0;
+};
+
+/// Plain loops over one lane; the oracle of LaneBlock::inside. Infinity where nothing is allowed.
+double scalar_bound(const Dag& dag, double weight_memory, double weight_time);
+
+}  // namespace turnpoint::frontier::detail

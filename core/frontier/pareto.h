@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The algebra of cost frontiers (papers.md 1.2): lists of (memory, time) with memory strictly rising and time strictly
+// falling. Dominance is exact `<` on doubles, no epsilons. These are the plain definitions; the engine has faster kernels
+// and is checked against them.
+#pragma once
+
+#include <vector>
+
+#include "core/frontier/problem.h"
+
+namespace turnpoint::frontier {
+
+using CostList = std::vector<CostPoint>;
+
+/// Algorithm 1 of the paper with the sort key (memory, time): what is left is dominated by nothing. O(n log n).
+CostList reduce(CostList points);
+/// Every sum of one point of `a` and one of `b`, reduced. Memory sums must stay below 2^63.
+CostList product(const CostList& a, const CostList& b);
+/// All points of both, reduced.
+CostList unite(const CostList& a, const CostList& b);
+/// Memory strictly rising, time strictly falling.
+bool is_frontier(const CostList& points);
+/// Least time of the staircase at this much memory; infinity below its first point.
+double time_at(const CostList& staircase, std::int64_t memory);
+
+}  // namespace turnpoint::frontier

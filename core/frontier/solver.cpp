@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/frontier/solver.h"
+
+#include <algorithm>
+
+#include "core/frontier/wide.h"
+
+namespace turnpoint::frontier {
+
+using namespace detail;
+
+struct Solver::Impl {
+  std::unique_ptr<ThreadPool> pool;
+  int threads = -1;
+  Graph graph;                   // of the previous call: its structure decides whether `plan` still holds
+  Elimination plan;
+  std::size_t max_table = 0;
+  std::vector<Point> previous;   // plans of the last answer, thinned out; at new costs they are a good start
+
+  void prepare(const Problem& problem, const SolveOptions& options, const RunContext& context) {
+    if (!pool || threads != context.threads) {
+      pool = std::make_unique<ThreadPool>(context.threads);
+      threads = context.threads;
+    }
+    Graph next = build_graph(problem, *pool);
+    const bool same = max_table == options.max_table && next.same_structure(graph);
+    graph = std::move(next);
+    if (same) return;
+    max_table = options.max_table;
+    previous.clear();
+    plan = eliminate(graph, std::min(options.max_table, std::size_t(1) << 31));
+  }
+};
+
+namespace {
+
+constexpr std::size_t kKeptPlans = 2000;
+
+/// Plans of an earlier answer at the costs of this problem; those that use a forbidden or vanished entry are left out.
+std::vector<Point> recost(const Problem& problem, const std::vector<Point>& plans) {
+  std::vector<Point> result;
+  for (const Point& plan : plans) {
+    bool valid = true;
+    for (std::size_t i = 0; valid && i < problem.nodes.size(); ++i)
+      valid = plan.node_alternatives[i] < problem.nodes[i].costs[plan.configs[i]].size();
+    for (std::size_t k = 0; valid && k < problem.edges.size(); ++k) {
+      const Edge& edge = problem.edges[k];
+      const std::size_t row = edge.from_class[plan.configs[edge.from]], column = edge.to_class[plan.configs[edge.to]];
+      valid = plan.edge_alternatives[k] < edge.costs[row * edge.columns + column].size();
+    }
+    if (!valid) continue;
+    const CostPoint cost = evaluate(problem, plan);
+    result.push_back(plan);
+    result.back().memory = cost.memory;
+    result.back().time = cost.time;
+  }
+  return result;
+}
+
+/// At most about kKeptPlans of them: the corners of the hull, and the others evenly.
+std::vector<Point> thin(const Achieved& achieved) {
+  const auto& points = achieved.points();
+  std::vector<char> keep(points.size(), 0);
+  for (const std::size_t i : achieved.hull()) keep[i] = 1;
+  for (std::size_t i = 0; i < points.size(); i += 1 + points.size() / kKeptPlans) keep[i] = 1;
+  std::vector<Point> result;
+  for (std::size_t i = 0; i < points.size(); ++i)
+    if (keep[i]) result.push_back(points[i]);
+  return result;
+}
+
+}  // namespace
+
+Solver::Solver() : impl_(std::make_unique<Impl>()) {}
+Solver::~Solver() = default;
+
+namespace {
+
+Answer finish(Achieved& achieved, bool exact, const std::vector<HalfPlane>& planes, std::int64_t limit) {
+  Answer answer;
+  answer.exact = exact;
+  auto& points = achieved.points();
+  if (limit > 0) {
+    const auto above = std::find_if(points.begin(), points.end(), [&](const Point& p) { return p.memory > limit; });
+    points.erase(std::max(above, points.begin() + 1), points.end());
+  }
+  if (!exact) {
+    Certificate certificate = certify(planes, points, limit);
+    answer.gap = certificate.gap;
+    answer.lower_bound = std::move(certificate.lower_bound);
+  }
+  answer.points = std::move(points);
+  return answer;
+}
+
+}  // namespace
+
+Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& options, const RunContext& context) {
+  const Control control(context, options.time_limit_s);
+  if (context.cancelled()) return cancelled_error();
+  context.report("frontier structure", 0);
+  impl_->prepare(problem, options, context);
+  const Error infeasible{ErrorCode::infeasible, "the problem has no solution: every combination is forbidden", {}, {}};
+  Achieved achieved;
+  if (impl_->plan.too_wide) {
+    const WideResult wide = solve_wide(impl_->graph, options, *impl_->pool, control, achieved);
+    if (control.cancelled()) return cancelled_error();
+    if (wide.infeasible) return infeasible;
+    if (achieved.empty())
+      return Error{ErrorCode::infeasible, "no solution was found, and the problem is too wide to prove that there is none", {}, {}};
+    return finish(achieved, false, wide.planes, options.memory_limit);
+  }
+  Engine engine(impl_->graph, impl_->plan, *impl_->pool, control, options.memory_limit);
+  bool exact = impl_->plan.terms <= options.direct_terms && engine.direct(achieved);
+  if (!exact && !control.cancelled()) {
+    achieved.add(recost(problem, impl_->previous));
+    if (engine.hull(achieved)) {
+      context.report("coarse frontier", 0);
+      engine.coarse(achieved, options.buckets);
+      if (options.pass == Pass::exact && !control.stopped()) exact = engine.exact(achieved);
+    }
+  }
+  if (control.cancelled()) return cancelled_error();
+  if (engine.infeasible()) return infeasible;
+  impl_->previous = thin(achieved);
+  return finish(achieved, exact, engine.half_planes(), options.memory_limit);
+}
+
+}  // namespace turnpoint::frontier

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/hardware/cluster.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <filesystem>
+
+#include "core/hardware/naming.h"
+
+namespace turnpoint {
+
+const char* to_string(Precision precision) { return precision == Precision::fp32 ? "fp32" : "bf16"; }
+
+namespace {
+constexpr const char* kCollectiveNames[] = {"all_reduce", "all_gather", "reduce_scatter",
+                                            "all_to_all", "broadcast",  "send"};
+}
+
+const char* to_string(Collective kind) { return kCollectiveNames[static_cast<std::size_t>(kind)]; }
+
+std::optional<Collective> parse_collective(std::string_view name) {
+  for (std::size_t i = 0; i < std::size(kCollectiveNames); ++i)
+    if (name == kCollectiveNames[i]) return static_cast<Collective>(i);
+  return std::nullopt;
+}
+
+std::string shape_suffix(int nodes, int devices_per_node) { return fmt::format("-{}x{}", nodes, devices_per_node); }
+
+std::string cluster_title(int nodes, int devices_per_node, const std::string& device) {
+  return fmt::format("{} \u00d7 {} {}", nodes, devices_per_node, device);
+}
+
+Expected<ClusterPtr> with_devices(const ClusterPtr& cluster, int devices) {
+  if (devices < 1) return usage_error(fmt::format("--devices must be at least 1, not {}", devices));
+  if (devices > kMaximumDevices)
+    return usage_error(fmt::format("--devices must be at most {}, not {}", kMaximumDevices, devices));
+  if (devices == cluster->devices()) return cluster;
+  const int per_node = cluster->devices_per_node;
+  if (devices > per_node && devices % per_node != 0) {
+    const int below = devices / per_node * per_node;
+    Error error = usage_error(fmt::format(
+        "--devices {} is neither at most the {} devices of a node nor a multiple of them", devices, per_node));
+    error.hint = fmt::format("take {} or {}", below, below + per_node);
+    return error;
+  }
+  auto cut = std::make_shared<Cluster>(*cluster);
+  cut->nodes = std::max(1, devices / per_node);
+  cut->devices_per_node = std::min(devices, per_node);
+  // A profile of one node need not know a network; guessing one would make every number wrong.
+  if (cut->nodes > 1 && cut->links[kInterNode].bandwidth <= 0)
+    return usage_error(fmt::format("--devices {} needs {} nodes, but hardware '{}' describes no link between nodes",
+                                   devices, cut->nodes, cluster->name));
+  const std::string old_suffix = shape_suffix(cluster->nodes, per_node);
+  const std::string base = cluster->name.ends_with(old_suffix)
+                               ? cluster->name.substr(0, cluster->name.size() - old_suffix.size())
+                               : cluster->name;
+  cut->name = base + shape_suffix(cut->nodes, cut->devices_per_node);
+  cut->title = cluster_title(cut->nodes, cut->devices_per_node, cluster->device.name);
+  return ClusterPtr(cut);
+}
+
+Expected<ClusterPtr> open_hardware(const std::string& specification) {
+  if (specification.empty()) return usage_error("no hardware named: give a preset or the path of a hardware profile");
+  if (specification == "local") {
+    Error error = usage_error("hardware 'local' is not built yet");
+    error.hint = "give a preset or the path of a hardware profile";
+    return error;
+  }
+  std::error_code ec;
+  const bool looks_like_a_path = specification.find('/') != std::string::npos || specification.ends_with(".json");
+  if (looks_like_a_path || std::filesystem::is_regular_file(specification, ec))
+    return read_hardware_profile(specification);
+  if (specification.find('+') != std::string::npos)
+    return usage_error(fmt::format("hardware '{}': mixed clusters are not built yet", specification));
+  return cluster_preset(specification);
+}
+
+}  // namespace turnpoint

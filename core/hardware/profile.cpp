@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// turnpoint/hardware-profile@1 in and out. Every number is checked against what a machine can be.
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/base/json.h"
+#include "core/base/json_fields.h"
+#include "core/hardware/cluster.h"
+#include "core/hardware/naming.h"
+
+namespace turnpoint {
+
+namespace {
+
+constexpr std::string_view kFormat = "turnpoint/hardware-profile@1";
+constexpr const char* kLevelNames[] = {"inter-node", "intra-node"};  // by kInterNode, kIntraNode
+constexpr double kMaximumRate = 1e18;                                // FLOP/s or bytes/s of one device or link
+constexpr double kMaximumLatency = 10;                               // s
+constexpr double kMaximumTime = 1e6;                                 // s, of one measured item
+constexpr double kMaximumBytes = 1e15;
+constexpr std::size_t kMaximumSamples = 2'000'000;
+
+void read_device(JsonFields device, DeviceType& type) {
+  type.name = device.text("name", "device");
+  type.memory_bytes = device.integer("memory_bytes", 1, std::int64_t(1) << 50);
+  JsonFields peak = device.object("peak_flop_per_s");
+  type.peak_fp32 = peak.number("fp32", 1, kMaximumRate);
+  type.peak_bf16 = peak.number("bf16", 1, kMaximumRate, type.peak_fp32);
+  type.memory_bandwidth = device.number("memory_bandwidth_bytes_per_s", 1, kMaximumRate);
+  JsonFields efficiency = device.object("efficiency");
+  const DeviceType defaults;
+  type.flop_efficiency = efficiency.number("flop", 1e-6, 1, defaults.flop_efficiency);
+  type.memory_efficiency = efficiency.number("memory", 1e-6, 1, defaults.memory_efficiency);
+  type.launch_s = device.number("launch_s", 0, kMaximumLatency, defaults.launch_s);
+  if (device.has("price_per_hour")) type.price_per_hour = device.number("price_per_hour", 0, 1e9);
+}
+
+void read_links(JsonFields& root, Cluster& cluster) {
+  bool seen[2] = {};
+  root.each("links", [&](JsonFields& link, std::size_t) {
+    const std::string level = link.text("level");
+    const int index = level == kLevelNames[kInterNode]   ? kInterNode
+                      : level == kLevelNames[kIntraNode] ? kIntraNode
+                                                         : -1;
+    if (index < 0)
+      return link.fail("level", fmt::format("must be '{}' or '{}', not '{}'", kLevelNames[0], kLevelNames[1], level));
+    if (seen[index]) return link.fail("level", fmt::format("'{}' is given twice", level));
+    seen[index] = true;
+    cluster.links[index].name = link.text("name", kLevelNames[index]);
+    cluster.links[index].bandwidth = link.number("bandwidth_bytes_per_s", 1, kMaximumRate);
+    cluster.links[index].latency_s = link.number("latency_s", 0, kMaximumLatency, 0);
+  });
+  if (cluster.nodes > 1 && !seen[kInterNode])
+    root.fail("links", "has no 'inter-node' link although there are several nodes");
+  if (cluster.devices_per_node > 1 && !seen[kIntraNode])
+    root.fail("links", "has no 'intra-node' link although a node has several devices");
+}
+
+void read_collective(JsonFields& item, Cluster& cluster) {
+  CollectiveSample sample;
+  const std::string kind = item.text("kind");
+  const auto parsed = parse_collective(kind);
+  if (!parsed) return item.fail("kind", fmt::format("unknown collective '{}'", kind));
+  sample.kind = *parsed;
+  JsonFields group = item.object("group");
+  sample.group.size = static_cast<int>(group.integer("size", 2, kMaximumDevices));
+  sample.group.nodes = static_cast<int>(group.integer("nodes", 1, kMaximumNodes, 1));
+  sample.group.per_node =
+      static_cast<int>(group.integer("per_node", 1, kMaximumDevicesPerNode, sample.group.size / sample.group.nodes));
+  sample.group.concurrent = static_cast<int>(group.integer("concurrent", 1, kMaximumDevices, 1));
+  if (sample.group.nodes * sample.group.per_node != sample.group.size)
+    group.fail("size", "is not nodes times per_node");
+  sample.bytes = item.number("bytes", 1, kMaximumBytes);
+  sample.time_s = item.number("time_s", 1e-12, kMaximumTime);
+  cluster.collectives.push_back(sample);
+}
+
+void read_operator(JsonFields& item, Cluster& cluster) {
+  OperatorSample sample;
+  sample.kind = item.text("kind");
+  const auto dims = item.json().find("dims");
+  if (dims == item.json().end() || !dims->is_array() || dims->empty() || dims->size() > 16)
+    return item.fail("dims", "must be a list of 1 to 16 sizes");
+  for (const auto& dim : *dims) {
+    if (!dim.is_number_integer() || dim.get<double>() < 1 || dim.get<double>() > 1e12)
+      return item.fail("dims", "sizes must be whole numbers from 1 to 1e12");
+    sample.dims.push_back(dim.get<std::int64_t>());
+  }
+  const std::string precision = item.text("precision", "fp32");
+  if (precision != "fp32" && precision != "bf16")
+    return item.fail("precision", fmt::format("must be fp32 or bf16, not '{}'", precision));
+  sample.precision = precision == "fp32" ? Precision::fp32 : Precision::bf16;
+  sample.phase = item.text("phase", "forward");
+  if (sample.phase != "forward" && sample.phase != "backward")
+    return item.fail("phase", fmt::format("must be forward or backward, not '{}'", sample.phase));
+  sample.time_s = item.number("time_s", 1e-12, kMaximumTime);
+  cluster.operators.push_back(std::move(sample));
+}
+
+Expected<ClusterPtr> read_profile(const nlohmann::json& document, const std::string& path) {
+  JsonFields root(document, path);
+  const std::string format = root.text("format");
+  if (!root.error() && format != kFormat) root.fail("format", fmt::format("is '{}', expected '{}'", format, kFormat));
+  auto cluster = std::make_shared<Cluster>();
+  cluster->nodes = static_cast<int>(root.integer("nodes", 1, kMaximumNodes));
+  cluster->devices_per_node = static_cast<int>(root.integer("devices_per_node", 1, kMaximumDevicesPerNode));
+  if (cluster->devices() > kMaximumDevices)
+    root.fail("nodes", fmt::format("makes more than {} devices", kMaximumDevices));
+  read_device(root.object("device"), cluster->device);
+  if (!root.error()) read_links(root, *cluster);
+  if (root.has("host_link"))
+    cluster->host_link_bandwidth = root.object("host_link").number("bandwidth_bytes_per_s", 1, kMaximumRate);
+  std::size_t samples = 0;
+  for (const char* list : {"collectives", "operators"})
+    if (root.has(list)) samples += document[list].size();
+  if (samples > kMaximumSamples) root.fail("collectives", fmt::format("more than {} measured items", kMaximumSamples));
+  std::set<std::tuple<Collective, DeviceGroup, double>> seen;
+  root.each("collectives", [&](JsonFields& item, std::size_t) {
+    read_collective(item, *cluster);
+    if (item.error()) return;
+    const auto& sample = cluster->collectives.back();
+    if (!seen.insert({sample.kind, sample.group, sample.bytes}).second)
+      item.fail("bytes", "this collective, group and size were given before");
+  });
+  root.each("operators", [&](JsonFields& item, std::size_t) { read_operator(item, *cluster); });
+  cluster->name = root.text("name", std::filesystem::path(path).stem().string());
+  cluster->title = root.text("title", cluster_title(cluster->nodes, cluster->devices_per_node, cluster->device.name));
+  if (root.error()) return *root.error();
+  return ClusterPtr(cluster);
+}
+
+}  // namespace
+
+Expected<ClusterPtr> parse_hardware_profile(std::string_view text, const std::string& where) {
+  const auto document = parse_json(text, where);
+  if (!document) return document.error();
+  return read_profile(*document, where);
+}
+
+Expected<ClusterPtr> read_hardware_profile(const std::string& path) {
+  const auto document = read_json_file(path);
+  if (!document) return document.error();
+  return read_profile(*document, path);
+}
+
+std::string write_hardware_profile(const Cluster& cluster) {
+  using json = nlohmann::ordered_json;
+  json device = {
+      {"name", cluster.device.name},
+      {"memory_bytes", cluster.device.memory_bytes},
+      {"peak_flop_per_s", {{"fp32", cluster.device.peak_fp32}, {"bf16", cluster.device.peak_bf16}}},
+      {"memory_bandwidth_bytes_per_s", cluster.device.memory_bandwidth},
+      {"efficiency", {{"flop", cluster.device.flop_efficiency}, {"memory", cluster.device.memory_efficiency}}},
+      {"launch_s", cluster.device.launch_s}};
+  if (cluster.device.price_per_hour) device["price_per_hour"] = *cluster.device.price_per_hour;
+  json links = json::array();
+  for (const int level : {kInterNode, kIntraNode}) {
+    const LinkLevel& link = cluster.links[level];
+    if (link.bandwidth <= 0) continue;
+    links.push_back({{"level", kLevelNames[level]},
+                     {"name", link.name},
+                     {"bandwidth_bytes_per_s", link.bandwidth},
+                     {"latency_s", link.latency_s}});
+  }
+  json collectives = json::array(), operators = json::array();
+  for (const auto& sample : cluster.collectives)
+    collectives.push_back({{"kind", to_string(sample.kind)},
+                           {"group",
+                            {{"size", sample.group.size},
+                             {"nodes", sample.group.nodes},
+                             {"per_node", sample.group.per_node},
+                             {"concurrent", sample.group.concurrent}}},
+                           {"bytes", sample.bytes},
+                           {"time_s", sample.time_s}});
+  for (const auto& sample : cluster.operators)
+    operators.push_back({{"kind", sample.kind},
+                         {"dims", sample.dims},
+                         {"precision", to_string(sample.precision)},
+                         {"phase", sample.phase},
+                         {"time_s", sample.time_s}});
+  json root = {{"format", kFormat},
+               {"name", cluster.name},
+               {"title", cluster.title},
+               {"nodes", cluster.nodes},
+               {"devices_per_node", cluster.devices_per_node},
+               {"device", std::move(device)},
+               {"links", std::move(links)}};
+  if (cluster.host_link_bandwidth > 0) root["host_link"] = {{"bandwidth_bytes_per_s", cluster.host_link_bandwidth}};
+  root["collectives"] = std::move(collectives);
+  root["operators"] = std::move(operators);
+  // Invalid UTF-8 cannot come from a file we parsed, but a name may be set by a caller.
+  return root.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace turnpoint

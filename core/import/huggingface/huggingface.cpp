@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/import/huggingface/huggingface.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/base/json.h"
+#include "core/import/huggingface/families.h"
+
+namespace turnpoint {
+
+namespace {
+
+class ConfigSource final : public ModelSource {
+ public:
+  ConfigSource(TransformerShape shape, std::string name, std::string path)
+      : shape_(std::move(shape)), name_(std::move(name)), path_(std::move(path)) {}
+  std::string name() const override { return name_; }
+  std::string source() const override { return path_; }
+  Expected<ModelPtr> bind(const ModelBinding& binding) const override {
+    const std::int64_t batch = binding.batch ? binding.batch : kDefaultBatch;
+    return build_transformer(shape_, name_, path_, batch,
+                             binding.sequence ? binding.sequence : shape_.default_sequence());
+  }
+
+ private:
+  TransformerShape shape_;
+  std::string name_, path_;
+};
+
+std::string name_of(const std::string& path) {
+  const std::filesystem::path file(path);
+  const std::string folder = file.parent_path().filename().string();
+  return file.filename() == "config.json" && !folder.empty() ? folder : file.stem().string();
+}
+
+}  // namespace
+
+Expected<ModelSourcePtr> parse_huggingface_config(std::string_view text, const std::string& path) {
+  const auto document = parse_json(text, path);
+  if (!document) return document.error();
+  auto shape = read_huggingface_config(JsonFields(*document, path));
+  if (!shape) return shape.error();
+  return ModelSourcePtr(std::make_shared<ConfigSource>(std::move(*shape), name_of(path), path));
+}
+
+Expected<ModelSourcePtr> open_huggingface_config(const std::string& path) {
+  constexpr std::size_t kLargestConfig = std::size_t(16) << 20;
+  const auto text = read_file(path, kLargestConfig);
+  if (!text) return text.error();
+  return parse_huggingface_config(*text, path);
+}
+
+}  // namespace turnpoint

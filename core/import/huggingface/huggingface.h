@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hugging Face config.json as a model source, from text.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/import/model_source.h"
+
+namespace turnpoint {
+
+/// `path` names the source in messages and in the model; the model's name is the file's, or its folder's where the
+/// file is called config.json.
+Expected<ModelSourcePtr> parse_huggingface_config(std::string_view text, const std::string& path);
+
+}  // namespace turnpoint

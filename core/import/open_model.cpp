@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "core/import/model_source.h"
+
+namespace turnpoint {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The model in a folder: its config.json, else its only .onnx file.
+Expected<std::string> file_in_folder(const std::string& folder) {
+  std::error_code ec;
+  if (fs::is_regular_file(fs::path(folder) / "config.json", ec)) return (fs::path(folder) / "config.json").string();
+  std::vector<std::string> models;
+  for (fs::directory_iterator it(folder, ec), last; !ec && it != last; it.increment(ec))
+    if (it->path().extension() == ".onnx") models.push_back(it->path().string());
+  if (ec) return bad_input("cannot be read: " + ec.message(), folder);
+  if (models.empty()) return bad_input("the folder holds neither a config.json nor an .onnx file", folder);
+  if (models.size() > 1)
+    return bad_input("the folder holds " + std::to_string(models.size()) + " .onnx files; name one of them", folder);
+  return models.front();
+}
+
+enum class Kind { json, protobuf, text, empty };
+
+/// Tells JSON from protobuf by the first bytes. An ONNX file begins with field 1 (ir_version, 0x08) or another small
+/// field key, never with '{' and white space before it.
+Expected<Kind> sniff(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return bad_input("cannot be read", path);
+  char bytes[512];
+  in.read(bytes, sizeof bytes);
+  std::string_view head(bytes, static_cast<std::size_t>(in.gcount()));
+  if (head.empty()) return Kind::empty;
+  if (head.starts_with("\xef\xbb\xbf")) head.remove_prefix(3);
+  // 0x0a is white space and the key of a protobuf's first field when that is a message or a string; JSON needs a
+  // bracket after it.
+  const auto first = head.find_first_not_of(" \t\r\n");
+  if (first != std::string_view::npos && (head[first] == '{' || head[first] == '[')) return Kind::json;
+  const bool printable = std::all_of(
+      head.begin(), head.end(), [](char c) { return (c >= 32 && c < 127) || c == '\n' || c == '\r' || c == '\t'; });
+  return printable ? Kind::text : Kind::protobuf;
+}
+
+}  // namespace
+
+Expected<ModelSourcePtr> open_model(const std::string& specification) {
+  constexpr std::string_view kBuiltin = "builtin:";
+  if (specification.empty()) return usage_error("no model named: give a path or builtin:NAME");
+  if (specification.starts_with(kBuiltin)) return open_builtin(specification.substr(kBuiltin.size()));
+  std::string path = specification;
+  std::error_code ec;
+  if (!fs::exists(path, ec)) {
+    Error error = bad_input("no such file", path);
+    for (const auto& model : builtin_models())
+      if (specification == model.name) error.hint = "did you mean 'builtin:" + model.name + "'?";
+    return error;
+  }
+  if (fs::is_directory(path, ec)) {
+    auto file = file_in_folder(path);
+    if (!file) return file.error();
+    path = std::move(*file);
+  }
+  const auto kind = sniff(path);
+  if (!kind) return kind.error();
+  switch (*kind) {
+    case Kind::json:
+      return open_huggingface_config(path);
+    case Kind::protobuf:
+      return open_onnx(path);
+    case Kind::empty:
+      return bad_input("the file is empty", path);
+    case Kind::text:
+      break;
+  }
+  return bad_input("is neither a Hugging Face config.json nor an ONNX model", path);
+}
+
+}  // namespace turnpoint

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/evaluator.h"
+
+#include <cmath>
+#include <fmt/format.h>
+#include <map>
+
+#include "core/cost/operator_cost.h"
+#include "core/cost/tensor_use.h"
+
+namespace turnpoint {
+
+namespace {
+
+// Executes a plan symbolically: follows every tensor from layout to layout, one collective at a time.
+class Evaluator {
+ public:
+  Evaluator(const Scenario& scenario, const Plan& plan)
+      : scenario_(scenario), model_(*scenario.model), plan_(plan), mesh_(make_mesh(*scenario.cluster)),
+        collectives_(*scenario.cluster, scenario.settings.factors),
+        resharding_(mesh_, collectives_, scenario.cluster->device.memory_bandwidth * scenario.cluster->device.memory_efficiency),
+        uses_(analyse_tensor_uses(model_)), operators_(scenario, uses_, resharding_) {}
+
+  Expected<CostBreakdown> run() {
+    if (plan_.operators.size() != model_.operators.size())
+      return bad(fmt::format("has {} operators, the model {}", plan_.operators.size(), model_.operators.size()));
+    for (const auto& reshard : plan_.reshards) reshard_of_[key(reshard.tensor, reshard.consumer)].push_back(&reshard);
+    for (std::size_t i = 0; i < plan_.operators.size(); ++i)
+      if (auto done = add_operator(OperatorId(i)); !done) return done.error();
+    for (const auto& flow : uses_.flows)
+      if (auto done = add_flow(flow); !done) return done.error();
+    for (const auto& tie : uses_.ties)
+      if (auto done = add_tie(tie); !done) return done.error();
+    if (used_reshards_ != plan_.reshards.size()) return bad("has a resharding that no consumer asked for");
+    return total_;
+  }
+
+ private:
+  using Key = std::pair<TensorId, OperatorId>;
+  static Key key(TensorId tensor, OperatorId consumer) { return {tensor, consumer}; }
+  Error bad(std::string what) const { return bad_input("plan " + what, model_.name); }
+  Error bad(const std::string& at, std::string what) const { return bad_input("plan: " + what, model_.name + ": " + at); }
+
+  Expected<void> add_operator(OperatorId id) {
+    const Operator& op = model_.operators[id];
+    const Configuration& split = plan_.operators[id.index].split;
+    std::vector<std::int64_t> factor(op.dims.size(), 1);
+    for (int a = 0; a < mesh_.count(); ++a) {
+      const int dim = split.axis[static_cast<std::size_t>(a)];
+      if (dim < Configuration::kRepeat || dim >= static_cast<int>(op.dims.size())) return bad(op.name, "splits a dimension it does not have");
+      if (dim >= 0) factor[static_cast<std::size_t>(dim)] *= mesh_.axes[static_cast<std::size_t>(a)].size;
+    }
+    for (std::size_t d = 0; d < op.dims.size(); ++d) {
+      if (factor[d] == 1) continue;
+      if (!op.dims[d].splittable) return bad(op.name, fmt::format("splits dimension '{}', which cannot be", to_string(op.dims[d].name)));
+      if (op.dims[d].size % factor[d] != 0) return bad(op.name, fmt::format("splits {} {} ways", op.dims[d].size, factor[d]));
+    }
+    CostBreakdown cost = operators_.cost(id, split).breakdown;
+    // Network time is priced from the plan's own steps, not from what the cost model would have chosen.
+    cost.network = {};
+    if (auto synced = add_sync(id, op, cost); !synced) return synced;
+    total_ += cost;
+    return {};
+  }
+
+  // The listed collectives must sum every owned parameter's gradient over exactly the axes on which it is partial.
+  Expected<void> add_sync(OperatorId id, const Operator& op, CostBreakdown& cost) {
+    std::map<std::uint32_t, double> bytes;
+    const ParameterBytes sizes = parameter_bytes(scenario_.settings.precision, scenario_.settings.optimizer, Accounting::full);
+    for (std::size_t k = 0; k < op.inputs.size(); ++k) {
+      if (!uses_.owns_parameter[id.index][k]) continue;
+      const Layout gradient = gradient_layout(op, op.inputs[k], false, plan_.operators[id.index].split, mesh_.count());
+      if (const auto mask = gradient.mask(Layout::kPartial))
+        bytes[mask] += static_cast<double>(local_elements(mesh_, gradient, model_.tensors[op.inputs[k].tensor].shape) * sizes.gradient);
+    }
+    const auto& steps = plan_.operators[id.index].gradient_sync;
+    std::size_t at = 0;
+    for (const auto& [mask, local] : bytes) {
+      std::uint32_t scattered = 0, reduced = 0;
+      double held = local;
+      while (at < steps.size() && (reduced | scattered) != mask) {
+        const ReshardStep& step = steps[at++];
+        if (step.move == ReshardMove::reduce_scatter) {
+          price(cost, step.move, step.axes, held);
+          held /= static_cast<double>(mesh_.size_of(step.axes));
+          scattered |= step.axes;
+        } else if (step.move == ReshardMove::all_reduce) {
+          price(cost, step.move, step.axes, held);
+          reduced |= step.axes;
+        } else {
+          return bad(op.name, "gradient synchronisation neither reduces nor scatters");
+        }
+      }
+      if ((reduced | scattered) != mask || (reduced & scattered)) return bad(op.name, "gradients are not summed over all their axes once");
+      while (scattered) {
+        if (at == steps.size() || steps[at].move != ReshardMove::all_gather || (steps[at].axes & ~scattered))
+          return bad(op.name, "scattered gradients are not gathered again");
+        held *= static_cast<double>(mesh_.size_of(steps[at].axes));
+        price(cost, ReshardMove::all_gather, steps[at].axes, held);
+        scattered &= ~steps[at++].axes;
+      }
+    }
+    if (at != steps.size()) return bad(op.name, "synchronises gradients that are whole already");
+    return {};
+  }
+
+  // A permute takes place among all devices of the levels it crosses; blocks that stay in a node may be the slower ones.
+  double permute_seconds(std::uint32_t axes, double bytes) const {
+    std::uint32_t inside = 0, across = 0;
+    for (int a = 0; a < mesh_.count(); ++a) (mesh_.axes[static_cast<std::size_t>(a)].level == kInterNode ? across : inside) |= 1u << a;
+    const double local = collectives_.time(Collective::send, mesh_.group(inside), bytes).value;
+    return axes & across ? std::max(local, collectives_.time(Collective::send, mesh_.group(across), bytes).value) : local;
+  }
+
+  void price(CostBreakdown& cost, ReshardMove move, std::uint32_t axes, double bytes) {
+    const DeviceGroup group = mesh_.group(axes);
+    ReshardStep step;
+    step.move = move;
+    switch (move) {
+      case ReshardMove::slice: return;
+      case ReshardMove::all_gather: step.time_s = collectives_.time(Collective::all_gather, group, bytes).value; break;
+      case ReshardMove::reduce_scatter: step.time_s = collectives_.time(Collective::reduce_scatter, group, bytes).value; break;
+      case ReshardMove::all_reduce: step.time_s = collectives_.time(Collective::all_reduce, group, bytes).value; break;
+      case ReshardMove::all_to_all: step.time_s = collectives_.time(Collective::all_to_all, group, bytes).value; break;
+      case ReshardMove::permute: step.time_s = permute_seconds(axes, bytes); break;
+    }
+    add_network(cost, {step});
+  }
+
+  // Axes of one dimension in mesh order; `axes` must be its last ones.
+  bool is_suffix(const Layout& layout, std::int8_t dim, std::uint32_t axes) const {
+    const std::uint32_t all = layout.mask(dim);
+    if (!axes || (axes & ~all)) return false;
+    const std::uint32_t rest = all & ~axes;
+    return rest == 0 || (31 - __builtin_clz(rest)) < __builtin_ctz(axes);
+  }
+
+  // Checks one collective against the rules of executable moves and returns its price.
+  Expected<void> follow(const std::string& at, const Tensor& tensor, const ReshardStep& step, Layout& layout, CostBreakdown& cost) {
+    const Layout before = layout, after = step.result;
+    std::uint32_t changed = 0;
+    for (int a = 0; a < mesh_.count(); ++a)
+      if (before.axis[static_cast<std::size_t>(a)] != after.axis[static_cast<std::size_t>(a)]) changed |= 1u << a;
+    const auto value = [&](const Layout& l) -> int {  // the one value all changed axes share, or an impossible one
+      int found = -100;
+      for (int a = 0; a < mesh_.count(); ++a) {
+        if (!(changed >> a & 1)) continue;
+        const int here = l.axis[static_cast<std::size_t>(a)];
+        if (found == -100) found = here;
+        else if (found != here) return -101;
+      }
+      return found;
+    };
+    const int from = value(before), to = value(after);
+    const int bytes = element_bytes(tensor, scenario_.settings.precision);
+    const auto held = [&](const Layout& l) { return static_cast<double>(local_elements(mesh_, l, tensor.shape) * bytes); };
+    const bool out_ok = from >= 0 && is_suffix(before, static_cast<std::int8_t>(from), changed);
+    const bool in_ok = to >= 0 && is_suffix(after, static_cast<std::int8_t>(to), changed);
+    bool legal = changed != 0;
+    double size = held(before);
+    switch (step.move) {
+      case ReshardMove::all_gather: legal = legal && out_ok && to == Layout::kReplicated; size = held(after); break;
+      case ReshardMove::slice: legal = legal && in_ok && from == Layout::kReplicated; break;
+      case ReshardMove::all_to_all: legal = legal && out_ok && in_ok; break;
+      case ReshardMove::all_reduce: legal = legal && from == Layout::kPartial && to == Layout::kReplicated; break;
+      case ReshardMove::reduce_scatter: legal = legal && from == Layout::kPartial && in_ok; break;
+      case ReshardMove::permute:
+        legal = legal && before.mask(Layout::kPartial) == after.mask(Layout::kPartial);
+        for (std::int8_t d = 0; d < static_cast<std::int8_t>(tensor.shape.size()); ++d)
+          legal = legal && mesh_.size_of(before.mask(d)) == mesh_.size_of(after.mask(d));
+        break;
+    }
+    if (!legal) return bad(at, std::string("step ") + to_string(step.move) + " cannot be executed");
+    price(cost, step.move, changed, size);
+    layout = after;
+    return {};
+  }
+
+  Expected<void> follow_all(const std::string& at, const Tensor& tensor, const std::vector<ReshardStep>& steps, std::size_t first, std::size_t last,
+                            Layout start, const Layout& end, CostBreakdown& cost) {
+    for (std::size_t i = first; i < last; ++i)
+      if (auto done = follow(at, tensor, steps[i], start, cost); !done) return done;
+    if (start != end) return bad(at, "the steps do not end in the layout that is read");
+    return {};
+  }
+
+  // Layout in which somebody reads a tensor, with the axes on which its gradient comes back partial.
+  struct Read {
+    Layout layout;
+    bool saved = false;
+  };
+
+  // Partial in both on the same axes: the sum is made later, at the source.
+  static bool meets(const Layout& source, const Layout& gradient) {
+    Layout rest = gradient;
+    for (std::size_t a = 0; a < rest.axis.size(); ++a)
+      if (source.axis[a] == Layout::kPartial && rest.axis[a] == Layout::kPartial) rest.axis[a] = Layout::kReplicated;
+    return rest == source.without_partial();
+  }
+
+  // One way from `source` to `read`; returns whether the source's own copy must be kept for it.
+  Expected<bool> add_way(const std::string& at, TensorId id, OperatorId consumer, const Layout& source, bool source_is_output, const Read& read,
+                         bool may_meet, CostBreakdown& cost, bool second_copy) {
+    const Tensor& tensor = model_.tensors[id];
+    const Layout start = source_is_output ? source : source.without_partial();
+    const Layout goal = read.layout.without_partial();
+    const bool meet = may_meet && meets(source, read.layout);
+    const bool gradient = tensor.requires_gradient && !meet;
+    const PlanReshard* reshard = take(id, consumer, source, read.layout);
+    if (!reshard) {
+      if (start != goal || (gradient && read.layout != source.without_partial())) return bad(at, "a needed resharding is missing");
+      return read.saved;
+    }
+    if (auto done = follow_all(at, tensor, reshard->forward, 0, reshard->forward.size(), start, goal, cost); !done) return done.error();
+    std::size_t repeated = 0;
+    if (reshard->keep == Keep::before && start != goal) {
+      repeated = reshard->forward.size();
+      if (reshard->backward.size() < repeated) return bad(at, "backward does not repeat the resharding");
+      if (auto done = follow_all(at, tensor, reshard->backward, 0, repeated, start, goal, cost); !done) return done.error();
+    }
+    if (gradient) {
+      if (auto done = follow_all(at, tensor, reshard->backward, repeated, reshard->backward.size(), read.layout, source.without_partial(), cost); !done)
+        return done.error();
+    } else if (reshard->backward.size() != repeated) {
+      return bad(at, "moves a gradient that nobody needs");
+    }
+    if (!read.saved) return false;
+    if (start == goal) return true;
+    if (reshard->keep == Keep::before) {
+      if (source_is_output && source.has_partial()) return bad(at, "keeps a partial sum");
+      return true;
+    }
+    if (reshard->keep == Keep::none) return bad(at, "backward reads a copy that is not kept");
+    cost[second_copy ? MemoryPart::copies : MemoryPart::activations] += local_bytes(mesh_, goal, tensor, scenario_.settings.precision);
+    return false;
+  }
+
+  const PlanReshard* take(TensorId tensor, OperatorId consumer, const Layout& from, const Layout& to) {
+    const auto it = reshard_of_.find(key(tensor, consumer));
+    if (it == reshard_of_.end()) return nullptr;
+    for (auto& candidate : it->second) {
+      if (candidate && candidate->from == from && candidate->to == to) {
+        const PlanReshard* found = candidate;
+        candidate = nullptr;
+        ++used_reshards_;
+        return found;
+      }
+    }
+    return nullptr;
+  }
+
+  Expected<void> add_flow(const TensorFlow& flow) {
+    if (flow.consumers.empty()) return {};
+    const Tensor& tensor = model_.tensors[flow.tensor];
+    const Operator& producer = model_.operators[flow.producer];
+    const Layout produced = forward_layout(producer, producer.outputs[flow.output], true, plan_.operators[flow.producer.index].split, mesh_.count());
+    const bool kept_anyway = flow.producer_saves || flow.producer_is_view;
+    CostBreakdown cost;
+    Layout source = produced;
+    bool keep_produced = false, from_output = true;
+    if (flow.shared()) {
+      // The shared layout is where the entry without consumer leads; without one, where the producer left it.
+      Layout shared = produced.without_partial();
+      if (const auto it = reshard_of_.find(key(flow.tensor, OperatorId())); it != reshard_of_.end() && it->second.front()) shared = it->second.front()->to;
+      const auto kept = add_way(tensor.name, flow.tensor, OperatorId(), produced, true, {shared, flow.any_consumer_saves()}, false, cost, kept_anyway);
+      if (!kept) return kept.error();
+      keep_produced = *kept;
+      source = shared;
+      from_output = false;
+    }
+    for (std::size_t c = 0; c < flow.consumers.size(); ++c) {
+      const auto& use = flow.consumers[c];
+      const Operator& consumer = model_.operators[use.op];
+      const Layout read = gradient_layout(consumer, consumer.inputs[use.input], false, plan_.operators[use.op.index].split, mesh_.count());
+      const auto kept = add_way(tensor.name + " -> " + consumer.name, flow.tensor, use.op, source, from_output, {read, flow.consumer_saves[c]},
+                                !from_output, cost, kept_anyway || flow.shared());
+      if (!kept) return kept.error();
+      if (!flow.shared()) keep_produced = *kept;
+    }
+    if (keep_produced && !kept_anyway)
+      cost[MemoryPart::activations] += local_bytes(mesh_, produced, tensor, scenario_.settings.precision);
+    total_ += cost;
+    return {};
+  }
+
+  Expected<void> add_tie(const ParameterTie& tie) {
+    const Operator &owner = model_.operators[tie.owner], &user = model_.operators[tie.user];
+    const Access &held = owner.inputs[tie.owner_input], &read = user.inputs[tie.user_input];
+    const Layout from = gradient_layout(owner, held, false, plan_.operators[tie.owner.index].split, mesh_.count());
+    Layout to = gradient_layout(user, read, false, plan_.operators[tie.user.index].split, mesh_.count());
+    if (model_.tensors[read.tensor].shape != model_.tensors[held.tensor].shape)
+      for (auto& value : to.axis)
+        if (value >= 0) value = static_cast<std::int8_t>(1 - value);
+    CostBreakdown cost;
+    const auto kept = add_way(owner.name + " = " + user.name, held.tensor, tie.user, from, false, {to, true}, true, cost, true);
+    if (!kept) return kept.error();
+    total_ += cost;
+    return {};
+  }
+
+  const Scenario& scenario_;
+  const Model& model_;
+  const Plan& plan_;
+  Mesh mesh_;
+  CollectiveModel collectives_;
+  ReshardingModel resharding_;
+  TensorUses uses_;
+  OperatorCostModel operators_;
+  std::map<Key, std::vector<const PlanReshard*>> reshard_of_;
+  std::size_t used_reshards_ = 0;
+  CostBreakdown total_;
+};
+
+}  // namespace
+
+Expected<CostBreakdown> evaluate_plan(const Scenario& scenario, const Plan& plan) { return Evaluator(scenario, plan).run(); }
+
+}  // namespace turnpoint

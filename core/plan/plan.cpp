@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/plan.h"
+
+namespace turnpoint {
+
+const char* to_string(Keep keep) {
+  switch (keep) {
+    case Keep::none: return "none";
+    case Keep::before: return "before";
+    case Keep::after: return "after";
+    case Keep::both: return "both";
+  }
+  return "";
+}
+
+}  // namespace turnpoint

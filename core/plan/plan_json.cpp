@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// turnpoint/plan@1 (design.md section 6).
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/plan/escape.h"
+#include "core/plan/export.h"
+
+namespace turnpoint {
+
+namespace {
+
+using nlohmann::json;
+
+json axis_names(const Mesh& mesh, std::uint32_t mask) {
+  json names = json::array();
+  for (int a = 0; a < mesh.count(); ++a)
+    if (mask >> a & 1u) names.push_back(mesh.axes[a].name);
+  return names;
+}
+
+json write_mesh(const Mesh& mesh) {
+  json axes = json::array();
+  for (const MeshAxis& axis : mesh.axes)
+    axes.push_back({{"axis", axis.name}, {"size", axis.size}, {"level", axis.level == kInterNode ? "inter-node" : "intra-node"}});
+  return axes;
+}
+
+// A list of axes per tensor dimension, and those that hold partial sums.
+json write_layout(const Mesh& mesh, const Layout& layout, std::size_t dims) {
+  json split = json::array();
+  for (std::size_t d = 0; d < dims; ++d) split.push_back(axis_names(mesh, layout.mask(static_cast<std::int8_t>(d))));
+  return {{"dims", std::move(split)}, {"partial", axis_names(mesh, layout.mask(Layout::kPartial))}};
+}
+
+// Two loop dimensions of one name are told apart by a number: "channel", "channel-2".
+std::vector<std::string> loop_names(const Operator& op) {
+  std::vector<std::string> names;
+  std::map<DimName, int> seen;
+  for (const LoopDimension& dim : op.dims) {
+    const int count = ++seen[dim.name];
+    names.push_back(count > 1 ? fmt::format("{}-{}", to_string(dim.name), count) : std::string(to_string(dim.name)));
+  }
+  return names;
+}
+
+json write_configuration(const Mesh& mesh, const Operator& op, const Configuration& configuration) {
+  json split = json::object();
+  const auto names = loop_names(op);
+  std::uint32_t repeat = 0;
+  for (int a = 0; a < mesh.count(); ++a) {
+    const int l = configuration.axis[a];
+    if (l == Configuration::kRepeat) repeat |= 1u << a;
+    else split[names[static_cast<std::size_t>(l)]].push_back(mesh.axes[a].name);
+  }
+  return {{"split", std::move(split)},
+          {"repeat", axis_names(mesh, repeat)},
+          {"recompute", false},
+          {"offload", false},
+          {"update", "replicated"}};
+}
+
+json write_steps(const Mesh& mesh, const std::vector<ReshardStep>& steps, std::optional<std::size_t> dims) {
+  json array = json::array();
+  for (const ReshardStep& step : steps) {
+    json object = {{"collective", to_string(step.move)},
+                   {"axes", axis_names(mesh, step.axes)},
+                   {"bytes", step.bytes},
+                   {"time_s", step.time_s}};
+    if (dims) object["layout"] = write_layout(mesh, step.result, *dims);
+    array.push_back(std::move(object));
+  }
+  return array;
+}
+
+json write_reshard(const Scenario& scenario, const Mesh& mesh, const PlanReshard& reshard) {
+  const Model& model = *scenario.model;
+  const Tensor& tensor = model.tensors[reshard.tensor];
+  const std::size_t dims = tensor.shape.size();
+  const auto operator_name = [&](OperatorId id) { return id.valid() ? json(valid_utf8(model.operators[id].name)) : json(); };
+  CostBreakdown cost = reshard.cost;
+  return {{"tensor", valid_utf8(tensor.name)},
+          {"producer", operator_name(reshard.producer)},
+          {"consumer", operator_name(reshard.consumer)},
+          {"from", write_layout(mesh, reshard.from, dims)},
+          {"to", write_layout(mesh, reshard.to, dims)},
+          {"steps", write_steps(mesh, reshard.forward, dims)},
+          {"backward_steps", write_steps(mesh, reshard.backward, dims)},
+          {"keep", reshard.keep == Keep::none ? json() : json(to_string(reshard.keep))},
+          {"memory_bytes", cost.memory_bytes()},
+          {"time_s", cost.time_s()}};
+}
+
+json write_cost(const CostBreakdown& cost) {
+  json object = {{"memory_bytes", cost.memory_bytes()},
+                 {"time_s", cost.time_s()},
+                 {"compute_s", cost.compute_s()},
+                 {"network_s", cost.network_s()}};
+  for (int i = 0; i < kMemoryParts; ++i)
+    object["memory"][std::string(to_string(static_cast<MemoryPart>(i)))] = cost.memory[static_cast<std::size_t>(i)];
+  for (int i = 0; i < kComputeParts; ++i)
+    object["compute"][std::string(to_string(static_cast<ComputePart>(i)))] = cost.compute[static_cast<std::size_t>(i)];
+  for (int i = 0; i < kNetworkParts; ++i) {
+    std::string kind(to_string(static_cast<NetworkPart>(i)));
+    std::replace(kind.begin(), kind.end(), '-', '_');  // as collectives are spelled in files
+    object["network"][kind] = cost.network[static_cast<std::size_t>(i)];
+  }
+  return object;
+}
+
+}  // namespace
+
+json write_plan(const Scenario& scenario, const Plan& plan) {
+  const Model& model = *scenario.model;
+  json configurations = json::array(), operators = json::array(), reshards = json::array();
+  std::map<std::string, std::size_t> known;
+  for (const PlanOperator& item : plan.operators) {
+    const Operator& op = model.operators[item.op];
+    json configuration = write_configuration(plan.mesh, op, item.split);
+    const auto [at, added] = known.emplace(configuration.dump(), configurations.size());
+    if (added) configurations.push_back(std::move(configuration));
+    json object = {{"name", valid_utf8(op.name)},
+                   {"configuration", at->second},
+                   {"memory_bytes", item.cost.memory_bytes()},
+                   {"compute_s", item.cost.compute_s()},
+                   {"network_s", item.cost.network_s()}};
+    if (!item.gradient_sync.empty()) object["gradient_sync"] = write_steps(plan.mesh, item.gradient_sync, std::nullopt);
+    operators.push_back(std::move(object));
+  }
+  for (const PlanReshard& reshard : plan.reshards) reshards.push_back(write_reshard(scenario, plan.mesh, reshard));
+  return {{"format", "turnpoint/plan@1"},
+          {"kind", "sharding"},
+          {"model", valid_utf8(model.name)},
+          {"hardware", valid_utf8(scenario.hardware)},
+          {"mesh", write_mesh(plan.mesh)},
+          {"configurations", std::move(configurations)},
+          {"operators", std::move(operators)},
+          {"reshards", std::move(reshards)},
+          {"cost", write_cost(plan.cost)}};
+}
+
+}  // namespace turnpoint

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/scenario/scenario.h"
+
+#include <cassert>
+#include <cmath>
+
+namespace turnpoint {
+
+namespace {
+
+constexpr std::string_view kPrecisions[] = {"fp32", "bf16"};
+constexpr std::string_view kOptimizers[] = {"sgd", "momentum", "adam", "lars", "lamb", "adafactor"};
+constexpr std::string_view kAccountings[] = {"full", "paper"};
+
+// Doubles carry every option, so whole numbers stay below 2^53.
+constexpr double kLargestSeed = 9007199254740991.0, kLargestBytes = 4503599627370496.0;
+
+constexpr Settings kDefaults;
+
+/// A record together with how it reads and writes the settings.
+struct Entry {
+  OptionRecord record;
+  double (*get)(const Settings&);
+  void (*set)(Settings&, double);
+};
+
+OptionRecord scale(std::string_view key, std::string_view text, std::string_view help) {
+  return {key, text, "\u00d7", OptionType::real, 1e-3, 1, 1e3, {}, help};
+}
+
+const std::vector<Entry>& entries() {
+  static const std::vector<Entry> table = {
+      {{"batch",
+        "Batch",
+        "samples",
+        OptionType::integer,
+        1,
+        double(kDefaults.batch),
+        1 << 24,
+        {},
+        "Samples in one iteration, over all devices"},
+       [](const Settings& s) { return double(s.batch); },
+       [](Settings& s, double v) { s.batch = std::int64_t(v); }},
+      {{"sequence",
+        "Sequence",
+        "tokens",
+        OptionType::integer,
+        0,
+        0,
+        1 << 24,
+        {},
+        "Tokens per sample; 0: the model's default"},
+       [](const Settings& s) { return double(s.sequence); },
+       [](Settings& s, double v) { s.sequence = std::int64_t(v); }},
+      {{"devices", "Devices", "", OptionType::integer, 0, 0, 65536, {}, "Devices used; 0: all of the hardware"},
+       [](const Settings& s) { return double(s.devices); },
+       [](Settings& s, double v) { s.devices = int(v); }},
+      {{"precision", "Precision", "", OptionType::choice, 0, double(kDefaults.precision), 1, kPrecisions,
+        "Number format of activations and matrix products"},
+       [](const Settings& s) { return double(s.precision); },
+       [](Settings& s, double v) { s.precision = Precision(int(v)); }},
+      {{"optimizer", "Optimizer", "", OptionType::choice, 0, double(kDefaults.optimizer), 5, kOptimizers,
+        "Decides the optimizer state kept for every parameter"},
+       [](const Settings& s) { return double(s.optimizer); },
+       [](Settings& s, double v) { s.optimizer = Optimizer(int(v)); }},
+      {{"accounting", "Accounting", "", OptionType::choice, 0, double(kDefaults.accounting), 1, kAccountings,
+        "What memory counts: full, or parameters and kept tensors only (paper)"},
+       [](const Settings& s) { return double(s.accounting); },
+       [](Settings& s, double v) { s.accounting = Accounting(int(v)); }},
+      {scale("intra-bandwidth-scale", "Intra-node bandwidth", "Factor on the bandwidth between devices of a node"),
+       [](const Settings& s) { return s.factors.intra_bandwidth; },
+       [](Settings& s, double v) { s.factors.intra_bandwidth = v; }},
+      {scale("inter-bandwidth-scale", "Inter-node bandwidth", "Factor on the bandwidth between nodes"),
+       [](const Settings& s) { return s.factors.inter_bandwidth; },
+       [](Settings& s, double v) { s.factors.inter_bandwidth = v; }},
+      {scale("latency-scale", "Latency", "Factor on the latency of every link"),
+       [](const Settings& s) { return s.factors.latency; }, [](Settings& s, double v) { s.factors.latency = v; }},
+      {scale("device-memory-scale", "Device memory", "Factor on the memory of every device"),
+       [](const Settings& s) { return s.factors.device_memory; },
+       [](Settings& s, double v) { s.factors.device_memory = v; }},
+      {scale("device-speed-scale", "Device speed", "Factor on the speed of every device"),
+       [](const Settings& s) { return s.factors.device_speed; },
+       [](Settings& s, double v) { s.factors.device_speed = v; }},
+      {{"memory-limit",
+        "Memory limit",
+        "bytes",
+        OptionType::bytes,
+        0,
+        0,
+        kLargestBytes,
+        {},
+        "What must fit on one device, such as 14.5GiB; 0: the device's memory"},
+       [](const Settings& s) { return double(s.memory_limit); },
+       [](Settings& s, double v) { s.memory_limit = std::int64_t(v); }},
+      {{"seed",
+        "Seed",
+        "",
+        OptionType::integer,
+        0,
+        double(kDefaults.seed),
+        kLargestSeed,
+        {},
+        "Seed of every random choice"},
+       [](const Settings& s) { return double(s.seed); },
+       [](Settings& s, double v) { s.seed = std::uint64_t(v); }},
+      {{"split-windows",
+        "Split windows",
+        "",
+        OptionType::flag,
+        0,
+        0,
+        1,
+        {},
+        "Let heights, widths and the key sequence of attention be split"},
+       [](const Settings& s) { return double(s.split_windows); },
+       [](Settings& s, double v) { s.split_windows = v != 0; }},
+  };
+  return table;
+}
+
+const Entry* find(std::string_view key) {
+  for (const auto& entry : entries())
+    if (entry.record.key == key) return &entry;
+  return nullptr;
+}
+
+}  // namespace
+
+const char* to_string(Optimizer optimizer) { return kOptimizers[static_cast<std::size_t>(optimizer)].data(); }
+const char* to_string(Accounting accounting) { return kAccountings[static_cast<std::size_t>(accounting)].data(); }
+
+int optimizer_state_bytes(Optimizer optimizer) {
+  switch (optimizer) {
+    case Optimizer::sgd:
+      return 0;
+    case Optimizer::momentum:
+    case Optimizer::lars:
+      return 4;
+    case Optimizer::adam:
+    case Optimizer::lamb:
+      return 8;
+    // Second moments are kept as one row and one column of every matrix: next to nothing per element.
+    case Optimizer::adafactor:
+      return 0;
+  }
+  return 0;
+}
+
+std::span<const OptionRecord> scenario_options() {
+  static const std::vector<OptionRecord> records = [] {
+    std::vector<OptionRecord> list;
+    for (const auto& entry : entries()) list.push_back(entry.record);
+    return list;
+  }();
+  return records;
+}
+
+double get_option(const Settings& settings, std::string_view key) {
+  const Entry* entry = find(key);
+  assert(entry);
+  return entry->get(settings);
+}
+
+void set_option(Settings& settings, std::string_view key, double value) {
+  const Entry* entry = find(key);
+  assert(entry);
+  entry->set(settings, value);
+}
+
+std::int64_t Scenario::memory_limit() const {
+  if (settings.memory_limit > 0) return settings.memory_limit;
+  return static_cast<std::int64_t>(
+      std::floor(static_cast<double>(cluster->device.memory_bytes) * settings.factors.device_memory));
+}
+
+Expected<ScenarioPtr> make_scenario(ModelPtr model, const ClusterPtr& cluster, std::string hardware, const Settings& settings) {
+  auto scenario = std::make_shared<Scenario>();
+  scenario->cluster = cluster;
+  if (settings.devices > 0) {
+    auto cut = with_devices(cluster, settings.devices);
+    if (!cut) return cut.error();
+    scenario->cluster = *cut;
+  }
+  scenario->model = std::move(model);
+  scenario->hardware = std::move(hardware);
+  scenario->settings = settings;
+  return ScenarioPtr(std::move(scenario));
+}
+
+}  // namespace turnpoint

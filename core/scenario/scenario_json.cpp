@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/scenario/scenario_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/json_fields.h"
+
+namespace turnpoint {
+
+namespace {
+
+struct FactorKey {
+  const char* key;
+  double WhatIf::* field;
+};
+constexpr FactorKey kFactors[] = {{"intra_bandwidth", &WhatIf::intra_bandwidth},
+                                  {"inter_bandwidth", &WhatIf::inter_bandwidth},
+                                  {"latency", &WhatIf::latency},
+                                  {"device_memory", &WhatIf::device_memory},
+                                  {"device_speed", &WhatIf::device_speed}};
+
+// Choices are stored by their command line word.
+void read_choice(JsonFields& fields, Settings& settings, std::string_view key) {
+  for (const auto& record : scenario_options()) {
+    if (record.key != key || !fields.has(key)) continue;
+    const auto value = parse_option(record, fields.text(key, std::string()));
+    if (value) set_option(settings, key, *value);
+    else fields.fail(key, value.error().what);
+  }
+}
+
+std::string choice(const Settings& settings, std::string_view key) {
+  for (const auto& record : scenario_options())
+    if (record.key == key) return format_option(record, get_option(settings, key));
+  return {};
+}
+
+}  // namespace
+
+nlohmann::json write_scenario(const Scenario& scenario) {
+  const Settings& settings = scenario.settings;
+  nlohmann::json object = {
+      {"model", scenario.model->source},
+      {"batch", scenario.model->batch},
+      {"sequence", scenario.model->sequence},
+      {"hardware", scenario.hardware},
+      {"devices", scenario.cluster->devices()},
+      {"precision", choice(settings, "precision")},
+      {"optimizer", choice(settings, "optimizer")},
+      {"accounting", choice(settings, "accounting")},
+      {"switches", {{"recompute", false}, {"update_sharding", false}, {"offload", false}, {"split_windows", settings.split_windows}}},
+      {"seed", settings.seed},
+  };
+  for (const auto& factor : kFactors) object["factors"][factor.key] = settings.factors.*factor.field;
+  if (settings.memory_limit > 0) object["memory_limit_bytes"] = settings.memory_limit;
+  return object;
+}
+
+Expected<ScenarioNames> read_scenario(const nlohmann::json& object, const std::string& where) {
+  JsonFields fields(object, where);
+  ScenarioNames names;
+  Settings& settings = names.settings;
+  names.model = fields.text("model");
+  names.hardware = fields.text("hardware");
+  settings.batch = fields.integer("batch", 1, 1 << 24, settings.batch);
+  settings.sequence = fields.integer("sequence", 0, 1 << 24, 0);
+  settings.devices = static_cast<int>(fields.integer("devices", 0, 65536, 0));
+  for (const char* key : {"precision", "optimizer", "accounting"}) read_choice(fields, settings, key);
+  settings.seed = static_cast<std::uint64_t>(fields.integer("seed", 0, std::int64_t(1) << 53, 1));
+  settings.memory_limit = fields.integer("memory_limit_bytes", 0, std::int64_t(1) << 52, 0);
+  if (fields.has("factors")) {
+    JsonFields factors = fields.object("factors");
+    for (const auto& factor : kFactors) settings.factors.*factor.field = factors.number(factor.key, 1e-3, 1e3, 1.0);
+  }
+  if (fields.has("switches")) settings.split_windows = fields.object("switches").flag("split_windows", false);
+  if (fields.error()) return *fields.error();
+  return names;
+}
+
+}  // namespace turnpoint

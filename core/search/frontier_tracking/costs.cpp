@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/search/frontier_tracking/costs.h"
+
+#include <algorithm>
+#include <cassert>
+#include <map>
+
+namespace turnpoint::search {
+
+namespace {
+
+std::int64_t bytes_of(const PairTable& table, const Mesh& mesh, const Layout& layout) {
+  return local_elements(mesh, layout, table.shape) * table.element_bytes;
+}
+
+// A question to the resharding model; equal questions of different tables are asked once.
+struct Question {
+  std::vector<std::int64_t> shape;
+  int element_bytes;
+  std::vector<Layout> from, to;
+  friend auto operator<=>(const Question&, const Question&) = default;
+};
+
+struct LayoutSet {
+  std::vector<Layout> layouts;
+  std::vector<std::uint32_t> of;
+};
+
+LayoutSet without_partials(const std::vector<Layout>& layouts) {
+  LayoutSet set;
+  std::map<Layout, std::uint32_t> known;
+  for (const auto& layout : layouts) {
+    const Layout whole = layout.without_partial();
+    const auto [it, fresh] = known.try_emplace(whole, static_cast<std::uint32_t>(set.layouts.size()));
+    if (fresh) set.layouts.push_back(whole);
+    set.of.push_back(it->second);
+  }
+  return set;
+}
+
+// Where each table finds its forward and backward times.
+struct TableQuestions {
+  std::size_t forward = 0, backward = 0;
+  LayoutSet from_whole, to_whole;
+  bool from_may_be_partial = false;
+};
+
+frontier::CostTable fill_table(const PairTable& table, const Mesh& mesh, const TableQuestions& questions, const std::vector<double>& forward,
+                               const std::vector<double>& backward) {
+  frontier::CostTable costs;
+  const std::size_t to_whole = questions.to_whole.layouts.size(), from_whole = questions.from_whole.layouts.size();
+  for (std::size_t r = 0; r < table.from.size(); ++r) {
+    for (std::size_t c = 0; c < table.to.size(); ++c) {
+      PairTimes times;
+      const std::size_t source = questions.from_may_be_partial ? r : questions.from_whole.of[r];
+      times.forward = forward[source * to_whole + questions.to_whole.of[c]];
+      if (table.gradient && !gradients_meet(table, table.from[r], table.to[c]))
+        times.backward = backward[c * from_whole + questions.from_whole.of[r]];
+      const PairAlternatives found = pair_alternatives(table, mesh, table.from[r], table.to[c], times);
+      frontier::CostPoint points[2];
+      for (int i = 0; i < found.count; ++i) points[i] = {found.item[i].memory, found.item[i].time};
+      costs.add(std::span<const frontier::CostPoint>(points, static_cast<std::size_t>(found.count)));
+    }
+  }
+  return costs;
+}
+
+}  // namespace
+
+Prices::Prices(ScenarioPtr scenario, std::shared_ptr<const Structure> structure, const Prices* before)
+    : scenario_(std::move(scenario)), structure_(std::move(structure)) {
+  const auto& device = scenario_->cluster->device;
+  const CollectiveModel collectives(*scenario_->cluster, scenario_->settings.factors);
+  resharding_ = before ? std::make_unique<ReshardingModel>(before->resharding(), collectives)
+                       : std::make_unique<ReshardingModel>(structure_->mesh, collectives, device.memory_bandwidth * device.memory_efficiency);
+  operators_ = std::make_unique<OperatorCostModel>(*scenario_, structure_->uses, *resharding_);
+}
+
+bool gradients_meet(const PairTable& table, const Layout& from, const Layout& to) {
+  if (pair_starts_at_output(table.kind)) return false;
+  Layout rest = to;
+  for (std::size_t a = 0; a < rest.axis.size(); ++a)
+    if (from.axis[a] == Layout::kPartial && rest.axis[a] == Layout::kPartial) rest.axis[a] = Layout::kReplicated;
+  return rest == from.without_partial();
+}
+
+PairAlternatives pair_alternatives(const PairTable& table, const Mesh& mesh, const Layout& from, const Layout& to, const PairTimes& times) {
+  const double plain = times.forward + times.backward;
+  const Layout to_whole = to.without_partial();
+  // Only a producer's output can be partial in its forward layout; such a copy is no copy of the tensor.
+  const bool partial_source = pair_starts_at_output(table.kind) && from.has_partial();
+  const Layout from_whole = from.without_partial();
+  const bool same = !partial_source && from_whole == to_whole;
+  PairAlternatives result;
+  const auto add = [&](Copy copy, std::int64_t memory, double time) { result.item[result.count++] = {copy, memory, time}; };
+
+  if (!table.consumer_saves) {
+    add(Copy::none, 0, plain);
+    return result;
+  }
+  switch (table.kind) {
+    case PairKind::to_shared:
+      add(same ? Copy::source : Copy::after, same && table.before_is_kept ? 0 : bytes_of(table, mesh, to_whole), plain);
+      break;
+    case PairKind::tie:
+      add(same ? Copy::source : Copy::after, same ? 0 : bytes_of(table, mesh, to_whole), plain);
+      break;
+    case PairKind::from_shared:
+      if (same) {
+        add(Copy::source, 0, plain);
+      } else {
+        add(Copy::after, bytes_of(table, mesh, to_whole), plain);
+        add(Copy::before, 0, plain + times.forward);
+      }
+      break;
+    case PairKind::direct:
+      if (same) {
+        add(Copy::source, table.before_is_kept ? 0 : bytes_of(table, mesh, to_whole), plain);
+      } else {
+        add(Copy::after, bytes_of(table, mesh, to_whole), plain);
+        if (!partial_source) add(Copy::before, table.before_is_kept ? 0 : bytes_of(table, mesh, from_whole), plain + times.forward);
+      }
+      break;
+  }
+  return result;
+}
+
+Expected<PricedProblem> price_problem(const Prices& prices, ThreadPool& pool, const RunContext& context, RouteBook* routes, bool keep_routes) {
+  const Structure& s = prices.structure();
+  // 1. Which resharding tables are needed.
+  std::map<Question, std::size_t> index;
+  std::vector<const Question*> questions;
+  const auto ask = [&](Question question) {
+    const auto [it, fresh] = index.try_emplace(std::move(question), questions.size());
+    if (fresh) questions.push_back(&it->first);
+    return it->second;
+  };
+  std::vector<TableQuestions> needed(s.tables.size());
+  for (std::size_t t = 0; t < s.tables.size(); ++t) {
+    const PairTable& table = s.tables[t];
+    TableQuestions& need = needed[t];
+    need.from_may_be_partial = pair_starts_at_output(table.kind);
+    need.from_whole = without_partials(table.from);
+    need.to_whole = without_partials(table.to);
+    need.forward = ask({table.shape, table.element_bytes, need.from_may_be_partial ? table.from : need.from_whole.layouts, need.to_whole.layouts});
+    if (table.gradient) need.backward = ask({table.shape, table.element_bytes, table.to, need.from_whole.layouts});
+  }
+  assert(!keep_routes || routes->size() == questions.size());
+  // 2. Answer them, then fill the tables; both in parallel, each answer owned by one index.
+  context.report("resharding costs", 0);
+  std::vector<std::vector<double>> answers(questions.size());
+  if (routes && !keep_routes) routes->assign(questions.size(), {});
+  pool.for_each(questions.size(), [&](std::size_t i, int) {
+    if (context.cancelled()) return;
+    const Question& q = *questions[i];
+    if (!routes) {
+      answers[i] = prices.resharding().times(q.shape, q.element_bytes, q.from, q.to);
+      return;
+    }
+    if (!keep_routes) (*routes)[i] = prices.resharding().routes(q.shape, q.element_bytes, q.from, q.to);
+    answers[i] = prices.resharding().reprice((*routes)[i]);
+  });
+  std::vector<frontier::CostTable> tables(s.tables.size());
+  pool.for_each(s.tables.size(), [&](std::size_t t, int) {
+    if (context.cancelled()) return;
+    static const std::vector<double> kNone;
+    tables[t] = fill_table(s.tables[t], s.mesh, needed[t], answers[needed[t].forward], s.tables[t].gradient ? answers[needed[t].backward] : kNone);
+  });
+  // 3. Operators, once per group of equal ones.
+  PricedProblem priced;
+  priced.compute_s.resize(s.cost_groups);
+  std::vector<frontier::CostTable> groups(s.cost_groups);
+  pool.for_each(s.cost_groups, [&](std::size_t g, int) {
+    if (context.cancelled()) return;
+    const Variable& example = s.variables[s.group_example[g]];
+    for (const auto& configuration : example.choices->configurations) {
+      const auto cost = prices.operators().cost(example.op, configuration);
+      groups[g].add({cost.breakdown.memory_bytes(), cost.breakdown.time_s()});
+      priced.compute_s[g].push_back(cost.breakdown.compute_s());
+    }
+  });
+  if (context.cancelled()) return cancelled_error();
+
+  frontier::Problem& problem = priced.problem;
+  std::map<std::size_t, frontier::CostTable> free_states;  // a shared tensor costs nothing by itself
+  for (const auto& variable : s.variables) {
+    frontier::Node node;
+    if (variable.choices) {
+      node.name = s.model->operators[variable.op].name;
+      node.costs = groups[variable.cost_group];
+    } else {
+      node.name = s.model->tensors[s.uses.flows[variable.flow].tensor].name;
+      auto& free = free_states[variable.size()];
+      while (free.size() < variable.size()) free.add({0, 0.0});
+      node.costs = free;
+    }
+    problem.nodes.push_back(std::move(node));
+  }
+  for (const auto& pair : s.pairs) {
+    frontier::Edge edge;
+    edge.from = pair.from;
+    edge.to = pair.to;
+    edge.from_class = pair.from_classes->of;
+    edge.to_class = pair.to_classes->of;
+    edge.rows = static_cast<std::uint32_t>(pair.from_classes->layouts.size());
+    edge.columns = static_cast<std::uint32_t>(pair.to_classes->layouts.size());
+    edge.costs = tables[pair.table];
+    problem.edges.push_back(std::move(edge));
+  }
+  return priced;
+}
+
+}  // namespace turnpoint::search

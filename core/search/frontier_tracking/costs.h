@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prices of a structure under one scenario: fills the frontier problem and answers what a choice costs in detail.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/base/parallel.h"
+#include "core/cost/operator_cost.h"
+#include "core/frontier/problem.h"
+#include "core/search/frontier_tracking/structure.h"
+
+namespace turnpoint::search {
+
+/// Times of one pair of layouts, seconds.
+struct PairTimes {
+  double forward = 0, backward = 0;
+};
+
+/// Owns the cost models of one scenario; immutable after construction, shared by the plans of its result.
+class Prices {
+ public:
+  /// `before`, if given, is an earlier price list of the same structure, whose layout graphs are shared.
+  Prices(ScenarioPtr scenario, std::shared_ptr<const Structure> structure, const Prices* before = nullptr);
+
+  const Scenario& scenario() const { return *scenario_; }
+  const Structure& structure() const { return *structure_; }
+  const ReshardingModel& resharding() const { return *resharding_; }
+  const OperatorCostModel& operators() const { return *operators_; }
+
+ private:
+  ScenarioPtr scenario_;
+  std::shared_ptr<const Structure> structure_;
+  std::unique_ptr<ReshardingModel> resharding_;
+  std::unique_ptr<OperatorCostModel> operators_;
+};
+
+/// What one alternative of a pair's entry means.
+enum class Copy : std::uint8_t {
+  none,    ///< nothing is kept for the consumer
+  source,  ///< the consumer reads the source's layout and that copy is kept
+  after,   ///< the resharded copy is kept
+  before,  ///< the copy before is kept; backward repeats the forward resharding
+};
+
+/// The alternatives of a pair in layouts `from` and `to`, in the order in which the frontier problem lists them. At most two.
+struct PairAlternative {
+  Copy copy = Copy::none;
+  std::int64_t memory = 0;
+  double time = 0;
+};
+struct PairAlternatives {
+  PairAlternative item[2];
+  int count = 0;
+};
+PairAlternatives pair_alternatives(const PairTable& table, const Mesh& mesh, const Layout& from, const Layout& to, const PairTimes& times);
+
+/// Whether backward needs no collective from `to`'s gradient to `from`'s: the gradients meet while still partial.
+bool gradients_meet(const PairTable& table, const Layout& from, const Layout& to);
+
+struct PricedProblem {
+  frontier::Problem problem;
+  std::vector<std::vector<double>> compute_s;  ///< [cost group][configuration]: the compute part of its time
+};
+
+/// The routes by which tensors were resharded when the structure was last priced exactly, one entry per distinct question.
+using RouteBook = std::vector<ReshardRoutes>;
+
+/// The frontier problem of the structure at these prices. Equal pairs share their tables. Cancelled where asked.
+/// `routes` is filled; with `keep_routes` it is used instead of searching again: every resharding goes its old way at the
+/// new prices, which is achievable but perhaps no longer the cheapest (a slider being dragged).
+Expected<PricedProblem> price_problem(const Prices& prices, ThreadPool& pool, const RunContext& context, RouteBook* routes = nullptr,
+                                      bool keep_routes = false);
+
+}  // namespace turnpoint::search

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/search/frontier_tracking/plans.h"
+
+#include <algorithm>
+
+namespace turnpoint::search {
+
+namespace {
+
+const Layout& layout_of(const LayoutClasses& classes, std::uint32_t state) { return classes.layouts[classes.of[state]]; }
+
+Keep keep_of(Copy copy, bool before_is_kept) {
+  switch (copy) {
+    case Copy::none: return Keep::none;
+    case Copy::source:
+    case Copy::before: return Keep::before;
+    case Copy::after: return before_is_kept ? Keep::both : Keep::after;
+  }
+  return Keep::none;
+}
+
+class Unroller {
+ public:
+  Unroller(const Prices& prices, const frontier::Point& point) : prices_(prices), s_(prices.structure()), point_(point) {}
+
+  Plan run() {
+    plan_.mesh = s_.mesh;
+    for (std::size_t v = 0; v < s_.variables.size(); ++v) {
+      const Variable& variable = s_.variables[v];
+      if (!variable.choices) continue;
+      PlanOperator op;
+      op.op = variable.op;
+      op.split = variable.choices->configurations[point_.configs[v]];
+      auto cost = prices_.operators().cost(variable.op, op.split, true);
+      op.cost = cost.breakdown;
+      op.gradient_sync = std::move(cost.gradient_sync);
+      plan_.operators.push_back(std::move(op));
+    }
+    for (std::size_t p = 0; p < s_.pairs.size(); ++p) add_pair(p);
+    for (const auto& op : plan_.operators) plan_.cost += op.cost;
+    for (const auto& reshard : plan_.reshards) plan_.cost += reshard.cost;
+    return std::move(plan_);
+  }
+
+ private:
+  void add_pair(std::size_t index) {
+    const Pair& pair = s_.pairs[index];
+    const PairTable& table = s_.tables[pair.table];
+    PlanReshard reshard;
+    reshard.from = layout_of(*pair.from_classes, point_.configs[pair.from]);
+    reshard.to = layout_of(*pair.to_classes, point_.configs[pair.to]);
+    const bool output = pair_starts_at_output(table.kind);
+    const ReshardPath there = prices_.resharding().path(table.shape, table.element_bytes, output ? reshard.from : reshard.from.without_partial(),
+                                                        reshard.to.without_partial());
+    ReshardPath back;
+    if (table.gradient && !gradients_meet(table, reshard.from, reshard.to))
+      back = prices_.resharding().path(table.shape, table.element_bytes, reshard.to, reshard.from.without_partial());
+    const PairAlternatives found = pair_alternatives(table, s_.mesh, reshard.from, reshard.to, {there.time_s, back.time_s});
+    const PairAlternative& taken = found.item[point_.edge_alternatives[index]];
+
+    identify(pair, table, reshard);
+    reshard.forward = there.steps;
+    if (taken.copy == Copy::before) reshard.backward = there.steps;
+    reshard.backward.insert(reshard.backward.end(), back.steps.begin(), back.steps.end());
+    reshard.keep = keep_of(taken.copy, table.before_is_kept || table.kind == PairKind::from_shared);
+    add_network(reshard.cost, reshard.forward);
+    add_network(reshard.cost, reshard.backward);
+    if (taken.copy == Copy::after) {
+      const bool second = table.before_is_kept || table.kind == PairKind::from_shared;
+      reshard.cost[second ? MemoryPart::copies : MemoryPart::activations] += taken.memory;
+    } else if (taken.memory > 0) {
+      // The copy in the producer's own layout counts with the producer.
+      plan_.operators[reshard.producer.index].cost[MemoryPart::activations] += taken.memory;
+    }
+    if (!reshard.forward.empty() || !reshard.backward.empty() || reshard.from != reshard.to) plan_.reshards.push_back(std::move(reshard));
+  }
+
+  void identify(const Pair& pair, const PairTable& table, PlanReshard& reshard) const {
+    if (table.kind == PairKind::tie) {
+      const ParameterTie& tie = s_.uses.ties[pair.flow];
+      reshard.tensor = s_.model->operators[tie.owner].inputs[tie.owner_input].tensor;
+      reshard.producer = tie.owner;
+      reshard.consumer = tie.user;
+      return;
+    }
+    const TensorFlow& flow = s_.uses.flows[pair.flow];
+    reshard.tensor = flow.tensor;
+    reshard.producer = flow.producer;
+    if (table.kind != PairKind::to_shared) reshard.consumer = flow.consumers[pair.consumer].op;
+  }
+
+  const Prices& prices_;
+  const Structure& s_;
+  const frontier::Point& point_;
+  Plan plan_;
+};
+
+}  // namespace
+
+Plan FrontierPlans::plan(std::size_t point) const { return Unroller(*prices_, points_.at(point)).run(); }
+
+ResultPtr make_result(std::string method, ScenarioPtr scenario, std::shared_ptr<const Prices> prices, const PricedProblem& priced,
+                      frontier::Answer answer, double search_s) {
+  const Structure& s = prices->structure();
+  auto result = std::make_shared<Result>();
+  result->scenario = std::move(scenario);
+  result->method = std::move(method);
+  result->exact = answer.exact;
+  result->gap = answer.exact ? 0 : answer.gap;
+  result->search_s = search_s;
+  result->lower_bound = std::move(answer.lower_bound);
+  const std::int64_t limit = result->scenario->memory_limit();
+  for (const auto& point : answer.points) {
+    double compute = 0;
+    for (std::size_t v = 0; v < s.variables.size(); ++v)
+      if (s.variables[v].choices) compute += priced.compute_s[s.variables[v].cost_group][point.configs[v]];
+    compute = std::min(compute, point.time);
+    result->points.push_back({point.memory, point.time, compute, point.time - compute, point.memory <= limit});
+  }
+  result->turning_point = find_turning_point(result->points);
+  result->near_best = find_near_best(result->points);
+  result->plans = std::make_shared<FrontierPlans>(std::move(prices), std::move(answer.points));
+  return result;
+}
+
+}  // namespace turnpoint::search

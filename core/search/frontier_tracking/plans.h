@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Unrolls points of a frontier answer to complete plans.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/plan/result.h"
+#include "core/search/frontier_tracking/costs.h"
+
+namespace turnpoint::search {
+
+/// Holds the choices of all points and builds one plan when it is asked for. Immutable.
+class FrontierPlans : public PlanSource {
+ public:
+  FrontierPlans(std::shared_ptr<const Prices> prices, std::vector<frontier::Point> points)
+      : prices_(std::move(prices)), points_(std::move(points)) {}
+  Plan plan(std::size_t point) const override;
+
+ private:
+  std::shared_ptr<const Prices> prices_;
+  std::vector<frontier::Point> points_;
+};
+
+/// A result of `method` from an answer: points with their compute and network parts, turning point, plans on demand.
+ResultPtr make_result(std::string method, ScenarioPtr scenario, std::shared_ptr<const Prices> prices, const PricedProblem& priced,
+                      frontier::Answer answer, double search_s);
+
+}  // namespace turnpoint::search

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/search/frontier_tracking/structure.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+#include <unordered_map>
+
+#include "core/cost/operator_cost.h"
+
+namespace turnpoint::search {
+
+namespace {
+
+void append(std::string& key, std::int64_t value) { key.append(reinterpret_cast<const char*>(&value), sizeof value); }
+
+void append_access(std::string& key, const Model& model, const Access& access) {
+  const Tensor& tensor = model.tensors[access.tensor];
+  append(key, static_cast<int>(tensor.role) * 1000 + static_cast<int>(tensor.type) * 10 + tensor.requires_gradient * 2 + access.saved);
+  append(key, static_cast<std::int64_t>(tensor.shape.size()));
+  for (const auto size : tensor.shape) append(key, size);
+  for (const auto& walk : access.walks) {
+    append(key, static_cast<std::int64_t>(walk.size()));
+    for (const auto dim : walk) append(key, dim);
+  }
+}
+
+// Operators with equal keys have equal configurations, layouts and costs.
+std::string operator_key(const Model& model, const Operator& op, const std::vector<bool>& owns) {
+  std::string key;
+  append(key, static_cast<int>(op.kind));
+  for (const auto& dim : op.dims)
+    append(key, dim.size), append(key, static_cast<int>(dim.name) * 100 + static_cast<int>(dim.role) * 10 + dim.splittable);
+  for (const double value : {op.forward_flop, op.backward_flop, op.forward_passes, op.backward_passes})
+    key.append(reinterpret_cast<const char*>(&value), sizeof value);
+  append(key, static_cast<std::int64_t>(op.inputs.size()));
+  for (const auto& access : op.inputs) append_access(key, model, access);
+  for (const auto& access : op.outputs) append_access(key, model, access);
+  for (const bool own : owns) append(key, own);
+  return key;
+}
+
+std::uint32_t class_of(std::vector<Layout>& layouts, std::map<Layout, std::uint32_t>& known, const Layout& layout) {
+  const auto [it, fresh] = known.try_emplace(layout, static_cast<std::uint32_t>(layouts.size()));
+  if (fresh) layouts.push_back(layout);
+  return it->second;
+}
+
+LayoutClasses classes(const Operator& op, const Access& access, bool is_output, const std::vector<Configuration>& configurations, int axes) {
+  LayoutClasses result;
+  std::map<Layout, std::uint32_t> known;
+  for (const auto& configuration : configurations) {
+    const Layout layout = is_output ? forward_layout(op, access, true, configuration, axes)
+                                    : gradient_layout(op, access, false, configuration, axes);
+    result.of.push_back(class_of(result.layouts, known, layout));
+  }
+  return result;
+}
+
+std::shared_ptr<const OperatorChoices> make_choices(const Model& model, const Operator& op, const Mesh& mesh, bool split_windows,
+                                                    ConfigurationFilter only) {
+  auto choices = std::make_shared<OperatorChoices>();
+  choices->configurations = only ? std::vector<Configuration>{only(op, mesh)} : enumerate_configurations(model, op, mesh, split_windows);
+  for (const auto& access : op.inputs) choices->inputs.push_back(classes(op, access, false, choices->configurations, mesh.count()));
+  for (const auto& access : op.outputs) choices->outputs.push_back(classes(op, access, true, choices->configurations, mesh.count()));
+  return choices;
+}
+
+class Builder {
+ public:
+  Builder(Structure& structure, const Scenario& scenario, ConfigurationFilter only) : s_(structure), model_(*scenario.model), only_(only) {}
+
+  Expected<void> run(const RunContext& context) {
+    s_.uses = analyse_tensor_uses(model_);
+    for (std::size_t i = 0; i < model_.operators.size(); ++i) {
+      if (context.cancelled()) return cancelled_error();
+      if (auto added = add_operator(OperatorId(i)); !added) return added;
+    }
+    for (std::uint32_t f = 0; f < s_.uses.flows.size(); ++f) add_flow(f);
+    for (std::uint32_t t = 0; t < s_.uses.ties.size(); ++t) add_tie(t);
+    return {};
+  }
+
+ private:
+  Expected<void> add_operator(OperatorId id) {
+    const Operator& op = model_.operators[id];
+    std::string key = operator_key(model_, op, s_.uses.owns_parameter[id.index]);
+    const auto [it, fresh] = groups_.try_emplace(key, static_cast<std::uint32_t>(group_choices_.size()));
+    if (fresh) {
+      group_choices_.push_back(make_choices(model_, op, s_.mesh, s_.split_windows, only_));
+      s_.group_example.push_back(static_cast<std::uint32_t>(s_.variables.size()));
+      if (group_choices_.back()->configurations.empty())
+        return bad_input("operator '" + op.name + "' has no legal configuration", model_.source);
+    }
+    Variable variable;
+    variable.op = id;
+    variable.choices = group_choices_[it->second];
+    variable.cost_group = it->second;
+    s_.variables.push_back(std::move(variable));
+    s_.cost_groups = static_cast<std::uint32_t>(group_choices_.size());
+    return {};
+  }
+
+  const LayoutClasses& output_classes(const TensorFlow& flow) const { return s_.variables[flow.producer.index].choices->outputs[flow.output]; }
+  const LayoutClasses& input_classes(const Model::Use& use) const { return s_.variables[use.op.index].choices->inputs[use.input]; }
+
+  void add_pair(PairKind kind, std::uint32_t from, std::uint32_t to, std::uint32_t flow, std::uint32_t consumer, const Tensor& tensor,
+                bool before_is_kept, bool consumer_saves, const LayoutClasses& from_classes, const LayoutClasses& to_classes) {
+    PairTable table;
+    table.kind = kind;
+    table.shape = tensor.shape;
+    table.element_bytes = element_bytes(tensor, s_.precision);
+    table.gradient = tensor.requires_gradient;
+    table.before_is_kept = before_is_kept;
+    table.consumer_saves = consumer_saves;
+    table.from = from_classes.layouts;
+    table.to = to_classes.layouts;
+    std::string key;
+    append(key, static_cast<int>(kind) * 1000 + table.element_bytes * 10 + table.gradient * 4 + before_is_kept * 2 + consumer_saves);
+    for (const auto size : table.shape) append(key, size);
+    // Class lists are shared between equal operators, so their addresses identify them.
+    append(key, reinterpret_cast<std::intptr_t>(&from_classes.layouts));
+    append(key, reinterpret_cast<std::intptr_t>(&to_classes.layouts));
+    const auto [it, fresh] = table_of_.try_emplace(std::move(key), static_cast<std::uint32_t>(s_.tables.size()));
+    if (fresh) s_.tables.push_back(std::move(table));
+    s_.pairs.push_back({from, to, it->second, flow, consumer, &from_classes, &to_classes});
+  }
+
+  void add_flow(std::uint32_t index) {
+    const TensorFlow& flow = s_.uses.flows[index];
+    const Tensor& tensor = model_.tensors[flow.tensor];
+    const bool before_is_kept = flow.producer_saves || flow.producer_is_view;
+    const LayoutClasses& produced = output_classes(flow);
+    if (flow.consumers.empty()) return;
+    if (!flow.shared()) {
+      const auto& use = flow.consumers.front();
+      add_pair(PairKind::direct, flow.producer.index, use.op.index, index, 0, tensor, before_is_kept, flow.consumer_saves.front(), produced, input_classes(use));
+      return;
+    }
+    const auto states = shared_states(flow);
+    Variable variable;
+    variable.flow = index;
+    variable.states = states;
+    const auto shared = static_cast<std::uint32_t>(s_.variables.size());
+    s_.variables.push_back(std::move(variable));
+    add_pair(PairKind::to_shared, flow.producer.index, shared, index, 0, tensor, before_is_kept, flow.any_consumer_saves(), produced, *states);
+    for (std::uint32_t c = 0; c < flow.consumers.size(); ++c) {
+      const auto& use = flow.consumers[c];
+      add_pair(PairKind::from_shared, shared, use.op.index, index, c, tensor, false, flow.consumer_saves[c], *states, input_classes(use));
+    }
+  }
+
+  // Candidates: whatever a consumer reads, and what the producer leaves. Shared between equal surroundings.
+  std::shared_ptr<const LayoutClasses> shared_states(const TensorFlow& flow) {
+    std::vector<const void*> key{&output_classes(flow)};
+    for (const auto& use : flow.consumers) key.push_back(&input_classes(use));
+    auto& states = states_of_[key];
+    if (states) return states;
+    auto fresh = std::make_shared<LayoutClasses>();
+    std::map<Layout, std::uint32_t> known;
+    for (const auto& layout : output_classes(flow).layouts) class_of(fresh->layouts, known, layout.without_partial());
+    for (const auto& use : flow.consumers)
+      for (const auto& layout : input_classes(use).layouts) {
+        class_of(fresh->layouts, known, layout.without_partial());
+        if (model_.tensors[flow.tensor].requires_gradient) class_of(fresh->layouts, known, layout);
+      }
+    for (std::uint32_t i = 0; i < fresh->layouts.size(); ++i) fresh->of.push_back(i);
+    states = std::move(fresh);
+    return states;
+  }
+
+  void add_tie(std::uint32_t index) {
+    const ParameterTie& tie = s_.uses.ties[index];
+    const auto& from = s_.variables[tie.owner.index].choices->inputs[tie.owner_input];
+    const auto& to = s_.variables[tie.user.index].choices->inputs[tie.user_input];
+    const Tensor& tensor = model_.tensors[model_.operators[tie.user].inputs[tie.user_input].tensor];
+    const Tensor& owner_tensor = model_.tensors[model_.operators[tie.owner].inputs[tie.owner_input].tensor];
+    const LayoutClasses* user = &to;
+    if (tensor.shape != owner_tensor.shape) {
+      // Used transposed: compare layouts in the owner's orientation. The builder admits no other difference.
+      auto turned = std::make_shared<LayoutClasses>(to);
+      for (auto& layout : turned->layouts)
+        for (auto& value : layout.axis)
+          if (value >= 0) value = static_cast<std::int8_t>(1 - value);
+      user = turned.get();
+      s_.turned.push_back(std::move(turned));
+    }
+    add_pair(PairKind::tie, tie.owner.index, tie.user.index, index, 0, owner_tensor, true, true, from, *user);
+  }
+
+  Structure& s_;
+  const Model& model_;
+  ConfigurationFilter only_;
+  std::unordered_map<std::string, std::uint32_t> groups_, table_of_;
+  std::vector<std::shared_ptr<const OperatorChoices>> group_choices_;
+  std::map<std::vector<const void*>, std::shared_ptr<const LayoutClasses>> states_of_;
+};
+
+}  // namespace
+
+Expected<std::shared_ptr<const Structure>> build_structure(const Scenario& scenario, ConfigurationFilter only, const RunContext& context) {
+  auto structure = std::make_shared<Structure>();
+  structure->model = scenario.model;
+  structure->mesh = make_mesh(*scenario.cluster);
+  structure->precision = scenario.settings.precision;
+  structure->split_windows = scenario.settings.split_windows;
+  if (structure->mesh.count() > kMaxAxes)
+    return usage_error(fmt::format("{} devices have more than {} prime factors", scenario.cluster->devices(), kMaxAxes));
+  context.report("configurations");
+  if (auto built = Builder(*structure, scenario, only).run(context); !built) return built.error();
+  return std::shared_ptr<const Structure>(std::move(structure));
+}
+
+bool same_structure(const Structure& a, const Scenario& b) {
+  if (a.model != b.model || a.precision != b.settings.precision || a.split_windows != b.settings.split_windows) return false;
+  const Mesh mesh = make_mesh(*b.cluster);
+  if (mesh.count() != a.mesh.count()) return false;
+  for (int i = 0; i < mesh.count(); ++i) {
+    const auto &x = mesh.axes[static_cast<std::size_t>(i)], &y = a.mesh.axes[static_cast<std::size_t>(i)];
+    if (x.size != y.size || x.level != y.level) return false;
+  }
+  return true;
+}
+
+}  // namespace turnpoint::search

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// The frontier problem of a model on a mesh, without costs: which choices there are and which pairs of them interact.
+// It depends on model, mesh and legality only, so a slider never rebuilds it. Equal operators (layers) share their
+// configurations and equal pairs share one table, which is what keeps 96 layers as cheap as one.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/expected.h"
+#include "core/base/progress.h"
+#include "core/cost/layout.h"
+#include "core/cost/tensor_use.h"
+#include "core/scenario/scenario.h"
+
+namespace turnpoint::search {
+
+/// Distinct layouts of one access over the configurations of an operator.
+struct LayoutClasses {
+  std::vector<Layout> layouts;
+  std::vector<std::uint32_t> of;  ///< configuration -> index into layouts
+};
+
+/// What operators of equal shape have in common.
+struct OperatorChoices {
+  std::vector<Configuration> configurations;
+  std::vector<LayoutClasses> inputs;   ///< gradient layouts; their forward layout is the same without partial axes
+  std::vector<LayoutClasses> outputs;  ///< forward layouts, partial axes included
+};
+
+/// One decision: the configuration of an operator, or the shared layout of a tensor with several consumers (its states
+/// are input-like layouts: partial axes say that gradients are summed only after they have met there).
+struct Variable {
+  OperatorId op;                 ///< invalid for a shared tensor
+  std::uint32_t flow = 0;        ///< of a shared tensor: index into TensorUses::flows
+  std::shared_ptr<const OperatorChoices> choices;  ///< of an operator
+  std::shared_ptr<const LayoutClasses> states;     ///< of a shared tensor
+  std::uint32_t cost_group = 0;  ///< operators with equal costs
+  std::size_t size() const { return choices ? choices->configurations.size() : states->layouts.size(); }
+};
+
+enum class PairKind : std::uint8_t { direct, to_shared, from_shared, tie };
+/// Only then may the `from` layout be partial in forward; elsewhere partial axes speak of gradients.
+inline bool pair_starts_at_output(PairKind kind) { return kind == PairKind::direct || kind == PairKind::to_shared; }
+
+/// Everything a pair's cost table depends on, apart from prices.
+struct PairTable {
+  PairKind kind = PairKind::direct;
+  std::vector<std::int64_t> shape;
+  int element_bytes = 4;
+  bool gradient = true;            ///< the tensor's gradient travels back
+  bool before_is_kept = false;     ///< the producer keeps its own copy anyway (or is a view of a kept tensor)
+  bool consumer_saves = false;     ///< direct, from_shared: this consumer; to_shared: any consumer
+  std::vector<Layout> from, to;
+};
+
+struct Pair {
+  std::uint32_t from = 0, to = 0;  ///< variables
+  std::uint32_t table = 0;
+  std::uint32_t flow = 0;          ///< index into flows (or ties, for a tie)
+  std::uint32_t consumer = 0;      ///< index into the flow's consumers (direct, from_shared)
+  const LayoutClasses* from_classes = nullptr;
+  const LayoutClasses* to_classes = nullptr;
+};
+
+struct Structure {
+  ModelPtr model;
+  Mesh mesh;
+  Precision precision = Precision::fp32;
+  bool split_windows = false;
+  TensorUses uses;
+  std::vector<Variable> variables;  ///< operators first, in model order
+  std::vector<Pair> pairs;
+  std::vector<PairTable> tables;
+  std::vector<std::shared_ptr<const LayoutClasses>> turned;  ///< layouts of tied weights that are used transposed
+  std::uint32_t cost_groups = 0;
+  std::vector<std::uint32_t> group_example;  ///< cost group -> a variable of it
+};
+
+/// `only`, if given, restricts every operator to one configuration (data-parallel baseline).
+using ConfigurationFilter = Configuration (*)(const Operator&, const Mesh&);
+Expected<std::shared_ptr<const Structure>> build_structure(const Scenario& scenario, ConfigurationFilter only, const RunContext& context);
+
+/// True if the structure of `a` serves scenario `b` as well (only prices differ).
+bool same_structure(const Structure& a, const Scenario& b);
+
+}  // namespace turnpoint::search

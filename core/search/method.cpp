@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/search/method.h"
+
+#include "core/base/text.h"
+#include "core/search/frontier_tracking/searcher.h"
+
+namespace turnpoint {
+
+namespace {
+
+std::string accepts_all(const Scenario&) { return {}; }
+
+}  // namespace
+
+const std::vector<Method>& methods() {
+  static const std::vector<Method> kMethods = {
+      {"ft", "FT frontier tracking", "TensorOpt, arXiv 2004.10856",
+       "Every Pareto-optimal plan over all configurations, by exact variable elimination", true, {}, &accepts_all, &search::make_frontier_tracking},
+      {"data-parallel", "Data-parallel", "common practice",
+       "Every operator splits the batch over all devices; parameters are replicated", false, {}, &accepts_all, &search::make_data_parallel},
+      {"optcnn", "OptCNN", "OptCNN, arXiv 1802.04924; as the TensorOpt study simulates it",
+       "The fastest plan over all configurations, memory ignored", false, {}, &accepts_all, &search::make_optcnn},
+  };
+  return kMethods;
+}
+
+Expected<const Method*> find_method(const std::string& name) {
+  std::vector<std::string> names;
+  for (const auto& method : methods()) {
+    if (method.name == name) return &method;
+    names.push_back(method.name);
+  }
+  Error error = usage_error("no method '" + name + "'");
+  if (const auto close = closest_match(name, names); !close.empty()) error.hint = "did you mean " + close + "?";
+  return error;
+}
+
+}  // namespace turnpoint

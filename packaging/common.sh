@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+# What packaging/start and packaging/check share: the packages of Debian 12 that Turnpoint is built from, and the build.
+# Sourced, never run. Expects `set -euo pipefail`; the caller is in the repository root after enter_repository.
+# shellcheck shell=bash
+# The lists are read by the scripts that source this file:
+# shellcheck disable=SC2034
+
+# Without these nothing builds. pkg-config is listed because no other package brings it in.
+build_packages=(
+  build-essential cmake ninja-build pkg-config
+  qt6-base-dev qt6-svg-dev libqcustomplot-dev libgraphviz-dev
+  nlohmann-json3-dev libfmt-dev libcli11-dev libbenchmark-dev
+  fonts-dejavu-core
+)
+# These only make the build faster.
+speed_packages=(ccache mold)
+# These let the tests look at more: other number formats, the desktop files, the shell scripts.
+check_packages=(locales desktop-file-utils appstream shellcheck)
+
+say() { printf '==> %s\n' "$*"; }
+fail() {
+  printf '%s: %s\n' "${0##*/}" "$*" >&2
+  exit 1
+}
+
+enter_repository() {
+  cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." || exit
+}
+
+# Prints those of the named packages that are not installed, one a line.
+missing_packages() {
+  local package
+  for package in "$@"; do
+    if [[ "$(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null || true)" != installed ]]; then
+      printf '%s\n' "$package"
+    fi
+  done
+}
+
+# install_packages PACKAGE...: silent when all are there.
+install_packages() {
+  if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+    say "This is not a Debian system. Expecting the equivalents of these packages to be installed: $*"
+    return
+  fi
+  local missing=()
+  mapfile -t missing < <(missing_packages "$@")
+  if ((${#missing[@]} == 0)); then return; fi
+
+  local as_root=()
+  if ((EUID != 0)); then
+    command -v sudo >/dev/null ||
+      fail "these packages are missing, and there is neither root nor sudo to install them: ${missing[*]}"
+    as_root=(sudo)
+  fi
+  local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get --quiet=2
+    -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 -o Dpkg::Use-Pty=0)
+  say "Installing ${#missing[@]} missing packages: ${missing[*]}"
+  local log
+  log="$(mktemp)"
+  if ! { "${apt[@]}" update && "${apt[@]}" install --yes --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
+    tail -n 40 -- "$log" >&2
+    fail "installing packages failed; the whole log is $log"
+  fi
+  rm -f -- "$log"
+}
+
+# Configures and builds preset `release` into build/. Quiet when nothing has to be done.
+configure_and_build() {
+  mkdir -p build
+  local log=build/configure.log
+  if [[ ! -f build/build.ninja ]]; then say "Configuring (log: $log)"; fi
+  if ! cmake --preset release >"$log" 2>&1; then
+    tail -n 40 -- "$log" >&2
+    fail "configuring failed; the whole log is $log"
+  fi
+  say "Building what changed into build/ ($(nproc) jobs; from nothing it takes minutes)"
+  local quiet=()
+  if [[ ! -t 1 ]]; then quiet=(--quiet); fi
+  cmake --build build --parallel "$(nproc)" -- "${quiet[@]}" || fail "the build failed"
+}

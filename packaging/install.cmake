@@ -1,0 +1,52 @@
+# What `cmake --install` and the Debian package put where. Included by the top-level CMakeLists.txt.
+include(GNUInstallDirs)
+
+install(TARGETS turnpoint-cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+set(manual_pages turnpoint-cli.1)
+if(TARGET turnpoint)
+  install(TARGETS turnpoint turnpoint-layout RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(FILES packaging/org.turnpoint.Turnpoint.desktop DESTINATION ${CMAKE_INSTALL_DATADIR}/applications)
+  install(FILES packaging/org.turnpoint.Turnpoint.metainfo.xml DESTINATION ${CMAKE_INSTALL_DATADIR}/metainfo)
+  install(FILES packaging/turnpoint.svg DESTINATION ${CMAKE_INSTALL_DATADIR}/icons/hicolor/scalable/apps)
+  list(APPEND manual_pages turnpoint.1)
+endif()
+install(FILES NOTICE README.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/turnpoint)
+install(FILES packaging/deb/copyright DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/turnpoint)
+
+# Debian wants its documents compressed, without a time in them.
+find_program(TURNPOINT_GZIP gzip)
+if(TURNPOINT_GZIP)
+  set(compressed ${PROJECT_BINARY_DIR}/packaging)
+  file(MAKE_DIRECTORY ${compressed})
+  macro(turnpoint_install_compressed source name destination)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${source})
+    execute_process(COMMAND ${TURNPOINT_GZIP} -9nc ${PROJECT_SOURCE_DIR}/${source} OUTPUT_FILE ${compressed}/${name})
+    install(FILES ${compressed}/${name} DESTINATION ${destination})
+  endmacro()
+  turnpoint_install_compressed(CHANGELOG.md changelog.gz ${CMAKE_INSTALL_DATADIR}/doc/turnpoint)
+  foreach(page ${manual_pages})
+    turnpoint_install_compressed(packaging/man/${page} ${page}.gz ${CMAKE_INSTALL_MANDIR}/man1)
+  endforeach()
+endif()
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME turnpoint)
+set(CPACK_PACKAGE_VENDOR "The Turnpoint developers")
+set(CPACK_PACKAGE_CONTACT "The Turnpoint developers <developers@turnpoint.invalid>")
+set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "fonts-dejavu-core, qt6-wayland")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "explore how to train a deep-learning model on several GPUs")
+set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
+"Turnpoint loads a neural network and a description of a GPU cluster, searches
+the ways to split every operator over the devices, and draws what can be
+achieved as one curve: memory on each device against the time of an iteration.
+A point of the curve is a complete plan that can be inspected and exported.
+
+The package holds the window (turnpoint), the command line (turnpoint-cli) and
+the process that lays out graphs (turnpoint-layout).")
+include(CPack)

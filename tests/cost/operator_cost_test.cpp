@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operator costs against figures worked by hand from design.md 5.3 to 5.5, and the bookkeeping of who keeps what.
+#include <QtTest>
+#include <cmath>
+
+#include "core/cost/operator_cost.h"
+#include "search/small_models.h"
+
+using namespace turnpoint;
+
+namespace {
+
+// Round numbers: 1 TFLOP/s, 100 GB/s memory, 10 GB/s links inside a node and 1 GB/s per node between, no efficiency loss.
+Cluster round_cluster(int nodes, int per_node) {
+  Cluster cluster;
+  cluster.nodes = nodes;
+  cluster.devices_per_node = per_node;
+  cluster.device.memory_bytes = std::int64_t(1) << 30;
+  cluster.device.peak_fp32 = 1e12;
+  cluster.device.peak_bf16 = 4e12;
+  cluster.device.memory_bandwidth = 1e11;
+  cluster.device.flop_efficiency = cluster.device.memory_efficiency = 1;
+  cluster.device.launch_s = 1e-6;
+  cluster.links[kInterNode] = {"inter", 1e9, 1e-6};
+  cluster.links[kIntraNode] = {"intra", 1e10, 1e-6};
+  return cluster;
+}
+
+struct Setting {
+  Scenario scenario;
+  TensorUses uses;
+  std::unique_ptr<ReshardingModel> resharding;
+  std::unique_ptr<OperatorCostModel> costs;
+
+  explicit Setting(ModelPtr model, int nodes, int per_node, const std::function<void(Settings&)>& change = {}) {
+    scenario.model = std::move(model);
+    scenario.cluster = std::make_shared<Cluster>(round_cluster(nodes, per_node));
+    if (change) change(scenario.settings);
+    uses = analyse_tensor_uses(*scenario.model);
+    resharding = std::make_unique<ReshardingModel>(make_mesh(*scenario.cluster), CollectiveModel(*scenario.cluster, scenario.settings.factors), 1e11);
+    costs = std::make_unique<OperatorCostModel>(scenario, uses, *resharding);
+  }
+  OperatorId find(const std::string& name) const {
+    for (std::size_t i = 0; i < scenario.model->operators.size(); ++i)
+      if (scenario.model->operators[OperatorId(i)].name == name) return OperatorId(i);
+    qFatal("no operator %s", name.c_str());
+  }
+  CostBreakdown data_parallel(const std::string& name) const {
+    const OperatorId id = find(name);
+    return costs->cost(id, data_parallel_configuration(scenario.model->operators[id], resharding->mesh())).breakdown;
+  }
+};
+
+bool close(double a, double b) { return std::abs(a - b) <= 1e-12 + 1e-9 * std::max(std::abs(a), std::abs(b)); }
+
+}  // namespace
+
+class OperatorCostTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void data_parallel_linear_by_hand() {
+    // fc1: x [64,32], W [32,64], b [64] on 4 devices: 16 samples each.
+    const Setting s(test::mlp(), 1, 4, [](Settings& settings) { settings.optimizer = Optimizer::adam; });
+    const CostBreakdown cost = s.data_parallel("fc1");
+    const std::int64_t parameters = 32 * 64 + 64;
+    QCOMPARE(cost.memory[static_cast<std::size_t>(MemoryPart::parameters)], parameters * 4);
+    QCOMPARE(cost.memory[static_cast<std::size_t>(MemoryPart::gradients)], parameters * 4);
+    QCOMPARE(cost.memory[static_cast<std::size_t>(MemoryPart::optimizer)], parameters * 8);
+    // Ring all-reduce of all gradients of the operator in one message: 2 (g-1) (a + n/(g B)).
+    const double sync = 2 * 3 * (1e-6 + parameters * 4.0 / 4 / 1e10);
+    QVERIFY(close(cost.network_s(), sync));
+    // Update: reads gradient, weight and two moments, writes weight and moments: 4 + 2 (4 + 8) bytes per parameter.
+    QVERIFY(close(cost.compute[static_cast<std::size_t>(ComputePart::update)], parameters * 28.0 / 1e11 + 1e-6));
+    // Forward: 16 x 32 x 64 MACs (and the bias) against x, W, b and y in memory; memory wins.
+    const double forward_bytes = 4.0 * (16 * 32 + parameters + 16 * 64), forward_flop = 2.0 * 16 * 32 * 64 + 16 * 64;
+    QVERIFY2(close(cost.compute[0], std::max(forward_bytes / 1e11, forward_flop / 1e12) + 1e-6), qPrintable(QString::number(cost.compute[0], 'g', 12)));
+  }
+
+  void paper_accounting_counts_one_copy() {
+    const Setting s(test::mlp(), 1, 4, [](Settings& settings) { settings.accounting = Accounting::paper; });
+    QCOMPARE(s.data_parallel("fc1").memory_bytes(), std::int64_t(32 * 64 + 64) * 4);
+  }
+
+  void sixteen_bit_keeps_a_master_copy() {
+    const ParameterBytes bytes = parameter_bytes(Precision::bf16, Optimizer::adam, Accounting::full);
+    QCOMPARE(bytes.weight, 2);
+    QCOMPARE(bytes.gradient, 2);
+    QCOMPARE(bytes.optimizer, 12);
+    QCOMPARE(parameter_bytes(Precision::fp32, Optimizer::sgd, Accounting::full).optimizer, 0);
+    QCOMPARE(parameter_bytes(Precision::fp32, Optimizer::momentum, Accounting::full).optimizer, 4);
+  }
+
+  void repeats_multiply_work_and_need_no_synchronisation() {
+    const Setting s(test::mlp(), 1, 4);
+    const OperatorId id = s.find("fc1");
+    const auto repeated = s.costs->cost(id, Configuration()).breakdown;
+    QCOMPARE(repeated.network_s(), 0.0);
+    QVERIFY(repeated.compute[0] > s.data_parallel("fc1").compute[0]);
+  }
+
+  void tied_parameters_count_once() {
+    const Setting s(test::attention(), 1, 4);
+    QCOMPARE(s.uses.ties.size(), std::size_t(1));
+    const OperatorId head = s.find("head");
+    QCOMPARE(s.costs->cost(head, Configuration()).breakdown.memory[0], std::int64_t(0));
+    QCOMPARE(s.costs->cost(s.find("embed"), Configuration()).breakdown.memory[0], std::int64_t(64 * 32 * 4));
+  }
+
+  void who_keeps_what() {
+    const auto model = test::residual();
+    const TensorUses uses = analyse_tensor_uses(*model);
+    for (const auto& flow : uses.flows) {
+      const std::string producer = model->operators[flow.producer].name;
+      if (producer == "stem") {  // read by fc1, whose weight gradient needs it, and by the addition, which needs nothing
+        QVERIFY(flow.shared());
+        QVERIFY(!flow.producer_saves);
+        for (std::size_t c = 0; c < flow.consumers.size(); ++c)
+          QCOMPARE(bool(flow.consumer_saves[c]), model->operators[flow.consumers[c].op].name == "fc1");
+      }
+      if (producer == "relu1") QVERIFY(flow.producer_saves && flow.consumer_saves.front());
+      if (producer == "fc1") QVERIFY(!flow.producer_saves && !flow.consumer_saves.front());
+    }
+  }
+
+  void views_pass_on_what_is_kept() {
+    const auto model = test::convolution();
+    bool seen = false;
+    for (const auto& flow : analyse_tensor_uses(*model).flows) {
+      if (model->operators[flow.producer].name != "pool") continue;
+      seen = true;
+      QVERIFY(flow.consumer_saves.front());  // the linear layer reads the flattened view
+    }
+    QVERIFY(seen);
+  }
+};
+
+QTEST_APPLESS_MAIN(OperatorCostTest)
+#include "operator_cost_test.moc"

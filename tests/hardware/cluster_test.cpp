@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/hardware/cluster.h"
+
+#include <fmt/format.h>
+#include <QTest>
+#include <cmath>
+#include <fstream>
+#include <random>
+
+using namespace turnpoint;
+
+namespace {
+
+bool close(double a, double b) { return std::abs(a - b) <= 1e-12 * std::max(std::abs(a), std::abs(b)); }
+
+Cluster flat(int nodes, int per_node) {
+  Cluster cluster;
+  cluster.nodes = nodes;
+  cluster.devices_per_node = per_node;
+  cluster.links[kIntraNode] = {"intra", 10e9, 5e-6};
+  cluster.links[kInterNode] = {"inter", 2e9, 20e-6};
+  return cluster;
+}
+
+DeviceGroup inside(int size, int concurrent = 1) { return {size, 1, size, concurrent}; }
+
+const char* const kProfile = R"({"format": "turnpoint/hardware-profile@1", "nodes": 2, "devices_per_node": 4,
+  "device": {"name": "Card", "memory_bytes": 17179869184, "peak_flop_per_s": {"fp32": 15.7e12, "bf16": 125e12},
+             "memory_bandwidth_bytes_per_s": 9e11, "price_per_hour": 2.5},
+  "links": [{"level": "intra-node", "bandwidth_bytes_per_s": 1e11, "latency_s": 1e-6},
+            {"level": "inter-node", "bandwidth_bytes_per_s": 1e10, "latency_s": 2e-6}],
+  "collectives": [{"kind": "all_reduce", "group": {"size": 4, "nodes": 1, "per_node": 4, "concurrent": 2}, "bytes": 1048576, "time_s": 1e-4}],
+  "operators": [{"kind": "matmul", "dims": [64, 64, 64], "precision": "bf16", "phase": "forward", "time_s": 1e-5}], "note": "unknown keys are ignored"})";
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const auto at = text.find(from);
+  Q_ASSERT(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+}  // namespace
+
+class ClusterTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void ring_formulas() {
+    const CollectiveModel model(flat(1, 8), {});
+    const double n = 80000, a = 5e-6, b = 10e9;
+    QVERIFY(close(model.time(Collective::all_gather, inside(4), n).value, 3 * (a + n / 4 / b)));
+    QVERIFY(close(model.time(Collective::reduce_scatter, inside(8), n).value, 7 * (a + n / 8 / b)));
+    QVERIFY(close(model.time(Collective::all_reduce, inside(8), n).value, 14 * (a + n / 8 / b)));
+    QVERIFY(close(model.time(Collective::all_to_all, inside(4), n).value, a + n * 3 / 4 / b));
+    QVERIFY(close(model.time(Collective::send, inside(2), n).value, a + n / b));
+    QVERIFY(close(model.time(Collective::broadcast, inside(8), n).value, a + n / b));
+    QCOMPARE(model.time(Collective::all_reduce, inside(1), n).value, 0.0);
+    QCOMPARE(model.time(Collective::all_reduce, inside(8), 0).value, 0.0);
+  }
+
+  // papers.md F6, which charges one latency per collective.
+  void rescheduling_oracle() {
+    const CollectiveModel model(flat(1, 4), {}, CollectiveModel::Latency::per_collective);
+    QVERIFY(close(model.time(Collective::all_to_all, inside(4), 20000).value, 6.5e-6));
+    QVERIFY(close(model.time(Collective::all_gather, inside(4), 80000).value, 11e-6));
+    QVERIFY(close(model.time(Collective::reduce_scatter, inside(2), 40000).value, 7e-6));
+    QVERIFY(close(model.time(Collective::all_reduce, inside(2), 40000).value, 9e-6));
+    QVERIFY(close(model.time(Collective::all_gather, inside(2), 40000).value, 7e-6));
+  }
+
+  void node_bandwidth_is_shared() {
+    const CollectiveModel model(flat(2, 8), {});
+    const double n = 1e6;
+    const auto gather = [&](int per_node, int concurrent) {
+      return model.time(Collective::all_gather, {2 * per_node, 2, per_node, concurrent}, n).value;
+    };
+    QVERIFY(close(gather(1, 1), 20e-6 + n / 2 / 2e9));
+    QVERIFY(close(gather(1, 8), 20e-6 + n / 2 / (2e9 / 8)));
+    QVERIFY(close(gather(8, 1), 15 * (20e-6 + n / 16 / 2e9)));
+    // All eight members of a node send into the network at once.
+    QVERIFY(close(model.time(Collective::all_to_all, {16, 2, 8, 1}, n).value, 20e-6 + n * 15 / 16 / (2e9 / 8)));
+    // Eight pairs over four nodes: each node carries four of them.
+    const CollectiveModel four(flat(4, 8), {});
+    QVERIFY(close(four.time(Collective::all_gather, {2, 2, 1, 8}, n).value, 20e-6 + n / 2 / (2e9 / 4)));
+  }
+
+  void factors_scale_bandwidth_and_latency() {
+    const Cluster cluster = flat(2, 8);
+    WhatIf factors;
+    factors.intra_bandwidth = 0.5;
+    factors.inter_bandwidth = 4;
+    factors.latency = 3;
+    const CollectiveModel model(cluster, factors);
+    QVERIFY(close(model.time(Collective::all_gather, inside(8), 8e6).value, 7 * (15e-6 + 1e6 / 5e9)));
+    QVERIFY(close(model.time(Collective::all_gather, {2, 2, 1, 1}, 8e6).value, 60e-6 + 4e6 / 8e9));
+  }
+
+  // papers.md 1.6: 1.5 x 2^20 bytes between 5 GB/s at 2^20 and 8 GB/s at 2^21 takes 241.98 us.
+  void measured_curves_interpolate_bandwidth() {
+    Cluster cluster = flat(1, 8);
+    const double mib = 1048576;
+    cluster.collectives = {{Collective::all_reduce, inside(8), 2 * mib, 2 * mib / 8e9},
+                           {Collective::all_reduce, inside(8), mib, mib / 5e9}};
+    const CollectiveModel model(cluster, {});
+    const auto time = [&](double bytes) { return model.time(Collective::all_reduce, inside(8), bytes).value; };
+    QVERIFY(std::abs(time(1.5 * mib) - 241.98e-6) < 0.005e-6);
+    QVERIFY(close(time(mib), mib / 5e9));
+    QVERIFY(close(time(8 * mib), 8 * mib / 8e9));
+    QVERIFY(close(time(1000), 1000 / 5e9));
+    // Whatever runs beside it in the node, but no other shape or kind.
+    QVERIFY(close(model.time(Collective::all_reduce, {8, 1, 8, 2}, mib).value, mib / 5e9));
+    QVERIFY(!close(model.time(Collective::all_reduce, inside(4), mib).value, mib / 5e9));
+    WhatIf factors;
+    factors.intra_bandwidth = 0.25;
+    QVERIFY(close(CollectiveModel(cluster, factors).time(Collective::all_reduce, inside(8), mib).value, 4 * mib / 5e9));
+    factors = {};
+    factors.latency = 2;
+    QVERIFY(close(CollectiveModel(cluster, factors).time(Collective::all_reduce, inside(8), mib).value,
+                  mib / 5e9 + 14 * 5e-6));
+  }
+
+  void measured_curves_are_not_forced_monotone() {
+    Cluster cluster = flat(1, 8);
+    cluster.collectives = {{Collective::all_gather, inside(8), 1e6, 2e-4},
+                           {Collective::all_gather, inside(8), 2e6, 1e-4}};
+    const CollectiveModel model(cluster, {});
+    QVERIFY(close(model.time(Collective::all_gather, inside(8), 2e6).value, 1e-4));
+    QVERIFY(close(model.time(Collective::all_gather, inside(8), 1e6).value, 2e-4));
+  }
+
+  // Many curves in any order: each group gets its own; inside a node the busiest one stands in, between nodes none
+  // does.
+  void curves_are_found_by_kind_and_group() {
+    Cluster cluster = flat(4, 8);
+    std::mt19937 random(3);
+    std::vector<std::pair<Collective, DeviceGroup>> keys;
+    for (int kind = 0; kind < 6; ++kind)
+      for (const int nodes : {1, 2, 4})
+        for (const int per_node : {1, 2, 4, 8})
+          for (const int concurrent : {1, 2, 4})
+            if (nodes * per_node > 1)
+              keys.push_back({Collective(kind), {nodes * per_node, nodes, per_node, concurrent}});
+    std::shuffle(keys.begin(), keys.end(), random);
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      for (const double bytes : {3e6, 1e6, 2e6})
+        cluster.collectives.push_back({keys[i].first, keys[i].second, bytes, 1e-3 * double(i + 1) * bytes});
+    const CollectiveModel model(cluster, {});
+    const auto time = [&](Collective kind, const DeviceGroup& group) {
+      return model.time(kind, group, kind == Collective::all_to_all ? 2e6 / group.size : 2e6).value;
+    };
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      QVERIFY(close(time(keys[i].first, keys[i].second), 1e-3 * double(i + 1) * 2e6));
+    for (const auto& [kind, group] : keys) {
+      DeviceGroup other = group, busiest = group;
+      other.concurrent = 3;
+      busiest.concurrent = 4;
+      if (group.nodes == 1)
+        QCOMPARE(time(kind, other), time(kind, busiest));
+      else
+        QCOMPARE(time(kind, other), CollectiveModel(flat(4, 8), {})
+                                        .time(kind, other, kind == Collective::all_to_all ? 2e6 / other.size : 2e6)
+                                        .value);
+    }
+  }
+
+  void all_to_all_samples_hold_all_blocks() {
+    Cluster cluster = flat(1, 8);
+    cluster.collectives = {{Collective::all_to_all, inside(8), 8e6, 1e-3}};
+    QVERIFY(close(CollectiveModel(cluster, {}).time(Collective::all_to_all, inside(8), 1e6).value, 1e-3));
+  }
+
+  // papers.md F7: no time rises with bandwidth, none falls with bytes, on modelled links.
+  void monotone_in_bandwidth_and_bytes() {
+    std::mt19937 random(7);
+    for (int i = 0; i < 2000; ++i) {
+      const Cluster cluster = flat(4, 8);
+      const int nodes = 1 << (random() % 3), per_node = 1 << (random() % 4);
+      const DeviceGroup group{nodes * per_node, nodes, per_node, int(1 + random() % 8)};
+      const auto kind = Collective(random() % 6);
+      const double bytes = 1 + random() % 100000000;
+      WhatIf faster;
+      faster.intra_bandwidth = faster.inter_bandwidth = 1.5;
+      const double base = CollectiveModel(cluster, {}).time(kind, group, bytes).value;
+      QVERIFY(base >= 0 && std::isfinite(base));
+      QVERIFY(CollectiveModel(cluster, faster).time(kind, group, bytes).value <= base);
+      QVERIFY(CollectiveModel(cluster, {}).time(kind, group, bytes * 2).value >= base);
+    }
+  }
+
+  void presets() {
+    const auto& names = preset_names();
+    QCOMPARE(names.size(), std::size_t(15));
+    for (const auto& info : names) {
+      const auto cluster = cluster_preset(info.name);
+      QVERIFY2(cluster.has_value(), info.name.c_str());
+      QCOMPARE((*cluster)->name, info.name);
+      QCOMPARE((*cluster)->title, info.title);
+      QVERIFY((*cluster)->device.memory_bytes > 0 && (*cluster)->device.peak_bf16 > (*cluster)->device.peak_fp32);
+    }
+    const auto v100 = *cluster_preset("v100-16gb-2x8");
+    QCOMPARE(v100->devices(), 16);
+    QCOMPARE(v100->device.memory_bytes, std::int64_t(16) << 30);
+    QCOMPARE(v100->device.peak(Precision::fp32), 15.7e12);
+    QCOMPARE(v100->device.peak(Precision::bf16), 125e12);
+    QCOMPARE((*cluster_preset("h200-141gb-3x5"))->devices(), 15);
+    for (const auto& [name, expected] :
+         std::vector<std::pair<std::string, std::string>>{{"v100-16gb", "v100-16gb-2x8"},
+                                                          {"v100-16bg-2x8", "did you mean 'v100-16gb-2x8'"},
+                                                          {"v100-16gb-0x8", "NODESxDEVICES"},
+                                                          {"v100-16gb-2x", "NODESxDEVICES"},
+                                                          {"v100-16gb--1x8", "unknown hardware"},
+                                                          {"v100-16gb-99999999999999999999x8", "NODESxDEVICES"},
+                                                          {"v100-16gb-8192x1024", "NODESxDEVICES"},
+                                                          {"zebra", "known devices: p100-16gb"},
+                                                          {"v100-16gb-2x8x2", "NODESxDEVICES"}}) {
+      const auto cluster = open_hardware(name);
+      QVERIFY2(!cluster.has_value(), name.c_str());
+      QCOMPARE(cluster.error().code, ErrorCode::usage);
+      QVERIFY2(cluster.error().message().find(expected) != std::string::npos, cluster.error().message().c_str());
+    }
+    QCOMPARE(open_hardware("tpu-v2-64x2+tpu-v3-64x2").error().code, ErrorCode::usage);
+    QCOMPARE(open_hardware("local").error().code, ErrorCode::usage);
+    QCOMPARE(open_hardware("").error().code, ErrorCode::usage);
+    QCOMPARE(open_hardware("absent/profile.json").error().code, ErrorCode::bad_input);
+  }
+
+  void cutting_and_growing() {
+    const auto base = *cluster_preset("v100-16gb-2x8");
+    const auto check = [&](int devices, int nodes, int per_node, const char* name) {
+      const auto cut = with_devices(base, devices);
+      QVERIFY(cut.has_value());
+      QCOMPARE((*cut)->nodes, nodes);
+      QCOMPARE((*cut)->devices_per_node, per_node);
+      QCOMPARE((*cut)->name, std::string(name));
+    };
+    check(1, 1, 1, "v100-16gb-1x1");
+    check(3, 1, 3, "v100-16gb-1x3");
+    check(8, 1, 8, "v100-16gb-1x8");
+    check(16, 2, 8, "v100-16gb-2x8");
+    check(64, 8, 8, "v100-16gb-8x8");
+    QCOMPARE((*with_devices(base, 4))->title, std::string("1 \u00d7 4 V100-16GB"));
+    for (const int devices : {0, -1, 9, 12, 65537, 1 << 30})
+      QCOMPARE(with_devices(base, devices).error().code, ErrorCode::usage);
+    QVERIFY(with_devices(base, 12).error().message().find("take 8 or 16") != std::string::npos);
+  }
+
+  void profile_round_trip() {
+    const auto cluster = parse_hardware_profile(kProfile, "card.json");
+    QVERIFY2(cluster.has_value(), cluster ? "" : cluster.error().message().c_str());
+    QCOMPARE((*cluster)->name, std::string("card"));
+    QCOMPARE((*cluster)->device.price_per_hour.value(), 2.5);
+    QCOMPARE((*cluster)->device.flop_efficiency, 0.8);
+    QCOMPARE((*cluster)->links[kInterNode].bandwidth, 1e10);
+    QCOMPARE((*cluster)->collectives.size(), std::size_t(1));
+    const std::string text = write_hardware_profile(**cluster);
+    const auto again = parse_hardware_profile(text, "again.json");
+    QVERIFY(again.has_value());
+    QCOMPARE(write_hardware_profile(**again), text);
+    for (const auto& info : preset_names()) {
+      const std::string preset = write_hardware_profile(**cluster_preset(info.name));
+      QCOMPARE(write_hardware_profile(**parse_hardware_profile(preset, "p")), preset);
+    }
+  }
+
+  // A profile of one node says nothing about a network, so it cannot be grown over one.
+  void single_nodes_do_not_grow() {
+    const std::string text = R"({"format": "turnpoint/hardware-profile@1", "nodes": 1, "devices_per_node": 1,
+      "device": {"memory_bytes": 1073741824, "peak_flop_per_s": {"fp32": 1e12}, "memory_bandwidth_bytes_per_s": 1e11}})";
+    const auto cluster = parse_hardware_profile(text, "one.json");
+    QVERIFY(cluster.has_value());
+    QCOMPARE((*cluster)->device.peak_bf16, 1e12);
+    QVERIFY(with_devices(*cluster, 1).has_value());
+    QVERIFY(with_devices(*cluster, 2).error().message().find("describes no link between nodes") != std::string::npos);
+    QVERIFY(parse_hardware_profile(write_hardware_profile(**cluster), "again.json").has_value());
+  }
+
+  void broken_profiles_data() {
+    QTest::addColumn<QString>("text");
+    QTest::addColumn<QString>("message");
+    const std::string good = kProfile;
+    const auto row = [&](const char* name, const std::string& text, const char* message) {
+      QTest::newRow(name) << QString::fromStdString(text) << message;
+    };
+    row("not json", "nodes: 2", "p.json: line 1: not valid JSON");
+    row("empty", "", "not valid JSON");
+    row("list", "[1]", "p.json: must be an object, not a list");
+    row("deep", std::string(100000, '['), "nested deeper than");
+    row("no format", replaced(good, "format", "fromat"), "p.json: format: is missing");
+    row("other format", replaced(good, "profile@1", "profile@2"), "p.json: format: is 'turnpoint/hardware-profile@2'");
+    row("negative", replaced(good, "17179869184", "-1"), "p.json: device.memory_bytes: must be between 1 and");
+    row("huge", replaced(good, "17179869184", "1e30"), "device.memory_bytes: must be between");
+    row("string", replaced(good, "17179869184", "\"16GiB\""),
+        "device.memory_bytes: must be a whole number, not a string");
+    row("nan", replaced(good, "9e11", "NaN"), "not valid JSON");
+    row("infinite", replaced(good, "9e11", "1e999"), "");
+    row("zero nodes", replaced(good, "\"nodes\": 2", "\"nodes\": 0"), "nodes: must be between 1 and");
+    row("fraction", replaced(good, "\"nodes\": 2", "\"nodes\": 2.5"),
+        "nodes: must be a whole number, not a number with a fraction");
+    row("no link", replaced(good, "inter-node", "intra-node"), "p.json: links[1].level: 'intra-node' is given twice");
+    row("level", replaced(good, "inter-node", "rack"),
+        "links[1].level: must be 'inter-node' or 'intra-node', not 'rack'");
+    row("collective", replaced(good, "all_reduce", "all_deduce"),
+        "collectives[0].kind: unknown collective 'all_deduce'");
+    row("group", replaced(good, "\"per_node\": 4", "\"per_node\": 3"),
+        "collectives[0].group.size: is not nodes times per_node");
+    row("negative time", replaced(good, "1e-4", "-1e-4"), "collectives[0].time_s: must be between");
+    row("zero time", replaced(good, "1e-4", "0"), "collectives[0].time_s: must be between");
+    row("dims", replaced(good, "[64, 64, 64]", "[64, -64, 64]"), "operators[0].dims: sizes must be whole numbers");
+    row("device is a list", replaced(good, "\"device\": {", "\"device\": [], \"old\": {"),
+        "p.json: device: must be an object, not a list");
+    row("links is a number", replaced(good, "\"links\": [", "\"links\": 3, \"old\": ["),
+        "p.json: links: must be a list, not a whole number");
+    row("efficiency", replaced(good, "\"price_per_hour\": 2.5", "\"efficiency\": {\"flop\": 1.5}"),
+        "device.efficiency.flop: must be between");
+  }
+
+  void broken_profiles() {
+    QFETCH(QString, text);
+    QFETCH(QString, message);
+    const auto cluster = parse_hardware_profile(text.toStdString(), "p.json");
+    QVERIFY(!cluster.has_value());
+    QCOMPARE(cluster.error().code, ErrorCode::bad_input);
+    QVERIFY2(cluster.error().message().find(message.toStdString()) != std::string::npos,
+             cluster.error().message().c_str());
+  }
+
+  void duplicate_samples_are_refused() {
+    const std::string sample =
+        R"({"kind": "all_reduce", "group": {"size": 4, "nodes": 1, "per_node": 4, "concurrent": 2}, "bytes": 1048576, "time_s": 2e-4},)";
+    const auto cluster =
+        parse_hardware_profile(replaced(kProfile, "\"collectives\": [", "\"collectives\": [" + sample), "p.json");
+    QVERIFY(!cluster.has_value());
+    QVERIFY(cluster.error().message().find("collectives[1].bytes: this collective, group and size were given before") !=
+            std::string::npos);
+  }
+};
+
+QTEST_APPLESS_MAIN(ClusterTest)
+#include "cluster_test.moc"

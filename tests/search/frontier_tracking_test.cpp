@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// The search against the independent evaluator, and against exhaustive enumeration of its own choices on tiny models.
+#include <QtTest>
+#include <cmath>
+#include <random>
+
+#include "core/frontier/solver.h"
+#include "core/plan/evaluator.h"
+#include "core/search/frontier_tracking/plans.h"
+#include "core/search/method.h"
+#include "search/small_models.h"
+
+using namespace turnpoint;
+
+namespace {
+
+ScenarioPtr scenario_on(ModelPtr model, const std::string& hardware, const std::function<void(Settings&)>& change = {}) {
+  auto cluster = cluster_preset(hardware);
+  if (!cluster) qFatal("%s", cluster.error().message().c_str());
+  Settings settings;
+  settings.batch = model->batch;
+  if (change) change(settings);
+  auto scenario = make_scenario(std::move(model), *cluster, hardware, settings);
+  if (!scenario) qFatal("%s", scenario.error().message().c_str());
+  return *scenario;
+}
+
+bool close(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max({std::abs(a), std::abs(b), 1e-12}); }
+
+std::vector<std::pair<std::string, ModelPtr>> models() {
+  return {{"mlp", test::mlp()}, {"residual", test::residual()}, {"attention", test::attention()}, {"convolution", test::convolution()}};
+}
+
+}  // namespace
+
+class FrontierTrackingTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void every_plan_evaluates_to_its_point_data() {
+    QTest::addColumn<int>("model");
+    QTest::addColumn<QString>("hardware");
+    QTest::addColumn<QString>("method");
+    const auto all = models();
+    for (int m = 0; m < static_cast<int>(all.size()); ++m)
+      for (const char* hardware : {"v100-16gb-1x2", "v100-16gb-1x4", "v100-16gb-2x2", "a100-80gb-2x8", "v100-16gb-1x6"})
+        for (const char* method : {"ft", "data-parallel", "optcnn"})
+          QTest::addRow("%s on %s by %s", all[static_cast<std::size_t>(m)].first.c_str(), hardware, method) << m << hardware << method;
+  }
+
+  void every_plan_evaluates_to_its_point() {
+    QFETCH(int, model);
+    QFETCH(QString, hardware);
+    QFETCH(QString, method);
+    const auto all = models();
+    QVERIFY(all[static_cast<std::size_t>(model)].second);
+    for (const auto accounting : {Accounting::full, Accounting::paper}) {
+      const auto scenario = scenario_on(all[static_cast<std::size_t>(model)].second, hardware.toStdString(), [&](Settings& s) {
+        s.accounting = accounting;
+        if (accounting == Accounting::paper) s.precision = Precision::bf16;
+      });
+      auto found = find_method(method.toStdString());
+      QVERIFY(found.has_value());
+      auto result = (*found)->make()->run(scenario, SearchPass::exact, {});
+      QVERIFY2(result.has_value(), result ? "" : result.error().message().c_str());
+      QVERIFY(!(*result)->points.empty());
+      if (method != "ft") QCOMPARE((*result)->points.size(), std::size_t(1));
+      const std::size_t count = (*result)->points.size(), stride = std::max<std::size_t>(1, count / 40);
+      for (std::size_t k = 0; k < count; k += stride) {
+        const auto& point = (*result)->points[k];
+        const Plan plan = (*result)->plans->plan(k);
+        const auto cost = evaluate_plan(*scenario, plan);
+        QVERIFY2(cost.has_value(), cost ? "" : cost.error().message().c_str());
+        QCOMPARE(cost->memory_bytes(), point.memory_bytes);
+        QVERIFY2(close(cost->time_s(), point.time_s), qPrintable(QString("%1 %2").arg(cost->time_s()).arg(point.time_s)));
+        QVERIFY(close(cost->compute_s(), point.compute_s));
+        QVERIFY(std::abs(cost->network_s() - point.network_s) <= 1e-9 * point.time_s);
+        for (int part = 0; part < kMemoryParts; ++part)
+          QCOMPARE(cost->memory[static_cast<std::size_t>(part)], plan.cost.memory[static_cast<std::size_t>(part)]);
+      }
+    }
+  }
+
+  // Any combination of choices, not only Pareto-optimal ones, must evaluate to what the tables say.
+  void random_choices_evaluate_to_their_tables() {
+    std::mt19937_64 random(7);
+    for (const auto& [name, model] : models()) {
+      const auto scenario = scenario_on(model, "v100-16gb-2x4");
+      auto structure = search::build_structure(*scenario, nullptr, {});
+      QVERIFY(structure.has_value());
+      auto prices = std::make_shared<const search::Prices>(scenario, *structure);
+      ThreadPool pool(2);
+      const auto priced = search::price_problem(*prices, pool, {});
+      QVERIFY(priced.has_value());
+      const auto& problem = priced->problem;
+      for (int trial = 0; trial < 100; ++trial) {
+        frontier::Point point;
+        for (const auto& node : problem.nodes) point.configs.push_back(static_cast<std::uint32_t>(random() % node.costs.size()));
+        point.node_alternatives.assign(problem.nodes.size(), 0);
+        for (const auto& edge : problem.edges) {
+          const auto entry = edge.costs[std::size_t(edge.from_class[point.configs[edge.from]]) * edge.columns + edge.to_class[point.configs[edge.to]]];
+          point.edge_alternatives.push_back(static_cast<std::uint16_t>(random() % entry.size()));
+        }
+        const auto expected = frontier::evaluate(problem, point);
+        const Plan plan = search::FrontierPlans(prices, {point}).plan(0);
+        const auto cost = evaluate_plan(*scenario, plan);
+        QVERIFY2(cost.has_value(), cost ? "" : qPrintable(QString("%1, trial %2: %3").arg(name.c_str()).arg(trial).arg(cost.error().message().c_str())));
+        QVERIFY2(cost->memory_bytes() == expected.memory && close(cost->time_s(), expected.time),
+                 qPrintable(QString("%1, trial %2: %3 B %4 s, tables say %5 B %6 s").arg(name.c_str()).arg(trial)
+                                .arg(cost->memory_bytes()).arg(cost->time_s()).arg(expected.memory).arg(expected.time)));
+      }
+    }
+  }
+
+  void methods_stand_where_they_must() {
+    for (const auto& [name, model] : models()) {
+      const auto scenario = scenario_on(model, "v100-16gb-2x4");
+      const auto ft = (*find_method("ft"))->make()->run(scenario, SearchPass::exact, {});
+      const auto parallel = (*find_method("data-parallel"))->make()->run(scenario, SearchPass::exact, {});
+      const auto fastest = (*find_method("optcnn"))->make()->run(scenario, SearchPass::exact, {});
+      QVERIFY(ft.has_value() && parallel.has_value() && fastest.has_value());
+      QVERIFY((*ft)->exact);
+      // Nothing lies below the frontier, and the fastest plan is its end.
+      for (const auto& other : {*parallel, *fastest}) {
+        const auto& point = other->points.front();
+        double best = INFINITY;
+        for (const auto& p : (*ft)->points)
+          if (p.memory_bytes <= point.memory_bytes) best = std::min(best, p.time_s);
+        QVERIFY(best <= point.time_s * (1 + 1e-9));
+      }
+      QVERIFY(close((*ft)->points.back().time_s, (*fastest)->points.front().time_s));
+    }
+  }
+
+  void time_never_rises_with_bandwidth() {
+    for (const auto& [name, model] : models()) {
+      double before = INFINITY;
+      for (const double factor : {0.25, 0.5, 1.0, 2.0, 4.0}) {
+        const auto scenario = scenario_on(model, "v100-16gb-2x4", [&](Settings& s) { s.factors.inter_bandwidth = factor; });
+        const auto result = (*find_method("ft"))->make()->run(scenario, SearchPass::exact, {});
+        QVERIFY(result.has_value());
+        QVERIFY((*result)->points.back().time_s <= before * (1 + 1e-12));
+        before = (*result)->points.back().time_s;
+      }
+    }
+  }
+
+  void a_searcher_answers_like_a_fresh_one_after_a_slider_move() {
+    const auto model = test::attention();
+    auto searcher = (*find_method("ft"))->make();
+    for (const double factor : {1.0, 0.5, 3.0, 1.0}) {
+      const auto scenario = scenario_on(model, "v100-16gb-2x4", [&](Settings& s) { s.factors.intra_bandwidth = factor; });
+      const auto again = searcher->run(scenario, SearchPass::exact, {});
+      const auto fresh = (*find_method("ft"))->make()->run(scenario, SearchPass::exact, {});
+      QVERIFY(again.has_value() && fresh.has_value());
+      QCOMPARE((*again)->points.size(), (*fresh)->points.size());
+      for (std::size_t k = 0; k < (*again)->points.size(); ++k) {
+        QCOMPARE((*again)->points[k].memory_bytes, (*fresh)->points[k].memory_bytes);
+        QCOMPARE((*again)->points[k].time_s, (*fresh)->points[k].time_s);
+      }
+    }
+  }
+
+  void broken_plans_are_refused() {
+    const auto scenario = scenario_on(test::residual(), "v100-16gb-2x4");
+    const auto result = (*find_method("ft"))->make()->run(scenario, SearchPass::exact, {});
+    QVERIFY(result.has_value());
+    const Plan good = (*result)->plans->plan((*result)->points.size() / 2);
+    QVERIFY(evaluate_plan(*scenario, good).has_value());
+    Plan missing = good;
+    missing.operators.pop_back();
+    QVERIFY(!evaluate_plan(*scenario, missing).has_value());
+    for (std::size_t r = 0; r < good.reshards.size(); ++r) {
+      if (good.reshards[r].forward.empty()) continue;
+      Plan lost = good;
+      lost.reshards.erase(lost.reshards.begin() + static_cast<std::ptrdiff_t>(r));
+      QVERIFY(!evaluate_plan(*scenario, lost).has_value());
+    }
+    Plan wrong = good;
+    wrong.operators[1].split.axis[0] = 99;
+    QVERIFY(!evaluate_plan(*scenario, wrong).has_value());
+  }
+
+  void a_cancelled_search_says_so() {
+    std::stop_source stop;
+    stop.request_stop();
+    RunContext context;
+    context.stop = stop.get_token();
+    const auto result = (*find_method("ft"))->make()->run(scenario_on(test::attention(), "v100-16gb-2x8"), SearchPass::exact, context);
+    QVERIFY(!result.has_value());
+    QCOMPARE(result.error().code, ErrorCode::cancelled);
+  }
+};
+
+QTEST_APPLESS_MAIN(FrontierTrackingTest)
+#include "frontier_tracking_test.moc"
