@@ -326,7 +326,7 @@ class GraphViewTest : public QObject {
     Shown s(fixture::transformer(24));
     const auto& rows = s.view.legend()->rows();
     QVERIFY(rows.size() >= 7);
-    QVERIFY(std::any_of(rows.begin(), rows.end(), [](const LegendRow& row) { return row.text == "batch yx \u00b7 out-channel z"; }));
+    QVERIFY(std::any_of(rows.begin(), rows.end(), [](const GraphLegendRow& row) { return row.text == "batch yx \u00b7 out-channel z"; }));
     QTest::mouseClick(s.view.legend(), Qt::LeftButton, {}, QPoint(40, 40));
     QVERIFY(!s.selection.operators().empty());
   }
