@@ -11,6 +11,7 @@
 #include <QTest>
 #include <QWheelEvent>
 #include <ctime>
+#include <random>
 
 #include "views/common/theme_colors.h"
 #include "views/graph/graph_legend.h"
@@ -279,6 +280,56 @@ class GraphViewTest : public QObject {
     QCOMPARE(s.view.colors()->slot("batch yx \u00b7 out-channel z"), slot);
     s.view.set_plan(nullptr, nullptr);
     for (const GraphCard& card : s.scene().cards) QVERIFY(card.time_text.isEmpty());
+  }
+
+  void views_with_one_selection_share_their_colours() {
+    SelectionModel one, two;
+    GraphView a, b, c;
+    a.set_selection(&one), b.set_selection(&one), c.set_selection(&two);
+    QCOMPARE(a.colors(), b.colors());
+    QVERIFY(a.colors() != c.colors());
+  }
+
+  void the_colours_of_the_largest_seven_stay() {
+    ConfigurationColors colors;
+    const auto shares = [](const QStringList& names) {
+      std::vector<ConfigurationColors::Share> list;
+      for (const QString& name : names) list.push_back({name, double(100 - int(list.size()))});
+      return list;
+    };
+    colors.update(shares({"a", "b", "c", "d", "e", "f", "g", "h"}));
+    QSet<int> own;
+    for (const char* name : {"a", "b", "c", "d", "e", "f", "g"}) own.insert(colors.slot(name));
+    QCOMPARE(own.size(), 7);
+    QVERIFY(!own.contains(ConfigurationColors::kOther));
+    QCOMPARE(colors.slot("h"), ConfigurationColors::kOther);
+    const int b = colors.slot("b"), g = colors.slot("g");
+    colors.update(shares({"h", "g", "b"}));  // h grows: it takes a colour that nobody shown has
+    QCOMPARE(colors.slot("b"), b);
+    QCOMPARE(colors.slot("g"), g);
+    QVERIFY(colors.slot("h") != b && colors.slot("h") != g && colors.slot("h") != ConfigurationColors::kOther);
+    // Random walks: never two configurations on one own colour, never a change while one stays in sight.
+    std::mt19937 random(7);
+    QHash<QString, int> before;
+    for (int step = 0; step < 500; ++step) {
+      QStringList names;
+      for (int i = 0; i < 12; ++i) names << QString(QChar('a' + i));
+      std::shuffle(names.begin(), names.end(), random);
+      colors.update(shares(names.mid(0, 1 + int(random() % 12))));
+      QHash<QString, int> now;
+      QSet<int> used;
+      for (const QString& name : names.mid(0, 12)) {
+        const int slot = colors.slot(name);
+        if (slot == ConfigurationColors::kOther) continue;
+        QVERIFY(!used.contains(slot));
+        used.insert(slot);
+        now[name] = slot;
+        if (before.contains(name)) QCOMPARE(slot, before[name]);
+      }
+      before = now;
+    }
+    colors.set_model("another");
+    QCOMPARE(colors.slot("a"), ConfigurationColors::kOther);
   }
 
   void a_plan_of_another_model_is_not_shown() {

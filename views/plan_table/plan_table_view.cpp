@@ -285,6 +285,7 @@ void PlanTableView::set_selection(SelectionModel* selection) {
   if (selection_) disconnect(selection_, nullptr, this, nullptr);
   selection_ = selection;
   if (!selection_) return;
+  share_colors(colors_of(selection_));
   connect(selection_, &SelectionModel::operators_changed, this, &PlanTableView::show_selection);
   connect(selection_, &SelectionModel::hovered_operator_changed, this, [this] { rows_->set_hovered(selection_->hovered_operator()); });
   show_selection();
