@@ -220,7 +220,7 @@ void MainWindow::build_tool_bar() {
   const auto button = [&](Id id, const QString& text, QMenu* menu = nullptr) {
     auto* made = new QToolButton(bar);
     made->setDefaultAction(actions_[id]);
-    if (!text.isEmpty()) made->setText(text);
+    if (!text.isEmpty()) actions_[id]->setIconText(text);  // the button takes its text again whenever the action changes
     made->setToolButtonStyle(text.isEmpty() ? Qt::ToolButtonIconOnly : Qt::ToolButtonTextBesideIcon);
     made->setAccessibleName(actions_[id]->text());
     if (menu) {
@@ -249,7 +249,7 @@ void MainWindow::build_tool_bar() {
   bar->addWidget(gap);
   auto* find = new QToolButton(bar);
   find->setDefaultAction(actions_[Id::find]);
-  find->setText(tr("Find operator or action   Ctrl+K"));
+  actions_[Id::find]->setIconText(tr("Find operator or action   Ctrl+K"));
   find->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
   find->setAccessibleName(tr("Find operator or action"));
   bar->addWidget(find);

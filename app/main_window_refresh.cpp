@@ -200,7 +200,7 @@ void MainWindow::show_status() {
   change_label_->setText(times.join(QStringLiteral(" · ")));
   if (const std::int64_t bytes = resident_bytes()) memory_label_->setText(views::memory_text(bytes));
   seed_label_->setText(scenario ? tr("seed %1").arg(scenario->settings.seed) : QString());
-  message_label_->setText(tr("%n message(s)", nullptr, messages_->count()));
+  message_label_->setText(messages_->count() == 1 ? tr("1 message") : tr("%1 messages").arg(messages_->count()));
   actions_[ActionId::stop_newest]->setEnabled(newest.has_value());
   actions_[ActionId::stop_all]->setEnabled(newest.has_value());
   actions_[ActionId::search_all]->setEnabled(scenario != nullptr);

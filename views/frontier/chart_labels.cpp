@@ -61,6 +61,19 @@ void LabelItem::draw(QCPPainter* painter) {
       if (!series.frontier) placer.block({at.x() - r, at.y() - r, 2 * r, 2 * r});
     }
   }
+  if (const ChartSeries* subject = state_->data.subject(); subject && state_->show_parts && !state_->log_time) {
+    QPolygonF compute, network;
+    for (const auto& p : subject->result->points) {
+      if (!drawable(p)) continue;
+      const double x = pixel_x(static_cast<double>(p.memory_bytes));
+      for (const auto& [line, y] : {std::pair{&compute, pixel_y(p.compute_s)}, std::pair{&network, pixel_y(p.network_s)}}) {
+        if (!line->isEmpty()) *line << QPointF(x, line->last().y());
+        *line << QPointF(x, y);
+      }
+    }
+    placer.block_line(compute);
+    placer.block_line(network);
+  }
   draw_limit(*painter, placer);
   draw_callout(*painter, placer);
   draw_names(*painter, placer);
@@ -192,8 +205,20 @@ void LabelItem::draw_names(QPainter& painter, LabelPlacer& placer) {
         if (drawable(points[i]) && frame.contains(pixel(points[i])) &&
             write(series.title, font, colors.method(series.method), pixel(points[i]), 7, {Side::right, Side::above, Side::below}))
           break;
-    } else if (!points.empty() && drawable(points[0]) && frame.contains(pixel(points[0]))) {
-      write(series.title, font, colors.text, pixel(points[0]), 9, {Side::right, Side::left, Side::above, Side::below});
+    } else if (!points.empty() && drawable(points[0])) {
+      const QPointF at = pixel(points[0]);
+      if (frame.contains(at)) {
+        write(series.title, font, colors.text, at, 9, {Side::right, Side::left, Side::above, Side::below});
+        continue;
+      }
+      // Out of view: named at the edge it lies beyond, with its figures, so that nothing is lost without a word.
+      const bool right = at.x() > frame.right(), above = at.y() < frame.top();
+      const QString arrow = right ? QStringLiteral("→") : above ? QStringLiteral("↑") : at.x() < frame.left() ? QStringLiteral("←") : QStringLiteral("↓");
+      const QString text = QStringLiteral("%1 %2 · %3 %4").arg(series.title, memory_text(points[0].memory_bytes), time_text(points[0].time_s), arrow);
+      const QFont small = secondary_font(state_->font);
+      const QPointF edge(std::clamp(at.x(), frame.left() + 8, frame.right() - 8), std::clamp(at.y(), frame.top() + 12, frame.bottom() - 12));
+      for (double down = 0; down < frame.height() / 2; down += 14)
+        if (write(text, small, colors.secondary, edge + QPointF(0, edge.y() < frame.center().y() ? down : -down), 0, {Side::left, Side::right})) break;
     }
   }
   if (!state_->show_pinned) return;
@@ -222,7 +247,7 @@ void LabelItem::draw_part_names(QPainter& painter, LabelPlacer& placer) {
       if (!drawable(p)) continue;
       const QPointF at(pixel_x(static_cast<double>(p.memory_bytes)), pixel_y(compute ? p.compute_s : p.network_s));
       if (at.x() > frame.left() + 0.8 * frame.width() || !frame.contains(at)) continue;
-      const auto place = placer.place(at, {metrics.horizontalAdvance(text) + 2, metrics.height()}, 3, {Side::above, Side::below});
+      const auto place = placer.place(at, {metrics.horizontalAdvance(text) + 2, metrics.height() - 2}, 4, {Side::above, Side::below});
       if (!place) continue;
       painter.drawText(*place, Qt::AlignCenter | Qt::TextDontClip, text);
       break;

@@ -67,6 +67,7 @@ class ReshardDelegate : public QStyledItemDelegate {
 
 PlanPanel::PlanPanel(QWidget* parent) : QScrollArea(parent) {
   setObjectName(QStringLiteral("plan_panel"));
+  setAccessibleName(tr("Plan"));
   setWidgetResizable(true);
   setFrameShape(QFrame::NoFrame);
   setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
@@ -144,9 +145,9 @@ void PlanPanel::build_bars(QVBoxLayout* column) {
   column->addWidget(time_head_);
   column->addWidget(time_bar_);
   auto* halves = new QHBoxLayout;
-  halves->setSpacing(16);
-  halves->addWidget(compute_legend_, 1, Qt::AlignTop);
-  halves->addWidget(network_legend_, 1, Qt::AlignTop);
+  halves->setSpacing(14);
+  halves->addWidget(compute_legend_, 4, Qt::AlignTop);
+  halves->addWidget(network_legend_, 5, Qt::AlignTop);
   column->addLayout(halves);
   column->addSpacing(8);
   export_ = new QPushButton(tr("Export…"), this);
