@@ -126,7 +126,10 @@ void Engine::collect(const std::vector<ListTable>& lists, Achieved& achieved) {
   for (std::uint32_t i = 0; i < root.points(); ++i)
     if (!achieved.covers(root.base + root.memory[i], root.time[i])) wanted.push_back(i);
   std::vector<Point> plans(wanted.size());
-  pool_.for_each(wanted.size(), [&](std::size_t i, int) { plans[i] = make_point(graph_, trace_lists(dag_, lists, wanted[i])); }, 16);
+  pool_.for_each(wanted.size(), [&](std::size_t i, int) {
+    if (!control_.cancelled()) plans[i] = make_point(graph_, trace_lists(dag_, lists, wanted[i]));
+  }, 16);
+  if (control_.cancelled()) return;
   achieved.add(std::move(plans));
 }
 

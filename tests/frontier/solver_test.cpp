@@ -151,7 +151,7 @@ class SolverTest : public QObject {
     for (std::uint64_t i = 0; i < 500; ++i) {
       const std::uint64_t seed = i * 16 + static_cast<std::uint64_t>(kind);
       Generator g(seed ^ 0x5eed);
-      Shape shape;
+      ProblemShape shape;
       shape.integer_times = g.chance(0.5);
       shape.large_memory = g.chance(0.3);
       shape.forbidden = g.chance(0.5) ? 0 : 0.2;
