@@ -72,7 +72,8 @@ struct Scope {
 
 class Eliminator {
  public:
-  Eliminator(const Graph& graph, std::size_t max_table) : graph_(graph), max_table_(static_cast<double>(max_table)) {
+  Eliminator(const Graph& graph, std::size_t max_table, std::stop_token stop)
+      : graph_(graph), max_table_(static_cast<double>(max_table)), stop_(std::move(stop)) {
     plan_.variables = graph.variables.size();
     plan_.factors = graph.factors.size();
     incident_.resize(plan_.variables);
@@ -89,6 +90,7 @@ class Eliminator {
       for (std::uint32_t v = 0; v < n; ++v) {
         if (gone[v]) continue;
         if (dirty[v]) {
+          if (stop_.stop_requested()) return std::move(plan_);
           work[v] = estimate(v);
           dirty[v] = 0;
         }
@@ -186,7 +188,7 @@ class Eliminator {
       total += terms * std::sqrt(mass * f.mass);
       mass += f.mass;
       suffix(v, order, i + 1, states);
-      if (scope.size() * states > max_table_ || terms > 256 * max_table_) return std::numeric_limits<double>::infinity();
+      if (scope.size() * states > max_table_ || terms > 16 * max_table_) return std::numeric_limits<double>::infinity();
     }
     return total + states;
   }
@@ -414,6 +416,7 @@ class Eliminator {
 
   const Graph& graph_;
   double max_table_;
+  std::stop_token stop_;
   Elimination plan_;
   std::vector<WorkFactor> factors_;
   std::vector<Scalar> scalars_;
@@ -423,6 +426,8 @@ class Eliminator {
 
 }  // namespace
 
-Elimination eliminate(const Graph& graph, std::size_t max_table) { return Eliminator(graph, max_table).run(); }
+Elimination eliminate(const Graph& graph, std::size_t max_table, std::stop_token stop) {
+  return Eliminator(graph, max_table, std::move(stop)).run();
+}
 
 }  // namespace turnpoint::frontier::detail

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -57,7 +58,8 @@ struct Elimination {
   std::size_t tables() const { return leaves() + 1 + steps.size(); }
 };
 
-/// Greedy minimum-work order. Deterministic. `max_table` bounds the entries of every table.
-Elimination eliminate(const Graph& graph, std::size_t max_table);
+/// Greedy minimum-work order. Deterministic. `max_table` bounds the entries of every table, 16 times that the products of
+/// one step. After a stop request the result is incomplete and must not be used.
+Elimination eliminate(const Graph& graph, std::size_t max_table, std::stop_token stop = {});
 
 }  // namespace turnpoint::frontier::detail

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kCoarseLanes = 32, kExactLanes = 64;
 constexpr std::size_t kCheapPoints = 20000;     // a beam that keeps fewer may be widened
-constexpr std::size_t kRefinePoints = 50000;    // an exact pass is prepared by finer beams from here on
+constexpr std::size_t kRefinePoints = 10000;    // an exact pass is prepared by finer beams from here on
 constexpr std::size_t kLaneBytes = std::size_t(800) << 20;  // tables of all blocks together, if they are kept side by side
 constexpr double kSteep = 6;                    // ratio of scaled weights from which a slope is steep
 
@@ -126,7 +126,10 @@ void Engine::collect(const std::vector<ListTable>& lists, Achieved& achieved) {
   for (std::uint32_t i = 0; i < root.points(); ++i)
     if (!achieved.covers(root.base + root.memory[i], root.time[i])) wanted.push_back(i);
   std::vector<Point> plans(wanted.size());
-  pool_.for_each(wanted.size(), [&](std::size_t i, int) { plans[i] = make_point(graph_, trace_lists(dag_, lists, wanted[i])); }, 16);
+  pool_.for_each(wanted.size(), [&](std::size_t i, int) {
+    if (!control_.cancelled()) plans[i] = make_point(graph_, trace_lists(dag_, lists, wanted[i]));
+  }, 16);
+  if (control_.cancelled()) return;
   achieved.add(std::move(plans));
 }
 
@@ -180,11 +183,13 @@ void Engine::coarse(Achieved& achieved, int buckets) {
 
 bool Engine::exact(Achieved& achieved) {
   control_.report("bounds", -1);
-  for (const double buckets : {8192.0, 65536.0}) {
+  // Each beam brings the achieved staircase closer, which is what keeps the exact lists short; the second one also looks
+  // farther from the hull, where the frontier bends away from it.
+  for (const auto& [buckets, width] : {std::pair{8192.0, 0.2}, {16384.0, 0.8}}) {
     if (kept_ < kRefinePoints) break;
     if (!relane(achieved, kExactLanes)) return false;
     const std::vector<Lanes> slack = slacks(used(), achieved, effective_limit(achieved));
-    kept_ = beam(achieved, buckets, 1, cut(slack, 0.16 / static_cast<double>(graph_.variables.size() + 1)));
+    kept_ = beam(achieved, buckets, 1, cut(slack, width / static_cast<double>(graph_.variables.size() + 1)));
     if (control_.stopped()) return false;
   }
   if (!relane(achieved, kExactLanes)) return false;

@@ -18,18 +18,23 @@ struct Solver::Impl {
   std::vector<LaneBlock> blocks;  // working memory
   std::vector<Point> previous;   // plans of the last answer, thinned out; at new costs they are a good start
 
-  void prepare(const Problem& problem, const SolveOptions& options, const RunContext& context) {
+  /// False if cancelled.
+  bool prepare(const Problem& problem, const SolveOptions& options, const RunContext& context) {
     if (!pool || threads != context.threads) {
       pool = std::make_unique<ThreadPool>(context.threads);
       threads = context.threads;
     }
-    Graph next = build_graph(problem, *pool);
+    Graph next = build_graph(problem, *pool, context.stop);
+    if (context.cancelled()) return false;
     const bool same = max_table == options.max_table && next.same_structure(graph);
     graph = std::move(next);
-    if (same) return;
+    if (same) return true;
     max_table = options.max_table;
     previous.clear();
-    plan = eliminate(graph, std::min(options.max_table, std::size_t(1) << 31));
+    plan = eliminate(graph, std::min(options.max_table, std::size_t(1) << 31), context.stop);
+    if (!context.cancelled()) return true;
+    max_table = 0;  // never equal: the next call starts afresh
+    return false;
   }
 };
 
@@ -100,7 +105,7 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
   const Control control(context, options.time_limit_s);
   if (context.cancelled()) return cancelled_error();
   context.report("frontier structure", 0);
-  impl_->prepare(problem, options, context);
+  if (!impl_->prepare(problem, options, context)) return cancelled_error();
   const Error infeasible{ErrorCode::infeasible, "the problem has no solution: every combination is forbidden", {}, {}};
   Achieved achieved;
   if (impl_->plan.too_wide) {
