@@ -260,7 +260,10 @@ class Eliminator {
       }
     const auto range = known_shapes_.equal_range(h);
     for (auto it = range.first; it != range.second; ++it)
-      if (*plan_.shapes[it->second] == shape) return it->second;
+      if (plan_.shapes[it->second]->same_indices(shape)) return it->second;
+    shape.by_f.resize(shape.outer());
+    for (std::uint32_t x = 0; x < shape.by_f.size(); ++x) shape.by_f[x] = x;
+    std::stable_sort(shape.by_f.begin(), shape.by_f.end(), [&](std::uint32_t x, std::uint32_t y) { return shape.f_base[x] < shape.f_base[y]; });
     const auto id = static_cast<std::uint32_t>(plan_.shapes.size());
     plan_.shapes.push_back(std::make_shared<const Shape>(std::move(shape)));
     known_shapes_.emplace(h, id);

@@ -26,12 +26,15 @@ struct Shape {
   std::uint32_t p_columns = 0;       ///< suffixes of P; entry of P = p_row * p_columns + item_s
   std::vector<std::uint32_t> group_begin;  ///< per suffix s' of the result: range of items
   std::vector<std::uint32_t> item_s, item_f;  ///< suffix in P, offset in F
+  std::vector<std::uint32_t> by_f;   ///< outer indices sorted by f_base, for kernels that re-use rows of F
 
   std::size_t outer() const { return p_row.size(); }
   std::uint32_t groups() const { return static_cast<std::uint32_t>(group_begin.size()) - 1; }
   std::size_t entries() const { return outer() * groups(); }
   std::size_t terms() const { return outer() * item_s.size(); }
-  friend bool operator==(const Shape&, const Shape&) = default;
+  bool same_indices(const Shape& o) const {
+    return p_row == o.p_row && f_base == o.f_base && p_columns == o.p_columns && group_begin == o.group_begin && item_s == o.item_s && item_f == o.item_f;
+  }
 };
 
 struct Step {

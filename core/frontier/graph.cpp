@@ -174,7 +174,6 @@ std::vector<std::uint32_t> group_edges(const Problem& problem, ThreadPool& pool)
   pool.for_each(edges.size(), [&](std::size_t k, int) {
     const Edge& edge = edges[k];
     std::uint64_t h = hash_points(edge.costs.points(), edge.rows);
-    for (const std::uint32_t o : edge.costs.offsets()) h = mix(h, o);
     std::vector<char> used(edge.rows + edge.columns);
     for (const std::uint32_t r : edge.from_class) used[r] = 1;
     for (const std::uint32_t c : edge.to_class) used[edge.rows + c] = 1;
@@ -190,18 +189,13 @@ std::vector<std::uint32_t> group_edges(const Problem& problem, ThreadPool& pool)
     for (const std::uint32_t c : y.to_class) used[x.rows + c] |= 2;
     return std::none_of(used.begin(), used.end(), [](char u) { return u == 1 || u == 2; });
   };
-  std::vector<std::uint32_t> group(edges.size()), representative;
-  std::unordered_multimap<std::uint64_t, std::uint32_t> known;
-  for (std::uint32_t k = 0; k < edges.size(); ++k) {
-    group[k] = kUnused;
-    const auto range = known.equal_range(hashes[k]);
-    for (auto it = range.first; it != range.second && group[k] == kUnused; ++it)
-      if (equal(edges[k], edges[it->second])) group[k] = it->second;
-    if (group[k] == kUnused) {
-      group[k] = k;
-      known.emplace(hashes[k], k);
-    }
-  }
+  // Equal hashes are taken for equal tables and then checked, all at once; a collision leaves an edge in a group of its own.
+  std::vector<std::uint32_t> group(edges.size());
+  std::unordered_map<std::uint64_t, std::uint32_t> known;
+  for (std::uint32_t k = 0; k < edges.size(); ++k) group[k] = known.emplace(hashes[k], k).first->second;
+  pool.for_each(edges.size(), [&](std::size_t k, int) {
+    if (group[k] != k && !equal(edges[k], edges[group[k]])) group[k] = static_cast<std::uint32_t>(k);
+  });
   return group;
 }
 

@@ -142,7 +142,7 @@ class WideSolver {
     std::vector<std::vector<std::uint32_t>> chosen(kLanes);
     const float damping = 1.0f / (1.0f + static_cast<float>(cut_.size() > 1));
     for (const auto& copies : relaxation_.copies) {
-      std::vector<std::vector<float>> marginals;
+      std::vector<LaneValues> marginals;
       for (const std::uint32_t c : copies) marginals.push_back(block.marginals(dag_.unique_of[c]));
       std::vector<float> sum(marginals[0].size(), 0);
       for (const auto& m : marginals)
@@ -205,10 +205,9 @@ class WideSolver {
     const Graph part = restrict_states(graph_, allowed);
     const Elimination plan = eliminate(part, options_.max_table);
     if (plan.too_wide) return false;
-    Engine engine(part, plan, pool_, control_, options_.memory_limit);
-    std::vector<double> weights;
+    Engine engine(part, plan, pool_, control_, options_.memory_limit, blocks_);
     Achieved found;
-    if (!engine.hull(found, weights)) return true;
+    if (!engine.hull(found)) return true;
     engine.coarse(found, options_.buckets);
     if (round > 0 && options_.pass == Pass::exact && !control_.stopped()) engine.exact(found);
     achieved_.add(std::move(found.points()));
@@ -264,6 +263,7 @@ class WideSolver {
   Relaxation relaxation_;
   Elimination plan_;
   Dag dag_;
+  std::vector<LaneBlock> blocks_;
   WideResult result_;
 };
 

@@ -45,7 +45,7 @@ inline std::vector<CostPoint> random_entry(Generator& g, const Shape& s) {
 
 inline Node random_node(Generator& g, const Shape& s) {
   Node node;
-  node.name = "n";
+  node.name.assign(2, 'n');  // not = "n": g++ 12 warns falsely
   const std::uint32_t configs = g.number(1, s.max_configs);
   for (std::uint32_t c = 0; c < configs; ++c) node.costs.add(random_entry(g, s));
   return node;

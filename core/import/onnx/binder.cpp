@@ -254,6 +254,7 @@ Expected<ModelPtr> Binder::finish() {
     for (const auto& kind : unknown_kinds_) list += (list.empty() ? "" : ", ") + kind;
     real_.warn("unknown operators are treated as elementwise functions: " + list);
   }
+  interleave_fused_projections();
   auto& symbols = real_.model().symbolic_dimensions;
   if (!plan_.batch_symbol.empty()) symbols.push_back(plan_.batch_symbol);
   symbols.insert(symbols.end(), plan_.sequence_symbols.begin(), plan_.sequence_symbols.end());

@@ -158,6 +158,8 @@ class Binder {
   void on_unknown(const Node& node);
 
   void reshape_to(const Node& node, Shape target);
+  void remember_cut(TensorId from, std::int64_t begin, TensorId part);
+  void interleave_fused_projections();
   void regroup(const Node& node, const Shape& target);
   bool fold_bias(const Node& node);
   bool matmul_of_groups(const Node& node);
@@ -175,6 +177,8 @@ class Binder {
   ModelBuilder* builder_;  ///< `real_`, or a scratch builder while only shapes of constants are wanted
   std::vector<Value> values_;
   std::map<int, Shape> root_shape_;
+  /// Cuts of a tensor's last dimension: where each part begins.
+  std::map<TensorId, std::map<std::int64_t, TensorId>> cuts_;
   std::set<std::string> unknown_kinds_;
   std::optional<Error> error_;
   bool scratch_ = false;

@@ -316,6 +316,10 @@ void Binder::on_split(const Node& node) {
   const auto groups = whole ? value.groups : std::vector<std::uint8_t>();
   const auto made =
       builder_->split(operator_name(node), x, static_cast<int>(whole ? first_of(groups, *along) : *along), sizes);
+  if (*along + 1 == from.size() && !builder_->error()) {
+    std::int64_t begin = 0;
+    for (std::size_t k = 0; k < made.size(); begin += sizes[k++]) remember_cut(x, begin, made[k]);
+  }
   for (std::size_t k = 0; k < made.size() && k < node.outputs.size(); ++k) set(node, k, made[k], groups);
 }
 
@@ -334,6 +338,7 @@ void Binder::on_slice(const Node& node) {
   if (axes->size() != starts->size() || (steps && steps->size() != starts->size()))
     return fail(node, "its bounds and axes differ in number");
   Shape target = from;
+  std::optional<std::int64_t> last_begin;  // of a plain cut of the last dimension
   for (std::size_t k = 0; k < axes->size(); ++k) {
     const auto at = axis(node, (*axes)[k], from.size());
     if (!at) return;
@@ -350,6 +355,7 @@ void Binder::on_slice(const Node& node) {
     const std::int64_t end = step > 0 ? clamp((*ends)[k], 0, size) : clamp((*ends)[k], -1, size - 1);
     const std::int64_t span = step > 0 ? end - begin : begin - end, stride = std::abs(step);
     target[*at] = span <= 0 ? 0 : (span - 1) / stride + 1;
+    if (axes->size() == 1 && *at + 1 == from.size() && step == 1) last_begin = begin;
     if (target[*at] == 0) return fail(node, "leaves nothing of a dimension of size " + std::to_string(size));
   }
   if (target == from && !steps) return alias(node, 0, node.inputs[0]);
@@ -363,7 +369,30 @@ void Binder::on_slice(const Node& node) {
   }
   if (whole) return set(node, 0, builder_->slice(operator_name(node), "Slice", value.tensor, parts), value.groups);
   const auto x = operand(node, 0);
-  set(node, 0, builder_->slice(operator_name(node), "Slice", x, target));
+  const auto part = builder_->slice(operator_name(node), "Slice", x, target);
+  if (last_begin) remember_cut(x, *last_begin, part);
+  set(node, 0, part);
+}
+
+void Binder::remember_cut(TensorId from, std::int64_t begin, TensorId part) {
+  if (!scratch_ && builder_->tensor(part).shape.size() == builder_->tensor(from).shape.size())
+    cuts_[from][begin] = part;
+}
+
+void Binder::interleave_fused_projections() {
+  for (const auto& [whole, parts] : cuts_) {
+    std::vector<TensorId> in_order;
+    std::int64_t next = 0;
+    bool result = false;
+    for (const auto& [begin, part] : parts) {
+      if (begin != next) break;
+      next += real_.tensor(part).shape.back();
+      in_order.push_back(part);
+    }
+    for (const int value : graph_.results) result = result || values_[value].tensor == whole;
+    if (!result && in_order.size() == parts.size() && next == real_.tensor(whole).shape.back())
+      real_.interleave_parts(whole, in_order);
+  }
 }
 
 void Binder::on_pad(const Node& node) {
