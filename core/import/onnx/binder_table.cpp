@@ -100,7 +100,7 @@ const std::map<std::string, Binder::Handler, std::less<>>& Binder::handlers() {
          "ReverseSequence", "OneHot", "EyeLike", "RandomNormalLike", "RandomUniformLike", "Bernoulli"});
     add(&Binder::on_range, {"Range"});
     add(&Binder::on_data_dependent, {"NonZero", "NonMaxSuppression", "Unique", "Compress", "StringNormalizer"});
-    add(&Binder::on_refused, {"If", "Loop", "Scan", "SequenceMap"});
+    add(&Binder::on_refused, {"Loop", "Scan", "SequenceMap"});
     return t;
   }();
   return table;
@@ -131,6 +131,19 @@ void Binder::on_constant(const Node& node) {
   }
   if (elements > 1e18) return fail(node, "holds a tensor of more than 10^18 elements");
   set_unknown_constant(node.outputs[0], attribute->tensor->dims, *attribute->tensor->type);
+}
+
+void Binder::on_if(const Node& node) {
+  const int condition = node.inputs[0];
+  const bool known = values_[condition].kind == Value::Kind::constant && values_[condition].data;
+  const bool then = takes_then(condition);
+  if (!known) builder_->warn("the condition of '" + node.name + "' depends on data: its then-branch is taken");
+  for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+    if (node.outputs[k] < 0) continue;
+    const int chosen = node.input(1 + k + (then ? 0 : node.outputs.size()));
+    if (chosen < 0 || values_[chosen].kind == Value::Kind::missing) return fail(node, "the branch taken makes no output " + std::to_string(k));
+    values_[node.outputs[k]] = values_[chosen];
+  }
 }
 
 void Binder::on_range(const Node& node) {
