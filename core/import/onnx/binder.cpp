@@ -204,7 +204,8 @@ bool Binder::takes_then(int condition) const {
 }
 
 bool Binder::enabled(const Node& node) const {
-  return std::all_of(node.guards.begin(), node.guards.end(), [&](const auto& guard) { return takes_then(guard.first) == guard.second; });
+  return std::all_of(node.guards.begin(), node.guards.end(),
+                     [&](const auto& guard) { return takes_then(guard.first) == guard.second; });
 }
 
 void Binder::visit(const Node& node) {

@@ -155,6 +155,7 @@ class Binder {
   void on_constant(const Node& node);
   void on_if(const Node& node);
   void on_range(const Node& node);
+  void on_random(const Node& node);
   void on_data_dependent(const Node& node);
   void on_known_opaque(const Node& node);
   void on_refused(const Node& node);

@@ -92,7 +92,8 @@ class Builder {
         continue;
       }
       if (source.kind == "If" && source.domain.empty()) {
-        if (!unknown.empty() || node.inputs.empty() || node.inputs[0] < 0) return fail("has no condition that anything produces", graph_.place(node));
+        if (!unknown.empty() || node.inputs.empty() || node.inputs[0] < 0)
+          return fail("has no condition that anything produces", graph_.place(node));
         if (!inline_branches(source, node, names, prefix, caller, depth)) return;
       }
       for (auto& [slot, name] : unknown) {
@@ -153,12 +154,16 @@ class Builder {
   }
 
   /// Puts both branches before the If node, which from now on reads its condition and every result of both.
-  bool inline_branches(const NodeProto& source, Node& node, const Names& names, const std::string& prefix, const AttributeMap* caller, int depth) {
+  bool inline_branches(const NodeProto& source, Node& node, const Names& names, const std::string& prefix,
+                       const AttributeMap* caller, int depth) {
     if (depth >= kMaxInlining) return fail("branches are nested more than 16 deep", graph_.place(node)), false;
-    const std::string label = prefix + (!source.name.empty() ? source.name : source.outputs.empty() ? source.kind : source.outputs.front());
+    const std::string label = prefix + (!source.name.empty()     ? source.name
+                                        : source.outputs.empty() ? source.kind
+                                                                 : source.outputs.front());
     for (const bool then : {true, false}) {
       const auto found = source.attributes.find(then ? "then_branch" : "else_branch");
-      if (found == source.attributes.end() || !found->second.graph) return fail("lacks a branch", graph_.place(node)), false;
+      if (found == source.attributes.end() || !found->second.graph)
+        return fail("lacks a branch", graph_.place(node)), false;
       const auto& branch = *found->second.graph;
       copied_names_ += names.size();
       if (copied_names_ > kMaxCopiedNames) return fail("has too many branches for its size", graph_.file), false;
@@ -173,7 +178,8 @@ class Builder {
       if (error_) return false;
       for (std::size_t k = 0; k < source.outputs.size(); ++k) {
         const auto result = k < branch.outputs.size() ? inner.find(branch.outputs[k].name) : inner.end();
-        if (result == inner.end()) return fail("a branch never makes output " + std::to_string(k), graph_.place(node)), false;
+        if (result == inner.end())
+          return fail("a branch never makes output " + std::to_string(k), graph_.place(node)), false;
         node.inputs.push_back(result->second);
       }
     }

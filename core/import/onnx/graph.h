@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The graph of an ONNX file with names resolved: nodes in a topological order, values by index, functions and the
-// branches of If nodes inlined (the nodes of a branch carry its condition; the If node itself picks among their results),
-// nodes that no result needs dropped, and a few multi-node patterns (GELU, layer normalisation) folded into one node.
+// branches of If nodes inlined (the nodes of a branch carry its condition; the If node itself picks among their
+// results), nodes that no result needs dropped, and a few multi-node patterns (GELU, layer normalisation) folded into
+// one node.
 #pragma once
 
 #include <deque>
