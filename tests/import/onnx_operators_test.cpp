@@ -444,6 +444,28 @@ class OnnxOperatorsTest : public QObject {
     QVERIFY(bound.model->warnings.empty());
   }
 
+  void branches() {
+    const auto branch = [](const char* name, const char* kind, const char* weight) {
+      Message graph;
+      graph.message(1, test::Model::make_node("MatMul", {"x", weight}, {"p"})).message(1, test::Model::make_node(kind, {"p"}, {"out"}));
+      graph.message(5, test::tensor(weight, {16, 16}, test::kFloat)).message(12, Message().text(1, "out"));
+      return Message().text(1, name).message(6, graph).number(20, 5);
+    };
+    const std::vector<Message> both{branch("then_branch", "Relu", "w"), branch("else_branch", "Tanh", "v")};
+    for (const int which : {0, 1, 2}) {
+      test::Model m;
+      m.input("x", {"batch", "16"}).input("flag", {}, test::kBool);
+      m.initializer(test::integer("four", 4)).initializer(test::integer("zero", 0)).node("Shape", {"x"}, {"s"}).node("Gather", {"s", "zero"}, {"n"});
+      m.node(which == 1 ? "Less" : "Equal", {"n", "four"}, {"known"});
+      m.node("If", {which == 2 ? "flag" : "known"}, {"y"}, both, "choice").output("y");
+      BIND(bound, m);  // batch 4: Equal holds, Less does not
+      QCOMPARE(bound.maker().detail, std::string(which == 1 ? "Tanh" : "Relu"));
+      QCOMPARE(bound.model->parameters, std::int64_t{256});
+      QCOMPARE(bound.model->warnings.size(), std::size_t(which == 2 ? 1 : 0));
+      QVERIFY(bound.maker().name.find(which == 1 ? "choice/else/" : "choice/then/") == 0);
+    }
+  }
+
   void dropout_by_opset() {
     const auto operators = [](std::uint64_t opset, const std::vector<std::string>& inputs) {
       test::Model m(opset);

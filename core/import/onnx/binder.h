@@ -68,6 +68,8 @@ class Binder {
   void add_inputs();
   void add_initializers();
   void visit(const Node& node);
+  bool enabled(const Node& node) const;
+  bool takes_then(int condition) const;
   bool try_constant(const Node& node);
   void visit_constants_only(const Node& node, Handler handler);
   void fail(const Node& node, std::string what);
@@ -151,7 +153,9 @@ class Binder {
   void on_gather(const Node& node);
   void on_constant_of_shape(const Node& node);
   void on_constant(const Node& node);
+  void on_if(const Node& node);
   void on_range(const Node& node);
+  void on_random(const Node& node);
   void on_data_dependent(const Node& node);
   void on_known_opaque(const Node& node);
   void on_refused(const Node& node);
