@@ -18,6 +18,7 @@
 
 #include "app/app_settings.h"
 #include "app/command_palette.h"
+#include "app/dock_title.h"
 #include "app/document.h"
 #include "app/pick_keeper.h"
 #include "app/plan_loader.h"
@@ -133,7 +134,14 @@ void MainWindow::build_docks() {
   scenario_dock_ = add_dock(QStringLiteral("scenario"), tr("Scenario"), scenario_panel_, Qt::LeftDockWidgetArea);
   plan_dock_ = add_dock(QStringLiteral("plan"), tr("Plan"), plan_panel_, Qt::RightDockWidgetArea);
   linked_ = make_linked_views(this, &document_->selection());
-  for (const LinkedView& view : linked_) view_docks_.push_back(add_dock(view.key, view.title, view.widget, Qt::BottomDockWidgetArea));
+  for (std::size_t i = 0; i < linked_.size(); ++i) {
+    QDockWidget* dock = add_dock(linked_[i].key, linked_[i].title, linked_[i].widget, Qt::BottomDockWidgetArea);
+    if (linked_[i].tool_bar) dock->setTitleBarWidget(new DockTitle(linked_[i].tool_bar, dock));
+    connect(dock, &QDockWidget::visibilityChanged, this, [this, i](bool visible) {
+      if (visible && linked_[i].outdated) show_plan_in(linked_[i]);
+    });
+    view_docks_.push_back(dock);
+  }
   default_layout();
 }
 

@@ -15,6 +15,7 @@
 
 #include "core/base/text.h"
 #include "views/common/format.h"
+#include "views/common/note_label.h"
 #include "views/common/section_head.h"
 #include "views/scenario/methods_list.h"
 #include "views/scenario/slider_row.h"
@@ -38,10 +39,7 @@ class Calm : public Editor {
 };
 
 QLabel* make_note(QWidget* parent) {
-  auto* note = new QLabel(parent);
-  note->setFont(secondary_font(note->font()));
-  note->setForegroundRole(QPalette::PlaceholderText);
-  note->setTextFormat(Qt::PlainText);
+  auto* note = new NoteLabel(parent);
   note->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   return note;
 }
