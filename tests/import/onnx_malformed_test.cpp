@@ -201,7 +201,10 @@ class OnnxMalformedTest : public QObject {
 
   void loops_are_refused() {
     test::Model m;
-    m.input("x", {"batch", "8"}).input("c", {}, test::kBool).node("Loop", {"", "c", "x"}, {"y"}, {}, "repeat").output("y");
+    m.input("x", {"batch", "8"})
+        .input("c", {}, test::kBool)
+        .node("Loop", {"", "c", "x"}, {"y"}, {}, "repeat")
+        .output("y");
     EXPECT_MESSAGE(m.bytes(), "repeat", "Loop");
     test::Model branch;
     branch.input("x", {"batch", "8"}).input("c", {}, test::kBool).node("If", {"c"}, {"y"}, {}, "branch").output("y");
