@@ -2,6 +2,7 @@
 // The tabs below the chart. Each shows the picked plan and shares the selection; the window knows them only like this.
 #pragma once
 
+#include <QJsonObject>
 #include <QString>
 #include <functional>
 #include <memory>
@@ -23,6 +24,10 @@ struct LinkedView {
   QWidget* widget = nullptr;
   std::function<void(ModelPtr)> set_model;
   std::function<void(std::shared_ptr<const Plan>, ScenarioPtr)> set_plan;
+  std::function<QJsonObject()> save_state;
+  std::function<void(const QJsonObject&)> restore_state;
+  QWidget* tool_bar = nullptr;  ///< becomes the dock's title
+  bool outdated = false;        ///< a plan came while the view was hidden
 };
 
 std::vector<LinkedView> make_linked_views(QWidget* parent, views::SelectionModel* selection);

@@ -18,6 +18,7 @@
 
 #include "app/app_settings.h"
 #include "app/command_palette.h"
+#include "app/dock_title.h"
 #include "app/document.h"
 #include "app/pick_keeper.h"
 #include "app/plan_loader.h"
@@ -133,7 +134,14 @@ void MainWindow::build_docks() {
   scenario_dock_ = add_dock(QStringLiteral("scenario"), tr("Scenario"), scenario_panel_, Qt::LeftDockWidgetArea);
   plan_dock_ = add_dock(QStringLiteral("plan"), tr("Plan"), plan_panel_, Qt::RightDockWidgetArea);
   linked_ = make_linked_views(this, &document_->selection());
-  for (const LinkedView& view : linked_) view_docks_.push_back(add_dock(view.key, view.title, view.widget, Qt::BottomDockWidgetArea));
+  for (std::size_t i = 0; i < linked_.size(); ++i) {
+    QDockWidget* dock = add_dock(linked_[i].key, linked_[i].title, linked_[i].widget, Qt::BottomDockWidgetArea);
+    if (linked_[i].tool_bar) dock->setTitleBarWidget(new DockTitle(linked_[i].tool_bar, dock));
+    connect(dock, &QDockWidget::visibilityChanged, this, [this, i](bool visible) {
+      if (visible && linked_[i].outdated) show_plan_in(linked_[i]);
+    });
+    view_docks_.push_back(dock);
+  }
   default_layout();
 }
 
@@ -220,7 +228,7 @@ void MainWindow::build_tool_bar() {
   const auto button = [&](Id id, const QString& text, QMenu* menu = nullptr) {
     auto* made = new QToolButton(bar);
     made->setDefaultAction(actions_[id]);
-    if (!text.isEmpty()) made->setText(text);
+    if (!text.isEmpty()) actions_[id]->setIconText(text);  // the button takes its text again whenever the action changes
     made->setToolButtonStyle(text.isEmpty() ? Qt::ToolButtonIconOnly : Qt::ToolButtonTextBesideIcon);
     made->setAccessibleName(actions_[id]->text());
     if (menu) {
@@ -249,7 +257,7 @@ void MainWindow::build_tool_bar() {
   bar->addWidget(gap);
   auto* find = new QToolButton(bar);
   find->setDefaultAction(actions_[Id::find]);
-  find->setText(tr("Find operator or action   Ctrl+K"));
+  actions_[Id::find]->setIconText(tr("Find operator or action   Ctrl+K"));
   find->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
   find->setAccessibleName(tr("Find operator or action"));
   bar->addWidget(find);

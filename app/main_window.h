@@ -94,6 +94,7 @@ class MainWindow : public QMainWindow {
   void show_methods();
   void show_point();
   void show_plan();
+  void show_plan_in(LinkedView& view);
   void show_status();
   void show_recent();
   void fill_choices();

@@ -6,6 +6,8 @@
 #include <QFile>
 #include <QFileDialog>
 #include <QFileInfo>
+#include <QJsonDocument>
+#include <QJsonObject>
 #include <QMessageBox>
 #include <QMimeData>
 
@@ -111,6 +113,8 @@ Session MainWindow::make_session() const {
   session.layout = saveState().toBase64().toStdString();
   for (const ActionId id : {ActionId::show_parts, ActionId::show_others, ActionId::show_pinned, ActionId::log_time})
     session.view[actions_[id]->objectName().toStdString()] = actions_[id]->isChecked();
+  for (const LinkedView& view : linked_)
+    session.views[view.key.toStdString()] = QJsonDocument(view.save_state()).toJson(QJsonDocument::Compact).toStdString();
   return session;
 }
 
@@ -143,6 +147,9 @@ void MainWindow::open_session(const QString& path) {
     if (!session.picked_method.empty()) keeper_->want(session.picked_method, session.picked_memory);
     for (const ActionId id : {ActionId::show_parts, ActionId::show_others, ActionId::show_pinned, ActionId::log_time})
       if (const auto at = session.view.find(actions_[id]->objectName().toStdString()); at != session.view.end()) actions_[id]->setChecked(at->second);
+    for (const LinkedView& view : linked_)
+      if (const auto at = session.views.find(view.key.toStdString()); at != session.views.end())
+        view.restore_state(QJsonDocument::fromJson(QByteArray::fromStdString(at->second)).object());
     if (!session.layout.empty()) restoreState(QByteArray::fromBase64(QByteArray::fromStdString(session.layout)));
     settings_.add_recent_session(path);
     show_recent();

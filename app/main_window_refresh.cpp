@@ -144,7 +144,16 @@ void MainWindow::show_plan() {
   const ScenarioPtr scenario = loader_->result() ? loader_->result()->scenario : nullptr;
   if (plan && (!scenario || scenario->model != shown_model_)) return;
   plan_panel_->set_plan(plan, scenario);
-  for (const LinkedView& linked : linked_) linked.set_plan(plan, scenario);
+  // Hidden tabs wait until they are looked at: while a slider moves there is no time for what nobody sees.
+  for (std::size_t i = 0; i < linked_.size(); ++i) {
+    linked_[i].outdated = !linked_[i].widget->isVisible();
+    if (!linked_[i].outdated) show_plan_in(linked_[i]);
+  }
+}
+
+void MainWindow::show_plan_in(LinkedView& view) {
+  view.outdated = false;
+  view.set_plan(loader_->plan(), loader_->result() ? loader_->result()->scenario : nullptr);
 }
 
 void MainWindow::show_status() {
@@ -200,7 +209,7 @@ void MainWindow::show_status() {
   change_label_->setText(times.join(QStringLiteral(" · ")));
   if (const std::int64_t bytes = resident_bytes()) memory_label_->setText(views::memory_text(bytes));
   seed_label_->setText(scenario ? tr("seed %1").arg(scenario->settings.seed) : QString());
-  message_label_->setText(tr("%n message(s)", nullptr, messages_->count()));
+  message_label_->setText(messages_->count() == 1 ? tr("1 message") : tr("%1 messages").arg(messages_->count()));
   actions_[ActionId::stop_newest]->setEnabled(newest.has_value());
   actions_[ActionId::stop_all]->setEnabled(newest.has_value());
   actions_[ActionId::search_all]->setEnabled(scenario != nullptr);

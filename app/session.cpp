@@ -89,7 +89,11 @@ json write_session(const Session& session) {
                    {"methods", session.methods},
                    {"pinned", std::move(pinned)},
                    {"window", {{"geometry", session.geometry}, {"layout", session.layout}, {"view", session.view}}}};
-  if (!session.picked_method.empty()) document["picked"] = {{"method", session.picked_method}, {"memory_bytes", session.picked_memory}};
+  for (const auto& [key, text] : session.views) {
+    auto state = json::parse(text, nullptr, false);
+    if (!state.is_discarded()) document["window"]["views"][key] = std::move(state);
+  }
+  if (!session.picked_method.empty()) document["point"] = {{"method", session.picked_method}, {"memory_bytes", session.picked_memory}};
   return document;
 }
 
@@ -131,12 +135,12 @@ Expected<Session> read_session(const json& document, const std::string& where) {
       session.pinned.push_back(std::move(*read));
     }
   }
-  if (const auto picked = document.find("picked"); picked != document.end() && picked->is_object()) {
-    const auto method = read_text(*picked, "method", where + ": picked", true);
+  if (const auto picked = document.find("point"); picked != document.end() && picked->is_object()) {
+    const auto method = read_text(*picked, "method", where + ": point", true);
     if (!method) return method.error();
     const auto memory = picked->find("memory_bytes");
     if (memory == picked->end() || !memory->is_number() || !std::isfinite(memory->get<double>()))
-      return bad_input("'memory_bytes' must be a number", where + ": picked");
+      return bad_input("'memory_bytes' must be a number", where + ": point");
     session.picked_method = *method;
     session.picked_memory = memory->get<double>();
   }
@@ -149,6 +153,9 @@ Expected<Session> read_session(const json& document, const std::string& where) {
     if (const auto view = window->find("view"); view != window->end() && view->is_object())
       for (const auto& [key, on] : view->items())
         if (on.is_boolean()) session.view[key] = on.get<bool>();
+    if (const auto views = window->find("views"); views != window->end() && views->is_object())
+      for (const auto& [key, state] : views->items())
+        if (state.is_object()) session.views[key] = state.dump(-1, ' ', false, json::error_handler_t::replace);
   }
   return session;
 }

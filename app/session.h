@@ -23,6 +23,7 @@ struct Session {
   double picked_memory = 0;          ///< bytes
   std::string geometry, layout;      ///< base64 of QMainWindow's own state
   std::map<std::string, bool> view;  ///< toggles of the chart by action key
+  std::map<std::string, std::string> views;  ///< what each lower view remembers, JSON objects as text
 };
 
 nlohmann::json write_session(const Session& session);

@@ -125,8 +125,7 @@ class FakePlans : public PlanSource {
     for (std::size_t i = 0; i < model.operators.size(); ++i) {
       PlanOperator op;
       op.op = OperatorId(i);
-      op.configuration = static_cast<std::uint32_t>((i + index) % 3);
-      for (std::size_t axis = 0; axis < 4; ++axis) op.split.axis[axis] = static_cast<std::int8_t>(axis < 2 ? 0 : op.configuration);
+      for (std::size_t axis = 0; axis < 4; ++axis) op.split.axis[axis] = static_cast<std::int8_t>(axis < 2 ? 0 : (i + index) % 3);
       op.cost.memory = {static_cast<std::int64_t>(point.memory_bytes * 0.13 / count), static_cast<std::int64_t>(point.memory_bytes * 0.13 / count),
                         static_cast<std::int64_t>(point.memory_bytes * 0.1 / count), static_cast<std::int64_t>(point.memory_bytes * 0.5 / count), 0, 0};
       op.cost.compute = {point.compute_s * 0.32 / count, point.compute_s * 0.64 / count, point.compute_s * 0.04 / count};
@@ -136,7 +135,7 @@ class FakePlans : public PlanSource {
     }
     std::vector<std::size_t> moved;
     for (std::size_t i = 1; i < model.operators.size(); ++i)
-      if (plan.operators[i].configuration != plan.operators[i - 1].configuration) moved.push_back(i);
+      if (plan.operators[i].split != plan.operators[i - 1].split) moved.push_back(i);
     for (const std::size_t i : moved) {
       PlanReshard reshard;
       reshard.tensor = model.operators[OperatorId(i)].inputs[0].tensor;

@@ -87,6 +87,7 @@ QString search_time_text(double seconds) {
 
 TimeUnit time_unit_for(double largest_s) {
   if (largest_s >= 10) return {1, QStringLiteral("s")};
+  if (largest_s > 0 && largest_s < 1e-3) return {1e6, QString(kMicro) + u's'};
   return {};
 }
 

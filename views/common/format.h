@@ -25,7 +25,7 @@ QString search_time_text(double seconds);   ///< "0.84 s", "38 ms" below 0.1 s
 /// Fixed decimals, thousands apart by a thin space.
 QString grouped_number(double value, int decimals);
 
-/// One unit for a whole chart or block: milliseconds below 10 s, else seconds.
+/// One unit for a whole block: milliseconds below 10 s, else seconds; microseconds where all is below a millisecond.
 struct TimeUnit {
   double per_second = 1e3;
   QString name = QStringLiteral("ms");

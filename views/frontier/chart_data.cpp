@@ -36,7 +36,7 @@ const ChartSeries* ChartData::find(const std::string& method) const {
 
 ChartUnits units_for(const ChartData& data) {
   double fastest = 0;
-  double most = static_cast<double>(data.memory_limit);
+  double most = 0;
   const ChartSeries* subject = data.subject();
   for (const auto& s : data.series) {
     if (!s.result || (subject && &s != subject)) continue;
@@ -63,10 +63,12 @@ ChartUnits units_for(const ChartData& data) {
 }
 
 std::optional<ChartRange> fitted_range(const ChartData& data, const ChartUnits& units, bool others, bool log_time) {
-  double x = 0, least = 0, most = 0;
+  double x = 0, least_x = -1, least = 0, most = 0;
   const auto take = [&](const ResultPoint& p) {
     if (!drawable(p)) return;
-    x = std::max(x, static_cast<double>(p.memory_bytes));
+    const auto memory = static_cast<double>(p.memory_bytes);
+    x = std::max(x, memory);
+    least_x = least_x < 0 ? memory : std::min(least_x, memory);
     most = std::max(most, p.time_s);
     if (p.time_s > 0) least = least == 0 ? p.time_s : std::min(least, p.time_s);
   };
@@ -90,6 +92,13 @@ std::optional<ChartRange> fitted_range(const ChartData& data, const ChartUnits& 
   }
   ChartRange range;
   range.x_high = round_up(units.x(x));
+  // Unlike time, memory has no parts to read off against zero: where all plans need nearly the same, the axis says so by
+  // starting late.
+  if (least_x > 0.55 * x) {
+    const double span = std::max(units.x(x - least_x), units.x(x) * 0.02);
+    range.x_high = units.x(x) + 0.12 * span;
+    range.x_low = std::max(0.0, units.x(least_x) - 0.3 * span);
+  }
   range.y_high = round_up(units.y(most) * 1.04);
   if (log_time) range.y_low = units.y(least) / 1.1;
   return range;

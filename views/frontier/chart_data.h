@@ -58,7 +58,7 @@ struct ChartRange {
 /// left end is cut at kSteepest times the best time: with time from zero it would press the rest flat.
 /// Empty if there is nothing finite to show.
 std::optional<ChartRange> fitted_range(const ChartData& data, const ChartUnits& units, bool others, bool log_time);
-inline constexpr double kSteepest = 6;
+inline constexpr double kSteepest = 5;
 
 /// Whether a point can be drawn at all.
 bool drawable(const ResultPoint& point);

@@ -40,8 +40,8 @@ void add_parts(QCustomPlot& plot, const ChartState& state, const ChartSeries& su
     network.add(state.units.x(static_cast<double>(p.memory_bytes)), state.units.y(p.network_s));
   }
   const QPen pen = dashed(state.colors->method(subject.method), 1.3, {1.5, 3});
-  add_graph(plot, QStringLiteral("parts"), compute, pen, QCPGraph::lsStepLeft);
-  add_graph(plot, QStringLiteral("parts"), network, pen, QCPGraph::lsStepLeft);
+  add_graph(plot, QStringLiteral("parts"), compute, pen, QCPGraph::lsStepLeft)->setAntialiased(true);
+  add_graph(plot, QStringLiteral("parts"), network, pen, QCPGraph::lsStepLeft)->setAntialiased(true);
 }
 
 void add_markers(QCustomPlot& plot, const ChartState& state, const ChartSeries& series, const Columns& points, bool hollow, double radius) {

@@ -18,6 +18,8 @@ QPolygonF ChartItem::steps(const std::vector<ResultPoint>& points) const {
   for (const auto& p : points) {
     if (!drawable(p)) continue;
     const QPointF at = pixel(p);
+    // Thousands of plans on a few hundred pixels: what cannot be told apart need not be kept apart.
+    if (!line.isEmpty() && (at - line.last()).manhattanLength() < 1 && &p != &points.back()) continue;
     if (!line.isEmpty()) line << QPointF(at.x(), line.last().y());
     line << at;
   }

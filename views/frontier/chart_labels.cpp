@@ -61,6 +61,20 @@ void LabelItem::draw(QCPPainter* painter) {
       if (!series.frontier) placer.block({at.x() - r, at.y() - r, 2 * r, 2 * r});
     }
   }
+  if (const ChartSeries* subject = state_->data.subject(); subject && state_->show_parts && !state_->log_time) {
+    QPolygonF compute, network;
+    for (const auto& p : subject->result->points) {
+      if (!drawable(p)) continue;
+      const double x = pixel_x(static_cast<double>(p.memory_bytes));
+      if (!compute.isEmpty() && x - compute.last().x() < 1 && &p != &subject->result->points.back()) continue;
+      for (const auto& [line, y] : {std::pair{&compute, pixel_y(p.compute_s)}, std::pair{&network, pixel_y(p.network_s)}}) {
+        if (!line->isEmpty()) *line << QPointF(x, line->last().y());
+        *line << QPointF(x, y);
+      }
+    }
+    placer.block_line(compute);
+    placer.block_line(network);
+  }
   draw_limit(*painter, placer);
   draw_callout(*painter, placer);
   draw_names(*painter, placer);
@@ -150,17 +164,21 @@ void LabelItem::draw_callout(QPainter& painter, LabelPlacer& placer) {
   }
   const QPointF tip = pixel(points[*index]);
   if (!frame.contains(tip)) return;
-  // From near to far above the point, right of the leader first; the frontier falls, so above right is quiet.
-  for (double lift = 28; tip.y() - lift - size.height() > frame.top(); lift += 8) {
+  // From near to far above the point, right of the leader first; the frontier falls, so above right is quiet. Where
+  // there is no room above, below.
+  const double above = tip.y() - frame.top() - size.height(), below = frame.bottom() - tip.y() - size.height();
+  for (double step = 28; step < above + below; step += 8) {
+    const double lift = step < above ? step : -(step - std::max(0.0, above - 28)) - size.height();
     for (const bool right : {true, false}) {
       const QRectF at(right ? tip.x() + 8 : tip.x() - 8 - size.width(), tip.y() - lift - size.height(), size.width(), size.height());
       const QRectF padded = at.adjusted(-4, -3, 4, 3);
       if (!placer.is_free(padded)) continue;
       placer.block(padded);
-      placer.block({tip.x() - 2, at.top(), 4, tip.y() - 10 - at.top()});
+      const double near = lift > 0 ? tip.y() - 9 : tip.y() + 9, far = lift > 0 ? at.top() : at.bottom();
+      placer.block(QRectF(QPointF(tip.x() - 2, std::min(near, far)), QPointF(tip.x() + 2, std::max(near, far))));
       state_->callout = padded;
       painter.setPen(QPen(colors.text, 1.2));
-      painter.drawLine(QPointF(tip.x(), at.top()), QPointF(tip.x(), tip.y() - 9));
+      painter.drawLine(QPointF(tip.x(), near), QPointF(tip.x(), far));
       block.draw(painter, at, colors.text, colors.secondary, right ? Qt::AlignLeft : Qt::AlignRight);
       return;
     }
@@ -192,16 +210,29 @@ void LabelItem::draw_names(QPainter& painter, LabelPlacer& placer) {
         if (drawable(points[i]) && frame.contains(pixel(points[i])) &&
             write(series.title, font, colors.method(series.method), pixel(points[i]), 7, {Side::right, Side::above, Side::below}))
           break;
-    } else if (!points.empty() && drawable(points[0]) && frame.contains(pixel(points[0]))) {
-      write(series.title, font, colors.text, pixel(points[0]), 9, {Side::right, Side::left, Side::above, Side::below});
+    } else if (!points.empty() && drawable(points[0])) {
+      const QPointF at = pixel(points[0]);
+      if (frame.contains(at)) {
+        write(series.title, font, colors.text, at, 9, {Side::right, Side::left, Side::above, Side::below});
+        continue;
+      }
+      // Out of view: named at the edge it lies beyond, with its figures, so that nothing is lost without a word.
+      const bool right = at.x() > frame.right(), above = at.y() < frame.top();
+      const QString arrow = right ? QStringLiteral("→") : above ? QStringLiteral("↑") : at.x() < frame.left() ? QStringLiteral("←") : QStringLiteral("↓");
+      const QString text = QStringLiteral("%1 %2 · %3 %4").arg(series.title, memory_text(points[0].memory_bytes), time_text(points[0].time_s), arrow);
+      const QFont small = secondary_font(state_->font);
+      const QPointF edge(std::clamp(at.x(), frame.left() + 8, frame.right() - 8), std::clamp(at.y(), frame.top() + 12, frame.bottom() - 12));
+      for (double down = 0; down < frame.height() / 2; down += 14)
+        if (write(text, small, colors.secondary, edge + QPointF(0, edge.y() < frame.center().y() ? down : -down), 0, {Side::left, Side::right})) break;
     }
   }
   if (!state_->show_pinned) return;
   const QFont small = secondary_font(state_->font);
   for (const auto& pinned : state_->data.pinned) {
     const QString text = QObject::tr("pinned: %1").arg(pinned.label);
-    for (const auto& p : pinned.points)
-      if (drawable(p) && frame.contains(pixel(p)) && write(text, small, colors.secondary, pixel(p), 7, {Side::left, Side::below, Side::right, Side::above})) break;
+    const std::size_t stride = std::max<std::size_t>(1, pinned.points.size() / 24);
+    for (std::size_t i = 0; i < pinned.points.size(); i += stride)
+      if (const ResultPoint& p = pinned.points[i]; drawable(p) && frame.contains(pixel(p)) && write(text, small, colors.secondary, pixel(p), 7, {Side::left, Side::below, Side::right, Side::above})) break;
   }
 }
 
@@ -217,12 +248,13 @@ void LabelItem::draw_part_names(QPainter& painter, LabelPlacer& placer) {
   for (const bool compute : {true, false}) {
     const QString text = compute ? QObject::tr("compute") : QObject::tr("network");
     // From right to left: the parts are flat there.
-    for (std::size_t k = points.size(); k-- > 0;) {
-      const auto& p = points[k];
+    const std::size_t stride = std::max<std::size_t>(1, points.size() / 48);
+    for (std::size_t k = points.size(); k > 0; k = k > stride ? k - stride : 0) {
+      const auto& p = points[k - 1];
       if (!drawable(p)) continue;
       const QPointF at(pixel_x(static_cast<double>(p.memory_bytes)), pixel_y(compute ? p.compute_s : p.network_s));
       if (at.x() > frame.left() + 0.8 * frame.width() || !frame.contains(at)) continue;
-      const auto place = placer.place(at, {metrics.horizontalAdvance(text) + 2, metrics.height()}, 3, {Side::above, Side::below});
+      const auto place = placer.place(at, {metrics.horizontalAdvance(text) + 2, metrics.height() - 2}, 4, {Side::above, Side::below});
       if (!place) continue;
       painter.drawText(*place, Qt::AlignCenter | Qt::TextDontClip, text);
       break;

@@ -61,7 +61,8 @@ void OverlayItem::draw_tags(QPainter& painter, const ResultPoint& point, const Q
   const QFontMetricsF metrics(small);
   const QPointF at = pixel(point);
   const double x = state_->units.x(static_cast<double>(point.memory_bytes));
-  const QString below = grouped_number(x, x < 100 ? 1 : 0);
+  const double span = mParentPlot->xAxis->range().size();
+  const QString below = grouped_number(x, span < 0.4 ? 3 : span < 4 ? 2 : x < 100 ? 1 : 0);
   const double y = state_->units.y(point.time_s);
   const QString beside = grouped_number(y, y < 9.995 ? 2 : y < 99.95 ? 1 : 0);
   const double high = metrics.height() + 2;

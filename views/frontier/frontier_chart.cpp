@@ -127,7 +127,12 @@ void FrontierChart::fit_if_allowed() {
   const ChartRange now = visible_range();
   ChartRange next = *wanted;
   const auto keeps = [](double have, double want) { return have >= want * 0.999 && have <= want * 1.35; };
-  if (keeps(now.x_high, next.x_high)) next.x_high = now.x_high;
+  if (keeps(now.x_high, next.x_high) && next.x_low == 0 && now.x_low == 0) next.x_high = now.x_high;
+  const double span = next.x_high - next.x_low;
+  if (next.x_low > 0 && now.x_low > 0 && std::abs(now.x_low - next.x_low) < 0.2 * span && std::abs(now.x_high - next.x_high) < 0.2 * span) {
+    next.x_low = now.x_low;
+    next.x_high = std::max(now.x_high, next.x_high);
+  }
   if (keeps(now.y_high, next.y_high)) next.y_high = now.y_high;
   if (p_->state.log_time && now.y_low <= next.y_low && now.y_low >= next.y_low / 1.5) next.y_low = now.y_low;
   set_range(next);

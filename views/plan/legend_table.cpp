@@ -9,11 +9,11 @@ namespace turnpoint::views {
 
 LegendTable::LegendTable(QWidget* parent) : QWidget(parent) { setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed); }
 
-void LegendTable::set_rows(std::vector<LegendRow> rows) {
+void LegendTable::set_rows(std::vector<PartRow> rows) {
   const bool resized = rows.size() != rows_.size();
   rows_ = std::move(rows);
   QStringList words;
-  for (const LegendRow& row : rows_) words << row.name + u' ' + row.value;
+  for (const PartRow& row : rows_) words << row.name + u' ' + row.value;
   setAccessibleDescription(words.join(QStringLiteral(", ")));
   if (resized) updateGeometry();
   update();
@@ -29,10 +29,10 @@ void LegendTable::paintEvent(QPaintEvent*) {
   QFont bold = font();
   bold.setBold(true);
   bool shares = false;
-  for (const LegendRow& row : rows_) shares = shares || !row.share.isEmpty();
+  for (const PartRow& row : rows_) shares = shares || !row.share.isEmpty();
   const int share_width = shares ? fontMetrics().horizontalAdvance(QStringLiteral("100%")) + 8 : 0;
   int y = 0;
-  for (const LegendRow& row : rows_) {
+  for (const PartRow& row : rows_) {
     const int high = row_height();
     int x = 0;
     painter.setFont(row.color.isValid() ? font() : bold);

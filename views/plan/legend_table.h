@@ -9,7 +9,7 @@
 
 namespace turnpoint::views {
 
-struct LegendRow {
+struct PartRow {
   QColor color;    ///< invalid: a bold head without swatch
   QString name, value, share;
 };
@@ -18,8 +18,8 @@ class LegendTable : public QWidget {
   Q_OBJECT
  public:
   explicit LegendTable(QWidget* parent = nullptr);
-  void set_rows(std::vector<LegendRow> rows);
-  const std::vector<LegendRow>& rows() const { return rows_; }
+  void set_rows(std::vector<PartRow> rows);
+  const std::vector<PartRow>& rows() const { return rows_; }
   QSize sizeHint() const override;
   QSize minimumSizeHint() const override;
 
@@ -28,7 +28,7 @@ class LegendTable : public QWidget {
 
  private:
   int row_height() const;
-  std::vector<LegendRow> rows_;
+  std::vector<PartRow> rows_;
 };
 
 }  // namespace turnpoint::views

@@ -15,6 +15,7 @@
 #include <algorithm>
 
 #include "views/common/icons.h"
+#include "views/common/note_label.h"
 #include "views/common/section_head.h"
 #include "views/common/selection_model.h"
 #include "views/common/theme_colors.h"
@@ -29,9 +30,8 @@ namespace {
 constexpr std::size_t kShownReshards = 6;
 
 QLabel* make_label(QWidget* parent, bool secondary) {
-  auto* label = new QLabel(parent);
+  QLabel* label = secondary ? new NoteLabel(parent) : new QLabel(parent);
   label->setTextFormat(Qt::PlainText);
-  if (secondary) label->setFont(secondary_font(label->font()));
   label->setWordWrap(true);
   label->setTextInteractionFlags(Qt::TextSelectableByMouse);
   return label;
@@ -67,6 +67,7 @@ class ReshardDelegate : public QStyledItemDelegate {
 
 PlanPanel::PlanPanel(QWidget* parent) : QScrollArea(parent) {
   setObjectName(QStringLiteral("plan_panel"));
+  setAccessibleName(tr("Plan"));
   setWidgetResizable(true);
   setFrameShape(QFrame::NoFrame);
   setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
@@ -144,9 +145,9 @@ void PlanPanel::build_bars(QVBoxLayout* column) {
   column->addWidget(time_head_);
   column->addWidget(time_bar_);
   auto* halves = new QHBoxLayout;
-  halves->setSpacing(16);
-  halves->addWidget(compute_legend_, 1, Qt::AlignTop);
-  halves->addWidget(network_legend_, 1, Qt::AlignTop);
+  halves->setSpacing(14);
+  halves->addWidget(compute_legend_, 4, Qt::AlignTop);
+  halves->addWidget(network_legend_, 5, Qt::AlignTop);
   column->addLayout(halves);
   column->addSpacing(8);
   export_ = new QPushButton(tr("Export…"), this);
@@ -256,7 +257,7 @@ void PlanPanel::show_bars() {
   static const char* const kNetwork[] = {QT_TR_NOOP("All-reduce"), QT_TR_NOOP("All-gather"), QT_TR_NOOP("Reduce-scatter"), QT_TR_NOOP("All-to-all"),
                                          QT_TR_NOOP("Permute")};
   std::vector<BarPart> parts;
-  std::vector<LegendRow> rows;
+  std::vector<PartRow> rows;
   const auto total = static_cast<double>(cost.memory_bytes());
   for (std::size_t i = 0; i < kMemoryParts; ++i) {
     if (cost.memory[i] == 0) continue;
@@ -271,7 +272,7 @@ void PlanPanel::show_bars() {
 
   std::vector<BarPart> times;
   const TimeUnit unit = time_unit_for(cost.time_s());
-  std::vector<LegendRow> compute{{QColor(), tr("Compute"), time_text(cost.compute_s()), {}}}, network{{QColor(), tr("Network"), time_text(cost.network_s()), {}}};
+  std::vector<PartRow> compute{{QColor(), tr("Compute"), time_text(cost.compute_s()), {}}}, network{{QColor(), tr("Network"), time_text(cost.network_s()), {}}};
   for (std::size_t i = 0; i < kComputeParts; ++i) {
     times.push_back({colors.compute[i], cost.compute[i], tr(kCompute[i]) + u' ' + time_text(cost.compute[i])});
     compute.push_back({colors.compute[i], tr(kCompute[i]), time_in(unit, cost.compute[i]), {}});
@@ -311,6 +312,7 @@ void PlanPanel::show_operator() {
     left->setWordWrap(false);
     auto* right = make_label(this, true);
     right->setText(value);
+    right->setForegroundRole(QPalette::Text);
     facts_->addWidget(left, row, 0, Qt::AlignTop);
     facts_->addWidget(right, row, 1);
   };

@@ -23,7 +23,8 @@ QString describe_plan(const Plan& plan, const Model& model) {
   QString words = order.size() == 1 ? QObject::tr("Every operator runs %1").arg(order[0].first)
                                     : QObject::tr("%1 of compute runs %2").arg(share_text(order[0].second / total), order[0].first);
   if (order.size() > 1) words += QObject::tr(", %1 %2").arg(share_text(order[1].second / total), order[1].first);
-  if (order.size() > 2) words += QObject::tr(", the rest in %n other way(s)", nullptr, static_cast<int>(order.size()) - 2);
+  if (order.size() == 3) words += QObject::tr(", the rest in another way");
+  if (order.size() > 3) words += QObject::tr(", the rest in %1 other ways").arg(order.size() - 2);
   return words + u'.';
 }
 

@@ -25,13 +25,7 @@ QString without_numbers(const QString& name) {
   return out;
 }
 
-/// The consumer without the folders it shares with the producer.
-QString relative_to(const QString& name, const QString& other) {
-  const auto slash = other.lastIndexOf(u'/');
-  if (slash < 0) return name;
-  const QString folder = other.left(slash + 1);
-  return name.startsWith(folder) ? name.mid(folder.size()) : name;
-}
+QString last_part(const QString& name) { return name.section(u'/', -1); }
 
 QString collective_word(ReshardMove move) {
   switch (move) {
@@ -67,19 +61,17 @@ std::vector<ReshardRow> fold_reshards(const Plan& plan, const Model& model) {
     const auto [at, fresh] = found.try_emplace(key, rows.size());
     if (fresh) {
       ReshardRow row;
-      row.tensor = producer + QStringLiteral(" → ") + relative_to(consumer, producer);
+      // The dock is narrow: last parts here, whole names in the tool tip.
+      row.tensor = last_part(producer) + QStringLiteral(" → ") + last_part(consumer);
       row.collective = collective;
       row.bytes = bytes;
-      row.tool_tip = describe(plan.mesh, reshard.from, model.tensors[reshard.tensor].dims).c_str() + QStringLiteral(" → ") +
+      row.tool_tip = producer + QStringLiteral(" → ") + consumer + u'\n' + describe(plan.mesh, reshard.from, model.tensors[reshard.tensor].dims).c_str() + QStringLiteral(" → ") +
                      describe(plan.mesh, reshard.to, model.tensors[reshard.tensor].dims).c_str();
       row.count = 0;
       rows.push_back(std::move(row));
     }
     ReshardRow& row = rows[at->second];
-    if (++row.count == 2) {
-      const QString folded = without_numbers(producer);
-      row.tensor = folded + QStringLiteral(" → ") + relative_to(without_numbers(consumer), folded);
-    }
+    if (++row.count == 2) row.tensor = last_part(without_numbers(producer)) + QStringLiteral(" → ") + last_part(without_numbers(consumer));
     row.time_s += reshard.time_s();
     if (reshard.producer.valid()) row.operators.insert(reshard.producer);
     if (reshard.consumer.valid()) row.operators.insert(reshard.consumer);
@@ -105,7 +97,7 @@ int ReshardModel::columnCount(const QModelIndex& parent) const { return parent.i
 QVariant ReshardModel::data(const QModelIndex& index, int role) const {
   if (!checkIndex(index, CheckIndexOption::IndexIsValid)) return {};
   const ReshardRow& row = rows_[static_cast<std::size_t>(index.row())];
-  if (role == Qt::ToolTipRole) return row.tensor + u'\n' + row.tool_tip;
+  if (role == Qt::ToolTipRole) return row.count > 1 ? tr("%1 times, such as\n%2").arg(row.count).arg(row.tool_tip) : row.tool_tip;
   if (role == Qt::TextAlignmentRole) return QVariant(index.column() >= kBytes ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter);
   if (role == kHeatRole) {
     const auto smaller = std::count_if(rows_.begin(), rows_.end(), [&](const ReshardRow& other) { return other.bytes < row.bytes; });

@@ -55,7 +55,7 @@ class MethodDelegate : public QStyledItemDelegate {
     const QString title = index.data(Qt::DisplayRole).toString();
     const QFont small = secondary_font(option.font);
     const QFontMetrics small_metrics(small);
-    const int title_width = std::min(option.fontMetrics.horizontalAdvance(title), right - x);
+    const int title_width = std::min(option.fontMetrics.horizontalAdvance(title) + 4, right - x);
     painter->setFont(option.font);
     painter->setPen(on ? colors.text : colors.disabled);
     painter->drawText(QRect(x, option.rect.top(), title_width, option.rect.height()), Qt::AlignVCenter,

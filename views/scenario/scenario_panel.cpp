@@ -5,14 +5,17 @@
 #include <QComboBox>
 #include <QGridLayout>
 #include <QLabel>
+#include <QScrollBar>
 #include <QSpinBox>
 #include <QToolButton>
 #include <QVBoxLayout>
 #include <QWheelEvent>
+#include <algorithm>
 #include <cmath>
 
 #include "core/base/text.h"
 #include "views/common/format.h"
+#include "views/common/note_label.h"
 #include "views/common/section_head.h"
 #include "views/scenario/methods_list.h"
 #include "views/scenario/slider_row.h"
@@ -22,6 +25,8 @@ namespace turnpoint::views {
 namespace {
 
 constexpr int kBrowse = Qt::UserRole + 1;
+/// These rows are always there, in this order; all others are under "More settings".
+constexpr std::string_view kFront[] = {"devices", "batch", "sequence", "precision", "optimizer"};
 
 /// The wheel scrolls the dock; it must not change what the pointer happens to be over.
 template <class Editor>
@@ -34,10 +39,7 @@ class Calm : public Editor {
 };
 
 QLabel* make_note(QWidget* parent) {
-  auto* note = new QLabel(parent);
-  note->setFont(secondary_font(note->font()));
-  note->setForegroundRole(QPalette::PlaceholderText);
-  note->setTextFormat(Qt::PlainText);
+  auto* note = new NoteLabel(parent);
   note->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   return note;
 }
@@ -64,6 +66,7 @@ double baseline_of(const QString& key, const Scenario& scenario) {
 
 ScenarioPanel::ScenarioPanel(std::span<const OptionRecord> options, QWidget* parent) : QScrollArea(parent), options_(options) {
   setObjectName(QStringLiteral("scenario_panel"));
+  setAccessibleName(tr("Scenario"));
   setWidgetResizable(true);
   setFrameShape(QFrame::NoFrame);
   setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
@@ -76,7 +79,8 @@ ScenarioPanel::ScenarioPanel(std::span<const OptionRecord> options, QWidget* par
   build_methods(column);
   column->addStretch(1);
   setWidget(body);
-  setMinimumWidth(260);
+  // Never narrower than its rows: there is no horizontal scroll bar to reach what would be cut.
+  setMinimumWidth(std::max(260, body->minimumSizeHint().width() + verticalScrollBar()->sizeHint().width()));
 }
 
 QComboBox* ScenarioPanel::make_specification_box(const QString& name) {
@@ -115,13 +119,17 @@ void ScenarioPanel::build_machine(QVBoxLayout* column) {
 
   std::vector<const OptionRecord*> rest;
   QHBoxLayout* batch_line = nullptr;  // batch and sequence share a line
+  std::vector<const OptionRecord*> front;
+  for (const std::string_view key : kFront)
+    for (const OptionRecord& option : options_)
+      if (option.key == key) front.push_back(&option);
   for (const OptionRecord& option : options_) {
-    if (is_factor(option)) continue;
-    const bool front = option.key == "devices" || option.key == "batch" || option.key == "sequence" || option.key == "precision" || option.key == "optimizer";
-    if (!front) {
-      if (option.key != "memory-limit") rest.push_back(&option);  // the memory slider and the chart's line set it
-      continue;
-    }
+    const bool shown = std::find(std::begin(kFront), std::end(kFront), option.key) != std::end(kFront);
+    // The memory slider and the chart's line set the limit.
+    if (!is_factor(option) && !shown && option.key != "memory-limit") rest.push_back(&option);
+  }
+  for (const OptionRecord* record : front) {
+    const OptionRecord& option = *record;
     QWidget* editor = make_editor(option);
     if (option.key == "sequence" && batch_line) {
       auto* label = new QLabel(tr("× seq"), this);
@@ -134,10 +142,12 @@ void ScenarioPanel::build_machine(QVBoxLayout* column) {
     add_label(to_qt(option.text), editor);
     if (option.key == "batch") {
       batch_line = new QHBoxLayout;
+      batch_line->setSpacing(8);
       batch_line->addWidget(editor, 1);
       grid->addLayout(batch_line, row++, 1);
     } else if (option.key == "devices") {
       auto* line = new QHBoxLayout;
+      line->setSpacing(8);
       line->addWidget(editor, 1);
       devices_note_ = make_note(this);
       devices_note_->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Preferred);
@@ -207,6 +217,8 @@ QWidget* ScenarioPanel::make_editor(const OptionRecord& option) {
   if (option.type == OptionType::choice) {
     auto* box = new Calm<QComboBox>(this);
     for (const auto& choice : option.choices) box->addItem(to_qt(choice));
+    box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+    box->setMinimumContentsLength(6);
     connect(box, &QComboBox::activated, this, [this, key](int index) { emit option_edited(key, index, 0); });
     editor = box;
   } else if (option.type == OptionType::flag) {
@@ -217,7 +229,9 @@ QWidget* ScenarioPanel::make_editor(const OptionRecord& option) {
     auto* box = new Calm<QSpinBox>(this);
     box->setRange(static_cast<int>(std::max(option.minimum, -2147483648.0)), static_cast<int>(std::min(option.maximum, 2147483647.0)));
     box->setKeyboardTracking(false);
-    if (!option.unit.empty()) box->setSuffix(QChar(0x00A0) + to_qt(option.unit));
+    box->setMinimumWidth(64);
+    if (option.key == "sequence") box->setSpecialValueText(QStringLiteral("–"));
+    box->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
     connect(box, &QSpinBox::valueChanged, this, [this, key](int value) { emit option_edited(key, value, 0); });
     editor = box;
   }
