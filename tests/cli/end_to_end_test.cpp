@@ -224,7 +224,7 @@ class EndToEndTest : public QObject {
       const auto single = points_of(results[i]);
       QCOMPARE(single.size(), 1);
       bool reached = false;
-      for (const auto& point : frontier)
+      for (const QJsonValue point : frontier)
         reached |= point["memory_bytes"].toDouble() <= single[0]["memory_bytes"].toDouble() &&
                    point["time_s"].toDouble() <= single[0]["time_s"].toDouble() * (1 + 1e-9);
       QVERIFY2(reached, results[i]["method"].toString().toUtf8());
@@ -249,7 +249,7 @@ class EndToEndTest : public QObject {
     QVERIFY2(result.err.contains("1.00 KiB"), result.err);
     const auto document = object_of(contents(path("limited.json")));
     QVERIFY(!document["points"].toArray().isEmpty());
-    for (const auto& point : document["points"].toArray()) QVERIFY(!point["fits"].toBool(true));
+    for (const QJsonValue point : document["points"].toArray()) QVERIFY(!point["fits"].toBool(true));
     // The same without a limit is no failure.
     QCOMPARE(run(kSmallSearch).code, kDone);
   }
@@ -265,7 +265,7 @@ class EndToEndTest : public QObject {
       QCOMPARE(document["format"].toString(), QString("turnpoint/plan@1"));
       QCOMPARE(document["kind"].toString(), QString("sharding"));
       double time = 0;
-      for (const auto& op : document["operators"].toArray()) time += op["compute_s"].toDouble() + op["network_s"].toDouble();
+      for (const QJsonValue op : document["operators"].toArray()) time += op["compute_s"].toDouble() + op["network_s"].toDouble();
       QVERIFY(!document["operators"].toArray().isEmpty());
       QVERIFY(time > 0 && time <= points[index]["time_s"].toDouble() * (1 + 1e-9));
     }
