@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QApplication>
+#include <QIcon>
 #include <QTemporaryDir>
 #include <clocale>
 #include <cstdio>
@@ -36,7 +37,8 @@ int main(int argc, char** argv) {
   QApplication::setApplicationName(QStringLiteral("turnpoint"));
   QApplication::setApplicationDisplayName(QStringLiteral("Turnpoint"));
   QApplication::setApplicationVersion(QStringLiteral("0.1.0"));
-  QApplication::setDesktopFileName(QStringLiteral("turnpoint"));
+  QApplication::setDesktopFileName(QStringLiteral("org.turnpoint.Turnpoint"));
+  QApplication::setWindowIcon(QIcon::fromTheme(QStringLiteral("turnpoint")));
   if (options->dark) {
     QApplication::setStyle(QStringLiteral("Fusion"));
     QApplication::setPalette(views::make_palette(*options->dark));

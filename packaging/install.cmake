@@ -10,6 +10,7 @@ if(TARGET turnpoint)
   install(FILES packaging/turnpoint.svg DESTINATION ${CMAKE_INSTALL_DATADIR}/icons/hicolor/scalable/apps)
   list(APPEND manual_pages turnpoint.1)
 endif()
+install(DIRECTORY resources/schemas DESTINATION ${CMAKE_INSTALL_DATADIR}/turnpoint)
 install(FILES NOTICE README.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/turnpoint)
 install(FILES packaging/deb/copyright DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/turnpoint)
 

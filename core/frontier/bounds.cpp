@@ -160,7 +160,7 @@ void choose_weights(const Achieved& achieved, std::size_t count, std::vector<dou
   while (memory.size() < count) add(chords.back().dm, chords.back().dt);
 }
 
-std::vector<Lanes> slacks(const std::vector<LaneBlock>& blocks, const Achieved& achieved, std::int64_t limit) {
+std::vector<Lanes> slacks(std::span<const LaneBlock> blocks, const Achieved& achieved, std::int64_t limit) {
   std::vector<Lanes> result(blocks.size());
   for (Lanes& l : result) l.fill(-kInfinity);
   const auto assign = [&](double memory, double time) {

@@ -48,6 +48,6 @@ void choose_weights(const Achieved& achieved, std::size_t count, std::vector<dou
 
 /// For every lane how far above the bound a completion may lie and still improve on the achieved staircase; -infinity
 /// where the lane is not needed. Rounding margins included.
-std::vector<Lanes> slacks(const std::vector<LaneBlock>& blocks, const Achieved& achieved, std::int64_t limit);
+std::vector<Lanes> slacks(std::span<const LaneBlock> blocks, const Achieved& achieved, std::int64_t limit);
 
 }  // namespace turnpoint::frontier::detail

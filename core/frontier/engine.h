@@ -2,6 +2,7 @@
 // One run on one factor graph whose elimination is narrow enough: hull, coarse lists, exact lists.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "core/frontier/bounds.h"
@@ -15,8 +16,9 @@ void first_weights(const Dag& dag, std::vector<double>& memory, std::vector<doub
 
 class Engine {
  public:
-  Engine(const Graph& graph, const Elimination& plan, ThreadPool& pool, const Control& control, std::int64_t limit)
-      : graph_(graph), pool_(pool), control_(control), limit_(limit) {
+  /// `blocks` is working memory that may be used again for another engine afterwards.
+  Engine(const Graph& graph, const Elimination& plan, ThreadPool& pool, const Control& control, std::int64_t limit, std::vector<LaneBlock>& blocks)
+      : graph_(graph), pool_(pool), control_(control), limit_(limit), blocks_(blocks) {
     build_dag(graph, plan, dag_);
   }
   Engine(const Engine&) = delete;
@@ -32,7 +34,6 @@ class Engine {
 
   bool infeasible() const { return infeasible_; }
   const std::vector<HalfPlane>& half_planes() const { return planes_; }
-  const std::vector<LaneBlock>& blocks() const { return blocks_; }
   const Dag& dag() const { return dag_; }
 
  private:
@@ -48,8 +49,12 @@ class Engine {
   const Control& control_;
   std::int64_t limit_;
   Dag dag_;
-  std::vector<LaneBlock> blocks_;
+  std::vector<LaneBlock>& blocks_;
   std::vector<HalfPlane> planes_;
+  std::span<LaneBlock> used() { return {blocks_.data(), used_}; }
+
+  bool large_ = false;    // one block after the other, its tables freed at once
+  std::size_t used_ = 0;  // blocks of the current slopes
   std::size_t kept_ = 0;  // points of the last beam
   bool infeasible_ = false;
 };

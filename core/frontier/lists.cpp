@@ -16,7 +16,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t kBlock = 8;           // points of a list that are tested together
 constexpr std::size_t kMaxBuckets = 4096;   // of the pre-filter; 32 KiB stay in the first-level cache
 constexpr std::size_t kManyBuckets = std::size_t(1) << 19;  // for entries whose lists are long
-constexpr std::size_t kCompact = std::size_t(1) << 20;      // candidates that are thinned out before more are taken
+constexpr std::size_t kCompact = std::size_t(1) << 18;      // candidates that are thinned out before more are taken
 constexpr std::size_t kPollWork = 1 << 16;  // inner iterations between looks at the stop token
 
 struct Candidate {
@@ -231,11 +231,8 @@ class Merger {
       if (shift_ == 0 ? c.time <= limit : c.time < limit) candidates_[kept++] = c;
     }
     candidates_.resize(kept);
-    std::sort(candidates_.begin(), candidates_.end(), [](const Candidate& x, const Candidate& y) {
-      if (x.memory != y.memory) return x.memory < y.memory;
-      if (x.time != y.time) return x.time < y.time;
-      return x.p != y.p ? x.p < y.p : x.f < y.f;
-    });
+    if (kept < 2) return;
+    sort_by_bucket();
     double best = kInfinity;
     kept = 0;
     for (const Candidate& c : candidates_)
@@ -244,6 +241,37 @@ class Merger {
         candidates_[kept++] = c;
       }
     candidates_.resize(kept);
+  }
+
+  static bool before(const Candidate& x, const Candidate& y) {
+    if (x.memory != y.memory) return x.memory < y.memory;
+    if (x.time != y.time) return x.time < y.time;
+    return x.p != y.p ? x.p < y.p : x.f < y.f;
+  }
+
+  /// Buckets are in order of memory, so a counting sort leaves only short runs to sort.
+  void sort_by_bucket() {
+    if (candidates_.size() < 4 * buckets_ / 64 || candidates_.size() < 32) {
+      std::sort(candidates_.begin(), candidates_.end(), before);
+      return;
+    }
+    const auto bucket = [&](const Candidate& c) { return static_cast<std::size_t>(static_cast<std::uint64_t>(c.memory) >> shift_); };
+    starts_.assign(buckets_ + 1, 0);
+    for (const Candidate& c : candidates_) ++starts_[bucket(c) + 1];
+    for (std::size_t k = 0; k < buckets_; ++k) starts_[k + 1] += starts_[k];
+    sorted_.resize(candidates_.size());
+    for (const Candidate& c : candidates_) sorted_[starts_[bucket(c)]++] = c;
+    std::size_t begin = 0;
+    for (std::size_t k = 0; k < buckets_; ++k) {
+      const std::size_t end = starts_[k];
+      if (end - begin > 1) std::sort(sorted_.begin() + static_cast<std::ptrdiff_t>(begin), sorted_.begin() + static_cast<std::ptrdiff_t>(end), before);
+      begin = end;
+      if ((k & 8191) == 0 && control_.stopped()) {
+        stopped_ = true;
+        return;
+      }
+    }
+    candidates_.swap(sorted_);
   }
 
   std::size_t finish(Chunk& out) {
@@ -260,7 +288,8 @@ class Merger {
   const Region& region_;
   const Control& control_;
   std::vector<Pair> pairs_;
-  std::vector<Candidate> candidates_;
+  std::vector<Candidate> candidates_, sorted_;
+  std::vector<std::uint32_t> starts_;
   std::size_t total_ = 0, longest_ = 0, buckets_ = 0, work_ = 0, compact_at_ = kCompact;
   std::int64_t low_ = 0, high_ = 0;
   int shift_ = 0;
@@ -314,6 +343,8 @@ class ListRunner {
 
   ListResult run(const char* phase) {
     lists_.assign(dag_.tables.size(), ListTable());
+    uses_.assign(dag_.tables.size(), 0);
+    for (const auto& step : dag_.steps) ++uses_[step.p], ++uses_[step.f];
     for (std::uint32_t t = 0; t < dag_.tables.size(); ++t) {
       if (dag_.tables[t].leaf) load_leaf(*dag_.tables[t].leaf, t, options_, region_, lists_[t]);
       if (control_.stopped()) return ListResult::stopped;
@@ -366,7 +397,13 @@ class ListRunner {
     total_ = made;
     if (total_ > options_.max_points) return ListResult::too_large;
     if (!windows.empty()) join(chunks);
-    for (const Chunk& chunk : chunks) append(out, chunk);
+    for (Chunk& chunk : chunks) {
+      append(out, chunk);
+      chunk = Chunk();
+    }
+    // What no later step reads needs its back-pointers only.
+    for (const std::uint32_t t : {step.p, step.f})
+      if (--uses_[t] == 0 && t != dag_.root) lists_[t].memory = {}, lists_[t].time = {};
     return ListResult::done;
   }
 
@@ -402,6 +439,7 @@ class ListRunner {
   std::vector<ListTable>& lists_;
   Region region_;
   std::vector<Merger> mergers_;
+  std::vector<std::uint32_t> uses_;  // steps that still have to read a table
   std::size_t total_ = 0;
 };
 

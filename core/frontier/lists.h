@@ -33,7 +33,7 @@ struct ListOptions {
 
 enum class ListResult { done, stopped, too_large };
 
-/// Runs all steps. The tables of `lists` are indexed by unique table; memory and time of inner tables remain.
+/// Runs all steps. The tables of `lists` are indexed by unique table; of inner tables only the back-pointers remain.
 ListResult run_lists(const Dag& dag, const ListOptions& options, ThreadPool& pool, const Control& control, const char* phase,
                      std::vector<ListTable>& lists);
 

@@ -15,20 +15,26 @@ struct Solver::Impl {
   Graph graph;                   // of the previous call: its structure decides whether `plan` still holds
   Elimination plan;
   std::size_t max_table = 0;
+  std::vector<LaneBlock> blocks;  // working memory
   std::vector<Point> previous;   // plans of the last answer, thinned out; at new costs they are a good start
 
-  void prepare(const Problem& problem, const SolveOptions& options, const RunContext& context) {
+  /// False if cancelled.
+  bool prepare(const Problem& problem, const SolveOptions& options, const RunContext& context) {
     if (!pool || threads != context.threads) {
       pool = std::make_unique<ThreadPool>(context.threads);
       threads = context.threads;
     }
-    Graph next = build_graph(problem, *pool);
+    Graph next = build_graph(problem, *pool, context.stop);
+    if (context.cancelled()) return false;
     const bool same = max_table == options.max_table && next.same_structure(graph);
     graph = std::move(next);
-    if (same) return;
+    if (same) return true;
     max_table = options.max_table;
     previous.clear();
-    plan = eliminate(graph, std::min(options.max_table, std::size_t(1) << 31));
+    plan = eliminate(graph, std::min(options.max_table, std::size_t(1) << 31), context.stop);
+    if (!context.cancelled()) return true;
+    max_table = 0;  // never equal: the next call starts afresh
+    return false;
   }
 };
 
@@ -99,7 +105,7 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
   const Control control(context, options.time_limit_s);
   if (context.cancelled()) return cancelled_error();
   context.report("frontier structure", 0);
-  impl_->prepare(problem, options, context);
+  if (!impl_->prepare(problem, options, context)) return cancelled_error();
   const Error infeasible{ErrorCode::infeasible, "the problem has no solution: every combination is forbidden", {}, {}};
   Achieved achieved;
   if (impl_->plan.too_wide) {
@@ -110,7 +116,7 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
       return Error{ErrorCode::infeasible, "no solution was found, and the problem is too wide to prove that there is none", {}, {}};
     return finish(achieved, false, wide.planes, options.memory_limit);
   }
-  Engine engine(impl_->graph, impl_->plan, *impl_->pool, control, options.memory_limit);
+  Engine engine(impl_->graph, impl_->plan, *impl_->pool, control, options.memory_limit, impl_->blocks);
   bool exact = impl_->plan.terms <= options.direct_terms && engine.direct(achieved);
   if (!exact && !control.cancelled()) {
     achieved.add(recost(problem, impl_->previous));

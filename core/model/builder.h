@@ -104,6 +104,12 @@ class ModelBuilder {
   TensorId slice(std::string name, std::string detail, TensorId x, std::vector<std::int64_t> out_shape);
   /// Like slice for several outputs along one axis.
   std::vector<TensorId> split(std::string name, TensorId x, int axis, std::span<const std::int64_t> sizes);
+  /// Several projections computed as one product and cut apart after it (query, key and value; gate and up): with the
+  /// parts one after the other no device could own the same channels of each. Declares them stored channel by channel
+  /// instead, the way fused weights are laid out for tensor parallelism, so that the channels can be split. `parts` are
+  /// the outputs of all slices of `y`, of equal size and covering its last dimension. False, and nothing changed, where
+  /// `y` is no product with a weight of its own or is read by anything else.
+  bool interleave_parts(TensorId y, std::span<const TensorId> parts);
   /// LSTM (gates 4), GRU (3), RNN (1), one layer, one or two directions. x [sequence, batch, in] or batch first;
   /// w [directions, gates*hidden, in], r [directions, gates*hidden, hidden], bias optional. Output
   /// [sequence, directions, batch, hidden] as ONNX has it, or [batch, sequence, directions*hidden] with `batch_first`.

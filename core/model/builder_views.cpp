@@ -209,4 +209,68 @@ std::vector<TensorId> ModelBuilder::split(std::string name, TensorId x, int axis
   return parts;
 }
 
+bool ModelBuilder::interleave_parts(TensorId y, std::span<const TensorId> parts) {
+  const auto producer = tensor(y).producer;
+  if (parts.size() < 2 || !producer.valid() || model_.operators[producer].kind != OperatorKind::matmul) return false;
+  auto& product_op = model_.operators[producer];
+  auto& whole = model_.tensors[y];
+  const auto count = static_cast<std::int64_t>(parts.size());
+  if (whole.shape.empty() || whole.shape.back() % count != 0 || whole.shape.back() == count) return false;
+  const auto last = product_op.outputs.front().walks.back();
+  if (last.size() != 1) return false;
+  const auto loop = last.front();
+  // The weight and the bias must be the only others that walk the channels, and nobody else may see their order.
+  std::vector<TensorId> weights;
+  for (const auto& access : product_op.inputs) {
+    for (const auto& walk : access.walks) {
+      if (std::find(walk.begin(), walk.end(), loop) == walk.end()) continue;
+      if (walk.size() != 1 || !is_parameter(access.tensor)) return false;
+      weights.push_back(access.tensor);
+    }
+  }
+  const auto is_weight = [&](TensorId id) { return std::find(weights.begin(), weights.end(), id) != weights.end(); };
+  for (const auto& t : model_.tensors) {
+    if (t.tied_to.valid() && is_weight(t.tied_to)) return false;
+  }
+  std::vector<OperatorId> cuts;
+  std::size_t covered = 0;
+  for (std::size_t o = 0; o < model_.operators.size(); ++o) {
+    const auto& op = model_.operators[OperatorId(o)];
+    for (const auto& access : op.inputs) {
+      if (is_weight(access.tensor) && OperatorId(o) != producer) return false;
+      if (access.tensor != y) continue;
+      if (op.kind != OperatorKind::slice) return false;
+      for (const auto& out : op.outputs) {
+        const bool listed = std::find(parts.begin(), parts.end(), out.tensor) != parts.end();
+        if (!listed || tensor(out.tensor).shape.back() != whole.shape.back() / count) return false;
+        ++covered;
+      }
+      cuts.push_back(OperatorId(o));
+    }
+  }
+  if (covered != parts.size()) return false;
+
+  const auto part = add(product_op.dims, {DimName::other, DimRole::parallel, count, false});
+  product_op.dims[loop].size /= count;
+  for (auto& access : product_op.inputs) {
+    for (auto& walk : access.walks) {
+      if (walk == last) walk.push_back(part);
+    }
+  }
+  product_op.outputs.front().walks.push_back({part});
+  whole.shape.back() /= count;
+  whole.shape.push_back(count);
+  whole.dims.push_back(DimName::other);
+  for (const auto id : cuts) {
+    auto& cut = model_.operators[id];
+    const auto& out = tensor(cut.outputs.front().tensor);
+    cut.dims.clear();
+    const auto walks = identity_walks(cut.dims, out.shape, out.dims);
+    for (auto& access : cut.outputs) access.walks = walks;
+    cut.inputs.front().walks = walks;
+    cut.inputs.front().walks.emplace_back();
+  }
+  return true;
+}
+
 }  // namespace turnpoint

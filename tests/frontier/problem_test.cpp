@@ -77,7 +77,7 @@ class ProblemTest : public QObject {
 
   void round_trip() {
     for (std::uint64_t seed = 0; seed < 200; ++seed) {
-      Shape shape;
+      ProblemShape shape;
       shape.integer_times = false;
       const Problem problem = random_problem(seed, 5, shape, static_cast<std::uint32_t>(seed % 9));
       const auto again = read_problem(nlohmann::json::parse(write_problem(problem).dump()), "x");

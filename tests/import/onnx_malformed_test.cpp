@@ -199,10 +199,16 @@ class OnnxMalformedTest : public QObject {
     EXPECT_MESSAGE(m.bytes(), "reshaper", "depends on data");
   }
 
-  void control_flow_is_refused() {
+  void loops_are_refused() {
     test::Model m;
-    m.input("x", {"batch", "8"}).input("c", {}, test::kBool).node("If", {"c"}, {"y"}, {}, "branch").output("y");
-    EXPECT_MESSAGE(m.bytes(), "branch", "If");
+    m.input("x", {"batch", "8"})
+        .input("c", {}, test::kBool)
+        .node("Loop", {"", "c", "x"}, {"y"}, {}, "repeat")
+        .output("y");
+    EXPECT_MESSAGE(m.bytes(), "repeat", "Loop");
+    test::Model branch;
+    branch.input("x", {"batch", "8"}).input("c", {}, test::kBool).node("If", {"c"}, {"y"}, {}, "branch").output("y");
+    EXPECT_MESSAGE(branch.bytes(), "branch", "lacks a branch");
   }
 
   void deep_nesting() {

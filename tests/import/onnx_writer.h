@@ -96,7 +96,7 @@ class Model {
   Model& input(std::string_view name, const std::vector<std::string>& dims, std::uint64_t type = kFloat) {
     return graph_.message(11, value(name, dims, type)), *this;
   }
-  Model& output(std::string_view name) { return graph_.message(12, value(name, {})), *this; }
+  Model& output(std::string_view name) { return graph_.message(12, Message().text(1, name)), *this; }
   Model& declare(std::string_view name, const std::vector<std::string>& dims) {
     return graph_.message(13, value(name, dims)), *this;
   }

@@ -158,6 +158,33 @@ class BuilderTest : public QObject {
     QCOMPARE(m.uses[m.results[0]].size(), std::size_t{0});
   }
 
+  void fused_projections_can_be_split() {
+    for (const bool other_reader : {false, true}) {
+      ModelBuilder b("m", "test", 2, 4);
+      const auto x = b.input("x", {2, 4, 32}, {DimName::batch, DimName::sequence, DimName::channel}, ElementType::f32);
+      const auto w = b.parameter("qkv", {96, 32}), bias = b.parameter("bias", {96});
+      const auto y = b.linear("project", x, w, bias, true);
+      const auto parts = b.split("cut", y, 2, std::vector<std::int64_t>{32, 32, 32});
+      const auto sum = b.elementwise("sum", "Add", parts);
+      const auto also = b.elementwise("also", "Relu", std::vector{other_reader ? y : sum}, {1, true, {}});
+      QCOMPARE(b.interleave_parts(y, parts), !other_reader);
+      const auto model = b.finish({also});
+      QVERIFY2(model.has_value(), model ? "" : model.error().message().c_str());
+      if (other_reader) continue;
+      const Model& m = **model;
+      const auto& project = maker(m, y);
+      QCOMPARE(find(project, DimName::out_channel)->size, std::int64_t{32});
+      QVERIFY(find(project, DimName::out_channel)->splittable && !find(project, DimName::other)->splittable);
+      QCOMPARE(m.tensors[y].shape, (std::vector<std::int64_t>{2, 4, 32, 3}));
+      QCOMPARE(project.inputs[1].walks[0].size(), std::size_t{2});
+      QCOMPARE(project.inputs[1].walks[0], project.inputs[2].walks[0]);
+      QCOMPARE(project.forward_macs, 2.0 * 4 * 32 * 96);
+      QVERIFY(find(maker(m, parts[1]), DimName::channel)->splittable);
+      QCOMPARE(m.tensors[parts[2]].shape, (std::vector<std::int64_t>{2, 4, 32}));
+      QCOMPARE(m.parameters, std::int64_t{96 * 33});
+    }
+  }
+
   void convolution_counts() {
     ModelBuilder b("m", "test", 2, 0);
     const auto x = b.input("x", {2, 3, 224, 224}, {DimName::batch, DimName::channel, DimName::height, DimName::width},

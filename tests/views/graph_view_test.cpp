@@ -5,11 +5,13 @@
 #include <QApplication>
 #include <QBuffer>
 #include <QDir>
+#include <QMouseEvent>
 #include <QSignalSpy>
 #include <QSvgGenerator>
 #include <QTest>
 #include <QWheelEvent>
 #include <ctime>
+#include <random>
 
 #include "views/common/theme_colors.h"
 #include "views/graph/graph_legend.h"
@@ -66,6 +68,12 @@ int count_pixels(const QImage& image, QColor color) {
   for (int y = 0; y < image.height(); ++y)
     for (int x = 0; x < image.width(); ++x) found += image.pixelColor(x, y).rgb() == color.rgb();
   return found;
+}
+
+/// QTest::mouseMove moves the cursor at times and sends an event at others; this always sends one.
+void point_at(QWidget* widget, QPoint position) {
+  QMouseEvent move(QEvent::MouseMove, QPointF(position), QPointF(widget->mapToGlobal(position)), Qt::NoButton, Qt::NoButton, {});
+  QApplication::sendEvent(widget, &move);
 }
 
 void shoot(const QWidget& widget, const QString& name) {
@@ -186,7 +194,7 @@ class GraphViewTest : public QObject {
   void hover_names_operator_card_and_edge() {
     Shown s(fixture::transformer(6));
     s.unfold("layer2");
-    QTest::mouseMove(s.surface(), s.operator_point(s.scene().drawn_of[s.op("layer2/mlp/fc2")]));
+    point_at(s.surface(), s.operator_point(s.scene().drawn_of[s.op("layer2/mlp/fc2")]));
     QTRY_VERIFY(!s.view.canvas()->hover_text().empty());
     QString words = plain_text(s.view.canvas()->hover_text());
     QVERIFY2(words.contains("layer2/mlp/fc2") && words.contains("matmul") && words.contains("in-channel z") && words.contains("MiB") && words.contains(" ms"), qPrintable(words));
@@ -200,16 +208,39 @@ class GraphViewTest : public QObject {
     QVERIFY(edge >= 0);
     QVERIFY(s.scene().edge_heat[std::size_t(edge)] > 0);
     const auto p = s.scene().point_begin[std::size_t(edge)];
-    QTest::mouseMove(s.surface(), s.view.canvas()->to_device((s.scene().points[p] + s.scene().points[p + 1]) / 2).toPoint());
+    point_at(s.surface(), s.view.canvas()->to_device((s.scene().points[p] + s.scene().points[p + 1]) / 2).toPoint());
     QTRY_VERIFY(plain_text(s.view.canvas()->hover_text()).contains("all-reduce"));
     words = plain_text(s.view.canvas()->hover_text());
     QVERIFY2(words.contains("fc2 \u2192 layer2/add2 all-reduce over z") && words.contains("partial z) \u2192 (batch"), qPrintable(words));
-    QTest::mouseMove(s.surface(), s.card_point(s.card("layer4")));
+    point_at(s.surface(), s.card_point(s.card("layer4")));
     QTRY_VERIFY(plain_text(s.view.canvas()->hover_text()).contains("13 operators"));
-    QEvent leave(QEvent::Leave);
+    QVERIFY(s.view.canvas()->hover_links().empty());  // a chain of layers: neighbours only
+    QEvent leave(QEvent::Leave);  // no cursor moves, so nothing else sends it
     QApplication::sendEvent(s.surface(), &leave);
     QVERIFY(s.view.canvas()->hover_text().empty());
     QVERIFY(!s.selection.hovered_operator().valid());
+  }
+
+  void hover_shows_links_beyond_neighbours() {
+    // A skip connection from the first group over two others into the last, as in a U-shaped network.
+    fixture::Maker make("u-net");
+    const std::vector<LoopDimension> dims{fixture::dim(DimName::batch, 8), fixture::dim(DimName::channel, 16)};
+    TensorId x = make.add("in", "", OperatorKind::input, "Input", dims, {0, 1}, {}), skip;
+    for (const char* scope : {"down", "middle", "up", "out"}) {
+      const TensorId a = make.add(std::string(scope) + "/a", scope, OperatorKind::elementwise, "Relu", dims, {0, 1}, {x});
+      std::vector<TensorId> inputs{a};
+      if (std::string(scope) == "out") inputs.push_back(skip);
+      x = make.add(std::string(scope) + "/b", scope, OperatorKind::elementwise, "Add", dims, {0, 1}, inputs);
+      if (std::string(scope) == "down") skip = x;
+    }
+    Shown s(make.finish());
+    point_at(s.surface(), s.card_point(s.card("down")));
+    QTRY_COMPARE(s.view.canvas()->hover_links().size(), std::size_t(1));
+    QCOMPARE(s.view.canvas()->hover_links().front().card, s.card("out"));
+    QVERIFY(!s.view.canvas()->hover_links().front().incoming);
+    point_at(s.surface(), s.card_point(s.card("out")));
+    QTRY_VERIFY(!s.view.canvas()->hover_links().empty() && s.view.canvas()->hover_links().front().incoming);
+    shoot(s.view, "graph-links");
   }
 
   void wheel_zooms_at_the_pointer_and_drag_pans() {
@@ -249,6 +280,56 @@ class GraphViewTest : public QObject {
     QCOMPARE(s.view.colors()->slot("batch yx \u00b7 out-channel z"), slot);
     s.view.set_plan(nullptr, nullptr);
     for (const GraphCard& card : s.scene().cards) QVERIFY(card.time_text.isEmpty());
+  }
+
+  void views_with_one_selection_share_their_colours() {
+    SelectionModel one, two;
+    GraphView a, b, c;
+    a.set_selection(&one), b.set_selection(&one), c.set_selection(&two);
+    QCOMPARE(a.colors(), b.colors());
+    QVERIFY(a.colors() != c.colors());
+  }
+
+  void the_colours_of_the_largest_seven_stay() {
+    ConfigurationColors colors;
+    const auto shares = [](const QStringList& names) {
+      std::vector<ConfigurationColors::Share> list;
+      for (const QString& name : names) list.push_back({name, double(100 - int(list.size()))});
+      return list;
+    };
+    colors.update(shares({"a", "b", "c", "d", "e", "f", "g", "h"}));
+    QSet<int> own;
+    for (const char* name : {"a", "b", "c", "d", "e", "f", "g"}) own.insert(colors.slot(name));
+    QCOMPARE(own.size(), 7);
+    QVERIFY(!own.contains(ConfigurationColors::kOther));
+    QCOMPARE(colors.slot("h"), ConfigurationColors::kOther);
+    const int b = colors.slot("b"), g = colors.slot("g");
+    colors.update(shares({"h", "g", "b"}));  // h grows: it takes a colour that nobody shown has
+    QCOMPARE(colors.slot("b"), b);
+    QCOMPARE(colors.slot("g"), g);
+    QVERIFY(colors.slot("h") != b && colors.slot("h") != g && colors.slot("h") != ConfigurationColors::kOther);
+    // Random walks: never two configurations on one own colour, never a change while one stays in sight.
+    std::mt19937 random(7);
+    QHash<QString, int> before;
+    for (int step = 0; step < 500; ++step) {
+      QStringList names;
+      for (int i = 0; i < 12; ++i) names << QString(QChar('a' + i));
+      std::shuffle(names.begin(), names.end(), random);
+      colors.update(shares(names.mid(0, 1 + int(random() % 12))));
+      QHash<QString, int> now;
+      QSet<int> used;
+      for (const QString& name : names.mid(0, 12)) {
+        const int slot = colors.slot(name);
+        if (slot == ConfigurationColors::kOther) continue;
+        QVERIFY(!used.contains(slot));
+        used.insert(slot);
+        now[name] = slot;
+        if (before.contains(name)) QCOMPARE(slot, before[name]);
+      }
+      before = now;
+    }
+    colors.set_model("another");
+    QCOMPARE(colors.slot("a"), ConfigurationColors::kOther);
   }
 
   void a_plan_of_another_model_is_not_shown() {
@@ -296,7 +377,7 @@ class GraphViewTest : public QObject {
     Shown s(fixture::transformer(24));
     const auto& rows = s.view.legend()->rows();
     QVERIFY(rows.size() >= 7);
-    QVERIFY(std::any_of(rows.begin(), rows.end(), [](const LegendRow& row) { return row.text == "batch yx \u00b7 out-channel z"; }));
+    QVERIFY(std::any_of(rows.begin(), rows.end(), [](const GraphLegendRow& row) { return row.text == "batch yx \u00b7 out-channel z"; }));
     QTest::mouseClick(s.view.legend(), Qt::LeftButton, {}, QPoint(40, 40));
     QVERIFY(!s.selection.operators().empty());
   }
@@ -342,7 +423,7 @@ class GraphViewTest : public QObject {
       Shown near(fixture::transformer(24));
       near.unfold("layer11");
       near.view.canvas()->set_zoom(2.2, near.operator_point(near.scene().drawn_of[near.op("layer11/mlp/fc2")]));
-      QTest::mouseMove(near.surface(), near.operator_point(near.scene().drawn_of[near.op("layer11/mlp/fc2")]));
+      point_at(near.surface(), near.operator_point(near.scene().drawn_of[near.op("layer11/mlp/fc2")]));
       QTest::qWait(20);
       shoot(near.view, "graph-near-" + theme);
     }

@@ -8,6 +8,7 @@
 #include <QDir>
 #include <QElapsedTimer>
 #include <QHeaderView>
+#include <QMouseEvent>
 #include <QPainter>
 #include <QSignalSpy>
 #include <QTest>
@@ -59,6 +60,12 @@ struct Shown {
   QAbstractItemModel& shown() { return *view.tree()->model(); }
   QPoint point(const QModelIndex& index) { return tree().visualRect(index).center(); }
 };
+
+/// QTest::mouseMove moves the cursor at times and sends an event at others; this always sends one.
+void point_at(QWidget* widget, QPoint position) {
+  QMouseEvent move(QEvent::MouseMove, QPointF(position), QPointF(widget->mapToGlobal(position)), Qt::NoButton, Qt::NoButton, {});
+  QApplication::sendEvent(widget, &move);
+}
 
 void shoot(QWidget& widget, const QString& name) {
   const QString folder = qEnvironmentVariable("TURNPOINT_SCREENSHOTS");
@@ -214,7 +221,7 @@ class PlanTableTest : public QObject {
     QCOMPARE(rows.front().data().toString(), QString("fc2"));
     QVERIFY(s.tree().visualRect(rows.front()).isValid());
     // Hover goes out and comes in.
-    QTest::mouseMove(s.tree().viewport(), s.point(rows.front()));
+    point_at(s.tree().viewport(), s.point(rows.front()));
     QTRY_VERIFY(s.selection.hovered_operator().valid());
     s.selection.hover_operator(op_named(*s.model, "loss"));
     const QModelIndex loss = find(s.shown(), "loss");

@@ -35,6 +35,8 @@ void GraphCanvas::set_scene(ModelPtr model, std::shared_ptr<GraphScene> scene, O
   scene_ = std::move(scene);
   hover_ = {};
   hover_text_.clear();
+  links_.clear();
+  linked_card_ = -1;
   focus_card_ = focus_drawn_ = -1;
   if (same_model && focus.valid() && scene_) {
     focus_card_ = scene_->card_of[focus];
@@ -225,6 +227,7 @@ void GraphCanvas::paintEvent(QPaintEvent*) {
   static const std::set<OperatorId> none;
   painter_.paint_marks(painter, *scene_, view(), selection_ ? selection_->operators() : none,
                        selection_ ? selection_->hovered_operator() : OperatorId{}, hasFocus() && by_keyboard_ ? focus_card_ : -1, focus_drawn_);
+  if (linked_card_ >= 0) painter_.paint_links(painter, *scene_, view(), linked_card_, links_);
   if (!panning_) paint_hover(painter, hover_text_, pointer_, viewport()->rect(), theme, font());
 }
 

@@ -36,6 +36,7 @@ class GraphCanvas : public QAbstractScrollArea {
   void center_on(QPointF scene_position);
   QPointF to_device(QPointF scene_position) const;
   const HoverText& hover_text() const { return hover_text_; }
+  const std::vector<CardLink>& hover_links() const { return links_; }
   int current_card() const { return focus_card_; }
   OperatorId current_operator() const;
   qint64 last_frame_ns() const { return last_frame_ns_; }  ///< of the scene below the marks
@@ -77,6 +78,8 @@ class GraphCanvas : public QAbstractScrollArea {
   double zoom_ = 1;
   SceneHit hover_;
   HoverText hover_text_;
+  std::vector<CardLink> links_;     ///< of the card under the pointer
+  int linked_card_ = -1;
   QPointF pointer_;
   int focus_card_ = -1, focus_drawn_ = -1;
   bool pressed_ = false, panning_ = false, by_keyboard_ = false;

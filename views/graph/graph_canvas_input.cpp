@@ -162,6 +162,9 @@ void GraphCanvas::set_hover(const SceneHit& hit, QPointF device) {
       }
     }
   }
+  const int linked = scene_ && model_ && hit.drawn < 0 && hit.edge < 0 && !text.empty() ? hit.card : -1;
+  if (linked != linked_card_) links_ = linked >= 0 ? far_links(*model_, *scene_, linked) : std::vector<CardLink>{};
+  linked_card_ = linked;
   const bool changed = !text.empty() || !hover_text_.empty();
   hover_text_ = std::move(text);
   if (selection_) selection_->hover_operator(op);

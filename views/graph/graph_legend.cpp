@@ -21,7 +21,7 @@ QString percent(double share) {
 }
 
 /// Largest value of each heat step, as decorate() assigns them.
-std::vector<LegendRow> heat_rows(const PlanFigures& figures, GraphColor color) {
+std::vector<GraphLegendRow> heat_rows(const PlanFigures& figures, GraphColor color) {
   std::vector<double> values;
   for (std::uint32_t i = 0; i < figures.model().operators.size(); ++i) {
     const OperatorFigures& op = figures.of(OperatorId(i));
@@ -29,7 +29,7 @@ std::vector<LegendRow> heat_rows(const PlanFigures& figures, GraphColor color) {
   }
   std::sort(values.begin(), values.end());
   values.erase(std::unique(values.begin(), values.end(), [](double a, double b) { return b - a <= 1e-9 * std::abs(b); }), values.end());
-  std::vector<LegendRow> rows;
+  std::vector<GraphLegendRow> rows;
   for (int step = 0; step < kHeatSteps && values.size() > 1; ++step) {
     const auto index = [&](int s) { return (static_cast<std::size_t>(s) * (values.size() - 1) + kHeatSteps - 2) / (kHeatSteps - 1); };
     const std::size_t low = index(step), high = step + 1 < kHeatSteps ? index(step + 1) - 1 : values.size() - 1;
@@ -43,10 +43,10 @@ std::vector<LegendRow> heat_rows(const PlanFigures& figures, GraphColor color) {
 
 }  // namespace
 
-std::vector<LegendRow> legend_rows(const PlanFigures& figures, const ConfigurationColors& colors, GraphColor color) {
+std::vector<GraphLegendRow> legend_rows(const PlanFigures& figures, const ConfigurationColors& colors, GraphColor color) {
   if (color != GraphColor::configuration) return heat_rows(figures, color);
-  std::vector<LegendRow> rows;
-  LegendRow other{ConfigurationColors::kOther, {}, {}, {}};
+  std::vector<GraphLegendRow> rows;
+  GraphLegendRow other{ConfigurationColors::kOther, {}, {}, {}};
   double other_s = 0;
   const double total = figures.time_s > 0 ? figures.time_s : 1;
   for (std::uint32_t c = 0; c < figures.configurations.size(); ++c) {
@@ -128,7 +128,7 @@ GraphLegend::GraphLegend(GraphCanvas* canvas, QWidget* parent) : QWidget(parent)
 void GraphLegend::set_figures(PlanFiguresPtr figures, const ConfigurationColors& colors, GraphColor color, EdgeMeasure edges) {
   figures_ = std::move(figures);
   color_ = color, edges_ = edges;
-  rows_ = figures_ ? legend_rows(*figures_, colors, color) : std::vector<LegendRow>{};
+  rows_ = figures_ ? legend_rows(*figures_, colors, color) : std::vector<GraphLegendRow>{};
   map_->refresh();
   resizeEvent(nullptr);
   update();

@@ -32,13 +32,13 @@ class MiniMap : public QWidget {
   QPointF corner() const;
 };
 
-struct LegendRow {
+struct GraphLegendRow {
   int color = 0;
   QString text, value;
   std::vector<std::uint32_t> configurations;  ///< of the plan's figures; empty for heat rows
 };
 /// Configurations by share of time with all that share the last colour in one row, or five steps of heat.
-std::vector<LegendRow> legend_rows(const PlanFigures& figures, const ConfigurationColors& colors, GraphColor color);
+std::vector<GraphLegendRow> legend_rows(const PlanFigures& figures, const ConfigurationColors& colors, GraphColor color);
 
 class GraphLegend : public QWidget {
   Q_OBJECT
@@ -47,7 +47,7 @@ class GraphLegend : public QWidget {
   void set_figures(PlanFiguresPtr figures, const ConfigurationColors& colors, GraphColor color, EdgeMeasure edges);
   void set_selection(SelectionModel* selection) { selection_ = selection; }
   MiniMap* mini_map() const { return map_; }
-  const std::vector<LegendRow>& rows() const { return rows_; }
+  const std::vector<GraphLegendRow>& rows() const { return rows_; }
 
  protected:
   void paintEvent(QPaintEvent* event) override;
@@ -59,7 +59,7 @@ class GraphLegend : public QWidget {
   MiniMap* map_;
   QPointer<SelectionModel> selection_;
   PlanFiguresPtr figures_;
-  std::vector<LegendRow> rows_;
+  std::vector<GraphLegendRow> rows_;
   GraphColor color_ = GraphColor::configuration;
   EdgeMeasure edges_ = EdgeMeasure::bytes;
   int row_height() const;

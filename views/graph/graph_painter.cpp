@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kCorner = 7;          // radius of an edge's bends, device pixels
 constexpr double kTextHeight = 24;     // a folded card lower than this shows its bar only
-constexpr double kLeastFontScale = 0.8;
+constexpr double kLeastFontScale = 0.74;
 constexpr double kThreeLines = 48;     // an operator as high as this shows figures too
 
 QPen line_pen(const QColor& color, double width) { return QPen(color, width, Qt::SolidLine, Qt::FlatCap, Qt::RoundJoin); }
@@ -285,6 +285,27 @@ void GraphPainter::paint_operator_text(QPainter& painter, const GraphScene& scen
   for (int r = 0; r < 2; ++r)
     painter.drawText(QRectF(inside.left(), top + line * (r + 1), inside.width(), line), Qt::AlignLeft | Qt::AlignVCenter | Qt::TextSingleLine,
                      metrics.elidedText(rows[r], Qt::ElideRight, inside.width()));
+}
+
+void GraphPainter::paint_links(QPainter& painter, const GraphScene& scene, const GraphPaint& view, int card, const std::vector<CardLink>& links) const {
+  painter.setRenderHint(QPainter::Antialiasing, true);
+  const QRectF here = view.map(scene.cards[static_cast<std::size_t>(card)].rect);
+  for (const CardLink& link : links) {
+    const QRectF there = view.map(scene.cards[static_cast<std::size_t>(link.card)].rect);
+    const QRectF &from = link.incoming ? there : here, &to = link.incoming ? here : there;
+    // Bowed away from the row of cards, so that it can be told from the lines between neighbours.
+    const double bow = 14 + 0.08 * std::hypot(to.center().x() - from.center().x(), to.center().y() - from.center().y());
+    const QPointF start(from.center().x(), from.top()), end(to.center().x(), to.top());
+    QPainterPath path(start);
+    path.cubicTo(start - QPointF(0, bow), end - QPointF(0, bow), end);
+    painter.setPen(QPen(view.theme->accent, 1.5));
+    painter.setBrush(Qt::NoBrush);
+    painter.drawPath(path);
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(view.theme->accent);
+    const QPointF triangle[] = {end, end + QPointF(-3.5, -6), end + QPointF(3.5, -6)};
+    painter.drawConvexPolygon(triangle, 3);
+  }
 }
 
 void GraphPainter::paint_marks(QPainter& painter, const GraphScene& scene, const GraphPaint& view, const std::set<OperatorId>& selected,

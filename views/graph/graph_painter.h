@@ -46,6 +46,9 @@ class GraphPainter {
   void paint_marks(QPainter& painter, const GraphScene& scene, const GraphPaint& view, const std::set<OperatorId>& selected,
                    OperatorId hovered, int focus_card, int focus_drawn) const;
 
+  /// Arcs from a card to those it exchanges tensors with beyond its neighbours.
+  void paint_links(QPainter& painter, const GraphScene& scene, const GraphPaint& view, int card, const std::vector<CardLink>& links) const;
+
   static QColor fill_color(const GraphPaint& view, int index);
   static QColor text_color(const GraphPaint& view, int index);
 

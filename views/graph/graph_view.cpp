@@ -178,6 +178,7 @@ void GraphView::set_selection(SelectionModel* selection) {
   selection_ = selection;
   canvas_->set_selection(selection);
   legend_->set_selection(selection);
+  if (selection_) share_colors(colors_of(selection_));
 }
 
 void GraphView::share_colors(std::shared_ptr<ConfigurationColors> colors) {

@@ -30,7 +30,7 @@ class GraphView : public QWidget {
   /// Null: neutral colours. A plan whose scenario holds another model brings that model along.
   void set_plan(std::shared_ptr<const Plan> plan, ScenarioPtr scenario);
   void set_selection(SelectionModel* selection);
-  /// One set of colours for all views; each view has its own until told.
+  /// One set of colours for several views; views with the same selection share theirs by themselves.
   void share_colors(std::shared_ptr<ConfigurationColors> colors);
   std::shared_ptr<ConfigurationColors> colors() const { return colors_; }
 

@@ -95,7 +95,10 @@ QString PlanTableModel::text(const PlanRow& row, int column) const {
     case compute: return figure_text(row.compute_s * 1e3);
     case network: return figure_text(row.network_s * 1e3);
     case reshard: return figure_text(row.reshard_s * 1e3);
-    case share: return QLocale().toString(row.share * 100, 'f', row.share < 0.0995 ? 1 : 0) + QLatin1Char('%');
+    case share:
+      if (row.share == 0) return QStringLiteral("0%");
+      if (row.share < 0.0005) return QStringLiteral("<0.1%");
+      return QLocale().toString(row.share * 100, 'f', row.share < 0.0995 ? 1 : 0) + QLatin1Char('%');
     default: return {};
   }
 }

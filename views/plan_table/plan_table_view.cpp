@@ -14,6 +14,8 @@
 #include <QSet>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "views/common/theme_colors.h"
@@ -123,9 +125,13 @@ void PlanTableView::make_tree() {
   tree_->header()->setStretchLastSection(true);
   tree_->header()->setSectionsMovable(false);
   sorted_->sort(-1);
-  const int width = fontMetrics().averageCharWidth();
-  const int characters[] = {26, 14, 26, 22, 9, 13, 13, 12};
-  for (int c = 0; c < PlanTableModel::share; ++c) tree_->setColumnWidth(c, width * characters[c] + 12);
+  measure_columns();
+  fit_columns();
+  connect(tree_->header(), &QHeaderView::sectionResized, this, [this](int column) {
+    // The last column stretches by itself.
+    if (!fitting_columns_ && column != PlanTableModel::share) columns_are_the_users_ = true;
+  });
+  tint_picked_rows();
   tree_->viewport()->installEventFilter(this);
   connect(tree_->selectionModel(), &QItemSelectionModel::selectionChanged, this, &PlanTableView::pick_selection);
   connect(tree_, &QTreeView::entered, this, [this](const QModelIndex& index) {
@@ -146,6 +152,56 @@ void PlanTableView::make_tree() {
   tree_->setContextMenuPolicy(Qt::ActionsContextMenu);
 }
 
+/// As wide as their words, within reason; figures as wide as their heads.
+void PlanTableView::measure_columns() {
+  const QFontMetrics metrics(tree_->font());
+  const int letter = metrics.averageCharWidth();
+  const int least[] = {20, 9, 18, 12, 6, 8, 8, 8, 12}, most[] = {34, 20, 32, 30, 10, 14, 14, 14, 26};
+  const auto& rows = rows_->rows().rows;
+  const std::size_t step = 1 + rows.size() / 2000;
+  for (int c = 0; c < PlanTableModel::kColumns; ++c) {
+    const int head = metrics.horizontalAdvance(rows_->headerData(c, Qt::Horizontal, Qt::DisplayRole).toString()) + 8;
+    int widest = c == PlanTableModel::share ? most[c] * letter : head;
+    for (std::size_t r = 0; r < rows.size() && c < PlanTableModel::memory; r += step) {
+      const QModelIndex index = rows_->index_of(static_cast<int>(r), c);
+      int width = metrics.horizontalAdvance(index.data().toString()) + (c == PlanTableModel::configuration ? 18 : 0);
+      if (c == PlanTableModel::name) {
+        width = width * 11 / 10;  // groups are bold
+        for (QModelIndex at = index; at.isValid(); at = at.parent()) width += tree_->indentation();
+      }
+      widest = std::max(widest, width);
+    }
+    const auto i = static_cast<std::size_t>(c);
+    wished_width_[i] = std::clamp(widest, least[c] * letter, most[c] * letter) + 14;
+    least_width_[i] = std::min(wished_width_[i], c >= PlanTableModel::memory && c < PlanTableModel::share ? head + 10 : least[c] * letter + 14);
+  }
+}
+
+/// Where the view is too narrow for all wishes, every column gives up the same part of what it can give.
+void PlanTableView::fit_columns() {
+  if (columns_are_the_users_) return;
+  const auto sum = [](const auto& widths) { return std::accumulate(widths.begin(), widths.end(), 0); };
+  const int wished = sum(wished_width_), least = sum(least_width_), room = tree_->viewport()->width();
+  const double give = wished <= room || wished == least ? 0 : std::min(1.0, double(wished - room) / (wished - least));
+  fitting_columns_ = true;
+  for (int c = 0; c < PlanTableModel::share; ++c) {
+    const auto i = static_cast<std::size_t>(c);
+    tree_->setColumnWidth(c, wished_width_[i] - static_cast<int>(std::ceil(give * (wished_width_[i] - least_width_[i]))));
+  }
+  fitting_columns_ = false;
+}
+
+/// The place of the branch lines follows the tree's own palette, the cells the delegates'.
+void PlanTableView::tint_picked_rows() {
+  QPalette tinted = palette();
+  const ThemeColors& theme = theme_colors(tinted);
+  for (const auto group : {QPalette::Active, QPalette::Inactive}) {
+    tinted.setColor(group, QPalette::Highlight, theme.accent_background);
+    tinted.setColor(group, QPalette::HighlightedText, theme.text);
+  }
+  tree_->setPalette(tinted);
+}
+
 void PlanTableView::set_model(ModelPtr model) {
   if (model == model_) return;
   if (!model || !model_ || model->name != model_->name || model->operators.size() != model_->operators.size()) {
@@ -154,6 +210,7 @@ void PlanTableView::set_model(ModelPtr model) {
   }
   model_ = std::move(model);
   hierarchy_ = model_ ? std::make_shared<const Hierarchy>(build_hierarchy(*model_)) : nullptr;
+  if (!plan_) columns_measured_ = false;
   figures_ = PlanFigures::make(model_, plan_);
   if (model_) colors_->set_model(from_utf8(model_->name + '\n' + model_->source));
   update_rows();
@@ -184,6 +241,10 @@ void PlanTableView::update_rows() {
   if (model_) open += std::exchange(waiting_keys_, {});
   const int scroll = tree_->verticalScrollBar()->value();
   rows_->set_data(model_, hierarchy_, figures_, colors_);
+  if (figures_ && !std::exchange(columns_measured_, true)) {
+    measure_columns();
+    fit_columns();
+  }
   expand_keys(open);
   tree_->verticalScrollBar()->setValue(scroll);
   changing_selection_ = false;
@@ -224,6 +285,7 @@ void PlanTableView::set_selection(SelectionModel* selection) {
   if (selection_) disconnect(selection_, nullptr, this, nullptr);
   selection_ = selection;
   if (!selection_) return;
+  share_colors(colors_of(selection_));
   connect(selection_, &SelectionModel::operators_changed, this, &PlanTableView::show_selection);
   connect(selection_, &SelectionModel::hovered_operator_changed, this, [this] { rows_->set_hovered(selection_->hovered_operator()); });
   show_selection();
@@ -324,7 +386,7 @@ QJsonObject PlanTableView::save_state() const {
 
 void PlanTableView::restore_state(const QJsonObject& state) {
   const QByteArray header = QByteArray::fromBase64(state.value(QLatin1String("header")).toString().toLatin1());
-  if (!header.isEmpty()) tree_->header()->restoreState(header);
+  if (!header.isEmpty() && tree_->header()->restoreState(header)) columns_are_the_users_ = true;
   QStringList keys;
   for (const auto& key : state.value(QLatin1String("expanded")).toArray()) keys << key.toString();
   if (model_) {
@@ -372,9 +434,14 @@ void PlanTableView::paint_to(QPainter& painter, QSize size) {
 void PlanTableView::changeEvent(QEvent* event) {
   if (event->type() == QEvent::PaletteChange) {
     rows_->set_palette(palette());
-    tree_->viewport()->update();
+    tint_picked_rows();
   }
   QWidget::changeEvent(event);
+}
+
+void PlanTableView::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  fit_columns();
 }
 
 bool PlanTableView::eventFilter(QObject* watched, QEvent* event) {

@@ -10,6 +10,7 @@
 #include <QToolButton>
 #include <QTreeView>
 #include <QWidget>
+#include <array>
 #include <memory>
 
 #include "core/plan/plan.h"
@@ -29,7 +30,7 @@ class PlanTableView : public QWidget {
   /// Null: names and kinds only. A plan whose scenario holds another model brings that model along.
   void set_plan(std::shared_ptr<const Plan> plan, ScenarioPtr scenario);
   void set_selection(SelectionModel* selection);
-  /// One set of colours for all views; each view has its own until told.
+  /// One set of colours for several views; views with the same selection share theirs by themselves.
   void share_colors(std::shared_ptr<ConfigurationColors> colors);
 
   /// The rows that can be seen, head included, scaled down where they do not fit.
@@ -49,6 +50,7 @@ class PlanTableView : public QWidget {
 
  protected:
   void changeEvent(QEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
   bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
@@ -60,6 +62,8 @@ class PlanTableView : public QWidget {
   std::shared_ptr<ConfigurationColors> colors_ = std::make_shared<ConfigurationColors>();
   QPointer<SelectionModel> selection_;
   bool changing_selection_ = false;
+  std::array<int, PlanTableModel::kColumns> least_width_{}, wished_width_{};
+  bool columns_measured_ = false, columns_are_the_users_ = false, fitting_columns_ = false;
   QStringList waiting_keys_;                 ///< of a restored state whose model has not come yet
 
   PlanTableModel* rows_;
@@ -72,6 +76,9 @@ class PlanTableView : public QWidget {
 
   void make_tool_bar();
   void make_tree();
+  void measure_columns();
+  void fit_columns();
+  void tint_picked_rows();
   void update_rows();
   void update_summary();
   void show_selection();

@@ -196,7 +196,21 @@ bool Binder::try_constant(const Node& node) {
   return true;
 }
 
+/// A condition that depends on data is taken to hold.
+bool Binder::takes_then(int condition) const {
+  const auto& value = values_[condition];
+  if (value.kind != Value::Kind::constant || !value.data || value.data->size() != 1) return true;
+  return value.data->real(0) != 0;
+}
+
+bool Binder::enabled(const Node& node) const {
+  return std::all_of(node.guards.begin(), node.guards.end(),
+                     [&](const auto& guard) { return takes_then(guard.first) == guard.second; });
+}
+
 void Binder::visit(const Node& node) {
+  if (!enabled(node)) return;
+  if (node.kind == "If" && node.domain.empty()) return on_if(node);
   if (try_constant(node)) return;
   const auto& table = handlers();
   const auto found = node.domain.empty() ? table.find(node.kind) : table.end();
@@ -254,6 +268,7 @@ Expected<ModelPtr> Binder::finish() {
     for (const auto& kind : unknown_kinds_) list += (list.empty() ? "" : ", ") + kind;
     real_.warn("unknown operators are treated as elementwise functions: " + list);
   }
+  interleave_fused_projections();
   auto& symbols = real_.model().symbolic_dimensions;
   if (!plan_.batch_symbol.empty()) symbols.push_back(plan_.batch_symbol);
   symbols.insert(symbols.end(), plan_.sequence_symbols.begin(), plan_.sequence_symbols.end());

@@ -49,6 +49,9 @@ struct Value {
   std::int64_t outer = 1;  ///< the part of the re-bound dimension that lies outside the batch
 };
 
+/// Product of the sizes; nothing if one is below 1 or the product is above 2^60.
+std::optional<std::int64_t> element_count(const Shape& shape);
+
 struct BindResult {
   Expected<ModelPtr> model;
   std::vector<std::optional<Shape>> shapes;  ///< per value, for the second run
@@ -68,6 +71,8 @@ class Binder {
   void add_inputs();
   void add_initializers();
   void visit(const Node& node);
+  bool enabled(const Node& node) const;
+  bool takes_then(int condition) const;
   bool try_constant(const Node& node);
   void visit_constants_only(const Node& node, Handler handler);
   void fail(const Node& node, std::string what);
@@ -151,13 +156,17 @@ class Binder {
   void on_gather(const Node& node);
   void on_constant_of_shape(const Node& node);
   void on_constant(const Node& node);
+  void on_if(const Node& node);
   void on_range(const Node& node);
+  void on_random(const Node& node);
   void on_data_dependent(const Node& node);
   void on_known_opaque(const Node& node);
   void on_refused(const Node& node);
   void on_unknown(const Node& node);
 
   void reshape_to(const Node& node, Shape target);
+  void remember_cut(TensorId from, std::int64_t begin, TensorId part);
+  void interleave_fused_projections();
   void regroup(const Node& node, const Shape& target);
   bool fold_bias(const Node& node);
   bool matmul_of_groups(const Node& node);
@@ -175,6 +184,8 @@ class Binder {
   ModelBuilder* builder_;  ///< `real_`, or a scratch builder while only shapes of constants are wanted
   std::vector<Value> values_;
   std::map<int, Shape> root_shape_;
+  /// Cuts of a tensor's last dimension: where each part begins.
+  std::map<TensorId, std::map<std::int64_t, TensorId>> cuts_;
   std::set<std::string> unknown_kinds_;
   std::optional<Error> error_;
   bool scratch_ = false;

@@ -99,8 +99,9 @@ const std::map<std::string, Binder::Handler, std::less<>>& Binder::handlers() {
         {"TopK", "CumSum", "Trilu", "GatherElements", "GatherND", "ScatterND", "ScatterElements", "Scatter",
          "ReverseSequence", "OneHot", "EyeLike", "RandomNormalLike", "RandomUniformLike", "Bernoulli"});
     add(&Binder::on_range, {"Range"});
+    add(&Binder::on_random, {"RandomNormal", "RandomUniform"});
     add(&Binder::on_data_dependent, {"NonZero", "NonMaxSuppression", "Unique", "Compress", "StringNormalizer"});
-    add(&Binder::on_refused, {"If", "Loop", "Scan", "SequenceMap"});
+    add(&Binder::on_refused, {"Loop", "Scan", "SequenceMap"});
     return t;
   }();
   return table;
@@ -133,12 +134,35 @@ void Binder::on_constant(const Node& node) {
   set_unknown_constant(node.outputs[0], attribute->tensor->dims, *attribute->tensor->type);
 }
 
+void Binder::on_if(const Node& node) {
+  const int condition = node.inputs[0];
+  const bool known = values_[condition].kind == Value::Kind::constant && values_[condition].data;
+  const bool then = takes_then(condition);
+  if (!known) builder_->warn("the condition of '" + node.name + "' depends on data: its then-branch is taken");
+  for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+    if (node.outputs[k] < 0) continue;
+    const int chosen = node.input(1 + k + (then ? 0 : node.outputs.size()));
+    if (chosen < 0 || values_[chosen].kind == Value::Kind::missing)
+      return fail(node, "the branch taken makes no output " + std::to_string(k));
+    values_[node.outputs[k]] = values_[chosen];
+  }
+}
+
 void Binder::on_range(const Node& node) {
   const auto begin = scalar(node, 0), end = scalar(node, 1), step = scalar(node, 2);
   if (!begin || !end || !step) return on_data_dependent(node);
   const double count = std::ceil((*end - *begin) / *step);
   if (!(count >= 1 && count < 1e12)) return fail(node, "makes an impossible number of elements");
   if (node.output(0) >= 0) set_unknown_constant(node.outputs[0], {static_cast<std::int64_t>(count)}, in(node, 0).type);
+}
+
+void Binder::on_random(const Node& node) {
+  const auto dims = node.integers("shape");
+  for (const auto size : dims) {
+    if (size < 1 || size > (std::int64_t{1} << 40))
+      return fail(node, "makes a dimension of size " + std::to_string(size));
+  }
+  if (node.output(0) >= 0) set_unknown_constant(node.outputs[0], dims, ElementType::f32);
 }
 
 void Binder::on_data_dependent(const Node& node) {

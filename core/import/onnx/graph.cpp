@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::size_t kMaxNodes = 1'000'000;
 constexpr int kMaxInlining = 16;
+constexpr std::size_t kMaxCopiedNames = 2'000'000;
 
 using Names = std::unordered_map<std::string, int>;
 
@@ -75,7 +76,7 @@ class Builder {
     for (const auto& source : nodes) {
       if (error_) return;
       if (graph_.nodes.size() >= kMaxNodes) return fail("has more than a million nodes", graph_.file);
-      Node node{prefix + source.name, source.kind, source.domain, {}, {}, &source.attributes};
+      Node node{prefix + source.name, source.kind, source.domain, {}, {}, &source.attributes, guards_};
       std::vector<std::pair<std::size_t, std::string>> unknown;
       for (const auto& input : source.inputs) {
         const auto found = input.empty() ? names.end() : names.find(input);
@@ -89,6 +90,11 @@ class Builder {
                       graph_.file + ": node '" + node.name + "'");
         inline_function(*function, source, node, names, depth);
         continue;
+      }
+      if (source.kind == "If" && source.domain.empty()) {
+        if (!unknown.empty() || node.inputs.empty() || node.inputs[0] < 0)
+          return fail("has no condition that anything produces", graph_.place(node));
+        if (!inline_branches(source, node, names, prefix, caller, depth)) return;
       }
       for (auto& [slot, name] : unknown) {
         pending.emplace_back(graph_.nodes.size(), slot);
@@ -147,6 +153,39 @@ class Builder {
     }
   }
 
+  /// Puts both branches before the If node, which from now on reads its condition and every result of both.
+  bool inline_branches(const NodeProto& source, Node& node, const Names& names, const std::string& prefix,
+                       const AttributeMap* caller, int depth) {
+    if (depth >= kMaxInlining) return fail("branches are nested more than 16 deep", graph_.place(node)), false;
+    const std::string label = prefix + (!source.name.empty()     ? source.name
+                                        : source.outputs.empty() ? source.kind
+                                                                 : source.outputs.front());
+    for (const bool then : {true, false}) {
+      const auto found = source.attributes.find(then ? "then_branch" : "else_branch");
+      if (found == source.attributes.end() || !found->second.graph)
+        return fail("lacks a branch", graph_.place(node)), false;
+      const auto& branch = *found->second.graph;
+      copied_names_ += names.size();
+      if (copied_names_ > kMaxCopiedNames) return fail("has too many branches for its size", graph_.file), false;
+      Names inner = names;  // a branch sees everything around it and hides nothing afterwards
+      for (const auto& tensor : branch.initializers) {
+        const int value = define(inner, tensor.name);
+        graph_.values[value].initializer = &tensor;
+      }
+      guards_.emplace_back(node.inputs[0], then);
+      add_nodes(branch.nodes, inner, label + (then ? "/then/" : "/else/"), caller, depth + 1);
+      guards_.pop_back();
+      if (error_) return false;
+      for (std::size_t k = 0; k < source.outputs.size(); ++k) {
+        const auto result = k < branch.outputs.size() ? inner.find(branch.outputs[k].name) : inner.end();
+        if (result == inner.end())
+          return fail("a branch never makes output " + std::to_string(k), graph_.place(node)), false;
+        node.inputs.push_back(result->second);
+      }
+    }
+    return true;
+  }
+
   void resolve_results(const Names& names) {
     for (const auto& output : graph_.proto->graph.outputs) {
       const auto found = names.find(output.name);
@@ -162,11 +201,13 @@ class Builder {
     const auto count = graph_.nodes.size();
     std::vector<int> missing(count, 0);
     for (std::size_t n = 0; n < count; ++n) {
-      for (const int value : graph_.nodes[n].inputs) {
-        if (value < 0) continue;
+      const auto read = [&](int value) {
+        if (value < 0) return;
         graph_.values[value].consumers.push_back(static_cast<int>(n));
         if (graph_.values[value].producer >= 0) ++missing[n];
-      }
+      };
+      for (const int value : graph_.nodes[n].inputs) read(value);
+      for (const auto& [condition, then] : graph_.nodes[n].guards) read(condition);
     }
     std::priority_queue<int, std::vector<int>, std::greater<>> ready;
     for (std::size_t n = 0; n < count; ++n) {
@@ -232,6 +273,8 @@ class Builder {
 
   Graph graph_;
   std::map<std::pair<std::string, std::string>, const FunctionProto*> functions_;
+  std::vector<std::pair<int, bool>> guards_;
+  std::size_t copied_names_ = 0;
   std::optional<Error> error_;
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph of an ONNX file with names resolved: nodes in a topological order, values by index, functions inlined,
-// nodes that no result needs dropped, and a few multi-node patterns (GELU, layer normalisation) folded into one node.
+// The graph of an ONNX file with names resolved: nodes in a topological order, values by index, functions and the
+// branches of If nodes inlined (the nodes of a branch carry its condition; the If node itself picks among their
+// results), nodes that no result needs dropped, and a few multi-node patterns (GELU, layer normalisation) folded into
+// one node.
 #pragma once
 
 #include <deque>
@@ -16,6 +18,8 @@ struct Node {
   std::string name, kind, domain;
   std::vector<int> inputs, outputs;  ///< value indices, -1: absent
   const AttributeMap* attributes = nullptr;
+  /// Inside branches of If nodes: the condition's value and whether the node belongs to its then-branch.
+  std::vector<std::pair<int, bool>> guards;
 
   const Attribute* attribute(std::string_view key) const;
   std::int64_t integer(std::string_view key, std::int64_t otherwise) const;
