@@ -10,7 +10,7 @@
 
 namespace turnpoint::app {
 
-DockTitle::DockTitle(QWidget* tool_bar, QDockWidget* dock) : QWidget(dock) {
+DockTitle::DockTitle(QWidget* tool_bar, QDockWidget* dock) : QWidget(dock), tool_bar_(tool_bar) {
   auto* row = new QHBoxLayout(this);
   row->setContentsMargins(0, 0, 4, 0);
   row->setSpacing(0);
@@ -29,6 +29,20 @@ DockTitle::DockTitle(QWidget* tool_bar, QDockWidget* dock) : QWidget(dock) {
   };
   connect(button("float", tr("Float %1").arg(dock->windowTitle())), &QToolButton::clicked, dock, [dock] { dock->setFloating(!dock->isFloating()); });
   connect(button("close", tr("Close %1").arg(dock->windowTitle())), &QToolButton::clicked, dock, &QDockWidget::close);
+}
+
+void DockTitle::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  // A word is shown whole or not at all.
+  QList<QLabel*> words;
+  for (QLabel* label : tool_bar_->findChildren<QLabel*>())
+    if (!label->buddy() && !label->text().isEmpty()) words << label;
+  for (QLabel* label : words) label->show();
+  for (QLabel* label : words) {
+    if (tool_bar_->layout()) tool_bar_->layout()->invalidate();
+    if (tool_bar_->sizeHint().width() <= tool_bar_->width()) return;
+    label->hide();
+  }
 }
 
 }  // namespace turnpoint::app

@@ -12,6 +12,12 @@ class DockTitle : public QWidget {
   Q_OBJECT
  public:
   DockTitle(QWidget* tool_bar, QDockWidget* dock);
+
+ protected:
+  void resizeEvent(QResizeEvent* event) override;
+
+ private:
+  QWidget* tool_bar_;
 };
 
 }  // namespace turnpoint::app

@@ -9,6 +9,8 @@ namespace turnpoint::views {
 
 namespace {
 
+constexpr std::size_t kManyPlans = 250;
+
 struct Columns {
   QVector<double> x, y;
   void add(double memory, double time) { x << memory, y << time; }
@@ -81,9 +83,11 @@ void add_series(QCustomPlot& plot, const ChartState& state, const ChartSeries& s
     add_graph(plot, QStringLiteral("main"), line, pen, QCPGraph::lsStepLeft);
     if (!beyond_line.x.isEmpty()) add_graph(plot, QStringLiteral("main"), beyond_line, QPen(color, 1), QCPGraph::lsStepLeft);
   }
-  const double radius = (series.frontier && !subject ? 2.2 : method_radius(name)) + (strong && !series.frontier ? 1.5 : 0);
+  // Hundreds of plans side by side would make a bar of the line; smaller discs keep it a line with steps.
+  const double frontier_radius = series.result->points.size() > kManyPlans ? 1.5 : subject ? method_radius(name) : 2.2;
+  const double radius = series.frontier ? frontier_radius : method_radius(name) + (strong ? 1.5 : 0);
   add_markers(plot, state, series, inside, false, radius);
-  add_markers(plot, state, series, beyond, true, series.frontier ? std::max(radius, 2.6) : radius);
+  add_markers(plot, state, series, beyond, true, series.frontier ? std::max(radius, series.result->points.size() > kManyPlans ? 2.0 : 2.6) : radius);
 }
 
 }  // namespace

@@ -8,7 +8,9 @@ namespace turnpoint::views {
 
 double NumberTicker::getTickStep(const QCPRange& range) {
   const double step = QCPAxisTicker::getTickStep(range);
-  decimals_ = step > 0 ? static_cast<int>(std::clamp(-std::floor(std::log10(step) + 1e-9), 0.0, 6.0)) : 0;
+  // As many decimals as the step itself needs: 2.5 needs one.
+  decimals_ = 0;
+  for (double scaled = step; decimals_ < 6 && std::abs(scaled - std::round(scaled)) > 1e-6 * scaled; scaled *= 10) ++decimals_;
   return step;
 }
 
