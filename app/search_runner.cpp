@@ -150,6 +150,7 @@ void SearchRunner::start(MethodRun& run, SearchPass pass) {
   const std::string name = run.method->name;
   auto id = std::make_shared<quint64>(0);
   if (run.state != MethodRun::State::running) run.pass = pass;
+  run.newest_pass = pass;
   run.state = MethodRun::State::running;
   *id = run.task = tasks_.start(
       purpose_of(name), views::to_qt(run.method->title),
@@ -165,7 +166,8 @@ void SearchRunner::ended(const std::string& name, quint64 task, SearchPass pass,
                          TaskOutcome outcome, qint64 edited_at) {
   MethodRun& run = *find_mutable(name);
   const bool newest = run.task == task;
-  if (!newest) run.pass = SearchPass::exact;  // what waits behind a coarse pass may be cancelled by the next request
+  // One that ran has made room for the waiting one; one that was replaced while it waited changes nothing.
+  if (!newest && answer) run.pass = run.newest_pass;
   const bool usable = outcome == TaskOutcome::finished && answer && answer->has_value() && **answer;
   if (usable && document_.scenario() && (**answer)->scenario && (**answer)->scenario->model == document_.scenario()->model) {
     run.result = **answer;

@@ -26,7 +26,8 @@ struct MethodRun {
   bool enabled = false;
   std::string refusal;           ///< why it cannot run on this scenario; empty if it can
   State state = State::idle;
-  SearchPass pass = SearchPass::exact;  ///< of the running task
+  SearchPass pass = SearchPass::exact;         ///< of the running task
+  SearchPass newest_pass = SearchPass::exact;  ///< of the task that was asked for last; it may still wait
   ResultPtr result;              ///< last good
   bool coarse = false;           ///< `result` is a coarse pass
   std::optional<Error> error;

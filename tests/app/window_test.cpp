@@ -85,6 +85,24 @@ class WindowTest : public QObject {
     QCOMPARE(f.scenario_settings().factors.intra_bandwidth, dragged);
   }
 
+  void a_slow_coarse_pass_is_not_starved_by_a_moving_hand() {
+    WindowFixture f;
+    QVERIFY(f.open());
+    fake_world().coarse_ms = 60;
+    fake_world().cancelled_runs = 0;
+    int curves = 0;
+    connect(&f.runner(), &app::SearchRunner::result_changed, this, [&](const QString& method) { curves += method == u"ft"; });
+    for (int i = 0; i < 60; ++i) {
+      f.document().set_option("intra-bandwidth-scale", 1 - 0.01 * i, 99);
+      QTest::qWait(10);
+    }
+    QVERIFY2(curves >= 3, qPrintable(QString::number(curves)));
+    QCOMPARE(fake_world().cancelled_runs.load(), 0);
+    QVERIFY(f.settle());
+    QCOMPARE(f.chart().data().subject()->result->scenario, f.document().scenario());
+    QCOMPARE(f.document().undo_stack().count(), 1);
+  }
+
   void one_slider_step_is_one_coarse_one_exact_and_few_replots() {
     WindowFixture f;
     QVERIFY(f.open());
