@@ -28,7 +28,7 @@ Session full_session() {
   pinned.method = "ft";
   for (int i = 1; i < 5; ++i) {
     ResultPoint p;
-    p.memory_bytes = i << 30;
+    p.memory_bytes = std::int64_t(i) << 30;
     p.time_s = 1.0 / i;
     p.compute_s = 0.6 / i;
     p.network_s = 0.4 / i;
@@ -61,6 +61,7 @@ class SessionTest : public QObject {
     QCOMPARE(after->methods, before.methods);
     QCOMPARE(after->pinned.size(), std::size_t(1));
     QCOMPARE(after->pinned[0].label, before.pinned[0].label);
+    QCOMPARE(after->pinned[0].points.size(), std::size_t(4));
     QCOMPARE(after->pinned[0].points[2].time_s, before.pinned[0].points[2].time_s);
     QCOMPARE(after->pinned[0].points[2].fits, false);
     QCOMPARE(after->picked_memory, before.picked_memory);
