@@ -233,8 +233,8 @@ void MainWindow::pin_frontier() {
     const double value = get_option(result.scenario->settings, option.key);
     if (option.key.ends_with("-scale") && value != 1) differs << views::to_qt(option.text) + u' ' + views::factor_text(value);
   }
-  if (differs.isEmpty()) differs << views::to_qt(result.scenario->cluster->title) + QStringLiteral(" ×1.00");
-  if (result.scenario->settings.batch != Settings().batch) differs << tr("batch %1").arg(result.scenario->settings.batch);
+  if (differs.isEmpty()) differs << views::to_qt(result.scenario->cluster->title);
+  differs << tr("batch %1").arg(result.scenario->model->batch);
   document_->pin({differs.join(QStringLiteral(", ")), result.method, result.points});
   actions_[ActionId::show_pinned]->setChecked(true);
 }

@@ -98,6 +98,7 @@ void StartPage::set_recent(const QStringList& paths) {
     recent_->addWidget(link);
   }
   if (paths.isEmpty()) recent_->addWidget(new QLabel(tr("Nothing yet"), this));
+  recent_->addStretch(1);
 }
 
 void StartPage::set_opens_sample(bool on) {

@@ -75,6 +75,8 @@ void LabelItem::draw(QCPPainter* painter) {
     placer.block_line(compute);
     placer.block_line(network);
   }
+  if (state_->show_pinned)
+    for (const auto& pinned : state_->data.pinned) placer.block_line(steps(pinned.points));
   draw_limit(*painter, placer);
   draw_callout(*painter, placer);
   draw_names(*painter, placer);
@@ -183,6 +185,20 @@ void LabelItem::draw_callout(QPainter& painter, LabelPlacer& placer) {
       return;
     }
   }
+  // Hemmed in between line and memory line: the nearest quiet place, without a leader; the words name the point.
+  QRectF best;
+  double nearest = std::numeric_limits<double>::max();
+  for (double y = frame.top() + 8; y + size.height() < frame.bottom(); y += 16) {
+    for (double x = frame.left() + 12; x + size.width() < frame.right(); x += 24) {
+      const QRectF at(x, y, size.width(), size.height());
+      const double distance = QLineF(at.center(), tip).length();
+      if (distance < nearest && placer.is_free(at.adjusted(-4, -3, 4, 3))) nearest = distance, best = at;
+    }
+  }
+  if (best.isNull()) return;
+  state_->callout = best.adjusted(-4, -3, 4, 3);
+  placer.block(state_->callout);
+  block.draw(painter, best, colors.text, colors.secondary);
 }
 
 void LabelItem::draw_names(QPainter& painter, LabelPlacer& placer) {

@@ -230,7 +230,7 @@ QWidget* ScenarioPanel::make_editor(const OptionRecord& option) {
     box->setRange(static_cast<int>(std::max(option.minimum, -2147483648.0)), static_cast<int>(std::min(option.maximum, 2147483647.0)));
     box->setKeyboardTracking(false);
     box->setMinimumWidth(64);
-    if (option.key == "sequence") box->setSpecialValueText(QStringLiteral("–"));
+    if (option.key == "sequence" || option.key == "devices") box->setSpecialValueText(QStringLiteral("–"));
     box->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
     connect(box, &QSpinBox::valueChanged, this, [this, key](int value) { emit option_edited(key, value, 0); });
     editor = box;
@@ -351,16 +351,15 @@ void ScenarioPanel::show_options() {
   const bool open = view_.scenario != nullptr;
   for (const auto& [key, editor] : editors_) {
     const QSignalBlocker quiet(editor);
-    if (!open) {
+    if (!open)
       editor->setEnabled(false);
-      continue;
-    }
-    if (key != u"sequence") editor->setEnabled(true);
-    double value = get_option(view_.scenario->settings, key.toStdString());
+    else if (key != u"sequence")
+      editor->setEnabled(true);
+    double value = get_option(open ? view_.scenario->settings : Settings(), key.toStdString());
     // Zero means "the default" in these three; the boxes show what that is.
-    if (key == u"devices" && value == 0) value = view_.scenario->cluster->devices();
-    if (key == u"sequence" && value == 0) value = static_cast<double>(view_.scenario->model->sequence);
-    if (key == u"batch" && value == 0) value = static_cast<double>(view_.scenario->model->batch);
+    if (open && key == u"devices" && value == 0) value = view_.scenario->cluster->devices();
+    if (open && key == u"sequence" && value == 0) value = static_cast<double>(view_.scenario->model->sequence);
+    if (open && key == u"batch" && value == 0) value = static_cast<double>(view_.scenario->model->batch);
     if (auto* box = qobject_cast<QComboBox*>(editor)) box->setCurrentIndex(static_cast<int>(value));
     if (auto* box = qobject_cast<QSpinBox*>(editor)) box->setValue(static_cast<int>(std::min(value, 2147483647.0)));
     if (auto* box = qobject_cast<QCheckBox*>(editor)) box->setChecked(value != 0);
