@@ -10,6 +10,7 @@ if(TARGET turnpoint)
   install(FILES packaging/turnpoint.svg DESTINATION ${CMAKE_INSTALL_DATADIR}/icons/hicolor/scalable/apps)
   list(APPEND manual_pages turnpoint.1)
 endif()
+install(DIRECTORY resources/schemas DESTINATION ${CMAKE_INSTALL_DATADIR}/turnpoint)
 install(FILES NOTICE README.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/turnpoint)
 install(FILES packaging/deb/copyright DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/turnpoint)
 
@@ -40,12 +41,13 @@ set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "fonts-dejavu-core, qt6-wayland")
-set(CPACK_DEBIAN_PACKAGE_DESCRIPTION "explore how to train a deep-learning model on several GPUs
- Turnpoint loads a neural network and a description of a GPU cluster, searches
- the ways to split every operator over the devices, and draws what can be
- achieved as one curve: memory on each device against the time of an iteration.
- A point of the curve is a complete plan that can be inspected and exported.
- .
- The package holds the window (turnpoint), the command line (turnpoint-cli) and
- the process that lays out graphs (turnpoint-layout).")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "explore how to train a deep-learning model on several GPUs")
+set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
+"Turnpoint loads a neural network and a description of a GPU cluster, searches
+the ways to split every operator over the devices, and draws what can be
+achieved as one curve: memory on each device against the time of an iteration.
+A point of the curve is a complete plan that can be inspected and exported.
+
+The package holds the window (turnpoint), the command line (turnpoint-cli) and
+the process that lays out graphs (turnpoint-layout).")
 include(CPack)

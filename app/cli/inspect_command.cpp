@@ -56,10 +56,10 @@ int inspect(const InspectOptions& options) {
   if (!batch) return report(batch.error());
   const auto sequence = read_size("sequence", options.sequence);
   if (!sequence) return report(sequence.error());
-  binding.batch = *batch;
-  binding.sequence = *sequence;
   const auto source = open_model(options.model);
   if (!source) return report(source.error());
+  binding.batch = *batch ? *batch : (*source)->chosen_batch() ? (*source)->chosen_batch() : 1;
+  binding.sequence = *sequence;
   const auto model = (*source)->bind(binding);
   if (!model) return report(model.error());
   const ModelSummary s = summarise(**model);

@@ -16,10 +16,13 @@ std::optional<Error> wrong_command(const CLI::App& app, int argc, char** argv) {
   std::vector<std::string> names;
   for (const CLI::App* sub : app.get_subcommands(nullptr)) names.push_back(sub->get_name());
   const std::string given = argc > 1 ? argv[1] : "";
-  if (given.starts_with("-") || std::find(names.begin(), names.end(), given) != names.end()) return std::nullopt;
+  const bool help = given == "-h" || given == "--help" || given == "--help-all";
+  if (help || std::find(names.begin(), names.end(), given) != names.end()) return std::nullopt;
   std::string list;
   for (const auto& name : names) list += (list.empty() ? "" : ", ") + name;
   if (given.empty()) return usage_error("no command given; there are " + list);
+  if (given.starts_with("-"))
+    return usage_error("a command comes first, not '" + given + "'; there are " + list);
   Error error = usage_error("unknown command '" + given + "'; there are " + list);
   if (const std::string close = closest_match(given, names); !close.empty())
     error.hint = "did you mean '" + close + "'?";
@@ -36,6 +39,7 @@ int parse_and_run(int argc, char** argv) {
   cli::add_methods_command(app, command);
   cli::add_inspect_command(app, command);
   cli::add_search_command(app, command);
+  cli::add_solve_command(app, command);
   cli::add_export_command(app, command);
   cli::add_unbuilt_commands(app, command);
   if (const auto wrong = wrong_command(app, argc, argv)) return cli::report(*wrong);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/cli/scenario_arguments.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "core/import/model_source.h"
@@ -34,6 +35,10 @@ Expected<ScenarioPtr> open_scenario(const ScenarioArguments& arguments) {
   }
   auto source = open_model(arguments.model);
   if (!source) return source.error();
+  // "builtin:gpt2?batch=8" counts unless --batch says otherwise.
+  const bool batch_given = std::any_of(arguments.options.begin(), arguments.options.end(),
+                                       [](const auto& option) { return option.first == "batch" && !option.second.empty(); });
+  if (!batch_given && (*source)->chosen_batch() > 0) settings.batch = (*source)->chosen_batch();
   auto cluster = open_hardware(arguments.hardware);
   if (!cluster) return cluster.error();
   auto model = (*source)->bind({settings.batch, settings.sequence});

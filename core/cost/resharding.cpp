@@ -12,12 +12,14 @@
 #include <tuple>
 
 #include "core/cost/reshard_graph.h"
+#include "core/cost/reshard_search.h"
+#include "core/cost/split_dims.h"
 
 namespace turnpoint {
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kInfinity = ReshardSearch::kInfinity;
 // Among paths of equal time the one with fewer collectives wins: all-reduce over reduce-scatter plus all-gather.
 constexpr double kStepPenalty = 1e-15;
 // Above this, intermediate layouts are restricted pair by pair.
@@ -25,39 +27,6 @@ constexpr double kMaxStates = 50'000;
 
 using Kind = ReshardPrice::Kind;
 using State = ReshardGraph::State;
-
-// A tensor's dimensions that can be split at all, numbered densely.
-struct SplitDims {
-  std::vector<std::int64_t> divisors;
-  std::vector<std::int8_t> dense, original;  ///< tensor dimension -> dense number or kReplicated, and back
-
-  SplitDims(const std::vector<std::int64_t>& shape, std::int64_t devices) : dense(shape.size(), Layout::kReplicated) {
-    for (std::size_t d = 0; d < shape.size(); ++d) {
-      const std::int64_t divisor = std::gcd(shape[d], devices);
-      if (divisor == 1) continue;
-      dense[d] = static_cast<std::int8_t>(divisors.size());
-      original.push_back(static_cast<std::int8_t>(d));
-      divisors.push_back(divisor);
-    }
-  }
-
-  // nullopt: splits a dimension that cannot be split.
-  std::optional<State> state(const Layout& layout) const {
-    State state = layout.axis;
-    for (auto& value : state) {
-      if (value < 0) continue;
-      if (static_cast<std::size_t>(value) >= dense.size() || dense[value] < 0) return std::nullopt;
-      value = dense[value];
-    }
-    return state;
-  }
-
-  Layout layout(const State& state) const {
-    Layout layout;
-    for (int a = 0; a < kMaxAxes; ++a) layout.axis[a] = state[a] < 0 ? state[a] : original[state[a]];
-    return layout;
-  }
-};
 
 std::uint32_t level_axes(const Mesh& mesh, int level) {
   std::uint32_t mask = 0;
@@ -78,87 +47,6 @@ double bytes_received(Kind kind, double local, int size) {
   }
   return 0;
 }
-
-struct Tables {
-  std::vector<double> time, key;  ///< per price of the graph; the key adds the penalty that breaks ties
-};
-
-// Shortest paths from everywhere to one layout.
-class Search {
- public:
-  Search(const ReshardGraph& graph, const Tables& tables) : graph_(graph), tables_(tables) {}
-
-  // Runs until all `sources` are final. Sources not reachable keep an infinite time.
-  void run(std::uint32_t target, std::span<const std::uint32_t> sources) {
-    nodes_.assign(graph_.nodes(), Node());
-    std::size_t open = 0;
-    std::uint32_t partial = 0;
-    for (const std::uint32_t source : sources) {
-      open += nodes_[source].wanted ? 0 : 1;
-      nodes_[source].wanted = true;
-      partial |= graph_.partial(source);
-    }
-    heap_.clear();
-    nodes_[target].key = nodes_[target].time = 0;
-    free_.assign(1, target);
-    while (open > 0 && (!free_.empty() || !heap_.empty())) {
-      const std::uint32_t node = pop();
-      if (nodes_[node].final) continue;
-      nodes_[node].final = true;
-      if (nodes_[node].wanted) --open;
-      relax(node, partial);
-    }
-  }
-
-  double time(std::uint32_t node) const { return nodes_[node].final ? nodes_[node].time : kInfinity; }
-  std::uint32_t next(std::uint32_t node) const { return nodes_[node].next; }
-  std::uint32_t price(std::uint32_t node) const { return nodes_[node].price; }
-
- private:
-  struct Node {
-    double key = kInfinity, time = kInfinity;
-    std::uint32_t next = ReshardGraph::kNone, price = 0;
-    bool final = false, wanted = false;
-  };
-
-  // What is reached for free from the nearest node is as near, so it never needs the heap.
-  std::uint32_t pop() {
-    if (!free_.empty()) {
-      const std::uint32_t node = free_.back();
-      free_.pop_back();
-      return node;
-    }
-    std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
-    const std::uint32_t node = heap_.back().second;
-    heap_.pop_back();
-    return node;
-  }
-
-  void relax(std::uint32_t target, std::uint32_t partial) {
-    const Node near = nodes_[target];
-    for (const auto* edge = graph_.begin(target); edge != graph_.end(target); ++edge) {
-      const double key = tables_.key[edge->price] + near.key;
-      Node& node = nodes_[edge->source];
-      if (!(key < node.key) || (graph_.partial(edge->source) & ~partial) != 0) continue;
-      node.key = key;
-      node.time = tables_.time[edge->price] + near.time;
-      node.next = target;
-      node.price = edge->price;
-      if (edge->price == 0) {
-        free_.push_back(edge->source);
-      } else {
-        heap_.emplace_back(key, edge->source);
-        std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
-      }
-    }
-  }
-
-  const ReshardGraph& graph_;
-  const Tables& tables_;
-  std::vector<Node> nodes_;
-  std::vector<std::uint32_t> free_;
-  std::vector<std::pair<double, std::uint32_t>> heap_;
-};
 
 // Graphs by divisibility, shared by models that differ in link speeds only.
 struct GraphCache {
@@ -216,8 +104,8 @@ struct ReshardingModel::Impl {
     return 0;
   }
 
-  Tables price(const ReshardGraph& graph, double bytes) const {
-    Tables tables;
+  ReshardTables price(const ReshardGraph& graph, double bytes) const {
+    ReshardTables tables;
     for (const ReshardPrice& price : graph.prices()) {
       const double seconds = time(price, bytes / static_cast<double>(price.splits));
       tables.time.push_back(seconds);
@@ -257,7 +145,7 @@ struct ReshardingModel::Impl {
   void for_each_pair(const std::vector<std::int64_t>& shape, double bytes, const std::vector<Layout>& from,
                      const std::vector<Layout>& to, const Visit& visit) const;
   ReshardStep step(const State& from, const State& to, double bytes) const;
-  std::vector<State> states_along(const ReshardGraph& graph, const Search& search, std::uint32_t source) const;
+  std::vector<State> states_along(const ReshardGraph& graph, const ReshardSearch& search, std::uint32_t source) const;
 };
 
 // Which move leads from one state to the next follows from the two alone.
@@ -311,7 +199,7 @@ ReshardStep ReshardingModel::Impl::step(const State& from, const State& to, doub
 }
 
 // States from source to target, hubs left out, slices of one run sorted by dimension and merged.
-std::vector<State> ReshardingModel::Impl::states_along(const ReshardGraph& graph, const Search& search,
+std::vector<State> ReshardingModel::Impl::states_along(const ReshardGraph& graph, const ReshardSearch& search,
                                                        std::uint32_t source) const {
   std::vector<State> raw;
   std::vector<char> is_slice;  // whether the move to raw[i + 1] is one
@@ -380,8 +268,8 @@ ReshardPath ReshardingModel::path(const std::vector<std::int64_t>& shape, int el
   if (first == ReshardGraph::kNone || last == ReshardGraph::kNone) return path;
 
   const double bytes = total_bytes(shape, element_bytes);
-  const Tables tables = impl_->price(*graph, bytes);
-  Search search(*graph, tables);
+  const ReshardTables tables = impl_->price(*graph, bytes);
+  ReshardSearch search(*graph, tables);
   search.run(last, std::array{first});
   path.time_s = search.time(first);
   if (path.time_s == kInfinity) return path;
@@ -408,8 +296,8 @@ void ReshardingModel::Impl::for_each_pair(const std::vector<std::int64_t>& shape
         assert(source && target);
         if (from[i] == to[j] || !source || !target) continue;
         const ReshardGraph graph = pair_graph(dims, *source, *target);
-        const Tables tables = price(graph, bytes);
-        Search search(graph, tables);
+        const ReshardTables tables = price(graph, bytes);
+        ReshardSearch search(graph, tables);
         const std::uint32_t first = graph.find(*source), last = graph.find(*target);
         assert(first != ReshardGraph::kNone && last != ReshardGraph::kNone);
         if (first == ReshardGraph::kNone || last == ReshardGraph::kNone) continue;
@@ -419,7 +307,7 @@ void ReshardingModel::Impl::for_each_pair(const std::vector<std::int64_t>& shape
     }
     return;
   }
-  const Tables tables = price(*full, bytes);
+  const ReshardTables tables = price(*full, bytes);
   const auto node_of = [&](const Layout& layout) {
     const auto state = dims.state(layout);
     const std::uint32_t node = state ? full->find(*state) : ReshardGraph::kNone;
@@ -431,7 +319,7 @@ void ReshardingModel::Impl::for_each_pair(const std::vector<std::int64_t>& shape
     nodes.push_back(node_of(layout));
     if (nodes.back() != ReshardGraph::kNone) sources.push_back(nodes.back());
   }
-  Search search(*full, tables);
+  ReshardSearch search(*full, tables);
   for (std::size_t j = 0; j < to.size(); ++j) {
     const std::uint32_t target = node_of(to[j]);
     if (target == ReshardGraph::kNone) continue;
@@ -448,7 +336,7 @@ std::vector<double> ReshardingModel::times(const std::vector<std::int64_t>& shap
     for (std::size_t j = 0; j < to.size(); ++j)
       if (from[i] == to[j]) times[i * to.size() + j] = 0;
   impl_->for_each_pair(shape, total_bytes(shape, element_bytes), from, to,
-                       [&](std::size_t pair, const ReshardGraph&, const Search& search, std::uint32_t source) {
+                       [&](std::size_t pair, const ReshardGraph&, const ReshardSearch& search, std::uint32_t source) {
                          times[pair] = search.time(source);
                        });
   return times;
@@ -466,7 +354,7 @@ ReshardRoutes ReshardingModel::routes(const std::vector<std::int64_t>& shape, in
       if (from[i] == to[j]) data->unreachable[i * to.size() + j] = false;
   impl_->for_each_pair(
       shape, bytes, from, to,
-      [&](std::size_t pair, const ReshardGraph& graph, const Search& search, std::uint32_t source) {
+      [&](std::size_t pair, const ReshardGraph& graph, const ReshardSearch& search, std::uint32_t source) {
         if (search.time(source) == kInfinity) return;
         data->unreachable[pair] = false;
         for (std::uint32_t node = source; search.next(node) != ReshardGraph::kNone; node = search.next(node)) {

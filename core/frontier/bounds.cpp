@@ -118,6 +118,9 @@ void choose_weights(const Achieved& achieved, std::size_t count, std::vector<dou
     memory.push_back(w / (u + w) / range_m);
     time.push_back(u / (u + w) / range_t);
   };
+  // Just off the ends: the fastest of the smallest plans, and the smallest of the fastest.
+  add(range_m, range_t * 0x1p-14);
+  add(range_m * 0x1p-14, range_t);
   struct Chord {
     double dm, dt, length;
   };
@@ -131,7 +134,7 @@ void choose_weights(const Achieved& achieved, std::size_t count, std::vector<dou
     total += c.length;
     chords.push_back(c);
   }
-  const std::size_t wanted = count - 2;
+  const std::size_t wanted = count - memory.size();
   if (chords.empty()) {
     for (std::size_t i = 0; i < wanted; ++i) add(range_m * std::exp2(double(i) - double(wanted) / 2), range_t);
     return;
@@ -157,7 +160,7 @@ void choose_weights(const Achieved& achieved, std::size_t count, std::vector<dou
   while (memory.size() < count) add(chords.back().dm, chords.back().dt);
 }
 
-std::vector<Lanes> slacks(const std::vector<LaneBlock>& blocks, const Achieved& achieved, std::int64_t limit) {
+std::vector<Lanes> slacks(std::span<const LaneBlock> blocks, const Achieved& achieved, std::int64_t limit) {
   std::vector<Lanes> result(blocks.size());
   for (Lanes& l : result) l.fill(-kInfinity);
   const auto assign = [&](double memory, double time) {

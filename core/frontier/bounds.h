@@ -43,11 +43,11 @@ struct Certificate {
 /// Staircase below all plans and its distance from the achieved one; `limit` 0: unlimited.
 Certificate certify(const std::vector<HalfPlane>& planes, const std::vector<Point>& achieved, std::int64_t limit);
 
-/// Weights of `count` lanes that suit the achieved frontier: both ends, then slopes of its hull.
+/// Weights of `count` lanes that suit the achieved frontier: both ends (lanes 0 and 1), then slopes of its hull.
 void choose_weights(const Achieved& achieved, std::size_t count, std::vector<double>& memory, std::vector<double>& time);
 
 /// For every lane how far above the bound a completion may lie and still improve on the achieved staircase; -infinity
 /// where the lane is not needed. Rounding margins included.
-std::vector<Lanes> slacks(const std::vector<LaneBlock>& blocks, const Achieved& achieved, std::int64_t limit);
+std::vector<Lanes> slacks(std::span<const LaneBlock> blocks, const Achieved& achieved, std::int64_t limit);
 
 }  // namespace turnpoint::frontier::detail

@@ -41,6 +41,7 @@ using Choice = std::vector<std::uint32_t>;
 class Control {
  public:
   Control(const RunContext& context, double time_limit_s) : context_(context), begin_(Clock::now()), limit_(time_limit_s) {}
+  const std::stop_token& stop() const { return context_.stop; }
   bool cancelled() const { return context_.cancelled(); }
   bool stopped() const { return cancelled() || (limit_ > 0 && elapsed() > limit_); }
   double elapsed() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }

@@ -72,7 +72,8 @@ struct Scope {
 
 class Eliminator {
  public:
-  Eliminator(const Graph& graph, std::size_t max_table) : graph_(graph), max_table_(static_cast<double>(max_table)) {
+  Eliminator(const Graph& graph, std::size_t max_table, std::stop_token stop)
+      : graph_(graph), max_table_(static_cast<double>(max_table)), stop_(std::move(stop)) {
     plan_.variables = graph.variables.size();
     plan_.factors = graph.factors.size();
     incident_.resize(plan_.variables);
@@ -89,6 +90,7 @@ class Eliminator {
       for (std::uint32_t v = 0; v < n; ++v) {
         if (gone[v]) continue;
         if (dirty[v]) {
+          if (stop_.stop_requested()) return std::move(plan_);
           work[v] = estimate(v);
           dirty[v] = 0;
         }
@@ -186,7 +188,7 @@ class Eliminator {
       total += terms * std::sqrt(mass * f.mass);
       mass += f.mass;
       suffix(v, order, i + 1, states);
-      if (scope.size() * states > max_table_ || terms > 256 * max_table_) return std::numeric_limits<double>::infinity();
+      if (scope.size() * states > max_table_ || terms > 16 * max_table_) return std::numeric_limits<double>::infinity();
     }
     return total + states;
   }
@@ -260,7 +262,10 @@ class Eliminator {
       }
     const auto range = known_shapes_.equal_range(h);
     for (auto it = range.first; it != range.second; ++it)
-      if (*plan_.shapes[it->second] == shape) return it->second;
+      if (plan_.shapes[it->second]->same_indices(shape)) return it->second;
+    shape.by_f.resize(shape.outer());
+    for (std::uint32_t x = 0; x < shape.by_f.size(); ++x) shape.by_f[x] = x;
+    std::stable_sort(shape.by_f.begin(), shape.by_f.end(), [&](std::uint32_t x, std::uint32_t y) { return shape.f_base[x] < shape.f_base[y]; });
     const auto id = static_cast<std::uint32_t>(plan_.shapes.size());
     plan_.shapes.push_back(std::make_shared<const Shape>(std::move(shape)));
     known_shapes_.emplace(h, id);
@@ -411,6 +416,7 @@ class Eliminator {
 
   const Graph& graph_;
   double max_table_;
+  std::stop_token stop_;
   Elimination plan_;
   std::vector<WorkFactor> factors_;
   std::vector<Scalar> scalars_;
@@ -420,6 +426,8 @@ class Eliminator {
 
 }  // namespace
 
-Elimination eliminate(const Graph& graph, std::size_t max_table) { return Eliminator(graph, max_table).run(); }
+Elimination eliminate(const Graph& graph, std::size_t max_table, std::stop_token stop) {
+  return Eliminator(graph, max_table, std::move(stop)).run();
+}
 
 }  // namespace turnpoint::frontier::detail

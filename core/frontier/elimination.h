@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -26,12 +27,15 @@ struct Shape {
   std::uint32_t p_columns = 0;       ///< suffixes of P; entry of P = p_row * p_columns + item_s
   std::vector<std::uint32_t> group_begin;  ///< per suffix s' of the result: range of items
   std::vector<std::uint32_t> item_s, item_f;  ///< suffix in P, offset in F
+  std::vector<std::uint32_t> by_f;   ///< outer indices sorted by f_base, for kernels that re-use rows of F
 
   std::size_t outer() const { return p_row.size(); }
   std::uint32_t groups() const { return static_cast<std::uint32_t>(group_begin.size()) - 1; }
   std::size_t entries() const { return outer() * groups(); }
   std::size_t terms() const { return outer() * item_s.size(); }
-  friend bool operator==(const Shape&, const Shape&) = default;
+  bool same_indices(const Shape& o) const {
+    return p_row == o.p_row && f_base == o.f_base && p_columns == o.p_columns && group_begin == o.group_begin && item_s == o.item_s && item_f == o.item_f;
+  }
 };
 
 struct Step {
@@ -54,7 +58,8 @@ struct Elimination {
   std::size_t tables() const { return leaves() + 1 + steps.size(); }
 };
 
-/// Greedy minimum-work order. Deterministic. `max_table` bounds the entries of every table.
-Elimination eliminate(const Graph& graph, std::size_t max_table);
+/// Greedy minimum-work order. Deterministic. `max_table` bounds the entries of every table, 16 times that the products of
+/// one step. After a stop request the result is incomplete and must not be used.
+Elimination eliminate(const Graph& graph, std::size_t max_table, std::stop_token stop = {});
 
 }  // namespace turnpoint::frontier::detail

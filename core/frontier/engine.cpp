@@ -9,6 +9,25 @@ namespace turnpoint::frontier::detail {
 namespace {
 
 constexpr std::size_t kCoarseLanes = 32, kExactLanes = 64;
+constexpr std::size_t kCheapPoints = 20000;     // a beam that keeps fewer may be widened
+constexpr std::size_t kRefinePoints = 10000;    // an exact pass is prepared by finer beams from here on
+constexpr std::size_t kLaneBytes = std::size_t(800) << 20;  // tables of all blocks together, if they are kept side by side
+constexpr double kSteep = 6;                    // ratio of scaled weights from which a slope is steep
+
+/// The slack of every lane cut to a fraction of the frontier's range: completions farther from the hull are left to luck.
+std::vector<Lanes> cut(std::vector<Lanes> slack, double delta) {
+  for (Lanes& lanes : slack)
+    for (double& s : lanes) s = std::min(s, delta);
+  return slack;
+}
+
+double largest(const std::vector<Lanes>& slack) {
+  double most = 0;
+  for (const Lanes& lanes : slack)
+    for (const double s : lanes) most = std::max(most, s);
+  return most;
+}
+
 
 }  // namespace
 
@@ -33,56 +52,72 @@ void first_weights(const Dag& dag, std::vector<double>& memory, std::vector<doub
 
 bool Engine::lanes(const std::vector<double>& memory, const std::vector<double>& time, std::vector<Point>* plans) {
   const std::size_t count = (memory.size() + kLanes - 1) / kLanes;
-  blocks_.resize(count);
+  if (blocks_.size() < count) blocks_.resize(count);
+  used_ = count;
+  std::size_t entries = 0;
+  for (const auto& table : dag_.tables) entries += table.entries;
+  large_ = entries * kLanes * sizeof(float) * 2 * count > kLaneBytes;
   std::vector<char> ok(count, 0);
   std::vector<std::vector<Point>> found(count);
-  pool_.for_each(count, [&](std::size_t b, int) {
+  const auto run = [&](std::size_t b) {
     LaneBlock& block = blocks_[b];
     for (std::size_t l = 0; l < kLanes; ++l) {
       const std::size_t i = std::min(b * kLanes + l, memory.size() - 1);
       block.weight_memory[l] = memory[i];
       block.weight_time[l] = time[i];
     }
-    ok[b] = block.inside(dag_, control_);
-    if (!ok[b] || !plans) return;
-    for (int l = 0; l < kLanes; ++l) found[b].push_back(make_point(graph_, block.trace(dag_, l)));
-  });
+    ok[b] = block.inside(dag_, control_, large_ ? &pool_ : nullptr);
+    for (int l = 0; ok[b] && plans && l < kLanes; ++l) found[b].push_back(make_point(graph_, block.trace(dag_, l)));
+    if (large_) block.release();
+  };
+  if (large_) for (std::size_t b = 0; b < count; ++b) run(b);
+  else pool_.for_each(count, [&](std::size_t b, int) { run(b); });
   for (const char o : ok)
     if (!o) {
       infeasible_ = !control_.cancelled();
       return false;
     }
-  for (const LaneBlock& block : blocks_) append_half_planes(block, planes_);
+  for (const LaneBlock& block : used()) append_half_planes(block, planes_);
   if (plans)
     for (auto& f : found) std::move(f.begin(), f.end(), std::back_inserter(*plans));
   return true;
 }
 
-bool Engine::hull(Achieved& achieved, std::vector<double>& weights) {
-  std::vector<double> memory(weights.begin(), weights.begin() + static_cast<std::ptrdiff_t>(weights.size() / 2)),
-      time(weights.begin() + static_cast<std::ptrdiff_t>(weights.size() / 2), weights.end());
+bool Engine::relane(Achieved& achieved, std::size_t count) {
+  std::vector<double> memory, time;
   std::vector<Point> plans;
-  const int rounds = memory.empty() ? 2 : 0;
-  if (memory.empty()) first_weights(dag_, memory, time);
-  for (int round = 0; round <= rounds; ++round) {
-    if (round > 0) choose_weights(achieved, round == 1 ? kLanes : kCoarseLanes, memory, time);
+  choose_weights(achieved, count, memory, time);
+  if (!lanes(memory, time, &plans)) return false;
+  achieved.add(std::move(plans));
+  return true;
+}
+
+bool Engine::hull(Achieved& achieved) {
+  if (achieved.empty()) {
+    std::vector<double> memory, time;
+    std::vector<Point> plans;
+    first_weights(dag_, memory, time);
     if (!lanes(memory, time, &plans)) return false;
     achieved.add(std::move(plans));
-    plans.clear();
+    if (!relane(achieved, kLanes)) return false;
   }
-  choose_weights(achieved, kCoarseLanes, memory, time);
-  weights = memory;
-  weights.insert(weights.end(), time.begin(), time.end());
-  return true;
+  return relane(achieved, kCoarseLanes);
 }
 
 std::int64_t Engine::effective_limit(const Achieved& achieved) const {
   return limit_ <= 0 ? 0 : std::max(limit_, achieved.points().front().memory);
 }
 
-void Engine::prune(const Achieved& achieved) {
-  const std::vector<Lanes> slack = slacks(blocks_, achieved, effective_limit(achieved));
-  pool_.for_each(blocks_.size(), [&](std::size_t b, int) { blocks_[b].outside(dag_, slack[b], control_); });
+void Engine::prune(const std::vector<Lanes>& slack) {
+  if (!large_) {
+    pool_.for_each(used_, [&](std::size_t b, int) { blocks_[b].outside(dag_, slack[b], control_); });
+    return;
+  }
+  for (std::size_t b = 0; b < used_; ++b) {
+    if (!blocks_[b].inside(dag_, control_, &pool_)) return;
+    blocks_[b].outside(dag_, slack[b], control_, true);
+    blocks_[b].release();
+  }
 }
 
 void Engine::collect(const std::vector<ListTable>& lists, Achieved& achieved) {
@@ -91,40 +126,80 @@ void Engine::collect(const std::vector<ListTable>& lists, Achieved& achieved) {
   for (std::uint32_t i = 0; i < root.points(); ++i)
     if (!achieved.covers(root.base + root.memory[i], root.time[i])) wanted.push_back(i);
   std::vector<Point> plans(wanted.size());
-  pool_.for_each(wanted.size(), [&](std::size_t i, int) { plans[i] = make_point(graph_, trace_lists(dag_, lists, wanted[i])); }, 16);
+  pool_.for_each(wanted.size(), [&](std::size_t i, int) {
+    if (!control_.cancelled()) plans[i] = make_point(graph_, trace_lists(dag_, lists, wanted[i]));
+  }, 16);
+  if (control_.cancelled()) return;
   achieved.add(std::move(plans));
 }
 
-void Engine::coarse(Achieved& achieved, int buckets) {
-  prune(achieved);
-  if (control_.stopped()) return;
+/// One quantised pass; returns how many points it kept, a measure of its cost.
+std::size_t Engine::beam(Achieved& achieved, double buckets, double width_share, const std::vector<Lanes>& slack) {
+  prune(slack);
+  if (control_.stopped()) return 0;
   const auto& points = achieved.points();
   std::int64_t high = points.back().memory;
   if (limit_ > 0) high = std::min(high, effective_limit(achieved));
-  const std::int64_t range = high - points.front().memory;
+  const double range = static_cast<double>(high - points.front().memory);
   ListOptions options;
-  options.width = std::max<std::int64_t>(1, range / std::max(1, buckets));
-  for (const LaneBlock& block : blocks_) options.bounds.push_back(&block);
+  options.width = std::max<std::int64_t>(1, static_cast<std::int64_t>(range * width_share / std::max(1.0, buckets)));
+  for (const LaneBlock& block : used()) options.bounds.push_back(&block);
+  options.max_points = std::size_t(1) << 23;
   std::vector<ListTable> lists;
-  if (run_lists(dag_, options, pool_, control_, nullptr, lists) != ListResult::done) return;
-  // Rounded memory says nothing about coverage, so every plan is traced.
-  const ListTable& root = lists[dag_.root];
-  std::vector<Point> plans(root.points());
+  if (run_lists(dag_, options, pool_, control_, nullptr, lists) != ListResult::done) return options.max_points;
+  // Rounded memory says nothing about what is covered already, so every plan is traced.
+  std::vector<Point> plans(lists[dag_.root].points());
   pool_.for_each(plans.size(), [&](std::size_t i, int) { plans[i] = make_point(graph_, trace_lists(dag_, lists, static_cast<std::uint32_t>(i))); }, 16);
   achieved.add(std::move(plans));
+  std::size_t kept = 0;
+  for (const ListTable& list : lists) kept += list.points();
+  return kept;
+}
+
+void Engine::coarse(Achieved& achieved, int buckets) {
+  // The distance of a frontier from its hull shrinks with the number of operators; where that guess is cheap, it is widened.
+  const double guess = 0.2 / static_cast<double>(graph_.variables.size() + 1);
+  const auto pass = [&](double count, double delta) {
+    const std::vector<Lanes> slack = slacks(used(), achieved, effective_limit(achieved));
+    kept_ = beam(achieved, count, 1, cut(slack, delta));
+    return !control_.stopped() && delta < largest(slack) && kept_ * 4 < kCheapPoints;
+  };
+  if (achieved.points().size() < static_cast<std::size_t>(buckets) / 8) {  // slopes from the hull alone are poor
+    pass(buckets, guess);
+    if (control_.stopped() || !relane(achieved, kCoarseLanes)) return;
+  }
+  // Rounding errors of the operators add up to several buckets, and a beam with four times as many costs little more.
+  double delta = guess;
+  while (pass(4.0 * buckets, delta)) delta *= 4;
+  // Where the frontier is steep, buckets of equal size are too wide: once more with finer ones, at steep slopes only.
+  std::vector<Lanes> steep(used_);
+  const double range_m = static_cast<double>(achieved.points().back().memory - achieved.points().front().memory),
+               range_t = achieved.points().front().time - achieved.points().back().time;
+  for (std::size_t b = 0; b < used_; ++b)
+    for (std::size_t l = 0; l < kLanes; ++l)
+      steep[b][l] = blocks_[b].weight_memory[l] * range_m > kSteep * blocks_[b].weight_time[l] * range_t ? delta : -std::numeric_limits<double>::infinity();
+  if (!control_.stopped()) beam(achieved, 4.0 * buckets, 1.0 / 8, steep);
 }
 
 bool Engine::exact(Achieved& achieved) {
   control_.report("bounds", -1);
-  std::vector<double> memory, time;
-  choose_weights(achieved, kExactLanes, memory, time);
-  std::vector<Point> plans;
-  if (!lanes(memory, time, &plans)) return false;
-  achieved.add(std::move(plans));
-  prune(achieved);
+  // Each beam brings the achieved staircase closer, which is what keeps the exact lists short; the second one also looks
+  // farther from the hull, where the frontier bends away from it.
+  for (const auto& [buckets, width] : {std::pair{8192.0, 0.2}, {16384.0, 0.8}}) {
+    if (kept_ < kRefinePoints) break;
+    if (!relane(achieved, kExactLanes)) return false;
+    const std::vector<Lanes> slack = slacks(used(), achieved, effective_limit(achieved));
+    kept_ = beam(achieved, buckets, 1, cut(slack, width / static_cast<double>(graph_.variables.size() + 1)));
+    if (control_.stopped()) return false;
+  }
+  if (!relane(achieved, kExactLanes)) return false;
+  prune(slacks(used(), achieved, effective_limit(achieved)));
   if (control_.stopped()) return false;
   ListOptions options;
-  for (const LaneBlock& block : blocks_) options.bounds.push_back(&block);
+  CostList staircase;
+  for (const Point& p : achieved.points()) staircase.push_back({p.memory, p.time});
+  options.achieved = &staircase;
+  for (const LaneBlock& block : used()) options.bounds.push_back(&block);
   std::vector<ListTable> lists;
   if (run_lists(dag_, options, pool_, control_, "exact frontier", lists) != ListResult::done) return false;
   collect(lists, achieved);

@@ -2,6 +2,7 @@
 // One run on one factor graph whose elimination is narrow enough: hull, coarse lists, exact lists.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "core/frontier/bounds.h"
@@ -15,15 +16,16 @@ void first_weights(const Dag& dag, std::vector<double>& memory, std::vector<doub
 
 class Engine {
  public:
-  Engine(const Graph& graph, const Elimination& plan, ThreadPool& pool, const Control& control, std::int64_t limit)
-      : graph_(graph), pool_(pool), control_(control), limit_(limit) {
+  /// `blocks` is working memory that may be used again for another engine afterwards.
+  Engine(const Graph& graph, const Elimination& plan, ThreadPool& pool, const Control& control, std::int64_t limit, std::vector<LaneBlock>& blocks)
+      : graph_(graph), pool_(pool), control_(control), limit_(limit), blocks_(blocks) {
     build_dag(graph, plan, dag_);
   }
   Engine(const Engine&) = delete;
 
-  /// Lagrangian plans and bounds; `weights` (memory, then time) are slopes that served before, replaced by those used.
-  bool hull(Achieved& achieved, std::vector<double>& weights);
-  /// Quantised lists, traced back and re-costed.
+  /// Lagrangian plans and bounds. What is achieved already (plans of a previous run at new costs) guides the slopes.
+  bool hull(Achieved& achieved);
+  /// Quantised lists near the hull, traced back and re-costed.
   void coarse(Achieved& achieved, int buckets);
   /// Exact lists, pruned by what is achieved.
   bool exact(Achieved& achieved);
@@ -32,12 +34,13 @@ class Engine {
 
   bool infeasible() const { return infeasible_; }
   const std::vector<HalfPlane>& half_planes() const { return planes_; }
-  const std::vector<LaneBlock>& blocks() const { return blocks_; }
   const Dag& dag() const { return dag_; }
 
  private:
   bool lanes(const std::vector<double>& memory, const std::vector<double>& time, std::vector<Point>* plans);
-  void prune(const Achieved& achieved);
+  void prune(const std::vector<Lanes>& slack);
+  std::size_t beam(Achieved& achieved, double buckets, double width_share, const std::vector<Lanes>& slack);
+  bool relane(Achieved& achieved, std::size_t count);
   void collect(const std::vector<ListTable>& lists, Achieved& achieved);
   std::int64_t effective_limit(const Achieved& achieved) const;
 
@@ -46,8 +49,13 @@ class Engine {
   const Control& control_;
   std::int64_t limit_;
   Dag dag_;
-  std::vector<LaneBlock> blocks_;
+  std::vector<LaneBlock>& blocks_;
   std::vector<HalfPlane> planes_;
+  std::span<LaneBlock> used() { return {blocks_.data(), used_}; }
+
+  bool large_ = false;    // one block after the other, its tables freed at once
+  std::size_t used_ = 0;  // blocks of the current slopes
+  std::size_t kept_ = 0;  // points of the last beam
   bool infeasible_ = false;
 };
 

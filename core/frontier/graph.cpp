@@ -168,13 +168,13 @@ EdgeTable make_edge_table(const Edge& edge) {
 }
 
 /// Edges whose raw tables and used classes are equal share one EdgeTable (identical layers).
-std::vector<std::uint32_t> group_edges(const Problem& problem, ThreadPool& pool) {
+std::vector<std::uint32_t> group_edges(const Problem& problem, ThreadPool& pool, const std::stop_token& stop) {
   const auto& edges = problem.edges;
   std::vector<std::uint64_t> hashes(edges.size());
   pool.for_each(edges.size(), [&](std::size_t k, int) {
+    if (stop.stop_requested()) return;
     const Edge& edge = edges[k];
     std::uint64_t h = hash_points(edge.costs.points(), edge.rows);
-    for (const std::uint32_t o : edge.costs.offsets()) h = mix(h, o);
     std::vector<char> used(edge.rows + edge.columns);
     for (const std::uint32_t r : edge.from_class) used[r] = 1;
     for (const std::uint32_t c : edge.to_class) used[edge.rows + c] = 1;
@@ -190,18 +190,13 @@ std::vector<std::uint32_t> group_edges(const Problem& problem, ThreadPool& pool)
     for (const std::uint32_t c : y.to_class) used[x.rows + c] |= 2;
     return std::none_of(used.begin(), used.end(), [](char u) { return u == 1 || u == 2; });
   };
-  std::vector<std::uint32_t> group(edges.size()), representative;
-  std::unordered_multimap<std::uint64_t, std::uint32_t> known;
-  for (std::uint32_t k = 0; k < edges.size(); ++k) {
-    group[k] = kUnused;
-    const auto range = known.equal_range(hashes[k]);
-    for (auto it = range.first; it != range.second && group[k] == kUnused; ++it)
-      if (equal(edges[k], edges[it->second])) group[k] = it->second;
-    if (group[k] == kUnused) {
-      group[k] = k;
-      known.emplace(hashes[k], k);
-    }
-  }
+  // Equal hashes are taken for equal tables and then checked, all at once; a collision leaves an edge in a group of its own.
+  std::vector<std::uint32_t> group(edges.size());
+  std::unordered_map<std::uint64_t, std::uint32_t> known;
+  for (std::uint32_t k = 0; k < edges.size(); ++k) group[k] = known.emplace(hashes[k], k).first->second;
+  pool.for_each(edges.size(), [&](std::size_t k, int) {
+    if (group[k] != k && !stop.stop_requested() && !equal(edges[k], edges[group[k]])) group[k] = static_cast<std::uint32_t>(k);
+  });
   return group;
 }
 
@@ -253,14 +248,15 @@ bool Graph::same_structure(const Graph& other) const {
          });
 }
 
-Graph build_graph(const Problem& problem, ThreadPool& pool) {
+Graph build_graph(const Problem& problem, ThreadPool& pool, std::stop_token stop) {
   Graph graph;
   const std::size_t nodes = problem.nodes.size(), edges = problem.edges.size();
-  const std::vector<std::uint32_t> group = group_edges(problem, pool);
+  const std::vector<std::uint32_t> group = group_edges(problem, pool, stop);
   std::vector<EdgeTable> tables(edges);
   pool.for_each(edges, [&](std::size_t k, int) {
-    if (group[k] == k) tables[k] = make_edge_table(problem.edges[k]);
+    if (group[k] == k && !stop.stop_requested()) tables[k] = make_edge_table(problem.edges[k]);
   });
+  if (stop.stop_requested()) return {};
   std::vector<std::vector<std::vector<std::uint32_t>>> classes(nodes);  // node, incident edge end, configuration
   for (std::size_t k = 0; k < edges; ++k) {
     const Edge& edge = problem.edges[k];
@@ -271,7 +267,10 @@ Graph build_graph(const Problem& problem, ThreadPool& pool) {
     for (auto& c : columns) c = table.column_class[c];
   }
   std::vector<NodeStates> states(nodes);
-  pool.for_each(nodes, [&](std::size_t i, int) { states[i] = make_states(problem.nodes[i], classes[i]); });
+  pool.for_each(nodes, [&](std::size_t i, int) {
+    if (!stop.stop_requested()) states[i] = make_states(problem.nodes[i], classes[i]);
+  });
+  if (stop.stop_requested()) return {};
 
   LeafStore store(graph.leaves);
   for (std::size_t i = 0; i < nodes; ++i) {

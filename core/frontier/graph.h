@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 #include <vector>
 
 #include "core/base/parallel.h"
@@ -56,8 +57,8 @@ struct Graph {
   bool same_structure(const Graph& other) const;
 };
 
-/// The presolve. Time O(size of the tables).
-Graph build_graph(const Problem& problem, ThreadPool& pool);
+/// The presolve. Time O(size of the tables). After a stop request the result is incomplete and must not be used.
+Graph build_graph(const Problem& problem, ThreadPool& pool, std::stop_token stop = {});
 
 /// The same graph with the states of some variables restricted to the given (sorted, non-empty) sets.
 /// allowed[v] empty = all states.

@@ -14,43 +14,109 @@ constexpr float kForbidden = 1e30f;       // finite, so that sums and difference
 constexpr float kFeasible = 0.5e30f;      // everything below is a real cost
 constexpr float kNever = -std::numeric_limits<float>::infinity();
 
+/// One value per lane; the compiler maps it to whatever registers the chosen instruction set has.
+typedef float LaneVector __attribute__((vector_size(kLanes * sizeof(float)), may_alias));
+
+inline const LaneVector& lanes_at(const float* p) { return *reinterpret_cast<const LaneVector*>(p); }
+inline LaneVector& lanes_at(float* p) { return *reinterpret_cast<LaneVector*>(p); }
+
+/// Rows order[begin, end) of a step. Rows that read the same part of F (equal f_base, neighbours in `order`) are taken four
+/// at a time, so that F is read once for all of them.
 TURNPOINT_VECTOR_CLONES void inside_rows(const float* p, const float* f, const Shape& shape, std::size_t begin, std::size_t end, float* out) {
   const std::uint32_t groups = shape.groups();
   const std::uint32_t *item_s = shape.item_s.data(), *item_f = shape.item_f.data(), *group = shape.group_begin.data();
-  for (std::size_t x = begin; x < end; ++x) {
-    const float* px = p + std::size_t(shape.p_row[x]) * shape.p_columns * kLanes;
-    const float* fx = f + std::size_t(shape.f_base[x]) * kLanes;
-    for (std::uint32_t g = 0; g < groups; ++g) {
-      float best[kLanes];
-      for (int l = 0; l < kLanes; ++l) best[l] = kForbidden;
-      for (std::uint32_t i = group[g]; i < group[g + 1]; ++i) {
-        const float *a = px + std::size_t(item_s[i]) * kLanes, *b = fx + std::size_t(item_f[i]) * kLanes;
-        for (int l = 0; l < kLanes; ++l) {
-          const float v = a[l] + b[l];
-          best[l] = v < best[l] ? v : best[l];
+  const std::uint32_t* order = shape.by_f.data();
+  const LaneVector forbidden = LaneVector{} + kForbidden;
+  while (begin < end) {
+    const std::uint32_t base = shape.f_base[order[begin]];
+    const float* fx = f + std::size_t(base) * kLanes;
+    const auto p_at = [&](std::size_t i) { return p + std::size_t(shape.p_row[order[i]]) * shape.p_columns * kLanes; };
+    const auto out_at = [&](std::size_t i) { return out + std::size_t(order[i]) * groups * kLanes; };
+    if (begin + 4 <= end && shape.f_base[order[begin + 3]] == base) {
+      const float *p0 = p_at(begin), *p1 = p_at(begin + 1), *p2 = p_at(begin + 2), *p3 = p_at(begin + 3);
+      float *o0 = out_at(begin), *o1 = out_at(begin + 1), *o2 = out_at(begin + 2), *o3 = out_at(begin + 3);
+      for (std::uint32_t g = 0; g < groups; ++g) {
+        LaneVector b0 = forbidden, b1 = forbidden, b2 = forbidden, b3 = forbidden;
+        for (std::uint32_t i = group[g]; i < group[g + 1]; ++i) {
+          const std::size_t s = std::size_t(item_s[i]) * kLanes;
+          const LaneVector c = lanes_at(fx + std::size_t(item_f[i]) * kLanes);
+          const LaneVector v0 = lanes_at(p0 + s) + c, v1 = lanes_at(p1 + s) + c, v2 = lanes_at(p2 + s) + c, v3 = lanes_at(p3 + s) + c;
+          b0 = v0 < b0 ? v0 : b0;
+          b1 = v1 < b1 ? v1 : b1;
+          b2 = v2 < b2 ? v2 : b2;
+          b3 = v3 < b3 ? v3 : b3;
         }
+        const std::size_t at = std::size_t(g) * kLanes;
+        lanes_at(o0 + at) = b0;
+        lanes_at(o1 + at) = b1;
+        lanes_at(o2 + at) = b2;
+        lanes_at(o3 + at) = b3;
       }
-      float* o = out + (x * groups + g) * kLanes;
-      for (int l = 0; l < kLanes; ++l) o[l] = best[l];
+      begin += 4;
+      continue;
     }
+    const float* px = p_at(begin);
+    float* o = out_at(begin);
+    for (std::uint32_t g = 0; g < groups; ++g) {
+      LaneVector best = forbidden;
+      for (std::uint32_t i = group[g]; i < group[g + 1]; ++i) {
+        const LaneVector v = lanes_at(px + std::size_t(item_s[i]) * kLanes) + lanes_at(fx + std::size_t(item_f[i]) * kLanes);
+        best = v < best ? v : best;
+      }
+      lanes_at(o + std::size_t(g) * kLanes) = best;
+    }
+    ++begin;
   }
 }
 
 /// Pushes the completions of one result entry to everything it was made of.
 TURNPOINT_VECTOR_CLONES void outside_entry(const float* o, const float* shift, const float* px, const float* fx, float* out_p, float* out_f,
                                            const std::uint32_t* item_s, const std::uint32_t* item_f, std::size_t items) {
-  float base[kLanes];
-  for (int l = 0; l < kLanes; ++l) base[l] = o[l] - shift[l];
+  const LaneVector base = lanes_at(o) - lanes_at(shift);
   for (std::size_t i = 0; i < items; ++i) {
     const std::size_t s = std::size_t(item_s[i]) * kLanes, c = std::size_t(item_f[i]) * kLanes;
-    const float *a = px + s, *b = fx + c;
-    float *oa = out_p + s, *ob = out_f + c;
-    for (int l = 0; l < kLanes; ++l) {
-      const float vp = base[l] + b[l], vf = base[l] + a[l];
-      oa[l] = vp < oa[l] ? vp : oa[l];
-      ob[l] = vf < ob[l] ? vf : ob[l];
-    }
+    LaneVector &op = lanes_at(out_p + s), &of = lanes_at(out_f + c);
+    const LaneVector vp = base + lanes_at(fx + c), vf = base + lanes_at(px + s);
+    op = vp < op ? vp : op;
+    of = vf < of ? vf : of;
   }
+}
+
+/// Least weighted cost of every entry of a leaf.
+TURNPOINT_VECTOR_CLONES void leaf_costs(const Leaf& leaf, const double* weight_memory, const double* weight_time, double* out) {
+  const std::size_t entries = leaf.entries();
+  for (std::size_t e = 0; e < entries; ++e) {
+    double best[kLanes];
+    for (int l = 0; l < kLanes; ++l) best[l] = std::numeric_limits<double>::infinity();
+    for (std::uint32_t i = leaf.offsets[e]; i < leaf.offsets[e + 1]; ++i) {
+      const double m = static_cast<double>(leaf.memory[i]), t = leaf.time[i];
+      for (int l = 0; l < kLanes; ++l) {
+        const double v = weight_memory[l] * m + weight_time[l] * t;
+        best[l] = v < best[l] ? v : best[l];
+      }
+    }
+    for (int l = 0; l < kLanes; ++l) out[e * kLanes + static_cast<std::size_t>(l)] = best[l];
+  }
+}
+
+/// Relative to the offsets, as floats.
+TURNPOINT_VECTOR_CLONES void leaf_excess(const double* exact, std::size_t entries, const double* offset, float* out) {
+  for (std::size_t e = 0; e < entries; ++e)
+    for (int l = 0; l < kLanes; ++l) {
+      const double v = exact[e * kLanes + static_cast<std::size_t>(l)] - offset[l];
+      out[e * kLanes + static_cast<std::size_t>(l)] = v < double(kFeasible) ? static_cast<float>(v) : kForbidden;
+    }
+}
+
+/// True if the excess of some lane lies below its slack. Thresholds are what the slack leaves for the inside.
+TURNPOINT_VECTOR_CLONES bool entry_thresholds(const float* inside, const float* outside, const float* slack, float* row) {
+  int alive = 0;
+  for (int l = 0; l < kLanes; ++l) {
+    const bool keep = inside[l] + outside[l] < slack[l];
+    row[l] = keep ? slack[l] - outside[l] : kNever;
+    alive |= keep;
+  }
+  return alive != 0;
 }
 
 TURNPOINT_VECTOR_CLONES void column_minimum(const float* values, std::size_t entries, float* minimum) {
@@ -69,25 +135,17 @@ TURNPOINT_VECTOR_CLONES void subtract(float* values, std::size_t entries, const 
 
 }  // namespace
 
-void LaneBlock::inside_leaf(const Leaf& leaf, const std::vector<double>* added, std::vector<float>& values, Lanes& offset) const {
+void LaneBlock::inside_leaf(const Leaf& leaf, const std::vector<double>* added, LaneValues& values, Lanes& offset) const {
   const std::size_t entries = leaf.entries();
-  std::vector<double> exact(entries * kLanes, std::numeric_limits<double>::infinity());
+  std::vector<double> exact(entries * kLanes);
+  leaf_costs(leaf, weight_memory.data(), weight_time.data(), exact.data());
+  if (added)
+    for (std::size_t i = 0; i < exact.size(); ++i) exact[i] += (*added)[i];
   offset.fill(std::numeric_limits<double>::infinity());
-  for (std::size_t e = 0; e < entries; ++e) {
-    double* best = &exact[e * kLanes];
-    for (std::uint32_t i = leaf.offsets[e]; i < leaf.offsets[e + 1]; ++i) {
-      const double m = static_cast<double>(leaf.memory[i]), t = leaf.time[i];
-      for (int l = 0; l < kLanes; ++l) best[l] = std::min(best[l], weight_memory[l] * m + weight_time[l] * t);
-    }
-    if (added)
-      for (std::size_t l = 0; l < kLanes; ++l) best[l] += (*added)[e * kLanes + l];
-    for (int l = 0; l < kLanes; ++l) offset[l] = std::min(offset[l], best[l]);
-  }
+  for (std::size_t e = 0; e < entries; ++e)
+    for (std::size_t l = 0; l < kLanes; ++l) offset[l] = std::min(offset[l], exact[e * kLanes + l]);
   values.resize(entries * kLanes);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const double v = exact[i] - offset[i % kLanes];
-    values[i] = v < kFeasible ? static_cast<float>(v) : kForbidden;  // false for NaN too: all entries forbidden
-  }
+  leaf_excess(exact.data(), entries, offset.data(), values.data());
 }
 
 bool LaneBlock::normalise(std::uint32_t table) {
@@ -102,7 +160,7 @@ bool LaneBlock::normalise(std::uint32_t table) {
   return true;
 }
 
-bool LaneBlock::inside(const Dag& dag, const Control& control) {
+bool LaneBlock::inside(const Dag& dag, const Control& control, ThreadPool* pool) {
   inside_.resize(dag.tables.size());
   offsets_.assign(dag.tables.size(), Lanes{});
   shifts_.assign(dag.tables.size(), Lanes{});
@@ -118,15 +176,24 @@ bool LaneBlock::inside(const Dag& dag, const Control& control) {
     const Shape& shape = *step.shape;
     auto& out = inside_[step.out];
     out.resize(shape.entries() * kLanes);
-    const std::size_t rows = std::max<std::size_t>(1, (std::size_t(1) << 20) / (shape.item_s.size() + 1));
-    for (std::size_t x = 0; x < shape.outer(); x += rows) {
-      if (control.cancelled()) return false;
-      inside_rows(inside_[step.p].data(), inside_[step.f].data(), shape, x, std::min(shape.outer(), x + rows), out.data());
-    }
+    // Parts small enough to notice a stop request soon.
+    const std::size_t parts = std::min(shape.outer(), shape.terms() >> 18) + 1;
+    const auto part = [&](std::size_t i) {
+      if (!control.cancelled())
+        inside_rows(inside_[step.p].data(), inside_[step.f].data(), shape, shape.outer() * i / parts, shape.outer() * (i + 1) / parts, out.data());
+    };
+    if (pool && parts > 1) pool->for_each(parts, [&](std::size_t i, int) { part(i); });
+    else for (std::size_t i = 0; i < parts; ++i) part(i);
+    if (control.cancelled()) return false;
     if (!normalise(step.out)) return false;
     for (int l = 0; l < kLanes; ++l) offsets_[step.out][l] = offsets_[step.p][l] + offsets_[step.f][l] + shifts_[step.out][l];
   }
   return true;
+}
+
+void LaneBlock::release() {
+  inside_ = {};
+  outside_ = {};
 }
 
 double LaneBlock::margin(int lane, double slack) const {
@@ -175,12 +242,16 @@ Choice LaneBlock::trace(const Dag& dag, int lane) const {
   return choice;
 }
 
-void LaneBlock::outside(const Dag& dag, const Lanes& slack, const Control& control) {
+void LaneBlock::outside(const Dag& dag, const Lanes& slack, const Control& control, bool frugal) {
   bounds_.resize(dag.tables.size());
-  std::vector<std::vector<float>> outside(dag.tables.size());
-  const auto at = [&](std::uint32_t table) -> std::vector<float>& {
-    if (outside[table].empty()) outside[table].assign(dag.tables[table].entries * kLanes, kForbidden);
-    return outside[table];
+  outside_.resize(dag.tables.size());
+  outside_ready_.assign(dag.tables.size(), 0);
+  float room[kLanes];
+  for (std::size_t l = 0; l < kLanes; ++l) room[l] = static_cast<float>(slack[l]);
+  const auto at = [&](std::uint32_t table) -> LaneValues& {
+    if (!outside_ready_[table]) outside_[table].assign(dag.tables[table].entries * kLanes, kForbidden);
+    outside_ready_[table] = 1;
+    return outside_[table];
   };
   const auto finish = [&](std::uint32_t table) {
     TableBounds& bounds = bounds_[table];
@@ -189,13 +260,7 @@ void LaneBlock::outside(const Dag& dag, const Lanes& slack, const Control& contr
     bounds.thresholds.clear();
     for (std::size_t e = 0; e < bounds.row_of.size(); ++e) {
       float row[kLanes];
-      bool alive = false;
-      for (std::size_t l = 0; l < kLanes; ++l) {
-        const double excess = double(in[e * kLanes + l]) + out[e * kLanes + l];
-        row[l] = excess < slack[l] ? static_cast<float>(slack[l] - out[e * kLanes + l]) : kNever;
-        alive |= excess < slack[l];
-      }
-      if (!alive) continue;
+      if (!entry_thresholds(&in[e * kLanes], &out[e * kLanes], room, row)) continue;
       bounds.row_of[e] = static_cast<std::uint32_t>(bounds.thresholds.size() / kLanes);
       bounds.thresholds.insert(bounds.thresholds.end(), row, row + kLanes);
     }
@@ -206,7 +271,7 @@ void LaneBlock::outside(const Dag& dag, const Lanes& slack, const Control& contr
     const Shape& shape = *step.shape;
     finish(step.out);
     auto &out = at(step.out), &out_p = at(step.p), &out_f = at(step.f);
-    float shift[kLanes];
+    alignas(64) float shift[kLanes];
     for (std::size_t l = 0; l < kLanes; ++l) shift[l] = static_cast<float>(shifts_[step.out][l]);
     const auto& alive = bounds_[step.out].row_of;
     const float *p = inside_[step.p].data(), *f = inside_[step.f].data();
@@ -220,16 +285,15 @@ void LaneBlock::outside(const Dag& dag, const Lanes& slack, const Control& contr
         outside_entry(&out[e * kLanes], shift, p + px, f + fx, &out_p[px], &out_f[fx], &shape.item_s[begin], &shape.item_f[begin], end - begin);
       }
     }
-    out = {};
+    if (frugal) inside_[step.out] = outside_[step.out] = {};
   }
   for (std::uint32_t t = 0; t < dag.tables.size(); ++t)
     if (dag.tables[t].leaf) finish(t);
-  if (!adjust.empty()) leaf_outside_ = std::move(outside);
 }
 
-std::vector<float> LaneBlock::marginals(std::uint32_t unique_table) const {
-  std::vector<float> values = inside_[unique_table];
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::min(values[i] + leaf_outside_[unique_table][i], kForbidden);
+LaneValues LaneBlock::marginals(std::uint32_t unique_table) const {
+  LaneValues values = inside_[unique_table];
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::min(values[i] + outside_[unique_table][i], kForbidden);
   return values;
 }
 

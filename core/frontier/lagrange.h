@@ -13,7 +13,9 @@
 #include <limits>
 #include <vector>
 
+#include "core/base/parallel.h"
 #include "core/frontier/dag.h"
+#include "core/frontier/dispatch.h"
 
 namespace turnpoint::frontier::detail {
 
@@ -36,7 +38,10 @@ class LaneBlock {
   std::vector<std::vector<double>> adjust;
 
   /// Upward pass. False if no combination is allowed, or cancelled (a time limit does not end it: it yields the first plans).
-  bool inside(const Dag& dag, const Control& control);
+  /// With a pool the rows of large steps are shared out (for a single block; several blocks are better run side by side).
+  bool inside(const Dag& dag, const Control& control, ThreadPool* pool = nullptr);
+  /// Frees the tables of inside(); bound() and bounds() stay. Before outside() or trace(), inside() must be run again.
+  void release();
   /// Lower bound of the weighted cost over all plans, per lane.
   double bound(int lane) const { return offsets_[root_][lane]; }
   /// Amount by which rounding may have falsified bounds of relevant plans, for this slack.
@@ -44,22 +49,24 @@ class LaneBlock {
   /// An optimal plan of one lane (after inside()).
   Choice trace(const Dag& dag, int lane) const;
   /// Downward pass: partial points whose best completion costs bound + slack or more are of no use. -infinity: lane unused.
-  void outside(const Dag& dag, const Lanes& slack, const Control& control);
+  /// `frugal` frees tables as soon as they are used up.
+  void outside(const Dag& dag, const Lanes& slack, const Control& control, bool frugal = false);
 
   /// Weighted cost of the best plan through an entry of a leaf, above the bound (after outside()); per lane.
-  std::vector<float> marginals(std::uint32_t unique_table) const;
+  LaneValues marginals(std::uint32_t unique_table) const;
 
   const TableBounds& bounds(std::uint32_t unique_table) const { return bounds_[unique_table]; }
   const Lanes& offset(std::uint32_t unique_table) const { return offsets_[unique_table]; }
 
  private:
-  void inside_leaf(const Leaf& leaf, const std::vector<double>* added, std::vector<float>& values, Lanes& offset) const;
+  void inside_leaf(const Leaf& leaf, const std::vector<double>* added, LaneValues& values, Lanes& offset) const;
   bool normalise(std::uint32_t table);
 
-  std::vector<std::vector<float>> inside_;   ///< per unique table: entries x kLanes
+  std::vector<LaneValues> inside_;   ///< per unique table: entries x kLanes
   std::vector<Lanes> offsets_, shifts_;
   std::vector<TableBounds> bounds_;
-  std::vector<std::vector<float>> leaf_outside_;  ///< kept for marginals()
+  std::vector<LaneValues> outside_;          ///< of leaves as marginals() needs them; of inner tables only memory kept for later
+  std::vector<char> outside_ready_;
   std::uint32_t root_ = 0;
   std::size_t operations_ = 0;
 };

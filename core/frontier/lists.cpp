@@ -15,12 +15,19 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t kBlock = 8;           // points of a list that are tested together
 constexpr std::size_t kMaxBuckets = 4096;   // of the pre-filter; 32 KiB stay in the first-level cache
+constexpr std::size_t kManyBuckets = std::size_t(1) << 19;  // for entries whose lists are long
+constexpr std::size_t kCompact = std::size_t(1) << 18;      // candidates that are thinned out before more are taken
 constexpr std::size_t kPollWork = 1 << 16;  // inner iterations between looks at the stop token
 
 struct Candidate {
   std::int64_t memory;
   double time;
   std::uint32_t p, f;
+};
+
+/// Part of the memory axis (in list units) that one worker makes of an entry with long lists.
+struct Window {
+  std::int64_t from = std::numeric_limits<std::int64_t>::min(), to = std::numeric_limits<std::int64_t>::max();
 };
 
 /// Lists of consecutive entries as one worker makes them.
@@ -84,14 +91,32 @@ class Merger {
 
   bool stopped() const { return stopped_; }
 
+  /// Least memory and memory of the fastest candidate of an entry; false if it is empty.
+  bool range(const ListTable& p, const ListTable& f, const Shape& shape, std::size_t entry, std::int64_t& low, std::int64_t& high) {
+    const bool any = collect_pairs(p, f, shape, entry / shape.groups(), static_cast<std::uint32_t>(entry % shape.groups()));
+    low = low_;
+    high = high_;
+    return any;
+  }
+
   /// Entry x * groups + g of the step; appends to the chunk.
-  void merge(const ListTable& p, const ListTable& f, const Shape& shape, std::uint32_t table, std::size_t x, std::uint32_t g, Chunk& out) {
+  void merge(const ListTable& p, const ListTable& f, const Shape& shape, std::uint32_t table, std::size_t x, std::uint32_t g,
+             const Window& window, const CostList* achieved, Chunk& out) {
     const std::size_t entry = x * shape.groups() + g;
     std::size_t count = 0;
     if (!stopped_ && region_.alive(table, entry) && collect_pairs(p, f, shape, x, g)) {
+      low_ = std::max(low_, window.from);
+      high_ = std::min(high_, window.to - 1);
+      windowed_ = window.from != Window().from;
+    } else {
+      high_ = low_ - 1;
+    }
+    if (low_ <= high_) {
       choose_buckets();
-      region_.fill(table, entry, p.base + f.base, low_, shift_, limits_, buckets_);
+      region_.fill(table, entry, p.base + f.base, low_, shift_, limits_.data(), buckets_);
+      if (achieved) lower_to(*achieved);
       candidates_.clear();
+      compact_at_ = kCompact;
       for (const Pair& pair : pairs_) {
         multiply(p, f, pair);
         if (stopped_) break;
@@ -108,7 +133,7 @@ class Merger {
 
   bool collect_pairs(const ListTable& p, const ListTable& f, const Shape& shape, std::size_t x, std::uint32_t g) {
     pairs_.clear();
-    total_ = 0;
+    total_ = longest_ = 0;
     low_ = std::numeric_limits<std::int64_t>::max();
     high_ = 0;
     double fastest = kInfinity;
@@ -126,6 +151,7 @@ class Merger {
         high_ = memory;
       }
       total_ += std::size_t(pair.p_end - pair.p_begin) * (pair.f_end - pair.f_begin);
+      longest_ = std::max<std::size_t>(longest_, (pair.p_end - pair.p_begin) + (pair.f_end - pair.f_begin));
       pairs_.push_back(pair);
     }
     return !pairs_.empty();
@@ -133,10 +159,23 @@ class Merger {
 
   /// Buckets cover [least memory, memory of the fastest candidate]; anything above is dominated by the latter.
   void choose_buckets() {
-    const std::size_t wanted = std::clamp<std::size_t>(std::bit_ceil(total_ / 2), 8, kMaxBuckets);
+    const std::size_t most = std::clamp(std::bit_ceil(8 * longest_), kMaxBuckets, kManyBuckets);
+    const std::size_t wanted = std::clamp<std::size_t>(std::bit_ceil(total_ / 2), 8, most);
     const auto range = static_cast<std::uint64_t>(high_ - low_);
     shift_ = std::max(0, static_cast<int>(std::bit_width(range)) - static_cast<int>(std::bit_width(wanted - 1)));
     buckets_ = static_cast<std::size_t>(range >> shift_) + 1;
+    if (limits_.size() < buckets_) limits_.resize(buckets_);
+  }
+
+  /// Nothing at or above the achieved staircase is wanted.
+  void lower_to(const CostList& achieved) {
+    auto next = achieved.begin();
+    double time = kInfinity;
+    for (std::size_t k = 0; k < buckets_; ++k) {
+      const std::int64_t memory = low_ + static_cast<std::int64_t>(k << shift_);
+      for (; next != achieved.end() && next->memory <= memory; ++next) time = next->time;
+      limits_[k] = std::min(limits_[k], time);
+    }
   }
 
   void multiply(const ListTable& p, const ListTable& f, const Pair& pair) {
@@ -156,13 +195,22 @@ class Merger {
       const std::int64_t m0 = outer.memory[o] - low_;
       const double t0 = outer.time[o];
       // From the fast end backwards, so that limits lowered by a point are hardly touched by the next one.
-      std::uint32_t end = inner_end;
-      while (end > inner_begin) {
-        const std::uint32_t begin = end - inner_begin > kBlock ? end - static_cast<std::uint32_t>(kBlock) : inner_begin;
+      std::uint32_t end = inner_end, stop = inner_begin;
+      if (windowed_) {
+        const auto memory = inner.memory.begin();
+        stop = static_cast<std::uint32_t>(std::lower_bound(memory + inner_begin, memory + inner_end, -m0) - memory);
+        end = static_cast<std::uint32_t>(std::upper_bound(memory + stop, memory + inner_end, high_ - low_ - m0) - memory);
+      }
+      while (end > stop) {
+        const std::uint32_t begin = end - stop > kBlock ? end - static_cast<std::uint32_t>(kBlock) : stop;
         const std::uint64_t first = static_cast<std::uint64_t>(m0 + inner.memory[begin]) >> shift_;
         if (first < buckets_ && t0 + inner.time[end - 1] < limits_[first])
           for (std::uint32_t i = end; i-- > begin;) offer(m0 + inner.memory[i], t0 + inner.time[i], p_inner ? i : o, p_inner ? o : i);
         end = begin;
+      }
+      if (candidates_.size() > compact_at_) {
+        compact();
+        compact_at_ = std::max(kCompact, 2 * candidates_.size());
       }
     }
   }
@@ -175,42 +223,78 @@ class Merger {
     for (std::size_t j = k + (shift_ == 0 ? 0 : 1); j < buckets_ && limits_[j] > time; ++j) limits_[j] = time;
   }
 
-  /// Sorts what survived and keeps the frontier.
-  std::size_t finish(Chunk& out) {
+  /// Drops what later candidates have dominated and sorts the rest.
+  void compact() {
     std::size_t kept = 0;
     for (const Candidate& c : candidates_) {
       const double limit = limits_[static_cast<std::uint64_t>(c.memory) >> shift_];
       if (shift_ == 0 ? c.time <= limit : c.time < limit) candidates_[kept++] = c;
     }
     candidates_.resize(kept);
-    std::sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
-      if (a.memory != b.memory) return a.memory < b.memory;
-      if (a.time != b.time) return a.time < b.time;
-      return a.p != b.p ? a.p < b.p : a.f < b.f;
-    });
+    if (kept < 2) return;
+    sort_by_bucket();
     double best = kInfinity;
-    std::size_t count = 0;
+    kept = 0;
+    for (const Candidate& c : candidates_)
+      if (c.time < best) {
+        best = c.time;
+        candidates_[kept++] = c;
+      }
+    candidates_.resize(kept);
+  }
+
+  static bool before(const Candidate& x, const Candidate& y) {
+    if (x.memory != y.memory) return x.memory < y.memory;
+    if (x.time != y.time) return x.time < y.time;
+    return x.p != y.p ? x.p < y.p : x.f < y.f;
+  }
+
+  /// Buckets are in order of memory, so a counting sort leaves only short runs to sort.
+  void sort_by_bucket() {
+    if (candidates_.size() < 4 * buckets_ / 64 || candidates_.size() < 32) {
+      std::sort(candidates_.begin(), candidates_.end(), before);
+      return;
+    }
+    const auto bucket = [&](const Candidate& c) { return static_cast<std::size_t>(static_cast<std::uint64_t>(c.memory) >> shift_); };
+    starts_.assign(buckets_ + 1, 0);
+    for (const Candidate& c : candidates_) ++starts_[bucket(c) + 1];
+    for (std::size_t k = 0; k < buckets_; ++k) starts_[k + 1] += starts_[k];
+    sorted_.resize(candidates_.size());
+    for (const Candidate& c : candidates_) sorted_[starts_[bucket(c)]++] = c;
+    std::size_t begin = 0;
+    for (std::size_t k = 0; k < buckets_; ++k) {
+      const std::size_t end = starts_[k];
+      if (end - begin > 1) std::sort(sorted_.begin() + static_cast<std::ptrdiff_t>(begin), sorted_.begin() + static_cast<std::ptrdiff_t>(end), before);
+      begin = end;
+      if ((k & 8191) == 0 && control_.stopped()) {
+        stopped_ = true;
+        return;
+      }
+    }
+    candidates_.swap(sorted_);
+  }
+
+  std::size_t finish(Chunk& out) {
+    compact();
     for (const Candidate& c : candidates_) {
-      if (!(c.time < best)) continue;
-      best = c.time;
       out.memory.push_back(c.memory + low_);
       out.time.push_back(c.time);
       out.p.push_back(c.p);
       out.f.push_back(c.f);
-      ++count;
     }
-    return count;
+    return candidates_.size();
   }
 
   const Region& region_;
   const Control& control_;
   std::vector<Pair> pairs_;
-  std::vector<Candidate> candidates_;
-  std::size_t total_ = 0, buckets_ = 0, work_ = 0;
+  std::vector<Candidate> candidates_, sorted_;
+  std::vector<std::uint32_t> starts_;
+  std::size_t total_ = 0, longest_ = 0, buckets_ = 0, work_ = 0, compact_at_ = kCompact;
   std::int64_t low_ = 0, high_ = 0;
   int shift_ = 0;
-  bool stopped_ = false;
-  double limits_[kMaxBuckets] = {};
+  bool stopped_ = false, windowed_ = false;
+  std::vector<double> limits_ = std::vector<double>(kMaxBuckets);
 };
 
 void append(ListTable& table, const Chunk& chunk) {
@@ -248,45 +332,122 @@ void load_leaf(const Leaf& leaf, std::uint32_t table, const ListOptions& options
 
 }  // namespace
 
-ListResult run_lists(const Dag& dag, const ListOptions& options, ThreadPool& pool, const Control& control, const char* phase,
-                     std::vector<ListTable>& lists) {
-  const Region region(options);
-  lists.assign(dag.tables.size(), ListTable());
-  for (std::uint32_t t = 0; t < dag.tables.size(); ++t) {
-    if (dag.tables[t].leaf) load_leaf(*dag.tables[t].leaf, t, options, region, lists[t]);
-    if (control.stopped()) return ListResult::stopped;
+namespace {
+
+/// Runs the steps one after another, each in parallel over its entries or, for a single entry, over windows of memory.
+class ListRunner {
+ public:
+  ListRunner(const Dag& dag, const ListOptions& options, ThreadPool& pool, const Control& control, std::vector<ListTable>& lists)
+      : dag_(dag), options_(options), pool_(pool), control_(control), lists_(lists), region_(options),
+        mergers_(static_cast<std::size_t>(pool.threads()), Merger(region_, control)) {}
+
+  ListResult run(const char* phase) {
+    lists_.assign(dag_.tables.size(), ListTable());
+    uses_.assign(dag_.tables.size(), 0);
+    for (const auto& step : dag_.steps) ++uses_[step.p], ++uses_[step.f];
+    for (std::uint32_t t = 0; t < dag_.tables.size(); ++t) {
+      if (dag_.tables[t].leaf) load_leaf(*dag_.tables[t].leaf, t, options_, region_, lists_[t]);
+      if (control_.stopped()) return ListResult::stopped;
+    }
+    for (std::size_t i = 0; i < dag_.steps.size(); ++i) {
+      const ListResult result = step(dag_.steps[i]);
+      if (result != ListResult::done) return result;
+      if (phase && (i & 15) == 0) control_.report(phase, double(i) / double(dag_.steps.size()));
+    }
+    return ListResult::done;
   }
-  std::vector<Merger> mergers(static_cast<std::size_t>(pool.threads()), Merger(region, control));
-  std::vector<Chunk> chunks;
-  std::size_t total = 0;
-  for (std::size_t i = 0; i < dag.steps.size(); ++i) {
-    const auto& step = dag.steps[i];
+
+ private:
+  ListResult step(const Dag::UniqueStep& step) {
     const Shape& shape = *step.shape;
-    const ListTable &p = lists[step.p], &f = lists[step.f];
-    ListTable& out = lists[step.out];
+    const ListTable &p = lists_[step.p], &f = lists_[step.f];
+    ListTable& out = lists_[step.out];
     out.base = p.base + f.base;
     out.offsets.assign(1, 0);
     out.offsets.reserve(shape.entries() + 1);
     const std::size_t entries = shape.entries();
     const double lengths = double(p.points() + 1) / double(p.offsets.size()) * double(f.points() + 1) / double(f.offsets.size());
     const double work = double(shape.terms()) * std::max(1.0, lengths);
-    const std::size_t parts = work < 2e4 || pool.threads() == 1 ? 1 : std::min<std::size_t>(entries, static_cast<std::size_t>(pool.threads()) * 16);
-    chunks.assign(parts, Chunk());
-    pool.for_each(parts, [&](std::size_t part, int worker) {
-      Merger& merger = mergers[static_cast<std::size_t>(worker)];
+    const auto threads = static_cast<std::size_t>(pool_.threads());
+    const CostList* achieved = step.out == dag_.root && options_.width == 1 ? options_.achieved : nullptr;
+    std::vector<Window> windows;
+    // The number of windows must not depend on the number of threads: of equal points the windows keep different ones.
+    if (entries == 1 && work > 1e6) split(p, f, shape, windows);
+    const std::size_t parts = !windows.empty() ? windows.size() : work < 2e4 || threads == 1 ? 1 : std::min(entries, threads * 16);
+    std::vector<Chunk> chunks(parts);
+    std::atomic<std::size_t> made{total_};
+    pool_.for_each(parts, [&](std::size_t part, int worker) {
+      Merger& merger = mergers_[static_cast<std::size_t>(worker)];
       Chunk& chunk = chunks[part];
-      for (std::size_t e = entries * part / parts; e < entries * (part + 1) / parts; ++e)
-        merger.merge(p, f, shape, step.out, e / shape.groups(), static_cast<std::uint32_t>(e % shape.groups()), chunk);
+      if (!windows.empty()) {
+        merger.merge(p, f, shape, step.out, 0, 0, windows[part], achieved, chunk);
+        made += chunk.p.size();
+        return;
+      }
+      for (std::size_t e = entries * part / parts; e < entries * (part + 1) / parts; ++e) {
+        const std::size_t before = chunk.p.size();
+        if (made.load(std::memory_order_relaxed) > options_.max_points) return;
+        merger.merge(p, f, shape, step.out, e / shape.groups(), static_cast<std::uint32_t>(e % shape.groups()), Window(), achieved, chunk);
+        made += chunk.p.size() - before;
+      }
     });
-    for (const Merger& merger : mergers)
+    if (control_.stopped()) return ListResult::stopped;
+    for (const Merger& merger : mergers_)
       if (merger.stopped()) return ListResult::stopped;
-    if (control.stopped()) return ListResult::stopped;
-    for (const Chunk& chunk : chunks) total += chunk.p.size();
-    if (total > options.max_points) return ListResult::too_large;
-    for (const Chunk& chunk : chunks) append(out, chunk);
-    if (phase && (i & 15) == 0) control.report(phase, double(i) / double(dag.steps.size()));
+    total_ = made;
+    if (total_ > options_.max_points) return ListResult::too_large;
+    if (!windows.empty()) join(chunks);
+    for (Chunk& chunk : chunks) {
+      append(out, chunk);
+      chunk = Chunk();
+    }
+    // What no later step reads needs its back-pointers only.
+    for (const std::uint32_t t : {step.p, step.f})
+      if (--uses_[t] == 0 && t != dag_.root) lists_[t].memory = {}, lists_[t].time = {};
+    return ListResult::done;
   }
-  return ListResult::done;
+
+  void split(const ListTable& p, const ListTable& f, const Shape& shape, std::vector<Window>& windows) {
+    constexpr std::int64_t kWindows = 64;
+    std::int64_t low = 0, high = 0;
+    if (!mergers_[0].range(p, f, shape, 0, low, high) || high - low < 4 * kWindows) return;
+    for (std::int64_t w = 0; w < kWindows; ++w)
+      windows.push_back({low + (high - low) / kWindows * w, w + 1 == kWindows ? high + 1 : low + (high - low) / kWindows * (w + 1)});
+  }
+
+  /// Puts the windows of one entry together: only what beats all windows before it stays.
+  static void join(std::vector<Chunk>& chunks) {
+    Chunk whole;
+    double best = kInfinity;
+    for (const Chunk& chunk : chunks)
+      for (std::size_t i = 0; i < chunk.p.size(); ++i) {
+        if (!(chunk.time[i] < best)) continue;
+        best = chunk.time[i];
+        whole.memory.push_back(chunk.memory[i]);
+        whole.time.push_back(chunk.time[i]);
+        whole.p.push_back(chunk.p[i]);
+        whole.f.push_back(chunk.f[i]);
+      }
+    whole.sizes.push_back(static_cast<std::uint32_t>(whole.p.size()));
+    chunks.assign(1, std::move(whole));
+  }
+
+  const Dag& dag_;
+  const ListOptions& options_;
+  ThreadPool& pool_;
+  const Control& control_;
+  std::vector<ListTable>& lists_;
+  Region region_;
+  std::vector<Merger> mergers_;
+  std::vector<std::uint32_t> uses_;  // steps that still have to read a table
+  std::size_t total_ = 0;
+};
+
+}  // namespace
+
+ListResult run_lists(const Dag& dag, const ListOptions& options, ThreadPool& pool, const Control& control, const char* phase,
+                     std::vector<ListTable>& lists) {
+  return ListRunner(dag, options, pool, control, lists).run(phase);
 }
 
 Choice trace_lists(const Dag& dag, const std::vector<ListTable>& lists, std::uint32_t point) {

@@ -9,6 +9,7 @@
 #include "core/base/parallel.h"
 #include "core/frontier/dag.h"
 #include "core/frontier/lagrange.h"
+#include "core/frontier/pareto.h"
 
 namespace turnpoint::frontier::detail {
 
@@ -26,12 +27,13 @@ struct ListTable {
 struct ListOptions {
   std::int64_t width = 1;                       ///< bytes per unit of memory; 1: exact
   std::vector<const LaneBlock*> bounds;         ///< pruning; empty: none
-  std::size_t max_points = std::size_t(3) << 25;  ///< all tables together; beyond, the pass gives up
+  const CostList* achieved = nullptr;           ///< exact: only points of the result below this staircase are wanted
+  std::size_t max_points = std::size_t(3) << 24;  ///< all tables together; beyond, the pass gives up
 };
 
 enum class ListResult { done, stopped, too_large };
 
-/// Runs all steps. The tables of `lists` are indexed by unique table; memory and time of inner tables remain.
+/// Runs all steps. The tables of `lists` are indexed by unique table; of inner tables only the back-pointers remain.
 ListResult run_lists(const Dag& dag, const ListOptions& options, ThreadPool& pool, const Control& control, const char* phase,
                      std::vector<ListTable>& lists);
 

@@ -15,22 +15,67 @@ struct Solver::Impl {
   Graph graph;                   // of the previous call: its structure decides whether `plan` still holds
   Elimination plan;
   std::size_t max_table = 0;
-  std::vector<double> weights;   // slopes that suited the previous costs
+  std::vector<LaneBlock> blocks;  // working memory
+  std::vector<Point> previous;   // plans of the last answer, thinned out; at new costs they are a good start
 
-  void prepare(const Problem& problem, const SolveOptions& options, const RunContext& context) {
+  /// False if cancelled.
+  bool prepare(const Problem& problem, const SolveOptions& options, const RunContext& context) {
     if (!pool || threads != context.threads) {
       pool = std::make_unique<ThreadPool>(context.threads);
       threads = context.threads;
     }
-    Graph next = build_graph(problem, *pool);
+    Graph next = build_graph(problem, *pool, context.stop);
+    if (context.cancelled()) return false;
     const bool same = max_table == options.max_table && next.same_structure(graph);
     graph = std::move(next);
-    if (same) return;
+    if (same) return true;
     max_table = options.max_table;
-    weights.clear();
-    plan = eliminate(graph, std::min(options.max_table, std::size_t(1) << 31));
+    previous.clear();
+    plan = eliminate(graph, std::min(options.max_table, std::size_t(1) << 31), context.stop);
+    if (!context.cancelled()) return true;
+    max_table = 0;  // never equal: the next call starts afresh
+    return false;
   }
 };
+
+namespace {
+
+constexpr std::size_t kKeptPlans = 2000;
+
+/// Plans of an earlier answer at the costs of this problem; those that use a forbidden or vanished entry are left out.
+std::vector<Point> recost(const Problem& problem, const std::vector<Point>& plans) {
+  std::vector<Point> result;
+  for (const Point& plan : plans) {
+    bool valid = true;
+    for (std::size_t i = 0; valid && i < problem.nodes.size(); ++i)
+      valid = plan.node_alternatives[i] < problem.nodes[i].costs[plan.configs[i]].size();
+    for (std::size_t k = 0; valid && k < problem.edges.size(); ++k) {
+      const Edge& edge = problem.edges[k];
+      const std::size_t row = edge.from_class[plan.configs[edge.from]], column = edge.to_class[plan.configs[edge.to]];
+      valid = plan.edge_alternatives[k] < edge.costs[row * edge.columns + column].size();
+    }
+    if (!valid) continue;
+    const CostPoint cost = evaluate(problem, plan);
+    result.push_back(plan);
+    result.back().memory = cost.memory;
+    result.back().time = cost.time;
+  }
+  return result;
+}
+
+/// At most about kKeptPlans of them: the corners of the hull, and the others evenly.
+std::vector<Point> thin(const Achieved& achieved) {
+  const auto& points = achieved.points();
+  std::vector<char> keep(points.size(), 0);
+  for (const std::size_t i : achieved.hull()) keep[i] = 1;
+  for (std::size_t i = 0; i < points.size(); i += 1 + points.size() / kKeptPlans) keep[i] = 1;
+  std::vector<Point> result;
+  for (std::size_t i = 0; i < points.size(); ++i)
+    if (keep[i]) result.push_back(points[i]);
+  return result;
+}
+
+}  // namespace
 
 Solver::Solver() : impl_(std::make_unique<Impl>()) {}
 Solver::~Solver() = default;
@@ -60,7 +105,7 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
   const Control control(context, options.time_limit_s);
   if (context.cancelled()) return cancelled_error();
   context.report("frontier structure", 0);
-  impl_->prepare(problem, options, context);
+  if (!impl_->prepare(problem, options, context)) return cancelled_error();
   const Error infeasible{ErrorCode::infeasible, "the problem has no solution: every combination is forbidden", {}, {}};
   Achieved achieved;
   if (impl_->plan.too_wide) {
@@ -71,15 +116,19 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
       return Error{ErrorCode::infeasible, "no solution was found, and the problem is too wide to prove that there is none", {}, {}};
     return finish(achieved, false, wide.planes, options.memory_limit);
   }
-  Engine engine(impl_->graph, impl_->plan, *impl_->pool, control, options.memory_limit);
+  Engine engine(impl_->graph, impl_->plan, *impl_->pool, control, options.memory_limit, impl_->blocks);
   bool exact = impl_->plan.terms <= options.direct_terms && engine.direct(achieved);
-  if (!exact && !control.cancelled() && engine.hull(achieved, impl_->weights)) {
-    context.report("coarse frontier", 0);
-    engine.coarse(achieved, options.buckets);
-    if (options.pass == Pass::exact && !control.stopped()) exact = engine.exact(achieved);
+  if (!exact && !control.cancelled()) {
+    achieved.add(recost(problem, impl_->previous));
+    if (engine.hull(achieved)) {
+      context.report("coarse frontier", 0);
+      engine.coarse(achieved, options.buckets);
+      if (options.pass == Pass::exact && !control.stopped()) exact = engine.exact(achieved);
+    }
   }
   if (control.cancelled()) return cancelled_error();
   if (engine.infeasible()) return infeasible;
+  impl_->previous = thin(achieved);
   return finish(achieved, exact, engine.half_planes(), options.memory_limit);
 }
 

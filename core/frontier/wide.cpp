@@ -16,12 +16,12 @@ constexpr std::size_t kAssignments = 8;  // assignments of the cut that are solv
 constexpr int kDiveLimit = 4000;       // relaxations tried when no assignment was feasible
 
 /// Variables that must be fixed before the rest can be eliminated.
-std::vector<std::uint32_t> find_cut(const Graph& graph, std::size_t max_table) {
+std::vector<std::uint32_t> find_cut(const Graph& graph, std::size_t max_table, const Control& control) {
   States fixed(graph.variables.size());
   std::vector<std::uint32_t> cut;
   for (;;) {
-    const Elimination plan = eliminate(restrict_states(graph, fixed), max_table);
-    if (!plan.too_wide) return cut;
+    const Elimination plan = eliminate(restrict_states(graph, fixed), max_table, control.stop());
+    if (!plan.too_wide || control.cancelled()) return cut;
     cut.push_back(plan.stuck);
     fixed[plan.stuck] = {0};
   }
@@ -68,11 +68,11 @@ Relaxation relax(const Graph& graph, const std::vector<std::uint32_t>& cut) {
 
 
 /// Copies are summed out into tables over one neighbour, which only a tiny limit can forbid; the relaxation must not fail.
-Elimination eliminate_relaxed(const Graph& graph, std::size_t max_table) {
+Elimination eliminate_relaxed(const Graph& graph, std::size_t max_table, const Control& control) {
   for (const Variable& v : graph.variables) max_table = std::max<std::size_t>(max_table, v.states);
   for (;; max_table *= 2) {
-    Elimination plan = eliminate(graph, max_table);
-    if (!plan.too_wide) return plan;
+    Elimination plan = eliminate(graph, max_table, control.stop());
+    if (!plan.too_wide || control.cancelled()) return plan;
   }
 }
 
@@ -82,10 +82,12 @@ class WideSolver {
       : graph_(graph), options_(options), pool_(pool), control_(control), achieved_(achieved) {}
 
   WideResult run() {
-    cut_ = find_cut(graph_, options_.max_table);
+    cut_ = find_cut(graph_, options_.max_table, control_);
+    if (control_.cancelled()) return std::move(result_);
     control_.report("bounds of a wide problem", 0);
     relaxation_ = relax(graph_, cut_);
-    plan_ = eliminate_relaxed(relaxation_.graph, options_.max_table);
+    plan_ = eliminate_relaxed(relaxation_.graph, options_.max_table, control_);
+    if (control_.cancelled()) return std::move(result_);
     build_dag(relaxation_.graph, plan_, dag_);
     std::vector<double> memory, time;
     first_weights(dag_, memory, time);
@@ -142,7 +144,7 @@ class WideSolver {
     std::vector<std::vector<std::uint32_t>> chosen(kLanes);
     const float damping = 1.0f / (1.0f + static_cast<float>(cut_.size() > 1));
     for (const auto& copies : relaxation_.copies) {
-      std::vector<std::vector<float>> marginals;
+      std::vector<LaneValues> marginals;
       for (const std::uint32_t c : copies) marginals.push_back(block.marginals(dag_.unique_of[c]));
       std::vector<float> sum(marginals[0].size(), 0);
       for (const auto& m : marginals)
@@ -203,12 +205,12 @@ class WideSolver {
   /// False if it is too wide still.
   bool solve_restricted(const States& allowed, int round) {
     const Graph part = restrict_states(graph_, allowed);
-    const Elimination plan = eliminate(part, options_.max_table);
+    const Elimination plan = eliminate(part, options_.max_table, control_.stop());
+    if (control_.cancelled()) return true;
     if (plan.too_wide) return false;
-    Engine engine(part, plan, pool_, control_, options_.memory_limit);
-    std::vector<double> weights;
+    Engine engine(part, plan, pool_, control_, options_.memory_limit, blocks_);
     Achieved found;
-    if (!engine.hull(found, weights)) return true;
+    if (!engine.hull(found)) return true;
     engine.coarse(found, options_.buckets);
     if (round > 0 && options_.pass == Pass::exact && !control_.stopped()) engine.exact(found);
     achieved_.add(std::move(found.points()));
@@ -242,7 +244,8 @@ class WideSolver {
     for (std::uint32_t s = 0; s < graph_.variables[cut_[depth]].states; ++s) {
       allowed[cut_[depth]] = {s};
       const Relaxation relaxed = relax(restrict_states(graph_, allowed), cut_);
-      const Elimination plan = eliminate_relaxed(relaxed.graph, options_.max_table);
+      const Elimination plan = eliminate_relaxed(relaxed.graph, options_.max_table, control_);
+      if (control_.cancelled()) break;
       Dag dag;
       build_dag(relaxed.graph, plan, dag);
       const double bound = scalar_bound(dag, 1, 1);
@@ -264,6 +267,7 @@ class WideSolver {
   Relaxation relaxation_;
   Elimination plan_;
   Dag dag_;
+  std::vector<LaneBlock> blocks_;
   WideResult result_;
 };
 

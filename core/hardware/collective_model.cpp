@@ -2,6 +2,8 @@
 // Measured curves where the profile has them, ring formulas elsewhere (design.md 5.4, papers.md 0 and 1.6).
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <tuple>
 
 #include "core/hardware/cluster.h"
 
@@ -27,28 +29,34 @@ double interpolate(const std::vector<std::pair<double, double>>& samples, double
 
 CollectiveModel::CollectiveModel(const Cluster& cluster, const WhatIf& factors, Latency latency)
     : links_(cluster.links), cluster_nodes_(std::max(1, cluster.nodes)), factors_(factors), latency_(latency) {
-  for (const auto& sample : cluster.collectives) {
-    auto curve = std::find_if(curves_.begin(), curves_.end(),
-                              [&](const Curve& c) { return c.kind == sample.kind && c.group == sample.group; });
-    if (curve == curves_.end()) curve = curves_.insert(curves_.end(), Curve{sample.kind, sample.group, {}});
-    curve->samples.emplace_back(sample.bytes, sample.time_s);
+  auto samples = cluster.collectives;
+  std::stable_sort(samples.begin(), samples.end(), [](const CollectiveSample& a, const CollectiveSample& b) {
+    return std::tie(a.kind, a.group, a.bytes) < std::tie(b.kind, b.group, b.bytes);
+  });
+  for (const auto& sample : samples) {
+    if (curves_.empty() || curves_.back().kind != sample.kind || curves_.back().group != sample.group)
+      curves_.push_back({sample.kind, sample.group, {}});
+    curves_.back().samples.emplace_back(sample.bytes, sample.time_s);
   }
-  for (auto& curve : curves_) std::sort(curve.samples.begin(), curve.samples.end());
 }
 
 const CollectiveModel::Curve* CollectiveModel::measured(Collective kind, const DeviceGroup& group) const {
-  const Curve* same_shape = nullptr;
-  for (const auto& curve : curves_) {
-    if (curve.kind != kind) continue;
-    if (curve.group == group) return &curve;
-    DeviceGroup other = curve.group;
-    other.concurrent = group.concurrent;
-    // Inside a node neighbours hardly disturb each other: take the curve measured with the most of them at once.
-    // Between nodes sharing decides the time, so nothing but the same number will do.
-    if (group.nodes == 1 && other == group && (!same_shape || curve.group.concurrent > same_shape->group.concurrent))
-      same_shape = &curve;
-  }
-  return same_shape;
+  const auto after = [&](const DeviceGroup& wanted) {
+    return std::upper_bound(curves_.begin(), curves_.end(), std::tie(kind, wanted),
+                            [](const auto& key, const Curve& c) { return key < std::tie(c.kind, c.group); });
+  };
+  const auto exact = after(group);
+  if (exact != curves_.begin() && std::prev(exact)->kind == kind && std::prev(exact)->group == group)
+    return &*std::prev(exact);
+  // Inside a node neighbours hardly disturb each other: take the curve measured with the most of them at once.
+  // Between nodes sharing decides the time, so nothing but the same number will do.
+  if (group.nodes != 1) return nullptr;
+  DeviceGroup busiest = group;
+  busiest.concurrent = std::numeric_limits<int>::max();
+  const auto last = after(busiest);
+  if (last == curves_.begin()) return nullptr;
+  busiest.concurrent = std::prev(last)->group.concurrent;
+  return std::prev(last)->kind == kind && std::prev(last)->group == busiest ? &*std::prev(last) : nullptr;
 }
 
 Seconds CollectiveModel::time(Collective kind, const DeviceGroup& group, double bytes) const {

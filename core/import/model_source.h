@@ -12,6 +12,9 @@
 
 namespace turnpoint {
 
+/// Batch where nobody chose one (design.md 5.9).
+inline constexpr std::int64_t kDefaultBatch = 256;
+
 /// Sizes the user may choose for one iteration. 0: the source's default (design.md 5.9).
 struct ModelBinding {
   std::int64_t batch = 0;     ///< samples
@@ -24,6 +27,9 @@ class ModelSource {
   virtual ~ModelSource() = default;
   virtual std::string name() const = 0;
   virtual std::string source() const = 0;
+  /// The batch that the specification itself names ("builtin:gpt2?batch=8"); 0: none. Callers with a default of their
+  /// own put it behind this one.
+  virtual std::int64_t chosen_batch() const { return 0; }
   /// Builds the graph; cheap enough to be repeated when batch or sequence change.
   virtual Expected<ModelPtr> bind(const ModelBinding& binding) const = 0;
 };

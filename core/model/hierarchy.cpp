@@ -85,7 +85,9 @@ class Build {
     }
   }
 
-  static std::string_view to_string_or_detail(const Operator& op) { return op.detail.empty() ? "operator" : op.detail; }
+  static std::string_view to_string_or_detail(const Operator& op) {
+    return op.detail.empty() ? std::string_view("operator") : std::string_view(op.detail);
+  }
 
   /// Children are numbered above their parents, so one pass from the end sees every subtree already merged.
   void merge_chains() {

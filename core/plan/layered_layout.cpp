@@ -93,42 +93,50 @@ void order_rows(Layered& g, int layers) {
   }
 }
 
-// Straightens: every place moves towards the middle of its neighbours as far as the order of its row allows.
-void place_columns(Layered& g) {
-  const auto wish = [&](std::uint32_t n) {
-    double sum = 0;
-    const std::size_t count = g.above[n].size() + g.below[n].size();
-    for (const std::uint32_t m : g.above[n]) sum += g.x[m];
-    for (const std::uint32_t m : g.below[n]) sum += g.x[m];
-    return count == 0 ? g.x[n] : sum / static_cast<double>(count);
+// Moves a row's places to where they wish to be, as far as their order and a distance of one allow: least squares by
+// pooling neighbours that collide.
+void settle_row(const std::vector<std::uint32_t>& row, const std::vector<double>& wanted, std::vector<double>& x) {
+  struct Block {
+    double sum;
+    std::size_t count;
+    double mean() const { return sum / static_cast<double>(count); }
   };
-  std::vector<double> wanted;
-  for (int sweep = 0; sweep < 2 * kSweeps; ++sweep) {
-    for (auto& row : g.rows) {
-      wanted.clear();
-      for (const std::uint32_t n : row) wanted.push_back(wish(n));
-      // Least squares under "at least one apart": pool neighbours that collide.
-      struct Block {
-        double sum;
-        std::size_t count;
-      };
-      std::vector<Block> blocks;
-      for (std::size_t i = 0; i < row.size(); ++i) {
-        blocks.push_back({wanted[i] - static_cast<double>(i), 1});
-        while (blocks.size() > 1) {
-          const Block last = blocks.back(), before = blocks[blocks.size() - 2];
-          if (before.sum / static_cast<double>(before.count) <= last.sum / static_cast<double>(last.count)) break;
-          blocks.pop_back();
-          blocks.back() = {before.sum + last.sum, before.count + last.count};
-        }
-      }
-      std::size_t i = 0;
-      for (const Block& block : blocks)
-        for (std::size_t k = 0; k < block.count; ++k, ++i)
-          g.x[row[i]] = block.sum / static_cast<double>(block.count) + static_cast<double>(i);
+  std::vector<Block> blocks;
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    blocks.push_back({wanted[i] - static_cast<double>(i), 1});
+    while (blocks.size() > 1 && blocks[blocks.size() - 2].mean() > blocks.back().mean()) {
+      const Block last = blocks.back();
+      blocks.pop_back();
+      blocks.back().sum += last.sum;
+      blocks.back().count += last.count;
     }
   }
-  double least = g.x.empty() ? 0 : *std::min_element(g.x.begin(), g.x.end());
+  std::size_t i = 0;
+  for (const Block& block : blocks)
+    for (std::size_t k = 0; k < block.count; ++k, ++i) x[row[i]] = block.mean() + static_cast<double>(i);
+}
+
+// Straightens: rows follow the row above, then the row below, and so on; the last pass goes down, so that chains hang
+// straight from where they begin.
+void place_columns(Layered& g) {
+  const auto middle = [&](const std::vector<std::uint32_t>& neighbours) {
+    double sum = 0;
+    for (const std::uint32_t m : neighbours) sum += g.x[m];
+    return sum / static_cast<double>(neighbours.size());
+  };
+  std::vector<double> wanted;
+  const auto settle = [&](const std::vector<std::uint32_t>& row, const auto& first, const auto& second) {
+    wanted.clear();
+    for (const std::uint32_t n : row)
+      wanted.push_back(!first[n].empty() ? middle(first[n]) : !second[n].empty() ? middle(second[n]) : g.x[n]);
+    settle_row(row, wanted, g.x);
+  };
+  for (int sweep = 0; sweep < kSweeps; ++sweep) {
+    if (sweep > 0)
+      for (auto row = g.rows.rbegin(); row != g.rows.rend(); ++row) settle(*row, g.below, g.above);
+    for (const auto& row : g.rows) settle(row, g.above, g.below);
+  }
+  const double least = g.x.empty() ? 0 : *std::min_element(g.x.begin(), g.x.end());
   for (double& x : g.x) x -= least;
 }
 

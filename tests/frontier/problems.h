@@ -25,14 +25,14 @@ class Generator {
   std::mt19937_64 random_;
 };
 
-struct Shape {
+struct ProblemShape {
   std::uint32_t max_configs = 3, max_alternatives = 3;
   double forbidden = 0.1;
   bool integer_times = true;
   bool large_memory = false;
 };
 
-inline std::vector<CostPoint> random_entry(Generator& g, const Shape& s) {
+inline std::vector<CostPoint> random_entry(Generator& g, const ProblemShape& s) {
   std::vector<CostPoint> list;
   if (g.chance(s.forbidden)) return list;
   const std::uint32_t count = g.number(1, s.max_alternatives);
@@ -43,15 +43,15 @@ inline std::vector<CostPoint> random_entry(Generator& g, const Shape& s) {
   return list;
 }
 
-inline Node random_node(Generator& g, const Shape& s) {
+inline Node random_node(Generator& g, const ProblemShape& s) {
   Node node;
-  node.name = "n";
+  node.name.assign(2, 'n');  // not = "n": g++ 12 warns falsely
   const std::uint32_t configs = g.number(1, s.max_configs);
   for (std::uint32_t c = 0; c < configs; ++c) node.costs.add(random_entry(g, s));
   return node;
 }
 
-inline Edge random_edge(Generator& g, const Shape& s, const Problem& problem, std::uint32_t from, std::uint32_t to) {
+inline Edge random_edge(Generator& g, const ProblemShape& s, const Problem& problem, std::uint32_t from, std::uint32_t to) {
   Edge edge;
   edge.from = from;
   edge.to = to;
@@ -94,7 +94,7 @@ inline std::vector<std::pair<std::uint32_t, std::uint32_t>> random_graph(Generat
   return edges;
 }
 
-inline Problem random_problem(std::uint64_t seed, std::uint32_t n, const Shape& shape, std::uint32_t kind) {
+inline Problem random_problem(std::uint64_t seed, std::uint32_t n, const ProblemShape& shape, std::uint32_t kind) {
   Generator g(seed);
   Problem problem;
   const bool repeated = g.chance(0.3);

@@ -5,17 +5,25 @@
 #include <QTest>
 #include <chrono>
 #include <cmath>
+#include <ctime>
 #include <fstream>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "frontier/problems.h"
+#include "frontier/layered.h"
 
 using namespace turnpoint;
 using namespace turnpoint::frontier;
 using namespace turnpoint::frontier::test;
 
 namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr double kSlow = 20;  // sanitizers
+#else
+constexpr double kSlow = 1;
+#endif
 
 RunContext context(int threads = 1) {
   RunContext c;
@@ -144,7 +152,7 @@ class SolverTest : public QObject {
     for (std::uint64_t i = 0; i < 500; ++i) {
       const std::uint64_t seed = i * 16 + static_cast<std::uint64_t>(kind);
       Generator g(seed ^ 0x5eed);
-      Shape shape;
+      ProblemShape shape;
       shape.integer_times = g.chance(0.5);
       shape.large_memory = g.chance(0.3);
       shape.forbidden = g.chance(0.5) ? 0 : 0.2;
@@ -180,6 +188,170 @@ class SolverTest : public QObject {
     }
     QVERIFY(feasible > 250);
     if (kind == 4 || kind == 3) QVERIFY2(not_exact * 4 > bounded, "the too-wide path was hardly taken");
+  }
+
+  void same_answer_on_any_number_of_threads() {
+    const Problem problems[] = {layered_chain(3, 30, 40, 8), residual_blocks(4, 6, 3, 20, 9, 7, 2, true), random_problem(77, 12, {}, 3)};
+    for (const Problem& problem : problems)
+      for (const Pass pass : {Pass::exact, Pass::coarse})
+        for (const std::size_t table : {std::size_t(1) << 24, std::size_t(30)}) {
+          SolveOptions options;
+          options.pass = pass;
+          options.direct_terms = 0;
+          options.max_table = table;
+          const auto one = Solver().solve(problem, options, context(1));
+          QVERIFY(one.has_value());
+          for (const int threads : {2, 8}) {
+            const auto many = Solver().solve(problem, options, context(threads));
+            QVERIFY(many.has_value());
+            QCOMPARE(many->points.size(), one->points.size());
+            for (std::size_t i = 0; i < one->points.size(); ++i) {
+              QVERIFY(many->points[i].memory == one->points[i].memory && many->points[i].time == one->points[i].time);
+              QVERIFY(many->points[i].configs == one->points[i].configs);
+              QVERIFY(many->points[i].edge_alternatives == one->points[i].edge_alternatives);
+            }
+            QCOMPARE(many->gap, one->gap);
+            QVERIFY(many->lower_bound == one->lower_bound);
+          }
+        }
+  }
+
+  /// Bounds, classes and sharing of repeated layers are all off in the direct mode; both must agree on larger problems.
+  void pruned_equals_unpruned() {
+    for (std::uint64_t seed = 0; seed < 12; ++seed) {
+      const Problem problem = seed % 2 ? residual_blocks(seed, 5, 3, 16, 6, 5, 1 + seed % 3, seed % 4 == 1) : layered_chain(seed, 14, 30, 6);
+      SolveOptions direct, pruned;
+      direct.direct_terms = std::size_t(1) << 40;
+      pruned.direct_terms = 0;
+      const auto a = Solver().solve(problem, direct, context(2)), b = Solver().solve(problem, pruned, context(2));
+      QVERIFY(a.has_value() && b.has_value() && a->exact && b->exact);
+      QVERIFY(broken(problem, *a).empty() && broken(problem, *b).empty());
+      QVERIFY2(equal_frontiers(costs_of(*a), costs_of(*b), false), ("seed " + std::to_string(seed)).c_str());
+      QVERIFY(a->points.size() > 20);
+    }
+  }
+
+  void reuse_equals_a_fresh_solver() {
+    Problem problem = residual_blocks(9, 6, 3, 20, 8, 6, 2, false);
+    SolveOptions options;
+    options.direct_terms = 0;
+    Solver kept;
+    for (int round = 0; round < 4; ++round) {
+      const auto again = kept.solve(problem, options, context(2)), fresh = Solver().solve(problem, options, context(2));
+      QVERIFY(again.has_value() && fresh.has_value() && again->exact && fresh->exact);
+      QVERIFY(broken(problem, *again).empty());
+      QVERIFY(equal_frontiers(costs_of(*again), costs_of(*fresh), false));
+      for (Edge& edge : problem.edges)
+        for (CostPoint& p : edge.costs.points()) p.time *= 1.5;  // the bandwidth slider
+    }
+    // Another structure in the same solver.
+    const Problem other = layered_chain(5, 12, 20, 5);
+    const auto again = kept.solve(other, options, context(2)), fresh = Solver().solve(other, options, context(2));
+    QVERIFY(again.has_value() && fresh.has_value());
+    QVERIFY(equal_frontiers(costs_of(*again), costs_of(*fresh), false));
+  }
+
+  void memory_limit() {
+    for (const std::size_t direct : {std::size_t(0), std::size_t(1) << 30}) {
+      const Problem problem = layered_chain(6, 12, 30, 6);
+      SolveOptions options;
+      options.direct_terms = direct;
+      const auto whole = Solver().solve(problem, options, context());
+      QVERIFY(whole.has_value() && whole->points.size() > 10);
+      const std::size_t middle = whole->points.size() / 2;
+      options.memory_limit = whole->points[middle].memory;
+      const auto limited = Solver().solve(problem, options, context());
+      QVERIFY(limited.has_value() && limited->exact);
+      CostList expected = costs_of(*whole);
+      expected.resize(middle + 1);
+      QVERIFY(equal_frontiers(costs_of(*limited), expected, false));
+      QVERIFY(limited->points.back().memory <= options.memory_limit);
+      options.memory_limit = whole->points[0].memory - 1;
+      const auto none = Solver().solve(problem, options, context());
+      QVERIFY(none.has_value());
+      QCOMPARE(none->points.size(), std::size_t(1));
+      QCOMPARE(none->points[0].memory, whole->points[0].memory);
+      QCOMPARE(none->points[0].time, whole->points[0].time);
+    }
+  }
+
+  void cancels_within_100_ms() {
+    const Problem problem = layered_chain(1, 200, 100, 20);
+    for (const int delay_ms : {0, 20, 100, 400, 1500}) {
+      std::stop_source source;
+      RunContext c = context(2);
+      c.stop = source.get_token();
+      std::chrono::steady_clock::time_point asked;
+      std::clock_t cpu_asked = 0;
+      std::jthread stopper([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(delay_ms));
+        asked = std::chrono::steady_clock::now();
+        cpu_asked = std::clock();
+        source.request_stop();
+      });
+      const auto answer = Solver().solve(problem, {}, c);
+      const auto ended = std::chrono::steady_clock::now();
+      const std::clock_t cpu_ended = std::clock();
+      stopper.join();
+      if (answer) continue;  // it was done before
+      QVERIFY(answer.error().code == ErrorCode::cancelled);
+      // On a machine that others keep busy the clock on the wall says little; the processor time of both threads does.
+      const double latency = std::min(std::chrono::duration<double>(ended - asked).count(), double(cpu_ended - cpu_asked) / CLOCKS_PER_SEC);
+      QVERIFY2(latency < 0.1 * kSlow, ("cancelled after " + std::to_string(latency) + " s").c_str());
+    }
+  }
+
+  void time_limit_gives_an_achievable_answer() {
+    const Problem problem = layered_chain(1, 200, 100, 20);
+    SolveOptions options;
+    options.time_limit_s = 0.05;
+    const auto answer = Solver().solve(problem, options, context(2));
+    QVERIFY(answer.has_value());
+    QVERIFY(broken(problem, *answer).empty());
+    if (!answer->exact) QVERIFY(answer->gap > 0 && answer->gap < 1 && !answer->lower_bound.empty());
+  }
+
+  void reports_progress() {
+    std::vector<std::string> phases;
+    std::mutex mutex;
+    RunContext c = context(2);
+    c.progress = [&](const Progress& p) {
+      const std::lock_guard lock(mutex);
+      if (phases.empty() || phases.back() != p.phase) phases.push_back(p.phase);
+      QVERIFY(p.fraction <= 1);
+    };
+    SolveOptions options;
+    options.direct_terms = 0;
+    QVERIFY(Solver().solve(layered_chain(2, 20, 30, 6), options, c).has_value());
+    QVERIFY(std::find(phases.begin(), phases.end(), "exact frontier") != phases.end());
+  }
+
+  void no_nodes() {
+    const auto answer = Solver().solve({}, {}, context());
+    QVERIFY(answer.has_value() && answer->exact);
+    QVERIFY(costs_of(*answer) == (CostList{{0, 0}}));
+  }
+
+  /// A network of attention-mask kind: every operator hangs on one hub, and on its neighbours.
+  void wide_problem_has_a_small_gap() {
+    Generator g(11);
+    Problem problem;
+    const std::uint32_t n = 14;
+    for (std::uint32_t i = 0; i < n; ++i) problem.nodes.push_back(layered_node(g, 12));
+    for (std::uint32_t i = 1; i < n; ++i)
+      for (const std::uint32_t back : {1u, 2u, 4u}) {
+        if (back > i) continue;
+        problem.edges.push_back({i - back, i, random_classes(g, 12, 6), random_classes(g, 12, 6), 6, 6, resharding_table(g, 6, 6)});
+      }
+    SolveOptions options;
+    const auto exact = Solver().solve(problem, options, context(2));
+    QVERIFY(exact.has_value());
+    options.max_table = 40;
+    const auto wide = Solver().solve(problem, options, context(2));
+    QVERIFY(wide.has_value() && !wide->exact);
+    QVERIFY(broken(problem, *wide).empty());
+    if (exact->exact) QVERIFY2(bound_broken(*wide, costs_of(*exact)).empty(), bound_broken(*wide, costs_of(*exact)).c_str());
+    QVERIFY2(wide->gap < 0.5, std::to_string(wide->gap).c_str());
   }
 };
 

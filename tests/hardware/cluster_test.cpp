@@ -127,6 +127,41 @@ class ClusterTest : public QObject {
     QVERIFY(close(model.time(Collective::all_gather, inside(8), 1e6).value, 2e-4));
   }
 
+  // Many curves in any order: each group gets its own; inside a node the busiest one stands in, between nodes none
+  // does.
+  void curves_are_found_by_kind_and_group() {
+    Cluster cluster = flat(4, 8);
+    std::mt19937 random(3);
+    std::vector<std::pair<Collective, DeviceGroup>> keys;
+    for (int kind = 0; kind < 6; ++kind)
+      for (const int nodes : {1, 2, 4})
+        for (const int per_node : {1, 2, 4, 8})
+          for (const int concurrent : {1, 2, 4})
+            if (nodes * per_node > 1)
+              keys.push_back({Collective(kind), {nodes * per_node, nodes, per_node, concurrent}});
+    std::shuffle(keys.begin(), keys.end(), random);
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      for (const double bytes : {3e6, 1e6, 2e6})
+        cluster.collectives.push_back({keys[i].first, keys[i].second, bytes, 1e-3 * double(i + 1) * bytes});
+    const CollectiveModel model(cluster, {});
+    const auto time = [&](Collective kind, const DeviceGroup& group) {
+      return model.time(kind, group, kind == Collective::all_to_all ? 2e6 / group.size : 2e6).value;
+    };
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      QVERIFY(close(time(keys[i].first, keys[i].second), 1e-3 * double(i + 1) * 2e6));
+    for (const auto& [kind, group] : keys) {
+      DeviceGroup other = group, busiest = group;
+      other.concurrent = 3;
+      busiest.concurrent = 4;
+      if (group.nodes == 1)
+        QCOMPARE(time(kind, other), time(kind, busiest));
+      else
+        QCOMPARE(time(kind, other), CollectiveModel(flat(4, 8), {})
+                                        .time(kind, other, kind == Collective::all_to_all ? 2e6 / other.size : 2e6)
+                                        .value);
+    }
+  }
+
   void all_to_all_samples_hold_all_blocks() {
     Cluster cluster = flat(1, 8);
     cluster.collectives = {{Collective::all_to_all, inside(8), 8e6, 1e-3}};

@@ -165,7 +165,8 @@ inline int find_dim(const Operator& op, DimName name) {
   return -1;
 }
 
-/// Axes y and x on the batch; z goes where `variant` says. Reshardings wherever layouts differ.
+/// Axes y and x on the batch; z goes where `variant` says: 0 makes every second layer of the transformer different, 1 is
+/// data parallel, 2 makes all its layers equal. Reshardings wherever layouts differ.
 inline std::shared_ptr<Plan> plan(const Model& model, int variant = 0) {
   auto plan = std::make_shared<Plan>();
   plan->mesh = mesh();
@@ -186,9 +187,10 @@ inline std::shared_ptr<Plan> plan(const Model& model, int variant = 0) {
     if (op.detail == "Gelu" && variant != 1) last = find_dim(op, DimName::channel);
     if (op.detail == "LayerNorm" && i % 2 == 0 && variant == 0) last = find_dim(op, DimName::sequence);
     if (op.detail == "BatchNormalization" && variant == 0) last = Configuration::kRepeat;
+    if (op.kind == OperatorKind::embedding && variant == 2) last = batch;
     split.split.axis[2] = static_cast<std::int8_t>(last);
     const bool heavy = op.kind == OperatorKind::matmul || op.kind == OperatorKind::convolution;
-    split.cost.compute[0] = op.kind == OperatorKind::input ? 0 : heavy ? 2.9e-3 + 1e-4 * (i % 3) : 1.1e-4;
+    split.cost.compute[0] = op.kind == OperatorKind::input ? 0 : heavy ? 2.9e-3 + 1e-4 * static_cast<double>(op.dims.size() % 3) : 1.1e-4;
     split.cost.compute[1] = split.cost.compute[0] * 2;
     split.cost.network[0] = heavy ? 5.1e-4 : 0;
     split.cost.memory[0] = heavy ? 32 << 20 : 0;

@@ -246,7 +246,7 @@ class LayoutServiceTest : public QObject {
     QTRY_VERIFY(service.process_id() > 0);
     const qint64 pid = service.process_id();
     QVERIFY(done.wait(5000));
-    QVERIFY(clock.elapsed() >= 290);
+    QVERIFY(clock.elapsed() >= 270);
     QVERIFY(service.find(diamond().text())->own);
     QVERIFY2(service.trouble().contains("longer than"), qPrintable(service.trouble()));
     QTRY_VERIFY(gone(pid));

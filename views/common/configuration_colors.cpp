@@ -5,6 +5,23 @@
 
 namespace turnpoint::views {
 
+namespace {
+
+/// Lives as a child of the selection it belongs to.
+class ColorsHolder : public QObject {
+ public:
+  using QObject::QObject;
+  std::shared_ptr<ConfigurationColors> colors = std::make_shared<ConfigurationColors>();
+};
+
+}  // namespace
+
+std::shared_ptr<ConfigurationColors> colors_of(QObject* selection) {
+  for (QObject* child : selection->children())
+    if (auto* holder = dynamic_cast<ColorsHolder*>(child)) return holder->colors;
+  return (new ColorsHolder(selection))->colors;
+}
+
 void ConfigurationColors::set_model(const QString& key) {
   if (key == model_) return;
   *this = {};

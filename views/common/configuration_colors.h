@@ -4,8 +4,10 @@
 #pragma once
 
 #include <QHash>
+#include <QObject>
 #include <QString>
 #include <array>
+#include <memory>
 #include <vector>
 
 namespace turnpoint::views {
@@ -33,5 +35,8 @@ class ConfigurationColors {
   std::array<quint64, kOwn> last_used_{};
   quint64 tick_ = 0;
 };
+
+/// The colours that belong to one selection: all views linked by it agree without knowing of each other.
+std::shared_ptr<ConfigurationColors> colors_of(QObject* selection);
 
 }  // namespace turnpoint::views

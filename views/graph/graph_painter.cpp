@@ -11,24 +11,26 @@ namespace {
 
 constexpr double kCorner = 7;          // radius of an edge's bends, device pixels
 constexpr double kTextHeight = 24;     // a folded card lower than this shows its bar only
+constexpr double kLeastFontScale = 0.74;
 constexpr double kThreeLines = 48;     // an operator as high as this shows figures too
 
 QPen line_pen(const QColor& color, double width) { return QPen(color, width, Qt::SolidLine, Qt::FlatCap, Qt::RoundJoin); }
 
 }  // namespace
 
-QFont graph_name_font(const QFont& base) {
-  QFont font = graph_small_font(base);
+QFont graph_name_font(const QFont& base, double zoom) {
+  QFont font = graph_small_font(base, zoom);
   font.setBold(true);
   return font;
 }
 
-QFont graph_small_font(const QFont& base) {
+QFont graph_small_font(const QFont& base, double zoom) {
   QFont font = base;
+  const double scale = 0.92 * std::clamp(zoom, kLeastFontScale, 1.0);
   if (base.pointSizeF() > 0) {
-    font.setPointSizeF(base.pointSizeF() * 0.92);
+    font.setPointSizeF(base.pointSizeF() * scale);
   } else {
-    font.setPixelSize(std::max(1, static_cast<int>(std::lround(base.pixelSize() * 0.92))));
+    font.setPixelSize(std::max(1, static_cast<int>(std::lround(base.pixelSize() * scale))));
   }
   return font;
 }
@@ -47,7 +49,9 @@ QColor GraphPainter::text_color(const GraphPaint& view, int index) {
 }
 
 void GraphPainter::paint(QPainter& painter, const GraphScene& scene, const GraphPaint& view) {
-  if (texts_of_ != &scene || texts_zoom_ != view.zoom) {
+  if (texts_of_ != &scene || texts_zoom_ != view.zoom || texts_font_ != view.font) {
+    texts_font_ = view.font;
+    name_font_ = graph_name_font(view.font, view.zoom), small_font_ = graph_small_font(view.font, view.zoom);
     operator_texts_.assign(scene.op_id.size(), QString());
     card_texts_.assign(scene.cards.size(), QString());
     texts_of_ = &scene, texts_zoom_ = view.zoom;
@@ -87,21 +91,21 @@ void GraphPainter::paint_folded(QPainter& painter, const GraphCard& card, std::s
     paint_shares(painter, card, rect, view);
     if (rect.width() < 8) return;
   } else {
-    const QFontMetrics name_metrics(graph_name_font(view.font));
+    const QFontMetrics name_metrics(name_font_);
     const int text_height = std::min(rect.height() * 6 / 10, name_metrics.height() + 6);
     painter.fillRect(rect, view.theme->base);
     paint_shares(painter, card, QRectF(rect.adjusted(0, text_height, 0, 0)), view);
     const QRect line = QRect(rect.left(), rect.top(), rect.width(), text_height).adjusted(5, 0, -5, 0);
     QString& shown = card_texts_[index];
-    const QFont small = graph_small_font(view.font);
-    const bool with_time = card.group != kNoGroup && !card.time_text.isEmpty();
-    const int time_width = with_time ? QFontMetrics(small).horizontalAdvance(card.time_text) : 0;
-    if (shown.isNull()) shown = name_metrics.elidedText(card.name, Qt::ElideMiddle, line.width() - (with_time ? time_width + 5 : 0)) + QLatin1String("");
-    painter.setFont(graph_name_font(view.font));
+    if (shown.isNull()) shown = name_metrics.elidedText(card.name, Qt::ElideMiddle, line.width());
+    // The name matters more than the time.
+    const int room = line.width() - name_metrics.horizontalAdvance(shown) - 5;
+    const bool with_time = card.group != kNoGroup && !card.time_text.isEmpty() && QFontMetrics(small_font_).horizontalAdvance(card.time_text) <= room;
+    painter.setFont(name_font_);
     painter.setPen(view.theme->text);
     painter.drawText(line, (with_time ? Qt::AlignLeft : Qt::AlignHCenter) | Qt::AlignVCenter | Qt::TextSingleLine, shown);
     if (with_time) {
-      painter.setFont(small);
+      painter.setFont(small_font_);
       painter.setPen(view.theme->secondary);
       painter.drawText(line, Qt::AlignRight | Qt::AlignVCenter | Qt::TextSingleLine, card.time_text);
     }
@@ -142,11 +146,14 @@ void GraphPainter::paint_open(QPainter& painter, const GraphScene& scene, const 
       const QPointF triangle[] = {tip, tip + QPointF(-size, -size * 1.5), tip + QPointF(size, -size * 1.5)};
       painter.drawConvexPolygon(triangle, 3);
     }
-    QFont name = graph_name_font(view.font), small = graph_small_font(view.font);
+    QFont name = name_font_, small = small_font_;
     const double fits = (header - 2) / QFontMetricsF(name).height();
     if (fits < 1) {
-      name.setPointSizeF(std::max(1.0, name.pointSizeF() * fits));
-      small.setPointSizeF(std::max(1.0, small.pointSizeF() * fits));
+      const auto shrink = [fits](QFont& font) {
+        if (font.pointSizeF() > 0) font.setPointSizeF(std::max(1.0, font.pointSizeF() * fits));
+        if (font.pointSizeF() <= 0) font.setPixelSize(std::max(1, static_cast<int>(font.pixelSize() * fits)));
+      };
+      shrink(name), shrink(small);
     }
     const QRectF line(rect.left() + 18, rect.top(), rect.width() - 24, header);
     QString& shown = card_texts_[index];
@@ -256,8 +263,8 @@ void GraphPainter::paint_operators(QPainter& painter, const GraphScene& scene, c
 
 void GraphPainter::paint_operator_text(QPainter& painter, const GraphScene& scene, std::uint32_t drawn, const QRectF& box, const GraphPaint& view) {
   QString& shown = operator_texts_[drawn];
-  const QFont small = graph_small_font(view.font);
-  const QRectF inside = box.adjusted(4, 0, -4, 0);
+  const QFont& small = small_font_;
+  const QRectF inside = box.adjusted(3, 0, -3, 0);
   if (shown.isNull()) shown = QFontMetricsF(small).elidedText(scene.op_name[drawn], Qt::ElideMiddle, inside.width());
   const int index = scene.op_color[drawn];
   painter.setPen(text_color(view, index));
@@ -269,7 +276,7 @@ void GraphPainter::paint_operator_text(QPainter& painter, const GraphScene& scen
   const QFontMetricsF metrics(small);
   const double line = metrics.height(), top = box.center().y() - line * 1.5;
   const OperatorFigures& figures = view.figures->of(scene.op_id[drawn]);
-  painter.setFont(graph_name_font(view.font));
+  painter.setFont(name_font_);
   painter.drawText(QRectF(inside.left(), top, inside.width(), line), Qt::AlignLeft | Qt::AlignVCenter | Qt::TextSingleLine,
                    QFontMetricsF(painter.font()).elidedText(scene.op_name[drawn], Qt::ElideMiddle, inside.width()));
   painter.setFont(small);
@@ -278,6 +285,27 @@ void GraphPainter::paint_operator_text(QPainter& painter, const GraphScene& scen
   for (int r = 0; r < 2; ++r)
     painter.drawText(QRectF(inside.left(), top + line * (r + 1), inside.width(), line), Qt::AlignLeft | Qt::AlignVCenter | Qt::TextSingleLine,
                      metrics.elidedText(rows[r], Qt::ElideRight, inside.width()));
+}
+
+void GraphPainter::paint_links(QPainter& painter, const GraphScene& scene, const GraphPaint& view, int card, const std::vector<CardLink>& links) const {
+  painter.setRenderHint(QPainter::Antialiasing, true);
+  const QRectF here = view.map(scene.cards[static_cast<std::size_t>(card)].rect);
+  for (const CardLink& link : links) {
+    const QRectF there = view.map(scene.cards[static_cast<std::size_t>(link.card)].rect);
+    const QRectF &from = link.incoming ? there : here, &to = link.incoming ? here : there;
+    // Bowed away from the row of cards, so that it can be told from the lines between neighbours.
+    const double bow = 14 + 0.08 * std::hypot(to.center().x() - from.center().x(), to.center().y() - from.center().y());
+    const QPointF start(from.center().x(), from.top()), end(to.center().x(), to.top());
+    QPainterPath path(start);
+    path.cubicTo(start - QPointF(0, bow), end - QPointF(0, bow), end);
+    painter.setPen(QPen(view.theme->accent, 1.5));
+    painter.setBrush(Qt::NoBrush);
+    painter.drawPath(path);
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(view.theme->accent);
+    const QPointF triangle[] = {end, end + QPointF(-3.5, -6), end + QPointF(3.5, -6)};
+    painter.drawConvexPolygon(triangle, 3);
+  }
 }
 
 void GraphPainter::paint_marks(QPainter& painter, const GraphScene& scene, const GraphPaint& view, const std::set<OperatorId>& selected,

@@ -34,8 +34,9 @@ struct GraphPaint {
   QRectF map(const QRectF& r) const { return {map(r.topLeft()), r.size() * zoom}; }
 };
 
-QFont graph_name_font(const QFont& base);   ///< bold, slightly smaller
-QFont graph_small_font(const QFont& base);
+/// Slightly smaller than the widget's; below 100 % they shrink with the graph as far as they stay readable.
+QFont graph_name_font(const QFont& base, double zoom = 1);   ///< bold
+QFont graph_small_font(const QFont& base, double zoom = 1);
 
 /// Keeps elided texts and scratch buffers between frames, so that a frame allocates next to nothing.
 class GraphPainter {
@@ -45,12 +46,16 @@ class GraphPainter {
   void paint_marks(QPainter& painter, const GraphScene& scene, const GraphPaint& view, const std::set<OperatorId>& selected,
                    OperatorId hovered, int focus_card, int focus_drawn) const;
 
+  /// Arcs from a card to those it exchanges tensors with beyond its neighbours.
+  void paint_links(QPainter& painter, const GraphScene& scene, const GraphPaint& view, int card, const std::vector<CardLink>& links) const;
+
   static QColor fill_color(const GraphPaint& view, int index);
   static QColor text_color(const GraphPaint& view, int index);
 
  private:
   const GraphScene* texts_of_ = nullptr;
   double texts_zoom_ = 0;
+  QFont texts_font_, name_font_, small_font_;  // of the current frame
   std::vector<QString> operator_texts_, card_texts_;
   std::vector<QPointF> line_;
   std::vector<QRectF> boxes_[8];

@@ -67,10 +67,13 @@ void SceneBuilder::add_card(std::uint32_t group, OperatorId op, bool open) {
     const auto inside = hierarchy_.operators_of(group);
     members_.insert(members_.end(), inside.begin(), inside.end());
     card.name = group == 0 ? from_utf8(model_.name) : from_utf8(hierarchy_.groups[group].name);
-    // "3" alone says little; its container's name belongs to it.
-    if (group != 0 && name_stem(hierarchy_.groups[group].name).empty()) {
-      const QString path = from_utf8(hierarchy_.groups[group].path);
-      card.name = path.section(QLatin1Char('/'), -2, -1);
+    // "3" or "block.3" says little where several containers have one: "stage1.3".
+    const std::string& name = hierarchy_.groups[group].name;
+    const std::uint32_t container = hierarchy_.groups[group].parent;
+    if (group != 0 && name.size() > name_stem(name).size() && (container != 0 || name_stem(name).empty())) {
+      const QString above = from_utf8(hierarchy_.groups[group].path).section(QLatin1Char('/'), -2, -2);
+      const auto digits = name.find_last_not_of("0123456789") + 1;
+      if (!above.isEmpty()) card.name = above + QLatin1Char('.') + from_utf8(name.substr(digits));
     }
   }
   card.member_end = static_cast<std::uint32_t>(members_.size());

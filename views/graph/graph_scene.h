@@ -132,6 +132,14 @@ struct SceneHit {
 /// What lies at a scene position; edges within `reach` scene pixels.
 SceneHit hit_test(const GraphScene& scene, QPointF position, double reach);
 
+/// Cards that a card gets tensors from or gives tensors to, its neighbours in reading order left out (those lines are
+/// always drawn).
+struct CardLink {
+  int card = -1;
+  bool incoming = false;
+};
+std::vector<CardLink> far_links(const Model& model, const GraphScene& scene, int card);
+
 /// Card title bar height, scene pixels.
 inline constexpr double kPanelHeader = 24;
 

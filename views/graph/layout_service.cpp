@@ -108,6 +108,7 @@ void LayoutService::start_process() {
       use_own(said.startsWith(QLatin1String("error ")) ? said.mid(6) : tr("the layout process ended with code %1").arg(code));
     }
   });
+  process_->setStandardErrorFile(QProcess::nullDevice());
   process_->start(program_, {});
 }
 

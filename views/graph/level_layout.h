@@ -19,7 +19,7 @@ namespace turnpoint::views {
 struct LevelRequest {
   std::vector<QSizeF> nodes;
   std::vector<std::pair<int, int>> edges;
-  double node_gap = 12, rank_gap = 28;
+  double node_gap = 10, rank_gap = 22;
 
   /// The request in the words of the layout process; equal requests have equal text, so it is the cache's key too.
   QByteArray text() const;

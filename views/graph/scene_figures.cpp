@@ -105,6 +105,26 @@ void decorate(GraphScene& scene, const PlanFigures* figures, const Configuration
   decorate_edges(scene, figures, edges);
 }
 
+std::vector<CardLink> far_links(const Model& model, const GraphScene& scene, int card) {
+  std::vector<std::pair<int, bool>> found;
+  const GraphCard& here = scene.cards[static_cast<std::size_t>(card)];
+  const auto add = [&](OperatorId op, bool incoming) {
+    const int other = op.valid() ? scene.card_of[op] : -1;
+    if (other >= 0 && other != card && other != card + (incoming ? -1 : 1)) found.emplace_back(other, incoming);
+  };
+  for (std::uint32_t m = here.member_begin; m < here.member_end; ++m) {
+    const Operator& op = model.operators[scene.members[m]];
+    for (const Access& input : op.inputs) add(model.tensors[input.tensor].producer, true);
+    for (const Access& output : op.outputs)
+      for (const auto& use : model.uses[output.tensor]) add(use.op, false);
+  }
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  std::vector<CardLink> links;
+  for (const auto& [other, incoming] : found) links.push_back({other, incoming});
+  return links;
+}
+
 SceneHit hit_test(const GraphScene& scene, QPointF position, double reach) {
   SceneHit hit;
   for (std::size_t c = 0; c < scene.cards.size() && hit.card < 0; ++c)

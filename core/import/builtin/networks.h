@@ -13,7 +13,7 @@ namespace turnpoint {
 /// Values after defaults; a network reads those that it accepts.
 struct NetworkParameters {
   std::string name, source;
-  std::int64_t layers = 0, hidden = 0, width = 0, batch = 1, sequence = 0;
+  std::int64_t layers = 0, hidden = 0, width = 0, batch = 0, sequence = 0;
 };
 
 using NetworkFunction = Expected<ModelPtr> (*)(const NetworkParameters&);
@@ -28,6 +28,7 @@ Expected<ModelPtr> build_vgg19(const NetworkParameters& p);
 Expected<ModelPtr> build_resnet18(const NetworkParameters& p);
 Expected<ModelPtr> build_resnet34(const NetworkParameters& p);
 Expected<ModelPtr> build_resnet50(const NetworkParameters& p);
+Expected<ModelPtr> build_inception_v3(const NetworkParameters& p);
 Expected<ModelPtr> build_wide_resnet(const NetworkParameters& p);
 
 // Language. `width` of the transformers is the width of the MLP, 0 for the family's rule.

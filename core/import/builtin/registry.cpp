@@ -53,6 +53,7 @@ constexpr Entry kEntries[] = {
     {"resnet18", build_resnet18, 0, 0, 0, 0, "ResNet-18, images of 224 x 224"},
     {"resnet34", build_resnet34, 0, 0, 0, 0, "ResNet-34, images of 224 x 224"},
     {"resnet50", build_resnet50, 0, 0, 64, 0, "ResNet-50, images of 224 x 224; width is that of the first bottleneck"},
+    {"inception-v3", build_inception_v3, 0, 0, 0, 0, "Inception v3 without auxiliary classifier, images of 299 x 299"},
     {"bert-large", build_bert_large, 24, 1024, kDerived, 512,
      "BERT-large with pooler, tokens predicted through the token table"},
     {"gpt2", build_gpt2, 12, 768, kDerived, 1024, "GPT-2 (124 M)"},
@@ -63,17 +64,17 @@ constexpr Entry kEntries[] = {
 
 /// Named by the design, but without a graph yet.
 constexpr const char* kNotBuiltYet[] = {
-    "inception-v3", "mixtral-8x7b", "ncf",        "nasnet-large",   "pnasnet-large",
-    "gnmt",         "nmt-2",        "word-rnn",   "char-crn",       "wrn",
-    "trn",          "e3d",          "word-rnn-2", "char-crn-2",     "wrn-2",
-    "trn-2",        "e3d-2",        "gnmt-2",     "nasnet-large-2", "pnasnet-large-2"};
+    "mixtral-8x7b",   "ncf",      "nasnet-large", "pnasnet-large", "gnmt",   "nmt-2",
+    "word-rnn",       "char-crn", "wrn",          "trn",           "e3d",    "word-rnn-2",
+    "char-crn-2",     "wrn-2",    "trn-2",        "e3d-2",         "gnmt-2", "nasnet-large-2",
+    "pnasnet-large-2"};
 
 std::int64_t default_of(const Entry& entry, std::string_view key) {
   if (key == "layers") return entry.layers;
   if (key == "hidden") return entry.hidden;
   if (key == "width") return entry.width;
   if (key == "sequence") return entry.sequence;
-  return 1;  // batch
+  return kDefaultBatch;  // batch
 }
 
 std::vector<std::string> accepted(const Entry& entry) {
@@ -88,9 +89,11 @@ class BuiltinSource final : public ModelSource {
   BuiltinSource(const Entry& entry, NetworkParameters parameters) : entry_(entry), parameters_(std::move(parameters)) {}
   std::string name() const override { return parameters_.name; }
   std::string source() const override { return parameters_.source; }
+  std::int64_t chosen_batch() const override { return parameters_.batch; }
   Expected<ModelPtr> bind(const ModelBinding& binding) const override {
     NetworkParameters p = parameters_;
     if (binding.batch) p.batch = binding.batch;
+    if (p.batch == 0) p.batch = kDefaultBatch;
     if (binding.sequence) p.sequence = binding.sequence;
     for (const auto& parameter : kParameters) {
       const std::int64_t value = p.*parameter.field;
@@ -117,7 +120,7 @@ Error unknown_model(const std::string& name) {
   for (const auto& entry : kEntries) names.push_back(entry.name);
   Error error = usage_error(fmt::format("unknown built-in model '{}'", name));
   const std::string close = closest_match(name, names);
-  error.hint = close.empty() ? "'turnpoint-cli models' lists them" : "did you mean '" + close + "'?";
+  error.hint = close.empty() ? "'turnpoint-cli models' lists them" : "did you mean 'builtin:" + close + "'?";
   return error;
 }
 
@@ -176,6 +179,7 @@ Expected<ModelSourcePtr> open_builtin(const std::string& specification_after_col
   parameters.source = "builtin:" + specification_after_colon;
   for (const auto& parameter : kParameters)
     parameters.*parameter.field = std::max<std::int64_t>(0, default_of(*entry, parameter.key));
+  parameters.batch = 0;
   if (question != std::string::npos) {
     for (const auto assignment : split(std::string_view(specification_after_colon).substr(question + 1), '&'))
       if (auto read = read_parameter(*entry, assignment, parameters.source, parameters); !read) return read.error();

@@ -3,98 +3,11 @@
 #include <array>
 
 #include "core/import/builtin/networks.h"
-#include "core/model/builder.h"
+#include "core/import/builtin/vision_network.h"
 
 namespace turnpoint {
 
 namespace {
-
-/// A convolutional network under construction: one running tensor [batch, channel, height, width].
-class VisionNetwork {
- public:
-  VisionNetwork(const NetworkParameters& p, std::int64_t channels, std::int64_t image)
-      : builder_(p.name, p.source, p.batch, 0), batch_(p.batch) {
-    builder_.set_scope("input");
-    x_ = builder_.input("images", {batch_, channels, image, image},
-                        {DimName::batch, DimName::channel, DimName::height, DimName::width}, ElementType::f32);
-    if (p.sequence != 0)
-      builder_.warn(fmt::format("sequence {} has no effect: the model has no sequence dimension", p.sequence));
-  }
-
-  void scope(const std::string& name) {
-    builder_.set_scope(name);
-    prefix_ = name + "/";
-  }
-  TensorId x() const { return x_; }
-  void set_x(TensorId x) { x_ = x; }
-  std::int64_t channels() const { return builder_.tensor(x_).shape[1]; }
-  std::int64_t side() const { return builder_.tensor(x_).shape[2]; }
-
-  void convolution(const std::string& name, std::int64_t out, std::int64_t kernel, std::int64_t stride,
-                   std::int64_t padding, bool bias) {
-    const TensorId w =
-        builder_.parameter(prefix_ + name + ".weight", {out, channels(), kernel, kernel},
-                           {DimName::out_channel, DimName::in_channel, DimName::window, DimName::window});
-    std::optional<TensorId> b;
-    if (bias) b = builder_.parameter(prefix_ + name + ".bias", {out}, {DimName::out_channel});
-    x_ = builder_.convolution(
-        prefix_ + name, x_, w, b,
-        {{kernel, kernel}, {stride, stride}, {padding, padding}, {padding, padding}, {1, 1}, 1, false});
-  }
-  void batch_norm(const std::string& name) {
-    const std::int64_t c = channels();
-    const auto parameter = [&](const char* leaf) {
-      return builder_.parameter(prefix_ + name + leaf, {c}, {DimName::channel});
-    };
-    const TensorId scale = parameter(".weight"), bias = parameter(".bias");
-    const TensorId mean = builder_.buffer(prefix_ + name + ".mean", {c}),
-                   variance = builder_.buffer(prefix_ + name + ".variance", {c});
-    x_ = builder_.batch_normalisation(prefix_ + name, x_, scale, bias, mean, variance);
-  }
-  void relu(const std::string& name) {
-    const TensorId operands[] = {x_};
-    x_ = builder_.elementwise(prefix_ + name, "Relu", operands, {.flop_per_element = 1, .saves_output = true});
-  }
-  void convolution_norm_relu(const std::string& name, std::int64_t out, std::int64_t kernel, std::int64_t stride) {
-    convolution(name, out, kernel, stride, kernel / 2, false);
-    batch_norm(name + "_norm");
-    relu(name + "_relu");
-  }
-  void add(const std::string& name, TensorId other) {
-    const TensorId operands[] = {x_, other};
-    x_ = builder_.elementwise(prefix_ + name, "Add", operands, {.flop_per_element = 1});
-  }
-  void pool(const std::string& name, const char* detail, std::int64_t kernel, std::int64_t stride,
-            std::int64_t padding = 0) {
-    const std::int64_t out = (side() + 2 * padding - kernel) / stride + 1;
-    x_ = builder_.pooling(prefix_ + name, detail, x_, {batch_, channels(), out, out}, {kernel, kernel},
-                          std::string_view(detail) == "MaxPool");
-  }
-  void global_pool() {
-    x_ = builder_.pooling(prefix_ + "pool", "GlobalAveragePool", x_, {batch_, channels(), 1, 1}, {}, false);
-  }
-  void flatten() {
-    const std::int64_t features = channels() * side() * side();
-    x_ = builder_.reshape(prefix_ + "flatten", x_, {batch_, features}, {DimName::batch, DimName::channel}, "Flatten");
-  }
-  void linear(const std::string& name, std::int64_t out) {
-    const std::int64_t in = builder_.tensor(x_).shape[1];
-    const TensorId w =
-        builder_.parameter(prefix_ + name + ".weight", {in, out}, {DimName::in_channel, DimName::out_channel});
-    const TensorId b = builder_.parameter(prefix_ + name + ".bias", {out}, {DimName::out_channel});
-    x_ = builder_.linear(prefix_ + name, x_, w, b, false, DimName::channel);
-  }
-  Expected<ModelPtr> finish() {
-    const TensorId labels = builder_.input("labels", {batch_}, {DimName::batch}, ElementType::i64);
-    return builder_.finish({builder_.cross_entropy(prefix_ + "loss", x_, labels)});
-  }
-
- private:
-  ModelBuilder builder_;
-  std::int64_t batch_;
-  TensorId x_;
-  std::string prefix_;
-};
 
 /// Simonyan and Zisserman's networks: stages of 3x3 convolutions, then three dense layers; dropout's masks are free and
 /// left out.

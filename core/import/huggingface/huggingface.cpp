@@ -18,7 +18,7 @@ class ConfigSource final : public ModelSource {
   std::string name() const override { return name_; }
   std::string source() const override { return path_; }
   Expected<ModelPtr> bind(const ModelBinding& binding) const override {
-    const std::int64_t batch = binding.batch ? binding.batch : 1;
+    const std::int64_t batch = binding.batch ? binding.batch : kDefaultBatch;
     return build_transformer(shape_, name_, path_, batch,
                              binding.sequence ? binding.sequence : shape_.default_sequence());
   }

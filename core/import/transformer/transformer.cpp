@@ -109,13 +109,15 @@ struct Builder {
                          {merged});
   }
 
+  // The channels of a head are the inner part of a merged dimension in the projections around, where they cannot be
+  // split; splitting them here would only add layouts that nothing produces, and changed no frontier we tried.
   TensorId scores(TensorId q, TensorId k) {
     LoopDims dims;
     const auto n = dims.add(DimName::batch, batch);
     const auto heads = query_heads(dims);
     const auto s = dims.add(DimName::sequence, sequence);
     const auto t = dims.add(DimName::key_sequence, sequence, DimRole::parallel, false);
-    const auto d = dims.add(DimName::head_channel, shape.head_channels, DimRole::reduction);
+    const auto d = dims.add(DimName::head_channel, shape.head_channels, DimRole::reduction, false);
     Walks a = {{n}}, key = {{n}};
     for (const auto head : heads) a.push_back({head});
     if (has_kv_head()) key.push_back({heads.front()});
@@ -133,7 +135,7 @@ struct Builder {
     const auto n = dims.add(DimName::batch, batch);
     const auto heads = query_heads(dims);
     const auto s = dims.add(DimName::sequence, sequence);
-    const auto d = dims.add(DimName::head_channel, shape.head_channels);
+    const auto d = dims.add(DimName::head_channel, shape.head_channels, DimRole::parallel, false);
     const auto t = dims.add(DimName::key_sequence, sequence, DimRole::reduction, false);
     Walks a = {{n}}, value = {{n}};
     for (const auto head : heads) a.push_back({head});

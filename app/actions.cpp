@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/actions.h"
+
+#include <QAction>
+#include <QCoreApplication>
+#include <QKeySequence>
+#include <QWidget>
+
+#include "views/common/icons.h"
+
+namespace turnpoint::app {
+
+namespace {
+
+using Id = ActionId;
+constexpr ActionRecord kTable[] = {
+    {Id::open_model, "open_model", QT_TRANSLATE_NOOP("actions", "Open model…"), "Ctrl+O", QT_TRANSLATE_NOOP("actions", "Open an ONNX file or a Hugging Face config.json"), "open"},
+    {Id::open_hardware, "open_hardware", QT_TRANSLATE_NOOP("actions", "Open hardware profile…"), "Ctrl+Shift+O", QT_TRANSLATE_NOOP("actions", "Open a measured hardware profile"), "hardware"},
+    {Id::open_session, "open_session", QT_TRANSLATE_NOOP("actions", "Open session…"), "Ctrl+Alt+O", QT_TRANSLATE_NOOP("actions", "Open a .turnpoint session"), ""},
+    {Id::save_session, "save_session", QT_TRANSLATE_NOOP("actions", "Save session"), "Ctrl+S", QT_TRANSLATE_NOOP("actions", "Save scenario, pinned frontiers, layout and picked point"), "save"},
+    {Id::save_session_as, "save_session_as", QT_TRANSLATE_NOOP("actions", "Save session as…"), "Ctrl+Shift+S", QT_TRANSLATE_NOOP("actions", "Save the session under another name"), ""},
+    {Id::quit, "quit", QT_TRANSLATE_NOOP("actions", "Quit"), "Ctrl+Q", QT_TRANSLATE_NOOP("actions", "Close the window"), ""},
+    {Id::undo, "undo", QT_TRANSLATE_NOOP("actions", "Undo"), "Ctrl+Z", QT_TRANSLATE_NOOP("actions", "Take back the last change of the scenario"), "undo"},
+    {Id::redo, "redo", QT_TRANSLATE_NOOP("actions", "Redo"), "Ctrl+Shift+Z", QT_TRANSLATE_NOOP("actions", "Make the change again"), "redo"},
+    {Id::copy_point, "copy_point", QT_TRANSLATE_NOOP("actions", "Copy picked point"), "C", QT_TRANSLATE_NOOP("actions", "Copy memory and time of the picked point"), "copy", false, true},
+    {Id::search_all, "search_all", QT_TRANSLATE_NOOP("actions", "Search all methods"), "F5", QT_TRANSLATE_NOOP("actions", "Run every checked method again"), "search"},
+    {Id::stop_newest, "stop_newest", QT_TRANSLATE_NOOP("actions", "Stop newest task"), "Shift+F5", QT_TRANSLATE_NOOP("actions", "Cancel the task that was started last"), "stop"},
+    {Id::stop_all, "stop_all", QT_TRANSLATE_NOOP("actions", "Stop all tasks"), "Ctrl+F5", QT_TRANSLATE_NOOP("actions", "Cancel everything that is running"), ""},
+    {Id::pin, "pin", QT_TRANSLATE_NOOP("actions", "Pin frontier"), "Ctrl+D", QT_TRANSLATE_NOOP("actions", "Keep the present frontier behind the live one"), "pin"},
+    {Id::clear_pinned, "clear_pinned", QT_TRANSLATE_NOOP("actions", "Remove pinned frontiers"), "Ctrl+Shift+D", QT_TRANSLATE_NOOP("actions", "Remove all pinned frontiers"), ""},
+    {Id::reset_factors, "reset_factors", QT_TRANSLATE_NOOP("actions", "Reset what-if"), "Ctrl+Shift+R", QT_TRANSLATE_NOOP("actions", "Set all what-if sliders to ×1"), "reset"},
+    {Id::export_menu, "export_menu", QT_TRANSLATE_NOOP("actions", "Export"), "Ctrl+E", QT_TRANSLATE_NOOP("actions", "Export plan, results or chart"), "export"},
+    {Id::export_plan_json, "export_plan_json", QT_TRANSLATE_NOOP("actions", "Plan as JSON…"), "Ctrl+Shift+E", QT_TRANSLATE_NOOP("actions", "The picked plan, for other programs"), ""},
+    {Id::export_results_json, "export_results_json", QT_TRANSLATE_NOOP("actions", "Results as JSON…"), "", QT_TRANSLATE_NOOP("actions", "All points of all methods"), ""},
+    {Id::export_points_csv, "export_points_csv", QT_TRANSLATE_NOOP("actions", "Points as CSV…"), "", QT_TRANSLATE_NOOP("actions", "One row per point of the frontier"), ""},
+    {Id::export_plan_csv, "export_plan_csv", QT_TRANSLATE_NOOP("actions", "Plan as CSV…"), "", QT_TRANSLATE_NOOP("actions", "One row per operator of the picked plan"), ""},
+    {Id::export_plan_dot, "export_plan_dot", QT_TRANSLATE_NOOP("actions", "Plan as Graphviz DOT…"), "", QT_TRANSLATE_NOOP("actions", "The picked plan as a coloured graph"), ""},
+    {Id::export_plan_svg, "export_plan_svg", QT_TRANSLATE_NOOP("actions", "Plan as SVG…"), "", QT_TRANSLATE_NOOP("actions", "A drawing of the picked plan"), ""},
+    {Id::export_chart_svg, "export_chart_svg", QT_TRANSLATE_NOOP("actions", "Chart as SVG…"), "", QT_TRANSLATE_NOOP("actions", "The chart as it is on screen, as vectors"), ""},
+    {Id::export_chart_png, "export_chart_png", QT_TRANSLATE_NOOP("actions", "Chart as PNG…"), "", QT_TRANSLATE_NOOP("actions", "The chart as it is on screen, at twice its size"), ""},
+    {Id::find, "find", QT_TRANSLATE_NOOP("actions", "Find operator or action…"), "Ctrl+K", QT_TRANSLATE_NOOP("actions", "Find an operator of the model or a command of the window"), "find"},
+    {Id::fit_chart, "fit_chart", QT_TRANSLATE_NOOP("actions", "Fit chart"), "Ctrl+0", QT_TRANSLATE_NOOP("actions", "Show everything in the chart"), "fit"},
+    {Id::zoom_in, "zoom_in", QT_TRANSLATE_NOOP("actions", "Zoom in"), "Ctrl++", QT_TRANSLATE_NOOP("actions", "Show less of the chart, larger"), ""},
+    {Id::zoom_out, "zoom_out", QT_TRANSLATE_NOOP("actions", "Zoom out"), "Ctrl+-", QT_TRANSLATE_NOOP("actions", "Show more of the chart, smaller"), ""},
+    {Id::previous_plan, "previous_plan", QT_TRANSLATE_NOOP("actions", "Previous plan"), "Ctrl+Left", QT_TRANSLATE_NOOP("actions", "The next plan with less memory"), "previous"},
+    {Id::next_plan, "next_plan", QT_TRANSLATE_NOOP("actions", "Next plan"), "Ctrl+Right", QT_TRANSLATE_NOOP("actions", "The next plan with less time"), "next"},
+    {Id::least_memory, "least_memory", QT_TRANSLATE_NOOP("actions", "Plan with least memory"), "Ctrl+Home", QT_TRANSLATE_NOOP("actions", "Pick the plan that needs least memory"), ""},
+    {Id::least_time, "least_time", QT_TRANSLATE_NOOP("actions", "Plan with least time"), "Ctrl+End", QT_TRANSLATE_NOOP("actions", "Pick the fastest plan"), ""},
+    {Id::turning_point, "turning_point", QT_TRANSLATE_NOOP("actions", "Turning point"), "Ctrl+T", QT_TRANSLATE_NOOP("actions", "Pick the point above which more memory buys little"), ""},
+    {Id::show_parts, "show_parts", QT_TRANSLATE_NOOP("actions", "Compute and network"), "", QT_TRANSLATE_NOOP("actions", "Show the two parts of the iteration time, dotted"), "", true},
+    {Id::show_others, "show_others", QT_TRANSLATE_NOOP("actions", "Other methods"), "", QT_TRANSLATE_NOOP("actions", "Show what other methods find"), "", true},
+    {Id::show_pinned, "show_pinned", QT_TRANSLATE_NOOP("actions", "Pinned"), "", QT_TRANSLATE_NOOP("actions", "Show pinned frontiers"), "", true},
+    {Id::log_time, "log_time", QT_TRANSLATE_NOOP("actions", "Log time"), "Ctrl+L", QT_TRANSLATE_NOOP("actions", "Logarithmic time axis"), "", true},
+    {Id::scenario_dock, "scenario_dock", QT_TRANSLATE_NOOP("actions", "Scenario"), "F9", QT_TRANSLATE_NOOP("actions", "Show or hide the scenario"), "", true},
+    {Id::plan_dock, "plan_dock", QT_TRANSLATE_NOOP("actions", "Plan"), "F10", QT_TRANSLATE_NOOP("actions", "Show or hide the plan"), "", true},
+    {Id::chart_only, "chart_only", QT_TRANSLATE_NOOP("actions", "Chart only"), "F11", QT_TRANSLATE_NOOP("actions", "Hide everything around the chart"), "", true},
+    {Id::reset_layout, "reset_layout", QT_TRANSLATE_NOOP("actions", "Restore default layout"), "", QT_TRANSLATE_NOOP("actions", "Put all docks back where they were at first"), ""},
+    {Id::tasks, "tasks", QT_TRANSLATE_NOOP("actions", "Running tasks…"), "Ctrl+J", QT_TRANSLATE_NOOP("actions", "List everything that is running"), ""},
+    {Id::help, "help", QT_TRANSLATE_NOOP("actions", "What the chart shows"), "F1", QT_TRANSLATE_NOOP("actions", "A page about the chart and its words"), "help"},
+    {Id::shortcuts, "shortcuts", QT_TRANSLATE_NOOP("actions", "Keyboard shortcuts"), "Ctrl+F1", QT_TRANSLATE_NOOP("actions", "All commands with their keys"), ""},
+    {Id::about, "about", QT_TRANSLATE_NOOP("actions", "About Turnpoint"), "", QT_TRANSLATE_NOOP("actions", "Version and licences"), ""},
+};
+
+}  // namespace
+
+std::span<const ActionRecord> action_table() { return kTable; }
+
+ActionSet::ActionSet(QWidget* window) {
+  for (const ActionRecord& record : kTable) {
+    const QString text = QCoreApplication::translate("actions", record.text);
+    auto* action = new QAction(text, window);
+    action->setObjectName(QString::fromLatin1(record.key));
+    const QString tip = QCoreApplication::translate("actions", record.tip);
+    if (*record.shortcut && !record.in_chart_only) {
+      action->setShortcut(QKeySequence(QString::fromLatin1(record.shortcut), QKeySequence::PortableText));
+      action->setToolTip(tip + QStringLiteral(" (%1)").arg(action->shortcut().toString(QKeySequence::NativeText)));
+    } else {
+      action->setToolTip(tip);
+    }
+    action->setStatusTip(tip);
+    action->setCheckable(record.checkable);
+    if (*record.icon) action->setIcon(views::themed_icon(QString::fromLatin1(record.icon)));
+    window->addAction(action);
+    actions_.insert(static_cast<int>(record.id), action);
+  }
+}
+
+QList<QAction*> ActionSet::all() const {
+  QList<QAction*> list;
+  for (const ActionRecord& record : kTable) list << actions_.value(static_cast<int>(record.id));
+  return list;
+}
+
+}  // namespace turnpoint::app

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every command of the window in one table; menus, tool bar, find field and the shortcut list are made from it.
+#pragma once
+
+#include <QHash>
+#include <QObject>
+#include <span>
+
+class QAction;
+class QWidget;
+
+namespace turnpoint::app {
+
+enum class ActionId {
+  open_model, open_hardware, open_session, save_session, save_session_as, quit,
+  undo, redo, copy_point,
+  search_all, stop_newest, stop_all, pin, clear_pinned, reset_factors,
+  export_menu, export_plan_json, export_results_json, export_points_csv, export_plan_csv, export_plan_dot, export_plan_svg, export_chart_svg, export_chart_png,
+  find, fit_chart, zoom_in, zoom_out, previous_plan, next_plan, least_memory, least_time, turning_point,
+  show_parts, show_others, show_pinned, log_time,
+  scenario_dock, plan_dock, chart_only, reset_layout, tasks, help, shortcuts, about,
+};
+
+struct ActionRecord {
+  ActionId id;
+  const char* key;       ///< stable name, also the QAction's object name
+  const char* text;      ///< menu text
+  const char* shortcut;  ///< portable form; "" for none
+  const char* tip;       ///< one sentence
+  const char* icon;      ///< "" for none
+  bool checkable = false;
+  bool in_chart_only = false;  ///< the key works while the chart has the focus (the chart handles it itself)
+};
+
+std::span<const ActionRecord> action_table();
+
+/// The QActions of one window, made from the table.
+class ActionSet {
+ public:
+  explicit ActionSet(QWidget* window);
+  QAction* operator[](ActionId id) const { return actions_.value(static_cast<int>(id)); }
+  QList<QAction*> all() const;
+
+ private:
+  QHash<int, QAction*> actions_;
+};
+
+}  // namespace turnpoint::app

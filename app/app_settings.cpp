@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/app_settings.h"
+
+namespace turnpoint::app {
+
+namespace {
+
+constexpr int kRecent = 8;
+/// Raised when docks change so much that an older layout would look broken.
+constexpr const char* kGeometry = "window1/geometry";
+constexpr const char* kLayout = "window1/layout";
+constexpr const char* kModels = "recent/models";
+constexpr const char* kHardware = "recent/hardware";
+constexpr const char* kSessions = "recent/sessions";
+constexpr const char* kFolder = "files/folder";
+constexpr const char* kSample = "start/sample";
+constexpr const char* kShown = "chart/";
+
+}  // namespace
+
+AppSettings::AppSettings() : store_(QStringLiteral("turnpoint"), QStringLiteral("turnpoint")) {}
+AppSettings::AppSettings(const QString& ini_file) : store_(ini_file, QSettings::IniFormat) {}
+
+QStringList AppSettings::list(const char* key) const { return store_.value(QLatin1String(key)).toStringList(); }
+
+void AppSettings::add(const char* key, const QString& entry) {
+  QStringList entries = list(key);
+  entries.removeAll(entry);
+  entries.prepend(entry);
+  while (entries.size() > kRecent) entries.removeLast();
+  store_.setValue(QLatin1String(key), entries);
+}
+
+QStringList AppSettings::recent_models() const { return list(kModels); }
+QStringList AppSettings::recent_hardware() const { return list(kHardware); }
+QStringList AppSettings::recent_sessions() const { return list(kSessions); }
+void AppSettings::add_recent_model(const QString& specification) { add(kModels, specification); }
+void AppSettings::add_recent_hardware(const QString& specification) { add(kHardware, specification); }
+void AppSettings::add_recent_session(const QString& path) { add(kSessions, path); }
+
+QByteArray AppSettings::geometry() const { return store_.value(QLatin1String(kGeometry)).toByteArray(); }
+QByteArray AppSettings::layout() const { return store_.value(QLatin1String(kLayout)).toByteArray(); }
+void AppSettings::set_window(const QByteArray& geometry, const QByteArray& layout) {
+  store_.setValue(QLatin1String(kGeometry), geometry);
+  store_.setValue(QLatin1String(kLayout), layout);
+}
+
+QString AppSettings::folder() const { return store_.value(QLatin1String(kFolder)).toString(); }
+void AppSettings::set_folder(const QString& folder) { store_.setValue(QLatin1String(kFolder), folder); }
+bool AppSettings::opens_sample() const { return store_.value(QLatin1String(kSample), true).toBool(); }
+void AppSettings::set_opens_sample(bool on) { store_.setValue(QLatin1String(kSample), on); }
+bool AppSettings::shown(const QString& key, bool otherwise) const { return store_.value(QLatin1String(kShown) + key, otherwise).toBool(); }
+void AppSettings::set_shown(const QString& key, bool on) { store_.setValue(QLatin1String(kShown) + key, on); }
+
+}  // namespace turnpoint::app

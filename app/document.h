@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is open: the scenario with its undo history, pinned frontiers, and the selection all views share. Results belong
+// to SearchRunner, which follows `scenario_changed`.
+#pragma once
+
+#include <QObject>
+#include <QUndoStack>
+#include <functional>
+#include <set>
+#include <vector>
+
+#include "app/scenario_state.h"
+#include "core/base/expected.h"
+#include "views/common/selection_model.h"
+#include "views/frontier/chart_data.h"
+
+namespace turnpoint::app {
+
+class SearchBackend;
+class TaskManager;
+
+class Document : public QObject {
+  Q_OBJECT
+ public:
+  Document(const SearchBackend& backend, TaskManager& tasks, QObject* parent = nullptr);
+
+  const ScenarioState& state() const { return state_; }
+  const ScenarioPtr& scenario() const { return state_.scenario; }
+  QUndoStack& undo_stack() { return undo_; }
+  views::SelectionModel& selection() { return selection_; }
+  /// A model is being opened or bound right now.
+  bool building() const { return building_; }
+
+  /// Each is one undo step once it has succeeded; a failure changes nothing and is reported by `failed`.
+  void open_model(const std::string& specification);
+  void open_hardware(const std::string& specification);
+  /// Several things at once (a session, the first start); clears the undo history.
+  void open(const ScenarioRequest& request, std::function<void()> then = {});
+  /// A value of scenario_options(), already within its range. Edits of equal non-zero `gesture` are one undo step.
+  void set_option(const std::string& key, double value, quint64 gesture);
+  void reset_factors();
+  /// From the chart's memory line.
+  void set_memory_limit(std::int64_t bytes, quint64 gesture);
+
+  const std::vector<views::PinnedFrontier>& pinned() const { return pinned_; }
+  void pin(views::PinnedFrontier frontier);
+  void set_pinned(std::vector<views::PinnedFrontier> pinned);
+  void clear_pinned();
+
+ signals:
+  /// `live`: one of a stream of slider moves; the hand may still be moving.
+  void scenario_changed(bool live);
+  void pinned_changed();
+  void building_changed();
+  void failed(const turnpoint::Error& error, const QString& action);
+
+ private:
+  friend class ScenarioCommand;
+  void apply(const ScenarioState& state, bool live);
+  void push(ScenarioState next, const QString& text, quint64 gesture);
+  void build(const ScenarioRequest& request, const QString& text, bool clear_history, std::function<void()> then = {});
+  void edit_settings(const Settings& settings, const QString& text, quint64 gesture);
+  ScenarioRequest request() const;
+
+  const SearchBackend& backend_;
+  TaskManager& tasks_;
+  ScenarioState state_;
+  QUndoStack undo_;
+  views::SelectionModel selection_;
+  std::vector<views::PinnedFrontier> pinned_;
+  std::optional<ScenarioRequest> wanted_;  ///< what a running build leads to; later edits start from it
+  bool building_ = false;
+};
+
+}  // namespace turnpoint::app

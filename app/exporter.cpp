@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/exporter.h"
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/json.h"
+#include "core/plan/export.h"
+
+namespace turnpoint::app {
+
+Expected<std::string> export_text(ExportKind kind, const ExportInput& input) {
+  if (kind == ExportKind::results_json || kind == ExportKind::points_csv) {
+    if (input.results.empty()) return usage_error("there is no result yet");
+    if (kind == ExportKind::points_csv) return write_points_csv(*input.results.front());
+    const nlohmann::json document = input.results.size() == 1 ? write_result(*input.results.front(), false) : write_results(input.results, false);
+    return document.dump(1) + "\n";
+  }
+  if (!input.picked || !input.picked->plans || input.point >= input.picked->points.size()) return usage_error("no plan is picked");
+  const Plan plan = input.picked->plans->plan(input.point);
+  const Scenario& scenario = *input.picked->scenario;
+  switch (kind) {
+    case ExportKind::plan_json: return write_plan(scenario, plan).dump(1) + "\n";
+    case ExportKind::plan_csv: return write_plan_csv(scenario, plan);
+    case ExportKind::plan_dot: return write_plan_dot(scenario, plan);
+    case ExportKind::plan_svg: return write_plan_svg(scenario, plan);
+    default: return usage_error("unknown format");
+  }
+}
+
+Expected<void> export_to_file(ExportKind kind, const ExportInput& input, const std::filesystem::path& path) {
+  const auto text = export_text(kind, input);
+  if (!text) return text.error();
+  return write_file_atomically(path, *text);
+}
+
+}  // namespace turnpoint::app

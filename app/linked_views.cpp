@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/linked_views.h"
+
+#include <QWidget>
+
+#include "views/common/configuration_colors.h"
+#include "views/common/selection_model.h"
+#include "views/graph/graph_view.h"
+#include "views/plan_table/plan_table_view.h"
+
+namespace turnpoint::app {
+
+namespace {
+
+template <class View>
+LinkedView link_view(const QString& key, const QString& title, QWidget* parent, views::SelectionModel* selection,
+                     std::shared_ptr<views::ConfigurationColors> colors) {
+  auto* view = new View(parent);
+  view->set_selection(selection);
+  view->share_colors(std::move(colors));
+  return {key, title, view, [view](ModelPtr model) { view->set_model(std::move(model)); },
+          [view](std::shared_ptr<const Plan> plan, ScenarioPtr scenario) { view->set_plan(std::move(plan), std::move(scenario)); },
+          [view] { return view->save_state(); }, [view](const QJsonObject& state) { view->restore_state(state); }, view->tool_bar()};
+}
+
+}  // namespace
+
+std::vector<LinkedView> make_linked_views(QWidget* parent, views::SelectionModel* selection) {
+  std::vector<LinkedView> list;
+  // A configuration has one colour, whichever view shows it.
+  const auto colors = std::make_shared<views::ConfigurationColors>();
+  list.push_back(link_view<views::GraphView>(QStringLiteral("graph"), QObject::tr("Graph"), parent, selection, colors));
+  list.push_back(link_view<views::PlanTableView>(QStringLiteral("plan_table"), QObject::tr("Plan table"), parent, selection, colors));
+  return list;
+}
+
+}  // namespace turnpoint::app

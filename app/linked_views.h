@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tabs below the chart. Each shows the picked plan and shares the selection; the window knows them only like this.
+#pragma once
+
+#include <QJsonObject>
+#include <QString>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "core/plan/plan.h"
+#include "core/scenario/scenario.h"
+
+class QWidget;
+
+namespace turnpoint::views {
+class SelectionModel;
+}
+
+namespace turnpoint::app {
+
+struct LinkedView {
+  QString key, title;  ///< key: dock's object name, never translated
+  QWidget* widget = nullptr;
+  std::function<void(ModelPtr)> set_model;
+  std::function<void(std::shared_ptr<const Plan>, ScenarioPtr)> set_plan;
+  std::function<QJsonObject()> save_state;
+  std::function<void(const QJsonObject&)> restore_state;
+  QWidget* tool_bar = nullptr;  ///< becomes the dock's title
+  bool outdated = false;        ///< a plan came while the view was hidden
+};
+
+std::vector<LinkedView> make_linked_views(QWidget* parent, views::SelectionModel* selection);
+
+}  // namespace turnpoint::app

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QApplication>
+#include <QIcon>
+#include <QTemporaryDir>
+#include <clocale>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+#include "app/app_settings.h"
+#include "app/core_backend.h"
+#include "app/main_window.h"
+#include "app/start_options.h"
+#include "app/unattended.h"
+#include "views/common/theme_colors.h"
+
+int main(int argc, char** argv) {
+  using namespace turnpoint;
+  const auto options = app::parse_start_options(argc, argv);
+  if (!options) {
+    std::fprintf(stderr, "turnpoint: %s\n", options.error().message().c_str());
+    return 2;
+  }
+  if (options->stop) return 0;
+  const bool unattended = !options->screenshot.empty() || !options->export_plan.empty();
+  const bool display = std::getenv("DISPLAY") || std::getenv("WAYLAND_DISPLAY");
+  if (unattended && !display && !std::getenv("QT_QPA_PLATFORM")) setenv("QT_QPA_PLATFORM", "offscreen", 1);
+  if (!unattended && !display && !std::getenv("QT_QPA_PLATFORM")) {
+    std::fputs("turnpoint: no display; use --screenshot FILE.png, or turnpoint-cli\n", stderr);
+    return 5;
+  }
+
+  // CLI11 has read the arguments; Qt sees the program's name only, so that it does not take ours for its own.
+  int qt_argc = 1;
+  QApplication application(qt_argc, argv);
+  std::setlocale(LC_NUMERIC, "C");  // QApplication took it from the environment; files need points
+  QApplication::setApplicationName(QStringLiteral("turnpoint"));
+  QApplication::setApplicationDisplayName(QStringLiteral("Turnpoint"));
+  QApplication::setApplicationVersion(QStringLiteral("0.1.0"));
+  QApplication::setDesktopFileName(QStringLiteral("org.turnpoint.Turnpoint"));
+  QApplication::setWindowIcon(QIcon::fromTheme(QStringLiteral("turnpoint")));
+  if (options->dark) {
+    QApplication::setStyle(QStringLiteral("Fusion"));
+    QApplication::setPalette(views::make_palette(*options->dark));
+  }
+
+  // A picture must not depend on what the user did last, nor change it.
+  QTemporaryDir scratch;
+  const auto settings = unattended ? std::make_unique<app::AppSettings>(scratch.filePath(QStringLiteral("settings.ini"))) : std::make_unique<app::AppSettings>();
+  const app::CoreBackend backend;
+  app::MainWindow window(backend, *settings);
+  if (options->width > 0) window.resize(options->width, options->height);
+  window.show();
+  const QString path = QString::fromLocal8Bit(options->path.c_str());
+  const bool is_session = path.endsWith(QStringLiteral(".turnpoint"));
+  if (is_session)
+    window.open_session(path);
+  else if (!path.isEmpty() || !options->hardware.empty())
+    window.open_scenario(options->path, options->hardware, options->devices);
+  else if (settings->opens_sample() || unattended)
+    window.open_scenario({}, {}, options->devices);
+
+  std::unique_ptr<app::Unattended> automaton;
+  if (unattended)
+    automaton = std::make_unique<app::Unattended>(window, QString::fromLocal8Bit(options->screenshot.c_str()), QString::fromLocal8Bit(options->export_plan.c_str()));
+  return QApplication::exec();
+}

@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/main_window.h"
+
+#include <QAction>
+#include <QCloseEvent>
+#include <QDockWidget>
+#include <QLabel>
+#include <QMenu>
+#include <QMenuBar>
+#include <QPushButton>
+#include <QStackedWidget>
+#include <QStatusBar>
+#include <QTabBar>
+#include <QTimer>
+#include <QToolBar>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+#include "app/app_settings.h"
+#include "app/command_palette.h"
+#include "app/dock_title.h"
+#include "app/document.h"
+#include "app/pick_keeper.h"
+#include "app/plan_loader.h"
+#include "app/search_runner.h"
+#include "app/start_page.h"
+#include "app/task_manager.h"
+#include "app/task_strip.h"
+#include "views/common/icons.h"
+#include "views/common/message_bar.h"
+#include "views/common/section_head.h"
+#include "views/frontier/chart_header.h"
+#include "views/frontier/frontier_chart.h"
+#include "views/plan/plan_panel.h"
+#include "views/scenario/scenario_panel.h"
+
+namespace turnpoint::app {
+
+namespace {
+constexpr int kLeftDock = 288, kRightDock = 316, kStatusEvery_ms = 1000;
+constexpr ActionId kToggles[] = {ActionId::show_parts, ActionId::show_others, ActionId::show_pinned, ActionId::log_time};
+}  // namespace
+
+MainWindow::MainWindow(const SearchBackend& backend, AppSettings& settings, QWidget* parent)
+    : QMainWindow(parent),
+      backend_(backend),
+      settings_(settings),
+      actions_(this),
+      tasks_(std::make_unique<TaskManager>()),
+      document_(std::make_unique<Document>(backend, *tasks_)),
+      runner_(std::make_unique<SearchRunner>(backend, *tasks_, *document_)),
+      keeper_(std::make_unique<PickKeeper>(*runner_, document_->selection())),
+      loader_(std::make_unique<PlanLoader>(*runner_, *tasks_, document_->selection())) {
+  setObjectName(QStringLiteral("main_window"));
+  setWindowTitle(QStringLiteral("Turnpoint"));
+  setAcceptDrops(true);
+  setDockOptions(AllowTabbedDocks | AllowNestedDocks);
+  setTabPosition(Qt::AllDockWidgetAreas, QTabWidget::North);
+  setCorner(Qt::BottomLeftCorner, Qt::LeftDockWidgetArea);
+  setCorner(Qt::TopLeftCorner, Qt::LeftDockWidgetArea);
+  setCorner(Qt::BottomRightCorner, Qt::RightDockWidgetArea);
+  setCorner(Qt::TopRightCorner, Qt::RightDockWidgetArea);
+  build_centre();
+  build_docks();
+  build_menus();
+  build_tool_bar();
+  build_status_bar();
+  connect_document();
+  connect_panels();
+  connect_actions();
+  fill_choices();
+  show_scenario();
+  resize(1600, 1000);
+  if (!settings.geometry().isEmpty()) restoreGeometry(settings.geometry());
+}
+
+MainWindow::~MainWindow() {
+  // Workers first: what they post must find nobody half destroyed.
+  disconnect(tasks_.get(), nullptr, nullptr, nullptr);
+  tasks_.reset();
+  // Views hold the document's selection, so they go before it.
+  delete takeCentralWidget();
+  qDeleteAll(findChildren<QDockWidget*>(Qt::FindDirectChildrenOnly));
+}
+
+bool MainWindow::settled() const {
+  return runner_->up_to_date() && runner_->settled() && loader_->up_to_date() && !tasks_->busy() && !document_->building();
+}
+
+void MainWindow::build_centre() {
+  centre_ = new QStackedWidget(this);
+  auto* page = new QWidget(centre_);
+  auto* column = new QVBoxLayout(page);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  header_ = new views::ChartHeader(page);
+  chart_ = new views::FrontierChart(page);
+  chart_->set_selection(&document_->selection());
+  column->addWidget(header_);
+  column->addWidget(chart_, 1);
+  start_page_ = new StartPage(actions_, centre_);
+  start_page_->set_opens_sample(settings_.opens_sample());
+  centre_->addWidget(start_page_);
+  centre_->addWidget(page);
+  auto* whole = new QWidget(this);
+  auto* outer = new QVBoxLayout(whole);
+  outer->setContentsMargins(0, 0, 0, 0);
+  outer->setSpacing(0);
+  messages_ = new views::MessageBar(whole);
+  outer->addWidget(messages_);
+  outer->addWidget(centre_, 1);
+  setCentralWidget(whole);
+  QList<QAction*> toggles;
+  for (const ActionId id : kToggles) {
+    actions_[id]->setChecked(settings_.shown(actions_[id]->objectName(), id != ActionId::log_time));
+    toggles << actions_[id];
+  }
+  header_->set_actions(actions_[ActionId::fit_chart], toggles);
+  palette_ = new CommandPalette(this);
+}
+
+QDockWidget* MainWindow::add_dock(const QString& key, const QString& title, QWidget* widget, Qt::DockWidgetArea area) {
+  auto* dock = new QDockWidget(title, this);
+  dock->setObjectName(key);
+  dock->setWidget(widget);
+  addDockWidget(area, dock);
+  return dock;
+}
+
+void MainWindow::build_docks() {
+  scenario_panel_ = new views::ScenarioPanel(scenario_options(), this);
+  plan_panel_ = new views::PlanPanel(this);
+  plan_panel_->set_selection(&document_->selection());
+  scenario_dock_ = add_dock(QStringLiteral("scenario"), tr("Scenario"), scenario_panel_, Qt::LeftDockWidgetArea);
+  plan_dock_ = add_dock(QStringLiteral("plan"), tr("Plan"), plan_panel_, Qt::RightDockWidgetArea);
+  linked_ = make_linked_views(this, &document_->selection());
+  for (std::size_t i = 0; i < linked_.size(); ++i) {
+    QDockWidget* dock = add_dock(linked_[i].key, linked_[i].title, linked_[i].widget, Qt::BottomDockWidgetArea);
+    if (linked_[i].tool_bar) dock->setTitleBarWidget(new DockTitle(linked_[i].tool_bar, dock));
+    connect(dock, &QDockWidget::visibilityChanged, this, [this, i](bool visible) {
+      if (visible && linked_[i].outdated) show_plan_in(linked_[i]);
+    });
+    view_docks_.push_back(dock);
+  }
+  default_layout();
+}
+
+void MainWindow::default_layout() {
+  for (QDockWidget* dock : {scenario_dock_, plan_dock_}) {
+    dock->setFloating(false);
+    dock->show();
+  }
+  addDockWidget(Qt::LeftDockWidgetArea, scenario_dock_);
+  addDockWidget(Qt::RightDockWidgetArea, plan_dock_);
+  for (std::size_t i = 0; i < view_docks_.size(); ++i) {
+    view_docks_[i]->setFloating(false);
+    view_docks_[i]->show();
+    addDockWidget(Qt::BottomDockWidgetArea, view_docks_[i]);
+    if (i > 0) tabifyDockWidget(view_docks_[0], view_docks_[i]);
+  }
+  resizeDocks({scenario_dock_, plan_dock_}, {kLeftDock, kRightDock}, Qt::Horizontal);
+  if (!view_docks_.empty()) {
+    view_docks_[0]->raise();
+    resizeDocks({view_docks_[0]}, {(height() - 90) * 45 / 100}, Qt::Vertical);
+  }
+}
+
+void MainWindow::build_menus() {
+  const auto add = [this](QMenu* menu, std::initializer_list<ActionId> ids) {
+    for (const ActionId id : ids) menu->addAction(actions_[id]);
+  };
+  using Id = ActionId;
+  QMenu* file = menuBar()->addMenu(tr("&File"));
+  add(file, {Id::open_model, Id::open_hardware, Id::open_session});
+  recent_menu_ = file->addMenu(tr("Open recent"));
+  file->addSeparator();
+  add(file, {Id::save_session, Id::save_session_as});
+  file->addSeparator();
+  export_menu_ = file->addMenu(actions_[Id::export_menu]->icon(), tr("Export"));
+  add(export_menu_, {Id::export_plan_json, Id::export_plan_csv, Id::export_plan_dot, Id::export_plan_svg});
+  export_menu_->addSeparator();
+  add(export_menu_, {Id::export_results_json, Id::export_points_csv});
+  export_menu_->addSeparator();
+  add(export_menu_, {Id::export_chart_svg, Id::export_chart_png});
+  file->addSeparator();
+  add(file, {Id::quit});
+  QMenu* edit = menuBar()->addMenu(tr("&Edit"));
+  add(edit, {Id::undo, Id::redo});
+  edit->addSeparator();
+  add(edit, {Id::copy_point, Id::find});
+  QMenu* scenario = menuBar()->addMenu(tr("&Scenario"));
+  add(scenario, {Id::reset_factors, Id::pin, Id::clear_pinned});
+  QMenu* search = menuBar()->addMenu(tr("Sea&rch"));
+  add(search, {Id::search_all});
+  QMenu* single = search->addMenu(tr("Search with"));
+  for (const Method& method : backend_.methods())
+    single->addAction(QString::fromStdString(method.title), this, [this, name = method.name] { runner_->search(name); });
+  search->addSeparator();
+  add(search, {Id::stop_newest, Id::stop_all, Id::tasks});
+  QMenu* view = menuBar()->addMenu(tr("&View"));
+  add(view, {Id::previous_plan, Id::next_plan, Id::least_memory, Id::least_time, Id::turning_point});
+  view->addSeparator();
+  add(view, {Id::show_parts, Id::show_others, Id::show_pinned, Id::log_time});
+  view->addSeparator();
+  add(view, {Id::zoom_in, Id::zoom_out, Id::fit_chart});
+  view->addSeparator();
+  add(view, {Id::scenario_dock, Id::plan_dock});
+  for (std::size_t i = 0; i < view_docks_.size(); ++i) {
+    QAction* show = view->addAction(view_docks_[i]->windowTitle(), this, [dock = view_docks_[i]] {
+      dock->show();
+      dock->raise();
+    });
+    if (i < 7) show->setShortcut(QKeySequence(QStringLiteral("Ctrl+%1").arg(i + 1)));
+  }
+  view->addSeparator();
+  add(view, {Id::chart_only, Id::reset_layout});
+  QMenu* help = menuBar()->addMenu(tr("&Help"));
+  add(help, {Id::help, Id::shortcuts, Id::about});
+}
+
+void MainWindow::build_tool_bar() {
+  QToolBar* bar = addToolBar(tr("Main tool bar"));
+  bar->setObjectName(QStringLiteral("tool_bar"));
+  bar->setMovable(false);
+  bar->setIconSize(QSize(16, 16));
+  bar->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+  using Id = ActionId;
+  const auto button = [&](Id id, const QString& text, QMenu* menu = nullptr) {
+    auto* made = new QToolButton(bar);
+    made->setDefaultAction(actions_[id]);
+    if (!text.isEmpty()) actions_[id]->setIconText(text);  // the button takes its text again whenever the action changes
+    made->setToolButtonStyle(text.isEmpty() ? Qt::ToolButtonIconOnly : Qt::ToolButtonTextBesideIcon);
+    made->setAccessibleName(actions_[id]->text());
+    if (menu) {
+      made->setMenu(menu);
+      made->setPopupMode(id == Id::export_menu ? QToolButton::InstantPopup : QToolButton::MenuButtonPopup);
+    }
+    bar->addWidget(made);
+    return made;
+  };
+  button(Id::open_model, tr("Open model"));
+  button(Id::open_hardware, tr("Hardware"));
+  bar->addSeparator();
+  button(Id::undo, {});
+  button(Id::redo, {});
+  bar->addSeparator();
+  auto* search_menu = new QMenu(bar);
+  for (const Method& method : backend_.methods())
+    search_menu->addAction(QString::fromStdString(method.title), this, [this, name = method.name] { runner_->search(name); });
+  search_menu->addSeparator();
+  search_menu->addAction(actions_[Id::stop_all]);
+  button(Id::search_all, tr("Search"), search_menu);
+  button(Id::pin, tr("Pin frontier"));
+  button(Id::export_menu, tr("Export"), export_menu_);
+  auto* gap = new QWidget(bar);
+  gap->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
+  bar->addWidget(gap);
+  auto* find = new QToolButton(bar);
+  find->setDefaultAction(actions_[Id::find]);
+  actions_[Id::find]->setIconText(tr("Find operator or action   Ctrl+K"));
+  find->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+  find->setAccessibleName(tr("Find operator or action"));
+  bar->addWidget(find);
+}
+
+void MainWindow::build_status_bar() {
+  const auto label = [this](const char* name) {
+    auto* made = new QLabel(this);
+    made->setObjectName(QLatin1String(name));
+    made->setFont(views::secondary_font(font()));
+    made->setMargin(2);
+    return made;
+  };
+  statusBar()->setSizeGripEnabled(false);
+  state_label_ = label("status_state");
+  QFont bold = state_label_->font();
+  bold.setBold(true);
+  state_label_->setFont(bold);
+  figures_label_ = label("status_figures");
+  change_label_ = label("status_change");
+  seed_label_ = label("status_seed");
+  memory_label_ = label("status_memory");
+  message_label_ = label("status_messages");
+  task_strip_ = new TaskStrip(*tasks_, this);
+  statusBar()->addWidget(state_label_);
+  statusBar()->addWidget(figures_label_);
+  statusBar()->addPermanentWidget(task_strip_);
+  for (QLabel* part : {change_label_, memory_label_, seed_label_, message_label_}) statusBar()->addPermanentWidget(part);
+  auto* timer = new QTimer(this);
+  timer->setInterval(kStatusEvery_ms);
+  connect(timer, &QTimer::timeout, this, &MainWindow::show_status);
+  timer->start();
+}
+
+void MainWindow::connect_document() {
+  Document* document = document_.get();
+  connect(document, &Document::scenario_changed, this, &MainWindow::show_scenario);
+  connect(document, &Document::pinned_changed, this, &MainWindow::show_chart);
+  connect(document, &Document::building_changed, this, &MainWindow::show_status);
+  connect(document, &Document::failed, this, [this](const Error& error, const QString& action) {
+    report(error, action);
+    show_scenario();  // boxes go back to what is open
+  });
+  connect(runner_.get(), &SearchRunner::result_changed, this, [this] {
+    show_chart();
+    show_point();
+  });
+  connect(runner_.get(), &SearchRunner::runs_changed, this, [this] {
+    show_methods();
+    show_status();
+  });
+  connect(runner_.get(), &SearchRunner::failed, this, &MainWindow::report);
+  connect(tasks_.get(), &TaskManager::changed, this, [this] {
+    show_methods();
+    show_status();
+  });
+  connect(loader_.get(), &PlanLoader::plan_changed, this, &MainWindow::show_plan);
+  connect(&document->selection(), &views::SelectionModel::point_changed, this, &MainWindow::show_point);
+  connect(messages_, &views::MessageBar::count_changed, this, &MainWindow::show_status);
+}
+
+void MainWindow::connect_panels() {
+  using Panel = views::ScenarioPanel;
+  connect(scenario_panel_, &Panel::model_chosen, this, [this](const QString& s) { document_->open_model(s.toStdString()); });
+  connect(scenario_panel_, &Panel::hardware_chosen, this, [this](const QString& s) { document_->open_hardware(s.toStdString()); });
+  connect(scenario_panel_, &Panel::open_model_requested, actions_[ActionId::open_model], &QAction::trigger);
+  connect(scenario_panel_, &Panel::open_hardware_requested, actions_[ActionId::open_hardware], &QAction::trigger);
+  connect(scenario_panel_, &Panel::option_edited, this,
+          [this](const QString& key, double value, quint64 gesture) { document_->set_option(key.toStdString(), value, gesture); });
+  connect(scenario_panel_, &Panel::reset_factors_requested, document_.get(), &Document::reset_factors);
+  connect(scenario_panel_, &Panel::method_toggled, this, [this](const QString& name, bool on) { runner_->set_enabled(name.toStdString(), on); });
+  connect(scenario_panel_, &Panel::cancel_method_requested, this, [this](const QString& name) { runner_->cancel(name.toStdString()); });
+  connect(scenario_panel_, &Panel::method_clicked, this, [this](const QString& name) { chart_->set_emphasised(name.toStdString()); });
+  connect(chart_, &views::FrontierChart::memory_limit_dragged, document_.get(), &Document::set_memory_limit);
+  connect(plan_panel_, &views::PlanPanel::step_requested, chart_, &views::FrontierChart::step_pick);
+  connect(plan_panel_->export_button(), &QPushButton::clicked, this, [this] {
+    QPushButton* button = plan_panel_->export_button();
+    export_menu_->popup(button->mapToGlobal(QPoint(0, button->height())));
+  });
+  connect(start_page_, &StartPage::path_chosen, this, &MainWindow::open_path);
+  connect(start_page_, &StartPage::sample_chosen, this, &MainWindow::open_sample);
+  connect(start_page_, &StartPage::opens_sample_changed, this, [this](bool on) { settings_.set_opens_sample(on); });
+}
+
+void MainWindow::connect_actions() {
+  using Id = ActionId;
+  const auto on = [this](Id id, auto call) { connect(actions_[id], &QAction::triggered, this, call); };
+  on(Id::open_model, [this] { ask_open(tr("Open model"), tr("Models (*.onnx *.json);;All files (*)"), &MainWindow::open_path); });
+  on(Id::open_hardware, [this] { ask_open(tr("Open hardware profile"), tr("Hardware profiles (*.json);;All files (*)"), &MainWindow::open_path); });
+  on(Id::open_session, [this] { ask_open(tr("Open session"), tr("Turnpoint sessions (*.turnpoint);;All files (*)"), &MainWindow::open_session); });
+  const auto save_as = [this] {
+    ask_save(tr("Save session"), session_path_.isEmpty() ? QStringLiteral("session.turnpoint") : session_path_, tr("Turnpoint sessions (*.turnpoint)"),
+             [this](const QString& path) { save_session(path); });
+  };
+  on(Id::save_session, [this, save_as] { session_path_.isEmpty() ? save_as() : void(save_session(session_path_)); });
+  on(Id::save_session_as, save_as);
+  on(Id::quit, [this] { close(); });
+  QUndoStack& undo = document_->undo_stack();
+  on(Id::undo, [&undo] { undo.undo(); });
+  on(Id::redo, [&undo] { undo.redo(); });
+  const auto show_undo = [this, &undo] {
+    actions_[Id::undo]->setEnabled(undo.canUndo());
+    actions_[Id::redo]->setEnabled(undo.canRedo());
+    actions_[Id::undo]->setText(undo.canUndo() ? tr("Undo %1").arg(undo.undoText()) : tr("Undo"));
+    actions_[Id::redo]->setText(undo.canRedo() ? tr("Redo %1").arg(undo.redoText()) : tr("Redo"));
+  };
+  connect(&undo, &QUndoStack::indexChanged, this, show_undo);
+  show_undo();
+  on(Id::copy_point, [this] { chart_->copy_point(); });
+  on(Id::search_all, [this] { runner_->search_all(); });
+  on(Id::stop_newest, [this] { if (const auto task = tasks_->newest()) tasks_->cancel(task->id); });
+  on(Id::stop_all, [this] {
+    runner_->stop_all();
+    tasks_->cancel_all();
+  });
+  on(Id::tasks, [this] { task_strip_->show_list(); });
+  on(Id::pin, [this] { pin_frontier(); });
+  on(Id::clear_pinned, [this] { document_->clear_pinned(); });
+  on(Id::reset_factors, [this] { document_->reset_factors(); });
+  on(Id::export_menu, [this] { export_menu_->popup(mapToGlobal(QPoint(width() / 3, 64))); });
+  on(Id::export_plan_json, [this] { ask_export(ExportKind::plan_json); });
+  on(Id::export_results_json, [this] { ask_export(ExportKind::results_json); });
+  on(Id::export_points_csv, [this] { ask_export(ExportKind::points_csv); });
+  on(Id::export_plan_csv, [this] { ask_export(ExportKind::plan_csv); });
+  on(Id::export_plan_dot, [this] { ask_export(ExportKind::plan_dot); });
+  on(Id::export_plan_svg, [this] { ask_export(ExportKind::plan_svg); });
+  on(Id::export_chart_svg, [this] { ask_export_chart(QStringLiteral("svg")); });
+  on(Id::export_chart_png, [this] { ask_export_chart(QStringLiteral("png")); });
+  on(Id::find, [this] { open_palette(); });
+  on(Id::fit_chart, [this] { chart_->fit(); });
+  on(Id::zoom_in, [this] { chart_->zoom(1.25); });
+  on(Id::zoom_out, [this] { chart_->zoom(0.8); });
+  on(Id::previous_plan, [this] { chart_->step_pick(-1); });
+  on(Id::next_plan, [this] { chart_->step_pick(1); });
+  on(Id::least_memory, [this] { chart_->pick_first(); });
+  on(Id::least_time, [this] { chart_->pick_last(); });
+  on(Id::turning_point, [this] { chart_->pick_turning_point(); });
+  const auto toggle = [this](Id id, auto setter) {
+    connect(actions_[id], &QAction::toggled, this, [this, id, setter](bool shown) {
+      (chart_->*setter)(shown);
+      settings_.set_shown(actions_[id]->objectName(), shown);
+    });
+    (chart_->*setter)(actions_[id]->isChecked());
+  };
+  toggle(Id::show_parts, &views::FrontierChart::set_parts_visible);
+  toggle(Id::show_others, &views::FrontierChart::set_others_visible);
+  toggle(Id::show_pinned, &views::FrontierChart::set_pinned_visible);
+  toggle(Id::log_time, &views::FrontierChart::set_log_time);
+  const auto dock_toggle = [this](Id id, QDockWidget* dock) {
+    connect(actions_[id], &QAction::triggered, dock, &QDockWidget::setVisible);
+    connect(dock, &QDockWidget::visibilityChanged, this, [this, id, dock] { actions_[id]->setChecked(!dock->isHidden()); });
+  };
+  dock_toggle(Id::scenario_dock, scenario_dock_);
+  dock_toggle(Id::plan_dock, plan_dock_);
+  on(Id::chart_only, [this](bool only) {
+    if (only) {
+      before_chart_only_ = saveState();
+      for (QDockWidget* dock : findChildren<QDockWidget*>()) dock->hide();
+    } else {
+      restoreState(before_chart_only_);
+    }
+  });
+  on(Id::reset_layout, [this] { default_layout(); });
+  on(Id::help, [this] { show_help(); });
+  on(Id::shortcuts, [this] { show_shortcuts(); });
+  on(Id::about, [this] { show_about(); });
+}
+
+void MainWindow::showEvent(QShowEvent* event) {
+  QMainWindow::showEvent(event);
+  if (!first_show_) return;
+  first_show_ = false;
+  // Docks take their sizes only once the window has its own.
+  if (settings_.layout().isEmpty() || !restoreState(settings_.layout())) default_layout();
+}
+
+void MainWindow::closeEvent(QCloseEvent* event) {
+  if (actions_[ActionId::chart_only]->isChecked()) restoreState(before_chart_only_);
+  settings_.set_window(saveGeometry(), saveState());
+  runner_->stop_all();
+  tasks_->cancel_all();
+  event->accept();
+}
+
+}  // namespace turnpoint::app

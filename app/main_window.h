@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// The window: builds the docks and wires document, searches and views together; it computes nothing itself.
+#pragma once
+
+#include <QMainWindow>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "app/actions.h"
+#include "app/exporter.h"
+#include "app/linked_views.h"
+#include "app/search_backend.h"
+#include "app/session.h"
+
+class QDockWidget;
+class QLabel;
+class QMenu;
+class QStackedWidget;
+
+namespace turnpoint::views {
+class ChartHeader;
+class FrontierChart;
+class MessageBar;
+class PlanPanel;
+class ScenarioPanel;
+}  // namespace turnpoint::views
+
+namespace turnpoint::app {
+
+class AppSettings;
+class CommandPalette;
+class Document;
+class PickKeeper;
+class PlanLoader;
+class SearchRunner;
+class StartPage;
+class TaskManager;
+class TaskStrip;
+
+class MainWindow : public QMainWindow {
+  Q_OBJECT
+ public:
+  MainWindow(const SearchBackend& backend, AppSettings& settings, QWidget* parent = nullptr);
+  ~MainWindow() override;
+
+  /// What a path is decides its content: session, hardware profile, else a model. Built-in names are models.
+  void open_path(const QString& path);
+  /// Model and hardware together, as from the command line or a sample; empty parts take the sample's.
+  void open_scenario(const std::string& model, const std::string& hardware, int devices);
+  void open_sample(int index);
+  void open_session(const QString& path);
+  bool save_session(const QString& path);
+  void export_to(ExportKind kind, const QString& path);
+  bool export_chart(const QString& path);  ///< .svg or .png by suffix
+
+  /// The first frontier is there, exact, with its plan in all views, and nothing is running.
+  bool settled() const;
+
+  Document& document() { return *document_; }
+  SearchRunner& runner() { return *runner_; }
+  PlanLoader& loader() { return *loader_; }
+  TaskManager& tasks() { return *tasks_; }
+  const ActionSet& actions() const { return actions_; }
+  views::FrontierChart* chart() { return chart_; }
+  views::ScenarioPanel* scenario_panel() { return scenario_panel_; }
+  views::PlanPanel* plan_panel() { return plan_panel_; }
+  views::MessageBar* messages() { return messages_; }
+  TaskStrip* task_strip() { return task_strip_; }
+  CommandPalette* palette_box() { return palette_; }
+
+ protected:
+  void closeEvent(QCloseEvent* event) override;
+  void dragEnterEvent(QDragEnterEvent* event) override;
+  void dropEvent(QDropEvent* event) override;
+  void showEvent(QShowEvent* event) override;
+
+ private:
+  // main_window.cpp: building and wiring
+  void build_centre();
+  void build_docks();
+  void build_menus();
+  void build_tool_bar();
+  void build_status_bar();
+  void connect_document();
+  void connect_panels();
+  void connect_actions();
+  void default_layout();
+  QDockWidget* add_dock(const QString& key, const QString& title, QWidget* widget, Qt::DockWidgetArea area);
+
+  // main_window_refresh.cpp: from state to what is shown
+  void show_scenario();
+  void show_chart();
+  void show_methods();
+  void show_point();
+  void show_plan();
+  void show_plan_in(LinkedView& view);
+  void show_status();
+  void show_recent();
+  void fill_choices();
+
+  // main_window_files.cpp: files, sessions, exports
+  void ask_open(const QString& title, const QString& filter, void (MainWindow::*then)(const QString&));
+  void ask_save(const QString& title, const QString& suggestion, const QString& filter, std::function<void(const QString&)> then);
+  void ask_export(ExportKind kind);
+  void ask_export_chart(const QString& suffix);
+  void remember_opened();
+  Session make_session() const;
+  void report(const Error& error, const QString& what_failed);
+  void note(const QString& what, const QString& where = {});
+  void pin_frontier();
+  void open_palette();
+  void show_help();
+  void show_shortcuts();
+  void show_about();
+
+  const SearchBackend& backend_;
+  AppSettings& settings_;
+  ActionSet actions_;
+  std::unique_ptr<TaskManager> tasks_;  ///< ends before everything it calls back into
+  std::unique_ptr<Document> document_;
+  std::unique_ptr<SearchRunner> runner_;
+  std::unique_ptr<PickKeeper> keeper_;
+  std::unique_ptr<PlanLoader> loader_;
+
+  views::MessageBar* messages_ = nullptr;
+  views::ChartHeader* header_ = nullptr;
+  views::FrontierChart* chart_ = nullptr;
+  views::ScenarioPanel* scenario_panel_ = nullptr;
+  views::PlanPanel* plan_panel_ = nullptr;
+  QStackedWidget* centre_ = nullptr;
+  StartPage* start_page_ = nullptr;
+  CommandPalette* palette_ = nullptr;
+  TaskStrip* task_strip_ = nullptr;
+  QDockWidget *scenario_dock_ = nullptr, *plan_dock_ = nullptr;
+  std::vector<QDockWidget*> view_docks_;
+  std::vector<LinkedView> linked_;
+  QMenu *recent_menu_ = nullptr, *export_menu_ = nullptr, *views_menu_ = nullptr;
+  QLabel *state_label_ = nullptr, *figures_label_ = nullptr, *change_label_ = nullptr, *seed_label_ = nullptr, *memory_label_ = nullptr, *message_label_ = nullptr;
+  ModelPtr shown_model_;
+  QString session_path_;
+  QByteArray before_chart_only_;
+  bool first_show_ = true;
+};
+
+}  // namespace turnpoint::app

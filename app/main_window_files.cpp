@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opening, saving, exporting, dropping; and the few pages of help.
+#include <QAction>
+#include <QApplication>
+#include <QDragEnterEvent>
+#include <QFile>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QMessageBox>
+#include <QMimeData>
+
+#include "app/app_settings.h"
+#include "app/command_palette.h"
+#include "app/document.h"
+#include "app/main_window.h"
+#include "app/pick_keeper.h"
+#include "app/search_runner.h"
+#include "app/start_page.h"
+#include "app/task_manager.h"
+#include "views/common/format.h"
+#include "views/common/message_bar.h"
+#include "views/frontier/frontier_chart.h"
+
+namespace turnpoint::app {
+
+namespace {
+
+constexpr int kSniff_bytes = 4096;
+
+/// "session", "hardware" or "model" by the first bytes.
+QString kind_of(const QString& path) {
+  QFile file(path);
+  if (!file.open(QIODevice::ReadOnly)) return QStringLiteral("model");
+  const QByteArray head = file.read(kSniff_bytes);
+  if (head.contains("turnpoint/session@") || path.endsWith(QStringLiteral(".turnpoint"))) return QStringLiteral("session");
+  if (head.contains("turnpoint/hardware-profile@")) return QStringLiteral("hardware");
+  return QStringLiteral("model");
+}
+
+std::filesystem::path to_path(const QString& path) { return {path.toStdU16String()}; }
+
+}  // namespace
+
+void MainWindow::report(const Error& error, const QString& what_failed) {
+  if (error.code == ErrorCode::cancelled) return;
+  QString what = views::to_qt(error.what);
+  if (!what.isEmpty()) what[0] = what[0].toUpper();
+  QStringList where;
+  if (!error.where.empty()) where << views::to_qt(error.where);
+  if (!error.hint.empty()) where << views::to_qt(error.hint);
+  if (where.isEmpty()) where << what_failed;
+  messages_->show_message({views::Message::Kind::error, what, where.join(QStringLiteral(" — "))});
+}
+
+void MainWindow::note(const QString& what, const QString& where) { messages_->show_message({views::Message::Kind::note, what, where}); }
+
+void MainWindow::open_path(const QString& path) {
+  if (path.isEmpty()) return;
+  const QString kind = path.startsWith(QStringLiteral("builtin:")) ? QStringLiteral("model") : kind_of(path);
+  if (!path.startsWith(QStringLiteral("builtin:"))) settings_.set_folder(QFileInfo(path).absolutePath());
+  if (kind == u"session") {
+    open_session(path);
+  } else if (kind == u"hardware") {
+    if (document_->scenario())
+      document_->open_hardware(path.toStdString());
+    else
+      open_scenario({}, path.toStdString(), 0);
+  } else if (document_->scenario()) {
+    document_->open_model(path.toStdString());
+  } else {
+    open_scenario(path.toStdString(), {}, 0);
+  }
+}
+
+void MainWindow::open_scenario(const std::string& model, const std::string& hardware, int devices) {
+  ScenarioRequest request;
+  request.model = model.empty() ? samples().front().model : model;
+  request.hardware = hardware.empty() ? samples().front().hardware : hardware;
+  request.settings.devices = devices;
+  document_->open(request);
+}
+
+void MainWindow::open_sample(int index) {
+  const Sample& sample = samples()[static_cast<std::size_t>(index)];
+  open_scenario(sample.model, sample.hardware, 0);
+}
+
+void MainWindow::remember_opened() {
+  const ScenarioState& state = document_->state();
+  if (!state.scenario) return;
+  // Samples are always at hand; the list is for what the user brought.
+  if (!state.model.starts_with("builtin:")) settings_.add_recent_model(views::to_qt(state.model));
+  if (state.hardware.find('/') != std::string::npos) settings_.add_recent_hardware(views::to_qt(state.hardware));
+  fill_choices();
+}
+
+Session MainWindow::make_session() const {
+  Session session;
+  const ScenarioState& state = document_->state();
+  session.scenario = {state.model, state.hardware, state.scenario ? state.scenario->settings : Settings()};
+  for (const MethodRun& run : runner_->runs())
+    if (run.enabled) session.methods.push_back(run.method->name);
+  session.pinned = document_->pinned();
+  const auto& point = document_->selection().point();
+  const MethodRun* run = point && !keeper_->follows_turning_point() ? runner_->find(point->method) : nullptr;
+  if (run && run->result && point->index < run->result->points.size()) {
+    session.picked_method = point->method;
+    session.picked_memory = static_cast<double>(run->result->points[point->index].memory_bytes);
+  }
+  session.geometry = saveGeometry().toBase64().toStdString();
+  session.layout = saveState().toBase64().toStdString();
+  for (const ActionId id : {ActionId::show_parts, ActionId::show_others, ActionId::show_pinned, ActionId::log_time})
+    session.view[actions_[id]->objectName().toStdString()] = actions_[id]->isChecked();
+  for (const LinkedView& view : linked_)
+    session.views[view.key.toStdString()] = QJsonDocument(view.save_state()).toJson(QJsonDocument::Compact).toStdString();
+  return session;
+}
+
+bool MainWindow::save_session(const QString& path) {
+  if (!document_->scenario()) return false;
+  const auto saved = app::save_session(make_session(), to_path(path));
+  if (!saved) {
+    report(saved.error(), tr("Save session"));
+    return false;
+  }
+  session_path_ = path;
+  settings_.add_recent_session(path);
+  show_recent();
+  note(tr("Session saved"), path);
+  return true;
+}
+
+void MainWindow::open_session(const QString& path) {
+  auto loaded = load_session(to_path(path));
+  if (!loaded) {
+    report(loaded.error(), tr("Open session"));
+    return;
+  }
+  // Model and hardware are opened first; only when both are there does the rest replace what the window shows.
+  const Session session = *loaded;
+  document_->open(session.scenario, [this, session, path] {
+    session_path_ = path;
+    document_->set_pinned(session.pinned);
+    if (!session.methods.empty()) runner_->set_enabled_methods(session.methods);
+    if (!session.picked_method.empty()) keeper_->want(session.picked_method, session.picked_memory);
+    for (const ActionId id : {ActionId::show_parts, ActionId::show_others, ActionId::show_pinned, ActionId::log_time})
+      if (const auto at = session.view.find(actions_[id]->objectName().toStdString()); at != session.view.end()) actions_[id]->setChecked(at->second);
+    for (const LinkedView& view : linked_)
+      if (const auto at = session.views.find(view.key.toStdString()); at != session.views.end())
+        view.restore_state(QJsonDocument::fromJson(QByteArray::fromStdString(at->second)).object());
+    if (!session.layout.empty()) restoreState(QByteArray::fromBase64(QByteArray::fromStdString(session.layout)));
+    settings_.add_recent_session(path);
+    show_recent();
+    show_chart();
+  });
+}
+
+void MainWindow::ask_open(const QString& title, const QString& filter, void (MainWindow::*then)(const QString&)) {
+  auto* dialog = new QFileDialog(this, title, settings_.folder(), filter);
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  dialog->setFileMode(QFileDialog::ExistingFile);
+  connect(dialog, &QFileDialog::fileSelected, this, then);
+  dialog->open();
+}
+
+void MainWindow::ask_save(const QString& title, const QString& suggestion, const QString& filter, std::function<void(const QString&)> then) {
+  auto* dialog = new QFileDialog(this, title, settings_.folder(), filter);
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  dialog->setAcceptMode(QFileDialog::AcceptSave);
+  dialog->setDefaultSuffix(QFileInfo(suggestion).suffix());
+  dialog->selectFile(suggestion);
+  connect(dialog, &QFileDialog::fileSelected, this, [this, then = std::move(then)](const QString& path) {
+    settings_.set_folder(QFileInfo(path).absolutePath());
+    then(path);
+  });
+  dialog->open();
+}
+
+void MainWindow::ask_export(ExportKind kind) {
+  static const char* const kNames[] = {"plan.json", "results.json", "points.csv", "plan.csv", "plan.dot", "plan.svg"};
+  const QString name = QString::fromLatin1(kNames[static_cast<int>(kind)]);
+  ask_save(tr("Export"), name, tr("%1 files (*.%2)").arg(QFileInfo(name).suffix().toUpper(), QFileInfo(name).suffix()),
+           [this, kind](const QString& path) { export_to(kind, path); });
+}
+
+void MainWindow::ask_export_chart(const QString& suffix) {
+  ask_save(tr("Export chart"), QStringLiteral("chart.") + suffix, tr("%1 files (*.%2)").arg(suffix.toUpper(), suffix),
+           [this](const QString& path) { export_chart(path); });
+}
+
+void MainWindow::export_to(ExportKind kind, const QString& path) {
+  ExportInput input;
+  const MethodRun* subject = runner_->subject();
+  if (subject && subject->result) input.results.push_back(subject->result);
+  for (const MethodRun& run : runner_->runs())
+    if (&run != subject && run.enabled && run.result) input.results.push_back(run.result);
+  if (const auto& point = document_->selection().point()) {
+    const MethodRun* run = runner_->find(point->method);
+    if (run) input.picked = run->result;
+    input.point = point->index;
+  }
+  // Numbered by target, so that two exports do not supersede each other.
+  auto written = std::make_shared<std::optional<Expected<void>>>();
+  tasks_->start(
+      QStringLiteral("export:") + path, tr("Export %1").arg(QFileInfo(path).fileName()),
+      [kind, input, written, target = to_path(path)](const RunContext&) { written->emplace(export_to_file(kind, input, target)); },
+      [this, written, path](TaskOutcome) {
+        if (!written->has_value()) return;
+        if (!**written)
+          report((*written)->error(), tr("Export"));
+        else
+          note(tr("Exported %1").arg(QFileInfo(path).fileName()), path);
+      });
+}
+
+bool MainWindow::export_chart(const QString& path) {
+  const bool done = path.endsWith(QStringLiteral(".svg"), Qt::CaseInsensitive) ? chart_->save_svg(path) : chart_->save_png(path);
+  if (done)
+    note(tr("Exported %1").arg(QFileInfo(path).fileName()), path);
+  else
+    report(bad_input("the file cannot be written", path.toStdString()), tr("Export chart"));
+  return done;
+}
+
+void MainWindow::pin_frontier() {
+  const MethodRun* run = runner_->subject();
+  if (!run || !run->result) return;
+  const Result& result = *run->result;
+  QStringList differs;
+  for (const OptionRecord& option : scenario_options()) {
+    const double value = get_option(result.scenario->settings, option.key);
+    if (option.key.ends_with("-scale") && value != 1) differs << views::to_qt(option.text) + u' ' + views::factor_text(value);
+  }
+  if (differs.isEmpty()) differs << views::to_qt(result.scenario->cluster->title) + QStringLiteral(" ×1.00");
+  if (result.scenario->settings.batch != Settings().batch) differs << tr("batch %1").arg(result.scenario->settings.batch);
+  document_->pin({differs.join(QStringLiteral(", ")), result.method, result.points});
+  actions_[ActionId::show_pinned]->setChecked(true);
+}
+
+void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
+  if (event->mimeData()->hasUrls()) event->acceptProposedAction();
+}
+
+void MainWindow::dropEvent(QDropEvent* event) {
+  for (const QUrl& url : event->mimeData()->urls()) {
+    if (!url.isLocalFile()) continue;
+    open_path(url.toLocalFile());
+    event->acceptProposedAction();
+    return;
+  }
+}
+
+void MainWindow::open_palette() {
+  std::vector<PaletteEntry> entries;
+  for (QAction* action : actions_.all()) {
+    if (!action->isEnabled()) continue;
+    entries.push_back({action->text().remove(u'&'), action->shortcut().toString(QKeySequence::NativeText), [action] { action->trigger(); }});
+  }
+  if (shown_model_) {
+    for (std::size_t i = 0; i < shown_model_->operators.size(); ++i) {
+      const Operator& op = shown_model_->operators[OperatorId(i)];
+      entries.push_back({views::to_qt(op.name), views::to_qt(op.detail), [this, i] { document_->selection().pick_operators({OperatorId(i)}); }});
+    }
+  }
+  palette_->open(std::move(entries));
+}
+
+void MainWindow::show_help() {
+  auto* box = new QMessageBox(QMessageBox::NoIcon, tr("What the chart shows"), QString(), QMessageBox::Close, this);
+  box->setAttribute(Qt::WA_DeleteOnClose);
+  box->setText(tr("<p><b>Every dot is a complete plan</b>: how each operator of the model is split over the devices. Right means more memory per device, up means "
+                  "a slower iteration; lower left is better.</p>"
+                  "<p>The <b>line</b> is the frontier: no plan is better in both. It has steps because there is no plan between two plans. The dotted lines are its "
+                  "two parts, computing and sending.</p>"
+                  "<p>The <b>turning point</b> is where more memory stops paying. Plans right of the <b>memory line</b> do not fit the device; drag the line to ask "
+                  "what a larger device would give.</p>"
+                  "<p>The <b>sliders</b> ask what if: the line follows at once, dashed while it is coarse, and exact when the hand rests.</p>"
+                  "<p>Click a plan to see it in all views; arrow keys walk along the line, T picks the turning point.</p>"));
+  box->open();
+}
+
+void MainWindow::show_shortcuts() {
+  QString rows;
+  for (const ActionRecord& record : action_table()) {
+    if (!*record.shortcut) continue;
+    rows += QStringLiteral("<tr><td>%1&nbsp;&nbsp;</td><td>%2</td></tr>")
+                .arg(QKeySequence(QString::fromLatin1(record.shortcut)).toString(QKeySequence::NativeText).toHtmlEscaped(),
+                     QCoreApplication::translate("actions", record.text).toHtmlEscaped());
+  }
+  rows += tr("<tr><td>← →&nbsp;&nbsp;</td><td>Previous, next plan (in the chart)</td></tr>"
+             "<tr><td>Home End T&nbsp;&nbsp;</td><td>Least memory, least time, turning point (in the chart)</td></tr>"
+             "<tr><td>← → Page Home&nbsp;&nbsp;</td><td>5%, ×2, ×1 (on a slider)</td></tr>");
+  auto* box = new QMessageBox(QMessageBox::NoIcon, tr("Keyboard shortcuts"), QStringLiteral("<table>%1</table>").arg(rows), QMessageBox::Close, this);
+  box->setAttribute(Qt::WA_DeleteOnClose);
+  box->open();
+}
+
+void MainWindow::show_about() {
+  auto* box = new QMessageBox(QMessageBox::NoIcon, tr("About Turnpoint"), QString(), QMessageBox::Close, this);
+  box->setAttribute(Qt::WA_DeleteOnClose);
+  box->setText(tr("<p><b>Turnpoint %1</b></p><p>How should this model be trained on these devices?</p><p>Sources: Apache-2.0. This program links QCustomPlot and is "
+                  "therefore under GPL-3.0-or-later as a whole.</p>")
+                   .arg(QCoreApplication::applicationVersion().toHtmlEscaped()));
+  box->open();
+}
+
+}  // namespace turnpoint::app

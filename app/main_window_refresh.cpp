@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the state of document and searches to what the window shows.
+#include <QAction>
+#include <QLabel>
+#include <QMenu>
+#include <QStackedWidget>
+#include <QWidget>
+#include <fstream>
+#include <unistd.h>
+
+#include "app/app_settings.h"
+#include "app/document.h"
+#include "app/main_window.h"
+#include "app/plan_loader.h"
+#include "app/search_runner.h"
+#include "app/start_page.h"
+#include "app/task_manager.h"
+#include "views/common/format.h"
+#include "views/common/message_bar.h"
+#include "views/common/theme_colors.h"
+#include "views/frontier/chart_header.h"
+#include "views/frontier/frontier_chart.h"
+#include "views/plan/plan_panel.h"
+#include "views/scenario/scenario_panel.h"
+
+namespace turnpoint::app {
+
+namespace {
+
+/// Resident bytes of this process; 0 where /proc is absent.
+std::int64_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  std::int64_t total = 0, resident = 0;
+  file >> total >> resident;
+  return file ? resident * sysconf(_SC_PAGESIZE) : 0;
+}
+
+QString gap_text(double gap) { return views::grouped_number(gap * 100, gap < 0.1 ? 2 : 1) + u'%'; }
+
+}  // namespace
+
+void MainWindow::show_scenario() {
+  const ScenarioState& state = document_->state();
+  centre_->setCurrentIndex(state.scenario ? 1 : 0);
+  views::ScenarioView view;
+  view.scenario = state.scenario;
+  view.model_specification = views::to_qt(state.model);
+  view.hardware_specification = views::to_qt(state.hardware);
+  view.cluster_devices = state.cluster ? state.cluster->devices() : 0;
+  scenario_panel_->set_scenario(view);
+  const ModelPtr model = state.scenario ? state.scenario->model : nullptr;
+  if (model != shown_model_) {
+    const bool other = !model || !shown_model_ || model->name != shown_model_->name;
+    shown_model_ = model;
+    document_->selection().pick_operators({});
+    for (const LinkedView& linked : linked_) {
+      linked.set_plan(nullptr, nullptr);  // a plan of the old model must never meet the new one
+      linked.set_model(model);
+    }
+    plan_panel_->set_plan(nullptr, nullptr);
+    if (other) chart_->fit();
+    remember_opened();
+  }
+  setWindowTitle(model ? tr("%1 on %2 — Turnpoint").arg(views::to_qt(model->name), views::to_qt(state.scenario->cluster->title)) : QStringLiteral("Turnpoint"));
+  show_chart();
+  show_methods();
+  show_status();
+}
+
+void MainWindow::show_chart() {
+  views::ChartData chart_data;
+  const ScenarioPtr& scenario = document_->scenario();
+  for (const MethodRun& run : runner_->runs()) {
+    if (!run.enabled || !run.result || !scenario || run.result->scenario->model != scenario->model) continue;
+    chart_data.series.push_back({run.method->name, run.method->name == "ft" ? QStringLiteral("FT") : views::to_qt(run.method->title), run.method->frontier, run.coarse, run.result});
+  }
+  chart_data.pinned = document_->pinned();
+  if (scenario) {
+    chart_data.memory_limit = scenario->memory_limit();
+    chart_data.device = views::to_qt(scenario->cluster->device.name);
+  }
+  const views::ChartSeries* subject = chart_data.subject();
+  QString subtitle;
+  if (subject) subtitle = tr("%1 frontier plans · lower left is better").arg(subject->result->points.size());
+  header_->set_subtitle(subtitle);
+  QAction* pinned = actions_[ActionId::show_pinned];
+  pinned->setText(chart_data.pinned.empty() ? tr("Pinned") : tr("Pinned %1").arg(chart_data.pinned.size()));
+  pinned->setEnabled(!chart_data.pinned.empty());
+  actions_[ActionId::clear_pinned]->setEnabled(!chart_data.pinned.empty());
+  for (const ActionId id : {ActionId::pin, ActionId::export_results_json, ActionId::export_points_csv, ActionId::export_chart_png, ActionId::export_chart_svg})
+    actions_[id]->setEnabled(subject != nullptr);
+  chart_->set_data(std::move(chart_data));
+}
+
+void MainWindow::show_methods() {
+  std::vector<views::MethodRow> rows;
+  using Shown = views::MethodRow::State;
+  const auto tasks = tasks_->tasks();
+  for (const MethodRun& run : runner_->runs()) {
+    views::MethodRow row;
+    row.name = views::to_qt(run.method->name);
+    row.title = views::to_qt(run.method->title);
+    row.frontier = run.method->frontier;
+    row.enabled = run.enabled && run.refusal.empty();
+    row.tool_tip = views::to_qt(run.method->description) + (run.method->paper.empty() ? QString() : u'\n' + views::to_qt(run.method->paper));
+    const QString seconds = run.result ? views::search_time_text(run.result->search_s) : QString();
+    if (!run.refusal.empty()) {
+      row.state = Shown::refused, row.status = views::to_qt(run.refusal);
+    } else if (!run.enabled) {
+      row.state = Shown::off, row.status = tr("off");
+    } else {
+      switch (run.state) {
+        case MethodRun::State::idle: row.state = Shown::waiting, row.status = seconds; break;
+        case MethodRun::State::waiting: row.state = Shown::waiting, row.status = tr("waiting"); break;
+        case MethodRun::State::running: {
+          row.state = run.pass == SearchPass::coarse ? Shown::coarse : Shown::running;
+          for (const TaskInfo& task : tasks)
+            if (task.id == run.task || task.purpose == QStringLiteral("search:") + row.name) row.fraction = std::max(row.fraction, task.fraction);
+          row.status = row.fraction >= 0 ? views::share_text(row.fraction) : tr("searching");
+          break;
+        }
+        case MethodRun::State::done: row.state = Shown::done, row.status = run.coarse ? tr("coarse") : seconds; break;
+        case MethodRun::State::failed: row.state = Shown::failed, row.status = run.error ? views::to_qt(run.error->what) : tr("failed"); break;
+        case MethodRun::State::cancelled: row.state = Shown::cancelled, row.status = tr("cancelled"); break;
+      }
+    }
+    rows.push_back(std::move(row));
+  }
+  scenario_panel_->set_methods(std::move(rows));
+}
+
+void MainWindow::show_point() {
+  const auto& picked = document_->selection().point();
+  const MethodRun* run = picked ? runner_->find(picked->method) : nullptr;
+  const bool there = run && run->enabled && run->result && picked->index < run->result->points.size();
+  plan_panel_->set_point(there ? run->result : nullptr, there ? picked->index : 0, there ? (run->method->name == "ft" ? QStringLiteral("FT") : views::to_qt(run->method->title)) : QString(),
+                         there && run->coarse);
+  for (const ActionId id : {ActionId::copy_point, ActionId::export_plan_json, ActionId::export_plan_csv, ActionId::export_plan_dot, ActionId::export_plan_svg})
+    actions_[id]->setEnabled(there && run->result->plans);
+}
+
+void MainWindow::show_plan() {
+  const auto& plan = loader_->plan();
+  const ScenarioPtr scenario = loader_->result() ? loader_->result()->scenario : nullptr;
+  if (plan && (!scenario || scenario->model != shown_model_)) return;
+  plan_panel_->set_plan(plan, scenario);
+  // Hidden tabs wait until they are looked at: while a slider moves there is no time for what nobody sees.
+  for (std::size_t i = 0; i < linked_.size(); ++i) {
+    linked_[i].outdated = !linked_[i].widget->isVisible();
+    if (!linked_[i].outdated) show_plan_in(linked_[i]);
+  }
+}
+
+void MainWindow::show_plan_in(LinkedView& view) {
+  view.outdated = false;
+  view.set_plan(loader_->plan(), loader_->result() ? loader_->result()->scenario : nullptr);
+}
+
+void MainWindow::show_status() {
+  const MethodRun* main = runner_->subject();
+  const ScenarioPtr& scenario = document_->scenario();
+  const views::ThemeColors& colors = views::theme_colors(palette());
+  QString state, figures, chart_state;
+  QColor tint = colors.ok;
+  const bool busy = main && main->state == MethodRun::State::running;
+  if (!scenario) {
+    state = document_->building() ? tr("Opening…") : tr("Nothing open");
+    tint = colors.secondary;
+  } else if (!main) {
+    state = tr("No frontier method is checked");
+    tint = colors.secondary;
+  } else if (!main->result) {
+    state = busy ? tr("Computing") : tr("No result");
+    tint = colors.warning;
+    chart_state = state;
+  } else {
+    const Result& result = *main->result;
+    const bool current = result.scenario == scenario;
+    if (!current) {
+      state = busy || !runner_->settled() ? tr("Computing") : tr("Out of date");
+      tint = colors.warning;
+      chart_state = busy || !runner_->settled() ? tr("computing") : tr("out of date");
+    } else if (main->coarse) {
+      state = result.gap ? tr("Coarse ±%1").arg(gap_text(*result.gap)) : tr("Coarse");
+      tint = colors.warning;
+      chart_state = result.gap ? tr("coarse ±%1").arg(gap_text(*result.gap)) : tr("coarse");
+    } else if (result.exact) {
+      state = tr("Exact");
+    } else {
+      state = result.gap ? tr("Gap %1").arg(gap_text(*result.gap)) : tr("Not certified");
+    }
+    QStringList parts;
+    if (result.exact) parts << tr("gap 0");
+    parts << tr("%1 plans").arg(result.points.size()) << tr("%1 operators").arg(scenario->model->operators.size());
+    figures = parts.join(QStringLiteral(" · "));
+  }
+  state_label_->setText(QStringLiteral("● ") + state);
+  QPalette tinted = state_label_->palette();
+  tinted.setColor(QPalette::WindowText, tint);
+  state_label_->setPalette(tinted);
+  figures_label_->setText(figures);
+  header_->set_state(chart_state);
+  const auto newest = tasks_->newest();
+  header_->set_progress(newest ? newest->fraction : -1, newest.has_value());
+
+  QStringList times;
+  if (main && main->result) times << tr("search %1").arg(views::search_time_text(main->result->search_s));
+  if (runner_->last_change_s() > 0) times << tr("last change %1").arg(views::search_time_text(runner_->last_change_s()));
+  change_label_->setText(times.join(QStringLiteral(" · ")));
+  if (const std::int64_t bytes = resident_bytes()) memory_label_->setText(views::memory_text(bytes));
+  seed_label_->setText(scenario ? tr("seed %1").arg(scenario->settings.seed) : QString());
+  message_label_->setText(messages_->count() == 1 ? tr("1 message") : tr("%1 messages").arg(messages_->count()));
+  actions_[ActionId::stop_newest]->setEnabled(newest.has_value());
+  actions_[ActionId::stop_all]->setEnabled(newest.has_value());
+  actions_[ActionId::search_all]->setEnabled(scenario != nullptr);
+}
+
+void MainWindow::show_recent() {
+  recent_menu_->clear();
+  QStringList all = settings_.recent_sessions() + settings_.recent_models();
+  for (const QString& path : all) recent_menu_->addAction(path, this, [this, path] { open_path(path); });
+  recent_menu_->setEnabled(!all.isEmpty());
+  start_page_->set_recent(all);
+}
+
+void MainWindow::fill_choices() {
+  std::vector<views::Choice> models, machines;
+  for (const QString& recent : settings_.recent_models())
+    if (!recent.startsWith(QStringLiteral("builtin:"))) models.push_back({recent.section(u'/', -2), recent, recent});
+  for (const BuiltinModel& model : backend_.builtin_models())
+    models.push_back({views::to_qt(model.name), QStringLiteral("builtin:") + views::to_qt(model.name), views::to_qt(model.description)});
+  for (const QString& recent : settings_.recent_hardware())
+    if (recent.contains(u'/')) machines.push_back({recent.section(u'/', -2), recent, recent});
+  for (const PresetInfo& preset : backend_.hardware_presets()) machines.push_back({views::to_qt(preset.title), views::to_qt(preset.name), views::to_qt(preset.note)});
+  scenario_panel_->set_choices(std::move(models), std::move(machines));
+  show_recent();
+}
+
+}  // namespace turnpoint::app

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/plan_loader.h"
+
+#include "app/search_runner.h"
+#include "app/task_manager.h"
+#include "views/common/selection_model.h"
+
+namespace turnpoint::app {
+
+PlanLoader::PlanLoader(SearchRunner& runner, TaskManager& tasks, views::SelectionModel& selection, QObject* parent)
+    : QObject(parent), runner_(runner), tasks_(tasks), selection_(selection) {
+  throttle_.setSingleShot(true);
+  throttle_.setInterval(kEvery_ms);
+  connect(&throttle_, &QTimer::timeout, this, &PlanLoader::load);
+  connect(&selection, &views::SelectionModel::point_changed, this, &PlanLoader::request);
+  connect(&runner, &SearchRunner::result_changed, this, &PlanLoader::request);
+}
+
+void PlanLoader::picked(ResultPtr& result, std::size_t& index) const {
+  const auto& point = selection_.point();
+  const MethodRun* run = point ? runner_.find(point->method) : nullptr;
+  if (!run || !run->result || point->index >= run->result->points.size()) return;
+  result = run->result;
+  index = point->index;
+}
+
+bool PlanLoader::up_to_date() const {
+  ResultPtr result;
+  std::size_t index = 0;
+  picked(result, index);
+  return result == result_ && (!result || (index == index_ && (plan_ || !result->plans)));
+}
+
+void PlanLoader::request() {
+  if (throttle_.isActive()) return;
+  // The first of a burst goes at once (a click answers immediately), the rest wait for the timer.
+  load();
+  throttle_.start();
+}
+
+void PlanLoader::load() {
+  ResultPtr result;
+  std::size_t index = 0;
+  picked(result, index);
+  if (result == asked_ && index == asked_index_) return;
+  asked_ = result;
+  asked_index_ = index;
+  if (!result || !result->plans) {
+    plan_ = nullptr;
+    result_ = result;
+    index_ = index;
+    emit plan_changed();
+    return;
+  }
+  auto made = std::make_shared<std::shared_ptr<const Plan>>();
+  tasks_.start(
+      QStringLiteral("plan"), tr("Plan"),
+      [result, index, made](const RunContext& context) {
+        if (!context.cancelled()) *made = std::make_shared<const Plan>(result->plans->plan(index));
+      },
+      [this, result, index, made](TaskOutcome) {
+        if (!*made || result != asked_ || index != asked_index_) return;
+        plan_ = *made;
+        result_ = result;
+        index_ = index;
+        emit plan_changed();
+      });
+}
+
+}  // namespace turnpoint::app

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// One state of the document: the scenario with the sources it was made from. A plain value of shared immutable parts, so
+// undo keeps whole states cheaply.
+#pragma once
+
+#include <string>
+
+#include "core/import/model_source.h"
+#include "core/scenario/scenario.h"
+
+namespace turnpoint::app {
+
+struct ScenarioState {
+  std::string model;     ///< specification as the user gave it
+  std::string hardware;
+  ModelSourcePtr source; ///< unbound model
+  ClusterPtr cluster;    ///< before cutting to `settings.devices`
+  ScenarioPtr scenario;  ///< null: nothing open
+};
+
+/// What a state is asked to become; sources are reused where the specification is unchanged.
+struct ScenarioRequest {
+  std::string model, hardware;
+  Settings settings;
+};
+
+}  // namespace turnpoint::app

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/search_runner.h"
+
+#include <algorithm>
+
+#include "app/document.h"
+#include "app/task_manager.h"
+#include "views/common/format.h"
+
+namespace turnpoint::app {
+
+namespace {
+
+/// Quick and comparable on every model; the rest waits for its check box.
+bool runs_unasked(const std::string& name) {
+  for (const char* known : {"ft", "data-parallel", "optcnn", "mesh-tensorflow", "tofu", "fsdp", "megatron"})
+    if (name == known) return true;
+  return false;
+}
+
+QString purpose_of(const std::string& name) { return QStringLiteral("search:") + views::to_qt(name); }
+
+}  // namespace
+
+SearchRunner::SearchRunner(const SearchBackend& backend, TaskManager& tasks, Document& document, QObject* parent)
+    : QObject(parent), backend_(backend), tasks_(tasks), document_(document) {
+  for (const Method& method : backend.methods()) {
+    MethodRun run;
+    run.method = &method;
+    run.enabled = runs_unasked(method.name);
+    runs_.push_back(std::move(run));
+  }
+  searchers_.resize(runs_.size());
+  clock_.start();
+  frame_.setSingleShot(true);
+  frame_.setInterval(kFrame_ms);
+  rest_.setSingleShot(true);
+  rest_.setInterval(kRest_ms);
+  connect(&frame_, &QTimer::timeout, this, &SearchRunner::start_coarse);
+  connect(&rest_, &QTimer::timeout, this, &SearchRunner::start_exact);
+  connect(&document, &Document::scenario_changed, this, &SearchRunner::scenario_changed);
+}
+
+const MethodRun* SearchRunner::find(const std::string& name) const { return const_cast<SearchRunner*>(this)->find_mutable(name); }
+const MethodRun* SearchRunner::subject() const { return const_cast<SearchRunner*>(this)->subject_mutable(); }
+
+MethodRun* SearchRunner::find_mutable(const std::string& name) {
+  for (MethodRun& run : runs_)
+    if (run.method->name == name) return &run;
+  return nullptr;
+}
+
+MethodRun* SearchRunner::subject_mutable() {
+  for (MethodRun& run : runs_)
+    if (run.enabled && run.method->frontier && run.refusal.empty()) return &run;
+  return nullptr;
+}
+
+void SearchRunner::refresh_refusals() {
+  for (MethodRun& run : runs_)
+    run.refusal = run.method->refuses && document_.scenario() ? run.method->refuses(*document_.scenario()) : std::string();
+}
+
+void SearchRunner::scenario_changed(bool live) {
+  edited_at_ = clock_.elapsed();
+  for (const std::string& name : others_)
+    if (MethodRun* run = find_mutable(name); run && run->state == MethodRun::State::waiting) run->state = MethodRun::State::idle;
+  others_.clear();
+  for (MethodRun& run : runs_)
+    if (&run != subject_mutable() && run.state == MethodRun::State::running) tasks_.cancel_purpose(purpose_of(run.method->name));
+  if (!document_.scenario()) {
+    frame_.stop();
+    rest_.stop();
+    for (MethodRun& run : runs_) run.result = nullptr;
+    emit runs_changed();
+    return;
+  }
+  if (live) {
+    exact_follows_ = false;
+    if (!frame_.isActive()) frame_.start();
+    rest_.start();
+    return;
+  }
+  refresh_refusals();
+  frame_.stop();
+  rest_.stop();
+  exact_follows_ = true;
+  start_coarse();
+}
+
+void SearchRunner::start_coarse() {
+  if (MethodRun* run = subject_mutable())
+    start(*run, SearchPass::coarse);
+  else
+    start_others();
+}
+
+void SearchRunner::start_exact() {
+  exact_follows_ = false;
+  if (MethodRun* run = subject_mutable())
+    start(*run, SearchPass::exact);
+  else
+    start_others();
+}
+
+void SearchRunner::search_all() {
+  if (!document_.scenario()) return;
+  for (MethodRun& run : runs_)
+    if (run.enabled && &run != subject_mutable()) run.result = nullptr;
+  edited_at_ = clock_.elapsed();
+  start_exact();
+}
+
+void SearchRunner::search(const std::string& name) {
+  MethodRun* run = find_mutable(name);
+  if (!run || !document_.scenario() || !run->refusal.empty()) return;
+  run->enabled = true;
+  edited_at_ = clock_.elapsed();
+  start(*run, SearchPass::exact);
+}
+
+void SearchRunner::start_others() {
+  // Methods share the machine's cores, so one after another is as fast and leaves the window responsive.
+  if (!document_.scenario() || frame_.isActive() || rest_.isActive()) return;
+  const MethodRun* main = subject_mutable();
+  bool running = false;
+  others_.clear();
+  for (MethodRun& run : runs_) {
+    if (&run == main) continue;
+    running = running || run.state == MethodRun::State::running;
+    const bool current = run.result && run.result->scenario == document_.scenario();
+    const bool gave_up = (run.state == MethodRun::State::failed || run.state == MethodRun::State::cancelled) && run.task;
+    if (!run.enabled || !run.refusal.empty() || current || gave_up || run.state == MethodRun::State::running) continue;
+    run.state = MethodRun::State::waiting;
+    others_.push_back(run.method->name);
+  }
+  if (running || others_.empty()) return;
+  const std::string next = others_.front();
+  others_.pop_front();
+  start(*find_mutable(next), SearchPass::exact);
+}
+
+void SearchRunner::start(MethodRun& run, SearchPass pass) {
+  const auto index = static_cast<std::size_t>(&run - runs_.data());
+  if (!searchers_[index]) searchers_[index] = run.method->make();
+  // A coarse pass is short: letting it finish keeps a dragged curve moving. An exact one yields to anything newer.
+  const bool short_pass = run.state == MethodRun::State::running && run.pass == SearchPass::coarse;
+  (pass == SearchPass::coarse ? coarse_started_ : exact_started_)++;
+  auto answer = std::make_shared<std::optional<Expected<ResultPtr>>>();
+  const std::string name = run.method->name;
+  auto id = std::make_shared<quint64>(0);
+  if (run.state != MethodRun::State::running) run.pass = pass;
+  run.state = MethodRun::State::running;
+  *id = run.task = tasks_.start(
+      purpose_of(name), views::to_qt(run.method->title),
+      [searcher = searchers_[index], scenario = document_.scenario(), pass, answer](const RunContext& context) {
+        answer->emplace(searcher->run(scenario, pass, context));
+      },
+      [this, name, id, pass, answer, edited = edited_at_](TaskOutcome outcome) { ended(name, *id, pass, *answer, outcome, edited); },
+      short_pass ? Preempt::let_it_finish : Preempt::stop_running);
+  emit runs_changed();
+}
+
+void SearchRunner::ended(const std::string& name, quint64 task, SearchPass pass, const std::optional<Expected<ResultPtr>>& answer,
+                         TaskOutcome outcome, qint64 edited_at) {
+  MethodRun& run = *find_mutable(name);
+  const bool newest = run.task == task;
+  if (!newest) run.pass = SearchPass::exact;  // what waits behind a coarse pass may be cancelled by the next request
+  const bool usable = outcome == TaskOutcome::finished && answer && answer->has_value() && **answer;
+  if (usable && document_.scenario() && (**answer)->scenario && (**answer)->scenario->model == document_.scenario()->model) {
+    run.result = **answer;
+    run.coarse = pass == SearchPass::coarse && !run.result->exact;
+    run.error.reset();
+    if (pass == SearchPass::coarse || last_change_s_ == 0) last_change_s_ = static_cast<double>(clock_.elapsed() - edited_at) / 1e3;
+  }
+  if (newest) {
+    const bool stopped = outcome != TaskOutcome::finished ||
+                         (answer && !answer->has_value() && answer->error().code == ErrorCode::cancelled);
+    run.state = usable ? MethodRun::State::done : stopped ? MethodRun::State::cancelled : MethodRun::State::failed;
+    if (run.state == MethodRun::State::failed && answer) {
+      run.error = answer->error();
+      emit failed(*run.error, views::to_qt(run.method->title));
+    }
+  }
+  if (usable) emit result_changed(views::to_qt(name));
+  if (newest) {
+    const bool main = &run == subject_mutable();
+    if (main && exact_follows_ && run.state == MethodRun::State::done) {
+      exact_follows_ = false;
+      if (run.coarse)
+        start_exact();
+      else
+        start_others();
+    } else if (!frame_.isActive() && !rest_.isActive() && !exact_follows_) {
+      start_others();
+    }
+  }
+  emit runs_changed();
+  check_settled();
+}
+
+void SearchRunner::set_enabled(const std::string& name, bool on) {
+  MethodRun* run = find_mutable(name);
+  if (!run || run->enabled == on) return;
+  const MethodRun* before = subject_mutable();
+  run->enabled = on;
+  if (!on) {
+    tasks_.cancel_purpose(purpose_of(name));
+    if (run->state == MethodRun::State::waiting) run->state = MethodRun::State::idle;
+  } else {
+    run->task = 0;
+    run->state = MethodRun::State::idle;
+  }
+  emit result_changed(views::to_qt(name));
+  if (document_.scenario()) {
+    MethodRun* main = subject_mutable();
+    const bool needs_search = main && main != before && (!main->result || main->result->scenario != document_.scenario());
+    if (needs_search) {
+      exact_follows_ = true;
+      start_coarse();
+    } else {
+      start_others();
+    }
+  }
+  emit runs_changed();
+}
+
+void SearchRunner::set_enabled_methods(const std::vector<std::string>& names) {
+  for (MethodRun& run : runs_) run.enabled = std::find(names.begin(), names.end(), run.method->name) != names.end();
+  emit runs_changed();
+}
+
+void SearchRunner::cancel(const std::string& name) {
+  exact_follows_ = false;
+  tasks_.cancel_purpose(purpose_of(name));
+}
+
+void SearchRunner::stop_all() {
+  frame_.stop();
+  rest_.stop();
+  exact_follows_ = false;
+  for (const std::string& name : others_) find_mutable(name)->state = MethodRun::State::idle;
+  others_.clear();
+  for (const MethodRun& run : runs_) tasks_.cancel_purpose(purpose_of(run.method->name));
+  emit runs_changed();
+}
+
+bool SearchRunner::settled() const {
+  if (frame_.isActive() || rest_.isActive() || exact_follows_ || !others_.empty()) return false;
+  return std::none_of(runs_.begin(), runs_.end(), [](const MethodRun& run) { return run.state == MethodRun::State::running || run.state == MethodRun::State::waiting; });
+}
+
+bool SearchRunner::up_to_date() const {
+  const MethodRun* main = subject();
+  return main && main->result && main->result->scenario == document_.scenario() && !main->coarse;
+}
+
+void SearchRunner::check_settled() {
+  if (settled()) emit became_settled();
+}
+
+}  // namespace turnpoint::app

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keeps the results in step with the scenario: a coarse pass at once, an exact one when the hand rests, then the other
+// methods one after another. Last good results stay until better ones replace them.
+#pragma once
+
+#include <QElapsedTimer>
+#include <QObject>
+#include <QTimer>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "app/search_backend.h"
+
+namespace turnpoint::app {
+
+class Document;
+class TaskManager;
+enum class TaskOutcome;
+
+/// One method's place in the list.
+struct MethodRun {
+  enum class State { idle, waiting, running, done, failed, cancelled };
+  const Method* method = nullptr;
+  bool enabled = false;
+  std::string refusal;           ///< why it cannot run on this scenario; empty if it can
+  State state = State::idle;
+  SearchPass pass = SearchPass::exact;  ///< of the running task
+  ResultPtr result;              ///< last good
+  bool coarse = false;           ///< `result` is a coarse pass
+  std::optional<Error> error;
+  quint64 task = 0;              ///< newest, 0: none
+};
+
+class SearchRunner : public QObject {
+  Q_OBJECT
+ public:
+  static constexpr int kFrame_ms = 16, kRest_ms = 250;
+
+  SearchRunner(const SearchBackend& backend, TaskManager& tasks, Document& document, QObject* parent = nullptr);
+
+  const std::vector<MethodRun>& runs() const { return runs_; }
+  const MethodRun* find(const std::string& name) const;
+  /// The frontier method the chart is about; null if none is enabled.
+  const MethodRun* subject() const;
+
+  void set_enabled(const std::string& name, bool on);
+  void set_enabled_methods(const std::vector<std::string>& names);
+  /// Searches again, exactly.
+  void search_all();
+  void search(const std::string& name);
+  void cancel(const std::string& name);
+  void stop_all();
+
+  /// Nothing running, waiting or about to start.
+  bool settled() const;
+  /// The subject's result belongs to the present scenario and is not coarse.
+  bool up_to_date() const;
+  double last_change_s() const { return last_change_s_; }  ///< from edit to new curve; 0: none yet
+
+  // Counted for tests: how often a search was asked for.
+  int coarse_started() const { return coarse_started_; }
+  int exact_started() const { return exact_started_; }
+
+ signals:
+  void result_changed(const QString& method);
+  void runs_changed();
+  void failed(const turnpoint::Error& error, const QString& method_title);
+  void became_settled();
+
+ private:
+  MethodRun* find_mutable(const std::string& name);
+  MethodRun* subject_mutable();
+  void scenario_changed(bool live);
+  void start_coarse();
+  void start_exact();
+  void start_others();
+  void start(MethodRun& run, SearchPass pass);
+  void ended(const std::string& name, quint64 task, SearchPass pass, const std::optional<Expected<ResultPtr>>& answer, TaskOutcome outcome, qint64 edited_at);
+  void refresh_refusals();
+  void check_settled();
+
+  const SearchBackend& backend_;
+  TaskManager& tasks_;
+  Document& document_;
+  std::vector<MethodRun> runs_;
+  std::vector<std::shared_ptr<Searcher>> searchers_;  ///< parallel to runs_; used by one task at a time
+  std::deque<std::string> others_;
+  QTimer frame_, rest_;
+  bool exact_follows_ = false;
+  QElapsedTimer clock_;
+  qint64 edited_at_ = 0;
+  double last_change_s_ = 0;
+  int coarse_started_ = 0, exact_started_ = 0;
+};
+
+}  // namespace turnpoint::app

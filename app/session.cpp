@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/session.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/base/json.h"
+#include "views/common/format.h"
+
+namespace turnpoint::app {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kFormat = "turnpoint/session@1";
+constexpr std::size_t kMostPoints = 1'000'000, kMostPinned = 64, kMostText = 1 << 20;
+
+Expected<std::string> read_text(const json& object, const char* key, const std::string& where, bool required) {
+  const auto at = object.find(key);
+  if (at == object.end() && !required) return std::string();
+  if (at == object.end() || !at->is_string()) return bad_input(std::string("'") + key + "' must be a text", where);
+  auto text = at->get<std::string>();
+  if (text.size() > kMostText) return bad_input(std::string("'") + key + "' is too long", where);
+  return text;
+}
+
+Expected<Settings> read_settings(const json& object, const std::string& where) {
+  Settings settings;
+  if (!object.is_object()) return bad_input("'settings' must be an object", where);
+  for (const OptionRecord& option : scenario_options()) {
+    const auto at = object.find(std::string(option.key));
+    if (at == object.end()) continue;
+    if (!at->is_string()) return bad_input("setting '" + std::string(option.key) + "' must be a text", where);
+    const auto value = parse_option(option, at->get_ref<const std::string&>());
+    if (!value) return bad_input("setting '" + std::string(option.key) + "': " + value.error().what, where);
+    set_option(settings, option.key, *value);
+  }
+  return settings;
+}
+
+Expected<views::PinnedFrontier> read_pinned(const json& object, const std::string& where) {
+  if (!object.is_object()) return bad_input("a pinned frontier must be an object", where);
+  views::PinnedFrontier pinned;
+  const auto label = read_text(object, "label", where, true);
+  if (!label) return label.error();
+  pinned.label = views::to_qt(*label);
+  const auto method = read_text(object, "method", where, true);
+  if (!method) return method.error();
+  pinned.method = *method;
+  const auto points = object.find("points");
+  if (points == object.end() || !points->is_array() || points->size() > kMostPoints) return bad_input("'points' must be a list", where);
+  for (const json& item : *points) {
+    ResultPoint point;
+    const auto number = [&](const char* key, double& into) {
+      const auto at = item.is_object() ? item.find(key) : item.end();
+      if (!item.is_object() || at == item.end() || !at->is_number()) return false;
+      into = at->get<double>();
+      return std::isfinite(into) && into >= 0 && into < 9e18;
+    };
+    double memory = 0;
+    if (!number("memory_bytes", memory) || !number("time_s", point.time_s) || !number("compute_s", point.compute_s) || !number("network_s", point.network_s))
+      return bad_input("a point needs finite memory_bytes, time_s, compute_s and network_s", where + ", point " + std::to_string(pinned.points.size()));
+    point.memory_bytes = static_cast<std::int64_t>(memory);
+    const auto fits = item.find("fits");
+    point.fits = fits != item.end() && fits->is_boolean() && fits->get<bool>();
+    pinned.points.push_back(point);
+  }
+  return pinned;
+}
+
+}  // namespace
+
+json write_session(const Session& session) {
+  json settings = json::object();
+  for (const OptionRecord& option : scenario_options())
+    settings[std::string(option.key)] = format_option(option, get_option(session.scenario.settings, option.key));
+  json pinned = json::array();
+  for (const auto& frontier : session.pinned) {
+    json points = json::array();
+    for (const ResultPoint& p : frontier.points) {
+      if (!views::drawable(p)) continue;
+      points.push_back({{"memory_bytes", p.memory_bytes}, {"time_s", p.time_s}, {"compute_s", p.compute_s}, {"network_s", p.network_s}, {"fits", p.fits}});
+    }
+    pinned.push_back({{"label", frontier.label.toStdString()}, {"method", frontier.method}, {"points", std::move(points)}});
+  }
+  json document = {{"format", kFormat},
+                   {"scenario", {{"model", session.scenario.model}, {"hardware", session.scenario.hardware}, {"settings", std::move(settings)}}},
+                   {"methods", session.methods},
+                   {"pinned", std::move(pinned)},
+                   {"window", {{"geometry", session.geometry}, {"layout", session.layout}, {"view", session.view}}}};
+  for (const auto& [key, text] : session.views) {
+    auto state = json::parse(text, nullptr, false);
+    if (!state.is_discarded()) document["window"]["views"][key] = std::move(state);
+  }
+  if (!session.picked_method.empty()) document["point"] = {{"method", session.picked_method}, {"memory_bytes", session.picked_memory}};
+  return document;
+}
+
+Expected<Session> read_session(const json& document, const std::string& where) {
+  if (!document.is_object()) return bad_input("not a session: the document must be an object", where);
+  const auto format = document.find("format");
+  if (format == document.end() || !format->is_string()) return bad_input("not a session: 'format' is missing", where);
+  if (*format != kFormat) {
+    Error error = bad_input("format '" + format->get<std::string>().substr(0, 80) + "' is not " + kFormat, where);
+    if (format->get_ref<const std::string&>().starts_with("turnpoint/session@")) error.hint = "it was written by a newer Turnpoint";
+    return error;
+  }
+  Session session;
+  const auto scenario = document.find("scenario");
+  if (scenario == document.end() || !scenario->is_object()) return bad_input("'scenario' must be an object", where);
+  const auto model = read_text(*scenario, "model", where + ": scenario", true);
+  if (!model) return model.error();
+  const auto hardware = read_text(*scenario, "hardware", where + ": scenario", true);
+  if (!hardware) return hardware.error();
+  session.scenario.model = *model;
+  session.scenario.hardware = *hardware;
+  if (const auto settings = scenario->find("settings"); settings != scenario->end()) {
+    auto read = read_settings(*settings, where + ": scenario");
+    if (!read) return read.error();
+    session.scenario.settings = *read;
+  }
+  if (const auto methods = document.find("methods"); methods != document.end()) {
+    if (!methods->is_array()) return bad_input("'methods' must be a list of names", where);
+    for (const json& name : *methods) {
+      if (!name.is_string()) return bad_input("'methods' must be a list of names", where);
+      session.methods.push_back(name.get<std::string>());
+    }
+  }
+  if (const auto pinned = document.find("pinned"); pinned != document.end()) {
+    if (!pinned->is_array() || pinned->size() > kMostPinned) return bad_input("'pinned' must be a list of at most 64 frontiers", where);
+    for (const json& item : *pinned) {
+      auto read = read_pinned(item, where + ": pinned " + std::to_string(session.pinned.size()));
+      if (!read) return read.error();
+      session.pinned.push_back(std::move(*read));
+    }
+  }
+  if (const auto picked = document.find("point"); picked != document.end() && picked->is_object()) {
+    const auto method = read_text(*picked, "method", where + ": point", true);
+    if (!method) return method.error();
+    const auto memory = picked->find("memory_bytes");
+    if (memory == picked->end() || !memory->is_number() || !std::isfinite(memory->get<double>()))
+      return bad_input("'memory_bytes' must be a number", where + ": point");
+    session.picked_method = *method;
+    session.picked_memory = memory->get<double>();
+  }
+  if (const auto window = document.find("window"); window != document.end() && window->is_object()) {
+    for (const auto& [key, into] : {std::pair{"geometry", &session.geometry}, std::pair{"layout", &session.layout}}) {
+      auto text = read_text(*window, key, where + ": window", false);
+      if (!text) return text.error();
+      *into = std::move(*text);
+    }
+    if (const auto view = window->find("view"); view != window->end() && view->is_object())
+      for (const auto& [key, on] : view->items())
+        if (on.is_boolean()) session.view[key] = on.get<bool>();
+    if (const auto views = window->find("views"); views != window->end() && views->is_object())
+      for (const auto& [key, state] : views->items())
+        if (state.is_object()) session.views[key] = state.dump(-1, ' ', false, json::error_handler_t::replace);
+  }
+  return session;
+}
+
+Expected<void> save_session(const Session& session, const std::filesystem::path& path) {
+  return write_file_atomically(path, write_session(session).dump(1, ' ', false, json::error_handler_t::replace) + "\n");
+}
+
+Expected<Session> load_session(const std::filesystem::path& path) {
+  const auto document = read_json_file(path);
+  if (!document) return document.error();
+  return read_session(*document, path.filename().string());
+}
+
+}  // namespace turnpoint::app

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The .turnpoint file (turnpoint/session@1): scenario, methods, pinned frontiers, picked point, window layout.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/scenario_state.h"
+#include "core/base/expected.h"
+#include "views/frontier/chart_data.h"
+
+namespace turnpoint::app {
+
+struct Session {
+  ScenarioRequest scenario;
+  std::vector<std::string> methods;  ///< checked ones
+  std::vector<views::PinnedFrontier> pinned;
+  std::string picked_method;         ///< empty: the turning point
+  double picked_memory = 0;          ///< bytes
+  std::string geometry, layout;      ///< base64 of QMainWindow's own state
+  std::map<std::string, bool> view;  ///< toggles of the chart by action key
+  std::map<std::string, std::string> views;  ///< what each lower view remembers, JSON objects as text
+};
+
+nlohmann::json write_session(const Session& session);
+/// Unknown keys are ignored; anything malformed is one error naming file and place.
+Expected<Session> read_session(const nlohmann::json& document, const std::string& where);
+
+Expected<void> save_session(const Session& session, const std::filesystem::path& path);
+Expected<Session> load_session(const std::filesystem::path& path);
+
+}  // namespace turnpoint::app

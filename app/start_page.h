@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The centre while no model is open: open, recent files, samples.
+#pragma once
+
+#include <QWidget>
+
+#include "app/actions.h"
+
+class QCheckBox;
+class QVBoxLayout;
+
+namespace turnpoint::app {
+
+/// A model on a machine that can be opened without asking.
+struct Sample {
+  const char* title;
+  const char* model;     ///< specification
+  const char* hardware;
+};
+/// The first one is what the first start opens.
+std::span<const Sample> samples();
+
+class StartPage : public QWidget {
+  Q_OBJECT
+ public:
+  explicit StartPage(const ActionSet& actions, QWidget* parent = nullptr);
+  void set_recent(const QStringList& paths);
+  void set_opens_sample(bool on);
+
+ signals:
+  void path_chosen(const QString& path);
+  void sample_chosen(int index);
+  void opens_sample_changed(bool on);
+
+ private:
+  QVBoxLayout* recent_;
+  QCheckBox* opens_sample_;
+};
+
+}  // namespace turnpoint::app

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/task_manager.h"
+
+#include <QTimer>
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <thread>
+
+namespace turnpoint::app {
+
+namespace {
+constexpr auto kProgressEvery = std::chrono::milliseconds(50);
+}
+
+struct TaskManager::Task {
+  quint64 id = 0;
+  QString purpose, title;
+  Work work;
+  Done done;
+  QElapsedTimer clock;
+  std::jthread thread;
+  bool superseded = false, stopping = false;
+
+  std::mutex mutex;  ///< guards what the worker reports
+  std::string phase;
+  double fraction = -1;
+  std::chrono::steady_clock::time_point reported{};
+};
+
+TaskManager::TaskManager(QObject* parent) : QObject(parent) {}
+
+TaskManager::~TaskManager() {
+  closing_ = true;
+  for (auto& [purpose, lane] : lanes_)
+    if (lane.running) lane.running->thread.request_stop();
+  // jthread joins; events the workers posted to this object die with it.
+  lanes_.clear();
+}
+
+quint64 TaskManager::start(const QString& purpose, const QString& title, Work work, Done done, Preempt preempt) {
+  auto task = std::make_shared<Task>();
+  task->id = ++last_id_;
+  task->purpose = purpose;
+  task->title = title;
+  task->work = std::move(work);
+  task->done = std::move(done);
+  task->clock.start();
+  Lane& lane = lanes_[purpose];
+  if (!lane.running) {
+    launch(lane, std::move(task));
+  } else {
+    if (lane.waiting && lane.waiting->done) {
+      // Told later, not from inside start(): the caller is still busy with its own state.
+      QTimer::singleShot(0, this, [older = lane.waiting->done] { older(TaskOutcome::superseded); });
+    }
+    lane.waiting = std::move(task);
+    if (preempt == Preempt::stop_running) {
+      lane.running->superseded = true;
+      lane.running->thread.request_stop();
+    }
+  }
+  emit changed();
+  return last_id_;
+}
+
+void TaskManager::launch(Lane& lane, std::shared_ptr<Task> task) {
+  lane.running = task;
+  // The worker shares the task, but never touches the manager except by posting to it.
+  Task* raw = task.get();
+  task->thread = std::jthread([this, raw, purpose = task->purpose, id = task->id](std::stop_token stop) {
+    RunContext context;
+    context.stop = stop;
+    context.progress = [this, raw](const Progress& progress) {
+      const auto now = std::chrono::steady_clock::now();
+      {
+        const std::lock_guard lock(raw->mutex);
+        raw->phase = progress.phase;
+        raw->fraction = progress.fraction;
+        if (now - raw->reported < kProgressEvery) return;
+        raw->reported = now;
+      }
+      QMetaObject::invokeMethod(this, &TaskManager::changed, Qt::QueuedConnection);
+    };
+    raw->work(context);
+    QMetaObject::invokeMethod(this, [this, purpose, id] { ended(purpose, id); }, Qt::QueuedConnection);
+  });
+}
+
+void TaskManager::ended(const QString& purpose, quint64 id) {
+  const auto found = lanes_.find(purpose);
+  if (found == lanes_.end() || !found->second.running || found->second.running->id != id) return;
+  Lane& lane = found->second;
+  const std::shared_ptr<Task> task = std::move(lane.running);
+  lane.running.reset();
+  task->thread.join();
+  if (lane.waiting) {
+    std::shared_ptr<Task> next = std::move(lane.waiting);
+    lane.waiting.reset();
+    launch(lane, std::move(next));
+  } else {
+    lanes_.erase(found);
+  }
+  const bool stopped = task->thread.get_stop_token().stop_requested() || task->stopping || task->superseded;
+  if (task->done) task->done(!stopped ? TaskOutcome::finished : task->superseded && !task->stopping ? TaskOutcome::superseded : TaskOutcome::cancelled);
+  emit changed();
+  if (lanes_.empty()) emit idle();
+}
+
+void TaskManager::cancel(quint64 id) {
+  for (auto it = lanes_.begin(); it != lanes_.end(); ++it) {
+    Lane& lane = it->second;
+    if (lane.waiting && lane.waiting->id == id) {
+      const auto task = std::move(lane.waiting);
+      lane.waiting.reset();
+      if (task->done) task->done(TaskOutcome::cancelled);
+      emit changed();
+      return;
+    }
+    if (lane.running && lane.running->id == id) {
+      lane.running->stopping = true;
+      lane.running->thread.request_stop();
+      emit changed();
+      return;
+    }
+  }
+}
+
+void TaskManager::cancel_purpose(const QString& purpose) {
+  const auto found = lanes_.find(purpose);
+  if (found == lanes_.end()) return;
+  const quint64 running = found->second.running ? found->second.running->id : 0;
+  if (found->second.waiting) cancel(found->second.waiting->id);
+  if (running) cancel(running);
+}
+
+void TaskManager::cancel_all() {
+  for (const TaskInfo& task : tasks()) cancel(task.id);
+}
+
+std::vector<TaskInfo> TaskManager::tasks() const {
+  std::vector<TaskInfo> all;
+  const auto add = [&](Task& task, bool waiting) {
+    TaskInfo info{task.id, task.purpose, task.title, {}, -1, task.clock.elapsed(), waiting, task.stopping};
+    const std::lock_guard lock(task.mutex);
+    info.phase = QString::fromStdString(task.phase);
+    info.fraction = task.fraction;
+    all.push_back(std::move(info));
+  };
+  for (const auto& [purpose, lane] : lanes_) {
+    if (lane.running) add(*lane.running, false);
+    if (lane.waiting) add(*lane.waiting, true);
+  }
+  std::sort(all.begin(), all.end(), [](const TaskInfo& a, const TaskInfo& b) { return a.id > b.id; });
+  return all;
+}
+
+std::optional<TaskInfo> TaskManager::newest() const {
+  const auto all = tasks();
+  return all.empty() ? std::nullopt : std::make_optional(all.front());
+}
+
+}  // namespace turnpoint::app

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QAction>
+#include <QKeySequence>
+#include <QMap>
+#include <QTest>
+#include <QWidget>
+
+#include "app/actions.h"
+#include "app/command_palette.h"
+
+using namespace turnpoint::app;
+
+class ActionsTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void no_two_shortcuts_collide() {
+    QMap<QString, QString> taken;
+    for (int i = 1; i <= 7; ++i) taken.insert(QStringLiteral("Ctrl+%1").arg(i), QStringLiteral("view %1").arg(i));
+    for (const ActionRecord& record : action_table()) {
+      if (!*record.shortcut) continue;
+      const QKeySequence keys(QString::fromLatin1(record.shortcut), QKeySequence::PortableText);
+      QVERIFY2(!keys.isEmpty(), record.shortcut);
+      const QString text = keys.toString();
+      QVERIFY2(!taken.contains(text), qPrintable(QStringLiteral("%1: %2 and %3").arg(text, taken.value(text), QString::fromLatin1(record.key))));
+      taken.insert(text, QString::fromLatin1(record.key));
+    }
+  }
+
+  void every_record_is_complete_and_every_icon_exists() {
+    QWidget window;
+    const ActionSet actions(&window);
+    QSet<QString> keys;
+    for (const ActionRecord& record : action_table()) {
+      QVERIFY(*record.text && *record.tip);
+      QVERIFY2(!keys.contains(QString::fromLatin1(record.key)), record.key);
+      keys.insert(QString::fromLatin1(record.key));
+      QAction* action = actions[record.id];
+      QVERIFY2(action, record.key);
+      if (*record.icon) QVERIFY2(!action->icon().isNull() && !action->icon().pixmap(16, 16).toImage().isNull(), record.icon);
+    }
+  }
+
+  void palette_ranks_word_starts_first() {
+    const std::vector<PaletteEntry> entries{{QStringLiteral("layer0/unpin"), {}, {}}, {QStringLiteral("Pin frontier"), {}, {}}, {QStringLiteral("layer1/fc"), {}, {}}};
+    QCOMPARE(find_entries(entries, QStringLiteral("pin"), 10), (std::vector<std::size_t>{1, 0}));
+    QCOMPARE(find_entries(entries, QStringLiteral("fc layer1"), 10), std::vector<std::size_t>{2});
+    QCOMPARE(find_entries(entries, QStringLiteral("nothing"), 10), std::vector<std::size_t>{});
+    QCOMPARE(find_entries(entries, QString(), 2).size(), std::size_t(2));
+  }
+};
+
+QTEST_MAIN(ActionsTest)
+#include "actions_test.moc"

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QElapsedTimer>
+#include <QSignalSpy>
+#include <QTest>
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "app/task_manager.h"
+
+using namespace turnpoint;
+using namespace turnpoint::app;
+
+namespace {
+
+/// Works until stopped or until `ms` are over.
+TaskManager::Work work_for(int ms, std::atomic<int>* ran = nullptr) {
+  return [ms, ran](const RunContext& context) {
+    if (ran) ++*ran;
+    for (int i = 0; i < ms && !context.cancelled(); ++i) {
+      context.report("step", static_cast<double>(i) / ms);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  };
+}
+
+}  // namespace
+
+class TaskManagerTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void finishes_on_the_interface_thread() {
+    TaskManager tasks;
+    std::optional<TaskOutcome> outcome;
+    QThread* where = nullptr;
+    tasks.start(QStringLiteral("a"), QStringLiteral("A"), work_for(5), [&](TaskOutcome o) {
+      outcome = o;
+      where = QThread::currentThread();
+    });
+    QVERIFY(tasks.busy());
+    QTRY_VERIFY(outcome.has_value());
+    QCOMPARE(*outcome, TaskOutcome::finished);
+    QCOMPARE(where, QThread::currentThread());
+    QVERIFY(!tasks.busy());
+  }
+
+  void newest_of_a_purpose_wins() {
+    TaskManager tasks;
+    std::atomic<int> ran = 0;
+    QList<TaskOutcome> outcomes;
+    for (int i = 0; i < 20; ++i) tasks.start(QStringLiteral("a"), QStringLiteral("A"), work_for(2000, &ran), [&](TaskOutcome o) { outcomes << o; });
+    tasks.start(QStringLiteral("a"), QStringLiteral("last"), work_for(1, &ran), [&](TaskOutcome o) { outcomes << o; });
+    QTRY_COMPARE(outcomes.size(), 21);
+    QCOMPARE(outcomes.count(TaskOutcome::superseded), 20);
+    QCOMPARE(outcomes.count(TaskOutcome::finished), 1);
+    QCOMPARE(ran.load(), 2);
+  }
+
+  void a_short_pass_may_finish() {
+    TaskManager tasks;
+    QList<TaskOutcome> outcomes;
+    tasks.start(QStringLiteral("a"), QStringLiteral("coarse"), work_for(30), [&](TaskOutcome o) { outcomes << o; });
+    tasks.start(QStringLiteral("a"), QStringLiteral("next"), work_for(1), [&](TaskOutcome o) { outcomes << o; }, Preempt::let_it_finish);
+    QTRY_COMPARE(outcomes.size(), 2);
+    QCOMPARE(outcomes, (QList<TaskOutcome>{TaskOutcome::finished, TaskOutcome::finished}));
+  }
+
+  void cancel_returns_within_a_tenth_of_a_second() {
+    TaskManager tasks;
+    std::optional<TaskOutcome> outcome;
+    const quint64 id = tasks.start(QStringLiteral("a"), QStringLiteral("A"), work_for(60000), [&](TaskOutcome o) { outcome = o; });
+    QTest::qWait(20);
+    QElapsedTimer clock;
+    clock.start();
+    tasks.cancel(id);
+    QTRY_VERIFY(outcome.has_value());
+    QCOMPARE(*outcome, TaskOutcome::cancelled);
+    QVERIFY2(clock.elapsed() < 1000, qPrintable(QString::number(clock.elapsed())));  // generous: the machine is shared
+  }
+
+  void purposes_run_side_by_side_and_are_listed() {
+    TaskManager tasks;
+    tasks.start(QStringLiteral("a"), QStringLiteral("A"), work_for(500), {});
+    tasks.start(QStringLiteral("b"), QStringLiteral("B"), work_for(500), {});
+    QCOMPARE(tasks.tasks().size(), std::size_t(2));
+    QCOMPARE(tasks.newest()->title, QStringLiteral("B"));
+    QTRY_VERIFY(tasks.newest()->fraction > 0);
+    QCOMPARE(tasks.newest()->phase, QStringLiteral("step"));
+    QSignalSpy idle(&tasks, &TaskManager::idle);
+    tasks.cancel_all();
+    QTRY_COMPARE(idle.count(), 1);
+  }
+
+  void destruction_joins() {
+    std::atomic<bool> ended = false;
+    bool called = false;
+    {
+      TaskManager tasks;
+      tasks.start(QStringLiteral("a"), QStringLiteral("A"),
+                  [&](const RunContext& context) {
+                    while (!context.cancelled()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                    ended = true;
+                  },
+                  [&](TaskOutcome) { called = true; });
+      QTest::qWait(5);
+    }
+    QVERIFY(ended);
+    QTest::qWait(5);
+    QVERIFY(!called);
+  }
+};
+
+QTEST_GUILESS_MAIN(TaskManagerTest)
+#include "task_manager_test.moc"

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// models, hardware, inspect and the exit codes, through the program itself.
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QProcess>
+#include <QTest>
+
+class ListingTest : public QObject {
+  Q_OBJECT
+
+  struct Run {
+    int code = -1;
+    QByteArray out, err;
+  };
+  static Run run(const QStringList& arguments) {
+    QProcess process;
+    process.start(TURNPOINT_BINARY_DIR "/turnpoint-cli", arguments);
+    Run result;
+    if (!process.waitForFinished(60000) || process.exitStatus() != QProcess::NormalExit) return result;
+    result.code = process.exitCode();
+    result.out = process.readAllStandardOutput();
+    result.err = process.readAllStandardError();
+    return result;
+  }
+
+ private slots:
+  // Each line begins with the name that other commands take.
+  void listed_names_work() {
+    const Run models = run({"models"});
+    QCOMPARE(models.code, 0);
+    const auto lines = models.out.split('\n');
+    QVERIFY(lines.size() > 15);
+    for (const auto& line : lines) {
+      if (line.isEmpty()) continue;
+      const QString name = line.split(' ').first();
+      const Run inspect = run({"inspect", name, "--json"});
+      QVERIFY2(inspect.code == 0, inspect.err);
+    }
+    const Run hardware = run({"hardware"});
+    QCOMPARE(hardware.code, 0);
+    for (const char* name : {"v100-16gb-2x8 ", "a100-80gb-4x8 ", "h100-80gb-1x8 ", "v100-16gb-1x2 ", "h100-80gb-1x4 "})
+      QVERIFY2(("\n" + hardware.out).contains(QByteArray("\n") + name), name);
+  }
+
+  void json_lists() {
+    for (const char* command : {"models", "hardware"}) {
+      const Run listing = run({command, "--json"});
+      QCOMPARE(listing.code, 0);
+      const auto list = QJsonDocument::fromJson(listing.out).array();
+      QVERIFY(list.size() >= 15);
+      for (const auto& entry : list) QVERIFY(!entry.toObject()["name"].toString().isEmpty());
+    }
+  }
+
+  // Exactly the keys of the contract.
+  void inspect_keys() {
+    const Run inspect = run({"inspect", "builtin:gpt2", "--json", "--batch", "2", "--sequence", "128"});
+    QCOMPARE(inspect.code, 0);
+    const auto object = QJsonDocument::fromJson(inspect.out).object();
+    QStringList keys = object.keys();
+    QStringList expected = {"name",
+                            "source",
+                            "operators",
+                            "parameters",
+                            "buffers",
+                            "active_parameters",
+                            "parameter_bytes",
+                            "macs_forward",
+                            "macs_backward",
+                            "activation_bytes",
+                            "symbolic_dimensions",
+                            "warnings"};
+    keys.sort();
+    expected.sort();
+    QCOMPARE(keys, expected);
+    QCOMPARE(object["parameters"].toDouble(), 124439808.0);
+    QCOMPARE(object["parameter_bytes"].toDouble(), 4 * 124439808.0);
+    QCOMPARE(object["macs_forward"].toDouble(), 2 * 128.0 * (12 * (12 * 768.0 * 768 + 2 * 128 * 768) + 768 * 50257.0));
+    QVERIFY(object["warnings"].isArray() && object["symbolic_dimensions"].isArray());
+  }
+
+  void inspect_counts_one_sample_by_default() {
+    const auto macs = [](const QStringList& arguments) {
+      return QJsonDocument::fromJson(run(QStringList{"inspect", "--json"} + arguments).out)
+          .object()["macs_forward"]
+          .toDouble();
+    };
+    const double one = macs({"builtin:resnet50"});
+    QVERIFY(one > 4e9 && one < 4.2e9);
+    QCOMPARE(macs({"builtin:resnet50?batch=8"}), 8 * one);
+    QCOMPARE(macs({"builtin:resnet50?batch=8", "--batch", "2"}), 2 * one);
+  }
+
+  void exit_codes_data() {
+    QTest::addColumn<QStringList>("arguments");
+    QTest::addColumn<int>("code");
+    QTest::addColumn<QByteArray>("message");
+    const auto row = [](const QStringList& arguments, int code, const char* message) {
+      QTest::newRow(qPrintable(arguments.join(' ') + '.')) << arguments << code << QByteArray(message);
+    };
+    row({"--help"}, 0, "");
+    row({"inspect", "--help"}, 0, "");
+    row({}, 2, "no command given");
+    row({"inspct"}, 2, "did you mean 'inspect'?");
+    row({"--frobnicate"}, 2, "turnpoint-cli: ");
+    row({"inspect"}, 2, "MODEL is required");
+    row({"inspect", "builtin:gpt2", "--frobnicate"}, 2, "--frobnicate");
+    row({"inspect", "builtin:gtp2"}, 2, "did you mean 'builtin:gpt2'?");
+    row({"inspect", "builtin:gpt2", "--batch", "0"}, 2, "--batch must be between 1 and");
+    row({"inspect", "builtin:gpt2", "--batch", "many"}, 2, "--batch expects a number, not 'many'");
+    row({"inspect", "builtin:gpt2", "--sequence", "4096"}, 2, "longer than the model's 1024 learned positions");
+    row({"inspect", "/nonexistent.onnx"}, 3, "/nonexistent.onnx: no such file");
+    row({"place", "graph.json", "--devices", "4"}, 2, "'place' is not built yet");
+    row({"simulate", "a", "b"}, 2, "'simulate' is not built yet");
+    row({"measure"}, 2, "'measure' is not built yet");
+    row({"validate", "r.json", "--point", "turning"}, 2, "'validate' is not built yet");
+  }
+  void exit_codes() {
+    QFETCH(QStringList, arguments);
+    QFETCH(int, code);
+    QFETCH(QByteArray, message);
+    const Run result = run(arguments);
+    QVERIFY2(result.code == code, result.err);
+    QVERIFY2(result.err.contains(message), result.err);
+    if (code == 0)
+      QVERIFY(!result.out.isEmpty());
+    else
+      QVERIFY(result.out.isEmpty());
+  }
+};
+
+QTEST_APPLESS_MAIN(ListingTest)
+#include "listing_test.moc"

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan put together without a search: any configuration per operator, the cheapest paths between them. For models in
+// which every activation has one consumer.
+#pragma once
+
+#include <random>
+
+#include "core/cost/operator_cost.h"
+#include "core/plan/plan.h"
+#include "core/scenario/scenario.h"
+#include "search/small_models.h"
+
+namespace turnpoint::test {
+
+/// Null with a message on standard error if the preset is unknown.
+inline ScenarioPtr scenario_on(ModelPtr model, const std::string& hardware) {
+  const auto cluster = cluster_preset(hardware);
+  if (!model || !cluster) return nullptr;
+  auto scenario = std::make_shared<Scenario>();
+  scenario->settings.batch = model->batch;
+  scenario->model = std::move(model);
+  scenario->cluster = *cluster;
+  scenario->hardware = hardware;
+  return scenario;
+}
+
+inline Plan hand_plan(const Scenario& scenario, std::uint64_t seed) {
+  const Model& model = *scenario.model;
+  std::mt19937_64 random(seed);
+  Plan plan;
+  plan.mesh = make_mesh(*scenario.cluster);
+  const ReshardingModel resharding(plan.mesh, CollectiveModel(*scenario.cluster, scenario.settings.factors), 1e12);
+  const TensorUses uses = analyse_tensor_uses(model);
+  const OperatorCostModel costs(scenario, uses, resharding);
+  for (std::size_t i = 0; i < model.operators.size(); ++i) {
+    const Operator& op = model.operators[OperatorId(i)];
+    const auto all = enumerate_configurations(model, op, plan.mesh, false);
+    PlanOperator item;
+    item.op = OperatorId(i);
+    item.split = all[random() % all.size()];
+    auto cost = costs.cost(item.op, item.split, true);
+    item.cost = cost.breakdown;
+    item.gradient_sync = std::move(cost.gradient_sync);
+    plan.operators.push_back(std::move(item));
+  }
+  for (const TensorFlow& flow : uses.flows) {
+    if (flow.consumers.size() != 1) continue;
+    const Tensor& tensor = model.tensors[flow.tensor];
+    const auto& use = flow.consumers.front();
+    const Operator &producer = model.operators[flow.producer], &consumer = model.operators[use.op];
+    const int axes = plan.mesh.count(), bytes = element_bytes(tensor, scenario.settings.precision);
+    PlanReshard item;
+    item.tensor = flow.tensor;
+    item.producer = flow.producer;
+    item.consumer = use.op;
+    item.from = forward_layout(producer, producer.outputs[flow.output], true, plan.operators[flow.producer.index].split, axes);
+    item.to = gradient_layout(consumer, consumer.inputs[use.input], false, plan.operators[use.op.index].split, axes);
+    const Layout read = item.to.without_partial(), source = item.from.without_partial();
+    item.forward = resharding.path(tensor.shape, bytes, item.from, read).steps;
+    if (tensor.requires_gradient) item.backward = resharding.path(tensor.shape, bytes, item.to, source).steps;
+    add_network(item.cost, item.forward);
+    add_network(item.cost, item.backward);
+    const bool kept_anyway = flow.producer_saves || flow.producer_is_view;
+    if (flow.consumer_saves[0] && item.from != read) {
+      item.keep = kept_anyway ? Keep::both : Keep::after;
+      item.cost[kept_anyway ? MemoryPart::copies : MemoryPart::activations] += local_bytes(plan.mesh, read, tensor, scenario.settings.precision);
+    } else if (flow.consumer_saves[0] && !kept_anyway) {
+      plan.operators[flow.producer.index].cost[MemoryPart::activations] += local_bytes(plan.mesh, item.from, tensor, scenario.settings.precision);
+      item.keep = Keep::before;
+    }
+    if (item.from != item.to || !item.forward.empty() || !item.backward.empty()) plan.reshards.push_back(std::move(item));
+  }
+  for (const auto& item : plan.operators) plan.cost += item.cost;
+  for (const auto& item : plan.reshards) plan.cost += item.cost;
+  return plan;
+}
+
+}  // namespace turnpoint::test

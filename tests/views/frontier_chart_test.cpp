@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// The chart without a window around it: ranges, units, labels, points that cannot be drawn.
+#include <QtTest>
+#include <cmath>
+#include <limits>
+
+#include "views/common/format.h"
+#include "views/common/selection_model.h"
+#include "views/frontier/frontier_chart.h"
+#include "views/frontier/label_placer.h"
+
+using namespace turnpoint;
+using namespace turnpoint::views;
+
+namespace {
+
+constexpr double kGiB = 1073741824.0;
+
+ResultPoint point(double gib, double seconds) {
+  ResultPoint p;
+  p.memory_bytes = static_cast<std::int64_t>(gib * kGiB);
+  p.time_s = seconds;
+  p.compute_s = 0.7 * seconds;
+  p.network_s = 0.3 * seconds;
+  p.fits = true;
+  return p;
+}
+
+ChartData chart_of(std::vector<ResultPoint> points, double limit_gib) {
+  auto scenario = std::make_shared<Scenario>();
+  scenario->model = std::make_shared<Model>();
+  scenario->cluster = std::make_shared<Cluster>();
+  auto result = std::make_shared<Result>();
+  result->scenario = scenario;
+  result->method = "ft";
+  result->exact = true;
+  result->points = std::move(points);
+  ChartData data;
+  data.memory_limit = static_cast<std::int64_t>(limit_gib * kGiB);
+  data.series.push_back({"ft", QStringLiteral("FT"), true, false, result});
+  return data;
+}
+
+}  // namespace
+
+class FrontierChartTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void units_follow_the_data() {
+    QCOMPARE(units_for(chart_of({point(4, 0.8), point(8, 0.5)}, 16)).time_name, QStringLiteral("ms"));
+    QCOMPARE(units_for(chart_of({point(4, 80), point(8, 12)}, 16)).time_name, QStringLiteral("s"));
+    QCOMPARE(units_for(chart_of({point(0.1, 0.8), point(0.2, 0.5)}, 16)).memory_name, QStringLiteral("MiB"));
+  }
+
+  void the_view_holds_every_plan_and_a_near_memory_line() {
+    const ChartData data = chart_of({point(3, 2), point(8, 1), point(20, 0.8)}, 16);
+    const auto range = fitted_range(data, units_for(data), true, false);
+    QVERIFY(range);
+    QCOMPARE(range->y_low, 0.0);
+    QCOMPARE(range->x_low, 0.0);
+    QVERIFY(range->x_high > 20 && range->x_high < 25);
+    QVERIFY(range->y_high > 2000 && range->y_high < 2600);
+  }
+
+  void a_far_memory_line_does_not_squeeze_the_curve() {
+    const ChartData data = chart_of({point(0.9, 2), point(1.2, 1)}, 80);
+    const auto range = fitted_range(data, units_for(data), true, false);
+    QVERIFY(range);
+    QVERIFY(range->x_high < 2);
+    QVERIFY2(range->x_low > 0.5, "all plans need nearly the same memory: the axis starts late");
+  }
+
+  void a_steep_end_is_cut() {
+    const ChartData data = chart_of({point(1, 100), point(4, 1.2), point(8, 1)}, 16);
+    const auto units = units_for(data);
+    const auto linear = fitted_range(data, units, true, false);
+    QVERIFY(linear && linear->y_high <= kSteepest * 1000 * 1.3);
+    const auto logarithmic = fitted_range(data, units, true, true);
+    QVERIFY(logarithmic && logarithmic->y_high >= 100000);
+    QVERIFY(logarithmic->y_low > 0);
+  }
+
+  void what_is_not_finite_is_never_drawn() {
+    ResultPoint infinite = point(5, 1), broken = point(6, 1);
+    infinite.time_s = std::numeric_limits<double>::infinity();
+    broken.network_s = std::nan("");
+    FrontierChart chart;
+    SelectionModel selection;
+    chart.set_selection(&selection);
+    chart.resize(800, 500);
+    chart.set_data(chart_of({point(4, 2), infinite, broken, point(8, 1)}, 16));
+    chart.show();
+    QVERIFY(QTest::qWaitForWindowExposed(&chart));
+    const ChartRange range = chart.visible_range();
+    QVERIFY(std::isfinite(range.y_high) && range.y_high < 3000);
+    QVERIFY(chart.plot_area().contains(chart.position_of(point(4, 2))));
+    QVERIFY(chart.plot_area().contains(chart.position_of(point(8, 1))));
+    selection.pick_point(PickedPoint{"ft", 1});
+    chart.grab();
+    chart.set_data(chart_of({infinite}, 16));
+    chart.grab();
+  }
+
+  void an_empty_chart_and_one_plan_are_fine() {
+    FrontierChart chart;
+    chart.resize(800, 500);
+    chart.set_data({});
+    chart.grab();
+    QVERIFY(!chart.describe().isEmpty());
+    chart.set_data(chart_of({point(4, 2)}, 2));
+    chart.grab();
+    QVERIFY(chart.describe().contains(QStringLiteral("1 plans")) || !chart.describe().isEmpty());
+  }
+
+  void a_thousand_replot_requests_are_one_replot() {
+    FrontierChart chart;
+    chart.resize(800, 500);
+    chart.show();
+    QVERIFY(QTest::qWaitForWindowExposed(&chart));
+    QTest::qWait(30);
+    const int before = chart.replots();
+    for (int i = 0; i < 1000; ++i) chart.set_data(chart_of({point(4, 2), point(8, 1 - i * 1e-4)}, 16));
+    QTest::qWait(30);
+    QCOMPARE(chart.replots(), before + 1);
+  }
+
+  void axes_stay_while_values_move_a_little() {
+    FrontierChart chart;
+    chart.resize(800, 500);
+    chart.set_data(chart_of({point(4, 2), point(8, 1)}, 12));
+    const ChartRange first = chart.visible_range();
+    chart.set_data(chart_of({point(4, 1.8), point(8, 0.95)}, 12));
+    QCOMPARE(chart.visible_range().y_high, first.y_high);
+    QCOMPARE(chart.visible_range().x_high, first.x_high);
+    chart.set_data(chart_of({point(4, 0.4), point(8, 0.2)}, 12));
+    QVERIFY(chart.visible_range().y_high < first.y_high);
+  }
+
+  void labels_never_overlap() {
+    LabelPlacer placer(QRectF(0, 0, 200, 100));
+    using Side = LabelPlacer::Side;
+    std::vector<QRectF> placed;
+    for (int i = 0; i < 40; ++i) {
+      const auto at = placer.place(QPointF(10 + 4 * i, 50), QSizeF(40, 12), 5, {Side::right, Side::left, Side::above, Side::below});
+      if (!at) continue;
+      QVERIFY(QRectF(0, 0, 200, 100).contains(*at));
+      for (const QRectF& other : placed) QVERIFY(!other.intersects(*at));
+      placed.push_back(*at);
+    }
+    QVERIFY(placed.size() >= 3 && placed.size() < 40);
+  }
+
+  void labels_avoid_lines() {
+    LabelPlacer placer(QRectF(0, 0, 200, 100));
+    placer.block_line({{0, 50}, {200, 50}});
+    QVERIFY(!placer.is_free(QRectF(20, 45, 30, 10)));
+    QVERIFY(placer.is_free(QRectF(20, 55, 30, 10)));
+    const auto at = placer.place(QPointF(100, 50), QSizeF(40, 12), 4, {LabelPlacer::Side::right, LabelPlacer::Side::above});
+    QVERIFY(at && at->bottom() < 50);
+  }
+
+  void numbers() {
+    QCOMPARE(grouped_number(1012, 0), QStringLiteral("1\u2009012"));
+    QCOMPARE(grouped_number(-0.04, 1), QStringLiteral("0.0"));
+    QCOMPARE(grouped_number(-4.1, 1), QStringLiteral("\u22124.1"));
+    QCOMPARE(memory_text(static_cast<std::int64_t>(9.6 * kGiB)), QStringLiteral("9.6\u00a0GiB"));
+    QCOMPARE(memory_text(148LL << 20), QStringLiteral("148\u00a0MiB"));
+    QCOMPARE(time_text(0.812), QStringLiteral("812\u00a0ms"));
+    QCOMPARE(time_text(0.0316), QStringLiteral("31.6\u00a0ms"));
+    QCOMPARE(time_text(12.4), QStringLiteral("12.4\u00a0s"));
+    QCOMPARE(time_text(0.09996), QStringLiteral("100\u00a0ms"));
+    QCOMPARE(percent_text(0.041), QStringLiteral("+4.1%"));
+    QCOMPARE(percent_text(-0.027), QStringLiteral("\u22122.7%"));
+    QCOMPARE(percent_text(0.48), QStringLiteral("+48%"));
+    QCOMPARE(bandwidth_text(65e9), QStringLiteral("65\u00a0GB/s"));
+    QCOMPARE(latency_text(5e-6), QStringLiteral("5.0\u00a0\u00b5s"));
+    QCOMPARE(speed_text(125e12), QStringLiteral("125\u00a0TFLOP/s"));
+    QCOMPARE(factor_text(0.5), QStringLiteral("\u00d70.50"));
+  }
+};
+
+QTEST_MAIN(FrontierChartTest)
+#include "frontier_chart_test.moc"

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QAbstractItemModelTester>
+#include <QtTest>
+
+#include "views/common/message_bar.h"
+#include "views/plan/reshard_model.h"
+#include "views/scenario/factor_box.h"
+#include "views/scenario/methods_model.h"
+#include "views/scenario/what_if_slider.h"
+
+using namespace turnpoint;
+using namespace turnpoint::views;
+
+class ScenarioPanelTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void factors_are_read_in_every_form_data() {
+    QTest::addColumn<QString>("text");
+    QTest::addColumn<double>("factor");  // negative: refused
+    QTest::newRow("number") << "0.5" << 0.5;
+    QTest::newRow("times") << "×0.50" << 0.5;
+    QTest::newRow("x") << "x 2" << 2.0;
+    QTest::newRow("comma") << "0,5" << 0.5;
+    QTest::newRow("absolute") << "65 GB/s" << 0.5;
+    QTest::newRow("absolute without space") << "65GB/s" << 0.5;
+    QTest::newRow("other unit") << "65000 MB/s" << 0.5;
+    QTest::newRow("zero") << "0" << -1.0;
+    QTest::newRow("negative") << "-1" << -1.0;
+    QTest::newRow("words") << "fast" << -1.0;
+    QTest::newRow("infinite") << "inf" << -1.0;
+    QTest::newRow("empty") << "" << -1.0;
+  }
+  void factors_are_read_in_every_form() {
+    QFETCH(QString, text);
+    QFETCH(double, factor);
+    const auto read = parse_factor(text, FactorQuantity::bandwidth, 130e9);
+    QCOMPARE(read.has_value(), factor > 0);
+    if (read) QVERIFY(std::abs(*read - factor) < 1e-12);
+  }
+  void absolute_values_need_their_own_unit() {
+    QVERIFY(!parse_factor(QStringLiteral("5 GiB"), FactorQuantity::bandwidth, 130e9));
+    QVERIFY(std::abs(*parse_factor(QStringLiteral("2.5 µs"), FactorQuantity::latency, 5e-6) - 0.5) < 1e-12);
+    QVERIFY(std::abs(*parse_factor(QStringLiteral("8 GiB"), FactorQuantity::memory, 16.0 * 1073741824) - 0.5) < 1e-12);
+    QVERIFY(std::abs(*parse_factor(QStringLiteral("62.5 TFLOP/s"), FactorQuantity::speed, 125e12) - 0.5) < 1e-12);
+    QVERIFY(!parse_factor(QStringLiteral("65 GB/s"), FactorQuantity::bandwidth, 0));
+  }
+
+  void the_slider_snaps_to_one_and_covers_its_range() {
+    WhatIfSlider slider;
+    slider.resize(160, 24);
+    slider.show();
+    QVERIFY(QTest::qWaitForWindowExposed(&slider));
+    QSignalSpy moved(&slider, &WhatIfSlider::factor_moved), began(&slider, &WhatIfSlider::gesture_began), ended(&slider, &WhatIfSlider::gesture_ended);
+    QTest::mouseClick(&slider, Qt::LeftButton, {}, QPoint(slider.handle_x(0.5), 12));
+    QVERIFY(std::abs(slider.factor() - 0.5) < 0.02);
+    QTest::mouseClick(&slider, Qt::LeftButton, {}, QPoint(slider.handle_x(1) + 3, 12));
+    QCOMPARE(slider.factor(), 1.0);
+    QTest::mouseClick(&slider, Qt::LeftButton, {}, QPoint(159, 12));
+    QCOMPARE(slider.factor(), 8.0);
+    QTest::mouseClick(&slider, Qt::LeftButton, {}, QPoint(0, 12));
+    QCOMPARE(slider.factor(), 0.125);
+    QCOMPARE(moved.count(), 4);
+    QCOMPARE(began.count(), 4);
+    QCOMPARE(ended.count(), 4);
+    slider.set_factor(20);  // beyond the slider, from the box
+    QCOMPARE(slider.factor(), 20.0);
+    QCOMPARE(moved.count(), 4);
+  }
+
+  void methods_model_behaves() {
+    MethodsModel model;
+    QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+    std::vector<MethodRow> rows(2);
+    rows[0].name = QStringLiteral("ft");
+    rows[1].name = QStringLiteral("optcnn");
+    QSignalSpy reset(&model, &QAbstractItemModel::modelReset), changed(&model, &QAbstractItemModel::dataChanged);
+    model.set_rows(rows);
+    QCOMPARE(reset.count(), 1);
+    rows[1].status = QStringLiteral("12%");
+    model.set_rows(rows);
+    QCOMPARE(reset.count(), 1);
+    QCOMPARE(changed.count(), 1);
+    model.set_rows(rows);
+    QCOMPARE(changed.count(), 1);
+    QSignalSpy toggled(&model, &MethodsModel::method_toggled);
+    QVERIFY(model.setData(model.index(1), Qt::Checked, Qt::CheckStateRole));
+    QCOMPARE(toggled.count(), 1);
+    QCOMPARE(toggled[0][0].toString(), QStringLiteral("optcnn"));
+  }
+
+  void reshard_model_behaves() {
+    ReshardModel model;
+    QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+    std::vector<ReshardRow> rows(9);
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i].tensor = QString::number(i);
+    model.set_rows(rows, TimeUnit(), 6);
+    QCOMPARE(model.rowCount(), 6);
+    QCOMPARE(model.total(), std::size_t(9));
+    QCOMPARE(model.data(model.index(0, ReshardModel::kTensor), Qt::DisplayRole).toString(), QStringLiteral("0"));
+  }
+
+  void messages_queue_errors_first() {
+    MessageBar bar;
+    bar.show_message({Message::Kind::note, QStringLiteral("saved"), {}});
+    bar.show_message({Message::Kind::error, QStringLiteral("broken"), QStringLiteral("file")});
+    bar.show_message({Message::Kind::error, QStringLiteral("broken"), QStringLiteral("file")});
+    QCOMPARE(bar.count(), 2);
+    QCOMPARE(bar.current()->what, QStringLiteral("broken"));
+    bar.dismiss();
+    QCOMPARE(bar.current()->what, QStringLiteral("saved"));
+    bar.dismiss();
+    QVERIFY(!bar.current());
+  }
+};
+
+QTEST_MAIN(ScenarioPanelTest)
+#include "scenario_panel_test.moc"

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "views/common/format.h"
+
+#include <cmath>
+
+namespace turnpoint::views {
+
+namespace {
+
+constexpr QChar kNoBreak(0x00A0), kThin(0x2009), kMinus(0x2212), kTimes(0x00D7), kMicro(0x00B5);
+
+QString significant(double value) {
+  const double magnitude = std::abs(value);
+  // Thresholds sit where rounding would add a digit: 99.96 is "100", not "100.0".
+  return grouped_number(value, magnitude >= 99.95 || magnitude == 0 ? 0 : magnitude >= 9.995 ? 1 : 2);
+}
+
+QString with_unit(const QString& number, const QString& unit) { return number + kNoBreak + unit; }
+
+QString two_or_three(double value) { return grouped_number(value, std::abs(value) < 9.95 ? 1 : 0); }
+
+}  // namespace
+
+QString grouped_number(double value, int decimals) {
+  QString text = QString::number(std::abs(value), 'f', decimals);
+  qsizetype whole = text.indexOf(u'.');
+  if (whole < 0) whole = text.size();
+  for (qsizetype at = whole - 3; at > 0; at -= 3) text.insert(at, kThin);
+  bool zero = true;
+  for (const QChar c : text) zero = zero && (c == u'0' || c == u'.');
+  if (value < 0 && !zero) text.prepend(kMinus);
+  return text;
+}
+
+QString memory_text(std::int64_t bytes) {
+  const double value = static_cast<double>(bytes);
+  if (std::abs(value) >= 1073741824.0) return with_unit(grouped_number(value / 1073741824.0, 1), QStringLiteral("GiB"));
+  if (std::abs(value) >= 1048576.0) return with_unit(significant(value / 1048576.0), QStringLiteral("MiB"));
+  if (std::abs(value) >= 1024.0) return with_unit(significant(value / 1024.0), QStringLiteral("KiB"));
+  return with_unit(grouped_number(value, 0), QStringLiteral("B"));
+}
+
+QString memory_difference_text(std::int64_t bytes) {
+  const QString text = memory_text(bytes);
+  return bytes > 0 ? u'+' + text : text;
+}
+
+QString time_text(double seconds) {
+  const double magnitude = std::abs(seconds);
+  if (magnitude >= 10) return with_unit(significant(seconds), QStringLiteral("s"));
+  if (magnitude >= 1e-3 || magnitude == 0) return with_unit(significant(seconds * 1e3), QStringLiteral("ms"));
+  if (magnitude >= 1e-6) return with_unit(significant(seconds * 1e6), QString(kMicro) + u's');
+  return with_unit(significant(seconds * 1e9), QStringLiteral("ns"));
+}
+
+QString factor_text(double factor) { return kTimes + grouped_number(factor, 2); }
+
+QString percent_text(double fraction) {
+  const double percent = fraction * 100;
+  const QString number = grouped_number(std::abs(percent), std::abs(percent) >= 9.95 ? 0 : 1);
+  return (percent < 0 ? QString(kMinus) : QStringLiteral("+")) + number + u'%';
+}
+
+QString share_text(double fraction) { return grouped_number(fraction * 100, 0) + u'%'; }
+
+QString bandwidth_text(double bytes_per_s) {
+  if (bytes_per_s >= 1e12) return with_unit(grouped_number(bytes_per_s / 1e12, 2), QStringLiteral("TB/s"));
+  if (bytes_per_s >= 1e9) return with_unit(two_or_three(bytes_per_s / 1e9), QStringLiteral("GB/s"));
+  return with_unit(two_or_three(bytes_per_s / 1e6), QStringLiteral("MB/s"));
+}
+
+QString latency_text(double seconds) {
+  if (seconds >= 1e-3) return with_unit(two_or_three(seconds * 1e3), QStringLiteral("ms"));
+  return with_unit(two_or_three(seconds * 1e6), QString(kMicro) + u's');
+}
+
+QString speed_text(double flop_per_s) {
+  if (flop_per_s >= 1e15) return with_unit(grouped_number(flop_per_s / 1e15, 2), QStringLiteral("PFLOP/s"));
+  if (flop_per_s >= 1e12) return with_unit(two_or_three(flop_per_s / 1e12), QStringLiteral("TFLOP/s"));
+  return with_unit(two_or_three(flop_per_s / 1e9), QStringLiteral("GFLOP/s"));
+}
+
+QString search_time_text(double seconds) {
+  if (seconds < 0.1) return with_unit(grouped_number(seconds * 1e3, seconds < 0.00995 ? 1 : 0), QStringLiteral("ms"));
+  return with_unit(grouped_number(seconds, 2), QStringLiteral("s"));
+}
+
+TimeUnit time_unit_for(double largest_s) {
+  if (largest_s >= 10) return {1, QStringLiteral("s")};
+  if (largest_s > 0 && largest_s < 1e-3) return {1e6, QString(kMicro) + u's'};
+  return {};
+}
+
+QString time_in(const TimeUnit& unit, double seconds) { return significant(seconds * unit.per_second); }
+
+}  // namespace turnpoint::views

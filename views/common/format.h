@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers as the window writes them (mock-up sheet, section 3): unit after a no-break space, U+2212, U+00D7, thin
+// spaces between thousands.
+#pragma once
+
+#include <QString>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace turnpoint::views {
+
+inline QString to_qt(std::string_view text) { return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())); }
+
+QString memory_text(std::int64_t bytes);    ///< "9.6 GiB", "148 MiB"
+QString time_text(double seconds);          ///< "812 ms", "1 012 ms", "12.4 s"
+QString factor_text(double factor);         ///< "x0.50" with a multiplication sign
+QString percent_text(double fraction);      ///< signed, "+4.1%"
+QString share_text(double fraction);        ///< unsigned whole percent, "13%"
+QString bandwidth_text(double bytes_per_s); ///< "65 GB/s"
+QString latency_text(double seconds);       ///< "5.0 us" with a micro sign
+QString speed_text(double flop_per_s);      ///< "125 TFLOP/s"
+QString memory_difference_text(std::int64_t bytes);  ///< signed, "-4.1 GiB"
+QString search_time_text(double seconds);   ///< "0.84 s", "38 ms" below 0.1 s
+/// Fixed decimals, thousands apart by a thin space.
+QString grouped_number(double value, int decimals);
+
+/// One unit for a whole block: milliseconds below 10 s, else seconds; microseconds where all is below a millisecond.
+struct TimeUnit {
+  double per_second = 1e3;
+  QString name = QStringLiteral("ms");
+};
+TimeUnit time_unit_for(double largest_s);
+QString time_in(const TimeUnit& unit, double seconds);  ///< number without the unit, three significant digits
+
+}  // namespace turnpoint::views

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "views/common/message_bar.h"
+
+#include <QApplication>
+#include <QClipboard>
+#include <QEvent>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QPainter>
+#include <QTimer>
+#include <QToolButton>
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "views/common/icons.h"
+#include "views/common/theme_colors.h"
+
+namespace turnpoint::views {
+
+namespace {
+constexpr int kNoteStays_ms = 8000;
+}
+
+MessageBar::MessageBar(QWidget* parent) : QFrame(parent) {
+  setObjectName(QStringLiteral("message_bar"));
+  setAccessibleName(tr("Messages"));
+  icon_ = new QLabel(this);
+  what_ = new QLabel(this);
+  what_->setObjectName(QStringLiteral("message_what"));
+  where_ = new QLabel(this);
+  where_->setObjectName(QStringLiteral("message_where"));
+  for (QLabel* label : {what_, where_}) {
+    label->setTextFormat(Qt::PlainText);
+    label->setWordWrap(true);
+    label->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  }
+  QFont bold = font();
+  bold.setBold(true);
+  what_->setFont(bold);
+  position_ = new QLabel(this);
+  copy_ = new QToolButton(this);
+  copy_->setText(tr("Copy"));
+  copy_->setAccessibleName(tr("Copy message"));
+  dismiss_ = new QToolButton(this);
+  dismiss_->setIcon(themed_icon(QStringLiteral("close")));
+  dismiss_->setToolTip(tr("Dismiss"));
+  dismiss_->setAccessibleName(tr("Dismiss message"));
+  dismiss_->setAutoRaise(true);
+  leave_ = new QTimer(this);
+  leave_->setSingleShot(true);
+  leave_->setInterval(kNoteStays_ms);
+
+  auto* lines = new QVBoxLayout;
+  lines->setSpacing(2);
+  lines->addWidget(what_);
+  lines->addWidget(where_);
+  auto* row = new QHBoxLayout(this);
+  row->setContentsMargins(12, 6, 8, 6);
+  row->setSpacing(8);
+  row->addWidget(icon_, 0, Qt::AlignTop);
+  row->addLayout(lines, 1);
+  row->addWidget(position_);
+  row->addWidget(copy_);
+  row->addWidget(dismiss_);
+
+  connect(copy_, &QToolButton::clicked, this, &MessageBar::copy);
+  connect(dismiss_, &QToolButton::clicked, this, &MessageBar::dismiss);
+  connect(leave_, &QTimer::timeout, this, &MessageBar::dismiss);
+  hide();
+}
+
+void MessageBar::show_message(Message message) {
+  const auto same = [&](const Message& m) { return m.what == message.what && m.where == message.where; };
+  if (std::any_of(queue_.begin(), queue_.end(), same)) return;
+  const auto at = std::find_if(queue_.begin(), queue_.end(), [&](const Message& m) { return m.kind < message.kind; });
+  queue_.insert(at, std::move(message));
+  refresh();
+}
+
+void MessageBar::dismiss() {
+  if (!queue_.empty()) queue_.pop_front();
+  refresh();
+}
+
+void MessageBar::dismiss_all() {
+  queue_.clear();
+  refresh();
+}
+
+void MessageBar::refresh() {
+  leave_->stop();
+  setVisible(!queue_.empty());
+  emit count_changed(count());
+  if (queue_.empty()) return;
+  const Message& message = queue_.front();
+  const ThemeColors& colors = theme_colors(palette());
+  const bool note = message.kind == Message::Kind::note;
+  const QColor tint = note ? colors.accent : message.kind == Message::Kind::warning ? colors.warning : colors.error;
+  QPixmap mark(QSize(16, 16) * devicePixelRatioF());
+  mark.setDevicePixelRatio(devicePixelRatioF());
+  mark.fill(Qt::transparent);
+  QPainter painter(&mark);
+  painter.setRenderHint(QPainter::Antialiasing);
+  painter.setPen(QPen(tint, 1.4));
+  if (note)
+    painter.drawEllipse(QRectF(1.5, 1.5, 13, 13));
+  else
+    painter.drawPolygon(QPolygonF({{8, 1.8}, {15, 14.2}, {1, 14.2}}));
+  painter.drawLine(QPointF(8, 6), QPointF(8, 10));
+  painter.drawPoint(QPointF(8, 12.2));
+  painter.end();
+  icon_->setPixmap(mark);
+  what_->setText(message.what);
+  where_->setText(message.where);
+  where_->setVisible(!message.where.isEmpty());
+  position_->setText(queue_.size() > 1 ? tr("1 of %1").arg(queue_.size()) : QString());
+  setAccessibleDescription(message.what + u' ' + message.where);
+  if (note) leave_->start();
+  update();
+}
+
+void MessageBar::copy() {
+  if (const Message* message = current())
+    QApplication::clipboard()->setText(message->where.isEmpty() ? message->what : message->what + u'\n' + message->where);
+}
+
+void MessageBar::paintEvent(QPaintEvent*) {
+  if (queue_.empty()) return;
+  const ThemeColors& colors = theme_colors(palette());
+  const auto kind = queue_.front().kind;
+  QPainter painter(this);
+  painter.fillRect(rect(), kind == Message::Kind::note      ? colors.accent_background
+                           : kind == Message::Kind::warning ? colors.warning_background
+                                                            : colors.error_background);
+  painter.setPen(colors.border);
+  painter.drawLine(0, height() - 1, width(), height() - 1);
+}
+
+void MessageBar::changeEvent(QEvent* event) {
+  QFrame::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange && !queue_.empty()) update();
+}
+
+}  // namespace turnpoint::views

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Errors and notes above the chart, never a dialog: what, where and why, copy, dismiss; several queue as "1 of 3".
+#pragma once
+
+#include <QFrame>
+#include <deque>
+
+class QLabel;
+class QTimer;
+class QToolButton;
+
+namespace turnpoint::views {
+
+struct Message {
+  enum class Kind { note, warning, error };
+  Kind kind = Kind::error;
+  QString what;   ///< one line
+  QString where;  ///< one line: place, reason, what to do; may be empty
+};
+
+class MessageBar : public QFrame {
+  Q_OBJECT
+ public:
+  explicit MessageBar(QWidget* parent = nullptr);
+
+  /// Errors come before notes; the same text twice is shown once.
+  void show_message(Message message);
+  int count() const { return static_cast<int>(queue_.size()); }
+  const Message* current() const { return queue_.empty() ? nullptr : &queue_.front(); }
+
+ public slots:
+  void dismiss();
+  void dismiss_all();
+
+ signals:
+  void count_changed(int count);
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  void changeEvent(QEvent* event) override;
+
+ private:
+  void refresh();
+  void copy();
+
+  std::deque<Message> queue_;
+  QLabel *icon_, *what_, *where_, *position_;
+  QToolButton *copy_, *dismiss_;
+  QTimer* leave_;
+};
+
+}  // namespace turnpoint::views

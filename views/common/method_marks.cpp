@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "views/common/method_marks.h"
+
+#include <QPainter>
+#include <cmath>
+#include <numbers>
+
+namespace turnpoint::views {
+
+namespace {
+
+QPainterPath polygon(int corners, double radius, double start_degrees, double inner = 1) {
+  QPolygonF points;
+  const int count = inner < 1 ? corners * 2 : corners;
+  for (int i = 0; i < count; ++i) {
+    const double r = inner < 1 && i % 2 ? radius * inner : radius;
+    const double angle = (start_degrees + 360.0 * i / count) * std::numbers::pi / 180;
+    points << QPointF(r * std::cos(angle), r * std::sin(angle));
+  }
+  points << points.first();
+  QPainterPath path;
+  path.addPolygon(points);
+  return path;
+}
+
+}  // namespace
+
+QPainterPath method_shape(const QString& method, double radius) {
+  QPainterPath path;
+  if (method == u"mesh-tensorflow" || method == u"fsdp") {
+    path.addRect(-radius * 0.9, -radius * 0.9, radius * 1.8, radius * 1.8);
+    return path;
+  }
+  if (method == u"optcnn") return polygon(3, radius * 1.2, -90);
+  if (method == u"tofu") return polygon(3, radius * 1.2, 90);
+  if (method == u"megatron") return polygon(4, radius * 1.2, -90);
+  if (method == u"accpar") return polygon(5, radius * 1.1, -90);
+  if (method == u"pardnn") return polygon(6, radius * 1.1, 0);
+  if (method == u"trinity") return polygon(5, radius * 1.3, -90, 0.45);
+  path.addEllipse(QPointF(0, 0), radius, radius);
+  return path;
+}
+
+double method_radius(const QString& method) {
+  if (method == u"ft") return 2.3;
+  if (method == u"mesh-tensorflow") return 2.2;
+  return 5;
+}
+
+QPixmap method_marker(const QString& method, double radius, const QColor& color, bool hollow, const QColor& hollow_fill, double pixel_ratio) {
+  const int side = static_cast<int>(std::ceil(radius * 2.6 + 4)) | 1;
+  QPixmap map(QSize(side, side) * pixel_ratio);
+  map.setDevicePixelRatio(pixel_ratio);
+  map.fill(Qt::transparent);
+  QPainter painter(&map);
+  painter.setRenderHint(QPainter::Antialiasing);
+  painter.translate(side / 2.0, side / 2.0);
+  painter.setPen(hollow ? QPen(color, radius < 4 ? 1.2 : 1.6) : QPen(Qt::NoPen));
+  painter.setBrush(hollow ? hollow_fill : color);
+  painter.drawPath(method_shape(method, radius));
+  return map;
+}
+
+void draw_method_swatch(QPainter& painter, const QRect& area, const QString& method, bool frontier, const QColor& color) {
+  painter.save();
+  painter.setRenderHint(QPainter::Antialiasing);
+  const QPointF center = QRectF(area).center();
+  if (frontier) {
+    painter.setPen(QPen(color, method == u"ft" ? 2.2 : 1.5));
+    painter.drawLine(QPointF(area.left() + 1, center.y()), QPointF(area.right() - 1, center.y()));
+  }
+  painter.translate(center);
+  painter.setPen(Qt::NoPen);
+  painter.setBrush(color);
+  painter.drawPath(method_shape(method, frontier ? 3 : 4.5));
+  painter.restore();
+}
+
+}  // namespace turnpoint::views

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the frontier chart draws: plain data, made by whoever owns the results.
+#pragma once
+
+#include <QString>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/plan/result.h"
+
+namespace turnpoint::views {
+
+/// One method's answer.
+struct ChartSeries {
+  std::string method;  ///< registry name
+  QString title;       ///< the label at the data
+  bool frontier = false;  ///< a line; else one marker
+  bool coarse = false;    ///< dashed, with the band of its certified bound
+  ResultPtr result;
+};
+
+/// A frontier kept for comparison; outlives the result it came from.
+struct PinnedFrontier {
+  QString label;  ///< what differs: "NVLink x1.00"
+  std::string method;
+  std::vector<ResultPoint> points;
+};
+
+struct ChartData {
+  std::vector<ChartSeries> series;  ///< the first frontier is the chart's subject
+  std::vector<PinnedFrontier> pinned;
+  std::int64_t memory_limit = 0;    ///< bytes; 0: no line
+  QString device;                   ///< "V100-16GB", for the line's caption
+
+  const ChartSeries* subject() const;
+  const ChartSeries* find(const std::string& method) const;
+};
+
+/// Units and scale shared by everything in one chart. Axis coordinates are memory / bytes_per_unit and
+/// time_s * per_second.
+struct ChartUnits {
+  double bytes_per_unit = 1073741824.0;
+  QString memory_name = QStringLiteral("GiB");
+  double per_second = 1e3;
+  QString time_name = QStringLiteral("ms");
+
+  double x(double bytes) const { return bytes / bytes_per_unit; }
+  double y(double seconds) const { return seconds * per_second; }
+};
+ChartUnits units_for(const ChartData& data);
+
+/// Axis coordinates of a good view.
+struct ChartRange {
+  double x_low = 0, x_high = 1, y_low = 0, y_high = 1;
+};
+/// Everything of the subject, the memory line where it is near, other methods where they are not far off. A steep
+/// left end is cut at kSteepest times the best time: with time from zero it would press the rest flat.
+/// Empty if there is nothing finite to show.
+std::optional<ChartRange> fitted_range(const ChartData& data, const ChartUnits& units, bool others, bool log_time);
+inline constexpr double kSteepest = 5;
+
+/// Whether a point can be drawn at all.
+bool drawable(const ResultPoint& point);
+
+}  // namespace turnpoint::views

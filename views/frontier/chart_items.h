@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// The chart's own painting on top of QCustomPlot's graphs: backdrop, labels, overlay.
+#pragma once
+
+#include <qcustomplot.h>
+
+#include "views/frontier/chart_state.h"
+
+namespace turnpoint::views {
+
+/// Common base: an item without positions that paints with the plot's axes.
+class ChartItem : public QCPAbstractItem {
+ public:
+  ChartItem(QCustomPlot* plot, const QString& layer, ChartState* state);
+  double selectTest(const QPointF&, bool, QVariant*) const override { return -1; }
+
+ protected:
+  QPointF pixel(const ResultPoint& point) const;
+  double pixel_x(double bytes) const;
+  double pixel_y(double seconds) const;
+  QRectF area() const { return QRectF(mParentPlot->axisRect()->rect()); }
+  /// The steps of a frontier in pixels, for obstacles and bands.
+  QPolygonF steps(const std::vector<ResultPoint>& points) const;
+
+  ChartState* state_;
+};
+
+/// Below the curves: the area that does not fit, and the certified band of a coarse frontier.
+class BackdropItem : public ChartItem {
+ public:
+  using ChartItem::ChartItem;
+
+ protected:
+  void draw(QCPPainter* painter) override;
+};
+
+/// Above the curves: memory line, turning point in words, names at the data, axis titles.
+class LabelItem : public ChartItem {
+ public:
+  using ChartItem::ChartItem;
+
+ protected:
+  void draw(QCPPainter* painter) override;
+
+ private:
+  void draw_titles(QPainter& painter);
+  void draw_limit(QPainter& painter, class LabelPlacer& placer);
+  void draw_callout(QPainter& painter, LabelPlacer& placer);
+  void draw_names(QPainter& painter, LabelPlacer& placer);
+  void draw_part_names(QPainter& painter, LabelPlacer& placer);
+};
+
+/// On its own buffered layer: picked point, hover, read-out. Redrawn without the curves.
+class OverlayItem : public ChartItem {
+ public:
+  using ChartItem::ChartItem;
+
+ protected:
+  void draw(QCPPainter* painter) override;
+
+ private:
+  void draw_tags(QPainter& painter, const ResultPoint& point, const QColor& fill, const QColor& text);
+  void hide_tick_labels(QPainter& painter, QCPAxis* axis, const QRectF& tag);
+  void draw_read_out(QPainter& painter, const ResultPoint& point, const ResultPoint* picked);
+};
+
+/// Tick labels with thin spaces between thousands; 1-2-5 ticks on a logarithmic axis.
+class NumberTicker : public QCPAxisTicker {
+ public:
+  explicit NumberTicker(const ChartState* state) : state_(state) { setTickCount(7); }
+  bool logarithmic = false;
+
+ protected:
+  double getTickStep(const QCPRange& range) override;
+  QString getTickLabel(double tick, const QLocale& locale, QChar format, int precision) override;
+  QVector<double> createTickVector(double step, const QCPRange& range) override;
+  int getSubTickCount(double) override { return 0; }
+
+ private:
+  const ChartState* state_;
+  int decimals_ = 0;
+};
+
+}  // namespace turnpoint::views

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <limits>
+
+#include "views/common/format.h"
+#include "views/common/section_head.h"
+#include "views/frontier/chart_items.h"
+#include "views/frontier/label_placer.h"
+
+namespace turnpoint::views {
+
+namespace {
+
+using Side = LabelPlacer::Side;
+
+QFont bold(QFont font) {
+  font.setBold(true);
+  return font;
+}
+
+/// A block of lines, the first one bold, measured before it is placed.
+struct TextBlock {
+  QStringList lines;
+  QFont head, body;
+  QSizeF size() const {
+    const QFontMetricsF h(head), b(body);
+    double wide = 0, high = 0;
+    for (qsizetype i = 0; i < lines.size(); ++i) {
+      wide = std::max(wide, (i == 0 ? h : b).horizontalAdvance(lines[i]));
+      high += (i == 0 ? h : b).height();
+    }
+    return {wide + 1, high};
+  }
+  void draw(QPainter& painter, const QRectF& at, const QColor& first, const QColor& rest, Qt::Alignment side = Qt::AlignLeft) const {
+    double y = at.top();
+    for (qsizetype i = 0; i < lines.size(); ++i) {
+      painter.setFont(i == 0 ? head : body);
+      painter.setPen(i == 0 ? first : rest);
+      const double high = QFontMetricsF(painter.font()).height();
+      painter.drawText(QRectF(at.left(), y, at.width(), high), side | Qt::AlignVCenter | Qt::TextDontClip, lines[i]);
+      y += high;
+    }
+  }
+};
+
+}  // namespace
+
+void LabelItem::draw(QCPPainter* painter) {
+  painter->save();
+  painter->setRenderHint(QPainter::Antialiasing);
+  draw_titles(*painter);
+  const QRectF frame = area();
+  LabelPlacer placer(frame.adjusted(2, 2, -2, -2));
+  for (const auto& series : state_->data.series) {
+    if (!state_->visible(series)) continue;
+    if (series.frontier) placer.block_line(steps(series.result->points));
+    for (const auto& p : series.result->points) {
+      if (!drawable(p)) continue;
+      const QPointF at = pixel(p);
+      const double r = series.frontier ? 3 : 7;
+      if (!series.frontier) placer.block({at.x() - r, at.y() - r, 2 * r, 2 * r});
+    }
+  }
+  if (const ChartSeries* subject = state_->data.subject(); subject && state_->show_parts && !state_->log_time) {
+    QPolygonF compute, network;
+    for (const auto& p : subject->result->points) {
+      if (!drawable(p)) continue;
+      const double x = pixel_x(static_cast<double>(p.memory_bytes));
+      if (!compute.isEmpty() && x - compute.last().x() < 1 && &p != &subject->result->points.back()) continue;
+      for (const auto& [line, y] : {std::pair{&compute, pixel_y(p.compute_s)}, std::pair{&network, pixel_y(p.network_s)}}) {
+        if (!line->isEmpty()) *line << QPointF(x, line->last().y());
+        *line << QPointF(x, y);
+      }
+    }
+    placer.block_line(compute);
+    placer.block_line(network);
+  }
+  draw_limit(*painter, placer);
+  draw_callout(*painter, placer);
+  draw_names(*painter, placer);
+  if (state_->show_parts && !state_->log_time) draw_part_names(*painter, placer);
+  painter->restore();
+}
+
+void LabelItem::draw_titles(QPainter& painter) {
+  const QRectF frame = area();
+  const QFont small = secondary_font(state_->font);
+  painter.setFont(small);
+  painter.setPen(state_->colors->secondary);
+  const double high = QFontMetricsF(small).height();
+  painter.drawText(QRectF(12, frame.top() - high - 8, 300, high), Qt::AlignLeft, QObject::tr("Iteration time (%1)").arg(state_->units.time_name));
+  painter.drawText(QRectF(frame.left(), frame.bottom() + 24, frame.width(), high), Qt::AlignHCenter,
+                   QObject::tr("Memory per device (%1)").arg(state_->units.memory_name));
+}
+
+void LabelItem::draw_limit(QPainter& painter, LabelPlacer& placer) {
+  if (state_->data.memory_limit <= 0) return;
+  const ThemeColors& colors = *state_->colors;
+  const QRectF frame = area();
+  const double x = pixel_x(static_cast<double>(state_->data.memory_limit));
+  TextBlock block{{QObject::tr("Device memory %1").arg(memory_text(state_->data.memory_limit))}, bold(secondary_font(state_->font)), secondary_font(state_->font)};
+  if (x > frame.right() - 2) {
+    block.lines[0] += QStringLiteral(" →");
+    const QSizeF size = block.size();
+    const QRectF at(frame.right() - size.width() - 8, frame.top() + 4, size.width(), size.height());
+    placer.block(at);
+    block.draw(painter, at, colors.secondary, colors.secondary);
+    return;
+  }
+  if (x < frame.left()) return;
+  const ChartSeries* subject = state_->data.subject();
+  bool any_fits = false, any_beyond = false;
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  if (subject) {
+    for (const auto& p : subject->result->points) {
+      if (!drawable(p)) continue;
+      (state_->fits(p) ? any_fits : any_beyond) = true;
+      least = std::min(least, p.memory_bytes);
+    }
+  }
+  const bool infeasible = subject && !any_fits && any_beyond;
+  if (infeasible) {
+    block.lines[0] = QObject::tr("No plan fits %1").arg(memory_text(state_->data.memory_limit));
+    block.lines << QObject::tr("the smallest needs %1").arg(memory_text(least));
+  } else if (any_beyond) {
+    const QString device = state_->data.device;
+    block.lines << (device.isEmpty() ? QObject::tr("does not fit:") : QObject::tr("does not fit on a %1:").arg(device));
+    block.lines << QObject::tr("markers hollow, lines thin");
+  }
+  const QSizeF size = block.size();
+  const bool right = x + 8 + size.width() <= frame.right();
+  const QRectF at(right ? x + 8 : x - 8 - size.width(), frame.top() + 4, size.width(), size.height());
+  painter.setPen(QPen(colors.text, state_->limit_hovered ? 3 : 1.6));
+  painter.drawLine(QPointF(x, frame.top()), QPointF(x, frame.bottom()));
+  placer.block({x - 2, frame.top(), 4, frame.height()});
+  placer.block(at);
+  block.draw(painter, at, infeasible ? colors.warning : colors.text, colors.secondary, right ? Qt::AlignLeft : Qt::AlignRight);
+}
+
+void LabelItem::draw_callout(QPainter& painter, LabelPlacer& placer) {
+  state_->callout = {};
+  const ChartSeries* subject = state_->data.subject();
+  if (!subject) return;
+  const std::vector<std::string> words = describe_turning_point(*subject->result);
+  if (words.empty()) return;
+  const ThemeColors& colors = *state_->colors;
+  TextBlock block{{}, bold(state_->font), secondary_font(state_->font)};
+  for (const auto& line : words) block.lines << to_qt(line);
+  const QSizeF size = block.size();
+  const QRectF frame = area();
+  const auto& points = subject->result->points;
+  const auto index = subject->result->turning_point;
+  if (!index || *index >= points.size() || !drawable(points[*index])) {
+    // Without a turning point the sentence stands in the quiet upper right.
+    for (double y = frame.top() + 48; y < frame.bottom() - size.height(); y += 12) {
+      const QRectF at(frame.right() - size.width() - 16, y, size.width(), size.height());
+      if (!placer.is_free(at)) continue;
+      placer.block(at);
+      state_->callout = at;
+      block.draw(painter, at, colors.text, colors.secondary);
+      return;
+    }
+    return;
+  }
+  const QPointF tip = pixel(points[*index]);
+  if (!frame.contains(tip)) return;
+  // From near to far above the point, right of the leader first; the frontier falls, so above right is quiet. Where
+  // there is no room above, below.
+  const double above = tip.y() - frame.top() - size.height(), below = frame.bottom() - tip.y() - size.height();
+  for (double step = 28; step < above + below; step += 8) {
+    const double lift = step < above ? step : -(step - std::max(0.0, above - 28)) - size.height();
+    for (const bool right : {true, false}) {
+      const QRectF at(right ? tip.x() + 8 : tip.x() - 8 - size.width(), tip.y() - lift - size.height(), size.width(), size.height());
+      const QRectF padded = at.adjusted(-4, -3, 4, 3);
+      if (!placer.is_free(padded)) continue;
+      placer.block(padded);
+      const double near = lift > 0 ? tip.y() - 9 : tip.y() + 9, far = lift > 0 ? at.top() : at.bottom();
+      placer.block(QRectF(QPointF(tip.x() - 2, std::min(near, far)), QPointF(tip.x() + 2, std::max(near, far))));
+      state_->callout = padded;
+      painter.setPen(QPen(colors.text, 1.2));
+      painter.drawLine(QPointF(tip.x(), near), QPointF(tip.x(), far));
+      block.draw(painter, at, colors.text, colors.secondary, right ? Qt::AlignLeft : Qt::AlignRight);
+      return;
+    }
+  }
+}
+
+void LabelItem::draw_names(QPainter& painter, LabelPlacer& placer) {
+  const ThemeColors& colors = *state_->colors;
+  const QRectF frame = area();
+  const ChartSeries* subject = state_->data.subject();
+  const auto write = [&](const QString& text, const QFont& font, const QColor& color, QPointF anchor, double gap, const std::vector<Side>& order) {
+    const QFontMetricsF metrics(font);
+    const auto at = placer.place(anchor, {metrics.horizontalAdvance(text) + 2, metrics.height()}, gap, order);
+    if (!at) return false;
+    painter.setFont(font);
+    painter.setPen(color);
+    painter.drawText(*at, Qt::AlignCenter | Qt::TextDontClip, text);
+    return true;
+  };
+  for (const auto& series : state_->data.series) {
+    if (!state_->visible(series)) continue;
+    const bool strong = &series == subject || series.method == state_->emphasised;
+    const QFont font = strong ? bold(state_->font) : state_->font;
+    const auto& points = series.result->points;
+    if (series.frontier) {
+      // Along the line from its steep end until a free place turns up.
+      const std::size_t stride = std::max<std::size_t>(1, points.size() / 24);
+      for (std::size_t i = 0; i < points.size(); i += stride)
+        if (drawable(points[i]) && frame.contains(pixel(points[i])) &&
+            write(series.title, font, colors.method(series.method), pixel(points[i]), 7, {Side::right, Side::above, Side::below}))
+          break;
+    } else if (!points.empty() && drawable(points[0])) {
+      const QPointF at = pixel(points[0]);
+      if (frame.contains(at)) {
+        write(series.title, font, colors.text, at, 9, {Side::right, Side::left, Side::above, Side::below});
+        continue;
+      }
+      // Out of view: named at the edge it lies beyond, with its figures, so that nothing is lost without a word.
+      const bool right = at.x() > frame.right(), above = at.y() < frame.top();
+      const QString arrow = right ? QStringLiteral("→") : above ? QStringLiteral("↑") : at.x() < frame.left() ? QStringLiteral("←") : QStringLiteral("↓");
+      const QString text = QStringLiteral("%1 %2 · %3 %4").arg(series.title, memory_text(points[0].memory_bytes), time_text(points[0].time_s), arrow);
+      const QFont small = secondary_font(state_->font);
+      const QPointF edge(std::clamp(at.x(), frame.left() + 8, frame.right() - 8), std::clamp(at.y(), frame.top() + 12, frame.bottom() - 12));
+      for (double down = 0; down < frame.height() / 2; down += 14)
+        if (write(text, small, colors.secondary, edge + QPointF(0, edge.y() < frame.center().y() ? down : -down), 0, {Side::left, Side::right})) break;
+    }
+  }
+  if (!state_->show_pinned) return;
+  const QFont small = secondary_font(state_->font);
+  for (const auto& pinned : state_->data.pinned) {
+    const QString text = QObject::tr("pinned: %1").arg(pinned.label);
+    const std::size_t stride = std::max<std::size_t>(1, pinned.points.size() / 24);
+    for (std::size_t i = 0; i < pinned.points.size(); i += stride)
+      if (const ResultPoint& p = pinned.points[i]; drawable(p) && frame.contains(pixel(p)) && write(text, small, colors.secondary, pixel(p), 7, {Side::left, Side::below, Side::right, Side::above})) break;
+  }
+}
+
+void LabelItem::draw_part_names(QPainter& painter, LabelPlacer& placer) {
+  const ChartSeries* subject = state_->data.subject();
+  if (!subject) return;
+  const QRectF frame = area();
+  const QFont small = secondary_font(state_->font);
+  const QFontMetricsF metrics(small);
+  painter.setFont(small);
+  painter.setPen(state_->colors->method(subject->method));
+  const auto& points = subject->result->points;
+  for (const bool compute : {true, false}) {
+    const QString text = compute ? QObject::tr("compute") : QObject::tr("network");
+    // From right to left: the parts are flat there.
+    const std::size_t stride = std::max<std::size_t>(1, points.size() / 48);
+    for (std::size_t k = points.size(); k > 0; k = k > stride ? k - stride : 0) {
+      const auto& p = points[k - 1];
+      if (!drawable(p)) continue;
+      const QPointF at(pixel_x(static_cast<double>(p.memory_bytes)), pixel_y(compute ? p.compute_s : p.network_s));
+      if (at.x() > frame.left() + 0.8 * frame.width() || !frame.contains(at)) continue;
+      const auto place = placer.place(at, {metrics.horizontalAdvance(text) + 2, metrics.height() - 2}, 4, {Side::above, Side::below});
+      if (!place) continue;
+      painter.drawText(*place, Qt::AlignCenter | Qt::TextDontClip, text);
+      break;
+    }
+  }
+}
+
+}  // namespace turnpoint::views

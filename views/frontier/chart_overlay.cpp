@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "views/common/format.h"
+#include "views/common/section_head.h"
+#include "views/frontier/chart_items.h"
+
+namespace turnpoint::views {
+
+void OverlayItem::draw(QCPPainter* painter) {
+  const ThemeColors& colors = *state_->colors;
+  const QRectF frame = area();
+  const ResultPoint* picked = state_->find_point(state_->selection ? state_->selection->point() : std::nullopt);
+  const ResultPoint* hovered = state_->find_point(state_->selection ? state_->selection->hovered_point() : std::nullopt);
+  painter->save();
+  painter->setRenderHint(QPainter::Antialiasing);
+  const auto inside = [&](const ResultPoint& p) { return frame.adjusted(-1, -1, 1, 1).contains(pixel(p)); };
+  if (hovered && hovered != picked && inside(*hovered)) {
+    const QPointF at = pixel(*hovered);
+    painter->setPen(QPen(colors.secondary, 1, Qt::DashLine));
+    painter->drawLine(at, QPointF(at.x(), frame.bottom()));
+    painter->drawLine(QPointF(frame.left(), at.y()), at);
+    draw_tags(*painter, *hovered, colors.axis, colors.dark ? colors.base : QColor(Qt::white));
+    painter->setPen(QPen(colors.text, 1.6));
+    painter->setBrush(Qt::NoBrush);
+    painter->drawEllipse(at, 5, 5);
+  }
+  if (picked && inside(*picked)) {
+    const QPointF at = pixel(*picked);
+    painter->setPen(QPen(colors.accent, 1));
+    painter->drawLine(at + QPointF(0, 7), QPointF(at.x(), frame.bottom()));
+    painter->drawLine(QPointF(frame.left(), at.y()), at - QPointF(7, 0));
+    draw_tags(*painter, *picked, colors.accent, colors.dark ? colors.base : QColor(Qt::white));
+    painter->setPen(QPen(colors.accent, 1.8));
+    painter->setBrush(colors.base);
+    painter->drawEllipse(at, 7, 7);
+    painter->setPen(Qt::NoPen);
+    painter->setBrush(colors.accent);
+    painter->drawEllipse(at, 3.6, 3.6);
+  }
+  if (hovered && inside(*hovered)) draw_read_out(*painter, *hovered, picked);
+  painter->restore();
+}
+
+void OverlayItem::hide_tick_labels(QPainter& painter, QCPAxis* axis, const QRectF& tag) {
+  const QFontMetricsF metrics(axis->tickLabelFont());
+  const QRectF frame = area();
+  const QVector<double> ticks = axis->tickVector();
+  const QVector<QString> labels = axis->tickVectorLabels();
+  for (qsizetype i = 0; i < std::min(ticks.size(), labels.size()); ++i) {
+    const double at = axis->coordToPixel(ticks[i]), wide = metrics.horizontalAdvance(labels[i]), high = metrics.height();
+    const QRectF label = axis->orientation() == Qt::Horizontal ? QRectF(at - wide / 2 - 1, frame.bottom() + 3, wide + 2, high + 4)
+                                                               : QRectF(frame.left() - wide - 9, at - high / 2, wide + 7, high);
+    if (label.intersects(tag.adjusted(-2, -1, 2, 1))) painter.fillRect(label, state_->colors->base);
+  }
+}
+
+void OverlayItem::draw_tags(QPainter& painter, const ResultPoint& point, const QColor& fill, const QColor& text) {
+  const QRectF frame = area();
+  const QFont small = secondary_font(state_->font);
+  const QFontMetricsF metrics(small);
+  const QPointF at = pixel(point);
+  const double x = state_->units.x(static_cast<double>(point.memory_bytes));
+  const double span = mParentPlot->xAxis->range().size();
+  const QString below = grouped_number(x, span < 0.4 ? 3 : span < 4 ? 2 : x < 100 ? 1 : 0);
+  const double y = state_->units.y(point.time_s);
+  const QString beside = grouped_number(y, y < 9.995 ? 2 : y < 99.95 ? 1 : 0);
+  const double high = metrics.height() + 2;
+  const double wide_below = metrics.horizontalAdvance(below) + 10, wide_beside = metrics.horizontalAdvance(beside) + 10;
+  const QRectF tag_below(at.x() - wide_below / 2, frame.bottom() + 4, wide_below, high);
+  const QRectF tag_beside(std::max(0.0, frame.left() - wide_beside - 4), at.y() - high / 2, wide_beside, high);
+  hide_tick_labels(painter, mParentPlot->xAxis, tag_below);
+  hide_tick_labels(painter, mParentPlot->yAxis, tag_beside);
+  painter.setPen(Qt::NoPen);
+  painter.setBrush(fill);
+  painter.drawRoundedRect(tag_below, 3, 3);
+  painter.drawRoundedRect(tag_beside, 3, 3);
+  painter.setFont(small);
+  painter.setPen(text);
+  painter.drawText(tag_below, Qt::AlignCenter, below);
+  painter.drawText(tag_beside, Qt::AlignCenter, beside);
+}
+
+void OverlayItem::draw_read_out(QPainter& painter, const ResultPoint& point, const ResultPoint* picked) {
+  const ThemeColors& colors = *state_->colors;
+  const QRectF frame = area();
+  QFont head = state_->font;
+  head.setBold(true);
+  const QFont small = secondary_font(state_->font);
+  const QString separator = QStringLiteral(" · ");
+  QString title = memory_text(point.memory_bytes) + separator + time_text(point.time_s);
+  const auto& hovered = state_->selection->hovered_point();
+  const ChartSeries* series = hovered ? state_->data.find(hovered->method) : nullptr;
+  if (series && series != state_->data.subject()) title.prepend(series->title + separator);
+  struct Row { QString left, right; };
+  std::vector<Row> rows{{QObject::tr("compute %1").arg(time_text(point.compute_s)), QObject::tr("network %1").arg(time_text(point.network_s))}};
+  if (picked && picked != &point) {
+    const double difference = point.time_s - picked->time_s;
+    rows.push_back({QObject::tr("vs picked %1").arg(memory_difference_text(point.memory_bytes - picked->memory_bytes)),
+                    (difference > 0 ? QStringLiteral("+") : QString()) + time_text(difference)});
+  }
+  if (!state_->fits(point)) rows.push_back({QObject::tr("does not fit"), {}});
+  const QFontMetricsF big(head), body(small);
+  double wide = big.horizontalAdvance(title);
+  for (const Row& row : rows) wide = std::max(wide, body.horizontalAdvance(row.left) + body.horizontalAdvance(row.right) + 16);
+  const QSizeF size(wide + 18, big.height() + static_cast<double>(rows.size()) * (body.height() + 2) + 12);
+
+  // The first corner around the point that covers neither callout nor curve; above right is quiet for a falling line.
+  const QPointF at = pixel(point);
+  const QPolygonF curve = state_->data.subject() ? steps(state_->data.subject()->result->points) : QPolygonF();
+  QRectF box, best;
+  double best_cost = 1e18;
+  for (const QPointF offset : {QPointF(14, -14 - size.height()), QPointF(14, -54 - size.height()), QPointF(54, -34 - size.height()), QPointF(24, 18),
+                               QPointF(-14 - size.width(), 18), QPointF(-14 - size.width(), -14 - size.height())}) {
+    box = QRectF(at + offset, size);
+    box.moveLeft(std::clamp(box.left(), frame.left() + 2, std::max(frame.left() + 2, frame.right() - size.width() - 2)));
+    box.moveTop(std::clamp(box.top(), frame.top() + 2, std::max(frame.top() + 2, frame.bottom() - size.height() - 2)));
+    double cost = box.adjusted(-8, -8, 8, 8).contains(at) ? 1000 : 0;
+    const QRectF shared = box.intersected(state_->callout);
+    cost += shared.width() * shared.height() / 20;
+    for (const QPointF& corner : curve) cost += box.contains(corner) ? 20 : 0;
+    if (cost < best_cost) best_cost = cost, best = box;
+  }
+  painter.setPen(QPen(colors.border, 1));
+  painter.setBrush(colors.dark ? colors.head : colors.base);
+  painter.drawRoundedRect(best, 3, 3);
+  painter.setFont(head);
+  painter.setPen(colors.text);
+  double y = best.top() + 5;
+  painter.drawText(QRectF(best.left() + 9, y, wide, big.height()), Qt::AlignLeft | Qt::AlignVCenter, title);
+  y += big.height() + 2;
+  painter.setFont(small);
+  painter.setPen(colors.secondary);
+  for (const Row& row : rows) {
+    const QRectF line(best.left() + 9, y, wide, body.height());
+    painter.drawText(line, Qt::AlignLeft | Qt::AlignVCenter, row.left);
+    painter.drawText(line, Qt::AlignRight | Qt::AlignVCenter, row.right);
+    y += body.height() + 2;
+  }
+}
+
+}  // namespace turnpoint::views

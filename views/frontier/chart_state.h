@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the chart's painters share. Owned by FrontierChart; interface thread only.
+#pragma once
+
+#include <QColor>
+#include <QFont>
+#include <QRectF>
+#include <optional>
+
+#include "views/common/selection_model.h"
+#include "views/common/theme_colors.h"
+#include "views/frontier/chart_data.h"
+
+namespace turnpoint::views {
+
+struct ChartState {
+  ChartData data;
+  ChartUnits units;
+  bool show_parts = true, show_others = true, show_pinned = true, log_time = false;
+  std::string emphasised;  ///< method whose name was clicked
+  const SelectionModel* selection = nullptr;
+  const ThemeColors* colors = nullptr;
+  QFont font;
+  QRectF callout;          ///< where the turning point's words are; the read-out avoids them
+  bool limit_hovered = false;
+
+  /// Nothing for points that are gone or belong to a hidden method.
+  const ResultPoint* find_point(const std::optional<PickedPoint>& picked) const;
+  bool visible(const ChartSeries& series) const;
+  bool fits(const ResultPoint& point) const { return data.memory_limit <= 0 || point.memory_bytes <= data.memory_limit; }
+};
+
+}  // namespace turnpoint::views

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Greedy placement of labels next to their anchors: right, left, above, below until free; no free place, no label.
+#pragma once
+
+#include <QPolygonF>
+#include <QRectF>
+#include <optional>
+#include <vector>
+
+namespace turnpoint::views {
+
+class LabelPlacer {
+ public:
+  enum class Side { right, left, above, below };
+
+  explicit LabelPlacer(QRectF bounds) : bounds_(bounds) {}
+
+  /// Nothing may cover these. Lines are obstacles along every segment.
+  void block(const QRectF& rectangle) { rectangles_.push_back(rectangle); }
+  void block_line(const QPolygonF& line);
+
+  bool is_free(const QRectF& rectangle) const;
+  /// Finds a free rectangle of `size` beside `anchor`, `gap` away from it, and blocks it.
+  std::optional<QRectF> place(QPointF anchor, QSizeF size, double gap, const std::vector<Side>& order);
+
+  const QRectF& bounds() const { return bounds_; }
+
+ private:
+  QRectF bounds_;
+  std::vector<QRectF> rectangles_;
+  std::vector<QLineF> segments_;
+};
+
+}  // namespace turnpoint::views

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "views/plan/plan_panel.h"
+
+#include <QEvent>
+#include <QGridLayout>
+#include <QHeaderView>
+#include <QLabel>
+#include <QPainter>
+#include <QPushButton>
+#include <QStackedWidget>
+#include <QStyledItemDelegate>
+#include <QToolButton>
+#include <QTreeView>
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "views/common/icons.h"
+#include "views/common/note_label.h"
+#include "views/common/section_head.h"
+#include "views/common/selection_model.h"
+#include "views/common/theme_colors.h"
+#include "views/plan/breakdown_bar.h"
+#include "views/plan/legend_table.h"
+#include "views/plan/plan_words.h"
+
+namespace turnpoint::views {
+
+namespace {
+
+constexpr std::size_t kShownReshards = 6;
+
+QLabel* make_label(QWidget* parent, bool secondary) {
+  QLabel* label = secondary ? new NoteLabel(parent) : new QLabel(parent);
+  label->setTextFormat(Qt::PlainText);
+  label->setWordWrap(true);
+  label->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  return label;
+}
+
+/// Paints the heat mark before a resharding's name and the collective in secondary text.
+class ReshardDelegate : public QStyledItemDelegate {
+ public:
+  using QStyledItemDelegate::QStyledItemDelegate;
+  void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+    const ThemeColors& colors = theme_colors(option.palette);
+    if (option.state & QStyle::State_Selected) painter->fillRect(option.rect, colors.accent_background);
+    QRect area = option.rect.adjusted(2, 0, -2, 0);
+    if (index.column() == ReshardModel::kTensor) {
+      const double heat = index.data(ReshardModel::kHeatRole).toDouble();
+      painter->fillRect(QRect(area.left(), area.center().y() - 5, 4, 11), colors.heat[static_cast<std::size_t>(std::clamp(heat * 4.0 + 0.5, 0.0, 4.0))]);
+      area.setLeft(area.left() + 9);
+    }
+    const bool quiet = index.column() == ReshardModel::kCollective;
+    painter->setFont(quiet ? secondary_font(option.font) : option.font);
+    painter->setPen(quiet ? colors.secondary : colors.text);
+    const QFontMetrics metrics(painter->font());
+    painter->drawText(area, index.data(Qt::TextAlignmentRole).toInt(), metrics.elidedText(index.data().toString(), Qt::ElideMiddle, area.width()));
+  }
+  QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+    QSize size = QStyledItemDelegate::sizeHint(option, index);
+    size.setHeight(option.fontMetrics.height() + 5);
+    return size;
+  }
+};
+
+}  // namespace
+
+PlanPanel::PlanPanel(QWidget* parent) : QScrollArea(parent) {
+  setObjectName(QStringLiteral("plan_panel"));
+  setAccessibleName(tr("Plan"));
+  setWidgetResizable(true);
+  setFrameShape(QFrame::NoFrame);
+  setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  pages_ = new QStackedWidget(this);
+  auto* empty = make_label(pages_, false);
+  empty->setText(tr("Pick a point in the chart to see its plan."));
+  empty->setAlignment(Qt::AlignTop | Qt::AlignLeft);
+  empty->setMargin(12);
+  pages_->addWidget(empty);
+  auto* body = new QWidget(pages_);
+  auto* column = new QVBoxLayout(body);
+  column->setContentsMargins(12, 8, 12, 8);
+  column->setSpacing(4);
+  build_head(column);
+  build_bars(column);
+  build_lists(column);
+  column->addStretch(1);
+  pages_->addWidget(body);
+  setWidget(pages_);
+  setMinimumWidth(288);
+}
+
+void PlanPanel::build_head(QVBoxLayout* column) {
+  auto* row = new QHBoxLayout;
+  row->setSpacing(4);
+  memory_ = make_label(this, false);
+  time_ = make_label(this, false);
+  memory_->setObjectName(QStringLiteral("picked_memory"));
+  time_->setObjectName(QStringLiteral("picked_time"));
+  QFont big = font();
+  big.setPointSizeF(big.pointSizeF() * 1.7);
+  big.setBold(true);
+  for (QLabel* label : {memory_, time_}) {
+    label->setFont(big);
+    label->setWordWrap(false);
+  }
+  previous_ = new QToolButton(this);
+  previous_->setIcon(themed_icon(QStringLiteral("previous")));
+  previous_->setToolTip(tr("Previous plan: less memory"));
+  previous_->setAccessibleName(tr("Previous plan"));
+  next_ = new QToolButton(this);
+  next_->setIcon(themed_icon(QStringLiteral("next")));
+  next_->setToolTip(tr("Next plan: less time"));
+  next_->setAccessibleName(tr("Next plan"));
+  connect(previous_, &QToolButton::clicked, this, [this] { emit step_requested(-1); });
+  connect(next_, &QToolButton::clicked, this, [this] { emit step_requested(1); });
+  row->addWidget(memory_);
+  row->addSpacing(12);
+  row->addWidget(time_);
+  row->addStretch(1);
+  row->addWidget(previous_);
+  row->addWidget(next_);
+  column->addLayout(row);
+  where_ = make_label(this, true);
+  where_->setObjectName(QStringLiteral("picked_where"));
+  column->addWidget(where_);
+  words_ = make_label(this, true);
+  column->addWidget(words_);
+  column->addSpacing(8);
+}
+
+void PlanPanel::build_bars(QVBoxLayout* column) {
+  memory_head_ = new SectionHead(tr("Memory per device"), this);
+  memory_bar_ = new BreakdownBar(this);
+  memory_bar_->setAccessibleName(tr("Memory by part"));
+  memory_legend_ = new LegendTable(this);
+  memory_legend_->setObjectName(QStringLiteral("memory_legend"));
+  time_head_ = new SectionHead(tr("Iteration time"), this);
+  time_bar_ = new BreakdownBar(this);
+  time_bar_->setAccessibleName(tr("Time by part"));
+  compute_legend_ = new LegendTable(this);
+  network_legend_ = new LegendTable(this);
+  for (QWidget* part : {static_cast<QWidget*>(memory_head_), static_cast<QWidget*>(memory_bar_), static_cast<QWidget*>(memory_legend_)}) column->addWidget(part);
+  column->addSpacing(8);
+  column->addWidget(time_head_);
+  column->addWidget(time_bar_);
+  auto* halves = new QHBoxLayout;
+  halves->setSpacing(14);
+  halves->addWidget(compute_legend_, 4, Qt::AlignTop);
+  halves->addWidget(network_legend_, 5, Qt::AlignTop);
+  column->addLayout(halves);
+  column->addSpacing(8);
+  export_ = new QPushButton(tr("Export…"), this);
+  export_->setObjectName(QStringLiteral("export_button"));
+  column->addWidget(export_);
+  column->addSpacing(8);
+}
+
+void PlanPanel::build_lists(QVBoxLayout* column) {
+  reshard_head_ = new SectionHead(tr("Most expensive reshardings"), this);
+  column->addWidget(reshard_head_);
+  reshard_view_ = new QTreeView(this);
+  reshard_view_->setObjectName(QStringLiteral("reshard_view"));
+  reshard_view_->setAccessibleName(tr("Most expensive reshardings"));
+  reshard_view_->setModel(&reshards_);
+  reshard_view_->setItemDelegate(new ReshardDelegate(reshard_view_));
+  reshard_view_->setRootIsDecorated(false);
+  reshard_view_->setUniformRowHeights(true);
+  reshard_view_->setFrameShape(QFrame::NoFrame);
+  reshard_view_->setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  reshard_view_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  reshard_view_->viewport()->setAutoFillBackground(false);
+  reshard_view_->header()->setStretchLastSection(false);
+  reshard_view_->header()->setMinimumSectionSize(40);
+  reshard_view_->header()->setSectionResizeMode(QHeaderView::ResizeToContents);
+  reshard_view_->header()->setSectionResizeMode(ReshardModel::kTensor, QHeaderView::Stretch);
+  connect(reshard_view_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& current) {
+    if (selection_ && current.isValid()) selection_->pick_operators(reshards_.rows()[static_cast<std::size_t>(current.row())].operators);
+  });
+  column->addWidget(reshard_view_);
+  no_reshards_ = make_label(this, true);
+  column->addWidget(no_reshards_);
+  column->addSpacing(8);
+  operator_head_ = new SectionHead(tr("Selected operator"), this);
+  column->addWidget(operator_head_);
+  facts_ = new QGridLayout;
+  facts_->setHorizontalSpacing(10);
+  facts_->setVerticalSpacing(2);
+  facts_->setColumnStretch(1, 1);
+  column->addLayout(facts_);
+}
+
+void PlanPanel::set_selection(SelectionModel* selection) {
+  selection_ = selection;
+  connect(selection, &SelectionModel::operators_changed, this, &PlanPanel::show_operator);
+}
+
+void PlanPanel::set_point(ResultPtr result, std::size_t index, const QString& method_title, bool coarse) {
+  if (result && index >= result->points.size()) result = nullptr;
+  result_ = std::move(result);
+  index_ = index;
+  method_title_ = method_title;
+  coarse_ = coarse;
+  show_point();
+}
+
+void PlanPanel::set_plan(std::shared_ptr<const Plan> plan, ScenarioPtr scenario) {
+  plan_ = std::move(plan);
+  scenario_ = std::move(scenario);
+  show_bars();
+  show_reshards();
+  show_operator();
+}
+
+void PlanPanel::changeEvent(QEvent* event) {
+  QScrollArea::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange && pages_) show_bars();
+}
+
+void PlanPanel::show_point() {
+  pages_->setCurrentIndex(result_ ? 1 : 0);
+  if (!result_) return;
+  const ResultPoint& point = result_->points[index_];
+  memory_->setText(memory_text(point.memory_bytes));
+  time_->setText(time_text(point.time_s));
+  QStringList where;
+  if (result_->turning_point == index_) where << tr("Turning point");
+  where << tr("plan %1 of %2").arg(index_ + 1).arg(result_->points.size());
+  where << method_title_;
+  if (coarse_)
+    where << (result_->gap ? tr("coarse ±%1").arg(grouped_number(*result_->gap * 100, 1) + u'%') : tr("coarse"));
+  else if (result_->exact)
+    where << tr("exact");
+  else if (result_->gap)
+    where << tr("gap %1").arg(grouped_number(*result_->gap * 100, 1) + u'%');
+  if (!point.fits) where << tr("does not fit");
+  QString line = where.join(QStringLiteral(" · "));
+  line[0] = line[0].toUpper();
+  where_->setText(line);
+  previous_->setEnabled(index_ > 0);
+  next_->setEnabled(index_ + 1 < result_->points.size());
+  time_head_->set_value(time_text(point.time_s));
+  if (result_->scenario) memory_head_->set_value(tr("%1 of %2").arg(memory_text(point.memory_bytes), memory_text(result_->scenario->memory_limit())));
+}
+
+void PlanPanel::show_bars() {
+  if (!plan_ || !scenario_) {
+    words_->setText(result_ ? tr("Unrolling the plan…") : QString());
+    return;
+  }
+  words_->setText(describe_plan(*plan_, *scenario_->model));
+  const ThemeColors& colors = theme_colors(palette());
+  const CostBreakdown& cost = plan_->cost;
+  static const char* const kMemory[] = {QT_TR_NOOP("Parameters"), QT_TR_NOOP("Gradients"), QT_TR_NOOP("Optimizer state"),
+                                        QT_TR_NOOP("Activations"), QT_TR_NOOP("Resharding copies"), QT_TR_NOOP("Workspace")};
+  static const char* const kCompute[] = {QT_TR_NOOP("Forward"), QT_TR_NOOP("Backward"), QT_TR_NOOP("Update")};
+  static const char* const kNetwork[] = {QT_TR_NOOP("All-reduce"), QT_TR_NOOP("All-gather"), QT_TR_NOOP("Reduce-scatter"), QT_TR_NOOP("All-to-all"),
+                                         QT_TR_NOOP("Permute")};
+  std::vector<BarPart> parts;
+  std::vector<PartRow> rows;
+  const auto total = static_cast<double>(cost.memory_bytes());
+  for (std::size_t i = 0; i < kMemoryParts; ++i) {
+    if (cost.memory[i] == 0) continue;
+    const auto value = static_cast<double>(cost.memory[i]);
+    parts.push_back({colors.memory[i], value, tr(kMemory[i]) + u' ' + memory_text(cost.memory[i])});
+    rows.push_back({colors.memory[i], tr(kMemory[i]), memory_text(cost.memory[i]), total > 0 ? share_text(value / total) : QString()});
+  }
+  const std::int64_t limit = scenario_->memory_limit();
+  const std::int64_t free = limit - cost.memory_bytes();
+  memory_bar_->set_parts(std::move(parts), static_cast<double>(limit), free > 0 ? tr("%1 free").arg(memory_text(free)) : QString());
+  memory_legend_->set_rows(std::move(rows));
+
+  std::vector<BarPart> times;
+  const TimeUnit unit = time_unit_for(cost.time_s());
+  std::vector<PartRow> compute{{QColor(), tr("Compute"), time_text(cost.compute_s()), {}}}, network{{QColor(), tr("Network"), time_text(cost.network_s()), {}}};
+  for (std::size_t i = 0; i < kComputeParts; ++i) {
+    times.push_back({colors.compute[i], cost.compute[i], tr(kCompute[i]) + u' ' + time_text(cost.compute[i])});
+    compute.push_back({colors.compute[i], tr(kCompute[i]), time_in(unit, cost.compute[i]), {}});
+  }
+  for (std::size_t i = 0; i < kNetworkParts; ++i) {
+    if (cost.network[i] == 0) continue;
+    const QColor color = colors.network[std::min<std::size_t>(i, colors.network.size() - 1)];
+    times.push_back({color, cost.network[i], tr(kNetwork[i]) + u' ' + time_text(cost.network[i])});
+    network.push_back({color, tr(kNetwork[i]), time_in(unit, cost.network[i]), {}});
+  }
+  time_bar_->set_parts(std::move(times));
+  compute_legend_->set_rows(std::move(compute));
+  network_legend_->set_rows(std::move(network));
+}
+
+void PlanPanel::show_reshards() {
+  if (!plan_ || !scenario_) return;
+  const TimeUnit unit = time_unit_for(plan_->cost.time_s());
+  reshards_.set_rows(fold_reshards(*plan_, *scenario_->model), unit, kShownReshards);
+  const int rows = reshards_.rowCount();
+  reshard_head_->set_value(rows ? tr("%1 of %2").arg(rows).arg(reshards_.total()) : QString());
+  reshard_view_->setVisible(rows > 0);
+  no_reshards_->setVisible(rows == 0);
+  no_reshards_->setText(tr("None: every operator reads its tensors as they lie."));
+  const int row_height = reshard_view_->fontMetrics().height() + 5;
+  reshard_view_->setFixedHeight(reshard_view_->header()->sizeHint().height() + rows * row_height + 4);
+}
+
+void PlanPanel::show_operator() {
+  while (QLayoutItem* item = facts_->takeAt(0)) {
+    if (QWidget* gone = item->widget()) gone->hide(), gone->deleteLater();
+    delete item;
+  }
+  const auto add = [&](int row, const QString& name, const QString& value) {
+    auto* left = make_label(this, true);
+    left->setText(name);
+    left->setWordWrap(false);
+    auto* right = make_label(this, true);
+    right->setText(value);
+    right->setForegroundRole(QPalette::Text);
+    facts_->addWidget(left, row, 0, Qt::AlignTop);
+    facts_->addWidget(right, row, 1);
+  };
+  const auto picked = selection_ ? selection_->operators() : std::set<OperatorId>();
+  const bool one = picked.size() == 1 && plan_ && scenario_;
+  operator_head_->set_value(picked.size() > 1 ? tr("%1 selected").arg(picked.size()) : QString());
+  if (!one) {
+    auto* hint = make_label(this, true);
+    hint->setText(picked.empty() ? tr("Click an operator in the graph or the table.") : tr("Click one operator for its details."));
+    facts_->addWidget(hint, 0, 0, 1, 2);
+    return;
+  }
+  int row = 0;
+  const OperatorId op = *picked.begin();
+  if (op.index < scenario_->model->operators.size()) add(row++, tr("Name"), to_qt(scenario_->model->operators[op].name));
+  for (const Fact& fact : describe_operator(*plan_, *scenario_->model, op)) add(row++, fact.name, fact.value);
+}
+
+}  // namespace turnpoint::views

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The right dock: the picked point, where its memory and time go, its most expensive reshardings, the selected operator.
+#pragma once
+
+#include <QScrollArea>
+#include <memory>
+
+#include "core/plan/result.h"
+#include "views/plan/reshard_model.h"
+
+class QGridLayout;
+class QLabel;
+class QPushButton;
+class QStackedWidget;
+class QToolButton;
+class QTreeView;
+class QVBoxLayout;
+
+namespace turnpoint::views {
+
+class BreakdownBar;
+class LegendTable;
+class SectionHead;
+class SelectionModel;
+
+class PlanPanel : public QScrollArea {
+  Q_OBJECT
+ public:
+  explicit PlanPanel(QWidget* parent = nullptr);
+
+  void set_selection(SelectionModel* selection);
+  /// The point's figures are there at once; its plan follows by set_plan. A null result empties the panel.
+  void set_point(ResultPtr result, std::size_t index, const QString& method_title, bool coarse);
+  void set_plan(std::shared_ptr<const Plan> plan, ScenarioPtr scenario);
+  QPushButton* export_button() const { return export_; }
+  ReshardModel* reshard_model() { return &reshards_; }
+
+ signals:
+  void step_requested(int steps);
+
+ protected:
+  void changeEvent(QEvent* event) override;
+
+ private:
+  void build_head(QVBoxLayout* column);
+  void build_bars(QVBoxLayout* column);
+  void build_lists(QVBoxLayout* column);
+  void show_point();
+  void show_bars();
+  void show_operator();
+  void show_reshards();
+
+  SelectionModel* selection_ = nullptr;
+  ResultPtr result_;
+  std::size_t index_ = 0;
+  QString method_title_;
+  bool coarse_ = false;
+  std::shared_ptr<const Plan> plan_;
+  ScenarioPtr scenario_;
+
+  QStackedWidget* pages_ = nullptr;
+  QLabel *memory_ = nullptr, *time_ = nullptr, *where_ = nullptr, *words_ = nullptr, *no_reshards_ = nullptr;
+  QToolButton *previous_ = nullptr, *next_ = nullptr;
+  SectionHead *memory_head_ = nullptr, *time_head_ = nullptr, *reshard_head_ = nullptr, *operator_head_ = nullptr;
+  BreakdownBar *memory_bar_ = nullptr, *time_bar_ = nullptr;
+  LegendTable *memory_legend_ = nullptr, *compute_legend_ = nullptr, *network_legend_ = nullptr;
+  QPushButton* export_ = nullptr;
+  ReshardModel reshards_;
+  QTreeView* reshard_view_ = nullptr;
+  QGridLayout* facts_ = nullptr;
+};
+
+}  // namespace turnpoint::views

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "views/plan/plan_words.h"
+
+#include <algorithm>
+#include <map>
+
+#include "views/common/format.h"
+
+namespace turnpoint::views {
+
+QString describe_plan(const Plan& plan, const Model& model) {
+  std::map<QString, double> by_split;
+  double total = 0;
+  for (const PlanOperator& op : plan.operators) {
+    const double time = op.cost.compute_s();
+    if (time <= 0) continue;
+    by_split[to_qt(describe(plan.mesh, op.split, model.operators[op.op]))] += time;
+    total += time;
+  }
+  if (total <= 0) return {};
+  std::vector<std::pair<QString, double>> order(by_split.begin(), by_split.end());
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  QString words = order.size() == 1 ? QObject::tr("Every operator runs %1").arg(order[0].first)
+                                    : QObject::tr("%1 of compute runs %2").arg(share_text(order[0].second / total), order[0].first);
+  if (order.size() > 1) words += QObject::tr(", %1 %2").arg(share_text(order[1].second / total), order[1].first);
+  if (order.size() == 3) words += QObject::tr(", the rest in another way");
+  if (order.size() > 3) words += QObject::tr(", the rest in %1 other ways").arg(order.size() - 2);
+  return words + u'.';
+}
+
+std::vector<Fact> describe_operator(const Plan& plan, const Model& model, OperatorId op) {
+  if (op.index >= plan.operators.size() || op.index >= model.operators.size()) return {};
+  const Operator& what = model.operators[op];
+  const PlanOperator& how = plan.operators[op.index];
+  std::vector<Fact> facts;
+  QString kind = to_qt(what.detail);
+  QStringList sizes;
+  for (const LoopDimension& dim : what.dims) sizes << grouped_number(static_cast<double>(dim.size), 0);
+  if (!sizes.isEmpty()) kind += u' ' + sizes.join(QStringLiteral(" × "));
+  facts.push_back({QObject::tr("Kind"), kind});
+  facts.push_back({QObject::tr("Splits"), to_qt(describe(plan.mesh, how.split, what))});
+  const std::int64_t held = how.cost.memory[static_cast<std::size_t>(MemoryPart::parameters)];
+  if (held > 0) {
+    QString weight = QObject::tr("%1 per device").arg(memory_text(held));
+    if (!how.gradient_sync.empty()) {
+      double time = 0;
+      for (const ReshardStep& step : how.gradient_sync) time += step.time_s;
+      weight += QObject::tr(", gradients synchronised in %1").arg(time_text(time));
+    }
+    facts.push_back({QObject::tr("Weight"), weight});
+  }
+  facts.push_back({QObject::tr("Cost"), QObject::tr("%1, network %2 of it · %3")
+                                            .arg(time_text(how.cost.time_s()), time_text(how.cost.network_s()), memory_text(how.cost.memory_bytes()))});
+  return facts;
+}
+
+}  // namespace turnpoint::views

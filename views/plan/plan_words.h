@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan and an operator of it in words.
+#pragma once
+
+#include <QString>
+#include <vector>
+
+#include "core/plan/plan.h"
+#include "core/scenario/scenario.h"
+
+namespace turnpoint::views {
+
+/// "46% of compute: batch yx · out-channel z; 29%: batch yxz"
+QString describe_plan(const Plan& plan, const Model& model);
+
+struct Fact {
+  QString name, value;
+};
+/// Kind, splits, weight, cost of one operator under the plan.
+std::vector<Fact> describe_operator(const Plan& plan, const Model& model, OperatorId op);
+
+}  // namespace turnpoint::views

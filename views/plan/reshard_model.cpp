@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "views/plan/reshard_model.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace turnpoint::views {
+
+namespace {
+
+/// Runs of digits become a star, so that equal layers get equal names.
+QString without_numbers(const QString& name) {
+  QString out;
+  bool digits = false;
+  for (const QChar c : name) {
+    if (c.isDigit()) {
+      if (!digits) out += u'*';
+      digits = true;
+    } else {
+      out += c;
+      digits = false;
+    }
+  }
+  return out;
+}
+
+QString last_part(const QString& name) { return name.section(u'/', -1); }
+
+QString collective_word(ReshardMove move) {
+  switch (move) {
+    case ReshardMove::all_gather: return QObject::tr("all-gather");
+    case ReshardMove::slice: return QObject::tr("slice");
+    case ReshardMove::all_to_all: return QObject::tr("all-to-all");
+    case ReshardMove::all_reduce: return QObject::tr("all-reduce");
+    case ReshardMove::reduce_scatter: return QObject::tr("reduce-scatter");
+    case ReshardMove::permute: return QObject::tr("permute");
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<ReshardRow> fold_reshards(const Plan& plan, const Model& model) {
+  using Key = std::tuple<QString, QString, qint64>;
+  std::map<Key, std::size_t> found;
+  std::vector<ReshardRow> rows;
+  for (const PlanReshard& reshard : plan.reshards) {
+    if (reshard.time_s() <= 0) continue;
+    const QString producer = reshard.producer.valid() ? to_qt(model.operators[reshard.producer].name) : to_qt(model.tensors[reshard.tensor].name);
+    const QString consumer = reshard.consumer.valid() ? to_qt(model.operators[reshard.consumer].name) : QObject::tr("all consumers");
+    double bytes = 0, largest = -1;
+    QString collective;
+    for (const auto* steps : {&reshard.forward, &reshard.backward}) {
+      for (const ReshardStep& step : *steps) {
+        bytes += step.bytes;
+        if (step.time_s > largest) largest = step.time_s, collective = collective_word(step.move);
+      }
+    }
+    const Key key{without_numbers(producer) + u'>' + without_numbers(consumer), collective, static_cast<qint64>(bytes)};
+    const auto [at, fresh] = found.try_emplace(key, rows.size());
+    if (fresh) {
+      ReshardRow row;
+      // The dock is narrow: last parts here, whole names in the tool tip.
+      row.tensor = last_part(producer) + QStringLiteral(" → ") + last_part(consumer);
+      row.collective = collective;
+      row.bytes = bytes;
+      row.tool_tip = producer + QStringLiteral(" → ") + consumer + u'\n' + describe(plan.mesh, reshard.from, model.tensors[reshard.tensor].dims).c_str() + QStringLiteral(" → ") +
+                     describe(plan.mesh, reshard.to, model.tensors[reshard.tensor].dims).c_str();
+      row.count = 0;
+      rows.push_back(std::move(row));
+    }
+    ReshardRow& row = rows[at->second];
+    if (++row.count == 2) row.tensor = last_part(without_numbers(producer)) + QStringLiteral(" → ") + last_part(without_numbers(consumer));
+    row.time_s += reshard.time_s();
+    if (reshard.producer.valid()) row.operators.insert(reshard.producer);
+    if (reshard.consumer.valid()) row.operators.insert(reshard.consumer);
+  }
+  for (ReshardRow& row : rows)
+    if (row.count > 1) row.tensor += QStringLiteral(" ×%1").arg(row.count);
+  std::stable_sort(rows.begin(), rows.end(), [](const ReshardRow& a, const ReshardRow& b) { return a.time_s > b.time_s; });
+  return rows;
+}
+
+void ReshardModel::set_rows(std::vector<ReshardRow> rows, TimeUnit unit, std::size_t shown) {
+  beginResetModel();
+  total_ = rows.size();
+  rows_ = std::move(rows);
+  if (rows_.size() > shown) rows_.resize(shown);
+  unit_ = unit;
+  endResetModel();
+}
+
+int ReshardModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(rows_.size()); }
+int ReshardModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : kColumns; }
+
+QVariant ReshardModel::data(const QModelIndex& index, int role) const {
+  if (!checkIndex(index, CheckIndexOption::IndexIsValid)) return {};
+  const ReshardRow& row = rows_[static_cast<std::size_t>(index.row())];
+  if (role == Qt::ToolTipRole) return row.count > 1 ? tr("%1 times, such as\n%2").arg(row.count).arg(row.tool_tip) : row.tool_tip;
+  if (role == Qt::TextAlignmentRole) return QVariant(index.column() >= kBytes ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter);
+  if (role == kHeatRole) {
+    const auto smaller = std::count_if(rows_.begin(), rows_.end(), [&](const ReshardRow& other) { return other.bytes < row.bytes; });
+    return rows_.size() < 2 ? 1.0 : static_cast<double>(smaller) / static_cast<double>(rows_.size() - 1);
+  }
+  if (role != Qt::DisplayRole) return {};
+  switch (index.column()) {
+    case kTensor: return row.tensor;
+    case kCollective: return row.collective;
+    case kBytes: return grouped_number(row.bytes / 1048576.0, row.bytes < 99.95 * 1048576 ? 1 : 0);
+    case kTime: return time_in(unit_, row.time_s);
+    default: return {};
+  }
+}
+
+QVariant ReshardModel::headerData(int section, Qt::Orientation orientation, int role) const {
+  if (orientation != Qt::Horizontal) return {};
+  if (role == Qt::TextAlignmentRole) return QVariant(section >= kBytes ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter);
+  if (role == Qt::ToolTipRole && section == kBytes) return tr("Bytes one device receives in each of them, forward and backward");
+  if (role == Qt::ToolTipRole && section == kTime) return tr("Time of all of them together");
+  if (role != Qt::DisplayRole) return {};
+  switch (section) {
+    case kTensor: return tr("Tensor");
+    case kBytes: return tr("MiB");
+    case kTime: return unit_.name;
+    default: return QString();
+  }
+}
+
+}  // namespace turnpoint::views

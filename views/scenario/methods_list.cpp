@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "views/scenario/methods_list.h"
+
+#include <QApplication>
+#include <QMouseEvent>
+#include <QPainter>
+#include <QStyledItemDelegate>
+#include <QWheelEvent>
+
+#include "views/common/method_marks.h"
+#include "views/common/section_head.h"
+#include "views/common/theme_colors.h"
+#include "views/scenario/methods_model.h"
+
+namespace turnpoint::views {
+
+namespace {
+
+constexpr int kRow = 22, kSwatch = 22, kGap = 6, kMark = 14;
+
+class MethodDelegate : public QStyledItemDelegate {
+ public:
+  using QStyledItemDelegate::QStyledItemDelegate;
+
+  QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex&) const override {
+    return {option.rect.width(), std::max(kRow, option.fontMetrics.height() + 6)};
+  }
+
+  void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+    const ThemeColors& colors = theme_colors(option.palette);
+    const auto state = static_cast<MethodRow::State>(index.data(MethodsModel::kStateRole).toInt());
+    const bool on = index.data(Qt::CheckStateRole).toInt() == Qt::Checked;
+    const bool running = state == MethodRow::State::running || state == MethodRow::State::coarse;
+    painter->save();
+    if (option.state & QStyle::State_Selected) painter->fillRect(option.rect, colors.accent_background);
+
+    QStyleOptionButton box;
+    box.initFrom(option.widget);
+    box.rect = check_rect(option);
+    box.state = (on ? QStyle::State_On : QStyle::State_Off);
+    if (state != MethodRow::State::refused) box.state |= QStyle::State_Enabled;
+    QApplication::style()->drawPrimitive(QStyle::PE_IndicatorCheckBox, &box, painter, option.widget);
+
+    int x = box.rect.right() + 1 + kGap;
+    const QColor tint = on ? colors.method(index.data(MethodsModel::kNameRole).toString().toStdString()) : colors.disabled;
+    const QRect swatch(x, option.rect.top(), kSwatch, option.rect.height());
+    if (on) draw_method_swatch(*painter, swatch, index.data(MethodsModel::kNameRole).toString(), index.data(MethodsModel::kFrontierRole).toBool(), tint);
+    x += kSwatch + kGap;
+
+    int right = option.rect.right() - 2;
+    const QRect mark(right - kMark + 1, option.rect.center().y() - kMark / 2 + 1, kMark, kMark);
+    draw_mark(*painter, mark, state, index.data(MethodsModel::kFractionRole).toDouble(), colors, running);
+    right -= kMark + 4;
+
+    const QString title = index.data(Qt::DisplayRole).toString();
+    const QFont small = secondary_font(option.font);
+    const QFontMetrics small_metrics(small);
+    const int title_width = std::min(option.fontMetrics.horizontalAdvance(title) + 4, right - x);
+    painter->setFont(option.font);
+    painter->setPen(on ? colors.text : colors.disabled);
+    painter->drawText(QRect(x, option.rect.top(), title_width, option.rect.height()), Qt::AlignVCenter,
+                      option.fontMetrics.elidedText(title, Qt::ElideRight, title_width));
+    const int status_left = x + title_width + kGap;
+    if (right > status_left) {
+      painter->setFont(small);
+      painter->setPen(state == MethodRow::State::failed ? colors.error : on ? colors.secondary : colors.disabled);
+      const QString status = small_metrics.elidedText(index.data(MethodsModel::kStatusRole).toString(), Qt::ElideRight, right - status_left);
+      painter->drawText(QRect(status_left, option.rect.top(), right - status_left, option.rect.height()), Qt::AlignVCenter | Qt::AlignRight, status);
+    }
+    painter->restore();
+  }
+
+  static QRect check_rect(const QStyleOptionViewItem& option) {
+    const int size = QApplication::style()->pixelMetric(QStyle::PM_IndicatorWidth, nullptr, option.widget);
+    return {option.rect.left() + 1, option.rect.center().y() - size / 2 + 1, size, size};
+  }
+
+ private:
+  static void draw_mark(QPainter& painter, const QRect& area, MethodRow::State state, double fraction, const ThemeColors& colors, bool running) {
+    painter.setRenderHint(QPainter::Antialiasing);
+    const QPointF c = QRectF(area).center();
+    if (running) {
+      // A pie fills with progress behind a small cross that cancels.
+      painter.setPen(Qt::NoPen);
+      painter.setBrush(colors.border);
+      painter.drawEllipse(c, 6.5, 6.5);
+      if (fraction > 0) {
+        painter.setBrush(colors.accent);
+        painter.drawPie(QRectF(c.x() - 6.5, c.y() - 6.5, 13, 13), 90 * 16, static_cast<int>(-fraction * 360 * 16));
+      }
+      painter.setPen(QPen(colors.text, 1.4));
+      painter.drawLine(c - QPointF(2.6, 2.6), c + QPointF(2.6, 2.6));
+      painter.drawLine(c - QPointF(2.6, -2.6), c + QPointF(2.6, -2.6));
+    } else if (state == MethodRow::State::done) {
+      painter.setPen(QPen(colors.ok, 1.6));
+      painter.drawPolyline(QPolygonF({c + QPointF(-4, 0.5), c + QPointF(-1, 3.5), c + QPointF(4.5, -3.5)}));
+    } else if (state == MethodRow::State::failed) {
+      painter.setPen(QPen(colors.error, 1.6));
+      painter.drawLine(c - QPointF(0, 4), c + QPointF(0, 1));
+      painter.drawPoint(c + QPointF(0, 4));
+    }
+  }
+};
+
+}  // namespace
+
+MethodsList::MethodsList(QWidget* parent) : QListView(parent) {
+  setObjectName(QStringLiteral("methods_list"));
+  setAccessibleName(tr("Methods"));
+  setFrameShape(QFrame::NoFrame);
+  setItemDelegate(new MethodDelegate(this));
+  setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+  setEditTriggers(NoEditTriggers);
+  viewport()->setAutoFillBackground(false);
+  connect(this, &QListView::clicked, this, [this](const QModelIndex& index) { emit method_clicked(index.data(MethodsModel::kNameRole).toString()); });
+}
+
+void MethodsList::setModel(QAbstractItemModel* new_model) {
+  QListView::setModel(new_model);
+  connect(new_model, &QAbstractItemModel::modelReset, this, [this] { updateGeometry(); });
+}
+
+QSize MethodsList::sizeHint() const {
+  const int rows = model() ? model()->rowCount() : 0;
+  return {200, rows * std::max(kRow, fontMetrics().height() + 6) + 2};
+}
+
+QSize MethodsList::minimumSizeHint() const { return {120, sizeHint().height()}; }
+
+QRect MethodsList::cancel_rect(const QModelIndex& index) const {
+  const QRect row = visualRect(index);
+  return {row.right() - kMark - 4, row.top(), kMark + 6, row.height()};
+}
+
+void MethodsList::mousePressEvent(QMouseEvent* event) {
+  const QModelIndex index = indexAt(event->pos());
+  if (index.isValid() && event->button() == Qt::LeftButton) {
+    const auto state = static_cast<MethodRow::State>(index.data(MethodsModel::kStateRole).toInt());
+    const bool running = state == MethodRow::State::running || state == MethodRow::State::coarse;
+    if (running && cancel_rect(index).contains(event->pos())) {
+      emit cancel_requested(index.data(MethodsModel::kNameRole).toString());
+      return;
+    }
+    QStyleOptionViewItem option;
+    initViewItemOption(&option);
+    option.rect = visualRect(index);
+    if (state != MethodRow::State::refused && MethodDelegate::check_rect(option).adjusted(-2, -3, 3, 3).contains(event->pos())) {
+      model()->setData(index, index.data(Qt::CheckStateRole).toInt() == Qt::Checked ? Qt::Unchecked : Qt::Checked, Qt::CheckStateRole);
+      return;
+    }
+  }
+  QListView::mousePressEvent(event);
+}
+
+// The list has no scroll bar of its own; the dock around it scrolls.
+void MethodsList::wheelEvent(QWheelEvent* event) { event->ignore(); }
+
+}  // namespace turnpoint::views

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The list widget of MethodsModel: its swatches are the chart's legend; a running row carries a cancel cross.
+#pragma once
+
+#include <QListView>
+
+namespace turnpoint::views {
+
+class MethodsList : public QListView {
+  Q_OBJECT
+ public:
+  explicit MethodsList(QWidget* parent = nullptr);
+  QSize sizeHint() const override;
+  QSize minimumSizeHint() const override;
+  /// Where the cancel cross of a row is; for tests and hit testing.
+  QRect cancel_rect(const QModelIndex& index) const;
+  void setModel(QAbstractItemModel* model) override;
+
+ signals:
+  void cancel_requested(const QString& method);
+  void method_clicked(const QString& method);
+
+ protected:
+  void mousePressEvent(QMouseEvent* event) override;
+  void wheelEvent(QWheelEvent* event) override;
+};
+
+}  // namespace turnpoint::views

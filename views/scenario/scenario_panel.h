@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// The left dock: model, hardware, devices, batch, precision, optimizer, what-if sliders, methods. It shows a scenario and
+// reports edits; it never changes anything itself. Rows are made from the scenario's option records.
+#pragma once
+
+#include <QScrollArea>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "core/base/options.h"
+#include "core/scenario/scenario.h"
+#include "views/scenario/methods_model.h"
+
+class QCheckBox;
+class QComboBox;
+class QLabel;
+class QSpinBox;
+class QVBoxLayout;
+class QFormLayout;
+
+namespace turnpoint::views {
+
+class MethodsList;
+class SectionHead;
+class SliderRow;
+
+/// An entry of the model or hardware box.
+struct Choice {
+  QString text;
+  QString specification;
+  QString tool_tip;
+};
+
+/// What the panel shows.
+struct ScenarioView {
+  ScenarioPtr scenario;  ///< null: nothing open
+  QString model_specification, hardware_specification;
+  int cluster_devices = 0;  ///< devices of the whole cluster before cutting
+};
+
+class ScenarioPanel : public QScrollArea {
+  Q_OBJECT
+ public:
+  explicit ScenarioPanel(std::span<const OptionRecord> options, QWidget* parent = nullptr);
+
+  void set_choices(std::vector<Choice> models, std::vector<Choice> hardware);
+  void set_scenario(const ScenarioView& view);
+  void set_methods(std::vector<MethodRow> rows);
+  MethodsModel* methods_model() { return &methods_; }
+  SliderRow* slider_row(const QString& key) const;
+  const std::map<QString, SliderRow*>& slider_rows() const { return sliders_; }
+
+ signals:
+  void model_chosen(const QString& specification);
+  void hardware_chosen(const QString& specification);
+  void open_model_requested();
+  void open_hardware_requested();
+  /// `gesture` 0: an edit of its own.
+  void option_edited(const QString& key, double value, quint64 gesture);
+  void reset_factors_requested();
+  void method_toggled(const QString& name, bool enabled);
+  void cancel_method_requested(const QString& name);
+  void method_clicked(const QString& name);
+
+ private:
+  void build_machine(QVBoxLayout* column);
+  void build_what_if(QVBoxLayout* column);
+  void build_methods(QVBoxLayout* column);
+  QWidget* make_editor(const OptionRecord& option);
+  QComboBox* make_specification_box(const QString& name);
+  void fill_box(QComboBox* box, const std::vector<Choice>& choices, const QString& specification, const QString& title);
+  void show_model();
+  void show_machine();
+  void show_options();
+  void show_sliders();
+
+  std::span<const OptionRecord> options_;
+  ScenarioView view_;
+  std::vector<Choice> model_choices_, hardware_choices_;
+  QComboBox *model_box_ = nullptr, *hardware_box_ = nullptr;
+  QLabel *model_note_ = nullptr, *hardware_note_ = nullptr, *devices_note_ = nullptr;
+  std::map<QString, QWidget*> editors_;   ///< spin boxes, combo boxes and check boxes by option key
+  std::map<QString, SliderRow*> sliders_;
+  SectionHead *what_if_head_ = nullptr, *methods_head_ = nullptr;
+  MethodsModel methods_;
+  MethodsList* methods_list_ = nullptr;
+};
+
+}  // namespace turnpoint::views
