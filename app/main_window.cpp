@@ -268,7 +268,7 @@ void MainWindow::build_status_bar() {
     auto* made = new QLabel(this);
     made->setObjectName(QLatin1String(name));
     made->setFont(views::secondary_font(font()));
-    made->setMargin(2);
+    made->setContentsMargins(6, 2, 6, 2);
     return made;
   };
   statusBar()->setSizeGripEnabled(false);

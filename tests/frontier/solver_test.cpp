@@ -242,7 +242,7 @@ class SolverTest : public QObject {
       QVERIFY(broken(problem, *again).empty());
       QVERIFY(equal_frontiers(costs_of(*again), costs_of(*fresh), false));
       for (Edge& edge : problem.edges)
-        for (CostPoint& p : edge.costs.points()) p.time *= 1.5;  // the bandwidth slider
+        for (CostPoint& p : edge.costs.mutable_points()) p.time *= 1.5;  // the bandwidth slider
     }
     // Another structure in the same solver.
     const Problem other = layered_chain(5, 12, 20, 5);

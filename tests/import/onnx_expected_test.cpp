@@ -30,6 +30,21 @@ std::map<std::string, std::map<std::string, double>> expected_values(const std::
 class OnnxExpectedTest : public QObject {
   Q_OBJECT
  private slots:
+  void real_files_bind() {
+    REQUIRE_DATA(folder);
+    // Branches, a local function, eight operator domains, unnamed nodes, opset 1.
+    for (const char* name :
+         {"silero_vad_16k_op15", "stream_swiglu_4096_4096_14336", "ultraface_rfb320", "burn_opset_01"}) {
+      const auto source = open_onnx((folder / "onnx" / "real" / (std::string(name) + ".onnx")).string());
+      QVERIFY2(source.has_value(), name);
+      const auto model = (*source)->bind({4, 512});
+      QVERIFY2(model.has_value(), model ? "" : model.error().message().c_str());
+      for (const auto& op : (*model)->operators)
+        QVERIFY(op.kind != OperatorKind::opaque || op.detail == "TopK" || op.detail == "Gather" ||
+                op.detail.find("Random") == 0);
+    }
+  }
+
   void files_data() {
     QTest::addColumn<QString>("file");
     const auto folder = test::data_folder();

@@ -447,7 +447,8 @@ class OnnxOperatorsTest : public QObject {
   void branches() {
     const auto branch = [](const char* name, const char* kind, const char* weight) {
       Message graph;
-      graph.message(1, test::Model::make_node("MatMul", {"x", weight}, {"p"})).message(1, test::Model::make_node(kind, {"p"}, {"out"}));
+      graph.message(1, test::Model::make_node("MatMul", {"x", weight}, {"p"}))
+          .message(1, test::Model::make_node(kind, {"p"}, {"out"}));
       graph.message(5, test::tensor(weight, {16, 16}, test::kFloat)).message(12, Message().text(1, "out"));
       return Message().text(1, name).message(6, graph).number(20, 5);
     };
@@ -455,7 +456,10 @@ class OnnxOperatorsTest : public QObject {
     for (const int which : {0, 1, 2}) {
       test::Model m;
       m.input("x", {"batch", "16"}).input("flag", {}, test::kBool);
-      m.initializer(test::integer("four", 4)).initializer(test::integer("zero", 0)).node("Shape", {"x"}, {"s"}).node("Gather", {"s", "zero"}, {"n"});
+      m.initializer(test::integer("four", 4))
+          .initializer(test::integer("zero", 0))
+          .node("Shape", {"x"}, {"s"})
+          .node("Gather", {"s", "zero"}, {"n"});
       m.node(which == 1 ? "Less" : "Equal", {"n", "four"}, {"known"});
       m.node("If", {which == 2 ? "flag" : "known"}, {"y"}, both, "choice").output("y");
       BIND(bound, m);  // batch 4: Equal holds, Less does not

@@ -2,6 +2,7 @@
 #include "views/common/configuration_colors.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace turnpoint::views {
 
@@ -30,20 +31,22 @@ void ConfigurationColors::set_model(const QString& key) {
 
 void ConfigurationColors::update(const std::vector<Share>& shares) {
   ++tick_;
-  active_.clear();
+  const QHash<QString, int> before = std::exchange(active_, {});
   std::array<bool, kOwn> taken{};
   const auto count = std::min<std::size_t>(shares.size(), kOwn);
   std::vector<const QString*> homeless;
-  for (std::size_t i = 0; i < count; ++i) {
-    const QString& configuration = shares[i].configuration;
-    const auto known = remembered_.constFind(configuration);
-    if (known != remembered_.constEnd() && !taken[static_cast<std::size_t>(*known)]) {
-      taken[static_cast<std::size_t>(*known)] = true;
-      active_.insert(configuration, *known);
-    } else {
-      homeless.push_back(&configuration);
+  // What is in sight keeps its colour; what comes back gets its old one if nobody has it now.
+  for (const auto* known : {&before, &std::as_const(remembered_)}) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const QString& configuration = shares[i].configuration;
+      const int slot = known->value(configuration, kOther);
+      if (active_.contains(configuration) || slot == kOther || taken[static_cast<std::size_t>(slot)]) continue;
+      taken[static_cast<std::size_t>(slot)] = true;
+      active_.insert(configuration, slot);
     }
   }
+  for (std::size_t i = 0; i < count; ++i)
+    if (!active_.contains(shares[i].configuration)) homeless.push_back(&shares[i].configuration);
   for (const QString* configuration : homeless) {
     // The colour that has been out of sight for longest confuses least.
     int best = -1;

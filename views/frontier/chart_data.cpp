@@ -94,7 +94,7 @@ std::optional<ChartRange> fitted_range(const ChartData& data, const ChartUnits& 
   range.x_high = round_up(units.x(x));
   // Unlike time, memory has no parts to read off against zero: where all plans need nearly the same, the axis says so by
   // starting late.
-  if (least_x > 0.55 * x) {
+  if (least_x > 0.4 * x) {
     const double span = std::max(units.x(x - least_x), units.x(x) * 0.02);
     range.x_high = units.x(x) + 0.12 * span;
     range.x_low = std::max(0.0, units.x(least_x) - 0.3 * span);

@@ -13,6 +13,7 @@
 #include "views/common/icons.h"
 #include "views/common/section_head.h"
 #include "views/common/theme_colors.h"
+#include "views/common/toggle_button.h"
 
 namespace turnpoint::views {
 
@@ -34,6 +35,8 @@ ChartHeader::ChartHeader(QWidget* parent) : QWidget(parent) {
   row_->addSpacing(4);
   row_->addWidget(state_);
   row_->addWidget(subtitle_, 1);
+  // The toggles come and go with the width, so they must not hold the window open.
+  row_->setSizeConstraint(QLayout::SetNoConstraint);
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
   recolour();
 }
@@ -52,7 +55,7 @@ void ChartHeader::set_actions(QAction* fit, const QList<QAction*>& toggles) {
   menu_->setMenu(menu);
   row_->addWidget(fit_button);
   for (QAction* action : toggles) {
-    auto* button = new QToolButton(this);
+    auto* button = new ToggleButton(this);
     button->setDefaultAction(action);
     button->setToolButtonStyle(Qt::ToolButtonTextOnly);
     button->setAccessibleName(action->text());
@@ -83,12 +86,14 @@ void ChartHeader::set_progress(double fraction, bool active) {
 
 void ChartHeader::arrange() {
   if (!menu_) return;
-  int wanted = title_->sizeHint().width() + 200;
+  int wanted = title_->sizeHint().width() + 170;
   for (QToolButton* button : toggles_) wanted += button->sizeHint().width() + row_->spacing();
   const bool wide = width() >= wanted;
   for (QToolButton* button : toggles_) button->setVisible(wide && button->defaultAction()->isVisible());
   menu_->setVisible(!wide);
 }
+
+QSize ChartHeader::minimumSizeHint() const { return {title_->sizeHint().width() + 120, row_->minimumSize().height()}; }
 
 void ChartHeader::resizeEvent(QResizeEvent* event) {
   QWidget::resizeEvent(event);

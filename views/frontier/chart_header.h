@@ -22,6 +22,7 @@ class ChartHeader : public QWidget {
   void set_state(const QString& text);
   /// A thin line under the header: 0..1, negative for busy without a fraction, nullopt-like NaN for none.
   void set_progress(double fraction, bool active);
+  QSize minimumSizeHint() const override;
 
  protected:
   void paintEvent(QPaintEvent* event) override;

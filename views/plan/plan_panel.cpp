@@ -54,11 +54,12 @@ class ReshardDelegate : public QStyledItemDelegate {
     painter->setFont(quiet ? secondary_font(option.font) : option.font);
     painter->setPen(quiet ? colors.secondary : colors.text);
     const QFontMetrics metrics(painter->font());
-    painter->drawText(area, index.data(Qt::TextAlignmentRole).toInt(), metrics.elidedText(index.data().toString(), Qt::ElideMiddle, area.width()));
+    painter->drawText(area, index.data(Qt::TextAlignmentRole).toInt(), metrics.elidedText(index.data().toString(), Qt::ElideRight, area.width()));
   }
   QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override {
     QSize size = QStyledItemDelegate::sizeHint(option, index);
     size.setHeight(option.fontMetrics.height() + 5);
+    if (index.column() == ReshardModel::kCollective) size.setWidth(QFontMetrics(secondary_font(option.font)).horizontalAdvance(index.data().toString()) + 8);
     return size;
   }
 };
@@ -272,7 +273,7 @@ void PlanPanel::show_bars() {
 
   std::vector<BarPart> times;
   const TimeUnit unit = time_unit_for(cost.time_s());
-  std::vector<PartRow> compute{{QColor(), tr("Compute"), time_text(cost.compute_s()), {}}}, network{{QColor(), tr("Network"), time_text(cost.network_s()), {}}};
+  std::vector<PartRow> compute{{QColor(), tr("Compute"), time_in(unit, cost.compute_s()), {}}}, network{{QColor(), tr("Network"), time_in(unit, cost.network_s()), {}}};
   for (std::size_t i = 0; i < kComputeParts; ++i) {
     times.push_back({colors.compute[i], cost.compute[i], tr(kCompute[i]) + u' ' + time_text(cost.compute[i])});
     compute.push_back({colors.compute[i], tr(kCompute[i]), time_in(unit, cost.compute[i]), {}});

@@ -87,7 +87,9 @@ Expected<ModelPtr> build_lstm_lm(const NetworkParameters& p) { return lstm_langu
 
 Expected<ModelPtr> build_study_transformer(const NetworkParameters& p) {
   // 32 heads whatever the width, so that heads split over up to 32 devices.
-  return transformer(p, gpt2_layout(32768, std::max<std::int64_t>(512, p.sequence)), 32, 4 * p.hidden);
+  TransformerShape shape = gpt2_layout(16384, std::max<std::int64_t>(512, p.sequence));
+  shape.tied_head = false;
+  return transformer(p, shape, 32, 4 * p.hidden);
 }
 
 Expected<ModelPtr> build_gpt2(const NetworkParameters& p) {

@@ -39,10 +39,10 @@ constexpr Entry kEntries[] = {
      "WideResNet of the TensorOpt study, 7.3 GiB in fp32: ResNet-50 with bottlenecks 12.75 times as wide (816), images "
      "of 200 x 200"},
     {"transformer", build_study_transformer, 32, 2560, kDerived, 48,
-     "Transformer of the TensorOpt study, 9.7 GiB in fp32: 32 decoder layers of 2560, MLP 10240, 32 heads, 32768 "
+     "Transformer of the TensorOpt study, 9.7 GiB in fp32: 32 decoder layers of 2560, MLP 10240, 32 heads, 16384 "
      "words, 48 tokens"},
     {"transformer-s", build_study_transformer, 24, 2048, kDerived, 48,
-     "Transformer-S of the TensorOpt study, 4.8 GiB in fp32: 24 decoder layers of 2048, MLP 8192, 32 heads, 32768 "
+     "Transformer-S of the TensorOpt study, 4.8 GiB in fp32: 24 decoder layers of 2048, MLP 8192, 32 heads, 16384 "
      "words, 48 tokens"},
     {"vgg16", build_vgg16, 0, 0, 0, 0, "VGG-16, also of the TensorOpt study (0.52 GiB in fp32), images of 224 x 224"},
     {"vgg11", build_vgg11, 0, 0, 0, 0, "VGG-11, images of 224 x 224"},

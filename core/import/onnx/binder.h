@@ -49,6 +49,9 @@ struct Value {
   std::int64_t outer = 1;  ///< the part of the re-bound dimension that lies outside the batch
 };
 
+/// Product of the sizes; nothing if one is below 1 or the product is above 2^60.
+std::optional<std::int64_t> element_count(const Shape& shape);
+
 struct BindResult {
   Expected<ModelPtr> model;
   std::vector<std::optional<Shape>> shapes;  ///< per value, for the second run

@@ -5,6 +5,15 @@
 
 namespace turnpoint::onnx {
 
+std::optional<std::int64_t> element_count(const Shape& shape) {
+  std::int64_t total = 1;
+  for (const auto size : shape) {
+    if (size < 1 || total > (std::int64_t{1} << 60) / size) return std::nullopt;
+    total *= size;
+  }
+  return total;
+}
+
 bool Binder::needs(const Node& node, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     if (!has(node, i)) return fail(node, "input " + std::to_string(i) + " is missing"), false;

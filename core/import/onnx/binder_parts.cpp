@@ -9,19 +9,6 @@
 
 namespace turnpoint::onnx {
 
-namespace {
-
-std::optional<std::int64_t> elements(const Shape& shape) {
-  std::int64_t total = 1;
-  for (const auto size : shape) {
-    if (size < 1 || total > (std::int64_t{1} << 60) / size) return std::nullopt;
-    total *= size;
-  }
-  return total;
-}
-
-}  // namespace
-
 void Binder::on_concat(const Node& node) {
   if (node.inputs.empty() || !needs(node, node.inputs.size())) return;
   const std::size_t rank = shape(node, 0).size();
@@ -232,7 +219,7 @@ void Binder::on_gather(const Node& node) {
   Shape out(data.begin(), data.begin() + static_cast<std::ptrdiff_t>(*along)), same_rank = data;
   out.insert(out.end(), indices.begin(), indices.end());
   out.insert(out.end(), data.begin() + static_cast<std::ptrdiff_t>(*along) + 1, data.end());
-  const auto picked = elements(indices);
+  const auto picked = element_count(indices);
   if (!picked || out.size() > 32) return fail(node, "its indices have an impossible shape");
   const auto x = operand(node, 0);
   if (!constant_indices) {

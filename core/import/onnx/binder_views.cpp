@@ -10,19 +10,6 @@
 
 namespace turnpoint::onnx {
 
-namespace {
-
-std::optional<std::int64_t> elements(const Shape& shape) {
-  std::int64_t total = 1;
-  for (const auto size : shape) {
-    if (size < 1 || total > (std::int64_t{1} << 60) / size) return std::nullopt;
-    total *= size;
-  }
-  return total;
-}
-
-}  // namespace
-
 void Binder::on_reshape(const Node& node) {
   if (!needs(node, 1)) return;
   const auto target = graph_.opset < 5 && node.attribute("shape") ? std::optional<Shape>(node.integers("shape"))
@@ -33,7 +20,7 @@ void Binder::on_reshape(const Node& node) {
 
 void Binder::reshape_to(const Node& node, Shape target) {
   const Shape from = shape(node, 0);
-  const auto total = elements(from);
+  const auto total = element_count(from);
   if (!total) return fail(node, "its input has an impossible size");
   std::int64_t known = 1;
   std::ptrdiff_t unknown = -1;
@@ -58,7 +45,7 @@ void Binder::reshape_to(const Node& node, Shape target) {
   if (reference_ && node.output(0) >= 0 && old_shape(node.input(0))) {
     const auto& old = (*reference_)[static_cast<std::size_t>(node.outputs[0])];
     const auto expected = old ? rebatched(node, *old, outer) : std::nullopt;
-    if (expected && elements(*expected) == total) {
+    if (expected && element_count(*expected) == total) {
       target = *expected;
       valid = true;
     }
@@ -116,7 +103,8 @@ void Binder::on_flatten(const Node& node) {
   auto at = node.integer("axis", 1);
   if (at < 0) at += static_cast<std::int64_t>(from.size());
   if (at < 0 || at > static_cast<std::int64_t>(from.size())) return fail(node, "axis is out of range");
-  const auto outer = elements({from.begin(), from.begin() + at}), inner = elements({from.begin() + at, from.end()});
+  const auto outer = element_count({from.begin(), from.begin() + at}),
+             inner = element_count({from.begin() + at, from.end()});
   if (!outer || !inner) return fail(node, "its input has an impossible size");
   reshape_to(node, {*outer, *inner});
 }
