@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Broken and hostile ONNX files: one clear message, quickly and in little memory, never a crash.
+// Time is that of the processor, so that a busy machine does not fail the test.
 #include <sys/resource.h>
 
-#include <QElapsedTimer>
 #include <QTemporaryDir>
 #include <QtTest>
+#include <ctime>
 #include <fstream>
 #include <set>
 
@@ -46,13 +47,12 @@ long peak_kilobytes() {
 
 #define EXPECT_MESSAGE(bytes, ...)                                                                    \
   do {                                                                                                \
-    QElapsedTimer timer;                                                                              \
-    timer.start();                                                                                    \
+    const auto begin = std::clock();                                                                  \
     const std::string message = outcome(bytes);                                                       \
     QVERIFY2(!message.empty(), "accepted");                                                           \
     for (const std::string& part : std::vector<std::string>{"bad.onnx", __VA_ARGS__})                 \
       QVERIFY2(message.find(part) != std::string::npos, (message + " lacks '" + part + "'").c_str()); \
-    QVERIFY2(timer.elapsed() < 5000, "took more than five seconds");                                  \
+    QVERIFY2(std::clock() - begin < 5 * CLOCKS_PER_SEC, "took more than five seconds");               \
   } while (false)
 
 class OnnxMalformedTest : public QObject {
@@ -258,10 +258,9 @@ class OnnxMalformedTest : public QObject {
       last = next;
     }
     m.output(last);
-    QElapsedTimer timer;
-    timer.start();
+    const auto begin = std::clock();
     QCOMPARE(outcome(m.bytes()), std::string());
-    QVERIFY(timer.elapsed() < 5000);
+    QVERIFY(std::clock() - begin < 5 * CLOCKS_PER_SEC);
   }
 
   void names_become_unique_and_valid() {

@@ -8,7 +8,7 @@ namespace turnpoint::onnx {
 
 namespace {
 
-constexpr std::size_t kMaxNodes = 1'000'000;
+constexpr std::size_t kMaxNodes = 500'000;
 constexpr int kMaxInlining = 16;
 constexpr std::size_t kMaxCopiedNames = 2'000'000;
 
@@ -75,7 +75,7 @@ class Builder {
     std::vector<std::string> pending_names;
     for (const auto& source : nodes) {
       if (error_) return;
-      if (graph_.nodes.size() >= kMaxNodes) return fail("has more than a million nodes", graph_.file);
+      if (graph_.nodes.size() >= kMaxNodes) return fail("has more than half a million nodes", graph_.file);
       Node node{prefix + source.name, source.kind, source.domain, {}, {}, &source.attributes, guards_};
       std::vector<std::pair<std::size_t, std::string>> unknown;
       for (const auto& input : source.inputs) {
