@@ -15,7 +15,7 @@ namespace turnpoint::app {
 namespace {
 /// After the last task the views still lay out and paint; a layout process may be under way.
 constexpr int kPoll_ms = 50, kQuiet_ms = 700;
-constexpr qint64 kPatience_ms = 300'000;
+constexpr qint64 kExactWithin_ms = 60'000, kPatience_ms = 300'000;
 }  // namespace
 
 Unattended::Unattended(MainWindow& window, QString screenshot, QString plan, QObject* parent)
@@ -39,7 +39,9 @@ void Unattended::look() {
     finish();
     return;
   }
-  if (!window_.settled()) {
+  // A first frontier is what was asked for; where the exact one takes long, the coarse one is shown as what it is.
+  const bool enough = clock_.elapsed() > kExactWithin_ms && window_.loader().plan();
+  if (!window_.settled() && !enough) {
     quiet_.invalidate();
     return;
   }
