@@ -329,7 +329,7 @@ std::vector<bool> Hierarchy::layer_containers() const {
         if (family.first >= 2) members += static_cast<std::uint32_t>(family.first), operators += family.second;
       return members > 0 && operators * 10 >= group.operators * 6 && operators >= members * 4;
     };
-    const bool nearly_all = group.operators * 2 > groups[0].operators && inner_groups >= 2;
+    const bool nearly_all = group.operators * 2 > groups[0].operators && inner_groups >= 1;
     container[g] = nearly_all || holds_most(by_class) || holds_most(by_stem);
   }
   return container;
