@@ -188,6 +188,21 @@ class HierarchyTest : public QObject {
     }
   }
 
+  void a_few_named_groups_do_not_hide_that_the_rest_is_flat() {
+    fixture::Maker make("inception");
+    const std::vector<LoopDimension> dims{fixture::dim(DimName::batch, 8)};
+    TensorId x = make.add("in", "", OperatorKind::input, "Input", dims, {0}, {});
+    for (int i = 0; i < 140; ++i) {
+      std::string name = std::to_string(i);
+      if (i % 35 < 3) name = std::to_string(i / 35).append("/n").append(name);
+      x = make.add(name, "", OperatorKind::elementwise, "Relu", dims, {0}, {x});
+    }
+    const auto model = make.finish();
+    const auto h = build_hierarchy(*model);
+    QCOMPARE(broken_rule(*model, h), QString());
+    QVERIFY2(h.groups[0].children.size() < 20, "the root is cut into bands");
+  }
+
   void bands_end_where_few_tensors_are_alive() {
     // Diamonds of four branches: between two diamonds one tensor is alive, inside four.
     fixture::Maker make("diamonds");
