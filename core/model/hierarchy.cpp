@@ -118,7 +118,10 @@ class Build {
     for (std::size_t n = 0; n < nodes_.size(); ++n) {
       if (n > 0 && nodes_[n].children.size() < 2) continue;  // merged away
       const bool flat = std::none_of(nodes_[n].children.begin(), nodes_[n].children.end(), [](Child c) { return c.is_group; });
-      const std::size_t limit = !flat ? Hierarchy::kMaxChildren : n == 0 ? kFlatRoot : kFlatGroup;
+      const auto loose = std::count_if(nodes_[n].children.begin(), nodes_[n].children.end(), [](Child c) { return !c.is_group; });
+      // Names that group only a few operators do not make layers.
+      const bool loose_root = n == 0 && static_cast<std::size_t>(loose) * 2 > model_.operators.size();
+      const std::size_t limit = flat && n > 0 ? kFlatGroup : flat || loose_root ? kFlatRoot : Hierarchy::kMaxChildren;
       if (nodes_[n].children.size() <= limit) continue;
       cut(n, flat);
       while (nodes_[n].children.size() > Hierarchy::kMaxChildren) cut(n, false);
@@ -329,7 +332,7 @@ std::vector<bool> Hierarchy::layer_containers() const {
         if (family.first >= 2) members += static_cast<std::uint32_t>(family.first), operators += family.second;
       return members > 0 && operators * 10 >= group.operators * 6 && operators >= members * 4;
     };
-    const bool nearly_all = group.operators * 2 > groups[0].operators && inner_groups >= 2;
+    const bool nearly_all = group.operators * 2 > groups[0].operators && inner_groups >= 1;
     container[g] = nearly_all || holds_most(by_class) || holds_most(by_stem);
   }
   return container;

@@ -127,6 +127,24 @@ class HierarchyTest : public QObject {
     QCOMPARE(h.label[OperatorId(children.front().index)], std::string("conv1"));
   }
 
+  void layers_inside_a_lone_group_are_found() {
+    // As vision transformers are exported: everything in "encoder", all layers in its only group, single operators around.
+    fixture::Maker make("vit");
+    const std::vector<LoopDimension> dims{fixture::dim(DimName::batch, 8)};
+    TensorId x = make.add("/conv_proj/Conv", "", OperatorKind::input, "Conv", dims, {0}, {});
+    x = make.add("/encoder/Add", "", OperatorKind::elementwise, "Add", dims, {0}, {x});
+    for (int l = 0; l < 12; ++l)
+      for (int i = 0; i < 8; ++i)
+        x = make.add("/encoder/layers/encoder_layer_" + std::to_string(l) + "/op" + std::to_string(i) + "/Relu", "", OperatorKind::elementwise, "Relu", dims, {0}, {x});
+    x = make.add("/encoder/ln/LayerNorm", "", OperatorKind::normalisation, "LayerNorm", dims, {0}, {x});
+    const auto model = make.finish();
+    const auto h = build_hierarchy(*model);
+    QCOMPARE(broken_rule(*model, h), QString());
+    const auto containers = h.layer_containers();
+    QVERIFY(containers[group_named(h, "encoder")] && containers[group_named(h, "encoder/layers")]);
+    QVERIFY(!containers[group_named(h, "encoder/layers/encoder_layer_3")]);
+  }
+
   void equal_groups_agree_with_a_slow_walk() {
     for (const auto& model : {fixture::transformer(5), fixture::convolutional(9)}) {
       const auto h = build_hierarchy(*model);
@@ -168,6 +186,21 @@ class HierarchyTest : public QObject {
       QCOMPARE(broken_rule(*model, h), QString());
       QCOMPARE(h.groups.size() > 1, n > 64);
     }
+  }
+
+  void a_few_named_groups_do_not_hide_that_the_rest_is_flat() {
+    fixture::Maker make("inception");
+    const std::vector<LoopDimension> dims{fixture::dim(DimName::batch, 8)};
+    TensorId x = make.add("in", "", OperatorKind::input, "Input", dims, {0}, {});
+    for (int i = 0; i < 140; ++i) {
+      std::string name = std::to_string(i);
+      if (i % 35 < 3) name = std::to_string(i / 35).append("/n").append(name);
+      x = make.add(name, "", OperatorKind::elementwise, "Relu", dims, {0}, {x});
+    }
+    const auto model = make.finish();
+    const auto h = build_hierarchy(*model);
+    QCOMPARE(broken_rule(*model, h), QString());
+    QVERIFY2(h.groups[0].children.size() < 20, "the root is cut into bands");
   }
 
   void bands_end_where_few_tensors_are_alive() {
