@@ -68,7 +68,7 @@ TensorUses analyse_tensor_uses(const Model& model) {
       if (tensor.role != TensorRole::parameter) continue;
       const TensorId root = tensor.tied_to.valid() ? tensor.tied_to : op.inputs[k].tensor;
       const auto [it, first] = owners.try_emplace(root, ParameterTie{OperatorId(i), k, {}, 0});
-      if (first) {
+      if (first || tensor.shape.size() < 2) {
         uses.owns_parameter[i][k] = true;
       } else if (it->second.owner != OperatorId(i)) {
         uses.ties.push_back({it->second.owner, it->second.owner_input, OperatorId(i), k});

@@ -9,7 +9,8 @@
 //    takes it from there. Communication and the kept copy are shared by all that want that layout; gradients are summed
 //    there on the way back. If any consumer's backward reads the tensor, the shared copy is kept.
 //  - A view (reshape, transpose) has no storage: keeping its output means keeping its input, as one more reader of it.
-//  - A parameter used by several operators lives with the first; the others get it through a tie.
+//  - A parameter used by several operators lives with the first; the others get it through a tie. Vectors (biases, scales)
+//    are stored by every user instead: exporters merge equal ones by chance, and a few kilobytes must not tie layouts.
 #pragma once
 
 #include <cstdint>

@@ -75,7 +75,7 @@ void append_half_planes(const LaneBlock& block, std::vector<HalfPlane>& planes) 
   }
 }
 
-Certificate certify(const std::vector<HalfPlane>& planes, const std::vector<Point>& achieved, std::int64_t limit) {
+Certificate certify(const std::vector<HalfPlane>& planes, const std::vector<Point>& achieved, std::int64_t limit, const CostList& floor) {
   Certificate result;
   if (achieved.empty()) return result;
   double memory_bound = 0;
@@ -97,7 +97,9 @@ Certificate certify(const std::vector<HalfPlane>& planes, const std::vector<Poin
     const bool last = i + 1 == achieved.size();
     const double end = !last ? static_cast<double>(achieved[i + 1].memory)
                        : limit > achieved[i].memory ? static_cast<double>(limit) : kInfinity;
-    const double bound = std::min(lower(end), achieved[i].time);
+    const auto proven_here = std::find_if(floor.begin(), floor.end(), [&](const CostPoint& f) { return static_cast<double>(f.memory) >= std::min(end, 0x1p63); });
+    const double proven = proven_here == floor.end() ? 0 : proven_here->time;
+    const double bound = std::min(std::max(lower(end), proven), achieved[i].time);
     staircase.push_back({achieved[i].memory, bound});
     if (achieved[i].time > 0) result.gap = std::max(result.gap, (achieved[i].time - bound) / achieved[i].time);
     if (last && end < kInfinity) staircase.push_back({limit, std::min(lower(kInfinity), bound)});
@@ -192,6 +194,31 @@ std::vector<Lanes> slacks(std::span<const LaneBlock> blocks, const Achieved& ach
         result[b][l] = slack + blocks[b].margin(static_cast<int>(l), slack);
       }
   return result;
+}
+
+CostList certified_floor(std::span<const LaneBlock> blocks, const std::vector<Lanes>& slack, const Achieved& achieved, std::int64_t limit,
+                         double& worst) {
+  // A plan below the corner (memory, time) has, on every lane, less than that corner's value. If on one lane the corner lies
+  // within the slack, the plan was not pruned there, so it is among what was found.
+  worst = 0;
+  CostList floor;
+  const auto& points = achieved.points();
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    double memory = i + 1 < points.size() ? static_cast<double>(points[i + 1].memory) : kInfinity;
+    if (limit > 0) memory = std::min(memory, static_cast<double>(limit) + 1);
+    double proven = 0;
+    for (std::size_t b = 0; b < blocks.size(); ++b)
+      for (std::size_t l = 0; l < kLanes; ++l) {
+        const double wm = blocks[b].weight_memory[l], wt = blocks[b].weight_time[l];
+        if (!(slack[b][l] > -kInfinity) || !(wt > 0) || (wm > 0 && memory == kInfinity)) continue;
+        const double room = slack[b][l] - blocks[b].margin(static_cast<int>(l), std::max(0.0, slack[b][l])) + blocks[b].bound(static_cast<int>(l));
+        proven = std::max(proven, (room - (wm > 0 ? wm * memory : 0)) / wt);
+      }
+    const double time = std::min(proven, points[i].time);
+    floor.push_back({memory == kInfinity ? std::numeric_limits<std::int64_t>::max() : static_cast<std::int64_t>(memory), time});
+    if (points[i].time > 0 && static_cast<double>(points[i].memory) < memory) worst = std::max(worst, (points[i].time - time) / points[i].time);
+  }
+  return floor;
 }
 
 }  // namespace turnpoint::frontier::detail

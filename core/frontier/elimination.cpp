@@ -70,10 +70,13 @@ struct Scope {
   }
 };
 
+constexpr std::uint32_t kNoPivot = std::numeric_limits<std::uint32_t>::max();
+
 class Eliminator {
  public:
-  Eliminator(const Graph& graph, std::size_t max_table, std::stop_token stop)
-      : graph_(graph), max_table_(static_cast<double>(max_table)), stop_(std::move(stop)) {
+  /// `pivot`, if it is a variable, is eliminated last.
+  Eliminator(const Graph& graph, std::size_t max_table, std::stop_token stop, std::uint32_t pivot)
+      : graph_(graph), max_table_(static_cast<double>(max_table)), stop_(std::move(stop)), pivot_(pivot) {
     plan_.variables = graph.variables.size();
     plan_.factors = graph.factors.size();
     incident_.resize(plan_.variables);
@@ -88,7 +91,7 @@ class Eliminator {
       std::uint32_t best = 0;
       double best_work = std::numeric_limits<double>::infinity();
       for (std::uint32_t v = 0; v < n; ++v) {
-        if (gone[v]) continue;
+        if (gone[v] || (v == pivot_ && left > 1)) continue;
         if (dirty[v]) {
           if (stop_.stop_requested()) return std::move(plan_);
           work[v] = estimate(v);
@@ -417,6 +420,7 @@ class Eliminator {
   const Graph& graph_;
   double max_table_;
   std::stop_token stop_;
+  std::uint32_t pivot_;
   Elimination plan_;
   std::vector<WorkFactor> factors_;
   std::vector<Scalar> scalars_;
@@ -424,10 +428,54 @@ class Eliminator {
   std::unordered_multimap<std::uint64_t, std::uint32_t> known_shapes_;
 };
 
+// A factor that closes a long ring (a tied weight from the first layer to the last) is cut late by the greedy order, which
+// then multiplies long lists by long lists. With one end of it kept to the last the ring is a chain that adds short lists
+// to long ones. Returns that end, kNoPivot if there is no long ring.
+std::uint32_t ring_pivot(const Graph& graph) {
+  constexpr std::uint32_t kShortestRing = 16;  // steps from which the order matters
+  constexpr double kMostSteps = 5e7;
+  const std::size_t n = graph.variables.size();
+  if (double(n) * double(graph.factors.size()) > kMostSteps) return kNoPivot;
+  std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>> neighbours(n);  // (variable, factor)
+  for (std::uint32_t k = 0; k < graph.factors.size(); ++k) {
+    const Factor& f = graph.factors[k];
+    if (f.rows < 2 || f.columns < 2) continue;
+    neighbours[f.a].emplace_back(f.b, k);
+    neighbours[f.b].emplace_back(f.a, k);
+  }
+  std::uint32_t narrowest = std::numeric_limits<std::uint32_t>::max(), pivot = kNoPivot;
+  std::vector<std::uint32_t> distance, queue;
+  for (std::uint32_t k = 0; k < graph.factors.size(); ++k) {
+    const Factor& f = graph.factors[k];
+    if (f.rows < 2 || f.columns < 2) continue;
+    distance.assign(n, 0);
+    queue.assign(1, f.a);
+    distance[f.a] = 1;
+    for (std::size_t i = 0; i < queue.size() && distance[f.b] == 0; ++i)
+      for (const auto& [next, factor] : neighbours[queue[i]])
+        if (factor != k && distance[next] == 0) {
+          distance[next] = distance[queue[i]] + 1;
+          queue.push_back(next);
+        }
+    // Every factor that the ring must pass sees it equally long; it is cut where it is narrowest (the last of equals).
+    const std::uint32_t width = std::min(f.rows, f.columns);
+    if (distance[f.b] > kShortestRing && width <= narrowest) {
+      narrowest = width;
+      pivot = f.columns <= f.rows ? f.b : f.a;
+    }
+  }
+  return pivot;
+}
+
 }  // namespace
 
 Elimination eliminate(const Graph& graph, std::size_t max_table, std::stop_token stop) {
-  return Eliminator(graph, max_table, std::move(stop)).run();
+  Elimination plan = Eliminator(graph, max_table, stop, kNoPivot).run();
+  const std::uint32_t pivot = ring_pivot(graph);
+  if (pivot == kNoPivot || stop.stop_requested()) return plan;
+  Elimination ring = Eliminator(graph, max_table, stop, pivot).run();
+  const bool better = !ring.too_wide && (plan.too_wide || ring.terms < 2 * plan.terms);
+  return better ? ring : plan;
 }
 
 }  // namespace turnpoint::frontier::detail

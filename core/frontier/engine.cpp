@@ -10,7 +10,9 @@ namespace {
 
 constexpr std::size_t kCoarseLanes = 32, kExactLanes = 64;
 constexpr std::size_t kCheapPoints = 20000;     // a beam that keeps fewer may be widened
-constexpr std::size_t kRefinePoints = 10000;    // an exact pass is prepared by finer beams from here on
+constexpr std::size_t kRefinePoints = 10000;    // an exact pass is made in growing distances from here on
+constexpr std::size_t kManyPoints = 24 << 20;    // lists of that size are not extended for less than a small gap
+constexpr double kSmallGap = 0.005;
 constexpr std::size_t kLaneBytes = std::size_t(800) << 20;  // tables of all blocks together, if they are kept side by side
 constexpr double kSteep = 6;                    // ratio of scaled weights from which a slope is steep
 
@@ -181,29 +183,40 @@ void Engine::coarse(Achieved& achieved, int buckets) {
   if (!control_.stopped()) beam(achieved, 4.0 * buckets, 1.0 / 8, steep);
 }
 
-bool Engine::exact(Achieved& achieved) {
-  control_.report("bounds", -1);
-  // Each beam brings the achieved staircase closer, which is what keeps the exact lists short; the second one also looks
-  // farther from the hull, where the frontier bends away from it.
-  for (const auto& [buckets, width] : {std::pair{8192.0, 0.2}, {16384.0, 0.8}}) {
-    if (kept_ < kRefinePoints) break;
-    if (!relane(achieved, kExactLanes)) return false;
-    const std::vector<Lanes> slack = slacks(used(), achieved, effective_limit(achieved));
-    kept_ = beam(achieved, buckets, 1, cut(slack, width / static_cast<double>(graph_.variables.size() + 1)));
-    if (control_.stopped()) return false;
-  }
-  if (!relane(achieved, kExactLanes)) return false;
-  prune(slacks(used(), achieved, effective_limit(achieved)));
-  if (control_.stopped()) return false;
+ListResult Engine::lists(Achieved& achieved, const std::vector<Lanes>& slack, double max_products) {
+  prune(slack);
+  if (control_.stopped()) return ListResult::stopped;
   ListOptions options;
   CostList staircase;
   for (const Point& p : achieved.points()) staircase.push_back({p.memory, p.time});
   options.achieved = &staircase;
+  options.max_products = max_products;
   for (const LaneBlock& block : used()) options.bounds.push_back(&block);
   std::vector<ListTable> lists;
-  if (run_lists(dag_, options, pool_, control_, "exact frontier", lists) != ListResult::done) return false;
-  collect(lists, achieved);
-  return true;
+  const ListResult result = run_lists(dag_, options, pool_, control_, "exact frontier", lists);
+  kept_ = 0;
+  for (const ListTable& list : lists) kept_ += list.points();
+  if (result == ListResult::done) collect(lists, achieved);
+  return control_.stopped() ? ListResult::stopped : result;
+}
+
+bool Engine::exact(Achieved& achieved, double max_products, CostList& floor) {
+  control_.report("bounds", -1);
+  // How far from its hull the frontier bends is unknown at first, and what is achieved so far says it badly. So exact lists
+  // run in a growing distance from the hull: what they find brings the staircase down, until nothing can lie farther.
+  double distance = kept_ < kRefinePoints ? std::numeric_limits<double>::infinity() : 0.2 / static_cast<double>(graph_.variables.size() + 1);
+  for (;;) {
+    if (!relane(achieved, kExactLanes)) return false;
+    const std::vector<Lanes> needed = slacks(used(), achieved, effective_limit(achieved));
+    const bool whole = largest(needed) <= distance;
+    const std::vector<Lanes> slack = whole ? needed : cut(needed, distance);
+    if (lists(achieved, slack, max_products) != ListResult::done) return false;
+    if (whole) return true;
+    double worst = 0;
+    floor = certified_floor(used(), slack, achieved, effective_limit(achieved), worst);
+    if (kept_ > kManyPoints && worst < kSmallGap) return false;
+    distance *= 3;
+  }
 }
 
 bool Engine::direct(Achieved& achieved) {

@@ -90,6 +90,8 @@ class Merger {
   Merger(const Region& region, const Control& control) : region_(region), control_(control) {}
 
   bool stopped() const { return stopped_; }
+  /// Products of points behind the entry merged last. Independent of threads, so a limit on their sum is, too.
+  double products() const { return static_cast<double>(total_); }
 
   /// Least memory and memory of the fastest candidate of an entry; false if it is empty.
   bool range(const ListTable& p, const ListTable& f, const Shape& shape, std::size_t entry, std::int64_t& low, std::int64_t& high) {
@@ -104,6 +106,7 @@ class Merger {
              const Window& window, const CostList* achieved, Chunk& out) {
     const std::size_t entry = x * shape.groups() + g;
     std::size_t count = 0;
+    total_ = 0;
     if (!stopped_ && region_.alive(table, entry) && collect_pairs(p, f, shape, x, g)) {
       low_ = std::max(low_, window.from);
       high_ = std::min(high_, window.to - 1);
@@ -376,26 +379,36 @@ class ListRunner {
     const std::size_t parts = !windows.empty() ? windows.size() : work < 2e4 || threads == 1 ? 1 : std::min(entries, threads * 16);
     std::vector<Chunk> chunks(parts);
     std::atomic<std::size_t> made{total_};
+    std::atomic<double> products{products_};
+    const auto exceeded = [&] { return made.load(std::memory_order_relaxed) > options_.max_points || products.load(std::memory_order_relaxed) > options_.max_products; };
+    const auto count = [&](double more) {
+      double now = products.load(std::memory_order_relaxed);
+      while (!products.compare_exchange_weak(now, now + more)) {
+      }
+    };
     pool_.for_each(parts, [&](std::size_t part, int worker) {
       Merger& merger = mergers_[static_cast<std::size_t>(worker)];
       Chunk& chunk = chunks[part];
       if (!windows.empty()) {
         merger.merge(p, f, shape, step.out, 0, 0, windows[part], achieved, chunk);
         made += chunk.p.size();
+        if (part == 0) count(merger.products());
         return;
       }
       for (std::size_t e = entries * part / parts; e < entries * (part + 1) / parts; ++e) {
         const std::size_t before = chunk.p.size();
-        if (made.load(std::memory_order_relaxed) > options_.max_points) return;
+        if (exceeded()) return;
         merger.merge(p, f, shape, step.out, e / shape.groups(), static_cast<std::uint32_t>(e % shape.groups()), Window(), achieved, chunk);
         made += chunk.p.size() - before;
+        count(merger.products());
       }
     });
     if (control_.stopped()) return ListResult::stopped;
     for (const Merger& merger : mergers_)
       if (merger.stopped()) return ListResult::stopped;
     total_ = made;
-    if (total_ > options_.max_points) return ListResult::too_large;
+    products_ = products;
+    if (exceeded()) return ListResult::too_large;
     if (!windows.empty()) join(chunks);
     for (Chunk& chunk : chunks) {
       append(out, chunk);
@@ -441,6 +454,7 @@ class ListRunner {
   std::vector<Merger> mergers_;
   std::vector<std::uint32_t> uses_;  // steps that still have to read a table
   std::size_t total_ = 0;
+  double products_ = 0;
 };
 
 }  // namespace

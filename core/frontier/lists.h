@@ -29,6 +29,7 @@ struct ListOptions {
   std::vector<const LaneBlock*> bounds;         ///< pruning; empty: none
   const CostList* achieved = nullptr;           ///< exact: only points of the result below this staircase are wanted
   std::size_t max_points = std::size_t(3) << 24;  ///< all tables together; beyond, the pass gives up
+  double max_products = 1e300;                  ///< products of two points, all steps together; beyond, the pass gives up
 };
 
 enum class ListResult { done, stopped, too_large };

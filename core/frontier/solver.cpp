@@ -82,7 +82,7 @@ Solver::~Solver() = default;
 
 namespace {
 
-Answer finish(Achieved& achieved, bool exact, const std::vector<HalfPlane>& planes, std::int64_t limit) {
+Answer finish(Achieved& achieved, bool exact, const std::vector<HalfPlane>& planes, std::int64_t limit, const CostList& floor = {}) {
   Answer answer;
   answer.exact = exact;
   auto& points = achieved.points();
@@ -91,7 +91,7 @@ Answer finish(Achieved& achieved, bool exact, const std::vector<HalfPlane>& plan
     points.erase(std::max(above, points.begin() + 1), points.end());
   }
   if (!exact) {
-    Certificate certificate = certify(planes, points, limit);
+    Certificate certificate = certify(planes, points, limit, floor);
     answer.gap = certificate.gap;
     answer.lower_bound = std::move(certificate.lower_bound);
   }
@@ -117,19 +117,20 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
     return finish(achieved, false, wide.planes, options.memory_limit);
   }
   Engine engine(impl_->graph, impl_->plan, *impl_->pool, control, options.memory_limit, impl_->blocks);
+  CostList floor;
   bool exact = impl_->plan.terms <= options.direct_terms && engine.direct(achieved);
   if (!exact && !control.cancelled()) {
     achieved.add(recost(problem, impl_->previous));
     if (engine.hull(achieved)) {
       context.report("coarse frontier", 0);
       engine.coarse(achieved, options.buckets);
-      if (options.pass == Pass::exact && !control.stopped()) exact = engine.exact(achieved);
+      if (options.pass == Pass::exact && !control.stopped()) exact = engine.exact(achieved, options.max_products, floor);
     }
   }
   if (control.cancelled()) return cancelled_error();
   if (engine.infeasible()) return infeasible;
   impl_->previous = thin(achieved);
-  return finish(achieved, exact, engine.half_planes(), options.memory_limit);
+  return finish(achieved, exact, engine.half_planes(), options.memory_limit, floor);
 }
 
 }  // namespace turnpoint::frontier

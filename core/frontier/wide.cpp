@@ -212,7 +212,8 @@ class WideSolver {
     Achieved found;
     if (!engine.hull(found)) return true;
     engine.coarse(found, options_.buckets);
-    if (round > 0 && options_.pass == Pass::exact && !control_.stopped()) engine.exact(found);
+    CostList floor;
+    if (round > 0 && options_.pass == Pass::exact && !control_.stopped()) engine.exact(found, options_.max_products, floor);
     achieved_.add(std::move(found.points()));
     return true;
   }
