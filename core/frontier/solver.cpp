@@ -40,7 +40,8 @@ struct Solver::Impl {
 
 namespace {
 
-constexpr std::size_t kKeptPlans = 2000;
+constexpr std::size_t kKeptPlans = 1000;
+constexpr std::size_t kEnoughPlans = 64;  // kept plans that still form a frontier at new costs
 
 /// Plans of an earlier answer at the costs of this problem; those that use a forbidden or vanished entry are left out.
 std::vector<Point> recost(const Problem& problem, const std::vector<Point>& plans) {
@@ -118,10 +119,13 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
   }
   Engine engine(impl_->graph, impl_->plan, *impl_->pool, control, options.memory_limit, impl_->blocks);
   CostList floor;
+  bool quick = false;
   bool exact = impl_->plan.terms <= options.direct_terms && engine.direct(achieved);
   if (!exact && !control.cancelled()) {
     achieved.add(recost(problem, impl_->previous));
-    if (engine.hull(achieved)) {
+    // While a slider moves, the plans of the last full run at the new costs and those of the new hull are frontier enough.
+    quick = options.pass == Pass::coarse && achieved.points().size() >= kEnoughPlans;
+    if (engine.hull(achieved) && !quick) {
       context.report("coarse frontier", 0);
       engine.coarse(achieved, options.buckets);
       if (options.pass == Pass::exact && !control.stopped()) exact = engine.exact(achieved, options.max_products, floor);
@@ -129,7 +133,7 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
   }
   if (control.cancelled()) return cancelled_error();
   if (engine.infeasible()) return infeasible;
-  impl_->previous = thin(achieved);
+  if (!quick) impl_->previous = thin(achieved);
   return finish(achieved, exact, engine.half_planes(), options.memory_limit, floor);
 }
 

@@ -311,6 +311,31 @@ class SolverTest : public QObject {
     if (!answer->exact) QVERIFY(answer->gap > 0 && answer->gap < 1 && !answer->lower_bound.empty());
   }
 
+  // Where the work allowed ends an exact pass early, what was proven by then must hold against the true frontier.
+  void a_work_limit_leaves_a_true_certificate() {
+    const Problem problem = layered_chain(11, 80, 60, 12);
+    SolveOptions options;
+    options.direct_terms = 0;
+    const auto truth = Solver().solve(problem, options, context(2));
+    QVERIFY(truth.has_value() && truth->exact);
+    int inexact = 0;
+    for (double work = 1e4; work < 1e10; work *= 3) {
+      options.max_products = work;
+      const auto answer = Solver().solve(problem, options, context(2));
+      const auto other = Solver().solve(problem, options, context(1));
+      QVERIFY(answer.has_value() && other.has_value());
+      QCOMPARE(costs_of(*answer), costs_of(*other));
+      QVERIFY2(broken(problem, *answer).empty(), broken(problem, *answer).c_str());
+      if (answer->exact) {
+        QVERIFY(equal_frontiers(costs_of(*answer), costs_of(*truth), false));
+        continue;
+      }
+      ++inexact;
+      QVERIFY2(bound_broken(*answer, costs_of(*truth)).empty(), bound_broken(*answer, costs_of(*truth)).c_str());
+    }
+    QVERIFY(inexact > 2);
+  }
+
   void reports_progress() {
     std::vector<std::string> phases;
     std::mutex mutex;
