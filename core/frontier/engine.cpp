@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace turnpoint::frontier::detail {
 
@@ -197,6 +198,7 @@ ListResult Engine::lists(Achieved& achieved, const std::vector<Lanes>& slack, do
   kept_ = 0;
   for (const ListTable& list : lists) kept_ += list.points();
   if (result == ListResult::done) collect(lists, achieved);
+  if (control_.cancelled()) discard(std::move(lists));
   return control_.stopped() ? ListResult::stopped : result;
 }
 

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <span>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/frontier/bounds.h"
@@ -13,6 +15,12 @@ namespace turnpoint::frontier::detail {
 
 /// Slopes for a problem of which nothing is known yet: both ends, and a geometric sweep around the ratio of the ranges.
 void first_weights(const Dag& dag, std::vector<double>& memory, std::vector<double>& time);
+
+/// Frees large memory behind the caller's back: giving a gigabyte back takes as long as a user waits for a cancel.
+template <class T>
+void discard(T&& large) {
+  std::thread([gone = std::move(large)] {}).detach();
+}
 
 class Engine {
  public:

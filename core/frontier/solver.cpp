@@ -131,7 +131,10 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
       if (options.pass == Pass::exact && !control.stopped()) exact = engine.exact(achieved, options.max_products, floor);
     }
   }
-  if (control.cancelled()) return cancelled_error();
+  if (control.cancelled()) {
+    discard(std::move(achieved));
+    return cancelled_error();
+  }
   if (engine.infeasible()) return infeasible;
   if (!quick) impl_->previous = thin(achieved);
   return finish(achieved, exact, engine.half_planes(), options.memory_limit, floor);
