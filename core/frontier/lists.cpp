@@ -17,7 +17,7 @@ constexpr std::size_t kBlock = 8;           // points of a list that are tested 
 constexpr std::size_t kMaxBuckets = 4096;   // of the pre-filter; 32 KiB stay in the first-level cache
 constexpr std::size_t kManyBuckets = std::size_t(1) << 19;  // for entries whose lists are long
 constexpr std::size_t kCompact = std::size_t(1) << 18;      // candidates that are thinned out before more are taken
-constexpr std::size_t kPollWork = 1 << 16;  // inner iterations between looks at the stop token
+constexpr std::size_t kPollWork = 1 << 13;  // inner iterations between looks at the stop token
 
 struct Candidate {
   std::int64_t memory;

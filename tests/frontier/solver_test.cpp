@@ -289,7 +289,8 @@ class SolverTest : public QObject {
         cpu_asked = std::clock();
         source.request_stop();
       });
-      const auto answer = Solver().solve(problem, {}, c);
+      Solver solver;  // whoever cancels keeps the solver and its working memory
+      const auto answer = solver.solve(problem, {}, c);
       const auto ended = std::chrono::steady_clock::now();
       const std::clock_t cpu_ended = std::clock();
       stopper.join();
