@@ -130,6 +130,12 @@ QString PlanFigures::output_layout(OperatorId id) const {
   return from_utf8(describe(plan_->mesh, layout, model_->tensors[output.tensor].dims));
 }
 
+std::vector<ConfigurationColors::Share> PlanFigures::shares() const {
+  std::vector<ConfigurationColors::Share> shares;
+  for (const auto& configuration : configurations) shares.push_back({configuration.text, configuration.time_s});
+  return shares;
+}
+
 QString PlanFigures::mesh_text() const {
   QStringList parts;
   for (const MeshAxis& axis : plan_->mesh.axes) {

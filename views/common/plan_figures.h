@@ -10,6 +10,7 @@
 
 #include "core/plan/plan.h"
 #include "core/scenario/scenario.h"
+#include "views/common/configuration_colors.h"
 
 namespace turnpoint::views {
 
@@ -50,6 +51,8 @@ class PlanFigures {
   QString layouts(const PlanReshard& reshard) const;
   /// "(batch yx)", of the main output; empty where there is none
   QString output_layout(OperatorId op) const;
+  /// What the colours of configurations are given out by.
+  std::vector<ConfigurationColors::Share> shares() const;
   QString mesh_text() const;  ///< "Mesh y 2 nodes · x 4 · z 2"
 
   std::vector<ConfigurationFigures> configurations;  ///< largest time first

@@ -221,11 +221,7 @@ void PlanTableView::set_plan(std::shared_ptr<const Plan> plan, ScenarioPtr scena
   plan_ = std::move(plan);
   scenario_ = std::move(scenario);
   figures_ = PlanFigures::make(model_, plan_);
-  if (figures_) {
-    std::vector<ConfigurationColors::Share> shares;
-    for (const auto& configuration : figures_->configurations) shares.push_back({configuration.text, configuration.time_s});
-    colors_->update(shares);
-  }
+  if (figures_) colors_->update(figures_->shares());
   update_rows();
 }
 

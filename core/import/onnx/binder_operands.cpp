@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/import/onnx/binder.h"
+#include "core/import/onnx/tensor_data.h"
 
 namespace turnpoint::onnx {
 
@@ -267,35 +268,7 @@ std::optional<Shape> Binder::rebatched(const Node& node, const Shape& old_output
   return result;
 }
 
-std::optional<ElementType> Binder::cast_type(const Node& node) const {
-  switch (node.integer("to", 0)) {
-    case 1:
-      return ElementType::f32;
-    case 2:
-      return ElementType::u8;
-    case 3:
-      return ElementType::i8;
-    case 4:
-    case 5:
-      return ElementType::i16;
-    case 6:
-    case 12:
-      return ElementType::i32;
-    case 7:
-    case 13:
-      return ElementType::i64;
-    case 9:
-      return ElementType::boolean;
-    case 10:
-      return ElementType::f16;
-    case 11:
-      return ElementType::f64;
-    case 16:
-      return ElementType::bf16;
-    default:
-      return std::nullopt;
-  }
-}
+std::optional<ElementType> Binder::cast_type(const Node& node) const { return element_type(node.integer("to", 0)); }
 
 std::vector<std::int64_t> Binder::spatial_attribute(const Node& node, const char* key, std::size_t count,
                                                     std::int64_t otherwise) const {
