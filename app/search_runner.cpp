@@ -2,6 +2,7 @@
 #include "app/search_runner.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "app/document.h"
 #include "app/task_manager.h"
@@ -36,7 +37,9 @@ SearchRunner::SearchRunner(const SearchBackend& backend, TaskManager& tasks, Doc
   frame_.setInterval(kFrame_ms);
   rest_.setSingleShot(true);
   rest_.setInterval(kRest_ms);
-  connect(&frame_, &QTimer::timeout, this, &SearchRunner::start_coarse);
+  connect(&frame_, &QTimer::timeout, this, [this] {
+    if (std::exchange(moved_in_frame_, false)) start_live();
+  });
   connect(&rest_, &QTimer::timeout, this, &SearchRunner::start_exact);
   connect(&document, &Document::scenario_changed, this, &SearchRunner::scenario_changed);
 }
@@ -70,6 +73,7 @@ void SearchRunner::scenario_changed(bool live) {
     if (&run != subject_mutable() && run.state == MethodRun::State::running) tasks_.cancel_purpose(purpose_of(run.method->name));
   if (!document_.scenario()) {
     frame_.stop();
+    moved_in_frame_ = false;
     rest_.stop();
     for (MethodRun& run : runs_) run.result = nullptr;
     emit runs_changed();
@@ -77,14 +81,24 @@ void SearchRunner::scenario_changed(bool live) {
   }
   if (live) {
     exact_follows_ = false;
-    if (!frame_.isActive()) frame_.start();
     rest_.start();
+    // The first move of a frame is answered at once, the last one when the frame ends.
+    if (frame_.isActive())
+      moved_in_frame_ = true;
+    else
+      start_live();
     return;
   }
   refresh_refusals();
   frame_.stop();
+  moved_in_frame_ = false;
   rest_.stop();
   exact_follows_ = true;
+  start_coarse();
+}
+
+void SearchRunner::start_live() {
+  frame_.start();
   start_coarse();
 }
 
@@ -239,6 +253,7 @@ void SearchRunner::cancel(const std::string& name) {
 
 void SearchRunner::stop_all() {
   frame_.stop();
+  moved_in_frame_ = false;
   rest_.stop();
   exact_follows_ = false;
   for (const std::string& name : others_) find_mutable(name)->state = MethodRun::State::idle;

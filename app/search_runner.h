@@ -74,6 +74,7 @@ class SearchRunner : public QObject {
   MethodRun* find_mutable(const std::string& name);
   MethodRun* subject_mutable();
   void scenario_changed(bool live);
+  void start_live();
   void start_coarse();
   void start_exact();
   void start_others();
@@ -89,7 +90,7 @@ class SearchRunner : public QObject {
   std::vector<std::shared_ptr<Searcher>> searchers_;  ///< parallel to runs_; used by one task at a time
   std::deque<std::string> others_;
   QTimer frame_, rest_;
-  bool exact_follows_ = false;
+  bool exact_follows_ = false, moved_in_frame_ = false;
   QElapsedTimer clock_;
   qint64 edited_at_ = 0;
   double last_change_s_ = 0;

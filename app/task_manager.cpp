@@ -2,6 +2,10 @@
 #include "app/task_manager.h"
 
 #include <QTimer>
+#ifdef __linux__
+#include <sys/resource.h>
+#include <unistd.h>
+#endif
 #include <algorithm>
 #include <chrono>
 #include <mutex>
@@ -10,8 +14,18 @@
 namespace turnpoint::app {
 
 namespace {
+
 constexpr auto kProgressEvery = std::chrono::milliseconds(50);
+
+/// Work steps back where the interface thread wants the processor; threads that it starts inherit this.
+void yield_to_interface() {
+#ifdef __linux__
+  constexpr int kStepsBack = 5;
+  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), getpriority(PRIO_PROCESS, 0) + kStepsBack);
+#endif
 }
+
+}  // namespace
 
 struct TaskManager::Task {
   quint64 id = 0;
@@ -69,6 +83,7 @@ void TaskManager::launch(Lane& lane, std::shared_ptr<Task> task) {
   // The worker shares the task, but never touches the manager except by posting to it.
   Task* raw = task.get();
   task->thread = std::jthread([this, raw, purpose = task->purpose, id = task->id](std::stop_token stop) {
+    yield_to_interface();
     RunContext context;
     context.stop = stop;
     context.progress = [this, raw](const Progress& progress) {

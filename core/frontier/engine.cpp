@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "core/base/discard.h"
+
 namespace turnpoint::frontier::detail {
 
 namespace {
@@ -69,11 +71,14 @@ bool Engine::lanes(const std::vector<double>& memory, const std::vector<double>&
       block.weight_memory[l] = memory[i];
       block.weight_time[l] = time[i];
     }
-    ok[b] = block.inside(dag_, control_, large_ ? &pool_ : nullptr);
-    for (int l = 0; ok[b] && plans && l < kLanes; ++l) found[b].push_back(make_point(graph_, block.trace(dag_, l)));
+    ok[b] = block.inside(dag_, control_, large_ || count == 1 ? &pool_ : nullptr);
+    if (ok[b] && plans) {
+      found[b].resize(kLanes);
+      pool_.for_each(kLanes, [&](std::size_t l, int) { found[b][l] = make_point(graph_, block.trace(dag_, static_cast<int>(l))); });
+    }
     if (large_) block.release();
   };
-  if (large_) for (std::size_t b = 0; b < count; ++b) run(b);
+  if (large_ || count == 1) for (std::size_t b = 0; b < count; ++b) run(b);
   else pool_.for_each(count, [&](std::size_t b, int) { run(b); });
   for (const char o : ok)
     if (!o) {
@@ -94,6 +99,8 @@ bool Engine::relane(Achieved& achieved, std::size_t count) {
   achieved.add(std::move(plans));
   return true;
 }
+
+bool Engine::quick_hull(Achieved& achieved) { return relane(achieved, kLanes); }
 
 bool Engine::hull(Achieved& achieved) {
   if (achieved.empty()) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <span>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -16,12 +15,6 @@ namespace turnpoint::frontier::detail {
 /// Slopes for a problem of which nothing is known yet: both ends, and a geometric sweep around the ratio of the ranges.
 void first_weights(const Dag& dag, std::vector<double>& memory, std::vector<double>& time);
 
-/// Frees large memory behind the caller's back: giving a gigabyte back takes as long as a user waits for a cancel.
-template <class T>
-void discard(T&& large) {
-  std::thread([gone = std::move(large)] {}).detach();
-}
-
 class Engine {
  public:
   /// `blocks` is working memory that may be used again for another engine afterwards.
@@ -33,6 +26,8 @@ class Engine {
 
   /// Lagrangian plans and bounds. What is achieved already (plans of a previous run at new costs) guides the slopes.
   bool hull(Achieved& achieved);
+  /// The same where much is achieved already: half the slopes, in half the time.
+  bool quick_hull(Achieved& achieved);
   /// Quantised lists near the hull, traced back and re-costed.
   void coarse(Achieved& achieved, int buckets);
   /// Exact lists in a growing distance from the hull until no plan can be missed; true if that point was reached within

@@ -170,11 +170,22 @@ EdgeTable make_edge_table(const Edge& edge) {
 /// Edges whose raw tables and used classes are equal share one EdgeTable (identical layers).
 std::vector<std::uint32_t> group_edges(const Problem& problem, ThreadPool& pool, const std::stop_token& stop) {
   const auto& edges = problem.edges;
-  std::vector<std::uint64_t> hashes(edges.size());
+  // Contents that edges share are read once: equal layers are most of a network.
+  std::unordered_map<const void*, std::uint32_t> first_with;
+  std::vector<std::uint32_t> first(edges.size()), distinct;
+  for (std::uint32_t k = 0; k < edges.size(); ++k) {
+    const auto [it, fresh] = first_with.emplace(edges[k].costs.identity(), k);
+    first[k] = it->second;
+    if (fresh) distinct.push_back(k);
+  }
+  std::vector<std::uint64_t> contents(edges.size()), hashes(edges.size());
+  pool.for_each(distinct.size(), [&](std::size_t i, int) {
+    if (!stop.stop_requested()) contents[distinct[i]] = hash_points(edges[distinct[i]].costs.points(), 1);
+  });
   pool.for_each(edges.size(), [&](std::size_t k, int) {
     if (stop.stop_requested()) return;
     const Edge& edge = edges[k];
-    std::uint64_t h = hash_points(edge.costs.points(), edge.rows);
+    std::uint64_t h = mix(contents[first[k]], edge.rows);
     std::vector<char> used(edge.rows + edge.columns);
     for (const std::uint32_t r : edge.from_class) used[r] = 1;
     for (const std::uint32_t c : edge.to_class) used[edge.rows + c] = 1;

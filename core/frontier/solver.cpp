@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/base/discard.h"
 #include "core/frontier/wide.h"
 
 namespace turnpoint::frontier {
@@ -43,24 +44,34 @@ namespace {
 constexpr std::size_t kKeptPlans = 1000;
 constexpr std::size_t kEnoughPlans = 64;  // kept plans that still form a frontier at new costs
 
-/// Plans of an earlier answer at the costs of this problem; those that use a forbidden or vanished entry are left out.
-std::vector<Point> recost(const Problem& problem, const std::vector<Point>& plans) {
-  std::vector<Point> result;
-  for (const Point& plan : plans) {
-    bool valid = true;
-    for (std::size_t i = 0; valid && i < problem.nodes.size(); ++i)
-      valid = plan.node_alternatives[i] < problem.nodes[i].costs[plan.configs[i]].size();
-    for (std::size_t k = 0; valid && k < problem.edges.size(); ++k) {
-      const Edge& edge = problem.edges[k];
-      const std::size_t row = edge.from_class[plan.configs[edge.from]], column = edge.to_class[plan.configs[edge.to]];
-      valid = plan.edge_alternatives[k] < edge.costs[row * edge.columns + column].size();
-    }
-    if (!valid) continue;
-    const CostPoint cost = evaluate(problem, plan);
-    result.push_back(plan);
-    result.back().memory = cost.memory;
-    result.back().time = cost.time;
+/// False where the plan uses a forbidden or vanished entry.
+bool still_valid(const Problem& problem, const Point& plan) {
+  for (std::size_t i = 0; i < problem.nodes.size(); ++i)
+    if (plan.node_alternatives[i] >= problem.nodes[i].costs[plan.configs[i]].size()) return false;
+  for (std::size_t k = 0; k < problem.edges.size(); ++k) {
+    const Edge& edge = problem.edges[k];
+    const std::size_t row = edge.from_class[plan.configs[edge.from]], column = edge.to_class[plan.configs[edge.to]];
+    if (plan.edge_alternatives[k] >= edge.costs[row * edge.columns + column].size()) return false;
   }
+  return true;
+}
+
+/// Plans of an earlier answer at the costs of this problem.
+std::vector<Point> recost(const Problem& problem, const std::vector<Point>& plans, ThreadPool& pool) {
+  std::vector<Point> result(plans.size());
+  std::vector<char> valid(plans.size(), 0);
+  pool.for_each(plans.size(), [&](std::size_t i, int) {
+    valid[i] = still_valid(problem, plans[i]);
+    if (!valid[i]) return;
+    result[i] = plans[i];
+    const CostPoint cost = evaluate(problem, plans[i]);
+    result[i].memory = cost.memory;
+    result[i].time = cost.time;
+  }, 16);
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < result.size(); ++i)
+    if (valid[i] && kept++ != i) result[kept - 1] = std::move(result[i]);
+  result.resize(kept);
   return result;
 }
 
@@ -122,10 +133,11 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
   bool quick = false;
   bool exact = impl_->plan.terms <= options.direct_terms && engine.direct(achieved);
   if (!exact && !control.cancelled()) {
-    achieved.add(recost(problem, impl_->previous));
+    achieved.add(recost(problem, impl_->previous, *impl_->pool));
     // While a slider moves, the plans of the last full run at the new costs and those of the new hull are frontier enough.
     quick = options.pass == Pass::coarse && achieved.points().size() >= kEnoughPlans;
-    if (engine.hull(achieved) && !quick) {
+    const bool bounded = quick ? engine.quick_hull(achieved) : engine.hull(achieved);
+    if (bounded && !quick) {
       context.report("coarse frontier", 0);
       engine.coarse(achieved, options.buckets);
       if (options.pass == Pass::exact && !control.stopped()) exact = engine.exact(achieved, options.max_products, floor);

@@ -21,6 +21,8 @@ struct ResultPoint {
   std::int64_t memory_bytes = 0;
   double time_s = 0, compute_s = 0, network_s = 0;
   bool fits = false;
+
+  friend bool operator==(const ResultPoint&, const ResultPoint&) = default;
 };
 
 /// Unrolls point k to its complete plan; immutable and thread-safe.

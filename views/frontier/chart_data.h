@@ -18,6 +18,8 @@ struct ChartSeries {
   bool frontier = false;  ///< a line; else one marker
   bool coarse = false;    ///< dashed, with the band of its certified bound
   ResultPtr result;
+
+  friend bool operator==(const ChartSeries&, const ChartSeries&) = default;
 };
 
 /// A frontier kept for comparison; outlives the result it came from.
@@ -25,6 +27,8 @@ struct PinnedFrontier {
   QString label;  ///< what differs: "NVLink x1.00"
   std::string method;
   std::vector<ResultPoint> points;
+
+  friend bool operator==(const PinnedFrontier&, const PinnedFrontier&) = default;
 };
 
 struct ChartData {
@@ -35,6 +39,8 @@ struct ChartData {
 
   const ChartSeries* subject() const;
   const ChartSeries* find(const std::string& method) const;
+
+  friend bool operator==(const ChartData&, const ChartData&) = default;
 };
 
 /// Units and scale shared by everything in one chart. Axis coordinates are memory / bytes_per_unit and

@@ -16,6 +16,58 @@ struct Columns {
   void add(double memory, double time) { x << memory, y << time; }
 };
 
+/// What of many thousand points can be told apart on this plot at this zoom; finer than a pixel, so that pictures saved
+/// at twice the scale lose nothing either.
+class Thinner {
+ public:
+  explicit Thinner(const QCustomPlot& plot)
+      : x_(*plot.xAxis), y_(*plot.yAxis), rect_(plot.axisRect()->rect()), steps_(2 * plot.bufferDevicePixelRatio()) {}
+
+  /// For lines: of each column the first, lowest, highest and last point.
+  Columns line(const Columns& all) const {
+    if (rect_.isEmpty()) return all;
+    Columns kept;
+    const auto count = all.x.size();
+    for (qsizetype begin = 0, end = 0; begin < count; begin = end) {
+      const int wanted = column(all.x[begin]);
+      qsizetype low = begin, high = begin;
+      for (end = begin; end < count && column(all.x[end]) == wanted; ++end) {
+        if (all.y[end] < all.y[low]) low = end;
+        if (all.y[end] > all.y[high]) high = end;
+      }
+      qsizetype last = -1;
+      for (const qsizetype i : {begin, std::min(low, high), std::max(low, high), end - 1})
+        if (i > last) kept.add(all.x[last = i], all.y[i]);
+    }
+    return kept;
+  }
+
+  /// For markers: those that do not lie on the one before.
+  Columns markers(const Columns& all) const {
+    if (rect_.isEmpty()) return all;
+    Columns kept;
+    std::pair<int, int> last{-1, -1};
+    for (qsizetype i = 0; i < all.x.size(); ++i) {
+      const std::pair<int, int> at{column(all.x[i]), row(all.y[i])};
+      if (i == 0 || at != last) kept.add(all.x[i], all.y[i]);
+      last = at;
+    }
+    return kept;
+  }
+
+ private:
+  int column(double x) const {
+    return static_cast<int>(std::clamp(x_.coordToPixel(x) - rect_.left(), -1.0, rect_.width() + 1.0) * steps_);
+  }
+  int row(double y) const {
+    return static_cast<int>(std::clamp(y_.coordToPixel(y) - rect_.top(), -1.0, rect_.height() + 1.0) * steps_);
+  }
+
+  const QCPAxis &x_, &y_;
+  QRect rect_;
+  double steps_;
+};
+
 QCPGraph* add_graph(QCustomPlot& plot, const QString& layer, const Columns& columns, const QPen& pen, QCPGraph::LineStyle style) {
   QCPGraph* graph = plot.addGraph();
   graph->setLayer(layer);
@@ -42,15 +94,15 @@ void add_parts(QCustomPlot& plot, const ChartState& state, const ChartSeries& su
     network.add(state.units.x(static_cast<double>(p.memory_bytes)), state.units.y(p.network_s));
   }
   const QPen pen = dashed(state.colors->method(subject.method), 1.3, {1.5, 3});
-  add_graph(plot, QStringLiteral("parts"), compute, pen, QCPGraph::lsStepLeft)->setAntialiased(true);
-  add_graph(plot, QStringLiteral("parts"), network, pen, QCPGraph::lsStepLeft)->setAntialiased(true);
+  for (const Columns& part : {compute, network})
+    add_graph(plot, QStringLiteral("parts"), Thinner(plot).line(part), pen, QCPGraph::lsStepLeft)->setAntialiased(true);
 }
 
 void add_markers(QCustomPlot& plot, const ChartState& state, const ChartSeries& series, const Columns& points, bool hollow, double radius) {
   if (points.x.isEmpty()) return;
   const QColor color = state.colors->method(series.method);
   const QColor fill = hollow ? state.colors->no_fit_area : color;
-  QCPGraph* graph = add_graph(plot, QStringLiteral("main"), points, Qt::NoPen, QCPGraph::lsNone);
+  QCPGraph* graph = add_graph(plot, QStringLiteral("main"), Thinner(plot).markers(points), Qt::NoPen, QCPGraph::lsNone);
   graph->setScatterStyle(QCPScatterStyle(method_marker(QString::fromStdString(series.method), radius, color, hollow, fill, plot.bufferDevicePixelRatio())));
 }
 
@@ -80,8 +132,9 @@ void add_series(QCustomPlot& plot, const ChartState& state, const ChartSeries& s
   if (series.frontier) {
     const double width = (subject ? 2.2 : 1.5) + (strong ? 0.8 : 0);
     const QPen pen = subject && series.coarse ? dashed(color, 1.6, {4, 2}) : QPen(color, width);
-    add_graph(plot, QStringLiteral("main"), line, pen, QCPGraph::lsStepLeft);
-    if (!beyond_line.x.isEmpty()) add_graph(plot, QStringLiteral("main"), beyond_line, QPen(color, 1), QCPGraph::lsStepLeft);
+    add_graph(plot, QStringLiteral("main"), Thinner(plot).line(line), pen, QCPGraph::lsStepLeft);
+    if (!beyond_line.x.isEmpty())
+      add_graph(plot, QStringLiteral("main"), Thinner(plot).line(beyond_line), QPen(color, 1), QCPGraph::lsStepLeft);
   }
   // Hundreds of plans side by side would make a bar of the line; smaller discs keep it a line with steps.
   const double frontier_radius = series.result->points.size() > kManyPlans ? 1.5 : subject ? method_radius(name) : 2.2;
@@ -100,7 +153,7 @@ void rebuild_graphs(QCustomPlot& plot, const ChartState& state) {
       Columns columns;
       for (const auto& p : pinned.points)
         if (drawable(p)) columns.add(state.units.x(static_cast<double>(p.memory_bytes)), state.units.y(p.time_s));
-      add_graph(plot, QStringLiteral("pinned"), columns, dashed(state.colors->pinned, 1.5, {6, 3}), QCPGraph::lsStepLeft);
+      add_graph(plot, QStringLiteral("pinned"), Thinner(plot).line(columns), dashed(state.colors->pinned, 1.5, {6, 3}), QCPGraph::lsStepLeft);
     }
   }
   if (subject && state.show_parts && !state.log_time) add_parts(plot, state, *subject);

@@ -28,6 +28,7 @@ struct FrontierChart::Private {
   SelectionModel* selection = nullptr;
   QSharedPointer<NumberTicker> x_ticker, y_ticker;
   OverlayItem* overlay = nullptr;
+  QSize built_for;  ///< the axis rect for which the graphs were thinned
 };
 
 FrontierChart::FrontierChart(QWidget* parent) : QWidget(parent), p_(std::make_unique<Private>()), plot_(new QCustomPlot(this)) {
@@ -57,7 +58,10 @@ FrontierChart::FrontierChart(QWidget* parent) : QWidget(parent), p_(std::make_un
   new BackdropItem(plot_, QStringLiteral("backdrop"), &p_->state);
   new LabelItem(plot_, QStringLiteral("labels"), &p_->state);
   p_->overlay = new OverlayItem(plot_, QStringLiteral("overlay"), &p_->state);
-  connect(plot_, &QCustomPlot::afterReplot, this, [this] { ++replots_; });
+  connect(plot_, &QCustomPlot::afterReplot, this, [this] {
+    ++replots_;
+    if (plot_->axisRect()->size() != p_->built_for) rebuild();  // on more pixels more can be told apart
+  });
   apply_theme();
 }
 
@@ -102,6 +106,7 @@ void FrontierChart::changeEvent(QEvent* event) {
 }
 
 void FrontierChart::set_data(ChartData data) {
+  if (data == p_->state.data) return;
   p_->state.data = std::move(data);
   p_->state.units = units_for(p_->state.data);
   fit_if_allowed();
@@ -111,6 +116,7 @@ void FrontierChart::set_data(ChartData data) {
 
 void FrontierChart::rebuild() {
   rebuild_graphs(*plot_, p_->state);
+  p_->built_for = plot_->axisRect()->size();
   // Room for the widest tick label, which depends on unit and range.
   const QFontMetrics metrics(plot_->yAxis->tickLabelFont());
   const double top = std::max(std::abs(plot_->yAxis->range().upper), 1.0);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/base/discard.h"
 #include "core/plan/result.h"
 #include "core/search/frontier_tracking/costs.h"
 
@@ -15,6 +16,8 @@ class FrontierPlans : public PlanSource {
  public:
   FrontierPlans(std::shared_ptr<const Prices> prices, std::vector<frontier::Point> points)
       : prices_(std::move(prices)), points_(std::move(points)) {}
+  /// The last holder is often the interface thread.
+  ~FrontierPlans() override { discard(std::pair(std::move(prices_), std::move(points_))); }
   Plan plan(std::size_t point) const override;
 
  private:

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Freeing large memory behind the caller's back.
+#pragma once
+
+#include <thread>
+#include <utility>
+
+namespace turnpoint {
+
+/// Giving a gigabyte, or a million small blocks, back takes as long as a user waits for a cancel or a frame.
+template <class T>
+void discard(T&& large) {
+  std::thread([gone = std::move(large)] {}).detach();
+}
+
+}  // namespace turnpoint
