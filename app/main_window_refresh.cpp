@@ -35,7 +35,11 @@ std::int64_t resident_bytes() {
   return file ? resident * sysconf(_SC_PAGESIZE) : 0;
 }
 
-QString gap_text(double gap) { return views::grouped_number(gap * 100, gap < 0.1 ? 2 : 1) + u'%'; }
+/// The gap where people look, at the turning point; the largest one where there is none.
+QString gap_shown(const Result& result) {
+  const auto turning = result.turning_point ? gap_at(result, *result.turning_point) : std::nullopt;
+  return views::gap_text(turning.value_or(*result.gap));
+}
 
 }  // namespace
 
@@ -181,16 +185,19 @@ void MainWindow::show_status() {
       tint = colors.warning;
       chart_state = busy || !runner_->settled() ? tr("computing") : tr("out of date");
     } else if (main->coarse) {
-      state = result.gap ? tr("Coarse ±%1").arg(gap_text(*result.gap)) : tr("Coarse");
+      state = result.gap ? tr("Coarse ±%1").arg(gap_shown(result)) : tr("Coarse");
       tint = colors.warning;
-      chart_state = result.gap ? tr("coarse ±%1").arg(gap_text(*result.gap)) : tr("coarse");
+      chart_state = result.gap ? tr("coarse ±%1").arg(gap_shown(result)) : tr("coarse");
     } else if (result.exact) {
       state = tr("Exact");
     } else {
-      state = result.gap ? tr("Gap %1").arg(gap_text(*result.gap)) : tr("Not certified");
+      state = result.gap ? tr("Gap %1").arg(gap_shown(result)) : tr("Not certified");
     }
     QStringList parts;
-    if (result.exact) parts << tr("gap 0");
+    if (result.exact)
+      parts << tr("gap 0");
+    else if (result.gap && result.turning_point)
+      parts << tr("at the turning point, at most %1 anywhere").arg(views::gap_text(*result.gap));
     parts << tr("%1 plans").arg(result.points.size()) << tr("%1 operators").arg(scenario->model->operators.size());
     figures = parts.join(QStringLiteral(" · "));
   }

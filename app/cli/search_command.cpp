@@ -49,7 +49,11 @@ Expected<void> check_switches(const std::string& without) {
 
 void say(const Result& result) {
   std::string line = fmt::format("{}: {} points in {:.2f} s", result.method, result.points.size(), result.search_s);
-  if (result.gap && *result.gap > 0) line += fmt::format(", gap {:.2f} %", *result.gap * 100);
+  if (result.gap && *result.gap > 0) {
+    line += fmt::format(", gap {:.2f} %", *result.gap * 100);
+    if (const auto turning = result.turning_point ? gap_at(result, *result.turning_point) : std::nullopt)
+      line += fmt::format(" at most and {:.2f} % at the turning point", *turning * 100);
+  }
   if (result.turning_point) {
     const auto& point = result.points[*result.turning_point];
     line += fmt::format(", turning point {} and {}", format_bytes(point.memory_bytes), format_seconds(point.time_s));

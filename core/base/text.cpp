@@ -44,6 +44,10 @@ std::string format_bytes(std::int64_t bytes) {
 std::string format_seconds(double seconds) {
   const double magnitude = std::abs(seconds);
   if (reaches(magnitude, 1e-3, 10000)) return three_digits(seconds) + " s";
+  if (reaches(magnitude, 1e-3, 1000)) {  // four digits, to be read by people only: a thin space parts the thousands
+    std::string digits = fmt::format("{:.0f}", seconds * 1e3);
+    return digits.insert(digits.size() - 3, "\u2009") + " ms";
+  }
   if (reaches(magnitude, 1e-6, 1000)) return three_digits(seconds * 1e3) + " ms";
   if (reaches(magnitude, 1e-9, 1000)) return three_digits(seconds * 1e6) + " \u00b5s";
   return seconds == 0 ? "0 ms" : three_digits(seconds * 1e9) + " ns";

@@ -57,6 +57,9 @@ using ResultPtr = std::shared_ptr<const Result>;
 /// design.md 5.7 over points sorted by memory; `fits` restricts unless none fits.
 std::optional<std::size_t> find_turning_point(const std::vector<ResultPoint>& points);
 std::optional<std::size_t> find_near_best(const std::vector<ResultPoint>& points, double tolerance = 0.05);
+/// (T - L) / T at one point: how far below it a better plan could still lie, as a fraction. Result::gap is the largest of
+/// these, which on a steep stretch says little; 0 for an exact result, nullopt where nothing is certified.
+std::optional<double> gap_at(const Result& result, std::size_t point);
 /// The three lines of the callout ("Turning point 9.6 GiB · 812 ms", ...) and their variants.
 std::vector<std::string> describe_turning_point(const Result& result);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where extra memory stops paying (design.md 5.7), in numbers and in words.
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "core/base/text.h"
 #include "core/plan/result.h"
@@ -67,6 +69,15 @@ std::optional<std::size_t> find_near_best(const std::vector<ResultPoint>& points
   for (const std::size_t i : indices)
     if (points[i].time_s <= best * (1 + tolerance)) return i;
   return std::nullopt;
+}
+
+std::optional<double> gap_at(const Result& result, std::size_t point) {
+  if (!result.gap || (*result.gap > 0 && result.lower_bound.empty())) return std::nullopt;
+  const ResultPoint& at = result.points[point];
+  const auto above = std::find_if(result.lower_bound.begin(), result.lower_bound.end(),
+                                  [&](const frontier::CostPoint& bound) { return bound.memory > at.memory_bytes; });
+  if (above == result.lower_bound.begin() || !(at.time_s > 0)) return 0.0;
+  return std::max(0.0, (at.time_s - std::prev(above)->time) / at.time_s);
 }
 
 std::vector<std::string> describe_turning_point(const Result& result) {

@@ -80,7 +80,7 @@ class TextTest : public QObject {
     row(0.00103, "1.03 ms");
     row(12.4, "12.4 s");
     row(124.4, "124 s");
-    row(9.9994, "9999 ms");
+    row(9.9994, "9\u2009999 ms");
     row(9.9996, "10.0 s");      // never "10000 ms"
     row(0.009996, "10.0 ms");   // never "10.00 ms"
     row(0.09996, "100 ms");     // never "100.0 ms"

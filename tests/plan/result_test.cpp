@@ -57,6 +57,18 @@ class ResultTest : public QObject {
   Q_OBJECT
 
  private slots:
+  void the_gap_at_a_point_is_read_off_the_bound_below_it() {
+    Result result = result_of({point(1, 10), point(2, 4), point(4, 2)});
+    QCOMPARE(gap_at(result, 1).value(), 0.0);  // exact
+    result.gap = 0.5;
+    QVERIFY(!gap_at(result, 1));  // stated, but no bound to read
+    result.lower_bound = {{kGiB, 5.0}, {2 * kGiB + 1, 1.5}};
+    QCOMPARE(gap_at(result, 0).value(), 0.5);
+    QCOMPARE(gap_at(result, 1).value(), 0.0);   // the bound of one byte less lies above it
+    QCOMPARE(gap_at(result, 2).value(), 0.25);
+    result.gap.reset();
+    QVERIFY(!gap_at(result, 1));
+  }
   // By hand: scaled points (0,1), (.25,.25), (.5,.125), (1,0); 1-x-y = .5 and .375, so the second one.
   void turning_point_by_hand() {
     const std::vector<ResultPoint> points = {point(4, 1.0), point(6, 0.4), point(8, 0.3), point(12, 0.2)};
@@ -138,7 +150,7 @@ class ResultTest : public QObject {
              (std::vector<std::string>{"Turning point 18.2 GiB does not fit; best that fits 15.7 GiB \u00b7 790 ms"}));
     QCOMPARE(describe_turning_point(result_of({point(18, 2, false), point(20, 1, false)})),
              (std::vector<std::string>{"No plan fits " + format_bytes(result_of({}).scenario->memory_limit()),
-                                       "The least any plan needs is 18.0 GiB \u00b7 2000 ms"}));
+                                       "The least any plan needs is 18.0 GiB \u00b7 2\u2009000 ms"}));
   }
 
   void json_follows_its_schema_and_survives_reading() {

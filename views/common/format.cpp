@@ -17,7 +17,12 @@ QString significant(double value) {
 
 QString with_unit(const QString& number, const QString& unit) { return number + kNoBreak + unit; }
 
-QString two_or_three(double value) { return grouped_number(value, std::abs(value) < 9.95 ? 1 : 0); }
+/// "5.0", "12.5", "13" for 13.0, "120".
+QString two_or_three(double value) {
+  const double magnitude = std::abs(value);
+  const bool whole = std::abs(magnitude - std::round(magnitude)) < 0.05;
+  return grouped_number(value, magnitude < 9.95 || (magnitude < 99.95 && !whole) ? 1 : 0);
+}
 
 }  // namespace
 
@@ -59,6 +64,11 @@ QString percent_text(double fraction) {
   const double percent = fraction * 100;
   const QString number = grouped_number(std::abs(percent), std::abs(percent) >= 9.95 ? 0 : 1);
   return (percent < 0 ? QString(kMinus) : QStringLiteral("+")) + number + u'%';
+}
+
+QString gap_text(double gap) {
+  if (gap > 0 && gap < 5e-5) return QStringLiteral("<0.01%");
+  return grouped_number(gap * 100, gap < 0.1 ? 2 : 1) + u'%';
 }
 
 QString share_text(double fraction) { return grouped_number(fraction * 100, 0) + u'%'; }

@@ -16,6 +16,7 @@ QString memory_text(std::int64_t bytes);    ///< "9.6 GiB", "148 MiB"
 QString time_text(double seconds);          ///< "812 ms", "1 012 ms", "12.4 s"
 QString factor_text(double factor);         ///< "x0.50" with a multiplication sign
 QString percent_text(double fraction);      ///< signed, "+4.1%"
+QString gap_text(double gap);  ///< "0.31%", "<0.01%", "33.8%"
 QString share_text(double fraction);        ///< unsigned whole percent, "13%"
 QString bandwidth_text(double bytes_per_s); ///< "65 GB/s"
 QString latency_text(double seconds);       ///< "5.0 us" with a micro sign

@@ -228,12 +228,13 @@ void PlanPanel::show_point() {
   if (result_->turning_point == index_) where << tr("Turning point");
   where << tr("plan %1 of %2").arg(index_ + 1).arg(result_->points.size());
   where << method_title_;
+  const auto gap = gap_at(*result_, index_);
   if (coarse_)
-    where << (result_->gap ? tr("coarse ±%1").arg(grouped_number(*result_->gap * 100, 1) + u'%') : tr("coarse"));
+    where << (gap ? tr("coarse ±%1").arg(gap_text(*gap)) : tr("coarse"));
   else if (result_->exact)
     where << tr("exact");
-  else if (result_->gap)
-    where << tr("gap %1").arg(grouped_number(*result_->gap * 100, 1) + u'%');
+  else if (gap)
+    where << tr("gap %1").arg(gap_text(*gap));
   if (!point.fits) where << tr("does not fit");
   QString line = where.join(QStringLiteral(" · "));
   line[0] = line[0].toUpper();
