@@ -21,7 +21,7 @@ Document::Document(const SearchBackend& backend, TaskManager& tasks, QObject* pa
 
 ScenarioRequest Document::request() const {
   if (wanted_) return *wanted_;
-  return {state_.model, state_.hardware, state_.scenario ? state_.scenario->settings : Settings()};
+  return {state_.model, state_.hardware, state_.scenario ? state_.scenario->settings : Settings(), false};
 }
 
 void Document::apply(const ScenarioState& state, bool live) {
@@ -39,6 +39,7 @@ void Document::open_model(const std::string& specification) {
   ScenarioRequest next = request();
   next.model = specification;
   next.settings.sequence = 0;  // another model has another default
+  next.model_chooses_batch = true;
   build(next, tr("Open %1").arg(views::to_qt(specification)), false);
 }
 
@@ -86,6 +87,7 @@ void Document::edit_settings(const Settings& settings, const QString& text, quin
   if (building_ || needs_build(state_.scenario->settings, settings)) {
     ScenarioRequest next = base;
     next.settings = settings;
+    if (settings.batch != base.settings.batch) next.model_chooses_batch = false;
     build(next, text, false);
     return;
   }

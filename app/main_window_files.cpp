@@ -79,6 +79,7 @@ void MainWindow::open_scenario(const std::string& model, const std::string& hard
   request.model = model.empty() ? samples().front().model : model;
   request.hardware = hardware.empty() ? samples().front().hardware : hardware;
   request.settings.devices = devices;
+  request.model_chooses_batch = true;
   document_->open(request);
 }
 

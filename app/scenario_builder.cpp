@@ -23,6 +23,7 @@ Expected<ScenarioState> build_scenario(const SearchBackend& backend, const Scena
   }
   auto scenario = std::make_shared<Scenario>();
   scenario->settings = request.settings;
+  if (request.model_chooses_batch && next.source->chosen_batch() > 0) scenario->settings.batch = next.source->chosen_batch();
   scenario->hardware = request.hardware;
   scenario->cluster = next.cluster;
   if (request.settings.devices > 0) {
@@ -30,7 +31,7 @@ Expected<ScenarioState> build_scenario(const SearchBackend& backend, const Scena
     if (!cut) return cut.error();
     scenario->cluster = *cut;
   }
-  auto model = next.source->bind({request.settings.batch, request.settings.sequence});
+  auto model = next.source->bind({scenario->settings.batch, scenario->settings.sequence});
   if (!model) return model.error();
   scenario->model = *model;
   next.scenario = std::move(scenario);

@@ -22,6 +22,7 @@ struct ScenarioState {
 struct ScenarioRequest {
   std::string model, hardware;
   Settings settings;
+  bool model_chooses_batch = false;  ///< a batch that the specification names ("builtin:gpt2?batch=8") replaces that of `settings`
 };
 
 }  // namespace turnpoint::app
