@@ -268,6 +268,7 @@ Expected<ModelPtr> Binder::finish() {
     for (const auto& kind : unknown_kinds_) list += (list.empty() ? "" : ", ") + kind;
     real_.warn("unknown operators are treated as elementwise functions: " + list);
   }
+  for (const auto& warning : graph_.warnings) real_.warn(warning);
   interleave_fused_projections();
   auto& symbols = real_.model().symbolic_dimensions;
   if (!plan_.batch_symbol.empty()) symbols.push_back(plan_.batch_symbol);

@@ -101,7 +101,7 @@ const std::map<std::string, Binder::Handler, std::less<>>& Binder::handlers() {
     add(&Binder::on_range, {"Range"});
     add(&Binder::on_random, {"RandomNormal", "RandomUniform"});
     add(&Binder::on_data_dependent, {"NonZero", "NonMaxSuppression", "Unique", "Compress", "StringNormalizer"});
-    add(&Binder::on_refused, {"Loop", "Scan", "SequenceMap"});
+    add(&Binder::on_refused, {"SequenceMap"});
     return t;
   }();
   return table;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The graph of an ONNX file with names resolved: nodes in a topological order, values by index, functions and the
 // branches of If nodes inlined (the nodes of a branch carry its condition; the If node itself picks among their
-// results), nodes that no result needs dropped, and a few multi-node patterns (GELU, layer normalisation) folded into
-// one node.
+// results), Loop and Scan laid out trip by trip, nodes that no result needs dropped, and a few multi-node patterns
+// (GELU, layer normalisation) folded into one node.
 #pragma once
 
 #include <deque>
@@ -48,6 +48,7 @@ struct Graph {
   std::vector<int> inputs, results;
   std::int64_t opset = 1;
   std::deque<AttributeMap> made_attributes;  ///< of inlined and folded nodes
+  std::vector<std::string> warnings;
 
   /// "file: node 'name' (Kind)", for errors.
   std::string place(const Node& node) const;
