@@ -212,8 +212,9 @@ void Binder::visit(const Node& node) {
   if (!enabled(node)) return;
   if (node.kind == "If" && node.domain.empty()) return on_if(node);
   if (try_constant(node)) return;
-  const auto& table = handlers();
-  const auto found = node.domain.empty() ? table.find(node.kind) : table.end();
+  const bool runtime = node.domain == "com.microsoft";
+  const auto& table = runtime ? runtime_handlers() : handlers();
+  const auto found = runtime || node.domain.empty() ? table.find(node.kind) : table.end();
   const Handler handler = found == table.end() ? &Binder::on_unknown : found->second;
   for (const int input : node.inputs) {
     if (input >= 0 && values_[input].kind == Value::Kind::missing && handler != &Binder::on_refused) {

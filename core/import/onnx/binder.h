@@ -66,6 +66,7 @@ class Binder {
  private:
   using Handler = void (Binder::*)(const Node&);
   static const std::map<std::string, Handler, std::less<>>& handlers();
+  static const std::map<std::string, Handler, std::less<>>& runtime_handlers();  ///< of domain com.microsoft
 
   // --- frame (binder.cpp) ---
   void add_inputs();
@@ -126,6 +127,7 @@ class Binder {
   void on_gemm(const Node& node);
   void on_matmul(const Node& node);
   void on_einsum(const Node& node);
+  void einsum_of_one(const Node& node, const std::string& term, const std::string& out);
   void on_recurrent(const Node& node);
   void on_unary(const Node& node);
   void on_nary(const Node& node);
@@ -163,6 +165,24 @@ class Binder {
   void on_known_opaque(const Node& node);
   void on_refused(const Node& node);
   void on_unknown(const Node& node);
+
+  // --- operators that stand for several (binder_fused.cpp) ---
+  void on_first_elementwise(const Node& node);
+  void on_biased_activation(const Node& node);
+  void on_fused_matmul(const Node& node);
+  void on_quantised(const Node& node);
+  void on_deformable_convolution(const Node& node);
+  void on_resampling(const Node& node);
+  void on_skip_norm(const Node& node);
+  void on_embed_norm(const Node& node);
+  void on_attention(const Node& node);
+  void on_multi_head_attention(const Node& node);
+  void on_group_query_attention(const Node& node);
+  void on_packed_attention(const Node& node);
+  void on_loss(const Node& node);
+  std::optional<TensorId> by_head(const Node& node, TensorId x, std::int64_t heads, const char* part);
+  TensorId with_past(const Node& node, std::size_t past, TensorId now, const char* part);
+  void attend(const Node& node, TensorId q, TensorId k, TensorId v, bool merge);
 
   void reshape_to(const Node& node, Shape target);
   void remember_cut(TensorId from, std::int64_t begin, TensorId part);

@@ -134,7 +134,15 @@ bool Binder::matmul_of_groups(const Node& node) {
 void Binder::on_einsum(const Node& node) {
   auto equation = node.text("equation", "");
   equation.erase(std::remove(equation.begin(), equation.end(), ' '), equation.end());
+  if (equation.find("->") == std::string::npos) {  // implicit: every index that occurs once, in alphabetical order
+    std::string out;
+    for (char letter = 'A'; letter <= 'z'; ++letter)
+      if (std::count(equation.begin(), equation.end(), letter) == 1) out += letter;
+    equation += "->" + out;
+  }
   const auto arrow = equation.find("->"), comma = equation.find(',');
+  if (node.inputs.size() == 1 && equation.find('.') == std::string::npos && comma == std::string::npos)
+    return einsum_of_one(node, equation.substr(0, arrow), equation.substr(arrow + 2));
   const bool plain = equation.find('.') == std::string::npos && arrow != std::string::npos &&
                      comma != std::string::npos && comma < arrow;
   if (node.inputs.size() != 2 || !plain || equation.find(',', comma + 1) != std::string::npos) {
@@ -182,6 +190,28 @@ void Binder::on_einsum(const Node& node) {
   set(node, 0,
       builder_->contraction(operator_name(node), "Einsum", dims, operands[0], walks[0], operands[1], walks[1], walks[2],
                             out_dims));
+}
+
+/// A transposition, a sum over the indices that are not in the result, or both.
+void Binder::einsum_of_one(const Node& node, const std::string& term, const std::string& out) {
+  if (!needs(node, 1)) return;
+  auto x = operand(node, 0);
+  bool fits = term.size() == shape(node, 0).size();
+  std::vector<int> order, summed;
+  for (const char letter : out) {
+    fits = fits && term.find(letter) != std::string::npos && out.find(letter) == out.rfind(letter);
+    order.push_back(static_cast<int>(term.find(letter)));
+  }
+  for (std::size_t d = 0; d < term.size(); ++d) {
+    fits = fits && term.find(term[d]) == d;
+    if (out.find(term[d]) == std::string::npos) {
+      summed.push_back(static_cast<int>(order.size()));
+      order.push_back(static_cast<int>(d));
+    }
+  }
+  if (!fits) return fail(node, "einsum '" + term + "->" + out + "' does not fit its operand or repeats an index");
+  if (!std::is_sorted(order.begin(), order.end())) x = builder_->transpose(operator_name(node) + "/order", x, order);
+  set(node, 0, summed.empty() ? x : builder_->reduction(operator_name(node), "Einsum", x, summed, false));
 }
 
 void Binder::on_recurrent(const Node& node) {

@@ -50,6 +50,19 @@ void Binder::on_split(const Node& node) {
   }
   if (sizes.size() != node.outputs.size()) return fail(node, "has another number of sizes than of outputs");
   if (sizes.size() == 1) return alias(node, 0, node.inputs[0]);
+  if (const auto full = std::find(sizes.begin(), sizes.end(), from[*along]);
+      full != sizes.end() && std::count(sizes.begin(), sizes.end(), 0) + 1 == static_cast<std::ptrdiff_t>(sizes.size())) {
+    // All in one part; the others hold nothing, and whatever joins them again passes them over.
+    Shape nothing = from;
+    nothing[*along] = 0;
+    for (std::size_t k = 0; k < sizes.size(); ++k) {
+      if (sizes[k] != 0)
+        alias(node, k, node.inputs[0]);
+      else if (node.output(k) >= 0)
+        set_unknown_constant(node.outputs[k], nothing, in(node, 0).type);
+    }
+    return;
+  }
   const Value value = in(node, 0);
   const bool whole = is_whole(value.groups, *along);
   const auto x = whole && !value.groups.empty() ? value.tensor : operand(node, 0);
