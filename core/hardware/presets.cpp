@@ -193,6 +193,7 @@ const std::vector<PresetInfo>& preset_names() {
       const ClusterPtr cluster = make(known, shape.nodes, shape.devices_per_node);
       std::string note = fmt::format("{} {:g} GB/s", known.link, cluster->links[kIntraNode].bandwidth / kGiga);
       if (shape.nodes > 1) note += fmt::format(", {} {:g} GB/s a node", known.network, known.network_gb_per_s);
+      if (std::string_view(known.link).starts_with("PCIe")) note += " (estimates)";
       if (shape.devices_per_node < 8 && shape.nodes == 1 && !is_tpu(known)) note += ", workstation";
       list.push_back({cluster->name, cluster->title, note});
     };

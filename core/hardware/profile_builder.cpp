@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "core/base/json.h"
@@ -17,7 +16,8 @@ namespace turnpoint {
 
 namespace {
 
-constexpr std::size_t kMaximumProfileSamples = 1'000'000;
+constexpr std::size_t kMaximumProfileSamples = 200'000;  // what a profile can be read with again
+constexpr std::size_t kMaximumFile = 64u << 20;              // bytes
 
 std::string short_name(const MeasuredLog& log) { return logs::file_name(log.path); }
 
@@ -76,6 +76,7 @@ void merge_curves(const std::vector<MeasuredLog>& logs, Cluster& cluster, std::v
           merged[key][point.bytes].spreads.push_back(point.spread);
         }
       }
+  std::size_t left_out = 0;
   for (auto& [key, sizes] : merged) {
     if (sources[key].size() > 1)
       notes.push_back(fmt::format("{} of {} devices was measured in {} files: all sizes kept, medians at equal ones", to_string(key.first),
@@ -94,8 +95,10 @@ void merge_curves(const std::vector<MeasuredLog>& logs, Cluster& cluster, std::v
         sample.q3_s = size.spreads.front().q3_s;
       }
       if (cluster.collectives.size() < kMaximumProfileSamples) cluster.collectives.push_back(sample);
+      else ++left_out;
     }
   }
+  if (left_out > 0) notes.push_back(fmt::format("{} samples left out: a profile holds {}", left_out, kMaximumProfileSamples));
 }
 
 /// Replaces what the base knew of the same kind and group.
@@ -181,20 +184,11 @@ Expected<ClusterPtr> build_profile(const std::vector<MeasuredLog>& logs, const C
 
 namespace {
 
-bool is_profile(const nlohmann::json& document) {
-  if (!document.is_object()) return false;
-  const auto format = document.find("format");
-  return format != document.end() && format->is_string() && format->get_ref<const std::string&>().starts_with("turnpoint/");
-}
-
-/// A profile, or nullptr where the file is no JSON document of ours.
-Expected<ClusterPtr> profile_or_none(const std::string& text, const std::string& path) {
+/// Our own documents name their format; no measured log does. Looked for in the text, so that a broken profile is still
+/// reported as one.
+bool is_profile(std::string_view text) {
   const auto begin = text.find_first_not_of(" \t\r\n");
-  if (begin == std::string::npos || text[begin] != '{') return ClusterPtr();
-  const auto document = parse_json(text, path);
-  if (!document) return document.error();
-  if (!is_profile(*document)) return ClusterPtr();
-  return parse_hardware_profile(text, path);
+  return begin != std::string_view::npos && text[begin] == '{' && text.find("\"turnpoint/hardware-profile@") != std::string_view::npos;
 }
 
 }  // namespace
@@ -204,12 +198,12 @@ Expected<HardwareReport> read_hardware_files(const std::vector<std::string>& pat
   ClusterPtr profile;
   std::string profile_path;
   for (const auto& path : paths) {
-    const auto text = read_file(path);
+    const auto text = read_file(path, kMaximumFile);
     if (!text) return text.error();
-    auto found = profile_or_none(*text, path);
-    if (!found) return found.error();
-    if (*found && profile) return usage_error(fmt::format("'{}' and '{}' are both profiles: give one", profile_path, path));
-    if (*found) {
+    if (is_profile(*text)) {
+      if (profile) return usage_error(fmt::format("'{}' and '{}' are both profiles: give one", profile_path, path));
+      const auto found = parse_hardware_profile(*text, path);
+      if (!found) return found.error();
       profile = *found;
       profile_path = path;
       continue;
@@ -230,16 +224,15 @@ Expected<HardwareReport> read_hardware_files(const std::vector<std::string>& pat
 }
 
 Expected<ClusterPtr> read_hardware_file(const std::string& path) {
-  const auto text = read_file(path);
+  const auto text = read_file(path, kMaximumFile);
   if (!text) return text.error();
-  auto profile = profile_or_none(*text, path);
-  if (!profile || *profile) return profile;
+  if (is_profile(*text)) return parse_hardware_profile(*text, path);
   const auto log = parse_measured_log(*text, path);
   if (!log) return log.error();
   std::vector<std::string> notes;
   auto cluster = build_profile({*log}, nullptr, notes);
   if (cluster) return cluster;
-  Error error = bad_input(fmt::format("a {} that does not say on which device it was measured", to_string(log->kind)), path);
+  Error error = bad_input(fmt::format("{} that does not say on which device it was measured", to_string(log->kind)), path);
   error.hint = fmt::format("'turnpoint-cli hardware {} --base PRESET --out PROFILE.json' makes a profile of it", path);
   return error;
 }

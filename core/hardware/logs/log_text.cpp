@@ -247,8 +247,8 @@ Expected<MeasuredLog> LogBuilder::finish() {
     const LogProblem* first = nullptr;
     for (const auto& problem : log_.problems)
       if (!first && problem.severity == LogProblem::Severity::warning) first = &problem;
-    if (!first) return bad_input(fmt::format("looks like a {}, but holds no measurement", to_string(log_.kind)), log_.path);
-    return bad_input(fmt::format("looks like a {}, but no row can be used: {}", to_string(log_.kind), first->what),
+    if (!first) return bad_input(fmt::format("{} without a measurement", to_string(log_.kind)), log_.path);
+    return bad_input(fmt::format("{} without a usable row: {}", to_string(log_.kind), first->what),
                      first->line > 0 ? fmt::format("{}: line {}", log_.path, first->line) : log_.path);
   }
   std::stable_sort(log_.problems.begin(), log_.problems.end(), [](const auto& a, const auto& b) { return a.line < b.line; });

@@ -142,7 +142,9 @@ Expected<MeasuredLog> parse_measured_log(std::string_view text, const std::strin
     return bad_input("is not UTF-8 text", fmt::format("{}: line {}", path, 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(bad), '\n')));
   const auto begin = text.find_first_not_of(" \t\r\n");
   if (begin == std::string_view::npos) return bad_input("is empty", path);
-  if (text[begin] == '{' || text[begin] == '[') return read_json_log(text, path);
+  // "[1,0]<stdout>:" before every line is a launcher's, not JSON.
+  const bool list = text[begin] == '[' && !looks_like_nccl_tests(text);
+  if (text[begin] == '{' || list) return read_json_log(text, path);
   if (text.find('\x1b') == std::string_view::npos) return read_text_log(text, path);
   return read_text_log(without_colours(text), path);
 }
