@@ -16,7 +16,7 @@ namespace turnpoint {
 
 namespace {
 
-constexpr std::size_t kMaximumProfileSamples = 200'000;  // what a profile can be read with again
+constexpr std::size_t kMaximumProfileSamples = 150'000;  // what a profile can be read with again
 constexpr std::size_t kMaximumFile = 64u << 20;              // bytes
 
 std::string short_name(const MeasuredLog& log) { return logs::file_name(log.path); }

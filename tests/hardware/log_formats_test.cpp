@@ -173,11 +173,11 @@ class LogFormatsTest : public QObject {
 
   void topology_problems() {
     // Colours, as nvidia-smi writes them; links that differ by direction; a row that is cut.
-    const auto log = parse("\t\x1b[4mGPU0\tGPU1\tGPU2\tCPU Affinity\x1b[0m\nGPU0\t X \tNV4\tSYS\t0-1\nGPU1\tNV2\t X \tWHAT\t0-1\nGPU2\tSYS\n");
+    const auto log = parse("$ nvidia-smi topo -m\n\t\x1b[4mGPU0\tGPU1\tGPU2\tCPU Affinity\x1b[0m\nGPU0\t X \tNV4\tSYS\t0-1\nGPU1\tNV2\t X \tWHAT\t0-1\nGPU2\tSYS\n");
     QVERIFY2(log.has_value(), log ? "" : log.error().message().c_str());
     QCOMPARE(log->topology->devices, 2);
     const std::string problems = all_problems(*log);
-    for (const char* expected : {"link between GPU0 and GPU1 is NV4 one way and NV2 the other", "3: unknown link 'WHAT'", "4: broken row: 1 of 3 links", "3 devices in the heading, but 2 rows"})
+    for (const char* expected : {"link between GPU0 and GPU1 is NV4 one way and NV2 the other", "4: unknown link 'WHAT'", "5: broken row: 1 of 3 links", "3 devices in the heading, but 2 rows"})
       QVERIFY2(problems.find(expected) != std::string::npos, problems.c_str());
     // A NVIDIA dump with links.
     const auto dump = parse("<?xml version=\"1.0\"?>\n<!-- dump --><system version='1'><cpu numaid=\"0\">\n<pci busid=\"0:1\" class=\"0x030200\" link_speed=\"8.0 GT/s PCIe\" link_width=\"16\">"
@@ -256,6 +256,7 @@ class LogFormatsTest : public QObject {
     QTest::addColumn<QByteArray>("path");
     QTest::addColumn<QByteArray>("message");
     const auto row = [](const char* name, const QByteArray& text, const char* message, const char* path = "bad.log") { QTest::newRow(name) << text << QByteArray(path) << QByteArray(message); };
+    row("no ranks", "# size count type redop root time algbw busbw #wrong\n# (us)\n 8 2 float sum -1 10.0 0.00 0.00 0\n", "bad_allreduce.log: line 3: nccl-tests table without a usable row: the number of ranks is not known", "bad_allreduce.log");
     row("empty", "", "bad.log: is empty");
     row("blank", " \n\t\r\n", "bad.log: is empty");
     row("prose", "Dear reader,\nno numbers here.\n", "bad.log: is no hardware profile and no log of a kind that is read");
@@ -309,6 +310,10 @@ class LogFormatsTest : public QObject {
     std::string zeros = "{\"overlap_coe\": [";
     for (int i = 0; i < 3'900'000; ++i) zeros += "0,";
     refuse(zeros + "0]}", "zeros.json");
+    std::string nested = "{\"format\": \"turnpoint/hardware-profile@1\", \"x\": [0";
+    for (int i = 0; i < 400'000; ++i) nested += ",[[[[[[0]]]]]]";
+    const auto profile = parse_hardware_profile(nested + "]}", "nested.json");
+    QVERIFY(!profile.has_value() && profile.error().message().find("nested.json: holds more than") != std::string::npos);
     // A million rows that are all broken: two hundred are shown, the others counted.
     std::string rows = std::string(kHeading) + kRow;
     for (int i = 0; i < 1'000'000; ++i) rows += " 8 2 float\n";

@@ -244,12 +244,15 @@ Expected<MeasuredLog> LogBuilder::finish() {
   for (auto& [key, points] : points_) make_curve(key, points);
   points_.clear();
   if (log_.curves.empty() && log_.figures.empty() && log_.operators.empty() && !log_.topology) {
-    const LogProblem* first = nullptr;
-    for (const auto& problem : log_.problems)
-      if (!first && problem.severity == LogProblem::Severity::warning) first = &problem;
-    if (!first) return bad_input(fmt::format("{} without a measurement", to_string(log_.kind)), log_.path);
-    return bad_input(fmt::format("{} without a usable row: {}", to_string(log_.kind), first->what),
-                     first->line > 0 ? fmt::format("{}: line {}", log_.path, first->line) : log_.path);
+    // The first row that was refused, else what was found missing last.
+    const LogProblem* reason = nullptr;
+    for (const auto& problem : log_.problems) {
+      if (problem.severity == LogProblem::Severity::warning) reason = &problem;
+      if (problem.what.starts_with("broken row")) break;
+    }
+    if (!reason) return bad_input(fmt::format("{} without a measurement", to_string(log_.kind)), log_.path);
+    return bad_input(fmt::format("{} without a usable row: {}", to_string(log_.kind), reason->what),
+                     reason->line > 0 ? fmt::format("{}: line {}", log_.path, reason->line) : log_.path);
   }
   std::stable_sort(log_.problems.begin(), log_.problems.end(), [](const auto& a, const auto& b) { return a.line < b.line; });
   return std::move(log_);

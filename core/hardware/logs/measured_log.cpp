@@ -111,14 +111,13 @@ Expected<MeasuredLog> read_text_log(std::string_view text, const std::string& pa
   const std::string_view first = first_line(text);
   const auto cells = csv_cells(first);
   const auto has = [&](std::string_view column) { return std::find(cells.begin(), cells.end(), column) != cells.end(); };
-  if (first.starts_with("<")) return read_nccl_topology(text, path);
+  if (text[text.find_first_not_of(" \t\r\n")] == '<') return read_nccl_topology(text, path);
   if (has("op_name") && has("forward-compute")) return read_aceso_operators(text, path);
   if (has("data_size(MB)") && has("time(ms)")) return read_aceso_collectives(text, path);
   if (has("M") && has("N") && has("K") && has("time_ms")) return read_deepbench(text, path);
   if (first.find("time_stats.") != std::string_view::npos)
     return has("collective") && has("size") ? read_vidur_collectives(text, path) : read_vidur_compute(text, path);
-  const auto heads = words(first);
-  if (heads.size() > 1 && heads[0].starts_with("GPU") && all_digits(heads[0].substr(3))) return read_smi_topology(text, path);
+  if (looks_like_smi_topology(text)) return read_smi_topology(text, path);
   if (text.substr(0, 65536).find("nvbandwidth") != std::string_view::npos) return read_nvbandwidth(text, path);
   if (looks_like_nccl_tests(text)) return read_nccl_tests(text, path);
   if (all_numbers(cells) && file_name(path).find("p2p") != std::string::npos) return read_aceso_p2p(text, path);

@@ -18,6 +18,8 @@ Expected<MeasuredLog> read_nccl_tests_json(const nlohmann::json& document, const
 Expected<MeasuredLog> read_nvbandwidth(std::string_view text, const std::string& path);
 Expected<MeasuredLog> read_nvbandwidth_json(const nlohmann::json& document, const std::string& path);
 
+/// True if a heading of devices is followed by a row of links, maybe after a prompt or other text.
+bool looks_like_smi_topology(std::string_view text);
 Expected<MeasuredLog> read_smi_topology(std::string_view text, const std::string& path);
 Expected<MeasuredLog> read_nccl_topology(std::string_view text, const std::string& path);
 

@@ -144,7 +144,11 @@ class XmlTopology {
     const std::string& kind = element.attribute("class");
     if (element.name == "pci") {
       if (kind.starts_with("0x03") || kind.starts_with("0x12")) {
-        if (devices_.size() >= kMaximumTopologyDevices) return;
+        if (devices_.size() >= kMaximumTopologyDevices) {
+          if (!full_) out_.warn(element.line, fmt::format("more than {} devices: the rest is left out", kMaximumTopologyDevices));
+          full_ = true;
+          return;
+        }
         devices_.push_back({element.attribute("busid"), element.line, {}});
         wire(element);
         for (const auto& child : element.children)
@@ -237,9 +241,23 @@ class XmlTopology {
   std::vector<std::string> nics_;
   double network_ = 0, slowest_wire_ = 0;
   int wire_line_ = 0, nvlinks_ = 0;
+  bool full_ = false;
 };
 
 }  // namespace
+
+bool looks_like_smi_topology(std::string_view text) {
+  LineReader lines(text);
+  bool heading = false;
+  for (Line line; lines.next(line) && line.number <= 200;) {
+    const auto cells = words(line.text);
+    if (cells.size() < 2 || !cells[0].starts_with("GPU") || !all_digits(cells[0].substr(3))) continue;
+    const bool row = cells[1] == "X" || std::find(cells.begin() + 1, cells.end(), "X") != cells.end();
+    if (heading && row) return true;
+    heading |= !row;
+  }
+  return false;
+}
 
 Expected<MeasuredLog> read_smi_topology(std::string_view text, const std::string& path) { return SmiReader(path).read(text); }
 
