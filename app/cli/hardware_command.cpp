@@ -43,7 +43,8 @@ int list_hardware(bool as_json) {
 }
 
 std::string shape(const DeviceGroup& group) {
-  return fmt::format("{} x {}{}", group.nodes, group.per_node, group.concurrent > 1 ? fmt::format(", {} at once", group.concurrent) : "");
+  return fmt::format("{} x {}{}", group.nodes, group.per_node,
+                     group.concurrent > 1 ? fmt::format(", {} at once", group.concurrent) : "");
 }
 
 std::string describe(const MeasuredLog& log) {
@@ -52,12 +53,13 @@ std::string describe(const MeasuredLog& log) {
   if (log.devices_per_node > 0) text += fmt::format(", {} x {} devices", std::max(1, log.nodes), log.devices_per_node);
   text += "\n";
   for (const auto& curve : log.curves)
-    text += fmt::format("  {} of {} devices ({}){}: {} sizes, {} to {}, {} to {}\n", to_string(curve.kind), curve.group.size,
-                        shape(curve.group), curve.variant.empty() ? "" : ", " + curve.variant, curve.points.size(),
-                        format_bytes(static_cast<std::int64_t>(curve.points.front().bytes)),
+    text += fmt::format("  {} of {} devices ({}){}: {} sizes, {} to {}, {} to {}\n", to_string(curve.kind),
+                        curve.group.size, shape(curve.group), curve.variant.empty() ? "" : ", " + curve.variant,
+                        curve.points.size(), format_bytes(static_cast<std::int64_t>(curve.points.front().bytes)),
                         format_bytes(static_cast<std::int64_t>(curve.points.back().bytes)),
                         format_seconds(curve.points.front().time_s), format_seconds(curve.points.back().time_s));
-  for (const auto& figure : log.figures) text += fmt::format("  {} ({}): {:.6g}\n", to_string(figure.figure), figure.label, figure.value);
+  for (const auto& figure : log.figures)
+    text += fmt::format("  {} ({}): {:.6g}\n", to_string(figure.figure), figure.label, figure.value);
   if (!log.operators.empty()) text += fmt::format("  {} operator times\n", log.operators.size());
   if (log.topology)
     text += fmt::format("  {} devices in a node, {} NVLinks each, {} network cards\n", log.topology->devices,
@@ -83,7 +85,8 @@ std::string coverage_table(const HardwareReport& report) {
       text += fmt::format("  {:<39}{:<11}", item.name, to_string(item.origin));
     if (item.samples > 0) text += fmt::format("{} sample{}", item.samples, item.samples == 1 ? "" : "s");
     if (item.most_bytes > 0)
-      text += fmt::format(", {} to {}", format_bytes(static_cast<std::int64_t>(item.least_bytes)), format_bytes(static_cast<std::int64_t>(item.most_bytes)));
+      text += fmt::format(", {} to {}", format_bytes(static_cast<std::int64_t>(item.least_bytes)),
+                          format_bytes(static_cast<std::int64_t>(item.most_bytes)));
     while (text.ends_with(' ')) text.pop_back();
     text += "\n";
   }
@@ -99,20 +102,38 @@ json log_json(const MeasuredLog& log) {
   for (const auto& curve : log.curves) {
     json points = json::array();
     for (const auto& point : curve.points) {
-      points.push_back({{"bytes", point.bytes}, {"time_s", point.time_s}, {"repeats", point.repeats}, {"line", point.line}});
-      const std::pair<const char*, double> spread[] = {
-          {"min_s", point.spread.min_s}, {"q1_s", point.spread.q1_s}, {"q3_s", point.spread.q3_s}, {"max_s", point.spread.max_s}};
+      points.push_back(
+          {{"bytes", point.bytes}, {"time_s", point.time_s}, {"repeats", point.repeats}, {"line", point.line}});
+      const std::pair<const char*, double> spread[] = {{"min_s", point.spread.min_s},
+                                                       {"q1_s", point.spread.q1_s},
+                                                       {"q3_s", point.spread.q3_s},
+                                                       {"max_s", point.spread.max_s}};
       for (const auto& [key, value] : spread)
         if (value > 0) points.back()[key] = value;
     }
-    curves.push_back({{"kind", to_string(curve.kind)}, {"group", group_json(curve.group)}, {"variant", curve.variant}, {"points", std::move(points)}});
+    curves.push_back({{"kind", to_string(curve.kind)},
+                      {"group", group_json(curve.group)},
+                      {"variant", curve.variant},
+                      {"points", std::move(points)}});
   }
-  for (const auto& figure : log.figures) figures.push_back({{"figure", to_string(figure.figure)}, {"label", figure.label}, {"value", figure.value}, {"line", figure.line}});
+  for (const auto& figure : log.figures)
+    figures.push_back({{"figure", to_string(figure.figure)},
+                       {"label", figure.label},
+                       {"value", figure.value},
+                       {"line", figure.line}});
   for (const auto& problem : log.problems)
-    issues.push_back({{"line", problem.line}, {"severity", problem.severity == LogProblem::Severity::warning ? "warning" : "note"}, {"what", problem.what}});
-  return {{"path", log.path},           {"kind", to_string(log.kind)},          {"device", log.device_name},
-          {"nodes", log.nodes},         {"devices_per_node", log.devices_per_node}, {"curves", std::move(curves)},
-          {"figures", std::move(figures)}, {"operators", log.operators.size()}, {"problems", std::move(issues)},
+    issues.push_back({{"line", problem.line},
+                      {"severity", problem.severity == LogProblem::Severity::warning ? "warning" : "note"},
+                      {"what", problem.what}});
+  return {{"path", log.path},
+          {"kind", to_string(log.kind)},
+          {"device", log.device_name},
+          {"nodes", log.nodes},
+          {"devices_per_node", log.devices_per_node},
+          {"curves", std::move(curves)},
+          {"figures", std::move(figures)},
+          {"operators", log.operators.size()},
+          {"problems", std::move(issues)},
           {"problems_left_out", log.problems_left_out}};
 }
 
@@ -120,7 +141,8 @@ json report_json(const HardwareReport& report) {
   json files = json::array(), items = json::array();
   for (const auto& log : report.logs) files.push_back(log_json(log));
   for (const auto& item : report.coverage) {
-    json entry = {{"what", item.what == CoverageItem::What::collective ? "collective" : "operators"}, {"name", item.name}};
+    json entry = {{"what", item.what == CoverageItem::What::collective ? "collective" : "operators"},
+                  {"name", item.name}};
     if (item.what == CoverageItem::What::collective) entry["group"] = group_json(item.group);
     entry["origin"] = to_string(item.origin);
     entry["samples"] = item.samples;
@@ -146,12 +168,15 @@ int read_files(const Arguments& arguments) {
   if (!read) return report(read.error());
   if (read->cluster && !arguments.interpolation.empty()) {
     const auto interpolation = parse_interpolation(arguments.interpolation);
-    if (!interpolation) return report(usage_error(fmt::format("--interpolation must be time or bandwidth, not '{}'", arguments.interpolation)));
+    if (!interpolation)
+      return report(
+          usage_error(fmt::format("--interpolation must be time or bandwidth, not '{}'", arguments.interpolation)));
     auto changed = std::make_shared<Cluster>(*read->cluster);
     changed->interpolation = *interpolation;
     read->cluster = changed;
   }
-  if (!arguments.out.empty() && !read->cluster) return report(usage_error("no profile can be made: " + read->no_cluster));
+  if (!arguments.out.empty() && !read->cluster)
+    return report(usage_error("no profile can be made: " + read->no_cluster));
   std::string text;
   if (arguments.json) {
     text = dumped(report_json(*read));
@@ -164,7 +189,8 @@ int read_files(const Arguments& arguments) {
   // A profile on standard output leaves no room for the report.
   if (arguments.out == "-") return write_output("-", write_hardware_profile(*read->cluster));
   if (!arguments.out.empty())
-    if (const int code = write_output(arguments.out, write_hardware_profile(*read->cluster)); code != kDone) return code;
+    if (const int code = write_output(arguments.out, write_hardware_profile(*read->cluster)); code != kDone)
+      return code;
   return write_output({}, text);
 }
 
@@ -173,10 +199,13 @@ int read_files(const Arguments& arguments) {
 void add_hardware_command(CLI::App& app, Command& command) {
   CLI::App* sub = app.add_subcommand("hardware", "List the built-in hardware, or read measured logs into a profile");
   auto arguments = std::make_shared<Arguments>();
-  sub->add_option("files", arguments->files, "Measured logs and profiles; without any, the presets are listed")->type_name("FILE");
+  sub->add_option("files", arguments->files, "Measured logs and profiles; without any, the presets are listed")
+      ->type_name("FILE");
   sub->add_option("--base", arguments->base, "Preset or profile that fills in what was not measured")->type_name("HW");
   sub->add_option("--out", arguments->out, "Write the profile here")->type_name("PROFILE.json");
-  sub->add_option("--interpolation", arguments->interpolation, "Between measured sizes, linear in: time or bandwidth [time]")->type_name("VALUE");
+  sub->add_option("--interpolation", arguments->interpolation,
+                  "Between measured sizes, linear in: time or bandwidth [time]")
+      ->type_name("VALUE");
   sub->add_flag("--json", arguments->json, "Print JSON");
   sub->callback([&command, arguments] {
     command.run = [arguments] {

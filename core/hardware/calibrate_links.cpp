@@ -47,7 +47,8 @@ bool fit_curves(Cluster& cluster, int level, std::vector<std::string>& notes) {
   std::vector<double> bandwidths, latencies;
   for (const auto& [kind, points] : curves) {
     const Ring ring = *ring_of(kind, largest.size);
-    const auto [least, most] = std::minmax_element(points.begin(), points.end(), [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
+    const auto [least, most] = std::minmax_element(points.begin(), points.end(),
+                                                   [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
     if (most->bytes >= kLeastBandwidthSize) bandwidths.push_back(ring.share * most->bytes / most->time_s);
     if (least->bytes <= kMostLatencySize) latencies.push_back(least->time_s / ring.steps);
   }
@@ -56,8 +57,9 @@ bool fit_curves(Cluster& cluster, int level, std::vector<std::string>& notes) {
   link.bandwidth = median(bandwidths);
   if (!latencies.empty()) link.latency_s = median(latencies);
   link.origin = Origin::calibrated;
-  notes.push_back(fmt::format("link {}: {:.1f} GB/s and {:.1f} us a step, fitted to collectives of {} devices{}", kLevels[level],
-                              link.bandwidth / 1e9, link.latency_s * 1e6, largest.size, latencies.empty() ? " (latency: the preset's)" : ""));
+  notes.push_back(fmt::format("link {}: {:.1f} GB/s and {:.1f} us a step, fitted to collectives of {} devices{}",
+                              kLevels[level], link.bandwidth / 1e9, link.latency_s * 1e6, largest.size,
+                              latencies.empty() ? " (latency: the preset's)" : ""));
   return true;
 }
 
@@ -81,7 +83,8 @@ bool fit_figures(const std::vector<MeasuredLog>& logs, Cluster& cluster, int lev
   if (values.empty()) return false;
   cluster.links[level].bandwidth = median(values);
   cluster.links[level].origin = Origin::calibrated;
-  notes.push_back(fmt::format("link {}: {:.1f} GB/s, from measured bandwidths without sizes", kLevels[level], cluster.links[level].bandwidth / 1e9));
+  notes.push_back(fmt::format("link {}: {:.1f} GB/s, from measured bandwidths without sizes", kLevels[level],
+                              cluster.links[level].bandwidth / 1e9));
   return true;
 }
 
@@ -89,18 +92,21 @@ bool fit_figures(const std::vector<MeasuredLog>& logs, Cluster& cluster, int lev
 bool fit_sends(Cluster& cluster, int level, std::vector<std::string>& notes) {
   CurvePoint largest;
   for (const auto& sample : cluster.collectives)
-    if (sample.kind == Collective::send && (sample.group.nodes > 1) == (level == kInterNode) && sample.bytes > largest.bytes)
+    if (sample.kind == Collective::send && (sample.group.nodes > 1) == (level == kInterNode) &&
+        sample.bytes > largest.bytes)
       largest = {sample.bytes, sample.time_s};
   if (largest.bytes < kLeastBandwidthSize) return false;
   cluster.links[level].bandwidth = largest.bytes / largest.time_s;
   cluster.links[level].origin = Origin::calibrated;
-  notes.push_back(fmt::format("link {}: {:.1f} GB/s, from sends between two devices", kLevels[level], cluster.links[level].bandwidth / 1e9));
+  notes.push_back(fmt::format("link {}: {:.1f} GB/s, from sends between two devices", kLevels[level],
+                              cluster.links[level].bandwidth / 1e9));
   return true;
 }
 
 /// NVLinks of the devices that presets are known for.
 int nvlinks_of(std::string_view device) {
-  constexpr std::pair<std::string_view, int> kCounts[] = {{"P100", 4}, {"V100", 6}, {"A100", 12}, {"H100", 18}, {"H200", 18}, {"B200", 18}};
+  constexpr std::pair<std::string_view, int> kCounts[] = {{"P100", 4},  {"V100", 6},  {"A100", 12},
+                                                          {"H100", 18}, {"H200", 18}, {"B200", 18}};
   for (const auto& [name, count] : kCounts)
     if (device.starts_with(name)) return count;
   return 0;
@@ -110,7 +116,8 @@ int nvlinks_of(std::string_view device) {
 
 void calibrate_links(const std::vector<MeasuredLog>& logs, Cluster& cluster, std::vector<std::string>& notes) {
   for (const int level : {kIntraNode, kInterNode})
-    if (!fit_curves(cluster, level, notes) && !fit_figures(logs, cluster, level, notes)) fit_sends(cluster, level, notes);
+    if (!fit_curves(cluster, level, notes) && !fit_figures(logs, cluster, level, notes))
+      fit_sends(cluster, level, notes);
 }
 
 void take_topology(const std::vector<MeasuredLog>& logs, Cluster& cluster, std::vector<std::string>& notes) {
@@ -119,27 +126,32 @@ void take_topology(const std::vector<MeasuredLog>& logs, Cluster& cluster, std::
     if (log.topology) {
       const Topology& topology = *log.topology;
       if (topology.devices != cluster.devices_per_node)
-        notes.push_back(fmt::format("{} shows {} devices in a node, the profile has {}", name, topology.devices, cluster.devices_per_node));
+        notes.push_back(fmt::format("{} shows {} devices in a node, the profile has {}", name, topology.devices,
+                                    cluster.devices_per_node));
       const bool told = std::any_of(topology.links.begin(), topology.links.end(), [](const auto& row) {
         return std::any_of(row.begin(), row.end(), [](const auto& link) { return !link.empty() && link != "X"; });
       });
-      const bool xgmi = told && std::any_of(topology.links.front().begin(), topology.links.front().end(), [](const auto& link) { return link == "xGMI"; });
+      const bool xgmi = told && std::any_of(topology.links.front().begin(), topology.links.front().end(),
+                                            [](const auto& link) { return link == "xGMI"; });
       const int full = nvlinks_of(cluster.device.name);
       LinkLevel& link = cluster.links[kIntraNode];
       if (told && full > 0 && topology.nvlinks_per_device > 0 && topology.nvlinks_per_device < full) {
         link.bandwidth *= static_cast<double>(topology.nvlinks_per_device) / full;
-        notes.push_back(fmt::format("{}: {} NVLinks a device instead of {}: link scaled to {:.1f} GB/s", name, topology.nvlinks_per_device, full, link.bandwidth / 1e9));
+        notes.push_back(fmt::format("{}: {} NVLinks a device instead of {}: link scaled to {:.1f} GB/s", name,
+                                    topology.nvlinks_per_device, full, link.bandwidth / 1e9));
       } else if (told && full > 0 && topology.nvlinks_per_device == 0 && !xgmi && cluster.host_link_bandwidth > 0) {
         link.name = "PCIe";
         link.bandwidth = cluster.host_link_bandwidth;
-        notes.push_back(fmt::format("{}: no NVLink: devices exchange over PCIe, {:.1f} GB/s as the host link", name, link.bandwidth / 1e9));
+        notes.push_back(fmt::format("{}: no NVLink: devices exchange over PCIe, {:.1f} GB/s as the host link", name,
+                                    link.bandwidth / 1e9));
       }
     }
     for (const auto& figure : log.figures)
       if (figure.figure == Figure::node_network) {
         cluster.links[kInterNode].bandwidth = figure.value;
         cluster.links[kInterNode].name = "network";
-        notes.push_back(fmt::format("{}: {:.0f} GB/s between nodes, the sum of a node's network cards", name, figure.value / 1e9));
+        notes.push_back(
+            fmt::format("{}: {:.0f} GB/s between nodes, the sum of a node's network cards", name, figure.value / 1e9));
       }
   }
 }

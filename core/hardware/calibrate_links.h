@@ -16,8 +16,8 @@ namespace turnpoint {
 /// smallest, where that is at most 64 KiB.
 void calibrate_links(const std::vector<MeasuredLog>& logs, Cluster& cluster, std::vector<std::string>& notes);
 
-/// Takes the devices of a node and what joins them: fewer NVLinks than the preset's device has scale its bandwidth down,
-/// none leave the PCIe link; the node's network cards, where their speed is named, make the link between nodes.
+/// Takes the devices of a node and what joins them: fewer NVLinks than the preset's device has scale its bandwidth
+/// down, none leave the PCIe link; the node's network cards, where their speed is named, make the link between nodes.
 void take_topology(const std::vector<MeasuredLog>& logs, Cluster& cluster, std::vector<std::string>& notes);
 
 }  // namespace turnpoint

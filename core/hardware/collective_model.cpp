@@ -10,7 +10,11 @@
 namespace turnpoint {
 
 CollectiveModel::CollectiveModel(const Cluster& cluster, const WhatIf& factors, Latency latency)
-    : links_(cluster.links), cluster_nodes_(std::max(1, cluster.nodes)), factors_(factors), latency_(latency), interpolation_(cluster.interpolation) {
+    : links_(cluster.links),
+      cluster_nodes_(std::max(1, cluster.nodes)),
+      factors_(factors),
+      latency_(latency),
+      interpolation_(cluster.interpolation) {
   auto samples = cluster.collectives;
   std::stable_sort(samples.begin(), samples.end(), [](const CollectiveSample& a, const CollectiveSample& b) {
     return std::tie(a.kind, a.group, a.bytes) < std::tie(b.kind, b.group, b.bytes);
@@ -86,12 +90,9 @@ Seconds CollectiveModel::time(Collective kind, const DeviceGroup& group, double 
       steps = 2 * (g - 1);
       sent = 2 * (g - 1) * bytes / g;
       break;
-    case Collective::all_to_all:
-      sent = (g - 1) * bytes / g;
-      break;
+    case Collective::all_to_all: sent = (g - 1) * bytes / g; break;
     case Collective::broadcast:
-    case Collective::send:
-      break;
+    case Collective::send: break;
   }
   if (latency_ == Latency::per_collective) steps = 1;
 

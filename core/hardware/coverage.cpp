@@ -23,7 +23,8 @@ std::vector<DeviceGroup> mesh_groups(const Cluster& cluster) {
   std::vector<DeviceGroup> groups;
   for (const int nodes : divisors(cluster.nodes))
     for (const int per_node : divisors(cluster.devices_per_node))
-      if (nodes * per_node > 1) groups.push_back({nodes * per_node, nodes, per_node, cluster.devices() / (nodes * per_node)});
+      if (nodes * per_node > 1)
+        groups.push_back({nodes * per_node, nodes, per_node, cluster.devices() / (nodes * per_node)});
   return groups;
 }
 
@@ -71,7 +72,8 @@ std::vector<CoverageItem> coverage(const Cluster& cluster) {
   for (const auto& kind : cluster.calibrated)
     if (!kinds.count(kind)) items.push_back({CoverageItem::What::operators, kind, {}, Origin::calibrated, 0, 0, 0});
   const bool some = !kinds.empty() || !cluster.calibrated.empty();
-  items.push_back({CoverageItem::What::operators, some ? "other operators" : "all operators", {}, Origin::modelled, 0, 0, 0});
+  items.push_back(
+      {CoverageItem::What::operators, some ? "other operators" : "all operators", {}, Origin::modelled, 0, 0, 0});
   return items;
 }
 

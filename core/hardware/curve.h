@@ -18,8 +18,8 @@ struct CurvePoint {
   double bytes = 0, time_s = 0;
 };
 
-/// Time at `bytes` of a curve with rising, distinct sizes (at least one). Never forced monotone: real curves have plateaus
-/// and steps where the algorithm changes. Beyond the ends:
+/// Time at `bytes` of a curve with rising, distinct sizes (at least one). Never forced monotone: real curves have
+/// plateaus and steps where the algorithm changes. Beyond the ends:
 ///  - above: the bandwidth of the largest sample, since the slope between two samples may be a plateau's, which would
 ///    promise boundless bandwidth;
 ///  - below, reading bandwidth: the bandwidth of the smallest sample, as the paper does; reading time: the line through

@@ -27,7 +27,8 @@ LinkLevel slower(const LinkLevel& a, const LinkLevel& b) {
 std::string mixed_note(const Cluster& cluster) {
   std::string list;
   for (const auto& group : cluster.groups)
-    list += fmt::format("{}{} of {}", list.empty() ? "" : ", ", group.nodes * cluster.devices_per_node, group.device.name);
+    list +=
+        fmt::format("{}{} of {}", list.empty() ? "" : ", ", group.nodes * cluster.devices_per_node, group.device.name);
   return fmt::format("the devices differ ({}): methods for equal devices cost with the slowest speed, memory and links",
                      list);
 }
@@ -58,7 +59,8 @@ DeviceType weakest_device(const std::vector<NodeGroup>& groups) {
 Expected<ClusterPtr> join_clusters(const std::vector<ClusterPtr>& parts) {
   assert(!parts.empty());
   if (parts.size() > kMaximumGroups)
-    return usage_error(fmt::format("a mixed cluster has at most {} kinds of nodes, not {}", kMaximumGroups, parts.size()));
+    return usage_error(
+        fmt::format("a mixed cluster has at most {} kinds of nodes, not {}", kMaximumGroups, parts.size()));
   auto whole = std::make_shared<Cluster>(*parts.front());
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Cluster& part = *parts[i];
@@ -70,12 +72,13 @@ Expected<ClusterPtr> join_clusters(const std::vector<ClusterPtr>& parts) {
     whole->nodes += part.nodes;
     whole->name += "+" + part.name;
     whole->title += " + " + part.title;
-    for (const int level : {kInterNode, kIntraNode}) whole->links[level] = slower(whole->links[level], part.links[level]);
+    for (const int level : {kInterNode, kIntraNode})
+      whole->links[level] = slower(whole->links[level], part.links[level]);
     whole->host_link_bandwidth = std::min(whole->host_link_bandwidth, part.host_link_bandwidth);
   }
   if (whole->nodes > kMaximumNodes || whole->devices() > kMaximumDevices)
-    return usage_error(fmt::format("hardware '{}' has more than {} nodes or {} devices", whole->name, kMaximumNodes,
-                                   kMaximumDevices));
+    return usage_error(
+        fmt::format("hardware '{}' has more than {} nodes or {} devices", whole->name, kMaximumNodes, kMaximumDevices));
   if (whole->groups.size() < 2) {
     whole->groups.clear();
     return ClusterPtr(whole);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Built-in clusters. Peaks are dense data-sheet figures (each table line names its source); links are what collectives
 // reach, not what the wire carries, because the ring formulas of cluster.h know no protocol overhead:
-//  - inside a node, the large-message all-reduce bus bandwidth published for eight devices (V100: 120 GB/s, six rings of
-//    20 GB/s in NCCL's own model, a cloud vendor's acceptance test asks for 110; the data sheet's 150 is never reached).
-//    Smaller groups on a cube mesh reach less, two V100 about 40 GB/s: a measured profile knows, a preset does not;
+//  - inside a node, the large-message all-reduce bus bandwidth published for eight devices (V100: 120 GB/s, six rings
+//    of 20 GB/s in NCCL's own model, a cloud vendor's acceptance test asks for 110; the data sheet's 150 is never
+//    reached). Smaller groups on a cube mesh reach less, two V100 about 40 GB/s: a measured profile knows that;
 //  - between nodes, the sum of the node's network cards. V100: one 100 Gb/s EDR card as in the TensorOpt study. Its
 //    "four cards" setting is the inter-node slider at x4.
-//  - latency per ring step: 3.4 us is NCCL's NVLink hop (Simple protocol), 5.7 us its PCIe hop. 5 us between nodes is the
-//    mean over the steps of a 2 x 8 ring, 28 NVLink hops and 2 network hops of 14 us, rounded up: the slowest link's
-//    latency is charged for every step of a group that spans nodes.
-// 16-bit figures are bf16 where the device has it; P100's, V100's are fp16 and stand for bf16. "fp32" is the vector rate.
+//  - latency per ring step: 3.4 us is NCCL's NVLink hop (Simple protocol), 5.7 us its PCIe hop. 5 us between nodes is
+//    the mean over the steps of a 2 x 8 ring, 28 NVLink hops and 2 network hops of 14 us, rounded up: the slowest
+//    link's latency is charged for every step of a group that spans nodes.
+// 16-bit figures are bf16 where the device has it; P100's and V100's are fp16 and stand for it. "fp32": vector units.
 #include <fmt/format.h>
 #include <algorithm>
 #include <cctype>
@@ -54,20 +54,20 @@ constexpr KnownDevice kDevices[] = {
     // NVIDIA H100 and H200 data sheets; ring all-reduce 365 to 370. NVLS, up to 480, is for all-reduce alone.
     {"h100-80gb", "H100-80GB", 80, 67, 989, 3350, "NVLink 4", 370, "8 x InfiniBand NDR", 400, 48, kNvlinkHop},
     {"h200-141gb", "H200-141GB", 141, 67, 989, 4800, "NVLink 4", 370, "8 x InfiniBand NDR", 400, 48, kNvlinkHop},
-    // NVIDIA HGX B200 data sheet (180 GB usable of 192; 7.7 TB/s is quoted too); ring all-reduce 682; PCIe 5 as the H100.
+    // NVIDIA HGX B200 data sheet (180 GB usable of 192; 7.7 TB/s is quoted too); ring all-reduce 682; PCIe 5 as H100.
     {"b200-180gb", "B200-180GB", 180, 80, 2250, 8000, "NVLink 5", 682, "8 x InfiniBand NDR", 400, 48, kNvlinkHop},
-    // NVIDIA L40S data sheet; no NVLink: 20 GB/s through the host is an estimate for PCIe 4 x16 (31 on the wire); network:
-    // the least of the usual one to four cards.
+    // NVIDIA L40S data sheet; no NVLink: 20 GB/s through the host is an estimate for PCIe 4 x16 (31 on the wire);
+    // network: the least of the usual one to four cards.
     {"l40s-48gb", "L40S-48GB", 48, 91.6, 362, 864, "PCIe 4 x16", 20, "InfiniBand HDR", 25, 21, kPcieHop},
-    // NVIDIA Ada whitepaper (165: with fp32 accumulation); peer-to-peer is switched off, so everything is copied through
-    // the host: 10 GB/s is an estimate within the "few to 20" reported. Network: an estimate, 100 Gb/s Ethernet.
+    // NVIDIA Ada whitepaper (165: with fp32 accumulation); peer-to-peer is switched off, so everything is copied
+    // through the host: 10 GB/s is an estimate within the "few to 20" reported. Network: an estimate, 100 Gb/s Ethernet.
     {"rtx4090-24gb", "RTX4090-24GB", 24, 82.6, 165, 1008, "PCIe 4 x16", 10, "100 Gb/s Ethernet", 12.5, 21, kPcieHop},
     // AMD MI300X data sheet; all-reduce of eight 313. See link_bandwidth for fewer.
     {"mi300x-192gb", "MI300X-192GB", 192, 163, 1307, 5300, "xGMI", 313, "8 x InfiniBand NDR", 400, 48, kNvlinkHop},
     // One device is a board of four chips, as in AccPar's study. Chips: 46 and 123 TFLOP/s, 16 and 32 GiB, 0.7 and 0.9
-    // TB/s (Google Cloud TPU pages; Norrie et al., IEEE Micro 2021; boards are quoted with 180 and 420), vector fp32 3 and
-    // 4 TFLOP/s (Jouppi et al., CACM 2020). Links: 496 and 656 Gb/s each; a board's side towards the next in the torus has
-    // two, which is what a ring uses. AccPar's own network constants could not be confirmed.
+    // TB/s (Google Cloud TPU pages; Norrie et al., IEEE Micro 2021; boards are quoted with 180 and 420), vector fp32 3
+    // and 4 TFLOP/s (Jouppi et al., CACM 2020). Links: 496 and 656 Gb/s each; a board's side towards the next in the
+    // torus has two, which is what a ring uses. AccPar's own network constants could not be confirmed.
     {"tpu-v2", "TPU-v2-board", 64, 12, 180, 2800, "ICI", 124, "ICI torus", 124, 0, kNvlinkHop},
     {"tpu-v3", "TPU-v3-board", 128, 16, 420, 3600, "ICI", 164, "ICI torus", 164, 0, kNvlinkHop},
 };
@@ -76,7 +76,8 @@ constexpr KnownDevice kDevices[] = {
 double link_bandwidth(const KnownDevice& known, int devices_per_node) {
   constexpr double kXgmiPair = 48;
   const bool pairwise = std::string_view(known.link) == "xGMI";
-  return kGiga * (pairwise ? std::min(known.link_gb_per_s, kXgmiPair * std::max(1, devices_per_node - 1)) : known.link_gb_per_s);
+  return kGiga * (pairwise ? std::min(known.link_gb_per_s, kXgmiPair * std::max(1, devices_per_node - 1))
+                           : known.link_gb_per_s);
 }
 
 ClusterPtr make(const KnownDevice& known, int nodes, int devices_per_node) {
@@ -158,7 +159,8 @@ Expected<ClusterPtr> cluster_preset(const std::string& name) {
 std::string preset_key_of(std::string_view device_name) {
   std::string plain;
   for (const char c : device_name)
-    if (std::isalnum(static_cast<unsigned char>(c))) plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (std::isalnum(static_cast<unsigned char>(c)))
+      plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   for (const auto& device : kDevices) {
     const std::string key = device.key;
     const std::string family = key.substr(0, key.rfind('-'));
@@ -171,7 +173,9 @@ std::string preset_key_of(std::string_view device_name) {
     // "GH200" and "GB200" are other products; of two memories, the one named counts, else the first listed.
     if (at > 0 && plain[at - 1] == 'g') continue;
     if (plain.find(key.substr(key.rfind('-') + 1)) != std::string::npos) return key;
-    const auto same_family = [&](const KnownDevice& other) { return std::string_view(other.key).starts_with(family + "-"); };
+    const auto same_family = [&](const KnownDevice& other) {
+      return std::string_view(other.key).starts_with(family + "-");
+    };
     if (std::count_if(std::begin(kDevices), std::end(kDevices), same_family) == 1) return key;
     const std::string* named = nullptr;
     std::string other_key;

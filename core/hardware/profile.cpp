@@ -160,8 +160,10 @@ Expected<ClusterPtr> read_profile(const nlohmann::json& document, const std::str
   if (!root.has("groups") || root.has("device")) read_device(root.object("device"), cluster->device);
   if (!root.error()) read_groups(root, *cluster);
   const std::string interpolation = root.text("interpolation", to_string(Interpolation::time));
-  if (const auto parsed = parse_interpolation(interpolation)) cluster->interpolation = *parsed;
-  else root.fail("interpolation", fmt::format("must be time or bandwidth, not '{}'", interpolation));
+  if (const auto parsed = parse_interpolation(interpolation))
+    cluster->interpolation = *parsed;
+  else
+    root.fail("interpolation", fmt::format("must be time or bandwidth, not '{}'", interpolation));
   if (!root.error()) read_links(root, *cluster);
   if (root.has("host_link"))
     cluster->host_link_bandwidth = root.object("host_link").number("bandwidth_bytes_per_s", 1, kMaximumRate);
@@ -206,13 +208,12 @@ Expected<ClusterPtr> read_hardware_profile(const std::string& path) {
 namespace {
 
 nlohmann::ordered_json device_json(const DeviceType& type) {
-  nlohmann::ordered_json device = {
-      {"name", type.name},
-      {"memory_bytes", type.memory_bytes},
-      {"peak_flop_per_s", {{"fp32", type.peak_fp32}, {"bf16", type.peak_bf16}}},
-      {"memory_bandwidth_bytes_per_s", type.memory_bandwidth},
-      {"efficiency", {{"flop", type.flop_efficiency}, {"memory", type.memory_efficiency}}},
-      {"launch_s", type.launch_s}};
+  nlohmann::ordered_json device = {{"name", type.name},
+                                   {"memory_bytes", type.memory_bytes},
+                                   {"peak_flop_per_s", {{"fp32", type.peak_fp32}, {"bf16", type.peak_bf16}}},
+                                   {"memory_bandwidth_bytes_per_s", type.memory_bandwidth},
+                                   {"efficiency", {{"flop", type.flop_efficiency}, {"memory", type.memory_efficiency}}},
+                                   {"launch_s", type.launch_s}};
   if (type.price_per_hour) device["price_per_hour"] = *type.price_per_hour;
   return device;
 }
@@ -260,7 +261,8 @@ std::string write_hardware_profile(const Cluster& cluster) {
   if (cluster.host_link_bandwidth > 0) root["host_link"] = {{"bandwidth_bytes_per_s", cluster.host_link_bandwidth}};
   if (cluster.mixed()) {
     json groups = json::array();
-    for (const auto& group : cluster.groups) groups.push_back({{"nodes", group.nodes}, {"device", device_json(group.device)}});
+    for (const auto& group : cluster.groups)
+      groups.push_back({{"nodes", group.nodes}, {"device", device_json(group.device)}});
     root["groups"] = std::move(groups);
   }
   root["interpolation"] = to_string(cluster.interpolation);

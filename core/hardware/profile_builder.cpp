@@ -17,14 +17,15 @@ namespace turnpoint {
 namespace {
 
 constexpr std::size_t kMaximumProfileSamples = 150'000;  // what a profile can be read with again
-constexpr std::size_t kMaximumFile = 64u << 20;              // bytes
+constexpr std::size_t kMaximumFile = 64u << 20;          // bytes
 
 std::string short_name(const MeasuredLog& log) { return logs::file_name(log.path); }
 
 /// A preset to suggest: the device that a path speaks of, the shape that was seen.
 std::string likely_preset(const std::vector<MeasuredLog>& logs, int nodes, int per_node) {
   for (const auto& log : logs)
-    if (const std::string key = preset_key_of(log.path); !key.empty()) return key + shape_suffix(std::max(1, nodes), std::max(1, per_node));
+    if (const std::string key = preset_key_of(log.path); !key.empty())
+      return key + shape_suffix(std::max(1, nodes), std::max(1, per_node));
   return "a100-80gb" + shape_suffix(std::max(1, nodes), std::max(1, per_node));
 }
 
@@ -37,7 +38,8 @@ Expected<ClusterPtr> choose_base(const std::vector<MeasuredLog>& logs, std::vect
     const std::string found = preset_key_of(log.device_name);
     if (found.empty()) continue;
     if (!key.empty() && key != found) {
-      Error error = usage_error(fmt::format("the files speak of different devices: '{}' and '{}'", named, log.device_name));
+      Error error =
+          usage_error(fmt::format("the files speak of different devices: '{}' and '{}'", named, log.device_name));
       error.hint = "give --base PRESET if they belong together";
       return error;
     }
@@ -46,7 +48,8 @@ Expected<ClusterPtr> choose_base(const std::vector<MeasuredLog>& logs, std::vect
   }
   if (key.empty()) {
     Error error = usage_error("no file names a device that a preset is known for");
-    error.hint = fmt::format("give --base PRESET, such as {}: it fills in what was not measured", likely_preset(logs, nodes, per_node));
+    error.hint = fmt::format("give --base PRESET, such as {}: it fills in what was not measured",
+                             likely_preset(logs, nodes, per_node));
     return error;
   }
   const std::string preset = key + shape_suffix(std::max(1, nodes), std::max(1, per_node));
@@ -79,11 +82,12 @@ void merge_curves(const std::vector<MeasuredLog>& logs, Cluster& cluster, std::v
   std::size_t left_out = 0;
   for (auto& [key, sizes] : merged) {
     if (sources[key].size() > 1)
-      notes.push_back(fmt::format("{} of {} devices was measured in {} files: all sizes kept, medians at equal ones", to_string(key.first),
-                                  key.second.size, sources[key].size()));
+      notes.push_back(fmt::format("{} of {} devices was measured in {} files: all sizes kept, medians at equal ones",
+                                  to_string(key.first), key.second.size, sources[key].size()));
     if (key.second.nodes > cluster.nodes || key.second.per_node > cluster.devices_per_node)
       notes.push_back(fmt::format("{} of {} x {} devices does not fit the {} x {} of the profile and will not be used",
-                                  to_string(key.first), key.second.nodes, key.second.per_node, cluster.nodes, cluster.devices_per_node));
+                                  to_string(key.first), key.second.nodes, key.second.per_node, cluster.nodes,
+                                  cluster.devices_per_node));
     for (auto& [bytes, size] : sizes) {
       std::sort(size.times.begin(), size.times.end());
       CollectiveSample sample{key.first, key.second, bytes, logs::quantile(size.times, 0.5), 0, 0};
@@ -94,11 +98,14 @@ void merge_curves(const std::vector<MeasuredLog>& logs, Cluster& cluster, std::v
         sample.q1_s = size.spreads.front().q1_s;
         sample.q3_s = size.spreads.front().q3_s;
       }
-      if (cluster.collectives.size() < kMaximumProfileSamples) cluster.collectives.push_back(sample);
-      else ++left_out;
+      if (cluster.collectives.size() < kMaximumProfileSamples)
+        cluster.collectives.push_back(sample);
+      else
+        ++left_out;
     }
   }
-  if (left_out > 0) notes.push_back(fmt::format("{} samples left out: a profile holds {}", left_out, kMaximumProfileSamples));
+  if (left_out > 0)
+    notes.push_back(fmt::format("{} samples left out: a profile holds {}", left_out, kMaximumProfileSamples));
 }
 
 /// Replaces what the base knew of the same kind and group.
@@ -106,7 +113,9 @@ void drop_replaced(Cluster& cluster, const std::vector<MeasuredLog>& logs) {
   std::set<std::pair<Collective, DeviceGroup>> measured;
   for (const auto& log : logs)
     for (const auto& curve : log.curves) measured.insert({curve.kind, curve.group});
-  std::erase_if(cluster.collectives, [&](const CollectiveSample& sample) { return measured.count({sample.kind, sample.group}) > 0; });
+  std::erase_if(cluster.collectives, [&](const CollectiveSample& sample) {
+    return measured.count({sample.kind, sample.group}) > 0;
+  });
 }
 
 void take_figures(const std::vector<MeasuredLog>& logs, Cluster& cluster, std::vector<std::string>& notes) {
@@ -125,7 +134,8 @@ void take_figures(const std::vector<MeasuredLog>& logs, Cluster& cluster, std::v
   }
   for (const auto& log : logs)
     if (log.kind == LogKind::gpu_specs)
-      notes.push_back(fmt::format("{}: peak and memory bandwidth taken; its links are wire rates, so the preset's stay", short_name(log)));
+      notes.push_back(fmt::format("{}: peak and memory bandwidth taken; its links are wire rates, so the preset's stay",
+                                  short_name(log)));
 }
 
 /// Column-major C (M x N) = A B without transposes is the forward product of M outputs, N samples and K inputs.
@@ -140,7 +150,9 @@ void take_operators(const std::vector<MeasuredLog>& logs, Cluster& cluster, std:
       else
         ++raw;
     }
-    if (raw > 0) notes.push_back(fmt::format("{}: {} operator times kept for calibration, not in the profile", short_name(log), raw));
+    if (raw > 0)
+      notes.push_back(
+          fmt::format("{}: {} operator times kept for calibration, not in the profile", short_name(log), raw));
   }
   for (auto& [key, times] : products) {
     std::sort(times.begin(), times.end());
@@ -150,7 +162,8 @@ void take_operators(const std::vector<MeasuredLog>& logs, Cluster& cluster, std:
 
 }  // namespace
 
-Expected<ClusterPtr> build_profile(const std::vector<MeasuredLog>& logs, const ClusterPtr& given, std::vector<std::string>& notes) {
+Expected<ClusterPtr> build_profile(const std::vector<MeasuredLog>& logs, const ClusterPtr& given,
+                                   std::vector<std::string>& notes) {
   ClusterPtr base = given;
   if (!base) {
     auto chosen = choose_base(logs, notes);
@@ -161,7 +174,8 @@ Expected<ClusterPtr> build_profile(const std::vector<MeasuredLog>& logs, const C
   for (const auto& log : logs) {
     const std::string found = preset_key_of(log.device_name);
     if (given && !found.empty() && !cluster->name.starts_with(found))
-      notes.push_back(fmt::format("{} was measured on '{}', the profile is for {}", short_name(log), log.device_name, cluster->device.name));
+      notes.push_back(fmt::format("{} was measured on '{}', the profile is for {}", short_name(log), log.device_name,
+                                  cluster->device.name));
   }
   drop_replaced(*cluster, logs);
   merge_curves(logs, *cluster, notes);
@@ -176,7 +190,8 @@ Expected<ClusterPtr> build_profile(const std::vector<MeasuredLog>& logs, const C
     const std::string suffix = shape_suffix(base->nodes, base->devices_per_node);
     if (cluster->name.ends_with(suffix)) cluster->name.resize(cluster->name.size() - suffix.size());
     cluster->name += "-measured" + shape_suffix(cluster->nodes, cluster->devices_per_node);
-    if (!cluster->mixed()) cluster->title = cluster_title(cluster->nodes, cluster->devices_per_node, cluster->device.name);
+    if (!cluster->mixed())
+      cluster->title = cluster_title(cluster->nodes, cluster->devices_per_node, cluster->device.name);
     cluster->title += ", measured";
   }
   return ClusterPtr(cluster);
@@ -188,7 +203,8 @@ namespace {
 /// reported as one.
 bool is_profile(std::string_view text) {
   const auto begin = text.find_first_not_of(" \t\r\n");
-  return begin != std::string_view::npos && text[begin] == '{' && text.find("\"turnpoint/hardware-profile@") != std::string_view::npos;
+  return begin != std::string_view::npos && text[begin] == '{' &&
+         text.find("\"turnpoint/hardware-profile@") != std::string_view::npos;
 }
 
 }  // namespace
@@ -232,7 +248,8 @@ Expected<ClusterPtr> read_hardware_file(const std::string& path) {
   std::vector<std::string> notes;
   auto cluster = build_profile({*log}, nullptr, notes);
   if (cluster) return cluster;
-  Error error = bad_input(fmt::format("{} that does not say on which device it was measured", to_string(log->kind)), path);
+  Error error =
+      bad_input(fmt::format("{} that does not say on which device it was measured", to_string(log->kind)), path);
   error.hint = fmt::format("'turnpoint-cli hardware {} --base PRESET --out PROFILE.json' makes a profile of it", path);
   return error;
 }

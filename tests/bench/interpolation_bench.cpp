@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How well a curve of few sizes predicts the others: Vidur's A100 all-reduces, seven group shapes of 993 sizes each. The
-// curve is made of the size measured nearest to each power of two; every other size is predicted and compared with its
-// median. Beside both interpolations, size / peak bandwidth, the estimate that needs no curve. Fails (exit 1) where the
-// default's pooled median error is above 2.5 %.
+// How well a curve of few sizes predicts the others: Vidur's A100 all-reduces, seven group shapes of 993 sizes each.
+// The curve is made of the size measured nearest to each power of two; every other size is predicted and compared with
+// its median. Beside both interpolations, size / peak bandwidth, the estimate that needs no curve. Fails (exit 1) where
+// the default's pooled median error is above 2.5 %.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -55,7 +55,8 @@ Split split(const MeasuredCurve& measured, bool exact) {
     if (!exact || nearest->bytes == power) chosen.insert(nearest->bytes);
   }
   Split result;
-  for (const auto& point : points) (chosen.count(point.bytes) ? result.curve : result.others).push_back({point.bytes, point.time_s});
+  for (const auto& point : points)
+    (chosen.count(point.bytes) ? result.curve : result.others).push_back({point.bytes, point.time_s});
   return result;
 }
 
@@ -75,12 +76,14 @@ double report(const MeasuredLog& log, bool exact) {
                                   curve_time(sizes.curve, point.bytes, Interpolation::bandwidth), point.bytes / peak};
       for (int i = 0; i < 3; ++i) errors[i].push_back(std::abs(predicted[i] / point.time_s - 1));
     }
-    std::printf("%2d devices (%d x %d), %2zu ", measured.group.size, measured.group.nodes, measured.group.per_node, sizes.curve.size());
+    std::printf("%2d devices (%d x %d), %2zu ", measured.group.size, measured.group.nodes, measured.group.per_node,
+                sizes.curve.size());
     std::printf("%9.2f%12.2f%20.2f\n", 100 * median(errors[0]), 100 * median(errors[1]), 100 * median(errors[2]));
     for (int i = 0; i < 3; ++i) pooled[i].insert(pooled[i].end(), errors[i].begin(), errors[i].end());
   }
   for (int i = 0; i < 3; ++i)
-    std::printf("pooled, %-22s median %6.2f %%, mean %6.2f %% (%zu sizes)\n", kNames[i], 100 * median(pooled[i]), 100 * mean(pooled[i]), pooled[i].size());
+    std::printf("pooled, %-22s median %6.2f %%, mean %6.2f %% (%zu sizes)\n", kNames[i], 100 * median(pooled[i]),
+                100 * mean(pooled[i]), pooled[i].size());
   return median(pooled[0]);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `hardware FILE...` through the program itself: what it prints, what it writes, its exit codes; and a search on what it
-// wrote.
+// `hardware FILE...` through the program itself: what it prints, what it writes, its exit codes; and a search on what
+// it wrote.
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
@@ -37,7 +37,8 @@ class HardwareFilesTest : public QObject {
 
  private slots:
   void a_log_becomes_a_profile_that_searches_read() {
-    const QString log = write("intra_8.json", R"({"all reduce": [[1, 16, 256], [1e-4, 4e-4, 5e-3]], "all gather": [[1, -1], [1e-4, 1e-4]]})");
+    const QString log = write(
+        "intra_8.json", R"({"all reduce": [[1, 16, 256], [1e-4, 4e-4, 5e-3]], "all gather": [[1, -1], [1e-4, 1e-4]]})");
     const QString profile = folder_.filePath("profile.json");
     const Run made = run({"hardware", log, "--base", "v100-16gb-1x8", "--out", profile});
     QVERIFY2(made.code == 0, made.err);
@@ -76,12 +77,13 @@ class HardwareFilesTest : public QObject {
 
   void exit_codes() {
     const QString prose = write("prose.txt", "hello\n");
-    for (const auto& [arguments, code] : QList<std::pair<QStringList, int>>{{{"hardware", prose}, 3},
-                                                                            {{"hardware", folder_.path()}, 3},
-                                                                            {{"hardware", "absent.log"}, 3},
-                                                                            {{"hardware", prose, "--base", "zebra"}, 2},
-                                                                            {{"hardware", "--base", "v100-16gb-1x8"}, 2},
-                                                                            {{"search", "builtin:lenet", "--hardware", prose}, 3}}) {
+    for (const auto& [arguments, code] :
+         QList<std::pair<QStringList, int>>{{{"hardware", prose}, 3},
+                                            {{"hardware", folder_.path()}, 3},
+                                            {{"hardware", "absent.log"}, 3},
+                                            {{"hardware", prose, "--base", "zebra"}, 2},
+                                            {{"hardware", "--base", "v100-16gb-1x8"}, 2},
+                                            {{"search", "builtin:lenet", "--hardware", prose}, 3}}) {
       const Run result = run(arguments);
       QVERIFY2(result.code == code, (arguments.join(' ') + ": " + result.err).toUtf8());
       QCOMPARE(result.err.count('\n'), 1);
@@ -92,9 +94,11 @@ class HardwareFilesTest : public QObject {
   }
 
   void mixed_clusters_warn() {
-    const Run search = run({"search", "builtin:lenet", "--hardware", "tpu-v2-4x2+tpu-v3-4x2", "--method", "data-parallel"});
+    const Run search =
+        run({"search", "builtin:lenet", "--hardware", "tpu-v2-4x2+tpu-v3-4x2", "--method", "data-parallel"});
     QVERIFY2(search.code == 0, search.err);
-    QVERIFY2(search.err.contains("warning: hardware: the devices differ (8 of TPU-v2-board, 8 of TPU-v3-board)"), search.err);
+    QVERIFY2(search.err.contains("warning: hardware: the devices differ (8 of TPU-v2-board, 8 of TPU-v3-board)"),
+             search.err);
     QCOMPARE(QJsonDocument::fromJson(search.out).object()["scenario"].toObject()["devices"].toInt(), 16);
     QCOMPARE(run({"search", "builtin:lenet", "--hardware", "tpu-v2-4x2+tpu-v3-4x2", "--devices", "4"}).code, 2);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a measured hardware log of any kind, under the names that make the readers look: a log whose every number
-// is usable, or a message that names the file; what was read makes a profile that can be read again.
+// Any bytes as a measured hardware log of any kind, under the names that make the readers look: a log whose every
+// number is usable, or a message that names the file; what was read makes a profile that can be read again.
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -20,7 +20,8 @@ void check(const MeasuredLog& log) {
   for (const auto& curve : log.curves) {
     double last = 0;
     for (const auto& point : curve.points) {
-      if (!(point.bytes > last) || !(point.time_s > 0) || !std::isfinite(point.time_s) || !std::isfinite(point.bytes)) std::abort();
+      if (!(point.bytes > last) || !(point.time_s > 0) || !std::isfinite(point.time_s) || !std::isfinite(point.bytes))
+        std::abort();
       last = point.bytes;
     }
   }
@@ -36,7 +37,8 @@ void check(const MeasuredLog& log) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const ClusterPtr base = *cluster_preset("v100-16gb-2x8");
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  for (const char* name : {"fuzz_prim_all_gather_4gpus_mbs1_tp1_2nodes_8gpus_per_node", "p2p_intra_node", "intra_4.json"}) {
+  for (const char* name :
+       {"fuzz_prim_all_gather_4gpus_mbs1_tp1_2nodes_8gpus_per_node", "p2p_intra_node", "intra_4.json"}) {
     const auto log = parse_measured_log(text, name);
     if (!log) {
       if (log.error().message().find(name) == std::string::npos) std::abort();

@@ -122,17 +122,22 @@ class ClusterTest : public QObject {
   // The default, linear in time; beyond the ends no sample promises more than it shows.
   void measured_curves_interpolate_time() {
     Cluster cluster = flat(1, 8);
-    cluster.collectives = {{Collective::all_reduce, inside(8), 4e6, 5e-4}, {Collective::all_reduce, inside(8), 1e6, 2e-4}};
+    cluster.collectives = {{Collective::all_reduce, inside(8), 4e6, 5e-4},
+                           {Collective::all_reduce, inside(8), 1e6, 2e-4}};
     const CollectiveModel model(cluster, {});
     const auto time = [&](double bytes) { return model.time(Collective::all_reduce, inside(8), bytes).value; };
     QVERIFY(close(time(2e6), 3e-4));
     QVERIFY(close(time(8e6), 1e-3));      // the last bandwidth
     QVERIFY(close(time(0.5e6), 1.5e-4));  // the first slope
     QVERIFY(close(time(1), 1e-4 + 1e-10));
-    cluster.collectives = {{Collective::all_reduce, inside(8), 4e6, 5e-4}, {Collective::all_reduce, inside(8), 1e6, 5e-5}};
-    QVERIFY(close(CollectiveModel(cluster, {}).time(Collective::all_reduce, inside(8), 1e3).value, 5e-8));  // never below proportional
-    cluster.collectives = {{Collective::all_reduce, inside(8), 4e6, 1e-4}, {Collective::all_reduce, inside(8), 1e6, 2e-4}};
-    QVERIFY(close(CollectiveModel(cluster, {}).time(Collective::all_reduce, inside(8), 1e3).value, 2e-4));  // falling: constant
+    cluster.collectives = {{Collective::all_reduce, inside(8), 4e6, 5e-4},
+                           {Collective::all_reduce, inside(8), 1e6, 5e-5}};
+    QVERIFY(close(CollectiveModel(cluster, {}).time(Collective::all_reduce, inside(8), 1e3).value,
+                  5e-8));  // never below proportional
+    cluster.collectives = {{Collective::all_reduce, inside(8), 4e6, 1e-4},
+                           {Collective::all_reduce, inside(8), 1e6, 2e-4}};
+    QVERIFY(close(CollectiveModel(cluster, {}).time(Collective::all_reduce, inside(8), 1e3).value,
+                  2e-4));  // falling: constant
     // One sample: 14 ring steps of 5 us are latency, the rest is in proportion.
     cluster.collectives = {{Collective::all_reduce, inside(8), 1e6, 2e-4}};
     QVERIFY(close(CollectiveModel(cluster, {}).time(Collective::all_reduce, inside(8), 5e5).value, 7e-5 + 6.5e-5));
@@ -327,20 +332,21 @@ class ClusterTest : public QObject {
   }
 
   void names_of_devices() {
-    for (const auto& [name, key] : std::vector<std::pair<std::string, std::string>>{{"A100-SXM4-40GB", "a100-40gb"},
-                                                                                    {"NVIDIA A100-SXM4-80GB", "a100-80gb"},
-                                                                                    {"NVIDIA H100 80GB HBM3", "h100-80gb"},
-                                                                                    {"Tesla V100-SXM2-16GB", "v100-16gb"},
-                                                                                    {"v100-sxm-32gb", "v100-32gb"},
-                                                                                    {"NVIDIA H200", "h200-141gb"},
-                                                                                    {"NVIDIA GeForce RTX 4090", "rtx4090-24gb"},
-                                                                                    {"AMD Instinct MI300X", "mi300x-192gb"},
-                                                                                    {"NVIDIA B200", "b200-180gb"},
-                                                                                    {"NVIDIA L40S", "l40s-48gb"},
-                                                                                    {"NVIDIA GH200 480GB", ""},
-                                                                                    {"NVIDIA GB200", ""},
-                                                                                    {"NVIDIA L40", ""},
-                                                                                    {"", ""}})
+    for (const auto& [name, key] :
+         std::vector<std::pair<std::string, std::string>>{{"A100-SXM4-40GB", "a100-40gb"},
+                                                          {"NVIDIA A100-SXM4-80GB", "a100-80gb"},
+                                                          {"NVIDIA H100 80GB HBM3", "h100-80gb"},
+                                                          {"Tesla V100-SXM2-16GB", "v100-16gb"},
+                                                          {"v100-sxm-32gb", "v100-32gb"},
+                                                          {"NVIDIA H200", "h200-141gb"},
+                                                          {"NVIDIA GeForce RTX 4090", "rtx4090-24gb"},
+                                                          {"AMD Instinct MI300X", "mi300x-192gb"},
+                                                          {"NVIDIA B200", "b200-180gb"},
+                                                          {"NVIDIA L40S", "l40s-48gb"},
+                                                          {"NVIDIA GH200 480GB", ""},
+                                                          {"NVIDIA GB200", ""},
+                                                          {"NVIDIA L40", ""},
+                                                          {"", ""}})
       QCOMPARE(preset_key_of(name), key);
   }
 
@@ -374,7 +380,8 @@ class ClusterTest : public QObject {
     QCOMPARE(write_hardware_profile(**again), text);
     for (const char* name : {"v100-16gb-1x8+", "+", "v100-16gb-1x8+h100-80gb-1x4", "v100-16gb-1x8+zebra-1x8"})
       QCOMPARE(open_hardware(name).error().code, ErrorCode::usage);
-    QCOMPARE(parse_hardware_profile(replaced(text, "\"nodes\": 3", "\"nodes\": 4"), "p.json").error().where, std::string("p.json: groups"));
+    QCOMPARE(parse_hardware_profile(replaced(text, "\"nodes\": 3", "\"nodes\": 4"), "p.json").error().where,
+             std::string("p.json: groups"));
   }
 
   // A profile of one node says nothing about a network, so it cannot be grown over one.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every file of the data folder's hardware measurements against figures read off it by hand or added up by a script of its
-// own (Python's csv and json modules).
+// Every file of the data folder's hardware measurements against figures read off it by hand or added up by a script of
+// its own (Python's csv and json modules).
 #include <QTest>
 #include <algorithm>
 #include <cmath>
@@ -15,11 +15,16 @@ namespace {
 
 constexpr double kMiB = 1048576;
 
-bool close(double a, double b, double tolerance = 1e-9) { return std::abs(a - b) <= tolerance * std::max(std::abs(a), std::abs(b)); }
+bool close(double a, double b, double tolerance = 1e-9) {
+  return std::abs(a - b) <= tolerance * std::max(std::abs(a), std::abs(b));
+}
 
-const MeasuredCurve* find(const MeasuredLog& log, Collective kind, int nodes, int per_node, const std::string& variant = {}) {
+const MeasuredCurve* find(const MeasuredLog& log, Collective kind, int nodes, int per_node,
+                          const std::string& variant = {}) {
   for (const auto& curve : log.curves)
-    if (curve.kind == kind && curve.group.nodes == nodes && curve.group.per_node == per_node && curve.variant == variant) return &curve;
+    if (curve.kind == kind && curve.group.nodes == nodes && curve.group.per_node == per_node &&
+        curve.variant == variant)
+      return &curve;
   return nullptr;
 }
 
@@ -36,13 +41,15 @@ const MeasuredFigure* figure(const MeasuredLog& log, Figure wanted) {
 }
 
 bool says(const MeasuredLog& log, int line, const char* text) {
-  return std::any_of(log.problems.begin(), log.problems.end(),
-                     [&](const LogProblem& problem) { return problem.line == line && problem.what.find(text) != std::string::npos; });
+  return std::any_of(log.problems.begin(), log.problems.end(), [&](const LogProblem& problem) {
+    return problem.line == line && problem.what.find(text) != std::string::npos;
+  });
 }
 
 int warnings(const MeasuredLog& log) {
-  return int(std::count_if(log.problems.begin(), log.problems.end(),
-                           [](const LogProblem& problem) { return problem.severity == LogProblem::Severity::warning; }));
+  return int(std::count_if(log.problems.begin(), log.problems.end(), [](const LogProblem& problem) {
+    return problem.severity == LogProblem::Severity::warning;
+  }));
 }
 
 }  // namespace
@@ -145,7 +152,8 @@ class MeasuredLogsTest : public QObject {
     QCOMPARE(amd.topology->nics.size(), std::size_t(8));
     QVERIFY(close(figure(amd, Figure::node_network)->value, 8 * 50e9));  // eight times 400 Gbit/s
     for (int i = 0; i < 8; ++i)
-      for (int k = 0; k < 8; ++k) QCOMPARE(amd.topology->links[std::size_t(i)][std::size_t(k)], std::string(i == k ? "X" : "xGMI"));
+      for (int k = 0; k < 8; ++k)
+        QCOMPARE(amd.topology->links[std::size_t(i)][std::size_t(k)], std::string(i == k ? "X" : "xGMI"));
   }
 
   void galvatron() {
@@ -154,12 +162,16 @@ class MeasuredLogsTest : public QObject {
     QVERIFY(std::any_of(ring.figures.begin(), ring.figures.end(), [](const MeasuredFigure& f) {
       return f.group.size == 8 && f.kind == Collective::all_reduce && close(f.value, 154.203e9);
     }));
-    QCOMPARE(read("galvatron/p2p_bandwidth_1nodes_8gpus_per_node.json", LogKind::galvatron).figures.size(), std::size_t(3));
-    QVERIFY(close(figure(read("galvatron/overlap_coefficient.json", LogKind::galvatron), Figure::overlap_slowdown)->value, 1.125552573612729));
+    QCOMPARE(read("galvatron/p2p_bandwidth_1nodes_8gpus_per_node.json", LogKind::galvatron).figures.size(),
+             std::size_t(3));
+    QVERIFY(
+        close(figure(read("galvatron/overlap_coefficient.json", LogKind::galvatron), Figure::overlap_slowdown)->value,
+              1.125552573612729));
     const MeasuredLog times = read("galvatron/sp_time_1nodes_8gpus_per_node.json", LogKind::galvatron);
     QCOMPARE(times.curves.size(), std::size_t(6));
     QVERIFY(close(time_at(find(times, Collective::all_reduce, 1, 8), 1024 * kMiB), 8.1409e-3));
-    QVERIFY(close(time_at(find(times, Collective::all_to_all, 1, 4), 16 * 4 * kMiB), 0.1514e-3));  // four blocks of 16 MiB
+    QVERIFY(
+        close(time_at(find(times, Collective::all_to_all, 1, 4), 16 * 4 * kMiB), 0.1514e-3));  // four blocks of 16 MiB
     const MeasuredLog layers = read("galvatron/computation_profiling_bf16_llama2-7b_all.json", LogKind::galvatron);
     QCOMPARE(layers.operators.size(), std::size_t(48));
     double sum = 0;
@@ -229,17 +241,23 @@ class MeasuredLogsTest : public QObject {
     QCOMPARE(gpt.operators[0].tensor_parallel, 2);
     QCOMPARE(gpt.operators[0].variant, 0);
     QCOMPARE(gpt.operators[0].precision, Precision::bf16);
-    QCOMPARE(read("aceso_v100/resnet_500M_mbs16_tp1_algo1.csv", LogKind::aceso_operators).operators[0].precision, Precision::fp32);
+    QCOMPARE(read("aceso_v100/resnet_500M_mbs16_tp1_algo1.csv", LogKind::aceso_operators).operators[0].precision,
+             Precision::fp32);
 
     // Blocks of one device: 512 MiB gathered from two are 1 GiB.
     const MeasuredLog gather = read("aceso_v100/prim_gpt_1_3B_all_gather_2gpus.csv", LogKind::aceso_collectives);
     QVERIFY(close(time_at(find(gather, Collective::all_gather, 1, 2), 1024 * kMiB), 18.473e-3));
-    QVERIFY(close(time_at(find(read("aceso_v100/prim_gpt_1_3B_all_reduce_4gpus.csv", LogKind::aceso_collectives), Collective::all_reduce, 1, 4), 512 * kMiB), 10.326e-3));
+    QVERIFY(close(time_at(find(read("aceso_v100/prim_gpt_1_3B_all_reduce_4gpus.csv", LogKind::aceso_collectives),
+                               Collective::all_reduce, 1, 4),
+                          512 * kMiB),
+                  10.326e-3));
     QVERIFY(says(gather, 0, "3 sizes were not measured"));
     // 17.22 GiB/s at 1 MiB.
     const MeasuredLog send = read("aceso_v100/p2p_intra_node.csv", LogKind::aceso_p2p);
     QVERIFY(close(time_at(find(send, Collective::send, 1, 2), kMiB), 1 / 1024.0 / 17.22));
-    QVERIFY(close(time_at(find(read("aceso_v100/p2p_inter_node.csv", LogKind::aceso_p2p), Collective::send, 2, 1), 1024 * kMiB), 1 / 5.44));
+    QVERIFY(close(
+        time_at(find(read("aceso_v100/p2p_inter_node.csv", LogKind::aceso_p2p), Collective::send, 2, 1), 1024 * kMiB),
+        1 / 5.44));
   }
 
   // All files of the folder, added up.
@@ -267,7 +285,8 @@ class MeasuredLogsTest : public QObject {
     QVERIFY(close(figure(a100, Figure::peak_16bit)->value, 312e12));
     QVERIFY(close(figure(a100, Figure::device_memory)->value, 2039e9));
     QCOMPARE(warnings(a100), 0);
-    QVERIFY(close(figure(read("gpu_specs/h100-sxm-80gb.json", LogKind::gpu_specs), Figure::intra_node_link)->value, 450e9));
+    QVERIFY(
+        close(figure(read("gpu_specs/h100-sxm-80gb.json", LogKind::gpu_specs), Figure::intra_node_link)->value, 450e9));
     QVERIFY(says(read("gpu_specs/v100-sxm-16gb.json", LogKind::gpu_specs), 0, "is 32, but the name says 16"));
   }
 

@@ -13,7 +13,9 @@ using namespace turnpoint;
 
 namespace {
 
-bool close(double a, double b, double tolerance = 1e-9) { return std::abs(a - b) <= tolerance * std::max(std::abs(a), std::abs(b)); }
+bool close(double a, double b, double tolerance = 1e-9) {
+  return std::abs(a - b) <= tolerance * std::max(std::abs(a), std::abs(b));
+}
 
 MeasuredLog log_of(std::vector<MeasuredCurve> curves, std::string path = "a.log", std::string device = {}) {
   MeasuredLog log;
@@ -23,7 +25,8 @@ MeasuredLog log_of(std::vector<MeasuredCurve> curves, std::string path = "a.log"
   return log;
 }
 
-MeasuredCurve curve(Collective kind, DeviceGroup group, std::vector<std::pair<double, double>> points, std::string variant = {}) {
+MeasuredCurve curve(Collective kind, DeviceGroup group, std::vector<std::pair<double, double>> points,
+                    std::string variant = {}) {
   MeasuredCurve result{kind, group, std::move(variant), {}, "a.log"};
   for (const auto& [bytes, time] : points) result.points.push_back({bytes, time, {}, 1, 1});
   return result;
@@ -56,13 +59,15 @@ class ProfileBuilderTest : public QObject {
   // Bus bandwidth and latency of a step, of the largest group: an all-reduce of 8 devices has 14 steps.
   void links_are_calibrated() {
     const double gib = 1 << 30;
-    const auto cluster = build({log_of({curve(Collective::all_reduce, {8, 1, 8, 1}, {{1024, 42e-6}, {gib, 1.75 * gib / 200e9}}),
-                                        curve(Collective::all_reduce, {4, 1, 4, 1}, {{1024, 1e-6}, {gib, 1.0}}),
-                                        curve(Collective::all_gather, {16, 2, 8, 1}, {{1 << 20, 1e-3}, {gib, 15.0 / 16 * gib / 50e9}})})});
+    const auto cluster = build(
+        {log_of({curve(Collective::all_reduce, {8, 1, 8, 1}, {{1024, 42e-6}, {gib, 1.75 * gib / 200e9}}),
+                 curve(Collective::all_reduce, {4, 1, 4, 1}, {{1024, 1e-6}, {gib, 1.0}}),
+                 curve(Collective::all_gather, {16, 2, 8, 1}, {{1 << 20, 1e-3}, {gib, 15.0 / 16 * gib / 50e9}})})});
     QVERIFY(close(cluster->links[kIntraNode].bandwidth, 200e9));
     QVERIFY(close(cluster->links[kIntraNode].latency_s, 3e-6));
     QVERIFY(close(cluster->links[kInterNode].bandwidth, 50e9));
-    QCOMPARE(cluster->links[kInterNode].latency_s, (*open_hardware("a100-80gb-2x8"))->links[kInterNode].latency_s);  // 1 MiB is no latency
+    QCOMPARE(cluster->links[kInterNode].latency_s,
+             (*open_hardware("a100-80gb-2x8"))->links[kInterNode].latency_s);  // 1 MiB is no latency
     QCOMPARE(cluster->links[kIntraNode].origin, Origin::calibrated);
     const auto items = coverage(*cluster);
     QCOMPARE(item(items, "all_reduce", 1, 8)->origin, Origin::measured);
@@ -88,14 +93,16 @@ class ProfileBuilderTest : public QObject {
 
   void files_are_merged() {
     const DeviceGroup eight{8, 1, 8, 1};
-    const auto cluster = build({log_of({curve(Collective::all_reduce, eight, {{1e6, 1e-4}, {2e6, 2e-4}}), curve(Collective::all_reduce, eight, {{1e6, 9.0}}, "in-place")}),
+    const auto cluster = build({log_of({curve(Collective::all_reduce, eight, {{1e6, 1e-4}, {2e6, 2e-4}}),
+                                        curve(Collective::all_reduce, eight, {{1e6, 9.0}}, "in-place")}),
                                 log_of({curve(Collective::all_reduce, eight, {{1e6, 3e-4}, {4e6, 4e-4}})}, "b.log"),
                                 log_of({curve(Collective::all_gather, eight, {{1e6, 5e-4}}, "in-place")}, "c.log")});
     QCOMPARE(cluster->collectives.size(), std::size_t(4));
     const auto curves = curves_of(*cluster);
     QCOMPARE(curves.size(), std::size_t(2));
     QCOMPARE(curves[0].points.size(), std::size_t(3));
-    QVERIFY(close(curves[0].points[0].time_s, 2e-4));  // the median of 1e-4 and 3e-4; the in-place time is another variant
+    QVERIFY(
+        close(curves[0].points[0].time_s, 2e-4));  // the median of 1e-4 and 3e-4; the in-place time is another variant
     QVERIFY(close(curves[0].points[0].spread.q1_s, 1.5e-4) && close(curves[0].points[0].spread.q3_s, 2.5e-4));
     QVERIFY(close(curves[1].points[0].time_s, 5e-4));  // in place where there is nothing else
     QCOMPARE(cluster->name, std::string("a100-80gb-measured-2x8"));
@@ -128,7 +135,11 @@ class ProfileBuilderTest : public QObject {
   void topologies_shape_the_links() {
     const auto with = [](int devices, int nvlinks, const char* link, const char* base) {
       MeasuredLog log = log_of({});
-      log.topology = Topology{devices, {}, std::vector<std::vector<std::string>>(std::size_t(devices), std::vector<std::string>(std::size_t(devices), link)), nvlinks};
+      log.topology = Topology{devices,
+                              {},
+                              std::vector<std::vector<std::string>>(
+                                  std::size_t(devices), std::vector<std::string>(std::size_t(devices), link)),
+                              nvlinks};
       return build({log}, base)->links[kIntraNode];
     };
     QVERIFY(close(with(8, 6, "NV2", "v100-16gb-1x8").bandwidth, 120e9));
@@ -141,7 +152,8 @@ class ProfileBuilderTest : public QObject {
 
   void the_device_comes_from_the_log() {
     std::vector<std::string> notes;
-    MeasuredLog log = log_of({curve(Collective::all_reduce, {8, 1, 8, 1}, {{1e6, 1e-4}})}, "a.log", "NVIDIA H100 80GB HBM3");
+    MeasuredLog log =
+        log_of({curve(Collective::all_reduce, {8, 1, 8, 1}, {{1e6, 1e-4}})}, "a.log", "NVIDIA H100 80GB HBM3");
     log.nodes = 2;
     log.devices_per_node = 8;
     const auto cluster = build_profile({log}, nullptr, notes);
@@ -158,7 +170,8 @@ class ProfileBuilderTest : public QObject {
 
   // DeepBench's products without transposes are matmul signatures [samples, inputs, outputs]: C (M x N) = A (M x K) B.
   void operators_become_signatures() {
-    const auto log = parse_measured_log("M,N,K,a_t,b_t,time_ms,tflops\n1760,16,1024,N,N,0.04,1.44\n1760,16,1024,T,N,0.05,1.153\n", "fp32.csv");
+    const auto log = parse_measured_log(
+        "M,N,K,a_t,b_t,time_ms,tflops\n1760,16,1024,N,N,0.04,1.44\n1760,16,1024,T,N,0.05,1.153\n", "fp32.csv");
     QVERIFY(log.has_value());
     const auto cluster = build({*log}, "v100-16gb-1x1");
     QCOMPARE(cluster->operators.size(), std::size_t(1));
@@ -190,7 +203,8 @@ class ProfileBuilderTest : public QObject {
     // As one hardware of a search: profiles, logs that name their device, and a clear word for others.
     QVERIFY(open_hardware(path("profile.json")).has_value());
     const auto refused = open_hardware(path("intra_4.json"));
-    QVERIFY(refused.error().message().find("does not say on which device it was measured ('turnpoint-cli hardware") != std::string::npos);
+    QVERIFY(refused.error().message().find("does not say on which device it was measured ('turnpoint-cli hardware") !=
+            std::string::npos);
     std::ofstream(path("broken.json")) << R"({"format": "turnpoint/hardware-profile@1", "nodes": 0})";
     QVERIFY(open_hardware(path("broken.json")).error().message().find("nodes: must be between 1") != std::string::npos);
   }
@@ -199,17 +213,20 @@ class ProfileBuilderTest : public QObject {
   void aceso_makes_a_v100_profile() {
     REQUIRE_DATA(data);
     std::vector<std::string> paths;
-    for (const auto& entry : std::filesystem::directory_iterator(data / "hardware/aceso_v100")) paths.push_back(entry.path().string());
+    for (const auto& entry : std::filesystem::directory_iterator(data / "hardware/aceso_v100"))
+      paths.push_back(entry.path().string());
     std::sort(paths.begin(), paths.end());
     const auto report = read_hardware_files(paths, *open_hardware("v100-32gb-4x8"));
-    QVERIFY2(report.has_value() && report->cluster, report ? report->no_cluster.c_str() : report.error().message().c_str());
+    QVERIFY2(report.has_value() && report->cluster,
+             report ? report->no_cluster.c_str() : report.error().message().c_str());
     const Cluster& cluster = *report->cluster;
     // On the ring at the largest sizes: all-reduce 130.0, all-gather 91.2, reduce-scatter 61.2 GB/s; the median.
     QVERIFY(close(cluster.links[kIntraNode].bandwidth, 7.0 / 8 * 4096 * 1048576 / 41.21e-3));
     // Between nodes only sends of one pair were measured: 5.44 GiB/s.
     QVERIFY(close(cluster.links[kInterNode].bandwidth, 5.44 * (1 << 30), 1e-6));
     for (const char* kind : {"all_reduce", "all_gather", "reduce_scatter", "all_to_all"})
-      for (const int per_node : {2, 4, 8}) QCOMPARE(item(report->coverage, kind, 1, per_node)->origin, Origin::measured);
+      for (const int per_node : {2, 4, 8})
+        QCOMPARE(item(report->coverage, kind, 1, per_node)->origin, Origin::measured);
     QCOMPARE(item(report->coverage, "send", 1, 8)->origin, Origin::measured);
     QCOMPARE(item(report->coverage, "broadcast", 1, 8)->origin, Origin::calibrated);
   }

@@ -18,14 +18,16 @@ const std::string kRoot = TURNPOINT_SOURCE_DIR;
 /// Calls visit(schema, value, place) for every object and array element of a document beside its schema.
 void walk(const json& root, const json& rule, const json& value, const std::string& place,
           const std::function<void(const json&, const json&, const std::string&)>& visit) {
-  const json& schema = rule.contains("$ref") ? root.at(json::json_pointer(rule["$ref"].get<std::string>().substr(1))) : rule;
+  const json& schema =
+      rule.contains("$ref") ? root.at(json::json_pointer(rule["$ref"].get<std::string>().substr(1))) : rule;
   visit(schema, value, place);
   if (value.is_object() && schema.contains("properties")) {
     for (const auto& [key, part] : value.items())
       if (schema["properties"].contains(key)) walk(root, schema["properties"][key], part, place + "/" + key, visit);
   }
   if (value.is_array() && schema.contains("items"))
-    for (std::size_t i = 0; i < value.size(); ++i) walk(root, schema["items"], value[i], fmt::format("{}/{}", place, i), visit);
+    for (std::size_t i = 0; i < value.size(); ++i)
+      walk(root, schema["items"], value[i], fmt::format("{}/{}", place, i), visit);
 }
 
 }  // namespace
@@ -49,7 +51,8 @@ class SchemaTest : public QObject {
       for (const auto& [key, unused] : part["properties"].items())
         QVERIFY2(value.contains(key), (place + "/" + key).c_str());
     });
-    QCOMPARE(objects, 20);  // root, device and its two, two groups with theirs, two links, host link, two collectives with groups, one operator
+    QCOMPARE(objects, 20);  // root, device and its two, two groups with theirs, two links, host link, two collectives
+                            // with groups, one operator
   }
 
   // Taking away a key that the schema requires is an error that names it; taking away another is none.

@@ -16,7 +16,9 @@ namespace {
 constexpr double kNotMeasuredMs = 1e6;
 
 /// GPT and T5 were profiled with 16-bit numbers, the wide ResNet with 32 (the profiler's model_configs.py).
-Precision precision_of(std::string_view model) { return model.starts_with("resnet") ? Precision::fp32 : Precision::bf16; }
+Precision precision_of(std::string_view model) {
+  return model.starts_with("resnet") ? Precision::fp32 : Precision::bf16;
+}
 
 }  // namespace
 
@@ -31,7 +33,9 @@ Expected<MeasuredLog> read_aceso_operators(std::string_view text, const std::str
   base.variant = name.find("_algo1") != std::string::npos ? 1 : 0;
   base.precision = precision_of(base.model);
   if (base.micro_batch == 0 || !number_after(name, "_tp"))
-    out.warn(0, "the name lacks micro-batch or tensor-parallel degree (as in gpt_350M_mbs1_tp2_algo0.csv): they are not known");
+    out.warn(
+        0,
+        "the name lacks micro-batch or tensor-parallel degree (as in gpt_350M_mbs1_tp2_algo0.csv): they are not known");
   read_csv(out, text, [&](CsvRow& row) {
     MeasuredOperator sample = base;
     sample.kind = std::string(row.text("op_name").substr(0, 200));
@@ -44,7 +48,8 @@ Expected<MeasuredLog> read_aceso_operators(std::string_view text, const std::str
     sample.activations_mib = row.number("activations");
     const double forward_reserved = row.number("fwd_reserved"), backward_reserved = row.number("bwd_reserved");
     if (!row.good()) return;
-    if (forward >= 1e9 || backward >= 1e9) return out.note(row.line(), fmt::format("{}: not measured", shown(sample.kind)));
+    if (forward >= 1e9 || backward >= 1e9)
+      return out.note(row.line(), fmt::format("{}: not measured", shown(sample.kind)));
     sample.time_s = forward * 1e-6;
     sample.reserved_mib = forward_reserved;
     out.op(sample);
@@ -62,7 +67,8 @@ Expected<MeasuredLog> read_aceso_collectives(std::string_view text, const std::s
   const auto kind = collective_in_name(name);
   const auto ranks = number_before(name, "gpus");
   if (!kind || !ranks || *ranks < 2)
-    return bad_input("its name must tell the collective and the number of devices, as in prim_gpt_1_3B_all_gather_2gpus.csv", path);
+    return bad_input(
+        "its name must tell the collective and the number of devices, as in prim_gpt_1_3B_all_gather_2gpus.csv", path);
   // torch.distributed counts what one rank passes in: for all-gather its part, for all-to-all its block.
   const bool parts = *kind == Collective::all_gather || *kind == Collective::all_to_all;
   out.log().nodes = 1;
@@ -97,7 +103,8 @@ Expected<MeasuredLog> read_aceso_p2p(std::string_view text, const std::string& p
       sizes = std::move(cells);
       continue;
     }
-    if (cells.size() != sizes.size()) out.warn(line.number, fmt::format("{} bandwidths for {} sizes", cells.size(), sizes.size()));
+    if (cells.size() != sizes.size())
+      out.warn(line.number, fmt::format("{} bandwidths for {} sizes", cells.size(), sizes.size()));
     for (std::size_t i = 0; i < std::min(cells.size(), sizes.size()); ++i) {
       const Number mib = number(sizes[i], 0, 1e9), rate = number(cells[i], 0, 1e9);
       if (!mib || !rate || rate.value <= 0)

@@ -151,7 +151,8 @@ bool LogBuilder::time(int line, Collective kind, const DeviceGroup& group, doubl
   if (!std::isfinite(time_s) || time_s < kMinimumTime || time_s > kMaximumTime)
     return refuse(fmt::format("a time of {:g} s is not between {:g} and {:g} s", time_s, kMinimumTime, kMaximumTime));
   if (++samples_ > kMaximumSamples) {
-    if (samples_ == kMaximumSamples + 1) warn(line, fmt::format("more than {} samples: the rest is left out", kMaximumSamples));
+    if (samples_ == kMaximumSamples + 1)
+      warn(line, fmt::format("more than {} samples: the rest is left out", kMaximumSamples));
     return false;
   }
   for (double* value : {&spread.min_s, &spread.q1_s, &spread.q3_s, &spread.max_s})
@@ -172,8 +173,8 @@ bool LogBuilder::figure(int line, Figure figure, double value, std::string label
 
 bool LogBuilder::op(MeasuredOperator sample) {
   if (!std::isfinite(sample.time_s) || sample.time_s < kMinimumTime || sample.time_s > kMaximumTime) {
-    warn(sample.line, fmt::format("{}: a time of {:g} s is not between {:g} and {:g} s", shown(sample.kind), sample.time_s,
-                                  kMinimumTime, kMaximumTime));
+    warn(sample.line, fmt::format("{}: a time of {:g} s is not between {:g} and {:g} s", shown(sample.kind),
+                                  sample.time_s, kMinimumTime, kMaximumTime));
     return false;
   }
   if (log_.operators.size() >= kMaximumSamples) return false;
@@ -188,7 +189,8 @@ double quantile(const std::vector<double>& sorted, double fraction) {
   return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
-void LogBuilder::make_curve(const std::tuple<Collective, DeviceGroup, std::string>& key, std::vector<MeasuredPoint>& points) {
+void LogBuilder::make_curve(const std::tuple<Collective, DeviceGroup, std::string>& key,
+                            std::vector<MeasuredPoint>& points) {
   std::stable_sort(points.begin(), points.end(), [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
   MeasuredCurve curve{std::get<0>(key), std::get<1>(key), std::get<2>(key), {}, log_.path};
   for (std::size_t i = 0; i < points.size();) {
@@ -232,12 +234,13 @@ void LogBuilder::look_for_falls(const MeasuredCurve& curve) {
     }
   }
   if (!worst_to) return;
-  warn(worst_to->line,
-       fmt::format("{} of {} x {} devices{}: not monotonic, {} time{} by more than {:.0f} % where the size grows, most from {:.1f} us "
-                   "at {:.0f} bytes to {:.1f} us at {:.0f} bytes; kept as measured",
-                   to_string(curve.kind), curve.group.nodes, curve.group.per_node, curve.variant.empty() ? "" : " (" + curve.variant + ")", falls,
-                   falls == 1 ? " falls" : "s fall", 100 * kVisibleFall, 1e6 * worst_from->time_s, worst_from->bytes,
-                   1e6 * worst_to->time_s, worst_to->bytes));
+  warn(worst_to->line, fmt::format("{} of {} x {} devices{}: not monotonic, {} time{} by more than {:.0f} % where the "
+                                   "size grows, most from {:.1f} us "
+                                   "at {:.0f} bytes to {:.1f} us at {:.0f} bytes; kept as measured",
+                                   to_string(curve.kind), curve.group.nodes, curve.group.per_node,
+                                   curve.variant.empty() ? "" : " (" + curve.variant + ")", falls,
+                                   falls == 1 ? " falls" : "s fall", 100 * kVisibleFall, 1e6 * worst_from->time_s,
+                                   worst_from->bytes, 1e6 * worst_to->time_s, worst_to->bytes));
 }
 
 Expected<MeasuredLog> LogBuilder::finish() {
@@ -254,7 +257,8 @@ Expected<MeasuredLog> LogBuilder::finish() {
     return bad_input(fmt::format("{} without a usable row: {}", to_string(log_.kind), reason->what),
                      reason->line > 0 ? fmt::format("{}: line {}", log_.path, reason->line) : log_.path);
   }
-  std::stable_sort(log_.problems.begin(), log_.problems.end(), [](const auto& a, const auto& b) { return a.line < b.line; });
+  std::stable_sort(log_.problems.begin(), log_.problems.end(),
+                   [](const auto& a, const auto& b) { return a.line < b.line; });
   return std::move(log_);
 }
 

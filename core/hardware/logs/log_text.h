@@ -35,8 +35,8 @@ class LineReader {
 };
 
 std::string_view trimmed(std::string_view text);
-std::vector<std::string_view> words(std::string_view text);       ///< at blanks, at most kMaximumCells
-std::vector<std::string_view> csv_cells(std::string_view line);   ///< at commas, trimmed, quotes around a cell dropped
+std::vector<std::string_view> words(std::string_view text);      ///< at blanks, at most kMaximumCells
+std::vector<std::string_view> csv_cells(std::string_view line);  ///< at commas, trimmed, quotes around a cell dropped
 bool all_digits(std::string_view text);
 std::string lower(std::string_view text);
 /// Text for a message: at most 40 characters, unprintable ones replaced.

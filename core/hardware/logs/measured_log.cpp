@@ -32,15 +32,20 @@ constexpr const char* kKindNames[] = {"nccl-tests table",
                                       "Aceso table of collectives",
                                       "Aceso point-to-point table",
                                       "device data sheet"};
-constexpr const char* kFigureNames[] = {"bus bandwidth",    "host to device",   "device to host", "device to device", "device memory",
-                                        "host latency",     "network of a node", "PCIe wire",      "overlap slowdown", "16-bit peak",
-                                        "link in the node", "link between nodes", "link latency"};
+constexpr const char* kFigureNames[] = {"bus bandwidth",    "host to device", "device to host",    "device to device",
+                                        "device memory",    "host latency",   "network of a node", "PCIe wire",
+                                        "overlap slowdown", "16-bit peak",    "link in the node",  "link between nodes",
+                                        "link latency"};
 
 /// The first byte that no UTF-8 text has, NUL included; npos if there is none.
 std::size_t first_bad_byte(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
     const auto byte = static_cast<unsigned char>(text[i]);
-    const std::size_t more = byte < 0x80 ? 0 : byte >= 0xc2 && byte < 0xe0 ? 1 : byte >= 0xe0 && byte < 0xf0 ? 2 : byte >= 0xf0 && byte < 0xf5 ? 3 : 9;
+    const std::size_t more = byte < 0x80                   ? 0
+                             : byte >= 0xc2 && byte < 0xe0 ? 1
+                             : byte >= 0xe0 && byte < 0xf0 ? 2
+                             : byte >= 0xf0 && byte < 0xf5 ? 3
+                                                           : 9;
     if (byte == 0 || more == 9 || i + more >= text.size()) return i;
     for (std::size_t k = 1; k <= more; ++k)
       if ((static_cast<unsigned char>(text[i + k]) & 0xc0) != 0x80) return i;
@@ -85,11 +90,14 @@ Expected<MeasuredLog> read_json_log(std::string_view text, const std::string& pa
     return read_nccl_tests_json(*document, path);
   if (looks_like_galvatron(*document)) return read_galvatron(*document, path);
   if (looks_like_nnscaler(*document)) return read_nnscaler(*document, path);
-  if (document->contains("mem_per_GPU_in_GB") || document->contains("peak_fp16_TFLOPS")) return read_gpu_specs(*document, path);
+  if (document->contains("mem_per_GPU_in_GB") || document->contains("peak_fp16_TFLOPS"))
+    return read_gpu_specs(*document, path);
   if (document->contains("format")) {
     const auto& format = (*document)["format"];
-    Error error = bad_input(format.is_string() ? fmt::format("is a '{}', not a measured log", shown(format.get_ref<const std::string&>()))
-                                               : std::string("is no measured log"), path);
+    Error error = bad_input(
+        format.is_string() ? fmt::format("is a '{}', not a measured log", shown(format.get_ref<const std::string&>()))
+                           : std::string("is no measured log"),
+        path);
     return error;
   }
   return unknown_kind(path);
@@ -104,13 +112,16 @@ std::string_view first_line(std::string_view text) {
 }
 
 bool all_numbers(const std::vector<std::string_view>& cells) {
-  return cells.size() > 1 && std::all_of(cells.begin(), cells.end(), [](std::string_view cell) { return bool(number(cell)); });
+  return cells.size() > 1 &&
+         std::all_of(cells.begin(), cells.end(), [](std::string_view cell) { return bool(number(cell)); });
 }
 
 Expected<MeasuredLog> read_text_log(std::string_view text, const std::string& path) {
   const std::string_view first = first_line(text);
   const auto cells = csv_cells(first);
-  const auto has = [&](std::string_view column) { return std::find(cells.begin(), cells.end(), column) != cells.end(); };
+  const auto has = [&](std::string_view column) {
+    return std::find(cells.begin(), cells.end(), column) != cells.end();
+  };
   if (text[text.find_first_not_of(" \t\r\n")] == '<') return read_nccl_topology(text, path);
   if (has("op_name") && has("forward-compute")) return read_aceso_operators(text, path);
   if (has("data_size(MB)") && has("time(ms)")) return read_aceso_collectives(text, path);
@@ -138,7 +149,9 @@ Expected<MeasuredLog> parse_measured_log(std::string_view text, const std::strin
   }
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
   if (const auto bad = first_bad_byte(text); bad != std::string_view::npos)
-    return bad_input("is not UTF-8 text", fmt::format("{}: line {}", path, 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(bad), '\n')));
+    return bad_input("is not UTF-8 text",
+                     fmt::format("{}: line {}", path,
+                                 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(bad), '\n')));
   const auto begin = text.find_first_not_of(" \t\r\n");
   if (begin == std::string_view::npos) return bad_input("is empty", path);
   // "[1,0]<stdout>:" before every line is a launcher's, not JSON.

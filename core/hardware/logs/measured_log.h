@@ -15,21 +15,21 @@
 namespace turnpoint {
 
 enum class LogKind : std::uint8_t {
-  nccl_tests,         ///< the table of all_reduce_perf and its sisters (also RCCL's), any age
-  nccl_tests_json,    ///< its -J file
-  nvbandwidth,        ///< nvbandwidth's matrices
+  nccl_tests,       ///< the table of all_reduce_perf and its sisters (also RCCL's), any age
+  nccl_tests_json,  ///< its -J file
+  nvbandwidth,      ///< nvbandwidth's matrices
   nvbandwidth_json,
-  smi_topology,       ///< nvidia-smi topo -m
-  nccl_topology,      ///< NCCL_TOPO_DUMP_FILE, NVIDIA's or AMD's
-  galvatron,          ///< allreduce_bandwidth, p2p_bandwidth, sp_time, overlap_coefficient, computation_profiling
-  nnscaler,           ///< intra_N.json
+  smi_topology,   ///< nvidia-smi topo -m
+  nccl_topology,  ///< NCCL_TOPO_DUMP_FILE, NVIDIA's or AMD's
+  galvatron,      ///< allreduce_bandwidth, p2p_bandwidth, sp_time, overlap_coefficient, computation_profiling
+  nnscaler,       ///< intra_N.json
   vidur_collectives,
   vidur_compute,
   deepbench_gemm,
   aceso_operators,
   aceso_collectives,  ///< prim_*.csv
   aceso_p2p,
-  gpu_specs           ///< data-sheet figures of one device, nothing measured
+  gpu_specs  ///< data-sheet figures of one device, nothing measured
 };
 const char* to_string(LogKind kind);  ///< "nccl-tests table", for people
 
@@ -66,18 +66,19 @@ struct MeasuredCurve {
 
 /// One number without a size.
 enum class Figure : std::uint8_t {
-  bus_bandwidth,      ///< bytes/s of a collective's ring, `kind` and `group` set; kind send: plain bandwidth
-  host_to_device,     ///< bytes/s
-  device_to_host,     ///< bytes/s
-  device_to_device,   ///< bytes/s, one pair, one direction
-  device_memory,      ///< bytes/s of a device's own memory
-  host_latency,       ///< s
-  node_network,       ///< bytes/s of all network cards of a node
-  host_link_wire,     ///< bytes/s of the PCIe wire
-  overlap_slowdown,   ///< factor on computing and communicating at once
-  peak_16bit,         ///< FLOP/s, dense
-  intra_node_link, inter_node_link,  ///< bytes/s as a data sheet has them
-  link_latency        ///< s
+  bus_bandwidth,     ///< bytes/s of a collective's ring, `kind` and `group` set; kind send: plain bandwidth
+  host_to_device,    ///< bytes/s
+  device_to_host,    ///< bytes/s
+  device_to_device,  ///< bytes/s, one pair, one direction
+  device_memory,     ///< bytes/s of a device's own memory
+  host_latency,      ///< s
+  node_network,      ///< bytes/s of all network cards of a node
+  host_link_wire,    ///< bytes/s of the PCIe wire
+  overlap_slowdown,  ///< factor on computing and communicating at once
+  peak_16bit,        ///< FLOP/s, dense
+  intra_node_link,
+  inter_node_link,  ///< bytes/s as a data sheet has them
+  link_latency      ///< s
 };
 const char* to_string(Figure figure);
 struct MeasuredFigure {
@@ -91,12 +92,12 @@ struct MeasuredFigure {
 
 /// One operator's time as the file has it: names and dimensions are the file's, no mapping to our operators.
 struct MeasuredOperator {
-  std::string model;      ///< "gpt_350M", empty where the file does not say
-  std::string kind;       ///< "enc-MLP-GEMM-1", "gemm", "mlp_up_proj", "layertype_0"
+  std::string model;                                       ///< "gpt_350M", empty where the file does not say
+  std::string kind;                                        ///< "enc-MLP-GEMM-1", "gemm", "mlp_up_proj", "layertype_0"
   std::vector<std::pair<std::string, std::int64_t>> dims;  ///< {"M", 1760}, {"num_tokens", 4096}
   int tensor_parallel = 1;
-  int micro_batch = 0;    ///< samples; 0: not given
-  int variant = 0;        ///< Aceso's algo: 0 row-split first, 1 column-split first
+  int micro_batch = 0;                    ///< samples; 0: not given
+  int variant = 0;                        ///< Aceso's algo: 0 row-split first, 1 column-split first
   Precision precision = Precision::fp32;  ///< bf16 stands for every 16-bit format
   std::string phase = "forward";          ///< forward | backward
   double time_s = 0;
@@ -120,10 +121,10 @@ struct MeasuredLog {
   std::vector<MeasuredFigure> figures;
   std::vector<MeasuredOperator> operators;
   std::optional<Topology> topology;
-  std::string device_name;               ///< as the log names it; may be empty
-  int nodes = 0, devices_per_node = 0;   ///< 0: the log does not say
-  double memory_bytes = 0;               ///< of one device, where the log says
-  std::vector<LogProblem> problems;      ///< by line; at most kMaximumProblems
+  std::string device_name;              ///< as the log names it; may be empty
+  int nodes = 0, devices_per_node = 0;  ///< 0: the log does not say
+  double memory_bytes = 0;              ///< of one device, where the log says
+  std::vector<LogProblem> problems;     ///< by line; at most kMaximumProblems
   std::size_t problems_left_out = 0;
 };
 inline constexpr std::size_t kMaximumProblems = 200;

@@ -11,7 +11,7 @@
 namespace turnpoint::logs {
 
 struct NcclTimes {
-  double time = 0;  ///< in the sweep's unit; 0: not run
+  double time = 0;              ///< in the sweep's unit; 0: not run
   double algbw = 0, busbw = 0;  ///< GB/s (10^9)
 };
 struct NcclRow {
@@ -20,12 +20,12 @@ struct NcclRow {
   NcclTimes out_of_place, in_place;
 };
 struct NcclSection {
-  std::string program;       ///< "all_reduce_perf", empty if not named
+  std::string program;  ///< "all_reduce_perf", empty if not named
   std::set<std::string> hosts;
-  int ranks = 0;             ///< 0: not named
+  int ranks = 0;  ///< 0: not named
   int gpus_per_process = 0;
   bool has_redop = false;
-  double unit_s = 0;         ///< 0: not named
+  double unit_s = 0;  ///< 0: not named
   int empty_sizes = 0;
   std::vector<NcclRow> rows;
 };

@@ -34,7 +34,8 @@ std::string_view without_rank_prefix(std::string_view line) {
     if (end != std::string_view::npos && end < 32 && text.find("<std") < end) return trimmed(text.substr(end + 2));
   }
   const auto colon = text.find(": ");
-  if (colon != std::string_view::npos && colon <= 6 && all_digits(text.substr(0, colon))) return trimmed(text.substr(colon + 1));
+  if (colon != std::string_view::npos && colon <= 6 && all_digits(text.substr(0, colon)))
+    return trimmed(text.substr(colon + 1));
   return text;
 }
 
@@ -44,8 +45,9 @@ bool is_header(const std::vector<std::string_view>& cells) {
 }
 
 bool is_type(std::string_view word) {
-  constexpr std::string_view kTypes[] = {"float", "half", "double", "bfloat16", "int8", "uint8", "int32", "uint32",
-                                         "int64", "uint64", "fp8_e4m3", "fp8_e5m2", "f8e4m3", "f8e5m2", "char", "int"};
+  constexpr std::string_view kTypes[] = {"float",  "half",   "double", "bfloat16", "int8",     "uint8",
+                                         "int32",  "uint32", "int64",  "uint64",   "fp8_e4m3", "fp8_e5m2",
+                                         "f8e4m3", "f8e5m2", "char",   "int"};
   return std::find(std::begin(kTypes), std::end(kTypes), word) != std::end(kTypes);
 }
 
@@ -66,9 +68,12 @@ class Reader {
       }
       const std::string_view content = without_rank_prefix(line.text);
       if (content.empty()) continue;
-      if (content.front() == '#') comment(content.substr(1), line.number);
-      else if (const auto cells = words(content); is_row(cells)) row(cells, line.number);
-      else other(content, cells, line.number);
+      if (content.front() == '#')
+        comment(content.substr(1), line.number);
+      else if (const auto cells = words(content); is_row(cells))
+        row(cells, line.number);
+      else
+        other(content, cells, line.number);
     }
     close_section();
     return out_.finish();
@@ -93,7 +98,8 @@ class Reader {
     } else if (cells[0] == "Out" && text.find("bounds") != std::string_view::npos) {
       const auto colon = text.find(':');
       const auto wrong = colon == std::string_view::npos ? words("") : words(text.substr(colon + 1));
-      if (!wrong.empty() && wrong[0] != "0") out_.warn(line, fmt::format("{} values out of bounds: the run was wrong", shown(wrong[0])));
+      if (!wrong.empty() && wrong[0] != "0")
+        out_.warn(line, fmt::format("{} values out of bounds: the run was wrong", shown(wrong[0])));
     } else {
       for (const auto cell : cells)
         if (const double unit = unit_of(cell); unit > 0 && section_.unit_s == 0) section_.unit_s = unit;
@@ -125,7 +131,8 @@ class Reader {
   }
 
   void row(const std::vector<std::string_view>& cells, int line) {
-    if (!columns_.known && section_.rows.empty()) out_.warn(line, "rows without a header: the usual columns are assumed");
+    if (!columns_.known && section_.rows.empty())
+      out_.warn(line, "rows without a header: the usual columns are assumed");
     const std::size_t least = kLeastLead + columns_.count, most = kMostLead + columns_.count;
     if (cells.size() < least || cells.size() > most)
       return out_.warn(line, fmt::format("broken row: {} columns instead of {} to {}", cells.size(), least, most));
@@ -140,6 +147,7 @@ class Reader {
   }
 
   bool times(std::vector<std::string_view>::const_iterator tail, std::size_t at, int line, NcclTimes& times) {
+    if (at > 0 && tail[static_cast<std::ptrdiff_t>(at)] == "N/A") return true;  // not run in place
     double* const targets[] = {&times.time, &times.algbw, &times.busbw};
     for (std::size_t i = 0; i < 3 && at + i < columns_.count; ++i) {
       const auto value = number(tail[static_cast<std::ptrdiff_t>(at + i)], 0, 1e15);
@@ -148,6 +156,10 @@ class Reader {
         return false;
       }
       *targets[i] = value.value;
+    }
+    if (times.time == 0) {
+      out_.warn(line, "broken row: a time of 0");
+      return false;
     }
     if (at + 3 < columns_.count) {
       const auto wrong = parse_double(tail[static_cast<std::ptrdiff_t>(at + 3)]);
@@ -192,6 +204,8 @@ bool looks_like_nccl_tests(std::string_view text) {
   return false;
 }
 
-Expected<MeasuredLog> read_nccl_tests(std::string_view text, const std::string& path) { return Reader(path).read(text); }
+Expected<MeasuredLog> read_nccl_tests(std::string_view text, const std::string& path) {
+  return Reader(path).read(text);
+}
 
 }  // namespace turnpoint::logs

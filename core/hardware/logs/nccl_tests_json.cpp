@@ -77,12 +77,17 @@ Expected<MeasuredLog> read_nccl_tests_json(const json& document, const std::stri
   for (const auto& item : results) {
     if (section.program.empty()) section.program = text_of(member(item, "experiment_name"));
     const Number size = number_of(member(item, "size"));
-    if (!size) out.warn(0, fmt::format("results[{}]: size {}", index, size.problem));
-    else if (size.value == 0) ++section.empty_sizes;
+    if (!size)
+      out.warn(0, fmt::format("results[{}]: size {}", index, size.problem));
+    else if (size.value == 0)
+      ++section.empty_sizes;
     else {
-      NcclRow row{0, size.value, read_times(out, index, member(item, "out_of_place")), read_times(out, index, member(item, "in_place"))};
-      if (row.out_of_place.time > 0 || row.in_place.time > 0) section.rows.push_back(row);
-      else out.warn(0, fmt::format("results[{}]: holds no time", index));
+      NcclRow row{0, size.value, read_times(out, index, member(item, "out_of_place")),
+                  read_times(out, index, member(item, "in_place"))};
+      if (row.out_of_place.time > 0 || row.in_place.time > 0)
+        section.rows.push_back(row);
+      else
+        out.warn(0, fmt::format("results[{}]: holds no time", index));
     }
     ++index;
   }

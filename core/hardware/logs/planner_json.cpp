@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON that other planners profile with: Galvatron's key = value files, nnScaler's curves, llm-analysis's device sheets.
+// JSON that other planners profile with: Galvatron's key = value files, nnScaler's curves, llm-analysis's device
+// sheets.
 #include <fmt/format.h>
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -70,11 +71,14 @@ class Galvatron {
       return out_.figure(0, Figure::bus_bandwidth, value * 1e9, label, Collective::send, pair(*stages)), true;
     }
     if (key.starts_with("layertype_") || key.starts_with("layernum[")) return layer(key, value);
-    const Collective kind = key.starts_with("all2all") ? Collective::all_to_all : key.starts_with("allgather") ? Collective::all_gather : Collective::all_reduce;
+    const Collective kind = key.starts_with("all2all")     ? Collective::all_to_all
+                            : key.starts_with("allgather") ? Collective::all_gather
+                                                           : Collective::all_reduce;
     if (!prefix("allreduce_size_") && !prefix("all2all_size_") && !prefix("allgather_size_")) return false;
     const auto size = take_number(key, "_");
     if (!size) return false;
-    if (prefix("consec_")) return out_.figure(0, Figure::bus_bandwidth, value * 1e9, label, kind, over_nodes(*size, key == "1")), true;
+    if (prefix("consec_"))
+      return out_.figure(0, Figure::bus_bandwidth, value * 1e9, label, kind, over_nodes(*size, key == "1")), true;
     const auto mib = take_number(key, "MB_time");
     if (!mib || !key.empty()) return false;
     // Measured with nccl-tests: its 1M is 2^20 bytes, and of an all-to-all it prints what one rank sends.
@@ -129,21 +133,24 @@ bool looks_like_galvatron(const json& document) {
   return false;
 }
 
-Expected<MeasuredLog> read_galvatron(const json& document, const std::string& path) { return Galvatron(path).read(document); }
+Expected<MeasuredLog> read_galvatron(const json& document, const std::string& path) {
+  return Galvatron(path).read(document);
+}
 
 bool looks_like_nnscaler(const json& document) {
   return document.is_object() && std::any_of(std::begin(kNnscalerKeys), std::end(kNnscalerKeys),
                                              [&](const auto& entry) { return document.contains(entry.first); });
 }
 
-/// {"all gather": [[MiB, ...], [s, ...]], ...}: sizes are whole tensors for every kind, the profiler divides by the ranks
-/// itself. The group is in the name: intra_4.json. Files of several nodes are named by their product only.
+/// {"all gather": [[MiB, ...], [s, ...]], ...}: sizes are whole tensors for every kind, the profiler divides by the
+/// ranks itself. The group is in the name: intra_4.json. Files of several nodes are named by their product only.
 Expected<MeasuredLog> read_nnscaler(const json& document, const std::string& path) {
   LogBuilder out(LogKind::nnscaler, path);
   const auto ranks = number_after(file_name(path), "intra_");
   if (!ranks || *ranks < 2) return bad_input("its name must end with the number of ranks, as in intra_4.json", path);
   const DeviceGroup group = group_over(*ranks, *ranks > 8 && *ranks % 8 == 0 ? *ranks / 8 : 1);
-  if (group.nodes > 1) out.warn(0, fmt::format("{} ranks: nodes of 8 devices assumed, since such files do not say", *ranks));
+  if (group.nodes > 1)
+    out.warn(0, fmt::format("{} ranks: nodes of 8 devices assumed, since such files do not say", *ranks));
   out.log().nodes = group.nodes;
   out.log().devices_per_node = group.per_node;
   for (const auto& [key, kind] : kNnscalerKeys) {
@@ -155,10 +162,13 @@ Expected<MeasuredLog> read_nnscaler(const json& document, const std::string& pat
       continue;
     }
     const auto &sizes = (*curve)[0], &times = (*curve)[1];
-    if (sizes.size() != times.size()) out.warn(0, fmt::format("{}: {} sizes, but {} times", key, sizes.size(), times.size()));
+    if (sizes.size() != times.size())
+      out.warn(0, fmt::format("{}: {} sizes, but {} times", key, sizes.size(), times.size()));
     for (std::size_t i = 0; i < std::min(sizes.size(), times.size()); ++i) {
-      if (!sizes[i].is_number() || !times[i].is_number()) out.warn(0, fmt::format("{}[{}]: not a number", key, i));
-      else out.time(0, kind, group, sizes[i].get<double>() * kMiB, times[i].get<double>());
+      if (!sizes[i].is_number() || !times[i].is_number())
+        out.warn(0, fmt::format("{}[{}]: not a number", key, i));
+      else
+        out.time(0, kind, group, sizes[i].get<double>() * kMiB, times[i].get<double>());
     }
   }
   return out.finish();

@@ -21,8 +21,9 @@ std::optional<Collective> vidur_collective(std::string_view name) {
 
 }  // namespace
 
-/// time_stats.<collective>.{min,max,mean,median,std} in ms, size in bytes of the buffer each rank passes in (all-gather:
-/// its own part; reduce-scatter: its own result). One row a size and shape; sizes that occur twice are merged.
+/// time_stats.<collective>.{min,max,mean,median,std} in ms, size in bytes of the buffer each rank passes in
+/// (all-gather: its own part; reduce-scatter: its own result). One row a size and shape; sizes that occur twice are
+/// merged.
 Expected<MeasuredLog> read_vidur_collectives(std::string_view text, const std::string& path) {
   LogBuilder out(LogKind::vidur_collectives, path);
   read_csv(out, text, [&](CsvRow& row) {
@@ -39,15 +40,18 @@ Expected<MeasuredLog> read_vidur_collectives(std::string_view text, const std::s
     spread.max_s = 1e-3 * row.number(stem + ".max");
     if (!row.good()) return;
     if (workers % per_node != 0)
-      return out.warn(row.line(), fmt::format("broken row: {} devices are no multiple of {} a node", workers, per_node));
+      return out.warn(row.line(),
+                      fmt::format("broken row: {} devices are no multiple of {} a node", workers, per_node));
     if (median * 1e-3 < spread.min_s || median * 1e-3 > spread.max_s)
       return out.warn(row.line(), "broken row: the median lies outside minimum and maximum");
     const DeviceGroup group{workers, workers / per_node, per_node, 1};
-    const bool parts = *kind == Collective::all_gather || *kind == Collective::reduce_scatter || *kind == Collective::all_to_all;
+    const bool parts =
+        *kind == Collective::all_gather || *kind == Collective::reduce_scatter || *kind == Collective::all_to_all;
     if (!out.time(row.line(), *kind, group, size * (parts ? workers : 1), median * 1e-3, spread, {}, 3)) return;
     out.log().nodes = std::max(out.log().nodes, group.nodes);
     int most = per_node;
-    if (row.has("max_devices_per_node")) most = static_cast<int>(row.integer("max_devices_per_node", 1, kMaximumWorkers));
+    if (row.has("max_devices_per_node"))
+      most = static_cast<int>(row.integer("max_devices_per_node", 1, kMaximumWorkers));
     out.log().devices_per_node = std::max(out.log().devices_per_node, most);
   });
   return out.finish();
@@ -90,7 +94,8 @@ Expected<MeasuredLog> read_vidur_compute(std::string_view text, const std::strin
   return out.finish();
 }
 
-/// M,N,K,a_t,b_t,time_ms,tflops of dense products, fp32 unless the name says half. Column-major: C (M x N) = A (M x K) B (K x N).
+/// M,N,K,a_t,b_t,time_ms,tflops of dense products, fp32 unless the name says half. Column-major: C (M x N) = A (M x K)
+/// B (K x N).
 Expected<MeasuredLog> read_deepbench(std::string_view text, const std::string& path) {
   LogBuilder out(LogKind::deepbench_gemm, path);
   const std::string name = lower(file_name(path));
@@ -104,16 +109,19 @@ Expected<MeasuredLog> read_deepbench(std::string_view text, const std::string& p
     for (const char* dim : {"M", "N", "K"}) sample.dims.emplace_back(dim, row.integer(dim, 1, 1'000'000'000));
     for (const char* flag : {"a_t", "b_t"}) {
       const std::string_view value = row.text(flag);
-      if (value != "N" && value != "T") return out.warn(row.line(), fmt::format("broken row: {} is neither N nor T", flag));
+      if (value != "N" && value != "T")
+        return out.warn(row.line(), fmt::format("broken row: {} is neither N nor T", flag));
       sample.dims.emplace_back(flag, value == "T");
     }
     sample.time_s = 1e-3 * row.number("time_ms");
     if (!row.good()) return;
     if (row.has("tflops") && sample.time_s > 0) {
-      const double flop = 2.0 * static_cast<double>(sample.dims[0].second) * static_cast<double>(sample.dims[1].second) * static_cast<double>(sample.dims[2].second);
+      const double flop = 2.0 * static_cast<double>(sample.dims[0].second) *
+                          static_cast<double>(sample.dims[1].second) * static_cast<double>(sample.dims[2].second);
       const double told = 1e12 * row.number("tflops");
       if (row.good() && told > 0 && std::abs(flop / sample.time_s / told - 1) > 0.02)
-        out.warn(row.line(), fmt::format("time says {:.2f} TFLOP/s, the column {:.2f}", flop / sample.time_s / 1e12, told / 1e12));
+        out.warn(row.line(),
+                 fmt::format("time says {:.2f} TFLOP/s, the column {:.2f}", flop / sample.time_s / 1e12, told / 1e12));
     }
     out.op(std::move(sample));
   });

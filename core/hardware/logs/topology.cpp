@@ -24,8 +24,8 @@ int wires(std::string_view link) {
   return count && *count > 0 && *count <= 1000 ? static_cast<int>(*count) : 0;
 }
 
-/// NVLinks of one device. Directly wired devices share theirs between their peers; behind a switch every pair shows all of
-/// them.
+/// NVLinks of one device. Directly wired devices share theirs between their peers; behind a switch every pair shows all
+/// of them.
 int wires_per_device(const std::vector<std::vector<std::string>>& links) {
   int most = 0;
   for (const auto& row : links) {
@@ -62,7 +62,9 @@ class SmiReader {
 
  private:
   static bool is_device(std::string_view word) { return word.starts_with("GPU") && all_digits(word.substr(3)); }
-  static bool is_name(std::string_view word) { return is_device(word) || word.starts_with("NIC") || word.starts_with("mlx"); }
+  static bool is_name(std::string_view word) {
+    return is_device(word) || word.starts_with("NIC") || word.starts_with("mlx");
+  }
 
   void header(const std::vector<std::string_view>& cells) {
     for (const auto cell : cells) {
@@ -82,8 +84,8 @@ class SmiReader {
     for (std::size_t i = 0; i < names_.size(); ++i) {
       if (!is_device(names_[i])) continue;
       const std::string link(cells[1 + i].substr(0, 16));
-      const bool known = link == "X" || link == "SYS" || link == "NODE" || link == "PHB" || link == "PXB" || link == "PIX" ||
-                         link == "PSB" || link == "SOC" || wires(link) > 0;
+      const bool known = link == "X" || link == "SYS" || link == "NODE" || link == "PHB" || link == "PXB" ||
+                         link == "PIX" || link == "PSB" || link == "SOC" || wires(link) > 0;
       if (!known) out_.warn(line, fmt::format("unknown link '{}'", shown(link)));
       if ((link == "X") != (row.size() == index)) out_.warn(line, fmt::format("'{}' stands where it must not", link));
       row.push_back(link);
@@ -99,7 +101,8 @@ class SmiReader {
     for (std::size_t i = 0; i < count; ++i)
       for (std::size_t k = 0; k < i; ++k)
         if (links_[i][k] != links_[k][i])
-          out_.warn(lines_[i], fmt::format("link between GPU{} and GPU{} is {} one way and {} the other", k, i, links_[k][i], links_[i][k]));
+          out_.warn(lines_[i], fmt::format("link between GPU{} and GPU{} is {} one way and {} the other", k, i,
+                                           links_[k][i], links_[i][k]));
     if (count == 0) return out_.finish();
     Topology topology;
     topology.devices = static_cast<int>(count);
@@ -128,7 +131,9 @@ class XmlTopology {
   explicit XmlTopology(const std::string& path) : out_(LogKind::nccl_topology, path) {}
 
   Expected<MeasuredLog> read(const XmlElement& root) {
-    if (root.name != "system") return bad_input(fmt::format("is XML, but its root is '{}', not NCCL's 'system'", shown(root.name)), out_.log().path);
+    if (root.name != "system")
+      return bad_input(fmt::format("is XML, but its root is '{}', not NCCL's 'system'", shown(root.name)),
+                       out_.log().path);
     for (const auto& child : root.children) visit(child);
     return finish();
   }
@@ -145,7 +150,8 @@ class XmlTopology {
     if (element.name == "pci") {
       if (kind.starts_with("0x03") || kind.starts_with("0x12")) {
         if (devices_.size() >= kMaximumTopologyDevices) {
-          if (!full_) out_.warn(element.line, fmt::format("more than {} devices: the rest is left out", kMaximumTopologyDevices));
+          if (!full_)
+            out_.warn(element.line, fmt::format("more than {} devices: the rest is left out", kMaximumTopologyDevices));
           full_ = true;
           return;
         }
@@ -175,7 +181,7 @@ class XmlTopology {
       }
       const int links = static_cast<int>(count.value);
       devices_.back().links.emplace_back(link.attribute("target"), nvlink ? fmt::format("NV{}", links) : "xGMI");
-      if (nvlink) nvlinks_ = std::max(nvlinks_, wires_of_last() );
+      if (nvlink) nvlinks_ = std::max(nvlinks_, wires_of_last());
     }
   }
 
@@ -188,8 +194,10 @@ class XmlTopology {
   void net(const XmlElement& element) {
     if (element.name == "net" && !element.attribute("speed").empty()) {
       const Number speed = number(element.attribute("speed"), 1, 1e9);  // Mbit/s
-      if (speed) network_ += speed.value * 1e6 / 8;
-      else out_.warn(element.line, "speed of a network card " + speed.problem);
+      if (speed)
+        network_ += speed.value * 1e6 / 8;
+      else
+        out_.warn(element.line, "speed of a network card " + speed.problem);
     }
     for (const auto& child : element.children) net(child);
   }
@@ -201,7 +209,9 @@ class XmlTopology {
     const auto cells = words(text);
     const Number rate = cells.empty() ? Number{0, "is empty"} : number(cells[0], 0.1, 1024);
     const Number width = number(element.attribute("link_width"), 1, 64);
-    if (!rate || !width) return out_.warn(element.line, fmt::format("link of device {}: {}", shown(element.attribute("busid")), rate ? width.problem : rate.problem));
+    if (!rate || !width)
+      return out_.warn(element.line, fmt::format("link of device {}: {}", shown(element.attribute("busid")),
+                                                 rate ? width.problem : rate.problem));
     if (cells.size() < 2) out_.warn(element.line, "link_speed has no unit: GT/s assumed");
     const double coding = rate.value >= 8 ? 128.0 / 130 : 0.8;
     const double bytes_per_s = rate.value * 1e9 / 8 * coding * width.value;
@@ -221,13 +231,15 @@ class XmlTopology {
     for (const auto& device : devices_) {
       std::vector<std::string> row;
       for (const auto& peer : devices_) {
-        const auto link = std::find_if(device.links.begin(), device.links.end(), [&](const auto& l) { return l.first == peer.bus; });
+        const auto link =
+            std::find_if(device.links.begin(), device.links.end(), [&](const auto& l) { return l.first == peer.bus; });
         row.push_back(&peer == &device ? "X" : link == device.links.end() ? "" : link->second);
         linked |= link != device.links.end();
       }
       topology.links.push_back(std::move(row));
     }
-    if (!linked) out_.note(devices_.front().line, "the file names no NVLink or xGMI: how the devices are joined is not known");
+    if (!linked)
+      out_.note(devices_.front().line, "the file names no NVLink or xGMI: how the devices are joined is not known");
     out_.log().nodes = 1;
     out_.log().devices_per_node = topology.devices;
     out_.log().topology = std::move(topology);
@@ -259,7 +271,9 @@ bool looks_like_smi_topology(std::string_view text) {
   return false;
 }
 
-Expected<MeasuredLog> read_smi_topology(std::string_view text, const std::string& path) { return SmiReader(path).read(text); }
+Expected<MeasuredLog> read_smi_topology(std::string_view text, const std::string& path) {
+  return SmiReader(path).read(text);
+}
 
 Expected<MeasuredLog> read_nccl_topology(std::string_view text, const std::string& path) {
   const auto root = parse_xml(text, path);

@@ -109,7 +109,8 @@ class Parser {
     std::string value;
     if (!decode(raw, value)) return false;
     advance(raw.size() + 1);
-    if (out.attributes.size() >= kMaximumAttributes) return fail(fmt::format("more than {} attributes", kMaximumAttributes));
+    if (out.attributes.size() >= kMaximumAttributes)
+      return fail(fmt::format("more than {} attributes", kMaximumAttributes));
     for (const auto& [other, unused] : out.attributes)
       if (other == key) return fail(fmt::format("attribute '{}' is given twice", key));
     out.attributes.emplace_back(std::move(key), std::move(value));
@@ -125,8 +126,10 @@ class Parser {
         continue;
       }
       const auto end = raw.find(';', i);
-      const std::string_view entity = end == std::string_view::npos ? raw.substr(i + 1, 20) : raw.substr(i + 1, end - i - 1);
-      const auto known = std::find_if(std::begin(kEntities), std::end(kEntities), [&](const auto& e) { return e.first == entity; });
+      const std::string_view entity =
+          end == std::string_view::npos ? raw.substr(i + 1, 20) : raw.substr(i + 1, end - i - 1);
+      const auto known =
+          std::find_if(std::begin(kEntities), std::end(kEntities), [&](const auto& e) { return e.first == entity; });
       const std::int64_t code = entity.starts_with("#") ? parse_int(entity.substr(1)).value_or(0) : 0;
       if (end == std::string_view::npos || (known == std::end(kEntities) && (code < 32 || code > 126)))
         return fail(fmt::format("entity '&{}' is not known", entity.substr(0, 20)));
