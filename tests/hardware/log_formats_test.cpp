@@ -106,6 +106,16 @@ class LogFormatsTest : public QObject {
                 "# (B) (elements) (us) (GB/s) (GB/s) (us) (us) (us) (GB/s) (GB/s) (us) (us)\n"
                 " 1048576 262144 float sum -1 100.0 10.49 15.73 0 99 103 101.0 10.38 15.57 0 99 102\n",
             Collective::all_reduce, {4, 1, 4, 1}, 1048576, 1e-4);
+    const auto iterations = parse(
+        ranks(4) +
+            "# size count type redop root time algbw busbw #wrong i_min i_max time algbw busbw #wrong i_min i_max\n"
+            "# (B) (elements) (us) (GB/s) (GB/s) (us) (us) (us) (GB/s) (GB/s) (us) (us)\n"
+            " 1048576 262144 float sum -1 100.0 10.49 15.73 0 99 103 101.0 10.38 15.57 0 98 102\n",
+        "all_reduce");
+    QVERIFY2(iterations.has_value(), iterations ? "" : iterations.error().message().c_str());
+    QVERIFY(close(iterations->curves.at(0).points.at(0).spread.min_s, 99e-6) &&
+            close(iterations->curves.at(0).points.at(0).spread.max_s, 103e-6));
+    QVERIFY(close(iterations->curves.at(1).points.at(0).spread.min_s, 98e-6));
     // No type, redop, root; N/A for the check; the file's name tells the collective, the bandwidths the ranks.
     read_as(
         "# size count time algbw busbw #wrong\n# (B) (elements) (ms) (GB/s) (GB/s)\n 1048576 262144 0.100 10.49 7.86 "
@@ -178,6 +188,7 @@ class LogFormatsTest : public QObject {
                                                           {"rank": 2, "hostname": "b", "device_info": "NVIDIA H100 80GB HBM3"}]},
       "results": [{"size": 0, "out_of_place": {"time": 30}, "in_place": {"time": 30}},
                   {"size": 1048576, "count": 65536, "type": "float", "root": "-1",
+                   "out_of_place_per_iter": {"min_us": 90, "times_us": [100, 98, 104, 102, 96]},
                    "out_of_place": {"time": 100.0, "alg_bw": 10.49, "bus_bw": 7.86, "nwrong": "0"},
                    "in_place": {"time": "99.0", "alg_bw": 10.59, "bus_bw": 7.94, "nwrong": 0}},
                   {"size": 2097152, "out_of_place": {"time": "nan"}, "in_place": {"time": 200.0}}]})";
@@ -187,6 +198,9 @@ class LogFormatsTest : public QObject {
     QVERIFY(all_problems(*log).find("results[2]: time 'nan' is not a finite number") != std::string::npos);
     QCOMPARE(log->curves.size(), std::size_t(2));
     QCOMPARE(log->curves[1].points.size(), std::size_t(2));
+    const Spread& spread = log->curves[0].points[0].spread;
+    QVERIFY(close(spread.min_s, 96e-6) && close(spread.q1_s, 98e-6) && close(spread.q3_s, 102e-6) &&
+            close(spread.max_s, 104e-6));
     QVERIFY(!parse(text.substr(0, 600)).has_value());  // a failed run leaves half a file
   }
 

@@ -165,10 +165,12 @@ void add_nccl_section(LogBuilder& out, const NcclSection& section) {
                                      told / kGiga));
       continue;
     }
-    if (row.out_of_place.time > 0)
-      out.time(row.line, *kind.collective, group, row.size * bytes_per_size, row.out_of_place.time * unit);
-    if (row.in_place.time > 0)
-      out.time(row.line, *kind.collective, group, row.size * bytes_per_size, row.in_place.time * unit, {}, "in-place");
+    for (const auto& [times, variant] : {std::pair(&row.out_of_place, ""), std::pair(&row.in_place, "in-place")}) {
+      const Spread& spread = times->spread;
+      if (times->time > 0)
+        out.time(row.line, *kind.collective, group, row.size * bytes_per_size, times->time * unit,
+                 {spread.min_s * unit, spread.q1_s * unit, spread.q3_s * unit, spread.max_s * unit}, variant);
+    }
   }
 }
 

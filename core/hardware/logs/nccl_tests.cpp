@@ -24,6 +24,7 @@ struct Columns {
   std::size_t count = 8;
   std::size_t out_of_place = 0, in_place = 4;
   bool has_in_place = true, known = false;
+  std::vector<std::size_t> least, most;  ///< of single iterations (-I 1), out-of-place first
 };
 
 /// "0: ", "[1,0]<stdout>:" and the like, which launchers put before every line.
@@ -118,6 +119,9 @@ class Reader {
     const auto second = std::find(first + 1, cells.end(), "time");
     columns_.has_in_place = second != cells.end();
     columns_.in_place = static_cast<std::size_t>(second - first);
+    for (auto cell = first; cell != cells.end(); ++cell)
+      if (*cell == "i_min" || *cell == "i_max")
+        (*cell == "i_min" ? columns_.least : columns_.most).push_back(static_cast<std::size_t>(cell - first));
     section_.has_redop = std::find(cells.begin(), first, "redop") != first;
   }
 
@@ -157,6 +161,10 @@ class Reader {
       }
       *targets[i] = value.value;
     }
+    const std::size_t run = at == columns_.out_of_place ? 0 : 1;
+    for (const auto& [where, target] :
+         {std::pair(&columns_.least, &times.spread.min_s), std::pair(&columns_.most, &times.spread.max_s)})
+      if (run < where->size()) *target = number(tail[static_cast<std::ptrdiff_t>((*where)[run])], 0, 1e15).value;
     if (times.time == 0) {
       out_.warn(line, "broken row: a time of 0");
       return false;

@@ -2,6 +2,7 @@
 // The file written by nccl-tests -J: numbers may be strings ("nan", "-1"), `devices` has one entry per process, `env`
 // holds the whole environment of whoever ran it and is not looked at.
 #include <fmt/format.h>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/base/text.h"
@@ -62,6 +63,21 @@ NcclTimes read_times(LogBuilder& out, int index, const json& times) {
   return result;
 }
 
+/// {min_us, max_us, ..., times_us[]} of single iterations.
+Spread read_spread(const json& iterations) {
+  Spread spread;
+  spread.min_s = number_of(member(iterations, "min_us")).value;
+  spread.max_s = number_of(member(iterations, "max_us")).value;
+  const json& times = member(iterations, "times_us");
+  if (!times.is_array()) return spread;
+  std::vector<double> values;
+  for (const auto& time : times)
+    if (const Number value = number_of(time); value && value.value > 0) values.push_back(value.value);
+  if (values.empty()) return spread;
+  std::sort(values.begin(), values.end());
+  return {values.front(), quantile(values, 0.25), quantile(values, 0.75), values.back()};
+}
+
 }  // namespace
 
 Expected<MeasuredLog> read_nccl_tests_json(const json& document, const std::string& path) {
@@ -84,6 +100,8 @@ Expected<MeasuredLog> read_nccl_tests_json(const json& document, const std::stri
     else {
       NcclRow row{0, size.value, read_times(out, index, member(item, "out_of_place")),
                   read_times(out, index, member(item, "in_place"))};
+      row.out_of_place.spread = read_spread(member(item, "out_of_place_per_iter"));
+      row.in_place.spread = read_spread(member(item, "in_place_per_iter"));
       if (row.out_of_place.time > 0 || row.in_place.time > 0)
         section.rows.push_back(row);
       else
