@@ -171,6 +171,8 @@ Expected<ClusterPtr> build_profile(const std::vector<MeasuredLog>& logs, const C
     base = *chosen;
   }
   auto cluster = std::make_shared<Cluster>(*base);
+  // Nobody chose this preset, so whoever reads results of the profile must hear of it.
+  if (!given) cluster->notes.push_back(notes.back());
   for (const auto& log : logs) {
     const std::string found = preset_key_of(log.device_name);
     if (given && !found.empty() && !cluster->name.starts_with(found))

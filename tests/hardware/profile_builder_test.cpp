@@ -160,6 +160,7 @@ class ProfileBuilderTest : public QObject {
     QVERIFY(cluster.has_value());
     QCOMPARE((*cluster)->name, std::string("h100-80gb-measured-2x8"));
     QCOMPARE((*cluster)->device.peak_bf16, 989e12);
+    QCOMPARE((*cluster)->notes, std::vector<std::string>{notes.at(0)});
     QVERIFY(notes.at(0).find("comes from the preset h100-80gb-2x8") != std::string::npos);
     const auto unknown = build_profile({log_of({}, "x.log", "Abacus 9")}, nullptr, notes);
     QCOMPARE(unknown.error().code, ErrorCode::usage);
