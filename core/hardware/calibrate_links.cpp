@@ -14,6 +14,10 @@ namespace {
 constexpr double kLeastBandwidthSize = 1 << 20, kMostLatencySize = 64 << 10;  // bytes
 constexpr const char* kLevels[] = {"between nodes", "inside a node"};
 
+/// What a link can be; a broken log may say anything.
+bool is_rate(double bytes_per_s) { return bytes_per_s >= 1 && bytes_per_s <= 1e15; }
+bool is_latency(double seconds) { return seconds >= 0 && seconds <= 1; }
+
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return logs::quantile(values, 0.5);
@@ -49,8 +53,10 @@ bool fit_curves(Cluster& cluster, int level, std::vector<std::string>& notes) {
     const Ring ring = *ring_of(kind, largest.size);
     const auto [least, most] = std::minmax_element(points.begin(), points.end(),
                                                    [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
-    if (most->bytes >= kLeastBandwidthSize) bandwidths.push_back(ring.share * most->bytes / most->time_s);
-    if (least->bytes <= kMostLatencySize) latencies.push_back(least->time_s / ring.steps);
+    const double bandwidth = ring.share * most->bytes / most->time_s;
+    if (most->bytes >= kLeastBandwidthSize && is_rate(bandwidth)) bandwidths.push_back(bandwidth);
+    if (least->bytes <= kMostLatencySize && is_latency(least->time_s / ring.steps))
+      latencies.push_back(least->time_s / ring.steps);
   }
   if (bandwidths.empty()) return false;
   LinkLevel& link = cluster.links[level];
@@ -69,6 +75,7 @@ bool fit_figures(const std::vector<MeasuredLog>& logs, Cluster& cluster, int lev
   for (const auto& log : logs)
     for (const auto& figure : log.figures) {
       const bool at_level = (figure.group.nodes > 1) == (level == kInterNode);
+      if (!is_rate(figure.value)) continue;
       if (figure.figure == Figure::device_to_device && level == kIntraNode) pair.push_back(figure.value);
       if (figure.figure != Figure::bus_bandwidth || !at_level) continue;
       if (figure.kind == Collective::send) {
@@ -95,7 +102,7 @@ bool fit_sends(Cluster& cluster, int level, std::vector<std::string>& notes) {
     if (sample.kind == Collective::send && (sample.group.nodes > 1) == (level == kInterNode) &&
         sample.bytes > largest.bytes)
       largest = {sample.bytes, sample.time_s};
-  if (largest.bytes < kLeastBandwidthSize) return false;
+  if (largest.bytes < kLeastBandwidthSize || !is_rate(largest.bytes / largest.time_s)) return false;
   cluster.links[level].bandwidth = largest.bytes / largest.time_s;
   cluster.links[level].origin = Origin::calibrated;
   notes.push_back(fmt::format("link {}: {:.1f} GB/s, from sends between two devices", kLevels[level],
@@ -147,7 +154,7 @@ void take_topology(const std::vector<MeasuredLog>& logs, Cluster& cluster, std::
       }
     }
     for (const auto& figure : log.figures)
-      if (figure.figure == Figure::node_network) {
+      if (figure.figure == Figure::node_network && is_rate(figure.value)) {
         cluster.links[kInterNode].bandwidth = figure.value;
         cluster.links[kInterNode].name = "network";
         notes.push_back(

@@ -132,6 +132,24 @@ class ProfileBuilderTest : public QObject {
     QCOMPARE(sends->links[kIntraNode].origin, Origin::modelled);
   }
 
+  // Found by fuzzing: a broken log fitted a link that no profile can hold.
+  void absurd_measurements_fit_no_link() {
+    const auto preset = *open_hardware("a100-80gb-2x8");
+    const auto sends = build({log_of({curve(Collective::send, {2, 1, 2, 1}, {{2 << 20, 1e-12}})})});
+    QCOMPARE(sends->links[kIntraNode].bandwidth, preset->links[kIntraNode].bandwidth);
+    QCOMPARE(sends->links[kIntraNode].origin, Origin::modelled);
+    const auto rings = build({log_of({curve(Collective::all_gather, {8, 1, 8, 1}, {{1024, 1e6}, {1 << 30, 1e-9}})})});
+    QCOMPARE(rings->links[kIntraNode].bandwidth, preset->links[kIntraNode].bandwidth);
+    for (const auto& cluster : {sends, rings})
+      QVERIFY(parse_hardware_profile(write_hardware_profile(*cluster), "p.json").has_value());
+    const auto wide = parse_measured_log(
+        ",time_stats.all_reduce.min,time_stats.all_reduce.max,time_stats.all_reduce.median,num_workers,size,collective,"
+        "devices_per_node\n"
+        "0,0.01,0.03,0.02,65536,2048,all_reduce,1\n",
+        "wide.csv");
+    QVERIFY(!wide.has_value());
+  }
+
   void topologies_shape_the_links() {
     const auto with = [](int devices, int nvlinks, const char* link, const char* base) {
       MeasuredLog log = log_of({});

@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "core/base/text.h"
+#include "core/hardware/naming.h"
 
 namespace turnpoint::logs {
 
@@ -15,7 +16,8 @@ namespace {
 
 constexpr double kMaximumBytes = 1e15, kMaximumTime = 1e6, kMinimumTime = 1e-12;  // what profiles hold
 constexpr std::size_t kMaximumSamples = 1'000'000;
-constexpr int kMaximumGroup = 65536;
+constexpr int kMaximumGroup = kMaximumDevices;
+constexpr double kMaximumRate = 1e18;  // bytes/s, FLOP/s
 constexpr double kVisibleFall = 0.05;  // a smaller fall is noise
 
 bool blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
@@ -144,8 +146,10 @@ bool LogBuilder::time(int line, Collective kind, const DeviceGroup& group, doubl
     warn(line, std::move(what));
     return false;
   };
-  if (group.size < 2 || group.size > kMaximumGroup || group.nodes < 1 || group.nodes * group.per_node != group.size)
-    return refuse(fmt::format("a group of {} devices on {} nodes is no group", group.size, group.nodes));
+  if (group.size < 2 || group.size > kMaximumGroup || group.nodes < 1 || group.nodes > kMaximumNodes ||
+      group.per_node > kMaximumDevicesPerNode || group.nodes * group.per_node != group.size)
+    return refuse(
+        fmt::format("a group of {} devices on {} nodes is no group that a profile holds", group.size, group.nodes));
   if (!std::isfinite(bytes) || bytes < 1 || bytes > kMaximumBytes)
     return refuse(fmt::format("a size of {:g} bytes is not between 1 and {:g}", bytes, kMaximumBytes));
   if (!std::isfinite(time_s) || time_s < kMinimumTime || time_s > kMaximumTime)
@@ -162,7 +166,7 @@ bool LogBuilder::time(int line, Collective kind, const DeviceGroup& group, doubl
 }
 
 bool LogBuilder::figure(int line, Figure figure, double value, std::string label, Collective kind, DeviceGroup group) {
-  if (!std::isfinite(value) || value <= 0 || value > 1e21) {
+  if (!std::isfinite(value) || value <= 0 || value > kMaximumRate) {
     warn(line, fmt::format("{}: {:g} is no usable value", shown(label), value));
     return false;
   }
