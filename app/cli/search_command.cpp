@@ -71,6 +71,7 @@ int run_search(const SearchArguments& arguments) {
   const auto scenario = open_scenario(arguments.scenario);
   if (!scenario) return report(scenario.error());
   for (const auto& warning : (*scenario)->model->warnings) std::fprintf(stderr, "warning: %s\n", warning.c_str());
+  for (const auto& note : (*scenario)->cluster->notes) std::fprintf(stderr, "warning: hardware: %s\n", note.c_str());
   const auto chosen = chosen_methods(arguments.methods, **scenario);
   if (!chosen) return report(chosen.error());
 

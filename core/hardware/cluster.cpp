@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "core/base/text.h"
 #include "core/hardware/naming.h"
+#include "core/hardware/profile_builder.h"
 
 namespace turnpoint {
 
@@ -24,6 +26,18 @@ std::optional<Collective> parse_collective(std::string_view name) {
   return std::nullopt;
 }
 
+namespace {
+constexpr const char* kOriginNames[] = {"measured", "calibrated", "modelled"};
+}
+
+const char* to_string(Origin origin) { return kOriginNames[static_cast<std::size_t>(origin)]; }
+
+std::optional<Origin> parse_origin(std::string_view name) {
+  for (std::size_t i = 0; i < std::size(kOriginNames); ++i)
+    if (name == kOriginNames[i]) return static_cast<Origin>(i);
+  return std::nullopt;
+}
+
 std::string shape_suffix(int nodes, int devices_per_node) { return fmt::format("-{}x{}", nodes, devices_per_node); }
 
 std::string cluster_title(int nodes, int devices_per_node, const std::string& device) {
@@ -35,6 +49,12 @@ Expected<ClusterPtr> with_devices(const ClusterPtr& cluster, int devices) {
   if (devices > kMaximumDevices)
     return usage_error(fmt::format("--devices must be at most {}, not {}", kMaximumDevices, devices));
   if (devices == cluster->devices()) return cluster;
+  if (cluster->mixed()) {
+    Error error = usage_error(fmt::format("--devices {} would cut '{}', whose nodes differ", devices, cluster->name));
+    error.hint = fmt::format("leave it out, or name the parts with their own shapes; the cluster has {} devices",
+                             cluster->devices());
+    return error;
+  }
   const int per_node = cluster->devices_per_node;
   if (devices > per_node && devices % per_node != 0) {
     const int below = devices / per_node * per_node;
@@ -69,10 +89,15 @@ Expected<ClusterPtr> open_hardware(const std::string& specification) {
   std::error_code ec;
   const bool looks_like_a_path = specification.find('/') != std::string::npos || specification.ends_with(".json");
   if (looks_like_a_path || std::filesystem::is_regular_file(specification, ec))
-    return read_hardware_profile(specification);
-  if (specification.find('+') != std::string::npos)
-    return usage_error(fmt::format("hardware '{}': mixed clusters are not built yet", specification));
-  return cluster_preset(specification);
+    return read_hardware_file(specification);
+  if (specification.find('+') == std::string::npos) return cluster_preset(specification);
+  std::vector<ClusterPtr> parts;
+  for (const auto name : split(specification, '+')) {
+    auto part = cluster_preset(std::string(name));
+    if (!part) return part.error();
+    parts.push_back(*part);
+  }
+  return join_clusters(parts);
 }
 
 }  // namespace turnpoint

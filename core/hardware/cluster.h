@@ -12,6 +12,7 @@
 
 #include "core/base/expected.h"
 #include "core/base/quantities.h"
+#include "core/hardware/curve.h"
 
 namespace turnpoint {
 
@@ -34,11 +35,18 @@ struct DeviceType {
   double peak(Precision precision) const { return precision == Precision::fp32 ? peak_fp32 : peak_bf16; }
 };
 
+/// Where a number comes from: timed on the machine; a formula whose constants were fitted to such times; a formula with
+/// data-sheet constants.
+enum class Origin : std::uint8_t { measured, calibrated, modelled };
+const char* to_string(Origin origin);
+std::optional<Origin> parse_origin(std::string_view name);
+
 /// One level of links. Level 0 connects nodes, level 1 the devices inside a node.
 struct LinkLevel {
   std::string name;       ///< "NVLink", "InfiniBand EDR"
   double bandwidth = 0;   ///< bytes/s: per device inside a node; per *node* between nodes
   double latency_s = 0;
+  Origin origin = Origin::modelled;  ///< calibrated where bandwidth or latency were fitted to measurements
 };
 inline constexpr int kInterNode = 0;
 inline constexpr int kIntraNode = 1;
@@ -56,6 +64,7 @@ struct CollectiveSample {
   Collective kind = Collective::all_reduce;
   DeviceGroup group;
   double bytes = 0, time_s = 0;
+  double q1_s = 0, q3_s = 0;  ///< quartiles of repeated measurements; 0: not known
 };
 
 struct OperatorSample {
@@ -66,17 +75,30 @@ struct OperatorSample {
   double time_s = 0;
 };
 
+/// Nodes of one device type inside a mixed cluster.
+struct NodeGroup {
+  int nodes = 1;
+  DeviceType device;
+};
+
 /// Immutable once built.
 struct Cluster {
   std::string name;    ///< "v100-16gb-2x8"
   std::string title;   ///< "2 x 8 V100-16GB"
   int nodes = 1, devices_per_node = 1;
+  /// What methods for equal devices cost with. In a mixed cluster no real device but the weakest of all in every respect,
+  /// so that the predicted time and memory hold on every device.
   DeviceType device;
+  std::vector<NodeGroup> groups;   ///< two or more in a mixed cluster, their nodes in this order; else empty
   std::array<LinkLevel, 2> links;  ///< [kInterNode], [kIntraNode]
   double host_link_bandwidth = 0;  ///< bytes/s, device to host; 0: unknown
   std::vector<CollectiveSample> collectives;
   std::vector<OperatorSample> operators;
+  std::vector<std::string> calibrated;  ///< operator kinds whose efficiency was fitted to measurements
+  Interpolation interpolation = Interpolation::time;
+  std::vector<std::string> notes;  ///< what a reader of results must know: conservative costing, assumptions of importers
 
+  bool mixed() const { return groups.size() > 1; }
   int devices() const { return nodes * devices_per_node; }
 };
 using ClusterPtr = std::shared_ptr<const Cluster>;
@@ -101,15 +123,20 @@ class CollectiveModel {
   /// `bytes`: all-reduce, all-gather, reduce-scatter, broadcast: the full tensor n of one group; all-to-all and send:
   /// the local block L. A group of one costs nothing.
   Seconds time(Collective kind, const DeviceGroup& group, double bytes) const;
+  /// Where that time comes from; `used`: the group whose measured curve it is. A send inside a node has the curve of a
+  /// pair, however many devices exchange.
+  Origin origin(Collective kind, const DeviceGroup& group, DeviceGroup* used = nullptr) const;
 
  private:
-  struct Curve { Collective kind; DeviceGroup group; std::vector<std::pair<double, double>> samples; };
+  struct Curve { Collective kind; DeviceGroup group; std::vector<CurvePoint> samples; };
   const Curve* measured(Collective kind, const DeviceGroup& group) const;
+  const Curve* curve_of(Collective kind, const DeviceGroup& group) const;
 
   std::array<LinkLevel, 2> links_;
   int cluster_nodes_ = 1;
   WhatIf factors_;
   Latency latency_;
+  Interpolation interpolation_;
   std::vector<Curve> curves_;
 };
 
@@ -118,16 +145,25 @@ class CollectiveModel {
 Expected<ClusterPtr> cluster_preset(const std::string& name);
 struct PresetInfo { std::string name, title, note; };
 const std::vector<PresetInfo>& preset_names();
+/// "a100-40gb" for the names that drivers and logs use ("NVIDIA A100-SXM4-40GB"); empty where no preset is meant.
+std::string preset_key_of(std::string_view device_name);
+
+/// Joins clusters with equal devices per node into one whose nodes differ ("tpu-v2-64x2+tpu-v3-64x2"): links are the
+/// slowest of all at each level, `device` the weakest in every respect, and a note says so. Usage error where the nodes
+/// do not match.
+Expected<ClusterPtr> join_clusters(const std::vector<ClusterPtr>& parts);
+/// The weakest of several devices in every respect; priced at their mean, if all have prices.
+DeviceType weakest_device(const std::vector<NodeGroup>& groups);
 
 /// turnpoint/hardware-profile@1.
 Expected<ClusterPtr> read_hardware_profile(const std::string& path);
 Expected<ClusterPtr> parse_hardware_profile(std::string_view text, const std::string& where);
 std::string write_hardware_profile(const Cluster& cluster);
-/// A path or a preset name.
+/// A path, a preset name, or presets joined by '+'.
 Expected<ClusterPtr> open_hardware(const std::string& specification);
 
 /// The first `devices` devices: up to the devices per node, that many of node 0; above, whole nodes (design.md 5.9),
-/// nodes being added beyond the preset's. Usage error where it is not a multiple.
+/// nodes being added beyond the preset's. A mixed cluster takes all. Usage error where it is not a multiple.
 Expected<ClusterPtr> with_devices(const ClusterPtr& cluster, int devices);
 
 }  // namespace turnpoint

@@ -9,26 +9,12 @@
 
 namespace turnpoint {
 
-namespace {
-
-/// Bandwidth interpolated linearly in bytes between neighbouring samples (papers.md 1.6); the end samples' bandwidth
-/// beyond them. Not forced monotone: real curves have plateaus and steps where the algorithm changes.
-double interpolate(const std::vector<std::pair<double, double>>& samples, double bytes) {
-  const auto bandwidth = [](const std::pair<double, double>& s) { return s.first / s.second; };
-  const auto above =
-      std::lower_bound(samples.begin(), samples.end(), bytes, [](const auto& s, double b) { return s.first < b; });
-  if (above == samples.end()) return bytes / bandwidth(samples.back());
-  if (above->first == bytes) return above->second;
-  if (above == samples.begin()) return bytes / bandwidth(samples.front());
-  const auto below = std::prev(above);
-  const double share = (bytes - below->first) / (above->first - below->first);
-  return bytes / (bandwidth(*below) + share * (bandwidth(*above) - bandwidth(*below)));
-}
-
-}  // namespace
-
 CollectiveModel::CollectiveModel(const Cluster& cluster, const WhatIf& factors, Latency latency)
-    : links_(cluster.links), cluster_nodes_(std::max(1, cluster.nodes)), factors_(factors), latency_(latency) {
+    : links_(cluster.links),
+      cluster_nodes_(std::max(1, cluster.nodes)),
+      factors_(factors),
+      latency_(latency),
+      interpolation_(cluster.interpolation) {
   auto samples = cluster.collectives;
   std::stable_sort(samples.begin(), samples.end(), [](const CollectiveSample& a, const CollectiveSample& b) {
     return std::tie(a.kind, a.group, a.bytes) < std::tie(b.kind, b.group, b.bytes);
@@ -36,11 +22,11 @@ CollectiveModel::CollectiveModel(const Cluster& cluster, const WhatIf& factors, 
   for (const auto& sample : samples) {
     if (curves_.empty() || curves_.back().kind != sample.kind || curves_.back().group != sample.group)
       curves_.push_back({sample.kind, sample.group, {}});
-    curves_.back().samples.emplace_back(sample.bytes, sample.time_s);
+    curves_.back().samples.push_back({sample.bytes, sample.time_s});
   }
 }
 
-const CollectiveModel::Curve* CollectiveModel::measured(Collective kind, const DeviceGroup& group) const {
+const CollectiveModel::Curve* CollectiveModel::curve_of(Collective kind, const DeviceGroup& group) const {
   const auto after = [&](const DeviceGroup& wanted) {
     return std::upper_bound(curves_.begin(), curves_.end(), std::tie(kind, wanted),
                             [](const auto& key, const Curve& c) { return key < std::tie(c.kind, c.group); });
@@ -57,6 +43,22 @@ const CollectiveModel::Curve* CollectiveModel::measured(Collective kind, const D
   if (last == curves_.begin()) return nullptr;
   busiest.concurrent = std::prev(last)->group.concurrent;
   return std::prev(last)->kind == kind && std::prev(last)->group == busiest ? &*std::prev(last) : nullptr;
+}
+
+const CollectiveModel::Curve* CollectiveModel::measured(Collective kind, const DeviceGroup& group) const {
+  const Curve* curve = curve_of(kind, group);
+  if (curve || kind != Collective::send || group.nodes != 1 || group.size == 2) return curve;
+  return curve_of(kind, {2, 1, 2, group.concurrent});
+}
+
+Origin CollectiveModel::origin(Collective kind, const DeviceGroup& group, DeviceGroup* used) const {
+  if (const Curve* curve = measured(kind, group)) {
+    if (used) *used = curve->group;
+    return Origin::measured;
+  }
+  const Origin inside = links_[kIntraNode].origin, across = links_[kInterNode].origin;
+  if (group.nodes <= 1) return inside;
+  return group.per_node > 1 ? std::max(inside, across) : across;
 }
 
 Seconds CollectiveModel::time(Collective kind, const DeviceGroup& group, double bytes) const {
@@ -88,18 +90,15 @@ Seconds CollectiveModel::time(Collective kind, const DeviceGroup& group, double 
       steps = 2 * (g - 1);
       sent = 2 * (g - 1) * bytes / g;
       break;
-    case Collective::all_to_all:
-      sent = (g - 1) * bytes / g;
-      break;
+    case Collective::all_to_all: sent = (g - 1) * bytes / g; break;
     case Collective::broadcast:
-    case Collective::send:
-      break;
+    case Collective::send: break;
   }
   if (latency_ == Latency::per_collective) steps = 1;
 
   if (const Curve* curve = measured(kind, group)) {
     const double total = kind == Collective::all_to_all ? bytes * g : bytes;  // files give all local blocks together
-    const double measured_s = interpolate(curve->samples, total);
+    const double measured_s = curve_time(curve->samples, total, interpolation_, steps * latency);
     // The share of latency in a measured time is not known; the ring's is taken, at most all of it.
     const double latency_s = std::min(measured_s, steps * latency);
     return Seconds((measured_s + (factors_.latency - 1) * latency_s) / bandwidth_factor);

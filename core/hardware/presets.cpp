@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Built-in clusters. Peaks are dense data-sheet figures; links are what collectives reach, not what the wire carries,
-// because the ring formulas of cluster.h know no protocol overhead:
+// Built-in clusters. Peaks are dense data-sheet figures (each table line names its source); links are what collectives
+// reach, not what the wire carries, because the ring formulas of cluster.h know no protocol overhead:
 //  - inside a node, the large-message all-reduce bus bandwidth published for eight devices (V100: 120 GB/s, six rings
-//  of
-//    20 GB/s in NCCL's own model, a cloud vendor's acceptance test asks for 110; the data sheet's 150 is never reached.
-//    With it the ring formula meets measured all-reduces of 16 MB and more within 2 %,
-//    tests/hardware/measured_test.cpp). Smaller groups on a cube mesh reach less, two V100 about 42 GB/s: a measured
-//    profile knows, a preset does not;
+//    of 20 GB/s in NCCL's own model, a cloud vendor's acceptance test asks for 110; the data sheet's 150 is never
+//    reached). Smaller groups on a cube mesh reach less, two V100 about 40 GB/s: a measured profile knows that;
 //  - between nodes, the sum of the node's network cards. V100: one 100 Gb/s EDR card as in the TensorOpt study. Its
 //    "four cards" setting is the inter-node slider at x4.
-//  - latency per ring step: 3.4 us is NCCL's NVLink hop (Simple protocol). 5 us between nodes is the mean over the
-//    steps of a 2 x 8 ring, 28 NVLink hops and 2 network hops of 14 us, rounded up: the slowest link's latency is
-//    charged for every step of a group that spans nodes.
-// P100's and V100's 16-bit figures are fp16 and stand for bf16, which those devices do not have.
+//  - latency per ring step: 3.4 us is NCCL's NVLink hop (Simple protocol), 5.7 us its PCIe hop. 5 us between nodes is
+//    the mean over the steps of a 2 x 8 ring, 28 NVLink hops and 2 network hops of 14 us, rounded up: the slowest
+//    link's latency is charged for every step of a group that spans nodes.
+// 16-bit figures are bf16 where the device has it; P100's and V100's are fp16 and stand for it. "fp32": vector units.
 #include <fmt/format.h>
+#include <algorithm>
+#include <cctype>
 
 #include "core/base/text.h"
 #include "core/hardware/cluster.h"
@@ -34,20 +33,52 @@ struct KnownDevice {
   const char* link;
   double link_gb_per_s;
   const char* network;
-  double network_gb_per_s;  ///< per node
-  double host_link_gb_per_s;
+  double network_gb_per_s;    ///< per node
+  double host_link_gb_per_s;  ///< 0: not known
+  double hop_s;               ///< latency of one step inside a node
 };
 
+constexpr double kNvlinkHop = 3.4e-6, kPcieHop = 5.7e-6, kInterLatency = 5e-6;
+
+// Link figures that say "all-reduce" are measured bus bandwidths of eight devices, from the network notes of
+// stas00/ml-engineering and the acceptance thresholds in Azure/azurehpc-health-checks; host links are those thresholds.
 constexpr KnownDevice kDevices[] = {
-    {"p100-16gb", "P100-16GB", 16, 10.6, 21.2, 732, "NVLink 1", 72, "4 x InfiniBand EDR", 50, 9},
-    {"v100-16gb", "V100-16GB", 16, 15.7, 125, 900, "NVLink 2", 120, "InfiniBand EDR", 12.5, 9},
-    {"v100-32gb", "V100-32GB", 32, 15.7, 125, 900, "NVLink 2", 120, "InfiniBand EDR", 12.5, 9},
-    {"a100-40gb", "A100-40GB", 40, 19.5, 312, 1555, "NVLink 3", 235, "8 x InfiniBand HDR", 200, 21},
-    {"a100-80gb", "A100-80GB", 80, 19.5, 312, 2039, "NVLink 3", 235, "8 x InfiniBand HDR", 200, 21},
-    {"h100-80gb", "H100-80GB", 80, 67, 989, 3350, "NVLink 4", 370, "8 x InfiniBand NDR", 400, 48},
-    {"h200-141gb", "H200-141GB", 141, 67, 989, 4800, "NVLink 4", 370, "8 x InfiniBand NDR", 400, 48},
+    // NVIDIA P100 data sheet; link: 4 x 18 GB/s, NCCL's constant for NVLink 1; network of a DGX-1.
+    {"p100-16gb", "P100-16GB", 16, 10.6, 21.2, 732, "NVLink 1", 72, "4 x InfiniBand EDR", 50, 9, kNvlinkHop},
+    // NVIDIA V100 data sheet; link: 6 x 20 GB/s, NCCL's constant for NVLink 2.
+    {"v100-16gb", "V100-16GB", 16, 15.7, 125, 900, "NVLink 2", 120, "InfiniBand EDR", 12.5, 9, kNvlinkHop},
+    {"v100-32gb", "V100-32GB", 32, 15.7, 125, 900, "NVLink 2", 120, "InfiniBand EDR", 12.5, 9, kNvlinkHop},
+    // NVIDIA A100 data sheet; all-reduce 228 (threshold) to 235.
+    {"a100-40gb", "A100-40GB", 40, 19.5, 312, 1555, "NVLink 3", 235, "8 x InfiniBand HDR", 200, 21, kNvlinkHop},
+    {"a100-80gb", "A100-80GB", 80, 19.5, 312, 2039, "NVLink 3", 235, "8 x InfiniBand HDR", 200, 21, kNvlinkHop},
+    // NVIDIA H100 and H200 data sheets; ring all-reduce 365 to 370. NVLS, up to 480, is for all-reduce alone.
+    {"h100-80gb", "H100-80GB", 80, 67, 989, 3350, "NVLink 4", 370, "8 x InfiniBand NDR", 400, 48, kNvlinkHop},
+    {"h200-141gb", "H200-141GB", 141, 67, 989, 4800, "NVLink 4", 370, "8 x InfiniBand NDR", 400, 48, kNvlinkHop},
+    // NVIDIA HGX B200 data sheet (180 GB usable of 192; 7.7 TB/s is quoted too); ring all-reduce 682; PCIe 5 as H100.
+    {"b200-180gb", "B200-180GB", 180, 80, 2250, 8000, "NVLink 5", 682, "8 x InfiniBand NDR", 400, 48, kNvlinkHop},
+    // NVIDIA L40S data sheet; no NVLink: 20 GB/s through the host is an estimate for PCIe 4 x16 (31 on the wire);
+    // network: the least of the usual one to four cards.
+    {"l40s-48gb", "L40S-48GB", 48, 91.6, 362, 864, "PCIe 4 x16", 20, "InfiniBand HDR", 25, 21, kPcieHop},
+    // NVIDIA Ada whitepaper (165: with fp32 accumulation); peer-to-peer is switched off, so everything is copied
+    // through the host: 10 GB/s is an estimate within the "few to 20" reported. Network: an estimate, 100 Gb/s Ethernet.
+    {"rtx4090-24gb", "RTX4090-24GB", 24, 82.6, 165, 1008, "PCIe 4 x16", 10, "100 Gb/s Ethernet", 12.5, 21, kPcieHop},
+    // AMD MI300X data sheet; all-reduce of eight 313. See link_bandwidth for fewer.
+    {"mi300x-192gb", "MI300X-192GB", 192, 163, 1307, 5300, "xGMI", 313, "8 x InfiniBand NDR", 400, 48, kNvlinkHop},
+    // One device is a board of four chips, as in AccPar's study. Chips: 46 and 123 TFLOP/s, 16 and 32 GiB, 0.7 and 0.9
+    // TB/s (Google Cloud TPU pages; Norrie et al., IEEE Micro 2021; boards are quoted with 180 and 420), vector fp32 3
+    // and 4 TFLOP/s (Jouppi et al., CACM 2020). Links: 496 and 656 Gb/s each; a board's side towards the next in the
+    // torus has two, which is what a ring uses. AccPar's own network constants could not be confirmed.
+    {"tpu-v2", "TPU-v2-board", 64, 12, 180, 2800, "ICI", 124, "ICI torus", 124, 0, kNvlinkHop},
+    {"tpu-v3", "TPU-v3-board", 128, 16, 420, 3600, "ICI", 164, "ICI torus", 164, 0, kNvlinkHop},
 };
-constexpr double kIntraLatency = 3.4e-6, kInterLatency = 5e-6;
+
+/// MI300X are joined pair by pair, 48 GB/s usable each: fewer devices reach less.
+double link_bandwidth(const KnownDevice& known, int devices_per_node) {
+  constexpr double kXgmiPair = 48;
+  const bool pairwise = std::string_view(known.link) == "xGMI";
+  return kGiga * (pairwise ? std::min(known.link_gb_per_s, kXgmiPair * std::max(1, devices_per_node - 1))
+                           : known.link_gb_per_s);
+}
 
 ClusterPtr make(const KnownDevice& known, int nodes, int devices_per_node) {
   auto cluster = std::make_shared<Cluster>();
@@ -60,7 +91,7 @@ ClusterPtr make(const KnownDevice& known, int nodes, int devices_per_node) {
   cluster->device.peak_fp32 = known.fp32_tflops * kTera;
   cluster->device.peak_bf16 = known.bf16_tflops * kTera;
   cluster->device.memory_bandwidth = known.memory_gb_per_s * kGiga;
-  cluster->links[kIntraNode] = {known.link, known.link_gb_per_s * kGiga, kIntraLatency};
+  cluster->links[kIntraNode] = {known.link, link_bandwidth(known, devices_per_node), known.hop_s};
   cluster->links[kInterNode] = {known.network, known.network_gb_per_s * kGiga, kInterLatency};
   cluster->host_link_bandwidth = known.host_link_gb_per_s * kGiga;
   return cluster;
@@ -98,7 +129,12 @@ Expected<ClusterPtr> cluster_preset(const std::string& name) {
   for (const auto& info : preset_names()) names.push_back(info.name);
   const auto dash = name.rfind('-');
   const std::string key = name.substr(0, dash);
-  const auto known = std::find(keys.begin(), keys.end(), key);
+  auto known = std::find(keys.begin(), keys.end(), key);
+  // "h200-1x8": the memory need not be named where there is one size only.
+  if (known == keys.end() && !key.empty()) {
+    const auto family = [&](const std::string& k) { return k.starts_with(key + "-") && k.ends_with("gb"); };
+    if (std::count_if(keys.begin(), keys.end(), family) == 1) known = std::find_if(keys.begin(), keys.end(), family);
+  }
   const auto whole = std::find(keys.begin(), keys.end(), name);
   if (whole != keys.end()) {
     Error error = usage_error(fmt::format("hardware '{}' lacks the number of nodes and devices", name));
@@ -120,20 +156,63 @@ Expected<ClusterPtr> cluster_preset(const std::string& name) {
   return make(kDevices[known - keys.begin()], shape->nodes, shape->devices_per_node);
 }
 
+std::string preset_key_of(std::string_view device_name) {
+  std::string plain;
+  for (const char c : device_name)
+    if (std::isalnum(static_cast<unsigned char>(c)))
+      plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (const auto& device : kDevices) {
+    const std::string key = device.key;
+    const std::string family = key.substr(0, key.rfind('-'));
+    if (key.starts_with("tpu")) {
+      if (plain.find(key == "tpu-v2" ? "tpuv2" : "tpuv3") != std::string::npos) return key;
+      continue;
+    }
+    const auto at = plain.find(family);
+    if (at == std::string::npos) continue;
+    // "GH200" and "GB200" are other products; of two memories, the one named counts, else the first listed.
+    if (at > 0 && plain[at - 1] == 'g') continue;
+    if (plain.find(key.substr(key.rfind('-') + 1)) != std::string::npos) return key;
+    const auto same_family = [&](const KnownDevice& other) {
+      return std::string_view(other.key).starts_with(family + "-");
+    };
+    if (std::count_if(std::begin(kDevices), std::end(kDevices), same_family) == 1) return key;
+    const std::string* named = nullptr;
+    std::string other_key;
+    for (const auto& other : kDevices)
+      if (same_family(other) && plain.find(std::string(other.key).substr(key.rfind('-') + 1)) != std::string::npos) {
+        other_key = other.key;
+        named = &other_key;
+      }
+    return named ? *named : key;
+  }
+  return {};
+}
+
 const std::vector<PresetInfo>& preset_names() {
   static const std::vector<PresetInfo> infos = [] {
     std::vector<PresetInfo> list;
-    for (const char* key : {"v100-16gb", "a100-80gb", "h100-80gb"}) {
-      for (const Shape shape : {Shape{1, 2}, Shape{1, 4}, Shape{1, 8}, Shape{2, 8}, Shape{4, 8}}) {
-        const auto known = std::find_if(std::begin(kDevices), std::end(kDevices),
-                                        [&](const auto& d) { return std::string_view(d.key) == key; });
-        const ClusterPtr cluster = make(*known, shape.nodes, shape.devices_per_node);
-        std::string note = fmt::format("{} {:g} GB/s", known->link, known->link_gb_per_s);
-        if (shape.nodes > 1) note += fmt::format(", {} {:g} GB/s a node", known->network, known->network_gb_per_s);
-        if (shape.devices_per_node < 8) note += ", workstation";
-        list.push_back({cluster->name, cluster->title, note});
-      }
-    }
+    const auto is_tpu = [](const KnownDevice& known) { return std::string_view(known.key).starts_with("tpu"); };
+    const auto add = [&](const KnownDevice& known, const Shape& shape) {
+      const ClusterPtr cluster = make(known, shape.nodes, shape.devices_per_node);
+      std::string note = fmt::format("{} {:g} GB/s", known.link, cluster->links[kIntraNode].bandwidth / kGiga);
+      if (shape.nodes > 1) note += fmt::format(", {} {:g} GB/s a node", known.network, known.network_gb_per_s);
+      if (std::string_view(known.link).starts_with("PCIe")) note += " (estimates)";
+      if (shape.devices_per_node < 8 && shape.nodes == 1 && !is_tpu(known)) note += ", workstation";
+      list.push_back({cluster->name, cluster->title, note});
+    };
+    for (const auto& known : kDevices)
+      for (const Shape shape : {Shape{1, 2}, Shape{1, 4}, Shape{1, 8}, Shape{2, 8}, Shape{4, 8}})
+        if (!is_tpu(known)) add(known, shape);
+    for (const auto& known : kDevices)
+      for (const Shape shape : {Shape{1, 2}, Shape{4, 2}, Shape{16, 2}, Shape{64, 2}})
+        if (is_tpu(known)) add(known, shape);
+    // AccPar's heterogeneous array: 128 boards of each.
+    std::vector<ClusterPtr> boards;
+    for (const auto& known : kDevices)
+      if (is_tpu(known)) boards.push_back(make(known, 64, 2));
+    const ClusterPtr mixed = *join_clusters(boards);
+    list.push_back({mixed->name, mixed->title, "mixed, the slower ICI counts"});
     return list;
   }();
   return infos;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // turnpoint/hardware-profile@1 in and out. Every number is checked against what a machine can be.
 #include <fmt/format.h>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -19,7 +20,8 @@ constexpr double kMaximumRate = 1e18;                                // FLOP/s o
 constexpr double kMaximumLatency = 10;                               // s
 constexpr double kMaximumTime = 1e6;                                 // s, of one measured item
 constexpr double kMaximumBytes = 1e15;
-constexpr std::size_t kMaximumSamples = 2'000'000;
+constexpr std::size_t kMaximumSamples = 200'000;
+constexpr std::size_t kMaximumText = 64u << 20, kMaximumValues = 2'000'000;
 
 void read_device(JsonFields device, DeviceType& type) {
   type.name = device.text("name", "device");
@@ -50,6 +52,10 @@ void read_links(JsonFields& root, Cluster& cluster) {
     cluster.links[index].name = link.text("name", kLevelNames[index]);
     cluster.links[index].bandwidth = link.number("bandwidth_bytes_per_s", 1, kMaximumRate);
     cluster.links[index].latency_s = link.number("latency_s", 0, kMaximumLatency, 0);
+    const std::string origin = link.text("origin", to_string(Origin::modelled));
+    const auto parsed = parse_origin(origin);
+    if (!parsed) return link.fail("origin", fmt::format("must be measured, calibrated or modelled, not '{}'", origin));
+    cluster.links[index].origin = *parsed;
   });
   if (cluster.nodes > 1 && !seen[kInterNode])
     root.fail("links", "has no 'inter-node' link although there are several nodes");
@@ -73,6 +79,9 @@ void read_collective(JsonFields& item, Cluster& cluster) {
     group.fail("size", "is not nodes times per_node");
   sample.bytes = item.number("bytes", 1, kMaximumBytes);
   sample.time_s = item.number("time_s", 1e-12, kMaximumTime);
+  sample.q1_s = item.number("q1_s", 0, kMaximumTime, 0);
+  sample.q3_s = item.number("q3_s", 0, kMaximumTime, 0);
+  if (item.has("q3_s") && sample.q3_s < sample.q1_s) item.fail("q3_s", "is below q1_s");
   cluster.collectives.push_back(sample);
 }
 
@@ -98,6 +107,45 @@ void read_operator(JsonFields& item, Cluster& cluster) {
   cluster.operators.push_back(std::move(sample));
 }
 
+/// A list of short texts, such as notes.
+std::vector<std::string> read_texts(JsonFields& root, const char* key) {
+  std::vector<std::string> texts;
+  if (!root.has(key)) return texts;
+  const nlohmann::json& list = root.json()[key];
+  const bool good = list.is_array() && list.size() <= 10000 &&
+                    std::all_of(list.begin(), list.end(), [](const auto& text) { return text.is_string(); });
+  if (!good) {
+    root.fail(key, "must be a list of texts");
+    return texts;
+  }
+  for (const auto& text : list) texts.push_back(text.get<std::string>());
+  return texts;
+}
+
+/// The nodes of a mixed cluster: their numbers add up to `nodes`, and the weakest device stands for all.
+void read_groups(JsonFields& root, Cluster& cluster) {
+  int nodes = 0;
+  root.each("groups", [&](JsonFields& item, std::size_t index) {
+    if (index >= 64) return item.fail("nodes", "more than 64 groups");
+    NodeGroup group;
+    group.nodes = static_cast<int>(item.integer("nodes", 1, kMaximumNodes));
+    read_device(item.object("device"), group.device);
+    nodes += group.nodes;
+    cluster.groups.push_back(std::move(group));
+  });
+  if (root.error() || cluster.groups.empty()) return;
+  if (nodes != cluster.nodes)
+    return root.fail("groups", fmt::format("have {} nodes together, but the cluster has {}", nodes, cluster.nodes));
+  if (cluster.groups.size() == 1) {
+    cluster.device = cluster.groups.front().device;
+    cluster.groups.clear();
+    return;
+  }
+  cluster.device = weakest_device(cluster.groups);
+  const std::string note = mixed_note(cluster);
+  if (std::find(cluster.notes.begin(), cluster.notes.end(), note) == cluster.notes.end()) cluster.notes.push_back(note);
+}
+
 Expected<ClusterPtr> read_profile(const nlohmann::json& document, const std::string& path) {
   JsonFields root(document, path);
   const std::string format = root.text("format");
@@ -107,7 +155,15 @@ Expected<ClusterPtr> read_profile(const nlohmann::json& document, const std::str
   cluster->devices_per_node = static_cast<int>(root.integer("devices_per_node", 1, kMaximumDevicesPerNode));
   if (cluster->devices() > kMaximumDevices)
     root.fail("nodes", fmt::format("makes more than {} devices", kMaximumDevices));
-  read_device(root.object("device"), cluster->device);
+  cluster->notes = read_texts(root, "notes");
+  cluster->calibrated = read_texts(root, "calibrated");
+  if (!root.has("groups") || root.has("device")) read_device(root.object("device"), cluster->device);
+  if (!root.error()) read_groups(root, *cluster);
+  const std::string interpolation = root.text("interpolation", to_string(Interpolation::time));
+  if (const auto parsed = parse_interpolation(interpolation))
+    cluster->interpolation = *parsed;
+  else
+    root.fail("interpolation", fmt::format("must be time or bandwidth, not '{}'", interpolation));
   if (!root.error()) read_links(root, *cluster);
   if (root.has("host_link"))
     cluster->host_link_bandwidth = root.object("host_link").number("bandwidth_bytes_per_s", 1, kMaximumRate);
@@ -133,27 +189,39 @@ Expected<ClusterPtr> read_profile(const nlohmann::json& document, const std::str
 }  // namespace
 
 Expected<ClusterPtr> parse_hardware_profile(std::string_view text, const std::string& where) {
+  // Bounds on the text bound the memory of the document: a value takes up to 160 bytes.
+  if (text.size() > kMaximumText) return bad_input(fmt::format("larger than {} MiB", kMaximumText >> 20), where);
+  const auto values = std::count_if(text.begin(), text.end(), [](char c) { return c == ',' || c == '[' || c == '{'; });
+  if (static_cast<std::size_t>(values) > kMaximumValues)
+    return bad_input(fmt::format("holds more than {} values", kMaximumValues), where);
   const auto document = parse_json(text, where);
   if (!document) return document.error();
   return read_profile(*document, where);
 }
 
 Expected<ClusterPtr> read_hardware_profile(const std::string& path) {
-  const auto document = read_json_file(path);
-  if (!document) return document.error();
-  return read_profile(*document, path);
+  const auto text = read_file(path, kMaximumText);
+  if (!text) return text.error();
+  return parse_hardware_profile(*text, path);
 }
+
+namespace {
+
+nlohmann::ordered_json device_json(const DeviceType& type) {
+  nlohmann::ordered_json device = {{"name", type.name},
+                                   {"memory_bytes", type.memory_bytes},
+                                   {"peak_flop_per_s", {{"fp32", type.peak_fp32}, {"bf16", type.peak_bf16}}},
+                                   {"memory_bandwidth_bytes_per_s", type.memory_bandwidth},
+                                   {"efficiency", {{"flop", type.flop_efficiency}, {"memory", type.memory_efficiency}}},
+                                   {"launch_s", type.launch_s}};
+  if (type.price_per_hour) device["price_per_hour"] = *type.price_per_hour;
+  return device;
+}
+
+}  // namespace
 
 std::string write_hardware_profile(const Cluster& cluster) {
   using json = nlohmann::ordered_json;
-  json device = {
-      {"name", cluster.device.name},
-      {"memory_bytes", cluster.device.memory_bytes},
-      {"peak_flop_per_s", {{"fp32", cluster.device.peak_fp32}, {"bf16", cluster.device.peak_bf16}}},
-      {"memory_bandwidth_bytes_per_s", cluster.device.memory_bandwidth},
-      {"efficiency", {{"flop", cluster.device.flop_efficiency}, {"memory", cluster.device.memory_efficiency}}},
-      {"launch_s", cluster.device.launch_s}};
-  if (cluster.device.price_per_hour) device["price_per_hour"] = *cluster.device.price_per_hour;
   json links = json::array();
   for (const int level : {kInterNode, kIntraNode}) {
     const LinkLevel& link = cluster.links[level];
@@ -161,10 +229,11 @@ std::string write_hardware_profile(const Cluster& cluster) {
     links.push_back({{"level", kLevelNames[level]},
                      {"name", link.name},
                      {"bandwidth_bytes_per_s", link.bandwidth},
-                     {"latency_s", link.latency_s}});
+                     {"latency_s", link.latency_s},
+                     {"origin", to_string(link.origin)}});
   }
   json collectives = json::array(), operators = json::array();
-  for (const auto& sample : cluster.collectives)
+  for (const auto& sample : cluster.collectives) {
     collectives.push_back({{"kind", to_string(sample.kind)},
                            {"group",
                             {{"size", sample.group.size},
@@ -173,6 +242,9 @@ std::string write_hardware_profile(const Cluster& cluster) {
                              {"concurrent", sample.group.concurrent}}},
                            {"bytes", sample.bytes},
                            {"time_s", sample.time_s}});
+    if (sample.q1_s > 0) collectives.back()["q1_s"] = sample.q1_s;
+    if (sample.q3_s > 0) collectives.back()["q3_s"] = sample.q3_s;
+  }
   for (const auto& sample : cluster.operators)
     operators.push_back({{"kind", sample.kind},
                          {"dims", sample.dims},
@@ -184,9 +256,18 @@ std::string write_hardware_profile(const Cluster& cluster) {
                {"title", cluster.title},
                {"nodes", cluster.nodes},
                {"devices_per_node", cluster.devices_per_node},
-               {"device", std::move(device)},
+               {"device", device_json(cluster.device)},
                {"links", std::move(links)}};
   if (cluster.host_link_bandwidth > 0) root["host_link"] = {{"bandwidth_bytes_per_s", cluster.host_link_bandwidth}};
+  if (cluster.mixed()) {
+    json groups = json::array();
+    for (const auto& group : cluster.groups)
+      groups.push_back({{"nodes", group.nodes}, {"device", device_json(group.device)}});
+    root["groups"] = std::move(groups);
+  }
+  root["interpolation"] = to_string(cluster.interpolation);
+  if (!cluster.calibrated.empty()) root["calibrated"] = cluster.calibrated;
+  if (!cluster.notes.empty()) root["notes"] = cluster.notes;
   root["collectives"] = std::move(collectives);
   root["operators"] = std::move(operators);
   // Invalid UTF-8 cannot come from a file we parsed, but a name may be set by a caller.

@@ -98,6 +98,7 @@ class ClusterTest : public QObject {
   void measured_curves_interpolate_bandwidth() {
     Cluster cluster = flat(1, 8);
     const double mib = 1048576;
+    cluster.interpolation = Interpolation::bandwidth;
     cluster.collectives = {{Collective::all_reduce, inside(8), 2 * mib, 2 * mib / 8e9},
                            {Collective::all_reduce, inside(8), mib, mib / 5e9}};
     const CollectiveModel model(cluster, {});
@@ -116,6 +117,43 @@ class ClusterTest : public QObject {
     factors.latency = 2;
     QVERIFY(close(CollectiveModel(cluster, factors).time(Collective::all_reduce, inside(8), mib).value,
                   mib / 5e9 + 14 * 5e-6));
+  }
+
+  // The default, linear in time; beyond the ends no sample promises more than it shows.
+  void measured_curves_interpolate_time() {
+    Cluster cluster = flat(1, 8);
+    cluster.collectives = {{Collective::all_reduce, inside(8), 4e6, 5e-4},
+                           {Collective::all_reduce, inside(8), 1e6, 2e-4}};
+    const CollectiveModel model(cluster, {});
+    const auto time = [&](double bytes) { return model.time(Collective::all_reduce, inside(8), bytes).value; };
+    QVERIFY(close(time(2e6), 3e-4));
+    QVERIFY(close(time(8e6), 1e-3));      // the last bandwidth
+    QVERIFY(close(time(0.5e6), 1.5e-4));  // the first slope
+    QVERIFY(close(time(1), 1e-4 + 1e-10));
+    cluster.collectives = {{Collective::all_reduce, inside(8), 4e6, 5e-4},
+                           {Collective::all_reduce, inside(8), 1e6, 5e-5}};
+    QVERIFY(close(CollectiveModel(cluster, {}).time(Collective::all_reduce, inside(8), 1e3).value,
+                  5e-8));  // never below proportional
+    cluster.collectives = {{Collective::all_reduce, inside(8), 4e6, 1e-4},
+                           {Collective::all_reduce, inside(8), 1e6, 2e-4}};
+    QVERIFY(close(CollectiveModel(cluster, {}).time(Collective::all_reduce, inside(8), 1e3).value,
+                  2e-4));  // falling: constant
+    // One sample: 14 ring steps of 5 us are latency, the rest is in proportion.
+    cluster.collectives = {{Collective::all_reduce, inside(8), 1e6, 2e-4}};
+    QVERIFY(close(CollectiveModel(cluster, {}).time(Collective::all_reduce, inside(8), 5e5).value, 7e-5 + 6.5e-5));
+  }
+
+  void sends_take_the_curve_of_a_pair() {
+    Cluster cluster = flat(2, 8);
+    cluster.collectives = {{Collective::send, inside(2), 1e6, 1e-4}, {Collective::send, {2, 2, 1, 1}, 1e6, 1e-3}};
+    const CollectiveModel model(cluster, {});
+    QVERIFY(close(model.time(Collective::send, inside(8), 1e6).value, 1e-4));
+    QVERIFY(close(model.time(Collective::send, {2, 2, 1, 1}, 1e6).value, 1e-3));
+    QVERIFY(close(model.time(Collective::send, {2, 2, 1, 8}, 1e6).value, 20e-6 + 1e6 / (2e9 / 8)));
+    DeviceGroup used;
+    QCOMPARE(model.origin(Collective::send, inside(8), &used), Origin::measured);
+    QVERIFY(used == inside(2));
+    QCOMPARE(model.origin(Collective::send, {4, 2, 2, 1}), Origin::modelled);
   }
 
   void measured_curves_are_not_forced_monotone() {
@@ -188,9 +226,9 @@ class ClusterTest : public QObject {
 
   void presets() {
     const auto& names = preset_names();
-    QCOMPARE(names.size(), std::size_t(15));
+    QCOMPARE(names.size(), std::size_t(11 * 5 + 2 * 4 + 1));
     for (const auto& info : names) {
-      const auto cluster = cluster_preset(info.name);
+      const auto cluster = open_hardware(info.name);
       QVERIFY2(cluster.has_value(), info.name.c_str());
       QCOMPARE((*cluster)->name, info.name);
       QCOMPARE((*cluster)->title, info.title);
@@ -217,7 +255,6 @@ class ClusterTest : public QObject {
       QCOMPARE(cluster.error().code, ErrorCode::usage);
       QVERIFY2(cluster.error().message().find(expected) != std::string::npos, cluster.error().message().c_str());
     }
-    QCOMPARE(open_hardware("tpu-v2-64x2+tpu-v3-64x2").error().code, ErrorCode::usage);
     QCOMPARE(open_hardware("local").error().code, ErrorCode::usage);
     QCOMPARE(open_hardware("").error().code, ErrorCode::usage);
     QCOMPARE(open_hardware("absent/profile.json").error().code, ErrorCode::bad_input);
@@ -256,9 +293,95 @@ class ClusterTest : public QObject {
     QVERIFY(again.has_value());
     QCOMPARE(write_hardware_profile(**again), text);
     for (const auto& info : preset_names()) {
-      const std::string preset = write_hardware_profile(**cluster_preset(info.name));
+      const std::string preset = write_hardware_profile(**open_hardware(info.name));
       QCOMPARE(write_hardware_profile(**parse_hardware_profile(preset, "p")), preset);
     }
+  }
+
+  // The table of figures that the presets were taken from.
+  void preset_figures() {
+    struct Row {
+      const char* name;
+      double fp32, bf16, gib, terabytes;
+    };
+    for (const Row& row : std::initializer_list<Row>{{"p100-16gb-1x8", 10.6, 21.2, 16, 0.732},
+                                                     {"v100-32gb-1x8", 15.7, 125, 32, 0.9},
+                                                     {"a100-40gb-1x8", 19.5, 312, 40, 1.555},
+                                                     {"a100-80gb-1x8", 19.5, 312, 80, 2.039},
+                                                     {"h100-80gb-1x8", 67, 989, 80, 3.35},
+                                                     {"h200-141gb-1x8", 67, 989, 141, 4.8},
+                                                     {"b200-180gb-1x8", 80, 2250, 180, 8},
+                                                     {"l40s-48gb-1x8", 91.6, 362, 48, 0.864},
+                                                     {"rtx4090-24gb-1x8", 82.6, 165, 24, 1.008},
+                                                     {"mi300x-192gb-1x8", 163, 1307, 192, 5.3},
+                                                     {"tpu-v2-1x8", 12, 180, 64, 2.8},
+                                                     {"tpu-v3-1x8", 16, 420, 128, 3.6}}) {
+      const auto cluster = cluster_preset(row.name);
+      QVERIFY2(cluster.has_value(), row.name);
+      const DeviceType& device = (*cluster)->device;
+      QVERIFY(close(device.peak_fp32, row.fp32 * 1e12) && close(device.peak_bf16, row.bf16 * 1e12));
+      QCOMPARE(device.memory_bytes, std::int64_t(row.gib * (std::int64_t(1) << 30)));
+      QVERIFY(close(device.memory_bandwidth, row.terabytes * 1e12));
+    }
+    // Pairs of MI300X have one of their seven links.
+    QCOMPARE((*cluster_preset("mi300x-192gb-1x2"))->links[kIntraNode].bandwidth, 48e9);
+    QCOMPARE((*cluster_preset("mi300x-192gb-2x8"))->links[kIntraNode].bandwidth, 313e9);
+    // The memory need not be named where there is one size; of two, it must.
+    QCOMPARE((*cluster_preset("h200-2x8"))->name, std::string("h200-141gb-2x8"));
+    QVERIFY(!cluster_preset("a100-2x8").has_value());
+  }
+
+  void names_of_devices() {
+    for (const auto& [name, key] :
+         std::vector<std::pair<std::string, std::string>>{{"A100-SXM4-40GB", "a100-40gb"},
+                                                          {"NVIDIA A100-SXM4-80GB", "a100-80gb"},
+                                                          {"NVIDIA H100 80GB HBM3", "h100-80gb"},
+                                                          {"Tesla V100-SXM2-16GB", "v100-16gb"},
+                                                          {"v100-sxm-32gb", "v100-32gb"},
+                                                          {"NVIDIA H200", "h200-141gb"},
+                                                          {"NVIDIA GeForce RTX 4090", "rtx4090-24gb"},
+                                                          {"AMD Instinct MI300X", "mi300x-192gb"},
+                                                          {"NVIDIA B200", "b200-180gb"},
+                                                          {"NVIDIA L40S", "l40s-48gb"},
+                                                          {"NVIDIA GH200 480GB", ""},
+                                                          {"NVIDIA GB200", ""},
+                                                          {"NVIDIA L40", ""},
+                                                          {"", ""}})
+      QCOMPARE(preset_key_of(name), key);
+  }
+
+  void mixed_clusters() {
+    const auto mixed = open_hardware("tpu-v2-64x2+tpu-v3-64x2");
+    QVERIFY2(mixed.has_value(), mixed ? "" : mixed.error().message().c_str());
+    QCOMPARE((*mixed)->nodes, 128);
+    QCOMPARE((*mixed)->devices(), 256);
+    QVERIFY((*mixed)->mixed());
+    QCOMPARE((*mixed)->groups.size(), std::size_t(2));
+    QCOMPARE((*mixed)->groups[1].device.peak_bf16, 420e12);
+    // What equal-device methods read is the weaker of both.
+    QCOMPARE((*mixed)->device.peak_bf16, 180e12);
+    QCOMPARE((*mixed)->device.memory_bytes, std::int64_t(64) << 30);
+    QCOMPARE((*mixed)->links[kInterNode].bandwidth, 124e9);
+    QCOMPARE((*mixed)->notes.size(), std::size_t(1));
+    QVERIFY((*mixed)->notes[0].find("128 of TPU-v2-board, 128 of TPU-v3-board") != std::string::npos);
+    // Weakest in every respect, also where no device is weaker throughout.
+    const auto crossed = *open_hardware("h100-80gb-1x8+mi300x-192gb-2x8");
+    QCOMPARE(crossed->nodes, 3);
+    QCOMPARE(crossed->device.peak_fp32, 67e12);
+    QCOMPARE(crossed->device.memory_bandwidth, 3350e9);
+    QCOMPARE(crossed->device.memory_bytes, std::int64_t(80) << 30);
+    QCOMPARE(crossed->links[kIntraNode].bandwidth, 313e9);
+    // All devices or an error; written and read again.
+    QCOMPARE((*with_devices(*mixed, 256))->devices(), 256);
+    QCOMPARE(with_devices(*mixed, 128).error().code, ErrorCode::usage);
+    const std::string text = write_hardware_profile(*crossed);
+    const auto again = parse_hardware_profile(text, "again.json");
+    QVERIFY(again.has_value());
+    QCOMPARE(write_hardware_profile(**again), text);
+    for (const char* name : {"v100-16gb-1x8+", "+", "v100-16gb-1x8+h100-80gb-1x4", "v100-16gb-1x8+zebra-1x8"})
+      QCOMPARE(open_hardware(name).error().code, ErrorCode::usage);
+    QCOMPARE(parse_hardware_profile(replaced(text, "\"nodes\": 3", "\"nodes\": 4"), "p.json").error().where,
+             std::string("p.json: groups"));
   }
 
   // A profile of one node says nothing about a network, so it cannot be grown over one.
