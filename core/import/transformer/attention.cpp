@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/import/transformer/layers.h"
+
+namespace turnpoint {
+
+/// Loop dimensions collected while walks refer to them by index.
+struct TransformerLayers::LoopDims {
+  std::vector<LoopDimension> list;
+  std::uint8_t add(DimName name, std::int64_t size, DimRole role = DimRole::parallel, bool splittable = true) {
+    list.push_back({name, role, size, splittable});
+    return static_cast<std::uint8_t>(list.size() - 1);
+  }
+};
+
+// Keys and values have kv_heads head dimensions; queries have a further group dimension where several queries share a
+// key, so that splitting the heads splits all three alike. With a single key head the group is the only head dimension.
+std::vector<std::uint8_t> TransformerLayers::query_heads(LoopDims& dims, DimRole role) const {
+  std::vector<std::uint8_t> walk;
+  if (has_kv_head()) walk.push_back(dims.add(DimName::head, shape_.kv_heads, role));
+  if (has_group()) walk.push_back(dims.add(group_name(), groups(), role));
+  return walk;
+}
+
+std::vector<DimName> TransformerLayers::query_names() const {
+  std::vector<DimName> names = {DimName::batch};
+  if (has_kv_head()) names.push_back(DimName::head);
+  if (has_group()) names.push_back(group_name());
+  return names;
+}
+
+/// x [batch_, sequence_, in] to [batch_, heads..., sequence_, channels].
+TensorId TransformerLayers::project(const std::string& leaf, TensorId x, Heads kind, std::int64_t in,
+                                    std::int64_t channels, bool with_bias) {
+  LoopDims dims;
+  const auto n = dims.add(DimName::batch, batch_);
+  std::vector<std::uint8_t> heads;
+  if (kind == Heads::query)
+    heads = query_heads(dims);
+  else if (has_kv_head())
+    heads.push_back(dims.add(DimName::head, shape_.kv_heads));
+  const auto s = dims.add(DimName::sequence, sequence_);
+  const auto d = dims.add(DimName::head_channel, channels);
+  const auto k = dims.add(DimName::in_channel, in, DimRole::reduction);
+  std::vector<std::uint8_t> merged = heads;
+  merged.push_back(d);
+  Walks out = {{n}};
+  std::vector<DimName> names = {DimName::batch};
+  for (const auto head : heads) {
+    out.push_back({head});
+    names.push_back(dims.list[head].name);
+  }
+  out.push_back({s});
+  out.push_back({d});
+  names.push_back(DimName::sequence);
+  names.push_back(DimName::head_channel);
+  const std::int64_t width = (kind == Heads::query ? shape_.heads : shape_.kv_heads) * channels;
+  const TensorId w = parameter(leaf + ".weight", {in, width}, {DimName::in_channel, DimName::out_channel});
+  std::optional<TensorId> bias;
+  if (with_bias) bias = parameter(leaf + ".bias", {width}, {DimName::out_channel});
+  return b_.contraction(path(leaf), "Linear", dims.list, x, {{n}, {s}, {k}}, w, {{k}, merged}, out, names, bias,
+                        {merged});
+}
+
+// The channels of a head are the inner part of a merged dimension in the projections around, where they cannot be
+// split; splitting them here would only add layouts that nothing produces, and changed no frontier we tried.
+TensorId TransformerLayers::scores(TensorId q, TensorId k) {
+  LoopDims dims;
+  const auto n = dims.add(DimName::batch, batch_);
+  const auto heads = query_heads(dims);
+  const auto s = dims.add(DimName::sequence, sequence_);
+  const auto t = dims.add(DimName::key_sequence, sequence_, DimRole::parallel, false);
+  const auto d = dims.add(DimName::head_channel, b_.tensor(q).shape.back(), DimRole::reduction, false);
+  Walks a = {{n}}, key = {{n}};
+  for (const auto head : heads) a.push_back({head});
+  if (has_kv_head()) key.push_back({heads.front()});
+  Walks out = a;
+  a.insert(a.end(), {{s}, {d}});
+  key.insert(key.end(), {{t}, {d}});
+  out.insert(out.end(), {{s}, {t}});
+  auto names = query_names();
+  names.insert(names.end(), {DimName::sequence, DimName::key_sequence});
+  const Walks bias_walks(out.begin() + 1, out.end());
+  return b_.contraction(path("scores"), "MatMul", dims.list, q, a, k, key, out, names, position_bias_, bias_walks);
+}
+
+TensorId TransformerLayers::context(TensorId probabilities, TensorId v) {
+  LoopDims dims;
+  const auto n = dims.add(DimName::batch, batch_);
+  const auto heads = query_heads(dims);
+  const auto s = dims.add(DimName::sequence, sequence_);
+  const auto d = dims.add(DimName::head_channel, b_.tensor(v).shape.back(), DimRole::parallel, false);
+  const auto t = dims.add(DimName::key_sequence, sequence_, DimRole::reduction, false);
+  Walks a = {{n}}, value = {{n}};
+  for (const auto head : heads) a.push_back({head});
+  if (has_kv_head()) value.push_back({heads.front()});
+  Walks out = a;
+  a.insert(a.end(), {{s}, {t}});
+  value.insert(value.end(), {{t}, {d}});
+  out.insert(out.end(), {{s}, {d}});
+  auto names = query_names();
+  names.insert(names.end(), {DimName::sequence, DimName::head_channel});
+  return b_.contraction(path("context"), "MatMul", dims.list, probabilities, a, v, value, out, names);
+}
+
+/// [batch_, heads..., sequence_, channels] back to [batch_, sequence_, hidden].
+TensorId TransformerLayers::merge_heads(TensorId x) {
+  const std::int64_t channels = b_.tensor(x).shape.back();
+  LoopDims dims;
+  const auto n = dims.add(DimName::batch, batch_);
+  const auto s = dims.add(DimName::sequence, sequence_);
+  const auto o = dims.add(DimName::out_channel, shape_.hidden);
+  const auto heads = query_heads(dims, DimRole::reduction);
+  const auto d = dims.add(DimName::head_channel, channels, DimRole::reduction);
+  std::vector<std::uint8_t> merged = heads;
+  merged.push_back(d);
+  Walks a = {{n}};
+  for (const auto head : heads) a.push_back({head});
+  a.insert(a.end(), {{s}, {d}});
+  const TensorId w =
+      parameter("out.weight", {shape_.heads * channels, shape_.hidden}, {DimName::in_channel, DimName::out_channel});
+  std::optional<TensorId> bias;
+  if (shape_.output_bias) bias = parameter("out.bias", {shape_.hidden}, {DimName::out_channel});
+  return b_.contraction(path("out"), "Linear", dims.list, x, a, w, {merged, {o}}, {{n}, {s}, {o}},
+                        {DimName::batch, DimName::sequence, DimName::channel}, bias, {{o}});
+}
+
+TensorId TransformerLayers::attend(TensorId q, TensorId k, TensorId v) {
+  const TensorId s = scores(q, k);
+  const TensorId probabilities = b_.softmax(path("softmax"), s, int(b_.tensor(s).shape.size()) - 1);
+  return merge_heads(context(probabilities, v));
+}
+
+TensorId TransformerLayers::attention(TensorId x, TensorId source) {
+  TensorId q = project("q", x, Heads::query, shape_.hidden, shape_.head_channels, shape_.qkv_bias);
+  TensorId k = project("k", source, Heads::key_value, shape_.hidden, shape_.head_channels, shape_.qkv_bias);
+  if (shape_.query_key_norm) {
+    q = norm("q_norm", q, shape_.head_channels, int(b_.tensor(q).shape.size()) - 1, *shape_.query_key_norm);
+    k = norm("k_norm", k, shape_.head_channels, int(b_.tensor(k).shape.size()) - 1, *shape_.query_key_norm);
+  }
+  return attend(q, k, project("v", source, Heads::key_value, shape_.hidden, shape_.head_channels, shape_.qkv_bias));
+}
+
+/// DeepSeek-V2, section 2.1 (arXiv 2405.04434). The rotary key is one for all heads and is spread over them before it
+/// is joined to the rest, as in the published implementations; queries need no such step.
+TensorId TransformerLayers::latent_attention(TensorId x) {
+  const auto& l = shape_.latent;
+  const std::int64_t channels = shape_.head_channels + l.rotary_channels;
+  TensorId query_source = x;
+  std::int64_t query_width = shape_.hidden;
+  if (l.query_rank > 0) {
+    query_source = norm("q_norm", linear("q_down", x, shape_.hidden, l.query_rank, shape_.qkv_bias), l.query_rank, 2,
+                        TransformerShape::Norm::rms);
+    query_width = l.query_rank;
+  }
+  const TensorId q = project("q", query_source, Heads::query, query_width, channels, false);
+  const TensorId down = linear("kv_down", x, shape_.hidden, l.key_value_rank, shape_.qkv_bias);
+  const TensorId latent = norm("kv_norm", down, l.key_value_rank, 2, TransformerShape::Norm::rms);
+  TensorId k = project("k", latent, Heads::key_value, l.key_value_rank, shape_.head_channels, false);
+  if (l.rotary_channels > 0) {
+    const TensorId rotary = linear("k_rotary", x, shape_.hidden, l.rotary_channels, shape_.qkv_bias);
+    std::vector<std::int64_t> one_head = b_.tensor(k).shape, every_head = one_head;
+    auto names = b_.tensor(k).dims;
+    one_head[1] = 1;
+    one_head.back() = every_head.back() = l.rotary_channels;
+    const TensorId viewed = b_.reshape(path("k_rotary_view"), rotary, one_head, names);
+    const TensorId parts[] = {k, b_.expand(path("k_rotary_heads"), viewed, every_head, names)};
+    k = b_.concat(path("k_concat"), parts, int(every_head.size()) - 1);
+  }
+  return attend(q, k, project("v", latent, Heads::key_value, l.key_value_rank, l.value_channels, false));
+}
+
+/// T5: a learned number per head and bucket of distances, looked up once for a stack and added to every layer's scores.
+TensorId TransformerLayers::position_bias() {
+  const TensorId table =
+      parameter("positions.weight", {shape_.position_buckets, shape_.heads}, {DimName::vocabulary, DimName::channel});
+  const TensorId distances = b_.constant(path("distances"), {sequence_, sequence_}, ElementType::i64);
+  const TensorId rows = b_.embedding(path("positions"), table, distances);
+  auto& op = b_.model().operators[b_.tensor(rows).producer];
+  if (!b_.error()) {
+    // Key positions are not split where the scores are computed; the table is too small to be.
+    const auto whole = [&](const std::vector<std::uint8_t>& walk) {
+      for (const auto loop : walk) op.dims[loop].splittable = false;
+    };
+    whole(op.outputs.front().walks[1]);
+    whole(op.inputs.front().walks[0]);
+  }
+  const TensorId bias = b_.transpose(path("positions_view"), rows, {2, 0, 1});
+  b_.rename_dims(bias, {DimName::head, DimName::sequence, DimName::key_sequence});
+  return bias;
+}
+
+}  // namespace turnpoint
