@@ -121,10 +121,11 @@ class ModelBuilder {
                      bool split_hidden = false);
   /// A mixture of experts as one dimension: tokens x [batch, sequence, channel] go to the experts that `routing` [batch,
   /// sequence, expert] chose, as [batch, expert, slot, channel] with the same number of `slots` per sample and expert.
-  /// Split by batch, the step to an expert split is the all-to-all of expert parallelism, an ordinary resharding.
+  /// Their weights travel with them. Split by batch, the step to an expert split is the all-to-all of expert
+  /// parallelism, an ordinary resharding.
   TensorId dispatch(std::string name, TensorId x, TensorId routing, std::int64_t slots);
-  /// Back to [batch, sequence, channel], weighted by the routing; the experts are summed over.
-  TensorId combine(std::string name, TensorId y, TensorId routing);
+  /// Back to [batch, sequence, channel], weighted; the experts are summed over. `y` is kept for the weights' gradient.
+  TensorId combine(std::string name, TensorId y, std::int64_t sequence);
   /// Parameters of experts that one token does not use: counted, but not active.
   void add_idle_parameters(std::int64_t elements);
   /// Mean cross-entropy of logits [..., vocabulary] against integer labels; a scalar. The class dim is not splittable.

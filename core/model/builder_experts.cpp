@@ -37,23 +37,22 @@ TensorId ModelBuilder::dispatch(std::string name, TensorId x, TensorId routing, 
                       {elements, {}, {}});
 }
 
-TensorId ModelBuilder::combine(std::string name, TensorId y, TensorId routing) {
-  if (!usable(name, {y, routing})) return broken(name, "an operand is missing");
-  const Tensor in = tensor(y), from = tensor(routing);
-  if (in.shape.size() != 4 || from.shape.size() != 3 || in.shape[0] != from.shape[0] || in.shape[1] != from.shape[2])
-    return broken(name, "the routing of a combination does not have the batch and experts of its operand");
+TensorId ModelBuilder::combine(std::string name, TensorId y, std::int64_t sequence) {
+  if (!usable(name, {y})) return broken(name, "an operand is missing");
+  const Tensor in = tensor(y);
+  if (in.shape.size() != 4) return broken(name, "a combination of experts needs an operand of four dimensions");
   auto op = start(std::move(name), OperatorKind::gather, "Combine");
-  Shape shape{in.shape[0], from.shape[1], in.shape[3]};
+  Shape shape{in.shape[0], sequence, in.shape[3]};
   const auto n = walk_of(op.dims, {DimName::batch, DimRole::parallel, shape[0], true});
   const auto s = walk_of(op.dims, {DimName::sequence, DimRole::parallel, shape[1], true});
   const auto c = walk_of(op.dims, {DimName::channel, DimRole::parallel, shape[2], true});
   const auto e = walk_of(op.dims, {DimName::expert, DimRole::reduction, in.shape[1], true});
-  op.inputs = {{y, {n, e, {}, c}, from.requires_gradient}, {routing, {n, s, e}, in.requires_gradient}};
+  op.inputs = {{y, {n, e, {}, c}, true}};
   op.outputs = {{{}, {n, s, c}, false}};
   const double work = 2 * product(in.shape);
   op.forward_flop = work;
   return add_operator(std::move(op), std::move(shape), {DimName::batch, DimName::sequence, DimName::channel}, in.type,
-                      {0, {work, work}, {}});
+                      {0, {2 * work}, {}});
 }
 
 void ModelBuilder::add_idle_parameters(std::int64_t elements) {

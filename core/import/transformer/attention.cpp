@@ -79,8 +79,16 @@ TensorId TransformerLayers::scores(TensorId q, TensorId k) {
   out.insert(out.end(), {{s}, {t}});
   auto names = query_names();
   names.insert(names.end(), {DimName::sequence, DimName::key_sequence});
-  const Walks bias_walks(out.begin() + 1, out.end());
-  return b_.contraction(path("scores"), "MatMul", dims.list, q, a, k, key, out, names, position_bias_, bias_walks);
+  const TensorId y = b_.contraction(path("scores"), "MatMul", dims.list, q, a, k, key, out, names);
+  if (!position_table_ || b_.error()) return y;
+  // T5: a learned number per head and bucket of distances, added to the scores of every layer of the stack. The table
+  // is read as it is, and being tiny it counts as one of the vectors that every user may store.
+  auto& op = b_.model().operators[b_.tensor(y).producer];
+  op.inputs.push_back({*position_table_, {{}}, false});
+  const double elements = double(b_.tensor(y).elements());
+  op.forward_flop += elements;
+  op.backward_flop += elements;
+  return y;
 }
 
 TensorId TransformerLayers::context(TensorId probabilities, TensorId v) {
@@ -167,26 +175,6 @@ TensorId TransformerLayers::latent_attention(TensorId x) {
     k = b_.concat(path("k_concat"), parts, int(every_head.size()) - 1);
   }
   return attend(q, k, project("v", latent, Heads::key_value, l.key_value_rank, l.value_channels, false));
-}
-
-/// T5: a learned number per head and bucket of distances, looked up once for a stack and added to every layer's scores.
-TensorId TransformerLayers::position_bias() {
-  const TensorId table =
-      parameter("positions.weight", {shape_.position_buckets, shape_.heads}, {DimName::vocabulary, DimName::channel});
-  const TensorId distances = b_.constant(path("distances"), {sequence_, sequence_}, ElementType::i64);
-  const TensorId rows = b_.embedding(path("positions"), table, distances);
-  auto& op = b_.model().operators[b_.tensor(rows).producer];
-  if (!b_.error()) {
-    // Key positions are not split where the scores are computed; the table is too small to be.
-    const auto whole = [&](const std::vector<std::uint8_t>& walk) {
-      for (const auto loop : walk) op.dims[loop].splittable = false;
-    };
-    whole(op.outputs.front().walks[1]);
-    whole(op.inputs.front().walks[0]);
-  }
-  const TensorId bias = b_.transpose(path("positions_view"), rows, {2, 0, 1});
-  b_.rename_dims(bias, {DimName::head, DimName::sequence, DimName::key_sequence});
-  return bias;
 }
 
 }  // namespace turnpoint

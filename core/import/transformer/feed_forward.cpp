@@ -84,7 +84,7 @@ TensorId TransformerLayers::mixture(TensorId x) {
                       {.flop_per_element = 8 * filled, .saves_output = is_relu(), .saves_input = {!is_relu()}});
   }
   const TensorId down = expert_product("experts_down", hidden, moe.intermediate, shape_.hidden, filled);
-  const TensorId mixed = b_.combine(path("combine"), down, routing);
+  const TensorId mixed = b_.combine(path("combine"), down, sequence_);
   if (moe.shared_intermediate == 0) return mixed;
   TensorId shared = mlp(x, moe.shared_intermediate, "shared");
   if (moe.shared_gate) {

@@ -2,6 +2,7 @@
 #include "core/import/transformer/layers.h"
 
 #include <fmt/format.h>
+#include <utility>
 
 namespace turnpoint {
 
@@ -49,10 +50,9 @@ TensorId TransformerLayers::layer(std::int64_t index, TensorId x) {
   const std::string scope = fmt::format("layer{}", index);
   layer_ = root_ + scope + "/";
   if (shape_.shared_groups > 0) group_ = index * shape_.shared_groups / shape_.layers;
-  if (shape_.position_buckets > 0 && !position_bias_) {
-    enter("positions");
-    position_bias_ = position_bias();
-  }
+  if (shape_.position_buckets > 0 && !position_table_)
+    position_table_ =
+        b_.parameter(root_ + "positions.weight", {shape_.position_buckets * shape_.heads}, {DimName::channel});
   enter(scope + "/attention");
   const auto attend_to_self = [&](TensorId at) {
     return shape_.latent.key_value_rank > 0 ? latent_attention(at) : attention(at, at);
@@ -72,10 +72,9 @@ TensorId TransformerLayers::layer(std::int64_t index, TensorId x) {
   x = branch(attend_to_self);
   if (memory_) {
     enter(scope + "/cross");
-    const auto bias = position_bias_;  // belongs to self attention only
-    position_bias_.reset();
+    const auto table = std::exchange(position_table_, std::nullopt);  // belongs to self attention only
     x = branch([&](TensorId at) { return attention(at, *memory_); });
-    position_bias_ = bias;
+    position_table_ = table;
   }
   enter(scope + "/mlp");
   return branch([&](TensorId at) { return feed_forward(index, at); });

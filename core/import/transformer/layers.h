@@ -57,7 +57,6 @@ class TransformerLayers {
   TensorId attend(TensorId q, TensorId k, TensorId v);
   TensorId attention(TensorId x, TensorId source);
   TensorId latent_attention(TensorId x);
-  TensorId position_bias();
 
   // feed_forward.cpp
   TensorId mlp(TensorId x, std::int64_t width, const std::string& stem = "");
@@ -69,7 +68,7 @@ class TransformerLayers {
   const TransformerShape& shape_;
   std::string root_, prefix_, layer_;
   std::int64_t batch_, sequence_;
-  std::optional<TensorId> memory_, position_bias_;
+  std::optional<TensorId> memory_, position_table_;
   std::int64_t group_ = -1;  ///< which set of shared parameters the current layer uses
   std::unordered_map<std::string, TensorId> shared_;
 };
