@@ -38,9 +38,12 @@ TensorId TransformerLayers::project(const std::string& leaf, TensorId x, Heads k
     heads = query_heads(dims);
   else if (has_kv_head())
     heads.push_back(dims.add(DimName::head, shape_.kv_heads));
-  const auto s = dims.add(DimName::sequence, sequence_);
+  // The encoder's result is read by every layer of the decoder, and its layout is one choice for all of them: what it
+  // may be is kept to batch and copies. Attention needs the whole of its sequence anyway.
+  const bool narrow = is_memory(x);
+  const auto s = dims.add(DimName::sequence, sequence_, DimRole::parallel, !narrow);
   const auto d = dims.add(DimName::head_channel, channels);
-  const auto k = dims.add(DimName::in_channel, in, DimRole::reduction);
+  const auto k = dims.add(DimName::in_channel, in, DimRole::reduction, !narrow);
   std::vector<std::uint8_t> merged = heads;
   merged.push_back(d);
   Walks out = {{n}};

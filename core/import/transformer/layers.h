@@ -51,6 +51,7 @@ class TransformerLayers {
   std::vector<std::uint8_t> query_heads(LoopDims& dims, DimRole role = DimRole::parallel) const;
   std::vector<DimName> query_names() const;
   TensorId project(const std::string& leaf, TensorId x, Heads kind, std::int64_t in, std::int64_t channels, bool bias);
+  bool is_memory(TensorId x) const { return memory_ && *memory_ == x; }
   TensorId scores(TensorId q, TensorId k);
   TensorId context(TensorId probabilities, TensorId v);
   TensorId merge_heads(TensorId x);

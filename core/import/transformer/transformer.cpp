@@ -32,7 +32,9 @@ class Network {
       if (shape_.encoder_intermediate) encoder_shape.intermediate = shape_.encoder_intermediate;
       encoder_shape.head_channels = shape_.encoder_heads ? shape_.hidden / shape_.encoder_heads : shape_.head_channels;
       TransformerLayers encoder(b_, encoder_shape, "encoder/", batch_, sequence_);
-      layers.attend_to(stack(encoder, encoder_shape, "tokens"));
+      const TensorId memory = stack(encoder, encoder_shape, "tokens");
+      keep_sequence_whole(memory);
+      layers.attend_to(memory);
     }
     const TensorId x = stack(layers, shape_, two_stacks ? "decoder_tokens" : "tokens");
     layers.enter("head");
@@ -54,6 +56,12 @@ class Network {
  private:
   std::int64_t table_channels() const { return shape_.embedding_channels ? shape_.embedding_channels : shape_.hidden; }
   bool projects_embeddings() const { return shape_.embedding_projection || table_channels() != shape_.hidden; }
+
+  void keep_sequence_whole(TensorId x) {
+    if (b_.error()) return;
+    for (auto& loop : b_.model().operators[b_.tensor(x).producer].dims)
+      if (loop.name == DimName::sequence) loop.splittable = false;
+  }
 
   TensorId stack(TransformerLayers& layers, const TransformerShape& shape, const std::string& tokens_name) {
     TensorId x = embed(layers, tokens_name);
