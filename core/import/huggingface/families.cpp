@@ -124,6 +124,10 @@ Expected<TransformerShape> read_huggingface_config(JsonFields fields) {
   }
   ConfigReader reader(nested ? *nested : fields);
   TransformerShape shape = named.family->read(reader);
+  if (reader.good() && !shape.fits(1, shape.default_sequence()))
+    reader.fail("num_hidden_layers",
+                fmt::format("{} layers of this width are too large even for one sample of {} tokens",
+                            shape.layers + shape.encoder_layers, shape.default_sequence()));
   if (fields.error()) return *fields.error();
   if (nested_key)
     shape.warnings.push_back(fmt::format("only {} is read: the model's other parts are left out", nested_key));

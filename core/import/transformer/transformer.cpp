@@ -140,6 +140,15 @@ class Network {
 
 std::int64_t TransformerShape::default_sequence() const { return std::min<std::int64_t>(2048, positions); }
 
+bool TransformerShape::fits(std::int64_t batch, std::int64_t sequence) const {
+  const double channels = double(head_channels + latent.rotary_channels + latent.value_channels);
+  const double experts = double(moe.experts + moe.per_token) * double(hidden + moe.intermediate);
+  const double widest = std::max({double(hidden), double(intermediate), double(vocabulary), double(heads) * channels,
+                                  double(heads) * double(sequence), double(moe.shared_intermediate), experts});
+  // Sums over all layers must stay far inside 64 bits.
+  return double(layers + encoder_layers) * double(batch) * double(sequence) * widest <= std::ldexp(1.0, 52);
+}
+
 Expected<ModelPtr> build_transformer(const TransformerShape& shape, const std::string& name, const std::string& source,
                                      std::int64_t batch, std::int64_t sequence) {
   if (batch < 1 || sequence < 1)
@@ -147,20 +156,8 @@ Expected<ModelPtr> build_transformer(const TransformerShape& shape, const std::s
   if (shape.learned_positions && sequence > shape.positions)
     return usage_error(
         fmt::format("sequence {} is longer than the model's {} learned positions", sequence, shape.positions), source);
-  const auto& moe = shape.moe;
-  const double channels = double(shape.head_channels + shape.latent.rotary_channels + shape.latent.value_channels);
-  const double experts = double(moe.experts + moe.per_token) * double(shape.hidden + moe.intermediate);
-  const double widest = std::max({double(shape.hidden), double(shape.intermediate), double(shape.vocabulary),
-                                  double(shape.heads) * channels, double(shape.heads) * double(sequence),
-                                  double(moe.shared_intermediate), experts});
-  // Sums over all layers must stay far inside 64 bits.
-  if (double(shape.layers + shape.encoder_layers) * double(batch) * double(sequence) * widest > std::ldexp(1.0, 52))
+  if (!shape.fits(batch, sequence))
     return usage_error(fmt::format("batch {} with sequence {} is too large for this model", batch, sequence), source);
-  const double largest = double(shape.hidden) * double(moe.experts) * double(moe.intermediate);
-  if (largest > std::ldexp(1.0, 60))
-    return bad_input(fmt::format("{} experts of {} x {} channels have more than 2^60 parameters", moe.experts,
-                                 shape.hidden, moe.intermediate),
-                     source);
   return Network(shape, name, source, batch, sequence).build();
 }
 

@@ -80,6 +80,8 @@ struct TransformerShape {
 
   /// min(2048, positions), design.md 5.9.
   std::int64_t default_sequence() const;
+  /// Whether sums over the whole graph stay far inside 64 bits.
+  bool fits(std::int64_t batch, std::int64_t sequence) const;
 };
 
 /// Training graph with mean cross-entropy over all positions. Projections produce heads directly:
