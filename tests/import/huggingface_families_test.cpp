@@ -257,9 +257,12 @@ class HuggingfaceFamiliesTest : public QObject {
     QCOMPARE(shape("q"), (Shape{2, 128, 16, 192}));
     QCOMPARE(shape("kv_down"), (Shape{2, 16, 512}));
     QCOMPARE(shape("k_rotary"), (Shape{2, 16, 64}));
-    QCOMPARE(shape("k_concat"), (Shape{2, 128, 16, 192}));
+    QCOMPARE(shape("k"), (Shape{2, 128, 16, 128}));
     QCOMPARE(shape("v"), (Shape{2, 128, 16, 128}));
     QCOMPARE(shape("out"), (Shape{2, 16, 7168}));
+    const Operator* scores = find(*model, "layer0/attention/scores");
+    QCOMPARE(scores->inputs.size(), std::size_t(3));
+    QCOMPARE(scores->forward_macs, 2.0 * 128 * 16 * 16 * 192);
     QCOMPARE(model->warnings.size(), std::size_t(0));
   }
 

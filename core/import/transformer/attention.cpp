@@ -40,10 +40,12 @@ TensorId TransformerLayers::project(const std::string& leaf, TensorId x, Heads k
     heads.push_back(dims.add(DimName::head, shape_.kv_heads));
   // The encoder's result is read by every layer of the decoder, and its layout is one choice for all of them: what it
   // may be is kept to batch and copies. Attention needs the whole of its sequence anyway.
+  // The channels of a bottleneck are too few to be split.
   const bool narrow = is_memory(x);
   const auto s = dims.add(DimName::sequence, sequence_, DimRole::parallel, !narrow);
   const auto d = dims.add(DimName::head_channel, channels);
-  const auto k = dims.add(DimName::in_channel, in, DimRole::reduction, !narrow);
+  const bool bottleneck = shape_.latent.key_value_rank > 0;
+  const auto k = dims.add(DimName::in_channel, in, DimRole::reduction, !narrow && !bottleneck);
   std::vector<std::uint8_t> merged = heads;
   merged.push_back(d);
   Walks out = {{n}};
@@ -82,8 +84,12 @@ TensorId TransformerLayers::scores(TensorId q, TensorId k) {
   out.insert(out.end(), {{s}, {t}});
   auto names = query_names();
   names.insert(names.end(), {DimName::sequence, DimName::key_sequence});
+  if (rotary_key_) key.back().clear();  // holds a part of the channels that q has
   const TensorId y = b_.contraction(path("scores"), "MatMul", dims.list, q, a, k, key, out, names);
-  if (!position_table_ || b_.error()) return y;
+  if (b_.error()) return y;
+  if (rotary_key_) b_.model().operators[b_.tensor(y).producer].inputs.push_back({*rotary_key_, {{n}, {t}, {}}, true});
+  rotary_key_.reset();
+  if (!position_table_) return y;
   // T5: a learned number per head and bucket of distances, added to the scores of every layer of the stack. The table
   // is read as it is, and being tiny it counts as one of the vectors that every user may store.
   auto& op = b_.model().operators[b_.tensor(y).producer];
@@ -151,32 +157,31 @@ TensorId TransformerLayers::attention(TensorId x, TensorId source) {
   return attend(q, k, project("v", source, Heads::key_value, shape_.hidden, shape_.head_channels, shape_.qkv_bias));
 }
 
-/// DeepSeek-V2, section 2.1 (arXiv 2405.04434). The rotary key is one for all heads and is spread over them before it
-/// is joined to the rest, as in the published implementations; queries need no such step.
+/// A product down to a bottleneck that the next norm needs whole.
+TensorId TransformerLayers::narrow_to(const std::string& leaf, TensorId x, std::int64_t channels) {
+  const TensorId y = linear(leaf, x, shape_.hidden, channels, shape_.qkv_bias);
+  if (b_.error()) return y;
+  auto& op = b_.model().operators[b_.tensor(y).producer];
+  for (const auto loop : op.outputs.front().walks.back()) op.dims[loop].splittable = false;
+  return y;
+}
+
+/// DeepSeek-V2, section 2.1 (arXiv 2405.04434). The rotary part of a key is one for all heads; the scores read it
+/// beside the heads' own part, and nobody writes the two out side by side.
 TensorId TransformerLayers::latent_attention(TensorId x) {
   const auto& l = shape_.latent;
+  constexpr auto kRms = TransformerShape::Norm::rms;
   const std::int64_t channels = shape_.head_channels + l.rotary_channels;
-  TensorId query_source = x;
-  std::int64_t query_width = shape_.hidden;
+  TensorId q;
   if (l.query_rank > 0) {
-    query_source = norm("q_norm", linear("q_down", x, shape_.hidden, l.query_rank, shape_.qkv_bias), l.query_rank, 2,
-                        TransformerShape::Norm::rms);
-    query_width = l.query_rank;
+    const TensorId source = norm("q_norm", narrow_to("q_down", x, l.query_rank), l.query_rank, 2, kRms);
+    q = project("q", source, Heads::query, l.query_rank, channels, false);
+  } else {
+    q = project("q", x, Heads::query, shape_.hidden, channels, false);
   }
-  const TensorId q = project("q", query_source, Heads::query, query_width, channels, false);
-  const TensorId down = linear("kv_down", x, shape_.hidden, l.key_value_rank, shape_.qkv_bias);
-  const TensorId latent = norm("kv_norm", down, l.key_value_rank, 2, TransformerShape::Norm::rms);
-  TensorId k = project("k", latent, Heads::key_value, l.key_value_rank, shape_.head_channels, false);
-  if (l.rotary_channels > 0) {
-    const TensorId rotary = linear("k_rotary", x, shape_.hidden, l.rotary_channels, shape_.qkv_bias);
-    std::vector<std::int64_t> one_head = b_.tensor(k).shape, every_head = one_head;
-    auto names = b_.tensor(k).dims;
-    one_head[1] = 1;
-    one_head.back() = every_head.back() = l.rotary_channels;
-    const TensorId viewed = b_.reshape(path("k_rotary_view"), rotary, one_head, names);
-    const TensorId parts[] = {k, b_.expand(path("k_rotary_heads"), viewed, every_head, names)};
-    k = b_.concat(path("k_concat"), parts, int(every_head.size()) - 1);
-  }
+  const TensorId latent = norm("kv_norm", narrow_to("kv_down", x, l.key_value_rank), l.key_value_rank, 2, kRms);
+  const TensorId k = project("k", latent, Heads::key_value, l.key_value_rank, shape_.head_channels, false);
+  if (l.rotary_channels > 0) rotary_key_ = narrow_to("k_rotary", x, l.rotary_channels);
   return attend(q, k, project("v", latent, Heads::key_value, l.key_value_rank, l.value_channels, false));
 }
 

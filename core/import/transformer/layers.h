@@ -57,6 +57,7 @@ class TransformerLayers {
   TensorId merge_heads(TensorId x);
   TensorId attend(TensorId q, TensorId k, TensorId v);
   TensorId attention(TensorId x, TensorId source);
+  TensorId narrow_to(const std::string& leaf, TensorId x, std::int64_t channels);
   TensorId latent_attention(TensorId x);
 
   // feed_forward.cpp
@@ -69,7 +70,7 @@ class TransformerLayers {
   const TransformerShape& shape_;
   std::string root_, prefix_, layer_;
   std::int64_t batch_, sequence_;
-  std::optional<TensorId> memory_, position_table_;
+  std::optional<TensorId> memory_, position_table_, rotary_key_;
   std::int64_t group_ = -1;  ///< which set of shared parameters the current layer uses
   std::unordered_map<std::string, TensorId> shared_;
 };
