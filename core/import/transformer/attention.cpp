@@ -122,6 +122,11 @@ TensorId TransformerLayers::context(TensorId probabilities, TensorId v) {
 /// [batch_, heads..., sequence_, channels] back to [batch_, sequence_, hidden].
 TensorId TransformerLayers::merge_heads(TensorId x) {
   const std::int64_t channels = b_.tensor(x).shape.back();
+  if (!shape_.output_projection) {
+    const TensorId turned = b_.transpose(path("join"), x, {0, 2, 1, 3});
+    return b_.reshape(path("out"), turned, {batch_, sequence_, shape_.heads * channels},
+                      {DimName::batch, DimName::sequence, DimName::channel});
+  }
   LoopDims dims;
   const auto n = dims.add(DimName::batch, batch_);
   const auto s = dims.add(DimName::sequence, sequence_);

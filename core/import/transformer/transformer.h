@@ -65,6 +65,7 @@ struct TransformerShape {
   Block block = Block::pre_norm;
   Mlp mlp = Mlp::plain;
   std::string activation = "gelu";
+  bool output_projection = true;  ///< false: the joined heads are the result of attention
   bool qkv_bias = false, output_bias = false, mlp_bias = false, head_bias = false;
   std::optional<Norm> query_key_norm;  ///< over each head of q and k (Qwen 3, Gemma 3)
   bool embedding_norm = false;         ///< a norm right after the embeddings (BERT, BLOOM)
