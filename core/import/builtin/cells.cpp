@@ -164,15 +164,12 @@ Expected<ModelPtr> build_nasnet(const NetworkParameters& p) {
   if (!per_stage) return per_stage.error();
   CellNetwork c(p);
   TensorId older = c.net.x(), newer = older;
-  const auto reduce = [&](std::int64_t filters) {
-    // The cell after a reduction reads the one before it beside the reduction's result, not what came in between.
-    const TensorId x = nasnet_reduction(c, newer, older, filters);
-    return x;
-  };
-  for (const std::int64_t filters : {p.width / 4, p.width / 2}) older = std::exchange(newer, reduce(filters));
+  for (const std::int64_t filters : {p.width / 4, p.width / 2})
+    older = std::exchange(newer, nasnet_reduction(c, newer, older, filters));
   for (int stage = 0; stage < 3; ++stage) {
     const std::int64_t filters = p.width << stage;
-    if (stage > 0) newer = reduce(filters);
+    // The cell after a reduction reads, beside its result, what the reduction's own older input was.
+    if (stage > 0) newer = nasnet_reduction(c, newer, older, filters);
     for (std::int64_t i = 0; i < *per_stage; ++i) older = std::exchange(newer, nasnet_normal(c, newer, older, filters));
   }
   c.net.set_x(newer);
