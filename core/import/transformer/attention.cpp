@@ -38,14 +38,11 @@ TensorId TransformerLayers::project(const std::string& leaf, TensorId x, Heads k
     heads = query_heads(dims);
   else if (has_kv_head())
     heads.push_back(dims.add(DimName::head, shape_.kv_heads));
-  // The encoder's result is read by every layer of the decoder, and its layout is one choice for all of them: what it
-  // may be is kept to batch and copies. Attention needs the whole of its sequence anyway.
-  // The channels of a bottleneck are too few to be split.
-  const bool narrow = is_memory(x);
-  const auto s = dims.add(DimName::sequence, sequence_, DimRole::parallel, !narrow);
+  const auto s = dims.add(DimName::sequence, sequence_);
   const auto d = dims.add(DimName::head_channel, channels);
+  // The channels of a bottleneck are too few to be split.
   const bool bottleneck = shape_.latent.key_value_rank > 0;
-  const auto k = dims.add(DimName::in_channel, in, DimRole::reduction, !narrow && !bottleneck);
+  const auto k = dims.add(DimName::in_channel, in, DimRole::reduction, !bottleneck);
   std::vector<std::uint8_t> merged = heads;
   merged.push_back(d);
   Walks out = {{n}};

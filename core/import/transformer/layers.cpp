@@ -2,6 +2,7 @@
 #include "core/import/transformer/layers.h"
 
 #include <fmt/format.h>
+#include <algorithm>
 #include <utility>
 
 namespace turnpoint {
@@ -45,6 +46,17 @@ TensorId TransformerLayers::add(const std::string& leaf, std::initializer_list<T
                         {.flop_per_element = double(operands.size() - 1)});
 }
 
+// Whole but for the dimensions in `split`: as free as any view, it keeps what is done behind it from widening the
+// choices before it.
+TensorId TransformerLayers::narrow_view(const std::string& leaf, TensorId x, std::initializer_list<DimName> split) {
+  const Tensor in = b_.tensor(x);
+  const TensorId view = b_.reshape(path(leaf), x, in.shape, in.dims, "Identity");
+  if (b_.error()) return view;
+  for (auto& loop : b_.model().operators[b_.tensor(view).producer].dims)
+    loop.splittable = std::find(split.begin(), split.end(), loop.name) != split.end();
+  return view;
+}
+
 TensorId TransformerLayers::layer(std::int64_t index, TensorId x) {
   using Block = TransformerShape::Block;
   const std::string scope = fmt::format("layer{}", index);
@@ -65,7 +77,10 @@ TensorId TransformerLayers::layer(std::int64_t index, TensorId x) {
     return add("add", {x, attended, feed_forward(index, own)});
   }
   const auto branch = [&](auto&& body) {
-    if (shape_.block == Block::post_norm) return norm("norm", add("add", {x, body(x)}));
+    // Where norms come first, the norm of a branch keeps channels whole and sums partial gradients before the residual
+    // stream; where they come last, a view does.
+    if (shape_.block == Block::post_norm)
+      return norm("norm", add("add", {x, body(narrow_view("branch", x, {DimName::batch, DimName::sequence}))}));
     const TensorId y = body(norm("norm", x));
     return add("add", {x, shape_.block == Block::sandwich ? norm("norm_after", y) : y});
   };
@@ -73,7 +88,10 @@ TensorId TransformerLayers::layer(std::int64_t index, TensorId x) {
   if (memory_) {
     enter(scope + "/cross");
     const auto table = std::exchange(position_table_, std::nullopt);  // belongs to self attention only
-    x = branch([&](TensorId at) { return attention(at, *memory_); });
+    // The encoder's result is read by every layer, so its layout is one choice for all of them: it is kept to batch and
+    // copies, which attention needs anyway; partial gradients are summed layer by layer.
+    const TensorId source = narrow_view("memory", *memory_, {DimName::batch});
+    x = branch([&](TensorId at) { return attention(at, source); });
     position_table_ = table;
   }
   enter(scope + "/mlp");

@@ -40,6 +40,7 @@ class TransformerLayers {
 
   TensorId parameter(const std::string& leaf, std::vector<std::int64_t> shape, std::vector<DimName> dims);
   TensorId norm(const std::string& leaf, TensorId x, std::int64_t channels, int axis, TransformerShape::Norm kind);
+  TensorId narrow_view(const std::string& leaf, TensorId x, std::initializer_list<DimName> split);
   TensorId add(const std::string& leaf, std::initializer_list<TensorId> operands);
   bool is_relu() const { return shape_.activation.find("relu") != std::string::npos; }
 
@@ -51,7 +52,6 @@ class TransformerLayers {
   std::vector<std::uint8_t> query_heads(LoopDims& dims, DimRole role = DimRole::parallel) const;
   std::vector<DimName> query_names() const;
   TensorId project(const std::string& leaf, TensorId x, Heads kind, std::int64_t in, std::int64_t channels, bool bias);
-  bool is_memory(TensorId x) const { return memory_ && *memory_ == x; }
   TensorId scores(TensorId q, TensorId k);
   TensorId context(TensorId probabilities, TensorId v);
   TensorId merge_heads(TensorId x);
