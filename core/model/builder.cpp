@@ -262,7 +262,7 @@ Expected<ModelPtr> ModelBuilder::finish(std::vector<TensorId> results, bool fold
       return bad_input("the model has more than 2^60 parameters", model_.source);
     *sum += tensor.elements();
   }
-  if (model_.active_parameters == 0) model_.active_parameters = model_.parameters;
+  if (model_.active_parameters == 0) model_.active_parameters = model_.parameters - idle_parameters_;
   return ModelPtr(std::make_shared<const Model>(std::move(model_)));
 }
 

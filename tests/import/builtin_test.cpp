@@ -67,12 +67,28 @@ class BuiltinTest : public QObject {
   void published_counts_data() {
     QTest::addColumn<QString>("name");
     QTest::addColumn<qint64>("parameters");
-    // torchvision's counts; Hugging Face's for the language models; LeNet and the LSTM by their layer formulas.
-    const std::map<const char*, qint64> counts = {
-        {"resnet18", 11689512}, {"resnet34", 21797672},     {"resnet50", 25557032},      {"vgg11", 132863336},
-        {"vgg13", 133047848},   {"vgg16", 138357544},       {"vgg19", 143667240},        {"alexnet", 61100840},
-        {"lenet", 61706},       {"gpt2", 124439808},        {"bert-large", 335141888},   {"llama-2-7b", 6738415616},
-        {"lstm-lm", 66034000},  {"inception-v3", 23834568}, {"llama-2-70b", 68976648192}};
+    // torchvision's counts; Hugging Face's for the language models; Keras' trainable ones for NASNet, the pretrained
+    // models of the PyTorch zoos for PNASNet; MLPerf's logs for NCF and GNMT. LeNet and the LSTM by layer formulas.
+    const std::map<const char*, qint64> counts = {{"resnet18", 11689512},
+                                                  {"resnet34", 21797672},
+                                                  {"resnet50", 25557032},
+                                                  {"vgg11", 132863336},
+                                                  {"vgg13", 133047848},
+                                                  {"vgg16", 138357544},
+                                                  {"vgg19", 143667240},
+                                                  {"alexnet", 61100840},
+                                                  {"lenet", 61706},
+                                                  {"gpt2", 124439808},
+                                                  {"bert-large", 335141888},
+                                                  {"llama-2-7b", 6738415616},
+                                                  {"lstm-lm", 66034000},
+                                                  {"inception-v3", 23834568},
+                                                  {"llama-2-70b", 68976648192},
+                                                  {"mixtral-8x7b", 46702792704},
+                                                  {"nasnet-large", 88753150},
+                                                  {"pnasnet-large", 86057668},
+                                                  {"ncf", 31832577},
+                                                  {"gnmt", 160671297}};
     for (const auto& [name, count] : counts) QTest::newRow(name) << name << count;
   }
   void published_counts() {
@@ -82,6 +98,80 @@ class BuiltinTest : public QObject {
     QVERIFY(model);
     QCOMPARE(model->parameters, std::int64_t(parameters));
     QCOMPARE(model->batch, std::int64_t(256));
+  }
+
+  // Table of the ParDNN study: billions of parameters, to the digits printed there. TRN's 1.97 is cut, not rounded; the
+  // study does not say how many cells E3D has.
+  void pardnn_models_have_the_study_sizes_data() {
+    QTest::addColumn<QString>("name");
+    QTest::addColumn<double>("printed");
+    QTest::addColumn<double>("tolerance");
+    QTest::newRow("word-rnn") << "word-rnn" << 0.44 << 0.005;
+    QTest::newRow("word-rnn-2") << "word-rnn-2" << 1.28 << 0.005;
+    QTest::newRow("char-crn") << "char-crn" << 0.23 << 0.005;
+    QTest::newRow("char-crn-2") << "char-crn-2" << 1.09 << 0.005;
+    QTest::newRow("wrn") << "wrn" << 1.91 << 0.005;
+    QTest::newRow("wrn-2") << "wrn-2" << 3.77 << 0.007;
+    QTest::newRow("trn") << "trn" << 1.97 << 0.01;
+    QTest::newRow("trn-2") << "trn-2" << 5.1 << 0.05;
+    QTest::newRow("e3d") << "e3d" << 0.95 << 0.027;
+    QTest::newRow("e3d-2") << "e3d-2" << 2.4 << 0.05;
+  }
+  void pardnn_models_have_the_study_sizes() {
+    QFETCH(QString, name);
+    QFETCH(double, printed);
+    QFETCH(double, tolerance);
+    const double billions = double(build(name.toStdString(), {2, 0})->parameters) / 1e9;
+    QVERIFY2(std::abs(billions - printed) <= tolerance, qPrintable(QString::number(billions)));
+  }
+
+  // Convolutions the study counts in WRN, and what its names stand for.
+  void pardnn_models_have_the_study_depths() {
+    const auto count = [](const char* name, OperatorKind kind) {
+      const auto model = build(name, {2, 0});
+      return std::count_if(model->operators.begin(), model->operators.end(),
+                           [&](const Operator& op) { return op.kind == kind; });
+    };
+    QCOMPARE(count("wrn", OperatorKind::convolution), 610);
+    QCOMPARE(count("wrn-2", OperatorKind::convolution), 304);
+    QCOMPARE(count("word-rnn", OperatorKind::recurrent), 10);
+    QCOMPARE(count("char-crn-2", OperatorKind::recurrent), 32);
+    QCOMPARE(count("e3d", OperatorKind::recurrent), 11);
+  }
+
+  // Layer formulas, written down apart from the graphs.
+  void counts_follow_the_layer_formulas() {
+    const std::int64_t h = 64, words = 32000, lstm = 8 * h * h + 8 * h;
+    const std::int64_t attention = 2 * h * h + 2 * h + 1;
+    QCOMPARE(build("nmt-2?hidden=64", {2, 0})->parameters,
+             words * h + 3 * lstm + (lstm + 4 * h * h) + attention + words * h + words);
+    QCOMPARE(build("ncf?hidden=8&width=32&layers=2", {2, 0})->parameters,
+             (138493 + 26744) * (8 + 16) + (32 * 32 + 32) + (32 * 16 + 16) + (8 + 16 + 1));
+    const std::int64_t c = 32, k = 2 * 25;
+    const std::int64_t cell = 17 * k * c * c + 2 * c * c, first = 10 * k * c * c + 7 * k * c * 16 + 2 * c * c;
+    QCOMPARE(build("e3d?hidden=32&layers=3", {2, 0})->parameters, first + 2 * cell + 16 * c);
+    const auto mixtral = build("mixtral-8x7b?layers=2", {2, 0});
+    QCOMPARE(mixtral->parameters - mixtral->active_parameters, std::int64_t(2) * 6 * 3 * 4096 * 14336);
+    QCOMPARE(build("mixtral-8x7b", {1, 0})->active_parameters, std::int64_t(12879925248));
+    QCOMPARE(build("trn?layers=1&hidden=64&width=128", {2, 0})->parameters,
+             32000 * h + 9 * (h * h + h) + 2 * (2 * 64 * 128 + 128 + 64) + 5 * 2 * h);
+  }
+
+  void cells_multiply_as_published() {
+    // imgclsmob's list: 23,976 M and 25,141 M, which count poolings and norms too.
+    QVERIFY(std::abs(summarise(*build("nasnet-large", {1, 0})).macs_forward / 23976.44e6 - 1) < 0.012);
+    QVERIFY(std::abs(summarise(*build("pnasnet-large", {1, 0})).macs_forward / 25140.77e6 - 1) < 0.012);
+  }
+
+  // One step of the E3D cell, by hand: products at every position and the recall of all states before.
+  void e3d_macs_follow_the_closed_formula() {
+    const double n = 3, t = 5, c = 32, positions = 512, k = 50;
+    const auto summary = summarise(*build("e3d?hidden=32&layers=1&sequence=5", {3, 0}));
+    const double products = n * t * positions * (10 * k * c * c + 7 * k * c * 16 + 2 * c * c + c * 16);
+    const double recall = n * (1 + 2 + 3 + 4 + 5) * 2 * positions * positions * c;
+    QCOMPARE(summary.macs_forward, products + recall);
+    // Twice, but for the gradient of the frames, which nobody needs.
+    QCOMPARE(summary.macs_backward, 2 * (products + recall) - n * t * positions * 7 * k * c * 16);
   }
 
   void every_model_is_consistent() {
@@ -175,6 +265,12 @@ class BuiltinTest : public QObject {
     QCOMPARE(build("wide-resnet?layers=101&width=128")->parameters, std::int64_t(126886696));  // wide_resnet101_2
     QCOMPARE(build("resnet50?width=128")->parameters, std::int64_t(68883240));                 // wide_resnet50_2
     QVERIFY(build("llama-2-7b?hidden=5120&layers=40")->parameters == 13015864320);             // Llama 2 13B
+    QCOMPARE(build("resnet50?layers=101")->parameters, std::int64_t(44549160));
+    QCOMPARE(build("resnet18?layers=152")->parameters, std::int64_t(60192808));
+    QCOMPARE(build("vgg11?layers=19")->parameters, std::int64_t(143667240));
+    QCOMPARE(build("vgg16?hidden=1024&width=16", {1, 0})->parameters,
+             build("vgg16", {1, 0})->parameters - std::int64_t(14714688) - (25088 * 4096 + 4096 * 4096 + 2 * 4096) -
+                 4096 * 1000 + (920784 + (6272 * 1024 + 1024 * 1024 + 2 * 1024) + 1024 * 1000));
     const auto vision = build("vgg16", {1, 128});
     QCOMPARE(vision->warnings.size(), std::size_t(1));
   }
@@ -187,11 +283,24 @@ class BuiltinTest : public QObject {
     };
     row("resnet5", "unknown built-in model 'resnet5' (did you mean 'builtin:resnet50'?)");
     row("", "unknown built-in model ''");
-    row("gnmt", "'gnmt' is not built yet");
-    row("mixtral-8x7b?batch=3", "not built yet");
+    row("gnmt-2", "unknown built-in model 'gnmt-2'");
+    row("gnmt?layers=1", "layers must be at least 2, not 1");
+    row("mixtral-8x7b?hidden=1152", "hidden 1152 is not a multiple of 8 key-value heads of 128 channels");
+    row("mixtral-8x7b?experts=4", "unknown parameter 'experts'; mixtral-8x7b accepts layers, hidden, width, batch");
+    row("nasnet-large?layers=17", "layers must be a multiple of 3, not 17");
+    row("nasnet-large?width=30", "width must be a multiple of 4, not 30");
+    row("pnasnet-large?layers=4", "layers must be a multiple of 3, not 4");
+    row("ncf?width=33", "width 33 cannot be halved 3 times");
+    row("ncf?layers=4096", "width 256 cannot be halved 4096 times");
+    row("e3d?width=3", "unknown parameter 'width'; e3d accepts layers, hidden, batch, sequence");
+    row("e3d?hidden=1048576&layers=4096&batch=16777216&sequence=16777216", "too large");
+    row("gnmt?hidden=1048576&layers=4096&batch=16777216&sequence=16777216", "too large");
+    row("char-crn?hidden=1048576&layers=4096&batch=16777216&sequence=16777216", "too large");
+    row("resnet50?layers=51", "layers must be 18, 34, 50, 101 or 152, not 51");
     row("gpt2?layer=12",
         "unknown parameter 'layer'; gpt2 accepts layers, hidden, width, batch, sequence (did you mean 'layers'?)");
-    row("vgg16?layers=3", "unknown parameter 'layers'; vgg16 accepts batch");
+    row("vgg16?layers=3", "layers must be 11, 13, 16 or 19, not 3");
+    row("inception-v3?layers=3", "unknown parameter 'layers'; inception-v3 accepts batch");
     row("gpt2?", "unknown parameter ''");
     row("gpt2?layers", "parameter layers must be a whole number between 1 and 4096, not ''");
     row("gpt2?layers=-1", "not '-1'");

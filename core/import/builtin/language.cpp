@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <cmath>
+#include <algorithm>
 
 #include "core/import/builtin/networks.h"
 #include "core/import/transformer/transformer.h"
@@ -9,37 +9,6 @@
 namespace turnpoint {
 
 namespace {
-
-/// Embedding, a stack of LSTM layers of equal width, and a projection to the vocabulary.
-/// Every layer is one recurrent operator over the whole sequence. Its hidden units may be split: the exchange of the
-/// state that this takes at each step is what the edge to the next layer, which needs all units, is charged for (the
-/// same bytes, gathered once for both).
-Expected<ModelPtr> lstm_language_model(const NetworkParameters& p, std::int64_t vocabulary, bool two_biases,
-                                       bool head_bias) {
-  const std::int64_t h = p.hidden, n = p.batch, s = p.sequence;
-  if (double(p.layers) * double(n) * double(s) * double(std::max(4 * h, vocabulary)) > std::ldexp(1.0, 52))
-    return usage_error(fmt::format("batch {} with sequence {} is too large for this model", n, s), p.source);
-  ModelBuilder b(p.name, p.source, n, s);
-  b.set_scope("embed");
-  const TensorId tokens = b.input("tokens", {n, s}, {DimName::batch, DimName::sequence}, ElementType::i64);
-  const TensorId table = b.parameter("embed/tokens.weight", {vocabulary, h}, {DimName::vocabulary, DimName::channel});
-  TensorId x = b.embedding("embed/tokens", table, tokens);
-  for (std::int64_t i = 0; i < p.layers; ++i) {
-    const std::string scope = fmt::format("layer{}", i);
-    b.set_scope(scope);
-    const TensorId w = b.parameter(scope + "/lstm.input_weight", {1, 4 * h, h});
-    const TensorId r = b.parameter(scope + "/lstm.state_weight", {1, 4 * h, h});
-    const TensorId bias = b.parameter(scope + "/lstm.bias", {1, (two_biases ? 8 : 4) * h});
-    x = b.recurrent(scope + "/lstm", "LSTM", x, w, r, bias, 4, 1, h, true, true);
-  }
-  b.set_scope("head");
-  const TensorId w = b.parameter("head/logits.weight", {h, vocabulary}, {DimName::in_channel, DimName::vocabulary});
-  std::optional<TensorId> bias;
-  if (head_bias) bias = b.parameter("head/logits.bias", {vocabulary}, {DimName::vocabulary});
-  const TensorId logits = b.linear("head/logits", x, w, bias, false, DimName::vocabulary);
-  const TensorId labels = b.input("labels", {n, s}, {DimName::batch, DimName::sequence}, ElementType::i64);
-  return b.finish({b.cross_entropy("head/loss", logits, labels)});
-}
 
 Expected<ModelPtr> transformer(const NetworkParameters& p, TransformerShape shape, std::int64_t heads,
                                std::int64_t default_width) {
@@ -82,9 +51,6 @@ Expected<std::int64_t> heads_of(const NetworkParameters& p, std::int64_t head_ch
 
 }  // namespace
 
-Expected<ModelPtr> build_rnn(const NetworkParameters& p) { return lstm_language_model(p, 51200, false, false); }
-Expected<ModelPtr> build_lstm_lm(const NetworkParameters& p) { return lstm_language_model(p, 10000, true, true); }
-
 Expected<ModelPtr> build_study_transformer(const NetworkParameters& p) {
   // 32 heads whatever the width, so that heads split over up to 32 devices.
   TransformerShape shape = gpt2_layout(16384, std::max<std::int64_t>(512, p.sequence));
@@ -119,6 +85,35 @@ Expected<ModelPtr> build_llama2_70b(const NetworkParameters& p) {
   TransformerShape shape = llama_layout();
   shape.kv_heads = 8;
   return transformer(p, shape, 64, 28672);
+}
+
+Expected<ModelPtr> build_mixtral(const NetworkParameters& p) {
+  const auto heads = heads_of(p, 128);
+  if (!heads) return heads.error();
+  if (*heads % 8 != 0)
+    return usage_error(fmt::format("hidden {} is not a multiple of 8 key-value heads of 128 channels", p.hidden),
+                       p.source);
+  TransformerShape shape = llama_layout();
+  shape.positions = 32768;
+  shape.kv_heads = 8;
+  shape.moe.experts = 8;
+  shape.moe.per_token = 2;
+  shape.moe.intermediate = p.width ? p.width : 14336;
+  return transformer(p, shape, *heads, 14336);
+}
+
+Expected<ModelPtr> build_trn(const NetworkParameters& p) {
+  // An encoder and a decoder of `layers` each in the form of the study's program: no product after the heads are
+  // joined, 32000 words shared by both sides and the output, fixed positions. Only so do its counts come out.
+  TransformerShape shape;
+  shape.vocabulary = 32000;
+  shape.positions = std::max<std::int64_t>(1024, p.sequence);
+  shape.block = TransformerShape::Block::post_norm;
+  shape.activation = "relu";
+  shape.qkv_bias = shape.mlp_bias = shape.tied_head = true;
+  shape.output_projection = false;
+  shape.encoder_layers = p.layers;
+  return transformer(p, shape, 8, 5 * p.hidden / 2);
 }
 
 }  // namespace turnpoint

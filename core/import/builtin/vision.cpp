@@ -13,11 +13,11 @@ namespace {
 /// left out.
 Expected<ModelPtr> vgg(const NetworkParameters& p, const std::array<int, 5>& convolutions) {
   VisionNetwork net(p, 3, 224);
-  constexpr std::int64_t kChannels[] = {64, 128, 256, 512, 512};
+  constexpr std::int64_t kTimes[] = {1, 2, 4, 8, 8};
   for (std::size_t stage = 0; stage < convolutions.size(); ++stage) {
     net.scope(fmt::format("stage{}", stage + 1));
     for (int i = 1; i <= convolutions[stage]; ++i) {
-      net.convolution(fmt::format("conv{}", i), kChannels[stage], 3, 1, 1, true);
+      net.convolution(fmt::format("conv{}", i), p.width * kTimes[stage], 3, 1, 1, true);
       net.relu(fmt::format("relu{}", i));
     }
     net.pool("pool", "MaxPool", 2, 2);
@@ -25,13 +25,14 @@ Expected<ModelPtr> vgg(const NetworkParameters& p, const std::array<int, 5>& con
   net.scope("classifier");
   net.flatten();
   for (int i = 1; i <= 2; ++i) {
-    net.linear(fmt::format("fc{}", i), 4096);
+    net.linear(fmt::format("fc{}", i), p.hidden);
     net.relu(fmt::format("relu{}", i));
   }
   net.linear("fc3", 1000);
   return net.finish();
 }
 
+/// Basic blocks are `width` wide throughout; bottlenecks only inside.
 struct ResNetShape {
   std::array<int, 4> blocks;
   bool bottleneck;
@@ -43,7 +44,7 @@ struct ResNetShape {
 /// network widens the inner convolutions only (Zagoruyko and Komodakis, in the bottleneck form).
 void residual_block(VisionNetwork& net, const ResNetShape& shape, std::size_t stage, int block) {
   const std::int64_t inner = shape.width << stage;
-  const std::int64_t out = shape.bottleneck ? std::int64_t(256) << stage : std::int64_t(64) << stage;
+  const std::int64_t out = shape.bottleneck ? std::int64_t(256) << stage : shape.width << stage;
   const std::int64_t stride = stage > 0 && block == 1 ? 2 : 1;
   net.scope(fmt::format("stage{}/block{}", stage + 1, block));
   const TensorId entry = net.x();
@@ -73,7 +74,7 @@ void residual_block(VisionNetwork& net, const ResNetShape& shape, std::size_t st
 Expected<ModelPtr> resnet(const NetworkParameters& p, const ResNetShape& shape) {
   VisionNetwork net(p, 3, shape.image);
   net.scope("stem");
-  net.convolution("conv", 64, 7, 2, 3, false);
+  net.convolution("conv", shape.bottleneck ? 64 : shape.width, 7, 2, 3, false);
   net.batch_norm("norm");
   net.relu("relu");
   net.pool("pool", "MaxPool", 3, 2, 1);
@@ -99,7 +100,7 @@ Expected<ModelPtr> build_lenet(const NetworkParameters& p) {
   net.pool("pool2", "MaxPool", 2, 2);
   net.scope("classifier");
   net.flatten();
-  net.linear("fc1", 120);
+  net.linear("fc1", p.hidden);
   net.relu("relu1");
   net.linear("fc2", 84);
   net.relu("relu2");
@@ -126,34 +127,79 @@ Expected<ModelPtr> build_alexnet(const NetworkParameters& p) {
   net.scope("classifier");
   net.flatten();
   for (int i = 1; i <= 2; ++i) {
-    net.linear(fmt::format("fc{}", i), 4096);
+    net.linear(fmt::format("fc{}", i), p.hidden);
     net.relu(fmt::format("relu{}", i));
   }
   net.linear("fc3", 1000);
   return net.finish();
 }
 
-Expected<ModelPtr> build_vgg11(const NetworkParameters& p) { return vgg(p, {1, 1, 2, 2, 2}); }
-Expected<ModelPtr> build_vgg13(const NetworkParameters& p) { return vgg(p, {2, 2, 2, 2, 2}); }
-Expected<ModelPtr> build_vgg16(const NetworkParameters& p) { return vgg(p, {2, 2, 3, 3, 3}); }
-Expected<ModelPtr> build_vgg19(const NetworkParameters& p) { return vgg(p, {2, 2, 4, 4, 4}); }
+Expected<ModelPtr> build_vgg(const NetworkParameters& p) {
+  switch (p.layers) {
+    case 11: return vgg(p, {1, 1, 2, 2, 2});
+    case 13: return vgg(p, {2, 2, 2, 2, 2});
+    case 16: return vgg(p, {2, 2, 3, 3, 3});
+    case 19: return vgg(p, {2, 2, 4, 4, 4});
+    default: return usage_error(fmt::format("layers must be 11, 13, 16 or 19, not {}", p.layers), p.source);
+  }
+}
 
-Expected<ModelPtr> build_resnet18(const NetworkParameters& p) { return resnet(p, {{2, 2, 2, 2}, false, 64, 224}); }
-Expected<ModelPtr> build_resnet34(const NetworkParameters& p) { return resnet(p, {{3, 4, 6, 3}, false, 64, 224}); }
-Expected<ModelPtr> build_resnet50(const NetworkParameters& p) { return resnet(p, {{3, 4, 6, 3}, true, p.width, 224}); }
+namespace {
+
+Expected<ModelPtr> resnet_of_depth(const NetworkParameters& p, std::int64_t image) {
+  switch (p.layers) {
+    case 18: return resnet(p, {{2, 2, 2, 2}, false, p.width, image});
+    case 34: return resnet(p, {{3, 4, 6, 3}, false, p.width, image});
+    case 50: return resnet(p, {{3, 4, 6, 3}, true, p.width, image});
+    case 101: return resnet(p, {{3, 4, 23, 3}, true, p.width, image});
+    case 152: return resnet(p, {{3, 8, 36, 3}, true, p.width, image});
+    default: return usage_error(fmt::format("layers must be 18, 34, 50, 101 or 152, not {}", p.layers), p.source);
+  }
+}
+
+}  // namespace
+
+Expected<ModelPtr> build_resnet(const NetworkParameters& p) { return resnet_of_depth(p, 224); }
 
 Expected<ModelPtr> build_wide_resnet(const NetworkParameters& p) {
-  constexpr std::int64_t kImage = 200;
-  switch (p.layers) {
-    case 50:
-      return resnet(p, {{3, 4, 6, 3}, true, p.width, kImage});
-    case 101:
-      return resnet(p, {{3, 4, 23, 3}, true, p.width, kImage});
-    case 152:
-      return resnet(p, {{3, 8, 36, 3}, true, p.width, kImage});
-    default:
-      return usage_error(fmt::format("layers must be 50, 101 or 152, not {}", p.layers), p.source);
+  if (p.layers < 50) return usage_error(fmt::format("layers must be 50, 101 or 152, not {}", p.layers), p.source);
+  return resnet_of_depth(p, 200);
+}
+
+Expected<ModelPtr> build_wrn(const NetworkParameters& p) {
+  VisionNetwork net(p, 3, 32);
+  net.scope("stem");
+  net.convolution("conv", 16, 3, 1, 1, false);
+  for (int stage = 0; stage < 3; ++stage) {
+    const std::int64_t out = (std::int64_t(16) << stage) * p.width;
+    for (std::int64_t unit = 1; unit <= p.layers; ++unit) {
+      // Norm and relu come before each convolution; where the size changes, the shortcut starts after them.
+      net.scope(fmt::format("stage{}/unit{}", stage + 1, unit));
+      const std::int64_t stride = stage > 0 && unit == 1 ? 2 : 1;
+      TensorId shortcut = net.x();
+      const bool project = stride != 1 || net.channels() != out;
+      net.batch_norm("norm1");
+      net.relu("relu1");
+      if (project) {
+        const TensorId active = net.x();
+        net.convolution("shortcut", out, 1, stride, 0, false);
+        shortcut = net.x();
+        net.set_x(active);
+      }
+      net.convolution("conv1", out, 3, stride, 1, false);
+      net.batch_norm("norm2");
+      net.relu("relu2");
+      net.convolution("conv2", out, 3, 1, 1, false);
+      net.add("add", shortcut);
+    }
   }
+  net.scope("classifier");
+  net.batch_norm("norm");
+  net.relu("relu");
+  net.global_pool();
+  net.flatten();
+  net.linear("fc", 100);
+  return net.finish();
 }
 
 }  // namespace turnpoint

@@ -35,6 +35,15 @@ void VisionNetwork::convolution(const std::string& name, std::int64_t out, Pair 
   x_ = builder_.convolution(prefix_ + name, x_, w, b, shape);
 }
 
+void VisionNetwork::depthwise(const std::string& name, std::int64_t kernel, std::int64_t stride) {
+  const std::int64_t c = channels();
+  const TensorId w = builder_.parameter(prefix_ + name + ".weight", {c, 1, kernel, kernel},
+                                        {DimName::group, DimName::in_channel, DimName::window, DimName::window});
+  const std::vector<std::int64_t> pads = {kernel / 2, kernel / 2};
+  x_ = builder_.convolution(prefix_ + name, x_, w, {},
+                            {{kernel, kernel}, {stride, stride}, pads, pads, {1, 1}, c, false});
+}
+
 void VisionNetwork::batch_norm(const std::string& name) {
   const std::int64_t c = channels();
   const auto parameter = [&](const char* leaf) {

@@ -31,6 +31,8 @@ class VisionNetwork {
   using Pair = std::pair<std::int64_t, std::int64_t>;
   void convolution(const std::string& name, std::int64_t out, Pair kernel, std::int64_t stride, Pair padding,
                    bool bias);
+  /// One filter per channel; padding keeps the size at stride 1.
+  void depthwise(const std::string& name, std::int64_t kernel, std::int64_t stride);
   void batch_norm(const std::string& name);
   void relu(const std::string& name);
   /// Without bias; padding keeps the size at stride 1.

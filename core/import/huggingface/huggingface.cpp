@@ -6,6 +6,7 @@
 
 #include "core/base/json.h"
 #include "core/import/huggingface/families.h"
+#include "core/import/huggingface/text_checks.h"
 
 namespace turnpoint {
 
@@ -37,6 +38,7 @@ std::string name_of(const std::string& path) {
 }  // namespace
 
 Expected<ModelSourcePtr> parse_huggingface_config(std::string_view text, const std::string& path) {
+  if (auto fault = find_json_fault(text, path)) return *fault;
   const auto document = parse_json(text, path);
   if (!document) return document.error();
   auto shape = read_huggingface_config(JsonFields(*document, path));
@@ -45,7 +47,7 @@ Expected<ModelSourcePtr> parse_huggingface_config(std::string_view text, const s
 }
 
 Expected<ModelSourcePtr> open_huggingface_config(const std::string& path) {
-  constexpr std::size_t kLargestConfig = std::size_t(16) << 20;
+  constexpr std::size_t kLargestConfig = std::size_t(4) << 20;
   const auto text = read_file(path, kLargestConfig);
   if (!text) return text.error();
   return parse_huggingface_config(*text, path);

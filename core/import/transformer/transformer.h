@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,12 +12,38 @@
 
 namespace turnpoint {
 
+/// Keys and values through a narrow bottleneck (DeepSeek's multi-head latent attention). A head's query and key have
+/// head_channels (from the bottleneck) plus rotary_channels (from the layer's input, one key for all heads).
+struct LatentAttention {
+  std::int64_t key_value_rank = 0;  ///< channels of the bottleneck; 0: ordinary attention
+  std::int64_t query_rank = 0;      ///< the queries' own bottleneck; 0: none
+  std::int64_t rotary_channels = 0, value_channels = 0;
+};
+
+/// MLPs of which each token uses a few.
+struct ExpertLayers {
+  std::int64_t experts = 0;  ///< 0: every MLP is dense
+  std::int64_t per_token = 0;
+  std::int64_t intermediate = 0;         ///< width of one expert
+  std::int64_t shared_intermediate = 0;  ///< width of the MLP that every token uses besides; 0: none
+  bool shared_gate = false;              ///< its result is scaled by a sigmoid of one further product
+  bool router_bias = false;              ///< one number per expert is added to the scores
+  std::vector<bool> dense;  ///< layers with an ordinary MLP instead; shorter than the stack: no further ones
+};
+
 struct TransformerShape {
-  enum class Norm : std::uint8_t { layer, rms };
+  enum class Norm : std::uint8_t {
+    layer,           ///< with scale and bias
+    layer_unbiased,  ///< with scale only
+    rms,             ///< with scale only
+    bare,            ///< no parameters (OLMo)
+  };
   enum class Block : std::uint8_t {
-    pre_norm,   ///< x + f(norm(x)), twice (GPT-2, Llama)
-    post_norm,  ///< norm(x + f(x)), twice (BERT)
-    parallel,   ///< x + attention(n) + mlp(n) with one n = norm(x) (Phi)
+    pre_norm,            ///< x + f(norm(x)), twice (GPT-2, Llama)
+    post_norm,           ///< norm(x + f(x)), twice (BERT)
+    parallel,            ///< x + attention(n) + mlp(n) with one n = norm(x) (Phi)
+    parallel_two_norms,  ///< the same with a norm each (GPT-NeoX, Falcon 40B)
+    sandwich,            ///< x + norm(f(norm(x))), twice (Gemma 2)
   };
   enum class Mlp : std::uint8_t { plain, gated };  ///< down(act(up)); down(act(gate) * up)
 
@@ -25,27 +52,43 @@ struct TransformerShape {
   std::int64_t head_channels = 0;  ///< usually hidden / heads
   std::int64_t intermediate = 0;   ///< width of the MLP
   std::int64_t vocabulary = 0;
-  std::int64_t positions = 0;      ///< the longest sequence meant for the model
-  bool learned_positions = false;  ///< a table of `positions` rows; else rotary, which has no parameters
-  std::int64_t token_types = 0;    ///< rows of BERT's segment table; 0: none
+  std::int64_t positions = 0;           ///< the longest sequence meant for the model
+  bool learned_positions = false;       ///< a table with a row a position; else rotary or fixed, without parameters
+  std::int64_t spare_positions = 0;     ///< rows of that table beyond `positions` (padding, offsets)
+  std::int64_t position_buckets = 0;    ///< T5: per stack a table [buckets, heads] added to the scores; 0: none
+  std::int64_t token_types = 0;         ///< rows of BERT's segment table; 0: none
+  std::int64_t embedding_channels = 0;  ///< of the token table where they differ from hidden; 0: hidden
+  bool embedding_projection = false;    ///< a biased product from embedding_channels to hidden even if equal (ALBERT)
+  bool own_output_projection =
+      false;  ///< back to embedding_channels with a weight of its own, else the same transposed
   Norm norm = Norm::layer;
   Block block = Block::pre_norm;
   Mlp mlp = Mlp::plain;
   std::string activation = "gelu";
+  bool output_projection = true;  ///< false: the joined heads are the result of attention
   bool qkv_bias = false, output_bias = false, mlp_bias = false, head_bias = false;
-  bool query_key_norm = false;  ///< RMS norm over each head of q and k (Qwen 3)
-  bool embedding_norm = false;  ///< a norm right after the embeddings (BERT)
-  bool pooler = false;          ///< BERT's dense layer with tanh on the first position
-  bool tied_head = false;       ///< the output projection is the token table
+  std::optional<Norm> query_key_norm;  ///< over each head of q and k (Qwen 3, Gemma 3)
+  bool embedding_norm = false;         ///< a norm right after the embeddings (BERT, BLOOM)
+  bool pooler = false;                 ///< BERT's dense layer with tanh on the first position
+  bool tied_head = false;              ///< the output projection is the token table
+  std::int64_t shared_groups = 0;      ///< ALBERT: the layers share the parameters of this many; 0: each has its own
+  LatentAttention latent;
+  ExpertLayers moe;
+  /// Layers of an encoder before this decoder, whose result the decoder attends to; 0: none. Both read the token table.
+  std::int64_t encoder_layers = 0;
+  std::int64_t encoder_heads = 0, encoder_intermediate = 0;  ///< 0: like the decoder
   std::vector<std::string> warnings;
 
   /// min(2048, positions), design.md 5.9.
   std::int64_t default_sequence() const;
+  /// Whether sums over the whole graph stay far inside 64 bits.
+  bool fits(std::int64_t batch, std::int64_t sequence) const;
 };
 
 /// Training graph with mean cross-entropy over all positions. Projections produce heads directly:
 /// q [batch, head, (group,) sequence, head_channel], k and v [batch, head, sequence, head_channel]; the causal mask and
-/// the scaling live in the softmax, rotary embedding in the projections' epilogues, dropout nowhere.
+/// the scaling live in the softmax, rotary embedding in the projections' epilogues, dropout nowhere. Tokens are taken
+/// to spread evenly over the experts; `sequence` is the length on both sides of an encoder-decoder.
 /// Errors: sizes whose tensors would overflow, sequences longer than a learned position table.
 Expected<ModelPtr> build_transformer(const TransformerShape& shape, const std::string& name, const std::string& source,
                                      std::int64_t batch, std::int64_t sequence);

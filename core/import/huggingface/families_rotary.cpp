@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decoders after Llama: rotary positions, RMS norms, gated MLPs.
+#include "core/import/huggingface/family_functions.h"
+
+namespace turnpoint::huggingface {
+
+TransformerShape rotary_decoder(ConfigReader& c, const TransformerShape& defaults, std::int64_t default_head_channels) {
+  TransformerShape s;
+  s.hidden = c.width({"hidden_size"}, defaults.hidden);
+  s.layers = c.layers({"num_hidden_layers"}, defaults.layers);
+  c.heads(s, {"num_attention_heads"}, defaults.heads, defaults.kv_heads, default_head_channels);
+  s.intermediate = c.width({"intermediate_size"}, defaults.intermediate);
+  c.vocabulary(s, defaults.vocabulary, defaults.positions);
+  s.activation = c.text({"hidden_act", "hidden_activation"}, "silu");
+  s.norm = TransformerShape::Norm::rms;
+  s.mlp = TransformerShape::Mlp::gated;
+  s.tied_head = c.flag("tie_word_embeddings", defaults.tied_head);
+  return s;
+}
+
+TransformerShape sizes(std::int64_t layers, std::int64_t hidden, std::int64_t heads, std::int64_t kv_heads,
+                       std::int64_t intermediate, std::int64_t vocabulary, std::int64_t positions) {
+  TransformerShape s;
+  s.layers = layers;
+  s.hidden = hidden;
+  s.heads = heads;
+  s.kv_heads = kv_heads;
+  s.intermediate = intermediate;
+  s.vocabulary = vocabulary;
+  s.positions = positions;
+  return s;
+}
+
+TransformerShape llama(ConfigReader& c) {
+  TransformerShape s = rotary_decoder(c, sizes(32, 4096, 32, 0, 11008, 32000, 2048));
+  s.qkv_bias = s.output_bias = c.flag("attention_bias", false);
+  s.mlp_bias = c.flag("mlp_bias", false);
+  return s;
+}
+
+TransformerShape mistral(ConfigReader& c) {
+  TransformerShape s = rotary_decoder(c, sizes(32, 4096, 32, 8, 14336, 32000, 131072));
+  c.sliding_window(s, true);
+  return s;
+}
+
+TransformerShape qwen2(ConfigReader& c) {
+  TransformerShape s = rotary_decoder(c, sizes(32, 4096, 32, 32, 22016, 151936, 32768));
+  s.qkv_bias = true;
+  c.sliding_window(s, c.flag("use_sliding_window", false));
+  return s;
+}
+
+TransformerShape qwen3(ConfigReader& c) {
+  TransformerShape s = rotary_decoder(c, sizes(32, 4096, 32, 32, 22016, 151936, 32768), 128);
+  s.qkv_bias = s.output_bias = c.flag("attention_bias", false);
+  s.query_key_norm = TransformerShape::Norm::rms;
+  c.sliding_window(s, c.flag("use_sliding_window", false));
+  return s;
+}
+
+TransformerShape gemma(ConfigReader& c) {
+  TransformerShape defaults = sizes(28, 3072, 16, 16, 24576, 256000, 8192);
+  defaults.tied_head = true;
+  TransformerShape s = rotary_decoder(c, defaults, 256);
+  s.activation = c.text({"hidden_activation", "hidden_act"}, "gelu_pytorch_tanh");
+  s.qkv_bias = s.output_bias = c.flag("attention_bias", false);
+  return s;
+}
+
+namespace {
+
+TransformerShape later_gemma(ConfigReader& c, TransformerShape defaults) {
+  defaults.tied_head = true;
+  TransformerShape s = rotary_decoder(c, defaults, 256);
+  s.activation = c.text({"hidden_activation", "hidden_act"}, "gelu_pytorch_tanh");
+  s.qkv_bias = s.output_bias = c.flag("attention_bias", false);
+  s.block = TransformerShape::Block::sandwich;
+  c.sliding_window(s, true);
+  return s;
+}
+
+}  // namespace
+
+TransformerShape gemma2(ConfigReader& c) { return later_gemma(c, sizes(26, 2304, 8, 4, 9216, 256000, 8192)); }
+
+TransformerShape gemma3(ConfigReader& c) {
+  TransformerShape s = later_gemma(c, sizes(26, 2304, 8, 4, 9216, 262208, 131072));
+  s.query_key_norm = TransformerShape::Norm::rms;
+  return s;
+}
+
+TransformerShape phi3(ConfigReader& c) {
+  // The library stores q, k, v as one matrix and gate, up as another; apart they are as large.
+  TransformerShape s = rotary_decoder(c, sizes(32, 3072, 32, 0, 8192, 32064, 4096));
+  c.sliding_window(s, true);
+  return s;
+}
+
+TransformerShape olmo(ConfigReader& c) {
+  TransformerShape s = rotary_decoder(c, sizes(32, 4096, 32, 0, 11008, 50304, 2048));
+  s.qkv_bias = s.output_bias = c.flag("attention_bias", false);
+  s.norm = TransformerShape::Norm::bare;
+  return s;
+}
+
+}  // namespace turnpoint::huggingface

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// One function per family: its key names and its defaults, which are those of the transformers library.
+#pragma once
+
+#include "core/import/huggingface/config_reader.h"
+
+namespace turnpoint::huggingface {
+
+// families_classic.cpp: LayerNorm decoders
+TransformerShape gpt2(ConfigReader& c);
+TransformerShape gptj(ConfigReader& c);
+TransformerShape gpt_neox(ConfigReader& c);
+TransformerShape bloom(ConfigReader& c);
+TransformerShape falcon(ConfigReader& c);
+TransformerShape mpt(ConfigReader& c);
+TransformerShape opt(ConfigReader& c);
+TransformerShape phi(ConfigReader& c);
+
+// families_rotary.cpp: decoders after Llama
+TransformerShape llama(ConfigReader& c);
+TransformerShape mistral(ConfigReader& c);
+TransformerShape qwen2(ConfigReader& c);
+TransformerShape qwen3(ConfigReader& c);
+TransformerShape gemma(ConfigReader& c);
+TransformerShape gemma2(ConfigReader& c);
+TransformerShape gemma3(ConfigReader& c);
+TransformerShape phi3(ConfigReader& c);
+TransformerShape olmo(ConfigReader& c);
+/// What Llama, Mistral and Qwen share: sizes under their usual names, RMS norms, a gated MLP.
+TransformerShape rotary_decoder(ConfigReader& c, const TransformerShape& defaults,
+                                std::int64_t default_head_channels = 0);
+TransformerShape sizes(std::int64_t layers, std::int64_t hidden, std::int64_t heads, std::int64_t kv_heads,
+                       std::int64_t intermediate, std::int64_t vocabulary, std::int64_t positions);
+
+// families_experts.cpp: mixtures of experts
+TransformerShape mixtral(ConfigReader& c);
+TransformerShape qwen2_moe(ConfigReader& c);
+TransformerShape qwen3_moe(ConfigReader& c);
+TransformerShape deepseek_v2(ConfigReader& c);
+TransformerShape deepseek_v3(ConfigReader& c);
+TransformerShape dbrx(ConfigReader& c);
+
+// families_encoder.cpp: encoders and encoder-decoders
+TransformerShape bert(ConfigReader& c);
+TransformerShape roberta(ConfigReader& c);
+TransformerShape distilbert(ConfigReader& c);
+TransformerShape albert(ConfigReader& c);
+TransformerShape t5(ConfigReader& c);
+TransformerShape bart(ConfigReader& c);
+
+}  // namespace turnpoint::huggingface

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/import/transformer/layers.h"
+
+namespace turnpoint {
+
+/// Loop dimensions collected while walks refer to them by index.
+struct TransformerLayers::LoopDims {
+  std::vector<LoopDimension> list;
+  std::uint8_t add(DimName name, std::int64_t size, DimRole role = DimRole::parallel, bool splittable = true) {
+    list.push_back({name, role, size, splittable});
+    return static_cast<std::uint8_t>(list.size() - 1);
+  }
+};
+
+// Keys and values have kv_heads head dimensions; queries have a further group dimension where several queries share a
+// key, so that splitting the heads splits all three alike. With a single key head the group is the only head dimension.
+std::vector<std::uint8_t> TransformerLayers::query_heads(LoopDims& dims, DimRole role) const {
+  std::vector<std::uint8_t> walk;
+  if (has_kv_head()) walk.push_back(dims.add(DimName::head, shape_.kv_heads, role));
+  if (has_group()) walk.push_back(dims.add(group_name(), groups(), role));
+  return walk;
+}
+
+std::vector<DimName> TransformerLayers::query_names() const {
+  std::vector<DimName> names = {DimName::batch};
+  if (has_kv_head()) names.push_back(DimName::head);
+  if (has_group()) names.push_back(group_name());
+  return names;
+}
+
+/// x [batch_, sequence_, in] to [batch_, heads..., sequence_, channels].
+TensorId TransformerLayers::project(const std::string& leaf, TensorId x, Heads kind, std::int64_t in,
+                                    std::int64_t channels, bool with_bias) {
+  LoopDims dims;
+  const auto n = dims.add(DimName::batch, batch_);
+  std::vector<std::uint8_t> heads;
+  if (kind == Heads::query)
+    heads = query_heads(dims);
+  else if (has_kv_head())
+    heads.push_back(dims.add(DimName::head, shape_.kv_heads));
+  const auto s = dims.add(DimName::sequence, sequence_);
+  const auto d = dims.add(DimName::head_channel, channels);
+  // The channels of a bottleneck are too few to be split.
+  const bool bottleneck = shape_.latent.key_value_rank > 0;
+  const auto k = dims.add(DimName::in_channel, in, DimRole::reduction, !bottleneck);
+  std::vector<std::uint8_t> merged = heads;
+  merged.push_back(d);
+  Walks out = {{n}};
+  std::vector<DimName> names = {DimName::batch};
+  for (const auto head : heads) {
+    out.push_back({head});
+    names.push_back(dims.list[head].name);
+  }
+  out.push_back({s});
+  out.push_back({d});
+  names.push_back(DimName::sequence);
+  names.push_back(DimName::head_channel);
+  const std::int64_t width = (kind == Heads::query ? shape_.heads : shape_.kv_heads) * channels;
+  const TensorId w = parameter(leaf + ".weight", {in, width}, {DimName::in_channel, DimName::out_channel});
+  std::optional<TensorId> bias;
+  if (with_bias) bias = parameter(leaf + ".bias", {width}, {DimName::out_channel});
+  return b_.contraction(path(leaf), "Linear", dims.list, x, {{n}, {s}, {k}}, w, {{k}, merged}, out, names, bias,
+                        {merged});
+}
+
+// The channels of a head are the inner part of a merged dimension in the projections around, where they cannot be
+// split; splitting them here would only add layouts that nothing produces, and changed no frontier we tried.
+TensorId TransformerLayers::scores(TensorId q, TensorId k) {
+  LoopDims dims;
+  const auto n = dims.add(DimName::batch, batch_);
+  const auto heads = query_heads(dims);
+  const auto s = dims.add(DimName::sequence, sequence_);
+  const auto t = dims.add(DimName::key_sequence, sequence_, DimRole::parallel, false);
+  const auto d = dims.add(DimName::head_channel, b_.tensor(q).shape.back(), DimRole::reduction, false);
+  Walks a = {{n}}, key = {{n}};
+  for (const auto head : heads) a.push_back({head});
+  if (has_kv_head()) key.push_back({heads.front()});
+  Walks out = a;
+  a.insert(a.end(), {{s}, {d}});
+  key.insert(key.end(), {{t}, {d}});
+  out.insert(out.end(), {{s}, {t}});
+  auto names = query_names();
+  names.insert(names.end(), {DimName::sequence, DimName::key_sequence});
+  if (rotary_key_) key.back().clear();  // holds a part of the channels that q has
+  const TensorId y = b_.contraction(path("scores"), "MatMul", dims.list, q, a, k, key, out, names);
+  if (b_.error()) return y;
+  if (rotary_key_) b_.model().operators[b_.tensor(y).producer].inputs.push_back({*rotary_key_, {{n}, {t}, {}}, true});
+  rotary_key_.reset();
+  if (!position_table_) return y;
+  // T5: a learned number per head and bucket of distances, added to the scores of every layer of the stack. The table
+  // is read as it is, and being tiny it counts as one of the vectors that every user may store.
+  auto& op = b_.model().operators[b_.tensor(y).producer];
+  op.inputs.push_back({*position_table_, {{}}, false});
+  const double elements = double(b_.tensor(y).elements());
+  op.forward_flop += elements;
+  op.backward_flop += elements;
+  return y;
+}
+
+TensorId TransformerLayers::context(TensorId probabilities, TensorId v) {
+  LoopDims dims;
+  const auto n = dims.add(DimName::batch, batch_);
+  const auto heads = query_heads(dims);
+  const auto s = dims.add(DimName::sequence, sequence_);
+  const auto d = dims.add(DimName::head_channel, b_.tensor(v).shape.back(), DimRole::parallel, false);
+  const auto t = dims.add(DimName::key_sequence, sequence_, DimRole::reduction, false);
+  Walks a = {{n}}, value = {{n}};
+  for (const auto head : heads) a.push_back({head});
+  if (has_kv_head()) value.push_back({heads.front()});
+  Walks out = a;
+  a.insert(a.end(), {{s}, {t}});
+  value.insert(value.end(), {{t}, {d}});
+  out.insert(out.end(), {{s}, {d}});
+  auto names = query_names();
+  names.insert(names.end(), {DimName::sequence, DimName::head_channel});
+  return b_.contraction(path("context"), "MatMul", dims.list, probabilities, a, v, value, out, names);
+}
+
+/// [batch_, heads..., sequence_, channels] back to [batch_, sequence_, hidden].
+TensorId TransformerLayers::merge_heads(TensorId x) {
+  const std::int64_t channels = b_.tensor(x).shape.back();
+  if (!shape_.output_projection) {
+    const TensorId turned = b_.transpose(path("join"), x, {0, 2, 1, 3});
+    return b_.reshape(path("out"), turned, {batch_, sequence_, shape_.heads * channels},
+                      {DimName::batch, DimName::sequence, DimName::channel});
+  }
+  LoopDims dims;
+  const auto n = dims.add(DimName::batch, batch_);
+  const auto s = dims.add(DimName::sequence, sequence_);
+  const auto o = dims.add(DimName::out_channel, shape_.hidden);
+  const auto heads = query_heads(dims, DimRole::reduction);
+  const auto d = dims.add(DimName::head_channel, channels, DimRole::reduction);
+  std::vector<std::uint8_t> merged = heads;
+  merged.push_back(d);
+  Walks a = {{n}};
+  for (const auto head : heads) a.push_back({head});
+  a.insert(a.end(), {{s}, {d}});
+  const TensorId w =
+      parameter("out.weight", {shape_.heads * channels, shape_.hidden}, {DimName::in_channel, DimName::out_channel});
+  std::optional<TensorId> bias;
+  if (shape_.output_bias) bias = parameter("out.bias", {shape_.hidden}, {DimName::out_channel});
+  return b_.contraction(path("out"), "Linear", dims.list, x, a, w, {merged, {o}}, {{n}, {s}, {o}},
+                        {DimName::batch, DimName::sequence, DimName::channel}, bias, {{o}});
+}
+
+TensorId TransformerLayers::attend(TensorId q, TensorId k, TensorId v) {
+  const TensorId s = scores(q, k);
+  const TensorId probabilities = b_.softmax(path("softmax"), s, int(b_.tensor(s).shape.size()) - 1);
+  return merge_heads(context(probabilities, v));
+}
+
+TensorId TransformerLayers::attention(TensorId x, TensorId source) {
+  TensorId q = project("q", x, Heads::query, shape_.hidden, shape_.head_channels, shape_.qkv_bias);
+  TensorId k = project("k", source, Heads::key_value, shape_.hidden, shape_.head_channels, shape_.qkv_bias);
+  if (shape_.query_key_norm) {
+    q = norm("q_norm", q, shape_.head_channels, int(b_.tensor(q).shape.size()) - 1, *shape_.query_key_norm);
+    k = norm("k_norm", k, shape_.head_channels, int(b_.tensor(k).shape.size()) - 1, *shape_.query_key_norm);
+  }
+  return attend(q, k, project("v", source, Heads::key_value, shape_.hidden, shape_.head_channels, shape_.qkv_bias));
+}
+
+/// A product down to a bottleneck that the next norm needs whole.
+TensorId TransformerLayers::narrow_to(const std::string& leaf, TensorId x, std::int64_t channels) {
+  const TensorId y = linear(leaf, x, shape_.hidden, channels, shape_.qkv_bias);
+  if (b_.error()) return y;
+  auto& op = b_.model().operators[b_.tensor(y).producer];
+  for (const auto loop : op.outputs.front().walks.back()) op.dims[loop].splittable = false;
+  return y;
+}
+
+/// DeepSeek-V2, section 2.1 (arXiv 2405.04434). The rotary part of a key is one for all heads; the scores read it
+/// beside the heads' own part, and nobody writes the two out side by side.
+TensorId TransformerLayers::latent_attention(TensorId x) {
+  const auto& l = shape_.latent;
+  constexpr auto kRms = TransformerShape::Norm::rms;
+  const std::int64_t channels = shape_.head_channels + l.rotary_channels;
+  TensorId q;
+  if (l.query_rank > 0) {
+    const TensorId source = norm("q_norm", narrow_to("q_down", x, l.query_rank), l.query_rank, 2, kRms);
+    q = project("q", source, Heads::query, l.query_rank, channels, false);
+  } else {
+    q = project("q", x, Heads::query, shape_.hidden, channels, false);
+  }
+  const TensorId latent = norm("kv_norm", narrow_to("kv_down", x, l.key_value_rank), l.key_value_rank, 2, kRms);
+  const TensorId k = project("k", latent, Heads::key_value, l.key_value_rank, shape_.head_channels, false);
+  if (l.rotary_channels > 0) rotary_key_ = narrow_to("k_rotary", x, l.rotary_channels);
+  return attend(q, k, project("v", latent, Heads::key_value, l.key_value_rank, l.value_channels, false));
+}
+
+}  // namespace turnpoint

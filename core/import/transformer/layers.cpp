@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/import/transformer/layers.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <utility>
+
+namespace turnpoint {
+
+void TransformerLayers::enter(const std::string& scope) {
+  b_.set_scope(root_ + scope);
+  prefix_ = root_ + scope + "/";
+}
+
+/// Layers of one group of shared parameters read the tensors of the group's first layer.
+TensorId TransformerLayers::parameter(const std::string& leaf, std::vector<std::int64_t> sizes,
+                                      std::vector<DimName> dims) {
+  if (group_ < 0 || !prefix_.starts_with(layer_)) return b_.parameter(path(leaf), std::move(sizes), std::move(dims));
+  const std::string key = fmt::format("{}:{}{}", group_, prefix_.substr(layer_.size()), leaf);
+  const auto found = shared_.find(key);
+  if (found != shared_.end()) return b_.tied_parameter(path(leaf), found->second, std::move(sizes), std::move(dims));
+  const TensorId original = b_.parameter(path(leaf), std::move(sizes), std::move(dims));
+  shared_.emplace(key, original);
+  return original;
+}
+
+TensorId TransformerLayers::norm(const std::string& leaf, TensorId x, std::int64_t channels, int axis,
+                                 TransformerShape::Norm kind) {
+  const char* detail = kind == TransformerShape::Norm::rms ? "RMSNorm" : "LayerNorm";
+  std::optional<TensorId> scale, bias;
+  if (kind != TransformerShape::Norm::bare) scale = parameter(leaf + ".weight", {channels}, {DimName::channel});
+  if (kind == TransformerShape::Norm::layer) bias = parameter(leaf + ".bias", {channels}, {DimName::channel});
+  return b_.normalisation(path(leaf), x, axis, scale, bias, detail);
+}
+
+TensorId TransformerLayers::linear(const std::string& leaf, TensorId x, std::int64_t in, std::int64_t out,
+                                   bool with_bias) {
+  const TensorId w = parameter(leaf + ".weight", {in, out}, {DimName::in_channel, DimName::out_channel});
+  std::optional<TensorId> bias;
+  if (with_bias) bias = parameter(leaf + ".bias", {out}, {DimName::out_channel});
+  return b_.linear(path(leaf), x, w, bias, false, DimName::channel);
+}
+
+TensorId TransformerLayers::add(const std::string& leaf, std::initializer_list<TensorId> operands) {
+  return b_.elementwise(path(leaf), "Add", std::vector<TensorId>(operands),
+                        {.flop_per_element = double(operands.size() - 1)});
+}
+
+// Whole but for the dimensions in `split`: as free as any view, it keeps what is done behind it from widening the
+// choices before it.
+TensorId TransformerLayers::narrow_view(const std::string& leaf, TensorId x, std::initializer_list<DimName> split) {
+  const Tensor in = b_.tensor(x);
+  const TensorId view = b_.reshape(path(leaf), x, in.shape, in.dims, "Identity");
+  if (b_.error()) return view;
+  for (auto& loop : b_.model().operators[b_.tensor(view).producer].dims)
+    loop.splittable = std::find(split.begin(), split.end(), loop.name) != split.end();
+  return view;
+}
+
+TensorId TransformerLayers::layer(std::int64_t index, TensorId x) {
+  using Block = TransformerShape::Block;
+  const std::string scope = fmt::format("layer{}", index);
+  layer_ = root_ + scope + "/";
+  if (shape_.shared_groups > 0) group_ = index * shape_.shared_groups / shape_.layers;
+  if (shape_.position_buckets > 0 && !position_table_)
+    position_table_ =
+        b_.parameter(root_ + "positions.weight", {shape_.position_buckets * shape_.heads}, {DimName::channel});
+  enter(scope + "/attention");
+  const auto attend_to_self = [&](TensorId at) {
+    return shape_.latent.key_value_rank > 0 ? latent_attention(at) : attention(at, at);
+  };
+  if (shape_.block == Block::parallel || shape_.block == Block::parallel_two_norms) {
+    const TensorId normed = norm("norm", x);
+    const TensorId attended = attend_to_self(normed);
+    enter(scope + "/mlp");
+    const TensorId own = shape_.block == Block::parallel ? normed : norm("norm", x);
+    return add("add", {x, attended, feed_forward(index, own)});
+  }
+  const auto branch = [&](auto&& body) {
+    // Where norms come first, the norm of a branch keeps channels whole and sums partial gradients before the residual
+    // stream; where they come last, a view does.
+    if (shape_.block == Block::post_norm)
+      return norm("norm", add("add", {x, body(narrow_view("branch", x, {DimName::batch, DimName::sequence}))}));
+    const TensorId y = body(norm("norm", x));
+    return add("add", {x, shape_.block == Block::sandwich ? norm("norm_after", y) : y});
+  };
+  x = branch(attend_to_self);
+  if (memory_) {
+    enter(scope + "/cross");
+    const auto table = std::exchange(position_table_, std::nullopt);  // belongs to self attention only
+    // The encoder's result is read by every layer, so its layout is one choice for all of them: it is kept to batch and
+    // copies, which attention needs anyway; partial gradients are summed layer by layer.
+    const TensorId source = narrow_view("memory", *memory_, {DimName::batch});
+    x = branch([&](TensorId at) { return attention(at, source); });
+    position_table_ = table;
+  }
+  enter(scope + "/mlp");
+  return branch([&](TensorId at) { return feed_forward(index, at); });
+}
+
+}  // namespace turnpoint

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// One stack of transformer layers under construction: an encoder, a decoder or the only one there is.
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/import/transformer/transformer.h"
+#include "core/model/builder.h"
+
+namespace turnpoint {
+
+class TransformerLayers {
+ public:
+  /// `root` begins every scope ("encoder/" or ""). Shape and builder must outlive this.
+  TransformerLayers(ModelBuilder& builder, const TransformerShape& shape, std::string root, std::int64_t batch,
+                    std::int64_t sequence)
+      : b_(builder), shape_(shape), root_(std::move(root)), batch_(batch), sequence_(sequence) {}
+
+  /// The encoder's result, to which every layer attends.
+  void attend_to(TensorId memory) { memory_ = memory; }
+  /// Enters a scope below the root.
+  void enter(const std::string& scope);
+  std::string path(const std::string& leaf) const { return prefix_ + leaf; }
+
+  TensorId layer(std::int64_t index, TensorId x);
+  TensorId norm(const std::string& leaf, TensorId x) { return norm(leaf, x, shape_.hidden); }
+  TensorId norm(const std::string& leaf, TensorId x, std::int64_t channels) {
+    return norm(leaf, x, channels, 2, shape_.norm);
+  }
+  TensorId linear(const std::string& leaf, TensorId x, std::int64_t in, std::int64_t out, bool with_bias);
+
+ private:
+  struct LoopDims;
+  using Walks = std::vector<std::vector<std::uint8_t>>;
+  enum class Heads { query, key_value };
+
+  TensorId parameter(const std::string& leaf, std::vector<std::int64_t> shape, std::vector<DimName> dims);
+  TensorId norm(const std::string& leaf, TensorId x, std::int64_t channels, int axis, TransformerShape::Norm kind);
+  TensorId narrow_view(const std::string& leaf, TensorId x, std::initializer_list<DimName> split);
+  TensorId add(const std::string& leaf, std::initializer_list<TensorId> operands);
+  bool is_relu() const { return shape_.activation.find("relu") != std::string::npos; }
+
+  // attention.cpp
+  std::int64_t groups() const { return shape_.heads / shape_.kv_heads; }
+  bool has_kv_head() const { return shape_.kv_heads > 1 || groups() == 1; }
+  bool has_group() const { return groups() > 1; }
+  DimName group_name() const { return has_kv_head() ? DimName::group : DimName::head; }
+  std::vector<std::uint8_t> query_heads(LoopDims& dims, DimRole role = DimRole::parallel) const;
+  std::vector<DimName> query_names() const;
+  TensorId project(const std::string& leaf, TensorId x, Heads kind, std::int64_t in, std::int64_t channels, bool bias);
+  TensorId scores(TensorId q, TensorId k);
+  TensorId context(TensorId probabilities, TensorId v);
+  TensorId merge_heads(TensorId x);
+  TensorId attend(TensorId q, TensorId k, TensorId v);
+  TensorId attention(TensorId x, TensorId source);
+  TensorId narrow_to(const std::string& leaf, TensorId x, std::int64_t channels);
+  TensorId latent_attention(TensorId x);
+
+  // feed_forward.cpp
+  TensorId mlp(TensorId x, std::int64_t width, const std::string& stem = "");
+  TensorId feed_forward(std::int64_t index, TensorId x);
+  TensorId mixture(TensorId x);
+  TensorId expert_product(const std::string& leaf, TensorId x, std::int64_t in, std::int64_t out, double filled);
+
+  ModelBuilder& b_;
+  const TransformerShape& shape_;
+  std::string root_, prefix_, layer_;
+  std::int64_t batch_, sequence_;
+  std::optional<TensorId> memory_, position_table_, rotary_key_;
+  std::int64_t group_ = -1;  ///< which set of shared parameters the current layer uses
+  std::unordered_map<std::string, TensorId> shared_;
+};
+
+}  // namespace turnpoint
