@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which part of a graph is the network: from its results backwards, past everything that only trains, saves or reports.
+#include <algorithm>
+#include <array>
+#include <queue>
+#include <string_view>
+
+#include "core/import/tensorflow/flat_graph.h"
+
+namespace turnpoint::tensorflow {
+
+namespace {
+
+template <std::size_t N>
+bool one_of(std::string_view text, const std::array<std::string_view, N>& list) {
+  return std::find(list.begin(), list.end(), text) != list.end();
+}
+
+/// Writes a variable: what feeds it is an initial value or an update, no result of the network.
+bool writes_variable(std::string_view op) {
+  if (op.starts_with("Assign") || op.starts_with("Apply") || op.starts_with("ResourceApply") ||
+      op.starts_with("SparseApply") || op.starts_with("ResourceSparseApply") || op.starts_with("Scatter") ||
+      op.starts_with("ResourceScatter"))
+    return op != "ScatterNd";
+  return false;
+}
+
+/// Saves, restores, checks or reports.
+bool is_bookkeeping(std::string_view op) {
+  static constexpr std::array<std::string_view, 22> kOps = {"NoOp",
+                                                            "SaveV2",
+                                                            "RestoreV2",
+                                                            "Save",
+                                                            "SaveSlices",
+                                                            "Restore",
+                                                            "RestoreSlice",
+                                                            "MergeV2Checkpoints",
+                                                            "ShardedFilename",
+                                                            "ShardedFilespec",
+                                                            "Assert",
+                                                            "Print",
+                                                            "PrintV2",
+                                                            "IsVariableInitialized",
+                                                            "VarIsInitializedOp",
+                                                            "HashTableV2",
+                                                            "HashTable",
+                                                            "LookupTableImportV2",
+                                                            "InitializeTableV2",
+                                                            "InitializeTableFromTextFileV2",
+                                                            "WriteFile",
+                                                            "DestroyResourceOp"};
+  return one_of(op, kOps) || op.ends_with("Summary") || op.ends_with("SummaryV2") || op.starts_with("Write");
+}
+
+/// Made by differentiation: by its scope ("gradients/...", "gradient_tape/...", "training/Adam/gradients/...") or kind.
+bool is_gradient(const FlatNode& node) {
+  const std::string_view op = node.op, name = node.name;
+  if (op.ends_with("Grad") || op.ends_with("GradV2") || op.ends_with("GradV3") || op == "BroadcastGradientArgs" ||
+      op == "SymbolicGradient" || op.find("Backprop") != std::string_view::npos)
+    return op != "Conv2DBackpropInput" && op != "Conv3DBackpropInputV2";
+  for (std::size_t begin = 0; begin < name.size();) {
+    const auto end = std::min(name.find('/', begin), name.size());
+    const auto part = name.substr(begin, end - begin);
+    if (end < name.size() &&
+        (part == "gradients" || part == "gradient_tape" ||
+         (part.starts_with("gradients_") && part.find_first_not_of("0123456789", 10) == part.npos)))
+      return true;
+    begin = end + 1;
+  }
+  return false;
+}
+
+/// Nodes without inputs of their own kind: nothing they make is a result.
+bool is_source(std::string_view op) {
+  static constexpr std::array<std::string_view, 9> kOps = {"Const",          "Placeholder",        "PlaceholderV2",
+                                                           "VariableV2",     "Variable",           "VarHandleOp",
+                                                           "ReadVariableOp", "AutoReloadVariable", "(missing)"};
+  return one_of(op, kOps);
+}
+
+class Selector {
+ public:
+  explicit Selector(FlatGraph& graph) : g_(graph) {}
+
+  Expected<void> run() {
+    const auto count = g_.nodes.size();
+    dead_.assign(count, false);
+    for (std::size_t n = 0; n < count; ++n) {
+      const auto& node = g_.nodes[n];
+      dead_[n] = node.is_call || writes_variable(node.op) || is_bookkeeping(node.op) || is_gradient(node);
+    }
+    cut_loops();
+    if (g_.results.empty()) choose_results();
+    if (g_.results.empty()) return bad_input("computes no result from its inputs", g_.file);
+    return order();
+  }
+
+ private:
+  /// A v1 loop goes round by NextIteration -> Merge. Without that edge the body is straight.
+  void cut_loops() {
+    std::size_t cut = 0;
+    std::string first;
+    for (auto& node : g_.nodes) {
+      if (node.op != "Merge" && node.op != "RefMerge") continue;
+      const auto before = node.inputs.size();
+      std::erase_if(node.inputs, [&](const Edge& edge) {
+        const auto& op = g_.nodes[static_cast<std::size_t>(edge.node)].op;
+        return op == "NextIteration" || op == "RefNextIteration";
+      });
+      if (node.inputs.size() == before) continue;
+      if (cut++ == 0) first = node.name;
+    }
+    if (cut > 0)
+      g_.warnings.push_back(std::to_string(cut) +
+                            " back edges of loops are cut and their bodies counted once (first: '" + first + "')");
+  }
+
+  /// Ends of the forward part: read by nobody but training and reports.
+  void choose_results() {
+    const auto count = g_.nodes.size();
+    std::vector<bool> read(count, false), feeds_update(count, false), data(count, false), weights(count, false);
+    for (std::size_t n = 0; n < count; ++n) {
+      for (const auto& edge : g_.nodes[n].inputs) {
+        const auto from = static_cast<std::size_t>(edge.node);
+        if (!dead_[n] && !is_report_chain(n)) read[from] = true;
+        if (dead_[n] && (writes_variable(g_.nodes[n].op) || g_.nodes[n].op.starts_with("Save")))
+          feeds_update[from] = true;
+      }
+    }
+    spread_origins(data, weights);
+    std::vector<int> ends;
+    bool any_weights = false;
+    for (std::size_t n = 0; n < count; ++n) {
+      if (dead_[n] || read[n] || feeds_update[n] || is_source(g_.nodes[n].op) || is_report_chain(n) || !data[n])
+        continue;
+      ends.push_back(static_cast<int>(n));
+      any_weights = any_weights || weights[n];
+    }
+    for (const int end : ends) {
+      if (!any_weights || weights[static_cast<std::size_t>(end)]) g_.results.push_back({end, 0});
+    }
+  }
+
+  /// Loop machinery that reads a value without using it for the network.
+  bool is_report_chain(std::size_t n) const {
+    const auto& op = g_.nodes[n].op;
+    return op == "NextIteration" || op == "RefNextIteration" || op == "LoopCond" || op == "TensorArrayCloseV3";
+  }
+
+  /// For every node: does it depend on data, and on weights? To a fixed point, since loops may remain.
+  void spread_origins(std::vector<bool>& data, std::vector<bool>& weights) const {
+    const auto count = g_.nodes.size();
+    std::vector<std::vector<int>> readers(count);
+    std::vector<int> pending;
+    for (std::size_t n = 0; n < count; ++n) {
+      const auto& op = g_.nodes[n].op;
+      for (const auto& edge : g_.nodes[n].inputs)
+        readers[static_cast<std::size_t>(edge.node)].push_back(static_cast<int>(n));
+      const auto* value = op == "Const" ? g_.nodes[n].attribute("value") : nullptr;
+      const bool big = value && value->tensor && is_floating(value->tensor->type) && !value->tensor->shape.empty();
+      weights[n] = big || op == "VariableV2" || op == "Variable" || op == "VarHandleOp" || op == kMissing;
+      data[n] = !weights[n] && op != "Const" && g_.nodes[n].inputs.empty() && op.find("Random") == std::string::npos;
+      if (data[n] || weights[n]) pending.push_back(static_cast<int>(n));
+    }
+    while (!pending.empty()) {
+      const auto n = static_cast<std::size_t>(pending.back());
+      pending.pop_back();
+      for (const int reader : readers[n]) {
+        const auto r = static_cast<std::size_t>(reader);
+        if ((data[r] || !data[n]) && (weights[r] || !weights[n])) continue;
+        data[r] = data[r] || data[n];
+        weights[r] = weights[r] || weights[n];
+        pending.push_back(reader);
+      }
+    }
+  }
+
+  /// What the results need, producers first (Kahn's algorithm, lowest index first).
+  Expected<void> order() {
+    const auto count = g_.nodes.size();
+    std::vector<bool> live(count, false);
+    std::vector<int> pending;
+    for (const auto& edge : g_.results) pending.push_back(edge.node);
+    while (!pending.empty()) {
+      const auto n = static_cast<std::size_t>(pending.back());
+      pending.pop_back();
+      if (live[n]) continue;
+      live[n] = true;
+      for (const auto& edge : g_.nodes[n].inputs) pending.push_back(edge.node);
+    }
+    std::vector<std::vector<int>> readers(count);
+    std::vector<int> missing(count, 0);
+    std::priority_queue<int, std::vector<int>, std::greater<>> ready;
+    std::size_t total = 0;
+    for (std::size_t n = 0; n < count; ++n) {
+      if (!live[n]) continue;
+      ++total;
+      for (const auto& edge : g_.nodes[n].inputs)
+        readers[static_cast<std::size_t>(edge.node)].push_back(static_cast<int>(n));
+      missing[n] = static_cast<int>(g_.nodes[n].inputs.size());
+      if (missing[n] == 0) ready.push(static_cast<int>(n));
+    }
+    while (!ready.empty()) {
+      const int n = ready.top();
+      ready.pop();
+      g_.order.push_back(n);
+      for (const int reader : readers[static_cast<std::size_t>(n)]) {
+        if (--missing[static_cast<std::size_t>(reader)] == 0) ready.push(reader);
+      }
+    }
+    if (g_.order.size() == total) return {};
+    for (std::size_t n = 0; n < count; ++n) {
+      if (live[n] && missing[n] > 0) return bad_input("is part of a cycle", g_.place(g_.nodes[n]));
+    }
+    return {};
+  }
+
+  FlatGraph& g_;
+  std::vector<bool> dead_;
+};
+
+}  // namespace
+
+Expected<void> select_live(FlatGraph& graph) { return Selector(graph).run(); }
+
+}  // namespace turnpoint::tensorflow
