@@ -72,6 +72,12 @@ class Flattener {
  private:
   Expected<FlatGraph> finish() {
     if (const auto live = select_live(graph_); !live) return live.error();
+    for (auto& note : notes_) {
+      const bool live = std::any_of(graph_.order.begin(), graph_.order.end(), [&](int n) {
+        return static_cast<std::size_t>(n) >= note.first && static_cast<std::size_t>(n) < note.last;
+      });
+      if (live && graph_.warnings.size() < 100) graph_.warnings.push_back(std::move(note.text));
+    }
     return std::move(graph_);
   }
   void fail(std::string what, std::string where) {
@@ -196,11 +202,12 @@ class Flattener {
       return fail(depth >= kMaxInlining ? "functions call each other more than 32 deep"
                                         : "function '" + function->name + "' calls itself",
                   place(name, def.op));
-    if (loop) graph_.warnings.push_back("the body of the loop '" + name + "' is counted once");
-    if (branch) graph_.warnings.push_back("of the branches of '" + name + "' the first is taken");
+    const auto first = graph_.nodes.size();
     inline_body(*function, index, branch ? 1 : 0,
                 is_plain_call(def.op) || depth + prefix.size() > 2000 ? prefix : name + "/", depth);
     active_.erase(function->name);
+    if (loop) notes_.push_back({"the body of the loop '" + name + "' is counted once", first, graph_.nodes.size()});
+    if (branch) notes_.push_back({"of the branches of '" + name + "' the first is taken", first, graph_.nodes.size()});
   }
 
   void inline_body(const FunctionDef& function, int index, std::size_t skipped, const std::string& prefix, int depth) {
@@ -253,7 +260,14 @@ class Flattener {
     }
   }
 
+  /// A warning that counts only if one of these nodes is part of the network.
+  struct Note {
+    std::string text;
+    std::size_t first, last;
+  };
+
   FlatGraph graph_;
+  std::vector<Note> notes_;
   std::unordered_set<std::string> taken_;
   std::unordered_map<std::string, int> suffix_, missing_;
   std::unordered_set<std::string> active_;

@@ -198,8 +198,12 @@ class Lowering {
   std::deque<Weight> weights_;
   std::vector<std::vector<Edge>> readers_;  ///< per node: (reader, input slot)
   std::map<std::string, int, std::less<>> weight_names_;
-  std::map<int, std::vector<std::int64_t>> dilated_;  ///< SpaceToBatchND nodes that dilate a convolution
-  std::vector<std::string> untrained_;                ///< variables the file marks as not trained
+  /// A SpaceToBatchND node that dilates a convolution.
+  struct Dilation {
+    std::vector<std::int64_t> dilations, axes;
+    std::string data, paddings, padded;  ///< ONNX values; `padded` is what the convolution reads
+  };
+  std::map<int, Dilation> dilated_;
   const FlatNode* node_ = nullptr;
   int index_ = -1;
   bool frozen_ = true;         ///< no variables: floating-point constants are the weights

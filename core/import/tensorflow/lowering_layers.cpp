@@ -73,7 +73,7 @@ void Lowering::on_convolution() {
 bool Lowering::dilated_attributes(std::size_t rank, Attributes& attributes) {
   const auto found = dilated_.find(node_->inputs[0].node);
   if (found == dilated_.end()) return window_attributes(rank, attributes);
-  attributes.set("dilations", found->second).text("auto_pad", "VALID");
+  attributes.set("dilations", found->second.dilations).text("auto_pad", "VALID");
   return true;
 }
 
@@ -255,7 +255,8 @@ void Lowering::on_space_depth() {
   set_image(y, 4, channels, in(0).type);
 }
 
-/// Space to batch, a convolution, batch to space: the convolution dilated, between a padding and a crop.
+/// Space to batch, a convolution, batch to space: one dilated convolution. What the first pads to make whole blocks the
+/// last crops again, so that the convolution's own padding is the difference; it is written when both are known.
 void Lowering::on_space_to_batch() {
   if (!needs(3)) return;
   const auto block = constants(1);
@@ -270,36 +271,33 @@ void Lowering::on_space_to_batch() {
   Value& x = in(0);
   if (!x.shape) x.shape = Shape(4, -1);
   if (x.rank() != 4) return fail("needs an input of four dimensions");
-  std::vector<std::int64_t> dilations = *block, axes;
-  for (std::size_t s = 0; s < block->size(); ++s) axes.push_back(static_cast<std::int64_t>(s) + 2);
-  dilations.resize(2, 1);
-  for (const auto d : dilations) {
+  Dilation dilation;
+  dilation.dilations = *block;
+  for (std::size_t s = 0; s < block->size(); ++s) dilation.axes.push_back(static_cast<std::int64_t>(s) + 2);
+  dilation.dilations.resize(2, 1);
+  for (const auto d : dilation.dilations) {
     if (d < 1 || d > (1 << 20)) return fail("its block size is out of range");
   }
-  dilated_[index_] = dilations;
-  const auto sides = emit("Transpose", {plain(2)}, Attributes().set("perm", {1, 0}), "sides");
-  const auto pads = emit("Reshape", {sides, integers("flat", {-1})}, {}, "pads");
-  set(0, tensor(emit("Pad", {first(x), pads, "", integers("axes", axes)}), x.shape, x.type, true));
+  dilation.data = first(x);
+  dilation.paddings = plain(2);
+  dilation.padded = out_.unique(node_->name);
+  if (failed()) return;
+  set(0, tensor(dilation.padded, x.shape, x.type, true));
+  dilated_[index_] = std::move(dilation);
 }
 
 void Lowering::on_batch_to_space() {
   if (!needs(3)) return;
   const auto& convolution = graph_.nodes[static_cast<std::size_t>(node_->inputs[0].node)];
-  const bool known = !convolution.inputs.empty() && dilated_.count(convolution.inputs[0].node) > 0;
-  if (!known || !in(0).channels_first) return fail("is supported only around a convolution");
-  std::vector<std::int64_t> axes;
-  const auto block = constants(1);
-  if (!block || block->empty() || block->size() > 2) return fail("its block shape is not a constant");
-  for (std::size_t s = 0; s < block->size(); ++s) axes.push_back(static_cast<std::int64_t>(s) + 2);
-  const auto sides = emit("Transpose", {plain(2)}, Attributes().set("perm", {1, 0}), "sides");
-  const auto side = [&](std::int64_t k, const char* name) {
-    return emit("Gather", {sides, scalar("side", k)}, Attributes().set("axis", std::int64_t{0}), name);
-  };
-  const auto axis = integers("axes", axes);
-  const auto size = emit("Gather", {emit("Shape", {in(0).name}, {}, "shape"), axis},
-                         Attributes().set("axis", std::int64_t{0}), "size");
-  const auto end = emit("Sub", {size, side(1, "after")}, {}, "end");
-  set(0, tensor(emit("Slice", {in(0).name, side(0, "before"), end, axis}), in(0).shape, in(0).type, true));
+  const auto found = convolution.inputs.empty() ? dilated_.end() : dilated_.find(convolution.inputs[0].node);
+  if (found == dilated_.end() || !in(0).channels_first) return fail("is supported only around a convolution");
+  const auto& [dilations, axes, data, paddings, padded] = found->second;
+  const auto difference = emit("Sub", {paddings, plain(2)}, {}, "padding");
+  const auto sides = emit("Transpose", {difference}, Attributes().set("perm", {1, 0}), "sides");
+  const auto pads = emit("Reshape", {sides, integers("flat", {-1})}, {}, "pads");
+  if (failed()) return;
+  out_.node({"Pad", "", padded, {data, pads, "", integers("axes", axes)}, {padded}, {}});
+  set(0, in(0));
 }
 
 /// x [time, batch, in], w [in + hidden, 4 hidden]; the last output is the sequence of hidden states.

@@ -28,6 +28,14 @@ MaybeShape declared_shape(const FlatNode& node, std::size_t port) {
   return std::nullopt;
 }
 
+/// Copies of a variable are named "kernel_1" where the list of variables says "kernel".
+bool is_trained(const GraphDef& graph, const std::string& name) {
+  if (graph.trainable) return graph.trainable->count(name) > 0;
+  const auto number = name.find_last_not_of("0123456789");
+  const bool copy = number != std::string::npos && number + 1 < name.size() && name[number] == '_';
+  return graph.untrained.count(name) == 0 && (!copy || graph.untrained.count(name.substr(0, number)) == 0);
+}
+
 }  // namespace
 
 void Lowering::on_const() {
@@ -61,9 +69,8 @@ void Lowering::on_variable() {
     TensorValue tensor;
     tensor.type = type && type->type ? *type->type : DataType::f32;
     if (shaped) tensor.shape = *written;
-    known->second = add_weight(name, std::move(tensor), shaped, true);
-    const auto& trainable = graph_.def->trainable;
-    if (trainable && shaped && !written->empty() && !trainable->count(name)) untrained_.push_back(name);
+    // Running statistics and counters: state that training does not learn.
+    known->second = add_weight(name, std::move(tensor), shaped, is_trained(*graph_.def, name));
   }
   Value value;
   value.kind = Value::Kind::weight;
@@ -160,7 +167,8 @@ void Lowering::on_placeholder() {
   DataType type = dtype && dtype->type ? *dtype->type : DataType::f32;
   if (const auto* types = node_->attribute("output_types"); types && !types->integers.empty())
     type = data_type(types->integers.front());
-  if (type == DataType::string || type == DataType::resource || type == DataType::variant) return;
+  if (type == DataType::resource) return on_missing();  // a variable handed in from outside
+  if (type == DataType::string || type == DataType::variant) return;
   const auto* attribute = node_->attribute("shape");
   MaybeShape shape = attribute && attribute->shape ? *attribute->shape : std::nullopt;
   if (!shape || shape->empty()) {

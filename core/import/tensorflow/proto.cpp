@@ -154,23 +154,21 @@ class Parser {
   }
 
   void objects(Bytes bytes) {
-    std::set<std::string, std::less<>> trainable;
-    bool any = false;
+    std::set<std::string, std::less<>> trained;
     each(bytes, "object graph", [&](const WireReader& r) {
       if (r.field() != 1) return;
       each(r.bytes(), "object", [&](const WireReader& object) {
         if (object.field() != 7) return;
-        any = true;
-        bool trained = false;
+        bool trainable = false;
         std::string text;
         each(object.bytes(), "variable", [&](const WireReader& v) {
-          if (v.field() == 3) trained = v.varint() != 0;
+          if (v.field() == 3) trainable = v.varint() != 0;
           if (v.field() == 6) text = name(v);
         });
-        if (trained) trainable.insert(std::move(text));
+        (trainable ? trained : out_.untrained).insert(std::move(text));
       });
     });
-    if (any && !out_.trainable) out_.trainable = std::move(trainable);
+    for (const auto& text : trained) out_.untrained.erase(text);
   }
 
   void graph(Bytes bytes) {

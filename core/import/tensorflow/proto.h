@@ -93,8 +93,10 @@ struct GraphDef {
   std::map<std::string, FunctionDef, std::less<>> functions;
   /// Tensor names that a signature of the file calls its outputs ("serving_default" where there are several).
   std::vector<std::string> outputs;
-  /// Names of variables that training updates, where the file says so.
+  /// Names of all variables that training updates, where the file lists them (the collections of TensorFlow 1).
   std::optional<std::set<std::string, std::less<>>> trainable;
+  /// Names of variables that are marked as not trained (the objects of TensorFlow 2).
+  std::set<std::string, std::less<>> untrained;
 };
 
 /// Reads a graph in either format; `file` is named in errors. Bounded in time and memory by the size of the file,

@@ -96,22 +96,51 @@ class Selector {
   }
 
  private:
-  /// A v1 loop goes round by NextIteration -> Merge. Without that edge the body is straight.
+  /// A v1 loop goes Enter -> Merge -> Switch -> body -> NextIteration -> Merge, and leaves by Switch -> Exit. Once
+  /// round it is straight: Enter -> Merge -> Switch -> body -> Exit.
   void cut_loops() {
-    std::size_t cut = 0;
-    std::string first;
-    for (auto& node : g_.nodes) {
-      if (node.op != "Merge" && node.op != "RefMerge") continue;
-      const auto before = node.inputs.size();
-      std::erase_if(node.inputs, [&](const Edge& edge) {
-        const auto& op = g_.nodes[static_cast<std::size_t>(edge.node)].op;
-        return op == "NextIteration" || op == "RefNextIteration";
-      });
-      if (node.inputs.size() == before) continue;
-      if (cut++ == 0) first = node.name;
+    std::vector<std::vector<int>> readers(g_.nodes.size());
+    const auto is = [&](int n, std::string_view op) {
+      const std::string_view own = g_.nodes[static_cast<std::size_t>(n)].op;
+      return own == op || (own.starts_with("Ref") && own.substr(3) == op);
+    };
+    for (std::size_t n = 0; n < g_.nodes.size(); ++n) {
+      for (const auto& edge : g_.nodes[n].inputs) {
+        if (is(edge.node, "Merge") || is(edge.node, "Switch"))
+          readers[static_cast<std::size_t>(edge.node)].push_back(static_cast<int>(n));
+      }
     }
-    if (cut > 0)
-      g_.warnings.push_back(std::to_string(cut) +
+    for (std::size_t n = 0; n < g_.nodes.size(); ++n) {
+      if (!is(static_cast<int>(n), "Merge")) continue;
+      auto& inputs = g_.nodes[n].inputs;
+      const auto back =
+          std::find_if(inputs.begin(), inputs.end(), [&](const Edge& e) { return is(e.node, "NextIteration"); });
+      if (back == inputs.end()) continue;
+      const auto& again = g_.nodes[static_cast<std::size_t>(back->node)];
+      if (!again.inputs.empty()) {
+        for (const int gate : readers[n]) {
+          if (!is(gate, "Switch")) continue;
+          for (const int leave : readers[static_cast<std::size_t>(gate)]) {
+            auto& exit = g_.nodes[static_cast<std::size_t>(leave)];
+            if (is(leave, "Exit") && exit.inputs.size() == 1) exit.inputs[0] = again.inputs[0];
+          }
+        }
+      }
+      cut_.push_back(static_cast<int>(n));
+      inputs.erase(back);
+    }
+  }
+
+  /// A Merge that was cut is worth a word if the network goes through it.
+  void report_loops() {
+    std::size_t loops = 0;
+    std::string first;
+    for (const int n : g_.order) {
+      if (!std::binary_search(cut_.begin(), cut_.end(), n)) continue;
+      if (loops++ == 0) first = g_.nodes[static_cast<std::size_t>(n)].name;
+    }
+    if (loops > 0)
+      g_.warnings.push_back(std::to_string(loops) +
                             " back edges of loops are cut and their bodies counted once (first: '" + first + "')");
   }
 
@@ -208,7 +237,7 @@ class Selector {
         if (--missing[static_cast<std::size_t>(reader)] == 0) ready.push(reader);
       }
     }
-    if (g_.order.size() == total) return {};
+    if (g_.order.size() == total) return report_loops(), Expected<void>();
     for (std::size_t n = 0; n < count; ++n) {
       if (live[n] && missing[n] > 0) return bad_input("is part of a cycle", g_.place(g_.nodes[n]));
     }
@@ -217,6 +246,7 @@ class Selector {
 
   FlatGraph& g_;
   std::vector<bool> dead_;
+  std::vector<int> cut_;  ///< Merge nodes of loops, ascending
 };
 
 }  // namespace
