@@ -26,6 +26,7 @@ struct FlatNode {
   /// Calls, branches and loops: where each output really comes from. Edges never point to such a node.
   std::vector<Edge> results;
   bool is_call = false;
+  std::int64_t axis = -1;  ///< of kLayerNorm
 
   const Attribute* attribute(std::string_view key) const;
   std::int64_t integer(std::string_view key, std::int64_t otherwise) const;
@@ -51,12 +52,17 @@ struct FlatGraph {
 
 /// Op of the nodes that stand for missing inputs.
 inline constexpr std::string_view kMissing = "(missing)";
+/// Ops that fold_patterns() makes: x with scale, shift and, where the graph has them, running mean and variance.
+inline constexpr std::string_view kBatchNorm = "(batch_norm)", kLayerNorm = "(layer_norm)", kGelu = "(gelu)",
+                                  kSwish = "(swish)";
 
 Expected<FlatGraph> flatten(std::shared_ptr<const GraphDef> def, const std::string& file);
 
 // The parts behind it.
-/// Chooses the results, cuts loops and fills `order`.
+/// Chooses the results, cuts loops, folds patterns and fills `order`.
 Expected<void> select_live(FlatGraph& graph);
+/// Turns written-out normalisations and activations into one node each; what they were made of is left unread.
+void fold_patterns(FlatGraph& graph);
 /// First port of a named output of an operator with several ("Split:output:1", "TopKV2:indices:0").
 int output_base(std::string_view op, std::string_view output);
 

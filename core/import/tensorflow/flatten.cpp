@@ -53,7 +53,7 @@ class Flattener {
 
   Expected<FlatGraph> run() {
     Names names;
-    expand(graph_.def->nodes, names, "", false, 0);
+    expand(needed(), names, "", false, 0);
     if (error_) return *error_;
     redirect();
     if (error_) return *error_;
@@ -106,23 +106,51 @@ class Flattener {
     }
   }
 
+  /// The nodes of the file; where it names its outputs, those that they depend on (a SavedModel holds the network once
+  /// for every signature, and functions that save and restore it).
+  std::vector<const NodeDef*> needed() const {
+    const auto& def = *graph_.def;
+    std::vector<const NodeDef*> result;
+    std::unordered_map<std::string_view, std::size_t> index;
+    std::vector<bool> wanted(def.nodes.size(), def.outputs.empty());
+    std::vector<std::size_t> pending;
+    for (std::size_t n = 0; n < def.nodes.size(); ++n) index.emplace(def.nodes[n].name, n);
+    const auto want = [&](std::string_view text) {
+      const auto found = index.find(text.substr(0, text.find(':')));
+      if (found == index.end() || wanted[found->second]) return;
+      wanted[found->second] = true;
+      pending.push_back(found->second);
+    };
+    for (const auto& output : def.outputs) want(output);
+    while (!pending.empty()) {
+      const auto n = pending.back();
+      pending.pop_back();
+      for (const auto& input : def.nodes[n].inputs) want(input);
+    }
+    for (std::size_t n = 0; n < def.nodes.size(); ++n) {
+      if (wanted[n]) result.push_back(&def.nodes[n]);
+    }
+    return result;
+  }
+
   /// Adds `nodes`; `names` holds the arguments and then all of them.
-  void expand(const std::vector<NodeDef>& nodes, Names& names, const std::string& prefix, bool in_function, int depth) {
+  void expand(const std::vector<const NodeDef*>& nodes, Names& names, const std::string& prefix, bool in_function,
+              int depth) {
     std::vector<int> made;
     made.reserve(nodes.size());
-    for (const auto& def : nodes) {
+    for (const auto* def : nodes) {
       FlatNode node;
-      node.name = unique(prefix + def.name);
-      node.op = def.op;
-      node.def = &def;
+      node.name = unique(prefix + def->name);
+      node.op = def->op;
+      node.def = def;
       const int index = add(std::move(node));
       if (error_) return;
       made.push_back(index);
-      if (!names.emplace(def.name, index).second && !in_function)
-        return fail("two nodes have this name", place(def.name, def.op));
+      if (!names.emplace(def->name, index).second && !in_function)
+        return fail("two nodes have this name", place(def->name, def->op));
     }
-    for (std::size_t k = 0; k < nodes.size() && !error_; ++k) connect(nodes[k], made[k], names, in_function);
-    for (std::size_t k = 0; k < nodes.size() && !error_; ++k) call(nodes[k], made[k], prefix, depth);
+    for (std::size_t k = 0; k < nodes.size() && !error_; ++k) connect(*nodes[k], made[k], names, in_function);
+    for (std::size_t k = 0; k < nodes.size() && !error_; ++k) call(*nodes[k], made[k], prefix, depth);
   }
 
   Edge edge_of(const Reference& reference, const Names& names) const {
@@ -222,7 +250,9 @@ class Flattener {
       if (error_) return;
       inner[function.arguments[i]] = made;
     }
-    expand(function.nodes, inner, prefix, true, depth + 1);
+    std::vector<const NodeDef*> body;
+    for (const auto& def : function.nodes) body.push_back(&def);
+    expand(body, inner, prefix, true, depth + 1);
     std::vector<Edge> results;
     for (const auto& result : function.results) {
       const auto value = function.returns.find(result);

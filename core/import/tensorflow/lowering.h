@@ -130,6 +130,9 @@ class Lowering {
   void on_einsum();
   void on_bias();
   void on_batch_norm();
+  void on_folded_batch_norm();
+  void on_folded_layer_norm();
+  void on_folded_activation();
   void on_pool();
   void on_resize();
   void on_space_depth();
@@ -189,6 +192,7 @@ class Lowering {
   std::optional<std::vector<std::int64_t>> spatial(std::string_view key, std::size_t rank, bool only_spatial);
   bool window_attributes(std::size_t rank, Attributes& attributes);
   bool dilated_attributes(std::size_t rank, Attributes& attributes);
+  void normalise(const std::string& data, std::size_t rank, std::int64_t channels, bool turned);
   std::string image(std::size_t i, std::size_t rank);
   void set_image(const std::string& name, std::size_t rank, std::int64_t channels, DataType type);
 

@@ -197,6 +197,11 @@ void Lowering::on_batch_norm() {
     const auto name = emit("LayerNormalization", {data}, Attributes().set("axis", std::int64_t{2}));
     return set(0, tensor(name, in(0).shape, type, channels_last()));
   }
+  normalise(data, rank, channels, channels_last());
+}
+
+/// x with scale, shift and, where they are known, running mean and variance as operands 1 to 4.
+void Lowering::normalise(const std::string& data, std::size_t rank, std::int64_t channels, bool turned) {
   Names operands{data, plain(1), plain(2)};
   static constexpr std::array<const char*, 2> kStatistics = {"moving_mean", "moving_variance"};
   for (std::size_t k = 0; k < 2; ++k) {
@@ -213,7 +218,33 @@ void Lowering::on_batch_norm() {
     operands.push_back(name);
   }
   if (failed()) return;
-  set(0, tensor(emit("BatchNormalization", operands), in(0).shape, type, channels_last()));
+  set(0, tensor(emit("BatchNormalization", operands), in(0).shape, in(0).type, turned && rank > 2));
+}
+
+void Lowering::on_folded_batch_norm() {
+  if (!needs(3)) return;
+  Value& x = in(0);
+  if (!x.shape && !spatial_last_) return fail("needs an input whose number of dimensions is known");
+  if (!x.shape) x.shape = Shape(4, -1);
+  const bool turned = x.rank() > 2;
+  const auto data = turned ? first(x) : plain(x);
+  if (!failed()) normalise(data, x.rank(), x.shape->empty() ? -1 : x.shape->back(), turned);
+}
+
+void Lowering::on_folded_layer_norm() {
+  if (!needs(3)) return;
+  Value& x = in(0);
+  const Names operands{plain(x), plain(1), plain(2)};
+  if (failed()) return;
+  set(0, tensor(emit("LayerNormalization", operands, Attributes().set("axis", node_->axis)), x.shape, x.type));
+}
+
+void Lowering::on_folded_activation() {
+  if (!needs(1)) return;
+  Value& x = in(0);
+  const bool first_order = x.kind == Value::Kind::tensor && x.channels_first;
+  const auto name = first_order ? x.name : plain(x);
+  if (!failed()) set(0, tensor(emit(node_->op == kGelu ? "Gelu" : "Swish", {name}), x.shape, x.type, first_order));
 }
 
 void Lowering::on_pool() {
@@ -334,6 +365,9 @@ void Lowering::add_layers(Table& table) {
   add(&Lowering::on_einsum, {"Einsum"});
   add(&Lowering::on_bias, {"BiasAdd", "BiasAddV1"});
   add(&Lowering::on_batch_norm, {"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"});
+  table[std::string(kBatchNorm)] = &Lowering::on_folded_batch_norm;
+  table[std::string(kLayerNorm)] = &Lowering::on_folded_layer_norm;
+  table[std::string(kGelu)] = table[std::string(kSwish)] = &Lowering::on_folded_activation;
   add(&Lowering::on_pool, {"MaxPool", "AvgPool", "MaxPool3D", "AvgPool3D", "MaxPoolWithArgmax"});
   add(&Lowering::on_resize, {"ResizeBilinear", "ResizeNearestNeighbor", "ResizeBicubic", "ResizeArea"});
   add(&Lowering::on_space_depth, {"SpaceToDepth", "DepthToSpace"});

@@ -92,7 +92,11 @@ class Selector {
     cut_loops();
     if (g_.results.empty()) choose_results();
     if (g_.results.empty()) return bad_input("computes no result from its inputs", g_.file);
-    return order();
+    if (const auto sorted = order(); !sorted) return sorted;
+    fold_patterns(g_);
+    if (const auto sorted = order(); !sorted) return sorted;
+    report_loops();
+    return {};
   }
 
  private:
@@ -207,6 +211,7 @@ class Selector {
   /// What the results need, producers first (Kahn's algorithm, lowest index first).
   Expected<void> order() {
     const auto count = g_.nodes.size();
+    g_.order.clear();
     std::vector<bool> live(count, false);
     std::vector<int> pending;
     for (const auto& edge : g_.results) pending.push_back(edge.node);
@@ -237,7 +242,7 @@ class Selector {
         if (--missing[static_cast<std::size_t>(reader)] == 0) ready.push(reader);
       }
     }
-    if (g_.order.size() == total) return report_loops(), Expected<void>();
+    if (g_.order.size() == total) return {};
     for (std::size_t n = 0; n < count; ++n) {
       if (live[n] && missing[n] > 0) return bad_input("is part of a cycle", g_.place(g_.nodes[n]));
     }
