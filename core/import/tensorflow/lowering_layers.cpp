@@ -226,9 +226,10 @@ void Lowering::on_folded_batch_norm() {
   Value& x = in(0);
   if (!x.shape && !spatial_last_) return fail("needs an input whose number of dimensions is known");
   if (!x.shape) x.shape = Shape(4, -1);
-  const bool turned = x.rank() > 2;
+  const bool turned = x.rank() > 2 && node_->axis == -1;
+  if (x.rank() < 2) return fail("needs an input of at least two dimensions");
   const auto data = turned ? first(x) : plain(x);
-  if (!failed()) normalise(data, x.rank(), x.shape->empty() ? -1 : x.shape->back(), turned);
+  if (!failed()) normalise(data, x.rank(), node_->axis == 1 ? x.shape->at(1) : x.shape->back(), turned);
 }
 
 void Lowering::on_folded_layer_norm() {

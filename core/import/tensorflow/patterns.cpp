@@ -133,23 +133,42 @@ class Folder {
     const auto found = affine(n);
     if (!found) return;
     auto& node = g_.nodes[static_cast<std::size_t>(n)];
-    const Edge mean = source(found->mean), variance = source(found->variance);
+    const Edge mean = source(found->mean, true), variance = source(found->variance, true);
     if (const auto axes = axes_of(mean)) {
       const auto again = axes_of(variance);
       if (!again || *again != *axes || !(source(input(mean, 0)) == source(found->x))) return;
       const bool over_batch = std::find(axes->begin(), axes->end(), 0) != axes->end();
-      const Edge shift = source(found->shift, !over_batch),
-                 scale = found->scaled ? source(found->scale, !over_batch) : Edge{};
+      const Edge shift = source(found->shift, true), scale = found->scaled ? source(found->scale, true) : Edge{};
       if (!is_vector(shift) || !found->scaled || !is_vector(scale) || (!over_batch && axes->size() != 1)) return;
+      const auto channel = over_batch ? channel_axis(found->shift) : axes->front();
+      if (!channel) return;
       node.op = over_batch ? kBatchNorm : kLayerNorm;
       node.inputs = {found->x, scale, shift};
-      node.axis = axes->front();
+      node.axis = *channel;
       return;
     }
-    const Edge shift = source(found->shift), scale = found->scaled ? source(found->scale) : variance;
-    if (!is_vector(mean) || !is_vector(variance) || !is_vector(shift) || !is_vector(scale)) return;
+    const Edge shift = source(found->shift, true), scale = found->scaled ? source(found->scale, true) : variance;
+    const auto channel = channel_axis(found->shift);
+    if (!is_vector(mean) || !is_vector(variance) || !is_vector(shift) || !is_vector(scale) || !channel) return;
     node.op = kBatchNorm;
     node.inputs = {found->x, scale, shift, mean, variance};
+    node.axis = *channel;
+  }
+
+  /// Where a vector of one number per channel lies in what it is added to: -1, the last dimension, or 1.
+  std::optional<std::int64_t> channel_axis(Edge edge) const {
+    edge = source(edge);
+    if (!is(edge, "Reshape")) return -1;
+    if (at(edge).inputs.size() != 2) return std::nullopt;
+    const auto* value = at(source(input(edge, 1))).attribute("value");
+    if (!value || !value->tensor || !value->tensor->known) return std::nullopt;
+    const auto& shape = value->tensor->integers;
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      if (shape[d] == 1) continue;
+      if (d + 1 == shape.size()) return -1;
+      return d == 1 ? std::optional<std::int64_t>(1) : std::nullopt;
+    }
+    return std::nullopt;
   }
 
   /// Computed from `x` and numbers alone.
