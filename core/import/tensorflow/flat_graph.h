@@ -26,7 +26,9 @@ struct FlatNode {
   /// Calls, branches and loops: where each output really comes from. Edges never point to such a node.
   std::vector<Edge> results;
   bool is_call = false;
-  std::int64_t axis = -1;  ///< of kLayerNorm; of kBatchNorm where the channels are: 1 or, last, -1
+  bool inlined = false;         ///< came with a call
+  std::vector<int> read_calls;  ///< calls whose results this node reads
+  std::int64_t axis = -1;       ///< of kLayerNorm; of kBatchNorm where the channels are: 1 or, last, -1
 
   const Attribute* attribute(std::string_view key) const;
   std::int64_t integer(std::string_view key, std::int64_t otherwise) const;

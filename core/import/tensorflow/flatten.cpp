@@ -57,6 +57,10 @@ class Flattener {
     if (error_) return *error_;
     redirect();
     if (error_) return *error_;
+    for (auto& node : graph_.nodes) {
+      for (auto& edge : node.results) edge = resolved(edge);
+      std::erase_if(node.results, [](const Edge& edge) { return edge.node < 0; });
+    }
     if (graph_.def->outputs.empty()) return finish();
     for (const auto& output : graph_.def->outputs) {
       const auto reference = parse_reference(output);
@@ -143,6 +147,7 @@ class Flattener {
       node.name = unique(prefix + def->name);
       node.op = def->op;
       node.def = def;
+      node.inlined = in_function;
       const int index = add(std::move(node));
       if (error_) return;
       made.push_back(index);
@@ -192,8 +197,15 @@ class Flattener {
   Edge missing(const std::string& name, const std::string& reader) {
     if (graph_.dangling++ == 0) graph_.first_dangling = "'" + name + "', read by '" + reader + "'";
     const auto [found, added] = missing_.emplace(name, -1);
-    if (added) found->second = add({unique(name), std::string(kMissing), nullptr, {}, {}, false});
+    if (added) found->second = add_missing(name);
     return {found->second, 0};
+  }
+
+  int add_missing(const std::string& name) {
+    FlatNode node;
+    node.name = unique(name);
+    node.op = kMissing;
+    return add(std::move(node));
   }
 
   const FunctionDef* function_of(const NodeDef& def) const {
@@ -245,6 +257,7 @@ class Flattener {
       FlatNode argument;
       argument.name = unique(prefix + function.arguments[i]);
       argument.op = "Identity";
+      argument.inlined = true;
       if (i + skipped < caller.inputs.size()) argument.inputs.push_back(caller.inputs[i + skipped]);
       const int made = add(std::move(argument));
       if (error_) return;
@@ -282,6 +295,7 @@ class Flattener {
   void redirect() {
     for (auto& node : graph_.nodes) {
       for (auto& edge : node.inputs) {
+        if (graph_.nodes[static_cast<std::size_t>(edge.node)].is_call) node.read_calls.push_back(edge.node);
         const Edge target = resolved(edge);
         if (target.node < 0)
           return fail("reads an output of a call that its function does not have", graph_.place(node));

@@ -56,8 +56,11 @@ bool is_bookkeeping(std::string_view op) {
 bool is_gradient(const FlatNode& node) {
   const std::string_view op = node.op, name = node.name;
   if (op.ends_with("Grad") || op.ends_with("GradV2") || op.ends_with("GradV3") || op == "BroadcastGradientArgs" ||
-      op == "SymbolicGradient" || op.find("Backprop") != std::string_view::npos)
-    return op != "Conv2DBackpropInput" && op != "Conv3DBackpropInputV2";
+      op == "SymbolicGradient")
+    return true;
+  // The gradient of a convolution towards its data is also how a transposed convolution is written.
+  if (op.find("Backprop") != std::string_view::npos && op != "Conv2DBackpropInput" && op != "Conv3DBackpropInputV2")
+    return true;
   for (std::size_t begin = 0; begin < name.size();) {
     const auto end = std::min(name.find('/', begin), name.size());
     const auto part = name.substr(begin, end - begin);
@@ -153,24 +156,33 @@ class Selector {
     const auto count = g_.nodes.size();
     std::vector<bool> read(count, false), feeds_update(count, false), data(count, false), weights(count, false);
     for (std::size_t n = 0; n < count; ++n) {
-      for (const auto& edge : g_.nodes[n].inputs) {
-        const auto from = static_cast<std::size_t>(edge.node);
-        if (!dead_[n] && !is_report_chain(n)) read[from] = true;
-        if (dead_[n] && (writes_variable(g_.nodes[n].op) || g_.nodes[n].op.starts_with("Save")))
-          feeds_update[from] = true;
-      }
+      const auto& node = g_.nodes[n];
+      const bool updates = dead_[n] && (writes_variable(node.op) || node.op.starts_with("Save"));
+      const auto mark = [&](int from) {
+        if (!dead_[n] && !is_report_chain(n)) read[static_cast<std::size_t>(from)] = true;
+        if (updates) feeds_update[static_cast<std::size_t>(from)] = true;
+      };
+      for (const auto& edge : node.inputs) mark(edge.node);
+      for (const int call : node.read_calls) mark(call);
     }
     spread_origins(data, weights);
-    std::vector<int> ends;
+    std::vector<Edge> ends;
     bool any_weights = false;
+    const auto consider = [&](Edge edge) {
+      const auto from = static_cast<std::size_t>(edge.node);
+      if (is_source(g_.nodes[from].op) || !data[from]) return;
+      ends.push_back(edge);
+      any_weights = any_weights || weights[from];
+    };
     for (std::size_t n = 0; n < count; ++n) {
-      if (dead_[n] || read[n] || feeds_update[n] || is_source(g_.nodes[n].op) || is_report_chain(n) || !data[n])
-        continue;
-      ends.push_back(static_cast<int>(n));
-      any_weights = any_weights || weights[n];
+      const auto& node = g_.nodes[n];
+      if (node.inlined || read[n] || feeds_update[n] || is_report_chain(n)) continue;
+      if (!dead_[n]) consider({static_cast<int>(n), 0});
+      if (!node.is_call || is_gradient(node)) continue;
+      for (const auto& result : node.results) consider(result);
     }
-    for (const int end : ends) {
-      if (!any_weights || weights[static_cast<std::size_t>(end)]) g_.results.push_back({end, 0});
+    for (const Edge end : ends) {
+      if (!any_weights || weights[static_cast<std::size_t>(end.node)]) g_.results.push_back(end);
     }
   }
 
