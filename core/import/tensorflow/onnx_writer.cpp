@@ -154,12 +154,13 @@ void OnnxWriter::input(const std::string& name, DataType type, const Shape& shap
   put_bytes(rest_, 11, value_info(name, type, shape, symbols));
 }
 void OnnxWriter::declare(const std::string& name, DataType type, const Shape& shape) {
-  put_bytes(rest_, 13, value_info(name, type, shape, {}));
+  put_bytes(rest_, 13, declared_[name] = value_info(name, type, shape, {}));
 }
 void OnnxWriter::output(const std::string& name) {
   std::string info;
   put_bytes(info, 1, name);
-  put_bytes(rest_, 12, info);
+  const auto declared = declared_.find(name);  // an output says again what was declared, or it would be forgotten
+  put_bytes(rest_, 12, declared == declared_.end() ? info : declared->second);
 }
 void OnnxWriter::initializer(const std::string& name, const TensorValue& tensor) {
   put_bytes(rest_, 5, tensor_bytes(tensor, name));

@@ -54,6 +54,7 @@ class OnnxWriter {
   std::deque<Node> nodes_;
   std::unordered_map<std::string, Node*> producers_;
   std::unordered_map<std::string, int> taken_;
+  std::unordered_map<std::string, std::string> declared_;
   std::string rest_;  ///< everything of the graph but its nodes
 };
 

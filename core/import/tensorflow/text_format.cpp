@@ -45,7 +45,7 @@ std::optional<double> real_number(std::string_view word) {
   if (rest.ends_with('f') || rest.ends_with('F')) rest.remove_suffix(1);
   double value = 0;
   const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
-  if (end != rest.data() + rest.size() || rest.empty()) return std::nullopt;
+  if (end != rest.data() + rest.size() || rest.empty() || rest[0] == '-') return std::nullopt;
   if (error == std::errc::result_out_of_range)
     value = rest.find("e-") == std::string_view::npos ? std::numeric_limits<double>::infinity() : 0;
   else if (error != std::errc())
