@@ -185,9 +185,11 @@ void Lowering::on_placeholder() {
   std::vector<std::string> symbols;
   static constexpr std::array<const char*, 3> kSpatial = {"depth", "height", "width"};
   if (first) written = permuted(written, to_first(shape->size()));
+  // Time-major data: a fixed number of steps, then the batch.
+  const std::size_t batch = written.size() >= 2 && written[0] > 0 && written[1] < 0 && !first ? 1 : 0;
   for (std::size_t d = 0; d < written.size(); ++d) {
     const bool image = written.size() >= 4 && d >= 2;
-    symbols.push_back(d == 0 && !sequence            ? "batch"
+    symbols.push_back(d == batch && !sequence        ? "batch"
                       : image && written.size() <= 5 ? kSpatial[d + 3 - written.size()]
                                                      : "sequence");
     if (written[d] == 0) written[d] = -1;
