@@ -142,7 +142,7 @@ class TensorflowMalformedTest : public QObject {
     std::string bomb = placeholder("x", {-1, 6}) + node("y", "f0", {"x"}) + "library { ";
     for (int i = 0; i < 30; ++i)
       bomb += function("f" + std::to_string(i), i == 29 ? "Relu" : "f" + std::to_string(i + 1), 10);
-    REFUSED(bomb + " }", "more than half a million nodes");
+    REFUSED(bomb + " }", "more than 250000 nodes");
     std::string deep = placeholder("x", {-1, 6}) + node("y", "f0", {"x"}) + "library { ";
     for (int i = 0; i < 100; ++i)
       deep += function("f" + std::to_string(i), i == 99 ? "Relu" : "f" + std::to_string(i + 1));

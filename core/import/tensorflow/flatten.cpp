@@ -10,7 +10,7 @@ namespace turnpoint::tensorflow {
 
 namespace {
 
-constexpr std::size_t kMaxNodes = 500'000, kMaxEdges = 4'000'000;
+constexpr std::size_t kMaxNodes = 250'000, kMaxEdges = 2'000'000;
 constexpr int kMaxInlining = 32;
 constexpr std::size_t kMaxNameBytes = std::size_t{64} << 20;
 
@@ -93,7 +93,7 @@ class Flattener {
 
   int add(FlatNode node) {
     if (graph_.nodes.size() >= kMaxNodes) {
-      fail("has more than half a million nodes once its functions are inlined", graph_.file);
+      fail("has more than 250000 nodes once its functions are inlined", graph_.file);
       return -1;
     }
     name_bytes_ += node.name.size();
@@ -181,7 +181,7 @@ class Flattener {
     for (const auto& text : def.inputs) {
       if (text.starts_with('^')) continue;
       const auto& name = graph_.nodes[static_cast<std::size_t>(index)].name;
-      if (++edges_ > kMaxEdges) return fail("has more than four million edges", graph_.file);
+      if (++edges_ > kMaxEdges) return fail("has more than two million edges", graph_.file);
       const auto reference = parse_reference(text);
       if (!reference) return fail("its input '" + text + "' is no name of a tensor", place(name, def.op));
       Edge edge = edge_of(*reference, names);

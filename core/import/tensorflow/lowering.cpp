@@ -5,6 +5,14 @@
 
 namespace turnpoint::tensorflow {
 
+namespace {
+
+constexpr std::size_t kMaxWarnings = 50;
+/// Far above any network, and what keeps a hostile file below half a gigabyte.
+constexpr std::size_t kMaxOperators = 150'000;
+
+}  // namespace
+
 Lowering::Lowering(const FlatGraph& graph) : graph_(graph), values_(graph.nodes.size()), readers_(graph.nodes.size()) {
   for (const int index : graph.order) {
     const auto& node = graph.nodes[static_cast<std::size_t>(index)];
@@ -21,6 +29,8 @@ Lowering::Lowering(const FlatGraph& graph) : graph_(graph), values_(graph.nodes.
 Expected<Lowered> Lowering::run() {
   for (const int index : graph_.order) {
     visit(index);
+    if (!error_ && out_.size() + weights_.size() > kMaxOperators)
+      fail("needs more than 150000 operators and constants");
     if (error_) return *error_;
   }
   std::map<std::string, bool> written;
@@ -111,7 +121,8 @@ std::string Lowering::scalar(std::string_view suffix, std::int64_t value) {
 }
 
 void Lowering::warn_once(const std::string& text) {
-  if (std::find(warnings_.begin(), warnings_.end(), text) == warnings_.end()) warnings_.push_back(text);
+  const bool known = std::find(warnings_.begin(), warnings_.end(), text) != warnings_.end();
+  if (!known && warnings_.size() < kMaxWarnings) warnings_.push_back(text);
 }
 
 const Lowering::Table& Lowering::handlers() {

@@ -26,6 +26,9 @@ Shape Lowering::permuted(const Shape& shape, const std::vector<int>& order) {
 
 namespace {
 
+/// Longer lists are no axes, shapes or bounds.
+constexpr std::size_t kMaxConstants = 512;
+
 std::vector<std::int64_t> wide(const std::vector<int>& order) { return {order.begin(), order.end()}; }
 
 }  // namespace
@@ -151,7 +154,7 @@ const TensorValue* Lowering::constant(std::size_t i) const {
 
 std::optional<std::vector<std::int64_t>> Lowering::constants(std::size_t i) const {
   const auto* found = constant(i);
-  if (!found || is_floating(found->type)) return std::nullopt;
+  if (!found || is_floating(found->type) || found->integers.size() > kMaxConstants) return std::nullopt;
   return found->integers;
 }
 

@@ -216,7 +216,7 @@ bool Lowering::random_mask(Edge edge, int depth) const {
   static constexpr std::array<std::string_view, 12> kSteps = {"Floor", "Cast",    "Identity", "GreaterEqual",
                                                               "Less",  "Greater", "Add",      "AddV2",
                                                               "Sub",   "Mul",     "RealDiv",  "LessEqual"};
-  if (std::find(kSteps.begin(), kSteps.end(), node.op) == kSteps.end()) return false;
+  if (node.inputs.size() > 2 || std::find(kSteps.begin(), kSteps.end(), node.op) == kSteps.end()) return false;
   return std::any_of(node.inputs.begin(), node.inputs.end(), [&](const Edge& e) { return random_mask(e, depth + 1); });
 }
 
