@@ -4,6 +4,8 @@
 #include <fstream>
 
 #include "core/import/model_source.h"
+#include "core/import/onnx/mapped_file.h"
+#include "core/import/tensorflow/tensorflow_source.h"
 
 namespace turnpoint {
 
@@ -11,24 +13,28 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The model in a folder: its config.json, else its only .onnx file.
+/// The model in a folder: its config.json, else its SavedModel, else its only .onnx file.
 Expected<std::string> file_in_folder(const std::string& folder) {
   std::error_code ec;
   if (fs::is_regular_file(fs::path(folder) / "config.json", ec)) return (fs::path(folder) / "config.json").string();
+  for (const char* name : {"saved_model.pb", "saved_model.pbtxt"})
+    if (fs::is_regular_file(fs::path(folder) / name, ec)) return (fs::path(folder) / name).string();
   std::vector<std::string> models;
   for (fs::directory_iterator it(folder, ec), last; !ec && it != last; it.increment(ec))
     if (it->path().extension() == ".onnx") models.push_back(it->path().string());
   if (ec) return bad_input("cannot be read: " + ec.message(), folder);
-  if (models.empty()) return bad_input("the folder holds neither a config.json nor an .onnx file", folder);
+  if (models.empty())
+    return bad_input("the folder holds neither a config.json nor a saved_model.pb nor an .onnx file", folder);
   if (models.size() > 1)
     return bad_input("the folder holds " + std::to_string(models.size()) + " .onnx files; name one of them", folder);
   return models.front();
 }
 
-enum class Kind { json, protobuf, text, empty };
+enum class Kind { json, tensorflow, onnx, text, empty };
 
-/// Tells JSON from protobuf by the first bytes. An ONNX file begins with field 1 (ir_version, 0x08) or another small
-/// field key, never with '{' and white space before it.
+/// Tells JSON from protobuf by the first bytes: an ONNX file begins with field 1 (ir_version, 0x08) or another small
+/// field key, never with '{' and white space before it. TensorFlow's graphs are told by the fields at their top, and first: a
+/// node of 91 bytes begins like a JSON list.
 Expected<Kind> sniff(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) return bad_input("cannot be read", path);
@@ -36,6 +42,9 @@ Expected<Kind> sniff(const std::string& path) {
   in.read(bytes, sizeof bytes);
   std::string_view head(bytes, static_cast<std::size_t>(in.gcount()));
   if (head.empty()) return Kind::empty;
+  const auto file = onnx::MappedFile::open(path);
+  if (!file) return file.error();
+  if (is_tensorflow(file->bytes())) return Kind::tensorflow;
   if (head.starts_with("\xef\xbb\xbf")) head.remove_prefix(3);
   // 0x0a is white space and the key of a protobuf's first field when that is a message or a string; JSON needs a
   // bracket after it.
@@ -43,7 +52,7 @@ Expected<Kind> sniff(const std::string& path) {
   if (first != std::string_view::npos && (head[first] == '{' || head[first] == '[')) return Kind::json;
   const bool printable = std::all_of(
       head.begin(), head.end(), [](char c) { return (c >= 32 && c < 127) || c == '\n' || c == '\r' || c == '\t'; });
-  return printable ? Kind::text : Kind::protobuf;
+  return printable ? Kind::text : Kind::onnx;
 }
 
 }  // namespace
@@ -68,16 +77,13 @@ Expected<ModelSourcePtr> open_model(const std::string& specification) {
   const auto kind = sniff(path);
   if (!kind) return kind.error();
   switch (*kind) {
-    case Kind::json:
-      return open_huggingface_config(path);
-    case Kind::protobuf:
-      return open_onnx(path);
-    case Kind::empty:
-      return bad_input("the file is empty", path);
-    case Kind::text:
-      break;
+    case Kind::json: return open_huggingface_config(path);
+    case Kind::tensorflow: return open_tensorflow(path);
+    case Kind::onnx: return open_onnx(path);
+    case Kind::empty: return bad_input("the file is empty", path);
+    case Kind::text: break;
   }
-  return bad_input("is neither a Hugging Face config.json nor an ONNX model", path);
+  return bad_input("is neither a Hugging Face config.json nor an ONNX model nor a TensorFlow graph", path);
 }
 
 }  // namespace turnpoint
