@@ -81,9 +81,28 @@ OperatorCostModel::OperatorCostModel(const Scenario& scenario, const TensorUses&
   for (const auto& sample : scenario.cluster->operators)
     if (sample.precision == settings.precision)
       measured_[signature(sample.kind, sample.dims, sample.phase)] = sample.time_s / settings.factors.device_speed;
+  for (OperatorFit fit : scenario.cluster->fits) {
+    if (fit.precision != settings.precision) continue;
+    for (double* term : {&fit.launch_s, &fit.s_per_flop, &fit.s_per_byte}) *term /= settings.factors.device_speed;
+    fits_[{fit.kind, fit.phase == "backward"}] = fit;
+  }
 }
 
-double OperatorCostModel::phase_seconds(const Operator& op, const Configuration& configuration, bool backward, double split) const {
+std::string fitted_kind(const Model& model, const Operator& op) {
+  std::string kind(kind_name(op.kind));
+  if (op.kind == OperatorKind::matmul && op.inputs.size() > 1 && model.tensors[op.inputs[1].tensor].role == TensorRole::activation)
+    return kind + " of activations";
+  if (op.kind != OperatorKind::convolution || op.inputs.size() < 2) return kind;
+  const auto& kernel = model.tensors[op.inputs[1].tensor].shape;
+  const auto &from = model.tensors[op.inputs[0].tensor].shape, &to = model.tensors[op.outputs[0].tensor].shape;
+  if (kernel.size() < 3 || from.size() != kernel.size() || to.size() != kernel.size()) return kind;
+  kind = fmt::format("{} {}", kind, fmt::join(kernel.begin() + 2, kernel.end(), "x"));
+  // A strided one cannot use the fast algorithms that an unstrided one can.
+  const std::int64_t stride = (from[2] + to[2] / 2) / to[2];
+  return stride > 1 ? fmt::format("{} stride {}", kind, stride) : kind;
+}
+
+double OperatorCostModel::phase_seconds(const Operator& op, const Configuration& configuration, bool backward) const {
   const Model& model = *scenario_.model;
   const Mesh& mesh = resharding_.mesh();
   if (!measured_.empty()) {
@@ -95,6 +114,21 @@ double OperatorCostModel::phase_seconds(const Operator& op, const Configuration&
     const auto it = measured_.find(signature(kind_name(op.kind), dims, backward ? "backward" : "forward"));
     if (it != measured_.end()) return it->second;
   }
+  const PhaseWork todo = work(op, configuration, backward);
+  if (!fits_.empty()) {
+    if (const auto fit = fits_.find({fitted_kind(model, op), backward}); fit != fits_.end())
+      return fit->second.launch_s + todo.flop * fit->second.s_per_flop + todo.bytes * fit->second.s_per_byte;
+  }
+  const double rate = is_contraction(op.kind) ? flop_per_second_ : vector_flop_per_second_;
+  return std::max(todo.flop / rate, todo.bytes / bytes_per_second_) + scenario_.cluster->device.launch_s;
+}
+
+PhaseWork OperatorCostModel::work(const Operator& op, const Configuration& configuration, bool backward) const {
+  const Model& model = *scenario_.model;
+  const Mesh& mesh = resharding_.mesh();
+  double split = 1;
+  for (int a = 0; a < mesh.count(); ++a)
+    if (configuration.axis[static_cast<std::size_t>(a)] >= 0) split *= mesh.axes[static_cast<std::size_t>(a)].size;
   double bytes = 0;
   const auto add = [&](const Access& access, bool is_output, double times) {
     const Tensor& tensor = model.tensors[access.tensor];
@@ -113,9 +147,7 @@ double OperatorCostModel::phase_seconds(const Operator& op, const Configuration&
     add(access, true, backward ? (access.saved ? 1 : 0) + (internal ? 0 : 1) : 1);
   }
   bytes *= backward ? op.backward_passes : op.forward_passes;
-  const double flop = (backward ? op.backward_flop : op.forward_flop) / split;
-  const double rate = is_contraction(op.kind) ? flop_per_second_ : vector_flop_per_second_;
-  return std::max(flop / rate, bytes / bytes_per_second_) + scenario_.cluster->device.launch_s;
+  return {(backward ? op.backward_flop : op.forward_flop) / split, bytes};
 }
 
 OperatorCostModel::Cost OperatorCostModel::cost(OperatorId id, const Configuration& configuration, bool with_steps) const {
@@ -127,13 +159,10 @@ OperatorCostModel::Cost OperatorCostModel::cost(OperatorId id, const Configurati
   const Precision precision = scenario_.settings.precision;
   if (op.kind == OperatorKind::input || op.is_view()) return result;
 
-  double split = 1;
-  for (int a = 0; a < mesh.count(); ++a)
-    if (configuration.axis[static_cast<std::size_t>(a)] >= 0) split *= mesh.axes[static_cast<std::size_t>(a)].size;
   bool any_gradient = false;
   for (const auto& access : op.inputs) any_gradient |= model.tensors[access.tensor].requires_gradient;
-  out[ComputePart::forward] = phase_seconds(op, configuration, false, split);
-  if (any_gradient) out[ComputePart::backward] = phase_seconds(op, configuration, true, split);
+  out[ComputePart::forward] = phase_seconds(op, configuration, false);
+  if (any_gradient) out[ComputePart::backward] = phase_seconds(op, configuration, true);
 
   std::map<std::uint32_t, double> sync_bytes;  // axes over which a gradient is partial -> local bytes
   double update_bytes = 0;

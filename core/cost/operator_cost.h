@@ -26,6 +26,15 @@ struct ParameterBytes {
 };
 ParameterBytes parameter_bytes(Precision precision, Optimizer optimizer, Accounting accounting);
 
+/// What one phase of an operator asks of one device: the inputs of its time.
+struct PhaseWork {
+  double flop = 0, bytes = 0;
+};
+
+/// The name under which an operator's measured times are fitted: its kind, with kernel and stride for convolutions
+/// ("convolution 3x3 stride 2"), and "matmul of activations" for products without a weight.
+std::string fitted_kind(const Model& model, const Operator& op);
+
 /// Costs of one scenario's operators. Thread-safe for concurrent use once built.
 class OperatorCostModel {
  public:
@@ -37,14 +46,16 @@ class OperatorCostModel {
     std::vector<ReshardStep> gradient_sync;   ///< collectives that sum the gradients of its parameters
   };
   /// Memory of the parameters it owns, of tensors saved inside the operator and of outputs its own backward reads; forward and
-  /// backward = max(FLOP / (peak e_f), bytes / (bandwidth e_m)) + launch, or the measured time of the same local
-  /// signature; the update reads gradient, weight and state and writes the latter two (papers.md 5.3); gradient
+  /// backward = max(FLOP / (peak e_f), bytes / (bandwidth e_m)) + launch, or what was fitted to measurements of its kind,
+  /// or the measured time of the same local signature; the update reads gradient, weight and state and writes the latter two (papers.md 5.3); gradient
   /// synchronisation over the axes that split a loop dimension a parameter does not walk. `with_steps` fills
   /// gradient_sync.
   Cost cost(OperatorId id, const Configuration& configuration, bool with_steps = false) const;
+  /// On each device; what the times above are made of.
+  PhaseWork work(const Operator& op, const Configuration& configuration, bool backward) const;
 
  private:
-  double phase_seconds(const Operator& op, const Configuration& configuration, bool backward, double split) const;
+  double phase_seconds(const Operator& op, const Configuration& configuration, bool backward) const;
 
   const Scenario& scenario_;
   const TensorUses& uses_;
@@ -52,6 +63,7 @@ class OperatorCostModel {
   ParameterBytes bytes_;
   double flop_per_second_, bytes_per_second_, vector_flop_per_second_;
   std::map<std::string, double> measured_;  ///< kind, local dims, phase -> seconds
+  std::map<std::pair<std::string, bool>, OperatorFit> fits_;  ///< by kind and whether backward, already at the device's speed
 };
 
 /// Local bytes of a tensor in a layout.

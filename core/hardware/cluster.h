@@ -75,6 +75,16 @@ struct OperatorSample {
   double time_s = 0;
 };
 
+/// Fitted to measured times of one kind of operator: launch_s + FLOP * s_per_flop + bytes * s_per_byte, which takes the
+/// place of the formula with data-sheet constants (core/cost/calibration.h).
+struct OperatorFit {
+  std::string kind;   ///< an operator kind, or a kind and a variety of it: "matmul", "convolution 3x3"
+  std::string phase;  ///< forward | backward
+  Precision precision = Precision::fp32;
+  double launch_s = 0, s_per_flop = 0, s_per_byte = 0;
+  int samples = 0;    ///< measured times that had a part in it
+};
+
 /// Nodes of one device type inside a mixed cluster.
 struct NodeGroup {
   int nodes = 1;
@@ -94,7 +104,7 @@ struct Cluster {
   double host_link_bandwidth = 0;  ///< bytes/s, device to host; 0: unknown
   std::vector<CollectiveSample> collectives;
   std::vector<OperatorSample> operators;
-  std::vector<std::string> calibrated;  ///< operator kinds whose efficiency was fitted to measurements
+  std::vector<OperatorFit> fits;
   Interpolation interpolation = Interpolation::time;
   std::vector<std::string> notes;  ///< what a reader of results must know: conservative costing, assumptions of importers
 

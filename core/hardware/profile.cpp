@@ -85,6 +85,30 @@ void read_collective(JsonFields& item, Cluster& cluster) {
   cluster.collectives.push_back(sample);
 }
 
+/// Precision and phase of something measured; false where one is wrong.
+bool read_run(JsonFields& item, Precision& precision, std::string& phase) {
+  const std::string name = item.text("precision", "fp32");
+  if (name != "fp32" && name != "bf16")
+    return item.fail("precision", fmt::format("must be fp32 or bf16, not '{}'", name)), false;
+  precision = name == "fp32" ? Precision::fp32 : Precision::bf16;
+  phase = item.text("phase", "forward");
+  if (phase != "forward" && phase != "backward")
+    return item.fail("phase", fmt::format("must be forward or backward, not '{}'", phase)), false;
+  return true;
+}
+
+void read_fit(JsonFields& item, Cluster& cluster) {
+  OperatorFit fit;
+  fit.kind = item.text("kind");
+  if (!read_run(item, fit.precision, fit.phase)) return;
+  fit.launch_s = item.number("launch_s", 0, kMaximumTime);
+  fit.s_per_flop = item.number("s_per_flop", 0, kMaximumTime);
+  fit.s_per_byte = item.number("s_per_byte", 0, kMaximumTime);
+  fit.samples = static_cast<int>(item.integer("samples", 0, kMaximumSamples, 0));
+  if (!item.error() && fit.launch_s + fit.s_per_flop + fit.s_per_byte <= 0) item.fail("launch_s", "all three terms are 0");
+  cluster.fits.push_back(std::move(fit));
+}
+
 void read_operator(JsonFields& item, Cluster& cluster) {
   OperatorSample sample;
   sample.kind = item.text("kind");
@@ -96,13 +120,7 @@ void read_operator(JsonFields& item, Cluster& cluster) {
       return item.fail("dims", "sizes must be whole numbers from 1 to 1e12");
     sample.dims.push_back(dim.get<std::int64_t>());
   }
-  const std::string precision = item.text("precision", "fp32");
-  if (precision != "fp32" && precision != "bf16")
-    return item.fail("precision", fmt::format("must be fp32 or bf16, not '{}'", precision));
-  sample.precision = precision == "fp32" ? Precision::fp32 : Precision::bf16;
-  sample.phase = item.text("phase", "forward");
-  if (sample.phase != "forward" && sample.phase != "backward")
-    return item.fail("phase", fmt::format("must be forward or backward, not '{}'", sample.phase));
+  if (!read_run(item, sample.precision, sample.phase)) return;
   sample.time_s = item.number("time_s", 1e-12, kMaximumTime);
   cluster.operators.push_back(std::move(sample));
 }
@@ -156,7 +174,6 @@ Expected<ClusterPtr> read_profile(const nlohmann::json& document, const std::str
   if (cluster->devices() > kMaximumDevices)
     root.fail("nodes", fmt::format("makes more than {} devices", kMaximumDevices));
   cluster->notes = read_texts(root, "notes");
-  cluster->calibrated = read_texts(root, "calibrated");
   if (!root.has("groups") || root.has("device")) read_device(root.object("device"), cluster->device);
   if (!root.error()) read_groups(root, *cluster);
   const std::string interpolation = root.text("interpolation", to_string(Interpolation::time));
@@ -168,7 +185,7 @@ Expected<ClusterPtr> read_profile(const nlohmann::json& document, const std::str
   if (root.has("host_link"))
     cluster->host_link_bandwidth = root.object("host_link").number("bandwidth_bytes_per_s", 1, kMaximumRate);
   std::size_t samples = 0;
-  for (const char* list : {"collectives", "operators"})
+  for (const char* list : {"collectives", "operators", "operator_fits"})
     if (root.has(list)) samples += document[list].size();
   if (samples > kMaximumSamples) root.fail("collectives", fmt::format("more than {} measured items", kMaximumSamples));
   std::set<std::tuple<Collective, DeviceGroup, double>> seen;
@@ -180,6 +197,7 @@ Expected<ClusterPtr> read_profile(const nlohmann::json& document, const std::str
       item.fail("bytes", "this collective, group and size were given before");
   });
   root.each("operators", [&](JsonFields& item, std::size_t) { read_operator(item, *cluster); });
+  root.each("operator_fits", [&](JsonFields& item, std::size_t) { read_fit(item, *cluster); });
   cluster->name = root.text("name", std::filesystem::path(path).stem().string());
   cluster->title = root.text("title", cluster_title(cluster->nodes, cluster->devices_per_node, cluster->device.name));
   if (root.error()) return *root.error();
@@ -266,10 +284,17 @@ std::string write_hardware_profile(const Cluster& cluster) {
     root["groups"] = std::move(groups);
   }
   root["interpolation"] = to_string(cluster.interpolation);
-  if (!cluster.calibrated.empty()) root["calibrated"] = cluster.calibrated;
   if (!cluster.notes.empty()) root["notes"] = cluster.notes;
   root["collectives"] = std::move(collectives);
   root["operators"] = std::move(operators);
+  for (const auto& fit : cluster.fits)
+    root["operator_fits"].push_back({{"kind", fit.kind},
+                                     {"precision", to_string(fit.precision)},
+                                     {"phase", fit.phase},
+                                     {"launch_s", fit.launch_s},
+                                     {"s_per_flop", fit.s_per_flop},
+                                     {"s_per_byte", fit.s_per_byte},
+                                     {"samples", fit.samples}});
   // Invalid UTF-8 cannot come from a file we parsed, but a name may be set by a caller.
   return root.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }

@@ -171,11 +171,12 @@ TensorId ModelBuilder::add_operator(Operator op, Shape shape, Dims dims, Element
 TensorId ModelBuilder::add_output(OperatorId op, std::string name, Shape shape, Dims dims, ElementType type,
                                   TensorRole role, Walks walks, bool saved) {
   auto& target = model_.operators[op];
-  const bool gradient = tensor(target.outputs.front().tensor).requires_gradient && is_floating(type);
+  const bool trained = tensor(target.outputs.front().tensor).requires_gradient;
+  const bool gradient = trained && is_floating(type);
   const auto id =
       add_tensor({unique_name(std::move(name)), std::move(shape), std::move(dims), type, role, op, {}, gradient});
   walks.resize(tensor(id).shape.size());
-  target.outputs.push_back({id, std::move(walks), saved && gradient});
+  target.outputs.push_back({id, std::move(walks), saved && trained});
   return id;
 }
 

@@ -30,6 +30,7 @@ struct ElementwiseTraits {
   bool saves_output = false;             ///< relu, sigmoid, tanh, exp: backward reads the output
   std::vector<bool> saves_input = {};    ///< per operand; default: none (add) -- gelu {true}, mul {true, true}
   std::optional<ElementType> type = {};  ///< of the result; default: of the first floating operand, else of the first
+  bool saves_mask = false;               ///< dropout: backward reads which elements were kept, a byte each
 };
 
 class ModelBuilder {

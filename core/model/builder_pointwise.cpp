@@ -77,8 +77,13 @@ TensorId ModelBuilder::elementwise(std::string name, std::string detail, std::sp
     op.inputs.push_back({operands[i], broadcast_walks(tensor(operands[i]).shape, walks), saved});
     work.input_flop.push_back(traits.flop_per_element * elements);
   }
-  op.outputs = {{{}, std::move(walks), traits.saves_output}};
-  return add_operator(std::move(op), std::move(shape), std::move(names), type, work);
+  op.outputs = {{{}, walks, traits.saves_output}};
+  const std::string mask = op.name + "/mask";
+  const auto y = add_operator(std::move(op), shape, names, type, work);
+  if (traits.saves_mask && tensor(y).requires_gradient)
+    add_output(tensor(y).producer, mask, std::move(shape), std::move(names), ElementType::boolean, TensorRole::internal,
+               std::move(walks), true);
+  return y;
 }
 
 TensorId ModelBuilder::expand(std::string name, TensorId x, Shape shape, Dims dims) {

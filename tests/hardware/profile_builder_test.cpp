@@ -201,7 +201,7 @@ class ProfileBuilderTest : public QObject {
     QCOMPARE(items.at(items.size() - 2).origin, Origin::measured);
     QCOMPARE(items.back().name, std::string("other operators"));
     auto calibrated = *cluster;
-    calibrated.calibrated = {"convolution"};
+    calibrated.fits = {{"convolution", "forward", Precision::fp32, 1e-5, 0, 0, 3}};
     QCOMPARE(coverage(calibrated).at(items.size() - 1).origin, Origin::calibrated);
   }
 

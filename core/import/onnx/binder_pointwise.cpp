@@ -185,7 +185,7 @@ void Binder::on_dropout(const Node& node) {
     alias(node, 0, node.inputs[0]);
   } else {
     const auto x = grouped_operands({node.inputs[0]});
-    set(node, 0, builder_->elementwise(operator_name(node), "Dropout", x.tensors, {2, false, {}, {}}), x.groups);
+    set(node, 0, builder_->elementwise(operator_name(node), "Dropout", x.tensors, {2, false, {}, {}, true}), x.groups);
   }
   if (node.output(1) >= 0) set_unknown_constant(node.outputs[1], shape(node, 0), ElementType::boolean);
 }
