@@ -60,7 +60,8 @@ constexpr KnownDevice kDevices[] = {
     // network: the least of the usual one to four cards.
     {"l40s-48gb", "L40S-48GB", 48, 91.6, 362, 864, "PCIe 4 x16", 20, "InfiniBand HDR", 25, 21, kPcieHop},
     // NVIDIA Ada whitepaper (165: with fp32 accumulation); peer-to-peer is switched off, so everything is copied
-    // through the host: 10 GB/s is an estimate within the "few to 20" reported. Network: an estimate, 100 Gb/s Ethernet.
+    // through the host: 10 GB/s is an estimate within the "few to 20" reported. Network: an estimate, 100 Gb/s
+    // Ethernet.
     {"rtx4090-24gb", "RTX4090-24GB", 24, 82.6, 165, 1008, "PCIe 4 x16", 10, "100 Gb/s Ethernet", 12.5, 21, kPcieHop},
     // AMD MI300X data sheet; all-reduce of eight 313. See link_bandwidth for fewer.
     {"mi300x-192gb", "MI300X-192GB", 192, 163, 1307, 5300, "xGMI", 313, "8 x InfiniBand NDR", 400, 48, kNvlinkHop},
@@ -113,6 +114,15 @@ std::optional<Shape> parse_shape(std::string_view text) {
   return Shape{static_cast<int>(*nodes), static_cast<int>(*devices)};
 }
 
+/// Letters and digits in lower case.
+std::string plain(std::string_view text) {
+  std::string result;
+  for (const char c : text)
+    if (std::isalnum(static_cast<unsigned char>(c)))
+      result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return result;
+}
+
 Error unknown(const std::string& name, std::string what, const std::vector<std::string>& candidates) {
   Error error = usage_error(std::move(what));
   const std::string close = closest_match(name, candidates);
@@ -130,10 +140,13 @@ Expected<ClusterPtr> cluster_preset(const std::string& name) {
   const auto dash = name.rfind('-');
   const std::string key = name.substr(0, dash);
   auto known = std::find(keys.begin(), keys.end(), key);
-  // "h200-1x8": the memory need not be named where there is one size only.
-  if (known == keys.end() && !key.empty()) {
-    const auto family = [&](const std::string& k) { return k.starts_with(key + "-") && k.ends_with("gb"); };
-    if (std::count_if(keys.begin(), keys.end(), family) == 1) known = std::find_if(keys.begin(), keys.end(), family);
+  // "H200-1x8", "rtx-4090-1x2": the memory need not be named where there is one size only; case and dashes are free.
+  if (known == keys.end() && !key.empty() && key.front() != '-' && key.back() != '-') {
+    const auto same = [wanted = plain(key)](const std::string& k) {
+      const bool sized = k.ends_with("gb");
+      return plain(k) == wanted || (sized && plain(k.substr(0, k.rfind('-'))) == wanted);
+    };
+    if (std::count_if(keys.begin(), keys.end(), same) == 1) known = std::find_if(keys.begin(), keys.end(), same);
   }
   const auto whole = std::find(keys.begin(), keys.end(), name);
   if (whole != keys.end()) {
@@ -157,35 +170,19 @@ Expected<ClusterPtr> cluster_preset(const std::string& name) {
 }
 
 std::string preset_key_of(std::string_view device_name) {
-  std::string plain;
-  for (const char c : device_name)
-    if (std::isalnum(static_cast<unsigned char>(c)))
-      plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  for (const auto& device : kDevices) {
-    const std::string key = device.key;
-    const std::string family = key.substr(0, key.rfind('-'));
-    if (key.starts_with("tpu")) {
-      if (plain.find(key == "tpu-v2" ? "tpuv2" : "tpuv3") != std::string::npos) return key;
-      continue;
+  const std::string text = plain(device_name);
+  // Of two memories, the one named counts, else the first listed.
+  for (const bool with_memory : {true, false})
+    for (const auto& device : kDevices) {
+      const std::string_view key = device.key;
+      const bool sized = key.ends_with("gb");
+      const std::string family = plain(sized ? key.substr(0, key.rfind('-')) : key);
+      const auto at = text.find(family);
+      // "GH200" and "GB200" are other products.
+      if (at == std::string::npos || (at > 0 && text[at - 1] == 'g')) continue;
+      if (!with_memory || (sized && text.find(key.substr(key.rfind('-') + 1)) != std::string::npos))
+        return std::string(key);
     }
-    const auto at = plain.find(family);
-    if (at == std::string::npos) continue;
-    // "GH200" and "GB200" are other products; of two memories, the one named counts, else the first listed.
-    if (at > 0 && plain[at - 1] == 'g') continue;
-    if (plain.find(key.substr(key.rfind('-') + 1)) != std::string::npos) return key;
-    const auto same_family = [&](const KnownDevice& other) {
-      return std::string_view(other.key).starts_with(family + "-");
-    };
-    if (std::count_if(std::begin(kDevices), std::end(kDevices), same_family) == 1) return key;
-    const std::string* named = nullptr;
-    std::string other_key;
-    for (const auto& other : kDevices)
-      if (same_family(other) && plain.find(std::string(other.key).substr(key.rfind('-') + 1)) != std::string::npos) {
-        other_key = other.key;
-        named = &other_key;
-      }
-    return named ? *named : key;
-  }
   return {};
 }
 

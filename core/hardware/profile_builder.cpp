@@ -187,7 +187,8 @@ Expected<ClusterPtr> build_profile(const std::vector<MeasuredLog>& logs, const C
   take_figures(logs, *cluster, notes);
   take_operators(logs, *cluster, notes);
   const bool measured = std::any_of(logs.begin(), logs.end(), [](const MeasuredLog& log) {
-    return log.kind != LogKind::gpu_specs && !(log.curves.empty() && log.figures.empty() && log.operators.empty());
+    const bool described = log.kind == LogKind::gpu_specs || log.kind == LogKind::nccl_topology;
+    return !described && !(log.curves.empty() && log.figures.empty() && log.operators.empty());
   });
   if (measured && cluster->name.find("measured") == std::string::npos) {
     const std::string suffix = shape_suffix(base->nodes, base->devices_per_node);
@@ -205,6 +206,7 @@ namespace {
 /// Our own documents name their format; no measured log does. Looked for in the text, so that a broken profile is still
 /// reported as one.
 bool is_profile(std::string_view text) {
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
   const auto begin = text.find_first_not_of(" \t\r\n");
   return begin != std::string_view::npos && text[begin] == '{' &&
          text.find("\"turnpoint/hardware-profile@") != std::string_view::npos;

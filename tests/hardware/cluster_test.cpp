@@ -329,6 +329,9 @@ class ClusterTest : public QObject {
     // The memory need not be named where there is one size; of two, it must.
     QCOMPARE((*cluster_preset("h200-2x8"))->name, std::string("h200-141gb-2x8"));
     QVERIFY(!cluster_preset("a100-2x8").has_value());
+    QCOMPARE((*cluster_preset("RTX-4090-1x2"))->name, std::string("rtx4090-24gb-1x2"));
+    QCOMPARE((*cluster_preset("H100-80GB-1x8"))->name, std::string("h100-80gb-1x8"));
+    for (const char* name : {"-1x8", "gb-1x8", "v-1x8", "--1x8"}) QVERIFY(!cluster_preset(name).has_value());
   }
 
   void names_of_devices() {

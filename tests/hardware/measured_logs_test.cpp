@@ -150,6 +150,7 @@ class MeasuredLogsTest : public QObject {
     const MeasuredLog amd = read("nccl-topo-xml/rccl_topo_8p_940.xml", LogKind::nccl_topology);
     QCOMPARE(amd.topology->devices, 8);
     QCOMPARE(amd.topology->nics.size(), std::size_t(8));
+    QCOMPARE(amd.device_name, std::string("AMD Instinct MI300X"));       // vendor 0x1002, device 0x74a1
     QVERIFY(close(figure(amd, Figure::node_network)->value, 8 * 50e9));  // eight times 400 Gbit/s
     for (int i = 0; i < 8; ++i)
       for (int k = 0; k < 8; ++k)
@@ -288,6 +289,38 @@ class MeasuredLogsTest : public QObject {
     QVERIFY(
         close(figure(read("gpu_specs/h100-sxm-80gb.json", LogKind::gpu_specs), Figure::intra_node_link)->value, 450e9));
     QVERIFY(says(read("gpu_specs/v100-sxm-16gb.json", LogKind::gpu_specs), 0, "is 32, but the name says 16"));
+  }
+
+  // A size taken for the wrong thing (one device's part for the whole tensor) would be off by the size of the group: at
+  // large sizes all-reduce, all-gather and reduce-scatter of a machine move about as many bytes a second over a link.
+  void sizes_mean_the_whole_tensor() {
+    const auto ring = [](const MeasuredCurve& curve) {
+      const double g = curve.group.size;
+      const auto& point = curve.points[curve.points.size() - 1];
+      return (curve.kind == Collective::all_reduce ? 2 : 1) * (g - 1) / g * point.bytes / point.time_s;
+    };
+    const auto compare = [&](const MeasuredLog& a, const MeasuredLog& b, int devices, Collective kind) {
+      const auto *reduce = find(a, Collective::all_reduce, 1, devices), *other = find(b, kind, 1, devices);
+      QVERIFY(reduce && other);
+      const double ratio = ring(*other) / ring(*reduce);
+      QVERIFY2(ratio > 0.45 && ratio < 1.6, std::to_string(ratio).c_str());
+    };
+    const MeasuredLog reduce = read("nccl-tests/a100x8_nccl_allreduce.log", LogKind::nccl_tests);
+    compare(reduce, read("nccl-tests/a100x8_nccl_allgather.log", LogKind::nccl_tests), 8, Collective::all_gather);
+    for (const int devices : {2, 4}) {
+      const auto name = "nnscaler/mi200_intra_" + std::to_string(devices) + ".json";
+      const MeasuredLog log = read(name.c_str(), LogKind::nnscaler);
+      compare(log, log, devices, Collective::all_gather);
+      compare(log, log, devices, Collective::reduce_scatter);
+    }
+    for (const char* devices : {"2", "4", "8"}) {
+      const auto prim = [&](const char* kind) {
+        return read((std::string("aceso_v100/prim_gpt_1_3B_") + kind + "_" + devices + "gpus.csv").c_str(),
+                    LogKind::aceso_collectives);
+      };
+      compare(prim("all_reduce"), prim("all_gather"), *devices - '0', Collective::all_gather);
+      compare(prim("all_reduce"), prim("reduce_scatter"), *devices - '0', Collective::reduce_scatter);
+    }
   }
 
   // Every file below the folder is read or refused with its name in one message; none takes long.

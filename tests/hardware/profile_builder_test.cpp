@@ -221,6 +221,8 @@ class ProfileBuilderTest : public QObject {
     QCOMPARE(read_hardware_files({path("absent.json")}).error().code, ErrorCode::bad_input);
     // As one hardware of a search: profiles, logs that name their device, and a clear word for others.
     QVERIFY(open_hardware(path("profile.json")).has_value());
+    std::ofstream(path("bom.json")) << "\xef\xbb\xbf" << write_hardware_profile(**open_hardware("v100-16gb-2x8"));
+    QVERIFY(open_hardware(path("bom.json")).has_value());
     const auto refused = open_hardware(path("intra_4.json"));
     QVERIFY(refused.error().message().find("does not say on which device it was measured ('turnpoint-cli hardware") !=
             std::string::npos);

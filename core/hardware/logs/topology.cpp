@@ -124,6 +124,20 @@ class SmiReader {
   std::map<std::string, std::string> nic_names_;
 };
 
+/// Products by PCI vendor and device number (the PCI ID repository), as far as presets know them.
+std::string name_of(std::string_view vendor, std::string_view device) {
+  constexpr std::tuple<std::string_view, std::string_view, const char*> kProducts[] = {
+      {"0x10de", "0x15f9", "NVIDIA P100-SXM2-16GB"}, {"0x10de", "0x1db1", "NVIDIA V100-SXM2-16GB"},
+      {"0x10de", "0x1db5", "NVIDIA V100-SXM2-32GB"}, {"0x10de", "0x20b0", "NVIDIA A100-SXM4-40GB"},
+      {"0x10de", "0x20b2", "NVIDIA A100-SXM4-80GB"}, {"0x10de", "0x2330", "NVIDIA H100-SXM5-80GB"},
+      {"0x10de", "0x2335", "NVIDIA H200"},           {"0x10de", "0x2901", "NVIDIA B200"},
+      {"0x10de", "0x26b9", "NVIDIA L40S"},           {"0x10de", "0x2684", "NVIDIA GeForce RTX 4090"},
+      {"0x1002", "0x74a1", "AMD Instinct MI300X"}};
+  for (const auto& [v, d, name] : kProducts)
+    if (v == vendor && d == device) return name;
+  return {};
+}
+
 /// NCCL's and RCCL's files: <cpu> and <pci> nest; devices are <pci> of a display or accelerator class, network cards of
 /// the classes 0200 and 0207; <gpu> and <net> say more where a dump has them.
 class XmlTopology {
@@ -156,6 +170,8 @@ class XmlTopology {
           return;
         }
         devices_.push_back({element.attribute("busid"), element.line, {}});
+        if (out_.log().device_name.empty())
+          out_.log().device_name = name_of(element.attribute("vendor"), element.attribute("device"));
         wire(element);
         for (const auto& child : element.children)
           if (child.name == "gpu") gpu(child);
