@@ -7,6 +7,7 @@
 
 #include "app/cli/commands.h"
 #include "core/base/text.h"
+#include "core/cost/calibration.h"
 #include "core/hardware/cluster.h"
 #include "core/hardware/profile_builder.h"
 
@@ -166,6 +167,10 @@ int read_files(const Arguments& arguments) {
   }
   auto read = read_hardware_files(arguments.files, base);
   if (!read) return report(read.error());
+  if (read->cluster) {
+    read->cluster = with_operator_fits(read->cluster, read->logs, read->notes);
+    read->coverage = coverage(*read->cluster);
+  }
   if (read->cluster && !arguments.interpolation.empty()) {
     const auto interpolation = parse_interpolation(arguments.interpolation);
     if (!interpolation)

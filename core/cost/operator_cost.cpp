@@ -74,7 +74,7 @@ OperatorCostModel::OperatorCostModel(const Scenario& scenario, const TensorUses&
   const auto& settings = scenario.settings;
   const auto& device = scenario.cluster->device;
   bytes_ = parameter_bytes(settings.precision, settings.optimizer, settings.accounting);
-  flop_per_second_ = device.peak(settings.precision) * device.flop_efficiency * settings.factors.device_speed;
+  flop_per_second_ = device.peak(settings.precision) * device.efficiency(settings.precision) * settings.factors.device_speed;
   // Everything but matrix products and convolutions runs on the ordinary (fp32) units.
   vector_flop_per_second_ = device.peak_fp32 * device.flop_efficiency * settings.factors.device_speed;
   bytes_per_second_ = device.memory_bandwidth * device.memory_efficiency * settings.factors.device_speed;

@@ -28,11 +28,15 @@ struct DeviceType {
   double peak_fp32 = 0, peak_bf16 = 0; ///< FLOP/s, dense; bf16 stands for the device's 16-bit matrix format
   double memory_bandwidth = 0;         ///< bytes/s
   double flop_efficiency = 0.8;        ///< e_f of matrix products and convolutions
+  double flop_efficiency_16bit = 0;    ///< the same in the 16-bit format where it differs; 0: it does not
   double memory_efficiency = 0.85;     ///< e_m
   double launch_s = 5e-6;              ///< per operator and phase
   std::optional<double> price_per_hour;
 
   double peak(Precision precision) const { return precision == Precision::fp32 ? peak_fp32 : peak_bf16; }
+  double efficiency(Precision precision) const {
+    return precision != Precision::fp32 && flop_efficiency_16bit > 0 ? flop_efficiency_16bit : flop_efficiency;
+  }
 };
 
 /// Where a number comes from: timed on the machine; a formula whose constants were fitted to such times; a formula with

@@ -45,6 +45,7 @@ DeviceType weakest_device(const std::vector<NodeGroup>& groups) {
     weakest.peak_fp32 = std::min(weakest.peak_fp32, device.peak_fp32);
     weakest.peak_bf16 = std::min(weakest.peak_bf16, device.peak_bf16);
     weakest.memory_bandwidth = std::min(weakest.memory_bandwidth, device.memory_bandwidth);
+    weakest.flop_efficiency_16bit = std::min(weakest.efficiency(Precision::bf16), device.efficiency(Precision::bf16));
     weakest.flop_efficiency = std::min(weakest.flop_efficiency, device.flop_efficiency);
     weakest.memory_efficiency = std::min(weakest.memory_efficiency, device.memory_efficiency);
     weakest.launch_s = std::max(weakest.launch_s, device.launch_s);

@@ -36,6 +36,7 @@ struct KnownDevice {
   double network_gb_per_s;    ///< per node
   double host_link_gb_per_s;  ///< 0: not known
   double hop_s;               ///< latency of one step inside a node
+  double efficiency_16bit = 0;  ///< where the 16-bit format reaches another part of its peak than fp32
 };
 
 constexpr double kNvlinkHop = 3.4e-6, kPcieHop = 5.7e-6, kInterLatency = 5e-6;
@@ -45,9 +46,10 @@ constexpr double kNvlinkHop = 3.4e-6, kPcieHop = 5.7e-6, kInterLatency = 5e-6;
 constexpr KnownDevice kDevices[] = {
     // NVIDIA P100 data sheet; link: 4 x 18 GB/s, NCCL's constant for NVLink 1; network of a DGX-1.
     {"p100-16gb", "P100-16GB", 16, 10.6, 21.2, 732, "NVLink 1", 72, "4 x InfiniBand EDR", 50, 9, kNvlinkHop},
-    // NVIDIA V100 data sheet; link: 6 x 20 GB/s, NCCL's constant for NVLink 2.
-    {"v100-16gb", "V100-16GB", 16, 15.7, 125, 900, "NVLink 2", 120, "InfiniBand EDR", 12.5, 9, kNvlinkHop},
-    {"v100-32gb", "V100-32GB", 32, 15.7, 125, 900, "NVLink 2", 120, "InfiniBand EDR", 12.5, 9, kNvlinkHop},
+    // NVIDIA V100 data sheet; link: 6 x 20 GB/s, NCCL's constant for NVLink 2. The first tensor cores reach 0.5 to 0.65
+    // of their peak on the products of transformers (Aceso's V100 tables: 55 to 76 TFLOP/s).
+    {"v100-16gb", "V100-16GB", 16, 15.7, 125, 900, "NVLink 2", 120, "InfiniBand EDR", 12.5, 9, kNvlinkHop, 0.6},
+    {"v100-32gb", "V100-32GB", 32, 15.7, 125, 900, "NVLink 2", 120, "InfiniBand EDR", 12.5, 9, kNvlinkHop, 0.6},
     // NVIDIA A100 data sheet; all-reduce 228 (threshold) to 235.
     {"a100-40gb", "A100-40GB", 40, 19.5, 312, 1555, "NVLink 3", 235, "8 x InfiniBand HDR", 200, 21, kNvlinkHop},
     {"a100-80gb", "A100-80GB", 80, 19.5, 312, 2039, "NVLink 3", 235, "8 x InfiniBand HDR", 200, 21, kNvlinkHop},
@@ -91,6 +93,7 @@ ClusterPtr make(const KnownDevice& known, int nodes, int devices_per_node) {
   cluster->device.memory_bytes = known.memory_gib * kGiB;
   cluster->device.peak_fp32 = known.fp32_tflops * kTera;
   cluster->device.peak_bf16 = known.bf16_tflops * kTera;
+  cluster->device.flop_efficiency_16bit = known.efficiency_16bit;
   cluster->device.memory_bandwidth = known.memory_gb_per_s * kGiga;
   cluster->links[kIntraNode] = {known.link, link_bandwidth(known, devices_per_node), known.hop_s};
   cluster->links[kInterNode] = {known.network, known.network_gb_per_s * kGiga, kInterLatency};

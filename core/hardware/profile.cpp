@@ -33,6 +33,7 @@ void read_device(JsonFields device, DeviceType& type) {
   JsonFields efficiency = device.object("efficiency");
   const DeviceType defaults;
   type.flop_efficiency = efficiency.number("flop", 1e-6, 1, defaults.flop_efficiency);
+  if (efficiency.has("flop_16bit")) type.flop_efficiency_16bit = efficiency.number("flop_16bit", 1e-6, 1);
   type.memory_efficiency = efficiency.number("memory", 1e-6, 1, defaults.memory_efficiency);
   type.launch_s = device.number("launch_s", 0, kMaximumLatency, defaults.launch_s);
   if (device.has("price_per_hour")) type.price_per_hour = device.number("price_per_hour", 0, 1e9);
@@ -232,6 +233,7 @@ nlohmann::ordered_json device_json(const DeviceType& type) {
                                    {"memory_bandwidth_bytes_per_s", type.memory_bandwidth},
                                    {"efficiency", {{"flop", type.flop_efficiency}, {"memory", type.memory_efficiency}}},
                                    {"launch_s", type.launch_s}};
+  if (type.flop_efficiency_16bit > 0) device["efficiency"]["flop_16bit"] = type.flop_efficiency_16bit;
   if (type.price_per_hour) device["price_per_hour"] = *type.price_per_hour;
   return device;
 }

@@ -153,7 +153,7 @@ void take_operators(const std::vector<MeasuredLog>& logs, Cluster& cluster, std:
     }
     if (raw > 0)
       notes.push_back(
-          fmt::format("{}: {} operator times kept for calibration, not in the profile", short_name(log), raw));
+          fmt::format("{}: {} operator times are for calibration, not samples of the profile", short_name(log), raw));
   }
   for (auto& [key, times] : products) {
     std::sort(times.begin(), times.end());

@@ -51,8 +51,8 @@ class SchemaTest : public QObject {
       for (const auto& [key, unused] : part["properties"].items())
         QVERIFY2(value.contains(key), (place + "/" + key).c_str());
     });
-    QCOMPARE(objects, 20);  // root, device and its two, two groups with theirs, two links, host link, two collectives
-                            // with groups, one operator
+    QCOMPARE(objects, 21);  // root, device and its two, two groups with theirs, two links, host link, two collectives
+                            // with groups, one operator, one fit
   }
 
   // Taking away a key that the schema requires is an error that names it; taking away another is none.
