@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the lists of two tables become the lists of their product: candidates by bucket of memory, cut to the region that
+// the Lagrangian bounds leave open. Part of lists.cpp.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "core/frontier/dispatch.h"
+#include "core/frontier/lists.h"
+
+namespace turnpoint::frontier::detail {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr std::size_t kBlock = 8;           // points of a list that are tested together
+constexpr std::size_t kMaxBuckets = 4096;   // of the pre-filter; 32 KiB stay in the first-level cache
+constexpr std::size_t kManyBuckets = std::size_t(1) << 19;  // for entries whose lists are long
+constexpr std::size_t kCompact = std::size_t(1) << 18;      // candidates that are thinned out before more are taken
+constexpr std::size_t kPollWork = 1 << 13;  // inner iterations between looks at the stop token
+
+struct Candidate {
+  std::int64_t memory;
+  double time;
+  std::uint32_t p, f;
+};
+
+/// Part of the memory axis (in list units) that one worker makes of an entry with long lists.
+struct Window {
+  std::int64_t from = std::numeric_limits<std::int64_t>::min(), to = std::numeric_limits<std::int64_t>::max();
+};
+
+/// Lists of consecutive entries as one worker makes them.
+struct Chunk {
+  std::vector<std::uint32_t> sizes;
+  std::vector<std::int64_t> memory;
+  std::vector<double> time;
+  std::vector<std::uint32_t> p, f;
+};
+
+TURNPOINT_VECTOR_CLONES static inline void raise_to_line(double* bound, std::size_t count, double start, double slope) {
+  for (std::size_t k = 0; k < count; ++k) {
+    const double v = start - slope * static_cast<double>(static_cast<std::int32_t>(k));
+    bound[k] = v > bound[k] ? v : bound[k];
+  }
+}
+
+/// The region worth keeping for one entry, as upper limits of time per bucket of memory.
+class Region {
+ public:
+  explicit Region(const ListOptions& options) : options_(options) {}
+
+  bool active() const { return !options_.bounds.empty(); }
+  bool alive(std::uint32_t table, std::size_t entry) const {
+    if (!active()) return true;
+    for (const LaneBlock* block : options_.bounds)
+      if (block->bounds(table).row_of[entry] != TableBounds::kDead) return true;
+    return false;
+  }
+
+  /// limits[k] = largest time worth keeping for memory base + (low + (k << shift)) * width; +infinity without bounds.
+  void fill(std::uint32_t table, std::size_t entry, std::int64_t base, std::int64_t low, int shift, double* limits, std::size_t count) const {
+    std::fill(limits, limits + count, active() ? -kInfinity : kInfinity);
+    const double width = static_cast<double>(options_.width);
+    const double first = static_cast<double>(base) + static_cast<double>(low) * width, step = std::ldexp(width, shift);
+    for (const LaneBlock* block : options_.bounds) {
+      const TableBounds& bounds = block->bounds(table);
+      if (bounds.row_of[entry] == TableBounds::kDead) continue;
+      const float* row = &bounds.thresholds[std::size_t(bounds.row_of[entry]) * kLanes];
+      const Lanes& offset = block->offset(table);
+      for (std::size_t l = 0; l < kLanes; ++l) {
+        if (row[l] == -std::numeric_limits<float>::infinity()) continue;
+        const double room = row[l] + offset[l] - block->weight_memory[l] * first, wt = block->weight_time[l];
+        if (wt > 0) {
+          raise_to_line(limits, count, room / wt, block->weight_memory[l] * step / wt);
+        } else {
+          for (std::size_t k = 0; k < count && block->weight_memory[l] * step * static_cast<double>(k) < room; ++k) limits[k] = kInfinity;
+        }
+      }
+    }
+  }
+
+ private:
+  const ListOptions& options_;
+};
+
+/// Makes the lists of single entries; one per worker, buffers are re-used.
+class Merger {
+ public:
+  Merger(const Region& region, const Control& control) : region_(region), control_(control) {}
+
+  bool stopped() const { return stopped_; }
+  /// Products of points behind the entry merged last. Independent of threads, so a limit on their sum is, too.
+  double products() const { return static_cast<double>(total_); }
+
+  /// Least memory and memory of the fastest candidate of an entry; false if it is empty.
+  bool range(const ListTable& p, const ListTable& f, const Shape& shape, std::size_t entry, std::int64_t& low, std::int64_t& high) {
+    const bool any = collect_pairs(p, f, shape, entry / shape.groups(), static_cast<std::uint32_t>(entry % shape.groups()));
+    low = low_;
+    high = high_;
+    return any;
+  }
+
+  /// Entry x * groups + g of the step; appends to the chunk.
+  void merge(const ListTable& p, const ListTable& f, const Shape& shape, std::uint32_t table, std::size_t x, std::uint32_t g,
+             const Window& window, const CostList* achieved, Chunk& out) {
+    const std::size_t entry = x * shape.groups() + g;
+    std::size_t count = 0;
+    total_ = 0;
+    if (!stopped_ && region_.alive(table, entry) && collect_pairs(p, f, shape, x, g)) {
+      low_ = std::max(low_, window.from);
+      high_ = std::min(high_, window.to - 1);
+      windowed_ = window.from != Window().from;
+    } else {
+      high_ = low_ - 1;
+    }
+    if (low_ <= high_) {
+      choose_buckets();
+      region_.fill(table, entry, p.base + f.base, low_, shift_, limits_.data(), buckets_);
+      if (achieved) lower_to(*achieved);
+      candidates_.clear();
+      compact_at_ = kCompact;
+      for (const Pair& pair : pairs_) {
+        multiply(p, f, pair);
+        if (stopped_) break;
+      }
+      count = finish(out);
+    }
+    out.sizes.push_back(static_cast<std::uint32_t>(count));
+  }
+
+ private:
+  struct Pair {
+    std::uint32_t p_begin, p_end, f_begin, f_end;
+  };
+
+  bool collect_pairs(const ListTable& p, const ListTable& f, const Shape& shape, std::size_t x, std::uint32_t g) {
+    pairs_.clear();
+    total_ = longest_ = 0;
+    low_ = std::numeric_limits<std::int64_t>::max();
+    high_ = 0;
+    double fastest = kInfinity;
+    const std::uint32_t* p_offset = p.offsets.data() + std::size_t(shape.p_row[x]) * shape.p_columns;
+    const std::uint32_t* f_offset = f.offsets.data() + shape.f_base[x];
+    for (std::uint32_t i = shape.group_begin[g]; i < shape.group_begin[g + 1]; ++i) {
+      const std::uint32_t s = shape.item_s[i], c = shape.item_f[i];
+      const Pair pair{p_offset[s], p_offset[s + 1], f_offset[c], f_offset[c + 1]};
+      if (pair.p_begin == pair.p_end || pair.f_begin == pair.f_end) continue;
+      low_ = std::min(low_, p.memory[pair.p_begin] + f.memory[pair.f_begin]);
+      const double time = p.time[pair.p_end - 1] + f.time[pair.f_end - 1];
+      const std::int64_t memory = p.memory[pair.p_end - 1] + f.memory[pair.f_end - 1];
+      if (time < fastest || (time == fastest && memory < high_)) {
+        fastest = time;
+        high_ = memory;
+      }
+      total_ += std::size_t(pair.p_end - pair.p_begin) * (pair.f_end - pair.f_begin);
+      longest_ = std::max<std::size_t>(longest_, (pair.p_end - pair.p_begin) + (pair.f_end - pair.f_begin));
+      pairs_.push_back(pair);
+    }
+    return !pairs_.empty();
+  }
+
+  /// Buckets cover [least memory, memory of the fastest candidate]; anything above is dominated by the latter.
+  void choose_buckets() {
+    const std::size_t most = std::clamp(std::bit_ceil(8 * longest_), kMaxBuckets, kManyBuckets);
+    const std::size_t wanted = std::clamp<std::size_t>(std::bit_ceil(total_ / 2), 8, most);
+    const auto range = static_cast<std::uint64_t>(high_ - low_);
+    shift_ = std::max(0, static_cast<int>(std::bit_width(range)) - static_cast<int>(std::bit_width(wanted - 1)));
+    buckets_ = static_cast<std::size_t>(range >> shift_) + 1;
+    if (limits_.size() < buckets_) limits_.resize(buckets_);
+  }
+
+  /// Nothing at or above the achieved staircase is wanted.
+  void lower_to(const CostList& achieved) {
+    auto next = achieved.begin();
+    double time = kInfinity;
+    for (std::size_t k = 0; k < buckets_; ++k) {
+      const std::int64_t memory = low_ + static_cast<std::int64_t>(k << shift_);
+      for (; next != achieved.end() && next->memory <= memory; ++next) time = next->time;
+      limits_[k] = std::min(limits_[k], time);
+    }
+  }
+
+  void multiply(const ListTable& p, const ListTable& f, const Pair& pair) {
+    const bool p_inner = pair.p_end - pair.p_begin >= pair.f_end - pair.f_begin;
+    const ListTable &inner = p_inner ? p : f, &outer = p_inner ? f : p;
+    const std::uint32_t inner_begin = p_inner ? pair.p_begin : pair.f_begin, inner_end = p_inner ? pair.p_end : pair.f_end;
+    const std::uint32_t outer_begin = p_inner ? pair.f_begin : pair.p_begin, outer_end = p_inner ? pair.f_end : pair.p_end;
+    for (std::uint32_t o = outer_begin; o < outer_end; ++o) {
+      work_ += (inner_end - inner_begin) / kBlock + 1;
+      if (work_ > kPollWork / kBlock) {
+        work_ = 0;
+        if (control_.stopped()) {
+          stopped_ = true;
+          return;
+        }
+      }
+      const std::int64_t m0 = outer.memory[o] - low_;
+      const double t0 = outer.time[o];
+      // From the fast end backwards, so that limits lowered by a point are hardly touched by the next one.
+      std::uint32_t end = inner_end, stop = inner_begin;
+      if (windowed_) {
+        const auto memory = inner.memory.begin();
+        stop = static_cast<std::uint32_t>(std::lower_bound(memory + inner_begin, memory + inner_end, -m0) - memory);
+        end = static_cast<std::uint32_t>(std::upper_bound(memory + stop, memory + inner_end, high_ - low_ - m0) - memory);
+      }
+      while (end > stop) {
+        const std::uint32_t begin = end - stop > kBlock ? end - static_cast<std::uint32_t>(kBlock) : stop;
+        const std::uint64_t first = static_cast<std::uint64_t>(m0 + inner.memory[begin]) >> shift_;
+        if (first < buckets_ && t0 + inner.time[end - 1] < limits_[first])
+          for (std::uint32_t i = end; i-- > begin;) offer(m0 + inner.memory[i], t0 + inner.time[i], p_inner ? i : o, p_inner ? o : i);
+        end = begin;
+      }
+      if (candidates_.size() > compact_at_) {
+        compact();
+        compact_at_ = std::max(kCompact, 2 * candidates_.size());
+      }
+    }
+  }
+
+  void offer(std::int64_t memory, double time, std::uint32_t p, std::uint32_t f) {
+    const std::uint64_t k = static_cast<std::uint64_t>(memory) >> shift_;
+    if (k >= buckets_ || !(time < limits_[k])) return;
+    candidates_.push_back({memory, time, p, f});
+    // Later buckets hold more memory, so they must be faster; within a bucket order is unknown unless it has width 1.
+    for (std::size_t j = k + (shift_ == 0 ? 0 : 1); j < buckets_ && limits_[j] > time; ++j) limits_[j] = time;
+  }
+
+  /// Drops what later candidates have dominated and sorts the rest.
+  void compact() {
+    std::size_t kept = 0;
+    for (const Candidate& c : candidates_) {
+      const double limit = limits_[static_cast<std::uint64_t>(c.memory) >> shift_];
+      if (shift_ == 0 ? c.time <= limit : c.time < limit) candidates_[kept++] = c;
+    }
+    candidates_.resize(kept);
+    if (kept < 2) return;
+    sort_by_bucket();
+    double best = kInfinity;
+    kept = 0;
+    for (const Candidate& c : candidates_)
+      if (c.time < best) {
+        best = c.time;
+        candidates_[kept++] = c;
+      }
+    candidates_.resize(kept);
+  }
+
+  static bool before(const Candidate& x, const Candidate& y) {
+    if (x.memory != y.memory) return x.memory < y.memory;
+    if (x.time != y.time) return x.time < y.time;
+    return x.p != y.p ? x.p < y.p : x.f < y.f;
+  }
+
+  /// Buckets are in order of memory, so a counting sort leaves only short runs to sort.
+  void sort_by_bucket() {
+    if (candidates_.size() < 4 * buckets_ / 64 || candidates_.size() < 32) {
+      std::sort(candidates_.begin(), candidates_.end(), before);
+      return;
+    }
+    const auto bucket = [&](const Candidate& c) { return static_cast<std::size_t>(static_cast<std::uint64_t>(c.memory) >> shift_); };
+    starts_.assign(buckets_ + 1, 0);
+    for (const Candidate& c : candidates_) ++starts_[bucket(c) + 1];
+    for (std::size_t k = 0; k < buckets_; ++k) starts_[k + 1] += starts_[k];
+    sorted_.resize(candidates_.size());
+    for (const Candidate& c : candidates_) sorted_[starts_[bucket(c)]++] = c;
+    std::size_t begin = 0;
+    for (std::size_t k = 0; k < buckets_; ++k) {
+      const std::size_t end = starts_[k];
+      if (end - begin > 1) std::sort(sorted_.begin() + static_cast<std::ptrdiff_t>(begin), sorted_.begin() + static_cast<std::ptrdiff_t>(end), before);
+      begin = end;
+      if ((k & 8191) == 0 && control_.stopped()) {
+        stopped_ = true;
+        return;
+      }
+    }
+    candidates_.swap(sorted_);
+  }
+
+  std::size_t finish(Chunk& out) {
+    compact();
+    for (const Candidate& c : candidates_) {
+      out.memory.push_back(c.memory + low_);
+      out.time.push_back(c.time);
+      out.p.push_back(c.p);
+      out.f.push_back(c.f);
+    }
+    return candidates_.size();
+  }
+
+  const Region& region_;
+  const Control& control_;
+  std::vector<Pair> pairs_;
+  std::vector<Candidate> candidates_, sorted_;
+  std::vector<std::uint32_t> starts_;
+  std::size_t total_ = 0, longest_ = 0, buckets_ = 0, work_ = 0, compact_at_ = kCompact;
+  std::int64_t low_ = 0, high_ = 0;
+  int shift_ = 0;
+  bool stopped_ = false, windowed_ = false;
+  std::vector<double> limits_ = std::vector<double>(kMaxBuckets);
+};
+
+}  // namespace turnpoint::frontier::detail
