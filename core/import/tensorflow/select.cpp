@@ -96,6 +96,7 @@ class Selector {
     if (g_.results.empty()) choose_results();
     if (g_.results.empty()) return bad_input("computes no result from its inputs", g_.file);
     if (const auto sorted = order(); !sorted) return sorted;
+    fold_recurrent(g_);
     fold_patterns(g_);
     if (const auto sorted = order(); !sorted) return sorted;
     report_loops();
