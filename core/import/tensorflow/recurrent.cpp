@@ -187,6 +187,8 @@ class Folder {
       if (body.nodes.count(edge.node)) edge = {last_index, 0};
     }
     auto& own = node(writer);
+    const auto& product = node(body.products[0]).name;  // "lstm/lstm_cell/MatMul"
+    if (const auto slash = product.rfind('/'); slash != std::string::npos) own.name = product.substr(0, slash);
     own.op = joint ? kJointRecurrent : kRecurrent;
     own.inputs = std::move(inputs);
     own.axis = gates;

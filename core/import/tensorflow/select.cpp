@@ -182,6 +182,9 @@ class Selector {
       if (!node.is_call || is_gradient(node)) continue;
       for (const auto& result : node.results) consider(result);
     }
+    // Counters and last states that a loop leaves behind count only where there is nothing else.
+    const auto leftover = [&](const Edge& e) { return g_.nodes[static_cast<std::size_t>(e.node)].op == "Exit"; };
+    if (!std::all_of(ends.begin(), ends.end(), leftover)) std::erase_if(ends, leftover);
     for (const Edge end : ends) {
       if (!any_weights || weights[static_cast<std::size_t>(end.node)]) g_.results.push_back(end);
     }
