@@ -191,6 +191,42 @@ class TensorflowGraphTest : public QObject {
     QVERIFY(other.warns("counted once"));
   }
 
+  // tf.nn.static_rnn: the same cell once per step, all with one matrix.
+  void unrolled_loops() {
+    const auto graph = [](bool tied) {
+      std::string g = placeholder("x", {-1, 3, 6}) +
+                      node("u", "Unpack", {"x"}, attribute("num", "i: 3") + attribute("axis", "i: 1")) +
+                      variable("w", {6 + 5, 20}) + variable("w2", {6 + 5, 20}) + variable("b", {20}) +
+                      placeholder("h0", {-1, 5}) + placeholder("c0", {-1, 5}) + integer("one", 1);
+      for (int t = 0; t < 3; ++t) {
+        const auto n = [&](const char* name, int step) {
+          return step < 0 ? std::string(name) + "0" : std::string(name) + "_" + std::to_string(step);
+        };
+        g += node(n("j", t), "ConcatV2", {"u:" + std::to_string(t), n("h", t - 1), "one"}) +
+             node(n("p", t), "MatMul", {n("j", t), t == 2 && !tied ? "w2" : "w"}) +
+             node(n("z", t), "BiasAdd", {n("p", t), "b"}) +
+             node(n("s", t), "Split", {"one", n("z", t)}, attribute("num_split", "i: 4")) +
+             node(n("i", t), "Sigmoid", {n("s", t)}) + node(n("g", t), "Tanh", {n("s", t) + ":1"}) +
+             node(n("f", t), "Sigmoid", {n("s", t) + ":2"}) + node(n("o", t), "Sigmoid", {n("s", t) + ":3"}) +
+             node(n("k", t), "Mul", {n("c", t - 1), n("f", t)}) + node(n("a", t), "Mul", {n("i", t), n("g", t)}) +
+             node(n("c", t), "Add", {n("k", t), n("a", t)}) + node(n("v", t), "Tanh", {n("c", t)}) +
+             node(n("h", t), "Mul", {n("v", t), n("o", t)});
+      }
+      return g + node("y", "Relu", {"h_2"});
+    };
+    BIND(m, graph(true));
+    QCOMPARE(m.count(OperatorKind::recurrent), std::size_t{1});
+    QCOMPARE(m.macs(), 3.0 * 4 * 11 * 20);
+    QCOMPARE(m.model->parameters, std::int64_t{11 * 20 + 20});
+    QCOMPARE(m.result().shape, (Shape{4, 5}));
+    QVERIFY(m.model->operators.size() < 8);
+    // Another matrix in the last step: no layer, and the same work.
+    BIND(loose, graph(false));
+    QCOMPARE(loose.count(OperatorKind::recurrent), std::size_t{0});
+    QCOMPARE(loose.macs(), m.macs());
+    QCOMPARE(loose.model->parameters, std::int64_t{2 * 11 * 20 + 20});
+  }
+
   void signatures_name_the_outputs() {
     const std::string meta =
         "graph_def { " + kDense + node("z", "Relu", {"y"}) + node("aside", "Tanh", {"y"}) +

@@ -25,6 +25,7 @@ struct FlatNode {
   std::vector<Edge> inputs;      ///< data inputs
   /// Calls, branches and loops: where each output really comes from. Edges never point to such a node.
   std::vector<Edge> results;
+  bool batch_major = false;  ///< of kJointRecurrent: the steps are the second dimension
   bool is_call = false;
   bool inlined = false;         ///< came with a call
   std::vector<int> read_calls;  ///< calls whose results this node reads

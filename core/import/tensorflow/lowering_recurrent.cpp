@@ -41,6 +41,7 @@ void Lowering::on_folded_recurrent() {
   const auto all = kernel_shape[1], gates = node_->axis, hidden = all / gates;
   if (hidden < 1 || hidden > (std::int64_t{1} << 40)) return fail("its weight matrices do not fit a recurrent layer");
   Names operands{plain(0)};
+  if (node_->batch_major) operands[0] = emit("Transpose", operands, Attributes().set("perm", {1, 0, 2}), "time_first");
   if (joint) {
     const auto& matrix = weights_[static_cast<std::size_t>(in(1).weight)];
     for (const auto& [suffix, size] :

@@ -5,6 +5,8 @@
 // another [hidden, gates x hidden] (or both at once by one), combines the gates element by element and writes the new
 // state into an array. That is what tf.keras.layers.LSTM, GRU and SimpleRNN and tf.nn.dynamic_rnn come down to, in the
 // loops of either version. Anything else between the reading and the writing leaves the loop as it is, once round.
+// A loop that was unrolled when the graph was written (tf.nn.static_rnn) is the same cell once per step, all with one
+// matrix.
 #include <algorithm>
 #include <set>
 
@@ -22,6 +24,7 @@ class Folder {
     for (const int n : g_.order) {
       for (const auto& edge : node(n).inputs) readers_[static_cast<std::size_t>(edge.node)].push_back(n);
     }
+    for (const auto& edge : g_.results) results_.insert(edge.node);
   }
 
   void run() {
@@ -30,6 +33,7 @@ class Folder {
       const auto& op = node(n).op;
       if (op == "TensorListGetItem" && !node(n).inputs.empty()) fold(n, node(n).inputs[0]);
       if (op == "TensorArrayReadV3" && node(n).inputs.size() == 3) fold(n, node(n).inputs[2]);
+      if (op == "Unpack" && node(n).inputs.size() == 1) unrolled(n);
     }
   }
 
@@ -77,7 +81,7 @@ class Folder {
   int writer_after(int read) const {
     std::vector<int> pending{read};
     std::set<int> seen;
-    while (!pending.empty() && seen.size() < kMaxBody) {
+    while (!pending.empty() && pending.size() + seen.size() < kMaxBody) {
       const int n = pending.back();
       pending.pop_back();
       if (!seen.insert(n).second) continue;
@@ -107,6 +111,7 @@ class Folder {
         if (elements > 1) body.vectors.insert(source({n, 0}).node);
         continue;
       }
+      if (own.inputs.size() > 4) body.plain = false;
       if (n == read || is_border(n) || own.op == "Const") {
         body.plain = n != read;  // a step used beside the product: no plain cell
         continue;
@@ -176,15 +181,18 @@ class Folder {
     g_.nodes.push_back(std::move(last));
     readers_.emplace_back();
     const int last_index = static_cast<int>(g_.nodes.size()) - 1;
-    for (const int n : g_.order) {
-      if (n == writer || body.nodes.count(n)) continue;
-      for (auto& edge : node(n).inputs) {
-        if (body.nodes.count(edge.node) && node(edge.node).op != "Identity" && node(edge.node).op != "ReadVariableOp")
-          edge = {last_index, 0};
+    for (const int made : body.nodes) {
+      if (node(made).op == "Identity" || node(made).op == "ReadVariableOp") continue;
+      for (const int reader : readers_[static_cast<std::size_t>(made)]) {
+        if (reader == writer || body.nodes.count(reader)) continue;
+        for (auto& edge : node(reader).inputs) {
+          if (edge.node == made) edge = {last_index, 0};
+        }
       }
-    }
-    for (auto& edge : g_.results) {
-      if (body.nodes.count(edge.node)) edge = {last_index, 0};
+      if (results_.count(made) == 0) continue;
+      for (auto& edge : g_.results) {
+        if (edge.node == made) edge = {last_index, 0};
+      }
     }
     auto& own = node(writer);
     const auto& product = node(body.products[0]).name;  // "lstm/lstm_cell/MatMul"
@@ -194,8 +202,129 @@ class Folder {
     own.axis = gates;
   }
 
+  /// One node on the way from a step's product to the state it makes.
+  struct Hop {
+    std::string op;
+    std::size_t slot;
+    int port;  ///< of the node before
+  };
+
+  /// The product that reads part `step` of an unpacked tensor beside the state.
+  int product_of(int unpack, int step) const {
+    for (const int joined : readers_[static_cast<std::size_t>(unpack)]) {
+      const auto& own = node(joined);
+      if (own.op != "ConcatV2" || own.inputs.size() != 3 || !(own.inputs[0] == Edge{unpack, step})) continue;
+      const auto& after = readers_[static_cast<std::size_t>(joined)];
+      if (after.size() != 1) return -1;
+      const auto& product = node(after[0]);
+      const bool plain = product.op == "MatMul" && product.inputs.size() == 2 && product.inputs[0].node == joined &&
+                         !product.flag("transpose_a", false) && !product.flag("transpose_b", false);
+      return plain ? after[0] : -1;
+    }
+    return -1;
+  }
+  Edge state_before(int product) const { return source(node(source(node(product).inputs[0]).node).inputs[1]); }
+
+  /// How the state follows from the product: some way of at most 16 hops.
+  bool way(int n, int product, std::vector<Hop>& hops) const {
+    if (hops.size() > 16) return false;
+    const auto& own = node(n);
+    for (std::size_t slot = 0; slot < own.inputs.size() && slot < 3; ++slot) {
+      const Edge before = own.inputs[slot];
+      if (before.node == product ||
+          (steps_seen_.insert(before.node).second && own.op != "MatMul" && way(before.node, product, hops))) {
+        hops.push_back({own.op, slot, before.port});
+        return true;
+      }
+    }
+    return false;
+  }
+  /// Follows the same way from another step's product.
+  int follow(int product, const std::vector<Hop>& hops) const {
+    int at = product;
+    for (const auto& hop : hops) {
+      int next = -1;
+      for (const int reader : readers_[static_cast<std::size_t>(at)]) {
+        const auto& own = node(reader);
+        if (own.op == hop.op && hop.slot < own.inputs.size() && own.inputs[hop.slot] == Edge{at, hop.port})
+          next = reader;
+      }
+      if (next < 0) return -1;
+      at = next;
+    }
+    return at;
+  }
+
+  void unrolled(int unpack) {
+    const auto steps = node(unpack).integer("num", 0), axis = node(unpack).integer("axis", 0);
+    if (steps < 2 || steps > 2048 || axis < 0 || axis > 1) return;
+    if (readers_[static_cast<std::size_t>(unpack)].size() > 2 * static_cast<std::size_t>(steps)) return;
+    std::vector<int> products;
+    for (int t = 0; t < steps; ++t) {
+      products.push_back(product_of(unpack, t));
+      if (products.back() < 0 ||
+          !(source(node(products[static_cast<std::size_t>(t)]).inputs[1]) == source(node(products[0]).inputs[1])))
+        return;
+    }
+    const Edge matrix = source(node(products[0]).inputs[1]), second = state_before(products[1]);
+    const auto kernel = weight_shape(matrix);
+    if (!kernel || kernel->size() != 2 || (*kernel)[1] % 4 != 0 || (*kernel)[0] <= (*kernel)[1] / 4) return;
+    std::vector<Hop> hops;
+    steps_seen_ = {second.node};
+    if (!way(second.node, products[0], hops)) return;
+    for (std::size_t t = 0; t + 1 < products.size(); ++t) {
+      if (follow(products[t], hops) != state_before(products[t + 1]).node) return;
+    }
+    const int last = follow(products.back(), hops);
+    if (last < 0) return;
+    std::set<int> after;
+    std::vector<int> ahead = products;
+    while (!ahead.empty() && after.size() < 128 * products.size() + kMaxBody) {
+      const int n = ahead.back();
+      ahead.pop_back();
+      if (!after.insert(n).second) continue;
+      const auto& next = readers_[static_cast<std::size_t>(n)];
+      ahead.insert(ahead.end(), next.begin(), next.end());
+    }
+    if (!ahead.empty()) return;
+    // Everything from the first product to the last state, read by nobody else.
+    Body body;
+    std::vector<int> pending{last};
+    while (!pending.empty()) {
+      const int n = pending.back();
+      pending.pop_back();
+      if (body.nodes.count(n) || body.nodes.size() > 64 * static_cast<std::size_t>(steps)) continue;
+      if (const auto shape = weight_shape({n, 0})) {
+        if (!shape->empty() && shape->back() > 1) body.vectors.insert(source({n, 0}).node);
+        continue;
+      }
+      if (!after.count(n)) continue;  // the state before the first step
+      body.nodes.insert(n);
+      for (const auto& edge : node(n).inputs) {
+        if (edge.node != unpack) pending.push_back(edge.node);
+      }
+    }
+    body.vectors.erase(matrix.node);
+    for (const int n : body.nodes) {
+      if (n == last) continue;
+      for (const int reader : readers_[static_cast<std::size_t>(n)]) {
+        if (!body.nodes.count(reader)) return;
+      }
+    }
+    if (body.vectors.size() > 1) return;
+    std::vector<Edge> inputs{node(unpack).inputs[0], matrix};
+    for (const int vector : body.vectors) inputs.push_back({vector, 0});
+    body.products = {products.front()};
+    body.nodes.erase(products.front());
+    const int place = products.front();  // becomes the layer
+    replace(place, body, std::move(inputs), true, 4);
+    node(place).batch_major = axis == 1;
+  }
+
   FlatGraph& g_;
   std::vector<std::vector<int>> readers_;
+  std::set<int> results_;
+  mutable std::set<int> steps_seen_;
 };
 
 }  // namespace
