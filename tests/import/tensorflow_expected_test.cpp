@@ -65,6 +65,9 @@ class TensorflowExpectedTest : public QObject {
     QCOMPARE(summary.parameters, std::int64_t{156 * 512 + 512 + 128 * 10 + 10});
     QCOMPARE(summary.macs_forward, 5.0 * (28 * 156 * 512 + 1280));
     QCOMPARE((*model)->tensors[(*model)->results.at(0)].shape, (std::vector<std::int64_t>{5, 10}));
+    const auto& ops = (*model)->operators;
+    QCOMPARE(std::count_if(ops.begin(), ops.end(), [](const auto& op) { return op.kind == OperatorKind::recurrent; }),
+             1);
     QVERIFY((*model)->warnings.size() == 1 && (*model)->warnings[0].find("keep_prob") != std::string::npos);
   }
 

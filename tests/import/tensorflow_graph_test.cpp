@@ -146,6 +146,87 @@ class TensorflowGraphTest : public QObject {
     QVERIFY(loop.warns("counted once"));
   }
 
+  // A cell between reading a step and writing a state, as Keras makes loops: the whole loop is one layer.
+  void loops_over_time() {
+    const auto body = [](const std::string& cell) {
+      return "library { function { signature { name: \"body\" input_arg { name: \"i\" } input_arg { name: \"out\" } "
+             "input_arg { name: \"h\" } "
+             "input_arg { name: \"steps\" } input_arg { name: \"k\" } input_arg { name: \"r\" } input_arg { name: "
+             "\"b\" } "
+             "output_arg { name: \"i1\" } output_arg { name: \"out1\" } output_arg { name: \"h1\" } } "
+             "node_def { name: \"step\" op: \"TensorListGetItem\" input: \"steps\" input: \"i\" input: \"i\" } "
+             "node_def { name: \"xk\" op: \"MatMul\" input: \"step:item:0\" input: \"k\" } "
+             "node_def { name: \"hr\" op: \"MatMul\" input: \"h\" input: \"r\" } "
+             "node_def { name: \"sum\" op: \"AddV2\" input: \"xk:product:0\" input: \"hr:product:0\" } "
+             "node_def { name: \"all\" op: \"BiasAdd\" input: \"sum:z:0\" input: \"b\" } " +
+             cell +
+             "node_def { name: \"write\" op: \"TensorListSetItem\" input: \"out\" input: \"i\" input: \"state:y:0\" } "
+             "ret { key: \"i1\" value: \"i\" } ret { key: \"out1\" value: \"write:output_handle:0\" } ret { key: "
+             "\"h1\" value: \"state:y:0\" } } }";
+    };
+    const std::string graph = placeholder("x", {-1, 9, 6}) + integers("p", {1, 0, 2}) +
+                              node("t", "Transpose", {"x", "p"}) + integers("shape", {6}) +
+                              node("steps", "TensorListFromTensor", {"t", "shape"}) +
+                              node("out", "TensorListReserve", {"shape", "shape"}) + weight("h0", {1, 5}) +
+                              variable("k", {6, 5}) + variable("r", {5, 5}) + variable("b", {5}) + integer("i", 0) +
+                              node("loop", "While", {"i", "out", "h0", "steps", "k", "r", "b"},
+                                   attribute("body", "func { name: \"body\" }")) +
+                              node("stacked", "TensorListStack", {"loop:1", "shape"});
+    BIND(m, graph + node("y", "Relu", {"stacked"}) +
+                body("node_def { name: \"state\" op: \"Tanh\" input: \"all:output:0\" } "));
+    QCOMPARE(m.count(OperatorKind::recurrent), std::size_t{1});
+    QCOMPARE(m.result().shape, (Shape{9, 4, 5}));
+    QCOMPARE(m.macs(), 9.0 * 4 * (30 + 25));
+    QCOMPARE(m.model->parameters, std::int64_t{30 + 25 + 5});
+    QVERIFY2(m.model->warnings.empty(), m.model->warnings.empty() ? "" : m.model->warnings[0].c_str());
+    BIND(last, graph + node("y", "Relu", {"loop:2"}) +
+                   body("node_def { name: \"state\" op: \"Tanh\" input: \"all:output:0\" } "));
+    QCOMPARE(last.result(1).shape, (Shape{4, 5}));  // the first one is the array, which nobody reads
+    QCOMPARE(last.macs(), m.macs());
+    // Another operator inside, and it stays a loop that is counted once.
+    BIND(other, graph + node("y", "Relu", {"stacked"}) +
+                    body("node_def { name: \"state\" op: \"Softmax\" input: \"all:output:0\" } "));
+    QCOMPARE(other.count(OperatorKind::recurrent), std::size_t{0});
+    QCOMPARE(other.macs(), 4.0 * 30 + 25);
+    QVERIFY(other.warns("counted once"));
+  }
+
+  // tf.nn.static_rnn: the same cell once per step, all with one matrix.
+  void unrolled_loops() {
+    const auto graph = [](bool tied) {
+      std::string g = placeholder("x", {-1, 3, 6}) +
+                      node("u", "Unpack", {"x"}, attribute("num", "i: 3") + attribute("axis", "i: 1")) +
+                      variable("w", {6 + 5, 20}) + variable("w2", {6 + 5, 20}) + variable("b", {20}) +
+                      placeholder("h0", {-1, 5}) + placeholder("c0", {-1, 5}) + integer("one", 1);
+      for (int t = 0; t < 3; ++t) {
+        const auto n = [&](const char* name, int step) {
+          return step < 0 ? std::string(name) + "0" : std::string(name) + "_" + std::to_string(step);
+        };
+        g += node(n("j", t), "ConcatV2", {"u:" + std::to_string(t), n("h", t - 1), "one"}) +
+             node(n("p", t), "MatMul", {n("j", t), t == 2 && !tied ? "w2" : "w"}) +
+             node(n("z", t), "BiasAdd", {n("p", t), "b"}) +
+             node(n("s", t), "Split", {"one", n("z", t)}, attribute("num_split", "i: 4")) +
+             node(n("i", t), "Sigmoid", {n("s", t)}) + node(n("g", t), "Tanh", {n("s", t) + ":1"}) +
+             node(n("f", t), "Sigmoid", {n("s", t) + ":2"}) + node(n("o", t), "Sigmoid", {n("s", t) + ":3"}) +
+             node(n("k", t), "Mul", {n("c", t - 1), n("f", t)}) + node(n("a", t), "Mul", {n("i", t), n("g", t)}) +
+             node(n("c", t), "Add", {n("k", t), n("a", t)}) + node(n("v", t), "Tanh", {n("c", t)}) +
+             node(n("h", t), "Mul", {n("v", t), n("o", t)});
+      }
+      return g + node("y", "Relu", {"h_2"});
+    };
+    BIND(m, graph(true));
+    QCOMPARE(m.count(OperatorKind::recurrent), std::size_t{1});
+    QCOMPARE(m.macs(), 3.0 * 4 * 11 * 20);
+    QCOMPARE(m.model->parameters, std::int64_t{11 * 20 + 20});
+    QCOMPARE(m.result().shape, (Shape{4, 5}));
+    QVERIFY(m.model->operators.size() < 8);
+    // Another matrix in the last step: no layer, and the same work.
+    BIND(loose, graph(false));
+    QCOMPARE(loose.count(OperatorKind::recurrent), std::size_t{0});
+    QCOMPARE(loose.macs(), m.macs());
+    QCOMPARE(loose.model->parameters, std::int64_t{2 * 11 * 20 + 20});
+  }
+
   void signatures_name_the_outputs() {
     const std::string meta =
         "graph_def { " + kDense + node("z", "Relu", {"y"}) + node("aside", "Tanh", {"y"}) +

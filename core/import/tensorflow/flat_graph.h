@@ -25,10 +25,12 @@ struct FlatNode {
   std::vector<Edge> inputs;      ///< data inputs
   /// Calls, branches and loops: where each output really comes from. Edges never point to such a node.
   std::vector<Edge> results;
+  bool batch_major = false;  ///< of kJointRecurrent: the steps are the second dimension
   bool is_call = false;
   bool inlined = false;         ///< came with a call
   std::vector<int> read_calls;  ///< calls whose results this node reads
-  std::int64_t axis = -1;       ///< of kLayerNorm; of kBatchNorm where the channels are: 1 or, last, -1
+  std::int64_t axis =
+      -1;  ///< of kLayerNorm; of kBatchNorm where the channels are: 1 or, last, -1; of kRecurrent the gates
 
   const Attribute* attribute(std::string_view key) const;
   std::int64_t integer(std::string_view key, std::int64_t otherwise) const;
@@ -57,6 +59,9 @@ inline constexpr std::string_view kMissing = "(missing)";
 /// Ops that fold_patterns() makes: x with scale, shift and, where the graph has them, running mean and variance.
 inline constexpr std::string_view kBatchNorm = "(batch_norm)", kLayerNorm = "(layer_norm)", kGelu = "(gelu)",
                                   kSwish = "(swish)";
+/// Ops that fold_recurrent() makes: steps, kernel, recurrent kernel (or both in one) and bias; the state at the end.
+inline constexpr std::string_view kRecurrent = "(recurrent)", kJointRecurrent = "(joint_recurrent)",
+                                  kLastStep = "(last_step)";
 
 Expected<FlatGraph> flatten(std::shared_ptr<const GraphDef> def, const std::string& file);
 
@@ -65,6 +70,8 @@ Expected<FlatGraph> flatten(std::shared_ptr<const GraphDef> def, const std::stri
 Expected<void> select_live(FlatGraph& graph);
 /// Turns written-out normalisations and activations into one node each; what they were made of is left unread.
 void fold_patterns(FlatGraph& graph);
+/// Turns loops over time with one plain cell inside into recurrent layers.
+void fold_recurrent(FlatGraph& graph);
 /// First port of a named output of an operator with several ("Split:output:1", "TopKV2:indices:0").
 int output_base(std::string_view op, std::string_view output);
 

@@ -44,6 +44,13 @@ std::optional<Reference> parse_reference(std::string_view text) {
 /// The runtime's own wrappers of functions: their names say nothing about the network.
 bool is_plain_call(std::string_view op) { return op == "PartitionedCall" || op == "StatefulPartitionedCall"; }
 
+/// Not so for what hands values on, and for a loop that became one layer.
+bool computes(const FlatNode& node) {
+  for (const std::string_view op : {"Identity", "ReadVariableOp", "Const", "TensorListReserve"})
+    if (node.op == op) return false;
+  return node.op != kRecurrent && node.op != kJointRecurrent;
+}
+
 class Flattener {
  public:
   Flattener(std::shared_ptr<const GraphDef> def, const std::string& file) {
@@ -78,7 +85,8 @@ class Flattener {
     if (const auto live = select_live(graph_); !live) return live.error();
     for (auto& note : notes_) {
       const bool live = std::any_of(graph_.order.begin(), graph_.order.end(), [&](int n) {
-        return static_cast<std::size_t>(n) >= note.first && static_cast<std::size_t>(n) < note.last;
+        const auto index = static_cast<std::size_t>(n);
+        return index >= note.first && index < note.last && computes(graph_.nodes[index]);
       });
       if (live && graph_.warnings.size() < 100) graph_.warnings.push_back(std::move(note.text));
     }
@@ -243,8 +251,10 @@ class Flattener {
                                         : "function '" + function->name + "' calls itself",
                   place(name, def.op));
     const auto first = graph_.nodes.size();
-    inline_body(*function, index, branch ? 1 : 0,
-                is_plain_call(def.op) || depth + prefix.size() > 2000 ? prefix : name + "/", depth);
+    // Bodies of branches and loops are often named with the path of their call already.
+    const bool full_names = std::any_of(function->nodes.begin(), function->nodes.end(),
+                                        [&](const NodeDef& own) { return own.name.starts_with(def.name + "/"); });
+    inline_body(*function, index, branch ? 1 : 0, is_plain_call(def.op) || full_names ? prefix : name + "/", depth);
     active_.erase(function->name);
     if (loop) notes_.push_back({"the body of the loop '" + name + "' is counted once", first, graph_.nodes.size()});
     if (branch) notes_.push_back({"of the branches of '" + name + "' the first is taken", first, graph_.nodes.size()});

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kMaxWarnings = 50;
 /// Far above any network, and what keeps a hostile file below half a gigabyte.
-constexpr std::size_t kMaxOperators = 150'000;
+constexpr std::size_t kMaxOperators = 100'000;
 
 }  // namespace
 
@@ -30,7 +30,7 @@ Expected<Lowered> Lowering::run() {
   for (const int index : graph_.order) {
     visit(index);
     if (!error_ && out_.size() + weights_.size() > kMaxOperators)
-      fail("needs more than 150000 operators and constants");
+      fail("needs more than 100000 operators and constants");
     if (error_) return *error_;
   }
   std::map<std::string, bool> written;

@@ -54,6 +54,7 @@ class Lowering {
   using Table = std::map<std::string, Handler, std::less<>>;
   static const Table& handlers();
   static void add_layers(Table& table);
+  static void add_recurrent(Table& table);
   static void add_views(Table& table);
   static void add_shapes(Table& table);
   static void add_pointwise(Table& table);
@@ -139,6 +140,8 @@ class Lowering {
   void on_space_to_batch();
   void on_batch_to_space();
   void on_block_lstm();
+  void on_folded_recurrent();
+  void on_last_step();
   void on_reshape();
   void on_flatten();
   void on_squeeze();

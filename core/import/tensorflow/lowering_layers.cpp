@@ -332,29 +332,8 @@ void Lowering::on_batch_to_space() {
   set(0, in(0));
 }
 
-/// x [time, batch, in], w [in + hidden, 4 hidden]; the last output is the sequence of hidden states.
-void Lowering::on_block_lstm() {
-  if (!needs(2) || !has(4) || !has(8)) return fail("an operand is missing");
-  const auto& w = in(4);
-  if (!w.shape || w.rank() != 2 || w.kind != Value::Kind::weight || (*w.shape)[1] < 4 || (*w.shape)[1] % 4 != 0 ||
-      (*w.shape)[0] <= (*w.shape)[1] / 4 || (*w.shape)[1] > (std::int64_t{1} << 40))
-    return fail("its weight matrix does not fit an LSTM");
-  const auto hidden = (*w.shape)[1] / 4, inner = (*w.shape)[0] - hidden;
-  const auto& matrix = weights_[static_cast<std::size_t>(w.weight)];
-  Names operands{plain(1)};
-  for (const auto& [suffix, size] : {std::pair{"/input", inner}, std::pair{"/recurrent", hidden}}) {
-    operands.push_back(out_.unique(matrix.name + suffix));
-    out_.initializer(operands.back(), {DataType::f32, {1, 4 * hidden, size}, false, {}, {}});
-  }
-  operands.push_back(emit("Unsqueeze", {plain(8), integers("axes", {0})}, {}, "bias"));
-  if (failed()) return;
-  const auto y = emit("LSTM", operands, Attributes().set("hidden_size", hidden));
-  const auto states = emit("Squeeze", {y, integers("directions", {1})}, {}, "states");
-  Shape shape{-1, -1, hidden};
-  set(6, tensor(states, shape, in(1).type));
-}
-
 void Lowering::add_layers(Table& table) {
+  add_recurrent(table);
   const auto add = [&](Handler handler, std::initializer_list<const char*> ops) {
     for (const char* op : ops) table[op] = handler;
   };
@@ -374,7 +353,6 @@ void Lowering::add_layers(Table& table) {
   add(&Lowering::on_space_depth, {"SpaceToDepth", "DepthToSpace"});
   add(&Lowering::on_space_to_batch, {"SpaceToBatchND"});
   add(&Lowering::on_batch_to_space, {"BatchToSpaceND"});
-  add(&Lowering::on_block_lstm, {"BlockLSTM", "BlockLSTMV2"});
 }
 
 }  // namespace turnpoint::tensorflow

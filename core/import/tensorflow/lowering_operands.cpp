@@ -65,7 +65,10 @@ std::string Lowering::write_weight(Weight& weight, const std::string& form, cons
     out_.node({std::move(kind), "", made, std::move(inputs), {made}, std::move(attributes)});
     return made;
   };
-  if (first_form == "depthwise" || form == "depthwise") {
+  const auto reshaped = [](const std::string& kind) {
+    return kind == "depthwise" || kind == "recurrent" || kind == "row";
+  };
+  if (reshaped(first_form) || reshaped(form)) {
     const auto target = out_.unique(weight.name + "/shape");
     out_.initializer(target, {DataType::i64, {static_cast<std::int64_t>(shape.size())}, true, shape, {}});
     name = view("Reshape", {name, target}, {});

@@ -177,7 +177,8 @@ class Folder {
     if (is_number(edge)) return true;
     static constexpr std::string_view kOps[] = {"Neg", "Mul", "RealDiv", "Add", "AddV2", "Pow", "Square", "Cast"};
     const auto& node = at(edge);
-    if (depth > 6 || node.inputs.empty() || node.inputs.size() > 2 || std::find(std::begin(kOps), std::end(kOps), node.op) == std::end(kOps))
+    if (depth > 6 || node.inputs.empty() || node.inputs.size() > 2 ||
+        std::find(std::begin(kOps), std::end(kOps), node.op) == std::end(kOps))
       return false;
     return std::all_of(node.inputs.begin(), node.inputs.end(), [&](Edge e) { return only_of(e, x, depth + 1); });
   }

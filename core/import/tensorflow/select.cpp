@@ -96,6 +96,7 @@ class Selector {
     if (g_.results.empty()) choose_results();
     if (g_.results.empty()) return bad_input("computes no result from its inputs", g_.file);
     if (const auto sorted = order(); !sorted) return sorted;
+    fold_recurrent(g_);
     fold_patterns(g_);
     if (const auto sorted = order(); !sorted) return sorted;
     report_loops();
@@ -181,6 +182,9 @@ class Selector {
       if (!node.is_call || is_gradient(node)) continue;
       for (const auto& result : node.results) consider(result);
     }
+    // Counters and last states that a loop leaves behind count only where there is nothing else.
+    const auto leftover = [&](const Edge& e) { return g_.nodes[static_cast<std::size_t>(e.node)].op == "Exit"; };
+    if (!std::all_of(ends.begin(), ends.end(), leftover)) std::erase_if(ends, leftover);
     for (const Edge end : ends) {
       if (!any_weights || weights[static_cast<std::size_t>(end.node)]) g_.results.push_back(end);
     }
