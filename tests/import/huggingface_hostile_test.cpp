@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Configs made to break the reader: one message with the file and the key, quickly and in little memory.
 #include <sys/resource.h>
-#include <QElapsedTimer>
 #include <QTemporaryDir>
 #include <QTest>
+#include <ctime>
 #include <fstream>
 
 #include "core/import/huggingface/families.h"
@@ -14,7 +14,15 @@ using namespace turnpoint;
 
 namespace {
 
-constexpr qint64 kSeconds5 = 5000;
+/// Processor time since it was made: the machine may be busy with other tests.
+class Stopwatch {
+ public:
+  double seconds() const { return double(std::clock() - begin_) / CLOCKS_PER_SEC; }
+
+ private:
+  std::clock_t begin_ = std::clock();
+};
+constexpr double kLongest = 5;
 
 /// Parse and bind; the error of whichever refuses.
 std::optional<Error> refusal(const std::string& text) {
@@ -98,10 +106,9 @@ class HuggingfaceHostileTest : public QObject {
   void refused_by_key() {
     QFETCH(QString, text);
     QFETCH(QString, message);
-    QElapsedTimer timer;
-    timer.start();
+    const Stopwatch timer;
     const auto error = refusal(text.toStdString());
-    QVERIFY(timer.elapsed() < kSeconds5);
+    QVERIFY(timer.seconds() < kLongest);
     QVERIFY(error.has_value());
     QCOMPARE(error->code, ErrorCode::bad_input);
     QVERIFY2(error->message().find(message.toStdString()) != std::string::npos, error->message().c_str());
@@ -111,8 +118,7 @@ class HuggingfaceHostileTest : public QObject {
   // Every family, every whole number of its keys at 0, -1, the largest and beyond: a model or one message with the
   // file.
   void values_swept_over_all_families() {
-    QElapsedTimer timer;
-    timer.start();
+    const Stopwatch timer;
     int refused = 0, built = 0;
     for (const auto& family : huggingface_families()) {
       for (const char* key :
@@ -129,7 +135,7 @@ class HuggingfaceHostileTest : public QObject {
         }
       }
     }
-    qInfo("%d refused, %d built in %lld ms", refused, built, static_cast<long long>(timer.elapsed()));
+    qInfo("%d refused, %d built in %.1f s", refused, built, timer.seconds());
     QVERIFY(refused > 500 && built > 500);
   }
 
@@ -138,12 +144,11 @@ class HuggingfaceHostileTest : public QObject {
     for (const char* body :
          {R"("deepseek_v3", "num_hidden_layers": 4096)", R"("bart", "encoder_layers": 4096, "decoder_layers": 4096)",
           R"("albert", "num_hidden_layers": 4096, "num_hidden_groups": 4096)"}) {
-      QElapsedTimer timer;
-      timer.start();
+      const Stopwatch timer;
       const auto source = parse_huggingface_config(std::string("{\"model_type\": ") + body + "}", "c.json");
       QVERIFY2(source.has_value(), source ? "" : source.error().message().c_str());
       QVERIFY((*source)->bind({1, 16}).has_value());
-      QVERIFY2(timer.elapsed() < kSeconds5, body);
+      QVERIFY2(timer.seconds() < kLongest, body);
     }
   }
 
@@ -156,12 +161,11 @@ class HuggingfaceHostileTest : public QObject {
       for (int i = 0; i < (3 << 20); ++i) out << "[],";
       out << "[]]}";
     }
-    QElapsedTimer timer;
-    timer.start();
+    const Stopwatch timer;
     const auto source = open_huggingface_config(path);
     QVERIFY(!source.has_value());
     QVERIFY2(source.error().message().find(path) != std::string::npos, source.error().message().c_str());
-    QVERIFY(timer.elapsed() < kSeconds5);
+    QVERIFY(timer.seconds() < kLongest);
   }
 
   void memory_stays_small() {
