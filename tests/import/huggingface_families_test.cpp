@@ -88,6 +88,10 @@ class HuggingfaceFamiliesTest : public QObject {
         "intermediate_size": 8192, "tie_word_embeddings": true)",
         1176764416);
     row("OLMo-7B", R"("olmo")", 6888095744);
+    row("OLMo-1B, first keys",
+        R"("hf_olmo", "d_model": 2048, "n_heads": 16, "n_layers": 16, "mlp_ratio": 8, "vocab_size": 50280,
+        "embedding_size": 50304, "include_bias": false, "layer_norm_with_affine": false, "max_sequence_length": 2048})",
+        1176764416);
     row("phi-1.5", R"("phi")", 1418270720);
     row("Phi-3-mini", R"("phi3")", 3821079552);
     row("Phi-3-medium", R"("phi3", "hidden_size": 5120, "intermediate_size": 17920, "num_hidden_layers": 40,

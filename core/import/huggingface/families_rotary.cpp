@@ -104,4 +104,29 @@ TransformerShape olmo(ConfigReader& c) {
   return s;
 }
 
+TransformerShape hf_olmo(ConfigReader& c) {
+  TransformerShape s;
+  s.hidden = c.width({"d_model"}, 768);
+  s.layers = c.layers({"n_layers"}, 12);
+  s.heads = c.integer({"n_heads"}, ConfigReader::kMaximumHeads, 12);
+  s.kv_heads =
+      c.flag("multi_query_attention", false) ? 1 : c.integer({"n_kv_heads"}, ConfigReader::kMaximumHeads, s.heads);
+  c.check_heads(s, "n_heads", "n_kv_heads");
+  // The ratio is that of gate and up together.
+  const std::int64_t both = c.width({"mlp_hidden_size"}, c.integer({"mlp_ratio"}, 1024, 4) * s.hidden);
+  if (c.good() && (both < 2 || both % 2 != 0)) c.fail("mlp_hidden_size", "must be even");
+  s.intermediate = both / 2;
+  c.vocabulary(s, 50257, 1024, {"max_sequence_length"});
+  s.vocabulary = c.integer({"embedding_size"}, ConfigReader::kMaximumVocabulary, s.vocabulary);
+  s.norm = c.flag("layer_norm_with_affine", true) ? TransformerShape::Norm::layer : TransformerShape::Norm::bare;
+  if (s.norm == TransformerShape::Norm::layer && !c.flag("bias_for_layer_norm", c.flag("include_bias", true)))
+    s.norm = TransformerShape::Norm::layer_unbiased;
+  s.mlp = TransformerShape::Mlp::gated;
+  s.activation = "silu";
+  s.qkv_bias = s.output_bias = s.mlp_bias = c.flag("include_bias", true);
+  s.tied_head = c.flag("weight_tying", true);
+  if (c.text({"activation_type"}, "swiglu") != "swiglu") c.fail("activation_type", "only 'swiglu' is supported");
+  return s;
+}
+
 }  // namespace turnpoint::huggingface
