@@ -131,30 +131,32 @@ bool wait_for(const std::function<bool()>& done) {
   return done() || loop.exec() == 0;
 }
 
-/// Notices when the chart has painted a curve of the present scenario.
+/// Notices when the chart has painted a curve of the present scenario: a replot paints and is counted after that, but a
+/// paint event may also come from elsewhere and show the old curve again.
 class CurveWatch : public QObject {
  public:
   explicit CurveWatch(app::MainWindow& window) : window_(window) {
-    plot_ = window.chart()->findChild<QWidget*>(QString(), Qt::FindDirectChildrenOnly);
-    plot_->installEventFilter(this);
+    window.chart()->findChild<QWidget*>(QString(), Qt::FindDirectChildrenOnly)->installEventFilter(this);
   }
-  bool shown() const { return painted_ && painted_ == window_.document().scenario().get(); }
+  bool shown() {
+    if (window_.chart()->replots() != replots_) painted_ = painting_;
+    replots_ = window_.chart()->replots();
+    return painted_ && painted_ == window_.document().scenario().get();
+  }
 
  protected:
   bool eventFilter(QObject* watched, QEvent* event) override {
-    if (event->type() == QEvent::Paint && window_.chart()->replots() != replots_) {
-      replots_ = window_.chart()->replots();
+    if (event->type() == QEvent::Paint) {
       const views::ChartSeries* subject = window_.chart()->data().subject();
-      painted_ = subject && subject->result ? subject->result->scenario.get() : nullptr;
+      painting_ = subject && subject->result ? subject->result->scenario.get() : nullptr;
     }
     return QObject::eventFilter(watched, event);
   }
 
  private:
   app::MainWindow& window_;
-  QWidget* plot_;
   int replots_ = 0;
-  const Scenario* painted_ = nullptr;
+  const Scenario *painting_ = nullptr, *painted_ = nullptr;
 };
 
 struct Opened {
