@@ -31,8 +31,11 @@ class ContentBuilder {
       add_links();
     } else if (report_) {
       out_.title = QObject::tr("%n measured file(s), no profile", nullptr, static_cast<int>(report_->logs.size()));
-      out_.no_cluster = to_qt(report_->no_cluster);
       add_measured_curves();
+    }
+    if (report_ && !report_->no_cluster.empty()) {
+      const QString why = to_qt(report_->no_cluster);
+      out_.not_in_use = out_.cluster ? QObject::tr("This profile is not in use: %1").arg(why) : QObject::tr("No profile could be made: %1").arg(why);
     }
     if (report_) {
       add_figures();

@@ -61,7 +61,7 @@ struct HardwareContent {
   QString title;
   QString summary;      ///< "7 measured · 14 calibrated · 21 modelled collectives"
   QString explanation;  ///< where what was not measured comes from
-  QString no_cluster;   ///< why no profile could be made of the files
+  QString not_in_use;   ///< why this is not the open hardware: no profile could be made of the files, or not kept
   std::vector<HardwareRow> rows;
   std::vector<int> top;
   std::vector<MeasuredCurve> curves;

@@ -214,7 +214,7 @@ void HardwareView::tint() {
 void HardwareView::set_base(const QString& title) {
   base_ = title;
   base_button_->setText(tr("Fill in from %1").arg(title));
-  base_button_->setVisible(!title.isEmpty());
+  base_button_->setVisible(!title.isEmpty() && content_ && !content_->cluster);
 }
 
 void HardwareView::set_content(HardwareContentPtr content) {
@@ -226,8 +226,9 @@ void HardwareView::set_content(HardwareContentPtr content) {
   summary_->setText(content_ ? content_->summary : QString());
   explanation_->setText(content_ ? content_->explanation : QString());
   explanation_->setVisible(content_ && !content_->explanation.isEmpty());
-  banner_->setVisible(content_ && !content_->no_cluster.isEmpty());
-  if (content_) banner_text_->setText(tr("No profile could be made: %1").arg(content_->no_cluster));
+  banner_->setVisible(content_ && !content_->not_in_use.isEmpty());
+  if (content_) banner_text_->setText(content_->not_in_use);
+  set_base(base_);
   const bool remarks = content_ && !content_->remarks.empty();
   remark_panel_->setVisible(remarks);
   if (remarks) {
