@@ -58,7 +58,6 @@ struct HardwarePage::Reading {
 HardwarePage::HardwarePage(TaskManager& tasks, const Document& document, views::HardwareView* view, QObject* parent)
     : QObject(parent), tasks_(tasks), document_(document), view_(view) {
   connect(&document_, &Document::scenario_changed, this, &HardwarePage::follow);
-  connect(view_, &views::HardwareView::shown, this, &HardwarePage::show);
   connect(view_, &views::HardwareView::close_requested, this, [this] {
     showing_report_ = false;
     show();
@@ -118,6 +117,11 @@ void HardwarePage::finish(const std::shared_ptr<Reading>& reading) {
   if (!report_hardware_.empty()) emit profile_made(views::to_qt(report_hardware_), views::to_qt(report_->cluster->title));
 }
 
+void HardwarePage::set_looked_at(bool looked_at) {
+  looked_at_ = looked_at;
+  show();
+}
+
 void HardwarePage::follow() {
   const ScenarioState& state = document_.state();
   view_->set_base(state.scenario ? views::to_qt(state.scenario->cluster->title) : QString());
@@ -128,7 +132,7 @@ void HardwarePage::follow() {
 }
 
 void HardwarePage::show() {
-  if (!view_->isVisible()) return;  // `shown` comes when somebody looks
+  if (!looked_at_) return;
   const ScenarioState& state = document_.state();
   const auto report = showing_report_ ? report_ : nullptr;
   const bool own = report && (report_hardware_.empty() || state.hardware != report_hardware_);

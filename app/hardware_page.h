@@ -29,8 +29,8 @@ class HardwarePage : public QObject {
   /// Reads the files together, shows what is in them and, where they make a profile, stores it in the user's profiles.
   /// What they do not tell comes from `base`; without one from the preset of the device that they name.
   void open_logs(const QStringList& paths, ClusterPtr base = nullptr);
-  /// Called whenever the scenario may have changed.
-  void follow();
+  /// Nothing is made ready while nobody looks. A tab behind others counts as visible to Qt, so the dock says it.
+  void set_looked_at(bool looked_at);
 
   /// Where profiles made of logs are kept, so that sessions find them again.
   static QString profile_folder();
@@ -43,6 +43,7 @@ class HardwarePage : public QObject {
 
  private:
   struct Reading;
+  void follow();
   void finish(const std::shared_ptr<Reading>& reading);
   void show();
 
@@ -53,7 +54,7 @@ class HardwarePage : public QObject {
   std::string report_hardware_;                   ///< the profile made of them; empty: none could be made
   QStringList report_files_;
   std::string hardware_;                          ///< the scenario's, when it was last looked at
-  bool showing_report_ = false;
+  bool showing_report_ = false, looked_at_ = false;
   ClusterPtr shown_cluster_;                      ///< what the view shows or is about to
   std::shared_ptr<const HardwareReport> shown_report_;
 };

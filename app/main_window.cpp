@@ -147,6 +147,7 @@ void MainWindow::build_docks() {
     });
     view_docks_.push_back(dock);
   }
+  connect(view_docks_.back(), &QDockWidget::visibilityChanged, hardware_page_, &HardwarePage::set_looked_at);
   default_layout();
 }
 

@@ -135,7 +135,9 @@ void OriginDelegate::paint(QPainter* painter, const QStyleOptionViewItem& given,
 }
 
 QSize OriginDelegate::sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const {
-  return {origin_badge_width(option.font) + 8, QStyledItemDelegate::sizeHint(option, index).height()};
+  int width = origin_badge_width(option.font);
+  if (!index.data(CoverageModel::OriginRole).isValid()) width = std::max(width, QFontMetrics(secondary_font(option.font)).horizontalAdvance(index.data().toString()));
+  return {width + 10, std::max(18, option.fontMetrics.height() + 6)};
 }
 
 }  // namespace turnpoint::views

@@ -20,12 +20,15 @@ namespace turnpoint::views {
 namespace {
 
 constexpr int kRight = 18, kBottom = 24, kTop = 8, kNear_px = 14;
-/// Bars of neighbouring points merge into a band; beyond this many a band is all that can be seen.
 constexpr double kMargin = 1.25;  // of the fitted ranges, as a factor
 
 QString spread_text(const MeasuredPoint& point) {
   if (point.spread.q3_s <= 0) return {};
   return QObject::tr("quartiles %1 to %2").arg(time_text(point.spread.q1_s), time_text(point.spread.q3_s));
+}
+
+QString falls_text(int count) {
+  return count == 1 ? QObject::tr("1 time falls where the size grows") : QObject::tr("%1 times fall where the size grows").arg(count);
 }
 
 }  // namespace
@@ -162,8 +165,8 @@ void CurveChart::add_points() {
     graph->setLineStyle(QCPGraph::lsNone);
     graph->setScatterStyle(style);
   };
-  scatter(x, y, QCPScatterStyle(QCPScatterStyle::ssDisc, Qt::NoPen, colors.accent, x.size() > 200 ? 3 : 5.5));
-  scatter(fall_x, fall_y, QCPScatterStyle(QCPScatterStyle::ssDiamond, QPen(colors.error, 1.4), Qt::NoBrush, fall_x.size() > 60 ? 7 : 10));
+  scatter(x, y, QCPScatterStyle(QCPScatterStyle::ssDisc, QPen(colors.accent), colors.accent, x.size() > 200 ? 3 : 5));
+  scatter(fall_x, fall_y, QCPScatterStyle(QCPScatterStyle::ssDiamond, QPen(colors.error, 1.4), Qt::NoBrush, fall_x.size() > 30 ? 6 : 10));
   falls_marked_ = static_cast<int>(fall_x.size());
 }
 
@@ -175,20 +178,31 @@ void CurveChart::rebuild() {
   static_cast<DecadeTicker*>(plot_->yAxis->ticker().data())->bandwidth = bandwidth_;
   std::vector<KeyEntry> entries;
   using Mark = KeyEntry::Mark;
-  if (!chart_.points.empty()) entries.push_back({Mark::point, colors.accent, bars_drawn_ > 0 ? tr("measured, median") : tr("measured")});
+  if (!chart_.points.empty()) entries.push_back({Mark::point, colors.accent, bars_drawn_ > 0 ? tr("%1, median").arg(chart_.measured_name) : chart_.measured_name});
   if (bars_drawn_ > 0) entries.push_back({Mark::bar, colors.accent, tr("quartiles")});
   if (chart_.read.size() > 1) entries.push_back({Mark::line, colors.accent, tr("read between sizes")});
   if (!chart_.read.empty() && (chart_.read.front().bytes < chart_.least || chart_.read.back().bytes > chart_.most))
     entries.push_back({Mark::dashed, colors.accent, tr("beyond them")});
   if (!chart_.ring.empty()) entries.push_back({Mark::dotted, chart_.read.empty() ? colors.accent : colors.secondary, chart_.ring_name});
   if (falls_marked_ > 0)
-    entries.push_back({Mark::fall, colors.error, tr("%n time(s) fall where the size grows", nullptr, falls_marked_)});
+    entries.push_back({Mark::fall, colors.error, falls_text(falls_marked_)});
   key_->set_entries(std::move(entries));
   key_->setVisible(chart_.nothing.isEmpty());
   const QFontMetrics metrics(plot_->yAxis->tickLabelFont());
   plot_->axisRect()->setMargins(QMargins(metrics.horizontalAdvance(QStringLiteral("100\u00a0MB/s")) + 20, kTop, kRight, kBottom));
   for (QCPAxis* axis : {plot_->xAxis, plot_->yAxis}) axis->setVisible(chart_.nothing.isEmpty());
+  count_labels();
   plot_->replot(QCustomPlot::rpQueuedReplot);
+}
+
+/// From the widget's size: the axes learn theirs only when they are painted.
+void CurveChart::count_labels() {
+  const QFontMetrics metrics(plot_->xAxis->tickLabelFont());
+  const QMargins margins = plot_->axisRect()->margins();
+  const auto room = [](int pixels, int each) { return std::max(2, pixels / std::max(1, each)); };
+  static_cast<SizeTicker*>(plot_->xAxis->ticker().data())->room =
+      room(plot_->width() - margins.left() - margins.right(), metrics.horizontalAdvance(QStringLiteral("512\u00a0KiB")) + 18);
+  static_cast<DecadeTicker*>(plot_->yAxis->ticker().data())->room = room(plot_->height() - margins.top() - margins.bottom(), metrics.height() + 10);
 }
 
 void CurveChart::fit() {
@@ -218,13 +232,7 @@ void CurveChart::fit() {
 
 bool CurveChart::eventFilter(QObject* watched, QEvent* event) {
   if (watched != plot_) return QWidget::eventFilter(watched, event);
-  if (event->type() == QEvent::Resize) {
-    const QFontMetrics metrics(plot_->xAxis->tickLabelFont());
-    const QRect area = plot_->axisRect()->rect();
-    const auto room = [](int pixels, int each) { return std::max(2, pixels / std::max(1, each)); };
-    static_cast<SizeTicker*>(plot_->xAxis->ticker().data())->room = room(area.width(), metrics.horizontalAdvance(QStringLiteral("512\u00a0KiB")) + 18);
-    static_cast<DecadeTicker*>(plot_->yAxis->ticker().data())->room = room(area.height(), metrics.height() + 10);
-  }
+  if (event->type() == QEvent::Resize) count_labels();
   if (event->type() == QEvent::MouseMove) {
     auto* mouse = static_cast<QMouseEvent*>(event);
     const QString text = mouse->buttons() ? QString() : read_out(plot_->mapTo(this, mouse->pos()));
@@ -272,7 +280,7 @@ QString CurveChart::describe() const {
   QStringList words{chart_.title, chart_.subtitle};
   if (!chart_.points.empty())
     words << tr("%1 at %2, %3 at %4").arg(time_text(chart_.points.front().time_s), size_text(chart_.least), time_text(chart_.points.back().time_s), size_text(chart_.most));
-  if (falls_marked_ > 0) words << tr("%n time(s) fall where the size grows", nullptr, falls_marked_);
+  if (falls_marked_ > 0) words << falls_text(falls_marked_);
   return words.join(QStringLiteral(". "));
 }
 

@@ -44,6 +44,7 @@ class CurveChart : public QWidget {
   void rebuild();
   void add_lines();
   void add_points();
+  void count_labels();
   double height(double bytes, double time_s) const { return bandwidth_ ? bytes / time_s : time_s; }
 
   CurveChartData chart_;

@@ -70,6 +70,7 @@ CurveChartData make_curve_chart(const HardwareContent& content, const HardwareRo
     return chart;
   }
   chart.title = QStringLiteral("%1 · %2").arg(collective_text(row.collective), row.name);
+  chart.measured_name = row.note.isEmpty() ? QObject::tr("measured") : QObject::tr("measured %1").arg(row.note);
   double low = kModelledFrom, high = kModelledTo;
   if (row.curve >= 0) {
     for (const auto& point : content.curves[static_cast<std::size_t>(row.curve)].points)
@@ -95,10 +96,9 @@ CurveChartData make_curve_chart(const HardwareContent& content, const HardwareRo
   chart.ring_name = fitted ? QObject::tr("ring formula, fitted links") : QObject::tr("ring formula, data-sheet links");
   if (row.curve >= 0) {
     chart.read = read_at(CollectiveModel(*content.cluster, {}), row, sizes);
-    if (!row.tool_tip.isEmpty()) chart.subtitle += QStringLiteral(" · ") + row.tool_tip.left(1).toLower() + row.tool_tip.mid(1);
   } else {
-    chart.subtitle = fitted ? QObject::tr("no measurement of this group; formula with fitted links")
-                            : QObject::tr("nothing measured: ring formula with data-sheet constants");
+    chart.subtitle = fitted ? QObject::tr("calibrated: formula with fitted links")
+                            : QObject::tr("modelled: formula with data-sheet links");
   }
   return chart;
 }

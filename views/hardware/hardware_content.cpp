@@ -30,7 +30,7 @@ class ContentBuilder {
       add_coverage();
       add_links();
     } else if (report_) {
-      out_.title = QObject::tr("%n measured file(s), no profile", nullptr, static_cast<int>(report_->logs.size()));
+      out_.title = report_->logs.size() == 1 ? QObject::tr("1 measured file, no profile") : QObject::tr("%1 measured files, no profile").arg(report_->logs.size());
       add_measured_curves();
     }
     if (report_ && !report_->no_cluster.empty()) {
@@ -102,8 +102,12 @@ class ContentBuilder {
         DeviceGroup used = item.group;
         if (item.origin == Origin::measured && model.origin(*kind, item.group, &used) == Origin::measured)
           made.curve = curve_of(*kind, used);
-        if (made.curve >= 0 && used != item.group)
+        if (made.curve >= 0 && used != item.group) {
+          made.note = used.size != item.group.size ? QObject::tr("on a pair")
+                      : used.concurrent == 1       ? QObject::tr("alone")
+                                                   : QObject::tr("with %1 at once").arg(used.concurrent);
           made.tool_tip = QObject::tr("Taken from the curve measured on %1").arg(group_text(used, cluster.devices()));
+        }
         if (item.group.concurrent == 1 && item.group.size < cluster.devices())
           made.tool_tip = QObject::tr("Measured with one such group alone; a plan runs as many at once as fit");
         ++collectives[static_cast<std::size_t>(item.origin)];

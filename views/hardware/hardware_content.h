@@ -19,7 +19,7 @@ struct HardwareRow {
   std::optional<Origin> origin;  ///< none: a heading, or a figure that no formula reads
   QString state;                 ///< in place of the badge: "3 of 7 measured"
   QString samples, value;        ///< "993", "2 KiB – 64 MiB"
-  QString tool_tip;
+  QString tool_tip, note;        ///< note: on what other group the curve was measured, in few words
   int parent = -1;
   std::vector<int> children;
   // Collectives only.
@@ -48,6 +48,7 @@ struct CurveChartData {
   QString title, subtitle;
   std::optional<Origin> origin;
   std::vector<MeasuredPoint> points;
+  QString measured_name;           ///< "measured", and on what where that is another group
   std::vector<CurvePoint> read;    ///< what costs are computed with, beyond the measured sizes too
   double least = 0, most = 0;      ///< bytes, between them `read` is interpolated
   std::vector<CurvePoint> ring;    ///< the formula, for comparison; empty without a cluster

@@ -142,6 +142,7 @@ QWidget* HardwareView::make_list() {
   connect(tree_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &HardwareView::pick_row);
   explanation_ = new NoteLabel(panel);
   explanation_->setWordWrap(true);
+  explanation_->setForegroundRole(QPalette::WindowText);  // on a panel of the base colour it would be Text
   explanation_->setContentsMargins(12, 5, 12, 6);
   column->addWidget(tree_, 1);
   column->addWidget(explanation_);
@@ -280,7 +281,6 @@ void HardwareView::pick_row() {
   QString value = row->origin ? origin_text(*row->origin) : row->state;
   if (!chart.subtitle.isEmpty()) value = chart.points.empty() ? chart.subtitle : value + QStringLiteral(" · ") + chart.subtitle;
   chart_head_->set_value(value);
-  bandwidth_button_->setEnabled(chart.nothing.isEmpty());
   chart_->set_chart(std::move(chart));
 }
 
@@ -311,11 +311,6 @@ void HardwareView::restore_state(const QJsonObject& state) {
 void HardwareView::changeEvent(QEvent* event) {
   QWidget::changeEvent(event);
   if (event->type() == QEvent::PaletteChange) tint();
-}
-
-void HardwareView::showEvent(QShowEvent* event) {
-  QWidget::showEvent(event);
-  emit shown();
 }
 
 bool HardwareView::eventFilter(QObject* watched, QEvent* event) {

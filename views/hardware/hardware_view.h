@@ -52,11 +52,9 @@ class HardwareView : public QWidget {
   void open_logs_requested();
   void base_requested();   ///< fill in from the open hardware
   void close_requested();  ///< show the open hardware again
-  void shown();            ///< the page can be seen (again)
 
  protected:
   void changeEvent(QEvent* event) override;
-  void showEvent(QShowEvent* event) override;
   bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
