@@ -34,7 +34,8 @@ class ContentBuilder {
       add_measured_curves();
     }
     if (report_ && !report_->no_cluster.empty()) {
-      const QString why = to_qt(report_->no_cluster);
+      // The core speaks of an option of the command line; here a button offers the same.
+      const QString why = to_qt(report_->no_cluster).section(QStringLiteral(" (give --base"), 0, 0);
       out_.not_in_use = out_.cluster ? QObject::tr("This profile is not in use: %1").arg(why) : QObject::tr("No profile could be made: %1").arg(why);
     }
     if (report_) {
@@ -180,9 +181,10 @@ class ContentBuilder {
     made.kind = HardwareRow::Kind::link;
     made.name = link.name.empty() ? name : to_qt(link.name) + QStringLiteral(", ") + name;
     made.origin = link.origin;
-    made.value = QObject::tr("%1 · %2 a step").arg(bandwidth_text(link.bandwidth), latency_text(link.latency_s));
-    made.tool_tip = link.origin == Origin::calibrated ? QObject::tr("Fitted to measured collectives")
-                                                      : QObject::tr("From data sheets, less what a ring loses");
+    made.value = bandwidth_text(link.bandwidth);
+    made.tool_tip = QObject::tr("%1 a step. ").arg(latency_text(link.latency_s));
+    made.tool_tip += link.origin == Origin::calibrated ? QObject::tr("Fitted to measured collectives.")
+                                                      : QObject::tr("From data sheets, less what a ring loses.");
     made.parent = parent;
     add(std::move(made));
   }
@@ -190,8 +192,8 @@ class ContentBuilder {
   void add_links() {
     const Cluster& cluster = *out_.cluster;
     const int parent = heading(QObject::tr("Links"));
-    if (cluster.devices_per_node > 1) add_link(parent, cluster.links[kIntraNode], QObject::tr("in a node, per device"));
-    if (cluster.nodes > 1) add_link(parent, cluster.links[kInterNode], QObject::tr("between nodes, per node"));
+    if (cluster.devices_per_node > 1) add_link(parent, cluster.links[kIntraNode], QObject::tr("in a node"));
+    if (cluster.nodes > 1) add_link(parent, cluster.links[kInterNode], QObject::tr("between nodes"));
     HardwareRow host;
     host.kind = HardwareRow::Kind::link;
     host.name = QObject::tr("Device to host");
