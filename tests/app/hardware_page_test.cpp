@@ -2,6 +2,7 @@
 // Measured logs in the real window: opened and dropped, read by workers only, stored as a profile, refused in words.
 #include <QApplication>
 #include <QDir>
+#include <QDockWidget>
 #include <QDropEvent>
 #include <QFile>
 #include <QMimeData>
@@ -208,6 +209,20 @@ class HardwarePageTest : public QObject {
     QVERIFY(f.settle());
     QVERIFY(f.window->document().scenario()->cluster->device.name.find("V100") != std::string::npos);
     QTRY_VERIFY(view->content()->not_in_use.isEmpty());
+  }
+
+  void a_layout_saved_before_there_was_this_page_keeps_it_in_reach() {
+    Window f;
+    auto* dock = qobject_cast<QDockWidget*>(f.window->hardware_view()->parentWidget());
+    QVERIFY(dock);
+    dock->setObjectName(QStringLiteral("not_yet"));
+    const QByteArray before = f.window->saveState();
+    dock->setObjectName(QStringLiteral("hardware"));
+    QVERIFY(f.window->restoreState(before));
+    QTest::qWait(20);
+    QVERIFY(!dock->isFloating() && !dock->isHidden());
+    QCOMPARE(f.window->dockWidgetArea(dock), Qt::BottomDockWidgetArea);
+    QVERIFY(!f.window->tabifiedDockWidgets(dock).isEmpty());
   }
 
   void a_profile_that_cannot_be_stored_is_said_and_shown() {
