@@ -25,7 +25,8 @@ std::string file_stem(const std::string& name) {
   return stem.empty() || stem.front() == '.' ? "profile" + stem : stem.substr(0, 100);
 }
 
-/// A profile that a session names must stay what it was, so another one of the same name gets a number. Returns its path.
+/// A profile that a session names must stay what it was, so another one of the same name gets a number. Returns its
+/// path.
 Expected<std::string> store_profile(const Cluster& cluster, const std::filesystem::path& folder) {
   std::error_code ec;
   std::filesystem::create_directories(folder, ec);
@@ -77,7 +78,8 @@ void HardwarePage::open_logs(const QStringList& paths, ClusterPtr base) {
   auto reading = std::make_shared<Reading>();
   reading->files = paths;
   const std::filesystem::path folder(profile_folder().toStdU16String());
-  const QString title = paths.size() == 1 ? tr("Read %1").arg(QFileInfo(paths.front()).fileName()) : tr("Read %1 measured logs").arg(paths.size());
+  const QString title = paths.size() == 1 ? tr("Read %1").arg(QFileInfo(paths.front()).fileName())
+                                          : tr("Read %1 measured logs").arg(paths.size());
   tasks_.start(
       QStringLiteral("hardware_logs"), title,
       [reading, folder, base = std::move(base)](const RunContext& context) {
@@ -114,7 +116,8 @@ void HardwarePage::finish(const std::shared_ptr<Reading>& reading) {
   showing_report_ = true;
   show();
   emit report_shown();
-  if (!report_hardware_.empty()) emit profile_made(views::to_qt(report_hardware_), views::to_qt(report_->cluster->title));
+  if (!report_hardware_.empty())
+    emit profile_made(views::to_qt(report_hardware_), views::to_qt(report_->cluster->title));
 }
 
 void HardwarePage::set_looked_at(bool looked_at) {
@@ -126,7 +129,8 @@ void HardwarePage::follow() {
   const ScenarioState& state = document_.state();
   view_->set_base(state.scenario ? views::to_qt(state.scenario->cluster->title) : QString());
   // Other hardware was chosen: the page goes with it, and comes back to the files when their profile does.
-  if (state.hardware != hardware_) showing_report_ = report_ && !report_hardware_.empty() && state.hardware == report_hardware_;
+  if (state.hardware != hardware_)
+    showing_report_ = report_ && !report_hardware_.empty() && state.hardware == report_hardware_;
   hardware_ = state.hardware;
   show();
 }

@@ -53,9 +53,9 @@ class HardwarePage : public QObject {
   std::shared_ptr<const HardwareReport> report_;  ///< of the logs read last
   std::string report_hardware_;                   ///< the profile made of them; empty: none could be made
   QStringList report_files_;
-  std::string hardware_;                          ///< the scenario's, when it was last looked at
+  std::string hardware_;  ///< the scenario's, when it was last looked at
   bool showing_report_ = false, looked_at_ = false;
-  ClusterPtr shown_cluster_;                      ///< what the view shows or is about to
+  ClusterPtr shown_cluster_;  ///< what the view shows or is about to
   std::shared_ptr<const HardwareReport> shown_report_;
 };
 

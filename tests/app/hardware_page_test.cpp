@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measured logs in the real window: opened and dropped, read by workers only, stored as a profile, refused in words.
+#include <unistd.h>
 #include <QApplication>
 #include <QDir>
 #include <QDockWidget>
@@ -12,7 +13,6 @@
 #include <QUndoStack>
 #include <fstream>
 #include <memory>
-#include <unistd.h>
 
 #include "app/app_settings.h"
 #include "app/document.h"
@@ -22,6 +22,7 @@
 #include "fake_backend.h"
 #include "test_data.h"
 #include "views/common/message_bar.h"
+#include "views/common/theme_colors.h"
 #include "views/hardware/curve_chart.h"
 #include "views/hardware/hardware_view.h"
 
@@ -33,13 +34,19 @@ namespace {
 /// Searches are made up, hardware is real.
 class HardwareBackend : public FakeBackend {
  public:
-  Expected<ClusterPtr> open_hardware(const std::string& specification) const override { return turnpoint::open_hardware(specification); }
-  Expected<ClusterPtr> with_devices(const ClusterPtr& whole, int devices) const override { return turnpoint::with_devices(whole, devices); }
+  Expected<ClusterPtr> open_hardware(const std::string& specification) const override {
+    return turnpoint::open_hardware(specification);
+  }
+  Expected<ClusterPtr> with_devices(const ClusterPtr& whole, int devices) const override {
+    return turnpoint::with_devices(whole, devices);
+  }
 };
 
 class Window {
  public:
-  Window() : settings(folder.filePath(QStringLiteral("settings.ini"))), window(std::make_unique<app::MainWindow>(backend, settings)) {
+  Window()
+      : settings(folder.filePath(QStringLiteral("settings.ini"))),
+        window(std::make_unique<app::MainWindow>(backend, settings)) {
     fake_world().exact_ms = 1, fake_world().coarse_ms = 1, fake_world().other_ms = 1;
     window->resize(1600, 1000);
     window->show();
@@ -148,6 +155,16 @@ class HardwarePageTest : public QObject {
     QVERIFY(f.window->hardware_view()->content()->warnings > 0);
     QVERIFY(!f.window->hardware_view()->chart()->chart().points.empty());
 
+    // TURNPOINT_PICTURES=folder keeps what the window looks like.
+    if (const QString pictures = qEnvironmentVariable("TURNPOINT_PICTURES"); !pictures.isEmpty()) {
+      for (const bool dark : {true, false}) {
+        QApplication::setPalette(views::make_palette(dark));
+        QTest::qWait(100);
+        QVERIFY(f.window->grab().save(
+            pictures + (dark ? QStringLiteral("/window-dark.png") : QStringLiteral("/window-light.png"))));
+      }
+    }
+
     // Undone, the page goes back with the hardware; redone, the problems are there again.
     f.window->document().undo_stack().undo();
     QVERIFY(f.settle());
@@ -188,7 +205,8 @@ class HardwarePageTest : public QObject {
     QVERIFY(f.settle());
     const auto* message = f.window->messages()->current();
     QCOMPARE(message->kind, views::Message::Kind::error);
-    QVERIFY2(message->where.contains(path) || message->what.contains(path), qPrintable(message->what + u'|' + message->where));
+    QVERIFY2(message->where.contains(path) || message->what.contains(path),
+             qPrintable(message->what + u'|' + message->where));
     QCOMPARE(f.hardware(), QStringLiteral("v100-16gb-2x8"));
     QVERIFY(!QDir(app::HardwarePage::profile_folder()).exists());
   }

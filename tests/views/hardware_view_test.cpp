@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hardware page through real events: rows and badges, picking, the toggle, falls and quartiles, problems, no profile.
+// The hardware page through real events: rows and badges, picking, the toggle, falls and quartiles, problems, no
+// profile.
 #include <QApplication>
 #include <QClipboard>
 #include <QPushButton>
@@ -57,7 +58,8 @@ HardwareReport broken_report() {
 int find_row(const HardwareContent& content, const QString& heading, const QString& name) {
   for (std::size_t i = 0; i < content.rows.size(); ++i) {
     const HardwareRow& row = content.rows[i];
-    if (row.parent >= 0 && row.name.startsWith(name) && content.rows[static_cast<std::size_t>(row.parent)].name == heading)
+    if (row.parent >= 0 && row.name.startsWith(name) &&
+        content.rows[static_cast<std::size_t>(row.parent)].name == heading)
       return static_cast<int>(i);
   }
   return -1;
@@ -96,10 +98,12 @@ class HardwareViewTest : public QObject {
     QVERIFY(!nothing.view.grab().isNull());
     Shown preset(make_hardware_content(*cluster_preset("v100-16gb-2x8"), nullptr));
     QVERIFY(preset.view.empty_text().isEmpty());
-    QCOMPARE(preset.view.explanation(),
-             QStringLiteral("Nothing measured: every collective comes from the ring formula with data-sheet constants."));
+    QCOMPARE(
+        preset.view.explanation(),
+        QStringLiteral("Nothing measured: every collective comes from the ring formula with data-sheet constants."));
     for (const HardwareRow& row : preset.view.content()->rows)
-      if (row.kind == HardwareRow::Kind::collective || row.kind == HardwareRow::Kind::operators) QCOMPARE(*row.origin, Origin::modelled);
+      if (row.kind == HardwareRow::Kind::collective || row.kind == HardwareRow::Kind::operators)
+        QCOMPARE(*row.origin, Origin::modelled);
     // The formula is what plans are costed with, and drawn.
     QVERIFY(preset.view.chart()->chart().points.empty());
     QVERIFY(preset.view.chart()->chart().ring.size() > 20);
@@ -112,11 +116,14 @@ class HardwareViewTest : public QObject {
     std::size_t rows = 0;
     std::array<int, 3> origins{};
     for (const HardwareRow& row : content->rows)
-      if (row.kind == HardwareRow::Kind::collective || row.kind == HardwareRow::Kind::operators) ++rows, ++origins[static_cast<std::size_t>(*row.origin)];
+      if (row.kind == HardwareRow::Kind::collective || row.kind == HardwareRow::Kind::operators)
+        ++rows, ++origins[static_cast<std::size_t>(*row.origin)];
     const auto items = coverage(*cluster);
     QCOMPARE(rows, items.size());
     for (const Origin origin : {Origin::measured, Origin::calibrated, Origin::modelled})
-      QCOMPARE(origins[static_cast<std::size_t>(origin)], static_cast<int>(std::count_if(items.begin(), items.end(), [&](const auto& item) { return item.origin == origin; })));
+      QCOMPARE(origins[static_cast<std::size_t>(origin)],
+               static_cast<int>(
+                   std::count_if(items.begin(), items.end(), [&](const auto& item) { return item.origin == origin; })));
     QVERIFY(origins[0] > 0 && origins[2] > 0);
   }
 
@@ -132,21 +139,25 @@ class HardwareViewTest : public QObject {
     QCOMPARE(*chart.chart().origin, Origin::measured);
     // What is drawn is what the cost model reads, at measured sizes the measured times.
     const CollectiveModel model(*measured_pair(), {});
-    for (const auto& point : chart.chart().read) QCOMPARE(point.time_s, model.time(Collective::all_reduce, kPair, point.bytes).value);
+    for (const auto& point : chart.chart().read)
+      QCOMPARE(point.time_s, model.time(Collective::all_reduce, kPair, point.bytes).value);
     QVERIFY(chart.chart().read.front().bytes < 1024 && chart.chart().read.back().bytes > 1024.0 * 32 * 32 * 32);
     // And the ring formula beside it: 2 (g - 1) steps of (latency + s / bandwidth).
     const LinkLevel link = (*cluster_preset("v100-16gb-1x2"))->links[kIntraNode];
-    for (const auto& point : chart.chart().ring) QVERIFY(std::abs(point.time_s - 2 * (link.latency_s + point.bytes / 2 / link.bandwidth)) < 1e-9 * point.time_s);
+    for (const auto& point : chart.chart().ring)
+      QVERIFY(std::abs(point.time_s - 2 * (link.latency_s + point.bytes / 2 / link.bandwidth)) < 1e-9 * point.time_s);
     // The pointer on the fall reads it.
     const MeasuredPoint fall = chart.chart().points[2];
     const QString words = chart.read_out(chart.position_of(fall));
-    QVERIFY2(words.contains(QStringLiteral("falls by 33%")) && words.contains(QStringLiteral("quartiles")), qPrintable(words));
+    QVERIFY2(words.contains(QStringLiteral("falls by 33%")) && words.contains(QStringLiteral("quartiles")),
+             qPrintable(words));
     QVERIFY(chart.read_out({0, 0}).isEmpty());
   }
 
   void an_all_to_all_is_drawn_by_its_whole_tensor() {
     auto cluster = measured_pair();
-    cluster->collectives = {{Collective::all_to_all, kPair, 1 << 20, 1e-3, 0, 0}, {Collective::all_to_all, kPair, 1 << 22, 3e-3, 0, 0}};
+    cluster->collectives = {{Collective::all_to_all, kPair, 1 << 20, 1e-3, 0, 0},
+                            {Collective::all_to_all, kPair, 1 << 22, 3e-3, 0, 0}};
     const auto content = make_hardware_content(cluster, nullptr);
     const int row = find_row(*content, QStringLiteral("All-to-all"), QStringLiteral("2 in a node"));
     QVERIFY(row >= 0);
@@ -175,7 +186,8 @@ class HardwareViewTest : public QObject {
     QVERIFY(chart.position_of(points[1]).y() < chart.position_of(points[2]).y());
     QTest::mouseClick(f.view.bandwidth_button(), Qt::LeftButton);
     QVERIFY(chart.bandwidth());
-    QVERIFY2(chart.position_of(points[2]).y() < chart.position_of(points[1]).y(), "a shorter time at a larger size is more bandwidth");
+    QVERIFY2(chart.position_of(points[2]).y() < chart.position_of(points[1]).y(),
+             "a shorter time at a larger size is more bandwidth");
     QTest::mouseClick(f.view.bandwidth_button(), Qt::LeftButton);
     QVERIFY(!chart.bandwidth());
   }
@@ -195,7 +207,8 @@ class HardwareViewTest : public QObject {
     QTest::mouseClick(table->viewport(), Qt::LeftButton, {}, cell);
     QTest::mouseDClick(table->viewport(), Qt::LeftButton, {}, cell);
     QCOMPARE(QApplication::clipboard()->text(),
-             QStringLiteral("/data/logs/a very long name of a log that somebody kept for years.log:17: row has 4 columns, the table 13: left out"));
+             QStringLiteral("/data/logs/a very long name of a log that somebody kept for years.log:17: row has 4 "
+                            "columns, the table 13: left out"));
     QVERIFY(find_row(*f.view.content(), QStringLiteral("Figures in the files"), QStringLiteral("host")) >= 0);
   }
 
@@ -213,7 +226,9 @@ class HardwareViewTest : public QObject {
     QCOMPARE(asked.count(), 1);
     f.view.set_base({});
     QVERIFY(!f.view.base_button()->isVisible());
-    QVERIFY(f.view.chart()->read_out(f.view.chart()->position_of(report.logs[0].curves[0].points[1])).contains(QStringLiteral("line 6")));
+    QVERIFY(f.view.chart()
+                ->read_out(f.view.chart()->position_of(report.logs[0].curves[0].points[1]))
+                .contains(QStringLiteral("line 6")));
   }
 
   void keys_walk_the_list_and_the_pick_survives_new_content() {
@@ -246,8 +261,9 @@ class HardwareViewTest : public QObject {
   void real_files_fill_the_page_in_both_themes() {
     REQUIRE_DATA(data);
     std::vector<std::string> paths;
-    for (const char* name : {"nccl-tests/a100x8_nccl_allreduce.log", "nccl-tests/a100x8_nccl_allgather.log", "vidur/network/a100_dgx/all_reduce.csv", "vidur/network/a100_dgx/send_recv.csv",
-                             "topo/a100x8_nv12.txt"})
+    for (const char* name :
+         {"nccl-tests/a100x8_nccl_allreduce.log", "nccl-tests/a100x8_nccl_allgather.log",
+          "vidur/network/a100_dgx/all_reduce.csv", "vidur/network/a100_dgx/send_recv.csv", "topo/a100x8_nv12.txt"})
       paths.push_back((data / "hardware" / name).string());
     const auto report = read_hardware_files(paths);
     QVERIFY2(report.has_value(), report ? "" : report.error().message().c_str());
@@ -261,7 +277,8 @@ class HardwareViewTest : public QObject {
       QVERIFY(f.view.chart()->chart().points.size() > 900);
       QVERIFY(f.view.chart()->falls_marked() > 0);
       QVERIFY(f.view.chart()->bars_drawn() > 0);
-      const QString folder = qEnvironmentVariable("TURNPOINT_PICTURES"), theme = dark ? QStringLiteral("dark") : QStringLiteral("light");
+      const QString folder = qEnvironmentVariable("TURNPOINT_PICTURES"),
+                    theme = dark ? QStringLiteral("dark") : QStringLiteral("light");
       if (folder.isEmpty()) continue;
       const auto keep = [&](const char* name) {
         QTest::qWait(50);

@@ -59,7 +59,8 @@ QVariant CoverageModel::data(const QModelIndex& index, int role) const {
     if (!row->value.isEmpty()) text += QStringLiteral(": ") + row->value;
     return row->tool_tip.isEmpty() ? text : text + u'\n' + row->tool_tip;
   }
-  if (role == Qt::TextAlignmentRole) return QVariant(index.column() >= samples ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter);
+  if (role == Qt::TextAlignmentRole)
+    return QVariant(index.column() >= samples ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter);
   if (role == Qt::FontRole && heading && index.column() == name) {
     QFont bold = QApplication::font();
     bold.setBold(true);
@@ -77,10 +78,14 @@ QVariant CoverageModel::data(const QModelIndex& index, int role) const {
 
 QVariant CoverageModel::headerData(int section, Qt::Orientation orientation, int role) const {
   if (orientation != Qt::Horizontal) return {};
-  if (role == Qt::TextAlignmentRole) return QVariant(section >= samples ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter);
+  if (role == Qt::TextAlignmentRole)
+    return QVariant(section >= samples ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter);
   if (role == Qt::ToolTipRole && section == origin)
-    return tr("Measured: timed on the machine. Calibrated: a formula with constants fitted to such times.\nModelled: a formula with data-sheet constants.");
-  if (role == Qt::ToolTipRole && section == range) return tr("Sizes between which a measured curve is interpolated, beyond them extrapolated; figures of links");
+    return tr(
+        "Measured: timed on the machine. Calibrated: a formula with constants fitted to such times.\nModelled: a "
+        "formula with data-sheet constants.");
+  if (role == Qt::ToolTipRole && section == range)
+    return tr("Sizes between which a measured curve is interpolated, beyond them extrapolated; figures of links");
   if (role != Qt::DisplayRole) return {};
   switch (section) {
     case name: return tr("Group of devices");
@@ -94,22 +99,29 @@ QVariant CoverageModel::headerData(int section, Qt::Orientation orientation, int
 int origin_badge_width(const QFont& font) {
   const QFontMetrics metrics(secondary_font(font));
   int widest = 0;
-  for (const Origin origin : {Origin::measured, Origin::calibrated, Origin::modelled}) widest = std::max(widest, metrics.horizontalAdvance(origin_text(origin)));
+  for (const Origin origin : {Origin::measured, Origin::calibrated, Origin::modelled})
+    widest = std::max(widest, metrics.horizontalAdvance(origin_text(origin)));
   return widest + 14;
 }
 
-void paint_origin_badge(QPainter& painter, const QRect& place, Origin origin, const QFont& font, const QPalette& palette) {
+void paint_origin_badge(QPainter& painter, const QRect& place, Origin origin, const QFont& font,
+                        const QPalette& palette) {
   const ThemeColors& colors = theme_colors(palette);
   const QFont small = secondary_font(font);
   const int high = QFontMetrics(small).height() + 2;
   const QRectF badge(place.left() + 0.5, place.center().y() - high / 2 + 0.5, origin_badge_width(font) - 1, high - 1);
   painter.save();
   painter.setRenderHint(QPainter::Antialiasing);
-  painter.setPen(QPen(origin == Origin::modelled ? colors.axis : colors.accent, 1, origin == Origin::modelled ? Qt::DashLine : Qt::SolidLine));
-  painter.setBrush(origin == Origin::measured ? QBrush(colors.accent) : origin == Origin::calibrated ? QBrush(colors.accent_background) : QBrush(Qt::NoBrush));
+  painter.setPen(QPen(origin == Origin::modelled ? colors.axis : colors.accent, 1,
+                      origin == Origin::modelled ? Qt::DashLine : Qt::SolidLine));
+  painter.setBrush(origin == Origin::measured     ? QBrush(colors.accent)
+                   : origin == Origin::calibrated ? QBrush(colors.accent_background)
+                                                  : QBrush(Qt::NoBrush));
   painter.drawRoundedRect(badge, 3, 3);
   painter.setFont(small);
-  painter.setPen(origin == Origin::measured ? colors.base : origin == Origin::calibrated ? colors.text : colors.secondary);
+  painter.setPen(origin == Origin::measured     ? colors.base
+                 : origin == Origin::calibrated ? colors.text
+                                                : colors.secondary);
   painter.drawText(badge, Qt::AlignCenter, origin_text(origin));
   painter.restore();
 }
@@ -123,20 +135,23 @@ void OriginDelegate::paint(QPainter* painter, const QStyleOptionViewItem& given,
   const QStyle* style = option.widget ? option.widget->style() : QApplication::style();
   style->drawControl(QStyle::CE_ItemViewItem, &option, painter, option.widget);
   if (origin.isValid()) {
-    paint_origin_badge(*painter, option.rect.adjusted(4, 0, 0, 0), static_cast<Origin>(origin.toInt()), option.font, option.palette);
+    paint_origin_badge(*painter, option.rect.adjusted(4, 0, 0, 0), static_cast<Origin>(origin.toInt()), option.font,
+                       option.palette);
     return;
   }
   painter->save();
   painter->setFont(secondary_font(option.font));
   painter->setPen(theme_colors(option.palette).secondary);
   const QRect room = option.rect.adjusted(4, 0, -2, 0);
-  painter->drawText(room, Qt::AlignLeft | Qt::AlignVCenter, QFontMetrics(painter->font()).elidedText(text, Qt::ElideRight, room.width()));
+  painter->drawText(room, Qt::AlignLeft | Qt::AlignVCenter,
+                    QFontMetrics(painter->font()).elidedText(text, Qt::ElideRight, room.width()));
   painter->restore();
 }
 
 QSize OriginDelegate::sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const {
   int width = origin_badge_width(option.font);
-  if (!index.data(CoverageModel::OriginRole).isValid()) width = std::max(width, QFontMetrics(secondary_font(option.font)).horizontalAdvance(index.data().toString()));
+  if (!index.data(CoverageModel::OriginRole).isValid())
+    width = std::max(width, QFontMetrics(secondary_font(option.font)).horizontalAdvance(index.data().toString()));
   return {width + 10, std::max(18, option.fontMetrics.height() + 6)};
 }
 

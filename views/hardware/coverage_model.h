@@ -39,7 +39,8 @@ class OriginDelegate : public QStyledItemDelegate {
   QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override;
 };
 
-void paint_origin_badge(QPainter& painter, const QRect& place, Origin origin, const QFont& font, const QPalette& palette);
+void paint_origin_badge(QPainter& painter, const QRect& place, Origin origin, const QFont& font,
+                        const QPalette& palette);
 int origin_badge_width(const QFont& font);
 
 }  // namespace turnpoint::views

@@ -28,7 +28,8 @@ QString spread_text(const MeasuredPoint& point) {
 }
 
 QString falls_text(int count) {
-  return count == 1 ? QObject::tr("1 time falls where the size grows") : QObject::tr("%1 times fall where the size grows").arg(count);
+  return count == 1 ? QObject::tr("1 time falls where the size grows")
+                    : QObject::tr("%1 times fall where the size grows").arg(count);
 }
 
 }  // namespace
@@ -166,7 +167,9 @@ void CurveChart::add_points() {
     graph->setScatterStyle(style);
   };
   scatter(x, y, QCPScatterStyle(QCPScatterStyle::ssDisc, QPen(colors.accent), colors.accent, x.size() > 200 ? 3 : 5));
-  scatter(fall_x, fall_y, QCPScatterStyle(QCPScatterStyle::ssDiamond, QPen(colors.error, 1.4), Qt::NoBrush, fall_x.size() > 30 ? 6 : 10));
+  scatter(
+      fall_x, fall_y,
+      QCPScatterStyle(QCPScatterStyle::ssDiamond, QPen(colors.error, 1.4), Qt::NoBrush, fall_x.size() > 30 ? 6 : 10));
   falls_marked_ = static_cast<int>(fall_x.size());
 }
 
@@ -178,18 +181,21 @@ void CurveChart::rebuild() {
   static_cast<DecadeTicker*>(plot_->yAxis->ticker().data())->bandwidth = bandwidth_;
   std::vector<KeyEntry> entries;
   using Mark = KeyEntry::Mark;
-  if (!chart_.points.empty()) entries.push_back({Mark::point, colors.accent, bars_drawn_ > 0 ? tr("%1, median").arg(chart_.measured_name) : chart_.measured_name});
+  if (!chart_.points.empty())
+    entries.push_back({Mark::point, colors.accent,
+                       bars_drawn_ > 0 ? tr("%1, median").arg(chart_.measured_name) : chart_.measured_name});
   if (bars_drawn_ > 0) entries.push_back({Mark::bar, colors.accent, tr("quartiles")});
   if (chart_.read.size() > 1) entries.push_back({Mark::line, colors.accent, tr("read between sizes")});
   if (!chart_.read.empty() && (chart_.read.front().bytes < chart_.least || chart_.read.back().bytes > chart_.most))
     entries.push_back({Mark::dashed, colors.accent, tr("beyond them")});
-  if (!chart_.ring.empty()) entries.push_back({Mark::dotted, chart_.read.empty() ? colors.accent : colors.secondary, chart_.ring_name});
-  if (falls_marked_ > 0)
-    entries.push_back({Mark::fall, colors.error, falls_text(falls_marked_)});
+  if (!chart_.ring.empty())
+    entries.push_back({Mark::dotted, chart_.read.empty() ? colors.accent : colors.secondary, chart_.ring_name});
+  if (falls_marked_ > 0) entries.push_back({Mark::fall, colors.error, falls_text(falls_marked_)});
   key_->set_entries(std::move(entries));
   key_->setVisible(chart_.nothing.isEmpty());
   const QFontMetrics metrics(plot_->yAxis->tickLabelFont());
-  plot_->axisRect()->setMargins(QMargins(metrics.horizontalAdvance(QStringLiteral("100\u00a0MB/s")) + 20, kTop, kRight, kBottom));
+  plot_->axisRect()->setMargins(
+      QMargins(metrics.horizontalAdvance(QStringLiteral("100\u00a0MB/s")) + 20, kTop, kRight, kBottom));
   for (QCPAxis* axis : {plot_->xAxis, plot_->yAxis}) axis->setVisible(chart_.nothing.isEmpty());
   count_labels();
   plot_->replot(QCustomPlot::rpQueuedReplot);
@@ -201,8 +207,10 @@ void CurveChart::count_labels() {
   const QMargins margins = plot_->axisRect()->margins();
   const auto room = [](int pixels, int each) { return std::max(2, pixels / std::max(1, each)); };
   static_cast<SizeTicker*>(plot_->xAxis->ticker().data())->room =
-      room(plot_->width() - margins.left() - margins.right(), metrics.horizontalAdvance(QStringLiteral("512\u00a0KiB")) + 18);
-  static_cast<DecadeTicker*>(plot_->yAxis->ticker().data())->room = room(plot_->height() - margins.top() - margins.bottom(), metrics.height() + 10);
+      room(plot_->width() - margins.left() - margins.right(),
+           metrics.horizontalAdvance(QStringLiteral("512\u00a0KiB")) + 18);
+  static_cast<DecadeTicker*>(plot_->yAxis->ticker().data())->room =
+      room(plot_->height() - margins.top() - margins.bottom(), metrics.height() + 10);
 }
 
 void CurveChart::fit() {
@@ -253,7 +261,8 @@ bool CurveChart::eventFilter(QObject* watched, QEvent* event) {
 }
 
 QPoint CurveChart::position_of(const MeasuredPoint& point) const {
-  const QPointF in_plot(plot_->xAxis->coordToPixel(point.bytes), plot_->yAxis->coordToPixel(height(point.bytes, point.time_s)));
+  const QPointF in_plot(plot_->xAxis->coordToPixel(point.bytes),
+                        plot_->yAxis->coordToPixel(height(point.bytes, point.time_s)));
   return plot_->mapTo(this, in_plot.toPoint());
 }
 
@@ -266,12 +275,16 @@ QString CurveChart::read_out(QPoint position) const {
     if (distance < least) least = distance, nearest = &point;
   }
   if (!nearest) return {};
-  QStringList lines{tr("%1: %2, %3").arg(size_text(nearest->bytes), time_text(nearest->time_s), bandwidth_text(nearest->bytes / nearest->time_s))};
+  QStringList lines{tr("%1: %2, %3")
+                        .arg(size_text(nearest->bytes), time_text(nearest->time_s),
+                             bandwidth_text(nearest->bytes / nearest->time_s))};
   if (const QString spread = spread_text(*nearest); !spread.isEmpty()) lines << spread;
   if (nearest->line > 0) lines << tr("line %1 of the file").arg(nearest->line);
   const auto at = static_cast<std::size_t>(nearest - chart_.points.data());
   if (falls(chart_.points, at))
-    lines << tr("falls by %1 from %2 at %3").arg(share_text(1 - nearest->time_s / chart_.points[at - 1].time_s), time_text(chart_.points[at - 1].time_s), size_text(chart_.points[at - 1].bytes));
+    lines << tr("falls by %1 from %2 at %3")
+                 .arg(share_text(1 - nearest->time_s / chart_.points[at - 1].time_s),
+                      time_text(chart_.points[at - 1].time_s), size_text(chart_.points[at - 1].bytes));
   return lines.join(u'\n');
 }
 
@@ -279,7 +292,9 @@ QString CurveChart::describe() const {
   if (!chart_.nothing.isEmpty()) return chart_.nothing;
   QStringList words{chart_.title, chart_.subtitle};
   if (!chart_.points.empty())
-    words << tr("%1 at %2, %3 at %4").arg(time_text(chart_.points.front().time_s), size_text(chart_.least), time_text(chart_.points.back().time_s), size_text(chart_.most));
+    words << tr("%1 at %2, %3 at %4")
+                 .arg(time_text(chart_.points.front().time_s), size_text(chart_.least),
+                      time_text(chart_.points.back().time_s), size_text(chart_.most));
   if (falls_marked_ > 0) words << falls_text(falls_marked_);
   return words.join(QStringLiteral(". "));
 }

@@ -28,7 +28,8 @@ std::vector<double> sizes_between(double low, double high, const std::vector<Mea
 }
 
 /// Sizes are whole tensors of the group; the model takes the local block in an all-to-all.
-std::vector<CurvePoint> read_at(const CollectiveModel& model, const HardwareRow& row, const std::vector<double>& sizes) {
+std::vector<CurvePoint> read_at(const CollectiveModel& model, const HardwareRow& row,
+                                const std::vector<double>& sizes) {
   std::vector<CurvePoint> curve;
   for (const double bytes : sizes) {
     const double given = row.collective == Collective::all_to_all ? bytes / row.group.size : bytes;
@@ -42,11 +43,13 @@ QString nothing_text(const HardwareContent& content, const HardwareRow& row) {
   switch (row.kind) {
     case HardwareRow::Kind::operators:
       if (row.origin == Origin::measured)
-        return QObject::tr("%1: %2 measured times. Other sizes come from the roofline model.").arg(row.name, row.samples);
+        return QObject::tr("%1: %2 measured times. Other sizes come from the roofline model.")
+            .arg(row.name, row.samples);
       if (row.origin == Origin::calibrated)
         return QObject::tr("%1: the roofline model with an efficiency fitted to measured times.").arg(row.name);
-      return QObject::tr("Nothing measured: time of %1 is FLOP or bytes over the data sheet's peak, less the usual "
-                         "losses (%2 of the FLOP/s, %3 of the memory bandwidth).")
+      return QObject::tr(
+                 "Nothing measured: time of %1 is FLOP or bytes over the data sheet's peak, less the usual "
+                 "losses (%2 of the FLOP/s, %3 of the memory bandwidth).")
           .arg(row.name, share_text(content.cluster ? content.cluster->device.flop_efficiency : 0),
                share_text(content.cluster ? content.cluster->device.memory_efficiency : 0));
     case HardwareRow::Kind::link:

@@ -47,7 +47,9 @@ int CurveKey::heightForWidth(int width) const {
 }
 
 QSize CurveKey::sizeHint() const { return {300, heightForWidth(std::max(300, width()))}; }
-QSize CurveKey::minimumSizeHint() const { return {120, entries_.empty() ? 0 : QFontMetrics(secondary_font(font())).height() + 3}; }
+QSize CurveKey::minimumSizeHint() const {
+  return {120, entries_.empty() ? 0 : QFontMetrics(secondary_font(font())).height() + 3};
+}
 
 void CurveKey::paintEvent(QPaintEvent*) {
   const ThemeColors& colors = theme_colors(palette());
@@ -82,7 +84,10 @@ void CurveKey::paintEvent(QPaintEvent*) {
         break;
       case KeyEntry::Mark::fall: {
         painter.setPen(QPen(entry.color, 1.4));
-        const QPointF diamond[] = {{centre + 0.0, middle - 5.0}, {centre + 5.0, middle + 0.0}, {centre + 0.0, middle + 5.0}, {centre - 5.0, middle + 0.0}};
+        const QPointF diamond[] = {{centre + 0.0, middle - 5.0},
+                                   {centre + 5.0, middle + 0.0},
+                                   {centre + 0.0, middle + 5.0},
+                                   {centre - 5.0, middle + 0.0}};
         painter.drawPolygon(diamond, 4);
         break;
       }

@@ -23,12 +23,14 @@ QString plain(double value, const char* const* units, int count) {
 
 QVector<double> SizeTicker::createTickVector(double, const QCPRange& range) {
   if (!(range.lower > 0) || !(range.upper > range.lower)) return {};
-  const int first = static_cast<int>(std::ceil(std::log2(range.lower))), last = static_cast<int>(std::floor(std::log2(range.upper)));
+  const int first = static_cast<int>(std::ceil(std::log2(range.lower))),
+            last = static_cast<int>(std::floor(std::log2(range.upper)));
   int step = 1;
   while ((last - first) / step + 1 > std::max(2, room) && step < 64) step = step == 1 ? 2 : step == 2 ? 5 : step + 5;
   QVector<double> ticks;
   // Multiples of the step, so that ticks stay where they are while the view is dragged.
-  for (int power = first - ((first % step) + step) % step; power <= last + step; power += step) ticks << std::pow(2.0, power);
+  for (int power = first - ((first % step) + step) % step; power <= last + step; power += step)
+    ticks << std::pow(2.0, power);
   return ticks;
 }
 
@@ -37,7 +39,8 @@ QString SizeTicker::getTickLabel(double tick, const QLocale&, QChar, int) { retu
 QVector<double> DecadeTicker::createTickVector(double, const QCPRange& range) {
   if (!(range.lower > 0) || !(range.upper > range.lower)) return {};
   const double decades = std::log10(range.upper / range.lower);
-  const int first = static_cast<int>(std::floor(std::log10(range.lower))), last = static_cast<int>(std::ceil(std::log10(range.upper)));
+  const int first = static_cast<int>(std::floor(std::log10(range.lower))),
+            last = static_cast<int>(std::ceil(std::log10(range.upper)));
   QVector<double> digits{1};
   if (decades * 3 <= room)
     digits = {1, 2, 5};

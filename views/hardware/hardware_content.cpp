@@ -30,13 +30,15 @@ class ContentBuilder {
       add_coverage();
       add_links();
     } else if (report_) {
-      out_.title = report_->logs.size() == 1 ? QObject::tr("1 measured file, no profile") : QObject::tr("%1 measured files, no profile").arg(report_->logs.size());
+      out_.title = report_->logs.size() == 1 ? QObject::tr("1 measured file, no profile")
+                                             : QObject::tr("%1 measured files, no profile").arg(report_->logs.size());
       add_measured_curves();
     }
     if (report_ && !report_->no_cluster.empty()) {
       // The core speaks of an option of the command line; here a button offers the same.
       const QString why = to_qt(report_->no_cluster).section(QStringLiteral(" (give --base"), 0, 0);
-      out_.not_in_use = out_.cluster ? QObject::tr("This profile is not in use: %1").arg(why) : QObject::tr("No profile could be made: %1").arg(why);
+      out_.not_in_use = out_.cluster ? QObject::tr("This profile is not in use: %1").arg(why)
+                                     : QObject::tr("No profile could be made: %1").arg(why);
     }
     if (report_) {
       add_figures();
@@ -148,8 +150,7 @@ class ContentBuilder {
           "What was not measured comes from the ring formula: calibrated with fitted, modelled with data-sheet "
           "constants.");
     else if (modelled > 0)
-      out_.explanation =
-          QObject::tr("What was not measured comes from the ring formula with data-sheet constants.");
+      out_.explanation = QObject::tr("What was not measured comes from the ring formula with data-sheet constants.");
     else
       out_.explanation = QObject::tr("Every collective was measured.");
   }
@@ -184,7 +185,7 @@ class ContentBuilder {
     made.value = bandwidth_text(link.bandwidth);
     made.tool_tip = QObject::tr("%1 a step. ").arg(latency_text(link.latency_s));
     made.tool_tip += link.origin == Origin::calibrated ? QObject::tr("Fitted to measured collectives.")
-                                                      : QObject::tr("From data sheets, less what a ring loses.");
+                                                       : QObject::tr("From data sheets, less what a ring loses.");
     made.parent = parent;
     add(std::move(made));
   }
@@ -197,7 +198,8 @@ class ContentBuilder {
     HardwareRow host;
     host.kind = HardwareRow::Kind::link;
     host.name = QObject::tr("Device to host");
-    host.value = cluster.host_link_bandwidth > 0 ? bandwidth_text(cluster.host_link_bandwidth) : QObject::tr("not known");
+    host.value =
+        cluster.host_link_bandwidth > 0 ? bandwidth_text(cluster.host_link_bandwidth) : QObject::tr("not known");
     host.parent = parent;
     add(std::move(host));
   }
@@ -242,9 +244,9 @@ class ContentBuilder {
   void add_remarks() {
     for (const auto& log : report_->logs) {
       for (const auto& problem : log.problems)
-        out_.remarks.push_back({problem.severity == LogProblem::Severity::warning ? RemarkRow::Kind::warning
-                                                                                  : RemarkRow::Kind::note,
-                                to_qt(log.path), problem.line, to_qt(problem.what)});
+        out_.remarks.push_back(
+            {problem.severity == LogProblem::Severity::warning ? RemarkRow::Kind::warning : RemarkRow::Kind::note,
+             to_qt(log.path), problem.line, to_qt(problem.what)});
       if (log.problems_left_out > 0)
         out_.remarks.push_back({RemarkRow::Kind::warning, to_qt(log.path), 0,
                                 QObject::tr("%1 more problems, not listed").arg(log.problems_left_out)});

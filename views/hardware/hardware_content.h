@@ -48,12 +48,12 @@ struct CurveChartData {
   QString title, subtitle;
   std::optional<Origin> origin;
   std::vector<MeasuredPoint> points;
-  QString measured_name;           ///< "measured", and on what where that is another group
-  std::vector<CurvePoint> read;    ///< what costs are computed with, beyond the measured sizes too
-  double least = 0, most = 0;      ///< bytes, between them `read` is interpolated
-  std::vector<CurvePoint> ring;    ///< the formula, for comparison; empty without a cluster
+  QString measured_name;         ///< "measured", and on what where that is another group
+  std::vector<CurvePoint> read;  ///< what costs are computed with, beyond the measured sizes too
+  double least = 0, most = 0;    ///< bytes, between them `read` is interpolated
+  std::vector<CurvePoint> ring;  ///< the formula, for comparison; empty without a cluster
   QString ring_name;
-  QString nothing;                 ///< why there is no chart
+  QString nothing;  ///< why there is no chart
 };
 
 /// Immutable once made.
@@ -82,9 +82,9 @@ CurveChartData make_curve_chart(const HardwareContent& content, const HardwareRo
 inline constexpr double kVisibleFall = 0.05;
 bool falls(const std::vector<MeasuredPoint>& points, std::size_t at);
 
-QString collective_text(Collective kind);        ///< "all-reduce"
+QString collective_text(Collective kind);                   ///< "all-reduce"
 QString group_text(const DeviceGroup& group, int devices);  ///< "2 nodes × 4, 2 at once"; `devices` of the cluster
 QString origin_text(Origin origin);
-QString size_text(double bytes);                 ///< "2 KiB", "1.5 MiB": no needless decimals
+QString size_text(double bytes);  ///< "2 KiB", "1.5 MiB": no needless decimals
 
 }  // namespace turnpoint::views

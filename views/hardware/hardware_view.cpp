@@ -26,7 +26,8 @@
 
 namespace turnpoint::views {
 
-HardwareView::HardwareView(QWidget* parent) : QWidget(parent), rows_(new CoverageModel(this)), remark_rows_(new RemarkModel(this)) {
+HardwareView::HardwareView(QWidget* parent)
+    : QWidget(parent), rows_(new CoverageModel(this)), remark_rows_(new RemarkModel(this)) {
   setObjectName(QStringLiteral("hardware_view"));
   make_tool_bar();
   auto* all = new QVBoxLayout(this);
@@ -85,7 +86,8 @@ void HardwareView::make_tool_bar() {
   bandwidth_button_->setToolTip(tr("Bytes over time in place of time"));
   open_button_ = new QToolButton(tool_bar_);
   open_button_->setText(tr("Open measured logs\u2026"));
-  open_button_->setToolTip(tr("Read logs of nccl-tests, nvbandwidth, nvidia-smi and others, several at once, and make a profile of them"));
+  open_button_->setToolTip(
+      tr("Read logs of nccl-tests, nvbandwidth, nvidia-smi and others, several at once, and make a profile of them"));
   row->addWidget(title_);
   row->addWidget(summary_);
   row->addStretch(1);
@@ -137,7 +139,8 @@ QWidget* HardwareView::make_list() {
   tree_->header()->setSectionsMovable(false);
   tree_->header()->setMinimumSectionSize(40);
   tree_->header()->setSectionResizeMode(CoverageModel::name, QHeaderView::Stretch);
-  for (const int c : {CoverageModel::origin, CoverageModel::samples, CoverageModel::range}) tree_->header()->setSectionResizeMode(c, QHeaderView::ResizeToContents);
+  for (const int c : {CoverageModel::origin, CoverageModel::samples, CoverageModel::range})
+    tree_->header()->setSectionResizeMode(c, QHeaderView::ResizeToContents);
   tree_->viewport()->installEventFilter(this);
   connect(tree_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &HardwareView::pick_row);
   explanation_ = new NoteLabel(panel);
@@ -177,7 +180,8 @@ QWidget* HardwareView::make_remarks() {
   remark_table_->verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 5);
   remark_table_->horizontalHeader()->setHighlightSections(false);
   remark_table_->horizontalHeader()->setStretchLastSection(true);
-  connect(remark_table_, &QTableView::doubleClicked, this, [this](const QModelIndex& index) { copy_remark(index.row()); });
+  connect(remark_table_, &QTableView::doubleClicked, this,
+          [this](const QModelIndex& index) { copy_remark(index.row()); });
   auto* copy = new QAction(tr("Copy"), remark_table_);
   copy->setShortcut(QKeySequence::Copy);
   copy->setShortcutContext(Qt::WidgetShortcut);
@@ -234,7 +238,8 @@ void HardwareView::set_content(HardwareContentPtr content) {
   remark_panel_->setVisible(remarks);
   if (remarks) {
     const int notes = static_cast<int>(content_->remarks.size()) - content_->warnings;
-    remark_head_->set_value(content_->warnings > 0 ? tr("%1 problems · %2 notes").arg(content_->warnings).arg(notes) : tr("%1 notes").arg(notes));
+    remark_head_->set_value(content_->warnings > 0 ? tr("%1 problems · %2 notes").arg(content_->warnings).arg(notes)
+                                                   : tr("%1 notes").arg(notes));
     remark_table_->resizeColumnToContents(RemarkModel::file);
     remark_table_->resizeColumnToContents(RemarkModel::line);
     remark_table_->setColumnWidth(RemarkModel::file, std::min(remark_table_->columnWidth(RemarkModel::file) + 8, 180));
@@ -279,7 +284,8 @@ void HardwareView::pick_row() {
   CurveChartData chart = make_curve_chart(*content_, *row);
   chart_head_->set_title(chart.title);
   QString value = row->origin ? origin_text(*row->origin) : row->state;
-  if (!chart.subtitle.isEmpty()) value = chart.points.empty() ? chart.subtitle : value + QStringLiteral(" · ") + chart.subtitle;
+  if (!chart.subtitle.isEmpty())
+    value = chart.points.empty() ? chart.subtitle : value + QStringLiteral(" · ") + chart.subtitle;
   chart_head_->set_value(value);
   chart_->set_chart(std::move(chart));
 }
@@ -291,7 +297,8 @@ void HardwareView::copy_remark(int row) const {
 QString HardwareView::explanation() const { return explanation_->text(); }
 
 QString HardwareView::empty_text() const {
-  if (!content_) return tr("Open a model, a hardware profile or measured logs to see what the costs are computed from.");
+  if (!content_)
+    return tr("Open a model, a hardware profile or measured logs to see what the costs are computed from.");
   return content_->rows.empty() ? tr("The files hold no collective, operator or link.") : QString();
 }
 
@@ -319,7 +326,8 @@ bool HardwareView::eventFilter(QObject* watched, QEvent* event) {
     QPainter painter(tree_->viewport());
     painter.fillRect(tree_->viewport()->rect(), colors.base);
     painter.setPen(colors.secondary);
-    painter.drawText(tree_->viewport()->rect().adjusted(16, 8, -16, -8), Qt::AlignCenter | Qt::TextWordWrap, empty_text());
+    painter.drawText(tree_->viewport()->rect().adjusted(16, 8, -16, -8), Qt::AlignCenter | Qt::TextWordWrap,
+                     empty_text());
     return true;
   }
   return QWidget::eventFilter(watched, event);

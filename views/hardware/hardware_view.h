@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page about the hardware: what of it is measured, calibrated or modelled, the curve of one collective, and what was
-// wrong with the files.
+// The page about the hardware: what of it is measured, calibrated or modelled, the curve of one collective, and what
+// was wrong with the files.
 #pragma once
 
 #include <QJsonObject>

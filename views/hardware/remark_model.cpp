@@ -32,7 +32,8 @@ QVariant RemarkModel::data(const QModelIndex& index, int role) const {
   if (!row) return {};
   const bool warning = row->kind == RemarkRow::Kind::warning;
   if (role == Qt::ToolTipRole) return row->text() + u'\n' + tr("Double click copies this line");
-  if (role == Qt::TextAlignmentRole) return QVariant(index.column() == line ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter);
+  if (role == Qt::TextAlignmentRole)
+    return QVariant(index.column() == line ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter);
   if (role == Qt::ForegroundRole) {
     const ThemeColors& colors = theme_colors(palette_);
     if (index.column() == what) return warning ? colors.warning : colors.text;
@@ -49,7 +50,8 @@ QVariant RemarkModel::data(const QModelIndex& index, int role) const {
 
 QVariant RemarkModel::headerData(int section, Qt::Orientation orientation, int role) const {
   if (orientation != Qt::Horizontal) return {};
-  if (role == Qt::TextAlignmentRole) return QVariant(section == line ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter);
+  if (role == Qt::TextAlignmentRole)
+    return QVariant(section == line ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter);
   if (role != Qt::DisplayRole) return {};
   switch (section) {
     case file: return tr("File");
