@@ -16,6 +16,7 @@ using Id = ActionId;
 constexpr ActionRecord kTable[] = {
     {Id::open_model, "open_model", QT_TRANSLATE_NOOP("actions", "Open model…"), "Ctrl+O", QT_TRANSLATE_NOOP("actions", "Open an ONNX file or a Hugging Face config.json"), "open"},
     {Id::open_hardware, "open_hardware", QT_TRANSLATE_NOOP("actions", "Open hardware profile…"), "Ctrl+Shift+O", QT_TRANSLATE_NOOP("actions", "Open a measured hardware profile"), "hardware"},
+    {Id::open_logs, "open_logs", QT_TRANSLATE_NOOP("actions", "Open measured logs…"), "Ctrl+Shift+L", QT_TRANSLATE_NOOP("actions", "Make a hardware profile of logs of nccl-tests, nvbandwidth and others"), ""},
     {Id::open_session, "open_session", QT_TRANSLATE_NOOP("actions", "Open session…"), "Ctrl+Alt+O", QT_TRANSLATE_NOOP("actions", "Open a .turnpoint session"), ""},
     {Id::save_session, "save_session", QT_TRANSLATE_NOOP("actions", "Save session"), "Ctrl+S", QT_TRANSLATE_NOOP("actions", "Save scenario, pinned frontiers, layout and picked point"), "save"},
     {Id::save_session_as, "save_session_as", QT_TRANSLATE_NOOP("actions", "Save session as…"), "Ctrl+Shift+S", QT_TRANSLATE_NOOP("actions", "Save the session under another name"), ""},

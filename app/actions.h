@@ -12,7 +12,7 @@ class QWidget;
 namespace turnpoint::app {
 
 enum class ActionId {
-  open_model, open_hardware, open_session, save_session, save_session_as, quit,
+  open_model, open_hardware, open_logs, open_session, save_session, save_session_as, quit,
   undo, redo, copy_point,
   search_all, stop_newest, stop_all, pin, clear_pinned, reset_factors,
   export_menu, export_plan_json, export_results_json, export_points_csv, export_plan_csv, export_plan_dot, export_plan_svg, export_chart_svg, export_chart_png,

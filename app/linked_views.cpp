@@ -6,6 +6,7 @@
 #include "views/common/configuration_colors.h"
 #include "views/common/selection_model.h"
 #include "views/graph/graph_view.h"
+#include "views/hardware/hardware_view.h"
 #include "views/plan_table/plan_table_view.h"
 
 namespace turnpoint::app {
@@ -32,6 +33,11 @@ std::vector<LinkedView> make_linked_views(QWidget* parent, views::SelectionModel
   list.push_back(link_view<views::GraphView>(QStringLiteral("graph"), QObject::tr("Graph"), parent, selection, colors));
   list.push_back(link_view<views::PlanTableView>(QStringLiteral("plan_table"), QObject::tr("Plan table"), parent, selection, colors));
   return list;
+}
+
+LinkedView make_hardware_tab(views::HardwareView* view) {
+  return {QStringLiteral("hardware"), QObject::tr("Hardware"), view, [](const ModelPtr&) {}, [](const std::shared_ptr<const Plan>&, const ScenarioPtr&) {},
+          [view] { return view->save_state(); }, [view](const QJsonObject& state) { view->restore_state(state); }, view->tool_bar()};
 }
 
 }  // namespace turnpoint::app

@@ -14,6 +14,7 @@
 class QWidget;
 
 namespace turnpoint::views {
+class HardwareView;
 class SelectionModel;
 }
 
@@ -31,5 +32,7 @@ struct LinkedView {
 };
 
 std::vector<LinkedView> make_linked_views(QWidget* parent, views::SelectionModel* selection);
+/// The page about the hardware is a tab like them, but follows the scenario's machine, not the plan.
+LinkedView make_hardware_tab(views::HardwareView* view);
 
 }  // namespace turnpoint::app

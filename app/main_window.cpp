@@ -20,6 +20,7 @@
 #include "app/command_palette.h"
 #include "app/dock_title.h"
 #include "app/document.h"
+#include "app/hardware_page.h"
 #include "app/pick_keeper.h"
 #include "app/plan_loader.h"
 #include "app/search_runner.h"
@@ -31,6 +32,7 @@
 #include "views/common/section_head.h"
 #include "views/frontier/chart_header.h"
 #include "views/frontier/frontier_chart.h"
+#include "views/hardware/hardware_view.h"
 #include "views/plan/plan_panel.h"
 #include "views/scenario/scenario_panel.h"
 
@@ -134,6 +136,9 @@ void MainWindow::build_docks() {
   scenario_dock_ = add_dock(QStringLiteral("scenario"), tr("Scenario"), scenario_panel_, Qt::LeftDockWidgetArea);
   plan_dock_ = add_dock(QStringLiteral("plan"), tr("Plan"), plan_panel_, Qt::RightDockWidgetArea);
   linked_ = make_linked_views(this, &document_->selection());
+  hardware_view_ = new views::HardwareView(this);
+  hardware_page_ = new HardwarePage(*tasks_, *document_, hardware_view_, this);
+  linked_.push_back(make_hardware_tab(hardware_view_));
   for (std::size_t i = 0; i < linked_.size(); ++i) {
     QDockWidget* dock = add_dock(linked_[i].key, linked_[i].title, linked_[i].widget, Qt::BottomDockWidgetArea);
     if (linked_[i].tool_bar) dock->setTitleBarWidget(new DockTitle(linked_[i].tool_bar, dock));
@@ -142,6 +147,7 @@ void MainWindow::build_docks() {
     });
     view_docks_.push_back(dock);
   }
+  connect(view_docks_.back(), &QDockWidget::visibilityChanged, hardware_page_, &HardwarePage::set_looked_at);
   default_layout();
 }
 
@@ -171,7 +177,7 @@ void MainWindow::build_menus() {
   };
   using Id = ActionId;
   QMenu* file = menuBar()->addMenu(tr("&File"));
-  add(file, {Id::open_model, Id::open_hardware, Id::open_session});
+  add(file, {Id::open_model, Id::open_hardware, Id::open_logs, Id::open_session});
   recent_menu_ = file->addMenu(tr("Open recent"));
   file->addSeparator();
   add(file, {Id::save_session, Id::save_session_as});
@@ -337,6 +343,10 @@ void MainWindow::connect_panels() {
     QPushButton* button = plan_panel_->export_button();
     export_menu_->popup(button->mapToGlobal(QPoint(0, button->height())));
   });
+  connect(hardware_view_, &views::HardwareView::open_logs_requested, actions_[ActionId::open_logs], &QAction::trigger);
+  connect(hardware_page_, &HardwarePage::failed, this, &MainWindow::report);
+  connect(hardware_page_, &HardwarePage::report_shown, this, &MainWindow::show_hardware_page);
+  connect(hardware_page_, &HardwarePage::profile_made, this, &MainWindow::open_profile);
   connect(start_page_, &StartPage::path_chosen, this, &MainWindow::open_path);
   connect(start_page_, &StartPage::sample_chosen, this, &MainWindow::open_sample);
   connect(start_page_, &StartPage::opens_sample_changed, this, [this](bool on) { settings_.set_opens_sample(on); });
@@ -347,6 +357,7 @@ void MainWindow::connect_actions() {
   const auto on = [this](Id id, auto call) { connect(actions_[id], &QAction::triggered, this, call); };
   on(Id::open_model, [this] { ask_open(tr("Open model"), tr("Models (*.onnx *.json);;All files (*)"), &MainWindow::open_path); });
   on(Id::open_hardware, [this] { ask_open(tr("Open hardware profile"), tr("Hardware profiles (*.json);;All files (*)"), &MainWindow::open_path); });
+  on(Id::open_logs, [this] { ask_open_logs(); });
   on(Id::open_session, [this] { ask_open(tr("Open session"), tr("Turnpoint sessions (*.turnpoint);;All files (*)"), &MainWindow::open_session); });
   const auto save_as = [this] {
     ask_save(tr("Save session"), session_path_.isEmpty() ? QStringLiteral("session.turnpoint") : session_path_, tr("Turnpoint sessions (*.turnpoint)"),

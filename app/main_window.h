@@ -21,6 +21,7 @@ class QStackedWidget;
 namespace turnpoint::views {
 class ChartHeader;
 class FrontierChart;
+class HardwareView;
 class MessageBar;
 class PlanPanel;
 class ScenarioPanel;
@@ -31,6 +32,7 @@ namespace turnpoint::app {
 class AppSettings;
 class CommandPalette;
 class Document;
+class HardwarePage;
 class PickKeeper;
 class PlanLoader;
 class SearchRunner;
@@ -50,6 +52,8 @@ class MainWindow : public QMainWindow {
   void open_scenario(const std::string& model, const std::string& hardware, int devices);
   void open_sample(int index);
   void open_session(const QString& path);
+  /// Measured logs, read together in the background; where they make a profile it becomes the hardware.
+  void open_logs(const QStringList& paths);
   bool save_session(const QString& path);
   void export_to(ExportKind kind, const QString& path);
   bool export_chart(const QString& path);  ///< .svg or .png by suffix
@@ -65,6 +69,7 @@ class MainWindow : public QMainWindow {
   views::FrontierChart* chart() { return chart_; }
   views::ScenarioPanel* scenario_panel() { return scenario_panel_; }
   views::PlanPanel* plan_panel() { return plan_panel_; }
+  views::HardwareView* hardware_view() { return hardware_view_; }
   views::MessageBar* messages() { return messages_; }
   TaskStrip* task_strip() { return task_strip_; }
   CommandPalette* palette_box() { return palette_; }
@@ -101,6 +106,9 @@ class MainWindow : public QMainWindow {
 
   // main_window_files.cpp: files, sessions, exports
   void ask_open(const QString& title, const QString& filter, void (MainWindow::*then)(const QString&));
+  void ask_open_logs();
+  void show_hardware_page();
+  void open_profile(const QString& path, const QString& title);
   void ask_save(const QString& title, const QString& suggestion, const QString& filter, std::function<void(const QString&)> then);
   void ask_export(ExportKind kind);
   void ask_export_chart(const QString& suffix);
@@ -128,6 +136,8 @@ class MainWindow : public QMainWindow {
   views::FrontierChart* chart_ = nullptr;
   views::ScenarioPanel* scenario_panel_ = nullptr;
   views::PlanPanel* plan_panel_ = nullptr;
+  views::HardwareView* hardware_view_ = nullptr;
+  HardwarePage* hardware_page_ = nullptr;
   QStackedWidget* centre_ = nullptr;
   StartPage* start_page_ = nullptr;
   CommandPalette* palette_ = nullptr;

@@ -2,6 +2,7 @@
 // Opening, saving, exporting, dropping; and the few pages of help.
 #include <QAction>
 #include <QApplication>
+#include <QDockWidget>
 #include <QDragEnterEvent>
 #include <QFile>
 #include <QFileDialog>
@@ -14,6 +15,7 @@
 #include "app/app_settings.h"
 #include "app/command_palette.h"
 #include "app/document.h"
+#include "app/hardware_page.h"
 #include "app/main_window.h"
 #include "app/pick_keeper.h"
 #include "app/search_runner.h"
@@ -22,6 +24,7 @@
 #include "views/common/format.h"
 #include "views/common/message_bar.h"
 #include "views/frontier/frontier_chart.h"
+#include "views/hardware/hardware_view.h"
 
 namespace turnpoint::app {
 
@@ -29,13 +32,16 @@ namespace {
 
 constexpr int kSniff_bytes = 4096;
 
-/// "session", "hardware" or "model" by the first bytes.
+/// "session", "hardware", "log" or "model" by the first bytes and the name.
 QString kind_of(const QString& path) {
   QFile file(path);
   if (!file.open(QIODevice::ReadOnly)) return QStringLiteral("model");
   const QByteArray head = file.read(kSniff_bytes);
   if (head.contains("turnpoint/session@") || path.endsWith(QStringLiteral(".turnpoint"))) return QStringLiteral("session");
   if (head.contains("turnpoint/hardware-profile@")) return QStringLiteral("hardware");
+  // Models are binary, or JSON and protobuf texts that no measuring program writes.
+  for (const char* suffix : {".log", ".csv", ".xml", ".txt"})
+    if (path.endsWith(QLatin1String(suffix), Qt::CaseInsensitive)) return QStringLiteral("log");
   return QStringLiteral("model");
 }
 
@@ -62,6 +68,8 @@ void MainWindow::open_path(const QString& path) {
   if (!path.startsWith(QStringLiteral("builtin:"))) settings_.set_folder(QFileInfo(path).absolutePath());
   if (kind == u"session") {
     open_session(path);
+  } else if (kind == u"log") {
+    open_logs({path});
   } else if (kind == u"hardware") {
     if (document_->scenario())
       document_->open_hardware(path.toStdString());
@@ -166,6 +174,36 @@ void MainWindow::ask_open(const QString& title, const QString& filter, void (Mai
   dialog->open();
 }
 
+void MainWindow::ask_open_logs() {
+  auto* dialog = new QFileDialog(this, tr("Open measured logs"), settings_.folder(), tr("Measured logs (*.log *.txt *.csv *.json *.xml);;All files (*)"));
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  dialog->setFileMode(QFileDialog::ExistingFiles);
+  connect(dialog, &QFileDialog::filesSelected, this, &MainWindow::open_logs);
+  dialog->open();
+}
+
+void MainWindow::open_logs(const QStringList& paths) {
+  if (paths.isEmpty()) return;
+  settings_.set_folder(QFileInfo(paths.front()).absolutePath());
+  hardware_page_->open_logs(paths);
+}
+
+void MainWindow::show_hardware_page() {
+  for (QDockWidget* dock : view_docks_) {
+    if (dock->widget() != hardware_view_) continue;
+    dock->show();
+    dock->raise();
+  }
+}
+
+void MainWindow::open_profile(const QString& path, const QString& title) {
+  note(tr("%1 is the hardware now").arg(title), path);
+  if (document_->scenario())
+    document_->open_hardware(path.toStdString());
+  else
+    open_scenario({}, path.toStdString(), 0);
+}
+
 void MainWindow::ask_save(const QString& title, const QString& suggestion, const QString& filter, std::function<void(const QString&)> then) {
   auto* dialog = new QFileDialog(this, title, settings_.folder(), filter);
   dialog->setAttribute(Qt::WA_DeleteOnClose);
@@ -245,11 +283,22 @@ void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
 }
 
 void MainWindow::dropEvent(QDropEvent* event) {
-  for (const QUrl& url : event->mimeData()->urls()) {
-    if (!url.isLocalFile()) continue;
-    open_path(url.toLocalFile());
-    event->acceptProposedAction();
-    return;
+  QStringList files, logs;
+  for (const QUrl& url : event->mimeData()->urls())
+    if (url.isLocalFile()) files << url.toLocalFile();
+  if (files.isEmpty()) return;
+  event->acceptProposedAction();
+  for (const QString& path : files) {
+    // Several files at once are measurements, unless one is plainly something else; a JSON alone may be a model's.
+    const QString kind = kind_of(path);
+    const bool json = path.endsWith(QStringLiteral(".json"), Qt::CaseInsensitive);
+    if (kind == u"log" || (files.size() > 1 && (kind == u"hardware" || (json && kind == u"model")))) logs << path;
+  }
+  open_logs(logs);
+  for (const QString& path : files) {
+    if (logs.contains(path)) continue;
+    open_path(path);
+    return;  // one model, one session
   }
 }
 
