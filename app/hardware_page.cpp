@@ -8,6 +8,7 @@
 
 #include "app/document.h"
 #include "app/task_manager.h"
+#include "core/cost/calibration.h"
 #include "core/base/json.h"
 #include "views/common/format.h"
 #include "views/hardware/hardware_view.h"
@@ -86,6 +87,7 @@ void HardwarePage::open_logs(const QStringList& paths, ClusterPtr base) {
         std::vector<std::string> files;
         for (const QString& path : reading->files) files.push_back(path.toStdString());
         auto report = read_hardware_files(files, base);
+        if (report) calibrate(*report);
         if (!report) {
           reading->error = report.error();
           return;

@@ -141,6 +141,7 @@ void MainWindow::build_docks() {
   linked_.push_back(make_hardware_tab(hardware_view_));
   for (std::size_t i = 0; i < linked_.size(); ++i) {
     QDockWidget* dock = add_dock(linked_[i].key, linked_[i].title, linked_[i].widget, Qt::BottomDockWidgetArea);
+    if (i > 0) tabifyDockWidget(view_docks_[0], dock);
     if (linked_[i].tool_bar) dock->setTitleBarWidget(new DockTitle(linked_[i].tool_bar, dock));
     connect(dock, &QDockWidget::visibilityChanged, this, [this, i](bool visible) {
       if (visible && linked_[i].outdated) show_plan_in(linked_[i]);
@@ -158,11 +159,15 @@ void MainWindow::default_layout() {
   }
   addDockWidget(Qt::LeftDockWidgetArea, scenario_dock_);
   addDockWidget(Qt::RightDockWidgetArea, plan_dock_);
+  // Never side by side, not even for a moment: the window would grow to hold them all and stay so.
+  for (QDockWidget* dock : view_docks_) removeDockWidget(dock);
   for (std::size_t i = 0; i < view_docks_.size(); ++i) {
     view_docks_[i]->setFloating(false);
+    if (i == 0)
+      addDockWidget(Qt::BottomDockWidgetArea, view_docks_[i]);
+    else
+      tabifyDockWidget(view_docks_[0], view_docks_[i]);
     view_docks_[i]->show();
-    addDockWidget(Qt::BottomDockWidgetArea, view_docks_[i]);
-    if (i > 0) tabifyDockWidget(view_docks_[0], view_docks_[i]);
   }
   resizeDocks({scenario_dock_, plan_dock_}, {kLeftDock, kRightDock}, Qt::Horizontal);
   if (!view_docks_.empty()) {

@@ -167,10 +167,7 @@ int read_files(const Arguments& arguments) {
   }
   auto read = read_hardware_files(arguments.files, base);
   if (!read) return report(read.error());
-  if (read->cluster) {
-    read->cluster = with_operator_fits(read->cluster, read->logs, read->notes);
-    read->coverage = coverage(*read->cluster);
-  }
+  calibrate(*read);
   if (read->cluster && !arguments.interpolation.empty()) {
     const auto interpolation = parse_interpolation(arguments.interpolation);
     if (!interpolation)

@@ -142,4 +142,10 @@ ClusterPtr with_operator_fits(const ClusterPtr& cluster, const std::vector<Measu
   return result;
 }
 
+void calibrate(HardwareReport& report) {
+  if (!report.cluster) return;
+  report.cluster = with_operator_fits(report.cluster, report.logs, report.notes);
+  report.coverage = coverage(*report.cluster);
+}
+
 }  // namespace turnpoint

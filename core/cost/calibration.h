@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/cost/operator_cost.h"
-#include "core/hardware/logs/measured_log.h"
+#include "core/hardware/profile_builder.h"
 
 namespace turnpoint {
 
@@ -51,5 +51,8 @@ std::optional<double> fitted_seconds(const std::vector<OperatorFit>& fits, const
 /// The cluster with fits from all rows of these logs that no collective is part of, and a note for each kind; the same
 /// cluster where no log holds any.
 ClusterPtr with_operator_fits(const ClusterPtr& cluster, const std::vector<MeasuredLog>& logs, std::vector<std::string>& notes);
+
+/// The same for what was read from files: the report's cluster, coverage and notes.
+void calibrate(HardwareReport& report);
 
 }  // namespace turnpoint

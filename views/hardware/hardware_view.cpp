@@ -80,6 +80,8 @@ void HardwareView::make_tool_bar() {
   title_->setFont(bold);
   summary_ = new QLabel(tool_bar_);
   summary_->setFont(secondary_font(font()));
+  // A long sentence must not decide how narrow the window can be; what is cut off is in the tool tip.
+  summary_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   bandwidth_button_ = new ToggleButton(tool_bar_);
   bandwidth_button_->setText(tr("Bandwidth"));
   bandwidth_button_->setCheckable(true);
@@ -89,8 +91,7 @@ void HardwareView::make_tool_bar() {
   open_button_->setToolTip(
       tr("Read logs of nccl-tests, nvbandwidth, nvidia-smi and others, several at once, and make a profile of them"));
   row->addWidget(title_);
-  row->addWidget(summary_);
-  row->addStretch(1);
+  row->addWidget(summary_, 1);
   row->addWidget(bandwidth_button_);
   row->addWidget(open_button_);
   connect(open_button_, &QToolButton::clicked, this, &HardwareView::open_logs_requested);
@@ -229,6 +230,7 @@ void HardwareView::set_content(HardwareContentPtr content) {
   remark_rows_->set_content(content_);
   title_->setText(content_ ? content_->title : QString());
   summary_->setText(content_ ? content_->summary : QString());
+  summary_->setToolTip(summary_->text());
   explanation_->setText(content_ ? content_->explanation : QString());
   explanation_->setVisible(content_ && !content_->explanation.isEmpty());
   banner_->setVisible(content_ && !content_->not_in_use.isEmpty());
