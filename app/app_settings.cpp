@@ -49,7 +49,9 @@ QString AppSettings::folder() const { return store_.value(QLatin1String(kFolder)
 void AppSettings::set_folder(const QString& folder) { store_.setValue(QLatin1String(kFolder), folder); }
 bool AppSettings::opens_sample() const { return store_.value(QLatin1String(kSample), true).toBool(); }
 void AppSettings::set_opens_sample(bool on) { store_.setValue(QLatin1String(kSample), on); }
-bool AppSettings::shown(const QString& key, bool otherwise) const { return store_.value(QLatin1String(kShown) + key, otherwise).toBool(); }
+bool AppSettings::shown(const QString& key, bool otherwise) const {
+  return store_.value(QLatin1String(kShown) + key, otherwise).toBool();
+}
 void AppSettings::set_shown(const QString& key, bool on) { store_.setValue(QLatin1String(kShown) + key, on); }
 
 }  // namespace turnpoint::app

@@ -13,7 +13,8 @@ namespace {
 constexpr std::size_t kShown = 60;
 }
 
-std::vector<std::size_t> find_entries(const std::vector<PaletteEntry>& entries, const QString& query, std::size_t limit) {
+std::vector<std::size_t> find_entries(const std::vector<PaletteEntry>& entries, const QString& query,
+                                      std::size_t limit) {
   const QStringList words = query.split(u' ', Qt::SkipEmptyParts);
   std::vector<std::pair<int, std::size_t>> hits;
   for (std::size_t i = 0; i < entries.size(); ++i) {
@@ -75,7 +76,8 @@ void CommandPalette::refresh() {
   list_->clear();
   for (const std::size_t index : find_entries(entries_, field_->text(), kShown)) {
     const PaletteEntry& entry = entries_[index];
-    auto* item = new QListWidgetItem(entry.note.isEmpty() ? entry.text : entry.text + QStringLiteral("   ") + entry.note, list_);
+    auto* item =
+        new QListWidgetItem(entry.note.isEmpty() ? entry.text : entry.text + QStringLiteral("   ") + entry.note, list_);
     item->setData(Qt::UserRole, static_cast<int>(index));
   }
   list_->setCurrentRow(0);

@@ -13,12 +13,13 @@ namespace turnpoint::app {
 
 struct PaletteEntry {
   QString text;
-  QString note;   ///< shortcut or kind, shown at the right
+  QString note;  ///< shortcut or kind, shown at the right
   std::function<void()> run;
 };
 
 /// Every word of `query` must occur in the text; hits at word starts come first. Returns indices, at most `limit`.
-std::vector<std::size_t> find_entries(const std::vector<PaletteEntry>& entries, const QString& query, std::size_t limit);
+std::vector<std::size_t> find_entries(const std::vector<PaletteEntry>& entries, const QString& query,
+                                      std::size_t limit);
 
 class CommandPalette : public QFrame {
   Q_OBJECT

@@ -27,7 +27,8 @@ DockTitle::DockTitle(QWidget* tool_bar, QDockWidget* dock) : QWidget(dock), tool
     row->addWidget(made);
     return made;
   };
-  connect(button("float", tr("Float %1").arg(dock->windowTitle())), &QToolButton::clicked, dock, [dock] { dock->setFloating(!dock->isFloating()); });
+  connect(button("float", tr("Float %1").arg(dock->windowTitle())), &QToolButton::clicked, dock,
+          [dock] { dock->setFloating(!dock->isFloating()); });
   connect(button("close", tr("Close %1").arg(dock->windowTitle())), &QToolButton::clicked, dock, &QDockWidget::close);
 }
 

@@ -15,7 +15,8 @@ constexpr int kUndoSteps = 200;
 const QString kBuild = QStringLiteral("scenario");
 }  // namespace
 
-Document::Document(const SearchBackend& backend, TaskManager& tasks, QObject* parent) : QObject(parent), backend_(backend), tasks_(tasks) {
+Document::Document(const SearchBackend& backend, TaskManager& tasks, QObject* parent)
+    : QObject(parent), backend_(backend), tasks_(tasks) {
   undo_.setUndoLimit(kUndoSteps);
 }
 
@@ -50,16 +51,22 @@ void Document::open_hardware(const std::string& specification) {
   build(next, tr("Hardware %1").arg(views::to_qt(specification)), false);
 }
 
-void Document::open(const ScenarioRequest& wanted, std::function<void()> then) { build(wanted, tr("Open"), true, std::move(then)); }
+void Document::open(const ScenarioRequest& wanted, std::function<void()> then) {
+  build(wanted, tr("Open"), true, std::move(then));
+}
 
-void Document::build(const ScenarioRequest& wanted, const QString& text, bool clear_history, std::function<void()> then) {
+void Document::build(const ScenarioRequest& wanted, const QString& text, bool clear_history,
+                     std::function<void()> then) {
   auto outcome = std::make_shared<std::optional<Expected<ScenarioState>>>();
   wanted_ = wanted;
   building_ = true;
   emit building_changed();
   const QString title = wanted.model == state_.model ? text : tr("Open %1").arg(views::to_qt(wanted.model));
   tasks_.start(
-      kBuild, title, [this, wanted, before = state_, outcome](const RunContext&) { outcome->emplace(build_scenario(backend_, wanted, before)); },
+      kBuild, title,
+      [this, wanted, before = state_, outcome](const RunContext&) {
+        outcome->emplace(build_scenario(backend_, wanted, before));
+      },
       [this, outcome, text, clear_history, then = std::move(then)](TaskOutcome ended) {
         if (ended == TaskOutcome::superseded) return;  // the newer one reports
         building_ = false;

@@ -12,10 +12,12 @@ Expected<std::string> export_text(ExportKind kind, const ExportInput& input) {
   if (kind == ExportKind::results_json || kind == ExportKind::points_csv) {
     if (input.results.empty()) return usage_error("there is no result yet");
     if (kind == ExportKind::points_csv) return write_points_csv(*input.results.front());
-    const nlohmann::json document = input.results.size() == 1 ? write_result(*input.results.front(), false) : write_results(input.results, false);
+    const nlohmann::json document =
+        input.results.size() == 1 ? write_result(*input.results.front(), false) : write_results(input.results, false);
     return document.dump(1) + "\n";
   }
-  if (!input.picked || !input.picked->plans || input.point >= input.picked->points.size()) return usage_error("no plan is picked");
+  if (!input.picked || !input.picked->plans || input.point >= input.picked->points.size())
+    return usage_error("no plan is picked");
   const Plan plan = input.picked->plans->plan(input.point);
   const Scenario& scenario = *input.picked->scenario;
   switch (kind) {

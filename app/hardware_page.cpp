@@ -8,8 +8,8 @@
 
 #include "app/document.h"
 #include "app/task_manager.h"
-#include "core/cost/calibration.h"
 #include "core/base/json.h"
+#include "core/cost/calibration.h"
 #include "views/common/format.h"
 #include "views/hardware/hardware_view.h"
 

@@ -19,9 +19,16 @@ LinkedView link_view(const QString& key, const QString& title, QWidget* parent, 
   auto* view = new View(parent);
   view->set_selection(selection);
   view->share_colors(std::move(colors));
-  return {key, title, view, [view](ModelPtr model) { view->set_model(std::move(model)); },
-          [view](std::shared_ptr<const Plan> plan, ScenarioPtr scenario) { view->set_plan(std::move(plan), std::move(scenario)); },
-          [view] { return view->save_state(); }, [view](const QJsonObject& state) { view->restore_state(state); }, view->tool_bar()};
+  return {key,
+          title,
+          view,
+          [view](ModelPtr model) { view->set_model(std::move(model)); },
+          [view](std::shared_ptr<const Plan> plan, ScenarioPtr scenario) {
+            view->set_plan(std::move(plan), std::move(scenario));
+          },
+          [view] { return view->save_state(); },
+          [view](const QJsonObject& state) { view->restore_state(state); },
+          view->tool_bar()};
 }
 
 }  // namespace
@@ -31,13 +38,20 @@ std::vector<LinkedView> make_linked_views(QWidget* parent, views::SelectionModel
   // A configuration has one colour, whichever view shows it.
   const auto colors = std::make_shared<views::ConfigurationColors>();
   list.push_back(link_view<views::GraphView>(QStringLiteral("graph"), QObject::tr("Graph"), parent, selection, colors));
-  list.push_back(link_view<views::PlanTableView>(QStringLiteral("plan_table"), QObject::tr("Plan table"), parent, selection, colors));
+  list.push_back(link_view<views::PlanTableView>(QStringLiteral("plan_table"), QObject::tr("Plan table"), parent,
+                                                 selection, colors));
   return list;
 }
 
 LinkedView make_hardware_tab(views::HardwareView* view) {
-  return {QStringLiteral("hardware"), QObject::tr("Hardware"), view, [](const ModelPtr&) {}, [](const std::shared_ptr<const Plan>&, const ScenarioPtr&) {},
-          [view] { return view->save_state(); }, [view](const QJsonObject& state) { view->restore_state(state); }, view->tool_bar()};
+  return {QStringLiteral("hardware"),
+          QObject::tr("Hardware"),
+          view,
+          [](const ModelPtr&) {},
+          [](const std::shared_ptr<const Plan>&, const ScenarioPtr&) {},
+          [view] { return view->save_state(); },
+          [view](const QJsonObject& state) { view->restore_state(state); },
+          view->tool_bar()};
 }
 
 }  // namespace turnpoint::app

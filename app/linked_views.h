@@ -16,7 +16,7 @@ class QWidget;
 namespace turnpoint::views {
 class HardwareView;
 class SelectionModel;
-}
+}  // namespace turnpoint::views
 
 namespace turnpoint::app {
 

@@ -46,7 +46,9 @@ int main(int argc, char** argv) {
 
   // A picture must not depend on what the user did last, nor change it.
   QTemporaryDir scratch;
-  const auto settings = unattended ? std::make_unique<app::AppSettings>(scratch.filePath(QStringLiteral("settings.ini"))) : std::make_unique<app::AppSettings>();
+  const auto settings = unattended
+                            ? std::make_unique<app::AppSettings>(scratch.filePath(QStringLiteral("settings.ini")))
+                            : std::make_unique<app::AppSettings>();
   const app::CoreBackend backend;
   app::MainWindow window(backend, *settings);
   if (options->width > 0) window.resize(options->width, options->height);
@@ -62,6 +64,7 @@ int main(int argc, char** argv) {
 
   std::unique_ptr<app::Unattended> automaton;
   if (unattended)
-    automaton = std::make_unique<app::Unattended>(window, QString::fromLocal8Bit(options->screenshot.c_str()), QString::fromLocal8Bit(options->export_plan.c_str()));
+    automaton = std::make_unique<app::Unattended>(window, QString::fromLocal8Bit(options->screenshot.c_str()),
+                                                  QString::fromLocal8Bit(options->export_plan.c_str()));
   return QApplication::exec();
 }

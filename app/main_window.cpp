@@ -40,7 +40,8 @@ namespace turnpoint::app {
 
 namespace {
 constexpr int kLeftDock = 288, kRightDock = 316, kStatusEvery_ms = 1000;
-constexpr ActionId kToggles[] = {ActionId::show_parts, ActionId::show_others, ActionId::show_pinned, ActionId::log_time};
+constexpr ActionId kToggles[] = {ActionId::show_parts, ActionId::show_others, ActionId::show_pinned,
+                                 ActionId::log_time};
 }  // namespace
 
 MainWindow::MainWindow(const SearchBackend& backend, AppSettings& settings, QWidget* parent)
@@ -86,7 +87,8 @@ MainWindow::~MainWindow() {
 }
 
 bool MainWindow::settled() const {
-  return runner_->up_to_date() && runner_->settled() && loader_->up_to_date() && !tasks_->busy() && !document_->building();
+  return runner_->up_to_date() && runner_->settled() && loader_->up_to_date() && !tasks_->busy() &&
+         !document_->building();
 }
 
 void MainWindow::build_centre() {
@@ -205,7 +207,8 @@ void MainWindow::build_menus() {
   add(search, {Id::search_all});
   QMenu* single = search->addMenu(tr("Search with"));
   for (const Method& method : backend_.methods())
-    single->addAction(QString::fromStdString(method.title), this, [this, name = method.name] { runner_->search(name); });
+    single->addAction(QString::fromStdString(method.title), this,
+                      [this, name = method.name] { runner_->search(name); });
   search->addSeparator();
   add(search, {Id::stop_newest, Id::stop_all, Id::tasks});
   QMenu* view = menuBar()->addMenu(tr("&View"));
@@ -239,7 +242,8 @@ void MainWindow::build_tool_bar() {
   const auto button = [&](Id id, const QString& text, QMenu* menu = nullptr) {
     auto* made = new QToolButton(bar);
     made->setDefaultAction(actions_[id]);
-    if (!text.isEmpty()) actions_[id]->setIconText(text);  // the button takes its text again whenever the action changes
+    if (!text.isEmpty())
+      actions_[id]->setIconText(text);  // the button takes its text again whenever the action changes
     made->setToolButtonStyle(text.isEmpty() ? Qt::ToolButtonIconOnly : Qt::ToolButtonTextBesideIcon);
     made->setAccessibleName(actions_[id]->text());
     if (menu) {
@@ -257,7 +261,8 @@ void MainWindow::build_tool_bar() {
   bar->addSeparator();
   auto* search_menu = new QMenu(bar);
   for (const Method& method : backend_.methods())
-    search_menu->addAction(QString::fromStdString(method.title), this, [this, name = method.name] { runner_->search(name); });
+    search_menu->addAction(QString::fromStdString(method.title), this,
+                           [this, name = method.name] { runner_->search(name); });
   search_menu->addSeparator();
   search_menu->addAction(actions_[Id::stop_all]);
   button(Id::search_all, tr("Search"), search_menu);
@@ -296,7 +301,8 @@ void MainWindow::build_status_bar() {
   statusBar()->addWidget(state_label_);
   statusBar()->addWidget(figures_label_);
   statusBar()->addPermanentWidget(task_strip_);
-  for (QLabel* part : {change_label_, memory_label_, seed_label_, message_label_}) statusBar()->addPermanentWidget(part);
+  for (QLabel* part : {change_label_, memory_label_, seed_label_, message_label_})
+    statusBar()->addPermanentWidget(part);
   auto* timer = new QTimer(this);
   timer->setInterval(kStatusEvery_ms);
   connect(timer, &QTimer::timeout, this, &MainWindow::show_status);
@@ -332,16 +338,22 @@ void MainWindow::connect_document() {
 
 void MainWindow::connect_panels() {
   using Panel = views::ScenarioPanel;
-  connect(scenario_panel_, &Panel::model_chosen, this, [this](const QString& s) { document_->open_model(s.toStdString()); });
-  connect(scenario_panel_, &Panel::hardware_chosen, this, [this](const QString& s) { document_->open_hardware(s.toStdString()); });
+  connect(scenario_panel_, &Panel::model_chosen, this,
+          [this](const QString& s) { document_->open_model(s.toStdString()); });
+  connect(scenario_panel_, &Panel::hardware_chosen, this,
+          [this](const QString& s) { document_->open_hardware(s.toStdString()); });
   connect(scenario_panel_, &Panel::open_model_requested, actions_[ActionId::open_model], &QAction::trigger);
   connect(scenario_panel_, &Panel::open_hardware_requested, actions_[ActionId::open_hardware], &QAction::trigger);
-  connect(scenario_panel_, &Panel::option_edited, this,
-          [this](const QString& key, double value, quint64 gesture) { document_->set_option(key.toStdString(), value, gesture); });
+  connect(scenario_panel_, &Panel::option_edited, this, [this](const QString& key, double value, quint64 gesture) {
+    document_->set_option(key.toStdString(), value, gesture);
+  });
   connect(scenario_panel_, &Panel::reset_factors_requested, document_.get(), &Document::reset_factors);
-  connect(scenario_panel_, &Panel::method_toggled, this, [this](const QString& name, bool on) { runner_->set_enabled(name.toStdString(), on); });
-  connect(scenario_panel_, &Panel::cancel_method_requested, this, [this](const QString& name) { runner_->cancel(name.toStdString()); });
-  connect(scenario_panel_, &Panel::method_clicked, this, [this](const QString& name) { chart_->set_emphasised(name.toStdString()); });
+  connect(scenario_panel_, &Panel::method_toggled, this,
+          [this](const QString& name, bool on) { runner_->set_enabled(name.toStdString(), on); });
+  connect(scenario_panel_, &Panel::cancel_method_requested, this,
+          [this](const QString& name) { runner_->cancel(name.toStdString()); });
+  connect(scenario_panel_, &Panel::method_clicked, this,
+          [this](const QString& name) { chart_->set_emphasised(name.toStdString()); });
   connect(chart_, &views::FrontierChart::memory_limit_dragged, document_.get(), &Document::set_memory_limit);
   connect(plan_panel_, &views::PlanPanel::step_requested, chart_, &views::FrontierChart::step_pick);
   connect(plan_panel_->export_button(), &QPushButton::clicked, this, [this] {
@@ -360,13 +372,18 @@ void MainWindow::connect_panels() {
 void MainWindow::connect_actions() {
   using Id = ActionId;
   const auto on = [this](Id id, auto call) { connect(actions_[id], &QAction::triggered, this, call); };
-  on(Id::open_model, [this] { ask_open(tr("Open model"), tr("Models (*.onnx *.json);;All files (*)"), &MainWindow::open_path); });
-  on(Id::open_hardware, [this] { ask_open(tr("Open hardware profile"), tr("Hardware profiles (*.json);;All files (*)"), &MainWindow::open_path); });
+  on(Id::open_model,
+     [this] { ask_open(tr("Open model"), tr("Models (*.onnx *.json);;All files (*)"), &MainWindow::open_path); });
+  on(Id::open_hardware, [this] {
+    ask_open(tr("Open hardware profile"), tr("Hardware profiles (*.json);;All files (*)"), &MainWindow::open_path);
+  });
   on(Id::open_logs, [this] { ask_open_logs(); });
-  on(Id::open_session, [this] { ask_open(tr("Open session"), tr("Turnpoint sessions (*.turnpoint);;All files (*)"), &MainWindow::open_session); });
+  on(Id::open_session, [this] {
+    ask_open(tr("Open session"), tr("Turnpoint sessions (*.turnpoint);;All files (*)"), &MainWindow::open_session);
+  });
   const auto save_as = [this] {
-    ask_save(tr("Save session"), session_path_.isEmpty() ? QStringLiteral("session.turnpoint") : session_path_, tr("Turnpoint sessions (*.turnpoint)"),
-             [this](const QString& path) { save_session(path); });
+    ask_save(tr("Save session"), session_path_.isEmpty() ? QStringLiteral("session.turnpoint") : session_path_,
+             tr("Turnpoint sessions (*.turnpoint)"), [this](const QString& path) { save_session(path); });
   };
   on(Id::save_session, [this, save_as] { session_path_.isEmpty() ? save_as() : void(save_session(session_path_)); });
   on(Id::save_session_as, save_as);
@@ -384,7 +401,9 @@ void MainWindow::connect_actions() {
   show_undo();
   on(Id::copy_point, [this] { chart_->copy_point(); });
   on(Id::search_all, [this] { runner_->search_all(); });
-  on(Id::stop_newest, [this] { if (const auto task = tasks_->newest()) tasks_->cancel(task->id); });
+  on(Id::stop_newest, [this] {
+    if (const auto task = tasks_->newest()) tasks_->cancel(task->id);
+  });
   on(Id::stop_all, [this] {
     runner_->stop_all();
     tasks_->cancel_all();
@@ -424,7 +443,8 @@ void MainWindow::connect_actions() {
   toggle(Id::log_time, &views::FrontierChart::set_log_time);
   const auto dock_toggle = [this](Id id, QDockWidget* dock) {
     connect(actions_[id], &QAction::triggered, dock, &QDockWidget::setVisible);
-    connect(dock, &QDockWidget::visibilityChanged, this, [this, id, dock] { actions_[id]->setChecked(!dock->isHidden()); });
+    connect(dock, &QDockWidget::visibilityChanged, this,
+            [this, id, dock] { actions_[id]->setChecked(!dock->isHidden()); });
   };
   dock_toggle(Id::scenario_dock, scenario_dock_);
   dock_toggle(Id::plan_dock, plan_dock_);

@@ -109,7 +109,8 @@ class MainWindow : public QMainWindow {
   void ask_open_logs();
   void show_hardware_page();
   void open_profile(const QString& path, const QString& title);
-  void ask_save(const QString& title, const QString& suggestion, const QString& filter, std::function<void(const QString&)> then);
+  void ask_save(const QString& title, const QString& suggestion, const QString& filter,
+                std::function<void(const QString&)> then);
   void ask_export(ExportKind kind);
   void ask_export_chart(const QString& suffix);
   void remember_opened();
@@ -146,7 +147,8 @@ class MainWindow : public QMainWindow {
   std::vector<QDockWidget*> view_docks_;
   std::vector<LinkedView> linked_;
   QMenu *recent_menu_ = nullptr, *export_menu_ = nullptr, *views_menu_ = nullptr;
-  QLabel *state_label_ = nullptr, *figures_label_ = nullptr, *change_label_ = nullptr, *seed_label_ = nullptr, *memory_label_ = nullptr, *message_label_ = nullptr;
+  QLabel *state_label_ = nullptr, *figures_label_ = nullptr, *change_label_ = nullptr, *seed_label_ = nullptr,
+         *memory_label_ = nullptr, *message_label_ = nullptr;
   ModelPtr shown_model_;
   QString session_path_;
   QByteArray before_chart_only_;

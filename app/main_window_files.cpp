@@ -37,7 +37,8 @@ QString kind_of(const QString& path) {
   QFile file(path);
   if (!file.open(QIODevice::ReadOnly)) return QStringLiteral("model");
   const QByteArray head = file.read(kSniff_bytes);
-  if (head.contains("turnpoint/session@") || path.endsWith(QStringLiteral(".turnpoint"))) return QStringLiteral("session");
+  if (head.contains("turnpoint/session@") || path.endsWith(QStringLiteral(".turnpoint")))
+    return QStringLiteral("session");
   if (head.contains("turnpoint/hardware-profile@")) return QStringLiteral("hardware");
   // Models are binary, or JSON and protobuf texts that no measuring program writes.
   for (const char* suffix : {".log", ".csv", ".xml", ".txt"})
@@ -60,7 +61,9 @@ void MainWindow::report(const Error& error, const QString& what_failed) {
   messages_->show_message({views::Message::Kind::error, what, where.join(QStringLiteral(" — "))});
 }
 
-void MainWindow::note(const QString& what, const QString& where) { messages_->show_message({views::Message::Kind::note, what, where}); }
+void MainWindow::note(const QString& what, const QString& where) {
+  messages_->show_message({views::Message::Kind::note, what, where});
+}
 
 void MainWindow::open_path(const QString& path) {
   if (path.isEmpty()) return;
@@ -123,7 +126,8 @@ Session MainWindow::make_session() const {
   for (const ActionId id : {ActionId::show_parts, ActionId::show_others, ActionId::show_pinned, ActionId::log_time})
     session.view[actions_[id]->objectName().toStdString()] = actions_[id]->isChecked();
   for (const LinkedView& view : linked_)
-    session.views[view.key.toStdString()] = QJsonDocument(view.save_state()).toJson(QJsonDocument::Compact).toStdString();
+    session.views[view.key.toStdString()] =
+        QJsonDocument(view.save_state()).toJson(QJsonDocument::Compact).toStdString();
   return session;
 }
 
@@ -155,7 +159,8 @@ void MainWindow::open_session(const QString& path) {
     if (!session.methods.empty()) runner_->set_enabled_methods(session.methods);
     if (!session.picked_method.empty()) keeper_->want(session.picked_method, session.picked_memory);
     for (const ActionId id : {ActionId::show_parts, ActionId::show_others, ActionId::show_pinned, ActionId::log_time})
-      if (const auto at = session.view.find(actions_[id]->objectName().toStdString()); at != session.view.end()) actions_[id]->setChecked(at->second);
+      if (const auto at = session.view.find(actions_[id]->objectName().toStdString()); at != session.view.end())
+        actions_[id]->setChecked(at->second);
     for (const LinkedView& view : linked_)
       if (const auto at = session.views.find(view.key.toStdString()); at != session.views.end())
         view.restore_state(QJsonDocument::fromJson(QByteArray::fromStdString(at->second)).object());
@@ -175,7 +180,8 @@ void MainWindow::ask_open(const QString& title, const QString& filter, void (Mai
 }
 
 void MainWindow::ask_open_logs() {
-  auto* dialog = new QFileDialog(this, tr("Open measured logs"), settings_.folder(), tr("Measured logs (*.log *.txt *.csv *.json *.xml);;All files (*)"));
+  auto* dialog = new QFileDialog(this, tr("Open measured logs"), settings_.folder(),
+                                 tr("Measured logs (*.log *.txt *.csv *.json *.xml);;All files (*)"));
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   dialog->setFileMode(QFileDialog::ExistingFiles);
   connect(dialog, &QFileDialog::filesSelected, this, &MainWindow::open_logs);
@@ -204,7 +210,8 @@ void MainWindow::open_profile(const QString& path, const QString& title) {
     open_scenario({}, path.toStdString(), 0);
 }
 
-void MainWindow::ask_save(const QString& title, const QString& suggestion, const QString& filter, std::function<void(const QString&)> then) {
+void MainWindow::ask_save(const QString& title, const QString& suggestion, const QString& filter,
+                          std::function<void(const QString&)> then) {
   auto* dialog = new QFileDialog(this, title, settings_.folder(), filter);
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   dialog->setAcceptMode(QFileDialog::AcceptSave);
@@ -244,7 +251,9 @@ void MainWindow::export_to(ExportKind kind, const QString& path) {
   auto written = std::make_shared<std::optional<Expected<void>>>();
   tasks_->start(
       QStringLiteral("export:") + path, tr("Export %1").arg(QFileInfo(path).fileName()),
-      [kind, input, written, target = to_path(path)](const RunContext&) { written->emplace(export_to_file(kind, input, target)); },
+      [kind, input, written, target = to_path(path)](const RunContext&) {
+        written->emplace(export_to_file(kind, input, target));
+      },
       [this, written, path](TaskOutcome) {
         if (!written->has_value()) return;
         if (!**written)
@@ -255,7 +264,8 @@ void MainWindow::export_to(ExportKind kind, const QString& path) {
 }
 
 bool MainWindow::export_chart(const QString& path) {
-  const bool done = path.endsWith(QStringLiteral(".svg"), Qt::CaseInsensitive) ? chart_->save_svg(path) : chart_->save_png(path);
+  const bool done =
+      path.endsWith(QStringLiteral(".svg"), Qt::CaseInsensitive) ? chart_->save_svg(path) : chart_->save_png(path);
   if (done)
     note(tr("Exported %1").arg(QFileInfo(path).fileName()), path);
   else
@@ -270,7 +280,8 @@ void MainWindow::pin_frontier() {
   QStringList differs;
   for (const OptionRecord& option : scenario_options()) {
     const double value = get_option(result.scenario->settings, option.key);
-    if (option.key.ends_with("-scale") && value != 1) differs << views::to_qt(option.text) + u' ' + views::factor_text(value);
+    if (option.key.ends_with("-scale") && value != 1)
+      differs << views::to_qt(option.text) + u' ' + views::factor_text(value);
   }
   if (differs.isEmpty()) differs << views::to_qt(result.scenario->cluster->title);
   differs << tr("batch %1").arg(result.scenario->model->batch);
@@ -306,12 +317,14 @@ void MainWindow::open_palette() {
   std::vector<PaletteEntry> entries;
   for (QAction* action : actions_.all()) {
     if (!action->isEnabled()) continue;
-    entries.push_back({action->text().remove(u'&'), action->shortcut().toString(QKeySequence::NativeText), [action] { action->trigger(); }});
+    entries.push_back({action->text().remove(u'&'), action->shortcut().toString(QKeySequence::NativeText),
+                       [action] { action->trigger(); }});
   }
   if (shown_model_) {
     for (std::size_t i = 0; i < shown_model_->operators.size(); ++i) {
       const Operator& op = shown_model_->operators[OperatorId(i)];
-      entries.push_back({views::to_qt(op.name), views::to_qt(op.detail), [this, i] { document_->selection().pick_operators({OperatorId(i)}); }});
+      entries.push_back({views::to_qt(op.name), views::to_qt(op.detail),
+                         [this, i] { document_->selection().pick_operators({OperatorId(i)}); }});
     }
   }
   palette_->open(std::move(entries));
@@ -320,14 +333,19 @@ void MainWindow::open_palette() {
 void MainWindow::show_help() {
   auto* box = new QMessageBox(QMessageBox::NoIcon, tr("What the chart shows"), QString(), QMessageBox::Close, this);
   box->setAttribute(Qt::WA_DeleteOnClose);
-  box->setText(tr("<p><b>Every dot is a complete plan</b>: how each operator of the model is split over the devices. Right means more memory per device, up means "
-                  "a slower iteration; lower left is better.</p>"
-                  "<p>The <b>line</b> is the frontier: no plan is better in both. It has steps because there is no plan between two plans. The dotted lines are its "
-                  "two parts, computing and sending.</p>"
-                  "<p>The <b>turning point</b> is where more memory stops paying. Plans right of the <b>memory line</b> do not fit the device; drag the line to ask "
-                  "what a larger device would give.</p>"
-                  "<p>The <b>sliders</b> ask what if: the line follows at once, dashed while it is coarse, and exact when the hand rests.</p>"
-                  "<p>Click a plan to see it in all views; arrow keys walk along the line, T picks the turning point.</p>"));
+  box->setText(
+      tr("<p><b>Every dot is a complete plan</b>: how each operator of the model is split over the devices. Right "
+         "means more memory per device, up means "
+         "a slower iteration; lower left is better.</p>"
+         "<p>The <b>line</b> is the frontier: no plan is better in both. It has steps because there is no plan between "
+         "two plans. The dotted lines are its "
+         "two parts, computing and sending.</p>"
+         "<p>The <b>turning point</b> is where more memory stops paying. Plans right of the <b>memory line</b> do not "
+         "fit the device; drag the line to ask "
+         "what a larger device would give.</p>"
+         "<p>The <b>sliders</b> ask what if: the line follows at once, dashed while it is coarse, and exact when the "
+         "hand rests.</p>"
+         "<p>Click a plan to see it in all views; arrow keys walk along the line, T picks the turning point.</p>"));
   box->open();
 }
 
@@ -335,14 +353,17 @@ void MainWindow::show_shortcuts() {
   QString rows;
   for (const ActionRecord& record : action_table()) {
     if (!*record.shortcut) continue;
-    rows += QStringLiteral("<tr><td>%1&nbsp;&nbsp;</td><td>%2</td></tr>")
-                .arg(QKeySequence(QString::fromLatin1(record.shortcut)).toString(QKeySequence::NativeText).toHtmlEscaped(),
-                     QCoreApplication::translate("actions", record.text).toHtmlEscaped());
+    rows +=
+        QStringLiteral("<tr><td>%1&nbsp;&nbsp;</td><td>%2</td></tr>")
+            .arg(QKeySequence(QString::fromLatin1(record.shortcut)).toString(QKeySequence::NativeText).toHtmlEscaped(),
+                 QCoreApplication::translate("actions", record.text).toHtmlEscaped());
   }
-  rows += tr("<tr><td>← →&nbsp;&nbsp;</td><td>Previous, next plan (in the chart)</td></tr>"
-             "<tr><td>Home End T&nbsp;&nbsp;</td><td>Least memory, least time, turning point (in the chart)</td></tr>"
-             "<tr><td>← → Page Home&nbsp;&nbsp;</td><td>5%, ×2, ×1 (on a slider)</td></tr>");
-  auto* box = new QMessageBox(QMessageBox::NoIcon, tr("Keyboard shortcuts"), QStringLiteral("<table>%1</table>").arg(rows), QMessageBox::Close, this);
+  rows +=
+      tr("<tr><td>← →&nbsp;&nbsp;</td><td>Previous, next plan (in the chart)</td></tr>"
+         "<tr><td>Home End T&nbsp;&nbsp;</td><td>Least memory, least time, turning point (in the chart)</td></tr>"
+         "<tr><td>← → Page Home&nbsp;&nbsp;</td><td>5%, ×2, ×1 (on a slider)</td></tr>");
+  auto* box = new QMessageBox(QMessageBox::NoIcon, tr("Keyboard shortcuts"),
+                              QStringLiteral("<table>%1</table>").arg(rows), QMessageBox::Close, this);
   box->setAttribute(Qt::WA_DeleteOnClose);
   box->open();
 }
@@ -350,7 +371,8 @@ void MainWindow::show_shortcuts() {
 void MainWindow::show_about() {
   auto* box = new QMessageBox(QMessageBox::NoIcon, tr("About Turnpoint"), QString(), QMessageBox::Close, this);
   box->setAttribute(Qt::WA_DeleteOnClose);
-  box->setText(tr("<p><b>Turnpoint %1</b></p><p>How should this model be trained on these devices?</p><p>Sources: Apache-2.0. This program links QCustomPlot and is "
+  box->setText(tr("<p><b>Turnpoint %1</b></p><p>How should this model be trained on these devices?</p><p>Sources: "
+                  "Apache-2.0. This program links QCustomPlot and is "
                   "therefore under GPL-3.0-or-later as a whole.</p>")
                    .arg(QCoreApplication::applicationVersion().toHtmlEscaped()));
   box->open();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // From the state of document and searches to what the window shows.
+#include <unistd.h>
 #include <QAction>
 #include <QLabel>
 #include <QMenu>
 #include <QStackedWidget>
 #include <QWidget>
 #include <fstream>
-#include <unistd.h>
 
 #include "app/app_settings.h"
 #include "app/document.h"
@@ -65,7 +65,9 @@ void MainWindow::show_scenario() {
     if (other) chart_->fit();
     remember_opened();
   }
-  setWindowTitle(model ? tr("%1 on %2 — Turnpoint").arg(views::to_qt(model->name), views::to_qt(state.scenario->cluster->title)) : QStringLiteral("Turnpoint"));
+  setWindowTitle(
+      model ? tr("%1 on %2 — Turnpoint").arg(views::to_qt(model->name), views::to_qt(state.scenario->cluster->title))
+            : QStringLiteral("Turnpoint"));
   show_chart();
   show_methods();
   show_status();
@@ -76,7 +78,9 @@ void MainWindow::show_chart() {
   const ScenarioPtr& scenario = document_->scenario();
   for (const MethodRun& run : runner_->runs()) {
     if (!run.enabled || !run.result || !scenario || run.result->scenario->model != scenario->model) continue;
-    chart_data.series.push_back({run.method->name, run.method->name == "ft" ? QStringLiteral("FT") : views::to_qt(run.method->title), run.method->frontier, run.coarse, run.result});
+    chart_data.series.push_back({run.method->name,
+                                 run.method->name == "ft" ? QStringLiteral("FT") : views::to_qt(run.method->title),
+                                 run.method->frontier, run.coarse, run.result});
   }
   chart_data.pinned = document_->pinned();
   if (scenario) {
@@ -91,7 +95,8 @@ void MainWindow::show_chart() {
   pinned->setText(chart_data.pinned.empty() ? tr("Pinned") : tr("Pinned %1").arg(chart_data.pinned.size()));
   pinned->setEnabled(!chart_data.pinned.empty());
   actions_[ActionId::clear_pinned]->setEnabled(!chart_data.pinned.empty());
-  for (const ActionId id : {ActionId::pin, ActionId::export_results_json, ActionId::export_points_csv, ActionId::export_chart_png, ActionId::export_chart_svg})
+  for (const ActionId id : {ActionId::pin, ActionId::export_results_json, ActionId::export_points_csv,
+                            ActionId::export_chart_png, ActionId::export_chart_svg})
     actions_[id]->setEnabled(subject != nullptr);
   chart_->set_data(std::move(chart_data));
 }
@@ -106,7 +111,8 @@ void MainWindow::show_methods() {
     row.title = views::to_qt(run.method->title);
     row.frontier = run.method->frontier;
     row.enabled = run.enabled && run.refusal.empty();
-    row.tool_tip = views::to_qt(run.method->description) + (run.method->paper.empty() ? QString() : u'\n' + views::to_qt(run.method->paper));
+    row.tool_tip = views::to_qt(run.method->description) +
+                   (run.method->paper.empty() ? QString() : u'\n' + views::to_qt(run.method->paper));
     const QString seconds = run.result ? views::search_time_text(run.result->search_s) : QString();
     if (!run.refusal.empty()) {
       row.state = Shown::refused, row.status = views::to_qt(run.refusal);
@@ -119,12 +125,15 @@ void MainWindow::show_methods() {
         case MethodRun::State::running: {
           row.state = run.pass == SearchPass::coarse ? Shown::coarse : Shown::running;
           for (const TaskInfo& task : tasks)
-            if (task.id == run.task || task.purpose == QStringLiteral("search:") + row.name) row.fraction = std::max(row.fraction, task.fraction);
+            if (task.id == run.task || task.purpose == QStringLiteral("search:") + row.name)
+              row.fraction = std::max(row.fraction, task.fraction);
           row.status = row.fraction >= 0 ? views::share_text(row.fraction) : tr("searching");
           break;
         }
         case MethodRun::State::done: row.state = Shown::done, row.status = run.coarse ? tr("coarse") : seconds; break;
-        case MethodRun::State::failed: row.state = Shown::failed, row.status = run.error ? views::to_qt(run.error->what) : tr("failed"); break;
+        case MethodRun::State::failed:
+          row.state = Shown::failed, row.status = run.error ? views::to_qt(run.error->what) : tr("failed");
+          break;
         case MethodRun::State::cancelled: row.state = Shown::cancelled, row.status = tr("cancelled"); break;
       }
     }
@@ -137,9 +146,12 @@ void MainWindow::show_point() {
   const auto& picked = document_->selection().point();
   const MethodRun* run = picked ? runner_->find(picked->method) : nullptr;
   const bool there = run && run->enabled && run->result && picked->index < run->result->points.size();
-  plan_panel_->set_point(there ? run->result : nullptr, there ? picked->index : 0, there ? (run->method->name == "ft" ? QStringLiteral("FT") : views::to_qt(run->method->title)) : QString(),
-                         there && run->coarse);
-  for (const ActionId id : {ActionId::copy_point, ActionId::export_plan_json, ActionId::export_plan_csv, ActionId::export_plan_dot, ActionId::export_plan_svg})
+  plan_panel_->set_point(
+      there ? run->result : nullptr, there ? picked->index : 0,
+      there ? (run->method->name == "ft" ? QStringLiteral("FT") : views::to_qt(run->method->title)) : QString(),
+      there && run->coarse);
+  for (const ActionId id : {ActionId::copy_point, ActionId::export_plan_json, ActionId::export_plan_csv,
+                            ActionId::export_plan_dot, ActionId::export_plan_svg})
     actions_[id]->setEnabled(there && run->result->plans);
 }
 
@@ -212,7 +224,8 @@ void MainWindow::show_status() {
 
   QStringList times;
   if (main && main->result) times << tr("search %1").arg(views::search_time_text(main->result->search_s));
-  if (runner_->last_change_s() > 0) times << tr("last change %1").arg(views::search_time_text(runner_->last_change_s()));
+  if (runner_->last_change_s() > 0)
+    times << tr("last change %1").arg(views::search_time_text(runner_->last_change_s()));
   change_label_->setText(times.join(QStringLiteral(" · ")));
   if (const std::int64_t bytes = resident_bytes()) memory_label_->setText(views::memory_text(bytes));
   seed_label_->setText(scenario ? tr("seed %1").arg(scenario->settings.seed) : QString());
@@ -235,10 +248,12 @@ void MainWindow::fill_choices() {
   for (const QString& recent : settings_.recent_models())
     if (!recent.startsWith(QStringLiteral("builtin:"))) models.push_back({recent.section(u'/', -2), recent, recent});
   for (const BuiltinModel& model : backend_.builtin_models())
-    models.push_back({views::to_qt(model.name), QStringLiteral("builtin:") + views::to_qt(model.name), views::to_qt(model.description)});
+    models.push_back({views::to_qt(model.name), QStringLiteral("builtin:") + views::to_qt(model.name),
+                      views::to_qt(model.description)});
   for (const QString& recent : settings_.recent_hardware())
     if (recent.contains(u'/')) machines.push_back({recent.section(u'/', -2), recent, recent});
-  for (const PresetInfo& preset : backend_.hardware_presets()) machines.push_back({views::to_qt(preset.title), views::to_qt(preset.name), views::to_qt(preset.note)});
+  for (const PresetInfo& preset : backend_.hardware_presets())
+    machines.push_back({views::to_qt(preset.title), views::to_qt(preset.name), views::to_qt(preset.note)});
   scenario_panel_->set_choices(std::move(models), std::move(machines));
   show_recent();
 }

@@ -26,7 +26,7 @@ class PlanLoader : public QObject {
   PlanLoader(SearchRunner& runner, TaskManager& tasks, views::SelectionModel& selection, QObject* parent = nullptr);
 
   const std::shared_ptr<const Plan>& plan() const { return plan_; }
-  const ResultPtr& result() const { return result_; }   ///< the plan's
+  const ResultPtr& result() const { return result_; }  ///< the plan's
   std::size_t index() const { return index_; }
   /// The shown plan is that of the picked point.
   bool up_to_date() const;

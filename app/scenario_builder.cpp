@@ -3,7 +3,8 @@
 
 namespace turnpoint::app {
 
-Expected<ScenarioState> build_scenario(const SearchBackend& backend, const ScenarioRequest& request, const ScenarioState& before) {
+Expected<ScenarioState> build_scenario(const SearchBackend& backend, const ScenarioRequest& request,
+                                       const ScenarioState& before) {
   ScenarioState next;
   next.model = request.model;
   next.hardware = request.hardware;
@@ -23,7 +24,8 @@ Expected<ScenarioState> build_scenario(const SearchBackend& backend, const Scena
   }
   auto scenario = std::make_shared<Scenario>();
   scenario->settings = request.settings;
-  if (request.model_chooses_batch && next.source->chosen_batch() > 0) scenario->settings.batch = next.source->chosen_batch();
+  if (request.model_chooses_batch && next.source->chosen_batch() > 0)
+    scenario->settings.batch = next.source->chosen_batch();
   scenario->hardware = request.hardware;
   scenario->cluster = next.cluster;
   if (request.settings.devices > 0) {

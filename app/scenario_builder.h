@@ -8,7 +8,8 @@
 namespace turnpoint::app {
 
 /// `before` lends its source and cluster where the specification did not change.
-Expected<ScenarioState> build_scenario(const SearchBackend& backend, const ScenarioRequest& request, const ScenarioState& before);
+Expected<ScenarioState> build_scenario(const SearchBackend& backend, const ScenarioRequest& request,
+                                       const ScenarioState& before);
 
 /// The same model and cluster under other settings; only for settings that need no new binding (see needs_build).
 ScenarioState with_settings(const ScenarioState& state, const Settings& settings);

@@ -3,8 +3,13 @@
 
 namespace turnpoint::app {
 
-ScenarioCommand::ScenarioCommand(Document& document, ScenarioState before, ScenarioState after, const QString& text, quint64 gesture)
-    : QUndoCommand(text), document_(document), before_(std::move(before)), after_(std::move(after)), gesture_(gesture) {}
+ScenarioCommand::ScenarioCommand(Document& document, ScenarioState before, ScenarioState after, const QString& text,
+                                 quint64 gesture)
+    : QUndoCommand(text),
+      document_(document),
+      before_(std::move(before)),
+      after_(std::move(after)),
+      gesture_(gesture) {}
 
 void ScenarioCommand::undo() { document_.apply(before_, false); }
 

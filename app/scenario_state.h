@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One state of the document: the scenario with the sources it was made from. A plain value of shared immutable parts, so
-// undo keeps whole states cheaply.
+// One state of the document: the scenario with the sources it was made from. A plain value of shared immutable parts,
+// so undo keeps whole states cheaply.
 #pragma once
 
 #include <string>
@@ -11,18 +11,19 @@
 namespace turnpoint::app {
 
 struct ScenarioState {
-  std::string model;     ///< specification as the user gave it
+  std::string model;  ///< specification as the user gave it
   std::string hardware;
-  ModelSourcePtr source; ///< unbound model
-  ClusterPtr cluster;    ///< before cutting to `settings.devices`
-  ScenarioPtr scenario;  ///< null: nothing open
+  ModelSourcePtr source;  ///< unbound model
+  ClusterPtr cluster;     ///< before cutting to `settings.devices`
+  ScenarioPtr scenario;   ///< null: nothing open
 };
 
 /// What a state is asked to become; sources are reused where the specification is unchanged.
 struct ScenarioRequest {
   std::string model, hardware;
   Settings settings;
-  bool model_chooses_batch = false;  ///< a batch that the specification names ("builtin:gpt2?batch=8") replaces that of `settings`
+  bool model_chooses_batch =
+      false;  ///< a batch that the specification names ("builtin:gpt2?batch=8") replaces that of `settings`
 };
 
 }  // namespace turnpoint::app

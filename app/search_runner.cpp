@@ -44,7 +44,9 @@ SearchRunner::SearchRunner(const SearchBackend& backend, TaskManager& tasks, Doc
   connect(&document, &Document::scenario_changed, this, &SearchRunner::scenario_changed);
 }
 
-const MethodRun* SearchRunner::find(const std::string& name) const { return const_cast<SearchRunner*>(this)->find_mutable(name); }
+const MethodRun* SearchRunner::find(const std::string& name) const {
+  return const_cast<SearchRunner*>(this)->find_mutable(name);
+}
 const MethodRun* SearchRunner::subject() const { return const_cast<SearchRunner*>(this)->subject_mutable(); }
 
 MethodRun* SearchRunner::find_mutable(const std::string& name) {
@@ -61,16 +63,19 @@ MethodRun* SearchRunner::subject_mutable() {
 
 void SearchRunner::refresh_refusals() {
   for (MethodRun& run : runs_)
-    run.refusal = run.method->refuses && document_.scenario() ? run.method->refuses(*document_.scenario()) : std::string();
+    run.refusal =
+        run.method->refuses && document_.scenario() ? run.method->refuses(*document_.scenario()) : std::string();
 }
 
 void SearchRunner::scenario_changed(bool live) {
   edited_at_ = clock_.elapsed();
   for (const std::string& name : others_)
-    if (MethodRun* run = find_mutable(name); run && run->state == MethodRun::State::waiting) run->state = MethodRun::State::idle;
+    if (MethodRun* run = find_mutable(name); run && run->state == MethodRun::State::waiting)
+      run->state = MethodRun::State::idle;
   others_.clear();
   for (MethodRun& run : runs_)
-    if (&run != subject_mutable() && run.state == MethodRun::State::running) tasks_.cancel_purpose(purpose_of(run.method->name));
+    if (&run != subject_mutable() && run.state == MethodRun::State::running)
+      tasks_.cancel_purpose(purpose_of(run.method->name));
   if (!document_.scenario()) {
     frame_.stop();
     moved_in_frame_ = false;
@@ -143,7 +148,8 @@ void SearchRunner::start_others() {
     if (&run == main) continue;
     running = running || run.state == MethodRun::State::running;
     const bool current = run.result && run.result->scenario == document_.scenario();
-    const bool gave_up = (run.state == MethodRun::State::failed || run.state == MethodRun::State::cancelled) && run.task;
+    const bool gave_up =
+        (run.state == MethodRun::State::failed || run.state == MethodRun::State::cancelled) && run.task;
     if (!run.enabled || !run.refusal.empty() || current || gave_up || run.state == MethodRun::State::running) continue;
     run.state = MethodRun::State::waiting;
     others_.push_back(run.method->name);
@@ -171,23 +177,27 @@ void SearchRunner::start(MethodRun& run, SearchPass pass) {
       [searcher = searchers_[index], scenario = document_.scenario(), pass, answer](const RunContext& context) {
         answer->emplace(searcher->run(scenario, pass, context));
       },
-      [this, name, id, pass, answer, edited = edited_at_](TaskOutcome outcome) { ended(name, *id, pass, *answer, outcome, edited); },
+      [this, name, id, pass, answer, edited = edited_at_](TaskOutcome outcome) {
+        ended(name, *id, pass, *answer, outcome, edited);
+      },
       short_pass ? Preempt::let_it_finish : Preempt::stop_running);
   emit runs_changed();
 }
 
-void SearchRunner::ended(const std::string& name, quint64 task, SearchPass pass, const std::optional<Expected<ResultPtr>>& answer,
-                         TaskOutcome outcome, qint64 edited_at) {
+void SearchRunner::ended(const std::string& name, quint64 task, SearchPass pass,
+                         const std::optional<Expected<ResultPtr>>& answer, TaskOutcome outcome, qint64 edited_at) {
   MethodRun& run = *find_mutable(name);
   const bool newest = run.task == task;
   // One that ran has made room for the waiting one; one that was replaced while it waited changes nothing.
   if (!newest && answer) run.pass = run.newest_pass;
   const bool usable = outcome == TaskOutcome::finished && answer && answer->has_value() && **answer;
-  if (usable && document_.scenario() && (**answer)->scenario && (**answer)->scenario->model == document_.scenario()->model) {
+  if (usable && document_.scenario() && (**answer)->scenario &&
+      (**answer)->scenario->model == document_.scenario()->model) {
     run.result = **answer;
     run.coarse = pass == SearchPass::coarse && !run.result->exact;
     run.error.reset();
-    if (pass == SearchPass::coarse || last_change_s_ == 0) last_change_s_ = static_cast<double>(clock_.elapsed() - edited_at) / 1e3;
+    if (pass == SearchPass::coarse || last_change_s_ == 0)
+      last_change_s_ = static_cast<double>(clock_.elapsed() - edited_at) / 1e3;
   }
   if (newest) {
     const bool stopped = outcome != TaskOutcome::finished ||
@@ -230,7 +240,8 @@ void SearchRunner::set_enabled(const std::string& name, bool on) {
   emit result_changed(views::to_qt(name));
   if (document_.scenario()) {
     MethodRun* main = subject_mutable();
-    const bool needs_search = main && main != before && (!main->result || main->result->scenario != document_.scenario());
+    const bool needs_search =
+        main && main != before && (!main->result || main->result->scenario != document_.scenario());
     if (needs_search) {
       exact_follows_ = true;
       start_coarse();
@@ -264,7 +275,9 @@ void SearchRunner::stop_all() {
 
 bool SearchRunner::settled() const {
   if (frame_.isActive() || rest_.isActive() || exact_follows_ || !others_.empty()) return false;
-  return std::none_of(runs_.begin(), runs_.end(), [](const MethodRun& run) { return run.state == MethodRun::State::running || run.state == MethodRun::State::waiting; });
+  return std::none_of(runs_.begin(), runs_.end(), [](const MethodRun& run) {
+    return run.state == MethodRun::State::running || run.state == MethodRun::State::waiting;
+  });
 }
 
 bool SearchRunner::up_to_date() const {

@@ -24,14 +24,14 @@ struct MethodRun {
   enum class State { idle, waiting, running, done, failed, cancelled };
   const Method* method = nullptr;
   bool enabled = false;
-  std::string refusal;           ///< why it cannot run on this scenario; empty if it can
+  std::string refusal;  ///< why it cannot run on this scenario; empty if it can
   State state = State::idle;
   SearchPass pass = SearchPass::exact;         ///< of the running task
   SearchPass newest_pass = SearchPass::exact;  ///< of the task that was asked for last; it may still wait
-  ResultPtr result;              ///< last good
-  bool coarse = false;           ///< `result` is a coarse pass
+  ResultPtr result;                            ///< last good
+  bool coarse = false;                         ///< `result` is a coarse pass
   std::optional<Error> error;
-  quint64 task = 0;              ///< newest, 0: none
+  quint64 task = 0;  ///< newest, 0: none
 };
 
 class SearchRunner : public QObject {
@@ -79,7 +79,8 @@ class SearchRunner : public QObject {
   void start_exact();
   void start_others();
   void start(MethodRun& run, SearchPass pass);
-  void ended(const std::string& name, quint64 task, SearchPass pass, const std::optional<Expected<ResultPtr>>& answer, TaskOutcome outcome, qint64 edited_at);
+  void ended(const std::string& name, quint64 task, SearchPass pass, const std::optional<Expected<ResultPtr>>& answer,
+             TaskOutcome outcome, qint64 edited_at);
   void refresh_refusals();
   void check_settled();
 

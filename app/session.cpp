@@ -49,7 +49,8 @@ Expected<views::PinnedFrontier> read_pinned(const json& object, const std::strin
   if (!method) return method.error();
   pinned.method = *method;
   const auto points = object.find("points");
-  if (points == object.end() || !points->is_array() || points->size() > kMostPoints) return bad_input("'points' must be a list", where);
+  if (points == object.end() || !points->is_array() || points->size() > kMostPoints)
+    return bad_input("'points' must be a list", where);
   for (const json& item : *points) {
     ResultPoint point;
     const auto number = [&](const char* key, double& into) {
@@ -59,8 +60,10 @@ Expected<views::PinnedFrontier> read_pinned(const json& object, const std::strin
       return std::isfinite(into) && into >= 0 && into < 9e18;
     };
     double memory = 0;
-    if (!number("memory_bytes", memory) || !number("time_s", point.time_s) || !number("compute_s", point.compute_s) || !number("network_s", point.network_s))
-      return bad_input("a point needs finite memory_bytes, time_s, compute_s and network_s", where + ", point " + std::to_string(pinned.points.size()));
+    if (!number("memory_bytes", memory) || !number("time_s", point.time_s) || !number("compute_s", point.compute_s) ||
+        !number("network_s", point.network_s))
+      return bad_input("a point needs finite memory_bytes, time_s, compute_s and network_s",
+                       where + ", point " + std::to_string(pinned.points.size()));
     point.memory_bytes = static_cast<std::int64_t>(memory);
     const auto fits = item.find("fits");
     point.fits = fits != item.end() && fits->is_boolean() && fits->get<bool>();
@@ -80,20 +83,28 @@ json write_session(const Session& session) {
     json points = json::array();
     for (const ResultPoint& p : frontier.points) {
       if (!views::drawable(p)) continue;
-      points.push_back({{"memory_bytes", p.memory_bytes}, {"time_s", p.time_s}, {"compute_s", p.compute_s}, {"network_s", p.network_s}, {"fits", p.fits}});
+      points.push_back({{"memory_bytes", p.memory_bytes},
+                        {"time_s", p.time_s},
+                        {"compute_s", p.compute_s},
+                        {"network_s", p.network_s},
+                        {"fits", p.fits}});
     }
-    pinned.push_back({{"label", frontier.label.toStdString()}, {"method", frontier.method}, {"points", std::move(points)}});
+    pinned.push_back(
+        {{"label", frontier.label.toStdString()}, {"method", frontier.method}, {"points", std::move(points)}});
   }
-  json document = {{"format", kFormat},
-                   {"scenario", {{"model", session.scenario.model}, {"hardware", session.scenario.hardware}, {"settings", std::move(settings)}}},
-                   {"methods", session.methods},
-                   {"pinned", std::move(pinned)},
-                   {"window", {{"geometry", session.geometry}, {"layout", session.layout}, {"view", session.view}}}};
+  json document = {
+      {"format", kFormat},
+      {"scenario",
+       {{"model", session.scenario.model}, {"hardware", session.scenario.hardware}, {"settings", std::move(settings)}}},
+      {"methods", session.methods},
+      {"pinned", std::move(pinned)},
+      {"window", {{"geometry", session.geometry}, {"layout", session.layout}, {"view", session.view}}}};
   for (const auto& [key, text] : session.views) {
     auto state = json::parse(text, nullptr, false);
     if (!state.is_discarded()) document["window"]["views"][key] = std::move(state);
   }
-  if (!session.picked_method.empty()) document["point"] = {{"method", session.picked_method}, {"memory_bytes", session.picked_memory}};
+  if (!session.picked_method.empty())
+    document["point"] = {{"method", session.picked_method}, {"memory_bytes", session.picked_memory}};
   return document;
 }
 
@@ -103,7 +114,8 @@ Expected<Session> read_session(const json& document, const std::string& where) {
   if (format == document.end() || !format->is_string()) return bad_input("not a session: 'format' is missing", where);
   if (*format != kFormat) {
     Error error = bad_input("format '" + format->get<std::string>().substr(0, 80) + "' is not " + kFormat, where);
-    if (format->get_ref<const std::string&>().starts_with("turnpoint/session@")) error.hint = "it was written by a newer Turnpoint";
+    if (format->get_ref<const std::string&>().starts_with("turnpoint/session@"))
+      error.hint = "it was written by a newer Turnpoint";
     return error;
   }
   Session session;
@@ -128,7 +140,8 @@ Expected<Session> read_session(const json& document, const std::string& where) {
     }
   }
   if (const auto pinned = document.find("pinned"); pinned != document.end()) {
-    if (!pinned->is_array() || pinned->size() > kMostPinned) return bad_input("'pinned' must be a list of at most 64 frontiers", where);
+    if (!pinned->is_array() || pinned->size() > kMostPinned)
+      return bad_input("'pinned' must be a list of at most 64 frontiers", where);
     for (const json& item : *pinned) {
       auto read = read_pinned(item, where + ": pinned " + std::to_string(session.pinned.size()));
       if (!read) return read.error();

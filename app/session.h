@@ -19,10 +19,10 @@ struct Session {
   ScenarioRequest scenario;
   std::vector<std::string> methods;  ///< checked ones
   std::vector<views::PinnedFrontier> pinned;
-  std::string picked_method;         ///< empty: the turning point
-  double picked_memory = 0;          ///< bytes
-  std::string geometry, layout;      ///< base64 of QMainWindow's own state
-  std::map<std::string, bool> view;  ///< toggles of the chart by action key
+  std::string picked_method;                 ///< empty: the turning point
+  double picked_memory = 0;                  ///< bytes
+  std::string geometry, layout;              ///< base64 of QMainWindow's own state
+  std::map<std::string, bool> view;          ///< toggles of the chart by action key
   std::map<std::string, std::string> views;  ///< what each lower view remembers, JSON objects as text
 };
 

@@ -20,8 +20,10 @@ Expected<StartOptions> parse_start_options(int argc, const char* const* argv) {
   parser.add_option("SESSION|MODEL", options.path, "a .turnpoint session, a model file, or builtin:NAME");
   parser.add_option("--hardware", options.hardware, "hardware profile or preset, e.g. v100-16gb-2x8");
   parser.add_option("--devices", options.devices, "number of devices")->check(CLI::Range(1, 65536));
-  parser.add_option("--screenshot", options.screenshot, "wait for the first frontier, save a picture of the window, quit");
-  parser.add_option("--export", options.export_plan, "wait for the first frontier, save its turning point's plan as JSON, quit");
+  parser.add_option("--screenshot", options.screenshot,
+                    "wait for the first frontier, save a picture of the window, quit");
+  parser.add_option("--export", options.export_plan,
+                    "wait for the first frontier, save its turning point's plan as JSON, quit");
   parser.add_option("--size", size, "window size, e.g. 1600x1000");
   parser.add_option("--theme", theme, "light or dark")->check(CLI::IsMember({"light", "dark"}));
   try {
@@ -40,7 +42,8 @@ Expected<StartOptions> parse_start_options(int argc, const char* const* argv) {
   if (!theme.empty()) options.dark = theme == "dark";
   if (!size.empty()) {
     const auto parts = split(size, 'x');
-    const auto width = parts.size() == 2 ? parse_int(parts[0]) : std::nullopt, height = parts.size() == 2 ? parse_int(parts[1]) : std::nullopt;
+    const auto width = parts.size() == 2 ? parse_int(parts[0]) : std::nullopt,
+               height = parts.size() == 2 ? parse_int(parts[1]) : std::nullopt;
     if (!width || !height || *width < 320 || *height < 240 || *width > 16384 || *height > 16384)
       return usage_error("--size expects WIDTHxHEIGHT such as 1600x1000, not '" + size + "'");
     options.width = static_cast<int>(*width);

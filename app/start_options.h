@@ -10,13 +10,13 @@
 namespace turnpoint::app {
 
 struct StartOptions {
-  std::string path;      ///< session or model; empty: the sample
+  std::string path;  ///< session or model; empty: the sample
   std::string hardware;
   int devices = 0;
   std::string screenshot, export_plan;
   int width = 0, height = 0;
   std::optional<bool> dark;
-  bool stop = false;     ///< --help or --version was answered
+  bool stop = false;  ///< --help or --version was answered
 };
 
 /// Prints help and version itself. Errors are usage errors.

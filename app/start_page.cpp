@@ -60,7 +60,8 @@ StartPage::StartPage(const ActionSet& actions, QWidget* parent) : QWidget(parent
   recent_ = new QVBoxLayout;
   auto* sample_column = new QVBoxLayout;
   for (int i = 0; const Sample& sample : kSamples) {
-    auto* link = make_link(body, QStringLiteral("search"), QStringLiteral("%1 — %2").arg(tr(sample.title), QString::fromLatin1(sample.hardware)));
+    auto* link = make_link(body, QStringLiteral("search"),
+                           QStringLiteral("%1 — %2").arg(tr(sample.title), QString::fromLatin1(sample.hardware)));
     connect(link, &QToolButton::clicked, this, [this, i] { emit sample_chosen(i); });
     sample_column->addWidget(link);
     ++i;

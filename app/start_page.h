@@ -14,7 +14,7 @@ namespace turnpoint::app {
 /// A model on a machine that can be opened without asking.
 struct Sample {
   const char* title;
-  const char* model;     ///< specification
+  const char* model;  ///< specification
   const char* hardware;
 };
 /// The first one is what the first start opens.

@@ -98,7 +98,8 @@ void TaskManager::launch(Lane& lane, std::shared_ptr<Task> task) {
       QMetaObject::invokeMethod(this, &TaskManager::changed, Qt::QueuedConnection);
     };
     raw->work(context);
-    QMetaObject::invokeMethod(this, [this, purpose, id] { ended(purpose, id); }, Qt::QueuedConnection);
+    QMetaObject::invokeMethod(
+        this, [this, purpose, id] { ended(purpose, id); }, Qt::QueuedConnection);
   });
 }
 
@@ -117,7 +118,10 @@ void TaskManager::ended(const QString& purpose, quint64 id) {
     lanes_.erase(found);
   }
   const bool stopped = task->thread.get_stop_token().stop_requested() || task->stopping || task->superseded;
-  if (task->done) task->done(!stopped ? TaskOutcome::finished : task->superseded && !task->stopping ? TaskOutcome::superseded : TaskOutcome::cancelled);
+  if (task->done)
+    task->done(!stopped                              ? TaskOutcome::finished
+               : task->superseded && !task->stopping ? TaskOutcome::superseded
+                                                     : TaskOutcome::cancelled);
   emit changed();
   if (lanes_.empty()) emit idle();
 }

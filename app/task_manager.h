@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything long-running. One purpose runs one task at a time and keeps only the newest waiting request; work happens on
-// a std::jthread with a stop token, results come back on the interface thread.
+// Everything long-running. One purpose runs one task at a time and keeps only the newest waiting request; work happens
+// on a std::jthread with a stop token, results come back on the interface thread.
 #pragma once
 
 #include <QElapsedTimer>
@@ -31,7 +31,7 @@ enum class Preempt {
 struct TaskInfo {
   quint64 id = 0;
   QString purpose, title, phase;
-  double fraction = -1;   ///< negative: unknown
+  double fraction = -1;  ///< negative: unknown
   qint64 elapsed_ms = 0;
   bool waiting = false, stopping = false;
 };
@@ -47,7 +47,8 @@ class TaskManager : public QObject {
   explicit TaskManager(QObject* parent = nullptr);
   ~TaskManager() override;  ///< asks everything to stop and waits
 
-  quint64 start(const QString& purpose, const QString& title, Work work, Done done, Preempt preempt = Preempt::stop_running);
+  quint64 start(const QString& purpose, const QString& title, Work work, Done done,
+                Preempt preempt = Preempt::stop_running);
   void cancel(quint64 id);
   void cancel_purpose(const QString& purpose);
   void cancel_all();

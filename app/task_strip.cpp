@@ -24,7 +24,9 @@ QString time_words(const TaskInfo& task) {
   if (task.stopping) return TaskStrip::tr("stopping");
   if (task.waiting) return TaskStrip::tr("waiting");
   if (task.fraction > 0.05 && task.fraction < 1 && seconds > 1)
-    return TaskStrip::tr("%1 · %2 left").arg(views::share_text(task.fraction), views::time_text(std::max(1.0, seconds * (1 - task.fraction) / task.fraction)));
+    return TaskStrip::tr("%1 · %2 left")
+        .arg(views::share_text(task.fraction),
+             views::time_text(std::max(1.0, seconds * (1 - task.fraction) / task.fraction)));
   return views::search_time_text(seconds);
 }
 
@@ -52,7 +54,8 @@ TaskStrip::TaskStrip(TaskManager& tasks, QWidget* parent) : QWidget(parent), tas
   auto* row = new QHBoxLayout(this);
   row->setContentsMargins(0, 0, 8, 0);
   row->setSpacing(6);
-  for (QWidget* part : {static_cast<QWidget*>(name_), static_cast<QWidget*>(bar_), static_cast<QWidget*>(time_), static_cast<QWidget*>(cancel_)})
+  for (QWidget* part : {static_cast<QWidget*>(name_), static_cast<QWidget*>(bar_), static_cast<QWidget*>(time_),
+                        static_cast<QWidget*>(cancel_)})
     row->addWidget(part, 0, Qt::AlignVCenter);
   connect(name_, &QToolButton::clicked, this, &TaskStrip::show_list);
   connect(cancel_, &QToolButton::clicked, this, [this] {
@@ -93,7 +96,8 @@ void TaskStrip::show_list() {
   menu->setAttribute(Qt::WA_DeleteOnClose);
   const auto all = tasks_.tasks();
   for (const TaskInfo& task : all)
-    menu->addAction(views::themed_icon(QStringLiteral("close")), tr("%1 — %2 (click cancels)").arg(task.title, time_words(task)), this,
+    menu->addAction(views::themed_icon(QStringLiteral("close")),
+                    tr("%1 — %2 (click cancels)").arg(task.title, time_words(task)), this,
                     [this, id = task.id] { tasks_.cancel(id); });
   if (all.empty()) menu->addAction(tr("Nothing is running"))->setEnabled(false);
   menu->popup(mapToGlobal(QPoint(0, -menu->sizeHint().height())));

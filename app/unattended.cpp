@@ -28,7 +28,9 @@ Unattended::Unattended(MainWindow& window, QString screenshot, QString plan, QOb
 void Unattended::look() {
   const auto* message = window_.messages()->current();
   if (message && message->kind == views::Message::Kind::error && !window_.settled()) {
-    std::fprintf(stderr, "turnpoint: %s\n", qPrintable(message->where.isEmpty() ? message->what : message->where + QStringLiteral(": ") + message->what));
+    std::fprintf(
+        stderr, "turnpoint: %s\n",
+        qPrintable(message->where.isEmpty() ? message->what : message->where + QStringLiteral(": ") + message->what));
     exit_code_ = 3;
     finish();
     return;

@@ -54,16 +54,11 @@ bool g_progress_shown = false;
 
 int exit_code(const Error& error) {
   switch (error.code) {
-    case ErrorCode::usage:
-      return kUsage;
-    case ErrorCode::bad_input:
-      return kBadInput;
-    case ErrorCode::infeasible:
-      return kInfeasible;
-    case ErrorCode::device:
-      return kDevice;
-    case ErrorCode::cancelled:
-      return kInterrupted;
+    case ErrorCode::usage: return kUsage;
+    case ErrorCode::bad_input: return kBadInput;
+    case ErrorCode::infeasible: return kInfeasible;
+    case ErrorCode::device: return kDevice;
+    case ErrorCode::cancelled: return kInterrupted;
   }
   return kBadInput;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "app/cli/commands.h"
@@ -41,7 +41,8 @@ int run_export(const ExportArguments& arguments) {
   if (std::find(std::begin(kUnbuilt), std::end(kUnbuilt), arguments.to) != std::end(kUnbuilt))
     return report(usage_error("--to " + arguments.to + " is not built yet"));
   if (std::find(std::begin(kBuilt), std::end(kBuilt), arguments.to) == std::end(kBuilt))
-    return report(usage_error("--to knows json, jax, pytorch, megatron, dot, svg, csv and trace, not '" + arguments.to + "'"));
+    return report(
+        usage_error("--to knows json, jax, pytorch, megatron, dot, svg, csv and trace, not '" + arguments.to + "'"));
   const auto document = read_json_file(arguments.file);
   if (!document) return report(document.error());
   const auto result = reopen_result(*document, arguments.file, command_context(arguments.threads));

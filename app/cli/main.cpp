@@ -21,8 +21,7 @@ std::optional<Error> wrong_command(const CLI::App& app, int argc, char** argv) {
   std::string list;
   for (const auto& name : names) list += (list.empty() ? "" : ", ") + name;
   if (given.empty()) return usage_error("no command given; there are " + list);
-  if (given.starts_with("-"))
-    return usage_error("a command comes first, not '" + given + "'; there are " + list);
+  if (given.starts_with("-")) return usage_error("a command comes first, not '" + given + "'; there are " + list);
   Error error = usage_error("unknown command '" + given + "'; there are " + list);
   if (const std::string close = closest_match(given, names); !close.empty())
     error.hint = "did you mean '" + close + "'?";

@@ -16,8 +16,11 @@ void add_methods_command(CLI::App& app, Command& command) {
       if (*json) {
         nlohmann::json list = nlohmann::json::array();
         for (const auto& method : methods())
-          list.push_back({{"name", method.name}, {"title", method.title}, {"paper", method.paper},
-                          {"description", method.description}, {"frontier", method.frontier}});
+          list.push_back({{"name", method.name},
+                          {"title", method.title},
+                          {"paper", method.paper},
+                          {"description", method.description},
+                          {"frontier", method.frontier}});
         return write_output("", list.dump(2) + "\n");
       }
       std::string text;

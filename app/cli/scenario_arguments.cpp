@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/cli/scenario_arguments.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 
 #include "core/import/model_source.h"
 
@@ -10,13 +10,16 @@ namespace turnpoint::cli {
 
 void add_scenario_arguments(CLI::App& app, ScenarioArguments& arguments) {
   app.add_option("model", arguments.model, "A model file, or builtin:NAME")->required()->type_name("MODEL");
-  app.add_option("--hardware", arguments.hardware, "A preset such as v100-16gb-2x8, or a profile file")->required()->type_name("HW");
+  app.add_option("--hardware", arguments.hardware, "A preset such as v100-16gb-2x8, or a profile file")
+      ->required()
+      ->type_name("HW");
   for (const auto& record : scenario_options()) {
     auto& [key, text] = arguments.options.emplace_back(std::string(record.key), std::string());
     std::string help(record.help);
     help += fmt::format(" [{}]", format_option(record, record.default_value));
     if (record.type == OptionType::flag) {
-      app.add_flag_callback("--" + key, [&value = text] { value = "true"; }, help);
+      app.add_flag_callback(
+          "--" + key, [&value = text] { value = "true"; }, help);
     } else {
       app.add_option("--" + key, text, help)->type_name(record.unit.empty() ? "VALUE" : std::string(record.unit));
     }
@@ -36,8 +39,9 @@ Expected<ScenarioPtr> open_scenario(const ScenarioArguments& arguments) {
   auto source = open_model(arguments.model);
   if (!source) return source.error();
   // "builtin:gpt2?batch=8" counts unless --batch says otherwise.
-  const bool batch_given = std::any_of(arguments.options.begin(), arguments.options.end(),
-                                       [](const auto& option) { return option.first == "batch" && !option.second.empty(); });
+  const bool batch_given = std::any_of(arguments.options.begin(), arguments.options.end(), [](const auto& option) {
+    return option.first == "batch" && !option.second.empty();
+  });
   if (!batch_given && (*source)->chosen_batch() > 0) settings.batch = (*source)->chosen_batch();
   auto cluster = open_hardware(arguments.hardware);
   if (!cluster) return cluster.error();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -33,7 +33,8 @@ Expected<std::vector<const Method*>> chosen_methods(const std::string& list, con
     auto method = find_method(std::string(words.front()));
     if (!method) return method.error();
     if (words.size() > 1) return usage_error(fmt::format("method {} takes no parameters", words.front()));
-    if (const auto reason = (*method)->refuses(scenario); !reason.empty()) return usage_error(fmt::format("method {}: {}", (*method)->name, reason));
+    if (const auto reason = (*method)->refuses(scenario); !reason.empty())
+      return usage_error(fmt::format("method {}: {}", (*method)->name, reason));
     chosen.push_back(*method);
   }
   return chosen;
@@ -63,9 +64,11 @@ void say(const Result& result) {
 
 int run_search(const SearchArguments& arguments) {
   if (arguments.objective != "frontier") {
-    const bool known = arguments.objective == "mini-time" || arguments.objective == "mini-parallelism" || arguments.objective == "profile";
+    const bool known = arguments.objective == "mini-time" || arguments.objective == "mini-parallelism" ||
+                       arguments.objective == "profile";
     return report(usage_error(known ? "--objective " + arguments.objective + " is not built yet"
-                                    : "--objective knows frontier, mini-time, mini-parallelism and profile, not '" + arguments.objective + "'"));
+                                    : "--objective knows frontier, mini-time, mini-parallelism and profile, not '" +
+                                          arguments.objective + "'"));
   }
   if (auto checked = check_switches(arguments.without); !checked) return report(checked.error());
   const auto scenario = open_scenario(arguments.scenario);
@@ -83,15 +86,23 @@ int run_search(const SearchArguments& arguments) {
     say(**result);
     results.push_back(*result);
   }
-  const nlohmann::json document = results.size() == 1 ? write_result(*results.front(), arguments.plans) : write_results(results, arguments.plans);
+  const nlohmann::json document =
+      results.size() == 1 ? write_result(*results.front(), arguments.plans) : write_results(results, arguments.plans);
   const int written = write_output(arguments.out, document.dump(1) + "\n");
   if (written != kDone) return written;
-  const bool any_fits = std::any_of(results.begin(), results.end(), [](const auto& r) { return r->fastest_that_fits().has_value(); });
+  const bool any_fits =
+      std::any_of(results.begin(), results.end(), [](const auto& r) { return r->fastest_that_fits().has_value(); });
   if ((*scenario)->settings.memory_limit > 0 && !any_fits) {
-    std::fprintf(stderr, "no plan fits %s; the least any needs is %s\n", format_bytes((*scenario)->memory_limit()).c_str(),
-                 format_bytes(std::min_element(results.begin(), results.end(), [](const auto& a, const auto& b) {
-                                return a->points.front().memory_bytes < b->points.front().memory_bytes;
-                              })->get()->points.front().memory_bytes).c_str());
+    std::fprintf(stderr, "no plan fits %s; the least any needs is %s\n",
+                 format_bytes((*scenario)->memory_limit()).c_str(),
+                 format_bytes(std::min_element(results.begin(), results.end(),
+                                               [](const auto& a, const auto& b) {
+                                                 return a->points.front().memory_bytes < b->points.front().memory_bytes;
+                                               })
+                                  ->get()
+                                  ->points.front()
+                                  .memory_bytes)
+                     .c_str());
     return kInfeasible;
   }
   return kDone;
@@ -104,7 +115,8 @@ void add_search_command(CLI::App& app, Command& command) {
   auto arguments = std::make_shared<SearchArguments>();
   add_scenario_arguments(*sub, arguments->scenario);
   sub->add_option("--method", arguments->methods, "Methods, comma-separated, or all")->capture_default_str();
-  sub->add_option("--objective", arguments->objective, "frontier, mini-time, mini-parallelism or profile")->capture_default_str();
+  sub->add_option("--objective", arguments->objective, "frontier, mini-time, mini-parallelism or profile")
+      ->capture_default_str();
   sub->add_option("--without", arguments->without, "Choices to leave out: recompute,update-sharding,offload");
   sub->add_option("--threads", arguments->threads, "Threads; 0: all")->check(CLI::Range(0, 1024));
   sub->add_flag("--plans", arguments->plans, "Write the plan of every point");

@@ -46,7 +46,8 @@ void add_solve_command(CLI::App& app, Command& command) {
   sub->add_option("problem", arguments->problem, "File in the format turnpoint/frontier-problem@1")->required();
   sub->add_option("--method", arguments->method, "exact, coarse, published or published-elimination")
       ->check(CLI::IsMember({"exact", "published", "published-elimination", "coarse"}));
-  sub->add_option("--threads", arguments->threads, "Threads; 0: as many as the machine has")->check(CLI::Range(0, 1024));
+  sub->add_option("--threads", arguments->threads, "Threads; 0: as many as the machine has")
+      ->check(CLI::Range(0, 1024));
   sub->add_option("--out", arguments->out, "File for the answer; standard output without it");
   sub->callback([arguments, &command] { command.run = [arguments] { return solve(*arguments); }; });
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/options.h"
 
-#include <cmath>
 #include <fmt/format.h>
+#include <cmath>
 
 #include "core/base/text.h"
 
@@ -49,7 +49,8 @@ Expected<double> parse_option(const OptionRecord& option, std::string_view text)
   const auto value = parse_double(text);
   if (!value) return wrong("a number");
   if (option.type == OptionType::integer && *value != std::floor(*value)) return wrong("a whole number");
-  if (*value < option.minimum || *value > option.maximum) return usage_error(range_text(option) + fmt::format(", not {}", text));
+  if (*value < option.minimum || *value > option.maximum)
+    return usage_error(range_text(option) + fmt::format(", not {}", text));
   return *value;
 }
 

@@ -11,7 +11,7 @@
 namespace turnpoint {
 
 struct ThreadPool::State {
-  std::mutex entry;  // held for the whole of a loop: one loop at a time
+  std::mutex entry;                      // held for the whole of a loop: one loop at a time
   std::atomic<std::thread::id> owner{};  // who runs the current loop besides the pool's threads
   std::mutex mutex;
   std::condition_variable wake, finished;

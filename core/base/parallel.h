@@ -25,7 +25,8 @@ class ThreadPool {
   /// Returns when all are done. body must not throw and must only write to places owned by i (or by worker).
   /// A loop inside a loop of the same pool runs inline, as the worker it is called from; loops that several threads
   /// start on one pool run one after the other.
-  void for_each(std::size_t count, const std::function<void(std::size_t index, int worker)>& body, std::size_t chunk = 1);
+  void for_each(std::size_t count, const std::function<void(std::size_t index, int worker)>& body,
+                std::size_t chunk = 1);
 
  private:
   struct State;

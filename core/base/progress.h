@@ -10,7 +10,7 @@ namespace turnpoint {
 
 /// A snapshot of running work. `fraction` is in 0..1, negative where unknown.
 struct Progress {
-  std::string phase;     ///< "resharding costs", "exact frontier"
+  std::string phase;  ///< "resharding costs", "exact frontier"
   double fraction = -1;
 };
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/text.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <fmt/format.h>
 #include <numeric>
 #include <utility>
 
@@ -12,7 +12,8 @@ namespace turnpoint {
 
 namespace {
 
-// Three significant digits, whole from 100 on. The step to fewer decimals is taken on the rounded number: 9.996 is "10.0".
+// Three significant digits, whole from 100 on. The step to fewer decimals is taken on the rounded number: 9.996 is
+// "10.0".
 std::string three_digits(double value) {
   const double magnitude = std::abs(value);
   if (magnitude >= 99.95 || magnitude == 0) return fmt::format("{:.0f}", value);
@@ -21,7 +22,9 @@ std::string three_digits(double value) {
 }
 
 // Whether `magnitude` in this unit would be printed as the next unit's 1 or more: 1023.7 KiB is 1.00 MiB.
-bool reaches(double magnitude, double unit, double in_next_unit) { return std::round(magnitude / unit) >= in_next_unit; }
+bool reaches(double magnitude, double unit, double in_next_unit) {
+  return std::round(magnitude / unit) >= in_next_unit;
+}
 
 std::string_view trim(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
@@ -88,10 +91,12 @@ std::optional<std::int64_t> parse_int(std::string_view text) {
 }
 
 std::optional<std::int64_t> parse_bytes(std::string_view text) {
-  static constexpr struct { std::string_view suffix; double scale; } kUnits[] = {
-      {"KiB", 1024.0}, {"MiB", 1048576.0}, {"GiB", 1073741824.0}, {"TiB", 1099511627776.0},
-      {"kB", 1e3},     {"KB", 1e3},        {"MB", 1e6},           {"GB", 1e9},
-      {"TB", 1e12},    {"B", 1.0}};
+  static constexpr struct {
+    std::string_view suffix;
+    double scale;
+  } kUnits[] = {{"KiB", 1024.0}, {"MiB", 1048576.0}, {"GiB", 1073741824.0}, {"TiB", 1099511627776.0},
+                {"kB", 1e3},     {"KB", 1e3},        {"MB", 1e6},           {"GB", 1e9},
+                {"TB", 1e12},    {"B", 1.0}};
   text = trim(text);
   double scale = 1;
   for (const auto& unit : kUnits) {

@@ -10,11 +10,11 @@
 
 namespace turnpoint {
 
-std::string format_bytes(std::int64_t bytes);      ///< "9.6 GiB", "148 MiB": GiB with one decimal, below that 3 digits
-std::string format_seconds(double seconds);        ///< "812 ms", "31.6 ms", "12.4 s"
-std::string format_count(double count);            ///< "1.31 B", "124 M"
-std::string format_factor(double factor);          ///< "x0.50" with a multiplication sign
-std::string format_percent(double fraction);       ///< signed: "+4.1%", minus is U+2212; "0.0%" has no sign
+std::string format_bytes(std::int64_t bytes);  ///< "9.6 GiB", "148 MiB": GiB with one decimal, below that 3 digits
+std::string format_seconds(double seconds);    ///< "812 ms", "31.6 ms", "12.4 s"
+std::string format_count(double count);        ///< "1.31 B", "124 M"
+std::string format_factor(double factor);      ///< "x0.50" with a multiplication sign
+std::string format_percent(double fraction);   ///< signed: "+4.1%", minus is U+2212; "0.0%" has no sign
 
 /// "16GiB", "16 GiB", "500MB", "1073741824": binary and decimal prefixes; nullopt if malformed, negative or above 2^62.
 std::optional<std::int64_t> parse_bytes(std::string_view text);

@@ -6,7 +6,8 @@
 namespace turnpoint {
 
 std::string_view to_string(MemoryPart part) {
-  static constexpr std::string_view kNames[] = {"parameters", "gradients", "optimizer", "activations", "copies", "workspace"};
+  static constexpr std::string_view kNames[] = {"parameters",  "gradients", "optimizer",
+                                                "activations", "copies",    "workspace"};
   return kNames[static_cast<std::size_t>(part)];
 }
 
@@ -20,7 +21,9 @@ std::string_view to_string(NetworkPart part) {
   return kNames[static_cast<std::size_t>(part)];
 }
 
-std::int64_t CostBreakdown::memory_bytes() const { return std::accumulate(memory.begin(), memory.end(), std::int64_t(0)); }
+std::int64_t CostBreakdown::memory_bytes() const {
+  return std::accumulate(memory.begin(), memory.end(), std::int64_t(0));
+}
 double CostBreakdown::compute_s() const { return std::accumulate(compute.begin(), compute.end(), 0.0); }
 double CostBreakdown::network_s() const { return std::accumulate(network.begin(), network.end(), 0.0); }
 

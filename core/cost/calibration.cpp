@@ -16,11 +16,11 @@ namespace turnpoint {
 
 namespace {
 
-constexpr int kTerms = 3;                              // per launch, per GFLOP, per MB
+constexpr int kTerms = 3;  // per launch, per GFLOP, per MB
 constexpr double kGiga = 1e9, kMega = 1e6, kMicro = 1e-6;
 constexpr int kRounds = 40, kSweeps = 2000;
-constexpr double kExponent = 0.5;                     // between equal relative and equal absolute errors
-constexpr double kOutlier = 0.2;                       // relative error from which a row counts less
+constexpr double kExponent = 0.5;  // between equal relative and equal absolute errors
+constexpr double kOutlier = 0.2;   // relative error from which a row counts less
 
 using Key = std::tuple<std::string, std::string, Precision>;
 
@@ -104,8 +104,13 @@ std::vector<OperatorFit> fit_operators(const std::vector<MeasuredWork>& rows, co
   std::vector<OperatorFit> fits;
   for (const auto& [key, i] : index) {
     const auto& [kind, phase, precision] = key;
-    OperatorFit fit{kind, phase, precision, x[kTerms * i] * kMicro, x[kTerms * i + 1] * kMicro / kGiga,
-                    x[kTerms * i + 2] * kMicro / kMega, samples[key]};
+    OperatorFit fit{kind,
+                    phase,
+                    precision,
+                    x[kTerms * i] * kMicro,
+                    x[kTerms * i + 1] * kMicro / kGiga,
+                    x[kTerms * i + 2] * kMicro / kMega,
+                    samples[key]};
     if (fit.launch_s + fit.s_per_flop + fit.s_per_byte > 0) fits.push_back(std::move(fit));
   }
   return fits;
@@ -123,7 +128,8 @@ std::optional<double> fitted_seconds(const std::vector<OperatorFit>& fits, const
   return sum;
 }
 
-ClusterPtr with_operator_fits(const ClusterPtr& cluster, const std::vector<MeasuredLog>& logs, std::vector<std::string>& notes) {
+ClusterPtr with_operator_fits(const ClusterPtr& cluster, const std::vector<MeasuredLog>& logs,
+                              std::vector<std::string>& notes) {
   std::vector<MeasuredWork> rows;
   for (const auto& log : logs)
     for (auto& row : measured_work(log))
@@ -133,11 +139,12 @@ ClusterPtr with_operator_fits(const ClusterPtr& cluster, const std::vector<Measu
   result->fits = fit_operators(rows);
   std::vector<double> errors;
   for (const auto& row : rows)
-    if (const auto seconds = fitted_seconds(result->fits, row)) errors.push_back(std::abs(*seconds - row.time_s) / row.time_s);
+    if (const auto seconds = fitted_seconds(result->fits, row))
+      errors.push_back(std::abs(*seconds - row.time_s) / row.time_s);
   if (!errors.empty()) {
     std::nth_element(errors.begin(), errors.begin() + static_cast<std::ptrdiff_t>(errors.size() / 2), errors.end());
-    notes.push_back(fmt::format("operators: {} fits to {} measured times, median error {:.1f} %", result->fits.size(), rows.size(),
-                                errors[errors.size() / 2] * 100));
+    notes.push_back(fmt::format("operators: {} fits to {} measured times, median error {:.1f} %", result->fits.size(),
+                                rows.size(), errors[errors.size() / 2] * 100));
   }
   return result;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operator times fitted to measurements. A measured row (one operator of another program) is described as operators of
-// ours, whose work the cost model counts; constants per kind follow by least squares, and any other size of that kind is
-// then costed with them.
+// ours, whose work the cost model counts; constants per kind follow by least squares, and any other size of that kind
+// is then costed with them.
 #pragma once
 
 #include <optional>
@@ -50,7 +50,8 @@ std::optional<double> fitted_seconds(const std::vector<OperatorFit>& fits, const
 
 /// The cluster with fits from all rows of these logs that no collective is part of, and a note for each kind; the same
 /// cluster where no log holds any.
-ClusterPtr with_operator_fits(const ClusterPtr& cluster, const std::vector<MeasuredLog>& logs, std::vector<std::string>& notes);
+ClusterPtr with_operator_fits(const ClusterPtr& cluster, const std::vector<MeasuredLog>& logs,
+                              std::vector<std::string>& notes);
 
 /// The same for what was read from files: the report's cluster, coverage and notes.
 void calibrate(HardwareReport& report);

@@ -88,12 +88,12 @@ std::vector<AxisClass> axis_classes(const Mesh& mesh) {
 // All ways to hand `axes` axes out: multisets of values in canonical order; where a parallel and a reduction dimension
 // of channel-like rank are both taken, also with the reductions first, because which of the two is innermost decides
 // which tensors need no permutation.
-void multisets(const std::vector<SplittableDim>& dims, std::size_t first, std::size_t axes, std::vector<std::size_t>& taken,
-               std::vector<std::vector<std::size_t>>& out) {
+void multisets(const std::vector<SplittableDim>& dims, std::size_t first, std::size_t axes,
+               std::vector<std::size_t>& taken, std::vector<std::vector<std::size_t>>& out) {
   if (taken.size() == axes) {
     auto ordered = taken;
-    const auto channels = std::find_if(ordered.begin(), ordered.end(),
-                                       [&](std::size_t i) { return dims[i].rank == kChannelRank; });
+    const auto channels =
+        std::find_if(ordered.begin(), ordered.end(), [&](std::size_t i) { return dims[i].rank == kChannelRank; });
     const auto is_reduction = [&](std::size_t i) { return dims[i].reduction; };
     std::stable_partition(channels, ordered.end(), [&](std::size_t i) { return !is_reduction(i); });
     out.push_back(ordered);
@@ -161,8 +161,7 @@ std::vector<Configuration> enumerate_configurations(const Model&, const Operator
     }
     configurations = std::move(next);
   }
-  std::erase_if(configurations,
-                [&](const Configuration& c) { return !at_most_two_dims_per_level(op, mesh, c); });
+  std::erase_if(configurations, [&](const Configuration& c) { return !at_most_two_dims_per_level(op, mesh, c); });
 
   const auto batch_share = [&](const Configuration& c) {
     std::int64_t share = 1;
@@ -170,9 +169,8 @@ std::vector<Configuration> enumerate_configurations(const Model&, const Operator
       if (c.axis[a] >= 0 && op.dims[c.axis[a]].name == DimName::batch) share *= mesh.axes[a].size;
     return share;
   };
-  std::stable_sort(configurations.begin(), configurations.end(), [&](const Configuration& x, const Configuration& y) {
-    return batch_share(x) > batch_share(y);
-  });
+  std::stable_sort(configurations.begin(), configurations.end(),
+                   [&](const Configuration& x, const Configuration& y) { return batch_share(x) > batch_share(y); });
   return configurations;
 }
 

@@ -45,7 +45,7 @@ struct Layout {
   friend auto operator<=>(const Layout&, const Layout&) = default;
 
   bool has_partial() const;
-  Layout without_partial() const;   ///< partial axes become replicated
+  Layout without_partial() const;               ///< partial axes become replicated
   std::uint32_t mask(std::int8_t value) const;  ///< axes with this value
 };
 /// Elements of one device's part.
@@ -72,8 +72,10 @@ std::optional<int> outermost_walker(const Operator& op, const std::vector<std::u
 ///   gradient: for an input, the layout in which backward leaves its gradient: partial on axes that split a loop
 ///             dimension the tensor does not walk; for an output, the layout in which backward wants the gradient
 ///             (forward without partial).
-Layout forward_layout(const Operator& op, const Access& access, bool is_output, const Configuration& configuration, int axes);
-Layout gradient_layout(const Operator& op, const Access& access, bool is_output, const Configuration& configuration, int axes);
+Layout forward_layout(const Operator& op, const Access& access, bool is_output, const Configuration& configuration,
+                      int axes);
+Layout gradient_layout(const Operator& op, const Access& access, bool is_output, const Configuration& configuration,
+                       int axes);
 
 /// All legal configurations of an operator in canonical axis order (design.md 5.1 and 5.2), repeat included:
 /// every split dimension divisible by the product of its splits, splittable and the outermost walker of each merged
@@ -81,7 +83,8 @@ Layout gradient_layout(const Operator& op, const Access& access, bool is_output,
 /// interchangeable, so they are handed out in one order: batch-like dimensions take the outermost axes, repeats the
 /// middle, channel-like ones the innermost; where several channel-like dimensions are split both orders are kept.
 /// Deterministic order; the first is the most batch-parallel.
-std::vector<Configuration> enumerate_configurations(const Model& model, const Operator& op, const Mesh& mesh, bool split_windows);
+std::vector<Configuration> enumerate_configurations(const Model& model, const Operator& op, const Mesh& mesh,
+                                                    bool split_windows);
 
 /// The data-parallel configuration: as many axes as divide it on the operator's batch dimension, the others repeat.
 Configuration data_parallel_configuration(const Operator& op, const Mesh& mesh);

@@ -22,7 +22,9 @@ const MeasuredOperator* row_of(const MeasuredLog& log, const std::string& name) 
 }
 
 /// A whole number that a measured size stands for; 0 where it is none.
-std::int64_t whole(double value) { return value >= 0.5 && value < static_cast<double>(kLargest) ? std::llround(value) : 0; }
+std::int64_t whole(double value) {
+  return value >= 0.5 && value < static_cast<double>(kLargest) ? std::llround(value) : 0;
+}
 
 double mib(const std::optional<double>& value) { return value.value_or(0) * kMiB; }
 
@@ -51,7 +53,8 @@ class RowModel {
     return x;
   }
   TensorId weight(Shape shape) { return b.parameter(row_ + "/weight", std::move(shape)); }
-  TensorId function(const char* detail, std::initializer_list<TensorId> operands, const ElementwiseTraits& traits = {}) {
+  TensorId function(const char* detail, std::initializer_list<TensorId> operands,
+                    const ElementwiseTraits& traits = {}) {
     return b.elementwise(row_ + "/" + detail, detail, std::span(operands.begin(), operands.size()), traits);
   }
   TensorId dropout(TensorId x) { return function("Dropout", {x}, {2, false, {}, {}, true}); }
@@ -87,9 +90,11 @@ Expected<GptSizes> gpt_sizes(const MeasuredLog& log) {
   s.batch = first.micro_batch;
   s.devices = first.tensor_parallel;
   s.rows_first = first.variant == 1;
-  const auto *dense = row_of(log, "enc-attention-dense"), *score = row_of(log, "enc-attention-score"), *last = row_of(log, "gpt-post-process");
+  const auto *dense = row_of(log, "enc-attention-dense"), *score = row_of(log, "enc-attention-score"),
+             *last = row_of(log, "gpt-post-process");
   if (!dense || !score || !last || s.batch < 1 || s.devices < 1)
-    return unclear(log, "is no GPT table of Aceso: attention or the last operator is missing, or the name tells no micro-batch");
+    return unclear(
+        log, "is no GPT table of Aceso: attention or the last operator is missing, or the name tells no micro-batch");
   const double t = s.devices, b = static_cast<double>(s.batch);
   s.hidden = whole(std::sqrt(mib(dense->weights_mib) * t / 2));
   if (s.hidden == 0) return unclear(log, "its weights imply no hidden size");
@@ -118,7 +123,8 @@ Expected<MeasuredModel> aceso_gpt(const MeasuredLog& log) {
   const auto sizes = gpt_sizes(log);
   if (!sizes) return sizes.error();
   const GptSizes& s = *sizes;
-  const Shape wide{s.batch, s.sequence, s.hidden}, maps{s.batch, s.heads, s.sequence, s.sequence}, head{s.batch, s.heads, s.sequence, s.channels};
+  const Shape wide{s.batch, s.sequence, s.hidden}, maps{s.batch, s.heads, s.sequence, s.sequence},
+      head{s.batch, s.heads, s.sequence, s.channels};
   const std::int64_t elements = s.batch * s.sequence * s.hidden, inner = 4 * s.hidden / s.devices;
   MeasuredModel made;
   RowModel m(log, s.batch, s.sequence);
@@ -155,7 +161,9 @@ Expected<MeasuredModel> aceso_gpt(const MeasuredLog& log) {
   after("enc-post-attention-dropout");
   norm("enc-2nd-layernorm");
   linear("enc-MLP-GEMM-1", {s.hidden, inner, false}, elements);
-  if (m.begin("enc-MLP-gelu")) m.end(m.function("Gelu", {m.activation({s.batch, s.sequence, inner}), m.weight({inner})}, {8, false, {true, false}}));
+  if (m.begin("enc-MLP-gelu"))
+    m.end(
+        m.function("Gelu", {m.activation({s.batch, s.sequence, inner}), m.weight({inner})}, {8, false, {true, false}}));
   linear("enc-MLP-GEMM-2", {inner, s.hidden, true}, elements);
   after("enc-post-MLP-dropout");
   norm("final-layernorm");
@@ -205,7 +213,8 @@ class ResnetRows {
       const bool all = part == "avgpool";
       const std::int64_t high = all ? 1 : (shape_[2] + 1) / 2, wide = all ? 1 : (shape_[3] + 1) / 2;
       const auto x = m_.activation(shape_, kImage);
-      m_.end(m_.b.pooling(part, all ? "AveragePool" : "MaxPool", x, {batch_, shape_[1], high, wide}, all ? Shape{} : Shape{3, 3}, !all));
+      m_.end(m_.b.pooling(part, all ? "AveragePool" : "MaxPool", x, {batch_, shape_[1], high, wide},
+                          all ? Shape{} : Shape{3, 3}, !all));
       shape_ = {batch_, shape_[1], high, wide};
     } else if (part == "downsample") {
       shortcut(row);
@@ -213,13 +222,15 @@ class ResnetRows {
       const std::int64_t classes = whole(mib(row.activations_mib) / (4.0 * static_cast<double>(batch_)));
       if (classes == 0) return fail(row);
       const std::int64_t channels = shape_[1];
-      m_.end(m_.b.linear("fc", m_.activation({batch_, channels}), m_.weight({channels, classes}), m_.weight({classes})));
+      m_.end(
+          m_.b.linear("fc", m_.activation({batch_, channels}), m_.weight({channels, classes}), m_.weight({classes})));
     }
   }
 
   TensorId normalised(TensorId x) {
     const Shape per_channel{m_.b.tensor(x).shape[1]};
-    return m_.b.batch_normalisation("bn", x, m_.weight(per_channel), m_.weight(per_channel), m_.b.buffer("mean", per_channel), m_.b.buffer("variance", per_channel));
+    return m_.b.batch_normalisation("bn", x, m_.weight(per_channel), m_.weight(per_channel),
+                                    m_.b.buffer("mean", per_channel), m_.b.buffer("variance", per_channel));
   }
 
   /// Output channels follow from the weight, the stride from the size of the result.
@@ -235,7 +246,8 @@ class ResnetRows {
     c.strides = {stride, stride};
     c.dilations = {1, 1};
     c.pads_begin = c.pads_end = {kernel / 2, kernel / 2};
-    const auto y = m_.b.convolution("conv", m_.activation(from, kImage), m_.weight({channels, from[1], kernel, kernel}), std::nullopt, c);
+    const auto y = m_.b.convolution("conv", m_.activation(from, kImage), m_.weight({channels, from[1], kernel, kernel}),
+                                    std::nullopt, c);
     if (m_.b.error()) return fail(row), TensorId();
     shape_ = m_.b.tensor(y).shape;
     m_.end(y);
@@ -245,17 +257,21 @@ class ResnetRows {
   /// The sum with what entered the block; where the shapes differ, that is convolved and normalised first.
   void shortcut(const MeasuredOperator& row) {
     const Shape result = shape_;
-    if (entering_ == result) return m_.end(m_.function("Add", {m_.activation(result, kImage), m_.activation(result, kImage)}));
+    if (entering_ == result)
+      return m_.end(m_.function("Add", {m_.activation(result, kImage), m_.activation(result, kImage)}));
     ConvolutionShape c;
     const std::int64_t stride = entering_[2] == result[2] ? 1 : 2;
     c.kernel = {1, 1}, c.strides = {stride, stride}, c.dilations = {1, 1}, c.pads_begin = c.pads_end = {0, 0};
-    const auto y = m_.b.convolution("conv", m_.activation(entering_, kImage), m_.weight({result[1], entering_[1], 1, 1}), std::nullopt, c);
+    const auto y = m_.b.convolution("conv", m_.activation(entering_, kImage),
+                                    m_.weight({result[1], entering_[1], 1, 1}), std::nullopt, c);
     if (m_.b.error()) return fail(row);
     m_.end(m_.function("Add", {normalised(y), m_.activation(result, kImage)}));
   }
 
   void fail(const MeasuredOperator& row) {
-    if (!error_) error_ = bad_input("'" + row.kind + "': its weights and activations fit no wide ResNet", log_.path + ":" + std::to_string(row.line));
+    if (!error_)
+      error_ = bad_input("'" + row.kind + "': its weights and activations fit no wide ResNet",
+                         log_.path + ":" + std::to_string(row.line));
   }
 
   const std::vector<DimName> kImage{DimName::batch, DimName::channel, DimName::height, DimName::width};
@@ -271,7 +287,8 @@ class ResnetRows {
 Expected<MeasuredModel> aceso_resnet(const MeasuredLog& log) {
   const auto& first = log.operators.front();
   if (first.micro_batch < 1 || first.tensor_parallel != 1)
-    return unclear(log, "the name tells no micro-batch, or a partitioned one, whose halves this table does not tell apart");
+    return unclear(log,
+                   "the name tells no micro-batch, or a partitioned one, whose halves this table does not tell apart");
   auto model = ResnetRows(log, first.micro_batch).run();
   if (!model) return model.error();
   return MeasuredModel{std::move(*model), {}, {}};

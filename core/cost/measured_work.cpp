@@ -76,7 +76,8 @@ std::vector<MeasuredWork> aceso_rows(const MeasuredLog& log) {
     const bool forward = measured.phase == "forward";
     row.parts = forward ? found->second.forward : found->second.backward;
     const auto& exchanges = forward ? made->forward : made->backward;
-    if (const auto exchange = exchanges.find(measured.kind); exchange != exchanges.end()) row.exchange = exchange->second;
+    if (const auto exchange = exchanges.find(measured.kind); exchange != exchanges.end())
+      row.exchange = exchange->second;
     row.activation_bytes = found->second.activation_bytes;
     row.measured_activation_bytes = measured.activations_mib.value_or(0) * kMiB;
     row.tensor_parallel = measured.tensor_parallel;

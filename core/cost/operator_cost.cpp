@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/cost/operator_cost.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 
 namespace turnpoint {
 
@@ -69,12 +69,14 @@ void add_network(CostBreakdown& cost, const std::vector<ReshardStep>& steps) {
   for (const auto& step : steps) cost[part_of(step.move)] += step.time_s;
 }
 
-OperatorCostModel::OperatorCostModel(const Scenario& scenario, const TensorUses& uses, const ReshardingModel& resharding)
+OperatorCostModel::OperatorCostModel(const Scenario& scenario, const TensorUses& uses,
+                                     const ReshardingModel& resharding)
     : scenario_(scenario), uses_(uses), resharding_(resharding) {
   const auto& settings = scenario.settings;
   const auto& device = scenario.cluster->device;
   bytes_ = parameter_bytes(settings.precision, settings.optimizer, settings.accounting);
-  flop_per_second_ = device.peak(settings.precision) * device.efficiency(settings.precision) * settings.factors.device_speed;
+  flop_per_second_ =
+      device.peak(settings.precision) * device.efficiency(settings.precision) * settings.factors.device_speed;
   // Everything but matrix products and convolutions runs on the ordinary (fp32) units.
   vector_flop_per_second_ = device.peak_fp32 * device.flop_efficiency * settings.factors.device_speed;
   bytes_per_second_ = device.memory_bandwidth * device.memory_efficiency * settings.factors.device_speed;
@@ -90,7 +92,8 @@ OperatorCostModel::OperatorCostModel(const Scenario& scenario, const TensorUses&
 
 std::string fitted_kind(const Model& model, const Operator& op) {
   std::string kind(kind_name(op.kind));
-  if (op.kind == OperatorKind::matmul && op.inputs.size() > 1 && model.tensors[op.inputs[1].tensor].role == TensorRole::activation)
+  if (op.kind == OperatorKind::matmul && op.inputs.size() > 1 &&
+      model.tensors[op.inputs[1].tensor].role == TensorRole::activation)
     return kind + " of activations";
   if (op.kind != OperatorKind::convolution || op.inputs.size() < 2) return kind;
   const auto& kernel = model.tensors[op.inputs[1].tensor].shape;
@@ -110,7 +113,8 @@ double OperatorCostModel::phase_seconds(const Operator& op, const Configuration&
     for (const auto& dim : op.dims) dims.push_back(dim.size);
     for (int a = 0; a < mesh.count(); ++a)
       if (configuration.axis[static_cast<std::size_t>(a)] >= 0)
-        dims[static_cast<std::size_t>(configuration.axis[static_cast<std::size_t>(a)])] /= mesh.axes[static_cast<std::size_t>(a)].size;
+        dims[static_cast<std::size_t>(configuration.axis[static_cast<std::size_t>(a)])] /=
+            mesh.axes[static_cast<std::size_t>(a)].size;
     const auto it = measured_.find(signature(kind_name(op.kind), dims, backward ? "backward" : "forward"));
     if (it != measured_.end()) return it->second;
   }
@@ -139,8 +143,10 @@ PhaseWork OperatorCostModel::work(const Operator& op, const Configuration& confi
     const Tensor& tensor = model.tensors[access.tensor];
     // An embedding touches only the rows it looks up, which are as large as its output.
     if (op.kind == OperatorKind::embedding && tensor.role == TensorRole::parameter) continue;
-    if (!backward) add(access, false, 1);
-    else add(access, false, (access.saved ? 1 : 0) + (tensor.requires_gradient ? 1 : 0));
+    if (!backward)
+      add(access, false, 1);
+    else
+      add(access, false, (access.saved ? 1 : 0) + (tensor.requires_gradient ? 1 : 0));
   }
   for (const auto& access : op.outputs) {
     const bool internal = model.tensors[access.tensor].role == TensorRole::internal;
@@ -150,7 +156,8 @@ PhaseWork OperatorCostModel::work(const Operator& op, const Configuration& confi
   return {(backward ? op.backward_flop : op.forward_flop) / split, bytes};
 }
 
-OperatorCostModel::Cost OperatorCostModel::cost(OperatorId id, const Configuration& configuration, bool with_steps) const {
+OperatorCostModel::Cost OperatorCostModel::cost(OperatorId id, const Configuration& configuration,
+                                                bool with_steps) const {
   Cost result;
   CostBreakdown& out = result.breakdown;
   const Model& model = *scenario_.model;
@@ -178,12 +185,14 @@ OperatorCostModel::Cost OperatorCostModel::cost(OperatorId id, const Configurati
     out[MemoryPart::parameters] += elements * bytes_.weight;
     out[MemoryPart::gradients] += elements * bytes_.gradient;
     out[MemoryPart::optimizer] += elements * bytes_.optimizer;
-    update_bytes += static_cast<double>(elements) * (real.gradient + 2.0 * (real.optimizer + (precision == Precision::fp32 ? 4 : 0)) +
-                                                     (precision == Precision::fp32 ? 0 : 2));
+    update_bytes += static_cast<double>(elements) *
+                    (real.gradient + 2.0 * (real.optimizer + (precision == Precision::fp32 ? 4 : 0)) +
+                     (precision == Precision::fp32 ? 0 : 2));
     const std::uint32_t mask = gradient.mask(Layout::kPartial);
     if (mask) sync_bytes[mask] += static_cast<double>(elements) * real.gradient;
   }
-  if (update_bytes > 0) out[ComputePart::update] = update_bytes / bytes_per_second_ + scenario_.cluster->device.launch_s;
+  if (update_bytes > 0)
+    out[ComputePart::update] = update_bytes / bytes_per_second_ + scenario_.cluster->device.launch_s;
   for (const auto& [mask, bytes] : sync_bytes) {
     const ReshardPath path = resharding_.gradient_sync(bytes, mask);
     add_network(out, path.steps);
@@ -192,7 +201,8 @@ OperatorCostModel::Cost OperatorCostModel::cost(OperatorId id, const Configurati
   for (const auto& access : op.outputs) {
     const Tensor& tensor = model.tensors[access.tensor];
     if (access.saved)
-      out[MemoryPart::activations] += local_bytes(mesh, forward_layout(op, access, true, configuration, mesh.count()).without_partial(), tensor, precision);
+      out[MemoryPart::activations] += local_bytes(
+          mesh, forward_layout(op, access, true, configuration, mesh.count()).without_partial(), tensor, precision);
   }
   return result;
 }

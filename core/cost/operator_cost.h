@@ -42,14 +42,14 @@ class OperatorCostModel {
   OperatorCostModel(const Scenario& scenario, const TensorUses& uses, const ReshardingModel& resharding);
 
   struct Cost {
-    CostBreakdown breakdown;                  ///< parameters, gradients, optimizer, internal saved tensors, compute, sync
-    std::vector<ReshardStep> gradient_sync;   ///< collectives that sum the gradients of its parameters
+    CostBreakdown breakdown;  ///< parameters, gradients, optimizer, internal saved tensors, compute, sync
+    std::vector<ReshardStep> gradient_sync;  ///< collectives that sum the gradients of its parameters
   };
-  /// Memory of the parameters it owns, of tensors saved inside the operator and of outputs its own backward reads; forward and
-  /// backward = max(FLOP / (peak e_f), bytes / (bandwidth e_m)) + launch, or what was fitted to measurements of its kind,
-  /// or the measured time of the same local signature; the update reads gradient, weight and state and writes the latter two (papers.md 5.3); gradient
-  /// synchronisation over the axes that split a loop dimension a parameter does not walk. `with_steps` fills
-  /// gradient_sync.
+  /// Memory of the parameters it owns, of tensors saved inside the operator and of outputs its own backward reads;
+  /// forward and backward = max(FLOP / (peak e_f), bytes / (bandwidth e_m)) + launch, or what was fitted to
+  /// measurements of its kind, or the measured time of the same local signature; the update reads gradient, weight and
+  /// state and writes the latter two (papers.md 5.3); gradient synchronisation over the axes that split a loop
+  /// dimension a parameter does not walk. `with_steps` fills gradient_sync.
   Cost cost(OperatorId id, const Configuration& configuration, bool with_steps = false) const;
   /// On each device; what the times above are made of.
   PhaseWork work(const Operator& op, const Configuration& configuration, bool backward) const;
@@ -63,7 +63,8 @@ class OperatorCostModel {
   ParameterBytes bytes_;
   double flop_per_second_, bytes_per_second_, vector_flop_per_second_;
   std::map<std::string, double> measured_;  ///< kind, local dims, phase -> seconds
-  std::map<std::pair<std::string, bool>, OperatorFit> fits_;  ///< by kind and whether backward, already at the device's speed
+  std::map<std::pair<std::string, bool>, OperatorFit>
+      fits_;  ///< by kind and whether backward, already at the device's speed
 };
 
 /// Local bytes of a tensor in a layout.

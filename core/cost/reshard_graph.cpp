@@ -33,8 +33,10 @@ struct ReshardGraph::Split {
 
   Split(const Mesh& mesh, std::size_t dims, const State& state) : dim(dims, 0) {
     for (int a = 0; a < mesh.count(); ++a) {
-      if (state[a] == kReplicated) replicated |= 1u << a;
-      else if (state[a] == kPartial) partial |= 1u << a;
+      if (state[a] == kReplicated)
+        replicated |= 1u << a;
+      else if (state[a] == kPartial)
+        partial |= 1u << a;
       else {
         dim[state[a]] |= 1u << a;
         splits *= mesh.axes[a].size;
@@ -114,8 +116,7 @@ void ReshardGraph::add_arc(std::uint32_t source, const State& target, ReshardPri
                            std::int64_t splits, std::vector<Arc>& arcs) {
   const std::uint32_t index = find(target);
   if (index == kNone) return;
-  const std::uint32_t price =
-      kind == ReshardPrice::Kind::free ? 0 : price_index({kind, mesh_.group(axes), splits});
+  const std::uint32_t price = kind == ReshardPrice::Kind::free ? 0 : price_index({kind, mesh_.group(axes), splits});
   arcs.push_back({source, index, price});
 }
 

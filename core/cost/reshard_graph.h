@@ -20,7 +20,15 @@ namespace turnpoint {
 
 /// What a move costs, up to the tensor's size: a collective on a group, on local blocks of total bytes / splits.
 struct ReshardPrice {
-  enum class Kind : std::uint8_t { free, all_gather, all_to_all, all_reduce, reduce_scatter, permute_inside, permute_across };
+  enum class Kind : std::uint8_t {
+    free,
+    all_gather,
+    all_to_all,
+    all_reduce,
+    reduce_scatter,
+    permute_inside,
+    permute_across
+  };
   Kind kind = Kind::free;
   DeviceGroup group;
   std::int64_t splits = 1;
@@ -71,7 +79,7 @@ class ReshardGraph {
   Mesh mesh_;
   std::vector<std::int64_t> divisors_;
   std::array<std::array<std::int32_t, 128>, kMaxAxes> digit_{};  ///< value + 2 -> place value, -1 if not allowed
-  std::vector<std::uint32_t> dense_;                              ///< mixed-radix number -> state
+  std::vector<std::uint32_t> dense_;                             ///< mixed-radix number -> state
   std::vector<State> states_;
   std::vector<std::uint32_t> partial_;
   std::vector<Edge> edges_;

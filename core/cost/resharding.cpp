@@ -85,8 +85,11 @@ struct ReshardingModel::Impl {
   std::shared_ptr<GraphCache> cache;
 
   Impl(Mesh m, CollectiveModel c, std::shared_ptr<GraphCache> shared)
-      : mesh(std::move(m)), collectives(std::move(c)), inside_group(mesh.group(level_axes(mesh, kIntraNode))),
-        across_group(mesh.group(level_axes(mesh, kInterNode))), cache(std::move(shared)) {}
+      : mesh(std::move(m)),
+        collectives(std::move(c)),
+        inside_group(mesh.group(level_axes(mesh, kIntraNode))),
+        across_group(mesh.group(level_axes(mesh, kInterNode))),
+        cache(std::move(shared)) {}
 
   double time(const ReshardPrice& price, double local) const {
     const auto on = [&](Collective kind, double bytes) { return collectives.time(kind, price.group, bytes).value; };
@@ -125,8 +128,8 @@ struct ReshardingModel::Impl {
       const auto found = cache->graphs.find(dims.divisors);
       if (found != cache->graphs.end()) return found->second;
     }
-    const auto graph = std::make_shared<const ReshardGraph>(mesh, dims.divisors,
-                                                            ReshardGraph::all_values(mesh.count(), values - 2));
+    const auto graph =
+        std::make_shared<const ReshardGraph>(mesh, dims.divisors, ReshardGraph::all_values(mesh.count(), values - 2));
     const std::lock_guard lock(cache->mutex);
     return cache->graphs.emplace(dims.divisors, graph).first->second;
   }

@@ -23,8 +23,8 @@ const char* to_string(ReshardMove move);
 
 struct ReshardStep {
   ReshardMove move = ReshardMove::slice;
-  std::uint32_t axes = 0;   ///< bit mask of the mesh axes taking part
-  double bytes = 0;         ///< bytes one device receives (slice 0)
+  std::uint32_t axes = 0;  ///< bit mask of the mesh axes taking part
+  double bytes = 0;        ///< bytes one device receives (slice 0)
   double time_s = 0;
   Layout result;
 };
@@ -46,10 +46,11 @@ struct ReshardRoutes {
 /// axes or so), an axis only takes the values it has at either end of the pair, or replicated.
 ///
 /// A permute sends every local block once, inside the nodes if no axis between nodes changes its place, else across
-/// them (the slower of both sends, since some blocks stay). It is priced with all devices sending: the group is all axes
-/// of the level. Slices and local copies cost nothing: a joining or leaving innermost axis keeps blocks contiguous, and
-/// the copy into and out of an all-to-all's buffers is not charged. Of paths of equal time the one with fewer
-/// collectives is taken, then the first found in a fixed order. times(), routes() and path() agree to the last bit.
+/// them (the slower of both sends, since some blocks stay). It is priced with all devices sending: the group is all
+/// axes of the level. Slices and local copies cost nothing: a joining or leaving innermost axis keeps blocks
+/// contiguous, and the copy into and out of an all-to-all's buffers is not charged. Of paths of equal time the one with
+/// fewer collectives is taken, then the first found in a fixed order. times(), routes() and path() agree to the last
+/// bit.
 class ReshardingModel {
  public:
   ReshardingModel(Mesh mesh, CollectiveModel collectives, double memory_bandwidth);
@@ -60,14 +61,17 @@ class ReshardingModel {
   const Mesh& mesh() const;
 
   /// The cheapest path for a tensor of this shape and element size. Splits keep every dimension divisible.
-  ReshardPath path(const std::vector<std::int64_t>& shape, int element_bytes, const Layout& from, const Layout& to) const;
+  ReshardPath path(const std::vector<std::int64_t>& shape, int element_bytes, const Layout& from,
+                   const Layout& to) const;
 
-  /// Times of all pairs, row-major [from][to]; one shortest-path run per target. `from` may hold partial axes, `to` may not.
+  /// Times of all pairs, row-major [from][to]; one shortest-path run per target. `from` may hold partial axes, `to` may
+  /// not.
   std::vector<double> times(const std::vector<std::int64_t>& shape, int element_bytes, const std::vector<Layout>& from,
                             const std::vector<Layout>& to) const;
 
-  /// The paths of all pairs, and their times under this model's link speeds. reprice(routes(...)) equals times(...); with
-  /// routes found by another model it gives what those paths cost here: an upper bound, at a thousandth of the work.
+  /// The paths of all pairs, and their times under this model's link speeds. reprice(routes(...)) equals times(...);
+  /// with routes found by another model it gives what those paths cost here: an upper bound, at a thousandth of the
+  /// work.
   ReshardRoutes routes(const std::vector<std::int64_t>& shape, int element_bytes, const std::vector<Layout>& from,
                        const std::vector<Layout>& to) const;
   std::vector<double> reprice(const ReshardRoutes& routes) const;

@@ -5,11 +5,13 @@
 //  - A tensor with one consumer goes straight from producer to consumer. If backward of either reads it, the copy each
 //    reads is kept: the producer's own layout, the resharded copy ("after"), or, instead of that, the copy before the
 //    resharding, which backward then repeats ("before").
-//  - A tensor with several consumers is first brought to one shared layout (possibly the producer's own); every consumer
+//  - A tensor with several consumers is first brought to one shared layout (possibly the producer's own); every
+//  consumer
 //    takes it from there. Communication and the kept copy are shared by all that want that layout; gradients are summed
 //    there on the way back. If any consumer's backward reads the tensor, the shared copy is kept.
 //  - A view (reshape, transpose) has no storage: keeping its output means keeping its input, as one more reader of it.
-//  - A parameter used by several operators lives with the first; the others get it through a tie. Vectors (biases, scales)
+//  - A parameter used by several operators lives with the first; the others get it through a tie. Vectors (biases,
+//  scales)
 //    are stored by every user instead: exporters merge equal ones by chance, and a few kilobytes must not tie layouts.
 #pragma once
 
@@ -32,17 +34,17 @@ struct ParameterTie {
 struct TensorFlow {
   TensorId tensor;
   OperatorId producer;
-  std::uint32_t output = 0;            ///< index into the producer's outputs
-  bool producer_saves = false;         ///< backward of the producer reads it (relu, softmax)
-  bool producer_is_view = false;       ///< kept through the producer's input: its own copy costs nothing
+  std::uint32_t output = 0;       ///< index into the producer's outputs
+  bool producer_saves = false;    ///< backward of the producer reads it (relu, softmax)
+  bool producer_is_view = false;  ///< kept through the producer's input: its own copy costs nothing
   std::vector<Model::Use> consumers;
-  std::vector<bool> consumer_saves;    ///< parallel to consumers; views included
+  std::vector<bool> consumer_saves;  ///< parallel to consumers; views included
   bool shared() const { return consumers.size() > 1; }
   bool any_consumer_saves() const;
 };
 
 struct TensorUses {
-  std::vector<TensorFlow> flows;   ///< by producer, then output
+  std::vector<TensorFlow> flows;  ///< by producer, then output
   std::vector<ParameterTie> ties;
   std::vector<std::vector<bool>> owns_parameter;  ///< [operator][input]: this use stores the parameter
 };

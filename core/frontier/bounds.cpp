@@ -28,7 +28,8 @@ void Achieved::add(std::vector<Point>&& plans) {
 }
 
 bool Achieved::covers(std::int64_t memory, double time) const {
-  const auto above = std::upper_bound(points_.begin(), points_.end(), memory, [](std::int64_t m, const Point& p) { return m < p.memory; });
+  const auto above = std::upper_bound(points_.begin(), points_.end(), memory,
+                                      [](std::int64_t m, const Point& p) { return m < p.memory; });
   return above != points_.begin() && std::prev(above)->time <= time;
 }
 
@@ -38,7 +39,8 @@ std::vector<std::size_t> Achieved::hull() const {
   for (std::size_t i = 0; i < points_.size(); ++i) {
     while (hull.size() >= 2) {
       const std::size_t a = hull[hull.size() - 2], b = hull.back();
-      const double cross = (x(b) - x(a)) * (points_[i].time - points_[a].time) - (points_[b].time - points_[a].time) * (x(i) - x(a));
+      const double cross =
+          (x(b) - x(a)) * (points_[i].time - points_[a].time) - (points_[b].time - points_[a].time) * (x(i) - x(a));
       if (cross > 0) break;
       hull.pop_back();
     }
@@ -75,7 +77,8 @@ void append_half_planes(const LaneBlock& block, std::vector<HalfPlane>& planes) 
   }
 }
 
-Certificate certify(const std::vector<HalfPlane>& planes, const std::vector<Point>& achieved, std::int64_t limit, const CostList& floor) {
+Certificate certify(const std::vector<HalfPlane>& planes, const std::vector<Point>& achieved, std::int64_t limit,
+                    const CostList& floor) {
   Certificate result;
   if (achieved.empty()) return result;
   double memory_bound = 0;
@@ -92,12 +95,16 @@ Certificate certify(const std::vector<HalfPlane>& planes, const std::vector<Poin
   const double first = static_cast<double>(achieved[0].memory);
   memory_bound = std::min(std::floor(memory_bound), first);
   CostList staircase;
-  if (memory_bound < first) staircase.push_back({static_cast<std::int64_t>(memory_bound), std::min(lower(first), 1e300)});
+  if (memory_bound < first)
+    staircase.push_back({static_cast<std::int64_t>(memory_bound), std::min(lower(first), 1e300)});
   for (std::size_t i = 0; i < achieved.size(); ++i) {
     const bool last = i + 1 == achieved.size();
-    const double end = !last ? static_cast<double>(achieved[i + 1].memory)
-                       : limit > achieved[i].memory ? static_cast<double>(limit) : kInfinity;
-    const auto proven_here = std::find_if(floor.begin(), floor.end(), [&](const CostPoint& f) { return static_cast<double>(f.memory) >= std::min(end, 0x1p63); });
+    const double end = !last                        ? static_cast<double>(achieved[i + 1].memory)
+                       : limit > achieved[i].memory ? static_cast<double>(limit)
+                                                    : kInfinity;
+    const auto proven_here = std::find_if(floor.begin(), floor.end(), [&](const CostPoint& f) {
+      return static_cast<double>(f.memory) >= std::min(end, 0x1p63);
+    });
     const double proven = proven_here == floor.end() ? 0 : proven_here->time;
     const double bound = std::min(std::max(lower(end), proven), achieved[i].time);
     staircase.push_back({achieved[i].memory, bound});
@@ -108,7 +115,8 @@ Certificate certify(const std::vector<HalfPlane>& planes, const std::vector<Poin
   return result;
 }
 
-void choose_weights(const Achieved& achieved, std::size_t count, std::vector<double>& memory, std::vector<double>& time) {
+void choose_weights(const Achieved& achieved, std::size_t count, std::vector<double>& memory,
+                    std::vector<double>& time) {
   const auto& points = achieved.points();
   const double range_m = std::max(1.0, static_cast<double>(points.back().memory - points.front().memory));
   double range_t = points.front().time - points.back().time;
@@ -146,7 +154,8 @@ void choose_weights(const Achieved& achieved, std::size_t count, std::vector<dou
     // The rest lies between neighbouring slopes, where new corners of the hull can still hide.
     for (std::size_t i = 0; memory.size() < count; ++i) {
       const Chord &a = chords[i % chords.size()], &b = chords[(i + 1) % chords.size()];
-      const double f = 0.5 / double(1 + i / chords.size()), steepen = i % chords.size() + 1 == chords.size() ? 4.0 * double(1 + i / chords.size()) : 1;
+      const double f = 0.5 / double(1 + i / chords.size()),
+                   steepen = i % chords.size() + 1 == chords.size() ? 4.0 * double(1 + i / chords.size()) : 1;
       add((a.dm / a.length * f + b.dm / b.length * (1 - f)) * steepen, a.dt / a.length * f + b.dt / b.length * (1 - f));
     }
     return;
@@ -171,7 +180,8 @@ std::vector<Lanes> slacks(std::span<const LaneBlock> blocks, const Achieved& ach
     for (std::size_t b = 0; b < blocks.size(); ++b)
       for (std::size_t l = 0; l < kLanes; ++l) {
         const double wm = blocks[b].weight_memory[l], wt = blocks[b].weight_time[l];
-        const double slack = (wm > 0 ? wm * memory : 0) + (wt > 0 ? wt * time : 0) - blocks[b].bound(static_cast<int>(l));
+        const double slack =
+            (wm > 0 ? wm * memory : 0) + (wt > 0 ? wt * time : 0) - blocks[b].bound(static_cast<int>(l));
         if (slack < best) {
           best = slack;
           best_block = b;
@@ -185,7 +195,8 @@ std::vector<Lanes> slacks(std::span<const LaneBlock> blocks, const Achieved& ach
   assign(std::min(end, points.empty() ? end : static_cast<double>(points[0].memory)), kInfinity);
   for (std::size_t i = 0; i < points.size(); ++i) {
     if (static_cast<double>(points[i].memory) >= end) break;
-    assign(std::min(end, i + 1 < points.size() ? static_cast<double>(points[i + 1].memory) : kInfinity), points[i].time);
+    assign(std::min(end, i + 1 < points.size() ? static_cast<double>(points[i + 1].memory) : kInfinity),
+           points[i].time);
   }
   for (std::size_t b = 0; b < blocks.size(); ++b)
     for (std::size_t l = 0; l < kLanes; ++l)
@@ -196,10 +207,10 @@ std::vector<Lanes> slacks(std::span<const LaneBlock> blocks, const Achieved& ach
   return result;
 }
 
-CostList certified_floor(std::span<const LaneBlock> blocks, const std::vector<Lanes>& slack, const Achieved& achieved, std::int64_t limit,
-                         double& worst) {
-  // A plan below the corner (memory, time) has, on every lane, less than that corner's value. If on one lane the corner lies
-  // within the slack, the plan was not pruned there, so it is among what was found.
+CostList certified_floor(std::span<const LaneBlock> blocks, const std::vector<Lanes>& slack, const Achieved& achieved,
+                         std::int64_t limit, double& worst) {
+  // A plan below the corner (memory, time) has, on every lane, less than that corner's value. If on one lane the corner
+  // lies within the slack, the plan was not pruned there, so it is among what was found.
   worst = 0;
   CostList floor;
   const auto& points = achieved.points();
@@ -211,12 +222,15 @@ CostList certified_floor(std::span<const LaneBlock> blocks, const std::vector<La
       for (std::size_t l = 0; l < kLanes; ++l) {
         const double wm = blocks[b].weight_memory[l], wt = blocks[b].weight_time[l];
         if (!(slack[b][l] > -kInfinity) || !(wt > 0) || (wm > 0 && memory == kInfinity)) continue;
-        const double room = slack[b][l] - blocks[b].margin(static_cast<int>(l), std::max(0.0, slack[b][l])) + blocks[b].bound(static_cast<int>(l));
+        const double room = slack[b][l] - blocks[b].margin(static_cast<int>(l), std::max(0.0, slack[b][l])) +
+                            blocks[b].bound(static_cast<int>(l));
         proven = std::max(proven, (room - (wm > 0 ? wm * memory : 0)) / wt);
       }
     const double time = std::min(proven, points[i].time);
-    floor.push_back({memory == kInfinity ? std::numeric_limits<std::int64_t>::max() : static_cast<std::int64_t>(memory), time});
-    if (points[i].time > 0 && static_cast<double>(points[i].memory) < memory) worst = std::max(worst, (points[i].time - time) / points[i].time);
+    floor.push_back(
+        {memory == kInfinity ? std::numeric_limits<std::int64_t>::max() : static_cast<std::int64_t>(memory), time});
+    if (points[i].time > 0 && static_cast<double>(points[i].memory) < memory)
+      worst = std::max(worst, (points[i].time - time) / points[i].time);
   }
   return floor;
 }

@@ -42,18 +42,20 @@ struct Certificate {
 };
 /// Staircase below all plans and its distance from the achieved one; `limit` 0: unlimited. `floor` as from
 /// certified_floor().
-Certificate certify(const std::vector<HalfPlane>& planes, const std::vector<Point>& achieved, std::int64_t limit, const CostList& floor = {});
+Certificate certify(const std::vector<HalfPlane>& planes, const std::vector<Point>& achieved, std::int64_t limit,
+                    const CostList& floor = {});
 
 /// Weights of `count` lanes that suit the achieved frontier: both ends (lanes 0 and 1), then slopes of its hull.
-void choose_weights(const Achieved& achieved, std::size_t count, std::vector<double>& memory, std::vector<double>& time);
+void choose_weights(const Achieved& achieved, std::size_t count, std::vector<double>& memory,
+                    std::vector<double>& time);
 
 /// For every lane how far above the bound a completion may lie and still improve on the achieved staircase; -infinity
-/// where the lane is not needed. Rounding margins included. 
+/// where the lane is not needed. Rounding margins included.
 std::vector<Lanes> slacks(std::span<const LaneBlock> blocks, const Achieved& achieved, std::int64_t limit);
 
 /// What exact lists pruned at these slacks have proven: no plan needs less memory and less time than any of these pairs
 /// (memory rising, INT64_MAX for "any"). `worst` is the largest gap to the achieved staircase as a fraction.
-CostList certified_floor(std::span<const LaneBlock> blocks, const std::vector<Lanes>& slack, const Achieved& achieved, std::int64_t limit,
-                         double& worst);
+CostList certified_floor(std::span<const LaneBlock> blocks, const std::vector<Lanes>& slack, const Achieved& achieved,
+                         std::int64_t limit, double& worst);
 
 }  // namespace turnpoint::frontier::detail

@@ -26,8 +26,8 @@ struct Dag {
   std::vector<std::uint32_t> unique_of;  ///< table of the elimination -> unique table
   std::vector<std::uint32_t> producer;   ///< table of the elimination -> step, for results of steps
   std::vector<Table> tables;
-  std::vector<UniqueStep> steps;         ///< in an order in which inputs come first
-  std::uint32_t root = 0;                ///< unique table
+  std::vector<UniqueStep> steps;  ///< in an order in which inputs come first
+  std::uint32_t root = 0;         ///< unique table
   Leaf unit;
 };
 
@@ -40,7 +40,8 @@ using Choice = std::vector<std::uint32_t>;
 /// Stop requests and the time limit, polled from inside the kernels.
 class Control {
  public:
-  Control(const RunContext& context, double time_limit_s) : context_(context), begin_(Clock::now()), limit_(time_limit_s) {}
+  Control(const RunContext& context, double time_limit_s)
+      : context_(context), begin_(Clock::now()), limit_(time_limit_s) {}
   const std::stop_token& stop() const { return context_.stop; }
   bool cancelled() const { return context_.cancelled(); }
   bool stopped() const { return cancelled() || (limit_ > 0 && elapsed() > limit_); }

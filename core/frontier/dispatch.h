@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Run-time choice of the instruction set for plain loops that the compiler vectorises. Sanitizers run before the loader's
-// resolvers are safe, so their builds take the default.
+// Run-time choice of the instruction set for plain loops that the compiler vectorises. Sanitizers run before the
+// loader's resolvers are safe, so their builds take the default.
 #pragma once
 
 #include <cstddef>
@@ -21,9 +21,13 @@ struct LineAllocator {
   void deallocate(T* p, std::size_t) { ::operator delete(p, kAlignment); }
   /// resize() leaves numbers uninitialised: every table is written before it is read.
   template <class U>
-  void construct(U* p) { ::new (static_cast<void*>(p)) U; }
+  void construct(U* p) {
+    ::new (static_cast<void*>(p)) U;
+  }
   template <class U, class... Args>
-  void construct(U* p, Args&&... args) { ::new (static_cast<void*>(p)) U(static_cast<Args&&>(args)...); }
+  void construct(U* p, Args&&... args) {
+    ::new (static_cast<void*>(p)) U(static_cast<Args&&>(args)...);
+  }
   friend bool operator==(const LineAllocator&, const LineAllocator&) { return true; }
 };
 using LaneValues = std::vector<float, LineAllocator<float>>;

@@ -154,7 +154,8 @@ class Eliminator {
   }
 
   /// Suffix numbers of the states of v with respect to a list of factors.
-  std::vector<std::uint32_t> suffix(std::uint32_t v, const std::vector<std::uint32_t>& order, std::size_t from, std::uint32_t& count) const {
+  std::vector<std::uint32_t> suffix(std::uint32_t v, const std::vector<std::uint32_t>& order, std::size_t from,
+                                    std::uint32_t& count) const {
     std::vector<std::uint32_t> id(graph_.variables[v].states, 0);
     count = 1;
     for (std::size_t i = from; i < order.size(); ++i) {
@@ -168,7 +169,8 @@ class Eliminator {
   void widen(Scope& scope, const WorkFactor& f, std::uint32_t v) const {
     for (const Axis& a : f.axes) {
       if (a.variable == v) continue;
-      const auto it = std::find_if(scope.entries.begin(), scope.entries.end(), [&](const Scope::Entry& e) { return e.variable == a.variable; });
+      const auto it = std::find_if(scope.entries.begin(), scope.entries.end(),
+                                   [&](const Scope::Entry& e) { return e.variable == a.variable; });
       if (it == scope.entries.end()) {
         scope.entries.push_back({a.variable, a.class_of, static_cast<std::uint32_t>(a.offset.size())});
       } else {
@@ -179,7 +181,8 @@ class Eliminator {
     }
   }
 
-  /// Work of absorbing the factors in this order: terms weighted by the expected lengths of lists; infinite if too wide.
+  /// Work of absorbing the factors in this order: terms weighted by the expected lengths of lists; infinite if too
+  /// wide.
   double order_work(std::uint32_t v, const std::vector<std::uint32_t>& order) const {
     Scope scope;
     double total = 0, mass = 1;
@@ -202,7 +205,8 @@ class Eliminator {
     std::stable_sort(order.begin(), order.end(), [&](std::uint32_t x, std::uint32_t y) {
       return factors_[x].outer_size(v) < factors_[y].outer_size(v);
     });
-    const auto wide = std::find_if(order.begin(), order.end(), [&](std::uint32_t f) { return factors_[f].outer_size(v) > 1; });
+    const auto wide =
+        std::find_if(order.begin(), order.end(), [&](std::uint32_t f) { return factors_[f].outer_size(v) > 1; });
     double best = order_work(v, order);
     if (order.end() - wide == 2 || order.end() - wide == 3) {
       std::vector<std::uint32_t> trial = order;
@@ -268,7 +272,8 @@ class Eliminator {
       if (plan_.shapes[it->second]->same_indices(shape)) return it->second;
     shape.by_f.resize(shape.outer());
     for (std::uint32_t x = 0; x < shape.by_f.size(); ++x) shape.by_f[x] = x;
-    std::stable_sort(shape.by_f.begin(), shape.by_f.end(), [&](std::uint32_t x, std::uint32_t y) { return shape.f_base[x] < shape.f_base[y]; });
+    std::stable_sort(shape.by_f.begin(), shape.by_f.end(),
+                     [&](std::uint32_t x, std::uint32_t y) { return shape.f_base[x] < shape.f_base[y]; });
     const auto id = static_cast<std::uint32_t>(plan_.shapes.size());
     plan_.shapes.push_back(std::make_shared<const Shape>(std::move(shape)));
     known_shapes_.emplace(h, id);
@@ -344,8 +349,9 @@ class Eliminator {
     }
   }
 
-  static void group_items(const std::vector<std::uint32_t>& state, std::uint32_t states, const std::vector<std::uint32_t>& next,
-                          std::uint32_t next_states, const Axis& axis, Shape& shape) {
+  static void group_items(const std::vector<std::uint32_t>& state, std::uint32_t states,
+                          const std::vector<std::uint32_t>& next, std::uint32_t next_states, const Axis& axis,
+                          Shape& shape) {
     shape.p_columns = states;
     std::vector<std::uint32_t> group(states), offset(states), size(next_states + 1, 0);
     for (std::size_t s = 0; s < state.size(); ++s) {
@@ -364,8 +370,8 @@ class Eliminator {
     }
   }
 
-  std::vector<std::uint32_t> replace_factors(std::uint32_t v, const std::vector<std::uint32_t>& order, const Scope& scope,
-                                             std::uint32_t table, double mass) {
+  std::vector<std::uint32_t> replace_factors(std::uint32_t v, const std::vector<std::uint32_t>& order,
+                                             const Scope& scope, std::uint32_t table, double mass) {
     for (const std::uint32_t f : order)
       for (const Axis& a : factors_[f].axes)
         if (a.variable != v) std::erase(incident_[a.variable], f);
@@ -395,7 +401,9 @@ class Eliminator {
       return;
     }
     if (scalars_.size() == 1) scalars_.push_back({0, plan_.unit_table(), 0});
-    const auto heavier = [](const Scalar& x, const Scalar& y) { return x.mass != y.mass ? x.mass > y.mass : x.table > y.table; };
+    const auto heavier = [](const Scalar& x, const Scalar& y) {
+      return x.mass != y.mass ? x.mass > y.mass : x.table > y.table;
+    };
     std::make_heap(scalars_.begin(), scalars_.end(), heavier);
     const auto pop = [&] {
       std::pop_heap(scalars_.begin(), scalars_.end(), heavier);
@@ -428,9 +436,9 @@ class Eliminator {
   std::unordered_multimap<std::uint64_t, std::uint32_t> known_shapes_;
 };
 
-// A factor that closes a long ring (a tied weight from the first layer to the last) is cut late by the greedy order, which
-// then multiplies long lists by long lists. With one end of it kept to the last the ring is a chain that adds short lists
-// to long ones. Returns that end, kNoPivot if there is no long ring.
+// A factor that closes a long ring (a tied weight from the first layer to the last) is cut late by the greedy order,
+// which then multiplies long lists by long lists. With one end of it kept to the last the ring is a chain that adds
+// short lists to long ones. Returns that end, kNoPivot if there is no long ring.
 std::uint32_t ring_pivot(const Graph& graph) {
   constexpr std::uint32_t kShortestRing = 16;  // steps from which the order matters
   constexpr double kMostSteps = 5e7;

@@ -12,14 +12,16 @@ namespace turnpoint::frontier::detail {
 namespace {
 
 constexpr std::size_t kCoarseLanes = 32, kExactLanes = 64;
-constexpr std::size_t kCheapPoints = 20000;     // a beam that keeps fewer may be widened
-constexpr std::size_t kRefinePoints = 10000;    // an exact pass is made in growing distances from here on
-constexpr std::size_t kManyPoints = 24 << 20;    // lists of that size are not extended for less than a small gap
+constexpr std::size_t kCheapPoints = 20000;    // a beam that keeps fewer may be widened
+constexpr std::size_t kRefinePoints = 10000;   // an exact pass is made in growing distances from here on
+constexpr std::size_t kManyPoints = 24 << 20;  // lists of that size are not extended for less than a small gap
 constexpr double kSmallGap = 0.005;
-constexpr std::size_t kLaneBytes = std::size_t(800) << 20;  // tables of all blocks together, if they are kept side by side
-constexpr double kSteep = 6;                    // ratio of scaled weights from which a slope is steep
+constexpr std::size_t kLaneBytes = std::size_t(800)
+                                   << 20;  // tables of all blocks together, if they are kept side by side
+constexpr double kSteep = 6;               // ratio of scaled weights from which a slope is steep
 
-/// The slack of every lane cut to a fraction of the frontier's range: completions farther from the hull are left to luck.
+/// The slack of every lane cut to a fraction of the frontier's range: completions farther from the hull are left to
+/// luck.
 std::vector<Lanes> cut(std::vector<Lanes> slack, double delta) {
   for (Lanes& lanes : slack)
     for (double& s : lanes) s = std::min(s, delta);
@@ -32,7 +34,6 @@ double largest(const std::vector<Lanes>& slack) {
     for (const double s : lanes) most = std::max(most, s);
   return most;
 }
-
 
 }  // namespace
 
@@ -74,12 +75,16 @@ bool Engine::lanes(const std::vector<double>& memory, const std::vector<double>&
     ok[b] = block.inside(dag_, control_, large_ || count == 1 ? &pool_ : nullptr);
     if (ok[b] && plans) {
       found[b].resize(kLanes);
-      pool_.for_each(kLanes, [&](std::size_t l, int) { found[b][l] = make_point(graph_, block.trace(dag_, static_cast<int>(l))); });
+      pool_.for_each(kLanes, [&](std::size_t l, int) {
+        found[b][l] = make_point(graph_, block.trace(dag_, static_cast<int>(l)));
+      });
     }
     if (large_) block.release();
   };
-  if (large_ || count == 1) for (std::size_t b = 0; b < count; ++b) run(b);
-  else pool_.for_each(count, [&](std::size_t b, int) { run(b); });
+  if (large_ || count == 1)
+    for (std::size_t b = 0; b < count; ++b) run(b);
+  else
+    pool_.for_each(count, [&](std::size_t b, int) { run(b); });
   for (const char o : ok)
     if (!o) {
       infeasible_ = !control_.cancelled();
@@ -136,9 +141,12 @@ void Engine::collect(const std::vector<ListTable>& lists, Achieved& achieved) {
   for (std::uint32_t i = 0; i < root.points(); ++i)
     if (!achieved.covers(root.base + root.memory[i], root.time[i])) wanted.push_back(i);
   std::vector<Point> plans(wanted.size());
-  pool_.for_each(wanted.size(), [&](std::size_t i, int) {
-    if (!control_.cancelled()) plans[i] = make_point(graph_, trace_lists(dag_, lists, wanted[i]));
-  }, 16);
+  pool_.for_each(
+      wanted.size(),
+      [&](std::size_t i, int) {
+        if (!control_.cancelled()) plans[i] = make_point(graph_, trace_lists(dag_, lists, wanted[i]));
+      },
+      16);
   if (control_.cancelled()) return;
   achieved.add(std::move(plans));
 }
@@ -159,7 +167,12 @@ std::size_t Engine::beam(Achieved& achieved, double buckets, double width_share,
   if (run_lists(dag_, options, pool_, control_, nullptr, lists) != ListResult::done) return options.max_points;
   // Rounded memory says nothing about what is covered already, so every plan is traced.
   std::vector<Point> plans(lists[dag_.root].points());
-  pool_.for_each(plans.size(), [&](std::size_t i, int) { plans[i] = make_point(graph_, trace_lists(dag_, lists, static_cast<std::uint32_t>(i))); }, 16);
+  pool_.for_each(
+      plans.size(),
+      [&](std::size_t i, int) {
+        plans[i] = make_point(graph_, trace_lists(dag_, lists, static_cast<std::uint32_t>(i)));
+      },
+      16);
   achieved.add(std::move(plans));
   std::size_t kept = 0;
   for (const ListTable& list : lists) kept += list.points();
@@ -167,7 +180,8 @@ std::size_t Engine::beam(Achieved& achieved, double buckets, double width_share,
 }
 
 void Engine::coarse(Achieved& achieved, int buckets) {
-  // The distance of a frontier from its hull shrinks with the number of operators; where that guess is cheap, it is widened.
+  // The distance of a frontier from its hull shrinks with the number of operators; where that guess is cheap, it is
+  // widened.
   const double guess = 0.2 / static_cast<double>(graph_.variables.size() + 1);
   const auto pass = [&](double count, double delta) {
     const std::vector<Lanes> slack = slacks(used(), achieved, effective_limit(achieved));
@@ -187,7 +201,9 @@ void Engine::coarse(Achieved& achieved, int buckets) {
                range_t = achieved.points().front().time - achieved.points().back().time;
   for (std::size_t b = 0; b < used_; ++b)
     for (std::size_t l = 0; l < kLanes; ++l)
-      steep[b][l] = blocks_[b].weight_memory[l] * range_m > kSteep * blocks_[b].weight_time[l] * range_t ? delta : -std::numeric_limits<double>::infinity();
+      steep[b][l] = blocks_[b].weight_memory[l] * range_m > kSteep * blocks_[b].weight_time[l] * range_t
+                        ? delta
+                        : -std::numeric_limits<double>::infinity();
   if (!control_.stopped()) beam(achieved, 4.0 * buckets, 1.0 / 8, steep);
 }
 
@@ -211,9 +227,11 @@ ListResult Engine::lists(Achieved& achieved, const std::vector<Lanes>& slack, do
 
 bool Engine::exact(Achieved& achieved, double max_products, CostList& floor) {
   control_.report("bounds", -1);
-  // How far from its hull the frontier bends is unknown at first, and what is achieved so far says it badly. So exact lists
-  // run in a growing distance from the hull: what they find brings the staircase down, until nothing can lie farther.
-  double distance = kept_ < kRefinePoints ? std::numeric_limits<double>::infinity() : 0.2 / static_cast<double>(graph_.variables.size() + 1);
+  // How far from its hull the frontier bends is unknown at first, and what is achieved so far says it badly. So exact
+  // lists run in a growing distance from the hull: what they find brings the staircase down, until nothing can lie
+  // farther.
+  double distance = kept_ < kRefinePoints ? std::numeric_limits<double>::infinity()
+                                          : 0.2 / static_cast<double>(graph_.variables.size() + 1);
   for (;;) {
     if (!relane(achieved, kExactLanes)) return false;
     const std::vector<Lanes> needed = slacks(used(), achieved, effective_limit(achieved));

@@ -18,7 +18,8 @@ void first_weights(const Dag& dag, std::vector<double>& memory, std::vector<doub
 class Engine {
  public:
   /// `blocks` is working memory that may be used again for another engine afterwards.
-  Engine(const Graph& graph, const Elimination& plan, ThreadPool& pool, const Control& control, std::int64_t limit, std::vector<LaneBlock>& blocks)
+  Engine(const Graph& graph, const Elimination& plan, ThreadPool& pool, const Control& control, std::int64_t limit,
+         std::vector<LaneBlock>& blocks)
       : graph_(graph), pool_(pool), control_(control), limit_(limit), blocks_(blocks) {
     build_dag(graph, plan, dag_);
   }

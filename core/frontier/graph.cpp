@@ -109,9 +109,9 @@ bool same_list(std::span<const CostPoint> a, std::span<const CostPoint> b) {
 
 /// Groups lines (rows or columns) of the table with equal content; `entry(line, i)` is the index of entry i of a line.
 template <class EntryIndex>
-std::uint32_t merge_lines(const CostTable& costs, const std::vector<std::uint64_t>& entry_hash, const std::vector<char>& used,
-                          const std::vector<std::uint32_t>& across, EntryIndex entry, std::vector<std::uint32_t>& class_of,
-                          std::vector<std::uint32_t>& representative) {
+std::uint32_t merge_lines(const CostTable& costs, const std::vector<std::uint64_t>& entry_hash,
+                          const std::vector<char>& used, const std::vector<std::uint32_t>& across, EntryIndex entry,
+                          std::vector<std::uint32_t>& class_of, std::vector<std::uint32_t>& representative) {
   std::unordered_multimap<std::uint64_t, std::uint32_t> known;
   class_of.assign(used.size(), kUnused);
   for (std::uint32_t line = 0; line < used.size(); ++line) {
@@ -144,10 +144,12 @@ EdgeTable make_edge_table(const Edge& edge) {
   std::vector<std::uint32_t> used_columns, rows, merged_columns;
   for (std::uint32_t c = 0; c < columns; ++c)
     if (column_used[c]) used_columns.push_back(c);
-  table.rows = merge_lines(edge.costs, entry_hash, row_used, used_columns,
-                           [&](std::size_t r, std::size_t c) { return r * columns + c; }, table.row_class, rows);
-  table.columns = merge_lines(edge.costs, entry_hash, column_used, rows,
-                              [&](std::size_t c, std::size_t r) { return r * columns + c; }, table.column_class, merged_columns);
+  table.rows = merge_lines(
+      edge.costs, entry_hash, row_used, used_columns, [&](std::size_t r, std::size_t c) { return r * columns + c; },
+      table.row_class, rows);
+  table.columns = merge_lines(
+      edge.costs, entry_hash, column_used, rows, [&](std::size_t c, std::size_t r) { return r * columns + c; },
+      table.column_class, merged_columns);
   std::vector<Item> items;
   Leaf& leaf = table.leaf;
   leaf.offsets.reserve(std::size_t(table.rows) * table.columns + 1);
@@ -201,19 +203,21 @@ std::vector<std::uint32_t> group_edges(const Problem& problem, ThreadPool& pool,
     for (const std::uint32_t c : y.to_class) used[x.rows + c] |= 2;
     return std::none_of(used.begin(), used.end(), [](char u) { return u == 1 || u == 2; });
   };
-  // Equal hashes are taken for equal tables and then checked, all at once; a collision leaves an edge in a group of its own.
+  // Equal hashes are taken for equal tables and then checked, all at once; a collision leaves an edge in a group of its
+  // own.
   std::vector<std::uint32_t> group(edges.size());
   std::unordered_map<std::uint64_t, std::uint32_t> known;
   for (std::uint32_t k = 0; k < edges.size(); ++k) group[k] = known.emplace(hashes[k], k).first->second;
   pool.for_each(edges.size(), [&](std::size_t k, int) {
-    if (group[k] != k && !stop.stop_requested() && !equal(edges[k], edges[group[k]])) group[k] = static_cast<std::uint32_t>(k);
+    if (group[k] != k && !stop.stop_requested() && !equal(edges[k], edges[group[k]]))
+      group[k] = static_cast<std::uint32_t>(k);
   });
   return group;
 }
 
 /// States of one node: distinct tuples of classes over its edge ends.
 struct NodeStates {
-  std::vector<std::uint32_t> state_of;       ///< configuration -> state
+  std::vector<std::uint32_t> state_of;        ///< configuration -> state
   std::vector<std::uint32_t> representative;  ///< state -> first configuration with it
   Leaf leaf;
   Origin origin;
@@ -253,10 +257,11 @@ NodeStates make_states(const Node& node, const std::vector<std::vector<std::uint
 bool Graph::same_structure(const Graph& other) const {
   return std::equal(variables.begin(), variables.end(), other.variables.begin(), other.variables.end(),
                     [](const Variable& x, const Variable& y) { return x.states == y.states; }) &&
-         std::equal(factors.begin(), factors.end(), other.factors.begin(), other.factors.end(), [](const Factor& x, const Factor& y) {
-           return x.a == y.a && x.b == y.b && x.rows == y.rows && x.columns == y.columns && x.row_of == y.row_of &&
-                  x.column_of == y.column_of;
-         });
+         std::equal(factors.begin(), factors.end(), other.factors.begin(), other.factors.end(),
+                    [](const Factor& x, const Factor& y) {
+                      return x.a == y.a && x.b == y.b && x.rows == y.rows && x.columns == y.columns &&
+                             x.row_of == y.row_of && x.column_of == y.column_of;
+                    });
 }
 
 Graph build_graph(const Problem& problem, ThreadPool& pool, std::stop_token stop) {
@@ -296,8 +301,10 @@ Graph build_graph(const Problem& problem, ThreadPool& pool, std::stop_token stop
     EdgeTable& table = tables[group[k]];
     if (group[k] == k) leaf_of[k] = store.add(std::move(table.leaf));
     Factor factor{edge.from, edge.to, {}, {}, table.rows, table.columns, leaf_of[group[k]]};
-    for (const std::uint32_t c : states[edge.from].representative) factor.row_of.push_back(table.row_class[edge.from_class[c]]);
-    for (const std::uint32_t c : states[edge.to].representative) factor.column_of.push_back(table.column_class[edge.to_class[c]]);
+    for (const std::uint32_t c : states[edge.from].representative)
+      factor.row_of.push_back(table.row_class[edge.from_class[c]]);
+    for (const std::uint32_t c : states[edge.to].representative)
+      factor.column_of.push_back(table.column_class[edge.to_class[c]]);
     graph.factors.push_back(std::move(factor));
   }
   return graph;

@@ -40,7 +40,7 @@ inline constexpr std::uint32_t kNoOrigin = ~std::uint32_t(0);
 
 /// An edge: a table over the classes of its two ends. Entry of (x, y) is at x * columns + y.
 struct Factor {
-  std::uint32_t a = 0, b = 0;                 ///< variables
+  std::uint32_t a = 0, b = 0;                    ///< variables
   std::vector<std::uint32_t> row_of, column_of;  ///< state of a -> row, state of b -> column
   std::uint32_t rows = 0, columns = 0;
   std::uint32_t leaf = 0;
@@ -49,9 +49,9 @@ struct Factor {
 struct Graph {
   std::vector<Variable> variables;
   std::vector<Factor> factors;
-  std::vector<std::shared_ptr<const Leaf>> leaves;  ///< pairwise different in content
-  std::vector<Origin> origins;                      ///< per node of the problem
-  std::vector<std::vector<std::uint32_t>> state_of; ///< per node: configuration -> state
+  std::vector<std::shared_ptr<const Leaf>> leaves;   ///< pairwise different in content
+  std::vector<Origin> origins;                       ///< per node of the problem
+  std::vector<std::vector<std::uint32_t>> state_of;  ///< per node: configuration -> state
 
   /// True if both have the same variables, states, factors and classes; costs may differ.
   bool same_structure(const Graph& other) const;

@@ -10,8 +10,8 @@ namespace turnpoint::frontier::detail {
 
 namespace {
 
-constexpr float kForbidden = 1e30f;       // finite, so that sums and differences stay ordered
-constexpr float kFeasible = 0.5e30f;      // everything below is a real cost
+constexpr float kForbidden = 1e30f;   // finite, so that sums and differences stay ordered
+constexpr float kFeasible = 0.5e30f;  // everything below is a real cost
 constexpr float kNever = -std::numeric_limits<float>::infinity();
 
 /// One value per lane; the compiler maps it to whatever registers the chosen instruction set has.
@@ -20,9 +20,10 @@ typedef float LaneVector __attribute__((vector_size(kLanes * sizeof(float)), may
 inline const LaneVector& lanes_at(const float* p) { return *reinterpret_cast<const LaneVector*>(p); }
 inline LaneVector& lanes_at(float* p) { return *reinterpret_cast<LaneVector*>(p); }
 
-/// Rows order[begin, end) of a step. Rows that read the same part of F (equal f_base, neighbours in `order`) are taken four
-/// at a time, so that F is read once for all of them.
-TURNPOINT_VECTOR_CLONES void inside_rows(const float* p, const float* f, const Shape& shape, std::size_t begin, std::size_t end, float* out) {
+/// Rows order[begin, end) of a step. Rows that read the same part of F (equal f_base, neighbours in `order`) are taken
+/// four at a time, so that F is read once for all of them.
+TURNPOINT_VECTOR_CLONES void inside_rows(const float* p, const float* f, const Shape& shape, std::size_t begin,
+                                         std::size_t end, float* out) {
   const std::uint32_t groups = shape.groups();
   const std::uint32_t *item_s = shape.item_s.data(), *item_f = shape.item_f.data(), *group = shape.group_begin.data();
   const std::uint32_t* order = shape.by_f.data();
@@ -40,7 +41,8 @@ TURNPOINT_VECTOR_CLONES void inside_rows(const float* p, const float* f, const S
         for (std::uint32_t i = group[g]; i < group[g + 1]; ++i) {
           const std::size_t s = std::size_t(item_s[i]) * kLanes;
           const LaneVector c = lanes_at(fx + std::size_t(item_f[i]) * kLanes);
-          const LaneVector v0 = lanes_at(p0 + s) + c, v1 = lanes_at(p1 + s) + c, v2 = lanes_at(p2 + s) + c, v3 = lanes_at(p3 + s) + c;
+          const LaneVector v0 = lanes_at(p0 + s) + c, v1 = lanes_at(p1 + s) + c, v2 = lanes_at(p2 + s) + c,
+                           v3 = lanes_at(p3 + s) + c;
           b0 = v0 < b0 ? v0 : b0;
           b1 = v1 < b1 ? v1 : b1;
           b2 = v2 < b2 ? v2 : b2;
@@ -60,7 +62,8 @@ TURNPOINT_VECTOR_CLONES void inside_rows(const float* p, const float* f, const S
     for (std::uint32_t g = 0; g < groups; ++g) {
       LaneVector best = forbidden;
       for (std::uint32_t i = group[g]; i < group[g + 1]; ++i) {
-        const LaneVector v = lanes_at(px + std::size_t(item_s[i]) * kLanes) + lanes_at(fx + std::size_t(item_f[i]) * kLanes);
+        const LaneVector v =
+            lanes_at(px + std::size_t(item_s[i]) * kLanes) + lanes_at(fx + std::size_t(item_f[i]) * kLanes);
         best = v < best ? v : best;
       }
       lanes_at(o + std::size_t(g) * kLanes) = best;
@@ -70,8 +73,9 @@ TURNPOINT_VECTOR_CLONES void inside_rows(const float* p, const float* f, const S
 }
 
 /// Pushes the completions of one result entry to everything it was made of.
-TURNPOINT_VECTOR_CLONES void outside_entry(const float* o, const float* shift, const float* px, const float* fx, float* out_p, float* out_f,
-                                           const std::uint32_t* item_s, const std::uint32_t* item_f, std::size_t items) {
+TURNPOINT_VECTOR_CLONES void outside_entry(const float* o, const float* shift, const float* px, const float* fx,
+                                           float* out_p, float* out_f, const std::uint32_t* item_s,
+                                           const std::uint32_t* item_f, std::size_t items) {
   const LaneVector base = lanes_at(o) - lanes_at(shift);
   for (std::size_t i = 0; i < items; ++i) {
     const std::size_t s = std::size_t(item_s[i]) * kLanes, c = std::size_t(item_f[i]) * kLanes;
@@ -83,7 +87,8 @@ TURNPOINT_VECTOR_CLONES void outside_entry(const float* o, const float* shift, c
 }
 
 /// Least weighted cost of every entry of a leaf.
-TURNPOINT_VECTOR_CLONES void leaf_costs(const Leaf& leaf, const double* weight_memory, const double* weight_time, double* out) {
+TURNPOINT_VECTOR_CLONES void leaf_costs(const Leaf& leaf, const double* weight_memory, const double* weight_time,
+                                        double* out) {
   const std::size_t entries = leaf.entries();
   for (std::size_t e = 0; e < entries; ++e) {
     double best[kLanes];
@@ -109,7 +114,8 @@ TURNPOINT_VECTOR_CLONES void leaf_excess(const double* exact, std::size_t entrie
 }
 
 /// True if the excess of some lane lies below its slack. Thresholds are what the slack leaves for the inside.
-TURNPOINT_VECTOR_CLONES bool entry_thresholds(const float* inside, const float* outside, const float* slack, float* row) {
+TURNPOINT_VECTOR_CLONES bool entry_thresholds(const float* inside, const float* outside, const float* slack,
+                                              float* row) {
   int alive = 0;
   for (int l = 0; l < kLanes; ++l) {
     const bool keep = inside[l] + outside[l] < slack[l];
@@ -122,7 +128,8 @@ TURNPOINT_VECTOR_CLONES bool entry_thresholds(const float* inside, const float* 
 TURNPOINT_VECTOR_CLONES void column_minimum(const float* values, std::size_t entries, float* minimum) {
   for (int l = 0; l < kLanes; ++l) minimum[l] = kForbidden;
   for (std::size_t e = 0; e < entries; ++e)
-    for (int l = 0; l < kLanes; ++l) minimum[l] = values[e * kLanes + l] < minimum[l] ? values[e * kLanes + l] : minimum[l];
+    for (int l = 0; l < kLanes; ++l)
+      minimum[l] = values[e * kLanes + l] < minimum[l] ? values[e * kLanes + l] : minimum[l];
 }
 
 TURNPOINT_VECTOR_CLONES void subtract(float* values, std::size_t entries, const float* minimum) {
@@ -135,7 +142,8 @@ TURNPOINT_VECTOR_CLONES void subtract(float* values, std::size_t entries, const 
 
 }  // namespace
 
-void LaneBlock::inside_leaf(const Leaf& leaf, const std::vector<double>* added, LaneValues& values, Lanes& offset) const {
+void LaneBlock::inside_leaf(const Leaf& leaf, const std::vector<double>* added, LaneValues& values,
+                            Lanes& offset) const {
   const std::size_t entries = leaf.entries();
   std::vector<double> exact(entries * kLanes);
   leaf_costs(leaf, weight_memory.data(), weight_time.data(), exact.data());
@@ -180,13 +188,17 @@ bool LaneBlock::inside(const Dag& dag, const Control& control, ThreadPool* pool)
     const std::size_t parts = std::min(shape.outer(), shape.terms() >> 18) + 1;
     const auto part = [&](std::size_t i) {
       if (!control.cancelled())
-        inside_rows(inside_[step.p].data(), inside_[step.f].data(), shape, shape.outer() * i / parts, shape.outer() * (i + 1) / parts, out.data());
+        inside_rows(inside_[step.p].data(), inside_[step.f].data(), shape, shape.outer() * i / parts,
+                    shape.outer() * (i + 1) / parts, out.data());
     };
-    if (pool && parts > 1) pool->for_each(parts, [&](std::size_t i, int) { part(i); });
-    else for (std::size_t i = 0; i < parts; ++i) part(i);
+    if (pool && parts > 1)
+      pool->for_each(parts, [&](std::size_t i, int) { part(i); });
+    else
+      for (std::size_t i = 0; i < parts; ++i) part(i);
     if (control.cancelled()) return false;
     if (!normalise(step.out)) return false;
-    for (int l = 0; l < kLanes; ++l) offsets_[step.out][l] = offsets_[step.p][l] + offsets_[step.f][l] + shifts_[step.out][l];
+    for (int l = 0; l < kLanes; ++l)
+      offsets_[step.out][l] = offsets_[step.p][l] + offsets_[step.f][l] + shifts_[step.out][l];
   }
   return true;
 }
@@ -228,7 +240,8 @@ Choice LaneBlock::trace(const Dag& dag, int lane) const {
     std::size_t best_p = 0, best_f = 0;
     float best = std::numeric_limits<float>::infinity();
     for (std::uint32_t i = shape.group_begin[g]; i < shape.group_begin[g + 1]; ++i) {
-      const std::size_t ep = std::size_t(shape.p_row[x]) * shape.p_columns + shape.item_s[i], ef = shape.f_base[x] + shape.item_f[i];
+      const std::size_t ep = std::size_t(shape.p_row[x]) * shape.p_columns + shape.item_s[i],
+                        ef = shape.f_base[x] + shape.item_f[i];
       const float v = p[ep * kLanes + static_cast<std::size_t>(lane)] + f[ef * kLanes + static_cast<std::size_t>(lane)];
       if (v < best) {
         best = v;
@@ -277,12 +290,14 @@ void LaneBlock::outside(const Dag& dag, const Lanes& slack, const Control& contr
     const float *p = inside_[step.p].data(), *f = inside_[step.f].data();
     for (std::size_t x = 0; x < shape.outer(); ++x) {
       if ((x & 63) == 0 && control.cancelled()) return;
-      const std::size_t px = std::size_t(shape.p_row[x]) * shape.p_columns * kLanes, fx = std::size_t(shape.f_base[x]) * kLanes;
+      const std::size_t px = std::size_t(shape.p_row[x]) * shape.p_columns * kLanes,
+                        fx = std::size_t(shape.f_base[x]) * kLanes;
       for (std::uint32_t g = 0; g < shape.groups(); ++g) {
         const std::size_t e = x * shape.groups() + g;
         if (alive[e] == TableBounds::kDead) continue;
         const std::uint32_t begin = shape.group_begin[g], end = shape.group_begin[g + 1];
-        outside_entry(&out[e * kLanes], shift, p + px, f + fx, &out_p[px], &out_f[fx], &shape.item_s[begin], &shape.item_f[begin], end - begin);
+        outside_entry(&out[e * kLanes], shift, p + px, f + fx, &out_p[px], &out_f[fx], &shape.item_s[begin],
+                      &shape.item_f[begin], end - begin);
       }
     }
     if (frugal) inside_[step.out] = outside_[step.out] = {};
@@ -293,7 +308,8 @@ void LaneBlock::outside(const Dag& dag, const Lanes& slack, const Control& contr
 
 LaneValues LaneBlock::marginals(std::uint32_t unique_table) const {
   LaneValues values = inside_[unique_table];
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::min(values[i] + outside_[unique_table][i], kForbidden);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = std::min(values[i] + outside_[unique_table][i], kForbidden);
   return values;
 }
 

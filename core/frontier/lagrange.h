@@ -2,8 +2,8 @@
 // Lagrangian bounds: for sixteen slopes at a time (the lanes of one block), the least weighted cost
 //   weight_memory * memory + weight_time * time
 // inside every entry of every table, and of the best completion outside of it. They give a lower bound on the whole
-// frontier, the plans on its convex hull, and for every table entry the region in which a partial point can still lead to
-// something better than what is already achieved (exact pruning, anchors: "bounds").
+// frontier, the plans on its convex hull, and for every table entry the region in which a partial point can still lead
+// to something better than what is already achieved (exact pruning, anchors: "bounds").
 //
 // Values are floats relative to the best entry of their table (the offsets are doubles), so precision is highest where
 // it matters: near the optimum. Rounding is covered by a margin added to the thresholds.
@@ -23,7 +23,8 @@ inline constexpr int kLanes = 16;
 using Lanes = std::array<double, kLanes>;
 
 /// Thresholds of one table for one block. A partial point (m, t) of an entry is worth keeping only if for some lane
-/// weight_memory * m + weight_time * t - offset < threshold. Lanes in which nothing of the entry is worth keeping hold -infinity.
+/// weight_memory * m + weight_time * t - offset < threshold. Lanes in which nothing of the entry is worth keeping hold
+/// -infinity.
 struct TableBounds {
   static constexpr std::uint32_t kDead = ~std::uint32_t(0);
   std::vector<std::uint32_t> row_of;  ///< entry -> row of thresholds, kDead where no lane keeps anything
@@ -37,8 +38,9 @@ class LaneBlock {
   /// Added to the cost of every entry of a leaf (entries x kLanes); per unique table, missing or empty: nothing.
   std::vector<std::vector<double>> adjust;
 
-  /// Upward pass. False if no combination is allowed, or cancelled (a time limit does not end it: it yields the first plans).
-  /// With a pool the rows of large steps are shared out (for a single block; several blocks are better run side by side).
+  /// Upward pass. False if no combination is allowed, or cancelled (a time limit does not end it: it yields the first
+  /// plans). With a pool the rows of large steps are shared out (for a single block; several blocks are better run side
+  /// by side).
   bool inside(const Dag& dag, const Control& control, ThreadPool* pool = nullptr);
   /// Frees the tables of inside(); bound() and bounds() stay. Before outside() or trace(), inside() must be run again.
   void release();
@@ -48,8 +50,8 @@ class LaneBlock {
   double margin(int lane, double slack) const;
   /// An optimal plan of one lane (after inside()).
   Choice trace(const Dag& dag, int lane) const;
-  /// Downward pass: partial points whose best completion costs bound + slack or more are of no use. -infinity: lane unused.
-  /// `frugal` frees tables as soon as they are used up.
+  /// Downward pass: partial points whose best completion costs bound + slack or more are of no use. -infinity: lane
+  /// unused. `frugal` frees tables as soon as they are used up.
   void outside(const Dag& dag, const Lanes& slack, const Control& control, bool frugal = false);
 
   /// Weighted cost of the best plan through an entry of a leaf, above the bound (after outside()); per lane.
@@ -62,10 +64,11 @@ class LaneBlock {
   void inside_leaf(const Leaf& leaf, const std::vector<double>* added, LaneValues& values, Lanes& offset) const;
   bool normalise(std::uint32_t table);
 
-  std::vector<LaneValues> inside_;   ///< per unique table: entries x kLanes
+  std::vector<LaneValues> inside_;  ///< per unique table: entries x kLanes
   std::vector<Lanes> offsets_, shifts_;
   std::vector<TableBounds> bounds_;
-  std::vector<LaneValues> outside_;          ///< of leaves as marginals() needs them; of inner tables only memory kept for later
+  std::vector<LaneValues>
+      outside_;  ///< of leaves as marginals() needs them; of inner tables only memory kept for later
   std::vector<char> outside_ready_;
   std::uint32_t root_ = 0;
   std::size_t operations_ = 0;

@@ -17,7 +17,8 @@ void append(ListTable& table, const Chunk& chunk) {
   table.f.insert(table.f.end(), chunk.f.begin(), chunk.f.end());
 }
 
-void load_leaf(const Leaf& leaf, std::uint32_t table, const ListOptions& options, const Region& region, ListTable& list) {
+void load_leaf(const Leaf& leaf, std::uint32_t table, const ListOptions& options, const Region& region,
+               ListTable& list) {
   list = ListTable();
   list.offsets.assign(1, 0);
   if (options.width > 1 && !leaf.memory.empty()) list.base = *std::min_element(leaf.memory.begin(), leaf.memory.end());
@@ -25,7 +26,8 @@ void load_leaf(const Leaf& leaf, std::uint32_t table, const ListOptions& options
     const std::size_t begin = list.p.size();
     for (std::uint32_t i = leaf.offsets[e]; region.alive(table, e) && i < leaf.offsets[e + 1]; ++i) {
       const std::int64_t excess = leaf.memory[i] - list.base;
-      const std::int64_t memory = excess / options.width + (excess % options.width * 2 >= options.width && options.width > 1 ? 1 : 0);
+      const std::int64_t memory =
+          excess / options.width + (excess % options.width * 2 >= options.width && options.width > 1 ? 1 : 0);
       double limit;
       region.fill(table, e, list.base, memory, 0, &limit, 1);
       if (!(leaf.time[i] < limit)) continue;
@@ -45,8 +47,14 @@ void load_leaf(const Leaf& leaf, std::uint32_t table, const ListOptions& options
 /// Runs the steps one after another, each in parallel over its entries or, for a single entry, over windows of memory.
 class ListRunner {
  public:
-  ListRunner(const Dag& dag, const ListOptions& options, ThreadPool& pool, const Control& control, std::vector<ListTable>& lists)
-      : dag_(dag), options_(options), pool_(pool), control_(control), lists_(lists), region_(options),
+  ListRunner(const Dag& dag, const ListOptions& options, ThreadPool& pool, const Control& control,
+             std::vector<ListTable>& lists)
+      : dag_(dag),
+        options_(options),
+        pool_(pool),
+        control_(control),
+        lists_(lists),
+        region_(options),
         mergers_(static_cast<std::size_t>(pool.threads()), Merger(region_, control)) {}
 
   ListResult run(const char* phase) {
@@ -74,18 +82,24 @@ class ListRunner {
     out.offsets.assign(1, 0);
     out.offsets.reserve(shape.entries() + 1);
     const std::size_t entries = shape.entries();
-    const double lengths = double(p.points() + 1) / double(p.offsets.size()) * double(f.points() + 1) / double(f.offsets.size());
+    const double lengths =
+        double(p.points() + 1) / double(p.offsets.size()) * double(f.points() + 1) / double(f.offsets.size());
     const double work = double(shape.terms()) * std::max(1.0, lengths);
     const auto threads = static_cast<std::size_t>(pool_.threads());
     const CostList* achieved = step.out == dag_.root && options_.width == 1 ? options_.achieved : nullptr;
     std::vector<Window> windows;
     // The number of windows must not depend on the number of threads: of equal points the windows keep different ones.
     if (entries == 1 && work > 1e6) split(p, f, shape, windows);
-    const std::size_t parts = !windows.empty() ? windows.size() : work < 2e4 || threads == 1 ? 1 : std::min(entries, threads * 16);
+    const std::size_t parts = !windows.empty()             ? windows.size()
+                              : work < 2e4 || threads == 1 ? 1
+                                                           : std::min(entries, threads * 16);
     std::vector<Chunk> chunks(parts);
     std::atomic<std::size_t> made{total_};
     std::atomic<double> products{products_};
-    const auto exceeded = [&] { return made.load(std::memory_order_relaxed) > options_.max_points || products.load(std::memory_order_relaxed) > options_.max_products; };
+    const auto exceeded = [&] {
+      return made.load(std::memory_order_relaxed) > options_.max_points ||
+             products.load(std::memory_order_relaxed) > options_.max_products;
+    };
     const auto count = [&](double more) {
       double now = products.load(std::memory_order_relaxed);
       while (!products.compare_exchange_weak(now, now + more)) {
@@ -103,7 +117,8 @@ class ListRunner {
       for (std::size_t e = entries * part / parts; e < entries * (part + 1) / parts; ++e) {
         const std::size_t before = chunk.p.size();
         if (exceeded()) return;
-        merger.merge(p, f, shape, step.out, e / shape.groups(), static_cast<std::uint32_t>(e % shape.groups()), Window(), achieved, chunk);
+        merger.merge(p, f, shape, step.out, e / shape.groups(), static_cast<std::uint32_t>(e % shape.groups()),
+                     Window(), achieved, chunk);
         made += chunk.p.size() - before;
         count(merger.products());
       }
@@ -130,7 +145,8 @@ class ListRunner {
     std::int64_t low = 0, high = 0;
     if (!mergers_[0].range(p, f, shape, 0, low, high) || high - low < 4 * kWindows) return;
     for (std::int64_t w = 0; w < kWindows; ++w)
-      windows.push_back({low + (high - low) / kWindows * w, w + 1 == kWindows ? high + 1 : low + (high - low) / kWindows * (w + 1)});
+      windows.push_back(
+          {low + (high - low) / kWindows * w, w + 1 == kWindows ? high + 1 : low + (high - low) / kWindows * (w + 1)});
   }
 
   /// Puts the windows of one entry together: only what beats all windows before it stays.
@@ -164,8 +180,8 @@ class ListRunner {
 
 }  // namespace
 
-ListResult run_lists(const Dag& dag, const ListOptions& options, ThreadPool& pool, const Control& control, const char* phase,
-                     std::vector<ListTable>& lists) {
+ListResult run_lists(const Dag& dag, const ListOptions& options, ThreadPool& pool, const Control& control,
+                     const char* phase, std::vector<ListTable>& lists) {
   return ListRunner(dag, options, pool, control, lists).run(phase);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list algebra: every table entry holds a frontier of (memory, time) with 32-bit back-pointers; a step unites products
-// of lists. Exact with width 1; with a larger width memory is rounded to buckets of that many bytes (coarse pass).
+// The list algebra: every table entry holds a frontier of (memory, time) with 32-bit back-pointers; a step unites
+// products of lists. Exact with width 1; with a larger width memory is rounded to buckets of that many bytes (coarse
+// pass).
 #pragma once
 
 #include <cstdint>
@@ -18,25 +19,25 @@ struct ListTable {
   std::vector<std::uint32_t> offsets;  ///< per entry, plus one
   std::vector<std::int64_t> memory;
   std::vector<double> time;
-  std::vector<std::uint32_t> p, f;     ///< points of the inputs; for a leaf p is the point of the leaf, f unused
+  std::vector<std::uint32_t> p, f;  ///< points of the inputs; for a leaf p is the point of the leaf, f unused
   std::int64_t base = 0;
 
   std::size_t points() const { return p.size(); }
 };
 
 struct ListOptions {
-  std::int64_t width = 1;                       ///< bytes per unit of memory; 1: exact
-  std::vector<const LaneBlock*> bounds;         ///< pruning; empty: none
-  const CostList* achieved = nullptr;           ///< exact: only points of the result below this staircase are wanted
+  std::int64_t width = 1;                         ///< bytes per unit of memory; 1: exact
+  std::vector<const LaneBlock*> bounds;           ///< pruning; empty: none
+  const CostList* achieved = nullptr;             ///< exact: only points of the result below this staircase are wanted
   std::size_t max_points = std::size_t(3) << 24;  ///< all tables together; beyond, the pass gives up
-  double max_products = 1e300;                  ///< products of two points, all steps together; beyond, the pass gives up
+  double max_products = 1e300;  ///< products of two points, all steps together; beyond, the pass gives up
 };
 
 enum class ListResult { done, stopped, too_large };
 
 /// Runs all steps. The tables of `lists` are indexed by unique table; of inner tables only the back-pointers remain.
-ListResult run_lists(const Dag& dag, const ListOptions& options, ThreadPool& pool, const Control& control, const char* phase,
-                     std::vector<ListTable>& lists);
+ListResult run_lists(const Dag& dag, const ListOptions& options, ThreadPool& pool, const Control& control,
+                     const char* phase, std::vector<ListTable>& lists);
 
 /// The choice behind one point of the root table.
 Choice trace_lists(const Dag& dag, const std::vector<ListTable>& lists, std::uint32_t point);

@@ -14,11 +14,11 @@
 namespace turnpoint::frontier::detail {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr std::size_t kBlock = 8;           // points of a list that are tested together
-constexpr std::size_t kMaxBuckets = 4096;   // of the pre-filter; 32 KiB stay in the first-level cache
+constexpr std::size_t kBlock = 8;                           // points of a list that are tested together
+constexpr std::size_t kMaxBuckets = 4096;                   // of the pre-filter; 32 KiB stay in the first-level cache
 constexpr std::size_t kManyBuckets = std::size_t(1) << 19;  // for entries whose lists are long
 constexpr std::size_t kCompact = std::size_t(1) << 18;      // candidates that are thinned out before more are taken
-constexpr std::size_t kPollWork = 1 << 13;  // inner iterations between looks at the stop token
+constexpr std::size_t kPollWork = 1 << 13;                  // inner iterations between looks at the stop token
 
 struct Candidate {
   std::int64_t memory;
@@ -60,7 +60,8 @@ class Region {
   }
 
   /// limits[k] = largest time worth keeping for memory base + (low + (k << shift)) * width; +infinity without bounds.
-  void fill(std::uint32_t table, std::size_t entry, std::int64_t base, std::int64_t low, int shift, double* limits, std::size_t count) const {
+  void fill(std::uint32_t table, std::size_t entry, std::int64_t base, std::int64_t low, int shift, double* limits,
+            std::size_t count) const {
     std::fill(limits, limits + count, active() ? -kInfinity : kInfinity);
     const double width = static_cast<double>(options_.width);
     const double first = static_cast<double>(base) + static_cast<double>(low) * width, step = std::ldexp(width, shift);
@@ -75,7 +76,8 @@ class Region {
         if (wt > 0) {
           raise_to_line(limits, count, room / wt, block->weight_memory[l] * step / wt);
         } else {
-          for (std::size_t k = 0; k < count && block->weight_memory[l] * step * static_cast<double>(k) < room; ++k) limits[k] = kInfinity;
+          for (std::size_t k = 0; k < count && block->weight_memory[l] * step * static_cast<double>(k) < room; ++k)
+            limits[k] = kInfinity;
         }
       }
     }
@@ -95,16 +97,18 @@ class Merger {
   double products() const { return static_cast<double>(total_); }
 
   /// Least memory and memory of the fastest candidate of an entry; false if it is empty.
-  bool range(const ListTable& p, const ListTable& f, const Shape& shape, std::size_t entry, std::int64_t& low, std::int64_t& high) {
-    const bool any = collect_pairs(p, f, shape, entry / shape.groups(), static_cast<std::uint32_t>(entry % shape.groups()));
+  bool range(const ListTable& p, const ListTable& f, const Shape& shape, std::size_t entry, std::int64_t& low,
+             std::int64_t& high) {
+    const bool any =
+        collect_pairs(p, f, shape, entry / shape.groups(), static_cast<std::uint32_t>(entry % shape.groups()));
     low = low_;
     high = high_;
     return any;
   }
 
   /// Entry x * groups + g of the step; appends to the chunk.
-  void merge(const ListTable& p, const ListTable& f, const Shape& shape, std::uint32_t table, std::size_t x, std::uint32_t g,
-             const Window& window, const CostList* achieved, Chunk& out) {
+  void merge(const ListTable& p, const ListTable& f, const Shape& shape, std::uint32_t table, std::size_t x,
+             std::uint32_t g, const Window& window, const CostList* achieved, Chunk& out) {
     const std::size_t entry = x * shape.groups() + g;
     std::size_t count = 0;
     total_ = 0;
@@ -185,8 +189,10 @@ class Merger {
   void multiply(const ListTable& p, const ListTable& f, const Pair& pair) {
     const bool p_inner = pair.p_end - pair.p_begin >= pair.f_end - pair.f_begin;
     const ListTable &inner = p_inner ? p : f, &outer = p_inner ? f : p;
-    const std::uint32_t inner_begin = p_inner ? pair.p_begin : pair.f_begin, inner_end = p_inner ? pair.p_end : pair.f_end;
-    const std::uint32_t outer_begin = p_inner ? pair.f_begin : pair.p_begin, outer_end = p_inner ? pair.f_end : pair.p_end;
+    const std::uint32_t inner_begin = p_inner ? pair.p_begin : pair.f_begin,
+                        inner_end = p_inner ? pair.p_end : pair.f_end;
+    const std::uint32_t outer_begin = p_inner ? pair.f_begin : pair.p_begin,
+                        outer_end = p_inner ? pair.f_end : pair.p_end;
     for (std::uint32_t o = outer_begin; o < outer_end; ++o) {
       work_ += (inner_end - inner_begin) / kBlock + 1;
       if (work_ > kPollWork / kBlock) {
@@ -203,13 +209,15 @@ class Merger {
       if (windowed_) {
         const auto memory = inner.memory.begin();
         stop = static_cast<std::uint32_t>(std::lower_bound(memory + inner_begin, memory + inner_end, -m0) - memory);
-        end = static_cast<std::uint32_t>(std::upper_bound(memory + stop, memory + inner_end, high_ - low_ - m0) - memory);
+        end =
+            static_cast<std::uint32_t>(std::upper_bound(memory + stop, memory + inner_end, high_ - low_ - m0) - memory);
       }
       while (end > stop) {
         const std::uint32_t begin = end - stop > kBlock ? end - static_cast<std::uint32_t>(kBlock) : stop;
         const std::uint64_t first = static_cast<std::uint64_t>(m0 + inner.memory[begin]) >> shift_;
         if (first < buckets_ && t0 + inner.time[end - 1] < limits_[first])
-          for (std::uint32_t i = end; i-- > begin;) offer(m0 + inner.memory[i], t0 + inner.time[i], p_inner ? i : o, p_inner ? o : i);
+          for (std::uint32_t i = end; i-- > begin;)
+            offer(m0 + inner.memory[i], t0 + inner.time[i], p_inner ? i : o, p_inner ? o : i);
         end = begin;
       }
       if (candidates_.size() > compact_at_) {
@@ -259,7 +267,9 @@ class Merger {
       std::sort(candidates_.begin(), candidates_.end(), before);
       return;
     }
-    const auto bucket = [&](const Candidate& c) { return static_cast<std::size_t>(static_cast<std::uint64_t>(c.memory) >> shift_); };
+    const auto bucket = [&](const Candidate& c) {
+      return static_cast<std::size_t>(static_cast<std::uint64_t>(c.memory) >> shift_);
+    };
     starts_.assign(buckets_ + 1, 0);
     for (const Candidate& c : candidates_) ++starts_[bucket(c) + 1];
     for (std::size_t k = 0; k < buckets_; ++k) starts_[k + 1] += starts_[k];
@@ -268,7 +278,9 @@ class Merger {
     std::size_t begin = 0;
     for (std::size_t k = 0; k < buckets_; ++k) {
       const std::size_t end = starts_[k];
-      if (end - begin > 1) std::sort(sorted_.begin() + static_cast<std::ptrdiff_t>(begin), sorted_.begin() + static_cast<std::ptrdiff_t>(end), before);
+      if (end - begin > 1)
+        std::sort(sorted_.begin() + static_cast<std::ptrdiff_t>(begin),
+                  sorted_.begin() + static_cast<std::ptrdiff_t>(end), before);
       begin = end;
       if ((k & 8191) == 0 && control_.stopped()) {
         stopped_ = true;

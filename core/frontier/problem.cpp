@@ -38,10 +38,12 @@ Expected<void> check_classes(const std::vector<std::uint32_t>& classes, std::siz
                              const char* key, const std::string& where) {
   if (classes.size() != configurations)
     return bad_input(std::string(key) + " has " + std::to_string(classes.size()) + " entries, the node has " +
-                         std::to_string(configurations) + " configurations", where);
+                         std::to_string(configurations) + " configurations",
+                     where);
   for (const std::uint32_t c : classes)
     if (c >= limit)
-      return bad_input(std::string(key) + " names class " + std::to_string(c) + ", the table has " + std::to_string(limit), where);
+      return bad_input(
+          std::string(key) + " names class " + std::to_string(c) + ", the table has " + std::to_string(limit), where);
   return {};
 }
 
@@ -55,7 +57,8 @@ Expected<void> validate(const Problem& problem) {
   std::int64_t memory = 0;
   double time = 0;
   const auto add = [&](const Largest& largest, const std::string& where) -> Expected<void> {
-    if (largest.memory > std::numeric_limits<std::int64_t>::max() - memory) return bad_input("sums of memory reach 2^63", where);
+    if (largest.memory > std::numeric_limits<std::int64_t>::max() - memory)
+      return bad_input("sums of memory reach 2^63", where);
     memory += largest.memory;
     time += largest.time;
     if (!std::isfinite(time)) return bad_input("sums of time overflow", where);
@@ -73,11 +76,13 @@ Expected<void> validate(const Problem& problem) {
     const std::string where = "edge " + std::to_string(k);
     for (const std::uint32_t end : {edge.from, edge.to})
       if (end >= problem.nodes.size())
-        return bad_input("names node " + std::to_string(end) + ", there are " + std::to_string(problem.nodes.size()), where);
+        return bad_input("names node " + std::to_string(end) + ", there are " + std::to_string(problem.nodes.size()),
+                         where);
     if (edge.from == edge.to) return bad_input("joins node " + std::to_string(edge.from) + " to itself", where);
     if (std::size_t(edge.rows) * edge.columns != edge.costs.size())
-      return bad_input("has " + std::to_string(edge.costs.size()) + " cost entries for " + std::to_string(edge.rows) + " x " +
-                           std::to_string(edge.columns) + " classes", where);
+      return bad_input("has " + std::to_string(edge.costs.size()) + " cost entries for " + std::to_string(edge.rows) +
+                           " x " + std::to_string(edge.columns) + " classes",
+                       where);
     const Node &from = problem.nodes[edge.from], &to = problem.nodes[edge.to];
     if (auto ok = check_classes(edge.from_class, from.costs.size(), edge.rows, "from_class", where); !ok) return ok;
     if (auto ok = check_classes(edge.to_class, to.costs.size(), edge.columns, "to_class", where); !ok) return ok;

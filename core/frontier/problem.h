@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frontier problem (design.md section 6): choose one configuration per node so that the sums of memory and time over
-// all nodes and edges are Pareto-optimal. This folder knows nothing of networks or devices and depends on base/ only.
+// The frontier problem (design.md section 6): choose one configuration per node so that the sums of memory and time
+// over all nodes and edges are Pareto-optimal. This folder knows nothing of networks or devices and depends on base/
+// only.
 //
 // Memory: integers from 0 to 2^53 per entry, sums below 2^63. Time: finite, >= 0, seconds. An entry is a short list of
 // alternatives (memory, time); an empty list forbids the combination.
@@ -39,7 +40,7 @@ class CostTable {
     return {data_->points.data() + data_->offsets[i], data_->points.data() + data_->offsets[i + 1]};
   }
   std::span<const CostPoint> points() const { return data_->points; }
-  std::span<CostPoint> mutable_points() { return own().points; }  ///< leaves other copies as they are
+  std::span<CostPoint> mutable_points() { return own().points; }             ///< leaves other copies as they are
   std::span<const std::uint32_t> offsets() const { return data_->offsets; }  ///< size() + 1 positions into points()
   const void* identity() const { return data_.get(); }
   friend bool operator==(const CostTable& a, const CostTable& b) { return a.data_ == b.data_ || *a.data_ == *b.data_; }

@@ -72,9 +72,11 @@ class Reader {
     Edge edge;
     for (const auto& [key, end] : {std::pair<const char*, std::uint32_t*>{"from", &edge.from}, {"to", &edge.to}}) {
       const auto found = value.find(key);
-      if (found == value.end() || !found->is_number_integer()) return fail(std::string("has no integer \"") + key + "\"");
+      if (found == value.end() || !found->is_number_integer())
+        return fail(std::string("has no integer \"") + key + "\"");
       if (*found < 0 || *found >= problem.nodes.size())
-        return fail(std::string("\"") + key + "\" names node " + found->dump() + ", there are " + std::to_string(problem.nodes.size()));
+        return fail(std::string("\"") + key + "\" names node " + found->dump() + ", there are " +
+                    std::to_string(problem.nodes.size()));
       *end = found->get<std::uint32_t>();
     }
     if (edge.from == edge.to) return fail("joins node " + std::to_string(edge.from) + " to itself");
@@ -83,10 +85,12 @@ class Reader {
     const auto from_class = value.find("from_class"), to_class = value.find("to_class");
     const bool classes = from_class != value.end();
     if (classes != (to_class != value.end())) return fail("has only one of \"from_class\" and \"to_class\"");
-    const std::size_t from_count = problem.nodes[edge.from].costs.size(), to_count = problem.nodes[edge.to].costs.size();
+    const std::size_t from_count = problem.nodes[edge.from].costs.size(),
+                      to_count = problem.nodes[edge.to].costs.size();
     edge.rows = static_cast<std::uint32_t>(costs->size());
     if (!classes && costs->size() != from_count)
-      return fail("has " + std::to_string(costs->size()) + " rows of costs for " + std::to_string(from_count) + " configurations");
+      return fail("has " + std::to_string(costs->size()) + " rows of costs for " + std::to_string(from_count) +
+                  " configurations");
     for (std::size_t r = 0; r < costs->size(); ++r) {
       const json& row = (*costs)[r];
       const std::string place = "row " + std::to_string(r);
@@ -94,7 +98,8 @@ class Reader {
       if (r == 0) edge.columns = static_cast<std::uint32_t>(row.size());
       const std::size_t wanted = classes ? edge.columns : to_count;
       if (row.size() != wanted)
-        return fail(place + " has " + std::to_string(row.size()) + " entries, not " + std::to_string(wanted) + " (ragged table)");
+        return fail(place + " has " + std::to_string(row.size()) + " entries, not " + std::to_string(wanted) +
+                    " (ragged table)");
       for (std::size_t c = 0; c < row.size(); ++c)
         if (auto ok = entry(row[c], edge.costs, place + ", column " + std::to_string(c)); !ok) return ok;
     }
@@ -207,8 +212,12 @@ json write_problem(const Problem& problem) {
 
 json write_answer(const Answer& answer, double search_s) {
   json points = json::array();
-  for (const Point& p : answer.points) points.push_back({{"memory", p.memory}, {"time", p.time}, {"configs", p.configs}});
-  json out = {{"format", kAnswerFormat}, {"exact", answer.exact}, {"gap", answer.gap}, {"search_s", search_s},
+  for (const Point& p : answer.points)
+    points.push_back({{"memory", p.memory}, {"time", p.time}, {"configs", p.configs}});
+  json out = {{"format", kAnswerFormat},
+              {"exact", answer.exact},
+              {"gap", answer.gap},
+              {"search_s", search_s},
               {"points", std::move(points)}};
   if (!answer.exact) {
     json bound = json::array();

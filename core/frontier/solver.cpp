@@ -13,11 +13,11 @@ using namespace detail;
 struct Solver::Impl {
   std::unique_ptr<ThreadPool> pool;
   int threads = -1;
-  Graph graph;                   // of the previous call: its structure decides whether `plan` still holds
+  Graph graph;  // of the previous call: its structure decides whether `plan` still holds
   Elimination plan;
   std::size_t max_table = 0;
   std::vector<LaneBlock> blocks;  // working memory
-  std::vector<Point> previous;   // plans of the last answer, thinned out; at new costs they are a good start
+  std::vector<Point> previous;    // plans of the last answer, thinned out; at new costs they are a good start
 
   /// False if cancelled.
   bool prepare(const Problem& problem, const SolveOptions& options, const RunContext& context) {
@@ -60,14 +60,17 @@ bool still_valid(const Problem& problem, const Point& plan) {
 std::vector<Point> recost(const Problem& problem, const std::vector<Point>& plans, ThreadPool& pool) {
   std::vector<Point> result(plans.size());
   std::vector<char> valid(plans.size(), 0);
-  pool.for_each(plans.size(), [&](std::size_t i, int) {
-    valid[i] = still_valid(problem, plans[i]);
-    if (!valid[i]) return;
-    result[i] = plans[i];
-    const CostPoint cost = evaluate(problem, plans[i]);
-    result[i].memory = cost.memory;
-    result[i].time = cost.time;
-  }, 16);
+  pool.for_each(
+      plans.size(),
+      [&](std::size_t i, int) {
+        valid[i] = still_valid(problem, plans[i]);
+        if (!valid[i]) return;
+        result[i] = plans[i];
+        const CostPoint cost = evaluate(problem, plans[i]);
+        result[i].memory = cost.memory;
+        result[i].time = cost.time;
+      },
+      16);
   std::size_t kept = 0;
   for (std::size_t i = 0; i < result.size(); ++i)
     if (valid[i] && kept++ != i) result[kept - 1] = std::move(result[i]);
@@ -94,7 +97,8 @@ Solver::~Solver() = default;
 
 namespace {
 
-Answer finish(Achieved& achieved, bool exact, const std::vector<HalfPlane>& planes, std::int64_t limit, const CostList& floor = {}) {
+Answer finish(Achieved& achieved, bool exact, const std::vector<HalfPlane>& planes, std::int64_t limit,
+              const CostList& floor = {}) {
   Answer answer;
   answer.exact = exact;
   auto& points = achieved.points();
@@ -125,7 +129,10 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
     if (control.cancelled()) return cancelled_error();
     if (wide.infeasible) return infeasible;
     if (achieved.empty())
-      return Error{ErrorCode::infeasible, "no solution was found, and the problem is too wide to prove that there is none", {}, {}};
+      return Error{ErrorCode::infeasible,
+                   "no solution was found, and the problem is too wide to prove that there is none",
+                   {},
+                   {}};
     return finish(achieved, false, wide.planes, options.memory_limit);
   }
   Engine engine(impl_->graph, impl_->plan, *impl_->pool, control, options.memory_limit, impl_->blocks);
@@ -134,13 +141,15 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
   bool exact = impl_->plan.terms <= options.direct_terms && engine.direct(achieved);
   if (!exact && !control.cancelled()) {
     achieved.add(recost(problem, impl_->previous, *impl_->pool));
-    // While a slider moves, the plans of the last full run at the new costs and those of the new hull are frontier enough.
+    // While a slider moves, the plans of the last full run at the new costs and those of the new hull are frontier
+    // enough.
     quick = options.pass == Pass::coarse && achieved.points().size() >= kEnoughPlans;
     const bool bounded = quick ? engine.quick_hull(achieved) : engine.hull(achieved);
     if (bounded && !quick) {
       context.report("coarse frontier", 0);
       engine.coarse(achieved, options.buckets);
-      if (options.pass == Pass::exact && !control.stopped()) exact = engine.exact(achieved, options.max_products, floor);
+      if (options.pass == Pass::exact && !control.stopped())
+        exact = engine.exact(achieved, options.max_products, floor);
     }
   }
   if (control.cancelled()) {

@@ -16,15 +16,16 @@ enum class Pass {
 
 struct SolveOptions {
   Pass pass = Pass::exact;
-  int buckets = 1024;               ///< memory resolution of the coarse pass
+  int buckets = 1024;  ///< memory resolution of the coarse pass
   /// > 0: plans above it are not returned; if none fits, the single plan of least memory is.
   std::int64_t memory_limit = 0;
-  std::size_t max_table = std::size_t(1) << 22;  ///< largest table (product of states) before the width counts as too large
-  /// Products of points that one exact pass may take (a measure of work that does not depend on the machine). Beyond it the
-  /// answer is what was achieved, with the lower bound that was proven.
+  std::size_t max_table =
+      std::size_t(1) << 22;  ///< largest table (product of states) before the width counts as too large
+  /// Products of points that one exact pass may take (a measure of work that does not depend on the machine). Beyond it
+  /// the answer is what was achieved, with the lower bound that was proven.
   double max_products = 2e10;
-  double time_limit_s = 0;          ///< > 0: after this the best achievable answer with its gap is returned
-  std::size_t direct_terms = 20000; ///< problems with fewer products of lists are solved at once, without bounds
+  double time_limit_s = 0;           ///< > 0: after this the best achievable answer with its gap is returned
+  std::size_t direct_terms = 20000;  ///< problems with fewer products of lists are solved at once, without bounds
 };
 
 /// Keeps elimination order, classes and memory between runs in which only costs change (a bandwidth slider).

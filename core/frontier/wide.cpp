@@ -11,9 +11,9 @@ namespace {
 
 using States = std::vector<std::vector<std::uint32_t>>;  // per variable: allowed states, empty = all
 
-constexpr int kAscentRounds = 12;      // updates of the multipliers per set of slopes
+constexpr int kAscentRounds = 12;        // updates of the multipliers per set of slopes
 constexpr std::size_t kAssignments = 8;  // assignments of the cut that are solved per round
-constexpr int kDiveLimit = 4000;       // relaxations tried when no assignment was feasible
+constexpr int kDiveLimit = 4000;         // relaxations tried when no assignment was feasible
 
 /// Variables that must be fixed before the rest can be eliminated.
 std::vector<std::uint32_t> find_cut(const Graph& graph, std::size_t max_table, const Control& control) {
@@ -55,7 +55,8 @@ Relaxation relax(const Graph& graph, const std::vector<std::uint32_t>& cut) {
         g.variables.push_back(g.variables[w]);
       }
       g.variables[copy].origin = kNoOrigin;
-      g.variables[copy].leaf = static_cast<std::uint32_t>(g.leaves.size());  // its own, although equal: it gets its own multipliers
+      g.variables[copy].leaf =
+          static_cast<std::uint32_t>(g.leaves.size());  // its own, although equal: it gets its own multipliers
       g.leaves.push_back(std::make_shared<const Leaf>(part));
       (f.a == w ? f.a : f.b) = copy;
       copies.push_back(copy);
@@ -66,8 +67,8 @@ Relaxation relax(const Graph& graph, const std::vector<std::uint32_t>& cut) {
   return result;
 }
 
-
-/// Copies are summed out into tables over one neighbour, which only a tiny limit can forbid; the relaxation must not fail.
+/// Copies are summed out into tables over one neighbour, which only a tiny limit can forbid; the relaxation must not
+/// fail.
 Elimination eliminate_relaxed(const Graph& graph, std::size_t max_table, const Control& control) {
   for (const Variable& v : graph.variables) max_table = std::max<std::size_t>(max_table, v.states);
   for (;; max_table *= 2) {
@@ -78,7 +79,8 @@ Elimination eliminate_relaxed(const Graph& graph, std::size_t max_table, const C
 
 class WideSolver {
  public:
-  WideSolver(const Graph& graph, const SolveOptions& options, ThreadPool& pool, const Control& control, Achieved& achieved)
+  WideSolver(const Graph& graph, const SolveOptions& options, ThreadPool& pool, const Control& control,
+             Achieved& achieved)
       : graph_(graph), options_(options), pool_(pool), control_(control), achieved_(achieved) {}
 
   WideResult run() {
@@ -127,14 +129,16 @@ class WideSolver {
         return false;
       }
       for (std::size_t l = 0; l < kLanes; ++l)
-        best[l] = std::max(best[l], block.bound(static_cast<int>(l)) - block.margin(static_cast<int>(l), std::abs(block.bound(static_cast<int>(l)))));
+        best[l] = std::max(best[l], block.bound(static_cast<int>(l)) -
+                                        block.margin(static_cast<int>(l), std::abs(block.bound(static_cast<int>(l)))));
       block.outside(dag_, everything, control_);
       if (control_.cancelled()) return false;
       const bool last = i + 1 == kAscentRounds || control_.stopped();
       update(block, last ? &tried : nullptr);
       if (last) break;
     }
-    for (std::size_t l = 0; l < kLanes; ++l) result_.planes.push_back({block.weight_memory[l], block.weight_time[l], best[l]});
+    for (std::size_t l = 0; l < kLanes; ++l)
+      result_.planes.push_back({block.weight_memory[l], block.weight_time[l], best[l]});
     solve_assignments(tried, round);
     return true;
   }
@@ -213,7 +217,8 @@ class WideSolver {
     if (!engine.hull(found)) return true;
     engine.coarse(found, options_.buckets);
     CostList floor;
-    if (round > 0 && options_.pass == Pass::exact && !control_.stopped()) engine.exact(found, options_.max_products, floor);
+    if (round > 0 && options_.pass == Pass::exact && !control_.stopped())
+      engine.exact(found, options_.max_products, floor);
     achieved_.add(std::move(found.points()));
     return true;
   }
@@ -274,7 +279,8 @@ class WideSolver {
 
 }  // namespace
 
-WideResult solve_wide(const Graph& graph, const SolveOptions& options, ThreadPool& pool, const Control& control, Achieved& achieved) {
+WideResult solve_wide(const Graph& graph, const SolveOptions& options, ThreadPool& pool, const Control& control,
+                      Achieved& achieved) {
   return WideSolver(graph, options, pool, control, achieved).run();
 }
 

@@ -23,14 +23,14 @@ const char* to_string(Collective kind);  ///< "all_reduce", the spelling of the 
 std::optional<Collective> parse_collective(std::string_view name);
 
 struct DeviceType {
-  std::string name;                    ///< "V100-SXM2-16GB"
+  std::string name;  ///< "V100-SXM2-16GB"
   std::int64_t memory_bytes = 0;
-  double peak_fp32 = 0, peak_bf16 = 0; ///< FLOP/s, dense; bf16 stands for the device's 16-bit matrix format
-  double memory_bandwidth = 0;         ///< bytes/s
-  double flop_efficiency = 0.8;        ///< e_f of matrix products and convolutions
-  double flop_efficiency_16bit = 0;    ///< the same in the 16-bit format where it differs; 0: it does not
-  double memory_efficiency = 0.85;     ///< e_m
-  double launch_s = 5e-6;              ///< per operator and phase
+  double peak_fp32 = 0, peak_bf16 = 0;  ///< FLOP/s, dense; bf16 stands for the device's 16-bit matrix format
+  double memory_bandwidth = 0;          ///< bytes/s
+  double flop_efficiency = 0.8;         ///< e_f of matrix products and convolutions
+  double flop_efficiency_16bit = 0;     ///< the same in the 16-bit format where it differs; 0: it does not
+  double memory_efficiency = 0.85;      ///< e_m
+  double launch_s = 5e-6;               ///< per operator and phase
   std::optional<double> price_per_hour;
 
   double peak(Precision precision) const { return precision == Precision::fp32 ? peak_fp32 : peak_bf16; }
@@ -47,8 +47,8 @@ std::optional<Origin> parse_origin(std::string_view name);
 
 /// One level of links. Level 0 connects nodes, level 1 the devices inside a node.
 struct LinkLevel {
-  std::string name;       ///< "NVLink", "InfiniBand EDR"
-  double bandwidth = 0;   ///< bytes/s: per device inside a node; per *node* between nodes
+  std::string name;      ///< "NVLink", "InfiniBand EDR"
+  double bandwidth = 0;  ///< bytes/s: per device inside a node; per *node* between nodes
   double latency_s = 0;
   Origin origin = Origin::modelled;  ///< calibrated where bandwidth or latency were fitted to measurements
 };
@@ -62,8 +62,8 @@ struct DeviceGroup {
   friend auto operator<=>(const DeviceGroup&, const DeviceGroup&) = default;
 };
 
-/// A measured time. `bytes` is the full logical tensor of one group (all-gather: after gathering; reduce-scatter: before
-/// scattering; all-to-all: the local blocks of all members together).
+/// A measured time. `bytes` is the full logical tensor of one group (all-gather: after gathering; reduce-scatter:
+/// before scattering; all-to-all: the local blocks of all members together).
 struct CollectiveSample {
   Collective kind = Collective::all_reduce;
   DeviceGroup group;
@@ -86,7 +86,7 @@ struct OperatorFit {
   std::string phase;  ///< forward | backward
   Precision precision = Precision::fp32;
   double launch_s = 0, s_per_flop = 0, s_per_byte = 0;
-  int samples = 0;    ///< measured times that had a part in it
+  int samples = 0;  ///< measured times that had a part in it
 };
 
 /// Nodes of one device type inside a mixed cluster.
@@ -97,11 +97,11 @@ struct NodeGroup {
 
 /// Immutable once built.
 struct Cluster {
-  std::string name;    ///< "v100-16gb-2x8"
-  std::string title;   ///< "2 x 8 V100-16GB"
+  std::string name;   ///< "v100-16gb-2x8"
+  std::string title;  ///< "2 x 8 V100-16GB"
   int nodes = 1, devices_per_node = 1;
-  /// What methods for equal devices cost with. In a mixed cluster no real device but the weakest of all in every respect,
-  /// so that the predicted time and memory hold on every device.
+  /// What methods for equal devices cost with. In a mixed cluster no real device but the weakest of all in every
+  /// respect, so that the predicted time and memory hold on every device.
   DeviceType device;
   std::vector<NodeGroup> groups;   ///< two or more in a mixed cluster, their nodes in this order; else empty
   std::array<LinkLevel, 2> links;  ///< [kInterNode], [kIntraNode]
@@ -110,7 +110,8 @@ struct Cluster {
   std::vector<OperatorSample> operators;
   std::vector<OperatorFit> fits;
   Interpolation interpolation = Interpolation::time;
-  std::vector<std::string> notes;  ///< what a reader of results must know: conservative costing, assumptions of importers
+  std::vector<std::string>
+      notes;  ///< what a reader of results must know: conservative costing, assumptions of importers
 
   bool mixed() const { return groups.size() > 1; }
   int devices() const { return nodes * devices_per_node; }
@@ -127,11 +128,14 @@ struct WhatIf {
 /// with group size g, n = full bytes, s = n/g: all-gather, reduce-scatter (g-1)(a + s/B); all-reduce twice that;
 /// all-to-all of a local block L: a + L(g-1)/(gB); send a + L/B; broadcast a + n/B. A group that spans nodes uses the
 /// slowest link, and `concurrent` groups crossing nodes share the node's bandwidth (spread evenly over the cluster's
-/// nodes; in an all-to-all the members of one node share it too). Measured curves: interpolated bandwidth, times divided
-/// by the bandwidth factor; a curve is used for its own group shape, inside a node whatever runs beside it.
+/// nodes; in an all-to-all the members of one node share it too). Measured curves: interpolated bandwidth, times
+/// divided by the bandwidth factor; a curve is used for its own group shape, inside a node whatever runs beside it.
 class CollectiveModel {
  public:
-  enum class Latency { per_step, per_collective };  ///< per_collective: one latency however many ring steps (papers.md F6)
+  enum class Latency {
+    per_step,
+    per_collective
+  };  ///< per_collective: one latency however many ring steps (papers.md F6)
   CollectiveModel(const Cluster& cluster, const WhatIf& factors, Latency latency = Latency::per_step);
 
   /// `bytes`: all-reduce, all-gather, reduce-scatter, broadcast: the full tensor n of one group; all-to-all and send:
@@ -142,7 +146,11 @@ class CollectiveModel {
   Origin origin(Collective kind, const DeviceGroup& group, DeviceGroup* used = nullptr) const;
 
  private:
-  struct Curve { Collective kind; DeviceGroup group; std::vector<CurvePoint> samples; };
+  struct Curve {
+    Collective kind;
+    DeviceGroup group;
+    std::vector<CurvePoint> samples;
+  };
   const Curve* measured(Collective kind, const DeviceGroup& group) const;
   const Curve* curve_of(Collective kind, const DeviceGroup& group) const;
 
@@ -157,7 +165,9 @@ class CollectiveModel {
 /// Presets, "v100-16gb-2x8" = 2 nodes x 8 devices. Any node count and device count is accepted for a known device
 /// ("h100-80gb-4x8"); `preset_names` lists the ones shown to people.
 Expected<ClusterPtr> cluster_preset(const std::string& name);
-struct PresetInfo { std::string name, title, note; };
+struct PresetInfo {
+  std::string name, title, note;
+};
 const std::vector<PresetInfo>& preset_names();
 /// "a100-40gb" for the names that drivers and logs use ("NVIDIA A100-SXM4-40GB"); empty where no preset is meant.
 std::string preset_key_of(std::string_view device_name);

@@ -72,7 +72,8 @@ std::vector<CoverageItem> coverage(const Cluster& cluster) {
   std::map<std::string, std::size_t> fitted;
   for (const auto& fit : cluster.fits) fitted[fit.kind] += static_cast<std::size_t>(std::max(0, fit.samples));
   for (const auto& [kind, samples] : fitted)
-    if (!kinds.count(kind)) items.push_back({CoverageItem::What::operators, kind, {}, Origin::calibrated, samples, 0, 0});
+    if (!kinds.count(kind))
+      items.push_back({CoverageItem::What::operators, kind, {}, Origin::calibrated, samples, 0, 0});
   const bool some = !kinds.empty() || !fitted.empty();
   items.push_back(
       {CoverageItem::What::operators, some ? "other operators" : "all operators", {}, Origin::modelled, 0, 0, 0});

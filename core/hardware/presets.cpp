@@ -33,9 +33,9 @@ struct KnownDevice {
   const char* link;
   double link_gb_per_s;
   const char* network;
-  double network_gb_per_s;    ///< per node
-  double host_link_gb_per_s;  ///< 0: not known
-  double hop_s;               ///< latency of one step inside a node
+  double network_gb_per_s;      ///< per node
+  double host_link_gb_per_s;    ///< 0: not known
+  double hop_s;                 ///< latency of one step inside a node
   double efficiency_16bit = 0;  ///< where the 16-bit format reaches another part of its peak than fp32
 };
 

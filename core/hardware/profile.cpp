@@ -106,7 +106,8 @@ void read_fit(JsonFields& item, Cluster& cluster) {
   fit.s_per_flop = item.number("s_per_flop", 0, kMaximumTime);
   fit.s_per_byte = item.number("s_per_byte", 0, kMaximumTime);
   fit.samples = static_cast<int>(item.integer("samples", 0, kMaximumSamples, 0));
-  if (!item.error() && fit.launch_s + fit.s_per_flop + fit.s_per_byte <= 0) item.fail("launch_s", "all three terms are 0");
+  if (!item.error() && fit.launch_s + fit.s_per_flop + fit.s_per_byte <= 0)
+    item.fail("launch_s", "all three terms are 0");
   cluster.fits.push_back(std::move(fit));
 }
 

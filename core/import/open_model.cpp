@@ -33,8 +33,8 @@ Expected<std::string> file_in_folder(const std::string& folder) {
 enum class Kind { json, tensorflow, onnx, text, empty };
 
 /// Tells JSON from protobuf by the first bytes: an ONNX file begins with field 1 (ir_version, 0x08) or another small
-/// field key, never with '{' and white space before it. TensorFlow's graphs are told by the fields at their top, and first: a
-/// node of 91 bytes begins like a JSON list.
+/// field key, never with '{' and white space before it. TensorFlow's graphs are told by the fields at their top, and
+/// first: a node of 91 bytes begins like a JSON list.
 Expected<Kind> sniff(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) return bad_input("cannot be read", path);

@@ -120,17 +120,17 @@ class ModelBuilder {
   TensorId recurrent(std::string name, std::string detail, TensorId x, TensorId w, TensorId r,
                      std::optional<TensorId> bias, int gates, int directions, std::int64_t hidden, bool batch_first,
                      bool split_hidden = false);
-  /// A recurrent cell whose products are convolutions (ConvLSTM and its descendants), over the whole sequence: x [batch,
-  /// time, channel, spatial...] to [batch, time, hidden, spatial...]. Each weight [gates * hidden, in, kernel...] is
-  /// applied at every position of every step, keeping its size; `kept` channels per hidden unit are saved for backward
-  /// besides the output; `recall_macs` are multiply-accumulates without a weight (attention to past states), all in all.
-  /// As in `recurrent`, weights are taken as stored unit by unit, and a split of `hidden` leaves the exchange of the
-  /// state to the edge that follows.
+  /// A recurrent cell whose products are convolutions (ConvLSTM and its descendants), over the whole sequence: x
+  /// [batch, time, channel, spatial...] to [batch, time, hidden, spatial...]. Each weight [gates * hidden, in,
+  /// kernel...] is applied at every position of every step, keeping its size; `kept` channels per hidden unit are saved
+  /// for backward besides the output; `recall_macs` are multiply-accumulates without a weight (attention to past
+  /// states), all in all. As in `recurrent`, weights are taken as stored unit by unit, and a split of `hidden` leaves
+  /// the exchange of the state to the edge that follows.
   TensorId convolutional_recurrent(std::string name, std::string detail, TensorId x, std::span<const TensorId> weights,
                                    std::int64_t hidden, std::int64_t kept, double recall_macs);
-  /// A mixture of experts as one dimension: tokens x [batch, sequence, channel] go to the experts that `routing` [batch,
-  /// sequence, expert] chose, as [batch, expert, slot, channel] with the same number of `slots` per sample and expert.
-  /// Their weights travel with them. Split by batch, the step to an expert split is the all-to-all of expert
+  /// A mixture of experts as one dimension: tokens x [batch, sequence, channel] go to the experts that `routing`
+  /// [batch, sequence, expert] chose, as [batch, expert, slot, channel] with the same number of `slots` per sample and
+  /// expert. Their weights travel with them. Split by batch, the step to an expert split is the all-to-all of expert
   /// parallelism, an ordinary resharding.
   TensorId dispatch(std::string name, TensorId x, TensorId routing, std::int64_t slots);
   /// Back to [batch, sequence, channel], weighted; the experts are summed over. `y` is kept for the weights' gradient.

@@ -77,7 +77,8 @@ class Build {
         const auto [place, fresh] = known.try_emplace({at, part}, static_cast<std::uint32_t>(nodes_.size()));
         if (fresh) {
           nodes_[at].children.push_back({place->second, true});
-          nodes_.push_back({std::string(part), nodes_[at].path + (nodes_[at].path.empty() ? "" : "/") + std::string(part), {}});
+          nodes_.push_back(
+              {std::string(part), nodes_[at].path + (nodes_[at].path.empty() ? "" : "/") + std::string(part), {}});
         }
         at = place->second;
       }
@@ -117,8 +118,10 @@ class Build {
   void cut_levels() {
     for (std::size_t n = 0; n < nodes_.size(); ++n) {
       if (n > 0 && nodes_[n].children.size() < 2) continue;  // merged away
-      const bool flat = std::none_of(nodes_[n].children.begin(), nodes_[n].children.end(), [](Child c) { return c.is_group; });
-      const auto loose = std::count_if(nodes_[n].children.begin(), nodes_[n].children.end(), [](Child c) { return !c.is_group; });
+      const bool flat =
+          std::none_of(nodes_[n].children.begin(), nodes_[n].children.end(), [](Child c) { return c.is_group; });
+      const auto loose =
+          std::count_if(nodes_[n].children.begin(), nodes_[n].children.end(), [](Child c) { return !c.is_group; });
       // Names that group only a few operators do not make layers.
       const bool loose_root = n == 0 && static_cast<std::size_t>(loose) * 2 > model_.operators.size();
       const std::size_t limit = flat && n > 0 ? kFlatGroup : flat || loose_root ? kFlatRoot : Hierarchy::kMaxChildren;
@@ -141,7 +144,9 @@ class Build {
       if (all.size() - begin > target + target / 2) {
         end = begin + target;
         for (std::size_t e = begin + target / 2; e <= begin + target + target / 2 && all.size() - e >= 2; ++e) {
-          const auto distance = [&](std::size_t x) { return x > begin + target ? x - begin - target : begin + target - x; };
+          const auto distance = [&](std::size_t x) {
+            return x > begin + target ? x - begin - target : begin + target - x;
+          };
           if (std::pair(alive[e - 1], distance(e)) < std::pair(alive[end - 1], distance(end))) end = e;
         }
       }
@@ -155,7 +160,8 @@ class Build {
     Node band;
     band.name = title(all[begin]) + " \u2026 " + title(all[end - 1]);
     band.path = nodes_[n].path + (nodes_[n].path.empty() ? "#" : "/#") + std::to_string(nodes_.size());
-    band.children.assign(all.begin() + static_cast<std::ptrdiff_t>(begin), all.begin() + static_cast<std::ptrdiff_t>(end));
+    band.children.assign(all.begin() + static_cast<std::ptrdiff_t>(begin),
+                         all.begin() + static_cast<std::ptrdiff_t>(end));
     nodes_[n].children.push_back({static_cast<std::uint32_t>(nodes_.size()), true});
     nodes_.push_back(std::move(band));
   }
@@ -224,14 +230,17 @@ class Build {
     out_.operator_class.reserve(model_.operators.size());
     for (const Operator& op : model_.operators) {
       const auto word = words.try_emplace(op.detail, static_cast<std::int64_t>(words.size())).first->second;
-      std::vector<std::int64_t> key{static_cast<std::int64_t>(op.kind), word, static_cast<std::int64_t>(op.dims.size())};
+      std::vector<std::int64_t> key{static_cast<std::int64_t>(op.kind), word,
+                                    static_cast<std::int64_t>(op.dims.size())};
       for (const LoopDimension& dim : op.dims) {
-        key.push_back(static_cast<std::int64_t>(dim.name) * 16 + static_cast<std::int64_t>(dim.role) * 2 + dim.splittable);
+        key.push_back(static_cast<std::int64_t>(dim.name) * 16 + static_cast<std::int64_t>(dim.role) * 2 +
+                      dim.splittable);
         key.push_back(dim.size);
       }
       add_accesses(key, op.inputs);
       add_accesses(key, op.outputs);
-      out_.operator_class.push_back(classes.try_emplace(std::move(key), static_cast<std::uint32_t>(classes.size())).first->second);
+      out_.operator_class.push_back(
+          classes.try_emplace(std::move(key), static_cast<std::uint32_t>(classes.size())).first->second);
     }
   }
 
@@ -265,7 +274,8 @@ class Build {
       std::vector<std::uint32_t> key{static_cast<std::uint32_t>(group.children.size())};
       for (const Child child : group.children) {
         key.push_back(child.is_group);
-        key.push_back(child.is_group ? out_.groups[child.index].shape_class : out_.operator_class[OperatorId(child.index)]);
+        key.push_back(child.is_group ? out_.groups[child.index].shape_class
+                                     : out_.operator_class[OperatorId(child.index)]);
       }
       std::sort(edges[g].begin(), edges[g].end());
       for (const auto& [from, to] : edges[g]) key.push_back(from), key.push_back(to);
@@ -282,7 +292,8 @@ std::string name_stem(const std::string& name) {
   std::size_t end = name.size();
   while (end > 0 && is_digit(name[end - 1])) --end;
   if (end < name.size())
-    while (end > 0 && (name[end - 1] == '/' || name[end - 1] == '.' || name[end - 1] == '_' || name[end - 1] == '-')) --end;
+    while (end > 0 && (name[end - 1] == '/' || name[end - 1] == '.' || name[end - 1] == '_' || name[end - 1] == '-'))
+      --end;
   return name.substr(0, end);
 }
 

@@ -31,21 +31,22 @@ struct Hierarchy {
     friend bool operator==(const Child&, const Child&) = default;
   };
   struct Group {
-    std::string name;                  ///< last part of the path, as shown: "layer3", "h/0"
-    std::string path;                  ///< unique
+    std::string name;  ///< last part of the path, as shown: "layer3", "h/0"
+    std::string path;  ///< unique
     std::uint32_t parent = kNoGroup;
-    std::uint32_t ordinal = 0;         ///< index among the parent's children
-    std::vector<Child> children;       ///< by first operator
-    OperatorId first;                  ///< smallest operator inside
-    std::uint32_t operators = 0;       ///< operators inside, at any depth
-    std::uint32_t shape_class = 0;     ///< equal for groups of equal structure
+    std::uint32_t ordinal = 0;      ///< index among the parent's children
+    std::vector<Child> children;    ///< by first operator
+    OperatorId first;               ///< smallest operator inside
+    std::uint32_t operators = 0;    ///< operators inside, at any depth
+    std::uint32_t shape_class = 0;  ///< equal for groups of equal structure
   };
 
-  std::vector<Group> groups;                          ///< [0] is the root; parents precede their children
-  IdVector<OperatorId, std::uint32_t> parent;         ///< the group that holds the operator directly
-  IdVector<OperatorId, std::uint32_t> ordinal;        ///< index among that group's children
-  IdVector<OperatorId, std::uint32_t> operator_class; ///< equal for operators of equal kind, dimensions and tensor shapes
-  IdVector<OperatorId, std::string> label;            ///< name without the path of its group, short
+  std::vector<Group> groups;                    ///< [0] is the root; parents precede their children
+  IdVector<OperatorId, std::uint32_t> parent;   ///< the group that holds the operator directly
+  IdVector<OperatorId, std::uint32_t> ordinal;  ///< index among that group's children
+  IdVector<OperatorId, std::uint32_t>
+      operator_class;                       ///< equal for operators of equal kind, dimensions and tensor shapes
+  IdVector<OperatorId, std::string> label;  ///< name without the path of its group, short
 
   /// All operators inside, in the model's order.
   std::vector<OperatorId> operators_of(std::uint32_t group) const;

@@ -15,19 +15,15 @@ std::string_view to_string(DimName name) {
 int size_of(ElementType type) {
   switch (type) {
     case ElementType::f64:
-    case ElementType::i64:
-      return 8;
+    case ElementType::i64: return 8;
     case ElementType::f32:
-    case ElementType::i32:
-      return 4;
+    case ElementType::i32: return 4;
     case ElementType::f16:
     case ElementType::bf16:
-    case ElementType::i16:
-      return 2;
+    case ElementType::i16: return 2;
     case ElementType::i8:
     case ElementType::u8:
-    case ElementType::boolean:
-      return 1;
+    case ElementType::boolean: return 1;
   }
   return 4;
 }

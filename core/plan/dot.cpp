@@ -23,7 +23,8 @@ std::string write_plan_dot(const Scenario& scenario, const Plan& plan) {
   for (const auto& edge : graph.edges) {
     dot += fmt::format("  n{} -> n{} [tooltip=\"{}\"", edge.from, edge.to, escape_dot(edge.tensor));
     if (edge.weight > 0)
-      dot += fmt::format(", penwidth={:.2f}, color=\"#C96C1A\", label=\"{}\"", 1 + 5 * edge.weight, format_seconds(edge.reshard_s));
+      dot += fmt::format(", penwidth={:.2f}, color=\"#C96C1A\", label=\"{}\"", 1 + 5 * edge.weight,
+                         format_seconds(edge.reshard_s));
     dot += "];\n";
   }
   return dot + "}\n";

@@ -54,8 +54,10 @@ std::string escape_xml(std::string_view text) {
       case '\n':
       case '\r': result += ' '; break;
       default:
-        if (is_control(c)) result += kReplacement;
-        else result += c;
+        if (is_control(c))
+          result += kReplacement;
+        else
+          result += c;
     }
   }
   // U+FFFE and U+FFFF are characters of UTF-8 but not of XML.
@@ -68,8 +70,10 @@ std::string escape_dot(std::string_view text) {
   std::string result;
   for (const char c : valid_utf8(text)) {
     if (c == '"' || c == '\\') result += '\\';
-    if (c == '\n') result += "\\n";
-    else result += is_control(c) ? ' ' : c;
+    if (c == '\n')
+      result += "\\n";
+    else
+      result += is_control(c) ? ' ' : c;
   }
   return result;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/evaluator.h"
 
-#include <cmath>
 #include <fmt/format.h>
+#include <cmath>
 #include <map>
 
 #include "core/cost/operator_cost.h"
@@ -16,10 +16,15 @@ namespace {
 class Evaluator {
  public:
   Evaluator(const Scenario& scenario, const Plan& plan)
-      : scenario_(scenario), model_(*scenario.model), plan_(plan), mesh_(make_mesh(*scenario.cluster)),
+      : scenario_(scenario),
+        model_(*scenario.model),
+        plan_(plan),
+        mesh_(make_mesh(*scenario.cluster)),
         collectives_(*scenario.cluster, scenario.settings.factors),
-        resharding_(mesh_, collectives_, scenario.cluster->device.memory_bandwidth * scenario.cluster->device.memory_efficiency),
-        uses_(analyse_tensor_uses(model_)), operators_(scenario, uses_, resharding_) {}
+        resharding_(mesh_, collectives_,
+                    scenario.cluster->device.memory_bandwidth * scenario.cluster->device.memory_efficiency),
+        uses_(analyse_tensor_uses(model_)),
+        operators_(scenario, uses_, resharding_) {}
 
   Expected<CostBreakdown> run() {
     if (plan_.operators.size() != model_.operators.size())
@@ -39,7 +44,9 @@ class Evaluator {
   using Key = std::pair<TensorId, OperatorId>;
   static Key key(TensorId tensor, OperatorId consumer) { return {tensor, consumer}; }
   Error bad(std::string what) const { return bad_input("plan " + what, model_.name); }
-  Error bad(const std::string& at, std::string what) const { return bad_input("plan: " + what, model_.name + ": " + at); }
+  Error bad(const std::string& at, std::string what) const {
+    return bad_input("plan: " + what, model_.name + ": " + at);
+  }
 
   Expected<void> add_operator(OperatorId id) {
     const Operator& op = model_.operators[id];
@@ -47,13 +54,16 @@ class Evaluator {
     std::vector<std::int64_t> factor(op.dims.size(), 1);
     for (int a = 0; a < mesh_.count(); ++a) {
       const int dim = split.axis[static_cast<std::size_t>(a)];
-      if (dim < Configuration::kRepeat || dim >= static_cast<int>(op.dims.size())) return bad(op.name, "splits a dimension it does not have");
+      if (dim < Configuration::kRepeat || dim >= static_cast<int>(op.dims.size()))
+        return bad(op.name, "splits a dimension it does not have");
       if (dim >= 0) factor[static_cast<std::size_t>(dim)] *= mesh_.axes[static_cast<std::size_t>(a)].size;
     }
     for (std::size_t d = 0; d < op.dims.size(); ++d) {
       if (factor[d] == 1) continue;
-      if (!op.dims[d].splittable) return bad(op.name, fmt::format("splits dimension '{}', which cannot be", to_string(op.dims[d].name)));
-      if (op.dims[d].size % factor[d] != 0) return bad(op.name, fmt::format("splits {} {} ways", op.dims[d].size, factor[d]));
+      if (!op.dims[d].splittable)
+        return bad(op.name, fmt::format("splits dimension '{}', which cannot be", to_string(op.dims[d].name)));
+      if (op.dims[d].size % factor[d] != 0)
+        return bad(op.name, fmt::format("splits {} {} ways", op.dims[d].size, factor[d]));
     }
     CostBreakdown cost = operators_.cost(id, split).breakdown;
     // Network time is priced from the plan's own steps, not from what the cost model would have chosen.
@@ -66,12 +76,14 @@ class Evaluator {
   // The listed collectives must sum every owned parameter's gradient over exactly the axes on which it is partial.
   Expected<void> add_sync(OperatorId id, const Operator& op, CostBreakdown& cost) {
     std::map<std::uint32_t, double> bytes;
-    const ParameterBytes sizes = parameter_bytes(scenario_.settings.precision, scenario_.settings.optimizer, Accounting::full);
+    const ParameterBytes sizes =
+        parameter_bytes(scenario_.settings.precision, scenario_.settings.optimizer, Accounting::full);
     for (std::size_t k = 0; k < op.inputs.size(); ++k) {
       if (!uses_.owns_parameter[id.index][k]) continue;
       const Layout gradient = gradient_layout(op, op.inputs[k], false, plan_.operators[id.index].split, mesh_.count());
       if (const auto mask = gradient.mask(Layout::kPartial))
-        bytes[mask] += static_cast<double>(local_elements(mesh_, gradient, model_.tensors[op.inputs[k].tensor].shape) * sizes.gradient);
+        bytes[mask] += static_cast<double>(local_elements(mesh_, gradient, model_.tensors[op.inputs[k].tensor].shape) *
+                                           sizes.gradient);
     }
     const auto& steps = plan_.operators[id.index].gradient_sync;
     std::size_t at = 0;
@@ -91,7 +103,8 @@ class Evaluator {
           return bad(op.name, "gradient synchronisation neither reduces nor scatters");
         }
       }
-      if ((reduced | scattered) != mask || (reduced & scattered)) return bad(op.name, "gradients are not summed over all their axes once");
+      if ((reduced | scattered) != mask || (reduced & scattered))
+        return bad(op.name, "gradients are not summed over all their axes once");
       while (scattered) {
         if (at == steps.size() || steps[at].move != ReshardMove::all_gather || (steps[at].axes & ~scattered))
           return bad(op.name, "scattered gradients are not gathered again");
@@ -104,12 +117,15 @@ class Evaluator {
     return {};
   }
 
-  // A permute takes place among all devices of the levels it crosses; blocks that stay in a node may be the slower ones.
+  // A permute takes place among all devices of the levels it crosses; blocks that stay in a node may be the slower
+  // ones.
   double permute_seconds(std::uint32_t axes, double bytes) const {
     std::uint32_t inside = 0, across = 0;
-    for (int a = 0; a < mesh_.count(); ++a) (mesh_.axes[static_cast<std::size_t>(a)].level == kInterNode ? across : inside) |= 1u << a;
+    for (int a = 0; a < mesh_.count(); ++a)
+      (mesh_.axes[static_cast<std::size_t>(a)].level == kInterNode ? across : inside) |= 1u << a;
     const double local = collectives_.time(Collective::send, mesh_.group(inside), bytes).value;
-    return axes & across ? std::max(local, collectives_.time(Collective::send, mesh_.group(across), bytes).value) : local;
+    return axes & across ? std::max(local, collectives_.time(Collective::send, mesh_.group(across), bytes).value)
+                         : local;
   }
 
   void price(CostBreakdown& cost, ReshardMove move, std::uint32_t axes, double bytes) {
@@ -119,7 +135,9 @@ class Evaluator {
     switch (move) {
       case ReshardMove::slice: return;
       case ReshardMove::all_gather: step.time_s = collectives_.time(Collective::all_gather, group, bytes).value; break;
-      case ReshardMove::reduce_scatter: step.time_s = collectives_.time(Collective::reduce_scatter, group, bytes).value; break;
+      case ReshardMove::reduce_scatter:
+        step.time_s = collectives_.time(Collective::reduce_scatter, group, bytes).value;
+        break;
       case ReshardMove::all_reduce: step.time_s = collectives_.time(Collective::all_reduce, group, bytes).value; break;
       case ReshardMove::all_to_all: step.time_s = collectives_.time(Collective::all_to_all, group, bytes).value; break;
       case ReshardMove::permute: step.time_s = permute_seconds(axes, bytes); break;
@@ -136,7 +154,8 @@ class Evaluator {
   }
 
   // Checks one collective against the rules of executable moves and returns its price.
-  Expected<void> follow(const std::string& at, const Tensor& tensor, const ReshardStep& step, Layout& layout, CostBreakdown& cost) {
+  Expected<void> follow(const std::string& at, const Tensor& tensor, const ReshardStep& step, Layout& layout,
+                        CostBreakdown& cost) {
     const Layout before = layout, after = step.result;
     std::uint32_t changed = 0;
     for (int a = 0; a < mesh_.count(); ++a)
@@ -146,20 +165,27 @@ class Evaluator {
       for (int a = 0; a < mesh_.count(); ++a) {
         if (!(changed >> a & 1)) continue;
         const int here = l.axis[static_cast<std::size_t>(a)];
-        if (found == -100) found = here;
-        else if (found != here) return -101;
+        if (found == -100)
+          found = here;
+        else if (found != here)
+          return -101;
       }
       return found;
     };
     const int from = value(before), to = value(after);
     const int bytes = element_bytes(tensor, scenario_.settings.precision);
-    const auto held = [&](const Layout& l) { return static_cast<double>(local_elements(mesh_, l, tensor.shape) * bytes); };
+    const auto held = [&](const Layout& l) {
+      return static_cast<double>(local_elements(mesh_, l, tensor.shape) * bytes);
+    };
     const bool out_ok = from >= 0 && is_suffix(before, static_cast<std::int8_t>(from), changed);
     const bool in_ok = to >= 0 && is_suffix(after, static_cast<std::int8_t>(to), changed);
     bool legal = changed != 0;
     double size = held(before);
     switch (step.move) {
-      case ReshardMove::all_gather: legal = legal && out_ok && to == Layout::kReplicated; size = held(after); break;
+      case ReshardMove::all_gather:
+        legal = legal && out_ok && to == Layout::kReplicated;
+        size = held(after);
+        break;
       case ReshardMove::slice: legal = legal && in_ok && from == Layout::kReplicated; break;
       case ReshardMove::all_to_all: legal = legal && out_ok && in_ok; break;
       case ReshardMove::all_reduce: legal = legal && from == Layout::kPartial && to == Layout::kReplicated; break;
@@ -176,8 +202,8 @@ class Evaluator {
     return {};
   }
 
-  Expected<void> follow_all(const std::string& at, const Tensor& tensor, const std::vector<ReshardStep>& steps, std::size_t first, std::size_t last,
-                            Layout start, const Layout& end, CostBreakdown& cost) {
+  Expected<void> follow_all(const std::string& at, const Tensor& tensor, const std::vector<ReshardStep>& steps,
+                            std::size_t first, std::size_t last, Layout start, const Layout& end, CostBreakdown& cost) {
     for (std::size_t i = first; i < last; ++i)
       if (auto done = follow(at, tensor, steps[i], start, cost); !done) return done;
     if (start != end) return bad(at, "the steps do not end in the layout that is read");
@@ -199,8 +225,9 @@ class Evaluator {
   }
 
   // One way from `source` to `read`; returns whether the source's own copy must be kept for it.
-  Expected<bool> add_way(const std::string& at, TensorId id, OperatorId consumer, const Layout& source, bool source_is_output, const Read& read,
-                         bool may_meet, CostBreakdown& cost, bool second_copy) {
+  Expected<bool> add_way(const std::string& at, TensorId id, OperatorId consumer, const Layout& source,
+                         bool source_is_output, const Read& read, bool may_meet, CostBreakdown& cost,
+                         bool second_copy) {
     const Tensor& tensor = model_.tensors[id];
     const Layout start = source_is_output ? source : source.without_partial();
     const Layout goal = read.layout.without_partial();
@@ -208,18 +235,23 @@ class Evaluator {
     const bool gradient = tensor.requires_gradient && !meet;
     const PlanReshard* reshard = take(id, consumer, source, read.layout);
     if (!reshard) {
-      if (start != goal || (gradient && read.layout != source.without_partial())) return bad(at, "a needed resharding is missing");
+      if (start != goal || (gradient && read.layout != source.without_partial()))
+        return bad(at, "a needed resharding is missing");
       return read.saved;
     }
-    if (auto done = follow_all(at, tensor, reshard->forward, 0, reshard->forward.size(), start, goal, cost); !done) return done.error();
+    if (auto done = follow_all(at, tensor, reshard->forward, 0, reshard->forward.size(), start, goal, cost); !done)
+      return done.error();
     std::size_t repeated = 0;
     if (reshard->keep == Keep::before && start != goal) {
       repeated = reshard->forward.size();
       if (reshard->backward.size() < repeated) return bad(at, "backward does not repeat the resharding");
-      if (auto done = follow_all(at, tensor, reshard->backward, 0, repeated, start, goal, cost); !done) return done.error();
+      if (auto done = follow_all(at, tensor, reshard->backward, 0, repeated, start, goal, cost); !done)
+        return done.error();
     }
     if (gradient) {
-      if (auto done = follow_all(at, tensor, reshard->backward, repeated, reshard->backward.size(), read.layout, source.without_partial(), cost); !done)
+      if (auto done = follow_all(at, tensor, reshard->backward, repeated, reshard->backward.size(), read.layout,
+                                 source.without_partial(), cost);
+          !done)
         return done.error();
     } else if (reshard->backward.size() != repeated) {
       return bad(at, "moves a gradient that nobody needs");
@@ -231,7 +263,8 @@ class Evaluator {
       return true;
     }
     if (reshard->keep == Keep::none) return bad(at, "backward reads a copy that is not kept");
-    cost[second_copy ? MemoryPart::copies : MemoryPart::activations] += local_bytes(mesh_, goal, tensor, scenario_.settings.precision);
+    cost[second_copy ? MemoryPart::copies : MemoryPart::activations] +=
+        local_bytes(mesh_, goal, tensor, scenario_.settings.precision);
     return false;
   }
 
@@ -253,7 +286,8 @@ class Evaluator {
     if (flow.consumers.empty()) return {};
     const Tensor& tensor = model_.tensors[flow.tensor];
     const Operator& producer = model_.operators[flow.producer];
-    const Layout produced = forward_layout(producer, producer.outputs[flow.output], true, plan_.operators[flow.producer.index].split, mesh_.count());
+    const Layout produced = forward_layout(producer, producer.outputs[flow.output], true,
+                                           plan_.operators[flow.producer.index].split, mesh_.count());
     const bool kept_anyway = flow.producer_saves || flow.producer_is_view;
     CostBreakdown cost;
     Layout source = produced;
@@ -261,8 +295,11 @@ class Evaluator {
     if (flow.shared()) {
       // The shared layout is where the entry without consumer leads; without one, where the producer left it.
       Layout shared = produced.without_partial();
-      if (const auto it = reshard_of_.find(key(flow.tensor, OperatorId())); it != reshard_of_.end() && it->second.front()) shared = it->second.front()->to;
-      const auto kept = add_way(tensor.name, flow.tensor, OperatorId(), produced, true, {shared, flow.any_consumer_saves()}, false, cost, kept_anyway);
+      if (const auto it = reshard_of_.find(key(flow.tensor, OperatorId()));
+          it != reshard_of_.end() && it->second.front())
+        shared = it->second.front()->to;
+      const auto kept = add_way(tensor.name, flow.tensor, OperatorId(), produced, true,
+                                {shared, flow.any_consumer_saves()}, false, cost, kept_anyway);
       if (!kept) return kept.error();
       keep_produced = *kept;
       source = shared;
@@ -271,9 +308,10 @@ class Evaluator {
     for (std::size_t c = 0; c < flow.consumers.size(); ++c) {
       const auto& use = flow.consumers[c];
       const Operator& consumer = model_.operators[use.op];
-      const Layout read = gradient_layout(consumer, consumer.inputs[use.input], false, plan_.operators[use.op.index].split, mesh_.count());
-      const auto kept = add_way(tensor.name + " -> " + consumer.name, flow.tensor, use.op, source, from_output, {read, flow.consumer_saves[c]},
-                                !from_output, cost, kept_anyway || flow.shared());
+      const Layout read = gradient_layout(consumer, consumer.inputs[use.input], false,
+                                          plan_.operators[use.op.index].split, mesh_.count());
+      const auto kept = add_way(tensor.name + " -> " + consumer.name, flow.tensor, use.op, source, from_output,
+                                {read, flow.consumer_saves[c]}, !from_output, cost, kept_anyway || flow.shared());
       if (!kept) return kept.error();
       if (!flow.shared()) keep_produced = *kept;
     }
@@ -292,7 +330,8 @@ class Evaluator {
       for (auto& value : to.axis)
         if (value >= 0) value = static_cast<std::int8_t>(1 - value);
     CostBreakdown cost;
-    const auto kept = add_way(owner.name + " = " + user.name, held.tensor, tie.user, from, false, {to, true}, true, cost, true);
+    const auto kept =
+        add_way(owner.name + " = " + user.name, held.tensor, tie.user, from, false, {to, true}, true, cost, true);
     if (!kept) return kept.error();
     total_ += cost;
     return {};
@@ -313,6 +352,8 @@ class Evaluator {
 
 }  // namespace
 
-Expected<CostBreakdown> evaluate_plan(const Scenario& scenario, const Plan& plan) { return Evaluator(scenario, plan).run(); }
+Expected<CostBreakdown> evaluate_plan(const Scenario& scenario, const Plan& plan) {
+  return Evaluator(scenario, plan).run();
+}
 
 }  // namespace turnpoint

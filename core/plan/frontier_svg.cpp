@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory-time chart without a window: step line, network and compute parts dotted, device memory, turning point.
+#include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
-#include <fmt/format.h>
 
 #include "core/base/text.h"
 #include "core/plan/escape.h"
@@ -25,7 +25,7 @@ double tick_step(double range, int wanted) {
 }
 
 struct Axes {
-  double x_max = 1, y_max = 1;      ///< GiB (or MiB) and seconds (or milliseconds), from 0
+  double x_max = 1, y_max = 1;  ///< GiB (or MiB) and seconds (or milliseconds), from 0
   double x_unit = kGiB, y_unit = 1;
   const char *x_name = "GiB", *y_name = "s";
 
@@ -47,8 +47,8 @@ struct Axes {
 };
 
 std::string text(double x, double y, const char* anchor, const std::string& words, const char* colour, int size = 12) {
-  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" font-size=\"{}\" fill=\"{}\">{}</text>\n", x, y, anchor, size,
-                     colour, escape_xml(words));
+  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" font-size=\"{}\" fill=\"{}\">{}</text>\n", x,
+                     y, anchor, size, colour, escape_xml(words));
 }
 
 std::string line(double x1, double y1, double x2, double y2, const char* style) {
@@ -69,7 +69,8 @@ std::string draw_axes(const Axes& axes) {
     svg += line(kLeft, at, right, at, "stroke=\"#ECEEF0\"");
     svg += text(kLeft - 8, at + 4, "end", fmt::format("{:g}", i * y_step), kSecondary, 11);
   }
-  svg += line(kLeft, bottom, right, bottom, "stroke=\"#8A929A\"") + line(kLeft, kTop, kLeft, bottom, "stroke=\"#8A929A\"");
+  svg +=
+      line(kLeft, bottom, right, bottom, "stroke=\"#8A929A\"") + line(kLeft, kTop, kLeft, bottom, "stroke=\"#8A929A\"");
   svg += text(right, bottom + 38, "end", fmt::format("Memory per device ({})", axes.x_name), kSecondary);
   svg += text(kLeft - 52, kTop - 10, "start", fmt::format("Iteration time ({})", axes.y_name), kSecondary);
   return svg;
@@ -77,7 +78,8 @@ std::string draw_axes(const Axes& axes) {
 
 // Steps to the right and down: no plan exists between two plans.
 template <class Value>
-std::string steps(const Axes& axes, const std::vector<ResultPoint>& points, const Value& value, const std::string& style) {
+std::string steps(const Axes& axes, const std::vector<ResultPoint>& points, const Value& value,
+                  const std::string& style) {
   if (points.empty()) return {};
   std::string path;
   for (std::size_t i = 0; i < points.size(); ++i) {
@@ -90,7 +92,8 @@ std::string steps(const Axes& axes, const std::vector<ResultPoint>& points, cons
 std::string draw_limit(const Axes& axes, std::int64_t limit) {
   const double at = axes.x(static_cast<double>(limit)), right = kWidth - kRight, bottom = kHeight - kBottom;
   if (limit <= 0 || at > right) return {};
-  return fmt::format("<rect x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\" fill=\"#F0F1F2\"/>\n", at, kTop, right - at, bottom - kTop) +
+  return fmt::format("<rect x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\" fill=\"#F0F1F2\"/>\n", at, kTop,
+                     right - at, bottom - kTop) +
          line(at, kTop, at, bottom, "stroke=\"#565E66\" stroke-dasharray=\"4 3\"") +
          text(at - 6, kTop + 14, "end", "Device memory " + format_bytes(limit), kSecondary, 11);
 }
@@ -103,7 +106,8 @@ std::string draw_turning_point(const Axes& axes, const Result& result) {
   if (result.turning_point) {
     const ResultPoint& point = result.points[*result.turning_point];
     const double px = axes.x(static_cast<double>(point.memory_bytes)), py = axes.y(point.time_s);
-    svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"7\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\"/>\n", px, py, kAccent);
+    svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"7\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\"/>\n",
+                       px, py, kAccent);
     const bool room = px < kWidth - 280;
     x = room ? px + 14 : px - 14;
     anchor = room ? "start" : "end";
@@ -121,24 +125,34 @@ std::string draw_turning_point(const Axes& axes, const Result& result) {
 std::string write_frontier_svg(const Result& result) {
   const Axes axes(result);
   std::string svg = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
-  svg += fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} {1:.0f}\" "
-                     "font-family=\"sans-serif\">\n<rect width=\"{0:.0f}\" height=\"{1:.0f}\" fill=\"#FFFFFF\"/>\n", kWidth, kHeight);
-  svg += text(kLeft - 52, 24, "start", result.scenario->model->name + " on " + result.scenario->cluster->title + ", " + result.method, "#1D2125", 14);
+  svg += fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} {1:.0f}\" "
+      "font-family=\"sans-serif\">\n<rect width=\"{0:.0f}\" height=\"{1:.0f}\" fill=\"#FFFFFF\"/>\n",
+      kWidth, kHeight);
+  svg += text(kLeft - 52, 24, "start",
+              result.scenario->model->name + " on " + result.scenario->cluster->title + ", " + result.method, "#1D2125",
+              14);
   svg += draw_limit(axes, result.scenario->memory_limit());
   svg += draw_axes(axes);
-  svg += steps(axes, result.points, [](const ResultPoint& p) { return p.network_s; },
-               fmt::format("stroke=\"{}\" stroke-width=\"1.3\" stroke-dasharray=\"1.5 3\"", kNetwork));
-  svg += steps(axes, result.points, [](const ResultPoint& p) { return p.compute_s; },
-               fmt::format("stroke=\"{}\" stroke-width=\"1.3\" stroke-dasharray=\"1.5 3\"", kCompute));
-  svg += steps(axes, result.points, [](const ResultPoint& p) { return p.time_s; }, fmt::format("stroke=\"{}\" stroke-width=\"2.2\"", kAccent));
+  svg += steps(
+      axes, result.points, [](const ResultPoint& p) { return p.network_s; },
+      fmt::format("stroke=\"{}\" stroke-width=\"1.3\" stroke-dasharray=\"1.5 3\"", kNetwork));
+  svg += steps(
+      axes, result.points, [](const ResultPoint& p) { return p.compute_s; },
+      fmt::format("stroke=\"{}\" stroke-width=\"1.3\" stroke-dasharray=\"1.5 3\"", kCompute));
+  svg += steps(
+      axes, result.points, [](const ResultPoint& p) { return p.time_s; },
+      fmt::format("stroke=\"{}\" stroke-width=\"2.2\"", kAccent));
   for (const auto& point : result.points)
-    svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.3\" fill=\"{}\" stroke=\"{}\"><title>{}, {}</title></circle>\n",
-                       axes.x(static_cast<double>(point.memory_bytes)), axes.y(point.time_s), point.fits ? kAccent : "#FFFFFF", kAccent,
-                       format_bytes(point.memory_bytes), format_seconds(point.time_s));
+    svg += fmt::format(
+        "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.3\" fill=\"{}\" stroke=\"{}\"><title>{}, {}</title></circle>\n",
+        axes.x(static_cast<double>(point.memory_bytes)), axes.y(point.time_s), point.fits ? kAccent : "#FFFFFF",
+        kAccent, format_bytes(point.memory_bytes), format_seconds(point.time_s));
   if (!result.points.empty()) {
     const ResultPoint& last = result.points.back();
     const double x = axes.x(static_cast<double>(last.memory_bytes)) - 4;
-    svg += text(x, axes.y(last.network_s) - 5, "end", "network", kNetwork, 11) + text(x, axes.y(last.compute_s) - 5, "end", "compute", kCompute, 11);
+    svg += text(x, axes.y(last.network_s) - 5, "end", "network", kNetwork, 11) +
+           text(x, axes.y(last.compute_s) - 5, "end", "compute", kCompute, 11);
   }
   return svg + draw_turning_point(axes, result) + "</svg>\n";
 }

@@ -14,9 +14,9 @@ struct LayeredLayout {
   struct Point {
     double x = 0, y = 0;
   };
-  std::vector<Point> nodes;                ///< centres, in units of one column and one layer
-  std::vector<std::vector<Point>> edges;   ///< from source to target, through the layers in between
-  double width = 0;                        ///< columns
+  std::vector<Point> nodes;               ///< centres, in units of one column and one layer
+  std::vector<std::vector<Point>> edges;  ///< from source to target, through the layers in between
+  double width = 0;                       ///< columns
   int layers = 0;
 };
 

@@ -26,7 +26,7 @@ const char* to_string(Keep keep);
 struct PlanOperator {
   OperatorId op;
   Configuration split;
-  CostBreakdown cost;               ///< its own: parameters, kept outputs, compute, gradient synchronisation
+  CostBreakdown cost;  ///< its own: parameters, kept outputs, compute, gradient synchronisation
   std::vector<ReshardStep> gradient_sync;
 };
 

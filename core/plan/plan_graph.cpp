@@ -34,9 +34,12 @@ void colour_configurations(PlanGraph& graph) {
     const bool own = !others || i < static_cast<std::size_t>(last);
     const int c = own ? static_cast<int>(i) : last;
     colour[shares[i].words] = c;
-    if (own) graph.legend.push_back({shares[i].words, c, shares[i].operators});
-    else if (i == static_cast<std::size_t>(last)) graph.legend.push_back({"other", last, shares[i].operators});
-    else graph.legend.back().operators += shares[i].operators;
+    if (own)
+      graph.legend.push_back({shares[i].words, c, shares[i].operators});
+    else if (i == static_cast<std::size_t>(last))
+      graph.legend.push_back({"other", last, shares[i].operators});
+    else
+      graph.legend.back().operators += shares[i].operators;
   }
   for (auto& node : graph.nodes) node.colour = colour[node.configuration];
 }

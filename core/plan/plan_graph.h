@@ -11,7 +11,8 @@
 
 namespace turnpoint {
 
-/// Fill colours of configurations, told apart by people with any kind of colour vision; the last one stands for "other".
+/// Fill colours of configurations, told apart by people with any kind of colour vision; the last one stands for
+/// "other".
 inline constexpr const char* kConfigurationColours[] = {"#77AADD", "#EE8866", "#44BB99", "#EEDD88",
                                                         "#FFAABB", "#BBCC33", "#99DDFF", "#D5D8DB"};
 inline constexpr int kConfigurationColourCount = 8;
@@ -34,8 +35,8 @@ struct PlanGraph {
     int colour = 0;
     std::size_t operators = 0;
   };
-  std::vector<Node> nodes;   ///< one per operator, same order
-  std::vector<Edge> edges;   ///< one per (producer, consumer, tensor)
+  std::vector<Node> nodes;  ///< one per operator, same order
+  std::vector<Edge> edges;  ///< one per (producer, consumer, tensor)
   std::vector<Legend> legend;
 };
 

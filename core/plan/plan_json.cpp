@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // turnpoint/plan@1 (design.md section 6).
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -24,7 +24,8 @@ json axis_names(const Mesh& mesh, std::uint32_t mask) {
 json write_mesh(const Mesh& mesh) {
   json axes = json::array();
   for (const MeshAxis& axis : mesh.axes)
-    axes.push_back({{"axis", axis.name}, {"size", axis.size}, {"level", axis.level == kInterNode ? "inter-node" : "intra-node"}});
+    axes.push_back(
+        {{"axis", axis.name}, {"size", axis.size}, {"level", axis.level == kInterNode ? "inter-node" : "intra-node"}});
   return axes;
 }
 
@@ -52,8 +53,10 @@ json write_configuration(const Mesh& mesh, const Operator& op, const Configurati
   std::uint32_t repeat = 0;
   for (int a = 0; a < mesh.count(); ++a) {
     const int l = configuration.axis[a];
-    if (l == Configuration::kRepeat) repeat |= 1u << a;
-    else split[names[static_cast<std::size_t>(l)]].push_back(mesh.axes[a].name);
+    if (l == Configuration::kRepeat)
+      repeat |= 1u << a;
+    else
+      split[names[static_cast<std::size_t>(l)]].push_back(mesh.axes[a].name);
   }
   return {{"split", std::move(split)},
           {"repeat", axis_names(mesh, repeat)},
@@ -79,7 +82,9 @@ json write_reshard(const Scenario& scenario, const Mesh& mesh, const PlanReshard
   const Model& model = *scenario.model;
   const Tensor& tensor = model.tensors[reshard.tensor];
   const std::size_t dims = tensor.shape.size();
-  const auto operator_name = [&](OperatorId id) { return id.valid() ? json(valid_utf8(model.operators[id].name)) : json(); };
+  const auto operator_name = [&](OperatorId id) {
+    return id.valid() ? json(valid_utf8(model.operators[id].name)) : json();
+  };
   CostBreakdown cost = reshard.cost;
   return {{"tensor", valid_utf8(tensor.name)},
           {"producer", operator_name(reshard.producer)},
@@ -130,14 +135,10 @@ json write_plan(const Scenario& scenario, const Plan& plan) {
     operators.push_back(std::move(object));
   }
   for (const PlanReshard& reshard : plan.reshards) reshards.push_back(write_reshard(scenario, plan.mesh, reshard));
-  return {{"format", "turnpoint/plan@1"},
-          {"kind", "sharding"},
-          {"model", valid_utf8(model.name)},
-          {"hardware", valid_utf8(scenario.hardware)},
-          {"mesh", write_mesh(plan.mesh)},
-          {"configurations", std::move(configurations)},
-          {"operators", std::move(operators)},
-          {"reshards", std::move(reshards)},
+  return {{"format", "turnpoint/plan@1"},      {"kind", "sharding"},
+          {"model", valid_utf8(model.name)},   {"hardware", valid_utf8(scenario.hardware)},
+          {"mesh", write_mesh(plan.mesh)},     {"configurations", std::move(configurations)},
+          {"operators", std::move(operators)}, {"reshards", std::move(reshards)},
           {"cost", write_cost(plan.cost)}};
 }
 

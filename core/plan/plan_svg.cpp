@@ -32,7 +32,8 @@ struct Canvas {
   double y(const LayeredLayout::Point& p) const { return top + kBoxHeight / 2 + p.y * kRow; }
 };
 
-std::string draw_edge(const Canvas& canvas, const std::vector<LayeredLayout::Point>& line, const PlanGraph::Edge& edge) {
+std::string draw_edge(const Canvas& canvas, const std::vector<LayeredLayout::Point>& line,
+                      const PlanGraph::Edge& edge) {
   const double half = kBoxHeight / 2;
   double x = canvas.x(line.front()), y = canvas.y(line.front()) + half;
   std::string path = fmt::format("M{:.1f} {:.1f}", x, y);
@@ -44,18 +45,21 @@ std::string draw_edge(const Canvas& canvas, const std::vector<LayeredLayout::Poi
     y = next_y;
   }
   const std::string cost = edge.weight > 0 ? ", resharding " + format_seconds(edge.reshard_s) : std::string();
-  return fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{:.2f}\"><title>{}{}</title></path>\n", path,
-                     edge.weight > 0 ? "#C96C1A" : "#8A929A", 1 + 5 * edge.weight, escape_xml(edge.tensor), cost);
+  return fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{:.2f}\"><title>{}{}</title></path>\n",
+                     path, edge.weight > 0 ? "#C96C1A" : "#8A929A", 1 + 5 * edge.weight, escape_xml(edge.tensor), cost);
 }
 
 std::string draw_node(const Canvas& canvas, const LayeredLayout::Point& at, const PlanGraph::Node& node) {
   const double x = canvas.x(at), y = canvas.y(at);
-  std::string svg = fmt::format("<g><title>{}\n{}\n{}, {}</title>", escape_xml(node.name), escape_xml(node.configuration),
-                                format_seconds(node.cost.time_s()), format_bytes(node.cost.memory_bytes()));
-  svg += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{}\" height=\"{}\" rx=\"4\" fill=\"{}\" stroke=\"#565E66\"{}/>",
-                     x - kBoxWidth / 2, y - kBoxHeight / 2, kBoxWidth, kBoxHeight, kConfigurationColours[node.colour],
-                     node.is_view ? " stroke-dasharray=\"3 2\"" : "");
-  svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"11\">{}</text>", x, y - 3, escape_xml(shortened(node.name, 24)));
+  std::string svg =
+      fmt::format("<g><title>{}\n{}\n{}, {}</title>", escape_xml(node.name), escape_xml(node.configuration),
+                  format_seconds(node.cost.time_s()), format_bytes(node.cost.memory_bytes()));
+  svg += fmt::format(
+      "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{}\" height=\"{}\" rx=\"4\" fill=\"{}\" stroke=\"#565E66\"{}/>",
+      x - kBoxWidth / 2, y - kBoxHeight / 2, kBoxWidth, kBoxHeight, kConfigurationColours[node.colour],
+      node.is_view ? " stroke-dasharray=\"3 2\"" : "");
+  svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"11\">{}</text>", x, y - 3,
+                     escape_xml(shortened(node.name, 24)));
   svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"9\">{}</text></g>\n", x, y + 11,
                      escape_xml(shortened(node.configuration, 30)));
   return svg;
@@ -74,18 +78,21 @@ std::string write_plan_svg(const Scenario& scenario, const Plan& plan) {
   const double width = std::max(2 * kMargin + kBoxWidth + std::max(0.0, layout.width - 1) * kColumn, 520.0);
   const double height = head + std::max(0, layout.layers - 1) * kRow + kBoxHeight + kMargin;
   std::string svg = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
-  svg += fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} {1:.0f}\" "
-                     "font-family=\"sans-serif\" fill=\"#14181C\" text-anchor=\"middle\">\n", width, height);
+  svg += fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} {1:.0f}\" "
+      "font-family=\"sans-serif\" fill=\"#14181C\" text-anchor=\"middle\">\n",
+      width, height);
   svg += fmt::format("<rect width=\"{:.0f}\" height=\"{:.0f}\" fill=\"#FFFFFF\"/>\n", width, height);
-  svg += fmt::format("<text x=\"{}\" y=\"{}\" font-size=\"14\" font-weight=\"bold\" text-anchor=\"start\">{} on {}: {}, {}</text>\n",
-                     kMargin, kMargin + 10, escape_xml(scenario.model->name), escape_xml(scenario.hardware),
-                     format_bytes(plan.cost.memory_bytes()), format_seconds(plan.cost.time_s()));
+  svg += fmt::format(
+      "<text x=\"{}\" y=\"{}\" font-size=\"14\" font-weight=\"bold\" text-anchor=\"start\">{} on {}: {}, {}</text>\n",
+      kMargin, kMargin + 10, escape_xml(scenario.model->name), escape_xml(scenario.hardware),
+      format_bytes(plan.cost.memory_bytes()), format_seconds(plan.cost.time_s()));
   double y = kMargin + 30;
   for (const auto& entry : graph.legend) {
-    svg += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"14\" height=\"14\" fill=\"{}\" stroke=\"#565E66\"/>", kMargin, y - 11,
-                       kConfigurationColours[entry.colour]);
-    svg += fmt::format("<text x=\"{}\" y=\"{}\" font-size=\"11\" text-anchor=\"start\">{} \u00d7{}</text>\n", kMargin + 22, y,
-                       escape_xml(entry.configuration), entry.operators);
+    svg += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"14\" height=\"14\" fill=\"{}\" stroke=\"#565E66\"/>", kMargin,
+                       y - 11, kConfigurationColours[entry.colour]);
+    svg += fmt::format("<text x=\"{}\" y=\"{}\" font-size=\"11\" text-anchor=\"start\">{} \u00d7{}</text>\n",
+                       kMargin + 22, y, escape_xml(entry.configuration), entry.operators);
     y += kLegendRow;
   }
   for (std::size_t e = 0; e < graph.edges.size(); ++e) svg += draw_edge(canvas, layout.edges[e], graph.edges[e]);

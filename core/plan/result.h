@@ -42,12 +42,12 @@ struct Result {
   std::string method;          ///< "ft"
   std::string method_options;  ///< what followed the name after colons
   bool exact = false;
-  std::optional<double> gap;   ///< nullopt: not certified (a single-answer method)
+  std::optional<double> gap;  ///< nullopt: not certified (a single-answer method)
   double search_s = 0;
-  std::vector<ResultPoint> points;                  ///< memory rising, time falling
-  std::vector<frontier::CostPoint> lower_bound;     ///< where gap > 0
-  std::optional<std::size_t> turning_point;         ///< index into points
-  std::optional<std::size_t> near_best;             ///< least memory within 5 % of the best time that fits
+  std::vector<ResultPoint> points;               ///< memory rising, time falling
+  std::vector<frontier::CostPoint> lower_bound;  ///< where gap > 0
+  std::optional<std::size_t> turning_point;      ///< index into points
+  std::optional<std::size_t> near_best;          ///< least memory within 5 % of the best time that fits
   std::shared_ptr<const PlanSource> plans;
 
   std::optional<std::size_t> fastest_that_fits() const;
@@ -57,8 +57,8 @@ using ResultPtr = std::shared_ptr<const Result>;
 /// design.md 5.7 over points sorted by memory; `fits` restricts unless none fits.
 std::optional<std::size_t> find_turning_point(const std::vector<ResultPoint>& points);
 std::optional<std::size_t> find_near_best(const std::vector<ResultPoint>& points, double tolerance = 0.05);
-/// (T - L) / T at one point: how far below it a better plan could still lie, as a fraction. Result::gap is the largest of
-/// these, which on a steep stretch says little; 0 for an exact result, nullopt where nothing is certified.
+/// (T - L) / T at one point: how far below it a better plan could still lie, as a fraction. Result::gap is the largest
+/// of these, which on a steep stretch says little; 0 for an exact result, nullopt where nothing is certified.
 std::optional<double> gap_at(const Result& result, std::size_t point);
 /// The three lines of the callout ("Turning point 9.6 GiB · 812 ms", ...) and their variants.
 std::vector<std::string> describe_turning_point(const Result& result);

@@ -53,7 +53,8 @@ json write_result(const Result& result, bool with_plans) {
                    {"points", write_points(result.points)}};
   if (!result.lower_bound.empty()) {
     json& bound = document["lower_bound"] = json::array();
-    for (const auto& point : result.lower_bound) bound.push_back({{"memory_bytes", point.memory}, {"time_s", point.time}});
+    for (const auto& point : result.lower_bound)
+      bound.push_back({{"memory_bytes", point.memory}, {"time_s", point.time}});
   }
   if (with_plans && result.plans) {
     json& plans = document["plans"] = json::array();

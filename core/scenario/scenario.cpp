@@ -131,17 +131,13 @@ const char* to_string(Accounting accounting) { return kAccountings[static_cast<s
 
 int optimizer_state_bytes(Optimizer optimizer) {
   switch (optimizer) {
-    case Optimizer::sgd:
-      return 0;
+    case Optimizer::sgd: return 0;
     case Optimizer::momentum:
-    case Optimizer::lars:
-      return 4;
+    case Optimizer::lars: return 4;
     case Optimizer::adam:
-    case Optimizer::lamb:
-      return 8;
+    case Optimizer::lamb: return 8;
     // Second moments are kept as one row and one column of every matrix: next to nothing per element.
-    case Optimizer::adafactor:
-      return 0;
+    case Optimizer::adafactor: return 0;
   }
   return 0;
 }
@@ -173,7 +169,8 @@ std::int64_t Scenario::memory_limit() const {
       std::floor(static_cast<double>(cluster->device.memory_bytes) * settings.factors.device_memory));
 }
 
-Expected<ScenarioPtr> make_scenario(ModelPtr model, const ClusterPtr& cluster, std::string hardware, const Settings& settings) {
+Expected<ScenarioPtr> make_scenario(ModelPtr model, const ClusterPtr& cluster, std::string hardware,
+                                    const Settings& settings) {
   auto scenario = std::make_shared<Scenario>();
   scenario->cluster = cluster;
   if (settings.devices > 0) {

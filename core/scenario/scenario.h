@@ -30,14 +30,14 @@ const char* to_string(Accounting accounting);
 /// What the user sets. Names and bounds live in scenario_options(), from which command line and window are made.
 struct Settings {
   std::int64_t batch = 256;
-  std::int64_t sequence = 0;          ///< 0: the model's default
-  int devices = 0;                    ///< 0: all of the cluster
+  std::int64_t sequence = 0;  ///< 0: the model's default
+  int devices = 0;            ///< 0: all of the cluster
   Precision precision = Precision::fp32;
   Optimizer optimizer = Optimizer::adam;
   Accounting accounting = Accounting::full;
   WhatIf factors;
-  std::int64_t memory_limit = 0;      ///< 0: the device's memory x factors.device_memory
-  bool split_windows = false;         ///< let window dimensions and the key sequence be split
+  std::int64_t memory_limit = 0;  ///< 0: the device's memory x factors.device_memory
+  bool split_windows = false;     ///< let window dimensions and the key sequence be split
   std::uint64_t seed = 1;
   friend bool operator==(const Settings&, const Settings&) = default;
 };
@@ -50,8 +50,8 @@ void set_option(Settings& settings, std::string_view key, double value);  ///< v
 /// Immutable; shared between threads.
 struct Scenario {
   ModelPtr model;
-  ClusterPtr cluster;   ///< already cut to `settings.devices`
-  std::string hardware; ///< as the user named it: preset or path
+  ClusterPtr cluster;    ///< already cut to `settings.devices`
+  std::string hardware;  ///< as the user named it: preset or path
   Settings settings;
 
   std::int64_t memory_limit() const;  ///< what `fits` compares with, bytes
@@ -59,6 +59,7 @@ struct Scenario {
 using ScenarioPtr = std::shared_ptr<const Scenario>;
 
 /// Cuts or extends the cluster to settings.devices. Usage error where that many devices cannot be had.
-Expected<ScenarioPtr> make_scenario(ModelPtr model, const ClusterPtr& cluster, std::string hardware, const Settings& settings);
+Expected<ScenarioPtr> make_scenario(ModelPtr model, const ClusterPtr& cluster, std::string hardware,
+                                    const Settings& settings);
 
 }  // namespace turnpoint

@@ -11,7 +11,7 @@ namespace {
 
 struct FactorKey {
   const char* key;
-  double WhatIf::* field;
+  double WhatIf::*field;
 };
 constexpr FactorKey kFactors[] = {{"intra_bandwidth", &WhatIf::intra_bandwidth},
                                   {"inter_bandwidth", &WhatIf::inter_bandwidth},
@@ -24,8 +24,10 @@ void read_choice(JsonFields& fields, Settings& settings, std::string_view key) {
   for (const auto& record : scenario_options()) {
     if (record.key != key || !fields.has(key)) continue;
     const auto value = parse_option(record, fields.text(key, std::string()));
-    if (value) set_option(settings, key, *value);
-    else fields.fail(key, value.error().what);
+    if (value)
+      set_option(settings, key, *value);
+    else
+      fields.fail(key, value.error().what);
   }
 }
 
@@ -48,7 +50,11 @@ nlohmann::json write_scenario(const Scenario& scenario) {
       {"precision", choice(settings, "precision")},
       {"optimizer", choice(settings, "optimizer")},
       {"accounting", choice(settings, "accounting")},
-      {"switches", {{"recompute", false}, {"update_sharding", false}, {"offload", false}, {"split_windows", settings.split_windows}}},
+      {"switches",
+       {{"recompute", false},
+        {"update_sharding", false},
+        {"offload", false},
+        {"split_windows", settings.split_windows}}},
       {"seed", settings.seed},
   };
   for (const auto& factor : kFactors) object["factors"][factor.key] = settings.factors.*factor.field;

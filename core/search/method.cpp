@@ -14,12 +14,30 @@ std::string accepts_all(const Scenario&) { return {}; }
 
 const std::vector<Method>& methods() {
   static const std::vector<Method> kMethods = {
-      {"ft", "FT frontier tracking", "TensorOpt, arXiv 2004.10856",
-       "Every Pareto-optimal plan over all configurations, by exact variable elimination", true, {}, &accepts_all, &search::make_frontier_tracking},
-      {"data-parallel", "Data-parallel", "common practice",
-       "Every operator splits the batch over all devices; parameters are replicated", false, {}, &accepts_all, &search::make_data_parallel},
-      {"optcnn", "OptCNN", "OptCNN, arXiv 1802.04924; as the TensorOpt study simulates it",
-       "The fastest plan over all configurations, memory ignored", false, {}, &accepts_all, &search::make_optcnn},
+      {"ft",
+       "FT frontier tracking",
+       "TensorOpt, arXiv 2004.10856",
+       "Every Pareto-optimal plan over all configurations, by exact variable elimination",
+       true,
+       {},
+       &accepts_all,
+       &search::make_frontier_tracking},
+      {"data-parallel",
+       "Data-parallel",
+       "common practice",
+       "Every operator splits the batch over all devices; parameters are replicated",
+       false,
+       {},
+       &accepts_all,
+       &search::make_data_parallel},
+      {"optcnn",
+       "OptCNN",
+       "OptCNN, arXiv 1802.04924; as the TensorOpt study simulates it",
+       "The fastest plan over all configurations, memory ignored",
+       false,
+       {},
+       &accepts_all,
+       &search::make_optcnn},
   };
   return kMethods;
 }

@@ -27,7 +27,9 @@ Expected<void> compare_points(const nlohmann::json& document, const std::string&
   });
   if (fields.error()) return *fields.error();
   if (!equal || count != result.points.size())
-    return bad_input("its points are not what its scenario gives now: the model, the hardware file or the program has changed", where);
+    return bad_input(
+        "its points are not what its scenario gives now: the model, the hardware file or the program has changed",
+        where);
   return {};
 }
 

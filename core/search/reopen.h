@@ -11,9 +11,9 @@
 
 namespace turnpoint {
 
-/// Repeats the search that a turnpoint/result@1 document describes (same scenario and seed, same result) and checks that
-/// it meets the document's points. `where` names the file. Errors: another format, a missing or wrong field, a model or
-/// hardware file that is gone or has changed.
+/// Repeats the search that a turnpoint/result@1 document describes (same scenario and seed, same result) and checks
+/// that it meets the document's points. `where` names the file. Errors: another format, a missing or wrong field, a
+/// model or hardware file that is gone or has changed.
 Expected<ResultPtr> reopen_result(const nlohmann::json& document, const std::string& where, const RunContext& context);
 
 }  // namespace turnpoint

@@ -22,7 +22,9 @@ class ActionsTest : public QObject {
       const QKeySequence keys(QString::fromLatin1(record.shortcut), QKeySequence::PortableText);
       QVERIFY2(!keys.isEmpty(), record.shortcut);
       const QString text = keys.toString();
-      QVERIFY2(!taken.contains(text), qPrintable(QStringLiteral("%1: %2 and %3").arg(text, taken.value(text), QString::fromLatin1(record.key))));
+      QVERIFY2(
+          !taken.contains(text),
+          qPrintable(QStringLiteral("%1: %2 and %3").arg(text, taken.value(text), QString::fromLatin1(record.key))));
       taken.insert(text, QString::fromLatin1(record.key));
     }
   }
@@ -37,12 +39,15 @@ class ActionsTest : public QObject {
       keys.insert(QString::fromLatin1(record.key));
       QAction* action = actions[record.id];
       QVERIFY2(action, record.key);
-      if (*record.icon) QVERIFY2(!action->icon().isNull() && !action->icon().pixmap(16, 16).toImage().isNull(), record.icon);
+      if (*record.icon)
+        QVERIFY2(!action->icon().isNull() && !action->icon().pixmap(16, 16).toImage().isNull(), record.icon);
     }
   }
 
   void palette_ranks_word_starts_first() {
-    const std::vector<PaletteEntry> entries{{QStringLiteral("layer0/unpin"), {}, {}}, {QStringLiteral("Pin frontier"), {}, {}}, {QStringLiteral("layer1/fc"), {}, {}}};
+    const std::vector<PaletteEntry> entries{{QStringLiteral("layer0/unpin"), {}, {}},
+                                            {QStringLiteral("Pin frontier"), {}, {}},
+                                            {QStringLiteral("layer1/fc"), {}, {}}};
     QCOMPARE(find_entries(entries, QStringLiteral("pin"), 10), (std::vector<std::size_t>{1, 0}));
     QCOMPARE(find_entries(entries, QStringLiteral("fc layer1"), 10), std::vector<std::size_t>{2});
     QCOMPARE(find_entries(entries, QStringLiteral("nothing"), 10), std::vector<std::size_t>{});

@@ -31,7 +31,8 @@ inline Model fake_model(const std::string& name, std::int64_t batch, std::int64_
   model.source = "builtin:" + name;
   model.batch = batch;
   model.sequence = sequence ? sequence : 256;
-  const auto tensor = [&](const std::string& tensor_name, std::vector<std::int64_t> shape, TensorRole role, OperatorId producer) {
+  const auto tensor = [&](const std::string& tensor_name, std::vector<std::int64_t> shape, TensorRole role,
+                          OperatorId producer) {
     Tensor t;
     t.name = tensor_name;
     t.dims = {DimName::batch, DimName::channel};
@@ -47,9 +48,12 @@ inline Model fake_model(const std::string& name, std::int64_t batch, std::int64_
       Operator op;
       op.name = "layer" + std::to_string(layer) + "/" + part;
       op.scope = "layer" + std::to_string(layer);
-      op.kind = std::string(part) == "gelu" || std::string(part) == "add" ? OperatorKind::elementwise : OperatorKind::matmul;
+      op.kind =
+          std::string(part) == "gelu" || std::string(part) == "add" ? OperatorKind::elementwise : OperatorKind::matmul;
       op.detail = op.kind == OperatorKind::matmul ? "MatMul" : part;
-      op.dims = {{DimName::batch, DimRole::parallel, batch, true}, {DimName::out_channel, DimRole::parallel, 1024, true}, {DimName::in_channel, DimRole::reduction, 1024, true}};
+      op.dims = {{DimName::batch, DimRole::parallel, batch, true},
+                 {DimName::out_channel, DimRole::parallel, 1024, true},
+                 {DimName::in_channel, DimRole::reduction, 1024, true}};
       const OperatorId id = model.operators.next_id();
       Access in;
       in.tensor = previous;
@@ -101,7 +105,8 @@ inline ResultPoint fake_point(const Scenario& scenario, double x) {
   const double batch = static_cast<double>(scenario.settings.batch) / 256;
   p.memory_bytes = static_cast<std::int64_t>(gib * batch * 1073741824.0);
   p.compute_s = (0.55 + 0.06 / (0.15 + x)) * batch / f.device_speed;
-  p.network_s = (0.08 + 0.13 / (0.1 + x)) * batch * (0.6 / f.intra_bandwidth + 0.35 / f.inter_bandwidth + 0.05 * f.latency);
+  p.network_s =
+      (0.08 + 0.13 / (0.1 + x)) * batch * (0.6 / f.intra_bandwidth + 0.35 / f.inter_bandwidth + 0.05 * f.latency);
   p.time_s = p.compute_s + p.network_s;
   p.fits = p.memory_bytes <= scenario.memory_limit();
   return p;
@@ -115,7 +120,8 @@ inline Mesh fake_mesh() {
 
 class FakePlans : public PlanSource {
  public:
-  FakePlans(ScenarioPtr scenario, std::vector<ResultPoint> points) : scenario_(std::move(scenario)), points_(std::move(points)) {}
+  FakePlans(ScenarioPtr scenario, std::vector<ResultPoint> points)
+      : scenario_(std::move(scenario)), points_(std::move(points)) {}
   Plan plan(std::size_t index) const override {
     const Model& model = *scenario_->model;
     const ResultPoint& point = points_[index];
@@ -125,10 +131,16 @@ class FakePlans : public PlanSource {
     for (std::size_t i = 0; i < model.operators.size(); ++i) {
       PlanOperator op;
       op.op = OperatorId(i);
-      for (std::size_t axis = 0; axis < 4; ++axis) op.split.axis[axis] = static_cast<std::int8_t>(axis < 2 ? 0 : (i + index) % 3);
-      op.cost.memory = {static_cast<std::int64_t>(point.memory_bytes * 0.13 / count), static_cast<std::int64_t>(point.memory_bytes * 0.13 / count),
-                        static_cast<std::int64_t>(point.memory_bytes * 0.1 / count), static_cast<std::int64_t>(point.memory_bytes * 0.5 / count), 0, 0};
-      op.cost.compute = {point.compute_s * 0.32 / count, point.compute_s * 0.64 / count, point.compute_s * 0.04 / count};
+      for (std::size_t axis = 0; axis < 4; ++axis)
+        op.split.axis[axis] = static_cast<std::int8_t>(axis < 2 ? 0 : (i + index) % 3);
+      op.cost.memory = {static_cast<std::int64_t>(point.memory_bytes * 0.13 / count),
+                        static_cast<std::int64_t>(point.memory_bytes * 0.13 / count),
+                        static_cast<std::int64_t>(point.memory_bytes * 0.1 / count),
+                        static_cast<std::int64_t>(point.memory_bytes * 0.5 / count),
+                        0,
+                        0};
+      op.cost.compute = {point.compute_s * 0.32 / count, point.compute_s * 0.64 / count,
+                         point.compute_s * 0.04 / count};
       op.cost.network = {point.network_s * 0.4 / count, 0, 0, 0, 0};
       plan.cost += op.cost;
       plan.operators.push_back(op);
@@ -148,8 +160,10 @@ class FakePlans : public PlanSource {
       step.bytes = i % 7 == 6 ? 33554432.0 : 16777216.0;
       step.time_s = point.network_s * 0.6 / static_cast<double>(moved.size());
       reshard.forward.push_back(step);
-      reshard.cost.network[static_cast<std::size_t>(i % 2 ? NetworkPart::all_to_all : NetworkPart::all_reduce)] = step.time_s;
-      reshard.cost.memory[static_cast<std::size_t>(MemoryPart::copies)] = static_cast<std::int64_t>(point.memory_bytes * 0.1 / static_cast<double>(moved.size()));
+      reshard.cost.network[static_cast<std::size_t>(i % 2 ? NetworkPart::all_to_all : NetworkPart::all_reduce)] =
+          step.time_s;
+      reshard.cost.memory[static_cast<std::size_t>(MemoryPart::copies)] =
+          static_cast<std::int64_t>(point.memory_bytes * 0.1 / static_cast<double>(moved.size()));
       plan.cost += reshard.cost;
       plan.reshards.push_back(reshard);
     }
@@ -161,8 +175,8 @@ class FakePlans : public PlanSource {
   std::vector<ResultPoint> points_;
 };
 
-inline Expected<ResultPtr> fake_run(const ScenarioPtr& scenario, const std::string& method, SearchPass pass, const RunContext& context, int wait_ms,
-                                    const std::vector<double>& xs) {
+inline Expected<ResultPtr> fake_run(const ScenarioPtr& scenario, const std::string& method, SearchPass pass,
+                                    const RunContext& context, int wait_ms, const std::vector<double>& xs) {
   for (int waited = 0; waited < wait_ms; ++waited) {
     if (context.cancelled()) {
       ++fake_world().cancelled_runs;
@@ -180,7 +194,8 @@ inline Expected<ResultPtr> fake_run(const ScenarioPtr& scenario, const std::stri
   result->search_s = wait_ms / 1e3;
   for (const double x : xs) result->points.push_back(fake_point(*scenario, x));
   if (method != "ft")
-    for (ResultPoint& p : result->points) p.time_s *= method == "optcnn" ? 1.0 : 1.15, p.network_s = p.time_s - p.compute_s;
+    for (ResultPoint& p : result->points)
+      p.time_s *= method == "optcnn" ? 1.0 : 1.15, p.network_s = p.time_s - p.compute_s;
   if (pass == SearchPass::coarse)
     for (const ResultPoint& p : result->points) result->lower_bound.push_back({p.memory_bytes, p.time_s * 0.998});
   result->turning_point = find_turning_point(result->points);
@@ -196,7 +211,8 @@ class FakeFrontierSearcher : public Searcher {
     std::vector<double> xs;
     const int points = pass == SearchPass::coarse ? 20 : 58;
     for (int i = 0; i < points; ++i) xs.push_back(std::pow(i / (points - 1.0), 1.6) * 1.35);
-    return fake_run(scenario, "ft", pass, context, pass == SearchPass::coarse ? fake_world().coarse_ms.load() : fake_world().exact_ms.load(), xs);
+    return fake_run(scenario, "ft", pass, context,
+                    pass == SearchPass::coarse ? fake_world().coarse_ms.load() : fake_world().exact_ms.load(), xs);
   }
 };
 
@@ -205,24 +221,28 @@ class FakePointSearcher : public Searcher {
  public:
   Expected<ResultPtr> run(const ScenarioPtr& scenario, SearchPass pass, const RunContext& context) override {
     ++fake_world().other_runs;
-    return fake_run(scenario, Which == 0 ? "data-parallel" : "optcnn", pass, context, fake_world().other_ms, {Which == 0 ? 1.45 : 1.3});
+    return fake_run(scenario, Which == 0 ? "data-parallel" : "optcnn", pass, context, fake_world().other_ms,
+                    {Which == 0 ? 1.45 : 1.3});
   }
 };
 
 class FakeBackend : public app::SearchBackend {
  public:
   Expected<ModelSourcePtr> open_model(const std::string& specification) const override {
-    if (specification.starts_with("builtin:")) return ModelSourcePtr(std::make_shared<FakeModelSource>(specification.substr(8)));
+    if (specification.starts_with("builtin:"))
+      return ModelSourcePtr(std::make_shared<FakeModelSource>(specification.substr(8)));
     return bad_input("operator \"Einsum\" is not supported", specification + ": node 412, \"/h.3/attn/Einsum\"");
   }
   Expected<ClusterPtr> open_hardware(const std::string& specification) const override {
     int nodes = 0, devices = 0;
-    if (std::sscanf(specification.c_str(), "v100-16gb-%dx%d", &nodes, &devices) != 2) return usage_error("unknown hardware '" + specification + "'");
+    if (std::sscanf(specification.c_str(), "v100-16gb-%dx%d", &nodes, &devices) != 2)
+      return usage_error("unknown hardware '" + specification + "'");
     return cluster(nodes, devices);
   }
   Expected<ClusterPtr> with_devices(const ClusterPtr& whole, int devices) const override {
     if (devices <= whole->devices_per_node) return cluster(1, devices);
-    if (devices % whole->devices_per_node) return usage_error("devices must be a multiple of " + std::to_string(whole->devices_per_node));
+    if (devices % whole->devices_per_node)
+      return usage_error("devices must be a multiple of " + std::to_string(whole->devices_per_node));
     return cluster(devices / whole->devices_per_node, whole->devices_per_node);
   }
   const std::vector<Method>& methods() const override {
@@ -254,7 +274,8 @@ class FakeBackend : public app::SearchBackend {
     return list;
   }
   const std::vector<PresetInfo>& hardware_presets() const override {
-    static const std::vector<PresetInfo> list{{"v100-16gb-2x8", "2 × 8 V100-16GB", ""}, {"v100-16gb-1x8", "1 × 8 V100-16GB", ""}};
+    static const std::vector<PresetInfo> list{{"v100-16gb-2x8", "2 × 8 V100-16GB", ""},
+                                              {"v100-16gb-1x8", "1 × 8 V100-16GB", ""}};
     return list;
   }
 

@@ -96,15 +96,26 @@ class SessionTest : public QObject {
     QVERIFY(save_session(full_session(), path));
     const auto first = read_file(path);
     QVERIFY(first && first->size() > 500);
-    QVERIFY(!save_session(full_session(), std::filesystem::path(folder.path().toStdString()) / "missing" / "a.turnpoint"));
+    QVERIFY(
+        !save_session(full_session(), std::filesystem::path(folder.path().toStdString()) / "missing" / "a.turnpoint"));
     QCOMPARE(*read_file(path), *first);
-    QCOMPARE(std::distance(std::filesystem::directory_iterator(path.parent_path()), std::filesystem::directory_iterator()), std::ptrdiff_t(1));
+    QCOMPARE(
+        std::distance(std::filesystem::directory_iterator(path.parent_path()), std::filesystem::directory_iterator()),
+        std::ptrdiff_t(1));
   }
 
   /// Every value replaced by every kind of wrong value: an answer or one message, never a crash.
   void mutations_do_no_harm() {
     const json whole = write_session(full_session()).flatten();
-    const json wrong[] = {nullptr, true, -1, 1e308, "x", json::array(), json::object(), json::array({json::object()}), std::string(4000, '9')};
+    const json wrong[] = {nullptr,
+                          true,
+                          -1,
+                          1e308,
+                          "x",
+                          json::array(),
+                          json::object(),
+                          json::array({json::object()}),
+                          std::string(4000, '9')};
     int refused = 0;
     for (const auto& [place, value] : whole.items()) {
       for (const json& bad : wrong) {

@@ -49,7 +49,9 @@ class TaskManagerTest : public QObject {
     TaskManager tasks;
     std::atomic<int> ran = 0;
     QList<TaskOutcome> outcomes;
-    for (int i = 0; i < 20; ++i) tasks.start(QStringLiteral("a"), QStringLiteral("A"), work_for(2000, &ran), [&](TaskOutcome o) { outcomes << o; });
+    for (int i = 0; i < 20; ++i)
+      tasks.start(QStringLiteral("a"), QStringLiteral("A"), work_for(2000, &ran),
+                  [&](TaskOutcome o) { outcomes << o; });
     tasks.start(QStringLiteral("a"), QStringLiteral("last"), work_for(1, &ran), [&](TaskOutcome o) { outcomes << o; });
     QTRY_COMPARE(outcomes.size(), 21);
     QCOMPARE(outcomes.count(TaskOutcome::superseded), 20);
@@ -61,7 +63,9 @@ class TaskManagerTest : public QObject {
     TaskManager tasks;
     QList<TaskOutcome> outcomes;
     tasks.start(QStringLiteral("a"), QStringLiteral("coarse"), work_for(30), [&](TaskOutcome o) { outcomes << o; });
-    tasks.start(QStringLiteral("a"), QStringLiteral("next"), work_for(1), [&](TaskOutcome o) { outcomes << o; }, Preempt::let_it_finish);
+    tasks.start(
+        QStringLiteral("a"), QStringLiteral("next"), work_for(1), [&](TaskOutcome o) { outcomes << o; },
+        Preempt::let_it_finish);
     QTRY_COMPARE(outcomes.size(), 2);
     QCOMPARE(outcomes, (QList<TaskOutcome>{TaskOutcome::finished, TaskOutcome::finished}));
   }
@@ -69,7 +73,8 @@ class TaskManagerTest : public QObject {
   void cancel_returns_within_a_tenth_of_a_second() {
     TaskManager tasks;
     std::optional<TaskOutcome> outcome;
-    const quint64 id = tasks.start(QStringLiteral("a"), QStringLiteral("A"), work_for(60000), [&](TaskOutcome o) { outcome = o; });
+    const quint64 id =
+        tasks.start(QStringLiteral("a"), QStringLiteral("A"), work_for(60000), [&](TaskOutcome o) { outcome = o; });
     QTest::qWait(20);
     QElapsedTimer clock;
     clock.start();
@@ -97,12 +102,13 @@ class TaskManagerTest : public QObject {
     bool called = false;
     {
       TaskManager tasks;
-      tasks.start(QStringLiteral("a"), QStringLiteral("A"),
-                  [&](const RunContext& context) {
-                    while (!context.cancelled()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-                    ended = true;
-                  },
-                  [&](TaskOutcome) { called = true; });
+      tasks.start(
+          QStringLiteral("a"), QStringLiteral("A"),
+          [&](const RunContext& context) {
+            while (!context.cancelled()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            ended = true;
+          },
+          [&](TaskOutcome) { called = true; });
       QTest::qWait(5);
     }
     QVERIFY(ended);

@@ -36,8 +36,8 @@ class UnattendedTest : public QObject {
  private slots:
   void writes_the_window_and_the_picked_plan() {
     const QString picture = folder_.filePath("window.png"), plan = folder_.filePath("plan.json");
-    const Run done = run({"builtin:lenet?batch=64", "--hardware", "v100-16gb-1x4", "--screenshot", picture, "--export", plan, "--size",
-                          "1200x800", "--theme", "dark"});
+    const Run done = run({"builtin:lenet?batch=64", "--hardware", "v100-16gb-1x4", "--screenshot", picture, "--export",
+                          plan, "--size", "1200x800", "--theme", "dark"});
     QVERIFY2(done.code == 0, done.err.constData());
     const QImage image(picture);
     QCOMPARE(image.size(), QSize(1200, 800));
@@ -77,7 +77,8 @@ class UnattendedTest : public QObject {
   }
 
   void a_picture_that_cannot_be_written_is_an_error() {
-    const Run done = run({"builtin:lenet", "--hardware", "v100-16gb-1x2", "--screenshot", folder_.filePath("no/such/folder/x.png")});
+    const Run done =
+        run({"builtin:lenet", "--hardware", "v100-16gb-1x2", "--screenshot", folder_.filePath("no/such/folder/x.png")});
     QCOMPARE(done.code, 3);
     QVERIFY2(done.err.contains("cannot be written"), done.err.constData());
   }

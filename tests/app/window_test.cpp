@@ -28,8 +28,9 @@ void drag_slider(views::WhatIfSlider* slider, double to_factor, int steps, int p
   const int y = slider->height() / 2, from = slider->handle_x(slider->factor()), to = slider->handle_x(to_factor);
   QTest::mousePress(slider, Qt::LeftButton, {}, QPoint(from, y));
   for (int i = 1; i <= steps; ++i) {
-    QMouseEvent move(QEvent::MouseMove, QPointF(from + (to - from) * i / steps, y), slider->mapToGlobal(QPointF(from + (to - from) * i / steps, y)), Qt::NoButton,
-                     Qt::LeftButton, Qt::NoModifier);
+    QMouseEvent move(QEvent::MouseMove, QPointF(from + (to - from) * i / steps, y),
+                     slider->mapToGlobal(QPointF(from + (to - from) * i / steps, y)), Qt::NoButton, Qt::LeftButton,
+                     Qt::NoModifier);
     QApplication::sendEvent(slider, &move);
     if (pause_ms) QTest::qWait(pause_ms);
   }
@@ -91,7 +92,8 @@ class WindowTest : public QObject {
     fake_world().coarse_ms = 60;
     fake_world().cancelled_runs = 0;
     int curves = 0;
-    connect(&f.runner(), &app::SearchRunner::result_changed, this, [&](const QString& method) { curves += method == u"ft"; });
+    connect(&f.runner(), &app::SearchRunner::result_changed, this,
+            [&](const QString& method) { curves += method == u"ft"; });
     for (int i = 0; i < 60; ++i) {
       f.document().set_option("intra-bandwidth-scale", 1 - 0.01 * i, 99);
       QTest::qWait(10);
@@ -245,7 +247,8 @@ class WindowTest : public QObject {
     QVERIFY(f.open());
     fake_world().exact_ms = 3000;
     f.document().set_option("optimizer", 0, 0);
-    QTRY_VERIFY(f.runner().find("ft")->pass == SearchPass::exact && f.runner().find("ft")->state == app::MethodRun::State::running);
+    QTRY_VERIFY(f.runner().find("ft")->pass == SearchPass::exact &&
+                f.runner().find("ft")->state == app::MethodRun::State::running);
     fake_world().exact_ms = 20;
     f.document().set_option("optimizer", 1, 0);
     QVERIFY(f.settle());
@@ -346,10 +349,15 @@ class WindowTest : public QObject {
     WindowFixture f;
     QVERIFY(f.open());
     const ScenarioPtr before = f.document().scenario();
-    const char* const broken[] = {"", "{", "[]", R"({"format": "turnpoint/session@2"})", R"({"format": "turnpoint/session@1"})",
-                                  R"({"format": "turnpoint/session@1", "scenario": {"model": 3}})",
-                                  R"({"format": "turnpoint/session@1", "scenario": {"model": "builtin:x", "hardware": "v100-16gb-2x8", "settings": {"batch": "many"}}})",
-                                  R"({"format": "turnpoint/session@1", "scenario": {"model": "builtin:x", "hardware": "v100-16gb-2x8"}, "pinned": [{"label": "a", "method": "ft", "points": [{}]}]})"};
+    const char* const broken[] = {
+        "",
+        "{",
+        "[]",
+        R"({"format": "turnpoint/session@2"})",
+        R"({"format": "turnpoint/session@1"})",
+        R"({"format": "turnpoint/session@1", "scenario": {"model": 3}})",
+        R"({"format": "turnpoint/session@1", "scenario": {"model": "builtin:x", "hardware": "v100-16gb-2x8", "settings": {"batch": "many"}}})",
+        R"({"format": "turnpoint/session@1", "scenario": {"model": "builtin:x", "hardware": "v100-16gb-2x8"}, "pinned": [{"label": "a", "method": "ft", "points": [{}]}]})"};
     for (const char* text : broken) {
       const QString path = f.folder.filePath(QStringLiteral("bad.turnpoint"));
       QFile file(path);
@@ -368,7 +376,8 @@ class WindowTest : public QObject {
     WindowFixture f;
     QVERIFY(f.open());
     using Kind = app::ExportKind;
-    const std::pair<Kind, const char*> files[] = {{Kind::plan_json, "p.json"}, {Kind::results_json, "r.json"}, {Kind::points_csv, "p.csv"}, {Kind::plan_csv, "o.csv"},
+    const std::pair<Kind, const char*> files[] = {{Kind::plan_json, "p.json"}, {Kind::results_json, "r.json"},
+                                                  {Kind::points_csv, "p.csv"}, {Kind::plan_csv, "o.csv"},
                                                   {Kind::plan_dot, "p.dot"},   {Kind::plan_svg, "p.svg"}};
     for (const auto& [kind, name] : files) {
       const QString path = f.folder.filePath(QString::fromLatin1(name));
@@ -409,11 +418,13 @@ class WindowTest : public QObject {
     const QPalette before = QApplication::palette();
     QApplication::setPalette(views::make_palette(true));
     QTest::qWait(50);
-    const QColor dark = f.window->grab().toImage().pixelColor(f.chart().mapTo(f.window.get(), QPoint(6, f.chart().height() / 2)));
+    const QColor dark =
+        f.window->grab().toImage().pixelColor(f.chart().mapTo(f.window.get(), QPoint(6, f.chart().height() / 2)));
     QVERIFY2(dark.lightness() < 60, qPrintable(dark.name()));
     QApplication::setPalette(views::make_palette(false));
     QTest::qWait(50);
-    const QColor light = f.window->grab().toImage().pixelColor(f.chart().mapTo(f.window.get(), QPoint(6, f.chart().height() / 2)));
+    const QColor light =
+        f.window->grab().toImage().pixelColor(f.chart().mapTo(f.window.get(), QPoint(6, f.chart().height() / 2)));
     QVERIFY2(light.lightness() > 200, qPrintable(light.name()));
     QApplication::setPalette(before);
   }
@@ -425,9 +436,11 @@ class WindowTest : public QObject {
     for (const QWidget* widget : f.window->findChildren<QWidget*>()) {
       if (!(widget->focusPolicy() & Qt::TabFocus) || !widget->isVisible()) continue;
       const auto* button = qobject_cast<const QAbstractButton*>(widget);
-      const bool inner = QByteArray(widget->metaObject()->className()).startsWith("Q") && widget->objectName().startsWith(QStringLiteral("qt_"));
+      const bool inner = QByteArray(widget->metaObject()->className()).startsWith("Q") &&
+                         widget->objectName().startsWith(QStringLiteral("qt_"));
       if (widget->accessibleName().isEmpty() && (!button || button->text().isEmpty()) && !inner)
-        nameless << QStringLiteral("%1 '%2'").arg(QString::fromLatin1(widget->metaObject()->className()), widget->objectName());
+        nameless << QStringLiteral("%1 '%2'").arg(QString::fromLatin1(widget->metaObject()->className()),
+                                                  widget->objectName());
     }
     QVERIFY2(nameless.isEmpty(), qPrintable(nameless.join(QStringLiteral(", "))));
   }

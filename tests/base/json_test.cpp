@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/json.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
 #include <QDir>
 #include <QTemporaryDir>
 #include <QtTest>
 #include <atomic>
 #include <nlohmann/json.hpp>
-#include <sys/stat.h>
 #include <thread>
-#include <unistd.h>
 
 using namespace turnpoint;
 
@@ -18,7 +18,9 @@ QString message_of(const Expected<nlohmann::json>& value) {
   return value ? QString("parsed") : QString::fromStdString(value.error().message());
 }
 
-std::string nested(int depth) { return std::string(static_cast<std::size_t>(depth), '[') + std::string(static_cast<std::size_t>(depth), ']'); }
+std::string nested(int depth) {
+  return std::string(static_cast<std::size_t>(depth), '[') + std::string(static_cast<std::size_t>(depth), ']');
+}
 
 }  // namespace
 
@@ -59,8 +61,10 @@ class JsonTest : public QObject {
 
   void the_reason_is_kept_whole() {
     QCOMPARE(message_of(parse_json("[1,]", "a.json")),
-             QString("a.json: line 1: not valid JSON: syntax error while parsing value - unexpected ']'; expected '[', '{', or a literal"));
-    QCOMPARE(message_of(parse_json("[1e999]", "a.json")), QString("a.json: not valid JSON: number overflow parsing '1e999'"));
+             QString("a.json: line 1: not valid JSON: syntax error while parsing value - unexpected ']'; expected '[', "
+                     "'{', or a literal"));
+    QCOMPARE(message_of(parse_json("[1e999]", "a.json")),
+             QString("a.json: not valid JSON: number overflow parsing '1e999'"));
   }
 
   void deep_nesting_is_refused_before_it_can_overflow_the_stack() {

@@ -19,7 +19,9 @@ OptionRecord flag_option() { return {"split-windows", "Split windows", "", Optio
 OptionRecord bytes_option() { return {"memory-limit", "Memory limit", "B", OptionType::bytes, 0, 0, 0, {}, {}}; }
 
 double value_of(const Expected<double>& value) { return value ? *value : std::nan(""); }
-QString message_of(const Expected<double>& value) { return value ? QString("accepted") : QString::fromStdString(value.error().message()); }
+QString message_of(const Expected<double>& value) {
+  return value ? QString("accepted") : QString::fromStdString(value.error().message());
+}
 
 }  // namespace
 
@@ -81,7 +83,8 @@ class OptionsTest : public QObject {
   }
 
   void a_choice_that_does_not_exist_has_no_text() {
-    for (const double value : {-1.0, 2.0, 1e300, std::nan("")}) QCOMPARE(format_option(choice_option(), value), std::string());
+    for (const double value : {-1.0, 2.0, 1e300, std::nan("")})
+      QCOMPARE(format_option(choice_option(), value), std::string());
   }
 };
 

@@ -46,7 +46,8 @@ class ParallelTest : public QObject {
     QTest::addColumn<int>("chunk");
     for (const int threads : {1, 2, 3, 8})
       for (const int count : {0, 1, 2, 7, 8, 9, 1000})
-        for (const int chunk : {0, 1, 3, 7, 1000, 5000}) QTest::addRow("%d threads, %d by %d", threads, count, chunk) << threads << count << chunk;
+        for (const int chunk : {0, 1, 3, 7, 1000, 5000})
+          QTest::addRow("%d threads, %d by %d", threads, count, chunk) << threads << count << chunk;
   }
   void every_index_is_visited_once() {
     QFETCH(int, threads);
@@ -73,7 +74,8 @@ class ParallelTest : public QObject {
       for (int repeat = 0; repeat < 3; ++repeat) {
         ThreadPool pool(threads);
         std::vector<std::uint64_t> result(expected.size());
-        pool.for_each(result.size(), [&](std::size_t i, int) { result[i] = mixed(i); }, 16);
+        pool.for_each(
+            result.size(), [&](std::size_t i, int) { result[i] = mixed(i); }, 16);
         QVERIFY(result == expected);
       }
   }
@@ -82,7 +84,8 @@ class ParallelTest : public QObject {
   void workers_are_exclusive() {
     ThreadPool pool(4);
     std::vector<std::uint64_t> sums(4, 0);
-    for (int loop = 0; loop < 200; ++loop) pool.for_each(100, [&](std::size_t i, int worker) { sums[static_cast<std::size_t>(worker)] += i; });
+    for (int loop = 0; loop < 200; ++loop)
+      pool.for_each(100, [&](std::size_t i, int worker) { sums[static_cast<std::size_t>(worker)] += i; });
     QCOMPARE(std::accumulate(sums.begin(), sums.end(), std::uint64_t(0)), std::uint64_t(200 * 4950));
   }
 
@@ -151,16 +154,17 @@ class ParallelTest : public QObject {
       std::atomic<std::uint64_t> total{0};
       const auto caller = [&](int number) {
         for (int loop = 0; loop < 300; ++loop)
-          pool.for_each(8, [&](std::size_t i, int) {
-            const int bit = 1 << number;
-            if (inside.fetch_or(bit) & ~bit) ++overlaps;
-            total += i;
-            inside.fetch_and(i == 7 ? ~bit : ~0);
-          }, 8);
+          pool.for_each(
+              8,
+              [&](std::size_t i, int) {
+                const int bit = 1 << number;
+                if (inside.fetch_or(bit) & ~bit) ++overlaps;
+                total += i;
+                inside.fetch_and(i == 7 ? ~bit : ~0);
+              },
+              8);
       };
-      {
-        std::jthread first(caller, 0), second(caller, 1);
-      }
+      { std::jthread first(caller, 0), second(caller, 1); }
       QCOMPARE(total.load(), std::uint64_t(2 * 300 * 28));
       QCOMPARE(overlaps.load(), 0);
     }

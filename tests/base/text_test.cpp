@@ -47,7 +47,9 @@ class TextTest : public QObject {
   void bytes_data() {
     QTest::addColumn<qint64>("value");
     QTest::addColumn<QString>("text");
-    const auto row = [](qint64 value, const char* text) { QTest::addRow("%s", text) << value << QString::fromUtf8(text); };
+    const auto row = [](qint64 value, const char* text) {
+      QTest::addRow("%s", text) << value << QString::fromUtf8(text);
+    };
     row(0, "0 B");
     row(1, "1 B");
     row(1023, "1023 B");
@@ -73,7 +75,9 @@ class TextTest : public QObject {
   void seconds_data() {
     QTest::addColumn<double>("value");
     QTest::addColumn<QString>("text");
-    const auto row = [](double value, const char* text) { QTest::addRow("%s %g", text, value) << value << QString::fromUtf8(text); };
+    const auto row = [](double value, const char* text) {
+      QTest::addRow("%s %g", text, value) << value << QString::fromUtf8(text);
+    };
     row(0, "0 ms");
     row(0.812, "812 ms");
     row(0.0316, "31.6 ms");
@@ -98,7 +102,9 @@ class TextTest : public QObject {
   void counts_data() {
     QTest::addColumn<double>("value");
     QTest::addColumn<QString>("text");
-    const auto row = [](double value, const char* text) { QTest::addRow("%s %g", text, value) << value << QString::fromUtf8(text); };
+    const auto row = [](double value, const char* text) {
+      QTest::addRow("%s %g", text, value) << value << QString::fromUtf8(text);
+    };
     row(0, "0");
     row(9999, "9999");
     row(10000, "10.0 k");
@@ -194,7 +200,8 @@ class TextTest : public QObject {
       QVERIFY2(!parse_double(wrong), wrong);
     QCOMPARE(parse_int("-42").value_or(0), std::int64_t(-42));
     QCOMPARE(parse_int("9223372036854775807").value_or(0), std::numeric_limits<std::int64_t>::max());
-    for (const char* wrong : {"", "9223372036854775808", "1.0", "1e3", "0x10", "4 2", "four"}) QVERIFY2(!parse_int(wrong), wrong);
+    for (const char* wrong : {"", "9223372036854775808", "1.0", "1e3", "0x10", "4 2", "four"})
+      QVERIFY2(!parse_int(wrong), wrong);
   }
 
   void numbers_do_not_depend_on_the_locale() {

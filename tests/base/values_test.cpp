@@ -18,12 +18,16 @@ static_assert(!std::is_convertible_v<OperatorId, TensorId>);
 static_assert(!std::is_convertible_v<std::int64_t, Bytes>);
 static_assert(!std::is_convertible_v<Bytes, Seconds>);
 template <class A, class B>
-concept Addable = requires(A a, B b) { a + b; };
+concept Addable = requires(A a, B b) {
+  a + b;
+};
 static_assert(Addable<Bytes, Bytes>);
 static_assert(!Addable<Bytes, Seconds>);
 static_assert(!Addable<Bytes, std::int64_t>);
 template <class Vector, class Index>
-concept IndexedBy = requires(Vector v, Index i) { v[i]; };
+concept IndexedBy = requires(Vector v, Index i) {
+  v[i];
+};
 static_assert(IndexedBy<IdVector<OperatorId, int>, OperatorId>);
 static_assert(!IndexedBy<IdVector<OperatorId, int>, TensorId>);
 static_assert(!IndexedBy<IdVector<OperatorId, int>, int>);
@@ -87,14 +91,17 @@ class ValuesTest : public QObject {
 
   void messages() {
     QCOMPARE(QString::fromStdString(Error{ErrorCode::bad_input, "what", "", ""}.message()), QString("what"));
-    QCOMPARE(QString::fromStdString(Error{ErrorCode::bad_input, "what", "a.json: line 3", ""}.message()), QString("a.json: line 3: what"));
-    QCOMPARE(QString::fromStdString(Error{ErrorCode::bad_input, "what", "a.json", "do this"}.message()), QString("a.json: what (do this)"));
+    QCOMPARE(QString::fromStdString(Error{ErrorCode::bad_input, "what", "a.json: line 3", ""}.message()),
+             QString("a.json: line 3: what"));
+    QCOMPARE(QString::fromStdString(Error{ErrorCode::bad_input, "what", "a.json", "do this"}.message()),
+             QString("a.json: what (do this)"));
     QVERIFY(cancelled_error().code == ErrorCode::cancelled);
   }
 
   void every_error_code_has_its_own_name() {
     std::unordered_set<std::string> names;
-    for (const auto code : {ErrorCode::usage, ErrorCode::bad_input, ErrorCode::infeasible, ErrorCode::device, ErrorCode::cancelled})
+    for (const auto code :
+         {ErrorCode::usage, ErrorCode::bad_input, ErrorCode::infeasible, ErrorCode::device, ErrorCode::cancelled})
       names.insert(to_string(code));
     QCOMPARE(names.size(), std::size_t(5));
     QVERIFY(!names.contains("unknown"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exact and coarse frontiers of seeded problems in the shape of parallelisation searches. Cost tables are given; the time
-// covers presolve, bounds, lists and tracing of every plan.
+// Exact and coarse frontiers of seeded problems in the shape of parallelisation searches. Cost tables are given; the
+// time covers presolve, bounds, lists and tracing of every plan.
 #include <benchmark/benchmark.h>
 
 #include <functional>
@@ -37,8 +37,11 @@ void add(const std::string& name, const std::function<Problem()>& make, bool exa
   const auto configure = [](benchmark::internal::Benchmark* b) {
     b->Unit(benchmark::kMillisecond)->UseRealTime()->Iterations(1)->Repetitions(5)->ReportAggregatesOnly(true);
   };
-  if (exact) configure(benchmark::RegisterBenchmark(("exact/" + name).c_str(), [make](benchmark::State& s) { solve(s, make, Pass::exact); }));
-  configure(benchmark::RegisterBenchmark(("coarse/" + name).c_str(), [make](benchmark::State& s) { solve(s, make, Pass::coarse); }));
+  if (exact)
+    configure(benchmark::RegisterBenchmark(("exact/" + name).c_str(),
+                                           [make](benchmark::State& s) { solve(s, make, Pass::exact); }));
+  configure(benchmark::RegisterBenchmark(("coarse/" + name).c_str(),
+                                         [make](benchmark::State& s) { solve(s, make, Pass::coarse); }));
 }
 
 }  // namespace

@@ -30,7 +30,8 @@ std::int64_t resident_bytes() {
 
 /// An ONNX file whose raw_data are holes: lengths are written, bytes are not.
 std::string write_large_file() {
-  const auto path = (std::filesystem::temp_directory_path() / ("turnpoint_large_" + std::to_string(getpid()) + ".onnx")).string();
+  const auto path =
+      (std::filesystem::temp_directory_path() / ("turnpoint_large_" + std::to_string(getpid()) + ".onnx")).string();
   turnpoint::test::Model graph;
   graph.input("x", {"batch", std::to_string(kWidth)});
   for (int layer = 0; layer < kLayers; ++layer) {
@@ -42,7 +43,8 @@ std::string write_large_file() {
   std::uint64_t graph_size = graph.graph().bytes().size();
   std::vector<std::string> headers;
   for (int layer = 0; layer < kLayers; ++layer) {
-    auto header = turnpoint::test::tensor(std::string("w").append(std::to_string(layer)), {kWidth, kWidth}, turnpoint::test::kFloat);
+    auto header = turnpoint::test::tensor(std::string("w").append(std::to_string(layer)), {kWidth, kWidth},
+                                          turnpoint::test::kFloat);
     header.tag(9, 2).varint(weight_bytes);
     const auto field = Message().tag(5, 2).varint(header.bytes().size() + weight_bytes);
     headers.push_back(field.bytes() + header.bytes());
@@ -90,7 +92,8 @@ void real_file(benchmark::State& state, const char* name, std::int64_t batch) {
   }
 }
 BENCHMARK_CAPTURE(real_file, vit_b_16_rebound, "onnx/exported/vit_b_16_ext.onnx", 256)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(real_file, resnet50_train, "onnx/exported/resnet50_train_inputs.onnx", 256)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(real_file, resnet50_train, "onnx/exported/resnet50_train_inputs.onnx", 256)
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(real_file, ultraface, "onnx/real/ultraface_rfb320.onnx", 64)->Unit(benchmark::kMillisecond);
 
 }  // namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frontier tracking on real models for 16 devices (2 x 8 V100): exact, coarse, and slider move to new coarse curve.
 //   build/bench/search_bench [--benchmark_filter=...]
-// Exact and coarse: median of the repetitions, tables included, files excluded. Slider: every repetition is one move of a
-// bandwidth slider on a warm searcher; read `p95`. Counters: points, gap (fraction; 0 when exact).
+// Exact and coarse: median of the repetitions, tables included, files excluded. Slider: every repetition is one move of
+// a bandwidth slider on a warm searcher; read `p95`. Counters: points, gap (fraction; 0 when exact).
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -25,10 +25,16 @@ std::string data_file(const std::string& name) {
 
 ScenarioPtr open(const std::string& specification, const std::string& hardware) {
   const auto source = open_model(specification);
-  if (!source) { std::fprintf(stderr, "%s\n", source.error().message().c_str()); return nullptr; }
+  if (!source) {
+    std::fprintf(stderr, "%s\n", source.error().message().c_str());
+    return nullptr;
+  }
   Settings settings;
   const auto model = (*source)->bind({settings.batch, settings.sequence});
-  if (!model) { std::fprintf(stderr, "%s\n", model.error().message().c_str()); return nullptr; }
+  if (!model) {
+    std::fprintf(stderr, "%s\n", model.error().message().c_str());
+    return nullptr;
+  }
   const auto cluster = open_hardware(hardware);
   if (!cluster) return nullptr;
   const auto scenario = make_scenario(*model, *cluster, hardware, settings);
@@ -51,7 +57,10 @@ void exact(benchmark::State& state, const ScenarioPtr& scenario) {
   for (auto _ : state) {
     auto searcher = (*find_method("ft"))->make();
     const auto result = searcher->run(scenario, SearchPass::exact, {});
-    if (!result) { state.SkipWithError(result.error().message().c_str()); return; }
+    if (!result) {
+      state.SkipWithError(result.error().message().c_str());
+      return;
+    }
     note(state, **result);
   }
 }
@@ -60,7 +69,10 @@ void coarse(benchmark::State& state, const ScenarioPtr& scenario) {
   for (auto _ : state) {
     auto searcher = (*find_method("ft"))->make();
     const auto result = searcher->run(scenario, SearchPass::coarse, {});
-    if (!result) { state.SkipWithError(result.error().message().c_str()); return; }
+    if (!result) {
+      state.SkipWithError(result.error().message().c_str());
+      return;
+    }
     note(state, **result);
   }
 }
@@ -70,7 +82,10 @@ void slider(benchmark::State& state, const ScenarioPtr& scenario, Searcher& sear
     ++step;
     const double factor = std::exp2(3.0 * std::sin(0.37 * step));
     const auto result = searcher.run(moved(scenario, factor, step % 3 ? 1.0 : 1.0 / factor), SearchPass::coarse, {});
-    if (!result) { state.SkipWithError(result.error().message().c_str()); return; }
+    if (!result) {
+      state.SkipWithError(result.error().message().c_str());
+      return;
+    }
     note(state, **result);
   }
 }
@@ -100,12 +115,29 @@ int main(int argc, char** argv) {
     }
     const auto scenario = open(specification, "v100-16gb-2x8");
     if (!scenario) continue;
-    benchmark::RegisterBenchmark((name + "/exact").c_str(), exact, scenario)->Unit(benchmark::kMillisecond)->Iterations(1)->Repetitions(3)->ReportAggregatesOnly()->UseRealTime();
-    benchmark::RegisterBenchmark((name + "/coarse").c_str(), coarse, scenario)->Unit(benchmark::kMillisecond)->Iterations(1)->Repetitions(5)->ReportAggregatesOnly()->UseRealTime();
+    benchmark::RegisterBenchmark((name + "/exact").c_str(), exact, scenario)
+        ->Unit(benchmark::kMillisecond)
+        ->Iterations(1)
+        ->Repetitions(3)
+        ->ReportAggregatesOnly()
+        ->UseRealTime();
+    benchmark::RegisterBenchmark((name + "/coarse").c_str(), coarse, scenario)
+        ->Unit(benchmark::kMillisecond)
+        ->Iterations(1)
+        ->Repetitions(5)
+        ->ReportAggregatesOnly()
+        ->UseRealTime();
     const auto searcher = std::shared_ptr<Searcher>((*find_method("ft"))->make());
     const auto step = std::make_shared<int>(0);
-    benchmark::RegisterBenchmark((name + "/slider").c_str(), [scenario, searcher, step](benchmark::State& state) { slider(state, scenario, *searcher, *step); })
-        ->Unit(benchmark::kMillisecond)->Iterations(1)->Repetitions(41)->ReportAggregatesOnly()->UseRealTime()->ComputeStatistics("p95", p95);
+    benchmark::RegisterBenchmark(
+        (name + "/slider").c_str(),
+        [scenario, searcher, step](benchmark::State& state) { slider(state, scenario, *searcher, *step); })
+        ->Unit(benchmark::kMillisecond)
+        ->Iterations(1)
+        ->Repetitions(41)
+        ->ReportAggregatesOnly()
+        ->UseRealTime()
+        ->ComputeStatistics("p95", p95);
   }
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();

@@ -75,7 +75,9 @@ struct Errors {
 };
 
 Errors errors(const std::vector<MeasuredWork>& rows, const Seconds_of& predicted) {
-  struct Sum { double predicted = 0, measured = 0; };
+  struct Sum {
+    double predicted = 0, measured = 0;
+  };
   Errors e;
   std::map<std::string, Sum> operators, layers;
   for (const auto& row : rows) {
@@ -83,7 +85,8 @@ Errors errors(const std::vector<MeasuredWork>& rows, const Seconds_of& predicted
     if (!seconds) continue;
     e.phases.push_back(*seconds / row.time_s - 1);
     const std::string run = fmt::format("{}/{}/{}", row.micro_batch, row.tensor_parallel, row.variant);
-    for (Sum* sum : {&operators[run + row.name], row.name.starts_with("enc-") || row.name.starts_with("block-") ? &layers[run] : nullptr})
+    for (Sum* sum : {&operators[run + row.name],
+                     row.name.starts_with("enc-") || row.name.starts_with("block-") ? &layers[run] : nullptr})
       if (sum) sum->predicted += *seconds, sum->measured += row.time_s;
   }
   for (const auto& [name, sum] : operators) e.operators.push_back(sum.predicted / sum.measured - 1);
@@ -101,8 +104,9 @@ int missed = 0;
 void line(const char* what, const std::vector<double>& values, double bar = 0) {
   const auto sizes = magnitudes(values);
   const double middle = median(sizes);
-  std::string text = fmt::format("  {:<46} median {:5.1f} %  90th percentile {:5.1f} %  signed median {:+5.1f} %  ({} values)", what, middle * 100,
-                                 quantile(sizes, 0.9) * 100, median(values) * 100, values.size());
+  std::string text =
+      fmt::format("  {:<46} median {:5.1f} %  90th percentile {:5.1f} %  signed median {:+5.1f} %  ({} values)", what,
+                  middle * 100, quantile(sizes, 0.9) * 100, median(values) * 100, values.size());
   if (bar > 0) {
     text += fmt::format("  bar {:.0f} %{}", bar * 100, middle <= bar ? "" : ": MISSED");
     missed += middle > bar;
@@ -130,8 +134,10 @@ std::optional<double> preset_seconds(const DeviceType& device, const MeasuredWor
   double sum = 0;
   for (const auto& part : row.parts) {
     const bool product = part.kind.starts_with("matmul") || part.kind.starts_with("convolution");
-    const double rate = product ? device.peak(row.precision) * device.efficiency(row.precision) : device.peak_fp32 * device.flop_efficiency;
-    sum += std::max(part.work.flop / rate, part.work.bytes / (device.memory_bandwidth * device.memory_efficiency)) + device.launch_s;
+    const double rate = product ? device.peak(row.precision) * device.efficiency(row.precision)
+                                : device.peak_fp32 * device.flop_efficiency;
+    sum += std::max(part.work.flop / rate, part.work.bytes / (device.memory_bandwidth * device.memory_efficiency)) +
+           device.launch_s;
   }
   return sum;
 }
@@ -161,7 +167,8 @@ void gpt(const std::filesystem::path& folder) {
   std::vector<double> known;
   for (const auto& row : training) known.push_back(beside(row));
   const auto fits = fit_operators(training, known);
-  std::printf("GPT-1.3B after calibration on GPT-350M (%zu fits to %zu times; measured all-reduces)\n", fits.size(), training.size());
+  std::printf("GPT-1.3B after calibration on GPT-350M (%zu fits to %zu times; measured all-reduces)\n", fits.size(),
+              training.size());
   const auto after = errors(with_exchange_as_work(large), [&](const MeasuredWork& row) -> std::optional<double> {
     const auto seconds = fitted_seconds(fits, row);
     return seconds ? std::make_optional(*seconds + beside(row)) : std::nullopt;
@@ -174,14 +181,16 @@ void gpt(const std::filesystem::path& folder) {
 
 void resnet(const std::filesystem::path& folder) {
   std::vector<MeasuredWork> training, test;
-  for (auto& row : rows_of(logs_named(folder, "resnet_500M"))) (row.micro_batch == 16 || row.micro_batch == 64 ? training : test).push_back(std::move(row));
+  for (auto& row : rows_of(logs_named(folder, "resnet_500M")))
+    (row.micro_batch == 16 || row.micro_batch == 64 ? training : test).push_back(std::move(row));
   const auto preset = *cluster_preset("v100-16gb-1x8");
   std::printf("Wide ResNet 500M, V100 preset alone\n");
   const auto before = errors(test, [&](const MeasuredWork& row) { return preset_seconds(preset->device, row); });
   line("time of an operator, a phase", before.phases);
   line("sum of all blocks", before.layers);
   const auto fits = fit_operators(training);
-  std::printf("Wide ResNet 500M, micro-batches 32 and 48 after calibration on 16 and 64 (%zu fits to %zu times)\n", fits.size(), training.size());
+  std::printf("Wide ResNet 500M, micro-batches 32 and 48 after calibration on 16 and 64 (%zu fits to %zu times)\n",
+              fits.size(), training.size());
   const auto after = errors(test, [&](const MeasuredWork& row) { return fitted_seconds(fits, row); });
   line("time of an operator, a phase", after.phases, 0.10);
   line("time of an operator, forward and backward", after.operators, 0.10);
@@ -198,7 +207,9 @@ struct Training {
 
   bool bert() const { return model.starts_with("bert"); }
   /// SOURCES.md: the first ResNet table and the first two of BERT are in fp32, the others in mixed precision.
-  Precision precision() const { return table == "table 0" || (bert() && table == "table 1") ? Precision::fp32 : Precision::bf16; }
+  Precision precision() const {
+    return table == "table 0" || (bert() && table == "table 1") ? Precision::fp32 : Precision::bf16;
+  }
 };
 
 std::vector<Training> trainings(const std::filesystem::path& file) {
@@ -213,7 +224,8 @@ std::vector<Training> trainings(const std::filesystem::path& file) {
       begin = end + 1;
     }
     if (cells.size() < 6) continue;
-    rows.push_back({cells[0], cells[1], std::stoi(cells[2]), std::stoi(cells[3]), std::stoll(cells[4]), std::stod(cells[5])});
+    rows.push_back(
+        {cells[0], cells[1], std::stoi(cells[2]), std::stoi(cells[3]), std::stoll(cells[4]), std::stod(cells[5])});
   }
   return rows;
 }
@@ -249,7 +261,8 @@ void data_parallel(const std::filesystem::path& file) {
     if (row.nodes * row.per_node == 1) {
       // Launches do not scale with the speed, so two steps of the secant are needed.
       speed = row.samples_per_s / *alone;
-      for (int step = 0; step < 3; ++step) speed *= row.samples_per_s / samples_per_s(row, speed).value_or(row.samples_per_s);
+      for (int step = 0; step < 3; ++step)
+        speed *= row.samples_per_s / samples_per_s(row, speed).value_or(row.samples_per_s);
     }
     preset[row.precision() == Precision::bf16].push_back(*alone / row.samples_per_s - 1);
     if (const auto met = samples_per_s(row, speed); met && row.nodes * row.per_node > 1)
@@ -262,7 +275,8 @@ void data_parallel(const std::filesystem::path& file) {
   if (!calibrated.empty()) {
     const auto sizes = magnitudes(calibrated);
     const double worst = *std::max_element(sizes.begin(), sizes.end());
-    std::printf("  largest error of those                         %5.1f %%  bar 15 %%%s\n", worst * 100, worst <= 0.15 ? "" : ": MISSED");
+    std::printf("  largest error of those                         %5.1f %%  bar 15 %%%s\n", worst * 100,
+                worst <= 0.15 ? "" : ": MISSED");
     missed += worst > 0.15;
   }
 }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The real window on the real core, offscreen, 2 x 8 V100:
-//   start_to_first_chart   process start (fork to first painted curve of the sample), median; `cold` drops the page cache
+//   start_to_first_chart   process start (fork to first painted curve of the sample), median; `cold` drops the page
+//   cache
 //                          before each start and needs root
 //   MODEL/slider_to_curve  one mouse move on the inter-node bandwidth slider until the new curve is painted; read `p95`
 //   MODEL/interface_thread the longest that an event waited for the interface thread, over opening the model,
 //                          its exact search, a drag and the exact search after it; standard error names its parts
 //   build/bench/window_bench [--benchmark_filter=...]
 #include <benchmark/benchmark.h>
-#include <fmt/format.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -64,7 +65,8 @@ class TimedApplication : public QApplication {
     knocker_ = std::jthread([this](const std::stop_token& stop) {
       for (; !stop.stop_requested(); std::this_thread::sleep_for(std::chrono::milliseconds(2)))
         if (!knocking_.exchange(true))
-          QMetaObject::invokeMethod(this, [this, knocked = now_ms()] { answer(knocked); }, Qt::QueuedConnection);
+          QMetaObject::invokeMethod(
+              this, [this, knocked = now_ms()] { answer(knocked); }, Qt::QueuedConnection);
     });
   }
   void stop_watching() {
@@ -175,7 +177,8 @@ struct Opened {
     return wait_for([this] { return window.settled() && watch.shown(); });
   }
   void mouse(QEvent::Type type, double factor) {
-    views::WhatIfSlider* slider = window.scenario_panel()->slider_row(QStringLiteral("inter-bandwidth-scale"))->slider();
+    views::WhatIfSlider* slider =
+        window.scenario_panel()->slider_row(QStringLiteral("inter-bandwidth-scale"))->slider();
     const QPointF at(slider->handle_x(factor), slider->height() / 2);
     const auto button = type == QEvent::MouseMove ? Qt::NoButton : Qt::LeftButton;
     const auto buttons = type == QEvent::MouseButtonRelease ? Qt::NoButton : Qt::LeftButton;
@@ -209,7 +212,8 @@ void start_to_first_chart(benchmark::State& state, bool cold) {
     QProcess child;
     const double begin = wall_s();
     child.start(QCoreApplication::applicationFilePath(), {QStringLiteral("--first-chart")});
-    if (!child.waitForFinished(kLimit_ms) || child.exitCode() != 0) return state.SkipWithError("no chart within a minute");
+    if (!child.waitForFinished(kLimit_ms) || child.exitCode() != 0)
+      return state.SkipWithError("no chart within a minute");
     state.SetIterationTime(child.readAllStandardOutput().trimmed().toDouble() - begin);
   }
 }
@@ -248,7 +252,8 @@ void interface_thread(benchmark::State& state, const std::string& model) {
     if (!wait_for([&] { return opened.window.settled(); })) return state.SkipWithError("did not come to rest");
     application().stop_watching();
     state.SetIterationTime(application().longest_wait_ms / 1e3);
-    std::fprintf(stderr, "%s: an event waited %.1f ms: %s\n", model.c_str(), application().longest_wait_ms, application().explain().c_str());
+    std::fprintf(stderr, "%s: an event waited %.1f ms: %s\n", model.c_str(), application().longest_wait_ms,
+                 application().explain().c_str());
   }
 }
 
@@ -264,7 +269,11 @@ std::string data_file(const std::string& name) {
 }
 
 benchmark::internal::Benchmark* prepare(benchmark::internal::Benchmark* made, int repetitions) {
-  return made->Unit(benchmark::kMillisecond)->Iterations(1)->Repetitions(repetitions)->ReportAggregatesOnly()->UseManualTime();
+  return made->Unit(benchmark::kMillisecond)
+      ->Iterations(1)
+      ->Repetitions(repetitions)
+      ->ReportAggregatesOnly()
+      ->UseManualTime();
 }
 
 }  // namespace

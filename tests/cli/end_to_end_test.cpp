@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line end to end, as a user or a script meets it: exit codes, what goes where, and the whole job of
 // searching, exporting and solving, run through the program itself.
+#include <sys/resource.h>
+#include <unistd.h>
 #include <QDir>
 #include <QJsonArray>
 #include <QJsonDocument>
@@ -9,8 +11,6 @@
 #include <QTemporaryDir>
 #include <QtTest>
 #include <csignal>
-#include <sys/resource.h>
-#include <unistd.h>
 
 namespace {
 
@@ -32,14 +32,18 @@ Run run(const QStringList& arguments) {
   return result;
 }
 
-double seconds(const timeval& time) { return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec); }
+double seconds(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+}
 
 /// Processor time of a running process (proc(5): fields 14 and 15 of stat, in clock ticks).
 double cpu_seconds(qint64 process) {
   QFile file(QString("/proc/%1/stat").arg(process));
   if (!file.open(QIODevice::ReadOnly)) return 0;
   const auto fields = file.readAll().split(' ');
-  return fields.size() > 15 ? (fields[13].toDouble() + fields[14].toDouble()) / static_cast<double>(sysconf(_SC_CLK_TCK)) : 0;
+  return fields.size() > 15
+             ? (fields[13].toDouble() + fields[14].toDouble()) / static_cast<double>(sysconf(_SC_CLK_TCK))
+             : 0;
 }
 
 QJsonObject object_of(const QByteArray& text) { return QJsonDocument::fromJson(text).object(); }
@@ -59,8 +63,10 @@ void write(const QString& path, const QByteArray& text) {
 QByteArray json(const char* text) { return QByteArray(text).replace('\'', '"'); }
 
 // Three operators in a chain with two configurations each; its frontier was worked out by hand over all eight choices.
-const QByteArray kChain = json("{'format': 'turnpoint/frontier-problem@1', "
-    "'nodes': [{'name': 'a', 'costs': [[4, 2], [2, 5]]}, {'name': 'b', 'costs': [[6, 3], [3, 4]]}, {'name': 'c', 'costs': [[5, 1], [1, 6]]}], "
+const QByteArray kChain = json(
+    "{'format': 'turnpoint/frontier-problem@1', "
+    "'nodes': [{'name': 'a', 'costs': [[4, 2], [2, 5]]}, {'name': 'b', 'costs': [[6, 3], [3, 4]]}, {'name': 'c', "
+    "'costs': [[5, 1], [1, 6]]}], "
     "'edges': [{'from': 0, 'to': 1, 'costs': [[[0, 0], [0, 2]], [[0, 3], [0, 1]]]}, "
     "{'from': 1, 'to': 2, 'costs': [[[0, 0], [0, 4]], [[0, 2], [0, 0]]]}]}");
 
@@ -97,7 +103,8 @@ class EndToEndTest : public QObject {
     row({"search", "builtin:gpt2", "--hardware", "v100-16gb-2x8", "--method", "fft"}, kUsage, "fft");
     row({"search", "builtin:gpt2", "--hardware", "v100-16gb-2x8", "--precision", "fp8"}, kUsage, "bf16");
     row({"search", "builtin:gpt2", "--hardware", "v100-16gb-2x8", "--batch", "many"}, kUsage, "--batch");
-    row({"search", "builtin:gpt2", "--hardware", "v100-16gb-2x8", "--memory-limit", "16 apples"}, kUsage, "--memory-limit");
+    row({"search", "builtin:gpt2", "--hardware", "v100-16gb-2x8", "--memory-limit", "16 apples"}, kUsage,
+        "--memory-limit");
     row({"search", "builtin:gpt2", "--hardware", "v100-16gb-2x8", "--devices", "9"}, kUsage, "9");
     row({"search", "absent.onnx", "--hardware", "v100-16gb-2x8"}, kBadInput, "absent.onnx");
     row({"inspect", "absent.onnx"}, kBadInput, "absent.onnx");
@@ -139,7 +146,8 @@ class EndToEndTest : public QObject {
     QFETCH(QByteArray, text);
     QFETCH(QString, reason);
     write(path("broken.json"), text);
-    for (const QStringList& arguments : {QStringList{"solve", path("broken.json")}, QStringList{"export", path("broken.json"), "--to", "json"}}) {
+    for (const QStringList& arguments :
+         {QStringList{"solve", path("broken.json")}, QStringList{"export", path("broken.json"), "--to", "json"}}) {
       const Run result = run(arguments);
       QVERIFY2(result.code == kBadInput, result.err);
       QVERIFY2(result.err.contains("broken.json"), result.err);
@@ -154,7 +162,8 @@ class EndToEndTest : public QObject {
   void solve_gives_the_five_points_of_the_chain_data() {
     QTest::addColumn<QStringList>("more");
     QTest::newRow("as it is") << QStringList();
-    for (const char* threads : {"1", "2", "5"}) QTest::addRow("%s threads", threads) << QStringList{"--threads", threads};
+    for (const char* threads : {"1", "2", "5"})
+      QTest::addRow("%s threads", threads) << QStringList{"--threads", threads};
     QTest::newRow("exact by name") << QStringList{"--method", "exact"};
   }
   void solve_gives_the_five_points_of_the_chain() {
@@ -167,7 +176,11 @@ class EndToEndTest : public QObject {
     QCOMPARE(answer["exact"].toBool(), true);
     QCOMPARE(answer["gap"].toDouble(-1), 0.0);
     QVERIFY(answer["search_s"].toDouble(-1) >= 0);
-    const struct { int memory; double time; QJsonArray configs; } expected[] = {
+    const struct {
+      int memory;
+      double time;
+      QJsonArray configs;
+    } expected[] = {
         {6, 16, {1, 1, 1}}, {8, 14, {0, 1, 1}}, {10, 13, {1, 1, 0}}, {12, 11, {0, 1, 0}}, {15, 6, {0, 0, 0}}};
     const auto points = answer["points"].toArray();
     QCOMPARE(points.size(), 5);
@@ -180,7 +193,8 @@ class EndToEndTest : public QObject {
 
   void a_problem_without_solution_is_infeasible() {
     write(path("forbidden.json"), json("{'format': 'turnpoint/frontier-problem@1', "
-    "'nodes': [{'name': 'a', 'costs': [[1, 1]]}, {'name': 'b', 'costs': [[1, 1]]}], 'edges': [{'from': 0, 'to': 1, 'costs': [[[]]]}]}"));
+                                       "'nodes': [{'name': 'a', 'costs': [[1, 1]]}, {'name': 'b', 'costs': [[1, 1]]}], "
+                                       "'edges': [{'from': 0, 'to': 1, 'costs': [[[]]]}]}"));
     const Run result = run({"solve", path("forbidden.json")});
     QVERIFY2(result.code == kInfeasible, result.err);
     QVERIFY2(result.err.contains("forbidden.json"), result.err);
@@ -198,7 +212,8 @@ class EndToEndTest : public QObject {
     const auto points = document["points"].toArray();
     QVERIFY(!points.isEmpty());
     for (int i = 0; i < points.size(); ++i) {
-      const double time = points[i]["time_s"].toDouble(), parts = points[i]["compute_s"].toDouble() + points[i]["network_s"].toDouble();
+      const double time = points[i]["time_s"].toDouble(),
+                   parts = points[i]["compute_s"].toDouble() + points[i]["network_s"].toDouble();
       QVERIFY(std::abs(time - parts) <= 1e-9 * time);
       if (i == 0) continue;
       QVERIFY(points[i]["memory_bytes"].toDouble() > points[i - 1]["memory_bytes"].toDouble());
@@ -241,7 +256,8 @@ class EndToEndTest : public QObject {
     }
     const Run faster = run(kSmallSearch + QStringList{"--intra-bandwidth-scale", "4"});
     QVERIFY2(faster.code == kDone, faster.err);
-    QVERIFY(points_of(object_of(faster.out)).last()["time_s"].toDouble() <= frontier.last()["time_s"].toDouble() * (1 + 1e-9));
+    QVERIFY(points_of(object_of(faster.out)).last()["time_s"].toDouble() <=
+            frontier.last()["time_s"].toDouble() * (1 + 1e-9));
   }
 
   void one_method_gives_one_result() {
@@ -268,18 +284,21 @@ class EndToEndTest : public QObject {
     const Run search = run(kSmallSearch + QStringList{"--out", path("result.json")});
     QVERIFY2(search.code == kDone, search.err);
     const auto points = object_of(contents(path("result.json")))["points"].toArray();
-    for (const auto& [name, index] : {std::pair<QString, int>{"min-memory", 0}, {"min-time", int(points.size()) - 1}, {"0", 0}}) {
+    for (const auto& [name, index] :
+         {std::pair<QString, int>{"min-memory", 0}, {"min-time", int(points.size()) - 1}, {"0", 0}}) {
       const Run plan = run({"export", path("result.json"), "--point", name, "--to", "json"});
       QVERIFY2(plan.code == kDone, plan.err);
       const auto document = object_of(plan.out);
       QCOMPARE(document["format"].toString(), QString("turnpoint/plan@1"));
       QCOMPARE(document["kind"].toString(), QString("sharding"));
       double time = 0;
-      for (const QJsonValue op : document["operators"].toArray()) time += op["compute_s"].toDouble() + op["network_s"].toDouble();
+      for (const QJsonValue op : document["operators"].toArray())
+        time += op["compute_s"].toDouble() + op["network_s"].toDouble();
       QVERIFY(!document["operators"].toArray().isEmpty());
       QVERIFY(time > 0 && time <= points[index]["time_s"].toDouble() * (1 + 1e-9));
     }
-    const Run dot = run({"export", path("result.json"), "--point", "min-time", "--to", "dot", "--out", path("plan.dot")});
+    const Run dot =
+        run({"export", path("result.json"), "--point", "min-time", "--to", "dot", "--out", path("plan.dot")});
     QVERIFY2(dot.code == kDone, dot.err);
     QVERIFY(contents(path("plan.dot")).contains("digraph"));
     const Run svg = run({"export", path("result.json"), "--point", "min-time", "--to", "svg"});
@@ -293,7 +312,8 @@ class EndToEndTest : public QObject {
   }
 
   void an_output_that_cannot_be_written_is_said() {
-    const Run result = run(kSmallSearch + QStringList{"--method", "data-parallel", "--out", path("absent/result.json")});
+    const Run result =
+        run(kSmallSearch + QStringList{"--method", "data-parallel", "--out", path("absent/result.json")});
     QVERIFY2(result.code == kBadInput, result.err);
     QVERIFY2(result.err.contains("absent/result.json: cannot be written"), result.err);
   }

@@ -48,7 +48,8 @@ class CalibrationTest : public QObject {
     const auto fits = fit_operators(rows);
     QCOMPARE(fits.size(), std::size_t(2));
     const auto* product = find(fits, "matmul");
-    QVERIFY(product && near(product->launch_s, 20e-6, 0.01) && near(product->s_per_flop, 1 / 60e12, 0.01) && near(product->s_per_byte, 1 / 700e9, 0.02));
+    QVERIFY(product && near(product->launch_s, 20e-6, 0.01) && near(product->s_per_flop, 1 / 60e12, 0.01) &&
+            near(product->s_per_byte, 1 / 700e9, 0.02));
     QCOMPARE(product->samples, 40);
     const auto* softmax = find(fits, "softmax", "backward");
     QVERIFY(softmax && near(softmax->launch_s, 8e-6, 0.01) && near(softmax->s_per_byte, 1 / 800e9, 0.01));
@@ -80,7 +81,8 @@ class CalibrationTest : public QObject {
     Scenario scenario;
     scenario.model = test::mlp();
     auto cluster = std::make_shared<Cluster>(**cluster_preset("v100-16gb-1x1"));
-    cluster->fits = {{"matmul", "forward", Precision::fp32, 1e-3, 0, 0, 1}, {"matmul", "backward", Precision::bf16, 5, 0, 0, 1}};
+    cluster->fits = {{"matmul", "forward", Precision::fp32, 1e-3, 0, 0, 1},
+                     {"matmul", "backward", Precision::bf16, 5, 0, 0, 1}};
     scenario.cluster = cluster;
     for (const double speed : {1.0, 2.0}) {
       scenario.settings.factors.device_speed = speed;
@@ -130,7 +132,8 @@ class CalibrationTest : public QObject {
     for (const auto& op : gpt->model->operators) {
       if (op.scope != "enc-MLP-GEMM-1" || op.kind != OperatorKind::matmul) continue;
       met = true;
-      QCOMPARE(op.forward_macs, 4.0 * 2048 * 2048 * (4 * 2048 / 8));  // batch, sequence, hidden, a device's part of four hidden
+      QCOMPARE(op.forward_macs,
+               4.0 * 2048 * 2048 * (4 * 2048 / 8));  // batch, sequence, hidden, a device's part of four hidden
     }
     QVERIFY(met);
     QCOMPARE(gpt->forward.at("enc-MLP-GEMM-2").bytes, 2.0 * 4 * 2048 * 2048);
@@ -142,14 +145,16 @@ class CalibrationTest : public QObject {
     const auto rows = measured_work(*resnet);
     QCOMPARE(rows.size(), std::size_t(2 * 134));
     for (const auto& r : rows)
-      if (r.name.find("-conv") != std::string::npos && r.phase == "forward") QVERIFY2(near(r.activation_bytes, r.measured_activation_bytes, 0.04), r.name.c_str());
+      if (r.name.find("-conv") != std::string::npos && r.phase == "forward")
+        QVERIFY2(near(r.activation_bytes, r.measured_activation_bytes, 0.04), r.name.c_str());
   }
 
   void unknown_sizes_are_predicted() {
     REQUIRE_DATA(data);
     std::vector<MeasuredWork> small;
     for (const char* batch : {"1", "2", "4", "8"}) {
-      const auto log = read_measured_log(data / ("hardware/aceso_v100/gpt_350M_mbs" + std::string(batch) + "_tp1_algo0.csv"));
+      const auto log =
+          read_measured_log(data / ("hardware/aceso_v100/gpt_350M_mbs" + std::string(batch) + "_tp1_algo0.csv"));
       QVERIFY(log.has_value());
       for (auto& r : measured_work(*log)) small.push_back(std::move(r));
     }
@@ -162,12 +167,14 @@ class CalibrationTest : public QObject {
       predicted += fitted_seconds(fits, r).value();
       measured += r.time_s;
     }
-    QVERIFY2(near(predicted, measured, 0.05), qPrintable(QString("%1 s predicted, %2 s measured").arg(predicted).arg(measured)));
+    QVERIFY2(near(predicted, measured, 0.05),
+             qPrintable(QString("%1 s predicted, %2 s measured").arg(predicted).arg(measured)));
   }
 
   void tables_that_imply_nothing_are_refused() {
     const auto log = parse_measured_log(
-        "op_name,forward-compute,backward-compute,input_size,output_size,weights,activations,fwd_reserved,bwd_reserved\n"
+        "op_name,forward-compute,backward-compute,input_size,output_size,weights,activations,fwd_reserved,bwd_"
+        "reserved\n"
         "enc-attention-dense,1,1,1,1,0,0,0,0\n",
         "gpt_9B_mbs1_tp1_algo0.csv");
     QVERIFY(log.has_value());

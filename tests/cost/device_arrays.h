@@ -12,8 +12,8 @@
 namespace turnpoint::test {
 
 struct Element {
-  std::int64_t index = 0;          ///< row-major position in the whole tensor
-  std::uint64_t summands = 0;      ///< bit per coordinate on the axes that were partial at the start
+  std::int64_t index = 0;      ///< row-major position in the whole tensor
+  std::uint64_t summands = 0;  ///< bit per coordinate on the axes that were partial at the start
   friend auto operator<=>(const Element&, const Element&) = default;
 };
 
@@ -80,7 +80,9 @@ class DeviceArrays {
   std::uint32_t number(int device, std::uint32_t axes) const {
     std::uint32_t n = 0;
     for (int a = 0; a < mesh_.count(); ++a)
-      if (axes >> a & 1u) n = n * static_cast<std::uint32_t>(mesh_.axes[static_cast<std::size_t>(a)].size) + static_cast<std::uint32_t>(coordinate(device, a));
+      if (axes >> a & 1u)
+        n = n * static_cast<std::uint32_t>(mesh_.axes[static_cast<std::size_t>(a)].size) +
+            static_cast<std::uint32_t>(coordinate(device, a));
     return n;
   }
 
@@ -92,7 +94,9 @@ class DeviceArrays {
     return members;  // device numbers count outermost axes first, and so do group positions
   }
 
-  static int dimension(const Layout& layout, std::uint32_t axes) { return layout.axis[static_cast<std::size_t>(__builtin_ctz(axes))]; }
+  static int dimension(const Layout& layout, std::uint32_t axes) {
+    return layout.axis[static_cast<std::size_t>(__builtin_ctz(axes))];
+  }
 
   Block expected(int device, const Layout& layout) const {
     std::vector<std::int64_t> extent = shape_, offset(shape_.size(), 0);
@@ -137,7 +141,8 @@ class DeviceArrays {
     const std::int64_t part = extent * inner(block, dim);
     result.data.clear();
     for (std::int64_t at = 0; at < static_cast<std::int64_t>(block.data.size()); at += whole)
-      for (std::int64_t i = 0; i < part; ++i) result.data.push_back(block.data[static_cast<std::size_t>(at + static_cast<std::int64_t>(which) * part + i)]);
+      for (std::int64_t i = 0; i < part; ++i)
+        result.data.push_back(block.data[static_cast<std::size_t>(at + static_cast<std::int64_t>(which) * part + i)]);
     return result;
   }
 
@@ -147,7 +152,8 @@ class DeviceArrays {
     result.shape[static_cast<std::size_t>(dim)] *= static_cast<std::int64_t>(parts.size());
     result.data.clear();
     for (std::int64_t at = 0; at < static_cast<std::int64_t>(parts.front().data.size()); at += run)
-      for (const Block& part : parts) result.data.insert(result.data.end(), part.data.begin() + at, part.data.begin() + at + run);
+      for (const Block& part : parts)
+        result.data.insert(result.data.end(), part.data.begin() + at, part.data.begin() + at + run);
     return result;
   }
 
@@ -171,7 +177,8 @@ class DeviceArrays {
     const bool inside = (step.axes & between) == 0;
     std::map<std::pair<std::uint32_t, std::vector<Element>>, std::vector<int>> senders;
     const auto where = [&](int device) { return inside ? number(device, between) : 0u; };
-    for (int device = 0; device < mesh_.devices(); ++device) senders[{where(device), before[static_cast<std::size_t>(device)].data}].push_back(device);
+    for (int device = 0; device < mesh_.devices(); ++device)
+      senders[{where(device), before[static_cast<std::size_t>(device)].data}].push_back(device);
     for (int device = 0; device < mesh_.devices(); ++device) {
       const Block wanted = expected(device, step.result);
       auto& candidates = senders[{where(device), wanted.data}];

@@ -83,7 +83,8 @@ class LayoutTest : public QObject {
   void words() {
     const Mesh mesh = make_mesh(cluster_of(2, 8));
     const Operator op = matmul(64, 128, 256, 512);
-    QCOMPARE(describe(mesh, layout_of({0, 0, P, R}), {DimName::batch, DimName::sequence}), std::string("(batch yx, partial z)"));
+    QCOMPARE(describe(mesh, layout_of({0, 0, P, R}), {DimName::batch, DimName::sequence}),
+             std::string("(batch yx, partial z)"));
     QCOMPARE(describe(mesh, Layout(), {DimName::batch}), std::string("replicated"));
     QCOMPARE(describe(mesh, configuration_of({3, 0, 0, kRepeat}), op), std::string("batch xz \u00b7 out-channel y"));
     QCOMPARE(describe(mesh, Configuration(), op), std::string("repeated"));
@@ -112,7 +113,9 @@ class LayoutTest : public QObject {
   void merged_dimension_splits_by_its_outermost_walker() {
     Operator op;
     op.kind = OperatorKind::view;
-    op.dims = {{DimName::batch, DimRole::parallel, 8}, {DimName::head, DimRole::parallel, 16}, {DimName::head_channel, DimRole::parallel, 64}};
+    op.dims = {{DimName::batch, DimRole::parallel, 8},
+               {DimName::head, DimRole::parallel, 16},
+               {DimName::head_channel, DimRole::parallel, 64}};
     op.inputs = {{TensorId(0), Walks{{0}, {1, 2}}, false}};
     op.outputs = {{TensorId(1), Walks{{0}, {1}, {2}}, false}};
     const Mesh mesh = mesh_of({}, {2, 2});
@@ -132,7 +135,8 @@ class LayoutTest : public QObject {
       o.dims[1].splittable = false;
       return o;
     }();
-    for (const auto& [sizes, count] : std::vector<std::pair<std::vector<int>, std::size_t>>{{{2, 2}, 10}, {{2, 2, 2, 2}, 35}}) {
+    for (const auto& [sizes, count] :
+         std::vector<std::pair<std::vector<int>, std::size_t>>{{{2, 2}, 10}, {{2, 2, 2, 2}, 35}}) {
       const Mesh mesh = mesh_of({}, sizes);
       std::set<std::vector<std::vector<int>>> kinds;
       for (const auto& c : enumerate(op, mesh)) kinds.insert(unordered(mesh, op, c));
@@ -152,15 +156,18 @@ class LayoutTest : public QObject {
 
   // Independent check of completeness: every assignment at all, filtered by the rules as design.md states them.
   void enumeration_is_complete_up_to_order() {
-    for (const auto& [mesh, op] : std::vector<std::pair<Mesh, Operator>>{
-             {mesh_of({2}, {2, 2}), matmul(4, 2, 6, 8)}, {mesh_of({2}, {2, 3}), matmul(6, 4, 12, 9)}, {mesh_of({}, {2, 2, 2}), matmul(2, 3, 8, 4)}}) {
+    for (const auto& [mesh, op] :
+         std::vector<std::pair<Mesh, Operator>>{{mesh_of({2}, {2, 2}), matmul(4, 2, 6, 8)},
+                                                {mesh_of({2}, {2, 3}), matmul(6, 4, 12, 9)},
+                                                {mesh_of({}, {2, 2, 2}), matmul(2, 3, 8, 4)}}) {
       const int values = static_cast<int>(op.dims.size()) + 1;
       std::set<std::vector<std::vector<int>>> expected, found;
       int total = 1;
       for (int a = 0; a < mesh.count(); ++a) total *= values;
       for (int number = 0; number < total; ++number) {
         Configuration c;
-        for (int a = 0, rest = number; a < mesh.count(); ++a, rest /= values) c.axis[a] = static_cast<std::int8_t>(rest % values - 1);
+        for (int a = 0, rest = number; a < mesh.count(); ++a, rest /= values)
+          c.axis[a] = static_cast<std::int8_t>(rest % values - 1);
         bool legal = true;
         for (std::size_t l = 0; l < op.dims.size(); ++l) {
           std::int64_t product = 1;

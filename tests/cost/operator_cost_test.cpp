@@ -10,7 +10,8 @@ using namespace turnpoint;
 
 namespace {
 
-// Round numbers: 1 TFLOP/s, 100 GB/s memory, 10 GB/s links inside a node and 1 GB/s per node between, no efficiency loss.
+// Round numbers: 1 TFLOP/s, 100 GB/s memory, 10 GB/s links inside a node and 1 GB/s per node between, no efficiency
+// loss.
 Cluster round_cluster(int nodes, int per_node) {
   Cluster cluster;
   cluster.nodes = nodes;
@@ -37,7 +38,8 @@ struct Setting {
     scenario.cluster = std::make_shared<Cluster>(round_cluster(nodes, per_node));
     if (change) change(scenario.settings);
     uses = analyse_tensor_uses(*scenario.model);
-    resharding = std::make_unique<ReshardingModel>(make_mesh(*scenario.cluster), CollectiveModel(*scenario.cluster, scenario.settings.factors), 1e11);
+    resharding = std::make_unique<ReshardingModel>(make_mesh(*scenario.cluster),
+                                                   CollectiveModel(*scenario.cluster, scenario.settings.factors), 1e11);
     costs = std::make_unique<OperatorCostModel>(scenario, uses, *resharding);
   }
   OperatorId find(const std::string& name) const {
@@ -74,7 +76,8 @@ class OperatorCostTest : public QObject {
     QVERIFY(close(cost.compute[static_cast<std::size_t>(ComputePart::update)], parameters * 28.0 / 1e11 + 1e-6));
     // Forward: 16 x 32 x 64 MACs (and the bias) against x, W, b and y in memory; memory wins.
     const double forward_bytes = 4.0 * (16 * 32 + parameters + 16 * 64), forward_flop = 2.0 * 16 * 32 * 64 + 16 * 64;
-    QVERIFY2(close(cost.compute[0], std::max(forward_bytes / 1e11, forward_flop / 1e12) + 1e-6), qPrintable(QString::number(cost.compute[0], 'g', 12)));
+    QVERIFY2(close(cost.compute[0], std::max(forward_bytes / 1e11, forward_flop / 1e12) + 1e-6),
+             qPrintable(QString::number(cost.compute[0], 'g', 12)));
   }
 
   void paper_accounting_counts_one_copy() {
@@ -112,7 +115,8 @@ class OperatorCostTest : public QObject {
     const TensorUses uses = analyse_tensor_uses(*model);
     for (const auto& flow : uses.flows) {
       const std::string producer = model->operators[flow.producer].name;
-      if (producer == "stem") {  // read by fc1, whose weight gradient needs it, and by the addition, which needs nothing
+      if (producer ==
+          "stem") {  // read by fc1, whose weight gradient needs it, and by the addition, which needs nothing
         QVERIFY(flow.shared());
         QVERIFY(!flow.producer_saves);
         for (std::size_t c = 0; c < flow.consumers.size(); ++c)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paths are executable (every step moves real elements to where the layout says they are) and optimal (against a second,
-// plain implementation of moves and shortest paths).
+// Paths are executable (every step moves real elements to where the layout says they are) and optimal (against a
+// second, plain implementation of moves and shortest paths).
 #include <QTest>
 #include <random>
 
@@ -18,8 +18,9 @@ struct Case {
   std::vector<std::int64_t> shape;
 };
 
-const std::vector<Case> kSmall = {{{2}, {2, 2}, {8, 4}}, {{2}, {3}, {12, 6}}, {{3}, {2}, {6, 4, 12}}, {{2, 2}, {2}, {8, 8}},
-                                  {{}, {2, 2}, {4, 2, 4}}, {{2}, {2}, {4, 6, 2}}, {{}, {2, 3}, {6, 6}}};
+const std::vector<Case> kSmall = {{{2}, {2, 2}, {8, 4}}, {{2}, {3}, {12, 6}},     {{3}, {2}, {6, 4, 12}},
+                                  {{2, 2}, {2}, {8, 8}}, {{}, {2, 2}, {4, 2, 4}}, {{2}, {2}, {4, 6, 2}},
+                                  {{}, {2, 3}, {6, 6}}};
 
 bool divides(const Mesh& mesh, const std::vector<std::int64_t>& shape, const Layout& layout) {
   for (std::size_t d = 0; d < shape.size(); ++d)
@@ -34,7 +35,8 @@ std::vector<Layout> all_layouts(const Mesh& mesh, const std::vector<std::int64_t
   for (int a = 0; a < mesh.count(); ++a) total *= values;
   for (int number = 0; number < total; ++number) {
     Layout layout;
-    for (int a = 0, rest = number; a < mesh.count(); ++a, rest /= values) layout.axis[static_cast<std::size_t>(a)] = static_cast<std::int8_t>(rest % values - 2);
+    for (int a = 0, rest = number; a < mesh.count(); ++a, rest /= values)
+      layout.axis[static_cast<std::size_t>(a)] = static_cast<std::int8_t>(rest % values - 2);
     if (divides(mesh, shape, layout)) layouts.push_back(layout);
   }
   return layouts;
@@ -52,7 +54,8 @@ Layout random_layout(std::mt19937_64& random, const Mesh& mesh, const std::vecto
 }
 
 // The price of getting from one layout to another in one collective, infinite if none does it. Works on the pair alone.
-double one_move(const Mesh& mesh, const CollectiveModel& collectives, const std::vector<std::int64_t>& shape, const Layout& from, const Layout& to) {
+double one_move(const Mesh& mesh, const CollectiveModel& collectives, const std::vector<std::int64_t>& shape,
+                const Layout& from, const Layout& to) {
   std::uint32_t changed = 0, node_axes = 0, device_axes = 0;
   std::vector<int> olds, news;
   for (int a = 0; a < mesh.count(); ++a) {
@@ -64,15 +67,20 @@ double one_move(const Mesh& mesh, const CollectiveModel& collectives, const std:
     news.push_back(to.axis[i]);
   }
   const double local = static_cast<double>(local_elements(mesh, from, shape) * 4);
-  const auto price = [&](Collective kind, std::uint32_t axes, double bytes) { return collectives.time(kind, mesh.group(axes), bytes).value; };
+  const auto price = [&](Collective kind, std::uint32_t axes, double bytes) {
+    return collectives.time(kind, mesh.group(axes), bytes).value;
+  };
   bool same_sizes = from.mask(P) == to.mask(P);
   for (std::size_t d = 0; d < shape.size(); ++d)
-    same_sizes = same_sizes && mesh.size_of(from.mask(static_cast<std::int8_t>(d))) == mesh.size_of(to.mask(static_cast<std::int8_t>(d)));
+    same_sizes = same_sizes && mesh.size_of(from.mask(static_cast<std::int8_t>(d))) ==
+                                   mesh.size_of(to.mask(static_cast<std::int8_t>(d)));
   if (same_sizes) {
     const double inside = price(Collective::send, device_axes, local);
     return changed & node_axes ? std::max(inside, price(Collective::send, node_axes, local)) : inside;
   }
-  const auto uniform = [](const std::vector<int>& v) { return std::all_of(v.begin(), v.end(), [&](int x) { return x == v[0]; }); };
+  const auto uniform = [](const std::vector<int>& v) {
+    return std::all_of(v.begin(), v.end(), [&](int x) { return x == v[0]; });
+  };
   if (!uniform(olds) || !uniform(news)) return INFINITY;
   // All of a dimension's axes that do not change must be outside the changed ones.
   const auto innermost = [&](const Layout& layout, int dim) {
@@ -87,7 +95,8 @@ double one_move(const Mesh& mesh, const CollectiveModel& collectives, const std:
   const double size = static_cast<double>(mesh.size_of(changed));
   if (left == P) return price(joined == R ? Collective::all_reduce : Collective::reduce_scatter, changed, local);
   if (left == R) return 0;
-  return joined == R ? price(Collective::all_gather, changed, local * size) : price(Collective::all_to_all, changed, local);
+  return joined == R ? price(Collective::all_gather, changed, local * size)
+                     : price(Collective::all_to_all, changed, local);
 }
 
 }  // namespace
@@ -96,7 +105,8 @@ class ReshardingPropertyTest : public QObject {
   Q_OBJECT
 
   // Returns what is wrong with the path, or nothing.
-  static std::string carry_out(const Mesh& mesh, const std::vector<std::int64_t>& shape, const Layout& from, const Layout& to, const ReshardPath& path) {
+  static std::string carry_out(const Mesh& mesh, const std::vector<std::int64_t>& shape, const Layout& from,
+                               const Layout& to, const ReshardPath& path) {
     DeviceArrays devices(mesh, shape, from);
     if (!devices.matches(from)) return "the start is not what it says";
     for (const auto& step : path.steps) {
@@ -114,9 +124,11 @@ class ReshardingPropertyTest : public QObject {
       const Mesh mesh = mesh_of(c.across, c.inside);
       for (const double between : {2e9, 400e9}) {
         const int nodes = static_cast<int>(mesh.size_of((1u << c.across.size()) - 1));
-        const ReshardingModel model(mesh, CollectiveModel(cluster_of(nodes, mesh.devices() / nodes, between, 100e9), {}), 900e9);
+        const ReshardingModel model(
+            mesh, CollectiveModel(cluster_of(nodes, mesh.devices() / nodes, between, 100e9), {}), 900e9);
         for (int trial = 0; trial < 400; ++trial) {
-          const Layout from = random_layout(random, mesh, c.shape, true), to = random_layout(random, mesh, c.shape, false);
+          const Layout from = random_layout(random, mesh, c.shape, true),
+                       to = random_layout(random, mesh, c.shape, false);
           // Large elements make bandwidth count, small ones latency.
           const auto path = model.path(c.shape, trial % 2 ? 1 << 20 : 4, from, to);
           QVERIFY(std::isfinite(path.time_s));
@@ -152,14 +164,16 @@ class ReshardingPropertyTest : public QObject {
       std::vector<Layout> targets;
       for (const auto& layout : layouts)
         if (!layout.has_partial()) targets.push_back(layout);
-      for (const auto& [between, latency] : std::vector<std::pair<double, double>>{{1e3, 0}, {2e7, 5e-6}, {1e9, 5e-6}}) {
+      for (const auto& [between, latency] :
+           std::vector<std::pair<double, double>>{{1e3, 0}, {2e7, 5e-6}, {1e9, 5e-6}}) {
         const CollectiveModel collectives(cluster_of(nodes, mesh.devices() / nodes, between, 3e7, latency), {});
         const auto times = ReshardingModel(mesh, collectives, 900e9).times(c.shape, 4, layouts, targets);
         // Bellman-Ford over every pair that one collective joins, towards each target.
         const std::size_t n = layouts.size();
         std::vector<double> move(n * n);
         for (std::size_t i = 0; i < n; ++i)
-          for (std::size_t j = 0; j < n; ++j) move[i * n + j] = i == j ? INFINITY : one_move(mesh, collectives, c.shape, layouts[i], layouts[j]);
+          for (std::size_t j = 0; j < n; ++j)
+            move[i * n + j] = i == j ? INFINITY : one_move(mesh, collectives, c.shape, layouts[i], layouts[j]);
         for (std::size_t t = 0; t < targets.size(); ++t) {
           std::vector<double> best(n, INFINITY);
           best[static_cast<std::size_t>(std::find(layouts.begin(), layouts.end(), targets[t]) - layouts.begin())] = 0;

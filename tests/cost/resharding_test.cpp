@@ -12,7 +12,8 @@ namespace {
 
 ReshardingModel paper_model(Mesh mesh) {
   const Cluster cluster = cluster_of(1, 4);
-  return ReshardingModel(std::move(mesh), CollectiveModel(cluster, {}, CollectiveModel::Latency::per_collective), 900e9);
+  return ReshardingModel(std::move(mesh), CollectiveModel(cluster, {}, CollectiveModel::Latency::per_collective),
+                         900e9);
 }
 
 double bytes_of(const ReshardPath& path) {
@@ -86,7 +87,8 @@ class ReshardingTest : public QObject {
   }
   void paper_partial_to_split() {
     const auto model = paper_model(mesh_of({}, {2, 2}));
-    compare(model.path(kPaperShape, 4, layout_of({0, P}), layout_of({0, 1})), {ReshardMove::reduce_scatter}, 20000, 7e-6);
+    compare(model.path(kPaperShape, 4, layout_of({0, P}), layout_of({0, 1})), {ReshardMove::reduce_scatter}, 20000,
+            7e-6);
   }
   void paper_partial_to_replicated() {
     const auto model = paper_model(mesh_of({}, {2, 2}));
@@ -167,7 +169,8 @@ class ReshardingTest : public QObject {
     QCOMPARE(nested.steps[1].bytes, 1e8 / 8);
     QCOMPARE(nested.steps[2].bytes, 1e8 * 7 / 8);
     // One latency per collective and links of one speed: nothing is gained by three of them.
-    const ReshardingModel flat(mesh, CollectiveModel(cluster_of(2, 8, 1e15, 1e9), {}, CollectiveModel::Latency::per_collective), 900e9);
+    const ReshardingModel flat(
+        mesh, CollectiveModel(cluster_of(2, 8, 1e15, 1e9), {}, CollectiveModel::Latency::per_collective), 900e9);
     QCOMPARE(flat.gradient_sync(1e3, 0b1111).steps.size(), std::size_t(1));
   }
 

@@ -17,7 +17,8 @@ namespace {
 
 /// A graph with its elimination and tables; what the engine is made of.
 struct Parts {
-  explicit Parts(const Problem& problem, std::size_t max_table = 1u << 24) : pool(2), graph(build_graph(problem, pool)), plan(eliminate(graph, max_table)) {
+  explicit Parts(const Problem& problem, std::size_t max_table = 1u << 24)
+      : pool(2), graph(build_graph(problem, pool)), plan(eliminate(graph, max_table)) {
     build_dag(graph, plan, dag);
   }
   RunContext context;
@@ -67,7 +68,8 @@ class KernelsTest : public QObject {
   }
 
   void repeated_layers_are_computed_once() {
-    const Parts repeated(residual_blocks(1, 12, 3, 20, 8, 6, 1, false)), different(residual_blocks(1, 12, 3, 20, 8, 6, 12, false));
+    const Parts repeated(residual_blocks(1, 12, 3, 20, 8, 6, 1, false)),
+        different(residual_blocks(1, 12, 3, 20, 8, 6, 12, false));
     QCOMPARE(repeated.plan.steps.size(), different.plan.steps.size());
     QVERIFY(repeated.dag.steps.size() * 2 < different.dag.steps.size());
   }
@@ -140,9 +142,12 @@ class KernelsTest : public QObject {
           Dag dag;
           build_dag(part, plan, dag);
           for (std::size_t l = 0; l < kLanes; ++l) {
-            const double exact = scalar_bound(dag, block.weight_memory[l], block.weight_time[l]), found = marginals[s * kLanes + l];
-            if (!std::isfinite(exact)) QVERIFY(found > 1e28);
-            else QVERIFY(std::abs(found + block.bound(static_cast<int>(l)) - exact) <= 1e-5 * (1 + exact));
+            const double exact = scalar_bound(dag, block.weight_memory[l], block.weight_time[l]),
+                         found = marginals[s * kLanes + l];
+            if (!std::isfinite(exact))
+              QVERIFY(found > 1e28);
+            else
+              QVERIFY(std::abs(found + block.bound(static_cast<int>(l)) - exact) <= 1e-5 * (1 + exact));
           }
         }
       }

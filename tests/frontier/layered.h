@@ -8,8 +8,8 @@
 
 namespace turnpoint::frontier::test {
 
-/// Table of one resharding: nothing between equal layouts, else two choices (keep one copy, or keep both: more memory, 0.55
-/// of the time).
+/// Table of one resharding: nothing between equal layouts, else two choices (keep one copy, or keep both: more memory,
+/// 0.55 of the time).
 inline CostTable resharding_table(Generator& g, std::uint32_t rows, std::uint32_t columns) {
   CostTable table;
   const std::int64_t tensor = g.number(1u << 18, 1u << 24);
@@ -18,8 +18,10 @@ inline CostTable resharding_table(Generator& g, std::uint32_t rows, std::uint32_
       const double factors[] = {1, 1, 2, 3};
       const double t = static_cast<double>(tensor) * factors[g.number(0, 3)] * 1e-10 + 1e-5;
       const CostPoint both[] = {{0, t}, {tensor / 4, 0.55 * t}};
-      if (x == y) table.add(CostPoint{0, 0.0});
-      else table.add(both);
+      if (x == y)
+        table.add(CostPoint{0, 0.0});
+      else
+        table.add(both);
     }
   return table;
 }
@@ -32,7 +34,8 @@ inline Node layered_node(Generator& g, std::uint32_t configs) {
   for (std::uint32_t k = 0; k < configs; ++k) {
     const std::uint32_t a = g.number(0, 4), b = g.number(0, 4);
     node.costs.add(CostPoint{(parameters >> a) + (activations >> b),
-                             std::ldexp(flops, -static_cast<int>(std::min(4u, a + b))) + (4 - a) * static_cast<double>(parameters) * 1e-12 * g.real(1, 2)});
+                             std::ldexp(flops, -static_cast<int>(std::min(4u, a + b))) +
+                                 (4 - a) * static_cast<double>(parameters) * 1e-12 * g.real(1, 2)});
   }
   return node;
 }
@@ -58,10 +61,11 @@ inline Problem layered_chain(std::uint64_t seed, std::uint32_t n, std::uint32_t 
   return problem;
 }
 
-/// Residual network: hub -> operators -> next hub, and a skip from hub to hub. `kinds` different blocks, repeated in turn.
-/// `tied`: an edge from the first to the last node, as tied embeddings make it.
+/// Residual network: hub -> operators -> next hub, and a skip from hub to hub. `kinds` different blocks, repeated in
+/// turn. `tied`: an edge from the first to the last node, as tied embeddings make it.
 inline Problem residual_blocks(std::uint64_t seed, std::uint32_t blocks, std::uint32_t operators, std::uint32_t configs,
-                               std::uint32_t producer_layouts, std::uint32_t consumer_layouts, std::uint32_t kinds, bool tied) {
+                               std::uint32_t producer_layouts, std::uint32_t consumer_layouts, std::uint32_t kinds,
+                               bool tied) {
   Generator g(seed);
   struct Block {
     std::vector<Node> nodes;
@@ -84,7 +88,8 @@ inline Problem residual_blocks(std::uint64_t seed, std::uint32_t blocks, std::ui
       b.in.push_back(random_classes(g, configs, consumer_layouts));
       b.out.push_back(random_classes(g, configs, producer_layouts));
     }
-    for (std::uint32_t o = 0; o <= operators; ++o) b.tables.push_back(resharding_table(g, producer_layouts, consumer_layouts));
+    for (std::uint32_t o = 0; o <= operators; ++o)
+      b.tables.push_back(resharding_table(g, producer_layouts, consumer_layouts));
     b.skip = resharding_table(g, producer_layouts, consumer_layouts);
   }
   Problem problem;
@@ -94,18 +99,20 @@ inline Problem residual_blocks(std::uint64_t seed, std::uint32_t blocks, std::ui
     const auto hub = static_cast<std::uint32_t>(problem.nodes.size() - 1);
     for (std::uint32_t o = 0; o < operators; ++o) {
       const std::uint32_t previous = o == 0 ? hub : static_cast<std::uint32_t>(problem.nodes.size() - 1);
-      problem.edges.push_back({previous, static_cast<std::uint32_t>(problem.nodes.size()), o == 0 ? hub_out : b.out[o - 1], b.in[o],
-                               producer_layouts, consumer_layouts, b.tables[o]});
+      problem.edges.push_back({previous, static_cast<std::uint32_t>(problem.nodes.size()),
+                               o == 0 ? hub_out : b.out[o - 1], b.in[o], producer_layouts, consumer_layouts,
+                               b.tables[o]});
       problem.nodes.push_back(b.nodes[o]);
     }
     const auto next = static_cast<std::uint32_t>(problem.nodes.size());
-    problem.edges.push_back({next - 1, next, b.out[operators - 1], hub_in, producer_layouts, consumer_layouts, b.tables[operators]});
+    problem.edges.push_back(
+        {next - 1, next, b.out[operators - 1], hub_in, producer_layouts, consumer_layouts, b.tables[operators]});
     problem.edges.push_back({hub, next, hub_out, hub_in, producer_layouts, consumer_layouts, b.skip});
     problem.nodes.push_back(hub_node);
   }
   if (tied)
-    problem.edges.push_back({0, static_cast<std::uint32_t>(problem.nodes.size() - 1), hub_out, hub_in, producer_layouts, consumer_layouts,
-                             resharding_table(g, producer_layouts, consumer_layouts)});
+    problem.edges.push_back({0, static_cast<std::uint32_t>(problem.nodes.size() - 1), hub_out, hub_in, producer_layouts,
+                             consumer_layouts, resharding_table(g, producer_layouts, consumer_layouts)});
   return problem;
 }
 

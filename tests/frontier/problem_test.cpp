@@ -56,7 +56,8 @@ class ProblemTest : public QObject {
     const auto document = parse_json(
         R"({"format": "turnpoint/frontier-problem@1",
             "nodes": [{"name": "a", "costs": [[4, 1.0], [2, 3.0]]}, {"name": "b", "costs": [[[1, 5.0], [3, 2.0]]]}],
-            "edges": [{"from": 0, "to": 1, "costs": [[[0, 0.0]], [[1, 2.0]]]}], "note": "unknown keys are ignored"})", "p.json");
+            "edges": [{"from": 0, "to": 1, "costs": [[[0, 0.0]], [[1, 2.0]]]}], "note": "unknown keys are ignored"})",
+        "p.json");
     const auto problem = read_problem(*document, "p.json");
     QVERIFY2(problem.has_value(), problem ? "" : problem.error().message().c_str());
     QCOMPARE(problem->nodes.size(), std::size_t(2));
@@ -86,7 +87,8 @@ class ProblemTest : public QObject {
       for (std::size_t i = 0; i < problem.nodes.size(); ++i) QVERIFY(again->nodes[i].costs == problem.nodes[i].costs);
       for (std::size_t k = 0; k < problem.edges.size(); ++k) {
         const Edge &a = again->edges[k], &b = problem.edges[k];
-        QVERIFY(a.costs == b.costs && a.from_class == b.from_class && a.to_class == b.to_class && a.from == b.from && a.to == b.to);
+        QVERIFY(a.costs == b.costs && a.from_class == b.from_class && a.to_class == b.to_class && a.from == b.from &&
+                a.to == b.to);
       }
     }
   }
@@ -99,36 +101,53 @@ class ProblemTest : public QObject {
     };
     row("no object", "[]", "p.json: is not a JSON object");
     row("no format", "{}", "p.json: has no \"format\"");
-    row("other format", R"({"format": "turnpoint/plan@1"})", "p.json: has the format \"turnpoint/plan@1\", not \"turnpoint/frontier-problem@1\"");
+    row("other format", R"({"format": "turnpoint/plan@1"})",
+        "p.json: has the format \"turnpoint/plan@1\", not \"turnpoint/frontier-problem@1\"");
     row("no nodes", R"({"format": "turnpoint/frontier-problem@1"})", "p.json: has no \"nodes\" array");
     row("no configurations", with_nodes(R"([{"name": "a", "costs": []}])"), "p.json: node 0 'a': has no configuration");
-    row("bad pair", with_nodes(R"([{"name": "a", "costs": [[1, 2, 3]]}])"), "p.json: node 0 'a': configuration 0 is not a [memory, time] pair");
-    row("bad entry", with_nodes(R"([{"name": "a", "costs": [7]}])"), "p.json: node 0 'a': configuration 0 is not a cost entry");
-    row("negative memory", with_nodes(R"([{"name": "a", "costs": [[-1, 2]]}])"), "p.json: node 0 'a': configuration 0: memory -1 is negative");
-    row("fractional memory", with_nodes(R"([{"name": "a", "costs": [[1.5, 2]]}])"), "p.json: node 0 'a': configuration 0: memory 1.5 is not an integer");
+    row("bad pair", with_nodes(R"([{"name": "a", "costs": [[1, 2, 3]]}])"),
+        "p.json: node 0 'a': configuration 0 is not a [memory, time] pair");
+    row("bad entry", with_nodes(R"([{"name": "a", "costs": [7]}])"),
+        "p.json: node 0 'a': configuration 0 is not a cost entry");
+    row("negative memory", with_nodes(R"([{"name": "a", "costs": [[-1, 2]]}])"),
+        "p.json: node 0 'a': configuration 0: memory -1 is negative");
+    row("fractional memory", with_nodes(R"([{"name": "a", "costs": [[1.5, 2]]}])"),
+        "p.json: node 0 'a': configuration 0: memory 1.5 is not an integer");
     row("large memory", with_nodes(R"([{"name": "a", "costs": [[9007199254740993, 2]]}])"),
         "p.json: node 0 'a': configuration 0: memory 9007199254740993 is above 2^53");
-    row("huge memory", with_nodes(R"([{"name": "a", "costs": [[1e300, 2]]}])"), "p.json: node 0 'a': configuration 0: memory 1e+300 is above 2^53");
-    row("null time", with_nodes(R"([{"name": "a", "costs": [[1, null]]}])"), "p.json: node 0 'a': configuration 0: time null is not a number");
-    row("negative time", with_nodes(R"([{"name": "a", "costs": [[1, -2]]}])"), "p.json: node 0 'a': configuration 0: time -2 is negative");
+    row("huge memory", with_nodes(R"([{"name": "a", "costs": [[1e300, 2]]}])"),
+        "p.json: node 0 'a': configuration 0: memory 1e+300 is above 2^53");
+    row("null time", with_nodes(R"([{"name": "a", "costs": [[1, null]]}])"),
+        "p.json: node 0 'a': configuration 0: time null is not a number");
+    row("negative time", with_nodes(R"([{"name": "a", "costs": [[1, -2]]}])"),
+        "p.json: node 0 'a': configuration 0: time -2 is negative");
     row("NaN", with_nodes(R"([{"name": "a", "costs": [[1, NaN]]}])"), "");
-    row("time sums", with_nodes(R"([{"costs": [[1, 1e308]]}, {"costs": [[1, 1e308]]}])"), "p.json: node 1: sums of time overflow");
-    row("from out of range", with_nodes(kTwo, R"([{"from": 2, "to": 1, "costs": []}])"), "p.json: edge 0: \"from\" names node 2, there are 2");
-    row("negative index", with_nodes(kTwo, R"([{"from": 0, "to": -1, "costs": []}])"), "p.json: edge 0: \"to\" names node -1, there are 2");
+    row("time sums", with_nodes(R"([{"costs": [[1, 1e308]]}, {"costs": [[1, 1e308]]}])"),
+        "p.json: node 1: sums of time overflow");
+    row("from out of range", with_nodes(kTwo, R"([{"from": 2, "to": 1, "costs": []}])"),
+        "p.json: edge 0: \"from\" names node 2, there are 2");
+    row("negative index", with_nodes(kTwo, R"([{"from": 0, "to": -1, "costs": []}])"),
+        "p.json: edge 0: \"to\" names node -1, there are 2");
     row("no index", with_nodes(kTwo, R"([{"from": 0, "costs": []}])"), "p.json: edge 0: has no integer \"to\"");
-    row("self-loop", with_nodes(kTwo, R"([{"from": 1, "to": 1, "costs": [[[0, 0]]]}])"), "p.json: edge 0: joins node 1 to itself");
-    row("missing row", with_nodes(kTwo, R"([{"from": 0, "to": 1, "costs": [[[0, 0]]]}])"), "p.json: edge 0: has 1 rows of costs for 2 configurations");
+    row("self-loop", with_nodes(kTwo, R"([{"from": 1, "to": 1, "costs": [[[0, 0]]]}])"),
+        "p.json: edge 0: joins node 1 to itself");
+    row("missing row", with_nodes(kTwo, R"([{"from": 0, "to": 1, "costs": [[[0, 0]]]}])"),
+        "p.json: edge 0: has 1 rows of costs for 2 configurations");
     row("ragged", with_nodes(kTwo, R"([{"from": 0, "to": 1, "costs": [[[0, 0]], [[0, 0], [1, 1]]]}])"),
         "p.json: edge 0: row 1 has 2 entries, not 1 (ragged table)");
     row("one class list", with_nodes(kTwo, R"([{"from": 0, "to": 1, "from_class": [0, 0], "costs": [[[0, 0]]]}])"),
         "p.json: edge 0: has only one of \"from_class\" and \"to_class\"");
-    row("class out of range", with_nodes(kTwo, R"([{"from": 0, "to": 1, "from_class": [0, 1], "to_class": [0], "costs": [[[0, 0]]]}])"),
+    row("class out of range",
+        with_nodes(kTwo, R"([{"from": 0, "to": 1, "from_class": [0, 1], "to_class": [0], "costs": [[[0, 0]]]}])"),
         "p.json: edge 0: from_class names class 1, the table has 1");
-    row("class list too short", with_nodes(kTwo, R"([{"from": 0, "to": 1, "from_class": [0], "to_class": [0], "costs": [[[0, 0]]]}])"),
+    row("class list too short",
+        with_nodes(kTwo, R"([{"from": 0, "to": 1, "from_class": [0], "to_class": [0], "costs": [[[0, 0]]]}])"),
         "p.json: edge 0: from_class has 1 entries, the node has 2 configurations");
-    row("negative class", with_nodes(kTwo, R"([{"from": 0, "to": 1, "from_class": [0, -1], "to_class": [0], "costs": [[[0, 0]]]}])"),
+    row("negative class",
+        with_nodes(kTwo, R"([{"from": 0, "to": 1, "from_class": [0, -1], "to_class": [0], "costs": [[[0, 0]]]}])"),
         "p.json: edge 0: \"from_class\" holds -1, not a class number");
-    row("classes of nothing", with_nodes(kTwo, R"([{"from": 0, "to": 1, "from_class": [0, 0], "to_class": [0], "costs": []}])"),
+    row("classes of nothing",
+        with_nodes(kTwo, R"([{"from": 0, "to": 1, "from_class": [0, 0], "to_class": [0], "costs": []}])"),
         "p.json: edge 0: from_class names class 0, the table has 0");
   }
 

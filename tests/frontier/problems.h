@@ -17,7 +17,9 @@ class Generator {
  public:
   explicit Generator(std::uint64_t seed) : random_(seed) {}
   /// Uniform in [low, high]; made from raw bits, so the same on every standard library.
-  std::uint32_t number(std::uint32_t low, std::uint32_t high) { return low + static_cast<std::uint32_t>(random_() % (high - low + 1)); }
+  std::uint32_t number(std::uint32_t low, std::uint32_t high) {
+    return low + static_cast<std::uint32_t>(random_() % (high - low + 1));
+  }
   double real(double low, double high) { return low + (high - low) * static_cast<double>(random_() >> 11) * 0x1p-53; }
   bool chance(double p) { return real(0, 1) < p; }
 
@@ -51,11 +53,13 @@ inline Node random_node(Generator& g, const ProblemShape& s) {
   return node;
 }
 
-inline Edge random_edge(Generator& g, const ProblemShape& s, const Problem& problem, std::uint32_t from, std::uint32_t to) {
+inline Edge random_edge(Generator& g, const ProblemShape& s, const Problem& problem, std::uint32_t from,
+                        std::uint32_t to) {
   Edge edge;
   edge.from = from;
   edge.to = to;
-  const auto from_count = static_cast<std::uint32_t>(problem.nodes[from].costs.size()), to_count = static_cast<std::uint32_t>(problem.nodes[to].costs.size());
+  const auto from_count = static_cast<std::uint32_t>(problem.nodes[from].costs.size()),
+             to_count = static_cast<std::uint32_t>(problem.nodes[to].costs.size());
   const bool classes = g.chance(0.5);
   edge.rows = classes ? g.number(1, from_count + 1) : from_count;
   edge.columns = classes ? g.number(1, to_count + 1) : to_count;
@@ -65,15 +69,17 @@ inline Edge random_edge(Generator& g, const ProblemShape& s, const Problem& prob
   std::vector<std::vector<CostPoint>> row;
   for (std::uint32_t r = 0; r < edge.rows; ++r)
     for (std::uint32_t c = 0; c < edge.columns; ++c) {
-      if (r == 0 || !repeat_rows || g.chance(0.2)) row.resize(std::max<std::size_t>(row.size(), c + 1)), row[c] = random_entry(g, s);
+      if (r == 0 || !repeat_rows || g.chance(0.2))
+        row.resize(std::max<std::size_t>(row.size(), c + 1)), row[c] = random_entry(g, s);
       edge.costs.add(row[c]);
     }
   return edge;
 }
 
-/// Graphs by kind: 0 chain, 1 tree, 2 diamonds, 3 ladder, 4 clique, 5 several components with isolated nodes, 6 random with
-/// parallel edges, 7 cycle, 8 star.
-inline std::vector<std::pair<std::uint32_t, std::uint32_t>> random_graph(Generator& g, std::uint32_t kind, std::uint32_t n) {
+/// Graphs by kind: 0 chain, 1 tree, 2 diamonds, 3 ladder, 4 clique, 5 several components with isolated nodes, 6 random
+/// with parallel edges, 7 cycle, 8 star.
+inline std::vector<std::pair<std::uint32_t, std::uint32_t>> random_graph(Generator& g, std::uint32_t kind,
+                                                                         std::uint32_t n) {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> edges;
   const auto add = [&](std::uint32_t a, std::uint32_t b) {
     if (a < n && b < n && a != b) edges.push_back(g.chance(0.8) ? std::pair{a, b} : std::pair{b, a});
@@ -82,12 +88,31 @@ inline std::vector<std::pair<std::uint32_t, std::uint32_t>> random_graph(Generat
     switch (kind) {
       case 0: add(i - 1, i); break;
       case 1: add(g.number(0, i - 1), i); break;
-      case 2: add(i - 1 - (i % 3 == 2), i); if (i % 3 == 0) add(i - 2, i); break;
-      case 3: add(i - 1, i); if (i >= 2) add(i - 2, i); break;
-      case 4: for (std::uint32_t j = 0; j < i; ++j) add(j, i); break;
-      case 5: if (i % 3) add(i - 1, i); break;
-      case 6: for (std::uint32_t j = g.number(0, 2); j-- > 0;) { const auto k = g.number(0, i - 1); add(k, i); if (g.chance(0.3)) add(k, i); } break;
-      case 7: add(i - 1, i); if (i + 1 == n && n > 2) add(0, i); break;
+      case 2:
+        add(i - 1 - (i % 3 == 2), i);
+        if (i % 3 == 0) add(i - 2, i);
+        break;
+      case 3:
+        add(i - 1, i);
+        if (i >= 2) add(i - 2, i);
+        break;
+      case 4:
+        for (std::uint32_t j = 0; j < i; ++j) add(j, i);
+        break;
+      case 5:
+        if (i % 3) add(i - 1, i);
+        break;
+      case 6:
+        for (std::uint32_t j = g.number(0, 2); j-- > 0;) {
+          const auto k = g.number(0, i - 1);
+          add(k, i);
+          if (g.chance(0.3)) add(k, i);
+        }
+        break;
+      case 7:
+        add(i - 1, i);
+        if (i + 1 == n && n > 2) add(0, i);
+        break;
       default: add(0, i); break;
     }
   }
@@ -98,12 +123,15 @@ inline Problem random_problem(std::uint64_t seed, std::uint32_t n, const Problem
   Generator g(seed);
   Problem problem;
   const bool repeated = g.chance(0.3);
-  for (std::uint32_t i = 0; i < n; ++i) problem.nodes.push_back(repeated && i >= 2 ? problem.nodes[i - 2] : random_node(g, shape));
+  for (std::uint32_t i = 0; i < n; ++i)
+    problem.nodes.push_back(repeated && i >= 2 ? problem.nodes[i - 2] : random_node(g, shape));
   for (const auto& [a, b] : random_graph(g, kind, n)) {
     problem.edges.push_back(random_edge(g, shape, problem, a, b));
     if (!repeated || problem.edges.size() < 2) continue;
     Edge copy = problem.edges[problem.edges.size() - 2];
-    if (problem.nodes[copy.from].costs.size() != problem.nodes[a].costs.size() || problem.nodes[copy.to].costs.size() != problem.nodes[b].costs.size()) continue;
+    if (problem.nodes[copy.from].costs.size() != problem.nodes[a].costs.size() ||
+        problem.nodes[copy.to].costs.size() != problem.nodes[b].costs.size())
+      continue;
     copy.from = a;
     copy.to = b;
     problem.edges.back() = copy;
@@ -124,7 +152,8 @@ inline CostList brute_force(const Problem& problem) {
       return;
     }
     const Edge& e = problem.edges[k];
-    for (const CostPoint& p : e.costs[std::size_t(e.from_class[point.configs[e.from]]) * e.columns + e.to_class[point.configs[e.to]]])
+    for (const CostPoint& p :
+         e.costs[std::size_t(e.from_class[point.configs[e.from]]) * e.columns + e.to_class[point.configs[e.to]]])
       edge_choice(k + 1, m + p.memory, t + p.time);
   };
   std::function<void(std::size_t, std::int64_t, double)> node_choice = [&](std::size_t i, std::int64_t m, double t) {
@@ -152,7 +181,8 @@ inline CostList costs_of(const Answer& answer) {
 inline bool equal_frontiers(const CostList& a, const CostList& b, bool exact) {
   if (exact) return a == b;
   const auto covered = [](const CostList& x, const CostList& y) {
-    return std::all_of(x.begin(), x.end(), [&](const CostPoint& p) { return time_at(y, p.memory) <= p.time * (1 + 1e-9) + 1e-300; });
+    return std::all_of(x.begin(), x.end(),
+                       [&](const CostPoint& p) { return time_at(y, p.memory) <= p.time * (1 + 1e-9) + 1e-300; });
   };
   return covered(a, b) && covered(b, a);
 }

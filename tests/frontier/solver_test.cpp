@@ -98,7 +98,8 @@ std::string bound_broken(const Answer& answer, const CostList& truth) {
   // The stated gap covers the distance to the truth at every memory value from the smallest achieved on.
   for (const CostPoint& p : truth) {
     const double achieved = time_at(costs, p.memory);
-    if (std::isfinite(achieved) && achieved > 0 && (achieved - p.time) / achieved > answer.gap + 1e-9) return "the gap is too small";
+    if (std::isfinite(achieved) && achieved > 0 && (achieved - p.time) / achieved > answer.gap + 1e-9)
+      return "the gap is too small";
   }
   return {};
 }
@@ -191,7 +192,8 @@ class SolverTest : public QObject {
   }
 
   void same_answer_on_any_number_of_threads() {
-    const Problem problems[] = {layered_chain(3, 30, 40, 8), residual_blocks(4, 6, 3, 20, 9, 7, 2, true), random_problem(77, 12, {}, 3)};
+    const Problem problems[] = {layered_chain(3, 30, 40, 8), residual_blocks(4, 6, 3, 20, 9, 7, 2, true),
+                                random_problem(77, 12, {}, 3)};
     for (const Problem& problem : problems)
       for (const Pass pass : {Pass::exact, Pass::coarse})
         for (const std::size_t table : {std::size_t(1) << 24, std::size_t(30)}) {
@@ -219,7 +221,8 @@ class SolverTest : public QObject {
   /// Bounds, classes and sharing of repeated layers are all off in the direct mode; both must agree on larger problems.
   void pruned_equals_unpruned() {
     for (std::uint64_t seed = 0; seed < 12; ++seed) {
-      const Problem problem = seed % 2 ? residual_blocks(seed, 5, 3, 16, 6, 5, 1 + seed % 3, seed % 4 == 1) : layered_chain(seed, 14, 30, 6);
+      const Problem problem = seed % 2 ? residual_blocks(seed, 5, 3, 16, 6, 5, 1 + seed % 3, seed % 4 == 1)
+                                       : layered_chain(seed, 14, 30, 6);
       SolveOptions direct, pruned;
       direct.direct_terms = std::size_t(1) << 40;
       pruned.direct_terms = 0;
@@ -297,7 +300,8 @@ class SolverTest : public QObject {
       if (answer) continue;  // it was done before
       QVERIFY(answer.error().code == ErrorCode::cancelled);
       // On a machine that others keep busy the clock on the wall says little; the processor time of both threads does.
-      const double latency = std::min(std::chrono::duration<double>(ended - asked).count(), double(cpu_ended - cpu_asked) / CLOCKS_PER_SEC);
+      const double latency = std::min(std::chrono::duration<double>(ended - asked).count(),
+                                      double(cpu_ended - cpu_asked) / CLOCKS_PER_SEC);
       QVERIFY2(latency < 0.1 * kSlow, ("cancelled after " + std::to_string(latency) + " s").c_str());
     }
   }
@@ -367,7 +371,8 @@ class SolverTest : public QObject {
     for (std::uint32_t i = 1; i < n; ++i)
       for (const std::uint32_t back : {1u, 2u, 4u}) {
         if (back > i) continue;
-        problem.edges.push_back({i - back, i, random_classes(g, 12, 6), random_classes(g, 12, 6), 6, 6, resharding_table(g, 6, 6)});
+        problem.edges.push_back(
+            {i - back, i, random_classes(g, 12, 6), random_classes(g, 12, 6), 6, 6, resharding_table(g, 6, 6)});
       }
     SolveOptions options;
     const auto exact = Solver().solve(problem, options, context(2));
@@ -376,7 +381,8 @@ class SolverTest : public QObject {
     const auto wide = Solver().solve(problem, options, context(2));
     QVERIFY(wide.has_value() && !wide->exact);
     QVERIFY(broken(problem, *wide).empty());
-    if (exact->exact) QVERIFY2(bound_broken(*wide, costs_of(*exact)).empty(), bound_broken(*wide, costs_of(*exact)).c_str());
+    if (exact->exact)
+      QVERIFY2(bound_broken(*wide, costs_of(*exact)).empty(), bound_broken(*wide, costs_of(*exact)).c_str());
     QVERIFY2(wide->gap < 0.5, std::to_string(wide->gap).c_str());
   }
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frontier problems as JSON: whatever the bytes, reading ends with a problem or a message; small problems are also solved,
-// and every point must re-evaluate to its cost.
+// Frontier problems as JSON: whatever the bytes, reading ends with a problem or a message; small problems are also
+// solved, and every point must re-evaluate to its cost.
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string_view>

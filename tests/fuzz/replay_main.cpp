@@ -50,13 +50,18 @@ int main(int argc, char** argv) {
         case 0: input[at] = static_cast<std::uint8_t>(random()); break;
         case 1: input[at] ^= static_cast<std::uint8_t>(1u << (random() % 8)); break;
         case 2: input.resize(at); break;
-        case 3: input.insert(input.begin() + static_cast<std::ptrdiff_t>(at), input.begin(), input.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(at, 64))); break;
-        default: for (std::size_t i = at; i < std::min(input.size(), at + 9); ++i) input[i] = 0xff;
+        case 3:
+          input.insert(input.begin() + static_cast<std::ptrdiff_t>(at), input.begin(),
+                       input.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(at, 64)));
+          break;
+        default:
+          for (std::size_t i = at; i < std::min(input.size(), at + 9); ++i) input[i] = 0xff;
       }
     }
     LLVMFuzzerTestOneInput(input.data(), input.size());
     ++runs;
   }
-  std::printf("%zu inputs from %zu corpus files, seed %llu\n", runs, corpus.size(), static_cast<unsigned long long>(seed));
+  std::printf("%zu inputs from %zu corpus files, seed %llu\n", runs, corpus.size(),
+              static_cast<unsigned long long>(seed));
   return 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The readers of core/base: JSON, numbers, byte counts, options. Besides not crashing, what is read must stay what it is
-// when it is written and read again.
+// The readers of core/base: JSON, numbers, byte counts, options. Besides not crashing, what is read must stay what it
+// is when it is written and read again.
 #include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>

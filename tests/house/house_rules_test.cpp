@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The other rules of the house: licence lines, ASCII, lengths, no leftovers, what lies at the top level, the presets, the
-// two commands, the documents' links, and the files that desktops read. Each check is also run on a tree that breaks it.
+// The other rules of the house: licence lines, ASCII, lengths, no leftovers, what lies at the top level, the presets,
+// the two commands, the documents' links, and the files that desktops read. Each check is also run on a tree that
+// breaks it.
 #include <QDir>
 #include <QProcess>
 #include <QStandardPaths>
@@ -28,13 +29,13 @@ void expect_none(const std::vector<Violation>& found) {
 }
 
 /// Runs a program of the distribution; skips the test where it is not installed.
-#define RUN_OR_SKIP(process, program, arguments)                                              \
-  QProcess process;                                                                           \
+#define RUN_OR_SKIP(process, program, arguments)                                             \
+  QProcess process;                                                                          \
   if (QStandardPaths::findExecutable(program).isEmpty()) QSKIP(program " is not installed"); \
-  process.setProcessChannelMode(QProcess::MergedChannels);                                    \
-  process.start(program, arguments);                                                          \
-  QVERIFY(process.waitForFinished(60000));                                                    \
-  const QByteArray output = process.readAll();                                                \
+  process.setProcessChannelMode(QProcess::MergedChannels);                                   \
+  process.start(program, arguments);                                                         \
+  QVERIFY(process.waitForFinished(60000));                                                   \
+  const QByteArray output = process.readAll();                                               \
   QVERIFY2(process.exitStatus() == QProcess::NormalExit && process.exitCode() == 0, output.constData())
 
 }  // namespace
@@ -65,8 +66,10 @@ class HouseRulesTest : public QObject {
 
   void other_characters_are_found_outside_comments_only() {
     SyntheticTree tree;
-    tree.write("core/base/x.cpp", "// \u00b5 in a comment\nconst char* unit = \"\u00b5s\";\nconst char* escaped = \"\\u00b5s\";\n");
-    QCOMPARE(texts(check_ascii(tree.root())), std::vector<std::string>{"core/base/x.cpp:2: is not ASCII outside a comment"});
+    tree.write("core/base/x.cpp",
+               "// \u00b5 in a comment\nconst char* unit = \"\u00b5s\";\nconst char* escaped = \"\\u00b5s\";\n");
+    QCOMPARE(texts(check_ascii(tree.root())),
+             std::vector<std::string>{"core/base/x.cpp:2: is not ASCII outside a comment"});
   }
 
   void long_files_are_found() {
@@ -75,12 +78,14 @@ class HouseRulesTest : public QObject {
     for (std::size_t i = 0; i < kLongestFile; ++i) text += "//\n";
     tree.write("core/base/longest.cpp", text);
     tree.write("core/base/longer.cpp", text + "//\n");
-    QCOMPARE(texts(check_lengths(tree.root())), std::vector<std::string>{"core/base/longer.cpp:501: is longer than 500 lines"});
+    QCOMPARE(texts(check_lengths(tree.root())),
+             std::vector<std::string>{"core/base/longer.cpp:501: is longer than 500 lines"});
   }
 
   void leftovers_are_found() {
     SyntheticTree tree;
-    const std::string todo = std::string("TO") + "DO", fixme = std::string("FIX") + "ME", home = std::string("/ho") + "me/somebody";
+    const std::string todo = std::string("TO") + "DO", fixme = std::string("FIX") + "ME",
+                      home = std::string("/ho") + "me/somebody";
     tree.write("core/base/x.cpp", "// " + todo + ": later\nint mastodon;\n");
     tree.write("README.md", "Fine.\n" + fixme + "\n");
     tree.write("tests/CMakeLists.txt", "set(x \"" + home + "\")\n");
@@ -92,13 +97,14 @@ class HouseRulesTest : public QObject {
 
   void strange_and_missing_entries_are_found() {
     SyntheticTree tree;
-    for (const char* name : {"CMakeLists.txt", "CMakePresets.json", "README.md", "ARCHITECTURE.md", "CHANGELOG.md", "LICENSE",
-                             ".clang-format", "build/x", "app/x", "core/x", "views/x", "gpu_probe/x", "resources/x", "tests/x",
-                             "docs/x", "notes.txt"})
+    for (const char* name : {"CMakeLists.txt", "CMakePresets.json", "README.md", "ARCHITECTURE.md", "CHANGELOG.md",
+                             "LICENSE", ".clang-format", "build/x", "app/x", "core/x", "views/x", "gpu_probe/x",
+                             "resources/x", "tests/x", "docs/x", "notes.txt"})
       tree.write(name, "");
     QCOMPARE(texts(check_top_level(tree.root())),
-             (std::vector<std::string>{"NOTICE:0: is missing at the top level", "docs:0: does not belong at the top level",
-                                       "notes.txt:0: does not belong at the top level", "packaging:0: is missing at the top level"}));
+             (std::vector<std::string>{
+                 "NOTICE:0: is missing at the top level", "docs:0: does not belong at the top level",
+                 "notes.txt:0: does not belong at the top level", "packaging:0: is missing at the top level"}));
   }
 
   void dead_links_are_found() {
@@ -144,9 +150,10 @@ class HouseRulesTest : public QObject {
 
   void shell_scripts_are_clean() {
     const QDir root(kRoot.c_str());
-    RUN_OR_SKIP(shellcheck, "shellcheck",
-                (QStringList{"-x", "-P", root.path(), root.filePath("packaging/start"), root.filePath("packaging/check"),
-                             root.filePath("packaging/common.sh"), root.filePath(".ci/run")}));
+    RUN_OR_SKIP(
+        shellcheck, "shellcheck",
+        (QStringList{"-x", "-P", root.path(), root.filePath("packaging/start"), root.filePath("packaging/check"),
+                     root.filePath("packaging/common.sh"), root.filePath(".ci/run")}));
   }
 
   void start_and_check_refuse_unknown_arguments() {
@@ -164,13 +171,15 @@ class HouseRulesTest : public QObject {
   }
 
   void the_desktop_entry_is_valid() {
-    RUN_OR_SKIP(validate, "desktop-file-validate", {QDir(kRoot.c_str()).filePath("packaging/org.turnpoint.Turnpoint.desktop")});
+    RUN_OR_SKIP(validate, "desktop-file-validate",
+                {QDir(kRoot.c_str()).filePath("packaging/org.turnpoint.Turnpoint.desktop")});
     QCOMPARE(output, QByteArray());
   }
 
   void the_appstream_metainfo_is_valid() {
     RUN_OR_SKIP(validate, "appstreamcli",
-                (QStringList{"validate", "--no-net", QDir(kRoot.c_str()).filePath("packaging/org.turnpoint.Turnpoint.metainfo.xml")}));
+                (QStringList{"validate", "--no-net",
+                             QDir(kRoot.c_str()).filePath("packaging/org.turnpoint.Turnpoint.metainfo.xml")}));
   }
 
   void the_metainfo_agrees_with_the_other_files() {
@@ -181,7 +190,8 @@ class HouseRulesTest : public QObject {
     QVERIFY(std::regex_search(cmake, version, std::regex(R"(project\(Turnpoint VERSION ([0-9.]+))")));
     QVERIFY(metainfo.find("<release version=\"" + version[1].str() + "\"") != std::string::npos);
     QVERIFY(whole_file("CHANGELOG.md").find("## [Unreleased]") != std::string::npos);
-    QVERIFY(metainfo.find("<launchable type=\"desktop-id\">org.turnpoint.Turnpoint.desktop</launchable>") != std::string::npos);
+    QVERIFY(metainfo.find("<launchable type=\"desktop-id\">org.turnpoint.Turnpoint.desktop</launchable>") !=
+            std::string::npos);
     QVERIFY(entry.find("\nIcon=turnpoint\n") != std::string::npos);
     QVERIFY(entry.find("\nExec=turnpoint %f\n") != std::string::npos);
     QVERIFY(QFileInfo::exists(QDir(kRoot.c_str()).filePath("packaging/turnpoint.svg")));

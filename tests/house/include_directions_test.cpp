@@ -81,7 +81,8 @@ class IncludeDirectionsTest : public QObject {
     row("core/frontier/x.cpp", "\"core/model/m.h\"", "core/frontier must not include core/model: \"core/model/m.h\"");
     row("core/cost/x.cpp", "\"core/frontier/f.h\"", "core/cost must not include core/frontier: \"core/frontier/f.h\"");
     row("core/plan/x.cpp", "\"core/search/s.h\"", "core/plan must not include core/search: \"core/search/s.h\"");
-    row("core/search/a_method/x.cpp", "\"core/import/i.h\"", "core/search must not include core/import: \"core/import/i.h\"");
+    row("core/search/a_method/x.cpp", "\"core/import/i.h\"",
+        "core/search must not include core/import: \"core/import/i.h\"");
     row("core/plan/x.cpp", "\"core/import/i.h\"", "core/plan must not include core/import: \"core/import/i.h\"");
     row("core/import/x.cpp", "\"core/cost/c.h\"", "core/import must not include core/cost: \"core/cost/c.h\"");
     row("core/search/x.cpp", "\"views/v.h\"", "core/search must not include views: \"views/v.h\"");
@@ -109,13 +110,15 @@ class IncludeDirectionsTest : public QObject {
       tree.add(header);
     tree.add("views/chart/plot.h", {"<qcustomplot.h>"});
     tree.add(file.toStdString(), {include.toStdString()});
-    QCOMPARE(texts(check_includes(tree.root())), std::vector<std::string>{file.toStdString() + ":2: " + message.toStdString()});
+    QCOMPARE(texts(check_includes(tree.root())),
+             std::vector<std::string>{file.toStdString() + ":2: " + message.toStdString()});
   }
 
   void comments_are_not_includes() {
     SyntheticTree tree;
     tree.write("core/base/x.h", "// SPDX\n// #include <QString>\n/*\n#include <QWidget>\n*/ #include <QObject>\n");
-    QCOMPARE(texts(check_includes(tree.root())), std::vector<std::string>{"core/base/x.h:5: core/base must not include Qt: <QObject>"});
+    QCOMPARE(texts(check_includes(tree.root())),
+             std::vector<std::string>{"core/base/x.h:5: core/base must not include Qt: <QObject>"});
   }
 
   void files_outside_every_module_are_found() {
@@ -129,7 +132,8 @@ class IncludeDirectionsTest : public QObject {
 
   void printing_in_core_is_found() {
     SyntheticTree tree;
-    tree.write("core/base/x.cpp", "// std::cout\nstd::snprintf(b, 1, \"\");\nstd::cout << 1;\nstd::printf(\"x\");\nexit(1);\n");
+    tree.write("core/base/x.cpp",
+               "// std::cout\nstd::snprintf(b, 1, \"\");\nstd::cout << 1;\nstd::printf(\"x\");\nexit(1);\n");
     QCOMPARE(texts(check_core_is_silent(tree.root())),
              (std::vector<std::string>{"core/base/x.cpp:3: core neither prints nor exits: std::cout",
                                        "core/base/x.cpp:4: core neither prints nor exits: printf(",

@@ -83,8 +83,10 @@ inline std::vector<std::string> without_comments(const std::vector<std::string>&
       }
       if (quote) {
         code += c;
-        if (c == '\\' && next) code += line[++i];
-        else if (c == quote) quote = 0;
+        if (c == '\\' && next)
+          code += line[++i];
+        else if (c == quote)
+          quote = 0;
         continue;
       }
       if (c == '/' && next == '/') break;
@@ -191,7 +193,8 @@ inline std::vector<Violation> check_includes(const fs::path& root) {
       if (!include.quoted) {
         if (is_qt(include.path) && !qt_allowed) broken(module + " must not include Qt: <" + include.path + ">");
         if (header && include.path == "nlohmann/json.hpp") broken("headers include nlohmann/json_fwd.hpp only");
-        const bool graphviz = include.path == "gvc.h" || include.path == "cgraph.h" || include.path.starts_with("graphviz/");
+        const bool graphviz =
+            include.path == "gvc.h" || include.path == "cgraph.h" || include.path.starts_with("graphviz/");
         if (graphviz && module != "views/graph_layout") broken("Graphviz belongs to views/graph_layout alone");
         continue;
       }
@@ -206,7 +209,8 @@ inline std::vector<Violation> check_includes(const fs::path& root) {
       // Two doors: the probe reads the plan's data; search/ itself (no method below it) opens models to find a result's
       // plans again.
       const bool door = (module == "gpu_probe" && include.path == "core/plan/plan.h") ||
-                        (target == "core/import" && file.name.starts_with("core/search/") && file.name.find('/', 12) == std::string::npos);
+                        (target == "core/import" && file.name.starts_with("core/search/") &&
+                         file.name.find('/', 12) == std::string::npos);
       if (target != module && !rule->second.contains(target) && !door)
         broken(module + " must not include " + target + ": \"" + include.path + "\"");
     }
@@ -216,7 +220,8 @@ inline std::vector<Violation> check_includes(const fs::path& root) {
 
 /// core/ prints nothing and ends nothing.
 inline std::vector<Violation> check_core_is_silent(const fs::path& root) {
-  static const std::regex pattern(R"(\bstd::(cout|cerr|clog)\b|\bfmt::print\b|\b(printf|puts|exit|_exit|quick_exit|abort)\s*\()");
+  static const std::regex pattern(
+      R"(\bstd::(cout|cerr|clog)\b|\bfmt::print\b|\b(printf|puts|exit|_exit|quick_exit|abort)\s*\()");
   std::vector<Violation> found;
   for (const auto& file : read_tree(root, {"core"}, kCppEndings)) {
     const auto code = without_comments(file.lines);
@@ -234,7 +239,8 @@ inline std::vector<Violation> check_licence_lines(const fs::path& root) {
   std::vector<Violation> found;
   const std::string identifier = "SPDX-License-Identifier: Apache-2.0";
   for (const auto& file : read_tree(root, kFolders, kCppEndings))
-    if (file.lines.empty() || file.lines[0] != "// " + identifier) found.push_back({file.name, 1, "does not begin with the SPDX line"});
+    if (file.lines.empty() || file.lines[0] != "// " + identifier)
+      found.push_back({file.name, 1, "does not begin with the SPDX line"});
   for (const auto& file : read_tree(root, {"packaging", ".ci"}, {""})) {
     const bool script = !file.lines.empty() && file.lines[0].starts_with("#!");
     if (script && (file.lines.size() < 2 || file.lines[1] != "# " + identifier))
@@ -261,7 +267,8 @@ inline std::vector<Violation> check_lengths(const fs::path& root) {
   std::vector<Violation> found;
   for (const auto& file : read_tree(root, kFolders, kCppEndings))
     if (file.lines.size() > kLongestFile)
-      found.push_back({file.name, static_cast<int>(file.lines.size()), "is longer than " + std::to_string(kLongestFile) + " lines"});
+      found.push_back({file.name, static_cast<int>(file.lines.size()),
+                       "is longer than " + std::to_string(kLongestFile) + " lines"});
   return found;
 }
 
@@ -272,8 +279,9 @@ inline std::vector<Violation> check_no_leftovers(const fs::path& root) {
       {std::regex(std::string(R"(\b(TO)") + R"(DO|FIX)" + R"(ME|XX)" + R"(X)\b)"), "names unfinished work"},
       {std::regex(std::string(R"((^|[\s"'=(])/(wo)") + R"(rk|ho)" + R"(me)/)"), "names a folder of one machine"}};
   std::vector<Violation> found;
-  const std::vector<std::string> endings = {".h", ".cpp", ".cu", ".cuh", ".txt", ".json", ".md", ".cmake", "packaging/start",
-                                            "packaging/check", ".sh", ".ci/run", ".xml", ".desktop", "NOTICE"};
+  const std::vector<std::string> endings = {
+      ".h",  ".cpp",    ".cu",  ".cuh",     ".txt",  ".json", ".md", ".cmake", "packaging/start", "packaging/check",
+      ".sh", ".ci/run", ".xml", ".desktop", "NOTICE"};
   for (const auto& file : read_tree(root, kFolders, endings, true)) {
     if (file.name.starts_with("tests/data/")) continue;
     for (std::size_t i = 0; i < file.lines.size(); ++i)
@@ -285,9 +293,13 @@ inline std::vector<Violation> check_no_leftovers(const fs::path& root) {
 
 /// Exactly these at the top, besides dot-files and what .gitignore names.
 inline std::vector<Violation> check_top_level(const fs::path& root) {
-  const std::set<std::string> wanted = {"CMakeLists.txt", "CMakePresets.json", "README.md", "ARCHITECTURE.md", "CHANGELOG.md",
-                                        "LICENSE",        "NOTICE",            "app",       "core",            "views",
-                                        "gpu_probe",      "resources",         "tests",     "packaging"};
+  const std::set<std::string> wanted = {"CMakeLists.txt", "CMakePresets.json",
+                                        "README.md",      "ARCHITECTURE.md",
+                                        "CHANGELOG.md",   "LICENSE",
+                                        "NOTICE",         "app",
+                                        "core",           "views",
+                                        "gpu_probe",      "resources",
+                                        "tests",          "packaging"};
   const std::set<std::string> ignored = {"build", "CMakeUserPresets.json"};
   std::vector<Violation> found;
   std::set<std::string> seen;

@@ -36,8 +36,9 @@ test::Model loop(std::int64_t trips, const Message& body) {
 }
 
 bool warned(const Bound& bound, const char* words) {
-  return std::any_of(bound.model->warnings.begin(), bound.model->warnings.end(),
-                     [&](const std::string& w) { return w.find("'repeat'") != std::string::npos && w.find(words) != std::string::npos; });
+  return std::any_of(bound.model->warnings.begin(), bound.model->warnings.end(), [&](const std::string& w) {
+    return w.find("'repeat'") != std::string::npos && w.find(words) != std::string::npos;
+  });
 }
 
 double macs(const Bound& bound) { return summarise(*bound.model).macs_forward; }
@@ -84,7 +85,8 @@ class OnnxControlFlowTest : public QObject {
     QCOMPARE(macs(bound), 0.0);
     QCOMPARE(bound.maker().detail, std::string("Tanh"));
     const Bound stack = bind(loop(0, loop_body(Stored::initializer)));
-    QVERIFY2(stack.error.find("'repeat'") != std::string::npos && stack.error.find("never runs") != std::string::npos, stack.error.c_str());
+    QVERIFY2(stack.error.find("'repeat'") != std::string::npos && stack.error.find("never runs") != std::string::npos,
+             stack.error.c_str());
   }
 
   void the_trip_number_chooses_branches() {
@@ -117,7 +119,8 @@ class OnnxControlFlowTest : public QObject {
       test::Model m;
       m.input("x", {"batch", "8"}).input("steps", {"batch", known ? "6" : "length", "8"});
       m.node("Scan", {"x", "steps"}, {"last", "all"},
-             {body_attribute(body), attribute("num_scan_inputs", std::int64_t{1}), attribute("scan_input_axes", std::vector<std::int64_t>{1}),
+             {body_attribute(body), attribute("num_scan_inputs", std::int64_t{1}),
+              attribute("scan_input_axes", std::vector<std::int64_t>{1}),
               attribute("scan_output_axes", std::vector<std::int64_t>{1}),
               attribute("scan_input_directions", std::vector<std::int64_t>{1})},
              "repeat");
@@ -152,7 +155,8 @@ class OnnxControlFlowTest : public QObject {
   void what_is_broken_is_named() {
     const auto refused = [](const test::Model& m, const char* words) {
       const Bound bound = bind(m);
-      return !bound.model && bound.error.find("'repeat'") != std::string::npos && bound.error.find(words) != std::string::npos;
+      return !bound.model && bound.error.find("'repeat'") != std::string::npos &&
+             bound.error.find(words) != std::string::npos;
     };
     test::Model bare;
     bare.input("x", {"batch", "8"}).node("Loop", {"", "", "x"}, {"y"}, {}, "repeat").output("y");
@@ -166,7 +170,9 @@ class OnnxControlFlowTest : public QObject {
     m.node("Loop", {"trips", "", "x"}, {"a", "b", "c"}, {body_attribute(absent)}, "repeat").output("a");
     QVERIFY(refused(m, "never makes output 3"));
     test::Model scan;
-    scan.input("x", {"batch", "8"}).node("Scan", {"x"}, {"y"}, {body_attribute(poor), attribute("num_scan_inputs", std::int64_t{9})}, "repeat").output("y");
+    scan.input("x", {"batch", "8"})
+        .node("Scan", {"x"}, {"y"}, {body_attribute(poor), attribute("num_scan_inputs", std::int64_t{9})}, "repeat")
+        .output("y");
     QVERIFY(refused(scan, "another number"));
   }
 };

@@ -20,11 +20,14 @@ QString broken_rule(const Model& model, const Hierarchy& h) {
   std::set<std::string> paths;
   for (std::uint32_t g = 0; g < h.groups.size(); ++g) {
     const auto& group = h.groups[g];
-    if (group.children.size() > Hierarchy::kMaxChildren) return QString("group %1 has %2 children").arg(g).arg(group.children.size());
+    if (group.children.size() > Hierarchy::kMaxChildren)
+      return QString("group %1 has %2 children").arg(g).arg(group.children.size());
     const std::size_t least = g == 0 ? std::min<std::size_t>(2, model.operators.size()) : 2;
     if (group.children.size() < least) return QString("group %1 has %2 children").arg(g).arg(group.children.size());
-    if (g > 0 && (group.parent >= g || group.name.empty() || !paths.insert(group.path).second)) return QString("group %1: parent, name or path").arg(g);
-    if (g > 0 && h.groups[group.parent].children[group.ordinal] != Hierarchy::Child{g, true}) return QString("group %1: ordinal").arg(g);
+    if (g > 0 && (group.parent >= g || group.name.empty() || !paths.insert(group.path).second))
+      return QString("group %1: parent, name or path").arg(g);
+    if (g > 0 && h.groups[group.parent].children[group.ordinal] != Hierarchy::Child{g, true})
+      return QString("group %1: ordinal").arg(g);
     std::uint32_t count = 0;
     OperatorId last;
     for (std::uint32_t i = 0; i < group.children.size(); ++i) {
@@ -35,9 +38,11 @@ QString broken_rule(const Model& model, const Hierarchy& h) {
       last = first;
       if (child.is_group) continue;
       ++seen[child.index];
-      if (h.parent[first] != g || h.ordinal[first] != i) return QString("operator %1: parent or ordinal").arg(child.index);
+      if (h.parent[first] != g || h.ordinal[first] != i)
+        return QString("operator %1: parent or ordinal").arg(child.index);
     }
-    if (count != group.operators) return QString("group %1: %2 operators, says %3").arg(g).arg(count).arg(group.operators);
+    if (count != group.operators)
+      return QString("group %1: %2 operators, says %3").arg(g).arg(count).arg(group.operators);
   }
   for (std::size_t i = 0; i < seen.size(); ++i)
     if (seen[i] != 1) return QString("operator %1 occurs %2 times").arg(i).arg(seen[i]);
@@ -63,12 +68,16 @@ bool equal_by_walk(const Model& model, const Hierarchy& h, std::uint32_t a, std:
   };
   for (std::size_t i = 0; i < left.size(); ++i) {
     const Operator &x = model.operators[left[i]], &y = model.operators[right[i]];
-    if (x.kind != y.kind || x.detail != y.detail || x.inputs.size() != y.inputs.size() || x.dims.size() != y.dims.size()) return false;
+    if (x.kind != y.kind || x.detail != y.detail || x.inputs.size() != y.inputs.size() ||
+        x.dims.size() != y.dims.size())
+      return false;
     for (std::size_t d = 0; d < x.dims.size(); ++d)
       if (x.dims[d].name != y.dims[d].name || x.dims[d].size != y.dims[d].size) return false;
     for (std::size_t k = 0; k < x.inputs.size(); ++k) {
       const Tensor &s = model.tensors[x.inputs[k].tensor], &t = model.tensors[y.inputs[k].tensor];
-      if (s.shape != t.shape || (s.producer.valid() ? place(left, s.producer) : -1) != (t.producer.valid() ? place(right, t.producer) : -1)) return false;
+      if (s.shape != t.shape ||
+          (s.producer.valid() ? place(left, s.producer) : -1) != (t.producer.valid() ? place(right, t.producer) : -1))
+        return false;
     }
   }
   return true;
@@ -81,10 +90,13 @@ ModelPtr random_model(std::mt19937& random) {
   std::vector<TensorId> made;
   for (int i = 0; i < operators; ++i) {
     std::string scope;
-    for (int depth = pick(6); depth > 0; --depth) scope += std::string(pick(8) == 0 ? "/" : "") + "s" + std::to_string(pick(breadth)) + "/";
+    for (int depth = pick(6); depth > 0; --depth)
+      scope += std::string(pick(8) == 0 ? "/" : "") + "s" + std::to_string(pick(breadth)) + "/";
     std::vector<TensorId> inputs;
-    for (int k = pick(3); k > 0 && !made.empty(); --k) inputs.push_back(made[static_cast<std::size_t>(pick(static_cast<int>(made.size())))]);
-    const std::string name = style == 2 ? "" : (style == 1 ? scope : "") + "op" + std::to_string(i) + (style == 3 ? "/" : "");
+    for (int k = pick(3); k > 0 && !made.empty(); --k)
+      inputs.push_back(made[static_cast<std::size_t>(pick(static_cast<int>(made.size())))]);
+    const std::string name =
+        style == 2 ? "" : (style == 1 ? scope : "") + "op" + std::to_string(i) + (style == 3 ? "/" : "");
     made.push_back(make.add(name, style == 0 ? scope : "", OperatorKind::elementwise, pick(2) ? "Add" : "Relu",
                             {fixture::dim(DimName::batch, 1 + pick(3))}, {0}, inputs));
   }
@@ -105,7 +117,8 @@ class HierarchyTest : public QObject {
     QVERIFY(layer0 != kNoGroup && layer23 != kNoGroup);
     QCOMPARE(h.groups[layer0].operators, 13u);
     QCOMPARE(h.groups[layer0].shape_class, h.groups[layer23].shape_class);
-    QVERIFY(h.groups[group_named(h, "layer0/mlp")].shape_class != h.groups[group_named(h, "layer0/attention")].shape_class);
+    QVERIFY(h.groups[group_named(h, "layer0/mlp")].shape_class !=
+            h.groups[group_named(h, "layer0/attention")].shape_class);
     const auto containers = h.layer_containers();
     QVERIFY(containers[0]);
     QCOMPARE(std::count(containers.begin(), containers.end(), true), 1);
@@ -128,14 +141,16 @@ class HierarchyTest : public QObject {
   }
 
   void layers_inside_a_lone_group_are_found() {
-    // As vision transformers are exported: everything in "encoder", all layers in its only group, single operators around.
+    // As vision transformers are exported: everything in "encoder", all layers in its only group, single operators
+    // around.
     fixture::Maker make("vit");
     const std::vector<LoopDimension> dims{fixture::dim(DimName::batch, 8)};
     TensorId x = make.add("/conv_proj/Conv", "", OperatorKind::input, "Conv", dims, {0}, {});
     x = make.add("/encoder/Add", "", OperatorKind::elementwise, "Add", dims, {0}, {x});
     for (int l = 0; l < 12; ++l)
       for (int i = 0; i < 8; ++i)
-        x = make.add("/encoder/layers/encoder_layer_" + std::to_string(l) + "/op" + std::to_string(i) + "/Relu", "", OperatorKind::elementwise, "Relu", dims, {0}, {x});
+        x = make.add("/encoder/layers/encoder_layer_" + std::to_string(l) + "/op" + std::to_string(i) + "/Relu", "",
+                     OperatorKind::elementwise, "Relu", dims, {0}, {x});
     x = make.add("/encoder/ln/LayerNorm", "", OperatorKind::normalisation, "LayerNorm", dims, {0}, {x});
     const auto model = make.finish();
     const auto h = build_hierarchy(*model);
@@ -211,7 +226,9 @@ class HierarchyTest : public QObject {
     std::vector<bool> inside{false};
     for (int d = 0; d < 40; ++d) {
       std::vector<TensorId> branches;
-      for (int b = 0; b < 4; ++b) branches.push_back(make.add("b", "", OperatorKind::elementwise, "Relu", dims, {0}, {x})), inside.push_back(true);
+      for (int b = 0; b < 4; ++b)
+        branches.push_back(make.add("b", "", OperatorKind::elementwise, "Relu", dims, {0}, {x})),
+            inside.push_back(true);
       x = make.add("join", "", OperatorKind::elementwise, "Add", dims, {0}, branches);
       inside.push_back(false);
     }
@@ -238,7 +255,8 @@ class HierarchyTest : public QObject {
     std::string scope;
     for (int i = 0; i < 3000; ++i) {
       scope += "a/";
-      make.add("op" + std::to_string(i), scope, OperatorKind::elementwise, "Relu", {fixture::dim(DimName::batch, 8)}, {0}, {});
+      make.add("op" + std::to_string(i), scope, OperatorKind::elementwise, "Relu", {fixture::dim(DimName::batch, 8)},
+               {0}, {});
     }
     const auto model = make.finish();
     QCOMPARE(broken_rule(*model, build_hierarchy(*model)), QString());
@@ -264,7 +282,8 @@ class HierarchyTest : public QObject {
       return best;
     };
     const double a = seconds(*small), b = seconds(*large);
-    qInfo("hierarchy of %zu operators %.1f ms, of %zu %.1f ms", small->operators.size(), a * 1e3, large->operators.size(), b * 1e3);
+    qInfo("hierarchy of %zu operators %.1f ms, of %zu %.1f ms", small->operators.size(), a * 1e3,
+          large->operators.size(), b * 1e3);
     QVERIFY2(b < 60 * std::max(a, 1e-3), "more than n log n");
   }
 };

@@ -32,9 +32,12 @@ std::vector<std::vector<std::string>> parse_csv(const std::string& text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     std::string& field = rows.back().back();
     if (quoted) {
-      if (text[i] != '"') field += text[i];
-      else if (i + 1 < text.size() && text[i + 1] == '"') field += text[++i];
-      else quoted = false;
+      if (text[i] != '"')
+        field += text[i];
+      else if (i + 1 < text.size() && text[i + 1] == '"')
+        field += text[++i];
+      else
+        quoted = false;
     } else if (text[i] == '"') {
       quoted = true;
     } else if (text[i] == ',') {
@@ -78,7 +81,8 @@ class ExportTest : public QObject {
 
   void plan_json_follows_its_schema_and_adds_up() {
     SchemaCheck schemas(TURNPOINT_SOURCE_DIR "/resources/schemas");
-    for (const auto& scenario : {scenario_on(mlp(), "v100-16gb-2x8"), nasty_scenario(), scenario_on(mlp(), "v100-16gb-1x1")}) {
+    for (const auto& scenario :
+         {scenario_on(mlp(), "v100-16gb-2x8"), nasty_scenario(), scenario_on(mlp(), "v100-16gb-1x1")}) {
       QVERIFY(scenario);
       for (std::uint64_t seed = 0; seed < 20; ++seed) {
         const Plan plan = hand_plan(*scenario, seed);
@@ -114,9 +118,15 @@ class ExportTest : public QObject {
     plan.operators[1].split = Configuration();
     plan.operators[1].split.axis[0] = 0;  // batch on y, the node axis; x repeats
     const auto document = write_plan(*scenario, plan);
-    QCOMPARE(document["mesh"], nlohmann::json::parse(R"([{"axis":"y","size":2,"level":"inter-node"},{"axis":"x","size":2,"level":"intra-node"}])"));
-    const auto& configuration = document["configurations"][document["operators"][1]["configuration"].get<std::size_t>()];
-    QCOMPARE(configuration, nlohmann::json::parse(R"({"split":{"batch":["y"]},"repeat":["x"],"recompute":false,"offload":false,"update":"replicated"})"));
+    QCOMPARE(document["mesh"],
+             nlohmann::json::parse(
+                 R"([{"axis":"y","size":2,"level":"inter-node"},{"axis":"x","size":2,"level":"intra-node"}])"));
+    const auto& configuration =
+        document["configurations"][document["operators"][1]["configuration"].get<std::size_t>()];
+    QCOMPARE(
+        configuration,
+        nlohmann::json::parse(
+            R"({"split":{"batch":["y"]},"repeat":["x"],"recompute":false,"offload":false,"update":"replicated"})"));
   }
 
   void csv_of_operators_adds_up() {
@@ -128,7 +138,8 @@ class ExportTest : public QObject {
       for (std::size_t r = 0; r < rows.size(); ++r) {
         QCOMPARE(rows[r].size(), rows[0].size());
         if (r > 0) QCOMPARE(rows[r][0], valid_utf8(scenario->model->operators[OperatorId(r - 1)].name));
-        for (std::size_t c = 4; r > 0 && c < rows[r].size(); ++c) (rows[0][c].ends_with("_bytes") ? bytes : seconds) += std::stod(rows[r][c]);
+        for (std::size_t c = 4; r > 0 && c < rows[r].size(); ++c)
+          (rows[0][c].ends_with("_bytes") ? bytes : seconds) += std::stod(rows[r][c]);
       }
       QCOMPARE(bytes, static_cast<double>(plan.cost.memory_bytes()));
       QVERIFY(std::abs(seconds - plan.cost.time_s()) <= 1e-9 * seconds);
@@ -137,11 +148,14 @@ class ExportTest : public QObject {
 
   // One statement a line, every string quoted the way Graphviz reads it.
   void dot_is_well_formed_and_complete() {
-    const QString quoted = R"(\"(?:[^\"\\]|\\.)*\")", attributes = R"(\[[a-z]+=(?:Q|[a-z0-9.]+)(?:, [a-z]+=(?:Q|[a-z0-9.]+))*\])";
+    const QString quoted = R"(\"(?:[^\"\\]|\\.)*\")",
+                  attributes = R"(\[[a-z]+=(?:Q|[a-z0-9.]+)(?:, [a-z]+=(?:Q|[a-z0-9.]+))*\])";
     const auto pattern = [&](QString text) {
-      return QRegularExpression("^" + text.replace("A", attributes).replace("Q", quoted) + "$", QRegularExpression::DotMatchesEverythingOption);
+      return QRegularExpression("^" + text.replace("A", attributes).replace("Q", quoted) + "$",
+                                QRegularExpression::DotMatchesEverythingOption);
     };
-    const QRegularExpression head = pattern("digraph Q \\{"), node = pattern("  n\\d+ A;"), edge = pattern("  n\\d+ -> n\\d+ A;"), defaults = pattern("  (node|edge) A;");
+    const QRegularExpression head = pattern("digraph Q \\{"), node = pattern("  n\\d+ A;"),
+                             edge = pattern("  n\\d+ -> n\\d+ A;"), defaults = pattern("  (node|edge) A;");
     const auto scenario = nasty_scenario();
     const Plan plan = hand_plan(*scenario, 5);
     const auto lines = QString::fromStdString(write_plan_dot(*scenario, plan)).split('\n');
@@ -209,8 +223,10 @@ class ExportTest : public QObject {
     std::map<std::string, double> time;
     for (const auto& node : graph.nodes) time[node.configuration] += node.cost.time_s();
     for (const auto& node : graph.nodes) {
-      if (node.colour == 7) most_other = std::max(most_other, time[node.configuration]);
-      else least_named = std::min(least_named, time[node.configuration]);
+      if (node.colour == 7)
+        most_other = std::max(most_other, time[node.configuration]);
+      else
+        least_named = std::min(least_named, time[node.configuration]);
     }
     QVERIFY(most_other <= least_named);
     for (const auto& entry : graph.legend) operators += entry.operators;
@@ -221,10 +237,11 @@ class ExportTest : public QObject {
     QCOMPARE(valid_utf8("a\u00e9\u20ac\U0001F600"), std::string("a\u00e9\u20ac\U0001F600"));
     const std::string bad = "\xEF\xBF\xBD";
     QCOMPARE(valid_utf8("\xc3"), bad);
-    QCOMPARE(valid_utf8("\xc0\x80"), bad + bad);              // overlong
-    QCOMPARE(valid_utf8("\xed\xa0\x80"), bad + bad + bad);    // surrogate
+    QCOMPARE(valid_utf8("\xc0\x80"), bad + bad);            // overlong
+    QCOMPARE(valid_utf8("\xed\xa0\x80"), bad + bad + bad);  // surrogate
     QCOMPARE(valid_utf8("\xf5\x80\x80\x80"), bad + bad + bad + bad);
-    QCOMPARE(escape_xml("<a href=\"x\">'&'\x01</a>"), "&lt;a href=&quot;x&quot;&gt;&#39;&amp;&#39;" + bad + "&lt;/a&gt;");
+    QCOMPARE(escape_xml("<a href=\"x\">'&'\x01</a>"),
+             "&lt;a href=&quot;x&quot;&gt;&#39;&amp;&#39;" + bad + "&lt;/a&gt;");
     QCOMPARE(escape_xml("\xEF\xBF\xBF"), bad);
     QCOMPARE(escape_dot("a\"b\\c\nd\t"), std::string("a\\\"b\\\\c\\nd "));
     QCOMPARE(csv_field("plain"), std::string("plain"));

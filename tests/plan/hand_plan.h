@@ -53,7 +53,8 @@ inline Plan hand_plan(const Scenario& scenario, std::uint64_t seed) {
     item.tensor = flow.tensor;
     item.producer = flow.producer;
     item.consumer = use.op;
-    item.from = forward_layout(producer, producer.outputs[flow.output], true, plan.operators[flow.producer.index].split, axes);
+    item.from =
+        forward_layout(producer, producer.outputs[flow.output], true, plan.operators[flow.producer.index].split, axes);
     item.to = gradient_layout(consumer, consumer.inputs[use.input], false, plan.operators[use.op.index].split, axes);
     const Layout read = item.to.without_partial(), source = item.from.without_partial();
     item.forward = resharding.path(tensor.shape, bytes, item.from, read).steps;
@@ -63,12 +64,15 @@ inline Plan hand_plan(const Scenario& scenario, std::uint64_t seed) {
     const bool kept_anyway = flow.producer_saves || flow.producer_is_view;
     if (flow.consumer_saves[0] && item.from != read) {
       item.keep = kept_anyway ? Keep::both : Keep::after;
-      item.cost[kept_anyway ? MemoryPart::copies : MemoryPart::activations] += local_bytes(plan.mesh, read, tensor, scenario.settings.precision);
+      item.cost[kept_anyway ? MemoryPart::copies : MemoryPart::activations] +=
+          local_bytes(plan.mesh, read, tensor, scenario.settings.precision);
     } else if (flow.consumer_saves[0] && !kept_anyway) {
-      plan.operators[flow.producer.index].cost[MemoryPart::activations] += local_bytes(plan.mesh, item.from, tensor, scenario.settings.precision);
+      plan.operators[flow.producer.index].cost[MemoryPart::activations] +=
+          local_bytes(plan.mesh, item.from, tensor, scenario.settings.precision);
       item.keep = Keep::before;
     }
-    if (item.from != item.to || !item.forward.empty() || !item.backward.empty()) plan.reshards.push_back(std::move(item));
+    if (item.from != item.to || !item.forward.empty() || !item.backward.empty())
+      plan.reshards.push_back(std::move(item));
   }
   for (const auto& item : plan.operators) plan.cost += item.cost;
   for (const auto& item : plan.reshards) plan.cost += item.cost;

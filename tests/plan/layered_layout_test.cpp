@@ -53,7 +53,8 @@ class LayeredLayoutTest : public QObject {
       const std::uint32_t count = 1 + static_cast<std::uint32_t>(random() % 60);
       Edges edges;
       for (std::uint32_t n = 1; n < count; ++n)
-        for (std::uint64_t k = random() % 4; k > 0; --k) edges.emplace_back(static_cast<std::uint32_t>(random() % n), n);
+        for (std::uint64_t k = random() % 4; k > 0; --k)
+          edges.emplace_back(static_cast<std::uint32_t>(random() % n), n);
       const auto layout = layered_layout(count, edges);
       std::map<int, std::vector<double>> rows;
       for (std::uint32_t n = 0; n < count; ++n) rows[static_cast<int>(layout.nodes[n].y)].push_back(layout.nodes[n].x);

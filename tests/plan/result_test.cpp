@@ -64,7 +64,7 @@ class ResultTest : public QObject {
     QVERIFY(!gap_at(result, 1));  // stated, but no bound to read
     result.lower_bound = {{kGiB, 5.0}, {2 * kGiB + 1, 1.5}};
     QCOMPARE(gap_at(result, 0).value(), 0.5);
-    QCOMPARE(gap_at(result, 1).value(), 0.0);   // the bound of one byte less lies above it
+    QCOMPARE(gap_at(result, 1).value(), 0.0);  // the bound of one byte less lies above it
     QCOMPARE(gap_at(result, 2).value(), 0.25);
     result.gap.reset();
     QVERIFY(!gap_at(result, 1));
@@ -78,8 +78,8 @@ class ResultTest : public QObject {
     QVERIFY(!find_turning_point({}));
     QVERIFY(!find_turning_point({point(1, 1)}));
     QVERIFY(!find_turning_point({point(1, 2), point(2, 1)}));
-    QVERIFY(!find_turning_point({point(0, 1), point(1, 0.5), point(2, 0)}));    // on the chord
-    QVERIFY(!find_turning_point({point(0, 1), point(1, 0.9), point(2, 0)}));    // above it
+    QVERIFY(!find_turning_point({point(0, 1), point(1, 0.5), point(2, 0)}));  // on the chord
+    QVERIFY(!find_turning_point({point(0, 1), point(1, 0.9), point(2, 0)}));  // above it
     // Distance to the chord (1 - x - y) / sqrt 2: 0.0495 is too little, 0.0502 enough.
     QVERIFY(!find_turning_point({point(0, 1), point(1, 0.43), point(2, 0)}));
     QVERIFY(find_turning_point({point(0, 1), point(1, 0.429), point(2, 0)}));
@@ -109,12 +109,14 @@ class ResultTest : public QObject {
         memory += 0.1 + static_cast<double>(random() % 1000) / 100;
         time *= 0.2 + static_cast<double>(random() % 790) / 1000;
       }
-      const double x0 = static_cast<double>(points.front().memory_bytes), x1 = static_cast<double>(points.back().memory_bytes);
+      const double x0 = static_cast<double>(points.front().memory_bytes),
+                   x1 = static_cast<double>(points.back().memory_bytes);
       const double y0 = points.front().time_s, y1 = points.back().time_s;
       std::optional<std::size_t> best;
       double farthest = 0;
       for (std::size_t i = 0; i < points.size() && points.size() > 2; ++i) {
-        const double x = (static_cast<double>(points[i].memory_bytes) - x0) / (x1 - x0), y = (points[i].time_s - y1) / (y0 - y1);
+        const double x = (static_cast<double>(points[i].memory_bytes) - x0) / (x1 - x0),
+                     y = (points[i].time_s - y1) / (y0 - y1);
         const double along = (x * 1 + (y - 1) * -1) / 2;  // foot of the perpendicular on (0,1) + t (1,-1)
         const double distance = std::hypot(x - along, y - (1 - along));
         if (x + y < 1 && distance > farthest * (1 + 1e-12)) {
@@ -138,15 +140,18 @@ class ResultTest : public QObject {
   }
 
   void callout_compares_with_the_fastest_that_fits() {
-    const Result result = result_of({point(4, 4), point(9.6, 0.812), point(12, 0.8), point(15.7, 0.790), point(30, 0.7, false)});
+    const Result result =
+        result_of({point(4, 4), point(9.6, 0.812), point(12, 0.8), point(15.7, 0.790), point(30, 0.7, false)});
     QCOMPARE(describe_turning_point(result),
-             (std::vector<std::string>{"Turning point 9.6 GiB \u00b7 812 ms", "Above it more memory buys little:",
-                                       "\u22122.7% time for +6.1 GiB"}));
+             (std::vector<std::string>{"Turning point 9.6 GiB \u00b7 812 ms",
+                                       "Above it more memory buys little:", "\u22122.7% time for +6.1 GiB"}));
   }
   void callout_variants() {
     QCOMPARE(describe_turning_point(result_of({point(4, 1)})), (std::vector<std::string>{"One plan only"}));
-    QCOMPARE(describe_turning_point(result_of({point(4, 2), point(8, 1)})), (std::vector<std::string>{"No turning point: memory keeps paying"}));
-    QCOMPARE(describe_turning_point(result_of({point(10, 0.9), point(15.7, 0.79), point(18.2, 0.3, false), point(60, 0.2, false)})),
+    QCOMPARE(describe_turning_point(result_of({point(4, 2), point(8, 1)})),
+             (std::vector<std::string>{"No turning point: memory keeps paying"}));
+    QCOMPARE(describe_turning_point(
+                 result_of({point(10, 0.9), point(15.7, 0.79), point(18.2, 0.3, false), point(60, 0.2, false)})),
              (std::vector<std::string>{"Turning point 18.2 GiB does not fit; best that fits 15.7 GiB \u00b7 790 ms"}));
     QCOMPARE(describe_turning_point(result_of({point(18, 2, false), point(20, 1, false)})),
              (std::vector<std::string>{"No plan fits " + format_bytes(result_of({}).scenario->memory_limit()),
@@ -171,7 +176,8 @@ class ResultTest : public QObject {
       QCOMPARE(document["points"][i]["time_s"].get<double>(), result.points[i].time_s);
       QCOMPARE(document["points"][i]["memory_bytes"].get<std::int64_t>(), result.points[i].memory_bytes);
     }
-    const auto several = write_results({std::make_shared<Result>(result), std::make_shared<Result>(result_of({point(4, 1)}))}, false);
+    const auto several =
+        write_results({std::make_shared<Result>(result), std::make_shared<Result>(result_of({point(4, 1)}))}, false);
     QCOMPARE(schemas.check("results@1", several), std::string());
     QVERIFY(several["results"][1]["turning_point"].is_null());
   }
@@ -209,7 +215,8 @@ class ResultTest : public QObject {
     const std::locale before = std::locale::global(std::locale(std::locale(), new Comma));
     std::setlocale(LC_ALL, "de_DE.UTF-8");  // where it is installed
     const Result result = result_of({point(4, 1.5), point(6, 0.4), point(8, 0.3)});
-    const std::string csv = write_points_csv(result), json = write_result(result, false).dump(), svg = write_frontier_svg(result);
+    const std::string csv = write_points_csv(result), json = write_result(result, false).dump(),
+                      svg = write_frontier_svg(result);
     std::setlocale(LC_ALL, "C");
     std::locale::global(before);
     QVERIFY(csv.find(",1.5,1.125,0.375,1,") != std::string::npos);

@@ -18,7 +18,9 @@ class SchemaCheck {
   explicit SchemaCheck(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
   /// Empty if `document` follows the schema `name` ("plan@1"), else the first place where it does not.
-  std::string check(const std::string& name, const nlohmann::json& document) { return visit(load(name + ".schema.json"), load(name + ".schema.json"), document, "$"); }
+  std::string check(const std::string& name, const nlohmann::json& document) {
+    return visit(load(name + ".schema.json"), load(name + ".schema.json"), document, "$");
+  }
 
  private:
   using json = nlohmann::json;
@@ -34,7 +36,8 @@ class SchemaCheck {
   }
 
   static bool is_type(const json& value, const std::string& type) {
-    if (type == "integer") return value.is_number_integer() || (value.is_number() && value.get<double>() == std::floor(value.get<double>()));
+    if (type == "integer")
+      return value.is_number_integer() || (value.is_number() && value.get<double>() == std::floor(value.get<double>()));
     if (type == "number") return value.is_number();
     if (type == "string") return value.is_string();
     if (type == "boolean") return value.is_boolean();
@@ -51,7 +54,8 @@ class SchemaCheck {
     return {};
   }
 
-  std::string apply(const std::string& key, const json& rule, const json& schema, const json& root, const json& value, const std::string& at) {
+  std::string apply(const std::string& key, const json& rule, const json& schema, const json& root, const json& value,
+                    const std::string& at) {
     static const std::set<std::string> notes = {"$schema", "$id", "$defs", "title", "description"};
     if (notes.count(key)) return {};
     if (key == "$ref") {
@@ -61,11 +65,13 @@ class SchemaCheck {
     }
     if (key == "type") {
       bool fits = false;
-      for (const auto& type : rule.is_array() ? rule : json::array({rule})) fits = fits || is_type(value, type.get<std::string>());
+      for (const auto& type : rule.is_array() ? rule : json::array({rule}))
+        fits = fits || is_type(value, type.get<std::string>());
       return fits ? "" : at + ": is not of type " + rule.dump();
     }
     if (key == "const") return value == rule ? "" : at + ": is not " + rule.dump();
-    if (key == "enum") return std::find(rule.begin(), rule.end(), value) != rule.end() ? "" : at + ": is none of " + rule.dump();
+    if (key == "enum")
+      return std::find(rule.begin(), rule.end(), value) != rule.end() ? "" : at + ": is none of " + rule.dump();
     if (key == "anyOf") {
       std::string first;
       for (const auto& option : rule) {
@@ -75,20 +81,30 @@ class SchemaCheck {
       }
       return first;
     }
-    if (key == "minimum") return !value.is_number() || value.get<double>() >= rule.get<double>() ? "" : at + ": is below the minimum";
-    if (key == "maximum") return !value.is_number() || value.get<double>() <= rule.get<double>() ? "" : at + ": is above the maximum";
-    if (key == "exclusiveMinimum") return !value.is_number() || value.get<double>() > rule.get<double>() ? "" : at + ": is not above the minimum";
-    if (key == "minItems") return !value.is_array() || value.size() >= rule.get<std::size_t>() ? "" : at + ": has too few items";
-    if (key == "maxItems") return !value.is_array() || value.size() <= rule.get<std::size_t>() ? "" : at + ": has too many items";
-    if (key == "uniqueItems") return !value.is_array() || std::set<json>(value.begin(), value.end()).size() == value.size() ? "" : at + ": has equal items";
+    if (key == "minimum")
+      return !value.is_number() || value.get<double>() >= rule.get<double>() ? "" : at + ": is below the minimum";
+    if (key == "maximum")
+      return !value.is_number() || value.get<double>() <= rule.get<double>() ? "" : at + ": is above the maximum";
+    if (key == "exclusiveMinimum")
+      return !value.is_number() || value.get<double>() > rule.get<double>() ? "" : at + ": is not above the minimum";
+    if (key == "minItems")
+      return !value.is_array() || value.size() >= rule.get<std::size_t>() ? "" : at + ": has too few items";
+    if (key == "maxItems")
+      return !value.is_array() || value.size() <= rule.get<std::size_t>() ? "" : at + ": has too many items";
+    if (key == "uniqueItems")
+      return !value.is_array() || std::set<json>(value.begin(), value.end()).size() == value.size()
+                 ? ""
+                 : at + ": has equal items";
     if (key == "items") {
       for (std::size_t i = 0; value.is_array() && i < value.size(); ++i)
-        if (const auto problem = visit(rule, root, value[i], at + "[" + std::to_string(i) + "]"); !problem.empty()) return problem;
+        if (const auto problem = visit(rule, root, value[i], at + "[" + std::to_string(i) + "]"); !problem.empty())
+          return problem;
       return {};
     }
     if (key == "required") {
       for (const auto& name : rule)
-        if (value.is_object() && !value.contains(name.get<std::string>())) return at + ": lacks " + name.get<std::string>();
+        if (value.is_object() && !value.contains(name.get<std::string>()))
+          return at + ": lacks " + name.get<std::string>();
       return {};
     }
     if (key == "properties" || key == "additionalProperties") {

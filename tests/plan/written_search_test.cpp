@@ -19,12 +19,16 @@ class WrittenSearchTest : public QObject {
     QTest::addColumn<int>("model");
     QTest::addColumn<QString>("method");
     for (const auto& method : QStringList{"ft", "data-parallel", "optcnn"})
-      for (int model = 0; model < 3; ++model) QTest::newRow(qPrintable(QString("%1 %2").arg(method).arg(model))) << model << method;
+      for (int model = 0; model < 3; ++model)
+        QTest::newRow(qPrintable(QString("%1 %2").arg(method).arg(model))) << model << method;
   }
   void plans_add_up_to_their_points() {
     QFETCH(int, model);
     QFETCH(QString, method);
-    const auto scenario = scenario_on(model == 0 ? residual() : model == 1 ? attention() : convolution(), "v100-16gb-2x4");
+    const auto scenario = scenario_on(model == 0   ? residual()
+                                      : model == 1 ? attention()
+                                                   : convolution(),
+                                      "v100-16gb-2x4");
     const auto found = find_method(method.toStdString());
     QVERIFY(scenario && found.has_value());
     const auto result = (*found)->make()->run(scenario, SearchPass::exact, {});

@@ -14,7 +14,8 @@ using namespace turnpoint;
 
 namespace {
 
-ScenarioPtr scenario_on(ModelPtr model, const std::string& hardware, const std::function<void(Settings&)>& change = {}) {
+ScenarioPtr scenario_on(ModelPtr model, const std::string& hardware,
+                        const std::function<void(Settings&)>& change = {}) {
   auto cluster = cluster_preset(hardware);
   if (!cluster) qFatal("%s", cluster.error().message().c_str());
   Settings settings;
@@ -28,7 +29,10 @@ ScenarioPtr scenario_on(ModelPtr model, const std::string& hardware, const std::
 bool close(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max({std::abs(a), std::abs(b), 1e-12}); }
 
 std::vector<std::pair<std::string, ModelPtr>> models() {
-  return {{"mlp", test::mlp()}, {"residual", test::residual()}, {"attention", test::attention()}, {"convolution", test::convolution()}};
+  return {{"mlp", test::mlp()},
+          {"residual", test::residual()},
+          {"attention", test::attention()},
+          {"convolution", test::convolution()}};
 }
 
 }  // namespace
@@ -45,7 +49,8 @@ class FrontierTrackingTest : public QObject {
     for (int m = 0; m < static_cast<int>(all.size()); ++m)
       for (const char* hardware : {"v100-16gb-1x2", "v100-16gb-1x4", "v100-16gb-2x2", "a100-80gb-2x8", "v100-16gb-1x6"})
         for (const char* method : {"ft", "data-parallel", "optcnn"})
-          QTest::addRow("%s on %s by %s", all[static_cast<std::size_t>(m)].first.c_str(), hardware, method) << m << hardware << method;
+          QTest::addRow("%s on %s by %s", all[static_cast<std::size_t>(m)].first.c_str(), hardware, method)
+              << m << hardware << method;
   }
 
   void every_plan_evaluates_to_its_point() {
@@ -55,10 +60,11 @@ class FrontierTrackingTest : public QObject {
     const auto all = models();
     QVERIFY(all[static_cast<std::size_t>(model)].second);
     for (const auto accounting : {Accounting::full, Accounting::paper}) {
-      const auto scenario = scenario_on(all[static_cast<std::size_t>(model)].second, hardware.toStdString(), [&](Settings& s) {
-        s.accounting = accounting;
-        if (accounting == Accounting::paper) s.precision = Precision::bf16;
-      });
+      const auto scenario =
+          scenario_on(all[static_cast<std::size_t>(model)].second, hardware.toStdString(), [&](Settings& s) {
+            s.accounting = accounting;
+            if (accounting == Accounting::paper) s.precision = Precision::bf16;
+          });
       auto found = find_method(method.toStdString());
       QVERIFY(found.has_value());
       auto result = (*found)->make()->run(scenario, SearchPass::exact, {});
@@ -72,7 +78,8 @@ class FrontierTrackingTest : public QObject {
         const auto cost = evaluate_plan(*scenario, plan);
         QVERIFY2(cost.has_value(), cost ? "" : cost.error().message().c_str());
         QCOMPARE(cost->memory_bytes(), point.memory_bytes);
-        QVERIFY2(close(cost->time_s(), point.time_s), qPrintable(QString("%1 %2").arg(cost->time_s()).arg(point.time_s)));
+        QVERIFY2(close(cost->time_s(), point.time_s),
+                 qPrintable(QString("%1 %2").arg(cost->time_s()).arg(point.time_s)));
         QVERIFY(close(cost->compute_s(), point.compute_s));
         QVERIFY(std::abs(cost->network_s() - point.network_s) <= 1e-9 * point.time_s);
         for (int part = 0; part < kMemoryParts; ++part)
@@ -95,19 +102,30 @@ class FrontierTrackingTest : public QObject {
       const auto& problem = priced->problem;
       for (int trial = 0; trial < 100; ++trial) {
         frontier::Point point;
-        for (const auto& node : problem.nodes) point.configs.push_back(static_cast<std::uint32_t>(random() % node.costs.size()));
+        for (const auto& node : problem.nodes)
+          point.configs.push_back(static_cast<std::uint32_t>(random() % node.costs.size()));
         point.node_alternatives.assign(problem.nodes.size(), 0);
         for (const auto& edge : problem.edges) {
-          const auto entry = edge.costs[std::size_t(edge.from_class[point.configs[edge.from]]) * edge.columns + edge.to_class[point.configs[edge.to]]];
+          const auto entry = edge.costs[std::size_t(edge.from_class[point.configs[edge.from]]) * edge.columns +
+                                        edge.to_class[point.configs[edge.to]]];
           point.edge_alternatives.push_back(static_cast<std::uint16_t>(random() % entry.size()));
         }
         const auto expected = frontier::evaluate(problem, point);
         const Plan plan = search::FrontierPlans(prices, {point}).plan(0);
         const auto cost = evaluate_plan(*scenario, plan);
-        QVERIFY2(cost.has_value(), cost ? "" : qPrintable(QString("%1, trial %2: %3").arg(name.c_str()).arg(trial).arg(cost.error().message().c_str())));
+        QVERIFY2(
+            cost.has_value(),
+            cost ? ""
+                 : qPrintable(
+                       QString("%1, trial %2: %3").arg(name.c_str()).arg(trial).arg(cost.error().message().c_str())));
         QVERIFY2(cost->memory_bytes() == expected.memory && close(cost->time_s(), expected.time),
-                 qPrintable(QString("%1, trial %2: %3 B %4 s, tables say %5 B %6 s").arg(name.c_str()).arg(trial)
-                                .arg(cost->memory_bytes()).arg(cost->time_s()).arg(expected.memory).arg(expected.time)));
+                 qPrintable(QString("%1, trial %2: %3 B %4 s, tables say %5 B %6 s")
+                                .arg(name.c_str())
+                                .arg(trial)
+                                .arg(cost->memory_bytes())
+                                .arg(cost->time_s())
+                                .arg(expected.memory)
+                                .arg(expected.time)));
       }
     }
   }
@@ -136,7 +154,8 @@ class FrontierTrackingTest : public QObject {
     for (const auto& [name, model] : models()) {
       double before = INFINITY;
       for (const double factor : {0.25, 0.5, 1.0, 2.0, 4.0}) {
-        const auto scenario = scenario_on(model, "v100-16gb-2x4", [&](Settings& s) { s.factors.inter_bandwidth = factor; });
+        const auto scenario =
+            scenario_on(model, "v100-16gb-2x4", [&](Settings& s) { s.factors.inter_bandwidth = factor; });
         const auto result = (*find_method("ft"))->make()->run(scenario, SearchPass::exact, {});
         QVERIFY(result.has_value());
         QVERIFY((*result)->points.back().time_s <= before * (1 + 1e-12));
@@ -149,7 +168,8 @@ class FrontierTrackingTest : public QObject {
     const auto model = test::attention();
     auto searcher = (*find_method("ft"))->make();
     for (const double factor : {1.0, 0.5, 3.0, 1.0}) {
-      const auto scenario = scenario_on(model, "v100-16gb-2x4", [&](Settings& s) { s.factors.intra_bandwidth = factor; });
+      const auto scenario =
+          scenario_on(model, "v100-16gb-2x4", [&](Settings& s) { s.factors.intra_bandwidth = factor; });
       const auto again = searcher->run(scenario, SearchPass::exact, {});
       const auto fresh = (*find_method("ft"))->make()->run(scenario, SearchPass::exact, {});
       QVERIFY(again.has_value() && fresh.has_value());
@@ -186,7 +206,8 @@ class FrontierTrackingTest : public QObject {
     stop.request_stop();
     RunContext context;
     context.stop = stop.get_token();
-    const auto result = (*find_method("ft"))->make()->run(scenario_on(test::attention(), "v100-16gb-2x8"), SearchPass::exact, context);
+    const auto result =
+        (*find_method("ft"))->make()->run(scenario_on(test::attention(), "v100-16gb-2x8"), SearchPass::exact, context);
     QVERIFY(!result.has_value());
     QCOMPARE(result.error().code, ErrorCode::cancelled);
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small networks of every shape that matters to a search: chains, residuals, shared activations, attention, tied weights.
+// Small networks of every shape that matters to a search: chains, residuals, shared activations, attention, tied
+// weights.
 #pragma once
 
 #include <array>
@@ -68,11 +69,14 @@ inline ModelPtr attention(std::int64_t batch = 8, std::int64_t sequence = 16) {
 /// conv - bn - relu - pool - view - linear
 inline ModelPtr convolution(std::int64_t batch = 32) {
   ModelBuilder b("convolution", "test", batch, 0);
-  TensorId x = b.input("x", {batch, 4, 8, 8}, {DimName::batch, DimName::channel, DimName::height, DimName::width}, ElementType::f32);
+  TensorId x = b.input("x", {batch, 4, 8, 8}, {DimName::batch, DimName::channel, DimName::height, DimName::width},
+                       ElementType::f32);
   ConvolutionShape shape;
-  shape.kernel = {3, 3}, shape.strides = {1, 1}, shape.pads_begin = {1, 1}, shape.pads_end = {1, 1}, shape.dilations = {1, 1};
+  shape.kernel = {3, 3}, shape.strides = {1, 1}, shape.pads_begin = {1, 1}, shape.pads_end = {1, 1},
+  shape.dilations = {1, 1};
   x = b.convolution("conv", x, b.parameter("w", {16, 4, 3, 3}), {}, shape);
-  x = b.batch_normalisation("bn", x, b.parameter("scale", {16}), b.parameter("shift", {16}), b.buffer("mean", {16}), b.buffer("var", {16}));
+  x = b.batch_normalisation("bn", x, b.parameter("scale", {16}), b.parameter("shift", {16}), b.buffer("mean", {16}),
+                            b.buffer("var", {16}));
   const std::array one{x};
   x = b.elementwise("relu", "Relu", one, {1, true, {}});
   x = b.pooling("pool", "MaxPool", x, {batch, 16, 4, 4}, {2, 2}, true);

@@ -142,7 +142,8 @@ class FrontierChartTest : public QObject {
     using Side = LabelPlacer::Side;
     std::vector<QRectF> placed;
     for (int i = 0; i < 40; ++i) {
-      const auto at = placer.place(QPointF(10 + 4 * i, 50), QSizeF(40, 12), 5, {Side::right, Side::left, Side::above, Side::below});
+      const auto at =
+          placer.place(QPointF(10 + 4 * i, 50), QSizeF(40, 12), 5, {Side::right, Side::left, Side::above, Side::below});
       if (!at) continue;
       QVERIFY(QRectF(0, 0, 200, 100).contains(*at));
       for (const QRectF& other : placed) QVERIFY(!other.intersects(*at));
@@ -156,7 +157,8 @@ class FrontierChartTest : public QObject {
     placer.block_line({{0, 50}, {200, 50}});
     QVERIFY(!placer.is_free(QRectF(20, 45, 30, 10)));
     QVERIFY(placer.is_free(QRectF(20, 55, 30, 10)));
-    const auto at = placer.place(QPointF(100, 50), QSizeF(40, 12), 4, {LabelPlacer::Side::right, LabelPlacer::Side::above});
+    const auto at =
+        placer.place(QPointF(100, 50), QSizeF(40, 12), 4, {LabelPlacer::Side::right, LabelPlacer::Side::above});
     QVERIFY(at && at->bottom() < 50);
   }
 

@@ -46,10 +46,14 @@ struct Shown {
       if (scene().cards[c].name == name) return int(c);
     return -1;
   }
-  QPoint card_point(int card) const { return view.canvas()->to_device(scene().cards[std::size_t(card)].rect.center()).toPoint(); }
+  QPoint card_point(int card) const {
+    return view.canvas()->to_device(scene().cards[std::size_t(card)].rect.center()).toPoint();
+  }
   QPoint operator_point(int drawn) const {
     const auto d = std::size_t(drawn);
-    return view.canvas()->to_device({scene().op_x[d] + scene().op_w[d] / 2.0, scene().op_y[d] + scene().op_h[d] / 2.0}).toPoint();
+    return view.canvas()
+        ->to_device({scene().op_x[d] + scene().op_w[d] / 2.0, scene().op_y[d] + scene().op_h[d] / 2.0})
+        .toPoint();
   }
   OperatorId op(const std::string& name) const {
     for (std::uint32_t i = 0; i < model->operators.size(); ++i)
@@ -72,7 +76,8 @@ int count_pixels(const QImage& image, QColor color) {
 
 /// QTest::mouseMove moves the cursor at times and sends an event at others; this always sends one.
 void point_at(QWidget* widget, QPoint position) {
-  QMouseEvent move(QEvent::MouseMove, QPointF(position), QPointF(widget->mapToGlobal(position)), Qt::NoButton, Qt::NoButton, {});
+  QMouseEvent move(QEvent::MouseMove, QPointF(position), QPointF(widget->mapToGlobal(position)), Qt::NoButton,
+                   Qt::NoButton, {});
   QApplication::sendEvent(widget, &move);
 }
 
@@ -125,13 +130,16 @@ class GraphViewTest : public QObject {
     QVERIFY(s.scene().cards[std::size_t(card)].open);
     QCOMPARE(s.view.layout_text(), QString("Graphviz"));
     // Left to right: no consumer left of its producer.
-    for (std::uint32_t e = s.scene().cards[std::size_t(card)].edge_begin; e < s.scene().cards[std::size_t(card)].edge_end; ++e) {
+    for (std::uint32_t e = s.scene().cards[std::size_t(card)].edge_begin;
+         e < s.scene().cards[std::size_t(card)].edge_end; ++e) {
       const auto& use = s.scene().uses[s.scene().use_begin[e]];
       const int a = s.scene().drawn_of[use.producer], b = s.scene().drawn_of[use.consumer];
-      if (a >= 0 && b >= 0 && s.scene().op_y[std::size_t(a)] == s.scene().op_y[std::size_t(b)]) QVERIFY(s.scene().op_x[std::size_t(a)] < s.scene().op_x[std::size_t(b)]);
+      if (a >= 0 && b >= 0 && s.scene().op_y[std::size_t(a)] == s.scene().op_y[std::size_t(b)])
+        QVERIFY(s.scene().op_x[std::size_t(a)] < s.scene().op_x[std::size_t(b)]);
     }
     const QRectF rect = s.scene().cards[std::size_t(card)].rect;
-    QTest::mouseClick(s.surface(), Qt::LeftButton, {}, s.view.canvas()->to_device(rect.topLeft() + QPointF(9, 12)).toPoint());
+    QTest::mouseClick(s.surface(), Qt::LeftButton, {},
+                      s.view.canvas()->to_device(rect.topLeft() + QPointF(9, 12)).toPoint());
     s.settle();
     QVERIFY(!s.scene().cards[std::size_t(card)].open);
   }
@@ -151,7 +159,8 @@ class GraphViewTest : public QObject {
     QTest::keyClick(keys, Qt::Key_Right);
     const OperatorId second = s.view.canvas()->current_operator();
     const std::string name = s.model->operators[second].name;
-    QVERIFY2(name == "layer4/attention/q" || name == "layer4/attention/k" || name == "layer4/attention/v", name.c_str());
+    QVERIFY2(name == "layer4/attention/q" || name == "layer4/attention/k" || name == "layer4/attention/v",
+             name.c_str());
     QCOMPARE(s.selection.operators(), std::set<OperatorId>{second});
     QTest::keyClick(keys, Qt::Key_Left);
     QCOMPARE(s.view.canvas()->current_operator(), s.op("layer4/ln1"));
@@ -174,7 +183,8 @@ class GraphViewTest : public QObject {
     const int drawn = s.scene().drawn_of[s.op("layer2/mlp/fc2")];
     QTest::mouseClick(s.surface(), Qt::LeftButton, {}, s.operator_point(drawn));
     QCOMPARE(s.selection.operators(), std::set<OperatorId>{s.op("layer2/mlp/fc2")});
-    QTest::mouseClick(s.surface(), Qt::LeftButton, Qt::ControlModifier, s.operator_point(s.scene().drawn_of[s.op("layer2/mlp/fc1")]));
+    QTest::mouseClick(s.surface(), Qt::LeftButton, Qt::ControlModifier,
+                      s.operator_point(s.scene().drawn_of[s.op("layer2/mlp/fc1")]));
     QCOMPARE(s.selection.operators().size(), std::size_t(2));
     QCOMPARE(changed.count(), 2);
     QTest::mouseClick(s.surface(), Qt::LeftButton, {}, s.card_point(s.card("layer5")));
@@ -197,7 +207,9 @@ class GraphViewTest : public QObject {
     point_at(s.surface(), s.operator_point(s.scene().drawn_of[s.op("layer2/mlp/fc2")]));
     QTRY_VERIFY(!s.view.canvas()->hover_text().empty());
     QString words = plain_text(s.view.canvas()->hover_text());
-    QVERIFY2(words.contains("layer2/mlp/fc2") && words.contains("matmul") && words.contains("in-channel z") && words.contains("MiB") && words.contains(" ms"), qPrintable(words));
+    QVERIFY2(words.contains("layer2/mlp/fc2") && words.contains("matmul") && words.contains("in-channel z") &&
+                 words.contains("MiB") && words.contains(" ms"),
+             qPrintable(words));
     QCOMPARE(s.selection.hovered_operator(), s.op("layer2/mlp/fc2"));
     // The edge from fc2 to the addition sums the partial results.
     int edge = -1;
@@ -211,11 +223,12 @@ class GraphViewTest : public QObject {
     point_at(s.surface(), s.view.canvas()->to_device((s.scene().points[p] + s.scene().points[p + 1]) / 2).toPoint());
     QTRY_VERIFY(plain_text(s.view.canvas()->hover_text()).contains("all-reduce"));
     words = plain_text(s.view.canvas()->hover_text());
-    QVERIFY2(words.contains("fc2 \u2192 layer2/add2 all-reduce over z") && words.contains("partial z) \u2192 (batch"), qPrintable(words));
+    QVERIFY2(words.contains("fc2 \u2192 layer2/add2 all-reduce over z") && words.contains("partial z) \u2192 (batch"),
+             qPrintable(words));
     point_at(s.surface(), s.card_point(s.card("layer4")));
     QTRY_VERIFY(plain_text(s.view.canvas()->hover_text()).contains("13 operators"));
     QVERIFY(s.view.canvas()->hover_links().empty());  // a chain of layers: neighbours only
-    QEvent leave(QEvent::Leave);  // no cursor moves, so nothing else sends it
+    QEvent leave(QEvent::Leave);                      // no cursor moves, so nothing else sends it
     QApplication::sendEvent(s.surface(), &leave);
     QVERIFY(s.view.canvas()->hover_text().empty());
     QVERIFY(!s.selection.hovered_operator().valid());
@@ -227,7 +240,8 @@ class GraphViewTest : public QObject {
     const std::vector<LoopDimension> dims{fixture::dim(DimName::batch, 8), fixture::dim(DimName::channel, 16)};
     TensorId x = make.add("in", "", OperatorKind::input, "Input", dims, {0, 1}, {}), skip;
     for (const char* scope : {"down", "middle", "up", "out"}) {
-      const TensorId a = make.add(std::string(scope) + "/a", scope, OperatorKind::elementwise, "Relu", dims, {0, 1}, {x});
+      const TensorId a =
+          make.add(std::string(scope) + "/a", scope, OperatorKind::elementwise, "Relu", dims, {0, 1}, {x});
       std::vector<TensorId> inputs{a};
       if (std::string(scope) == "out") inputs.push_back(skip);
       x = make.add(std::string(scope) + "/b", scope, OperatorKind::elementwise, "Add", dims, {0, 1}, inputs);
@@ -247,7 +261,8 @@ class GraphViewTest : public QObject {
     Shown s(fixture::transformer(24));
     const QPointF at = s.card_point(s.card("layer7"));
     const auto wheel = [&](int delta) {
-      QWheelEvent event(at, s.surface()->mapToGlobal(at), {}, {0, delta}, Qt::NoButton, Qt::ControlModifier, Qt::NoScrollPhase, false);
+      QWheelEvent event(at, s.surface()->mapToGlobal(at), {}, {0, delta}, Qt::NoButton, Qt::ControlModifier,
+                        Qt::NoScrollPhase, false);
       QApplication::sendEvent(s.surface(), &event);
     };
     const QPointF scene_before = s.scene().cards[std::size_t(s.card("layer7"))].rect.center();
@@ -377,7 +392,8 @@ class GraphViewTest : public QObject {
     Shown s(fixture::transformer(24));
     const auto& rows = s.view.legend()->rows();
     QVERIFY(rows.size() >= 7);
-    QVERIFY(std::any_of(rows.begin(), rows.end(), [](const GraphLegendRow& row) { return row.text == "batch yx \u00b7 out-channel z"; }));
+    QVERIFY(std::any_of(rows.begin(), rows.end(),
+                        [](const GraphLegendRow& row) { return row.text == "batch yx \u00b7 out-channel z"; }));
     QTest::mouseClick(s.view.legend(), Qt::LeftButton, {}, QPoint(40, 40));
     QVERIFY(!s.selection.operators().empty());
   }

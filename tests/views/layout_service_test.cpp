@@ -39,17 +39,22 @@ QString broken_rule(const LevelRequest& request, const LevelLayout& layout) {
   const QRectF all = QRectF(QPointF(0, 0), layout.size).adjusted(-1, -1, 1, 1);
   for (std::size_t i = 0; i < layout.nodes.size(); ++i) {
     if (!all.contains(layout.nodes[i])) return QString("node %1 outside").arg(i);
-    if (QSizeF d = layout.nodes[i].size() - request.nodes[i]; qAbs(d.width()) + qAbs(d.height()) > 0.1) return QString("node %1 resized").arg(i);
+    if (QSizeF d = layout.nodes[i].size() - request.nodes[i]; qAbs(d.width()) + qAbs(d.height()) > 0.1)
+      return QString("node %1 resized").arg(i);
     for (std::size_t j = 0; j < i; ++j)
-      if (layout.nodes[i].adjusted(1, 1, -1, -1).intersects(layout.nodes[j])) return QString("nodes %1 and %2 overlap").arg(i).arg(j);
+      if (layout.nodes[i].adjusted(1, 1, -1, -1).intersects(layout.nodes[j]))
+        return QString("nodes %1 and %2 overlap").arg(i).arg(j);
   }
   for (std::size_t e = 0; e < layout.edges.size(); ++e) {
     const auto [from, to] = request.edges[e];
     const auto& line = layout.edges[e];
     if (line.size() < 2) return QString("edge %1 has no line").arg(e);
-    if (!layout.nodes[std::size_t(from)].adjusted(-3, -3, 3, 3).contains(line.front())) return QString("edge %1 starts elsewhere").arg(e);
-    if (!layout.nodes[std::size_t(to)].adjusted(-3, -3, 3, 3).contains(line.back())) return QString("edge %1 ends elsewhere").arg(e);
-    if (layout.nodes[std::size_t(from)].center().x() >= layout.nodes[std::size_t(to)].center().x()) return QString("edge %1 against the direction").arg(e);
+    if (!layout.nodes[std::size_t(from)].adjusted(-3, -3, 3, 3).contains(line.front()))
+      return QString("edge %1 starts elsewhere").arg(e);
+    if (!layout.nodes[std::size_t(to)].adjusted(-3, -3, 3, 3).contains(line.back()))
+      return QString("edge %1 ends elsewhere").arg(e);
+    if (layout.nodes[std::size_t(from)].center().x() >= layout.nodes[std::size_t(to)].center().x())
+      return QString("edge %1 against the direction").arg(e);
   }
   return {};
 }
@@ -141,7 +146,8 @@ class LayoutServiceTest : public QObject {
     QTest::newRow("negative") << QByteArray("layout 1 -1 0 12 28 line\n");
     QTest::newRow("nan") << QByteArray("layout 1 1 0 12 28 line\nnode nan 10\nend\n");
     QTest::newRow("cut") << QByteArray("layout 1 2 1 12 28 line\nnode 10 10\n");
-    QTest::newRow("edge out of range") << QByteArray("layout 1 2 1 12 28 line\nnode 10 10\nnode 10 10\nedge 0 2\nend\n");
+    QTest::newRow("edge out of range") << QByteArray(
+        "layout 1 2 1 12 28 line\nnode 10 10\nnode 10 10\nedge 0 2\nend\n");
     QTest::newRow("no end") << QByteArray("layout 1 1 0 12 28 line\nnode 10 10\nlayout\n");
     QTest::newRow("trailing") << QByteArray("layout 1 1 0 12 28 line extra\nnode 10 10\nend\n");
   }

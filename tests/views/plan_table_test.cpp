@@ -63,7 +63,8 @@ struct Shown {
 
 /// QTest::mouseMove moves the cursor at times and sends an event at others; this always sends one.
 void point_at(QWidget* widget, QPoint position) {
-  QMouseEvent move(QEvent::MouseMove, QPointF(position), QPointF(widget->mapToGlobal(position)), Qt::NoButton, Qt::NoButton, {});
+  QMouseEvent move(QEvent::MouseMove, QPointF(position), QPointF(widget->mapToGlobal(position)), Qt::NoButton,
+                   Qt::NoButton, {});
   QApplication::sendEvent(widget, &move);
 }
 
@@ -85,9 +86,11 @@ class PlanTableTest : public QObject {
     const auto colors = std::make_shared<ConfigurationColors>();
     const auto show = [&](const ModelPtr& m, int variant) {
       const auto hierarchy = m ? std::make_shared<const Hierarchy>(build_hierarchy(*m)) : nullptr;
-      model.set_data(m, hierarchy, variant < 0 || !m ? nullptr : PlanFigures::make(m, fixture::plan(*m, variant)), colors);
+      model.set_data(m, hierarchy, variant < 0 || !m ? nullptr : PlanFigures::make(m, fixture::plan(*m, variant)),
+                     colors);
     };
-    const auto transformer = fixture::transformer(24), convolutional = fixture::convolutional(), chain = fixture::chain(300);
+    const auto transformer = fixture::transformer(24), convolutional = fixture::convolutional(),
+               chain = fixture::chain(300);
     show(transformer, -1);
     show(transformer, 0);
     show(transformer, 2);
@@ -103,7 +106,8 @@ class PlanTableTest : public QObject {
     Shown s(fixture::transformer(24));
     QCOMPARE(names(s.shown()), QStringList({"tokens", "embed", QString("layer \u00d724"), "lm_head", "loss"}));
     const QModelIndex layer = s.shown().index(2, 0);
-    QCOMPARE(names(s.shown(), layer), QStringList({"ln1", QString("attention \u00d724"), "add1", "ln2", QString("mlp \u00d724"), "add2"}));
+    QCOMPARE(names(s.shown(), layer),
+             QStringList({"ln1", QString("attention \u00d724"), "add1", "ln2", QString("mlp \u00d724"), "add2"}));
     QVERIFY(s.view.summary() == "316 operators, 24 equal layers in one row");
     // Every operator has exactly one row, and shares add up to the whole at every level.
     const auto& rows = s.view.source_model()->rows();
@@ -135,7 +139,9 @@ class PlanTableTest : public QObject {
     top = top.mid(2, top.size() - 4);
     QVERIFY2(top.size() >= 2, qPrintable(top.join(", ")));
     int layers = 0;
-    for (int r = 2; r < s.shown().rowCount() - 2; ++r) layers += s.view.source_model()->rows().rows[std::size_t(s.view.source_model()->rows().top[std::size_t(r)])].copies;
+    for (int r = 2; r < s.shown().rowCount() - 2; ++r)
+      layers +=
+          s.view.source_model()->rows().rows[std::size_t(s.view.source_model()->rows().top[std::size_t(r)])].copies;
     QCOMPARE(layers, 24);
     QVERIFY2(top.join(' ').contains("layer1 \u2026 layer23 \u00d712"), qPrintable(top.join(", ")));
   }
@@ -149,7 +155,8 @@ class PlanTableTest : public QObject {
     QCOMPARE(cell(PlanTableModel::configuration), QString("batch yx \u00b7 in-channel z"));
     QVERIFY2(cell(PlanTableModel::layout).contains("partial z"), qPrintable(cell(PlanTableModel::layout)));
     QCOMPARE(cell(PlanTableModel::network), QString("0.51"));
-    QVERIFY(fc2.siblingAtColumn(PlanTableModel::configuration).data(PlanTableModel::ColorRole).value<QColor>().isValid());
+    QVERIFY(
+        fc2.siblingAtColumn(PlanTableModel::configuration).data(PlanTableModel::ColorRole).value<QColor>().isValid());
     QVERIFY(cell(PlanTableModel::share).endsWith('%'));
   }
 
@@ -173,10 +180,14 @@ class PlanTableTest : public QObject {
   void header_clicks_sort_by_value() {
     Shown s(fixture::transformer(24));
     QHeaderView* header = s.tree().header();
-    const auto click = [&] { QTest::mouseClick(header->viewport(), Qt::LeftButton, {}, QPoint(header->sectionViewportPosition(PlanTableModel::compute) + 10, 8)); };
+    const auto click = [&] {
+      QTest::mouseClick(header->viewport(), Qt::LeftButton, {},
+                        QPoint(header->sectionViewportPosition(PlanTableModel::compute) + 10, 8));
+    };
     const auto values = [&] {
       std::vector<double> list;
-      for (int r = 0; r < s.shown().rowCount(); ++r) list.push_back(s.shown().index(r, PlanTableModel::compute).data(PlanTableModel::SortRole).toDouble());
+      for (int r = 0; r < s.shown().rowCount(); ++r)
+        list.push_back(s.shown().index(r, PlanTableModel::compute).data(PlanTableModel::SortRole).toDouble());
       return list;
     };
     click();
@@ -278,9 +289,11 @@ class PlanTableTest : public QObject {
       painter.end();
       int colored = 0;
       for (int x = 0; x < image.width(); ++x)
-        for (int y = 0; y < image.height(); ++y) colored += image.pixelColor(x, y) == theme_colors(s.view.palette()).accent;
+        for (int y = 0; y < image.height(); ++y)
+          colored += image.pixelColor(x, y) == theme_colors(s.view.palette()).accent;
       QVERIFY(colored > 200);
-      if (const QString folder = qEnvironmentVariable("TURNPOINT_SCREENSHOTS"); !folder.isEmpty()) image.save(QDir(folder).filePath("table-picture-" + theme + ".png"));
+      if (const QString folder = qEnvironmentVariable("TURNPOINT_SCREENSHOTS"); !folder.isEmpty())
+        image.save(QDir(folder).filePath("table-picture-" + theme + ".png"));
       Shown c(fixture::convolutional());
       c.tree().expand(c.shown().index(3, 0));
       shoot(c.view, "table-cnn-" + theme);
@@ -304,7 +317,8 @@ class PlanTableTest : public QObject {
     QElapsedTimer clock;
     clock.start();
     s.view.set_plan(fixture::plan(*model, 2), nullptr);
-    qInfo("%zu operators: %lld ms for another plan (the fixture's making included)", model->operators.size(), clock.elapsed());
+    qInfo("%zu operators: %lld ms for another plan (the fixture's making included)", model->operators.size(),
+          clock.elapsed());
     clock.restart();
     s.view.filter_field()->setText("fc2");
     qInfo("filter %lld ms", clock.elapsed());

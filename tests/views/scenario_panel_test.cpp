@@ -51,7 +51,8 @@ class ScenarioPanelTest : public QObject {
     slider.resize(160, 24);
     slider.show();
     QVERIFY(QTest::qWaitForWindowExposed(&slider));
-    QSignalSpy moved(&slider, &WhatIfSlider::factor_moved), began(&slider, &WhatIfSlider::gesture_began), ended(&slider, &WhatIfSlider::gesture_ended);
+    QSignalSpy moved(&slider, &WhatIfSlider::factor_moved), began(&slider, &WhatIfSlider::gesture_began),
+        ended(&slider, &WhatIfSlider::gesture_ended);
     QTest::mouseClick(&slider, Qt::LeftButton, {}, QPoint(slider.handle_x(0.5), 12));
     QVERIFY(std::abs(slider.factor() - 0.5) < 0.02);
     QTest::mouseClick(&slider, Qt::LeftButton, {}, QPoint(slider.handle_x(1) + 3, 12));

@@ -121,7 +121,8 @@ void MessageBar::refresh() {
 
 void MessageBar::copy() {
   if (const Message* message = current())
-    QApplication::clipboard()->setText(message->where.isEmpty() ? message->what : message->what + u'\n' + message->where);
+    QApplication::clipboard()->setText(message->where.isEmpty() ? message->what
+                                                                : message->what + u'\n' + message->where);
 }
 
 void MessageBar::paintEvent(QPaintEvent*) {

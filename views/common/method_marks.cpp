@@ -47,7 +47,8 @@ double method_radius(const QString& method) {
   return 5;
 }
 
-QPixmap method_marker(const QString& method, double radius, const QColor& color, bool hollow, const QColor& hollow_fill, double pixel_ratio) {
+QPixmap method_marker(const QString& method, double radius, const QColor& color, bool hollow, const QColor& hollow_fill,
+                      double pixel_ratio) {
   const int side = static_cast<int>(std::ceil(radius * 2.6 + 4)) | 1;
   QPixmap map(QSize(side, side) * pixel_ratio);
   map.setDevicePixelRatio(pixel_ratio);
@@ -61,7 +62,8 @@ QPixmap method_marker(const QString& method, double radius, const QColor& color,
   return map;
 }
 
-void draw_method_swatch(QPainter& painter, const QRect& area, const QString& method, bool frontier, const QColor& color) {
+void draw_method_swatch(QPainter& painter, const QRect& area, const QString& method, bool frontier,
+                        const QColor& color) {
   painter.save();
   painter.setRenderHint(QPainter::Antialiasing);
   const QPointF center = QRectF(area).center();

@@ -15,10 +15,12 @@ namespace turnpoint::views {
 QPainterPath method_shape(const QString& method, double radius);
 
 /// A marker as a pixmap: filled where the plan fits, hollow over `hollow_fill` where it does not.
-QPixmap method_marker(const QString& method, double radius, const QColor& color, bool hollow, const QColor& hollow_fill, double pixel_ratio);
+QPixmap method_marker(const QString& method, double radius, const QColor& color, bool hollow, const QColor& hollow_fill,
+                      double pixel_ratio);
 
 /// Line with marker (a frontier method) or marker alone, centred in `area`.
-void draw_method_swatch(QPainter& painter, const QRect& area, const QString& method, bool frontier, const QColor& color);
+void draw_method_swatch(QPainter& painter, const QRect& area, const QString& method, bool frontier,
+                        const QColor& color);
 
 /// Marker radius in logical pixels of points in the chart.
 double method_radius(const QString& method);

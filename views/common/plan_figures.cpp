@@ -42,8 +42,9 @@ std::shared_ptr<const PlanFigures> PlanFigures::make(const ModelPtr& model, std:
   }
   std::vector<std::uint32_t> order(figures->configurations.size());
   std::iota(order.begin(), order.end(), 0u);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](auto a, auto b) { return figures->configurations[a].time_s > figures->configurations[b].time_s; });
+  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) {
+    return figures->configurations[a].time_s > figures->configurations[b].time_s;
+  });
   std::vector<std::uint32_t> place(order.size());
   std::vector<ConfigurationFigures> sorted;
   for (std::uint32_t i = 0; i < order.size(); ++i) {
@@ -92,7 +93,8 @@ void PlanFigures::add_reshards() {
   // Equal bytes get equal heat, so that equal layers look alike.
   std::sort(moving.begin(), moving.end(), [&](auto a, auto b) { return reshards[a].bytes < reshards[b].bytes; });
   std::size_t levels = 0;
-  for (std::size_t i = 0; i < moving.size(); ++i) levels += i == 0 || reshards[moving[i]].bytes > reshards[moving[i - 1]].bytes;
+  for (std::size_t i = 0; i < moving.size(); ++i)
+    levels += i == 0 || reshards[moving[i]].bytes > reshards[moving[i - 1]].bytes;
   std::size_t level = 0;
   for (std::size_t i = 0; i < moving.size(); ++i) {
     level += i == 0 || reshards[moving[i]].bytes > reshards[moving[i - 1]].bytes;
@@ -112,7 +114,8 @@ QString PlanFigures::collectives(const PlanReshard& reshard) const {
     words << move_text(step.move) + QStringLiteral(" over ") + axes_text(plan_->mesh, step.axes);
   if (words.isEmpty())
     for (const ReshardStep& step : reshard.backward)
-      words << move_text(step.move) + QStringLiteral(" over ") + axes_text(plan_->mesh, step.axes) + QStringLiteral(" in backward");
+      words << move_text(step.move) + QStringLiteral(" over ") + axes_text(plan_->mesh, step.axes) +
+                   QStringLiteral(" in backward");
   return words.isEmpty() ? QStringLiteral("copy kept") : words.join(QStringLiteral(", "));
 }
 
@@ -143,7 +146,8 @@ QString PlanFigures::mesh_text() const {
     if (axis.level == kInterNode) part += QStringLiteral("\u00a0nodes");
     parts << part;
   }
-  return parts.isEmpty() ? QStringLiteral("One device") : QStringLiteral("Mesh ") + parts.join(QStringLiteral(" \u00b7 "));
+  return parts.isEmpty() ? QStringLiteral("One device")
+                         : QStringLiteral("Mesh ") + parts.join(QStringLiteral(" \u00b7 "));
 }
 
 QString move_text(ReshardMove move) {

@@ -15,10 +15,10 @@
 namespace turnpoint::views {
 
 struct OperatorFigures {
-  std::uint32_t configuration = 0;  ///< index into PlanFigures::configurations
-  std::int64_t memory_bytes = 0;    ///< its own and the copies kept for its inputs, per device
+  std::uint32_t configuration = 0;      ///< index into PlanFigures::configurations
+  std::int64_t memory_bytes = 0;        ///< its own and the copies kept for its inputs, per device
   double compute_s = 0, network_s = 0;  ///< its own; network is gradient synchronisation
-  double reshard_s = 0;             ///< of its inputs; what is shared by all consumers counts for the producer
+  double reshard_s = 0;                 ///< of its inputs; what is shared by all consumers counts for the producer
   double time_s() const { return compute_s + network_s + reshard_s; }
 };
 
@@ -28,7 +28,7 @@ struct ReshardFigures {
 };
 
 struct ConfigurationFigures {
-  QString text;                  ///< "batch yx · in-channel z"
+  QString text;  ///< "batch yx · in-channel z"
   double time_s = 0;
   int operators = 0;
 };
@@ -42,7 +42,9 @@ class PlanFigures {
   const Model& model() const { return *model_; }
   const Plan& plan() const { return *plan_; }
   const OperatorFigures& of(OperatorId op) const { return operators_[op]; }
-  const ConfigurationFigures& configuration_of(OperatorId op) const { return configurations[operators_[op].configuration]; }
+  const ConfigurationFigures& configuration_of(OperatorId op) const {
+    return configurations[operators_[op].configuration];
+  }
   /// Index into plan().reshards for what `consumer` reads of `tensor`; -1: it arrives as it was left.
   int reshard(TensorId tensor, OperatorId consumer) const;
   /// "all-reduce over z, all-gather over x"
@@ -70,11 +72,11 @@ class PlanFigures {
 };
 using PlanFiguresPtr = std::shared_ptr<const PlanFigures>;
 
-QString move_text(ReshardMove move);                     ///< "all-reduce"
-QString axes_text(const Mesh& mesh, std::uint32_t axes); ///< "yx"
+QString move_text(ReshardMove move);                      ///< "all-reduce"
+QString axes_text(const Mesh& mesh, std::uint32_t axes);  ///< "yx"
 /// Three significant digits, fixed; whole numbers from 100 on.
 QString figure_text(double value);
-QString bytes_text(std::int64_t bytes);                  ///< "9.6 GiB"
-QString seconds_text(double seconds);                    ///< "812 ms"
+QString bytes_text(std::int64_t bytes);  ///< "9.6 GiB"
+QString seconds_text(double seconds);    ///< "812 ms"
 
 }  // namespace turnpoint::views

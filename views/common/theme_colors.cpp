@@ -12,10 +12,12 @@ ThemeColors make_light() {
   c.dark = false;
   c.window = hex(0xF2F3F4), c.base = hex(0xFFFFFF), c.alternate = hex(0xF7F8F9), c.head = hex(0xE9EBED);
   c.border = hex(0xCBD0D5), c.grid = hex(0xECEEF0), c.axis = hex(0x8A929A), c.text = hex(0x1D2125);
-  c.secondary = hex(0x565E66), c.disabled = hex(0x8E969E), c.accent = hex(0x1F5FA8), c.accent_background = hex(0xDCE8F6);
+  c.secondary = hex(0x565E66), c.disabled = hex(0x8E969E), c.accent = hex(0x1F5FA8),
+  c.accent_background = hex(0xDCE8F6);
   c.no_fit_area = hex(0xF0F1F2), c.pinned = hex(0x9AA2AA), c.ok = hex(0x2B7A4B), c.warning = hex(0x9A5B00);
   c.warning_background = hex(0xFFF4DC), c.error = hex(0xB3261E), c.error_background = hex(0xFCE9E7);
-  c.configuration = {hex(0x77AADD), hex(0xEE8866), hex(0x44BB99), hex(0xEEDD88), hex(0xFFAABB), hex(0xBBCC33), hex(0x99DDFF), hex(0xD5D8DB)};
+  c.configuration = {hex(0x77AADD), hex(0xEE8866), hex(0x44BB99), hex(0xEEDD88),
+                     hex(0xFFAABB), hex(0xBBCC33), hex(0x99DDFF), hex(0xD5D8DB)};
   c.configuration_text = hex(0x14181C);
   c.memory = {hex(0x4477AA), hex(0x66A3CC), hex(0x9CC9DF), hex(0xD9A441), hex(0xC4745A), hex(0xB9BFC5)};
   c.compute = {hex(0x3F6E9E), hex(0x6F9BC6), hex(0xA9C5E0)};
@@ -29,10 +31,12 @@ ThemeColors make_dark() {
   c.dark = true;
   c.window = hex(0x26292D), c.base = hex(0x1A1D20), c.alternate = hex(0x1F2226), c.head = hex(0x2E3237);
   c.border = hex(0x42484F), c.grid = hex(0x282C30), c.axis = hex(0x7C858D), c.text = hex(0xE4E7EA);
-  c.secondary = hex(0xA9B1B9), c.disabled = hex(0x747D86), c.accent = hex(0x6FAAE8), c.accent_background = hex(0x2B425B);
+  c.secondary = hex(0xA9B1B9), c.disabled = hex(0x747D86), c.accent = hex(0x6FAAE8),
+  c.accent_background = hex(0x2B425B);
   c.no_fit_area = hex(0x222529), c.pinned = hex(0x79828A), c.ok = hex(0x6CC28C), c.warning = hex(0xE9B44C);
   c.warning_background = hex(0x3A3120), c.error = hex(0xF2857C), c.error_background = hex(0x402624);
-  c.configuration = {hex(0x5F92C4), hex(0xD2775A), hex(0x36A083), hex(0xCDBE74), hex(0xDE8A9C), hex(0xA3B22E), hex(0x8CC8E8), hex(0xC9CDD1)};
+  c.configuration = {hex(0x5F92C4), hex(0xD2775A), hex(0x36A083), hex(0xCDBE74),
+                     hex(0xDE8A9C), hex(0xA3B22E), hex(0x8CC8E8), hex(0xC9CDD1)};
   c.configuration_text = hex(0x101316);
   c.memory = {hex(0x5C8FC2), hex(0x86B6DA), hex(0xB7D8E8), hex(0xDDB058), hex(0xD48A70), hex(0x7B838B)};
   c.compute = {hex(0x4F82B5), hex(0x7FA9D3), hex(0xB4CDE6)};

@@ -8,7 +8,8 @@ namespace turnpoint::views {
 
 namespace {
 
-/// A round number a little above `value`: steps of a twentieth of its decade, so the axis does not end in a tick's label.
+/// A round number a little above `value`: steps of a twentieth of its decade, so the axis does not end in a tick's
+/// label.
 double round_up(double value) {
   if (!(value > 0)) return 1;
   const double step = std::pow(10, std::floor(std::log10(value))) / 10;
@@ -92,8 +93,8 @@ std::optional<ChartRange> fitted_range(const ChartData& data, const ChartUnits& 
   }
   ChartRange range;
   range.x_high = round_up(units.x(x));
-  // Unlike time, memory has no parts to read off against zero: where all plans need nearly the same, the axis says so by
-  // starting late.
+  // Unlike time, memory has no parts to read off against zero: where all plans need nearly the same, the axis says so
+  // by starting late.
   if (least_x > 0.4 * x) {
     const double span = std::max(units.x(x - least_x), units.x(x) * 0.02);
     range.x_high = units.x(x) + 0.12 * span;

@@ -13,8 +13,8 @@ namespace turnpoint::views {
 
 /// One method's answer.
 struct ChartSeries {
-  std::string method;  ///< registry name
-  QString title;       ///< the label at the data
+  std::string method;     ///< registry name
+  QString title;          ///< the label at the data
   bool frontier = false;  ///< a line; else one marker
   bool coarse = false;    ///< dashed, with the band of its certified bound
   ResultPtr result;
@@ -34,8 +34,8 @@ struct PinnedFrontier {
 struct ChartData {
   std::vector<ChartSeries> series;  ///< the first frontier is the chart's subject
   std::vector<PinnedFrontier> pinned;
-  std::int64_t memory_limit = 0;    ///< bytes; 0: no line
-  QString device;                   ///< "V100-16GB", for the line's caption
+  std::int64_t memory_limit = 0;  ///< bytes; 0: no line
+  QString device;                 ///< "V100-16GB", for the line's caption
 
   const ChartSeries* subject() const;
   const ChartSeries* find(const std::string& method) const;

@@ -68,7 +68,8 @@ class Thinner {
   double steps_;
 };
 
-QCPGraph* add_graph(QCustomPlot& plot, const QString& layer, const Columns& columns, const QPen& pen, QCPGraph::LineStyle style) {
+QCPGraph* add_graph(QCustomPlot& plot, const QString& layer, const Columns& columns, const QPen& pen,
+                    QCPGraph::LineStyle style) {
   QCPGraph* graph = plot.addGraph();
   graph->setLayer(layer);
   graph->setData(columns.x, columns.y, true);
@@ -98,12 +99,14 @@ void add_parts(QCustomPlot& plot, const ChartState& state, const ChartSeries& su
     add_graph(plot, QStringLiteral("parts"), Thinner(plot).line(part), pen, QCPGraph::lsStepLeft)->setAntialiased(true);
 }
 
-void add_markers(QCustomPlot& plot, const ChartState& state, const ChartSeries& series, const Columns& points, bool hollow, double radius) {
+void add_markers(QCustomPlot& plot, const ChartState& state, const ChartSeries& series, const Columns& points,
+                 bool hollow, double radius) {
   if (points.x.isEmpty()) return;
   const QColor color = state.colors->method(series.method);
   const QColor fill = hollow ? state.colors->no_fit_area : color;
   QCPGraph* graph = add_graph(plot, QStringLiteral("main"), Thinner(plot).markers(points), Qt::NoPen, QCPGraph::lsNone);
-  graph->setScatterStyle(QCPScatterStyle(method_marker(QString::fromStdString(series.method), radius, color, hollow, fill, plot.bufferDevicePixelRatio())));
+  graph->setScatterStyle(QCPScatterStyle(method_marker(QString::fromStdString(series.method), radius, color, hollow,
+                                                       fill, plot.bufferDevicePixelRatio())));
 }
 
 void add_series(QCustomPlot& plot, const ChartState& state, const ChartSeries& series, bool subject) {
@@ -140,7 +143,8 @@ void add_series(QCustomPlot& plot, const ChartState& state, const ChartSeries& s
   const double frontier_radius = series.result->points.size() > kManyPlans ? 1.5 : subject ? method_radius(name) : 2.2;
   const double radius = series.frontier ? frontier_radius : method_radius(name) + (strong ? 1.5 : 0);
   add_markers(plot, state, series, inside, false, radius);
-  add_markers(plot, state, series, beyond, true, series.frontier ? std::max(radius, series.result->points.size() > kManyPlans ? 2.0 : 2.6) : radius);
+  add_markers(plot, state, series, beyond, true,
+              series.frontier ? std::max(radius, series.result->points.size() > kManyPlans ? 2.0 : 2.6) : radius);
 }
 
 }  // namespace
@@ -153,7 +157,8 @@ void rebuild_graphs(QCustomPlot& plot, const ChartState& state) {
       Columns columns;
       for (const auto& p : pinned.points)
         if (drawable(p)) columns.add(state.units.x(static_cast<double>(p.memory_bytes)), state.units.y(p.time_s));
-      add_graph(plot, QStringLiteral("pinned"), Thinner(plot).line(columns), dashed(state.colors->pinned, 1.5, {6, 3}), QCPGraph::lsStepLeft);
+      add_graph(plot, QStringLiteral("pinned"), Thinner(plot).line(columns), dashed(state.colors->pinned, 1.5, {6, 3}),
+                QCPGraph::lsStepLeft);
     }
   }
   if (subject && state.show_parts && !state.log_time) add_parts(plot, state, *subject);

@@ -3,7 +3,8 @@
 
 namespace turnpoint::views {
 
-ChartItem::ChartItem(QCustomPlot* plot, const QString& layer, ChartState* state) : QCPAbstractItem(plot), state_(state) {
+ChartItem::ChartItem(QCustomPlot* plot, const QString& layer, ChartState* state)
+    : QCPAbstractItem(plot), state_(state) {
   setLayer(layer);
   setClipToAxisRect(false);
   setAntialiased(true);
@@ -11,7 +12,9 @@ ChartItem::ChartItem(QCustomPlot* plot, const QString& layer, ChartState* state)
 
 double ChartItem::pixel_x(double bytes) const { return mParentPlot->xAxis->coordToPixel(state_->units.x(bytes)); }
 double ChartItem::pixel_y(double seconds) const { return mParentPlot->yAxis->coordToPixel(state_->units.y(seconds)); }
-QPointF ChartItem::pixel(const ResultPoint& point) const { return {pixel_x(static_cast<double>(point.memory_bytes)), pixel_y(point.time_s)}; }
+QPointF ChartItem::pixel(const ResultPoint& point) const {
+  return {pixel_x(static_cast<double>(point.memory_bytes)), pixel_y(point.time_s)};
+}
 
 QPolygonF ChartItem::steps(const std::vector<ResultPoint>& points) const {
   QPolygonF line;
@@ -33,7 +36,9 @@ void BackdropItem::draw(QCPPainter* painter) {
   painter->setClipRect(frame);
   if (state_->data.memory_limit > 0) {
     const double x = pixel_x(static_cast<double>(state_->data.memory_limit));
-    if (x < frame.right()) painter->fillRect(QRectF(QPointF(std::max(x, frame.left()), frame.top()), frame.bottomRight()), colors.no_fit_area);
+    if (x < frame.right())
+      painter->fillRect(QRectF(QPointF(std::max(x, frame.left()), frame.top()), frame.bottomRight()),
+                        colors.no_fit_area);
   }
   const ChartSeries* subject = state_->data.subject();
   if (subject && subject->coarse && !subject->result->lower_bound.empty()) {

@@ -31,7 +31,8 @@ struct TextBlock {
     }
     return {wide + 1, high};
   }
-  void draw(QPainter& painter, const QRectF& at, const QColor& first, const QColor& rest, Qt::Alignment side = Qt::AlignLeft) const {
+  void draw(QPainter& painter, const QRectF& at, const QColor& first, const QColor& rest,
+            Qt::Alignment side = Qt::AlignLeft) const {
     double y = at.top();
     for (qsizetype i = 0; i < lines.size(); ++i) {
       painter.setFont(i == 0 ? head : body);
@@ -67,7 +68,8 @@ void LabelItem::draw(QCPPainter* painter) {
       if (!drawable(p)) continue;
       const double x = pixel_x(static_cast<double>(p.memory_bytes));
       if (!compute.isEmpty() && x - compute.last().x() < 1 && &p != &subject->result->points.back()) continue;
-      for (const auto& [line, y] : {std::pair{&compute, pixel_y(p.compute_s)}, std::pair{&network, pixel_y(p.network_s)}}) {
+      for (const auto& [line, y] :
+           {std::pair{&compute, pixel_y(p.compute_s)}, std::pair{&network, pixel_y(p.network_s)}}) {
         if (!line->isEmpty()) *line << QPointF(x, line->last().y());
         *line << QPointF(x, y);
       }
@@ -90,7 +92,8 @@ void LabelItem::draw_titles(QPainter& painter) {
   painter.setFont(small);
   painter.setPen(state_->colors->secondary);
   const double high = QFontMetricsF(small).height();
-  painter.drawText(QRectF(12, frame.top() - high - 8, 300, high), Qt::AlignLeft, QObject::tr("Iteration time (%1)").arg(state_->units.time_name));
+  painter.drawText(QRectF(12, frame.top() - high - 8, 300, high), Qt::AlignLeft,
+                   QObject::tr("Iteration time (%1)").arg(state_->units.time_name));
   painter.drawText(QRectF(frame.left(), frame.bottom() + 24, frame.width(), high), Qt::AlignHCenter,
                    QObject::tr("Memory per device (%1)").arg(state_->units.memory_name));
 }
@@ -100,7 +103,9 @@ void LabelItem::draw_limit(QPainter& painter, LabelPlacer& placer) {
   const ThemeColors& colors = *state_->colors;
   const QRectF frame = area();
   const double x = pixel_x(static_cast<double>(state_->data.memory_limit));
-  TextBlock block{{QObject::tr("Device memory %1").arg(memory_text(state_->data.memory_limit))}, bold(secondary_font(state_->font)), secondary_font(state_->font)};
+  TextBlock block{{QObject::tr("Device memory %1").arg(memory_text(state_->data.memory_limit))},
+                  bold(secondary_font(state_->font)),
+                  secondary_font(state_->font)};
   if (x > frame.right() - 2) {
     block.lines[0] += QStringLiteral(" →");
     const QSizeF size = block.size();
@@ -136,7 +141,8 @@ void LabelItem::draw_limit(QPainter& painter, LabelPlacer& placer) {
   painter.drawLine(QPointF(x, frame.top()), QPointF(x, frame.bottom()));
   placer.block({x - 2, frame.top(), 4, frame.height()});
   placer.block(at);
-  block.draw(painter, at, infeasible ? colors.warning : colors.text, colors.secondary, right ? Qt::AlignLeft : Qt::AlignRight);
+  block.draw(painter, at, infeasible ? colors.warning : colors.text, colors.secondary,
+             right ? Qt::AlignLeft : Qt::AlignRight);
 }
 
 void LabelItem::draw_callout(QPainter& painter, LabelPlacer& placer) {
@@ -172,7 +178,8 @@ void LabelItem::draw_callout(QPainter& painter, LabelPlacer& placer) {
   for (double step = 28; step < above + below; step += 8) {
     const double lift = step < above ? step : -(step - std::max(0.0, above - 28)) - size.height();
     for (const bool right : {true, false}) {
-      const QRectF at(right ? tip.x() + 8 : tip.x() - 8 - size.width(), tip.y() - lift - size.height(), size.width(), size.height());
+      const QRectF at(right ? tip.x() + 8 : tip.x() - 8 - size.width(), tip.y() - lift - size.height(), size.width(),
+                      size.height());
       const QRectF padded = at.adjusted(-4, -3, 4, 3);
       if (!placer.is_free(padded)) continue;
       placer.block(padded);
@@ -205,7 +212,8 @@ void LabelItem::draw_names(QPainter& painter, LabelPlacer& placer) {
   const ThemeColors& colors = *state_->colors;
   const QRectF frame = area();
   const ChartSeries* subject = state_->data.subject();
-  const auto write = [&](const QString& text, const QFont& font, const QColor& color, QPointF anchor, double gap, const std::vector<Side>& order) {
+  const auto write = [&](const QString& text, const QFont& font, const QColor& color, QPointF anchor, double gap,
+                         const std::vector<Side>& order) {
     const QFontMetricsF metrics(font);
     const auto at = placer.place(anchor, {metrics.horizontalAdvance(text) + 2, metrics.height()}, gap, order);
     if (!at) return false;
@@ -224,7 +232,8 @@ void LabelItem::draw_names(QPainter& painter, LabelPlacer& placer) {
       const std::size_t stride = std::max<std::size_t>(1, points.size() / 24);
       for (std::size_t i = 0; i < points.size(); i += stride)
         if (drawable(points[i]) && frame.contains(pixel(points[i])) &&
-            write(series.title, font, colors.method(series.method), pixel(points[i]), 7, {Side::right, Side::above, Side::below}))
+            write(series.title, font, colors.method(series.method), pixel(points[i]), 7,
+                  {Side::right, Side::above, Side::below}))
           break;
     } else if (!points.empty() && drawable(points[0])) {
       const QPointF at = pixel(points[0]);
@@ -234,12 +243,20 @@ void LabelItem::draw_names(QPainter& painter, LabelPlacer& placer) {
       }
       // Out of view: named at the edge it lies beyond, with its figures, so that nothing is lost without a word.
       const bool right = at.x() > frame.right(), above = at.y() < frame.top();
-      const QString arrow = right ? QStringLiteral("→") : above ? QStringLiteral("↑") : at.x() < frame.left() ? QStringLiteral("←") : QStringLiteral("↓");
-      const QString text = QStringLiteral("%1 %2 · %3 %4").arg(series.title, memory_text(points[0].memory_bytes), time_text(points[0].time_s), arrow);
+      const QString arrow = right                   ? QStringLiteral("→")
+                            : above                 ? QStringLiteral("↑")
+                            : at.x() < frame.left() ? QStringLiteral("←")
+                                                    : QStringLiteral("↓");
+      const QString text =
+          QStringLiteral("%1 %2 · %3 %4")
+              .arg(series.title, memory_text(points[0].memory_bytes), time_text(points[0].time_s), arrow);
       const QFont small = secondary_font(state_->font);
-      const QPointF edge(std::clamp(at.x(), frame.left() + 8, frame.right() - 8), std::clamp(at.y(), frame.top() + 12, frame.bottom() - 12));
+      const QPointF edge(std::clamp(at.x(), frame.left() + 8, frame.right() - 8),
+                         std::clamp(at.y(), frame.top() + 12, frame.bottom() - 12));
       for (double down = 0; down < frame.height() / 2; down += 14)
-        if (write(text, small, colors.secondary, edge + QPointF(0, edge.y() < frame.center().y() ? down : -down), 0, {Side::left, Side::right})) break;
+        if (write(text, small, colors.secondary, edge + QPointF(0, edge.y() < frame.center().y() ? down : -down), 0,
+                  {Side::left, Side::right}))
+          break;
     }
   }
   if (!state_->show_pinned) return;
@@ -248,7 +265,10 @@ void LabelItem::draw_names(QPainter& painter, LabelPlacer& placer) {
     const QString text = QObject::tr("pinned: %1").arg(pinned.label);
     const std::size_t stride = std::max<std::size_t>(1, pinned.points.size() / 24);
     for (std::size_t i = 0; i < pinned.points.size(); i += stride)
-      if (const ResultPoint& p = pinned.points[i]; drawable(p) && frame.contains(pixel(p)) && write(text, small, colors.secondary, pixel(p), 7, {Side::left, Side::below, Side::right, Side::above})) break;
+      if (const ResultPoint& p = pinned.points[i];
+          drawable(p) && frame.contains(pixel(p)) &&
+          write(text, small, colors.secondary, pixel(p), 7, {Side::left, Side::below, Side::right, Side::above}))
+        break;
   }
 }
 
@@ -270,7 +290,8 @@ void LabelItem::draw_part_names(QPainter& painter, LabelPlacer& placer) {
       if (!drawable(p)) continue;
       const QPointF at(pixel_x(static_cast<double>(p.memory_bytes)), pixel_y(compute ? p.compute_s : p.network_s));
       if (at.x() > frame.left() + 0.8 * frame.width() || !frame.contains(at)) continue;
-      const auto place = placer.place(at, {metrics.horizontalAdvance(text) + 2, metrics.height() - 2}, 4, {Side::above, Side::below});
+      const auto place =
+          placer.place(at, {metrics.horizontalAdvance(text) + 2, metrics.height() - 2}, 4, {Side::above, Side::below});
       if (!place) continue;
       painter.drawText(*place, Qt::AlignCenter | Qt::TextDontClip, text);
       break;

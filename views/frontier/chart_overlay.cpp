@@ -11,7 +11,8 @@ void OverlayItem::draw(QCPPainter* painter) {
   const ThemeColors& colors = *state_->colors;
   const QRectF frame = area();
   const ResultPoint* picked = state_->find_point(state_->selection ? state_->selection->point() : std::nullopt);
-  const ResultPoint* hovered = state_->find_point(state_->selection ? state_->selection->hovered_point() : std::nullopt);
+  const ResultPoint* hovered =
+      state_->find_point(state_->selection ? state_->selection->hovered_point() : std::nullopt);
   painter->save();
   painter->setRenderHint(QPainter::Antialiasing);
   const auto inside = [&](const ResultPoint& p) { return frame.adjusted(-1, -1, 1, 1).contains(pixel(p)); };
@@ -48,9 +49,11 @@ void OverlayItem::hide_tick_labels(QPainter& painter, QCPAxis* axis, const QRect
   const QVector<double> ticks = axis->tickVector();
   const QVector<QString> labels = axis->tickVectorLabels();
   for (qsizetype i = 0; i < std::min(ticks.size(), labels.size()); ++i) {
-    const double at = axis->coordToPixel(ticks[i]), wide = metrics.horizontalAdvance(labels[i]), high = metrics.height();
-    const QRectF label = axis->orientation() == Qt::Horizontal ? QRectF(at - wide / 2 - 1, frame.bottom() + 3, wide + 2, high + 4)
-                                                               : QRectF(frame.left() - wide - 9, at - high / 2, wide + 7, high);
+    const double at = axis->coordToPixel(ticks[i]), wide = metrics.horizontalAdvance(labels[i]),
+                 high = metrics.height();
+    const QRectF label = axis->orientation() == Qt::Horizontal
+                             ? QRectF(at - wide / 2 - 1, frame.bottom() + 3, wide + 2, high + 4)
+                             : QRectF(frame.left() - wide - 9, at - high / 2, wide + 7, high);
     if (label.intersects(tag.adjusted(-2, -1, 2, 1))) painter.fillRect(label, state_->colors->base);
   }
 }
@@ -92,8 +95,11 @@ void OverlayItem::draw_read_out(QPainter& painter, const ResultPoint& point, con
   const auto& hovered = state_->selection->hovered_point();
   const ChartSeries* series = hovered ? state_->data.find(hovered->method) : nullptr;
   if (series && series != state_->data.subject()) title.prepend(series->title + separator);
-  struct Row { QString left, right; };
-  std::vector<Row> rows{{QObject::tr("compute %1").arg(time_text(point.compute_s)), QObject::tr("network %1").arg(time_text(point.network_s))}};
+  struct Row {
+    QString left, right;
+  };
+  std::vector<Row> rows{{QObject::tr("compute %1").arg(time_text(point.compute_s)),
+                         QObject::tr("network %1").arg(time_text(point.network_s))}};
   if (picked && picked != &point) {
     const double difference = point.time_s - picked->time_s;
     rows.push_back({QObject::tr("vs picked %1").arg(memory_difference_text(point.memory_bytes - picked->memory_bytes)),
@@ -102,7 +108,8 @@ void OverlayItem::draw_read_out(QPainter& painter, const ResultPoint& point, con
   if (!state_->fits(point)) rows.push_back({QObject::tr("does not fit"), {}});
   const QFontMetricsF big(head), body(small);
   double wide = big.horizontalAdvance(title);
-  for (const Row& row : rows) wide = std::max(wide, body.horizontalAdvance(row.left) + body.horizontalAdvance(row.right) + 16);
+  for (const Row& row : rows)
+    wide = std::max(wide, body.horizontalAdvance(row.left) + body.horizontalAdvance(row.right) + 16);
   const QSizeF size(wide + 18, big.height() + static_cast<double>(rows.size()) * (body.height() + 2) + 12);
 
   // The first corner around the point that covers neither callout nor curve; above right is quiet for a falling line.
@@ -110,10 +117,12 @@ void OverlayItem::draw_read_out(QPainter& painter, const ResultPoint& point, con
   const QPolygonF curve = state_->data.subject() ? steps(state_->data.subject()->result->points) : QPolygonF();
   QRectF box, best;
   double best_cost = 1e18;
-  for (const QPointF offset : {QPointF(14, -14 - size.height()), QPointF(14, -54 - size.height()), QPointF(54, -34 - size.height()), QPointF(24, 18),
-                               QPointF(-14 - size.width(), 18), QPointF(-14 - size.width(), -14 - size.height())}) {
+  for (const QPointF offset :
+       {QPointF(14, -14 - size.height()), QPointF(14, -54 - size.height()), QPointF(54, -34 - size.height()),
+        QPointF(24, 18), QPointF(-14 - size.width(), 18), QPointF(-14 - size.width(), -14 - size.height())}) {
     box = QRectF(at + offset, size);
-    box.moveLeft(std::clamp(box.left(), frame.left() + 2, std::max(frame.left() + 2, frame.right() - size.width() - 2)));
+    box.moveLeft(
+        std::clamp(box.left(), frame.left() + 2, std::max(frame.left() + 2, frame.right() - size.width() - 2)));
     box.moveTop(std::clamp(box.top(), frame.top() + 2, std::max(frame.top() + 2, frame.bottom() - size.height() - 2)));
     double cost = box.adjusted(-8, -8, 8, 8).contains(at) ? 1000 : 0;
     const QRectF shared = box.intersected(state_->callout);

@@ -21,13 +21,15 @@ struct ChartState {
   const SelectionModel* selection = nullptr;
   const ThemeColors* colors = nullptr;
   QFont font;
-  QRectF callout;          ///< where the turning point's words are; the read-out avoids them
+  QRectF callout;  ///< where the turning point's words are; the read-out avoids them
   bool limit_hovered = false;
 
   /// Nothing for points that are gone or belong to a hidden method.
   const ResultPoint* find_point(const std::optional<PickedPoint>& picked) const;
   bool visible(const ChartSeries& series) const;
-  bool fits(const ResultPoint& point) const { return data.memory_limit <= 0 || point.memory_bytes <= data.memory_limit; }
+  bool fits(const ResultPoint& point) const {
+    return data.memory_limit <= 0 || point.memory_bytes <= data.memory_limit;
+  }
 };
 
 }  // namespace turnpoint::views

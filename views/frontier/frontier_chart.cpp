@@ -31,7 +31,8 @@ struct FrontierChart::Private {
   QSize built_for;  ///< the axis rect for which the graphs were thinned
 };
 
-FrontierChart::FrontierChart(QWidget* parent) : QWidget(parent), p_(std::make_unique<Private>()), plot_(new QCustomPlot(this)) {
+FrontierChart::FrontierChart(QWidget* parent)
+    : QWidget(parent), p_(std::make_unique<Private>()), plot_(new QCustomPlot(this)) {
   setObjectName(QStringLiteral("frontier_chart"));
   setFocusPolicy(Qt::StrongFocus);
   setAccessibleName(tr("Memory and time of all plans"));
@@ -135,7 +136,8 @@ void FrontierChart::fit_if_allowed() {
   const auto keeps = [](double have, double want) { return have >= want * 0.999 && have <= want * 1.35; };
   if (keeps(now.x_high, next.x_high) && next.x_low == 0 && now.x_low == 0) next.x_high = now.x_high;
   const double span = next.x_high - next.x_low;
-  if (next.x_low > 0 && now.x_low > 0 && std::abs(now.x_low - next.x_low) < 0.2 * span && std::abs(now.x_high - next.x_high) < 0.2 * span) {
+  if (next.x_low > 0 && now.x_low > 0 && std::abs(now.x_low - next.x_low) < 0.2 * span &&
+      std::abs(now.x_high - next.x_high) < 0.2 * span) {
     next.x_low = now.x_low;
     next.x_high = std::max(now.x_high, next.x_high);
   }
@@ -152,7 +154,8 @@ void FrontierChart::set_range(const ChartRange& range) {
 
 void FrontierChart::fit() {
   user_zoomed_ = false;
-  if (const auto range = fitted_range(p_->state.data, p_->state.units, p_->state.show_others, p_->state.log_time)) set_range(*range);
+  if (const auto range = fitted_range(p_->state.data, p_->state.units, p_->state.show_others, p_->state.log_time))
+    set_range(*range);
   rebuild();
 }
 
@@ -207,7 +210,8 @@ void FrontierChart::wheel(QPointF position, double steps, Qt::KeyboardModifiers 
   const QRectF area(plot_->axisRect()->rect());
   const bool over_x = position.y() > area.bottom(), over_y = position.x() < area.left();
   const bool single = over_x || over_y || (modifiers & Qt::ShiftModifier);
-  zoom_at(position, std::pow(1.15, steps), !single || over_x || (!over_y && (modifiers & Qt::ShiftModifier)), !single || over_y);
+  zoom_at(position, std::pow(1.15, steps), !single || over_x || (!over_y && (modifiers & Qt::ShiftModifier)),
+          !single || over_y);
 }
 
 bool FrontierChart::on_limit(QPointF position) const {
@@ -239,7 +243,8 @@ void FrontierChart::move_to(QPointF position, Qt::MouseButtons buttons) {
     setCursor(Qt::ClosedHandCursor);
     for (QCPAxis* axis : {plot_->xAxis, plot_->yAxis}) {
       const bool across = axis == plot_->xAxis;
-      const double before = axis->pixelToCoord(across ? last_at_.x() : last_at_.y()), after = axis->pixelToCoord(across ? position.x() : position.y());
+      const double before = axis->pixelToCoord(across ? last_at_.x() : last_at_.y()),
+                   after = axis->pixelToCoord(across ? position.x() : position.y());
       if (axis->scaleType() == QCPAxis::stLogarithmic)
         axis->setRange(axis->range().lower * before / after, axis->range().upper * before / after);
       else
@@ -333,13 +338,15 @@ void FrontierChart::step_pick(int steps) {
   if (picked && p_->state.find_point(picked)) {
     series = p_->state.data.find(picked->method);
     const auto last = static_cast<std::ptrdiff_t>(series->result->points.size()) - 1;
-    index = static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(picked->index) + steps, 0, last));
+    index = static_cast<std::size_t>(
+        std::clamp<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(picked->index) + steps, 0, last));
   }
   p_->selection->pick_point(PickedPoint{series->method, index});
 }
 
 void FrontierChart::pick_first() {
-  if (const ChartSeries* series = p_->state.data.subject(); series && p_->selection) p_->selection->pick_point(PickedPoint{series->method, 0});
+  if (const ChartSeries* series = p_->state.data.subject(); series && p_->selection)
+    p_->selection->pick_point(PickedPoint{series->method, 0});
 }
 
 void FrontierChart::pick_last() {
@@ -351,7 +358,8 @@ void FrontierChart::pick_last() {
 void FrontierChart::pick_turning_point() {
   const ChartSeries* series = p_->state.data.subject();
   if (!series || !p_->selection) return;
-  if (series->result->turning_point) p_->selection->pick_point(PickedPoint{series->method, *series->result->turning_point});
+  if (series->result->turning_point)
+    p_->selection->pick_point(PickedPoint{series->method, *series->result->turning_point});
 }
 
 void FrontierChart::copy_point() {
@@ -359,11 +367,14 @@ void FrontierChart::copy_point() {
   const ResultPoint* point = p_->state.find_point(picked);
   if (!point) return;
   QApplication::clipboard()->setText(tr("%1 · %2 (compute %3, network %4), %5")
-                                         .arg(memory_text(point->memory_bytes), time_text(point->time_s), time_text(point->compute_s),
-                                              time_text(point->network_s), p_->state.data.find(picked->method)->title));
+                                         .arg(memory_text(point->memory_bytes), time_text(point->time_s),
+                                              time_text(point->compute_s), time_text(point->network_s),
+                                              p_->state.data.find(picked->method)->title));
 }
 
-bool FrontierChart::save_png(const QString& path, double scale) { return plot_->savePng(path, plot_->width(), plot_->height(), scale); }
+bool FrontierChart::save_png(const QString& path, double scale) {
+  return plot_->savePng(path, plot_->width(), plot_->height(), scale);
+}
 
 bool FrontierChart::save_svg(const QString& path) {
   QSvgGenerator svg;
@@ -390,19 +401,23 @@ QString FrontierChart::describe() const {
 }
 
 QPoint FrontierChart::position_of(const ResultPoint& point) const {
-  return {static_cast<int>(std::lround(plot_->xAxis->coordToPixel(p_->state.units.x(static_cast<double>(point.memory_bytes))))),
+  return {static_cast<int>(
+              std::lround(plot_->xAxis->coordToPixel(p_->state.units.x(static_cast<double>(point.memory_bytes))))),
           static_cast<int>(std::lround(plot_->yAxis->coordToPixel(p_->state.units.y(point.time_s))))};
 }
 
 QPoint FrontierChart::limit_position() const {
   const QRect area = plot_->axisRect()->rect();
-  return {static_cast<int>(std::lround(plot_->xAxis->coordToPixel(p_->state.units.x(static_cast<double>(p_->state.data.memory_limit))))), area.center().y()};
+  return {static_cast<int>(std::lround(
+              plot_->xAxis->coordToPixel(p_->state.units.x(static_cast<double>(p_->state.data.memory_limit))))),
+          area.center().y()};
 }
 
 QRect FrontierChart::plot_area() const { return plot_->axisRect()->rect(); }
 
 ChartRange FrontierChart::visible_range() const {
-  return {plot_->xAxis->range().lower, plot_->xAxis->range().upper, plot_->yAxis->range().lower, plot_->yAxis->range().upper};
+  return {plot_->xAxis->range().lower, plot_->xAxis->range().upper, plot_->yAxis->range().lower,
+          plot_->yAxis->range().upper};
 }
 
 }  // namespace turnpoint::views

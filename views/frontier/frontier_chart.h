@@ -14,8 +14,8 @@ namespace turnpoint::views {
 class SelectionModel;
 
 /// Keyboard: left and right along the picked method's points, Home least memory, End least time, T turning point,
-/// + and - zoom, Ctrl+0 fits, C copies the point. Mouse: click picks, drag pans, wheel zooms (Shift or over an axis: that
-/// axis only), double click fits, dragging the memory line moves it.
+/// + and - zoom, Ctrl+0 fits, C copies the point. Mouse: click picks, drag pans, wheel zooms (Shift or over an axis:
+/// that axis only), double click fits, dragging the memory line moves it.
 class FrontierChart : public QWidget {
   Q_OBJECT
  public:

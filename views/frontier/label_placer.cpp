@@ -38,7 +38,8 @@ bool LabelPlacer::is_free(const QRectF& rectangle) const {
   if (!bounds_.contains(rectangle)) return false;
   const auto hit = [&](const QRectF& r) { return r.intersects(rectangle); };
   const auto cut = [&](const QLineF& s) { return touches(rectangle, s); };
-  return std::none_of(rectangles_.begin(), rectangles_.end(), hit) && std::none_of(segments_.begin(), segments_.end(), cut);
+  return std::none_of(rectangles_.begin(), rectangles_.end(), hit) &&
+         std::none_of(segments_.begin(), segments_.end(), cut);
 }
 
 std::optional<QRectF> LabelPlacer::place(QPointF anchor, QSizeF size, double gap, const std::vector<Side>& order) {

@@ -7,7 +7,8 @@
 
 namespace turnpoint::views {
 
-std::optional<PickedPoint> find_nearest(const ChartState& state, const QCustomPlot& plot, QPointF position, double reach) {
+std::optional<PickedPoint> find_nearest(const ChartState& state, const QCustomPlot& plot, QPointF position,
+                                        double reach) {
   std::optional<PickedPoint> best;
   if (!QRectF(plot.axisRect()->rect()).adjusted(-4, -4, 4, 4).contains(position)) return best;
   double nearest = reach;

@@ -9,6 +9,7 @@ class QCustomPlot;
 namespace turnpoint::views {
 
 /// The nearest visible point within `reach` pixels inside the axes; single-answer markers win ties, being larger.
-std::optional<PickedPoint> find_nearest(const ChartState& state, const QCustomPlot& plot, QPointF position, double reach);
+std::optional<PickedPoint> find_nearest(const ChartState& state, const QCustomPlot& plot, QPointF position,
+                                        double reach);
 
 }  // namespace turnpoint::views

@@ -148,7 +148,8 @@ void GraphCanvas::fit() {
   fitted_ = true;
   if (!scene_ || scene_->size.isEmpty()) return;
   const QSizeF room = maximumViewportSize();
-  zoom_ = std::clamp(std::min(room.width() / scene_->size.width(), room.height() / scene_->size.height()), kLeastZoom, 1.0);
+  zoom_ =
+      std::clamp(std::min(room.width() / scene_->size.width(), room.height() / scene_->size.height()), kLeastZoom, 1.0);
   update_scroll_bars();
   horizontalScrollBar()->setValue(0);
   verticalScrollBar()->setValue(0);
@@ -177,8 +178,12 @@ void GraphCanvas::show_card(int card, bool readable) {
     if (high - low > most - least || low < least) return low - least;
     return high > most ? high - most : 0.0;
   };
-  horizontalScrollBar()->setValue(horizontalScrollBar()->value() + static_cast<int>(move(device.left() - 8, device.right() + 8, area.left(), area.right())));
-  verticalScrollBar()->setValue(verticalScrollBar()->value() + static_cast<int>(move(device.top() - 8, device.bottom() + 8, area.top(), area.bottom())));
+  horizontalScrollBar()->setValue(
+      horizontalScrollBar()->value() +
+      static_cast<int>(move(device.left() - 8, device.right() + 8, area.left(), area.right())));
+  verticalScrollBar()->setValue(
+      verticalScrollBar()->value() +
+      static_cast<int>(move(device.top() - 8, device.bottom() + 8, area.top(), area.bottom())));
 }
 
 void GraphCanvas::show_operator(OperatorId op) {
@@ -186,8 +191,10 @@ void GraphCanvas::show_operator(OperatorId op) {
   const int drawn = scene_->drawn_of[op];
   if (drawn < 0) return show_card(scene_->card_of[op], false);
   const auto d = static_cast<std::size_t>(drawn);
-  const QRectF box(to_device(QPointF(scene_->op_x[d], scene_->op_y[d])), QSizeF(scene_->op_w[d], scene_->op_h[d]) * zoom_);
-  if (!QRectF(viewport()->rect()).contains(box)) center_on({scene_->op_x[d] + scene_->op_w[d] / 2.0, scene_->op_y[d] + scene_->op_h[d] / 2.0});
+  const QRectF box(to_device(QPointF(scene_->op_x[d], scene_->op_y[d])),
+                   QSizeF(scene_->op_w[d], scene_->op_h[d]) * zoom_);
+  if (!QRectF(viewport()->rect()).contains(box))
+    center_on({scene_->op_x[d] + scene_->op_w[d] / 2.0, scene_->op_y[d] + scene_->op_h[d] / 2.0});
 }
 
 OperatorId GraphCanvas::current_operator() const {
@@ -226,7 +233,8 @@ void GraphCanvas::paintEvent(QPaintEvent*) {
   painter.drawPixmap(0, 0, frame_);
   static const std::set<OperatorId> none;
   painter_.paint_marks(painter, *scene_, view(), selection_ ? selection_->operators() : none,
-                       selection_ ? selection_->hovered_operator() : OperatorId{}, hasFocus() && by_keyboard_ ? focus_card_ : -1, focus_drawn_);
+                       selection_ ? selection_->hovered_operator() : OperatorId{},
+                       hasFocus() && by_keyboard_ ? focus_card_ : -1, focus_drawn_);
   if (linked_card_ >= 0) painter_.paint_links(painter, *scene_, view(), linked_card_, links_);
   if (!panning_) paint_hover(painter, hover_text_, pointer_, viewport()->rect(), theme, font());
 }
@@ -236,7 +244,8 @@ void GraphCanvas::paint_to(QPainter& painter, const QSizeF& size, const ThemeCol
   if (!scene_ || scene_->size.isEmpty()) return;
   GraphPaint paint = view();
   paint.zoom = std::min(size.width() / scene_->size.width(), size.height() / scene_->size.height());
-  paint.offset = {(size.width() - scene_->size.width() * paint.zoom) / 2, (size.height() - scene_->size.height() * paint.zoom) / 2};
+  paint.offset = {(size.width() - scene_->size.width() * paint.zoom) / 2,
+                  (size.height() - scene_->size.height() * paint.zoom) / 2};
   paint.viewport = QRectF(QPointF(0, 0), size);
   paint.theme = &theme;
   GraphPainter own;
@@ -258,7 +267,9 @@ void GraphCanvas::scrollContentsBy(int, int) {
 }
 
 void GraphCanvas::changeEvent(QEvent* event) {
-  if (event->type() == QEvent::PaletteChange || event->type() == QEvent::FontChange || event->type() == QEvent::StyleChange) repaint_all();
+  if (event->type() == QEvent::PaletteChange || event->type() == QEvent::FontChange ||
+      event->type() == QEvent::StyleChange)
+    repaint_all();
   QAbstractScrollArea::changeEvent(event);
 }
 

@@ -29,7 +29,7 @@ class GraphCanvas : public QAbstractScrollArea {
   const GraphScene* scene() const { return scene_.get(); }
   double zoom() const { return zoom_; }
   void set_zoom(double zoom, QPointF anchor_device);
-  void fit();                       ///< everything visible, at most 100 %
+  void fit();  ///< everything visible, at most 100 %
   void show_card(int card, bool readable);
   void show_operator(OperatorId op);
   QRectF visible_scene() const;
@@ -45,7 +45,8 @@ class GraphCanvas : public QAbstractScrollArea {
 
  signals:
   void toggle_fold(std::uint32_t group, bool open);
-  void fold_container(std::uint32_t group, OperatorId op);  ///< of a folded card, or of a lone operator where group is kNoGroup
+  void fold_container(std::uint32_t group,
+                      OperatorId op);  ///< of a folded card, or of a lone operator where group is kNoGroup
   void zoom_changed(double zoom);
   void view_changed();
 
@@ -78,7 +79,7 @@ class GraphCanvas : public QAbstractScrollArea {
   double zoom_ = 1;
   SceneHit hover_;
   HoverText hover_text_;
-  std::vector<CardLink> links_;     ///< of the card under the pointer
+  std::vector<CardLink> links_;  ///< of the card under the pointer
   int linked_card_ = -1;
   QPointF pointer_;
   int focus_card_ = -1, focus_drawn_ = -1;
@@ -87,7 +88,7 @@ class GraphCanvas : public QAbstractScrollArea {
   qint64 last_frame_ns_ = 0;
 
   GraphPaint view() const;
-  QPointF origin() const;           ///< device position of the scene's corner
+  QPointF origin() const;  ///< device position of the scene's corner
   QPointF to_scene(QPointF device) const;
   void update_scroll_bars();
   void repaint_all();

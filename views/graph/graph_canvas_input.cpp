@@ -15,7 +15,7 @@ namespace turnpoint::views {
 
 namespace {
 
-constexpr double kEdgeReach = 5;    // device pixels
+constexpr double kEdgeReach = 5;  // device pixels
 constexpr double kZoomStep = 1.2;
 
 }  // namespace
@@ -40,7 +40,8 @@ std::set<OperatorId> GraphCanvas::operators_at(const SceneHit& hit) const {
     }
   } else if (hit.card >= 0) {
     const GraphCard& card = scene_->cards[static_cast<std::size_t>(hit.card)];
-    if (card.open && !hit.header && view().tier(*scene_) != GraphTier::far) return operators;  // the empty ground of an open card
+    if (card.open && !hit.header && view().tier(*scene_) != GraphTier::far)
+      return operators;  // the empty ground of an open card
     operators.insert(scene_->members.begin() + card.member_begin, scene_->members.begin() + card.member_end);
   }
   return operators;
@@ -109,7 +110,9 @@ void GraphCanvas::mouseReleaseEvent(QMouseEvent* event) {
   viewport()->unsetCursor();
   if (!click || event->button() != Qt::LeftButton || !scene_) return;
   const SceneHit hit = hit_at(event->position());
-  if (hit.header && to_scene(event->position()).x() < scene_->cards[static_cast<std::size_t>(hit.card)].rect.left() + 18 && !scene_->lone_panel) {
+  if (hit.header &&
+      to_scene(event->position()).x() < scene_->cards[static_cast<std::size_t>(hit.card)].rect.left() + 18 &&
+      !scene_->lone_panel) {
     activate({hit.card, -1, -1, true});
     return;
   }
@@ -122,7 +125,8 @@ void GraphCanvas::mouseDoubleClickEvent(QMouseEvent* event) {
   pressed_ = false;
   if (event->button() != Qt::LeftButton || !scene_) return;
   SceneHit hit = hit_at(event->position());
-  const bool ground = hit.card >= 0 && hit.drawn < 0 && !hit.header && scene_->cards[static_cast<std::size_t>(hit.card)].open;
+  const bool ground =
+      hit.card >= 0 && hit.drawn < 0 && !hit.header && scene_->cards[static_cast<std::size_t>(hit.card)].open;
   if (ground && view().tier(*scene_) != GraphTier::far) return;
   activate(hit);
 }
@@ -134,7 +138,8 @@ void GraphCanvas::wheelEvent(QWheelEvent* event) {
     return;
   }
   if (event->modifiers() & Qt::ShiftModifier) {
-    horizontalScrollBar()->setValue(horizontalScrollBar()->value() - (event->angleDelta().y() + event->angleDelta().x()));
+    horizontalScrollBar()->setValue(horizontalScrollBar()->value() -
+                                    (event->angleDelta().y() + event->angleDelta().x()));
     event->accept();
     return;
   }
@@ -171,9 +176,7 @@ void GraphCanvas::set_hover(const SceneHit& hit, QPointF device) {
   if (changed) viewport()->update();
 }
 
-void GraphCanvas::clear_hover() {
-  set_hover({}, pointer_);
-}
+void GraphCanvas::clear_hover() { set_hover({}, pointer_); }
 
 bool GraphCanvas::viewportEvent(QEvent* event) {
   if (event->type() == QEvent::Leave) clear_hover();
@@ -181,7 +184,8 @@ bool GraphCanvas::viewportEvent(QEvent* event) {
 }
 
 void GraphCanvas::focusInEvent(QFocusEvent* event) {
-  by_keyboard_ = event->reason() == Qt::TabFocusReason || event->reason() == Qt::BacktabFocusReason || event->reason() == Qt::ShortcutFocusReason;
+  by_keyboard_ = event->reason() == Qt::TabFocusReason || event->reason() == Qt::BacktabFocusReason ||
+                 event->reason() == Qt::ShortcutFocusReason;
   if (by_keyboard_ && focus_card_ < 0 && scene_ && !scene_->cards.empty()) focus_card_ = 0;
   QAbstractScrollArea::focusInEvent(event);
   viewport()->update();
@@ -195,13 +199,16 @@ void GraphCanvas::focusOutEvent(QFocusEvent* event) {
 int GraphCanvas::neighbour_operator(int drawn, int dx, int dy) const {
   const auto d = static_cast<std::size_t>(drawn);
   const GraphCard& card = scene_->cards[static_cast<std::size_t>(scene_->card_of[scene_->op_id[d]])];
-  const auto centre = [&](std::size_t i) { return QPointF(scene_->op_x[i] + scene_->op_w[i] / 2.0, scene_->op_y[i] + scene_->op_h[i] / 2.0); };
+  const auto centre = [&](std::size_t i) {
+    return QPointF(scene_->op_x[i] + scene_->op_w[i] / 2.0, scene_->op_y[i] + scene_->op_h[i] / 2.0);
+  };
   const QPointF here = centre(d);
   int best = -1;
   double best_distance = std::numeric_limits<double>::max();
   const auto consider = [&](std::size_t other) {
     const QPointF delta = centre(other) - here;
-    const double distance = dx != 0 ? std::abs(delta.y()) + std::abs(delta.x()) * 0.25 : std::abs(delta.y()) + std::abs(delta.x()) * 3;
+    const double distance =
+        dx != 0 ? std::abs(delta.y()) + std::abs(delta.x()) * 0.25 : std::abs(delta.y()) + std::abs(delta.x()) * 3;
     if (distance < best_distance) best = static_cast<int>(other), best_distance = distance;
   };
   if (dx != 0) {
@@ -211,12 +218,14 @@ int GraphCanvas::neighbour_operator(int drawn, int dx, int dy) const {
         const EdgeUse& use = scene_->uses[u];
         const OperatorId other = dx > 0 ? use.consumer : use.producer;
         if ((dx > 0 ? use.producer : use.consumer) != scene_->op_id[d] || scene_->drawn_of[other] < 0) continue;
-        if (scene_->card_of[other] == scene_->card_of[scene_->op_id[d]]) consider(static_cast<std::size_t>(scene_->drawn_of[other]));
+        if (scene_->card_of[other] == scene_->card_of[scene_->op_id[d]])
+          consider(static_cast<std::size_t>(scene_->drawn_of[other]));
       }
     return best;
   }
   for (std::uint32_t other = card.drawn_begin; other < card.drawn_end; ++other)
-    if (other != d && (centre(other).y() - here.y()) * dy > 4 && std::abs(centre(other).x() - here.x()) < 160) consider(other);
+    if (other != d && (centre(other).y() - here.y()) * dy > 4 && std::abs(centre(other).x() - here.x()) < 160)
+      consider(other);
   return best;
 }
 
@@ -245,8 +254,9 @@ void GraphCanvas::set_focus_item(int card, int drawn, bool pick_it) {
     show_card(card, false);
   }
   if (pick_it) pick({card, drawn, -1, drawn < 0}, false);
-  const HoverText text = drawn >= 0 ? operator_hover(*model_, scene_->op_id[static_cast<std::size_t>(drawn)], figures_.get())
-                                    : card_hover(scene_->cards[static_cast<std::size_t>(card)], figures_.get());
+  const HoverText text = drawn >= 0
+                             ? operator_hover(*model_, scene_->op_id[static_cast<std::size_t>(drawn)], figures_.get())
+                             : card_hover(scene_->cards[static_cast<std::size_t>(card)], figures_.get());
   setAccessibleDescription(plain_text(text));
   viewport()->update();
 }
@@ -319,7 +329,8 @@ void GraphCanvas::keyPressEvent(QKeyEvent* event) {
 
 void GraphCanvas::contextMenuEvent(QContextMenuEvent* event) {
   if (!scene_ || scene_->cards.empty()) return;
-  const SceneHit hit = event->reason() == QContextMenuEvent::Mouse ? hit_at(event->pos()) : SceneHit{focus_card_, focus_drawn_, -1, true};
+  const SceneHit hit = event->reason() == QContextMenuEvent::Mouse ? hit_at(event->pos())
+                                                                   : SceneHit{focus_card_, focus_drawn_, -1, true};
   set_hover(hit, pointer_);
   const QString words = plain_text(hover_text_);
   QMenu menu(this);
@@ -330,7 +341,8 @@ void GraphCanvas::contextMenuEvent(QContextMenuEvent* event) {
     if (card.group != kNoGroup) {
       const auto group = card.group;
       const bool open = card.open;
-      menu.addAction(open ? tr("Fold this layer") : tr("Unfold this layer"), this, [this, group, open] { emit toggle_fold(group, !open); });
+      menu.addAction(open ? tr("Fold this layer") : tr("Unfold this layer"), this,
+                     [this, group, open] { emit toggle_fold(group, !open); });
     }
   }
   menu.addAction(tr("Fit"), this, &GraphCanvas::fit);

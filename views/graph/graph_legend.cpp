@@ -28,14 +28,21 @@ std::vector<GraphLegendRow> heat_rows(const PlanFigures& figures, GraphColor col
     values.push_back(color == GraphColor::memory ? static_cast<double>(op.memory_bytes) : op.time_s());
   }
   std::sort(values.begin(), values.end());
-  values.erase(std::unique(values.begin(), values.end(), [](double a, double b) { return b - a <= 1e-9 * std::abs(b); }), values.end());
+  values.erase(
+      std::unique(values.begin(), values.end(), [](double a, double b) { return b - a <= 1e-9 * std::abs(b); }),
+      values.end());
   std::vector<GraphLegendRow> rows;
   for (int step = 0; step < kHeatSteps && values.size() > 1; ++step) {
-    const auto index = [&](int s) { return (static_cast<std::size_t>(s) * (values.size() - 1) + kHeatSteps - 2) / (kHeatSteps - 1); };
+    const auto index = [&](int s) {
+      return (static_cast<std::size_t>(s) * (values.size() - 1) + kHeatSteps - 2) / (kHeatSteps - 1);
+    };
     const std::size_t low = index(step), high = step + 1 < kHeatSteps ? index(step + 1) - 1 : values.size() - 1;
     if (high < low || high >= values.size()) continue;
-    const auto text = [&](double v) { return color == GraphColor::memory ? bytes_text(static_cast<std::int64_t>(v)) : seconds_text(v); };
-    const QString words = low == high ? text(values[low]) : text(values[low]) + QStringLiteral(" \u2013 ") + text(values[high]);
+    const auto text = [&](double v) {
+      return color == GraphColor::memory ? bytes_text(static_cast<std::int64_t>(v)) : seconds_text(v);
+    };
+    const QString words =
+        low == high ? text(values[low]) : text(values[low]) + QStringLiteral(" \u2013 ") + text(values[high]);
     rows.push_back({step, words, {}, {}});
   }
   return rows;
@@ -43,7 +50,8 @@ std::vector<GraphLegendRow> heat_rows(const PlanFigures& figures, GraphColor col
 
 }  // namespace
 
-std::vector<GraphLegendRow> legend_rows(const PlanFigures& figures, const ConfigurationColors& colors, GraphColor color) {
+std::vector<GraphLegendRow> legend_rows(const PlanFigures& figures, const ConfigurationColors& colors,
+                                        GraphColor color) {
   if (color != GraphColor::configuration) return heat_rows(figures, color);
   std::vector<GraphLegendRow> rows;
   GraphLegendRow other{ConfigurationColors::kOther, {}, {}, {}};
@@ -108,7 +116,8 @@ void MiniMap::paintEvent(QPaintEvent*) {
   painter.setPen(theme.border);
   painter.drawRect(rect().adjusted(0, 0, -1, -1));
   const QRectF seen = canvas_->visible_scene();
-  const QRectF frame = QRectF(seen.topLeft() * scale() + corner(), seen.size() * scale()).intersected(QRectF(rect()).adjusted(1, 1, -1, -1));
+  const QRectF frame = QRectF(seen.topLeft() * scale() + corner(), seen.size() * scale())
+                           .intersected(QRectF(rect()).adjusted(1, 1, -1, -1));
   painter.setPen(QPen(theme.accent, 1.5));
   painter.drawRect(frame);
 }
@@ -122,10 +131,12 @@ void MiniMap::mouseMoveEvent(QMouseEvent* event) { mousePressEvent(event); }
 GraphLegend::GraphLegend(GraphCanvas* canvas, QWidget* parent) : QWidget(parent), map_(new MiniMap(canvas, this)) {
   setAccessibleName(tr("Legend"));
   const QFontMetrics metrics(graph_small_font(font()));
-  setFixedWidth(kPad * 2 + kSwatch + 14 + metrics.horizontalAdvance(QStringLiteral("batch yx \u00b7 out-channel z 100%")));
+  setFixedWidth(kPad * 2 + kSwatch + 14 +
+                metrics.horizontalAdvance(QStringLiteral("batch yx \u00b7 out-channel z 100%")));
 }
 
-void GraphLegend::set_figures(PlanFiguresPtr figures, const ConfigurationColors& colors, GraphColor color, EdgeMeasure edges) {
+void GraphLegend::set_figures(PlanFiguresPtr figures, const ConfigurationColors& colors, GraphColor color,
+                              EdgeMeasure edges) {
   figures_ = std::move(figures);
   color_ = color, edges_ = edges;
   rows_ = figures_ ? legend_rows(*figures_, colors, color) : std::vector<GraphLegendRow>{};
@@ -159,11 +170,14 @@ void GraphLegend::paintEvent(QPaintEvent*) {
   const QRect line(kPad, kPad, width() - 2 * kPad, row_height());
   painter.setFont(bold);
   painter.setPen(theme.secondary);
-  const QString title = color_ == GraphColor::configuration ? tr("Configuration") : color_ == GraphColor::time ? tr("Time per operator") : tr("Memory per operator");
+  const QString title = color_ == GraphColor::configuration ? tr("Configuration")
+                        : color_ == GraphColor::time        ? tr("Time per operator")
+                                                            : tr("Memory per operator");
   painter.drawText(line, Qt::AlignLeft | Qt::AlignVCenter, title);
   painter.setFont(small);
   if (!figures_) {
-    painter.drawText(line.adjusted(0, row_height(), 0, row_height() * 4), Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap,
+    painter.drawText(line.adjusted(0, row_height(), 0, row_height() * 4),
+                     Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap,
                      tr("No plan picked. Click a point in the chart to see how each operator is split."));
     return;
   }
@@ -192,7 +206,9 @@ void GraphLegend::paint_edge_scale(QPainter& painter, int top) const {
   const QRect line(kPad, top, width() - 2 * kPad, row_height());
   painter.setFont(graph_name_font(font()));
   painter.setPen(theme.secondary);
-  painter.drawText(line, Qt::AlignLeft | Qt::AlignVCenter, edges_ == EdgeMeasure::bytes ? tr("Edge width: resharding bytes") : tr("Edge width: resharding time"));
+  painter.drawText(
+      line, Qt::AlignLeft | Qt::AlignVCenter,
+      edges_ == EdgeMeasure::bytes ? tr("Edge width: resharding bytes") : tr("Edge width: resharding time"));
   painter.setFont(graph_small_font(font()));
   const double largest = edges_ == EdgeMeasure::bytes ? figures_->largest_reshard_bytes : figures_->largest_reshard_s;
   const QRect second = line.translated(0, row_height());
@@ -205,13 +221,16 @@ void GraphLegend::paint_edge_scale(QPainter& painter, int top) const {
   double x = second.left();
   for (int i = 0; i < 3; ++i) {
     const double value = largest * fractions[i];
-    const QString text = i == 0 ? QStringLiteral("0") : edges_ == EdgeMeasure::bytes ? bytes_text(static_cast<std::int64_t>(value)) : seconds_text(value);
+    const QString text = i == 0                         ? QStringLiteral("0")
+                         : edges_ == EdgeMeasure::bytes ? bytes_text(static_cast<std::int64_t>(value))
+                                                        : seconds_text(value);
     const double width = 1.2 + 4.3 * std::sqrt(fractions[i]);
     painter.setPen(QPen(i == 0 ? theme.axis : theme.heat[i == 1 ? 2 : 4], width, Qt::SolidLine, Qt::FlatCap));
     painter.drawLine(QPointF(x, second.center().y() + 1), QPointF(x + 16, second.center().y() + 1));
     painter.setPen(theme.secondary);
     const double advance = QFontMetricsF(painter.font()).horizontalAdvance(text);
-    painter.drawText(QRectF(x + 20, second.top(), advance + 4, second.height()), Qt::AlignLeft | Qt::AlignVCenter, text);
+    painter.drawText(QRectF(x + 20, second.top(), advance + 4, second.height()), Qt::AlignLeft | Qt::AlignVCenter,
+                     text);
     x += 20 + advance + 12;
   }
 }
@@ -222,7 +241,8 @@ void GraphLegend::mousePressEvent(QMouseEvent* event) {
   const auto& wanted = rows_[static_cast<std::size_t>(row)].configurations;
   std::set<OperatorId> operators;
   for (std::uint32_t i = 0; i < figures_->model().operators.size(); ++i)
-    if (std::find(wanted.begin(), wanted.end(), figures_->of(OperatorId(i)).configuration) != wanted.end()) operators.insert(OperatorId(i));
+    if (std::find(wanted.begin(), wanted.end(), figures_->of(OperatorId(i)).configuration) != wanted.end())
+      operators.insert(OperatorId(i));
   if (!operators.empty()) selection_->pick_operators(std::move(operators));
 }
 
@@ -237,7 +257,10 @@ bool GraphLegend::event(QEvent* event) {
   }
   QStringList lines;
   for (const auto c : rows_[static_cast<std::size_t>(row)].configurations)
-    lines << figures_->configurations[c].text + QStringLiteral(": ") + tr("%1 operators, %2").arg(figures_->configurations[c].operators).arg(seconds_text(figures_->configurations[c].time_s));
+    lines << figures_->configurations[c].text + QStringLiteral(": ") +
+                 tr("%1 operators, %2")
+                     .arg(figures_->configurations[c].operators)
+                     .arg(seconds_text(figures_->configurations[c].time_s));
   if (lines.size() > 20) lines = lines.mid(0, 20) << tr("and %1 more").arg(lines.size() - 20);
   QToolTip::showText(help->globalPos(), lines.join(QLatin1Char('\n')), this);
   return true;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The column right of the graph: what the colours mean with their share of time, what edge widths mean, and the mini-map.
+// The column right of the graph: what the colours mean with their share of time, what edge widths mean, and the
+// mini-map.
 #pragma once
 
 #include <QPixmap>
@@ -17,7 +18,7 @@ class MiniMap : public QWidget {
   Q_OBJECT
  public:
   explicit MiniMap(GraphCanvas* canvas, QWidget* parent = nullptr);
-  void refresh();                   ///< scene or colours changed
+  void refresh();  ///< scene or colours changed
 
  protected:
   void paintEvent(QPaintEvent* event) override;
@@ -38,7 +39,8 @@ struct GraphLegendRow {
   std::vector<std::uint32_t> configurations;  ///< of the plan's figures; empty for heat rows
 };
 /// Configurations by share of time with all that share the last colour in one row, or five steps of heat.
-std::vector<GraphLegendRow> legend_rows(const PlanFigures& figures, const ConfigurationColors& colors, GraphColor color);
+std::vector<GraphLegendRow> legend_rows(const PlanFigures& figures, const ConfigurationColors& colors,
+                                        GraphColor color);
 
 class GraphLegend : public QWidget {
   Q_OBJECT

@@ -9,12 +9,14 @@ namespace turnpoint::views {
 
 namespace {
 
-constexpr double kCorner = 7;          // radius of an edge's bends, device pixels
-constexpr double kTextHeight = 24;     // a folded card lower than this shows its bar only
+constexpr double kCorner = 7;       // radius of an edge's bends, device pixels
+constexpr double kTextHeight = 24;  // a folded card lower than this shows its bar only
 constexpr double kLeastFontScale = 0.74;
-constexpr double kThreeLines = 48;     // an operator as high as this shows figures too
+constexpr double kThreeLines = 48;  // an operator as high as this shows figures too
 
-QPen line_pen(const QColor& color, double width) { return QPen(color, width, Qt::SolidLine, Qt::FlatCap, Qt::RoundJoin); }
+QPen line_pen(const QColor& color, double width) {
+  return QPen(color, width, Qt::SolidLine, Qt::FlatCap, Qt::RoundJoin);
+}
 
 }  // namespace
 
@@ -72,7 +74,8 @@ void GraphPainter::paint(QPainter& painter, const GraphScene& scene, const Graph
   }
 }
 
-void GraphPainter::paint_shares(QPainter& painter, const GraphCard& card, const QRectF& bar, const GraphPaint& view) const {
+void GraphPainter::paint_shares(QPainter& painter, const GraphCard& card, const QRectF& bar,
+                                const GraphPaint& view) const {
   double x = bar.left(), sum = 0;
   for (int k = 0; k < 8; ++k) {
     const float share = card.share[static_cast<std::size_t>(k)];
@@ -85,7 +88,8 @@ void GraphPainter::paint_shares(QPainter& painter, const GraphCard& card, const 
   if (sum == 0) painter.fillRect(bar, view.theme->head);
 }
 
-void GraphPainter::paint_folded(QPainter& painter, const GraphCard& card, std::size_t index, const GraphPaint& view, bool texts) {
+void GraphPainter::paint_folded(QPainter& painter, const GraphCard& card, std::size_t index, const GraphPaint& view,
+                                bool texts) {
   const QRect rect = view.map(card.rect).toRect();
   if (!texts) {
     paint_shares(painter, card, rect, view);
@@ -100,10 +104,12 @@ void GraphPainter::paint_folded(QPainter& painter, const GraphCard& card, std::s
     if (shown.isNull()) shown = name_metrics.elidedText(card.name, Qt::ElideMiddle, line.width());
     // The name matters more than the time.
     const int room = line.width() - name_metrics.horizontalAdvance(shown) - 5;
-    const bool with_time = card.group != kNoGroup && !card.time_text.isEmpty() && QFontMetrics(small_font_).horizontalAdvance(card.time_text) <= room;
+    const bool with_time = card.group != kNoGroup && !card.time_text.isEmpty() &&
+                           QFontMetrics(small_font_).horizontalAdvance(card.time_text) <= room;
     painter.setFont(name_font_);
     painter.setPen(view.theme->text);
-    painter.drawText(line, (with_time ? Qt::AlignLeft : Qt::AlignHCenter) | Qt::AlignVCenter | Qt::TextSingleLine, shown);
+    painter.drawText(line, (with_time ? Qt::AlignLeft : Qt::AlignHCenter) | Qt::AlignVCenter | Qt::TextSingleLine,
+                     shown);
     if (with_time) {
       painter.setFont(small_font_);
       painter.setPen(view.theme->secondary);
@@ -117,8 +123,8 @@ void GraphPainter::paint_folded(QPainter& painter, const GraphCard& card, std::s
   painter.drawRect(rect.adjusted(0, 0, -1, -1));
 }
 
-void GraphPainter::paint_open(QPainter& painter, const GraphScene& scene, const GraphCard& card, std::size_t index, const GraphPaint& view,
-                              GraphTier tier) {
+void GraphPainter::paint_open(QPainter& painter, const GraphScene& scene, const GraphCard& card, std::size_t index,
+                              const GraphPaint& view, GraphTier tier) {
   const QRectF rect = view.map(card.rect);
   painter.setRenderHint(QPainter::Antialiasing, false);
   if (tier == GraphTier::far) {
@@ -166,15 +172,16 @@ void GraphPainter::paint_open(QPainter& painter, const GraphScene& scene, const 
     if (QFontMetricsF(small).horizontalAdvance(card.detail_text) < line.width() - used) {
       painter.setFont(small);
       painter.setPen(view.theme->secondary);
-      painter.drawText(line.adjusted(used, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter | Qt::TextSingleLine, card.detail_text);
+      painter.drawText(line.adjusted(used, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter | Qt::TextSingleLine,
+                       card.detail_text);
     }
   }
   paint_edges(painter, scene, view, card.edge_begin, card.edge_end, tier == GraphTier::middle);
   paint_operators(painter, scene, card, view);
 }
 
-void GraphPainter::paint_edges(QPainter& painter, const GraphScene& scene, const GraphPaint& view, std::uint32_t begin, std::uint32_t end,
-                               bool wide_only) {
+void GraphPainter::paint_edges(QPainter& painter, const GraphScene& scene, const GraphPaint& view, std::uint32_t begin,
+                               std::uint32_t end, bool wide_only) {
   const GraphTier tier = view.tier(scene);
   const double scale = tier == GraphTier::near ? 1.0 : tier == GraphTier::middle ? 0.6 : 0.4;
   painter.setBrush(Qt::NoBrush);
@@ -191,7 +198,9 @@ void GraphPainter::paint_edges(QPainter& painter, const GraphScene& scene, const
         left = std::min(left, line_.back().x()), right = std::max(right, line_.back().x());
         top = std::min(top, line_.back().y()), bottom = std::max(bottom, line_.back().y());
       }
-      if (right < view.viewport.left() || left > view.viewport.right() || bottom < view.viewport.top() || top > view.viewport.bottom()) continue;
+      if (right < view.viewport.left() || left > view.viewport.right() || bottom < view.viewport.top() ||
+          top > view.viewport.bottom())
+        continue;
       const double width = std::max(wide ? 1.5 : 1.0, scene.edge_width[e] * scale);
       const QColor color = wide ? view.theme->heat[scene.edge_heat[e]] : view.theme->axis;
       painter.setPen(line_pen(color, width));
@@ -201,7 +210,8 @@ void GraphPainter::paint_edges(QPainter& painter, const GraphScene& scene, const
         QPainterPath path(line_.front());
         for (std::size_t i = 1; i + 1 < line_.size(); ++i) {
           const QPointF in = line_[i - 1] - line_[i], out = line_[i + 1] - line_[i];
-          const double a = std::hypot(in.x(), in.y()), b = std::hypot(out.x(), out.y()), r = std::min({kCorner, a / 2, b / 2});
+          const double a = std::hypot(in.x(), in.y()), b = std::hypot(out.x(), out.y()),
+                       r = std::min({kCorner, a / 2, b / 2});
           if (a < 0.1 || b < 0.1) continue;
           path.lineTo(line_[i] + in * (r / a));
           path.quadTo(line_[i], line_[i] + out * (r / b));
@@ -233,7 +243,8 @@ void GraphPainter::paint_arrow(QPainter& painter, const QColor& color, double wi
   painter.setBrush(Qt::NoBrush);
 }
 
-void GraphPainter::paint_operators(QPainter& painter, const GraphScene& scene, const GraphCard& card, const GraphPaint& view) {
+void GraphPainter::paint_operators(QPainter& painter, const GraphScene& scene, const GraphCard& card,
+                                   const GraphPaint& view) {
   const GraphTier tier = view.tier(scene);
   for (auto& boxes : boxes_) boxes.clear();
   for (std::uint32_t d = card.drawn_begin; d < card.drawn_end; ++d) {
@@ -244,7 +255,9 @@ void GraphPainter::paint_operators(QPainter& painter, const GraphScene& scene, c
     const auto& boxes = boxes_[k];
     if (boxes.empty()) continue;
     const QColor fill = fill_color(view, k);
-    painter.setPen(tier == GraphTier::near || view.zoom > 0.35 ? QPen(view.figures ? fill.darker(145) : view.theme->axis, 1) : QPen(Qt::NoPen));
+    painter.setPen(tier == GraphTier::near || view.zoom > 0.35
+                       ? QPen(view.figures ? fill.darker(145) : view.theme->axis, 1)
+                       : QPen(Qt::NoPen));
     painter.setBrush(fill);
     if (tier == GraphTier::near) {
       for (const QRectF& box : boxes) painter.drawRoundedRect(box, 3, 3);
@@ -261,7 +274,8 @@ void GraphPainter::paint_operators(QPainter& painter, const GraphScene& scene, c
   }
 }
 
-void GraphPainter::paint_operator_text(QPainter& painter, const GraphScene& scene, std::uint32_t drawn, const QRectF& box, const GraphPaint& view) {
+void GraphPainter::paint_operator_text(QPainter& painter, const GraphScene& scene, std::uint32_t drawn,
+                                       const QRectF& box, const GraphPaint& view) {
   QString& shown = operator_texts_[drawn];
   const QFont& small = small_font_;
   const QRectF inside = box.adjusted(3, 0, -3, 0);
@@ -277,17 +291,21 @@ void GraphPainter::paint_operator_text(QPainter& painter, const GraphScene& scen
   const double line = metrics.height(), top = box.center().y() - line * 1.5;
   const OperatorFigures& figures = view.figures->of(scene.op_id[drawn]);
   painter.setFont(name_font_);
-  painter.drawText(QRectF(inside.left(), top, inside.width(), line), Qt::AlignLeft | Qt::AlignVCenter | Qt::TextSingleLine,
+  painter.drawText(QRectF(inside.left(), top, inside.width(), line),
+                   Qt::AlignLeft | Qt::AlignVCenter | Qt::TextSingleLine,
                    QFontMetricsF(painter.font()).elidedText(scene.op_name[drawn], Qt::ElideMiddle, inside.width()));
   painter.setFont(small);
-  const QString rows[] = {view.figures->configuration_of(scene.op_id[drawn]).text,
-                          seconds_text(figures.time_s()) + QStringLiteral(" \u00b7 ") + bytes_text(figures.memory_bytes)};
+  const QString rows[] = {
+      view.figures->configuration_of(scene.op_id[drawn]).text,
+      seconds_text(figures.time_s()) + QStringLiteral(" \u00b7 ") + bytes_text(figures.memory_bytes)};
   for (int r = 0; r < 2; ++r)
-    painter.drawText(QRectF(inside.left(), top + line * (r + 1), inside.width(), line), Qt::AlignLeft | Qt::AlignVCenter | Qt::TextSingleLine,
+    painter.drawText(QRectF(inside.left(), top + line * (r + 1), inside.width(), line),
+                     Qt::AlignLeft | Qt::AlignVCenter | Qt::TextSingleLine,
                      metrics.elidedText(rows[r], Qt::ElideRight, inside.width()));
 }
 
-void GraphPainter::paint_links(QPainter& painter, const GraphScene& scene, const GraphPaint& view, int card, const std::vector<CardLink>& links) const {
+void GraphPainter::paint_links(QPainter& painter, const GraphScene& scene, const GraphPaint& view, int card,
+                               const std::vector<CardLink>& links) const {
   painter.setRenderHint(QPainter::Antialiasing, true);
   const QRectF here = view.map(scene.cards[static_cast<std::size_t>(card)].rect);
   for (const CardLink& link : links) {
@@ -308,8 +326,9 @@ void GraphPainter::paint_links(QPainter& painter, const GraphScene& scene, const
   }
 }
 
-void GraphPainter::paint_marks(QPainter& painter, const GraphScene& scene, const GraphPaint& view, const std::set<OperatorId>& selected,
-                               OperatorId hovered, int focus_card, int focus_drawn) const {
+void GraphPainter::paint_marks(QPainter& painter, const GraphScene& scene, const GraphPaint& view,
+                               const std::set<OperatorId>& selected, OperatorId hovered, int focus_card,
+                               int focus_drawn) const {
   painter.setRenderHint(QPainter::Antialiasing, true);
   painter.setBrush(Qt::NoBrush);
   const auto box_of = [&](int drawn) {
@@ -339,7 +358,8 @@ void GraphPainter::paint_marks(QPainter& painter, const GraphScene& scene, const
   }
   outline(hovered, QPen(view.theme->text, 1.5));
   if (focus_card < 0 || focus_card >= static_cast<int>(scene.cards.size())) return;
-  const QRectF place = focus_drawn >= 0 ? box_of(focus_drawn) : view.map(scene.cards[static_cast<std::size_t>(focus_card)].rect);
+  const QRectF place =
+      focus_drawn >= 0 ? box_of(focus_drawn) : view.map(scene.cards[static_cast<std::size_t>(focus_card)].rect);
   painter.setPen(QPen(view.theme->accent, 1, Qt::DashLine));
   painter.drawRoundedRect(place.adjusted(-3, -3, 3, 3), 4, 4);
 }

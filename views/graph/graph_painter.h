@@ -20,9 +20,9 @@ enum class GraphTier { far, middle, near };
 struct GraphPaint {
   double zoom = 1;
   QPointF offset;
-  QRectF viewport;                  ///< device
+  QRectF viewport;  ///< device
   const ThemeColors* theme = nullptr;
-  QFont font;                       ///< the widget's
+  QFont font;  ///< the widget's
   const PlanFigures* figures = nullptr;
   GraphColor color = GraphColor::configuration;
 
@@ -35,7 +35,7 @@ struct GraphPaint {
 };
 
 /// Slightly smaller than the widget's; below 100 % they shrink with the graph as far as they stay readable.
-QFont graph_name_font(const QFont& base, double zoom = 1);   ///< bold
+QFont graph_name_font(const QFont& base, double zoom = 1);  ///< bold
 QFont graph_small_font(const QFont& base, double zoom = 1);
 
 /// Keeps elided texts and scratch buffers between frames, so that a frame allocates next to nothing.
@@ -43,11 +43,12 @@ class GraphPainter {
  public:
   void paint(QPainter& painter, const GraphScene& scene, const GraphPaint& view);
   /// Outlines on top: selected operators, the hovered one, the keyboard's place (an operator or a card).
-  void paint_marks(QPainter& painter, const GraphScene& scene, const GraphPaint& view, const std::set<OperatorId>& selected,
-                   OperatorId hovered, int focus_card, int focus_drawn) const;
+  void paint_marks(QPainter& painter, const GraphScene& scene, const GraphPaint& view,
+                   const std::set<OperatorId>& selected, OperatorId hovered, int focus_card, int focus_drawn) const;
 
   /// Arcs from a card to those it exchanges tensors with beyond its neighbours.
-  void paint_links(QPainter& painter, const GraphScene& scene, const GraphPaint& view, int card, const std::vector<CardLink>& links) const;
+  void paint_links(QPainter& painter, const GraphScene& scene, const GraphPaint& view, int card,
+                   const std::vector<CardLink>& links) const;
 
   static QColor fill_color(const GraphPaint& view, int index);
   static QColor text_color(const GraphPaint& view, int index);
@@ -60,13 +61,16 @@ class GraphPainter {
   std::vector<QPointF> line_;
   std::vector<QRectF> boxes_[8];
 
-  void paint_edges(QPainter& painter, const GraphScene& scene, const GraphPaint& view, std::uint32_t begin, std::uint32_t end, bool wide_only);
+  void paint_edges(QPainter& painter, const GraphScene& scene, const GraphPaint& view, std::uint32_t begin,
+                   std::uint32_t end, bool wide_only);
   void paint_arrow(QPainter& painter, const QColor& color, double width, double zoom) const;
   void paint_folded(QPainter& painter, const GraphCard& card, std::size_t index, const GraphPaint& view, bool texts);
   void paint_shares(QPainter& painter, const GraphCard& card, const QRectF& bar, const GraphPaint& view) const;
-  void paint_open(QPainter& painter, const GraphScene& scene, const GraphCard& card, std::size_t index, const GraphPaint& view, GraphTier tier);
+  void paint_open(QPainter& painter, const GraphScene& scene, const GraphCard& card, std::size_t index,
+                  const GraphPaint& view, GraphTier tier);
   void paint_operators(QPainter& painter, const GraphScene& scene, const GraphCard& card, const GraphPaint& view);
-  void paint_operator_text(QPainter& painter, const GraphScene& scene, std::uint32_t drawn, const QRectF& box, const GraphPaint& view);
+  void paint_operator_text(QPainter& painter, const GraphScene& scene, std::uint32_t drawn, const QRectF& box,
+                           const GraphPaint& view);
 };
 
 }  // namespace turnpoint::views

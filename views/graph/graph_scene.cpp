@@ -12,18 +12,19 @@ namespace turnpoint::views {
 
 namespace {
 
-constexpr double kMargin = 26;        // around the scene; row connectors run in it
+constexpr double kMargin = 26;  // around the scene; row connectors run in it
 constexpr double kCardHeight = 38;
 constexpr double kCardGap = 22, kRowGap = 22;
 constexpr double kPad = 14;
 constexpr double kOperatorHeight = 26;
-constexpr double kPort = 2;           // entry and exit of an open card
+constexpr double kPort = 2;  // entry and exit of an open card
 
 QString from_utf8(const std::string& text) { return QString::fromUtf8(text.data(), qsizetype(text.size())); }
 
 }  // namespace
 
-SceneBuilder::SceneBuilder(const Model& model, const Hierarchy& hierarchy, const FoldState& fold, const SceneStyle& style)
+SceneBuilder::SceneBuilder(const Model& model, const Hierarchy& hierarchy, const FoldState& fold,
+                           const SceneStyle& style)
     : model_(model), hierarchy_(hierarchy), fold_(fold), style_(style) {
   card_of_.resize(model.operators.size(), -1);
   choose_cards();
@@ -77,7 +78,8 @@ void SceneBuilder::add_card(std::uint32_t group, OperatorId op, bool open) {
     }
   }
   card.member_end = static_cast<std::uint32_t>(members_.size());
-  for (std::uint32_t m = card.member_begin; m < card.member_end; ++m) card_of_[members_[m]] = static_cast<int>(cards_.size());
+  for (std::uint32_t m = card.member_begin; m < card.member_end; ++m)
+    card_of_[members_[m]] = static_cast<int>(cards_.size());
   cards_.push_back(std::move(card));
 }
 
@@ -92,7 +94,8 @@ SceneBuilder::Panel SceneBuilder::make_panel(const GraphCard& card) const {
   }
   std::unordered_map<std::uint64_t, std::size_t> known;
   const auto add = [&](int from, int to, const EdgeUse& use) {
-    const auto [at, fresh] = known.try_emplace((std::uint64_t(std::uint32_t(from)) << 32) | std::uint32_t(to), panel.uses.size());
+    const auto [at, fresh] =
+        known.try_emplace((std::uint64_t(std::uint32_t(from)) << 32) | std::uint32_t(to), panel.uses.size());
     if (fresh) {
       panel.request.edges.emplace_back(from, to);
       panel.uses.emplace_back();
@@ -150,8 +153,8 @@ double SceneBuilder::choose_width(const std::vector<QSizeF>& sizes, double least
   return std::max(least_width, std::sqrt(area * std::max(aspect, 0.2)) + 2 * kMargin);
 }
 
-std::shared_ptr<GraphScene> SceneBuilder::build(const std::function<LevelLayoutPtr(const LevelRequest&)>& find, double least_width,
-                                                double aspect) {
+std::shared_ptr<GraphScene> SceneBuilder::build(const std::function<LevelLayoutPtr(const LevelRequest&)>& find,
+                                                double least_width, double aspect) {
   auto scene = std::make_shared<GraphScene>();
   scene->lone_panel = lone_panel_;
   scene->members = members_;
@@ -177,13 +180,15 @@ std::shared_ptr<GraphScene> SceneBuilder::build(const std::function<LevelLayoutP
     if (!found[c]) continue;
     inner[c] = wrap_into_strips(*found[c], width - 2 * kMargin - 2 * kPad);
     const double title = style_.name_font.horizontalAdvance(cards_[c].name) + 40;
-    sizes[c] = {std::max(inner[c].size.width() + 2 * kPad, std::min(title, width - 2 * kMargin)), inner[c].size.height() + kPanelHeader + 1.5 * kPad};
+    sizes[c] = {std::max(inner[c].size.width() + 2 * kPad, std::min(title, width - 2 * kMargin)),
+                inner[c].size.height() + kPanelHeader + 1.5 * kPad};
   }
   place_rows(*scene, sizes, inner, width);
   return scene;
 }
 
-void SceneBuilder::place_rows(GraphScene& scene, const std::vector<QSizeF>& sizes, const std::vector<LevelLayout>& inner, double width) const {
+void SceneBuilder::place_rows(GraphScene& scene, const std::vector<QSizeF>& sizes,
+                              const std::vector<LevelLayout>& inner, double width) const {
   scene.cards = cards_;
   std::vector<int> row(cards_.size(), 0);
   std::vector<double> row_bottom;
@@ -251,7 +256,8 @@ void SceneBuilder::fill_panel(GraphScene& scene, GraphCard& card, const Panel& p
   }
 }
 
-void SceneBuilder::connect_cards(GraphScene& scene, const std::vector<int>& row, const std::vector<double>& row_bottom) const {
+void SceneBuilder::connect_cards(GraphScene& scene, const std::vector<int>& row,
+                                 const std::vector<double>& row_bottom) const {
   std::vector<std::vector<EdgeUse>> between(scene.cards.size());
   for (std::uint32_t i = 0; i < model_.operators.size(); ++i) {
     const OperatorId consumer{std::size_t(i)};
@@ -270,7 +276,9 @@ void SceneBuilder::connect_cards(GraphScene& scene, const std::vector<int>& row,
       // Round the end of the line, like text.
       const double right = scene.size.width() - kMargin / 2, left = kMargin / 2;
       const double lane = row_bottom[static_cast<std::size_t>(row[c])] + kRowGap / 2;
-      for (const QPointF& p : {QPointF(right, from.y()), QPointF(right, lane), QPointF(left, lane), QPointF(left, to.y())}) scene.points.push_back(p);
+      for (const QPointF& p :
+           {QPointF(right, from.y()), QPointF(right, lane), QPointF(left, lane), QPointF(left, to.y())})
+        scene.points.push_back(p);
     } else if (std::abs(from.y() - to.y()) > 0.5) {
       const double x = (from.x() + to.x()) / 2;
       scene.points.emplace_back(x, from.y());

@@ -25,16 +25,16 @@ enum class EdgeMeasure { bytes, time };
 
 struct GraphCard {
   QRectF rect;
-  std::uint32_t group = kNoGroup;   ///< kNoGroup: a lone operator
-  OperatorId op;                    ///< of a lone operator
-  bool open = false;                ///< its operators are drawn
+  std::uint32_t group = kNoGroup;  ///< kNoGroup: a lone operator
+  OperatorId op;                   ///< of a lone operator
+  bool open = false;               ///< its operators are drawn
   QString name;
   std::uint32_t member_begin = 0, member_end = 0;  ///< in GraphScene::members
   std::uint32_t drawn_begin = 0, drawn_end = 0;    ///< in the op_ arrays
   std::uint32_t edge_begin = 0, edge_end = 0;
-  double in_y = 0, out_y = 0;       ///< where lines of neighbours meet the border
+  double in_y = 0, out_y = 0;  ///< where lines of neighbours meet the border
   // Figures of the plan.
-  std::array<float, 8> share{};     ///< of the colours, summing to 1; all 0: nothing known
+  std::array<float, 8> share{};  ///< of the colours, summing to 1; all 0: nothing known
   double time_s = 0, reshard_s = 0;
   std::int64_t memory_bytes = 0;
   QString time_text, detail_text;
@@ -49,15 +49,15 @@ struct EdgeUse {
 struct GraphScene {
   QSizeF size;
   double card_width = 0;
-  std::vector<GraphCard> cards;                ///< reading order
+  std::vector<GraphCard> cards;  ///< reading order
   std::vector<OperatorId> members;
-  IdVector<OperatorId, int> card_of, drawn_of; ///< -1: not drawn by itself
+  IdVector<OperatorId, int> card_of, drawn_of;  ///< -1: not drawn by itself
 
   // Operators drawn in open cards.
   std::vector<float> op_x, op_y, op_w, op_h;
   std::vector<OperatorId> op_id;
   std::vector<std::uint8_t> op_color;
-  std::vector<QString> op_name;                ///< as long as it is; painters elide
+  std::vector<QString> op_name;  ///< as long as it is; painters elide
   double typical_width = 64;
 
   // Edges of open cards, then from `connector_begin` on those between neighbouring cards.
@@ -65,12 +65,12 @@ struct GraphScene {
   std::vector<std::uint32_t> point_begin{0}, use_begin{0};  ///< one more than edges
   std::vector<EdgeUse> uses;
   std::vector<float> edge_width;
-  std::vector<std::uint8_t> edge_heat;         ///< 0: no resharding
-  std::vector<int> edge_reshard;               ///< the largest one on the way; -1
+  std::vector<std::uint8_t> edge_heat;  ///< 0: no resharding
+  std::vector<int> edge_reshard;        ///< the largest one on the way; -1
   std::uint32_t connector_begin = 0;
 
   std::size_t edges() const { return point_begin.size() - 1; }
-  bool lone_panel = false;                     ///< the whole model is one open card
+  bool lone_panel = false;  ///< the whole model is one open card
 };
 
 /// Which groups are open. `containers` come from Hierarchy::layer_containers().
@@ -93,12 +93,13 @@ class SceneBuilder {
   std::vector<LevelRequest> levels() const;
   /// `find` answers the layout of a request, never null. Width zero: chosen for a window of `aspect` (width : height),
   /// never narrower than `least_width`.
-  std::shared_ptr<GraphScene> build(const std::function<LevelLayoutPtr(const LevelRequest&)>& find, double least_width, double aspect);
+  std::shared_ptr<GraphScene> build(const std::function<LevelLayoutPtr(const LevelRequest&)>& find, double least_width,
+                                    double aspect);
 
  private:
   struct Panel {
     LevelRequest request;
-    int in = -1, out = -1;              ///< node numbers of the entry and the exit; -1: none
+    int in = -1, out = -1;  ///< node numbers of the entry and the exit; -1: none
     std::vector<std::vector<EdgeUse>> uses;
   };
   const Model& model_;
@@ -108,7 +109,7 @@ class SceneBuilder {
   std::vector<GraphCard> cards_;
   std::vector<OperatorId> members_;
   IdVector<OperatorId, int> card_of_;
-  std::vector<Panel> panels_;           ///< per card; empty request where folded
+  std::vector<Panel> panels_;  ///< per card; empty request where folded
   bool lone_panel_ = false;
 
   void choose_cards();
@@ -116,13 +117,15 @@ class SceneBuilder {
   Panel make_panel(const GraphCard& card) const;
   double card_width() const;
   double choose_width(const std::vector<QSizeF>& sizes, double least_width, double aspect) const;
-  void place_rows(GraphScene& scene, const std::vector<QSizeF>& sizes, const std::vector<LevelLayout>& inner, double width) const;
+  void place_rows(GraphScene& scene, const std::vector<QSizeF>& sizes, const std::vector<LevelLayout>& inner,
+                  double width) const;
   void fill_panel(GraphScene& scene, GraphCard& card, const Panel& panel, const LevelLayout& inner) const;
   void connect_cards(GraphScene& scene, const std::vector<int>& row, const std::vector<double>& row_bottom) const;
 };
 
 /// Fills colours, shares, widths and texts; `figures` null: neutral.
-void decorate(GraphScene& scene, const PlanFigures* figures, const ConfigurationColors& colors, GraphColor color, EdgeMeasure edges);
+void decorate(GraphScene& scene, const PlanFigures* figures, const ConfigurationColors& colors, GraphColor color,
+              EdgeMeasure edges);
 
 struct SceneHit {
   int card = -1, drawn = -1, edge = -1;

@@ -18,13 +18,14 @@ namespace {
 
 /// Longer than a level usually takes, shorter than a person notices.
 constexpr int kLateMs = 150;
-constexpr int kLegendFrom = 520;   // narrower views hide the legend
+constexpr int kLegendFrom = 520;  // narrower views hide the legend
 
 QString from_utf8(const std::string& text) { return QString::fromUtf8(text.data(), qsizetype(text.size())); }
 
 bool same_operators(const ModelPtr& a, const ModelPtr& b) {
   return a && b && a->name == b->name && a->operators.size() == b->operators.size() &&
-         std::equal(a->operators.begin(), a->operators.end(), b->operators.begin(), [](const Operator& x, const Operator& y) { return x.name == y.name; });
+         std::equal(a->operators.begin(), a->operators.end(), b->operators.begin(),
+                    [](const Operator& x, const Operator& y) { return x.name == y.name; });
 }
 
 /// Four corners around a frame, painted so that no icon file is needed.
@@ -36,7 +37,8 @@ class FitButton : public QToolButton {
   void paintEvent(QPaintEvent* event) override {
     QToolButton::paintEvent(event);
     QPainter painter(this);
-    painter.setPen(QPen(palette().color(isEnabled() ? QPalette::Active : QPalette::Disabled, QPalette::ButtonText), 1.4));
+    painter.setPen(
+        QPen(palette().color(isEnabled() ? QPalette::Active : QPalette::Disabled, QPalette::ButtonText), 1.4));
     const QRectF box = QRectF(QRectF(rect()).center() - QPointF(5.5, 5.5), QSizeF(11, 11));
     for (const bool right : {false, true})
       for (const bool low : {false, true}) {
@@ -49,7 +51,8 @@ class FitButton : public QToolButton {
 
 }  // namespace
 
-GraphView::GraphView(QWidget* parent) : QWidget(parent), canvas_(new GraphCanvas(this)), legend_(new GraphLegend(canvas_, this)) {
+GraphView::GraphView(QWidget* parent)
+    : QWidget(parent), canvas_(new GraphCanvas(this)), legend_(new GraphLegend(canvas_, this)) {
   setObjectName(QStringLiteral("graph_view"));
   make_tool_bar();
   auto* body = new QHBoxLayout;
@@ -101,8 +104,10 @@ void GraphView::make_tool_bar() {
     row->addSpacing(8);
     return box;
   };
-  color_box_ = add_box(tr("Colour"), {tr("Configuration"), tr("Time"), tr("Memory")}, tr("What the colour of an operator means"));
-  edge_box_ = add_box(tr("Edges"), {tr("Resharding bytes"), tr("Resharding time")}, tr("What the width of an edge means"));
+  color_box_ = add_box(tr("Colour"), {tr("Configuration"), tr("Time"), tr("Memory")},
+                       tr("What the colour of an operator means"));
+  edge_box_ =
+      add_box(tr("Edges"), {tr("Resharding bytes"), tr("Resharding time")}, tr("What the width of an edge means"));
   fold_box_ = add_box(tr("Fold"), {tr("Layers"), tr("Operators"), tr("Outline")}, tr("How far the graph is unfolded"));
   mesh_label_ = new QLabel(tool_bar_);
   mesh_label_->setToolTip(tr("The axes of the device mesh, outermost first"));
@@ -196,7 +201,8 @@ void GraphView::request_scene() {
   if (!anchor_.valid() && old && canvas_->current_card() >= 0) anchor_ = canvas_->current_operator();
   const SceneStyle style{QFontMetricsF(graph_name_font(font())), QFontMetricsF(graph_small_font(font()))};
   auto levels = SceneBuilder(*model_, *hierarchy_, fold_, style).levels();
-  const bool all_known = std::all_of(levels.begin(), levels.end(), [this](const LevelRequest& level) { return layouts_.find(level.text()); });
+  const bool all_known = std::all_of(levels.begin(), levels.end(),
+                                     [this](const LevelRequest& level) { return layouts_.find(level.text()); });
   layouts_.want(std::move(levels));
   if (all_known) {
     late_timer_.stop();
@@ -239,9 +245,12 @@ void GraphView::build_scene(bool with_stand_ins) {
 void GraphView::update_labels() {
   mesh_label_->setText(figures_ ? figures_->mesh_text() : QString());
   const bool graph = model_ != nullptr;
-  zoom_label_->setText(graph ? (figures_ ? tr("time in ms \u00b7 ") : QString()) + tr("zoom %1%").arg(qRound(canvas_->zoom() * 100)) : QString());
+  zoom_label_->setText(graph ? (figures_ ? tr("time in ms \u00b7 ") : QString()) +
+                                   tr("zoom %1%").arg(qRound(canvas_->zoom() * 100))
+                             : QString());
   QString engine, tip;
-  const bool panels = scene_ && std::any_of(scene_->cards.begin(), scene_->cards.end(), [](const GraphCard& card) { return card.open; });
+  const bool panels = scene_ && std::any_of(scene_->cards.begin(), scene_->cards.end(),
+                                            [](const GraphCard& card) { return card.open; });
   if (layouts_.busy()) {
     engine = tr("laying out\u2026");
   } else if (panels && !layouts_.trouble().isEmpty()) {

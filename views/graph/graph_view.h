@@ -36,7 +36,7 @@ class GraphView : public QWidget {
 
   /// The whole graph as it is folded and coloured, for pictures.
   void paint_to(QPainter& painter, QSize size);
-  QJsonObject save_state() const;              ///< open layers, colouring, edge measure
+  QJsonObject save_state() const;  ///< open layers, colouring, edge measure
   void restore_state(const QJsonObject& state);
 
   /// Hand this to QDockWidget::setTitleBarWidget, or leave it on top of the view.

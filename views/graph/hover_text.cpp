@@ -56,13 +56,19 @@ QString kind_text(OperatorKind kind) {
 HoverText operator_hover(const Model& model, OperatorId id, const PlanFigures* figures) {
   const Operator& op = model.operators[id];
   const QString kind = kind_text(op.kind), detail = from_utf8(op.detail);
-  const QString what = detail.isEmpty() || !kind.compare(detail, Qt::CaseInsensitive) ? kind : kind + QStringLiteral(" \u00b7 ") + detail;
-  if (!figures) return {{from_utf8(op.name), {}}, {what, op.outputs.empty() ? QString() : shape_text(model.tensors[op.outputs.front().tensor])}};
+  const QString what = detail.isEmpty() || !kind.compare(detail, Qt::CaseInsensitive)
+                           ? kind
+                           : kind + QStringLiteral(" \u00b7 ") + detail;
+  if (!figures)
+    return {{from_utf8(op.name), {}},
+            {what, op.outputs.empty() ? QString() : shape_text(model.tensors[op.outputs.front().tensor])}};
   const OperatorFigures& cost = figures->of(id);
   HoverText text{{from_utf8(op.name), seconds_text(cost.time_s())},
                  {what, bytes_text(cost.memory_bytes)},
                  {figures->configuration_of(id).text, {}}};
-  text.push_back({tr("compute %1 \u00b7 network %2 \u00b7 reshards %3").arg(seconds_text(cost.compute_s), seconds_text(cost.network_s), seconds_text(cost.reshard_s)), {}});
+  text.push_back({tr("compute %1 \u00b7 network %2 \u00b7 reshards %3")
+                      .arg(seconds_text(cost.compute_s), seconds_text(cost.network_s), seconds_text(cost.reshard_s)),
+                  {}});
   return text;
 }
 
@@ -71,20 +77,25 @@ HoverText edge_hover(const Model& model, const GraphScene& scene, int edge, cons
   const std::uint32_t begin = scene.use_begin[e], end = scene.use_begin[e + 1];
   if (begin == end) return {};
   const auto arrow = [&](OperatorId from, OperatorId to) {
-    return short_name(model, from) + QStringLiteral(" \u2192 ") + (to.valid() ? short_name(model, to) : tr("all consumers"));
+    return short_name(model, from) + QStringLiteral(" \u2192 ") +
+           (to.valid() ? short_name(model, to) : tr("all consumers"));
   };
   HoverText text;
   const int index = scene.edge_reshard[e];
   if (figures && index >= 0) {
     const PlanReshard& reshard = figures->plan().reshards[static_cast<std::size_t>(index)];
     const ReshardFigures& cost = figures->reshards[static_cast<std::size_t>(index)];
-    text = {{arrow(reshard.producer, reshard.consumer) + QLatin1Char(' ') + figures->collectives(reshard), seconds_text(cost.time_s)},
+    text = {{arrow(reshard.producer, reshard.consumer) + QLatin1Char(' ') + figures->collectives(reshard),
+             seconds_text(cost.time_s)},
             {figures->layouts(reshard), bytes_text(static_cast<std::int64_t>(cost.bytes))},
-            {from_utf8(model.tensors[reshard.tensor].name) + QStringLiteral("  ") + shape_text(model.tensors[reshard.tensor]), {}}};
+            {from_utf8(model.tensors[reshard.tensor].name) + QStringLiteral("  ") +
+                 shape_text(model.tensors[reshard.tensor]),
+             {}}};
   } else {
     const EdgeUse& use = scene.uses[begin];
-    text = {{arrow(use.producer, use.consumer), {}},
-            {from_utf8(model.tensors[use.tensor].name) + QStringLiteral("  ") + shape_text(model.tensors[use.tensor]), {}}};
+    text = {
+        {arrow(use.producer, use.consumer), {}},
+        {from_utf8(model.tensors[use.tensor].name) + QStringLiteral("  ") + shape_text(model.tensors[use.tensor]), {}}};
     if (figures) text.push_back({tr("no resharding"), figures->output_layout(use.producer)});
   }
   std::vector<std::uint32_t> tensors;
@@ -97,7 +108,8 @@ HoverText edge_hover(const Model& model, const GraphScene& scene, int edge, cons
 
 HoverText card_hover(const GraphCard& card, const PlanFigures* figures) {
   HoverText text{{card.name, figures ? seconds_text(card.time_s) : QString()},
-                 {tr("%1 operators").arg(card.member_end - card.member_begin), figures ? bytes_text(card.memory_bytes) : QString()}};
+                 {tr("%1 operators").arg(card.member_end - card.member_begin),
+                  figures ? bytes_text(card.memory_bytes) : QString()}};
   if (figures && card.reshard_s > 0) text.push_back({tr("reshards"), seconds_text(card.reshard_s)});
   return text;
 }
@@ -108,7 +120,8 @@ QString plain_text(const HoverText& text) {
   return lines.join(QLatin1Char('\n'));
 }
 
-void paint_hover(QPainter& painter, const HoverText& text, QPointF anchor, const QRectF& area, const ThemeColors& theme, const QFont& font) {
+void paint_hover(QPainter& painter, const HoverText& text, QPointF anchor, const QRectF& area, const ThemeColors& theme,
+                 const QFont& font) {
   if (text.empty()) return;
   const QFont bold = graph_name_font(font), small = graph_small_font(font);
   const QFontMetricsF bold_metrics(bold), small_metrics(small);
@@ -137,7 +150,8 @@ void paint_hover(QPainter& painter, const HoverText& text, QPointF anchor, const
     painter.setPen(i == 0 ? theme.text : theme.secondary);
     const QRectF row(box.left() + kBoxPad, y, box.width() - 2 * kBoxPad, line);
     const double value = text[i].right.isEmpty() ? 0 : metrics.horizontalAdvance(text[i].right) + 12;
-    painter.drawText(row, Qt::AlignLeft | Qt::AlignVCenter | Qt::TextSingleLine, metrics.elidedText(text[i].left, Qt::ElideMiddle, row.width() - value));
+    painter.drawText(row, Qt::AlignLeft | Qt::AlignVCenter | Qt::TextSingleLine,
+                     metrics.elidedText(text[i].left, Qt::ElideMiddle, row.width() - value));
     painter.drawText(row, Qt::AlignRight | Qt::AlignVCenter | Qt::TextSingleLine, text[i].right);
   }
 }

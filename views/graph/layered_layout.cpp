@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Our own layered drawing (after Sugiyama, Tagawa, Toda 1981), small on purpose: it stands in when Graphviz is missing
-// or late. Nodes come in topological order, so ranks are one pass; an edge over several ranks gets a dummy node in each,
-// which keeps its line clear of boxes; barycentre sweeps order the ranks; positions are levelled towards neighbours.
+// or late. Nodes come in topological order, so ranks are one pass; an edge over several ranks gets a dummy node in
+// each, which keeps its line clear of boxes; barycentre sweeps order the ranks; positions are levelled towards
+// neighbours.
 #include <algorithm>
 #include <numeric>
 
@@ -34,9 +35,9 @@ class Layered {
   int count_;
   std::vector<int> rank_;
   std::vector<double> height_, y_, x_;
-  std::vector<std::vector<int>> before_, after_;    // neighbours one rank away, dummies included
+  std::vector<std::vector<int>> before_, after_;  // neighbours one rank away, dummies included
   std::vector<std::vector<int>> columns_;
-  std::vector<std::vector<int>> chain_;             // per edge: dummies on the way
+  std::vector<std::vector<int>> chain_;  // per edge: dummies on the way
 
   bool forward(const std::pair<int, int>& edge) const { return edge.first < edge.second; }
 
@@ -91,14 +92,16 @@ class Layered {
     for (std::size_t i = 0; i < rank_.size(); ++i) at(columns_, rank_[i]).push_back(static_cast<int>(i));
     std::vector<double> position(rank_.size(), 0), wish(rank_.size(), 0);
     const auto number = [&](const std::vector<int>& column) {
-      for (std::size_t i = 0; i < column.size(); ++i) at(position, column[i]) = static_cast<double>(i) - static_cast<double>(column.size()) / 2;
+      for (std::size_t i = 0; i < column.size(); ++i)
+        at(position, column[i]) = static_cast<double>(i) - static_cast<double>(column.size()) / 2;
     };
     for (const auto& column : columns_) number(column);
     for (int sweep = 0; sweep < kOrderSweeps; ++sweep) {
       const bool down = sweep % 2 == 0;
       for (int k = 0; k < ranks; ++k) {
         auto& column = at(columns_, down ? k : ranks - 1 - k);
-        for (const int node : column) at(wish, node) = mean(down ? at(before_, node) : at(after_, node), position, at(position, node));
+        for (const int node : column)
+          at(wish, node) = mean(down ? at(before_, node) : at(after_, node), position, at(position, node));
         std::stable_sort(column.begin(), column.end(), [&](int a, int b) { return at(wish, a) < at(wish, b); });
         number(column);
       }
@@ -113,7 +116,8 @@ class Layered {
       for (std::size_t k = 0; k < columns_.size(); ++k) {
         const auto& column = columns_[down ? k : columns_.size() - 1 - k];
         std::vector<double> wish;
-        for (const int node : column) wish.push_back(mean(down ? at(before_, node) : at(after_, node), y_, at(y_, node)));
+        for (const int node : column)
+          wish.push_back(mean(down ? at(before_, node) : at(after_, node), y_, at(y_, node)));
         stack(column, wish);
       }
     }
@@ -149,13 +153,15 @@ class Layered {
       top = i == 0 ? at(y_, i) - at(height_, i) / 2 : std::min(top, at(y_, i) - at(height_, i) / 2);
       bottom = std::max(bottom, at(y_, i) + at(height_, i) / 2);
     }
-    for (std::size_t i = static_cast<std::size_t>(count_); i < y_.size(); ++i) top = std::min(top, y_[i]), bottom = std::max(bottom, y_[i]);
+    for (std::size_t i = static_cast<std::size_t>(count_); i < y_.size(); ++i)
+      top = std::min(top, y_[i]), bottom = std::max(bottom, y_[i]);
     LevelLayout layout;
     layout.own = true;
     double right = 0;
     for (int i = 0; i < count_; ++i) {
       const QSizeF size = at(request_.nodes, i);
-      layout.nodes.emplace_back(at(x_, at(rank_, i)) - size.width() / 2, at(y_, i) - size.height() / 2 - top, size.width(), size.height());
+      layout.nodes.emplace_back(at(x_, at(rank_, i)) - size.width() / 2, at(y_, i) - size.height() / 2 - top,
+                                size.width(), size.height());
       right = std::max(right, layout.nodes.back().right());
     }
     layout.size = {right, bottom - top};
@@ -177,7 +183,9 @@ class Layered {
   }
 
   template <class Vector>
-  static auto at(Vector& vector, int index) -> decltype(vector[0]) { return vector[static_cast<std::size_t>(index)]; }
+  static auto at(Vector& vector, int index) -> decltype(vector[0]) {
+    return vector[static_cast<std::size_t>(index)];
+  }
 };
 
 }  // namespace

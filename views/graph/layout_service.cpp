@@ -54,8 +54,9 @@ void LayoutService::want(std::vector<LevelRequest> levels) {
   for (LevelRequest& request : levels) {
     Level level{request.text(), std::move(request)};
     if (running_ && level.key == current_.key) still_wanted = true;
-    const bool known = cache_.contains(level.key) || (running_ && level.key == current_.key) ||
-                       std::any_of(queue_.begin(), queue_.end(), [&](const Level& other) { return other.key == level.key; });
+    const bool known =
+        cache_.contains(level.key) || (running_ && level.key == current_.key) ||
+        std::any_of(queue_.begin(), queue_.end(), [&](const Level& other) { return other.key == level.key; });
     if (!known) queue_.push_back(std::move(level));
   }
   // Taken from the back.
@@ -105,7 +106,8 @@ void LayoutService::start_process() {
     if (status == QProcess::CrashExit) {
       use_own(tr("the layout process died"));
     } else {
-      use_own(said.startsWith(QLatin1String("error ")) ? said.mid(6) : tr("the layout process ended with code %1").arg(code));
+      use_own(said.startsWith(QLatin1String("error ")) ? said.mid(6)
+                                                       : tr("the layout process ended with code %1").arg(code));
     }
   });
   process_->setStandardErrorFile(QProcess::nullDevice());
@@ -159,7 +161,13 @@ void LayoutService::store(LevelLayout layout) {
   cache_.insert(current_.key, std::make_shared<const LevelLayout>(std::move(layout)));
   emit level_ready();
   // Through the event loop: a handler may want other levels, and many levels must not nest.
-  if (!running_) QMetaObject::invokeMethod(this, [this] { if (!running_) advance(); }, Qt::QueuedConnection);
+  if (!running_)
+    QMetaObject::invokeMethod(
+        this,
+        [this] {
+          if (!running_) advance();
+        },
+        Qt::QueuedConnection);
 }
 
 }  // namespace turnpoint::views

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asks the layout process for levels, one at a time, without ever blocking. The process is started when first needed,
-// killed when what it works on is no longer wanted, and given five seconds a level; where it is missing, dies or is late
-// our own layered layout stands in, with the reason.
+// killed when what it works on is no longer wanted, and given five seconds a level; where it is missing, dies or is
+// late our own layered layout stands in, with the reason.
 #pragma once
 
 #include <QHash>
@@ -20,7 +20,7 @@ class LayoutService : public QObject {
   explicit LayoutService(QObject* parent = nullptr);
   ~LayoutService() override;
 
-  void set_program(const QString& path);         ///< default: turnpoint-layout beside us, in ../bin or in the PATH
+  void set_program(const QString& path);  ///< default: turnpoint-layout beside us, in ../bin or in the PATH
   void set_timeout(int milliseconds) { timeout_ms_ = milliseconds; }
 
   /// Replaces all that was wanted before; a running level that is not among them is killed. Levels that are known

@@ -28,7 +28,8 @@ std::optional<std::vector<double>> numbers(const QByteArray& line, const char* w
 QByteArray LevelRequest::text() const {
   QByteArray text = "layout 1 " + QByteArray::number(nodes.size()) + ' ' + QByteArray::number(edges.size()) + ' ' +
                     QByteArray::number(node_gap) + ' ' + QByteArray::number(rank_gap) + " polyline\n";
-  for (const QSizeF& size : nodes) text += "node " + QByteArray::number(size.width()) + ' ' + QByteArray::number(size.height()) + '\n';
+  for (const QSizeF& size : nodes)
+    text += "node " + QByteArray::number(size.width()) + ' ' + QByteArray::number(size.height()) + '\n';
   for (const auto& [from, to] : edges) text += "edge " + QByteArray::number(from) + ' ' + QByteArray::number(to) + '\n';
   return text + "end\n";
 }

@@ -24,10 +24,13 @@ std::vector<std::uint8_t> heat_by_rank(const PlanFigures& figures, GraphColor co
   for (std::size_t i = 0; i < count; ++i) values[i] = measure(figures.of(OperatorId(i)), color);
   std::vector<double> distinct = values;
   std::sort(distinct.begin(), distinct.end());
-  distinct.erase(std::unique(distinct.begin(), distinct.end(), [](double a, double b) { return b - a <= 1e-9 * std::abs(b); }), distinct.end());
+  distinct.erase(
+      std::unique(distinct.begin(), distinct.end(), [](double a, double b) { return b - a <= 1e-9 * std::abs(b); }),
+      distinct.end());
   std::vector<std::uint8_t> heat(count, 0);
   for (std::size_t i = 0; i < count && distinct.size() > 1; ++i) {
-    auto rank = static_cast<std::size_t>(std::upper_bound(distinct.begin(), distinct.end(), values[i]) - distinct.begin());
+    auto rank =
+        static_cast<std::size_t>(std::upper_bound(distinct.begin(), distinct.end(), values[i]) - distinct.begin());
     rank = rank > 0 ? rank - 1 : 0;
     heat[i] = static_cast<std::uint8_t>(rank * (kHeatLevels - 1) / (distinct.size() - 1));
   }
@@ -49,7 +52,8 @@ void decorate_edges(GraphScene& scene, const PlanFigures* figures, EdgeMeasure m
     const double value = mode == EdgeMeasure::bytes ? reshard.bytes : reshard.time_s;
     const double largest = mode == EdgeMeasure::bytes ? figures->largest_reshard_bytes : figures->largest_reshard_s;
     scene.edge_heat[e] = static_cast<std::uint8_t>(reshard.heat);
-    if (largest > 0 && value > 0) scene.edge_width[e] = kThinEdge + (kWidestEdge - kThinEdge) * static_cast<float>(std::sqrt(value / largest));
+    if (largest > 0 && value > 0)
+      scene.edge_width[e] = kThinEdge + (kWidestEdge - kThinEdge) * static_cast<float>(std::sqrt(value / largest));
   }
 }
 
@@ -63,12 +67,14 @@ double distance_to(QPointF p, QPointF a, QPointF b) {
 
 }  // namespace
 
-void decorate(GraphScene& scene, const PlanFigures* figures, const ConfigurationColors& colors, GraphColor color, EdgeMeasure edges) {
+void decorate(GraphScene& scene, const PlanFigures* figures, const ConfigurationColors& colors, GraphColor color,
+              EdgeMeasure edges) {
   std::vector<std::uint8_t> index;
   if (figures) {
     if (color == GraphColor::configuration) {
       std::vector<std::uint8_t> slot;
-      for (const auto& configuration : figures->configurations) slot.push_back(static_cast<std::uint8_t>(colors.slot(configuration.text)));
+      for (const auto& configuration : figures->configurations)
+        slot.push_back(static_cast<std::uint8_t>(colors.slot(configuration.text)));
       index.resize(figures->model().operators.size());
       for (std::size_t i = 0; i < index.size(); ++i) index[i] = slot[figures->of(OperatorId(i)).configuration];
     } else {
@@ -100,7 +106,8 @@ void decorate(GraphScene& scene, const PlanFigures* figures, const Configuration
     for (std::size_t k = 0; k < sums.size(); ++k) card.share[k] = total > 0 ? static_cast<float>(sums[k] / total) : 0;
     card.time_text = figure_text(card.time_s * 1e3);
     card.detail_text = QCoreApplication::translate("GraphView", "%1 operators \u00b7 %2 \u00b7 %3 \u00b7 reshards %4")
-                           .arg(operators).arg(seconds_text(card.time_s), bytes_text(card.memory_bytes), seconds_text(card.reshard_s));
+                           .arg(operators)
+                           .arg(seconds_text(card.time_s), bytes_text(card.memory_bytes), seconds_text(card.reshard_s));
   }
   decorate_edges(scene, figures, edges);
 }
@@ -146,7 +153,8 @@ SceneHit hit_test(const GraphScene& scene, QPointF position, double reach) {
     for (std::uint32_t p = scene.point_begin[e]; p + 1 < scene.point_begin[e + 1]; ++p) {
       const double d = distance_to(position, scene.points[p], scene.points[p + 1]);
       // Of lines that lie on each other the one that moves most is meant.
-      if (d < best - 0.01 || (hit.edge >= 0 && d <= best + 0.01 && scene.edge_width[e] > scene.edge_width[static_cast<std::size_t>(hit.edge)])) {
+      if (d < best - 0.01 || (hit.edge >= 0 && d <= best + 0.01 &&
+                              scene.edge_width[e] > scene.edge_width[static_cast<std::size_t>(hit.edge)])) {
         best = std::min(best, d);
         hit.edge = static_cast<int>(e);
       }

@@ -8,7 +8,7 @@ namespace turnpoint::views {
 
 namespace {
 
-constexpr double kLane = 5;       ///< between lines that run back side by side
+constexpr double kLane = 5;  ///< between lines that run back side by side
 constexpr double kStripGap = 14;
 constexpr double kTolerance = 1.1;
 
@@ -65,12 +65,16 @@ LevelLayout wrap_into_strips(const LevelLayout& level, double max_width) {
   const auto cuts = choose_cuts(level, max_width);
   if (cuts.empty()) return level;
   const std::size_t strips = cuts.size() + 1;
-  const auto strip_of = [&](double x) { return static_cast<std::size_t>(std::upper_bound(cuts.begin(), cuts.end(), x) - cuts.begin()); };
+  const auto strip_of = [&](double x) {
+    return static_cast<std::size_t>(std::upper_bound(cuts.begin(), cuts.end(), x) - cuts.begin());
+  };
 
   // Where edges cross each cut, and how high each strip is.
   std::vector<std::vector<Crossing>> crossings(cuts.size());
   std::vector<double> top(strips, 1e12), bottom(strips, -1e12);
-  const auto extend = [&](std::size_t strip, double y0, double y1) { top[strip] = std::min(top[strip], y0), bottom[strip] = std::max(bottom[strip], y1); };
+  const auto extend = [&](std::size_t strip, double y0, double y1) {
+    top[strip] = std::min(top[strip], y0), bottom[strip] = std::max(bottom[strip], y1);
+  };
   for (const QRectF& node : level.nodes) extend(strip_of(node.center().x()), node.top(), node.bottom());
   for (std::size_t e = 0; e < level.edges.size(); ++e) {
     const auto& line = level.edges[e];
@@ -78,7 +82,8 @@ LevelLayout wrap_into_strips(const LevelLayout& level, double max_width) {
     for (std::size_t c = 0; c < cuts.size(); ++c)
       for (std::size_t i = 0; i + 1 < line.size(); ++i) {
         if (!(line[i].x() < cuts[c] && line[i + 1].x() >= cuts[c])) continue;
-        const double y = line[i].y() + (line[i + 1].y() - line[i].y()) * (cuts[c] - line[i].x()) / (line[i + 1].x() - line[i].x());
+        const double y =
+            line[i].y() + (line[i + 1].y() - line[i].y()) * (cuts[c] - line[i].x()) / (line[i + 1].x() - line[i].x());
         crossings[c].push_back({e, y});
         extend(c, y, y), extend(c + 1, y, y);
         break;
@@ -124,7 +129,9 @@ LevelLayout wrap_into_strips(const LevelLayout& level, double max_width) {
         const double right = cuts[strip] + dx[strip] + kLane * (others + 1), left = margin - kLane * (rank + 1);
         const double lane = gap_top[strip] + kLane * others;
         const double out_y = at->y + dy[strip], in_y = at->y + dy[strip + 1];
-        for (const QPointF& corner : {QPointF(right, out_y), QPointF(right, lane), QPointF(left, lane), QPointF(left, in_y)}) line.push_back(corner);
+        for (const QPointF& corner :
+             {QPointF(right, out_y), QPointF(right, lane), QPointF(left, lane), QPointF(left, in_y)})
+          line.push_back(corner);
       }
       line.emplace_back(p.x() + dx[strip], p.y() + dy[strip]);
     }

@@ -7,7 +7,8 @@
 namespace turnpoint::views {
 
 /// Cuts between columns of nodes, where few edges run; a cut edge leaves its strip at the right, runs back between the
-/// strips and enters the next from the left, without crossing the other cut edges. Narrow levels come back as they were.
+/// strips and enters the next from the left, without crossing the other cut edges. Narrow levels come back as they
+/// were.
 LevelLayout wrap_into_strips(const LevelLayout& level, double max_width);
 
 }  // namespace turnpoint::views

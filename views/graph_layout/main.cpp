@@ -40,8 +40,12 @@ constexpr std::size_t kStackBytes = std::size_t(512) << 20;
 /// Nobody waits longer for one picture.
 constexpr rlim_t kCpuSeconds = 30;
 
-struct Size { double width, height; };
-struct Edge { int from, to; };
+struct Size {
+  double width, height;
+};
+struct Edge {
+  int from, to;
+};
 struct Request {
   std::vector<Size> nodes;
   std::vector<Edge> edges;
@@ -81,7 +85,8 @@ bool read_request(Request& request) {
   std::istringstream head(line);
   head.imbue(std::locale::classic());
   int version = 0, nodes = 0, edges = 0;
-  if (!(head >> word >> version >> nodes >> edges >> request.node_gap >> request.rank_gap >> style) || head >> rest || word != "layout")
+  if (!(head >> word >> version >> nodes >> edges >> request.node_gap >> request.rank_gap >> style) || head >> rest ||
+      word != "layout")
     fail("expected: layout 1 <nodes> <edges> <gap> <rank gap> <polyline|line>");
   if (version != 1) fail("version " + std::to_string(version) + " is not known");
   if (nodes < 1 || nodes > kMaxNodes) fail("number of nodes must be 1 to " + std::to_string(kMaxNodes));
@@ -97,7 +102,8 @@ bool read_request(Request& request) {
   }
   for (int i = 0; i < edges; ++i) {
     Edge edge{};
-    if (!read_line("edge", edge.from, edge.to) || edge.from < 0 || edge.to < 0 || edge.from >= nodes || edge.to >= nodes)
+    if (!read_line("edge", edge.from, edge.to) || edge.from < 0 || edge.to < 0 || edge.from >= nodes ||
+        edge.to >= nodes)
       fail("edge " + std::to_string(i) + ": expected: edge <from> <to>");
     request.edges.push_back(edge);
   }
@@ -150,7 +156,8 @@ void answer(GVC_t* context, const Request& request) {
   }
   std::vector<Agedge_t*> edges;
   for (const Edge& e : request.edges) {
-    Agedge_t* edge = agedge(graph, nodes[static_cast<std::size_t>(e.from)], nodes[static_cast<std::size_t>(e.to)], nullptr, 1);
+    Agedge_t* edge =
+        agedge(graph, nodes[static_cast<std::size_t>(e.from)], nodes[static_cast<std::size_t>(e.to)], nullptr, 1);
     set(edge, "dir", "none");
     edges.push_back(edge);
   }
@@ -161,7 +168,8 @@ void answer(GVC_t* context, const Request& request) {
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const pointf centre = ND_coord(nodes[i]);
     const Size size = request.nodes[i];
-    std::printf("node %.2f %.2f %.2f %.2f\n", centre.x - size.width / 2, height - centre.y - size.height / 2, size.width, size.height);
+    std::printf("node %.2f %.2f %.2f %.2f\n", centre.x - size.width / 2, height - centre.y - size.height / 2,
+                size.width, size.height);
   }
   for (Agedge_t* edge : edges) print_edge(edge, height);
   std::printf("end\n");
@@ -206,7 +214,8 @@ int main() {
   pthread_attr_init(&attributes);
   pthread_t thread;
   for (std::size_t bytes = kStackBytes; bytes >= (std::size_t(8) << 20); bytes /= 2) {
-    if (pthread_attr_setstacksize(&attributes, bytes) != 0 || pthread_create(&thread, &attributes, serve, nullptr) != 0) continue;
+    if (pthread_attr_setstacksize(&attributes, bytes) != 0 || pthread_create(&thread, &attributes, serve, nullptr) != 0)
+      continue;
     pthread_join(thread, nullptr);
     return 0;
   }

@@ -11,7 +11,9 @@
 
 namespace turnpoint::views {
 
-BreakdownBar::BreakdownBar(QWidget* parent) : QWidget(parent) { setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed); }
+BreakdownBar::BreakdownBar(QWidget* parent) : QWidget(parent) {
+  setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+}
 
 QSize BreakdownBar::sizeHint() const { return {200, 18}; }
 

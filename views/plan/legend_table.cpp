@@ -7,7 +7,9 @@
 
 namespace turnpoint::views {
 
-LegendTable::LegendTable(QWidget* parent) : QWidget(parent) { setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed); }
+LegendTable::LegendTable(QWidget* parent) : QWidget(parent) {
+  setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+}
 
 void LegendTable::set_rows(std::vector<PartRow> rows) {
   const bool resized = rows.size() != rows_.size();
@@ -45,10 +47,12 @@ void LegendTable::paintEvent(QPaintEvent*) {
     painter.setPen(colors.text);
     const QRect value(width() - share_width - value_width, y, value_width, high);
     painter.drawText(value, Qt::AlignVCenter | Qt::AlignRight, row.value);
-    painter.drawText(QRect(x, y, value.left() - x - 4, high), Qt::AlignVCenter, metrics.elidedText(row.name, Qt::ElideRight, value.left() - x - 4));
+    painter.drawText(QRect(x, y, value.left() - x - 4, high), Qt::AlignVCenter,
+                     metrics.elidedText(row.name, Qt::ElideRight, value.left() - x - 4));
     if (!row.share.isEmpty()) {
       painter.setPen(colors.secondary);
-      painter.drawText(QRect(width() - share_width, y, share_width, high), Qt::AlignVCenter | Qt::AlignRight, row.share);
+      painter.drawText(QRect(width() - share_width, y, share_width, high), Qt::AlignVCenter | Qt::AlignRight,
+                       row.share);
     }
     y += high;
   }

@@ -10,7 +10,7 @@
 namespace turnpoint::views {
 
 struct PartRow {
-  QColor color;    ///< invalid: a bold head without swatch
+  QColor color;  ///< invalid: a bold head without swatch
   QString name, value, share;
 };
 

@@ -47,19 +47,22 @@ class ReshardDelegate : public QStyledItemDelegate {
     QRect area = option.rect.adjusted(2, 0, -2, 0);
     if (index.column() == ReshardModel::kTensor) {
       const double heat = index.data(ReshardModel::kHeatRole).toDouble();
-      painter->fillRect(QRect(area.left(), area.center().y() - 5, 4, 11), colors.heat[static_cast<std::size_t>(std::clamp(heat * 4.0 + 0.5, 0.0, 4.0))]);
+      painter->fillRect(QRect(area.left(), area.center().y() - 5, 4, 11),
+                        colors.heat[static_cast<std::size_t>(std::clamp(heat * 4.0 + 0.5, 0.0, 4.0))]);
       area.setLeft(area.left() + 9);
     }
     const bool quiet = index.column() == ReshardModel::kCollective;
     painter->setFont(quiet ? secondary_font(option.font) : option.font);
     painter->setPen(quiet ? colors.secondary : colors.text);
     const QFontMetrics metrics(painter->font());
-    painter->drawText(area, index.data(Qt::TextAlignmentRole).toInt(), metrics.elidedText(index.data().toString(), Qt::ElideRight, area.width()));
+    painter->drawText(area, index.data(Qt::TextAlignmentRole).toInt(),
+                      metrics.elidedText(index.data().toString(), Qt::ElideRight, area.width()));
   }
   QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override {
     QSize size = QStyledItemDelegate::sizeHint(option, index);
     size.setHeight(option.fontMetrics.height() + 5);
-    if (index.column() == ReshardModel::kCollective) size.setWidth(QFontMetrics(secondary_font(option.font)).horizontalAdvance(index.data().toString()) + 8);
+    if (index.column() == ReshardModel::kCollective)
+      size.setWidth(QFontMetrics(secondary_font(option.font)).horizontalAdvance(index.data().toString()) + 8);
     return size;
   }
 };
@@ -141,7 +144,9 @@ void PlanPanel::build_bars(QVBoxLayout* column) {
   time_bar_->setAccessibleName(tr("Time by part"));
   compute_legend_ = new LegendTable(this);
   network_legend_ = new LegendTable(this);
-  for (QWidget* part : {static_cast<QWidget*>(memory_head_), static_cast<QWidget*>(memory_bar_), static_cast<QWidget*>(memory_legend_)}) column->addWidget(part);
+  for (QWidget* part :
+       {static_cast<QWidget*>(memory_head_), static_cast<QWidget*>(memory_bar_), static_cast<QWidget*>(memory_legend_)})
+    column->addWidget(part);
   column->addSpacing(8);
   column->addWidget(time_head_);
   column->addWidget(time_bar_);
@@ -175,9 +180,11 @@ void PlanPanel::build_lists(QVBoxLayout* column) {
   reshard_view_->header()->setMinimumSectionSize(40);
   reshard_view_->header()->setSectionResizeMode(QHeaderView::ResizeToContents);
   reshard_view_->header()->setSectionResizeMode(ReshardModel::kTensor, QHeaderView::Stretch);
-  connect(reshard_view_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& current) {
-    if (selection_ && current.isValid()) selection_->pick_operators(reshards_.rows()[static_cast<std::size_t>(current.row())].operators);
-  });
+  connect(reshard_view_->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
+          [this](const QModelIndex& current) {
+            if (selection_ && current.isValid())
+              selection_->pick_operators(reshards_.rows()[static_cast<std::size_t>(current.row())].operators);
+          });
   column->addWidget(reshard_view_);
   no_reshards_ = make_label(this, true);
   column->addWidget(no_reshards_);
@@ -242,7 +249,9 @@ void PlanPanel::show_point() {
   previous_->setEnabled(index_ > 0);
   next_->setEnabled(index_ + 1 < result_->points.size());
   time_head_->set_value(time_text(point.time_s));
-  if (result_->scenario) memory_head_->set_value(tr("%1 of %2").arg(memory_text(point.memory_bytes), memory_text(result_->scenario->memory_limit())));
+  if (result_->scenario)
+    memory_head_->set_value(
+        tr("%1 of %2").arg(memory_text(point.memory_bytes), memory_text(result_->scenario->memory_limit())));
 }
 
 void PlanPanel::show_bars() {
@@ -253,11 +262,12 @@ void PlanPanel::show_bars() {
   words_->setText(describe_plan(*plan_, *scenario_->model));
   const ThemeColors& colors = theme_colors(palette());
   const CostBreakdown& cost = plan_->cost;
-  static const char* const kMemory[] = {QT_TR_NOOP("Parameters"), QT_TR_NOOP("Gradients"), QT_TR_NOOP("Optimizer state"),
-                                        QT_TR_NOOP("Activations"), QT_TR_NOOP("Resharding copies"), QT_TR_NOOP("Workspace")};
+  static const char* const kMemory[] = {QT_TR_NOOP("Parameters"),        QT_TR_NOOP("Gradients"),
+                                        QT_TR_NOOP("Optimizer state"),   QT_TR_NOOP("Activations"),
+                                        QT_TR_NOOP("Resharding copies"), QT_TR_NOOP("Workspace")};
   static const char* const kCompute[] = {QT_TR_NOOP("Forward"), QT_TR_NOOP("Backward"), QT_TR_NOOP("Update")};
-  static const char* const kNetwork[] = {QT_TR_NOOP("All-reduce"), QT_TR_NOOP("All-gather"), QT_TR_NOOP("Reduce-scatter"), QT_TR_NOOP("All-to-all"),
-                                         QT_TR_NOOP("Permute")};
+  static const char* const kNetwork[] = {QT_TR_NOOP("All-reduce"), QT_TR_NOOP("All-gather"),
+                                         QT_TR_NOOP("Reduce-scatter"), QT_TR_NOOP("All-to-all"), QT_TR_NOOP("Permute")};
   std::vector<BarPart> parts;
   std::vector<PartRow> rows;
   const auto total = static_cast<double>(cost.memory_bytes());
@@ -265,16 +275,19 @@ void PlanPanel::show_bars() {
     if (cost.memory[i] == 0) continue;
     const auto value = static_cast<double>(cost.memory[i]);
     parts.push_back({colors.memory[i], value, tr(kMemory[i]) + u' ' + memory_text(cost.memory[i])});
-    rows.push_back({colors.memory[i], tr(kMemory[i]), memory_text(cost.memory[i]), total > 0 ? share_text(value / total) : QString()});
+    rows.push_back({colors.memory[i], tr(kMemory[i]), memory_text(cost.memory[i]),
+                    total > 0 ? share_text(value / total) : QString()});
   }
   const std::int64_t limit = scenario_->memory_limit();
   const std::int64_t free = limit - cost.memory_bytes();
-  memory_bar_->set_parts(std::move(parts), static_cast<double>(limit), free > 0 ? tr("%1 free").arg(memory_text(free)) : QString());
+  memory_bar_->set_parts(std::move(parts), static_cast<double>(limit),
+                         free > 0 ? tr("%1 free").arg(memory_text(free)) : QString());
   memory_legend_->set_rows(std::move(rows));
 
   std::vector<BarPart> times;
   const TimeUnit unit = time_unit_for(cost.time_s());
-  std::vector<PartRow> compute{{QColor(), tr("Compute"), time_in(unit, cost.compute_s()), {}}}, network{{QColor(), tr("Network"), time_in(unit, cost.network_s()), {}}};
+  std::vector<PartRow> compute{{QColor(), tr("Compute"), time_in(unit, cost.compute_s()), {}}},
+      network{{QColor(), tr("Network"), time_in(unit, cost.network_s()), {}}};
   for (std::size_t i = 0; i < kComputeParts; ++i) {
     times.push_back({colors.compute[i], cost.compute[i], tr(kCompute[i]) + u' ' + time_text(cost.compute[i])});
     compute.push_back({colors.compute[i], tr(kCompute[i]), time_in(unit, cost.compute[i]), {}});
@@ -323,13 +336,15 @@ void PlanPanel::show_operator() {
   operator_head_->set_value(picked.size() > 1 ? tr("%1 selected").arg(picked.size()) : QString());
   if (!one) {
     auto* hint = make_label(this, true);
-    hint->setText(picked.empty() ? tr("Click an operator in the graph or the table.") : tr("Click one operator for its details."));
+    hint->setText(picked.empty() ? tr("Click an operator in the graph or the table.")
+                                 : tr("Click one operator for its details."));
     facts_->addWidget(hint, 0, 0, 1, 2);
     return;
   }
   int row = 0;
   const OperatorId op = *picked.begin();
-  if (op.index < scenario_->model->operators.size()) add(row++, tr("Name"), to_qt(scenario_->model->operators[op].name));
+  if (op.index < scenario_->model->operators.size())
+    add(row++, tr("Name"), to_qt(scenario_->model->operators[op].name));
   for (const Fact& fact : describe_operator(*plan_, *scenario_->model, op)) add(row++, fact.name, fact.value);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The right dock: the picked point, where its memory and time go, its most expensive reshardings, the selected operator.
+// The right dock: the picked point, where its memory and time go, its most expensive reshardings, the selected
+// operator.
 #pragma once
 
 #include <QScrollArea>

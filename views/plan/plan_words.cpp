@@ -20,8 +20,9 @@ QString describe_plan(const Plan& plan, const Model& model) {
   if (total <= 0) return {};
   std::vector<std::pair<QString, double>> order(by_split.begin(), by_split.end());
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
-  QString words = order.size() == 1 ? QObject::tr("Every operator runs %1").arg(order[0].first)
-                                    : QObject::tr("%1 of compute runs %2").arg(share_text(order[0].second / total), order[0].first);
+  QString words = order.size() == 1
+                      ? QObject::tr("Every operator runs %1").arg(order[0].first)
+                      : QObject::tr("%1 of compute runs %2").arg(share_text(order[0].second / total), order[0].first);
   if (order.size() > 1) words += QObject::tr(", %1 %2").arg(share_text(order[1].second / total), order[1].first);
   if (order.size() == 3) words += QObject::tr(", the rest in another way");
   if (order.size() > 3) words += QObject::tr(", the rest in %1 other ways").arg(order.size() - 2);
@@ -50,7 +51,8 @@ std::vector<Fact> describe_operator(const Plan& plan, const Model& model, Operat
     facts.push_back({QObject::tr("Weight"), weight});
   }
   facts.push_back({QObject::tr("Cost"), QObject::tr("%1, network %2 of it · %3")
-                                            .arg(time_text(how.cost.time_s()), time_text(how.cost.network_s()), memory_text(how.cost.memory_bytes()))});
+                                            .arg(time_text(how.cost.time_s()), time_text(how.cost.network_s()),
+                                                 memory_text(how.cost.memory_bytes()))});
   return facts;
 }
 

@@ -47,8 +47,10 @@ std::vector<ReshardRow> fold_reshards(const Plan& plan, const Model& model) {
   std::vector<ReshardRow> rows;
   for (const PlanReshard& reshard : plan.reshards) {
     if (reshard.time_s() <= 0) continue;
-    const QString producer = reshard.producer.valid() ? to_qt(model.operators[reshard.producer].name) : to_qt(model.tensors[reshard.tensor].name);
-    const QString consumer = reshard.consumer.valid() ? to_qt(model.operators[reshard.consumer].name) : QObject::tr("all consumers");
+    const QString producer = reshard.producer.valid() ? to_qt(model.operators[reshard.producer].name)
+                                                      : to_qt(model.tensors[reshard.tensor].name);
+    const QString consumer =
+        reshard.consumer.valid() ? to_qt(model.operators[reshard.consumer].name) : QObject::tr("all consumers");
     double bytes = 0, largest = -1;
     QString collective;
     for (const auto* steps : {&reshard.forward, &reshard.backward}) {
@@ -65,20 +67,24 @@ std::vector<ReshardRow> fold_reshards(const Plan& plan, const Model& model) {
       row.tensor = last_part(producer) + QStringLiteral(" → ") + last_part(consumer);
       row.collective = collective;
       row.bytes = bytes;
-      row.tool_tip = producer + QStringLiteral(" → ") + consumer + u'\n' + describe(plan.mesh, reshard.from, model.tensors[reshard.tensor].dims).c_str() + QStringLiteral(" → ") +
+      row.tool_tip = producer + QStringLiteral(" → ") + consumer + u'\n' +
+                     describe(plan.mesh, reshard.from, model.tensors[reshard.tensor].dims).c_str() +
+                     QStringLiteral(" → ") +
                      describe(plan.mesh, reshard.to, model.tensors[reshard.tensor].dims).c_str();
       row.count = 0;
       rows.push_back(std::move(row));
     }
     ReshardRow& row = rows[at->second];
-    if (++row.count == 2) row.tensor = last_part(without_numbers(producer)) + QStringLiteral(" → ") + last_part(without_numbers(consumer));
+    if (++row.count == 2)
+      row.tensor = last_part(without_numbers(producer)) + QStringLiteral(" → ") + last_part(without_numbers(consumer));
     row.time_s += reshard.time_s();
     if (reshard.producer.valid()) row.operators.insert(reshard.producer);
     if (reshard.consumer.valid()) row.operators.insert(reshard.consumer);
   }
   for (ReshardRow& row : rows)
     if (row.count > 1) row.tensor += QStringLiteral(" ×%1").arg(row.count);
-  std::stable_sort(rows.begin(), rows.end(), [](const ReshardRow& a, const ReshardRow& b) { return a.time_s > b.time_s; });
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const ReshardRow& a, const ReshardRow& b) { return a.time_s > b.time_s; });
   return rows;
 }
 
@@ -91,16 +97,21 @@ void ReshardModel::set_rows(std::vector<ReshardRow> rows, TimeUnit unit, std::si
   endResetModel();
 }
 
-int ReshardModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(rows_.size()); }
+int ReshardModel::rowCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : static_cast<int>(rows_.size());
+}
 int ReshardModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : kColumns; }
 
 QVariant ReshardModel::data(const QModelIndex& index, int role) const {
   if (!checkIndex(index, CheckIndexOption::IndexIsValid)) return {};
   const ReshardRow& row = rows_[static_cast<std::size_t>(index.row())];
-  if (role == Qt::ToolTipRole) return row.count > 1 ? tr("%1 times, such as\n%2").arg(row.count).arg(row.tool_tip) : row.tool_tip;
-  if (role == Qt::TextAlignmentRole) return QVariant(index.column() >= kBytes ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter);
+  if (role == Qt::ToolTipRole)
+    return row.count > 1 ? tr("%1 times, such as\n%2").arg(row.count).arg(row.tool_tip) : row.tool_tip;
+  if (role == Qt::TextAlignmentRole)
+    return QVariant(index.column() >= kBytes ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter);
   if (role == kHeatRole) {
-    const auto smaller = std::count_if(rows_.begin(), rows_.end(), [&](const ReshardRow& other) { return other.bytes < row.bytes; });
+    const auto smaller =
+        std::count_if(rows_.begin(), rows_.end(), [&](const ReshardRow& other) { return other.bytes < row.bytes; });
     return rows_.size() < 2 ? 1.0 : static_cast<double>(smaller) / static_cast<double>(rows_.size() - 1);
   }
   if (role != Qt::DisplayRole) return {};
@@ -115,8 +126,10 @@ QVariant ReshardModel::data(const QModelIndex& index, int role) const {
 
 QVariant ReshardModel::headerData(int section, Qt::Orientation orientation, int role) const {
   if (orientation != Qt::Horizontal) return {};
-  if (role == Qt::TextAlignmentRole) return QVariant(section >= kBytes ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter);
-  if (role == Qt::ToolTipRole && section == kBytes) return tr("Bytes one device receives in each of them, forward and backward");
+  if (role == Qt::TextAlignmentRole)
+    return QVariant(section >= kBytes ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter);
+  if (role == Qt::ToolTipRole && section == kBytes)
+    return tr("Bytes one device receives in each of them, forward and backward");
   if (role == Qt::ToolTipRole && section == kTime) return tr("Time of all of them together");
   if (role != Qt::DisplayRole) return {};
   switch (section) {

@@ -55,7 +55,8 @@ void SwatchDelegate::paint(QPainter* painter, const QStyleOptionViewItem& given,
   text.setLeft(text.left() + kSwatch + kPad);
   painter->setPen(color.isValid() ? theme.text : theme.secondary);
   painter->setFont(option.font);
-  painter->drawText(text, Qt::AlignLeft | Qt::AlignVCenter | Qt::TextSingleLine, option.fontMetrics.elidedText(option.text, Qt::ElideRight, text.width()));
+  painter->drawText(text, Qt::AlignLeft | Qt::AlignVCenter | Qt::TextSingleLine,
+                    option.fontMetrics.elidedText(option.text, Qt::ElideRight, text.width()));
   painter->restore();
 }
 
@@ -71,7 +72,8 @@ void ShareDelegate::paint(QPainter* painter, const QStyleOptionViewItem& given, 
   const int length = std::min(120, room.width() - number - kPad);
   if (length >= 20) {
     const QRect track(room.left(), room.center().y() - kBarHeight / 2, length, kBarHeight);
-    const double share = index.data(PlanTableModel::SortRole).toDouble(), largest = std::max(rows_->largest_share(), 1e-12);
+    const double share = index.data(PlanTableModel::SortRole).toDouble(),
+                 largest = std::max(rows_->largest_share(), 1e-12);
     painter->fillRect(track, theme.dark ? theme.head : theme.grid);
     const int filled = static_cast<int>(track.width() * std::min(1.0, share / largest) + 0.5);
     painter->fillRect(QRect(track.topLeft(), QSize(share > 0 ? std::max(1, filled) : 0, kBarHeight)), theme.accent);

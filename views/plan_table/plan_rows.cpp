@@ -27,7 +27,10 @@ class Build {
     out_.row_of.resize(model_.operators.size(), -1);
     if (model_.operators.empty()) return std::move(out_);
     classify();
-    struct Open { int row; std::vector<Copies> level; };
+    struct Open {
+      int row;
+      std::vector<Copies> level;
+    };
     std::vector<Open> open;
     open.push_back({-1, fold(layers())});
     while (!open.empty()) {
@@ -59,7 +62,8 @@ class Build {
           key.push_back(equal_[child.index]);
         } else if (figures_) {
           const OperatorFigures& op = figures_->of(OperatorId(child.index));
-          for (const std::uint64_t part : {std::uint64_t(op.configuration), std::uint64_t(op.memory_bytes), rounded(op.compute_s), rounded(op.network_s), rounded(op.reshard_s)})
+          for (const std::uint64_t part : {std::uint64_t(op.configuration), std::uint64_t(op.memory_bytes),
+                                           rounded(op.compute_s), rounded(op.network_s), rounded(op.reshard_s)})
             key.push_back(part);
         }
       }
@@ -114,7 +118,8 @@ class Build {
     const QString name = from_utf8(g.name);
     if (g.name.size() == name_stem(g.name).size() || (g.parent == 0 && !name_stem(g.name).empty())) return name;
     const QString above = from_utf8(g.path).section(QLatin1Char('/'), -2, -2);
-    return above.isEmpty() ? name : above + QLatin1Char('.') + name.mid(qsizetype(g.name.find_last_not_of("0123456789") + 1));
+    return above.isEmpty() ? name
+                           : above + QLatin1Char('.') + name.mid(qsizetype(g.name.find_last_not_of("0123456789") + 1));
   }
 
   /// "layer x24" where these are all the layers, else "layer0 ... layer22 x12".
@@ -126,7 +131,8 @@ class Build {
     if (own == parent_copies) return first + times;
     const std::string stem = name_stem(first.toStdString());
     for (const Copies& other : level)
-      if (&other != &copies && other.front().is_group && name_stem(group_name(other.front().index).toStdString()) == stem)
+      if (&other != &copies && other.front().is_group &&
+          name_stem(group_name(other.front().index).toStdString()) == stem)
         return first + QStringLiteral(" \u2026 ") + group_name(copies.back().index) + times;
     return (stem.empty() ? first : from_utf8(stem)) + times;
   }
@@ -179,7 +185,8 @@ class Build {
     row.compute_s /= copies, row.network_s /= copies, row.reshard_s /= copies;
     row.share = figures_->time_s > 0 ? time / figures_->time_s : 0;
     std::sort(configurations.begin(), configurations.end());
-    row.configurations = static_cast<int>(std::unique(configurations.begin(), configurations.end()) - configurations.begin());
+    row.configurations =
+        static_cast<int>(std::unique(configurations.begin(), configurations.end()) - configurations.begin());
     row.configuration = configurations.empty() ? 0 : configurations.front();
   }
 };

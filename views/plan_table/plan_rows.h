@@ -12,8 +12,8 @@
 namespace turnpoint::views {
 
 struct PlanRow {
-  int parent = -1;                    ///< index into PlanRows::rows; -1: top level
-  int place = 0;                      ///< among its siblings
+  int parent = -1;  ///< index into PlanRows::rows; -1: top level
+  int place = 0;    ///< among its siblings
   std::vector<int> children;
   QString name;                       ///< as shown
   QString key;                        ///< stays the same from plan to plan where the row means the same
@@ -23,14 +23,14 @@ struct PlanRow {
   // Figures of one copy; share is of all copies together, of the whole iteration.
   std::int64_t memory_bytes = 0;
   double compute_s = 0, network_s = 0, reshard_s = 0, share = 0;
-  int configurations = 0;             ///< different ones inside
-  std::uint32_t configuration = 0;    ///< index into PlanFigures::configurations; meaningful where there is one
+  int configurations = 0;           ///< different ones inside
+  std::uint32_t configuration = 0;  ///< index into PlanFigures::configurations; meaningful where there is one
 };
 
 struct PlanRows {
-  std::vector<PlanRow> rows;          ///< parents before children
+  std::vector<PlanRow> rows;  ///< parents before children
   std::vector<int> top;
-  IdVector<OperatorId, int> row_of;   ///< the operator row that stands for an operator
+  IdVector<OperatorId, int> row_of;        ///< the operator row that stands for an operator
   int folded_rows = 0, folded_groups = 0;  ///< rows that stand for several equal groups, and how many these are
 };
 

@@ -15,8 +15,9 @@ QString from_utf8(const std::string& text) { return QString::fromUtf8(text.data(
 
 bool same_shape(const PlanRows& a, const PlanRows& b) {
   return a.top == b.top && a.rows.size() == b.rows.size() &&
-         std::equal(a.rows.begin(), a.rows.end(), b.rows.begin(),
-                    [](const PlanRow& x, const PlanRow& y) { return x.parent == y.parent && x.key == y.key && x.copies == y.copies && x.op.valid() == y.op.valid(); });
+         std::equal(a.rows.begin(), a.rows.end(), b.rows.begin(), [](const PlanRow& x, const PlanRow& y) {
+           return x.parent == y.parent && x.key == y.key && x.copies == y.copies && x.op.valid() == y.op.valid();
+         });
 }
 
 }  // namespace
@@ -33,7 +34,8 @@ void PlanTableModel::set_data(ModelPtr model, std::shared_ptr<const Hierarchy> h
   rows_ = std::move(rows);
   hovered_ = -1;
   largest_share_ = 0;
-  for (const int top : rows_.top) largest_share_ = std::max(largest_share_, rows_.rows[static_cast<std::size_t>(top)].share);
+  for (const int top : rows_.top)
+    largest_share_ = std::max(largest_share_, rows_.rows[static_cast<std::size_t>(top)].share);
   if (!same) {
     endResetModel();
     return;
@@ -89,7 +91,8 @@ QString PlanTableModel::text(const PlanRow& row, int column) const {
   if (!figures_) return {};
   switch (column) {
     case configuration:
-      return row.configurations == 1 ? figures_->configurations[row.configuration].text : tr("%1 configurations").arg(row.configurations);
+      return row.configurations == 1 ? figures_->configurations[row.configuration].text
+                                     : tr("%1 configurations").arg(row.configurations);
     case layout: return row.op.valid() ? figures_->output_layout(row.op) : QString();
     case memory: return figure_text(static_cast<double>(row.memory_bytes) / 1048576.0);
     case compute: return figure_text(row.compute_s * 1e3);
@@ -124,14 +127,18 @@ QVariant PlanTableModel::data(const QModelIndex& index, int role) const {
     case KeyRole: return row.key;
     case SearchRole: {
       QString words = row.key + QLatin1Char('\n') + text(row, kind) + QLatin1Char('\n') + text(row, layout);
-      if (row.op.valid()) words += QLatin1Char('\n') + from_utf8(model_->operators[row.op].detail) + QLatin1Char('\n') + text(row, configuration);
+      if (row.op.valid())
+        words += QLatin1Char('\n') + from_utf8(model_->operators[row.op].detail) + QLatin1Char('\n') +
+                 text(row, configuration);
       return words;
     }
     case ColorRole:
       if (column != configuration || !figures_ || row.configurations != 1) return {};
-      return theme_colors(palette_).configuration[static_cast<std::size_t>(colors_->slot(figures_->configurations[row.configuration].text))];
+      return theme_colors(palette_)
+          .configuration[static_cast<std::size_t>(colors_->slot(figures_->configurations[row.configuration].text))];
     case Qt::TextAlignmentRole:
-      return QVariant(column >= memory && column < share ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter);
+      return QVariant(column >= memory && column < share ? Qt::AlignRight | Qt::AlignVCenter
+                                                         : Qt::AlignLeft | Qt::AlignVCenter);
     case Qt::FontRole: {
       QFont font;
       if (row.op.valid() || column != name) return {};
@@ -140,13 +147,18 @@ QVariant PlanTableModel::data(const QModelIndex& index, int role) const {
     }
     case Qt::ForegroundRole:
       // Zero is there, but does not shout.
-      if (column >= memory && column < share && sort_value(row, column).toDouble() == 0) return theme_colors(palette_).disabled;
+      if (column >= memory && column < share && sort_value(row, column).toDouble() == 0)
+        return theme_colors(palette_).disabled;
       return column == kind || column == layout ? QVariant(theme_colors(palette_).secondary) : QVariant();
     case Qt::BackgroundRole:
-      return static_cast<int>(index.internalId()) == hovered_ ? QVariant(theme_colors(palette_).accent_background) : QVariant();
+      return static_cast<int>(index.internalId()) == hovered_ ? QVariant(theme_colors(palette_).accent_background)
+                                                              : QVariant();
     case Qt::ToolTipRole: {
-      if (column == share && figures_) return tr("%1 of the iteration: %2").arg(text(row, share), seconds_text(row.share * figures_->time_s));
-      QString tip = row.op.valid() ? row.key : tr("%1 operators").arg(row.operators.size() / static_cast<std::size_t>(row.copies));
+      if (column == share && figures_)
+        return tr("%1 of the iteration: %2").arg(text(row, share), seconds_text(row.share * figures_->time_s));
+      QString tip = row.op.valid()
+                        ? row.key
+                        : tr("%1 operators").arg(row.operators.size() / static_cast<std::size_t>(row.copies));
       if (row.copies > 1) tip += tr(", and %1 equal ones; figures are of one").arg(row.copies - 1);
       return column == configuration || column == layout ? text(row, column) : tip;
     }
@@ -156,7 +168,9 @@ QVariant PlanTableModel::data(const QModelIndex& index, int role) const {
 
 QVariant PlanTableModel::headerData(int section, Qt::Orientation orientation, int role) const {
   if (orientation != Qt::Horizontal) return {};
-  if (role == Qt::TextAlignmentRole) return QVariant(section >= memory && section < share ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter);
+  if (role == Qt::TextAlignmentRole)
+    return QVariant(section >= memory && section < share ? Qt::AlignRight | Qt::AlignVCenter
+                                                         : Qt::AlignLeft | Qt::AlignVCenter);
   if (role == Qt::ToolTipRole) {
     switch (section) {
       case memory: return tr("Memory of one device, with the copies kept for its inputs");

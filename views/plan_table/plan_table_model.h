@@ -19,12 +19,15 @@ class PlanTableModel : public QAbstractItemModel {
   using QAbstractItemModel::QAbstractItemModel;
 
   /// `figures` null: structure only. Keeps the indexes where the rows are the same as before.
-  void set_data(ModelPtr model, std::shared_ptr<const Hierarchy> hierarchy, PlanFiguresPtr figures, std::shared_ptr<const ConfigurationColors> colors);
+  void set_data(ModelPtr model, std::shared_ptr<const Hierarchy> hierarchy, PlanFiguresPtr figures,
+                std::shared_ptr<const ConfigurationColors> colors);
   void set_palette(const QPalette& palette);
   void set_hovered(OperatorId op);
 
   const PlanRows& rows() const { return rows_; }
-  const PlanRow& row_at(const QModelIndex& index) const { return rows_.rows[static_cast<std::size_t>(index.internalId())]; }
+  const PlanRow& row_at(const QModelIndex& index) const {
+    return rows_.rows[static_cast<std::size_t>(index.internalId())];
+  }
   QModelIndex index_of(int row, int column = 0) const;
   double largest_share() const { return largest_share_; }
 

@@ -41,7 +41,8 @@ class PlanFilter : public QSortFilterProxyModel {
   bool filterAcceptsRow(int row, const QModelIndex& parent) const override {
     if (words_.isEmpty()) return true;
     const QString have = sourceModel()->index(row, 0, parent).data(PlanTableModel::SearchRole).toString();
-    return std::all_of(words_.begin(), words_.end(), [&](const QString& word) { return have.contains(word, Qt::CaseInsensitive); });
+    return std::all_of(words_.begin(), words_.end(),
+                       [&](const QString& word) { return have.contains(word, Qt::CaseInsensitive); });
   }
 
  private:
@@ -52,7 +53,8 @@ QString from_utf8(const std::string& text) { return QString::fromUtf8(text.data(
 
 }  // namespace
 
-PlanTableView::PlanTableView(QWidget* parent) : QWidget(parent), rows_(new PlanTableModel(this)), sorted_(new PlanFilter(this)) {
+PlanTableView::PlanTableView(QWidget* parent)
+    : QWidget(parent), rows_(new PlanTableModel(this)), sorted_(new PlanFilter(this)) {
   setObjectName(QStringLiteral("plan_table_view"));
   rows_->set_palette(palette());
   sorted_->setSourceModel(rows_);
@@ -173,7 +175,9 @@ void PlanTableView::measure_columns() {
     }
     const auto i = static_cast<std::size_t>(c);
     wished_width_[i] = std::clamp(widest, least[c] * letter, most[c] * letter) + 14;
-    least_width_[i] = std::min(wished_width_[i], c >= PlanTableModel::memory && c < PlanTableModel::share ? head + 10 : least[c] * letter + 14);
+    least_width_[i] =
+        std::min(wished_width_[i],
+                 c >= PlanTableModel::memory && c < PlanTableModel::share ? head + 10 : least[c] * letter + 14);
   }
 }
 
@@ -186,7 +190,8 @@ void PlanTableView::fit_columns() {
   fitting_columns_ = true;
   for (int c = 0; c < PlanTableModel::share; ++c) {
     const auto i = static_cast<std::size_t>(c);
-    tree_->setColumnWidth(c, wished_width_[i] - static_cast<int>(std::ceil(give * (wished_width_[i] - least_width_[i]))));
+    tree_->setColumnWidth(c,
+                          wished_width_[i] - static_cast<int>(std::ceil(give * (wished_width_[i] - least_width_[i]))));
   }
   fitting_columns_ = false;
 }
@@ -283,7 +288,8 @@ void PlanTableView::set_selection(SelectionModel* selection) {
   if (!selection_) return;
   share_colors(colors_of(selection_));
   connect(selection_, &SelectionModel::operators_changed, this, &PlanTableView::show_selection);
-  connect(selection_, &SelectionModel::hovered_operator_changed, this, [this] { rows_->set_hovered(selection_->hovered_operator()); });
+  connect(selection_, &SelectionModel::hovered_operator_changed, this,
+          [this] { rows_->set_hovered(selection_->hovered_operator()); });
   show_selection();
 }
 
@@ -309,7 +315,8 @@ void PlanTableView::show_selection() {
     const int at = open.back();
     open.pop_back();
     const PlanRow& row = rows.rows[static_cast<std::size_t>(at)];
-    const auto inside = std::count_if(row.operators.begin(), row.operators.end(), [&](OperatorId op) { return picked.count(op) > 0; });
+    const auto inside =
+        std::count_if(row.operators.begin(), row.operators.end(), [&](OperatorId op) { return picked.count(op) > 0; });
     if (inside == 0) continue;
     if (row.op.valid() || inside == static_cast<std::ptrdiff_t>(row.operators.size())) {
       found.push_back(at);
@@ -334,7 +341,8 @@ void PlanTableView::show_selection() {
 
 std::vector<QModelIndex> PlanTableView::visible_rows() const {
   std::vector<QModelIndex> rows;
-  for (QModelIndex index = sorted_->index(0, 0); index.isValid(); index = tree_->indexBelow(index)) rows.push_back(index);
+  for (QModelIndex index = sorted_->index(0, 0); index.isValid(); index = tree_->indexBelow(index))
+    rows.push_back(index);
   return rows;
 }
 
@@ -342,7 +350,9 @@ QString PlanTableView::rows_as_text() const {
   std::vector<QModelIndex> rows = visible_rows();
   const auto* picked = tree_->selectionModel();
   if (picked->hasSelection())
-    rows.erase(std::remove_if(rows.begin(), rows.end(), [&](const QModelIndex& index) { return !picked->isSelected(index); }), rows.end());
+    rows.erase(
+        std::remove_if(rows.begin(), rows.end(), [&](const QModelIndex& index) { return !picked->isSelected(index); }),
+        rows.end());
   QStringList lines;
   QStringList head;
   for (int c = 0; c < PlanTableModel::kColumns; ++c) head << sorted_->headerData(c, Qt::Horizontal).toString();
@@ -369,7 +379,8 @@ void PlanTableView::expand_keys(const QStringList& keys) {
   if (wanted.isEmpty()) return;
   for (std::size_t r = 0; r < rows_->rows().rows.size(); ++r) {
     const PlanRow& row = rows_->rows().rows[r];
-    if (!row.op.valid() && wanted.contains(row.key)) tree_->setExpanded(sorted_->mapFromSource(rows_->index_of(static_cast<int>(r))), true);
+    if (!row.op.valid() && wanted.contains(row.key))
+      tree_->setExpanded(sorted_->mapFromSource(rows_->index_of(static_cast<int>(r))), true);
   }
 }
 
@@ -397,7 +408,8 @@ void PlanTableView::paint_to(QPainter& painter, QSize size) {
   painter.fillRect(QRect(QPoint(0, 0), size), theme.base);
   const auto rows = visible_rows();
   const int height = std::max(18, fontMetrics().height() + 7), width = std::max(1, tree_->header()->length());
-  const double scale = std::min({1.0, double(size.width()) / width, double(size.height()) / (height * double(rows.size() + 1))});
+  const double scale =
+      std::min({1.0, double(size.width()) / width, double(size.height()) / (height * double(rows.size() + 1))});
   painter.save();
   painter.scale(scale, scale);
   painter.setFont(font());
@@ -406,7 +418,8 @@ void PlanTableView::paint_to(QPainter& painter, QSize size) {
     int depth = 0;
     for (QModelIndex above = index.parent(); above.isValid(); above = above.parent()) ++depth;
     for (int c = 0; c < PlanTableModel::kColumns; ++c) {
-      const QRect cell(tree_->header()->sectionPosition(c), static_cast<int>(r) * height, tree_->header()->sectionSize(c), height);
+      const QRect cell(tree_->header()->sectionPosition(c), static_cast<int>(r) * height,
+                       tree_->header()->sectionSize(c), height);
       if (r == 0) {
         painter.fillRect(cell, theme.head);
         painter.setPen(theme.secondary);

@@ -35,7 +35,7 @@ class PlanTableView : public QWidget {
 
   /// The rows that can be seen, head included, scaled down where they do not fit.
   void paint_to(QPainter& painter, QSize size);
-  QJsonObject save_state() const;            ///< open rows, sorting, column widths
+  QJsonObject save_state() const;  ///< open rows, sorting, column widths
   void restore_state(const QJsonObject& state);
 
   /// Picked rows (all that can be seen where none is) as text: tabs between columns, one line per row, head included.
@@ -64,7 +64,7 @@ class PlanTableView : public QWidget {
   bool changing_selection_ = false;
   std::array<int, PlanTableModel::kColumns> least_width_{}, wished_width_{};
   bool columns_measured_ = false, columns_are_the_users_ = false, fitting_columns_ = false;
-  QStringList waiting_keys_;                 ///< of a restored state whose model has not come yet
+  QStringList waiting_keys_;  ///< of a restored state whose model has not come yet
 
   PlanTableModel* rows_;
   QSortFilterProxyModel* sorted_;
@@ -83,7 +83,7 @@ class PlanTableView : public QWidget {
   void update_summary();
   void show_selection();
   void pick_selection();
-  std::vector<QModelIndex> visible_rows() const;   ///< of the proxy, in order
+  std::vector<QModelIndex> visible_rows() const;  ///< of the proxy, in order
   QStringList expanded_keys() const;
   void expand_keys(const QStringList& keys);
 };

@@ -32,7 +32,8 @@ std::optional<double> parse_factor(const QString& text, FactorQuantity quantity,
     using Unit = std::pair<const char16_t*, double>;
     static constexpr Unit kBandwidth[] = {{u"TB/s", 1e12}, {u"GB/s", 1e9}, {u"MB/s", 1e6}, {u"Gbit/s", 1.25e8}};
     static constexpr Unit kLatency[] = {{u"\u00b5s", 1e-6}, {u"us", 1e-6}, {u"ms", 1e-3}, {u"ns", 1e-9}, {u"s", 1}};
-    static constexpr Unit kMemory[] = {{u"TiB", 1099511627776.0}, {u"GiB", 1073741824.0}, {u"MiB", 1048576.0}, {u"GB", 1e9}, {u"MB", 1e6}};
+    static constexpr Unit kMemory[] = {
+        {u"TiB", 1099511627776.0}, {u"GiB", 1073741824.0}, {u"MiB", 1048576.0}, {u"GB", 1e9}, {u"MB", 1e6}};
     static constexpr Unit kSpeed[] = {{u"PFLOP/s", 1e15}, {u"TFLOP/s", 1e12}, {u"GFLOP/s", 1e9}, {u"TFLOPS", 1e12}};
     const auto try_units = [&](const auto& units) {
       for (const auto& [suffix, value] : units) {

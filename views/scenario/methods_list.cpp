@@ -42,9 +42,12 @@ class MethodDelegate : public QStyledItemDelegate {
     QApplication::style()->drawPrimitive(QStyle::PE_IndicatorCheckBox, &box, painter, option.widget);
 
     int x = box.rect.right() + 1 + kGap;
-    const QColor tint = on ? colors.method(index.data(MethodsModel::kNameRole).toString().toStdString()) : colors.disabled;
+    const QColor tint =
+        on ? colors.method(index.data(MethodsModel::kNameRole).toString().toStdString()) : colors.disabled;
     const QRect swatch(x, option.rect.top(), kSwatch, option.rect.height());
-    if (on) draw_method_swatch(*painter, swatch, index.data(MethodsModel::kNameRole).toString(), index.data(MethodsModel::kFrontierRole).toBool(), tint);
+    if (on)
+      draw_method_swatch(*painter, swatch, index.data(MethodsModel::kNameRole).toString(),
+                         index.data(MethodsModel::kFrontierRole).toBool(), tint);
     x += kSwatch + kGap;
 
     int right = option.rect.right() - 2;
@@ -64,8 +67,10 @@ class MethodDelegate : public QStyledItemDelegate {
     if (right > status_left) {
       painter->setFont(small);
       painter->setPen(state == MethodRow::State::failed ? colors.error : on ? colors.secondary : colors.disabled);
-      const QString status = small_metrics.elidedText(index.data(MethodsModel::kStatusRole).toString(), Qt::ElideRight, right - status_left);
-      painter->drawText(QRect(status_left, option.rect.top(), right - status_left, option.rect.height()), Qt::AlignVCenter | Qt::AlignRight, status);
+      const QString status = small_metrics.elidedText(index.data(MethodsModel::kStatusRole).toString(), Qt::ElideRight,
+                                                      right - status_left);
+      painter->drawText(QRect(status_left, option.rect.top(), right - status_left, option.rect.height()),
+                        Qt::AlignVCenter | Qt::AlignRight, status);
     }
     painter->restore();
   }
@@ -76,7 +81,8 @@ class MethodDelegate : public QStyledItemDelegate {
   }
 
  private:
-  static void draw_mark(QPainter& painter, const QRect& area, MethodRow::State state, double fraction, const ThemeColors& colors, bool running) {
+  static void draw_mark(QPainter& painter, const QRect& area, MethodRow::State state, double fraction,
+                        const ThemeColors& colors, bool running) {
     painter.setRenderHint(QPainter::Antialiasing);
     const QPointF c = QRectF(area).center();
     if (running) {
@@ -114,7 +120,8 @@ MethodsList::MethodsList(QWidget* parent) : QListView(parent) {
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
   setEditTriggers(NoEditTriggers);
   viewport()->setAutoFillBackground(false);
-  connect(this, &QListView::clicked, this, [this](const QModelIndex& index) { emit method_clicked(index.data(MethodsModel::kNameRole).toString()); });
+  connect(this, &QListView::clicked, this,
+          [this](const QModelIndex& index) { emit method_clicked(index.data(MethodsModel::kNameRole).toString()); });
 }
 
 void MethodsList::setModel(QAbstractItemModel* new_model) {
@@ -146,8 +153,10 @@ void MethodsList::mousePressEvent(QMouseEvent* event) {
     QStyleOptionViewItem option;
     initViewItemOption(&option);
     option.rect = visualRect(index);
-    if (state != MethodRow::State::refused && MethodDelegate::check_rect(option).adjusted(-2, -3, 3, 3).contains(event->pos())) {
-      model()->setData(index, index.data(Qt::CheckStateRole).toInt() == Qt::Checked ? Qt::Unchecked : Qt::Checked, Qt::CheckStateRole);
+    if (state != MethodRow::State::refused &&
+        MethodDelegate::check_rect(option).adjusted(-2, -3, 3, 3).contains(event->pos())) {
+      model()->setData(index, index.data(Qt::CheckStateRole).toInt() == Qt::Checked ? Qt::Unchecked : Qt::Checked,
+                       Qt::CheckStateRole);
       return;
     }
   }

@@ -7,7 +7,8 @@ namespace turnpoint::views {
 
 void MethodsModel::set_rows(std::vector<MethodRow> rows) {
   const bool same = rows.size() == rows_.size() &&
-                    std::equal(rows.begin(), rows.end(), rows_.begin(), [](const MethodRow& a, const MethodRow& b) { return a.name == b.name; });
+                    std::equal(rows.begin(), rows.end(), rows_.begin(),
+                               [](const MethodRow& a, const MethodRow& b) { return a.name == b.name; });
   if (!same) {
     beginResetModel();
     rows_ = std::move(rows);
@@ -22,7 +23,9 @@ void MethodsModel::set_rows(std::vector<MethodRow> rows) {
   }
 }
 
-int MethodsModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(rows_.size()); }
+int MethodsModel::rowCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : static_cast<int>(rows_.size());
+}
 
 QVariant MethodsModel::data(const QModelIndex& index, int role) const {
   if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid)) return {};

@@ -9,14 +9,14 @@ namespace turnpoint::views {
 
 struct MethodRow {
   enum class State { off, waiting, running, coarse, done, failed, cancelled, refused };
-  QString name;      ///< registry name
+  QString name;  ///< registry name
   QString title;
   QString tool_tip;  ///< paper and description
   bool enabled = false;
   bool frontier = false;
   State state = State::off;
-  QString status;         ///< what the right side says: "0.84 s", "63%", "off", the reason
-  double fraction = -1;   ///< of running work; negative where unknown
+  QString status;        ///< what the right side says: "0.84 s", "63%", "off", the reason
+  double fraction = -1;  ///< of running work; negative where unknown
   friend bool operator==(const MethodRow&, const MethodRow&) = default;
 };
 

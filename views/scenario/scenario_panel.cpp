@@ -64,7 +64,8 @@ double baseline_of(const QString& key, const Scenario& scenario) {
 
 }  // namespace
 
-ScenarioPanel::ScenarioPanel(std::span<const OptionRecord> options, QWidget* parent) : QScrollArea(parent), options_(options) {
+ScenarioPanel::ScenarioPanel(std::span<const OptionRecord> options, QWidget* parent)
+    : QScrollArea(parent), options_(options) {
   setObjectName(QStringLiteral("scenario_panel"));
   setAccessibleName(tr("Scenario"));
   setWidgetResizable(true);
@@ -227,7 +228,8 @@ QWidget* ScenarioPanel::make_editor(const OptionRecord& option) {
     editor = box;
   } else {
     auto* box = new Calm<QSpinBox>(this);
-    box->setRange(static_cast<int>(std::max(option.minimum, -2147483648.0)), static_cast<int>(std::min(option.maximum, 2147483647.0)));
+    box->setRange(static_cast<int>(std::max(option.minimum, -2147483648.0)),
+                  static_cast<int>(std::min(option.maximum, 2147483647.0)));
     box->setKeyboardTracking(false);
     box->setMinimumWidth(64);
     if (option.key == "sequence" || option.key == "devices") box->setSpecialValueText(QStringLiteral("–"));
@@ -304,7 +306,8 @@ void ScenarioPanel::set_scenario(const ScenarioView& view) {
   show_sliders();
 }
 
-void ScenarioPanel::fill_box(QComboBox* box, const std::vector<Choice>& choices, const QString& specification, const QString& title) {
+void ScenarioPanel::fill_box(QComboBox* box, const std::vector<Choice>& choices, const QString& specification,
+                             const QString& title) {
   const QSignalBlocker quiet(box);
   box->clear();
   int current = -1;
@@ -327,7 +330,9 @@ void ScenarioPanel::fill_box(QComboBox* box, const std::vector<Choice>& choices,
 void ScenarioPanel::show_model() {
   const Model* model = view_.scenario ? view_.scenario->model.get() : nullptr;
   fill_box(model_box_, model_choices_, view_.model_specification, model ? to_qt(model->name) : QString());
-  model_note_->setText(model ? tr("%1 parameters · %2 operators").arg(to_qt(format_count(static_cast<double>(model->parameters)))).arg(model->operators.size())
+  model_note_->setText(model ? tr("%1 parameters · %2 operators")
+                                   .arg(to_qt(format_count(static_cast<double>(model->parameters))))
+                                   .arg(model->operators.size())
                              : tr("none open"));
   if (const auto found = editors_.find(QStringLiteral("sequence")); found != editors_.end())
     found->second->setEnabled(model && model->sequence > 0);
@@ -344,7 +349,8 @@ void ScenarioPanel::show_machine() {
   QStringList links;
   if (cluster->devices_per_node > 1) links << to_qt(cluster->links[kIntraNode].name);
   if (cluster->nodes > 1) links << to_qt(cluster->links[kInterNode].name);
-  hardware_note_->setText((measured ? tr("measured") : tr("nominal")) + (links.isEmpty() ? QString() : QStringLiteral(" · ") + links.join(QStringLiteral(", "))));
+  hardware_note_->setText((measured ? tr("measured") : tr("nominal")) +
+                          (links.isEmpty() ? QString() : QStringLiteral(" · ") + links.join(QStringLiteral(", "))));
 }
 
 void ScenarioPanel::show_options() {

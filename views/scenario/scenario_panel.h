@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The left dock: model, hardware, devices, batch, precision, optimizer, what-if sliders, methods. It shows a scenario and
-// reports edits; it never changes anything itself. Rows are made from the scenario's option records.
+// The left dock: model, hardware, devices, batch, precision, optimizer, what-if sliders, methods. It shows a scenario
+// and reports edits; it never changes anything itself. Rows are made from the scenario's option records.
 #pragma once
 
 #include <QScrollArea>
@@ -80,7 +80,7 @@ class ScenarioPanel : public QScrollArea {
   std::vector<Choice> model_choices_, hardware_choices_;
   QComboBox *model_box_ = nullptr, *hardware_box_ = nullptr;
   QLabel *model_note_ = nullptr, *hardware_note_ = nullptr, *devices_note_ = nullptr;
-  std::map<QString, QWidget*> editors_;   ///< spin boxes, combo boxes and check boxes by option key
+  std::map<QString, QWidget*> editors_;  ///< spin boxes, combo boxes and check boxes by option key
   std::map<QString, SliderRow*> sliders_;
   SectionHead *what_if_head_ = nullptr, *methods_head_ = nullptr;
   MethodsModel methods_;

@@ -69,7 +69,8 @@ void Binder::on_fused_matmul(const Node& node) {
   if (!needs(node, 2)) return;
   const bool constant_right = in(node, 1).kind != Value::Kind::tensor && shape(node, 1).size() == 2;
   const auto a = operand(node, 0), b = constant_right ? weight(node, 1) : operand(node, 1);
-  set(node, 0, builder_->matmul(operator_name(node), a, b, node.integer("transA", 0) != 0, node.integer("transB", 0) != 0));
+  set(node, 0,
+      builder_->matmul(operator_name(node), a, b, node.integer("transA", 0) != 0, node.integer("transB", 0) != 0));
 }
 
 /// Convolutions and products on integers: the same work, scales and zero points aside.
@@ -120,9 +121,11 @@ void Binder::on_skip_norm(const Node& node) {
   const TensorId terms[] = {x, skip};
   const auto sum = builder_->elementwise(operator_name(node) + "/sum", "Add", terms);
   const int last = static_cast<int>(shape(node, 0).size()) - 1;
-  const auto scale = optional_weight(node, 2), shift = simplified ? std::optional<TensorId>() : optional_weight(node, 3);
-  set(node, 0, builder_->normalisation(operator_name(node), sum, last, scale, shift,
-                                       simplified ? "RMSNormalization" : "LayerNormalization"));
+  const auto scale = optional_weight(node, 2),
+             shift = simplified ? std::optional<TensorId>() : optional_weight(node, 3);
+  set(node, 0,
+      builder_->normalisation(operator_name(node), sum, last, scale, shift,
+                              simplified ? "RMSNormalization" : "LayerNormalization"));
   if (node.output(3) >= 0) set(node, 3, sum);
 }
 
@@ -130,9 +133,11 @@ void Binder::on_embed_norm(const Node& node) {
   if (!needs(node, 1) || !has(node, 2) || !has(node, 3)) return fail(node, "lacks its tables");
   const auto name = operator_name(node);
   const auto ids = operand(node, 0);
-  std::vector<TensorId> terms{builder_->embedding(name + "/word", weight(node, 2), ids),
-                              builder_->embedding(name + "/position", weight(node, 3), has(node, 8) ? operand(node, 8) : ids)};
-  if (has(node, 4)) terms.push_back(builder_->embedding(name + "/segment", weight(node, 4), has(node, 1) ? operand(node, 1) : ids));
+  std::vector<TensorId> terms{
+      builder_->embedding(name + "/word", weight(node, 2), ids),
+      builder_->embedding(name + "/position", weight(node, 3), has(node, 8) ? operand(node, 8) : ids)};
+  if (has(node, 4))
+    terms.push_back(builder_->embedding(name + "/segment", weight(node, 4), has(node, 1) ? operand(node, 1) : ids));
   const auto sum = builder_->elementwise(name + "/sum", "Add", terms);
   const int last = static_cast<int>(builder_->tensor(sum).shape.size()) - 1;
   set(node, 0, builder_->normalisation(name, sum, last, optional_weight(node, 5), optional_weight(node, 6)));
@@ -182,7 +187,8 @@ void Binder::attend(const Node& node, TensorId q, TensorId k, TensorId v, bool m
   set(node, 0, y);
   if (node.output(1) >= 0) set(node, 1, k);
   if (node.output(2) >= 0) set(node, 2, v);
-  if (node.output(3) >= 0) set(node, 3, shared > 1 ? builder_->reshape(name + "/all", scores, {qs[0], qs[1], qs[2], ks[2]}) : scores);
+  if (node.output(3) >= 0)
+    set(node, 3, shared > 1 ? builder_->reshape(name + "/all", scores, {qs[0], qs[1], qs[2], ks[2]}) : scores);
 }
 
 TensorId Binder::with_past(const Node& node, std::size_t past, TensorId now, const char* part) {
@@ -198,7 +204,8 @@ void Binder::on_attention(const Node& node) {
   const auto q = by_head(node, operand(node, 0), node.integer("q_num_heads", 0), "q");
   const auto k = by_head(node, operand(node, 1), node.integer("kv_num_heads", 0), "k");
   const auto v = by_head(node, operand(node, 2), node.integer("kv_num_heads", 0), "v");
-  if (q && k && v) attend(node, *q, with_past(node, 4, *k, "keys_so_far"), with_past(node, 5, *v, "values_so_far"), merge);
+  if (q && k && v)
+    attend(node, *q, with_past(node, 4, *k, "keys_so_far"), with_past(node, 5, *v, "values_so_far"), merge);
 }
 
 void Binder::on_multi_head_attention(const Node& node) {
@@ -214,8 +221,10 @@ void Binder::on_multi_head_attention(const Node& node) {
       parts[i] = builder_->elementwise(operator_name(node) + "/add", "Add", terms);
     }
   }
-  const auto q = by_head(node, parts[0], heads, "q"), k = by_head(node, parts[1], heads, "k"), v = by_head(node, parts[2], heads, "v");
-  if (q && k && v) attend(node, *q, with_past(node, 6, *k, "keys_so_far"), with_past(node, 7, *v, "values_so_far"), true);
+  const auto q = by_head(node, parts[0], heads, "q"), k = by_head(node, parts[1], heads, "k"),
+             v = by_head(node, parts[2], heads, "v");
+  if (q && k && v)
+    attend(node, *q, with_past(node, 6, *k, "keys_so_far"), with_past(node, 7, *v, "values_so_far"), true);
 }
 
 void Binder::on_group_query_attention(const Node& node) {
@@ -236,7 +245,8 @@ void Binder::on_group_query_attention(const Node& node) {
     q = parts[0], k = parts[1], v = parts[2];
   }
   const auto qh = by_head(node, q, heads, "q"), kh = by_head(node, k, shared, "k"), vh = by_head(node, v, shared, "v");
-  if (qh && kh && vh) attend(node, *qh, with_past(node, 3, *kh, "keys_so_far"), with_past(node, 4, *vh, "values_so_far"), true);
+  if (qh && kh && vh)
+    attend(node, *qh, with_past(node, 3, *kh, "keys_so_far"), with_past(node, 4, *vh, "values_so_far"), true);
 }
 
 /// ONNX Runtime's: one weight makes queries, keys and values.
@@ -247,13 +257,16 @@ void Binder::on_packed_attention(const Node& node) {
   const Shape w = shape(node, 1);
   if (w.size() != 2) return fail(node, "its weight is no matrix");
   if (sizes.empty()) sizes.assign(3, w[1] / 3);
-  if (sizes.size() != 3 || sizes[0] + sizes[1] + sizes[2] != w[1]) return fail(node, "its weight does not fit three projections");
-  const auto all = builder_->linear(operator_name(node) + "/projection", operand(node, 0), weight(node, 1), optional_weight(node, 2));
+  if (sizes.size() != 3 || sizes[0] + sizes[1] + sizes[2] != w[1])
+    return fail(node, "its weight does not fit three projections");
+  const auto all = builder_->linear(operator_name(node) + "/projection", operand(node, 0), weight(node, 1),
+                                    optional_weight(node, 2));
   const auto parts = builder_->split(operator_name(node) + "/parts", all, 2, sizes);
   if (parts.size() != 3 || builder_->error()) return;
   std::int64_t begin = 0;
   for (std::size_t i = 0; i < 3; begin += sizes[i++]) remember_cut(all, begin, parts[i]);
-  const auto q = by_head(node, parts[0], heads, "q"), k = by_head(node, parts[1], heads, "k"), v = by_head(node, parts[2], heads, "v");
+  const auto q = by_head(node, parts[0], heads, "q"), k = by_head(node, parts[1], heads, "k"),
+             v = by_head(node, parts[2], heads, "v");
   Node alone = node;  // its second output is the past in a form of its own
   alone.outputs.resize(1);
   if (q && k && v) attend(alone, *q, *k, *v, true);

@@ -51,7 +51,8 @@ void Binder::on_split(const Node& node) {
   if (sizes.size() != node.outputs.size()) return fail(node, "has another number of sizes than of outputs");
   if (sizes.size() == 1) return alias(node, 0, node.inputs[0]);
   if (const auto full = std::find(sizes.begin(), sizes.end(), from[*along]);
-      full != sizes.end() && std::count(sizes.begin(), sizes.end(), 0) + 1 == static_cast<std::ptrdiff_t>(sizes.size())) {
+      full != sizes.end() &&
+      std::count(sizes.begin(), sizes.end(), 0) + 1 == static_cast<std::ptrdiff_t>(sizes.size())) {
     // All in one part; the others hold nothing, and whatever joins them again passes them over.
     Shape nothing = from;
     nothing[*along] = 0;

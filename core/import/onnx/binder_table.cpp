@@ -103,7 +103,8 @@ const std::map<std::string, Binder::Handler, std::less<>>& Binder::handlers() {
     add(&Binder::on_data_dependent, {"NonZero", "NonMaxSuppression", "Unique", "Compress", "StringNormalizer"});
     add(&Binder::on_attention, {"Attention"});
     add(&Binder::on_layer_norm, {"SimplifiedLayerNormalization"});  // ONNX Runtime writes it without its domain
-    add(&Binder::on_first_elementwise, {"RotaryEmbedding", "QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear"});
+    add(&Binder::on_first_elementwise,
+        {"RotaryEmbedding", "QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear"});
     add(&Binder::on_quantised, {"QLinearConv", "ConvInteger", "QLinearMatMul", "MatMulInteger"});
     add(&Binder::on_deformable_convolution, {"DeformConv"});
     add(&Binder::on_resampling, {"GridSample", "RoiAlign"});

@@ -104,12 +104,14 @@ std::int64_t GraphBuilder::loop_trips(const Place& at, const GraphProto& body) {
   if ((condition && *condition == 0) || (limit && *limit <= 0)) return 0;
   constexpr std::int64_t kNoLimit = std::int64_t(1) << 31;  // exporters write the largest integer for "while"
   if (!limit || *limit >= kNoLimit) {
-    graph_.warnings.push_back(fmt::format("how often '{}' (Loop) runs is not constant: its body is counted once", at.label()));
+    graph_.warnings.push_back(
+        fmt::format("how often '{}' (Loop) runs is not constant: its body is counted once", at.label()));
     return affordable(at, body, 1);
   }
   const std::int64_t trips = affordable(at, body, *limit);
   if (trips == *limit && trips > 1 && !always_goes_on(body))
-    graph_.warnings.push_back(fmt::format("'{}' (Loop) may end early: all its {} trips are counted", at.label(), trips));
+    graph_.warnings.push_back(
+        fmt::format("'{}' (Loop) may end early: all its {} trips are counted", at.label(), trips));
   return trips;
 }
 
@@ -125,7 +127,8 @@ void GraphBuilder::inline_loop(const Place& at, Names& names) {
     return fail("its body takes or makes too few values", graph_.place(at.node));
   const std::size_t stacks = body->outputs.size() - 1 - carried;
   const std::int64_t trips = loop_trips(at, *body);
-  std::vector<int> values(at.node.inputs.begin() + (carried ? 2 : 0), at.node.inputs.begin() + (carried ? 2 + carried : 0));
+  std::vector<int> values(at.node.inputs.begin() + (carried ? 2 : 0),
+                          at.node.inputs.begin() + (carried ? 2 + carried : 0));
   std::vector<std::vector<int>> parts(stacks);
   Names inner = names;
   add_initializers(*body, inner);
@@ -153,7 +156,8 @@ void GraphBuilder::inline_loop(const Place& at, Names& names) {
 
 std::vector<std::int64_t> GraphBuilder::scan_axes(const Place& at, const char* attribute, std::size_t count) {
   auto axes = at.node.integers(attribute);
-  if (!axes.empty() && axes.size() != count) fail(std::string("lists the wrong number of ") + attribute, graph_.place(at.node));
+  if (!axes.empty() && axes.size() != count)
+    fail(std::string("lists the wrong number of ") + attribute, graph_.place(at.node));
   axes.resize(count, 0);
   return axes;
 }
@@ -165,7 +169,8 @@ std::int64_t GraphBuilder::scan_length(const Place& at, std::size_t first, const
     const ValueNode& value = graph_.values[at.node.inputs[first + i]];
     std::vector<std::int64_t> shape;
     const ValueInfo* info = value.input;
-    if (const auto found = declared_.find(value.name); !info && at.depth == 0 && found != declared_.end()) info = found->second;
+    if (const auto found = declared_.find(value.name); !info && at.depth == 0 && found != declared_.end())
+      info = found->second;
     if (value.initializer)
       shape = value.initializer->dims;
     else if (info && info->has_shape)
@@ -178,7 +183,8 @@ std::int64_t GraphBuilder::scan_length(const Place& at, std::size_t first, const
 }
 
 void GraphBuilder::inline_scan(const Place& at, Names& names) {
-  if (graph_.opset < 9) return fail("is a Scan of opset 8, which no longer exists: export with opset 9 or later", graph_.place(at.node));
+  if (graph_.opset < 9)
+    return fail("is a Scan of opset 8, which no longer exists: export with opset 9 or later", graph_.place(at.node));
   const GraphProto* body = body_of(at, "body");
   if (!body || !may_copy(names)) return;
   const std::int64_t wanted = at.node.integer("num_scan_inputs", -1);
@@ -188,12 +194,15 @@ void GraphBuilder::inline_scan(const Place& at, Names& names) {
   const auto scanned = static_cast<std::size_t>(wanted), states = inputs - scanned;
   if (body->outputs.size() < states) return fail("its body makes too few values", graph_.place(at.node));
   const std::size_t stacks = body->outputs.size() - states;
-  const auto axes = scan_axes(at, "scan_input_axes", scanned), backwards = scan_axes(at, "scan_input_directions", scanned);
-  const auto out_axes = scan_axes(at, "scan_output_axes", stacks), out_backwards = scan_axes(at, "scan_output_directions", stacks);
+  const auto axes = scan_axes(at, "scan_input_axes", scanned),
+             backwards = scan_axes(at, "scan_input_directions", scanned);
+  const auto out_axes = scan_axes(at, "scan_output_axes", stacks),
+             out_backwards = scan_axes(at, "scan_output_directions", stacks);
   if (error_) return;
   const std::int64_t length = scan_length(at, states, axes);
   if (length == 0)
-    graph_.warnings.push_back(fmt::format("how often '{}' (Scan) runs is not constant: its body is counted once", at.label()));
+    graph_.warnings.push_back(
+        fmt::format("how often '{}' (Scan) runs is not constant: its body is counted once", at.label()));
   const std::int64_t trips = affordable(at, *body, std::max<std::int64_t>(1, length));
 
   std::vector<int> values(at.node.inputs.begin(), at.node.inputs.begin() + static_cast<std::ptrdiff_t>(states));
@@ -241,7 +250,8 @@ int GraphBuilder::made_node(std::string kind, std::string name, std::vector<int>
   Names scope;
   const int value = define(scope, name);
   graph_.values[value].producer = static_cast<int>(graph_.nodes.size());
-  graph_.nodes.push_back({std::move(name), std::move(kind), "", std::move(inputs), {value}, &graph_.made_attributes.back(), guards_});
+  graph_.nodes.push_back(
+      {std::move(name), std::move(kind), "", std::move(inputs), {value}, &graph_.made_attributes.back(), guards_});
   return value;
 }
 

@@ -10,7 +10,6 @@
 
 namespace turnpoint::onnx::detail {
 
-
 using Shape = std::vector<std::int64_t>;
 using Inputs = std::vector<ConstantPtr>;
 

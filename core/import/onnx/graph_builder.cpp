@@ -38,8 +38,7 @@ Expected<std::shared_ptr<const Graph>> GraphBuilder::run() {
   if (error_) return *error_;
   for (const auto* list : {&source.values, &source.outputs}) {
     for (const auto& info : *list) {
-      if (const auto found = names.find(info.name); found != names.end())
-        graph_.values[found->second].declared = &info;
+      if (const auto found = names.find(info.name); found != names.end()) graph_.values[found->second].declared = &info;
     }
   }
   if (!sort()) return *error_;
@@ -152,7 +151,7 @@ void GraphBuilder::resolve_references(Node& node, const AttributeMap& caller) {
 }
 
 void GraphBuilder::inline_function(const FunctionProto& function, const NodeProto& call, const Node& node, Names& names,
-                     int depth) {
+                                   int depth) {
   if (depth >= kMaxInlining)
     return fail("functions call each other more than 16 deep", graph_.file + ": function '" + function.name + "'");
   Names inner;

@@ -28,8 +28,7 @@ class GraphBuilder {
                  const AttributeMap* caller, int depth);
   void add_initializers(const GraphProto& graph, Names& names);
   void resolve_references(Node& node, const AttributeMap& caller);
-  void inline_function(const FunctionProto& function, const NodeProto& call, const Node& node, Names& names,
-                       int depth);
+  void inline_function(const FunctionProto& function, const NodeProto& call, const Node& node, Names& names, int depth);
   void resolve_results(const Names& names);
   bool sort();
   void reorder(const std::vector<int>& order);
@@ -66,8 +65,9 @@ class GraphBuilder {
 
   Graph graph_;
   std::map<std::pair<std::string, std::string>, const FunctionProto*> functions_;
-  std::map<std::string, const ValueInfo*> declared_;        ///< of the outermost graph
-  std::map<const NodeProto*, std::vector<int>> constants_;  ///< outputs of Constant nodes: stored once, however often met
+  std::map<std::string, const ValueInfo*> declared_;  ///< of the outermost graph
+  std::map<const NodeProto*, std::vector<int>>
+      constants_;  ///< outputs of Constant nodes: stored once, however often met
   std::vector<std::pair<int, bool>> guards_;
   std::size_t copied_names_ = 0, unrolled_nodes_ = 0;
   std::optional<Error> error_;

@@ -56,9 +56,7 @@ class Parser {
     bool has_graph = false;
     each(bytes, "model", [&](const WireReader& r) {
       switch (r.field()) {
-        case 1:
-          out.ir_version = r.integer();
-          break;
+        case 1: out.ir_version = r.integer(); break;
         case 7:
           has_graph = true;
           graph(r.bytes(), out.graph, 0);
@@ -79,8 +77,7 @@ class Parser {
           out.functions.emplace_back();
           function(r.bytes(), out.functions.back());
           break;
-        default:
-          break;
+        default: break;
       }
     });
     if (!error && !has_graph) fail("is not an ONNX model: it holds no graph");
@@ -115,28 +112,17 @@ class Parser {
           out.nodes.emplace_back();
           node(r.bytes(), out.nodes.back(), depth);
           break;
-        case 2:
-          out.name = name(r);
-          break;
+        case 2: out.name = name(r); break;
         case 5:
           if (!charge(sizeof(TensorProto))) break;
           out.initializers.emplace_back();
           tensor(r.bytes(), out.initializers.back());
           break;
-        case 11:
-          value(r, out.inputs);
-          break;
-        case 12:
-          value(r, out.outputs);
-          break;
-        case 13:
-          value(r, out.values);
-          break;
-        case 15:
-          sparse(r, out);
-          break;
-        default:
-          break;
+        case 11: value(r, out.inputs); break;
+        case 12: value(r, out.outputs); break;
+        case 13: value(r, out.values); break;
+        case 15: sparse(r, out); break;
+        default: break;
       }
     });
   }
@@ -172,26 +158,13 @@ class Parser {
     }
     each(bytes, "node", [&](const WireReader& r) {
       switch (r.field()) {
-        case 1:
-          out.inputs.push_back(name(r));
-          break;
-        case 2:
-          out.outputs.push_back(name(r));
-          break;
-        case 3:
-          out.name = name(r);
-          break;
-        case 4:
-          out.kind = name(r);
-          break;
-        case 5:
-          attribute(r.bytes(), out, depth);
-          break;
-        case 7:
-          out.domain = name(r);
-          break;
-        default:
-          break;
+        case 1: out.inputs.push_back(name(r)); break;
+        case 2: out.outputs.push_back(name(r)); break;
+        case 3: out.name = name(r); break;
+        case 4: out.kind = name(r); break;
+        case 5: attribute(r.bytes(), out, depth); break;
+        case 7: out.domain = name(r); break;
+        default: break;
       }
     });
     if (out.domain == "ai.onnx") out.domain.clear();
@@ -204,18 +177,10 @@ class Parser {
     Attribute out;
     each(bytes, "attribute", [&](const WireReader& r) {
       switch (r.field()) {
-        case 1:
-          key = name(r);
-          break;
-        case 2:
-          out.f = r.fixed32();
-          break;
-        case 3:
-          out.i = r.integer();
-          break;
-        case 4:
-          out.s = name(r);
-          break;
+        case 1: key = name(r); break;
+        case 2: out.f = r.fixed32(); break;
+        case 3: out.i = r.integer(); break;
+        case 4: out.s = name(r); break;
         case 5: {
           auto proto = std::make_shared<TensorProto>();
           if (charge(sizeof(TensorProto))) tensor(r.bytes(), *proto);
@@ -240,11 +205,8 @@ class Parser {
               }))
             fail("an attribute's ints are damaged");
           break;
-        case 21:
-          out.reference = name(r);
-          break;
-        default:
-          break;
+        case 21: out.reference = name(r); break;
+        default: break;
       }
     });
     charge(8 * (out.floats.size() + out.ints.size()));
@@ -254,25 +216,16 @@ class Parser {
   void function(Bytes bytes, FunctionProto& out) {
     each(bytes, "function", [&](const WireReader& r) {
       switch (r.field()) {
-        case 1:
-          out.name = name(r);
-          break;
-        case 4:
-          out.inputs.push_back(name(r));
-          break;
-        case 5:
-          out.outputs.push_back(name(r));
-          break;
+        case 1: out.name = name(r); break;
+        case 4: out.inputs.push_back(name(r)); break;
+        case 5: out.outputs.push_back(name(r)); break;
         case 7:
           if (!charge(sizeof(NodeProto))) break;
           out.nodes.emplace_back();
           node(r.bytes(), out.nodes.back(), 1);
           break;
-        case 10:
-          out.domain = name(r);
-          break;
-        default:
-          break;
+        case 10: out.domain = name(r); break;
+        default: break;
       }
     });
     if (out.domain == "ai.onnx") out.domain.clear();
@@ -328,9 +281,7 @@ class Parser {
         case 1:
           if (!r.for_each_varint([&](std::int64_t v) { add_dim(out.dims, v); })) fail("a tensor's dims are damaged");
           break;
-        case 2:
-          code = r.integer();
-          break;
+        case 2: code = r.integer(); break;
         case 4:
           if (small(r)) r.for_each_fixed<float>(keep_real);
           break;
@@ -339,23 +290,16 @@ class Parser {
         case 11:
           if (small(r)) r.for_each_varint(keep_integer);
           break;
-        case 8:
-          out.name = name(r);
-          break;
-        case 9:
-          raw = r.bytes();
-          break;
+        case 8: out.name = name(r); break;
+        case 9: raw = r.bytes(); break;
         case 10:
           if (small(r)) r.for_each_fixed<double>(keep_real);
           break;
         case 13:
           each(r.bytes(), "external data", [&](const WireReader& e) { external_entry(e, location, offset); });
           break;
-        case 14:
-          outside = r.integer() == 1;
-          break;
-        default:
-          break;
+        case 14: outside = r.integer() == 1; break;
+        default: break;
       }
     });
     out.type = element_type(code);

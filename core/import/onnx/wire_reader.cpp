@@ -23,8 +23,7 @@ bool WireReader::next() {
   type_ = static_cast<WireType>(tag & 7);
   const auto left = static_cast<std::uint64_t>(end_ - at_);
   switch (type_) {
-    case WireType::varint:
-      return read_varint(number_);
+    case WireType::varint: return read_varint(number_);
     case WireType::fixed64:
     case WireType::fixed32: {
       const std::size_t size = type_ == WireType::fixed64 ? 8 : 4;
@@ -42,8 +41,7 @@ bool WireReader::next() {
       return true;
     }
     case WireType::group_begin:
-    case WireType::group_end:
-      break;  // never written by anything that writes ONNX
+    case WireType::group_end: break;  // never written by anything that writes ONNX
   }
   return fail();
 }

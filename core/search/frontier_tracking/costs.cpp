@@ -45,8 +45,8 @@ struct TableQuestions {
   bool from_may_be_partial = false;
 };
 
-frontier::CostTable fill_table(const PairTable& table, const Mesh& mesh, const TableQuestions& questions, const std::vector<double>& forward,
-                               const std::vector<double>& backward) {
+frontier::CostTable fill_table(const PairTable& table, const Mesh& mesh, const TableQuestions& questions,
+                               const std::vector<double>& forward, const std::vector<double>& backward) {
   frontier::CostTable costs;
   const std::size_t to_whole = questions.to_whole.layouts.size(), from_whole = questions.from_whole.layouts.size();
   for (std::size_t r = 0; r < table.from.size(); ++r) {
@@ -72,7 +72,8 @@ Prices::Prices(ScenarioPtr scenario, std::shared_ptr<const Structure> structure,
   const auto& device = scenario_->cluster->device;
   const CollectiveModel collectives(*scenario_->cluster, scenario_->settings.factors);
   resharding_ = before ? std::make_unique<ReshardingModel>(before->resharding(), collectives)
-                       : std::make_unique<ReshardingModel>(structure_->mesh, collectives, device.memory_bandwidth * device.memory_efficiency);
+                       : std::make_unique<ReshardingModel>(structure_->mesh, collectives,
+                                                           device.memory_bandwidth * device.memory_efficiency);
   operators_ = std::make_unique<OperatorCostModel>(*scenario_, structure_->uses, *resharding_);
 }
 
@@ -84,7 +85,8 @@ bool gradients_meet(const PairTable& table, const Layout& from, const Layout& to
   return rest == from.without_partial();
 }
 
-PairAlternatives pair_alternatives(const PairTable& table, const Mesh& mesh, const Layout& from, const Layout& to, const PairTimes& times) {
+PairAlternatives pair_alternatives(const PairTable& table, const Mesh& mesh, const Layout& from, const Layout& to,
+                                   const PairTimes& times) {
   const double plain = times.forward + times.backward;
   const Layout to_whole = to.without_partial();
   // Only a producer's output can be partial in its forward layout; such a copy is no copy of the tensor.
@@ -92,7 +94,9 @@ PairAlternatives pair_alternatives(const PairTable& table, const Mesh& mesh, con
   const Layout from_whole = from.without_partial();
   const bool same = !partial_source && from_whole == to_whole;
   PairAlternatives result;
-  const auto add = [&](Copy copy, std::int64_t memory, double time) { result.item[result.count++] = {copy, memory, time}; };
+  const auto add = [&](Copy copy, std::int64_t memory, double time) {
+    result.item[result.count++] = {copy, memory, time};
+  };
 
   if (!table.consumer_saves) {
     add(Copy::none, 0, plain);
@@ -118,14 +122,16 @@ PairAlternatives pair_alternatives(const PairTable& table, const Mesh& mesh, con
         add(Copy::source, table.before_is_kept ? 0 : bytes_of(table, mesh, to_whole), plain);
       } else {
         add(Copy::after, bytes_of(table, mesh, to_whole), plain);
-        if (!partial_source) add(Copy::before, table.before_is_kept ? 0 : bytes_of(table, mesh, from_whole), plain + times.forward);
+        if (!partial_source)
+          add(Copy::before, table.before_is_kept ? 0 : bytes_of(table, mesh, from_whole), plain + times.forward);
       }
       break;
   }
   return result;
 }
 
-Expected<PricedProblem> price_problem(const Prices& prices, ThreadPool& pool, const RunContext& context, RouteBook* routes, bool keep_routes) {
+Expected<PricedProblem> price_problem(const Prices& prices, ThreadPool& pool, const RunContext& context,
+                                      RouteBook* routes, bool keep_routes) {
   const Structure& s = prices.structure();
   // 1. Which resharding tables are needed.
   std::map<Question, std::size_t> index;
@@ -142,7 +148,8 @@ Expected<PricedProblem> price_problem(const Prices& prices, ThreadPool& pool, co
     need.from_may_be_partial = pair_starts_at_output(table.kind);
     need.from_whole = without_partials(table.from);
     need.to_whole = without_partials(table.to);
-    need.forward = ask({table.shape, table.element_bytes, need.from_may_be_partial ? table.from : need.from_whole.layouts, need.to_whole.layouts});
+    need.forward = ask({table.shape, table.element_bytes,
+                        need.from_may_be_partial ? table.from : need.from_whole.layouts, need.to_whole.layouts});
     if (table.gradient) need.backward = ask({table.shape, table.element_bytes, table.to, need.from_whole.layouts});
   }
   assert(!keep_routes || routes->size() == questions.size());
@@ -164,7 +171,8 @@ Expected<PricedProblem> price_problem(const Prices& prices, ThreadPool& pool, co
   pool.for_each(s.tables.size(), [&](std::size_t t, int) {
     if (context.cancelled()) return;
     static const std::vector<double> kNone;
-    tables[t] = fill_table(s.tables[t], s.mesh, needed[t], answers[needed[t].forward], s.tables[t].gradient ? answers[needed[t].backward] : kNone);
+    tables[t] = fill_table(s.tables[t], s.mesh, needed[t], answers[needed[t].forward],
+                           s.tables[t].gradient ? answers[needed[t].backward] : kNone);
   });
   // 3. Operators, once per group of equal ones.
   PricedProblem priced;

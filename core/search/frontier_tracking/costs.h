@@ -43,7 +43,8 @@ enum class Copy : std::uint8_t {
   before,  ///< the copy before is kept; backward repeats the forward resharding
 };
 
-/// The alternatives of a pair in layouts `from` and `to`, in the order in which the frontier problem lists them. At most two.
+/// The alternatives of a pair in layouts `from` and `to`, in the order in which the frontier problem lists them. At
+/// most two.
 struct PairAlternative {
   Copy copy = Copy::none;
   std::int64_t memory = 0;
@@ -53,7 +54,8 @@ struct PairAlternatives {
   PairAlternative item[2];
   int count = 0;
 };
-PairAlternatives pair_alternatives(const PairTable& table, const Mesh& mesh, const Layout& from, const Layout& to, const PairTimes& times);
+PairAlternatives pair_alternatives(const PairTable& table, const Mesh& mesh, const Layout& from, const Layout& to,
+                                   const PairTimes& times);
 
 /// Whether backward needs no collective from `to`'s gradient to `from`'s: the gradients meet while still partial.
 bool gradients_meet(const PairTable& table, const Layout& from, const Layout& to);
@@ -63,13 +65,14 @@ struct PricedProblem {
   std::vector<std::vector<double>> compute_s;  ///< [cost group][configuration]: the compute part of its time
 };
 
-/// The routes by which tensors were resharded when the structure was last priced exactly, one entry per distinct question.
+/// The routes by which tensors were resharded when the structure was last priced exactly, one entry per distinct
+/// question.
 using RouteBook = std::vector<ReshardRoutes>;
 
 /// The frontier problem of the structure at these prices. Equal pairs share their tables. Cancelled where asked.
-/// `routes` is filled; with `keep_routes` it is used instead of searching again: every resharding goes its old way at the
-/// new prices, which is achievable but perhaps no longer the cheapest (a slider being dragged).
-Expected<PricedProblem> price_problem(const Prices& prices, ThreadPool& pool, const RunContext& context, RouteBook* routes = nullptr,
-                                      bool keep_routes = false);
+/// `routes` is filled; with `keep_routes` it is used instead of searching again: every resharding goes its old way at
+/// the new prices, which is achievable but perhaps no longer the cheapest (a slider being dragged).
+Expected<PricedProblem> price_problem(const Prices& prices, ThreadPool& pool, const RunContext& context,
+                                      RouteBook* routes = nullptr, bool keep_routes = false);
 
 }  // namespace turnpoint::search

@@ -7,7 +7,9 @@ namespace turnpoint::search {
 
 namespace {
 
-const Layout& layout_of(const LayoutClasses& classes, std::uint32_t state) { return classes.layouts[classes.of[state]]; }
+const Layout& layout_of(const LayoutClasses& classes, std::uint32_t state) {
+  return classes.layouts[classes.of[state]];
+}
 
 Keep keep_of(Copy copy, bool before_is_kept) {
   switch (copy) {
@@ -21,7 +23,8 @@ Keep keep_of(Copy copy, bool before_is_kept) {
 
 class Unroller {
  public:
-  Unroller(const Prices& prices, const frontier::Point& point) : prices_(prices), s_(prices.structure()), point_(point) {}
+  Unroller(const Prices& prices, const frontier::Point& point)
+      : prices_(prices), s_(prices.structure()), point_(point) {}
 
   Plan run() {
     plan_.mesh = s_.mesh;
@@ -50,12 +53,14 @@ class Unroller {
     reshard.from = layout_of(*pair.from_classes, point_.configs[pair.from]);
     reshard.to = layout_of(*pair.to_classes, point_.configs[pair.to]);
     const bool output = pair_starts_at_output(table.kind);
-    const ReshardPath there = prices_.resharding().path(table.shape, table.element_bytes, output ? reshard.from : reshard.from.without_partial(),
-                                                        reshard.to.without_partial());
+    const ReshardPath there =
+        prices_.resharding().path(table.shape, table.element_bytes,
+                                  output ? reshard.from : reshard.from.without_partial(), reshard.to.without_partial());
     ReshardPath back;
     if (table.gradient && !gradients_meet(table, reshard.from, reshard.to))
       back = prices_.resharding().path(table.shape, table.element_bytes, reshard.to, reshard.from.without_partial());
-    const PairAlternatives found = pair_alternatives(table, s_.mesh, reshard.from, reshard.to, {there.time_s, back.time_s});
+    const PairAlternatives found =
+        pair_alternatives(table, s_.mesh, reshard.from, reshard.to, {there.time_s, back.time_s});
     const PairAlternative& taken = found.item[point_.edge_alternatives[index]];
 
     identify(pair, table, reshard);
@@ -72,7 +77,8 @@ class Unroller {
       // The copy in the producer's own layout counts with the producer.
       plan_.operators[reshard.producer.index].cost[MemoryPart::activations] += taken.memory;
     }
-    if (!reshard.forward.empty() || !reshard.backward.empty() || reshard.from != reshard.to) plan_.reshards.push_back(std::move(reshard));
+    if (!reshard.forward.empty() || !reshard.backward.empty() || reshard.from != reshard.to)
+      plan_.reshards.push_back(std::move(reshard));
   }
 
   void identify(const Pair& pair, const PairTable& table, PlanReshard& reshard) const {
@@ -99,8 +105,8 @@ class Unroller {
 
 Plan FrontierPlans::plan(std::size_t point) const { return Unroller(*prices_, points_.at(point)).run(); }
 
-ResultPtr make_result(std::string method, ScenarioPtr scenario, std::shared_ptr<const Prices> prices, const PricedProblem& priced,
-                      frontier::Answer answer, double search_s) {
+ResultPtr make_result(std::string method, ScenarioPtr scenario, std::shared_ptr<const Prices> prices,
+                      const PricedProblem& priced, frontier::Answer answer, double search_s) {
   const Structure& s = prices->structure();
   auto result = std::make_shared<Result>();
   result->scenario = std::move(scenario);

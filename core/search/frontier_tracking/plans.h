@@ -26,7 +26,7 @@ class FrontierPlans : public PlanSource {
 };
 
 /// A result of `method` from an answer: points with their compute and network parts, turning point, plans on demand.
-ResultPtr make_result(std::string method, ScenarioPtr scenario, std::shared_ptr<const Prices> prices, const PricedProblem& priced,
-                      frontier::Answer answer, double search_s);
+ResultPtr make_result(std::string method, ScenarioPtr scenario, std::shared_ptr<const Prices> prices,
+                      const PricedProblem& priced, frontier::Answer answer, double search_s);
 
 }  // namespace turnpoint::search

@@ -50,7 +50,8 @@ class ConfigurationSearcher : public Searcher {
     prices_ = prices;
 
     frontier::SolveOptions options;
-    options.pass = pass == SearchPass::coarse && objective_ == Objective::frontier ? frontier::Pass::coarse : frontier::Pass::exact;
+    options.pass = pass == SearchPass::coarse && objective_ == Objective::frontier ? frontier::Pass::coarse
+                                                                                   : frontier::Pass::exact;
     frontier::Problem* problem = &priced->problem;
     frontier::Problem timeless;
     if (objective_ == Objective::least_time) {
@@ -96,6 +97,8 @@ std::unique_ptr<Searcher> make_data_parallel() {
   return std::make_unique<ConfigurationSearcher>("data-parallel", &data_parallel_configuration, Objective::frontier);
 }
 
-std::unique_ptr<Searcher> make_optcnn() { return std::make_unique<ConfigurationSearcher>("optcnn", nullptr, Objective::least_time); }
+std::unique_ptr<Searcher> make_optcnn() {
+  return std::make_unique<ConfigurationSearcher>("optcnn", nullptr, Objective::least_time);
+}
 
 }  // namespace turnpoint::search

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/search/frontier_tracking/structure.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 #include <map>
 #include <unordered_map>
 
@@ -16,7 +16,8 @@ void append(std::string& key, std::int64_t value) { key.append(reinterpret_cast<
 
 void append_access(std::string& key, const Model& model, const Access& access) {
   const Tensor& tensor = model.tensors[access.tensor];
-  append(key, static_cast<int>(tensor.role) * 1000 + static_cast<int>(tensor.type) * 10 + tensor.requires_gradient * 2 + access.saved);
+  append(key, static_cast<int>(tensor.role) * 1000 + static_cast<int>(tensor.type) * 10 + tensor.requires_gradient * 2 +
+                  access.saved);
   append(key, static_cast<std::int64_t>(tensor.shape.size()));
   for (const auto size : tensor.shape) append(key, size);
   for (const auto& walk : access.walks) {
@@ -30,7 +31,8 @@ std::string operator_key(const Model& model, const Operator& op, const std::vect
   std::string key;
   append(key, static_cast<int>(op.kind));
   for (const auto& dim : op.dims)
-    append(key, dim.size), append(key, static_cast<int>(dim.name) * 100 + static_cast<int>(dim.role) * 10 + dim.splittable);
+    append(key, dim.size),
+        append(key, static_cast<int>(dim.name) * 100 + static_cast<int>(dim.role) * 10 + dim.splittable);
   for (const double value : {op.forward_flop, op.backward_flop, op.forward_passes, op.backward_passes})
     key.append(reinterpret_cast<const char*>(&value), sizeof value);
   append(key, static_cast<std::int64_t>(op.inputs.size()));
@@ -46,7 +48,8 @@ std::uint32_t class_of(std::vector<Layout>& layouts, std::map<Layout, std::uint3
   return it->second;
 }
 
-LayoutClasses classes(const Operator& op, const Access& access, bool is_output, const std::vector<Configuration>& configurations, int axes) {
+LayoutClasses classes(const Operator& op, const Access& access, bool is_output,
+                      const std::vector<Configuration>& configurations, int axes) {
   LayoutClasses result;
   std::map<Layout, std::uint32_t> known;
   for (const auto& configuration : configurations) {
@@ -57,18 +60,22 @@ LayoutClasses classes(const Operator& op, const Access& access, bool is_output, 
   return result;
 }
 
-std::shared_ptr<const OperatorChoices> make_choices(const Model& model, const Operator& op, const Mesh& mesh, bool split_windows,
-                                                    ConfigurationFilter only) {
+std::shared_ptr<const OperatorChoices> make_choices(const Model& model, const Operator& op, const Mesh& mesh,
+                                                    bool split_windows, ConfigurationFilter only) {
   auto choices = std::make_shared<OperatorChoices>();
-  choices->configurations = only ? std::vector<Configuration>{only(op, mesh)} : enumerate_configurations(model, op, mesh, split_windows);
-  for (const auto& access : op.inputs) choices->inputs.push_back(classes(op, access, false, choices->configurations, mesh.count()));
-  for (const auto& access : op.outputs) choices->outputs.push_back(classes(op, access, true, choices->configurations, mesh.count()));
+  choices->configurations =
+      only ? std::vector<Configuration>{only(op, mesh)} : enumerate_configurations(model, op, mesh, split_windows);
+  for (const auto& access : op.inputs)
+    choices->inputs.push_back(classes(op, access, false, choices->configurations, mesh.count()));
+  for (const auto& access : op.outputs)
+    choices->outputs.push_back(classes(op, access, true, choices->configurations, mesh.count()));
   return choices;
 }
 
 class Builder {
  public:
-  Builder(Structure& structure, const Scenario& scenario, ConfigurationFilter only) : s_(structure), model_(*scenario.model), only_(only) {}
+  Builder(Structure& structure, const Scenario& scenario, ConfigurationFilter only)
+      : s_(structure), model_(*scenario.model), only_(only) {}
 
   Expected<void> run(const RunContext& context) {
     s_.uses = analyse_tensor_uses(model_);
@@ -101,11 +108,16 @@ class Builder {
     return {};
   }
 
-  const LayoutClasses& output_classes(const TensorFlow& flow) const { return s_.variables[flow.producer.index].choices->outputs[flow.output]; }
-  const LayoutClasses& input_classes(const Model::Use& use) const { return s_.variables[use.op.index].choices->inputs[use.input]; }
+  const LayoutClasses& output_classes(const TensorFlow& flow) const {
+    return s_.variables[flow.producer.index].choices->outputs[flow.output];
+  }
+  const LayoutClasses& input_classes(const Model::Use& use) const {
+    return s_.variables[use.op.index].choices->inputs[use.input];
+  }
 
-  void add_pair(PairKind kind, std::uint32_t from, std::uint32_t to, std::uint32_t flow, std::uint32_t consumer, const Tensor& tensor,
-                bool before_is_kept, bool consumer_saves, const LayoutClasses& from_classes, const LayoutClasses& to_classes) {
+  void add_pair(PairKind kind, std::uint32_t from, std::uint32_t to, std::uint32_t flow, std::uint32_t consumer,
+                const Tensor& tensor, bool before_is_kept, bool consumer_saves, const LayoutClasses& from_classes,
+                const LayoutClasses& to_classes) {
     PairTable table;
     table.kind = kind;
     table.shape = tensor.shape;
@@ -116,7 +128,8 @@ class Builder {
     table.from = from_classes.layouts;
     table.to = to_classes.layouts;
     std::string key;
-    append(key, static_cast<int>(kind) * 1000 + table.element_bytes * 10 + table.gradient * 4 + before_is_kept * 2 + consumer_saves);
+    append(key, static_cast<int>(kind) * 1000 + table.element_bytes * 10 + table.gradient * 4 + before_is_kept * 2 +
+                    consumer_saves);
     for (const auto size : table.shape) append(key, size);
     // Class lists are shared between equal operators, so their addresses identify them.
     append(key, reinterpret_cast<std::intptr_t>(&from_classes.layouts));
@@ -134,7 +147,8 @@ class Builder {
     if (flow.consumers.empty()) return;
     if (!flow.shared()) {
       const auto& use = flow.consumers.front();
-      add_pair(PairKind::direct, flow.producer.index, use.op.index, index, 0, tensor, before_is_kept, flow.consumer_saves.front(), produced, input_classes(use));
+      add_pair(PairKind::direct, flow.producer.index, use.op.index, index, 0, tensor, before_is_kept,
+               flow.consumer_saves.front(), produced, input_classes(use));
       return;
     }
     const auto states = shared_states(flow);
@@ -143,10 +157,12 @@ class Builder {
     variable.states = states;
     const auto shared = static_cast<std::uint32_t>(s_.variables.size());
     s_.variables.push_back(std::move(variable));
-    add_pair(PairKind::to_shared, flow.producer.index, shared, index, 0, tensor, before_is_kept, flow.any_consumer_saves(), produced, *states);
+    add_pair(PairKind::to_shared, flow.producer.index, shared, index, 0, tensor, before_is_kept,
+             flow.any_consumer_saves(), produced, *states);
     for (std::uint32_t c = 0; c < flow.consumers.size(); ++c) {
       const auto& use = flow.consumers[c];
-      add_pair(PairKind::from_shared, shared, use.op.index, index, c, tensor, false, flow.consumer_saves[c], *states, input_classes(use));
+      add_pair(PairKind::from_shared, shared, use.op.index, index, c, tensor, false, flow.consumer_saves[c], *states,
+               input_classes(use));
     }
   }
 
@@ -198,21 +214,24 @@ class Builder {
 
 }  // namespace
 
-Expected<std::shared_ptr<const Structure>> build_structure(const Scenario& scenario, ConfigurationFilter only, const RunContext& context) {
+Expected<std::shared_ptr<const Structure>> build_structure(const Scenario& scenario, ConfigurationFilter only,
+                                                           const RunContext& context) {
   auto structure = std::make_shared<Structure>();
   structure->model = scenario.model;
   structure->mesh = make_mesh(*scenario.cluster);
   structure->precision = scenario.settings.precision;
   structure->split_windows = scenario.settings.split_windows;
   if (structure->mesh.count() > kMaxAxes)
-    return usage_error(fmt::format("{} devices have more than {} prime factors", scenario.cluster->devices(), kMaxAxes));
+    return usage_error(
+        fmt::format("{} devices have more than {} prime factors", scenario.cluster->devices(), kMaxAxes));
   context.report("configurations");
   if (auto built = Builder(*structure, scenario, only).run(context); !built) return built.error();
   return std::shared_ptr<const Structure>(std::move(structure));
 }
 
 bool same_structure(const Structure& a, const Scenario& b) {
-  if (a.model != b.model || a.precision != b.settings.precision || a.split_windows != b.settings.split_windows) return false;
+  if (a.model != b.model || a.precision != b.settings.precision || a.split_windows != b.settings.split_windows)
+    return false;
   const Mesh mesh = make_mesh(*b.cluster);
   if (mesh.count() != a.mesh.count()) return false;
   for (int i = 0; i < mesh.count(); ++i) {

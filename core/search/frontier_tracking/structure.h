@@ -33,11 +33,11 @@ struct OperatorChoices {
 /// One decision: the configuration of an operator, or the shared layout of a tensor with several consumers (its states
 /// are input-like layouts: partial axes say that gradients are summed only after they have met there).
 struct Variable {
-  OperatorId op;                 ///< invalid for a shared tensor
-  std::uint32_t flow = 0;        ///< of a shared tensor: index into TensorUses::flows
+  OperatorId op;                                   ///< invalid for a shared tensor
+  std::uint32_t flow = 0;                          ///< of a shared tensor: index into TensorUses::flows
   std::shared_ptr<const OperatorChoices> choices;  ///< of an operator
   std::shared_ptr<const LayoutClasses> states;     ///< of a shared tensor
-  std::uint32_t cost_group = 0;  ///< operators with equal costs
+  std::uint32_t cost_group = 0;                    ///< operators with equal costs
   std::size_t size() const { return choices ? choices->configurations.size() : states->layouts.size(); }
 };
 
@@ -50,17 +50,17 @@ struct PairTable {
   PairKind kind = PairKind::direct;
   std::vector<std::int64_t> shape;
   int element_bytes = 4;
-  bool gradient = true;            ///< the tensor's gradient travels back
-  bool before_is_kept = false;     ///< the producer keeps its own copy anyway (or is a view of a kept tensor)
-  bool consumer_saves = false;     ///< direct, from_shared: this consumer; to_shared: any consumer
+  bool gradient = true;         ///< the tensor's gradient travels back
+  bool before_is_kept = false;  ///< the producer keeps its own copy anyway (or is a view of a kept tensor)
+  bool consumer_saves = false;  ///< direct, from_shared: this consumer; to_shared: any consumer
   std::vector<Layout> from, to;
 };
 
 struct Pair {
   std::uint32_t from = 0, to = 0;  ///< variables
   std::uint32_t table = 0;
-  std::uint32_t flow = 0;          ///< index into flows (or ties, for a tie)
-  std::uint32_t consumer = 0;      ///< index into the flow's consumers (direct, from_shared)
+  std::uint32_t flow = 0;      ///< index into flows (or ties, for a tie)
+  std::uint32_t consumer = 0;  ///< index into the flow's consumers (direct, from_shared)
   const LayoutClasses* from_classes = nullptr;
   const LayoutClasses* to_classes = nullptr;
 };
@@ -81,7 +81,8 @@ struct Structure {
 
 /// `only`, if given, restricts every operator to one configuration (data-parallel baseline).
 using ConfigurationFilter = Configuration (*)(const Operator&, const Mesh&);
-Expected<std::shared_ptr<const Structure>> build_structure(const Scenario& scenario, ConfigurationFilter only, const RunContext& context);
+Expected<std::shared_ptr<const Structure>> build_structure(const Scenario& scenario, ConfigurationFilter only,
+                                                           const RunContext& context);
 
 /// True if the structure of `a` serves scenario `b` as well (only prices differ).
 bool same_structure(const Structure& a, const Scenario& b);
