@@ -123,11 +123,16 @@ void MainWindow::build_centre() {
   palette_ = new CommandPalette(this);
 }
 
-QDockWidget* MainWindow::add_dock(const QString& key, const QString& title, QWidget* widget, Qt::DockWidgetArea area) {
+QDockWidget* MainWindow::add_dock(const QString& key, const QString& title, QWidget* widget, Qt::DockWidgetArea area,
+                                  QDockWidget* behind) {
   auto* dock = new QDockWidget(title, this);
   dock->setObjectName(key);
   dock->setWidget(widget);
-  addDockWidget(area, dock);
+  // Never side by side, not even for a moment: their widths together would push the window out.
+  if (behind)
+    tabifyDockWidget(behind, dock);
+  else
+    addDockWidget(area, dock);
   return dock;
 }
 
@@ -142,8 +147,8 @@ void MainWindow::build_docks() {
   hardware_page_ = new HardwarePage(*tasks_, *document_, hardware_view_, this);
   linked_.push_back(make_hardware_tab(hardware_view_));
   for (std::size_t i = 0; i < linked_.size(); ++i) {
-    QDockWidget* dock = add_dock(linked_[i].key, linked_[i].title, linked_[i].widget, Qt::BottomDockWidgetArea);
-    if (i > 0) tabifyDockWidget(view_docks_[0], dock);
+    QDockWidget* dock = add_dock(linked_[i].key, linked_[i].title, linked_[i].widget, Qt::BottomDockWidgetArea,
+                                 i > 0 ? view_docks_[0] : nullptr);
     if (linked_[i].tool_bar) dock->setTitleBarWidget(new DockTitle(linked_[i].tool_bar, dock));
     connect(dock, &QDockWidget::visibilityChanged, this, [this, i](bool visible) {
       if (visible && linked_[i].outdated) show_plan_in(linked_[i]);
@@ -162,9 +167,11 @@ void MainWindow::default_layout() {
   addDockWidget(Qt::LeftDockWidgetArea, scenario_dock_);
   addDockWidget(Qt::RightDockWidgetArea, plan_dock_);
   // Never side by side, not even for a moment: the window would grow to hold them all and stay so.
-  for (QDockWidget* dock : view_docks_) removeDockWidget(dock);
+  for (QDockWidget* dock : view_docks_) {
+    dock->setFloating(false);
+    removeDockWidget(dock);
+  }
   for (std::size_t i = 0; i < view_docks_.size(); ++i) {
-    view_docks_[i]->setFloating(false);
     if (i == 0)
       addDockWidget(Qt::BottomDockWidgetArea, view_docks_[i]);
     else

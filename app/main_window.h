@@ -91,7 +91,8 @@ class MainWindow : public QMainWindow {
   void connect_panels();
   void connect_actions();
   void default_layout();
-  QDockWidget* add_dock(const QString& key, const QString& title, QWidget* widget, Qt::DockWidgetArea area);
+  QDockWidget* add_dock(const QString& key, const QString& title, QWidget* widget, Qt::DockWidgetArea area,
+                        QDockWidget* behind = nullptr);
 
   // main_window_refresh.cpp: from state to what is shown
   void show_scenario();

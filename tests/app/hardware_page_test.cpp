@@ -229,6 +229,12 @@ class HardwarePageTest : public QObject {
     QTRY_VERIFY(view->content()->not_in_use.isEmpty());
   }
 
+  void one_tab_more_does_not_widen_the_window() {
+    Window f;
+    QTest::qWait(20);
+    QCOMPARE(f.window->width(), 1600);
+  }
+
   void a_layout_saved_before_there_was_this_page_keeps_it_in_reach() {
     Window f;
     auto* dock = qobject_cast<QDockWidget*>(f.window->hardware_view()->parentWidget());
