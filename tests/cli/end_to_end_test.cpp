@@ -3,6 +3,7 @@
 // searching, exporting and solving, run through the program itself.
 #include <sys/resource.h>
 #include <unistd.h>
+
 #include <QDir>
 #include <QJsonArray>
 #include <QJsonDocument>
@@ -11,6 +12,7 @@
 #include <QTemporaryDir>
 #include <QtTest>
 #include <csignal>
+#include "sanitized.h"
 
 namespace {
 
@@ -326,7 +328,7 @@ class EndToEndTest : public QObject {
     process.start(TURNPOINT_BINARY_DIR "/turnpoint-cli",
                   {"search", "builtin:llama-2-7b", "--hardware", "v100-16gb-4x8", "--out", path("interrupted.json")});
     QVERIFY(process.waitForStarted());
-    QTest::qWait(300);
+    QTest::qWait(300 * turnpoint::test::kSanitizerFactor);
     if (process.state() != QProcess::Running) QSKIP("the search was over before it could be interrupted");
     const double before = cpu_seconds(process.processId());
     ::kill(static_cast<pid_t>(process.processId()), SIGINT);

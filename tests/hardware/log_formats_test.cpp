@@ -11,6 +11,7 @@
 
 #include "core/hardware/logs/measured_log.h"
 #include "core/hardware/logs/xml.h"
+#include "sanitized.h"
 
 using namespace turnpoint;
 
@@ -413,10 +414,10 @@ class LogFormatsTest : public QObject {
     const auto directory = read_measured_log(folder.path().toStdString());
     QVERIFY(!directory.has_value() && directory.error().message().find("is a folder, not a file") != std::string::npos);
     QVERIFY(!read_measured_log("absent.log").has_value());
-    QVERIFY(std::chrono::steady_clock::now() - started < std::chrono::seconds(20));
+    QVERIFY(std::chrono::steady_clock::now() - started < std::chrono::seconds(20 * test::kSanitizerFactor));
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
-    QVERIFY2(usage.ru_maxrss < 500 * 1024, std::to_string(usage.ru_maxrss).c_str());
+    QVERIFY2(usage.ru_maxrss < 500 * 1024 * test::kSanitizerFactor, std::to_string(usage.ru_maxrss).c_str());
   }
 };
 

@@ -9,6 +9,7 @@
 #include "core/import/huggingface/families.h"
 #include "core/import/huggingface/huggingface.h"
 #include "core/import/model_source.h"
+#include "sanitized.h"
 
 using namespace turnpoint;
 
@@ -22,7 +23,7 @@ class Stopwatch {
  private:
   std::clock_t begin_ = std::clock();
 };
-constexpr double kLongest = 5;
+constexpr double kLongest = 5 * turnpoint::test::kSanitizerFactor;
 
 /// Parse and bind; the error of whichever refuses.
 std::optional<Error> refusal(const std::string& text) {
@@ -172,7 +173,7 @@ class HuggingfaceHostileTest : public QObject {
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
     qInfo("peak %ld MiB", usage.ru_maxrss / 1024);
-    QVERIFY(usage.ru_maxrss < 500 * 1024);
+    QVERIFY(usage.ru_maxrss < 500 * 1024 * turnpoint::test::kSanitizerFactor);
   }
 };
 
