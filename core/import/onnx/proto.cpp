@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/import/onnx/proto.h"
 
+#include "core/import/onnx/message_parser.h"
 #include "core/import/onnx/tensor_data.h"
 #include "core/import/onnx/wire_reader.h"
 
@@ -10,47 +11,12 @@ namespace {
 
 using Bytes = std::span<const std::uint8_t>;
 
-constexpr int kMaxDepth = 24;                   // graphs inside attributes of nodes inside graphs...
-constexpr std::size_t kMaxMemory = 128u << 20;  // of parsed messages: a hostile file has one per two bytes
+constexpr int kMaxDepth = 24;  // graphs inside attributes of nodes inside graphs...
 constexpr std::size_t kMaxNameLength = 1024;
 
-/// Valid UTF-8 without control characters; anything else becomes '?'.
-std::string clean(std::string_view text) {
-  std::string result;
-  text = text.substr(0, kMaxNameLength);
-  for (std::size_t i = 0; i < text.size();) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    const std::size_t length = lead < 0x80                   ? 1
-                               : lead >= 0xc2 && lead < 0xe0 ? 2
-                               : lead >= 0xe0 && lead < 0xf0 ? 3
-                               : lead >= 0xf0 && lead < 0xf5 ? 4
-                                                             : 0;
-    bool valid = length > 0 && i + length <= text.size() && lead >= 0x20 && lead != 0x7f;
-    for (std::size_t k = 1; valid && k < length; ++k) valid = (static_cast<unsigned char>(text[i + k]) & 0xc0) == 0x80;
-    if (valid && length == 3) {
-      const auto second = static_cast<unsigned char>(text[i + 1]);
-      valid = !(lead == 0xe0 && second < 0xa0) && !(lead == 0xed && second >= 0xa0);
-    }
-    if (valid && length == 4) {
-      const auto second = static_cast<unsigned char>(text[i + 1]);
-      valid = !(lead == 0xf0 && second < 0x90) && !(lead == 0xf4 && second >= 0x90);
-    }
-    if (valid) {
-      result.append(text, i, length);
-      i += length;
-    } else {
-      result += '?';
-      ++i;
-    }
-  }
-  return result;
-}
-
-class Parser {
+class Parser : public MessageParser {
  public:
-  explicit Parser(std::string file) : file_(std::move(file)) {}
-
-  std::optional<Error> error;
+  explicit Parser(std::string file) : MessageParser(std::move(file), kMaxNameLength, "weights") {}
 
   void model(Bytes bytes, ModelProto& out) {
     bool has_graph = false;
@@ -84,25 +50,6 @@ class Parser {
   }
 
  private:
-  void fail(std::string what) {
-    if (!error) error = bad_input(std::move(what), place_.empty() ? file_ : file_ + ": " + place_);
-  }
-  bool charge(std::size_t bytes) {
-    memory_ += bytes;
-    if (memory_ > kMaxMemory) fail("the graph is larger than 128 MB without its weights");
-    return !error;
-  }
-  template <class Use>
-  void each(Bytes bytes, const char* what, Use&& use) {
-    WireReader reader(bytes);
-    while (!error && reader.next()) use(reader);
-    if (reader.broken()) fail(std::string("the file is damaged or truncated (in a ") + what + " message)");
-  }
-  std::string name(const WireReader& reader) {
-    charge(32 + std::min(reader.bytes().size(), kMaxNameLength));
-    return clean(reader.text());
-  }
-
   void graph(Bytes bytes, GraphProto& out, int depth) {
     if (depth > kMaxDepth) return fail("graphs are nested more than 24 deep");
     each(bytes, "graph", [&](const WireReader& r) {
@@ -344,9 +291,6 @@ class Parser {
     if (data.size() != elements) return;
     if (charge(sizeof(Constant) + 8 * elements)) out.data = std::make_shared<const Constant>(std::move(data));
   }
-
-  std::string file_, place_;
-  std::size_t memory_ = 0;
 };
 
 }  // namespace

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/import/onnx/wire_reader.h"
+#include "core/import/onnx/message_parser.h"
 #include "core/import/tensorflow/tensor_value.h"
 #include "core/import/tensorflow/text_format.h"
 
@@ -15,32 +15,8 @@ using Bytes = std::span<const std::uint8_t>;
 
 namespace {
 
-constexpr std::size_t kMaxMemory = std::size_t{128} << 20;
 constexpr std::size_t kMaxNameLength = 4096;
 constexpr std::size_t kMaxListLength = 4096;
-
-/// Printable ASCII and well-formed UTF-8 stay; anything else becomes '?', so that names can go into messages and JSON.
-std::string clean(std::string_view text) {
-  std::string out(text.substr(0, kMaxNameLength));
-  for (std::size_t i = 0; i < out.size();) {
-    const auto c = static_cast<unsigned char>(out[i]);
-    const std::size_t length = c < 0x80                ? 1
-                               : c >= 0xc2 && c < 0xe0 ? 2
-                               : c >= 0xe0 && c < 0xf0 ? 3
-                               : c >= 0xf0 && c < 0xf5 ? 4
-                                                       : 0;
-    bool valid = length > 0 && i + length <= out.size() && c != 0x7f && c >= 0x20;
-    for (std::size_t k = 1; valid && k < length; ++k) valid = (static_cast<unsigned char>(out[i + k]) & 0xc0) == 0x80;
-    if (valid && length > 2) {  // overlong forms, surrogates and what lies beyond the last code point
-      const auto d = static_cast<unsigned char>(out[i + 1]);
-      valid = !(c == 0xe0 && d < 0xa0) && !(c == 0xed && d >= 0xa0) && !(c == 0xf0 && d < 0x90) &&
-              !(c == 0xf4 && d >= 0x90);
-    }
-    if (!valid) out[i] = '?';
-    i += valid ? length : 1;
-  }
-  return out;
-}
 
 /// Attributes nobody reads, left out to save memory: hints of the runtime and types that the operands tell.
 bool skipped_attribute(std::string_view key) {
@@ -53,10 +29,9 @@ bool skipped_attribute(std::string_view key) {
   return false;
 }
 
-class Parser {
+class Parser : public onnx::MessageParser {
  public:
-  Parser(const std::string& file, GraphDef& out) : file_(file), out_(out) {}
-  std::optional<Error> error;
+  Parser(const std::string& file, GraphDef& out) : MessageParser(file, kMaxNameLength, "constants"), out_(out) {}
 
   void read(Bytes bytes, Container container) {
     if (container == Container::graph) return graph(bytes);
@@ -72,25 +47,6 @@ class Parser {
   }
 
  private:
-  void fail(std::string what) {
-    if (!error) error = bad_input(std::move(what), place_.empty() ? file_ : file_ + ": " + place_);
-  }
-  bool charge(std::size_t bytes) {
-    memory_ += bytes;
-    if (memory_ > kMaxMemory) fail("the graph is larger than 128 MB without its constants");
-    return !error;
-  }
-  template <class Use>
-  void each(Bytes bytes, const char* what, Use&& use) {
-    WireReader reader(bytes);
-    while (!error && reader.next()) use(reader);
-    if (reader.broken()) fail(std::string("the file is damaged or truncated (in a ") + what + " message)");
-  }
-  std::string name(const WireReader& reader) {
-    charge(32 + std::min(reader.bytes().size(), kMaxNameLength));
-    return clean(reader.text());
-  }
-
   void meta_graph(Bytes bytes) {
     bool found = false;
     std::map<std::string, std::vector<std::string>> interfaces;
@@ -291,10 +247,7 @@ class Parser {
     });
   }
 
-  const std::string& file_;
   GraphDef& out_;
-  std::string place_;
-  std::size_t memory_ = 0;
 };
 
 /// A NodeDef has a name and the name of an operator: letters, digits and a few signs.
