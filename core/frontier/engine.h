@@ -32,7 +32,7 @@ class Engine {
   /// Quantised lists near the hull, traced back and re-costed.
   void coarse(Achieved& achieved, int buckets);
   /// Exact lists in a growing distance from the hull until no plan can be missed; true if that point was reached within
-  /// the work allowed. Otherwise `floor` holds what was proven (certified_floor()), empty if nothing.
+  /// the work allowed. Otherwise `floor` holds what was proven (certified_floor() of all passes), empty if nothing.
   bool exact(Achieved& achieved, double max_products, CostList& floor);
   /// Exact lists without any bounds, for small problems. False if they grew too large or the run was stopped.
   bool direct(Achieved& achieved);
@@ -46,7 +46,7 @@ class Engine {
   void prune(const std::vector<Lanes>& slack);
   std::size_t beam(Achieved& achieved, double buckets, double width_share, const std::vector<Lanes>& slack);
   bool relane(Achieved& achieved, std::size_t count);
-  ListResult lists(Achieved& achieved, const std::vector<Lanes>& slack, double max_products);
+  ListResult lists(Achieved& achieved, const std::vector<Lanes>& slack, double max_products, double& products);
   void collect(const std::vector<ListTable>& lists, Achieved& achieved);
   std::int64_t effective_limit(const Achieved& achieved) const;
 
