@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "core/base/discard.h"
 
@@ -12,10 +13,12 @@ namespace turnpoint::frontier::detail {
 namespace {
 
 constexpr std::size_t kCoarseLanes = 32, kExactLanes = 64;
-constexpr std::size_t kCheapPoints = 20000;   // a beam that keeps fewer may be widened
-constexpr std::size_t kRefinePoints = 10000;  // an exact pass is made in growing distances from here on
-constexpr double kTolerance = 0.004;          // gap that is proven before exactness is tried
-constexpr std::size_t kExactGrowth = 2;       // points and products of an exact pass over those of that tolerance
+constexpr std::size_t kCheapPoints = 20000;      // a beam that keeps fewer may be widened
+constexpr std::size_t kRefinePoints = 10000;     // an exact pass is made in growing distances from here on
+constexpr double kTolerance = 0.004;             // gap that is proven before exactness is tried
+constexpr std::size_t kExactGrowth = 2;          // points and products of an exact pass over those of that tolerance
+constexpr std::size_t kRestrictTerms = 2000000;  // work from which the states of the hull are tried on their own
+constexpr double kWholeGrowth = 64;              // products of the whole over those of the states of the hull
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t kLaneBytes = std::size_t(800)
                                    << 20;  // tables of all blocks together, if they are kept side by side
@@ -238,12 +241,13 @@ ListResult Engine::lists(Achieved& achieved, const std::vector<Lanes>& slack, do
 
 bool Engine::exact(Achieved& achieved, double max_products, CostList& floor) {
   control_.report("bounds", -1);
-  // How far from its hull the frontier bends is unknown at first, and what is achieved so far says it badly. So exact
-  // lists run in a growing distance from the hull: what they find brings the staircase down, until nothing can lie
-  // farther. Where that is costly, a small tolerance is proven first; whether the rest is affordable is judged by what
-  // the tolerance took.
-  const bool cheap = kept_ < kRefinePoints;
-  double distance = cheap ? kInfinity : 0.2 / static_cast<double>(graph_.variables.size() + 1), left = max_products;
+  // How far from its hull the frontier bends is unknown at first, and what is achieved so far may say it badly. Then
+  // exact lists run in a growing distance from the hull: what they find brings the staircase down, until nothing can
+  // lie farther. Where that is costly, a small tolerance is proven first; whether the rest is affordable is judged by
+  // what the tolerance took.
+  const bool cheap = restricted_ ? restricted_products_ * kWholeGrowth < max_products : kept_ < kRefinePoints;
+  double distance = cheap || restricted_ ? kInfinity : 0.2 / static_cast<double>(graph_.variables.size() + 1);
+  double left = max_products;
   for (double tolerance = cheap ? 0 : kTolerance;; tolerance = 0) {
     double products = 0;
     for (bool whole = false; !whole; distance *= whole ? 1 : 3) {
@@ -258,9 +262,39 @@ bool Engine::exact(Achieved& achieved, double max_products, CostList& floor) {
       const CostList proven = certified_floor(used(), slack, achieved, effective_limit(achieved));
       floor.insert(floor.end(), proven.begin(), proven.end());
     }
-    if (tolerance == 0) return true;
+    if (tolerance == 0) {
+      spent_ = max_products - left;
+      return true;
+    }
     if (products * kExactGrowth > left || kept_ * kExactGrowth > ListOptions().max_points) return false;
   }
+}
+
+bool Engine::restricted(Achieved& achieved, int buckets, double max_products) {
+  if (dag_.plan->terms < kRestrictTerms) return false;
+  // Layers of one kind are given the same choices, so that their tables stay one.
+  std::map<std::uint32_t, std::vector<std::uint32_t>> wanted;
+  for (const std::size_t i : achieved.hull())
+    for (std::size_t v = 0; v < graph_.variables.size(); ++v)
+      wanted[graph_.variables[v].leaf].push_back(graph_.state_of[v][achieved.points()[i].configs[v]]);
+  for (auto& [leaf, states] : wanted) {
+    std::sort(states.begin(), states.end());
+    states.erase(std::unique(states.begin(), states.end()), states.end());
+  }
+  std::vector<std::vector<std::uint32_t>> allowed(graph_.variables.size());
+  for (std::size_t v = 0; v < allowed.size(); ++v) allowed[v] = wanted[graph_.variables[v].leaf];
+  const Graph part = restrict_states(graph_, allowed);
+  const Elimination plan = eliminate(part, dag_.plan->largest_table, control_.stop());
+  if (plan.too_wide || control_.stopped()) return false;
+  std::vector<LaneBlock> blocks;
+  Engine engine(part, plan, pool_, control_, limit_, blocks);
+  if (!engine.relane(achieved, kCoarseLanes)) return false;
+  engine.coarse(achieved, buckets);
+  CostList floor;
+  restricted_products_ = kInfinity;
+  if (max_products > 0 && engine.exact(achieved, max_products, floor)) restricted_products_ = engine.spent_;
+  restricted_ = true;
+  return true;
 }
 
 bool Engine::direct(Achieved& achieved) {
