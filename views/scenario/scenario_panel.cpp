@@ -165,7 +165,7 @@ void ScenarioPanel::build_machine(QVBoxLayout* column) {
     label->setToolTip(tr("What methods that choose per operator may do to save memory"));
     grid->addWidget(label, row, 0, Qt::AlignTop);
     auto* pairs = new QGridLayout;
-    pairs->setHorizontalSpacing(8);
+    pairs->setHorizontalSpacing(2);
     pairs->setVerticalSpacing(2);
     pairs->setColumnStretch(2, 1);
     for (int i = 0; const OptionRecord* option : switches) {
