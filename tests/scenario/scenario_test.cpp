@@ -25,7 +25,10 @@ class ScenarioTest : public QObject {
                                                  "device-speed-scale",
                                                  "memory-limit",
                                                  "seed",
-                                                 "split-windows"};
+                                                 "split-windows",
+                                                 "recompute",
+                                                 "update-sharding",
+                                                 "offload"};
     std::set<std::string_view> keys;
     for (const auto& option : scenario_options()) {
       QVERIFY(keys.insert(option.key).second);

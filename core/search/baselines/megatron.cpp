@@ -36,7 +36,7 @@ class Megatron : public Searcher {
         if (reason.empty()) reason = std::move(refusal);
         continue;
       }
-      auto result = tensor_data_point("megatron", scenario, &*roles, tensor, sequence_parallel_, context);
+      auto result = tensor_data_point("megatron", scenario, &*roles, tensor, sequence_parallel_, {}, context);
       if (!result) return result.error();
       results.push_back(std::move(*result));
     }
@@ -65,7 +65,7 @@ std::string tensor_parallel_refusal(const TransformerRoles& roles, int tensor, b
 
 Expected<ResultPtr> tensor_data_point(const std::string& method, const ScenarioPtr& scenario,
                                       const TransformerRoles* roles, int tensor, bool sequence_parallel,
-                                      const RunContext& context) {
+                                      const MemoryChoice& choice, const RunContext& context) {
   const auto axes = assign_axes(make_mesh(*scenario->cluster), tensor);
   if (!axes)
     return usage_error(
@@ -75,7 +75,7 @@ Expected<ResultPtr> tensor_data_point(const std::string& method, const ScenarioP
   const auto only = [&](OperatorId id, const Operator&, const Mesh& mesh) {
     return std::vector<Configuration>{split_configuration(model, id, mesh, *axes, roles, sequence_parallel)};
   };
-  return fastest_with(method, scenario, only, context);
+  return fastest_with(method, scenario, {only, false, choice}, context);
 }
 
 std::string megatron_refuses(const Scenario& scenario) {

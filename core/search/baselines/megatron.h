@@ -24,9 +24,9 @@ std::string megatron_refuses(const Scenario& scenario);
 
 /// Why a transformer cannot be split by tensor groups of `tensor` devices; empty: it can.
 std::string tensor_parallel_refusal(const TransformerRoles& roles, int tensor, bool sequence_parallel);
-/// The point of one split of all devices.
+/// The point of one split of all devices, every operator updating its parameters by `choice`.
 Expected<ResultPtr> tensor_data_point(const std::string& method, const ScenarioPtr& scenario,
                                       const TransformerRoles* roles, int tensor, bool sequence_parallel,
-                                      const RunContext& context);
+                                      const MemoryChoice& choice, const RunContext& context);
 
 }  // namespace turnpoint::search

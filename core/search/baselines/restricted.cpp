@@ -27,10 +27,10 @@ class MergedPlans : public PlanSource {
 
 }  // namespace
 
-Expected<ResultPtr> fastest_with(const std::string& method, const ScenarioPtr& scenario,
-                                 const ConfigurationFilter& only, const RunContext& context) {
+Expected<ResultPtr> fastest_with(const std::string& method, const ScenarioPtr& scenario, const SearchSpace& space,
+                                 const RunContext& context) {
   const auto start = std::chrono::steady_clock::now();
-  const auto structure = build_structure(*scenario, only, context);
+  const auto structure = build_structure(*scenario, space, context);
   if (!structure) return structure.error();
   ThreadPool pool(context.threads);
   const auto prices = std::make_shared<const Prices>(scenario, *structure);

@@ -13,9 +13,9 @@
 
 namespace turnpoint::search {
 
-/// The fastest plan whose operators take the configurations that `only` allows.
-Expected<ResultPtr> fastest_with(const std::string& method, const ScenarioPtr& scenario,
-                                 const ConfigurationFilter& only, const RunContext& context);
+/// The fastest plan in a space in which every operator has one configuration and one choice of memory.
+Expected<ResultPtr> fastest_with(const std::string& method, const ScenarioPtr& scenario, const SearchSpace& space,
+                                 const RunContext& context);
 
 /// The Pareto-optimal ones of several single-point results of one scenario, as one result. At least one.
 ResultPtr merge_points(const std::string& method, const std::vector<ResultPtr>& results, double search_s);
