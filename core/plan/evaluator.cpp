@@ -139,7 +139,7 @@ class Evaluator {
       if (step.move != ReshardMove::all_reduce) held /= static_cast<double>(mesh_.size_of(step.axes));
       pending &= ~step.axes;
     }
-    return planned.choice.update == Update::sharded ? gather(1) : Expected<void>{};
+    return planned.choice.update == Update::sharded_weights ? Expected<void>{} : gather(1);
   }
 
   // A permute takes place among all devices of the levels it crosses; blocks that stay in a node may be the slower
@@ -321,7 +321,9 @@ class Evaluator {
     bool keep_produced = false, from_output = true;
     const bool again = flow.recomputable && plan_.operators[flow.producer.index].choice.recompute;
     again_ = again;
-    if (flow.shared()) {
+    // A plan may give a tensor of one consumer a stored layout of its own, too.
+    const bool stored = flow.shared() || reshard_of_.count(key(flow.tensor, OperatorId())) > 0;
+    if (stored) {
       // The shared layout is where the entry without consumer leads; without one, where the producer left it.
       Layout shared = produced.without_partial();
       if (const auto it = reshard_of_.find(key(flow.tensor, OperatorId()));
@@ -340,9 +342,9 @@ class Evaluator {
       const Layout read = gradient_layout(consumer, consumer.inputs[use.input], false,
                                           plan_.operators[use.op.index].split, mesh_.count());
       const auto kept = add_way(tensor.name + " -> " + consumer.name, flow.tensor, use.op, source, from_output,
-                                {read, flow.consumer_saves[c]}, !from_output, cost, kept_anyway || flow.shared());
+                                {read, flow.consumer_saves[c]}, !from_output, cost, kept_anyway || stored);
       if (!kept) return kept.error();
-      if (!flow.shared()) keep_produced = *kept;
+      if (!stored) keep_produced = *kept;
     }
     again_ = false;
     if (again)

@@ -53,7 +53,8 @@ json write_update(const Mesh& mesh, const MemoryChoice& choice, Precision precis
   if (choice.update == Update::replicated) return "replicated";
   return {{"group", axis_names(mesh, choice.update_axes)},
           {"gather", precision == Precision::fp32 ? "fp32" : "bf16"},
-          {"weights", choice.update == Update::sharded_weights ? "sharded" : "replicated"}};
+          {"weights", choice.update == Update::sharded_weights ? "sharded" : "replicated"},
+          {"gradients", choice.update == Update::sharded_state ? "replicated" : "sharded"}};
 }
 
 json write_configuration(const Mesh& mesh, const Operator& op, const Configuration& configuration,

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "core/search/baselines/fsdp.h"
 #include "core/search/baselines/megatron.h"
+#include "core/search/baselines/tofu.h"
 #include "core/search/frontier_tracking/searcher.h"
 
 namespace turnpoint {
@@ -41,6 +43,23 @@ const std::vector<Method>& methods() {
        {},
        &accepts_all,
        &search::make_optcnn},
+      {"tofu",
+       "ToFu",
+       "ToFu, arXiv 1807.08887; as the TensorOpt study simulates it",
+       "Every tensor split over all devices, nothing replicated, least network time",
+       false,
+       {},
+       &accepts_all,
+       &search::make_tofu},
+      {"fsdp",
+       "Fully sharded",
+       "ZeRO, arXiv 1910.02054; PyTorch FSDP, arXiv 2304.11277",
+       "Data-parallel with weights, gradients and optimizer state sharded; parameters zero=1|2|3, group=node|all",
+       false,
+       {},
+       &accepts_all,
+       nullptr,
+       &search::make_fsdp},
       {"megatron",
        "Megatron",
        "Megatron-LM, arXiv 1909.08053",

@@ -152,7 +152,7 @@ PairAlternatives pair_alternatives(const PairTable& table, const Mesh& mesh, con
       if (same) {
         add(Copy::source, 0, plain);
       } else {
-        add(Copy::after, bytes_of(table, mesh, to_whole), plain);
+        if (!table.stored_once) add(Copy::after, bytes_of(table, mesh, to_whole), plain);
         add(Copy::before, 0, plain + times.forward);
       }
       break;

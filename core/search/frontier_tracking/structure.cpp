@@ -99,6 +99,38 @@ std::shared_ptr<const OperatorChoices> make_choices(const Operator& op, const Me
   return choices;
 }
 
+// Layouts that split a tensor over all axes, made from what its neighbours leave or want: their other axes go to one
+// dimension each level. Where no such layout divides, those that use the most axes.
+std::vector<Layout> fully_split_layouts(const Mesh& mesh, const std::vector<std::int64_t>& shape,
+                                        const std::vector<Layout>& bases) {
+  const int dims = static_cast<int>(shape.size());
+  std::vector<Layout> found;
+  int most = -1;
+  const auto complete = [&](Layout layout, int across, int inside) {
+    int used = 0;
+    std::vector<std::int64_t> left = shape;
+    for (int a = 0; a < mesh.count(); ++a)
+      if (const int d = layout.axis[static_cast<std::size_t>(a)]; d >= 0)
+        left[static_cast<std::size_t>(d)] /= mesh.axes[static_cast<std::size_t>(a)].size, ++used;
+    for (int a = 0; a < mesh.count(); ++a) {
+      const MeshAxis& axis = mesh.axes[static_cast<std::size_t>(a)];
+      const int d = axis.level == kInterNode ? across : inside;
+      if (layout.axis[static_cast<std::size_t>(a)] >= 0 || d >= dims || left[static_cast<std::size_t>(d)] % axis.size)
+        continue;
+      left[static_cast<std::size_t>(d)] /= axis.size, ++used;
+      layout.axis[static_cast<std::size_t>(a)] = static_cast<std::int8_t>(d);
+    }
+    if (used < most) return;
+    if (used > most) found.clear();
+    most = used;
+    if (std::find(found.begin(), found.end(), layout) == found.end()) found.push_back(layout);
+  };
+  for (const Layout& base : bases)
+    for (int across = 0; across < std::max(1, dims); ++across)
+      for (int inside = 0; inside < std::max(1, dims); ++inside) complete(base.without_partial(), across, inside);
+  return found;
+}
+
 class Builder {
  public:
   Builder(Structure& structure, const Scenario& scenario, const ConfigurationFilter& only)
@@ -166,6 +198,7 @@ class Builder {
     table.gradient = tensor.requires_gradient;
     table.before_is_kept = before_is_kept;
     table.consumer_saves = consumer_saves;
+    table.stored_once = s_.sharded_tensors && kind == PairKind::from_shared;
     table.from = from_classes.layouts;
     table.to = to_classes.layouts;
     const OperatorId producer = producer_of(kind, flow);
@@ -196,7 +229,7 @@ class Builder {
     const bool before_is_kept = flow.producer_saves || flow.producer_is_view;
     const LayoutClasses& produced = output_classes(flow);
     if (flow.consumers.empty()) return;
-    if (!flow.shared()) {
+    if (!flow.shared() && !s_.sharded_tensors) {
       const auto& use = flow.consumers.front();
       add_pair(PairKind::direct, flow.producer.index, use.op.index, index, 0, tensor, before_is_kept,
                flow.consumer_saves.front(), produced, input_classes(use));
@@ -225,6 +258,15 @@ class Builder {
     if (states) return states;
     auto fresh = std::make_shared<LayoutClasses>();
     std::map<Layout, std::uint32_t> known;
+    if (s_.sharded_tensors) {
+      const auto& shape = model_.tensors[flow.tensor].shape;
+      std::vector<Layout> bases = output_classes(flow).layouts;
+      for (const auto& use : flow.consumers)
+        bases.insert(bases.end(), input_classes(use).layouts.begin(), input_classes(use).layouts.end());
+      for (const auto& layout : fully_split_layouts(s_.mesh, shape, bases)) class_of(fresh->layouts, known, layout);
+      for (std::uint32_t i = 0; i < fresh->layouts.size(); ++i) fresh->of.push_back(i);
+      return states = std::move(fresh);
+    }
     for (const auto& layout : output_classes(flow).layouts) class_of(fresh->layouts, known, layout.without_partial());
     for (const auto& use : flow.consumers)
       for (const auto& layout : input_classes(use).layouts) {
@@ -275,6 +317,7 @@ Expected<std::shared_ptr<const Structure>> build_structure(const Scenario& scena
   structure->split_windows = scenario.settings.split_windows;
   structure->memory_choices = space.memory_choices && !space.choice;
   structure->choice = space.choice;
+  structure->sharded_tensors = space.sharded_tensors;
   structure->recompute = structure->memory_choices && scenario.settings.recompute;
   if (structure->mesh.count() > kMaxAxes)
     return usage_error(

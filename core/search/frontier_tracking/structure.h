@@ -56,6 +56,7 @@ struct PairTable {
   int element_bytes = 4;
   bool gradient = true;         ///< the tensor's gradient travels back
   bool before_is_kept = false;  ///< the producer keeps its own copy anyway (or is a view of a kept tensor)
+  bool stored_once = false;     ///< no copy but the shared one is kept
   bool consumer_saves = false;  ///< direct, from_shared: this consumer; to_shared: any consumer
   OperatorId again;             ///< valid: this producer (or its like) may run again instead of the tensor being kept
   std::vector<Configuration> from_configurations;  ///< where `again` is valid: one of each class of `from`
@@ -79,6 +80,7 @@ struct Structure {
   bool memory_choices = true;  ///< operators choose how they keep, update and recompute; else all do the plain thing
   std::optional<MemoryChoice> choice;  ///< of every operator, where the method says which
   bool recompute = false;
+  bool sharded_tensors = false;
   TensorUses uses;
   std::vector<Variable> variables;  ///< operators first, in model order
   std::vector<Pair> pairs;
@@ -95,6 +97,9 @@ struct SearchSpace {
   ConfigurationFilter only;            ///< if given, restricts every operator
   bool memory_choices = true;          ///< as far as the scenario's switches allow
   std::optional<MemoryChoice> choice;  ///< if given, what every operator does; memory_choices then counts for nothing
+  /// Every tensor between operators is stored once, split over as many axes as divide it (ToFu): producers scatter into
+  /// that layout, consumers gather from it, again in backward, and no other copy is kept.
+  bool sharded_tensors = false;
 };
 Expected<std::shared_ptr<const Structure>> build_structure(const Scenario& scenario, const SearchSpace& space,
                                                            const RunContext& context);
