@@ -114,7 +114,9 @@ void multisets(const std::vector<SplittableDim>& dims, std::size_t first, std::s
   }
 }
 
-bool divides(const Operator& op, const Mesh& mesh, const Configuration& configuration) {
+}  // namespace
+
+bool divides_evenly(const Operator& op, const Mesh& mesh, const Configuration& configuration) {
   std::array<std::int64_t, 256> split;
   split.fill(1);
   for (int a = 0; a < mesh.count(); ++a) {
@@ -127,7 +129,7 @@ bool divides(const Operator& op, const Mesh& mesh, const Configuration& configur
 }
 
 // design.md 5.1: at most two dimensions of one tensor are split per link level.
-bool at_most_two_dims_per_level(const Operator& op, const Mesh& mesh, const Configuration& configuration) {
+bool splits_at_most_two_dims_per_level(const Operator& op, const Mesh& mesh, const Configuration& configuration) {
   const auto within = [&](const Access& access, bool is_output) {
     const Layout layout = forward_layout(op, access, is_output, configuration, mesh.count());
     for (const int level : {kInterNode, kIntraNode}) {
@@ -141,8 +143,6 @@ bool at_most_two_dims_per_level(const Operator& op, const Mesh& mesh, const Conf
   return std::all_of(op.inputs.begin(), op.inputs.end(), [&](const Access& a) { return within(a, false); }) &&
          std::all_of(op.outputs.begin(), op.outputs.end(), [&](const Access& a) { return within(a, true); });
 }
-
-}  // namespace
 
 std::vector<Configuration> enumerate_configurations(const Model&, const Operator& op, const Mesh& mesh,
                                                     bool split_windows) {
@@ -160,12 +160,13 @@ std::vector<Configuration> enumerate_configurations(const Model&, const Operator
         Configuration extended = configuration;
         for (std::size_t i = 0; i < assignment.size(); ++i)
           extended.axis[axis_class.axes[i]] = static_cast<std::int8_t>(dims[assignment[i]].loop);
-        if (divides(op, mesh, extended)) next.push_back(extended);
+        if (divides_evenly(op, mesh, extended)) next.push_back(extended);
       }
     }
     configurations = std::move(next);
   }
-  std::erase_if(configurations, [&](const Configuration& c) { return !at_most_two_dims_per_level(op, mesh, c); });
+  std::erase_if(configurations,
+                [&](const Configuration& c) { return !splits_at_most_two_dims_per_level(op, mesh, c); });
 
   const auto batch_share = [&](const Configuration& c) {
     std::int64_t share = 1;

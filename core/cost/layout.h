@@ -90,6 +90,10 @@ Layout gradient_layout(const Operator& op, const Access& access, bool is_output,
 std::vector<Configuration> enumerate_configurations(const Model& model, const Operator& op, const Mesh& mesh,
                                                     bool split_windows);
 
+/// The last two of those rules: whole quotients, and at most two dimensions of one tensor split per level.
+bool divides_evenly(const Operator& op, const Mesh& mesh, const Configuration& configuration);
+bool splits_at_most_two_dims_per_level(const Operator& op, const Mesh& mesh, const Configuration& configuration);
+
 /// The data-parallel configuration: as many axes as divide it on the operator's batch dimension, the others repeat.
 Configuration data_parallel_configuration(const Operator& op, const Mesh& mesh);
 

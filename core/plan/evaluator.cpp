@@ -27,6 +27,7 @@ class Evaluator {
         operators_(scenario, uses_, resharding_) {}
 
   Expected<CostBreakdown> run() {
+    if (plan_.pipeline) return bad("is a pipeline: its cost comes from a schedule, not from a sum");
     if (plan_.operators.size() != model_.operators.size())
       return bad(fmt::format("has {} operators, the model {}", plan_.operators.size(), model_.operators.size()));
     for (const auto& reshard : plan_.reshards) reshard_of_[key(reshard.tensor, reshard.consumer)].push_back(&reshard);

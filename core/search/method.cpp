@@ -5,7 +5,9 @@
 
 #include "core/base/text.h"
 #include "core/search/baselines/fsdp.h"
+#include "core/search/baselines/manual.h"
 #include "core/search/baselines/megatron.h"
+#include "core/search/baselines/mesh_tensorflow.h"
 #include "core/search/baselines/tofu.h"
 #include "core/search/frontier_tracking/searcher.h"
 
@@ -43,6 +45,14 @@ const std::vector<Method>& methods() {
        {},
        &accepts_all,
        &search::make_optcnn},
+      {"mesh-tensorflow",
+       "Mesh-TensorFlow",
+       "Mesh-TensorFlow, arXiv 1811.02084; as the TensorOpt study simulates it",
+       "One mesh for all operators, every logical dimension split alike wherever it occurs",
+       true,
+       {},
+       &accepts_all,
+       &search::make_mesh_tensorflow},
       {"tofu",
        "ToFu",
        "ToFu, arXiv 1807.08887; as the TensorOpt study simulates it",
@@ -69,6 +79,15 @@ const std::vector<Method>& methods() {
        &search::megatron_refuses,
        nullptr,
        &search::make_megatron},
+      {"manual",
+       "Manual",
+       "today's practice: Megatron-LM, DeepSpeed; 1F1B schedule, arXiv 2104.04473",
+       "A split of your own: dp=4:tp=2:pp=2:micro-batches=16:zero=1:recompute:sequence-parallel",
+       false,
+       {},
+       &accepts_all,
+       nullptr,
+       &search::make_manual},
   };
   return kMethods;
 }
