@@ -42,8 +42,8 @@ Expected<std::vector<ChosenMethod>> chosen_methods(const std::string& list, cons
     if (!choice) return choice.error();
     auto searcher = make_searcher(*choice->method, choice->parameters);
     if (!searcher) return searcher.error();
-    if (const auto reason = choice->method->refuses(scenario); !reason.empty())
-      return usage_error(fmt::format("method {}: {}", choice->method->name, reason));
+    if (const auto reason = refusal_of(*choice->method, choice->parameters, scenario); !reason.empty())
+      return usage_error(fmt::format("method {}: {}", part, reason));
     chosen.push_back({std::string(part), std::move(*searcher)});
   }
   return chosen;

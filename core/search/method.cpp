@@ -87,7 +87,8 @@ const std::vector<Method>& methods() {
        {},
        &accepts_all,
        nullptr,
-       &search::make_manual},
+       &search::make_manual,
+       &search::manual_refuses},
   };
   return kMethods;
 }
@@ -108,6 +109,11 @@ Expected<MethodChoice> choose_method(std::string_view text) {
   const auto method = find_method(std::string(text.substr(0, colon)));
   if (!method) return method.error();
   return MethodChoice{*method, colon == std::string_view::npos ? std::string() : std::string(text.substr(colon + 1))};
+}
+
+std::string refusal_of(const Method& method, std::string_view parameters, const Scenario& scenario) {
+  if (method.refuses_with) return method.refuses_with(scenario, parameters);
+  return method.refuses ? method.refuses(scenario) : std::string();
 }
 
 Expected<std::unique_ptr<Searcher>> make_searcher(const Method& method, std::string_view parameters) {

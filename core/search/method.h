@@ -35,6 +35,8 @@ struct Method {
   /// For methods with parameters ("dp=4:tp=2", "" for none): a searcher, or a usage error saying what they may be.
   /// Whether they suit a scenario is for run() to say. `make` is then not set.
   Expected<std::unique_ptr<Searcher>> (*make_with)(std::string_view parameters) = nullptr;
+  /// Why these parameters cannot be had on this scenario; empty: they can. Not set: `refuses` says all.
+  std::string (*refuses_with)(const Scenario&, std::string_view parameters) = nullptr;
 };
 
 const std::vector<Method>& methods();
@@ -47,6 +49,8 @@ struct MethodChoice {
 };
 /// Usage error: no such method.
 Expected<MethodChoice> choose_method(std::string_view text);
+/// Empty if the method with these parameters accepts this scenario, else the reason.
+std::string refusal_of(const Method& method, std::string_view parameters, const Scenario& scenario);
 /// Usage error where the method does not take these parameters.
 Expected<std::unique_ptr<Searcher>> make_searcher(const Method& method, std::string_view parameters = {});
 

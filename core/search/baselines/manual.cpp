@@ -144,6 +144,15 @@ Expected<ManualSplit> fit_manual(const ManualParameters& parameters, const Scena
                      parameters.sequence_parallel};
 }
 
+std::string manual_refuses(const Scenario& scenario, std::string_view parameters) {
+  const auto parsed = parse_manual(parameters);
+  if (!parsed) return parsed.error().what;
+  const auto roles = find_transformer_roles(*scenario.model, scenario.settings.split_windows);
+  const auto split =
+      fit_manual(*parsed, scenario, roles ? &*roles : nullptr, roles ? std::string() : roles.error().what);
+  return split ? std::string() : split.error().what;
+}
+
 Expected<std::unique_ptr<Searcher>> make_manual(std::string_view parameters) {
   const auto parsed = parse_manual(parameters);
   if (!parsed) return parsed.error();

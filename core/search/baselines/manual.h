@@ -34,5 +34,6 @@ Expected<ManualSplit> fit_manual(const ManualParameters& parameters, const Scena
                                  const TransformerRoles* roles, const std::string& why_not);
 
 Expected<std::unique_ptr<Searcher>> make_manual(std::string_view parameters);
+std::string manual_refuses(const Scenario& scenario, std::string_view parameters);
 
 }  // namespace turnpoint::search
