@@ -214,8 +214,9 @@ void MainWindow::build_menus() {
   add(search, {Id::search_all});
   QMenu* single = search->addMenu(tr("Search with"));
   for (const Method& method : backend_.methods())
-    single->addAction(QString::fromStdString(method.title), this,
-                      [this, name = method.name] { runner_->search(name); });
+    if (!method.refuses_with)
+      single->addAction(QString::fromStdString(method.title), this,
+                        [this, name = method.name] { runner_->search(name); });
   search->addSeparator();
   add(search, {Id::stop_newest, Id::stop_all, Id::tasks});
   QMenu* view = menuBar()->addMenu(tr("&View"));
@@ -268,8 +269,9 @@ void MainWindow::build_tool_bar() {
   bar->addSeparator();
   auto* search_menu = new QMenu(bar);
   for (const Method& method : backend_.methods())
-    search_menu->addAction(QString::fromStdString(method.title), this,
-                           [this, name = method.name] { runner_->search(name); });
+    if (!method.refuses_with)
+      search_menu->addAction(QString::fromStdString(method.title), this,
+                             [this, name = method.name] { runner_->search(name); });
   search_menu->addSeparator();
   search_menu->addAction(actions_[Id::stop_all]);
   button(Id::search_all, tr("Search"), search_menu);
@@ -357,6 +359,12 @@ void MainWindow::connect_panels() {
   connect(scenario_panel_, &Panel::reset_factors_requested, document_.get(), &Document::reset_factors);
   connect(scenario_panel_, &Panel::method_toggled, this,
           [this](const QString& name, bool on) { runner_->set_enabled(name.toStdString(), on); });
+  connect(scenario_panel_, &Panel::split_added, this, [this](const QString& parameters) {
+    const auto added = runner_->add_split(parameters.toStdString());
+    scenario_panel_->show_split_message(added ? QString() : views::to_qt(added.error().what));
+  });
+  connect(scenario_panel_, &Panel::split_removed, this,
+          [this](const QString& name) { runner_->remove_split(name.toStdString()); });
   connect(scenario_panel_, &Panel::cancel_method_requested, this,
           [this](const QString& name) { runner_->cancel(name.toStdString()); });
   connect(scenario_panel_, &Panel::method_clicked, this,

@@ -113,7 +113,8 @@ Session MainWindow::make_session() const {
   const ScenarioState& state = document_->state();
   session.scenario = {state.model, state.hardware, state.scenario ? state.scenario->settings : Settings()};
   for (const MethodRun& run : runner_->runs())
-    if (run.enabled) session.methods.push_back(run.method->name);
+    if (run.enabled) session.methods.push_back(run.name);
+  session.splits = runner_->splits();
   session.pinned = document_->pinned();
   const auto& point = document_->selection().point();
   const MethodRun* run = point && !keeper_->follows_turning_point() ? runner_->find(point->method) : nullptr;
@@ -156,6 +157,8 @@ void MainWindow::open_session(const QString& path) {
   document_->open(session.scenario, [this, session, path] {
     session_path_ = path;
     document_->set_pinned(session.pinned);
+    for (const std::string& split : session.splits)
+      if (const auto added = runner_->add_split(split, false); !added) report(added.error(), tr("Open session"));
     if (!session.methods.empty()) runner_->set_enabled_methods(session.methods);
     if (!session.picked_method.empty()) keeper_->want(session.picked_method, session.picked_memory);
     for (const ActionId id : {ActionId::show_parts, ActionId::show_others, ActionId::show_pinned, ActionId::log_time})

@@ -78,8 +78,7 @@ void MainWindow::show_chart() {
   const ScenarioPtr& scenario = document_->scenario();
   for (const MethodRun& run : runner_->runs()) {
     if (!run.enabled || !run.result || !scenario || run.result->scenario->model != scenario->model) continue;
-    chart_data.series.push_back({run.method->name,
-                                 run.method->name == "ft" ? QStringLiteral("FT") : views::to_qt(run.method->title),
+    chart_data.series.push_back({run.name, run.name == "ft" ? QStringLiteral("FT") : views::to_qt(run.title),
                                  run.method->frontier, run.coarse, run.result});
   }
   chart_data.pinned = document_->pinned();
@@ -107,8 +106,8 @@ void MainWindow::show_methods() {
   const auto tasks = tasks_->tasks();
   for (const MethodRun& run : runner_->runs()) {
     views::MethodRow row;
-    row.name = views::to_qt(run.method->name);
-    row.title = views::to_qt(run.method->title);
+    row.name = views::to_qt(run.name);
+    row.title = views::to_qt(run.title);
     row.frontier = run.method->frontier;
     row.enabled = run.enabled && run.refusal.empty();
     row.tool_tip = views::to_qt(run.method->description) +
@@ -116,6 +115,7 @@ void MainWindow::show_methods() {
     const QString seconds = run.result ? views::search_time_text(run.result->search_s) : QString();
     if (!run.refusal.empty()) {
       row.state = Shown::refused, row.status = views::to_qt(run.refusal);
+      row.tool_tip = views::to_qt(run.refusal) + u'\n' + row.tool_tip;
     } else if (!run.enabled) {
       row.state = Shown::off, row.status = tr("off");
     } else {
@@ -146,10 +146,9 @@ void MainWindow::show_point() {
   const auto& picked = document_->selection().point();
   const MethodRun* run = picked ? runner_->find(picked->method) : nullptr;
   const bool there = run && run->enabled && run->result && picked->index < run->result->points.size();
-  plan_panel_->set_point(
-      there ? run->result : nullptr, there ? picked->index : 0,
-      there ? (run->method->name == "ft" ? QStringLiteral("FT") : views::to_qt(run->method->title)) : QString(),
-      there && run->coarse);
+  plan_panel_->set_point(there ? run->result : nullptr, there ? picked->index : 0,
+                         there ? (run->name == "ft" ? QStringLiteral("FT") : views::to_qt(run->title)) : QString(),
+                         there && run->coarse);
   for (const ActionId id : {ActionId::copy_point, ActionId::export_plan_json, ActionId::export_plan_csv,
                             ActionId::export_plan_dot, ActionId::export_plan_svg})
     actions_[id]->setEnabled(there && run->result->plans);

@@ -51,7 +51,7 @@ void PickKeeper::point_changed() {
 
 void PickKeeper::result_changed(const QString& changed) {
   const MethodRun* subject = runner_.subject();
-  const std::string wanted = follows_ ? (subject ? subject->method->name : std::string()) : method_;
+  const std::string wanted = follows_ ? (subject ? subject->name : std::string()) : method_;
   const MethodRun* run = runner_.find(wanted);
   const bool gone = !run || !run->enabled || !run->result || run->result->points.empty();
   if (gone) {

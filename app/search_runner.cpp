@@ -12,6 +12,9 @@ namespace turnpoint::app {
 
 namespace {
 
+/// The method whose parameters are splits of the user's own: a row for each of those, none for itself.
+constexpr const char* kSplits = "manual";
+
 /// Quick and comparable on every model; the rest waits for its check box.
 bool runs_unasked(const std::string& name) {
   for (const char* known : {"ft", "data-parallel", "optcnn", "mesh-tensorflow", "tofu", "fsdp", "megatron"})
@@ -26,8 +29,14 @@ QString purpose_of(const std::string& name) { return QStringLiteral("search:") +
 SearchRunner::SearchRunner(const SearchBackend& backend, TaskManager& tasks, Document& document, QObject* parent)
     : QObject(parent), backend_(backend), tasks_(tasks), document_(document) {
   for (const Method& method : backend.methods()) {
+    if (method.name == kSplits) {
+      splits_ = &method;
+      continue;
+    }
     MethodRun run;
     run.method = &method;
+    run.name = method.name;
+    run.title = method.title;
     run.enabled = runs_unasked(method.name);
     runs_.push_back(std::move(run));
   }
@@ -51,7 +60,7 @@ const MethodRun* SearchRunner::subject() const { return const_cast<SearchRunner*
 
 MethodRun* SearchRunner::find_mutable(const std::string& name) {
   for (MethodRun& run : runs_)
-    if (run.method->name == name) return &run;
+    if (run.name == name) return &run;
   return nullptr;
 }
 
@@ -63,8 +72,7 @@ MethodRun* SearchRunner::subject_mutable() {
 
 void SearchRunner::refresh_refusals() {
   for (MethodRun& run : runs_)
-    run.refusal =
-        run.method->refuses && document_.scenario() ? run.method->refuses(*document_.scenario()) : std::string();
+    run.refusal = document_.scenario() ? refusal_of(*run.method, run.parameters, *document_.scenario()) : std::string();
 }
 
 void SearchRunner::scenario_changed(bool live) {
@@ -75,7 +83,7 @@ void SearchRunner::scenario_changed(bool live) {
   others_.clear();
   for (MethodRun& run : runs_)
     if (&run != subject_mutable() && run.state == MethodRun::State::running)
-      tasks_.cancel_purpose(purpose_of(run.method->name));
+      tasks_.cancel_purpose(purpose_of(run.name));
   if (!document_.scenario()) {
     frame_.stop();
     moved_in_frame_ = false;
@@ -152,28 +160,28 @@ void SearchRunner::start_others() {
         (run.state == MethodRun::State::failed || run.state == MethodRun::State::cancelled) && run.task;
     if (!run.enabled || !run.refusal.empty() || current || gave_up || run.state == MethodRun::State::running) continue;
     run.state = MethodRun::State::waiting;
-    others_.push_back(run.method->name);
+    others_.push_back(run.name);
   }
   if (running || others_.empty()) return;
   const std::string next = others_.front();
   others_.pop_front();
-  start(*find_mutable(next), SearchPass::exact);
+  if (MethodRun* run = find_mutable(next)) start(*run, SearchPass::exact);
 }
 
 void SearchRunner::start(MethodRun& run, SearchPass pass) {
   const auto index = static_cast<std::size_t>(&run - runs_.data());
-  if (!searchers_[index]) searchers_[index] = run.method->make();
+  if (!searchers_[index]) searchers_[index] = std::move(*make_searcher(*run.method, run.parameters));
   // A coarse pass is short: letting it finish keeps a dragged curve moving. An exact one yields to anything newer.
   const bool short_pass = run.state == MethodRun::State::running && run.pass == SearchPass::coarse;
   (pass == SearchPass::coarse ? coarse_started_ : exact_started_)++;
   auto answer = std::make_shared<std::optional<Expected<ResultPtr>>>();
-  const std::string name = run.method->name;
+  const std::string name = run.name;
   auto id = std::make_shared<quint64>(0);
   if (run.state != MethodRun::State::running) run.pass = pass;
   run.newest_pass = pass;
   run.state = MethodRun::State::running;
   *id = run.task = tasks_.start(
-      purpose_of(name), views::to_qt(run.method->title),
+      purpose_of(name), views::to_qt(run.title),
       [searcher = searchers_[index], scenario = document_.scenario(), pass, answer](const RunContext& context) {
         answer->emplace(searcher->run(scenario, pass, context));
       },
@@ -186,7 +194,9 @@ void SearchRunner::start(MethodRun& run, SearchPass pass) {
 
 void SearchRunner::ended(const std::string& name, quint64 task, SearchPass pass,
                          const std::optional<Expected<ResultPtr>>& answer, TaskOutcome outcome, qint64 edited_at) {
-  MethodRun& run = *find_mutable(name);
+  MethodRun* const found = find_mutable(name);
+  if (!found) return;  // a split that was taken out while it ran
+  MethodRun& run = *found;
   const bool newest = run.task == task;
   // One that ran has made room for the waiting one; one that was replaced while it waited changes nothing.
   if (!newest && answer) run.pass = run.newest_pass;
@@ -205,7 +215,7 @@ void SearchRunner::ended(const std::string& name, quint64 task, SearchPass pass,
     run.state = usable ? MethodRun::State::done : stopped ? MethodRun::State::cancelled : MethodRun::State::failed;
     if (run.state == MethodRun::State::failed && answer) {
       run.error = answer->error();
-      emit failed(*run.error, views::to_qt(run.method->title));
+      emit failed(*run.error, views::to_qt(run.title));
     }
   }
   if (usable) emit result_changed(views::to_qt(name));
@@ -252,8 +262,54 @@ void SearchRunner::set_enabled(const std::string& name, bool on) {
   emit runs_changed();
 }
 
+Expected<void> SearchRunner::add_split(const std::string& parameters, bool enabled) {
+  if (!splits_) return usage_error("there is no method for splits of one's own");
+  const auto searcher = make_searcher(*splits_, parameters);
+  if (!searcher) return searcher.error();
+  MethodRun run;
+  run.method = splits_;
+  run.parameters = parameters;
+  run.name = std::string(kSplits) + ":" + parameters;
+  run.title = parameters;
+  std::replace(run.title.begin(), run.title.end(), ':', ' ');
+  if (find(run.name)) {
+    set_enabled(run.name, enabled);
+    return {};
+  }
+  run.enabled = enabled;
+  runs_.push_back(std::move(run));
+  searchers_.emplace_back();
+  refresh_refusals();
+  start_others();
+  emit runs_changed();
+  return {};
+}
+
+void SearchRunner::remove_split(const std::string& name) {
+  const MethodRun* run = find(name);
+  if (!run || run->method != splits_) return;
+  tasks_.cancel_purpose(purpose_of(name));
+  std::erase(others_, name);
+  const auto index = run - runs_.data();
+  runs_.erase(runs_.begin() + index);
+  searchers_.erase(searchers_.begin() + index);
+  emit result_changed(views::to_qt(name));
+  emit runs_changed();
+  check_settled();
+}
+
+std::vector<std::string> SearchRunner::splits() const {
+  std::vector<std::string> list;
+  for (const MethodRun& run : runs_)
+    if (run.method == splits_) list.push_back(run.parameters);
+  return list;
+}
+
 void SearchRunner::set_enabled_methods(const std::vector<std::string>& names) {
-  for (MethodRun& run : runs_) run.enabled = std::find(names.begin(), names.end(), run.method->name) != names.end();
+  for (const std::string& name : names)
+    if (splits_ && name.starts_with(std::string(kSplits) + ":") && !find(name))
+      (void)add_split(name.substr(name.find(':') + 1));  // one that means nothing is left out
+  for (MethodRun& run : runs_) run.enabled = std::find(names.begin(), names.end(), run.name) != names.end();
   emit runs_changed();
 }
 
@@ -267,9 +323,10 @@ void SearchRunner::stop_all() {
   moved_in_frame_ = false;
   rest_.stop();
   exact_follows_ = false;
-  for (const std::string& name : others_) find_mutable(name)->state = MethodRun::State::idle;
+  for (const std::string& name : others_)
+    if (MethodRun* run = find_mutable(name)) run->state = MethodRun::State::idle;
   others_.clear();
-  for (const MethodRun& run : runs_) tasks_.cancel_purpose(purpose_of(run.method->name));
+  for (const MethodRun& run : runs_) tasks_.cancel_purpose(purpose_of(run.name));
   emit runs_changed();
 }
 

@@ -23,6 +23,9 @@ enum class TaskOutcome;
 struct MethodRun {
   enum class State { idle, waiting, running, done, failed, cancelled };
   const Method* method = nullptr;
+  std::string name;        ///< registry name, parameters behind a colon: "manual:tp=4:pp=2"
+  std::string parameters;  ///< "tp=4:pp=2"
+  std::string title;       ///< the method's; of a split of the user's own its parameters
   bool enabled = false;
   std::string refusal;  ///< why it cannot run on this scenario; empty if it can
   State state = State::idle;
@@ -47,6 +50,12 @@ class SearchRunner : public QObject {
   const MethodRun* subject() const;
 
   void set_enabled(const std::string& name, bool on);
+  /// A split of the user's own, as the parameters of `manual`. Usage error where they mean nothing; one that the
+  /// scenario refuses is kept, with the reason.
+  Expected<void> add_split(const std::string& parameters, bool enabled = true);
+  void remove_split(const std::string& name);
+  /// Parameters of all of them.
+  std::vector<std::string> splits() const;
   void set_enabled_methods(const std::vector<std::string>& names);
   /// Searches again, exactly.
   void search_all();
@@ -88,6 +97,7 @@ class SearchRunner : public QObject {
   TaskManager& tasks_;
   Document& document_;
   std::vector<MethodRun> runs_;
+  const Method* splits_ = nullptr;
   std::vector<std::shared_ptr<Searcher>> searchers_;  ///< parallel to runs_; used by one task at a time
   std::deque<std::string> others_;
   QTimer frame_, rest_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/session.h"
 
+#include <fmt/format.h>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -97,6 +98,7 @@ json write_session(const Session& session) {
       {"scenario",
        {{"model", session.scenario.model}, {"hardware", session.scenario.hardware}, {"settings", std::move(settings)}}},
       {"methods", session.methods},
+      {"splits", session.splits},
       {"pinned", std::move(pinned)},
       {"window", {{"geometry", session.geometry}, {"layout", session.layout}, {"view", session.view}}}};
   for (const auto& [key, text] : session.views) {
@@ -132,11 +134,14 @@ Expected<Session> read_session(const json& document, const std::string& where) {
     if (!read) return read.error();
     session.scenario.settings = *read;
   }
-  if (const auto methods = document.find("methods"); methods != document.end()) {
-    if (!methods->is_array()) return bad_input("'methods' must be a list of names", where);
-    for (const json& name : *methods) {
-      if (!name.is_string()) return bad_input("'methods' must be a list of names", where);
-      session.methods.push_back(name.get<std::string>());
+  for (const auto& [key, list] : {std::pair("methods", &session.methods), std::pair("splits", &session.splits)}) {
+    const auto names = document.find(key);
+    if (names == document.end()) continue;
+    const auto wrong = [&] { return bad_input(fmt::format("'{}' must be a list of names", key), where); };
+    if (!names->is_array()) return wrong();
+    for (const json& name : *names) {
+      if (!name.is_string()) return wrong();
+      list->push_back(name.get<std::string>());
     }
   }
   if (const auto pinned = document.find("pinned"); pinned != document.end()) {

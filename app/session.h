@@ -18,6 +18,7 @@ namespace turnpoint::app {
 struct Session {
   ScenarioRequest scenario;
   std::vector<std::string> methods;  ///< checked ones
+  std::vector<std::string> splits;   ///< the user's own, checked or not: parameters of `manual`
   std::vector<views::PinnedFrontier> pinned;
   std::string picked_method;                 ///< empty: the turning point
   double picked_memory = 0;                  ///< bytes

@@ -46,17 +46,21 @@ bool is_outermost_everywhere(const Operator& op, int l) {
          std::none_of(op.outputs.begin(), op.outputs.end(), hidden_in);
 }
 
-bool is_splittable(const Operator& op, int l, bool split_windows) {
+}  // namespace
+
+bool can_split(const Operator& op, int l, bool split_windows) {
   const LoopDimension& dim = op.dims[l];
   return dim.size > 1 && dim.splittable && (dim.role != DimRole::window || split_windows) &&
          is_outermost_everywhere(op, l);
 }
 
+namespace {
+
 // Values an axis can take, in the order in which axes are handed out.
 std::vector<SplittableDim> splittable_dims(const Operator& op, bool split_windows) {
   std::vector<SplittableDim> dims;
   for (int l = 0; l < static_cast<int>(op.dims.size()); ++l) {
-    if (!is_splittable(op, l, split_windows)) continue;
+    if (!can_split(op, l, split_windows)) continue;
     const auto [rank, order] = axis_rank(op.dims[l].name);
     dims.push_back({l, rank, order, op.dims[l].role == DimRole::reduction, op.dims[l].size});
   }
@@ -110,7 +114,9 @@ void multisets(const std::vector<SplittableDim>& dims, std::size_t first, std::s
   }
 }
 
-bool divides(const Operator& op, const Mesh& mesh, const Configuration& configuration) {
+}  // namespace
+
+bool divides_evenly(const Operator& op, const Mesh& mesh, const Configuration& configuration) {
   std::array<std::int64_t, 256> split;
   split.fill(1);
   for (int a = 0; a < mesh.count(); ++a) {
@@ -123,7 +129,7 @@ bool divides(const Operator& op, const Mesh& mesh, const Configuration& configur
 }
 
 // design.md 5.1: at most two dimensions of one tensor are split per link level.
-bool at_most_two_dims_per_level(const Operator& op, const Mesh& mesh, const Configuration& configuration) {
+bool splits_at_most_two_dims_per_level(const Operator& op, const Mesh& mesh, const Configuration& configuration) {
   const auto within = [&](const Access& access, bool is_output) {
     const Layout layout = forward_layout(op, access, is_output, configuration, mesh.count());
     for (const int level : {kInterNode, kIntraNode}) {
@@ -137,8 +143,6 @@ bool at_most_two_dims_per_level(const Operator& op, const Mesh& mesh, const Conf
   return std::all_of(op.inputs.begin(), op.inputs.end(), [&](const Access& a) { return within(a, false); }) &&
          std::all_of(op.outputs.begin(), op.outputs.end(), [&](const Access& a) { return within(a, true); });
 }
-
-}  // namespace
 
 std::vector<Configuration> enumerate_configurations(const Model&, const Operator& op, const Mesh& mesh,
                                                     bool split_windows) {
@@ -156,12 +160,13 @@ std::vector<Configuration> enumerate_configurations(const Model&, const Operator
         Configuration extended = configuration;
         for (std::size_t i = 0; i < assignment.size(); ++i)
           extended.axis[axis_class.axes[i]] = static_cast<std::int8_t>(dims[assignment[i]].loop);
-        if (divides(op, mesh, extended)) next.push_back(extended);
+        if (divides_evenly(op, mesh, extended)) next.push_back(extended);
       }
     }
     configurations = std::move(next);
   }
-  std::erase_if(configurations, [&](const Configuration& c) { return !at_most_two_dims_per_level(op, mesh, c); });
+  std::erase_if(configurations,
+                [&](const Configuration& c) { return !splits_at_most_two_dims_per_level(op, mesh, c); });
 
   const auto batch_share = [&](const Configuration& c) {
     std::int64_t share = 1;
@@ -177,7 +182,7 @@ std::vector<Configuration> enumerate_configurations(const Model&, const Operator
 Configuration data_parallel_configuration(const Operator& op, const Mesh& mesh) {
   Configuration configuration;
   for (int l = 0; l < static_cast<int>(op.dims.size()); ++l) {
-    if (op.dims[l].name != DimName::batch || !is_splittable(op, l, false)) continue;
+    if (op.dims[l].name != DimName::batch || !can_split(op, l, false)) continue;
     std::int64_t split = 1;
     for (int a = 0; a < mesh.count(); ++a) {
       if (op.dims[l].size % (split * mesh.axes[a].size) != 0) continue;

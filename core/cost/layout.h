@@ -67,6 +67,10 @@ std::string describe(const Mesh& mesh, const Configuration& configuration, const
 /// splits of the dimensions after it would be strided. nullopt: nothing that could be split walks it.
 std::optional<int> outermost_walker(const Operator& op, const std::vector<std::uint8_t>& walks);
 
+/// Whether a loop dimension may be split at all: splittable, of more than one element, no window unless those may be
+/// split, and the outermost walker of every tensor dimension that it shares with others.
+bool can_split(const Operator& op, int loop, bool split_windows);
+
 /// The layouts that a configuration implies for one access.
 ///   forward:  the layout the operator reads (input) or leaves (output, with partial axes for split reductions);
 ///   gradient: for an input, the layout in which backward leaves its gradient: partial on axes that split a loop
@@ -85,6 +89,10 @@ Layout gradient_layout(const Operator& op, const Access& access, bool is_output,
 /// Deterministic order; the first is the most batch-parallel.
 std::vector<Configuration> enumerate_configurations(const Model& model, const Operator& op, const Mesh& mesh,
                                                     bool split_windows);
+
+/// The last two of those rules: whole quotients, and at most two dimensions of one tensor split per level.
+bool divides_evenly(const Operator& op, const Mesh& mesh, const Configuration& configuration);
+bool splits_at_most_two_dims_per_level(const Operator& op, const Mesh& mesh, const Configuration& configuration);
 
 /// The data-parallel configuration: as many axes as divide it on the operator's batch dimension, the others repeat.
 Configuration data_parallel_configuration(const Operator& op, const Mesh& mesh);

@@ -6,6 +6,7 @@ namespace turnpoint {
 const char* to_string(Update update) {
   switch (update) {
     case Update::replicated: return "replicated";
+    case Update::sharded_state: return "sharded-state";
     case Update::sharded: return "sharded";
     case Update::sharded_weights: return "sharded-weights";
   }

@@ -18,6 +18,8 @@ namespace turnpoint {
 
 enum class Update : std::uint8_t {
   replicated,       ///< gradients are summed, every holder updates all it holds
+  sharded_state,    ///< as `sharded`, but every holder keeps the whole gradient until then (ZeRO stage 1; no search
+                    ///< takes it, since `sharded` needs less at the same price)
   sharded,          ///< gradients are scattered, each holder updates a shard, the new weights are gathered
   sharded_weights,  ///< weights too stay sharded: gathered before forward, again before backward, never after the
                     ///< update

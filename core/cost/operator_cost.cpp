@@ -176,7 +176,7 @@ std::vector<ReshardStep> parameter_steps(const ReshardingModel& resharding, cons
   if (sliced) steps.push_back(resharding.step(ReshardMove::slice, sliced, held));
   held /= static_cast<double>(mesh.size_of(sliced));
   if (reduced) steps.push_back(resharding.step(ReshardMove::all_reduce, reduced, held));
-  if (shards && choice.update == Update::sharded)
+  if (shards && choice.update != Update::sharded_weights)
     steps.push_back(resharding.step(ReshardMove::all_gather, shards, group.weight_bytes));
   return steps;
 }
@@ -278,7 +278,7 @@ OperatorCostModel::Cost OperatorCostModel::apply(const Base& base, const MemoryC
     const std::uint32_t axes = choice.update == Update::replicated ? 0 : choice.update_axes & group.whole;
     const std::int64_t shards = resharding_.mesh().size_of(axes), updated = (elements + shards - 1) / shards;
     out[MemoryPart::parameters] += (choice.update == Update::sharded_weights ? updated : elements) * bytes_.weight;
-    out[MemoryPart::gradients] += updated * bytes_.gradient;
+    out[MemoryPart::gradients] += (choice.update == Update::sharded_state ? elements : updated) * bytes_.gradient;
     if (!choice.offload) out[MemoryPart::optimizer] += updated * bytes_.optimizer;
     offloaded_bytes += choice.offload ? 2.0 * static_cast<double>(updated) * real.optimizer : 0;
     update_bytes += static_cast<double>(updated) *

@@ -27,6 +27,7 @@ class Evaluator {
         operators_(scenario, uses_, resharding_) {}
 
   Expected<CostBreakdown> run() {
+    if (plan_.pipeline) return bad("is a pipeline: its cost comes from a schedule, not from a sum");
     if (plan_.operators.size() != model_.operators.size())
       return bad(fmt::format("has {} operators, the model {}", plan_.operators.size(), model_.operators.size()));
     for (const auto& reshard : plan_.reshards) reshard_of_[key(reshard.tensor, reshard.consumer)].push_back(&reshard);
@@ -146,7 +147,7 @@ class Evaluator {
       if (step.move != ReshardMove::all_reduce) held /= static_cast<double>(mesh_.size_of(step.axes));
       pending &= ~step.axes;
     }
-    return planned.choice.update == Update::sharded ? gather(group.weight) : Expected<void>{};
+    return planned.choice.update == Update::sharded_weights ? Expected<void>{} : gather(group.weight);
   }
 
   // A permute takes place among all devices of the levels it crosses; blocks that stay in a node may be the slower
@@ -333,7 +334,9 @@ class Evaluator {
     bool again = may == RunAgain::folded && runs_again && flow.any_consumer_saves();
     const bool lost = may == RunAgain::carried && runs_again;
     rerun_ = again ? Rerun::always : lost ? Rerun::maybe : Rerun::none;
-    if (flow.shared()) {
+    // A plan may give a tensor of one consumer a stored layout of its own, too.
+    const bool stored = flow.shared() || reshard_of_.count(key(flow.tensor, OperatorId())) > 0;
+    if (stored) {
       // The shared layout is where the entry without consumer leads; without one, where the producer left it.
       Layout shared = produced.without_partial();
       if (const auto it = reshard_of_.find(key(flow.tensor, OperatorId()));
@@ -360,9 +363,9 @@ class Evaluator {
       const Layout read = gradient_layout(consumer, consumer.inputs[use.input], false,
                                           plan_.operators[use.op.index].split, mesh_.count());
       const auto kept = add_way(tensor.name + " -> " + consumer.name, flow.tensor, use.op, source, from_output,
-                                {read, flow.consumer_saves[c]}, !from_output, cost, kept_anyway || flow.shared());
+                                {read, flow.consumer_saves[c]}, !from_output, cost, kept_anyway || stored);
       if (!kept) return kept.error();
-      if (!flow.shared()) keep_produced = *kept;
+      if (!stored) keep_produced = *kept;
     }
     rerun_ = Rerun::none;
     if (again)

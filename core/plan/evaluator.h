@@ -10,7 +10,8 @@
 namespace turnpoint {
 
 /// Checks that the plan is legal for the scenario (every consumer gets the layout it reads, no partial sums escape,
-/// every kept copy exists) and sums its cost from first principles. Error: what is wrong with the plan.
+/// every kept copy exists) and sums its cost from first principles. Error: what is wrong with the plan, or that it is a
+/// pipeline, whose cost is no sum.
 Expected<CostBreakdown> evaluate_plan(const Scenario& scenario, const Plan& plan);
 
 }  // namespace turnpoint

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@ struct PlanOperator {
   MemoryChoice choice;
   CostBreakdown cost;  ///< its own: parameters, kept outputs, compute, gradient synchronisation
   std::vector<ReshardStep> gradient_sync;
+  int stage = 0;  ///< of the plan's pipeline
 };
 
 /// One resharding of one tensor, forward and the adjoint in backward. `consumer` invalid: made once and shared by all
@@ -45,11 +47,23 @@ struct PlanReshard {
   double time_s() const { return cost.time_s(); }
 };
 
+/// A schedule laid over a plan: stages of consecutive layers on parts of the machine, the batch cut into micro-batches
+/// that pass through them one after another. Configurations, layouts and steps are then those of one micro-batch on one
+/// stage; the axes along which stages lie are repeats.
+struct PlanPipeline {
+  int stages = 1, micro_batches = 1;
+  bool recompute = false;  ///< layers keep their inputs only and run forward again
+  double bubble_s = 0;     ///< the slowest stage waits this long for others
+  std::vector<std::int64_t> stage_memory_bytes;
+};
+
 struct Plan {
   Mesh mesh;
   std::vector<PlanOperator> operators;  ///< one per model operator, same order
   std::vector<PlanReshard> reshards;    ///< only those that move something or keep a copy
-  CostBreakdown cost;                   ///< sum over operators and reshards
+  CostBreakdown cost;                   ///< sum over operators and reshards; of a pipeline: memory of the largest
+                                        ///< stage, time of the slowest, its waiting counted with the sends
+  std::optional<PlanPipeline> pipeline;
 };
 
 }  // namespace turnpoint

@@ -53,7 +53,8 @@ json write_update(const Mesh& mesh, const MemoryChoice& choice, Precision precis
   if (choice.update == Update::replicated) return "replicated";
   return {{"group", axis_names(mesh, choice.update_axes)},
           {"gather", precision == Precision::fp32 ? "fp32" : "bf16"},
-          {"weights", choice.update == Update::sharded_weights ? "sharded" : "replicated"}};
+          {"weights", choice.update == Update::sharded_weights ? "sharded" : "replicated"},
+          {"gradients", choice.update == Update::sharded_state ? "replicated" : "sharded"}};
 }
 
 json write_configuration(const Mesh& mesh, const Operator& op, const Configuration& configuration,
@@ -141,15 +142,23 @@ json write_plan(const Scenario& scenario, const Plan& plan) {
                    {"memory_bytes", item.cost.memory_bytes()},
                    {"compute_s", item.cost.compute_s()},
                    {"network_s", item.cost.network_s()}};
+    if (plan.pipeline) object["stage"] = item.stage;
     if (!item.gradient_sync.empty()) object["gradient_sync"] = write_steps(plan.mesh, item.gradient_sync, std::nullopt);
     operators.push_back(std::move(object));
   }
   for (const PlanReshard& reshard : plan.reshards) reshards.push_back(write_reshard(scenario, plan.mesh, reshard));
-  return {{"format", "turnpoint/plan@1"},      {"kind", "sharding"},
-          {"model", valid_utf8(model.name)},   {"hardware", valid_utf8(scenario.hardware)},
-          {"mesh", write_mesh(plan.mesh)},     {"configurations", std::move(configurations)},
-          {"operators", std::move(operators)}, {"reshards", std::move(reshards)},
-          {"cost", write_cost(plan.cost)}};
+  json document = {{"format", "turnpoint/plan@1"},      {"kind", "sharding"},
+                   {"model", valid_utf8(model.name)},   {"hardware", valid_utf8(scenario.hardware)},
+                   {"mesh", write_mesh(plan.mesh)},     {"configurations", std::move(configurations)},
+                   {"operators", std::move(operators)}, {"reshards", std::move(reshards)},
+                   {"cost", write_cost(plan.cost)}};
+  if (plan.pipeline)
+    document["pipeline"] = {{"stages", plan.pipeline->stages},
+                            {"micro_batches", plan.pipeline->micro_batches},
+                            {"recompute", plan.pipeline->recompute},
+                            {"bubble_s", plan.pipeline->bubble_s},
+                            {"stage_memory_bytes", plan.pipeline->stage_memory_bytes}};
+  return document;
 }
 
 }  // namespace turnpoint

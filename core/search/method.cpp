@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/search/method.h"
 
+#include <fmt/format.h>
+
 #include "core/base/text.h"
+#include "core/search/baselines/fsdp.h"
+#include "core/search/baselines/manual.h"
+#include "core/search/baselines/megatron.h"
+#include "core/search/baselines/mesh_tensorflow.h"
+#include "core/search/baselines/tofu.h"
 #include "core/search/frontier_tracking/searcher.h"
 
 namespace turnpoint {
@@ -38,6 +45,50 @@ const std::vector<Method>& methods() {
        {},
        &accepts_all,
        &search::make_optcnn},
+      {"mesh-tensorflow",
+       "Mesh-TensorFlow",
+       "Mesh-TensorFlow, arXiv 1811.02084; as the TensorOpt study simulates it",
+       "One mesh for all operators, every logical dimension split alike wherever it occurs",
+       true,
+       {},
+       &accepts_all,
+       &search::make_mesh_tensorflow},
+      {"tofu",
+       "ToFu",
+       "ToFu, arXiv 1807.08887; as the TensorOpt study simulates it",
+       "Every tensor split over all devices, nothing replicated, least network time",
+       false,
+       {},
+       &accepts_all,
+       &search::make_tofu},
+      {"fsdp",
+       "Fully sharded",
+       "ZeRO, arXiv 1910.02054; PyTorch FSDP, arXiv 2304.11277",
+       "Data-parallel with weights, gradients and optimizer state sharded; parameters zero=1|2|3, group=node|all",
+       false,
+       {},
+       &accepts_all,
+       nullptr,
+       &search::make_fsdp},
+      {"megatron",
+       "Megatron",
+       "Megatron-LM, arXiv 1909.08053",
+       "Tensor groups inside a node times data parallelism, for every size of the groups; parameter sequence-parallel",
+       true,
+       {},
+       &search::megatron_refuses,
+       nullptr,
+       &search::make_megatron},
+      {"manual",
+       "Manual",
+       "today's practice: Megatron-LM, DeepSpeed; 1F1B schedule, arXiv 2104.04473",
+       "A split of your own: dp=4:tp=2:pp=2:micro-batches=16:zero=1:recompute:sequence-parallel",
+       false,
+       {},
+       &accepts_all,
+       nullptr,
+       &search::make_manual,
+       &search::manual_refuses},
   };
   return kMethods;
 }
@@ -51,6 +102,24 @@ Expected<const Method*> find_method(const std::string& name) {
   Error error = usage_error("no method '" + name + "'");
   if (const auto close = closest_match(name, names); !close.empty()) error.hint = "did you mean " + close + "?";
   return error;
+}
+
+Expected<MethodChoice> choose_method(std::string_view text) {
+  const auto colon = text.find(':');
+  const auto method = find_method(std::string(text.substr(0, colon)));
+  if (!method) return method.error();
+  return MethodChoice{*method, colon == std::string_view::npos ? std::string() : std::string(text.substr(colon + 1))};
+}
+
+std::string refusal_of(const Method& method, std::string_view parameters, const Scenario& scenario) {
+  if (method.refuses_with) return method.refuses_with(scenario, parameters);
+  return method.refuses ? method.refuses(scenario) : std::string();
+}
+
+Expected<std::unique_ptr<Searcher>> make_searcher(const Method& method, std::string_view parameters) {
+  if (method.make_with) return method.make_with(parameters);
+  if (!parameters.empty()) return usage_error(fmt::format("method {} takes no parameters", method.name));
+  return method.make();
 }
 
 }  // namespace turnpoint

@@ -34,6 +34,13 @@ QPainterPath method_shape(const QString& method, double radius) {
   if (method == u"optcnn") return polygon(3, radius * 1.2, -90);
   if (method == u"tofu") return polygon(3, radius * 1.2, 90);
   if (method == u"megatron") return polygon(4, radius * 1.2, -90);
+  if (method.startsWith(u"manual")) {
+    // An upright cross: made by hand.
+    const double arm = radius * 0.42;
+    path.addRect(-radius * 1.1, -arm, radius * 2.2, arm * 2);
+    path.addRect(-arm, -radius * 1.1, arm * 2, radius * 2.2);
+    return path.simplified();
+  }
   if (method == u"accpar") return polygon(5, radius * 1.1, -90);
   if (method == u"pardnn") return polygon(6, radius * 1.1, 0);
   if (method == u"trinity") return polygon(5, radius * 1.3, -90, 0.45);

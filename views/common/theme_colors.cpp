@@ -55,6 +55,7 @@ QColor ThemeColors::method(const std::string& name) const {
   if (name == "tofu") return hex(dark ? 0xE585AE : 0xA8406A);
   if (name == "fsdp") return hex(dark ? 0xB09AF0 : 0x6D4FB0);
   if (name == "megatron") return hex(dark ? 0x9CC95B : 0x4C7A12);
+  if (name.starts_with("manual")) return hex(dark ? 0xE0A0A0 : 0x8A3B12);
   if (name == "accpar") return hex(dark ? 0xD9B84A : 0x8C6A00);
   if (name == "pardnn") return hex(dark ? 0xF0857A : 0xBF3B30);
   if (name == "trinity") return hex(dark ? 0x5CC3E8 : 0x0A7EA8);

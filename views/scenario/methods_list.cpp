@@ -2,6 +2,8 @@
 #include "views/scenario/methods_list.h"
 
 #include <QApplication>
+#include <QContextMenuEvent>
+#include <QMenu>
 #include <QMouseEvent>
 #include <QPainter>
 #include <QStyledItemDelegate>
@@ -161,6 +163,31 @@ void MethodsList::mousePressEvent(QMouseEvent* event) {
     }
   }
   QListView::mousePressEvent(event);
+}
+
+namespace {
+
+QString parameters_of(const QString& method) { return method.section(u':', 1); }
+
+}  // namespace
+
+void MethodsList::contextMenuEvent(QContextMenuEvent* event) {
+  const QString method = indexAt(event->pos()).data(MethodsModel::kNameRole).toString();
+  if (parameters_of(method).isEmpty()) return;
+  auto* menu = new QMenu(this);
+  menu->setAttribute(Qt::WA_DeleteOnClose);
+  menu->addAction(tr("Change…"), this, [this, method] { emit edit_requested(parameters_of(method)); });
+  menu->addAction(tr("Remove"), this, [this, method] { emit remove_requested(method); });
+  menu->popup(event->globalPos());
+}
+
+void MethodsList::keyPressEvent(QKeyEvent* event) {
+  const QString method = currentIndex().data(MethodsModel::kNameRole).toString();
+  if (event->key() == Qt::Key_Delete && !parameters_of(method).isEmpty()) {
+    emit remove_requested(method);
+    return;
+  }
+  QListView::keyPressEvent(event);
 }
 
 // The list has no scroll bar of its own; the dock around it scrolls.

@@ -19,10 +19,15 @@ class MethodsList : public QListView {
  signals:
   void cancel_requested(const QString& method);
   void method_clicked(const QString& method);
+  /// A split of the user's own: its parameters go back into the line; it is taken out of the list.
+  void edit_requested(const QString& parameters);
+  void remove_requested(const QString& method);
 
  protected:
   void mousePressEvent(QMouseEvent* event) override;
   void wheelEvent(QWheelEvent* event) override;
+  void contextMenuEvent(QContextMenuEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
 };
 
 }  // namespace turnpoint::views

@@ -5,6 +5,7 @@
 #include <QComboBox>
 #include <QGridLayout>
 #include <QLabel>
+#include <QLineEdit>
 #include <QScrollBar>
 #include <QSpinBox>
 #include <QToolButton>
@@ -288,6 +289,40 @@ void ScenarioPanel::build_methods(QVBoxLayout* column) {
   connect(&methods_, &MethodsModel::method_toggled, this, &ScenarioPanel::method_toggled);
   connect(methods_list_, &MethodsList::cancel_requested, this, &ScenarioPanel::cancel_method_requested);
   connect(methods_list_, &MethodsList::method_clicked, this, &ScenarioPanel::method_clicked);
+  build_split_line(column);
+}
+
+void ScenarioPanel::build_split_line(QVBoxLayout* column) {
+  split_line_ = new QLineEdit(this);
+  split_line_->setObjectName(QStringLiteral("split_line"));
+  split_line_->setPlaceholderText(tr("Add a split of your own…"));
+  split_line_->setAccessibleName(tr("Add a split of your own"));
+  split_line_->setToolTip(
+      tr("dp=4 tp=2 pp=2 micro-batches=16 zero=1 recompute sequence-parallel\n"
+         "What is left out is 1, dp is what is left of the devices. Enter adds it to the chart."));
+  split_line_->setClearButtonEnabled(true);
+  column->addWidget(split_line_);
+  split_note_ = new NoteLabel(this);
+  split_note_->setObjectName(QStringLiteral("split_note"));
+  split_note_->setWordWrap(true);
+  split_note_->hide();
+  column->addWidget(split_note_);
+  connect(split_line_, &QLineEdit::returnPressed, this, [this] {
+    const QString text = split_line_->text().simplified().replace(u' ', u':');
+    if (!text.isEmpty()) emit split_added(text);
+  });
+  connect(split_line_, &QLineEdit::textEdited, split_note_, &QLabel::hide);
+  connect(methods_list_, &MethodsList::edit_requested, this, [this](const QString& parameters) {
+    split_line_->setText(parameters);
+    split_line_->setFocus();
+  });
+  connect(methods_list_, &MethodsList::remove_requested, this, &ScenarioPanel::split_removed);
+}
+
+void ScenarioPanel::show_split_message(const QString& message) {
+  split_note_->setText(message);
+  split_note_->setVisible(!message.isEmpty());
+  if (message.isEmpty()) split_line_->clear();
 }
 
 SliderRow* ScenarioPanel::slider_row(const QString& key) const {

@@ -15,6 +15,7 @@
 class QCheckBox;
 class QComboBox;
 class QLabel;
+class QLineEdit;
 class QSpinBox;
 class QVBoxLayout;
 class QFormLayout;
@@ -47,6 +48,8 @@ class ScenarioPanel : public QScrollArea {
   void set_choices(std::vector<Choice> models, std::vector<Choice> hardware);
   void set_scenario(const ScenarioView& view);
   void set_methods(std::vector<MethodRow> rows);
+  /// Answers split_added: the line is emptied, or keeps its text and says what is wrong with it.
+  void show_split_message(const QString& message);
   MethodsModel* methods_model() { return &methods_; }
   SliderRow* slider_row(const QString& key) const;
   const std::map<QString, SliderRow*>& slider_rows() const { return sliders_; }
@@ -62,11 +65,15 @@ class ScenarioPanel : public QScrollArea {
   void method_toggled(const QString& name, bool enabled);
   void cancel_method_requested(const QString& name);
   void method_clicked(const QString& name);
+  /// "tp=4:pp=2", as typed, blanks for colons allowed.
+  void split_added(const QString& parameters);
+  void split_removed(const QString& name);
 
  private:
   void build_machine(QVBoxLayout* column);
   void build_what_if(QVBoxLayout* column);
   void build_methods(QVBoxLayout* column);
+  void build_split_line(QVBoxLayout* column);
   QWidget* make_editor(const OptionRecord& option);
   QComboBox* make_specification_box(const QString& name);
   void fill_box(QComboBox* box, const std::vector<Choice>& choices, const QString& specification, const QString& title);
@@ -85,6 +92,8 @@ class ScenarioPanel : public QScrollArea {
   SectionHead *what_if_head_ = nullptr, *methods_head_ = nullptr;
   MethodsModel methods_;
   MethodsList* methods_list_ = nullptr;
+  QLineEdit* split_line_ = nullptr;
+  QLabel* split_note_ = nullptr;
 };
 
 }  // namespace turnpoint::views

@@ -92,7 +92,8 @@ std::vector<OperatorCostModel::Alternative> Prices::alternatives(const Variable&
   const Configuration& split = choices.configurations[configuration];
   if (structure_->memory_choices)
     return operators_->alternatives(variable.op, split, !choices.again.empty() && choices.again[configuration]);
-  return {{MemoryChoice{}, operators_->cost(variable.op, split).breakdown}};
+  const MemoryChoice choice = structure_->choice.value_or(MemoryChoice{});
+  return {{choice, operators_->cost(variable.op, split, choice).breakdown}};
 }
 
 double PricedProblem::compute_seconds(const Structure& s, const frontier::Point& point) const {
@@ -161,7 +162,7 @@ PairAlternatives pair_alternatives(const PairTable& table, const Mesh& mesh, con
       if (same) {
         add(Copy::source, 0, plain);
       } else {
-        add(Copy::after, bytes_of(table, mesh, to_whole), plain);
+        if (!table.stored_once) add(Copy::after, bytes_of(table, mesh, to_whole), plain);
         add(Copy::before, 0, plain + times.forward);
       }
       break;

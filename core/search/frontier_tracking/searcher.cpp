@@ -25,7 +25,7 @@ void forget_memory(frontier::Problem& problem) {
 class ConfigurationSearcher : public Searcher {
  public:
   ConfigurationSearcher(std::string method, SearchSpace space, Objective objective)
-      : method_(std::move(method)), space_(space), objective_(objective) {}
+      : method_(std::move(method)), space_(std::move(space)), objective_(objective) {}
 
   Expected<ResultPtr> run(const ScenarioPtr& scenario, SearchPass pass, const RunContext& context) override {
     const auto start = std::chrono::steady_clock::now();
@@ -94,12 +94,14 @@ std::unique_ptr<Searcher> make_frontier_tracking() {
 }
 
 std::unique_ptr<Searcher> make_data_parallel() {
-  return std::make_unique<ConfigurationSearcher>("data-parallel", SearchSpace{&data_parallel_configuration, false},
-                                                 Objective::frontier);
+  const auto only = [](OperatorId, const Operator& op, const Mesh& mesh) {
+    return std::vector<Configuration>{data_parallel_configuration(op, mesh)};
+  };
+  return std::make_unique<ConfigurationSearcher>("data-parallel", SearchSpace{only, false, {}}, Objective::frontier);
 }
 
 std::unique_ptr<Searcher> make_optcnn() {
-  return std::make_unique<ConfigurationSearcher>("optcnn", SearchSpace{nullptr, false}, Objective::least_time);
+  return std::make_unique<ConfigurationSearcher>("optcnn", SearchSpace{nullptr, false, {}}, Objective::least_time);
 }
 
 }  // namespace turnpoint::search

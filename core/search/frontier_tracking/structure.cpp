@@ -91,11 +91,10 @@ LayoutClasses classes(const Operator& op, const Access& access, bool is_output, 
   return result;
 }
 
-std::shared_ptr<const OperatorChoices> make_choices(const Model& model, const Operator& op, const Mesh& mesh,
-                                                    bool split_windows, RunAgain again, ConfigurationFilter only) {
+std::shared_ptr<const OperatorChoices> make_choices(const Operator& op, const Mesh& mesh, RunAgain again,
+                                                    std::vector<Configuration> configurations) {
   auto choices = std::make_shared<OperatorChoices>();
-  choices->configurations =
-      only ? std::vector<Configuration>{only(op, mesh)} : enumerate_configurations(model, op, mesh, split_windows);
+  choices->configurations = std::move(configurations);
   if (again == RunAgain::carried) {
     auto& all = choices->configurations;
     const std::size_t count = all.size();
@@ -111,9 +110,41 @@ std::shared_ptr<const OperatorChoices> make_choices(const Model& model, const Op
   return choices;
 }
 
+// Layouts that split a tensor over all axes, made from what its neighbours leave or want: their other axes go to one
+// dimension each level. Where no such layout divides, those that use the most axes.
+std::vector<Layout> fully_split_layouts(const Mesh& mesh, const std::vector<std::int64_t>& shape,
+                                        const std::vector<Layout>& bases) {
+  const int dims = static_cast<int>(shape.size());
+  std::vector<Layout> found;
+  int most = -1;
+  const auto complete = [&](Layout layout, int across, int inside) {
+    int used = 0;
+    std::vector<std::int64_t> left = shape;
+    for (int a = 0; a < mesh.count(); ++a)
+      if (const int d = layout.axis[static_cast<std::size_t>(a)]; d >= 0)
+        left[static_cast<std::size_t>(d)] /= mesh.axes[static_cast<std::size_t>(a)].size, ++used;
+    for (int a = 0; a < mesh.count(); ++a) {
+      const MeshAxis& axis = mesh.axes[static_cast<std::size_t>(a)];
+      const int d = axis.level == kInterNode ? across : inside;
+      if (layout.axis[static_cast<std::size_t>(a)] >= 0 || d >= dims || left[static_cast<std::size_t>(d)] % axis.size)
+        continue;
+      left[static_cast<std::size_t>(d)] /= axis.size, ++used;
+      layout.axis[static_cast<std::size_t>(a)] = static_cast<std::int8_t>(d);
+    }
+    if (used < most) return;
+    if (used > most) found.clear();
+    most = used;
+    if (std::find(found.begin(), found.end(), layout) == found.end()) found.push_back(layout);
+  };
+  for (const Layout& base : bases)
+    for (int across = 0; across < std::max(1, dims); ++across)
+      for (int inside = 0; inside < std::max(1, dims); ++inside) complete(base.without_partial(), across, inside);
+  return found;
+}
+
 class Builder {
  public:
-  Builder(Structure& structure, const Scenario& scenario, ConfigurationFilter only)
+  Builder(Structure& structure, const Scenario& scenario, const ConfigurationFilter& only)
       : s_(structure), model_(*scenario.model), only_(only) {}
 
   Expected<void> run(const RunContext& context) {
@@ -132,9 +163,16 @@ class Builder {
     const Operator& op = model_.operators[id];
     const RunAgain again = run_again(id);
     std::string key = operator_key(model_, op, s_.uses, id, again);
+    // Where a method chooses the configurations, equal operators may be given different ones.
+    std::vector<Configuration> chosen;
+    if (only_) chosen = only_(id, op, s_.mesh);
+    for (const auto& configuration : chosen)
+      key.append(reinterpret_cast<const char*>(configuration.axis.data()), configuration.axis.size());
     const auto [it, fresh] = groups_.try_emplace(key, static_cast<std::uint32_t>(group_choices_.size()));
     if (fresh) {
-      group_choices_.push_back(make_choices(model_, op, s_.mesh, s_.split_windows, again, only_));
+      group_choices_.push_back(
+          make_choices(op, s_.mesh, again,
+                       only_ ? std::move(chosen) : enumerate_configurations(model_, op, s_.mesh, s_.split_windows)));
       s_.group_example.push_back(static_cast<std::uint32_t>(s_.variables.size()));
       if (group_choices_.back()->configurations.empty())
         return bad_input("operator '" + op.name + "' has no legal configuration", model_.source);
@@ -171,6 +209,7 @@ class Builder {
     table.gradient = tensor.requires_gradient;
     table.before_is_kept = before_is_kept;
     table.consumer_saves = consumer_saves;
+    table.stored_once = s_.sharded_tensors && kind == PairKind::from_shared;
     table.from = from_classes.layouts;
     table.to = to_classes.layouts;
     const OperatorId producer = producer_of(kind, flow);
@@ -206,7 +245,7 @@ class Builder {
     const bool before_is_kept = flow.producer_saves || flow.producer_is_view;
     const LayoutClasses& produced = output_classes(flow);
     if (flow.consumers.empty()) return;
-    if (!flow.shared()) {
+    if (!flow.shared() && !s_.sharded_tensors) {
       const auto& use = flow.consumers.front();
       add_pair(PairKind::direct, flow.producer.index, use.op.index, index, 0, tensor, before_is_kept,
                flow.consumer_saves.front(), produced, input_classes(use));
@@ -235,6 +274,15 @@ class Builder {
     if (states) return states;
     auto fresh = std::make_shared<LayoutClasses>();
     std::map<Layout, std::uint32_t> known;
+    if (s_.sharded_tensors) {
+      const auto& shape = model_.tensors[flow.tensor].shape;
+      std::vector<Layout> bases = output_classes(flow).layouts;
+      for (const auto& use : flow.consumers)
+        bases.insert(bases.end(), input_classes(use).layouts.begin(), input_classes(use).layouts.end());
+      for (const auto& layout : fully_split_layouts(s_.mesh, shape, bases)) class_of(fresh->layouts, known, layout);
+      for (std::uint32_t i = 0; i < fresh->layouts.size(); ++i) fresh->of.push_back(i);
+      return states = std::move(fresh);
+    }
     for (const auto& layout : output_classes(flow).layouts) class_of(fresh->layouts, known, layout.without_partial());
     for (const auto& use : flow.consumers)
       for (const auto& layout : input_classes(use).layouts) {
@@ -267,7 +315,7 @@ class Builder {
 
   Structure& s_;
   const Model& model_;
-  ConfigurationFilter only_;
+  const ConfigurationFilter& only_;
   std::unordered_map<std::string, std::uint32_t> groups_, table_of_;
   std::vector<std::shared_ptr<const OperatorChoices>> group_choices_;
   std::map<std::vector<const void*>, std::shared_ptr<const LayoutClasses>> states_of_;
@@ -282,8 +330,10 @@ Expected<std::shared_ptr<const Structure>> build_structure(const Scenario& scena
   structure->mesh = make_mesh(*scenario.cluster);
   structure->precision = scenario.settings.precision;
   structure->split_windows = scenario.settings.split_windows;
-  structure->memory_choices = space.memory_choices;
-  structure->recompute = space.memory_choices && scenario.settings.recompute;
+  structure->memory_choices = space.memory_choices && !space.choice;
+  structure->choice = space.choice;
+  structure->sharded_tensors = space.sharded_tensors;
+  structure->recompute = structure->memory_choices && scenario.settings.recompute;
   if (structure->mesh.count() > kMaxAxes)
     return usage_error(
         fmt::format("{} devices have more than {} prime factors", scenario.cluster->devices(), kMaxAxes));

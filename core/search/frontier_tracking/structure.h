@@ -5,13 +5,16 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/base/expected.h"
 #include "core/base/progress.h"
 #include "core/cost/layout.h"
+#include "core/cost/memory_choice.h"
 #include "core/cost/tensor_use.h"
 #include "core/scenario/scenario.h"
 
@@ -55,6 +58,7 @@ struct PairTable {
   int element_bytes = 4;
   bool gradient = true;         ///< the tensor's gradient travels back
   bool before_is_kept = false;  ///< the producer keeps its own copy anyway (or is a view of a kept tensor)
+  bool stored_once = false;     ///< no copy but the shared one is kept
   bool consumer_saves = false;  ///< direct, from_shared: this consumer; to_shared: any consumer
   OperatorId again;  ///< valid: this producer (or its like) may run again in backward, as RunAgain::folded has it
   std::vector<Configuration> from_configurations;  ///< where `again` is valid: one of each class of `from`
@@ -79,7 +83,9 @@ struct Structure {
   Precision precision = Precision::fp32;
   bool split_windows = false;
   bool memory_choices = true;  ///< operators choose how they keep, update and recompute; else all do the plain thing
+  std::optional<MemoryChoice> choice;  ///< of every operator, where the method says which
   bool recompute = false;
+  bool sharded_tensors = false;
   TensorUses uses;
   std::vector<Variable> variables;  ///< operators first, in model order
   std::vector<Pair> pairs;
@@ -89,11 +95,16 @@ struct Structure {
   std::vector<std::uint32_t> group_example;  ///< cost group -> a variable of it
 };
 
+/// Which configurations an operator may take, at least one (the comparison methods).
+using ConfigurationFilter = std::function<std::vector<Configuration>(OperatorId, const Operator&, const Mesh&)>;
 /// What a method searches over.
-using ConfigurationFilter = Configuration (*)(const Operator&, const Mesh&);
 struct SearchSpace {
-  ConfigurationFilter only = nullptr;  ///< if given, restricts every operator to one configuration (data-parallel)
+  ConfigurationFilter only;            ///< if given, restricts every operator
   bool memory_choices = true;          ///< as far as the scenario's switches allow
+  std::optional<MemoryChoice> choice;  ///< if given, what every operator does; memory_choices then counts for nothing
+  /// Every tensor between operators is stored once, split over as many axes as divide it (ToFu): producers scatter into
+  /// that layout, consumers gather from it, again in backward, and no other copy is kept.
+  bool sharded_tensors = false;
 };
 Expected<std::shared_ptr<const Structure>> build_structure(const Scenario& scenario, const SearchSpace& space,
                                                            const RunContext& context);

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/search/baselines/fsdp.h"
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "core/search/baselines/restricted.h"
+
+namespace turnpoint::search {
+
+namespace {
+
+class FullySharded : public Searcher {
+ public:
+  FullySharded(int stage, bool in_node, std::string parameters)
+      : stage_(stage), in_node_(in_node), parameters_(std::move(parameters)) {}
+
+  Expected<ResultPtr> run(const ScenarioPtr& scenario, SearchPass, const RunContext& context) override {
+    const Mesh mesh = make_mesh(*scenario->cluster);
+    std::uint32_t axes = 0;
+    for (int a = 0; a < mesh.count(); ++a)
+      if (!in_node_ || mesh.axes[static_cast<std::size_t>(a)].level == kIntraNode) axes |= 1u << a;
+    SearchSpace space;
+    space.only = [](OperatorId, const Operator& op, const Mesh& on) {
+      return std::vector<Configuration>{data_parallel_configuration(op, on)};
+    };
+    space.choice = zero_choice(stage_, axes);
+    const auto result = fastest_with("fsdp", scenario, space, context);
+    if (!result || parameters_.empty()) return result;
+    auto named = std::make_shared<Result>(**result);
+    named->method_options = parameters_;
+    return ResultPtr(std::move(named));
+  }
+
+ private:
+  int stage_;
+  bool in_node_;
+  std::string parameters_;
+};
+
+}  // namespace
+
+MemoryChoice zero_choice(int stage, std::uint32_t axes) {
+  MemoryChoice choice;
+  if (stage <= 0 || axes == 0) return choice;
+  choice.update = stage == 1 ? Update::sharded_state : stage == 2 ? Update::sharded : Update::sharded_weights;
+  choice.update_axes = axes;
+  return choice;
+}
+
+Expected<std::unique_ptr<Searcher>> make_fsdp(std::string_view parameters) {
+  int stage = 3;
+  bool in_node = false;
+  if (!parameters.empty()) {
+    for (const auto word : split(parameters, ':')) {
+      if (word == "zero=1" || word == "zero=2" || word == "zero=3")
+        stage = word.back() - '0';
+      else if (word == "group=node" || word == "group=all")
+        in_node = word == "group=node";
+      else
+        return usage_error(
+            fmt::format("method fsdp knows the parameters zero=1|2|3 and group=node|all, not '{}'", word));
+    }
+  }
+  return std::unique_ptr<Searcher>(std::make_unique<FullySharded>(stage, in_node, std::string(parameters)));
+}
+
+}  // namespace turnpoint::search

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fully-sharded data parallelism: the batch is split over all devices; weights, gradients and optimizer state over all
+// of them or, with `group=node`, over those of a node (hybrid sharding), nodes then holding copies.
+//
+// Stages as DeepSpeed's ZeRO numbers them (Rajbhandari et al. 2020, arXiv 1910.02054), for n bytes of weights and of
+// gradients on g devices, what a device receives in one iteration:
+//   zero=1  optimizer state sharded        reduce-scatter n + all-gather n   (twice n (g-1)/g, as an all-reduce)
+//   zero=2  and gradients sharded          the same
+//   zero=3  and weights sharded (default)  all-gather n before forward, again before backward, reduce-scatter n
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "core/cost/memory_choice.h"
+#include "core/search/method.h"
+
+namespace turnpoint::search {
+
+/// What an operator does at a stage 0 to 3, sharding among the devices of `axes`.
+MemoryChoice zero_choice(int stage, std::uint32_t axes);
+
+/// Parameters "zero=2:group=node".
+Expected<std::unique_ptr<Searcher>> make_fsdp(std::string_view parameters);
+
+}  // namespace turnpoint::search

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// `manual`: a split of a transformer as its user runs it today, at the same prices as every other method.
+//
+//   dp=4:tp=2:pp=2:micro-batches=16:zero=1:recompute:sequence-parallel
+//
+// tp, pp and micro-batches default to 1, zero to 0, dp to what is left of the devices. Tensor groups are innermost,
+// then data parallelism, then the pipeline (core/search/baselines/parallel_axes.h, pipeline.h); zero shards among the
+// data-parallel devices as DeepSpeed does (fsdp.h). Without pipeline, micro-batches and recompute the point is a plain
+// sum like any other and its plan can be evaluated: dp alone is `data-parallel`, tp is `megatron`'s point.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/search/baselines/pipeline.h"
+#include "core/search/method.h"
+
+namespace turnpoint::search {
+
+struct ManualParameters {
+  int data = 0;  ///< 0: what is left
+  int tensor = 1, stages = 1, micro_batches = 1, zero = 0;
+  bool recompute = false, sequence_parallel = false;
+};
+/// Usage error naming the word that is wrong.
+Expected<ManualParameters> parse_manual(std::string_view text);
+/// The shortest text that parse_manual reads back to the same value: "tp=2:pp=4:micro-batches=8".
+std::string format_manual(const ManualParameters& parameters);
+
+/// The split on a scenario's devices. Usage error: in one sentence, with the numbers, why it cannot be. `roles` as
+/// found, null where the model is no transformer (`why_not` then says why).
+Expected<ManualSplit> fit_manual(const ManualParameters& parameters, const Scenario& scenario,
+                                 const TransformerRoles* roles, const std::string& why_not);
+
+Expected<std::unique_ptr<Searcher>> make_manual(std::string_view parameters);
+std::string manual_refuses(const Scenario& scenario, std::string_view parameters);
+
+}  // namespace turnpoint::search

@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/search/baselines/pipeline.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+
+#include "core/cost/operator_cost.h"
+#include "core/search/baselines/fsdp.h"
+#include "core/search/baselines/megatron.h"
+#include "core/search/baselines/micro_batch.h"
+#include "core/search/baselines/parallel_axes.h"
+#include "core/search/baselines/pipeline_schedule.h"
+
+namespace turnpoint::search {
+
+namespace {
+
+/// One micro-batch of a run of operators, and what happens once an iteration.
+struct Part {
+  double forward_compute = 0, forward_network = 0, backward_compute = 0, backward_network = 0;
+  double once_compute = 0, once_network = 0;
+  CostBreakdown held;  ///< parameters, gradients, optimizer state
+  CostBreakdown kept;  ///< what backward reads of one micro-batch
+  double forward() const { return forward_compute + forward_network; }
+  double backward() const { return backward_compute + backward_network; }
+};
+
+Part& operator+=(Part& a, const Part& b) {
+  a.forward_compute += b.forward_compute, a.forward_network += b.forward_network;
+  a.backward_compute += b.backward_compute, a.backward_network += b.backward_network;
+  a.once_compute += b.once_compute, a.once_network += b.once_network;
+  a.held += b.held, a.kept += b.kept;
+  return a;
+}
+
+double seconds(const std::vector<ReshardStep>& steps) {
+  double sum = 0;
+  for (const auto& step : steps) sum += step.time_s;
+  return sum;
+}
+
+class Precomputed : public PlanSource {
+ public:
+  explicit Precomputed(Plan plan) : plan_(std::move(plan)) {}
+  Plan plan(std::size_t) const override { return plan_; }
+
+ private:
+  Plan plan_;
+};
+
+/// Costs one split: units are the layers, with what stands before and behind them.
+class Pipeline {
+ public:
+  Pipeline(const Scenario& scenario, const Scenario& one_stage, const TransformerRoles* roles, const ManualSplit& split,
+           Plan plan)
+      : scenario_(scenario),
+        stage_(one_stage),
+        model_(*one_stage.model),
+        roles_(roles && roles->layers > 0 ? roles : nullptr),
+        split_(split),
+        plan_(std::move(plan)),
+        uses_(analyse_tensor_uses(model_)) {
+    units_.resize(static_cast<std::size_t>(roles_ ? roles_->layers : 0) + 2);
+  }
+
+  std::shared_ptr<Result> run() {
+    fill_units();
+    cut_into_stages();
+    move_copies_to_readers();
+    schedule();
+    auto result = std::make_shared<Result>();
+    ResultPoint point;
+    point.memory_bytes = *std::max_element(stage_bytes_.begin(), stage_bytes_.end());
+    point.time_s = time_s_;
+    point.compute_s = compute_s_;
+    point.network_s = std::max(0.0, time_s_ - compute_s_);
+    point.fits = point.memory_bytes <= scenario_.memory_limit();
+    result->points.push_back(point);
+    result->plans = std::make_shared<Precomputed>(unrolled(point));
+    return result;
+  }
+
+ private:
+  // Unit 0 stands before the first layer, the last one behind the last layer.
+  std::size_t unit_of(OperatorId id) const {
+    return roles_ ? static_cast<std::size_t>(roles_->layer_of[id.index] + 1) : 0;
+  }
+  std::size_t first_reader(TensorId tensor, OperatorId producer) const {
+    std::size_t unit = std::numeric_limits<std::size_t>::max();
+    for (const auto& use : model_.uses[tensor]) unit = std::min(unit, unit_of(use.op));
+    return model_.uses[tensor].empty() ? unit_of(producer) : unit;
+  }
+  int stage_of(std::size_t unit) const { return stage_of_unit_[unit]; }
+
+  void fill_units() {
+    for (const PlanOperator& op : plan_.operators) {
+      Part& part = units_[unit_of(op.op)];
+      CostBreakdown cost = op.cost;
+      part.forward_compute += cost[ComputePart::forward];
+      part.backward_compute += cost[ComputePart::backward] + cost[ComputePart::recompute];
+      part.once_compute += cost[ComputePart::update];
+      for (const auto& step : op.gradient_sync) add_sync(part, step, op.choice.update);
+      for (const MemoryPart held : {MemoryPart::parameters, MemoryPart::gradients, MemoryPart::optimizer})
+        part.held[held] += cost[held];
+      for (const MemoryPart kept : {MemoryPart::activations, MemoryPart::copies, MemoryPart::workspace})
+        part.kept[kept] += cost[kept];
+    }
+    for (const PlanReshard& reshard : plan_.reshards) {
+      const bool weight = model_.tensors[reshard.tensor].role == TensorRole::parameter;
+      const std::size_t unit =
+          reshard.consumer.valid() ? unit_of(reshard.consumer) : first_reader(reshard.tensor, reshard.producer);
+      Part& part = units_[unit];
+      part.forward_network += seconds(reshard.forward);
+      part.backward_network += seconds(reshard.backward);
+      CostBreakdown cost = reshard.cost;
+      for (const MemoryPart kept : {MemoryPart::activations, MemoryPart::copies})
+        (weight ? part.held : part.kept)[kept] += cost[kept];
+    }
+  }
+
+  void add_sync(Part& part, const ReshardStep& step, Update update) const {
+    const bool gather = step.move == ReshardMove::all_gather;
+    if (gather && update == Update::sharded_weights) {
+      part.forward_network += step.time_s / 2;  // as often before forward as before backward
+      part.backward_network += step.time_s / 2;
+    } else if (!gather && (update == Update::sharded || update == Update::sharded_weights)) {
+      part.backward_network += step.time_s;
+    } else {
+      part.once_network += step.time_s;
+    }
+  }
+
+  void cut_into_stages() {
+    const auto p = static_cast<std::size_t>(split_.stages);
+    stage_of_unit_.assign(units_.size(), 0);
+    if (p == 1) return;
+    std::vector<double> times;
+    for (std::size_t u = 1; u + 1 < units_.size(); ++u) times.push_back(units_[u].forward() + units_[u].backward());
+    times.front() += units_.front().forward() + units_.front().backward();
+    times.back() += units_.back().forward() + units_.back().backward();
+    const auto first = balanced_stages(times, split_.stages);
+    for (std::size_t s = 0; s < p; ++s)
+      for (std::size_t l = static_cast<std::size_t>(first[s]); l < times.size(); ++l)
+        stage_of_unit_[l + 1] = static_cast<int>(s);
+    stage_of_unit_.back() = split_.stages - 1;
+  }
+
+  std::int64_t bytes_as_read(TensorId tensor, int after_stage) const {
+    for (const auto& use : model_.uses[tensor]) {
+      if (stage_of(unit_of(use.op)) <= after_stage) continue;
+      const Operator& op = model_.operators[use.op];
+      const Layout layout =
+          gradient_layout(op, op.inputs[use.input], false, plan_.operators[use.op.index].split, plan_.mesh.count())
+              .without_partial();
+      return local_bytes(plan_.mesh, layout, model_.tensors[tensor], scenario_.settings.precision);
+    }
+    return 0;
+  }
+
+  // The plan counts a copy that consumers keep with its producer where no resharding lies between; across a boundary
+  // the copy that was received is the one kept.
+  void move_copies_to_readers() {
+    for (const TensorFlow& flow : uses_.flows) {
+      if (flow.producer_saves || flow.producer_is_view || !flow.any_consumer_saves()) continue;
+      std::size_t reader = std::numeric_limits<std::size_t>::max();
+      for (std::size_t c = 0; c < flow.consumers.size(); ++c)
+        if (flow.consumer_saves[c]) reader = std::min(reader, unit_of(flow.consumers[c].op));
+      const std::size_t maker = unit_of(flow.producer);
+      if (reader == maker) continue;
+      const bool resharded = std::any_of(plan_.reshards.begin(), plan_.reshards.end(), [&](const PlanReshard& r) {
+        CostBreakdown cost = r.cost;
+        return r.tensor == flow.tensor && cost[MemoryPart::activations] > 0;
+      });
+      if (resharded) continue;
+      const Operator& op = model_.operators[flow.producer];
+      const Layout layout = forward_layout(op, op.outputs[flow.output], true,
+                                           plan_.operators[flow.producer.index].split, plan_.mesh.count())
+                                .without_partial();
+      const std::int64_t bytes =
+          local_bytes(plan_.mesh, layout, model_.tensors[flow.tensor], scenario_.settings.precision);
+      const std::int64_t moved = std::min(bytes, units_[maker].kept[MemoryPart::activations]);
+      units_[maker].kept[MemoryPart::activations] -= moved;
+      units_[reader].kept[MemoryPart::activations] += moved;
+    }
+  }
+
+  // Sends of one micro-batch over the boundary behind `stage`.
+  StageTimes crossing(int stage, const CollectiveModel& collectives) const {
+    double there = 0, back = 0;
+    for (const TensorFlow& flow : uses_.flows) {
+      if (stage_of(unit_of(flow.producer)) > stage || flow.producer_is_view ||
+          model_.tensors[flow.tensor].role != TensorRole::activation)
+        continue;
+      const auto bytes = static_cast<double>(bytes_as_read(flow.tensor, stage));
+      there += bytes;
+      if (model_.tensors[flow.tensor].requires_gradient) back += bytes;
+    }
+    const DeviceGroup pair = pair_across(stage);
+    return {collectives.time(Collective::send, pair, there).value,
+            collectives.time(Collective::send, pair, back).value};
+  }
+
+  // A device and its like on the next stage; all devices of a stage send at once.
+  DeviceGroup pair_across(int stage) const {
+    const int per_stage = scenario_.cluster->devices() / split_.stages, per_node = scenario_.cluster->devices_per_node;
+    const bool crosses = (stage + 1) * per_stage % per_node == 0;
+    DeviceGroup pair;
+    pair.size = 2;
+    pair.nodes = crosses ? 2 : 1;
+    pair.per_node = crosses ? 1 : 2;
+    const int senders = std::min(per_stage, per_node);  // of one node
+    pair.concurrent = crosses ? std::max(1, senders * scenario_.cluster->nodes / 2) : senders;
+    return pair;
+  }
+
+  void add_tied_weights(std::vector<Part>& stages, const CollectiveModel& collectives) const {
+    const ParameterBytes bytes =
+        parameter_bytes(scenario_.settings.precision, scenario_.settings.optimizer, scenario_.settings.accounting);
+    const ParameterBytes real =
+        parameter_bytes(scenario_.settings.precision, scenario_.settings.optimizer, Accounting::full);
+    for (const ParameterTie& tie : uses_.ties) {
+      const auto owner = static_cast<std::size_t>(stage_of(unit_of(tie.owner))),
+                 user = static_cast<std::size_t>(stage_of(unit_of(tie.user)));
+      if (owner == user) continue;
+      const Operator& op = model_.operators[tie.user];
+      const Layout layout = gradient_layout(op, op.inputs[tie.user_input], false, plan_.operators[tie.user.index].split,
+                                            plan_.mesh.count());
+      const std::int64_t elements =
+          local_elements(plan_.mesh, layout.without_partial(), model_.tensors[op.inputs[tie.user_input].tensor].shape);
+      const std::int64_t shards = split_.zero > 0 ? split_.data : 1;
+      stages[user].held[MemoryPart::parameters] += elements / (split_.zero == 3 ? shards : 1) * bytes.weight;
+      stages[user].held[MemoryPart::gradients] += elements / (split_.zero >= 2 ? shards : 1) * bytes.gradient;
+      stages[user].held[MemoryPart::optimizer] += elements / shards * bytes.optimizer;
+      DeviceGroup pair = pair_across(static_cast<int>(std::min(owner, user)));
+      if (pair.nodes == 1 && scenario_.cluster->devices() / split_.stages >= scenario_.cluster->devices_per_node)
+        pair.nodes = 2, pair.per_node = 1;
+      const double sum =
+          collectives.time(Collective::all_reduce, pair, static_cast<double>(elements) * real.gradient).value;
+      for (const std::size_t s : {owner, user}) stages[s].once_network += sum;
+    }
+  }
+
+  void schedule() {
+    const CollectiveModel collectives(*scenario_.cluster, scenario_.settings.factors);
+    const auto p = static_cast<std::size_t>(split_.stages);
+    std::vector<Part> stages(p), layers_of(p);
+    std::vector<CostBreakdown> transient(p), inputs(p);
+    for (std::size_t u = 0; u < units_.size(); ++u) {
+      const auto s = static_cast<std::size_t>(stage_of(u));
+      stages[s] += units_[u];
+      const bool layer = roles_ && u > 0 && u + 1 < units_.size();
+      if (!split_.recompute || !layer) continue;
+      layers_of[s] += units_[u];
+      CostBreakdown input;
+      for (const TensorId tensor : roles_->enters[u - 1]) input[MemoryPart::activations] += bytes_entering(tensor, u);
+      inputs[s] += input;
+      CostBreakdown rest = units_[u].kept;
+      rest[MemoryPart::activations] =
+          std::max<std::int64_t>(0, rest[MemoryPart::activations] - input[MemoryPart::activations]);
+      if (rest.memory_bytes() > transient[s].memory_bytes()) transient[s] = rest;
+    }
+    add_tied_weights(stages, collectives);
+    std::vector<StageTimes> times(p);
+    for (std::size_t s = 0; s < p; ++s) {
+      times[s] = {stages[s].forward(), stages[s].backward()};
+      if (split_.recompute) times[s].backward += layers_of[s].forward();
+    }
+    for (std::size_t s = 0; s + 1 < p; ++s) {
+      const StageTimes over = crossing(static_cast<int>(s), collectives);
+      times[s + 1].forward += over.forward;
+      times[s].backward += over.backward;
+    }
+    const auto ends = one_forward_one_backward(times, split_.micro_batches);
+    const double m = split_.micro_batches;
+    for (std::size_t s = 0; s < p; ++s) {
+      const Part& part = stages[s];
+      CostBreakdown memory = part.held, kept = part.kept;
+      const int flying = in_flight(static_cast<int>(s), split_.stages, split_.micro_batches);
+      if (split_.recompute)
+        for (int i = 0; i < kMemoryParts; ++i)
+          kept.memory[static_cast<std::size_t>(i)] +=
+              inputs[s].memory[static_cast<std::size_t>(i)] - layers_of[s].kept.memory[static_cast<std::size_t>(i)];
+      for (int i = 0; i < kMemoryParts; ++i)
+        memory.memory[static_cast<std::size_t>(i)] +=
+            flying * kept.memory[static_cast<std::size_t>(i)] + transient[s].memory[static_cast<std::size_t>(i)];
+      stage_bytes_.push_back(memory.memory_bytes());
+      if (stage_bytes_.back() >= *std::max_element(stage_bytes_.begin(), stage_bytes_.end())) largest_ = memory;
+      const double end = ends[s] + part.once_compute + part.once_network;
+      if (end < time_s_) continue;
+      time_s_ = end;
+      compute_ = {};
+      compute_[ComputePart::forward] = m * part.forward_compute;
+      compute_[ComputePart::backward] = m * part.backward_compute;
+      compute_[ComputePart::update] = part.once_compute;
+      if (split_.recompute) compute_[ComputePart::recompute] = m * layers_of[s].forward_compute;
+      compute_s_ = compute_.compute_s();
+      bubble_s_ = ends[s] - m * (times[s].forward + times[s].backward);
+    }
+  }
+
+  std::int64_t bytes_entering(TensorId tensor, std::size_t unit) const {
+    for (const auto& use : model_.uses[tensor]) {
+      if (unit_of(use.op) != unit) continue;
+      const Operator& op = model_.operators[use.op];
+      const Layout layout =
+          gradient_layout(op, op.inputs[use.input], false, plan_.operators[use.op.index].split, plan_.mesh.count())
+              .without_partial();
+      return local_bytes(plan_.mesh, layout, model_.tensors[tensor], scenario_.settings.precision);
+    }
+    return 0;
+  }
+
+  // The stage's plan on the axes of the whole machine.
+  Plan unrolled(const ResultPoint& point) {
+    Plan plan = plan_;
+    plan.mesh = make_mesh(*scenario_.cluster);
+    std::vector<std::size_t> axis_of;  // stage axis -> machine axis
+    int left = split_.stages;
+    for (std::size_t a = 0; a < plan.mesh.axes.size(); ++a) {
+      const int size = plan.mesh.axes[a].size;
+      if (left % size == 0 && left > 1)
+        left /= size;
+      else
+        axis_of.push_back(a);
+    }
+    const auto mask = [&](std::uint32_t axes) {
+      std::uint32_t moved = 0;
+      for (std::size_t i = 0; i < axis_of.size(); ++i)
+        if (axes >> i & 1u) moved |= 1u << axis_of[i];
+      return moved;
+    };
+    const auto layout = [&](const Layout& from) {
+      Layout to;
+      for (std::size_t i = 0; i < axis_of.size(); ++i) to.axis[axis_of[i]] = from.axis[i];
+      return to;
+    };
+    const auto steps = [&](std::vector<ReshardStep>& list) {
+      for (auto& step : list) step.axes = mask(step.axes), step.result = layout(step.result);
+    };
+    for (auto& op : plan.operators) {
+      Configuration moved;
+      for (std::size_t i = 0; i < axis_of.size(); ++i) moved.axis[axis_of[i]] = op.split.axis[i];
+      op.split = moved;
+      op.choice.update_axes = mask(op.choice.update_axes);
+      op.stage = stage_of(unit_of(op.op));
+      steps(op.gradient_sync);
+    }
+    for (auto& reshard : plan.reshards) {
+      reshard.from = layout(reshard.from), reshard.to = layout(reshard.to);
+      steps(reshard.forward), steps(reshard.backward);
+    }
+    plan.cost = compute_;
+    plan.cost.memory = largest_.memory;
+    plan.cost[NetworkPart::permute] = point.network_s;
+    plan.pipeline = PlanPipeline{split_.stages, split_.micro_batches, split_.recompute, bubble_s_, stage_bytes_};
+    return plan;
+  }
+
+  const Scenario& scenario_;
+  const Scenario& stage_;
+  const Model& model_;
+  const TransformerRoles* roles_;
+  ManualSplit split_;
+  Plan plan_;
+  TensorUses uses_;
+  std::vector<Part> units_;
+  std::vector<int> stage_of_unit_;
+  std::vector<std::int64_t> stage_bytes_;
+  CostBreakdown largest_, compute_;
+  double time_s_ = 0, compute_s_ = 0, bubble_s_ = 0;
+};
+
+}  // namespace
+
+ClusterPtr stage_cluster(const Cluster& cluster, int stages) {
+  auto part = std::make_shared<Cluster>(cluster);
+  if (cluster.nodes % stages == 0) {
+    part->nodes = cluster.nodes / stages;
+  } else if (stages % cluster.nodes == 0 && cluster.devices_per_node % (stages / cluster.nodes) == 0) {
+    part->nodes = 1;
+    part->devices_per_node = cluster.devices_per_node / (stages / cluster.nodes);
+  } else {
+    return nullptr;
+  }
+  if (stages > 1) part->groups.clear();
+  return part;
+}
+
+std::vector<int> balanced_stages(const std::vector<double>& times, int stages) {
+  const std::size_t n = times.size(), p = static_cast<std::size_t>(stages);
+  std::vector<double> sum(n + 1, 0);
+  for (std::size_t i = 0; i < n; ++i) sum[i + 1] = sum[i] + times[i];
+  // best[k][i]: the least largest sum of the first i layers in k + 1 stages, each of at least one layer.
+  std::vector<std::vector<double>> best(p, std::vector<double>(n + 1, std::numeric_limits<double>::infinity()));
+  std::vector<std::vector<int>> from(p, std::vector<int>(n + 1, 0));
+  for (std::size_t i = 1; i <= n; ++i) best[0][i] = sum[i];
+  for (std::size_t k = 1; k < p; ++k)
+    for (std::size_t i = k + 1; i <= n; ++i)
+      for (std::size_t j = k; j < i; ++j)
+        if (const double largest = std::max(best[k - 1][j], sum[i] - sum[j]); largest < best[k][i] * (1 - 1e-12))
+          best[k][i] = largest, from[k][i] = static_cast<int>(j);
+  std::vector<int> first(p, 0);
+  std::size_t end = n;
+  for (std::size_t k = p; k-- > 1;) {
+    first[k] = from[k][end];
+    end = static_cast<std::size_t>(first[k]);
+  }
+  return first;
+}
+
+Expected<ResultPtr> pipeline_point(const ScenarioPtr& scenario, const TransformerRoles* roles, const ManualSplit& split,
+                                   const RunContext& context) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto model = micro_batch_model(scenario->model, split.micro_batches);
+  if (!model) return model.error();
+  auto one_stage = std::make_shared<Scenario>(*scenario);
+  one_stage->model = *model;
+  one_stage->cluster = stage_cluster(*scenario->cluster, split.stages);
+  one_stage->settings.batch = (*model)->batch;
+  const auto axes = assign_axes(make_mesh(*one_stage->cluster), split.tensor);
+  const auto point = tensor_data_point("manual", one_stage, roles, split.tensor, split.sequence_parallel,
+                                       zero_choice(split.zero, axes ? axes->data : 0), context);
+  if (!point) return point.error();
+  auto result = Pipeline(*scenario, *one_stage, roles, split, (*point)->plans->plan(0)).run();
+  result->scenario = scenario;
+  result->method = "manual";
+  result->exact = true;
+  result->gap = 0;
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  result->search_s = elapsed.count();
+  return ResultPtr(std::move(result));
+}
+
+}  // namespace turnpoint::search

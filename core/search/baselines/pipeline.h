@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cost of a hand-made split with a pipeline, micro-batches or per-layer recomputation.
+//
+// Stages are consecutive layers, cut where the slowest stage is fastest; what comes before the first layer goes with
+// the first stage, what comes behind the last one with the last. Each stage runs on devices / stages devices, whole
+// nodes or parts of one, stages one behind the other, outermost in the cluster. One micro-batch on one stage costs what
+// `ft`'s prices say for its operators, forward and backward apart; the 1F1B schedule puts micro-batches and stages
+// together.
+//
+//  - Between stages, every tensor that crosses is sent device to device, its gradient back; the receiving stage is busy
+//    for that long. Stages send at the same time and share a node's network.
+//  - Gradients are summed and parameters updated once, behind a stage's last backward. From zero=2 on, gradients are
+//    scattered after every micro-batch, and with zero=3 weights are gathered for every forward and every backward.
+//  - A tied weight whose two uses lie in different stages is stored, updated and summed (all-reduce between the two) in
+//    both, as Megatron does with its embedding.
+//  - Memory of a stage: its parameters, gradients and optimizer state, and what backward reads, once for each of the
+//    min(stages - stage, micro-batches) micro-batches in flight. With recomputation: the inputs of its layers for each
+//    of those, everything else of one layer once; what stands outside of layers is kept. Layers then run forward again,
+//    their collectives included.
+//  - Time is that of the stage that ends last; compute_s is what that stage computes, network_s all the rest: its
+//    collectives, its receives, and the bubble, in which it waits for others. memory_bytes is the largest stage's.
+#pragma once
+
+#include "core/base/progress.h"
+#include "core/plan/result.h"
+#include "core/search/baselines/transformer_roles.h"
+
+namespace turnpoint::search {
+
+/// A hand-made split; `data` x `tensor` x `stages` devices.
+struct ManualSplit {
+  int data = 1, tensor = 1, stages = 1, micro_batches = 1, zero = 0;
+  bool recompute = false, sequence_parallel = false;
+  bool scheduled() const { return stages > 1 || micro_batches > 1 || recompute; }
+};
+
+/// The cluster that one of `stages` stages runs on; nullptr where stages would be neither whole nodes nor equal parts
+/// of one.
+ClusterPtr stage_cluster(const Cluster& cluster, int stages);
+
+/// Cuts `times` (one per layer) into `stages` runs whose largest sum is least; returns the first layer of each.
+std::vector<int> balanced_stages(const std::vector<double>& times, int stages);
+
+/// The one point of a split that is legal and scheduled(). `roles` may be null where only micro_batches > 1.
+Expected<ResultPtr> pipeline_point(const ScenarioPtr& scenario, const TransformerRoles* roles, const ManualSplit& split,
+                                   const RunContext& context);
+
+}  // namespace turnpoint::search

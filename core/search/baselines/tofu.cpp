@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/search/baselines/tofu.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "core/base/parallel.h"
+#include "core/frontier/solver.h"
+#include "core/search/frontier_tracking/plans.h"
+
+namespace turnpoint::search {
+
+namespace {
+
+// Weight of compute time beside network time: enough to decide between equals, never between others.
+constexpr double kTieBreak = 1e-6;
+
+// Configurations without repeated work; where none is legal, those that repeat over the fewest devices.
+std::vector<Configuration> without_repeats(const Model& model, const Operator& op, const Mesh& mesh,
+                                           bool split_windows) {
+  auto configurations = enumerate_configurations(model, op, mesh, split_windows);
+  const auto repeats = [&](const Configuration& configuration) {
+    std::int64_t devices = 1;
+    for (int a = 0; a < mesh.count(); ++a)
+      if (configuration.axis[static_cast<std::size_t>(a)] == Configuration::kRepeat)
+        devices *= mesh.axes[static_cast<std::size_t>(a)].size;
+    return devices;
+  };
+  std::int64_t fewest = mesh.devices();
+  for (const auto& configuration : configurations) fewest = std::min(fewest, repeats(configuration));
+  std::erase_if(configurations, [&](const Configuration& c) { return repeats(c) > fewest; });
+  return configurations;
+}
+
+// Network time alone, memory forgotten.
+frontier::Problem network_problem(const PricedProblem& priced, const Structure& structure) {
+  frontier::Problem problem = priced.problem;
+  for (std::size_t v = 0; v < problem.nodes.size(); ++v) {
+    auto points = problem.nodes[v].costs.mutable_points();
+    const Variable& variable = structure.variables[v];
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      points[i].memory = 0;
+      if (!variable.choices) continue;
+      const double compute = std::min(points[i].time, priced.compute_s[variable.cost_group][i]);
+      points[i].time = points[i].time - compute + kTieBreak * compute;
+    }
+  }
+  for (auto& edge : problem.edges)
+    for (auto& point : edge.costs.mutable_points()) point.memory = 0;
+  return problem;
+}
+
+class Tofu : public Searcher {
+ public:
+  Expected<ResultPtr> run(const ScenarioPtr& scenario, SearchPass, const RunContext& context) override {
+    const auto start = std::chrono::steady_clock::now();
+    const Model& model = *scenario->model;
+    const Mesh mesh = make_mesh(*scenario->cluster);
+    SearchSpace space;
+    space.only = [&](OperatorId, const Operator& op, const Mesh& on) {
+      return without_repeats(model, op, on, scenario->settings.split_windows);
+    };
+    space.choice = MemoryChoice{Update::sharded_weights, (1u << mesh.count()) - 1, false, false};
+    space.sharded_tensors = true;
+    const auto structure = build_structure(*scenario, space, context);
+    if (!structure) return structure.error();
+    ThreadPool pool(context.threads);
+    const auto prices = std::make_shared<const Prices>(scenario, *structure);
+    const auto priced = price_problem(*prices, pool, context);
+    if (!priced) return priced.error();
+    frontier::Solver solver;
+    auto answer = solver.solve(network_problem(*priced, **structure), {}, context);
+    if (!answer) return answer.error();
+    answer->points.erase(answer->points.begin(), answer->points.end() - 1);
+    frontier::Point& point = answer->points.front();
+    const frontier::CostPoint cost = frontier::evaluate(priced->problem, point);
+    point.memory = cost.memory;
+    point.time = cost.time;
+    answer->lower_bound.clear();
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    return make_result("tofu", scenario, prices, *priced, std::move(*answer), elapsed.count());
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Searcher> make_tofu() { return std::make_unique<Tofu>(); }
+
+}  // namespace turnpoint::search
