@@ -1,48 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The comparison methods: their plans against the independent evaluator, their points against ft's certified frontier.
 #include <QtTest>
-#include <cmath>
 
-#include "core/import/model_source.h"
 #include "core/plan/evaluator.h"
-#include "core/search/method.h"
+#include "search/scenarios.h"
 #include "search/small_models.h"
 
 using namespace turnpoint;
+using namespace turnpoint::test;
 
 namespace {
-
-ScenarioPtr scenario_on(ModelPtr model, const std::string& hardware,
-                        const std::function<void(Settings&)>& change = {}) {
-  auto cluster = cluster_preset(hardware);
-  if (!cluster) qFatal("%s", cluster.error().message().c_str());
-  Settings settings;
-  settings.batch = model->batch;
-  if (change) change(settings);
-  auto scenario = make_scenario(std::move(model), *cluster, hardware, settings);
-  if (!scenario) qFatal("%s", scenario.error().message().c_str());
-  return *scenario;
-}
-
-ScenarioPtr builtin_on(const std::string& name, std::int64_t batch, const std::string& hardware,
-                       const std::function<void(Settings&)>& change = {}) {
-  const auto source = open_model("builtin:" + name);
-  if (!source) qFatal("%s", source.error().message().c_str());
-  const auto model = (*source)->bind({batch, 0});
-  if (!model) qFatal("%s", model.error().message().c_str());
-  return scenario_on(*model, hardware, change);
-}
-
-Expected<ResultPtr> run(const std::string& text, const ScenarioPtr& scenario) {
-  const auto choice = choose_method(text);
-  if (!choice) return choice.error();
-  if (auto reason = choice->method->refuses(*scenario); !reason.empty()) return usage_error(reason);
-  auto searcher = make_searcher(*choice->method, choice->parameters);
-  if (!searcher) return searcher.error();
-  return (*searcher)->run(scenario, SearchPass::exact, {});
-}
-
-bool close(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max({std::abs(a), std::abs(b), 1e-12}); }
 
 std::vector<std::pair<std::string, ModelPtr>> models() {
   return {{"mlp", test::mlp()},
@@ -52,8 +19,19 @@ std::vector<std::pair<std::string, ModelPtr>> models() {
 }
 
 std::vector<std::string> method_texts() {
-  return {"data-parallel", "optcnn",          "tofu",     "mesh-tensorflow",           "fsdp", "fsdp:zero=2",
-          "fsdp:zero=1",   "fsdp:group=node", "megatron", "megatron:sequence-parallel"};
+  return {"data-parallel",
+          "optcnn",
+          "tofu",
+          "mesh-tensorflow",
+          "fsdp",
+          "fsdp:zero=2",
+          "fsdp:zero=1",
+          "fsdp:group=node",
+          "megatron",
+          "megatron:sequence-parallel",
+          "manual",
+          "manual:zero=1",
+          "manual:tp=2:zero=3"};
 }
 
 /// Best time on a staircase at most this much memory.
@@ -72,7 +50,7 @@ class BaselinesTest : public QObject {
  private slots:
   void every_plan_evaluates_to_its_point() {
     auto all = models();
-    all.emplace_back("gpt2", builtin_on("gpt2?layers=2", 16, "v100-16gb-1x8")->model);
+    all.emplace_back("gpt2", builtin("gpt2?layers=2&hidden=256&sequence=32", 16));
     for (const auto& [name, model] : all)
       for (const char* hardware : {"v100-16gb-1x1", "v100-16gb-1x2", "v100-16gb-2x2", "a100-80gb-2x8", "v100-16gb-1x6"})
         for (const auto& method : method_texts())

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hand-made splits: against data-parallel and Megatron's points, the scheduled path against the plain sum, memory
+// against arithmetic done here, refusals, and random legal splits on 1 to 64 devices.
+#include <QtTest>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "core/plan/evaluator.h"
+#include "core/search/baselines/manual.h"
+#include "core/search/baselines/micro_batch.h"
+#include "search/scenarios.h"
+#include "search/small_models.h"
+
+using namespace turnpoint;
+using namespace turnpoint::test;
+
+namespace {
+
+// 8 heads, 4 layers.
+ModelPtr small_gpt(std::int64_t batch = 32) { return builtin("gpt2?layers=4&hidden=512&sequence=32", batch); }
+
+QString why(const Expected<ResultPtr>& result) {
+  return result ? QString() : QString::fromStdString(result.error().message());
+}
+
+ResultPoint point_of(const std::string& method, const ScenarioPtr& scenario) {
+  const auto result = run(method, scenario);
+  if (!result) qFatal("%s: %s", method.c_str(), result.error().message().c_str());
+  return (*result)->points.front();
+}
+
+}  // namespace
+
+class ManualTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void data_parallel_alone_is_data_parallel() {
+    for (const auto& model : {small_gpt(), test::mlp(), test::convolution()})
+      for (const char* hardware : {"v100-16gb-1x1", "v100-16gb-1x8", "v100-16gb-2x8", "a100-80gb-3x4"}) {
+        const auto scenario = scenario_on(model, hardware);
+        if (model->batch % scenario->cluster->devices()) continue;
+        QCOMPARE(point_of("manual", scenario), point_of("data-parallel", scenario));
+        const auto dp = "manual:dp=" + std::to_string(scenario->cluster->devices());
+        QCOMPARE(point_of(dp, scenario), point_of("data-parallel", scenario));
+        QCOMPARE(point_of("manual:zero=3", scenario), point_of("fsdp", scenario));
+      }
+  }
+
+  void tensor_groups_are_megatrons() {
+    for (const char* hardware : {"v100-16gb-1x8", "v100-16gb-2x8"}) {
+      const auto scenario = scenario_on(small_gpt(), hardware);
+      const auto megatron = run("megatron", scenario);
+      QVERIFY2(megatron.has_value(), qPrintable(why(megatron)));
+      std::size_t met = 0;
+      for (const int tensor : {1, 2, 4, 8}) {
+        const auto point = point_of("manual:tp=" + std::to_string(tensor), scenario);
+        bool beaten = false;
+        for (const auto& p : (*megatron)->points) {
+          met += p == point;
+          beaten = beaten || (p != point && p.memory_bytes <= point.memory_bytes && p.time_s <= point.time_s);
+        }
+        QVERIFY(beaten || std::count((*megatron)->points.begin(), (*megatron)->points.end(), point) == 1);
+      }
+      QCOMPARE(met, (*megatron)->points.size());
+    }
+  }
+
+  // One stage and one micro-batch through the schedule is the plain sum.
+  void the_schedule_of_nothing_is_the_sum() {
+    for (const int zero : {0, 1, 2, 3})
+      for (const int tensor : {1, 2, 4}) {
+        const auto scenario = scenario_on(small_gpt(), "v100-16gb-2x8");
+        const auto roles = search::find_transformer_roles(*scenario->model, false);
+        QVERIFY(roles.has_value());
+        search::ManualSplit split;
+        split.data = 16 / tensor, split.tensor = tensor, split.zero = zero;
+        const auto scheduled = search::pipeline_point(scenario, &*roles, split, {});
+        QVERIFY2(scheduled.has_value(), qPrintable(why(scheduled)));
+        const auto plain = point_of("manual:tp=" + std::to_string(tensor) + ":zero=" + std::to_string(zero), scenario);
+        const auto& point = (*scheduled)->points.front();
+        QCOMPARE(point.memory_bytes, plain.memory_bytes);
+        QVERIFY(close(point.time_s, plain.time_s) && close(point.compute_s, plain.compute_s));
+      }
+  }
+
+  void layers_are_found() {
+    const auto roles = search::find_transformer_roles(*small_gpt(), false);
+    QVERIFY(roles.has_value());
+    QCOMPARE(roles->layers, 4);
+    QCOMPARE(roles->heads, 8);
+    QCOMPARE(roles->inner, 2048);
+    const auto model = small_gpt();
+    for (int l = 0; l < 4; ++l) {
+      const auto i = static_cast<std::size_t>(l);
+      const std::string scope = "layer" + std::to_string(l);
+      for (std::uint32_t p = roles->start[i]; p < roles->start[i + 1]; ++p)
+        QVERIFY2(model->operators[OperatorId(p)].scope.starts_with(scope),
+                 model->operators[OperatorId(p)].name.c_str());
+      QCOMPARE(roles->start[i + 1] - roles->start[i], roles->start[1] - roles->start[0]);
+      QCOMPARE(roles->enters[i].size(), std::size_t(1));  // the residual stream
+    }
+    for (const auto& [name, layers] :
+         {std::pair("transformer", 35), std::pair("bert-large", 24), std::pair("llama-2-70b", 80)}) {
+      const auto other = search::find_transformer_roles(*builtin(name, 8), false);
+      QVERIFY(other.has_value());
+      QVERIFY2(other->layers == layers, qPrintable(QString("%1: %2 layers").arg(name).arg(other->layers)));
+    }
+    for (const char* name : {"vgg16", "resnet50", "rnn", "ncf"})
+      QVERIFY(!search::find_transformer_roles(*builtin(name, 8), false).has_value());
+  }
+
+  void micro_batches_are_smaller_models() {
+    for (const char* name : {"gpt2?layers=2&sequence=32", "mixtral-8x7b?layers=1&sequence=32", "wide-resnet"}) {
+      const auto whole = builtin(name, 32), expected = builtin(name, 8);
+      const auto part = search::micro_batch_model(whole, 4);
+      QVERIFY2(part.has_value(), part ? "" : part.error().message().c_str());
+      const auto a = summarise(**part), b = summarise(*expected);
+      QCOMPARE((*part)->batch, expected->batch);
+      QCOMPARE(a.parameters, b.parameters);
+      QCOMPARE(a.activation_bytes, b.activation_bytes);
+      QVERIFY(close(a.macs_forward, b.macs_forward) && close(a.macs_backward, b.macs_backward));
+      for (std::size_t i = 0; i < expected->operators.size(); ++i) {
+        const auto &x = (*part)->operators[OperatorId(i)], &y = expected->operators[OperatorId(i)];
+        QVERIFY2(close(x.forward_flop, y.forward_flop) && close(x.backward_flop, y.backward_flop), y.name.c_str());
+      }
+      for (std::size_t t = 0; t < expected->tensors.size(); ++t)
+        QVERIFY2((*part)->tensors[TensorId(t)].shape == expected->tensors[TensorId(t)].shape,
+                 expected->tensors[TensorId(t)].name.c_str());
+    }
+    QVERIFY(!search::micro_batch_model(small_gpt(30), 4).has_value());
+  }
+
+  void stages_share_the_parameters() {
+    const auto model = small_gpt();
+    const auto scenario = scenario_on(model, "v100-16gb-2x8", [](Settings& s) { s.accounting = Accounting::paper; });
+    const auto whole = run("manual:dp=16", scenario), halves = run("manual:pp=2:micro-batches=4", scenario);
+    QVERIFY2(halves.has_value(), qPrintable(why(halves)));
+    const Plan plan = (*halves)->plans->plan(0);
+    QVERIFY(plan.pipeline.has_value());
+    QCOMPARE(plan.pipeline->stages, 2);
+    QCOMPARE(plan.pipeline->micro_batches, 4);
+    QVERIFY(plan.pipeline->bubble_s > 0);
+    QCOMPARE(*std::max_element(plan.pipeline->stage_memory_bytes.begin(), plan.pipeline->stage_memory_bytes.end()),
+             (*halves)->points.front().memory_bytes);
+    std::int64_t parameters = 0;
+    std::vector<int> stages;
+    for (auto op : plan.operators) {
+      parameters += op.cost[MemoryPart::parameters];
+      stages.push_back(op.stage);
+    }
+    auto all = (*whole)->plans->plan(0).cost;
+    QCOMPARE(parameters, all[MemoryPart::parameters]);
+    QCOMPARE(stages.front(), 0);
+    QCOMPARE(stages.back(), 1);
+    const auto cost = evaluate_plan(*scenario, plan);
+    QVERIFY(!cost.has_value());  // no sum
+    CostBreakdown sum = plan.cost;
+    QVERIFY(close(sum.time_s(), (*halves)->points.front().time_s));
+    QCOMPARE(sum.memory_bytes(), (*halves)->points.front().memory_bytes);
+  }
+
+  void more_micro_batches_shrink_the_bubble_and_recompute_the_memory() {
+    const auto scenario = scenario_on(small_gpt(64), "v100-16gb-1x4");
+    double before = 1;
+    for (const int m : {1, 2, 4, 8, 16}) {
+      const auto result = run("manual:pp=4:micro-batches=" + std::to_string(m), scenario);
+      QVERIFY2(result.has_value(), qPrintable(why(result)));
+      const Plan plan = (*result)->plans->plan(0);
+      const double share = plan.pipeline->bubble_s / (*result)->points.front().time_s;
+      QVERIFY2(share < before, qPrintable(QString("%1 micro-batches: %2").arg(m).arg(share)));
+      before = share;
+    }
+    for (const char* rest : {"", ":tp=2", ":pp=2:micro-batches=4", ":micro-batches=4"}) {
+      const auto plain = point_of(std::string("manual") + rest, scenario),
+                 again = point_of(std::string("manual") + rest + ":recompute", scenario);
+      QVERIFY(again.memory_bytes < plain.memory_bytes);
+      QVERIFY(again.time_s > plain.time_s);
+      QVERIFY(again.compute_s < 1.4 * plain.compute_s);  // one more forward of three
+    }
+  }
+
+  void zero_needs_less_at_each_stage() {
+    const auto scenario = scenario_on(small_gpt(), "v100-16gb-1x4");
+    std::int64_t before = INT64_MAX;
+    std::array<CostBreakdown, 4> cost;
+    for (int zero = 0; zero < 4; ++zero) {
+      const auto result = run("manual:zero=" + std::to_string(zero), scenario);
+      QVERIFY2(result.has_value(), qPrintable(why(result)));
+      QVERIFY((*result)->points.front().memory_bytes < before);
+      before = (*result)->points.front().memory_bytes;
+      cost[static_cast<std::size_t>(zero)] = (*result)->plans->plan(0).cost;
+    }
+    const auto near = [](std::int64_t a, std::int64_t b) { return std::abs(a - b) < 4096; };  // rounding up of shards
+    QVERIFY(near(cost[1][MemoryPart::optimizer], cost[0][MemoryPart::optimizer] / 4));
+    QCOMPARE(cost[1][MemoryPart::gradients], cost[0][MemoryPart::gradients]);
+    QVERIFY(near(cost[2][MemoryPart::gradients], cost[0][MemoryPart::gradients] / 4));
+    QCOMPARE(cost[2][MemoryPart::parameters], cost[0][MemoryPart::parameters]);
+    QVERIFY(near(cost[3][MemoryPart::parameters], cost[0][MemoryPart::parameters] / 4));
+    QVERIFY(close(cost[1].network_s(), cost[2].network_s()));
+  }
+
+  void more_tensor_parallelism_never_needs_more_parameter_bytes() {
+    for (const auto& model : {small_gpt(), builtin("llama-2-7b?layers=2&sequence=32", 16)}) {
+      const auto scenario = scenario_on(model, "v100-16gb-2x8");
+      std::int64_t before = INT64_MAX;
+      for (const int tensor : {1, 2, 4, 8}) {
+        const auto result = run("manual:tp=" + std::to_string(tensor), scenario);
+        QVERIFY2(result.has_value(), qPrintable(why(result)));
+        auto cost = (*result)->plans->plan(0).cost;
+        QVERIFY(cost[MemoryPart::parameters] < before);
+        before = cost[MemoryPart::parameters];
+      }
+    }
+  }
+
+  // Korthikanti et al. 2022, equation 1: s b h (34 + 5 a s / h) bytes a layer in 16 bits, dropout masks (5 + a s / h of
+  // those) included, which our models do not have.
+  void activations_of_a_layer_are_in_the_known_band() {
+    const std::int64_t s = 512, b = 4, h = 1024, a = 16;
+    const auto bytes = [&](int layers) {
+      const auto model = builtin("gpt2?layers=" + std::to_string(layers) + "&hidden=1024&sequence=512", b);
+      const auto scenario = scenario_on(model, "a100-80gb-1x1", [](Settings& t) { t.precision = Precision::bf16; });
+      const auto result = run("manual", scenario);
+      auto cost = (*result)->plans->plan(0).cost;
+      return static_cast<double>(cost[MemoryPart::activations] + cost[MemoryPart::copies]);
+    };
+    const double layer = (bytes(6) - bytes(2)) / 4;
+    const double formula = double(s * b * h) * (34 + 5.0 * double(a * s) / double(h));
+    QVERIFY2(layer > 0.5 * formula && layer < 1.05 * formula, qPrintable(QString("%1 of %2").arg(layer).arg(formula)));
+  }
+
+  void refusals_name_the_numbers() {
+    const auto scenario = scenario_on(small_gpt(), "v100-16gb-2x8");
+    const std::vector<std::pair<std::string, QString>> cases = {{"manual:tp=3", "3"},
+                                                                {"manual:dp=4:tp=2", "makes 8 devices, not 16"},
+                                                                {"manual:tp=16", "8 heads"},
+                                                                {"manual:pp=8", "4 layers"},
+                                                                {"manual:dp=16:micro-batches=4", "batch of 32"},
+                                                                {"manual:zero=4", "0 to 3"},
+                                                                {"manual:foo=1", "foo"},
+                                                                {"manual:tp", "tp"},
+                                                                {"manual:tp=99999999999", "tp must be"},
+                                                                {"manual:tp=-1", "tp must be"}};
+    for (const auto& [text, part] : cases) {
+      const auto result = run(text, scenario);
+      QVERIFY2(!result.has_value(), text.c_str());
+      QCOMPARE(result.error().code, ErrorCode::usage);
+      const auto message = QString::fromStdString(result.error().what);
+      QVERIFY2(message.contains(part), qPrintable(QString::fromStdString(text) + ": " + message));
+    }
+    const auto other = run("manual:tp=2", scenario_on(test::mlp(), "v100-16gb-1x2"));
+    QVERIFY(!other.has_value() && other.error().what.find("no attention") != std::string::npos);
+    QVERIFY(!run("ft:foo", scenario).has_value());
+    QVERIFY(!run("fsdp:zero=0", scenario).has_value());
+    QVERIFY(!run("megatron:tp=2", scenario).has_value());
+  }
+
+  void parameters_are_read_back() {
+    for (const char* text :
+         {"", "dp=4", "dp=4:tp=2:pp=2:micro-batches=16:zero=1:recompute:sequence-parallel", "pp=2"}) {
+      const auto parsed = search::parse_manual(text);
+      QVERIFY(parsed.has_value());
+      QCOMPARE(search::format_manual(*parsed), std::string(text));
+    }
+  }
+
+  void any_split_on_any_machine_answers_or_says_why() {
+    std::mt19937_64 random(11);
+    const auto model = builtin("gpt2?layers=4&hidden=512&sequence=16", 64);
+    int answers = 0;
+    for (int devices = 1; devices <= 64; ++devices) {
+      Settings settings;
+      settings.batch = model->batch;
+      settings.devices = devices <= 8 ? devices : devices / 8 * 8;
+      const auto cluster = cluster_preset("v100-16gb-2x8");
+      const auto scenario = make_scenario(model, *cluster, "v100-16gb-2x8", settings);
+      QVERIFY(scenario.has_value());
+      for (int trial = 0; trial < 3; ++trial) {
+        const auto pick = [&](std::initializer_list<int> from) {
+          return std::to_string(*(from.begin() + static_cast<std::ptrdiff_t>(random() % from.size())));
+        };
+        std::string text = "manual:tp=" + pick({1, 2, 4, 8}) + ":pp=" + pick({1, 1, 2, 4}) +
+                           ":micro-batches=" + pick({1, 2, 4}) + ":zero=" + pick({0, 1, 2, 3});
+        if (random() % 3 == 0) text += ":recompute";
+        if (random() % 3 == 0) text += ":sequence-parallel";
+        const auto result = run(text, *scenario);
+        if (!result) {
+          QVERIFY2(result.error().code == ErrorCode::usage, qPrintable(why(result)));
+          continue;
+        }
+        ++answers;
+        const auto& point = (*result)->points.front();
+        QVERIFY(point.memory_bytes > 0 && std::isfinite(point.time_s) && point.compute_s > 0 && point.network_s >= 0);
+        QVERIFY(close(point.compute_s + point.network_s, point.time_s));
+        QVERIFY(write_result(**result, true).dump().size() > 100);
+        const Plan plan = (*result)->plans->plan(0);
+        if (plan.pipeline) continue;
+        const auto cost = evaluate_plan(**scenario, plan);
+        QVERIFY2(cost.has_value() && cost->memory_bytes() == point.memory_bytes && close(cost->time_s(), point.time_s),
+                 text.c_str());
+      }
+    }
+    QVERIFY(answers > 20);
+  }
+};
+
+QTEST_APPLESS_MAIN(ManualTest)
+#include "manual_test.moc"

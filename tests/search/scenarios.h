@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scenarios and searches for the tests of methods.
+#pragma once
+
+#include <QtTest>
+#include <cmath>
+#include <functional>
+
+#include "core/import/model_source.h"
+#include "core/search/method.h"
+
+namespace turnpoint::test {
+
+inline ScenarioPtr scenario_on(ModelPtr model, const std::string& hardware,
+                               const std::function<void(Settings&)>& change = {}) {
+  auto cluster = cluster_preset(hardware);
+  if (!cluster) qFatal("%s", cluster.error().message().c_str());
+  Settings settings;
+  settings.batch = model->batch;
+  if (change) change(settings);
+  auto scenario = make_scenario(std::move(model), *cluster, hardware, settings);
+  if (!scenario) qFatal("%s", scenario.error().message().c_str());
+  return *scenario;
+}
+
+inline ModelPtr builtin(const std::string& name, std::int64_t batch) {
+  const auto source = open_model("builtin:" + name);
+  if (!source) qFatal("%s", source.error().message().c_str());
+  const auto model = (*source)->bind({batch, 0});
+  if (!model) qFatal("%s", model.error().message().c_str());
+  return *model;
+}
+
+/// By a method as the command line writes it, "manual:tp=2"; a refusal is a usage error.
+inline Expected<ResultPtr> run(const std::string& text, const ScenarioPtr& scenario) {
+  const auto choice = choose_method(text);
+  if (!choice) return choice.error();
+  if (auto reason = refusal_of(*choice->method, choice->parameters, *scenario); !reason.empty())
+    return usage_error(reason);
+  auto searcher = make_searcher(*choice->method, choice->parameters);
+  if (!searcher) return searcher.error();
+  return (*searcher)->run(scenario, SearchPass::exact, {});
+}
+
+inline bool close(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max({std::abs(a), std::abs(b), 1e-12}); }
+
+}  // namespace turnpoint::test
