@@ -162,7 +162,7 @@ void SearchRunner::start_others() {
 
 void SearchRunner::start(MethodRun& run, SearchPass pass) {
   const auto index = static_cast<std::size_t>(&run - runs_.data());
-  if (!searchers_[index]) searchers_[index] = run.method->make();
+  if (!searchers_[index]) searchers_[index] = std::move(*make_searcher(*run.method));
   // A coarse pass is short: letting it finish keeps a dragged curve moving. An exact one yields to anything newer.
   const bool short_pass = run.state == MethodRun::State::running && run.pass == SearchPass::coarse;
   (pass == SearchPass::coarse ? coarse_started_ : exact_started_)++;

@@ -21,21 +21,30 @@ struct SearchArguments {
 };
 
 // "ft,optcnn", "all"; a method's parameters follow its name after colons.
-Expected<std::vector<const Method*>> chosen_methods(const std::string& list, const Scenario& scenario) {
-  std::vector<const Method*> chosen;
+struct ChosenMethod {
+  std::string name;  // with its parameters
+  std::unique_ptr<Searcher> searcher;
+};
+
+Expected<std::vector<ChosenMethod>> chosen_methods(const std::string& list, const Scenario& scenario) {
+  std::vector<ChosenMethod> chosen;
   if (list == "all") {
-    for (const auto& method : methods())
-      if (method.refuses(scenario).empty()) chosen.push_back(&method);
+    for (const auto& method : methods()) {
+      if (!method.refuses(scenario).empty()) continue;
+      auto searcher = make_searcher(method);
+      if (!searcher) return searcher.error();
+      chosen.push_back({method.name, std::move(*searcher)});
+    }
     return chosen;
   }
   for (const auto part : split(list, ',')) {
-    const auto words = split(part, ':');
-    auto method = find_method(std::string(words.front()));
-    if (!method) return method.error();
-    if (words.size() > 1) return usage_error(fmt::format("method {} takes no parameters", words.front()));
-    if (const auto reason = (*method)->refuses(scenario); !reason.empty())
-      return usage_error(fmt::format("method {}: {}", (*method)->name, reason));
-    chosen.push_back(*method);
+    const auto choice = choose_method(part);
+    if (!choice) return choice.error();
+    auto searcher = make_searcher(*choice->method, choice->parameters);
+    if (!searcher) return searcher.error();
+    if (const auto reason = choice->method->refuses(scenario); !reason.empty())
+      return usage_error(fmt::format("method {}: {}", choice->method->name, reason));
+    chosen.push_back({std::string(part), std::move(*searcher)});
   }
   return chosen;
 }
@@ -75,14 +84,18 @@ int run_search(const SearchArguments& arguments) {
   if (!scenario) return report(scenario.error());
   for (const auto& warning : (*scenario)->model->warnings) std::fprintf(stderr, "warning: %s\n", warning.c_str());
   for (const auto& note : (*scenario)->cluster->notes) std::fprintf(stderr, "warning: hardware: %s\n", note.c_str());
-  const auto chosen = chosen_methods(arguments.methods, **scenario);
+  auto chosen = chosen_methods(arguments.methods, **scenario);
   if (!chosen) return report(chosen.error());
 
   const RunContext context = command_context(arguments.threads);
   std::vector<ResultPtr> results;
-  for (const Method* method : *chosen) {
-    auto result = method->make()->run(*scenario, SearchPass::exact, context);
-    if (!result) return report(result.error());
+  for (auto& method : *chosen) {
+    auto result = method.searcher->run(*scenario, SearchPass::exact, context);
+    if (!result) {
+      Error error = result.error();
+      if (error.code == ErrorCode::usage) error.what = fmt::format("method {}: {}", method.name, error.what);
+      return report(error);
+    }
     say(**result);
     results.push_back(*result);
   }

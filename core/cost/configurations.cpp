@@ -46,17 +46,21 @@ bool is_outermost_everywhere(const Operator& op, int l) {
          std::none_of(op.outputs.begin(), op.outputs.end(), hidden_in);
 }
 
-bool is_splittable(const Operator& op, int l, bool split_windows) {
+}  // namespace
+
+bool can_split(const Operator& op, int l, bool split_windows) {
   const LoopDimension& dim = op.dims[l];
   return dim.size > 1 && dim.splittable && (dim.role != DimRole::window || split_windows) &&
          is_outermost_everywhere(op, l);
 }
 
+namespace {
+
 // Values an axis can take, in the order in which axes are handed out.
 std::vector<SplittableDim> splittable_dims(const Operator& op, bool split_windows) {
   std::vector<SplittableDim> dims;
   for (int l = 0; l < static_cast<int>(op.dims.size()); ++l) {
-    if (!is_splittable(op, l, split_windows)) continue;
+    if (!can_split(op, l, split_windows)) continue;
     const auto [rank, order] = axis_rank(op.dims[l].name);
     dims.push_back({l, rank, order, op.dims[l].role == DimRole::reduction, op.dims[l].size});
   }
@@ -177,7 +181,7 @@ std::vector<Configuration> enumerate_configurations(const Model&, const Operator
 Configuration data_parallel_configuration(const Operator& op, const Mesh& mesh) {
   Configuration configuration;
   for (int l = 0; l < static_cast<int>(op.dims.size()); ++l) {
-    if (op.dims[l].name != DimName::batch || !is_splittable(op, l, false)) continue;
+    if (op.dims[l].name != DimName::batch || !can_split(op, l, false)) continue;
     std::int64_t split = 1;
     for (int a = 0; a < mesh.count(); ++a) {
       if (op.dims[l].size % (split * mesh.axes[a].size) != 0) continue;

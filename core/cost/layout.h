@@ -67,6 +67,10 @@ std::string describe(const Mesh& mesh, const Configuration& configuration, const
 /// splits of the dimensions after it would be strided. nullopt: nothing that could be split walks it.
 std::optional<int> outermost_walker(const Operator& op, const std::vector<std::uint8_t>& walks);
 
+/// Whether a loop dimension may be split at all: splittable, of more than one element, no window unless those may be
+/// split, and the outermost walker of every tensor dimension that it shares with others.
+bool can_split(const Operator& op, int loop, bool split_windows);
+
 /// The layouts that a configuration implies for one access.
 ///   forward:  the layout the operator reads (input) or leaves (output, with partial axes for split reductions);
 ///   gradient: for an input, the layout in which backward leaves its gradient: partial on axes that split a loop

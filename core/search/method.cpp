@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/search/method.h"
 
+#include <fmt/format.h>
+
 #include "core/base/text.h"
+#include "core/search/baselines/megatron.h"
 #include "core/search/frontier_tracking/searcher.h"
 
 namespace turnpoint {
@@ -38,6 +41,15 @@ const std::vector<Method>& methods() {
        {},
        &accepts_all,
        &search::make_optcnn},
+      {"megatron",
+       "Megatron",
+       "Megatron-LM, arXiv 1909.08053",
+       "Tensor groups inside a node times data parallelism, for every size of the groups; parameter sequence-parallel",
+       true,
+       {},
+       &search::megatron_refuses,
+       nullptr,
+       &search::make_megatron},
   };
   return kMethods;
 }
@@ -51,6 +63,19 @@ Expected<const Method*> find_method(const std::string& name) {
   Error error = usage_error("no method '" + name + "'");
   if (const auto close = closest_match(name, names); !close.empty()) error.hint = "did you mean " + close + "?";
   return error;
+}
+
+Expected<MethodChoice> choose_method(std::string_view text) {
+  const auto colon = text.find(':');
+  const auto method = find_method(std::string(text.substr(0, colon)));
+  if (!method) return method.error();
+  return MethodChoice{*method, colon == std::string_view::npos ? std::string() : std::string(text.substr(colon + 1))};
+}
+
+Expected<std::unique_ptr<Searcher>> make_searcher(const Method& method, std::string_view parameters) {
+  if (method.make_with) return method.make_with(parameters);
+  if (!parameters.empty()) return usage_error(fmt::format("method {} takes no parameters", method.name));
+  return method.make();
 }
 
 }  // namespace turnpoint

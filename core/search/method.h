@@ -32,9 +32,22 @@ struct Method {
   /// Empty if the method accepts this scenario, else the reason it cannot run.
   std::string (*refuses)(const Scenario&) = nullptr;
   std::unique_ptr<Searcher> (*make)() = nullptr;
+  /// For methods with parameters ("dp=4:tp=2", "" for none): a searcher, or a usage error saying what they may be.
+  /// Whether they suit a scenario is for run() to say. `make` is then not set.
+  Expected<std::unique_ptr<Searcher>> (*make_with)(std::string_view parameters) = nullptr;
 };
 
 const std::vector<Method>& methods();
 Expected<const Method*> find_method(const std::string& name);
+
+/// A method with its parameters, as in `--method ft,manual:dp=4:tp=2`.
+struct MethodChoice {
+  const Method* method = nullptr;
+  std::string parameters;  ///< what followed the name after a colon
+};
+/// Usage error: no such method.
+Expected<MethodChoice> choose_method(std::string_view text);
+/// Usage error where the method does not take these parameters.
+Expected<std::unique_ptr<Searcher>> make_searcher(const Method& method, std::string_view parameters = {});
 
 }  // namespace turnpoint

@@ -44,6 +44,9 @@ Expected<ResultPtr> reopen_result(const nlohmann::json& document, const std::str
   const std::string name = fields.text("method");
   if (!fields.has("scenario")) fields.fail("scenario", "is missing");
   if (fields.error()) return *fields.error();
+  JsonFields scenario_fields(document["scenario"], where + ": scenario");
+  const std::string options = scenario_fields.text("method_options", std::string());
+  if (scenario_fields.error()) return *scenario_fields.error();
   const auto names = read_scenario(document["scenario"], where + ": scenario");
   if (!names) return names.error();
   const auto method = find_method(name);
@@ -56,7 +59,9 @@ Expected<ResultPtr> reopen_result(const nlohmann::json& document, const std::str
   if (!model) return model.error();
   const auto scenario = make_scenario(*model, *cluster, names->hardware, names->settings);
   if (!scenario) return scenario.error();
-  auto result = (*method)->make()->run(*scenario, SearchPass::exact, context);
+  auto searcher = make_searcher(**method, options);
+  if (!searcher) return bad_input(searcher.error().what, where);
+  auto result = (*searcher)->run(*scenario, SearchPass::exact, context);
   if (!result) return result.error();
   if (auto same = compare_points(document, where, **result); !same) return same.error();
   return result;

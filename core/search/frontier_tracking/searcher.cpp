@@ -94,7 +94,10 @@ std::unique_ptr<Searcher> make_frontier_tracking() {
 }
 
 std::unique_ptr<Searcher> make_data_parallel() {
-  return std::make_unique<ConfigurationSearcher>("data-parallel", &data_parallel_configuration, Objective::frontier);
+  const auto only = [](OperatorId, const Operator& op, const Mesh& mesh) {
+    return std::vector<Configuration>{data_parallel_configuration(op, mesh)};
+  };
+  return std::make_unique<ConfigurationSearcher>("data-parallel", only, Objective::frontier);
 }
 
 std::unique_ptr<Searcher> make_optcnn() {

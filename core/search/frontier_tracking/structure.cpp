@@ -60,11 +60,10 @@ LayoutClasses classes(const Operator& op, const Access& access, bool is_output,
   return result;
 }
 
-std::shared_ptr<const OperatorChoices> make_choices(const Model& model, const Operator& op, const Mesh& mesh,
-                                                    bool split_windows, ConfigurationFilter only) {
+std::shared_ptr<const OperatorChoices> make_choices(const Operator& op, const Mesh& mesh,
+                                                    std::vector<Configuration> configurations) {
   auto choices = std::make_shared<OperatorChoices>();
-  choices->configurations =
-      only ? std::vector<Configuration>{only(op, mesh)} : enumerate_configurations(model, op, mesh, split_windows);
+  choices->configurations = std::move(configurations);
   for (const auto& access : op.inputs)
     choices->inputs.push_back(classes(op, access, false, choices->configurations, mesh.count()));
   for (const auto& access : op.outputs)
@@ -74,7 +73,7 @@ std::shared_ptr<const OperatorChoices> make_choices(const Model& model, const Op
 
 class Builder {
  public:
-  Builder(Structure& structure, const Scenario& scenario, ConfigurationFilter only)
+  Builder(Structure& structure, const Scenario& scenario, const ConfigurationFilter& only)
       : s_(structure), model_(*scenario.model), only_(only) {}
 
   Expected<void> run(const RunContext& context) {
@@ -92,9 +91,15 @@ class Builder {
   Expected<void> add_operator(OperatorId id) {
     const Operator& op = model_.operators[id];
     std::string key = operator_key(model_, op, s_.uses.owns_parameter[id.index]);
+    // Where a method chooses the configurations, equal operators may be given different ones.
+    std::vector<Configuration> chosen;
+    if (only_) chosen = only_(id, op, s_.mesh);
+    for (const auto& configuration : chosen)
+      key.append(reinterpret_cast<const char*>(configuration.axis.data()), configuration.axis.size());
     const auto [it, fresh] = groups_.try_emplace(key, static_cast<std::uint32_t>(group_choices_.size()));
     if (fresh) {
-      group_choices_.push_back(make_choices(model_, op, s_.mesh, s_.split_windows, only_));
+      group_choices_.push_back(make_choices(
+          op, s_.mesh, only_ ? std::move(chosen) : enumerate_configurations(model_, op, s_.mesh, s_.split_windows)));
       s_.group_example.push_back(static_cast<std::uint32_t>(s_.variables.size()));
       if (group_choices_.back()->configurations.empty())
         return bad_input("operator '" + op.name + "' has no legal configuration", model_.source);
@@ -206,7 +211,7 @@ class Builder {
 
   Structure& s_;
   const Model& model_;
-  ConfigurationFilter only_;
+  const ConfigurationFilter& only_;
   std::unordered_map<std::string, std::uint32_t> groups_, table_of_;
   std::vector<std::shared_ptr<const OperatorChoices>> group_choices_;
   std::map<std::vector<const void*>, std::shared_ptr<const LayoutClasses>> states_of_;
@@ -214,7 +219,7 @@ class Builder {
 
 }  // namespace
 
-Expected<std::shared_ptr<const Structure>> build_structure(const Scenario& scenario, ConfigurationFilter only,
+Expected<std::shared_ptr<const Structure>> build_structure(const Scenario& scenario, const ConfigurationFilter& only,
                                                            const RunContext& context) {
   auto structure = std::make_shared<Structure>();
   structure->model = scenario.model;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -79,9 +80,9 @@ struct Structure {
   std::vector<std::uint32_t> group_example;  ///< cost group -> a variable of it
 };
 
-/// `only`, if given, restricts every operator to one configuration (data-parallel baseline).
-using ConfigurationFilter = Configuration (*)(const Operator&, const Mesh&);
-Expected<std::shared_ptr<const Structure>> build_structure(const Scenario& scenario, ConfigurationFilter only,
+/// `only`, if given, says which configurations each operator may take, at least one (the comparison methods).
+using ConfigurationFilter = std::function<std::vector<Configuration>(OperatorId, const Operator&, const Mesh&)>;
+Expected<std::shared_ptr<const Structure>> build_structure(const Scenario& scenario, const ConfigurationFilter& only,
                                                            const RunContext& context);
 
 /// True if the structure of `a` serves scenario `b` as well (only prices differ).

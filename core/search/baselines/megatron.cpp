@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/search/baselines/megatron.h"
+
+#include <fmt/format.h>
+#include <chrono>
+
+#include "core/base/text.h"
+#include "core/search/baselines/parallel_axes.h"
+#include "core/search/baselines/restricted.h"
+
+namespace turnpoint::search {
+
+namespace {
+
+/// Why this size is not among the method's plans; empty: it is.
+std::string size_refusal(const Scenario& scenario, const TransformerRoles& roles, int tensor, bool sequence_parallel) {
+  const int data = scenario.cluster->devices() / tensor;
+  if (scenario.model->batch % data != 0)
+    return fmt::format("a batch of {} cannot be divided among {} groups", scenario.model->batch, data);
+  return tensor_parallel_refusal(roles, tensor, sequence_parallel);
+}
+
+class Megatron : public Searcher {
+ public:
+  explicit Megatron(bool sequence_parallel) : sequence_parallel_(sequence_parallel) {}
+
+  Expected<ResultPtr> run(const ScenarioPtr& scenario, SearchPass, const RunContext& context) override {
+    const auto start = std::chrono::steady_clock::now();
+    const auto roles = find_transformer_roles(*scenario->model, scenario->settings.split_windows);
+    if (!roles) return roles.error();
+    std::vector<ResultPtr> results;
+    std::string reason;
+    for (int tensor = 1; tensor <= scenario->cluster->devices_per_node; ++tensor) {
+      if (scenario->cluster->devices_per_node % tensor != 0) continue;
+      if (auto refusal = size_refusal(*scenario, *roles, tensor, sequence_parallel_); !refusal.empty()) {
+        if (reason.empty()) reason = std::move(refusal);
+        continue;
+      }
+      auto result = tensor_data_point("megatron", scenario, &*roles, tensor, sequence_parallel_, context);
+      if (!result) return result.error();
+      results.push_back(std::move(*result));
+    }
+    if (results.empty()) return usage_error("no tensor group size suits: " + reason);
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    auto merged = std::make_shared<Result>(*merge_points("megatron", results, elapsed.count()));
+    if (sequence_parallel_) merged->method_options = "sequence-parallel";
+    return ResultPtr(std::move(merged));
+  }
+
+ private:
+  bool sequence_parallel_;
+};
+
+}  // namespace
+
+std::string tensor_parallel_refusal(const TransformerRoles& roles, int tensor, bool sequence_parallel) {
+  if (roles.heads % tensor != 0)
+    return fmt::format("{} heads cannot be divided among tensor groups of {} devices", roles.heads, tensor);
+  if (roles.inner % tensor != 0)
+    return fmt::format("{} inner channels cannot be divided among tensor groups of {} devices", roles.inner, tensor);
+  if (sequence_parallel && roles.sequence % tensor != 0)
+    return fmt::format("a sequence of {} cannot be divided among tensor groups of {} devices", roles.sequence, tensor);
+  return {};
+}
+
+Expected<ResultPtr> tensor_data_point(const std::string& method, const ScenarioPtr& scenario,
+                                      const TransformerRoles* roles, int tensor, bool sequence_parallel,
+                                      const RunContext& context) {
+  const auto axes = assign_axes(make_mesh(*scenario->cluster), tensor);
+  if (!axes)
+    return usage_error(
+        fmt::format("tensor groups of {} devices are neither a part of a node of {} nor made of whole nodes", tensor,
+                    scenario->cluster->devices_per_node));
+  const Model& model = *scenario->model;
+  const auto only = [&](OperatorId id, const Operator&, const Mesh& mesh) {
+    return std::vector<Configuration>{split_configuration(model, id, mesh, *axes, roles, sequence_parallel)};
+  };
+  return fastest_with(method, scenario, only, context);
+}
+
+std::string megatron_refuses(const Scenario& scenario) {
+  const auto roles = find_transformer_roles(*scenario.model, scenario.settings.split_windows);
+  if (!roles) return roles.error().what;
+  std::string reason;
+  for (int tensor = 1; tensor <= scenario.cluster->devices_per_node; ++tensor) {
+    if (scenario.cluster->devices_per_node % tensor != 0) continue;
+    auto refusal = size_refusal(scenario, *roles, tensor, false);
+    if (refusal.empty()) return {};
+    if (reason.empty()) reason = std::move(refusal);
+  }
+  return reason;
+}
+
+Expected<std::unique_ptr<Searcher>> make_megatron(std::string_view parameters) {
+  bool sequence_parallel = false;
+  if (!parameters.empty()) {
+    for (const auto word : split(parameters, ':')) {
+      if (word != "sequence-parallel")
+        return usage_error(fmt::format("method megatron knows the parameter sequence-parallel, not '{}'", word));
+      sequence_parallel = true;
+    }
+  }
+  return std::unique_ptr<Searcher>(std::make_unique<Megatron>(sequence_parallel));
+}
+
+}  // namespace turnpoint::search

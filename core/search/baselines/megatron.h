@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensor-parallel x data-parallel transformer splits as Megatron-LM does them (Shoeybi et al. 2019, arXiv 1909.08053):
+// in every layer the first products are split by columns (heads, inner channels) and the second by rows, so that a
+// layer sums its result twice in forward and twice in backward; embedding and logits are split over the vocabulary
+// where its size allows (Megatron pads it, we do not); norms and the residual stream are repeated in a tensor group, or
+// with `sequence-parallel` split over the sequence. Tensor groups are innermost, inside a node; the rest is data
+// parallel.
+//
+// One plan for every tensor group size that divides the devices of a node, the heads and the inner channels, and whose
+// data-parallel size divides the batch; of them the Pareto-optimal ones.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "core/search/baselines/transformer_roles.h"
+#include "core/search/method.h"
+
+namespace turnpoint::search {
+
+Expected<std::unique_ptr<Searcher>> make_megatron(std::string_view parameters);
+/// Why the model cannot be split like this; empty: it can.
+std::string megatron_refuses(const Scenario& scenario);
+
+/// Why a transformer cannot be split by tensor groups of `tensor` devices; empty: it can.
+std::string tensor_parallel_refusal(const TransformerRoles& roles, int tensor, bool sequence_parallel);
+/// The point of one split of all devices.
+Expected<ResultPtr> tensor_data_point(const std::string& method, const ScenarioPtr& scenario,
+                                      const TransformerRoles* roles, int tensor, bool sequence_parallel,
+                                      const RunContext& context);
+
+}  // namespace turnpoint::search

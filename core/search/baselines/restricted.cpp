@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/search/baselines/restricted.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "core/base/parallel.h"
+#include "core/frontier/solver.h"
+#include "core/search/frontier_tracking/plans.h"
+
+namespace turnpoint::search {
+
+namespace {
+
+class MergedPlans : public PlanSource {
+ public:
+  struct From {
+    std::shared_ptr<const PlanSource> plans;
+    std::size_t point = 0;
+  };
+  explicit MergedPlans(std::vector<From> from) : from_(std::move(from)) {}
+  Plan plan(std::size_t point) const override { return from_.at(point).plans->plan(from_.at(point).point); }
+
+ private:
+  std::vector<From> from_;
+};
+
+}  // namespace
+
+Expected<ResultPtr> fastest_with(const std::string& method, const ScenarioPtr& scenario,
+                                 const ConfigurationFilter& only, const RunContext& context) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto structure = build_structure(*scenario, only, context);
+  if (!structure) return structure.error();
+  ThreadPool pool(context.threads);
+  const auto prices = std::make_shared<const Prices>(scenario, *structure);
+  auto priced = price_problem(*prices, pool, context);
+  if (!priced) return priced.error();
+  frontier::Solver solver;
+  auto answer = solver.solve(priced->problem, {}, context);
+  if (!answer) return answer.error();
+  answer->points.erase(answer->points.begin(), answer->points.end() - 1);
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  return make_result(method, scenario, prices, *priced, std::move(*answer), elapsed.count());
+}
+
+ResultPtr merge_points(const std::string& method, const std::vector<ResultPtr>& results, double search_s) {
+  struct Item {
+    ResultPoint point;
+    MergedPlans::From from;
+  };
+  std::vector<Item> items;
+  for (const auto& result : results)
+    for (std::size_t k = 0; k < result->points.size(); ++k) items.push_back({result->points[k], {result->plans, k}});
+  std::stable_sort(items.begin(), items.end(), [](const Item& a, const Item& b) {
+    return std::tie(a.point.memory_bytes, a.point.time_s) < std::tie(b.point.memory_bytes, b.point.time_s);
+  });
+  auto merged = std::make_shared<Result>();
+  merged->scenario = results.front()->scenario;
+  merged->method = method;
+  merged->exact = true;
+  merged->gap = 0;
+  merged->search_s = search_s;
+  std::vector<MergedPlans::From> from;
+  for (auto& item : items) {
+    if (!merged->points.empty() && item.point.time_s >= merged->points.back().time_s) continue;
+    merged->points.push_back(item.point);
+    from.push_back(std::move(item.from));
+  }
+  merged->turning_point = find_turning_point(merged->points);
+  merged->near_best = find_near_best(merged->points);
+  merged->plans = std::make_shared<MergedPlans>(std::move(from));
+  return merged;
+}
+
+}  // namespace turnpoint::search

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans of the comparison methods: configurations are given, what is left to choose (which copies are kept, where
+// shared tensors lie) is solved exactly on the same prices as `ft`.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/progress.h"
+#include "core/plan/result.h"
+#include "core/search/frontier_tracking/structure.h"
+
+namespace turnpoint::search {
+
+/// The fastest plan whose operators take the configurations that `only` allows.
+Expected<ResultPtr> fastest_with(const std::string& method, const ScenarioPtr& scenario,
+                                 const ConfigurationFilter& only, const RunContext& context);
+
+/// The Pareto-optimal ones of several single-point results of one scenario, as one result. At least one.
+ResultPtr merge_points(const std::string& method, const std::vector<ResultPtr>& results, double search_s);
+
+}  // namespace turnpoint::search
