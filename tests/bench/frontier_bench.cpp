@@ -96,9 +96,9 @@ struct Chain {
   double bar_s;
   bool big;
 };
-constexpr Chain kChains[] = {{"WideResNet-like", 300, 200, 35, 4, true},
+constexpr Chain kChains[] = {{"RNN-like", 40, 200, 12, 0.02, false},
                              {"Transformer-like", 200, 100, 12, 0.5, true},
-                             {"RNN-like", 40, 200, 12, 0.02, false}};
+                             {"WideResNet-like", 300, 200, 35, 4, true}};
 
 std::string name_of(const Chain& chain) {
   return fmt::format("{} ({}, {}, {})", chain.name, chain.operators, chain.configurations, chain.layouts);

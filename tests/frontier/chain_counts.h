@@ -53,6 +53,18 @@ struct Waiting {
   std::uint32_t row;
 };
 
+/// All rows, by memory.
+inline std::vector<Waiting> in_order(const std::vector<CostList>& rows) {
+  std::vector<Waiting> waiting;
+  std::size_t total = 0;
+  for (const CostList& row : rows) total += row.size();
+  waiting.reserve(total);
+  for (std::uint32_t r = 0; r < rows.size(); ++r)
+    for (const CostPoint& p : rows[r]) waiting.push_back({p.memory, p.time, r});
+  std::sort(waiting.begin(), waiting.end(), [](const Waiting& a, const Waiting& b) { return a.memory < b.memory; });
+  return waiting;
+}
+
 /// Everything that waits, at one class of the other end: one walk per amount of memory that the edge may add, merged.
 inline CostList cross(const std::vector<Waiting>& waiting, const Edge& edge, std::uint32_t column) {
   std::map<std::int64_t, std::vector<double>> added;  // memory -> per row the least time, infinity where there is none
@@ -80,67 +92,67 @@ inline CostList cross(const std::vector<Waiting>& waiting, const Edge& edge, std
 
 }  // namespace detail
 
-/// For a chain 0 - 1 - 2 ... with one edge between neighbours and one alternative per configuration.
+/// For a chain 0 - 1 - 2 ... with one edge between neighbours and one alternative per configuration. Holds one list per
+/// class, not per configuration; about 100 bytes per tuple of those.
 inline ChainCounts count_chain(const Problem& problem, ThreadPool& pool) {
   ChainCounts counts;
-  std::vector<CostList> lists;  // per configuration of the current operator: what LDP's list holds
-  const auto done = [&](double products) {
-    std::size_t kept = 0;
-    for (const CostList& list : lists) kept += list.size();
+  std::vector<CostList> columns{{{0, 0.0}}};                             // what arrives at the operator, per class
+  std::vector<std::uint32_t> arrives(problem.nodes[0].costs.size(), 0);  // configuration -> its class there
+  double products = double(arrives.size());
+  // LDP's list of a configuration; times may become equal by rounding.
+  const auto list_of = [&](std::size_t node, std::size_t config) {
+    assert(problem.nodes[node].costs[config].size() == 1);
+    const CostPoint cost = problem.nodes[node].costs[config][0];
+    CostList list;
+    list.reserve(columns[arrives[config]].size());
+    for (const CostPoint& p : columns[arrives[config]])
+      if (const double time = p.time + cost.time; list.empty() || time < list.back().time)
+        list.push_back({p.memory + cost.memory, time});
+    return list;
+  };
+  for (std::size_t i = 0;; ++i) {
+    const bool last = i + 1 == problem.nodes.size();
+    const std::vector<std::uint32_t> all_one_class(arrives.size(), 0);
+    const Edge* edge = last ? nullptr : &problem.edges[i];
+    assert(last || (edge->from == i && edge->to == i + 1));
+    const auto& leaves = last ? all_one_class : edge->from_class;
+    std::vector<CostList> rows(last ? 1 : edge->rows);
+    std::vector<std::size_t> kept(rows.size(), 0);  // over the configurations of each class
+    pool.for_each(rows.size(), [&](std::size_t r, int) {
+      for (std::size_t a = 0; a < leaves.size(); ++a) {
+        if (leaves[a] != r) continue;
+        const CostList list = list_of(i, a);
+        kept[r] += list.size();
+        rows[r] = detail::merge_reduced(rows[r], list);
+      }
+    });
+    std::size_t all = 0;
+    for (const std::size_t k : kept) all += k;
     counts.step_products.push_back(products);
-    counts.step_kept.push_back(kept);
+    counts.step_kept.push_back(all);
     counts.products += products;
-  };
-  const auto cost_of = [&](std::size_t node, std::size_t config) {
-    const auto entry = problem.nodes[node].costs[config];
-    assert(entry.size() == 1);
-    return entry[0];
-  };
-  for (std::size_t a = 0; a < problem.nodes[0].costs.size(); ++a) lists.push_back({cost_of(0, a)});
-  done(double(lists.size()));
-  for (std::size_t i = 1; i < problem.nodes.size(); ++i) {
-    const Edge& edge = problem.edges[i - 1];
-    assert(edge.from == i - 1 && edge.to == i);
-    std::vector<double> choices(edge.rows, 0);  // per row: over all configurations of the other end
-    for (std::uint32_t r = 0; r < edge.rows; ++r) {
+    if (last) {
+      counts.products += double(all);
+      counts.frontier = std::move(rows[0]);
+      return counts;
+    }
+    products = 0;
+    for (std::uint32_t r = 0; r < edge->rows; ++r) {
       std::vector<std::size_t> sizes;
-      for (std::uint32_t c = 0; c < edge.columns; ++c) {
-        const auto entry = edge.costs[std::size_t(r) * edge.columns + c];
+      for (std::uint32_t c = 0; c < edge->columns; ++c) {
+        const auto entry = edge->costs[std::size_t(r) * edge->columns + c];
         sizes.push_back(reduce({entry.begin(), entry.end()}).size());
       }
-      for (const std::uint32_t column : edge.to_class) choices[r] += double(sizes[column]);
+      for (const std::uint32_t column : edge->to_class) products += double(kept[r]) * double(sizes[column]);
     }
-    double products = 0;
-    for (std::size_t a = 0; a < lists.size(); ++a) products += double(lists[a].size()) * choices[edge.from_class[a]];
-    std::vector<CostList> rows(edge.rows);
-    pool.for_each(edge.rows, [&](std::size_t r, int) {
-      std::vector<CostList> here;
-      for (std::size_t a = 0; a < lists.size(); ++a)
-        if (edge.from_class[a] == r) here.push_back(lists[a]);
-      rows[r] = detail::unite_all(std::move(here));
+    const std::vector<detail::Waiting> waiting = detail::in_order(rows);
+    rows.clear();
+    columns.assign(edge->columns, {});
+    pool.for_each(edge->columns, [&](std::size_t c, int) {
+      columns[c] = detail::cross(waiting, *edge, static_cast<std::uint32_t>(c));
     });
-    std::vector<detail::Waiting> waiting;
-    for (std::uint32_t r = 0; r < edge.rows; ++r)
-      for (const CostPoint& p : rows[r]) waiting.push_back({p.memory, p.time, r});
-    std::sort(waiting.begin(), waiting.end(),
-              [](const detail::Waiting& a, const detail::Waiting& b) { return a.memory < b.memory; });
-    std::vector<CostList> columns(edge.columns);
-    pool.for_each(edge.columns, [&](std::size_t c, int) {
-      columns[c] = detail::cross(waiting, edge, static_cast<std::uint32_t>(c));
-    });
-    std::vector<CostList> next(problem.nodes[i].costs.size());
-    pool.for_each(next.size(), [&](std::size_t b, int) {
-      const CostPoint cost = cost_of(i, b);
-      for (const CostPoint& p : columns[edge.to_class[b]])  // times may become equal by rounding
-        if (const double time = p.time + cost.time; next[b].empty() || time < next[b].back().time)
-          next[b].push_back({p.memory + cost.memory, time});
-    });
-    lists = std::move(next);
-    done(products);
+    arrives = edge->to_class;
   }
-  for (const CostList& list : lists) counts.products += double(list.size());
-  counts.frontier = detail::unite_all(std::move(lists));
-  return counts;
 }
 
 }  // namespace turnpoint::frontier::test
