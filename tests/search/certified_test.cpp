@@ -44,7 +44,7 @@ Problem problem_on(const ModelPtr& model, const std::string& hardware) {
 
 RunContext context() {
   RunContext c;
-  c.threads = 2;
+  c.threads = 1;  // small tables: a second thread would wait more than work
   return c;
 }
 
@@ -56,14 +56,14 @@ struct Network {
 const std::vector<Network>& networks() {
   using namespace test;
   static const std::vector<Network> kNetworks = {
-      {"attention mask", [] { return transformer_layers(4, true, false); },
+      {"attention mask", [] { return transformer_layers(2, true, false); },
        [] { return transformer_layers(1, true, false, 4, 4, 8); }},
-      {"tied embeddings", [] { return transformer_layers(4, false, true); },
+      {"tied embeddings", [] { return transformer_layers(2, false, true); },
        [] { return transformer_layers(1, false, true, 4, 4, 8); }},
-      {"U-Net", [] { return u_net(4); }, [] { return u_net(1, 4); }},
-      {"DenseNet", [] { return dense_net(8); }, [] { return dense_net(3, 4); }},
-      {"unrolled RNN", [] { return unrolled_rnn(8); }, [] { return unrolled_rnn(3, 4, 8); }},
-      {"Mixtral's routing", [] { return routed_experts(3); }, [] { return routed_experts(1, 4, 2); }},
+      {"U-Net", [] { return u_net(3); }, [] { return u_net(1, 4); }},
+      {"DenseNet", [] { return dense_net(6); }, [] { return dense_net(3, 4); }},
+      {"unrolled RNN", [] { return unrolled_rnn(6); }, [] { return unrolled_rnn(3, 4, 8); }},
+      {"Mixtral's routing", [] { return routed_experts(2); }, [] { return routed_experts(1, 4, 2); }},
   };
   return kNetworks;
 }
@@ -142,7 +142,7 @@ class CertifiedTest : public QObject {
     const Network& n = networks()[std::size_t(network)];
     const ModelPtr model = n.small();
     QVERIFY(model);
-    for (const char* hardware : {"v100-16gb-1x4", "v100-16gb-2x4"}) {
+    for (const char* hardware : {"v100-16gb-2x2"}) {
       const Problem problem = problem_on(model, hardware);
       const auto free = frontier::Solver().solve(problem, {}, context());
       QVERIFY2(free.has_value(), free ? "" : free.error().message().c_str());
