@@ -25,7 +25,7 @@ void add_methods_command(CLI::App& app, Command& command) {
       }
       std::string text;
       for (const auto& method : methods())
-        text += fmt::format("{:<16} {} ({})\n", method.name, method.description, method.paper);
+        text += fmt::format("{:<25} {} ({})\n", method.name, method.description, method.paper);
       return write_output("", text);
     };
   });

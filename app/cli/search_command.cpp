@@ -56,6 +56,9 @@ void say(const Result& result) {
     if (const auto turning = result.turning_point ? gap_at(result, *result.turning_point) : std::nullopt)
       line += fmt::format(" at most and {:.2f} % at the turning point", *turning * 100);
   }
+  if (result.heuristic_eliminations && *result.heuristic_eliminations > 0)
+    line += fmt::format(", not certified ({} heuristic elimination{})", *result.heuristic_eliminations,
+                        *result.heuristic_eliminations == 1 ? "" : "s");
   if (result.turning_point) {
     const auto& point = result.points[*result.turning_point];
     line += fmt::format(", turning point {} and {}", format_bytes(point.memory_bytes), format_seconds(point.time_s));
@@ -80,18 +83,23 @@ int run_search(const SearchArguments& arguments) {
 
   const RunContext context = command_context(arguments.threads);
   std::vector<ResultPtr> results;
+  bool gave_up = false;
   for (auto& method : *chosen) {
     auto result = method.searcher->run(*scenario, SearchPass::exact, context);
     if (!result) {
       Error error = result.error();
       if (error.code == ErrorCode::usage) error.what = fmt::format("method {}: {}", method.name, error.what);
-      return report(error);
+      // One method that gave up at its own limit does not take the others' results along.
+      if (report(error) != kInfeasible || chosen->size() == 1) return exit_code(error);
+      gave_up = true;
+      continue;
     }
     say(**result);
     results.push_back(*result);
   }
+  if (results.empty()) return kInfeasible;
   const nlohmann::json document =
-      results.size() == 1 ? write_result(*results.front(), arguments.plans) : write_results(results, arguments.plans);
+      chosen->size() == 1 ? write_result(*results.front(), arguments.plans) : write_results(results, arguments.plans);
   const int written = write_output(arguments.out, document.dump(1) + "\n");
   if (written != kDone) return written;
   const bool any_fits =
@@ -109,7 +117,7 @@ int run_search(const SearchArguments& arguments) {
                      .c_str());
     return kInfeasible;
   }
-  return kDone;
+  return gave_up ? kInfeasible : kDone;
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -93,11 +94,13 @@ struct Point {
 
 struct Answer {
   bool exact = false;
-  double gap = 0;                      ///< largest (T(M) - L(M)) / T(M); 0 when exact
+  bool certified = true;               ///< false: nothing is known about the distance to better plans; no gap
+  double gap = 0;                      ///< largest (T(M) - L(M)) / T(M); 0 when exact; meaningless if not certified
   std::vector<Point> points;           ///< memory strictly rising, time strictly falling
   std::vector<CostPoint> lower_bound;  ///< no plan lies below this staircase; empty when exact
+  std::optional<std::uint32_t> heuristic_eliminations;  ///< of the published algorithms: how often Eq. 7 was used
 };
-/// turnpoint/frontier@1.
+/// turnpoint/frontier@1; "gap" is null where not certified.
 nlohmann::json write_answer(const Answer& answer, double search_s);
 
 /// Sums nodes and edges of the choice itself; the independent check of every point.

@@ -216,10 +216,11 @@ json write_answer(const Answer& answer, double search_s) {
     points.push_back({{"memory", p.memory}, {"time", p.time}, {"configs", p.configs}});
   json out = {{"format", kAnswerFormat},
               {"exact", answer.exact},
-              {"gap", answer.gap},
+              {"gap", answer.certified ? json(answer.gap) : json(nullptr)},
               {"search_s", search_s},
               {"points", std::move(points)}};
-  if (!answer.exact) {
+  if (answer.heuristic_eliminations) out["heuristic_eliminations"] = *answer.heuristic_eliminations;
+  if (!answer.exact && answer.certified) {
     json bound = json::array();
     for (const CostPoint& p : answer.lower_bound) bound.push_back({{"memory", p.memory}, {"time", p.time}});
     out["lower_bound"] = std::move(bound);

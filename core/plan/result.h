@@ -42,7 +42,8 @@ struct Result {
   std::string method;          ///< "ft"
   std::string method_options;  ///< what followed the name after colons
   bool exact = false;
-  std::optional<double> gap;  ///< nullopt: not certified (a single-answer method)
+  std::optional<double> gap;                            ///< nullopt: not certified (a single-answer method)
+  std::optional<std::uint32_t> heuristic_eliminations;  ///< of the published algorithms only
   double search_s = 0;
   std::vector<ResultPoint> points;               ///< memory rising, time falling
   std::vector<frontier::CostPoint> lower_bound;  ///< where gap > 0

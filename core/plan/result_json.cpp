@@ -51,6 +51,7 @@ json write_result(const Result& result, bool with_plans) {
                    {"turning_point", optional_json(result.turning_point)},
                    {"near_best", optional_json(result.near_best)},
                    {"points", write_points(result.points)}};
+  if (result.heuristic_eliminations) document["heuristic_eliminations"] = *result.heuristic_eliminations;
   if (!result.lower_bound.empty()) {
     json& bound = document["lower_bound"] = json::array();
     for (const auto& point : result.lower_bound)

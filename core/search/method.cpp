@@ -9,6 +9,7 @@
 #include "core/search/baselines/megatron.h"
 #include "core/search/baselines/mesh_tensorflow.h"
 #include "core/search/baselines/tofu.h"
+#include "core/search/frontier_tracking/published_searcher.h"
 #include "core/search/frontier_tracking/searcher.h"
 
 namespace turnpoint {
@@ -70,6 +71,12 @@ const std::vector<Method>& methods() {
        &accepts_all,
        nullptr,
        &search::make_fsdp},
+      {"ft-published", "FT as published", "TensorOpt, arXiv 2004.10856",
+       "The paper's Algorithms 1 to 3 as printed, for comparison; parameters time-limit=SECONDS, heuristic", true,
+       search::published_options(), &accepts_all, nullptr, &search::make_published},
+      {"ft-published-elimination", "FT-Elimination as published", "TensorOpt, arXiv 2004.10856",
+       "The paper's baseline: elimination to two operators, then brute force; same parameters as ft-published", true,
+       search::published_options(), &accepts_all, nullptr, &search::make_published_elimination},
       {"megatron",
        "Megatron",
        "Megatron-LM, arXiv 1909.08053",

@@ -1,11 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exact and coarse frontiers of seeded problems in the shape of parallelisation searches. Cost tables are given; the
-// time covers presolve, bounds, lists and tracing of every plan.
-#include <benchmark/benchmark.h>
-
+// The speed of exact frontiers, on problems that anyone can make again: seeded chains in the shape of frontier-tracking
+// problems, cost tables given. Three parts in one run:
+//   1. the engine on three chains, exact, against the bars set for it on 2 cores
+//   2. a whole smaller chain by the published algorithm, by its baseline and by the engine; the frontiers must be equal
+//   3. the published algorithm on the beginning of the big chains for at most --seconds. Its whole work, in tuples
+//      formed, is counted exactly by a pass over layouts; divided by the measured rate that is its extrapolated time.
+//      Lists are short in the beginning, where sorting is cheapest, so the extrapolation favours the published
+//      algorithm.
+// and, with --shapes, residual and tied networks, exact and coarse. Exit code 1 where a bar is missed.
+#include <fmt/format.h>
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <ctime>
 #include <functional>
 
+#include "core/base/text.h"
+#include "core/frontier/published.h"
 #include "core/frontier/solver.h"
+#include "frontier/benchmark_chain.h"
+#include "frontier/chain_counts.h"
 #include "frontier/layered.h"
 
 namespace {
@@ -14,46 +28,233 @@ using namespace turnpoint;
 using namespace turnpoint::frontier;
 using namespace turnpoint::frontier::test;
 
-void solve(benchmark::State& state, const std::function<Problem()>& make, Pass pass) {
-  const Problem problem = make();
+struct Arguments {
+  double seconds = 60;
+  int threads = 0, repetitions = 5;
+  std::uint64_t seed = 1;
+  bool published = true, shapes = false;
+};
+
+/// Time on the wall and of all threads together.
+class Stopwatch {
+ public:
+  double wall() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
+  double cpu() const { return double(std::clock() - cpu_) / CLOCKS_PER_SEC; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point begin_ = Clock::now();
+  std::clock_t cpu_ = std::clock();
+};
+
+struct Measured {
+  double wall = 0, cpu = 0;  // medians
+  Answer answer;
+};
+
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+bool g_missed = false;
+
+const char* judged(bool good) {
+  g_missed = g_missed || !good;
+  return good ? "met" : "MISSED";
+}
+
+void stop_with(const Error& error) {
+  fmt::print(stderr, "frontier_bench: {}\n", error.message());
+  std::exit(1);
+}
+
+/// A fresh solver every time: structure, bounds, lists, and the plan of every point.
+Measured run_engine(const Problem& problem, const Arguments& arguments, Pass pass = Pass::exact) {
+  RunContext context;
+  context.threads = arguments.threads;
   SolveOptions options;
   options.pass = pass;
-  Solver solver;
-  RunContext context;
-  (void)solver.solve(problem, options, context);  // structure and memory are kept, as under a slider
-  for (auto _ : state) {
-    const auto answer = solver.solve(problem, options, context);
-    if (!answer) {
-      state.SkipWithError(answer.error().message().c_str());
-      return;
-    }
-    state.counters["points"] = static_cast<double>(answer->points.size());
-    state.counters["gap_percent"] = answer->gap * 100;
-    state.counters["exact"] = answer->exact;
+  Measured measured;
+  std::vector<double> wall, cpu;
+  for (int i = 0; i < arguments.repetitions; ++i) {
+    const Stopwatch watch;
+    auto answer = Solver().solve(problem, options, context);
+    wall.push_back(watch.wall());
+    cpu.push_back(watch.cpu());
+    if (!answer) stop_with(answer.error());
+    measured.answer = std::move(*answer);
+  }
+  measured.wall = median(wall);
+  measured.cpu = median(cpu);
+  return measured;
+}
+
+struct Chain {
+  const char* name;
+  std::uint32_t operators, configurations, layouts;
+  double bar_s;
+  bool big;
+};
+constexpr Chain kChains[] = {{"RNN-like", 40, 200, 12, 0.02, false},
+                             {"Transformer-like", 200, 100, 12, 0.5, true},
+                             {"WideResNet-like", 300, 200, 35, 4, true}};
+
+std::string name_of(const Chain& chain) {
+  return fmt::format("{} ({}, {}, {})", chain.name, chain.operators, chain.configurations, chain.layouts);
+}
+
+Problem problem_of(const Chain& chain, const Arguments& arguments) {
+  return benchmark_chain(arguments.seed, chain.operators, chain.configurations, chain.layouts);
+}
+
+void bars(const Arguments& arguments) {
+  fmt::print("1. Engine, exact, fresh solver, median of {}\n", arguments.repetitions);
+  fmt::print("   {:<32} {:>9} {:>9} {:>8} {:>7} {:>7}\n", "operators, configurations, layouts", "wall s", "cpu s",
+             "points", "bar s", "");
+  for (const Chain& chain : kChains) {
+    const Measured engine = run_engine(problem_of(chain, arguments), arguments);
+    fmt::print("   {:<34} {:>9.4f} {:>9.4f} {:>8} {:>7} {:>7}\n", name_of(chain), engine.wall, engine.cpu,
+               engine.answer.points.size(), chain.bar_s, judged(engine.answer.exact && engine.wall <= chain.bar_s));
+    std::fflush(stdout);
   }
 }
 
-void add(const std::string& name, const std::function<Problem()>& make, bool exact = true) {
-  const auto configure = [](benchmark::internal::Benchmark* b) {
-    b->Unit(benchmark::kMillisecond)->UseRealTime()->Iterations(1)->Repetitions(5)->ReportAggregatesOnly(true);
+void whole_chain(const Arguments& arguments) {
+  const Problem problem = benchmark_chain(arguments.seed, 60, 60, 12);
+  fmt::print("\n2. The whole of a chain (60, 60, 12) by all three\n");
+  const Measured engine = run_engine(problem, arguments);
+  const CostList expected = costs_of(engine.answer);
+  fmt::print("   {:<28} {:>9.4f} s wall {:>9.4f} s cpu {:>6} points\n", "engine", engine.wall, engine.cpu,
+             expected.size());
+  RunContext context;
+  context.threads = arguments.threads;
+  for (const auto algorithm : {PublishedAlgorithm::dynamic_programme, PublishedAlgorithm::elimination}) {
+    PublishedOptions options;
+    options.algorithm = algorithm;
+    PublishedReport report;
+    const Stopwatch watch;
+    const auto answer = solve_published(problem, options, context, &report);
+    const double wall = watch.wall(), cpu = watch.cpu();
+    if (!answer) stop_with(answer.error());
+    const bool equal = answer->exact && engine.answer.exact && equal_frontiers(costs_of(*answer), expected, false);
+    fmt::print(
+        "   {:<28} {:>9.4f} s wall {:>9.4f} s cpu {:>6} points, {:.3g} tuples, {:.1f} M/s wall, {:.0f} x the engine; "
+        "frontiers {}\n",
+        algorithm == PublishedAlgorithm::dynamic_programme ? "published (FT-LDP)" : "published (FT-Elimination)", wall,
+        cpu, answer->points.size(), report.products, report.products / wall / 1e6, wall / engine.wall,
+        equal ? "equal" : "DIFFER");
+    g_missed = g_missed || !equal;
+    std::fflush(stdout);
+  }
+}
+
+void extrapolate(const Chain& chain, const Arguments& arguments) {
+  constexpr double kBar = 300;
+  const Problem problem = problem_of(chain, arguments);
+  RunContext context;
+  context.threads = arguments.threads;
+  fmt::print("   {}\n", name_of(chain));
+  const Measured engine = run_engine(problem, arguments);
+
+  const Stopwatch counting;
+  ThreadPool pool(arguments.threads);
+  const ChainCounts counts = count_chain(problem, pool);
+  const bool equal = engine.answer.exact && equal_frontiers(counts.frontier, costs_of(engine.answer), false);
+  fmt::print(
+      "     counted:      {:.4g} tuples formed by the whole, largest step keeps {} ({:.1f} s; frontier {} the "
+      "engine's)\n",
+      counts.products, *std::max_element(counts.step_kept.begin(), counts.step_kept.end()), counting.wall(),
+      equal ? "equals" : "DIFFERS FROM");
+  std::fflush(stdout);
+
+  PublishedOptions options;
+  options.time_limit_s = arguments.seconds;
+  options.max_bytes = std::size_t(8) << 30;
+  PublishedReport report;
+  const Stopwatch watch;
+  const auto answer = solve_published(problem, options, context, &report);
+  const double wall = watch.wall(), cpu = watch.cpu();
+  const std::size_t steps = report.step_products.size();
+  const bool same =
+      std::equal(report.step_products.begin(), report.step_products.end(), counts.step_products.begin()) &&
+      std::equal(report.step_kept.begin(), report.step_kept.end(), counts.step_kept.begin());
+  g_missed = g_missed || !equal || !same || (!answer && steps == counts.step_products.size());
+  fmt::print(
+      "     measured:     engine {:.3f} s wall, {:.3f} s cpu; published {:.1f} s wall, {:.1f} s cpu for {:.4g} tuples "
+      "({} of {} steps; counts of these steps {}): {:.1f} M/s wall, {:.1f} M/s cpu\n",
+      engine.wall, engine.cpu, wall, cpu, report.products, steps, counts.step_products.size(),
+      same ? "as counted" : "NOT AS COUNTED", report.products / wall / 1e6, report.products / cpu / 1e6);
+  const double total_wall = counts.products / (report.products / wall),
+               total_cpu = counts.products / (report.products / cpu), ratio = total_wall / engine.wall;
+  fmt::print("     extrapolated: published {:.0f} s wall, {:.0f} s cpu for the whole\n", total_wall, total_cpu);
+  fmt::print("     ratio:        {:.0f} on the wall, {:.0f} in processor time; bar {:.0f} {}\n", ratio,
+             total_cpu / engine.cpu, kBar, judged(ratio >= kBar));
+  std::fflush(stdout);
+}
+
+void shapes(const Arguments& arguments) {
+  const std::pair<const char*, std::function<Problem()>> problems[] = {
+      {"residual 50x4 100 40", [] { return residual_blocks(1, 50, 4, 100, 40, 40, 3, false); }},
+      {"residual 24x10 200 175 76", [] { return residual_blocks(1, 24, 10, 200, 175, 76, 2, false); }},
+      {"tied 24x10 200 175 76", [] { return residual_blocks(1, 24, 10, 200, 175, 76, 2, true); }},
   };
-  if (exact)
-    configure(benchmark::RegisterBenchmark(("exact/" + name).c_str(),
-                                           [make](benchmark::State& s) { solve(s, make, Pass::exact); }));
-  configure(benchmark::RegisterBenchmark(("coarse/" + name).c_str(),
-                                         [make](benchmark::State& s) { solve(s, make, Pass::coarse); }));
+  fmt::print("\nOther shapes, median of {}\n", arguments.repetitions);
+  for (const auto& [name, make] : problems) {
+    const Problem problem = make();
+    for (const Pass pass : {Pass::exact, Pass::coarse}) {
+      const Measured engine = run_engine(problem, arguments, pass);
+      fmt::print("   {:<28} {:<6} {:>9.4f} s wall {:>9.4f} s cpu {:>8} points, gap {:.3f} %\n", name,
+                 pass == Pass::exact ? "exact" : "coarse", engine.wall, engine.cpu, engine.answer.points.size(),
+                 engine.answer.gap * 100);
+      std::fflush(stdout);
+    }
+  }
+}
+
+constexpr const char* kUsage =
+    "usage: frontier_bench [--seconds S] [--threads T] [--repetitions R] [--seed S] [--no-published] [--shapes]\n";
+
+bool read_arguments(int argc, char** argv, Arguments& arguments) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view name = argv[i];
+    if (name == "--no-published") {
+      arguments.published = false;
+    } else if (name == "--shapes") {
+      arguments.shapes = true;
+    } else {
+      const auto value = i + 1 < argc ? parse_double(argv[++i]) : std::nullopt;
+      if (!value || *value < 0) return false;
+      if (name == "--seconds")
+        arguments.seconds = *value;
+      else if (name == "--threads" && *value <= 1024)
+        arguments.threads = static_cast<int>(*value);
+      else if (name == "--repetitions" && *value >= 1 && *value <= 1000)
+        arguments.repetitions = static_cast<int>(*value);
+      else if (name == "--seed" && *value <= 4294967295.0)
+        arguments.seed = static_cast<std::uint64_t>(*value);
+      else
+        return false;
+    }
+  }
+  return arguments.seconds > 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  add("rnn_like_40_200_12", [] { return layered_chain(1, 40, 200, 12); });
-  add("transformer_like_200_100_12", [] { return layered_chain(1, 200, 100, 12); });
-  add("wide_resnet_like_300_200_35", [] { return layered_chain(1, 300, 200, 35); });
-  add("residual_50x4_100_40", [] { return residual_blocks(1, 50, 4, 100, 40, 40, 3, false); });
-  add("residual_24x10_200_175_76", [] { return residual_blocks(1, 24, 10, 200, 175, 76, 2, false); });
-  add("tied_24x10_200_175_76", [] { return residual_blocks(1, 24, 10, 200, 175, 76, 2, true); });
-  benchmark::Initialize(&argc, argv);
-  benchmark::RunSpecifiedBenchmarks();
-  return 0;
+  Arguments arguments;
+  if (!read_arguments(argc, argv, arguments)) {
+    fmt::print(stderr, "{}", kUsage);
+    return 2;
+  }
+  bars(arguments);
+  if (arguments.published) {
+    whole_chain(arguments);
+    fmt::print("\n3. The published algorithm on the big chains, at most {:g} s each\n", arguments.seconds);
+    for (const Chain& chain : kChains)
+      if (chain.big) extrapolate(chain, arguments);
+  }
+  if (arguments.shapes) shapes(arguments);
+  return g_missed ? 1 : 0;
 }

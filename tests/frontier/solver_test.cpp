@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "frontier/layered.h"
+#include "frontier/worked.h"
 
 using namespace turnpoint;
 using namespace turnpoint::frontier;
@@ -29,51 +30,6 @@ RunContext context(int threads = 1) {
   RunContext c;
   c.threads = threads;
   return c;
-}
-
-Problem f2_chain() {
-  Problem p;
-  const auto node = [&](CostPoint a, CostPoint b) {
-    Node n;
-    n.costs.add(a);
-    n.costs.add(b);
-    p.nodes.push_back(n);
-  };
-  const auto edge = [&](std::uint32_t a, std::uint32_t b, double t00, double t01, double t10, double t11) {
-    Edge e{a, b, {0, 1}, {0, 1}, 2, 2, {}};
-    for (const double t : {t00, t01, t10, t11}) e.costs.add(CostPoint{0, t});
-    p.edges.push_back(e);
-  };
-  node({4, 2}, {2, 5});
-  node({6, 3}, {3, 4});
-  node({5, 1}, {1, 6});
-  edge(0, 1, 0, 2, 3, 1);
-  edge(1, 2, 0, 4, 2, 0);
-  return p;
-}
-
-Problem f3_diamond() {
-  Problem p;
-  const auto node = [&](CostPoint a, CostPoint b) {
-    Node n;
-    n.costs.add(a);
-    n.costs.add(b);
-    p.nodes.push_back(n);
-  };
-  const auto edge = [&](std::uint32_t a, std::uint32_t b, double t) {
-    Edge e{a, b, {0, 1}, {0, 1}, 2, 2, {}};
-    for (const double x : {0.0, t, t, 0.0}) e.costs.add(CostPoint{0, x});
-    p.edges.push_back(e);
-  };
-  node({1, 4}, {3, 2});
-  node({2, 3}, {4, 1});
-  node({1, 5}, {2, 2});
-  node({2, 2}, {3, 1});
-  edge(0, 1, 2);
-  edge(0, 2, 3);
-  edge(1, 3, 2);
-  edge(2, 3, 1);
-  return p;
 }
 
 /// Everything that must hold of an answer whatever the problem; the empty string if it does.

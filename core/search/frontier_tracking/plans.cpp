@@ -130,7 +130,8 @@ ResultPtr make_result(std::string method, ScenarioPtr scenario, std::shared_ptr<
   result->scenario = std::move(scenario);
   result->method = std::move(method);
   result->exact = answer.exact;
-  result->gap = answer.exact ? 0 : answer.gap;
+  if (answer.certified) result->gap = answer.exact ? 0 : answer.gap;
+  result->heuristic_eliminations = answer.heuristic_eliminations;
   result->search_s = search_s;
   result->lower_bound = std::move(answer.lower_bound);
   const std::int64_t limit = result->scenario->memory_limit();
