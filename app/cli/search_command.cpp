@@ -6,6 +6,7 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/scenario_arguments.h"
+#include "app/cli/search_objective.h"
 #include "core/base/text.h"
 #include "core/search/method.h"
 
@@ -63,13 +64,8 @@ void say(const Result& result) {
 }
 
 int run_search(const SearchArguments& arguments) {
-  if (arguments.objective != "frontier") {
-    const bool known = arguments.objective == "mini-time" || arguments.objective == "mini-parallelism" ||
-                       arguments.objective == "profile";
-    return report(usage_error(known ? "--objective " + arguments.objective + " is not built yet"
-                                    : "--objective knows frontier, mini-time, mini-parallelism and profile, not '" +
-                                          arguments.objective + "'"));
-  }
+  const auto objective = parse_objective(arguments.objective);
+  if (!objective) return report(objective.error());
   if (auto checked = check_switches(arguments.without); !checked) return report(checked.error());
   const auto scenario = open_scenario(arguments.scenario);
   if (!scenario) return report(scenario.error());
@@ -79,6 +75,11 @@ int run_search(const SearchArguments& arguments) {
   if (!chosen) return report(chosen.error());
 
   const RunContext context = command_context(arguments.threads);
+  if (*objective != Objective::frontier) {
+    std::vector<Contender> contenders;
+    for (const Method* method : *chosen) contenders.push_back(contender(*method));
+    return run_objective(*objective, contenders, *scenario, context, arguments.plans, arguments.out);
+  }
   std::vector<ResultPtr> results;
   for (const Method* method : *chosen) {
     auto result = method->make()->run(*scenario, SearchPass::exact, context);
