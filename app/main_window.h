@@ -23,6 +23,7 @@ class ChartHeader;
 class FrontierChart;
 class HardwareView;
 class MessageBar;
+class ParallelismView;
 class PlanPanel;
 class ScenarioPanel;
 }  // namespace turnpoint::views
@@ -33,6 +34,7 @@ class AppSettings;
 class CommandPalette;
 class Document;
 class HardwarePage;
+class ParallelismPage;
 class PickKeeper;
 class PlanLoader;
 class SearchRunner;
@@ -56,7 +58,8 @@ class MainWindow : public QMainWindow {
   void open_logs(const QStringList& paths);
   bool save_session(const QString& path);
   void export_to(ExportKind kind, const QString& path);
-  bool export_chart(const QString& path);  ///< .svg or .png by suffix
+  bool export_chart(const QString& path);        ///< .svg or .png by suffix
+  bool export_parallelism(const QString& path);  ///< .svg or .csv by suffix
 
   /// The first frontier is there, exact, with its plan in all views, and nothing is running.
   bool settled() const;
@@ -70,6 +73,8 @@ class MainWindow : public QMainWindow {
   views::ScenarioPanel* scenario_panel() { return scenario_panel_; }
   views::PlanPanel* plan_panel() { return plan_panel_; }
   views::HardwareView* hardware_view() { return hardware_view_; }
+  views::ParallelismView* parallelism_view() { return parallelism_view_; }
+  ParallelismPage* parallelism_page() { return parallelism_page_; }
   views::MessageBar* messages() { return messages_; }
   TaskStrip* task_strip() { return task_strip_; }
   CommandPalette* palette_box() { return palette_; }
@@ -81,7 +86,7 @@ class MainWindow : public QMainWindow {
   void showEvent(QShowEvent* event) override;
 
  private:
-  // main_window.cpp: building and wiring
+  // main_window.cpp: building and wiring; main_window_bars.cpp: menus and bars
   void build_centre();
   void build_docks();
   void build_menus();
@@ -114,6 +119,7 @@ class MainWindow : public QMainWindow {
                 std::function<void(const QString&)> then);
   void ask_export(ExportKind kind);
   void ask_export_chart(const QString& suffix);
+  void ask_export_parallelism(const QString& suffix);
   void remember_opened();
   Session make_session() const;
   void report(const Error& error, const QString& what_failed);
@@ -140,6 +146,8 @@ class MainWindow : public QMainWindow {
   views::PlanPanel* plan_panel_ = nullptr;
   views::HardwareView* hardware_view_ = nullptr;
   HardwarePage* hardware_page_ = nullptr;
+  views::ParallelismView* parallelism_view_ = nullptr;
+  ParallelismPage* parallelism_page_ = nullptr;
   QStackedWidget* centre_ = nullptr;
   StartPage* start_page_ = nullptr;
   CommandPalette* palette_ = nullptr;
