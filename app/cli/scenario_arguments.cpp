@@ -4,9 +4,22 @@
 #include <fmt/format.h>
 #include <algorithm>
 
+#include "core/base/text.h"
 #include "core/import/model_source.h"
 
 namespace turnpoint::cli {
+
+namespace {
+
+// The flags that are on unless --without names them.
+std::vector<std::string_view> switch_names() {
+  std::vector<std::string_view> names;
+  for (const auto& record : scenario_options())
+    if (record.type == OptionType::flag && record.default_value != 0) names.push_back(record.key);
+  return names;
+}
+
+}  // namespace
 
 void add_scenario_arguments(CLI::App& app, ScenarioArguments& arguments) {
   app.add_option("model", arguments.model, "A model file, or builtin:NAME")->required()->type_name("MODEL");
@@ -17,6 +30,7 @@ void add_scenario_arguments(CLI::App& app, ScenarioArguments& arguments) {
     auto& [key, text] = arguments.options.emplace_back(std::string(record.key), std::string());
     std::string help(record.help);
     help += fmt::format(" [{}]", format_option(record, record.default_value));
+    if (record.type == OptionType::flag && record.default_value != 0) continue;  // switched off by --without
     if (record.type == OptionType::flag) {
       app.add_flag_callback(
           "--" + key, [&value = text] { value = "true"; }, help);
@@ -24,17 +38,28 @@ void add_scenario_arguments(CLI::App& app, ScenarioArguments& arguments) {
       app.add_option("--" + key, text, help)->type_name(record.unit.empty() ? "VALUE" : std::string(record.unit));
     }
   }
+  app.add_option("--without", arguments.without,
+                 fmt::format("Choices to leave out, comma-separated: {}", fmt::join(switch_names(), ", ")));
 }
 
 Expected<ScenarioPtr> open_scenario(const ScenarioArguments& arguments) {
   Settings settings;
-  auto given = arguments.options.begin();
   for (const auto& record : scenario_options()) {
-    const std::string& text = (given++)->second;
-    if (text.empty()) continue;
+    const auto given = std::find_if(arguments.options.begin(), arguments.options.end(),
+                                    [&](const auto& option) { return option.first == record.key; });
+    if (given == arguments.options.end() || given->second.empty()) continue;
+    const std::string& text = given->second;
     const auto value = parse_option(record, text);
     if (!value) return value.error();
     set_option(settings, record.key, *value);
+  }
+  if (!arguments.without.empty()) {
+    const auto names = switch_names();
+    for (const auto name : split(arguments.without, ',')) {
+      if (std::find(names.begin(), names.end(), name) == names.end())
+        return usage_error(fmt::format("--without knows {}, not '{}'", fmt::join(names, ", "), name));
+      set_option(settings, name, 0);
+    }
   }
   auto source = open_model(arguments.model);
   if (!source) return source.error();

@@ -12,9 +12,8 @@
 namespace turnpoint::cli {
 
 struct ScenarioArguments {
-  std::string model, hardware;
-  /// Key and text as given, in the order of the option records; empty text: not given. A list, because the parser keeps
-  /// references to its elements.
+  std::string model, hardware, without;
+  /// Key and text as given; empty text: not given. A list, because the parser keeps references to its elements.
   std::list<std::pair<std::string, std::string>> options;
 };
 

@@ -16,7 +16,7 @@ namespace {
 
 struct SearchArguments {
   ScenarioArguments scenario;
-  std::string methods = "ft", objective = "frontier", without, out;
+  std::string methods = "ft", objective = "frontier", out;
   int threads = 0;
   bool plans = false;
 };
@@ -41,14 +41,6 @@ Expected<std::vector<const Method*>> chosen_methods(const std::string& list, con
   return chosen;
 }
 
-Expected<void> check_switches(const std::string& without) {
-  if (without.empty()) return {};
-  for (const auto name : split(without, ','))
-    if (name != "recompute" && name != "update-sharding" && name != "offload")
-      return usage_error(fmt::format("--without knows recompute, update-sharding and offload, not '{}'", name));
-  return {};
-}
-
 void say(const Result& result) {
   std::string line = fmt::format("{}: {} points in {:.2f} s", result.method, result.points.size(), result.search_s);
   if (result.gap && *result.gap > 0) {
@@ -66,7 +58,6 @@ void say(const Result& result) {
 int run_search(const SearchArguments& arguments) {
   const auto objective = parse_objective(arguments.objective);
   if (!objective) return report(objective.error());
-  if (auto checked = check_switches(arguments.without); !checked) return report(checked.error());
   const auto scenario = open_scenario(arguments.scenario);
   if (!scenario) return report(scenario.error());
   for (const auto& warning : (*scenario)->model->warnings) std::fprintf(stderr, "warning: %s\n", warning.c_str());
@@ -118,7 +109,6 @@ void add_search_command(CLI::App& app, Command& command) {
   sub->add_option("--method", arguments->methods, "Methods, comma-separated, or all")->capture_default_str();
   sub->add_option("--objective", arguments->objective, "frontier, mini-time, mini-parallelism or profile")
       ->capture_default_str();
-  sub->add_option("--without", arguments->without, "Choices to leave out: recompute,update-sharding,offload");
   sub->add_option("--threads", arguments->threads, "Threads; 0: all")->check(CLI::Range(0, 1024));
   sub->add_flag("--plans", arguments->plans, "Write the plan of every point");
   sub->add_option("--out", arguments->out, "Result file; default standard output");

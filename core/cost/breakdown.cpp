@@ -12,12 +12,13 @@ std::string_view to_string(MemoryPart part) {
 }
 
 std::string_view to_string(ComputePart part) {
-  static constexpr std::string_view kNames[] = {"forward", "backward", "update"};
+  static constexpr std::string_view kNames[] = {"forward", "backward", "update", "recompute"};
   return kNames[static_cast<std::size_t>(part)];
 }
 
 std::string_view to_string(NetworkPart part) {
-  static constexpr std::string_view kNames[] = {"all-reduce", "all-gather", "reduce-scatter", "all-to-all", "permute"};
+  static constexpr std::string_view kNames[] = {"all-reduce", "all-gather", "reduce-scatter",
+                                                "all-to-all", "permute",    "offload"};
   return kNames[static_cast<std::size_t>(part)];
 }
 

@@ -12,11 +12,11 @@ namespace turnpoint {
 enum class MemoryPart : std::uint8_t { parameters, gradients, optimizer, activations, copies, workspace };
 inline constexpr int kMemoryParts = 6;
 /// Compute time by phase, seconds.
-enum class ComputePart : std::uint8_t { forward, backward, update };
-inline constexpr int kComputeParts = 3;
-/// Network time by collective, seconds.
-enum class NetworkPart : std::uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all, permute };
-inline constexpr int kNetworkParts = 5;
+enum class ComputePart : std::uint8_t { forward, backward, update, recompute };
+inline constexpr int kComputeParts = 4;
+/// Network time by collective, seconds; `offload` is the way to the host and back.
+enum class NetworkPart : std::uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all, permute, offload };
+inline constexpr int kNetworkParts = 6;
 std::string_view to_string(MemoryPart part);
 std::string_view to_string(ComputePart part);
 std::string_view to_string(NetworkPart part);

@@ -156,10 +156,61 @@ PhaseWork OperatorCostModel::work(const Operator& op, const Configuration& confi
   return {(backward ? op.backward_flop : op.forward_flop) / split, bytes};
 }
 
-OperatorCostModel::Cost OperatorCostModel::cost(OperatorId id, const Configuration& configuration,
-                                                bool with_steps) const {
-  Cost result;
-  CostBreakdown& out = result.breakdown;
+double OperatorCostModel::forward_s(OperatorId id, const Configuration& configuration) const {
+  return phase_seconds(scenario_.model->operators[id], configuration, false);
+}
+
+std::vector<ReshardStep> parameter_steps(const ReshardingModel& resharding, const ParameterGroup& group,
+                                         const MemoryChoice& choice) {
+  const Mesh& mesh = resharding.mesh();
+  std::vector<ReshardStep> steps;
+  const std::uint32_t shards = choice.update == Update::replicated ? 0 : choice.update_axes & group.whole;
+  if (shards && choice.update == Update::sharded_weights)
+    for (const double bytes : group.read_bytes)
+      steps.push_back(resharding.step(ReshardMove::all_gather, shards, bytes));
+  double held = group.gradient_bytes;
+  const std::uint32_t scattered = shards & group.partial, sliced = shards & ~group.partial,
+                      reduced = group.partial & ~shards;
+  if (scattered) steps.push_back(resharding.step(ReshardMove::reduce_scatter, scattered, held));
+  held /= static_cast<double>(mesh.size_of(scattered));
+  if (sliced) steps.push_back(resharding.step(ReshardMove::slice, sliced, held));
+  held /= static_cast<double>(mesh.size_of(sliced));
+  if (reduced) steps.push_back(resharding.step(ReshardMove::all_reduce, reduced, held));
+  if (shards && choice.update == Update::sharded)
+    steps.push_back(resharding.step(ReshardMove::all_gather, shards, group.weight_bytes));
+  return steps;
+}
+
+// What of an operator's cost no memory choice changes, and what each needs to know.
+struct OperatorCostModel::Base {
+  CostBreakdown fixed;  ///< forward, backward, saved outputs
+  std::int64_t internal_bytes = 0;
+  bool can_recompute = false;
+  struct Held {
+    ParameterGroup group;
+    std::int64_t elements = 0;
+  };
+  std::vector<Held> parameters;  ///< by group
+};
+
+namespace {
+
+// Internal tensors can be had again from inputs that backward keeps anyway; masks need their seed alone.
+bool internals_can_be_recomputed(const Model& model, const Operator& op) {
+  bool masks_only = true;
+  for (const auto& access : op.outputs) {
+    const Tensor& tensor = model.tensors[access.tensor];
+    if (tensor.role == TensorRole::internal) masks_only = masks_only && !is_floating(tensor.type);
+  }
+  return masks_only || std::all_of(op.inputs.begin(), op.inputs.end(), [&](const Access& access) {
+           return access.saved || model.tensors[access.tensor].role != TensorRole::activation;
+         });
+}
+
+}  // namespace
+
+OperatorCostModel::Base OperatorCostModel::base(OperatorId id, const Configuration& configuration) const {
+  Base result;
   const Model& model = *scenario_.model;
   const Operator& op = model.operators[id];
   const Mesh& mesh = resharding_.mesh();
@@ -168,42 +219,103 @@ OperatorCostModel::Cost OperatorCostModel::cost(OperatorId id, const Configurati
 
   bool any_gradient = false;
   for (const auto& access : op.inputs) any_gradient |= model.tensors[access.tensor].requires_gradient;
-  out[ComputePart::forward] = phase_seconds(op, configuration, false);
-  if (any_gradient) out[ComputePart::backward] = phase_seconds(op, configuration, true);
+  result.fixed[ComputePart::forward] = phase_seconds(op, configuration, false);
+  if (any_gradient) result.fixed[ComputePart::backward] = phase_seconds(op, configuration, true);
 
-  std::map<std::uint32_t, double> sync_bytes;  // axes over which a gradient is partial -> local bytes
-  double update_bytes = 0;
-  // Bytes of the update do not depend on what the accounting chooses to count.
+  // Bytes that travel do not depend on what the accounting chooses to count.
   const ParameterBytes real = parameter_bytes(precision, scenario_.settings.optimizer, Accounting::full);
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Base::Held> groups;
   for (std::size_t k = 0; k < op.inputs.size(); ++k) {
     const Access& access = op.inputs[k];
     const Tensor& tensor = model.tensors[access.tensor];
     // A parameter owned elsewhere is stored, summed and updated there; the tie's resharding carries it to and fro.
     if (tensor.role != TensorRole::parameter || !uses_.owns_parameter[id.index][k]) continue;
     const Layout gradient = gradient_layout(op, access, false, configuration, mesh.count());
+    std::uint32_t whole = 0;
+    for (int a = 0; a < mesh.count(); ++a)
+      if (gradient.axis[static_cast<std::size_t>(a)] < 0) whole |= 1u << a;
+    const std::uint32_t partial = gradient.mask(Layout::kPartial);
+    Base::Held& held = groups[{partial, whole}];
     const std::int64_t elements = local_elements(mesh, gradient, tensor.shape);
-    out[MemoryPart::parameters] += elements * bytes_.weight;
-    out[MemoryPart::gradients] += elements * bytes_.gradient;
-    out[MemoryPart::optimizer] += elements * bytes_.optimizer;
-    update_bytes += static_cast<double>(elements) *
+    const double weight_bytes = static_cast<double>(elements) * real.weight;
+    held.elements += elements;
+    held.group.partial = partial;
+    held.group.whole = whole;
+    held.group.gradient_bytes += static_cast<double>(elements) * real.gradient;
+    held.group.weight_bytes += weight_bytes;
+    auto& reads = held.group.read_bytes;
+    const auto times = static_cast<std::size_t>(uses_.parameter_reads[id.index][k]);
+    if (reads.size() < times) reads.resize(times, 0);
+    for (std::size_t i = 0; i < times; ++i) reads[i] += weight_bytes;
+  }
+  for (auto& [masks, held] : groups) result.parameters.push_back(std::move(held));
+  for (const auto& access : op.outputs) {
+    const Tensor& tensor = model.tensors[access.tensor];
+    if (!access.saved) continue;
+    const std::int64_t bytes = local_bytes(
+        mesh, forward_layout(op, access, true, configuration, mesh.count()).without_partial(), tensor, precision);
+    (tensor.role == TensorRole::internal ? result.internal_bytes : result.fixed[MemoryPart::activations]) += bytes;
+  }
+  result.can_recompute = result.internal_bytes > 0 && internals_can_be_recomputed(model, op);
+  return result;
+}
+
+OperatorCostModel::Cost OperatorCostModel::apply(const Base& base, const MemoryChoice& choice, bool with_steps) const {
+  Cost result;
+  CostBreakdown& out = result.breakdown;
+  out = base.fixed;
+  if (choice.recompute && base.can_recompute)
+    out[ComputePart::recompute] = out[ComputePart::forward];
+  else
+    out[MemoryPart::activations] += base.internal_bytes;
+  const Precision precision = scenario_.settings.precision;
+  const ParameterBytes real = parameter_bytes(precision, scenario_.settings.optimizer, Accounting::full);
+  double update_bytes = 0, offloaded_bytes = 0;
+  for (const auto& [group, elements] : base.parameters) {
+    const std::uint32_t axes = choice.update == Update::replicated ? 0 : choice.update_axes & group.whole;
+    const std::int64_t shards = resharding_.mesh().size_of(axes), updated = (elements + shards - 1) / shards;
+    out[MemoryPart::parameters] += (choice.update == Update::sharded_weights ? updated : elements) * bytes_.weight;
+    out[MemoryPart::gradients] += updated * bytes_.gradient;
+    if (!choice.offload) out[MemoryPart::optimizer] += updated * bytes_.optimizer;
+    offloaded_bytes += choice.offload ? 2.0 * static_cast<double>(updated) * real.optimizer : 0;
+    update_bytes += static_cast<double>(updated) *
                     (real.gradient + 2.0 * (real.optimizer + (precision == Precision::fp32 ? 4 : 0)) +
                      (precision == Precision::fp32 ? 0 : 2));
-    const std::uint32_t mask = gradient.mask(Layout::kPartial);
-    if (mask) sync_bytes[mask] += static_cast<double>(elements) * real.gradient;
+    auto steps = parameter_steps(resharding_, group, choice);
+    add_network(out, steps);
+    if (with_steps) result.gradient_sync.insert(result.gradient_sync.end(), steps.begin(), steps.end());
   }
   if (update_bytes > 0)
     out[ComputePart::update] = update_bytes / bytes_per_second_ + scenario_.cluster->device.launch_s;
-  for (const auto& [mask, bytes] : sync_bytes) {
-    const ReshardPath path = resharding_.gradient_sync(bytes, mask);
-    add_network(out, path.steps);
-    if (with_steps) result.gradient_sync.insert(result.gradient_sync.end(), path.steps.begin(), path.steps.end());
-  }
-  for (const auto& access : op.outputs) {
-    const Tensor& tensor = model.tensors[access.tensor];
-    if (access.saved)
-      out[MemoryPart::activations] += local_bytes(
-          mesh, forward_layout(op, access, true, configuration, mesh.count()).without_partial(), tensor, precision);
-  }
+  if (offloaded_bytes > 0) out[NetworkPart::offload] = offloaded_bytes / scenario_.cluster->host_link_bandwidth;
+  return result;
+}
+
+OperatorCostModel::Cost OperatorCostModel::cost(OperatorId id, const Configuration& configuration,
+                                                const MemoryChoice& choice, bool with_steps) const {
+  return apply(base(id, configuration), choice, with_steps);
+}
+
+std::vector<OperatorCostModel::Alternative> OperatorCostModel::alternatives(OperatorId id,
+                                                                            const Configuration& configuration) const {
+  const Base held = base(id, configuration);
+  std::uint32_t whole = 0;
+  for (const auto& parameter : held.parameters) whole |= parameter.group.whole;
+  const Settings& settings = scenario_.settings;
+  const bool has_state = !held.parameters.empty() && bytes_.optimizer > 0;
+  const auto choices = enumerate_choices(
+      resharding_.mesh(), held.parameters.empty() ? 0 : whole,
+      {settings.update_sharding, settings.offload && has_state && scenario_.cluster->host_link_bandwidth > 0,
+       settings.recompute && held.can_recompute});
+  std::vector<Alternative> all;
+  for (const auto& choice : choices) all.push_back({choice, apply(held, choice, false).breakdown});
+  std::stable_sort(all.begin(), all.end(), [](const Alternative& a, const Alternative& b) {
+    const std::int64_t left = a.breakdown.memory_bytes(), right = b.breakdown.memory_bytes();
+    return left != right ? left < right : a.breakdown.time_s() < b.breakdown.time_s();
+  });
+  std::vector<Alternative> result;
+  for (auto& item : all)
+    if (result.empty() || item.breakdown.time_s() < result.back().breakdown.time_s()) result.push_back(std::move(item));
   return result;
 }
 

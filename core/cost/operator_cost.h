@@ -9,6 +9,7 @@
 
 #include "core/cost/breakdown.h"
 #include "core/cost/layout.h"
+#include "core/cost/memory_choice.h"
 #include "core/cost/resharding.h"
 #include "core/cost/tensor_use.h"
 #include "core/scenario/scenario.h"
@@ -43,18 +44,36 @@ class OperatorCostModel {
 
   struct Cost {
     CostBreakdown breakdown;  ///< parameters, gradients, optimizer, internal saved tensors, compute, sync
-    std::vector<ReshardStep> gradient_sync;  ///< collectives that sum the gradients of its parameters
+    std::vector<ReshardStep> gradient_sync;  ///< collectives over its parameters, in the order of parameter_steps()
   };
   /// Memory of the parameters it owns, of tensors saved inside the operator and of outputs its own backward reads;
   /// forward and backward = max(FLOP / (peak e_f), bytes / (bandwidth e_m)) + launch, or what was fitted to
   /// measurements of its kind, or the measured time of the same local signature; the update reads gradient, weight and
   /// state and writes the latter two (papers.md 5.3); gradient synchronisation over the axes that split a loop
-  /// dimension a parameter does not walk. `with_steps` fills gradient_sync.
-  Cost cost(OperatorId id, const Configuration& configuration, bool with_steps = false) const;
+  /// dimension a parameter does not walk. A sharded update divides gradients, optimizer state and update (and, with
+  /// sharded weights, the weights) by the shards; what is gathered for a moment is not counted, nor are the few bytes
+  /// of the norms that layer-wise optimizers exchange. Offloaded state crosses the host link twice an iteration.
+  Cost cost(OperatorId id, const Configuration& configuration, const MemoryChoice& choice = {},
+            bool with_steps = false) const;
+
+  /// An alternative of an operator's own frontier.
+  struct Alternative {
+    MemoryChoice choice;
+    CostBreakdown breakdown;
+  };
+  /// The Pareto-optimal choices under this configuration that the scenario's switches allow, by rising memory. Of equal
+  /// ones the plainest.
+  std::vector<Alternative> alternatives(OperatorId id, const Configuration& configuration) const;
+
+  /// Seconds of one forward run: what computing an output again costs.
+  double forward_s(OperatorId id, const Configuration& configuration) const;
   /// On each device; what the times above are made of.
   PhaseWork work(const Operator& op, const Configuration& configuration, bool backward) const;
 
  private:
+  struct Base;
+  Base base(OperatorId id, const Configuration& configuration) const;
+  Cost apply(const Base& base, const MemoryChoice& choice, bool with_steps) const;
   double phase_seconds(const Operator& op, const Configuration& configuration, bool backward) const;
 
   const Scenario& scenario_;
@@ -66,6 +85,21 @@ class OperatorCostModel {
   std::map<std::pair<std::string, bool>, OperatorFit>
       fits_;  ///< by kind and whether backward, already at the device's speed
 };
+
+/// The parameters of one operator that lie alike on the mesh, per device.
+struct ParameterGroup {
+  std::uint32_t partial = 0;  ///< axes over which their gradient is a partial sum
+  std::uint32_t whole = 0;    ///< axes that do not split them: partial, and those of repeated work
+  double gradient_bytes = 0, weight_bytes = 0;
+  std::vector<double> read_bytes;  ///< weights that forward and backward of all users read once, twice, ... or more
+};
+
+/// The collectives of one iteration over such a group, each over all its axes at once, as one call of a communication
+/// library does it: a ring. [sharded weights: an all-gather per read of all that is read so often], reduce-scatter of
+/// the gradient over the sharded axes on which it is partial, a free slice over the sharded axes on which it is whole,
+/// all-reduce over the others, [sharded update: all-gather of the weights].
+std::vector<ReshardStep> parameter_steps(const ReshardingModel& resharding, const ParameterGroup& group,
+                                         const MemoryChoice& choice);
 
 /// Local bytes of a tensor in a layout.
 std::int64_t local_bytes(const Mesh& mesh, const Layout& layout, const Tensor& tensor, Precision precision);

@@ -389,31 +389,19 @@ std::vector<double> ReshardingModel::reprice(const ReshardRoutes& routes) const 
   return times;
 }
 
-ReshardPath ReshardingModel::gradient_sync(double local_bytes, std::uint32_t mask) const {
-  const Mesh& mesh = impl_->mesh;
-  const auto chain = [&](std::initializer_list<std::tuple<ReshardMove, Kind, std::uint32_t, double>> moves) {
-    ReshardPath path;
-    for (const auto& [move, kind, axes, local] : moves) {
-      const DeviceGroup group = mesh.group(axes);
-      ReshardStep step;
-      step.move = move;
-      step.axes = axes;
-      step.bytes = bytes_received(kind, local, group.size);
-      step.time_s = impl_->time({kind, group, 1}, local);
-      path.time_s += step.time_s;
-      path.steps.push_back(step);
-    }
-    return path;
-  };
-  if (mesh.size_of(mask) == 1) return {};
-  const std::uint32_t inside = mask & level_axes(mesh, kIntraNode), across = mask & level_axes(mesh, kInterNode);
-  ReshardPath flat = chain({{ReshardMove::all_reduce, Kind::all_reduce, mask, local_bytes}});
-  if (inside == 0 || across == 0) return flat;
-  const double shard = local_bytes / static_cast<double>(mesh.size_of(inside));
-  ReshardPath nested = chain({{ReshardMove::reduce_scatter, Kind::reduce_scatter, inside, local_bytes},
-                              {ReshardMove::all_reduce, Kind::all_reduce, across, shard},
-                              {ReshardMove::all_gather, Kind::all_gather, inside, shard}});
-  return nested.time_s < flat.time_s ? nested : flat;
+ReshardStep ReshardingModel::step(ReshardMove move, std::uint32_t axes, double bytes) const {
+  ReshardStep step;
+  step.move = move;
+  step.axes = axes;
+  if (move == ReshardMove::slice) return step;
+  assert(move != ReshardMove::all_to_all && move != ReshardMove::permute);
+  const DeviceGroup group = impl_->mesh.group(axes);
+  const Collective kind = move == ReshardMove::all_gather       ? Collective::all_gather
+                          : move == ReshardMove::reduce_scatter ? Collective::reduce_scatter
+                                                                : Collective::all_reduce;
+  step.bytes = (move == ReshardMove::all_reduce ? 2 : 1) * bytes * (group.size - 1) / group.size;
+  step.time_s = impl_->collectives.time(kind, group, bytes).value;
+  return step;
 }
 
 }  // namespace turnpoint

@@ -76,9 +76,9 @@ class ReshardingModel {
                        const std::vector<Layout>& to) const;
   std::vector<double> reprice(const ReshardRoutes& routes) const;
 
-  /// Reducing a gradient of `bytes` local bytes over the axes of `mask`: the cheaper of one all-reduce over the whole
-  /// group and, where it spans nodes, reduce-scatter inside the node, all-reduce between nodes, all-gather inside.
-  ReshardPath gradient_sync(double local_bytes, std::uint32_t mask) const;
+  /// One collective over the group of `axes` outside any path: all-gather to, reduce-scatter or all-reduce from
+  /// `bytes` on each device; a slice costs nothing.
+  ReshardStep step(ReshardMove move, std::uint32_t axes, double bytes) const;
 
  private:
   struct Impl;

@@ -26,6 +26,32 @@ IdVector<TensorId, char> kept_by_readers(const Model& model) {
   return kept;
 }
 
+// Depth of each tensor in its chain of recomputable producers; 0: it is kept or is not kept at all.
+void mark_recomputable(const Model& model, std::vector<TensorFlow>& flows) {
+  IdVector<TensorId, int> depth(model.tensors.size(), 0);
+  for (auto& flow : flows) {
+    const Operator& op = model.operators[flow.producer];
+    if (op.is_view()) {
+      for (const auto& access : op.inputs) depth[flow.tensor] = std::max(depth[flow.tensor], depth[access.tensor]);
+      continue;
+    }
+    if (op.kind == OperatorKind::input || op.outputs.size() != 1 || flow.producer_saves || !flow.any_consumer_saves())
+      continue;
+    int deepest = 0;
+    bool inputs_kept = false;
+    for (const auto& access : op.inputs) {
+      const TensorRole role = model.tensors[access.tensor].role;
+      if (role != TensorRole::activation && role != TensorRole::input) continue;
+      inputs_kept = access.saved;
+      if (!inputs_kept) break;
+      deepest = std::max(deepest, depth[access.tensor]);
+    }
+    if (!inputs_kept || deepest >= kMaxRecomputeDepth) continue;
+    flow.recomputable = true;
+    depth[flow.tensor] = deepest + 1;
+  }
+}
+
 }  // namespace
 
 bool TensorFlow::any_consumer_saves() const {
@@ -58,20 +84,27 @@ TensorUses analyse_tensor_uses(const Model& model) {
     }
   }
 
+  mark_recomputable(model, uses.flows);
+
   uses.owns_parameter.resize(model.operators.size());
+  uses.parameter_reads.resize(model.operators.size());
   std::unordered_map<TensorId, ParameterTie> owners;
   for (std::size_t i = 0; i < model.operators.size(); ++i) {
     const Operator& op = model.operators[OperatorId(i)];
     uses.owns_parameter[i].assign(op.inputs.size(), false);
+    uses.parameter_reads[i].assign(op.inputs.size(), 0);
     for (std::uint32_t k = 0; k < op.inputs.size(); ++k) {
       const Tensor& tensor = model.tensors[op.inputs[k].tensor];
       if (tensor.role != TensorRole::parameter) continue;
+      const int reads = op.inputs[k].saved ? 2 : 1;
       const TensorId root = tensor.tied_to.valid() ? tensor.tied_to : op.inputs[k].tensor;
       const auto [it, first] = owners.try_emplace(root, ParameterTie{OperatorId(i), k, {}, 0});
       if (first || tensor.shape.size() < 2) {
         uses.owns_parameter[i][k] = true;
+        uses.parameter_reads[i][k] = reads;
       } else if (it->second.owner != OperatorId(i)) {
         uses.ties.push_back({it->second.owner, it->second.owner_input, OperatorId(i), k});
+        uses.parameter_reads[it->second.owner.index][it->second.owner_input] += reads;
       }
     }
   }

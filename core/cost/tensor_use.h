@@ -10,6 +10,9 @@
 //    takes it from there. Communication and the kept copy are shared by all that want that layout; gradients are summed
 //    there on the way back. If any consumer's backward reads the tensor, the shared copy is kept.
 //  - A view (reshape, transpose) has no storage: keeping its output means keeping its input, as one more reader of it.
+//  - A tensor can be computed again instead of kept where its producer keeps its own inputs for backward anyway, saves
+//    nothing else, and has no other output. Chains of such producers are cut after kMaxRecomputeDepth: what is computed
+//    again lives for a while, which the additive memory does not see, so the chain must stay short.
 //  - A parameter used by several operators lives with the first; the others get it through a tie. Vectors (biases,
 //  scales)
 //    are stored by every user instead: exporters merge equal ones by chance, and a few kilobytes must not tie layouts.
@@ -39,14 +42,19 @@ struct TensorFlow {
   bool producer_is_view = false;  ///< kept through the producer's input: its own copy costs nothing
   std::vector<Model::Use> consumers;
   std::vector<bool> consumer_saves;  ///< parallel to consumers; views included
+  bool recomputable = false;         ///< the producer may run again in backward instead of keeping it
   bool shared() const { return consumers.size() > 1; }
   bool any_consumer_saves() const;
 };
+
+inline constexpr int kMaxRecomputeDepth = 4;
 
 struct TensorUses {
   std::vector<TensorFlow> flows;  ///< by producer, then output
   std::vector<ParameterTie> ties;
   std::vector<std::vector<bool>> owns_parameter;  ///< [operator][input]: this use stores the parameter
+  /// [operator][input] of an owned parameter: how often forward and backward read it, tied users included.
+  std::vector<std::vector<int>> parameter_reads;
 };
 TensorUses analyse_tensor_uses(const Model& model);
 

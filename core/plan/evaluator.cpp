@@ -65,56 +65,88 @@ class Evaluator {
       if (op.dims[d].size % factor[d] != 0)
         return bad(op.name, fmt::format("splits {} {} ways", op.dims[d].size, factor[d]));
     }
-    CostBreakdown cost = operators_.cost(id, split).breakdown;
+    const MemoryChoice& choice = plan_.operators[id.index].choice;
+    CostBreakdown cost = operators_.cost(id, split, choice).breakdown;
+    const double offload = cost[NetworkPart::offload];
     // Network time is priced from the plan's own steps, not from what the cost model would have chosen.
     cost.network = {};
+    cost[NetworkPart::offload] = offload;
     if (auto synced = add_sync(id, op, cost); !synced) return synced;
     total_ += cost;
     return {};
   }
 
-  // The listed collectives must sum every owned parameter's gradient over exactly the axes on which it is partial.
+  // What one owned parameter's gradient and weights weigh, and where they are partial or whole.
+  struct Owned {
+    double gradient = 0, weight = 0;
+    std::map<int, double> read_exactly;  ///< times read -> bytes
+  };
+
+  // The listed collectives must sum every owned parameter's gradient over exactly the axes on which it is partial, and
+  // bring sharded weights to whoever reads them.
   Expected<void> add_sync(OperatorId id, const Operator& op, CostBreakdown& cost) {
-    std::map<std::uint32_t, double> bytes;
+    const PlanOperator& planned = plan_.operators[id.index];
+    std::map<std::pair<std::uint32_t, std::uint32_t>, Owned> owned;
     const ParameterBytes sizes =
         parameter_bytes(scenario_.settings.precision, scenario_.settings.optimizer, Accounting::full);
+    const std::uint32_t all = mesh_.count() == 0 ? 0 : (1u << mesh_.count()) - 1;
     for (std::size_t k = 0; k < op.inputs.size(); ++k) {
       if (!uses_.owns_parameter[id.index][k]) continue;
-      const Layout gradient = gradient_layout(op, op.inputs[k], false, plan_.operators[id.index].split, mesh_.count());
-      if (const auto mask = gradient.mask(Layout::kPartial))
-        bytes[mask] += static_cast<double>(local_elements(mesh_, gradient, model_.tensors[op.inputs[k].tensor].shape) *
-                                           sizes.gradient);
+      const Layout gradient = gradient_layout(op, op.inputs[k], false, planned.split, mesh_.count());
+      std::uint32_t split = 0;
+      for (std::int8_t d = 0; d < static_cast<std::int8_t>(model_.tensors[op.inputs[k].tensor].shape.size()); ++d)
+        split |= gradient.mask(d);
+      Owned& group = owned[{gradient.mask(Layout::kPartial), all & ~split}];
+      const auto elements =
+          static_cast<double>(local_elements(mesh_, gradient, model_.tensors[op.inputs[k].tensor].shape));
+      group.gradient += elements * sizes.gradient;
+      group.weight += elements * sizes.weight;
+      group.read_exactly[uses_.parameter_reads[id.index][k]] += elements * sizes.weight;
     }
-    const auto& steps = plan_.operators[id.index].gradient_sync;
     std::size_t at = 0;
-    for (const auto& [mask, local] : bytes) {
-      std::uint32_t scattered = 0, reduced = 0;
-      double held = local;
-      while (at < steps.size() && (reduced | scattered) != mask) {
-        const ReshardStep& step = steps[at++];
-        if (step.move == ReshardMove::reduce_scatter) {
-          price(cost, step.move, step.axes, held);
-          held /= static_cast<double>(mesh_.size_of(step.axes));
-          scattered |= step.axes;
-        } else if (step.move == ReshardMove::all_reduce) {
-          price(cost, step.move, step.axes, held);
-          reduced |= step.axes;
-        } else {
-          return bad(op.name, "gradient synchronisation neither reduces nor scatters");
-        }
-      }
-      if ((reduced | scattered) != mask || (reduced & scattered))
-        return bad(op.name, "gradients are not summed over all their axes once");
-      while (scattered) {
-        if (at == steps.size() || steps[at].move != ReshardMove::all_gather || (steps[at].axes & ~scattered))
-          return bad(op.name, "scattered gradients are not gathered again");
-        held *= static_cast<double>(mesh_.size_of(steps[at].axes));
-        price(cost, ReshardMove::all_gather, steps[at].axes, held);
-        scattered &= ~steps[at++].axes;
+    for (const auto& [masks, group] : owned) {
+      const auto& [partial, whole] = masks;
+      const std::uint32_t shards = planned.choice.update == Update::replicated ? 0 : planned.choice.update_axes & whole;
+      if (auto done = follow_sync(op, planned, at, partial, shards, group, cost); !done) return done;
+    }
+    if (at != planned.gradient_sync.size()) return bad(op.name, "synchronises gradients that are whole already");
+    return {};
+  }
+
+  Expected<void> follow_sync(const Operator& op, const PlanOperator& planned, std::size_t& at, std::uint32_t partial,
+                             std::uint32_t shards, const Owned& group, CostBreakdown& cost) {
+    const auto& steps = planned.gradient_sync;
+    const auto gather = [&](double bytes) -> Expected<void> {
+      if (!shards) return {};
+      if (at == steps.size() || steps[at].move != ReshardMove::all_gather || steps[at].axes != shards)
+        return bad(op.name, "sharded weights are not gathered for whoever reads them");
+      price(cost, ReshardMove::all_gather, steps[at++].axes, bytes);
+      return {};
+    };
+    if (planned.choice.update == Update::sharded_weights) {
+      const int most = group.read_exactly.empty() ? 0 : group.read_exactly.rbegin()->first;
+      for (int read = 1; read <= most; ++read) {
+        double bytes = 0;
+        for (const auto& [times, weights] : group.read_exactly) bytes += times >= read ? weights : 0;
+        if (auto done = gather(bytes); !done) return done;
       }
     }
-    if (at != steps.size()) return bad(op.name, "synchronises gradients that are whole already");
-    return {};
+    std::uint32_t pending = partial | shards;
+    double held = group.gradient;
+    while (pending) {
+      if (at == steps.size()) return bad(op.name, "gradients are not summed over all their axes once");
+      const ReshardStep& step = steps[at++];
+      const std::uint32_t may = step.move == ReshardMove::reduce_scatter ? partial & shards
+                                : step.move == ReshardMove::slice        ? shards & ~partial
+                                : step.move == ReshardMove::all_reduce   ? partial & ~shards
+                                                                         : 0;
+      if (step.axes == 0 || (step.axes & ~(may & pending)))
+        return bad(op.name, "gradients are not summed over all their axes once");
+      price(cost, step.move, step.axes, held);
+      if (step.move != ReshardMove::all_reduce) held /= static_cast<double>(mesh_.size_of(step.axes));
+      pending &= ~step.axes;
+    }
+    return planned.choice.update == Update::sharded ? gather(group.weight) : Expected<void>{};
   }
 
   // A permute takes place among all devices of the levels it crosses; blocks that stay in a node may be the slower
@@ -242,7 +274,7 @@ class Evaluator {
     if (auto done = follow_all(at, tensor, reshard->forward, 0, reshard->forward.size(), start, goal, cost); !done)
       return done.error();
     std::size_t repeated = 0;
-    if (reshard->keep == Keep::before && start != goal) {
+    if ((reshard->keep == Keep::before || reshard->keep == Keep::again) && start != goal) {
       repeated = reshard->forward.size();
       if (reshard->backward.size() < repeated) return bad(at, "backward does not repeat the resharding");
       if (auto done = follow_all(at, tensor, reshard->backward, 0, repeated, start, goal, cost); !done)
@@ -257,7 +289,9 @@ class Evaluator {
       return bad(at, "moves a gradient that nobody needs");
     }
     if (!read.saved) return false;
-    if (start == goal) return true;
+    if ((reshard->keep == Keep::again) != again_)
+      return bad(at, again_ ? "keeps what is computed again" : "has no copy, yet its producer does not run again");
+    if (start == goal || again_) return true;
     if (reshard->keep == Keep::before) {
       if (source_is_output && source.has_partial()) return bad(at, "keeps a partial sum");
       return true;
@@ -292,6 +326,8 @@ class Evaluator {
     CostBreakdown cost;
     Layout source = produced;
     bool keep_produced = false, from_output = true;
+    const bool again = flow.recomputable && plan_.operators[flow.producer.index].choice.recompute;
+    again_ = again;
     if (flow.shared()) {
       // The shared layout is where the entry without consumer leads; without one, where the producer left it.
       Layout shared = produced.without_partial();
@@ -303,7 +339,7 @@ class Evaluator {
       if (!kept) return kept.error();
       keep_produced = *kept;
       source = shared;
-      from_output = false;
+      from_output = again_ = false;
     }
     for (std::size_t c = 0; c < flow.consumers.size(); ++c) {
       const auto& use = flow.consumers[c];
@@ -315,7 +351,10 @@ class Evaluator {
       if (!kept) return kept.error();
       if (!flow.shared()) keep_produced = *kept;
     }
-    if (keep_produced && !kept_anyway)
+    again_ = false;
+    if (again)
+      cost[ComputePart::recompute] += operators_.forward_s(flow.producer, plan_.operators[flow.producer.index].split);
+    else if (keep_produced && !kept_anyway)
       cost[MemoryPart::activations] += local_bytes(mesh_, produced, tensor, scenario_.settings.precision);
     total_ += cost;
     return {};
@@ -347,6 +386,7 @@ class Evaluator {
   OperatorCostModel operators_;
   std::map<Key, std::vector<const PlanReshard*>> reshard_of_;
   std::size_t used_reshards_ = 0;
+  bool again_ = false;  ///< the way being followed starts at an operator that runs again in backward
   CostBreakdown total_;
 };
 

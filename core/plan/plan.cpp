@@ -9,6 +9,7 @@ const char* to_string(Keep keep) {
     case Keep::before: return "before";
     case Keep::after: return "after";
     case Keep::both: return "both";
+    case Keep::again: return "again";
   }
   return "";
 }

@@ -9,6 +9,7 @@
 
 #include "core/cost/breakdown.h"
 #include "core/cost/layout.h"
+#include "core/cost/memory_choice.h"
 #include "core/cost/resharding.h"
 #include "core/model/model.h"
 
@@ -20,12 +21,14 @@ enum class Keep : std::uint8_t {
   before,  ///< only the copy before; backward repeats the forward resharding
   after,   ///< the resharded copy
   both,    ///< both copies are kept because somebody needs each
+  again,   ///< no copy: the producer runs again in backward, and the resharding with it
 };
 const char* to_string(Keep keep);
 
 struct PlanOperator {
   OperatorId op;
   Configuration split;
+  MemoryChoice choice;
   CostBreakdown cost;  ///< its own: parameters, kept outputs, compute, gradient synchronisation
   std::vector<ReshardStep> gradient_sync;
 };

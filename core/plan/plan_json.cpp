@@ -47,7 +47,17 @@ std::vector<std::string> loop_names(const Operator& op) {
   return names;
 }
 
-json write_configuration(const Mesh& mesh, const Operator& op, const Configuration& configuration) {
+// The group is the axes among whose devices the update is shared out; weights gathered for it travel in the scenario's
+// precision.
+json write_update(const Mesh& mesh, const MemoryChoice& choice, Precision precision) {
+  if (choice.update == Update::replicated) return "replicated";
+  return {{"group", axis_names(mesh, choice.update_axes)},
+          {"gather", precision == Precision::fp32 ? "fp32" : "bf16"},
+          {"weights", choice.update == Update::sharded_weights ? "sharded" : "replicated"}};
+}
+
+json write_configuration(const Mesh& mesh, const Operator& op, const Configuration& configuration,
+                         const MemoryChoice& choice, Precision precision) {
   json split = json::object();
   const auto names = loop_names(op);
   std::uint32_t repeat = 0;
@@ -60,9 +70,9 @@ json write_configuration(const Mesh& mesh, const Operator& op, const Configurati
   }
   return {{"split", std::move(split)},
           {"repeat", axis_names(mesh, repeat)},
-          {"recompute", false},
-          {"offload", false},
-          {"update", "replicated"}};
+          {"recompute", choice.recompute},
+          {"offload", choice.offload},
+          {"update", write_update(mesh, choice, precision)}};
 }
 
 json write_steps(const Mesh& mesh, const std::vector<ReshardStep>& steps, std::optional<std::size_t> dims) {
@@ -93,7 +103,7 @@ json write_reshard(const Scenario& scenario, const Mesh& mesh, const PlanReshard
           {"to", write_layout(mesh, reshard.to, dims)},
           {"steps", write_steps(mesh, reshard.forward, dims)},
           {"backward_steps", write_steps(mesh, reshard.backward, dims)},
-          {"keep", reshard.keep == Keep::none ? json() : json(to_string(reshard.keep))},
+          {"keep", reshard.keep == Keep::none || reshard.keep == Keep::again ? json() : json(to_string(reshard.keep))},
           {"memory_bytes", cost.memory_bytes()},
           {"time_s", cost.time_s()}};
 }
@@ -123,7 +133,7 @@ json write_plan(const Scenario& scenario, const Plan& plan) {
   std::map<std::string, std::size_t> known;
   for (const PlanOperator& item : plan.operators) {
     const Operator& op = model.operators[item.op];
-    json configuration = write_configuration(plan.mesh, op, item.split);
+    json configuration = write_configuration(plan.mesh, op, item.split, item.choice, scenario.settings.precision);
     const auto [at, added] = known.emplace(configuration.dump(), configurations.size());
     if (added) configurations.push_back(std::move(configuration));
     json object = {{"name", valid_utf8(op.name)},

@@ -28,6 +28,10 @@ OptionRecord scale(std::string_view key, std::string_view text, std::string_view
   return {key, text, "\u00d7", OptionType::real, 1e-3, 1, 1e3, {}, help};
 }
 
+OptionRecord switch_record(std::string_view key, std::string_view text, std::string_view help) {
+  return {key, text, "", OptionType::flag, 0, 1, 1, {}, help};
+}
+
 const std::vector<Entry>& entries() {
   static const std::vector<Entry> table = {
       {{"batch",
@@ -125,6 +129,14 @@ const std::vector<Entry>& entries() {
         "Let heights, widths and the key sequence of attention be split"},
        [](const Settings& s) { return double(s.split_windows); },
        [](Settings& s, double v) { s.split_windows = v != 0; }},
+      {switch_record("recompute", "Recompute", "Let operators compute activations again instead of keeping them"),
+       [](const Settings& s) { return double(s.recompute); }, [](Settings& s, double v) { s.recompute = v != 0; }},
+      {switch_record("update-sharding", "Shard updates",
+                     "Let devices with the same parameters share out their update, and the parameters themselves"),
+       [](const Settings& s) { return double(s.update_sharding); },
+       [](Settings& s, double v) { s.update_sharding = v != 0; }},
+      {switch_record("offload", "Offload", "Let optimizer state live in the host's memory"),
+       [](const Settings& s) { return double(s.offload); }, [](Settings& s, double v) { s.offload = v != 0; }},
   };
   return table;
 }

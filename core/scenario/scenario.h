@@ -39,6 +39,10 @@ struct Settings {
   std::int64_t memory_limit = 0;  ///< 0: the device's memory x factors.device_memory
   double price_per_hour = 0;      ///< of one device, in any currency; 0: the hardware's, where it has one
   bool split_windows = false;     ///< let window dimensions and the key sequence be split
+  // What methods that choose per operator may use (core/cost/memory_choice.h).
+  bool recompute = true;        ///< compute activations again in backward instead of keeping them
+  bool update_sharding = true;  ///< shard the weight update, and the weights, among devices that hold the same
+  bool offload = true;          ///< keep optimizer state in the host's memory
   std::uint64_t seed = 1;
   friend bool operator==(const Settings&, const Settings&) = default;
 };

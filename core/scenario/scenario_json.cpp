@@ -51,9 +51,9 @@ nlohmann::json write_scenario(const Scenario& scenario) {
       {"optimizer", choice(settings, "optimizer")},
       {"accounting", choice(settings, "accounting")},
       {"switches",
-       {{"recompute", false},
-        {"update_sharding", false},
-        {"offload", false},
+       {{"recompute", settings.recompute},
+        {"update_sharding", settings.update_sharding},
+        {"offload", settings.offload},
         {"split_windows", settings.split_windows}}},
       {"seed", settings.seed},
   };
@@ -80,7 +80,13 @@ Expected<ScenarioNames> read_scenario(const nlohmann::json& object, const std::s
     JsonFields factors = fields.object("factors");
     for (const auto& factor : kFactors) settings.factors.*factor.field = factors.number(factor.key, 1e-3, 1e3, 1.0);
   }
-  if (fields.has("switches")) settings.split_windows = fields.object("switches").flag("split_windows", false);
+  if (fields.has("switches")) {
+    JsonFields switches = fields.object("switches");
+    settings.split_windows = switches.flag("split_windows", false);
+    settings.recompute = switches.flag("recompute", true);
+    settings.update_sharding = switches.flag("update_sharding", true);
+    settings.offload = switches.flag("offload", true);
+  }
   if (fields.error()) return *fields.error();
   return names;
 }

@@ -154,6 +154,10 @@ Expected<ResultPtr> mini_parallelism(const Contender& method, const ScenarioPtr&
     if (devices * static_cast<double>((*here)->memory_limit()) < needed_in_all && i + 1 < counts.size()) continue;
     if (tried) tried->push_back(devices);
     const auto found = method.make()->run(*here, SearchPass::exact, part_of(context, devices, i, counts.size()));
+    if (!found && found.error().code == ErrorCode::usage) {
+      refusal = found.error().what;
+      continue;
+    }
     if (!found) return found.error();
     search_s += (*found)->search_s;
     auto one = std::make_shared<Result>(*fastest_within_limit(*found));
@@ -189,6 +193,10 @@ Expected<std::vector<ResultPtr>> profile(const Contender& method, const Scenario
       continue;
     }
     const auto one = mini_time(method, *here, part_of(context, counts[i], i, counts.size()));
+    if (!one && one.error().code == ErrorCode::usage) {
+      refusal = one.error().what;
+      continue;
+    }
     if (!one) return one.error();
     auto marked = std::make_shared<Result>(**one);
     marked->objective = to_string(Objective::profile);

@@ -22,7 +22,8 @@ const char* to_string(Objective objective);  ///< "mini-time", the spelling of c
 /// Usage error that lists the objectives.
 Expected<Objective> parse_objective(std::string_view name);
 
-/// A method as an objective needs it, with whatever parameters it was given already bound.
+/// A method as an objective needs it, with whatever parameters it was given already bound. It may refuse a scenario by
+/// `refuses` or by a usage error of run().
 struct Contender {
   std::string name;  ///< of the method
   std::function<std::string(const Scenario&)> refuses;

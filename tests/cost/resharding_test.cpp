@@ -155,23 +155,18 @@ class ReshardingTest : public QObject {
     }
   }
 
-  void gradient_sync_takes_the_cheaper() {
+  // One collective is one ring over its group: (g-1)(a + s/B), twice that for an all-reduce (papers.md 0).
+  void a_step_is_a_ring() {
     const Mesh mesh = mesh_of({2}, {2, 2, 2});
-    const ReshardingModel model(mesh, CollectiveModel(cluster_of(2, 8, 12.5e9, 130e9), {}), 900e9);
-    QVERIFY(model.gradient_sync(1e6, 0).steps.empty());
-    QCOMPARE(model.gradient_sync(1e6, 0b1110).steps.size(), std::size_t(1));
-    const auto nested = model.gradient_sync(1e8, 0b1111);
-    QCOMPARE(nested.steps.size(), std::size_t(3));
-    QCOMPARE(nested.steps[0].move, ReshardMove::reduce_scatter);
-    QCOMPARE(nested.steps[1].move, ReshardMove::all_reduce);
-    QCOMPARE(nested.steps[2].move, ReshardMove::all_gather);
-    QCOMPARE(nested.steps[0].bytes, 1e8 * 7 / 8);
-    QCOMPARE(nested.steps[1].bytes, 1e8 / 8);
-    QCOMPARE(nested.steps[2].bytes, 1e8 * 7 / 8);
-    // One latency per collective and links of one speed: nothing is gained by three of them.
-    const ReshardingModel flat(
-        mesh, CollectiveModel(cluster_of(2, 8, 1e15, 1e9), {}, CollectiveModel::Latency::per_collective), 900e9);
-    QCOMPARE(flat.gradient_sync(1e3, 0b1111).steps.size(), std::size_t(1));
+    const CollectiveModel collectives(cluster_of(2, 8, 12.5e9, 130e9), {});
+    const ReshardingModel model(mesh, collectives, 900e9);
+    const double gathered = model.step(ReshardMove::all_gather, 0b1111, 1e8).time_s;
+    QVERIFY(gathered > 15.0 / 16 * 1e8 / 12.5e9 && gathered < 15.0 / 16 * 1e8 / 12.5e9 * 1.1);
+    QCOMPARE(model.step(ReshardMove::reduce_scatter, 0b1111, 1e8).time_s, gathered);
+    const ReshardStep reduced = model.step(ReshardMove::all_reduce, 0b1111, 1e8);
+    QVERIFY(std::abs(reduced.time_s - 2 * gathered) < 1e-12);
+    QCOMPARE(reduced.bytes, 2 * 15.0 / 16 * 1e8);
+    QCOMPARE(model.step(ReshardMove::slice, 0b0110, 1e8).time_s, 0.0);
   }
 
   // Beyond the full graph's size the pair's own values are searched; the answer must still be a real path.

@@ -38,7 +38,7 @@ inline Plan hand_plan(const Scenario& scenario, std::uint64_t seed) {
     PlanOperator item;
     item.op = OperatorId(i);
     item.split = all[random() % all.size()];
-    auto cost = costs.cost(item.op, item.split, true);
+    auto cost = costs.cost(item.op, item.split, {}, true);
     item.cost = cost.breakdown;
     item.gradient_sync = std::move(cost.gradient_sync);
     plan.operators.push_back(std::move(item));

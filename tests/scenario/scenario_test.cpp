@@ -26,7 +26,10 @@ class ScenarioTest : public QObject {
                                                  "memory-limit",
                                                  "price-per-hour",
                                                  "seed",
-                                                 "split-windows"};
+                                                 "split-windows",
+                                                 "recompute",
+                                                 "update-sharding",
+                                                 "offload"};
     std::set<std::string_view> keys;
     for (const auto& option : scenario_options()) {
       QVERIFY(keys.insert(option.key).second);

@@ -93,7 +93,7 @@ class FrontierTrackingTest : public QObject {
     std::mt19937_64 random(7);
     for (const auto& [name, model] : models()) {
       const auto scenario = scenario_on(model, "v100-16gb-2x4");
-      auto structure = search::build_structure(*scenario, nullptr, {});
+      auto structure = search::build_structure(*scenario, {}, {});
       QVERIFY(structure.has_value());
       auto prices = std::make_shared<const search::Prices>(scenario, *structure);
       ThreadPool pool(2);
@@ -104,7 +104,9 @@ class FrontierTrackingTest : public QObject {
         frontier::Point point;
         for (const auto& node : problem.nodes)
           point.configs.push_back(static_cast<std::uint32_t>(random() % node.costs.size()));
-        point.node_alternatives.assign(problem.nodes.size(), 0);
+        for (std::size_t v = 0; v < problem.nodes.size(); ++v)
+          point.node_alternatives.push_back(
+              static_cast<std::uint16_t>(random() % problem.nodes[v].costs[point.configs[v]].size()));
         for (const auto& edge : problem.edges) {
           const auto entry = edge.costs[std::size_t(edge.from_class[point.configs[edge.from]]) * edge.columns +
                                         edge.to_class[point.configs[edge.to]]];
@@ -118,6 +120,7 @@ class FrontierTrackingTest : public QObject {
             cost ? ""
                  : qPrintable(
                        QString("%1, trial %2: %3").arg(name.c_str()).arg(trial).arg(cost.error().message().c_str())));
+        QVERIFY(close(cost->compute_s(), priced->compute_seconds(**structure, point)));
         QVERIFY2(cost->memory_bytes() == expected.memory && close(cost->time_s(), expected.time),
                  qPrintable(QString("%1, trial %2: %3 B %4 s, tables say %5 B %6 s")
                                 .arg(name.c_str())

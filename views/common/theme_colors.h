@@ -16,8 +16,8 @@ struct ThemeColors {
   std::array<QColor, 8> configuration;  ///< the eighth is "other"
   QColor configuration_text;
   std::array<QColor, 6> memory;   ///< in the order of MemoryPart
-  std::array<QColor, 3> compute;  ///< forward, backward, update
-  std::array<QColor, 4> network;  ///< all-reduce, all-gather, reduce-scatter, all-to-all
+  std::array<QColor, 4> compute;  ///< forward, backward, update, recompute
+  std::array<QColor, 6> network;  ///< all-reduce, all-gather, reduce-scatter, all-to-all, permute, offload
   std::array<QColor, 5> heat;     ///< cost, low to high
 
   /// The colour of a method's line or marker by its registry name.

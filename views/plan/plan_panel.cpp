@@ -265,9 +265,11 @@ void PlanPanel::show_bars() {
   static const char* const kMemory[] = {QT_TR_NOOP("Parameters"),        QT_TR_NOOP("Gradients"),
                                         QT_TR_NOOP("Optimizer state"),   QT_TR_NOOP("Activations"),
                                         QT_TR_NOOP("Resharding copies"), QT_TR_NOOP("Workspace")};
-  static const char* const kCompute[] = {QT_TR_NOOP("Forward"), QT_TR_NOOP("Backward"), QT_TR_NOOP("Update")};
-  static const char* const kNetwork[] = {QT_TR_NOOP("All-reduce"), QT_TR_NOOP("All-gather"),
-                                         QT_TR_NOOP("Reduce-scatter"), QT_TR_NOOP("All-to-all"), QT_TR_NOOP("Permute")};
+  static const char* const kCompute[] = {QT_TR_NOOP("Forward"), QT_TR_NOOP("Backward"), QT_TR_NOOP("Update"),
+                                         QT_TR_NOOP("Recompute")};
+  static const char* const kNetwork[] = {QT_TR_NOOP("All-reduce"),     QT_TR_NOOP("All-gather"),
+                                         QT_TR_NOOP("Reduce-scatter"), QT_TR_NOOP("All-to-all"),
+                                         QT_TR_NOOP("Permute"),        QT_TR_NOOP("Offload")};
   std::vector<BarPart> parts;
   std::vector<PartRow> rows;
   const auto total = static_cast<double>(cost.memory_bytes());
@@ -289,12 +291,13 @@ void PlanPanel::show_bars() {
   std::vector<PartRow> compute{{QColor(), tr("Compute"), time_in(unit, cost.compute_s()), {}}},
       network{{QColor(), tr("Network"), time_in(unit, cost.network_s()), {}}};
   for (std::size_t i = 0; i < kComputeParts; ++i) {
+    if (cost.compute[i] == 0 && ComputePart(i) == ComputePart::recompute) continue;
     times.push_back({colors.compute[i], cost.compute[i], tr(kCompute[i]) + u' ' + time_text(cost.compute[i])});
     compute.push_back({colors.compute[i], tr(kCompute[i]), time_in(unit, cost.compute[i]), {}});
   }
   for (std::size_t i = 0; i < kNetworkParts; ++i) {
     if (cost.network[i] == 0) continue;
-    const QColor color = colors.network[std::min<std::size_t>(i, colors.network.size() - 1)];
+    const QColor color = colors.network[i];
     times.push_back({color, cost.network[i], tr(kNetwork[i]) + u' ' + time_text(cost.network[i])});
     network.push_back({color, tr(kNetwork[i]), time_in(unit, cost.network[i]), {}});
   }

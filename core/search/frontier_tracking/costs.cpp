@@ -45,20 +45,29 @@ struct TableQuestions {
   bool from_may_be_partial = false;
 };
 
-frontier::CostTable fill_table(const PairTable& table, const Mesh& mesh, const TableQuestions& questions,
-                               const std::vector<double>& forward, const std::vector<double>& backward) {
+// `again_s`, of a table whose tensor may be computed again, receives the compute part of every point.
+frontier::CostTable fill_table(const PairTable& table, const Prices& prices, const TableQuestions& questions,
+                               const std::vector<double>& forward, const std::vector<double>& backward,
+                               std::vector<double>& again_s) {
   frontier::CostTable costs;
+  const Mesh& mesh = prices.structure().mesh;
   const std::size_t to_whole = questions.to_whole.layouts.size(), from_whole = questions.from_whole.layouts.size();
   for (std::size_t r = 0; r < table.from.size(); ++r) {
+    const double again =
+        table.again.valid() ? prices.operators().forward_s(table.again, table.from_configurations[r]) : 0;
     for (std::size_t c = 0; c < table.to.size(); ++c) {
       PairTimes times;
+      times.again = again;
       const std::size_t source = questions.from_may_be_partial ? r : questions.from_whole.of[r];
       times.forward = forward[source * to_whole + questions.to_whole.of[c]];
       if (table.gradient && !gradients_meet(table, table.from[r], table.to[c]))
         times.backward = backward[c * from_whole + questions.from_whole.of[r]];
       const PairAlternatives found = pair_alternatives(table, mesh, table.from[r], table.to[c], times);
-      frontier::CostPoint points[2];
-      for (int i = 0; i < found.count; ++i) points[i] = {found.item[i].memory, found.item[i].time};
+      frontier::CostPoint points[3];
+      for (int i = 0; i < found.count; ++i) {
+        points[i] = {found.item[i].memory, found.item[i].time};
+        if (table.again.valid()) again_s.push_back(found.item[i].copy == Copy::again ? again : 0);
+      }
       costs.add(std::span<const frontier::CostPoint>(points, static_cast<std::size_t>(found.count)));
     }
   }
@@ -75,6 +84,31 @@ Prices::Prices(ScenarioPtr scenario, std::shared_ptr<const Structure> structure,
                        : std::make_unique<ReshardingModel>(structure_->mesh, collectives,
                                                            device.memory_bandwidth * device.memory_efficiency);
   operators_ = std::make_unique<OperatorCostModel>(*scenario_, structure_->uses, *resharding_);
+}
+
+std::vector<OperatorCostModel::Alternative> Prices::alternatives(OperatorId op,
+                                                                 const Configuration& configuration) const {
+  if (structure_->memory_choices) return operators_->alternatives(op, configuration);
+  return {{MemoryChoice{}, operators_->cost(op, configuration).breakdown}};
+}
+
+double PricedProblem::compute_seconds(const Structure& s, const frontier::Point& point) const {
+  double total = 0;
+  for (std::size_t v = 0; v < s.variables.size(); ++v) {
+    if (!s.variables[v].choices) continue;
+    const auto offsets = problem.nodes[v].costs.offsets();
+    total += compute_s[s.variables[v].cost_group][offsets[point.configs[v]] + point.node_alternatives[v]];
+  }
+  for (std::size_t p = 0; p < s.pairs.size(); ++p) {
+    const Pair& pair = s.pairs[p];
+    const auto& times = again_s[pair.table];
+    if (times.empty()) continue;
+    const std::size_t row = pair.from_classes->of[point.configs[pair.from]],
+                      column = pair.to_classes->of[point.configs[pair.to]];
+    const frontier::Edge& edge = problem.edges[p];
+    total += times[edge.costs.offsets()[row * edge.columns + column] + point.edge_alternatives[p]];
+  }
+  return total;
 }
 
 bool gradients_meet(const PairTable& table, const Layout& from, const Layout& to) {
@@ -97,6 +131,9 @@ PairAlternatives pair_alternatives(const PairTable& table, const Mesh& mesh, con
   const auto add = [&](Copy copy, std::int64_t memory, double time) {
     result.item[result.count++] = {copy, memory, time};
   };
+  const auto add_again = [&] {
+    if (table.again.valid()) add(Copy::again, 0, plain + (same ? 0 : times.forward) + times.again);
+  };
 
   if (!table.consumer_saves) {
     add(Copy::none, 0, plain);
@@ -105,6 +142,7 @@ PairAlternatives pair_alternatives(const PairTable& table, const Mesh& mesh, con
   switch (table.kind) {
     case PairKind::to_shared:
       add(same ? Copy::source : Copy::after, same && table.before_is_kept ? 0 : bytes_of(table, mesh, to_whole), plain);
+      add_again();
       break;
     case PairKind::tie:
       add(same ? Copy::source : Copy::after, same ? 0 : bytes_of(table, mesh, to_whole), plain);
@@ -125,6 +163,7 @@ PairAlternatives pair_alternatives(const PairTable& table, const Mesh& mesh, con
         if (!partial_source)
           add(Copy::before, table.before_is_kept ? 0 : bytes_of(table, mesh, from_whole), plain + times.forward);
       }
+      add_again();
       break;
   }
   return result;
@@ -168,23 +207,27 @@ Expected<PricedProblem> price_problem(const Prices& prices, ThreadPool& pool, co
     answers[i] = prices.resharding().reprice((*routes)[i]);
   });
   std::vector<frontier::CostTable> tables(s.tables.size());
+  PricedProblem priced;
+  priced.again_s.resize(s.tables.size());
   pool.for_each(s.tables.size(), [&](std::size_t t, int) {
     if (context.cancelled()) return;
     static const std::vector<double> kNone;
-    tables[t] = fill_table(s.tables[t], s.mesh, needed[t], answers[needed[t].forward],
-                           s.tables[t].gradient ? answers[needed[t].backward] : kNone);
+    tables[t] = fill_table(s.tables[t], prices, needed[t], answers[needed[t].forward],
+                           s.tables[t].gradient ? answers[needed[t].backward] : kNone, priced.again_s[t]);
   });
   // 3. Operators, once per group of equal ones.
-  PricedProblem priced;
   priced.compute_s.resize(s.cost_groups);
   std::vector<frontier::CostTable> groups(s.cost_groups);
   pool.for_each(s.cost_groups, [&](std::size_t g, int) {
     if (context.cancelled()) return;
     const Variable& example = s.variables[s.group_example[g]];
     for (const auto& configuration : example.choices->configurations) {
-      const auto cost = prices.operators().cost(example.op, configuration);
-      groups[g].add({cost.breakdown.memory_bytes(), cost.breakdown.time_s()});
-      priced.compute_s[g].push_back(cost.breakdown.compute_s());
+      std::vector<frontier::CostPoint> points;
+      for (const auto& [choice, cost] : prices.alternatives(example.op, configuration)) {
+        points.push_back({cost.memory_bytes(), cost.time_s()});
+        priced.compute_s[g].push_back(cost.compute_s());
+      }
+      groups[g].add(points);
     }
   });
   if (context.cancelled()) return cancelled_error();

@@ -15,6 +15,7 @@ namespace turnpoint::search {
 /// Times of one pair of layouts, seconds.
 struct PairTimes {
   double forward = 0, backward = 0;
+  double again = 0;  ///< one more forward run of the producer, where the table allows it
 };
 
 /// Owns the cost models of one scenario; immutable after construction, shared by the plans of its result.
@@ -27,6 +28,8 @@ class Prices {
   const Structure& structure() const { return *structure_; }
   const ReshardingModel& resharding() const { return *resharding_; }
   const OperatorCostModel& operators() const { return *operators_; }
+  /// An operator's alternatives under one configuration, in the order in which the frontier problem lists them.
+  std::vector<OperatorCostModel::Alternative> alternatives(OperatorId op, const Configuration& configuration) const;
 
  private:
   ScenarioPtr scenario_;
@@ -41,17 +44,18 @@ enum class Copy : std::uint8_t {
   source,  ///< the consumer reads the source's layout and that copy is kept
   after,   ///< the resharded copy is kept
   before,  ///< the copy before is kept; backward repeats the forward resharding
+  again,   ///< nothing is kept; backward runs the producer and the forward resharding again
 };
 
 /// The alternatives of a pair in layouts `from` and `to`, in the order in which the frontier problem lists them. At
-/// most two.
+/// most three.
 struct PairAlternative {
   Copy copy = Copy::none;
   std::int64_t memory = 0;
   double time = 0;
 };
 struct PairAlternatives {
-  PairAlternative item[2];
+  PairAlternative item[3];
   int count = 0;
 };
 PairAlternatives pair_alternatives(const PairTable& table, const Mesh& mesh, const Layout& from, const Layout& to,
@@ -62,7 +66,13 @@ bool gradients_meet(const PairTable& table, const Layout& from, const Layout& to
 
 struct PricedProblem {
   frontier::Problem problem;
-  std::vector<std::vector<double>> compute_s;  ///< [cost group][configuration]: the compute part of its time
+  /// [cost group]: the compute part of the time of each point of the operator's cost table.
+  std::vector<std::vector<double>> compute_s;
+  /// [pair table]: the same for the points of its cost table; empty where none computes anything.
+  std::vector<std::vector<double>> again_s;
+
+  /// Compute part of a plan's time; the rest is network.
+  double compute_seconds(const Structure& structure, const frontier::Point& point) const;
 };
 
 /// The routes by which tensors were resharded when the structure was last priced exactly, one entry per distinct

@@ -17,6 +17,7 @@ Keep keep_of(Copy copy, bool before_is_kept) {
     case Copy::source:
     case Copy::before: return Keep::before;
     case Copy::after: return before_is_kept ? Keep::both : Keep::after;
+    case Copy::again: return Keep::again;
   }
   return Keep::none;
 }
@@ -34,7 +35,8 @@ class Unroller {
       PlanOperator op;
       op.op = variable.op;
       op.split = variable.choices->configurations[point_.configs[v]];
-      auto cost = prices_.operators().cost(variable.op, op.split, true);
+      op.choice = prices_.alternatives(variable.op, op.split)[point_.node_alternatives[v]].choice;
+      auto cost = prices_.operators().cost(variable.op, op.split, op.choice, true);
       op.cost = cost.breakdown;
       op.gradient_sync = std::move(cost.gradient_sync);
       plan_.operators.push_back(std::move(op));
@@ -59,18 +61,23 @@ class Unroller {
     ReshardPath back;
     if (table.gradient && !gradients_meet(table, reshard.from, reshard.to))
       back = prices_.resharding().path(table.shape, table.element_bytes, reshard.to, reshard.from.without_partial());
+    const double again_s = table.again.valid() ? again_seconds(pair) : 0;
     const PairAlternatives found =
-        pair_alternatives(table, s_.mesh, reshard.from, reshard.to, {there.time_s, back.time_s});
+        pair_alternatives(table, s_.mesh, reshard.from, reshard.to, {there.time_s, back.time_s, again_s});
     const PairAlternative& taken = found.item[point_.edge_alternatives[index]];
 
     identify(pair, table, reshard);
     reshard.forward = there.steps;
-    if (taken.copy == Copy::before) reshard.backward = there.steps;
+    if (taken.copy == Copy::before || taken.copy == Copy::again) reshard.backward = there.steps;
     reshard.backward.insert(reshard.backward.end(), back.steps.begin(), back.steps.end());
     reshard.keep = keep_of(taken.copy, table.before_is_kept || table.kind == PairKind::from_shared);
     add_network(reshard.cost, reshard.forward);
     add_network(reshard.cost, reshard.backward);
-    if (taken.copy == Copy::after) {
+    if (taken.copy == Copy::again) {
+      PlanOperator& producer = plan_.operators[reshard.producer.index];
+      producer.choice.recompute = true;
+      producer.cost[ComputePart::recompute] += again_s;
+    } else if (taken.copy == Copy::after) {
       const bool second = table.before_is_kept || table.kind == PairKind::from_shared;
       reshard.cost[second ? MemoryPart::copies : MemoryPart::activations] += taken.memory;
     } else if (taken.memory > 0) {
@@ -79,6 +86,11 @@ class Unroller {
     }
     if (!reshard.forward.empty() || !reshard.backward.empty() || reshard.from != reshard.to)
       plan_.reshards.push_back(std::move(reshard));
+  }
+
+  double again_seconds(const Pair& pair) const {
+    const Variable& producer = s_.variables[pair.from];
+    return prices_.operators().forward_s(producer.op, producer.choices->configurations[point_.configs[pair.from]]);
   }
 
   void identify(const Pair& pair, const PairTable& table, PlanReshard& reshard) const {
@@ -117,10 +129,7 @@ ResultPtr make_result(std::string method, ScenarioPtr scenario, std::shared_ptr<
   result->lower_bound = std::move(answer.lower_bound);
   const std::int64_t limit = result->scenario->memory_limit();
   for (const auto& point : answer.points) {
-    double compute = 0;
-    for (std::size_t v = 0; v < s.variables.size(); ++v)
-      if (s.variables[v].choices) compute += priced.compute_s[s.variables[v].cost_group][point.configs[v]];
-    compute = std::min(compute, point.time);
+    const double compute = std::min(priced.compute_seconds(s, point), point.time);
     result->points.push_back({point.memory, point.time, compute, point.time - compute, point.memory <= limit});
   }
   result->turning_point = find_turning_point(result->points);

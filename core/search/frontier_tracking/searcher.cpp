@@ -24,13 +24,13 @@ void forget_memory(frontier::Problem& problem) {
 
 class ConfigurationSearcher : public Searcher {
  public:
-  ConfigurationSearcher(std::string method, ConfigurationFilter only, Objective objective)
-      : method_(std::move(method)), only_(only), objective_(objective) {}
+  ConfigurationSearcher(std::string method, SearchSpace space, Objective objective)
+      : method_(std::move(method)), space_(space), objective_(objective) {}
 
   Expected<ResultPtr> run(const ScenarioPtr& scenario, SearchPass pass, const RunContext& context) override {
     const auto start = std::chrono::steady_clock::now();
     if (!structure_ || !same_structure(*structure_, *scenario)) {
-      auto built = build_structure(*scenario, only_, context);
+      auto built = build_structure(*scenario, space_, context);
       if (!built) return built.error();
       structure_ = *built;
       prices_.reset();
@@ -61,7 +61,7 @@ class ConfigurationSearcher : public Searcher {
     }
     auto answer = solver_.solve(*problem, options, context);
     if (!answer) return answer.error();
-    if (objective_ == Objective::least_time || only_) keep_fastest(priced->problem, *answer);
+    if (objective_ == Objective::least_time || space_.only) keep_fastest(priced->problem, *answer);
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     return make_result(method_, scenario, prices, *priced, std::move(*answer), elapsed.count());
   }
@@ -77,7 +77,7 @@ class ConfigurationSearcher : public Searcher {
   }
 
   std::string method_;
-  ConfigurationFilter only_;
+  SearchSpace space_;
   Objective objective_;
   std::shared_ptr<const Structure> structure_;
   std::shared_ptr<const Prices> prices_;
@@ -90,15 +90,16 @@ class ConfigurationSearcher : public Searcher {
 }  // namespace
 
 std::unique_ptr<Searcher> make_frontier_tracking() {
-  return std::make_unique<ConfigurationSearcher>("ft", nullptr, Objective::frontier);
+  return std::make_unique<ConfigurationSearcher>("ft", SearchSpace{}, Objective::frontier);
 }
 
 std::unique_ptr<Searcher> make_data_parallel() {
-  return std::make_unique<ConfigurationSearcher>("data-parallel", &data_parallel_configuration, Objective::frontier);
+  return std::make_unique<ConfigurationSearcher>("data-parallel", SearchSpace{&data_parallel_configuration, false},
+                                                 Objective::frontier);
 }
 
 std::unique_ptr<Searcher> make_optcnn() {
-  return std::make_unique<ConfigurationSearcher>("optcnn", nullptr, Objective::least_time);
+  return std::make_unique<ConfigurationSearcher>("optcnn", SearchSpace{nullptr, false}, Objective::least_time);
 }
 
 }  // namespace turnpoint::search

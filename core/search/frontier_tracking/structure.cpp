@@ -27,8 +27,9 @@ void append_access(std::string& key, const Model& model, const Access& access) {
 }
 
 // Operators with equal keys have equal configurations, layouts and costs.
-std::string operator_key(const Model& model, const Operator& op, const std::vector<bool>& owns) {
+std::string operator_key(const Model& model, const Operator& op, const TensorUses& uses, OperatorId id, bool again) {
   std::string key;
+  append(key, again);
   append(key, static_cast<int>(op.kind));
   for (const auto& dim : op.dims)
     append(key, dim.size),
@@ -38,7 +39,8 @@ std::string operator_key(const Model& model, const Operator& op, const std::vect
   append(key, static_cast<std::int64_t>(op.inputs.size()));
   for (const auto& access : op.inputs) append_access(key, model, access);
   for (const auto& access : op.outputs) append_access(key, model, access);
-  for (const bool own : owns) append(key, own);
+  for (const bool own : uses.owns_parameter[id.index]) append(key, own);
+  for (const int reads : uses.parameter_reads[id.index]) append(key, reads);
   return key;
 }
 
@@ -46,6 +48,31 @@ std::uint32_t class_of(std::vector<Layout>& layouts, std::map<Layout, std::uint3
   const auto [it, fresh] = known.try_emplace(layout, static_cast<std::uint32_t>(layouts.size()));
   if (fresh) layouts.push_back(layout);
   return it->second;
+}
+
+// What one forward run of a configuration takes depends on these alone.
+std::vector<std::int64_t> local_sizes(const Operator& op, const Configuration& configuration, const Mesh& mesh) {
+  std::vector<std::int64_t> sizes;
+  for (const auto& dim : op.dims) sizes.push_back(dim.size);
+  for (int a = 0; a < mesh.count(); ++a)
+    if (const int dim = configuration.axis[static_cast<std::size_t>(a)]; dim >= 0)
+      sizes[static_cast<std::size_t>(dim)] /= mesh.axes[static_cast<std::size_t>(a)].size;
+  return sizes;
+}
+
+// Classes of an output that may be computed again: layout and local sizes.
+LayoutClasses sized_classes(const Operator& op, const Access& access, const std::vector<Configuration>& configurations,
+                            const Mesh& mesh) {
+  LayoutClasses result;
+  std::map<std::pair<Layout, std::vector<std::int64_t>>, std::uint32_t> known;
+  for (const auto& configuration : configurations) {
+    const Layout layout = forward_layout(op, access, true, configuration, mesh.count());
+    const auto [it, fresh] = known.try_emplace({layout, local_sizes(op, configuration, mesh)},
+                                               static_cast<std::uint32_t>(result.layouts.size()));
+    if (fresh) result.layouts.push_back(layout);
+    result.of.push_back(it->second);
+  }
+  return result;
 }
 
 LayoutClasses classes(const Operator& op, const Access& access, bool is_output,
@@ -61,14 +88,15 @@ LayoutClasses classes(const Operator& op, const Access& access, bool is_output,
 }
 
 std::shared_ptr<const OperatorChoices> make_choices(const Model& model, const Operator& op, const Mesh& mesh,
-                                                    bool split_windows, ConfigurationFilter only) {
+                                                    bool split_windows, bool again, ConfigurationFilter only) {
   auto choices = std::make_shared<OperatorChoices>();
   choices->configurations =
       only ? std::vector<Configuration>{only(op, mesh)} : enumerate_configurations(model, op, mesh, split_windows);
   for (const auto& access : op.inputs)
     choices->inputs.push_back(classes(op, access, false, choices->configurations, mesh.count()));
   for (const auto& access : op.outputs)
-    choices->outputs.push_back(classes(op, access, true, choices->configurations, mesh.count()));
+    choices->outputs.push_back(again ? sized_classes(op, access, choices->configurations, mesh)
+                                     : classes(op, access, true, choices->configurations, mesh.count()));
   return choices;
 }
 
@@ -79,6 +107,8 @@ class Builder {
 
   Expected<void> run(const RunContext& context) {
     s_.uses = analyse_tensor_uses(model_);
+    again_.assign(model_.operators.size(), false);
+    for (const auto& flow : s_.uses.flows) again_[flow.producer.index] = flow.recomputable && s_.recompute;
     for (std::size_t i = 0; i < model_.operators.size(); ++i) {
       if (context.cancelled()) return cancelled_error();
       if (auto added = add_operator(OperatorId(i)); !added) return added;
@@ -91,10 +121,11 @@ class Builder {
  private:
   Expected<void> add_operator(OperatorId id) {
     const Operator& op = model_.operators[id];
-    std::string key = operator_key(model_, op, s_.uses.owns_parameter[id.index]);
+    const bool again = again_[id.index];
+    std::string key = operator_key(model_, op, s_.uses, id, again);
     const auto [it, fresh] = groups_.try_emplace(key, static_cast<std::uint32_t>(group_choices_.size()));
     if (fresh) {
-      group_choices_.push_back(make_choices(model_, op, s_.mesh, s_.split_windows, only_));
+      group_choices_.push_back(make_choices(model_, op, s_.mesh, s_.split_windows, again, only_));
       s_.group_example.push_back(static_cast<std::uint32_t>(s_.variables.size()));
       if (group_choices_.back()->configurations.empty())
         return bad_input("operator '" + op.name + "' has no legal configuration", model_.source);
@@ -108,6 +139,10 @@ class Builder {
     return {};
   }
 
+  // Who leaves the tensor of a pair; nobody for pairs that start at a shared layout or a tied weight.
+  OperatorId producer_of(PairKind kind, std::uint32_t flow) const {
+    return pair_starts_at_output(kind) ? s_.uses.flows[flow].producer : OperatorId();
+  }
   const LayoutClasses& output_classes(const TensorFlow& flow) const {
     return s_.variables[flow.producer.index].choices->outputs[flow.output];
   }
@@ -127,7 +162,10 @@ class Builder {
     table.consumer_saves = consumer_saves;
     table.from = from_classes.layouts;
     table.to = to_classes.layouts;
+    const OperatorId producer = producer_of(kind, flow);
+    if (producer.valid() && again_[producer.index]) table.again = producer;
     std::string key;
+    append(key, table.again.valid());
     append(key, static_cast<int>(kind) * 1000 + table.element_bytes * 10 + table.gradient * 4 + before_is_kept * 2 +
                     consumer_saves);
     for (const auto size : table.shape) append(key, size);
@@ -135,7 +173,14 @@ class Builder {
     append(key, reinterpret_cast<std::intptr_t>(&from_classes.layouts));
     append(key, reinterpret_cast<std::intptr_t>(&to_classes.layouts));
     const auto [it, fresh] = table_of_.try_emplace(std::move(key), static_cast<std::uint32_t>(s_.tables.size()));
-    if (fresh) s_.tables.push_back(std::move(table));
+    if (fresh) {
+      if (table.again.valid()) {
+        table.from_configurations.resize(table.from.size());
+        for (std::size_t c = 0; c < from_classes.of.size(); ++c)
+          table.from_configurations[from_classes.of[c]] = s_.variables[from].choices->configurations[c];
+      }
+      s_.tables.push_back(std::move(table));
+    }
     s_.pairs.push_back({from, to, it->second, flow, consumer, &from_classes, &to_classes});
   }
 
@@ -207,6 +252,7 @@ class Builder {
   Structure& s_;
   const Model& model_;
   ConfigurationFilter only_;
+  std::vector<bool> again_;  ///< [operator]: its output may be computed again
   std::unordered_map<std::string, std::uint32_t> groups_, table_of_;
   std::vector<std::shared_ptr<const OperatorChoices>> group_choices_;
   std::map<std::vector<const void*>, std::shared_ptr<const LayoutClasses>> states_of_;
@@ -214,23 +260,26 @@ class Builder {
 
 }  // namespace
 
-Expected<std::shared_ptr<const Structure>> build_structure(const Scenario& scenario, ConfigurationFilter only,
+Expected<std::shared_ptr<const Structure>> build_structure(const Scenario& scenario, const SearchSpace& space,
                                                            const RunContext& context) {
   auto structure = std::make_shared<Structure>();
   structure->model = scenario.model;
   structure->mesh = make_mesh(*scenario.cluster);
   structure->precision = scenario.settings.precision;
   structure->split_windows = scenario.settings.split_windows;
+  structure->memory_choices = space.memory_choices;
+  structure->recompute = space.memory_choices && scenario.settings.recompute;
   if (structure->mesh.count() > kMaxAxes)
     return usage_error(
         fmt::format("{} devices have more than {} prime factors", scenario.cluster->devices(), kMaxAxes));
   context.report("configurations");
-  if (auto built = Builder(*structure, scenario, only).run(context); !built) return built.error();
+  if (auto built = Builder(*structure, scenario, space.only).run(context); !built) return built.error();
   return std::shared_ptr<const Structure>(std::move(structure));
 }
 
 bool same_structure(const Structure& a, const Scenario& b) {
-  if (a.model != b.model || a.precision != b.settings.precision || a.split_windows != b.settings.split_windows)
+  if (a.model != b.model || a.precision != b.settings.precision || a.split_windows != b.settings.split_windows ||
+      a.recompute != (a.memory_choices && b.settings.recompute))
     return false;
   const Mesh mesh = make_mesh(*b.cluster);
   if (mesh.count() != a.mesh.count()) return false;

@@ -27,7 +27,8 @@ struct LayoutClasses {
 struct OperatorChoices {
   std::vector<Configuration> configurations;
   std::vector<LayoutClasses> inputs;   ///< gradient layouts; their forward layout is the same without partial axes
-  std::vector<LayoutClasses> outputs;  ///< forward layouts, partial axes included
+  std::vector<LayoutClasses> outputs;  ///< forward layouts, partial axes included; where the output may be computed
+                                       ///< again, configurations of one class also have the same local sizes
 };
 
 /// One decision: the configuration of an operator, or the shared layout of a tensor with several consumers (its states
@@ -53,6 +54,8 @@ struct PairTable {
   bool gradient = true;         ///< the tensor's gradient travels back
   bool before_is_kept = false;  ///< the producer keeps its own copy anyway (or is a view of a kept tensor)
   bool consumer_saves = false;  ///< direct, from_shared: this consumer; to_shared: any consumer
+  OperatorId again;             ///< valid: this producer (or its like) may run again instead of the tensor being kept
+  std::vector<Configuration> from_configurations;  ///< where `again` is valid: one of each class of `from`
   std::vector<Layout> from, to;
 };
 
@@ -70,6 +73,8 @@ struct Structure {
   Mesh mesh;
   Precision precision = Precision::fp32;
   bool split_windows = false;
+  bool memory_choices = true;  ///< operators choose how they keep, update and recompute; else all do the plain thing
+  bool recompute = false;
   TensorUses uses;
   std::vector<Variable> variables;  ///< operators first, in model order
   std::vector<Pair> pairs;
@@ -79,9 +84,13 @@ struct Structure {
   std::vector<std::uint32_t> group_example;  ///< cost group -> a variable of it
 };
 
-/// `only`, if given, restricts every operator to one configuration (data-parallel baseline).
+/// What a method searches over.
 using ConfigurationFilter = Configuration (*)(const Operator&, const Mesh&);
-Expected<std::shared_ptr<const Structure>> build_structure(const Scenario& scenario, ConfigurationFilter only,
+struct SearchSpace {
+  ConfigurationFilter only = nullptr;  ///< if given, restricts every operator to one configuration (data-parallel)
+  bool memory_choices = true;          ///< as far as the scenario's switches allow
+};
+Expected<std::shared_ptr<const Structure>> build_structure(const Scenario& scenario, const SearchSpace& space,
                                                            const RunContext& context);
 
 /// True if the structure of `a` serves scenario `b` as well (only prices differ).

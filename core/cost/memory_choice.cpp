@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cost/memory_choice.h"
+
+namespace turnpoint {
+
+const char* to_string(Update update) {
+  switch (update) {
+    case Update::replicated: return "replicated";
+    case Update::sharded: return "sharded";
+    case Update::sharded_weights: return "sharded-weights";
+  }
+  return "";
+}
+
+std::vector<MemoryChoice> enumerate_choices(const Mesh& mesh, std::uint32_t whole_axes, const ChoiceSwitches& offered) {
+  std::uint32_t inside = 0;
+  for (int a = 0; a < mesh.count(); ++a)
+    if (mesh.axes[static_cast<std::size_t>(a)].level == kIntraNode) inside |= 1u << a;
+  inside &= whole_axes;
+  std::vector<MemoryChoice> updates{{}};
+  if (offered.update_sharding && whole_axes) {
+    for (const Update update : {Update::sharded, Update::sharded_weights}) {
+      updates.push_back({update, whole_axes, false, false});
+      if (inside && inside != whole_axes) updates.push_back({update, inside, false, false});
+    }
+  }
+  std::vector<MemoryChoice> choices;
+  for (const bool recompute : {false, true}) {
+    if (recompute && !offered.recompute) continue;
+    for (const bool offload : {false, true}) {
+      if (offload && !offered.offload) continue;
+      for (MemoryChoice choice : updates) {
+        choice.offload = offload;
+        choice.recompute = recompute;
+        choices.push_back(choice);
+      }
+    }
+  }
+  return choices;
+}
+
+}  // namespace turnpoint

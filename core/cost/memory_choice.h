@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// How one operator trades memory for time apart from its configuration: what of it backward computes again, who updates
+// its parameters, and where the optimizer state lives. None of these changes a layout, so a search folds them into the
+// operator's own short list of alternatives and no state is multiplied.
+//
+// Sharded weight update: Xu et al., arXiv 2004.13336 (papers.md 5): devices that hold the same parameter each update
+// one shard of it. Sharded weights are that paper's variant B (the weight stays sharded between iterations), known
+// today as fully sharded data parallelism.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/cost/layout.h"
+
+namespace turnpoint {
+
+enum class Update : std::uint8_t {
+  replicated,       ///< gradients are summed, every holder updates all it holds
+  sharded,          ///< gradients are scattered, each holder updates a shard, the new weights are gathered
+  sharded_weights,  ///< weights too stay sharded: gathered before forward, again before backward, never after the
+                    ///< update
+};
+const char* to_string(Update update);
+
+struct MemoryChoice {
+  Update update = Update::replicated;
+  /// Mesh axes among whose devices the update is sharded. Of each parameter those count that do not split it.
+  std::uint32_t update_axes = 0;
+  bool offload = false;    ///< optimizer state lives in the host's memory and visits the device for the update
+  bool recompute = false;  ///< what the operator would keep for backward (internals, or its output) is computed again
+  friend auto operator<=>(const MemoryChoice&, const MemoryChoice&) = default;
+};
+
+/// The choices worth trying for an operator whose parameters lie whole on the devices of `whole_axes`, in a fixed order
+/// from the plain one on: replicated or sharded over all of these axes or over those inside the node, each with the
+/// optimizer state here or at the host. `recompute` adds every one of them once more with recomputation.
+struct ChoiceSwitches {
+  bool update_sharding = true, offload = true, recompute = true;
+};
+std::vector<MemoryChoice> enumerate_choices(const Mesh& mesh, std::uint32_t whole_axes, const ChoiceSwitches& offered);
+
+}  // namespace turnpoint

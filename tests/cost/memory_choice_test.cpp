@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sharded updates, offload and recomputation of one operator against figures worked by hand, and who may recompute.
+#include <fmt/format.h>
+#include <QtTest>
+#include <set>
+
+#include "cost/round_setting.h"
+#include "search/small_models.h"
+
+using namespace turnpoint;
+using namespace turnpoint::test;
+
+namespace {
+
+std::int64_t part(const CostBreakdown& cost, MemoryPart which) { return cost.memory[static_cast<std::size_t>(which)]; }
+double part(const CostBreakdown& cost, ComputePart which) { return cost.compute[static_cast<std::size_t>(which)]; }
+double part(const CostBreakdown& cost, NetworkPart which) { return cost.network[static_cast<std::size_t>(which)]; }
+
+std::set<std::string> recomputable(const ModelPtr& model) {
+  std::set<std::string> names;
+  for (const auto& flow : analyse_tensor_uses(*model).flows)
+    if (flow.recomputable) names.insert(model->operators[flow.producer].name);
+  return names;
+}
+
+}  // namespace
+
+class MemoryChoiceTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  // fc1 of the mlp on 4 devices of one node, data parallel: 32 x 64 + 64 parameters, Adam, fp32.
+  void sharded_update_by_hand() {
+    const Setting s(test::mlp(), 1, 4, [](Settings& settings) { settings.optimizer = Optimizer::adam; });
+    const OperatorId id = s.find("fc1");
+    const auto split = data_parallel_configuration(s.scenario.model->operators[id], s.resharding->mesh());
+    const std::int64_t parameters = 32 * 64 + 64;
+    const double ring = 3 * (1e-6 + parameters * 4.0 / 4 / 1e10);
+
+    const auto plain = s.costs->cost(id, split).breakdown;
+    const auto sharded = s.costs->cost(id, split, {Update::sharded, 0b11, false, false}, true);
+    QCOMPARE(part(sharded.breakdown, MemoryPart::parameters), parameters * 4);
+    QCOMPARE(part(sharded.breakdown, MemoryPart::gradients), parameters);
+    QCOMPARE(part(sharded.breakdown, MemoryPart::optimizer), parameters * 2);
+    QVERIFY(close(part(sharded.breakdown, NetworkPart::reduce_scatter), ring));
+    QVERIFY(close(part(sharded.breakdown, NetworkPart::all_gather), ring));
+    QCOMPARE(part(sharded.breakdown, NetworkPart::all_reduce), 0.0);
+    QVERIFY(close(part(sharded.breakdown, ComputePart::update), parameters / 4 * 28.0 / 1e11 + 1e-6));
+    QCOMPARE(sharded.gradient_sync.size(), std::size_t(2));
+    QCOMPARE(sharded.gradient_sync[0].move, ReshardMove::reduce_scatter);
+
+    // Data needs no gradient, so the first layer reads its weight in forward alone.
+    const auto first = s.costs->cost(id, split, {Update::sharded_weights, 0b11, false, false}).breakdown;
+    QCOMPARE(part(first, MemoryPart::parameters), parameters);
+    QVERIFY(close(part(first, NetworkPart::all_gather), ring));
+    // Others gather the weight before forward and before backward, the bias before forward.
+    const OperatorId later = s.find("fc2");
+    const auto weights =
+        s.costs
+            ->cost(later, data_parallel_configuration(s.scenario.model->operators[later], s.resharding->mesh()),
+                   {Update::sharded_weights, 0b11, false, false})
+            .breakdown;
+    const double both_ring = 3 * (1e-6 + (64 + 1) * 16 * 4.0 / 4 / 1e10),
+                 weight_ring = 3 * (1e-6 + 64 * 16 * 4.0 / 4 / 1e10);
+    QVERIFY(close(part(weights, NetworkPart::all_gather), both_ring + weight_ring));
+    QVERIFY(close(part(weights, NetworkPart::reduce_scatter), both_ring));
+    QVERIFY(part(plain, NetworkPart::all_reduce) > 0);
+  }
+
+  // Sharded inside the node only: scattered there, summed between nodes shard by shard, gathered inside again.
+  void sharding_inside_the_node_is_hierarchical() {
+    const Setting s(test::mlp(), 2, 4);
+    const OperatorId id = s.find("fc1");
+    const auto split = data_parallel_configuration(s.scenario.model->operators[id], s.resharding->mesh());
+    const auto cost = s.costs->cost(id, split, {Update::sharded, 0b110, false, false}, true);
+    QCOMPARE(cost.gradient_sync.size(), std::size_t(3));
+    QCOMPARE(cost.gradient_sync[1].move, ReshardMove::all_reduce);
+    QCOMPARE(cost.gradient_sync[1].axes, 0b001u);
+    const double bytes = 4.0 * (32 * 64 + 64), shard = bytes / 4;
+    QVERIFY(close(part(cost.breakdown, NetworkPart::reduce_scatter), 3 * (1e-6 + shard / 1e10)));
+    // Four groups, one per device of a node, share the node's 1 GB/s.
+    QVERIFY(close(part(cost.breakdown, NetworkPart::all_reduce), 2 * (1e-6 + shard / 2 / (1e9 / 4))));
+  }
+
+  // Devices that repeat the same work hold the same gradient: a shard of it is cut off for nothing.
+  void repeated_work_can_share_its_update() {
+    const Setting s(test::mlp(), 1, 4);
+    const OperatorId id = s.find("fc1");
+    const auto cost = s.costs->cost(id, Configuration(), {Update::sharded, 0b11, false, false}, true);
+    QCOMPARE(part(cost.breakdown, NetworkPart::reduce_scatter), 0.0);
+    QCOMPARE(cost.gradient_sync.size(), std::size_t(2));
+    QCOMPARE(cost.gradient_sync[0].move, ReshardMove::slice);
+    QCOMPARE(part(cost.breakdown, MemoryPart::optimizer), std::int64_t(32 * 64 + 64) * 8 / 4);
+  }
+
+  void offload_crosses_the_host_link_twice() {
+    Setting s(test::mlp(), 1, 4, [](Settings& settings) { settings.optimizer = Optimizer::adam; });
+    auto cluster = round_cluster(1, 4);
+    cluster.host_link_bandwidth = 1e9;
+    s.scenario.cluster = std::make_shared<Cluster>(cluster);
+    const OperatorId id = s.find("fc1");
+    const std::int64_t parameters = 32 * 64 + 64;
+    const auto cost = s.costs->cost(id, Configuration(), {Update::replicated, 0, true, false}).breakdown;
+    QCOMPARE(part(cost, MemoryPart::optimizer), std::int64_t(0));
+    QVERIFY(close(part(cost, NetworkPart::offload), 2.0 * parameters * 8 / 1e9));
+    // Offered only where there is a host link and something to move.
+    const auto offloads = [&] {
+      for (const auto& alternative : s.costs->alternatives(id, Configuration()))
+        if (alternative.choice.offload) return true;
+      return false;
+    };
+    QVERIFY(offloads());
+    s.scenario.settings.offload = false;
+    QVERIFY(!offloads());
+    s.scenario.settings.offload = true;
+    s.scenario.cluster = std::make_shared<Cluster>(round_cluster(1, 4));
+    QVERIFY(!offloads());
+  }
+
+  void uneven_shards_round_up() {
+    const Setting s(test::mlp(), 1, 3);
+    const auto cost =
+        s.costs->cost(s.find("fc2"), Configuration(), {Update::sharded_weights, 0b1, false, false}).breakdown;
+    QCOMPARE(part(cost, MemoryPart::parameters), std::int64_t(347) * 4);  // 64 x 16 and 16, in three parts
+  }
+
+  // The list is a frontier, its ends are the least memory and the least time of all choices, switches take effect.
+  void alternatives_are_the_frontier_of_the_choices() {
+    for (const bool sharding : {true, false}) {
+      Setting s(test::mlp(), 2, 4);
+      auto cluster = round_cluster(2, 4);
+      cluster.host_link_bandwidth = 2e9;
+      s.scenario.cluster = std::make_shared<Cluster>(cluster);
+      s.scenario.settings.update_sharding = sharding;
+      const OperatorId id = s.find("fc2");
+      const auto mesh = s.resharding->mesh();
+      for (const auto& split :
+           enumerate_configurations(*s.scenario.model, s.scenario.model->operators[id], mesh, false)) {
+        const auto list = s.costs->alternatives(id, split);
+        QVERIFY(!list.empty());
+        for (std::size_t i = 0; i < list.size(); ++i) {
+          QVERIFY(sharding || list[i].choice.update == Update::replicated);
+          const auto again = s.costs->cost(id, split, list[i].choice).breakdown;
+          QCOMPARE(again.memory_bytes(), list[i].breakdown.memory_bytes());
+          QCOMPARE(again.time_s(), list[i].breakdown.time_s());
+          if (i > 0) {
+            QVERIFY(list[i].breakdown.memory_bytes() > list[i - 1].breakdown.memory_bytes());
+            QVERIFY(list[i].breakdown.time_s() < list[i - 1].breakdown.time_s());
+          }
+        }
+        for (const auto& choice : enumerate_choices(mesh, 0b111, {sharding, true, false})) {
+          const auto cost = s.costs->cost(id, split, choice).breakdown;
+          QVERIFY(std::any_of(list.begin(), list.end(), [&](const auto& item) {
+            return item.breakdown.memory_bytes() <= cost.memory_bytes() && item.breakdown.time_s() <= cost.time_s();
+          }));
+        }
+      }
+    }
+  }
+
+  // Only producers that keep their own inputs and nothing else; residual sums and relus keep theirs.
+  void who_may_compute_its_output_again() {
+    QCOMPARE(recomputable(test::attention()),
+             (std::set<std::string>{"embed", "norm", "q", "k", "v", "context", "head"}));
+    QCOMPARE(recomputable(test::convolution()), (std::set<std::string>{"conv", "pool"}));
+    QCOMPARE(recomputable(test::residual()), (std::set<std::string>{"stem"}));
+  }
+
+  // Without a cut a long chain would keep nothing at all, and hold everything at once when backward begins.
+  void chains_are_cut() {
+    ModelBuilder b("chain", "test", 64, 0);
+    TensorId x = b.input("x", {64, 32}, {DimName::batch, DimName::channel}, ElementType::f32);
+    for (int i = 0; i < 12; ++i) x = b.linear(fmt::format("fc{}", i), x, b.parameter(fmt::format("w{}", i), {32, 32}));
+    const auto names = recomputable(test::finished(b, x));
+    QCOMPARE(names.size(), std::size_t(9));  // fc11's output is not kept; of the other eleven every fifth is
+    QVERIFY(!names.contains("fc4") && !names.contains("fc9"));
+  }
+
+  // Gates of a recurrent cell are kept inside it; running the cell again frees them.
+  void internals_are_recomputed_by_the_operator() {
+    ModelBuilder b("lstm", "test", 8, 4);
+    const TensorId x =
+        b.input("x", {8, 4, 16}, {DimName::batch, DimName::sequence, DimName::channel}, ElementType::f32);
+    const TensorId first = b.linear("in", x, b.parameter("w", {16, 16}));
+    const TensorId y = b.recurrent("cell", "LSTM", first, b.parameter("wx", {1, 4 * 32, 16}),
+                                   b.parameter("wh", {1, 4 * 32, 32}), std::nullopt, 4, 1, 32, true);
+    const Setting s(test::finished(b, y), 1, 2);
+    const OperatorId id = s.find("cell");
+    const auto plain = s.costs->cost(id, Configuration()).breakdown,
+               again = s.costs->cost(id, Configuration(), {Update::replicated, 0, false, true}).breakdown;
+    QVERIFY(part(again, MemoryPart::activations) < part(plain, MemoryPart::activations));
+    QVERIFY(close(part(again, ComputePart::recompute), part(plain, ComputePart::forward)));
+  }
+};
+
+QTEST_APPLESS_MAIN(MemoryChoiceTest)
+#include "memory_choice_test.moc"
