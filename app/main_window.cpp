@@ -19,6 +19,7 @@
 #include "app/hardware_page.h"
 #include "app/parallelism_page.h"
 #include "app/pick_keeper.h"
+#include "app/pinned_searches.h"
 #include "app/plan_loader.h"
 #include "app/search_runner.h"
 #include "app/start_page.h"
@@ -30,6 +31,7 @@
 #include "views/frontier/chart_header.h"
 #include "views/frontier/frontier_chart.h"
 #include "views/hardware/hardware_view.h"
+#include "views/notes/notes_view.h"
 #include "views/parallelism/parallelism_view.h"
 #include "views/plan/plan_panel.h"
 #include "views/scenario/scenario_panel.h"
@@ -85,8 +87,8 @@ MainWindow::~MainWindow() {
 }
 
 bool MainWindow::settled() const {
-  return runner_->up_to_date() && runner_->settled() && loader_->up_to_date() && !tasks_->busy() &&
-         !document_->building();
+  return runner_->up_to_date() && runner_->settled() && loader_->up_to_date() && pinned_searches_->settled() &&
+         !tasks_->busy() && !document_->building();
 }
 
 void MainWindow::build_centre() {
@@ -147,6 +149,9 @@ void MainWindow::build_docks() {
   parallelism_page_ = new ParallelismPage(*tasks_, *document_, *runner_, parallelism_view_, this);
   linked_.push_back(make_parallelism_tab(parallelism_view_, parallelism_page_));
   linked_.push_back(make_hardware_tab(hardware_view_));
+  notes_view_ = new views::NotesView(this);
+  linked_.push_back(make_notes_tab(notes_view_));
+  pinned_searches_ = new PinnedSearches(backend_, *tasks_, *document_, *runner_, this);
   for (std::size_t i = 0; i < linked_.size(); ++i) {
     QDockWidget* dock = add_dock(linked_[i].key, linked_[i].title, linked_[i].widget, Qt::BottomDockWidgetArea,
                                  i > 0 ? view_docks_[0] : nullptr);
@@ -245,10 +250,12 @@ void MainWindow::connect_panels() {
   connect(parallelism_page_, &ParallelismPage::export_requested, this, &MainWindow::ask_export_parallelism);
   connect(hardware_view_, &views::HardwareView::open_logs_requested, actions_[ActionId::open_logs], &QAction::trigger);
   connect(hardware_page_, &HardwarePage::failed, this, &MainWindow::report);
+  connect(pinned_searches_, &PinnedSearches::failed, this, &MainWindow::report);
   connect(hardware_page_, &HardwarePage::report_shown, this, &MainWindow::show_hardware_page);
   connect(hardware_page_, &HardwarePage::profile_made, this, &MainWindow::open_profile);
   connect(start_page_, &StartPage::path_chosen, this, &MainWindow::open_path);
   connect(start_page_, &StartPage::sample_chosen, this, &MainWindow::open_sample);
+  connect(start_page_, &StartPage::study_chosen, this, &MainWindow::open_study);
   connect(start_page_, &StartPage::opens_sample_changed, this, [this](bool on) { settings_.set_opens_sample(on); });
 }
 
@@ -293,7 +300,10 @@ void MainWindow::connect_actions() {
   });
   on(Id::tasks, [this] { task_strip_->show_list(); });
   on(Id::pin, [this] { pin_frontier(); });
-  on(Id::clear_pinned, [this] { document_->clear_pinned(); });
+  on(Id::clear_pinned, [this] {
+    pinned_searches_->set({});
+    document_->clear_pinned();
+  });
   on(Id::reset_factors, [this] { document_->reset_factors(); });
   on(Id::export_menu, [this] { export_menu_->popup(mapToGlobal(QPoint(width() / 3, 64))); });
   on(Id::export_plan_json, [this] { ask_export(ExportKind::plan_json); });

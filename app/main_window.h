@@ -23,6 +23,7 @@ class ChartHeader;
 class FrontierChart;
 class HardwareView;
 class MessageBar;
+class NotesView;
 class ParallelismView;
 class PlanPanel;
 class ScenarioPanel;
@@ -35,6 +36,7 @@ class CommandPalette;
 class Document;
 class HardwarePage;
 class ParallelismPage;
+class PinnedSearches;
 class PickKeeper;
 class PlanLoader;
 class SearchRunner;
@@ -53,6 +55,7 @@ class MainWindow : public QMainWindow {
   /// Model and hardware together, as from the command line or a sample; empty parts take the sample's.
   void open_scenario(const std::string& model, const std::string& hardware, int devices);
   void open_sample(int index);
+  void open_study(int index);
   void open_session(const QString& path);
   /// Measured logs, read together in the background; where they make a profile it becomes the hardware.
   void open_logs(const QStringList& paths);
@@ -75,6 +78,8 @@ class MainWindow : public QMainWindow {
   views::HardwareView* hardware_view() { return hardware_view_; }
   views::ParallelismView* parallelism_view() { return parallelism_view_; }
   ParallelismPage* parallelism_page() { return parallelism_page_; }
+  views::NotesView* notes_view() { return notes_view_; }
+  PinnedSearches* pinned_searches() { return pinned_searches_; }
   views::MessageBar* messages() { return messages_; }
   TaskStrip* task_strip() { return task_strip_; }
   CommandPalette* palette_box() { return palette_; }
@@ -122,6 +127,8 @@ class MainWindow : public QMainWindow {
   void ask_export_parallelism(const QString& suffix);
   void remember_opened();
   Session make_session() const;
+  void take_session(const Session& session, const QString& path);
+  void raise_view(const QString& key);
   void report(const Error& error, const QString& what_failed);
   void note(const QString& what, const QString& where = {});
   void pin_frontier();
@@ -148,6 +155,8 @@ class MainWindow : public QMainWindow {
   HardwarePage* hardware_page_ = nullptr;
   views::ParallelismView* parallelism_view_ = nullptr;
   ParallelismPage* parallelism_page_ = nullptr;
+  views::NotesView* notes_view_ = nullptr;
+  PinnedSearches* pinned_searches_ = nullptr;
   QStackedWidget* centre_ = nullptr;
   StartPage* start_page_ = nullptr;
   CommandPalette* palette_ = nullptr;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Menus, tool bar and status bar: made once from the table of actions.
 #include <QAction>
+#include <QCoreApplication>
 #include <QDockWidget>
 #include <QLabel>
 #include <QMenu>
@@ -12,6 +13,7 @@
 
 #include "app/main_window.h"
 #include "app/search_runner.h"
+#include "app/studies.h"
 #include "app/task_strip.h"
 #include "views/common/section_head.h"
 
@@ -29,6 +31,11 @@ void MainWindow::build_menus() {
   QMenu* file = menuBar()->addMenu(tr("&File"));
   add(file, {Id::open_model, Id::open_hardware, Id::open_logs, Id::open_session});
   recent_menu_ = file->addMenu(tr("Open recent"));
+  QMenu* sample_studies = file->addMenu(tr("Sample studies"));
+  for (int i = 0; const Study& study : studies()) {
+    sample_studies->addAction(QCoreApplication::translate("Studies", study.title), this, [this, i] { open_study(i); });
+    ++i;
+  }
   file->addSeparator();
   add(file, {Id::save_session, Id::save_session_as});
   file->addSeparator();
