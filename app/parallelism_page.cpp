@@ -64,7 +64,8 @@ ParallelismPage::ParallelismPage(TaskManager& tasks, Document& document, SearchR
 ParallelismPage::Subject ParallelismPage::subject() const {
   const ScenarioState& state = document_.state();
   if (!state.scenario) return {};
-  Subject subject{state.scenario->model, state.cluster, state.scenario->settings};
+  Subject subject{state.source, state.scenario->model->batch, state.scenario->model->sequence, state.cluster,
+                  state.scenario->settings};
   subject.settings.devices = 0;
   subject.settings.price_per_hour = 0;
   return subject;
@@ -85,7 +86,7 @@ std::vector<int> ParallelismPage::counts() const {
 
 void ParallelismPage::forget() {
   const Subject now = subject();
-  if (now.model != subject_.model || now.cluster != subject_.cluster) {
+  if (now.source != subject_.source || now.cluster != subject_.cluster) {
     stale_.clear();
     if (now.cluster != subject_.cluster) most_ = 0;
   } else {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/import/model_source.h"
 #include "core/search/objectives.h"
 #include "views/parallelism/parallelism_view.h"
 
@@ -50,7 +51,8 @@ class ParallelismPage : public QObject {
   using Key = std::pair<std::string, int>;
   /// All that an answer depends on besides method and count.
   struct Subject {
-    ModelPtr model;
+    ModelSourcePtr source;  ///< the model bound to it is another one after every change of the devices
+    std::int64_t batch = 0, sequence = 0;
     ClusterPtr cluster;
     Settings settings;
     friend bool operator==(const Subject&, const Subject&) = default;

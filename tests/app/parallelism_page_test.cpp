@@ -139,6 +139,7 @@ class ParallelismPageTest : public QObject {
     QVERIFY(tab.open());
     tab.dock()->raise();
     QVERIFY(QTest::qWaitFor([&] { return tab.page().searches() == 1; }, 5000));
+    QVERIFY(QTest::qWaitFor([&] { return tab.line("ft") && tab.line("ft")->at(8)->fits(); }, 5000));
     const int cancelled = fake_world().cancelled_runs;
     tab.document().set_option("latency-scale", 4, 0);
     QVERIFY(tab.look());
@@ -192,7 +193,7 @@ class ParallelismPageTest : public QObject {
     QVERIFY(tab.data().nothing.contains(QStringLiteral("Open a model")));
     QVERIFY(tab.open());
     for (const char* method : {"ft", "data-parallel", "optcnn"}) tab.runner().set_enabled(method, false);
-    QVERIFY(tab.settle());
+    QVERIFY(QTest::qWaitFor([&] { return tab.runner().settled(); }, 5000));
     QVERIFY2(tab.data().nothing.contains(QStringLiteral("No method")), qPrintable(tab.data().nothing));
   }
 

@@ -142,6 +142,8 @@ class ParallelismViewTest : public QObject {
     QFile file(path);
     QVERIFY(file.open(QIODevice::ReadOnly));
     const QByteArray svg = file.readAll();
+    if (const QString pictures = qEnvironmentVariable("TURNPOINT_PICTURES"); !pictures.isEmpty())
+      QVERIFY(QFile::copy(path, pictures + "/parallelism.svg"));
     QVERIFY(svg.contains("<svg") && svg.contains("cheapest, $5.13"));
     QVERIFY(!view.chart()->save_svg(folder.filePath(QStringLiteral("absent/chart.svg"))));
   }

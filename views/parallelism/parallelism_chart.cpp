@@ -18,7 +18,8 @@ namespace turnpoint::views {
 
 namespace {
 
-constexpr double kTop = 34, kBottom = 44, kLeft = 62, kRight = 20, kPriceRight = 66, kNames = 108;
+constexpr double kTop = 34, kBottom = 44, kBottomLow = 27, kLeft = 62, kRight = 20, kPriceRight = 66, kNames = 108;
+constexpr double kMisfitRow = 34, kLow = 210;
 
 /// 1, 2, 2.5 or 5 times a power of ten, at least `least`.
 double round_step(double least) {
@@ -36,8 +37,9 @@ double ParallelismChart::Scale::x(double devices) const {
 }
 
 double ParallelismChart::Scale::y(double value) const {
-  if (!logarithmic) return plot.bottom() - plot.height() * (value - low) / (high - low);
-  return plot.bottom() - plot.height() * std::log(std::max(value, low) / low) / std::log(high / low);
+  const double height = plot.bottom() - top;
+  if (!logarithmic) return plot.bottom() - height * (value - low) / (high - low);
+  return plot.bottom() - height * std::log(std::max(value, low) / low) / std::log(high / low);
 }
 
 QRectF ParallelismChart::Scale::column(const std::vector<int>& counts, std::size_t index) const {
@@ -104,9 +106,10 @@ double ParallelismChart::value(const ParallelismPoint& point) const { return val
 ParallelismChart::Scale ParallelismChart::scale_for(QSizeF size) const {
   Scale scale;
   double largest = 0, smallest = 0, price = 0;
-  bool names = false;
+  bool names = false, misfits = false;
   for (const ParallelismLine& line : data_.lines)
     for (const ParallelismPoint& point : line.points) {
+      misfits = misfits || (point.state == ParallelismPoint::State::does_not_fit && !all_misfit(point.devices));
       if (!point.fits()) continue;
       largest = std::max(largest, value(point));
       smallest = smallest > 0 ? std::min(smallest, value(point)) : value(point);
@@ -115,7 +118,9 @@ ParallelismChart::Scale ParallelismChart::scale_for(QSizeF size) const {
     }
   if (!throughput_) scale.unit = time_unit_for(largest);
   scale.plot = QRectF(kLeft, kTop, std::max(80.0, size.width() - kLeft - (price > 0 ? kPriceRight : kRight)),
-                      std::max(60.0, size.height() - kTop - kBottom));
+                      std::max(60.0, size.height() - kTop - (size.height() < kLow ? kBottomLow : kBottom)));
+  scale.captioned = size.height() >= kLow;
+  scale.top = scale.plot.top() + (misfits ? std::min(kMisfitRow, scale.plot.height() / 3) : 0);
   const double first = data_.counts.empty() ? 0 : std::log2(data_.counts.front());
   const double last = data_.counts.empty() ? 1 : std::log2(data_.counts.back());
   // Half a column on either side, and room for the names at the lines' ends.

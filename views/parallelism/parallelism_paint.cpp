@@ -83,15 +83,18 @@ void ParallelismChart::paint(QPainter& painter, QSizeF size) const {
 
 void ParallelismChart::paint_columns(QPainter& painter, const Scale& scale) const {
   const ThemeColors& colors = theme_colors(palette());
+  const auto fill = [&](const QRectF& column, const QColor& color) {
+    painter.fillRect(column.toAlignedRect(), color);  // whole pixels: neighbours meet without a seam
+  };
   for (std::size_t i = 0; i < data_.counts.size(); ++i) {
     const int devices = data_.counts[i];
     const QRectF column = scale.column(data_.counts, i);
-    if (all_misfit(devices)) painter.fillRect(column, colors.no_fit_area);
-    if (devices == picked_) painter.fillRect(column, colors.accent_background);
+    if (all_misfit(devices)) fill(column, colors.no_fit_area);
+    if (devices == picked_) fill(column, colors.accent_background);
     if (devices == hovered_ && devices != picked_) {
       QColor tint = colors.accent_background;
       tint.setAlphaF(0.45F);
-      painter.fillRect(column, tint);
+      fill(column, tint);
     }
   }
 }
@@ -117,8 +120,9 @@ void ParallelismChart::paint_axes(QPainter& painter, const Scale& scale) const {
   painter.setPen(colors.secondary);
   painter.drawText(QRectF(8, 8, scale.plot.width() * 0.5, 18), Qt::AlignLeft | Qt::AlignVCenter, title);
   const QString below = tr("Devices (%1), fastest plan that fits").arg(data_.device);
-  painter.drawText(QRectF(scale.plot.left(), scale.plot.bottom() + 24, scale.plot.width(), 18),
-                   Qt::AlignHCenter | Qt::AlignVCenter, below);
+  if (scale.captioned)
+    painter.drawText(QRectF(scale.plot.left(), scale.plot.bottom() + 24, scale.plot.width(), 18),
+                     Qt::AlignHCenter | Qt::AlignVCenter, below);
   for (const int devices : data_.counts) {
     const double x = scale.x(devices);
     const QString text = grouped_number(devices, 0);
@@ -291,7 +295,7 @@ void ParallelismChart::paint_names(QPainter& painter, const Scale& scale, LabelP
   const auto label = [&](QPointF at, const QString& text, const QFont& with, const QColor& color,
                          const std::vector<Side>& order) {
     const QSizeF size = QFontMetricsF(with).size(Qt::TextSingleLine, text);
-    const auto place = placer.place(at, size, 9, order);
+    const auto place = placer.place(at, size, 12, order);
     if (!place) return;
     painter.setFont(with);
     painter.setPen(color);

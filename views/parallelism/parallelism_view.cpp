@@ -51,6 +51,7 @@ void ParallelismView::make_tool_bar() {
   };
   range_box_ = new QComboBox(tool_bar_);
   range_box_->setObjectName(QStringLiteral("parallelism_range"));
+  range_box_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
   range_box_->setAccessibleName(tr("Most devices"));
   range_box_->setToolTip(tr("Counts above those of the hardware add nodes of the same kind"));
   label(tr("Up to"), range_box_);
