@@ -144,7 +144,7 @@ class ParallelismViewTest : public QObject {
     const QByteArray svg = file.readAll();
     if (const QString pictures = qEnvironmentVariable("TURNPOINT_PICTURES"); !pictures.isEmpty())
       QVERIFY(QFile::copy(path, pictures + "/parallelism.svg"));
-    QVERIFY(svg.contains("<svg") && svg.contains("cheapest, $5.13"));
+    QVERIFY(svg.contains("<svg") && svg.contains("cheapest: 16 devices, $5.13"));
     QVERIFY(!view.chart()->save_svg(folder.filePath(QStringLiteral("absent/chart.svg"))));
   }
 
