@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/cost/layout.h"
+#include "core/cost/memory_choice.h"
 
 namespace turnpoint {
 
@@ -49,6 +50,19 @@ std::string describe(const Mesh& mesh, const Configuration& configuration, const
     text.append(to_string(op.dims[part.dim].name)).append(" ").append(axis_letters(mesh, part.mask));
   }
   return text.empty() ? "repeated" : text;
+}
+
+std::string describe(const Mesh& mesh, const MemoryChoice& choice) {
+  std::string text;
+  const auto add = [&](std::string_view words) { text.append(text.empty() ? "" : " \u00b7 ").append(words); };
+  if (choice.recompute) add("recompute");
+  if (choice.update != Update::replicated) {
+    add("shard ");
+    text += axis_letters(mesh, choice.update_axes);
+    if (choice.update == Update::sharded_weights) text += " with weights";
+  }
+  if (choice.offload) add("offload");
+  return text;
 }
 
 }  // namespace turnpoint

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "core/cost/layout.h"
@@ -31,6 +32,9 @@ struct MemoryChoice {
   bool recompute = false;  ///< what the operator would keep for backward (internals, or its output) is computed again
   friend auto operator<=>(const MemoryChoice&, const MemoryChoice&) = default;
 };
+
+/// "recompute \u00b7 shard yx with weights \u00b7 offload"; empty for the plain choice.
+std::string describe(const Mesh& mesh, const MemoryChoice& choice);
 
 /// The choices worth trying for an operator whose parameters lie whole on the devices of `whole_axes`, in a fixed order
 /// from the plain one on: replicated or sharded over all of these axes or over those inside the node, each with the

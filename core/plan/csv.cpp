@@ -24,14 +24,14 @@ std::string write_plan_csv(const Scenario& scenario, const Plan& plan) {
   for (const PlanReshard& item : plan.reshards)
     reshard[(item.consumer.valid() ? item.consumer : item.producer).index] += item.cost;
 
-  std::string csv = "operator,detail,scope,configuration";
+  std::string csv = "operator,detail,scope,configuration,memory_choice";
   for (int i = 0; i < kMemoryParts; ++i) csv += fmt::format(",{}_bytes", to_string(static_cast<MemoryPart>(i)));
   for (int i = 0; i < kComputeParts; ++i) csv += fmt::format(",{}_s", to_string(static_cast<ComputePart>(i)));
   csv += ",gradient_sync_s,reshard_bytes,reshard_s\r\n";
   for (const PlanOperator& item : plan.operators) {
     const Operator& op = model.operators[item.op];
-    csv += fmt::format("{},{},{},{}", csv_field(op.name), csv_field(op.detail), csv_field(op.scope),
-                       csv_field(describe(plan.mesh, item.split, op)));
+    csv += fmt::format("{},{},{},{},{}", csv_field(op.name), csv_field(op.detail), csv_field(op.scope),
+                       csv_field(describe(plan.mesh, item.split, op)), csv_field(describe(plan.mesh, item.choice)));
     for (const std::int64_t bytes : item.cost.memory) csv += fmt::format(",{}", bytes);
     for (const double seconds : item.cost.compute) csv += fmt::format(",{}", seconds);
     const CostBreakdown& moved = reshard[item.op.index];

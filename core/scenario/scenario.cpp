@@ -131,12 +131,12 @@ const std::vector<Entry>& entries() {
        [](Settings& s, double v) { s.split_windows = v != 0; }},
       {switch_record("recompute", "Recompute", "Let operators compute activations again instead of keeping them"),
        [](const Settings& s) { return double(s.recompute); }, [](Settings& s, double v) { s.recompute = v != 0; }},
+      {switch_record("offload", "Offload", "Let optimizer state live in the host's memory"),
+       [](const Settings& s) { return double(s.offload); }, [](Settings& s, double v) { s.offload = v != 0; }},
       {switch_record("update-sharding", "Shard updates",
                      "Let devices with the same parameters share out their update, and the parameters themselves"),
        [](const Settings& s) { return double(s.update_sharding); },
        [](Settings& s, double v) { s.update_sharding = v != 0; }},
-      {switch_record("offload", "Offload", "Let optimizer state live in the host's memory"),
-       [](const Settings& s) { return double(s.offload); }, [](Settings& s, double v) { s.offload = v != 0; }},
   };
   return table;
 }

@@ -138,7 +138,7 @@ class ExportTest : public QObject {
       for (std::size_t r = 0; r < rows.size(); ++r) {
         QCOMPARE(rows[r].size(), rows[0].size());
         if (r > 0) QCOMPARE(rows[r][0], valid_utf8(scenario->model->operators[OperatorId(r - 1)].name));
-        for (std::size_t c = 4; r > 0 && c < rows[r].size(); ++c)
+        for (std::size_t c = 5; r > 0 && c < rows[r].size(); ++c)
           (rows[0][c].ends_with("_bytes") ? bytes : seconds) += std::stod(rows[r][c]);
       }
       QCOMPARE(bytes, static_cast<double>(plan.cost.memory_bytes()));

@@ -16,7 +16,7 @@ struct ChartSeries {
   std::string method;     ///< registry name
   QString title;          ///< the label at the data
   bool frontier = false;  ///< a line; else one marker
-  bool coarse = false;    ///< dashed, with the band of its certified bound
+  bool coarse = false;    ///< dashed
   ResultPtr result;
 
   friend bool operator==(const ChartSeries&, const ChartSeries&) = default;

@@ -2,14 +2,13 @@
 #include "views/frontier/chart_graphs.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "views/common/method_marks.h"
 
 namespace turnpoint::views {
 
 namespace {
-
-constexpr std::size_t kManyPlans = 250;
 
 struct Columns {
   QVector<double> x, y;
@@ -42,16 +41,16 @@ class Thinner {
     return kept;
   }
 
-  /// For markers: those that do not lie on the one before.
-  Columns markers(const Columns& all) const {
+  /// For markers of `room` pixels: those that overlap neither neighbour, and both ends. Elsewhere the line says it all.
+  Columns markers(const Columns& all, double room) const {
     if (rect_.isEmpty()) return all;
+    const auto apart = [&](qsizetype i, qsizetype j) {
+      return std::hypot(x_.coordToPixel(all.x[i]) - x_.coordToPixel(all.x[j]),
+                        y_.coordToPixel(all.y[i]) - y_.coordToPixel(all.y[j])) >= room;
+    };
     Columns kept;
-    std::pair<int, int> last{-1, -1};
-    for (qsizetype i = 0; i < all.x.size(); ++i) {
-      const std::pair<int, int> at{column(all.x[i]), row(all.y[i])};
-      if (i == 0 || at != last) kept.add(all.x[i], all.y[i]);
-      last = at;
-    }
+    for (qsizetype i = 0, last = all.x.size() - 1; i <= last; ++i)
+      if (i == 0 || i == last || (apart(i, i - 1) && apart(i, i + 1))) kept.add(all.x[i], all.y[i]);
     return kept;
   }
 
@@ -59,10 +58,6 @@ class Thinner {
   int column(double x) const {
     return static_cast<int>(std::clamp(x_.coordToPixel(x) - rect_.left(), -1.0, rect_.width() + 1.0) * steps_);
   }
-  int row(double y) const {
-    return static_cast<int>(std::clamp(y_.coordToPixel(y) - rect_.top(), -1.0, rect_.height() + 1.0) * steps_);
-  }
-
   const QCPAxis &x_, &y_;
   QRect rect_;
   double steps_;
@@ -104,7 +99,8 @@ void add_markers(QCustomPlot& plot, const ChartState& state, const ChartSeries& 
   if (points.x.isEmpty()) return;
   const QColor color = state.colors->method(series.method);
   const QColor fill = hollow ? state.colors->no_fit_area : color;
-  QCPGraph* graph = add_graph(plot, QStringLiteral("main"), Thinner(plot).markers(points), Qt::NoPen, QCPGraph::lsNone);
+  QCPGraph* graph = add_graph(plot, QStringLiteral("main"), Thinner(plot).markers(points, 2 * radius + 2), Qt::NoPen,
+                              QCPGraph::lsNone);
   graph->setScatterStyle(QCPScatterStyle(method_marker(QString::fromStdString(series.method), radius, color, hollow,
                                                        fill, plot.bufferDevicePixelRatio())));
 }
@@ -139,12 +135,10 @@ void add_series(QCustomPlot& plot, const ChartState& state, const ChartSeries& s
     if (!beyond_line.x.isEmpty())
       add_graph(plot, QStringLiteral("main"), Thinner(plot).line(beyond_line), QPen(color, 1), QCPGraph::lsStepLeft);
   }
-  // Hundreds of plans side by side would make a bar of the line; smaller discs keep it a line with steps.
-  const double frontier_radius = series.result->points.size() > kManyPlans ? 1.5 : subject ? method_radius(name) : 2.2;
-  const double radius = series.frontier ? frontier_radius : method_radius(name) + (strong ? 1.5 : 0);
+  const double radius =
+      series.frontier ? (subject ? method_radius(name) : 2.2) : method_radius(name) + (strong ? 1.5 : 0);
   add_markers(plot, state, series, inside, false, radius);
-  add_markers(plot, state, series, beyond, true,
-              series.frontier ? std::max(radius, series.result->points.size() > kManyPlans ? 2.0 : 2.6) : radius);
+  add_markers(plot, state, series, beyond, true, series.frontier ? std::max(radius, 2.6) : radius);
 }
 
 }  // namespace

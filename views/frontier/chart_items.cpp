@@ -41,7 +41,7 @@ void BackdropItem::draw(QCPPainter* painter) {
                         colors.no_fit_area);
   }
   const ChartSeries* subject = state_->data.subject();
-  if (subject && subject->coarse && !subject->result->lower_bound.empty()) {
+  if (subject && !subject->result->lower_bound.empty()) {
     // Between the curve and what no plan can beat; at least three pixels, or nobody sees that there is a bound.
     QPolygonF upper = steps(subject->result->points), lower;
     for (const auto& p : subject->result->lower_bound) {

@@ -25,7 +25,7 @@ class ChartItem : public QCPAbstractItem {
   ChartState* state_;
 };
 
-/// Below the curves: the area that does not fit, and the certified band of a coarse frontier.
+/// Below the curves: the area that does not fit, and the certified band of a frontier that is not exact.
 class BackdropItem : public ChartItem {
  public:
   using ChartItem::ChartItem;

@@ -66,6 +66,8 @@ HoverText operator_hover(const Model& model, OperatorId id, const PlanFigures* f
   HoverText text{{from_utf8(op.name), seconds_text(cost.time_s())},
                  {what, bytes_text(cost.memory_bytes)},
                  {figures->configuration_of(id).text, {}}};
+  const PlanOperator& how = figures->plan().operators[id.index];
+  if (how.choice != MemoryChoice{}) text.push_back({from_utf8(describe(figures->plan().mesh, how.choice)), {}});
   text.push_back({tr("compute %1 \u00b7 network %2 \u00b7 reshards %3")
                       .arg(seconds_text(cost.compute_s), seconds_text(cost.network_s), seconds_text(cost.reshard_s)),
                   {}});

@@ -8,6 +8,34 @@
 
 namespace turnpoint::views {
 
+namespace {
+
+// "Backward computes 12 operators again. Updates of 40 operators are sharded, 30 with their weights."
+QString describe_choices(const Plan& plan) {
+  int again = 0, sharded = 0, weights = 0, offloaded = 0;
+  for (const PlanOperator& op : plan.operators) {
+    again += op.choice.recompute;
+    sharded += op.choice.update != Update::replicated;
+    weights += op.choice.update == Update::sharded_weights;
+    offloaded += op.choice.offload;
+  }
+  const auto operators = [](int count) {
+    return count == 1 ? QObject::tr("1 operator") : QObject::tr("%1 operators").arg(count);
+  };
+  QString words;
+  if (again) words += QObject::tr(" Backward computes %1 again.").arg(operators(again));
+  if (sharded) {
+    words += QObject::tr(" Updates of %1 are sharded").arg(operators(sharded));
+    words += weights == 0         ? QStringLiteral(".")
+             : weights == sharded ? QObject::tr(", with their weights.")
+                                  : QObject::tr(", %1 with their weights.").arg(weights);
+  }
+  if (offloaded) words += QObject::tr(" Optimizer state of %1 is at the host.").arg(operators(offloaded));
+  return words;
+}
+
+}  // namespace
+
 QString describe_plan(const Plan& plan, const Model& model) {
   std::map<QString, double> by_split;
   double total = 0;
@@ -26,7 +54,7 @@ QString describe_plan(const Plan& plan, const Model& model) {
   if (order.size() > 1) words += QObject::tr(", %1 %2").arg(share_text(order[1].second / total), order[1].first);
   if (order.size() == 3) words += QObject::tr(", the rest in another way");
   if (order.size() > 3) words += QObject::tr(", the rest in %1 other ways").arg(order.size() - 2);
-  return words + u'.';
+  return words + u'.' + describe_choices(plan);
 }
 
 std::vector<Fact> describe_operator(const Plan& plan, const Model& model, OperatorId op) {
@@ -50,6 +78,8 @@ std::vector<Fact> describe_operator(const Plan& plan, const Model& model, Operat
     }
     facts.push_back({QObject::tr("Weight"), weight});
   }
+  if (const auto choice = describe(plan.mesh, how.choice); !choice.empty())
+    facts.push_back({QObject::tr("Memory choice"), to_qt(choice)});
   facts.push_back({QObject::tr("Cost"), QObject::tr("%1, network %2 of it · %3")
                                             .arg(time_text(how.cost.time_s()), time_text(how.cost.network_s()),
                                                  memory_text(how.cost.memory_bytes()))});

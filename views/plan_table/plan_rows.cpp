@@ -18,6 +18,11 @@ QString from_utf8(const std::string& text) { return QString::fromUtf8(text.data(
 /// Sums taken in another order must not make equal layers different.
 std::uint64_t rounded(double value) { return std::bit_cast<std::uint32_t>(static_cast<float>(value)); }
 
+std::uint64_t choice_key(const MemoryChoice& choice) {
+  return std::uint64_t(choice.update_axes) << 8 | std::uint64_t(choice.update) << 2 |
+         std::uint64_t(choice.offload) << 1 | std::uint64_t(choice.recompute);
+}
+
 class Build {
  public:
   Build(const Model& model, const Hierarchy& hierarchy, const PlanFigures* figures)
@@ -63,7 +68,8 @@ class Build {
         } else if (figures_) {
           const OperatorFigures& op = figures_->of(OperatorId(child.index));
           for (const std::uint64_t part : {std::uint64_t(op.configuration), std::uint64_t(op.memory_bytes),
-                                           rounded(op.compute_s), rounded(op.network_s), rounded(op.reshard_s)})
+                                           rounded(op.compute_s), rounded(op.network_s), rounded(op.reshard_s),
+                                           choice_key(figures_->plan().operators[child.index].choice)})
             key.push_back(part);
         }
       }
@@ -188,6 +194,27 @@ class Build {
     row.configurations =
         static_cast<int>(std::unique(configurations.begin(), configurations.end()) - configurations.begin());
     row.configuration = configurations.empty() ? 0 : configurations.front();
+    row.choice = row.op.valid() ? choice_text(row.op) : choices_text(row.operators, row.copies, figures_->plan());
+  }
+
+  QString choice_text(OperatorId op) const {
+    return from_utf8(describe(figures_->plan().mesh, figures_->plan().operators[op.index].choice));
+  }
+
+  static QString choices_text(const std::vector<OperatorId>& operators, int copies, const Plan& plan) {
+    std::size_t again = 0, sharded = 0, offloaded = 0;
+    for (const OperatorId op : operators) {
+      const MemoryChoice& choice = plan.operators[op.index].choice;
+      again += choice.recompute, sharded += choice.update != Update::replicated, offloaded += choice.offload;
+    }
+    QStringList words;
+    const auto add = [&](const QString& word, std::size_t count) {
+      if (count) words << word + QLatin1Char(' ') + QString::number(count / static_cast<std::size_t>(copies));
+    };
+    add(QObject::tr("recompute"), again);
+    add(QObject::tr("shard"), sharded);
+    add(QObject::tr("offload"), offloaded);
+    return words.join(QStringLiteral(" \u00b7 "));
   }
 };
 

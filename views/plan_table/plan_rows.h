@@ -24,6 +24,7 @@ struct PlanRow {
   std::int64_t memory_bytes = 0;
   double compute_s = 0, network_s = 0, reshard_s = 0, share = 0;
   int configurations = 0;           ///< different ones inside
+  QString choice;                   ///< how it trades memory for time; of a group, how many of its operators do
   std::uint32_t configuration = 0;  ///< index into PlanFigures::configurations; meaningful where there is one
 };
 

@@ -94,6 +94,7 @@ QString PlanTableModel::text(const PlanRow& row, int column) const {
       return row.configurations == 1 ? figures_->configurations[row.configuration].text
                                      : tr("%1 configurations").arg(row.configurations);
     case layout: return row.op.valid() ? figures_->output_layout(row.op) : QString();
+    case choice: return row.choice;
     case memory: return figure_text(static_cast<double>(row.memory_bytes) / 1048576.0);
     case compute: return figure_text(row.compute_s * 1e3);
     case network: return figure_text(row.network_s * 1e3);
@@ -126,7 +127,8 @@ QVariant PlanTableModel::data(const QModelIndex& index, int role) const {
     case SortRole: return column == share ? QVariant(row.share) : sort_value(row, column);
     case KeyRole: return row.key;
     case SearchRole: {
-      QString words = row.key + QLatin1Char('\n') + text(row, kind) + QLatin1Char('\n') + text(row, layout);
+      QString words = row.key + QLatin1Char('\n') + text(row, kind) + QLatin1Char('\n') + text(row, layout) +
+                      QLatin1Char('\n') + text(row, choice);
       if (row.op.valid())
         words += QLatin1Char('\n') + from_utf8(model_->operators[row.op].detail) + QLatin1Char('\n') +
                  text(row, configuration);
@@ -149,7 +151,8 @@ QVariant PlanTableModel::data(const QModelIndex& index, int role) const {
       // Zero is there, but does not shout.
       if (column >= memory && column < share && sort_value(row, column).toDouble() == 0)
         return theme_colors(palette_).disabled;
-      return column == kind || column == layout ? QVariant(theme_colors(palette_).secondary) : QVariant();
+      return column == kind || column == layout || column == choice ? QVariant(theme_colors(palette_).secondary)
+                                                                    : QVariant();
     case Qt::BackgroundRole:
       return static_cast<int>(index.internalId()) == hovered_ ? QVariant(theme_colors(palette_).accent_background)
                                                               : QVariant();
@@ -160,7 +163,7 @@ QVariant PlanTableModel::data(const QModelIndex& index, int role) const {
                         ? row.key
                         : tr("%1 operators").arg(row.operators.size() / static_cast<std::size_t>(row.copies));
       if (row.copies > 1) tip += tr(", and %1 equal ones; figures are of one").arg(row.copies - 1);
-      return column == configuration || column == layout ? text(row, column) : tip;
+      return column >= configuration && column <= choice ? text(row, column) : tip;
     }
     default: return {};
   }
@@ -173,6 +176,8 @@ QVariant PlanTableModel::headerData(int section, Qt::Orientation orientation, in
                                                          : Qt::AlignLeft | Qt::AlignVCenter);
   if (role == Qt::ToolTipRole) {
     switch (section) {
+      case choice:
+        return tr("What backward computes again, who updates the parameters, where the optimizer state lives");
       case memory: return tr("Memory of one device, with the copies kept for its inputs");
       case network: return tr("Synchronisation of gradients");
       case reshard: return tr("Bringing its inputs into the layout it reads, forward and backward");
@@ -186,6 +191,7 @@ QVariant PlanTableModel::headerData(int section, Qt::Orientation orientation, in
     case kind: return tr("Kind");
     case configuration: return tr("Configuration");
     case layout: return tr("Output layout");
+    case choice: return tr("Memory choice");
     case memory: return tr("MiB");
     case compute: return tr("Compute ms");
     case network: return tr("Network ms");

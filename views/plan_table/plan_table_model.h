@@ -14,7 +14,7 @@ namespace turnpoint::views {
 class PlanTableModel : public QAbstractItemModel {
   Q_OBJECT
  public:
-  enum Column { name, kind, configuration, layout, memory, compute, network, reshard, share, kColumns };
+  enum Column { name, kind, configuration, layout, choice, memory, compute, network, reshard, share, kColumns };
   enum Role { SortRole = Qt::UserRole, ColorRole, KeyRole, SearchRole };
   using QAbstractItemModel::QAbstractItemModel;
 

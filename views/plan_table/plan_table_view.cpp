@@ -158,7 +158,7 @@ void PlanTableView::make_tree() {
 void PlanTableView::measure_columns() {
   const QFontMetrics metrics(tree_->font());
   const int letter = metrics.averageCharWidth();
-  const int least[] = {20, 9, 18, 12, 6, 8, 8, 8, 12}, most[] = {34, 20, 32, 30, 10, 14, 14, 14, 26};
+  const int least[] = {20, 9, 18, 12, 10, 6, 8, 8, 8, 12}, most[] = {34, 20, 32, 30, 26, 10, 14, 14, 14, 26};
   const auto& rows = rows_->rows().rows;
   const std::size_t step = 1 + rows.size() / 2000;
   for (int c = 0; c < PlanTableModel::kColumns; ++c) {

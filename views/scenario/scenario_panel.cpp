@@ -118,7 +118,7 @@ void ScenarioPanel::build_machine(QVBoxLayout* column) {
   hardware_note_ = make_note(this);
   grid->addWidget(hardware_note_, row++, 1);
 
-  std::vector<const OptionRecord*> rest;
+  std::vector<const OptionRecord*> rest, switches;
   QHBoxLayout* batch_line = nullptr;  // batch and sequence share a line
   std::vector<const OptionRecord*> front;
   for (const std::string_view key : kFront)
@@ -127,7 +127,9 @@ void ScenarioPanel::build_machine(QVBoxLayout* column) {
   for (const OptionRecord& option : options_) {
     const bool shown = std::find(std::begin(kFront), std::end(kFront), option.key) != std::end(kFront);
     // The memory slider and the chart's line set the limit.
-    if (!is_factor(option) && !shown && option.key != "memory-limit") rest.push_back(&option);
+    if (is_factor(option) || shown || option.key == "memory-limit") continue;
+    // Flags that are on by default are what methods may do; users look for them beside the optimizer.
+    (option.type == OptionType::flag && option.default_value != 0 ? switches : rest).push_back(&option);
   }
   for (const OptionRecord* record : front) {
     const OptionRecord& option = *record;
@@ -157,6 +159,20 @@ void ScenarioPanel::build_machine(QVBoxLayout* column) {
     } else {
       grid->addWidget(editor, row++, 1);
     }
+  }
+  if (!switches.empty()) {
+    auto* label = new QLabel(tr("Allow"), this);
+    label->setToolTip(tr("What methods that choose per operator may do to save memory"));
+    grid->addWidget(label, row, 0, Qt::AlignTop);
+    auto* pairs = new QGridLayout;
+    pairs->setHorizontalSpacing(8);
+    pairs->setVerticalSpacing(2);
+    pairs->setColumnStretch(2, 1);
+    for (int i = 0; const OptionRecord* option : switches) {
+      pairs->addWidget(make_editor(*option), i / 2, i % 2);
+      ++i;
+    }
+    grid->addLayout(pairs, row++, 1);
   }
   column->addLayout(grid);
 
