@@ -94,7 +94,11 @@ void MainWindow::open_scenario(const std::string& model, const std::string& hard
   request.hardware = hardware.empty() ? samples().front().hardware : hardware;
   request.settings.devices = devices;
   request.model_chooses_batch = true;
-  document_->open(request);
+  document_->open(request, [this] {
+    // Another beginning: what a session before had to say is not about this.
+    pinned_searches_->set({});
+    notes_view_->set_notes({}, {});
+  });
 }
 
 void MainWindow::open_sample(int index) {

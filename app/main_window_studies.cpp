@@ -43,6 +43,8 @@ void MainWindow::take_session(const Session& session, const QString& path) {
     for (const LinkedView& view : linked_)
       if (const auto at = session.views.find(view.key.toStdString()); at != session.views.end())
         view.restore_state(QJsonDocument::fromJson(QByteArray::fromStdString(at->second)).object());
+    if (!session.searches.empty() && !session.view.contains("show_pinned"))
+      actions_[ActionId::show_pinned]->setChecked(true);
     notes_view_->set_notes(QString::fromStdString(session.title), QString::fromStdString(session.notes));
     if (!session.layout.empty()) restoreState(QByteArray::fromBase64(QByteArray::fromStdString(session.layout)));
     if (!session.front.empty()) raise_view(QString::fromStdString(session.front));

@@ -68,7 +68,11 @@ Expected<Objective> parse_objective(std::string_view name) {
 }
 
 Contender contender(const Method& method) {
-  return {method.name, [refuses = method.refuses](const Scenario& s) { return refuses ? refuses(s) : std::string(); },
+  return {method.name,
+          [&method](const Scenario& scenario) {
+            if (!method.make) return std::string("needs parameters");
+            return method.refuses ? method.refuses(scenario) : std::string();
+          },
           [make = method.make] { return make(); }};
 }
 

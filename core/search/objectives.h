@@ -29,7 +29,7 @@ struct Contender {
   std::function<std::string(const Scenario&)> refuses;
   std::function<std::unique_ptr<Searcher>()> make;
 };
-Contender contender(const Method& method);
+Contender contender(const Method& method);  ///< `method` must outlive it, as those of the registry do
 
 /// The one plan mini-time asks for: the fastest that fits, or the one that needs least memory where none fits. The
 /// point keeps its plan. `gap` tells how much faster any other plan within the limit could still be.
