@@ -28,8 +28,9 @@ struct MemoryChoice {
   Update update = Update::replicated;
   /// Mesh axes among whose devices the update is sharded. Of each parameter those count that do not split it.
   std::uint32_t update_axes = 0;
-  bool offload = false;    ///< optimizer state lives in the host's memory and visits the device for the update
-  bool recompute = false;  ///< what the operator would keep for backward (internals, or its output) is computed again
+  bool offload = false;  ///< optimizer state lives in the host's memory and visits the device for the update
+  bool recompute =
+      false;  ///< the operator runs again in backward instead of what it would keep (internals, its output)
   friend auto operator<=>(const MemoryChoice&, const MemoryChoice&) = default;
 };
 

@@ -183,9 +183,10 @@ std::vector<ReshardStep> parameter_steps(const ReshardingModel& resharding, cons
 
 // What of an operator's cost no memory choice changes, and what each needs to know.
 struct OperatorCostModel::Base {
-  CostBreakdown fixed;  ///< forward, backward, saved outputs
-  std::int64_t internal_bytes = 0;
-  bool can_recompute = false;
+  CostBreakdown fixed;                                ///< forward, backward
+  std::int64_t internal_bytes = 0, output_bytes = 0;  ///< saved inside it; outputs that its own backward reads
+  bool recomputes_internals = false;                  ///< may have them again from inputs that are kept
+  bool carries_recompute = false;                     ///< may have its outputs again, if its neighbours agree
   struct Held {
     ParameterGroup group;
     std::int64_t elements = 0;
@@ -254,9 +255,10 @@ OperatorCostModel::Base OperatorCostModel::base(OperatorId id, const Configurati
     if (!access.saved) continue;
     const std::int64_t bytes = local_bytes(
         mesh, forward_layout(op, access, true, configuration, mesh.count()).without_partial(), tensor, precision);
-    (tensor.role == TensorRole::internal ? result.internal_bytes : result.fixed[MemoryPart::activations]) += bytes;
+    (tensor.role == TensorRole::internal ? result.internal_bytes : result.output_bytes) += bytes;
   }
-  result.can_recompute = result.internal_bytes > 0 && internals_can_be_recomputed(model, op);
+  result.carries_recompute = uses_.run_again[id.index] == RunAgain::carried;
+  result.recomputes_internals = result.internal_bytes > 0 && internals_can_be_recomputed(model, op);
   return result;
 }
 
@@ -264,10 +266,11 @@ OperatorCostModel::Cost OperatorCostModel::apply(const Base& base, const MemoryC
   Cost result;
   CostBreakdown& out = result.breakdown;
   out = base.fixed;
-  if (choice.recompute && base.can_recompute)
-    out[ComputePart::recompute] = out[ComputePart::forward];
-  else
-    out[MemoryPart::activations] += base.internal_bytes;
+  const bool no_internals = choice.recompute && base.recomputes_internals,
+             no_outputs = choice.recompute && base.carries_recompute;
+  if (no_internals || no_outputs) out[ComputePart::recompute] = out[ComputePart::forward];
+  if (!no_internals) out[MemoryPart::activations] += base.internal_bytes;
+  if (!no_outputs) out[MemoryPart::activations] += base.output_bytes;
   const Precision precision = scenario_.settings.precision;
   const ParameterBytes real = parameter_bytes(precision, scenario_.settings.optimizer, Accounting::full);
   double update_bytes = 0, offloaded_bytes = 0;
@@ -297,7 +300,8 @@ OperatorCostModel::Cost OperatorCostModel::cost(OperatorId id, const Configurati
 }
 
 std::vector<OperatorCostModel::Alternative> OperatorCostModel::alternatives(OperatorId id,
-                                                                            const Configuration& configuration) const {
+                                                                            const Configuration& configuration,
+                                                                            bool again) const {
   const Base held = base(id, configuration);
   std::uint32_t whole = 0;
   for (const auto& parameter : held.parameters) whole |= parameter.group.whole;
@@ -306,9 +310,12 @@ std::vector<OperatorCostModel::Alternative> OperatorCostModel::alternatives(Oper
   const auto choices = enumerate_choices(
       resharding_.mesh(), held.parameters.empty() ? 0 : whole,
       {settings.update_sharding, settings.offload && has_state && scenario_.cluster->host_link_bandwidth > 0,
-       settings.recompute && held.can_recompute});
+       settings.recompute && held.recomputes_internals});
   std::vector<Alternative> all;
-  for (const auto& choice : choices) all.push_back({choice, apply(held, choice, false).breakdown});
+  for (MemoryChoice choice : choices) {
+    choice.recompute = choice.recompute || again;
+    all.push_back({choice, apply(held, choice, false).breakdown});
+  }
   std::stable_sort(all.begin(), all.end(), [](const Alternative& a, const Alternative& b) {
     const std::int64_t left = a.breakdown.memory_bytes(), right = b.breakdown.memory_bytes();
     return left != right ? left < right : a.breakdown.time_s() < b.breakdown.time_s();

@@ -62,8 +62,8 @@ class OperatorCostModel {
     CostBreakdown breakdown;
   };
   /// The Pareto-optimal choices under this configuration that the scenario's switches allow, by rising memory. Of equal
-  /// ones the plainest.
-  std::vector<Alternative> alternatives(OperatorId id, const Configuration& configuration) const;
+  /// ones the plainest. For an operator that carries the choice of running again (RunAgain::carried), `again` is it.
+  std::vector<Alternative> alternatives(OperatorId id, const Configuration& configuration, bool again = false) const;
 
   /// Seconds of one forward run: what computing an output again costs.
   double forward_s(OperatorId id, const Configuration& configuration) const;

@@ -26,31 +26,70 @@ IdVector<TensorId, char> kept_by_readers(const Model& model) {
   return kept;
 }
 
-// Depth of each tensor in its chain of recomputable producers; 0: it is kept or is not kept at all.
-void mark_recomputable(const Model& model, std::vector<TensorFlow>& flows) {
-  IdVector<TensorId, int> depth(model.tensors.size(), 0);
-  for (auto& flow : flows) {
-    const Operator& op = model.operators[flow.producer];
-    if (op.is_view()) {
-      for (const auto& access : op.inputs) depth[flow.tensor] = std::max(depth[flow.tensor], depth[access.tensor]);
-      continue;
-    }
-    if (op.kind == OperatorKind::input || op.outputs.size() != 1 || flow.producer_saves || !flow.any_consumer_saves())
-      continue;
-    int deepest = 0;
-    bool inputs_kept = false;
-    for (const auto& access : op.inputs) {
-      const TensorRole role = model.tensors[access.tensor].role;
-      if (role != TensorRole::activation && role != TensorRole::input) continue;
-      inputs_kept = access.saved;
-      if (!inputs_kept) break;
-      deepest = std::max(deepest, depth[access.tensor]);
-    }
-    if (!inputs_kept || deepest >= kMaxRecomputeDepth) continue;
-    flow.recomputable = true;
-    depth[flow.tensor] = deepest + 1;
+class RunAgainAnalysis {
+ public:
+  RunAgainAnalysis(const Model& model, const std::vector<TensorFlow>& flows)
+      : model_(model),
+        flow_of_(model.operators.size(), nullptr),
+        depth_(model.tensors.size(), 0),
+        result_(model.operators.size(), RunAgain::never) {
+    for (const auto& flow : flows) flow_of_[flow.producer.index] = &flow;
   }
-}
+
+  std::vector<RunAgain> run() {
+    for (std::size_t i = 0; i < model_.operators.size(); ++i) settle(OperatorId(i));
+    // Whose output nobody keeps need not run again unless its one reader does.
+    for (std::size_t i = model_.operators.size(); i-- > 0;) {
+      if (result_[i] == RunAgain::never || kept(*flow_of_[i])) continue;
+      const auto& consumers = flow_of_[i]->consumers;
+      if (consumers.size() != 1 || result_[consumers.front().op.index] != RunAgain::carried)
+        result_[i] = RunAgain::never;
+    }
+    return std::move(result_);
+  }
+
+ private:
+  static bool kept(const TensorFlow& flow) { return flow.producer_saves || flow.any_consumer_saves(); }
+
+  void settle(OperatorId id) {
+    const Operator& op = model_.operators[id];
+    const TensorFlow* flow = flow_of_[id.index];
+    if (op.outputs.empty() || !flow) return;
+    int deepest = 0;
+    for (const auto& access : op.inputs) deepest = std::max(deepest, depth_[access.tensor]);
+    if (op.is_view()) depth_[flow->tensor] = deepest;
+    if (op.is_view() || op.kind == OperatorKind::input || op.outputs.size() != 1) return;
+    const RunAgain may = judge(op, *flow);
+    const int depth = deepest + kept(*flow);
+    if (may == RunAgain::never || depth > kMaxRecomputeDepth) return;
+    result_[id.index] = may;
+    depth_[flow->tensor] = depth;
+  }
+
+  RunAgain judge(const Operator& op, const TensorFlow& flow) const {
+    const Access* lost = nullptr;
+    int activations = 0;
+    for (const auto& access : op.inputs) {
+      const TensorRole role = model_.tensors[access.tensor].role;
+      if (role != TensorRole::activation && role != TensorRole::input) continue;
+      ++activations;
+      if (!access.saved) lost = &access;
+    }
+    if (activations == 0) return RunAgain::never;
+    if (!lost) return flow.producer_saves ? RunAgain::never : RunAgain::folded;
+    const OperatorId producer = model_.tensors[lost->tensor].producer;
+    if (activations != 1 || !producer.valid()) return RunAgain::never;
+    const TensorFlow* from = flow_of_[producer.index];
+    const bool direct = from && from->tensor == lost->tensor && !from->shared() && !from->producer_is_view;
+    const bool there = direct && (from->producer_saves || result_[producer.index] != RunAgain::never);
+    return there ? RunAgain::carried : RunAgain::never;
+  }
+
+  const Model& model_;
+  std::vector<const TensorFlow*> flow_of_;  ///< [operator]: its (last) output's
+  IdVector<TensorId, int> depth_;           ///< tensors computed again, one from the other, up to this one
+  std::vector<RunAgain> result_;
+};
 
 }  // namespace
 
@@ -84,7 +123,7 @@ TensorUses analyse_tensor_uses(const Model& model) {
     }
   }
 
-  mark_recomputable(model, uses.flows);
+  uses.run_again = RunAgainAnalysis(model, uses.flows).run();
 
   uses.owns_parameter.resize(model.operators.size());
   uses.parameter_reads.resize(model.operators.size());

@@ -10,9 +10,9 @@
 //    takes it from there. Communication and the kept copy are shared by all that want that layout; gradients are summed
 //    there on the way back. If any consumer's backward reads the tensor, the shared copy is kept.
 //  - A view (reshape, transpose) has no storage: keeping its output means keeping its input, as one more reader of it.
-//  - A tensor can be computed again instead of kept where its producer keeps its own inputs for backward anyway, saves
-//    nothing else, and has no other output. Chains of such producers are cut after kMaxRecomputeDepth: what is computed
-//    again lives for a while, which the additive memory does not see, so the chain must stay short.
+//  - A tensor can be computed again instead of kept where its producer can run again in backward (RunAgain). Chains of
+//    tensors computed again from one another are cut after kMaxRecomputeDepth: what is computed again lives for a
+//    while, which the additive memory does not see, so chains must stay short.
 //  - A parameter used by several operators lives with the first; the others get it through a tie. Vectors (biases,
 //  scales)
 //    are stored by every user instead: exporters merge equal ones by chance, and a few kilobytes must not tie layouts.
@@ -42,15 +42,28 @@ struct TensorFlow {
   bool producer_is_view = false;  ///< kept through the producer's input: its own copy costs nothing
   std::vector<Model::Use> consumers;
   std::vector<bool> consumer_saves;  ///< parallel to consumers; views included
-  bool recomputable = false;         ///< the producer may run again in backward instead of keeping it
   bool shared() const { return consumers.size() > 1; }
   bool any_consumer_saves() const;
 };
 
-inline constexpr int kMaxRecomputeDepth = 4;
+/// Enough for the longest chain of a transformer's block: norm, query, weights and context of attention; five, counted
+/// from the embedding.
+inline constexpr int kMaxRecomputeDepth = 5;
+
+/// Whether an operator may run again in backward.
+enum class RunAgain : std::uint8_t {
+  never,
+  /// It keeps its own inputs for backward anyway (matmul, convolution, normalisation, gelu). Its forward time is a
+  /// function of its output's layout and the local sizes, so the choice folds into the tables of its output.
+  folded,
+  /// Its one input is not kept (softmax, relu, a bias added by itself), but its producer can run again, too, or keeps
+  /// it. Producer and consumer must agree, so the operator carries the choice as a part of its configuration.
+  carried,
+};
 
 struct TensorUses {
-  std::vector<TensorFlow> flows;  ///< by producer, then output
+  std::vector<TensorFlow> flows;    ///< by producer, then output
+  std::vector<RunAgain> run_again;  ///< [operator]; other than never only where that saves memory somewhere
   std::vector<ParameterTie> ties;
   std::vector<std::vector<bool>> owns_parameter;  ///< [operator][input]: this use stores the parameter
   /// [operator][input] of an owned parameter: how often forward and backward read it, tied users included.

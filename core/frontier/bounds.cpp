@@ -94,6 +94,11 @@ Certificate certify(const std::vector<HalfPlane>& planes, const std::vector<Poin
   // Between two achieved memories the bound falls; its value at the right end holds for the whole interval.
   const double first = static_cast<double>(achieved[0].memory);
   memory_bound = std::min(std::floor(memory_bound), first);
+  // What holds below some memory holds below any smaller one.
+  std::vector<CostPoint> proven(floor.begin(), floor.end());
+  std::sort(proven.begin(), proven.end(), [](const CostPoint& a, const CostPoint& b) { return a.memory < b.memory; });
+  for (std::size_t i = proven.size(); i-- > 1;) proven[i - 1].time = std::max(proven[i - 1].time, proven[i].time);
+  auto next = proven.begin();
   CostList staircase;
   if (memory_bound < first)
     staircase.push_back({static_cast<std::int64_t>(memory_bound), std::min(lower(first), 1e300)});
@@ -102,11 +107,8 @@ Certificate certify(const std::vector<HalfPlane>& planes, const std::vector<Poin
     const double end = !last                        ? static_cast<double>(achieved[i + 1].memory)
                        : limit > achieved[i].memory ? static_cast<double>(limit)
                                                     : kInfinity;
-    const auto proven_here = std::find_if(floor.begin(), floor.end(), [&](const CostPoint& f) {
-      return static_cast<double>(f.memory) >= std::min(end, 0x1p63);
-    });
-    const double proven = proven_here == floor.end() ? 0 : proven_here->time;
-    const double bound = std::min(std::max(lower(end), proven), achieved[i].time);
+    while (next != proven.end() && static_cast<double>(next->memory) < std::min(end, 0x1p63)) ++next;
+    const double bound = std::min(std::max(lower(end), next == proven.end() ? 0 : next->time), achieved[i].time);
     staircase.push_back({achieved[i].memory, bound});
     if (achieved[i].time > 0) result.gap = std::max(result.gap, (achieved[i].time - bound) / achieved[i].time);
     if (last && end < kInfinity) staircase.push_back({limit, std::min(lower(kInfinity), bound)});
@@ -171,7 +173,8 @@ void choose_weights(const Achieved& achieved, std::size_t count, std::vector<dou
   while (memory.size() < count) add(chords.back().dm, chords.back().dt);
 }
 
-std::vector<Lanes> slacks(std::span<const LaneBlock> blocks, const Achieved& achieved, std::int64_t limit) {
+std::vector<Lanes> slacks(std::span<const LaneBlock> blocks, const Achieved& achieved, std::int64_t limit,
+                          double tolerance) {
   std::vector<Lanes> result(blocks.size());
   for (Lanes& l : result) l.fill(-kInfinity);
   const auto assign = [&](double memory, double time) {
@@ -188,15 +191,17 @@ std::vector<Lanes> slacks(std::span<const LaneBlock> blocks, const Achieved& ach
           best_lane = l;
         }
       }
+    // Within the tolerance the bound itself is proof enough.
+    if (tolerance > 0 && best + blocks[best_block].margin(static_cast<int>(best_lane), 0) <= 0) return;
     result[best_block][best_lane] = std::max(result[best_block][best_lane], best);
   };
   const auto& points = achieved.points();
-  const double end = limit > 0 ? static_cast<double>(limit) + 1 : kInfinity;
-  assign(std::min(end, points.empty() ? end : static_cast<double>(points[0].memory)), kInfinity);
+  const double end = limit > 0 ? static_cast<double>(limit) + 1 : kInfinity, share = 1 - tolerance;
+  assign(std::min(end, points.empty() ? end : share * static_cast<double>(points[0].memory)), kInfinity);
   for (std::size_t i = 0; i < points.size(); ++i) {
     if (static_cast<double>(points[i].memory) >= end) break;
     assign(std::min(end, i + 1 < points.size() ? static_cast<double>(points[i + 1].memory) : kInfinity),
-           points[i].time);
+           share * points[i].time);
   }
   for (std::size_t b = 0; b < blocks.size(); ++b)
     for (std::size_t l = 0; l < kLanes; ++l)
@@ -208,10 +213,9 @@ std::vector<Lanes> slacks(std::span<const LaneBlock> blocks, const Achieved& ach
 }
 
 CostList certified_floor(std::span<const LaneBlock> blocks, const std::vector<Lanes>& slack, const Achieved& achieved,
-                         std::int64_t limit, double& worst) {
+                         std::int64_t limit) {
   // A plan below the corner (memory, time) has, on every lane, less than that corner's value. If on one lane the corner
   // lies within the slack, the plan was not pruned there, so it is among what was found.
-  worst = 0;
   CostList floor;
   const auto& points = achieved.points();
   for (std::size_t i = 0; i < points.size(); ++i) {
@@ -221,16 +225,14 @@ CostList certified_floor(std::span<const LaneBlock> blocks, const std::vector<La
     for (std::size_t b = 0; b < blocks.size(); ++b)
       for (std::size_t l = 0; l < kLanes; ++l) {
         const double wm = blocks[b].weight_memory[l], wt = blocks[b].weight_time[l];
-        if (!(slack[b][l] > -kInfinity) || !(wt > 0) || (wm > 0 && memory == kInfinity)) continue;
-        const double room = slack[b][l] - blocks[b].margin(static_cast<int>(l), std::max(0.0, slack[b][l])) +
-                            blocks[b].bound(static_cast<int>(l));
+        if (!(wt > 0) || (wm > 0 && memory == kInfinity)) continue;
+        const double open = std::max(0.0, slack[b][l]);
+        const double room = open - blocks[b].margin(static_cast<int>(l), open) + blocks[b].bound(static_cast<int>(l));
         proven = std::max(proven, (room - (wm > 0 ? wm * memory : 0)) / wt);
       }
     const double time = std::min(proven, points[i].time);
     floor.push_back(
         {memory == kInfinity ? std::numeric_limits<std::int64_t>::max() : static_cast<std::int64_t>(memory), time});
-    if (points[i].time > 0 && static_cast<double>(points[i].memory) < memory)
-      worst = std::max(worst, (points[i].time - time) / points[i].time);
   }
   return floor;
 }

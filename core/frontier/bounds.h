@@ -50,12 +50,14 @@ void choose_weights(const Achieved& achieved, std::size_t count, std::vector<dou
                     std::vector<double>& time);
 
 /// For every lane how far above the bound a completion may lie and still improve on the achieved staircase; -infinity
-/// where the lane is not needed. Rounding margins included.
-std::vector<Lanes> slacks(std::span<const LaneBlock> blocks, const Achieved& achieved, std::int64_t limit);
+/// where the lane is not needed. Rounding margins included. With a tolerance only plans that take less than
+/// (1 - tolerance) of the achieved time for the same memory are of interest.
+std::vector<Lanes> slacks(std::span<const LaneBlock> blocks, const Achieved& achieved, std::int64_t limit,
+                          double tolerance = 0);
 
 /// What exact lists pruned at these slacks have proven: no plan needs less memory and less time than any of these pairs
-/// (memory rising, INT64_MAX for "any"). `worst` is the largest gap to the achieved staircase as a fraction.
+/// (memory rising, INT64_MAX for "any").
 CostList certified_floor(std::span<const LaneBlock> blocks, const std::vector<Lanes>& slack, const Achieved& achieved,
-                         std::int64_t limit, double& worst);
+                         std::int64_t limit);
 
 }  // namespace turnpoint::frontier::detail

@@ -70,6 +70,7 @@ struct Scope {
   }
 };
 
+constexpr double kShortMass = 64;  // leaves inside a factor whose lists are still short
 constexpr std::uint32_t kNoPivot = std::numeric_limits<std::uint32_t>::max();
 
 class Eliminator {
@@ -138,8 +139,55 @@ class Eliminator {
       scalars_.push_back({w.mass, w.table, w.base});
       return;
     }
+    while (const WorkFactor* parallel = find_parallel(w)) {
+      const auto id = static_cast<std::uint32_t>(parallel - factors_.data());
+      for (const Axis& a : w.axes) std::erase(incident_[a.variable], id);
+      w = multiply(*parallel, w);
+    }
     for (const Axis& a : w.axes) incident_[a.variable].push_back(static_cast<std::uint32_t>(factors_.size()));
     factors_.push_back(std::move(w));
+  }
+
+  /// A factor over the same two variables. Both must be short: long lists are better united before they are multiplied.
+  const WorkFactor* find_parallel(const WorkFactor& w) const {
+    if (w.axes.size() != 2 || w.mass > kShortMass) return nullptr;
+    for (const std::uint32_t id : incident_[w.axes[0].variable]) {
+      const WorkFactor& f = factors_[id];
+      const Axis *a = f.axis(w.axes[0].variable), *b = f.axis(w.axes[1].variable);
+      if (f.axes.size() != 2 || !b || f.mass > kShortMass) continue;
+      const double size = double(join(a->class_of, w.axes[0].class_of).pairs.size()) *
+                          double(join(b->class_of, w.axes[1].class_of).pairs.size());
+      if (size <= max_table_) return &f;
+    }
+    return nullptr;
+  }
+
+  /// Eq. (5): the product of two factors between the same variables, once for all layers in which they are equal.
+  /// Left to the elimination of either end, it would be multiplied with that end's long lists one after the other.
+  WorkFactor multiply(const WorkFactor& p, const WorkFactor& f) {
+    const Axis &outer = p.axes[0], &inner = p.axes[1];
+    const Axis &f_outer = *f.axis(outer.variable), &f_inner = *f.axis(inner.variable);
+    Dense rows = join(outer.class_of, f_outer.class_of), columns = join(inner.class_of, f_inner.class_of);
+    Shape shape;
+    shape.p_columns = 1;
+    for (const auto& [x, y] : rows.pairs) {
+      shape.p_row.push_back(p.base + outer.offset[x]);
+      shape.f_base.push_back(f.base + f_outer.offset[y]);
+    }
+    shape.group_begin.push_back(0);
+    for (const auto& [x, y] : columns.pairs) {
+      shape.item_s.push_back(inner.offset[x]);
+      shape.item_f.push_back(f_inner.offset[y]);
+      shape.group_begin.push_back(static_cast<std::uint32_t>(shape.item_s.size()));
+    }
+    const auto width = static_cast<std::uint32_t>(columns.pairs.size());
+    WorkFactor w;
+    w.mass = p.mass + f.mass;
+    w.axes = {{outer.variable, std::move(rows.class_of), {}}, {inner.variable, std::move(columns.class_of), {}}};
+    for (std::uint32_t c = 0; c < rows.pairs.size(); ++c) w.axes[0].offset.push_back(c * width);
+    for (std::uint32_t c = 0; c < width; ++c) w.axes[1].offset.push_back(c);
+    w.table = add_step(p.table, f.table, std::move(shape));
+    return w;
   }
 
   static Axis leaf_axis(std::uint32_t v, const std::vector<std::uint32_t>& classes, std::uint32_t stride) {

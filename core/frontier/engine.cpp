@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "core/base/discard.h"
 
@@ -12,10 +13,13 @@ namespace turnpoint::frontier::detail {
 namespace {
 
 constexpr std::size_t kCoarseLanes = 32, kExactLanes = 64;
-constexpr std::size_t kCheapPoints = 20000;    // a beam that keeps fewer may be widened
-constexpr std::size_t kRefinePoints = 10000;   // an exact pass is made in growing distances from here on
-constexpr std::size_t kManyPoints = 24 << 20;  // lists of that size are not extended for less than a small gap
-constexpr double kSmallGap = 0.005;
+constexpr std::size_t kCheapPoints = 20000;      // a beam that keeps fewer may be widened
+constexpr std::size_t kRefinePoints = 10000;     // an exact pass is made in growing distances from here on
+constexpr double kTolerance = 0.004;             // gap that is proven before exactness is tried
+constexpr std::size_t kExactGrowth = 2;          // points and products of an exact pass over those of that tolerance
+constexpr std::size_t kRestrictTerms = 2000000;  // work from which the states of the hull are tried on their own
+constexpr double kWholeGrowth = 64;              // products of the whole over those of the states of the hull
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t kLaneBytes = std::size_t(800)
                                    << 20;  // tables of all blocks together, if they are kept side by side
 constexpr double kSteep = 6;               // ratio of scaled weights from which a slope is steep
@@ -28,11 +32,16 @@ std::vector<Lanes> cut(std::vector<Lanes> slack, double delta) {
   return slack;
 }
 
+/// -infinity if no lane is needed.
 double largest(const std::vector<Lanes>& slack) {
-  double most = 0;
+  double most = -kInfinity;
   for (const Lanes& lanes : slack)
     for (const double s : lanes) most = std::max(most, s);
   return most;
+}
+
+bool in_use(const Lanes& slack) {
+  return std::any_of(slack.begin(), slack.end(), [](double s) { return s > -kInfinity; });
 }
 
 }  // namespace
@@ -125,10 +134,13 @@ std::int64_t Engine::effective_limit(const Achieved& achieved) const {
 
 void Engine::prune(const std::vector<Lanes>& slack) {
   if (!large_) {
-    pool_.for_each(used_, [&](std::size_t b, int) { blocks_[b].outside(dag_, slack[b], control_); });
+    pool_.for_each(used_, [&](std::size_t b, int) {
+      if (in_use(slack[b])) blocks_[b].outside(dag_, slack[b], control_);
+    });
     return;
   }
   for (std::size_t b = 0; b < used_; ++b) {
+    if (!in_use(slack[b])) continue;
     if (!blocks_[b].inside(dag_, control_, &pool_)) return;
     blocks_[b].outside(dag_, slack[b], control_, true);
     blocks_[b].release();
@@ -153,6 +165,7 @@ void Engine::collect(const std::vector<ListTable>& lists, Achieved& achieved) {
 
 /// One quantised pass; returns how many points it kept, a measure of its cost.
 std::size_t Engine::beam(Achieved& achieved, double buckets, double width_share, const std::vector<Lanes>& slack) {
+  if (largest(slack) == -kInfinity) return 0;
   prune(slack);
   if (control_.stopped()) return 0;
   const auto& points = achieved.points();
@@ -161,7 +174,8 @@ std::size_t Engine::beam(Achieved& achieved, double buckets, double width_share,
   const double range = static_cast<double>(high - points.front().memory);
   ListOptions options;
   options.width = std::max<std::int64_t>(1, static_cast<std::int64_t>(range * width_share / std::max(1.0, buckets)));
-  for (const LaneBlock& block : used()) options.bounds.push_back(&block);
+  for (std::size_t b = 0; b < used_; ++b)
+    if (in_use(slack[b])) options.bounds.push_back(&blocks_[b]);
   options.max_points = std::size_t(1) << 23;
   std::vector<ListTable> lists;
   if (run_lists(dag_, options, pool_, control_, nullptr, lists) != ListResult::done) return options.max_points;
@@ -201,13 +215,12 @@ void Engine::coarse(Achieved& achieved, int buckets) {
                range_t = achieved.points().front().time - achieved.points().back().time;
   for (std::size_t b = 0; b < used_; ++b)
     for (std::size_t l = 0; l < kLanes; ++l)
-      steep[b][l] = blocks_[b].weight_memory[l] * range_m > kSteep * blocks_[b].weight_time[l] * range_t
-                        ? delta
-                        : -std::numeric_limits<double>::infinity();
+      steep[b][l] =
+          blocks_[b].weight_memory[l] * range_m > kSteep * blocks_[b].weight_time[l] * range_t ? delta : -kInfinity;
   if (!control_.stopped()) beam(achieved, 4.0 * buckets, 1.0 / 8, steep);
 }
 
-ListResult Engine::lists(Achieved& achieved, const std::vector<Lanes>& slack, double max_products) {
+ListResult Engine::lists(Achieved& achieved, const std::vector<Lanes>& slack, double max_products, double& products) {
   prune(slack);
   if (control_.stopped()) return ListResult::stopped;
   ListOptions options;
@@ -215,9 +228,10 @@ ListResult Engine::lists(Achieved& achieved, const std::vector<Lanes>& slack, do
   for (const Point& p : achieved.points()) staircase.push_back({p.memory, p.time});
   options.achieved = &staircase;
   options.max_products = max_products;
-  for (const LaneBlock& block : used()) options.bounds.push_back(&block);
+  for (std::size_t b = 0; b < used_; ++b)
+    if (in_use(slack[b])) options.bounds.push_back(&blocks_[b]);
   std::vector<ListTable> lists;
-  const ListResult result = run_lists(dag_, options, pool_, control_, "exact frontier", lists);
+  const ListResult result = run_lists(dag_, options, pool_, control_, "exact frontier", lists, &products);
   kept_ = 0;
   for (const ListTable& list : lists) kept_ += list.points();
   if (result == ListResult::done) collect(lists, achieved);
@@ -227,23 +241,60 @@ ListResult Engine::lists(Achieved& achieved, const std::vector<Lanes>& slack, do
 
 bool Engine::exact(Achieved& achieved, double max_products, CostList& floor) {
   control_.report("bounds", -1);
-  // How far from its hull the frontier bends is unknown at first, and what is achieved so far says it badly. So exact
-  // lists run in a growing distance from the hull: what they find brings the staircase down, until nothing can lie
-  // farther.
-  double distance = kept_ < kRefinePoints ? std::numeric_limits<double>::infinity()
-                                          : 0.2 / static_cast<double>(graph_.variables.size() + 1);
-  for (;;) {
-    if (!relane(achieved, kExactLanes)) return false;
-    const std::vector<Lanes> needed = slacks(used(), achieved, effective_limit(achieved));
-    const bool whole = largest(needed) <= distance;
-    const std::vector<Lanes> slack = whole ? needed : cut(needed, distance);
-    if (lists(achieved, slack, max_products) != ListResult::done) return false;
-    if (whole) return true;
-    double worst = 0;
-    floor = certified_floor(used(), slack, achieved, effective_limit(achieved), worst);
-    if (kept_ > kManyPoints && worst < kSmallGap) return false;
-    distance *= 3;
+  // How far from its hull the frontier bends is unknown at first, and what is achieved so far may say it badly. Then
+  // exact lists run in a growing distance from the hull: what they find brings the staircase down, until nothing can
+  // lie farther. Where that is costly, a small tolerance is proven first; whether the rest is affordable is judged by
+  // what the tolerance took.
+  const bool cheap = restricted_ ? restricted_products_ * kWholeGrowth < max_products : kept_ < kRefinePoints;
+  double distance = cheap || restricted_ ? kInfinity : 0.2 / static_cast<double>(graph_.variables.size() + 1);
+  double left = max_products;
+  for (double tolerance = cheap ? 0 : kTolerance;; tolerance = 0) {
+    double products = 0;
+    for (bool whole = false; !whole; distance *= whole ? 1 : 3) {
+      if (!relane(achieved, kExactLanes)) return false;
+      const std::vector<Lanes> needed = slacks(used(), achieved, effective_limit(achieved), tolerance);
+      whole = largest(needed) <= distance;
+      const std::vector<Lanes> slack = whole ? needed : cut(needed, distance);
+      products = 0;
+      if (largest(needed) == -kInfinity) continue;
+      if (lists(achieved, slack, left, products) != ListResult::done) return false;
+      left -= products;
+      const CostList proven = certified_floor(used(), slack, achieved, effective_limit(achieved));
+      floor.insert(floor.end(), proven.begin(), proven.end());
+    }
+    if (tolerance == 0) {
+      spent_ = max_products - left;
+      return true;
+    }
+    if (products * kExactGrowth > left || kept_ * kExactGrowth > ListOptions().max_points) return false;
   }
+}
+
+bool Engine::restricted(Achieved& achieved, int buckets, double max_products) {
+  if (dag_.plan->terms < kRestrictTerms) return false;
+  // Layers of one kind are given the same choices, so that their tables stay one.
+  std::map<std::uint32_t, std::vector<std::uint32_t>> wanted;
+  for (const std::size_t i : achieved.hull())
+    for (std::size_t v = 0; v < graph_.variables.size(); ++v)
+      wanted[graph_.variables[v].leaf].push_back(graph_.state_of[v][achieved.points()[i].configs[v]]);
+  for (auto& [leaf, states] : wanted) {
+    std::sort(states.begin(), states.end());
+    states.erase(std::unique(states.begin(), states.end()), states.end());
+  }
+  std::vector<std::vector<std::uint32_t>> allowed(graph_.variables.size());
+  for (std::size_t v = 0; v < allowed.size(); ++v) allowed[v] = wanted[graph_.variables[v].leaf];
+  const Graph part = restrict_states(graph_, allowed);
+  const Elimination plan = eliminate(part, dag_.plan->largest_table, control_.stop());
+  if (plan.too_wide || control_.stopped()) return false;
+  std::vector<LaneBlock> blocks;
+  Engine engine(part, plan, pool_, control_, limit_, blocks);
+  if (!engine.relane(achieved, kCoarseLanes)) return false;
+  engine.coarse(achieved, buckets);
+  CostList floor;
+  restricted_products_ = kInfinity;
+  if (max_products > 0 && engine.exact(achieved, max_products, floor)) restricted_products_ = engine.spent_;
+  restricted_ = true;
+  return true;
 }
 
 bool Engine::direct(Achieved& achieved) {

@@ -32,8 +32,11 @@ class Engine {
   /// Quantised lists near the hull, traced back and re-costed.
   void coarse(Achieved& achieved, int buckets);
   /// Exact lists in a growing distance from the hull until no plan can be missed; true if that point was reached within
-  /// the work allowed. Otherwise `floor` holds what was proven (certified_floor()), empty if nothing.
+  /// the work allowed. Otherwise `floor` holds what was proven (certified_floor() of all passes), empty if nothing.
   bool exact(Achieved& achieved, double max_products, CostList& floor);
+  /// Lists over those states only that the plans on the hull use: close to the frontier for a small part of the work.
+  /// Exact lists among them, too, if `max_products` allows. False if the problem is too small to gain by it.
+  bool restricted(Achieved& achieved, int buckets, double max_products);
   /// Exact lists without any bounds, for small problems. False if they grew too large or the run was stopped.
   bool direct(Achieved& achieved);
 
@@ -46,7 +49,7 @@ class Engine {
   void prune(const std::vector<Lanes>& slack);
   std::size_t beam(Achieved& achieved, double buckets, double width_share, const std::vector<Lanes>& slack);
   bool relane(Achieved& achieved, std::size_t count);
-  ListResult lists(Achieved& achieved, const std::vector<Lanes>& slack, double max_products);
+  ListResult lists(Achieved& achieved, const std::vector<Lanes>& slack, double max_products, double& products);
   void collect(const std::vector<ListTable>& lists, Achieved& achieved);
   std::int64_t effective_limit(const Achieved& achieved) const;
 
@@ -63,6 +66,9 @@ class Engine {
   std::size_t used_ = 0;  // blocks of the current slopes
   std::size_t kept_ = 0;  // points of the last beam
   bool infeasible_ = false;
+  bool restricted_ = false;         // what is achieved is near the frontier
+  double restricted_products_ = 0;  // work of the exact lists over the states of the hull
+  double spent_ = 0;                // products of all passes of exact()
 };
 
 }  // namespace turnpoint::frontier::detail

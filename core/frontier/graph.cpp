@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 #include <map>
+#include <tuple>
 #include <unordered_map>
 
 namespace turnpoint::frontier::detail {
@@ -310,32 +311,66 @@ Graph build_graph(const Problem& problem, ThreadPool& pool, std::stop_token stop
   return graph;
 }
 
+namespace {
+
+/// Renumbers classes densely in rising order; returns the old number of each.
+std::vector<std::uint32_t> renumber(std::vector<std::uint32_t>& classes) {
+  std::vector<std::uint32_t> used = classes;
+  std::sort(used.begin(), used.end());
+  used.erase(std::unique(used.begin(), used.end()), used.end());
+  for (std::uint32_t& c : classes)
+    c = static_cast<std::uint32_t>(std::lower_bound(used.begin(), used.end(), c) - used.begin());
+  return used;
+}
+
+void append_entry(const Leaf& whole, std::size_t entry, Leaf& part) {
+  for (std::uint32_t i = whole.offsets[entry]; i < whole.offsets[entry + 1]; ++i) {
+    part.memory.push_back(whole.memory[i]);
+    part.time.push_back(whole.time[i]);
+    if (!whole.alternative.empty()) part.alternative.push_back(whole.alternative[i]);
+  }
+  part.offsets.push_back(static_cast<std::uint32_t>(part.memory.size()));
+}
+
+}  // namespace
+
 Graph restrict_states(const Graph& graph, const std::vector<std::vector<std::uint32_t>>& allowed) {
   Graph result;
   result.variables = graph.variables;
   result.factors = graph.factors;
   result.leaves = graph.leaves;
   result.origins = graph.origins;
+  result.state_of = graph.state_of;
+  using Lines = std::vector<std::uint32_t>;
+  std::map<std::tuple<std::uint32_t, Lines, Lines>, std::uint32_t> known;  // equal parts of equal leaves are one
   for (std::size_t v = 0; v < allowed.size(); ++v) {
     if (allowed[v].empty()) continue;
-    const Leaf& whole = *graph.leaves[graph.variables[v].leaf];
-    Leaf part;
-    const bool copy = graph.variables[v].origin == kNoOrigin;
-    Origin origin;
-    for (const std::uint32_t s : allowed[v]) {
-      for (std::uint32_t i = whole.offsets[s]; i < whole.offsets[s + 1]; ++i) {
-        part.memory.push_back(whole.memory[i]);
-        part.time.push_back(whole.time[i]);
-        if (copy) continue;
-        origin.config.push_back(graph.origins[graph.variables[v].origin].config[i]);
-        origin.alternative.push_back(graph.origins[graph.variables[v].origin].alternative[i]);
-      }
-      part.offsets.push_back(static_cast<std::uint32_t>(part.memory.size()));
+    Variable& variable = result.variables[v];
+    const Leaf& whole = *graph.leaves[variable.leaf];
+    if (variable.origin != kNoOrigin) {
+      const Origin& from = graph.origins[variable.origin];
+      Origin origin;
+      for (const std::uint32_t s : allowed[v])
+        for (std::uint32_t i = whole.offsets[s]; i < whole.offsets[s + 1]; ++i) {
+          origin.config.push_back(from.config[i]);
+          origin.alternative.push_back(from.alternative[i]);
+        }
+      result.origins[variable.origin] = std::move(origin);
     }
-    result.variables[v].states = static_cast<std::uint32_t>(allowed[v].size());
-    result.variables[v].leaf = static_cast<std::uint32_t>(result.leaves.size());
-    result.leaves.push_back(std::make_shared<const Leaf>(std::move(part)));
-    if (!copy) result.origins[graph.variables[v].origin] = std::move(origin);
+    const auto [it, fresh] =
+        known.try_emplace({variable.leaf, allowed[v], Lines()}, static_cast<std::uint32_t>(result.leaves.size()));
+    if (fresh) {
+      Leaf part;
+      for (const std::uint32_t s : allowed[v]) append_entry(whole, s, part);
+      result.leaves.push_back(std::make_shared<const Leaf>(std::move(part)));
+    }
+    if (v < result.state_of.size())
+      for (std::uint32_t& state : result.state_of[v]) {
+        const auto at = std::lower_bound(allowed[v].begin(), allowed[v].end(), state);
+        state = at == allowed[v].end() || *at != state ? kUnused : static_cast<std::uint32_t>(at - allowed[v].begin());
+      }
+    variable.states = static_cast<std::uint32_t>(allowed[v].size());
+    variable.leaf = it->second;
   }
   const auto pick = [&](std::uint32_t v, std::vector<std::uint32_t>& map) {
     if (v >= allowed.size() || allowed[v].empty()) return;
@@ -346,6 +381,19 @@ Graph restrict_states(const Graph& graph, const std::vector<std::vector<std::uin
   for (Factor& f : result.factors) {
     pick(f.a, f.row_of);
     pick(f.b, f.column_of);
+    const Lines rows = renumber(f.row_of), columns = renumber(f.column_of);
+    if (rows.size() == f.rows && columns.size() == f.columns) continue;
+    const auto [it, fresh] =
+        known.try_emplace({f.leaf, rows, columns}, static_cast<std::uint32_t>(result.leaves.size()));
+    if (fresh) {
+      Leaf part;
+      for (const std::uint32_t r : rows)
+        for (const std::uint32_t c : columns) append_entry(*graph.leaves[f.leaf], std::size_t(r) * f.columns + c, part);
+      result.leaves.push_back(std::make_shared<const Leaf>(std::move(part)));
+    }
+    f.leaf = it->second;
+    f.rows = static_cast<std::uint32_t>(rows.size());
+    f.columns = static_cast<std::uint32_t>(columns.size());
   }
   return result;
 }

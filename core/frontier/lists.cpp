@@ -73,6 +73,8 @@ class ListRunner {
     return ListResult::done;
   }
 
+  double products() const { return products_; }
+
  private:
   ListResult step(const Dag::UniqueStep& step) {
     const Shape& shape = *step.shape;
@@ -181,8 +183,11 @@ class ListRunner {
 }  // namespace
 
 ListResult run_lists(const Dag& dag, const ListOptions& options, ThreadPool& pool, const Control& control,
-                     const char* phase, std::vector<ListTable>& lists) {
-  return ListRunner(dag, options, pool, control, lists).run(phase);
+                     const char* phase, std::vector<ListTable>& lists, double* products) {
+  ListRunner runner(dag, options, pool, control, lists);
+  const ListResult result = runner.run(phase);
+  if (products) *products += runner.products();
+  return result;
 }
 
 Choice trace_lists(const Dag& dag, const std::vector<ListTable>& lists, std::uint32_t point) {

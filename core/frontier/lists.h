@@ -29,15 +29,16 @@ struct ListOptions {
   std::int64_t width = 1;                         ///< bytes per unit of memory; 1: exact
   std::vector<const LaneBlock*> bounds;           ///< pruning; empty: none
   const CostList* achieved = nullptr;             ///< exact: only points of the result below this staircase are wanted
-  std::size_t max_points = std::size_t(3) << 24;  ///< all tables together; beyond, the pass gives up
+  std::size_t max_points = std::size_t(1) << 25;  ///< all tables together; beyond, the pass gives up
   double max_products = 1e300;  ///< products of two points, all steps together; beyond, the pass gives up
 };
 
 enum class ListResult { done, stopped, too_large };
 
 /// Runs all steps. The tables of `lists` are indexed by unique table; of inner tables only the back-pointers remain.
+/// `products`, if given, is raised by the products of two points that were taken.
 ListResult run_lists(const Dag& dag, const ListOptions& options, ThreadPool& pool, const Control& control,
-                     const char* phase, std::vector<ListTable>& lists);
+                     const char* phase, std::vector<ListTable>& lists, double* products = nullptr);
 
 /// The choice behind one point of the root table.
 Choice trace_lists(const Dag& dag, const std::vector<ListTable>& lists, std::uint32_t point);

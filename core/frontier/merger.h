@@ -17,6 +17,8 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t kBlock = 8;                           // points of a list that are tested together
 constexpr std::size_t kMaxBuckets = 4096;                   // of the pre-filter; 32 KiB stay in the first-level cache
 constexpr std::size_t kManyBuckets = std::size_t(1) << 19;  // for entries whose lists are long
+constexpr int kSlotBits = 12;
+constexpr std::size_t kTrimFrom = 2048, kTrimBuckets = 64;  // products from which the range of memory is cut first
 constexpr std::size_t kCompact = std::size_t(1) << 18;      // candidates that are thinned out before more are taken
 constexpr std::size_t kPollWork = 1 << 13;                  // inner iterations between looks at the stop token
 
@@ -119,6 +121,7 @@ class Merger {
     } else {
       high_ = low_ - 1;
     }
+    if (low_ <= high_ && region_.active() && total_ > kTrimFrom) trim(table, entry, p.base + f.base);
     if (low_ <= high_) {
       choose_buckets();
       region_.fill(table, entry, p.base + f.base, low_, shift_, limits_.data(), buckets_);
@@ -158,6 +161,7 @@ class Merger {
         fastest = time;
         high_ = memory;
       }
+      fastest_time_ = fastest;
       total_ += std::size_t(pair.p_end - pair.p_begin) * (pair.f_end - pair.f_begin);
       longest_ = std::max<std::size_t>(longest_, (pair.p_end - pair.p_begin) + (pair.f_end - pair.f_begin));
       pairs_.push_back(pair);
@@ -173,6 +177,24 @@ class Merger {
     shift_ = std::max(0, static_cast<int>(std::bit_width(range)) - static_cast<int>(std::bit_width(wanted - 1)));
     buckets_ = static_cast<std::size_t>(range >> shift_) + 1;
     if (limits_.size() < buckets_) limits_.resize(buckets_);
+    if (shift_ != 0) fastest_.assign(buckets_, {kInfinity, 0});
+  }
+
+  /// Cuts the range of memory to where the bounds leave anything open, so that the buckets are spent there.
+  void trim(std::uint32_t table, std::size_t entry, std::int64_t base) {
+    double limits[kTrimBuckets];
+    const auto range = static_cast<std::uint64_t>(high_ - low_);
+    const int shift =
+        std::max(0, static_cast<int>(std::bit_width(range)) - static_cast<int>(std::bit_width(kTrimBuckets - 1)));
+    const std::size_t count = static_cast<std::size_t>(range >> shift) + 1;
+    region_.fill(table, entry, base, low_, shift, limits, count);
+    std::size_t begin = 0, end = count;
+    while (begin < end && !(limits[begin] > fastest_time_)) ++begin;
+    while (begin < end && !(limits[end - 1] > fastest_time_)) --end;
+    if (begin == 0 && end == count) return;
+    windowed_ = true;
+    high_ = std::min(high_, low_ + static_cast<std::int64_t>(end << shift) - 1);
+    low_ += static_cast<std::int64_t>(begin << shift);
   }
 
   /// Nothing at or above the achieved staircase is wanted.
@@ -230,7 +252,24 @@ class Merger {
   void offer(std::int64_t memory, double time, std::uint32_t p, std::uint32_t f) {
     const std::uint64_t k = static_cast<std::uint64_t>(memory) >> shift_;
     if (k >= buckets_ || !(time < limits_[k])) return;
-    candidates_.push_back({memory, time, p, f});
+    if (shift_ != 0) {
+      Fastest& fastest = fastest_[k];
+      if (time < fastest.time || (time == fastest.time && memory < fastest.memory))
+        fastest = {time, memory};
+      else if (memory >= fastest.memory)
+        return;
+    }
+    // Equal layers make many sums of equal memory. The slot may be stale, so what it names is compared.
+    std::uint32_t& slot = slots_[(static_cast<std::uint64_t>(memory) * 0x9e3779b97f4a7c15ull) >> (64 - kSlotBits)];
+    if (slot < candidates_.size() && candidates_[slot].memory == memory) {
+      Candidate& known = candidates_[slot];
+      const Candidate fresh{memory, time, p, f};
+      if (!Before()(fresh, known)) return;
+      known = fresh;
+    } else {
+      slot = static_cast<std::uint32_t>(candidates_.size());
+      candidates_.push_back({memory, time, p, f});
+    }
     // Later buckets hold more memory, so they must be faster; within a bucket order is unknown unless it has width 1.
     for (std::size_t j = k + (shift_ == 0 ? 0 : 1); j < buckets_ && limits_[j] > time; ++j) limits_[j] = time;
   }
@@ -239,8 +278,9 @@ class Merger {
   void compact() {
     std::size_t kept = 0;
     for (const Candidate& c : candidates_) {
-      const double limit = limits_[static_cast<std::uint64_t>(c.memory) >> shift_];
-      if (shift_ == 0 ? c.time <= limit : c.time < limit) candidates_[kept++] = c;
+      const std::uint64_t k = static_cast<std::uint64_t>(c.memory) >> shift_;
+      if (shift_ == 0 ? c.time <= limits_[k] : c.time < limits_[k] && c.memory <= fastest_[k].memory)
+        candidates_[kept++] = c;
     }
     candidates_.resize(kept);
     if (kept < 2) return;
@@ -255,16 +295,18 @@ class Merger {
     candidates_.resize(kept);
   }
 
-  static bool before(const Candidate& x, const Candidate& y) {
-    if (x.memory != y.memory) return x.memory < y.memory;
-    if (x.time != y.time) return x.time < y.time;
-    return x.p != y.p ? x.p < y.p : x.f < y.f;
-  }
+  struct Before {
+    bool operator()(const Candidate& x, const Candidate& y) const {
+      if (x.memory != y.memory) return x.memory < y.memory;
+      if (x.time != y.time) return x.time < y.time;
+      return x.p != y.p ? x.p < y.p : x.f < y.f;
+    }
+  };
 
   /// Buckets are in order of memory, so a counting sort leaves only short runs to sort.
   void sort_by_bucket() {
     if (candidates_.size() < 4 * buckets_ / 64 || candidates_.size() < 32) {
-      std::sort(candidates_.begin(), candidates_.end(), before);
+      std::sort(candidates_.begin(), candidates_.end(), Before());
       return;
     }
     const auto bucket = [&](const Candidate& c) {
@@ -280,7 +322,7 @@ class Merger {
       const std::size_t end = starts_[k];
       if (end - begin > 1)
         std::sort(sorted_.begin() + static_cast<std::ptrdiff_t>(begin),
-                  sorted_.begin() + static_cast<std::ptrdiff_t>(end), before);
+                  sorted_.begin() + static_cast<std::ptrdiff_t>(end), Before());
       begin = end;
       if ((k & 8191) == 0 && control_.stopped()) {
         stopped_ = true;
@@ -305,9 +347,16 @@ class Merger {
   const Control& control_;
   std::vector<Pair> pairs_;
   std::vector<Candidate> candidates_, sorted_;
+  struct Fastest {
+    double time;
+    std::int64_t memory;
+  };
+  std::vector<std::uint32_t> slots_ = std::vector<std::uint32_t>(std::size_t(1) << kSlotBits);  // memory -> candidate
+  std::vector<Fastest> fastest_;  // candidate of every bucket, if buckets are wider than 1
   std::vector<std::uint32_t> starts_;
   std::size_t total_ = 0, longest_ = 0, buckets_ = 0, work_ = 0, compact_at_ = kCompact;
   std::int64_t low_ = 0, high_ = 0;
+  double fastest_time_ = 0;  // of all products of the entry
   int shift_ = 0;
   bool stopped_ = false, windowed_ = false;
   std::vector<double> limits_ = std::vector<double>(kMaxBuckets);

@@ -42,6 +42,7 @@ struct Solver::Impl {
 namespace {
 
 constexpr std::size_t kKeptPlans = 1000;
+constexpr double kRestrictedShare = 0.1;  // of the work allowed, for the states of the hull alone
 constexpr std::size_t kEnoughPlans = 64;  // kept plans that still form a frontier at new costs
 
 /// False where the plan uses a forbidden or vanished entry.
@@ -147,7 +148,9 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
     const bool bounded = quick ? engine.quick_hull(achieved) : engine.hull(achieved);
     if (bounded && !quick) {
       context.report("coarse frontier", 0);
-      engine.coarse(achieved, options.buckets);
+      if (!engine.restricted(achieved, options.buckets,
+                             options.pass == Pass::exact ? options.max_products * kRestrictedShare : 0))
+        engine.coarse(achieved, options.buckets);
       if (options.pass == Pass::exact && !control.stopped())
         exact = engine.exact(achieved, options.max_products, floor);
     }

@@ -23,7 +23,7 @@ struct SolveOptions {
       std::size_t(1) << 22;  ///< largest table (product of states) before the width counts as too large
   /// Products of points that one exact pass may take (a measure of work that does not depend on the machine). Beyond it
   /// the answer is what was achieved, with the lower bound that was proven.
-  double max_products = 2e10;
+  double max_products = 5e9;
   double time_limit_s = 0;           ///< > 0: after this the best achievable answer with its gap is returned
   std::size_t direct_terms = 20000;  ///< problems with fewer products of lists are solved at once, without bounds
 };

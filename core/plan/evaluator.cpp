@@ -288,10 +288,11 @@ class Evaluator {
     } else if (reshard->backward.size() != repeated) {
       return bad(at, "moves a gradient that nobody needs");
     }
+    const bool repeats = reshard->keep == Keep::again;
+    if (repeats ? rerun_ == Rerun::none : rerun_ == Rerun::always && start != goal)
+      return bad(at, repeats ? "has no copy, yet its producer does not run again" : "keeps what is computed again");
     if (!read.saved) return false;
-    if ((reshard->keep == Keep::again) != again_)
-      return bad(at, again_ ? "keeps what is computed again" : "has no copy, yet its producer does not run again");
-    if (start == goal || again_) return true;
+    if (start == goal || reshard->keep == Keep::again) return true;
     if (reshard->keep == Keep::before) {
       if (source_is_output && source.has_partial()) return bad(at, "keeps a partial sum");
       return true;
@@ -326,8 +327,12 @@ class Evaluator {
     CostBreakdown cost;
     Layout source = produced;
     bool keep_produced = false, from_output = true;
-    const bool again = flow.recomputable && plan_.operators[flow.producer.index].choice.recompute;
-    again_ = again;
+    const bool runs_again = plan_.operators[flow.producer.index].choice.recompute;
+    const RunAgain may = uses_.run_again[flow.producer.index];
+    // Kept by consumers alone, or wanted by the one consumer that runs again: either way one more run of the producer.
+    bool again = may == RunAgain::folded && runs_again && flow.any_consumer_saves();
+    const bool lost = may == RunAgain::carried && runs_again;
+    rerun_ = again ? Rerun::always : lost ? Rerun::maybe : Rerun::none;
     if (flow.shared()) {
       // The shared layout is where the entry without consumer leads; without one, where the producer left it.
       Layout shared = produced.without_partial();
@@ -339,11 +344,19 @@ class Evaluator {
       if (!kept) return kept.error();
       keep_produced = *kept;
       source = shared;
-      from_output = again_ = false;
+      from_output = false;
+      rerun_ = Rerun::none;
     }
     for (std::size_t c = 0; c < flow.consumers.size(); ++c) {
       const auto& use = flow.consumers[c];
       const Operator& consumer = model_.operators[use.op];
+      if (uses_.run_again[use.op.index] == RunAgain::carried && plan_.operators[use.op.index].choice.recompute) {
+        if (may == RunAgain::carried ? !runs_again && !flow.producer_saves
+                                     : may == RunAgain::never && !flow.producer_saves)
+          return bad(consumer.name, "runs again from a tensor that is not there");
+        again = may == RunAgain::folded;
+        rerun_ = Rerun::always;
+      }
       const Layout read = gradient_layout(consumer, consumer.inputs[use.input], false,
                                           plan_.operators[use.op.index].split, mesh_.count());
       const auto kept = add_way(tensor.name + " -> " + consumer.name, flow.tensor, use.op, source, from_output,
@@ -351,10 +364,10 @@ class Evaluator {
       if (!kept) return kept.error();
       if (!flow.shared()) keep_produced = *kept;
     }
-    again_ = false;
+    rerun_ = Rerun::none;
     if (again)
       cost[ComputePart::recompute] += operators_.forward_s(flow.producer, plan_.operators[flow.producer.index].split);
-    else if (keep_produced && !kept_anyway)
+    else if (keep_produced && !kept_anyway && !lost)
       cost[MemoryPart::activations] += local_bytes(mesh_, produced, tensor, scenario_.settings.precision);
     total_ += cost;
     return {};
@@ -386,7 +399,9 @@ class Evaluator {
   OperatorCostModel operators_;
   std::map<Key, std::vector<const PlanReshard*>> reshard_of_;
   std::size_t used_reshards_ = 0;
-  bool again_ = false;  ///< the way being followed starts at an operator that runs again in backward
+  /// Whether the way being followed starts at an operator that runs again in backward, so that it repeats the
+  /// resharding.
+  enum class Rerun { none, maybe, always } rerun_ = Rerun::none;
   CostBreakdown total_;
 };
 

@@ -16,10 +16,11 @@ std::int64_t part(const CostBreakdown& cost, MemoryPart which) { return cost.mem
 double part(const CostBreakdown& cost, ComputePart which) { return cost.compute[static_cast<std::size_t>(which)]; }
 double part(const CostBreakdown& cost, NetworkPart which) { return cost.network[static_cast<std::size_t>(which)]; }
 
-std::set<std::string> recomputable(const ModelPtr& model) {
+std::set<std::string> running_again(const ModelPtr& model, RunAgain how) {
   std::set<std::string> names;
-  for (const auto& flow : analyse_tensor_uses(*model).flows)
-    if (flow.recomputable) names.insert(model->operators[flow.producer].name);
+  const auto uses = analyse_tensor_uses(*model);
+  for (std::size_t i = 0; i < uses.run_again.size(); ++i)
+    if (uses.run_again[i] == how) names.insert(model->operators[OperatorId(i)].name);
   return names;
 }
 
@@ -158,12 +159,16 @@ class MemoryChoiceTest : public QObject {
     }
   }
 
-  // Only producers that keep their own inputs and nothing else; residual sums and relus keep theirs.
-  void who_may_compute_its_output_again() {
-    QCOMPARE(recomputable(test::attention()),
-             (std::set<std::string>{"embed", "norm", "q", "k", "v", "context", "head"}));
-    QCOMPARE(recomputable(test::convolution()), (std::set<std::string>{"conv", "pool"}));
-    QCOMPARE(recomputable(test::residual()), (std::set<std::string>{"stem"}));
+  // Producers that keep their own inputs; what they feed may carry the choice on. Residual sums keep theirs.
+  void who_may_run_again() {
+    using Names = std::set<std::string>;
+    QCOMPARE(running_again(test::attention(), RunAgain::folded),
+             (Names{"embed", "norm", "q", "k", "v", "scores", "context", "head"}));
+    QCOMPARE(running_again(test::attention(), RunAgain::carried), (Names{"softmax"}));
+    QCOMPARE(running_again(test::convolution(), RunAgain::folded), (Names{"conv", "bn", "pool"}));
+    QCOMPARE(running_again(test::convolution(), RunAgain::carried), (Names{"relu"}));
+    QCOMPARE(running_again(test::residual(), RunAgain::folded), (Names{"stem", "fc1"}));
+    QCOMPARE(running_again(test::residual(), RunAgain::carried), (Names{"relu1"}));
   }
 
   // Without a cut a long chain would keep nothing at all, and hold everything at once when backward begins.
@@ -171,9 +176,9 @@ class MemoryChoiceTest : public QObject {
     ModelBuilder b("chain", "test", 64, 0);
     TensorId x = b.input("x", {64, 32}, {DimName::batch, DimName::channel}, ElementType::f32);
     for (int i = 0; i < 12; ++i) x = b.linear(fmt::format("fc{}", i), x, b.parameter(fmt::format("w{}", i), {32, 32}));
-    const auto names = recomputable(test::finished(b, x));
-    QCOMPARE(names.size(), std::size_t(9));  // fc11's output is not kept; of the other eleven every fifth is
-    QVERIFY(!names.contains("fc4") && !names.contains("fc9"));
+    const auto names = running_again(test::finished(b, x), RunAgain::folded);
+    QCOMPARE(names.size(), std::size_t(10));  // fc11's output is not kept; of the other eleven the sixth is
+    QVERIFY(!names.contains("fc5") && !names.contains("fc11"));
   }
 
   // Gates of a recurrent cell are kept inside it; running the cell again frees them.

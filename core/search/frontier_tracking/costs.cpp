@@ -26,13 +26,13 @@ struct LayoutSet {
   std::vector<std::uint32_t> of;
 };
 
-LayoutSet without_partials(const std::vector<Layout>& layouts) {
+LayoutSet distinct(const std::vector<Layout>& layouts, bool partials) {
   LayoutSet set;
   std::map<Layout, std::uint32_t> known;
   for (const auto& layout : layouts) {
-    const Layout whole = layout.without_partial();
-    const auto [it, fresh] = known.try_emplace(whole, static_cast<std::uint32_t>(set.layouts.size()));
-    if (fresh) set.layouts.push_back(whole);
+    const Layout one = partials ? layout : layout.without_partial();
+    const auto [it, fresh] = known.try_emplace(one, static_cast<std::uint32_t>(set.layouts.size()));
+    if (fresh) set.layouts.push_back(one);
     set.of.push_back(it->second);
   }
   return set;
@@ -41,8 +41,7 @@ LayoutSet without_partials(const std::vector<Layout>& layouts) {
 // Where each table finds its forward and backward times.
 struct TableQuestions {
   std::size_t forward = 0, backward = 0;
-  LayoutSet from_whole, to_whole;
-  bool from_may_be_partial = false;
+  LayoutSet from, from_whole, to, to_whole;
 };
 
 // `again_s`, of a table whose tensor may be computed again, receives the compute part of every point.
@@ -58,15 +57,16 @@ frontier::CostTable fill_table(const PairTable& table, const Prices& prices, con
     for (std::size_t c = 0; c < table.to.size(); ++c) {
       PairTimes times;
       times.again = again;
-      const std::size_t source = questions.from_may_be_partial ? r : questions.from_whole.of[r];
-      times.forward = forward[source * to_whole + questions.to_whole.of[c]];
+      times.forward = forward[questions.from.of[r] * to_whole + questions.to_whole.of[c]];
       if (table.gradient && !gradients_meet(table, table.from[r], table.to[c]))
-        times.backward = backward[c * from_whole + questions.from_whole.of[r]];
+        times.backward = backward[questions.to.of[c] * from_whole + questions.from_whole.of[r]];
+      times.producer_again = !table.from_again.empty() && table.from_again[r];
+      times.consumer_again = !table.to_again.empty() && table.to_again[c];
       const PairAlternatives found = pair_alternatives(table, mesh, table.from[r], table.to[c], times);
       frontier::CostPoint points[3];
       for (int i = 0; i < found.count; ++i) {
         points[i] = {found.item[i].memory, found.item[i].time};
-        if (table.again.valid()) again_s.push_back(found.item[i].copy == Copy::again ? again : 0);
+        if (table.again.valid()) again_s.push_back(found.item[i].compute);
       }
       costs.add(std::span<const frontier::CostPoint>(points, static_cast<std::size_t>(found.count)));
     }
@@ -86,10 +86,13 @@ Prices::Prices(ScenarioPtr scenario, std::shared_ptr<const Structure> structure,
   operators_ = std::make_unique<OperatorCostModel>(*scenario_, structure_->uses, *resharding_);
 }
 
-std::vector<OperatorCostModel::Alternative> Prices::alternatives(OperatorId op,
-                                                                 const Configuration& configuration) const {
-  if (structure_->memory_choices) return operators_->alternatives(op, configuration);
-  return {{MemoryChoice{}, operators_->cost(op, configuration).breakdown}};
+std::vector<OperatorCostModel::Alternative> Prices::alternatives(const Variable& variable,
+                                                                 std::size_t configuration) const {
+  const auto& choices = *variable.choices;
+  const Configuration& split = choices.configurations[configuration];
+  if (structure_->memory_choices)
+    return operators_->alternatives(variable.op, split, !choices.again.empty() && choices.again[configuration]);
+  return {{MemoryChoice{}, operators_->cost(variable.op, split).breakdown}};
 }
 
 double PricedProblem::compute_seconds(const Structure& s, const frontier::Point& point) const {
@@ -128,20 +131,27 @@ PairAlternatives pair_alternatives(const PairTable& table, const Mesh& mesh, con
   const Layout from_whole = from.without_partial();
   const bool same = !partial_source && from_whole == to_whole;
   PairAlternatives result;
-  const auto add = [&](Copy copy, std::int64_t memory, double time) {
-    result.item[result.count++] = {copy, memory, time};
+  const auto add = [&](Copy copy, std::int64_t memory, double time, double compute = 0) {
+    result.item[result.count++] = {copy, memory, time, compute};
   };
+  const double repeated = plain + (same ? 0 : times.forward);
+  const bool before_is_kept = table.before_is_kept || times.producer_again;
   const auto add_again = [&] {
-    if (table.again.valid()) add(Copy::again, 0, plain + (same ? 0 : times.forward) + times.again);
+    if (table.again.valid()) add(Copy::again, 0, repeated + times.again, times.again);
   };
 
+  if (times.consumer_again) {
+    if (!table.producer_must_agree || times.producer_again) add(Copy::again, 0, repeated + times.again, times.again);
+    return result;
+  }
   if (!table.consumer_saves) {
     add(Copy::none, 0, plain);
     return result;
   }
   switch (table.kind) {
     case PairKind::to_shared:
-      add(same ? Copy::source : Copy::after, same && table.before_is_kept ? 0 : bytes_of(table, mesh, to_whole), plain);
+      add(same ? Copy::source : Copy::after, same && before_is_kept ? 0 : bytes_of(table, mesh, to_whole), plain);
+      if (times.producer_again && !same) add(Copy::again, 0, repeated);
       add_again();
       break;
     case PairKind::tie:
@@ -157,11 +167,11 @@ PairAlternatives pair_alternatives(const PairTable& table, const Mesh& mesh, con
       break;
     case PairKind::direct:
       if (same) {
-        add(Copy::source, table.before_is_kept ? 0 : bytes_of(table, mesh, to_whole), plain);
+        add(Copy::source, before_is_kept ? 0 : bytes_of(table, mesh, to_whole), plain);
       } else {
         add(Copy::after, bytes_of(table, mesh, to_whole), plain);
         if (!partial_source)
-          add(Copy::before, table.before_is_kept ? 0 : bytes_of(table, mesh, from_whole), plain + times.forward);
+          add(Copy::before, before_is_kept ? 0 : bytes_of(table, mesh, from_whole), plain + times.forward);
       }
       add_again();
       break;
@@ -184,12 +194,13 @@ Expected<PricedProblem> price_problem(const Prices& prices, ThreadPool& pool, co
   for (std::size_t t = 0; t < s.tables.size(); ++t) {
     const PairTable& table = s.tables[t];
     TableQuestions& need = needed[t];
-    need.from_may_be_partial = pair_starts_at_output(table.kind);
-    need.from_whole = without_partials(table.from);
-    need.to_whole = without_partials(table.to);
-    need.forward = ask({table.shape, table.element_bytes,
-                        need.from_may_be_partial ? table.from : need.from_whole.layouts, need.to_whole.layouts});
-    if (table.gradient) need.backward = ask({table.shape, table.element_bytes, table.to, need.from_whole.layouts});
+    need.from = distinct(table.from, pair_starts_at_output(table.kind));
+    need.from_whole = distinct(table.from, false);
+    need.to = distinct(table.to, true);
+    need.to_whole = distinct(table.to, false);
+    need.forward = ask({table.shape, table.element_bytes, need.from.layouts, need.to_whole.layouts});
+    if (table.gradient)
+      need.backward = ask({table.shape, table.element_bytes, need.to.layouts, need.from_whole.layouts});
   }
   assert(!keep_routes || routes->size() == questions.size());
   // 2. Answer them, then fill the tables; both in parallel, each answer owned by one index.
@@ -221,9 +232,9 @@ Expected<PricedProblem> price_problem(const Prices& prices, ThreadPool& pool, co
   pool.for_each(s.cost_groups, [&](std::size_t g, int) {
     if (context.cancelled()) return;
     const Variable& example = s.variables[s.group_example[g]];
-    for (const auto& configuration : example.choices->configurations) {
+    for (std::size_t c = 0; c < example.choices->configurations.size(); ++c) {
       std::vector<frontier::CostPoint> points;
-      for (const auto& [choice, cost] : prices.alternatives(example.op, configuration)) {
+      for (const auto& [choice, cost] : prices.alternatives(example, c)) {
         points.push_back({cost.memory_bytes(), cost.time_s()});
         priced.compute_s[g].push_back(cost.compute_s());
       }

@@ -16,6 +16,7 @@ namespace turnpoint::search {
 struct PairTimes {
   double forward = 0, backward = 0;
   double again = 0;  ///< one more forward run of the producer, where the table allows it
+  bool producer_again = false, consumer_again = false;  ///< whether either runs again of its own choice
 };
 
 /// Owns the cost models of one scenario; immutable after construction, shared by the plans of its result.
@@ -29,7 +30,7 @@ class Prices {
   const ReshardingModel& resharding() const { return *resharding_; }
   const OperatorCostModel& operators() const { return *operators_; }
   /// An operator's alternatives under one configuration, in the order in which the frontier problem lists them.
-  std::vector<OperatorCostModel::Alternative> alternatives(OperatorId op, const Configuration& configuration) const;
+  std::vector<OperatorCostModel::Alternative> alternatives(const Variable& variable, std::size_t configuration) const;
 
  private:
   ScenarioPtr scenario_;
@@ -44,15 +45,16 @@ enum class Copy : std::uint8_t {
   source,  ///< the consumer reads the source's layout and that copy is kept
   after,   ///< the resharded copy is kept
   before,  ///< the copy before is kept; backward repeats the forward resharding
-  again,   ///< nothing is kept; backward runs the producer and the forward resharding again
+  again,   ///< nothing is kept for the consumer; backward repeats the producer's run and the forward resharding
 };
 
 /// The alternatives of a pair in layouts `from` and `to`, in the order in which the frontier problem lists them. At
-/// most three.
+/// most three; none where the two cannot go together.
 struct PairAlternative {
   Copy copy = Copy::none;
   std::int64_t memory = 0;
   double time = 0;
+  double compute = 0;  ///< the part of time that is the producer's run
 };
 struct PairAlternatives {
   PairAlternative item[3];

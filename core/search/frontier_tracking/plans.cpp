@@ -7,6 +7,10 @@ namespace turnpoint::search {
 
 namespace {
 
+bool runs_again(const LayoutClasses& classes, std::uint32_t state) {
+  return !classes.again.empty() && classes.again[classes.of[state]];
+}
+
 const Layout& layout_of(const LayoutClasses& classes, std::uint32_t state) {
   return classes.layouts[classes.of[state]];
 }
@@ -35,7 +39,7 @@ class Unroller {
       PlanOperator op;
       op.op = variable.op;
       op.split = variable.choices->configurations[point_.configs[v]];
-      op.choice = prices_.alternatives(variable.op, op.split)[point_.node_alternatives[v]].choice;
+      op.choice = prices_.alternatives(variable, point_.configs[v])[point_.node_alternatives[v]].choice;
       auto cost = prices_.operators().cost(variable.op, op.split, op.choice, true);
       op.cost = cost.breakdown;
       op.gradient_sync = std::move(cost.gradient_sync);
@@ -62,8 +66,10 @@ class Unroller {
     if (table.gradient && !gradients_meet(table, reshard.from, reshard.to))
       back = prices_.resharding().path(table.shape, table.element_bytes, reshard.to, reshard.from.without_partial());
     const double again_s = table.again.valid() ? again_seconds(pair) : 0;
-    const PairAlternatives found =
-        pair_alternatives(table, s_.mesh, reshard.from, reshard.to, {there.time_s, back.time_s, again_s});
+    const PairAlternatives found = pair_alternatives(
+        table, s_.mesh, reshard.from, reshard.to,
+        {there.time_s, back.time_s, again_s, runs_again(*pair.from_classes, point_.configs[pair.from]),
+         runs_again(*pair.to_classes, point_.configs[pair.to])});
     const PairAlternative& taken = found.item[point_.edge_alternatives[index]];
 
     identify(pair, table, reshard);
@@ -75,8 +81,8 @@ class Unroller {
     add_network(reshard.cost, reshard.backward);
     if (taken.copy == Copy::again) {
       PlanOperator& producer = plan_.operators[reshard.producer.index];
-      producer.choice.recompute = true;
-      producer.cost[ComputePart::recompute] += again_s;
+      if (table.again.valid()) producer.choice.recompute = true;
+      producer.cost[ComputePart::recompute] += taken.compute;
     } else if (taken.copy == Copy::after) {
       const bool second = table.before_is_kept || table.kind == PairKind::from_shared;
       reshard.cost[second ? MemoryPart::copies : MemoryPart::activations] += taken.memory;

@@ -27,9 +27,10 @@ void append_access(std::string& key, const Model& model, const Access& access) {
 }
 
 // Operators with equal keys have equal configurations, layouts and costs.
-std::string operator_key(const Model& model, const Operator& op, const TensorUses& uses, OperatorId id, bool again) {
+std::string operator_key(const Model& model, const Operator& op, const TensorUses& uses, OperatorId id,
+                         RunAgain again) {
   std::string key;
-  append(key, again);
+  append(key, static_cast<int>(again));
   append(key, static_cast<int>(op.kind));
   for (const auto& dim : op.dims)
     append(key, dim.size),
@@ -75,28 +76,38 @@ LayoutClasses sized_classes(const Operator& op, const Access& access, const std:
   return result;
 }
 
-LayoutClasses classes(const Operator& op, const Access& access, bool is_output,
-                      const std::vector<Configuration>& configurations, int axes) {
+LayoutClasses classes(const Operator& op, const Access& access, bool is_output, const OperatorChoices& choices,
+                      int axes) {
   LayoutClasses result;
-  std::map<Layout, std::uint32_t> known;
-  for (const auto& configuration : configurations) {
+  std::map<Layout, std::uint32_t> known[2];
+  for (std::size_t c = 0; c < choices.configurations.size(); ++c) {
+    const auto& configuration = choices.configurations[c];
     const Layout layout = is_output ? forward_layout(op, access, true, configuration, axes)
                                     : gradient_layout(op, access, false, configuration, axes);
-    result.of.push_back(class_of(result.layouts, known, layout));
+    const bool again = !choices.again.empty() && choices.again[c];
+    result.of.push_back(class_of(result.layouts, known[again], layout));
+    if (!choices.again.empty() && result.again.size() < result.layouts.size()) result.again.push_back(again);
   }
   return result;
 }
 
 std::shared_ptr<const OperatorChoices> make_choices(const Model& model, const Operator& op, const Mesh& mesh,
-                                                    bool split_windows, bool again, ConfigurationFilter only) {
+                                                    bool split_windows, RunAgain again, ConfigurationFilter only) {
   auto choices = std::make_shared<OperatorChoices>();
   choices->configurations =
       only ? std::vector<Configuration>{only(op, mesh)} : enumerate_configurations(model, op, mesh, split_windows);
-  for (const auto& access : op.inputs)
-    choices->inputs.push_back(classes(op, access, false, choices->configurations, mesh.count()));
+  if (again == RunAgain::carried) {
+    auto& all = choices->configurations;
+    const std::size_t count = all.size();
+    choices->again.assign(count, 0);
+    choices->again.resize(2 * count, 1);
+    all.reserve(2 * count);
+    all.insert(all.end(), all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count));
+  }
+  for (const auto& access : op.inputs) choices->inputs.push_back(classes(op, access, false, *choices, mesh.count()));
   for (const auto& access : op.outputs)
-    choices->outputs.push_back(again ? sized_classes(op, access, choices->configurations, mesh)
-                                     : classes(op, access, true, choices->configurations, mesh.count()));
+    choices->outputs.push_back(again == RunAgain::folded ? sized_classes(op, access, choices->configurations, mesh)
+                                                         : classes(op, access, true, *choices, mesh.count()));
   return choices;
 }
 
@@ -107,8 +118,6 @@ class Builder {
 
   Expected<void> run(const RunContext& context) {
     s_.uses = analyse_tensor_uses(model_);
-    again_.assign(model_.operators.size(), false);
-    for (const auto& flow : s_.uses.flows) again_[flow.producer.index] = flow.recomputable && s_.recompute;
     for (std::size_t i = 0; i < model_.operators.size(); ++i) {
       if (context.cancelled()) return cancelled_error();
       if (auto added = add_operator(OperatorId(i)); !added) return added;
@@ -121,7 +130,7 @@ class Builder {
  private:
   Expected<void> add_operator(OperatorId id) {
     const Operator& op = model_.operators[id];
-    const bool again = again_[id.index];
+    const RunAgain again = run_again(id);
     std::string key = operator_key(model_, op, s_.uses, id, again);
     const auto [it, fresh] = groups_.try_emplace(key, static_cast<std::uint32_t>(group_choices_.size()));
     if (fresh) {
@@ -138,6 +147,8 @@ class Builder {
     s_.cost_groups = static_cast<std::uint32_t>(group_choices_.size());
     return {};
   }
+
+  RunAgain run_again(OperatorId id) const { return s_.recompute ? s_.uses.run_again[id.index] : RunAgain::never; }
 
   // Who leaves the tensor of a pair; nobody for pairs that start at a shared layout or a tied weight.
   OperatorId producer_of(PairKind kind, std::uint32_t flow) const {
@@ -163,9 +174,14 @@ class Builder {
     table.from = from_classes.layouts;
     table.to = to_classes.layouts;
     const OperatorId producer = producer_of(kind, flow);
-    if (producer.valid() && again_[producer.index]) table.again = producer;
+    if (producer.valid()) {
+      if (run_again(producer) == RunAgain::folded) table.again = producer;
+      table.producer_must_agree = run_again(producer) == RunAgain::carried && !s_.uses.flows[flow].producer_saves;
+    }
+    table.from_again = from_classes.again;
+    table.to_again = to_classes.again;
     std::string key;
-    append(key, table.again.valid());
+    append(key, table.again.valid() * 2 + table.producer_must_agree);
     append(key, static_cast<int>(kind) * 1000 + table.element_bytes * 10 + table.gradient * 4 + before_is_kept * 2 +
                     consumer_saves);
     for (const auto size : table.shape) append(key, size);
@@ -252,7 +268,6 @@ class Builder {
   Structure& s_;
   const Model& model_;
   ConfigurationFilter only_;
-  std::vector<bool> again_;  ///< [operator]: its output may be computed again
   std::unordered_map<std::string, std::uint32_t> groups_, table_of_;
   std::vector<std::shared_ptr<const OperatorChoices>> group_choices_;
   std::map<std::vector<const void*>, std::shared_ptr<const LayoutClasses>> states_of_;

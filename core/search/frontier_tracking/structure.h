@@ -21,12 +21,14 @@ namespace turnpoint::search {
 struct LayoutClasses {
   std::vector<Layout> layouts;
   std::vector<std::uint32_t> of;  ///< configuration -> index into layouts
+  std::vector<char> again;  ///< per class, of an operator that carries RunAgain: whether it runs again; else empty
 };
 
 /// What operators of equal shape have in common.
 struct OperatorChoices {
   std::vector<Configuration> configurations;
-  std::vector<LayoutClasses> inputs;   ///< gradient layouts; their forward layout is the same without partial axes
+  std::vector<char> again;            ///< per configuration, where the operator carries RunAgain: whether it runs again
+  std::vector<LayoutClasses> inputs;  ///< gradient layouts; their forward layout is the same without partial axes
   std::vector<LayoutClasses> outputs;  ///< forward layouts, partial axes included; where the output may be computed
                                        ///< again, configurations of one class also have the same local sizes
 };
@@ -54,8 +56,11 @@ struct PairTable {
   bool gradient = true;         ///< the tensor's gradient travels back
   bool before_is_kept = false;  ///< the producer keeps its own copy anyway (or is a view of a kept tensor)
   bool consumer_saves = false;  ///< direct, from_shared: this consumer; to_shared: any consumer
-  OperatorId again;             ///< valid: this producer (or its like) may run again instead of the tensor being kept
+  OperatorId again;  ///< valid: this producer (or its like) may run again in backward, as RunAgain::folded has it
   std::vector<Configuration> from_configurations;  ///< where `again` is valid: one of each class of `from`
+  /// The producer keeps nothing of its own: a consumer that runs again needs it to run again, too.
+  bool producer_must_agree = false;
+  std::vector<char> from_again, to_again;  ///< LayoutClasses::again of either end
   std::vector<Layout> from, to;
 };
 
