@@ -3,10 +3,13 @@
 
 #include <QWidget>
 
+#include "app/parallelism_page.h"
 #include "views/common/configuration_colors.h"
 #include "views/common/selection_model.h"
 #include "views/graph/graph_view.h"
 #include "views/hardware/hardware_view.h"
+#include "views/notes/notes_view.h"
+#include "views/parallelism/parallelism_view.h"
 #include "views/plan_table/plan_table_view.h"
 
 namespace turnpoint::app {
@@ -51,6 +54,28 @@ LinkedView make_hardware_tab(views::HardwareView* view) {
           [](const std::shared_ptr<const Plan>&, const ScenarioPtr&) {},
           [view] { return view->save_state(); },
           [view](const QJsonObject& state) { view->restore_state(state); },
+          view->tool_bar()};
+}
+
+LinkedView make_notes_tab(views::NotesView* view) {
+  return {QStringLiteral("notes"),
+          QObject::tr("Notes"),
+          view,
+          [](const ModelPtr&) {},
+          [](const std::shared_ptr<const Plan>&, const ScenarioPtr&) {},
+          [] { return QJsonObject(); },
+          [](const QJsonObject&) {},
+          view->tool_bar()};
+}
+
+LinkedView make_parallelism_tab(views::ParallelismView* view, ParallelismPage* page) {
+  return {QStringLiteral("parallelism"),
+          QObject::tr("Parallelism"),
+          view,
+          [](const ModelPtr&) {},
+          [](const std::shared_ptr<const Plan>&, const ScenarioPtr&) {},
+          [page] { return page->save_state(); },
+          [page](const QJsonObject& state) { page->restore_state(state); },
           view->tool_bar()};
 }
 

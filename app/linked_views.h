@@ -15,10 +15,14 @@ class QWidget;
 
 namespace turnpoint::views {
 class HardwareView;
+class NotesView;
+class ParallelismView;
 class SelectionModel;
 }  // namespace turnpoint::views
 
 namespace turnpoint::app {
+
+class ParallelismPage;
 
 struct LinkedView {
   QString key, title;  ///< key: dock's object name, never translated
@@ -34,5 +38,8 @@ struct LinkedView {
 std::vector<LinkedView> make_linked_views(QWidget* parent, views::SelectionModel* selection);
 /// The page about the hardware is a tab like them, but follows the scenario's machine, not the plan.
 LinkedView make_hardware_tab(views::HardwareView* view);
+/// So are the session's notes and the tab about device counts.
+LinkedView make_notes_tab(views::NotesView* view);
+LinkedView make_parallelism_tab(views::ParallelismView* view, ParallelismPage* page);
 
 }  // namespace turnpoint::app

@@ -6,14 +6,10 @@
 #include <QDockWidget>
 #include <QLabel>
 #include <QMenu>
-#include <QMenuBar>
 #include <QPushButton>
 #include <QStackedWidget>
-#include <QStatusBar>
 #include <QTabBar>
 #include <QTimer>
-#include <QToolBar>
-#include <QToolButton>
 #include <QVBoxLayout>
 
 #include "app/app_settings.h"
@@ -21,7 +17,9 @@
 #include "app/dock_title.h"
 #include "app/document.h"
 #include "app/hardware_page.h"
+#include "app/parallelism_page.h"
 #include "app/pick_keeper.h"
+#include "app/pinned_searches.h"
 #include "app/plan_loader.h"
 #include "app/search_runner.h"
 #include "app/start_page.h"
@@ -33,13 +31,15 @@
 #include "views/frontier/chart_header.h"
 #include "views/frontier/frontier_chart.h"
 #include "views/hardware/hardware_view.h"
+#include "views/notes/notes_view.h"
+#include "views/parallelism/parallelism_view.h"
 #include "views/plan/plan_panel.h"
 #include "views/scenario/scenario_panel.h"
 
 namespace turnpoint::app {
 
 namespace {
-constexpr int kLeftDock = 288, kRightDock = 316, kStatusEvery_ms = 1000;
+constexpr int kLeftDock = 288, kRightDock = 316;
 constexpr ActionId kToggles[] = {ActionId::show_parts, ActionId::show_others, ActionId::show_pinned,
                                  ActionId::log_time};
 }  // namespace
@@ -87,8 +87,8 @@ MainWindow::~MainWindow() {
 }
 
 bool MainWindow::settled() const {
-  return runner_->up_to_date() && runner_->settled() && loader_->up_to_date() && !tasks_->busy() &&
-         !document_->building();
+  return runner_->up_to_date() && runner_->settled() && loader_->up_to_date() && pinned_searches_->settled() &&
+         !tasks_->busy() && !document_->building();
 }
 
 void MainWindow::build_centre() {
@@ -145,7 +145,13 @@ void MainWindow::build_docks() {
   linked_ = make_linked_views(this, &document_->selection());
   hardware_view_ = new views::HardwareView(this);
   hardware_page_ = new HardwarePage(*tasks_, *document_, hardware_view_, this);
+  parallelism_view_ = new views::ParallelismView(this);
+  parallelism_page_ = new ParallelismPage(*tasks_, *document_, *runner_, parallelism_view_, this);
+  linked_.push_back(make_parallelism_tab(parallelism_view_, parallelism_page_));
   linked_.push_back(make_hardware_tab(hardware_view_));
+  notes_view_ = new views::NotesView(this);
+  linked_.push_back(make_notes_tab(notes_view_));
+  pinned_searches_ = new PinnedSearches(backend_, *tasks_, *document_, *runner_, this);
   for (std::size_t i = 0; i < linked_.size(); ++i) {
     QDockWidget* dock = add_dock(linked_[i].key, linked_[i].title, linked_[i].widget, Qt::BottomDockWidgetArea,
                                  i > 0 ? view_docks_[0] : nullptr);
@@ -155,7 +161,12 @@ void MainWindow::build_docks() {
     });
     view_docks_.push_back(dock);
   }
-  connect(view_docks_.back(), &QDockWidget::visibilityChanged, hardware_page_, &HardwarePage::set_looked_at);
+  for (QDockWidget* dock : view_docks_) {
+    if (dock->widget() == hardware_view_)
+      connect(dock, &QDockWidget::visibilityChanged, hardware_page_, &HardwarePage::set_looked_at);
+    if (dock->widget() == parallelism_view_)
+      connect(dock, &QDockWidget::visibilityChanged, parallelism_page_, &ParallelismPage::set_looked_at);
+  }
   default_layout();
 }
 
@@ -183,139 +194,6 @@ void MainWindow::default_layout() {
     view_docks_[0]->raise();
     resizeDocks({view_docks_[0]}, {(height() - 90) * 45 / 100}, Qt::Vertical);
   }
-}
-
-void MainWindow::build_menus() {
-  const auto add = [this](QMenu* menu, std::initializer_list<ActionId> ids) {
-    for (const ActionId id : ids) menu->addAction(actions_[id]);
-  };
-  using Id = ActionId;
-  QMenu* file = menuBar()->addMenu(tr("&File"));
-  add(file, {Id::open_model, Id::open_hardware, Id::open_logs, Id::open_session});
-  recent_menu_ = file->addMenu(tr("Open recent"));
-  file->addSeparator();
-  add(file, {Id::save_session, Id::save_session_as});
-  file->addSeparator();
-  export_menu_ = file->addMenu(actions_[Id::export_menu]->icon(), tr("Export"));
-  add(export_menu_, {Id::export_plan_json, Id::export_plan_csv, Id::export_plan_dot, Id::export_plan_svg});
-  export_menu_->addSeparator();
-  add(export_menu_, {Id::export_results_json, Id::export_points_csv});
-  export_menu_->addSeparator();
-  add(export_menu_, {Id::export_chart_svg, Id::export_chart_png});
-  file->addSeparator();
-  add(file, {Id::quit});
-  QMenu* edit = menuBar()->addMenu(tr("&Edit"));
-  add(edit, {Id::undo, Id::redo});
-  edit->addSeparator();
-  add(edit, {Id::copy_point, Id::find});
-  QMenu* scenario = menuBar()->addMenu(tr("&Scenario"));
-  add(scenario, {Id::reset_factors, Id::pin, Id::clear_pinned});
-  QMenu* search = menuBar()->addMenu(tr("Sea&rch"));
-  add(search, {Id::search_all});
-  QMenu* single = search->addMenu(tr("Search with"));
-  for (const Method& method : backend_.methods())
-    if (!method.refuses_with)
-      single->addAction(QString::fromStdString(method.title), this,
-                        [this, name = method.name] { runner_->search(name); });
-  search->addSeparator();
-  add(search, {Id::stop_newest, Id::stop_all, Id::tasks});
-  QMenu* view = menuBar()->addMenu(tr("&View"));
-  add(view, {Id::previous_plan, Id::next_plan, Id::least_memory, Id::least_time, Id::turning_point});
-  view->addSeparator();
-  add(view, {Id::show_parts, Id::show_others, Id::show_pinned, Id::log_time});
-  view->addSeparator();
-  add(view, {Id::zoom_in, Id::zoom_out, Id::fit_chart});
-  view->addSeparator();
-  add(view, {Id::scenario_dock, Id::plan_dock});
-  for (std::size_t i = 0; i < view_docks_.size(); ++i) {
-    QAction* show = view->addAction(view_docks_[i]->windowTitle(), this, [dock = view_docks_[i]] {
-      dock->show();
-      dock->raise();
-    });
-    if (i < 7) show->setShortcut(QKeySequence(QStringLiteral("Ctrl+%1").arg(i + 1)));
-  }
-  view->addSeparator();
-  add(view, {Id::chart_only, Id::reset_layout});
-  QMenu* help = menuBar()->addMenu(tr("&Help"));
-  add(help, {Id::help, Id::shortcuts, Id::about});
-}
-
-void MainWindow::build_tool_bar() {
-  QToolBar* bar = addToolBar(tr("Main tool bar"));
-  bar->setObjectName(QStringLiteral("tool_bar"));
-  bar->setMovable(false);
-  bar->setIconSize(QSize(16, 16));
-  bar->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
-  using Id = ActionId;
-  const auto button = [&](Id id, const QString& text, QMenu* menu = nullptr) {
-    auto* made = new QToolButton(bar);
-    made->setDefaultAction(actions_[id]);
-    if (!text.isEmpty())
-      actions_[id]->setIconText(text);  // the button takes its text again whenever the action changes
-    made->setToolButtonStyle(text.isEmpty() ? Qt::ToolButtonIconOnly : Qt::ToolButtonTextBesideIcon);
-    made->setAccessibleName(actions_[id]->text());
-    if (menu) {
-      made->setMenu(menu);
-      made->setPopupMode(id == Id::export_menu ? QToolButton::InstantPopup : QToolButton::MenuButtonPopup);
-    }
-    bar->addWidget(made);
-    return made;
-  };
-  button(Id::open_model, tr("Open model"));
-  button(Id::open_hardware, tr("Hardware"));
-  bar->addSeparator();
-  button(Id::undo, {});
-  button(Id::redo, {});
-  bar->addSeparator();
-  auto* search_menu = new QMenu(bar);
-  for (const Method& method : backend_.methods())
-    if (!method.refuses_with)
-      search_menu->addAction(QString::fromStdString(method.title), this,
-                             [this, name = method.name] { runner_->search(name); });
-  search_menu->addSeparator();
-  search_menu->addAction(actions_[Id::stop_all]);
-  button(Id::search_all, tr("Search"), search_menu);
-  button(Id::pin, tr("Pin frontier"));
-  button(Id::export_menu, tr("Export"), export_menu_);
-  auto* gap = new QWidget(bar);
-  gap->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
-  bar->addWidget(gap);
-  auto* find = new QToolButton(bar);
-  find->setDefaultAction(actions_[Id::find]);
-  actions_[Id::find]->setIconText(tr("Find operator or action   Ctrl+K"));
-  find->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
-  find->setAccessibleName(tr("Find operator or action"));
-  bar->addWidget(find);
-}
-
-void MainWindow::build_status_bar() {
-  const auto label = [this](const char* name) {
-    auto* made = new QLabel(this);
-    made->setObjectName(QLatin1String(name));
-    made->setFont(views::secondary_font(font()));
-    made->setContentsMargins(6, 2, 6, 2);
-    return made;
-  };
-  statusBar()->setSizeGripEnabled(false);
-  state_label_ = label("status_state");
-  QFont bold = state_label_->font();
-  bold.setBold(true);
-  state_label_->setFont(bold);
-  figures_label_ = label("status_figures");
-  change_label_ = label("status_change");
-  seed_label_ = label("status_seed");
-  memory_label_ = label("status_memory");
-  message_label_ = label("status_messages");
-  task_strip_ = new TaskStrip(*tasks_, this);
-  statusBar()->addWidget(state_label_);
-  statusBar()->addWidget(figures_label_);
-  statusBar()->addPermanentWidget(task_strip_);
-  for (QLabel* part : {change_label_, memory_label_, seed_label_, message_label_})
-    statusBar()->addPermanentWidget(part);
-  auto* timer = new QTimer(this);
-  timer->setInterval(kStatusEvery_ms);
-  connect(timer, &QTimer::timeout, this, &MainWindow::show_status);
-  timer->start();
 }
 
 void MainWindow::connect_document() {
@@ -375,12 +253,15 @@ void MainWindow::connect_panels() {
     QPushButton* button = plan_panel_->export_button();
     export_menu_->popup(button->mapToGlobal(QPoint(0, button->height())));
   });
+  connect(parallelism_page_, &ParallelismPage::export_requested, this, &MainWindow::ask_export_parallelism);
   connect(hardware_view_, &views::HardwareView::open_logs_requested, actions_[ActionId::open_logs], &QAction::trigger);
   connect(hardware_page_, &HardwarePage::failed, this, &MainWindow::report);
+  connect(pinned_searches_, &PinnedSearches::failed, this, &MainWindow::report);
   connect(hardware_page_, &HardwarePage::report_shown, this, &MainWindow::show_hardware_page);
   connect(hardware_page_, &HardwarePage::profile_made, this, &MainWindow::open_profile);
   connect(start_page_, &StartPage::path_chosen, this, &MainWindow::open_path);
   connect(start_page_, &StartPage::sample_chosen, this, &MainWindow::open_sample);
+  connect(start_page_, &StartPage::study_chosen, this, &MainWindow::open_study);
   connect(start_page_, &StartPage::opens_sample_changed, this, [this](bool on) { settings_.set_opens_sample(on); });
 }
 
@@ -425,7 +306,10 @@ void MainWindow::connect_actions() {
   });
   on(Id::tasks, [this] { task_strip_->show_list(); });
   on(Id::pin, [this] { pin_frontier(); });
-  on(Id::clear_pinned, [this] { document_->clear_pinned(); });
+  on(Id::clear_pinned, [this] {
+    pinned_searches_->set({});
+    document_->clear_pinned();
+  });
   on(Id::reset_factors, [this] { document_->reset_factors(); });
   on(Id::export_menu, [this] { export_menu_->popup(mapToGlobal(QPoint(width() / 3, 64))); });
   on(Id::export_plan_json, [this] { ask_export(ExportKind::plan_json); });

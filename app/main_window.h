@@ -23,6 +23,8 @@ class ChartHeader;
 class FrontierChart;
 class HardwareView;
 class MessageBar;
+class NotesView;
+class ParallelismView;
 class PlanPanel;
 class ScenarioPanel;
 }  // namespace turnpoint::views
@@ -33,6 +35,8 @@ class AppSettings;
 class CommandPalette;
 class Document;
 class HardwarePage;
+class ParallelismPage;
+class PinnedSearches;
 class PickKeeper;
 class PlanLoader;
 class SearchRunner;
@@ -51,12 +55,14 @@ class MainWindow : public QMainWindow {
   /// Model and hardware together, as from the command line or a sample; empty parts take the sample's.
   void open_scenario(const std::string& model, const std::string& hardware, int devices);
   void open_sample(int index);
+  void open_study(int index);
   void open_session(const QString& path);
   /// Measured logs, read together in the background; where they make a profile it becomes the hardware.
   void open_logs(const QStringList& paths);
   bool save_session(const QString& path);
   void export_to(ExportKind kind, const QString& path);
-  bool export_chart(const QString& path);  ///< .svg or .png by suffix
+  bool export_chart(const QString& path);        ///< .svg or .png by suffix
+  bool export_parallelism(const QString& path);  ///< .svg or .csv by suffix
 
   /// The first frontier is there, exact, with its plan in all views, and nothing is running.
   bool settled() const;
@@ -70,6 +76,10 @@ class MainWindow : public QMainWindow {
   views::ScenarioPanel* scenario_panel() { return scenario_panel_; }
   views::PlanPanel* plan_panel() { return plan_panel_; }
   views::HardwareView* hardware_view() { return hardware_view_; }
+  views::ParallelismView* parallelism_view() { return parallelism_view_; }
+  ParallelismPage* parallelism_page() { return parallelism_page_; }
+  views::NotesView* notes_view() { return notes_view_; }
+  PinnedSearches* pinned_searches() { return pinned_searches_; }
   views::MessageBar* messages() { return messages_; }
   TaskStrip* task_strip() { return task_strip_; }
   CommandPalette* palette_box() { return palette_; }
@@ -81,7 +91,7 @@ class MainWindow : public QMainWindow {
   void showEvent(QShowEvent* event) override;
 
  private:
-  // main_window.cpp: building and wiring
+  // main_window.cpp: building and wiring; main_window_bars.cpp: menus and bars
   void build_centre();
   void build_docks();
   void build_menus();
@@ -114,8 +124,11 @@ class MainWindow : public QMainWindow {
                 std::function<void(const QString&)> then);
   void ask_export(ExportKind kind);
   void ask_export_chart(const QString& suffix);
+  void ask_export_parallelism(const QString& suffix);
   void remember_opened();
   Session make_session() const;
+  void take_session(const Session& session, const QString& path);
+  void raise_view(const QString& key);
   void report(const Error& error, const QString& what_failed);
   void note(const QString& what, const QString& where = {});
   void pin_frontier();
@@ -140,6 +153,10 @@ class MainWindow : public QMainWindow {
   views::PlanPanel* plan_panel_ = nullptr;
   views::HardwareView* hardware_view_ = nullptr;
   HardwarePage* hardware_page_ = nullptr;
+  views::ParallelismView* parallelism_view_ = nullptr;
+  ParallelismPage* parallelism_page_ = nullptr;
+  views::NotesView* notes_view_ = nullptr;
+  PinnedSearches* pinned_searches_ = nullptr;
   QStackedWidget* centre_ = nullptr;
   StartPage* start_page_ = nullptr;
   CommandPalette* palette_ = nullptr;

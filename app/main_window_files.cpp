@@ -18,13 +18,16 @@
 #include "app/hardware_page.h"
 #include "app/main_window.h"
 #include "app/pick_keeper.h"
+#include "app/pinned_searches.h"
 #include "app/search_runner.h"
 #include "app/start_page.h"
+#include "app/studies.h"
 #include "app/task_manager.h"
 #include "views/common/format.h"
 #include "views/common/message_bar.h"
 #include "views/frontier/frontier_chart.h"
 #include "views/hardware/hardware_view.h"
+#include "views/notes/notes_view.h"
 
 namespace turnpoint::app {
 
@@ -91,7 +94,11 @@ void MainWindow::open_scenario(const std::string& model, const std::string& hard
   request.hardware = hardware.empty() ? samples().front().hardware : hardware;
   request.settings.devices = devices;
   request.model_chooses_batch = true;
-  document_->open(request);
+  document_->open(request, [this] {
+    // Another beginning: what a session before had to say is not about this.
+    pinned_searches_->set({});
+    notes_view_->set_notes({}, {});
+  });
 }
 
 void MainWindow::open_sample(int index) {
@@ -116,6 +123,9 @@ Session MainWindow::make_session() const {
     if (run.enabled) session.methods.push_back(run.name);
   session.splits = runner_->splits();
   session.pinned = document_->pinned();
+  session.searches = pinned_searches_->waiting();
+  session.title = notes_view_->title().toStdString();
+  session.notes = notes_view_->notes().toStdString();
   const auto& point = document_->selection().point();
   const MethodRun* run = point && !keeper_->follows_turning_point() ? runner_->find(point->method) : nullptr;
   if (run && run->result && point->index < run->result->points.size()) {
@@ -147,31 +157,12 @@ bool MainWindow::save_session(const QString& path) {
 }
 
 void MainWindow::open_session(const QString& path) {
-  auto loaded = load_session(to_path(path));
+  const auto loaded = is_study_path(path) ? load_study(path) : load_session(to_path(path));
   if (!loaded) {
     report(loaded.error(), tr("Open session"));
     return;
   }
-  // Model and hardware are opened first; only when both are there does the rest replace what the window shows.
-  const Session session = *loaded;
-  document_->open(session.scenario, [this, session, path] {
-    session_path_ = path;
-    document_->set_pinned(session.pinned);
-    for (const std::string& split : session.splits)
-      if (const auto added = runner_->add_split(split, false); !added) report(added.error(), tr("Open session"));
-    if (!session.methods.empty()) runner_->set_enabled_methods(session.methods);
-    if (!session.picked_method.empty()) keeper_->want(session.picked_method, session.picked_memory);
-    for (const ActionId id : {ActionId::show_parts, ActionId::show_others, ActionId::show_pinned, ActionId::log_time})
-      if (const auto at = session.view.find(actions_[id]->objectName().toStdString()); at != session.view.end())
-        actions_[id]->setChecked(at->second);
-    for (const LinkedView& view : linked_)
-      if (const auto at = session.views.find(view.key.toStdString()); at != session.views.end())
-        view.restore_state(QJsonDocument::fromJson(QByteArray::fromStdString(at->second)).object());
-    if (!session.layout.empty()) restoreState(QByteArray::fromBase64(QByteArray::fromStdString(session.layout)));
-    settings_.add_recent_session(path);
-    show_recent();
-    show_chart();
-  });
+  take_session(*loaded, path);
 }
 
 void MainWindow::ask_open(const QString& title, const QString& filter, void (MainWindow::*then)(const QString&)) {

@@ -22,6 +22,13 @@ bool runs_unasked(const std::string& name) {
   return false;
 }
 
+/// Whether one scenario costs what the other does, to the last bit: a price changes no plan.
+bool same_costs(const Scenario& a, const Scenario& b) {
+  Settings settings = a.settings;
+  settings.price_per_hour = b.settings.price_per_hour;
+  return a.model == b.model && a.cluster == b.cluster && settings == b.settings;
+}
+
 QString purpose_of(const std::string& name) { return QStringLiteral("search:") + views::to_qt(name); }
 
 }  // namespace
@@ -75,7 +82,25 @@ void SearchRunner::refresh_refusals() {
     run.refusal = document_.scenario() ? refusal_of(*run.method, run.parameters, *document_.scenario()) : std::string();
 }
 
+bool SearchRunner::carry_over() {
+  const ScenarioPtr& scenario = document_.scenario();
+  const MethodRun* main = subject();
+  if (!scenario || !settled() || !main || !main->result || main->coarse) return false;
+  for (const MethodRun& run : runs_)
+    if (run.enabled && run.refusal.empty() && (!run.result || !same_costs(*run.result->scenario, *scenario)))
+      return false;
+  for (MethodRun& run : runs_) {
+    if (!run.enabled || !run.result) continue;
+    auto copy = std::make_shared<Result>(*run.result);
+    copy->scenario = scenario;
+    run.result = std::move(copy);
+    emit result_changed(views::to_qt(run.name));
+  }
+  return true;
+}
+
 void SearchRunner::scenario_changed(bool live) {
+  if (carry_over()) return;
   edited_at_ = clock_.elapsed();
   for (const std::string& name : others_)
     if (MethodRun* run = find_mutable(name); run && run->state == MethodRun::State::waiting)

@@ -83,6 +83,8 @@ class SearchRunner : public QObject {
   MethodRun* find_mutable(const std::string& name);
   MethodRun* subject_mutable();
   void scenario_changed(bool live);
+  /// Where only the price changed, the results are those of the new scenario, too; false where they are not.
+  bool carry_over();
   void start_live();
   void start_coarse();
   void start_exact();

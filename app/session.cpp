@@ -15,7 +15,7 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kFormat = "turnpoint/session@1";
-constexpr std::size_t kMostPoints = 1'000'000, kMostPinned = 64, kMostText = 1 << 20;
+constexpr std::size_t kMostPoints = 1'000'000, kMostPinned = 64, kMostSearches = 64, kMostText = 1 << 20;
 
 Expected<std::string> read_text(const json& object, const char* key, const std::string& where, bool required) {
   const auto at = object.find(key);
@@ -26,8 +26,8 @@ Expected<std::string> read_text(const json& object, const char* key, const std::
   return text;
 }
 
-Expected<Settings> read_settings(const json& object, const std::string& where) {
-  Settings settings;
+/// What is not named stays as in `settings`.
+Expected<Settings> read_settings(const json& object, const std::string& where, Settings settings = {}) {
   if (!object.is_object()) return bad_input("'settings' must be an object", where);
   for (const OptionRecord& option : scenario_options()) {
     const auto at = object.find(std::string(option.key));
@@ -38,6 +38,39 @@ Expected<Settings> read_settings(const json& object, const std::string& where) {
     set_option(settings, option.key, *value);
   }
   return settings;
+}
+
+Expected<PinnedSearch> read_search(const json& object, const ScenarioRequest& base, const std::string& where) {
+  if (!object.is_object()) return bad_input("a search must be an object", where);
+  PinnedSearch search;
+  search.scenario = base;
+  const struct {
+    const char* key;
+    std::string* into;
+    bool required;
+  } texts[] = {{"label", &search.label, true},
+               {"method", &search.method, true},
+               {"model", &search.scenario.model, false},
+               {"hardware", &search.scenario.hardware, false}};
+  for (const auto& text : texts) {
+    if (!text.required && !object.contains(text.key)) continue;
+    auto read = read_text(object, text.key, where, true);
+    if (!read) return read.error();
+    *text.into = std::move(*read);
+  }
+  if (const auto settings = object.find("settings"); settings != object.end()) {
+    auto read = read_settings(*settings, where, base.settings);
+    if (!read) return read.error();
+    search.scenario.settings = *read;
+  }
+  return search;
+}
+
+json write_settings(const Settings& settings) {
+  json object = json::object();
+  for (const OptionRecord& option : scenario_options())
+    object[std::string(option.key)] = format_option(option, get_option(settings, option.key));
+  return object;
 }
 
 Expected<views::PinnedFrontier> read_pinned(const json& object, const std::string& where) {
@@ -76,9 +109,6 @@ Expected<views::PinnedFrontier> read_pinned(const json& object, const std::strin
 }  // namespace
 
 json write_session(const Session& session) {
-  json settings = json::object();
-  for (const OptionRecord& option : scenario_options())
-    settings[std::string(option.key)] = format_option(option, get_option(session.scenario.settings, option.key));
   json pinned = json::array();
   for (const auto& frontier : session.pinned) {
     json points = json::array();
@@ -93,14 +123,24 @@ json write_session(const Session& session) {
     pinned.push_back(
         {{"label", frontier.label.toStdString()}, {"method", frontier.method}, {"points", std::move(points)}});
   }
-  json document = {
-      {"format", kFormat},
-      {"scenario",
-       {{"model", session.scenario.model}, {"hardware", session.scenario.hardware}, {"settings", std::move(settings)}}},
-      {"methods", session.methods},
-      {"splits", session.splits},
-      {"pinned", std::move(pinned)},
-      {"window", {{"geometry", session.geometry}, {"layout", session.layout}, {"view", session.view}}}};
+  json document = {{"format", kFormat},
+                   {"scenario",
+                    {{"model", session.scenario.model},
+                     {"hardware", session.scenario.hardware},
+                     {"settings", write_settings(session.scenario.settings)}}},
+                   {"methods", session.methods},
+                   {"splits", session.splits},
+                   {"pinned", std::move(pinned)},
+                   {"window", {{"geometry", session.geometry}, {"layout", session.layout}, {"view", session.view}}}};
+  if (!session.title.empty()) document["title"] = session.title;
+  if (!session.notes.empty()) document["notes"] = session.notes;
+  if (!session.front.empty()) document["window"]["front"] = session.front;
+  for (const PinnedSearch& search : session.searches)
+    document["searches"].push_back({{"label", search.label},
+                                    {"method", search.method},
+                                    {"model", search.scenario.model},
+                                    {"hardware", search.scenario.hardware},
+                                    {"settings", write_settings(search.scenario.settings)}});
   for (const auto& [key, text] : session.views) {
     auto state = json::parse(text, nullptr, false);
     if (!state.is_discarded()) document["window"]["views"][key] = std::move(state);
@@ -153,6 +193,20 @@ Expected<Session> read_session(const json& document, const std::string& where) {
       session.pinned.push_back(std::move(*read));
     }
   }
+  if (const auto searches = document.find("searches"); searches != document.end()) {
+    if (!searches->is_array() || searches->size() > kMostSearches)
+      return bad_input("'searches' must be a list of at most 64 searches", where);
+    for (const json& item : *searches) {
+      auto read = read_search(item, session.scenario, where + ": search " + std::to_string(session.searches.size()));
+      if (!read) return read.error();
+      session.searches.push_back(std::move(*read));
+    }
+  }
+  for (const auto& [key, into] : {std::pair{"title", &session.title}, std::pair{"notes", &session.notes}}) {
+    auto text = read_text(document, key, where, false);
+    if (!text) return text.error();
+    *into = std::move(*text);
+  }
   if (const auto picked = document.find("point"); picked != document.end() && picked->is_object()) {
     const auto method = read_text(*picked, "method", where + ": point", true);
     if (!method) return method.error();
@@ -163,7 +217,8 @@ Expected<Session> read_session(const json& document, const std::string& where) {
     session.picked_memory = memory->get<double>();
   }
   if (const auto window = document.find("window"); window != document.end() && window->is_object()) {
-    for (const auto& [key, into] : {std::pair{"geometry", &session.geometry}, std::pair{"layout", &session.layout}}) {
+    for (const auto& [key, into] : {std::pair{"geometry", &session.geometry}, std::pair{"layout", &session.layout},
+                                    std::pair{"front", &session.front}}) {
       auto text = read_text(*window, key, where + ": window", false);
       if (!text) return text.error();
       *into = std::move(*text);
@@ -180,6 +235,12 @@ Expected<Session> read_session(const json& document, const std::string& where) {
 
 Expected<void> save_session(const Session& session, const std::filesystem::path& path) {
   return write_file_atomically(path, write_session(session).dump(1, ' ', false, json::error_handler_t::replace) + "\n");
+}
+
+Expected<Session> parse_session(std::string_view text, const std::string& where) {
+  const auto document = parse_json(text, where);
+  if (!document) return document.error();
+  return read_session(*document, where);
 }
 
 Expected<Session> load_session(const std::filesystem::path& path) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "app/scenario_state.h"
@@ -15,15 +16,25 @@
 
 namespace turnpoint::app {
 
+/// A frontier that is searched for when the session opens, and then pinned: the session's scenario with parts replaced.
+struct PinnedSearch {
+  std::string label, method;
+  ScenarioRequest scenario;
+};
+
 struct Session {
+  std::string title;  ///< of a study; may be empty
+  std::string notes;  ///< Markdown
   ScenarioRequest scenario;
   std::vector<std::string> methods;  ///< checked ones
   std::vector<std::string> splits;   ///< the user's own, checked or not: parameters of `manual`
   std::vector<views::PinnedFrontier> pinned;
+  std::vector<PinnedSearch> searches;
   std::string picked_method;                 ///< empty: the turning point
   double picked_memory = 0;                  ///< bytes
   std::string geometry, layout;              ///< base64 of QMainWindow's own state
   std::map<std::string, bool> view;          ///< toggles of the chart by action key
+  std::string front;                         ///< key of the lower view to raise; empty: as the layout says
   std::map<std::string, std::string> views;  ///< what each lower view remembers, JSON objects as text
 };
 
@@ -33,5 +44,6 @@ Expected<Session> read_session(const nlohmann::json& document, const std::string
 
 Expected<void> save_session(const Session& session, const std::filesystem::path& path);
 Expected<Session> load_session(const std::filesystem::path& path);
+Expected<Session> parse_session(std::string_view text, const std::string& where);
 
 }  // namespace turnpoint::app

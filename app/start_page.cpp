@@ -4,12 +4,14 @@
 #include <QAction>
 #include <QCheckBox>
 #include <QCommandLinkButton>
+#include <QCoreApplication>
 #include <QFileInfo>
 #include <QGridLayout>
 #include <QLabel>
 #include <QToolButton>
 #include <QVBoxLayout>
 
+#include "app/studies.h"
 #include "views/common/icons.h"
 #include "views/common/section_head.h"
 
@@ -63,6 +65,15 @@ StartPage::StartPage(const ActionSet& actions, QWidget* parent) : QWidget(parent
     auto* link = make_link(body, QStringLiteral("search"),
                            QStringLiteral("%1 — %2").arg(tr(sample.title), QString::fromLatin1(sample.hardware)));
     connect(link, &QToolButton::clicked, this, [this, i] { emit sample_chosen(i); });
+    sample_column->addWidget(link);
+    ++i;
+  }
+  sample_column->addSpacing(8);
+  sample_column->addWidget(new views::SectionHead(tr("Sample studies"), body));
+  for (int i = 0; const Study& study : studies()) {
+    auto* link = make_link(body, QStringLiteral("file"), QCoreApplication::translate("Studies", study.title));
+    link->setToolTip(tr("A session with notes: what the TensorOpt paper states, and what comes out here"));
+    connect(link, &QToolButton::clicked, this, [this, i] { emit study_chosen(i); });
     sample_column->addWidget(link);
     ++i;
   }

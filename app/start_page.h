@@ -30,6 +30,7 @@ class StartPage : public QWidget {
  signals:
   void path_chosen(const QString& path);
   void sample_chosen(int index);
+  void study_chosen(int index);
   void opens_sample_changed(bool on);
 
  private:

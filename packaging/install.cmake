@@ -11,6 +11,7 @@ if(TARGET turnpoint)
   list(APPEND manual_pages turnpoint.1)
 endif()
 install(DIRECTORY resources/schemas DESTINATION ${CMAKE_INSTALL_DATADIR}/turnpoint)
+install(DIRECTORY resources/studies DESTINATION ${CMAKE_INSTALL_DATADIR}/turnpoint FILES_MATCHING PATTERN "*.turnpoint")
 install(FILES NOTICE README.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/turnpoint)
 install(FILES packaging/deb/copyright DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/turnpoint)
 

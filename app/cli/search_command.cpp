@@ -6,6 +6,7 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/scenario_arguments.h"
+#include "app/cli/search_objective.h"
 #include "core/base/text.h"
 #include "core/search/method.h"
 
@@ -23,6 +24,7 @@ struct SearchArguments {
 // "ft,optcnn", "all"; a method's parameters follow its name after colons.
 struct ChosenMethod {
   std::string name;  // with its parameters
+  MethodChoice choice;
   std::unique_ptr<Searcher> searcher;
 };
 
@@ -33,7 +35,7 @@ Expected<std::vector<ChosenMethod>> chosen_methods(const std::string& list, cons
       if (!method.refuses(scenario).empty()) continue;
       auto searcher = make_searcher(method);
       if (!searcher) return searcher.error();
-      chosen.push_back({method.name, std::move(*searcher)});
+      chosen.push_back({method.name, {&method, {}}, std::move(*searcher)});
     }
     return chosen;
   }
@@ -44,7 +46,7 @@ Expected<std::vector<ChosenMethod>> chosen_methods(const std::string& list, cons
     if (!searcher) return searcher.error();
     if (const auto reason = refusal_of(*choice->method, choice->parameters, scenario); !reason.empty())
       return usage_error(fmt::format("method {}: {}", part, reason));
-    chosen.push_back({std::string(part), std::move(*searcher)});
+    chosen.push_back({std::string(part), *choice, std::move(*searcher)});
   }
   return chosen;
 }
@@ -67,13 +69,8 @@ void say(const Result& result) {
 }
 
 int run_search(const SearchArguments& arguments) {
-  if (arguments.objective != "frontier") {
-    const bool known = arguments.objective == "mini-time" || arguments.objective == "mini-parallelism" ||
-                       arguments.objective == "profile";
-    return report(usage_error(known ? "--objective " + arguments.objective + " is not built yet"
-                                    : "--objective knows frontier, mini-time, mini-parallelism and profile, not '" +
-                                          arguments.objective + "'"));
-  }
+  const auto objective = parse_objective(arguments.objective);
+  if (!objective) return report(objective.error());
   const auto scenario = open_scenario(arguments.scenario);
   if (!scenario) return report(scenario.error());
   for (const auto& warning : (*scenario)->model->warnings) std::fprintf(stderr, "warning: %s\n", warning.c_str());
@@ -82,6 +79,11 @@ int run_search(const SearchArguments& arguments) {
   if (!chosen) return report(chosen.error());
 
   const RunContext context = command_context(arguments.threads);
+  if (*objective != Objective::frontier) {
+    std::vector<Contender> contenders;
+    for (const auto& method : *chosen) contenders.push_back(contender(*method.choice.method, method.choice.parameters));
+    return run_objective(*objective, contenders, *scenario, context, arguments.plans, arguments.out);
+  }
   std::vector<ResultPtr> results;
   bool gave_up = false;
   for (auto& method : *chosen) {

@@ -41,6 +41,7 @@ struct Result {
   ScenarioPtr scenario;
   std::string method;          ///< "ft"
   std::string method_options;  ///< what followed the name after colons
+  std::string objective;  ///< "mini-time" where it is one chosen plan (core/search/objectives.h); empty: the frontier
   bool exact = false;
   std::optional<double> gap;                            ///< nullopt: not certified (a single-answer method)
   std::optional<std::uint32_t> heuristic_eliminations;  ///< of the published algorithms only
@@ -50,6 +51,7 @@ struct Result {
   std::optional<std::size_t> turning_point;      ///< index into points
   std::optional<std::size_t> near_best;          ///< least memory within 5 % of the best time that fits
   std::shared_ptr<const PlanSource> plans;
+  std::optional<double> price_per_iteration;  ///< of one chosen plan, where the price of a device is known
 
   std::optional<std::size_t> fastest_that_fits() const;
 };

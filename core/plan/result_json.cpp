@@ -52,6 +52,8 @@ json write_result(const Result& result, bool with_plans) {
                    {"near_best", optional_json(result.near_best)},
                    {"points", write_points(result.points)}};
   if (result.heuristic_eliminations) document["heuristic_eliminations"] = *result.heuristic_eliminations;
+  if (!result.objective.empty()) document["objective"] = result.objective;
+  if (result.price_per_iteration) document["price_per_iteration"] = *result.price_per_iteration;
   if (!result.lower_bound.empty()) {
     json& bound = document["lower_bound"] = json::array();
     for (const auto& point : result.lower_bound)

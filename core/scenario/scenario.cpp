@@ -96,6 +96,17 @@ const std::vector<Entry>& entries() {
         "What must fit on one device, such as 14.5GiB; 0: the device's memory"},
        [](const Settings& s) { return double(s.memory_limit); },
        [](Settings& s, double v) { s.memory_limit = std::int64_t(v); }},
+      {{"price-per-hour",
+        "Price per device-hour",
+        "",
+        OptionType::real,
+        0,
+        0,
+        1e6,
+        {},
+        "Price of one device for an hour, in any currency; 0: the hardware's, where it has one"},
+       [](const Settings& s) { return s.price_per_hour; },
+       [](Settings& s, double v) { s.price_per_hour = v; }},
       {{"seed",
         "Seed",
         "",
@@ -179,6 +190,11 @@ std::int64_t Scenario::memory_limit() const {
   if (settings.memory_limit > 0) return settings.memory_limit;
   return static_cast<std::int64_t>(
       std::floor(static_cast<double>(cluster->device.memory_bytes) * settings.factors.device_memory));
+}
+
+std::optional<double> Scenario::price_per_hour() const {
+  if (settings.price_per_hour > 0) return settings.price_per_hour;
+  return cluster->device.price_per_hour;
 }
 
 Expected<ScenarioPtr> make_scenario(ModelPtr model, const ClusterPtr& cluster, std::string hardware,

@@ -37,6 +37,7 @@ struct Settings {
   Accounting accounting = Accounting::full;
   WhatIf factors;
   std::int64_t memory_limit = 0;  ///< 0: the device's memory x factors.device_memory
+  double price_per_hour = 0;      ///< of one device, in any currency; 0: the hardware's, where it has one
   bool split_windows = false;     ///< let window dimensions and the key sequence be split
   // What methods that choose per operator may use (core/cost/memory_choice.h).
   bool recompute = true;        ///< compute activations again in backward instead of keeping them
@@ -58,7 +59,8 @@ struct Scenario {
   std::string hardware;  ///< as the user named it: preset or path
   Settings settings;
 
-  std::int64_t memory_limit() const;  ///< what `fits` compares with, bytes
+  std::int64_t memory_limit() const;             ///< what `fits` compares with, bytes
+  std::optional<double> price_per_hour() const;  ///< of one device; nullopt: not known
 };
 using ScenarioPtr = std::shared_ptr<const Scenario>;
 

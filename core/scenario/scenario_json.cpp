@@ -59,6 +59,7 @@ nlohmann::json write_scenario(const Scenario& scenario) {
   };
   for (const auto& factor : kFactors) object["factors"][factor.key] = settings.factors.*factor.field;
   if (settings.memory_limit > 0) object["memory_limit_bytes"] = settings.memory_limit;
+  if (settings.price_per_hour > 0) object["price_per_hour"] = settings.price_per_hour;
   return object;
 }
 
@@ -74,6 +75,7 @@ Expected<ScenarioNames> read_scenario(const nlohmann::json& object, const std::s
   for (const char* key : {"precision", "optimizer", "accounting"}) read_choice(fields, settings, key);
   settings.seed = static_cast<std::uint64_t>(fields.integer("seed", 0, std::int64_t(1) << 53, 1));
   settings.memory_limit = fields.integer("memory_limit_bytes", 0, std::int64_t(1) << 52, 0);
+  settings.price_per_hour = fields.number("price_per_hour", 0, 1e6, 0.0);
   if (fields.has("factors")) {
     JsonFields factors = fields.object("factors");
     for (const auto& factor : kFactors) settings.factors.*factor.field = factors.number(factor.key, 1e-3, 1e3, 1.0);

@@ -8,6 +8,7 @@
 #include "core/import/model_source.h"
 #include "core/scenario/scenario_json.h"
 #include "core/search/method.h"
+#include "core/search/objectives.h"
 
 namespace turnpoint {
 
@@ -63,6 +64,13 @@ Expected<ResultPtr> reopen_result(const nlohmann::json& document, const std::str
   if (!searcher) return bad_input(searcher.error().what, where);
   auto result = (*searcher)->run(*scenario, SearchPass::exact, context);
   if (!result) return result.error();
+  // One chosen plan: the devices are in the scenario, so what is left to choose is the fastest within the limit.
+  const std::string wanted = fields.text("objective", std::string());
+  if (!wanted.empty() && wanted != to_string(Objective::frontier)) {
+    auto chosen = std::make_shared<Result>(*fastest_within_limit(*result));
+    chosen->objective = wanted;
+    result = ResultPtr(chosen);
+  }
   if (auto same = compare_points(document, where, **result); !same) return same.error();
   return result;
 }

@@ -41,6 +41,13 @@ Session full_session() {
   session.geometry = "AAAA";
   session.layout = "BBBB";
   session.view = {{"log_time", true}};
+  session.title = "A study";
+  session.notes = "# What\n\nIt *shows*.";
+  session.front = "notes";
+  app::PinnedSearch search{"PCIe", "ft", session.scenario};
+  search.scenario.model = "builtin:vgg11";
+  search.scenario.settings.factors.intra_bandwidth = 0.05;
+  session.searches.push_back(search);
   session.views = {{"graph", R"({"open":["a","b"]})"}};
   return session;
 }
@@ -58,6 +65,15 @@ class SessionTest : public QObject {
     QCOMPARE(after->scenario.model, before.scenario.model);
     QCOMPARE(after->scenario.hardware, before.scenario.hardware);
     QVERIFY(after->scenario.settings == before.scenario.settings);
+    QCOMPARE(after->title, before.title);
+    QCOMPARE(after->notes, before.notes);
+    QCOMPARE(after->front, before.front);
+    QCOMPARE(after->searches.size(), std::size_t(1));
+    QCOMPARE(after->searches[0].label, std::string("PCIe"));
+    QCOMPARE(after->searches[0].method, std::string("ft"));
+    QCOMPARE(after->searches[0].scenario.model, std::string("builtin:vgg11"));
+    QCOMPARE(after->searches[0].scenario.hardware, before.scenario.hardware);
+    QVERIFY(after->searches[0].scenario.settings == before.searches[0].scenario.settings);
     QCOMPARE(after->methods, before.methods);
     QCOMPARE(after->pinned.size(), std::size_t(1));
     QCOMPARE(after->pinned[0].label, before.pinned[0].label);

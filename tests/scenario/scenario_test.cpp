@@ -24,6 +24,7 @@ class ScenarioTest : public QObject {
                                                  "device-memory-scale",
                                                  "device-speed-scale",
                                                  "memory-limit",
+                                                 "price-per-hour",
                                                  "seed",
                                                  "split-windows",
                                                  "recompute",

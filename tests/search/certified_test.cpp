@@ -33,7 +33,7 @@ ScenarioPtr scenario_on(ModelPtr model, const std::string& hardware) {
 
 Problem problem_on(const ModelPtr& model, const std::string& hardware) {
   const auto scenario = scenario_on(model, hardware);
-  const auto structure = search::build_structure(*scenario, nullptr, {});
+  const auto structure = search::build_structure(*scenario, {}, {});
   if (!structure) qFatal("%s", structure.error().message().c_str());
   const search::Prices prices(scenario, *structure);
   ThreadPool pool(2);

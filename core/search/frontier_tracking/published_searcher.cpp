@@ -24,7 +24,7 @@ class PublishedSearcher : public Searcher {
 
   Expected<ResultPtr> run(const ScenarioPtr& scenario, SearchPass, const RunContext& context) override {
     const auto start = std::chrono::steady_clock::now();
-    const auto structure = build_structure(*scenario, nullptr, context);
+    const auto structure = build_structure(*scenario, SearchSpace{}, context);
     if (!structure) return structure.error();
     const auto prices = std::make_shared<const Prices>(scenario, *structure);
     ThreadPool pool(context.threads);

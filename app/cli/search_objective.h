@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// `search --objective mini-time|mini-parallelism|profile`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/search/objectives.h"
+
+namespace turnpoint::cli {
+
+/// Searches, writes the results and says on standard error what was found; returns the exit code. 4 where nothing fits
+/// (on no count of devices), with the results written nevertheless.
+int run_objective(Objective objective, const std::vector<Contender>& methods, const ScenarioPtr& scenario,
+                  const RunContext& context, bool with_plans, const std::string& out);
+
+}  // namespace turnpoint::cli

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a session brings into the window; the sample studies; the parallelism tab's files.
+#include <QAction>
+#include <QDockWidget>
+#include <QJsonDocument>
+#include <QJsonObject>
+
+#include "app/app_settings.h"
+#include "app/document.h"
+#include "app/main_window.h"
+#include "app/pick_keeper.h"
+#include "app/pinned_searches.h"
+#include "app/search_runner.h"
+#include "app/studies.h"
+#include "core/base/json.h"
+#include "views/notes/notes_view.h"
+#include "views/parallelism/parallelism_chart.h"
+#include "views/parallelism/parallelism_view.h"
+
+namespace turnpoint::app {
+
+void MainWindow::open_study(int index) { open_session(study_path(studies()[static_cast<std::size_t>(index)])); }
+
+void MainWindow::raise_view(const QString& key) {
+  for (QDockWidget* dock : view_docks_) {
+    if (dock->objectName() != key) continue;
+    dock->show();
+    dock->raise();
+  }
+}
+
+void MainWindow::take_session(const Session& session, const QString& path) {
+  // Model and hardware are opened first; only when both are there does the rest replace what the window shows.
+  const bool study = is_study_path(path);
+  document_->open(session.scenario, [this, session, path, study] {
+    session_path_ = study ? QString() : path;  // a study is saved under a name of the user's
+    document_->set_pinned(session.pinned);
+    for (const std::string& split : session.splits)
+      if (const auto added = runner_->add_split(split, false); !added) report(added.error(), tr("Open session"));
+    if (!session.methods.empty()) runner_->set_enabled_methods(session.methods);
+    if (!session.picked_method.empty()) keeper_->want(session.picked_method, session.picked_memory);
+    for (const ActionId id : {ActionId::show_parts, ActionId::show_others, ActionId::show_pinned, ActionId::log_time})
+      if (const auto at = session.view.find(actions_[id]->objectName().toStdString()); at != session.view.end())
+        actions_[id]->setChecked(at->second);
+    for (const LinkedView& view : linked_)
+      if (const auto at = session.views.find(view.key.toStdString()); at != session.views.end())
+        view.restore_state(QJsonDocument::fromJson(QByteArray::fromStdString(at->second)).object());
+    if (!session.searches.empty() && !session.view.contains("show_pinned"))
+      actions_[ActionId::show_pinned]->setChecked(true);
+    notes_view_->set_notes(QString::fromStdString(session.title), QString::fromStdString(session.notes));
+    if (!session.layout.empty()) restoreState(QByteArray::fromBase64(QByteArray::fromStdString(session.layout)));
+    if (!session.front.empty()) raise_view(QString::fromStdString(session.front));
+    pinned_searches_->set(session.searches);
+    if (!study) settings_.add_recent_session(path);
+    show_recent();
+    show_chart();
+  });
+}
+
+void MainWindow::ask_export_parallelism(const QString& suffix) {
+  ask_save(tr("Export parallelism"), QStringLiteral("parallelism.") + suffix,
+           tr("%1 files (*.%2)").arg(suffix.toUpper(), suffix),
+           [this](const QString& path) { export_parallelism(path); });
+}
+
+bool MainWindow::export_parallelism(const QString& path) {
+  const views::ParallelismChart* chart = parallelism_view_->chart();
+  bool done = false;
+  if (path.endsWith(QStringLiteral(".svg"), Qt::CaseInsensitive)) {
+    done = chart->save_svg(path);
+  } else {
+    const auto text = views::parallelism_csv(chart->data()).toStdString();
+    done = write_file_atomically(std::filesystem::path(path.toStdU16String()), text).has_value();
+  }
+  if (done)
+    note(tr("Exported %1").arg(path.section(u'/', -1)), path);
+  else
+    report(bad_input("the file cannot be written", path.toStdString()), tr("Export parallelism"));
+  return done;
+}
+
+}  // namespace turnpoint::app

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/parallelism_page.h"
+
+#include <algorithm>
+#include <mutex>
+#include <set>
+
+#include "app/document.h"
+#include "app/search_runner.h"
+#include "app/task_manager.h"
+#include "views/common/format.h"
+#include "views/parallelism/parallelism_chart.h"
+
+namespace turnpoint::app {
+
+namespace {
+
+const QString kPurpose = QStringLiteral("parallelism");
+constexpr int kMostDevices = 4096;
+
+QString joined(const std::vector<int>& counts) {
+  QStringList words;
+  for (const int count : counts) words << QString::number(count);
+  return words.join(QStringLiteral(", "));
+}
+
+}  // namespace
+
+/// Where a worker leaves its answers while it goes on.
+struct ParallelismPage::Mailbox {
+  std::mutex mutex;
+  std::vector<std::pair<Key, Answer>> found;
+};
+
+ParallelismPage::ParallelismPage(TaskManager& tasks, Document& document, SearchRunner& runner,
+                                 views::ParallelismView* view, QObject* parent)
+    : QObject(parent), tasks_(tasks), document_(document), runner_(runner), view_(view) {
+  using View = views::ParallelismView;
+  connect(&document_, &Document::scenario_changed, this, &ParallelismPage::scenario_changed);
+  connect(&runner_, &SearchRunner::result_changed, this, &ParallelismPage::follow_runner);
+  connect(&runner_, &SearchRunner::runs_changed, this, &ParallelismPage::follow_runner);
+  connect(&runner_, &SearchRunner::became_settled, this, &ParallelismPage::start_if_due);
+  connect(&tasks_, &TaskManager::changed, this, [this] {
+    if (looked_at_) show_state();
+  });
+  connect(view_, &View::price_edited, this, [this](double price) { document_.set_option("price-per-hour", price, 0); });
+  connect(view_, &View::devices_requested, this, [this](int devices) { document_.set_option("devices", devices, 0); });
+  connect(view_, &View::range_chosen, this, [this](int most) {
+    most_ = most;
+    stopped_ = false;
+    show();
+    start_if_due();
+  });
+  connect(view_, &View::stop_requested, this, [this] { tasks_.cancel_purpose(kPurpose); });
+  connect(view_, &View::resume_requested, this, [this] {
+    stopped_ = false;
+    for (auto it = answers_.begin(); it != answers_.end();) it = it->second.error ? answers_.erase(it) : std::next(it);
+    start_if_due();
+  });
+  connect(view_, &View::export_requested, this, &ParallelismPage::export_requested);
+  show();
+}
+
+ParallelismPage::Subject ParallelismPage::subject() const {
+  const ScenarioState& state = document_.state();
+  if (!state.scenario) return {};
+  Subject subject{state.source, state.scenario->model->batch, state.scenario->model->sequence, state.cluster,
+                  state.scenario->settings};
+  subject.settings.devices = 0;
+  subject.settings.price_per_hour = 0;
+  return subject;
+}
+
+std::vector<int> ParallelismPage::counts() const {
+  const ScenarioState& state = document_.state();
+  if (!state.scenario) return {};
+  const int own = state.scenario->cluster->devices();
+  ClusterPtr whole = state.cluster;
+  const int most = most_ > 0 ? most_ : std::max(own, whole->devices());
+  if (const auto wider = with_devices(whole, most)) whole = *wider;
+  auto list = doubling_counts(*whole);
+  if (std::find(list.begin(), list.end(), own) == list.end()) list.push_back(own);
+  std::sort(list.begin(), list.end());
+  return list;
+}
+
+void ParallelismPage::forget() {
+  const Subject now = subject();
+  if (now.source != subject_.source || now.cluster != subject_.cluster) {
+    stale_.clear();
+    if (now.cluster != subject_.cluster) most_ = 0;
+  } else {
+    for (auto& [key, answer] : answers_) stale_[key] = answer;
+  }
+  answers_.clear();
+  subject_ = now;
+  stopped_ = false;
+  if (running_) {
+    running_.reset();
+    tasks_.cancel_purpose(kPurpose);
+  }
+}
+
+void ParallelismPage::scenario_changed() {
+  if (!(subject() == subject_)) forget();
+  show();
+  start_if_due();
+}
+
+void ParallelismPage::follow_runner() {
+  if (!document_.scenario()) return;
+  // What the chart has found for the scenario's own count need not be searched again.
+  bool news = false;
+  for (const MethodRun& run : runner_.runs()) {
+    if (!run.result || run.coarse || run.result->scenario != document_.scenario()) continue;
+    const Key key{run.name, document_.scenario()->cluster->devices()};
+    const auto known = answers_.find(key);
+    if (known != answers_.end() && !known->second.coarse && !known->second.error) continue;
+    answers_[key] = answer_of(*run.result, false);
+    news = true;
+  }
+  if (news || looked_at_) show();
+  start_if_due();
+}
+
+ParallelismPage::Answer ParallelismPage::answer_of(const Result& result, bool coarse) {
+  Answer answer;
+  answer.coarse = coarse && !result.exact;
+  if (result.points.empty()) {
+    answer.refusal = "no plan";
+    return answer;
+  }
+  const auto fastest = result.fastest_that_fits();
+  const ResultPoint& point = result.points[fastest.value_or(0)];
+  answer.fits = fastest.has_value();
+  answer.memory_bytes = point.memory_bytes;
+  answer.time_s = point.time_s;
+  return answer;
+}
+
+std::vector<ParallelismPage::Job> ParallelismPage::missing() const {
+  std::vector<Job> jobs;
+  // A sketch of every line first, then the long searches.
+  for (const SearchPass pass : {SearchPass::coarse, SearchPass::exact})
+    for (const int devices : counts())
+      for (const MethodRun& run : runner_.runs()) {
+        if (!run.enabled || (pass == SearchPass::exact && !run.method->frontier)) continue;
+        const auto known = answers_.find({run.name, devices});
+        const bool there = known != answers_.end() && (pass == SearchPass::coarse || !known->second.coarse);
+        if (!there)
+          jobs.push_back(
+              {contender(*run.method, run.parameters), devices, run.method->frontier ? pass : SearchPass::exact});
+      }
+  return jobs;
+}
+
+void ParallelismPage::set_looked_at(bool looked_at) {
+  looked_at_ = looked_at;
+  if (!looked_at) {
+    // Nobody sees it: the cores are for what is seen. What was found stays.
+    if (running_) {
+      running_.reset();
+      tasks_.cancel_purpose(kPurpose);
+    }
+    return;
+  }
+  show();
+  start_if_due();
+}
+
+bool ParallelismPage::settled() const { return !running_ && (!looked_at_ || stopped_ || missing().empty()); }
+
+void ParallelismPage::start_if_due() {
+  if (!looked_at_ || running_ || stopped_ || !document_.scenario() || document_.building()) return;
+  if (!runner_.settled()) return;  // what the chart is about goes first
+  if (!missing().empty()) start();
+}
+
+void ParallelismPage::start() {
+  auto mailbox = std::make_shared<Mailbox>();
+  running_ = mailbox;
+  ++searches_;
+  // From the whole cluster, so that counts above the scenario's own are there too.
+  auto whole = std::make_shared<Scenario>(*document_.scenario());
+  whole->cluster = document_.state().cluster;
+  whole->settings.devices = 0;
+  tasks_.start(
+      kPurpose, tr("Parallelism"),
+      [this, mailbox, jobs = missing(), scenario = ScenarioPtr(whole)](const RunContext& context) {
+        work(jobs, scenario, mailbox, context);
+      },
+      [this, mailbox](TaskOutcome outcome) { ended(mailbox, outcome == TaskOutcome::finished); });
+  show_state();
+}
+
+void ParallelismPage::work(const std::vector<Job>& jobs, const ScenarioPtr& whole,
+                           const std::shared_ptr<Mailbox>& mailbox, const RunContext& context) {
+  // A coarse pass leaves tables behind that the exact one of the same count takes up.
+  std::map<Key, std::unique_ptr<Searcher>> kept;
+  std::set<Key> certain;
+  for (std::size_t i = 0; i < jobs.size() && !context.cancelled(); ++i) {
+    const Job& job = jobs[i];
+    const Key key{job.method.name, job.devices};
+    if (certain.contains(key)) continue;
+    RunContext part = context;
+    part.progress = [&context, &job, i, count = jobs.size()](const Progress& inner) {
+      if (context.progress)
+        context.progress(
+            {std::to_string(job.devices) + (job.devices == 1 ? " device: " : " devices: ") + inner.phase,
+             (static_cast<double>(i) + std::clamp(inner.fraction, 0.0, 1.0)) / static_cast<double>(count)});
+    };
+    Answer answer;
+    const auto here = on_devices(whole, job.devices);
+    if (!here) {
+      answer.refusal = here.error().what;
+    } else if (auto reason = job.method.refuses(**here); !reason.empty()) {
+      answer.refusal = std::move(reason);
+    } else {
+      auto& searcher = kept[key];
+      if (!searcher) searcher = job.method.make();
+      const auto found = searcher->run(*here, job.pass, part);
+      if (!found && found.error().code == ErrorCode::cancelled) return;
+      if (found)
+        answer = answer_of(**found, job.pass == SearchPass::coarse);
+      else
+        answer.error = found.error();
+      if (job.pass == SearchPass::exact) kept.erase(key);
+    }
+    if (!answer.coarse) certain.insert(key);
+    {
+      const std::lock_guard lock(mailbox->mutex);
+      mailbox->found.emplace_back(key, std::move(answer));
+    }
+    QMetaObject::invokeMethod(
+        this, [this, mailbox] { take(mailbox); }, Qt::QueuedConnection);
+  }
+}
+
+void ParallelismPage::take(const std::shared_ptr<Mailbox>& mailbox) {
+  if (mailbox != running_) return;  // of a scenario that is gone
+  std::vector<std::pair<Key, Answer>> found;
+  {
+    const std::lock_guard lock(mailbox->mutex);
+    found.swap(mailbox->found);
+  }
+  for (auto& [key, answer] : found) answers_[key] = std::move(answer);
+  if (!found.empty()) show();
+}
+
+void ParallelismPage::ended(const std::shared_ptr<Mailbox>& mailbox, bool finished) {
+  if (mailbox != running_) {
+    start_if_due();
+    return;
+  }
+  take(mailbox);
+  running_.reset();
+  stopped_ = !finished;
+  show();
+  start_if_due();
+}
+
+void ParallelismPage::show() {
+  if (!looked_at_) return;
+  using Point = views::ParallelismPoint;
+  views::ParallelismData data;
+  const ScenarioPtr& scenario = document_.scenario();
+  if (!scenario) {
+    data.nothing = tr("Open a model to see how its time falls, and its price changes, with more devices");
+    view_->set_price(0, false);
+    view_->set_ranges({}, 0);
+    view_->set_data(std::move(data));
+    show_state();
+    return;
+  }
+  data.counts = counts();
+  data.devices = scenario->cluster->devices();
+  data.batch = scenario->model->batch;
+  data.device = views::to_qt(scenario->cluster->device.name);
+  data.memory_limit = scenario->memory_limit();
+  data.price_per_hour = scenario->price_per_hour();
+  bool any = false, known = false;
+  const Error* failure = nullptr;
+  for (const MethodRun& run : runner_.runs()) {
+    if (!run.enabled) continue;
+    any = true;
+    views::ParallelismLine line{
+        run.name, run.name == "ft" ? QStringLiteral("FT") : views::to_qt(run.method->title), {}};
+    for (const int devices : data.counts) {
+      Point point;
+      point.devices = devices;
+      const Key key{run.name, devices};
+      const auto at = answers_.find(key), before = stale_.find(key);
+      const bool old = at == answers_.end();
+      if (!old || before != stale_.end()) {
+        const Answer& answer = old ? before->second : at->second;
+        if (answer.error) failure = &*answer.error;
+        point.state = answer.error              ? Point::State::failed
+                      : !answer.refusal.empty() ? Point::State::refused
+                      : answer.fits             ? Point::State::fits
+                                                : Point::State::does_not_fit;
+        point.coarse = answer.coarse || old;
+        point.time_s = answer.time_s;
+        point.memory_bytes = answer.memory_bytes;
+        point.reason = answer.error ? views::to_qt(answer.error->what) : views::to_qt(answer.refusal);
+        known = known || point.fits() || point.state == Point::State::does_not_fit;
+      }
+      line.points.push_back(std::move(point));
+    }
+    data.lines.push_back(std::move(line));
+  }
+  if (!any)
+    data.nothing = tr("No method is checked; check one in the list of methods");
+  else if (!known && failure)
+    data.nothing = tr("The search failed: %1").arg(views::to_qt(failure->what));
+  else if (!known && stopped_)
+    data.nothing = tr("Stopped before anything was found");
+  else if (!known)
+    data.nothing = tr("Looking for the fastest plan on %1 devices").arg(joined(data.counts));
+  std::vector<int> ranges;
+  const int own = document_.state().cluster->devices();
+  if (!document_.state().cluster->mixed())
+    for (int most = own; most <= std::max(own, std::min(kMostDevices, own * 8)); most *= 2)
+      if (with_devices(document_.state().cluster, most)) ranges.push_back(most);
+  if (std::find(ranges.begin(), ranges.end(), data.counts.back()) == ranges.end()) ranges.push_back(data.counts.back());
+  std::sort(ranges.begin(), ranges.end());
+  view_->set_ranges(ranges, data.counts.back());
+  view_->set_price(data.price_per_hour.value_or(0), scenario->settings.price_per_hour > 0);
+  view_->set_data(std::move(data));
+  show_state();
+}
+
+void ParallelismPage::show_state() {
+  views::ParallelismState state;
+  if (running_) {
+    state.running = true;
+    for (const TaskInfo& task : tasks_.tasks())
+      if (task.purpose == kPurpose) state.fraction = task.fraction;
+  } else if (document_.scenario()) {
+    int failed = 0;
+    for (const auto& [key, answer] : answers_)
+      if (answer.error) {
+        ++failed;
+        state.words = views::to_qt(answer.error->what);
+      }
+    state.failed = failed > 0;
+    state.can_resume = failed > 0 || (stopped_ && !missing().empty());
+    if (!failed && stopped_)
+      state.words = tr("stopped");
+    else if (!failed && !missing().empty())
+      state.words = tr("waits for the chart");
+  }
+  view_->set_state(state);
+}
+
+QJsonObject ParallelismPage::save_state() const {
+  QJsonObject state = view_->save_state();
+  state[QStringLiteral("most")] = most_;
+  return state;
+}
+
+void ParallelismPage::restore_state(const QJsonObject& state) {
+  view_->restore_state(state);
+  const int most = state[QStringLiteral("most")].toInt();
+  most_ = document_.scenario() && most > 0 && most <= kMostDevices ? most : 0;
+  show();
+  start_if_due();
+}
+
+}  // namespace turnpoint::app

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keeps the Parallelism tab on the scenario: asks every checked method for its fastest plan on each count of devices,
+// in the background, only while somebody looks and the chart's own searches are through.
+#pragma once
+
+#include <QJsonObject>
+#include <QObject>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/import/model_source.h"
+#include "core/search/objectives.h"
+#include "views/parallelism/parallelism_view.h"
+
+namespace turnpoint::app {
+
+class Document;
+class SearchRunner;
+class TaskManager;
+
+class ParallelismPage : public QObject {
+  Q_OBJECT
+ public:
+  ParallelismPage(TaskManager& tasks, Document& document, SearchRunner& runner, views::ParallelismView* view,
+                  QObject* parent = nullptr);
+
+  /// A tab behind others counts as visible to Qt, so the dock says it.
+  void set_looked_at(bool looked_at);
+  /// Everything asked for is there; nothing runs.
+  bool settled() const;
+  int searches() const { return searches_; }  ///< counted for tests
+
+  QJsonObject save_state() const;
+  void restore_state(const QJsonObject& state);
+
+ signals:
+  void export_requested(const QString& suffix);
+
+ private:
+  /// What one method answered on one count; kept while nothing but the price or the scenario's own count changes.
+  struct Answer {
+    std::int64_t memory_bytes = 0;
+    double time_s = 0;
+    bool fits = false, coarse = false;
+    std::string refusal;
+    std::optional<Error> error;
+  };
+  using Key = std::pair<std::string, int>;
+  /// All that an answer depends on besides method and count.
+  struct Subject {
+    ModelSourcePtr source;  ///< the model bound to it is another one after every change of the devices
+    std::int64_t batch = 0, sequence = 0;
+    ClusterPtr cluster;
+    Settings settings;
+    friend bool operator==(const Subject&, const Subject&) = default;
+  };
+  struct Job {
+    Contender method;
+    int devices = 0;
+    SearchPass pass = SearchPass::exact;
+  };
+  struct Mailbox;
+
+  void scenario_changed();
+  void follow_runner();
+  Subject subject() const;
+  std::vector<int> counts() const;
+  std::vector<Job> missing() const;
+  void start_if_due();
+  void start();
+  /// On the worker.
+  void work(const std::vector<Job>& jobs, const ScenarioPtr& whole, const std::shared_ptr<Mailbox>& mailbox,
+            const RunContext& context);
+  static Answer answer_of(const Result& result, bool coarse);
+  void take(const std::shared_ptr<Mailbox>& mailbox);
+  void ended(const std::shared_ptr<Mailbox>& mailbox, bool finished);
+  void show();
+  void show_state();
+  void forget();
+
+  TaskManager& tasks_;
+  Document& document_;
+  SearchRunner& runner_;
+  views::ParallelismView* view_;
+  Subject subject_;
+  std::map<Key, Answer> answers_;
+  std::map<Key, Answer> stale_;       ///< of the same model and machine under other settings: shown until replaced
+  std::shared_ptr<Mailbox> running_;  ///< of the newest task; null: none
+  int most_ = 0;                      ///< the range the user chose; 0: the hardware's
+  bool looked_at_ = false, stopped_ = false;
+  int searches_ = 0;
+};
+
+}  // namespace turnpoint::app

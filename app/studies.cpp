@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/studies.h"
+
+#include <QCoreApplication>
+#include <QFile>
+#include <QFileInfo>
+
+// In a static library nobody would register it otherwise.
+static void init_study_resource() { Q_INIT_RESOURCE(studies); }
+
+namespace turnpoint::app {
+
+namespace {
+
+constexpr Study kStudies[] = {
+    {"frontier-rnn", QT_TRANSLATE_NOOP("Studies", "Frontier of the RNN")},
+    {"frontier-wide-resnet", QT_TRANSLATE_NOOP("Studies", "Frontier of WideResNet")},
+    {"frontier-transformer", QT_TRANSLATE_NOOP("Studies", "Frontier of the Transformer")},
+    {"network-bandwidth", QT_TRANSLATE_NOOP("Studies", "Bandwidth between nodes")},
+    {"hidden-size", QT_TRANSLATE_NOOP("Studies", "Hidden size")},
+    {"nvlink-and-pcie", QT_TRANSLATE_NOOP("Studies", "NVLink against PCIe")},
+    {"parallelism-transformer", QT_TRANSLATE_NOOP("Studies", "Devices for the Transformer")},
+    {"parallelism-wide-resnet", QT_TRANSLATE_NOOP("Studies", "Devices for WideResNet")},
+};
+
+const QString kFolder = QStringLiteral(":/studies/");
+
+}  // namespace
+
+std::span<const Study> studies() { return kStudies; }
+
+QString study_path(const Study& study) {
+  return kFolder + QString::fromLatin1(study.file) + QStringLiteral(".turnpoint");
+}
+
+bool is_study_path(const QString& path) { return path.startsWith(kFolder); }
+
+Expected<Session> load_study(const QString& path) {
+  static const bool ready = (init_study_resource(), true);
+  (void)ready;
+  QFile file(path);
+  const std::string name = QFileInfo(path).fileName().toStdString();
+  if (!file.open(QIODevice::ReadOnly)) return bad_input("the study is not part of this program", name);
+  return parse_session(file.readAll().toStdString(), name);
+}
+
+}  // namespace turnpoint::app

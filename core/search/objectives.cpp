@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/search/objectives.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <iterator>
+
+namespace turnpoint {
+
+namespace {
+
+constexpr const char* kObjectives[] = {"frontier", "mini-time", "mini-parallelism", "profile"};
+
+/// One plan of a longer list.
+class OnePlan : public PlanSource {
+ public:
+  OnePlan(std::shared_ptr<const PlanSource> all, std::size_t point) : all_(std::move(all)), point_(point) {}
+  Plan plan(std::size_t) const override { return all_->plan(point_); }
+
+ private:
+  std::shared_ptr<const PlanSource> all_;
+  std::size_t point_;
+};
+
+// How much faster than `time_s` any plan within `limit` bytes may be, by the certified lower bound.
+std::optional<double> gap_within(const Result& result, std::int64_t limit, double time_s) {
+  if (!result.gap || *result.gap == 0 || result.lower_bound.empty()) return result.gap;
+  const auto above = std::find_if(result.lower_bound.begin(), result.lower_bound.end(),
+                                  [&](const frontier::CostPoint& bound) { return bound.memory > limit; });
+  if (above == result.lower_bound.begin() || !(time_s > 0)) return 0.0;
+  return std::max(0.0, (time_s - std::prev(above)->time) / time_s);
+}
+
+// Whether a plan better than those found could fit after all.
+bool surely_does_not_fit(const Result& result, std::int64_t limit) {
+  if (result.exact) return true;
+  return result.gap && !result.lower_bound.empty() && result.lower_bound.front().memory > limit;
+}
+
+// Every tensor lies somewhere, so n devices together hold at least what one device would alone. True of methods that
+// choose among the configurations of the cost model; others are free to count as they like.
+bool holds_everything_once(const std::string& method) {
+  for (const char* name : {"ft", "ft-published", "ft-published-elimination", "data-parallel", "optcnn"})
+    if (method == name) return true;
+  return false;
+}
+
+RunContext part_of(const RunContext& whole, int devices, std::size_t index, std::size_t count) {
+  RunContext part = whole;
+  if (!whole.progress) return part;
+  part.progress = [sink = whole.progress, devices, index, count](const Progress& inner) {
+    const double done = inner.fraction < 0 ? 0 : std::min(inner.fraction, 1.0);
+    sink({fmt::format("{} device{}: {}", devices, devices == 1 ? "" : "s", inner.phase),
+          (static_cast<double>(index) + done) / static_cast<double>(count)});
+  };
+  return part;
+}
+
+}  // namespace
+
+const char* to_string(Objective objective) { return kObjectives[static_cast<std::size_t>(objective)]; }
+
+Expected<Objective> parse_objective(std::string_view name) {
+  for (std::size_t i = 0; i < std::size(kObjectives); ++i)
+    if (name == kObjectives[i]) return static_cast<Objective>(i);
+  return usage_error(
+      fmt::format("--objective knows frontier, mini-time, mini-parallelism and profile, not '{}'", name));
+}
+
+Contender contender(const Method& method, const std::string& parameters) {
+  return {parameters.empty() ? method.name : method.name + ':' + parameters,
+          [&method, parameters](const Scenario& scenario) {
+            if (const auto made = make_searcher(method, parameters); !made) return made.error().what;
+            return refusal_of(method, parameters, scenario);
+          },
+          [&method, parameters] { return std::move(*make_searcher(method, parameters)); }};
+}
+
+std::optional<double> price_of(const Scenario& scenario, double time_s) {
+  const auto price = scenario.price_per_hour();
+  if (!price) return std::nullopt;
+  return *price * scenario.cluster->devices() * time_s / 3600;
+}
+
+std::optional<double> price_per_sample(const Scenario& scenario, double time_s) {
+  const auto price = price_of(scenario, time_s);
+  if (!price || scenario.model->batch < 1) return std::nullopt;
+  return *price / static_cast<double>(scenario.model->batch);
+}
+
+ResultPtr fastest_within_limit(const ResultPtr& result) {
+  auto one = std::make_shared<Result>(*result);
+  one->objective = to_string(Objective::mini_time);
+  one->points.clear();
+  one->lower_bound.clear();
+  one->turning_point.reset();
+  one->near_best.reset();
+  one->plans.reset();
+  if (result->points.empty()) return one;
+  // By rising memory: the first point needs least.
+  const auto fastest = result->fastest_that_fits();
+  const std::size_t chosen = fastest.value_or(0);
+  const ResultPoint& point = result->points[chosen];
+  one->points.push_back(point);
+  one->gap = fastest ? gap_within(*result, result->scenario->memory_limit(), point.time_s) : gap_at(*result, chosen);
+  if (result->plans) one->plans = std::make_shared<OnePlan>(result->plans, chosen);
+  one->price_per_iteration = price_of(*result->scenario, point.time_s);
+  return one;
+}
+
+std::vector<int> every_count(const Cluster& cluster) {
+  if (cluster.mixed()) return {cluster.devices()};
+  std::vector<int> counts;
+  for (int n = 1; n <= cluster.devices_per_node; ++n) counts.push_back(n);
+  for (int nodes = 2; nodes <= cluster.nodes; ++nodes) counts.push_back(nodes * cluster.devices_per_node);
+  return counts;
+}
+
+std::vector<int> doubling_counts(const Cluster& cluster) {
+  if (cluster.mixed()) return {cluster.devices()};
+  std::vector<int> counts;
+  for (int n = 1; n < cluster.devices_per_node; n *= 2) counts.push_back(n);
+  for (int nodes = 1; nodes < cluster.nodes; nodes *= 2) counts.push_back(nodes * cluster.devices_per_node);
+  counts.push_back(cluster.devices());
+  return counts;
+}
+
+Expected<ScenarioPtr> on_devices(const ScenarioPtr& scenario, int devices) {
+  if (devices == scenario->cluster->devices()) return scenario;
+  Settings settings = scenario->settings;
+  settings.devices = devices;
+  return make_scenario(scenario->model, scenario->cluster, scenario->hardware, settings);
+}
+
+Expected<ResultPtr> mini_time(const Contender& method, const ScenarioPtr& scenario, const RunContext& context) {
+  const auto result = method.make()->run(scenario, SearchPass::exact, context);
+  if (!result) return result.error();
+  return fastest_within_limit(*result);
+}
+
+Expected<ResultPtr> mini_parallelism(const Contender& method, const ScenarioPtr& scenario, const RunContext& context,
+                                     std::vector<int>* tried) {
+  const auto counts = every_count(*scenario->cluster);
+  ResultPtr least;
+  bool certain = true;
+  double search_s = 0, needed_in_all = 0;
+  std::string refusal;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (context.cancelled()) return cancelled_error();
+    const int devices = counts[i];
+    const auto here = on_devices(scenario, devices);
+    if (!here) return here.error();
+    if (auto reason = method.refuses(**here); !reason.empty()) {
+      refusal = std::move(reason);
+      continue;
+    }
+    // The last count is searched whatever is known of it: where nothing fits, the answer comes from somewhere.
+    if (devices * static_cast<double>((*here)->memory_limit()) < needed_in_all && i + 1 < counts.size()) continue;
+    if (tried) tried->push_back(devices);
+    const auto found = method.make()->run(*here, SearchPass::exact, part_of(context, devices, i, counts.size()));
+    if (!found && found.error().code == ErrorCode::usage) {
+      refusal = found.error().what;
+      continue;
+    }
+    if (!found) return found.error();
+    search_s += (*found)->search_s;
+    auto one = std::make_shared<Result>(*fastest_within_limit(*found));
+    one->objective = to_string(Objective::mini_parallelism);
+    if (one->points.empty()) continue;
+    const bool fits = one->points.front().fits;
+    if (fits || !least || one->points.front().memory_bytes < least->points.front().memory_bytes) {
+      one->exact = one->exact && certain;
+      least = one;
+    }
+    if (fits) break;
+    certain = certain && surely_does_not_fit(**found, (*here)->memory_limit());
+    if (devices == 1 && holds_everything_once(method.name))
+      needed_in_all = static_cast<double>((*found)->points.front().memory_bytes);
+  }
+  if (!least) return usage_error(fmt::format("method {}: {}", method.name, refusal.empty() ? "no plan" : refusal));
+  auto answer = std::make_shared<Result>(*least);
+  answer->search_s = search_s;
+  return ResultPtr(std::move(answer));
+}
+
+Expected<std::vector<ResultPtr>> profile(const Contender& method, const ScenarioPtr& scenario,
+                                         const std::vector<int>& counts, const RunContext& context,
+                                         const std::function<void(const ResultPtr&)>& found) {
+  std::vector<ResultPtr> results;
+  std::string refusal;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (context.cancelled()) return cancelled_error();
+    const auto here = on_devices(scenario, counts[i]);
+    if (!here) return here.error();
+    if (auto reason = method.refuses(**here); !reason.empty()) {
+      refusal = std::move(reason);
+      continue;
+    }
+    const auto one = mini_time(method, *here, part_of(context, counts[i], i, counts.size()));
+    if (!one && one.error().code == ErrorCode::usage) {
+      refusal = one.error().what;
+      continue;
+    }
+    if (!one) return one.error();
+    auto marked = std::make_shared<Result>(**one);
+    marked->objective = to_string(Objective::profile);
+    results.push_back(marked);
+    if (found) found(results.back());
+  }
+  if (results.empty()) return usage_error(fmt::format("method {}: {}", method.name, refusal));
+  return results;
+}
+
+}  // namespace turnpoint

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "views/notes/notes_view.h"
+
+#include <QEvent>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QPlainTextEdit>
+#include <QStackedWidget>
+#include <QTextBrowser>
+#include <QTextDocument>
+#include <QVBoxLayout>
+
+#include "views/common/theme_colors.h"
+#include "views/common/toggle_button.h"
+
+namespace turnpoint::views {
+
+NotesView::NotesView(QWidget* parent) : QWidget(parent) {
+  setObjectName(QStringLiteral("notes_view"));
+  tool_bar_ = new QWidget(this);
+  tool_bar_->setObjectName(QStringLiteral("notes_tool_bar"));
+  auto* row = new QHBoxLayout(tool_bar_);
+  row->setContentsMargins(8, 2, 8, 2);
+  title_label_ = new QLabel(tool_bar_);
+  title_label_->setTextFormat(Qt::PlainText);
+  title_label_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+  QFont bold = font();
+  bold.setBold(true);
+  title_label_->setFont(bold);
+  edit_button_ = new ToggleButton(tool_bar_);
+  edit_button_->setText(tr("Edit"));
+  edit_button_->setToolTip(tr("Write the notes, in Markdown; they are saved with the session"));
+  edit_button_->setCheckable(true);
+  row->addWidget(title_label_, 1);
+  row->addWidget(edit_button_);
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(0, 0, 0, 0);
+  stack_ = new QStackedWidget(this);
+  page_ = new QTextBrowser(stack_);
+  page_->setFrameShape(QFrame::NoFrame);
+  page_->setOpenLinks(false);  // notes come from files; nothing is fetched or opened
+  page_->setAccessibleName(tr("Notes"));
+  page_->document()->setDocumentMargin(12);
+  editor_ = new QPlainTextEdit(stack_);
+  editor_->setFrameShape(QFrame::NoFrame);
+  editor_->setAccessibleName(tr("Notes as text"));
+  stack_->addWidget(page_);
+  stack_->addWidget(editor_);
+  column->addWidget(stack_);
+  connect(edit_button_, &QToolButton::toggled, this, [this](bool on) {
+    if (on)
+      editor_->setPlainText(notes_);
+    else
+      notes_ = editor_->toPlainText();
+    show_page();
+    stack_->setCurrentWidget(on ? static_cast<QWidget*>(editor_) : page_);
+    if (on) editor_->setFocus();
+  });
+  show_page();
+}
+
+void NotesView::set_notes(const QString& title, const QString& markdown) {
+  title_ = title;
+  notes_ = markdown;
+  editor_->setPlainText(markdown);
+  edit_button_->setChecked(false);
+  title_label_->setText(title.isEmpty() ? tr("Notes") : title);
+  notes_ = markdown;
+  show_page();
+}
+
+QString NotesView::notes() const { return edit_button_->isChecked() ? editor_->toPlainText() : notes_; }
+
+void NotesView::show_page() {
+  if (title_label_->text().isEmpty()) title_label_->setText(tr("Notes"));
+  if (notes_.trimmed().isEmpty()) {
+    page_->setPlainText(tr("No notes. Press Edit to write some; they are saved with the session."));
+  } else {
+    // Without HTML: what a file says is text, not a page.
+    page_->document()->setMarkdown(notes_, QTextDocument::MarkdownFeatures(QTextDocument::MarkdownDialectCommonMark) |
+                                               QTextDocument::MarkdownNoHTML);
+  }
+}
+
+void NotesView::changeEvent(QEvent* event) {
+  QWidget::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange || event->type() == QEvent::FontChange) show_page();
+}
+
+}  // namespace turnpoint::views

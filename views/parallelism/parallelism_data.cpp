@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "views/parallelism/parallelism_data.h"
+
+#include <QCoreApplication>
+#include <QStringList>
+#include <algorithm>
+#include <cmath>
+
+#include "views/common/format.h"
+
+namespace turnpoint::views {
+
+namespace {
+
+constexpr double kIterations = 1000;
+
+QString words(const char* text) { return QCoreApplication::translate("Parallelism", text); }
+
+const char* state_name(ParallelismPoint::State state) {
+  switch (state) {
+    case ParallelismPoint::State::pending: return "pending";
+    case ParallelismPoint::State::fits: return "fits";
+    case ParallelismPoint::State::does_not_fit: return "does not fit";
+    case ParallelismPoint::State::refused: return "refused";
+    case ParallelismPoint::State::failed: return "failed";
+  }
+  return "";
+}
+
+QString quoted(QString text) {
+  if (!text.contains(u',') && !text.contains(u'"') && !text.contains(u'\n')) return text;
+  return u'"' + text.replace(u'"', QStringLiteral("\"\"")) + u'"';
+}
+
+QString point_text(const ParallelismData& data, const ParallelismPoint& point) {
+  switch (point.state) {
+    case ParallelismPoint::State::pending: return words("not searched yet");
+    case ParallelismPoint::State::refused:
+    case ParallelismPoint::State::failed: return point.reason;
+    case ParallelismPoint::State::does_not_fit:
+      return words("does not fit: needs %1 of %2").arg(memory_text(point.memory_bytes), memory_text(data.memory_limit));
+    case ParallelismPoint::State::fits: break;
+  }
+  QStringList parts{time_text(point.time_s), memory_text(point.memory_bytes),
+                    words("%1 samples/s")
+                        .arg(grouped_number(static_cast<double>(data.batch) / point.time_s,
+                                            static_cast<double>(data.batch) / point.time_s < 10))};
+  if (const auto price = data.price(point)) parts << words("%1 per 1 000 iterations").arg(price_text(*price));
+  if (point.coarse) parts << words("coarse");
+  return parts.join(QStringLiteral(" · "));
+}
+
+}  // namespace
+
+const ParallelismPoint* ParallelismLine::at(int devices) const {
+  const auto found =
+      std::find_if(points.begin(), points.end(), [&](const ParallelismPoint& p) { return p.devices == devices; });
+  return found == points.end() ? nullptr : &*found;
+}
+
+std::optional<double> ParallelismData::price(const ParallelismPoint& point) const {
+  if (!price_per_hour || !point.fits()) return std::nullopt;
+  return kIterations * *price_per_hour * point.devices * point.time_s / 3600;
+}
+
+const ParallelismPoint* ParallelismData::cheapest() const {
+  const ParallelismLine* line = subject();
+  const ParallelismPoint* best = nullptr;
+  if (!line) return nullptr;
+  for (const ParallelismPoint& point : line->points)
+    if (const auto cost = price(point); cost && (!best || *cost < *price(*best))) best = &point;
+  return best;
+}
+
+bool ParallelismData::complete() const {
+  for (const ParallelismLine& line : lines)
+    for (const ParallelismPoint& point : line.points)
+      if (point.state == ParallelismPoint::State::pending || point.coarse) return false;
+  return true;
+}
+
+QString devices_text(int devices) {
+  return devices == 1 ? words("1 device") : words("%1 devices").arg(grouped_number(devices, 0));
+}
+
+QString price_text(double price) {
+  const int decimals = price >= 100               ? 0
+                       : price >= 1 || price <= 0 ? 2
+                                                  : static_cast<int>(std::ceil(-std::log10(price))) + 2;
+  return u'$' + grouped_number(price, std::min(decimals, 8));
+}
+
+QString parallelism_csv(const ParallelismData& data) {
+  QString text = QStringLiteral("method,devices,state,time_s,memory_bytes,samples_per_s,price_per_1000_iterations\n");
+  for (const ParallelismLine& line : data.lines)
+    for (const ParallelismPoint& point : line.points) {
+      QStringList cells{quoted(to_qt(line.method)), QString::number(point.devices),
+                        quoted(QString::fromLatin1(state_name(point.state)))};
+      const bool known = point.fits() || point.state == ParallelismPoint::State::does_not_fit;
+      cells << (point.fits() ? QString::number(point.time_s, 'g', 17) : QString())
+            << (known ? QString::number(point.memory_bytes) : QString())
+            << (point.fits() ? QString::number(static_cast<double>(data.batch) / point.time_s, 'g', 17) : QString());
+      const auto price = data.price(point);
+      cells << (price ? QString::number(*price, 'g', 17) : QString());
+      text += cells.join(u',') + u'\n';
+    }
+  return text;
+}
+
+QString column_text(const ParallelismData& data, int devices) {
+  QStringList lines{devices_text(devices)};
+  for (const ParallelismLine& line : data.lines)
+    if (const ParallelismPoint* point = line.at(devices))
+      lines << line.title + QStringLiteral(": ") + point_text(data, *point);
+  return lines.join(u'\n');
+}
+
+QString describe(const ParallelismData& data) {
+  if (!data.nothing.isEmpty()) return data.nothing;
+  QStringList text;
+  if (const ParallelismLine* line = data.subject())
+    for (const ParallelismPoint& point : line->points)
+      text << devices_text(point.devices) + QStringLiteral(": ") + point_text(data, point);
+  if (const ParallelismPoint* best = data.cheapest())
+    text << words("cheapest: %1, %2 for 1 000 iterations")
+                .arg(devices_text(best->devices), price_text(*data.price(*best)));
+  return text.join(QStringLiteral(". "));
+}
+
+}  // namespace turnpoint::views
