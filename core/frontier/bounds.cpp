@@ -173,68 +173,81 @@ void choose_weights(const Achieved& achieved, std::size_t count, std::vector<dou
   while (memory.size() < count) add(chords.back().dm, chords.back().dt);
 }
 
-std::vector<Lanes> slacks(std::span<const LaneBlock> blocks, const Achieved& achieved, std::int64_t limit,
-                          double tolerance) {
-  std::vector<Lanes> result(blocks.size());
-  for (Lanes& l : result) l.fill(-kInfinity);
+namespace {
+
+double weighted(const LaneBlock& block, std::size_t lane, double memory, double time) {
+  const double wm = block.weight_memory[lane], wt = block.weight_time[lane];
+  return (wm > 0 ? wm * memory : 0) + (wt > 0 ? wt * time : 0) - block.bound(static_cast<int>(lane));
+}
+
+struct LaneAt {
+  std::size_t block = 0, lane = 0;
+  double value = kInfinity;  // of the corner, above the bound; infinite where no lane is needed
+};
+
+LaneAt best_lane(std::span<const LaneBlock> blocks, double memory, double time) {
+  LaneAt best;
+  for (std::size_t b = 0; b < blocks.size(); ++b)
+    for (std::size_t l = 0; l < kLanes; ++l) {
+      const double value = weighted(blocks[b], l, memory, time);
+      if (value < best.value) best = {b, l, value};
+    }
+  return best;
+}
+
+/// Least time of a plan of less than this memory, by the bounds and by what lists within `open` of `lane` find.
+double proven_time(std::span<const LaneBlock> blocks, double memory, const LaneAt& lane, double open) {
+  double proven = 0;
+  for (std::size_t b = 0; b < blocks.size(); ++b)
+    for (std::size_t l = 0; l < kLanes; ++l) {
+      const double wm = blocks[b].weight_memory[l], wt = blocks[b].weight_time[l];
+      if (!(wt > 0) || (wm > 0 && memory == kInfinity)) continue;
+      const double more = b == lane.block && l == lane.lane ? open : -blocks[b].margin(static_cast<int>(l), 0);
+      proven = std::max(proven, (more + blocks[b].bound(static_cast<int>(l)) - (wm > 0 ? wm * memory : 0)) / wt);
+    }
+  return proven;
+}
+
+}  // namespace
+
+Needed slacks(std::span<const LaneBlock> blocks, const Achieved& achieved, std::int64_t limit, double tolerance,
+              double distance) {
+  Needed result;
+  result.slack.resize(blocks.size());
+  for (Slack& slack : result.slack)
+    for (Lanes& lanes : slack) lanes.fill(-kInfinity);
+  result.largest = -kInfinity;
   const auto assign = [&](double memory, double time) {
-    double best = kInfinity;
-    std::size_t best_block = 0, best_lane = 0;
-    for (std::size_t b = 0; b < blocks.size(); ++b)
-      for (std::size_t l = 0; l < kLanes; ++l) {
-        const double wm = blocks[b].weight_memory[l], wt = blocks[b].weight_time[l];
-        const double slack =
-            (wm > 0 ? wm * memory : 0) + (wt > 0 ? wt * time : 0) - blocks[b].bound(static_cast<int>(l));
-        if (slack < best) {
-          best = slack;
-          best_block = b;
-          best_lane = l;
-        }
-      }
+    const LaneAt best = best_lane(blocks, memory, time);
+    const LaneBlock& block = blocks[best.block];
     // Within the tolerance the bound itself is proof enough.
-    if (tolerance > 0 && best + blocks[best_block].margin(static_cast<int>(best_lane), 0) <= 0) return;
-    result[best_block][best_lane] = std::max(result[best_block][best_lane], best);
+    if (tolerance > 0 && best.value + block.margin(static_cast<int>(best.lane), 0) <= 0) return LaneAt();
+    result.largest = std::max(result.largest, best.value);
+    Lanes& region = result.slack[best.block][best.lane];
+    for (std::size_t l = 0; l < kLanes; ++l) region[l] = std::max({0.0, region[l], weighted(block, l, memory, time)});
+    return best;
   };
   const auto& points = achieved.points();
   const double end = limit > 0 ? static_cast<double>(limit) + 1 : kInfinity, share = 1 - tolerance;
   assign(std::min(end, points.empty() ? end : share * static_cast<double>(points[0].memory)), kInfinity);
-  for (std::size_t i = 0; i < points.size(); ++i) {
-    if (static_cast<double>(points[i].memory) >= end) break;
-    assign(std::min(end, i + 1 < points.size() ? static_cast<double>(points[i + 1].memory) : kInfinity),
-           share * points[i].time);
-  }
-  for (std::size_t b = 0; b < blocks.size(); ++b)
-    for (std::size_t l = 0; l < kLanes; ++l)
-      if (result[b][l] > -kInfinity) {
-        const double slack = std::max(0.0, result[b][l]);
-        result[b][l] = slack + blocks[b].margin(static_cast<int>(l), slack);
-      }
-  return result;
-}
-
-CostList certified_floor(std::span<const LaneBlock> blocks, const std::vector<Lanes>& slack, const Achieved& achieved,
-                         std::int64_t limit) {
-  // A plan below the corner (memory, time) has, on every lane, less than that corner's value. If on one lane the corner
-  // lies within the slack, the plan was not pruned there, so it is among what was found.
-  CostList floor;
-  const auto& points = achieved.points();
-  for (std::size_t i = 0; i < points.size(); ++i) {
-    double memory = i + 1 < points.size() ? static_cast<double>(points[i + 1].memory) : kInfinity;
-    if (limit > 0) memory = std::min(memory, static_cast<double>(limit) + 1);
-    double proven = 0;
-    for (std::size_t b = 0; b < blocks.size(); ++b)
-      for (std::size_t l = 0; l < kLanes; ++l) {
-        const double wm = blocks[b].weight_memory[l], wt = blocks[b].weight_time[l];
-        if (!(wt > 0) || (wm > 0 && memory == kInfinity)) continue;
-        const double open = std::max(0.0, slack[b][l]);
-        const double room = open - blocks[b].margin(static_cast<int>(l), open) + blocks[b].bound(static_cast<int>(l));
-        proven = std::max(proven, (room - (wm > 0 ? wm * memory : 0)) / wt);
-      }
-    const double time = std::min(proven, points[i].time);
-    floor.push_back(
+  for (std::size_t i = 0; i < points.size() && static_cast<double>(points[i].memory) < end; ++i) {
+    const double memory = std::min(end, i + 1 < points.size() ? static_cast<double>(points[i + 1].memory) : kInfinity);
+    const LaneAt lane = assign(memory, share * points[i].time);
+    double time = share * points[i].time;  // all of what lies below is looked through, or nothing is there
+    if (lane.value < kInfinity && lane.value > distance)
+      time = std::min(time, proven_time(blocks, memory, lane, distance));
+    result.floor.push_back(
         {memory == kInfinity ? std::numeric_limits<std::int64_t>::max() : static_cast<std::int64_t>(memory), time});
   }
-  return floor;
+  for (std::size_t b = 0; b < blocks.size(); ++b)
+    for (std::size_t g = 0; g < kLanes; ++g) {
+      Lanes& region = result.slack[b][g];
+      if (!(region[g] > -kInfinity)) continue;
+      region[g] = std::min(region[g], distance);
+      for (std::size_t l = 0; l < kLanes; ++l)
+        region[l] = region[l] < kNoLimit ? region[l] + blocks[b].margin(static_cast<int>(l), region[l]) : kNoLimit;
+    }
+  return result;
 }
 
 }  // namespace turnpoint::frontier::detail

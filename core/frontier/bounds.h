@@ -40,8 +40,8 @@ struct Certificate {
   CostList lower_bound;
   double gap = 0;
 };
-/// Staircase below all plans and its distance from the achieved one; `limit` 0: unlimited. `floor` as from
-/// certified_floor().
+/// Staircase below all plans and its distance from the achieved one; `limit` 0: unlimited. `floor` as in
+/// Needed.
 Certificate certify(const std::vector<HalfPlane>& planes, const std::vector<Point>& achieved, std::int64_t limit,
                     const CostList& floor = {});
 
@@ -49,15 +49,19 @@ Certificate certify(const std::vector<HalfPlane>& planes, const std::vector<Poin
 void choose_weights(const Achieved& achieved, std::size_t count, std::vector<double>& memory,
                     std::vector<double>& time);
 
-/// For every lane how far above the bound a completion may lie and still improve on the achieved staircase; -infinity
-/// where the lane is not needed. Rounding margins included. With a tolerance only plans that take less than
-/// (1 - tolerance) of the achieved time for the same memory are of interest.
-std::vector<Lanes> slacks(std::span<const LaneBlock> blocks, const Achieved& achieved, std::int64_t limit,
-                          double tolerance = 0);
+/// Where plans can still improve on the achieved staircase. Every corner of it belongs to the lane that bounds it best;
+/// a region is what lies below the corners of one lane, seen from all lanes of its block. Rounding margins included.
+struct Needed {
+  std::vector<Slack> slack;  ///< per block
+  /// What exact lists in these regions prove: no plan that they do not find needs less memory and less time than any of
+  /// these pairs (memory rising, INT64_MAX for "any").
+  CostList floor;
+  double largest = 0;  ///< of all lanes for their own corners; -infinity if no lane is needed
+};
 
-/// What exact lists pruned at these slacks have proven: no plan needs less memory and less time than any of these pairs
-/// (memory rising, INT64_MAX for "any").
-CostList certified_floor(std::span<const LaneBlock> blocks, const std::vector<Lanes>& slack, const Achieved& achieved,
-                         std::int64_t limit);
+/// With a tolerance only plans that take less than (1 - tolerance) of the achieved time for the same memory are of
+/// interest. Farther than `distance` from the bound of a lane nothing is looked for.
+Needed slacks(std::span<const LaneBlock> blocks, const Achieved& achieved, std::int64_t limit, double tolerance,
+              double distance);
 
 }  // namespace turnpoint::frontier::detail

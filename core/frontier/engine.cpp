@@ -2,6 +2,7 @@
 #include "core/frontier/engine.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -13,10 +14,11 @@ namespace turnpoint::frontier::detail {
 namespace {
 
 constexpr std::size_t kCoarseLanes = 32, kExactLanes = 64;
-constexpr std::size_t kCheapPoints = 20000;      // a beam that keeps fewer may be widened
-constexpr std::size_t kRefinePoints = 10000;     // an exact pass is made in growing distances from here on
-constexpr double kTolerance = 0.004;             // gap that is proven before exactness is tried
-constexpr std::size_t kExactGrowth = 2;          // points and products of an exact pass over those of that tolerance
+constexpr std::size_t kCheapPoints = 20000;                // a beam that keeps fewer may be widened
+constexpr std::size_t kBeamPoints = std::size_t(1) << 23;  // most that a beam may keep
+constexpr double kWidestBeam = 16;                         // width of its buckets where that is too little
+constexpr std::size_t kRefinePoints = 10000;               // an exact pass is made in growing distances from here on
+constexpr std::array kTolerances{0.08, 0.025, 0.009, 0.003, 0.0};  // gaps that are proven one after the other
 constexpr std::size_t kRestrictTerms = 2000000;  // work from which the states of the hull are tried on their own
 constexpr double kWholeGrowth = 64;              // products of the whole over those of the states of the hull
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -24,24 +26,10 @@ constexpr std::size_t kLaneBytes = std::size_t(800)
                                    << 20;  // tables of all blocks together, if they are kept side by side
 constexpr double kSteep = 6;               // ratio of scaled weights from which a slope is steep
 
-/// The slack of every lane cut to a fraction of the frontier's range: completions farther from the hull are left to
-/// luck.
-std::vector<Lanes> cut(std::vector<Lanes> slack, double delta) {
-  for (Lanes& lanes : slack)
-    for (double& s : lanes) s = std::min(s, delta);
-  return slack;
-}
-
-/// -infinity if no lane is needed.
-double largest(const std::vector<Lanes>& slack) {
-  double most = -kInfinity;
-  for (const Lanes& lanes : slack)
-    for (const double s : lanes) most = std::max(most, s);
-  return most;
-}
-
-bool in_use(const Lanes& slack) {
-  return std::any_of(slack.begin(), slack.end(), [](double s) { return s > -kInfinity; });
+bool in_use(const Slack& slack) {
+  for (std::size_t g = 0; g < kLanes; ++g)
+    if (slack[g][0] > -kInfinity) return true;
+  return false;
 }
 
 }  // namespace
@@ -132,7 +120,7 @@ std::int64_t Engine::effective_limit(const Achieved& achieved) const {
   return limit_ <= 0 ? 0 : std::max(limit_, achieved.points().front().memory);
 }
 
-void Engine::prune(const std::vector<Lanes>& slack) {
+void Engine::prune(const std::vector<Slack>& slack) {
   if (!large_) {
     pool_.for_each(used_, [&](std::size_t b, int) {
       if (in_use(slack[b])) blocks_[b].outside(dag_, slack[b], control_);
@@ -164,8 +152,7 @@ void Engine::collect(const std::vector<ListTable>& lists, Achieved& achieved) {
 }
 
 /// One quantised pass; returns how many points it kept, a measure of its cost.
-std::size_t Engine::beam(Achieved& achieved, double buckets, double width_share, const std::vector<Lanes>& slack) {
-  if (largest(slack) == -kInfinity) return 0;
+std::size_t Engine::beam(Achieved& achieved, double buckets, double width_share, const std::vector<Slack>& slack) {
   prune(slack);
   if (control_.stopped()) return 0;
   const auto& points = achieved.points();
@@ -176,7 +163,7 @@ std::size_t Engine::beam(Achieved& achieved, double buckets, double width_share,
   options.width = std::max<std::int64_t>(1, static_cast<std::int64_t>(range * width_share / std::max(1.0, buckets)));
   for (std::size_t b = 0; b < used_; ++b)
     if (in_use(slack[b])) options.bounds.push_back(&blocks_[b]);
-  options.max_points = std::size_t(1) << 23;
+  options.max_points = kBeamPoints;
   std::vector<ListTable> lists;
   if (run_lists(dag_, options, pool_, control_, nullptr, lists) != ListResult::done) return options.max_points;
   // Rounded memory says nothing about what is covered already, so every plan is traced.
@@ -198,9 +185,13 @@ void Engine::coarse(Achieved& achieved, int buckets) {
   // widened.
   const double guess = 0.2 / static_cast<double>(graph_.variables.size() + 1);
   const auto pass = [&](double count, double delta) {
-    const std::vector<Lanes> slack = slacks(used(), achieved, effective_limit(achieved));
-    kept_ = beam(achieved, count, 1, cut(slack, delta));
-    return !control_.stopped() && delta < largest(slack) && kept_ * 4 < kCheapPoints;
+    const Needed needed = slacks(used(), achieved, effective_limit(achieved), 0, delta);
+    // A deep network keeps more points than there is room for: then in wider buckets.
+    for (double wider = 1; wider <= kWidestBeam; wider *= 4) {
+      kept_ = beam(achieved, count / wider, 1, needed.slack);
+      if (control_.stopped() || kept_ < kBeamPoints) break;
+    }
+    return !control_.stopped() && delta < needed.largest && kept_ * 4 < kCheapPoints;
   };
   if (achieved.points().size() < static_cast<std::size_t>(buckets) / 8) {  // slopes from the hull alone are poor
     pass(buckets, guess);
@@ -210,17 +201,20 @@ void Engine::coarse(Achieved& achieved, int buckets) {
   double delta = guess;
   while (pass(4.0 * buckets, delta)) delta *= 4;
   // Where the frontier is steep, buckets of equal size are too wide: once more with finer ones, at steep slopes only.
-  std::vector<Lanes> steep(used_);
+  std::vector<Slack> steep(used_);
   const double range_m = static_cast<double>(achieved.points().back().memory - achieved.points().front().memory),
                range_t = achieved.points().front().time - achieved.points().back().time;
-  for (std::size_t b = 0; b < used_; ++b)
+  for (std::size_t b = 0; b < used_; ++b) {
+    Lanes own;
     for (std::size_t l = 0; l < kLanes; ++l)
-      steep[b][l] =
+      own[l] =
           blocks_[b].weight_memory[l] * range_m > kSteep * blocks_[b].weight_time[l] * range_t ? delta : -kInfinity;
+    steep[b] = separate(own);
+  }
   if (!control_.stopped()) beam(achieved, 4.0 * buckets, 1.0 / 8, steep);
 }
 
-ListResult Engine::lists(Achieved& achieved, const std::vector<Lanes>& slack, double max_products, double& products) {
+ListResult Engine::lists(Achieved& achieved, const std::vector<Slack>& slack, double max_products, double& products) {
   prune(slack);
   if (control_.stopped()) return ListResult::stopped;
   ListOptions options;
@@ -248,25 +242,24 @@ bool Engine::exact(Achieved& achieved, double max_products, CostList& floor) {
   const bool cheap = restricted_ ? restricted_products_ * kWholeGrowth < max_products : kept_ < kRefinePoints;
   double distance = cheap || restricted_ ? kInfinity : 0.2 / static_cast<double>(graph_.variables.size() + 1);
   double left = max_products;
-  for (double tolerance = cheap ? 0 : kTolerance;; tolerance = 0) {
+  for (std::size_t level = cheap ? kTolerances.size() - 1 : 0;; ++level) {
+    const double tolerance = kTolerances[level];
     double products = 0;
     for (bool whole = false; !whole; distance *= whole ? 1 : 3) {
       if (!relane(achieved, kExactLanes)) return false;
-      const std::vector<Lanes> needed = slacks(used(), achieved, effective_limit(achieved), tolerance);
-      whole = largest(needed) <= distance;
-      const std::vector<Lanes> slack = whole ? needed : cut(needed, distance);
+      const Needed needed = slacks(used(), achieved, effective_limit(achieved), tolerance, distance);
+      whole = needed.largest <= distance;
       products = 0;
-      if (largest(needed) == -kInfinity) continue;
-      if (lists(achieved, slack, left, products) != ListResult::done) return false;
+      if (needed.largest == -kInfinity) continue;
+      if (lists(achieved, needed.slack, left, products) != ListResult::done) return false;
       left -= products;
-      const CostList proven = certified_floor(used(), slack, achieved, effective_limit(achieved));
-      floor.insert(floor.end(), proven.begin(), proven.end());
+      floor.insert(floor.end(), needed.floor.begin(), needed.floor.end());
     }
     if (tolerance == 0) {
       spent_ = max_products - left;
       return true;
     }
-    if (products * kExactGrowth > left || kept_ * kExactGrowth > ListOptions().max_points) return false;
+    if (products * 2 > left || kept_ * 2 > ListOptions().max_points) return false;
   }
 }
 

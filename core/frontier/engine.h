@@ -32,7 +32,7 @@ class Engine {
   /// Quantised lists near the hull, traced back and re-costed.
   void coarse(Achieved& achieved, int buckets);
   /// Exact lists in a growing distance from the hull until no plan can be missed; true if that point was reached within
-  /// the work allowed. Otherwise `floor` holds what was proven (certified_floor() of all passes), empty if nothing.
+  /// the work allowed. Otherwise `floor` holds what was proven (Needed of all passes), empty if nothing.
   bool exact(Achieved& achieved, double max_products, CostList& floor);
   /// Lists over those states only that the plans on the hull use: close to the frontier for a small part of the work.
   /// Exact lists among them, too, if `max_products` allows. False if the problem is too small to gain by it.
@@ -46,10 +46,10 @@ class Engine {
 
  private:
   bool lanes(const std::vector<double>& memory, const std::vector<double>& time, std::vector<Point>* plans);
-  void prune(const std::vector<Lanes>& slack);
-  std::size_t beam(Achieved& achieved, double buckets, double width_share, const std::vector<Lanes>& slack);
+  void prune(const std::vector<Slack>& slack);
+  std::size_t beam(Achieved& achieved, double buckets, double width_share, const std::vector<Slack>& slack);
   bool relane(Achieved& achieved, std::size_t count);
-  ListResult lists(Achieved& achieved, const std::vector<Lanes>& slack, double max_products, double& products);
+  ListResult lists(Achieved& achieved, const std::vector<Slack>& slack, double max_products, double& products);
   void collect(const std::vector<ListTable>& lists, Achieved& achieved);
   std::int64_t effective_limit(const Achieved& achieved) const;
 

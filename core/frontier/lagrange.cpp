@@ -12,7 +12,7 @@ namespace {
 
 constexpr float kForbidden = 1e30f;   // finite, so that sums and differences stay ordered
 constexpr float kFeasible = 0.5e30f;  // everything below is a real cost
-constexpr float kNever = -std::numeric_limits<float>::infinity();
+constexpr double kNever = -std::numeric_limits<double>::infinity();
 
 /// One value per lane; the compiler maps it to whatever registers the chosen instruction set has.
 typedef float LaneVector __attribute__((vector_size(kLanes * sizeof(float)), may_alias));
@@ -113,16 +113,19 @@ TURNPOINT_VECTOR_CLONES void leaf_excess(const double* exact, std::size_t entrie
     }
 }
 
-/// True if the excess of some lane lies below its slack. Thresholds are what the slack leaves for the inside.
-TURNPOINT_VECTOR_CLONES bool entry_thresholds(const float* inside, const float* outside, const float* slack,
-                                              float* row) {
-  int alive = 0;
-  for (int l = 0; l < kLanes; ++l) {
-    const bool keep = inside[l] + outside[l] < slack[l];
-    row[l] = keep ? slack[l] - outside[l] : kNever;
-    alive |= keep;
+/// Regions (one bit each) in which the excess of every lane lies below its slack.
+TURNPOINT_VECTOR_CLONES std::uint32_t open_regions(const float* inside, const float* outside, const float* slack,
+                                                   const int* regions, int count) {
+  float excess[kLanes];
+  for (int l = 0; l < kLanes; ++l) excess[l] = inside[l] + outside[l];
+  std::uint32_t mask = 0;
+  for (int i = 0; i < count; ++i) {
+    const float* limit = slack + regions[i] * kLanes;
+    int above = 0;
+    for (int l = 0; l < kLanes; ++l) above |= !(excess[l] < limit[l]);
+    if (!above) mask |= 1u << regions[i];
   }
-  return alive != 0;
+  return mask;
 }
 
 TURNPOINT_VECTOR_CLONES void column_minimum(const float* values, std::size_t entries, float* minimum) {
@@ -255,12 +258,26 @@ Choice LaneBlock::trace(const Dag& dag, int lane) const {
   return choice;
 }
 
-void LaneBlock::outside(const Dag& dag, const Lanes& slack, const Control& control, bool frugal) {
+Slack separate(const Lanes& slack) {
+  Slack result;
+  for (std::size_t g = 0; g < kLanes; ++g) {
+    result[g].fill(slack[g] > kNever ? kNoLimit : kNever);
+    result[g][g] = slack[g];
+  }
+  return result;
+}
+
+void LaneBlock::outside(const Dag& dag, const Slack& slack, const Control& control, bool frugal) {
+  slack_ = slack;
   bounds_.resize(dag.tables.size());
   outside_.resize(dag.tables.size());
   outside_ready_.assign(dag.tables.size(), 0);
-  float room[kLanes];
-  for (std::size_t l = 0; l < kLanes; ++l) room[l] = static_cast<float>(slack[l]);
+  float room[kLanes * kLanes];
+  int regions[kLanes], count = 0;
+  for (std::size_t g = 0; g < kLanes; ++g) {
+    for (std::size_t l = 0; l < kLanes; ++l) room[g * kLanes + l] = static_cast<float>(slack[g][l]);
+    if (slack[g][0] > kNever) regions[count++] = static_cast<int>(g);
+  }
   const auto at = [&](std::uint32_t table) -> LaneValues& {
     if (!outside_ready_[table]) outside_[table].assign(dag.tables[table].entries * kLanes, kForbidden);
     outside_ready_[table] = 1;
@@ -270,12 +287,14 @@ void LaneBlock::outside(const Dag& dag, const Lanes& slack, const Control& contr
     TableBounds& bounds = bounds_[table];
     const auto &in = inside_[table], &out = at(table);
     bounds.row_of.assign(dag.tables[table].entries, TableBounds::kDead);
-    bounds.thresholds.clear();
+    bounds.masks.clear();
+    bounds.outside.clear();
     for (std::size_t e = 0; e < bounds.row_of.size(); ++e) {
-      float row[kLanes];
-      if (!entry_thresholds(&in[e * kLanes], &out[e * kLanes], room, row)) continue;
-      bounds.row_of[e] = static_cast<std::uint32_t>(bounds.thresholds.size() / kLanes);
-      bounds.thresholds.insert(bounds.thresholds.end(), row, row + kLanes);
+      const std::uint32_t mask = open_regions(&in[e * kLanes], &out[e * kLanes], room, regions, count);
+      if (mask == 0) continue;
+      bounds.row_of[e] = static_cast<std::uint32_t>(bounds.masks.size());
+      bounds.masks.push_back(static_cast<std::uint16_t>(mask));
+      bounds.outside.insert(bounds.outside.end(), &out[e * kLanes], &out[e * kLanes] + kLanes);
     }
   };
   at(dag.root).assign(dag.tables[dag.root].entries * kLanes, 0.0f);

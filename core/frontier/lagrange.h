@@ -22,13 +22,18 @@ namespace turnpoint::frontier::detail {
 inline constexpr int kLanes = 16;
 using Lanes = std::array<double, kLanes>;
 
-/// Thresholds of one table for one block. A partial point (m, t) of an entry is worth keeping only if for some lane
-/// weight_memory * m + weight_time * t - offset < threshold. Lanes in which nothing of the entry is worth keeping hold
-/// -infinity.
+/// Where plans are still of use, as a set of regions: a plan lies in region g if for every lane l its weighted cost
+/// exceeds the bound of l by less than [g][l]. A region of -infinity is empty.
+using Slack = std::array<Lanes, kLanes>;
+inline constexpr double kNoLimit = 1e29;
+
+/// Bounds of one table for one block. A partial point (m, t) of an entry is worth keeping only if for some region g of
+/// the entry's mask and all lanes weight_memory * m + weight_time * t - offset + outside < slack[g][lane].
 struct TableBounds {
   static constexpr std::uint32_t kDead = ~std::uint32_t(0);
-  std::vector<std::uint32_t> row_of;  ///< entry -> row of thresholds, kDead where no lane keeps anything
-  std::vector<float> thresholds;      ///< rows of kLanes
+  std::vector<std::uint32_t> row_of;  ///< entry -> row, kDead where no region keeps anything
+  std::vector<std::uint16_t> masks;   ///< per row: regions that keep something
+  std::vector<float> outside;         ///< rows of kLanes
 };
 
 class LaneBlock {
@@ -50,13 +55,14 @@ class LaneBlock {
   double margin(int lane, double slack) const;
   /// An optimal plan of one lane (after inside()).
   Choice trace(const Dag& dag, int lane) const;
-  /// Downward pass: partial points whose best completion costs bound + slack or more are of no use. -infinity: lane
-  /// unused. `frugal` frees tables as soon as they are used up.
-  void outside(const Dag& dag, const Lanes& slack, const Control& control, bool frugal = false);
+  /// Downward pass: partial points whose best completions lie in no region are of no use. `frugal` frees tables as soon
+  /// as they are used up.
+  void outside(const Dag& dag, const Slack& slack, const Control& control, bool frugal = false);
 
   /// Weighted cost of the best plan through an entry of a leaf, above the bound (after outside()); per lane.
   LaneValues marginals(std::uint32_t unique_table) const;
 
+  const Slack& slack() const { return slack_; }
   const TableBounds& bounds(std::uint32_t unique_table) const { return bounds_[unique_table]; }
   const Lanes& offset(std::uint32_t unique_table) const { return offsets_[unique_table]; }
 
@@ -70,9 +76,13 @@ class LaneBlock {
   std::vector<LaneValues>
       outside_;  ///< of leaves as marginals() needs them; of inner tables only memory kept for later
   std::vector<char> outside_ready_;
+  Slack slack_{};
   std::uint32_t root_ = 0;
   std::size_t operations_ = 0;
 };
+
+/// Every lane a region of its own, without regard to the others.
+Slack separate(const Lanes& slack);
 
 /// Plain loops over one lane; the oracle of LaneBlock::inside. Infinity where nothing is allowed.
 double scalar_bound(const Dag& dag, double weight_memory, double weight_time);

@@ -15,6 +15,7 @@ namespace turnpoint::frontier::detail {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t kBlock = 8;                           // points of a list that are tested together
+constexpr std::size_t kSpan = 64;                           // and at first
 constexpr std::size_t kMaxBuckets = 4096;                   // of the pre-filter; 32 KiB stay in the first-level cache
 constexpr std::size_t kManyBuckets = std::size_t(1) << 19;  // for entries whose lists are long
 constexpr int kSlotBits = 12;
@@ -41,11 +42,15 @@ struct Chunk {
   std::vector<std::uint32_t> p, f;
 };
 
-TURNPOINT_VECTOR_CLONES static inline void raise_to_line(double* bound, std::size_t count, double start, double slope) {
+TURNPOINT_VECTOR_CLONES static inline void lower_to_line(double* bound, std::size_t count, double start, double slope) {
   for (std::size_t k = 0; k < count; ++k) {
     const double v = start - slope * static_cast<double>(static_cast<std::int32_t>(k));
-    bound[k] = v > bound[k] ? v : bound[k];
+    bound[k] = v < bound[k] ? v : bound[k];
   }
+}
+
+TURNPOINT_VECTOR_CLONES static inline void raise_to(double* bound, const double* other, std::size_t count) {
+  for (std::size_t k = 0; k < count; ++k) bound[k] = other[k] > bound[k] ? other[k] : bound[k];
 }
 
 /// The region worth keeping for one entry, as upper limits of time per bucket of memory.
@@ -62,30 +67,56 @@ class Region {
   }
 
   /// limits[k] = largest time worth keeping for memory base + (low + (k << shift)) * width; +infinity without bounds.
+  /// Where there are many k, some in a row share the limit of the first, which is the largest.
   void fill(std::uint32_t table, std::size_t entry, std::int64_t base, std::int64_t low, int shift, double* limits,
             std::size_t count) const {
+    const int wider = std::max(0, static_cast<int>(std::bit_width(count - 1)) - 8);
+    fill_each(table, entry, base, low, shift + wider, limits, ((count - 1) >> wider) + 1);
+    if (wider == 0) return;
+    for (std::size_t k = ((count - 1) >> wider) + 1; k-- > 0;)
+      std::fill(limits + (k << wider), limits + std::min(count, (k + 1) << wider), limits[k]);
+  }
+
+ private:
+  void fill_each(std::uint32_t table, std::size_t entry, std::int64_t base, std::int64_t low, int shift, double* limits,
+                 std::size_t count) const {
     std::fill(limits, limits + count, active() ? -kInfinity : kInfinity);
     const double width = static_cast<double>(options_.width);
     const double first = static_cast<double>(base) + static_cast<double>(low) * width, step = std::ldexp(width, shift);
     for (const LaneBlock* block : options_.bounds) {
       const TableBounds& bounds = block->bounds(table);
-      if (bounds.row_of[entry] == TableBounds::kDead) continue;
-      const float* row = &bounds.thresholds[std::size_t(bounds.row_of[entry]) * kLanes];
-      const Lanes& offset = block->offset(table);
-      for (std::size_t l = 0; l < kLanes; ++l) {
-        if (row[l] == -std::numeric_limits<float>::infinity()) continue;
-        const double room = row[l] + offset[l] - block->weight_memory[l] * first, wt = block->weight_time[l];
-        if (wt > 0) {
-          raise_to_line(limits, count, room / wt, block->weight_memory[l] * step / wt);
-        } else {
-          for (std::size_t k = 0; k < count && block->weight_memory[l] * step * static_cast<double>(k) < room; ++k)
-            limits[k] = kInfinity;
-        }
-      }
+      const std::uint32_t row = bounds.row_of[entry];
+      if (row == TableBounds::kDead) continue;
+      for (std::uint32_t mask = bounds.masks[row]; mask != 0; mask &= mask - 1)
+        fill_region(*block, static_cast<std::size_t>(std::countr_zero(mask)), &bounds.outside[row * kLanes],
+                    block->offset(table), first, step, limits, count);
     }
   }
 
- private:
+  /// A region is where every lane leaves room.
+  static void fill_region(const LaneBlock& block, std::size_t region, const float* outside, const Lanes& offset,
+                          double first, double step, double* limits, std::size_t count) {
+    constexpr std::size_t kPiece = 512;
+    double piece[kPiece];
+    for (std::size_t begin = 0; begin < count; begin += kPiece) {
+      const std::size_t size = std::min(kPiece, count - begin);
+      const double from = first + step * static_cast<double>(begin);
+      std::fill(piece, piece + size, kInfinity);
+      for (std::size_t l = 0; l < kLanes; ++l) {
+        const double slack = block.slack()[region][l];
+        if (slack >= kNoLimit) continue;
+        const double wm = block.weight_memory[l], wt = block.weight_time[l];
+        const double room = slack - outside[l] + offset[l] - wm * from;
+        if (wt > 0)
+          lower_to_line(piece, size, room / wt, wm * step / wt);
+        else
+          for (std::size_t k = 0; k < size; ++k)
+            if (!(wm * step * static_cast<double>(k) < room)) piece[k] = -kInfinity;
+      }
+      raise_to(limits + begin, piece, size);
+    }
+  }
+
   const ListOptions& options_;
 };
 
@@ -235,18 +266,30 @@ class Merger {
             static_cast<std::uint32_t>(std::upper_bound(memory + stop, memory + inner_end, high_ - low_ - m0) - memory);
       }
       while (end > stop) {
-        const std::uint32_t begin = end - stop > kBlock ? end - static_cast<std::uint32_t>(kBlock) : stop;
-        const std::uint64_t first = static_cast<std::uint64_t>(m0 + inner.memory[begin]) >> shift_;
-        if (first < buckets_ && t0 + inner.time[end - 1] < limits_[first])
-          for (std::uint32_t i = end; i-- > begin;)
-            offer(m0 + inner.memory[i], t0 + inner.time[i], p_inner ? i : o, p_inner ? o : i);
-        end = begin;
+        const std::uint32_t far = end - stop > kSpan ? end - static_cast<std::uint32_t>(kSpan) : stop;
+        if (far + kBlock < end && !may_improve(m0 + inner.memory[far], t0 + inner.time[end - 1])) {
+          end = far;
+          continue;
+        }
+        for (; end > far;) {
+          const std::uint32_t begin = end - far > kBlock ? end - static_cast<std::uint32_t>(kBlock) : far;
+          if (may_improve(m0 + inner.memory[begin], t0 + inner.time[end - 1]))
+            for (std::uint32_t i = end; i-- > begin;)
+              offer(m0 + inner.memory[i], t0 + inner.time[i], p_inner ? i : o, p_inner ? o : i);
+          end = begin;
+        }
       }
       if (candidates_.size() > compact_at_) {
         compact();
         compact_at_ = std::max(kCompact, 2 * candidates_.size());
       }
     }
+  }
+
+  /// Limits fall with memory, so the least memory and the least time of some points say whether any may be of use.
+  bool may_improve(std::int64_t memory, double time) const {
+    const std::uint64_t k = static_cast<std::uint64_t>(memory) >> shift_;
+    return k < buckets_ && time < limits_[k];
   }
 
   void offer(std::int64_t memory, double time, std::uint32_t p, std::uint32_t f) {

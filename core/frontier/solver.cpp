@@ -16,6 +16,7 @@ struct Solver::Impl {
   Graph graph;  // of the previous call: its structure decides whether `plan` still holds
   Elimination plan;
   std::size_t max_table = 0;
+  bool unchanged = false;         // the same costs, too
   std::vector<LaneBlock> blocks;  // working memory
   std::vector<Point> previous;    // plans of the last answer, thinned out; at new costs they are a good start
 
@@ -28,6 +29,9 @@ struct Solver::Impl {
     Graph next = build_graph(problem, *pool, context.stop);
     if (context.cancelled()) return false;
     const bool same = max_table == options.max_table && next.same_structure(graph);
+    unchanged = same && next.leaves.size() == graph.leaves.size() &&
+                std::equal(next.leaves.begin(), next.leaves.end(), graph.leaves.begin(),
+                           [](const auto& a, const auto& b) { return *a == *b; });
     graph = std::move(next);
     if (same) return true;
     max_table = options.max_table;
@@ -42,8 +46,11 @@ struct Solver::Impl {
 namespace {
 
 constexpr std::size_t kKeptPlans = 1000;
-constexpr double kRestrictedShare = 0.1;  // of the work allowed, for the states of the hull alone
-constexpr std::size_t kEnoughPlans = 64;  // kept plans that still form a frontier at new costs
+constexpr std::size_t kAlwaysWhole = 1000000;  // problems with fewer products are solved afresh even under a slider
+constexpr double kSmallProducts = 1e7;         // and exactly, if that takes no more products of points
+constexpr double kRestShare = 0.01;            // of the work allowed, for the states of the hull after a slider's move
+constexpr double kRestrictedShare = 0.1;       // of the work allowed, for the states of the hull alone
+constexpr std::size_t kEnoughPlans = 64;       // kept plans that still form a frontier at new costs
 
 /// False where the plan uses a forbidden or vanished entry.
 bool still_valid(const Problem& problem, const Point& plan) {
@@ -138,21 +145,22 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
   }
   Engine engine(impl_->graph, impl_->plan, *impl_->pool, control, options.memory_limit, impl_->blocks);
   CostList floor;
-  bool quick = false;
+  bool quick = false, coarse = options.pass == Pass::coarse;
   bool exact = impl_->plan.terms <= options.direct_terms && engine.direct(achieved);
   if (!exact && !control.cancelled()) {
     achieved.add(recost(problem, impl_->previous, *impl_->pool));
     // While a slider moves, the plans of the last full run at the new costs and those of the new hull are frontier
-    // enough.
-    quick = options.pass == Pass::coarse && achieved.points().size() >= kEnoughPlans;
+    // enough. Asked again at the same costs, the hand rests: then there is time for more.
+    quick = coarse && achieved.points().size() >= kEnoughPlans && !impl_->unchanged && impl_->plan.terms > kAlwaysWhole;
     const bool bounded = quick ? engine.quick_hull(achieved) : engine.hull(achieved);
     if (bounded && !quick) {
       context.report("coarse frontier", 0);
-      if (!engine.restricted(achieved, options.buckets,
-                             options.pass == Pass::exact ? options.max_products * kRestrictedShare : 0))
+      const double share = !coarse ? kRestrictedShare : impl_->unchanged ? kRestShare : 0;
+      if (!engine.restricted(achieved, options.buckets, options.max_products * share))
         engine.coarse(achieved, options.buckets);
-      if (options.pass == Pass::exact && !control.stopped())
-        exact = engine.exact(achieved, options.max_products, floor);
+      const double allowed = !coarse ? options.max_products : impl_->plan.terms <= kAlwaysWhole ? kSmallProducts : 0;
+      if (allowed > 0 && !control.stopped())
+        exact = engine.exact(achieved, std::min(allowed, options.max_products), floor);
     }
   }
   if (control.cancelled()) {

@@ -121,7 +121,7 @@ class WideSolver {
     Lanes best;
     best.fill(-std::numeric_limits<double>::infinity());
     Lanes everything;
-    everything.fill(1e29);
+    everything.fill(kNoLimit);
     std::set<std::vector<std::uint32_t>> tried;
     for (int i = 0; i < kAscentRounds; ++i) {
       if (!block.inside(dag_, control_)) {
@@ -131,7 +131,7 @@ class WideSolver {
       for (std::size_t l = 0; l < kLanes; ++l)
         best[l] = std::max(best[l], block.bound(static_cast<int>(l)) -
                                         block.margin(static_cast<int>(l), std::abs(block.bound(static_cast<int>(l)))));
-      block.outside(dag_, everything, control_);
+      block.outside(dag_, separate(everything), control_);
       if (control_.cancelled()) return false;
       const bool last = i + 1 == kAscentRounds || control_.stopped();
       update(block, last ? &tried : nullptr);

@@ -130,7 +130,7 @@ class KernelsTest : public QObject {
       if (!block.inside(parts.dag, parts.control)) continue;
       Lanes all;
       all.fill(1e29);
-      block.outside(parts.dag, all, parts.control);
+      block.outside(parts.dag, separate(all), parts.control);
       for (std::uint32_t v = 0; v < parts.graph.variables.size(); ++v) {
         if (uses[parts.dag.unique_of[v]] > 1) continue;
         const LaneValues marginals = block.marginals(parts.dag.unique_of[v]);
