@@ -62,7 +62,7 @@ class BaselinesTest : public QObject {
             const auto result = run(method, scenario);
             if (!result && result.error().code == ErrorCode::usage) continue;  // megatron on no transformer
             const QString at = QString("%1 on %2 by %3: ").arg(name.c_str(), hardware, method.c_str());
-            QVERIFY2(result.has_value(), qPrintable(at + result.error().message().c_str()));
+            QVERIFY2(result.has_value(), result ? "" : qPrintable(at + result.error().message().c_str()));
             QVERIFY(!(*result)->points.empty());
             for (std::size_t k = 0; k < (*result)->points.size(); ++k) {
               const auto& point = (*result)->points[k];

@@ -101,7 +101,7 @@ class ManualTest : public QObject {
       QCOMPARE(roles->enters[i].size(), std::size_t(1));  // the residual stream
     }
     for (const auto& [name, layers] :
-         {std::pair("transformer", 35), std::pair("bert-large", 24), std::pair("llama-2-70b", 80)}) {
+         {std::pair("transformer", 32), std::pair("bert-large", 24), std::pair("llama-2-70b", 80)}) {
       const auto other = search::find_transformer_roles(*builtin(name, 8), false);
       QVERIFY(other.has_value());
       QVERIFY2(other->layers == layers, qPrintable(QString("%1: %2 layers").arg(name).arg(other->layers)));

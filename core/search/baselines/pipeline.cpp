@@ -55,7 +55,6 @@ class Pipeline {
   Pipeline(const Scenario& scenario, const Scenario& one_stage, const TransformerRoles* roles, const ManualSplit& split,
            Plan plan)
       : scenario_(scenario),
-        stage_(one_stage),
         model_(*one_stage.model),
         roles_(roles && roles->layers > 0 ? roles : nullptr),
         split_(split),
@@ -196,21 +195,21 @@ class Pipeline {
       there += bytes;
       if (model_.tensors[flow.tensor].requires_gradient) back += bytes;
     }
-    const DeviceGroup pair = pair_across(stage);
+    const DeviceGroup pair = pair_between(stage, stage + 1);
     return {collectives.time(Collective::send, pair, there).value,
             collectives.time(Collective::send, pair, back).value};
   }
 
-  // A device and its like on the next stage; all devices of a stage send at once.
-  DeviceGroup pair_across(int stage) const {
+  // A device and its like on another stage; all devices of a stage talk at once.
+  DeviceGroup pair_between(int one, int other) const {
     const int per_stage = scenario_.cluster->devices() / split_.stages, per_node = scenario_.cluster->devices_per_node;
-    const bool crosses = (stage + 1) * per_stage % per_node == 0;
+    const bool crosses = one * per_stage / per_node != other * per_stage / per_node;
     DeviceGroup pair;
     pair.size = 2;
     pair.nodes = crosses ? 2 : 1;
     pair.per_node = crosses ? 1 : 2;
-    const int senders = std::min(per_stage, per_node);  // of one node
-    pair.concurrent = crosses ? std::max(1, senders * scenario_.cluster->nodes / 2) : senders;
+    const int talking = std::min(per_stage, per_node);  // of one node
+    pair.concurrent = crosses ? std::max(1, talking * scenario_.cluster->nodes / 2) : talking;
     return pair;
   }
 
@@ -232,9 +231,7 @@ class Pipeline {
       stages[user].held[MemoryPart::parameters] += elements / (split_.zero == 3 ? shards : 1) * bytes.weight;
       stages[user].held[MemoryPart::gradients] += elements / (split_.zero >= 2 ? shards : 1) * bytes.gradient;
       stages[user].held[MemoryPart::optimizer] += elements / shards * bytes.optimizer;
-      DeviceGroup pair = pair_across(static_cast<int>(std::min(owner, user)));
-      if (pair.nodes == 1 && scenario_.cluster->devices() / split_.stages >= scenario_.cluster->devices_per_node)
-        pair.nodes = 2, pair.per_node = 1;
+      const DeviceGroup pair = pair_between(static_cast<int>(owner), static_cast<int>(user));
       const double sum =
           collectives.time(Collective::all_reduce, pair, static_cast<double>(elements) * real.gradient).value;
       for (const std::size_t s : {owner, user}) stages[s].once_network += sum;
@@ -358,7 +355,6 @@ class Pipeline {
   }
 
   const Scenario& scenario_;
-  const Scenario& stage_;
   const Model& model_;
   const TransformerRoles* roles_;
   ManualSplit split_;
