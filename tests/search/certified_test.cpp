@@ -50,20 +50,22 @@ RunContext context() {
 
 struct Network {
   const char* name;
-  std::function<ModelPtr()> small, tiny;
+  std::function<ModelPtr()> large, small, tiny;
 };
 
 const std::vector<Network>& networks() {
   using namespace test;
   static const std::vector<Network> kNetworks = {
-      {"attention mask", [] { return transformer_layers(2, true, false); },
-       [] { return transformer_layers(1, true, false, 4, 4, 8); }},
-      {"tied embeddings", [] { return transformer_layers(2, false, true); },
-       [] { return transformer_layers(1, false, true, 4, 4, 8); }},
-      {"U-Net", [] { return u_net(3); }, [] { return u_net(1, 4); }},
-      {"DenseNet", [] { return dense_net(6); }, [] { return dense_net(3, 4); }},
-      {"unrolled RNN", [] { return unrolled_rnn(6); }, [] { return unrolled_rnn(3, 4, 8); }},
-      {"Mixtral's routing", [] { return routed_experts(2); }, [] { return routed_experts(1, 4, 2); }},
+      {"attention mask", [] { return transformer_layers(4, true, false); },
+       [] { return transformer_layers(2, true, false); }, [] { return transformer_layers(1, true, false, 4, 4, 8); }},
+      {"tied embeddings", [] { return transformer_layers(6, false, true); },
+       [] { return transformer_layers(2, false, true); }, [] { return transformer_layers(1, false, true, 4, 4, 8); }},
+      {"U-Net", [] { return u_net(4); }, [] { return u_net(3); }, [] { return u_net(1, 4); }},
+      {"DenseNet", [] { return dense_net(6); }, [] { return dense_net(5); }, [] { return dense_net(3, 4); }},
+      {"unrolled RNN", [] { return unrolled_rnn(8); }, [] { return unrolled_rnn(6); },
+       [] { return unrolled_rnn(3, 4, 8); }},
+      {"Mixtral's routing", [] { return routed_experts(4); }, [] { return routed_experts(2); },
+       [] { return routed_experts(1, 4, 2); }},
   };
   return kNetworks;
 }
@@ -161,6 +163,23 @@ class CertifiedTest : public QObject {
         QVERIFY(below(floor_of(*free), frontier::test::costs_of(*narrow)));
         qInfo("  tables up to %zu: %s, gap %.4f %%", table, narrow->exact ? "exact" : "not exact", 100 * narrow->gap);
       }
+    }
+  }
+
+  void deeper_ones_through_the_search_data() { each_network(); }
+  void deeper_ones_through_the_search() {
+    QFETCH(int, network);
+    const Network& n = networks()[std::size_t(network)];
+    for (const char* method : {"ft", "data-parallel"}) {
+      const auto scenario = scenario_on(n.large(), "v100-16gb-2x2");
+      const auto result = (*make_searcher(**find_method(method)))->run(scenario, SearchPass::exact, context());
+      QVERIFY2(result.has_value(), result ? "" : result.error().message().c_str());
+      const Result& r = **result;
+      QVERIFY(r.gap.has_value());
+      QCOMPARE(r.exact, *r.gap == 0);
+      QVERIFY(*r.gap >= 0 && *r.gap < 1);
+      qInfo("%s by %s: %s, gap %.4f %%, %zu points, %.2f s", n.name, method, r.exact ? "exact" : "not exact",
+            100 * *r.gap, r.points.size(), r.search_s);
     }
   }
 
