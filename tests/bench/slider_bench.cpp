@@ -85,7 +85,7 @@ ScenarioPtr open(const std::string& model_name, const std::string& hardware) {
 }
 
 std::size_t most_layouts(const Scenario& scenario) {
-  const auto structure = search::build_structure(scenario, nullptr, {});
+  const auto structure = search::build_structure(scenario, {}, {});
   std::size_t most = 0;
   for (const auto& table : (*structure)->tables) most = std::max({most, table.from.size(), table.to.size()});
   return most;
