@@ -8,6 +8,7 @@
 #include <QFileInfo>
 #include <QGridLayout>
 #include <QLabel>
+#include <QScrollArea>
 #include <QToolButton>
 #include <QVBoxLayout>
 
@@ -87,10 +88,21 @@ StartPage::StartPage(const ActionSet& actions, QWidget* parent) : QWidget(parent
   auto* keys = new QLabel(tr("Ctrl+O open · Ctrl+K find · F1 help"), body);
   keys->setFont(views::secondary_font(font()));
   grid->addWidget(keys, 5, 0, 1, 2);
+  // A small window scrolls the page; it must not make the window larger.
+  auto* page = new QWidget(this);
+  auto* middle = new QVBoxLayout(page);
+  middle->addStretch(1);
+  middle->addWidget(body, 0, Qt::AlignHCenter);
+  middle->addStretch(2);
+  auto* scroll = new QScrollArea(this);
+  scroll->setFrameShape(QFrame::NoFrame);
+  scroll->setWidgetResizable(true);
+  scroll->setWidget(page);
+  scroll->viewport()->setAutoFillBackground(false);
+  page->setAutoFillBackground(false);
   auto* outer = new QVBoxLayout(this);
-  outer->addStretch(1);
-  outer->addWidget(body, 0, Qt::AlignHCenter);
-  outer->addStretch(2);
+  outer->setContentsMargins(0, 0, 0, 0);
+  outer->addWidget(scroll);
 }
 
 void StartPage::set_recent(const QStringList& paths) {

@@ -61,8 +61,9 @@ void ParallelismView::make_tool_bar() {
   price_box_->setDecimals(2);
   price_box_->setSingleStep(0.1);
   price_box_->setPrefix(QStringLiteral("$"));
-  price_box_->setSuffix(tr(" per device-hour"));
+  price_box_->setSuffix(tr(" / h"));
   price_box_->setSpecialValueText(tr("no price"));
+  price_box_->setFixedWidth(price_box_->fontMetrics().horizontalAdvance(tr("$888.88 / h")) + 40);
   price_box_->setKeyboardTracking(false);
   price_box_->setAccessibleName(tr("Price of one device for an hour"));
   price_box_->setToolTip(tr("What one device costs for an hour; with it the cheapest count is marked"));
