@@ -19,8 +19,7 @@ constexpr std::size_t kBeamPoints = std::size_t(1) << 23;  // most that a beam m
 constexpr double kWidestBeam = 16;                         // width of its buckets where that is too little
 constexpr std::size_t kRefinePoints = 10000;               // an exact pass is made in growing distances from here on
 constexpr std::array kTolerances{0.08, 0.025, 0.009, 0.003, 0.0};  // gaps that are proven one after the other
-constexpr std::size_t kRestrictTerms = 2000000;  // work from which the states of the hull are tried on their own
-constexpr double kWholeGrowth = 64;              // products of the whole over those of the states of the hull
+constexpr double kWholeGrowth = 64;  // products of the whole over those of the states of the hull
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t kLaneBytes = std::size_t(800)
                                    << 20;  // tables of all blocks together, if they are kept side by side
@@ -264,7 +263,6 @@ bool Engine::exact(Achieved& achieved, double max_products, CostList& floor) {
 }
 
 bool Engine::restricted(Achieved& achieved, int buckets, double max_products) {
-  if (dag_.plan->terms < kRestrictTerms) return false;
   // Layers of one kind are given the same choices, so that their tables stay one.
   std::map<std::uint32_t, std::vector<std::uint32_t>> wanted;
   for (const std::size_t i : achieved.hull())

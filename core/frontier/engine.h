@@ -35,7 +35,7 @@ class Engine {
   /// the work allowed. Otherwise `floor` holds what was proven (Needed of all passes), empty if nothing.
   bool exact(Achieved& achieved, double max_products, CostList& floor);
   /// Lists over those states only that the plans on the hull use: close to the frontier for a small part of the work.
-  /// Exact lists among them, too, if `max_products` allows. False if the problem is too small to gain by it.
+  /// Exact lists among them, too, if `max_products` allows. False if nothing came of it.
   bool restricted(Achieved& achieved, int buckets, double max_products);
   /// Exact lists without any bounds, for small problems. False if they grew too large or the run was stopped.
   bool direct(Achieved& achieved);

@@ -156,7 +156,8 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
     if (bounded && !quick) {
       context.report("coarse frontier", 0);
       const double share = !coarse ? kRestrictedShare : impl_->unchanged ? kRestShare : 0;
-      if (!engine.restricted(achieved, options.buckets, options.max_products * share))
+      if (impl_->plan.terms < options.restrict_terms ||
+          !engine.restricted(achieved, options.buckets, options.max_products * share))
         engine.coarse(achieved, options.buckets);
       const double allowed = !coarse ? options.max_products : impl_->plan.terms <= kAlwaysWhole ? kSmallProducts : 0;
       if (allowed > 0 && !control.stopped())

@@ -26,6 +26,8 @@ struct SolveOptions {
   double max_products = 5e9;
   double time_limit_s = 0;           ///< > 0: after this the best achievable answer with its gap is returned
   std::size_t direct_terms = 20000;  ///< problems with fewer products of lists are solved at once, without bounds
+  /// From so many on, the states that plans on the convex hull use are solved on their own first.
+  std::size_t restrict_terms = 2000000;
 };
 
 /// Keeps elimination order, classes and memory between runs in which only costs change (a bandwidth slider).

@@ -61,6 +61,27 @@ inline Problem layered_chain(std::uint64_t seed, std::uint32_t n, std::uint32_t 
   return problem;
 }
 
+/// Every configuration of every node gets up to `count` alternatives, each slower and smaller than the one before: as
+/// recomputation, sharded updates and offload do it.
+inline Problem with_alternatives(Problem problem, std::uint64_t seed, std::uint32_t count) {
+  Generator g(seed ^ 0xa17e);
+  for (Node& node : problem.nodes) {
+    CostTable costs;
+    for (std::size_t k = 0; k < node.costs.size(); ++k) {
+      CostPoint p = node.costs[k][0];
+      std::vector<CostPoint> list{p};
+      for (std::uint32_t a = 1; a < count; ++a) {
+        p.memory -= static_cast<std::int64_t>(static_cast<double>(p.memory) * g.real(0.05, 0.3));
+        p.time *= g.real(1.02, 1.3);
+        list.insert(list.begin(), p);
+      }
+      costs.add(list);
+    }
+    node.costs = std::move(costs);
+  }
+  return problem;
+}
+
 /// Residual network: hub -> operators -> next hub, and a skip from hub to hub. `kinds` different blocks, repeated in
 /// turn. `tied`: an edge from the first to the last node, as tied embeddings make it.
 inline Problem residual_blocks(std::uint64_t seed, std::uint32_t blocks, std::uint32_t operators, std::uint32_t configs,

@@ -119,9 +119,11 @@ class SolverTest : public QObject {
       QVERIFY2(validate(problem).has_value(), "the generator made an invalid problem");
       const CostList truth = brute_force(problem);
       feasible += !truth.empty();
-      for (int mode = 0; mode < 4; ++mode) {
+      for (int mode = 0; mode < 6; ++mode) {
         SolveOptions options;
         options.direct_terms = mode == 0 ? 1u << 30 : 0;
+        if (mode >= 4) options.restrict_terms = 0;
+        if (mode == 5) options.max_products = g.number(1, 200);
         if (mode == 2) options.pass = Pass::coarse, options.buckets = 8;
         if (mode == 3) options.max_table = g.number(1, 4);
         const auto answer = Solver().solve(problem, options, context());
@@ -137,7 +139,7 @@ class SolverTest : public QObject {
         const std::string why = broken(problem, *answer), bound = bound_broken(*answer, truth);
         CHECK(why.empty(), why);
         CHECK(bound.empty(), bound);
-        if (mode < 2) CHECK(answer->exact, "not exact");
+        if (mode < 2 || mode == 4) CHECK(answer->exact, "not exact");
         if (answer->exact) CHECK(equal_frontiers(costs_of(*answer), truth, shape.integer_times), "wrong frontier");
         not_exact += mode == 3 && !answer->exact;
         bounded += mode == 3;
@@ -188,6 +190,75 @@ class SolverTest : public QObject {
       QVERIFY2(equal_frontiers(costs_of(*a), costs_of(*b), false), ("seed " + std::to_string(seed)).c_str());
       QVERIFY(a->points.size() > 20);
     }
+  }
+
+  /// Larger problems through the states of the hull, tolerances and work limits, against lists without any bounds.
+  void tolerances_leave_true_certificates() {
+    int inexact = 0, small_gap = 0;
+    for (std::uint64_t seed = 0; seed < 8; ++seed) {
+      const Problem problem =
+          with_alternatives(seed % 2 ? residual_blocks(seed, 5, 3, 12, 6, 5, 1 + seed % 3, seed % 4 == 1)
+                                     : layered_chain(seed, 12, 20, 5),
+                            seed, 3);
+      SolveOptions options;
+      options.direct_terms = std::size_t(1) << 40;
+      const auto truth = Solver().solve(problem, options, context(2));
+      QVERIFY(truth.has_value() && truth->exact);
+      options.direct_terms = options.restrict_terms = 0;
+      for (double work = 1e3; work < 1e9; work *= 4) {
+        options.max_products = work;
+        const auto answer = Solver().solve(problem, options, context(2));
+        const auto other = Solver().solve(problem, options, context(3));
+        QVERIFY(answer.has_value() && other.has_value());
+        QCOMPARE(costs_of(*answer), costs_of(*other));
+        QCOMPARE(answer->gap, other->gap);
+        QVERIFY2(broken(problem, *answer).empty(), broken(problem, *answer).c_str());
+        if (answer->exact) {
+          QVERIFY(equal_frontiers(costs_of(*answer), costs_of(*truth), false));
+          continue;
+        }
+        ++inexact;
+        small_gap += answer->gap < 0.1;
+        QVERIFY2(bound_broken(*answer, costs_of(*truth)).empty(), bound_broken(*answer, costs_of(*truth)).c_str());
+      }
+    }
+    QVERIFY(inexact > 10 && small_gap > 0);
+  }
+
+  /// Nodes with many alternatives each make millions of points that lie next to the hull; they must not be enumerated.
+  void many_alternatives_end_with_a_small_gap() {
+    const Problem problem = with_alternatives(residual_blocks(1, 30, 4, 60, 30, 30, 3, false), 1, 6);
+    const auto answer = Solver().solve(problem, {}, context(2));
+    QVERIFY(answer.has_value());
+    QVERIFY(broken(problem, *answer).empty());
+    QVERIFY2(answer->gap < 0.01, std::to_string(answer->gap).c_str());
+  }
+
+  /// A coarse answer asked for again at the same costs is at least as good everywhere.
+  void rest_refines_a_slider() {
+    Problem problem = layered_chain(3, 120, 60, 20);
+    SolveOptions options;
+    options.direct_terms = 0;
+    Solver solver;
+    QVERIFY(solver.solve(problem, options, context(2)).has_value());
+    for (Edge& edge : problem.edges)
+      for (CostPoint& p : edge.costs.mutable_points()) p.time *= 3;
+    options.pass = Pass::coarse;
+    const auto moved = solver.solve(problem, options, context(2)), rest = solver.solve(problem, options, context(2));
+    QVERIFY(moved.has_value() && rest.has_value());
+    QVERIFY(broken(problem, *moved).empty() && broken(problem, *rest).empty());
+    options.pass = Pass::exact;
+    const auto exact = Solver().solve(problem, options, context(2));
+    QVERIFY(exact.has_value());
+    const auto excess = [&](const Answer& answer) {
+      double worst = 0;
+      for (const Point& p : exact->points) {
+        const double time = time_at(costs_of(answer), p.memory);
+        if (std::isfinite(time)) worst = std::max(worst, time - p.time);
+      }
+      return worst / (exact->points.front().time - exact->points.back().time);
+    };
+    QVERIFY2(excess(*rest) < 0.03, std::to_string(excess(*rest)).c_str());
   }
 
   void reuse_equals_a_fresh_solver() {
