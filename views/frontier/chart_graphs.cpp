@@ -9,7 +9,7 @@ namespace turnpoint::views {
 
 namespace {
 
-constexpr std::size_t kManyPlans = 250;
+constexpr std::size_t kManyPlans = 250, kFewPlans = 8;
 
 struct Columns {
   QVector<double> x, y;
@@ -140,7 +140,10 @@ void add_series(QCustomPlot& plot, const ChartState& state, const ChartSeries& s
       add_graph(plot, QStringLiteral("main"), Thinner(plot).line(beyond_line), QPen(color, 1), QCPGraph::lsStepLeft);
   }
   // Hundreds of plans side by side would make a bar of the line; smaller discs keep it a line with steps.
-  const double frontier_radius = series.result->points.size() > kManyPlans ? 1.5 : subject ? method_radius(name) : 2.2;
+  // A handful of plans is read point by point, and a line of one plan has no other mark.
+  const std::size_t plans = series.result->points.size();
+  const double other_radius = plans <= kFewPlans ? 4 : 2.2;
+  const double frontier_radius = plans > kManyPlans ? 1.5 : subject ? method_radius(name) : other_radius;
   const double radius = series.frontier ? frontier_radius : method_radius(name) + (strong ? 1.5 : 0);
   add_markers(plot, state, series, inside, false, radius);
   add_markers(plot, state, series, beyond, true,
