@@ -32,7 +32,7 @@ Expected<std::vector<ChosenMethod>> chosen_methods(const std::string& list, cons
   std::vector<ChosenMethod> chosen;
   if (list == "all") {
     for (const auto& method : methods()) {
-      if (!method.refuses(scenario).empty()) continue;
+      if (!refusal_of(method, {}, scenario).empty()) continue;
       auto searcher = make_searcher(method);
       if (!searcher) return searcher.error();
       chosen.push_back({method.name, {&method, {}}, std::move(*searcher)});

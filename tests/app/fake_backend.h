@@ -265,6 +265,17 @@ class FakeBackend : public app::SearchBackend {
       refused.refuses = [](const Scenario&) { return std::string("needs layer names"); };
       refused.make = optcnn.make;
       list.push_back(refused);
+      Method manual;
+      manual.name = "manual", manual.title = "Manual";
+      manual.make_with = [](std::string_view parameters) -> Expected<std::unique_ptr<Searcher>> {
+        if (parameters.find("tp") == std::string_view::npos) return usage_error("a split is written tp=2");
+        return std::unique_ptr<Searcher>(std::make_unique<FakePointSearcher<1>>());
+      };
+      manual.refuses = [](const Scenario&) { return std::string(); };
+      manual.refuses_with = [](const Scenario&, std::string_view parameters) {
+        return parameters.find("tp=3") == std::string_view::npos ? std::string() : std::string("3 does not divide 16");
+      };
+      list.push_back(manual);
       return list;
     }();
     return table;

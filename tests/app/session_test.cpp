@@ -22,7 +22,8 @@ Session full_session() {
   session.scenario.settings.batch = 512;
   session.scenario.settings.factors.intra_bandwidth = 1.0 / 3;
   session.scenario.settings.seed = 9007199254740991ull;
-  session.methods = {"ft", "optcnn"};
+  session.methods = {"ft", "optcnn", "manual:tp=2"};
+  session.splits = {"tp=2", "pp=4:recompute"};
   views::PinnedFrontier pinned;
   pinned.label = QStringLiteral("NVLink ×0.33");
   pinned.method = "ft";
@@ -75,6 +76,7 @@ class SessionTest : public QObject {
     QCOMPARE(after->searches[0].scenario.hardware, before.scenario.hardware);
     QVERIFY(after->searches[0].scenario.settings == before.searches[0].scenario.settings);
     QCOMPARE(after->methods, before.methods);
+    QCOMPARE(after->splits, before.splits);
     QCOMPARE(after->pinned.size(), std::size_t(1));
     QCOMPARE(after->pinned[0].label, before.pinned[0].label);
     QCOMPARE(after->pinned[0].points.size(), std::size_t(4));

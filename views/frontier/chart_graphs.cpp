@@ -10,6 +10,8 @@ namespace turnpoint::views {
 
 namespace {
 
+constexpr std::size_t kFewPlans = 8;
+
 struct Columns {
   QVector<double> x, y;
   void add(double memory, double time) { x << memory, y << time; }
@@ -135,8 +137,10 @@ void add_series(QCustomPlot& plot, const ChartState& state, const ChartSeries& s
     if (!beyond_line.x.isEmpty())
       add_graph(plot, QStringLiteral("main"), Thinner(plot).line(beyond_line), QPen(color, 1), QCPGraph::lsStepLeft);
   }
-  const double radius =
-      series.frontier ? (subject ? method_radius(name) : 2.2) : method_radius(name) + (strong ? 1.5 : 0);
+  // A handful of plans is read point by point, and a line of one plan has no other mark.
+  const double other_radius = series.result->points.size() <= kFewPlans ? 4 : 2.2;
+  const double frontier_radius = subject ? method_radius(name) : other_radius;
+  const double radius = series.frontier ? frontier_radius : method_radius(name) + (strong ? 1.5 : 0);
   add_markers(plot, state, series, inside, false, radius);
   add_markers(plot, state, series, beyond, true, series.frontier ? std::max(radius, 2.6) : radius);
 }

@@ -227,16 +227,18 @@ void LabelItem::draw_names(QPainter& painter, LabelPlacer& placer) {
     const bool strong = &series == subject || series.method == state_->emphasised;
     const QFont font = strong ? bold(state_->font) : state_->font;
     const auto& points = series.result->points;
-    if (series.frontier) {
+    const auto in_view = [&](const ResultPoint& p) { return drawable(p) && frame.contains(pixel(p)); };
+    const bool seen = &series == subject || std::any_of(points.begin(), points.end(), in_view);
+    if (series.frontier && seen) {
       // Along the line from its steep end until a free place turns up.
       const std::size_t stride = std::max<std::size_t>(1, points.size() / 24);
       for (std::size_t i = 0; i < points.size(); i += stride)
-        if (drawable(points[i]) && frame.contains(pixel(points[i])) &&
-            write(series.title, font, colors.method(series.method), pixel(points[i]), 7,
-                  {Side::right, Side::above, Side::below}))
+        if (in_view(points[i]) && write(series.title, font, colors.method(series.method), pixel(points[i]), 7,
+                                        {Side::right, Side::above, Side::below}))
           break;
-    } else if (!points.empty() && drawable(points[0])) {
-      const QPointF at = pixel(points[0]);
+    } else if (!points.empty() && drawable(points.back())) {
+      const ResultPoint& shown = points.back();  // of a line, its fastest plan
+      const QPointF at = pixel(shown);
       if (frame.contains(at)) {
         write(series.title, font, colors.text, at, 9, {Side::right, Side::left, Side::above, Side::below});
         continue;
@@ -247,9 +249,8 @@ void LabelItem::draw_names(QPainter& painter, LabelPlacer& placer) {
                             : above                 ? QStringLiteral("↑")
                             : at.x() < frame.left() ? QStringLiteral("←")
                                                     : QStringLiteral("↓");
-      const QString text =
-          QStringLiteral("%1 %2 · %3 %4")
-              .arg(series.title, memory_text(points[0].memory_bytes), time_text(points[0].time_s), arrow);
+      const QString text = QStringLiteral("%1 %2 · %3 %4")
+                               .arg(series.title, memory_text(shown.memory_bytes), time_text(shown.time_s), arrow);
       const QFont small = secondary_font(state_->font);
       const QPointF edge(std::clamp(at.x(), frame.left() + 8, frame.right() - 8),
                          std::clamp(at.y(), frame.top() + 12, frame.bottom() - 12));

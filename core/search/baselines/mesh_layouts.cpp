@@ -39,6 +39,13 @@ std::vector<std::pair<LoopRef, LoopRef>> equal_layers(const Model& model) {
   return pairs;
 }
 
+// An operator that needs a dimension whole reads a renamed, gathered copy of it, as Mesh-TensorFlow programs do; a
+// dimension that cannot be split anywhere but in passing (windows, the inner part of a merged one) has no name.
+bool may_be_renamed(const Operator& op, const LoopDimension& dim) {
+  return op.kind == OperatorKind::cross_entropy || op.kind == OperatorKind::normalisation ||
+         op.kind == OperatorKind::softmax || (op.kind == OperatorKind::recurrent && dim.role == DimRole::reduction);
+}
+
 double layouts_of(const std::vector<MeshDims>& meshes, int names) {
   double total = 0;
   for (const auto& mesh : meshes) total += std::pow(double(mesh.size() + 1), names);
@@ -68,6 +75,18 @@ NamedDims name_dims(const Model& model, bool split_windows, const std::vector<Me
   NamedDims result;
   result.dims = analyse_logical_dims(model, split_windows, equal_layers(model));
   const auto& classes = result.dims.classes;
+  std::vector<char> splittable(classes.size(), 0);
+  for (std::size_t c = 0; c < classes.size(); ++c) {
+    bool anywhere = false, everywhere = true;
+    for (const auto& member : classes[c].members) {
+      const Operator& op = model.operators[member.op];
+      const bool here = can_split(op, member.loop, split_windows);
+      anywhere = anywhere || here;
+      everywhere = everywhere && (here || may_be_renamed(op, op.dims[static_cast<std::size_t>(member.loop)]));
+      if (!here) result.dims.of[member.op.index][static_cast<std::size_t>(member.loop)] = -1;
+    }
+    splittable[c] = anywhere && everywhere;
+  }
   std::vector<int> groups;  // classes that may be split; later joined into names
   std::vector<char> usable(classes.size(), 0);
   std::vector<std::vector<char>> meet(classes.size(), std::vector<char>(classes.size(), 0));
@@ -81,7 +100,7 @@ NamedDims name_dims(const Model& model, bool split_windows, const std::vector<Me
               meet[static_cast<std::size_t>(of[b])][static_cast<std::size_t>(of[a])] = 1;
   }
   for (std::size_t c = 0; c < classes.size(); ++c) {
-    usable[c] = classes[c].splittable && !meet[c][c];
+    usable[c] = splittable[c] && !meet[c][c];
     if (usable[c]) groups.push_back(static_cast<int>(c));
   }
   // Names as lists of classes; joined while there are too many layouts.

@@ -9,8 +9,8 @@
 //    one name, those of one kind first.
 //  - A layout gives every logical dimension a mesh dimension or none. Legal: no operator has two dimensions on one mesh
 //    dimension, and everything divides.
-//  - A dimension that some operator needs whole (what a norm or a softmax sums over; the vocabulary, of which our loss
-//    needs whole rows) is never split.
+//  - An operator that needs a dimension whole (the norm, softmax or loss over it, a recurrent layer's input) reads it
+//    gathered, under another name as it were; Mesh-TensorFlow sums statistics there instead, which we cannot price.
 // All layouts of all meshes are costed; the Pareto-optimal ones are its frontier. No operator recomputes or shards its
 // update. Data is loaded as by every other method.
 #pragma once
