@@ -18,6 +18,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <functional>
+#include <string>
 
 #include "core/base/text.h"
 #include "core/frontier/published.h"
@@ -36,6 +37,7 @@ struct Arguments {
   double seconds = 60, scale = 1;
   int threads = 0, repetitions = 5;
   std::uint64_t seed = 1;
+  std::string only;  // part of a chain's name
   bool published = true, shapes = false, whole = false;
 };
 
@@ -110,6 +112,10 @@ Problem problem_of(const Chain& chain, const Arguments& arguments) {
   return benchmark_chain(arguments.seed, static_cast<std::uint32_t>(operators), chain.configurations, chain.layouts);
 }
 
+bool is_wanted(const Chain& chain, const Arguments& arguments) {
+  return std::string(chain.name).find(arguments.only) != std::string::npos;
+}
+
 std::string name_of(const Chain& chain, const Problem& problem) {
   return fmt::format("{} ({}, {}, {})", chain.name, problem.nodes.size(), chain.configurations, chain.layouts);
 }
@@ -120,13 +126,15 @@ std::vector<Measured> bars(const Arguments& arguments) {
              "points", "gap", "bar s");
   std::vector<Measured> all;
   for (const Chain& chain : kChains) {
+    all.emplace_back();
+    if (!is_wanted(chain, arguments)) continue;
     std::fflush(stdout);
     const Problem problem = problem_of(chain, arguments);
     Measured engine = run_engine(problem, arguments);
     fmt::print("   {:<34} {:>9.4f} {:>9.4f} {:>8} {:>7.3f} % {:>7} {}\n", name_of(chain, problem), engine.wall,
                engine.cpu, engine.answer.points.size(), engine.answer.gap * 100, chain.bar_s,
                judged(engine.answer.exact && engine.wall <= chain.bar_s, arguments));
-    all.push_back(std::move(engine));
+    all.back() = std::move(engine);
   }
   std::fflush(stdout);
   return all;
@@ -246,13 +254,15 @@ void shapes(const Arguments& arguments) {
 
 constexpr const char* kUsage =
     "usage: frontier_bench [--seconds S] [--scale F] [--threads T] [--repetitions R] [--seed S] [--no-published] "
-    "[--shapes]\n";
+    "[--only NAME] [--whole] [--shapes]\n";
 
 bool read_arguments(int argc, char** argv, Arguments& arguments) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view name = argv[i];
     if (name == "--no-published") {
       arguments.published = false;
+    } else if (name == "--only" && i + 1 < argc) {
+      arguments.only = argv[++i];
     } else if (name == "--whole") {
       arguments.whole = true;
     } else if (name == "--shapes") {
@@ -287,10 +297,10 @@ int main(int argc, char** argv) {
   }
   const std::vector<Measured> engines = bars(arguments);
   if (arguments.published) {
-    whole_chains(arguments);
+    if (arguments.only.empty()) whole_chains(arguments);
     fmt::print("\n3. The published algorithm on the big chains, at most {:g} s each\n", arguments.seconds);
     for (std::size_t i = 0; i < engines.size(); ++i)
-      if (kChains[i].big) extrapolate(kChains[i], engines[i], arguments);
+      if (kChains[i].big && is_wanted(kChains[i], arguments)) extrapolate(kChains[i], engines[i], arguments);
   }
   if (arguments.shapes) shapes(arguments);
   return g_missed ? 1 : 0;
