@@ -379,6 +379,9 @@ class Run {
                                                  " heuristic eliminations; that does not prove that there is none",
                    {},
                    {}};
+    const auto memory = store_.memory(result_, 0);
+    const auto time = store_.time(result_, 0);
+    for (std::size_t i = 0; i < count; ++i) report_.tuples.push_back({memory[i], time[i]});
     std::vector<Point> points(count);
     pool_.for_each(
         count,

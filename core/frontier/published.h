@@ -64,6 +64,7 @@ struct PublishedReport {
   std::size_t chain = 0;               ///< operators of the final chain
   std::vector<double> step_products;   ///< per completed step of the LDP: tuples formed
   std::vector<std::size_t> step_kept;  ///< and kept, over all configurations
+  std::vector<CostPoint> tuples;       ///< the final list as the tables have it, before any plan is unrolled
 };
 
 /// Errors: infeasible (no solution; or the time or memory limit is reached, saying where), cancelled.

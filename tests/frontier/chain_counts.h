@@ -155,4 +155,21 @@ inline ChainCounts count_chain(const Problem& problem, ThreadPool& pool) {
   }
 }
 
+/// Tuples that FT-Elimination forms on such a chain of three operators or more, eliminating them from the first: for
+/// every configuration of the first operator what LDP forms behind it, then the last pair.
+inline double count_elimination(const Problem& problem, ThreadPool& pool) {
+  const std::size_t configs = problem.nodes[0].costs.size();
+  double products = double(configs) + double(count_chain(problem, pool).step_kept.back());
+  Problem from_one = problem;
+  for (std::size_t a = 0; a < configs; ++a) {
+    from_one.nodes[0].costs = {};
+    from_one.nodes[0].costs.add(CostPoint{0, 0.0});
+    from_one.edges[0].from_class = {problem.edges[0].from_class[a]};
+    const ChainCounts counts = count_chain(from_one, pool);
+    for (std::size_t i = 2; i < counts.step_products.size(); ++i) products += counts.step_products[i];
+    products += double(counts.step_kept.back());
+  }
+  return products;
+}
+
 }  // namespace turnpoint::frontier::test

@@ -3,7 +3,9 @@
 #include "core/frontier/published.h"
 
 #include <QTest>
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <ctime>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -50,6 +52,14 @@ std::string broken(const Problem& problem, const Answer& answer, const CostList&
   if (!is_frontier(costs)) return "memory does not rise or time does not fall";
   for (const Point& p : answer.points)
     if (evaluate(problem, p) != CostPoint{p.memory, p.time}) return "a point does not re-evaluate to its cost";
+  // Plans are costed anew, so the tables' own sums have to be looked at apart.
+  for (const Point& p : answer.points)
+    if (std::none_of(report.tuples.begin(), report.tuples.end(), [&](const CostPoint& t) {
+          return t.memory == p.memory && std::abs(t.time - p.time) <= 1e-12 * p.time;
+        }))
+      return "a plan does not cost what its tuple says";
+  for (const CostPoint& t : report.tuples)
+    if (time_at(costs, t.memory) > t.time * (1 + 1e-12)) return "a tuple has no plan";
   if (answer.exact != (report.heuristics == 0)) return "exactness does not follow from the heuristic steps";
   if (answer.certified != answer.exact) return "certified without a proof";
   if (answer.heuristic_eliminations != report.heuristics) return "the answer does not count the heuristic steps";
