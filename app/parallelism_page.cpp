@@ -112,11 +112,11 @@ void ParallelismPage::follow_runner() {
   // What the chart has found for the scenario's own count need not be searched again.
   bool news = false;
   for (const MethodRun& run : runner_.runs()) {
-    if (!run.result || run.coarse || run.result->scenario != document_.scenario()) continue;
+    if (!run.result || run.result->scenario != document_.scenario()) continue;
     const Key key{run.name, document_.scenario()->cluster->devices()};
     const auto known = answers_.find(key);
-    if (known != answers_.end() && !known->second.coarse && !known->second.error) continue;
-    answers_[key] = answer_of(*run.result, false);
+    if (known != answers_.end() && !known->second.error && (!known->second.coarse || run.coarse)) continue;
+    answers_[key] = answer_of(*run.result, run.coarse);
     news = true;
   }
   if (news || looked_at_) show();
@@ -172,11 +172,17 @@ bool ParallelismPage::settled() const { return !running_ && (!looked_at_ || stop
 
 void ParallelismPage::start_if_due() {
   if (!looked_at_ || running_ || stopped_ || !document_.scenario() || document_.building()) return;
-  if (!runner_.settled()) return;  // what the chart is about goes first
-  if (!missing().empty()) start();
+  // What the chart is about goes first: a sketch here after its sketch, the long searches after its own.
+  const MethodRun* main = runner_.subject();
+  const bool shown = main && main->result && main->result->scenario == document_.scenario();
+  const bool settled = runner_.settled();
+  if (!settled && !(shown && runner_.hand_rests())) return;
+  auto jobs = missing();
+  if (!settled) std::erase_if(jobs, [](const Job& job) { return job.pass != SearchPass::coarse; });
+  if (!jobs.empty()) start(std::move(jobs));
 }
 
-void ParallelismPage::start() {
+void ParallelismPage::start(std::vector<Job> jobs) {
   auto mailbox = std::make_shared<Mailbox>();
   running_ = mailbox;
   ++searches_;
@@ -186,7 +192,7 @@ void ParallelismPage::start() {
   whole->settings.devices = 0;
   tasks_.start(
       kPurpose, tr("Parallelism"),
-      [this, mailbox, jobs = missing(), scenario = ScenarioPtr(whole)](const RunContext& context) {
+      [this, mailbox, jobs = std::move(jobs), scenario = ScenarioPtr(whole)](const RunContext& context) {
         work(jobs, scenario, mailbox, context);
       },
       [this, mailbox](TaskOutcome outcome) { ended(mailbox, outcome == TaskOutcome::finished); });

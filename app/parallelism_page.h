@@ -70,7 +70,7 @@ class ParallelismPage : public QObject {
   std::vector<int> counts() const;
   std::vector<Job> missing() const;
   void start_if_due();
-  void start();
+  void start(std::vector<Job> jobs);
   /// On the worker.
   void work(const std::vector<Job>& jobs, const ScenarioPtr& whole, const std::shared_ptr<Mailbox>& mailbox,
             const RunContext& context);

@@ -31,11 +31,12 @@ PinnedSearches::PinnedSearches(const SearchBackend& backend, TaskManager& tasks,
                                SearchRunner& runner, QObject* parent)
     : QObject(parent), backend_(backend), tasks_(tasks), document_(document), runner_(runner) {
   connect(&runner_, &SearchRunner::became_settled, this, &PinnedSearches::start_if_due);
+  connect(&runner_, &SearchRunner::result_changed, this, &PinnedSearches::start_if_due);
 }
 
 void PinnedSearches::set(std::vector<PinnedSearch> searches) {
   waiting_ = std::move(searches);
-  stopped_ = false;
+  stopped_ = sketched_ = false;
   if (running_) {
     running_.reset();
     tasks_.cancel_purpose(kPurpose);
@@ -44,66 +45,61 @@ void PinnedSearches::set(std::vector<PinnedSearch> searches) {
 }
 
 void PinnedSearches::start_if_due() {
-  // The session's own frontier goes first: it is what the chart is about.
-  if (running_ || stopped_ || waiting_.empty() || !runner_.settled() || !runner_.up_to_date()) return;
+  // The session's own frontier goes first, it is what the chart is about: a sketch after its sketch, exact after exact.
+  const MethodRun* main = runner_.subject();
+  const bool shown = main && main->result && main->result->scenario == document_.scenario();
+  if (running_ || stopped_ || waiting_.empty() || !shown) return;
+  if (sketched_ && (!runner_.settled() || !runner_.up_to_date())) return;
+  const SearchPass pass = sketched_ ? SearchPass::exact : SearchPass::coarse;
   auto mailbox = std::make_shared<Mailbox>();
   running_ = mailbox;
   tasks_.start(
       kPurpose, tr("Pinned frontiers"),
-      [this, mailbox, searches = waiting_](const RunContext& context) { work(searches, mailbox, context); },
+      [this, mailbox, pass, searches = waiting_](const RunContext& context) { work(searches, pass, mailbox, context); },
       [this, mailbox](TaskOutcome outcome) {
-        if (mailbox != running_) return start_if_due();
-        take(mailbox);
-        running_.reset();
-        stopped_ = outcome != TaskOutcome::finished;
+        if (mailbox == running_) {
+          take(mailbox);
+          running_.reset();
+          stopped_ = outcome != TaskOutcome::finished;
+          sketched_ = true;
+        }
+        start_if_due();
       });
 }
 
-void PinnedSearches::work(const std::vector<PinnedSearch>& searches, const std::shared_ptr<Mailbox>& mailbox,
-                          const RunContext& context) {
-  std::vector<ScenarioPtr> scenarios(searches.size());
-  std::vector<std::unique_ptr<Searcher>> searchers(searches.size());
-  std::vector<bool> ended(searches.size(), false);
-  for (const SearchPass pass : {SearchPass::coarse, SearchPass::exact})
-    for (std::size_t i = 0; i < searches.size(); ++i) {
-      if (context.cancelled()) return;
-      if (ended[i]) continue;
-      RunContext part = context;
-      part.progress = [&, i](const Progress& inner) {
-        const double done = static_cast<double>(i) + std::clamp(inner.fraction, 0.0, 1.0);
-        const double of = static_cast<double>(searches.size());
-        if (context.progress)
-          context.progress({searches[i].label + ": " + inner.phase,
-                            pass == SearchPass::coarse ? 0.1 * done / of : 0.1 + 0.9 * done / of});
-      };
-      const auto run = [&]() -> Expected<ResultPtr> {
-        if (!searchers[i]) {
-          const auto& methods = backend_.methods();
-          const auto& name = searches[i].method;
-          const auto colon = std::min(name.find(':'), name.size());
-          const auto method = std::find_if(methods.begin(), methods.end(),
-                                           [&](const Method& each) { return name.compare(0, colon, each.name) == 0; });
-          if (method == methods.end()) return bad_input("no method '" + name + "'");
-          const Contender wanted = contender(*method, colon < name.size() ? name.substr(colon + 1) : std::string());
-          const auto state = build_scenario(backend_, searches[i].scenario, {});
-          if (!state) return state.error();
-          scenarios[i] = state->scenario;
-          if (const auto reason = wanted.refuses(*scenarios[i]); !reason.empty()) return usage_error(reason);
-          searchers[i] = wanted.make();
-        }
-        return searchers[i]->run(scenarios[i], pass, part);
-      };
-      auto result = run();
-      if (!result && result.error().code == ErrorCode::cancelled) return;
-      ended[i] = pass == SearchPass::exact || !result || (*result)->exact;
-      if (ended[i]) searchers[i].reset();
-      {
-        const std::lock_guard lock(mailbox->mutex);
-        mailbox->found.push_back({searches[i], std::move(result), ended[i]});
-      }
-      QMetaObject::invokeMethod(
-          this, [this, mailbox] { take(mailbox); }, Qt::QueuedConnection);
+Expected<ResultPtr> PinnedSearches::run(const PinnedSearch& search, SearchPass pass, const RunContext& context) const {
+  const auto& methods = backend_.methods();
+  const auto colon = std::min(search.method.find(':'), search.method.size());
+  const auto method = std::find_if(methods.begin(), methods.end(),
+                                   [&](const Method& each) { return search.method.compare(0, colon, each.name) == 0; });
+  if (method == methods.end()) return bad_input("no method '" + search.method + "'");
+  const Contender wanted =
+      contender(*method, colon < search.method.size() ? search.method.substr(colon + 1) : std::string());
+  const auto state = build_scenario(backend_, search.scenario, {});
+  if (!state) return state.error();
+  if (const auto reason = wanted.refuses(*state->scenario); !reason.empty()) return usage_error(reason);
+  return wanted.make()->run(state->scenario, pass, context);
+}
+
+void PinnedSearches::work(const std::vector<PinnedSearch>& searches, SearchPass pass,
+                          const std::shared_ptr<Mailbox>& mailbox, const RunContext& context) {
+  for (std::size_t i = 0; i < searches.size() && !context.cancelled(); ++i) {
+    RunContext part = context;
+    part.progress = [&, i](const Progress& inner) {
+      const double done = static_cast<double>(i) + std::clamp(inner.fraction, 0.0, 1.0);
+      if (context.progress)
+        context.progress({searches[i].label + ": " + inner.phase, done / static_cast<double>(searches.size())});
+    };
+    auto result = run(searches[i], pass, part);
+    if (!result && result.error().code == ErrorCode::cancelled) return;
+    const bool final = pass == SearchPass::exact || !result || (*result)->exact;
+    {
+      const std::lock_guard lock(mailbox->mutex);
+      mailbox->found.push_back({searches[i], std::move(result), final});
     }
+    QMetaObject::invokeMethod(
+        this, [this, mailbox] { take(mailbox); }, Qt::QueuedConnection);
+  }
 }
 
 void PinnedSearches::take(const std::shared_ptr<Mailbox>& mailbox) {

@@ -33,8 +33,9 @@ class PinnedSearches : public QObject {
  private:
   struct Mailbox;
   void start_if_due();
-  void work(const std::vector<PinnedSearch>& searches, const std::shared_ptr<Mailbox>& mailbox,
+  void work(const std::vector<PinnedSearch>& searches, SearchPass pass, const std::shared_ptr<Mailbox>& mailbox,
             const RunContext& context);
+  Expected<ResultPtr> run(const PinnedSearch& search, SearchPass pass, const RunContext& context) const;
   void take(const std::shared_ptr<Mailbox>& mailbox);
   void pin(const PinnedSearch& search, const Result& result);
 
@@ -44,7 +45,7 @@ class PinnedSearches : public QObject {
   SearchRunner& runner_;
   std::vector<PinnedSearch> waiting_;
   std::shared_ptr<Mailbox> running_;
-  bool stopped_ = false;
+  bool stopped_ = false, sketched_ = false;
 };
 
 }  // namespace turnpoint::app

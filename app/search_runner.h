@@ -63,6 +63,8 @@ class SearchRunner : public QObject {
   void cancel(const std::string& name);
   void stop_all();
 
+  /// No slider is being moved.
+  bool hand_rests() const { return !frame_.isActive() && !rest_.isActive(); }
   /// Nothing running, waiting or about to start.
   bool settled() const;
   /// The subject's result belongs to the present scenario and is not coarse.
