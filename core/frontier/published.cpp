@@ -360,7 +360,7 @@ class Run {
                            : std::string(name) + " needs more than " + std::to_string(options_.max_bytes >> 20) +
                                  " MiB for its tables";
     what += ": it ended " + where_;
-    return {ErrorCode::infeasible, std::move(what), {}, "the exact method answers the same question"};
+    return {ErrorCode::infeasible, std::move(what), {}, "the exact engine answers the same question"};
   }
 
   std::string seconds_text() const {

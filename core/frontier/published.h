@@ -52,7 +52,7 @@ struct PublishedOptions {
   PublishedAlgorithm algorithm = PublishedAlgorithm::dynamic_programme;
   PublishedHeuristic heuristic = PublishedHeuristic::weighted;
   std::size_t max_merged_configs = 4096;
-  std::size_t max_bytes = std::size_t(4) << 30;  ///< all tables; beyond, the run ends with an error
+  std::size_t max_bytes = std::size_t(2) << 30;  ///< all tables; beyond, the run ends with an error
   double time_limit_s = 0;                       ///< > 0: beyond, the run ends with an error
 };
 
