@@ -15,7 +15,8 @@ namespace turnpoint::search {
 
 namespace {
 
-constexpr int kMostMeshDims = 3;
+// Beyond 16 devices or so a third mesh dimension would bring layouts by the thousand, none of which is in common use.
+constexpr int mesh_dims_for(int axes) { return axes <= 4 ? 3 : 2; }
 constexpr double kMostLayouts = 300000;
 
 /// A logical dimension's mesh dimension, 0: none.
@@ -280,7 +281,7 @@ class MeshTensorFlow : public Searcher {
     const auto start = std::chrono::steady_clock::now();
     const Model& model = *scenario->model;
     const Mesh mesh = make_mesh(*scenario->cluster);
-    const auto meshes = enumerate_meshes(mesh, kMostMeshDims);
+    const auto meshes = enumerate_meshes(mesh, mesh_dims_for(mesh.count()));
     const NamedDims named = name_dims(model, scenario->settings.split_windows, meshes, kMostLayouts);
     SearchSpace space;
     space.memory_choices = false;
@@ -308,14 +309,17 @@ class MeshTensorFlow : public Searcher {
     std::vector<int> names(static_cast<std::size_t>(named.names));
     std::iota(names.begin(), names.end(), 0);
     std::map<std::int64_t, Candidate> kept;
+    std::size_t tried = 0;
+    bool stopped = false;  // looked at once in a thousand layouts; the rest of the count passes in no time
     for (std::size_t m = 0; m < meshes.size(); ++m) {
       Layouting layouting(names.size(), 0);
       for_each_layout(named, names, static_cast<int>(meshes[m].size()), layouting, 0, [&] {
-        if (context.cancelled()) return;
+        if (++tried % 1024 == 0 && context.cancelled()) stopped = true;
+        if (stopped) return;
         if (const auto cost = costs.cost(m, layouting)) keep_if_better(kept, {*cost, m, layouting});
       });
     }
-    if (context.cancelled()) return cancelled_error();
+    if (stopped || context.cancelled()) return cancelled_error();
     frontier::Answer answer;
     answer.exact = true;
     for (const auto& [memory, candidate] : kept)

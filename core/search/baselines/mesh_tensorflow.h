@@ -2,7 +2,8 @@
 // Mesh-TensorFlow (Shazeer et al. 2018, arXiv 1811.02084) as the TensorOpt study simulates it (papers.md 1.7): one mesh
 // for all operators, and a logical dimension that is split over a mesh dimension is split over it everywhere it occurs.
 //
-//  - A mesh is a grouping of the cluster's axes, outermost first, into one, two or three dimensions.
+//  - A mesh is a grouping of the cluster's axes, outermost first, into one, two or (up to four axes) three
+//    dimensions.
 //  - Logical dimensions are found (logical_dims.h); equal layers name theirs alike, as a program with a loop does.
 //  Where
 //    that still leaves so many that their layouts could not all be tried, dimensions that never meet in an operator get
