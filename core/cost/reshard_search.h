@@ -28,35 +28,42 @@ class ReshardSearch {
 
   // Runs until all `sources` are final. Sources not reachable keep an infinite time.
   void run(std::uint32_t target, std::span<const std::uint32_t> sources) {
-    nodes_.assign(graph_.nodes(), Node());
-    std::size_t open = 0;
     std::uint32_t partial = 0;
+    for (const std::uint32_t source : sources) partial |= graph_.partial(source);
+    const std::uint32_t nodes = graph_.nodes();
+    keys_.resize(nodes);
+    // Partial layouts that no source has are never better than anything.
+    for (std::uint32_t n = 0; n < nodes; ++n) keys_[n] = (graph_.partial(n) & ~partial) != 0 ? kBarred : kInfinity;
+    nodes_.resize(nodes);
+    final_.assign(nodes, 0);
+    wanted_.assign(nodes, 0);
+    std::size_t open = 0;
     for (const std::uint32_t source : sources) {
-      open += nodes_[source].wanted ? 0 : 1;
-      nodes_[source].wanted = true;
-      partial |= graph_.partial(source);
+      open += wanted_[source] ? 0 : 1;
+      wanted_[source] = 1;
     }
     heap_.clear();
-    nodes_[target].key = nodes_[target].time = 0;
+    keys_[target] = 0;
+    nodes_[target] = {0, ReshardGraph::kNone, 0};
     free_.assign(1, target);
     while (open > 0 && (!free_.empty() || !heap_.empty())) {
       const std::uint32_t node = pop();
-      if (nodes_[node].final) continue;
-      nodes_[node].final = true;
-      if (nodes_[node].wanted) --open;
-      relax(node, partial);
+      if (final_[node]) continue;
+      final_[node] = 1;
+      if (wanted_[node]) --open;
+      relax(node);
     }
   }
 
-  double time(std::uint32_t node) const { return nodes_[node].final ? nodes_[node].time : kInfinity; }
+  double time(std::uint32_t node) const { return final_[node] ? nodes_[node].time : kInfinity; }
   std::uint32_t next(std::uint32_t node) const { return nodes_[node].next; }
   std::uint32_t price(std::uint32_t node) const { return nodes_[node].price; }
 
  private:
+  static constexpr double kBarred = -1;
   struct Node {
-    double key = kInfinity, time = kInfinity;
-    std::uint32_t next = ReshardGraph::kNone, price = 0;
-    bool final = false, wanted = false;
+    double time;
+    std::uint32_t next, price;
   };
 
   // What is reached for free from the nearest node is as near, so it never needs the heap.
@@ -72,16 +79,15 @@ class ReshardSearch {
     return node;
   }
 
-  void relax(std::uint32_t target, std::uint32_t partial) {
-    const Node near = nodes_[target];
-    for (const auto* edge = graph_.begin(target); edge != graph_.end(target); ++edge) {
-      const double key = tables_.key[edge->price] + near.key;
-      Node& node = nodes_[edge->source];
-      if (!(key < node.key) || (graph_.partial(edge->source) & ~partial) != 0) continue;
-      node.key = key;
-      node.time = tables_.time[edge->price] + near.time;
-      node.next = target;
-      node.price = edge->price;
+  // Most edges improve nothing, so what is read for every edge is kept apart: keys and prices' keys.
+  void relax(std::uint32_t target) {
+    const double near = keys_[target], time = nodes_[target].time;
+    const double *price_keys = tables_.key.data(), *limit = keys_.data();
+    for (const auto *edge = graph_.begin(target), *end = graph_.end(target); edge != end; ++edge) {
+      const double key = price_keys[edge->price] + near;
+      if (!(key < limit[edge->source])) continue;
+      keys_[edge->source] = key;
+      nodes_[edge->source] = {tables_.time[edge->price] + time, target, edge->price};
       if (edge->price == 0) {
         free_.push_back(edge->source);
       } else {
@@ -93,7 +99,9 @@ class ReshardSearch {
 
   const ReshardGraph& graph_;
   const ReshardTables& tables_;
+  std::vector<double> keys_;
   std::vector<Node> nodes_;
+  std::vector<std::uint8_t> final_, wanted_;
   std::vector<std::uint32_t> free_;
   std::vector<std::pair<double, std::uint32_t>> heap_;
 };

@@ -14,10 +14,10 @@ namespace turnpoint::frontier::detail {
 namespace {
 
 constexpr std::size_t kCoarseLanes = 32, kExactLanes = 64;
-constexpr std::size_t kCheapPoints = 20000;                // a beam that keeps fewer may be widened
-constexpr std::size_t kBeamPoints = std::size_t(1) << 23;  // most that a beam may keep
-constexpr double kWidestBeam = 16;                         // width of its buckets where that is too little
-constexpr std::size_t kRefinePoints = 10000;               // an exact pass is made in growing distances from here on
+constexpr std::size_t kThoroughPoints = std::size_t(1) << 22;  // beams that keep fewer are widened, if there is time
+constexpr std::size_t kBeamPoints = std::size_t(1) << 23;      // most that a beam may keep
+constexpr double kWidestBeam = 256;                            // width of its buckets where that is too little
+constexpr std::size_t kRefinePoints = 10000;  // an exact pass is made in growing distances from here on
 constexpr std::array kTolerances{0.08, 0.025, 0.009, 0.003, 0.0};  // gaps that are proven one after the other
 constexpr double kWholeGrowth = 64;  // products of the whole over those of the states of the hull
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -186,11 +186,11 @@ void Engine::coarse(Achieved& achieved, int buckets) {
   const auto pass = [&](double count, double delta) {
     const Needed needed = slacks(used(), achieved, effective_limit(achieved), 0, delta);
     // A deep network keeps more points than there is room for: then in wider buckets.
-    for (double wider = 1; wider <= kWidestBeam; wider *= 4) {
-      kept_ = beam(achieved, count / wider, 1, needed.slack);
-      if (control_.stopped() || kept_ < kBeamPoints) break;
+    for (;; beam_wider_ *= 4) {
+      kept_ = beam(achieved, count / beam_wider_, 1, needed.slack);
+      if (control_.stopped() || kept_ < kBeamPoints || beam_wider_ >= kWidestBeam) break;
     }
-    return !control_.stopped() && delta < needed.largest && kept_ * 4 < kCheapPoints;
+    return !control_.stopped() && delta < needed.largest && kept_ * 4 < cheap_points_;
   };
   if (achieved.points().size() < static_cast<std::size_t>(buckets) / 8) {  // slopes from the hull alone are poor
     pass(buckets, guess);
@@ -210,7 +210,7 @@ void Engine::coarse(Achieved& achieved, int buckets) {
           blocks_[b].weight_memory[l] * range_m > kSteep * blocks_[b].weight_time[l] * range_t ? delta : -kInfinity;
     steep[b] = separate(own);
   }
-  if (!control_.stopped()) beam(achieved, 4.0 * buckets, 1.0 / 8, steep);
+  if (!control_.stopped()) beam(achieved, 4.0 * buckets / beam_wider_, 1.0 / 8, steep);
 }
 
 ListResult Engine::lists(Achieved& achieved, const std::vector<Slack>& slack, double max_products, double& products) {
@@ -280,6 +280,7 @@ bool Engine::restricted(Achieved& achieved, int buckets, double max_products) {
   std::vector<LaneBlock> blocks;
   Engine engine(part, plan, pool_, control_, limit_, blocks);
   if (!engine.relane(achieved, kCoarseLanes)) return false;
+  if (max_products > 0) engine.cheap_points_ = kThoroughPoints;
   engine.coarse(achieved, buckets);
   CostList floor;
   restricted_products_ = kInfinity;

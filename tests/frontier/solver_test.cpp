@@ -252,8 +252,9 @@ class SolverTest : public QObject {
     QVERIFY(exact.has_value());
     const auto excess = [&](const Answer& answer) {
       double worst = 0;
+      const CostList curve = costs_of(answer);
       for (const Point& p : exact->points) {
-        const double time = time_at(costs_of(answer), p.memory);
+        const double time = time_at(curve, p.memory);
         if (std::isfinite(time)) worst = std::max(worst, time - p.time);
       }
       return worst / (exact->points.front().time - exact->points.back().time);
