@@ -39,7 +39,8 @@ QPainterPath method_shape(const QString& method, double radius) {
     const double arm = radius * 0.42;
     path.addRect(-radius * 1.1, -arm, radius * 2.2, arm * 2);
     path.addRect(-arm, -radius * 1.1, arm * 2, radius * 2.2);
-    return path.simplified();
+    path.setFillRule(Qt::WindingFill);
+    return path;
   }
   if (method == u"accpar") return polygon(5, radius * 1.1, -90);
   if (method == u"pardnn") return polygon(6, radius * 1.1, 0);
