@@ -161,6 +161,7 @@ void SearchRunner::search_all() {
     if (run.enabled && &run != subject_mutable()) run.result = nullptr;
   edited_at_ = clock_.elapsed();
   start_exact();
+  start_others();
 }
 
 void SearchRunner::search(const std::string& name) {
@@ -172,7 +173,8 @@ void SearchRunner::search(const std::string& name) {
 }
 
 void SearchRunner::start_others() {
-  // Methods share the machine's cores, so one after another is as fast and leaves the window responsive.
+  // Methods share the machine's cores, so one after another is as fast and leaves the window responsive; beside the
+  // exact pass, though, which may take long, since most of them answer within a second.
   if (!document_.scenario() || frame_.isActive() || rest_.isActive()) return;
   const MethodRun* main = subject_mutable();
   bool running = false;
@@ -248,10 +250,8 @@ void SearchRunner::ended(const std::string& name, quint64 task, SearchPass pass,
     const bool main = &run == subject_mutable();
     if (main && exact_follows_ && run.state == MethodRun::State::done) {
       exact_follows_ = false;
-      if (run.coarse)
-        start_exact();
-      else
-        start_others();
+      if (run.coarse) start_exact();
+      start_others();
     } else if (!frame_.isActive() && !rest_.isActive() && !exact_follows_) {
       start_others();
     }
