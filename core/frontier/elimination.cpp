@@ -6,6 +6,8 @@
 #include <limits>
 #include <unordered_map>
 
+#include "core/frontier/ring.h"
+
 namespace turnpoint::frontier::detail {
 
 namespace {
@@ -71,7 +73,6 @@ struct Scope {
 };
 
 constexpr double kShortMass = 64;  // leaves inside a factor whose lists are still short
-constexpr std::uint32_t kNoPivot = std::numeric_limits<std::uint32_t>::max();
 
 class Eliminator {
  public:
@@ -483,45 +484,6 @@ class Eliminator {
   std::vector<std::vector<std::uint32_t>> incident_;
   std::unordered_multimap<std::uint64_t, std::uint32_t> known_shapes_;
 };
-
-// A factor that closes a long ring (a tied weight from the first layer to the last) is cut late by the greedy order,
-// which then multiplies long lists by long lists. With one end of it kept to the last the ring is a chain that adds
-// short lists to long ones. Returns that end, kNoPivot if there is no long ring.
-std::uint32_t ring_pivot(const Graph& graph) {
-  constexpr std::uint32_t kShortestRing = 16;  // steps from which the order matters
-  constexpr double kMostSteps = 5e7;
-  const std::size_t n = graph.variables.size();
-  if (double(n) * double(graph.factors.size()) > kMostSteps) return kNoPivot;
-  std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>> neighbours(n);  // (variable, factor)
-  for (std::uint32_t k = 0; k < graph.factors.size(); ++k) {
-    const Factor& f = graph.factors[k];
-    if (f.rows < 2 || f.columns < 2) continue;
-    neighbours[f.a].emplace_back(f.b, k);
-    neighbours[f.b].emplace_back(f.a, k);
-  }
-  std::uint32_t narrowest = std::numeric_limits<std::uint32_t>::max(), pivot = kNoPivot;
-  std::vector<std::uint32_t> distance, queue;
-  for (std::uint32_t k = 0; k < graph.factors.size(); ++k) {
-    const Factor& f = graph.factors[k];
-    if (f.rows < 2 || f.columns < 2) continue;
-    distance.assign(n, 0);
-    queue.assign(1, f.a);
-    distance[f.a] = 1;
-    for (std::size_t i = 0; i < queue.size() && distance[f.b] == 0; ++i)
-      for (const auto& [next, factor] : neighbours[queue[i]])
-        if (factor != k && distance[next] == 0) {
-          distance[next] = distance[queue[i]] + 1;
-          queue.push_back(next);
-        }
-    // Every factor that the ring must pass sees it equally long; it is cut where it is narrowest (the last of equals).
-    const std::uint32_t width = std::min(f.rows, f.columns);
-    if (distance[f.b] > kShortestRing && width <= narrowest) {
-      narrowest = width;
-      pivot = f.columns <= f.rows ? f.b : f.a;
-    }
-  }
-  return pivot;
-}
 
 }  // namespace
 

@@ -21,9 +21,10 @@ constexpr std::size_t kRefinePoints = 10000;  // an exact pass is made in growin
 constexpr std::array kTolerances{0.08, 0.025, 0.009, 0.003, 0.0};  // gaps that are proven one after the other
 constexpr double kWholeGrowth = 64;  // products of the whole over those of the states of the hull
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr std::size_t kLaneBytes = std::size_t(800)
+constexpr std::size_t kLaneBytes = std::size_t(400)
                                    << 20;  // tables of all blocks together, if they are kept side by side
-constexpr double kSteep = 6;               // ratio of scaled weights from which a slope is steep
+constexpr std::size_t kPlanBytes = std::size_t(1) << 27, kFewPlans = 2000;  // plans of the states of the hull
+constexpr double kSteep = 6;  // ratio of scaled weights from which a slope is steep
 
 bool in_use(const Slack& slack) {
   for (std::size_t g = 0; g < kLanes; ++g)
@@ -139,6 +140,10 @@ void Engine::collect(const std::vector<ListTable>& lists, Achieved& achieved) {
   std::vector<std::uint32_t> wanted;
   for (std::uint32_t i = 0; i < root.points(); ++i)
     if (!achieved.covers(root.base + root.memory[i], root.time[i])) wanted.push_back(i);
+  if (wanted.size() > max_plans_) {  // evenly
+    for (std::size_t i = 0; i < max_plans_; ++i) wanted[i] = wanted[wanted.size() * i / max_plans_];
+    wanted.resize(max_plans_);
+  }
   std::vector<Point> plans(wanted.size());
   pool_.for_each(
       wanted.size(),
@@ -258,7 +263,7 @@ bool Engine::exact(Achieved& achieved, double max_products, CostList& floor) {
       spent_ = max_products - left;
       return true;
     }
-    if (products * 2 > left || kept_ * 2 > ListOptions().max_points) return false;
+    if (products * 1.5 > left || kept_ * 2 > ListOptions().max_points) return false;
   }
 }
 
@@ -280,6 +285,8 @@ bool Engine::restricted(Achieved& achieved, int buckets, double max_products) {
   std::vector<LaneBlock> blocks;
   Engine engine(part, plan, pool_, control_, limit_, blocks);
   if (!engine.relane(achieved, kCoarseLanes)) return false;
+  const std::size_t plan_bytes = sizeof(Point) + 6 * graph_.variables.size() + 2 * graph_.factors.size();
+  engine.max_plans_ = std::max(kFewPlans, kPlanBytes / plan_bytes);
   if (max_products > 0) engine.cheap_points_ = kThoroughPoints;
   engine.coarse(achieved, buckets);
   CostList floor;

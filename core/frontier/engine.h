@@ -62,11 +62,12 @@ class Engine {
   std::vector<HalfPlane> planes_;
   std::span<LaneBlock> used() { return {blocks_.data(), used_}; }
 
-  bool large_ = false;                // one block after the other, its tables freed at once
-  std::size_t used_ = 0;              // blocks of the current slopes
-  std::size_t kept_ = 0;              // points of the last beam
-  std::size_t cheap_points_ = 20000;  // a beam that keeps fewer may be widened
-  double beam_wider_ = 1;             // width of its buckets over the wanted one
+  bool large_ = false;                       // one block after the other, its tables freed at once
+  std::size_t used_ = 0;                     // blocks of the current slopes
+  std::size_t kept_ = 0;                     // points of the last beam
+  std::size_t max_plans_ = ~std::size_t(0);  // of one collection; what is proven needs all of them
+  std::size_t cheap_points_ = 20000;         // a beam that keeps fewer may be widened
+  double beam_wider_ = 1;                    // width of its buckets over the wanted one
   bool infeasible_ = false;
   bool restricted_ = false;         // what is achieved is near the frontier
   double restricted_products_ = 0;  // work of the exact lists over the states of the hull
