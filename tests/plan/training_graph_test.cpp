@@ -3,8 +3,12 @@
 // states, acyclic, parameters together with their updates, and micro-batches.
 #include "core/plan/training_graph.h"
 
+#include <fmt/format.h>
+
 #include <QtTest>
+#include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "core/import/model_source.h"
