@@ -179,12 +179,13 @@ Expected<void> TaskGraphBuilder::check_links(const std::string& where) const {
       if (const auto fault = seconds_fault(links.latency_of(from, to)); !fault.empty())
         return bad_input(fmt::format("latency_s from device {} to {} {}", from, to, fault), where);
     }
-  for (std::size_t d = 0; d < devices.size(); ++d) {
-    if (!(devices[d].speed >= 1e-12 && devices[d].speed <= 1e12))
-      return bad_input(fmt::format("speed of device {} is {} (between 1e-12 and 1e12 is needed)", d, devices[d].speed),
+  for (std::size_t d = 0; d <= devices.size(); ++d) {
+    const TaskDevice& device = d < devices.size() ? devices[d] : alike;
+    if (!(device.speed >= 1e-12 && device.speed <= 1e12))
+      return bad_input(fmt::format("speed of device {} is {} (between 1e-12 and 1e12 is needed)", d, device.speed),
                        where);
-    if (devices[d].memory_bytes < 0)
-      return bad_input(fmt::format("memory_bytes of device {} is negative ({})", d, devices[d].memory_bytes), where);
+    if (device.memory_bytes < 0)
+      return bad_input(fmt::format("memory_bytes of device {} is negative ({})", d, device.memory_bytes), where);
   }
   return {};
 }
@@ -319,6 +320,8 @@ Expected<TaskGraphPtr> TaskGraphBuilder::finish(const std::string& where) {
   if (auto done = sort_topologically(where); !done) return done.error();
   graph_->links = std::move(links);
   graph_->devices = std::move(devices);
+  graph_->alike = alike;
+  graph_->intended_devices = intended_devices;
   graph_->name = std::move(name);
   TaskGraphPtr result = std::move(graph_);
   *this = TaskGraphBuilder();

@@ -106,7 +106,9 @@ struct TaskGraph {
 
   std::vector<TaskIndex> topological;  ///< all tasks, producers first; of those possible, lowest index first
   TaskLinks links;
-  std::vector<TaskDevice> devices;  ///< as the file describes them; empty: any number, alike and unlimited
+  std::vector<TaskDevice> devices;     ///< where they are described one by one; else empty
+  TaskDevice alike;                    ///< every device, where `devices` is empty
+  std::uint32_t intended_devices = 0;  ///< how many the source of the graph speaks of; 0: it does not
 
   std::size_t task_count() const { return time_s.size(); }
   std::size_t edge_count() const { return out_to.size(); }
@@ -120,9 +122,9 @@ struct TaskGraph {
   double transfer_s(EdgeIndex edge, std::uint32_t from, std::uint32_t to) const {
     return out_seconds.empty() ? links.seconds(from, to, out_bytes[edge]) : out_seconds[edge];
   }
-  double speed_of(std::uint32_t device) const { return devices.empty() ? 1.0 : devices[device].speed; }
+  double speed_of(std::uint32_t device) const { return devices.empty() ? alike.speed : devices[device].speed; }
   std::int64_t memory_of(std::uint32_t device) const {
-    return devices.empty() ? kUnlimitedBytes : devices[device].memory_bytes;
+    return devices.empty() ? alike.memory_bytes : devices[device].memory_bytes;
   }
   /// Most devices that a placement may use: rows of the link matrices or entries of `devices`; kNone: no limit.
   std::uint32_t device_limit() const;
@@ -165,6 +167,8 @@ class TaskGraphBuilder {
 
   TaskLinks links;
   std::vector<TaskDevice> devices;
+  TaskDevice alike;
+  std::uint32_t intended_devices = 0;
   std::string name;
 
   /// The graph, or what is wrong with it; `where` names the source in messages. The builder is empty afterwards.

@@ -112,7 +112,6 @@ class ListingTest : public QObject {
     row({"inspect", "builtin:gpt2", "--sequence", "4096"}, 2, "longer than the model's 1024 learned positions");
     row({"inspect", "/nonexistent.onnx"}, 3, "/nonexistent.onnx: no such file");
     row({"place", "graph.json", "--devices", "4"}, 2, "'place' is not built yet");
-    row({"simulate", "a", "b"}, 2, "'simulate' is not built yet");
     row({"measure"}, 2, "'measure' is not built yet");
     row({"validate", "r.json", "--point", "turning"}, 2, "'validate' is not built yet");
   }

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Task graphs and placements from files (design.md 6). The kind of file is told by its content:
+//   - turnpoint/task-graph@1;
+//   - workloads of the NeurIPS 2020 device-placement study: accelerators only, latencies and transfer costs in seconds
+//     as they stand (costs of the latency inputs divided by 1000), sizes persistent, colour classes co-located;
+//   - Piper inputs: without tensor parallelism, one sample;
+//   - PipeDream profiles (text): a forward and a backward task per layer, co-located.
+// Reading is one pass over the text without a tree of it, so that a graph of a million tasks needs little more than
+// itself; nesting is limited, and every message names file, place and reason.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/base/expected.h"
+#include "core/model/placement.h"
+#include "core/model/task_graph.h"
+
+namespace turnpoint {
+
+Expected<TaskGraphPtr> open_task_graph(const std::string& path);
+/// `where` names the text in messages; its folder tells the study's latency inputs from the others.
+Expected<TaskGraphPtr> read_task_graph(std::string_view text, const std::string& where);
+
+/// turnpoint/placement@1, or a turnpoint/plan@1 of kind placement. Whether it fits a graph is check_placement's task.
+Expected<Placement> open_placement(const std::string& path);
+Expected<Placement> read_placement(std::string_view text, const std::string& where);
+
+}  // namespace turnpoint
