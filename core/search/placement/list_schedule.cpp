@@ -263,7 +263,7 @@ class ListPass {
       for (std::uint32_t d = 0; d < k; ++d) {
         if (local_[d] < 0) continue;
         // With equal speeds every further device can at best start when the inputs arrive.
-        if (g_.devices.empty() && options_.affinity == 0 && latest + g_.time_s[task] >= best_) break;
+        if (g_.devices.empty() && options_.affinity == 0 && latest + costs_.task_s(task, 0) >= best_) break;
         consider(task, d, latest, options_.affinity * (all_cut - cut_[d]));
       }
       for (EdgeIndex i = g_.in_begin[task]; i < g_.in_begin[task + 1]; ++i)
