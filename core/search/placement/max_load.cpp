@@ -7,30 +7,14 @@
 
 #include "core/base/parallel.h"
 #include "core/search/placement/judge.h"
+#include "core/search/placement/random.h"
 #include "core/search/placement/sequence.h"
 #include "core/search/placement/simple_methods.h"
 
 namespace turnpoint::placement {
 namespace {
 
-/// SplitMix64: small, and the same everywhere.
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : state_(seed) {}
-  std::uint64_t next() {
-    std::uint64_t z = state_ += 0x9E3779B97F4A7C15ull;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
-    return z ^ (z >> 31);
-  }
-  std::uint32_t below(std::size_t n) { return std::uint32_t(((next() >> 32) * std::uint64_t(n)) >> 32); }
-  double unit() { return double(next() >> 11) * 0x1p-53; }
-
- private:
-  std::uint64_t state_;
-};
-
-/// Co-location groups as one unit each, and the tensors between units.
+/// What moves as one: a co-location group or a task, with the parameters that only it reads; and the tensors between.
 struct Units {
   std::vector<std::uint32_t> of_task;
   std::vector<double> time_s;
@@ -56,19 +40,35 @@ void into_rows(std::size_t count, Rows&& each_pair, std::vector<std::uint32_t>& 
   each_pair([&](std::uint32_t row, std::uint32_t value) { values[next[row]++] = value; });
 }
 
+/// Parameters and the like, which take no time and have one reader, are one unit with it: apart they would only cost a
+/// transfer.
+std::vector<TaskIndex> attachments(const TaskGraph& g) {
+  std::vector<TaskIndex> to(g.task_count());
+  for (TaskIndex t = 0; t < to.size(); ++t) {
+    const bool attached =
+        g.time_s[t] == 0 && g.predecessors(t).empty() && g.successors(t).size() == 1 && g.colocate[t] == kNone;
+    to[t] = attached ? g.successors(t)[0] : t;
+  }
+  return to;
+}
+
 Units make_units(const TaskGraph& g) {
   Units u;
+  const auto attached = attachments(g);
   std::vector<std::uint32_t> of_group(g.groups.size(), kNone);
-  for (TaskIndex t = 0; t < g.task_count(); ++t) {
+  u.of_task.assign(g.task_count(), kNone);
+  const auto unit_of = [&](TaskIndex t) {
     const std::uint32_t group = g.colocate[t];
-    std::uint32_t unit = group == kNone ? kNone : of_group[group];
+    std::uint32_t& unit = group == kNone ? u.of_task[t] : of_group[group];
     if (unit == kNone) {
       unit = std::uint32_t(u.time_s.size());
       u.time_s.push_back(0);
       u.persistent.push_back(0);
-      if (group != kNone) of_group[group] = unit;
     }
-    u.of_task.push_back(unit);
+    return unit;
+  };
+  for (TaskIndex t = 0; t < g.task_count(); ++t) {
+    const std::uint32_t unit = u.of_task[t] = unit_of(attached[t]);
     u.time_s[unit] += g.time_s[t];
     u.persistent[unit] += g.persistent_bytes[t];
   }
@@ -198,7 +198,7 @@ struct Found {
   }
 };
 
-/// Simulated annealing by moves of one unit, or of a unit with a neighbour on the same device, and by swaps.
+/// Simulated annealing by moves of one unit or of a connected piece of a device's part, and by swaps.
 Found anneal(const Units& u, const TaskGraph& g, const PlacementRequest& request, std::vector<std::uint32_t> start,
              std::uint64_t seed, std::size_t steps, double hot, const RunContext& context) {
   State state(u, g, request, std::move(start));
@@ -208,6 +208,7 @@ Found anneal(const Units& u, const TaskGraph& g, const PlacementRequest& request
   const double cold = 1e-4, cooling = std::pow(cold / hot, 1.0 / double(steps));
   double temperature = hot;
   const auto units = std::uint32_t(u.time_s.size());
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> moved;  // unit, new device
   const auto neighbour = [&](std::uint32_t unit) {
     const std::uint32_t n = u.neighbour_begin[unit + 1] - u.neighbour_begin[unit];
     return n == 0 ? unit : u.neighbours[u.neighbour_begin[unit] + random.below(n)];
@@ -216,21 +217,27 @@ Found anneal(const Units& u, const TaskGraph& g, const PlacementRequest& request
     if (step % 1024 == 0 && context.cancelled()) break;
     const std::uint32_t unit = random.below(units), from = state.device_of(unit);
     const std::uint32_t kind = random.below(8);
-    std::uint32_t other = kNone, to = state.device_of(neighbour(unit));
+    std::uint32_t to = state.device_of(neighbour(unit));
     if (kind == 0 || to == from) to = random.below(request.devices);
     if (to == from) continue;
-    std::uint32_t other_to = to;
+    moved.assign(1, {unit, to});
     if (kind >= 6) {
-      other = random.below(units);  // swap
+      std::uint32_t other = random.below(units);  // swap
       if (state.device_of(other) != to) other = neighbour(unit);
       if (state.device_of(other) != to) continue;
-      other_to = from;
-    } else if (kind >= 4) {
-      other = neighbour(unit);
-      if (state.device_of(other) != from || other == unit) other = kNone;
+      moved.push_back({other, from});
+    } else if (kind >= 3) {
+      // A piece of the graph around the unit, by a walk on its device.
+      const std::uint32_t most = 2 + random.below(kind == 3 ? 24 : 6);
+      std::uint32_t at = unit;
+      for (std::uint32_t tries = 0; moved.size() < most && tries < 2 * most; ++tries) {
+        const std::uint32_t next = neighbour(at);
+        if (state.device_of(next) != from) continue;
+        at = next;
+        if (std::find(moved.begin(), moved.end(), std::make_pair(next, to)) == moved.end()) moved.push_back({next, to});
+      }
     }
-    state.move(unit, to);
-    if (other != kNone) state.move(other, other_to);
+    for (const auto& [who, where] : moved) state.move(who, where);
     const double next = state.energy();
     if (next <= energy || random.unit() < std::exp((energy - next) / temperature)) {
       energy = next;
@@ -243,17 +250,71 @@ Found anneal(const Units& u, const TaskGraph& g, const PlacementRequest& request
         }
       }
     } else {
-      if (other != kNone) state.move(other, kind >= 6 ? to : from);
-      state.move(unit, from);
+      for (auto last = moved.rbegin(); last != moved.rend(); ++last)
+        state.move(last->first, last->second == to ? from : to);
     }
   }
   return best;
 }
 
-std::vector<std::uint32_t> by_unit(const Units& u, const std::vector<std::uint32_t>& device) {
+/// A unit is where its longest task is.
+std::vector<std::uint32_t> by_unit(const TaskGraph& g, const Units& u, const std::vector<std::uint32_t>& device) {
   std::vector<std::uint32_t> result(u.time_s.size());
-  for (std::size_t t = 0; t < device.size(); ++t) result[u.of_task[t]] = device[t];
+  std::vector<double> longest(u.time_s.size(), -1);
+  for (std::size_t t = 0; t < device.size(); ++t) {
+    const std::uint32_t unit = u.of_task[t];
+    if (g.time_s[t] <= longest[unit]) continue;
+    longest[unit] = g.time_s[t];
+    result[unit] = device[t];
+  }
   return result;
+}
+
+}  // namespace
+
+namespace {
+
+/// How many random lines are worth cutting besides the four of SequenceOrder, by what a cut costs.
+std::size_t random_lines(const TaskGraph& graph, const Units& units, std::uint32_t devices) {
+  const double n = double(units.time_s.size());
+  const double cost = n * n * devices / 2 + 2 * n * double(graph.edge_count()) + 1;
+  return std::size_t(std::min(160.0, 1.2e8 / cost));
+}
+
+/// Contiguous stages over several lines, the best first, without repetition; and everything on one device.
+std::vector<std::vector<std::uint32_t>> first_placements(const TaskGraph& graph, const Units& units,
+                                                         const PlacementRequest& request, ThreadPool& pool,
+                                                         const RunContext& context) {
+  const SequenceOrder orders[] = {SequenceOrder::topological, SequenceOrder::depth_first, SequenceOrder::top_level,
+                                  SequenceOrder::bottom_level};
+  const std::int64_t limit = smallest_limit(graph, request);
+  const std::size_t lines = std::size(orders) + random_lines(graph, units, request.devices);
+  std::vector<Found> found(lines + 1);
+  pool.for_each(lines, [&](std::size_t i, int) {
+    const Sequence line = i < std::size(orders) ? line_up(graph, orders[i])
+                                                : line_up(graph, random_order(graph, request.seed * 7919 + i));
+    const auto stages = optimal_stages(graph, line, request.devices, limit, context);
+    if (context.cancelled()) return;
+    found[i].device =
+        by_unit(graph, units, cut(line, stages.empty() ? balanced_stages(line, request.devices) : stages));
+  });
+  if (context.cancelled()) return {};
+  found.back().device.assign(units.time_s.size(), best_single_device(graph, request));
+  for (Found& f : found) {
+    Placement placement;
+    placement.devices = request.devices;
+    for (const std::uint32_t unit : units.of_task) placement.device.push_back(f.device[unit]);
+    f.highest = max_load_s(graph, placement);
+    std::vector<std::int64_t> bytes(request.devices, 0);
+    for (std::size_t u = 0; u < f.device.size(); ++u) bytes[f.device[u]] += units.persistent[u];
+    for (std::uint32_t d = 0; d < request.devices; ++d)
+      f.missing += double(std::max<std::int64_t>(0, bytes[d] - std::min(bytes[d], request.limit_of(graph, d))));
+  }
+  std::stable_sort(found.begin(), found.end(), [](const Found& a, const Found& b) { return a.better_than(b); });
+  std::vector<std::vector<std::uint32_t>> starts;
+  for (Found& f : found)
+    if (starts.empty() || f.device != starts.back()) starts.push_back(std::move(f.device));
+  return starts;
 }
 
 }  // namespace
@@ -261,36 +322,30 @@ std::vector<std::uint32_t> by_unit(const Units& u, const std::vector<std::uint32
 Expected<PlacementResult> run_max_load(const TaskGraph& graph, const PlacementRequest& request,
                                        const RunContext& context) {
   const Units units = make_units(graph);
-  const std::int64_t limit = smallest_limit(graph, request);
-  std::vector<std::vector<std::uint32_t>> starts;
-  context.report("contiguous stages", 0.05);
-  for (const auto order : {SequenceOrder::topological, SequenceOrder::depth_first, SequenceOrder::top_level,
-                           SequenceOrder::bottom_level}) {
-    const Sequence line = line_up(graph, order);
-    const auto stages = optimal_stages(graph, line, request.devices, limit, context);
-    if (context.cancelled()) return cancelled_error();
-    starts.push_back(by_unit(units, cut(line, stages.empty() ? balanced_stages(line, request.devices) : stages)));
-  }
-  starts.emplace_back(units.time_s.size(), best_single_device(graph, request));
-  std::vector<Found> found(2 * starts.size());
-  context.report("annealing", 0.4);
-  // Beyond this the table of readers by device is not worth its memory, and the stages stand as they are.
-  const bool small = units.tensors.size() * double(request.devices) < 1e8 && units.time_s.size() > 1 &&
-                     units.consumers.size() / (units.tensors.size() + 1) < 30000;
-  const std::size_t steps = small ? 90000 : 0;
   ThreadPool pool(context.threads);
+  context.report("contiguous stages", 0.05);
+  auto starts = first_placements(graph, units, request, pool, context);
+  if (context.cancelled()) return cancelled_error();
+  constexpr std::size_t kStarts = 4;
+  if (starts.size() > kStarts) starts.resize(kStarts);
+  // Beyond this the table of readers by device is not worth its memory, and the stages stand as they are.
+  const bool small =
+      double(units.tensors.size()) * request.devices < 1e8 && units.time_s.size() > 1 && units.time_s.size() < 65000;
+  // From each start gently, to polish it, and hot, to forget it.
+  const double hot[] = {0.0015, 0.01, 0.05};
+  std::vector<Found> found(small ? std::size(hot) * starts.size() : 0);
+  context.report("annealing", 0.4);
   pool.for_each(found.size(), [&](std::size_t i, int) {
-    const double hot = i < starts.size() ? 0.004 : 0.05;
-    found[i] = small ? anneal(units, graph, request, starts[i % starts.size()], request.seed * 1000003 + i, steps, hot,
-                              context)
-                     : Found{};
+    constexpr std::size_t kSteps = 80000;
+    found[i] = anneal(units, graph, request, starts[i % starts.size()], request.seed * 1000003 + i, kSteps,
+                      hot[i / starts.size()], context);
   });
   if (context.cancelled()) return cancelled_error();
+  for (Found& f : found) starts.push_back(std::move(f.device));
   PlacementResult result;
   Judge judge(graph, request);
   std::optional<Verdict> best;
-  for (std::size_t i = 0; i < starts.size() + (small ? found.size() : 0); ++i) {
-    const auto& device = i < starts.size() ? starts[i] : found[i - starts.size()].device;
+  for (const auto& device : starts) {
     Placement placement;
     placement.devices = request.devices;
     for (const std::uint32_t unit : units.of_task) placement.device.push_back(device[unit]);

@@ -5,6 +5,8 @@
 #include <limits>
 #include <numeric>
 
+#include "core/search/placement/random.h"
+
 namespace turnpoint::placement {
 namespace {
 
@@ -73,9 +75,55 @@ std::vector<TaskIndex> anchors(const TaskGraph& g, const std::vector<TaskIndex>&
 
 }  // namespace
 
-Sequence line_up(const TaskGraph& g, SequenceOrder kind) {
+namespace {
+
+/// Sources (parameters, inputs) stand right before whoever reads them first, or cuts would separate them.
+std::vector<TaskIndex> delay_sources(const TaskGraph& g, const std::vector<TaskIndex>& order) {
+  std::vector<TaskIndex> delayed;
+  delayed.reserve(order.size());
+  std::vector<char> stands(order.size(), 0);
+  for (const TaskIndex t : order) {
+    const bool source = g.predecessors(t).empty() && !g.successors(t).empty();
+    if (source) continue;
+    for (const TaskIndex from : g.predecessors(t)) {
+      if (stands[from]) continue;
+      stands[from] = 1;
+      delayed.push_back(from);
+    }
+    stands[t] = 1;
+    delayed.push_back(t);
+  }
+  return delayed;
+}
+
+}  // namespace
+
+std::vector<TaskIndex> random_order(const TaskGraph& g, std::uint64_t seed) {
+  Random random(seed);
+  // How often the latest is taken: lines between depth-first and arbitrary ones.
+  const std::uint32_t latest = random.below(9);
+  std::vector<std::uint32_t> waiting(g.task_count());
+  std::vector<TaskIndex> ready, order;
+  for (TaskIndex t = 0; t < g.task_count(); ++t)
+    if ((waiting[t] = g.in_begin[t + 1] - g.in_begin[t]) == 0) ready.push_back(t);
+  while (!ready.empty()) {
+    const std::size_t pick = random.below(8) < latest ? ready.size() - 1 : random.below(ready.size());
+    const TaskIndex t = ready[pick];
+    ready.erase(ready.begin() + std::ptrdiff_t(pick));
+    order.push_back(t);
+    const std::size_t before = ready.size();
+    for (const TaskIndex to : g.successors(t))
+      if (--waiting[to] == 0) ready.push_back(to);
+    if (ready.size() - before > 1 && random.below(2) == 0)
+      std::reverse(ready.begin() + std::ptrdiff_t(before), ready.end());
+  }
+  return delay_sources(g, order);
+}
+
+Sequence line_up(const TaskGraph& g, SequenceOrder order) { return line_up(g, delay_sources(g, tasks_in(g, order))); }
+
+Sequence line_up(const TaskGraph& g, const std::vector<TaskIndex>& order) {
   const std::size_t n = g.task_count();
-  const auto order = tasks_in(g, kind);
   auto leader = anchors(g, order);
   // A group stands where its first task does; so does everything that stands next to one of its tasks.
   std::vector<TaskIndex> first(g.groups.size(), kNone);

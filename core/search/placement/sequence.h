@@ -26,6 +26,10 @@ enum class SequenceOrder {
 };
 
 Sequence line_up(const TaskGraph& graph, SequenceOrder order);
+/// `order` puts producers first.
+Sequence line_up(const TaskGraph& graph, const std::vector<TaskIndex>& order);
+/// Producers first; of those possible often the one that became so last, else any. Same seed, same order.
+std::vector<TaskIndex> random_order(const TaskGraph& graph, std::uint64_t seed);
 
 /// Device per task from the first unit of every stage (stages[0] is 0; later ones do not fall).
 std::vector<std::uint32_t> cut(const Sequence& sequence, const std::vector<std::uint32_t>& stages);
