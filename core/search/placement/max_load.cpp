@@ -44,6 +44,9 @@ void into_rows(std::size_t count, Rows&& each_pair, std::vector<std::uint32_t>& 
 /// transfer.
 std::vector<TaskIndex> attachments(const TaskGraph& g) {
   std::vector<TaskIndex> to(g.task_count());
+  std::vector<std::uint32_t> members(g.groups.size(), 0);
+  for (const std::uint32_t group : g.colocate)
+    if (group != kNone) ++members[group];
   for (TaskIndex t = 0; t < to.size(); ++t) {
     const bool attached =
         g.time_s[t] == 0 && g.predecessors(t).empty() && g.successors(t).size() == 1 && g.colocate[t] == kNone;
@@ -274,12 +277,68 @@ std::vector<std::uint32_t> by_unit(const TaskGraph& g, const Units& u, const std
 
 namespace {
 
-/// How many random lines are worth cutting besides the four of SequenceOrder, by what a cut costs.
-std::size_t random_lines(const TaskGraph& graph, const Units& units, std::uint32_t devices) {
+/// How many cuts of lines there is time for, by what a cut costs.
+std::size_t affordable_cuts(const Units& units, std::uint32_t devices) {
   const double n = double(units.time_s.size());
-  const double cost = n * n * devices / 2 + 2 * n * double(graph.edge_count()) + 1;
-  return std::size_t(std::min(160.0, 1.2e8 / cost));
+  return std::size_t(std::min(480.0, 1.5e8 / (n * n * (devices / 2.0 + 3) + 1)));
 }
+
+struct Line {
+  std::vector<TaskIndex> order;
+  Found found;
+  std::vector<std::uint32_t> cuts;  // places in the order at which devices change
+};
+
+class Lines {
+ public:
+  Lines(const TaskGraph& graph, const Units& units, const PlacementRequest& request, const RunContext& context)
+      : g_(graph), units_(units), request_(request), context_(context), limit_(smallest_limit(graph, request)) {}
+
+  /// The best contiguous stages of an order, measured; an empty device list if cancelled.
+  Line cut_line(std::vector<TaskIndex> order) const {
+    Line line;
+    const Sequence sequence = line_up(g_, order);
+    const auto stages = optimal_stages(g_, sequence, request_.devices, limit_, context_);
+    if (context_.cancelled()) return line;
+    const auto device = cut(sequence, stages.empty() ? balanced_stages(sequence, request_.devices) : stages);
+    line.found = measured(by_unit(g_, units_, device));
+    for (std::uint32_t i = 1; i < order.size(); ++i)
+      if (device[order[i]] != device[order[i - 1]]) line.cuts.push_back(i);
+    line.order = std::move(order);
+    return line;
+  }
+
+  Found measured(std::vector<std::uint32_t> device_of_unit) const {
+    Found found{std::move(device_of_unit), 0, 0};
+    Placement placement;
+    placement.devices = request_.devices;
+    for (const std::uint32_t unit : units_.of_task) placement.device.push_back(found.device[unit]);
+    found.highest = max_load_s(g_, placement);
+    std::vector<std::int64_t> bytes(request_.devices, 0);
+    for (std::size_t u = 0; u < found.device.size(); ++u) bytes[found.device[u]] += units_.persistent[u];
+    for (std::uint32_t d = 0; d < request_.devices; ++d)
+      found.missing += double(std::max<std::int64_t>(0, bytes[d] - std::min(bytes[d], request_.limit_of(g_, d))));
+    return found;
+  }
+
+  /// Shuffles the order around one cut after the other, and keeps what is not worse.
+  void improve(Line& line, std::size_t tries, std::uint64_t seed) const {
+    Random random(seed);
+    for (std::size_t i = 0; i < tries && !context_.cancelled() && !line.cuts.empty(); ++i) {
+      const std::size_t centre = line.cuts[random.below(line.cuts.size())], width = 2 + random.below(30);
+      Line next = cut_line(shuffled(g_, line.order, centre, width, random.next()));
+      if (next.found.device.empty() || line.found.better_than(next.found)) continue;
+      line = std::move(next);
+    }
+  }
+
+ private:
+  const TaskGraph& g_;
+  const Units& units_;
+  const PlacementRequest& request_;
+  const RunContext& context_;
+  std::int64_t limit_;
+};
 
 /// Contiguous stages over several lines, the best first, without repetition; and everything on one device.
 std::vector<std::vector<std::uint32_t>> first_placements(const TaskGraph& graph, const Units& units,
@@ -287,29 +346,24 @@ std::vector<std::vector<std::uint32_t>> first_placements(const TaskGraph& graph,
                                                          const RunContext& context) {
   const SequenceOrder orders[] = {SequenceOrder::topological, SequenceOrder::depth_first, SequenceOrder::top_level,
                                   SequenceOrder::bottom_level};
-  const std::int64_t limit = smallest_limit(graph, request);
-  const std::size_t lines = std::size(orders) + random_lines(graph, units, request.devices);
-  std::vector<Found> found(lines + 1);
-  pool.for_each(lines, [&](std::size_t i, int) {
-    const Sequence line = i < std::size(orders) ? line_up(graph, orders[i])
-                                                : line_up(graph, random_order(graph, request.seed * 7919 + i));
-    const auto stages = optimal_stages(graph, line, request.devices, limit, context);
-    if (context.cancelled()) return;
-    found[i].device =
-        by_unit(graph, units, cut(line, stages.empty() ? balanced_stages(line, request.devices) : stages));
+  const std::size_t cuts = affordable_cuts(units, request.devices);
+  const Lines maker(graph, units, request, context);
+  std::vector<Line> lines(std::size(orders) + cuts / 8);
+  pool.for_each(lines.size(), [&](std::size_t i, int) {
+    lines[i] = maker.cut_line(i < std::size(orders) ? order_of(graph, orders[i])
+                                                    : random_order(graph, request.seed * 7919 + i));
   });
   if (context.cancelled()) return {};
-  found.back().device.assign(units.time_s.size(), best_single_device(graph, request));
-  for (Found& f : found) {
-    Placement placement;
-    placement.devices = request.devices;
-    for (const std::uint32_t unit : units.of_task) placement.device.push_back(f.device[unit]);
-    f.highest = max_load_s(graph, placement);
-    std::vector<std::int64_t> bytes(request.devices, 0);
-    for (std::size_t u = 0; u < f.device.size(); ++u) bytes[f.device[u]] += units.persistent[u];
-    for (std::uint32_t d = 0; d < request.devices; ++d)
-      f.missing += double(std::max<std::int64_t>(0, bytes[d] - std::min(bytes[d], request.limit_of(graph, d))));
-  }
+  const auto better = [](const Line& a, const Line& b) { return a.found.better_than(b.found); };
+  std::stable_sort(lines.begin(), lines.end(), better);
+  constexpr std::size_t kImproved = 4;
+  pool.for_each(std::min(kImproved, lines.size()), [&](std::size_t i, int) {
+    maker.improve(lines[i], cuts * 7 / 8 / kImproved, request.seed * 104729 + i);
+  });
+  if (context.cancelled()) return {};
+  std::vector<Found> found;
+  for (Line& line : lines) found.push_back(std::move(line.found));
+  found.push_back(maker.measured(std::vector<std::uint32_t>(units.time_s.size(), best_single_device(graph, request))));
   std::stable_sort(found.begin(), found.end(), [](const Found& a, const Found& b) { return a.better_than(b); });
   std::vector<std::vector<std::uint32_t>> starts;
   for (Found& f : found)

@@ -58,6 +58,10 @@ std::vector<TaskIndex> anchors(const TaskGraph& g, const std::vector<TaskIndex>&
   std::vector<TaskIndex> anchor(g.task_count());
   for (const TaskIndex t : order) {
     anchor[t] = t;
+    if (g.time_s[t] == 0 && g.predecessors(t).empty() && g.successors(t).size() == 1) {
+      anchor[t] = g.successors(t)[0];  // a parameter stands with its only reader
+      continue;
+    }
     if (g.kind[t] != TaskKind::backward && g.kind[t] != TaskKind::update) continue;
     TaskIndex best = kNone;
     bool best_forward = false;
@@ -120,7 +124,35 @@ std::vector<TaskIndex> random_order(const TaskGraph& g, std::uint64_t seed) {
   return delay_sources(g, order);
 }
 
-Sequence line_up(const TaskGraph& g, SequenceOrder order) { return line_up(g, delay_sources(g, tasks_in(g, order))); }
+std::vector<TaskIndex> shuffled(const TaskGraph& g, const std::vector<TaskIndex>& order, std::size_t centre,
+                                std::size_t width, std::uint64_t seed) {
+  const std::size_t begin = centre > width ? centre - width : 0, end = std::min(order.size(), centre + width);
+  Random random(seed);
+  std::vector<TaskIndex> result = order,
+                         left(order.begin() + std::ptrdiff_t(begin), order.begin() + std::ptrdiff_t(end));
+  const bool latest = random.below(2) == 0;
+  for (std::size_t at = begin; at < end; ++at) {
+    // Ready is what no other task that is left feeds; the window is short.
+    std::size_t ready = 0, pick = 0;
+    for (std::size_t i = 0; i < left.size(); ++i) {
+      bool waits = false;
+      for (const TaskIndex from : g.predecessors(left[i]))
+        waits |= std::find(left.begin(), left.end(), from) != left.end();
+      if (waits) continue;
+      ++ready;
+      if ((latest && random.below(3) != 0) || random.below(ready) == 0) pick = i;
+    }
+    result[at] = left[pick];
+    left.erase(left.begin() + std::ptrdiff_t(pick));
+  }
+  return result;
+}
+
+std::vector<TaskIndex> order_of(const TaskGraph& g, SequenceOrder order) {
+  return delay_sources(g, tasks_in(g, order));
+}
+
+Sequence line_up(const TaskGraph& g, SequenceOrder order) { return line_up(g, order_of(g, order)); }
 
 Sequence line_up(const TaskGraph& g, const std::vector<TaskIndex>& order) {
   const std::size_t n = g.task_count();

@@ -30,6 +30,11 @@ Sequence line_up(const TaskGraph& graph, SequenceOrder order);
 Sequence line_up(const TaskGraph& graph, const std::vector<TaskIndex>& order);
 /// Producers first; of those possible often the one that became so last, else any. Same seed, same order.
 std::vector<TaskIndex> random_order(const TaskGraph& graph, std::uint64_t seed);
+/// Another such order, which differs from `order` only within `width` places from place `centre`.
+std::vector<TaskIndex> shuffled(const TaskGraph& graph, const std::vector<TaskIndex>& order, std::size_t centre,
+                                std::size_t width, std::uint64_t seed);
+/// The order of SequenceOrder, sources late.
+std::vector<TaskIndex> order_of(const TaskGraph& graph, SequenceOrder order);
 
 /// Device per task from the first unit of every stage (stages[0] is 0; later ones do not fall).
 std::vector<std::uint32_t> cut(const Sequence& sequence, const std::vector<std::uint32_t>& stages);
