@@ -35,8 +35,9 @@ void add_inspect_command(CLI::App& app, Command& command);
 void add_search_command(CLI::App& app, Command& command);
 void add_solve_command(CLI::App& app, Command& command);
 void add_export_command(CLI::App& app, Command& command);
+void add_place_command(CLI::App& app, Command& command);
 void add_simulate_command(CLI::App& app, Command& command);
-/// place, measure, validate: declared, exit 2 saying that they are not built yet.
+/// measure, validate: declared, exit 2 saying that they are not built yet.
 void add_unbuilt_commands(CLI::App& app, Command& command);
 
 }  // namespace turnpoint::cli

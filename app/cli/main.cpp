@@ -40,6 +40,7 @@ int parse_and_run(int argc, char** argv) {
   cli::add_search_command(app, command);
   cli::add_solve_command(app, command);
   cli::add_export_command(app, command);
+  cli::add_place_command(app, command);
   cli::add_simulate_command(app, command);
   cli::add_unbuilt_commands(app, command);
   if (const auto wrong = wrong_command(app, argc, argv)) return cli::report(*wrong);

@@ -4,6 +4,7 @@
 
 #include "app/cli/commands.h"
 #include "core/search/method.h"
+#include "core/search/placement/placement_method.h"
 
 namespace turnpoint::cli {
 
@@ -21,11 +22,22 @@ void add_methods_command(CLI::App& app, Command& command) {
                           {"paper", method.paper},
                           {"description", method.description},
                           {"frontier", method.frontier}});
+        for (const auto& method : placement::placement_methods()) {
+          list.push_back({{"name", method.name},
+                          {"title", method.title},
+                          {"paper", method.paper},
+                          {"description", method.description},
+                          {"frontier", false},
+                          {"places", true}});
+          if (method.unavailable) list.back()["unavailable"] = method.unavailable();
+        }
         return write_output("", list.dump(2) + "\n");
       }
       std::string text;
       for (const auto& method : methods())
         text += fmt::format("{:<25} {} ({})\n", method.name, method.description, method.paper);
+      for (const auto& method : placement::placement_methods())
+        text += fmt::format("{:<25} {} ({}; for 'place')\n", method.name, method.description, method.paper);
       return write_output("", text);
     };
   });

@@ -7,7 +7,7 @@
 namespace turnpoint::cli {
 
 void add_unbuilt_commands(CLI::App& app, Command& command) {
-  for (const char* name : {"place", "measure", "validate"}) {
+  for (const char* name : {"measure", "validate"}) {
     CLI::App* sub = app.add_subcommand(name, "Not built yet");
     sub->allow_extras();
     sub->callback([&command, name] {

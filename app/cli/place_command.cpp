@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// turnpoint-cli place: a task graph from a file; a device per task and an order per device to a file or standard
+// output.
+#include <fmt/format.h>
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/commands.h"
+#include "core/base/text.h"
+#include "core/import/task_graph.h"
+#include "core/plan/task_graph_json.h"
+#include "core/search/placement/placement_method.h"
+
+namespace turnpoint::cli {
+
+namespace {
+
+struct PlaceArguments {
+  std::string graph, memory_limit, method = "pardnn", objective = "makespan", out;
+  std::uint32_t devices = 0;
+  std::uint64_t seed = 0;
+  int threads = 0;
+};
+
+/// The written placement, with what only `place` knows beside it: later keys of the object.
+std::string with_findings(const TaskGraph& graph, const placement::PlacementRequest& request,
+                          const placement::PlacementResult& result) {
+  PlacementFigures figures;
+  figures.method = result.method;
+  figures.makespan_s = result.makespan_s;
+  figures.max_load_s = result.max_load_s;
+  figures.search_s = result.search_s;
+  figures.peak_bytes = result.peak_bytes;
+  std::string text = write_placement(result.placement, figures);
+  nlohmann::json more = {{"objective", to_string(result.objective)}, {"fits", result.fits()}};
+  if (request.limited(graph)) more["moved_tasks"] = result.moved_tasks;
+  if (result.shortage)
+    more["shortage"] = {
+        {"device", result.shortage->device}, {"time_s", result.shortage->time_s}, {"bytes", result.shortage->bytes}};
+  for (const auto& stage : result.stages)
+    more["stages"].push_back({{"name", stage.name}, {"makespan_s", stage.makespan_s}});
+  const std::string tail = more.dump();
+  const std::size_t end = text.rfind('}');
+  return text.substr(0, end) + ", " + tail.substr(1) + "\n";
+}
+
+int place(const PlaceArguments& arguments) {
+  placement::PlacementRequest request;
+  request.devices = arguments.devices;
+  request.seed = arguments.seed;
+  request.objective =
+      arguments.objective == "makespan" ? placement::Objective::makespan : placement::Objective::max_load;
+  if (!arguments.memory_limit.empty()) {
+    const auto bytes = parse_bytes(arguments.memory_limit);
+    if (!bytes || *bytes == 0)
+      return report(
+          usage_error(fmt::format("--memory-limit '{}' is not a size such as 16GiB", arguments.memory_limit)));
+    request.memory_limit = *bytes;
+  }
+  const auto method = placement::find_placement_method(arguments.method);
+  if (!method) return report(method.error());
+  const auto graph = open_task_graph(arguments.graph);
+  if (!graph) return report(graph.error());
+  const auto result = placement::run_placement(**method, **graph, request, command_context(arguments.threads));
+  if (!result) {
+    Error error = result.error();
+    if (error.where.empty() && error.code != ErrorCode::cancelled) error.where = arguments.graph;
+    return report(error);
+  }
+  const int written = write_output(arguments.out, with_findings(**graph, request, *result));
+  if (written != kDone || result->fits()) return written;
+  return report({ErrorCode::infeasible,
+                 fmt::format("method '{}' found no placement on {} devices that fits: {}", arguments.method,
+                             arguments.devices, describe(*result->shortage)),
+                 arguments.graph,
+                 {}});
+}
+
+}  // namespace
+
+void add_place_command(CLI::App& app, Command& command) {
+  auto arguments = std::make_shared<PlaceArguments>();
+  CLI::App* sub = app.add_subcommand("place", "Place a task graph on devices");
+  sub->add_option("graph", arguments->graph,
+                  "turnpoint/task-graph@1, a device-placement workload, a Piper input or a PipeDream profile")
+      ->required();
+  sub->add_option("--devices", arguments->devices, "Number of devices")
+      ->required()
+      ->check(CLI::Range(1u, TaskGraphBuilder::kMaxDevices));
+  sub->add_option("--memory-limit", arguments->memory_limit, "Bytes per device, also as 16GiB");
+  sub->add_option("--method", arguments->method, "A method of 'turnpoint-cli methods' that places");
+  sub->add_option("--objective", arguments->objective, "makespan or max-load")
+      ->check(CLI::IsMember({"makespan", "max-load"}));
+  sub->add_option("--seed", arguments->seed, "Same seed, same placement");
+  sub->add_option("--threads", arguments->threads, "Threads; 0: as many as the machine has; the placement is the same")
+      ->check(CLI::Range(0, 1024));
+  sub->add_option("--out", arguments->out, "File for the placement; standard output without it");
+  sub->callback([arguments, &command] { command.run = [arguments] { return place(*arguments); }; });
+}
+
+}  // namespace turnpoint::cli

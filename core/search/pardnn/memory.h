@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// ParDNN's memory step (papers.md section 2.3): where a device lacks memory at some instant, tasks move away, those
+// first that free most for the least work and traffic; a prune pass takes moves back that turned out unnecessary. The
+// simulator, with memory over time, says what is lacking before and after.
+//
+// What moves together: a tensor is freed early only if all tasks that still read it are elsewhere, so the candidate is
+// the tensor with those tasks (and their co-location groups), and its potential is what their going away frees at that
+// instant, their own outputs and other inputs included, exactly.
+#pragma once
+
+#include "core/search/pardnn/refinement.h"
+
+namespace turnpoint::pardnn {
+
+struct MemoryOptions {
+  int rounds = 24;  ///< at most; each ends with a simulation
+  /// As RefinementOptions::order, to schedule anew after the last round; what it gives is kept if it fits and is
+  /// faster.
+  std::function<Placement(const std::vector<std::uint32_t>& device)> order;
+};
+
+/// Moves tasks until every device fits, or no round helps: then the verdict keeps its shortage. Returns the number of
+/// tasks on another device than before.
+Expected<std::size_t> fit_memory(const ScheduleCosts& costs, placement::Judge& judge,
+                                 const placement::PlacementRequest& request, const MemoryOptions& options,
+                                 Judged& candidate, const RunContext& context);
+
+}  // namespace turnpoint::pardnn

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/search/pardnn/pardnn.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <functional>
+
+#include "core/base/parallel.h"
+#include "core/search/pardnn/memory.h"
+#include "core/search/pardnn/refinement.h"
+#include "core/search/placement/max_load.h"
+#include "core/search/placement/sequence.h"
+#include "core/search/placement/simple_methods.h"
+
+namespace turnpoint::pardnn {
+namespace {
+
+using placement::Judge;
+using placement::ListOptions;
+using placement::Objective;
+using placement::PlacementRequest;
+using placement::PlacementResult;
+using placement::ScheduleCosts;
+
+/// Clusters are sliced again and again, once per device: worth it up to so many tasks times devices.
+constexpr double kMostSlicing = 4e6;
+
+PlacementResult finish(Judged&& judged, std::vector<placement::StageReport>&& stages, std::size_t moved) {
+  PlacementResult result;
+  result.placement = std::move(judged.placement);
+  result.stages = std::move(stages);
+  result.moved_tasks = moved;
+  return result;
+}
+
+Expected<Judged> judge_devices(Judge& judge, std::uint32_t devices, std::vector<std::uint32_t> device) {
+  Judged judged;
+  judged.placement.devices = devices;
+  judged.placement.device = std::move(device);
+  auto verdict = judge.measure(judged.placement);
+  if (!verdict) return verdict.error();
+  judged.verdict = std::move(*verdict);
+  return judged;
+}
+
+}  // namespace
+
+Expected<PlacementResult> run_published(const TaskGraph& graph, const PlacementRequest& request,
+                                        const RunContext& context) {
+  if (graph.task_count() == 0 || request.devices == 1) return placement::run_single_device(graph, request, context);
+  const ScheduleCosts costs(graph, request.devices);
+  const Clusters clusters = slice(costs, context);
+  if (context.cancelled()) return cancelled_error();
+  Judge judge(graph, request);
+  Judged best;
+  std::vector<placement::StageReport> stages;
+  for (const Mapping mapping : {Mapping::level_aware, Mapping::guided}) {
+    auto device = map_clusters(costs, clusters, mapping, context);
+    if (context.cancelled()) return cancelled_error();
+    auto judged = judge_devices(judge, request.devices, std::move(device));
+    if (!judged) return judged.error();
+    stages.push_back(
+        {mapping == Mapping::level_aware ? "mapped, level-aware" : "mapped, guided", judged->verdict.makespan_s});
+    if (best.placement.device.empty() || judged->verdict.makespan_s < best.verdict.makespan_s)
+      best = std::move(*judged);
+  }
+  RefinementOptions options;
+  options.path_rounds = int(std::min<std::uint32_t>(request.devices, 64)) + 1;
+  // Refinement is about time; what lacks memory is the next step's business.
+  if (auto done = refine(costs, &clusters, judge, options, best, context); !done) return done.error();
+  stages.push_back({"refined", best.verdict.makespan_s});
+  // Memory has to be tracked under a fixed order, or moves would reshuffle everything.
+  if (auto measured = judge.measure(best.placement); !measured) return measured.error();
+  judge.keep_order(best.placement);
+  auto moved = fit_memory(costs, judge, request, {}, best, context);
+  if (!moved) return moved.error();
+  if (request.limited(graph)) stages.push_back({"memory", best.verdict.makespan_s});
+  return finish(std::move(best), std::move(stages), *moved);
+}
+
+namespace {
+
+/// The ways to a first placement. Each is computed on its own, so that threads change nothing.
+class Seeds {
+ public:
+  Seeds(const ScheduleCosts& costs, const PlacementRequest& request)
+      : costs_(costs),
+        graph_(costs.graph()),
+        request_(request),
+        order_(placement::order_by_priority(costs, placement::bottom_levels(costs, 1.0))) {
+    for (std::uint32_t d = 0; d < request.devices; ++d) room_.push_back(request.limit_of(graph_, d));
+    limited_ = request.limited(graph_);
+    const bool large = double(graph_.task_count()) * request.devices > kMostSlicing;
+    add("one device",
+        [this](const RunContext& c) { return devices_of(placement::run_single_device(graph_, request_, c)); });
+    for (const double affinity : {0.0, 0.05, 0.3}) {
+      if (large && affinity == 0.3) continue;
+      add(affinity == 0 ? "list schedule" : fmt::format("list schedule, transfers weigh {}", affinity),
+          [this, affinity](const RunContext& c) { return list(affinity, nullptr, true, c); });
+    }
+    if (graph_.links.contention == TaskLinks::Contention::sender)
+      for (const double affinity : {1.0, 4.0})
+        add(fmt::format("list schedule, transfers weigh {}", affinity),
+            [this, affinity](const RunContext& c) { return list(affinity, nullptr, true, c); });
+    if (!large) add("mapped clusters", [this](const RunContext& c) { return mapped(c); });
+    add("layers",
+        [this](const RunContext& c) { return devices_of(placement::run_layered_expert(graph_, request_, c)); });
+    if (graph_.task_count() <= 20000)
+      add("contiguous stages",
+          [this](const RunContext& c) { return devices_of(placement::run_pipedream(graph_, request_, c)); });
+  }
+
+  std::size_t size() const { return seeds_.size(); }
+  const std::string& name(std::size_t i) const { return seeds_[i].name; }
+  Placement make(std::size_t i, const RunContext& context) const { return seeds_[i].make(context); }
+
+  /// Our own order for given devices. Empty if cancelled.
+  Placement ordered(const std::vector<std::uint32_t>& device, const RunContext& context) const {
+    return list(0, &device, false, context);
+  }
+
+ private:
+  struct Seed {
+    std::string name;
+    std::function<Placement(const RunContext&)> make;
+  };
+  void add(std::string name, std::function<Placement(const RunContext&)> make) {
+    seeds_.push_back({std::move(name), std::move(make)});
+  }
+
+  static Placement devices_of(Expected<PlacementResult> result) {
+    return result ? std::move(result->placement) : Placement{};
+  }
+  Placement list(double affinity, const std::vector<std::uint32_t>* fixed, bool with_room,
+                 const RunContext& context) const {
+    ListOptions options;
+    options.affinity = affinity;
+    options.insertion = true;
+    options.fixed = fixed;
+    if (limited_ && with_room) options.room = &room_;
+    return placement::list_schedule(costs_, order_, options, context).placement;
+  }
+  Placement mapped(const RunContext& context) const {
+    const Clusters clusters = slice(costs_, context);
+    const auto device = map_clusters(costs_, clusters, Mapping::level_aware, context);
+    if (context.cancelled()) return {};
+    return list(0, &device, false, context);
+  }
+
+  const ScheduleCosts& costs_;
+  const TaskGraph& graph_;
+  const PlacementRequest& request_;
+  std::vector<TaskIndex> order_;
+  std::vector<std::int64_t> room_;
+  bool limited_ = false;
+  std::vector<Seed> seeds_;
+};
+
+/// Runs and measures all seeds; the first error, or all that came out.
+Expected<std::vector<Judged>> judge_seeds(const Seeds& seeds, const TaskGraph& graph, const PlacementRequest& request,
+                                          const RunContext& context) {
+  std::vector<Judged> judged(seeds.size());
+  std::vector<std::optional<Error>> errors(seeds.size());
+  ThreadPool pool(context.threads);
+  RunContext inner = context;
+  inner.progress = nullptr;
+  context.report("slicing, mapping and list schedules", 0.05);
+  pool.for_each(seeds.size(), [&](std::size_t i, int) {
+    judged[i].placement = seeds.make(i, inner);
+    if (context.cancelled()) return;
+    Judge judge(graph, request);
+    auto verdict = judge.measure(judged[i].placement);
+    if (!verdict) {
+      errors[i] = verdict.error();
+      return;
+    }
+    judged[i].verdict = std::move(*verdict);
+    if (judged[i].placement.order.empty()) judge.keep_order(judged[i].placement);
+  });
+  if (context.cancelled()) return cancelled_error();
+  for (const auto& error : errors)
+    if (error) return *error;
+  return judged;
+}
+
+/// Memory for the fastest seed, then, while nothing fits, for the others by speed; the best of all that there is.
+Expected<std::size_t> fit_best(const ScheduleCosts& costs, Judge& judge, const PlacementRequest& request,
+                               const MemoryOptions& options, const std::vector<Judged>& seeds, Judged& best,
+                               const RunContext& context) {
+  auto moved = fit_memory(costs, judge, request, options, best, context);
+  if (!moved) return moved.error();
+  std::vector<const Judged*> others;
+  for (const Judged& seed : seeds) others.push_back(&seed);
+  std::stable_sort(others.begin(), others.end(), [](const Judged* a, const Judged* b) {
+    return a->verdict.better_than(b->verdict, Objective::makespan);
+  });
+  for (const Judged* seed : others) {
+    if (context.cancelled()) return cancelled_error();
+    Judged other = *seed;
+    std::size_t other_moved = 0;
+    if (best.verdict.shortage && other.verdict.shortage) {
+      auto fitted = fit_memory(costs, judge, request, options, other, context);
+      if (!fitted) return fitted.error();
+      other_moved = *fitted;
+    }
+    if (!other.verdict.better_than(best.verdict, Objective::makespan)) continue;
+    best = std::move(other);
+    *moved = other_moved;
+  }
+  return *moved;
+}
+
+}  // namespace
+
+Expected<PlacementResult> run_pardnn(const TaskGraph& graph, const PlacementRequest& request,
+                                     const RunContext& context) {
+  if (graph.task_count() == 0 || request.devices == 1) return placement::run_single_device(graph, request, context);
+  if (request.objective == Objective::max_load) return placement::run_max_load(graph, request, context);
+  const ScheduleCosts costs(graph, request.devices);
+  const Seeds seeds(costs, request);
+  auto judged = judge_seeds(seeds, graph, request, context);
+  if (!judged) return judged.error();
+  std::vector<placement::StageReport> stages;
+  std::size_t fastest = 0;
+  for (std::size_t i = 0; i < judged->size(); ++i) {
+    stages.push_back({seeds.name(i), (*judged)[i].verdict.makespan_s});
+    if ((*judged)[i].verdict.makespan_s < (*judged)[fastest].verdict.makespan_s) fastest = i;
+  }
+  Judged best = (*judged)[fastest];
+  Judge judge(graph, request);
+  RefinementOptions refinement;
+  refinement.order = [&](const std::vector<std::uint32_t>& device) { return seeds.ordered(device, context); };
+  refinement.path_rounds = 2;
+  if (auto done = refine(costs, nullptr, judge, refinement, best, context); !done) return done.error();
+  stages.push_back({"refined", best.verdict.makespan_s});
+  std::size_t moved = 0;
+  if (best.verdict.shortage) {
+    MemoryOptions memory;
+    memory.order = refinement.order;
+    auto fitted = fit_best(costs, judge, request, memory, *judged, best, context);
+    if (!fitted) return fitted.error();
+    moved = *fitted;
+    stages.push_back({"memory", best.verdict.makespan_s});
+  }
+  return finish(std::move(best), std::move(stages), moved);
+}
+
+}  // namespace turnpoint::pardnn

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// ParDNN (papers.md section 2): slicing, mapping, refinement, memory. Two variants: as printed, where devices run tasks
+// as they become ready; and ours, where list schedules with an order of their own compete with the mapped clusters and
+// the simulator picks.
+#pragma once
+
+#include "core/search/placement/placement_method.h"
+
+namespace turnpoint::pardnn {
+
+Expected<placement::PlacementResult> run_published(const TaskGraph&, const placement::PlacementRequest&,
+                                                   const RunContext&);
+Expected<placement::PlacementResult> run_pardnn(const TaskGraph&, const placement::PlacementRequest&,
+                                                const RunContext&);
+
+}  // namespace turnpoint::pardnn

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// ParDNN's third step (papers.md section 2.2): clusters, then tasks, then the tasks on the emulated critical path are
+// tried on other devices. After every round the simulator decides: what is not faster is undone, so the makespan never
+// rises.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "core/search/pardnn/clusters.h"
+#include "core/search/placement/judge.h"
+
+namespace turnpoint::pardnn {
+
+/// A candidate in the making: devices and order, and what the simulator said of them.
+struct Judged {
+  Placement placement;
+  placement::Verdict verdict;
+};
+
+struct RefinementOptions {
+  int path_rounds = 4;  ///< rounds along the critical path
+  /// The order in which devices that changed run their tasks; empty: as they become ready.
+  std::function<Placement(const std::vector<std::uint32_t>& device)> order;
+};
+
+/// `clusters` may be null: then no cluster moves. Devices of whole co-location groups only. The judge simulates.
+Expected<void> refine(const ScheduleCosts& costs, const Clusters* clusters, placement::Judge& judge,
+                      const RefinementOptions& options, Judged& candidate, const RunContext& context);
+
+}  // namespace turnpoint::pardnn

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// Placement for the objective max-load: contiguous stages by dynamic programming over several lines of the graph, then
+// seeded annealing by moves of single units (a task, or a co-location group) under the memory limits.
+#pragma once
+
+#include "core/search/placement/placement_method.h"
+
+namespace turnpoint::placement {
+
+Expected<PlacementResult> run_max_load(const TaskGraph&, const PlacementRequest&, const RunContext&);
+
+}  // namespace turnpoint::placement

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/search/placement/placement_method.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <chrono>
+
+#include "core/base/text.h"
+#include "core/search/placement/judge.h"
+
+namespace turnpoint::placement {
+
+const char* to_string(Objective objective) { return objective == Objective::makespan ? "makespan" : "max-load"; }
+
+bool PlacementRequest::limited(const TaskGraph& graph) const {
+  for (std::uint32_t d = 0; d < devices; ++d)
+    if (limit_of(graph, d) != kUnlimitedBytes) return true;
+  return false;
+}
+
+Expected<const PlacementMethod*> find_placement_method(const std::string& name) {
+  std::string known;
+  for (const PlacementMethod& method : placement_methods()) {
+    if (method.name == name) return &method;
+    known += (known.empty() ? "" : ", ") + method.name;
+  }
+  return usage_error(fmt::format("there is no placement method '{}'; there are {}", name, known));
+}
+
+std::string describe(const MemoryShortage& shortage) {
+  return fmt::format("device {} lacks {} bytes at {:.6g} s", shortage.device, shortage.bytes, shortage.time_s);
+}
+
+std::vector<double> device_loads(const TaskGraph& graph, const Placement& placement) {
+  std::vector<double> load(placement.devices, 0);
+  std::vector<double> wanted(placement.devices, -1);  // of one tensor, by device: its longest transfer there
+  std::vector<std::uint32_t> others;
+  for (TaskIndex t = 0; t < graph.task_count(); ++t) {
+    const std::uint32_t own = placement.device[t];
+    load[own] += graph.time_s[t] / graph.speed_of(own);
+    double leaves = 0;
+    others.clear();
+    for (EdgeIndex e = graph.out_begin[t]; e < graph.out_begin[t + 1]; ++e) {
+      const std::uint32_t d = placement.device[graph.out_to[e]];
+      if (d == own) continue;
+      if (wanted[d] < 0) others.push_back(d);
+      const double transfer = graph.transfer_s(e, own, d);
+      wanted[d] = std::max(wanted[d], transfer);
+      leaves = std::max(leaves, transfer);
+    }
+    load[own] += leaves;
+    for (const std::uint32_t d : others) {
+      load[d] += wanted[d];
+      wanted[d] = -1;
+    }
+  }
+  return load;
+}
+
+double max_load_s(const TaskGraph& graph, const Placement& placement) {
+  const auto loads = device_loads(graph, placement);
+  return *std::max_element(loads.begin(), loads.end());
+}
+
+Expected<PlacementResult> run_placement(const PlacementMethod& method, const TaskGraph& graph,
+                                        const PlacementRequest& request, const RunContext& context) {
+  const auto begin = std::chrono::steady_clock::now();
+  if (request.devices == 0) return usage_error("a placement needs at least one device");
+  const std::uint32_t most = std::min(graph.device_limit(), std::uint32_t(TaskGraphBuilder::kMaxDevices));
+  if (request.devices > most)
+    return usage_error(fmt::format("{} devices asked for, {} are known", request.devices, most), graph.name);
+  if (method.unavailable)
+    if (std::string reason = method.unavailable(); !reason.empty())
+      return usage_error(fmt::format("method '{}' is not available: {}", method.name, reason));
+  auto result = method.run(graph, request, context);
+  if (!result) return result.error();
+  if (context.cancelled()) return cancelled_error();
+  result->method = method.name;
+  result->objective = request.objective;
+  Judge judge(graph, request);
+  auto verdict = judge.measure(result->placement);
+  if (!verdict) return verdict.error();
+  if (result->placement.order.empty()) judge.keep_order(result->placement);
+  result->makespan_s = verdict->makespan_s;
+  result->max_load_s = verdict->max_load_s;
+  result->peak_bytes = verdict->peak_bytes;
+  result->shortage = verdict->shortage;
+  if (result->shortage) {
+    auto located = judge.locate_shortage(result->placement);
+    if (!located) return located.error();
+    result->shortage = *located;
+  }
+  result->search_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return result;
+}
+
+}  // namespace turnpoint::placement

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Placement methods behind one door: a task graph and a number of devices go in, a device per task and an order per
+// device come out. Command line and window list the same registry.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/expected.h"
+#include "core/base/progress.h"
+#include "core/model/placement.h"
+#include "core/model/task_graph.h"
+
+namespace turnpoint::placement {
+
+enum class Objective : std::uint8_t {
+  makespan,  ///< end of one pass through the graph, by the simulator
+  max_load,  ///< the busiest device of a pipeline that is always full: its tasks and its transfers, see max_load_s()
+};
+const char* to_string(Objective objective);
+
+struct PlacementRequest {
+  std::uint32_t devices = 1;
+  std::int64_t memory_limit = kUnlimitedBytes;  ///< per device; the graph's own device memory applies too
+  Objective objective = Objective::makespan;
+  std::uint64_t seed = 0;  ///< same request, same answer; methods that draw nothing ignore it
+
+  std::int64_t limit_of(const TaskGraph& graph, std::uint32_t device) const {
+    return std::min(memory_limit, graph.memory_of(device));
+  }
+  bool limited(const TaskGraph& graph) const;
+};
+
+/// The first instant at which a device lacks memory.
+struct MemoryShortage {
+  std::uint32_t device = 0;
+  double time_s = 0;
+  std::int64_t bytes = 0;  ///< most that is missing on this device at any instant
+};
+
+/// What a stage of a method brought, for those who want to see it.
+struct StageReport {
+  std::string name;
+  double makespan_s = 0;  ///< as the simulator measures the placement at the end of the stage
+};
+
+struct PlacementResult {
+  std::string method;
+  Placement placement;  ///< with an order per device
+  Objective objective = Objective::makespan;
+  double makespan_s = 0;
+  double max_load_s = 0;
+  std::vector<std::int64_t> peak_bytes;    ///< per device; for max_load persistent bytes only, as the study counts
+  std::optional<MemoryShortage> shortage;  ///< absent where everything fits
+  std::size_t moved_tasks = 0;             ///< that the memory stage put elsewhere
+  std::vector<StageReport> stages;
+  double search_s = 0;
+
+  bool fits() const { return !shortage.has_value(); }
+};
+
+struct PlacementMethod {
+  std::string name;  ///< "pardnn"
+  std::string title;
+  std::string paper;        ///< where it is from
+  std::string description;  ///< one sentence
+  /// Empty if the method can run in this build, else why not.
+  std::string (*unavailable)() = nullptr;
+  /// Fills placement, stages and moved_tasks; run_placement() adds what is measured.
+  Expected<PlacementResult> (*run)(const TaskGraph&, const PlacementRequest&, const RunContext&) = nullptr;
+};
+
+const std::vector<PlacementMethod>& placement_methods();
+Expected<const PlacementMethod*> find_placement_method(const std::string& name);
+
+/// Checks the request, runs the method, simulates what it found and says whether it fits. Errors: usage (no device,
+/// more devices than the graph knows), cancelled, co-location that a method broke. A placement that does not fit is a
+/// result, with its shortage.
+Expected<PlacementResult> run_placement(const PlacementMethod& method, const TaskGraph& graph,
+                                        const PlacementRequest& request, const RunContext& context);
+
+/// Load of the busiest device: its tasks' time, plus one transfer for every tensor that it receives, plus one for every
+/// tensor that any other device wants of it (the longest of the tensor's edges concerned).
+double max_load_s(const TaskGraph& graph, const Placement& placement);
+std::vector<double> device_loads(const TaskGraph& graph, const Placement& placement);
+
+/// "device 3 lacks 1.2 GiB at 0.731 s".
+std::string describe(const MemoryShortage& shortage);
+
+}  // namespace turnpoint::placement

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The methods that others are compared with.
+#pragma once
+
+#include "core/search/placement/placement_method.h"
+
+namespace turnpoint::placement {
+
+Expected<PlacementResult> run_single_device(const TaskGraph&, const PlacementRequest&, const RunContext&);
+Expected<PlacementResult> run_round_robin(const TaskGraph&, const PlacementRequest&, const RunContext&);
+Expected<PlacementResult> run_layered_expert(const TaskGraph&, const PlacementRequest&, const RunContext&);
+Expected<PlacementResult> run_heft(const TaskGraph&, const PlacementRequest&, const RunContext&);
+Expected<PlacementResult> run_pipedream(const TaskGraph&, const PlacementRequest&, const RunContext&);
+
+/// The fastest device of those with the most memory that the graph fits on; else the one with the most memory.
+std::uint32_t best_single_device(const TaskGraph& graph, const PlacementRequest& request);
+/// The smallest of the devices' limits.
+std::int64_t smallest_limit(const TaskGraph& graph, const PlacementRequest& request);
+
+}  // namespace turnpoint::placement
