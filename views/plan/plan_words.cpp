@@ -36,6 +36,18 @@ QString describe_choices(const Plan& plan) {
 
 }  // namespace
 
+namespace {
+
+// "4 pipeline stages, 16 micro-batches, of each iteration 120 ms waiting. "
+QString describe_pipeline(const PlanPipeline& pipeline) {
+  QString words = QObject::tr("%1 pipeline stages, %2 micro-batches").arg(pipeline.stages).arg(pipeline.micro_batches);
+  if (pipeline.bubble_s > 0) words += QObject::tr(", %1 of waiting").arg(time_text(pipeline.bubble_s));
+  if (pipeline.recompute) words += QObject::tr("; layers keep their inputs only");
+  return words + QStringLiteral(". ");
+}
+
+}  // namespace
+
 QString describe_plan(const Plan& plan, const Model& model) {
   std::map<QString, double> by_split;
   double total = 0;
@@ -48,9 +60,10 @@ QString describe_plan(const Plan& plan, const Model& model) {
   if (total <= 0) return {};
   std::vector<std::pair<QString, double>> order(by_split.begin(), by_split.end());
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
-  QString words = order.size() == 1
-                      ? QObject::tr("Every operator runs %1").arg(order[0].first)
-                      : QObject::tr("%1 of compute runs %2").arg(share_text(order[0].second / total), order[0].first);
+  QString words = plan.pipeline ? describe_pipeline(*plan.pipeline) : QString();
+  words += order.size() == 1
+               ? QObject::tr("Every operator runs %1").arg(order[0].first)
+               : QObject::tr("%1 of compute runs %2").arg(share_text(order[0].second / total), order[0].first);
   if (order.size() > 1) words += QObject::tr(", %1 %2").arg(share_text(order[1].second / total), order[1].first);
   if (order.size() == 3) words += QObject::tr(", the rest in another way");
   if (order.size() > 3) words += QObject::tr(", the rest in %1 other ways").arg(order.size() - 2);
