@@ -24,6 +24,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t kLaneBytes = std::size_t(400)
                                    << 20;  // tables of all blocks together, if they are kept side by side
 constexpr std::size_t kPlanBytes = std::size_t(1) << 27, kFewPlans = 2000;  // plans of the states of the hull
+constexpr double kThoroughProducts = 1e8;  // work allowed from which there is time
 constexpr double kSteep = 6;  // ratio of scaled weights from which a slope is steep
 
 bool in_use(const Slack& slack) {
@@ -287,7 +288,7 @@ bool Engine::restricted(Achieved& achieved, int buckets, double max_products) {
   if (!engine.relane(achieved, kCoarseLanes)) return false;
   const std::size_t plan_bytes = sizeof(Point) + 6 * graph_.variables.size() + 2 * graph_.factors.size();
   engine.max_plans_ = std::max(kFewPlans, kPlanBytes / plan_bytes);
-  if (max_products > 0) engine.cheap_points_ = kThoroughPoints;
+  if (max_products > kThoroughProducts) engine.cheap_points_ = kThoroughPoints;
   engine.coarse(achieved, buckets);
   CostList floor;
   restricted_products_ = kInfinity;

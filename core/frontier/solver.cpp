@@ -46,11 +46,11 @@ struct Solver::Impl {
 namespace {
 
 constexpr std::size_t kKeptPlans = 1000;
-constexpr std::size_t kAlwaysWhole = 1000000;  // problems with fewer products are solved afresh even under a slider
-constexpr double kSmallProducts = 1e7;         // and exactly, if that takes no more products of points
-constexpr double kRestShare = 0.01;            // of the work allowed, for the states of the hull after a slider's move
-constexpr double kRestrictedShare = 0.1;       // of the work allowed, for the states of the hull alone
-constexpr std::size_t kEnoughPlans = 64;       // kept plans that still form a frontier at new costs
+constexpr std::size_t kAlwaysWhole = 50000;  // problems with fewer products are solved afresh even under a slider
+constexpr double kSmallProducts = 1e7;       // and exactly, if that takes no more products of points
+constexpr double kRestShare = 0.01;          // of the work allowed, for the states of the hull after a slider's move
+constexpr double kRestrictedShare = 0.1;     // of the work allowed, for the states of the hull alone
+constexpr std::size_t kEnoughPlans = 64;     // kept plans that still form a frontier at new costs
 
 /// False where the plan uses a forbidden or vanished entry.
 bool still_valid(const Problem& problem, const Point& plan) {
@@ -159,7 +159,9 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
       if (impl_->plan.terms < options.restrict_terms ||
           !engine.restricted(achieved, options.buckets, options.max_products * share))
         engine.coarse(achieved, options.buckets);
-      const double allowed = !coarse ? options.max_products : impl_->plan.terms <= kAlwaysWhole ? kSmallProducts : 0;
+      const double allowed = !coarse                                                 ? options.max_products
+                             : impl_->plan.terms <= kAlwaysWhole || impl_->unchanged ? kSmallProducts
+                                                                                     : 0;
       if (allowed > 0 && !control.stopped())
         exact = engine.exact(achieved, std::min(allowed, options.max_products), floor);
     }

@@ -41,7 +41,7 @@ class ConfigurationSearcher : public Searcher {
       threads_ = context.threads;
     }
     const auto prices = std::make_shared<const Prices>(scenario, structure_, prices_.get());
-    const bool keep_routes = pass == SearchPass::coarse && !routes_.empty();
+    const bool keep_routes = pass == SearchPass::coarse && !routes_.empty() && pairs_of_layouts() > kFewPairs;
     auto priced = price_problem(*prices, *pool_, context, &routes_, keep_routes);
     if (!priced) {
       if (!keep_routes) routes_.clear();  // perhaps half filled
@@ -67,6 +67,15 @@ class ConfigurationSearcher : public Searcher {
   }
 
  private:
+  // Few reshardings are searched anew even while a slider is dragged.
+  static constexpr std::size_t kFewPairs = 25000;
+
+  std::size_t pairs_of_layouts() const {
+    std::size_t pairs = 0;
+    for (const PairTable& table : structure_->tables) pairs += table.from.size() * table.to.size();
+    return pairs;
+  }
+
   static void keep_fastest(const frontier::Problem& problem, frontier::Answer& answer) {
     answer.points.erase(answer.points.begin(), answer.points.end() - 1);
     frontier::Point& point = answer.points.front();
