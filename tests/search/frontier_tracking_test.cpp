@@ -7,6 +7,7 @@
 #include "core/frontier/solver.h"
 #include "core/plan/evaluator.h"
 #include "core/search/frontier_tracking/plans.h"
+#include "core/search/frontier_tracking/search_mesh.h"
 #include "core/search/method.h"
 #include "search/small_models.h"
 
@@ -86,6 +87,37 @@ class FrontierTrackingTest : public QObject {
           QCOMPARE(cost->memory[static_cast<std::size_t>(part)], plan.cost.memory[static_cast<std::size_t>(part)]);
       }
     }
+  }
+
+  // Beyond four axes neighbours are searched as one, but plans name real axes and cost what the points say.
+  void merged_axes_unroll_to_the_real_mesh() {
+    QCOMPARE(search::search_mesh(*scenario_on(test::mlp(), "v100-16gb-2x8")->cluster).count(), 4);
+    const auto sizes = [](const Mesh& mesh) {
+      std::vector<int> list;
+      for (const auto& axis : mesh.axes) list.push_back(axis.level == kInterNode ? -axis.size : axis.size);
+      return list;
+    };
+    const auto cluster = scenario_on(test::mlp(), "v100-16gb-8x8")->cluster;
+    QCOMPARE(sizes(search::search_mesh(*cluster)), (std::vector<int>{-4, -2, 4, 2}));
+    QCOMPARE(sizes(search::search_mesh(*cluster, search::kFewSearchAxes)), (std::vector<int>{-8, 4, 2}));
+    const auto check = [](const ModelPtr& model, const char* hardware) {
+      const auto scenario = scenario_on(model, hardware);
+      const auto result = (*find_method("ft"))->make()->run(scenario, SearchPass::coarse, {});
+      QVERIFY2(result.has_value(), hardware);
+      for (std::size_t k = 0; k < (*result)->points.size(); k += 1 + (*result)->points.size() / 4) {
+        const Plan plan = (*result)->plans->plan(k);
+        QCOMPARE(plan.mesh.count(), make_mesh(*scenario->cluster).count());
+        const auto cost = evaluate_plan(*scenario, plan);
+        QVERIFY2(cost.has_value(), cost ? "" : cost.error().message().c_str());
+        QCOMPARE(cost->memory_bytes(), (*result)->points[k].memory_bytes);
+        QVERIFY(close(cost->time_s(), (*result)->points[k].time_s));
+      }
+    };
+    for (const char* hardware : {"v100-16gb-8x8", "v100-16gb-6x8", "v100-16gb-4x16"}) {
+      check(test::residual(), hardware);
+      check(test::mlp(), hardware);
+    }
+    check(test::attention(), "v100-16gb-4x8");
   }
 
   // Any combination of choices, not only Pareto-optimal ones, must evaluate to what the tables say.

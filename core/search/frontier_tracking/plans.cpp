@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "core/search/frontier_tracking/search_mesh.h"
+
 namespace turnpoint::search {
 
 namespace {
@@ -121,7 +123,9 @@ class Unroller {
 
 }  // namespace
 
-Plan FrontierPlans::plan(std::size_t point) const { return Unroller(*prices_, points_.at(point)).run(); }
+Plan FrontierPlans::plan(std::size_t point) const {
+  return on_full_mesh(Unroller(*prices_, points_.at(point)).run(), make_mesh(*prices_->scenario().cluster));
+}
 
 ResultPtr make_result(std::string method, ScenarioPtr scenario, std::shared_ptr<const Prices> prices,
                       const PricedProblem& priced, frontier::Answer answer, double search_s) {

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "core/cost/operator_cost.h"
+#include "core/search/frontier_tracking/search_mesh.h"
 
 namespace turnpoint::search {
 
@@ -141,6 +142,9 @@ std::vector<Layout> fully_split_layouts(const Mesh& mesh, const std::vector<std:
       for (int inside = 0; inside < std::max(1, dims); ++inside) complete(base.without_partial(), across, inside);
   return found;
 }
+
+// Searches of problems with more entries are not short any more.
+constexpr double kMostEntries = 1e7;
 
 class Builder {
  public:
@@ -323,11 +327,24 @@ class Builder {
 
 }  // namespace
 
-Expected<std::shared_ptr<const Structure>> build_structure(const Scenario& scenario, const SearchSpace& space,
-                                                           const RunContext& context) {
+namespace {
+
+// Entries of all pairs, which is what a search passes over.
+double entries(const Structure& structure) {
+  double total = 0;
+  for (const auto& pair : structure.pairs) {
+    const PairTable& table = structure.tables[pair.table];
+    total += static_cast<double>(table.from.size()) * static_cast<double>(table.to.size());
+  }
+  return total;
+}
+
+Expected<std::shared_ptr<const Structure>> build_on(const Scenario& scenario, const SearchSpace& space, int merged_axes,
+                                                    const RunContext& context) {
   auto structure = std::make_shared<Structure>();
   structure->model = scenario.model;
-  structure->mesh = make_mesh(*scenario.cluster);
+  structure->merged_axes = merged_axes;
+  structure->mesh = merged_axes > 0 ? search_mesh(*scenario.cluster, merged_axes) : make_mesh(*scenario.cluster);
   structure->precision = scenario.settings.precision;
   structure->split_windows = scenario.settings.split_windows;
   structure->memory_choices = space.memory_choices && !space.choice;
@@ -342,11 +359,22 @@ Expected<std::shared_ptr<const Structure>> build_structure(const Scenario& scena
   return std::shared_ptr<const Structure>(std::move(structure));
 }
 
+}  // namespace
+
+Expected<std::shared_ptr<const Structure>> build_structure(const Scenario& scenario, const SearchSpace& space,
+                                                           const RunContext& context) {
+  if (space.only || space.sharded_tensors) return build_on(scenario, space, 0, context);
+  auto built = build_on(scenario, space, kSearchAxes, context);
+  if (!built || (*built)->mesh.count() == make_mesh(*scenario.cluster).count() || entries(**built) <= kMostEntries)
+    return built;
+  return build_on(scenario, space, kFewSearchAxes, context);
+}
+
 bool same_structure(const Structure& a, const Scenario& b) {
   if (a.model != b.model || a.precision != b.settings.precision || a.split_windows != b.settings.split_windows ||
       a.recompute != (a.memory_choices && b.settings.recompute))
     return false;
-  const Mesh mesh = make_mesh(*b.cluster);
+  const Mesh mesh = a.merged_axes > 0 ? search_mesh(*b.cluster, a.merged_axes) : make_mesh(*b.cluster);
   if (mesh.count() != a.mesh.count()) return false;
   for (int i = 0; i < mesh.count(); ++i) {
     const auto &x = mesh.axes[static_cast<std::size_t>(i)], &y = a.mesh.axes[static_cast<std::size_t>(i)];

@@ -80,6 +80,7 @@ struct Pair {
 struct Structure {
   ModelPtr model;
   Mesh mesh;
+  int merged_axes = 0;  ///< > 0: `mesh` is search_mesh() with so many axes, else make_mesh()
   Precision precision = Precision::fp32;
   bool split_windows = false;
   bool memory_choices = true;  ///< operators choose how they keep, update and recompute; else all do the plain thing

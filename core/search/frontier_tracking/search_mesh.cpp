@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/search/frontier_tracking/search_mesh.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace turnpoint::search {
+
+namespace {
+
+int axes_of(const Mesh& mesh, int level) {
+  return static_cast<int>(
+      std::count_if(mesh.axes.begin(), mesh.axes.end(), [&](const MeshAxis& axis) { return axis.level == level; }));
+}
+
+// Merges the neighbours of `level` with the smallest product, the outermost of equals.
+void merge_one(Mesh& mesh, int level) {
+  std::size_t best = 0;
+  int least = 0;
+  for (std::size_t i = 0; i + 1 < mesh.axes.size(); ++i) {
+    if (mesh.axes[i].level != level || mesh.axes[i + 1].level != level) continue;
+    const int product = mesh.axes[i].size * mesh.axes[i + 1].size;
+    if (least == 0 || product < least) best = i, least = product;
+  }
+  assert(least > 0);
+  mesh.axes[best].size = least;
+  mesh.axes.erase(mesh.axes.begin() + static_cast<std::ptrdiff_t>(best) + 1);
+}
+
+class Expansion {
+ public:
+  Expansion(const Mesh& merged, const Mesh& full) {
+    std::int64_t covered = 1;
+    for (int a = 0, from = 0; from < full.count(); ++from) {
+      merged_[static_cast<std::size_t>(from)] = a;
+      masks_[static_cast<std::size_t>(a)] |= 1u << from;
+      covered *= full.axes[static_cast<std::size_t>(from)].size;
+      if (covered == merged.axes[static_cast<std::size_t>(a)].size) ++a, covered = 1;
+    }
+    count_ = full.count();
+  }
+  std::uint32_t mask(std::uint32_t merged) const {
+    std::uint32_t full = 0;
+    for (std::size_t a = 0; a < kMaxAxes; ++a)
+      if (merged >> a & 1u) full |= masks_[a];
+    return full;
+  }
+  template <class Split>
+  Split split(const Split& merged) const {
+    Split full;
+    for (std::size_t a = 0; a < static_cast<std::size_t>(count_); ++a)
+      full.axis[a] = merged.axis[static_cast<std::size_t>(merged_[a])];
+    return full;
+  }
+  void steps(std::vector<ReshardStep>& steps) const {
+    for (auto& step : steps) {
+      step.axes = mask(step.axes);
+      step.result = split(step.result);
+    }
+  }
+
+ private:
+  std::array<int, kMaxAxes> merged_{};
+  std::array<std::uint32_t, kMaxAxes> masks_{};
+  int count_ = 0;
+};
+
+}  // namespace
+
+Mesh search_mesh(const Cluster& cluster, int axes) {
+  Mesh mesh = make_mesh(cluster);
+  if (mesh.count() <= kSearchAxes) return mesh;
+  while (mesh.count() > axes) {
+    const int across = axes_of(mesh, kInterNode), inside = axes_of(mesh, kIntraNode);
+    merge_one(mesh, across >= inside ? kInterNode : kIntraNode);
+  }
+  return mesh;
+}
+
+Plan on_full_mesh(Plan plan, const Mesh& full) {
+  if (plan.mesh.count() == full.count()) return plan;
+  const Expansion expand(plan.mesh, full);
+  for (auto& op : plan.operators) {
+    op.split = expand.split(op.split);
+    op.choice.update_axes = expand.mask(op.choice.update_axes);
+    expand.steps(op.gradient_sync);
+  }
+  for (auto& reshard : plan.reshards) {
+    reshard.from = expand.split(reshard.from);
+    reshard.to = expand.split(reshard.to);
+    expand.steps(reshard.forward);
+    expand.steps(reshard.backward);
+  }
+  plan.mesh = full;
+  return plan;
+}
+
+}  // namespace turnpoint::search

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The mesh on which a search looks for plans. Layouts multiply with every axis: 76 of a tensor on 16 devices, more than
+// 1,300 on 64. Beyond four axes neighbours of one level are therefore taken together, so that both lie on the same
+// dimension: 8 nodes x 8 devices are searched as 4 2 x 4 2 or, for models whose tables would still be too large, as
+// 8 x 4 2. What is lost are plans that use a level in more ways than it has axes. Plans themselves always name the real
+// axes.
+#pragma once
+
+#include "core/plan/plan.h"
+
+namespace turnpoint::search {
+
+inline constexpr int kSearchAxes = 4, kFewSearchAxes = 3;
+
+/// make_mesh(); where that has more than kSearchAxes axes, neighbours of one level merged until `axes` are left.
+Mesh search_mesh(const Cluster& cluster, int axes = kSearchAxes);
+
+/// The plan on `full`, whose axes those of the plan's mesh were merged from.
+Plan on_full_mesh(Plan plan, const Mesh& full);
+
+}  // namespace turnpoint::search
