@@ -112,7 +112,7 @@ class EndToEndTest : public QObject {
     row({"inspect", "absent.onnx"}, kBadInput, "absent.onnx");
     row({"solve", "absent.json"}, kBadInput, "absent.json");
     row({"export", "absent.json", "--to", "json"}, kBadInput, "absent.json");
-    row({"place", "graph.json", "--devices", "2"}, kUsage, "not built yet");
+    row({"place", "absent.json", "--devices", "2"}, kBadInput, "absent.json");
     row({"measure"}, kUsage, "not built yet");
     row({"validate", "result.json", "--point", "turning"}, kUsage, "not built yet");
   }
