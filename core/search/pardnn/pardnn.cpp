@@ -101,9 +101,11 @@ class Seeds {
           [this, affinity](const RunContext& c) { return list(affinity, nullptr, true, c); });
     }
     if (contention)
-      for (const double affinity : {1.0, 4.0})
+      for (const double affinity : {1.0, 4.0}) {
+        if (many && affinity == 1) continue;
         add(fmt::format("list schedule, transfers weigh {}", affinity),
             [this, affinity](const RunContext& c) { return list(affinity, nullptr, true, c); });
+      }
     if (!large) add("mapped clusters", [this](const RunContext& c) { return mapped(c); });
     add("layers",
         [this](const RunContext& c) { return devices_of(placement::run_layered_expert(graph_, request_, c)); });
