@@ -92,7 +92,7 @@ struct Simulator::State {
   void finish_transfer(std::uint32_t transfer);
   void arrive(std::uint32_t begin, std::uint32_t end);
   void start_idle(double now);
-  double start_transfer(std::uint32_t transfer, double now);
+  double start_transfer(std::uint32_t transfer, std::uint32_t from, double now);
   void release(std::uint32_t buffer, std::uint32_t device);
   template <bool Record>
   void close_instant(double now);
@@ -118,6 +118,7 @@ struct Simulator::State {
     }
   }
   void foresee_arrival(const HotTransfer& hot) const {
+    __builtin_prefetch(&tasks[hot.source], 1);
     for (std::uint32_t at = hot.consumer_begin; at < hot.consumer_end; ++at)
       __builtin_prefetch(&tasks[consumer[at]], 1);
   }
@@ -276,8 +277,9 @@ void Simulator::State::finish_task(TaskIndex task, double now) {
   for (std::uint32_t k = hot.transfer_begin; k < hot.transfer_end; ++k) {
     result->sent[send[hot.device].tail++] = k;
     __builtin_prefetch(result->transfers.data() + k, 1);
+    __builtin_prefetch(transfers.data() + k, 1);
     if (contention) continue;
-    flights.push_back({start_transfer(k, now), k});
+    flights.push_back({start_transfer(k, hot.device, now), k});
     std::push_heap(flights.begin(), flights.end(), LaterFlight());
   }
   arrive(hot.out_begin, hot.local_end);
@@ -296,9 +298,8 @@ void Simulator::State::finish_transfer(std::uint32_t transfer) {
 }
 
 /// Returns when it will end.
-double Simulator::State::start_transfer(std::uint32_t transfer, double now) {
+double Simulator::State::start_transfer(std::uint32_t transfer, std::uint32_t from, double now) {
   const HotTransfer& hot = transfers[transfer];
-  const std::uint32_t from = tasks[hot.source].device;
   const double end = now + hot.duration;
   result->transfers[transfer] = {hot.source, from, hot.to, hot.bytes, now, end};
   level[hot.to].copy_bytes += hot.bytes;
@@ -335,7 +336,7 @@ void Simulator::State::start_idle(double now) {
     if (contention && !tensors.busy) {
       tensors.busy = tensors.head < tensors.tail;
       completions.set(2 * d + 1,
-                      tensors.busy ? start_transfer(result->sent[tensors.head++], now) : Completions::kNever);
+                      tensors.busy ? start_transfer(result->sent[tensors.head++], d, now) : Completions::kNever);
     }
   }
   to_start.clear();

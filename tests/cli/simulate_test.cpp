@@ -6,6 +6,9 @@
 #include <QProcess>
 #include <QTemporaryDir>
 #include <QtTest>
+#include <nlohmann/json.hpp>
+
+#include "plan/schema_check.h"
 
 namespace {
 
@@ -52,6 +55,9 @@ class SimulateTest : public QObject {
     QCOMPARE(done.code, kDone);
     QCOMPARE(done.err, QByteArray());
     const QJsonObject result = QJsonDocument::fromJson(done.out).object();
+    QCOMPARE(turnpoint::test::SchemaCheck(TURNPOINT_SOURCE_DIR "/resources/schemas")
+                 .check("simulation@1", nlohmann::json::parse(done.out.toStdString())),
+             std::string());
     QCOMPARE(result["makespan_s"].toDouble(), 11.0);
     const QJsonArray devices = result["devices"].toArray();
     QCOMPARE(devices.size(), 2);
