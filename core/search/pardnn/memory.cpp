@@ -13,6 +13,8 @@ namespace {
 
 /// Tensors with more readers than this to move are left alone.
 constexpr std::size_t kMostTogether = 12;
+/// Instants of one device at which nothing helped, after which a round leaves the device.
+constexpr int kMostHopeless = 8;
 
 struct Move {
   std::vector<TaskIndex> tasks;
@@ -37,7 +39,8 @@ class Fitter {
     // The aim is a little below the limit, more so round after round: moves shift times, which no ledger foresees.
     double margin = 0.002;
     int without_gain = 0;
-    for (int round = 0; round < options_.rounds && now.verdict.shortage && without_gain < 6; ++round) {
+    for (int round = 0; round < options_.rounds && now.verdict.shortage && without_gain < 6 && effort_ < most_effort();
+         ++round) {
       context.report("memory", double(round) / options_.rounds);
       auto moved = one_round(now, margin, context);
       if (!moved) return moved.error();
@@ -80,7 +83,7 @@ class Fitter {
     Judged next;
     next.placement.devices = costs_.devices();
     next.placement.device = ledger.device();
-    placement::order_by_start(costs_, simulation.start_s, next.placement);
+    placement::order_by_start(costs_, simulation.start_s, simulation.end_s, next.placement);
     auto verdict = judge_.measure(next.placement);
     if (!verdict) return verdict.error();
     next.verdict = std::move(*verdict);
@@ -91,7 +94,7 @@ class Fitter {
   /// Moves tasks off device d, its fullest instant first. False if cancelled.
   bool relieve(MemoryLedger& ledger, std::uint32_t d, const std::vector<std::int64_t>& aim, const RunContext& context) {
     std::vector<char> hopeless(ledger.buckets(), 0);
-    for (;;) {
+    for (int given_up = 0; given_up < kMostHopeless && effort_ < most_effort();) {
       std::uint32_t worst = kNone;
       for (std::uint32_t b = 0; b < ledger.buckets(); ++b)
         if (!hopeless[b] && ledger.level(d, b) > aim[d] &&
@@ -99,9 +102,12 @@ class Fitter {
           worst = b;
       if (worst == kNone) return true;
       if (context.cancelled()) return false;
-      if (!relieve_at(ledger, d, worst, aim, context)) hopeless[worst] = 1;
-      if (ledger.level(d, worst) > aim[d]) hopeless[worst] = 1;
+      relieve_at(ledger, d, worst, aim, context);
+      if (ledger.level(d, worst) <= aim[d]) continue;
+      hopeless[worst] = 1;
+      ++given_up;
     }
+    return !context.cancelled();
   }
 
   struct Candidate {
@@ -110,22 +116,24 @@ class Fitter {
     bool operator<(const Candidate& other) const { return key != other.key ? key > other.key : tensor > other.tensor; }
   };
 
-  /// False if nothing was moved.
-  bool relieve_at(MemoryLedger& ledger, std::uint32_t d, std::uint32_t bucket, const std::vector<std::int64_t>& aim,
+  /// Bounds the search where nothing can fit, whatever the machine's speed.
+  double most_effort() const { return 4e5 + 6.0 * double(g_.task_count()); }
+
+  void relieve_at(MemoryLedger& ledger, std::uint32_t d, std::uint32_t bucket, const std::vector<std::int64_t>& aim,
                   const RunContext& context) {
     const double instant = ledger.time_of(bucket) + 1e-12;
     std::vector<Candidate> list;
     collect(ledger, d, instant, list);
+    effort_ += double(g_.task_count()) / 16;
     std::vector<Candidate> keyed;
     for (const Candidate& c : list) {
-      if (keyed.size() % 1024 == 0 && context.cancelled()) return false;
+      if (keyed.size() % 1024 == 0 && context.cancelled()) return;
       const double key = key_of(ledger, c.tensor, d, bucket, instant);
       if (key >= 0) keyed.push_back({key, c.tensor});
     }
     std::priority_queue<Candidate> heap(std::less<Candidate>(), std::move(keyed));
-    bool any = false;
-    while (ledger.level(d, bucket) > aim[d] && !heap.empty()) {
-      if (context.cancelled()) return any;
+    while (ledger.level(d, bucket) > aim[d] && !heap.empty() && effort_ < most_effort()) {
+      if (context.cancelled()) return;
       const Candidate c = heap.top();
       heap.pop();
       const double key = key_of(ledger, c.tensor, d, bucket, instant);
@@ -134,9 +142,8 @@ class Fitter {
         heap.push({key, c.tensor});
         continue;
       }
-      any |= move(ledger, d, bucket, c.tensor, aim, key, instant);
+      move(ledger, d, bucket, c.tensor, aim, key, instant);
     }
-    return any;
   }
 
   /// Tensors that are on device d at the instant, and tasks whose parameters are.
@@ -178,6 +185,7 @@ class Fitter {
   /// Work and new traffic per byte freed at the instant; negative if nothing is freed. Leaves the tasks in set_.
   double key_of(MemoryLedger& ledger, TaskIndex tensor, std::uint32_t d, std::uint32_t bucket, double instant) {
     if (!together(ledger, tensor, d, instant)) return -1;
+    effort_ += double(set_.size());
     const std::uint32_t elsewhere = d == 0 ? 1 : 0;
     std::int64_t freed = 0;
     for (const auto& change : ledger.changes(set_, elsewhere))
@@ -269,7 +277,7 @@ class Fitter {
     Judged next;
     next.placement.devices = costs_.devices();
     next.placement.device = ledger.device();
-    placement::order_by_start(costs_, simulation.start_s, next.placement);
+    placement::order_by_start(costs_, simulation.start_s, simulation.end_s, next.placement);
     auto verdict = judge_.measure(next.placement);
     if (!verdict) return verdict.error();
     next.verdict = std::move(*verdict);
@@ -288,6 +296,7 @@ class Fitter {
   std::vector<TaskIndex> set_;
   std::vector<double> common_;
   std::vector<std::uint32_t> goals_;
+  double effort_ = 0;  // candidates weighed
 };
 
 }  // namespace

@@ -93,15 +93,19 @@ class Seeds {
     const bool large = double(graph_.task_count()) * request.devices > kMostSlicing;
     add("one device",
         [this](const RunContext& c) { return devices_of(placement::run_single_device(graph_, request_, c)); });
+    const bool contention = graph_.links.contention == TaskLinks::Contention::sender;
+    const bool many = graph_.task_count() > 100000;
     for (const double affinity : {0.0, 0.05, 0.3}) {
-      if (large && affinity == 0.3) continue;
+      if (many && (affinity == 0.3 || (contention && affinity > 0))) continue;
       add(affinity == 0 ? "list schedule" : fmt::format("list schedule, transfers weigh {}", affinity),
           [this, affinity](const RunContext& c) { return list(affinity, nullptr, true, c); });
     }
-    if (graph_.links.contention == TaskLinks::Contention::sender)
-      for (const double affinity : {1.0, 4.0})
+    if (contention)
+      for (const double affinity : {1.0, 4.0}) {
+        if (many && affinity == 1) continue;
         add(fmt::format("list schedule, transfers weigh {}", affinity),
             [this, affinity](const RunContext& c) { return list(affinity, nullptr, true, c); });
+      }
     if (!large) add("mapped clusters", [this](const RunContext& c) { return mapped(c); });
     add("layers",
         [this](const RunContext& c) { return devices_of(placement::run_layered_expert(graph_, request_, c)); });
@@ -194,11 +198,12 @@ Expected<std::size_t> fit_best(const ScheduleCosts& costs, Judge& judge, const P
   std::stable_sort(others.begin(), others.end(), [](const Judged* a, const Judged* b) {
     return a->verdict.better_than(b->verdict, Objective::makespan);
   });
+  int tried = 0;
   for (const Judged* seed : others) {
     if (context.cancelled()) return cancelled_error();
     Judged other = *seed;
     std::size_t other_moved = 0;
-    if (best.verdict.shortage && other.verdict.shortage) {
+    if (best.verdict.shortage && other.verdict.shortage && tried++ < 3) {
       auto fitted = fit_memory(costs, judge, request, options, other, context);
       if (!fitted) return fitted.error();
       other_moved = *fitted;

@@ -24,7 +24,7 @@ Expected<Verdict> Judge::measure(const Placement& placement, bool memory) {
   if (auto good = check_colocation(graph_, placement, kWhere); !good) return good.error();
   Verdict verdict;
   verdict.makespan_s = simulation_.makespan_s;
-  verdict.max_load_s = max_load_s(graph_, placement);
+  if (request_.objective == Objective::max_load) verdict.max_load_s = max_load_s(graph_, placement);
   for (std::uint32_t d = 0; d < placement.devices; ++d) {
     const std::int64_t bytes = used(d), limit = request_.limit_of(graph_, d);
     verdict.peak_bytes.push_back(bytes);

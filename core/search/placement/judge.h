@@ -9,7 +9,7 @@ namespace turnpoint::placement {
 
 struct Verdict {
   double makespan_s = 0;
-  double max_load_s = 0;  ///< only for the objective max-load, or by measure()
+  double max_load_s = 0;  ///< for the objective max-load only
   std::vector<std::int64_t> peak_bytes;
   std::optional<MemoryShortage> shortage;  ///< of the device that lacks most; its instant is that device's peak
   std::int64_t missing_bytes = 0;          ///< sum over devices
@@ -23,9 +23,9 @@ struct Verdict {
 class Judge {
  public:
   Judge(const TaskGraph& graph, const PlacementRequest& request) : graph_(graph), request_(request) {}
-  /// Co-location and order are checked; max_load_s is computed for either objective.
+  /// Co-location and order are checked.
   Expected<Verdict> measure(const Placement& placement);
-  /// The same without memory over time kept for later.
+  /// What was measured last.
   const Simulation& simulation() const { return simulation_; }
   /// Gives the placement measured last the order in which its tasks ran.
   void keep_order(Placement& placement) const;

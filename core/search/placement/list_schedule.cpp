@@ -183,7 +183,7 @@ class ListPass {
   }
 
   Schedule take() {
-    order_by_start(costs_, schedule_.start_s, schedule_.placement);
+    order_by_start(costs_, schedule_.start_s, schedule_.end_s, schedule_.placement);
     return std::move(schedule_);
   }
 
@@ -430,19 +430,26 @@ Schedule ready_schedule(const ScheduleCosts& costs, const std::vector<std::uint3
   return schedule;
 }
 
-void order_by_start(const ScheduleCosts& costs, const std::vector<double>& start_s, Placement& placement) {
+void order_by_start(const ScheduleCosts& costs, const std::vector<double>& start_s, const std::vector<double>& end_s,
+                    Placement& placement) {
   const auto& topological = costs.graph().topological;
   placement.order.assign(placement.devices, {});
   struct Key {
-    double start;
+    double start, end;
     std::uint32_t place;
+    bool operator<(const Key& other) const {
+      if (start != other.start) return start < other.start;
+      return end != other.end ? end < other.end : place < other.place;
+    }
   };
   std::vector<std::vector<Key>> keys(placement.devices);
-  for (std::uint32_t i = 0; i < topological.size(); ++i)
-    keys[placement.device[topological[i]]].push_back({start_s[topological[i]], i});
+  for (std::uint32_t i = 0; i < topological.size(); ++i) {
+    const TaskIndex t = topological[i];
+    keys[placement.device[t]].push_back({start_s[t], end_s[t], i});
+  }
   for (std::uint32_t d = 0; d < placement.devices; ++d) {
-    std::sort(keys[d].begin(), keys[d].end(),
-              [](const Key& a, const Key& b) { return a.start != b.start ? a.start < b.start : a.place < b.place; });
+    // Most lists come sorted or nearly so.
+    if (!std::is_sorted(keys[d].begin(), keys[d].end())) std::sort(keys[d].begin(), keys[d].end());
     placement.order[d].reserve(keys[d].size());
     for (const Key& key : keys[d]) placement.order[d].push_back(topological[key.place]);
   }

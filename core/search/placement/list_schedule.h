@@ -80,7 +80,9 @@ Schedule list_schedule(const ScheduleCosts& costs, const std::vector<TaskIndex>&
 Schedule ready_schedule(const ScheduleCosts& costs, const std::vector<std::uint32_t>& device,
                         const std::vector<double>& priority, const RunContext& context);
 
-/// Order per device by given instants; among equals producers first.
-void order_by_start(const ScheduleCosts& costs, const std::vector<double>& start_s, Placement& placement);
+/// Order per device by when tasks start, then by when they end (what takes no time goes before what starts with it),
+/// then producers first.
+void order_by_start(const ScheduleCosts& costs, const std::vector<double>& start_s, const std::vector<double>& end_s,
+                    Placement& placement);
 
 }  // namespace turnpoint::placement

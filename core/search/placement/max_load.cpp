@@ -40,17 +40,20 @@ void into_rows(std::size_t count, Rows&& each_pair, std::vector<std::uint32_t>& 
   each_pair([&](std::uint32_t row, std::uint32_t value) { values[next[row]++] = value; });
 }
 
-/// Parameters and the like, which take no time and have one reader, are one unit with it: apart they would only cost a
-/// transfer.
+/// Tasks without time that have one reader and no maker (parameters), or one maker and no reader, are one unit with it:
+/// apart they would only cost a transfer.
 std::vector<TaskIndex> attachments(const TaskGraph& g) {
   std::vector<TaskIndex> to(g.task_count());
   std::vector<std::uint32_t> members(g.groups.size(), 0);
   for (const std::uint32_t group : g.colocate)
     if (group != kNone) ++members[group];
   for (TaskIndex t = 0; t < to.size(); ++t) {
-    const bool attached =
-        g.time_s[t] == 0 && g.predecessors(t).empty() && g.successors(t).size() == 1 && g.colocate[t] == kNone;
-    to[t] = attached ? g.successors(t)[0] : t;
+    to[t] = t;
+    if (g.time_s[t] != 0 || (g.colocate[t] != kNone && members[g.colocate[t]] != 1)) continue;
+    const auto makers = g.predecessors(t), readers = g.successors(t);
+    if (makers.empty() && readers.size() == 1) to[t] = readers[0];
+    // Of two such tasks that are each other's only neighbour one has to stay.
+    if (makers.size() == 1 && readers.empty() && to[makers[0]] == makers[0]) to[t] = makers[0];
   }
   return to;
 }

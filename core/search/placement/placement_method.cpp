@@ -82,7 +82,7 @@ Expected<PlacementResult> run_placement(const PlacementMethod& method, const Tas
   if (!verdict) return verdict.error();
   if (result->placement.order.empty()) judge.keep_order(result->placement);
   result->makespan_s = verdict->makespan_s;
-  result->max_load_s = verdict->max_load_s;
+  result->max_load_s = max_load_s(graph, result->placement);
   result->peak_bytes = verdict->peak_bytes;
   result->shortage = verdict->shortage;
   if (result->shortage) {

@@ -62,6 +62,10 @@ std::vector<TaskIndex> anchors(const TaskGraph& g, const std::vector<TaskIndex>&
       anchor[t] = g.successors(t)[0];  // a parameter stands with its only reader
       continue;
     }
+    if (g.time_s[t] == 0 && g.successors(t).empty() && g.predecessors(t).size() == 1) {
+      anchor[t] = anchor[g.predecessors(t)[0]];  // a result that nobody reads stands with its maker
+      continue;
+    }
     if (g.kind[t] != TaskKind::backward && g.kind[t] != TaskKind::update) continue;
     TaskIndex best = kNone;
     bool best_forward = false;
