@@ -40,6 +40,10 @@ Expected<std::vector<ChosenMethod>> chosen_methods(const std::string& list, cons
     return chosen;
   }
   for (const auto part : split(list, ',')) {
+    if (part.empty()) return usage_error(fmt::format("--method '{}' has an empty name", list));
+    if (part == "all") return usage_error("--method all stands alone, not in a list");
+    const bool again = std::any_of(chosen.begin(), chosen.end(), [&](const auto& one) { return one.name == part; });
+    if (again) return usage_error(fmt::format("--method has '{}' twice", part));
     const auto choice = choose_method(part);
     if (!choice) return choice.error();
     auto searcher = make_searcher(*choice->method, choice->parameters);
@@ -52,7 +56,8 @@ Expected<std::vector<ChosenMethod>> chosen_methods(const std::string& list, cons
 }
 
 void say(const Result& result) {
-  std::string line = fmt::format("{}: {} points in {:.2f} s", result.method, result.points.size(), result.search_s);
+  std::string line = fmt::format("{}: {} point{} in {:.2f} s", full_method(result), result.points.size(),
+                                 result.points.size() == 1 ? "" : "s", result.search_s);
   if (result.gap && *result.gap > 0) {
     line += fmt::format(", gap {:.2f} %", *result.gap * 100);
     if (const auto turning = result.turning_point ? gap_at(result, *result.turning_point) : std::nullopt)

@@ -10,13 +10,17 @@
 
 namespace turnpoint::cli {
 
+std::string full_method(const Result& result) {
+  return result.method_options.empty() ? result.method : result.method + ':' + result.method_options;
+}
+
 namespace {
 
 void say(const Result& result) {
   if (result.points.empty()) return;
   const ResultPoint& point = result.points.front();
   const int devices = result.scenario->cluster->devices();
-  std::string line = fmt::format("{} on {} device{}: ", result.method, devices, devices == 1 ? "" : "s");
+  std::string line = fmt::format("{} on {} device{}: ", full_method(result), devices, devices == 1 ? "" : "s");
   if (point.fits)
     line += fmt::format("{} with {}", format_seconds(point.time_s), format_bytes(point.memory_bytes));
   else

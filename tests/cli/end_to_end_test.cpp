@@ -103,6 +103,9 @@ class EndToEndTest : public QObject {
     row({"search", "builtin:gpt2?colour=2", "--hardware", "v100-16gb-2x8"}, kUsage, "colour");
     row({"search", "builtin:gpt2", "--hardware", "v100-16bg-2x8"}, kUsage, "v100-16gb");
     row({"search", "builtin:gpt2", "--hardware", "v100-16gb-2x8", "--method", "fft"}, kUsage, "fft");
+    row({"search", "builtin:gpt2", "--hardware", "v100-16gb-2x8", "--method", "ft,"}, kUsage, "empty name");
+    row({"search", "builtin:gpt2", "--hardware", "v100-16gb-2x8", "--method", "ft,all"}, kUsage, "stands alone");
+    row({"search", "builtin:gpt2", "--hardware", "v100-16gb-2x8", "--method", "fsdp,fsdp"}, kUsage, "'fsdp' twice");
     row({"search", "builtin:gpt2", "--hardware", "v100-16gb-2x8", "--precision", "fp8"}, kUsage, "bf16");
     row({"search", "builtin:gpt2", "--hardware", "v100-16gb-2x8", "--batch", "many"}, kUsage, "--batch");
     row({"search", "builtin:gpt2", "--hardware", "v100-16gb-2x8", "--memory-limit", "16 apples"}, kUsage,

@@ -232,16 +232,23 @@ class ManualTest : public QObject {
 
   void refusals_name_the_numbers() {
     const auto scenario = scenario_on(small_gpt(), "v100-16gb-2x8");
-    const std::vector<std::pair<std::string, QString>> cases = {{"manual:tp=3", "3"},
-                                                                {"manual:dp=4:tp=2", "makes 8 devices, not 16"},
-                                                                {"manual:tp=16", "8 heads"},
-                                                                {"manual:pp=8", "4 layers"},
-                                                                {"manual:dp=16:micro-batches=4", "batch of 32"},
-                                                                {"manual:zero=4", "0 to 3"},
-                                                                {"manual:foo=1", "foo"},
-                                                                {"manual:tp", "tp"},
-                                                                {"manual:tp=99999999999", "tp must be"},
-                                                                {"manual:tp=-1", "tp must be"}};
+    const std::vector<std::pair<std::string, QString>> cases = {
+        {"manual:tp=3", "3"},
+        {"manual:dp=4:tp=2", "makes 8 devices, not 16"},
+        {"manual:tp=16", "8 heads"},
+        {"manual:pp=8", "4 layers"},
+        {"manual:dp=16:micro-batches=4", "batch of 32"},
+        {"manual:zero=4", "0 to 3"},
+        {"manual:foo=1", "foo"},
+        {"manual:tp", "tp"},
+        {"manual:tp=99999999999", "tp must be"},
+        {"manual:tp=-1", "tp must be"},
+        {"manual:dp=8:dp=16", "'dp' twice"},
+        {"manual:recompute:recompute", "'recompute' twice"},
+        {"manual:recompute=1", "takes no value"},
+        {"fsdp:zero=1:zero=2", "'zero' twice"},
+        {"fsdp:group=all:group=all", "'group' twice"},
+        {"megatron:sequence-parallel:sequence-parallel", "'sequence-parallel' twice"}};
     for (const auto& [text, part] : cases) {
       const auto result = run(text, scenario);
       QVERIFY2(!result.has_value(), text.c_str());

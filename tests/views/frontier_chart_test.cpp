@@ -55,7 +55,7 @@ class FrontierChartTest : public QObject {
 
   void the_view_holds_every_plan_and_a_near_memory_line() {
     const ChartData data = chart_of({point(3, 2), point(8, 1), point(20, 0.8)}, 16);
-    const auto range = fitted_range(data, units_for(data), true, false);
+    const auto range = fitted_range(data, units_for(data), true, true, false);
     QVERIFY(range);
     QCOMPARE(range->y_low, 0.0);
     QCOMPARE(range->x_low, 0.0);
@@ -65,7 +65,7 @@ class FrontierChartTest : public QObject {
 
   void a_far_memory_line_does_not_squeeze_the_curve() {
     const ChartData data = chart_of({point(0.9, 2), point(1.2, 1)}, 80);
-    const auto range = fitted_range(data, units_for(data), true, false);
+    const auto range = fitted_range(data, units_for(data), true, true, false);
     QVERIFY(range);
     QVERIFY(range->x_high < 2);
     QVERIFY2(range->x_low > 0.5, "all plans need nearly the same memory: the axis starts late");
@@ -74,11 +74,24 @@ class FrontierChartTest : public QObject {
   void a_steep_end_is_cut() {
     const ChartData data = chart_of({point(1, 100), point(4, 1.2), point(8, 1)}, 16);
     const auto units = units_for(data);
-    const auto linear = fitted_range(data, units, true, false);
+    const auto linear = fitted_range(data, units, true, true, false);
     QVERIFY(linear && linear->y_high <= kSteepest * 1000 * 1.3);
-    const auto logarithmic = fitted_range(data, units, true, true);
+    const auto logarithmic = fitted_range(data, units, true, true, true);
     QVERIFY(logarithmic && logarithmic->y_high >= 100000);
     QVERIFY(logarithmic->y_low > 0);
+  }
+
+  // Slower links pinned beside the live curve: all of the pinned one lies above the live one.
+  void a_pinned_frontier_is_in_view() {
+    ChartData data = chart_of({point(9.1, 2.7), point(9.2, 2.2), point(13, 2)}, 16);
+    data.pinned.push_back({QStringLiteral("slow"), "ft", {point(9.1, 18), point(9.5, 6.7), point(13.7, 3.9)}});
+    const auto with = fitted_range(data, units_for(data), true, true, false);
+    QVERIFY(with && with->y_high > 6700 && with->y_high < 9000 && with->x_high > 13.7);
+    const auto without = fitted_range(data, units_for(data), true, false, false);
+    QVERIFY(without && without->y_high < 3500);
+    data.pinned.front().points = {point(9.1, 180), point(13.7, 39)};  // another order of magnitude: named, not shown
+    const auto far = fitted_range(data, units_for(data), true, true, false);
+    QVERIFY(far && far->y_high < 3500);
   }
 
   void what_is_not_finite_is_never_drawn() {

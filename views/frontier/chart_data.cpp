@@ -63,7 +63,8 @@ ChartUnits units_for(const ChartData& data) {
   return units;
 }
 
-std::optional<ChartRange> fitted_range(const ChartData& data, const ChartUnits& units, bool others, bool log_time) {
+std::optional<ChartRange> fitted_range(const ChartData& data, const ChartUnits& units, bool others, bool pinned,
+                                       bool log_time) {
   double x = 0, least_x = -1, least = 0, most = 0;
   const auto take = [&](const ResultPoint& p) {
     if (!drawable(p)) return;
@@ -90,6 +91,16 @@ std::optional<ChartRange> fitted_range(const ChartData& data, const ChartUnits& 
         if (drawable(p) && static_cast<double>(p.memory_bytes) <= far_x && p.time_s <= far_y) take(p);
     }
     if (!log_time) most = std::min(most, 1.6 * kSteepest * least);
+  }
+  if (pinned && subject) {
+    const double far_x = 1.6 * x, fastest = least;
+    for (const auto& frontier : data.pinned) {
+      if (frontier.points.empty() || !drawable(frontier.points.back())) continue;
+      const double own = frontier.points.back().time_s;
+      if (own > kSteepest * fastest) continue;
+      for (const auto& p : frontier.points)
+        if (drawable(p) && static_cast<double>(p.memory_bytes) <= far_x && (log_time || p.time_s <= 2 * own)) take(p);
+    }
   }
   ChartRange range;
   range.x_high = round_up(units.x(x));

@@ -16,7 +16,9 @@ struct ChartSeries {
   std::string method;     ///< registry name
   QString title;          ///< the label at the data
   bool frontier = false;  ///< a line; else one marker
-  bool coarse = false;    ///< dashed
+  /// Up to so many plans a line is read point by point, and each has a mark of its own.
+  static constexpr std::size_t kFewPlans = 8;
+  bool coarse = false;  ///< dashed
   ResultPtr result;
 
   friend bool operator==(const ChartSeries&, const ChartSeries&) = default;
@@ -60,10 +62,11 @@ ChartUnits units_for(const ChartData& data);
 struct ChartRange {
   double x_low = 0, x_high = 1, y_low = 0, y_high = 1;
 };
-/// Everything of the subject, the memory line where it is near, other methods where they are not far off. A steep
-/// left end is cut at kSteepest times the best time: with time from zero it would press the rest flat.
-/// Empty if there is nothing finite to show.
-std::optional<ChartRange> fitted_range(const ChartData& data, const ChartUnits& units, bool others, bool log_time);
+/// Everything of the subject, the memory line where it is near, other methods where they are not far off, and of pinned
+/// frontiers, which stand there to be compared, the bend as well as the fast end. A steep left end is cut at kSteepest
+/// times the best time: with time from zero it would press the rest flat. Empty if there is nothing finite to show.
+std::optional<ChartRange> fitted_range(const ChartData& data, const ChartUnits& units, bool others, bool pinned,
+                                       bool log_time);
 inline constexpr double kSteepest = 5;
 
 /// Whether a point can be drawn at all.

@@ -10,8 +10,6 @@ namespace turnpoint::views {
 
 namespace {
 
-constexpr std::size_t kFewPlans = 8;
-
 struct Columns {
   QVector<double> x, y;
   void add(double memory, double time) { x << memory, y << time; }
@@ -138,7 +136,7 @@ void add_series(QCustomPlot& plot, const ChartState& state, const ChartSeries& s
       add_graph(plot, QStringLiteral("main"), Thinner(plot).line(beyond_line), QPen(color, 1), QCPGraph::lsStepLeft);
   }
   // A handful of plans is read point by point, and a line of one plan has no other mark.
-  const double other_radius = series.result->points.size() <= kFewPlans ? 4 : 2.2;
+  const double other_radius = series.result->points.size() <= ChartSeries::kFewPlans ? 4 : 2.2;
   const double frontier_radius = subject ? method_radius(name) : other_radius;
   const double radius = series.frontier ? frontier_radius : method_radius(name) + (strong ? 1.5 : 0);
   add_markers(plot, state, series, inside, false, radius);

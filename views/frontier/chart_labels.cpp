@@ -58,8 +58,9 @@ void LabelItem::draw(QCPPainter* painter) {
     for (const auto& p : series.result->points) {
       if (!drawable(p)) continue;
       const QPointF at = pixel(p);
-      const double r = series.frontier ? 3 : 7;
-      if (!series.frontier) placer.block({at.x() - r, at.y() - r, 2 * r, 2 * r});
+      const double r = series.frontier ? 5 : 7;
+      if (!series.frontier || series.result->points.size() <= ChartSeries::kFewPlans)
+        placer.block({at.x() - r, at.y() - r, 2 * r, 2 * r});
     }
   }
   if (const ChartSeries* subject = state_->data.subject(); subject && state_->show_parts && !state_->log_time) {
@@ -222,6 +223,25 @@ void LabelItem::draw_names(QPainter& painter, LabelPlacer& placer) {
     painter.drawText(*at, Qt::AlignCenter | Qt::TextDontClip, text);
     return true;
   };
+  // Out of view: named at the edge it lies beyond, with its figures, so that nothing is lost without a word.
+  const auto name_at_edge = [&](const QString& title, const ResultPoint& shown) {
+    const QPointF at = pixel(shown);
+    const QString arrow = at.x() > frame.right()  ? QStringLiteral("→")
+                          : at.y() < frame.top()  ? QStringLiteral("↑")
+                          : at.x() < frame.left() ? QStringLiteral("←")
+                                                  : QStringLiteral("↓");
+    const QString text =
+        QStringLiteral("%1 %2 · %3 %4").arg(title, memory_text(shown.memory_bytes), time_text(shown.time_s), arrow);
+    const QPointF edge(std::clamp(at.x(), frame.left() + 8, frame.right() - 8),
+                       std::clamp(at.y(), frame.top() + 12, frame.bottom() - 12));
+    // Where the words do not fit between the edge and the memory line, they stand further inside.
+    const double into = edge.y() < frame.center().y() ? 1 : -1, across = edge.x() < frame.center().x() ? 1 : -1;
+    for (double aside = 0; aside < 0.8 * frame.width(); aside += 24)
+      for (double down = 0; down < frame.height() / 2; down += 14)
+        if (write(text, secondary_font(state_->font), colors.secondary, edge + QPointF(across * aside, into * down), 0,
+                  {Side::left, Side::right}))
+          return;
+  };
   for (const auto& series : state_->data.series) {
     if (!state_->visible(series)) continue;
     const bool strong = &series == subject || series.method == state_->emphasised;
@@ -243,21 +263,7 @@ void LabelItem::draw_names(QPainter& painter, LabelPlacer& placer) {
         write(series.title, font, colors.text, at, 9, {Side::right, Side::left, Side::above, Side::below});
         continue;
       }
-      // Out of view: named at the edge it lies beyond, with its figures, so that nothing is lost without a word.
-      const bool right = at.x() > frame.right(), above = at.y() < frame.top();
-      const QString arrow = right                   ? QStringLiteral("→")
-                            : above                 ? QStringLiteral("↑")
-                            : at.x() < frame.left() ? QStringLiteral("←")
-                                                    : QStringLiteral("↓");
-      const QString text = QStringLiteral("%1 %2 · %3 %4")
-                               .arg(series.title, memory_text(shown.memory_bytes), time_text(shown.time_s), arrow);
-      const QFont small = secondary_font(state_->font);
-      const QPointF edge(std::clamp(at.x(), frame.left() + 8, frame.right() - 8),
-                         std::clamp(at.y(), frame.top() + 12, frame.bottom() - 12));
-      for (double down = 0; down < frame.height() / 2; down += 14)
-        if (write(text, small, colors.secondary, edge + QPointF(0, edge.y() < frame.center().y() ? down : -down), 0,
-                  {Side::left, Side::right}))
-          break;
+      name_at_edge(series.title, shown);
     }
   }
   if (!state_->show_pinned) return;
@@ -265,11 +271,16 @@ void LabelItem::draw_names(QPainter& painter, LabelPlacer& placer) {
   for (const auto& pinned : state_->data.pinned) {
     const QString text = QObject::tr("pinned: %1").arg(pinned.label);
     const std::size_t stride = std::max<std::size_t>(1, pinned.points.size() / 24);
-    for (std::size_t i = 0; i < pinned.points.size(); i += stride)
-      if (const ResultPoint& p = pinned.points[i];
-          drawable(p) && frame.contains(pixel(p)) &&
-          write(text, small, colors.secondary, pixel(p), 7, {Side::left, Side::below, Side::right, Side::above}))
-        break;
+    bool in_view = false, written = false;
+    for (std::size_t i = 0; i < pinned.points.size() && !written; i += stride) {
+      const ResultPoint& p = pinned.points[i];
+      if (!drawable(p) || !frame.contains(pixel(p))) continue;
+      in_view = true;
+      written = write(text, small, colors.secondary, pixel(p), 7, {Side::left, Side::below, Side::right, Side::above});
+    }
+    if (!in_view && !pinned.points.empty() && drawable(pinned.points.back()) &&
+        !frame.contains(pixel(pinned.points.back())))
+      name_at_edge(text, pinned.points.back());
   }
 }
 

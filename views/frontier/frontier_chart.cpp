@@ -128,7 +128,8 @@ void FrontierChart::rebuild() {
 
 void FrontierChart::fit_if_allowed() {
   if (user_zoomed_) return;
-  const auto wanted = fitted_range(p_->state.data, p_->state.units, p_->state.show_others, p_->state.log_time);
+  const auto wanted =
+      fitted_range(p_->state.data, p_->state.units, p_->state.show_others, p_->state.show_pinned, p_->state.log_time);
   if (!wanted) return;
   // Axes that breathe with every slider step make curves impossible to compare: keep a range that still serves.
   const ChartRange now = visible_range();
@@ -154,7 +155,8 @@ void FrontierChart::set_range(const ChartRange& range) {
 
 void FrontierChart::fit() {
   user_zoomed_ = false;
-  if (const auto range = fitted_range(p_->state.data, p_->state.units, p_->state.show_others, p_->state.log_time))
+  if (const auto range = fitted_range(p_->state.data, p_->state.units, p_->state.show_others, p_->state.show_pinned,
+                                      p_->state.log_time))
     set_range(*range);
   rebuild();
 }
@@ -172,6 +174,7 @@ void FrontierChart::set_others_visible(bool on) {
 
 void FrontierChart::set_pinned_visible(bool on) {
   p_->state.show_pinned = on;
+  fit_if_allowed();
   rebuild();
 }
 

@@ -2,6 +2,7 @@
 #include "core/search/baselines/fsdp.h"
 
 #include <fmt/format.h>
+#include <set>
 
 #include "core/base/text.h"
 #include "core/search/baselines/restricted.h"
@@ -52,7 +53,10 @@ Expected<std::unique_ptr<Searcher>> make_fsdp(std::string_view parameters) {
   int stage = 3;
   bool in_node = false;
   if (!parameters.empty()) {
+    std::set<std::string_view> given;
     for (const auto word : split(parameters, ':')) {
+      if (const auto key = word.substr(0, word.find('=')); !key.empty() && !given.insert(key).second)
+        return usage_error(fmt::format("method fsdp has the parameter '{}' twice", key));
       if (word == "zero=1" || word == "zero=2" || word == "zero=3")
         stage = word.back() - '0';
       else if (word == "group=node" || word == "group=all")

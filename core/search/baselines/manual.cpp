@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <charconv>
 #include <optional>
+#include <set>
 
 #include "core/base/text.h"
 #include "core/search/baselines/fsdp.h"
@@ -57,9 +58,11 @@ class Manual : public Searcher {
 Expected<ManualParameters> parse_manual(std::string_view text) {
   ManualParameters parameters;
   if (text.empty()) return parameters;
+  std::set<std::string_view> given;
   for (const auto word : split(text, ':')) {
     const auto equals = word.find('=');
     const std::string_view key = word.substr(0, equals);
+    if (!given.insert(key).second) return usage_error(fmt::format("a split has '{}' twice", key));
     if (equals == std::string_view::npos) {
       if (key == "recompute")
         parameters.recompute = true;
@@ -72,6 +75,9 @@ Expected<ManualParameters> parse_manual(std::string_view text) {
                         word));
       continue;
     }
+    if (key == "recompute" || key == "sequence-parallel")
+      return usage_error(
+          fmt::format("{} is on where it is written and takes no value, such as '{}'", key, word.substr(equals + 1)));
     int* target = key == "dp"              ? &parameters.data
                   : key == "tp"            ? &parameters.tensor
                   : key == "pp"            ? &parameters.stages

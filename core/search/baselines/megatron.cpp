@@ -97,6 +97,7 @@ Expected<std::unique_ptr<Searcher>> make_megatron(std::string_view parameters) {
     for (const auto word : split(parameters, ':')) {
       if (word != "sequence-parallel")
         return usage_error(fmt::format("method megatron knows the parameter sequence-parallel, not '{}'", word));
+      if (sequence_parallel) return usage_error(fmt::format("method megatron has the parameter '{}' twice", word));
       sequence_parallel = true;
     }
   }
