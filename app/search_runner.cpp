@@ -56,7 +56,11 @@ SearchRunner::SearchRunner(const SearchBackend& backend, TaskManager& tasks, Doc
   connect(&frame_, &QTimer::timeout, this, [this] {
     if (std::exchange(moved_in_frame_, false)) start_live();
   });
-  connect(&rest_, &QTimer::timeout, this, &SearchRunner::start_exact);
+  // Asked for again at the same costs, the coarse curve is refined within a few frames; the exact one follows.
+  connect(&rest_, &QTimer::timeout, this, [this] {
+    exact_follows_ = true;
+    start_coarse();
+  });
   connect(&document, &Document::scenario_changed, this, &SearchRunner::scenario_changed);
 }
 

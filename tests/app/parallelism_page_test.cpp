@@ -140,6 +140,7 @@ class ParallelismPageTest : public QObject {
     tab.dock()->raise();
     QVERIFY(QTest::qWaitFor([&] { return tab.page().searches() == 1; }, 5000));
     QVERIFY(QTest::qWaitFor([&] { return tab.line("ft") && tab.line("ft")->at(8)->fits(); }, 5000));
+    QTest::qWait(400);  // the sketches are over, an exact search is on its way
     const int cancelled = fake_world().cancelled_runs;
     tab.document().set_option("latency-scale", 4, 0);
     fake_world().exact_ms = 150;

@@ -105,7 +105,7 @@ class WindowTest : public QObject {
     QCOMPARE(f.document().undo_stack().count(), 1);
   }
 
-  void one_slider_step_is_one_coarse_one_exact_and_few_replots() {
+  void one_slider_step_is_two_coarse_one_exact_and_few_replots() {
     WindowFixture f;
     QVERIFY(f.open());
     QTest::qWait(50);
@@ -118,9 +118,9 @@ class WindowTest : public QObject {
     QVERIFY(std::abs(f.scenario_settings().factors.latency - 1.05) < 1e-9);
     QVERIFY(f.settle());
     QTest::qWait(50);
-    QCOMPARE(fake_world().coarse_runs.load(), 1);
+    QCOMPARE(fake_world().coarse_runs.load(), 2);  // at once, and refined when the hand rests
     QCOMPARE(fake_world().exact_runs.load(), 1);
-    // The edit, the coarse curve, the exact curve, two other methods; plan and selection use the overlay.
+    // The edit, the coarse curves, the exact curve, two other methods; plan and selection use the overlay.
     const int drawn = f.chart().replots() - replots;
     QVERIFY2(drawn >= 2 && drawn <= 8, qPrintable(QString::number(drawn)));
   }
