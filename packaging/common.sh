@@ -8,7 +8,7 @@
 # Without these nothing builds. pkg-config is listed because no other package brings it in.
 build_packages=(
   build-essential cmake ninja-build pkg-config
-  qt6-base-dev qt6-svg-dev libqcustomplot-dev libgraphviz-dev
+  qt6-base-dev qt6-svg-dev libqcustomplot-dev libgraphviz-dev libmetis-dev libscotch-dev
   nlohmann-json3-dev libfmt-dev libcli11-dev libbenchmark-dev
   fonts-dejavu-core
 )

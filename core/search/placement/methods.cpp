@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/search/pardnn/pardnn.h"
+#include "core/search/placement/partitioners.h"
 #include "core/search/placement/placement_method.h"
 #include "core/search/placement/simple_methods.h"
 
@@ -20,6 +21,10 @@ const std::vector<PlacementMethod>& placement_methods() {
        "Contiguous stages of the smallest maximum load", nullptr, run_pipedream},
       {"layered-expert", "Layers by hand", "what a person does: contiguous layers of equal time",
        "Contiguous layers balanced by time", nullptr, run_layered_expert},
+      {"metis", "METIS", "Karypis, Kumar: multilevel k-way partitioning (METIS 5)",
+       "Balanced parts of the smallest cut", metis_unavailable, run_metis},
+      {"scotch", "Scotch", "Pellegrini, Roman: Scotch 7", "Balanced parts of the smallest cut", scotch_unavailable,
+       run_scotch},
       {"round-robin", "Round robin", "baseline", "Tasks in turn over the devices", nullptr, run_round_robin},
       {"single-device", "One device", "baseline", "Everything on one device", nullptr, run_single_device},
   };
