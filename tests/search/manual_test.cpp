@@ -81,7 +81,26 @@ class ManualTest : public QObject {
         const auto& point = (*scheduled)->points.front();
         QCOMPARE(point.memory_bytes, plain.memory_bytes);
         QVERIFY(close(point.time_s, plain.time_s) && close(point.compute_s, plain.compute_s));
+        // Not only the sum: every collective has its own share.
+        const auto other = run("manual:tp=" + std::to_string(tensor) + ":zero=" + std::to_string(zero), scenario);
+        const auto mine = (*scheduled)->plans->plan(0).cost, its = (*other)->plans->plan(0).cost;
+        for (std::size_t i = 0; i < kNetworkParts; ++i)
+          QVERIFY2(std::abs(mine.network[i] - its.network[i]) < 1e-9 * plain.time_s, qPrintable(QString::number(i)));
       }
+  }
+
+  // Stages are named apart: tensor groups sum as before, what is left is sent or waited for.
+  void a_pipeline_tells_collectives_from_waiting() {
+    const auto scenario = scenario_on(small_gpt(), "v100-16gb-2x8");
+    for (const char* text : {"manual:dp=2:tp=2:pp=4:micro-batches=4", "manual:tp=4:pp=4:micro-batches=2:recompute"}) {
+      const auto result = run(text, scenario);
+      QVERIFY2(result.has_value(), qPrintable(why(result)));
+      auto plan = (*result)->plans->plan(0);
+      QVERIFY(plan.pipeline.has_value() && plan.pipeline->bubble_s > 0);
+      QVERIFY(close(plan.cost.time_s(), (*result)->points.front().time_s));
+      QVERIFY(plan.cost[NetworkPart::all_reduce] > 0);
+      QVERIFY(plan.cost[NetworkPart::permute] > plan.pipeline->bubble_s);
+    }
   }
 
   void layers_are_found() {

@@ -298,8 +298,11 @@ void PlanPanel::show_bars() {
   for (std::size_t i = 0; i < kNetworkParts; ++i) {
     if (cost.network[i] == 0) continue;
     const QColor color = colors.network[i];
-    times.push_back({color, cost.network[i], tr(kNetwork[i]) + u' ' + time_text(cost.network[i])});
-    network.push_back({color, tr(kNetwork[i]), time_in(unit, cost.network[i]), {}});
+    // Between the stages of a pipeline, sending and waiting are one.
+    const bool stages = plan_->pipeline && static_cast<NetworkPart>(i) == NetworkPart::permute;
+    const QString name = stages ? tr("Sends, bubble") : tr(kNetwork[i]);
+    times.push_back({color, cost.network[i], name + u' ' + time_text(cost.network[i])});
+    network.push_back({color, name, time_in(unit, cost.network[i]), {}});
   }
   time_bar_->set_parts(std::move(times));
   compute_legend_->set_rows(std::move(compute));

@@ -20,8 +20,9 @@ namespace {
 struct Part {
   double forward_compute = 0, forward_network = 0, backward_compute = 0, backward_network = 0;
   double once_compute = 0, once_network = 0;
-  CostBreakdown held;  ///< parameters, gradients, optimizer state
-  CostBreakdown kept;  ///< what backward reads of one micro-batch
+  CostBreakdown forward_steps, backward_steps, once_steps;  ///< the network times above by collective
+  CostBreakdown held;                                       ///< parameters, gradients, optimizer state
+  CostBreakdown kept;                                       ///< what backward reads of one micro-batch
   double forward() const { return forward_compute + forward_network; }
   double backward() const { return backward_compute + backward_network; }
 };
@@ -30,6 +31,7 @@ Part& operator+=(Part& a, const Part& b) {
   a.forward_compute += b.forward_compute, a.forward_network += b.forward_network;
   a.backward_compute += b.backward_compute, a.backward_network += b.backward_network;
   a.once_compute += b.once_compute, a.once_network += b.once_network;
+  a.forward_steps += b.forward_steps, a.backward_steps += b.backward_steps, a.once_steps += b.once_steps;
   a.held += b.held, a.kept += b.kept;
   return a;
 }
@@ -112,6 +114,8 @@ class Pipeline {
       Part& part = units_[unit];
       part.forward_network += seconds(reshard.forward);
       part.backward_network += seconds(reshard.backward);
+      add_network(part.forward_steps, reshard.forward);
+      add_network(part.backward_steps, reshard.backward);
       CostBreakdown cost = reshard.cost;
       for (const MemoryPart kept : {MemoryPart::activations, MemoryPart::copies})
         (weight ? part.held : part.kept)[kept] += cost[kept];
@@ -123,10 +127,14 @@ class Pipeline {
     if (gather && update == Update::sharded_weights) {
       part.forward_network += step.time_s / 2;  // as often before forward as before backward
       part.backward_network += step.time_s / 2;
+      part.forward_steps[NetworkPart::all_gather] += step.time_s / 2;
+      part.backward_steps[NetworkPart::all_gather] += step.time_s / 2;
     } else if (!gather && (update == Update::sharded || update == Update::sharded_weights)) {
       part.backward_network += step.time_s;
+      add_network(part.backward_steps, {step});
     } else {
       part.once_network += step.time_s;
+      add_network(part.once_steps, {step});
     }
   }
 
@@ -234,7 +242,10 @@ class Pipeline {
       const DeviceGroup pair = pair_between(static_cast<int>(owner), static_cast<int>(user));
       const double sum =
           collectives.time(Collective::all_reduce, pair, static_cast<double>(elements) * real.gradient).value;
-      for (const std::size_t s : {owner, user}) stages[s].once_network += sum;
+      for (const std::size_t s : {owner, user}) {
+        stages[s].once_network += sum;
+        stages[s].once_steps[NetworkPart::all_reduce] += sum;
+      }
     }
   }
 
@@ -267,6 +278,8 @@ class Pipeline {
       const StageTimes over = crossing(static_cast<int>(s), collectives);
       times[s + 1].forward += over.forward;
       times[s].backward += over.backward;
+      stages[s + 1].forward_steps[NetworkPart::permute] += over.forward;
+      stages[s].backward_steps[NetworkPart::permute] += over.backward;
     }
     const auto ends = one_forward_one_backward(times, split_.micro_batches);
     const double m = split_.micro_batches;
@@ -293,6 +306,11 @@ class Pipeline {
       if (split_.recompute) compute_[ComputePart::recompute] = m * layers_of[s].forward_compute;
       compute_s_ = compute_.compute_s();
       bubble_s_ = ends[s] - m * (times[s].forward + times[s].backward);
+      network_ = part.once_steps.network;
+      for (std::size_t i = 0; i < network_.size(); ++i) {
+        network_[i] += m * (part.forward_steps.network[i] + part.backward_steps.network[i]);
+        if (split_.recompute) network_[i] += m * layers_of[s].forward_steps.network[i];
+      }
     }
   }
 
@@ -349,7 +367,9 @@ class Pipeline {
     }
     plan.cost = compute_;
     plan.cost.memory = largest_.memory;
-    plan.cost[NetworkPart::permute] = point.network_s;
+    plan.cost.network = network_;
+    // Sending to the next stage is a permute, and waiting for a stage is counted with it; bubble_s tells how long.
+    plan.cost[NetworkPart::permute] += std::max(0.0, point.network_s - plan.cost.network_s());
     plan.pipeline = PlanPipeline{split_.stages, split_.micro_batches, split_.recompute, bubble_s_, stage_bytes_};
     return plan;
   }
@@ -364,6 +384,7 @@ class Pipeline {
   std::vector<int> stage_of_unit_;
   std::vector<std::int64_t> stage_bytes_;
   CostBreakdown largest_, compute_;
+  decltype(CostBreakdown::network) network_{};
   double time_s_ = 0, compute_s_ = 0, bubble_s_ = 0;
 };
 
