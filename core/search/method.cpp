@@ -41,7 +41,7 @@ const std::vector<Method>& methods() {
       {"optcnn",
        "OptCNN",
        "OptCNN, arXiv 1802.04924; as the TensorOpt study simulates it",
-       "The fastest plan over all configurations, memory ignored",
+       "The fastest plan over all configurations, memory ignored; updates replicated, nothing computed again",
        false,
        {},
        &accepts_all,
