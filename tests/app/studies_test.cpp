@@ -33,8 +33,6 @@ std::vector<StudyScenario> scenarios_of(const char* file) {
   return *scenarios;
 }
 
-bool there(const char* method) { return find_method(method).has_value(); }
-
 /// The studies share scenarios; what one has searched the others take up.
 ResultPtr searched(const StudyScenario& study, const char* method) {
   static std::map<std::string, ResultPtr> known;
@@ -130,7 +128,6 @@ class StudiesTest : public QObject {
   }
 
   void tofu_is_small_and_slow() {
-    if (!there("tofu")) QSKIP("method tofu is not part of this build");
     for (const char* file : {"frontier-rnn", "frontier-wide-resnet", "frontier-transformer"}) {
       const StudyScenario own = scenarios_of(file).front();
       const auto ft = searched(own, "ft"), tofu = searched(own, "tofu"), dp = searched(own, "data-parallel");
@@ -140,7 +137,6 @@ class StudiesTest : public QObject {
   }
 
   void mesh_tensorflow_on_wide_resnet() {
-    if (!there("mesh-tensorflow")) QSKIP("method mesh-tensorflow is not part of this build");
     const StudyScenario own = scenarios_of("frontier-wide-resnet").front();
     const auto mesh = searched(own, "mesh-tensorflow"), dp = searched(own, "data-parallel");
     // Its frontier is the data-parallel point.

@@ -12,27 +12,12 @@
 #include <QTemporaryDir>
 #include <QtTest>
 #include <csignal>
+#include "cli/command_line.h"
 #include "sanitized.h"
 
+using namespace turnpoint::test;
+
 namespace {
-
-constexpr int kDone = 0, kUsage = 2, kBadInput = 3, kInfeasible = 4, kInterrupted = 130;
-
-struct Run {
-  int code = -1;
-  QByteArray out, err;
-};
-
-Run run(const QStringList& arguments) {
-  QProcess process;
-  process.start(TURNPOINT_BINARY_DIR "/turnpoint-cli", arguments);
-  Run result;
-  if (!process.waitForFinished(300000) || process.exitStatus() != QProcess::NormalExit) return result;
-  result.code = process.exitCode();
-  result.out = process.readAllStandardOutput();
-  result.err = process.readAllStandardError();
-  return result;
-}
 
 double seconds(const timeval& time) {
   return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);

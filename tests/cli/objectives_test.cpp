@@ -9,30 +9,16 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "cli/command_line.h"
 #include "plan/schema_check.h"
 
 using nlohmann::json;
 
+using namespace turnpoint::test;
+
 namespace {
 
-constexpr int kDone = 0, kUsage = 2, kBadInput = 3, kInfeasible = 4;
-
-struct Run {
-  int code = -1;
-  QByteArray out, err;
-  json document() const { return json::parse(out.toStdString(), nullptr, false); }
-};
-
-Run run(const QStringList& arguments) {
-  QProcess process;
-  process.start(TURNPOINT_BINARY_DIR "/turnpoint-cli", arguments);
-  Run result;
-  if (!process.waitForFinished(300000) || process.exitStatus() != QProcess::NormalExit) return result;
-  result.code = process.exitCode();
-  result.out = process.readAllStandardOutput();
-  result.err = process.readAllStandardError();
-  return result;
-}
+json parsed(const Run& run) { return json::parse(run.out.toStdString(), nullptr, false); }
 
 const QStringList kSearch = {"search", "builtin:lenet", "--hardware", "v100-16gb-2x4", "--batch", "64"};
 
@@ -63,7 +49,7 @@ class CliObjectivesTest : public QObject {
     for (const int devices : {1, 2, 3, 4, 8}) {
       const Run whole = run(kSearch + QStringList{"--devices", QString::number(devices)});
       QCOMPARE(whole.code, kDone);
-      frontiers_[devices] = whole.document();
+      frontiers_[devices] = parsed(whole);
       QVERIFY(frontiers_[devices]["points"].size() > 0);
       QVERIFY(!frontiers_[devices].contains("objective"));
     }
@@ -76,7 +62,7 @@ class CliObjectivesTest : public QObject {
     const std::int64_t limit = points[k]["memory_bytes"].get<std::int64_t>() + 1;
     const Run one = run(limited(limit, {"--objective", "mini-time", "--plans"}));
     QCOMPARE(one.code, kDone);
-    const json document = one.document();
+    const json document = parsed(one);
     QCOMPARE(against_schema("result@1", document), std::string());
     QCOMPARE(document["objective"].get<std::string>(), std::string("mini-time"));
     QCOMPARE(document["points"].size(), std::size_t(1));
@@ -92,7 +78,7 @@ class CliObjectivesTest : public QObject {
     const std::int64_t least = least_memory(frontiers_[8]);
     const Run one = run(limited(least - 1, {"--objective", "mini-time"}));
     QCOMPARE(one.code, kInfeasible);
-    const json document = one.document();
+    const json document = parsed(one);
     QCOMPARE(against_schema("result@1", document), std::string());
     QCOMPARE(least_memory(document), least);
     QVERIFY(!document["points"][0]["fits"].get<bool>());
@@ -102,11 +88,11 @@ class CliObjectivesTest : public QObject {
     for (const auto& [devices, whole] : frontiers_) least_of_all = std::min(least_of_all, least_memory(whole));
     const Run fewest = run(limited(least_of_all - 1, {"--objective", "mini-parallelism"}));
     QCOMPARE(fewest.code, kInfeasible);
-    QCOMPARE(least_memory(fewest.document()), least_of_all);
+    QCOMPARE(least_memory(parsed(fewest)), least_of_all);
     const Run all = run(limited(least_of_all - 1, {"--objective", "profile"}));
     QCOMPARE(all.code, kInfeasible);
-    QCOMPARE(against_schema("results@1", all.document()), std::string());
-    QCOMPARE(all.document()["results"].size(), std::size_t(4));
+    QCOMPARE(against_schema("results@1", parsed(all)), std::string());
+    QCOMPARE(parsed(all)["results"].size(), std::size_t(4));
   }
 
   void mini_parallelism_finds_the_fewest_devices() {
@@ -117,7 +103,7 @@ class CliObjectivesTest : public QObject {
         if (!expected && least_memory(whole) <= limit) expected = devices;
       const Run one = run(limited(limit, {"--objective", "mini-parallelism"}));
       QCOMPARE(one.code, kDone);
-      const json document = one.document();
+      const json document = parsed(one);
       QCOMPARE(against_schema("result@1", document), std::string());
       QCOMPARE(document["scenario"]["devices"].get<int>(), expected);
       QCOMPARE(document["objective"].get<std::string>(), std::string("mini-parallelism"));
@@ -133,7 +119,7 @@ class CliObjectivesTest : public QObject {
     const Run all =
         run(kSearch + QStringList{"--objective", "profile", "--method", "ft,data-parallel", "--price-per-hour", "2.5"});
     QCOMPARE(all.code, kDone);
-    const json document = all.document();
+    const json document = parsed(all);
     QCOMPARE(against_schema("results@1", document), std::string());
     const json& results = document["results"];
     QCOMPARE(results.size(), std::size_t(8));
@@ -151,8 +137,8 @@ class CliObjectivesTest : public QObject {
     // One count is a list of one.
     const Run single = run({"search", "builtin:lenet", "--hardware", "v100-16gb-1x1", "--objective", "profile"});
     QCOMPARE(single.code, kDone);
-    QCOMPARE(single.document()["results"].size(), std::size_t(1));
-    QVERIFY(!single.document()["results"][0].contains("price_per_iteration"));
+    QCOMPARE(parsed(single)["results"].size(), std::size_t(1));
+    QVERIFY(!parsed(single)["results"][0].contains("price_per_iteration"));
   }
 
   void a_chosen_plan_is_found_again_for_export() {
@@ -161,7 +147,7 @@ class CliObjectivesTest : public QObject {
     QCOMPARE(run(limited(limit, {"--objective", "mini-parallelism", "--out", file})).code, kDone);
     const Run plan = run({"export", file, "--point", "0", "--to", "json"});
     QVERIFY2(plan.code == kDone, plan.err);
-    QCOMPARE(against_schema("plan@1", plan.document()), std::string());
+    QCOMPARE(against_schema("plan@1", parsed(plan)), std::string());
     std::ifstream in(file.toStdString());
     json document = json::parse(in);
     const auto sum = [&](const json& written) {
@@ -170,7 +156,7 @@ class CliObjectivesTest : public QObject {
         for (const auto& item : written[part]) memory += item["memory_bytes"].get<std::int64_t>();
       return memory;
     };
-    QCOMPARE(sum(plan.document()), document["points"][0]["memory_bytes"].get<std::int64_t>());
+    QCOMPARE(sum(parsed(plan)), document["points"][0]["memory_bytes"].get<std::int64_t>());
     // A file that says something else than its scenario gives is not believed.
     document["points"][0]["time_s"] = document["points"][0]["time_s"].get<double>() * 2;
     std::ofstream(path("other.json").toStdString()) << document.dump();

@@ -7,25 +7,10 @@
 #include <QTemporaryDir>
 #include <QtTest>
 
+#include "cli/command_line.h"
+using namespace turnpoint::test;
+
 namespace {
-
-constexpr int kDone = 0, kUsage = 2, kBadInput = 3, kInfeasible = 4;
-
-struct Run {
-  int code = -1;
-  QByteArray out, err;
-};
-
-Run run(const QStringList& arguments) {
-  QProcess process;
-  process.start(TURNPOINT_BINARY_DIR "/turnpoint-cli", arguments);
-  Run result;
-  if (!process.waitForFinished(120000) || process.exitStatus() != QProcess::NormalExit) return result;
-  result.code = process.exitCode();
-  result.out = process.readAllStandardOutput();
-  result.err = process.readAllStandardError();
-  return result;
-}
 
 const QString kGraph = TURNPOINT_SOURCE_DIR "/tests/data/task_graph/small.json";
 

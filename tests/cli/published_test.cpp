@@ -10,29 +10,15 @@
 #include <QtTest>
 #include <nlohmann/json.hpp>
 
+#include "cli/command_line.h"
 #include "frontier/layered.h"
 #include "frontier/worked.h"
 
 using namespace turnpoint;
 
+using namespace turnpoint::test;
+
 namespace {
-
-struct Run {
-  int code = -1;
-  QByteArray out, err;
-  QJsonObject object() const { return QJsonDocument::fromJson(out).object(); }
-};
-
-Run run(const QStringList& arguments) {
-  QProcess process;
-  process.start(TURNPOINT_BINARY_DIR "/turnpoint-cli", arguments);
-  Run result;
-  if (!process.waitForFinished(300000) || process.exitStatus() != QProcess::NormalExit) return result;
-  result.code = process.exitCode();
-  result.out = process.readAllStandardOutput();
-  result.err = process.readAllStandardError();
-  return result;
-}
 
 const QStringList kSmallSearch = {"search", "builtin:lenet", "--hardware", "v100-16gb-1x4", "--batch", "64"};
 

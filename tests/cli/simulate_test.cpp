@@ -8,27 +8,14 @@
 #include <QtTest>
 #include <nlohmann/json.hpp>
 
+#include "cli/command_line.h"
 #include "plan/schema_check.h"
+
+using namespace turnpoint::test;
 
 namespace {
 
-constexpr int kDone = 0, kUsage = 2, kBadInput = 3;
-
-struct Run {
-  int code = -1;
-  QByteArray out, err;
-};
-
-Run run(const QStringList& arguments) {
-  QProcess process;
-  process.start(TURNPOINT_BINARY_DIR "/turnpoint-cli", QStringList{"simulate"} + arguments);
-  Run result;
-  if (!process.waitForFinished(120000) || process.exitStatus() != QProcess::NormalExit) return result;
-  result.code = process.exitCode();
-  result.out = process.readAllStandardOutput();
-  result.err = process.readAllStandardError();
-  return result;
-}
+Run simulate(const QStringList& arguments) { return run(QStringList{"simulate"} + arguments); }
 
 QByteArray contents(const QString& path) {
   QFile file(path);
@@ -51,7 +38,7 @@ class SimulateTest : public QObject {
 
  private slots:
   void result_on_standard_output() {
-    const Run done = run({data("small.json"), data("placement.json")});
+    const Run done = simulate({data("small.json"), data("placement.json")});
     QCOMPARE(done.code, kDone);
     QCOMPARE(done.err, QByteArray());
     const QJsonObject result = QJsonDocument::fromJson(done.out).object();
@@ -75,7 +62,7 @@ class SimulateTest : public QObject {
 
   void trace_and_out() {
     const QString out = folder_.filePath("r.json"), trace = folder_.filePath("t.json");
-    const Run done = run({data("small.json"), data("placement.json"), "--out", out, "--trace", trace});
+    const Run done = simulate({data("small.json"), data("placement.json"), "--out", out, "--trace", trace});
     QCOMPARE(done.code, kDone);
     QCOMPARE(done.out, QByteArray());
     QCOMPARE(QJsonDocument::fromJson(contents(out)).object()["makespan_s"].toDouble(), 11.0);
@@ -96,25 +83,25 @@ class SimulateTest : public QObject {
   }
 
   void mistakes() {
-    QCOMPARE(run({}).code, kUsage);
-    QCOMPARE(run({data("small.json")}).code, kUsage);
-    const Run absent = run({"absent.json", data("placement.json")});
+    QCOMPARE(simulate({}).code, kUsage);
+    QCOMPARE(simulate({data("small.json")}).code, kUsage);
+    const Run absent = simulate({"absent.json", data("placement.json")});
     QCOMPARE(absent.code, kBadInput);
     QVERIFY(absent.err.contains("absent.json: no such file"));
-    const Run short_one = run({data("small.json"), written("p.json", R"({"devices": 1, "device": [0]})")});
+    const Run short_one = simulate({data("small.json"), written("p.json", R"({"devices": 1, "device": [0]})")});
     QCOMPARE(short_one.code, kBadInput);
     QVERIFY(short_one.err.contains("p.json: the placement has 1 tasks, the task graph has 4"));
-    const Run stuck = run({data("small.json"), written("q.json", R"({"devices": 1, "device": [0, 0, 0, 0],
+    const Run stuck = simulate({data("small.json"), written("q.json", R"({"devices": 1, "device": [0, 0, 0, 0],
       "order": [[3, 0, 1, 2]]})")});
     QCOMPARE(stuck.code, kBadInput);
     QVERIFY(stuck.err.contains("the order can never finish: device 0 cannot run task 3 'd' before task 1 'b'"));
-    const Run many = run({data("small.json"), written("m.json", R"({"devices": 4, "device": [0, 0, 0, 3]})")});
+    const Run many = simulate({data("small.json"), written("m.json", R"({"devices": 4, "device": [0, 0, 0, 3]})")});
     QCOMPARE(many.code, kBadInput);
     QVERIFY(many.err.contains("the placement uses 4 devices, the task graph describes 3"));
   }
 
   void separated_groups_are_warned_of() {
-    const Run done = run({data("small.json"), written("s.json", R"({"devices": 2, "device": [0, 0, 0, 1]})")});
+    const Run done = simulate({data("small.json"), written("s.json", R"({"devices": 2, "device": [0, 0, 0, 1]})")});
     QCOMPARE(done.code, kDone);
     QVERIFY(done.err.contains("belong together (group 'a')"));
   }

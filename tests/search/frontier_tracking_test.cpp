@@ -9,25 +9,16 @@
 #include "core/search/frontier_tracking/plans.h"
 #include "core/search/frontier_tracking/search_mesh.h"
 #include "core/search/method.h"
+#include "search/scenarios.h"
 #include "search/small_models.h"
 
 using namespace turnpoint;
 
 namespace {
 
-ScenarioPtr scenario_on(ModelPtr model, const std::string& hardware,
-                        const std::function<void(Settings&)>& change = {}) {
-  auto cluster = cluster_preset(hardware);
-  if (!cluster) qFatal("%s", cluster.error().message().c_str());
-  Settings settings;
-  settings.batch = model->batch;
-  if (change) change(settings);
-  auto scenario = make_scenario(std::move(model), *cluster, hardware, settings);
-  if (!scenario) qFatal("%s", scenario.error().message().c_str());
-  return *scenario;
-}
+using test::scenario_on;
 
-bool close(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max({std::abs(a), std::abs(b), 1e-12}); }
+using test::close;
 
 std::vector<std::pair<std::string, ModelPtr>> models() {
   return {{"mlp", test::mlp()},

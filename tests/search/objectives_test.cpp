@@ -7,23 +7,14 @@
 
 #include "core/plan/evaluator.h"
 #include "core/search/objectives.h"
+#include "search/scenarios.h"
 #include "search/small_models.h"
 
 using namespace turnpoint;
 
 namespace {
 
-ScenarioPtr scenario_on(ModelPtr model, const std::string& hardware,
-                        const std::function<void(Settings&)>& change = {}) {
-  auto cluster = open_hardware(hardware);
-  if (!cluster) qFatal("%s", cluster.error().message().c_str());
-  Settings settings;
-  settings.batch = model->batch;
-  if (change) change(settings);
-  auto scenario = make_scenario(std::move(model), *cluster, hardware, settings);
-  if (!scenario) qFatal("%s", scenario.error().message().c_str());
-  return *scenario;
-}
+using test::scenario_on;
 
 ScenarioPtr with_limit(const ScenarioPtr& scenario, std::int64_t limit) {
   auto other = std::make_shared<Scenario>(*scenario);

@@ -13,7 +13,7 @@ namespace turnpoint::test {
 
 inline ScenarioPtr scenario_on(ModelPtr model, const std::string& hardware,
                                const std::function<void(Settings&)>& change = {}) {
-  auto cluster = cluster_preset(hardware);
+  auto cluster = open_hardware(hardware);
   if (!cluster) qFatal("%s", cluster.error().message().c_str());
   Settings settings;
   settings.batch = model->batch;
