@@ -12,6 +12,7 @@
 
 #include "core/base/expected.h"
 #include "core/frontier/problem.h"
+#include "core/plan/placement_plan.h"
 #include "core/plan/plan.h"
 #include "core/scenario/scenario.h"
 
@@ -30,7 +31,16 @@ class PlanSource {
  public:
   virtual ~PlanSource() = default;
   virtual Plan plan(std::size_t point) const = 0;
+  /// Of a placement method; its points have no sharding plan, plan() must not be called. Null: a sharding plan.
+  virtual PlacementPlanPtr placement(std::size_t /*point*/) const { return nullptr; }
 };
+
+/// What a result's times and bytes are (design.md 5.5).
+enum class Clock : std::uint8_t {
+  additive,   ///< plain sums, no overlap, no liveness
+  simulated,  ///< design.md 8: overlap, waiting, liveness
+};
+const char* to_string(Clock clock);
 
 struct TurningPoint {
   std::size_t index = 0;
@@ -42,6 +52,7 @@ struct Result {
   std::string method;          ///< "ft"
   std::string method_options;  ///< what followed the name after colons
   std::string objective;  ///< "mini-time" where it is one chosen plan (core/search/objectives.h); empty: the frontier
+  Clock clock = Clock::additive;
   bool exact = false;
   std::optional<double> gap;                            ///< nullopt: not certified (a single-answer method)
   std::optional<std::uint32_t> heuristic_eliminations;  ///< of the published algorithms only

@@ -31,6 +31,8 @@ json write_points(const std::vector<ResultPoint>& points) {
 
 }  // namespace
 
+const char* to_string(Clock clock) { return clock == Clock::additive ? "additive" : "simulated"; }
+
 json write_result(const Result& result, bool with_plans) {
   const Model& model = *result.scenario->model;
   json scenario = write_scenario(*result.scenario);
@@ -44,7 +46,7 @@ json write_result(const Result& result, bool with_plans) {
                      {"source", valid_utf8(model.source)}}},
                    {"scenario", std::move(scenario)},
                    {"method", result.method},
-                   {"clock", "additive"},
+                   {"clock", to_string(result.clock)},
                    {"exact", result.exact},
                    {"gap", optional_json(result.gap)},
                    {"search_s", result.search_s},

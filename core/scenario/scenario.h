@@ -13,6 +13,7 @@
 #include "core/base/options.h"
 #include "core/hardware/cluster.h"
 #include "core/model/model.h"
+#include "core/model/task_graph.h"
 
 namespace turnpoint {
 
@@ -54,7 +55,8 @@ void set_option(Settings& settings, std::string_view key, double value);  ///< v
 
 /// Immutable; shared between threads.
 struct Scenario {
-  ModelPtr model;
+  ModelPtr model;        ///< of a task graph that was opened as it is: without operators, with the graph's name
+  TaskGraphPtr tasks;    ///< the task graph that was opened as it is; null: the model's training graph is made of it
   ClusterPtr cluster;    ///< already cut to `settings.devices`
   std::string hardware;  ///< as the user named it: preset or path
   Settings settings;
