@@ -21,6 +21,7 @@
 #include "app/pick_keeper.h"
 #include "app/pinned_searches.h"
 #include "app/plan_loader.h"
+#include "app/schedule_loader.h"
 #include "app/search_runner.h"
 #include "app/start_page.h"
 #include "app/task_manager.h"
@@ -31,10 +32,12 @@
 #include "views/frontier/chart_header.h"
 #include "views/frontier/frontier_chart.h"
 #include "views/hardware/hardware_view.h"
+#include "views/memory/memory_view.h"
 #include "views/notes/notes_view.h"
 #include "views/parallelism/parallelism_view.h"
 #include "views/plan/plan_panel.h"
 #include "views/scenario/scenario_panel.h"
+#include "views/timeline/timeline_view.h"
 
 namespace turnpoint::app {
 
@@ -53,7 +56,8 @@ MainWindow::MainWindow(const SearchBackend& backend, AppSettings& settings, QWid
       document_(std::make_unique<Document>(backend, *tasks_)),
       runner_(std::make_unique<SearchRunner>(backend, *tasks_, *document_)),
       keeper_(std::make_unique<PickKeeper>(*runner_, document_->selection())),
-      loader_(std::make_unique<PlanLoader>(*runner_, *tasks_, document_->selection())) {
+      loader_(std::make_unique<PlanLoader>(*runner_, *tasks_, document_->selection())),
+      schedules_(std::make_unique<ScheduleLoader>(*loader_, *tasks_, document_->selection())) {
   setObjectName(QStringLiteral("main_window"));
   setWindowTitle(QStringLiteral("Turnpoint"));
   setAcceptDrops(true);
@@ -87,7 +91,7 @@ MainWindow::~MainWindow() {
 }
 
 bool MainWindow::settled() const {
-  return runner_->up_to_date() && runner_->settled() && loader_->up_to_date() && pinned_searches_->settled() &&
+  return runner_->up_to_date() && runner_->settled() && loader_->up_to_date() && schedules_->up_to_date() && pinned_searches_->settled() &&
          !tasks_->busy() && !document_->building();
 }
 
@@ -142,7 +146,8 @@ void MainWindow::build_docks() {
   plan_panel_->set_selection(&document_->selection());
   scenario_dock_ = add_dock(QStringLiteral("scenario"), tr("Scenario"), scenario_panel_, Qt::LeftDockWidgetArea);
   plan_dock_ = add_dock(QStringLiteral("plan"), tr("Plan"), plan_panel_, Qt::RightDockWidgetArea);
-  linked_ = make_linked_views(this, &document_->selection());
+  tabs_ = make_linked_views(this, &document_->selection());
+  linked_ = std::move(tabs_.list);
   hardware_view_ = new views::HardwareView(this);
   hardware_page_ = new HardwarePage(*tasks_, *document_, hardware_view_, this);
   parallelism_view_ = new views::ParallelismView(this);
@@ -166,6 +171,10 @@ void MainWindow::build_docks() {
       connect(dock, &QDockWidget::visibilityChanged, hardware_page_, &HardwarePage::set_looked_at);
     if (dock->widget() == parallelism_view_)
       connect(dock, &QDockWidget::visibilityChanged, parallelism_page_, &ParallelismPage::set_looked_at);
+    if (dock->widget() == tabs_.timeline || dock->widget() == tabs_.memory)
+      connect(dock, &QDockWidget::visibilityChanged, this, [this] {
+        schedules_->set_looked_at(tabs_.timeline->isVisible() || tabs_.memory->isVisible());
+      });
   }
   default_layout();
 }
@@ -219,6 +228,7 @@ void MainWindow::connect_document() {
     show_status();
   });
   connect(loader_.get(), &PlanLoader::plan_changed, this, &MainWindow::show_plan);
+  connect(schedules_.get(), &ScheduleLoader::changed, this, &MainWindow::show_schedule);
   connect(&document->selection(), &views::SelectionModel::point_changed, this, &MainWindow::show_point);
   connect(messages_, &views::MessageBar::count_changed, this, &MainWindow::show_status);
 }
@@ -269,7 +279,7 @@ void MainWindow::connect_actions() {
   using Id = ActionId;
   const auto on = [this](Id id, auto call) { connect(actions_[id], &QAction::triggered, this, call); };
   on(Id::open_model,
-     [this] { ask_open(tr("Open model"), tr("Models (*.onnx *.json);;All files (*)"), &MainWindow::open_path); });
+     [this] { ask_open(tr("Open model"), tr("Models and task graphs (*.onnx *.json *.pb *.pbtxt *.graph.txt);;All files (*)"), &MainWindow::open_path); });
   on(Id::open_hardware, [this] {
     ask_open(tr("Open hardware profile"), tr("Hardware profiles (*.json);;All files (*)"), &MainWindow::open_path);
   });
@@ -318,6 +328,7 @@ void MainWindow::connect_actions() {
   on(Id::export_plan_csv, [this] { ask_export(ExportKind::plan_csv); });
   on(Id::export_plan_dot, [this] { ask_export(ExportKind::plan_dot); });
   on(Id::export_plan_svg, [this] { ask_export(ExportKind::plan_svg); });
+  on(Id::export_plan_trace, [this] { ask_export(ExportKind::plan_trace); });
   on(Id::export_chart_svg, [this] { ask_export_chart(QStringLiteral("svg")); });
   on(Id::export_chart_png, [this] { ask_export_chart(QStringLiteral("png")); });
   on(Id::find, [this] { open_palette(); });

@@ -39,6 +39,7 @@ class ParallelismPage;
 class PinnedSearches;
 class PickKeeper;
 class PlanLoader;
+class ScheduleLoader;
 class SearchRunner;
 class StartPage;
 class TaskManager;
@@ -70,6 +71,8 @@ class MainWindow : public QMainWindow {
   Document& document() { return *document_; }
   SearchRunner& runner() { return *runner_; }
   PlanLoader& loader() { return *loader_; }
+  ScheduleLoader& schedules() { return *schedules_; }
+  const LinkedTabs& tabs() const { return tabs_; }
   TaskManager& tasks() { return *tasks_; }
   const ActionSet& actions() const { return actions_; }
   views::FrontierChart* chart() { return chart_; }
@@ -111,6 +114,7 @@ class MainWindow : public QMainWindow {
   void show_point();
   void show_plan();
   void show_plan_in(LinkedView& view);
+  void show_schedule();
   void show_status();
   void show_recent();
   void fill_choices();
@@ -145,6 +149,7 @@ class MainWindow : public QMainWindow {
   std::unique_ptr<SearchRunner> runner_;
   std::unique_ptr<PickKeeper> keeper_;
   std::unique_ptr<PlanLoader> loader_;
+  std::unique_ptr<ScheduleLoader> schedules_;
 
   views::MessageBar* messages_ = nullptr;
   views::ChartHeader* header_ = nullptr;
@@ -164,6 +169,7 @@ class MainWindow : public QMainWindow {
   QDockWidget *scenario_dock_ = nullptr, *plan_dock_ = nullptr;
   std::vector<QDockWidget*> view_docks_;
   std::vector<LinkedView> linked_;
+  LinkedTabs tabs_;  ///< its list is in linked_
   QMenu *recent_menu_ = nullptr, *export_menu_ = nullptr, *views_menu_ = nullptr;
   QLabel *state_label_ = nullptr, *figures_label_ = nullptr, *change_label_ = nullptr, *seed_label_ = nullptr,
          *memory_label_ = nullptr, *message_label_ = nullptr;

@@ -43,6 +43,8 @@ QString kind_of(const QString& path) {
   if (head.contains("turnpoint/session@") || path.endsWith(QStringLiteral(".turnpoint")))
     return QStringLiteral("session");
   if (head.contains("turnpoint/hardware-profile@")) return QStringLiteral("hardware");
+  // PipeDream's profiles: "node1 -- Input0 -- ...".
+  if (head.startsWith("node") && head.contains(" -- ")) return QStringLiteral("model");
   // Models are binary, or JSON and protobuf texts that no measuring program writes.
   for (const char* suffix : {".log", ".csv", ".xml", ".txt"})
     if (path.endsWith(QLatin1String(suffix), Qt::CaseInsensitive)) return QStringLiteral("log");
@@ -91,7 +93,8 @@ void MainWindow::open_path(const QString& path) {
 void MainWindow::open_scenario(const std::string& model, const std::string& hardware, int devices) {
   ScenarioRequest request;
   request.model = model.empty() ? samples().front().model : model;
-  request.hardware = hardware.empty() ? samples().front().hardware : hardware;
+  request.hardware = hardware;
+  request.usual_hardware = samples().front().hardware;
   request.settings.devices = devices;
   request.model_chooses_batch = true;
   document_->open(request, [this] {

@@ -12,6 +12,9 @@
 #include "app/document.h"
 #include "app/main_window.h"
 #include "app/plan_loader.h"
+#include "app/graph_tab.h"
+#include "app/plan_loader.h"
+#include "app/schedule_loader.h"
 #include "app/search_runner.h"
 #include "app/start_page.h"
 #include "app/task_manager.h"
@@ -20,8 +23,10 @@
 #include "views/common/theme_colors.h"
 #include "views/frontier/chart_header.h"
 #include "views/frontier/frontier_chart.h"
+#include "views/memory/memory_view.h"
 #include "views/plan/plan_panel.h"
 #include "views/scenario/scenario_panel.h"
+#include "views/timeline/timeline_view.h"
 
 namespace turnpoint::app {
 
@@ -59,7 +64,7 @@ void MainWindow::show_scenario() {
     document_->selection().pick_operators({});
     for (const LinkedView& linked : linked_) {
       linked.set_plan(nullptr, nullptr);  // a plan of the old model must never meet the new one
-      linked.set_model(model);
+      linked.set_model(state.scenario);
     }
     plan_panel_->set_plan(nullptr, nullptr);
     if (other) chart_->fit();
@@ -83,12 +88,18 @@ void MainWindow::show_chart() {
   }
   chart_data.pinned = document_->pinned();
   if (scenario) {
-    chart_data.memory_limit = scenario->memory_limit();
+    chart_data.memory_limit = scenario->memory_limit() == kUnlimitedBytes ? 0 : scenario->memory_limit();
+    if (scenario->tasks) chart_data.clock = Clock::simulated;
     chart_data.device = views::to_qt(scenario->cluster->device.name);
   }
   const views::ChartSeries* subject = chart_data.subject();
   QString subtitle;
-  if (subject) subtitle = tr("%1 frontier plans · lower left is better").arg(subject->result->points.size());
+  if (subject && !subject->frontier)
+    subtitle = tr("%1 placements of %2 tasks on %3 devices · lower left is better")
+                   .arg(chart_data.series.size())
+                   .arg(views::grouped_number(double(scenario->tasks->task_count()), 0))
+                   .arg(scenario->cluster->devices());
+  else if (subject) subtitle = tr("%1 frontier plans · lower left is better").arg(subject->result->points.size());
   header_->set_subtitle(subtitle);
   QAction* pinned = actions_[ActionId::show_pinned];
   pinned->setText(chart_data.pinned.empty() ? tr("Pinned") : tr("Pinned %1").arg(chart_data.pinned.size()));
@@ -152,13 +163,22 @@ void MainWindow::show_point() {
   for (const ActionId id : {ActionId::copy_point, ActionId::export_plan_json, ActionId::export_plan_csv,
                             ActionId::export_plan_dot, ActionId::export_plan_svg})
     actions_[id]->setEnabled(there && run->result->plans);
+  const bool placed = there && run->result->plans && run->result->plans->placement(picked->index);
+  actions_[ActionId::export_plan_trace]->setEnabled(placed);
+  if (placed) actions_[ActionId::export_plan_svg]->setEnabled(false);
 }
 
 void MainWindow::show_plan() {
   const auto& plan = loader_->plan();
   const ScenarioPtr scenario = loader_->result() ? loader_->result()->scenario : nullptr;
-  if (plan && (!scenario || scenario->model != shown_model_)) return;
-  plan_panel_->set_plan(plan, scenario);
+  const PlacementPlanPtr& placement = loader_->placement();
+  if ((plan || placement) && (!scenario || scenario->model != shown_model_)) return;
+  if (placement) {
+    plan_panel_->set_placement(placement, scenario);
+    tabs_.graph->expect_placement();
+  } else {
+    plan_panel_->set_plan(plan, scenario);
+  }
   // Hidden tabs wait until they are looked at: while a slider moves there is no time for what nobody sees.
   for (std::size_t i = 0; i < linked_.size(); ++i) {
     linked_[i].outdated = !linked_[i].widget->isVisible();
@@ -169,6 +189,15 @@ void MainWindow::show_plan() {
 void MainWindow::show_plan_in(LinkedView& view) {
   view.outdated = false;
   view.set_plan(loader_->plan(), loader_->result() ? loader_->result()->scenario : nullptr);
+}
+
+void MainWindow::show_schedule() {
+  const LoadedSchedule& loaded = schedules_->loaded();
+  tabs_.timeline->set_message(schedules_->message());
+  tabs_.memory->set_message(schedules_->message());
+  tabs_.timeline->set_prepared(loaded.timeline);
+  tabs_.memory->set_prepared(loaded.memory);
+  tabs_.graph->set_placement_schedule(loaded.of_placement ? loaded.schedule : nullptr);
 }
 
 void MainWindow::show_status() {
@@ -182,7 +211,7 @@ void MainWindow::show_status() {
     state = document_->building() ? tr("Opening…") : tr("Nothing open");
     tint = colors.secondary;
   } else if (!main) {
-    state = tr("No frontier method is checked");
+    state = scenario->tasks ? tr("No placement method is checked") : tr("No frontier method is checked");
     tint = colors.secondary;
   } else if (!main->result) {
     state = busy ? tr("Computing") : tr("No result");
@@ -195,6 +224,9 @@ void MainWindow::show_status() {
       state = busy || !runner_->settled() ? tr("Computing") : tr("Out of date");
       tint = colors.warning;
       chart_state = busy || !runner_->settled() ? tr("computing") : tr("out of date");
+    } else if (scenario->tasks) {
+      state = main->coarse ? tr("Placed before, simulated again") : tr("Simulated exactly");
+      if (main->coarse) tint = colors.warning, chart_state = tr("being placed again");
     } else if (main->coarse) {
       state = result.gap ? tr("Coarse ±%1").arg(gap_shown(result)) : tr("Coarse");
       tint = colors.warning;
@@ -205,11 +237,15 @@ void MainWindow::show_status() {
       state = result.gap ? tr("Gap %1").arg(gap_shown(result)) : tr("Not certified");
     }
     QStringList parts;
-    if (result.exact)
+    if (scenario->tasks)
+      parts << tr("%1 tasks").arg(views::grouped_number(double(scenario->tasks->task_count()), 0))
+            << tr("%1 edges").arg(views::grouped_number(double(scenario->tasks->edge_count()), 0));
+    else if (result.exact)
       parts << tr("gap 0");
     else if (result.gap && result.turning_point)
       parts << tr("at the turning point, at most %1 anywhere").arg(views::gap_text(*result.gap));
-    parts << tr("%1 plans").arg(result.points.size()) << tr("%1 operators").arg(scenario->model->operators.size());
+    if (!scenario->tasks)
+      parts << tr("%1 plans").arg(result.points.size()) << tr("%1 operators").arg(scenario->model->operators.size());
     figures = parts.join(QStringLiteral(" · "));
   }
   state_label_->setText(QStringLiteral("● ") + state);

@@ -157,7 +157,7 @@ void rebuild_graphs(QCustomPlot& plot, const ChartState& state) {
                 QCPGraph::lsStepLeft);
     }
   }
-  if (subject && state.show_parts && !state.log_time) add_parts(plot, state, *subject);
+  if (subject && subject->frontier && state.show_parts && !state.log_time) add_parts(plot, state, *subject);
   for (const auto& series : state.data.series)
     if (&series != subject && state.visible(series)) add_series(plot, state, series, false);
   if (subject) add_series(plot, state, *subject, true);

@@ -13,8 +13,11 @@
 #include <QWheelEvent>
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <optional>
 
 #include "core/base/text.h"
+#include "core/scenario/task_scenario.h"
 #include "views/common/format.h"
 #include "views/common/note_label.h"
 #include "views/common/section_head.h"
@@ -61,6 +64,17 @@ double baseline_of(const QString& key, const Scenario& scenario) {
   if (key.contains(u"latency")) return cluster.links[cluster.nodes > 1 ? kInterNode : kIntraNode].latency_s;
   if (key.contains(u"memory")) return static_cast<double>(cluster.device.memory_bytes);
   return cluster.device.peak(scenario.settings.precision);
+}
+
+/// What a task graph has in its file already: these rows have nothing to say about it.
+bool is_of_models(const QString& key) {
+  for (const char16_t* mine : {u"devices", u"seed", u"price-per-hour"})
+    if (key == mine) return false;
+  return true;
+}
+
+bool is_as_file(const ScenarioView& view) {
+  return view.scenario && view.scenario->tasks && view.scenario->hardware == kFileHardware;
 }
 
 }  // namespace
@@ -175,7 +189,31 @@ void ScenarioPanel::build_machine(QVBoxLayout* column) {
     }
     grid->addLayout(pairs, row++, 1);
   }
+  limit_line_ = new QLineEdit(this);
+  limit_line_->setObjectName(QStringLiteral("memory_limit_line"));
+  limit_line_->setPlaceholderText(tr("none: the file states no memory"));
+  limit_line_->setToolTip(tr("What must fit on one device, such as 14.5GiB; empty for no limit"));
+  limit_line_->setClearButtonEnabled(true);
+  limit_label_ = new QLabel(tr("Memory limit"), this);
+  limit_label_->setBuddy(limit_line_);
+  limit_line_->setAccessibleName(limit_label_->text());
+  grid->addWidget(limit_label_, row, 0);
+  grid->addWidget(limit_line_, row++, 1);
+  connect(limit_line_, &QLineEdit::editingFinished, this, [this] {
+    const QString text = limit_line_->text().simplified().remove(u' ');
+    const auto bytes = text.isEmpty() ? std::optional<std::int64_t>(0) : parse_bytes(text.toStdString());
+    if (bytes && limit_line_->isModified() && view_.scenario && *bytes != view_.scenario->settings.memory_limit)
+      emit option_edited(QStringLiteral("memory-limit"), static_cast<double>(*bytes), 0);
+    else
+      show_limit();
+  });
+  tasks_note_ = new NoteLabel(this);
+  tasks_note_->setObjectName(QStringLiteral("tasks_note"));
+  tasks_note_->setWordWrap(true);
+  tasks_note_->setText(tr("Times and bytes are those of the file: batch, precision and optimizer are in them."));
+  tasks_note_->hide();
   column->addLayout(grid);
+  column->addWidget(tasks_note_);
 
   if (!rest.empty()) {
     auto* more = new QToolButton(this);
@@ -352,8 +390,9 @@ void ScenarioPanel::set_scenario(const ScenarioView& view) {
   view_ = view;
   // While a slider is dragged only the sliders change; refilling the boxes sixty times a second would be waste.
   if (!same_model) show_model();
-  if (!same_machine) show_machine();
+  if (!same_machine || !same_model) show_machine();
   show_options();
+  show_limit();
   show_sliders();
 }
 
@@ -381,6 +420,19 @@ void ScenarioPanel::fill_box(QComboBox* box, const std::vector<Choice>& choices,
 void ScenarioPanel::show_model() {
   const Model* model = view_.scenario ? view_.scenario->model.get() : nullptr;
   fill_box(model_box_, model_choices_, view_.model_specification, model ? to_qt(model->name) : QString());
+  if (const TaskGraph* tasks = view_.scenario ? view_.scenario->tasks.get() : nullptr) {
+    QStringList parts{tr("%1 tasks").arg(grouped_number(double(tasks->task_count()), 0)),
+                      tr("%1 edges").arg(grouped_number(double(tasks->edge_count()), 0))};
+    const auto held = std::accumulate(tasks->persistent_bytes.begin(), tasks->persistent_bytes.end(), std::int64_t(0));
+    const auto made = std::accumulate(tasks->output_bytes.begin(), tasks->output_bytes.end(), std::int64_t(0));
+    if (held > 0) parts << tr("%1 persistent").arg(memory_text(held));
+    if (made > 0) parts << tr("%1 of tensors").arg(memory_text(made));
+    if (tasks->groups.size() > 0) parts << tr("%1 groups").arg(grouped_number(double(tasks->groups.size()), 0));
+    model_note_->setText(parts.join(QStringLiteral(" · ")));
+    model_note_->setWordWrap(true);
+    return;
+  }
+  model_note_->setWordWrap(false);
   model_note_->setText(model ? tr("%1 parameters · %2 operators")
                                    .arg(to_qt(format_count(static_cast<double>(model->parameters))))
                                    .arg(model->operators.size())
@@ -391,9 +443,21 @@ void ScenarioPanel::show_model() {
 
 void ScenarioPanel::show_machine() {
   const Cluster* cluster = view_.scenario ? view_.scenario->cluster.get() : nullptr;
-  fill_box(hardware_box_, hardware_choices_, view_.hardware_specification, cluster ? to_qt(cluster->title) : QString());
+  std::vector<Choice> choices = hardware_choices_;
+  if (view_.scenario && view_.scenario->tasks)
+    choices.insert(choices.begin(), {tr("As the file says"), QString::fromLatin1(kFileHardware),
+                                     tr("The links and devices that the task graph's own file describes")});
+  fill_box(hardware_box_, choices, view_.hardware_specification, cluster ? to_qt(cluster->title) : QString());
   if (!cluster) {
     hardware_note_->setText({});
+    return;
+  }
+  if (is_as_file(view_)) {
+    const bool stated = !view_.scenario->tasks->out_seconds.empty();
+    const bool limited = cluster->device.memory_bytes != kUnlimitedBytes;
+    hardware_note_->setText((stated ? tr("transfer times stated") : tr("links of the file")) +
+                            (limited ? tr(" · %1 a device").arg(memory_text(cluster->device.memory_bytes))
+                                     : tr(" · no memory stated")));
     return;
   }
   const bool measured = !cluster->collectives.empty() || !cluster->operators.empty();
@@ -411,7 +475,7 @@ void ScenarioPanel::show_options() {
     if (!open)
       editor->setEnabled(false);
     else if (key != u"sequence")
-      editor->setEnabled(true);
+      editor->setEnabled(!(view_.scenario->tasks && is_of_models(key)));
     double value = get_option(open ? view_.scenario->settings : Settings(), key.toStdString());
     // Zero means "the default" in these three; the boxes show what that is.
     if (open && key == u"devices" && value == 0) value = view_.scenario->cluster->devices();
@@ -421,7 +485,21 @@ void ScenarioPanel::show_options() {
     if (auto* box = qobject_cast<QSpinBox*>(editor)) box->setValue(static_cast<int>(std::min(value, 2147483647.0)));
     if (auto* box = qobject_cast<QCheckBox*>(editor)) box->setChecked(value != 0);
   }
-  if (devices_note_) devices_note_->setText(open ? tr("of %1").arg(view_.cluster_devices) : QString());
+  const bool any_number = is_as_file(view_) && view_.scenario->tasks->device_limit() == kNone;
+  if (devices_note_)
+    devices_note_->setText(!open        ? QString()
+                           : any_number ? tr("any number")
+                                        : tr("of %1").arg(view_.cluster_devices));
+  tasks_note_->setVisible(open && view_.scenario->tasks != nullptr);
+}
+
+void ScenarioPanel::show_limit() {
+  const bool shown = is_as_file(view_) && view_.scenario->cluster->device.memory_bytes == kUnlimitedBytes;
+  limit_label_->setVisible(shown);
+  limit_line_->setVisible(shown);
+  if (!shown || limit_line_->hasFocus()) return;
+  const std::int64_t limit = view_.scenario->settings.memory_limit;
+  limit_line_->setText(limit > 0 ? memory_text(limit) : QString());
 }
 
 void ScenarioPanel::show_sliders() {
@@ -436,9 +514,18 @@ void ScenarioPanel::show_sliders() {
     if (key.contains(u"intra") && cluster.devices_per_node < 2) reason = tr("1 device per node");
     if (key.contains(u"inter") && cluster.nodes < 2) reason = tr("1 node");
     if (key.contains(u"latency") && cluster.devices() < 2) reason = tr("1 device");
+    const bool as_file = is_as_file(view_);
+    if (as_file && key.contains(u"memory") && cluster.device.memory_bytes == kUnlimitedBytes) reason = tr("not stated");
+    if (as_file && key.contains(u"latency") && reason.isEmpty()) {
+      if (!view_.scenario->tasks->out_seconds.empty()) reason = tr("in the file's times");
+      else if (cluster.links[kIntraNode].latency_s == 0) reason = tr("none in the file");
+    }
     const double factor = get_option(view_.scenario->settings, key.toStdString());
     any = any || factor != 1;
-    row->set_value(factor, baseline_of(key, *view_.scenario));
+    // The file's seconds have no rate behind them: the slider then says its factor alone.
+    const bool no_rate = as_file && (key.contains(u"speed") || (key.contains(u"bandwidth") &&
+                                                                !view_.scenario->tasks->out_seconds.empty()));
+    row->set_value(factor, no_rate ? 0 : baseline_of(key, *view_.scenario));
     row->set_disabled_reason(reason);
   }
   what_if_head_->set_link(tr("Reset all"), any);
