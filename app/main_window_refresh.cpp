@@ -10,9 +10,8 @@
 
 #include "app/app_settings.h"
 #include "app/document.h"
-#include "app/main_window.h"
-#include "app/plan_loader.h"
 #include "app/graph_tab.h"
+#include "app/main_window.h"
 #include "app/plan_loader.h"
 #include "app/schedule_loader.h"
 #include "app/search_runner.h"

@@ -65,12 +65,12 @@ std::vector<PartRow> device_rows(const PlacementPlan& placement, const ThemeColo
   return rows;
 }
 
-std::vector<PartRow> stage_rows(const PlacementPlan& placement) {
+std::vector<PartRow> stage_rows(const PlacementPlan& placement, const QColor& color) {
   std::vector<PartRow> rows;
   double best = 0;
   for (const PlacementStage& stage : placement.stages) {
     const bool gained = best == 0 || stage.makespan_s < best;
-    rows.push_back({QColor(), to_qt(stage.name), time_text(stage.makespan_s),
+    rows.push_back({gained ? color : QColor(Qt::transparent), to_qt(stage.name), time_text(stage.makespan_s),
                     best > 0 && gained ? percent_text(stage.makespan_s / best - 1) : QString()});
     if (gained) best = stage.makespan_s;
   }

@@ -17,8 +17,8 @@ QString describe_placement(const PlacementPlan& placement);
 
 /// A row per device: computing share of the makespan, peak of its limit. Of many, the fullest, then how many are left.
 std::vector<PartRow> device_rows(const PlacementPlan& placement, const ThemeColors& colors);
-/// A row per stage of the method with the makespan after it.
-std::vector<PartRow> stage_rows(const PlacementPlan& placement);
+/// A row per stage of the method with the makespan after it; those that gained something in the colour given.
+std::vector<PartRow> stage_rows(const PlacementPlan& placement, const QColor& color);
 /// Kind, scope, device, time and bytes of one task.
 std::vector<Fact> describe_task(const PlacementPlan& placement, TaskIndex task);
 

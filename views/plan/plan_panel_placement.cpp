@@ -3,6 +3,7 @@
 #include <QGridLayout>
 #include <QLabel>
 #include <QTreeView>
+#include <algorithm>
 
 #include "views/common/format.h"
 #include "views/common/section_head.h"
@@ -59,7 +60,7 @@ void PlanPanel::show_placement() {
   compute_legend_->set_rows({{colors.compute[0], tr("Computes"), time_text(busy), {}}});
   network_legend_->set_rows({{colors.network[0], tr("Waits"), time_text(waiting), {}}});
   stage_head_->set_value(tr("makespan after it"));
-  stage_legend_->set_rows(stage_rows(*placement_));
+  stage_legend_->set_rows(stage_rows(*placement_, colors.method(placement_->method)));
 }
 
 void PlanPanel::show_task() {

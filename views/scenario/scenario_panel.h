@@ -70,6 +70,8 @@ class ScenarioPanel : public QScrollArea {
   void split_removed(const QString& name);
 
  private:
+  static constexpr int kOpensFile = Qt::UserRole + 1;  ///< role of a box's entry that asks for a file
+
   void build_machine(QVBoxLayout* column);
   void build_what_if(QVBoxLayout* column);
   void build_methods(QVBoxLayout* column);
