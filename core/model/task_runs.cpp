@@ -19,9 +19,7 @@ constexpr double kMostInBand = 160;
 constexpr std::size_t kLongestLabel = 24;
 
 std::string with_commas(std::uint64_t n) {
-  std::string text = std::to_string(n);
-  for (std::size_t at = text.size(); at > 3;) text.insert(at -= 3, ",");
-  return text;
+  return n < 1000 ? fmt::format("{}", n) : fmt::format("{},{:03}", with_commas(n / 1000), n % 1000);
 }
 
 /// The smallest of 1, 2, 5, 10, 20, 50 ... that is at least `least`.
