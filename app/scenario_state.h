@@ -27,7 +27,7 @@ struct ScenarioRequest {
   /// A task graph is placed on the devices of its own file, whatever `hardware` says. A model never is: where
   /// `hardware` is empty or a task graph's, it gets `usual_hardware`.
   bool model_chooses_hardware = false;
-  std::string usual_hardware;
+  std::string usual_hardware{};
 };
 
 }  // namespace turnpoint::app
