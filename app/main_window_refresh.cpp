@@ -6,6 +6,7 @@
 #include <QMenu>
 #include <QStackedWidget>
 #include <QWidget>
+#include <algorithm>
 #include <fstream>
 
 #include "app/app_settings.h"
@@ -149,6 +150,10 @@ void MainWindow::show_methods() {
     }
     rows.push_back(std::move(row));
   }
+  // Of a task graph most methods can say nothing: those that can come first.
+  const ScenarioPtr& scenario = document_->scenario();
+  if (scenario && scenario->tasks)
+    std::stable_partition(rows.begin(), rows.end(), [](const views::MethodRow& row) { return row.state != Shown::refused; });
   scenario_panel_->set_methods(std::move(rows));
 }
 

@@ -57,8 +57,9 @@ void PlanPanel::show_placement() {
   const double waiting = std::max(0.0, placement_->makespan_s - busy);
   time_bar_->set_parts({{colors.compute[0], busy, tr("Busiest device computes %1").arg(time_text(busy))},
                         {colors.network[0], waiting, tr("and waits %1").arg(time_text(waiting))}});
-  compute_legend_->set_rows({{colors.compute[0], tr("Computes"), time_text(busy), {}}});
-  network_legend_->set_rows({{colors.network[0], tr("Waits"), time_text(waiting), {}}});
+  const TimeUnit unit = time_unit_for(placement_->makespan_s);
+  compute_legend_->set_rows({{colors.compute[0], tr("Computes"), time_in(unit, busy), {}}});
+  network_legend_->set_rows({{colors.network[0], tr("Waits"), time_in(unit, waiting), {}}});
   stage_head_->set_value(tr("makespan after it"));
   stage_legend_->set_rows(stage_rows(*placement_, colors.method(placement_->method)));
 }

@@ -50,9 +50,12 @@ void ScenarioPanel::set_choices(std::vector<Choice> models, std::vector<Choice> 
 }
 
 void ScenarioPanel::set_methods(std::vector<MethodRow> rows) {
-  int on = 0;
-  for (const MethodRow& row : rows) on += row.enabled;
-  methods_head_->set_value(tr("%1 of %2 on").arg(on).arg(rows.size()));
+  int on = 0, able = 0;
+  for (const MethodRow& row : rows) {
+    on += row.enabled;
+    able += row.state != MethodRow::State::refused;
+  }
+  methods_head_->set_value(tr("%1 of %2 on").arg(on).arg(able));
   methods_.set_rows(std::move(rows));
 }
 
@@ -126,6 +129,7 @@ void ScenarioPanel::show_machine() {
     hardware_note_->setText({});
     return;
   }
+  hardware_note_->setWordWrap(is_as_file(view_));
   if (is_as_file(view_)) {
     const bool stated = !view_.scenario->tasks->out_seconds.empty();
     const bool limited = cluster->device.memory_bytes != kUnlimitedBytes;
