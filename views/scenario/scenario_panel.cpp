@@ -172,9 +172,11 @@ void ScenarioPanel::build_machine(QVBoxLayout* column) {
   limit_line_->setPlaceholderText(tr("none: the file states no memory"));
   limit_line_->setToolTip(tr("What must fit on one device, such as 14.5GiB; empty for no limit"));
   limit_line_->setClearButtonEnabled(true);
-  limit_label_ = new QLabel(tr("Memory limit"), this);
+  limit_label_ = new QLabel(tr("Limit"), this);
   limit_label_->setBuddy(limit_line_);
-  limit_line_->setAccessibleName(limit_label_->text());
+  limit_line_->setAccessibleName(tr("Memory limit"));
+  limit_label_->hide();
+  limit_line_->hide();
   grid->addWidget(limit_label_, row, 0);
   grid->addWidget(limit_line_, row++, 1);
   connect(limit_line_, &QLineEdit::editingFinished, this, [this] {
