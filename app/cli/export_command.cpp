@@ -8,7 +8,9 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/plan/export.h"
+#include "core/plan/plan_schedule.h"
 #include "core/search/reopen.h"
+#include "core/simulation/trace.h"
 
 namespace turnpoint::cli {
 
@@ -36,8 +38,8 @@ Expected<std::size_t> chosen_point(const std::string& text, const Result& result
 }
 
 int run_export(const ExportArguments& arguments) {
-  static constexpr std::string_view kUnbuilt[] = {"jax", "pytorch", "megatron", "trace"};
-  static constexpr std::string_view kBuilt[] = {"json", "dot", "svg", "csv"};
+  static constexpr std::string_view kUnbuilt[] = {"jax", "pytorch", "megatron"};
+  static constexpr std::string_view kBuilt[] = {"json", "dot", "svg", "csv", "trace"};
   if (std::find(std::begin(kUnbuilt), std::end(kUnbuilt), arguments.to) != std::end(kUnbuilt))
     return report(usage_error("--to " + arguments.to + " is not built yet"));
   if (std::find(std::begin(kBuilt), std::end(kBuilt), arguments.to) == std::end(kBuilt))
@@ -53,6 +55,10 @@ int run_export(const ExportArguments& arguments) {
   const Scenario& scenario = *(*result)->scenario;
   if (arguments.to == "json") return write_output(arguments.out, write_plan(scenario, plan).dump(1) + "\n");
   if (arguments.to == "dot") return write_output(arguments.out, write_plan_dot(scenario, plan));
+  if (arguments.to == "trace") {
+    const auto schedule = plan_schedule(scenario, plan);
+    return schedule ? write_output(arguments.out, write_trace(**schedule)) : report(schedule.error());
+  }
   if (arguments.to == "svg") return write_output(arguments.out, write_plan_svg(scenario, plan));
   return write_output(arguments.out, write_plan_csv(scenario, plan));
 }
@@ -64,7 +70,7 @@ void add_export_command(CLI::App& app, Command& command) {
   auto arguments = std::make_shared<ExportArguments>();
   sub->add_option("result", arguments->file, "A turnpoint/result@1 file")->required()->type_name("RESULT.json");
   sub->add_option("--point", arguments->point, "Index, turning, min-time or min-memory")->capture_default_str();
-  sub->add_option("--to", arguments->to, "json, dot, svg or csv")->required();
+  sub->add_option("--to", arguments->to, "json, dot, svg, csv or trace")->required();
   sub->add_option("--out", arguments->out, "File; default standard output");
   sub->add_option("--threads", arguments->threads, "Threads; 0: all")->check(CLI::Range(0, 1024));
   sub->callback([&command, arguments] { command.run = [arguments] { return run_export(*arguments); }; });
