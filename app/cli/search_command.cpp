@@ -90,7 +90,6 @@ int run_search(const SearchArguments& arguments) {
     return run_objective(*objective, contenders, *scenario, context, arguments.plans, arguments.out);
   }
   std::vector<ResultPtr> results;
-  bool gave_up = false;
   for (auto& method : *chosen) {
     auto result = method.searcher->run(*scenario, SearchPass::exact, context);
     if (!result) {
@@ -98,7 +97,6 @@ int run_search(const SearchArguments& arguments) {
       if (error.code == ErrorCode::usage) error.what = fmt::format("method {}: {}", method.name, error.what);
       // One method that gave up at its own limit does not take the others' results along.
       if (report(error) != kInfeasible || chosen->size() == 1) return exit_code(error);
-      gave_up = true;
       continue;
     }
     say(**result);
@@ -124,7 +122,7 @@ int run_search(const SearchArguments& arguments) {
                      .c_str());
     return kInfeasible;
   }
-  return gave_up ? kInfeasible : kDone;
+  return kDone;
 }
 
 }  // namespace
