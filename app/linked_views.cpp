@@ -6,6 +6,7 @@
 #include "app/parallelism_page.h"
 #include "views/common/configuration_colors.h"
 #include "views/common/selection_model.h"
+#include "views/comparison/comparison_view.h"
 #include "views/graph/graph_view.h"
 #include "views/hardware/hardware_view.h"
 #include "views/notes/notes_view.h"
@@ -49,6 +50,17 @@ std::vector<LinkedView> make_linked_views(QWidget* parent, views::SelectionModel
 LinkedView make_hardware_tab(views::HardwareView* view) {
   return {QStringLiteral("hardware"),
           QObject::tr("Hardware"),
+          view,
+          [](const ModelPtr&) {},
+          [](const std::shared_ptr<const Plan>&, const ScenarioPtr&) {},
+          [view] { return view->save_state(); },
+          [view](const QJsonObject& state) { view->restore_state(state); },
+          view->tool_bar()};
+}
+
+LinkedView make_comparison_tab(views::ComparisonView* view) {
+  return {QStringLiteral("comparison"),
+          QObject::tr("Methods"),
           view,
           [](const ModelPtr&) {},
           [](const std::shared_ptr<const Plan>&, const ScenarioPtr&) {},
