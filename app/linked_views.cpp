@@ -7,6 +7,7 @@
 #include "app/parallelism_page.h"
 #include "views/common/configuration_colors.h"
 #include "views/common/selection_model.h"
+#include "views/comparison/comparison_view.h"
 #include "views/hardware/hardware_view.h"
 #include "views/memory/memory_view.h"
 #include "views/notes/notes_view.h"
@@ -86,6 +87,17 @@ LinkedTabs make_linked_views(QWidget* parent, views::SelectionModel* selection) 
 LinkedView make_hardware_tab(views::HardwareView* view) {
   return {QStringLiteral("hardware"),
           QObject::tr("Hardware"),
+          view,
+          [](const ScenarioPtr&) {},
+          [](const std::shared_ptr<const Plan>&, const ScenarioPtr&) {},
+          [view] { return view->save_state(); },
+          [view](const QJsonObject& state) { view->restore_state(state); },
+          view->tool_bar()};
+}
+
+LinkedView make_comparison_tab(views::ComparisonView* view) {
+  return {QStringLiteral("comparison"),
+          QObject::tr("Methods"),
           view,
           [](const ScenarioPtr&) {},
           [](const std::shared_ptr<const Plan>&, const ScenarioPtr&) {},

@@ -14,6 +14,7 @@
 class QWidget;
 
 namespace turnpoint::views {
+class ComparisonView;
 class HardwareView;
 class MemoryView;
 class NotesView;
@@ -50,6 +51,8 @@ LinkedTabs make_linked_views(QWidget* parent, views::SelectionModel* selection);
 LinkedView make_hardware_tab(views::HardwareView* view);
 /// So are the session's notes and the tab about device counts.
 LinkedView make_notes_tab(views::NotesView* view);
+/// Methods side by side: follows the chart.
+LinkedView make_comparison_tab(views::ComparisonView* view);
 LinkedView make_parallelism_tab(views::ParallelismView* view, ParallelismPage* page);
 
 }  // namespace turnpoint::app

@@ -29,6 +29,7 @@
 #include "views/common/icons.h"
 #include "views/common/message_bar.h"
 #include "views/common/section_head.h"
+#include "views/comparison/comparison_view.h"
 #include "views/frontier/chart_header.h"
 #include "views/frontier/frontier_chart.h"
 #include "views/hardware/hardware_view.h"
@@ -148,6 +149,9 @@ void MainWindow::build_docks() {
   plan_dock_ = add_dock(QStringLiteral("plan"), tr("Plan"), plan_panel_, Qt::RightDockWidgetArea);
   tabs_ = make_linked_views(this, &document_->selection());
   linked_ = std::move(tabs_.list);
+  comparison_view_ = new views::ComparisonView(this);
+  comparison_view_->set_selection(&document_->selection());
+  linked_.push_back(make_comparison_tab(comparison_view_));
   hardware_view_ = new views::HardwareView(this);
   hardware_page_ = new HardwarePage(*tasks_, *document_, hardware_view_, this);
   parallelism_view_ = new views::ParallelismView(this);

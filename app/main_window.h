@@ -24,6 +24,7 @@ class FrontierChart;
 class HardwareView;
 class MessageBar;
 class NotesView;
+class ComparisonView;
 class ParallelismView;
 class PlanPanel;
 class ScenarioPanel;
@@ -79,6 +80,7 @@ class MainWindow : public QMainWindow {
   views::ScenarioPanel* scenario_panel() { return scenario_panel_; }
   views::PlanPanel* plan_panel() { return plan_panel_; }
   views::HardwareView* hardware_view() { return hardware_view_; }
+  views::ComparisonView* comparison_view() { return comparison_view_; }
   views::ParallelismView* parallelism_view() { return parallelism_view_; }
   ParallelismPage* parallelism_page() { return parallelism_page_; }
   views::NotesView* notes_view() { return notes_view_; }
@@ -158,6 +160,7 @@ class MainWindow : public QMainWindow {
   views::PlanPanel* plan_panel_ = nullptr;
   views::HardwareView* hardware_view_ = nullptr;
   HardwarePage* hardware_page_ = nullptr;
+  views::ComparisonView* comparison_view_ = nullptr;
   views::ParallelismView* parallelism_view_ = nullptr;
   ParallelismPage* parallelism_page_ = nullptr;
   views::NotesView* notes_view_ = nullptr;

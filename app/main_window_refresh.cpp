@@ -21,6 +21,7 @@
 #include "views/common/format.h"
 #include "views/common/message_bar.h"
 #include "views/common/theme_colors.h"
+#include "views/comparison/comparison_view.h"
 #include "views/frontier/chart_header.h"
 #include "views/frontier/frontier_chart.h"
 #include "views/memory/memory_view.h"
@@ -108,6 +109,7 @@ void MainWindow::show_chart() {
   for (const ActionId id : {ActionId::pin, ActionId::export_results_json, ActionId::export_points_csv,
                             ActionId::export_chart_png, ActionId::export_chart_svg})
     actions_[id]->setEnabled(subject != nullptr);
+  comparison_view_->set_data(chart_data);
   chart_->set_data(std::move(chart_data));
 }
 

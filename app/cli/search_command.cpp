@@ -93,7 +93,6 @@ int run_search(const SearchArguments& arguments) {
                          arguments.out);
   }
   std::vector<ResultPtr> results;
-  bool gave_up = false;
   for (auto& method : *chosen) {
     auto result = method.searcher->run(*scenario, SearchPass::exact, context);
     if (!result) {
@@ -101,7 +100,6 @@ int run_search(const SearchArguments& arguments) {
       if (error.code == ErrorCode::usage) error.what = fmt::format("method {}: {}", method.name, error.what);
       // One method that gave up at its own limit does not take the others' results along.
       if (report(error) != kInfeasible || chosen->size() == 1) return exit_code(error);
-      gave_up = true;
       continue;
     }
     say(**result);
@@ -129,7 +127,7 @@ int run_search(const SearchArguments& arguments) {
                      .c_str());
     return kInfeasible;
   }
-  return gave_up ? kInfeasible : kDone;
+  return kDone;
 }
 
 }  // namespace

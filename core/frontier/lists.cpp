@@ -190,23 +190,40 @@ ListResult run_lists(const Dag& dag, const ListOptions& options, ThreadPool& poo
   return result;
 }
 
-Choice trace_lists(const Dag& dag, const std::vector<ListTable>& lists, std::uint32_t point) {
+void trace_lists(const Dag& dag, const std::vector<ListTable>& lists, std::span<const std::uint32_t> points,
+                 std::vector<Choice>& choices) {
   const Elimination& plan = *dag.plan;
-  Choice choice(plan.leaves(), 0);
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> stack{{plan.root, point}};
+  choices.resize(plan.leaves());
+  std::vector<std::vector<std::uint32_t>> spare;  // of tables that are done with
+  std::vector<std::pair<std::uint32_t, std::vector<std::uint32_t>>> stack;
+  stack.emplace_back(plan.root, std::vector<std::uint32_t>(points.begin(), points.end()));
   while (!stack.empty()) {
-    const auto [table, at] = stack.back();
+    const std::uint32_t table = stack.back().first;
+    std::vector<std::uint32_t> at = std::move(stack.back().second);
     stack.pop_back();
     const ListTable& list = lists[dag.unique_of[table]];
     if (table < plan.leaves()) {
-      choice[table] = list.p[at];
-    } else if (table != plan.unit_table()) {
+      choices[table].resize(at.size());
+      for (std::size_t i = 0; i < at.size(); ++i) choices[table][i] = list.p[at[i]];
+      spare.push_back(std::move(at));
+    } else if (table == plan.unit_table()) {
+      spare.push_back(std::move(at));
+    } else {
       const Step& step = plan.steps[dag.producer[table]];
-      stack.push_back({step.p, list.p[at]});
-      stack.push_back({step.f, list.f[at]});
+      std::vector<std::uint32_t> f;
+      if (!spare.empty()) {
+        f = std::move(spare.back());
+        spare.pop_back();
+      }
+      f.resize(at.size());
+      for (std::size_t i = 0; i < at.size(); ++i) {
+        f[i] = list.f[at[i]];
+        at[i] = list.p[at[i]];
+      }
+      stack.emplace_back(step.p, std::move(at));
+      stack.emplace_back(step.f, std::move(f));
     }
   }
-  return choice;
 }
 
 }  // namespace turnpoint::frontier::detail

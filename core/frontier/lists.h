@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/base/parallel.h"
@@ -40,7 +41,9 @@ enum class ListResult { done, stopped, too_large };
 ListResult run_lists(const Dag& dag, const ListOptions& options, ThreadPool& pool, const Control& control,
                      const char* phase, std::vector<ListTable>& lists, double* products = nullptr);
 
-/// The choice behind one point of the root table.
-Choice trace_lists(const Dag& dag, const std::vector<ListTable>& lists, std::uint32_t point);
+/// The choices behind some points of the root table: [leaf table of the elimination][point]. Together, since neighbours
+/// on a frontier share most of what they are made of.
+void trace_lists(const Dag& dag, const std::vector<ListTable>& lists, std::span<const std::uint32_t> points,
+                 std::vector<Choice>& choices);
 
 }  // namespace turnpoint::frontier::detail
