@@ -42,6 +42,7 @@ class PickKeeper;
 class PlanLoader;
 class ScheduleLoader;
 class SearchRunner;
+class SimulatedClock;
 class StartPage;
 class TaskManager;
 class TaskStrip;
@@ -73,6 +74,7 @@ class MainWindow : public QMainWindow {
   SearchRunner& runner() { return *runner_; }
   PlanLoader& loader() { return *loader_; }
   ScheduleLoader& schedules() { return *schedules_; }
+  SimulatedClock& clock() { return *clock_; }
   const LinkedTabs& tabs() const { return tabs_; }
   TaskManager& tasks() { return *tasks_; }
   const ActionSet& actions() const { return actions_; }
@@ -152,6 +154,7 @@ class MainWindow : public QMainWindow {
   std::unique_ptr<PickKeeper> keeper_;
   std::unique_ptr<PlanLoader> loader_;
   std::unique_ptr<ScheduleLoader> schedules_;
+  std::unique_ptr<SimulatedClock> clock_;
 
   views::MessageBar* messages_ = nullptr;
   views::ChartHeader* header_ = nullptr;

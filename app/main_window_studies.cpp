@@ -39,7 +39,8 @@ void MainWindow::take_session(const Session& session, const QString& path) {
       if (const auto added = runner_->add_split(split, false); !added) report(added.error(), tr("Open session"));
     if (!session.methods.empty()) runner_->set_enabled_methods(session.methods);
     if (!session.picked_method.empty()) keeper_->want(session.picked_method, session.picked_memory);
-    for (const ActionId id : {ActionId::show_parts, ActionId::show_others, ActionId::show_pinned, ActionId::log_time})
+    for (const ActionId id : {ActionId::show_parts, ActionId::show_others, ActionId::show_pinned, ActionId::log_time,
+                            ActionId::simulated_clock})
       if (const auto at = session.view.find(actions_[id]->objectName().toStdString()); at != session.view.end())
         actions_[id]->setChecked(at->second);
     for (const LinkedView& view : linked_)

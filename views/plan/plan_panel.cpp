@@ -248,6 +248,7 @@ void PlanPanel::show_point() {
   else
     where << tr("plan %1 of %2").arg(index_ + 1).arg(result_->points.size());
   where << method_title_;
+  if (result_->clock == Clock::simulated && !single) where << tr("simulated");
   const auto gap = gap_at(*result_, index_);
   if (coarse_ && single)
     where << tr("placed before, simulated again");
