@@ -181,9 +181,8 @@ void MainWindow::build_docks() {
     if (dock->widget() == parallelism_view_)
       connect(dock, &QDockWidget::visibilityChanged, parallelism_page_, &ParallelismPage::set_looked_at);
     if (dock->widget() == tabs_.timeline || dock->widget() == tabs_.memory)
-      connect(dock, &QDockWidget::visibilityChanged, this, [this] {
-        schedules_->set_looked_at(tabs_.timeline->isVisible() || tabs_.memory->isVisible());
-      });
+      connect(dock, &QDockWidget::visibilityChanged, schedules_.get(),
+              [this, view = dock->widget()](bool visible) { schedules_->set_looked_at(view, visible); });
   }
   default_layout();
 }
@@ -277,6 +276,12 @@ void MainWindow::connect_panels() {
   connect(plan_panel_->export_button(), &QPushButton::clicked, this, [this] {
     QPushButton* button = plan_panel_->export_button();
     export_menu_->popup(button->mapToGlobal(QPoint(0, button->height())));
+  });
+  connect(tabs_.timeline, &views::TimelineView::export_requested, this, [this](const QString& suffix) {
+    ask_export_picture(tabs_.timeline, QStringLiteral("timeline"), suffix);
+  });
+  connect(tabs_.memory, &views::MemoryView::export_requested, this, [this](const QString& suffix) {
+    ask_export_picture(tabs_.memory, QStringLiteral("memory"), suffix);
   });
   connect(parallelism_page_, &ParallelismPage::export_requested, this, &MainWindow::ask_export_parallelism);
   connect(hardware_view_, &views::HardwareView::open_logs_requested, actions_[ActionId::open_logs], &QAction::trigger);

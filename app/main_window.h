@@ -66,6 +66,8 @@ class MainWindow : public QMainWindow {
   void export_to(ExportKind kind, const QString& path);
   bool export_chart(const QString& path);        ///< .svg or .png by suffix
   bool export_parallelism(const QString& path);  ///< .svg or .csv by suffix
+  /// The timeline or the memory view as it is on show, .svg or .png by suffix.
+  bool export_picture(QWidget* view, const QString& path);
 
   /// The first frontier is there, exact, with its plan in all views, and nothing is running.
   bool settled() const;
@@ -133,6 +135,7 @@ class MainWindow : public QMainWindow {
   void ask_export(ExportKind kind);
   void ask_export_chart(const QString& suffix);
   void ask_export_parallelism(const QString& suffix);
+  void ask_export_picture(QWidget* view, const QString& name, const QString& suffix);
   void remember_opened();
   Session make_session() const;
   void take_session(const Session& session, const QString& path);

@@ -108,7 +108,12 @@ void MainWindow::show_chart() {
                    .arg(chart_data.series.size())
                    .arg(views::grouped_number(double(scenario->tasks->task_count()), 0))
                    .arg(scenario->cluster->devices());
-  else if (subject) subtitle = tr("%1 frontier plans · lower left is better").arg(subject->result->points.size());
+  else if (subject && subject->line)
+    subtitle = tr("%1 of %2 plans simulated · lower left is better")
+                   .arg(std::count_if(subject->result->points.begin(), subject->result->points.end(), views::drawable))
+                   .arg(views::grouped_number(double(subject->result->points.size()), 0));
+  else if (subject)
+    subtitle = tr("%1 frontier plans · lower left is better").arg(subject->result->points.size());
   header_->set_subtitle(subtitle);
   actions_[ActionId::simulated_clock]->setEnabled(!scenario || !scenario->tasks);
   actions_[ActionId::simulated_clock]->setToolTip(

@@ -35,9 +35,11 @@ ScheduleLoader::ScheduleLoader(PlanLoader& plans, TaskManager& tasks, views::Sel
   connect(&plans, &PlanLoader::plan_changed, this, &ScheduleLoader::load);
 }
 
-void ScheduleLoader::set_looked_at(bool on) {
-  if (looked_at_ == on) return;
-  looked_at_ = on;
+void ScheduleLoader::set_looked_at(const QObject* view, bool on) {
+  if (on)
+    seen_.insert(view);
+  else
+    seen_.erase(view);
   if (on) load();
 }
 
@@ -61,7 +63,7 @@ void ScheduleLoader::load() {
     return;
   }
   if (wanted == asked_) return;
-  if (!placement && !looked_at_) {
+  if (!placement && seen_.empty()) {
     // Nobody sees it: the old one would be wrong, the new one is made when somebody looks.
     if (loaded_.schedule) clear(QString());
     return;

@@ -255,6 +255,9 @@ void LabelItem::draw_names(QPainter& painter, LabelPlacer& placer) {
     const bool strong = &series == subject || series.method == state_->emphasised;
     const QFont font = strong ? bold(state_->font) : state_->font;
     const std::vector<ResultPoint> points = series.line_points();
+    // Among plain sums a simulated figure has to say that it is one.
+    const bool odd = series.result->clock == Clock::simulated && state_->data.clock == Clock::additive;
+    const QString title = odd ? QObject::tr("%1 (simulated)").arg(series.title) : series.title;
     const auto in_view = [&](const ResultPoint& p) { return drawable(p) && frame.contains(pixel(p)); };
     const bool seen = &series == subject || std::any_of(points.begin(), points.end(), in_view);
     if (series.frontier && seen) {
@@ -267,13 +270,11 @@ void LabelItem::draw_names(QPainter& painter, LabelPlacer& placer) {
     } else if (!points.empty() && drawable(points.back())) {
       const ResultPoint& shown = points.back();  // of a line, its fastest plan
       const QPointF at = pixel(shown);
-      // Among plain sums a simulated figure has to say that it is one.
-      const bool odd = series.result->clock == Clock::simulated && state_->data.clock == Clock::additive;
       if (frame.contains(at)) {
-        write(odd ? QObject::tr("%1 (simulated)").arg(series.title) : series.title, font, colors.text, at, 9, {Side::right, Side::left, Side::above, Side::below});
+        write(title, font, colors.text, at, 9, {Side::right, Side::left, Side::above, Side::below});
         continue;
       }
-      name_at_edge(series.title, shown);
+      name_at_edge(title, shown);
     }
   }
   if (!state_->show_pinned) return;
