@@ -73,7 +73,7 @@ MemoryChart::Frame MemoryChart::frame(QSizeF size) const {
     if (show_limit_ && device.memory_limit != kUnlimitedBytes) most = std::max(most, double(device.memory_limit) * 1.1);
   }
   const ByteUnit unit = byte_unit(most);
-  const double intervals = std::max(2.0, std::floor(f.plot.height() / 40));
+  const double intervals = std::max(2.0, std::floor(f.plot.height() / 34));
   f.step_bytes = std::max(unit.bytes == 1 ? 1.0 : 0.0, round_step(most / unit.bytes / intervals)) * unit.bytes;
   f.top_bytes = std::max(most, f.step_bytes);
   return f;
@@ -119,7 +119,9 @@ void MemoryChart::paint(QPainter& painter, QSizeF size, const ThemeColors& theme
     painter.setPen(theme.secondary);
     QString words = message_;
     if (summary_ && summary_->devices() == 0) words = tr("This schedule has no devices.");
-    if (summary_ && device_ < summary_->devices())
+    if (summary_ && summary_->devices() > 0 && !(summary_->schedule()->makespan_s > 0))
+      words = tr("Every task of this schedule takes no time, so nothing is held over time.");
+    else if (summary_ && device_ < summary_->devices())
       words = tr("Memory over time was not recorded for %1; its peak is %2.")
                   .arg(to_qt(summary_->schedule()->devices[device_].name),
                        memory_text(summary_->schedule()->devices[device_].peak_bytes));
@@ -177,7 +179,6 @@ void MemoryChart::paint_areas(QPainter& painter, const Frame& f, const ThemeColo
   const int width = int(f.plot.width());
   const double makespan = time_.makespan();
   std::array<QPolygonF, 4> outlines;
-  QPolygonF over;
   const double limit = double(summary_->schedule()->devices[device_].memory_limit);
   double begin = f.plot.right(), behind = f.plot.left();
   for (auto& outline : outlines) outline.reserve(2 * width + 4);
@@ -208,16 +209,18 @@ void MemoryChart::paint_areas(QPainter& painter, const Frame& f, const ThemeColo
   painter.setPen(Qt::NoPen);
   for (std::size_t part = 4; part-- > 0;) {
     QPolygonF& outline = outlines[part];
-    const QPolygonF line = outline;
     outline << QPointF(behind, f.plot.bottom()) << QPointF(begin, f.plot.bottom());
     painter.setBrush(colors[part]);
     painter.drawPolygon(outline);
-    if (part == 3 && summary_->over(device_)) {
-      painter.save();
-      painter.setClipRect(QRectF(f.plot.left(), f.plot.top(), f.plot.width(), f.y(limit) - f.plot.top()));
-      painter.setBrush(theme.error);
-      painter.drawPolygon(outline);
-      painter.restore();
+  }
+  if (summary_->over(device_)) {
+    // Hatched, so that the parts stay visible.
+    painter.setClipRect(QRectF(f.plot.left(), f.plot.top(), f.plot.width(), f.y(limit) - f.plot.top()));
+    QColor veil = theme.error;
+    veil.setAlphaF(0.35f);
+    for (const QBrush& brush : {QBrush(veil), QBrush(theme.error, Qt::BDiagPattern)}) {
+      painter.setBrush(brush);
+      painter.drawPolygon(outlines[3]);
     }
   }
   painter.restore();

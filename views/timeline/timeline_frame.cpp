@@ -100,6 +100,7 @@ void TimelinePainter::paint_ruler(QPainter& painter, const TimelinePaint& view) 
   painter.fillRect(layout.corner.united(layout.ruler).adjusted(0, 0, 40, 0), theme.base);
   painter.setRenderHint(QPainter::Antialiasing, false);
   painter.setFont(small);
+  if (!(view.summary->schedule()->makespan_s > 0)) return;
   const TimeTicks ticks = time_ticks(view.window, 84);
   const double base = layout.ruler.bottom() - 1;
   if (!ticks.base_text.isEmpty()) {
