@@ -16,7 +16,7 @@ namespace {
 
 struct SearchArguments {
   ScenarioArguments scenario;
-  std::string methods = "ft", objective = "frontier", out;
+  std::string methods, objective = "frontier", out;
   int threads = 0;
   bool plans = false;
 };
@@ -80,7 +80,8 @@ int run_search(const SearchArguments& arguments) {
   if (!scenario) return report(scenario.error());
   for (const auto& warning : (*scenario)->model->warnings) std::fprintf(stderr, "warning: %s\n", warning.c_str());
   for (const auto& note : (*scenario)->cluster->notes) std::fprintf(stderr, "warning: hardware: %s\n", note.c_str());
-  auto chosen = chosen_methods(arguments.methods, **scenario);
+  const std::string wanted = !arguments.methods.empty() ? arguments.methods : (*scenario)->tasks ? "pardnn" : "ft";
+  auto chosen = chosen_methods(wanted, **scenario);
   if (!chosen) return report(chosen.error());
 
   const RunContext context = command_context(arguments.threads);
@@ -133,7 +134,8 @@ void add_search_command(CLI::App& app, Command& command) {
   auto* sub = app.add_subcommand("search", "Search plans for a model on some hardware");
   auto arguments = std::make_shared<SearchArguments>();
   add_scenario_arguments(*sub, arguments->scenario);
-  sub->add_option("--method", arguments->methods, "Methods, comma-separated, or all")->capture_default_str();
+  sub->add_option("--method", arguments->methods,
+                  "Methods, comma-separated, or all [ft; pardnn for a task graph, which placement methods alone take]");
   sub->add_option("--objective", arguments->objective, "frontier, mini-time, mini-parallelism or profile")
       ->capture_default_str();
   sub->add_option("--threads", arguments->threads, "Threads; 0: all")->check(CLI::Range(0, 1024));

@@ -10,6 +10,7 @@
 
 #include "core/cost/operator_cost.h"
 #include "core/cost/tensor_use.h"
+#include "core/scenario/task_scenario.h"
 
 namespace turnpoint {
 namespace {
@@ -61,7 +62,7 @@ class GraphMaker {
                     bytes_per_second_),
         costs_(alone_, uses_, resharding_) {}
 
-  Expected<TaskGraphPtr> make() {
+  Expected<TrainingGraph> make() {
     collect_facts();
     collect_groups();
     for (int m = 0; m < micro_batches_; ++m) {
@@ -73,7 +74,9 @@ class GraphMaker {
     add_updates();
     describe_cluster();
     builder_.name = model_.name;
-    return builder_.finish(model_.name);
+    auto graph = builder_.finish(model_.name);
+    if (!graph) return graph.error();
+    return TrainingGraph{std::move(*graph), std::move(operator_of_)};
   }
 
  private:
@@ -145,6 +148,7 @@ class GraphMaker {
     task.persistent_bytes = persistent;
     task.colocate = facts(id).group;
     task.scope = builder_.scope(op.scope);
+    operator_of_.push_back(id);
     return builder_.add_task(task);
   }
 
@@ -272,26 +276,9 @@ class GraphMaker {
 
   void describe_cluster() {
     const Cluster& cluster = *scenario_.cluster;
-    const WhatIf& factors = scenario_.settings.factors;
-    const auto devices = std::uint32_t(cluster.devices()), per_node = std::uint32_t(cluster.devices_per_node);
-    const LinkLevel &inner = cluster.links[kIntraNode], &outer = cluster.links[kInterNode];
-    builder_.intended_devices = devices;
-    builder_.devices.assign(devices, {scenario_.memory_limit(), 1});
-    TaskLinks& links = builder_.links;
-    const bool inside = cluster.nodes == 1;
-    if (inside && inner.bandwidth > 0) {
-      links.bandwidth = inner.bandwidth * factors.intra_bandwidth;
-      links.latency = inner.latency_s * factors.latency;
-    }
-    if (inside) return;
-    links.size = devices;
-    for (std::uint32_t from = 0; from < devices; ++from)
-      for (std::uint32_t to = 0; to < devices; ++to) {
-        const bool near = from / per_node == to / per_node && per_node > 1;
-        links.bandwidths.push_back(near ? inner.bandwidth * factors.intra_bandwidth
-                                        : outer.bandwidth * factors.inter_bandwidth);
-        links.latencies.push_back((near ? inner.latency_s : outer.latency_s) * factors.latency);
-      }
+    builder_.intended_devices = std::uint32_t(cluster.devices());
+    builder_.devices.assign(std::size_t(cluster.devices()), {scenario_.memory_limit(), 1});
+    builder_.links = links_of(cluster, scenario_.settings.factors);
   }
 
   const Scenario& scenario_;
@@ -304,16 +291,23 @@ class GraphMaker {
   const OperatorCostModel costs_;
   TaskGraphBuilder builder_;
   std::vector<Facts> facts_;
+  std::vector<OperatorId> operator_of_;    // by task
   std::vector<std::vector<Tasks>> tasks_;  // [micro-batch][operator]
 };
 
 }  // namespace
 
-Expected<TaskGraphPtr> training_graph(const Scenario& scenario, const TrainingGraphOptions& options) {
+Expected<TrainingGraph> training_graph_of(const Scenario& scenario, const TrainingGraphOptions& options) {
   if (options.micro_batches < 1 || options.micro_batches > kMaxMicroBatches)
     return usage_error(
         fmt::format("{} micro-batches; between 1 and {} are possible", options.micro_batches, kMaxMicroBatches));
   return GraphMaker(scenario, options.micro_batches).make();
+}
+
+Expected<TaskGraphPtr> training_graph(const Scenario& scenario, const TrainingGraphOptions& options) {
+  auto made = training_graph_of(scenario, options);
+  if (!made) return made.error();
+  return made->graph;
 }
 
 }  // namespace turnpoint

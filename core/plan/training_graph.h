@@ -14,7 +14,10 @@
 // co-located. Forward and backward tasks have the scope of their operator.
 #pragma once
 
+#include <vector>
+
 #include "core/base/expected.h"
+#include "core/base/ids.h"
 #include "core/model/task_graph.h"
 #include "core/scenario/scenario.h"
 
@@ -30,5 +33,12 @@ inline constexpr int kMaxMicroBatches = 4096;
 /// over the inner links, others over the outer ones; every device has the scenario's memory limit. In a mixed cluster
 /// times are those of the weakest device. Error: more micro-batches than kMaxMicroBatches or fewer than one.
 Expected<TaskGraphPtr> training_graph(const Scenario& scenario, const TrainingGraphOptions& options = {});
+
+/// The same with whose forward, backward or update each task is.
+struct TrainingGraph {
+  TaskGraphPtr graph;
+  std::vector<OperatorId> operator_of;  ///< by task
+};
+Expected<TrainingGraph> training_graph_of(const Scenario& scenario, const TrainingGraphOptions& options = {});
 
 }  // namespace turnpoint

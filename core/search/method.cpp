@@ -11,6 +11,7 @@
 #include "core/search/baselines/tofu.h"
 #include "core/search/frontier_tracking/published_searcher.h"
 #include "core/search/frontier_tracking/searcher.h"
+#include "core/search/placement/placement_search.h"
 
 namespace turnpoint {
 
@@ -18,10 +19,8 @@ namespace {
 
 std::string accepts_all(const Scenario&) { return {}; }
 
-}  // namespace
-
-const std::vector<Method>& methods() {
-  static const std::vector<Method> kMethods = {
+std::vector<Method> sharding_methods() {
+  return {
       {"ft",
        "FT frontier tracking",
        "TensorOpt, arXiv 2004.10856",
@@ -97,6 +96,16 @@ const std::vector<Method>& methods() {
        &search::make_manual,
        &search::manual_refuses},
   };
+}
+
+}  // namespace
+
+const std::vector<Method>& methods() {
+  static const std::vector<Method> kMethods = [] {
+    std::vector<Method> all = sharding_methods();
+    for (Method& method : search::placement_search_methods()) all.push_back(std::move(method));
+    return all;
+  }();
   return kMethods;
 }
 
@@ -119,6 +128,8 @@ Expected<MethodChoice> choose_method(std::string_view text) {
 }
 
 std::string refusal_of(const Method& method, std::string_view parameters, const Scenario& scenario) {
+  if (scenario.tasks && !method.places)
+    return "splits a model's operators, and a task graph has none; placement methods such as pardnn place it";
   if (method.refuses_with) return method.refuses_with(scenario, parameters);
   return method.refuses ? method.refuses(scenario) : std::string();
 }
