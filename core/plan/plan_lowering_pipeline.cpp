@@ -78,6 +78,7 @@ void PlanLowerer::backward_block(std::uint32_t stage, std::int32_t batch) {
   }
   stage_gate_[stage] = close_block();
   if (stage > 0) send_back(stage);
+  if (batch + 1 == measure_.micro_batches()) update_block(stage, stage_gate_[stage]);
 }
 
 // A layer that kept its inputs only runs forward again when everything issued before it has been computed.
