@@ -39,6 +39,7 @@ class PlanLowerer {
     std::vector<char> gathered;                                           // by operator: for backward
     std::vector<std::vector<Value>> weights;                              // by operator: gathered for backward
     std::vector<std::vector<Value>> tied_gradients;  // by operator: of weights that others use, too
+    std::uint32_t gradients_here = kNone;            // the send that brought gradients to the stage that runs now
   };
   struct PendingUpdate {
     OperatorId op;

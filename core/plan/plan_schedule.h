@@ -42,7 +42,8 @@
 //  Pipelines: 1F1B blocks (a micro-batch forward or backward on a stage); a stage's next block computes when its block
 //  before has ended computing. All tensors that cross a boundary are one send, which holds the communication lanes of
 //  both stages; data is loaded by the stage that reads it. With PlanPipeline::recompute a layer runs forward once more
-//  before the first backward of one of its operators, when what was issued before has been computed; what it read from
+//  before the first backward of one of its operators, when what was issued before has been computed (of the first, when
+//  gradients have come from the stage behind); what it read from
 //  outside is kept as it read it. Gradients of sharded updates are scattered after every micro-batch, others are summed
 //  behind the last one, as are those of a weight that two stages hold.
 #pragma once
