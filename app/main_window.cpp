@@ -23,6 +23,7 @@
 #include "app/plan_loader.h"
 #include "app/schedule_loader.h"
 #include "app/search_runner.h"
+#include "app/simulated_clock.h"
 #include "app/start_page.h"
 #include "app/task_manager.h"
 #include "app/task_strip.h"
@@ -45,7 +46,9 @@ namespace turnpoint::app {
 namespace {
 constexpr int kLeftDock = 288, kRightDock = 316;
 constexpr ActionId kToggles[] = {ActionId::show_parts, ActionId::show_others, ActionId::show_pinned,
-                                 ActionId::log_time};
+                                 ActionId::log_time, ActionId::simulated_clock};
+
+bool is_on_at_first(ActionId id) { return id != ActionId::log_time && id != ActionId::simulated_clock; }
 }  // namespace
 
 MainWindow::MainWindow(const SearchBackend& backend, AppSettings& settings, QWidget* parent)
@@ -58,7 +61,8 @@ MainWindow::MainWindow(const SearchBackend& backend, AppSettings& settings, QWid
       runner_(std::make_unique<SearchRunner>(backend, *tasks_, *document_)),
       keeper_(std::make_unique<PickKeeper>(*runner_, document_->selection())),
       loader_(std::make_unique<PlanLoader>(*runner_, *tasks_, document_->selection())),
-      schedules_(std::make_unique<ScheduleLoader>(*loader_, *tasks_, document_->selection())) {
+      schedules_(std::make_unique<ScheduleLoader>(*loader_, *tasks_, document_->selection())),
+      clock_(std::make_unique<SimulatedClock>(*runner_, *tasks_)) {
   setObjectName(QStringLiteral("main_window"));
   setWindowTitle(QStringLiteral("Turnpoint"));
   setAcceptDrops(true);
@@ -92,7 +96,8 @@ MainWindow::~MainWindow() {
 }
 
 bool MainWindow::settled() const {
-  return runner_->up_to_date() && runner_->settled() && loader_->up_to_date() && schedules_->up_to_date() && pinned_searches_->settled() &&
+  return runner_->up_to_date() && runner_->settled() && loader_->up_to_date() && schedules_->up_to_date() &&
+         clock_->settled() && pinned_searches_->settled() &&
          !tasks_->busy() && !document_->building();
 }
 
@@ -121,7 +126,7 @@ void MainWindow::build_centre() {
   setCentralWidget(whole);
   QList<QAction*> toggles;
   for (const ActionId id : kToggles) {
-    actions_[id]->setChecked(settings_.shown(actions_[id]->objectName(), id != ActionId::log_time));
+    actions_[id]->setChecked(settings_.shown(actions_[id]->objectName(), is_on_at_first(id)));
     toggles << actions_[id];
   }
   header_->set_actions(actions_[ActionId::fit_chart], toggles);
@@ -176,9 +181,8 @@ void MainWindow::build_docks() {
     if (dock->widget() == parallelism_view_)
       connect(dock, &QDockWidget::visibilityChanged, parallelism_page_, &ParallelismPage::set_looked_at);
     if (dock->widget() == tabs_.timeline || dock->widget() == tabs_.memory)
-      connect(dock, &QDockWidget::visibilityChanged, this, [this] {
-        schedules_->set_looked_at(tabs_.timeline->isVisible() || tabs_.memory->isVisible());
-      });
+      connect(dock, &QDockWidget::visibilityChanged, schedules_.get(),
+              [this, view = dock->widget()](bool visible) { schedules_->set_looked_at(view, visible); });
   }
   default_layout();
 }
@@ -227,6 +231,12 @@ void MainWindow::connect_document() {
     show_status();
   });
   connect(runner_.get(), &SearchRunner::failed, this, &MainWindow::report);
+  connect(clock_.get(), &SimulatedClock::changed, this, [this] {
+    show_chart();
+    show_point();
+    show_status();
+  });
+  connect(clock_.get(), &SimulatedClock::failed, this, &MainWindow::report);
   connect(tasks_.get(), &TaskManager::changed, this, [this] {
     show_methods();
     show_status();
@@ -266,6 +276,12 @@ void MainWindow::connect_panels() {
   connect(plan_panel_->export_button(), &QPushButton::clicked, this, [this] {
     QPushButton* button = plan_panel_->export_button();
     export_menu_->popup(button->mapToGlobal(QPoint(0, button->height())));
+  });
+  connect(tabs_.timeline, &views::TimelineView::export_requested, this, [this](const QString& suffix) {
+    ask_export_picture(tabs_.timeline, QStringLiteral("timeline"), suffix);
+  });
+  connect(tabs_.memory, &views::MemoryView::export_requested, this, [this](const QString& suffix) {
+    ask_export_picture(tabs_.memory, QStringLiteral("memory"), suffix);
   });
   connect(parallelism_page_, &ParallelismPage::export_requested, this, &MainWindow::ask_export_parallelism);
   connect(hardware_view_, &views::HardwareView::open_logs_requested, actions_[ActionId::open_logs], &QAction::trigger);
@@ -355,6 +371,12 @@ void MainWindow::connect_actions() {
   toggle(Id::show_others, &views::FrontierChart::set_others_visible);
   toggle(Id::show_pinned, &views::FrontierChart::set_pinned_visible);
   toggle(Id::log_time, &views::FrontierChart::set_log_time);
+  connect(actions_[Id::simulated_clock], &QAction::toggled, this, [this](bool simulated) {
+    settings_.set_shown(actions_[Id::simulated_clock]->objectName(), simulated);
+    clock_->set_on(simulated);
+    chart_->fit();  // everything has moved
+  });
+  clock_->set_on(actions_[Id::simulated_clock]->isChecked());
   const auto dock_toggle = [this](Id id, QDockWidget* dock) {
     connect(actions_[id], &QAction::triggered, dock, &QDockWidget::setVisible);
     connect(dock, &QDockWidget::visibilityChanged, this,

@@ -42,6 +42,7 @@ class PickKeeper;
 class PlanLoader;
 class ScheduleLoader;
 class SearchRunner;
+class SimulatedClock;
 class StartPage;
 class TaskManager;
 class TaskStrip;
@@ -65,6 +66,8 @@ class MainWindow : public QMainWindow {
   void export_to(ExportKind kind, const QString& path);
   bool export_chart(const QString& path);        ///< .svg or .png by suffix
   bool export_parallelism(const QString& path);  ///< .svg or .csv by suffix
+  /// The timeline or the memory view as it is on show, .svg or .png by suffix.
+  bool export_picture(QWidget* view, const QString& path);
 
   /// The first frontier is there, exact, with its plan in all views, and nothing is running.
   bool settled() const;
@@ -73,6 +76,7 @@ class MainWindow : public QMainWindow {
   SearchRunner& runner() { return *runner_; }
   PlanLoader& loader() { return *loader_; }
   ScheduleLoader& schedules() { return *schedules_; }
+  SimulatedClock& clock() { return *clock_; }
   const LinkedTabs& tabs() const { return tabs_; }
   TaskManager& tasks() { return *tasks_; }
   const ActionSet& actions() const { return actions_; }
@@ -131,6 +135,7 @@ class MainWindow : public QMainWindow {
   void ask_export(ExportKind kind);
   void ask_export_chart(const QString& suffix);
   void ask_export_parallelism(const QString& suffix);
+  void ask_export_picture(QWidget* view, const QString& name, const QString& suffix);
   void remember_opened();
   Session make_session() const;
   void take_session(const Session& session, const QString& path);
@@ -152,6 +157,7 @@ class MainWindow : public QMainWindow {
   std::unique_ptr<PickKeeper> keeper_;
   std::unique_ptr<PlanLoader> loader_;
   std::unique_ptr<ScheduleLoader> schedules_;
+  std::unique_ptr<SimulatedClock> clock_;
 
   views::MessageBar* messages_ = nullptr;
   views::ChartHeader* header_ = nullptr;

@@ -137,7 +137,8 @@ Session MainWindow::make_session() const {
   }
   session.geometry = saveGeometry().toBase64().toStdString();
   session.layout = saveState().toBase64().toStdString();
-  for (const ActionId id : {ActionId::show_parts, ActionId::show_others, ActionId::show_pinned, ActionId::log_time})
+  for (const ActionId id : {ActionId::show_parts, ActionId::show_others, ActionId::show_pinned, ActionId::log_time,
+                            ActionId::simulated_clock})
     session.view[actions_[id]->objectName().toStdString()] = actions_[id]->isChecked();
   for (const LinkedView& view : linked_)
     session.views[view.key.toStdString()] =

@@ -16,6 +16,7 @@
 #include "app/plan_loader.h"
 #include "app/schedule_loader.h"
 #include "app/search_runner.h"
+#include "app/simulated_clock.h"
 #include "app/start_page.h"
 #include "app/task_manager.h"
 #include "views/common/format.h"
@@ -84,13 +85,20 @@ void MainWindow::show_chart() {
   const ScenarioPtr& scenario = document_->scenario();
   for (const MethodRun& run : runner_->runs()) {
     if (!run.enabled || !run.result || !scenario || run.result->scenario->model != scenario->model) continue;
-    chart_data.series.push_back({run.name, run.name == "ft" ? QStringLiteral("FT") : views::to_qt(run.title),
-                                 run.method->frontier, run.coarse, run.result});
+    views::ChartSeries series{run.name, run.name == "ft" ? QStringLiteral("FT") : views::to_qt(run.title),
+                              run.method->frontier, run.coarse, run.result};
+    if (clock_->on() && run.result->clock == Clock::additive) {
+      const SimulatedClock::Curve* curve = clock_->find(run.name);
+      if (!curve) continue;  // plain sums would stand among simulated figures
+      series.result = curve->drawn;
+      if (run.method->frontier) series.line = curve->line;
+    }
+    chart_data.series.push_back(std::move(series));
   }
   chart_data.pinned = document_->pinned();
   if (scenario) {
     chart_data.memory_limit = scenario->memory_limit() == kUnlimitedBytes ? 0 : scenario->memory_limit();
-    if (scenario->tasks) chart_data.clock = Clock::simulated;
+    if (scenario->tasks || clock_->on()) chart_data.clock = Clock::simulated;
     chart_data.device = views::to_qt(scenario->cluster->device.name);
   }
   const views::ChartSeries* subject = chart_data.subject();
@@ -100,8 +108,17 @@ void MainWindow::show_chart() {
                    .arg(chart_data.series.size())
                    .arg(views::grouped_number(double(scenario->tasks->task_count()), 0))
                    .arg(scenario->cluster->devices());
-  else if (subject) subtitle = tr("%1 frontier plans · lower left is better").arg(subject->result->points.size());
+  else if (subject && subject->line)
+    subtitle = tr("%1 of %2 plans simulated · lower left is better")
+                   .arg(std::count_if(subject->result->points.begin(), subject->result->points.end(), views::drawable))
+                   .arg(views::grouped_number(double(subject->result->points.size()), 0));
+  else if (subject)
+    subtitle = tr("%1 frontier plans · lower left is better").arg(subject->result->points.size());
   header_->set_subtitle(subtitle);
+  actions_[ActionId::simulated_clock]->setEnabled(!scenario || !scenario->tasks);
+  actions_[ActionId::simulated_clock]->setToolTip(
+      scenario && scenario->tasks ? tr("Placements of a task graph are always simulated")
+                                  : actions_[ActionId::simulated_clock]->statusTip());
   QAction* pinned = actions_[ActionId::show_pinned];
   pinned->setText(chart_data.pinned.empty() ? tr("Pinned") : tr("Pinned %1").arg(chart_data.pinned.size()));
   pinned->setEnabled(!chart_data.pinned.empty());
@@ -163,7 +180,10 @@ void MainWindow::show_point() {
   const auto& picked = document_->selection().point();
   const MethodRun* run = picked ? runner_->find(picked->method) : nullptr;
   const bool there = run && run->enabled && run->result && picked->index < run->result->points.size();
-  plan_panel_->set_point(there ? run->result : nullptr, there ? picked->index : 0,
+  // On the simulated clock the panel says what the chart shows, as soon as the chart can.
+  const SimulatedClock::Curve* curve = there && clock_->on() ? clock_->find(run->name) : nullptr;
+  const bool simulated = curve && curve->of == run->result && views::drawable(curve->drawn->points[picked->index]);
+  plan_panel_->set_point(!there ? nullptr : simulated ? curve->drawn : run->result, there ? picked->index : 0,
                          there ? (run->name == "ft" ? QStringLiteral("FT") : views::to_qt(run->title)) : QString(),
                          there && run->coarse);
   for (const ActionId id : {ActionId::copy_point, ActionId::export_plan_json, ActionId::export_plan_csv,

@@ -7,6 +7,7 @@
 #include "app/task_manager.h"
 #include "core/base/discard.h"
 #include "core/plan/placement_plan.h"
+#include "core/plan/plan_schedule.h"
 #include "views/common/format.h"
 #include "views/common/selection_model.h"
 #include "views/memory/memory_view.h"
@@ -18,7 +19,8 @@ namespace {
 
 const QString kPurpose = QStringLiteral("schedule");
 
-Expected<SchedulePtr> placement_schedule(const PlacementPlan& plan, std::int64_t limit) {
+Expected<SchedulePtr> placement_schedule(const PlacementPlan& plan, const Scenario& scenario) {
+  const std::int64_t limit = scenario.settings.memory_limit > 0 ? scenario.settings.memory_limit : kUnlimitedBytes;
   auto simulation = simulate(*plan.graph, plan.placement, true, "placement on show");
   if (!simulation) return simulation.error();
   return make_schedule(plan.graph, plan.placement, *simulation, limit, plan.operator_of);
@@ -33,9 +35,11 @@ ScheduleLoader::ScheduleLoader(PlanLoader& plans, TaskManager& tasks, views::Sel
   connect(&plans, &PlanLoader::plan_changed, this, &ScheduleLoader::load);
 }
 
-void ScheduleLoader::set_looked_at(bool on) {
-  if (looked_at_ == on) return;
-  looked_at_ = on;
+void ScheduleLoader::set_looked_at(const QObject* view, bool on) {
+  if (on)
+    seen_.insert(view);
+  else
+    seen_.erase(view);
   if (on) load();
 }
 
@@ -59,25 +63,24 @@ void ScheduleLoader::load() {
     return;
   }
   if (wanted == asked_) return;
-  if (!placement) {
-    clear(tr("Schedules of sharding plans are not simulated; pick a placement."));
+  if (!placement && seen_.empty()) {
+    // Nobody sees it: the old one would be wrong, the new one is made when somebody looks.
+    if (loaded_.schedule) clear(QString());
     return;
   }
   asked_ = wanted;
-  const Scenario& scenario = *plans_.result()->scenario;
-  const std::int64_t limit = scenario.settings.memory_limit > 0 ? scenario.settings.memory_limit : kUnlimitedBytes;
   auto made = std::make_shared<std::optional<Expected<LoadedSchedule>>>();
   tasks_.start(
       kPurpose, tr("Schedule"),
-      [placement, limit, made](const RunContext& context) {
-        auto schedule = placement_schedule(*placement, limit);
+      [placement, plan, scenario = plans_.result()->scenario, made](const RunContext& context) {
+        auto schedule = placement ? placement_schedule(*placement, *scenario) : plan_schedule(*scenario, *plan);
         if (context.cancelled()) return;
         if (!schedule) {
           made->emplace(schedule.error());
           return;
         }
         made->emplace(LoadedSchedule{*schedule, views::TimelineView::prepare(*schedule),
-                                     views::MemoryView::prepare(*schedule), true});
+                                     views::MemoryView::prepare(*schedule), placement != nullptr});
       },
       [this, wanted, made](TaskOutcome) {
         if (wanted != asked_ || !*made) return;

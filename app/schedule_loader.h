@@ -5,6 +5,7 @@
 
 #include <QObject>
 #include <memory>
+#include <set>
 
 #include "core/simulation/schedule.h"
 
@@ -35,9 +36,9 @@ class ScheduleLoader : public QObject {
   /// Empty schedule: none, `message` says why.
   const LoadedSchedule& loaded() const { return loaded_; }
   const QString& message() const { return message_; }
-  /// Whether a view that draws schedules of sharding plans can be seen; while none can, they are not made. The graph
-  /// colours tasks by their device, so a placement's schedule always is.
-  void set_looked_at(bool on);
+  /// Whether this view, which draws schedules of sharding plans, can be seen; while none can, they are not made. The
+  /// graph colours tasks by their device, so a placement's schedule always is.
+  void set_looked_at(const QObject* view, bool on);
   bool up_to_date() const;
 
  signals:
@@ -54,7 +55,7 @@ class ScheduleLoader : public QObject {
   QString message_;
   const void* asked_ = nullptr;   ///< plan or placement that was asked for last
   const void* shown_ = nullptr;   ///< that loaded_ belongs to
-  bool looked_at_ = false;
+  std::set<const QObject*> seen_;
 };
 
 }  // namespace turnpoint::app

@@ -30,7 +30,10 @@ class WithClock : public Searcher {
     auto result = searcher_->run(scenario, pass, context);
     if (!result || pass != SearchPass::exact || (*result)->points.size() > kFewPoints || !(*result)->plans)
       return result;
-    return with_simulated_points(*result, context);
+    auto simulated = with_simulated_points(*result, context);
+    // The answer of a search stands whatever becomes of its second clock, which whoever needs it asks for again.
+    if (!simulated && simulated.error().code != ErrorCode::cancelled) return result;
+    return simulated;
   }
 
  private:

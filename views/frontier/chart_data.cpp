@@ -23,6 +23,13 @@ bool drawable(const ResultPoint& point) {
          std::isfinite(point.network_s) && point.time_s >= 0;
 }
 
+std::vector<ResultPoint> ChartSeries::line_points() const {
+  if (!line) return result->points;
+  std::vector<ResultPoint> points;
+  for (const std::size_t i : *line) points.push_back(result->points[i]);
+  return points;
+}
+
 const ChartSeries* ChartData::subject() const {
   for (const auto& s : series)
     if (s.frontier && s.result && !s.result->points.empty()) return &s;

@@ -20,6 +20,10 @@ struct ChartSeries {
   static constexpr std::size_t kFewPlans = 8;
   bool coarse = false;  ///< dashed
   ResultPtr result;
+  /// On the simulated clock points change places: the line goes through these alone, by rising memory. Null: all.
+  std::shared_ptr<const std::vector<std::size_t>> line = nullptr;
+
+  std::vector<ResultPoint> line_points() const;
 
   friend bool operator==(const ChartSeries&, const ChartSeries&) = default;
 };

@@ -54,7 +54,7 @@ void LabelItem::draw(QCPPainter* painter) {
   LabelPlacer placer(frame.adjusted(2, 2, -2, -2));
   for (const auto& series : state_->data.series) {
     if (!state_->visible(series)) continue;
-    if (series.frontier) placer.block_line(steps(series.result->points));
+    if (series.frontier) placer.block_line(steps(series.line_points()));
     for (const auto& p : series.result->points) {
       if (!drawable(p)) continue;
       const QPointF at = pixel(p);
@@ -63,7 +63,7 @@ void LabelItem::draw(QCPPainter* painter) {
         placer.block({at.x() - r, at.y() - r, 2 * r, 2 * r});
     }
   }
-  const bool parts = state_->show_parts && !state_->log_time && !state_->data.markers_only();
+  const bool parts = state_->show_parts && !state_->log_time && state_->data.clock == Clock::additive && !state_->data.markers_only();
   if (const ChartSeries* subject = state_->data.subject(); subject && parts) {
     QPolygonF compute, network;
     for (const auto& p : subject->result->points) {
@@ -254,7 +254,10 @@ void LabelItem::draw_names(QPainter& painter, LabelPlacer& placer) {
     if (!state_->visible(series)) continue;
     const bool strong = &series == subject || series.method == state_->emphasised;
     const QFont font = strong ? bold(state_->font) : state_->font;
-    const auto& points = series.result->points;
+    const std::vector<ResultPoint> points = series.line_points();
+    // Among plain sums a simulated figure has to say that it is one.
+    const bool odd = series.result->clock == Clock::simulated && state_->data.clock == Clock::additive;
+    const QString title = odd ? QObject::tr("%1 (simulated)").arg(series.title) : series.title;
     const auto in_view = [&](const ResultPoint& p) { return drawable(p) && frame.contains(pixel(p)); };
     const bool seen = &series == subject || std::any_of(points.begin(), points.end(), in_view);
     if (series.frontier && seen) {
@@ -267,13 +270,11 @@ void LabelItem::draw_names(QPainter& painter, LabelPlacer& placer) {
     } else if (!points.empty() && drawable(points.back())) {
       const ResultPoint& shown = points.back();  // of a line, its fastest plan
       const QPointF at = pixel(shown);
-      // Among plain sums a simulated figure has to say that it is one.
-      const bool odd = series.result->clock == Clock::simulated && state_->data.clock == Clock::additive;
       if (frame.contains(at)) {
-        write(odd ? QObject::tr("%1 (simulated)").arg(series.title) : series.title, font, colors.text, at, 9, {Side::right, Side::left, Side::above, Side::below});
+        write(title, font, colors.text, at, 9, {Side::right, Side::left, Side::above, Side::below});
         continue;
       }
-      name_at_edge(series.title, shown);
+      name_at_edge(title, shown);
     }
   }
   if (!state_->show_pinned) return;

@@ -216,6 +216,7 @@ void PlanPanel::set_point(ResultPtr result, std::size_t index, const QString& me
   method_title_ = method_title;
   coarse_ = coarse;
   show_point();
+  if (result_ && result_->clock == Clock::simulated && plan_) show_bars();
 }
 
 void PlanPanel::set_plan(std::shared_ptr<const Plan> plan, ScenarioPtr scenario) {
@@ -248,6 +249,7 @@ void PlanPanel::show_point() {
   else
     where << tr("plan %1 of %2").arg(index_ + 1).arg(result_->points.size());
   where << method_title_;
+  if (result_->clock == Clock::simulated && !single) where << tr("simulated");
   const auto gap = gap_at(*result_, index_);
   if (coarse_ && single)
     where << tr("placed before, simulated again");
@@ -300,6 +302,11 @@ void PlanPanel::show_bars() {
                     total > 0 ? share_text(value / total) : QString()});
   }
   const std::int64_t limit = scenario_->memory_limit();
+  if (result_ && result_->clock == Clock::simulated) {
+    // The parts are those of the plain sums: overlap and liveness cannot be told part by part.
+    memory_head_->set_value(tr("sum %1").arg(memory_text(cost.memory_bytes())));
+    time_head_->set_value(tr("sum %1").arg(time_text(cost.time_s())));
+  }
   const std::int64_t free = limit - cost.memory_bytes();
   memory_bar_->set_parts(std::move(parts), static_cast<double>(limit),
                          free > 0 ? tr("%1 free").arg(memory_text(free)) : QString());
