@@ -15,7 +15,7 @@ namespace turnpoint::views {
 
 namespace {
 
-constexpr double kLeft = 62, kTop = 24, kRight = 16, kLegend = 150, kLegendFrom = 620;
+constexpr double kLeft = 62, kTop = 24, kRight = 16, kLegend = 150, kLegendFrom = 620, kTickPixels = 84;
 constexpr double kNoteBack = 0.82;
 
 constexpr std::array<const char*, 4> kPartNames = {
@@ -52,6 +52,10 @@ void draw_note(QPainter& painter, const QRectF& box, const QString& text, const 
   painter.fillRect(box.adjusted(-3, 0, 3, 0), back);
   painter.setPen(color);
   painter.drawText(box, Qt::AlignLeft | Qt::AlignVCenter, text);
+}
+
+QRectF label_rect(const MemoryChart::Frame& f, const TimeTicks& ticks, int index, const QFontMetricsF& metrics) {
+  return tick_label_rect(ticks, index, f.window, metrics, f.plot.left() - 24, f.plot.right() + 10, f.ruler.top() + 6);
 }
 
 }  // namespace
@@ -156,7 +160,7 @@ void MemoryChart::paint_scale(QPainter& painter, const Frame& f, const ThemeColo
       painter.drawText(QRectF(0, y - metrics.height() / 2, kLeft - 8, metrics.height()),
                        Qt::AlignRight | Qt::AlignVCenter, grouped_number(i * f.step_bytes / unit.bytes, decimals));
   }
-  const TimeTicks ticks = time_ticks(f.window, 84);
+  const TimeTicks ticks = time_ticks(f.window, kTickPixels);
   if (!ticks.base_text.isEmpty())
     painter.drawText(QRectF(0, f.ruler.top() + 6, kLeft - 8, metrics.height()), Qt::AlignRight | Qt::AlignVCenter,
                      metrics.elidedText(ticks.base_text, Qt::ElideLeft, kLeft - 8));
@@ -164,13 +168,8 @@ void MemoryChart::paint_scale(QPainter& painter, const Frame& f, const ThemeColo
     const double x = f.window.x(ticks.at(i));
     painter.setPen(theme.axis);
     painter.drawLine(QPointF(std::round(x), f.plot.bottom()), QPointF(std::round(x), f.plot.bottom() + 4));
-    const QString text = ticks.label(i);
-    const double wide = metrics.horizontalAdvance(text);
-    const double shift =
-        i == 0 ? metrics.horizontalAdvance(text.left(text.size() - ticks.unit.name.size() - 1)) / 2 : wide / 2;
     painter.setPen(theme.secondary);
-    painter.drawText(QPointF(std::min(x - shift, f.plot.right() + 10 - wide), f.ruler.top() + 6 + metrics.ascent()),
-                     text);
+    painter.drawText(label_rect(f, ticks, i, metrics), Qt::AlignLeft | Qt::AlignVCenter, ticks.label(i));
   }
 }
 
@@ -349,6 +348,10 @@ void MemoryChart::paint_cursor(QPainter& painter, const Frame& f, const ThemeCol
   const QString text = instant_text(instant, f.window.per_pixel());
   QRectF tag(0, f.ruler.top() + 4, metrics.horizontalAdvance(text) + 10, metrics.height() + 3);
   tag.moveLeft(std::clamp(x - tag.width() / 2, f.plot.left() - 20, f.plot.right() + 10 - tag.width()));
+  const TimeTicks ticks = time_ticks(f.window, kTickPixels);
+  for (int i = 0; i < ticks.count; ++i)
+    if (const QRectF label = label_rect(f, ticks, i, metrics); label.intersects(tag.adjusted(-3, 0, 3, 0)))
+      painter.fillRect(label, theme.base);
   painter.setRenderHint(QPainter::Antialiasing, true);
   painter.setPen(Qt::NoPen);
   painter.setBrush(theme.axis);

@@ -36,6 +36,7 @@ TimelineView::TimelineView(QWidget* parent) : QWidget(parent), canvas_(new Timel
   setFocusProxy(canvas_);
   connect(canvas_, &TimelineCanvas::window_changed, this, &TimelineView::update_words);
   connect(canvas_, &TimelineCanvas::export_requested, this, &TimelineView::export_requested);
+  set_prepared(nullptr);
   set_message(tr("Pick a plan or a placement to see its timeline."));
 }
 
