@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kDash = "\xe2\x80\x93";
 /// A level of about so many is a picture that one looks at.
 constexpr double kPleasant = 100;
-constexpr double kMostInBand = 160;
+constexpr double kLeastInBand = 20, kMostInBand = 160;
 constexpr std::size_t kLongestLabel = 24;
 
 std::string with_commas(std::uint64_t n) {
@@ -69,8 +69,10 @@ class Cutter {
     }
     const double width = double(level.size()) / distinct;
     if (width < 1.5 || distinct < 3) return level;
+    // As many bands as tasks in a band, where that is pleasant.
+    const double most = std::clamp(1.2 * std::sqrt(double(level.size())), kLeastInBand, kMostInBand);
     std::uint64_t depths = 1;
-    while (double(round_up(double(depths) + 0.5)) * width <= kMostInBand) depths = round_up(double(depths) + 0.5);
+    while (double(round_up(double(depths) + 0.5)) * width <= most) depths = round_up(double(depths) + 0.5);
     std::vector<Child> bands;
     for (std::size_t begin = 0; begin < level.size();) {
       const std::uint64_t band = levels_[level[begin].index] / depths;

@@ -39,6 +39,11 @@ class PlanLowerer {
     std::vector<char> gathered;                                           // by operator: for backward
     std::vector<std::vector<Value>> weights;                              // by operator: gathered for backward
     std::vector<std::vector<Value>> tied_gradients;  // by operator: of weights that others use, too
+    std::uint32_t gradients_here = kNone;            // the send that brought gradients to the stage that runs now
+  };
+  struct PendingUpdate {
+    OperatorId op;
+    std::vector<Value> needed;
   };
   struct Contribution {
     Value value;
@@ -94,7 +99,8 @@ class PlanLowerer {
   // Parameters.
   void synchronise(OperatorId id, std::uint32_t backward);
   Value reduce(OperatorId id, std::uint32_t group, const Value& gradient, bool scattered);
-  void update(OperatorId id, std::uint32_t backward, std::vector<Value>& needed);
+  void update_block(std::uint32_t role, std::uint32_t gate);
+  void update(OperatorId id, std::vector<Value>& needed);
 
   // Pipelines.
   void run_pipeline();
@@ -126,6 +132,7 @@ class PlanLowerer {
   bool fetched_ = false;  ///< for the operator being lowered
   std::vector<Contribution> contributions_;
   std::vector<PlanValue> held_gradient_;  ///< by group of parameters
+  std::vector<PendingUpdate> updates_;    ///< of the role whose last backward is being lowered
 
   // Pipelines.
   std::vector<Pass> passes_;

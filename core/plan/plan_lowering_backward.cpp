@@ -237,8 +237,10 @@ void PlanLowerer::synchronise(OperatorId id, std::uint32_t backward) {
     }
     held_gradient_[g] = reduce(id, g, gradient, scattered);
     needed.push_back(held_gradient_[g]);
+    // ZeRO stage 1 keeps whole gradients although its update reads a shard of them.
+    if (how == Update::sharded_state && group.shards > 1) needed.push_back({held_gradient_[g].item, gradient.buffer});
   }
-  if (last_batch) update(id, backward, needed);
+  if (last_batch) updates_.push_back({id, std::move(needed)});
 }
 
 PlanValue PlanLowerer::reduce(OperatorId id, std::uint32_t g, const Value& gradient, bool scattered) {
@@ -273,7 +275,14 @@ PlanValue PlanLowerer::reduce(OperatorId id, std::uint32_t g, const Value& gradi
   return value;
 }
 
-void PlanLowerer::update(OperatorId id, std::uint32_t backward, std::vector<Value>& needed) {
+// All updates of a role, in the order in which backward came to their operators.
+void PlanLowerer::update_block(std::uint32_t role, std::uint32_t gate) {
+  open_block(role, gate);
+  for (PendingUpdate& pending : updates_) update(pending.op, pending.needed);
+  updates_.clear();
+}
+
+void PlanLowerer::update(OperatorId id, std::vector<Value>& needed) {
   const PlanOperator& planned = plan_.operators[id.index];
   CostBreakdown cost = planned.cost;
   const double offload = cost[NetworkPart::offload];
@@ -282,17 +291,20 @@ void PlanLowerer::update(OperatorId id, std::uint32_t backward, std::vector<Valu
   if (offload > 0) {
     const std::uint32_t item = add(PlanTaskKind::from_host, Lane::communication, id, offload / 2);
     out_.tasks.back().bytes = double(measure_.visiting_bytes(id));
-    wait(backward);
+    wait(fetch_gate());
+    fetched_ = true;
     state = buffer(measure_.visiting_bytes(id), BufferKind::workspace, item);
     needed.push_back({item, state});
   }
   const double seconds = cost[ComputePart::update];
   const std::uint32_t item = add(PlanTaskKind::update, seconds > 0 ? Lane::compute : Lane::none, id, seconds);
   for (const Value& value : needed) need(value);
+  wait(block_gate_);
   if (offload > 0) {
     add(PlanTaskKind::to_host, Lane::communication, id, offload - offload / 2);
     out_.tasks.back().bytes = double(measure_.visiting_bytes(id));
     need({item, state});
+    fetched_for(last());
   }
   const auto [begin, end] = measure_.groups_of(id);
   for (std::uint32_t g = begin; g < end; ++g) {

@@ -78,12 +78,14 @@ void PlanLowerer::backward_block(std::uint32_t stage, std::int32_t batch) {
   }
   stage_gate_[stage] = close_block();
   if (stage > 0) send_back(stage);
+  if (batch + 1 == measure_.micro_batches()) update_block(stage, stage_gate_[stage]);
 }
 
-// A layer that kept its inputs only runs forward again when everything issued before it has been computed.
+// A layer that kept its inputs only runs forward again when everything issued before it has been computed; the first
+// one of a block, when the gradients have come from the stage behind.
 void PlanLowerer::run_layer_again(int layer) {
   rerun_layer_ = layer;
-  rerun_gate_ = block_gate_;
+  rerun_gate_ = pass_->gradients_here;
   for (std::uint32_t i = last(); i + 1 > block_begin_ && i < out_.items.size(); --i)
     if (out_.items.lane[i] == 2 * role_) {
       rerun_gate_ = i;
@@ -126,6 +128,7 @@ void PlanLowerer::send_back(std::uint32_t stage) {
   const std::uint32_t item =
       add(PlanTaskKind::send_back, Lane::communication, {}, plan_.pipeline->send_back_s[stage - 1]);
   out_.items.other_lane[item] = 2 * (stage - 1) + 1;
+  pass_->gradients_here = item;
   wait(stage_gate_[stage]);
   for (std::uint32_t f = 0; f < facts_.uses.flows.size(); ++f) {
     if (pass_->gradient[f] == kNone || !crosses(f, stage - 1)) continue;

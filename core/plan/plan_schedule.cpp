@@ -56,12 +56,13 @@ TaskKind kind_of(PlanTaskKind kind) {
 /// "h0/fc1 forward", "h0/fc1: all-gather of h0/norm", with "#3" for the third micro-batch.
 std::string name_of(const Model& model, const PlanTask& task, bool numbered) {
   const std::string op = task.op.valid() ? model.operators[task.op].name : std::string();
-  std::string name;
+  std::string name, move = to_string(task.move);
+  std::replace(move.begin(), move.end(), '_', '-');
   if (task.tensor.valid())
-    name = fmt::format("{}: {} {} {}", op, to_string(task.move), word_of(task.kind), model.tensors[task.tensor].name);
+    name = fmt::format("{}: {} {} {}", op, move, word_of(task.kind), model.tensors[task.tensor].name);
   else if (task.kind == PlanTaskKind::weights || task.kind == PlanTaskKind::gradients ||
            task.kind == PlanTaskKind::new_weights)
-    name = fmt::format("{}: {} {}", op, to_string(task.move), word_of(task.kind));
+    name = fmt::format("{}: {} {}", op, move, word_of(task.kind));
   else
     name = fmt::format("{}{}{}", op, op.empty() ? "" : " ", word_of(task.kind));
   return numbered ? fmt::format("{} #{}", name, task.micro_batch + 1) : name;

@@ -9,29 +9,31 @@
 //  Durations are those of the plan's own items: PlanOperator::cost (forward, backward, recompute, update, offload) and
 //  the steps' time_s. Their sum is the plan's additive time; slices, views and data take no time and no lane.
 //
-//  Order of issue (which breaks ties, core/simulation/lanes.h 2): all operators forward in the model's order; an
-//  instant in which all forward computing has ended; all operators backward in reverse order. Before an operator comes
-//  what is fetched for it, behind it what it sends on: forward, the resharding of its output if it is shared or has one
-//  reader; backward, the adjoint reshardings of its inputs' gradients, then the synchronisation of its parameters'
-//  gradients, the host's copy of its optimizer state, its update, the way back to the host, the gathering of its new
-//  weights. A shared tensor's gradients are summed (no time) before its producer's backward and go through the adjoint
-//  of the shared resharding.
+//  Order of issue (which breaks ties, core/simulation/lanes.h 2), in three blocks: all operators forward in the model's
+//  order; all operators backward in reverse order; the updates of parameters in the order in which backward came to
+//  their operators. Nothing of a block computes before all computing of the block before it has ended; communication
+//  may. Before an operator comes what is fetched for it, behind it what it sends on: forward, the resharding of its
+//  output if it is shared or has one reader; backward, the adjoint reshardings of its inputs' gradients, then the
+//  synchronisation of its parameters' gradients; of an update, the way of its state back to the host and the gathering
+//  of its new weights. A shared tensor's gradients are summed (no time) before its producer's backward and go through
+//  the adjoint of the shared resharding.
 //
 //  Waiting: an operator waits for its inputs as it reads them; backward also for the gradients of its outputs and for
-//  all that it reads of forward. An update waits for its operator's gradients, all groups of them. Nothing of backward
-//  computes before all forward computing has ended.
+//  all that it reads of forward. An update waits for all gradients of its operator's parameters.
 //
 //  Fetches are what is brought for one reader: gathered weights (ZeRO-3), a shared tensor resharded for one consumer,
-//  reshardings repeated in backward (Keep::before, again), operators run again. The fetches of an operator do not begin
-//  before the last operator but one with fetches has ended: while one computes, the next one's are on their way.
-//  Running again happens once, before the first backward that needs it, from inputs as that backward finds them; the
-//  weights gathered for an operator's backward serve its running again.
+//  reshardings repeated in backward (Keep::before, again), operators run again, optimizer state from the host. The
+//  fetches of an operator do not begin before the last operator but one with fetches in the block has ended (the end of
+//  the block before where there is none): while one computes, the next one's are on their way. Running again happens
+//  once, before the first backward that needs it, from inputs as that backward finds them; the weights gathered for an
+//  operator's backward serve its running again.
 //
 //  Memory (liveness.h): parameters and optimizer state persist. A tensor lives from the start of what makes it until
 //  the last item that reads it has ended; every step of a resharding makes a new copy; a view is the tensor it shows.
 //  Gradients of tensors live likewise, those of several consumers are added where the first one lies; gradients of
-//  parameters live from backward (whole where they are scattered, then as shards) to the end of the update. Gathered
-//  weights and visiting optimizer state are workspace. So the additive accounting, which counts kept tensors and
+//  parameters live from backward (whole where they are scattered, then as shards) to the end of the update; under
+//  Update::sharded_state they stay whole until then. Gathered weights and visiting
+//  optimizer state are workspace. So the additive accounting, which counts kept tensors and
 //  parameters' gradients from beginning to end, is an upper bound of these, but leaves out what is there for a moment
 //  only (LoweredPlan::counted): tensors on their way between operators, gradients of tensors, intermediate copies of
 //  reshardings, whole gradients that are scattered, gathered weights, what runs again. Under Accounting::paper
@@ -40,7 +42,8 @@
 //  Pipelines: 1F1B blocks (a micro-batch forward or backward on a stage); a stage's next block computes when its block
 //  before has ended computing. All tensors that cross a boundary are one send, which holds the communication lanes of
 //  both stages; data is loaded by the stage that reads it. With PlanPipeline::recompute a layer runs forward once more
-//  before the first backward of one of its operators, when what was issued before has been computed; what it read from
+//  before the first backward of one of its operators, when what was issued before has been computed (of the first, when
+//  gradients have come from the stage behind); what it read from
 //  outside is kept as it read it. Gradients of sharded updates are scattered after every micro-batch, others are summed
 //  behind the last one, as are those of a weight that two stages hold.
 #pragma once

@@ -10,6 +10,7 @@
 
 #include "core/cost/operator_cost.h"
 #include "core/cost/tensor_use.h"
+#include "core/plan/unrolling.h"
 #include "core/scenario/task_scenario.h"
 
 namespace turnpoint {
@@ -76,7 +77,7 @@ class GraphMaker {
     builder_.name = model_.name;
     auto graph = builder_.finish(model_.name);
     if (!graph) return graph.error();
-    return TrainingGraph{std::move(*graph), std::move(operator_of_)};
+    return TrainingGraph{std::move(*graph), std::move(operator_of_), std::move(role_)};
   }
 
  private:
@@ -136,8 +137,8 @@ class GraphMaker {
       if (facts_[i].weight_gradient) facts_[i].group = builder_.group(model_.operators[OperatorId(root(i))].name);
   }
 
-  TaskIndex add_task(int m, OperatorId id, TaskKind kind, const char* suffix, double seconds, std::int64_t output,
-                     std::int64_t persistent = 0) {
+  TaskIndex add_task(int m, OperatorId id, TaskKind kind, TaskRole role, const char* suffix, double seconds,
+                     std::int64_t output, std::int64_t persistent = 0) {
     const Operator& op = model_.operators[id];
     const std::string name = micro_batches_ == 1 ? op.name + suffix : fmt::format("{}{} #{}", op.name, suffix, m + 1);
     TaskGraphBuilder::Task task;
@@ -149,6 +150,7 @@ class GraphMaker {
     task.colocate = facts(id).group;
     task.scope = builder_.scope(op.scope);
     operator_of_.push_back(id);
+    role_.push_back(role);
     return builder_.add_task(task);
   }
 
@@ -156,8 +158,8 @@ class GraphMaker {
     Facts f = facts(id);
     if (!f.is_task) return;
     const bool data = model_.operators[id].kind == OperatorKind::input;
-    tasks(m, id).forward = add_task(m, id, data ? TaskKind::other : TaskKind::forward, "", f.cost[ComputePart::forward],
-                                    f.output_bytes + f.internal_bytes);
+    tasks(m, id).forward = add_task(m, id, data ? TaskKind::other : TaskKind::forward, TaskRole::forward, "",
+                                    f.cost[ComputePart::forward], f.output_bytes + f.internal_bytes);
   }
 
   void add_backward(int m, OperatorId id) {
@@ -166,12 +168,14 @@ class GraphMaker {
     const double seconds = f.cost[ComputePart::backward];
     Tasks& t = tasks(m, id);
     if (!f.split) {
-      t.backward =
-          add_task(m, id, TaskKind::backward, ":gradient", seconds, f.input_gradient_bytes + f.weight_gradient_bytes);
+      t.backward = add_task(m, id, TaskKind::backward, TaskRole::backward, ":gradient", seconds,
+                            f.input_gradient_bytes + f.weight_gradient_bytes);
       return;
     }
-    t.backward = add_task(m, id, TaskKind::backward, ":input-gradient", seconds - seconds / 2, f.input_gradient_bytes);
-    t.weights = add_task(m, id, TaskKind::backward, ":weight-gradient", seconds / 2, f.weight_gradient_bytes);
+    t.backward = add_task(m, id, TaskKind::backward, TaskRole::backward, ":input-gradient", seconds - seconds / 2,
+                          f.input_gradient_bytes);
+    t.weights = add_task(m, id, TaskKind::backward, TaskRole::weight_gradient, ":weight-gradient", seconds / 2,
+                         f.weight_gradient_bytes);
   }
 
   /// Who made the tensors that an operator's input accesses read, views looked through: distinct tensors by producer.
@@ -254,8 +258,9 @@ class GraphMaker {
     for (const auto& tie : uses_.ties) users[tie.owner].insert(tie.user);
     for (const auto& [owner, readers] : users) {
       CostBreakdown cost = facts(owner).cost;
-      const TaskIndex update = add_task(0, owner, TaskKind::update, ":update", cost[ComputePart::update], 0,
-                                        cost[MemoryPart::parameters] + cost[MemoryPart::optimizer]);
+      const TaskIndex update =
+          add_task(0, owner, TaskKind::update, TaskRole::update, ":update", cost[ComputePart::update], 0,
+                   cost[MemoryPart::parameters] + cost[MemoryPart::optimizer]);
       for (const OperatorId reader : readers) add_gradients(reader, update);
     }
   }
@@ -267,7 +272,7 @@ class GraphMaker {
     builder_.add_edge(first, update, f.weight_gradient_bytes);
     for (int m = 1; m < micro_batches_; ++m) {
       const double seconds = 3 * double(f.weight_gradient_bytes) / bytes_per_second_ + alone_.cluster->device.launch_s;
-      const TaskIndex sum = add_task(m, reader, TaskKind::backward, ":accumulate", seconds, 0);
+      const TaskIndex sum = add_task(m, reader, TaskKind::backward, TaskRole::accumulate, ":accumulate", seconds, 0);
       builder_.add_edge(tasks(m, reader).makes_weight_gradient(f), sum, f.weight_gradient_bytes);
       builder_.add_edge(first, sum, f.weight_gradient_bytes);
       builder_.add_edge(sum, update, 0);
@@ -292,6 +297,7 @@ class GraphMaker {
   TaskGraphBuilder builder_;
   std::vector<Facts> facts_;
   std::vector<OperatorId> operator_of_;    // by task
+  std::vector<TaskRole> role_;             // by task
   std::vector<std::vector<Tasks>> tasks_;  // [micro-batch][operator]
 };
 
@@ -301,7 +307,9 @@ Expected<TrainingGraph> training_graph_of(const Scenario& scenario, const Traini
   if (options.micro_batches < 1 || options.micro_batches > kMaxMicroBatches)
     return usage_error(
         fmt::format("{} micro-batches; between 1 and {} are possible", options.micro_batches, kMaxMicroBatches));
-  return GraphMaker(scenario, options.micro_batches).make();
+  auto made = GraphMaker(scenario, options.micro_batches).make();
+  if (!made || !(options.unrolled_steps || options.cells_in_parts)) return made;
+  return unroll_steps(*made, scenario, options.cells_in_parts);
 }
 
 Expected<TaskGraphPtr> training_graph(const Scenario& scenario, const TrainingGraphOptions& options) {

@@ -4,6 +4,7 @@
 #include <QApplication>
 #include <QComboBox>
 #include <QDir>
+#include <QMouseEvent>
 #include <QSet>
 #include <QTest>
 #include <functional>
@@ -26,6 +27,12 @@ void keep(const QImage& image, const QString& name) {
   if (folder.isEmpty()) return;
   QDir().mkpath(folder);
   QVERIFY(image.save(folder + QLatin1Char('/') + name + QStringLiteral(".png")));
+}
+
+void point_at(QWidget* widget, QPoint position) {
+  QMouseEvent move(QEvent::MouseMove, QPointF(position), QPointF(widget->mapToGlobal(position)), Qt::NoButton,
+                   Qt::NoButton, {});
+  QApplication::sendEvent(widget, &move);
 }
 
 int colors_in(const QImage& image) {
@@ -96,12 +103,20 @@ class TimelinePicturesTest : public QObject {
       s.pick_operators({OperatorId(13u)});
       s.pick_time_range(std::pair(0.1, 0.16));
       t.color_box()->setCurrentIndex(1);
-      QTest::mouseMove(m.chart(), QPoint(300, 120));
+      point_at(m.chart(), QPoint(320, 120));
     });
     both(QStringLiteral("zoomed"), pipeline, [](SelectionModel&, TimelineView& t, MemoryView& m) {
       t.canvas()->show_time(0.1, 0.13);
       m.chart()->show_time(0.1, 0.13);
       t.color_box()->setCurrentIndex(2);
+    });
+    both(QStringLiteral("hover"), pipeline, [](SelectionModel&, TimelineView& t, MemoryView& m) {
+      t.canvas()->show_time(0.26, 0.345);
+      const Schedule& shown = *t.canvas()->summary()->schedule();
+      const auto& lane = shown.lanes[2];
+      const QPointF place = t.canvas()->item_rect(lane.begin + (lane.end - lane.begin) / 3).center();
+      point_at(t.canvas()->viewport(), place.x() > 0 ? QPoint(300, int(place.y())) : QPoint(300, 120));
+      point_at(m.chart(), QPoint(300, 200));
     });
     fixture::PipelineOptions tight;
     tight.limit = std::int64_t(4) << 30;

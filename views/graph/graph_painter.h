@@ -56,7 +56,6 @@ class GraphPainter {
 
   void paint_edges(QPainter& painter, const GraphScene& scene, const GraphPaint& view, std::uint32_t begin,
                    std::uint32_t end, bool wide_only);
-  void paint_arrow(QPainter& painter, const QColor& color, double width, double zoom) const;
   void paint_folded(QPainter& painter, const GraphCard& card, std::size_t index, const GraphPaint& view, bool texts);
   void paint_shares(QPainter& painter, const GraphCard& card, const QRectF& bar, const GraphPaint& view) const;
   void paint_open(QPainter& painter, const GraphScene& scene, const GraphCard& card, std::size_t index,

@@ -6,8 +6,8 @@
 // the page on show. A sharding plan goes to GraphView::set_plan() and raises that page; a placement goes to
 // set_schedule() here and raises this one. A graph opened without a Model goes to set_task_graph() alone. Both calls
 // return at once: hierarchy and figures are made on another thread, the last good picture stays until then. Give both
-// views the same SelectionModel, whose follow_schedule() the window calls with the same schedule. Fold state and choices
-// travel by save_state() and restore_state(), the latter before or after the graph.
+// views the same SelectionModel, whose follow_schedule() the window calls with the same schedule. Fold state and
+// choices travel by save_state() and restore_state(), the latter before or after the graph.
 #pragma once
 
 #include <QJsonObject>

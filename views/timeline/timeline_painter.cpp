@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kLeastShare = 0.22;  // of a column with anything in it: a short item alone is still seen
 constexpr double kFaint = 0.3;        // what is not emphasised keeps this much of its colour
-constexpr double kSeparatedFrom = 4;  // pixels of an item that gets an edge
+constexpr double kSeparatedFrom = 6;  // pixels of an item that gets an edge
 constexpr double kNamedFrom = 30, kNameHeight = 13, kNamePad = 3;
 constexpr double kOutlinedFrom = 3;
 
@@ -94,10 +94,18 @@ void TimelinePainter::paint_lanes(QPainter& painter, const TimelinePaint& view) 
   painter.save();
   painter.setClipRect(layout.lanes);
   paint_names(painter, view);
-  painter.setRenderHint(QPainter::Antialiasing, true);
   painter.setBrush(Qt::NoBrush);
   painter.setPen(QPen(view.theme->text, 1));
-  for (const QRectF& rect : outlines_) painter.drawRect(rect.adjusted(0.5, 0.5, -0.5, -0.5));
+  const auto edge = [&](const QRectF& rect, double top) {
+    painter.fillRect(QRectF(rect.left(), top, rect.width(), 2), view.theme->text);
+  };
+  // Too narrow for a frame: a line above and below still says which.
+  for (const QRectF& rect : outlines_) {
+    if (rect.width() >= kOutlinedFrom)
+      painter.drawRect(rect.adjusted(0, 0, -1, -1));
+    else
+      edge(rect, rect.top() - 2), edge(rect, rect.bottom());
+  }
   painter.restore();
 }
 
@@ -215,9 +223,9 @@ void TimelinePainter::mark(const TimelinePaint& view, const TimelineSummary::Tra
     const bool wide = (right - left) / view.ratio >= kSeparatedFrom;
     if (wide && behind < width)
       line_[std::size_t(behind - 1)] = mixed(colors_[classes[place]], view.theme->base.rgb(), 0.5);
-    if (outline && (right - left) / view.ratio >= kOutlinedFrom)
-      outlines_.push_back(
-          {QPointF(view.window.x(start[place]), bar.top()), QPointF(view.window.x(end[place]), bar.bottom())});
+    if (outline)
+      outlines_.push_back({QPointF(view.window.left + first / view.ratio, bar.top()),
+                           QPointF(view.window.left + behind / view.ratio, bar.bottom())});
     if (wide)
       for (auto name = names_.rbegin(); name != names_.rend() && name->rect.top() == bar.top(); ++name)
         if (name->place == place) name->faint = false;

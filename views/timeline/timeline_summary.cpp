@@ -49,6 +49,8 @@ void TimelineSummary::place_lanes() {
   for (const std::uint32_t item : s.critical)
     if (item < place_.size()) critical_.push_back(place_[item]);
   std::sort(critical_.begin(), critical_.end());
+  for (std::uint32_t i = 0; i + 1 < s.critical.size(); ++i)
+    if (lane_of(s.critical[i]) != lane_of(s.critical[i + 1])) critical_turns_.push_back(i);
 }
 
 /// First free track, lowest first, so that a lane without overlap is one track and stays in order.

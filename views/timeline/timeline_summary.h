@@ -77,6 +77,8 @@ class TimelineSummary {
   const ClassSums& classes(TimelineColor color) const { return classes_[std::size_t(color)]; }
   /// Places of a path that decides the makespan, rising.
   const std::vector<std::uint32_t>& critical() const { return critical_; }
+  /// Those steps of Schedule::critical after which the path goes on in another lane, rising.
+  const std::vector<std::uint32_t>& critical_turns() const { return critical_turns_; }
 
   /// Items of a task: its own, then its transfers.
   std::vector<std::uint32_t> items_of(TaskIndex task) const;
@@ -134,7 +136,7 @@ class TimelineSummary {
   std::vector<std::uint32_t> item_, place_;
   std::array<ClassSums, 3> classes_;
   std::array<std::array<bool, kColorClasses>, 3> present_{};
-  std::vector<std::uint32_t> critical_;
+  std::vector<std::uint32_t> critical_, critical_turns_;
   std::vector<std::uint32_t> sent_begin_, sent_;  ///< transfers by source task
   std::vector<float> overview_compute_, overview_moving_;
   std::vector<QString> layer_names_;
