@@ -19,7 +19,7 @@ DockTitle::DockTitle(QWidget* tool_bar, QDockWidget* dock) : QWidget(dock), tool
   for (QLabel* words : tool_bar->findChildren<QLabel*>())
     if (!words->buddy()) words->setMinimumWidth(1);
   // Of a bar inside a bar only the inner one has heard of it yet.
-  if (tool_bar->layout()) tool_bar->layout()->invalidate();
+  for (QWidget* part : tool_bar->findChildren<QWidget*>(Qt::FindDirectChildrenOnly)) part->updateGeometry();
   const auto button = [&](const char* icon, const QString& tip) {
     auto* made = new QToolButton(this);
     made->setIcon(views::themed_icon(QString::fromLatin1(icon)));
