@@ -163,10 +163,11 @@ void SearchRunner::start_live() {
 }
 
 void SearchRunner::start_coarse() {
-  if (MethodRun* run = subject_mutable())
-    start(*run, SearchPass::coarse);
-  else
-    start_others();
+  MethodRun* run = subject_mutable();
+  // The first placement of a large graph takes seconds, others' markers are there in a tenth of one.
+  const bool alone = !run || (of_tasks_ && !(run->result && run->result->scenario->model == document_.scenario()->model));
+  if (run) start(*run, SearchPass::coarse);
+  if (alone) start_others();
 }
 
 void SearchRunner::start_exact() {
