@@ -17,7 +17,7 @@ namespace {
 
 struct SearchArguments {
   ScenarioArguments scenario;
-  std::string methods = "ft", objective = "frontier", out;
+  std::string methods, objective = "frontier", out;
   int threads = 0;
   bool plans = false, simulate = false;
 };
@@ -81,7 +81,8 @@ int run_search(const SearchArguments& arguments) {
   if (!scenario) return report(scenario.error());
   for (const auto& warning : (*scenario)->model->warnings) std::fprintf(stderr, "warning: %s\n", warning.c_str());
   for (const auto& note : (*scenario)->cluster->notes) std::fprintf(stderr, "warning: hardware: %s\n", note.c_str());
-  auto chosen = chosen_methods(arguments.methods, **scenario);
+  const std::string wanted = !arguments.methods.empty() ? arguments.methods : (*scenario)->tasks ? "pardnn" : "ft";
+  auto chosen = chosen_methods(wanted, **scenario);
   if (!chosen) return report(chosen.error());
 
   const RunContext context = command_context(arguments.threads);
@@ -92,7 +93,6 @@ int run_search(const SearchArguments& arguments) {
                          arguments.out);
   }
   std::vector<ResultPtr> results;
-  bool gave_up = false;
   for (auto& method : *chosen) {
     auto result = method.searcher->run(*scenario, SearchPass::exact, context);
     if (!result) {
@@ -100,7 +100,6 @@ int run_search(const SearchArguments& arguments) {
       if (error.code == ErrorCode::usage) error.what = fmt::format("method {}: {}", method.name, error.what);
       // One method that gave up at its own limit does not take the others' results along.
       if (report(error) != kInfeasible || chosen->size() == 1) return exit_code(error);
-      gave_up = true;
       continue;
     }
     say(**result);
@@ -128,7 +127,7 @@ int run_search(const SearchArguments& arguments) {
                      .c_str());
     return kInfeasible;
   }
-  return gave_up ? kInfeasible : kDone;
+  return kDone;
 }
 
 }  // namespace
@@ -137,7 +136,8 @@ void add_search_command(CLI::App& app, Command& command) {
   auto* sub = app.add_subcommand("search", "Search plans for a model on some hardware");
   auto arguments = std::make_shared<SearchArguments>();
   add_scenario_arguments(*sub, arguments->scenario);
-  sub->add_option("--method", arguments->methods, "Methods, comma-separated, or all")->capture_default_str();
+  sub->add_option("--method", arguments->methods,
+                  "Methods, comma-separated, or all [ft; pardnn for a task graph, which placement methods alone take]");
   sub->add_option("--objective", arguments->objective, "frontier, mini-time, mini-parallelism or profile")
       ->capture_default_str();
   sub->add_option("--threads", arguments->threads, "Threads; 0: all")->check(CLI::Range(0, 1024));

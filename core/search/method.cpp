@@ -12,6 +12,7 @@
 #include "core/search/baselines/tofu.h"
 #include "core/search/frontier_tracking/published_searcher.h"
 #include "core/search/frontier_tracking/searcher.h"
+#include "core/search/placement/placement_search.h"
 
 namespace turnpoint {
 
@@ -29,17 +30,18 @@ class WithClock : public Searcher {
     auto result = searcher_->run(scenario, pass, context);
     if (!result || pass != SearchPass::exact || (*result)->points.size() > kFewPoints || !(*result)->plans)
       return result;
-    return with_simulated_points(*result, context);
+    auto simulated = with_simulated_points(*result, context);
+    // The answer of a search stands whatever becomes of its second clock, which whoever needs it asks for again.
+    if (!simulated && simulated.error().code != ErrorCode::cancelled) return result;
+    return simulated;
   }
 
  private:
   std::unique_ptr<Searcher> searcher_;
 };
 
-}  // namespace
-
-const std::vector<Method>& methods() {
-  static const std::vector<Method> kMethods = {
+std::vector<Method> sharding_methods() {
+  return {
       {"ft",
        "FT frontier tracking",
        "TensorOpt, arXiv 2004.10856",
@@ -115,6 +117,16 @@ const std::vector<Method>& methods() {
        &search::make_manual,
        &search::manual_refuses},
   };
+}
+
+}  // namespace
+
+const std::vector<Method>& methods() {
+  static const std::vector<Method> kMethods = [] {
+    std::vector<Method> all = sharding_methods();
+    for (Method& method : search::placement_search_methods()) all.push_back(std::move(method));
+    return all;
+  }();
   return kMethods;
 }
 
@@ -137,6 +149,8 @@ Expected<MethodChoice> choose_method(std::string_view text) {
 }
 
 std::string refusal_of(const Method& method, std::string_view parameters, const Scenario& scenario) {
+  if (scenario.tasks && !method.places)
+    return "splits a model's operators, and a task graph has none; placement methods such as pardnn place it";
   if (method.refuses_with) return method.refuses_with(scenario, parameters);
   return method.refuses ? method.refuses(scenario) : std::string();
 }
@@ -145,7 +159,7 @@ Expected<std::unique_ptr<Searcher>> make_searcher(const Method& method, std::str
   if (!method.make_with && !parameters.empty())
     return usage_error(fmt::format("method {} takes no parameters", method.name));
   auto searcher = method.make_with ? method.make_with(parameters) : method.make();
-  if (!searcher) return searcher;
+  if (!searcher || method.places) return searcher;  // a placement is simulated as it is
   return std::unique_ptr<Searcher>(std::make_unique<WithClock>(std::move(*searcher)));
 }
 
