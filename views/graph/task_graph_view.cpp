@@ -214,7 +214,8 @@ void TaskGraphView::Private::adopt(TaskFiguresPtr made) {
 
 void TaskGraphView::Private::request_scene() {
   if (!hierarchy) return;
-  TaskSceneBuilder builder(*hierarchy, open, style());
+  const SceneStyle text_style = style();
+  TaskSceneBuilder builder(*hierarchy, open, text_style);
   const auto groups = std::size_t(std::count(open.begin(), open.end(), true));
   all_own = groups > kMostAsked;
   auto missing = all_own ? std::vector<LevelRequest>()
