@@ -44,9 +44,11 @@ std::vector<std::uint32_t> edges_to_draw(const TaskHierarchy& h, std::uint32_t g
 }
 
 LevelLayout wrapped(const LevelLayout& level, double width) {
-  LevelLayout result = wrap_into_strips(level, width);
+  LevelLayout result = wrap_into_strips(level, width, true);
+  double widest = width;
+  for (const QRectF& node : level.nodes) widest = std::max(widest, node.width());
   const double before = level.size.width() * level.size.height(), after = result.size.width() * result.size.height();
-  const bool worse = result.size.width() > width * kMostWiderByLines || after > before * kMostAreaByLines;
+  const bool worse = result.size.width() > widest * kMostWiderByLines || after > before * kMostAreaByLines;
   return worse ? level : result;
 }
 
@@ -125,7 +127,10 @@ std::vector<LevelRequest> TaskSceneBuilder::solve(const Find& find, QSizeF room)
     }
     const bool root = level.group == 0;
     const double aspect = root ? room.width() / std::max(1.0, room.height()) : kInnerAspect;
-    const double area = found->size.width() * (found->size.height() + 24);
+    // Of the boxes with the room around them: one high box must not make the others' strips longer.
+    double area = 0;
+    for (const QRectF& node : found->nodes) area += (node.width() + 26) * (node.height() + 30);
+    area = std::min(1.2 * area, found->size.width() * (found->size.height() + 24));
     const double least = root ? room.width() - 2 * kMargin : 320;
     level.layout = wrapped(*found, std::max(least, std::sqrt(area * std::max(0.3, aspect))));
     if (root) {
