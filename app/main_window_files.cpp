@@ -282,7 +282,7 @@ void MainWindow::pin_frontier() {
       differs << views::to_qt(option.text) + u' ' + views::factor_text(value);
   }
   if (differs.isEmpty()) differs << views::to_qt(result.scenario->cluster->title);
-  differs << tr("batch %1").arg(result.scenario->model->batch);
+  if (!result.scenario->tasks) differs << tr("batch %1").arg(result.scenario->model->batch);
   document_->pin({differs.join(QStringLiteral(", ")), result.method, result.points});
   actions_[ActionId::show_pinned]->setChecked(true);
 }

@@ -19,6 +19,7 @@
 #include "app/simulated_clock.h"
 #include "app/start_page.h"
 #include "app/task_manager.h"
+#include "core/scenario/task_scenario.h"
 #include "views/common/format.h"
 #include "views/common/message_bar.h"
 #include "views/common/theme_colors.h"
@@ -95,11 +96,13 @@ void MainWindow::show_chart() {
     }
     chart_data.series.push_back(std::move(series));
   }
-  chart_data.pinned = document_->pinned();
+  // Pinned frontiers of models are plain sums: among simulated figures they would compare what cannot be compared.
+  const bool moved = clock_->on() && !(scenario && scenario->tasks);
+  if (!moved) chart_data.pinned = document_->pinned();
   if (scenario) {
     chart_data.memory_limit = scenario->memory_limit() == kUnlimitedBytes ? 0 : scenario->memory_limit();
     if (scenario->tasks || clock_->on()) chart_data.clock = Clock::simulated;
-    chart_data.device = views::to_qt(scenario->cluster->device.name);
+    if (scenario->hardware != kFileHardware) chart_data.device = views::to_qt(scenario->cluster->device.name);
   }
   const views::ChartSeries* subject = chart_data.subject();
   QString subtitle;
@@ -122,10 +125,11 @@ void MainWindow::show_chart() {
   QAction* pinned = actions_[ActionId::show_pinned];
   pinned->setText(chart_data.pinned.empty() ? tr("Pinned") : tr("Pinned %1").arg(chart_data.pinned.size()));
   pinned->setEnabled(!chart_data.pinned.empty());
-  actions_[ActionId::clear_pinned]->setEnabled(!chart_data.pinned.empty());
+  actions_[ActionId::clear_pinned]->setEnabled(!document_->pinned().empty());
   for (const ActionId id : {ActionId::pin, ActionId::export_results_json, ActionId::export_points_csv,
                             ActionId::export_chart_png, ActionId::export_chart_svg})
     actions_[id]->setEnabled(subject != nullptr);
+  if (moved) actions_[ActionId::pin]->setEnabled(false);
   comparison_view_->set_data(chart_data);
   chart_->set_data(std::move(chart_data));
 }

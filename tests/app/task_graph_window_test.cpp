@@ -387,6 +387,92 @@ class TaskGraphWindowTest : public QObject {
     QCOMPARE(real.window->chart()->data(), before);
   }
 
+  void the_clock_follows_a_slider() {
+    Real real;
+    real.window->open_scenario("builtin:lenet", "v100-16gb-1x4", 0);
+    QVERIFY(real.settle());
+    action(real, "pin")->trigger();
+    QVERIFY(!real.window->chart()->data().pinned.empty());
+    action(real, "simulated_clock")->trigger();
+    QVERIFY(real.settle());
+    // Plain sums that were pinned are no company for simulated figures.
+    QVERIFY(real.window->chart()->data().pinned.empty());
+    QVERIFY(!action(real, "pin")->isEnabled());
+    const double before = real.window->chart()->data().find("data-parallel")->result->points[0].time_s;
+    views::SliderRow* row = real.window->scenario_panel()->slider_row("device-speed-scale");
+    row->slider()->setFocus();
+    for (int i = 0; i < 4; ++i) QTest::keyClick(row->slider(), Qt::Key_PageUp);
+    QVERIFY(real.settle());
+    const views::ChartSeries* moved = real.window->chart()->data().find("data-parallel");
+    QVERIFY(moved->result->points[0].time_s < before);
+    QCOMPARE(moved->result->scenario, real.window->document().scenario());
+    QCOMPARE(real.window->chart()->data().subject()->result->scenario, real.window->document().scenario());
+    action(real, "simulated_clock")->trigger();
+    QVERIFY(!real.window->chart()->data().pinned.empty());
+    QVERIFY(real.settle());
+  }
+
+  void sessions_keep_the_clock() {
+    QTemporaryDir folder;
+    const QString path = folder.filePath("clock.turnpoint");
+    {
+      Real real;
+      real.window->open_scenario("builtin:lenet", "v100-16gb-1x4", 0);
+      QVERIFY(real.settle());
+      action(real, "simulated_clock")->trigger();
+      QVERIFY(real.settle());
+      QVERIFY(real.window->save_session(path));
+    }
+    Real real;
+    QVERIFY(real.open(path));
+    QVERIFY(action(real, "simulated_clock")->isChecked());
+    QCOMPARE(real.window->chart()->data().clock, Clock::simulated);
+    QVERIFY(real.window->chart()->data().subject()->line);
+  }
+
+  void the_memory_line_is_dragged() {
+    Real real;
+    QVERIFY(real.open(real.random_graph(6, 80)));
+    const std::int64_t limit = real.point("single-device").memory_bytes;
+    real.window->document().set_option("memory-limit", double(limit), 0);
+    QVERIFY(real.settle());
+    auto* chart = real.window->chart();
+    QCOMPARE(chart->data().memory_limit, limit);
+    auto* plot = chart->findChild<QWidget*>(QString(), Qt::FindDirectChildrenOnly);
+    const QPoint from = chart->limit_position(), to = from - QPoint(80, 0);
+    QTest::mousePress(plot, Qt::LeftButton, Qt::NoModifier, from);
+    for (int i = 1; i <= 8; ++i) QTest::mouseMove(plot, from + (to - from) * i / 8);
+    QTest::mouseRelease(plot, Qt::LeftButton, Qt::NoModifier, to);
+    QVERIFY(real.settle());
+    const std::int64_t now = real.window->document().scenario()->settings.memory_limit;
+    QVERIFY2(now > 0 && now < limit, qPrintable(QString::number(now)));
+    QVERIFY(!real.point("single-device").fits);
+    action(real, "undo")->trigger();  // one gesture, one step
+    QVERIFY(real.settle());
+    QCOMPARE(real.window->document().scenario()->settings.memory_limit, limit);
+  }
+
+  void exports_of_a_placement() {
+    Real real;
+    QVERIFY(real.open(kSmall));
+    QVERIFY(action(real, "export_plan_trace")->isEnabled());
+    QVERIFY(!action(real, "export_plan_svg")->isEnabled());
+    const auto text = [&](app::ExportKind kind, const char* name) {
+      const QString path = real.folder.filePath(QString::fromLatin1(name));
+      real.window->export_to(kind, path);
+      (void)real.settle();
+      QFile file(path);
+      return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+    };
+    QVERIFY(text(app::ExportKind::plan_json, "plan.json").contains("\"kind\": \"placement\""));
+    QVERIFY(text(app::ExportKind::plan_trace, "trace.json").contains("traceEvents"));
+    QCOMPARE(text(app::ExportKind::plan_csv, "plan.csv").count("\r\n"), 5);
+    const QString picture = real.folder.filePath("timeline.png"), drawing = real.folder.filePath("memory.svg");
+    QVERIFY(real.window->export_picture(real.window->tabs().timeline, picture));
+    QVERIFY(real.window->export_picture(real.window->tabs().memory, drawing));
+    QVERIFY(QFile(picture).size() > 1000 && QFile(drawing).size() > 500);
+  }
+
   void closing_while_everything_runs() {
     Real real;
     real.window->open_path(real.random_graph(12, 20000));

@@ -160,8 +160,11 @@ void rebuild_graphs(QCustomPlot& plot, const ChartState& state) {
       Columns columns;
       for (const auto& p : pinned.points)
         if (drawable(p)) columns.add(state.units.x(static_cast<double>(p.memory_bytes)), state.units.y(p.time_s));
-      add_graph(plot, QStringLiteral("pinned"), Thinner(plot).line(columns), dashed(state.colors->pinned, 1.5, {6, 3}),
-                QCPGraph::lsStepLeft);
+      QCPGraph* graph = add_graph(plot, QStringLiteral("pinned"), Thinner(plot).line(columns),
+                                  dashed(state.colors->pinned, 1.5, {6, 3}), QCPGraph::lsStepLeft);
+      // One answer has no line.
+      if (columns.x.size() == 1)
+        graph->setScatterStyle(QCPScatterStyle(QCPScatterStyle::ssCircle, QPen(state.colors->pinned, 1.5), Qt::NoBrush, 9));
     }
   }
   if (subject && subject->frontier && !subject->line && state.show_parts && !state.log_time) add_parts(plot, state, *subject);

@@ -69,8 +69,10 @@ std::vector<PartRow> stage_rows(const PlacementPlan& placement, const QColor& co
   std::vector<PartRow> rows;
   double best = 0;
   for (const PlacementStage& stage : placement.stages) {
+    QString name = to_qt(stage.name);
+    name.replace(QStringLiteral("list schedule, transfers weigh "), QStringLiteral("list, transfers \u00d7 "));
     const bool gained = best == 0 || stage.makespan_s < best;
-    rows.push_back({gained ? color : QColor(Qt::transparent), to_qt(stage.name), time_text(stage.makespan_s),
+    rows.push_back({gained ? color : QColor(Qt::transparent), name, time_text(stage.makespan_s),
                     best > 0 && gained ? percent_text(stage.makespan_s / best - 1) : QString()});
     if (gained) best = stage.makespan_s;
   }
