@@ -43,6 +43,14 @@ std::int64_t resident_bytes() {
   return file ? resident * sysconf(_SC_PAGESIZE) : 0;
 }
 
+/// Whether the devices of a task graph's own file have different memories.
+bool devices_differ(const Scenario& scenario) {
+  if (scenario.hardware != kFileHardware) return false;
+  for (int d = 1; d < scenario.cluster->devices(); ++d)
+    if (scenario.tasks->memory_of(std::uint32_t(d)) != scenario.tasks->memory_of(0)) return true;
+  return false;
+}
+
 /// The gap where people look, at the turning point; the largest one where there is none.
 QString gap_shown(const Result& result) {
   const auto turning = result.turning_point ? gap_at(result, *result.turning_point) : std::nullopt;
@@ -101,6 +109,10 @@ void MainWindow::show_chart() {
   if (!moved) chart_data.pinned = document_->pinned();
   if (scenario) {
     chart_data.memory_limit = scenario->memory_limit() == kUnlimitedBytes ? 0 : scenario->memory_limit();
+    if (scenario->tasks && scenario->settings.memory_limit == 0 && devices_differ(*scenario)) {
+      chart_data.own_limits = true;
+      chart_data.memory_limit = 0;
+    }
     if (scenario->tasks || clock_->on()) chart_data.clock = Clock::simulated;
     if (scenario->hardware != kFileHardware) chart_data.device = views::to_qt(scenario->cluster->device.name);
   }

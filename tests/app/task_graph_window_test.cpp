@@ -193,6 +193,19 @@ class TaskGraphWindowTest : public QObject {
     QVERIFY(real.settle());
   }
 
+  /// The third device of the file has no limit: what is in its peak is not measured by the others'.
+  void devices_of_different_memory_have_no_common_line() {
+    Real real;
+    QVERIFY(real.open(kSmall));
+    QVERIFY(real.window->chart()->data().own_limits);
+    QCOMPARE(real.window->chart()->data().memory_limit, std::int64_t(0));
+    real.window->document().set_option("devices", 2, 0);
+    QVERIFY(QTest::qWaitFor([&] { return real.window->document().scenario()->cluster->devices() == 2; }, 5000));
+    QVERIFY(real.settle());
+    QVERIFY(!real.window->chart()->data().own_limits);
+    QCOMPARE(real.window->chart()->data().memory_limit, std::int64_t(1000));
+  }
+
   void a_slider_moves_the_markers() {
     Real real;
     QVERIFY(real.open(real.random_graph(2, 80)));
@@ -248,6 +261,11 @@ class TaskGraphWindowTest : public QObject {
     QCOMPARE(real.window->document().scenario()->cluster->devices(), 2);
     QVERIFY(real.window->runner().find("round-robin")->result);
     QVERIFY(real.schedule());
+    // A model after that needs hardware, and nobody has named any.
+    real.window->document().open_model("builtin:lenet");
+    QVERIFY(real.settle());
+    QVERIFY(!real.window->document().scenario()->tasks);
+    QCOMPARE(real.window->document().scenario()->hardware, std::string("v100-16gb-2x8"));
   }
 
   void between_models_and_task_graphs() {
