@@ -111,7 +111,8 @@ bool SearchRunner::carry_over() {
     if (run.enabled && run.refusal.empty() && (!run.result || !same_costs(*run.result->scenario, *scenario)))
       return false;
   for (MethodRun& run : runs_) {
-    if (!run.enabled || !run.result) continue;
+    // What is refused here has at most an answer to something else.
+    if (!run.enabled || !run.result || !run.refusal.empty()) continue;
     auto copy = std::make_shared<Result>(*run.result);
     copy->scenario = scenario;
     run.result = std::move(copy);
