@@ -46,6 +46,7 @@ std::string with_findings(const TaskGraph& graph, const placement::PlacementRequ
 }
 
 int place(const PlaceArguments& arguments) {
+  if (const int refused = check_output(arguments.out); refused != kDone) return refused;
   placement::PlacementRequest request;
   request.devices = arguments.devices;
   request.seed = arguments.seed;
@@ -83,9 +84,11 @@ void add_place_command(CLI::App& app, Command& command) {
   auto arguments = std::make_shared<PlaceArguments>();
   CLI::App* sub = app.add_subcommand("place", "Place a task graph on devices");
   sub->footer(
-      "Writes turnpoint/placement@1: a device per task and an order per device, with makespan_s, max_load_s, peak_bytes\n"
+      "Writes turnpoint/placement@1: a device per task and an order per device, with makespan_s, max_load_s, "
+      "peak_bytes\n"
       "per device, and for pardnn the makespan after each of its stages. What does not fit the limit is written\n"
-      "nevertheless, with the device, the instant and the bytes that are missing, and exits 4. 'turnpoint-cli simulate'\n"
+      "nevertheless, with the device, the instant and the bytes that are missing, and exits 4. 'turnpoint-cli "
+      "simulate'\n"
       "recomputes every figure; 'turnpoint-cli search GRAPH' compares methods in one result file.");
   sub->add_option("graph", arguments->graph,
                   "turnpoint/task-graph@1, a device-placement workload, a Piper input or a PipeDream profile")
