@@ -131,9 +131,9 @@ void MainWindow::show_chart() {
     subtitle = tr("%1 frontier plans · lower left is better").arg(subject->result->points.size());
   header_->set_subtitle(subtitle);
   actions_[ActionId::simulated_clock]->setEnabled(!scenario || !scenario->tasks);
-  actions_[ActionId::simulated_clock]->setToolTip(
-      scenario && scenario->tasks ? tr("Placements of a task graph are always simulated")
-                                  : actions_[ActionId::simulated_clock]->statusTip());
+  actions_[ActionId::simulated_clock]->setToolTip(scenario && scenario->tasks
+                                                      ? tr("Placements of a task graph are always simulated")
+                                                      : actions_[ActionId::simulated_clock]->statusTip());
   QAction* pinned = actions_[ActionId::show_pinned];
   pinned->setText(chart_data.pinned.empty() ? tr("Pinned") : tr("Pinned %1").arg(chart_data.pinned.size()));
   pinned->setEnabled(!chart_data.pinned.empty());
@@ -188,7 +188,8 @@ void MainWindow::show_methods() {
   // Of a task graph most methods can say nothing: those that can come first.
   const ScenarioPtr& scenario = document_->scenario();
   if (scenario && scenario->tasks)
-    std::stable_partition(rows.begin(), rows.end(), [](const views::MethodRow& row) { return row.state != Shown::refused; });
+    std::stable_partition(rows.begin(), rows.end(),
+                          [](const views::MethodRow& row) { return row.state != Shown::refused; });
   scenario_panel_->set_methods(std::move(rows));
 }
 
@@ -199,7 +200,10 @@ void MainWindow::show_point() {
   // On the simulated clock the panel says what the chart shows, as soon as the chart can.
   const SimulatedClock::Curve* curve = there && clock_->on() ? clock_->find(run->name) : nullptr;
   const bool simulated = curve && curve->of == run->result && views::drawable(curve->drawn->points[picked->index]);
-  plan_panel_->set_point(!there ? nullptr : simulated ? curve->drawn : run->result, there ? picked->index : 0,
+  plan_panel_->set_point(!there      ? nullptr
+                         : simulated ? curve->drawn
+                                     : run->result,
+                         there ? picked->index : 0,
                          there ? (run->name == "ft" ? QStringLiteral("FT") : views::to_qt(run->title)) : QString(),
                          there && run->coarse);
   for (const ActionId id : {ActionId::copy_point, ActionId::export_plan_json, ActionId::export_plan_csv,
@@ -286,6 +290,7 @@ void MainWindow::show_status() {
       parts << tr("gap 0");
     else if (result.gap && result.turning_point)
       parts << tr("at the turning point, at most %1 anywhere").arg(views::gap_text(*result.gap));
+    if (clock_->on() && !scenario->tasks) parts << tr("searched by plain sums");
     if (!scenario->tasks)
       parts << tr("%1 plans").arg(result.points.size()) << tr("%1 operators").arg(scenario->model->operators.size());
     figures = parts.join(QStringLiteral(" · "));

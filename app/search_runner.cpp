@@ -166,7 +166,8 @@ void SearchRunner::start_live() {
 void SearchRunner::start_coarse() {
   MethodRun* run = subject_mutable();
   // The first placement of a large graph takes seconds, others' markers are there in a tenth of one.
-  const bool alone = !run || (of_tasks_ && !(run->result && run->result->scenario->model == document_.scenario()->model));
+  const bool alone =
+      !run || (of_tasks_ && !(run->result && run->result->scenario->model == document_.scenario()->model));
   if (run) start(*run, SearchPass::coarse);
   if (alone) start_others();
 }

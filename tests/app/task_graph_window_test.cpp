@@ -84,9 +84,7 @@ struct Real {
   std::unique_ptr<app::MainWindow> window;
 };
 
-QAction* action(Real& real, const char* key) {
-  return real.window->findChild<QAction*>(QString::fromLatin1(key));
-}
+QAction* action(Real& real, const char* key) { return real.window->findChild<QAction*>(QString::fromLatin1(key)); }
 
 }  // namespace
 
@@ -217,8 +215,7 @@ class TaskGraphWindowTest : public QObject {
     QVERIFY(real.settle());
     QVERIFY(real.point("pardnn").time_s < before);
     QVERIFY(!real.window->runner().find("pardnn")->coarse);
-    QCOMPARE(real.schedule()->makespan_s,
-             real.point(real.window->document().selection().point()->method).time_s);
+    QCOMPARE(real.schedule()->makespan_s, real.point(real.window->document().selection().point()->method).time_s);
   }
 
   void a_memory_limit_is_typed_where_the_file_states_none() {
@@ -329,7 +326,8 @@ class TaskGraphWindowTest : public QObject {
     QVERIFY(real.open(kSmall));
     const ScenarioPtr before = real.window->document().scenario();
     const QString path = real.folder.filePath("cycle.json");
-    std::ofstream(path.toStdString()) << R"({"format": "turnpoint/task-graph@1", "tasks": [{"name": "a"}, {"name": "b"}],
+    std::ofstream(path.toStdString())
+        << R"({"format": "turnpoint/task-graph@1", "tasks": [{"name": "a"}, {"name": "b"}],
       "edges": [{"from": 0, "to": 1}, {"from": 1, "to": 0}]})";
     real.window->open_path(path);
     QVERIFY(QTest::qWaitFor([&] { return real.window->messages()->count() == 1; }, 5000));
