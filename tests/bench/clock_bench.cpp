@@ -161,9 +161,9 @@ void compare(const std::string& model, bool transformer) {
 
 /// Plans of about two thousand operators, without a frontier's search.
 void large_plans() {
-  const ScenarioPtr scenario = scenario_of("transformer?layers=28");
+  const ScenarioPtr scenario = scenario_of("transformer?layers=140");
   if (!scenario) return;
-  std::printf("transformer of 28 layers: %zu operators\n", scenario->model->operators.size());
+  std::printf("transformer of 140 layers: %zu operators\n", scenario->model->operators.size());
   for (const char* name : {"data-parallel", "fsdp", "megatron", "manual:tp=8:pp=2:micro-batches=8"}) {
     const auto choice = choose_method(name);
     const auto searcher = make_searcher(*choice->method, choice->parameters);
