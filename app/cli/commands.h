@@ -23,6 +23,8 @@ struct Command {
 
 /// Prints "turnpoint-cli: message" to standard error and returns the exit code.
 int report(const Error& error);
+/// Whether a result could go there, asked before hours are spent on it: kDone, or what report() returned.
+int check_output(const std::string& path);
 /// Writes to the file, or to standard output if the path is empty or "-"; returns an exit code.
 int write_output(const std::string& path, std::string_view text);
 /// Stop token that an interrupt (Ctrl+C) triggers; progress goes to standard error where that is a terminal.

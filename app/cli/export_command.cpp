@@ -9,7 +9,9 @@
 #include "core/base/text.h"
 #include "core/plan/export.h"
 #include "core/plan/placement_export.h"
+#include "core/plan/plan_schedule.h"
 #include "core/search/reopen.h"
+#include "core/simulation/trace.h"
 
 namespace turnpoint::cli {
 
@@ -55,8 +57,8 @@ int export_sharding(const ExportArguments& arguments, const Scenario& scenario, 
   if (arguments.to == "dot") return write_output(arguments.out, write_plan_dot(scenario, plan));
   if (arguments.to == "svg") return write_output(arguments.out, write_plan_svg(scenario, plan));
   if (arguments.to == "csv") return write_output(arguments.out, write_plan_csv(scenario, plan));
-  return report(
-      usage_error(fmt::format("--to {} is for placements; it is not built yet for sharding plans", arguments.to)));
+  const auto schedule = plan_schedule(scenario, plan);
+  return schedule ? write_output(arguments.out, write_trace(**schedule)) : report(schedule.error());
 }
 
 int run_export(const ExportArguments& arguments) {
@@ -86,7 +88,7 @@ void add_export_command(CLI::App& app, Command& command) {
   auto arguments = std::make_shared<ExportArguments>();
   sub->add_option("result", arguments->file, "A turnpoint/result@1 file")->required()->type_name("RESULT.json");
   sub->add_option("--point", arguments->point, "Index, turning, min-time or min-memory")->capture_default_str();
-  sub->add_option("--to", arguments->to, "json, dot, svg or csv; of a placement json, trace, csv or dot")->required();
+  sub->add_option("--to", arguments->to, "json, csv, dot or trace, of a sharding plan svg as well")->required();
   sub->add_option("--out", arguments->out, "File; default standard output");
   sub->add_option("--threads", arguments->threads, "Threads; 0: all")->check(CLI::Range(0, 1024));
   sub->callback([&command, arguments] { command.run = [arguments] { return run_export(*arguments); }; });

@@ -8,6 +8,7 @@
 #include "app/cli/scenario_arguments.h"
 #include "app/cli/search_objective.h"
 #include "core/base/text.h"
+#include "core/plan/simulated_points.h"
 #include "core/search/method.h"
 
 namespace turnpoint::cli {
@@ -18,7 +19,7 @@ struct SearchArguments {
   ScenarioArguments scenario;
   std::string methods, objective = "frontier", out;
   int threads = 0;
-  bool plans = false;
+  bool plans = false, simulate = false;
 };
 
 // "ft,optcnn", "all"; a method's parameters follow its name after colons.
@@ -74,6 +75,7 @@ void say(const Result& result) {
 }
 
 int run_search(const SearchArguments& arguments) {
+  if (const int refused = check_output(arguments.out); refused != kDone) return refused;
   const auto objective = parse_objective(arguments.objective);
   if (!objective) return report(objective.error());
   const auto scenario = open_scenario(arguments.scenario);
@@ -88,10 +90,10 @@ int run_search(const SearchArguments& arguments) {
   if (*objective != Objective::frontier) {
     std::vector<Contender> contenders;
     for (const auto& method : *chosen) contenders.push_back(contender(*method.choice.method, method.choice.parameters));
-    return run_objective(*objective, contenders, *scenario, context, arguments.plans, arguments.out);
+    return run_objective(*objective, contenders, *scenario, context, {arguments.plans, arguments.simulate},
+                         arguments.out);
   }
   std::vector<ResultPtr> results;
-  bool gave_up = false;
   for (auto& method : *chosen) {
     auto result = method.searcher->run(*scenario, SearchPass::exact, context);
     if (!result) {
@@ -99,10 +101,11 @@ int run_search(const SearchArguments& arguments) {
       if (error.code == ErrorCode::usage) error.what = fmt::format("method {}: {}", method.name, error.what);
       // One method that gave up at its own limit does not take the others' results along.
       if (report(error) != kInfeasible || chosen->size() == 1) return exit_code(error);
-      gave_up = true;
       continue;
     }
     say(**result);
+    if (arguments.simulate) result = with_simulated_points(*result, context);
+    if (!result) return report(result.error());
     results.push_back(*result);
   }
   if (results.empty()) return kInfeasible;
@@ -125,7 +128,7 @@ int run_search(const SearchArguments& arguments) {
                      .c_str());
     return kInfeasible;
   }
-  return gave_up ? kInfeasible : kDone;
+  return kDone;
 }
 
 }  // namespace
@@ -140,6 +143,8 @@ void add_search_command(CLI::App& app, Command& command) {
       ->capture_default_str();
   sub->add_option("--threads", arguments->threads, "Threads; 0: all")->check(CLI::Range(0, 1024));
   sub->add_flag("--plans", arguments->plans, "Write the plan of every point");
+  sub->add_flag("--simulate", arguments->simulate,
+                "Write simulated_time_s and simulated_memory_bytes of every point; few points always have them");
   sub->add_option("--out", arguments->out, "Result file; default standard output");
   sub->callback([&command, arguments] { command.run = [arguments] { return run_search(*arguments); }; });
 }

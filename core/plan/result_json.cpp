@@ -21,12 +21,15 @@ json optional_json(const std::optional<T>& value) {
 
 json write_points(const std::vector<ResultPoint>& points) {
   json array = json::array();
-  for (const ResultPoint& point : points)
+  for (const ResultPoint& point : points) {
     array.push_back({{"memory_bytes", point.memory_bytes},
                      {"time_s", point.time_s},
                      {"compute_s", point.compute_s},
                      {"network_s", point.network_s},
                      {"fits", point.fits}});
+    if (point.simulated_time_s) array.back()["simulated_time_s"] = *point.simulated_time_s;
+    if (point.simulated_memory_bytes) array.back()["simulated_memory_bytes"] = *point.simulated_memory_bytes;
+  }
   return array;
 }
 

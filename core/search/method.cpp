@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "core/plan/simulated_points.h"
 #include "core/search/baselines/fsdp.h"
 #include "core/search/baselines/manual.h"
 #include "core/search/baselines/megatron.h"
@@ -18,6 +19,26 @@ namespace turnpoint {
 namespace {
 
 std::string accepts_all(const Scenario&) { return {}; }
+
+/// Exact answers of few points come with what they are on the simulated clock.
+class WithClock : public Searcher {
+ public:
+  static constexpr std::size_t kFewPoints = 16;
+
+  explicit WithClock(std::unique_ptr<Searcher> searcher) : searcher_(std::move(searcher)) {}
+  Expected<ResultPtr> run(const ScenarioPtr& scenario, SearchPass pass, const RunContext& context) override {
+    auto result = searcher_->run(scenario, pass, context);
+    if (!result || pass != SearchPass::exact || (*result)->points.size() > kFewPoints || !(*result)->plans)
+      return result;
+    auto simulated = with_simulated_points(*result, context);
+    // The answer of a search stands whatever becomes of its second clock, which whoever needs it asks for again.
+    if (!simulated && simulated.error().code != ErrorCode::cancelled) return result;
+    return simulated;
+  }
+
+ private:
+  std::unique_ptr<Searcher> searcher_;
+};
 
 std::vector<Method> sharding_methods() {
   return {
@@ -135,9 +156,11 @@ std::string refusal_of(const Method& method, std::string_view parameters, const 
 }
 
 Expected<std::unique_ptr<Searcher>> make_searcher(const Method& method, std::string_view parameters) {
-  if (method.make_with) return method.make_with(parameters);
-  if (!parameters.empty()) return usage_error(fmt::format("method {} takes no parameters", method.name));
-  return method.make();
+  if (!method.make_with && !parameters.empty())
+    return usage_error(fmt::format("method {} takes no parameters", method.name));
+  auto searcher = method.make_with ? method.make_with(parameters) : method.make();
+  if (!searcher || method.places) return searcher;  // a placement is simulated as it is
+  return std::unique_ptr<Searcher>(std::make_unique<WithClock>(std::move(*searcher)));
 }
 
 }  // namespace turnpoint

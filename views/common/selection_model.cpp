@@ -21,6 +21,7 @@ void SelectionModel::follow_schedule(SchedulePtr schedule) {
   set_hovered_task(kNone);
   pick_device(kNone);
   pick_time_range(std::nullopt);
+  hover_time(std::nullopt);
 }
 
 void SelectionModel::pick_point(std::optional<PickedPoint> point) {
@@ -78,6 +79,12 @@ void SelectionModel::pick_time_range(std::optional<std::pair<double, double>> ra
   if (range == time_range_) return;
   time_range_ = range;
   emit time_range_changed();
+}
+
+void SelectionModel::hover_time(std::optional<double> instant) {
+  if (instant == hovered_time_) return;
+  hovered_time_ = instant;
+  emit hovered_time_changed();
 }
 
 std::set<TaskIndex> SelectionModel::tasks_of(const std::set<OperatorId>& operators) const {

@@ -38,6 +38,8 @@ class SelectionModel : public QObject {
   std::uint32_t device() const { return device_; }  ///< picked device, an index into the schedule's; kNone: none
   /// Picked stretch of time, seconds of the schedule on show; both views of it keep it in sight.
   const std::optional<std::pair<double, double>>& time_range() const { return time_range_; }
+  /// The instant under the pointer, seconds of the schedule on show: one cursor in every view of time.
+  const std::optional<double>& hovered_time() const { return hovered_time_; }
 
   /// The schedule whose tasks are meant from now on; null: none. Forgets tasks, device and time range. While there is
   /// one with operators, picking tasks picks their operators and the other way round, and likewise hovering.
@@ -54,6 +56,7 @@ class SelectionModel : public QObject {
   void hover_task(TaskIndex task);
   void pick_device(std::uint32_t device);
   void pick_time_range(std::optional<std::pair<double, double>> range);
+  void hover_time(std::optional<double> instant);
 
  signals:
   void point_changed();
@@ -65,6 +68,7 @@ class SelectionModel : public QObject {
   void hovered_task_changed();
   void device_changed();
   void time_range_changed();
+  void hovered_time_changed();
 
  private:
   std::set<TaskIndex> tasks_of(const std::set<OperatorId>& operators) const;
@@ -83,6 +87,7 @@ class SelectionModel : public QObject {
   TaskIndex hovered_task_ = kNone;
   std::uint32_t device_ = kNone;
   std::optional<std::pair<double, double>> time_range_;
+  std::optional<double> hovered_time_;
 };
 
 }  // namespace turnpoint::views
