@@ -14,19 +14,6 @@ namespace turnpoint {
 const char* to_string(Precision precision) { return precision == Precision::fp32 ? "fp32" : "bf16"; }
 
 namespace {
-constexpr const char* kCollectiveNames[] = {"all_reduce", "all_gather", "reduce_scatter",
-                                            "all_to_all", "broadcast",  "send"};
-}
-
-const char* to_string(Collective kind) { return kCollectiveNames[static_cast<std::size_t>(kind)]; }
-
-std::optional<Collective> parse_collective(std::string_view name) {
-  for (std::size_t i = 0; i < std::size(kCollectiveNames); ++i)
-    if (name == kCollectiveNames[i]) return static_cast<Collective>(i);
-  return std::nullopt;
-}
-
-namespace {
 constexpr const char* kOriginNames[] = {"measured", "calibrated", "modelled"};
 }
 
