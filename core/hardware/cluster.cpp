@@ -7,6 +7,7 @@
 
 #include "core/base/text.h"
 #include "core/hardware/naming.h"
+#include "core/hardware/probe_local.h"
 #include "core/hardware/profile_builder.h"
 
 namespace turnpoint {
@@ -68,11 +69,7 @@ Expected<ClusterPtr> with_devices(const ClusterPtr& cluster, int devices) {
 
 Expected<ClusterPtr> open_hardware(const std::string& specification) {
   if (specification.empty()) return usage_error("no hardware named: give a preset or the path of a hardware profile");
-  if (specification == "local") {
-    Error error = usage_error("hardware 'local' is not built yet");
-    error.hint = "give a preset or the path of a hardware profile";
-    return error;
-  }
+  if (specification == "local") return local_hardware();
   std::error_code ec;
   const bool looks_like_a_path = specification.find('/') != std::string::npos || specification.ends_with(".json");
   if (looks_like_a_path || std::filesystem::is_regular_file(specification, ec))
