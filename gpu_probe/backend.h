@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/base/expected.h"
 #include "core/hardware/probe_job.h"
@@ -36,6 +37,8 @@ class Backend {
   virtual nlohmann::json describe() = 0;
   /// Device error: it cannot be measured here, with the reason.
   virtual Expected<std::unique_ptr<Prepared>> prepare(const ProbeOperator& op) = 0;
+  /// Runs every kernel on small inputs and compares with the plain loops of the CPU: one "check" message for each.
+  virtual std::vector<nlohmann::json> check() { return {}; }
   virtual Conditions conditions() { return {}; }
   virtual bool cold() const = 0;  ///< whether samples are taken with emptied caches
   virtual bool shared_host()

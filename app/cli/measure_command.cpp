@@ -25,7 +25,7 @@ struct Arguments {
   std::int64_t batch = 0, sequence = 0;
   int ranks = 0, devices = 0, device = 0;
   double budget_s = 60, item_s = 0.2;
-  bool tf32 = false, hot = false;
+  bool tf32 = false, hot = false, check = false;
 };
 
 constexpr std::int64_t kLeastBytes = 64, kMostBytes = std::int64_t(16) << 20;
@@ -86,6 +86,7 @@ Expected<ProbeJob> compose(const Arguments& arguments, ProbeBackend backend) {
   job.item_s = arguments.item_s;
   job.limit_s = std::max(kItemLimit, 20 * arguments.item_s);
   job.hot = arguments.hot;
+  job.check = arguments.check;
   ProbeItems items = standard_items(gpu, *precisions);
   if (!arguments.model.empty()) {
     const auto source = open_model(arguments.model);
@@ -203,6 +204,7 @@ void add_measure_command(CLI::App& app, Command& command) {
   sub->add_option("--precisions", a->precisions, "fp32, tf32, bf16, comma-separated; default what the device has");
   sub->add_flag("--tf32", a->tf32, "fp32 figures are those with tf32 on");
   sub->add_flag("--hot", a->hot, "Also time back-to-back runs with warm caches (GPUs)");
+  sub->add_flag("--check", a->check, "Compare every kernel with plain loops first (GPUs)");
   sub->add_option("--budget", a->budget_s, "Seconds for all")->check(CLI::Range(0.5, 86400.0))->capture_default_str();
   sub->add_option("--item", a->item_s, "Seconds for one item's samples")
       ->check(CLI::Range(0.001, 600.0))

@@ -232,6 +232,7 @@ Expected<ProbeJob> parse_probe_job(std::string_view text, const std::string& whe
   job.budget_s = root.number("budget_s", 0.1, 86400, job.budget_s);
   job.item_s = root.number("item_s", 0.001, 600, job.item_s);
   job.limit_s = root.number("limit_s", 0.05, 3600, job.limit_s);
+  job.check = root.flag("check", false);
   job.hot = root.flag("hot", false);
   job.seed = static_cast<std::uint64_t>(root.integer("seed", 0, std::int64_t(1) << 53, 1));
   root.each("operators", [&](JsonFields& item, std::size_t index) {
@@ -280,6 +281,7 @@ std::string write_probe_job(const ProbeJob& job) {
                                {"budget_s", job.budget_s},
                                {"item_s", job.item_s},
                                {"limit_s", job.limit_s},
+                               {"check", job.check},
                                {"hot", job.hot},
                                {"seed", job.seed},
                                {"operators", std::move(operators)},

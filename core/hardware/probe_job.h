@@ -99,6 +99,7 @@ struct ProbeJob {
   double budget_s = 60;  ///< the whole run; what is left then is reported as skipped
   double item_s = 0.5;   ///< sampling time of one item
   double limit_s = 30;   ///< an item that takes longer than this is given up
+  bool check = false;    ///< compare every kernel with the plain loops first (GPUs)
   bool hot = false;      ///< also time back-to-back repetitions without a cache flush
   std::uint64_t seed = 1;
   std::vector<ProbeOperator> operators;

@@ -26,11 +26,17 @@ class Maker {
   Maker(Gpu& gpu, DeviceMemory& memory, ProbePrecision precision)
       : gpu_(gpu), memory_(memory), bits16_(precision == ProbePrecision::bf16) {}
 
-  Pointer numbers(std::int64_t count) { return keep(memory_.numbers(count, bits16_)); }
-  Pointer floats(std::int64_t count) { return keep(memory_.numbers(count, false)); }
-  Pointer indices(std::int64_t count, std::int64_t below) { return keep(memory_.indices(count, below)); }
-  Pointer zeros(std::size_t bytes) { return keep(memory_.zeros(bytes)); }
-  Pointer raw(std::size_t bytes) { return keep(memory_.raw(bytes)); }
+  Pointer numbers(std::int64_t count) {
+    return keep(memory_.numbers(count, bits16_), count, bits16_ ? Operand::Type::bf16 : Operand::Type::fp32);
+  }
+  Pointer floats(std::int64_t count) { return keep(memory_.numbers(count, false), count, Operand::Type::fp32); }
+  Pointer indices(std::int64_t count, std::int64_t below) {
+    return keep(memory_.indices(count, below), count, Operand::Type::index);
+  }
+  Pointer zeros(std::size_t bytes) {
+    return keep(memory_.zeros(bytes), static_cast<std::int64_t>(bytes / 4), Operand::Type::word);
+  }
+  Pointer raw(std::size_t bytes) { return keep(memory_.raw(bytes), 0, Operand::Type::word); }
 
   Launch launch(const std::string& name, std::int64_t grid_x, std::int64_t grid_y, int block_x, int block_y = 1) {
     Function function = nullptr;
@@ -75,19 +81,24 @@ class Maker {
     if (!error_) error_ = error;
   }
   const std::optional<Error>& error() const { return error_; }
+  std::vector<Operand> take_operands() { return std::move(operands_); }
   Gpu& gpu() { return gpu_; }
   bool bits16() const { return bits16_; }
 
  private:
-  Pointer keep(const Expected<Pointer>& made) {
-    if (made) return *made;
-    fail(made.error());
-    return 0;
+  Pointer keep(const Expected<Pointer>& made, std::int64_t count, Operand::Type type) {
+    if (!made) {
+      fail(made.error());
+      return 0;
+    }
+    operands_.push_back({*made, count, type});
+    return *made;
   }
   Gpu& gpu_;
   DeviceMemory& memory_;
   bool bits16_;
   std::optional<Error> error_;
+  std::vector<Operand> operands_;
 };
 
 Step matmul(Maker& m, const ProbeCall& c, ProbePrecision precision) {
@@ -295,6 +306,7 @@ Expected<Step> make_step(Gpu& gpu, DeviceMemory& memory, const ProbeCall& call, 
   Step made = make(maker, memory, call, precision);
   if (maker.error()) return *maker.error();
   made.count = call.count;
+  made.operands = maker.take_operands();
   return made;
 }
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "gpu_probe/cuda/calls.h"
+#include "gpu_probe/cuda/check.h"
 
 namespace turnpoint::probe {
 
@@ -117,6 +118,7 @@ class CudaBackend : public Backend {
     return std::unique_ptr<Prepared>(new CudaPrepared(gpu_, std::move(memory), std::move(steps)));
   }
 
+  std::vector<nlohmann::json> check() override { return check_kernels(gpu_); }
   Conditions conditions() override { return gpu_.nvml.conditions(); }
   bool cold() const override { return true; }
   bool shared_host() const override { return false; }

@@ -208,6 +208,9 @@ class Controller {
              {"items", job_.items()},
              {"fraction", static_cast<double>(current_) / static_cast<double>(job_.items())}});
       }
+    } else if (type == "check") {
+      item_began_ = host_clock();
+      say(std::move(message));
     } else if (type == "item") {
       ++(message.contains("time_s") ? measured_ : failed_);
       item_began_ = host_clock();

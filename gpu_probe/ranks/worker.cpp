@@ -53,6 +53,10 @@ class Worker {
     hello["statistic"] = backend_->shared_host() ? "q1" : "median";
     hello["cold"] = backend_->cold();
     say(hello);
+    if (job_.check && options_.start == 0) {
+      for (const auto& message : backend_->check()) say(message);
+      if (backend_->broken()) say({{"type", "error"}, {"what", "the device failed during the checks"}, {"hint", ""}});
+    }
     std::size_t index = options_.start;
     for (; index < job_.items(); ++index) {
       double late = host_clock() >= options_.deadline ? 1 : 0;
