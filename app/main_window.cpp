@@ -21,27 +21,34 @@
 #include "app/pick_keeper.h"
 #include "app/pinned_searches.h"
 #include "app/plan_loader.h"
+#include "app/schedule_loader.h"
 #include "app/search_runner.h"
+#include "app/simulated_clock.h"
 #include "app/start_page.h"
 #include "app/task_manager.h"
 #include "app/task_strip.h"
 #include "views/common/icons.h"
 #include "views/common/message_bar.h"
 #include "views/common/section_head.h"
+#include "views/comparison/comparison_view.h"
 #include "views/frontier/chart_header.h"
 #include "views/frontier/frontier_chart.h"
 #include "views/hardware/hardware_view.h"
+#include "views/memory/memory_view.h"
 #include "views/notes/notes_view.h"
 #include "views/parallelism/parallelism_view.h"
 #include "views/plan/plan_panel.h"
 #include "views/scenario/scenario_panel.h"
+#include "views/timeline/timeline_view.h"
 
 namespace turnpoint::app {
 
 namespace {
 constexpr int kLeftDock = 288, kRightDock = 316;
 constexpr ActionId kToggles[] = {ActionId::show_parts, ActionId::show_others, ActionId::show_pinned,
-                                 ActionId::log_time};
+                                 ActionId::log_time, ActionId::simulated_clock};
+
+bool is_on_at_first(ActionId id) { return id != ActionId::log_time && id != ActionId::simulated_clock; }
 }  // namespace
 
 MainWindow::MainWindow(const SearchBackend& backend, AppSettings& settings, QWidget* parent)
@@ -53,7 +60,9 @@ MainWindow::MainWindow(const SearchBackend& backend, AppSettings& settings, QWid
       document_(std::make_unique<Document>(backend, *tasks_)),
       runner_(std::make_unique<SearchRunner>(backend, *tasks_, *document_)),
       keeper_(std::make_unique<PickKeeper>(*runner_, document_->selection())),
-      loader_(std::make_unique<PlanLoader>(*runner_, *tasks_, document_->selection())) {
+      loader_(std::make_unique<PlanLoader>(*runner_, *tasks_, document_->selection())),
+      schedules_(std::make_unique<ScheduleLoader>(*loader_, *tasks_, document_->selection())),
+      clock_(std::make_unique<SimulatedClock>(*runner_, *tasks_)) {
   setObjectName(QStringLiteral("main_window"));
   setWindowTitle(QStringLiteral("Turnpoint"));
   setAcceptDrops(true);
@@ -87,7 +96,8 @@ MainWindow::~MainWindow() {
 }
 
 bool MainWindow::settled() const {
-  return runner_->up_to_date() && runner_->settled() && loader_->up_to_date() && pinned_searches_->settled() &&
+  return runner_->up_to_date() && runner_->settled() && loader_->up_to_date() && schedules_->up_to_date() &&
+         clock_->settled() && pinned_searches_->settled() &&
          !tasks_->busy() && !document_->building();
 }
 
@@ -116,7 +126,7 @@ void MainWindow::build_centre() {
   setCentralWidget(whole);
   QList<QAction*> toggles;
   for (const ActionId id : kToggles) {
-    actions_[id]->setChecked(settings_.shown(actions_[id]->objectName(), id != ActionId::log_time));
+    actions_[id]->setChecked(settings_.shown(actions_[id]->objectName(), is_on_at_first(id)));
     toggles << actions_[id];
   }
   header_->set_actions(actions_[ActionId::fit_chart], toggles);
@@ -142,7 +152,11 @@ void MainWindow::build_docks() {
   plan_panel_->set_selection(&document_->selection());
   scenario_dock_ = add_dock(QStringLiteral("scenario"), tr("Scenario"), scenario_panel_, Qt::LeftDockWidgetArea);
   plan_dock_ = add_dock(QStringLiteral("plan"), tr("Plan"), plan_panel_, Qt::RightDockWidgetArea);
-  linked_ = make_linked_views(this, &document_->selection());
+  tabs_ = make_linked_views(this, &document_->selection());
+  linked_ = std::move(tabs_.list);
+  comparison_view_ = new views::ComparisonView(this);
+  comparison_view_->set_selection(&document_->selection());
+  linked_.push_back(make_comparison_tab(comparison_view_));
   hardware_view_ = new views::HardwareView(this);
   hardware_page_ = new HardwarePage(*tasks_, *document_, hardware_view_, this);
   parallelism_view_ = new views::ParallelismView(this);
@@ -166,6 +180,9 @@ void MainWindow::build_docks() {
       connect(dock, &QDockWidget::visibilityChanged, hardware_page_, &HardwarePage::set_looked_at);
     if (dock->widget() == parallelism_view_)
       connect(dock, &QDockWidget::visibilityChanged, parallelism_page_, &ParallelismPage::set_looked_at);
+    if (dock->widget() == tabs_.timeline || dock->widget() == tabs_.memory)
+      connect(dock, &QDockWidget::visibilityChanged, schedules_.get(),
+              [this, view = dock->widget()](bool visible) { schedules_->set_looked_at(view, visible); });
   }
   default_layout();
 }
@@ -214,11 +231,18 @@ void MainWindow::connect_document() {
     show_status();
   });
   connect(runner_.get(), &SearchRunner::failed, this, &MainWindow::report);
+  connect(clock_.get(), &SimulatedClock::changed, this, [this] {
+    show_chart();
+    show_point();
+    show_status();
+  });
+  connect(clock_.get(), &SimulatedClock::failed, this, &MainWindow::report);
   connect(tasks_.get(), &TaskManager::changed, this, [this] {
     show_methods();
     show_status();
   });
   connect(loader_.get(), &PlanLoader::plan_changed, this, &MainWindow::show_plan);
+  connect(schedules_.get(), &ScheduleLoader::changed, this, &MainWindow::show_schedule);
   connect(&document->selection(), &views::SelectionModel::point_changed, this, &MainWindow::show_point);
   connect(messages_, &views::MessageBar::count_changed, this, &MainWindow::show_status);
 }
@@ -253,6 +277,12 @@ void MainWindow::connect_panels() {
     QPushButton* button = plan_panel_->export_button();
     export_menu_->popup(button->mapToGlobal(QPoint(0, button->height())));
   });
+  connect(tabs_.timeline, &views::TimelineView::export_requested, this, [this](const QString& suffix) {
+    ask_export_picture(tabs_.timeline, QStringLiteral("timeline"), suffix);
+  });
+  connect(tabs_.memory, &views::MemoryView::export_requested, this, [this](const QString& suffix) {
+    ask_export_picture(tabs_.memory, QStringLiteral("memory"), suffix);
+  });
   connect(parallelism_page_, &ParallelismPage::export_requested, this, &MainWindow::ask_export_parallelism);
   connect(hardware_view_, &views::HardwareView::open_logs_requested, actions_[ActionId::open_logs], &QAction::trigger);
   connect(hardware_page_, &HardwarePage::failed, this, &MainWindow::report);
@@ -269,7 +299,7 @@ void MainWindow::connect_actions() {
   using Id = ActionId;
   const auto on = [this](Id id, auto call) { connect(actions_[id], &QAction::triggered, this, call); };
   on(Id::open_model,
-     [this] { ask_open(tr("Open model"), tr("Models (*.onnx *.json);;All files (*)"), &MainWindow::open_path); });
+     [this] { ask_open(tr("Open model"), tr("Models and task graphs (*.onnx *.json *.pb *.pbtxt *.graph.txt);;All files (*)"), &MainWindow::open_path); });
   on(Id::open_hardware, [this] {
     ask_open(tr("Open hardware profile"), tr("Hardware profiles (*.json);;All files (*)"), &MainWindow::open_path);
   });
@@ -318,6 +348,7 @@ void MainWindow::connect_actions() {
   on(Id::export_plan_csv, [this] { ask_export(ExportKind::plan_csv); });
   on(Id::export_plan_dot, [this] { ask_export(ExportKind::plan_dot); });
   on(Id::export_plan_svg, [this] { ask_export(ExportKind::plan_svg); });
+  on(Id::export_plan_trace, [this] { ask_export(ExportKind::plan_trace); });
   on(Id::export_chart_svg, [this] { ask_export_chart(QStringLiteral("svg")); });
   on(Id::export_chart_png, [this] { ask_export_chart(QStringLiteral("png")); });
   on(Id::find, [this] { open_palette(); });
@@ -340,6 +371,12 @@ void MainWindow::connect_actions() {
   toggle(Id::show_others, &views::FrontierChart::set_others_visible);
   toggle(Id::show_pinned, &views::FrontierChart::set_pinned_visible);
   toggle(Id::log_time, &views::FrontierChart::set_log_time);
+  connect(actions_[Id::simulated_clock], &QAction::toggled, this, [this](bool simulated) {
+    settings_.set_shown(actions_[Id::simulated_clock]->objectName(), simulated);
+    clock_->set_on(simulated);
+    chart_->fit();  // everything has moved
+  });
+  clock_->set_on(actions_[Id::simulated_clock]->isChecked());
   const auto dock_toggle = [this](Id id, QDockWidget* dock) {
     connect(actions_[id], &QAction::triggered, dock, &QDockWidget::setVisible);
     connect(dock, &QDockWidget::visibilityChanged, this,

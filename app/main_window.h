@@ -24,6 +24,7 @@ class FrontierChart;
 class HardwareView;
 class MessageBar;
 class NotesView;
+class ComparisonView;
 class ParallelismView;
 class PlanPanel;
 class ScenarioPanel;
@@ -39,7 +40,9 @@ class ParallelismPage;
 class PinnedSearches;
 class PickKeeper;
 class PlanLoader;
+class ScheduleLoader;
 class SearchRunner;
+class SimulatedClock;
 class StartPage;
 class TaskManager;
 class TaskStrip;
@@ -63,6 +66,8 @@ class MainWindow : public QMainWindow {
   void export_to(ExportKind kind, const QString& path);
   bool export_chart(const QString& path);        ///< .svg or .png by suffix
   bool export_parallelism(const QString& path);  ///< .svg or .csv by suffix
+  /// The timeline or the memory view as it is on show, .svg or .png by suffix.
+  bool export_picture(QWidget* view, const QString& path);
 
   /// The first frontier is there, exact, with its plan in all views, and nothing is running.
   bool settled() const;
@@ -70,12 +75,16 @@ class MainWindow : public QMainWindow {
   Document& document() { return *document_; }
   SearchRunner& runner() { return *runner_; }
   PlanLoader& loader() { return *loader_; }
+  ScheduleLoader& schedules() { return *schedules_; }
+  SimulatedClock& clock() { return *clock_; }
+  const LinkedTabs& tabs() const { return tabs_; }
   TaskManager& tasks() { return *tasks_; }
   const ActionSet& actions() const { return actions_; }
   views::FrontierChart* chart() { return chart_; }
   views::ScenarioPanel* scenario_panel() { return scenario_panel_; }
   views::PlanPanel* plan_panel() { return plan_panel_; }
   views::HardwareView* hardware_view() { return hardware_view_; }
+  views::ComparisonView* comparison_view() { return comparison_view_; }
   views::ParallelismView* parallelism_view() { return parallelism_view_; }
   ParallelismPage* parallelism_page() { return parallelism_page_; }
   views::NotesView* notes_view() { return notes_view_; }
@@ -111,6 +120,7 @@ class MainWindow : public QMainWindow {
   void show_point();
   void show_plan();
   void show_plan_in(LinkedView& view);
+  void show_schedule();
   void show_status();
   void show_recent();
   void fill_choices();
@@ -125,6 +135,7 @@ class MainWindow : public QMainWindow {
   void ask_export(ExportKind kind);
   void ask_export_chart(const QString& suffix);
   void ask_export_parallelism(const QString& suffix);
+  void ask_export_picture(QWidget* view, const QString& name, const QString& suffix);
   void remember_opened();
   Session make_session() const;
   void take_session(const Session& session, const QString& path);
@@ -145,6 +156,8 @@ class MainWindow : public QMainWindow {
   std::unique_ptr<SearchRunner> runner_;
   std::unique_ptr<PickKeeper> keeper_;
   std::unique_ptr<PlanLoader> loader_;
+  std::unique_ptr<ScheduleLoader> schedules_;
+  std::unique_ptr<SimulatedClock> clock_;
 
   views::MessageBar* messages_ = nullptr;
   views::ChartHeader* header_ = nullptr;
@@ -153,6 +166,7 @@ class MainWindow : public QMainWindow {
   views::PlanPanel* plan_panel_ = nullptr;
   views::HardwareView* hardware_view_ = nullptr;
   HardwarePage* hardware_page_ = nullptr;
+  views::ComparisonView* comparison_view_ = nullptr;
   views::ParallelismView* parallelism_view_ = nullptr;
   ParallelismPage* parallelism_page_ = nullptr;
   views::NotesView* notes_view_ = nullptr;
@@ -164,6 +178,7 @@ class MainWindow : public QMainWindow {
   QDockWidget *scenario_dock_ = nullptr, *plan_dock_ = nullptr;
   std::vector<QDockWidget*> view_docks_;
   std::vector<LinkedView> linked_;
+  LinkedTabs tabs_;  ///< its list is in linked_
   QMenu *recent_menu_ = nullptr, *export_menu_ = nullptr, *views_menu_ = nullptr;
   QLabel *state_label_ = nullptr, *figures_label_ = nullptr, *change_label_ = nullptr, *seed_label_ = nullptr,
          *memory_label_ = nullptr, *message_label_ = nullptr;

@@ -43,6 +43,8 @@ QString kind_of(const QString& path) {
   if (head.contains("turnpoint/session@") || path.endsWith(QStringLiteral(".turnpoint")))
     return QStringLiteral("session");
   if (head.contains("turnpoint/hardware-profile@")) return QStringLiteral("hardware");
+  // PipeDream's profiles: "node1 -- Input0 -- ...".
+  if (head.startsWith("node") && head.contains(" -- ")) return QStringLiteral("model");
   // Models are binary, or JSON and protobuf texts that no measuring program writes.
   for (const char* suffix : {".log", ".csv", ".xml", ".txt"})
     if (path.endsWith(QLatin1String(suffix), Qt::CaseInsensitive)) return QStringLiteral("log");
@@ -91,7 +93,8 @@ void MainWindow::open_path(const QString& path) {
 void MainWindow::open_scenario(const std::string& model, const std::string& hardware, int devices) {
   ScenarioRequest request;
   request.model = model.empty() ? samples().front().model : model;
-  request.hardware = hardware.empty() ? samples().front().hardware : hardware;
+  request.hardware = hardware;
+  request.usual_hardware = samples().front().hardware;
   request.settings.devices = devices;
   request.model_chooses_batch = true;
   document_->open(request, [this] {
@@ -134,7 +137,8 @@ Session MainWindow::make_session() const {
   }
   session.geometry = saveGeometry().toBase64().toStdString();
   session.layout = saveState().toBase64().toStdString();
-  for (const ActionId id : {ActionId::show_parts, ActionId::show_others, ActionId::show_pinned, ActionId::log_time})
+  for (const ActionId id : {ActionId::show_parts, ActionId::show_others, ActionId::show_pinned, ActionId::log_time,
+                            ActionId::simulated_clock})
     session.view[actions_[id]->objectName().toStdString()] = actions_[id]->isChecked();
   for (const LinkedView& view : linked_)
     session.views[view.key.toStdString()] =

@@ -194,9 +194,6 @@ struct OperatorCostModel::Base {
   std::vector<Held> parameters;  ///< by group
 };
 
-namespace {
-
-// Internal tensors can be had again from inputs that backward keeps anyway; masks need their seed alone.
 bool internals_can_be_recomputed(const Model& model, const Operator& op) {
   bool masks_only = true;
   for (const auto& access : op.outputs) {
@@ -207,8 +204,6 @@ bool internals_can_be_recomputed(const Model& model, const Operator& op) {
            return access.saved || model.tensors[access.tensor].role != TensorRole::activation;
          });
 }
-
-}  // namespace
 
 OperatorCostModel::Base OperatorCostModel::base(OperatorId id, const Configuration& configuration) const {
   Base result;

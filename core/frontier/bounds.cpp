@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 namespace turnpoint::frontier::detail {
@@ -12,10 +13,13 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 }
 
 void Achieved::add(std::vector<Point>&& plans) {
-  for (Point& p : plans) points_.push_back(std::move(p));
-  std::stable_sort(points_.begin(), points_.end(), [](const Point& a, const Point& b) {
+  const auto before = [](const Point& a, const Point& b) {
     return a.memory != b.memory ? a.memory < b.memory : a.time < b.time;
-  });
+  };
+  if (!std::is_sorted(plans.begin(), plans.end(), before)) std::stable_sort(plans.begin(), plans.end(), before);
+  const auto old = static_cast<std::ptrdiff_t>(points_.size());
+  points_.insert(points_.end(), std::make_move_iterator(plans.begin()), std::make_move_iterator(plans.end()));
+  std::inplace_merge(points_.begin(), points_.begin() + old, points_.end(), before);
   double best = kInfinity;
   std::size_t kept = 0;
   for (std::size_t i = 0; i < points_.size(); ++i) {
@@ -50,24 +54,46 @@ std::vector<std::size_t> Achieved::hull() const {
 }
 
 Point make_point(const Graph& graph, const Choice& choice) {
+  std::vector<Choice> choices;
+  for (const std::uint32_t c : choice) choices.push_back({c});
   Point point;
-  const std::size_t nodes = graph.variables.size();
+  make_points(graph, choices, {&point, 1});
+  return point;
+}
+
+void make_points(const Graph& graph, std::span<const Choice> choices, std::span<Point> points) {
+  const std::size_t nodes = graph.variables.size(), count = points.size();
+  std::vector<std::int64_t> memory(count, 0);
+  std::vector<double> time(count, 0);
+  const auto add = [&](const Leaf& leaf, const Choice& choice) {
+    for (std::size_t i = 0; i < count; ++i) {
+      memory[i] += leaf.memory[choice[i]];
+      time[i] += leaf.time[choice[i]];
+    }
+  };
+  for (Point& point : points) {
+    point.configs.resize(nodes);
+    point.node_alternatives.resize(nodes);
+    point.edge_alternatives.resize(graph.factors.size());
+  }
   for (std::size_t v = 0; v < nodes; ++v) {
-    const Leaf& leaf = *graph.leaves[graph.variables[v].leaf];
     const Origin& origin = graph.origins[graph.variables[v].origin];
-    point.configs.push_back(origin.config[choice[v]]);
-    point.node_alternatives.push_back(origin.alternative[choice[v]]);
-    point.memory += leaf.memory[choice[v]];
-    point.time += leaf.time[choice[v]];
+    for (std::size_t i = 0; i < count; ++i) {
+      points[i].configs[v] = origin.config[choices[v][i]];
+      points[i].node_alternatives[v] = origin.alternative[choices[v][i]];
+    }
+    add(*graph.leaves[graph.variables[v].leaf], choices[v]);
   }
   for (std::size_t k = 0; k < graph.factors.size(); ++k) {
     const Leaf& leaf = *graph.leaves[graph.factors[k].leaf];
-    const std::uint32_t i = choice[nodes + k];
-    point.edge_alternatives.push_back(leaf.alternative[i]);
-    point.memory += leaf.memory[i];
-    point.time += leaf.time[i];
+    const Choice& choice = choices[nodes + k];
+    for (std::size_t i = 0; i < count; ++i) points[i].edge_alternatives[k] = leaf.alternative[choice[i]];
+    add(leaf, choice);
   }
-  return point;
+  for (std::size_t i = 0; i < count; ++i) {
+    points[i].memory = memory[i];
+    points[i].time = time[i];
+  }
 }
 
 void append_half_planes(const LaneBlock& block, std::vector<HalfPlane>& planes) {
@@ -208,6 +234,21 @@ double proven_time(std::span<const LaneBlock> blocks, double memory, const LaneA
   return proven;
 }
 
+/// Corners of the staircase below which a plan is of interest, memory rising.
+template <class Visit>
+void for_each_corner(const Achieved& achieved, std::int64_t limit, double tolerance, Visit visit) {
+  const auto& points = achieved.points();
+  const double end = limit > 0 ? static_cast<double>(limit) + 1 : kInfinity, share = 1 - tolerance;
+  visit(std::min(end, points.empty() ? end : share * static_cast<double>(points[0].memory)), kInfinity);
+  for (std::size_t i = 0; i < points.size() && static_cast<double>(points[i].memory) < end; ++i)
+    visit(std::min(end, i + 1 < points.size() ? static_cast<double>(points[i + 1].memory) : kInfinity),
+          share * points[i].time);
+}
+
+CostPoint floor_at(double memory, double time) {
+  return {memory == kInfinity ? std::numeric_limits<std::int64_t>::max() : static_cast<std::int64_t>(memory), time};
+}
+
 }  // namespace
 
 Needed slacks(std::span<const LaneBlock> blocks, const Achieved& achieved, std::int64_t limit, double tolerance,
@@ -217,28 +258,23 @@ Needed slacks(std::span<const LaneBlock> blocks, const Achieved& achieved, std::
   for (Slack& slack : result.slack)
     for (Lanes& lanes : slack) lanes.fill(-kInfinity);
   result.largest = -kInfinity;
-  const auto assign = [&](double memory, double time) {
+  for_each_corner(achieved, limit, tolerance, [&](double memory, double time) {
     const LaneAt best = best_lane(blocks, memory, time);
     const LaneBlock& block = blocks[best.block];
     // Within the tolerance the bound itself is proof enough.
-    if (tolerance > 0 && best.value + block.margin(static_cast<int>(best.lane), 0) <= 0) return LaneAt();
-    result.largest = std::max(result.largest, best.value);
-    Lanes& region = result.slack[best.block][best.lane];
-    for (std::size_t l = 0; l < kLanes; ++l) region[l] = std::max({0.0, region[l], weighted(block, l, memory, time)});
-    return best;
-  };
-  const auto& points = achieved.points();
-  const double end = limit > 0 ? static_cast<double>(limit) + 1 : kInfinity, share = 1 - tolerance;
-  assign(std::min(end, points.empty() ? end : share * static_cast<double>(points[0].memory)), kInfinity);
-  for (std::size_t i = 0; i < points.size() && static_cast<double>(points[i].memory) < end; ++i) {
-    const double memory = std::min(end, i + 1 < points.size() ? static_cast<double>(points[i + 1].memory) : kInfinity);
-    const LaneAt lane = assign(memory, share * points[i].time);
-    double time = share * points[i].time;  // all of what lies below is looked through, or nothing is there
-    if (lane.value < kInfinity && lane.value > distance)
-      time = std::min(time, proven_time(blocks, memory, lane, distance));
-    result.floor.push_back(
-        {memory == kInfinity ? std::numeric_limits<std::int64_t>::max() : static_cast<std::int64_t>(memory), time});
-  }
+    const bool needed = !(tolerance > 0 && best.value + block.margin(static_cast<int>(best.lane), 0) <= 0);
+    result.corners.push_back({memory, time, best.block, best.lane, needed});
+    if (needed) {
+      result.largest = std::max(result.largest, best.value);
+      Lanes& region = result.slack[best.block][best.lane];
+      for (std::size_t l = 0; l < kLanes; ++l) region[l] = std::max({0.0, region[l], weighted(block, l, memory, time)});
+    }
+    if (time == kInfinity) return;
+    // All of what lies below is looked through, or nothing is there.
+    const double proven =
+        needed && best.value > distance ? std::min(time, proven_time(blocks, memory, best, distance)) : time;
+    result.floor.push_back(floor_at(memory, proven));
+  });
   for (std::size_t b = 0; b < blocks.size(); ++b)
     for (std::size_t g = 0; g < kLanes; ++g) {
       Lanes& region = result.slack[b][g];
@@ -248,6 +284,24 @@ Needed slacks(std::span<const LaneBlock> blocks, const Achieved& achieved, std::
         region[l] = region[l] < kNoLimit ? region[l] + blocks[b].margin(static_cast<int>(l), region[l]) : kNoLimit;
     }
   return result;
+}
+
+double enough(const Needed& needed, std::span<const LaneBlock> blocks, const Achieved& achieved, std::int64_t limit,
+              double tolerance) {
+  double largest = -kInfinity;
+  auto corner = needed.corners.begin();
+  // Every corner of today lies in one of then (the staircase has only come down): the first with as much memory.
+  for_each_corner(achieved, limit, tolerance, [&](double memory, double time) {
+    while (corner + 1 != needed.corners.end() && corner->memory < memory) ++corner;
+    if (corner->needed) largest = std::max(largest, weighted(blocks[corner->block], corner->lane, memory, time));
+  });
+  return largest;
+}
+
+void append_floor(const Achieved& achieved, std::int64_t limit, double tolerance, CostList& floor) {
+  for_each_corner(achieved, limit, tolerance, [&](double memory, double time) {
+    if (time < kInfinity) floor.push_back(floor_at(memory, time));
+  });
 }
 
 }  // namespace turnpoint::frontier::detail

@@ -3,6 +3,7 @@
 // them, thresholds for pruning, and the gap.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "core/frontier/lagrange.h"
@@ -29,6 +30,8 @@ class Achieved {
 
 /// The plan of a choice, and its cost summed in the order of evaluate().
 Point make_point(const Graph& graph, const Choice& choice);
+/// The same for several: choices[leaf table][i] makes points[i].
+void make_points(const Graph& graph, std::span<const Choice> choices, std::span<Point> points);
 
 /// A line below which no plan lies: weight_memory * m + weight_time * t >= bound.
 struct HalfPlane {
@@ -57,11 +60,24 @@ struct Needed {
   /// these pairs (memory rising, INT64_MAX for "any").
   CostList floor;
   double largest = 0;  ///< of all lanes for their own corners; -infinity if no lane is needed
+  struct Corner {
+    double memory = 0, time = 0;
+    std::size_t block = 0, lane = 0;
+    bool needed = false;
+  };
+  std::vector<Corner> corners;  ///< of the staircase, memory rising
 };
 
 /// With a tolerance only plans that take less than (1 - tolerance) of the achieved time for the same memory are of
 /// interest. Farther than `distance` from the bound of a lane nothing is looked for.
 Needed slacks(std::span<const LaneBlock> blocks, const Achieved& achieved, std::int64_t limit, double tolerance,
               double distance);
+
+/// After exact lists in the regions of `needed`: the distance that would have been enough for what is achieved by now.
+/// Not above the distance they were made with: no plan was missed. Same blocks, limit and tolerance as there.
+double enough(const Needed& needed, std::span<const LaneBlock> blocks, const Achieved& achieved, std::int64_t limit,
+              double tolerance);
+/// Where nothing was missed: nothing lies below what is achieved, but for the tolerance.
+void append_floor(const Achieved& achieved, std::int64_t limit, double tolerance, CostList& floor);
 
 }  // namespace turnpoint::frontier::detail

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 
 #include "core/base/discard.h"
 
@@ -13,18 +14,23 @@ namespace turnpoint::frontier::detail {
 
 namespace {
 
-constexpr std::size_t kCoarseLanes = 32, kExactLanes = 64;
+const std::size_t kCoarseLanes = 32, kExactLanes = getenv("EXL") ? atoi(getenv("EXL")) : 64;
 constexpr std::size_t kThoroughPoints = std::size_t(1) << 22;  // beams that keep fewer are widened, if there is time
 constexpr std::size_t kBeamPoints = std::size_t(1) << 23;      // most that a beam may keep
 constexpr double kWidestBeam = 256;                            // width of its buckets where that is too little
 constexpr std::size_t kRefinePoints = 10000;  // an exact pass is made in growing distances from here on
-constexpr std::array kTolerances{0.08, 0.025, 0.009, 0.003, 0.0};  // gaps that are proven one after the other
-constexpr double kWholeGrowth = 64;  // products of the whole over those of the states of the hull
+constexpr std::array kTolerances{0.08,  0.025,  0.009, 0.003,
+                                 0.001, 0.0003, 0.0};    // gaps that are proven one after the other
+constexpr double kWholeGrowth = 64;                      // products of the whole over those of the states of the hull
+constexpr double kSettled = 0.009, kSettledShare = 0.3;  // a gap with which less work is put into the next
+constexpr double kSomeProducts = 1e6;                    // from which on they say something about the next level
+constexpr double kLikelyShare = 0.2, kUnlikely = 4;      // of the work left, by a rough estimate
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t kLaneBytes = std::size_t(400)
                                    << 20;  // tables of all blocks together, if they are kept side by side
 constexpr std::size_t kPlanBytes = std::size_t(1) << 27, kFewPlans = 2000;  // plans of the states of the hull
-constexpr double kThoroughProducts = 1e8;  // work allowed from which there is time
+constexpr double kThoroughProducts = 1e8;                                   // work allowed from which there is time
+constexpr double kReachMore = 1.05;                                         // for other slopes
 constexpr double kSteep = 6;  // ratio of scaled weights from which a slope is steep
 
 bool in_use(const Slack& slack) {
@@ -114,7 +120,8 @@ bool Engine::hull(Achieved& achieved) {
     achieved.add(std::move(plans));
     if (!relane(achieved, kLanes)) return false;
   }
-  return relane(achieved, kCoarseLanes);
+  const bool r = relane(achieved, kCoarseLanes);
+  return r;
 }
 
 std::int64_t Engine::effective_limit(const Achieved& achieved) const {
@@ -140,20 +147,26 @@ void Engine::collect(const std::vector<ListTable>& lists, Achieved& achieved) {
   const ListTable& root = lists[dag_.root];
   std::vector<std::uint32_t> wanted;
   for (std::uint32_t i = 0; i < root.points(); ++i)
-    if (!achieved.covers(root.base + root.memory[i], root.time[i])) wanted.push_back(i);
+    if (!achieved.covers(root.memory[i], root.time[i])) wanted.push_back(i);
   if (wanted.size() > max_plans_) {  // evenly
     for (std::size_t i = 0; i < max_plans_; ++i) wanted[i] = wanted[wanted.size() * i / max_plans_];
     wanted.resize(max_plans_);
   }
+  unroll(lists, wanted, achieved);
+}
+
+void Engine::unroll(const std::vector<ListTable>& lists, std::span<const std::uint32_t> wanted, Achieved& achieved) {
+  constexpr std::size_t kTogether = 64;  // their choices stay in the second-level cache
   std::vector<Point> plans(wanted.size());
-  pool_.for_each(
-      wanted.size(),
-      [&](std::size_t i, int) {
-        if (!control_.cancelled()) plans[i] = make_point(graph_, trace_lists(dag_, lists, wanted[i]));
-      },
-      16);
-  if (control_.cancelled()) return;
-  achieved.add(std::move(plans));
+  std::vector<std::vector<Choice>> choices(static_cast<std::size_t>(pool_.threads()));
+  pool_.for_each((wanted.size() + kTogether - 1) / kTogether, [&](std::size_t part, int worker) {
+    if (control_.cancelled()) return;
+    const std::size_t begin = part * kTogether, size = std::min(kTogether, wanted.size() - begin);
+    std::vector<Choice>& own = choices[static_cast<std::size_t>(worker)];
+    trace_lists(dag_, lists, wanted.subspan(begin, size), own);
+    make_points(graph_, own, std::span(plans).subspan(begin, size));
+  });
+  if (!control_.cancelled()) achieved.add(std::move(plans));
 }
 
 /// One quantised pass; returns how many points it kept, a measure of its cost.
@@ -172,14 +185,9 @@ std::size_t Engine::beam(Achieved& achieved, double buckets, double width_share,
   std::vector<ListTable> lists;
   if (run_lists(dag_, options, pool_, control_, nullptr, lists) != ListResult::done) return options.max_points;
   // Rounded memory says nothing about what is covered already, so every plan is traced.
-  std::vector<Point> plans(lists[dag_.root].points());
-  pool_.for_each(
-      plans.size(),
-      [&](std::size_t i, int) {
-        plans[i] = make_point(graph_, trace_lists(dag_, lists, static_cast<std::uint32_t>(i)));
-      },
-      16);
-  achieved.add(std::move(plans));
+  std::vector<std::uint32_t> all(lists[dag_.root].points());
+  std::iota(all.begin(), all.end(), 0u);
+  unroll(lists, all, achieved);
   std::size_t kept = 0;
   for (const ListTable& list : lists) kept += list.points();
   return kept;
@@ -247,24 +255,51 @@ bool Engine::exact(Achieved& achieved, double max_products, CostList& floor) {
   const bool cheap = restricted_ ? restricted_products_ * kWholeGrowth < max_products : kept_ < kRefinePoints;
   double distance = cheap || restricted_ ? kInfinity : 0.2 / static_cast<double>(graph_.variables.size() + 1);
   double left = max_products;
-  for (std::size_t level = cheap ? kTolerances.size() - 1 : 0;; ++level) {
+  bool fresh = false;     // the slopes suit what is achieved
+  double rate = 0;        // products of the last level over the square of its largest distance
+  std::size_t level = 0;  // the gap that is to be proven next
+  if (cheap) level = kTolerances.size() - 1;
+  for (;;) {
     const double tolerance = kTolerances[level];
-    double products = 0;
-    for (bool whole = false; !whole; distance *= whole ? 1 : 3) {
-      if (!relane(achieved, kExactLanes)) return false;
-      const Needed needed = slacks(used(), achieved, effective_limit(achieved), tolerance, distance);
-      whole = needed.largest <= distance;
+    double products = 0, largest = 0;
+    for (bool whole = false; !whole;) {
+      if (!fresh && !relane(achieved, kExactLanes)) return false;
+      fresh = true;
+      const std::int64_t limit = effective_limit(achieved);
+      const Needed needed = slacks(used(), achieved, limit, tolerance, distance);
       products = 0;
-      if (needed.largest == -kInfinity) continue;
-      if (lists(achieved, needed.slack, left, products) != ListResult::done) return false;
-      left -= products;
+      largest = needed.largest;
+      whole = largest <= distance;
+      if (largest > -kInfinity) {
+        if (lists(achieved, needed.slack, left, products) != ListResult::done) return false;
+        left -= products;
+        fresh = false;
+        // What was found may show that nothing can have been missed, or how far to look.
+        const double reach = enough(needed, used(), achieved, limit, tolerance);
+        whole = whole || reach <= distance;
+        if (whole && tolerance > 0) append_floor(achieved, limit, tolerance, floor);
+        if (!whole) distance = reach * kReachMore;
+      }
       floor.insert(floor.end(), needed.floor.begin(), needed.floor.end());
     }
     if (tolerance == 0) {
       spent_ = max_products - left;
       return true;
     }
+    if (tolerance <= kSettled) left = std::min(left, max_products * kSettledShare);
     if (products * 1.5 > left || kept_ * 2 > ListOptions().max_points) return false;
+    if (products > kSomeProducts && largest > 0) rate = products / (largest * largest);
+    // The finest level that is likely to be cheap, else the next one unless it is likely to be too much.
+    if (!fresh && !relane(achieved, kExactLanes)) return false;
+    fresh = true;
+    const std::size_t coarser = level;
+    for (level = rate > 0 ? kTolerances.size() - 1 : coarser + 1;; --level) {
+      const double next = slacks(used(), achieved, effective_limit(achieved), kTolerances[level], distance).largest;
+      const double likely = next > 0 ? rate * next * next : 0;
+      if (likely <= left * kLikelyShare) break;
+      if (level == coarser + 1 && likely > left * kUnlikely) return false;
+      if (level == coarser + 1) break;
+    }
   }
 }
 

@@ -51,6 +51,7 @@ class Engine {
   bool relane(Achieved& achieved, std::size_t count);
   ListResult lists(Achieved& achieved, const std::vector<Slack>& slack, double max_products, double& products);
   void collect(const std::vector<ListTable>& lists, Achieved& achieved);
+  void unroll(const std::vector<ListTable>& lists, std::span<const std::uint32_t> wanted, Achieved& achieved);
   std::int64_t effective_limit(const Achieved& achieved) const;
 
   const Graph& graph_;

@@ -22,6 +22,10 @@ Expected<TaskGraphPtr> open_task_graph(const std::string& path);
 /// `where` names the text in messages; its folder tells the study's latency inputs from the others.
 Expected<TaskGraphPtr> read_task_graph(std::string_view text, const std::string& where);
 
+/// Whether read_task_graph is the reader for this text, right or wrong as it may be: a JSON object with "tasks" or
+/// "nodes" or the format's name at its top, or a PipeDream profile. Stops at the first key that tells.
+bool is_task_graph(std::string_view text);
+
 /// turnpoint/placement@1, or a turnpoint/plan@1 of kind placement. Whether it fits a graph is check_placement's task.
 Expected<Placement> open_placement(const std::string& path);
 Expected<Placement> read_placement(std::string_view text, const std::string& where);

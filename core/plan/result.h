@@ -12,6 +12,7 @@
 
 #include "core/base/expected.h"
 #include "core/frontier/problem.h"
+#include "core/plan/placement_plan.h"
 #include "core/plan/plan.h"
 #include "core/scenario/scenario.h"
 
@@ -21,8 +22,15 @@ struct ResultPoint {
   std::int64_t memory_bytes = 0;
   double time_s = 0, compute_s = 0, network_s = 0;
   bool fits = false;
+  /// On the simulated clock (core/plan/simulated_points.h), where that was asked for.
+  std::optional<double> simulated_time_s = std::nullopt;
+  std::optional<std::int64_t> simulated_memory_bytes = std::nullopt;
 
-  friend bool operator==(const ResultPoint&, const ResultPoint&) = default;
+  /// The same point, simulated or not: what it simulates to follows from its plan.
+  friend bool operator==(const ResultPoint& a, const ResultPoint& b) {
+    return a.memory_bytes == b.memory_bytes && a.time_s == b.time_s && a.compute_s == b.compute_s &&
+           a.network_s == b.network_s && a.fits == b.fits;
+  }
 };
 
 /// Unrolls point k to its complete plan; immutable and thread-safe.
@@ -30,7 +38,16 @@ class PlanSource {
  public:
   virtual ~PlanSource() = default;
   virtual Plan plan(std::size_t point) const = 0;
+  /// Of a placement method; its points have no sharding plan, plan() must not be called. Null: a sharding plan.
+  virtual PlacementPlanPtr placement(std::size_t /*point*/) const { return nullptr; }
 };
+
+/// What a result's times and bytes are (design.md 5.5).
+enum class Clock : std::uint8_t {
+  additive,   ///< plain sums, no overlap, no liveness
+  simulated,  ///< design.md 8: overlap, waiting, liveness
+};
+const char* to_string(Clock clock);
 
 struct TurningPoint {
   std::size_t index = 0;
@@ -42,6 +59,7 @@ struct Result {
   std::string method;          ///< "ft"
   std::string method_options;  ///< what followed the name after colons
   std::string objective;  ///< "mini-time" where it is one chosen plan (core/search/objectives.h); empty: the frontier
+  Clock clock = Clock::additive;
   bool exact = false;
   std::optional<double> gap;                            ///< nullopt: not certified (a single-answer method)
   std::optional<std::uint32_t> heuristic_eliminations;  ///< of the published algorithms only

@@ -13,6 +13,7 @@
 #include "core/base/options.h"
 #include "core/hardware/cluster.h"
 #include "core/model/model.h"
+#include "core/model/task_graph.h"
 
 namespace turnpoint {
 
@@ -54,12 +55,14 @@ void set_option(Settings& settings, std::string_view key, double value);  ///< v
 
 /// Immutable; shared between threads.
 struct Scenario {
-  ModelPtr model;
+  ModelPtr model;        ///< of a task graph that was opened as it is: without operators, with the graph's name
+  TaskGraphPtr tasks;    ///< the task graph that was opened as it is; null: the model's training graph is made of it
   ClusterPtr cluster;    ///< already cut to `settings.devices`
   std::string hardware;  ///< as the user named it: preset or path
   Settings settings;
 
-  std::int64_t memory_limit() const;             ///< what `fits` compares with, bytes
+  /// What `fits` compares with, bytes; kUnlimitedBytes where a task graph's file states no memory.
+  std::int64_t memory_limit() const;
   std::optional<double> price_per_hour() const;  ///< of one device; nullopt: not known
 };
 using ScenarioPtr = std::shared_ptr<const Scenario>;

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "core/import/task_graph.h"
+#include "core/search/placement/convex_stages.h"
 #include "core/search/placement/list_schedule.h"
 #include "core/search/placement/placement_method.h"
 #include "core/simulation/simulator.h"
@@ -68,6 +70,17 @@ bool respects_groups(const TaskGraph& graph, const std::vector<std::uint32_t>& d
   for (TaskIndex a = 0; a < graph.task_count(); ++a)
     for (TaskIndex b = 0; b < a; ++b)
       if (graph.colocate[a] != kNone && graph.colocate[a] == graph.colocate[b] && device[a] != device[b]) return false;
+  return true;
+}
+
+/// Whether no forward edge leads to an earlier stage.
+bool stages_rise(const TaskGraph& graph, const std::vector<std::uint32_t>& stage) {
+  const auto forward = [&](TaskIndex t) {
+    return graph.kind[t] == TaskKind::forward || graph.kind[t] == TaskKind::other;
+  };
+  for (TaskIndex t = 0; t < graph.task_count(); ++t)
+    for (const TaskIndex to : graph.successors(t))
+      if (forward(t) && forward(to) && stage[t] > stage[to]) return false;
   return true;
 }
 
@@ -229,6 +242,32 @@ class PlacementTest : public QObject {
     }
   }
 
+  void convex_stages_are_optimal() {
+    int compared = 0;
+    for (std::uint64_t seed = 0; seed < 120; ++seed) {
+      const auto graph = test::random_task_graph(seed, 8);
+      if (!test::one_size_per_tensor(*graph)) continue;
+      const Units units = make_units(*graph);
+      PlacementRequest request;
+      request.devices = 3;
+      double best = std::numeric_limits<double>::infinity();
+      each_assignment(units.count(), 3, [&](const std::vector<std::uint32_t>& stage) {
+        std::vector<std::uint32_t> device;
+        for (const std::uint32_t unit : units.of_task) device.push_back(stage[unit]);
+        if (stages_rise(*graph, device)) best = std::min(best, slow_max_load(*graph, device, 3));
+      });
+      const auto found = convex_stages(*graph, units, request, std::numeric_limits<double>::infinity(), {});
+      if (!found) continue;  // units that wait for each other
+      ++compared;
+      std::vector<std::uint32_t> device;
+      for (const std::uint32_t unit : units.of_task) device.push_back((*found)[unit]);
+      QVERIFY(stages_rise(*graph, device));
+      QVERIFY(std::abs(slow_max_load(*graph, device, 3) - best) <= 1e-9 * best);
+      QVERIFY(!convex_stages(*graph, units, request, best * (1 - 1e-9), {}));  // nothing below the optimum
+    }
+    QVERIFY2(compared > 30, qPrintable(QString::number(compared)));
+  }
+
   void device_placement_study() {
     struct Row {
       const char* file;
@@ -236,9 +275,16 @@ class PlacementTest : public QObject {
       double bar;
     };
     const Row rows[] = {
-        {"LayerGraphs/bert24_inference", 6, 17.778},     {"LayerGraphs/bert24_training", 6, 39.943},
-        {"LayerGraphs/resnet50_training", 6, 78.632},    {"OperatorGraphs/bert_l-3_inference", 3, 27.574},
-        {"OperatorGraphs/bert_l-3_training", 3, 65.303}, {"OperatorGraphs/bert_l-6_inference", 3, 29.580}};
+        {"LayerGraphs/bert24_inference", 6, 17.778},
+        {"LayerGraphs/bert24_training", 6, 39.943},
+        {"LayerGraphs/resnet50_training", 6, 78.632},
+        {"OperatorGraphs/bert_l-3_inference", 3, 27.574},
+        {"OperatorGraphs/bert_l-3_training", 3, 65.303},
+        {"OperatorGraphs/bert_l-6_inference", 3, 29.580},
+        // The study's 33.775 and 124.349 put a stage on the processor of the host, too. With accelerators only these
+        // are the optima over all convex stages, as a dynamic programme written apart from ours found them.
+        {"LayerGraphs/resnet50_inference", 6, 34.22285},
+        {"OperatorGraphs/resnet50_inference", 6, 128.07351}};
     REQUIRE_DATA(data);
     const std::string folder = (data / "placement/dnn-partitioning/throughput-inputs/").string();
     for (const Row& row : rows) {

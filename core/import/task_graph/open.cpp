@@ -94,6 +94,17 @@ Expected<TaskGraphPtr> read_task_graph(std::string_view text, const std::string&
   return error;
 }
 
+bool is_task_graph(std::string_view text) {
+  using namespace task_graph_import;
+  const auto first = text.find_first_not_of(" \t\r\n\xef\xbb\xbf");
+  if (first == std::string_view::npos) return false;
+  if (text.compare(first, 4, "node") == 0) return true;
+  if (text[first] != '{') return false;
+  KindFinder finder;
+  nlohmann::json::sax_parse(text.begin() + std::ptrdiff_t(first), text.end(), &finder);
+  return !finder.found.empty();
+}
+
 Expected<TaskGraphPtr> open_task_graph(const std::string& path) {
   const auto text = read_file(path);
   if (!text) return text.error();

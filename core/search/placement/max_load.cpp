@@ -3,115 +3,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "core/base/parallel.h"
+#include "core/search/placement/convex_stages.h"
 #include "core/search/placement/judge.h"
 #include "core/search/placement/random.h"
 #include "core/search/placement/sequence.h"
 #include "core/search/placement/simple_methods.h"
+#include "core/search/placement/units.h"
 
 namespace turnpoint::placement {
 namespace {
-
-/// What moves as one: a co-location group or a task, with the parameters that only it reads; and the tensors between.
-struct Units {
-  std::vector<std::uint32_t> of_task;
-  std::vector<double> time_s;
-  std::vector<std::int64_t> persistent;
-  struct Tensor {
-    std::uint32_t producer;
-    double transfer_s;
-  };
-  std::vector<Tensor> tensors;
-  std::vector<std::uint32_t> consumer_begin, consumers;    // of tensors: units, each once, without the producer
-  std::vector<std::uint32_t> touched_begin, touched;       // of units: tensors made or read
-  std::vector<std::uint32_t> neighbour_begin, neighbours;  // of units
-};
-
-template <class Rows>
-void into_rows(std::size_t count, Rows&& each_pair, std::vector<std::uint32_t>& begin,
-               std::vector<std::uint32_t>& values) {
-  begin.assign(count + 1, 0);
-  each_pair([&](std::uint32_t row, std::uint32_t) { ++begin[row + 1]; });
-  std::partial_sum(begin.begin(), begin.end(), begin.begin());
-  values.resize(begin.back());
-  auto next = begin;
-  each_pair([&](std::uint32_t row, std::uint32_t value) { values[next[row]++] = value; });
-}
-
-/// Tasks without time that have one reader and no maker (parameters), or one maker and no reader, are one unit with it:
-/// apart they would only cost a transfer.
-std::vector<TaskIndex> attachments(const TaskGraph& g) {
-  std::vector<TaskIndex> to(g.task_count());
-  std::vector<std::uint32_t> members(g.groups.size(), 0);
-  for (const std::uint32_t group : g.colocate)
-    if (group != kNone) ++members[group];
-  for (TaskIndex t = 0; t < to.size(); ++t) {
-    to[t] = t;
-    if (g.time_s[t] != 0 || (g.colocate[t] != kNone && members[g.colocate[t]] != 1)) continue;
-    const auto makers = g.predecessors(t), readers = g.successors(t);
-    if (makers.empty() && readers.size() == 1) to[t] = readers[0];
-    // Of two such tasks that are each other's only neighbour one has to stay.
-    if (makers.size() == 1 && readers.empty() && to[makers[0]] == makers[0]) to[t] = makers[0];
-  }
-  return to;
-}
-
-Units make_units(const TaskGraph& g) {
-  Units u;
-  const auto attached = attachments(g);
-  std::vector<std::uint32_t> of_group(g.groups.size(), kNone);
-  u.of_task.assign(g.task_count(), kNone);
-  const auto unit_of = [&](TaskIndex t) {
-    const std::uint32_t group = g.colocate[t];
-    std::uint32_t& unit = group == kNone ? u.of_task[t] : of_group[group];
-    if (unit == kNone) {
-      unit = std::uint32_t(u.time_s.size());
-      u.time_s.push_back(0);
-      u.persistent.push_back(0);
-    }
-    return unit;
-  };
-  for (TaskIndex t = 0; t < g.task_count(); ++t) {
-    const std::uint32_t unit = u.of_task[t] = unit_of(attached[t]);
-    u.time_s[unit] += g.time_s[t];
-    u.persistent[unit] += g.persistent_bytes[t];
-  }
-  std::vector<std::uint32_t> row;
-  u.consumer_begin.push_back(0);
-  for (TaskIndex t = 0; t < g.task_count(); ++t) {
-    row.clear();
-    double transfer = 0;
-    for (EdgeIndex e = g.out_begin[t]; e < g.out_begin[t + 1]; ++e) {
-      const std::uint32_t to = u.of_task[g.out_to[e]];
-      if (to == u.of_task[t]) continue;
-      row.push_back(to);
-      transfer = std::max(transfer, g.transfer_s(e, 0, g.links.size > 1 ? 1 : 0));
-    }
-    if (row.empty()) continue;
-    std::sort(row.begin(), row.end());
-    row.erase(std::unique(row.begin(), row.end()), row.end());
-    u.tensors.push_back({u.of_task[t], transfer});
-    u.consumers.insert(u.consumers.end(), row.begin(), row.end());
-    u.consumer_begin.push_back(std::uint32_t(u.consumers.size()));
-  }
-  const auto pairs = [&](auto&& body, bool of_tensors) {
-    for (std::uint32_t i = 0; i < u.tensors.size(); ++i) {
-      const std::uint32_t producer = u.tensors[i].producer;
-      if (of_tensors) body(producer, i);
-      for (std::uint32_t k = u.consumer_begin[i]; k < u.consumer_begin[i + 1]; ++k) {
-        body(u.consumers[k], of_tensors ? i : producer);
-        if (!of_tensors) body(producer, u.consumers[k]);
-      }
-    }
-  };
-  into_rows(
-      u.time_s.size(), [&](auto&& body) { pairs(body, true); }, u.touched_begin, u.touched);
-  into_rows(
-      u.time_s.size(), [&](auto&& body) { pairs(body, false); }, u.neighbour_begin, u.neighbours);
-  return u;
-}
 
 /// Loads and memory of all devices while units move one at a time.
 class State {
@@ -344,9 +248,8 @@ class Lines {
 };
 
 /// Contiguous stages over several lines, the best first, without repetition; and everything on one device.
-std::vector<std::vector<std::uint32_t>> first_placements(const TaskGraph& graph, const Units& units,
-                                                         const PlacementRequest& request, ThreadPool& pool,
-                                                         const RunContext& context) {
+std::vector<Found> first_placements(const TaskGraph& graph, const Units& units, const PlacementRequest& request,
+                                    ThreadPool& pool, const RunContext& context) {
   const SequenceOrder orders[] = {SequenceOrder::topological, SequenceOrder::depth_first, SequenceOrder::top_level,
                                   SequenceOrder::bottom_level};
   const std::size_t cuts = affordable_cuts(units, request.devices);
@@ -368,10 +271,9 @@ std::vector<std::vector<std::uint32_t>> first_placements(const TaskGraph& graph,
   for (Line& line : lines) found.push_back(std::move(line.found));
   found.push_back(maker.measured(std::vector<std::uint32_t>(units.time_s.size(), best_single_device(graph, request))));
   std::stable_sort(found.begin(), found.end(), [](const Found& a, const Found& b) { return a.better_than(b); });
-  std::vector<std::vector<std::uint32_t>> starts;
-  for (Found& f : found)
-    if (starts.empty() || f.device != starts.back()) starts.push_back(std::move(f.device));
-  return starts;
+  const auto same = [](const Found& a, const Found& b) { return a.device == b.device; };
+  found.erase(std::unique(found.begin(), found.end(), same), found.end());
+  return found;
 }
 
 }  // namespace
@@ -381,8 +283,14 @@ Expected<PlacementResult> run_max_load(const TaskGraph& graph, const PlacementRe
   const Units units = make_units(graph);
   ThreadPool pool(context.threads);
   context.report("contiguous stages", 0.05);
-  auto starts = first_placements(graph, units, request, pool, context);
+  auto first = first_placements(graph, units, request, pool, context);
   if (context.cancelled()) return cancelled_error();
+  context.report("convex stages", 0.3);
+  const double known = first[0].missing > 0 ? std::numeric_limits<double>::infinity() : first[0].highest;
+  std::vector<std::vector<std::uint32_t>> starts;
+  if (auto convex = convex_stages(graph, units, request, known, context)) starts.push_back(std::move(*convex));
+  if (context.cancelled()) return cancelled_error();
+  for (Found& found : first) starts.push_back(std::move(found.device));
   constexpr std::size_t kStarts = 4;
   if (starts.size() > kStarts) starts.resize(kStarts);
   // Beyond this the table of readers by device is not worth its memory, and the stages stand as they are.

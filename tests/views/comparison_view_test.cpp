@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of methods: figures, sorting, copying, and the selection it shares with the chart.
+#include <QSignalSpy>
+#include <QtTest>
+
+#include "core/hardware/cluster.h"
+#include "views/common/selection_model.h"
+#include "views/comparison/comparison_view.h"
+
+using namespace turnpoint;
+using namespace turnpoint::views;
+
+namespace {
+
+constexpr std::int64_t kGiB = std::int64_t(1) << 30;
+
+ChartSeries series(const char* method, std::vector<ResultPoint> points, bool exact = true,
+                   std::optional<double> gap = 0.0) {
+  auto result = std::make_shared<Result>();
+  result->method = method;
+  result->points = std::move(points);
+  result->exact = exact;
+  result->gap = gap;
+  return {method, QString::fromLatin1(method).toUpper(), result->points.size() > 1, false, result};
+}
+
+ChartData three_methods() {
+  ChartData data;
+  data.memory_limit = 16 * kGiB;
+  data.series = {
+      series("ft",
+             {{4 * kGiB, 2.0, 1.5, 0.5, true}, {12 * kGiB, 1.0, 0.8, 0.2, true}, {20 * kGiB, 0.5, 0.4, 0.1, false}},
+             false, 0.003),
+      series("data-parallel", {{30 * kGiB, 0.7, 0.5, 0.2, false}}),
+      series("optcnn", {{15 * kGiB, 1.25, 1.0, 0.25, true}})};
+  return data;
+}
+
+}  // namespace
+
+class ComparisonViewTest : public QObject {
+  Q_OBJECT
+  using M = ComparisonModel;
+
+  static QString cell(const ComparisonView& view, int row, int column) {
+    return view.model()->index(row, column).data().toString();
+  }
+
+ private slots:
+  void figures() {
+    ComparisonView view;
+    view.set_data(three_methods());
+    QCOMPARE(view.model()->rowCount(), 3);
+    QCOMPARE(view.model()->best_row(), 0);
+    QCOMPARE(cell(view, 0, M::plans), QString("3"));
+    QCOMPARE(cell(view, 0, M::against_best), QString("fastest"));
+    QVERIFY(cell(view, 0, M::memory).startsWith("12"));
+    QVERIFY(cell(view, 0, M::answer).contains("0.3"));
+    QCOMPARE(cell(view, 1, M::time), QString("does not fit"));
+    QVERIFY(cell(view, 1, M::memory).startsWith("needs 30"));
+    QVERIFY(cell(view, 1, M::against_best).isEmpty());
+    QVERIFY(cell(view, 2, M::against_best).contains("25"));
+    QCOMPARE(cell(view, 2, M::network), QString("20%"));
+    QVERIFY(view.summary().contains("FT"));
+  }
+
+  void nothing_fits_and_nothing_there() {
+    ComparisonView view;
+    QVERIFY(view.summary().isEmpty());
+    ChartData data;
+    data.series = {series("data-parallel", {{30 * kGiB, 0.7, 0.5, 0.2, false}})};
+    view.set_data(data);
+    QCOMPARE(view.model()->best_row(), -1);
+    QCOMPARE(view.summary(), QString("No method has a plan that fits"));
+  }
+
+  void picks_both_ways() {
+    SelectionModel selection;
+    ComparisonView view;
+    view.set_selection(&selection);
+    view.set_data(three_methods());
+    view.resize(1200, 200);
+    view.show();
+    const auto press = [&](int row) {
+      const QRect place = view.table()->visualRect(view.table()->model()->index(row, M::time));
+      QTest::mouseClick(view.table()->viewport(), Qt::LeftButton, {}, place.center());
+    };
+    press(0);
+    QCOMPARE(selection.point(), std::optional(PickedPoint{"ft", 1}));  // the fastest that fits
+    press(1);
+    QCOMPARE(selection.point(), std::optional(PickedPoint{"data-parallel", 0}));
+    selection.pick_point(PickedPoint{"optcnn", 0});
+    QCOMPARE(view.table()->selectionModel()->selectedRows().size(), 1);
+    QCOMPARE(view.table()->selectionModel()->selectedRows()[0].data().toString(), QString("OPTCNN"));
+    // New results of the same methods keep what is picked.
+    QSignalSpy changes(&selection, &SelectionModel::point_changed);
+    auto data = three_methods();
+    data.series[2] = series("optcnn", {{14 * kGiB, 1.2, 1.0, 0.2, true}});
+    view.set_data(data);
+    QCOMPARE(changes.count(), 0);
+    QCOMPARE(view.table()->selectionModel()->selectedRows().size(), 1);
+  }
+
+  void sorted_and_copied() {
+    ComparisonView view;
+    view.set_data(three_methods());
+    view.restore_state({{"sorted_by", int(M::time)}, {"descending", false}});
+    const QStringList lines = view.rows_as_text().split(u'\n', Qt::SkipEmptyParts);
+    QCOMPARE(lines.size(), 4);
+    QVERIFY(lines[0].startsWith("Method\tPlans\tMemory"));
+    QVERIFY(lines[1].startsWith("FT"));
+    QVERIFY(lines[2].startsWith("OPTCNN"));
+    QVERIFY(lines[3].startsWith("DATA-PARALLEL"));  // what does not fit comes last
+    QCOMPARE(view.save_state()["sorted_by"].toInt(), int(M::time));
+  }
+};
+
+QTEST_MAIN(ComparisonViewTest)
+#include "comparison_view_test.moc"

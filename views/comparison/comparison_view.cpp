@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "views/comparison/comparison_view.h"
+
+#include <QApplication>
+#include <QClipboard>
+#include <QEvent>
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QPainter>
+#include <QShortcut>
+#include <QVBoxLayout>
+
+#include "views/common/format.h"
+#include "views/common/method_marks.h"
+#include "views/common/theme_colors.h"
+#include "views/plan_table/plan_delegates.h"
+
+namespace turnpoint::views {
+namespace {
+
+/// The method's line or marker before its name.
+class MethodDelegate : public PlanRowDelegate {
+ public:
+  using PlanRowDelegate::PlanRowDelegate;
+  static constexpr int kSwatchWidth = 26;
+
+  QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+    return PlanRowDelegate::sizeHint(option, index) + QSize(kSwatchWidth, 0);
+  }
+  void paint(QPainter* painter, const QStyleOptionViewItem& given, const QModelIndex& index) const override {
+    QStyleOptionViewItem option = given;
+    initStyleOption(&option, index);
+    const QStyle* style = option.widget ? option.widget->style() : QApplication::style();
+    style->drawPrimitive(QStyle::PE_PanelItemViewItem, &option, painter, option.widget);
+    const ThemeColors& theme = theme_colors(option.palette);
+    const QString method = index.data(ComparisonModel::MethodRole).toString();
+    const QRect swatch(option.rect.left() + 4, option.rect.top(), kSwatchWidth - 4, option.rect.height());
+    painter->save();
+    draw_method_swatch(*painter, swatch, method, index.data(ComparisonModel::FrontierRole).toBool(),
+                       theme.method(method.toStdString()));
+    painter->setPen(theme.text);
+    painter->setFont(option.font);
+    const QRect text = option.rect.adjusted(kSwatchWidth + 6, 0, -4, 0);
+    painter->drawText(text, Qt::AlignLeft | Qt::AlignVCenter | Qt::TextSingleLine,
+                      option.fontMetrics.elidedText(option.text, Qt::ElideRight, text.width()));
+    painter->restore();
+  }
+};
+
+}  // namespace
+
+ComparisonView::ComparisonView(QWidget* parent)
+    : QWidget(parent), model_(new ComparisonModel(this)), sorted_(new QSortFilterProxyModel(this)) {
+  setObjectName(QStringLiteral("comparison_view"));
+  model_->set_palette(palette());
+  sorted_->setSourceModel(model_);
+  sorted_->setSortRole(ComparisonModel::SortRole);
+  make_tool_bar();
+  make_table();
+  empty_ =
+      new QLabel(tr("Methods that are switched on in the scenario are compared here once they have answered"), this);
+  empty_->setAlignment(Qt::AlignCenter);
+  empty_->setWordWrap(true);
+  empty_->setEnabled(false);
+  auto* all = new QVBoxLayout(this);
+  all->setContentsMargins(0, 0, 0, 0);
+  all->setSpacing(0);
+  all->addWidget(tool_bar_);
+  all->addWidget(table_, 1);
+  all->addWidget(empty_, 1);
+  update_summary();
+}
+
+void ComparisonView::make_tool_bar() {
+  tool_bar_ = new QWidget(this);
+  tool_bar_->setObjectName(QStringLiteral("comparison_tool_bar"));
+  auto* row = new QHBoxLayout(tool_bar_);
+  row->setContentsMargins(8, 2, 8, 2);
+  row->setSpacing(10);
+  summary_ = new QLabel(tool_bar_);
+  summary_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+  copy_button_ = new QToolButton(tool_bar_);
+  copy_button_->setText(tr("Copy table"));
+  copy_button_->setToolTip(tr("Copy all rows, with tabs between columns (Ctrl+C)"));
+  row->addWidget(summary_, 1);
+  row->addWidget(copy_button_);
+  const auto copy = [this] { QApplication::clipboard()->setText(rows_as_text()); };
+  connect(copy_button_, &QToolButton::clicked, this, copy);
+  auto* keys = new QShortcut(QKeySequence::Copy, this);
+  keys->setContext(Qt::WidgetWithChildrenShortcut);
+  connect(keys, &QShortcut::activated, this, copy);
+}
+
+void ComparisonView::make_table() {
+  table_ = new QTreeView(this);
+  table_->setModel(sorted_);
+  table_->setRootIsDecorated(false);
+  table_->setFrameShape(QFrame::NoFrame);
+  table_->setUniformRowHeights(true);
+  table_->setAlternatingRowColors(true);
+  table_->setEditTriggers(QAbstractItemView::NoEditTriggers);
+  table_->setAllColumnsShowFocus(true);
+  table_->setAccessibleName(tr("Methods, one row each"));
+  table_->setItemDelegate(new PlanRowDelegate(this));
+  table_->setItemDelegateForColumn(ComparisonModel::method, new MethodDelegate(this));
+  table_->setSortingEnabled(true);
+  table_->header()->setSortIndicatorClearable(true);
+  table_->header()->setSortIndicator(-1, Qt::AscendingOrder);
+  table_->header()->setStretchLastSection(true);
+  table_->header()->setSectionsMovable(false);
+  sorted_->sort(-1);
+  connect(table_->selectionModel(), &QItemSelectionModel::selectionChanged, this, &ComparisonView::pick_row);
+}
+
+void ComparisonView::set_data(const ChartData& chart) {
+  const int before = model_->rowCount();
+  changing_selection_ = true;
+  model_->set_data(chart);
+  changing_selection_ = false;
+  if (model_->rowCount() != before) fit_columns();
+  update_summary();
+  show_selection();
+}
+
+void ComparisonView::fit_columns() {
+  for (int column = 0; column < ComparisonModel::kColumns; ++column) {
+    table_->resizeColumnToContents(column);
+    table_->setColumnWidth(column, table_->columnWidth(column) + 6);
+  }
+}
+
+void ComparisonView::update_summary() {
+  table_->setVisible(model_->rowCount() > 0);
+  if (empty_) empty_->setVisible(model_->rowCount() == 0);
+  copy_button_->setEnabled(model_->rowCount() > 0);
+  if (model_->rowCount() == 0) return summary_->clear();
+  const int best = model_->best_row();
+  summary_->setText(best < 0 ? tr("No method has a plan that fits")
+                             : tr("Fastest that fits: %1, %2 in %3")
+                                   .arg(model_->series(best).title,
+                                        model_->index(best, ComparisonModel::time).data().toString(),
+                                        model_->index(best, ComparisonModel::memory).data().toString()));
+}
+
+void ComparisonView::set_selection(SelectionModel* selection) {
+  if (selection_) selection_->disconnect(this);
+  selection_ = selection;
+  if (selection_) connect(selection_, &SelectionModel::point_changed, this, &ComparisonView::show_selection);
+  show_selection();
+}
+
+void ComparisonView::show_selection() {
+  if (changing_selection_) return;
+  changing_selection_ = true;
+  const int row = selection_ && selection_->point() ? model_->row_of(selection_->point()->method) : -1;
+  if (row < 0)
+    table_->clearSelection();
+  else
+    table_->selectionModel()->select(sorted_->mapFromSource(model_->index(row, 0)),
+                                     QItemSelectionModel::ClearAndSelect | QItemSelectionModel::Rows);
+  changing_selection_ = false;
+}
+
+void ComparisonView::pick_row() {
+  if (changing_selection_ || !selection_) return;
+  const auto picked = table_->selectionModel()->selectedRows();
+  if (picked.size() != 1) return;
+  const int row = sorted_->mapToSource(picked.front()).row();
+  if (const auto plan = model_->plan_of(row)) selection_->pick_point(PickedPoint{model_->series(row).method, *plan});
+}
+
+QString ComparisonView::rows_as_text() const {
+  QStringList lines;
+  QStringList cells;
+  for (int column = 0; column < ComparisonModel::kColumns; ++column)
+    cells << model_->headerData(column, Qt::Horizontal, Qt::DisplayRole).toString();
+  lines << cells.join(u'\t');
+  for (int row = 0; row < sorted_->rowCount(); ++row) {
+    cells.clear();
+    for (int column = 0; column < ComparisonModel::kColumns; ++column)
+      cells << sorted_->index(row, column).data().toString();
+    lines << cells.join(u'\t');
+  }
+  return lines.join(u'\n') + u'\n';
+}
+
+QJsonObject ComparisonView::save_state() const {
+  return {{QStringLiteral("sorted_by"), table_->header()->sortIndicatorSection()},
+          {QStringLiteral("descending"), table_->header()->sortIndicatorOrder() == Qt::DescendingOrder}};
+}
+
+void ComparisonView::restore_state(const QJsonObject& state) {
+  const int column = state[QStringLiteral("sorted_by")].toInt(-1);
+  if (column < -1 || column >= ComparisonModel::kColumns) return;
+  table_->sortByColumn(column, state[QStringLiteral("descending")].toBool() ? Qt::DescendingOrder : Qt::AscendingOrder);
+}
+
+void ComparisonView::changeEvent(QEvent* event) {
+  if (event->type() == QEvent::PaletteChange) model_->set_palette(palette());
+  QWidget::changeEvent(event);
+}
+
+}  // namespace turnpoint::views

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The methods of the chart side by side, as a table; picking a row picks its plan in every view.
+#pragma once
+
+#include <QJsonObject>
+#include <QLabel>
+#include <QPointer>
+#include <QSortFilterProxyModel>
+#include <QToolButton>
+#include <QTreeView>
+#include <QWidget>
+
+#include "views/common/selection_model.h"
+#include "views/comparison/comparison_model.h"
+
+namespace turnpoint::views {
+
+class ComparisonView : public QWidget {
+  Q_OBJECT
+ public:
+  explicit ComparisonView(QWidget* parent = nullptr);
+
+  void set_data(const ChartData& chart);
+  void set_selection(SelectionModel* selection);
+
+  QJsonObject save_state() const;  ///< sorting
+  void restore_state(const QJsonObject& state);
+
+  /// All rows with their head, tabs between columns.
+  QString rows_as_text() const;
+  QWidget* tool_bar() const { return tool_bar_; }
+  QTreeView* table() const { return table_; }
+  ComparisonModel* model() const { return model_; }
+  QString summary() const { return summary_->text(); }
+
+ protected:
+  void changeEvent(QEvent* event) override;
+
+ private:
+  void make_tool_bar();
+  void make_table();
+  void show_selection();
+  void pick_row();
+  void update_summary();
+  void fit_columns();
+
+  ComparisonModel* model_;
+  QSortFilterProxyModel* sorted_;
+  QTreeView* table_;
+  QLabel* empty_;
+  QWidget* tool_bar_;
+  QLabel* summary_;
+  QToolButton* copy_button_;
+  QPointer<SelectionModel> selection_;
+  bool changing_selection_ = false;
+};
+
+}  // namespace turnpoint::views

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "views/graph/task_painter.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "views/graph/edge_line.h"
+#include "views/graph/graph_painter.h"
+
+namespace turnpoint::views {
+
+namespace {
+
+// Device pixels.
+constexpr double kLeastInside = 5;  // an open box is painted with its inside from boxes of this width on
+constexpr double kLeastLines = 22;  // lines between boxes of this width
+constexpr double kRoundLines = 60;  // with rounded bends and arrows
+constexpr double kTextWidth = 34, kTextHeight = 11;
+constexpr int kCardHeight = 24;  // a closed group lower than this shows its strip only
+constexpr double kTwoLines = 40;
+
+}  // namespace
+
+bool TaskPaint::shows_inside(const TaskScene& scene, const TaskBox& box) const {
+  if (!box.open) return false;
+  if (box.parent < 0) return true;
+  return scene.typical_width * zoom >= kLeastInside && box.rect.width() * zoom >= 24 && box.rect.height() * zoom >= 16;
+}
+
+std::array<QColor, kDeviceColors> TaskPainter::colors(const TaskPaint& paint) {
+  std::array<QColor, kDeviceColors> colors;
+  if (paint.neutral) {
+    colors.fill(paint.theme->head);
+  } else if (paint.color == TaskColor::time || paint.color == TaskColor::bytes) {
+    colors.fill(paint.theme->heat[4]);
+    std::copy(paint.theme->heat.begin(), paint.theme->heat.end(), colors.begin());
+  } else {
+    colors = device_palette(*paint.theme);
+  }
+  if (paint.color != TaskColor::device || paint.device == kNone) return colors;
+  const QColor ground = paint.theme->base;
+  for (std::size_t c = 0; c < kDeviceColors; ++c) {
+    if (c == device_slot(paint.device)) continue;
+    const auto mix = [](int a, int b) { return (a * 18 + b * 82) / 100; };
+    colors[c] = QColor(mix(colors[c].red(), ground.red()), mix(colors[c].green(), ground.green()),
+                       mix(colors[c].blue(), ground.blue()));
+  }
+  return colors;
+}
+
+int TaskPainter::painted_box(const TaskScene& scene, const TaskPaint& paint, int box) {
+  int painted = box;
+  for (int b = box; b > 0; b = scene.boxes[std::size_t(b)].parent) {
+    const TaskBox& one = scene.boxes[std::size_t(b)];
+    if (one.open && !paint.shows_inside(scene, one)) painted = b;
+  }
+  return painted;
+}
+
+void TaskPainter::prepare(const TaskScene& scene, const TaskPaint& paint) {
+  if (texts_of_ != &scene || texts_zoom_ != paint.zoom || texts_font_ != paint.font) {
+    texts_font_ = paint.font;
+    name_font_ = graph_name_font(paint.font, paint.zoom), small_font_ = graph_small_font(paint.font, paint.zoom);
+    names_.assign(scene.boxes.size(), QString());
+    texts_of_ = &scene, texts_zoom_ = paint.zoom;
+  }
+  colors_ = colors(paint);
+  for (std::size_t c = 0; c < kDeviceColors; ++c) dark_text_[c] = qGray(colors_[c].rgb()) >= 118;
+}
+
+const QString& TaskPainter::name(const TaskScene& scene, std::uint32_t index, const QFontMetrics& metrics, int width) {
+  QString& shown = names_[index];
+  if (shown.isNull()) {
+    shown = metrics.elidedText(scene.boxes[index].name, Qt::ElideMiddle, width);
+    if (shown.isNull()) shown = QStringLiteral("");
+  }
+  return shown;
+}
+
+void TaskPainter::paint(QPainter& painter, const TaskScene& scene, const TaskPaint& paint) {
+  if (scene.boxes.empty()) return;
+  prepare(scene, paint);
+  open_.assign(1, 0);
+  while (!open_.empty()) {
+    const std::uint32_t at = open_.back();
+    open_.pop_back();
+    const TaskBox& around = scene.boxes[at];
+    if (at != 0) paint_frame(painter, scene, paint, at);
+    paint_lines(painter, scene, paint, around);
+    painter.setRenderHint(QPainter::Antialiasing, false);
+    for (std::uint32_t c = around.child_begin; c < around.child_end; ++c) {
+      const TaskBox& box = scene.boxes[c];
+      if (!paint.map(box.rect).intersects(paint.viewport)) continue;
+      if (paint.shows_inside(scene, box)) {
+        open_.push_back(c);
+      } else {
+        paint_closed(painter, scene, paint, c);
+      }
+    }
+  }
+}
+
+void TaskPainter::paint_shares(QPainter& painter, const TaskScene& scene, const TaskBox& box, const QRect& bar) const {
+  if (box.shares == kNone || bar.width() < 3) {
+    painter.fillRect(bar, colors_[box.color]);
+    return;
+  }
+  double sum = 0;
+  int x = bar.left();
+  for (std::size_t k = 0; k < kDeviceColors; ++k) {
+    const float share = scene.shares[box.shares + k];
+    if (share <= 0) continue;
+    sum += double(share);
+    const int right = sum > 0.9999 ? bar.right() + 1 : bar.left() + int(std::lround(bar.width() * sum));
+    if (right > x) painter.fillRect(QRect(x, bar.top(), right - x, bar.height()), colors_[k]);
+    x = std::max(x, right);
+  }
+}
+
+void TaskPainter::outline(QPainter& painter, const TaskPaint& paint, const TaskBox& box, const QRect& rect) const {
+  const bool critical = box.critical && paint.critical_path;
+  if (rect.width() < 6 && !critical) return;
+  painter.setBrush(Qt::NoBrush);
+  painter.setPen(critical ? paint.theme->error : paint.theme->axis);
+  painter.drawRect(rect.adjusted(0, 0, -1, -1));
+  if (critical && rect.height() >= 10) painter.drawRect(rect.adjusted(1, 1, -2, -2));
+}
+
+void TaskPainter::paint_closed(QPainter& painter, const TaskScene& scene, const TaskPaint& paint, std::uint32_t index) {
+  const TaskBox& box = scene.boxes[index];
+  QRect rect = paint.map(box.rect).toRect();
+  rect.setWidth(std::max(1, rect.width())), rect.setHeight(std::max(1, rect.height()));
+  const bool room = rect.width() >= kTextWidth && rect.height() >= kTextHeight;
+  if (box.is_group && room && rect.height() >= kCardHeight) {
+    paint_card(painter, scene, paint, index, rect);
+    outline(painter, paint, box, rect);
+    return;
+  }
+  paint_shares(painter, scene, box, rect);
+  outline(painter, paint, box, rect);
+  if (!room || rect.height() > 6 * kTwoLines) return;
+  const QFontMetrics metrics(small_font_);
+  if (metrics.ascent() > rect.height()) return;
+  painter.setFont(small_font_);
+  const QRect inside = rect.adjusted(4, 0, -4, 0);
+  if (box.is_group) {
+    // A strip of many colours has no one colour that a text could be read on.
+    const int width = std::min(inside.width(), metrics.horizontalAdvance(name(scene, index, metrics, inside.width())));
+    painter.fillRect(QRect(0, 0, width + 6, std::min(rect.height() - 2, metrics.height()))
+                         .translated(inside.center() -
+                                     QPoint((width + 6) / 2 - 1, std::min(rect.height() - 2, metrics.height()) / 2)),
+                     paint.theme->base);
+    painter.setPen(paint.theme->text);
+  } else {
+    painter.setPen(paint.neutral           ? paint.theme->text
+                   : dark_text_[box.color] ? QColor(0x10, 0x13, 0x16)
+                                           : QColor(Qt::white));
+  }
+  painter.drawText(inside, Qt::AlignCenter | Qt::TextSingleLine, name(scene, index, metrics, inside.width()));
+}
+
+void TaskPainter::paint_card(QPainter& painter, const TaskScene& scene, const TaskPaint& paint, std::uint32_t index,
+                             const QRect& rect) {
+  const TaskBox& box = scene.boxes[index];
+  const QFontMetrics name_metrics(name_font_), small_metrics(small_font_);
+  const int line = name_metrics.height();
+  const bool two = !box.fold && rect.height() >= 2 * line + 7;
+  const int text_height = std::min(rect.height() * 7 / 10, two ? 2 * line + 1 : line + 3);
+  painter.fillRect(rect, paint.theme->base);
+  paint_shares(painter, scene, box, rect.adjusted(0, text_height, 0, 0));
+  const QRect first = QRect(rect.left(), rect.top(), rect.width(), two ? line + 2 : text_height).adjusted(6, 0, -6, 0);
+  // The name matters more than the figures.
+  const QString& shown = name(scene, index, name_metrics, first.width());
+  const int free = first.width() - name_metrics.horizontalAdvance(shown) - 6;
+  const bool with_value = small_metrics.horizontalAdvance(box.value) <= free;
+  painter.setFont(name_font_);
+  painter.setPen(paint.theme->text);
+  painter.drawText(
+      first, (with_value || two ? Qt::AlignLeft : Qt::AlignHCenter) | Qt::AlignVCenter | Qt::TextSingleLine, shown);
+  painter.setFont(small_font_);
+  painter.setPen(paint.theme->secondary);
+  if (with_value) painter.drawText(first, Qt::AlignRight | Qt::AlignVCenter | Qt::TextSingleLine, box.value);
+  if (two) {
+    const QRect second = first.translated(0, line - 1);
+    painter.drawText(second, Qt::AlignLeft | Qt::AlignVCenter | Qt::TextSingleLine,
+                     small_metrics.elidedText(box.detail, Qt::ElideRight, second.width()));
+  }
+  painter.setPen(paint.theme->axis);
+  painter.drawLine(rect.left(), rect.top() + text_height, rect.right(), rect.top() + text_height);
+}
+
+void TaskPainter::paint_frame(QPainter& painter, const TaskScene& scene, const TaskPaint& paint, std::uint32_t index) {
+  const TaskBox& box = scene.boxes[index];
+  const QRect rect = paint.map(box.rect).toRect();
+  painter.setRenderHint(QPainter::Antialiasing, false);
+  int depth = 0;
+  for (int p = box.parent; p > 0; p = scene.boxes[std::size_t(p)].parent) ++depth;
+  painter.fillRect(rect, depth % 2 == 0 ? paint.theme->alternate : paint.theme->base);
+  outline(painter, paint, box, rect);
+  const double header = kPanelHeader * paint.zoom;
+  const QFontMetrics name_metrics(name_font_), small_metrics(small_font_);
+  if (header < name_metrics.ascent()) return;
+  painter.setRenderHint(QPainter::Antialiasing, true);
+  const double size = std::min(4.0, header / 4);
+  const QPointF tip = QPointF(rect.topLeft()) + QPointF(8 + size, header / 2 + size * 0.8);
+  painter.setPen(Qt::NoPen);
+  painter.setBrush(paint.theme->text);
+  const QPointF triangle[] = {tip, tip + QPointF(-size, -size * 1.5), tip + QPointF(size, -size * 1.5)};
+  painter.drawConvexPolygon(triangle, 3);
+  const QRect line(rect.left() + 18, rect.top(), rect.width() - 26, int(header));
+  const QString& shown = name(scene, index, name_metrics, line.width());
+  painter.setFont(name_font_);
+  painter.setPen(paint.theme->text);
+  painter.drawText(line, Qt::AlignLeft | Qt::AlignVCenter | Qt::TextSingleLine, shown);
+  const int used = name_metrics.horizontalAdvance(shown) + 12;
+  const QString detail = box.detail + QStringLiteral(" \u00b7 ") + box.value;
+  if (small_metrics.horizontalAdvance(detail) > line.width() - used) return;
+  painter.setFont(small_font_);
+  painter.setPen(paint.theme->secondary);
+  painter.drawText(line.adjusted(used, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter | Qt::TextSingleLine, detail);
+}
+
+void TaskPainter::paint_lines(QPainter& painter, const TaskScene& scene, const TaskPaint& paint,
+                              const TaskBox& around) {
+  // Boxes of the level itself, not of all the scene, say whether its lines can be told apart.
+  if (around.child_begin == around.child_end) return;
+  double width = 0;
+  for (std::uint32_t c = around.child_begin; c < around.child_end; ++c) width += scene.boxes[c].rect.width();
+  width *= paint.zoom / double(around.child_end - around.child_begin);
+  if (width < kLeastLines && around.parent >= 0) return;
+  const bool round = width >= kRoundLines;
+  const double scale = round ? 1.0 : 0.6;
+  painter.setRenderHint(QPainter::Antialiasing, round);
+  painter.setBrush(Qt::NoBrush);
+  // Light ones first, so that what costs lies on top, and the critical path over all.
+  for (int pass = 0; pass < 3; ++pass)
+    for (std::uint32_t l = around.edge_begin; l < around.edge_end; ++l) {
+      const bool critical = scene.line_critical[l] && paint.critical_path;
+      if ((critical ? 2 : scene.line_heat[l] > 0 ? 1 : 0) != pass) continue;
+      line_.clear();
+      QPointF low(1e12, 1e12), high(-1e12, -1e12);
+      for (std::uint32_t p = scene.point_begin[l]; p < scene.point_begin[l + 1]; ++p) {
+        line_.push_back(paint.map(scene.points[p]));
+        low = {std::min(low.x(), line_.back().x()), std::min(low.y(), line_.back().y())};
+        high = {std::max(high.x(), line_.back().x()), std::max(high.y(), line_.back().y())};
+      }
+      if (high.x() < paint.viewport.left() || low.x() > paint.viewport.right() || high.y() < paint.viewport.top() ||
+          low.y() > paint.viewport.bottom())
+        continue;
+      const double plain = std::max(1.0, double(scene.line_width[l]) * scale);
+      const QColor color = critical             ? paint.theme->error
+                           : scene.line_heat[l] ? paint.theme->heat[scene.line_heat[l]]
+                                                : paint.theme->axis;
+      paint_edge_line(painter, line_, color, critical ? std::max(2.0, plain) : plain, round, paint.zoom);
+    }
+}
+
+void TaskPainter::paint_line_mark(QPainter& painter, const TaskScene& scene, const TaskPaint& paint, int line) {
+  if (line < 0) return;
+  const auto l = std::size_t(line);
+  line_.clear();
+  for (std::uint32_t p = scene.point_begin[l]; p < scene.point_begin[l + 1]; ++p)
+    line_.push_back(paint.map(scene.points[p]));
+  painter.setRenderHint(QPainter::Antialiasing, true);
+  paint_edge_line(painter, line_, paint.theme->accent, std::max(2.0, double(scene.line_width[l])), true, paint.zoom);
+}
+
+void TaskPainter::paint_marks(QPainter& painter, const TaskScene& scene, const TaskPaint& paint,
+                              const std::vector<int>& picked, int hovered, int focus) const {
+  painter.setRenderHint(QPainter::Antialiasing, true);
+  painter.setBrush(Qt::NoBrush);
+  const auto mark = [&](int index, const QPen& pen, double around) {
+    if (index <= 0 || index >= int(scene.boxes.size())) return;
+    QRectF box = paint.map(scene.boxes[std::size_t(painted_box(scene, paint, index))].rect);
+    // However far away, a mark can be seen.
+    if (box.width() < 6) box.adjust(-3, 0, 3, 0);
+    if (box.height() < 6) box.adjust(0, -3, 0, 3);
+    if (!box.intersects(paint.viewport)) return;
+    painter.setPen(pen);
+    painter.drawRoundedRect(box.adjusted(-around, -around, around, around), 3, 3);
+  };
+  for (const int box : picked) mark(box, QPen(paint.theme->accent, 2.5), 0.5);
+  mark(hovered, QPen(paint.theme->text, 1.5), 0);
+  mark(focus, QPen(paint.theme->accent, 1, Qt::DashLine), 3);
+}
+
+}  // namespace turnpoint::views
