@@ -117,6 +117,7 @@ void say(const ProbeMessages& messages) {
                hello.ranks == 1 ? "" : "s");
   for (const auto& warning : hello.warnings) std::fprintf(stderr, "warning: %s\n", warning.c_str());
   for (const auto& missing : hello.missing) std::fprintf(stderr, "not there: %s\n", missing.c_str());
+  for (const auto& failed : messages.failed_checks()) std::fprintf(stderr, "check failed: %s\n", failed.c_str());
   std::map<std::string, int> reasons;
   for (const auto& item : messages.items())
     if (!item.not_measured.empty()) ++reasons[item.not_measured];

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <algorithm>
 
+#include "core/cost/kind_name.h"
+
 namespace turnpoint {
 
 namespace {

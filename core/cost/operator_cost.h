@@ -32,9 +32,6 @@ struct PhaseWork {
   double flop = 0, bytes = 0;
 };
 
-/// The kind of operator under which profiles keep measured times: "matmul", "batch-normalisation".
-std::string_view kind_name(OperatorKind kind);
-
 /// The name under which an operator's measured times are fitted: its kind, with kernel and stride for convolutions
 /// ("convolution 3x3 stride 2"), and "matmul of activations" for products without a weight.
 std::string fitted_kind(const Model& model, const Operator& op);

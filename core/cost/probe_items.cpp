@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/cost/probe_items.h"
+#include "core/cost/kind_name.h"
 
 #include <fmt/format.h>
 #include <algorithm>

@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <optional>
 
+#include "core/cost/kind_name.h"
 #include "core/cost/probe_items.h"
 
 namespace turnpoint {

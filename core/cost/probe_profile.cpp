@@ -205,6 +205,9 @@ class Profile {
       notes.push_back(fmt::format("{} signatures stand for operators that differ; fits tell them apart", ambiguous_));
     for (const auto& [why, count] : throttled)
       notes.push_back(fmt::format("the device slowed itself down ({}) during {} items", why, count));
+    if (messages.checks() > 0)
+      notes.push_back(fmt::format("{} of {} comparisons of kernels with plain loops failed",
+                                  messages.failed_checks().size(), messages.checks()));
     for (const auto& warning : hello_.warnings) notes.push_back(warning);
     if (!messages.finished())
       notes.push_back("the measurement broke off: what is here was measured until then");

@@ -152,6 +152,13 @@ Expected<void> ProbeMessages::take(std::string_view line) {
     if (!fields.error()) items_.push_back(std::move(item));
   } else if (type == "progress") {
     progress_ = {fields.text("phase", ""), fields.number("fraction", 0, 1, 0)};
+  } else if (type == "check") {
+    ++checks_;
+    const auto sizes = message->find("sizes");
+    if (!fields.flag("good", false))
+      failed_checks_.push_back(fmt::format("{} {} {}: {}", fields.text("call", ""), fields.text("precision", ""),
+                                           sizes == message->end() ? "" : sizes->dump(),
+                                           fields.text("what", "the result differs from that of plain loops")));
   } else if (type == "result") {
     ProbeResult result;
     result.measured = static_cast<int>(fields.integer("measured", 0, 1'000'000));

@@ -60,12 +60,17 @@ class ProbeMessages {
   const std::vector<ProbeItem>& items() const { return items_; }
   const std::optional<ProbeResult>& result() const { return result_; }
   const ProbeProgress& progress() const { return progress_; }
+  /// Comparisons of kernels with plain loops: how many, and which failed, in words.
+  int checks() const { return checks_; }
+  const std::vector<std::string>& failed_checks() const { return failed_checks_; }
 
  private:
   std::optional<ProbeHello> hello_;
   std::vector<ProbeItem> items_;
   std::optional<ProbeResult> result_;
   ProbeProgress progress_;
+  int checks_ = 0;
+  std::vector<std::string> failed_checks_;
 };
 
 /// A recording: all lines of one run. One that breaks off keeps what was measured until then, with a note.

@@ -82,8 +82,11 @@ int cuCtxSetCurrent(void*) { return 0; }
 int cuMemGetInfo_v2(std::size_t* free, std::size_t* total) { return *free = *total = std::size_t(8) << 30, 0; }
 int cuMemAlloc_v2(unsigned long long* pointer, std::size_t bytes) {
   PASS;
-  *pointer = reinterpret_cast<unsigned long long>(std::malloc(bytes));
-  return *pointer ? 0 : 2;
+  void* memory = std::malloc(bytes);
+  // Numbers that are neither zero nor garbage, in any format.
+  if (memory && bytes <= (std::size_t(16) << 20)) std::memset(memory, 0x3e, bytes);
+  *pointer = reinterpret_cast<unsigned long long>(memory);
+  return memory ? 0 : 2;
 }
 int cuMemFree_v2(unsigned long long pointer) { return std::free(reinterpret_cast<void*>(pointer)), 0; }
 int cuMemAllocHost_v2(void** pointer, std::size_t bytes) { return *pointer = std::malloc(bytes), *pointer ? 0 : 2; }
