@@ -7,6 +7,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cerrno>
 #include <csignal>
@@ -223,18 +224,26 @@ class Controller {
     return -1;
   }
 
+  /// What ended a rank before its time; of several, a signal tells the most, the others follow.
+  std::string who_died() {
+    std::string what;
+    for (std::size_t rank = 0; rank < crew_.members().size() && !done_; ++rank) {
+      const auto& member = crew_.members()[rank];
+      // The others may be through before rank 0 has said so; and what a rank printed before its end is read first.
+      const bool through = rank > 0 && member.status == 0;
+      if (!member.ended || member.file >= 0 || through) continue;
+      if (last_error_) return last_error_->what;
+      if (what.empty() || WIFSIGNALED(member.status))
+        what = fmt::format("rank {} {}", rank, describe_end(member.status));
+      if (WIFSIGNALED(member.status)) break;
+    }
+    return what;
+  }
+
   /// Ranks that died, or an item that takes too long: the item is given up and a new crew goes on behind it.
   int watch() {
     crew_.reap();
-    std::string what;
-    for (std::size_t rank = 0; rank < crew_.members().size(); ++rank) {
-      const auto& member = crew_.members()[rank];
-      // What it printed before its end is read first.
-      if (member.ended && member.file < 0 && !done_) {
-        what = last_error_ ? last_error_->what : fmt::format("rank {} {}", rank, describe_end(member.status));
-        break;
-      }
-    }
+    std::string what = who_died();
     const double waited = host_clock() - item_began_;
     if (what.empty() && waited > (opened_ ? job_.limit_s : std::max(kOpening, job_.limit_s)))
       what = opened_ ? fmt::format("took longer than {:g} s", job_.limit_s)
@@ -243,11 +252,13 @@ class Controller {
     const std::string hint = last_error_ ? last_error_->hint : "";
     last_error_.reset();
     crew_.kill();
-    if (!opened_ || current_ < 0 || ++restarts_ > kMostRestarts) return fail(device(what, hint));
-    ++failed_;
-    json item = {{"type", "item"}, {"index", current_}, {"not_measured", what}};
-    if (!hint.empty()) item["hint"] = hint;
-    say(std::move(item));
+    if (!opened_ || ++restarts_ > kMostRestarts) return fail(device(what, hint));
+    if (current_ >= 0) {  // else it had said itself what became of the item
+      ++failed_;
+      json item = {{"type", "item"}, {"index", current_}, {"not_measured", what}};
+      if (!hint.empty()) item["hint"] = hint;
+      say(std::move(item));
+    }
     if (next_item_ >= job_.items()) {
       done_ = true;
       return finish();
