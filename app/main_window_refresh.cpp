@@ -128,7 +128,8 @@ void MainWindow::show_chart() {
                    .arg(std::count_if(subject->result->points.begin(), subject->result->points.end(), views::drawable))
                    .arg(views::grouped_number(double(subject->result->points.size()), 0));
   else if (subject)
-    subtitle = tr("%1 frontier plans · lower left is better").arg(subject->result->points.size());
+    subtitle = tr("%1 frontier plans · lower left is better")
+                   .arg(views::grouped_number(double(subject->result->points.size()), 0));
   header_->set_subtitle(subtitle);
   actions_[ActionId::simulated_clock]->setEnabled(!scenario || !scenario->tasks);
   actions_[ActionId::simulated_clock]->setToolTip(scenario && scenario->tasks
@@ -292,7 +293,8 @@ void MainWindow::show_status() {
       parts << tr("at the turning point, at most %1 anywhere").arg(views::gap_text(*result.gap));
     if (clock_->on() && !scenario->tasks) parts << tr("searched by plain sums");
     if (!scenario->tasks)
-      parts << tr("%1 plans").arg(result.points.size()) << tr("%1 operators").arg(scenario->model->operators.size());
+      parts << tr("%1 plans").arg(views::grouped_number(double(result.points.size()), 0))
+            << tr("%1 operators").arg(scenario->model->operators.size());
     figures = parts.join(QStringLiteral(" · "));
   }
   state_label_->setText(QStringLiteral("● ") + state);
