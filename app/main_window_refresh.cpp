@@ -119,7 +119,7 @@ void MainWindow::show_chart() {
   const views::ChartSeries* subject = chart_data.subject();
   QString subtitle;
   if (subject && !subject->frontier)
-    subtitle = tr("%1 placements of %2 tasks on %3 devices · lower left is better")
+    subtitle = tr("%1 placements of %2 tasks on %3 devices")
                    .arg(chart_data.series.size())
                    .arg(views::grouped_number(double(scenario->tasks->task_count()), 0))
                    .arg(scenario->cluster->devices());

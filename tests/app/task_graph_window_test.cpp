@@ -17,8 +17,6 @@
 #include <cstdio>
 #include <fstream>
 
-#include "app/app_settings.h"
-#include "app/core_backend.h"
 #include "app/document.h"
 #include "app/graph_tab.h"
 #include "app/main_window.h"
@@ -28,9 +26,8 @@
 #include "app/simulated_clock.h"
 #include "app/task_manager.h"
 #include "core/plan/plan_schedule.h"
-#include "core/plan/task_graph_json.h"
 #include "core/scenario/task_scenario.h"
-#include "search/small_graphs.h"
+#include "real_window.h"
 #include "views/common/message_bar.h"
 #include "views/frontier/frontier_chart.h"
 #include "views/memory/memory_view.h"
@@ -41,50 +38,11 @@
 #include "views/timeline/timeline_view.h"
 
 using namespace turnpoint;
+using namespace turnpoint::test;
 
 namespace {
 
 const QString kSmall = QStringLiteral(TURNPOINT_SOURCE_DIR "/tests/data/task_graph/small.json");
-
-/// The window on the real core.
-struct Real {
-  Real() : settings(folder.filePath(QStringLiteral("settings.ini"))) {
-    window = std::make_unique<app::MainWindow>(backend, settings);
-    window->resize(1600, 1000);
-    window->show();
-    (void)QTest::qWaitForWindowExposed(window.get());
-  }
-  bool settle() {
-    return QTest::qWaitFor([&] { return window->settled(); }, 60000);
-  }
-  bool open(const QString& path) {
-    window->open_path(path);
-    return settle();
-  }
-  /// A random graph without a word about devices or memory.
-  QString random_graph(std::uint64_t seed, std::size_t tasks) {
-    const QString path = folder.filePath(QStringLiteral("random%1.json").arg(seed));
-    std::ofstream(path.toStdString()) << write_task_graph(*test::random_task_graph(seed, tasks));
-    return path;
-  }
-  template <class Widget>
-  Widget* child(const char* name) {
-    return window->findChild<Widget*>(QString::fromLatin1(name));
-  }
-  const ResultPoint& point(const std::string& method) { return window->runner().find(method)->result->points.front(); }
-  void click(const std::string& method) {
-    auto* plot = window->chart()->findChild<QWidget*>(QString(), Qt::FindDirectChildrenOnly);
-    QTest::mouseClick(plot, Qt::LeftButton, Qt::NoModifier, window->chart()->position_of(point(method)));
-  }
-  const SchedulePtr& schedule() { return window->document().selection().schedule(); }
-
-  QTemporaryDir folder;
-  app::CoreBackend backend;
-  app::AppSettings settings;
-  std::unique_ptr<app::MainWindow> window;
-};
-
-QAction* action(Real& real, const char* key) { return real.window->findChild<QAction*>(QString::fromLatin1(key)); }
 
 }  // namespace
 
