@@ -56,7 +56,10 @@ LinkedView table_view(QWidget* parent, views::SelectionModel* selection,
           QObject::tr("Plan table"),
           view,
           [view](const ScenarioPtr& scenario) {
-            view->set_model(scenario && !scenario->tasks ? scenario->model : nullptr);
+            const bool tasks = scenario && scenario->tasks;
+            view->set_empty_text(tasks ? QObject::tr("A task graph has no operators: see Graph, Timeline and Memory.")
+                                       : QObject::tr("Open a model to see its plan."));
+            view->set_model(tasks || !scenario ? nullptr : scenario->model);
           },
           [view](std::shared_ptr<const Plan> plan, ScenarioPtr scenario) {
             if (!scenario || !scenario->tasks) view->set_plan(std::move(plan), std::move(scenario));

@@ -75,6 +75,7 @@ void say(const Result& result) {
 }
 
 int run_search(const SearchArguments& arguments) {
+  if (const int refused = check_output(arguments.out); refused != kDone) return refused;
   const auto objective = parse_objective(arguments.objective);
   if (!objective) return report(objective.error());
   const auto scenario = open_scenario(arguments.scenario);

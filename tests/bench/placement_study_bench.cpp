@@ -33,9 +33,10 @@ std::string throughput(const Expected<ResultPoint>& point, std::int64_t batch, d
 /// Samples per second that speed-ups are over, or 0 before something has fitted.
 double run_model(const StudyModel& model, const Arguments& arguments) {
   double base = 0;
+  std::int64_t before = 1;
   for (std::size_t i = 0; i < kStudyDevices.size(); ++i) {
     const int devices = kStudyDevices[i];
-    const auto largest = largest_batch(model, devices);
+    const auto largest = largest_batch(model, devices, before);
     if (!largest) {
       std::printf("  %s\n", fail(largest.error()).c_str());
       continue;
@@ -47,6 +48,7 @@ double run_model(const StudyModel& model, const Arguments& arguments) {
     }
     const double rate = double(largest->batch) / largest->placement.makespan_s;
     if (base == 0) base = rate;
+    before = largest->batch;
     std::printf("  %2d devices: batch %5lld (study %4s)  %8.3f s  x%-6.2f %5zu moved, search %.2f s", devices,
                 static_cast<long long>(largest->batch), study.c_str(), largest->placement.makespan_s, rate / base,
                 largest->placement.moved, largest->placement.search_s);
@@ -64,26 +66,30 @@ double run_model(const StudyModel& model, const Arguments& arguments) {
   return base;
 }
 
-/// The graph at the study's node count, on sixteen devices.
+/// The graph at the study's node count on sixteen devices, with the largest micro-batch that fits.
 void run_counted(const StudyModel& model, double base) {
   const auto how = counted(model);
   if (!how) {
     std::printf("  %s\n", fail(how.error()).c_str());
     return;
   }
-  const auto placed = place(model, 1, 16, how->options);
-  if (!placed) {
-    std::printf("  %s\n", fail(placed.error()).c_str());
-    return;
-  }
   const int micro_batches = how->options.micro_batches;
-  std::printf(
-      "  at the study's size: %zu tasks (study %lld, %+.1f %%): steps %s, %d micro-batches of 1 sample; 16 "
-      "devices: %s, %.3f s, x%.2f, %zu moved, search %.2f s\n",
-      placed->tasks, static_cast<long long>(model.tasks), 100 * (double(placed->tasks) / double(model.tasks) - 1),
-      how->options.cells_in_parts ? "in parts" : "whole", micro_batches, placed->fits ? "fits" : "does not fit",
-      placed->makespan_s, base > 0 ? micro_batches / placed->makespan_s / base : 0, placed->moved, placed->search_s);
-  std::fflush(stdout);
+  for (std::int64_t samples = 1;; samples *= 2) {
+    const auto placed = place(model, samples, 16, how->options);
+    if (!placed) {
+      std::printf("  %s\n", fail(placed.error()).c_str());
+      return;
+    }
+    if (samples == 1)
+      std::printf("  %zu tasks (study %lld, %+.1f %%): steps %s, micro-batches %d; on 16 devices:\n", placed->tasks,
+                  static_cast<long long>(model.tasks), 100 * (double(placed->tasks) / double(model.tasks) - 1),
+                  how->options.cells_in_parts ? "in parts" : "whole", micro_batches);
+    if (!placed->fits) return;
+    const double batch = double(micro_batches) * double(samples);
+    std::printf("    batch %6.0f  %8.3f s  x%-6.2f %5zu moved, search %.2f s\n", batch, placed->makespan_s,
+                base > 0 ? batch / placed->makespan_s / base : 0, placed->moved, placed->search_s);
+    std::fflush(stdout);
+  }
 }
 
 }  // namespace

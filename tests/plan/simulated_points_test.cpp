@@ -21,9 +21,9 @@ RunContext on_threads(int threads) {
   return context;
 }
 
-ResultPtr frontier() {
+ResultPtr searched() {
   static const ResultPtr result = [] {
-    const auto found = run("ft", scenario_on(builtin("transformer-s", 32), "v100-16gb-1x4"));
+    const auto found = run("ft", scenario_on(test::attention(16, 32), "v100-16gb-2x4"));
     if (!found) qFatal("%s", found.error().message().c_str());
     return *found;
   }();
@@ -42,7 +42,7 @@ class SimulatedPointsTest : public QObject {
   Q_OBJECT
  private slots:
   void the_same_on_any_number_of_threads() {
-    const auto result = frontier();
+    const auto result = searched();
     QVERIFY(result->points.size() > 100);
     const auto indices = all_of(*result);
     const auto one = simulate_points(*result, indices, on_threads(1));
@@ -63,7 +63,7 @@ class SimulatedPointsTest : public QObject {
   }
 
   void progress_and_cancel() {
-    const auto result = frontier();
+    const auto result = searched();
     std::stop_source source;
     RunContext context = on_threads(1);
     context.stop = source.get_token();
@@ -81,7 +81,7 @@ class SimulatedPointsTest : public QObject {
   }
 
   void results_are_filled() {
-    const auto result = frontier();
+    const auto result = searched();
     QVERIFY(!result->points[0].simulated_time_s);
     const auto filled = with_simulated_points(result, on_threads(0));
     QVERIFY(filled.has_value());
@@ -107,7 +107,7 @@ class SimulatedPointsTest : public QObject {
   }
 
   void what_is_drawn() {
-    const auto result = frontier();
+    const auto result = searched();
     const auto curve = simulated_curve(*result, 40, on_threads(2));
     QVERIFY(curve.has_value());
     QVERIFY(curve->index.size() <= 40 && curve->index.size() > 20 && !curve->complete);
@@ -137,7 +137,7 @@ class SimulatedPointsTest : public QObject {
   }
 
   void what_cannot_be() {
-    const auto result = frontier();
+    const auto result = searched();
     const std::vector<std::size_t> beyond{result->points.size()};
     const auto none = simulate_points(*result, beyond, {});
     QVERIFY(!none && none.error().code == ErrorCode::usage);

@@ -112,21 +112,16 @@ struct LargestBatch {
   StudyPlacement placement;
 };
 
-/// By bisection: more samples need more memory.
-inline Expected<LargestBatch> largest_batch(const StudyModel& model, int devices) {
-  const auto candidates = study_candidates(model);
+/// The largest candidate from `at_least` on (what fewer devices could take) before the first that does not fit: more
+/// samples need more memory. Upwards, since finding out that nothing fits takes longest.
+inline Expected<LargestBatch> largest_batch(const StudyModel& model, int devices, std::int64_t at_least = 1) {
   LargestBatch best;
-  std::size_t low = 0, high = candidates.size();  // all below `low` fit
-  while (low < high) {
-    const std::size_t middle = (low + high) / 2;
-    const auto placed = place(model, candidates[middle], devices, study_options());
+  for (const std::int64_t batch : study_candidates(model)) {
+    if (batch < at_least) continue;
+    const auto placed = place(model, batch, devices, study_options());
     if (!placed) return placed.error();
-    if (placed->fits) {
-      best = {candidates[middle], *placed};
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
+    if (!placed->fits) break;
+    best = {batch, *placed};
   }
   return best;
 }
@@ -185,7 +180,9 @@ inline Expected<ResultPoint> data_parallel_with_checkpointing(const StudyModel& 
   auto priced = search::price_problem(*prices, pool, context);
   if (!priced) return priced.error();
   frontier::Solver solver;
-  auto answer = solver.solve(priced->problem, {}, context);
+  frontier::SolveOptions options;
+  options.pass = frontier::Pass::coarse;  // every point of it is a plan, and the least memory is exact
+  auto answer = solver.solve(priced->problem, options, context);
   if (!answer) return answer.error();
   const ResultPtr result = search::make_result("data-parallel", *scenario, prices, *priced, std::move(*answer), 0);
   return result->points[result->fastest_that_fits().value_or(0)];

@@ -11,7 +11,7 @@ namespace turnpoint::views {
 
 namespace {
 
-constexpr float kThinLine = 1.1f, kWidestPlain = 2.4f, kWidestCut = 6.0f;
+constexpr float kThinLine = 1.1f, kWidestPlain = 2.4f, kWidestCut = 4.2f;
 /// Steps of heat start at these fractions of the largest box on show.
 constexpr double kHeatFractions[4] = {0.02, 0.08, 0.25, 0.6};
 
@@ -113,6 +113,10 @@ void decorate(TaskScene& scene, const TaskFigures& figures, TaskColor color) {
     if (box.is_group) {
       const auto& group = figures.hierarchy->groups[box.index];
       box.critical = figures.critical_tasks(group.task_begin, group.task_end) > 0;
+      box.critical_share = 0;
+      if (box.critical && group.time_s() > 0)
+        box.critical_share =
+            float((figures.critical_s[group.task_end] - figures.critical_s[group.task_begin]) / group.time_s());
     } else {
       const std::uint32_t at = figures.hierarchy->position[box.index];
       box.critical = figures.critical_tasks(at, at + 1) > 0;

@@ -57,8 +57,11 @@ void find_critical_path(TaskFigures& figures) {
     before = task;
   }
   figures.critical_before.assign(h.order.size() + 1, 0);
-  for (std::size_t p = 0; p < critical.size(); ++p)
+  figures.critical_s.assign(h.order.size() + 1, 0);
+  for (std::size_t p = 0; p < critical.size(); ++p) {
     figures.critical_before[p + 1] = figures.critical_before[p] + (critical[p] ? 1 : 0);
+    figures.critical_s[p + 1] = figures.critical_s[p] + (critical[p] ? graph.time_s[h.order[p]] : 0);
+  }
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ struct TaskFigures {
   double cut_total = 0, weight_total = 0;
   std::vector<double> load_s;                  ///< by device: seconds of computing
   std::vector<std::uint32_t> critical_before;  ///< by position in the hierarchy's order, one more; empty: no schedule
+  std::vector<double> critical_s;              ///< likewise: seconds of them
   std::vector<bool> critical_edge;             ///< by edge of the hierarchy
 
   // The layers that colours of scopes mean: children of one group, sixteen at most with neighbours joined.

@@ -231,7 +231,7 @@ void TaskLegend::paint_lines(QPainter& painter) const {
       const QString text =
           i == 0 ? QStringLiteral("0") : edge_weight_text(*figures_, scene->largest_line * fractions[i]);
       painter.setPen(QPen(i == 0 || !placed ? theme.axis : theme.heat[std::size_t(1 + std::min(3, int(part * 4)))],
-                          1.1 + (placed ? 4.9 : 1.3) * part, Qt::SolidLine, Qt::FlatCap));
+                          1.1 + (placed ? 3.1 : 1.3) * part, Qt::SolidLine, Qt::FlatCap));
       painter.drawLine(QPointF(x, line.center().y() + 1), QPointF(x + 16, line.center().y() + 1));
       painter.setPen(theme.secondary);
       const double advance = QFontMetricsF(painter.font()).horizontalAdvance(text);

@@ -12,12 +12,13 @@ namespace turnpoint::views {
 namespace {
 
 // Device pixels.
-constexpr double kLeastInside = 5;  // an open box is painted with its inside from boxes of this width on
-constexpr double kLeastLines = 22;  // lines between boxes of this width
-constexpr double kRoundLines = 60;  // with rounded bends and arrows
-constexpr double kTextWidth = 34, kTextHeight = 11;
-constexpr int kCardHeight = 24;  // a closed group lower than this shows its strip only
-constexpr double kTwoLines = 40;
+constexpr double kLeastInside = 5;      // an open box is painted with its inside from boxes of this width on
+constexpr double kLeastLines = 22;      // lines between boxes of this width
+constexpr double kRoundLines = 60;      // with rounded bends and arrows ...
+constexpr std::size_t kFewBoxes = 300;  // ... while no more than these are in sight
+constexpr double kTextWidth = 34, kTextHeight = 11, kTextZoom = 0.42;
+constexpr int kOutlineFrom = 12;  // narrower boxes have no border
+constexpr int kCardHeight = 24;   // a closed group lower than this shows its strip only
 
 }  // namespace
 
@@ -64,8 +65,24 @@ void TaskPainter::prepare(const TaskScene& scene, const TaskPaint& paint) {
     names_.assign(scene.boxes.size(), QString());
     texts_of_ = &scene, texts_zoom_ = paint.zoom;
   }
+  few_ = boxes_in_sight(scene, paint, kFewBoxes) < kFewBoxes;
   colors_ = colors(paint);
   for (std::size_t c = 0; c < kDeviceColors; ++c) dark_text_[c] = qGray(colors_[c].rgb()) >= 118;
+}
+
+std::size_t TaskPainter::boxes_in_sight(const TaskScene& scene, const TaskPaint& paint, std::size_t enough) {
+  std::size_t count = 0;
+  std::vector<std::uint32_t> open{0};
+  while (!open.empty() && count < enough) {
+    const TaskBox& around = scene.boxes[open.back()];
+    open.pop_back();
+    for (std::uint32_t c = around.child_begin; c < around.child_end; ++c) {
+      if (!paint.map(scene.boxes[c].rect).intersects(paint.viewport)) continue;
+      ++count;
+      if (paint.shows_inside(scene, scene.boxes[c])) open.push_back(c);
+    }
+  }
+  return count;
 }
 
 const QString& TaskPainter::name(const TaskScene& scene, std::uint32_t index, const QFontMetrics& metrics, int width) {
@@ -101,7 +118,7 @@ void TaskPainter::paint(QPainter& painter, const TaskScene& scene, const TaskPai
 }
 
 void TaskPainter::paint_shares(QPainter& painter, const TaskScene& scene, const TaskBox& box, const QRect& bar) const {
-  if (box.shares == kNone || bar.width() < 3) {
+  if (box.shares == kNone || bar.width() < 8) {
     painter.fillRect(bar, colors_[box.color]);
     return;
   }
@@ -118,32 +135,43 @@ void TaskPainter::paint_shares(QPainter& painter, const TaskScene& scene, const 
 }
 
 void TaskPainter::outline(QPainter& painter, const TaskPaint& paint, const TaskBox& box, const QRect& rect) const {
-  const bool critical = box.critical && paint.critical_path;
-  if (rect.width() < 6 && !critical) return;
+  // Most groups hold some of the path: those say how much by a bar instead.
+  const bool critical = box.critical && paint.critical_path && (!box.is_group || box.fold);
+  if (rect.width() < (critical ? 4 : kOutlineFrom)) return;
   painter.setBrush(Qt::NoBrush);
   painter.setPen(critical ? paint.theme->error : paint.theme->axis);
   painter.drawRect(rect.adjusted(0, 0, -1, -1));
-  if (critical && rect.height() >= 10) painter.drawRect(rect.adjusted(1, 1, -2, -2));
+  if (critical && rect.height() >= 14) painter.drawRect(rect.adjusted(1, 1, -2, -2));
+}
+
+void TaskPainter::critical_bar(QPainter& painter, const TaskPaint& paint, const TaskBox& box, const QRect& rect) const {
+  if (!box.critical || !paint.critical_path || box.fold) return;
+  const int width =
+      std::clamp(int(std::lround(double(box.critical_share) * rect.width())), 3, std::max(3, rect.width()));
+  painter.fillRect(QRect(rect.left(), rect.bottom() - 3, width, 3), paint.theme->error);
 }
 
 void TaskPainter::paint_closed(QPainter& painter, const TaskScene& scene, const TaskPaint& paint, std::uint32_t index) {
   const TaskBox& box = scene.boxes[index];
   QRect rect = paint.map(box.rect).toRect();
   rect.setWidth(std::max(1, rect.width())), rect.setHeight(std::max(1, rect.height()));
-  const bool room = rect.width() >= kTextWidth && rect.height() >= kTextHeight;
+  const bool room = rect.width() >= kTextWidth && rect.height() >= kTextHeight && paint.zoom >= kTextZoom;
   if (box.is_group && room && rect.height() >= kCardHeight) {
     paint_card(painter, scene, paint, index, rect);
+    critical_bar(painter, paint, box, rect);
     outline(painter, paint, box, rect);
     return;
   }
   paint_shares(painter, scene, box, rect);
+  if (box.is_group && rect.height() >= kCardHeight / 2) critical_bar(painter, paint, box, rect);
   outline(painter, paint, box, rect);
-  if (!room || rect.height() > 6 * kTwoLines) return;
+  if (!room) return;
   const QFontMetrics metrics(small_font_);
   if (metrics.ascent() > rect.height()) return;
   painter.setFont(small_font_);
   const QRect inside = rect.adjusted(4, 0, -4, 0);
-  if (box.is_group) {
+  const bool one_color = box.shares == kNone || scene.shares[box.shares + box.color] > 0.995f;
+  if (!one_color) {
     // A strip of many colours has no one colour that a text could be read on.
     const int width = std::min(inside.width(), metrics.horizontalAdvance(name(scene, index, metrics, inside.width())));
     painter.fillRect(QRect(0, 0, width + 6, std::min(rect.height() - 2, metrics.height()))
@@ -165,10 +193,11 @@ void TaskPainter::paint_card(QPainter& painter, const TaskScene& scene, const Ta
   const QFontMetrics name_metrics(name_font_), small_metrics(small_font_);
   const int line = name_metrics.height();
   const bool two = !box.fold && rect.height() >= 2 * line + 7;
-  const int text_height = std::min(rect.height() * 7 / 10, two ? 2 * line + 1 : line + 3);
+  const int text_height = std::min(rect.height() * 3 / 4, two ? 2 * line + 4 : line + 4);
   painter.fillRect(rect, paint.theme->base);
   paint_shares(painter, scene, box, rect.adjusted(0, text_height, 0, 0));
-  const QRect first = QRect(rect.left(), rect.top(), rect.width(), two ? line + 2 : text_height).adjusted(6, 0, -6, 0);
+  const QRect first =
+      QRect(rect.left(), rect.top() + (two ? 2 : 1), rect.width(), two ? line : text_height - 1).adjusted(6, 0, -6, 0);
   // The name matters more than the figures.
   const QString& shown = name(scene, index, name_metrics, first.width());
   const int free = first.width() - name_metrics.horizontalAdvance(shown) - 6;
@@ -181,9 +210,10 @@ void TaskPainter::paint_card(QPainter& painter, const TaskScene& scene, const Ta
   painter.setPen(paint.theme->secondary);
   if (with_value) painter.drawText(first, Qt::AlignRight | Qt::AlignVCenter | Qt::TextSingleLine, box.value);
   if (two) {
-    const QRect second = first.translated(0, line - 1);
+    const QRect second = first.translated(0, line);
+    const QString words = with_value ? box.detail : box.value + QStringLiteral(" \u00b7 ") + box.detail;
     painter.drawText(second, Qt::AlignLeft | Qt::AlignVCenter | Qt::TextSingleLine,
-                     small_metrics.elidedText(box.detail, Qt::ElideRight, second.width()));
+                     small_metrics.elidedText(words, Qt::ElideRight, second.width()));
   }
   painter.setPen(paint.theme->axis);
   painter.drawLine(rect.left(), rect.top() + text_height, rect.right(), rect.top() + text_height);
@@ -228,8 +258,8 @@ void TaskPainter::paint_lines(QPainter& painter, const TaskScene& scene, const T
   for (std::uint32_t c = around.child_begin; c < around.child_end; ++c) width += scene.boxes[c].rect.width();
   width *= paint.zoom / double(around.child_end - around.child_begin);
   if (width < kLeastLines && around.parent >= 0) return;
-  const bool round = width >= kRoundLines;
-  const double scale = round ? 1.0 : 0.6;
+  const bool round = few_ && width >= kRoundLines;
+  const double scale = width >= kRoundLines ? 1.0 : 0.6;
   painter.setRenderHint(QPainter::Antialiasing, round);
   painter.setBrush(Qt::NoBrush);
   // Light ones first, so that what costs lies on top, and the critical path over all.
@@ -251,7 +281,10 @@ void TaskPainter::paint_lines(QPainter& painter, const TaskScene& scene, const T
       const QColor color = critical             ? paint.theme->error
                            : scene.line_heat[l] ? paint.theme->heat[scene.line_heat[l]]
                                                 : paint.theme->axis;
-      paint_edge_line(painter, line_, color, critical ? std::max(2.0, plain) : plain, round, paint.zoom);
+      // What crosses keeps its width and colour below the thin line of the path.
+      if (critical && scene.line_heat[l] > 0)
+        paint_edge_line(painter, line_, paint.theme->heat[scene.line_heat[l]], plain, round, paint.zoom);
+      paint_edge_line(painter, line_, color, critical ? 2.0 : plain, round, paint.zoom);
     }
 }
 

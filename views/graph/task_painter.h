@@ -47,8 +47,10 @@ class TaskPainter {
   std::array<bool, kDeviceColors> dark_text_{};
   std::vector<std::uint32_t> open_;
   std::vector<QPointF> line_;
+  bool few_ = true;  ///< boxes in sight: there is time for rounded lines
 
   void prepare(const TaskScene& scene, const TaskPaint& paint);
+  static std::size_t boxes_in_sight(const TaskScene& scene, const TaskPaint& paint, std::size_t enough);
   void paint_lines(QPainter& painter, const TaskScene& scene, const TaskPaint& paint, const TaskBox& around);
   void paint_closed(QPainter& painter, const TaskScene& scene, const TaskPaint& paint, std::uint32_t index);
   void paint_card(QPainter& painter, const TaskScene& scene, const TaskPaint& paint, std::uint32_t index,
@@ -56,6 +58,7 @@ class TaskPainter {
   void paint_frame(QPainter& painter, const TaskScene& scene, const TaskPaint& paint, std::uint32_t index);
   void paint_shares(QPainter& painter, const TaskScene& scene, const TaskBox& box, const QRect& bar) const;
   void outline(QPainter& painter, const TaskPaint& paint, const TaskBox& box, const QRect& rect) const;
+  void critical_bar(QPainter& painter, const TaskPaint& paint, const TaskBox& box, const QRect& rect) const;
   const QString& name(const TaskScene& scene, std::uint32_t index, const QFontMetrics& metrics, int width);
 };
 

@@ -34,7 +34,8 @@ struct TaskBox {
   QString detail;  ///< on the second: tasks and bytes
   std::uint8_t color = 0;
   std::uint32_t shares = kNone;  ///< where its kDeviceColors shares begin in TaskScene::shares; kNone: one colour
-  bool critical = false;
+  bool critical = false;         ///< a task of the critical path, or a group with some
+  float critical_share = 0;      ///< of a group's time
 };
 
 struct TaskScene {
@@ -84,7 +85,7 @@ class TaskSceneBuilder {
     QSizeF size;  ///< of the open box; empty: not known yet
   };
   const TaskHierarchy& hierarchy_;
-  const SceneStyle& style_;
+  const SceneStyle style_;
   std::vector<Level> levels_;  ///< by breadth
   std::vector<int> level_of_;  ///< by group
   std::size_t boxes_ = 1;
