@@ -122,6 +122,20 @@ class MemoryViewTest : public QObject {
     QVERIFY(fits.chart()->limit_words().contains(QStringLiteral("16.0")));
   }
 
+  void a_limit_far_away_is_out_of_the_scale_unless_wanted() {
+    fixture::PipelineOptions roomy;
+    roomy.limit = std::int64_t(80) << 30;
+    Shown s(fixture::pipeline(roomy));
+    const double peak = double(s.schedule->devices[s.chart()->device()].peak_bytes);
+    QVERIFY(s.chart()->frame().top_bytes >= peak && s.chart()->frame().top_bytes < 2 * peak);
+    s.chart()->grab();
+    QVERIFY(s.chart()->limit_words().contains(QStringLiteral("beyond the scale")));
+    s.view.scale_button()->click();
+    QVERIFY(s.chart()->frame().top_bytes >= double(roomy.limit));
+    s.chart()->grab();
+    QVERIFY(!s.chart()->limit_words().contains(QStringLiteral("beyond the scale")));
+  }
+
   void hover_adds_up() {
     Shown s(fixture::pipeline());
     const auto frame = s.chart()->frame();
@@ -217,10 +231,10 @@ class MemoryViewTest : public QObject {
 
   void state_and_pictures() {
     Shown s(tight());
-    s.view.scale_button()->setChecked(false);
+    s.view.scale_button()->setChecked(true);
     MemoryView other;
     other.restore_state(s.view.save_state());
-    QVERIFY(!other.scale_button()->isChecked());
+    QVERIFY(other.scale_button()->isChecked());
     QByteArray svg;
     QBuffer buffer(&svg);
     QSvgGenerator generator;

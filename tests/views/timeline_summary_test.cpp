@@ -5,6 +5,8 @@
 #include <cmath>
 #include <random>
 
+#include "core/plan/plan_schedule.h"
+#include "search/scenarios.h"
 #include "views/memory/memory_summary.h"
 #include "views/schedule_fixture.h"
 #include "views/timeline/time_axis.h"
@@ -179,6 +181,33 @@ class TimelineSummaryTest : public QObject {
     QVERIFY(std::find(named->layer_names().begin(), named->layer_names().end(), QStringLiteral("block3")) !=
             named->layer_names().end());
     QVERIFY(TimelineSummary::make(fixture::pipeline())->layers_repeat());
+  }
+
+  void communication_is_coloured_by_its_move() {
+    const auto scenario = test::scenario_on(test::builtin("gpt2?layers=2&hidden=128&sequence=16", 8), "v100-16gb-1x4");
+    const auto result = test::run("manual:tp=2:pp=2:micro-batches=2", scenario);
+    QVERIFY(result.has_value());
+    const auto s = plan_schedule(*scenario, (*result)->plans->plan(0));
+    QVERIFY(s.has_value());
+    const auto summary = TimelineSummary::make(*s);
+    const ClassSums& kinds = summary->classes(TimelineColor::kind);
+    int all_reduces = 0, sends = 0;
+    for (std::uint32_t i = 0; i < (*s)->item_count(); ++i) {
+      const QString name = to_qt((*s)->graph->names[(*s)->task[i]]);
+      const std::uint8_t which = kinds[summary->place_of(i)];
+      if ((*s)->lanes[summary->lane_of(i)].kind == LaneKind::compute) QVERIFY(which < 4);
+      if (name.contains(QStringLiteral(": all-reduce "))) {
+        QCOMPARE(which, std::uint8_t(kMoveClass));
+        ++all_reduces;
+      } else if (name.contains(QStringLiteral("send to the next stage"))) {
+        QCOMPARE(which, std::uint8_t(kCollectiveClass));
+        ++sends;
+      }
+    }
+    QVERIFY(all_reduces > 0 && sends > 0);
+    // A path may go through tasks that are in no lane; what is drawn of it is in one.
+    for (const std::uint32_t item : summary->path()) QVERIFY(item < (*s)->item_count());
+    QVERIFY(!summary->path().empty());
   }
 
   void search_finds_by_part_of_a_name() {

@@ -16,7 +16,7 @@ namespace turnpoint::views {
 namespace {
 
 constexpr double kLeft = 62, kTop = 24, kRight = 16, kLegend = 150, kLegendFrom = 620, kTickPixels = 84;
-constexpr double kNoteBack = 0.82;
+constexpr double kNoteBack = 0.82, kNearLimit = 3;
 constexpr qsizetype kLongestName = 48;
 
 constexpr std::array<const char*, 4> kPartNames = {
@@ -81,7 +81,9 @@ MemoryChart::Frame MemoryChart::frame(QSizeF size) const {
   if (summary_ && device_ < summary_->devices()) {
     const Schedule::Device& device = summary_->schedule()->devices[device_];
     most = std::max(1.0, double(device.peak_bytes) * 1.12);
-    if (show_limit_ && device.memory_limit != kUnlimitedBytes) most = std::max(most, double(device.memory_limit) * 1.1);
+    const double limit = double(device.memory_limit);
+    const bool near = limit <= kNearLimit * double(device.peak_bytes);
+    if (device.memory_limit != kUnlimitedBytes && (show_limit_ || near)) most = std::max(most, limit * 1.1);
   }
   const ByteUnit unit = byte_unit(most);
   const double intervals = std::max(2.0, std::floor(f.plot.height() / 34));

@@ -35,7 +35,7 @@ std::uint8_t communication_class(std::string_view name) {
   if (name.find("optimizer state from the host") != std::string_view::npos ||
       name.find("optimizer state to the host") != std::string_view::npos)
     return std::uint8_t(kMoveClass + kMoves.size());
-  return std::uint8_t(name.find("send ") != std::string_view::npos ? kTransferClass : kCollectiveClass);
+  return std::uint8_t(kCollectiveClass);
 }
 
 /// Layer of each scope, the empty scope's is kNone. Leading parts that all scopes share name no layer.

@@ -20,8 +20,8 @@ enum class TimelineColor : std::uint8_t { kind, layer, duration };
 
 /// Classes of colour. By kind: those of TaskKind in order; by layer: kLayerClasses of which the last is "other"; by
 /// duration: kDurationClasses, short to long.
-/// All of them know transfers, collectives, and collectives whose move the name of the task tells, in the order of
-/// ThemeColors::network.
+/// All of them know transfers of placements, and of communication lanes the moves that the task's name tells, in the
+/// order of ThemeColors::network, beside the rest, which goes between stages.
 inline constexpr std::size_t kTransferClass = 8, kCollectiveClass = 9, kMoveClass = 10, kMoveClasses = 6;
 inline constexpr std::size_t kColorClasses = kMoveClass + kMoveClasses;
 inline constexpr std::size_t kLayerClasses = 8, kDurationClasses = 5;
