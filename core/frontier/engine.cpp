@@ -14,7 +14,7 @@ namespace turnpoint::frontier::detail {
 
 namespace {
 
-const std::size_t kCoarseLanes = 32, kExactLanes = getenv("EXL") ? atoi(getenv("EXL")) : 64;
+constexpr std::size_t kCoarseLanes = 32, kExactLanes = 64;
 constexpr std::size_t kThoroughPoints = std::size_t(1) << 22;  // beams that keep fewer are widened, if there is time
 constexpr std::size_t kBeamPoints = std::size_t(1) << 23;      // most that a beam may keep
 constexpr double kWidestBeam = 256;                            // width of its buckets where that is too little
