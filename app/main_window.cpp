@@ -404,8 +404,13 @@ void MainWindow::showEvent(QShowEvent* event) {
   // Docks take their sizes only once the window has its own; their tab bars appear with the first layout.
   if (settings_.layout().isEmpty() || !restoreState(settings_.layout())) default_layout();
   QTimer::singleShot(0, this, [this] {
-    for (QTabBar* tabs : findChildren<QTabBar*>())
-      if (tabs->accessibleName().isEmpty()) tabs->setAccessibleName(tr("Views of the picked plan"));
+    for (QTabBar* tabs : findChildren<QTabBar*>()) {
+      if (!tabs->accessibleName().isEmpty()) continue;
+      tabs->setAccessibleName(tr("Views of the picked plan"));
+      // In a narrow window whole names that scroll say more than nine cut ones.
+      tabs->setElideMode(Qt::ElideNone);
+      tabs->setUsesScrollButtons(true);
+    }
   });
 }
 

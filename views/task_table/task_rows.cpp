@@ -81,6 +81,7 @@ TaskRowsPtr make_task_rows(TaskRowsRequest request) {
   rows->critical.assign(count, false);
   for (const std::uint32_t item : s.critical)
     if (!s.is_transfer(item)) rows->critical[s.task[item]] = true;
+  for (TaskIndex t = 0; t < count; ++t) rows->longest_s = std::max(rows->longest_s, task_duration_s(s, t));
   rows->tasks = kept_tasks(*s.graph, split_words(rows->request.words));
   sort_tasks(*rows);
   rows->row_of.assign(count, kNone);

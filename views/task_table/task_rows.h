@@ -26,6 +26,7 @@ struct TaskRows {
   std::vector<TaskIndex> tasks;       ///< by row
   std::vector<std::uint32_t> row_of;  ///< by task; kNone: filtered out
   std::vector<bool> critical;         ///< by task: on the path that decides the makespan
+  double longest_s = 0;               ///< duration of the longest task, shown or not
   double shown_s = 0;                 ///< sum of the rows' durations
 };
 using TaskRowsPtr = std::shared_ptr<const TaskRows>;

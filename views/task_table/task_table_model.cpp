@@ -14,6 +14,7 @@ void TaskTableModel::set_rows(TaskRowsPtr rows) {
   beginResetModel();
   rows_ = std::move(rows);
   unit_ = time_unit_for(rows_ && rows_->request.schedule ? rows_->request.schedule->makespan_s : 1);
+  duration_unit_ = time_unit_for(rows_ ? rows_->longest_s / 10 : 1);
   endResetModel();
   emit headerDataChanged(Qt::Horizontal, 0, columnCount() - 1);
 }
@@ -42,8 +43,11 @@ QString TaskTableModel::text(TaskIndex task, TaskColumn column) const {
     case TaskColumn::kind: return QString::fromLatin1(to_string(g.kind[task]));
     case TaskColumn::scope: return to_qt(g.scopes[g.scope[task]]);
     case TaskColumn::device: return to_qt(s.devices[s.device_of[task]].name);
-    case TaskColumn::start: return s.item_of[task] == kNone ? QString() : time_in(unit_, task_start_s(s, task));
-    case TaskColumn::duration: return s.item_of[task] == kNone ? QString() : time_in(unit_, task_duration_s(s, task));
+    case TaskColumn::start:
+      return s.item_of[task] == kNone ? QString() : grouped_number(task_start_s(s, task) * unit_.per_second, 3);
+    case TaskColumn::duration:
+      return s.item_of[task] == kNone ? QString()
+                                      : grouped_number(task_duration_s(s, task) * duration_unit_.per_second, 1);
     case TaskColumn::output: return bytes(g.output_bytes[task]);
     case TaskColumn::persistent: return bytes(g.persistent_bytes[task]);
     case TaskColumn::critical: return rows_->critical[task] ? tr("critical") : QString();
@@ -85,7 +89,7 @@ QVariant TaskTableModel::headerData(int section, Qt::Orientation orientation, in
     case TaskColumn::scope: return tr("Layer");
     case TaskColumn::device: return tr("Device");
     case TaskColumn::start: return tr("Start %1").arg(unit_.name);
-    case TaskColumn::duration: return tr("Time %1").arg(unit_.name);
+    case TaskColumn::duration: return tr("Time %1").arg(duration_unit_.name);
     case TaskColumn::output: return tr("Output");
     case TaskColumn::persistent: return tr("Persistent");
     case TaskColumn::critical: return tr("Path");

@@ -31,7 +31,8 @@ class TaskTableModel : public QAbstractTableModel {
   QString tool_tip(TaskIndex task) const;
 
   TaskRowsPtr rows_;
-  TimeUnit unit_;
+  TimeUnit unit_;           ///< of starts
+  TimeUnit duration_unit_;  ///< fits the longest task
   QPalette palette_;
 };
 

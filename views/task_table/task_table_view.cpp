@@ -152,6 +152,7 @@ void TaskTableView::arrived(TaskRowsPtr rows) {
   changing_selection_ = true;
   model_->set_rows(std::move(rows));
   changing_selection_ = false;
+  table_->setColumnHidden(int(TaskColumn::scope), schedule_ && schedule_->graph->scopes.size() <= 1);
   fit_columns();
   update_words();
   show_picked();
@@ -160,17 +161,12 @@ void TaskTableView::arrived(TaskRowsPtr rows) {
 void TaskTableView::fit_columns() {
   if (columns_fitted_ || model_->rowCount() == 0) return;
   columns_fitted_ = true;
-  const QFontMetrics metrics = table_->fontMetrics();
-  const auto set = [&](TaskColumn column, const QString& widest) {
-    table_->setColumnWidth(int(column), metrics.horizontalAdvance(widest) + 24);
-  };
-  set(TaskColumn::name, QString(34, u'n'));
-  set(TaskColumn::kind, QStringLiteral("backward"));
-  set(TaskColumn::scope, QString(20, u'n'));
-  set(TaskColumn::device, QStringLiteral("devices 0-15"));
-  for (const TaskColumn column : {TaskColumn::start, TaskColumn::duration}) set(column, QStringLiteral("Start ms 0"));
-  for (const TaskColumn column : {TaskColumn::output, TaskColumn::persistent})
-    set(column, QStringLiteral("Persistent"));
+  // The rows that can be seen say how wide; names of tasks leave room for the figures.
+  const int widest = std::max(160, table_->viewport()->width() / 4);
+  for (int column = 0; column < model_->columnCount(); ++column) {
+    table_->resizeColumnToContents(column);
+    table_->setColumnWidth(column, std::min(widest, table_->columnWidth(column) + 8));
+  }
 }
 
 void TaskTableView::update_words() {
