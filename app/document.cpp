@@ -5,6 +5,7 @@
 
 #include "app/scenario_builder.h"
 #include "app/scenario_command.h"
+#include "app/start_page.h"
 #include "app/task_manager.h"
 #include "core/scenario/task_scenario.h"
 #include "views/common/format.h"
@@ -24,7 +25,7 @@ Document::Document(const SearchBackend& backend, TaskManager& tasks, QObject* pa
 ScenarioRequest Document::request() const {
   if (wanted_) return *wanted_;
   ScenarioRequest now{state_.model, state_.hardware, state_.scenario ? state_.scenario->settings : Settings()};
-  now.usual_hardware = usual_hardware_;
+  now.usual_hardware = usual_hardware_.empty() ? samples().front().hardware : usual_hardware_;
   return now;
 }
 

@@ -13,6 +13,7 @@
 #include "views/notes/notes_view.h"
 #include "views/parallelism/parallelism_view.h"
 #include "views/plan_table/plan_table_view.h"
+#include "views/task_table/task_table_view.h"
 #include "views/timeline/timeline_view.h"
 
 namespace turnpoint::app {
@@ -56,7 +57,10 @@ LinkedView table_view(QWidget* parent, views::SelectionModel* selection,
           QObject::tr("Plan table"),
           view,
           [view](const ScenarioPtr& scenario) {
-            view->set_model(scenario && !scenario->tasks ? scenario->model : nullptr);
+            const bool tasks = scenario && scenario->tasks;
+            view->set_empty_text(tasks ? QObject::tr("A task graph has no operators; its tasks stand in the tab Tasks.")
+                                       : QObject::tr("Open a model to see its plan."));
+            view->set_model(tasks || !scenario ? nullptr : scenario->model);
           },
           [view](std::shared_ptr<const Plan> plan, ScenarioPtr scenario) {
             if (!scenario || !scenario->tasks) view->set_plan(std::move(plan), std::move(scenario));
@@ -80,6 +84,9 @@ LinkedTabs make_linked_views(QWidget* parent, views::SelectionModel* selection) 
   tabs.list.push_back(graph_view(tabs.graph));
   tabs.list.push_back(schedule_view(QStringLiteral("timeline"), QObject::tr("Timeline"), tabs.timeline));
   tabs.list.push_back(schedule_view(QStringLiteral("memory"), QObject::tr("Memory"), tabs.memory));
+  auto* tasks = new views::TaskTableView(parent);
+  tasks->set_selection(selection);
+  tabs.list.push_back(schedule_view(QStringLiteral("task_table"), QObject::tr("Tasks"), tasks));
   tabs.list.push_back(table_view(parent, selection, colors));
   return tabs;
 }

@@ -39,7 +39,7 @@ struct LinkedView {
   bool outdated = false;        ///< a plan came while the view was hidden
 };
 
-/// Graph, timeline, memory, plan table: all about the picked point.
+/// Graph, timeline, memory, tasks, plan table: all about the picked point.
 struct LinkedTabs {
   std::vector<LinkedView> list;
   GraphTab* graph = nullptr;

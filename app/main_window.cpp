@@ -45,8 +45,8 @@ namespace turnpoint::app {
 
 namespace {
 constexpr int kLeftDock = 288, kRightDock = 316;
-constexpr ActionId kToggles[] = {ActionId::show_parts, ActionId::show_others, ActionId::show_pinned,
-                                 ActionId::log_time, ActionId::simulated_clock};
+constexpr ActionId kToggles[] = {ActionId::show_parts, ActionId::show_others, ActionId::show_pinned, ActionId::log_time,
+                                 ActionId::simulated_clock};
 
 bool is_on_at_first(ActionId id) { return id != ActionId::log_time && id != ActionId::simulated_clock; }
 }  // namespace
@@ -97,8 +97,7 @@ MainWindow::~MainWindow() {
 
 bool MainWindow::settled() const {
   return runner_->up_to_date() && runner_->settled() && loader_->up_to_date() && schedules_->up_to_date() &&
-         clock_->settled() && pinned_searches_->settled() &&
-         !tasks_->busy() && !document_->building();
+         clock_->settled() && pinned_searches_->settled() && !tasks_->busy() && !document_->building();
 }
 
 void MainWindow::build_centre() {
@@ -277,12 +276,10 @@ void MainWindow::connect_panels() {
     QPushButton* button = plan_panel_->export_button();
     export_menu_->popup(button->mapToGlobal(QPoint(0, button->height())));
   });
-  connect(tabs_.timeline, &views::TimelineView::export_requested, this, [this](const QString& suffix) {
-    ask_export_picture(tabs_.timeline, QStringLiteral("timeline"), suffix);
-  });
-  connect(tabs_.memory, &views::MemoryView::export_requested, this, [this](const QString& suffix) {
-    ask_export_picture(tabs_.memory, QStringLiteral("memory"), suffix);
-  });
+  connect(tabs_.timeline, &views::TimelineView::export_requested, this,
+          [this](const QString& suffix) { ask_export_picture(tabs_.timeline, QStringLiteral("timeline"), suffix); });
+  connect(tabs_.memory, &views::MemoryView::export_requested, this,
+          [this](const QString& suffix) { ask_export_picture(tabs_.memory, QStringLiteral("memory"), suffix); });
   connect(parallelism_page_, &ParallelismPage::export_requested, this, &MainWindow::ask_export_parallelism);
   connect(hardware_view_, &views::HardwareView::open_logs_requested, actions_[ActionId::open_logs], &QAction::trigger);
   connect(hardware_page_, &HardwarePage::failed, this, &MainWindow::report);
@@ -298,8 +295,10 @@ void MainWindow::connect_panels() {
 void MainWindow::connect_actions() {
   using Id = ActionId;
   const auto on = [this](Id id, auto call) { connect(actions_[id], &QAction::triggered, this, call); };
-  on(Id::open_model,
-     [this] { ask_open(tr("Open model"), tr("Models and task graphs (*.onnx *.json *.pb *.pbtxt *.graph.txt);;All files (*)"), &MainWindow::open_path); });
+  on(Id::open_model, [this] {
+    ask_open(tr("Open model"), tr("Models and task graphs (*.onnx *.json *.pb *.pbtxt *.graph.txt);;All files (*)"),
+             &MainWindow::open_path);
+  });
   on(Id::open_hardware, [this] {
     ask_open(tr("Open hardware profile"), tr("Hardware profiles (*.json);;All files (*)"), &MainWindow::open_path);
   });

@@ -76,7 +76,7 @@ void MainWindow::build_menus() {
       dock->show();
       dock->raise();
     });
-    if (i < 7) show->setShortcut(QKeySequence(QStringLiteral("Ctrl+%1").arg(i + 1)));
+    if (i < 9) show->setShortcut(QKeySequence(QStringLiteral("Ctrl+%1").arg(i + 1)));
   }
   view->addSeparator();
   add(view, {Id::chart_only, Id::reset_layout});

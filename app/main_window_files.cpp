@@ -282,7 +282,7 @@ void MainWindow::pin_frontier() {
       differs << views::to_qt(option.text) + u' ' + views::factor_text(value);
   }
   if (differs.isEmpty()) differs << views::to_qt(result.scenario->cluster->title);
-  differs << tr("batch %1").arg(result.scenario->model->batch);
+  if (!result.scenario->tasks) differs << tr("batch %1").arg(result.scenario->model->batch);
   document_->pin({differs.join(QStringLiteral(", ")), result.method, result.points});
   actions_[ActionId::show_pinned]->setChecked(true);
 }
@@ -331,19 +331,22 @@ void MainWindow::open_palette() {
 void MainWindow::show_help() {
   auto* box = new QMessageBox(QMessageBox::NoIcon, tr("What the chart shows"), QString(), QMessageBox::Close, this);
   box->setAttribute(Qt::WA_DeleteOnClose);
-  box->setText(
-      tr("<p><b>Every dot is a complete plan</b>: how each operator of the model is split over the devices. Right "
-         "means more memory per device, up means "
-         "a slower iteration; lower left is better.</p>"
-         "<p>The <b>line</b> is the frontier: no plan is better in both. It has steps because there is no plan between "
-         "two plans. The dotted lines are its "
-         "two parts, computing and sending.</p>"
-         "<p>The <b>turning point</b> is where more memory stops paying. Plans right of the <b>memory line</b> do not "
-         "fit the device; drag the line to ask "
-         "what a larger device would give.</p>"
-         "<p>The <b>sliders</b> ask what if: the line follows at once, dashed while it is coarse, and exact when the "
-         "hand rests.</p>"
-         "<p>Click a plan to see it in all views; arrow keys walk along the line, T picks the turning point.</p>"));
+  box->setText(tr(
+      "<p><b>Every dot is a complete plan</b>: how each operator of the model is split over the devices. Right "
+      "means more memory per device, up means "
+      "a slower iteration; lower left is better.</p>"
+      "<p>The <b>line</b> is the frontier: no plan is better in both. It has steps because there is no plan between "
+      "two plans. The dotted lines are its "
+      "two parts, computing and sending.</p>"
+      "<p>The <b>turning point</b> is where more memory stops paying. Plans right of the <b>memory line</b> do not "
+      "fit the device; drag the line to ask "
+      "what a larger device would give.</p>"
+      "<p>The <b>sliders</b> ask what if: the line follows at once, dashed while it is coarse, and exact when the "
+      "hand rests.</p>"
+      "<p>A <b>placement</b> puts every task of a training graph on one device: one dot per method, its time and peak "
+      "memory simulated with all waiting and overlap. The <b>simulated clock</b> moves every other plan to its "
+      "simulated time and memory as well, so that all can be compared; without it they are plain sums.</p>"
+      "<p>Click a plan to see it in all views; arrow keys walk along the line, T picks the turning point.</p>"));
   box->open();
 }
 

@@ -19,6 +19,7 @@
 #include "app/simulated_clock.h"
 #include "app/start_page.h"
 #include "app/task_manager.h"
+#include "core/scenario/task_scenario.h"
 #include "views/common/format.h"
 #include "views/common/message_bar.h"
 #include "views/common/theme_colors.h"
@@ -40,6 +41,14 @@ std::int64_t resident_bytes() {
   std::int64_t total = 0, resident = 0;
   file >> total >> resident;
   return file ? resident * sysconf(_SC_PAGESIZE) : 0;
+}
+
+/// Whether the devices of a task graph's own file have different memories.
+bool devices_differ(const Scenario& scenario) {
+  if (scenario.hardware != kFileHardware) return false;
+  for (int d = 1; d < scenario.cluster->devices(); ++d)
+    if (scenario.tasks->memory_of(std::uint32_t(d)) != scenario.tasks->memory_of(0)) return true;
+  return false;
 }
 
 /// The gap where people look, at the turning point; the largest one where there is none.
@@ -95,16 +104,22 @@ void MainWindow::show_chart() {
     }
     chart_data.series.push_back(std::move(series));
   }
-  chart_data.pinned = document_->pinned();
+  // Pinned frontiers of models are plain sums: among simulated figures they would compare what cannot be compared.
+  const bool moved = clock_->on() && !(scenario && scenario->tasks);
+  if (!moved) chart_data.pinned = document_->pinned();
   if (scenario) {
     chart_data.memory_limit = scenario->memory_limit() == kUnlimitedBytes ? 0 : scenario->memory_limit();
+    if (scenario->tasks && scenario->settings.memory_limit == 0 && devices_differ(*scenario)) {
+      chart_data.own_limits = true;
+      chart_data.memory_limit = 0;
+    }
     if (scenario->tasks || clock_->on()) chart_data.clock = Clock::simulated;
-    chart_data.device = views::to_qt(scenario->cluster->device.name);
+    if (scenario->hardware != kFileHardware) chart_data.device = views::to_qt(scenario->cluster->device.name);
   }
   const views::ChartSeries* subject = chart_data.subject();
   QString subtitle;
   if (subject && !subject->frontier)
-    subtitle = tr("%1 placements of %2 tasks on %3 devices · lower left is better")
+    subtitle = tr("%1 placements of %2 tasks on %3 devices")
                    .arg(chart_data.series.size())
                    .arg(views::grouped_number(double(scenario->tasks->task_count()), 0))
                    .arg(scenario->cluster->devices());
@@ -113,19 +128,21 @@ void MainWindow::show_chart() {
                    .arg(std::count_if(subject->result->points.begin(), subject->result->points.end(), views::drawable))
                    .arg(views::grouped_number(double(subject->result->points.size()), 0));
   else if (subject)
-    subtitle = tr("%1 frontier plans · lower left is better").arg(subject->result->points.size());
+    subtitle = tr("%1 frontier plans · lower left is better")
+                   .arg(views::grouped_number(double(subject->result->points.size()), 0));
   header_->set_subtitle(subtitle);
   actions_[ActionId::simulated_clock]->setEnabled(!scenario || !scenario->tasks);
-  actions_[ActionId::simulated_clock]->setToolTip(
-      scenario && scenario->tasks ? tr("Placements of a task graph are always simulated")
-                                  : actions_[ActionId::simulated_clock]->statusTip());
+  actions_[ActionId::simulated_clock]->setToolTip(scenario && scenario->tasks
+                                                      ? tr("Placements of a task graph are always simulated")
+                                                      : actions_[ActionId::simulated_clock]->statusTip());
   QAction* pinned = actions_[ActionId::show_pinned];
   pinned->setText(chart_data.pinned.empty() ? tr("Pinned") : tr("Pinned %1").arg(chart_data.pinned.size()));
   pinned->setEnabled(!chart_data.pinned.empty());
-  actions_[ActionId::clear_pinned]->setEnabled(!chart_data.pinned.empty());
+  actions_[ActionId::clear_pinned]->setEnabled(!document_->pinned().empty());
   for (const ActionId id : {ActionId::pin, ActionId::export_results_json, ActionId::export_points_csv,
                             ActionId::export_chart_png, ActionId::export_chart_svg})
     actions_[id]->setEnabled(subject != nullptr);
+  if (moved) actions_[ActionId::pin]->setEnabled(false);
   comparison_view_->set_data(chart_data);
   chart_->set_data(std::move(chart_data));
 }
@@ -172,7 +189,8 @@ void MainWindow::show_methods() {
   // Of a task graph most methods can say nothing: those that can come first.
   const ScenarioPtr& scenario = document_->scenario();
   if (scenario && scenario->tasks)
-    std::stable_partition(rows.begin(), rows.end(), [](const views::MethodRow& row) { return row.state != Shown::refused; });
+    std::stable_partition(rows.begin(), rows.end(),
+                          [](const views::MethodRow& row) { return row.state != Shown::refused; });
   scenario_panel_->set_methods(std::move(rows));
 }
 
@@ -183,7 +201,10 @@ void MainWindow::show_point() {
   // On the simulated clock the panel says what the chart shows, as soon as the chart can.
   const SimulatedClock::Curve* curve = there && clock_->on() ? clock_->find(run->name) : nullptr;
   const bool simulated = curve && curve->of == run->result && views::drawable(curve->drawn->points[picked->index]);
-  plan_panel_->set_point(!there ? nullptr : simulated ? curve->drawn : run->result, there ? picked->index : 0,
+  plan_panel_->set_point(!there      ? nullptr
+                         : simulated ? curve->drawn
+                                     : run->result,
+                         there ? picked->index : 0,
                          there ? (run->name == "ft" ? QStringLiteral("FT") : views::to_qt(run->title)) : QString(),
                          there && run->coarse);
   for (const ActionId id : {ActionId::copy_point, ActionId::export_plan_json, ActionId::export_plan_csv,
@@ -270,8 +291,10 @@ void MainWindow::show_status() {
       parts << tr("gap 0");
     else if (result.gap && result.turning_point)
       parts << tr("at the turning point, at most %1 anywhere").arg(views::gap_text(*result.gap));
+    if (clock_->on() && !scenario->tasks) parts << tr("searched by plain sums");
     if (!scenario->tasks)
-      parts << tr("%1 plans").arg(result.points.size()) << tr("%1 operators").arg(scenario->model->operators.size());
+      parts << tr("%1 plans").arg(views::grouped_number(double(result.points.size()), 0))
+            << tr("%1 operators").arg(scenario->model->operators.size());
     figures = parts.join(QStringLiteral(" · "));
   }
   state_label_->setText(QStringLiteral("● ") + state);

@@ -2,8 +2,8 @@
 // What a session brings into the window; the sample studies; the parallelism tab's files.
 #include <QAction>
 #include <QDockWidget>
-#include <QJsonDocument>
 #include <QImage>
+#include <QJsonDocument>
 #include <QJsonObject>
 #include <QPainter>
 #include <QSvgGenerator>
@@ -45,7 +45,7 @@ void MainWindow::take_session(const Session& session, const QString& path) {
     if (!session.methods.empty()) runner_->set_enabled_methods(session.methods);
     if (!session.picked_method.empty()) keeper_->want(session.picked_method, session.picked_memory);
     for (const ActionId id : {ActionId::show_parts, ActionId::show_others, ActionId::show_pinned, ActionId::log_time,
-                            ActionId::simulated_clock})
+                              ActionId::simulated_clock})
       if (const auto at = session.view.find(actions_[id]->objectName().toStdString()); at != session.view.end())
         actions_[id]->setChecked(at->second);
     for (const LinkedView& view : linked_)

@@ -28,8 +28,7 @@ Expected<SchedulePtr> placement_schedule(const PlacementPlan& plan, const Scenar
 
 }  // namespace
 
-ScheduleLoader::ScheduleLoader(PlanLoader& plans, TaskManager& tasks, views::SelectionModel& selection,
-                               QObject* parent)
+ScheduleLoader::ScheduleLoader(PlanLoader& plans, TaskManager& tasks, views::SelectionModel& selection, QObject* parent)
     : QObject(parent), plans_(plans), tasks_(tasks), selection_(selection) {
   clear(tr("Pick a point in the chart to see its schedule."));
   connect(&plans, &PlanLoader::plan_changed, this, &ScheduleLoader::load);

@@ -111,7 +111,8 @@ bool SearchRunner::carry_over() {
     if (run.enabled && run.refusal.empty() && (!run.result || !same_costs(*run.result->scenario, *scenario)))
       return false;
   for (MethodRun& run : runs_) {
-    if (!run.enabled || !run.result) continue;
+    // What is refused here has at most an answer to something else.
+    if (!run.enabled || !run.result || !run.refusal.empty()) continue;
     auto copy = std::make_shared<Result>(*run.result);
     copy->scenario = scenario;
     run.result = std::move(copy);
@@ -165,7 +166,8 @@ void SearchRunner::start_live() {
 void SearchRunner::start_coarse() {
   MethodRun* run = subject_mutable();
   // The first placement of a large graph takes seconds, others' markers are there in a tenth of one.
-  const bool alone = !run || (of_tasks_ && !(run->result && run->result->scenario->model == document_.scenario()->model));
+  const bool alone =
+      !run || (of_tasks_ && !(run->result && run->result->scenario->model == document_.scenario()->model));
   if (run) start(*run, SearchPass::coarse);
   if (alone) start_others();
 }

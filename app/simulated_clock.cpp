@@ -100,8 +100,9 @@ void SimulatedClock::update() {
         },
         [this, name = run.name, result = run.result, made](TaskOutcome outcome) {
           const auto now = asked_.find(name);
-          if (now == asked_.end() || now->second != result) return;  // a newer one is on its way
-          asked_.erase(now);
+          if (now == asked_.end()) return;  // switched off
+          // While a slider moves the last one is better than none, though a newer is on its way.
+          if (now->second == result) asked_.erase(now);
           if (outcome == TaskOutcome::finished && *made) {
             if (**made)
               curves_[name] = std::move(***made);
@@ -109,7 +110,8 @@ void SimulatedClock::update() {
               emit failed((*made)->error(), tr("Simulated clock"));
           }
           emit changed();
-        });
+        },
+        run.coarse ? Preempt::let_it_finish : Preempt::stop_running);
   }
 }
 

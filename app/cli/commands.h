@@ -39,7 +39,8 @@ void add_solve_command(CLI::App& app, Command& command);
 void add_export_command(CLI::App& app, Command& command);
 void add_place_command(CLI::App& app, Command& command);
 void add_simulate_command(CLI::App& app, Command& command);
-/// measure, validate: declared, exit 2 saying that they are not built yet.
-void add_unbuilt_commands(CLI::App& app, Command& command);
+void add_measure_command(CLI::App& app, Command& command);
+/// Declared; exits 2 saying what cannot be done yet.
+void add_validate_command(CLI::App& app, Command& command);
 
 }  // namespace turnpoint::cli

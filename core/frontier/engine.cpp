@@ -14,7 +14,7 @@ namespace turnpoint::frontier::detail {
 
 namespace {
 
-const std::size_t kCoarseLanes = 32, kExactLanes = getenv("EXL") ? atoi(getenv("EXL")) : 64;
+constexpr std::size_t kCoarseLanes = 32, kExactLanes = 64;
 constexpr std::size_t kThoroughPoints = std::size_t(1) << 22;  // beams that keep fewer are widened, if there is time
 constexpr std::size_t kBeamPoints = std::size_t(1) << 23;      // most that a beam may keep
 constexpr double kWidestBeam = 256;                            // width of its buckets where that is too little
@@ -25,11 +25,12 @@ constexpr double kWholeGrowth = 64;                      // products of the whol
 constexpr double kSettled = 0.009, kSettledShare = 0.3;  // a gap with which less work is put into the next
 constexpr double kSomeProducts = 1e6;                    // from which on they say something about the next level
 constexpr double kLikelyShare = 0.2, kUnlikely = 4;      // of the work left, by a rough estimate
+constexpr double kFarthest = 10;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t kLaneBytes = std::size_t(400)
                                    << 20;  // tables of all blocks together, if they are kept side by side
 constexpr std::size_t kPlanBytes = std::size_t(1) << 27, kFewPlans = 2000;  // plans of the states of the hull
-constexpr double kThoroughProducts = 1e8;                                   // work allowed from which there is time
+constexpr double kThoroughProducts = 5e7;                                   // work allowed from which there is time
 constexpr double kReachMore = 1.05;                                         // for other slopes
 constexpr double kSteep = 6;  // ratio of scaled weights from which a slope is steep
 
@@ -288,14 +289,15 @@ bool Engine::exact(Achieved& achieved, double max_products, CostList& floor) {
     }
     if (tolerance <= kSettled) left = std::min(left, max_products * kSettledShare);
     if (products * 1.5 > left || kept_ * 2 > ListOptions().max_points) return false;
-    if (products > kSomeProducts && largest > 0) rate = products / (largest * largest);
+    rate = products > kSomeProducts && largest > 0 ? products / (largest * largest) : 0;
+    const double farthest = largest * kFarthest;  // too far off for an estimate
     // The finest level that is likely to be cheap, else the next one unless it is likely to be too much.
     if (!fresh && !relane(achieved, kExactLanes)) return false;
     fresh = true;
     const std::size_t coarser = level;
     for (level = rate > 0 ? kTolerances.size() - 1 : coarser + 1;; --level) {
       const double next = slacks(used(), achieved, effective_limit(achieved), kTolerances[level], distance).largest;
-      const double likely = next > 0 ? rate * next * next : 0;
+      const double likely = next > farthest ? left * 0.5 : next > 0 ? rate * next * next : 0;
       if (likely <= left * kLikelyShare) break;
       if (level == coarser + 1 && likely > left * kUnlikely) return false;
       if (level == coarser + 1) break;

@@ -10,12 +10,13 @@
 
 #include "core/frontier/dispatch.h"
 #include "core/frontier/lists.h"
+#include "core/frontier/open_points.h"
 
 namespace turnpoint::frontier::detail {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr std::size_t kBlock = 8;                           // points of a list that are tested together
-constexpr std::size_t kSpan = 64;                           // and at first
+constexpr std::size_t kBlock = 8;                           // points of a list that are tested at once
+constexpr std::size_t kSpan = 64;                           // points that are skipped together
 constexpr std::size_t kMaxBuckets = 4096;                   // of the pre-filter; 32 KiB stay in the first-level cache
 constexpr std::size_t kManyBuckets = std::size_t(1) << 19;  // for entries whose lists are long
 constexpr std::size_t kFewBuckets = 4;                      // of a coarse pass, at least, as a power of two
@@ -213,7 +214,7 @@ class Merger {
 
   /// Buckets cover [least memory, memory of the fastest candidate]; anything above is dominated by the latter.
   void choose_buckets() {
-    const std::size_t most = std::clamp(std::bit_ceil(8 * longest_), kMaxBuckets, kManyBuckets);
+    const std::size_t most = std::clamp(std::bit_ceil(32 * longest_), kMaxBuckets, kManyBuckets);
     const std::size_t wanted = std::clamp<std::size_t>(std::bit_ceil(total_ / 2), 8, most);
     const auto range = static_cast<std::uint64_t>(high_ - low_);
     shift_ = std::max(0, static_cast<int>(std::bit_width(range)) - static_cast<int>(std::bit_width(wanted - 1)));
@@ -295,6 +296,7 @@ class Merger {
                         inner_end = p_inner ? pair.p_end : pair.f_end;
     const std::uint32_t outer_begin = p_inner ? pair.f_begin : pair.p_begin,
                         outer_end = p_inner ? pair.f_end : pair.p_end;
+    const OpenLimits limits{limits_.data(), buckets_, shift_};
     for (std::uint32_t o = outer_begin; o < outer_end; ++o) {
       if (!in_round(row++, round)) continue;
       work_ += (inner_end - inner_begin) / kBlock + 1;
@@ -317,21 +319,21 @@ class Merger {
       }
       while (end > stop) {
         const std::uint32_t far = end - stop > kSpan ? end - static_cast<std::uint32_t>(kSpan) : stop;
-        if (far + kBlock < end && !may_improve(m0 + inner.memory[far], t0 + inner.time[end - 1])) {
+        if (!may_improve(m0 + inner.memory[far], t0 + inner.time[end - 1])) {
           end = far;
           continue;
         }
-        for (; end > far;) {
-          const std::uint32_t begin = end - far > kBlock ? end - static_cast<std::uint32_t>(kBlock) : far;
-          if (may_improve(m0 + inner.memory[begin], t0 + inner.time[end - 1]))
-            for (std::uint32_t i = end; i-- > begin;) {
-              if (coarse_)
-                offer_coarse(m0 + inner.memory[i], t0 + inner.time[i], p_inner ? i : o, p_inner ? o : i);
-              else
-                offer(m0 + inner.memory[i], t0 + inner.time[i], p_inner ? i : o, p_inner ? o : i);
-            }
-          end = begin;
+        std::uint64_t open = open_points_(&inner.memory[far], &inner.time[far], end - far, m0, t0, limits);
+        while (open != 0) {
+          const int bit = 63 - std::countl_zero(open);
+          open ^= std::uint64_t(1) << bit;
+          const std::uint32_t i = far + static_cast<std::uint32_t>(bit);
+          if (coarse_)
+            offer_coarse(m0 + inner.memory[i], t0 + inner.time[i], p_inner ? i : o, p_inner ? o : i);
+          else
+            offer(m0 + inner.memory[i], t0 + inner.time[i], p_inner ? i : o, p_inner ? o : i);
         }
+        end = far;
       }
       if (candidates_.size() > compact_at_) {
         compact();
@@ -459,6 +461,7 @@ class Merger {
   };
   std::vector<std::uint32_t> slots_ = std::vector<std::uint32_t>(std::size_t(1) << kSlotBits);  // memory -> candidate
   const bool coarse_;
+  const OpenPoints open_points_ = supported_open_points().front();
   std::vector<Candidate> chosen_;  // coarse: of every bucket
   std::vector<double> slopes_;
   std::vector<Fastest> fastest_;  // candidate of every bucket, if buckets are wider than 1

@@ -32,20 +32,24 @@
 //  the last item that reads it has ended; every step of a resharding makes a new copy; a view is the tensor it shows.
 //  Gradients of tensors live likewise, those of several consumers are added where the first one lies; gradients of
 //  parameters live from backward (whole where they are scattered, then as shards) to the end of the update; under
-//  Update::sharded_state they stay whole until then. Gathered weights and visiting
-//  optimizer state are workspace. So the additive accounting, which counts kept tensors and
-//  parameters' gradients from beginning to end, is an upper bound of these, but leaves out what is there for a moment
-//  only (LoweredPlan::counted): tensors on their way between operators, gradients of tensors, intermediate copies of
-//  reshardings, whole gradients that are scattered, gathered weights, what runs again. Under Accounting::paper
-//  parameters' gradients and optimizer state have no bytes here, either.
+//  Update::sharded_state they stay whole until then. Gathered weights and visiting optimizer state are workspace.
+//
+//  Beside the additive accounting, which counts kept tensors and parameters' gradients from beginning to end: what it
+//  counts (LoweredPlan::counted) is an upper bound of the same things here, and equal in sum unless it counts a copy
+//  that no backward reads (a shared copy, or the tensor under a view, whose readers all keep copies of their own). It
+//  leaves out what is there for a moment only: tensors on their way between operators, gradients of tensors,
+//  intermediate copies of reshardings, whole gradients that are scattered, gathered weights, visiting state, what runs
+//  again. Where the network is the bottleneck, whole gradients queue for it, and the peak may be far above the sum.
+//  Under Accounting::paper parameters' gradients and optimizer state have no bytes here, either.
 //
 //  Pipelines: 1F1B blocks (a micro-batch forward or backward on a stage); a stage's next block computes when its block
 //  before has ended computing. All tensors that cross a boundary are one send, which holds the communication lanes of
 //  both stages; data is loaded by the stage that reads it. With PlanPipeline::recompute a layer runs forward once more
 //  before the first backward of one of its operators, when what was issued before has been computed (of the first, when
-//  gradients have come from the stage behind); what it read from
-//  outside is kept as it read it. Gradients of sharded updates are scattered after every micro-batch, others are summed
-//  behind the last one, as are those of a weight that two stages hold.
+//  gradients have come from the stage behind); what it read from outside is kept as it read it. Gradients of sharded
+//  updates are scattered after every micro-batch, others are summed behind the last one, as are those of a weight that
+//  two stages hold. Without a network the time is that of the closed recursion (core/search/baselines). With one it may
+//  be above: there a send costs its receiver alone, here its sender's lane as well.
 #pragma once
 
 #include <vector>

@@ -17,8 +17,6 @@
 #include <cstdio>
 #include <fstream>
 
-#include "app/app_settings.h"
-#include "app/core_backend.h"
 #include "app/document.h"
 #include "app/graph_tab.h"
 #include "app/main_window.h"
@@ -28,9 +26,8 @@
 #include "app/simulated_clock.h"
 #include "app/task_manager.h"
 #include "core/plan/plan_schedule.h"
-#include "core/plan/task_graph_json.h"
 #include "core/scenario/task_scenario.h"
-#include "search/small_graphs.h"
+#include "real_window.h"
 #include "views/common/message_bar.h"
 #include "views/frontier/frontier_chart.h"
 #include "views/memory/memory_view.h"
@@ -41,52 +38,11 @@
 #include "views/timeline/timeline_view.h"
 
 using namespace turnpoint;
+using namespace turnpoint::test;
 
 namespace {
 
 const QString kSmall = QStringLiteral(TURNPOINT_SOURCE_DIR "/tests/data/task_graph/small.json");
-
-/// The window on the real core.
-struct Real {
-  Real() : settings(folder.filePath(QStringLiteral("settings.ini"))) {
-    window = std::make_unique<app::MainWindow>(backend, settings);
-    window->resize(1600, 1000);
-    window->show();
-    (void)QTest::qWaitForWindowExposed(window.get());
-  }
-  bool settle() {
-    return QTest::qWaitFor([&] { return window->settled(); }, 60000);
-  }
-  bool open(const QString& path) {
-    window->open_path(path);
-    return settle();
-  }
-  /// A random graph without a word about devices or memory.
-  QString random_graph(std::uint64_t seed, std::size_t tasks) {
-    const QString path = folder.filePath(QStringLiteral("random%1.json").arg(seed));
-    std::ofstream(path.toStdString()) << write_task_graph(*test::random_task_graph(seed, tasks));
-    return path;
-  }
-  template <class Widget>
-  Widget* child(const char* name) {
-    return window->findChild<Widget*>(QString::fromLatin1(name));
-  }
-  const ResultPoint& point(const std::string& method) { return window->runner().find(method)->result->points.front(); }
-  void click(const std::string& method) {
-    auto* plot = window->chart()->findChild<QWidget*>(QString(), Qt::FindDirectChildrenOnly);
-    QTest::mouseClick(plot, Qt::LeftButton, Qt::NoModifier, window->chart()->position_of(point(method)));
-  }
-  const SchedulePtr& schedule() { return window->document().selection().schedule(); }
-
-  QTemporaryDir folder;
-  app::CoreBackend backend;
-  app::AppSettings settings;
-  std::unique_ptr<app::MainWindow> window;
-};
-
-QAction* action(Real& real, const char* key) {
-  return real.window->findChild<QAction*>(QString::fromLatin1(key));
-}
 
 }  // namespace
 
@@ -193,6 +149,19 @@ class TaskGraphWindowTest : public QObject {
     QVERIFY(real.settle());
   }
 
+  /// The third device of the file has no limit: what is in its peak is not measured by the others'.
+  void devices_of_different_memory_have_no_common_line() {
+    Real real;
+    QVERIFY(real.open(kSmall));
+    QVERIFY(real.window->chart()->data().own_limits);
+    QCOMPARE(real.window->chart()->data().memory_limit, std::int64_t(0));
+    real.window->document().set_option("devices", 2, 0);
+    QVERIFY(QTest::qWaitFor([&] { return real.window->document().scenario()->cluster->devices() == 2; }, 5000));
+    QVERIFY(real.settle());
+    QVERIFY(!real.window->chart()->data().own_limits);
+    QCOMPARE(real.window->chart()->data().memory_limit, std::int64_t(1000));
+  }
+
   void a_slider_moves_the_markers() {
     Real real;
     QVERIFY(real.open(real.random_graph(2, 80)));
@@ -204,8 +173,7 @@ class TaskGraphWindowTest : public QObject {
     QVERIFY(real.settle());
     QVERIFY(real.point("pardnn").time_s < before);
     QVERIFY(!real.window->runner().find("pardnn")->coarse);
-    QCOMPARE(real.schedule()->makespan_s,
-             real.point(real.window->document().selection().point()->method).time_s);
+    QCOMPARE(real.schedule()->makespan_s, real.point(real.window->document().selection().point()->method).time_s);
   }
 
   void a_memory_limit_is_typed_where_the_file_states_none() {
@@ -248,6 +216,11 @@ class TaskGraphWindowTest : public QObject {
     QCOMPARE(real.window->document().scenario()->cluster->devices(), 2);
     QVERIFY(real.window->runner().find("round-robin")->result);
     QVERIFY(real.schedule());
+    // A model after that needs hardware, and nobody has named any.
+    real.window->document().open_model("builtin:lenet");
+    QVERIFY(real.settle());
+    QVERIFY(!real.window->document().scenario()->tasks);
+    QCOMPARE(real.window->document().scenario()->hardware, std::string("v100-16gb-2x8"));
   }
 
   void between_models_and_task_graphs() {
@@ -311,7 +284,8 @@ class TaskGraphWindowTest : public QObject {
     QVERIFY(real.open(kSmall));
     const ScenarioPtr before = real.window->document().scenario();
     const QString path = real.folder.filePath("cycle.json");
-    std::ofstream(path.toStdString()) << R"({"format": "turnpoint/task-graph@1", "tasks": [{"name": "a"}, {"name": "b"}],
+    std::ofstream(path.toStdString())
+        << R"({"format": "turnpoint/task-graph@1", "tasks": [{"name": "a"}, {"name": "b"}],
       "edges": [{"from": 0, "to": 1}, {"from": 1, "to": 0}]})";
     real.window->open_path(path);
     QVERIFY(QTest::qWaitFor([&] { return real.window->messages()->count() == 1; }, 5000));
@@ -385,6 +359,92 @@ class TaskGraphWindowTest : public QObject {
     action(real, "simulated_clock")->trigger();
     QVERIFY(real.settle());
     QCOMPARE(real.window->chart()->data(), before);
+  }
+
+  void the_clock_follows_a_slider() {
+    Real real;
+    real.window->open_scenario("builtin:lenet", "v100-16gb-1x4", 0);
+    QVERIFY(real.settle());
+    action(real, "pin")->trigger();
+    QVERIFY(!real.window->chart()->data().pinned.empty());
+    action(real, "simulated_clock")->trigger();
+    QVERIFY(real.settle());
+    // Plain sums that were pinned are no company for simulated figures.
+    QVERIFY(real.window->chart()->data().pinned.empty());
+    QVERIFY(!action(real, "pin")->isEnabled());
+    const double before = real.window->chart()->data().find("data-parallel")->result->points[0].time_s;
+    views::SliderRow* row = real.window->scenario_panel()->slider_row("device-speed-scale");
+    row->slider()->setFocus();
+    for (int i = 0; i < 4; ++i) QTest::keyClick(row->slider(), Qt::Key_PageUp);
+    QVERIFY(real.settle());
+    const views::ChartSeries* moved = real.window->chart()->data().find("data-parallel");
+    QVERIFY(moved->result->points[0].time_s < before);
+    QCOMPARE(moved->result->scenario, real.window->document().scenario());
+    QCOMPARE(real.window->chart()->data().subject()->result->scenario, real.window->document().scenario());
+    action(real, "simulated_clock")->trigger();
+    QVERIFY(!real.window->chart()->data().pinned.empty());
+    QVERIFY(real.settle());
+  }
+
+  void sessions_keep_the_clock() {
+    QTemporaryDir folder;
+    const QString path = folder.filePath("clock.turnpoint");
+    {
+      Real real;
+      real.window->open_scenario("builtin:lenet", "v100-16gb-1x4", 0);
+      QVERIFY(real.settle());
+      action(real, "simulated_clock")->trigger();
+      QVERIFY(real.settle());
+      QVERIFY(real.window->save_session(path));
+    }
+    Real real;
+    QVERIFY(real.open(path));
+    QVERIFY(action(real, "simulated_clock")->isChecked());
+    QCOMPARE(real.window->chart()->data().clock, Clock::simulated);
+    QVERIFY(real.window->chart()->data().subject()->line);
+  }
+
+  void the_memory_line_is_dragged() {
+    Real real;
+    QVERIFY(real.open(real.random_graph(6, 80)));
+    const std::int64_t limit = real.point("single-device").memory_bytes;
+    real.window->document().set_option("memory-limit", double(limit), 0);
+    QVERIFY(real.settle());
+    auto* chart = real.window->chart();
+    QCOMPARE(chart->data().memory_limit, limit);
+    auto* plot = chart->findChild<QWidget*>(QString(), Qt::FindDirectChildrenOnly);
+    const QPoint from = chart->limit_position(), to = from - QPoint(80, 0);
+    QTest::mousePress(plot, Qt::LeftButton, Qt::NoModifier, from);
+    for (int i = 1; i <= 8; ++i) QTest::mouseMove(plot, from + (to - from) * i / 8);
+    QTest::mouseRelease(plot, Qt::LeftButton, Qt::NoModifier, to);
+    QVERIFY(real.settle());
+    const std::int64_t now = real.window->document().scenario()->settings.memory_limit;
+    QVERIFY2(now > 0 && now < limit, qPrintable(QString::number(now)));
+    QVERIFY(!real.point("single-device").fits);
+    action(real, "undo")->trigger();  // one gesture, one step
+    QVERIFY(real.settle());
+    QCOMPARE(real.window->document().scenario()->settings.memory_limit, limit);
+  }
+
+  void exports_of_a_placement() {
+    Real real;
+    QVERIFY(real.open(kSmall));
+    QVERIFY(action(real, "export_plan_trace")->isEnabled());
+    QVERIFY(!action(real, "export_plan_svg")->isEnabled());
+    const auto text = [&](app::ExportKind kind, const char* name) {
+      const QString path = real.folder.filePath(QString::fromLatin1(name));
+      real.window->export_to(kind, path);
+      (void)real.settle();
+      QFile file(path);
+      return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+    };
+    QVERIFY(text(app::ExportKind::plan_json, "plan.json").contains("\"kind\": \"placement\""));
+    QVERIFY(text(app::ExportKind::plan_trace, "trace.json").contains("traceEvents"));
+    QCOMPARE(text(app::ExportKind::plan_csv, "plan.csv").count("\r\n"), 5);
+    const QString picture = real.folder.filePath("timeline.png"), drawing = real.folder.filePath("memory.svg");
+    QVERIFY(real.window->export_picture(real.window->tabs().timeline, picture));
+    QVERIFY(real.window->export_picture(real.window->tabs().memory, drawing));
+    QVERIFY(QFile(picture).size() > 1000 && QFile(drawing).size() > 500);
   }
 
   void closing_while_everything_runs() {

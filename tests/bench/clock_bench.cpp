@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Additive and simulated clock side by side: how often the two orders of plans disagree, what overlap is worth, and
-// what one schedule costs. `clock_bench [--full] [MODEL...]`; 16 V100, the study's networks and some transformers.
+// what one schedule costs. `clock_bench [--full | --large | MODEL...]`; 16 V100, the study's networks and some
+// transformers.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -158,19 +159,40 @@ void compare(const std::string& model, bool transformer) {
   std::fflush(stdout);
 }
 
+/// Plans of about two thousand operators, without a frontier's search.
+void large_plans() {
+  const ScenarioPtr scenario = scenario_of("transformer?layers=140");
+  if (!scenario) return;
+  std::printf("transformer of 140 layers: %zu operators\n", scenario->model->operators.size());
+  for (const char* name : {"data-parallel", "fsdp", "megatron", "manual:tp=8:pp=2:micro-batches=8"}) {
+    const auto choice = choose_method(name);
+    const auto searcher = make_searcher(*choice->method, choice->parameters);
+    const auto result = (*searcher)->run(scenario, SearchPass::exact, {});
+    if (!result) continue;
+    const Costs costs = costs_of(**result);
+    std::printf("  %-42s a plan: unrolled in %.2f ms, simulated in %.2f ms (%zu items)\n", name, costs.unroll_s * 1e3,
+                costs.schedule_s * 1e3, costs.items);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   std::vector<std::pair<std::string, bool>> models = {
       {"rnn", false}, {"wide-resnet", false}, {"vgg16", false}, {"transformer", true}, {"bert-large", true}};
   std::vector<std::pair<std::string, bool>> chosen;
+  bool large_only = false;
   for (int i = 1; i < argc; ++i) {
-    if (std::strcmp(argv[i], "--full") == 0)
+    if (std::strcmp(argv[i], "--large") == 0)
+      large_only = true;
+    else if (std::strcmp(argv[i], "--full") == 0)
       models.push_back({"gpt2", true}), models.push_back({"llama-2-7b?batch=64", true});
     else
       chosen.emplace_back(argv[i], std::strstr(argv[i], "resnet") == nullptr && std::strstr(argv[i], "vgg") == nullptr);
   }
   std::printf("%u threads\n", std::thread::hardware_concurrency());
+  if (large_only) models.clear();
   for (const auto& [model, transformer] : chosen.empty() ? models : chosen) compare(model, transformer);
+  if (chosen.empty()) large_plans();
   return 0;
 }

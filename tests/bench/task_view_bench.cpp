@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The task graph view on graphs of the seeded recipe, software rendering at 1920x1080, offscreen:
-//   first paint   from the graph in memory until hierarchy, first level and picture are there; bar 2 s
+//   first paint   from the graph in memory until hierarchy, first level and picture are there; bar 2 s of processor
+//                 time of all threads, with the time on the clock beside it
 //   frame         the worst of a sweep of zooms and places with everything unfolded as far as the view goes; bar 16 ms
 //   memory        largest resident set of the process; bar 1.5 GiB
 // Frames are processor time of the interface thread, the median of five. Exits 1 above a bar.
@@ -37,6 +38,12 @@ constexpr double kPaintBar = 2, kFrameBar = 16e-3, kMemoryBar = 1.5;
 double thread_seconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return double(now.tv_sec) + double(now.tv_nsec) * 1e-9;
+}
+
+double process_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
   return double(now.tv_sec) + double(now.tv_nsec) * 1e-9;
 }
 
@@ -134,13 +141,14 @@ bool measure(const TaskGraphPtr& graph, const SchedulePtr& schedule) {
   settle(view);
   QElapsedTimer clock;
   clock.start();
+  const double begin = process_seconds();
   view.set_task_graph(graph);
   while (!view.canvas()->scene()) QCoreApplication::processEvents(QEventLoop::WaitForMoreEvents);
   view.canvas()->viewport()->repaint();
-  const double first = double(clock.nsecsElapsed()) * 1e-9;
+  const double first = process_seconds() - begin, first_clock = double(clock.nsecsElapsed()) * 1e-9;
   settle(view);
-  std::printf("  first paint %.3f s, all levels by Graphviz after %.3f s%s\n", first, double(clock.elapsed()) * 1e-3,
-              first < kPaintBar ? "" : "  BAR MISSED");
+  std::printf("  first paint %.3f s (on the clock %.3f s), all levels by Graphviz after %.3f s%s\n", first, first_clock,
+              double(clock.elapsed()) * 1e-3, first < kPaintBar ? "" : "  BAR MISSED");
   clock.restart();
   selection.follow_schedule(schedule);
   view.set_schedule(schedule);
@@ -166,8 +174,7 @@ int main(int argc, char** argv) {
   const auto scoped = with_scopes(plain, dag.forward);
   bool good = plain && scoped;
   for (const auto& graph : {plain, scoped}) {
-    if (!good) break;
-    const auto schedule = place(graph);
+    const auto schedule = graph ? place(graph) : nullptr;
     good = schedule && measure(graph, schedule) && good;
   }
   const double memory = peak_gib();

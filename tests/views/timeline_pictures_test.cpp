@@ -9,6 +9,8 @@
 #include <QTest>
 #include <functional>
 
+#include "core/plan/plan_schedule.h"
+#include "search/scenarios.h"
 #include "views/common/theme_colors.h"
 #include "views/common/toggle_button.h"
 #include "views/memory/memory_chart.h"
@@ -121,6 +123,16 @@ class TimelinePicturesTest : public QObject {
     fixture::PipelineOptions tight;
     tight.limit = std::int64_t(4) << 30;
     both(QStringLiteral("tight"), fixture::pipeline(tight));
+    const auto scenario =
+        test::scenario_on(test::builtin("gpt2?layers=4&hidden=1024&sequence=512", 32), "v100-16gb-2x8");
+    for (const char* method : {"manual:tp=4:zero=2", "manual:dp=2:tp=2:pp=4:micro-batches=8"}) {
+      const auto result = test::run(method, scenario);
+      QVERIFY(result.has_value());
+      const auto schedule = plan_schedule(*scenario, (*result)->plans->plan(0));
+      QVERIFY(schedule.has_value());
+      both(QString::fromLatin1(method).section(u':', 1).replace(u':', u'-'), *schedule,
+           [](SelectionModel&, TimelineView& t, MemoryView&) { t.path_button()->setChecked(t.width() < 1000); });
+    }
     both(QStringLiteral("layered"), fixture::layered(20000, 16, fixture::Placing::scattered));
     both(QStringLiteral("deep"), fixture::layered(20000, 16, fixture::Placing::lanes),
          [](SelectionModel&, TimelineView& t, MemoryView& m) {

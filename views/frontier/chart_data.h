@@ -42,6 +42,7 @@ struct ChartData {
   std::vector<ChartSeries> series;
   std::vector<PinnedFrontier> pinned;
   std::int64_t memory_limit = 0;  ///< bytes; 0: no line
+  bool own_limits = false;        ///< devices differ in memory: no line, each point says itself whether it fits
   QString device;                 ///< "V100-16GB", for the line's caption
   Clock clock = Clock::additive;  ///< what the points of series are; under either, placements are simulated
 

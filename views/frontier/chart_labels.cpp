@@ -58,12 +58,13 @@ void LabelItem::draw(QCPPainter* painter) {
     for (const auto& p : series.result->points) {
       if (!drawable(p)) continue;
       const QPointF at = pixel(p);
-      const double r = series.frontier ? 5 : 7;
-      if (!series.frontier || series.result->points.size() <= ChartSeries::kFewPlans)
+      const double r = series.line ? 3 : series.frontier ? 5 : 7;
+      if (!series.frontier || series.line || series.result->points.size() <= ChartSeries::kFewPlans)
         placer.block({at.x() - r, at.y() - r, 2 * r, 2 * r});
     }
   }
-  const bool parts = state_->show_parts && !state_->log_time && state_->data.clock == Clock::additive && !state_->data.markers_only();
+  const bool parts =
+      state_->show_parts && !state_->log_time && state_->data.clock == Clock::additive && !state_->data.markers_only();
   if (const ChartSeries* subject = state_->data.subject(); subject && parts) {
     QPolygonF compute, network;
     for (const auto& p : subject->result->points) {
@@ -100,10 +101,10 @@ void LabelItem::draw_titles(QPainter& painter) {
                    (simulated ? QObject::tr("Iteration time (%1) · simulated: with overlap and waiting")
                               : QObject::tr("Iteration time (%1) · additive: a plain sum, no overlap"))
                        .arg(state_->units.time_name));
-  painter.drawText(QRectF(frame.left(), frame.bottom() + 24, frame.width(), high), Qt::AlignHCenter,
-                   (simulated ? QObject::tr("Peak memory per device (%1) · simulated")
-                              : QObject::tr("Memory per device (%1)"))
-                       .arg(state_->units.memory_name));
+  painter.drawText(
+      QRectF(frame.left(), frame.bottom() + 24, frame.width(), high), Qt::AlignHCenter,
+      (simulated ? QObject::tr("Peak memory per device (%1) · simulated") : QObject::tr("Memory per device (%1)"))
+          .arg(state_->units.memory_name));
 }
 
 void LabelItem::draw_limit(QPainter& painter, LabelPlacer& placer) {

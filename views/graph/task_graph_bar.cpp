@@ -20,6 +20,7 @@ TaskGraphBar::TaskGraphBar(QWidget* parent) : QWidget(parent) {
     box->setAccessibleName(label);
     box->setToolTip(tip);
     name->setBuddy(box);
+    names_.push_back(name);
     row->addWidget(name);
     row->addWidget(box);
     row->addSpacing(4);
@@ -62,6 +63,11 @@ TaskGraphBar::TaskGraphBar(QWidget* parent) : QWidget(parent) {
   fit_button->setAccessibleName(tr("Fit"));
   row->addWidget(fit_button);
 
+  // What does not fit is left out instead of keeping the window wide.
+  row->setSizeConstraint(QLayout::SetNoConstraint);
+  setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
+  setMinimumHeight(row->minimumSize().height());
+
   search_timer_.setSingleShot(true);
   search_timer_.setInterval(200);
   connect(&search_timer_, &QTimer::timeout, this, [this] { emit search(search_->text()); });
@@ -71,6 +77,14 @@ TaskGraphBar::TaskGraphBar(QWidget* parent) : QWidget(parent) {
   connect(fold_box_, &QComboBox::activated, this,
           [this](int index) { emit fold_chosen(static_cast<TaskFold>(index)); });
   connect(fit_button, &QToolButton::clicked, this, &TaskGraphBar::fit);
+}
+
+void TaskGraphBar::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  engine_->setVisible(width() >= 820);
+  zoom_->setVisible(width() >= 740);
+  critical_->setVisible(width() >= 520);
+  for (QLabel* name : names_) name->setVisible(width() >= 620);
 }
 
 bool TaskGraphBar::eventFilter(QObject* object, QEvent* event) {

@@ -43,6 +43,7 @@ class TaskGraphBar : public QWidget {
 
  protected:
   bool eventFilter(QObject* object, QEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
 
  private:
   QComboBox *color_box_, *fold_box_;
@@ -50,6 +51,7 @@ class TaskGraphBar : public QWidget {
   QLineEdit* search_;
   QLabel *matches_, *counts_, *engine_, *zoom_;
   QTimer search_timer_;
+  std::vector<QLabel*> names_;  ///< of the boxes
 };
 
 }  // namespace turnpoint::views

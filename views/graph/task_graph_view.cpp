@@ -54,7 +54,7 @@ struct TaskGraphView::Private {
   LayoutService layouts;
   QTimer late_timer, resize_timer;
   QHash<QByteArray, LevelLayoutPtr> own_layouts;
-  bool all_own = false, more_than_shown = false;
+  bool making = false, all_own = false, more_than_shown = false;
   std::uint32_t anchor = kNone;
   TaskIndex show_task = kNone;
   std::uint32_t show_group = kNone;
@@ -113,6 +113,7 @@ TaskGraphView::TaskGraphView(QWidget* parent) : QWidget(parent), d_(std::make_un
   connect(&d_->late_timer, &QTimer::timeout, this, [this] { d_->build_scene(false); });
   connect(&d_->resize_timer, &QTimer::timeout, this, [this] { d_->request_scene(); });
   connect(&d_->job, &QFutureWatcherBase::finished, this, [this] {
+    d_->making = false;
     if (d_->job.future().resultCount() > 0) d_->adopt(d_->job.result());
   });
   // A finished level decides the size of the one around it, which can be asked for now.
@@ -174,6 +175,7 @@ void TaskGraphView::set_schedule(SchedulePtr schedule) {
 void TaskGraphView::Private::start_job() {
   if (!graph) {
     job.setFuture({});
+    making = false;
     layouts.cancel();
     hierarchy = nullptr, figures = nullptr, scene = nullptr;
     canvas->set_scene(nullptr, nullptr);
@@ -183,6 +185,7 @@ void TaskGraphView::Private::start_job() {
   auto promise = std::make_shared<QPromise<TaskFiguresPtr>>();
   // The newest job is the one that counts; what an older one makes is dropped.
   job.setFuture(promise->future());
+  making = true;
   const TaskHierarchyPtr known = hierarchy && hierarchy->graph == graph ? hierarchy : nullptr;
   QThreadPool::globalInstance()->start([promise, known, g = graph, s = schedule] {
     promise->start();
@@ -369,7 +372,7 @@ void TaskGraphView::restore_state(const QJsonObject& state) {
 QWidget* TaskGraphView::tool_bar() const { return d_->bar; }
 TaskCanvas* TaskGraphView::canvas() const { return d_->canvas; }
 LayoutService* TaskGraphView::layout_service() const { return &d_->layouts; }
-bool TaskGraphView::busy() const { return (d_->graph && d_->job.isRunning()) || d_->layouts.busy(); }
+bool TaskGraphView::busy() const { return d_->making || d_->layouts.busy(); }
 
 void TaskGraphView::paint_to(QPainter& painter, QSize size) {
   d_->canvas->paint_to(painter, size, theme_colors(palette()));

@@ -15,10 +15,11 @@ namespace {
 constexpr double kLeastInside = 5;      // an open box is painted with its inside from boxes of this width on
 constexpr double kLeastLines = 22;      // lines between boxes of this width
 constexpr double kRoundLines = 60;      // with rounded bends and arrows ...
-constexpr std::size_t kFewBoxes = 300;  // ... while no more than these are in sight
+constexpr std::size_t kFewBoxes = 160;  // ... while no more than these are in sight
 constexpr double kTextWidth = 34, kTextHeight = 11, kTextZoom = 0.42;
-constexpr int kOutlineFrom = 12;  // narrower boxes have no border
-constexpr int kCardHeight = 24;   // a closed group lower than this shows its strip only
+constexpr double kSightMargin = 16;  // for widths and arrows of lines that end beyond the border
+constexpr int kOutlineFrom = 12;     // narrower boxes have no border
+constexpr int kCardHeight = 24;      // a closed group lower than this shows its strip only
 
 }  // namespace
 
@@ -62,7 +63,9 @@ void TaskPainter::prepare(const TaskScene& scene, const TaskPaint& paint) {
   if (texts_of_ != &scene || texts_zoom_ != paint.zoom || texts_font_ != paint.font) {
     texts_font_ = paint.font;
     name_font_ = graph_name_font(paint.font, paint.zoom), small_font_ = graph_small_font(paint.font, paint.zoom);
+    name_metrics_ = QFontMetrics(name_font_), small_metrics_ = QFontMetrics(small_font_);
     names_.assign(scene.boxes.size(), QString());
+    fits_.assign(scene.boxes.size(), Fit());
     texts_of_ = &scene, texts_zoom_ = paint.zoom;
   }
   few_ = boxes_in_sight(scene, paint, kFewBoxes) < kFewBoxes;
@@ -166,7 +169,7 @@ void TaskPainter::paint_closed(QPainter& painter, const TaskScene& scene, const 
   if (box.is_group && rect.height() >= kCardHeight / 2) critical_bar(painter, paint, box, rect);
   outline(painter, paint, box, rect);
   if (!room) return;
-  const QFontMetrics metrics(small_font_);
+  const QFontMetrics& metrics = small_metrics_;
   if (metrics.ascent() > rect.height()) return;
   painter.setFont(small_font_);
   const QRect inside = rect.adjusted(4, 0, -4, 0);
@@ -190,8 +193,7 @@ void TaskPainter::paint_closed(QPainter& painter, const TaskScene& scene, const 
 void TaskPainter::paint_card(QPainter& painter, const TaskScene& scene, const TaskPaint& paint, std::uint32_t index,
                              const QRect& rect) {
   const TaskBox& box = scene.boxes[index];
-  const QFontMetrics name_metrics(name_font_), small_metrics(small_font_);
-  const int line = name_metrics.height();
+  const int line = name_metrics_.height();
   const bool two = !box.fold && rect.height() >= 2 * line + 7;
   const int text_height = std::min(rect.height() * 3 / 4, two ? 2 * line + 4 : line + 4);
   painter.fillRect(rect, paint.theme->base);
@@ -199,9 +201,17 @@ void TaskPainter::paint_card(QPainter& painter, const TaskScene& scene, const Ta
   const QRect first =
       QRect(rect.left(), rect.top() + (two ? 2 : 1), rect.width(), two ? line : text_height - 1).adjusted(6, 0, -6, 0);
   // The name matters more than the figures.
-  const QString& shown = name(scene, index, name_metrics, first.width());
-  const int free = first.width() - name_metrics.horizontalAdvance(shown) - 6;
-  const bool with_value = small_metrics.horizontalAdvance(box.value) <= free;
+  const QString& shown = name(scene, index, name_metrics_, first.width());
+  // Measured once per zoom and width: measuring takes as long as drawing.
+  Fit& fit = fits_[index];
+  if (fit.width != first.width() || fit.value != box.value) {
+    fit.width = first.width(), fit.value = box.value;
+    const int free = first.width() - name_metrics_.horizontalAdvance(shown) - 6;
+    fit.with_value = small_metrics_.horizontalAdvance(box.value) <= free;
+    fit.second = small_metrics_.elidedText(
+        fit.with_value ? box.detail : box.value + QStringLiteral(" \u00b7 ") + box.detail, Qt::ElideRight, fit.width);
+  }
+  const bool with_value = fit.with_value;
   painter.setFont(name_font_);
   painter.setPen(paint.theme->text);
   painter.drawText(
@@ -211,9 +221,7 @@ void TaskPainter::paint_card(QPainter& painter, const TaskScene& scene, const Ta
   if (with_value) painter.drawText(first, Qt::AlignRight | Qt::AlignVCenter | Qt::TextSingleLine, box.value);
   if (two) {
     const QRect second = first.translated(0, line);
-    const QString words = with_value ? box.detail : box.value + QStringLiteral(" \u00b7 ") + box.detail;
-    painter.drawText(second, Qt::AlignLeft | Qt::AlignVCenter | Qt::TextSingleLine,
-                     small_metrics.elidedText(words, Qt::ElideRight, second.width()));
+    painter.drawText(second, Qt::AlignLeft | Qt::AlignVCenter | Qt::TextSingleLine, fit.second);
   }
   painter.setPen(paint.theme->axis);
   painter.drawLine(rect.left(), rect.top() + text_height, rect.right(), rect.top() + text_height);
@@ -228,7 +236,7 @@ void TaskPainter::paint_frame(QPainter& painter, const TaskScene& scene, const T
   painter.fillRect(rect, depth % 2 == 0 ? paint.theme->alternate : paint.theme->base);
   outline(painter, paint, box, rect);
   const double header = kPanelHeader * paint.zoom;
-  const QFontMetrics name_metrics(name_font_), small_metrics(small_font_);
+  const QFontMetrics &name_metrics = name_metrics_, &small_metrics = small_metrics_;
   if (header < name_metrics.ascent()) return;
   painter.setRenderHint(QPainter::Antialiasing, true);
   const double size = std::min(4.0, header / 4);
@@ -267,16 +275,8 @@ void TaskPainter::paint_lines(QPainter& painter, const TaskScene& scene, const T
     for (std::uint32_t l = around.edge_begin; l < around.edge_end; ++l) {
       const bool critical = scene.line_critical[l] && paint.critical_path;
       if ((critical ? 2 : scene.line_heat[l] > 0 ? 1 : 0) != pass) continue;
-      line_.clear();
-      QPointF low(1e12, 1e12), high(-1e12, -1e12);
-      for (std::uint32_t p = scene.point_begin[l]; p < scene.point_begin[l + 1]; ++p) {
-        line_.push_back(paint.map(scene.points[p]));
-        low = {std::min(low.x(), line_.back().x()), std::min(low.y(), line_.back().y())};
-        high = {std::max(high.x(), line_.back().x()), std::max(high.y(), line_.back().y())};
-      }
-      if (high.x() < paint.viewport.left() || low.x() > paint.viewport.right() || high.y() < paint.viewport.top() ||
-          low.y() > paint.viewport.bottom())
-        continue;
+      map_line(scene, paint, l);
+      if (line_.size() < 2) continue;
       const double plain = std::max(1.0, double(scene.line_width[l]) * scale);
       const QColor color = critical             ? paint.theme->error
                            : scene.line_heat[l] ? paint.theme->heat[scene.line_heat[l]]
@@ -288,12 +288,27 @@ void TaskPainter::paint_lines(QPainter& painter, const TaskScene& scene, const T
     }
 }
 
+/// Into line_, without what lies before the first and behind the last stretch in sight; empty: nothing is.
+void TaskPainter::map_line(const TaskScene& scene, const TaskPaint& paint, std::size_t line) {
+  const std::uint32_t begin = scene.point_begin[line], end = scene.point_begin[line + 1];
+  const QRectF sight = paint.viewport.adjusted(-kSightMargin, -kSightMargin, kSightMargin, kSightMargin);
+  std::uint32_t first = end, last = begin;
+  for (std::uint32_t p = begin; p + 1 < end; ++p) {
+    const QPointF a = paint.map(scene.points[p]), b = paint.map(scene.points[p + 1]);
+    if (std::max(a.x(), b.x()) < sight.left() || std::min(a.x(), b.x()) > sight.right() ||
+        std::max(a.y(), b.y()) < sight.top() || std::min(a.y(), b.y()) > sight.bottom())
+      continue;
+    first = std::min(first, p), last = p + 1;
+  }
+  line_.clear();
+  for (std::uint32_t p = first; p < end && p <= last; ++p) line_.push_back(paint.map(scene.points[p]));
+}
+
 void TaskPainter::paint_line_mark(QPainter& painter, const TaskScene& scene, const TaskPaint& paint, int line) {
   if (line < 0) return;
   const auto l = std::size_t(line);
-  line_.clear();
-  for (std::uint32_t p = scene.point_begin[l]; p < scene.point_begin[l + 1]; ++p)
-    line_.push_back(paint.map(scene.points[p]));
+  map_line(scene, paint, l);
+  if (line_.size() < 2) return;
   painter.setRenderHint(QPainter::Antialiasing, true);
   paint_edge_line(painter, line_, paint.theme->accent, std::max(2.0, double(scene.line_width[l])), true, paint.zoom);
 }

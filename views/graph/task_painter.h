@@ -5,6 +5,7 @@
 #pragma once
 
 #include <QFont>
+#include <QFontMetrics>
 #include <QPainter>
 #include <array>
 #include <set>
@@ -42,7 +43,15 @@ class TaskPainter {
   const TaskScene* texts_of_ = nullptr;
   double texts_zoom_ = 0;
   QFont texts_font_, name_font_, small_font_;
+  QFontMetrics name_metrics_{QFont()}, small_metrics_{QFont()};
   std::vector<QString> names_;  ///< elided; null: not yet
+  /// What of a card's texts has room.
+  struct Fit {
+    int width = -1;
+    bool with_value = false;
+    QString value, second;
+  };
+  std::vector<Fit> fits_;
   std::array<QColor, kDeviceColors> colors_;
   std::array<bool, kDeviceColors> dark_text_{};
   std::vector<std::uint32_t> open_;
@@ -51,6 +60,7 @@ class TaskPainter {
 
   void prepare(const TaskScene& scene, const TaskPaint& paint);
   static std::size_t boxes_in_sight(const TaskScene& scene, const TaskPaint& paint, std::size_t enough);
+  void map_line(const TaskScene& scene, const TaskPaint& paint, std::size_t line);
   void paint_lines(QPainter& painter, const TaskScene& scene, const TaskPaint& paint, const TaskBox& around);
   void paint_closed(QPainter& painter, const TaskScene& scene, const TaskPaint& paint, std::uint32_t index);
   void paint_card(QPainter& painter, const TaskScene& scene, const TaskPaint& paint, std::uint32_t index,

@@ -43,13 +43,21 @@ std::vector<std::uint32_t> edges_to_draw(const TaskHierarchy& h, std::uint32_t g
   return kept;
 }
 
-LevelLayout wrapped(const LevelLayout& level, double width) {
-  LevelLayout result = wrap_into_strips(level, width, true);
+/// The level as it came, or in strips, with high boxes in strips of their own or not: whichever is largest when it is
+/// fitted into a window of `aspect`.
+LevelLayout wrapped(const LevelLayout& level, double width, double aspect) {
+  const auto needs = [aspect](const LevelLayout& l) { return std::max(l.size.width() / aspect, l.size.height()); };
+  const auto area = [](const LevelLayout& l) { return l.size.width() * l.size.height(); };
   double widest = width;
   for (const QRectF& node : level.nodes) widest = std::max(widest, node.width());
-  const double before = level.size.width() * level.size.height(), after = result.size.width() * result.size.height();
-  const bool worse = result.size.width() > widest * kMostWiderByLines || after > before * kMostAreaByLines;
-  return worse ? level : result;
+  LevelLayout best = level;
+  for (const bool alone : {false, true}) {
+    LevelLayout strips = wrap_into_strips(level, width, alone);
+    const bool mostly_lines =
+        strips.size.width() > widest * kMostWiderByLines || area(strips) > area(level) * kMostAreaByLines;
+    if (!mostly_lines && needs(strips) < needs(best)) best = std::move(strips);
+  }
+  return best;
 }
 
 }  // namespace
@@ -126,13 +134,13 @@ std::vector<LevelRequest> TaskSceneBuilder::solve(const Find& find, QSizeF room)
       continue;
     }
     const bool root = level.group == 0;
-    const double aspect = root ? room.width() / std::max(1.0, room.height()) : kInnerAspect;
+    const double aspect = root ? std::max(0.3, room.width() / std::max(1.0, room.height())) : kInnerAspect;
     // Of the boxes with the room around them: one high box must not make the others' strips longer.
     double area = 0;
     for (const QRectF& node : found->nodes) area += (node.width() + 26) * (node.height() + 30);
     area = std::min(1.2 * area, found->size.width() * (found->size.height() + 24));
     const double least = root ? room.width() - 2 * kMargin : 320;
-    level.layout = wrapped(*found, std::max(least, std::sqrt(area * std::max(0.3, aspect))));
+    level.layout = wrapped(*found, std::max(least, std::sqrt(area * aspect)), aspect);
     if (root) {
       level.size = level.layout.size + QSizeF(2 * kMargin, 2 * kMargin);
     } else {

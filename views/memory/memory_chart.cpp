@@ -16,7 +16,8 @@ namespace turnpoint::views {
 namespace {
 
 constexpr double kLeft = 62, kTop = 24, kRight = 16, kLegend = 150, kLegendFrom = 620, kTickPixels = 84;
-constexpr double kNoteBack = 0.82;
+constexpr double kNoteBack = 0.82, kNearLimit = 3;
+constexpr qsizetype kLongestName = 48;
 
 constexpr std::array<const char*, 4> kPartNames = {
     QT_TRANSLATE_NOOP("MemoryChart", "Persistent"), QT_TRANSLATE_NOOP("MemoryChart", "Activations"),
@@ -42,6 +43,12 @@ double round_step(double least) {
   for (const double digit : {1.0, 2.0, 5.0})
     if (digit * power >= least * (1 - 1e-12)) return digit * power;
   return 10 * power;
+}
+
+/// The last two parts of a path, at most as long as a label may be.
+QString running_name(std::string_view name) {
+  const QString text = to_qt(name.substr(0, 400)).section(u'/', -2, -1, QString::SectionSkipEmpty);
+  return text.size() > kLongestName ? text.left(kLongestName - 1) + QChar(0x2026) : text;
 }
 
 /// Words on the plot keep a veil of the ground behind them, so that they stay readable on any colour.
@@ -74,7 +81,9 @@ MemoryChart::Frame MemoryChart::frame(QSizeF size) const {
   if (summary_ && device_ < summary_->devices()) {
     const Schedule::Device& device = summary_->schedule()->devices[device_];
     most = std::max(1.0, double(device.peak_bytes) * 1.12);
-    if (show_limit_ && device.memory_limit != kUnlimitedBytes) most = std::max(most, double(device.memory_limit) * 1.1);
+    const double limit = double(device.memory_limit);
+    const bool near = limit <= kNearLimit * double(device.peak_bytes);
+    if (device.memory_limit != kUnlimitedBytes && (show_limit_ || near)) most = std::max(most, limit * 1.1);
   }
   const ByteUnit unit = byte_unit(most);
   const double intervals = std::max(2.0, std::floor(f.plot.height() / 34));
@@ -217,7 +226,7 @@ void MemoryChart::paint_areas(QPainter& painter, const Frame& f, const ThemeColo
     painter.setClipRect(QRectF(f.plot.left(), f.plot.top(), f.plot.width(), f.y(limit) - f.plot.top()));
     QColor veil = theme.error;
     veil.setAlphaF(0.35f);
-    for (const QBrush& brush : {QBrush(veil), QBrush(theme.error, Qt::BDiagPattern)}) {
+    for (const QBrush& brush : {QBrush(veil), QBrush(theme.dark ? theme.base : theme.error, Qt::BDiagPattern)}) {
       painter.setBrush(brush);
       painter.drawPolygon(outlines[3]);
     }
@@ -278,8 +287,7 @@ void MemoryChart::paint_peak(QPainter& painter, const Frame& f, const ThemeColor
     const auto begin = s.start_s.begin();
     const auto after = std::upper_bound(begin + lane.begin, begin + lane.end, device.peak_at_s) - begin;
     if (after > lane.begin && s.end_s[std::size_t(after - 1)] > device.peak_at_s)
-      text +=
-          QStringLiteral(", ") + to_qt(std::string_view(s.graph->names[s.task[std::size_t(after - 1)]]).substr(0, 200));
+      text += QStringLiteral(", ") + running_name(s.graph->names[s.task[std::size_t(after - 1)]]);
   }
   const QFont small = secondary_font(font());
   QFont bold = small;
@@ -381,7 +389,7 @@ HoverText MemoryChart::words_at(double instant, double pixel, std::size_t most) 
                       : tr("tensors:"),
                   {}});
   for (const LiveTensor& tensor : live->largest) {
-    QString name = to_qt(std::string_view(s.graph->names[tensor.task]).substr(0, 60));
+    QString name = running_name(s.graph->names[tensor.task]);
     if (tensor.from != kNone) name += tr(" (copy from %1)").arg(to_qt(s.devices[tensor.from].name));
     text.push_back({QStringLiteral("  ") + name, memory_text(tensor.bytes)});
   }

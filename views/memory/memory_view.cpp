@@ -74,12 +74,12 @@ void MemoryView::make_tool_bar() {
   strip_button_->setToolTip(tr("Every device small, beside the one on show"));
   scale_button_ = new ToggleButton(tool_bar_);
   scale_button_->setText(tr("Scale to limit"));
-  scale_button_->setToolTip(tr("Show the whole of the device's memory, not only the part that is used"));
+  scale_button_->setToolTip(tr("Show the whole of the device's memory even where far less is used"));
   for (ToggleButton* button : {strip_button_, scale_button_}) {
     button->setCheckable(true);
-    button->setChecked(true);
     row->addWidget(button);
   }
+  strip_button_->setChecked(true);
   fit_button_ = new QToolButton(tool_bar_);
   fit_button_->setIcon(themed_icon(QStringLiteral("fit")));
   fit_button_->setAutoRaise(true);
@@ -187,7 +187,7 @@ QJsonObject MemoryView::save_state() const {
 
 void MemoryView::restore_state(const QJsonObject& state) {
   strip_button_->setChecked(state.value(QLatin1String("all_devices")).toBool(true));
-  scale_button_->setChecked(state.value(QLatin1String("scale_to_limit")).toBool(true));
+  scale_button_->setChecked(state.value(QLatin1String("scale_to_limit")).toBool());
 }
 
 }  // namespace turnpoint::views

@@ -247,7 +247,8 @@ void PlanPanel::show_point() {
   if (single)
     where << tr("placement on %1 devices").arg(result_->scenario->cluster->devices());
   else
-    where << tr("plan %1 of %2").arg(index_ + 1).arg(result_->points.size());
+    where << tr("plan %1 of %2")
+                 .arg(grouped_number(double(index_ + 1), 0), grouped_number(double(result_->points.size()), 0));
   where << method_title_;
   if (result_->clock == Clock::simulated && !single) where << tr("simulated");
   const auto gap = gap_at(*result_, index_);

@@ -135,7 +135,7 @@ void TimelinePainter::paint_ruler(QPainter& painter, const TimelinePaint& view) 
 void TimelinePainter::paint_path(QPainter& painter, const TimelinePaint& view) const {
   if (!view.critical) return;
   const TimelineSummary& summary = *view.summary;
-  const auto& path = summary.schedule()->critical;
+  const auto& path = summary.path();
   const auto& start = summary.schedule()->start_s;
   const auto& end = summary.schedule()->end_s;
   const auto ended = [&](std::uint32_t i) { return end[i] < view.window.from; };

@@ -96,16 +96,7 @@ void TimelinePainter::paint_lanes(QPainter& painter, const TimelinePaint& view) 
   paint_names(painter, view);
   painter.setBrush(Qt::NoBrush);
   painter.setPen(QPen(view.theme->text, 1));
-  const auto edge = [&](const QRectF& rect, double top) {
-    painter.fillRect(QRectF(rect.left(), top, rect.width(), 2), view.theme->text);
-  };
-  // Too narrow for a frame: a line above and below still says which.
-  for (const QRectF& rect : outlines_) {
-    if (rect.width() >= kOutlinedFrom)
-      painter.drawRect(rect.adjusted(0, 0, -1, -1));
-    else
-      edge(rect, rect.top() - 2), edge(rect, rect.bottom());
-  }
+  for (const QRectF& rect : outlines_) painter.drawRect(rect.adjusted(0, 0, -1, -1));
   painter.restore();
 }
 
@@ -123,12 +114,22 @@ void TimelinePainter::paint_lane(const TimelinePaint& view, const TimelineSummar
   }
 }
 
-/// Copies the line into every row of pixels of the bar.
+/// Copies the line into every row of pixels of the bar; what is too narrow for a frame gets a line above and below it,
+/// which still says which.
 void TimelinePainter::put_rows(const TimelinePaint& view, const QRectF& bar, QImage& image) const {
   const double top = (bar.top() - view.layout.lanes.top()) * view.ratio;
   const int first = std::max(0, int(std::lround(top)));
   const int last = std::min(image.height(), int(std::lround(top + bar.height() * view.ratio)));
   for (int y = first; y < last; ++y) std::memcpy(image.scanLine(y), line_.data(), line_.size() * sizeof(QRgb));
+  if (std::find(edge_.begin(), edge_.end(), 1) == edge_.end()) return;
+  const int thick = int(std::lround(2 * view.ratio));
+  const auto mark_row = [&](int y) {
+    if (y < 0 || y >= image.height()) return;
+    auto* row = reinterpret_cast<QRgb*>(image.scanLine(y));
+    for (std::size_t x = 0; x < edge_.size(); ++x)
+      if (edge_[x]) row[x] = view.theme->text.rgb();
+  };
+  for (int y = 0; y < thick; ++y) mark_row(int(std::lround(top)) - 1 - y), mark_row(last + y);
 }
 
 void TimelinePainter::fill_track(const TimelinePaint& view, const TimelineSummary::Lane& lane,
@@ -141,6 +142,7 @@ void TimelinePainter::fill_track(const TimelinePaint& view, const TimelineSummar
   const double step = window.per_pixel() / view.ratio;
   const bool named = lane.kind != LaneKind::send && bar.height() >= kNameHeight;
   std::fill(line_.begin(), line_.end(), idle_);
+  edge_.assign(line_.size(), 0);
   TrackWalk walk(summary, track, view.color, window.from);
   ClassSums::Sums sums;
   for (int x = 0; x < width;) {
@@ -185,6 +187,7 @@ void TimelinePainter::fill_track(const TimelinePaint& view, const TimelineSummar
 void TimelinePainter::fill_density(const TimelinePaint& view, const TimelineSummary::Lane& lane) {
   const auto& colors = view.emphasises() ? faint_ : colors_;
   const QRgb color = colors[view.summary->classes(view.color)[view.summary->track(lane.first_track).begin]];
+  edge_.assign(line_.size(), 0);
   const TimeWindow& window = view.window;
   const double step = window.per_pixel() / view.ratio;
   for (int x = 0; x < int(line_.size()); ++x) {
@@ -208,32 +211,37 @@ void TimelinePainter::mark(const TimelinePaint& view, const TimelineSummary::Tra
   const auto& end = summary.end_s();
   const double step = view.window.per_pixel() / view.ratio, from = view.window.from;
   const int width = int(line_.size());
+  const bool dense = summary.lanes()[summary.lane_of(summary.item_at(track.begin))].density != kNone;
   const auto last = std::lower_bound(places.begin(), places.end(), track.end);
-  // Ends rise along a track without overlap; in a density they do not, and starts serve.
-  auto at =
-      std::partition_point(places.begin(), last, [&](std::uint32_t p) { return p < track.begin || end[p] < from; });
-  while (at != last) {
-    const std::uint32_t place = *at;
+  auto at = std::lower_bound(places.begin(), last, track.begin);
+  // Ends rise along a track without overlap, so that many items within one pixel cost a few steps; in a density they
+  // do not, and every item is looked at.
+  const auto skip = [&](double instant) {
+    if (dense || at == last || end[*at] > instant) return;
+    std::ptrdiff_t stride = 1;
+    while (last - at > stride && end[at[stride]] <= instant) at += stride, stride *= 2;
+    at = std::partition_point(at, at + std::min(stride, last - at), [&](std::uint32_t p) { return end[p] <= instant; });
+  };
+  for (skip(from); at != last;) {
+    const std::uint32_t place = *at++;
     const double left = (start[place] - from) / step, right = (end[place] - from) / step;
     if (left >= width) break;
+    if (right < 0) continue;
     const int first = std::max(0, int(std::floor(left)));
-    const int behind =
-        std::clamp(int(std::ceil(std::min(right, double(width)))), first + 1, std::max(first + 1, width));
-    std::fill(line_.begin() + std::min(first, width), line_.begin() + std::min(behind, width), colors_[classes[place]]);
+    const int behind = std::clamp(int(std::ceil(std::min(right, double(width)))), first + 1, width);
+    std::fill(line_.begin() + first, line_.begin() + behind, colors_[classes[place]]);
     const bool wide = (right - left) / view.ratio >= kSeparatedFrom;
     if (wide && behind < width)
       line_[std::size_t(behind - 1)] = mixed(colors_[classes[place]], view.theme->base.rgb(), 0.5);
-    if (outline)
+    if (outline && behind - first < int(kOutlinedFrom * view.ratio))
+      std::fill(edge_.begin() + first, edge_.begin() + behind, std::uint8_t(1));
+    else if (outline)
       outlines_.push_back({QPointF(view.window.left + first / view.ratio, bar.top()),
                            QPointF(view.window.left + behind / view.ratio, bar.bottom())});
     if (wide)
       for (auto name = names_.rbegin(); name != names_.rend() && name->rect.top() == bar.top(); ++name)
         if (name->place == place) name->faint = false;
-    const double next = from + behind * step;
-    ++at;
-    // Many within one pixel: skip to what reaches beyond it.
-    if (at != last && end[*at] <= next)
-      at = std::partition_point(at, last, [&](std::uint32_t p) { return end[p] <= next; });
+    skip(from + behind * step);
   }
 }
 

@@ -47,10 +47,10 @@ void TimelineSummary::place_lanes() {
   if (s.makespan_s > 0 && !s.devices.empty()) busy_share_ = busy / (s.makespan_s * double(s.devices.size()));
   for (std::uint32_t place = 0; place < item_.size(); ++place) place_[item_[place]] = place;
   for (const std::uint32_t item : s.critical)
-    if (item < place_.size()) critical_.push_back(place_[item]);
+    if (item < place_.size()) critical_.push_back(place_[item]), path_.push_back(item);
   std::sort(critical_.begin(), critical_.end());
-  for (std::uint32_t i = 0; i + 1 < s.critical.size(); ++i)
-    if (lane_of(s.critical[i]) != lane_of(s.critical[i + 1])) critical_turns_.push_back(i);
+  for (std::uint32_t i = 0; i + 1 < path_.size(); ++i)
+    if (lane_of(path_[i]) != lane_of(path_[i + 1])) critical_turns_.push_back(i);
 }
 
 /// First free track, lowest first, so that a lane without overlap is one track and stays in order.

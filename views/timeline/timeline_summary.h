@@ -20,7 +20,10 @@ enum class TimelineColor : std::uint8_t { kind, layer, duration };
 
 /// Classes of colour. By kind: those of TaskKind in order; by layer: kLayerClasses of which the last is "other"; by
 /// duration: kDurationClasses, short to long.
-inline constexpr std::size_t kTransferClass = 8, kCollectiveClass = 9, kColorClasses = 10;
+/// All of them know transfers of placements, and of communication lanes the moves that the task's name tells, in the
+/// order of ThemeColors::network, beside the rest, which goes between stages.
+inline constexpr std::size_t kTransferClass = 8, kCollectiveClass = 9, kMoveClass = 10, kMoveClasses = 6;
+inline constexpr std::size_t kColorClasses = kMoveClass + kMoveClasses;
 inline constexpr std::size_t kLayerClasses = 8, kDurationClasses = 5;
 
 /// Class of every place (see TimelineSummary), and seconds per class of all places before each block of kBlock.
@@ -77,7 +80,9 @@ class TimelineSummary {
   const ClassSums& classes(TimelineColor color) const { return classes_[std::size_t(color)]; }
   /// Places of a path that decides the makespan, rising.
   const std::vector<std::uint32_t>& critical() const { return critical_; }
-  /// Those steps of Schedule::critical after which the path goes on in another lane, rising.
+  /// Its items in time, without those that are in no lane.
+  const std::vector<std::uint32_t>& path() const { return path_; }
+  /// Those steps of path() after which it goes on in another lane, rising.
   const std::vector<std::uint32_t>& critical_turns() const { return critical_turns_; }
 
   /// Items of a task: its own, then its transfers.
@@ -136,7 +141,7 @@ class TimelineSummary {
   std::vector<std::uint32_t> item_, place_;
   std::array<ClassSums, 3> classes_;
   std::array<std::array<bool, kColorClasses>, 3> present_{};
-  std::vector<std::uint32_t> critical_, critical_turns_;
+  std::vector<std::uint32_t> critical_, critical_turns_, path_;
   std::vector<std::uint32_t> sent_begin_, sent_;  ///< transfers by source task
   std::vector<float> overview_compute_, overview_moving_;
   std::vector<QString> layer_names_;

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// The backward pass of one rank.
+#include "gpu_probe/step/rank_step.h"
+
+#include <algorithm>
+
+namespace turnpoint::step {
+
+Expected<void> RankStep::backward() {
+  for (std::size_t i = program_.operators.size(); i-- > 0;)
+    if (auto done = backward_operator(OperatorId(i)); !done) return done;
+  return {};
+}
+
+// The gradients of an operator's outputs in its own layout, from all readers and from the loss; null: none.
+Expected<RankStep::Values> RankStep::output_gradients(OperatorId id) {
+  const Operator& op = op_of(id);
+  const OperatorProgram& here = program_of(id);
+  Values gradients(op.outputs.size());
+  for (std::size_t o = 0; o < op.outputs.size(); ++o) {
+    const Tensor& tensor = tensor_of(op.outputs[o]);
+    if (here.output_flow[o] < 0 || !tensor.requires_gradient) continue;
+    const auto number = static_cast<std::size_t>(here.output_flow[o]);
+    const Flow& flow = program_.flows[number];
+    Value gradient = std::move(gradient_[number]);
+    if (flow.shared && gradient && flow.shared->reshard) {
+      const Way& way = *flow.shared;
+      auto moved = move(way.reshard->backward, way.repeated, way.reshard->backward.size(), way.read, tensor,
+                        std::move(gradient), tensor.name + ": gradient");
+      if (!moved) return moved.error();
+      gradient = std::move(*moved);
+    }
+    for (const auto result : program_.model->results) {
+      if (result != flow.tensor || !is_floating(tensor.type)) continue;
+      if (!gradient) gradient = make(tensor, flow.produced.without_partial());
+      const Region& r = gradient->region;
+      for (std::int64_t i = 0; i < r.elements(); ++i) {
+        std::int64_t rest = i, index = 0, stride = 1;
+        for (std::size_t d = tensor.shape.size(); d-- > 0;) {
+          index += (r.offset[d] + rest % r.extent[d]) * stride;
+          stride *= tensor.shape[d];
+          rest /= r.extent[d];
+        }
+        gradient->data[static_cast<std::size_t>(i)] += loss_factor(tensor, flow.tensor, program_.options.seed, index);
+      }
+    }
+    if (gradient) record(Compared::activation_gradient, id, static_cast<std::uint32_t>(o), *gradient, 0);
+    gradients[o] = std::move(gradient);
+  }
+  return gradients;
+}
+
+Expected<void> RankStep::backward_operator(OperatorId id) {
+  const Operator& op = op_of(id);
+  const OperatorProgram& here = program_of(id);
+  auto gradients = output_gradients(id);
+  if (!gradients) return gradients.error();
+
+  // What the model says that backward reads.
+  Values inputs(op.inputs.size()), outputs(op.outputs.size()), results(op.inputs.size());
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    if (tensor_of(op.inputs[k]).role == TensorRole::parameter) continue;
+    const bool of_view = op.is_view() && here.input_flow[k] >= 0 && !fetched_[id.index][k] &&
+                         program_.flows[static_cast<std::size_t>(here.input_flow[k])]
+                                 .ways[static_cast<std::size_t>(here.input_way[k])]
+                                 .repeated > 0;
+    if (!op.inputs[k].saved && !of_view) continue;
+    if (of_view) ++report_.idle_repeats;
+    auto value = fetch(id, k);
+    if (!value) return value.error();
+    if (op.inputs[k].saved) inputs[k] = std::move(*value);
+  }
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    if (!op.outputs[o].saved) continue;
+    if (here.output_flow[o] >= 0) {
+      const auto number = static_cast<std::size_t>(here.output_flow[o]);
+      auto value = produced(program_.flows[number], number);
+      if (!value) return value.error();
+      outputs[o] = std::move(*value);
+    } else if (here.recalls_internals) {
+      auto values = run_again(id);
+      if (!values) return values.error();
+      outputs[o] = (*values)[o];
+    } else {
+      outputs[o] = kept_internal_[id.index][o];
+    }
+  }
+  for (std::size_t k = 0; k < inputs.size(); ++k)
+    if (op.inputs[k].saved && rerun_weights_[id.index][k]) inputs[k] = rerun_weights_[id.index][k];
+  if (auto done = read_weights(id, true, false, inputs); !done) return done;
+
+  bool any = false;
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    const Tensor& tensor = tensor_of(op.inputs[k]);
+    if (!tensor.requires_gradient) continue;
+    any = true;
+    results[k] = make(tensor, here.inputs[k]);
+  }
+  if (any) {
+    std::vector<const Block*> in, out, gradient;
+    std::vector<Block*> result;
+    for (const auto& value : inputs) in.push_back(value.get());
+    for (const auto& value : outputs) out.push_back(value.get());
+    for (const auto& value : *gradients) gradient.push_back(value.get());
+    for (const auto& value : results) result.push_back(value.get());
+    if (auto done = here.kernel.backward(local(id), in, out, gradient, result); !done) return done;
+  }
+  for (std::size_t k = 0; k < results.size(); ++k)
+    if (results[k])
+      if (auto done = send_gradient(id, k, std::move(results[k])); !done) return done;
+  for (auto& share : shares_[id.index])
+    if (auto done = share.synchronise(); !done) return done;
+  release(id);
+  return {};
+}
+
+// Brings an input's gradient to where the tensor's gradients are summed. What arrives there complete, where others are
+// still partial sums, is added by one rank only.
+Expected<void> RankStep::send_gradient(OperatorId id, std::size_t k, Value gradient) {
+  const OperatorProgram& here = program_of(id);
+  const Access& access = op_of(id).inputs[k];
+  const auto bring = [&](const Way& way, const Tensor& tensor, const std::string& where) -> Expected<void> {
+    if (way.meets || !way.reshard) return {};
+    auto moved = move(way.reshard->backward, way.repeated, way.reshard->backward.size(), way.read, tensor,
+                      std::move(gradient), where + ": gradient");
+    if (!moved) return moved.error();
+    gradient = std::move(*moved);
+    return {};
+  };
+  const auto adds = [&](const Layout& meeting, const Way& way) {
+    const std::uint32_t arrives = way.meets ? way.read.mask(Layout::kPartial) : 0;
+    return position_of(mesh(), rank(), meeting.mask(Layout::kPartial) & ~arrives) == 0;
+  };
+  if (here.owned[k]) {
+    for (std::size_t s = 0; s < here.parameters.size(); ++s) {
+      const auto& of_set = here.parameters[s].inputs;
+      if (std::find(of_set.begin(), of_set.end(), k) != of_set.end())
+        shares_[id.index][s].add_gradient(static_cast<std::uint32_t>(k), *gradient);
+    }
+    return {};
+  }
+  if (here.input_tie[k] >= 0) {
+    const Tie& tie = program_.ties[static_cast<std::size_t>(here.input_tie[k])];
+    const Tensor& held = tensor_of(op_of(tie.owner).inputs[tie.owner_input]);
+    if (tie.turned) gradient = turned(report_.ledger, gradient);
+    if (auto done = bring(tie.way, held, op_of(id).name + ": tied weight"); !done) return done;
+    if (!adds(tie.way.from, tie.way)) return {};
+    const auto& sets = program_of(tie.owner).parameters;
+    for (std::size_t s = 0; s < sets.size(); ++s)
+      if (std::find(sets[s].inputs.begin(), sets[s].inputs.end(), tie.owner_input) != sets[s].inputs.end())
+        shares_[tie.owner.index][s].add_gradient(tie.owner_input, *gradient);
+    return {};
+  }
+  const auto number = static_cast<std::size_t>(here.input_flow[k]);
+  const Flow& flow = program_.flows[number];
+  const Way& way = flow.ways[static_cast<std::size_t>(here.input_way[k])];
+  if (auto done = bring(way, tensor_of(access), tensor_of(access).name + " -> " + op_of(id).name); !done) return done;
+  Value& sum = gradient_[number];
+  if (!sum) sum = make(tensor_of(access), flow.meeting());
+  if (sum->region != gradient->region)
+    return bad_input("plan: gradients meet in different layouts", program_.model->name + ": " + tensor_of(access).name);
+  if (!adds(flow.meeting(), way)) return {};
+  for (std::size_t i = 0; i < sum->data.size(); ++i) sum->data[i] += gradient->data[i];
+  return {};
+}
+
+// Nobody reads an operator's outputs, copies and reruns once its own backward is done.
+void RankStep::release(OperatorId id) {
+  const OperatorProgram& here = program_of(id);
+  again_[id.index].clear();
+  kept_internal_[id.index].clear();
+  for (auto& value : rerun_weights_[id.index]) value.reset();
+  for (std::size_t k = 0; k < here.inputs.size(); ++k) {
+    fetched_[id.index][k].reset();
+    if (here.input_flow[k] >= 0)
+      kept_copy_[static_cast<std::size_t>(here.input_flow[k])][static_cast<std::size_t>(here.input_way[k])].reset();
+    if (here.input_tie[k] >= 0) kept_tie_[static_cast<std::size_t>(here.input_tie[k])].reset();
+  }
+  for (const auto flow : here.output_flow) {
+    if (flow < 0) continue;
+    const auto number = static_cast<std::size_t>(flow);
+    kept_source_[number].reset();
+    kept_shared_[number].reset();
+    repeated_shared_[number].reset();
+  }
+}
+
+}  // namespace turnpoint::step

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// The forward pass of one rank.
+#include "gpu_probe/step/rank_step.h"
+
+namespace turnpoint::step {
+
+Expected<void> RankStep::forward() {
+  for (std::size_t i = 0; i < program_.operators.size(); ++i)
+    if (auto done = forward_operator(OperatorId(i)); !done) return done;
+  return {};
+}
+
+Expected<void> RankStep::forward_operator(OperatorId id) {
+  const Operator& op = op_of(id);
+  const OperatorProgram& here = program_of(id);
+  if (op.kind == OperatorKind::input) {
+    Values data;
+    for (std::size_t o = 0; o < op.outputs.size(); ++o)
+      data.push_back(generated(tensor_of(op.outputs[o]), op.outputs[o].tensor, here.outputs[o]));
+    return publish(id, data);
+  }
+  Values inputs(op.inputs.size());
+  if (auto done = read_weights(id, false, false, inputs); !done) return done;
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    if (inputs[k]) continue;
+    auto value = input_value(id, k);
+    if (!value) return value.error();
+    inputs[k] = std::move(*value);
+  }
+  auto outputs = compute(id, inputs);
+  if (!outputs) return outputs.error();
+  return publish(id, *outputs);
+}
+
+// An activation by its way, or what is the same for every step.
+Expected<Value> RankStep::input_value(OperatorId id, std::size_t k) {
+  const OperatorProgram& here = program_of(id);
+  const Access& access = op_of(id).inputs[k];
+  if (here.input_flow[k] < 0) return generated(tensor_of(access), access.tensor, here.inputs[k].without_partial());
+  const auto number = static_cast<std::size_t>(here.input_flow[k]),
+             reader = static_cast<std::size_t>(here.input_way[k]);
+  const Flow& flow = program_.flows[number];
+  const Way& way = flow.ways[reader];
+  Value value = live_[number];
+  if (way.reshard) {
+    auto moved = move(way.reshard->forward, 0, way.reshard->forward.size(), way.start, tensor_of(access),
+                      std::move(value), tensor_of(access).name + " -> " + op_of(id).name);
+    if (!moved) return moved.error();
+    value = std::move(*moved);
+  }
+  if (way.saved && way.moves() && way.keeps_copy()) {
+    value->count_as(Held::kept);
+    kept_copy_[number][reader] = value;
+  }
+  if (--unread_[number] == 0) live_[number].reset();
+  return value;
+}
+
+Expected<RankStep::Values> RankStep::compute(OperatorId id, const Values& inputs) {
+  const Operator& op = op_of(id);
+  const OperatorProgram& here = program_of(id);
+  Values outputs;
+  std::vector<const Block*> in;
+  std::vector<Block*> out;
+  for (const auto& value : inputs) in.push_back(value.get());
+  for (std::size_t o = 0; o < op.outputs.size(); ++o) {
+    outputs.push_back(make(tensor_of(op.outputs[o]), here.outputs[o]));
+    out.push_back(outputs.back().get());
+  }
+  if (auto done = here.kernel.forward(local(id), in, out); !done) return done.error();
+  return outputs;
+}
+
+// Hands the outputs to their readers and keeps what the plan keeps.
+Expected<void> RankStep::publish(OperatorId id, const Values& outputs) {
+  const Operator& op = op_of(id);
+  const OperatorProgram& here = program_of(id);
+  kept_internal_[id.index].resize(outputs.size());
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    record(Compared::activation, id, static_cast<std::uint32_t>(o), *outputs[o],
+           here.outputs[o].mask(Layout::kPartial));
+    if (here.output_flow[o] < 0) {
+      if (!op.outputs[o].saved || here.recalls_internals) continue;
+      outputs[o]->count_as(Held::kept);
+      kept_internal_[id.index][o] = outputs[o];
+      continue;
+    }
+    const auto number = static_cast<std::size_t>(here.output_flow[o]);
+    const Flow& flow = program_.flows[number];
+    add_loss(flow, *outputs[o]);
+    Value source = outputs[o];
+    const auto needs_source = [](const Way& way) {
+      return way.saved && (!way.moves() || (way.reshard && way.reshard->keep == Keep::before));
+    };
+    bool keep = flow.producer_saves;
+    if (flow.shared) {
+      keep = keep || needs_source(*flow.shared);
+      if (flow.shared->reshard) {
+        const auto& steps = flow.shared->reshard->forward;
+        auto moved = move(steps, 0, steps.size(), flow.shared->start, tensor_of(op.outputs[o]), source,
+                          tensor_of(op.outputs[o]).name);
+        if (!moved) return moved.error();
+        source = std::move(*moved);
+      }
+      if (flow.shared->saved && flow.shared->moves() && flow.shared->keeps_copy()) {
+        source->count_as(Held::kept);
+        kept_shared_[number] = source;
+      }
+    } else {
+      for (const auto& way : flow.ways) keep = keep || needs_source(way);
+    }
+    if (keep && !flow.of_view && !here.runs_again) {
+      outputs[o]->count_as(Held::kept);
+      kept_source_[number] = outputs[o];
+    }
+    if (unread_[number] > 0) live_[number] = source;
+  }
+  return {};
+}
+
+void RankStep::add_loss(const Flow& flow, const Block& value) {
+  const Tensor& tensor = program_.model->tensors[flow.tensor];
+  if (!is_floating(tensor.type)) return;
+  int times = 0;
+  for (const auto result : program_.model->results) times += result == flow.tensor;
+  if (times == 0) return;
+  // Replicas hold the same element: the first of them counts it. Summands all count.
+  std::uint32_t replicated = 0;
+  for (int a = 0; a < mesh().count(); ++a)
+    if (flow.produced.axis[static_cast<std::size_t>(a)] == Layout::kReplicated) replicated |= 1u << a;
+  if (position_of(mesh(), rank(), replicated) != 0) return;
+  for (std::int64_t i = 0; i < value.region.elements(); ++i) {
+    std::int64_t rest = i, index = 0, stride = 1;
+    for (std::size_t d = tensor.shape.size(); d-- > 0;) {
+      index += (value.region.offset[d] + rest % value.region.extent[d]) * stride;
+      stride *= tensor.shape[d];
+      rest /= value.region.extent[d];
+    }
+    report_.loss += times * loss_factor(tensor, flow.tensor, program_.options.seed, index) *
+                    value.data[static_cast<std::size_t>(i)];
+  }
+}
+
+}  // namespace turnpoint::step

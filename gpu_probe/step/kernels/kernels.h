@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each kind of operator computes on one rank's blocks, forward and backward, as plain loops in double.
+//
+// The model says how an operator's tensors walk its loop dimensions, which is all a planner needs, and a little less
+// than arithmetic needs. Where something is missing, a canonical meaning is chosen here, always one that reads in
+// backward nothing but what the model says is saved:
+//   convolution  stride ceil(input / output), zero padding, half of what is missing in front; no dilation
+//   pooling      window o covers [floor(o H / O), ceil((o + 1) H / O)); maximum where the input is saved and the name
+//                says so, else average
+//   elementwise  by name (functions.cpp); other names: a smooth function of the kind that the saved tensors allow
+//   normalisation over the trailing dimensions that cannot be split; softmax over the last such dimension
+//   batch normalisation with the statistics of the rank's own share of the batch, as the model has it; running
+//                statistics are not read. The unpartitioned step takes statistics over the same shares.
+//   slice        consecutive parts in the order of the readers; a larger output repeats elements (floor(j a / b))
+//   gather       Dispatch: per expert the tokens with the largest routing weights, the weight added to each channel;
+//                Combine: expert e's slot j goes to token (e slots + j) mod sequence, as y + 0.1 y^2
+//   opaque       a fixed quadratic function of all it can see
+// Integer data: an index is taken modulo the rows it looks up.
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include "core/base/expected.h"
+#include "core/model/model.h"
+#include "gpu_probe/step/block.h"
+
+namespace turnpoint::step {
+
+struct LoopRange {
+  std::int64_t offset = 0, size = 1, whole = 1;
+  /// Statistics over this loop are taken over so many equal shares of it: 1 on a rank, as many as the plan makes of it
+  /// in the unpartitioned step.
+  std::int64_t shares = 1;
+};
+
+/// The part of an operator that one rank carries out.
+struct LocalOperator {
+  const Model* model = nullptr;
+  OperatorId id;
+  std::vector<LoopRange> loops;
+  /// Of all ranks that hold summands of one output, this one adds what must be added once (a bias).
+  bool adds_once = true;
+  std::uint64_t seed = 0;
+  /// Where the hidden units of a recurrent operator are split: gathers the state of all units, or sums a gradient over
+  /// all and returns the own part, at every time step. Not set: not split.
+  std::function<Expected<std::vector<double>>(const std::vector<double>& mine, std::int64_t rows)> gather_units;
+  std::function<Expected<std::vector<double>>(const std::vector<double>& all, std::int64_t rows)> scatter_units;
+
+  const Operator& op() const { return model->operators[id]; }
+  const Tensor& input(std::size_t k) const { return model->tensors[op().inputs[k].tensor]; }
+  const Tensor& output(std::size_t k) const { return model->tensors[op().outputs[k].tensor]; }
+  /// Element strides of a block per loop dimension; 0 where the tensor does not walk it.
+  std::vector<std::int64_t> strides(const Access& access, const Block& block) const;
+  std::vector<std::int64_t> sizes() const;
+  Error error(const std::string& what) const;
+};
+
+using Inputs = std::span<const Block* const>;  ///< null: not there
+using Outputs = std::span<Block* const>;       ///< null: not wanted; else zero when handed in
+
+struct Kernel {
+  Expected<void> (*forward)(const LocalOperator& at, Inputs in, Outputs out);
+  /// `in`, `out`: what the model saves; `gradient`: of the outputs, null where nobody has one; `result`: of the inputs.
+  Expected<void> (*backward)(const LocalOperator& at, Inputs in, Inputs out, Inputs gradient, Outputs result);
+};
+/// Error: this operator cannot be executed, and why.
+Expected<Kernel> kernel_of(const Model& model, OperatorId id);
+
+/// Calls `visit(index, offsets)` for every combination of loop indices; offsets[k] = sum of index x strides[k].
+template <std::size_t K, class Visit>
+void for_each(const std::vector<std::int64_t>& sizes, const std::array<std::vector<std::int64_t>, K>& strides,
+              const Visit& visit) {
+  const std::size_t n = sizes.size();
+  std::vector<std::int64_t> index(n, 0);
+  std::array<std::int64_t, K> at{};
+  for (const auto size : sizes)
+    if (size == 0) return;
+  for (;;) {
+    visit(index, at);
+    std::size_t l = n;
+    for (; l > 0; --l) {
+      if (++index[l - 1] < sizes[l - 1]) {
+        for (std::size_t k = 0; k < K; ++k) at[k] += strides[k][l - 1];
+        break;
+      }
+      index[l - 1] = 0;
+      for (std::size_t k = 0; k < K; ++k) at[k] -= strides[k][l - 1] * (sizes[l - 1] - 1);
+    }
+    if (l == 0) return;
+  }
+}
+
+/// Whether each tensor dimension larger than one is walked.
+bool walks_all(const LocalOperator& at, const Access& access);
+inline std::size_t index_of(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+// One per file of this folder; kernel_of() chooses.
+namespace kernels {
+extern const Kernel kContraction, kConvolution, kElementwise, kSoftmax, kNormalisation, kBatchNormalisation, kPooling,
+    kReduction, kView, kConcat, kSlice, kEmbedding, kCrossEntropy, kRecurrent, kDispatch, kCombine, kOpaque;
+}  // namespace kernels
+
+}  // namespace turnpoint::step

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softmax, layer and batch normalisation: each works on sets of elements that no plan splits, or on a rank's own share.
+#include <algorithm>
+#include <cmath>
+
+#include "gpu_probe/step/kernels/kernels.h"
+
+namespace turnpoint::step {
+
+namespace {
+
+constexpr double kEpsilon = 1e-5;
+
+using Strides = std::vector<std::int64_t>;
+
+// Calls `visit(offsets of the set's elements in the four tensors)` for every set: loops in `within` run inside a set,
+// each share of them by itself, the others number the sets.
+template <class Visit>
+void for_each_set(const LocalOperator& at, const std::vector<bool>& within, const std::array<Strides, 4>& strides,
+                  const Visit& visit) {
+  Strides outer, inner;
+  std::array<Strides, 4> step = strides;
+  for (std::size_t l = 0; l < at.loops.size(); ++l) {
+    const LoopRange& loop = at.loops[l];
+    const std::int64_t shares = within[l] ? loop.shares : loop.size;
+    outer.push_back(shares);
+    inner.push_back(within[l] ? loop.size / shares : 1);
+    for (auto& s : step) s[l] *= inner.back();
+  }
+  std::vector<std::array<std::int64_t, 4>> elements;
+  for_each<4>(outer, step, [&](const auto&, const auto& base) {
+    elements.clear();
+    for_each<4>(inner, strides, [&](const auto&, const auto& o) {
+      elements.push_back({base[0] + o[0], base[1] + o[1], base[2] + o[2], base[3] + o[3]});
+    });
+    visit(elements);
+  });
+}
+
+// --- softmax ---------------------------------------------------------------------------------------------------------
+
+std::vector<bool> softmax_loop(const LocalOperator& at) {
+  std::vector<bool> within(at.loops.size(), false);
+  const auto& walks = at.op().inputs[0].walks;
+  for (std::size_t d = walks.size(); d-- > 0;) {
+    if (walks[d].empty() || at.op().dims[walks[d].front()].splittable) continue;
+    within[walks[d].front()] = true;
+    break;
+  }
+  return within;
+}
+
+bool logarithmic(const LocalOperator& at) { return at.op().detail.find("Log") != std::string::npos; }
+
+Expected<void> softmax_forward(const LocalOperator& at, Inputs in, Outputs out) {
+  const auto x_strides = at.strides(at.op().inputs[0], *in[0]);
+  const auto& x = in[0]->data;
+  auto& y = out[0]->data;
+  for_each_set(at, softmax_loop(at), {x_strides, x_strides, x_strides, x_strides}, [&](const auto& set) {
+    double largest = x[index_of(set.front()[0])], total = 0;
+    for (const auto& o : set) largest = std::max(largest, x[index_of(o[0])]);
+    for (const auto& o : set) total += std::exp(x[index_of(o[0])] - largest);
+    for (const auto& o : set) {
+      const double shifted = x[index_of(o[0])] - largest;
+      y[index_of(o[0])] = logarithmic(at) ? shifted - std::log(total) : std::exp(shifted) / total;
+    }
+  });
+  return {};
+}
+
+Expected<void> softmax_backward(const LocalOperator& at, Inputs, Inputs out, Inputs gradient, Outputs result) {
+  if (!gradient[0] || !result[0]) return {};
+  if (!out[0]) return at.error("backward needs its output, which is not there");
+  const auto strides = at.strides(at.op().inputs[0], *out[0]);
+  const auto &y = out[0]->data, &dy = gradient[0]->data;
+  auto& dx = result[0]->data;
+  for_each_set(at, softmax_loop(at), {strides, strides, strides, strides}, [&](const auto& set) {
+    double total = 0;
+    for (const auto& o : set) total += dy[index_of(o[0])] * (logarithmic(at) ? 1 : y[index_of(o[0])]);
+    for (const auto& o : set) {
+      const auto i = index_of(o[0]);
+      dx[i] += logarithmic(at) ? dy[i] - std::exp(y[i]) * total : y[i] * (dy[i] - total);
+    }
+  });
+  return {};
+}
+
+// --- normalisations --------------------------------------------------------------------------------------------------
+
+struct Norm {
+  std::vector<bool> within;
+  int scale = -1, bias = -1;  ///< inputs
+  bool centred = true;
+};
+
+Norm layer_norm(const LocalOperator& at) {
+  Norm norm;
+  norm.within.assign(at.loops.size(), false);
+  const auto& walks = at.op().inputs[0].walks;
+  for (std::size_t d = walks.size(); d-- > 0;) {
+    if (walks[d].empty()) continue;
+    if (at.op().dims[walks[d].front()].splittable) break;
+    for (const auto loop : walks[d]) norm.within[loop] = true;
+  }
+  norm.centred = at.op().detail.find("RMS") == std::string::npos;
+  return norm;
+}
+
+Norm batch_norm(const LocalOperator& at) {
+  Norm norm;
+  norm.within.assign(at.loops.size(), true);
+  for (const auto loop : at.op().inputs[0].walks[1]) norm.within[loop] = false;
+  return norm;
+}
+
+Norm norm_of(const LocalOperator& at) {
+  Norm norm = at.op().kind == OperatorKind::batch_normalisation ? batch_norm(at) : layer_norm(at);
+  for (std::size_t k = 1; k < at.op().inputs.size(); ++k) {
+    if (at.input(k).role == TensorRole::buffer) continue;
+    (norm.scale < 0 ? norm.scale : norm.bias) = static_cast<int>(k);
+  }
+  return norm;
+}
+
+struct Moments {
+  double mean = 0, inverse = 0;
+};
+template <class Set>
+Moments moments(const std::vector<double>& x, const Set& set, bool centred) {
+  Moments m;
+  double squares = 0;
+  for (const auto& o : set) m.mean += x[index_of(o[0])];
+  m.mean = centred ? m.mean / static_cast<double>(set.size()) : 0;
+  for (const auto& o : set) squares += (x[index_of(o[0])] - m.mean) * (x[index_of(o[0])] - m.mean);
+  m.inverse = 1 / std::sqrt(squares / static_cast<double>(set.size()) + kEpsilon);
+  return m;
+}
+
+Expected<void> norm_forward(const LocalOperator& at, Inputs in, Outputs out) {
+  const Norm norm = norm_of(at);
+  const Strides x_strides = at.strides(at.op().inputs[0], *in[0]), none(at.loops.size(), 0);
+  const auto operand = [&](int k) {
+    return k < 0 ? none : at.strides(at.op().inputs[static_cast<std::size_t>(k)], *in[static_cast<std::size_t>(k)]);
+  };
+  const auto& x = in[0]->data;
+  for_each_set(at, norm.within, {x_strides, operand(norm.scale), operand(norm.bias), x_strides}, [&](const auto& set) {
+    const Moments m = moments(x, set, norm.centred);
+    for (const auto& o : set) {
+      const double scale = norm.scale < 0 ? 1 : in[static_cast<std::size_t>(norm.scale)]->data[index_of(o[1])];
+      const double bias = norm.bias < 0 ? 0 : in[static_cast<std::size_t>(norm.bias)]->data[index_of(o[2])];
+      out[0]->data[index_of(o[0])] = (x[index_of(o[0])] - m.mean) * m.inverse * scale + bias;
+    }
+  });
+  return {};
+}
+
+Expected<void> norm_backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradient, Outputs result) {
+  if (!gradient[0]) return {};
+  const Norm norm = norm_of(at);
+  if (!in[0]) return at.error("backward needs its input, which is not there");
+  const Block* scale = norm.scale < 0 ? nullptr : in[static_cast<std::size_t>(norm.scale)];
+  if (norm.scale >= 0 && !scale && result[0])
+    return at.error("backward needs its scale, which the model does not save");
+  const Strides x_strides = at.strides(at.op().inputs[0], *in[0]), none(at.loops.size(), 0);
+  const auto operand = [&](int k) {
+    if (k < 0) return none;
+    const auto i = static_cast<std::size_t>(k);
+    const Block* block = result[i] ? result[i] : in[i];
+    return block ? at.strides(at.op().inputs[i], *block) : none;
+  };
+  const auto &x = in[0]->data, &dy = gradient[0]->data;
+  for_each_set(at, norm.within, {x_strides, operand(norm.scale), operand(norm.bias), x_strides}, [&](const auto& set) {
+    const Moments m = moments(x, set, norm.centred);
+    const auto count = static_cast<double>(set.size());
+    double sum = 0, sum_x = 0;
+    for (const auto& o : set) {
+      const auto i = index_of(o[0]);
+      const double normal = (x[i] - m.mean) * m.inverse, g = dy[i] * (scale ? scale->data[index_of(o[1])] : 1);
+      sum += g;
+      sum_x += g * normal;
+      if (norm.scale >= 0 && result[static_cast<std::size_t>(norm.scale)])
+        result[static_cast<std::size_t>(norm.scale)]->data[index_of(o[1])] += dy[i] * normal;
+      if (norm.bias >= 0 && result[static_cast<std::size_t>(norm.bias)])
+        result[static_cast<std::size_t>(norm.bias)]->data[index_of(o[2])] += dy[i];
+    }
+    if (!result[0]) return;
+    for (const auto& o : set) {
+      const auto i = index_of(o[0]);
+      const double normal = (x[i] - m.mean) * m.inverse, g = dy[i] * (scale ? scale->data[index_of(o[1])] : 1);
+      result[0]->data[i] += m.inverse * (g - (norm.centred ? sum / count : 0) - normal * sum_x / count);
+    }
+  });
+  return {};
+}
+
+}  // namespace
+
+const Kernel kernels::kSoftmax{softmax_forward, softmax_backward};
+const Kernel kernels::kNormalisation{norm_forward, norm_backward};
+const Kernel kernels::kBatchNormalisation{norm_forward, norm_backward};
+
+}  // namespace turnpoint::step

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Views, concatenations and slices: elements change their places only, or are read as they are.
+#include <algorithm>
+
+#include "gpu_probe/step/kernels/kernels.h"
+
+namespace turnpoint::step {
+
+namespace {
+
+// --- views -----------------------------------------------------------------------------------------------------------
+
+// Calls visit(x, y) for every element. Where every dimension is walked the loops say where an element goes; elsewhere
+// (a reshape whose sizes have no common factor) the row-major order is kept, which is right if walked loops keep it.
+template <class Visit>
+Expected<void> for_each_viewed(const LocalOperator& at, const Block& x, const Block& y, const Visit& visit) {
+  const Access &from = at.op().inputs[0], &to = at.op().outputs[0];
+  if (x.data.size() != y.data.size()) return at.error("a view changes the number of elements");
+  if (walks_all(at, from) && walks_all(at, to)) {
+    for_each<2>(at.sizes(), {at.strides(from, x), at.strides(to, y)},
+                [&](const auto&, const auto& o) { visit(index_of(o[0]), index_of(o[1])); });
+    return {};
+  }
+  const auto order = [](const Access& access) {
+    std::vector<std::uint8_t> loops;
+    for (const auto& walk : access.walks) loops.insert(loops.end(), walk.begin(), walk.end());
+    return loops;
+  };
+  if (order(from) != order(to)) return at.error("a view that no loops describe cannot be executed");
+  for (std::size_t i = 0; i < x.data.size(); ++i) visit(i, i);
+  return {};
+}
+
+Expected<void> view_forward(const LocalOperator& at, Inputs in, Outputs out) {
+  return for_each_viewed(at, *in[0], *out[0], [&](auto x, auto y) { out[0]->data[y] = in[0]->data[x]; });
+}
+Expected<void> view_backward(const LocalOperator& at, Inputs, Inputs, Inputs gradient, Outputs result) {
+  if (!gradient[0] || !result[0]) return {};
+  return for_each_viewed(at, *result[0], *gradient[0],
+                         [&](auto x, auto y) { result[0]->data[x] += gradient[0]->data[y]; });
+}
+
+// --- concatenation ---------------------------------------------------------------------------------------------------
+
+// Where each operand lies in the result; the joined dimension is the one that no loop walks.
+std::vector<Region> places(const LocalOperator& at, const Region& whole) {
+  const Access& out = at.op().outputs[0];
+  std::size_t along = 0;
+  for (std::size_t d = 0; d < out.walks.size(); ++d)
+    if (out.walks[d].empty() && at.output(0).shape[d] > 1) along = d;
+  std::vector<Region> result;
+  std::int64_t offset = 0;
+  for (std::size_t k = 0; k < at.op().inputs.size(); ++k) {
+    Region place{Shape(whole.extent.size(), 0), whole.extent};
+    place.offset[along] = offset;
+    place.extent[along] = at.input(k).shape[along];
+    offset += place.extent[along];
+    result.push_back(place);
+  }
+  return result;
+}
+
+Region at_origin(const Region& region) { return {Shape(region.extent.size(), 0), region.extent}; }
+
+Expected<void> concat_forward(const LocalOperator& at, Inputs in, Outputs out) {
+  const auto parts = places(at, out[0]->region);
+  for (std::size_t k = 0; k < in.size(); ++k)
+    copy_overlap(parts[k], in[k]->data.data(), at_origin(out[0]->region), out[0]->data.data());
+  return {};
+}
+Expected<void> concat_backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradient, Outputs result) {
+  if (!gradient[0]) return {};
+  const auto parts = places(at, gradient[0]->region);
+  for (std::size_t k = 0; k < in.size(); ++k)
+    if (result[k])
+      copy_overlap(at_origin(gradient[0]->region), gradient[0]->data.data(), parts[k], result[k]->data.data(), true);
+  return {};
+}
+
+// --- slices ----------------------------------------------------------------------------------------------------------
+
+// The part of x that output k is: per dimension that no loop walks, where it starts. Consecutive parts go to the
+// outputs of one operator, and to the slices of one tensor, in their order.
+Shape start_of(const LocalOperator& at, std::size_t k) {
+  const Model& model = *at.model;
+  const TensorId x = at.op().inputs[0].tensor;
+  const Shape& whole = at.input(0).shape;
+  const auto size = [&](const Tensor& part, std::size_t d) { return d < part.shape.size() ? part.shape[d] : 1; };
+  Shape start(whole.size(), 0);
+  const auto pass = [&](const Tensor& part) {
+    for (std::size_t d = 0; d < whole.size(); ++d)
+      if (size(part, d) < whole[d]) start[d] += size(part, d);
+  };
+  for (const auto& use : model.uses[x]) {
+    if (use.op == at.id) break;
+    const Operator& other = model.operators[use.op];
+    if (other.kind != OperatorKind::slice) continue;
+    for (const auto& access : other.outputs) pass(model.tensors[access.tensor]);
+  }
+  for (std::size_t o = 0; o < k; ++o) pass(at.output(o));
+  for (std::size_t d = 0; d < whole.size(); ++d)
+    if (start[d] + size(at.output(k), d) > whole[d] || size(at.output(k), d) >= whole[d]) start[d] = 0;
+  return start;
+}
+
+// Calls visit(x, y) for the elements of output k.
+template <class Visit>
+void for_each_sliced(const LocalOperator& at, std::size_t k, const Region& x, const Region& y, const Visit& visit) {
+  const Shape start = start_of(at, k);
+  const std::size_t rank = x.extent.size();
+  Shape index(y.extent.size(), 0);
+  for (std::int64_t i = 0; i < y.elements(); ++i) {
+    std::int64_t from = 0;
+    for (std::size_t d = 0; d < rank; ++d) {
+      const std::int64_t size = d < index.size() ? y.extent[d] : 1, at_d = d < index.size() ? index[d] : 0;
+      const std::int64_t place = size > x.extent[d] ? at_d * x.extent[d] / size : start[d] + at_d;
+      from = from * x.extent[d] + place;
+    }
+    visit(index_of(from), index_of(i));
+    for (std::size_t d = index.size(); d-- > 0;) {
+      if (++index[d] < y.extent[d]) break;
+      index[d] = 0;
+    }
+  }
+}
+
+Expected<void> slice_forward(const LocalOperator& at, Inputs in, Outputs out) {
+  for (std::size_t k = 0; k < out.size(); ++k)
+    if (out[k])
+      for_each_sliced(at, k, in[0]->region, out[k]->region, [&](auto x, auto y) { out[k]->data[y] = in[0]->data[x]; });
+  return {};
+}
+Expected<void> slice_backward(const LocalOperator& at, Inputs, Inputs, Inputs gradient, Outputs result) {
+  if (!result[0]) return {};
+  for (std::size_t k = 0; k < gradient.size(); ++k)
+    if (gradient[k])
+      for_each_sliced(at, k, result[0]->region, gradient[k]->region,
+                      [&](auto x, auto y) { result[0]->data[x] += gradient[k]->data[y]; });
+  return {};
+}
+
+}  // namespace
+
+const Kernel kernels::kView{view_forward, view_backward};
+const Kernel kernels::kConcat{concat_forward, concat_backward};
+const Kernel kernels::kSlice{slice_forward, slice_backward};
+
+}  // namespace turnpoint::step

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// One rank's training step: forward, backward with the plan's copies and reruns, gradient synchronisation, update.
+//
+// A tensor is brought from layout to layout by the plan's own steps and by nothing else. Backward has at its disposal
+// what forward kept by the plan; anything else it can only compute again, where the plan says so. So a copy that is
+// missing from the plan, or a sum over the wrong axes, shows as an error or as a wrong number.
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "gpu_probe/step/communicator.h"
+#include "gpu_probe/step/parameters.h"
+#include "gpu_probe/step/program.h"
+#include "gpu_probe/step/report.h"
+#include "gpu_probe/step/reshard.h"
+
+namespace turnpoint::step {
+
+class RankStep {
+ public:
+  RankStep(const Program& program, Communicator& communicator);
+
+  /// One whole step. Error: what about the plan cannot be executed, or that another rank gave up.
+  Expected<void> run();
+  StepReport& report() { return report_; }
+
+ private:
+  using Values = std::vector<Value>;
+
+  const Operator& op_of(OperatorId id) const { return program_.model->operators[id]; }
+  const OperatorProgram& program_of(OperatorId id) const { return program_.operators[id.index]; }
+  const Tensor& tensor_of(const Access& access) const { return program_.model->tensors[access.tensor]; }
+  int rank() const { return communicator_.rank(); }
+  const Mesh& mesh() const { return program_.plan->mesh; }
+  Value make(const Tensor& tensor, const Layout& layout);
+  LocalOperator local(OperatorId id);
+
+  Expected<void> forward();
+  Expected<void> forward_operator(OperatorId id);
+  Expected<void> publish(OperatorId id, const Values& outputs);
+  Expected<Value> input_value(OperatorId id, std::size_t k);
+  Expected<Values> compute(OperatorId id, const Values& inputs);
+  Value generated(const Tensor& tensor, TensorId id, const Layout& layout);
+
+  Expected<void> backward();
+  Expected<void> backward_operator(OperatorId id);
+  Expected<Values> output_gradients(OperatorId id);
+  Expected<void> send_gradient(OperatorId id, std::size_t k, Value gradient);
+  void release(OperatorId id);
+
+  // What backward reads, from copies or computed again (recall.cpp).
+  Expected<Value> fetch(OperatorId id, std::size_t k);
+  Expected<Value> produced(const Flow& flow, std::size_t number);
+  Expected<Values> run_again(OperatorId id);
+  Expected<Value> repeat(const Way& way, const Value& value, const Tensor& tensor, const std::string& where);
+
+  Expected<void> read_weights(OperatorId id, bool backward_only, bool rerun, Values& weights);
+  Expected<Value> move(const std::vector<ReshardStep>& steps, std::size_t first, std::size_t last, Layout from,
+                       const Tensor& tensor, Value value, const std::string& where);
+  static Value turned(Ledger& ledger, const Value& value);
+  void add_loss(const Flow& flow, const Block& value);
+  void record(Compared kind, OperatorId op, std::uint32_t slot, const Block& block, std::uint32_t partial);
+
+  const Program& program_;
+  Communicator& communicator_;
+  StepReport report_;
+  Mover mover_;
+  std::vector<std::vector<ParameterShare>> shares_;  ///< [operator]
+  std::vector<Value> live_;          ///< [flow]: where forward's readers take it from, until the last has read it
+  std::vector<std::size_t> unread_;  ///< [flow]: readers to come
+  // Kept for backward.
+  std::vector<Value> kept_source_, kept_shared_;  ///< [flow]
+  std::vector<Values> kept_copy_;                 ///< [flow][consumer]
+  std::vector<Values> kept_internal_;             ///< [operator][output]
+  std::vector<Value> kept_tie_;                   ///< [tie]
+  // During backward.
+  std::vector<Value> gradient_;          ///< [flow], in its meeting layout
+  std::vector<Values> fetched_, again_;  ///< [operator][input], [operator][output]
+  std::vector<Values> rerun_weights_;    ///< [operator][input]
+  std::vector<Value> repeated_shared_;   ///< [flow]
+};
+
+/// Of results: how much an element counts in the loss; a scalar counts once, others by fixed random factors.
+double loss_factor(const Tensor& tensor, TensorId id, std::uint64_t seed, std::int64_t index);
+
+}  // namespace turnpoint::step

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// What backward reads: a copy that the plan keeps, a resharding repeated from such a copy, or an operator run again.
+#include "gpu_probe/step/rank_step.h"
+
+namespace turnpoint::step {
+
+// The tensor of one input in the layout in which the operator reads it.
+Expected<Value> RankStep::fetch(OperatorId id, std::size_t k) {
+  Value& known = fetched_[id.index][k];
+  if (known) return known;
+  const OperatorProgram& here = program_of(id);
+  const Access& access = op_of(id).inputs[k];
+  if (here.input_flow[k] < 0) {
+    known = generated(tensor_of(access), access.tensor, here.inputs[k].without_partial());
+    return known;
+  }
+  const auto number = static_cast<std::size_t>(here.input_flow[k]),
+             reader = static_cast<std::size_t>(here.input_way[k]);
+  const Flow& flow = program_.flows[number];
+  const Way& way = flow.ways[reader];
+  if (kept_copy_[number][reader]) {
+    known = kept_copy_[number][reader];
+    return known;
+  }
+  const std::string where = tensor_of(access).name + " -> " + op_of(id).name;
+  Value source;
+  if (!flow.shared) {
+    auto value = produced(flow, number);
+    if (!value) return value.error();
+    source = std::move(*value);
+  } else if (kept_shared_[number]) {
+    source = kept_shared_[number];
+  } else {
+    if (!repeated_shared_[number]) {
+      auto value = produced(flow, number);
+      if (!value) return value.error();
+      value = repeat(*flow.shared, *value, tensor_of(access), tensor_of(access).name);
+      if (!value) return value.error();
+      repeated_shared_[number] = std::move(*value);
+    }
+    source = repeated_shared_[number];
+  }
+  auto value = repeat(way, source, tensor_of(access), where);
+  if (!value) return value.error();
+  known = std::move(*value);
+  return known;
+}
+
+// The forward resharding once more, where the plan lists it in backward.
+Expected<Value> RankStep::repeat(const Way& way, const Value& value, const Tensor& tensor, const std::string& where) {
+  if (!way.moves()) return value;
+  if (way.repeated == 0)
+    return bad_input("plan: backward reads a copy that is neither kept nor made again",
+                     program_.model->name + ": " + where);
+  return move(way.reshard->backward, 0, way.repeated, way.start, tensor, value, where + ": again");
+}
+
+// The tensor as its producer left it.
+Expected<Value> RankStep::produced(const Flow& flow, std::size_t number) {
+  if (kept_source_[number]) return kept_source_[number];
+  const OperatorProgram& producer = program_of(flow.producer);
+  if (!flow.of_view && !producer.runs_again)
+    return bad_input("plan: backward reads '" + program_.model->tensors[flow.tensor].name +
+                         "', which is neither kept nor computed again",
+                     program_.model->name);
+  auto outputs = run_again(flow.producer);
+  if (!outputs) return outputs.error();
+  return (*outputs)[flow.output];
+}
+
+// One more run of an operator in backward; of a view only its input is needed.
+Expected<RankStep::Values> RankStep::run_again(OperatorId id) {
+  Values& known = again_[id.index];
+  if (!known.empty()) return known;
+  const Operator& op = op_of(id);
+  Values inputs = rerun_weights_[id.index];
+  if (auto done = read_weights(id, false, true, inputs); !done) return done.error();
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    if (inputs[k]) {
+      rerun_weights_[id.index][k] = inputs[k];
+      continue;
+    }
+    auto value = fetch(id, k);
+    if (!value) return value.error();
+    inputs[k] = std::move(*value);
+  }
+  auto outputs = compute(id, inputs);
+  if (!outputs) return outputs.error();
+  if (!op.is_view()) ++report_.runs_again[id.index];
+  known = std::move(*outputs);
+  return known;
+}
+
+}  // namespace turnpoint::step

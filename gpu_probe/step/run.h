@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// A whole step on ranks that are threads of this process, and the comparison of two steps.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "gpu_probe/step/program.h"
+#include "gpu_probe/step/report.h"
+
+namespace turnpoint::step {
+
+struct StepRun {
+  std::vector<StepReport> ranks;
+  double loss = 0;
+};
+/// One thread per device of the plan's mesh. Error: of the first rank that found one.
+Expected<StepRun> run_step(const Model& model, const Plan& plan, const StepOptions& options);
+/// The unpartitioned step on one rank, with statistics over the shares of `plan`.
+Expected<StepRun> run_whole(const Model& model, const Plan& plan, StepOptions options);
+
+struct Comparison {
+  /// Per kind: the largest difference of an element, relative to the largest element of the whole tensor.
+  std::array<double, kComparedKinds> worst{};
+  std::array<std::int64_t, kComparedKinds> elements{};  ///< compared, on all ranks
+  double loss = 0;                                      ///< relative difference
+  std::string where;                                    ///< of the worst one
+  double largest() const;
+};
+/// Both recorded. Error: the step holds something that the unpartitioned one has not.
+Expected<Comparison> compare(const Model& model, const Plan& plan, const StepRun& step, const StepRun& whole);
+
+/// The largest relative difference between the planned bytes of a collective and what its ranks received on average.
+/// `where`: of that one.
+double traffic_error(const StepRun& step, std::string* where = nullptr);
+
+}  // namespace turnpoint::step

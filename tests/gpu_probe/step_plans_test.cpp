@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans of every method and plans by chance, on 1, 2, 3, 4 and 8 ranks: the partitioned step computes what the
+// unpartitioned one computes, sends what the plan says and holds what the plan says.
+#include <QtTest>
+#include <random>
+
+#include "core/plan/evaluator.h"
+#include "core/search/frontier_tracking/plans.h"
+#include "core/search/method.h"
+#include "gpu_probe/step_checks.h"
+#include "gpu_probe/step_models.h"
+
+using namespace turnpoint;
+
+namespace {
+
+ScenarioPtr scenario_of(const ModelPtr& model, const std::string& hardware) {
+  auto cluster = cluster_preset(hardware);
+  if (!model || !cluster) qFatal("no such model or hardware");
+  Settings settings;
+  settings.batch = model->batch;
+  auto scenario = make_scenario(model, *cluster, hardware, settings);
+  if (!scenario) qFatal("%s", scenario.error().message().c_str());
+  return *scenario;
+}
+
+void report(const test::StepStatistics& s) {
+  qInfo(
+      "%d plans, %d collectives, %d reruns, %d idle repeats, largest difference %.1e; %.0f bytes of weights beyond "
+      "the plans for reruns, %.0f inside operators; peak up to %.1f x the plan's memory",
+      s.plans, s.collectives, s.reruns, s.idle_repeats, s.worst, s.rerun_weight_bytes, s.inside_bytes,
+      s.most_momentary);
+}
+
+}  // namespace
+
+class StepPlansTest : public QObject {
+  Q_OBJECT
+
+  static void each_model() {
+    QTest::addColumn<int>("model");
+    for (int i = 0; i < int(test::step_models().size()); ++i)
+      QTest::newRow(test::step_models()[std::size_t(i)].name) << i;
+  }
+  static ModelPtr model_of(int i) { return test::step_models()[std::size_t(i)].make(); }
+
+ private slots:
+  void the_frontier_data() { each_model(); }
+  void the_frontier() {
+    QFETCH(int, model);
+    test::StepStatistics statistics;
+    for (const char* hardware : {"v100-16gb-1x1", "v100-16gb-1x2", "v100-16gb-1x3", "v100-16gb-2x2", "v100-16gb-1x8"}) {
+      const auto scenario = scenario_of(model_of(model), hardware);
+      const auto result = (*make_searcher(**find_method("ft")))->run(scenario, SearchPass::exact, {});
+      QVERIFY2(result.has_value(), result ? "" : result.error().message().c_str());
+      const std::size_t count = (*result)->points.size(), step = std::max<std::size_t>(1, count / 3);
+      for (std::size_t p = 0; p < count; p += step) {
+        const std::string fault = test::step_fault(*scenario, (*result)->plans->plan(p), &statistics);
+        QVERIFY2(fault.empty(), (std::string(hardware) + ", point " + std::to_string(p) + ": " + fault).c_str());
+      }
+    }
+    report(statistics);
+  }
+
+  void other_methods_data() { each_model(); }
+  void other_methods() {
+    QFETCH(int, model);
+    test::StepStatistics statistics;
+    for (const char* hardware : {"v100-16gb-1x2", "v100-16gb-2x2", "v100-16gb-2x4"}) {
+      const auto scenario = scenario_of(model_of(model), hardware);
+      for (const char* name : {"data-parallel", "fsdp", "megatron", "mesh-tensorflow", "tofu", "optcnn"}) {
+        const auto method = find_method(name);
+        QVERIFY2(method.has_value(), name);
+        if (!refusal_of(**method, {}, *scenario).empty()) continue;
+        const auto result = (*make_searcher(**method))->run(scenario, SearchPass::exact, {});
+        if (!result) {
+          qInfo("%s on %s: %s", name, hardware, result.error().message().c_str());
+          continue;
+        }
+        if ((*result)->points.empty() || !(*result)->plans) continue;
+        for (const std::size_t p : {std::size_t(0), (*result)->points.size() - 1}) {
+          const Plan plan = (*result)->plans->plan(p);
+          if (plan.pipeline) continue;
+          const std::string fault = test::step_fault(*scenario, plan, &statistics);
+          QVERIFY2(fault.empty(), (std::string(name) + " on " + hardware + ": " + fault).c_str());
+          if ((*result)->points.size() == 1) break;
+        }
+      }
+    }
+    report(statistics);
+  }
+
+  void by_chance_data() { each_model(); }
+  /// Any legal configuration, layout, copy and memory choice, none of them chosen for being good.
+  void by_chance() {
+    QFETCH(int, model);
+    test::StepStatistics statistics;
+    std::mt19937_64 random(static_cast<std::uint64_t>(model) + 11);
+    for (const char* hardware : {"v100-16gb-1x2", "v100-16gb-1x3", "v100-16gb-2x2", "v100-16gb-2x4"}) {
+      const auto scenario = scenario_of(model_of(model), hardware);
+      const auto structure = search::build_structure(*scenario, {}, {});
+      QVERIFY(structure.has_value());
+      const auto prices = std::make_shared<const search::Prices>(scenario, *structure);
+      ThreadPool pool(1);
+      const auto priced = search::price_problem(*prices, pool, {});
+      QVERIFY(priced.has_value());
+      const auto& problem = priced->problem;
+      for (int trial = 0; trial < 6; ++trial) {
+        frontier::Point point;
+        bool possible = true;
+        for (const auto& node : problem.nodes) {
+          point.configs.push_back(static_cast<std::uint32_t>(random() % node.costs.size()));
+          const auto alternatives = node.costs[point.configs.back()].size();
+          point.node_alternatives.push_back(static_cast<std::uint16_t>(random() % alternatives));
+        }
+        for (const auto& edge : problem.edges) {
+          const auto entry = edge.costs[std::size_t(edge.from_class[point.configs[edge.from]]) * edge.columns +
+                                        edge.to_class[point.configs[edge.to]]];
+          possible = possible && entry.size() > 0;
+          if (possible) point.edge_alternatives.push_back(static_cast<std::uint16_t>(random() % entry.size()));
+        }
+        if (!possible) continue;
+        const Plan plan = search::FrontierPlans(prices, {point}).plan(0);
+        const auto cost = evaluate_plan(*scenario, plan);
+        QVERIFY2(cost.has_value(), cost ? "" : cost.error().message().c_str());
+        const std::string fault = test::step_fault(*scenario, plan, &statistics);
+        QVERIFY2(fault.empty(), (std::string(hardware) + ", trial " + std::to_string(trial) + ": " + fault).c_str());
+      }
+    }
+    report(statistics);
+  }
+};
+
+QTEST_APPLESS_MAIN(StepPlansTest)
+#include "step_plans_test.moc"
