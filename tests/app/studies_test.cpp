@@ -211,8 +211,7 @@ class StudiesTest : public QObject {
     QCOMPARE(own.scenario->cluster->devices(), 16);
     const auto ours = searched(own, "pardnn"), one = searched(own, "single-device");
     QVERIFY(ours->points.front().fits && !one->points.front().fits);
-    QVERIFY2(near(ours->points.front().time_s, 35.8, 0.4),
-             qPrintable(QString::number(ours->points.front().time_s)));
+    QVERIFY2(near(ours->points.front().time_s, 35.8, 0.4), qPrintable(QString::number(ours->points.front().time_s)));
     const auto mesh = searched(own, "mesh-tensorflow");
     const auto fastest = mesh->fastest_that_fits();
     QVERIFY(fastest && near(mesh->points[*fastest].time_s, 17.9, 0.2));
