@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <nlohmann/json.hpp>
 
 #include "core/base/json.h"
 #include "gpu_probe/cpu/cpu_backend.h"
