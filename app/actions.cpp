@@ -15,7 +15,7 @@ namespace {
 using Id = ActionId;
 constexpr ActionRecord kTable[] = {
     {Id::open_model, "open_model", QT_TRANSLATE_NOOP("actions", "Open model…"), "Ctrl+O",
-     QT_TRANSLATE_NOOP("actions", "Open an ONNX file or a Hugging Face config.json"), "open"},
+     QT_TRANSLATE_NOOP("actions", "Open an ONNX file, a Hugging Face config.json or a task graph"), "open"},
     {Id::open_hardware, "open_hardware", QT_TRANSLATE_NOOP("actions", "Open hardware profile…"), "Ctrl+Shift+O",
      QT_TRANSLATE_NOOP("actions", "Open a measured hardware profile"), "hardware"},
     {Id::open_logs, "open_logs", QT_TRANSLATE_NOOP("actions", "Open measured logs…"), "Ctrl+Shift+L",
@@ -60,6 +60,8 @@ constexpr ActionRecord kTable[] = {
      QT_TRANSLATE_NOOP("actions", "The picked plan as a coloured graph"), ""},
     {Id::export_plan_svg, "export_plan_svg", QT_TRANSLATE_NOOP("actions", "Plan as SVG…"), "",
      QT_TRANSLATE_NOOP("actions", "A drawing of the picked plan"), ""},
+    {Id::export_plan_trace, "export_plan_trace", QT_TRANSLATE_NOOP("actions", "Schedule as trace…"), "",
+     QT_TRANSLATE_NOOP("actions", "The picked placement's timeline, for Perfetto and chrome://tracing"), ""},
     {Id::export_chart_svg, "export_chart_svg", QT_TRANSLATE_NOOP("actions", "Chart as SVG…"), "",
      QT_TRANSLATE_NOOP("actions", "The chart as it is on screen, as vectors"), ""},
     {Id::export_chart_png, "export_chart_png", QT_TRANSLATE_NOOP("actions", "Chart as PNG…"), "",
@@ -90,6 +92,8 @@ constexpr ActionRecord kTable[] = {
      QT_TRANSLATE_NOOP("actions", "Show pinned frontiers"), "", true},
     {Id::log_time, "log_time", QT_TRANSLATE_NOOP("actions", "Log time"), "Ctrl+L",
      QT_TRANSLATE_NOOP("actions", "Logarithmic time axis"), "", true},
+    {Id::simulated_clock, "simulated_clock", QT_TRANSLATE_NOOP("actions", "Simulated clock"), "Ctrl+Shift+T",
+     QT_TRANSLATE_NOOP("actions", "Show simulated time and memory of every plan instead of plain sums"), "", true},
     {Id::scenario_dock, "scenario_dock", QT_TRANSLATE_NOOP("actions", "Scenario"), "F9",
      QT_TRANSLATE_NOOP("actions", "Show or hide the scenario"), "", true},
     {Id::plan_dock, "plan_dock", QT_TRANSLATE_NOOP("actions", "Plan"), "F10",

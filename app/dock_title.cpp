@@ -18,6 +18,8 @@ DockTitle::DockTitle(QWidget* tool_bar, QDockWidget* dock) : QWidget(dock), tool
   // Words of the tool bar give way before the dock holds a narrow window open.
   for (QLabel* words : tool_bar->findChildren<QLabel*>())
     if (!words->buddy()) words->setMinimumWidth(1);
+  // Of a bar inside a bar only the inner one has heard of it yet.
+  for (QWidget* part : tool_bar->findChildren<QWidget*>(Qt::FindDirectChildrenOnly)) part->updateGeometry();
   const auto button = [&](const char* icon, const QString& tip) {
     auto* made = new QToolButton(this);
     made->setIcon(views::themed_icon(QString::fromLatin1(icon)));

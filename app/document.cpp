@@ -5,7 +5,9 @@
 
 #include "app/scenario_builder.h"
 #include "app/scenario_command.h"
+#include "app/start_page.h"
 #include "app/task_manager.h"
+#include "core/scenario/task_scenario.h"
 #include "views/common/format.h"
 
 namespace turnpoint::app {
@@ -22,13 +24,16 @@ Document::Document(const SearchBackend& backend, TaskManager& tasks, QObject* pa
 
 ScenarioRequest Document::request() const {
   if (wanted_) return *wanted_;
-  return {state_.model, state_.hardware, state_.scenario ? state_.scenario->settings : Settings(), false};
+  ScenarioRequest now{state_.model, state_.hardware, state_.scenario ? state_.scenario->settings : Settings()};
+  now.usual_hardware = usual_hardware_.empty() ? samples().front().hardware : usual_hardware_;
+  return now;
 }
 
 void Document::apply(const ScenarioState& state, bool live) {
   // An undo while something is still being opened means: not that.
   if (building_) tasks_.cancel_purpose(kBuild);
   state_ = state;
+  if (state.hardware != kFileHardware) usual_hardware_ = state.hardware;
   emit scenario_changed(live);
 }
 
@@ -41,12 +46,15 @@ void Document::open_model(const std::string& specification) {
   next.model = specification;
   next.settings.sequence = 0;  // another model has another default
   next.model_chooses_batch = true;
+  next.model_chooses_hardware = true;
   build(next, tr("Open %1").arg(views::to_qt(specification)), false);
 }
 
 void Document::open_hardware(const std::string& specification) {
   ScenarioRequest next = request();
+  if (next.hardware == kFileHardware || specification == kFileHardware) next.settings.memory_limit = 0;
   next.hardware = specification;
+  next.model_chooses_hardware = false;
   next.settings.devices = 0;
   build(next, tr("Hardware %1").arg(views::to_qt(specification)), false);
 }
@@ -119,6 +127,12 @@ void Document::reset_factors() {
 void Document::set_memory_limit(std::int64_t bytes, quint64 gesture) {
   if (!state_.scenario || bytes <= 0) return;
   Settings settings = request().settings;
+  if (state_.scenario->cluster->device.memory_bytes == kUnlimitedBytes) {
+    // A task graph whose file states no memory: there is nothing that a factor could scale.
+    settings.memory_limit = bytes;
+    edit_settings(settings, tr("Memory limit"), gesture);
+    return;
+  }
   // The line is the memory slider under another hand: an explicit limit would make the two disagree.
   settings.memory_limit = 0;
   double factor = static_cast<double>(bytes) / static_cast<double>(state_.scenario->cluster->device.memory_bytes);

@@ -70,6 +70,7 @@ class Document : public QObject {
   std::vector<views::PinnedFrontier> pinned_;
   std::optional<ScenarioRequest> wanted_;  ///< what a running build leads to; later edits start from it
   bool building_ = false;
+  std::string usual_hardware_;  ///< the last that was not a task graph's own
 };
 
 }  // namespace turnpoint::app

@@ -5,8 +5,23 @@
 
 #include "core/base/json.h"
 #include "core/plan/export.h"
+#include "core/plan/placement_export.h"
 
 namespace turnpoint::app {
+
+namespace {
+
+Expected<std::string> placement_text(ExportKind kind, const Scenario& scenario, const PlacementPlan& placement) {
+  switch (kind) {
+    case ExportKind::plan_json: return write_placement_plan(scenario, placement);
+    case ExportKind::plan_csv: return write_placement_csv(placement);
+    case ExportKind::plan_dot: return write_placement_dot(placement);
+    case ExportKind::plan_trace: return write_placement_trace(placement);
+    default: return usage_error("a placement is written as JSON, CSV, Graphviz DOT or a trace, not as SVG");
+  }
+}
+
+}  // namespace
 
 Expected<std::string> export_text(ExportKind kind, const ExportInput& input) {
   if (kind == ExportKind::results_json || kind == ExportKind::points_csv) {
@@ -18,6 +33,8 @@ Expected<std::string> export_text(ExportKind kind, const ExportInput& input) {
   }
   if (!input.picked || !input.picked->plans || input.point >= input.picked->points.size())
     return usage_error("no plan is picked");
+  if (const PlacementPlanPtr placement = input.picked->plans->placement(input.point))
+    return placement_text(kind, *input.picked->scenario, *placement);
   const Plan plan = input.picked->plans->plan(input.point);
   const Scenario& scenario = *input.picked->scenario;
   switch (kind) {
@@ -25,6 +42,7 @@ Expected<std::string> export_text(ExportKind kind, const ExportInput& input) {
     case ExportKind::plan_csv: return write_plan_csv(scenario, plan);
     case ExportKind::plan_dot: return write_plan_dot(scenario, plan);
     case ExportKind::plan_svg: return write_plan_svg(scenario, plan);
+    case ExportKind::plan_trace: return usage_error("traces are written of placements only");
     default: return usage_error("unknown format");
   }
 }

@@ -10,7 +10,7 @@
 
 namespace turnpoint::app {
 
-enum class ExportKind { plan_json, results_json, points_csv, plan_csv, plan_dot, plan_svg };
+enum class ExportKind { plan_json, results_json, points_csv, plan_csv, plan_dot, plan_svg, plan_trace };
 
 struct ExportInput {
   std::vector<ResultPtr> results;  ///< of all methods; the first one is the chart's subject

@@ -3,32 +3,67 @@
 
 #include <QWidget>
 
+#include "app/graph_tab.h"
 #include "app/parallelism_page.h"
 #include "views/common/configuration_colors.h"
 #include "views/common/selection_model.h"
 #include "views/comparison/comparison_view.h"
-#include "views/graph/graph_view.h"
 #include "views/hardware/hardware_view.h"
+#include "views/memory/memory_view.h"
 #include "views/notes/notes_view.h"
 #include "views/parallelism/parallelism_view.h"
 #include "views/plan_table/plan_table_view.h"
+#include "views/task_table/task_table_view.h"
+#include "views/timeline/timeline_view.h"
 
 namespace turnpoint::app {
 
 namespace {
 
+/// A view that follows schedules: the window hands them over itself.
 template <class View>
-LinkedView link_view(const QString& key, const QString& title, QWidget* parent, views::SelectionModel* selection,
-                     std::shared_ptr<views::ConfigurationColors> colors) {
-  auto* view = new View(parent);
-  view->set_selection(selection);
-  view->share_colors(std::move(colors));
+LinkedView schedule_view(const QString& key, const QString& title, View* view) {
   return {key,
           title,
           view,
-          [view](ModelPtr model) { view->set_model(std::move(model)); },
+          [](const ScenarioPtr&) {},
+          [](const std::shared_ptr<const Plan>&, const ScenarioPtr&) {},
+          [view] { return view->save_state(); },
+          [view](const QJsonObject& state) { view->restore_state(state); },
+          view->tool_bar()};
+}
+
+LinkedView graph_view(GraphTab* tab) {
+  return {QStringLiteral("graph"),
+          QObject::tr("Graph"),
+          tab,
+          [tab](const ScenarioPtr& scenario) {
+            tab->set_model(scenario ? scenario->model : nullptr, scenario ? scenario->tasks : nullptr);
+          },
+          [tab](std::shared_ptr<const Plan> plan, ScenarioPtr scenario) {
+            tab->set_plan(std::move(plan), std::move(scenario));
+          },
+          [tab] { return tab->save_state(); },
+          [tab](const QJsonObject& state) { tab->restore_state(state); },
+          tab->tool_bar()};
+}
+
+LinkedView table_view(QWidget* parent, views::SelectionModel* selection,
+                      std::shared_ptr<views::ConfigurationColors> colors) {
+  auto* view = new views::PlanTableView(parent);
+  view->set_selection(selection);
+  view->share_colors(std::move(colors));
+  return {QStringLiteral("plan_table"),
+          QObject::tr("Plan table"),
+          view,
+          [view](const ScenarioPtr& scenario) {
+            const bool tasks = scenario && scenario->tasks;
+            view->set_empty_text(tasks ? QObject::tr("A task graph has no operators; its tasks stand in the tab Tasks.")
+                                       : QObject::tr("Open a model to see its plan."));
+            view->set_model(tasks || !scenario ? nullptr : scenario->model);
+          },
           [view](std::shared_ptr<const Plan> plan, ScenarioPtr scenario) {
-            view->set_plan(std::move(plan), std::move(scenario));
+            if (!scenario || !scenario->tasks) view->set_plan(std::move(plan), std::move(scenario));
           },
           [view] { return view->save_state(); },
           [view](const QJsonObject& state) { view->restore_state(state); },
@@ -37,21 +72,30 @@ LinkedView link_view(const QString& key, const QString& title, QWidget* parent, 
 
 }  // namespace
 
-std::vector<LinkedView> make_linked_views(QWidget* parent, views::SelectionModel* selection) {
-  std::vector<LinkedView> list;
+LinkedTabs make_linked_views(QWidget* parent, views::SelectionModel* selection) {
+  LinkedTabs tabs;
   // A configuration has one colour, whichever view shows it.
   const auto colors = std::make_shared<views::ConfigurationColors>();
-  list.push_back(link_view<views::GraphView>(QStringLiteral("graph"), QObject::tr("Graph"), parent, selection, colors));
-  list.push_back(link_view<views::PlanTableView>(QStringLiteral("plan_table"), QObject::tr("Plan table"), parent,
-                                                 selection, colors));
-  return list;
+  tabs.graph = new GraphTab(selection, colors, parent);
+  tabs.timeline = new views::TimelineView(parent);
+  tabs.timeline->set_selection(selection);
+  tabs.memory = new views::MemoryView(parent);
+  tabs.memory->set_selection(selection);
+  tabs.list.push_back(graph_view(tabs.graph));
+  tabs.list.push_back(schedule_view(QStringLiteral("timeline"), QObject::tr("Timeline"), tabs.timeline));
+  tabs.list.push_back(schedule_view(QStringLiteral("memory"), QObject::tr("Memory"), tabs.memory));
+  auto* tasks = new views::TaskTableView(parent);
+  tasks->set_selection(selection);
+  tabs.list.push_back(schedule_view(QStringLiteral("task_table"), QObject::tr("Tasks"), tasks));
+  tabs.list.push_back(table_view(parent, selection, colors));
+  return tabs;
 }
 
 LinkedView make_hardware_tab(views::HardwareView* view) {
   return {QStringLiteral("hardware"),
           QObject::tr("Hardware"),
           view,
-          [](const ModelPtr&) {},
+          [](const ScenarioPtr&) {},
           [](const std::shared_ptr<const Plan>&, const ScenarioPtr&) {},
           [view] { return view->save_state(); },
           [view](const QJsonObject& state) { view->restore_state(state); },
@@ -62,7 +106,7 @@ LinkedView make_comparison_tab(views::ComparisonView* view) {
   return {QStringLiteral("comparison"),
           QObject::tr("Methods"),
           view,
-          [](const ModelPtr&) {},
+          [](const ScenarioPtr&) {},
           [](const std::shared_ptr<const Plan>&, const ScenarioPtr&) {},
           [view] { return view->save_state(); },
           [view](const QJsonObject& state) { view->restore_state(state); },
@@ -73,7 +117,7 @@ LinkedView make_notes_tab(views::NotesView* view) {
   return {QStringLiteral("notes"),
           QObject::tr("Notes"),
           view,
-          [](const ModelPtr&) {},
+          [](const ScenarioPtr&) {},
           [](const std::shared_ptr<const Plan>&, const ScenarioPtr&) {},
           [] { return QJsonObject(); },
           [](const QJsonObject&) {},
@@ -84,7 +128,7 @@ LinkedView make_parallelism_tab(views::ParallelismView* view, ParallelismPage* p
   return {QStringLiteral("parallelism"),
           QObject::tr("Parallelism"),
           view,
-          [](const ModelPtr&) {},
+          [](const ScenarioPtr&) {},
           [](const std::shared_ptr<const Plan>&, const ScenarioPtr&) {},
           [page] { return page->save_state(); },
           [page](const QJsonObject& state) { page->restore_state(state); },

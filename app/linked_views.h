@@ -16,19 +16,22 @@ class QWidget;
 namespace turnpoint::views {
 class ComparisonView;
 class HardwareView;
+class MemoryView;
 class NotesView;
 class ParallelismView;
 class SelectionModel;
+class TimelineView;
 }  // namespace turnpoint::views
 
 namespace turnpoint::app {
 
+class GraphTab;
 class ParallelismPage;
 
 struct LinkedView {
   QString key, title;  ///< key: dock's object name, never translated
   QWidget* widget = nullptr;
-  std::function<void(ModelPtr)> set_model;
+  std::function<void(const ScenarioPtr&)> set_model;  ///< the scenario's; null: nothing open
   std::function<void(std::shared_ptr<const Plan>, ScenarioPtr)> set_plan;
   std::function<QJsonObject()> save_state;
   std::function<void(const QJsonObject&)> restore_state;
@@ -36,7 +39,14 @@ struct LinkedView {
   bool outdated = false;        ///< a plan came while the view was hidden
 };
 
-std::vector<LinkedView> make_linked_views(QWidget* parent, views::SelectionModel* selection);
+/// Graph, timeline, memory, tasks, plan table: all about the picked point.
+struct LinkedTabs {
+  std::vector<LinkedView> list;
+  GraphTab* graph = nullptr;
+  views::TimelineView* timeline = nullptr;
+  views::MemoryView* memory = nullptr;
+};
+LinkedTabs make_linked_views(QWidget* parent, views::SelectionModel* selection);
 /// The page about the hardware is a tab like them, but follows the scenario's machine, not the plan.
 LinkedView make_hardware_tab(views::HardwareView* view);
 /// So are the session's notes and the tab about device counts.

@@ -21,7 +21,9 @@
 #include "app/pick_keeper.h"
 #include "app/pinned_searches.h"
 #include "app/plan_loader.h"
+#include "app/schedule_loader.h"
 #include "app/search_runner.h"
+#include "app/simulated_clock.h"
 #include "app/start_page.h"
 #include "app/task_manager.h"
 #include "app/task_strip.h"
@@ -32,17 +34,21 @@
 #include "views/frontier/chart_header.h"
 #include "views/frontier/frontier_chart.h"
 #include "views/hardware/hardware_view.h"
+#include "views/memory/memory_view.h"
 #include "views/notes/notes_view.h"
 #include "views/parallelism/parallelism_view.h"
 #include "views/plan/plan_panel.h"
 #include "views/scenario/scenario_panel.h"
+#include "views/timeline/timeline_view.h"
 
 namespace turnpoint::app {
 
 namespace {
 constexpr int kLeftDock = 288, kRightDock = 316;
-constexpr ActionId kToggles[] = {ActionId::show_parts, ActionId::show_others, ActionId::show_pinned,
-                                 ActionId::log_time};
+constexpr ActionId kToggles[] = {ActionId::show_parts, ActionId::show_others, ActionId::show_pinned, ActionId::log_time,
+                                 ActionId::simulated_clock};
+
+bool is_on_at_first(ActionId id) { return id != ActionId::log_time && id != ActionId::simulated_clock; }
 }  // namespace
 
 MainWindow::MainWindow(const SearchBackend& backend, AppSettings& settings, QWidget* parent)
@@ -54,7 +60,9 @@ MainWindow::MainWindow(const SearchBackend& backend, AppSettings& settings, QWid
       document_(std::make_unique<Document>(backend, *tasks_)),
       runner_(std::make_unique<SearchRunner>(backend, *tasks_, *document_)),
       keeper_(std::make_unique<PickKeeper>(*runner_, document_->selection())),
-      loader_(std::make_unique<PlanLoader>(*runner_, *tasks_, document_->selection())) {
+      loader_(std::make_unique<PlanLoader>(*runner_, *tasks_, document_->selection())),
+      schedules_(std::make_unique<ScheduleLoader>(*loader_, *tasks_, document_->selection())),
+      clock_(std::make_unique<SimulatedClock>(*runner_, *tasks_)) {
   setObjectName(QStringLiteral("main_window"));
   setWindowTitle(QStringLiteral("Turnpoint"));
   setAcceptDrops(true);
@@ -88,8 +96,8 @@ MainWindow::~MainWindow() {
 }
 
 bool MainWindow::settled() const {
-  return runner_->up_to_date() && runner_->settled() && loader_->up_to_date() && pinned_searches_->settled() &&
-         !tasks_->busy() && !document_->building();
+  return runner_->up_to_date() && runner_->settled() && loader_->up_to_date() && schedules_->up_to_date() &&
+         clock_->settled() && pinned_searches_->settled() && !tasks_->busy() && !document_->building();
 }
 
 void MainWindow::build_centre() {
@@ -117,7 +125,7 @@ void MainWindow::build_centre() {
   setCentralWidget(whole);
   QList<QAction*> toggles;
   for (const ActionId id : kToggles) {
-    actions_[id]->setChecked(settings_.shown(actions_[id]->objectName(), id != ActionId::log_time));
+    actions_[id]->setChecked(settings_.shown(actions_[id]->objectName(), is_on_at_first(id)));
     toggles << actions_[id];
   }
   header_->set_actions(actions_[ActionId::fit_chart], toggles);
@@ -143,7 +151,8 @@ void MainWindow::build_docks() {
   plan_panel_->set_selection(&document_->selection());
   scenario_dock_ = add_dock(QStringLiteral("scenario"), tr("Scenario"), scenario_panel_, Qt::LeftDockWidgetArea);
   plan_dock_ = add_dock(QStringLiteral("plan"), tr("Plan"), plan_panel_, Qt::RightDockWidgetArea);
-  linked_ = make_linked_views(this, &document_->selection());
+  tabs_ = make_linked_views(this, &document_->selection());
+  linked_ = std::move(tabs_.list);
   comparison_view_ = new views::ComparisonView(this);
   comparison_view_->set_selection(&document_->selection());
   linked_.push_back(make_comparison_tab(comparison_view_));
@@ -170,6 +179,9 @@ void MainWindow::build_docks() {
       connect(dock, &QDockWidget::visibilityChanged, hardware_page_, &HardwarePage::set_looked_at);
     if (dock->widget() == parallelism_view_)
       connect(dock, &QDockWidget::visibilityChanged, parallelism_page_, &ParallelismPage::set_looked_at);
+    if (dock->widget() == tabs_.timeline || dock->widget() == tabs_.memory)
+      connect(dock, &QDockWidget::visibilityChanged, schedules_.get(),
+              [this, view = dock->widget()](bool visible) { schedules_->set_looked_at(view, visible); });
   }
   default_layout();
 }
@@ -218,11 +230,18 @@ void MainWindow::connect_document() {
     show_status();
   });
   connect(runner_.get(), &SearchRunner::failed, this, &MainWindow::report);
+  connect(clock_.get(), &SimulatedClock::changed, this, [this] {
+    show_chart();
+    show_point();
+    show_status();
+  });
+  connect(clock_.get(), &SimulatedClock::failed, this, &MainWindow::report);
   connect(tasks_.get(), &TaskManager::changed, this, [this] {
     show_methods();
     show_status();
   });
   connect(loader_.get(), &PlanLoader::plan_changed, this, &MainWindow::show_plan);
+  connect(schedules_.get(), &ScheduleLoader::changed, this, &MainWindow::show_schedule);
   connect(&document->selection(), &views::SelectionModel::point_changed, this, &MainWindow::show_point);
   connect(messages_, &views::MessageBar::count_changed, this, &MainWindow::show_status);
 }
@@ -257,6 +276,10 @@ void MainWindow::connect_panels() {
     QPushButton* button = plan_panel_->export_button();
     export_menu_->popup(button->mapToGlobal(QPoint(0, button->height())));
   });
+  connect(tabs_.timeline, &views::TimelineView::export_requested, this,
+          [this](const QString& suffix) { ask_export_picture(tabs_.timeline, QStringLiteral("timeline"), suffix); });
+  connect(tabs_.memory, &views::MemoryView::export_requested, this,
+          [this](const QString& suffix) { ask_export_picture(tabs_.memory, QStringLiteral("memory"), suffix); });
   connect(parallelism_page_, &ParallelismPage::export_requested, this, &MainWindow::ask_export_parallelism);
   connect(hardware_view_, &views::HardwareView::open_logs_requested, actions_[ActionId::open_logs], &QAction::trigger);
   connect(hardware_page_, &HardwarePage::failed, this, &MainWindow::report);
@@ -272,8 +295,10 @@ void MainWindow::connect_panels() {
 void MainWindow::connect_actions() {
   using Id = ActionId;
   const auto on = [this](Id id, auto call) { connect(actions_[id], &QAction::triggered, this, call); };
-  on(Id::open_model,
-     [this] { ask_open(tr("Open model"), tr("Models (*.onnx *.json);;All files (*)"), &MainWindow::open_path); });
+  on(Id::open_model, [this] {
+    ask_open(tr("Open model"), tr("Models and task graphs (*.onnx *.json *.pb *.pbtxt *.graph.txt);;All files (*)"),
+             &MainWindow::open_path);
+  });
   on(Id::open_hardware, [this] {
     ask_open(tr("Open hardware profile"), tr("Hardware profiles (*.json);;All files (*)"), &MainWindow::open_path);
   });
@@ -322,6 +347,7 @@ void MainWindow::connect_actions() {
   on(Id::export_plan_csv, [this] { ask_export(ExportKind::plan_csv); });
   on(Id::export_plan_dot, [this] { ask_export(ExportKind::plan_dot); });
   on(Id::export_plan_svg, [this] { ask_export(ExportKind::plan_svg); });
+  on(Id::export_plan_trace, [this] { ask_export(ExportKind::plan_trace); });
   on(Id::export_chart_svg, [this] { ask_export_chart(QStringLiteral("svg")); });
   on(Id::export_chart_png, [this] { ask_export_chart(QStringLiteral("png")); });
   on(Id::find, [this] { open_palette(); });
@@ -344,6 +370,12 @@ void MainWindow::connect_actions() {
   toggle(Id::show_others, &views::FrontierChart::set_others_visible);
   toggle(Id::show_pinned, &views::FrontierChart::set_pinned_visible);
   toggle(Id::log_time, &views::FrontierChart::set_log_time);
+  connect(actions_[Id::simulated_clock], &QAction::toggled, this, [this](bool simulated) {
+    settings_.set_shown(actions_[Id::simulated_clock]->objectName(), simulated);
+    clock_->set_on(simulated);
+    chart_->fit();  // everything has moved
+  });
+  clock_->set_on(actions_[Id::simulated_clock]->isChecked());
   const auto dock_toggle = [this](Id id, QDockWidget* dock) {
     connect(actions_[id], &QAction::triggered, dock, &QDockWidget::setVisible);
     connect(dock, &QDockWidget::visibilityChanged, this,
@@ -372,8 +404,13 @@ void MainWindow::showEvent(QShowEvent* event) {
   // Docks take their sizes only once the window has its own; their tab bars appear with the first layout.
   if (settings_.layout().isEmpty() || !restoreState(settings_.layout())) default_layout();
   QTimer::singleShot(0, this, [this] {
-    for (QTabBar* tabs : findChildren<QTabBar*>())
-      if (tabs->accessibleName().isEmpty()) tabs->setAccessibleName(tr("Views of the picked plan"));
+    for (QTabBar* tabs : findChildren<QTabBar*>()) {
+      if (!tabs->accessibleName().isEmpty()) continue;
+      tabs->setAccessibleName(tr("Views of the picked plan"));
+      // In a narrow window whole names that scroll say more than nine cut ones.
+      tabs->setElideMode(Qt::ElideNone);
+      tabs->setUsesScrollButtons(true);
+    }
   });
 }
 

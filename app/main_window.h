@@ -40,7 +40,9 @@ class ParallelismPage;
 class PinnedSearches;
 class PickKeeper;
 class PlanLoader;
+class ScheduleLoader;
 class SearchRunner;
+class SimulatedClock;
 class StartPage;
 class TaskManager;
 class TaskStrip;
@@ -64,6 +66,8 @@ class MainWindow : public QMainWindow {
   void export_to(ExportKind kind, const QString& path);
   bool export_chart(const QString& path);        ///< .svg or .png by suffix
   bool export_parallelism(const QString& path);  ///< .svg or .csv by suffix
+  /// The timeline or the memory view as it is on show, .svg or .png by suffix.
+  bool export_picture(QWidget* view, const QString& path);
 
   /// The first frontier is there, exact, with its plan in all views, and nothing is running.
   bool settled() const;
@@ -71,6 +75,9 @@ class MainWindow : public QMainWindow {
   Document& document() { return *document_; }
   SearchRunner& runner() { return *runner_; }
   PlanLoader& loader() { return *loader_; }
+  ScheduleLoader& schedules() { return *schedules_; }
+  SimulatedClock& clock() { return *clock_; }
+  const LinkedTabs& tabs() const { return tabs_; }
   TaskManager& tasks() { return *tasks_; }
   const ActionSet& actions() const { return actions_; }
   views::FrontierChart* chart() { return chart_; }
@@ -113,6 +120,7 @@ class MainWindow : public QMainWindow {
   void show_point();
   void show_plan();
   void show_plan_in(LinkedView& view);
+  void show_schedule();
   void show_status();
   void show_recent();
   void fill_choices();
@@ -127,6 +135,7 @@ class MainWindow : public QMainWindow {
   void ask_export(ExportKind kind);
   void ask_export_chart(const QString& suffix);
   void ask_export_parallelism(const QString& suffix);
+  void ask_export_picture(QWidget* view, const QString& name, const QString& suffix);
   void remember_opened();
   Session make_session() const;
   void take_session(const Session& session, const QString& path);
@@ -147,6 +156,8 @@ class MainWindow : public QMainWindow {
   std::unique_ptr<SearchRunner> runner_;
   std::unique_ptr<PickKeeper> keeper_;
   std::unique_ptr<PlanLoader> loader_;
+  std::unique_ptr<ScheduleLoader> schedules_;
+  std::unique_ptr<SimulatedClock> clock_;
 
   views::MessageBar* messages_ = nullptr;
   views::ChartHeader* header_ = nullptr;
@@ -167,6 +178,7 @@ class MainWindow : public QMainWindow {
   QDockWidget *scenario_dock_ = nullptr, *plan_dock_ = nullptr;
   std::vector<QDockWidget*> view_docks_;
   std::vector<LinkedView> linked_;
+  LinkedTabs tabs_;  ///< its list is in linked_
   QMenu *recent_menu_ = nullptr, *export_menu_ = nullptr, *views_menu_ = nullptr;
   QLabel *state_label_ = nullptr, *figures_label_ = nullptr, *change_label_ = nullptr, *seed_label_ = nullptr,
          *memory_label_ = nullptr, *message_label_ = nullptr;

@@ -40,7 +40,8 @@ void MainWindow::build_menus() {
   add(file, {Id::save_session, Id::save_session_as});
   file->addSeparator();
   export_menu_ = file->addMenu(actions_[Id::export_menu]->icon(), tr("Export"));
-  add(export_menu_, {Id::export_plan_json, Id::export_plan_csv, Id::export_plan_dot, Id::export_plan_svg});
+  add(export_menu_,
+      {Id::export_plan_json, Id::export_plan_csv, Id::export_plan_dot, Id::export_plan_svg, Id::export_plan_trace});
   export_menu_->addSeparator();
   add(export_menu_, {Id::export_results_json, Id::export_points_csv});
   export_menu_->addSeparator();
@@ -65,7 +66,7 @@ void MainWindow::build_menus() {
   QMenu* view = menuBar()->addMenu(tr("&View"));
   add(view, {Id::previous_plan, Id::next_plan, Id::least_memory, Id::least_time, Id::turning_point});
   view->addSeparator();
-  add(view, {Id::show_parts, Id::show_others, Id::show_pinned, Id::log_time});
+  add(view, {Id::show_parts, Id::show_others, Id::show_pinned, Id::log_time, Id::simulated_clock});
   view->addSeparator();
   add(view, {Id::zoom_in, Id::zoom_out, Id::fit_chart});
   view->addSeparator();
@@ -75,7 +76,7 @@ void MainWindow::build_menus() {
       dock->show();
       dock->raise();
     });
-    if (i < 7) show->setShortcut(QKeySequence(QStringLiteral("Ctrl+%1").arg(i + 1)));
+    if (i < 9) show->setShortcut(QKeySequence(QStringLiteral("Ctrl+%1").arg(i + 1)));
   }
   view->addSeparator();
   add(view, {Id::chart_only, Id::reset_layout});

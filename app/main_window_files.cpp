@@ -43,6 +43,8 @@ QString kind_of(const QString& path) {
   if (head.contains("turnpoint/session@") || path.endsWith(QStringLiteral(".turnpoint")))
     return QStringLiteral("session");
   if (head.contains("turnpoint/hardware-profile@")) return QStringLiteral("hardware");
+  // PipeDream's profiles: "node1 -- Input0 -- ...".
+  if (head.startsWith("node") && head.contains(" -- ")) return QStringLiteral("model");
   // Models are binary, or JSON and protobuf texts that no measuring program writes.
   for (const char* suffix : {".log", ".csv", ".xml", ".txt"})
     if (path.endsWith(QLatin1String(suffix), Qt::CaseInsensitive)) return QStringLiteral("log");
@@ -91,7 +93,8 @@ void MainWindow::open_path(const QString& path) {
 void MainWindow::open_scenario(const std::string& model, const std::string& hardware, int devices) {
   ScenarioRequest request;
   request.model = model.empty() ? samples().front().model : model;
-  request.hardware = hardware.empty() ? samples().front().hardware : hardware;
+  request.hardware = hardware;
+  request.usual_hardware = samples().front().hardware;
   request.settings.devices = devices;
   request.model_chooses_batch = true;
   document_->open(request, [this] {
@@ -134,7 +137,8 @@ Session MainWindow::make_session() const {
   }
   session.geometry = saveGeometry().toBase64().toStdString();
   session.layout = saveState().toBase64().toStdString();
-  for (const ActionId id : {ActionId::show_parts, ActionId::show_others, ActionId::show_pinned, ActionId::log_time})
+  for (const ActionId id : {ActionId::show_parts, ActionId::show_others, ActionId::show_pinned, ActionId::log_time,
+                            ActionId::simulated_clock})
     session.view[actions_[id]->objectName().toStdString()] = actions_[id]->isChecked();
   for (const LinkedView& view : linked_)
     session.views[view.key.toStdString()] =
@@ -278,7 +282,7 @@ void MainWindow::pin_frontier() {
       differs << views::to_qt(option.text) + u' ' + views::factor_text(value);
   }
   if (differs.isEmpty()) differs << views::to_qt(result.scenario->cluster->title);
-  differs << tr("batch %1").arg(result.scenario->model->batch);
+  if (!result.scenario->tasks) differs << tr("batch %1").arg(result.scenario->model->batch);
   document_->pin({differs.join(QStringLiteral(", ")), result.method, result.points});
   actions_[ActionId::show_pinned]->setChecked(true);
 }
@@ -327,19 +331,22 @@ void MainWindow::open_palette() {
 void MainWindow::show_help() {
   auto* box = new QMessageBox(QMessageBox::NoIcon, tr("What the chart shows"), QString(), QMessageBox::Close, this);
   box->setAttribute(Qt::WA_DeleteOnClose);
-  box->setText(
-      tr("<p><b>Every dot is a complete plan</b>: how each operator of the model is split over the devices. Right "
-         "means more memory per device, up means "
-         "a slower iteration; lower left is better.</p>"
-         "<p>The <b>line</b> is the frontier: no plan is better in both. It has steps because there is no plan between "
-         "two plans. The dotted lines are its "
-         "two parts, computing and sending.</p>"
-         "<p>The <b>turning point</b> is where more memory stops paying. Plans right of the <b>memory line</b> do not "
-         "fit the device; drag the line to ask "
-         "what a larger device would give.</p>"
-         "<p>The <b>sliders</b> ask what if: the line follows at once, dashed while it is coarse, and exact when the "
-         "hand rests.</p>"
-         "<p>Click a plan to see it in all views; arrow keys walk along the line, T picks the turning point.</p>"));
+  box->setText(tr(
+      "<p><b>Every dot is a complete plan</b>: how each operator of the model is split over the devices. Right "
+      "means more memory per device, up means "
+      "a slower iteration; lower left is better.</p>"
+      "<p>The <b>line</b> is the frontier: no plan is better in both. It has steps because there is no plan between "
+      "two plans. The dotted lines are its "
+      "two parts, computing and sending.</p>"
+      "<p>The <b>turning point</b> is where more memory stops paying. Plans right of the <b>memory line</b> do not "
+      "fit the device; drag the line to ask "
+      "what a larger device would give.</p>"
+      "<p>The <b>sliders</b> ask what if: the line follows at once, dashed while it is coarse, and exact when the "
+      "hand rests.</p>"
+      "<p>A <b>placement</b> puts every task of a training graph on one device: one dot per method, its time and peak "
+      "memory simulated with all waiting and overlap. The <b>simulated clock</b> moves every other plan to its "
+      "simulated time and memory as well, so that all can be compared; without it they are plain sums.</p>"
+      "<p>Click a plan to see it in all views; arrow keys walk along the line, T picks the turning point.</p>"));
   box->open();
 }
 

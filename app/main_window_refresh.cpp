@@ -6,23 +6,30 @@
 #include <QMenu>
 #include <QStackedWidget>
 #include <QWidget>
+#include <algorithm>
 #include <fstream>
 
 #include "app/app_settings.h"
 #include "app/document.h"
+#include "app/graph_tab.h"
 #include "app/main_window.h"
 #include "app/plan_loader.h"
+#include "app/schedule_loader.h"
 #include "app/search_runner.h"
+#include "app/simulated_clock.h"
 #include "app/start_page.h"
 #include "app/task_manager.h"
+#include "core/scenario/task_scenario.h"
 #include "views/common/format.h"
 #include "views/common/message_bar.h"
 #include "views/common/theme_colors.h"
 #include "views/comparison/comparison_view.h"
 #include "views/frontier/chart_header.h"
 #include "views/frontier/frontier_chart.h"
+#include "views/memory/memory_view.h"
 #include "views/plan/plan_panel.h"
 #include "views/scenario/scenario_panel.h"
+#include "views/timeline/timeline_view.h"
 
 namespace turnpoint::app {
 
@@ -34,6 +41,14 @@ std::int64_t resident_bytes() {
   std::int64_t total = 0, resident = 0;
   file >> total >> resident;
   return file ? resident * sysconf(_SC_PAGESIZE) : 0;
+}
+
+/// Whether the devices of a task graph's own file have different memories.
+bool devices_differ(const Scenario& scenario) {
+  if (scenario.hardware != kFileHardware) return false;
+  for (int d = 1; d < scenario.cluster->devices(); ++d)
+    if (scenario.tasks->memory_of(std::uint32_t(d)) != scenario.tasks->memory_of(0)) return true;
+  return false;
 }
 
 /// The gap where people look, at the turning point; the largest one where there is none.
@@ -60,7 +75,7 @@ void MainWindow::show_scenario() {
     document_->selection().pick_operators({});
     for (const LinkedView& linked : linked_) {
       linked.set_plan(nullptr, nullptr);  // a plan of the old model must never meet the new one
-      linked.set_model(model);
+      linked.set_model(state.scenario);
     }
     plan_panel_->set_plan(nullptr, nullptr);
     if (other) chart_->fit();
@@ -79,25 +94,55 @@ void MainWindow::show_chart() {
   const ScenarioPtr& scenario = document_->scenario();
   for (const MethodRun& run : runner_->runs()) {
     if (!run.enabled || !run.result || !scenario || run.result->scenario->model != scenario->model) continue;
-    chart_data.series.push_back({run.name, run.name == "ft" ? QStringLiteral("FT") : views::to_qt(run.title),
-                                 run.method->frontier, run.coarse, run.result});
+    views::ChartSeries series{run.name, run.name == "ft" ? QStringLiteral("FT") : views::to_qt(run.title),
+                              run.method->frontier, run.coarse, run.result};
+    if (clock_->on() && run.result->clock == Clock::additive) {
+      const SimulatedClock::Curve* curve = clock_->find(run.name);
+      if (!curve) continue;  // plain sums would stand among simulated figures
+      series.result = curve->drawn;
+      if (run.method->frontier) series.line = curve->line;
+    }
+    chart_data.series.push_back(std::move(series));
   }
-  chart_data.pinned = document_->pinned();
+  // Pinned frontiers of models are plain sums: among simulated figures they would compare what cannot be compared.
+  const bool moved = clock_->on() && !(scenario && scenario->tasks);
+  if (!moved) chart_data.pinned = document_->pinned();
   if (scenario) {
-    chart_data.memory_limit = scenario->memory_limit();
-    chart_data.device = views::to_qt(scenario->cluster->device.name);
+    chart_data.memory_limit = scenario->memory_limit() == kUnlimitedBytes ? 0 : scenario->memory_limit();
+    if (scenario->tasks && scenario->settings.memory_limit == 0 && devices_differ(*scenario)) {
+      chart_data.own_limits = true;
+      chart_data.memory_limit = 0;
+    }
+    if (scenario->tasks || clock_->on()) chart_data.clock = Clock::simulated;
+    if (scenario->hardware != kFileHardware) chart_data.device = views::to_qt(scenario->cluster->device.name);
   }
   const views::ChartSeries* subject = chart_data.subject();
   QString subtitle;
-  if (subject) subtitle = tr("%1 frontier plans · lower left is better").arg(subject->result->points.size());
+  if (subject && !subject->frontier)
+    subtitle = tr("%1 placements of %2 tasks on %3 devices")
+                   .arg(chart_data.series.size())
+                   .arg(views::grouped_number(double(scenario->tasks->task_count()), 0))
+                   .arg(scenario->cluster->devices());
+  else if (subject && subject->line)
+    subtitle = tr("%1 of %2 plans simulated · lower left is better")
+                   .arg(std::count_if(subject->result->points.begin(), subject->result->points.end(), views::drawable))
+                   .arg(views::grouped_number(double(subject->result->points.size()), 0));
+  else if (subject)
+    subtitle = tr("%1 frontier plans · lower left is better")
+                   .arg(views::grouped_number(double(subject->result->points.size()), 0));
   header_->set_subtitle(subtitle);
+  actions_[ActionId::simulated_clock]->setEnabled(!scenario || !scenario->tasks);
+  actions_[ActionId::simulated_clock]->setToolTip(scenario && scenario->tasks
+                                                      ? tr("Placements of a task graph are always simulated")
+                                                      : actions_[ActionId::simulated_clock]->statusTip());
   QAction* pinned = actions_[ActionId::show_pinned];
   pinned->setText(chart_data.pinned.empty() ? tr("Pinned") : tr("Pinned %1").arg(chart_data.pinned.size()));
   pinned->setEnabled(!chart_data.pinned.empty());
-  actions_[ActionId::clear_pinned]->setEnabled(!chart_data.pinned.empty());
+  actions_[ActionId::clear_pinned]->setEnabled(!document_->pinned().empty());
   for (const ActionId id : {ActionId::pin, ActionId::export_results_json, ActionId::export_points_csv,
                             ActionId::export_chart_png, ActionId::export_chart_svg})
     actions_[id]->setEnabled(subject != nullptr);
+  if (moved) actions_[ActionId::pin]->setEnabled(false);
   comparison_view_->set_data(chart_data);
   chart_->set_data(std::move(chart_data));
 }
@@ -141,6 +186,11 @@ void MainWindow::show_methods() {
     }
     rows.push_back(std::move(row));
   }
+  // Of a task graph most methods can say nothing: those that can come first.
+  const ScenarioPtr& scenario = document_->scenario();
+  if (scenario && scenario->tasks)
+    std::stable_partition(rows.begin(), rows.end(),
+                          [](const views::MethodRow& row) { return row.state != Shown::refused; });
   scenario_panel_->set_methods(std::move(rows));
 }
 
@@ -148,19 +198,34 @@ void MainWindow::show_point() {
   const auto& picked = document_->selection().point();
   const MethodRun* run = picked ? runner_->find(picked->method) : nullptr;
   const bool there = run && run->enabled && run->result && picked->index < run->result->points.size();
-  plan_panel_->set_point(there ? run->result : nullptr, there ? picked->index : 0,
+  // On the simulated clock the panel says what the chart shows, as soon as the chart can.
+  const SimulatedClock::Curve* curve = there && clock_->on() ? clock_->find(run->name) : nullptr;
+  const bool simulated = curve && curve->of == run->result && views::drawable(curve->drawn->points[picked->index]);
+  plan_panel_->set_point(!there      ? nullptr
+                         : simulated ? curve->drawn
+                                     : run->result,
+                         there ? picked->index : 0,
                          there ? (run->name == "ft" ? QStringLiteral("FT") : views::to_qt(run->title)) : QString(),
                          there && run->coarse);
   for (const ActionId id : {ActionId::copy_point, ActionId::export_plan_json, ActionId::export_plan_csv,
                             ActionId::export_plan_dot, ActionId::export_plan_svg})
     actions_[id]->setEnabled(there && run->result->plans);
+  const bool placed = there && run->result->plans && run->result->plans->placement(picked->index);
+  actions_[ActionId::export_plan_trace]->setEnabled(placed);
+  if (placed) actions_[ActionId::export_plan_svg]->setEnabled(false);
 }
 
 void MainWindow::show_plan() {
   const auto& plan = loader_->plan();
   const ScenarioPtr scenario = loader_->result() ? loader_->result()->scenario : nullptr;
-  if (plan && (!scenario || scenario->model != shown_model_)) return;
-  plan_panel_->set_plan(plan, scenario);
+  const PlacementPlanPtr& placement = loader_->placement();
+  if ((plan || placement) && (!scenario || scenario->model != shown_model_)) return;
+  if (placement) {
+    plan_panel_->set_placement(placement, scenario);
+    tabs_.graph->expect_placement();
+  } else {
+    plan_panel_->set_plan(plan, scenario);
+  }
   // Hidden tabs wait until they are looked at: while a slider moves there is no time for what nobody sees.
   for (std::size_t i = 0; i < linked_.size(); ++i) {
     linked_[i].outdated = !linked_[i].widget->isVisible();
@@ -171,6 +236,15 @@ void MainWindow::show_plan() {
 void MainWindow::show_plan_in(LinkedView& view) {
   view.outdated = false;
   view.set_plan(loader_->plan(), loader_->result() ? loader_->result()->scenario : nullptr);
+}
+
+void MainWindow::show_schedule() {
+  const LoadedSchedule& loaded = schedules_->loaded();
+  tabs_.timeline->set_message(schedules_->message());
+  tabs_.memory->set_message(schedules_->message());
+  tabs_.timeline->set_prepared(loaded.timeline);
+  tabs_.memory->set_prepared(loaded.memory);
+  tabs_.graph->set_placement_schedule(loaded.of_placement ? loaded.schedule : nullptr);
 }
 
 void MainWindow::show_status() {
@@ -184,7 +258,7 @@ void MainWindow::show_status() {
     state = document_->building() ? tr("Opening…") : tr("Nothing open");
     tint = colors.secondary;
   } else if (!main) {
-    state = tr("No frontier method is checked");
+    state = scenario->tasks ? tr("No placement method is checked") : tr("No frontier method is checked");
     tint = colors.secondary;
   } else if (!main->result) {
     state = busy ? tr("Computing") : tr("No result");
@@ -197,6 +271,9 @@ void MainWindow::show_status() {
       state = busy || !runner_->settled() ? tr("Computing") : tr("Out of date");
       tint = colors.warning;
       chart_state = busy || !runner_->settled() ? tr("computing") : tr("out of date");
+    } else if (scenario->tasks) {
+      state = main->coarse ? tr("Placed before, simulated again") : tr("Simulated exactly");
+      if (main->coarse) tint = colors.warning, chart_state = tr("being placed again");
     } else if (main->coarse) {
       state = result.gap ? tr("Coarse ±%1").arg(gap_shown(result)) : tr("Coarse");
       tint = colors.warning;
@@ -207,11 +284,17 @@ void MainWindow::show_status() {
       state = result.gap ? tr("Gap %1").arg(gap_shown(result)) : tr("Not certified");
     }
     QStringList parts;
-    if (result.exact)
+    if (scenario->tasks)
+      parts << tr("%1 tasks").arg(views::grouped_number(double(scenario->tasks->task_count()), 0))
+            << tr("%1 edges").arg(views::grouped_number(double(scenario->tasks->edge_count()), 0));
+    else if (result.exact)
       parts << tr("gap 0");
     else if (result.gap && result.turning_point)
       parts << tr("at the turning point, at most %1 anywhere").arg(views::gap_text(*result.gap));
-    parts << tr("%1 plans").arg(result.points.size()) << tr("%1 operators").arg(scenario->model->operators.size());
+    if (clock_->on() && !scenario->tasks) parts << tr("searched by plain sums");
+    if (!scenario->tasks)
+      parts << tr("%1 plans").arg(views::grouped_number(double(result.points.size()), 0))
+            << tr("%1 operators").arg(scenario->model->operators.size());
     figures = parts.join(QStringLiteral(" · "));
   }
   state_label_->setText(QStringLiteral("● ") + state);

@@ -2,8 +2,11 @@
 // What a session brings into the window; the sample studies; the parallelism tab's files.
 #include <QAction>
 #include <QDockWidget>
+#include <QImage>
 #include <QJsonDocument>
 #include <QJsonObject>
+#include <QPainter>
+#include <QSvgGenerator>
 
 #include "app/app_settings.h"
 #include "app/document.h"
@@ -13,9 +16,11 @@
 #include "app/search_runner.h"
 #include "app/studies.h"
 #include "core/base/json.h"
+#include "views/memory/memory_view.h"
 #include "views/notes/notes_view.h"
 #include "views/parallelism/parallelism_chart.h"
 #include "views/parallelism/parallelism_view.h"
+#include "views/timeline/timeline_view.h"
 
 namespace turnpoint::app {
 
@@ -39,7 +44,8 @@ void MainWindow::take_session(const Session& session, const QString& path) {
       if (const auto added = runner_->add_split(split, false); !added) report(added.error(), tr("Open session"));
     if (!session.methods.empty()) runner_->set_enabled_methods(session.methods);
     if (!session.picked_method.empty()) keeper_->want(session.picked_method, session.picked_memory);
-    for (const ActionId id : {ActionId::show_parts, ActionId::show_others, ActionId::show_pinned, ActionId::log_time})
+    for (const ActionId id : {ActionId::show_parts, ActionId::show_others, ActionId::show_pinned, ActionId::log_time,
+                              ActionId::simulated_clock})
       if (const auto at = session.view.find(actions_[id]->objectName().toStdString()); at != session.view.end())
         actions_[id]->setChecked(at->second);
     for (const LinkedView& view : linked_)
@@ -76,6 +82,42 @@ bool MainWindow::export_parallelism(const QString& path) {
     note(tr("Exported %1").arg(path.section(u'/', -1)), path);
   else
     report(bad_input("the file cannot be written", path.toStdString()), tr("Export parallelism"));
+  return done;
+}
+
+void MainWindow::ask_export_picture(QWidget* view, const QString& name, const QString& suffix) {
+  ask_save(tr("Export picture"), name + u'.' + suffix, tr("%1 files (*.%2)").arg(suffix.toUpper(), suffix),
+           [this, view](const QString& path) { export_picture(view, path); });
+}
+
+bool MainWindow::export_picture(QWidget* view, const QString& path) {
+  const auto paint = [this, view](QPainter& painter) {
+    if (view == tabs_.timeline) tabs_.timeline->paint_to(painter, view->size());
+    if (view == tabs_.memory) tabs_.memory->paint_to(painter, view->size());
+  };
+  bool done = false;
+  if (path.endsWith(QStringLiteral(".svg"), Qt::CaseInsensitive)) {
+    QSvgGenerator svg;
+    svg.setFileName(path);
+    svg.setSize(view->size());
+    svg.setViewBox(QRect(QPoint(), view->size()));
+    QPainter painter;
+    done = painter.begin(&svg);
+    if (done) paint(painter), done = painter.end();
+  } else {
+    constexpr double kScale = 2;
+    QImage image(view->size() * kScale, QImage::Format_ARGB32_Premultiplied);
+    image.setDevicePixelRatio(kScale);
+    image.fill(view->palette().color(QPalette::Base));
+    QPainter painter(&image);
+    paint(painter);
+    painter.end();
+    done = image.save(path);
+  }
+  if (done)
+    note(tr("Exported %1").arg(path.section(u'/', -1)), path);
+  else
+    report(bad_input("the file cannot be written", path.toStdString()), tr("Export picture"));
   return done;
 }
 

@@ -28,7 +28,7 @@ bool PlanLoader::up_to_date() const {
   ResultPtr result;
   std::size_t index = 0;
   picked(result, index);
-  return result == result_ && (!result || (index == index_ && (plan_ || !result->plans)));
+  return result == result_ && (!result || (index == index_ && (plan_ || placement_ || !result->plans)));
 }
 
 void PlanLoader::request() {
@@ -45,8 +45,11 @@ void PlanLoader::load() {
   if (result == asked_ && index == asked_index_) return;
   asked_ = result;
   asked_index_ = index;
-  if (!result || !result->plans) {
+  // A placement is there as soon as its point is.
+  PlacementPlanPtr placement = result && result->plans ? result->plans->placement(index) : nullptr;
+  if (!result || !result->plans || placement) {
     plan_ = nullptr;
+    placement_ = std::move(placement);
     result_ = result;
     index_ = index;
     emit plan_changed();
@@ -61,6 +64,7 @@ void PlanLoader::load() {
       [this, result, index, made](TaskOutcome) {
         if (!*made || result != asked_ || index != asked_index_) return;
         plan_ = *made;
+        placement_ = nullptr;
         result_ = result;
         index_ = index;
         emit plan_changed();

@@ -26,7 +26,8 @@ class PlanLoader : public QObject {
   PlanLoader(SearchRunner& runner, TaskManager& tasks, views::SelectionModel& selection, QObject* parent = nullptr);
 
   const std::shared_ptr<const Plan>& plan() const { return plan_; }
-  const ResultPtr& result() const { return result_; }  ///< the plan's
+  const PlacementPlanPtr& placement() const { return placement_; }  ///< instead of a plan
+  const ResultPtr& result() const { return result_; }               ///< the plan's
   std::size_t index() const { return index_; }
   /// The shown plan is that of the picked point.
   bool up_to_date() const;
@@ -44,6 +45,7 @@ class PlanLoader : public QObject {
   views::SelectionModel& selection_;
   QTimer throttle_;
   std::shared_ptr<const Plan> plan_;
+  PlacementPlanPtr placement_;
   ResultPtr result_, asked_;
   std::size_t index_ = 0, asked_index_ = 0;
 };

@@ -1,7 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/scenario_builder.h"
 
+#include "core/scenario/task_scenario.h"
+
 namespace turnpoint::app {
+
+namespace {
+
+std::string hardware_for(const ScenarioRequest& request, bool tasks) {
+  const bool none = request.hardware.empty() || request.hardware == kFileHardware;
+  if (tasks) return none || request.model_chooses_hardware ? kFileHardware : request.hardware;
+  return none ? request.usual_hardware : request.hardware;
+}
+
+}  // namespace
 
 Expected<ScenarioState> build_scenario(const SearchBackend& backend, const ScenarioRequest& request,
                                        const ScenarioState& before) {
@@ -15,26 +27,40 @@ Expected<ScenarioState> build_scenario(const SearchBackend& backend, const Scena
     if (!source) return source.error();
     next.source = *source;
   }
-  if (before.cluster && before.hardware == request.hardware) {
+  const TaskGraphPtr tasks = next.source->tasks();
+  Settings settings = request.settings;
+  if (request.model_chooses_batch && next.source->chosen_batch() > 0) settings.batch = next.source->chosen_batch();
+  next.hardware = hardware_for(request, tasks != nullptr);
+  if (next.hardware != request.hardware && !request.hardware.empty()) {
+    // Counts and limits were those of other devices.
+    settings.devices = 0;
+    settings.memory_limit = 0;
+  }
+  const bool own = tasks && next.hardware == kFileHardware;
+  if (before.cluster && before.hardware == next.hardware && !own) {
     next.cluster = before.cluster;
   } else {
-    auto cluster = backend.open_hardware(request.hardware);
+    auto cluster = own ? cluster_of_file(*tasks, 0) : backend.open_hardware(next.hardware);
     if (!cluster) return cluster.error();
     next.cluster = *cluster;
   }
+  auto model = next.source->bind({settings.batch, settings.sequence});
+  if (!model) return model.error();
+  if (tasks) {
+    auto scenario = make_task_scenario(tasks, *model, next.cluster, next.hardware, settings);
+    if (!scenario) return scenario.error();
+    next.scenario = *scenario;
+    return next;
+  }
   auto scenario = std::make_shared<Scenario>();
-  scenario->settings = request.settings;
-  if (request.model_chooses_batch && next.source->chosen_batch() > 0)
-    scenario->settings.batch = next.source->chosen_batch();
-  scenario->hardware = request.hardware;
+  scenario->settings = settings;
+  scenario->hardware = next.hardware;
   scenario->cluster = next.cluster;
-  if (request.settings.devices > 0) {
-    auto cut = backend.with_devices(next.cluster, request.settings.devices);
+  if (settings.devices > 0) {
+    auto cut = backend.with_devices(next.cluster, settings.devices);
     if (!cut) return cut.error();
     scenario->cluster = *cut;
   }
-  auto model = next.source->bind({scenario->settings.batch, scenario->settings.sequence});
-  if (!model) return model.error();
   scenario->model = *model;
   next.scenario = std::move(scenario);
   return next;

@@ -24,6 +24,10 @@ struct ScenarioRequest {
   Settings settings;
   bool model_chooses_batch =
       false;  ///< a batch that the specification names ("builtin:gpt2?batch=8") replaces that of `settings`
+  /// A task graph is placed on the devices of its own file, whatever `hardware` says. A model never is: where
+  /// `hardware` is empty or a task graph's, it gets `usual_hardware`.
+  bool model_chooses_hardware = false;
+  std::string usual_hardware{};
 };
 
 }  // namespace turnpoint::app

@@ -22,6 +22,13 @@ bool runs_unasked(const std::string& name) {
   return false;
 }
 
+/// The same of task graphs.
+bool places_unasked(const std::string& name) {
+  for (const char* known : {"pardnn", "heft", "layered-expert", "single-device"})
+    if (name == known) return true;
+  return false;
+}
+
 /// Whether one scenario costs what the other does, to the last bit: a price changes no plan.
 bool same_costs(const Scenario& a, const Scenario& b) {
   Settings settings = a.settings;
@@ -45,6 +52,7 @@ SearchRunner::SearchRunner(const SearchBackend& backend, TaskManager& tasks, Doc
     run.name = method.name;
     run.title = method.title;
     run.enabled = runs_unasked(method.name);
+    run.enabled_otherwise = method.places ? places_unasked(method.name) : run.enabled;
     runs_.push_back(std::move(run));
   }
   searchers_.resize(runs_.size());
@@ -77,8 +85,17 @@ MethodRun* SearchRunner::find_mutable(const std::string& name) {
 
 MethodRun* SearchRunner::subject_mutable() {
   for (MethodRun& run : runs_)
-    if (run.enabled && run.method->frontier && run.refusal.empty()) return &run;
+    if (run.enabled && (of_tasks_ ? run.method->places : run.method->frontier) && run.refusal.empty()) return &run;
   return nullptr;
+}
+
+void SearchRunner::change_kind() {
+  const bool tasks = document_.scenario() && document_.scenario()->tasks;
+  if (!document_.scenario() || tasks == of_tasks_) return;
+  of_tasks_ = tasks;
+  for (MethodRun& run : runs_)
+    if (run.method->places) std::swap(run.enabled, run.enabled_otherwise);
+  refresh_refusals();
 }
 
 void SearchRunner::refresh_refusals() {
@@ -94,7 +111,8 @@ bool SearchRunner::carry_over() {
     if (run.enabled && run.refusal.empty() && (!run.result || !same_costs(*run.result->scenario, *scenario)))
       return false;
   for (MethodRun& run : runs_) {
-    if (!run.enabled || !run.result) continue;
+    // What is refused here has at most an answer to something else.
+    if (!run.enabled || !run.result || !run.refusal.empty()) continue;
     auto copy = std::make_shared<Result>(*run.result);
     copy->scenario = scenario;
     run.result = std::move(copy);
@@ -104,6 +122,7 @@ bool SearchRunner::carry_over() {
 }
 
 void SearchRunner::scenario_changed(bool live) {
+  change_kind();
   if (carry_over()) return;
   edited_at_ = clock_.elapsed();
   for (const std::string& name : others_)
@@ -145,10 +164,12 @@ void SearchRunner::start_live() {
 }
 
 void SearchRunner::start_coarse() {
-  if (MethodRun* run = subject_mutable())
-    start(*run, SearchPass::coarse);
-  else
-    start_others();
+  MethodRun* run = subject_mutable();
+  // The first placement of a large graph takes seconds, others' markers are there in a tenth of one.
+  const bool alone =
+      !run || (of_tasks_ && !(run->result && run->result->scenario->model == document_.scenario()->model));
+  if (run) start(*run, SearchPass::coarse);
+  if (alone) start_others();
 }
 
 void SearchRunner::start_exact() {

@@ -27,7 +27,8 @@ struct MethodRun {
   std::string parameters;  ///< "tp=4:pp=2"
   std::string title;       ///< the method's; of a split of the user's own its parameters
   bool enabled = false;
-  std::string refusal;  ///< why it cannot run on this scenario; empty if it can
+  bool enabled_otherwise = false;  ///< its check mark on the other kind of scenario: model or task graph
+  std::string refusal;             ///< why it cannot run on this scenario; empty if it can
   State state = State::idle;
   SearchPass pass = SearchPass::exact;         ///< of the running task
   SearchPass newest_pass = SearchPass::exact;  ///< of the task that was asked for last; it may still wait
@@ -46,7 +47,8 @@ class SearchRunner : public QObject {
 
   const std::vector<MethodRun>& runs() const { return runs_; }
   const MethodRun* find(const std::string& name) const;
-  /// The frontier method the chart is about; null if none is enabled.
+  /// The frontier method the chart is about; of a task graph, which has no frontier, the first placement method; null
+  /// if none is enabled.
   const MethodRun* subject() const;
 
   void set_enabled(const std::string& name, bool on);
@@ -95,6 +97,8 @@ class SearchRunner : public QObject {
   void ended(const std::string& name, quint64 task, SearchPass pass, const std::optional<Expected<ResultPtr>>& answer,
              TaskOutcome outcome, qint64 edited_at);
   void refresh_refusals();
+  /// Between models and task graphs placement methods change their check marks.
+  void change_kind();
   void check_settled();
 
   const SearchBackend& backend_;
@@ -105,6 +109,7 @@ class SearchRunner : public QObject {
   std::vector<std::shared_ptr<Searcher>> searchers_;  ///< parallel to runs_; used by one task at a time
   std::deque<std::string> others_;
   QTimer frame_, rest_;
+  bool of_tasks_ = false;  ///< the scenario has a task graph
   bool exact_follows_ = false, moved_in_frame_ = false;
   QElapsedTimer clock_;
   qint64 edited_at_ = 0;

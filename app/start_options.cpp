@@ -17,7 +17,7 @@ Expected<StartOptions> parse_start_options(int argc, const char* const* argv) {
   std::string size, theme;
   CLI::App parser("Turnpoint: how should this model be trained on these devices?", "turnpoint");
   parser.set_version_flag("--version", "turnpoint " TURNPOINT_VERSION);
-  parser.add_option("SESSION|MODEL", options.path, "a .turnpoint session, a model file, or builtin:NAME");
+  parser.add_option("SESSION|MODEL", options.path, "a .turnpoint session, a model file, a task graph, or builtin:NAME");
   parser.add_option("--hardware", options.hardware, "hardware profile or preset, e.g. v100-16gb-2x8");
   parser.add_option("--devices", options.devices, "number of devices")->check(CLI::Range(1, 65536));
   parser.add_option("--screenshot", options.screenshot,

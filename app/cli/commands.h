@@ -23,6 +23,8 @@ struct Command {
 
 /// Prints "turnpoint-cli: message" to standard error and returns the exit code.
 int report(const Error& error);
+/// Whether a result could go there, asked before hours are spent on it: kDone, or what report() returned.
+int check_output(const std::string& path);
 /// Writes to the file, or to standard output if the path is empty or "-"; returns an exit code.
 int write_output(const std::string& path, std::string_view text);
 /// Stop token that an interrupt (Ctrl+C) triggers; progress goes to standard error where that is a terminal.
@@ -37,7 +39,8 @@ void add_solve_command(CLI::App& app, Command& command);
 void add_export_command(CLI::App& app, Command& command);
 void add_place_command(CLI::App& app, Command& command);
 void add_simulate_command(CLI::App& app, Command& command);
-/// measure, validate: declared, exit 2 saying that they are not built yet.
-void add_unbuilt_commands(CLI::App& app, Command& command);
+void add_measure_command(CLI::App& app, Command& command);
+/// Declared; exits 2 saying what cannot be done yet.
+void add_validate_command(CLI::App& app, Command& command);
 
 }  // namespace turnpoint::cli

@@ -3,6 +3,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <stop_token>
 #include <thread>
 
@@ -67,6 +68,17 @@ int report(const Error& error) {
   if (g_progress_shown) std::fputs("\r\033[K", stderr);
   std::fprintf(stderr, "turnpoint-cli: %s\n", error.message().c_str());
   return exit_code(error);
+}
+
+int check_output(const std::string& path) {
+  if (path.empty() || path == "-") return kDone;
+  std::error_code failure;
+  const auto folder = std::filesystem::absolute(path, failure).parent_path();
+  if (!failure && std::filesystem::is_directory(folder, failure) && !std::filesystem::is_directory(path, failure))
+    return kDone;
+  return report(bad_input(std::filesystem::is_directory(path, failure) ? "cannot be written: it is a folder"
+                                                                       : "cannot be written: there is no such folder",
+                          path));
 }
 
 int write_output(const std::string& path, std::string_view text) {

@@ -8,7 +8,10 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/plan/export.h"
+#include "core/plan/placement_export.h"
+#include "core/plan/plan_schedule.h"
 #include "core/search/reopen.h"
+#include "core/simulation/trace.h"
 
 namespace turnpoint::cli {
 
@@ -26,6 +29,7 @@ Expected<std::size_t> chosen_point(const std::string& text, const Result& result
   if (text == "min-time") return result.fastest_that_fits().value_or(result.points.size() - 1);
   if (text == "turning") {
     if (result.turning_point) return *result.turning_point;
+    if (result.points.size() == 1 && result.plans && result.plans->placement(0)) return std::size_t(0);
     return usage_error("the result has no turning point; choose --point min-time, min-memory or an index");
   }
   const auto index = parse_int(text);
@@ -35,9 +39,31 @@ Expected<std::size_t> chosen_point(const std::string& text, const Result& result
   return static_cast<std::size_t>(*index);
 }
 
+int write_or_report(const std::string& out, const Expected<std::string>& text) {
+  return text ? write_output(out, *text) : report(text.error());
+}
+
+int export_placement(const ExportArguments& arguments, const Scenario& scenario, const PlacementPlan& plan) {
+  if (arguments.to == "json") return write_output(arguments.out, write_placement_plan(scenario, plan));
+  if (arguments.to == "trace") return write_or_report(arguments.out, write_placement_trace(plan));
+  if (arguments.to == "csv") return write_or_report(arguments.out, write_placement_csv(plan));
+  if (arguments.to == "dot") return write_or_report(arguments.out, write_placement_dot(plan));
+  return report(
+      usage_error(fmt::format("--to {} is not for placements, which go to json, trace, csv and dot", arguments.to)));
+}
+
+int export_sharding(const ExportArguments& arguments, const Scenario& scenario, const Plan& plan) {
+  if (arguments.to == "json") return write_output(arguments.out, write_plan(scenario, plan).dump(1) + "\n");
+  if (arguments.to == "dot") return write_output(arguments.out, write_plan_dot(scenario, plan));
+  if (arguments.to == "svg") return write_output(arguments.out, write_plan_svg(scenario, plan));
+  if (arguments.to == "csv") return write_output(arguments.out, write_plan_csv(scenario, plan));
+  const auto schedule = plan_schedule(scenario, plan);
+  return schedule ? write_output(arguments.out, write_trace(**schedule)) : report(schedule.error());
+}
+
 int run_export(const ExportArguments& arguments) {
-  static constexpr std::string_view kUnbuilt[] = {"jax", "pytorch", "megatron", "trace"};
-  static constexpr std::string_view kBuilt[] = {"json", "dot", "svg", "csv"};
+  static constexpr std::string_view kUnbuilt[] = {"jax", "pytorch", "megatron"};
+  static constexpr std::string_view kBuilt[] = {"json", "dot", "svg", "csv", "trace"};
   if (std::find(std::begin(kUnbuilt), std::end(kUnbuilt), arguments.to) != std::end(kUnbuilt))
     return report(usage_error("--to " + arguments.to + " is not built yet"));
   if (std::find(std::begin(kBuilt), std::end(kBuilt), arguments.to) == std::end(kBuilt))
@@ -49,12 +75,10 @@ int run_export(const ExportArguments& arguments) {
   if (!result) return report(result.error());
   const auto point = chosen_point(arguments.point, **result);
   if (!point) return report(point.error());
-  const Plan plan = (*result)->plans->plan(*point);
   const Scenario& scenario = *(*result)->scenario;
-  if (arguments.to == "json") return write_output(arguments.out, write_plan(scenario, plan).dump(1) + "\n");
-  if (arguments.to == "dot") return write_output(arguments.out, write_plan_dot(scenario, plan));
-  if (arguments.to == "svg") return write_output(arguments.out, write_plan_svg(scenario, plan));
-  return write_output(arguments.out, write_plan_csv(scenario, plan));
+  if (const PlacementPlanPtr placement = (*result)->plans->placement(*point))
+    return export_placement(arguments, scenario, *placement);
+  return export_sharding(arguments, scenario, (*result)->plans->plan(*point));
 }
 
 }  // namespace
@@ -64,7 +88,7 @@ void add_export_command(CLI::App& app, Command& command) {
   auto arguments = std::make_shared<ExportArguments>();
   sub->add_option("result", arguments->file, "A turnpoint/result@1 file")->required()->type_name("RESULT.json");
   sub->add_option("--point", arguments->point, "Index, turning, min-time or min-memory")->capture_default_str();
-  sub->add_option("--to", arguments->to, "json, dot, svg or csv")->required();
+  sub->add_option("--to", arguments->to, "json, csv, dot or trace, of a sharding plan svg as well")->required();
   sub->add_option("--out", arguments->out, "File; default standard output");
   sub->add_option("--threads", arguments->threads, "Threads; 0: all")->check(CLI::Range(0, 1024));
   sub->callback([&command, arguments] { command.run = [arguments] { return run_export(*arguments); }; });

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "app/cli/commands.h"
 #include "core/base/text.h"
@@ -50,6 +51,23 @@ std::string describe(const Model& model, const ModelSummary& s) {
   return text;
 }
 
+int inspect_tasks(const ModelSource& source, const TaskGraph& tasks, bool as_json) {
+  const double seconds = std::accumulate(tasks.time_s.begin(), tasks.time_s.end(), 0.0);
+  const auto persistent =
+      std::accumulate(tasks.persistent_bytes.begin(), tasks.persistent_bytes.end(), std::int64_t(0));
+  const auto output = std::accumulate(tasks.output_bytes.begin(), tasks.output_bytes.end(), std::int64_t(0));
+  if (!as_json)
+    return write_output({}, fmt::format("{}: a task graph of {} tasks and {} edges\ntime on one device   {}\n"
+                                        "persistent memory    {}\ntensors              {}\nco-location groups   {}\n",
+                                        source.name(), tasks.task_count(), tasks.edge_count(), format_seconds(seconds),
+                                        format_bytes(persistent), format_bytes(output), tasks.groups.size()));
+  const nlohmann::ordered_json out = {{"name", source.name()},       {"source", source.source()},
+                                      {"tasks", tasks.task_count()}, {"edges", tasks.edge_count()},
+                                      {"time_s", seconds},           {"persistent_bytes", persistent},
+                                      {"output_bytes", output},      {"groups", tasks.groups.size()}};
+  return write_output({}, out.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+}
+
 int inspect(const InspectOptions& options) {
   ModelBinding binding;
   const auto batch = read_size("batch", options.batch);
@@ -58,6 +76,7 @@ int inspect(const InspectOptions& options) {
   if (!sequence) return report(sequence.error());
   const auto source = open_model(options.model);
   if (!source) return report(source.error());
+  if (const TaskGraphPtr tasks = (*source)->tasks()) return inspect_tasks(**source, *tasks, options.json);
   binding.batch = *batch ? *batch : (*source)->chosen_batch() ? (*source)->chosen_batch() : 1;
   binding.sequence = *sequence;
   const auto model = (*source)->bind(binding);

@@ -42,7 +42,8 @@ int parse_and_run(int argc, char** argv) {
   cli::add_export_command(app, command);
   cli::add_place_command(app, command);
   cli::add_simulate_command(app, command);
-  cli::add_unbuilt_commands(app, command);
+  cli::add_measure_command(app, command);
+  cli::add_validate_command(app, command);
   if (const auto wrong = wrong_command(app, argc, argv)) return cli::report(*wrong);
   try {
     app.parse(argc, argv);

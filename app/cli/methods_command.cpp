@@ -16,28 +16,23 @@ void add_methods_command(CLI::App& app, Command& command) {
     command.run = [json] {
       if (*json) {
         nlohmann::json list = nlohmann::json::array();
-        for (const auto& method : methods())
+        for (const auto& method : methods()) {
           list.push_back({{"name", method.name},
                           {"title", method.title},
                           {"paper", method.paper},
                           {"description", method.description},
                           {"frontier", method.frontier}});
-        for (const auto& method : placement::placement_methods()) {
-          list.push_back({{"name", method.name},
-                          {"title", method.title},
-                          {"paper", method.paper},
-                          {"description", method.description},
-                          {"frontier", false},
-                          {"places", true}});
-          if (method.unavailable) list.back()["unavailable"] = method.unavailable();
+          if (!method.places) continue;
+          list.back()["places"] = true;
+          const auto placed = placement::find_placement_method(method.name);
+          if (placed && (*placed)->unavailable) list.back()["unavailable"] = (*placed)->unavailable();
         }
         return write_output("", list.dump(2) + "\n");
       }
       std::string text;
       for (const auto& method : methods())
-        text += fmt::format("{:<25} {} ({})\n", method.name, method.description, method.paper);
-      for (const auto& method : placement::placement_methods())
-        text += fmt::format("{:<25} {} ({}; for 'place')\n", method.name, method.description, method.paper);
+        text += fmt::format("{:<25} {} ({}{})\n", method.name, method.description, method.paper,
+                            method.places ? "; for 'place' as well" : "");
       return write_output("", text);
     };
   });

@@ -46,6 +46,7 @@ std::string with_findings(const TaskGraph& graph, const placement::PlacementRequ
 }
 
 int place(const PlaceArguments& arguments) {
+  if (const int refused = check_output(arguments.out); refused != kDone) return refused;
   placement::PlacementRequest request;
   request.devices = arguments.devices;
   request.seed = arguments.seed;
@@ -82,6 +83,13 @@ int place(const PlaceArguments& arguments) {
 void add_place_command(CLI::App& app, Command& command) {
   auto arguments = std::make_shared<PlaceArguments>();
   CLI::App* sub = app.add_subcommand("place", "Place a task graph on devices");
+  sub->footer(
+      "Writes turnpoint/placement@1: a device per task and an order per device, with makespan_s, max_load_s, "
+      "peak_bytes\n"
+      "per device, and for pardnn the makespan after each of its stages. What does not fit the limit is written\n"
+      "nevertheless, with the device, the instant and the bytes that are missing, and exits 4. 'turnpoint-cli "
+      "simulate'\n"
+      "recomputes every figure; 'turnpoint-cli search GRAPH' compares methods in one result file.");
   sub->add_option("graph", arguments->graph,
                   "turnpoint/task-graph@1, a device-placement workload, a Piper input or a PipeDream profile")
       ->required();
@@ -89,8 +97,13 @@ void add_place_command(CLI::App& app, Command& command) {
       ->required()
       ->check(CLI::Range(1u, TaskGraphBuilder::kMaxDevices));
   sub->add_option("--memory-limit", arguments->memory_limit, "Bytes per device, also as 16GiB");
-  sub->add_option("--method", arguments->method, "A method of 'turnpoint-cli methods' that places");
-  sub->add_option("--objective", arguments->objective, "makespan or max-load")
+  std::vector<std::string> names;
+  for (const auto& method : placement::placement_methods()) names.push_back(method.name);
+  sub->add_option("--method", arguments->method, fmt::format("One of {}", fmt::join(names, ", ")))
+      ->capture_default_str();
+  sub->add_option("--objective", arguments->objective,
+                  "makespan: the end of one pass; max-load: the busiest device of a pipeline that is always full")
+      ->capture_default_str()
       ->check(CLI::IsMember({"makespan", "max-load"}));
   sub->add_option("--seed", arguments->seed, "Same seed, same placement");
   sub->add_option("--threads", arguments->threads, "Threads; 0: as many as the machine has; the placement is the same")

@@ -6,6 +6,7 @@
 
 #include "core/base/text.h"
 #include "core/import/model_source.h"
+#include "core/search/scenario_of.h"
 
 namespace turnpoint::cli {
 
@@ -22,9 +23,11 @@ std::vector<std::string_view> switch_names() {
 }  // namespace
 
 void add_scenario_arguments(CLI::App& app, ScenarioArguments& arguments) {
-  app.add_option("model", arguments.model, "A model file, or builtin:NAME")->required()->type_name("MODEL");
-  app.add_option("--hardware", arguments.hardware, "A preset such as v100-16gb-2x8, or a profile file")
+  app.add_option("model", arguments.model, "A model file, a task graph, or builtin:NAME")
       ->required()
+      ->type_name("MODEL");
+  app.add_option("--hardware", arguments.hardware,
+                 "A preset such as v100-16gb-2x8, or a profile file; a task graph's own file without it")
       ->type_name("HW");
   for (const auto& record : scenario_options()) {
     auto& [key, text] = arguments.options.emplace_back(std::string(record.key), std::string());
@@ -68,11 +71,9 @@ Expected<ScenarioPtr> open_scenario(const ScenarioArguments& arguments) {
     return option.first == "batch" && !option.second.empty();
   });
   if (!batch_given && (*source)->chosen_batch() > 0) settings.batch = (*source)->chosen_batch();
-  auto cluster = open_hardware(arguments.hardware);
-  if (!cluster) return cluster.error();
-  auto model = (*source)->bind({settings.batch, settings.sequence});
-  if (!model) return model.error();
-  return make_scenario(*model, *cluster, arguments.hardware, settings);
+  if (arguments.hardware.empty() && !(*source)->tasks())
+    return usage_error("--hardware is required for a model: a preset such as v100-16gb-2x8, or a profile file");
+  return scenario_of(**source, arguments.hardware, settings);
 }
 
 }  // namespace turnpoint::cli

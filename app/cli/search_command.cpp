@@ -8,6 +8,7 @@
 #include "app/cli/scenario_arguments.h"
 #include "app/cli/search_objective.h"
 #include "core/base/text.h"
+#include "core/plan/simulated_points.h"
 #include "core/search/method.h"
 
 namespace turnpoint::cli {
@@ -16,9 +17,9 @@ namespace {
 
 struct SearchArguments {
   ScenarioArguments scenario;
-  std::string methods = "ft", objective = "frontier", out;
+  std::string methods, objective = "frontier", out;
   int threads = 0;
-  bool plans = false;
+  bool plans = false, simulate = false;
 };
 
 // "ft,optcnn", "all"; a method's parameters follow its name after colons.
@@ -74,20 +75,23 @@ void say(const Result& result) {
 }
 
 int run_search(const SearchArguments& arguments) {
+  if (const int refused = check_output(arguments.out); refused != kDone) return refused;
   const auto objective = parse_objective(arguments.objective);
   if (!objective) return report(objective.error());
   const auto scenario = open_scenario(arguments.scenario);
   if (!scenario) return report(scenario.error());
   for (const auto& warning : (*scenario)->model->warnings) std::fprintf(stderr, "warning: %s\n", warning.c_str());
   for (const auto& note : (*scenario)->cluster->notes) std::fprintf(stderr, "warning: hardware: %s\n", note.c_str());
-  auto chosen = chosen_methods(arguments.methods, **scenario);
+  const std::string wanted = !arguments.methods.empty() ? arguments.methods : (*scenario)->tasks ? "pardnn" : "ft";
+  auto chosen = chosen_methods(wanted, **scenario);
   if (!chosen) return report(chosen.error());
 
   const RunContext context = command_context(arguments.threads);
   if (*objective != Objective::frontier) {
     std::vector<Contender> contenders;
     for (const auto& method : *chosen) contenders.push_back(contender(*method.choice.method, method.choice.parameters));
-    return run_objective(*objective, contenders, *scenario, context, arguments.plans, arguments.out);
+    return run_objective(*objective, contenders, *scenario, context, {arguments.plans, arguments.simulate},
+                         arguments.out);
   }
   std::vector<ResultPtr> results;
   for (auto& method : *chosen) {
@@ -100,6 +104,8 @@ int run_search(const SearchArguments& arguments) {
       continue;
     }
     say(**result);
+    if (arguments.simulate) result = with_simulated_points(*result, context);
+    if (!result) return report(result.error());
     results.push_back(*result);
   }
   if (results.empty()) return kInfeasible;
@@ -131,11 +137,14 @@ void add_search_command(CLI::App& app, Command& command) {
   auto* sub = app.add_subcommand("search", "Search plans for a model on some hardware");
   auto arguments = std::make_shared<SearchArguments>();
   add_scenario_arguments(*sub, arguments->scenario);
-  sub->add_option("--method", arguments->methods, "Methods, comma-separated, or all")->capture_default_str();
+  sub->add_option("--method", arguments->methods,
+                  "Methods, comma-separated, or all [ft; pardnn for a task graph, which placement methods alone take]");
   sub->add_option("--objective", arguments->objective, "frontier, mini-time, mini-parallelism or profile")
       ->capture_default_str();
   sub->add_option("--threads", arguments->threads, "Threads; 0: all")->check(CLI::Range(0, 1024));
   sub->add_flag("--plans", arguments->plans, "Write the plan of every point");
+  sub->add_flag("--simulate", arguments->simulate,
+                "Write simulated_time_s and simulated_memory_bytes of every point; few points always have them");
   sub->add_option("--out", arguments->out, "Result file; default standard output");
   sub->callback([&command, arguments] { command.run = [arguments] { return run_search(*arguments); }; });
 }

@@ -7,6 +7,7 @@
 
 #include "app/cli/commands.h"
 #include "core/base/text.h"
+#include "core/plan/simulated_points.h"
 
 namespace turnpoint::cli {
 
@@ -48,16 +49,23 @@ Expected<std::vector<ResultPtr>> search_with(Objective objective, const Contende
 }  // namespace
 
 int run_objective(Objective objective, const std::vector<Contender>& methods, const ScenarioPtr& scenario,
-                  const RunContext& context, bool with_plans, const std::string& out) {
+                  const RunContext& context, const WrittenParts& parts, const std::string& out) {
   std::vector<ResultPtr> results;
   for (const Contender& method : methods) {
     auto found = search_with(objective, method, scenario, context);
     if (!found) return report(found.error());
-    results.insert(results.end(), found->begin(), found->end());
+    for (ResultPtr& result : *found) {
+      if (parts.simulated) {
+        const auto simulated = with_simulated_points(result, context);
+        if (!simulated) return report(simulated.error());
+        result = *simulated;
+      }
+      results.push_back(result);
+    }
   }
   const bool single = objective != Objective::profile && results.size() == 1;
   const nlohmann::json document =
-      single ? write_result(*results.front(), with_plans) : write_results(results, with_plans);
+      single ? write_result(*results.front(), parts.plans) : write_results(results, parts.plans);
   if (const int written = write_output(out, document.dump(1) + "\n"); written != kDone) return written;
   const bool any_fits =
       std::any_of(results.begin(), results.end(), [](const auto& r) { return r->fastest_that_fits().has_value(); });

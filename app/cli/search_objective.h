@@ -12,9 +12,14 @@ namespace turnpoint::cli {
 /// The method as it was asked for: its name, then its parameters after colons.
 std::string full_method(const Result& result);
 
+/// What is written of each point besides its cost.
+struct WrittenParts {
+  bool plans = false, simulated = false;
+};
+
 /// Searches, writes the results and says on standard error what was found; returns the exit code. 4 where nothing fits
 /// (on no count of devices), with the results written nevertheless.
 int run_objective(Objective objective, const std::vector<Contender>& methods, const ScenarioPtr& scenario,
-                  const RunContext& context, bool with_plans, const std::string& out);
+                  const RunContext& context, const WrittenParts& parts, const std::string& out);
 
 }  // namespace turnpoint::cli

@@ -36,6 +36,7 @@ Expected<frontier::Answer> answer_of(const SolveArguments& arguments, const fron
 }
 
 int solve(const SolveArguments& arguments) {
+  if (const int refused = check_output(arguments.out); refused != kDone) return refused;
   const auto document = read_json_file(arguments.problem);
   if (!document) return report(document.error());
   const auto begin = std::chrono::steady_clock::now();

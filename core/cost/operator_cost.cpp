@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <algorithm>
 
+#include "core/cost/kind_name.h"
+
 namespace turnpoint {
 
 namespace {
@@ -16,6 +18,20 @@ bool is_contraction(OperatorKind kind) {
 std::string signature(std::string_view kind, const std::vector<std::int64_t>& dims, std::string_view phase) {
   return fmt::format("{} {} {}", kind, fmt::join(dims, "x"), phase);
 }
+
+NetworkPart part_of(ReshardMove move) {
+  switch (move) {
+    case ReshardMove::all_gather: return NetworkPart::all_gather;
+    case ReshardMove::reduce_scatter: return NetworkPart::reduce_scatter;
+    case ReshardMove::all_to_all: return NetworkPart::all_to_all;
+    case ReshardMove::permute: return NetworkPart::permute;
+    case ReshardMove::all_reduce:
+    case ReshardMove::slice: break;
+  }
+  return NetworkPart::all_reduce;
+}
+
+}  // namespace
 
 std::string_view kind_name(OperatorKind kind) {
   switch (kind) {
@@ -33,20 +49,6 @@ std::string_view kind_name(OperatorKind kind) {
     default: return "elementwise";
   }
 }
-
-NetworkPart part_of(ReshardMove move) {
-  switch (move) {
-    case ReshardMove::all_gather: return NetworkPart::all_gather;
-    case ReshardMove::reduce_scatter: return NetworkPart::reduce_scatter;
-    case ReshardMove::all_to_all: return NetworkPart::all_to_all;
-    case ReshardMove::permute: return NetworkPart::permute;
-    case ReshardMove::all_reduce:
-    case ReshardMove::slice: break;
-  }
-  return NetworkPart::all_reduce;
-}
-
-}  // namespace
 
 int element_bytes(const Tensor& tensor, Precision precision) {
   if (!is_floating(tensor.type)) return size_of(tensor.type);
@@ -194,9 +196,6 @@ struct OperatorCostModel::Base {
   std::vector<Held> parameters;  ///< by group
 };
 
-namespace {
-
-// Internal tensors can be had again from inputs that backward keeps anyway; masks need their seed alone.
 bool internals_can_be_recomputed(const Model& model, const Operator& op) {
   bool masks_only = true;
   for (const auto& access : op.outputs) {
@@ -207,8 +206,6 @@ bool internals_can_be_recomputed(const Model& model, const Operator& op) {
            return access.saved || model.tensors[access.tensor].role != TensorRole::activation;
          });
 }
-
-}  // namespace
 
 OperatorCostModel::Base OperatorCostModel::base(OperatorId id, const Configuration& configuration) const {
   Base result;

@@ -101,6 +101,9 @@ struct ParameterGroup {
 std::vector<ReshardStep> parameter_steps(const ReshardingModel& resharding, const ParameterGroup& group,
                                          const MemoryChoice& choice);
 
+/// Whether internal tensors can be had again from inputs that backward keeps anyway; masks need their seed alone.
+bool internals_can_be_recomputed(const Model& model, const Operator& op);
+
 /// Local bytes of a tensor in a layout.
 std::int64_t local_bytes(const Mesh& mesh, const Layout& layout, const Tensor& tensor, Precision precision);
 

@@ -19,13 +19,18 @@ constexpr std::size_t kThoroughPoints = std::size_t(1) << 22;  // beams that kee
 constexpr std::size_t kBeamPoints = std::size_t(1) << 23;      // most that a beam may keep
 constexpr double kWidestBeam = 256;                            // width of its buckets where that is too little
 constexpr std::size_t kRefinePoints = 10000;  // an exact pass is made in growing distances from here on
-constexpr std::array kTolerances{0.08, 0.025, 0.009, 0.003, 0.0};  // gaps that are proven one after the other
-constexpr double kWholeGrowth = 64;  // products of the whole over those of the states of the hull
+constexpr std::array kTolerances{0.08,  0.025,  0.009, 0.003,
+                                 0.001, 0.0003, 0.0};    // gaps that are proven one after the other
+constexpr double kWholeGrowth = 64;                      // products of the whole over those of the states of the hull
+constexpr double kSettled = 0.009, kSettledShare = 0.3;  // a gap with which less work is put into the next
+constexpr double kSomeProducts = 1e6;                    // from which on they say something about the next level
+constexpr double kLikelyShare = 0.2, kUnlikely = 4;      // of the work left, by a rough estimate
+constexpr double kFarthest = 10;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t kLaneBytes = std::size_t(400)
                                    << 20;  // tables of all blocks together, if they are kept side by side
 constexpr std::size_t kPlanBytes = std::size_t(1) << 27, kFewPlans = 2000;  // plans of the states of the hull
-constexpr double kThoroughProducts = 1e8;                                   // work allowed from which there is time
+constexpr double kThoroughProducts = 5e7;                                   // work allowed from which there is time
 constexpr double kReachMore = 1.05;                                         // for other slopes
 constexpr double kSteep = 6;  // ratio of scaled weights from which a slope is steep
 
@@ -143,7 +148,7 @@ void Engine::collect(const std::vector<ListTable>& lists, Achieved& achieved) {
   const ListTable& root = lists[dag_.root];
   std::vector<std::uint32_t> wanted;
   for (std::uint32_t i = 0; i < root.points(); ++i)
-    if (!achieved.covers(root.base + root.memory[i], root.time[i])) wanted.push_back(i);
+    if (!achieved.covers(root.memory[i], root.time[i])) wanted.push_back(i);
   if (wanted.size() > max_plans_) {  // evenly
     for (std::size_t i = 0; i < max_plans_; ++i) wanted[i] = wanted[wanted.size() * i / max_plans_];
     wanted.resize(max_plans_);
@@ -251,18 +256,22 @@ bool Engine::exact(Achieved& achieved, double max_products, CostList& floor) {
   const bool cheap = restricted_ ? restricted_products_ * kWholeGrowth < max_products : kept_ < kRefinePoints;
   double distance = cheap || restricted_ ? kInfinity : 0.2 / static_cast<double>(graph_.variables.size() + 1);
   double left = max_products;
-  bool fresh = false;  // the slopes suit what is achieved
-  for (std::size_t level = cheap ? kTolerances.size() - 1 : 0;; ++level) {
+  bool fresh = false;     // the slopes suit what is achieved
+  double rate = 0;        // products of the last level over the square of its largest distance
+  std::size_t level = 0;  // the gap that is to be proven next
+  if (cheap) level = kTolerances.size() - 1;
+  for (;;) {
     const double tolerance = kTolerances[level];
-    double products = 0;
+    double products = 0, largest = 0;
     for (bool whole = false; !whole;) {
       if (!fresh && !relane(achieved, kExactLanes)) return false;
       fresh = true;
       const std::int64_t limit = effective_limit(achieved);
       const Needed needed = slacks(used(), achieved, limit, tolerance, distance);
       products = 0;
-      whole = needed.largest <= distance;
-      if (needed.largest > -kInfinity) {
+      largest = needed.largest;
+      whole = largest <= distance;
+      if (largest > -kInfinity) {
         if (lists(achieved, needed.slack, left, products) != ListResult::done) return false;
         left -= products;
         fresh = false;
@@ -278,7 +287,21 @@ bool Engine::exact(Achieved& achieved, double max_products, CostList& floor) {
       spent_ = max_products - left;
       return true;
     }
+    if (tolerance <= kSettled) left = std::min(left, max_products * kSettledShare);
     if (products * 1.5 > left || kept_ * 2 > ListOptions().max_points) return false;
+    rate = products > kSomeProducts && largest > 0 ? products / (largest * largest) : 0;
+    const double farthest = largest * kFarthest;  // too far off for an estimate
+    // The finest level that is likely to be cheap, else the next one unless it is likely to be too much.
+    if (!fresh && !relane(achieved, kExactLanes)) return false;
+    fresh = true;
+    const std::size_t coarser = level;
+    for (level = rate > 0 ? kTolerances.size() - 1 : coarser + 1;; --level) {
+      const double next = slacks(used(), achieved, effective_limit(achieved), kTolerances[level], distance).largest;
+      const double likely = next > farthest ? left * 0.5 : next > 0 ? rate * next * next : 0;
+      if (likely <= left * kLikelyShare) break;
+      if (level == coarser + 1 && likely > left * kUnlikely) return false;
+      if (level == coarser + 1) break;
+    }
   }
 }
 

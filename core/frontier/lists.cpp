@@ -17,32 +17,23 @@ void append(ListTable& table, const Chunk& chunk) {
   table.f.insert(table.f.end(), chunk.f.begin(), chunk.f.end());
 }
 
-void load_leaf(const Leaf& leaf, std::uint32_t table, const ListOptions& options, const Region& region,
-               ListTable& list) {
+void load_leaf(const Leaf& leaf, std::uint32_t table, const Region& region, ListTable& list) {
   list = ListTable();
   list.offsets.assign(1, 0);
-  if (options.width > 1 && !leaf.memory.empty()) list.base = *std::min_element(leaf.memory.begin(), leaf.memory.end());
   for (std::size_t e = 0; e < leaf.entries(); ++e) {
-    const std::size_t begin = list.p.size();
     for (std::uint32_t i = leaf.offsets[e]; region.alive(table, e) && i < leaf.offsets[e + 1]; ++i) {
-      const std::int64_t excess = leaf.memory[i] - list.base;
-      const std::int64_t memory =
-          excess / options.width + (excess % options.width * 2 >= options.width && options.width > 1 ? 1 : 0);
       double limit;
-      region.fill(table, e, list.base, memory, 0, &limit, 1);
+      region.fill(table, e, leaf.memory[i], 0, &limit, 1);
       if (!(leaf.time[i] < limit)) continue;
-      if (list.p.size() > begin && list.memory.back() == memory) {  // rounded onto its slower neighbour
-        list.time.back() = leaf.time[i];
-        list.p.back() = i;
-        continue;
-      }
-      list.memory.push_back(memory);
+      list.memory.push_back(leaf.memory[i]);
       list.time.push_back(leaf.time[i]);
       list.p.push_back(i);
     }
     list.offsets.push_back(static_cast<std::uint32_t>(list.p.size()));
   }
 }
+
+constexpr double kJoinShare = 0.25;  // of the work of other products: most of the join of two long lists is skipped
 
 /// Runs the steps one after another, each in parallel over its entries or, for a single entry, over windows of memory.
 class ListRunner {
@@ -62,7 +53,7 @@ class ListRunner {
     uses_.assign(dag_.tables.size(), 0);
     for (const auto& step : dag_.steps) ++uses_[step.p], ++uses_[step.f];
     for (std::uint32_t t = 0; t < dag_.tables.size(); ++t) {
-      if (dag_.tables[t].leaf) load_leaf(*dag_.tables[t].leaf, t, options_, region_, lists_[t]);
+      if (dag_.tables[t].leaf) load_leaf(*dag_.tables[t].leaf, t, region_, lists_[t]);
       if (control_.stopped()) return ListResult::stopped;
     }
     for (std::size_t i = 0; i < dag_.steps.size(); ++i) {
@@ -80,7 +71,6 @@ class ListRunner {
     const Shape& shape = *step.shape;
     const ListTable &p = lists_[step.p], &f = lists_[step.f];
     ListTable& out = lists_[step.out];
-    out.base = p.base + f.base;
     out.offsets.assign(1, 0);
     out.offsets.reserve(shape.entries() + 1);
     const std::size_t entries = shape.entries();
@@ -91,7 +81,10 @@ class ListRunner {
     const CostList* achieved = step.out == dag_.root && options_.width == 1 ? options_.achieved : nullptr;
     std::vector<Window> windows;
     // The number of windows must not depend on the number of threads: of equal points the windows keep different ones.
-    if (entries == 1 && work > 1e6) split(p, f, shape, windows);
+    if (entries == 1 && work > 1e6) {
+      split(p, f, shape, windows);
+      if (products_ + kJoinShare * mergers_[0].products() > options_.max_products) return ListResult::too_large;
+    }
     const std::size_t parts = !windows.empty()             ? windows.size()
                               : work < 2e4 || threads == 1 ? 1
                                                            : std::min(entries, threads * 16);
@@ -113,7 +106,7 @@ class ListRunner {
       if (!windows.empty()) {
         merger.merge(p, f, shape, step.out, 0, 0, windows[part], achieved, chunk);
         made += chunk.p.size();
-        if (part == 0) count(merger.products());
+        if (part == 0) count(kJoinShare * merger.products());
         return;
       }
       for (std::size_t e = entries * part / parts; e < entries * (part + 1) / parts; ++e) {

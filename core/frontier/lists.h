@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list algebra: every table entry holds a frontier of (memory, time) with 32-bit back-pointers; a step unites
-// products of lists. Exact with width 1; with a larger width memory is rounded to buckets of that many bytes (coarse
-// pass).
+// products of lists. Exact with width 1; with a larger width only one point of an entry is kept per bucket of about
+// that many bytes (coarse pass). Memory is never rounded: equal layers would make equal errors, which add up.
 #pragma once
 
 #include <cstdint>
@@ -15,22 +15,21 @@
 
 namespace turnpoint::frontier::detail {
 
-/// Lists of one unique table. Memory of a point is base + memory * width.
+/// Lists of one unique table.
 struct ListTable {
   std::vector<std::uint32_t> offsets;  ///< per entry, plus one
   std::vector<std::int64_t> memory;
   std::vector<double> time;
   std::vector<std::uint32_t> p, f;  ///< points of the inputs; for a leaf p is the point of the leaf, f unused
-  std::int64_t base = 0;
 
   std::size_t points() const { return p.size(); }
 };
 
 struct ListOptions {
-  std::int64_t width = 1;                         ///< bytes per unit of memory; 1: exact
+  std::int64_t width = 1;                         ///< bytes per bucket (a power of two is taken); 1: exact
   std::vector<const LaneBlock*> bounds;           ///< pruning; empty: none
   const CostList* achieved = nullptr;             ///< exact: only points of the result below this staircase are wanted
-  std::size_t max_points = std::size_t(1) << 25;  ///< all tables together; beyond, the pass gives up
+  std::size_t max_points = std::size_t(9) << 22;  ///< all tables together; beyond, the pass gives up
   double max_products = 1e300;  ///< products of two points, all steps together; beyond, the pass gives up
 };
 

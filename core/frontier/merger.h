@@ -10,14 +10,18 @@
 
 #include "core/frontier/dispatch.h"
 #include "core/frontier/lists.h"
+#include "core/frontier/open_points.h"
 
 namespace turnpoint::frontier::detail {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr std::size_t kBlock = 8;                           // points of a list that are tested together
-constexpr std::size_t kSpan = 64;                           // and at first
+constexpr std::size_t kBlock = 8;                           // points of a list that are tested at once
+constexpr std::size_t kSpan = 64;                           // points that are skipped together
 constexpr std::size_t kMaxBuckets = 4096;                   // of the pre-filter; 32 KiB stay in the first-level cache
 constexpr std::size_t kManyBuckets = std::size_t(1) << 19;  // for entries whose lists are long
+constexpr std::size_t kFewBuckets = 4;                      // of a coarse pass, at least, as a power of two
+constexpr std::size_t kSampleFrom = 4096;                   // products from which a sample of them goes first
+constexpr int kRounds = 3;
 constexpr int kSlotBits = 12;
 constexpr std::size_t kTrimFrom = 2048, kTrimBuckets = 64;  // products from which the range of memory is cut first
 constexpr std::size_t kCompact = std::size_t(1) << 18;      // candidates that are thinned out before more are taken
@@ -66,23 +70,25 @@ class Region {
     return false;
   }
 
-  /// limits[k] = largest time worth keeping for memory base + (low + (k << shift)) * width; +infinity without bounds.
+  /// Memory within one bucket differs by less than 2^this; 0: exact.
+  int coarse_shift() const { return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(options_.width))) - 1; }
+
+  /// limits[k] = largest time worth keeping for memory low + (k << shift); +infinity without bounds.
   /// Where there are many k, some in a row share the limit of the first, which is the largest.
-  void fill(std::uint32_t table, std::size_t entry, std::int64_t base, std::int64_t low, int shift, double* limits,
+  void fill(std::uint32_t table, std::size_t entry, std::int64_t low, int shift, double* limits,
             std::size_t count) const {
     const int wider = std::max(0, static_cast<int>(std::bit_width(count - 1)) - 8);
-    fill_each(table, entry, base, low, shift + wider, limits, ((count - 1) >> wider) + 1);
+    fill_each(table, entry, low, shift + wider, limits, ((count - 1) >> wider) + 1);
     if (wider == 0) return;
     for (std::size_t k = ((count - 1) >> wider) + 1; k-- > 0;)
       std::fill(limits + (k << wider), limits + std::min(count, (k + 1) << wider), limits[k]);
   }
 
  private:
-  void fill_each(std::uint32_t table, std::size_t entry, std::int64_t base, std::int64_t low, int shift, double* limits,
+  void fill_each(std::uint32_t table, std::size_t entry, std::int64_t low, int shift, double* limits,
                  std::size_t count) const {
     std::fill(limits, limits + count, active() ? -kInfinity : kInfinity);
-    const double width = static_cast<double>(options_.width);
-    const double first = static_cast<double>(base) + static_cast<double>(low) * width, step = std::ldexp(width, shift);
+    const double first = static_cast<double>(low), step = std::ldexp(1.0, shift);
     for (const LaneBlock* block : options_.bounds) {
       const TableBounds& bounds = block->bounds(table);
       const std::uint32_t row = bounds.row_of[entry];
@@ -123,7 +129,8 @@ class Region {
 /// Makes the lists of single entries; one per worker, buffers are re-used.
 class Merger {
  public:
-  Merger(const Region& region, const Control& control) : region_(region), control_(control) {}
+  Merger(const Region& region, const Control& control)
+      : region_(region), control_(control), coarse_(region.coarse_shift() > 0) {}
 
   bool stopped() const { return stopped_; }
   /// Products of points behind the entry merged last. Independent of threads, so a limit on their sum is, too.
@@ -152,16 +159,21 @@ class Merger {
     } else {
       high_ = low_ - 1;
     }
-    if (low_ <= high_ && region_.active() && total_ > kTrimFrom) trim(table, entry, p.base + f.base);
+    if (low_ <= high_ && region_.active() && total_ > kTrimFrom) trim(table, entry);
     if (low_ <= high_) {
       choose_buckets();
-      region_.fill(table, entry, p.base + f.base, low_, shift_, limits_.data(), buckets_);
+      region_.fill(table, entry, low_, shift_, limits_.data(), buckets_);
       if (achieved) lower_to(*achieved);
+      if (coarse_) prepare_coarse();
       candidates_.clear();
       compact_at_ = kCompact;
-      for (const Pair& pair : pairs_) {
-        multiply(p, f, pair);
-        if (stopped_) break;
+      // A sample of the products first: it brings the limits down for all others.
+      for (int round = total_ > kSampleFrom ? 0 : kRounds - 1; round < kRounds && !stopped_; ++round) {
+        std::size_t row = 0;
+        for (const Pair& pair : pairs_) {
+          multiply(p, f, pair, total_ > kSampleFrom ? round : -1, row);
+          if (stopped_) break;
+        }
       }
       count = finish(out);
     }
@@ -202,23 +214,55 @@ class Merger {
 
   /// Buckets cover [least memory, memory of the fastest candidate]; anything above is dominated by the latter.
   void choose_buckets() {
-    const std::size_t most = std::clamp(std::bit_ceil(8 * longest_), kMaxBuckets, kManyBuckets);
+    const std::size_t most = std::clamp(std::bit_ceil(32 * longest_), kMaxBuckets, kManyBuckets);
     const std::size_t wanted = std::clamp<std::size_t>(std::bit_ceil(total_ / 2), 8, most);
     const auto range = static_cast<std::uint64_t>(high_ - low_);
     shift_ = std::max(0, static_cast<int>(std::bit_width(range)) - static_cast<int>(std::bit_width(wanted - 1)));
     buckets_ = static_cast<std::size_t>(range >> shift_) + 1;
+    if (coarse_) {
+      // Small entries get a few buckets all the same: what they choose between, many layers may have.
+      const int few = std::max(0, static_cast<int>(std::bit_width(range)) - static_cast<int>(kFewBuckets));
+      shift_ = std::max({0, std::min(region_.coarse_shift(), few),
+                         static_cast<int>(std::bit_width(range)) - static_cast<int>(std::bit_width(kManyBuckets - 1))});
+      buckets_ = static_cast<std::size_t>(range >> shift_) + 1;
+    }
     if (limits_.size() < buckets_) limits_.resize(buckets_);
-    if (shift_ != 0) fastest_.assign(buckets_, {kInfinity, 0});
+    if (shift_ != 0 && !coarse_) fastest_.assign(buckets_, {kInfinity, 0});
+  }
+
+  /// Of the points of one bucket the one nearest to the hull is kept, by the slope of the limits there.
+  void prepare_coarse() {
+    chosen_.assign(buckets_, {0, kInfinity, 0, 0});
+    slopes_.resize(buckets_);
+    const double width = std::ldexp(1.0, shift_);
+    for (std::size_t k = 0; k < buckets_; ++k) {
+      const std::size_t next = std::min(k + 256, buckets_ - 1);
+      const double fall = limits_[k] - limits_[next];
+      slopes_[k] = next > k && fall > 0 && fall < kInfinity ? fall / (static_cast<double>(next - k) * width) : 0;
+    }
+  }
+
+  void offer_coarse(std::int64_t memory, double time, std::uint32_t p, std::uint32_t f) {
+    const std::uint64_t k = static_cast<std::uint64_t>(memory) >> shift_;
+    if (k >= buckets_ || !(time < limits_[k])) return;
+    Candidate& chosen = chosen_[k];
+    const Candidate fresh{memory, time, p, f};
+    if (chosen.time < kInfinity) {
+      const double nearer = (time - chosen.time) + slopes_[k] * static_cast<double>(memory - chosen.memory);
+      if (nearer > 0 || (nearer == 0 && !Before()(fresh, chosen))) return;
+    }
+    chosen = fresh;
+    for (std::size_t j = k + 1; j < buckets_ && limits_[j] > time; ++j) limits_[j] = time;
   }
 
   /// Cuts the range of memory to where the bounds leave anything open, so that the buckets are spent there.
-  void trim(std::uint32_t table, std::size_t entry, std::int64_t base) {
+  void trim(std::uint32_t table, std::size_t entry) {
     double limits[kTrimBuckets];
     const auto range = static_cast<std::uint64_t>(high_ - low_);
     const int shift =
         std::max(0, static_cast<int>(std::bit_width(range)) - static_cast<int>(std::bit_width(kTrimBuckets - 1)));
     const std::size_t count = static_cast<std::size_t>(range >> shift) + 1;
-    region_.fill(table, entry, base, low_, shift, limits, count);
+    region_.fill(table, entry, low_, shift, limits, count);
     std::size_t begin = 0, end = count;
     while (begin < end && !(limits[begin] > fastest_time_)) ++begin;
     while (begin < end && !(limits[end - 1] > fastest_time_)) --end;
@@ -239,14 +283,22 @@ class Merger {
     }
   }
 
-  void multiply(const ListTable& p, const ListTable& f, const Pair& pair) {
+  /// Round 0 takes every 64th row of products, round 1 every eighth, round 2 the rest; -1 takes all.
+  static bool in_round(std::size_t row, int round) {
+    const int own = row % 64 == 0 ? 0 : row % 8 == 0 ? 1 : 2;
+    return round < 0 || own == round;
+  }
+
+  void multiply(const ListTable& p, const ListTable& f, const Pair& pair, int round, std::size_t& row) {
     const bool p_inner = pair.p_end - pair.p_begin >= pair.f_end - pair.f_begin;
     const ListTable &inner = p_inner ? p : f, &outer = p_inner ? f : p;
     const std::uint32_t inner_begin = p_inner ? pair.p_begin : pair.f_begin,
                         inner_end = p_inner ? pair.p_end : pair.f_end;
     const std::uint32_t outer_begin = p_inner ? pair.f_begin : pair.p_begin,
                         outer_end = p_inner ? pair.f_end : pair.p_end;
+    const OpenLimits limits{limits_.data(), buckets_, shift_};
     for (std::uint32_t o = outer_begin; o < outer_end; ++o) {
+      if (!in_round(row++, round)) continue;
       work_ += (inner_end - inner_begin) / kBlock + 1;
       if (work_ > kPollWork / kBlock) {
         work_ = 0;
@@ -267,17 +319,21 @@ class Merger {
       }
       while (end > stop) {
         const std::uint32_t far = end - stop > kSpan ? end - static_cast<std::uint32_t>(kSpan) : stop;
-        if (far + kBlock < end && !may_improve(m0 + inner.memory[far], t0 + inner.time[end - 1])) {
+        if (!may_improve(m0 + inner.memory[far], t0 + inner.time[end - 1])) {
           end = far;
           continue;
         }
-        for (; end > far;) {
-          const std::uint32_t begin = end - far > kBlock ? end - static_cast<std::uint32_t>(kBlock) : far;
-          if (may_improve(m0 + inner.memory[begin], t0 + inner.time[end - 1]))
-            for (std::uint32_t i = end; i-- > begin;)
-              offer(m0 + inner.memory[i], t0 + inner.time[i], p_inner ? i : o, p_inner ? o : i);
-          end = begin;
+        std::uint64_t open = open_points_(&inner.memory[far], &inner.time[far], end - far, m0, t0, limits);
+        while (open != 0) {
+          const int bit = 63 - std::countl_zero(open);
+          open ^= std::uint64_t(1) << bit;
+          const std::uint32_t i = far + static_cast<std::uint32_t>(bit);
+          if (coarse_)
+            offer_coarse(m0 + inner.memory[i], t0 + inner.time[i], p_inner ? i : o, p_inner ? o : i);
+          else
+            offer(m0 + inner.memory[i], t0 + inner.time[i], p_inner ? i : o, p_inner ? o : i);
         }
+        end = far;
       }
       if (candidates_.size() > compact_at_) {
         compact();
@@ -376,7 +432,16 @@ class Merger {
   }
 
   std::size_t finish(Chunk& out) {
-    compact();
+    if (coarse_) {
+      double best = kInfinity;
+      for (std::size_t k = 0; k < buckets_; ++k)
+        if (chosen_[k].time < best) {
+          best = chosen_[k].time;
+          candidates_.push_back(chosen_[k]);
+        }
+    } else {
+      compact();
+    }
     for (const Candidate& c : candidates_) {
       out.memory.push_back(c.memory + low_);
       out.time.push_back(c.time);
@@ -395,6 +460,10 @@ class Merger {
     std::int64_t memory;
   };
   std::vector<std::uint32_t> slots_ = std::vector<std::uint32_t>(std::size_t(1) << kSlotBits);  // memory -> candidate
+  const bool coarse_;
+  const OpenPoints open_points_ = supported_open_points().front();
+  std::vector<Candidate> chosen_;  // coarse: of every bucket
+  std::vector<double> slopes_;
   std::vector<Fastest> fastest_;  // candidate of every bucket, if buckets are wider than 1
   std::vector<std::uint32_t> starts_;
   std::size_t total_ = 0, longest_ = 0, buckets_ = 0, work_ = 0, compact_at_ = kCompact;

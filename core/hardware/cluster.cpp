@@ -7,24 +7,12 @@
 
 #include "core/base/text.h"
 #include "core/hardware/naming.h"
+#include "core/hardware/probe_local.h"
 #include "core/hardware/profile_builder.h"
 
 namespace turnpoint {
 
 const char* to_string(Precision precision) { return precision == Precision::fp32 ? "fp32" : "bf16"; }
-
-namespace {
-constexpr const char* kCollectiveNames[] = {"all_reduce", "all_gather", "reduce_scatter",
-                                            "all_to_all", "broadcast",  "send"};
-}
-
-const char* to_string(Collective kind) { return kCollectiveNames[static_cast<std::size_t>(kind)]; }
-
-std::optional<Collective> parse_collective(std::string_view name) {
-  for (std::size_t i = 0; i < std::size(kCollectiveNames); ++i)
-    if (name == kCollectiveNames[i]) return static_cast<Collective>(i);
-  return std::nullopt;
-}
 
 namespace {
 constexpr const char* kOriginNames[] = {"measured", "calibrated", "modelled"};
@@ -81,11 +69,7 @@ Expected<ClusterPtr> with_devices(const ClusterPtr& cluster, int devices) {
 
 Expected<ClusterPtr> open_hardware(const std::string& specification) {
   if (specification.empty()) return usage_error("no hardware named: give a preset or the path of a hardware profile");
-  if (specification == "local") {
-    Error error = usage_error("hardware 'local' is not built yet");
-    error.hint = "give a preset or the path of a hardware profile";
-    return error;
-  }
+  if (specification == "local") return local_hardware();
   std::error_code ec;
   const bool looks_like_a_path = specification.find('/') != std::string::npos || specification.ends_with(".json");
   if (looks_like_a_path || std::filesystem::is_regular_file(specification, ec))

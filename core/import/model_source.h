@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One door for every kind of model: a file (ONNX, TensorFlow, Hugging Face config.json) or a built-in by name.
+// One door for every kind of model: a file (ONNX, TensorFlow, Hugging Face config.json, a task graph) or a built-in by
+// name.
 #pragma once
 
 #include <memory>
@@ -9,6 +10,7 @@
 
 #include "core/base/expected.h"
 #include "core/model/model.h"
+#include "core/model/task_graph.h"
 
 namespace turnpoint {
 
@@ -32,6 +34,9 @@ class ModelSource {
   virtual std::int64_t chosen_batch() const { return 0; }
   /// Builds the graph; cheap enough to be repeated when batch or sequence change.
   virtual Expected<ModelPtr> bind(const ModelBinding& binding) const = 0;
+  /// The task graph of a source that is one, as its file has it; its bound model has no operators, and what else is
+  /// done with it is in core/scenario/task_scenario.h. Null: a model.
+  virtual TaskGraphPtr tasks() const { return nullptr; }
 };
 using ModelSourcePtr = std::shared_ptr<const ModelSource>;
 
@@ -43,6 +48,8 @@ Expected<ModelSourcePtr> open_onnx(const std::string& path);
 /// GraphDef, MetaGraphDef or SavedModel, in binary (.pb) or text (.pbtxt).
 Expected<ModelSourcePtr> open_tensorflow(const std::string& path);
 Expected<ModelSourcePtr> open_huggingface_config(const std::string& path);
+/// Whatever core/import/task_graph.h reads.
+Expected<ModelSourcePtr> open_task_graph_source(const std::string& path);
 Expected<ModelSourcePtr> open_builtin(const std::string& specification_after_colon);
 
 struct BuiltinModel {

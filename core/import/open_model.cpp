@@ -5,6 +5,7 @@
 
 #include "core/import/model_source.h"
 #include "core/import/onnx/mapped_file.h"
+#include "core/import/task_graph.h"
 #include "core/import/tensorflow/tensorflow_source.h"
 
 namespace turnpoint {
@@ -30,7 +31,7 @@ Expected<std::string> file_in_folder(const std::string& folder) {
   return models.front();
 }
 
-enum class Kind { json, tensorflow, onnx, text, empty };
+enum class Kind { json, tasks, tensorflow, onnx, text, empty };
 
 /// Tells JSON from protobuf by the first bytes: an ONNX file begins with field 1 (ir_version, 0x08) or another small
 /// field key, never with '{' and white space before it. TensorFlow's graphs are told by the fields at their top, and
@@ -45,6 +46,7 @@ Expected<Kind> sniff(const std::string& path) {
   const auto file = onnx::MappedFile::open(path);
   if (!file) return file.error();
   if (is_tensorflow(file->bytes())) return Kind::tensorflow;
+  if (is_task_graph({reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size()})) return Kind::tasks;
   if (head.starts_with("\xef\xbb\xbf")) head.remove_prefix(3);
   // 0x0a is white space and the key of a protobuf's first field when that is a message or a string; JSON needs a
   // bracket after it.
@@ -78,12 +80,14 @@ Expected<ModelSourcePtr> open_model(const std::string& specification) {
   if (!kind) return kind.error();
   switch (*kind) {
     case Kind::json: return open_huggingface_config(path);
+    case Kind::tasks: return open_task_graph_source(path);
     case Kind::tensorflow: return open_tensorflow(path);
     case Kind::onnx: return open_onnx(path);
     case Kind::empty: return bad_input("the file is empty", path);
     case Kind::text: break;
   }
-  return bad_input("is neither a Hugging Face config.json nor an ONNX model nor a TensorFlow graph", path);
+  return bad_input("is neither a Hugging Face config.json nor an ONNX model nor a TensorFlow graph nor a task graph",
+                   path);
 }
 
 }  // namespace turnpoint

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a placement method answers for one point: the task graph it placed and a device per task (design.md 2,
-// "placement"). The data beside core/plan/plan.h's sharding plan.
+// What a placement method answers for one point: the task graph it placed, a device per task (design.md 2, "placement")
+// and what the simulator says of it. The data beside core/plan/plan.h's sharding plan.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "core/base/ids.h"
@@ -12,11 +15,41 @@
 
 namespace turnpoint {
 
+/// The first instant at which a device lacks memory.
+struct PlacementShortage {
+  std::uint32_t device = 0;
+  double time_s = 0;
+  std::int64_t bytes = 0;  ///< most that is missing on this device at any instant
+};
+
+/// What a stage of the method brought: the makespan that the simulator measures at its end.
+struct PlacementStage {
+  std::string name;
+  double makespan_s = 0;
+};
+
 struct PlacementPlan {
   TaskGraphPtr graph;
   Placement placement;
   std::vector<OperatorId> operator_of;  ///< by task; empty where the graph was not made of a Model
+
+  // What is known of it; all by the simulator.
+  std::string method;
+  double makespan_s = 0, max_load_s = 0;
+  double one_device_s = 0;                    ///< everything on the fastest single device, one task after another
+  std::vector<double> busy_s;                 ///< by device, computing
+  std::vector<std::int64_t> peak_bytes;       ///< by device
+  std::vector<std::int64_t> limit_bytes;      ///< by device; kUnlimitedBytes: none
+  std::optional<PlacementShortage> shortage;  ///< absent where everything fits
+  std::size_t moved_tasks = 0;                ///< that the memory stage put elsewhere
+  std::vector<PlacementStage> stages;
+
+  bool limited() const;                  ///< some device has a limit
+  std::uint32_t busiest_device() const;  ///< lowest index on ties
 };
 using PlacementPlanPtr = std::shared_ptr<const PlacementPlan>;
+
+/// "device 3 lacks 1.2 GiB at 731 ms".
+std::string describe(const PlacementShortage& shortage);
 
 }  // namespace turnpoint

@@ -55,6 +55,18 @@ struct PlanPipeline {
   bool recompute = false;  ///< layers keep their inputs only and run forward again
   double bubble_s = 0;     ///< the slowest stage waits this long for others
   std::vector<std::int64_t> stage_memory_bytes;
+
+  /// Gradients of a weight that two stages hold, summed between them behind the last backward.
+  struct TiedSum {
+    int owner = 0, user = 0;  ///< stages
+    OperatorId owner_op, user_op;
+    double time_s = 0;
+    std::int64_t parameter_bytes = 0, gradient_bytes = 0, optimizer_bytes = 0;  ///< of the user's stage
+  };
+  std::vector<TiedSum> tied;
+  std::vector<double> send_s, send_back_s;  ///< of one micro-batch over the boundary behind each stage but the last
+  std::vector<int> layer_of;                ///< by operator; -1: outside of layers
+  ModelPtr micro_batch;                     ///< the model of one micro-batch
 };
 
 struct Plan {

@@ -22,8 +22,15 @@ struct ResultPoint {
   std::int64_t memory_bytes = 0;
   double time_s = 0, compute_s = 0, network_s = 0;
   bool fits = false;
+  /// On the simulated clock (core/plan/simulated_points.h), where that was asked for.
+  std::optional<double> simulated_time_s = std::nullopt;
+  std::optional<std::int64_t> simulated_memory_bytes = std::nullopt;
 
-  friend bool operator==(const ResultPoint&, const ResultPoint&) = default;
+  /// The same point, simulated or not: what it simulates to follows from its plan.
+  friend bool operator==(const ResultPoint& a, const ResultPoint& b) {
+    return a.memory_bytes == b.memory_bytes && a.time_s == b.time_s && a.compute_s == b.compute_s &&
+           a.network_s == b.network_s && a.fits == b.fits;
+  }
 };
 
 /// Unrolls point k to its complete plan; immutable and thread-safe.

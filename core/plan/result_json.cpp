@@ -4,6 +4,7 @@
 
 #include "core/plan/escape.h"
 #include "core/plan/export.h"
+#include "core/plan/placement_export.h"
 #include "core/plan/result.h"
 #include "core/scenario/scenario_json.h"
 
@@ -20,12 +21,15 @@ json optional_json(const std::optional<T>& value) {
 
 json write_points(const std::vector<ResultPoint>& points) {
   json array = json::array();
-  for (const ResultPoint& point : points)
+  for (const ResultPoint& point : points) {
     array.push_back({{"memory_bytes", point.memory_bytes},
                      {"time_s", point.time_s},
                      {"compute_s", point.compute_s},
                      {"network_s", point.network_s},
                      {"fits", point.fits}});
+    if (point.simulated_time_s) array.back()["simulated_time_s"] = *point.simulated_time_s;
+    if (point.simulated_memory_bytes) array.back()["simulated_memory_bytes"] = *point.simulated_memory_bytes;
+  }
   return array;
 }
 
@@ -35,6 +39,7 @@ const char* to_string(Clock clock) { return clock == Clock::additive ? "additive
 
 json write_result(const Result& result, bool with_plans) {
   const Model& model = *result.scenario->model;
+  const TaskGraph* tasks = result.scenario->tasks.get();
   json scenario = write_scenario(*result.scenario);
   scenario["model"] = valid_utf8(model.source);
   scenario["method_options"] = valid_utf8(result.method_options);
@@ -53,6 +58,7 @@ json write_result(const Result& result, bool with_plans) {
                    {"turning_point", optional_json(result.turning_point)},
                    {"near_best", optional_json(result.near_best)},
                    {"points", write_points(result.points)}};
+  if (tasks) document["model"].update({{"tasks", tasks->task_count()}, {"edges", tasks->edge_count()}});
   if (result.heuristic_eliminations) document["heuristic_eliminations"] = *result.heuristic_eliminations;
   if (!result.objective.empty()) document["objective"] = result.objective;
   if (result.price_per_iteration) document["price_per_iteration"] = *result.price_per_iteration;
@@ -63,8 +69,11 @@ json write_result(const Result& result, bool with_plans) {
   }
   if (with_plans && result.plans) {
     json& plans = document["plans"] = json::array();
-    for (std::size_t i = 0; i < result.points.size(); ++i)
-      plans.push_back(write_plan(*result.scenario, result.plans->plan(i)));
+    for (std::size_t i = 0; i < result.points.size(); ++i) {
+      const PlacementPlanPtr placement = result.plans->placement(i);
+      plans.push_back(placement ? json::parse(write_placement_plan(*result.scenario, *placement))
+                                : write_plan(*result.scenario, result.plans->plan(i)));
+    }
   }
   return document;
 }

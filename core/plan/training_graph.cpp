@@ -10,6 +10,8 @@
 
 #include "core/cost/operator_cost.h"
 #include "core/cost/tensor_use.h"
+#include "core/plan/unrolling.h"
+#include "core/scenario/task_scenario.h"
 
 namespace turnpoint {
 namespace {
@@ -61,7 +63,7 @@ class GraphMaker {
                     bytes_per_second_),
         costs_(alone_, uses_, resharding_) {}
 
-  Expected<TaskGraphPtr> make() {
+  Expected<TrainingGraph> make() {
     collect_facts();
     collect_groups();
     for (int m = 0; m < micro_batches_; ++m) {
@@ -73,7 +75,9 @@ class GraphMaker {
     add_updates();
     describe_cluster();
     builder_.name = model_.name;
-    return builder_.finish(model_.name);
+    auto graph = builder_.finish(model_.name);
+    if (!graph) return graph.error();
+    return TrainingGraph{std::move(*graph), std::move(operator_of_), std::move(role_)};
   }
 
  private:
@@ -133,8 +137,8 @@ class GraphMaker {
       if (facts_[i].weight_gradient) facts_[i].group = builder_.group(model_.operators[OperatorId(root(i))].name);
   }
 
-  TaskIndex add_task(int m, OperatorId id, TaskKind kind, const char* suffix, double seconds, std::int64_t output,
-                     std::int64_t persistent = 0) {
+  TaskIndex add_task(int m, OperatorId id, TaskKind kind, TaskRole role, const char* suffix, double seconds,
+                     std::int64_t output, std::int64_t persistent = 0) {
     const Operator& op = model_.operators[id];
     const std::string name = micro_batches_ == 1 ? op.name + suffix : fmt::format("{}{} #{}", op.name, suffix, m + 1);
     TaskGraphBuilder::Task task;
@@ -145,6 +149,8 @@ class GraphMaker {
     task.persistent_bytes = persistent;
     task.colocate = facts(id).group;
     task.scope = builder_.scope(op.scope);
+    operator_of_.push_back(id);
+    role_.push_back(role);
     return builder_.add_task(task);
   }
 
@@ -152,8 +158,8 @@ class GraphMaker {
     Facts f = facts(id);
     if (!f.is_task) return;
     const bool data = model_.operators[id].kind == OperatorKind::input;
-    tasks(m, id).forward = add_task(m, id, data ? TaskKind::other : TaskKind::forward, "", f.cost[ComputePart::forward],
-                                    f.output_bytes + f.internal_bytes);
+    tasks(m, id).forward = add_task(m, id, data ? TaskKind::other : TaskKind::forward, TaskRole::forward, "",
+                                    f.cost[ComputePart::forward], f.output_bytes + f.internal_bytes);
   }
 
   void add_backward(int m, OperatorId id) {
@@ -162,12 +168,14 @@ class GraphMaker {
     const double seconds = f.cost[ComputePart::backward];
     Tasks& t = tasks(m, id);
     if (!f.split) {
-      t.backward =
-          add_task(m, id, TaskKind::backward, ":gradient", seconds, f.input_gradient_bytes + f.weight_gradient_bytes);
+      t.backward = add_task(m, id, TaskKind::backward, TaskRole::backward, ":gradient", seconds,
+                            f.input_gradient_bytes + f.weight_gradient_bytes);
       return;
     }
-    t.backward = add_task(m, id, TaskKind::backward, ":input-gradient", seconds - seconds / 2, f.input_gradient_bytes);
-    t.weights = add_task(m, id, TaskKind::backward, ":weight-gradient", seconds / 2, f.weight_gradient_bytes);
+    t.backward = add_task(m, id, TaskKind::backward, TaskRole::backward, ":input-gradient", seconds - seconds / 2,
+                          f.input_gradient_bytes);
+    t.weights = add_task(m, id, TaskKind::backward, TaskRole::weight_gradient, ":weight-gradient", seconds / 2,
+                         f.weight_gradient_bytes);
   }
 
   /// Who made the tensors that an operator's input accesses read, views looked through: distinct tensors by producer.
@@ -250,8 +258,9 @@ class GraphMaker {
     for (const auto& tie : uses_.ties) users[tie.owner].insert(tie.user);
     for (const auto& [owner, readers] : users) {
       CostBreakdown cost = facts(owner).cost;
-      const TaskIndex update = add_task(0, owner, TaskKind::update, ":update", cost[ComputePart::update], 0,
-                                        cost[MemoryPart::parameters] + cost[MemoryPart::optimizer]);
+      const TaskIndex update =
+          add_task(0, owner, TaskKind::update, TaskRole::update, ":update", cost[ComputePart::update], 0,
+                   cost[MemoryPart::parameters] + cost[MemoryPart::optimizer]);
       for (const OperatorId reader : readers) add_gradients(reader, update);
     }
   }
@@ -263,7 +272,7 @@ class GraphMaker {
     builder_.add_edge(first, update, f.weight_gradient_bytes);
     for (int m = 1; m < micro_batches_; ++m) {
       const double seconds = 3 * double(f.weight_gradient_bytes) / bytes_per_second_ + alone_.cluster->device.launch_s;
-      const TaskIndex sum = add_task(m, reader, TaskKind::backward, ":accumulate", seconds, 0);
+      const TaskIndex sum = add_task(m, reader, TaskKind::backward, TaskRole::accumulate, ":accumulate", seconds, 0);
       builder_.add_edge(tasks(m, reader).makes_weight_gradient(f), sum, f.weight_gradient_bytes);
       builder_.add_edge(first, sum, f.weight_gradient_bytes);
       builder_.add_edge(sum, update, 0);
@@ -272,26 +281,9 @@ class GraphMaker {
 
   void describe_cluster() {
     const Cluster& cluster = *scenario_.cluster;
-    const WhatIf& factors = scenario_.settings.factors;
-    const auto devices = std::uint32_t(cluster.devices()), per_node = std::uint32_t(cluster.devices_per_node);
-    const LinkLevel &inner = cluster.links[kIntraNode], &outer = cluster.links[kInterNode];
-    builder_.intended_devices = devices;
-    builder_.devices.assign(devices, {scenario_.memory_limit(), 1});
-    TaskLinks& links = builder_.links;
-    const bool inside = cluster.nodes == 1;
-    if (inside && inner.bandwidth > 0) {
-      links.bandwidth = inner.bandwidth * factors.intra_bandwidth;
-      links.latency = inner.latency_s * factors.latency;
-    }
-    if (inside) return;
-    links.size = devices;
-    for (std::uint32_t from = 0; from < devices; ++from)
-      for (std::uint32_t to = 0; to < devices; ++to) {
-        const bool near = from / per_node == to / per_node && per_node > 1;
-        links.bandwidths.push_back(near ? inner.bandwidth * factors.intra_bandwidth
-                                        : outer.bandwidth * factors.inter_bandwidth);
-        links.latencies.push_back((near ? inner.latency_s : outer.latency_s) * factors.latency);
-      }
+    builder_.intended_devices = std::uint32_t(cluster.devices());
+    builder_.devices.assign(std::size_t(cluster.devices()), {scenario_.memory_limit(), 1});
+    builder_.links = links_of(cluster, scenario_.settings.factors);
   }
 
   const Scenario& scenario_;
@@ -304,16 +296,26 @@ class GraphMaker {
   const OperatorCostModel costs_;
   TaskGraphBuilder builder_;
   std::vector<Facts> facts_;
+  std::vector<OperatorId> operator_of_;    // by task
+  std::vector<TaskRole> role_;             // by task
   std::vector<std::vector<Tasks>> tasks_;  // [micro-batch][operator]
 };
 
 }  // namespace
 
-Expected<TaskGraphPtr> training_graph(const Scenario& scenario, const TrainingGraphOptions& options) {
+Expected<TrainingGraph> training_graph_of(const Scenario& scenario, const TrainingGraphOptions& options) {
   if (options.micro_batches < 1 || options.micro_batches > kMaxMicroBatches)
     return usage_error(
         fmt::format("{} micro-batches; between 1 and {} are possible", options.micro_batches, kMaxMicroBatches));
-  return GraphMaker(scenario, options.micro_batches).make();
+  auto made = GraphMaker(scenario, options.micro_batches).make();
+  if (!made || !(options.unrolled_steps || options.cells_in_parts)) return made;
+  return unroll_steps(*made, scenario, options.cells_in_parts);
+}
+
+Expected<TaskGraphPtr> training_graph(const Scenario& scenario, const TrainingGraphOptions& options) {
+  auto made = training_graph_of(scenario, options);
+  if (!made) return made.error();
+  return made->graph;
 }
 
 }  // namespace turnpoint

@@ -14,7 +14,11 @@
 // co-located. Forward and backward tasks have the scope of their operator.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "core/base/expected.h"
+#include "core/base/ids.h"
 #include "core/model/task_graph.h"
 #include "core/scenario/scenario.h"
 
@@ -23,6 +27,10 @@ namespace turnpoint {
 struct TrainingGraphOptions {
   /// An iteration is this many runs of the scenario's model, whose batch is then that of one micro-batch.
   int micro_batches = 1;
+  /// Recurrent operators as their time steps (core/plan/unrolling.h).
+  bool unrolled_steps = false;
+  /// Their steps as the products, gates and elementwise parts that frameworks build them of.
+  bool cells_in_parts = false;
 };
 inline constexpr int kMaxMicroBatches = 4096;
 
@@ -30,5 +38,22 @@ inline constexpr int kMaxMicroBatches = 4096;
 /// over the inner links, others over the outer ones; every device has the scenario's memory limit. In a mixed cluster
 /// times are those of the weakest device. Error: more micro-batches than kMaxMicroBatches or fewer than one.
 Expected<TaskGraphPtr> training_graph(const Scenario& scenario, const TrainingGraphOptions& options = {});
+
+/// What a task does for its operator.
+enum class TaskRole : std::uint8_t {
+  forward,
+  backward,         ///< both gradients, or that of the inputs where that of the weights is a task of its own
+  weight_gradient,  ///< made right after its backward
+  accumulate,
+  update,
+};
+
+/// The same with whose forward, backward or update each task is.
+struct TrainingGraph {
+  TaskGraphPtr graph;
+  std::vector<OperatorId> operator_of;  ///< by task
+  std::vector<TaskRole> role;           ///< by task
+};
+Expected<TrainingGraph> training_graph_of(const Scenario& scenario, const TrainingGraphOptions& options = {});
 
 }  // namespace turnpoint

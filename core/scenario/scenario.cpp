@@ -188,6 +188,7 @@ void set_option(Settings& settings, std::string_view key, double value) {
 
 std::int64_t Scenario::memory_limit() const {
   if (settings.memory_limit > 0) return settings.memory_limit;
+  if (cluster->device.memory_bytes == kUnlimitedBytes) return kUnlimitedBytes;
   return static_cast<std::int64_t>(
       std::floor(static_cast<double>(cluster->device.memory_bytes) * settings.factors.device_memory));
 }

@@ -61,7 +61,8 @@ struct Scenario {
   std::string hardware;  ///< as the user named it: preset or path
   Settings settings;
 
-  std::int64_t memory_limit() const;             ///< what `fits` compares with, bytes
+  /// What `fits` compares with, bytes; kUnlimitedBytes where a task graph's file states no memory.
+  std::int64_t memory_limit() const;
   std::optional<double> price_per_hour() const;  ///< of one device; nullopt: not known
 };
 using ScenarioPtr = std::shared_ptr<const Scenario>;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "core/plan/simulated_points.h"
 #include "core/search/baselines/fsdp.h"
 #include "core/search/baselines/manual.h"
 #include "core/search/baselines/megatron.h"
@@ -11,6 +12,7 @@
 #include "core/search/baselines/tofu.h"
 #include "core/search/frontier_tracking/published_searcher.h"
 #include "core/search/frontier_tracking/searcher.h"
+#include "core/search/placement/placement_search.h"
 
 namespace turnpoint {
 
@@ -18,10 +20,28 @@ namespace {
 
 std::string accepts_all(const Scenario&) { return {}; }
 
-}  // namespace
+/// Exact answers of few points come with what they are on the simulated clock.
+class WithClock : public Searcher {
+ public:
+  static constexpr std::size_t kFewPoints = 16;
 
-const std::vector<Method>& methods() {
-  static const std::vector<Method> kMethods = {
+  explicit WithClock(std::unique_ptr<Searcher> searcher) : searcher_(std::move(searcher)) {}
+  Expected<ResultPtr> run(const ScenarioPtr& scenario, SearchPass pass, const RunContext& context) override {
+    auto result = searcher_->run(scenario, pass, context);
+    if (!result || pass != SearchPass::exact || (*result)->points.size() > kFewPoints || !(*result)->plans)
+      return result;
+    auto simulated = with_simulated_points(*result, context);
+    // The answer of a search stands whatever becomes of its second clock, which whoever needs it asks for again.
+    if (!simulated && simulated.error().code != ErrorCode::cancelled) return result;
+    return simulated;
+  }
+
+ private:
+  std::unique_ptr<Searcher> searcher_;
+};
+
+std::vector<Method> sharding_methods() {
+  return {
       {"ft",
        "FT frontier tracking",
        "TensorOpt, arXiv 2004.10856",
@@ -97,6 +117,16 @@ const std::vector<Method>& methods() {
        &search::make_manual,
        &search::manual_refuses},
   };
+}
+
+}  // namespace
+
+const std::vector<Method>& methods() {
+  static const std::vector<Method> kMethods = [] {
+    std::vector<Method> all = sharding_methods();
+    for (Method& method : search::placement_search_methods()) all.push_back(std::move(method));
+    return all;
+  }();
   return kMethods;
 }
 
@@ -119,14 +149,18 @@ Expected<MethodChoice> choose_method(std::string_view text) {
 }
 
 std::string refusal_of(const Method& method, std::string_view parameters, const Scenario& scenario) {
+  if (scenario.tasks && !method.places)
+    return "splits a model's operators, and a task graph has none; placement methods such as pardnn place it";
   if (method.refuses_with) return method.refuses_with(scenario, parameters);
   return method.refuses ? method.refuses(scenario) : std::string();
 }
 
 Expected<std::unique_ptr<Searcher>> make_searcher(const Method& method, std::string_view parameters) {
-  if (method.make_with) return method.make_with(parameters);
-  if (!parameters.empty()) return usage_error(fmt::format("method {} takes no parameters", method.name));
-  return method.make();
+  if (!method.make_with && !parameters.empty())
+    return usage_error(fmt::format("method {} takes no parameters", method.name));
+  auto searcher = method.make_with ? method.make_with(parameters) : method.make();
+  if (!searcher || method.places) return searcher;  // a placement is simulated as it is
+  return std::unique_ptr<Searcher>(std::make_unique<WithClock>(std::move(*searcher)));
 }
 
 }  // namespace turnpoint

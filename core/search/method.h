@@ -37,6 +37,8 @@ struct Method {
   Expected<std::unique_ptr<Searcher>> (*make_with)(std::string_view parameters) = nullptr;
   /// Why these parameters cannot be had on this scenario; empty: they can. Not set: `refuses` says all.
   std::string (*refuses_with)(const Scenario&, std::string_view parameters) = nullptr;
+  /// Answers with a placement of a task graph; the only kind of method that accepts one as it is.
+  bool places = false;
 };
 
 const std::vector<Method>& methods();
@@ -49,7 +51,8 @@ struct MethodChoice {
 };
 /// Usage error: no such method.
 Expected<MethodChoice> choose_method(std::string_view text);
-/// Empty if the method with these parameters accepts this scenario, else the reason.
+/// Empty if the method with these parameters accepts this scenario, else the reason. The one door to ask: methods
+/// themselves say nothing of scenarios with a task graph, which all but placement methods refuse.
 std::string refusal_of(const Method& method, std::string_view parameters, const Scenario& scenario);
 /// Usage error where the method does not take these parameters.
 Expected<std::unique_ptr<Searcher>> make_searcher(const Method& method, std::string_view parameters = {});

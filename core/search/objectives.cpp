@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "core/scenario/task_scenario.h"
+
 namespace turnpoint {
 
 namespace {
@@ -16,6 +18,7 @@ class OnePlan : public PlanSource {
  public:
   OnePlan(std::shared_ptr<const PlanSource> all, std::size_t point) : all_(std::move(all)), point_(point) {}
   Plan plan(std::size_t) const override { return all_->plan(point_); }
+  PlacementPlanPtr placement(std::size_t) const override { return all_->placement(point_); }
 
  private:
   std::shared_ptr<const PlanSource> all_;
@@ -129,6 +132,8 @@ Expected<ScenarioPtr> on_devices(const ScenarioPtr& scenario, int devices) {
   if (devices == scenario->cluster->devices()) return scenario;
   Settings settings = scenario->settings;
   settings.devices = devices;
+  if (scenario->tasks)
+    return make_task_scenario(scenario->tasks, scenario->model, scenario->cluster, scenario->hardware, settings);
   return make_scenario(scenario->model, scenario->cluster, scenario->hardware, settings);
 }
 

@@ -9,6 +9,7 @@
 #include "core/scenario/scenario_json.h"
 #include "core/search/method.h"
 #include "core/search/objectives.h"
+#include "core/search/scenario_of.h"
 
 namespace turnpoint {
 
@@ -54,11 +55,7 @@ Expected<ResultPtr> reopen_result(const nlohmann::json& document, const std::str
   if (!method) return bad_input(method.error().what, where);
   const auto source = open_model(names->model);
   if (!source) return source.error();
-  const auto cluster = open_hardware(names->hardware);
-  if (!cluster) return cluster.error();
-  const auto model = (*source)->bind({names->settings.batch, names->settings.sequence});
-  if (!model) return model.error();
-  const auto scenario = make_scenario(*model, *cluster, names->hardware, names->settings);
+  const auto scenario = scenario_of(**source, names->hardware, names->settings);
   if (!scenario) return scenario.error();
   auto searcher = make_searcher(**method, options);
   if (!searcher) return bad_input(searcher.error().what, where);

@@ -65,6 +65,20 @@ class UnattendedTest : public QObject {
     QVERIFY(memory(large) > 10 * memory(small));
   }
 
+  void a_task_graph_is_placed_and_written() {
+    const QString picture = folder_.filePath("tasks.png"), plan = folder_.filePath("placement.json");
+    const Run done = run({TURNPOINT_SOURCE_DIR "/tests/data/task_graph/small.json", "--devices", "2", "--screenshot",
+                          picture, "--export", plan, "--size", "1200x800"});
+    QVERIFY2(done.code == 0, done.err.constData());
+    QCOMPARE(QImage(picture).size(), QSize(1200, 800));
+    QFile file(plan);
+    QVERIFY(file.open(QIODevice::ReadOnly));
+    const QJsonObject written = QJsonDocument::fromJson(file.readAll()).object();
+    QCOMPARE(written["kind"].toString(), QString("placement"));
+    QCOMPARE(written["devices"].toInt(), 2);
+    QCOMPARE(written["device"].toArray().size(), 4);
+  }
+
   void says_what_it_cannot_open() {
     const QString picture = folder_.filePath("none.png"), model = folder_.filePath("broken.onnx");
     QFile file(model);

@@ -6,6 +6,8 @@
 //   MODEL/slider_to_curve  one mouse move on the inter-node bandwidth slider until the new curve is painted; read `p95`
 //   MODEL/interface_thread the longest that an event waited for the interface thread, over opening the model,
 //                          its exact search, a drag and the exact search after it; standard error names its parts
+//   tasks-N/open_to_graph  a task graph from its file to its painted picture; counters: the first marker in the chart,
+//                          until all is settled, the longest that an event waited till then and during a drag
 //   build/bench/window_bench [--benchmark_filter=...]
 #include <benchmark/benchmark.h>
 #include <fcntl.h>
@@ -29,6 +31,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
@@ -37,8 +40,12 @@
 #include "app/app_settings.h"
 #include "app/core_backend.h"
 #include "app/document.h"
+#include "app/graph_tab.h"
 #include "app/main_window.h"
+#include "core/plan/task_graph_json.h"
+#include "simulation/layered_dag.h"
 #include "views/frontier/frontier_chart.h"
+#include "views/graph/task_graph_view.h"
 #include "views/scenario/scenario_panel.h"
 #include "views/scenario/slider_row.h"
 #include "views/scenario/what_if_slider.h"
@@ -176,9 +183,8 @@ struct Opened {
     window.open_scenario(model, "v100-16gb-2x8", 0);
     return wait_for([this] { return window.settled() && watch.shown(); });
   }
-  void mouse(QEvent::Type type, double factor) {
-    views::WhatIfSlider* slider =
-        window.scenario_panel()->slider_row(QStringLiteral("inter-bandwidth-scale"))->slider();
+  void mouse(QEvent::Type type, double factor, const char* key = "inter-bandwidth-scale") {
+    views::WhatIfSlider* slider = window.scenario_panel()->slider_row(QString::fromLatin1(key))->slider();
     const QPointF at(slider->handle_x(factor), slider->height() / 2);
     const auto button = type == QEvent::MouseMove ? Qt::NoButton : Qt::LeftButton;
     const auto buttons = type == QEvent::MouseButtonRelease ? Qt::NoButton : Qt::LeftButton;
@@ -257,6 +263,55 @@ void interface_thread(benchmark::State& state, const std::string& model) {
   }
 }
 
+/// A task graph of the study's largest size, opened as a file: until the graph itself is painted, until the first
+/// marker stands in the chart, and how long an event waited meanwhile.
+void open_tasks(benchmark::State& state, const std::string& path) {
+  for (auto _ : state) {
+    Opened opened;
+    app::MainWindow& window = opened.window;
+    views::TaskGraphView* graph = window.tabs().graph->tasks();
+    bool ready = false;
+    QObject::connect(graph, &views::TaskGraphView::ready, graph, [&ready] { ready = true; });
+    application().processEvents();
+    application().watch();
+    QElapsedTimer clock;
+    clock.start();
+    window.open_path(QString::fromStdString(path));
+    double graph_s = 0, marker_s = 0;
+    const auto look = [&] {
+      const double now = static_cast<double>(clock.nsecsElapsed()) / 1e9;
+      if (graph_s == 0 && ready && !graph->busy()) graph_s = now;
+      if (marker_s == 0 && opened.watch.shown()) marker_s = now;
+      return graph_s > 0 && marker_s > 0;
+    };
+    if (!wait_for(look)) return state.SkipWithError("nothing painted within a minute");
+    if (!wait_for([&] { return window.settled(); })) return state.SkipWithError("did not come to rest");
+    application().stop_watching();
+    const double opening_wait = application().longest_wait_ms;
+    state.SetIterationTime(graph_s);
+    state.counters["marker_s"] = marker_s;
+    state.counters["settled_s"] = static_cast<double>(clock.nsecsElapsed()) / 1e9;
+    state.counters["longest_wait_ms"] = opening_wait;
+    std::fprintf(stderr, "tasks: graph %.2f s, first marker %.2f s, an event waited %.1f ms: %s\n", graph_s, marker_s,
+                 opening_wait, application().explain().c_str());
+    // A dragged slider simulates the placement that is there, and shows its schedule in every view.
+    application().watch();
+    opened.mouse(QEvent::MouseButtonPress, 1, "device-speed-scale");
+    for (int step = 1; step <= 20; ++step) {
+      opened.mouse(QEvent::MouseMove, std::exp2(0.1 * step), "device-speed-scale");
+      QElapsedTimer frame;
+      frame.start();
+      wait_for([&] { return frame.elapsed() > 50; });
+    }
+    opened.mouse(QEvent::MouseButtonRelease, 4, "device-speed-scale");
+    if (!wait_for([&] { return window.settled(); })) return state.SkipWithError("did not come to rest");
+    application().stop_watching();
+    state.counters["drag_wait_ms"] = application().longest_wait_ms;
+    std::fprintf(stderr, "tasks: while a slider was dragged an event waited %.1f ms: %s\n",
+                 application().longest_wait_ms, application().explain().c_str());
+  }
+}
+
 double p95(const std::vector<double>& values) {
   auto sorted = values;
   std::sort(sorted.begin(), sorted.end());
@@ -312,6 +367,12 @@ int main(int argc, char** argv) {
                                          }),
             41)
         ->ComputeStatistics("p95", p95);
+  }
+  QTemporaryDir folder;
+  for (const std::uint32_t tasks : {11'744u, 187'742u}) {
+    const std::string path = folder.filePath(QStringLiteral("tasks%1.json").arg(tasks)).toStdString();
+    std::ofstream(path) << write_task_graph(*test::layered_graph(test::layered_dag(tasks, 1)));
+    prepare(benchmark::RegisterBenchmark(fmt::format("tasks-{}/open_to_graph", tasks).c_str(), open_tasks, path), 3);
   }
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();

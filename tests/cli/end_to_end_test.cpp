@@ -100,7 +100,7 @@ class EndToEndTest : public QObject {
     row({"inspect", "absent.onnx"}, kBadInput, "absent.onnx");
     row({"solve", "absent.json"}, kBadInput, "absent.json");
     row({"export", "absent.json", "--to", "json"}, kBadInput, "absent.json");
-    row({"measure"}, kUsage, "not built yet");
+    row({"measure", "--from", "absent.jsonl"}, kBadInput, "absent.jsonl");
     row({"validate", "result.json", "--point", "turning"}, kUsage, "not built yet");
   }
   void help_and_usage() {

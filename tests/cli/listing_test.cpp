@@ -112,7 +112,7 @@ class ListingTest : public QObject {
     row({"inspect", "builtin:gpt2", "--sequence", "4096"}, 2, "longer than the model's 1024 learned positions");
     row({"inspect", "/nonexistent.onnx"}, 3, "/nonexistent.onnx: no such file");
     row({"place", "graph.json", "--devices", "4"}, 3, "graph.json");
-    row({"measure"}, 2, "'measure' is not built yet");
+    row({"measure", "--backend", "opencl"}, 2, "--backend knows auto, cpu and cuda, not 'opencl'");
     row({"validate", "r.json", "--point", "turning"}, 2, "'validate' is not built yet");
   }
   void exit_codes() {

@@ -19,6 +19,7 @@ struct ChainCounts {
   std::vector<double> step_products;   ///< tuples that LDP forms in each step, before reducing
   std::vector<std::size_t> step_kept;  ///< tuples it keeps, over all configurations
   double products = 0;                 ///< all steps and the last union
+  bool whole = true;                   ///< false: ended where lists became too long; `products` is of the beginning
   CostList frontier;
 };
 
@@ -93,8 +94,10 @@ inline CostList cross(const std::vector<Waiting>& waiting, const Edge& edge, std
 }  // namespace detail
 
 /// For a chain 0 - 1 - 2 ... with one edge between neighbours and one alternative per configuration. Holds one list per
-/// class, not per configuration; about 100 bytes per tuple of those.
-inline ChainCounts count_chain(const Problem& problem, ThreadPool& pool) {
+/// class, not per configuration; about 100 bytes per tuple of those. Ends early where they would hold more than
+/// `most_tuples`.
+inline ChainCounts count_chain(const Problem& problem, ThreadPool& pool,
+                               std::size_t most_tuples = std::numeric_limits<std::size_t>::max()) {
   ChainCounts counts;
   std::vector<CostList> columns{{{0, 0.0}}};                             // what arrives at the operator, per class
   std::vector<std::uint32_t> arrives(problem.nodes[0].costs.size(), 0);  // configuration -> its class there
@@ -134,6 +137,12 @@ inline ChainCounts count_chain(const Problem& problem, ThreadPool& pool) {
     if (last) {
       counts.products += double(all);
       counts.frontier = std::move(rows[0]);
+      return counts;
+    }
+    std::size_t held = 0;
+    for (const CostList& row : rows) held += row.size();
+    if (held > most_tuples) {
+      counts.whole = false;
       return counts;
     }
     products = 0;

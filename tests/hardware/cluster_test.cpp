@@ -2,6 +2,9 @@
 #include "core/hardware/cluster.h"
 
 #include <fmt/format.h>
+#include <QDir>
+#include <QFile>
+#include <QTemporaryDir>
 #include <QTest>
 #include <cmath>
 #include <fstream>
@@ -255,9 +258,33 @@ class ClusterTest : public QObject {
       QCOMPARE(cluster.error().code, ErrorCode::usage);
       QVERIFY2(cluster.error().message().find(expected) != std::string::npos, cluster.error().message().c_str());
     }
-    QCOMPARE(open_hardware("local").error().code, ErrorCode::usage);
     QCOMPARE(open_hardware("").error().code, ErrorCode::usage);
     QCOMPARE(open_hardware("absent/profile.json").error().code, ErrorCode::bad_input);
+  }
+
+  // This machine as last measured; before that, its cores with assumed figures and a note that says so.
+  void local_is_this_machine() {
+    QTemporaryDir home;
+    qputenv("XDG_DATA_HOME", home.path().toUtf8());
+    const auto assumed = open_hardware("local");
+    QVERIFY2(assumed.has_value(), assumed ? "" : assumed.error().message().c_str());
+    QVERIFY((*assumed)->devices() >= 1);
+    QCOMPARE((*assumed)->notes.size(), std::size_t(1));
+    QVERIFY((*assumed)->notes[0].find("not measured yet") != std::string::npos);
+    const auto measured = std::make_shared<Cluster>(**cluster_preset("v100-16gb-1x2"));
+    QVERIFY(QDir(home.path()).mkdir("turnpoint"));
+    QFile file(home.filePath("turnpoint/local.json"));
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    file.write(write_hardware_profile(*measured).c_str());
+    file.close();
+    const auto found = open_hardware("local");
+    QVERIFY(found.has_value());
+    QCOMPARE((*found)->name, measured->name);
+    QVERIFY(file.open(QIODevice::WriteOnly | QIODevice::Truncate));
+    file.write("{");
+    file.close();
+    QCOMPARE(open_hardware("local").error().code, ErrorCode::bad_input);
+    qunsetenv("XDG_DATA_HOME");
   }
 
   void cutting_and_growing() {

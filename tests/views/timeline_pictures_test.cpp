@@ -4,10 +4,13 @@
 #include <QApplication>
 #include <QComboBox>
 #include <QDir>
+#include <QMouseEvent>
 #include <QSet>
 #include <QTest>
 #include <functional>
 
+#include "core/plan/plan_schedule.h"
+#include "search/scenarios.h"
 #include "views/common/theme_colors.h"
 #include "views/common/toggle_button.h"
 #include "views/memory/memory_chart.h"
@@ -26,6 +29,12 @@ void keep(const QImage& image, const QString& name) {
   if (folder.isEmpty()) return;
   QDir().mkpath(folder);
   QVERIFY(image.save(folder + QLatin1Char('/') + name + QStringLiteral(".png")));
+}
+
+void point_at(QWidget* widget, QPoint position) {
+  QMouseEvent move(QEvent::MouseMove, QPointF(position), QPointF(widget->mapToGlobal(position)), Qt::NoButton,
+                   Qt::NoButton, {});
+  QApplication::sendEvent(widget, &move);
 }
 
 int colors_in(const QImage& image) {
@@ -96,16 +105,34 @@ class TimelinePicturesTest : public QObject {
       s.pick_operators({OperatorId(13u)});
       s.pick_time_range(std::pair(0.1, 0.16));
       t.color_box()->setCurrentIndex(1);
-      QTest::mouseMove(m.chart(), QPoint(300, 120));
+      point_at(m.chart(), QPoint(320, 120));
     });
     both(QStringLiteral("zoomed"), pipeline, [](SelectionModel&, TimelineView& t, MemoryView& m) {
       t.canvas()->show_time(0.1, 0.13);
       m.chart()->show_time(0.1, 0.13);
       t.color_box()->setCurrentIndex(2);
     });
+    both(QStringLiteral("hover"), pipeline, [](SelectionModel&, TimelineView& t, MemoryView& m) {
+      t.canvas()->show_time(0.26, 0.345);
+      const Schedule& shown = *t.canvas()->summary()->schedule();
+      const auto& lane = shown.lanes[2];
+      const QPointF place = t.canvas()->item_rect(lane.begin + (lane.end - lane.begin) / 3).center();
+      point_at(t.canvas()->viewport(), place.x() > 0 ? QPoint(300, int(place.y())) : QPoint(300, 120));
+      point_at(m.chart(), QPoint(300, 200));
+    });
     fixture::PipelineOptions tight;
     tight.limit = std::int64_t(4) << 30;
     both(QStringLiteral("tight"), fixture::pipeline(tight));
+    const auto scenario =
+        test::scenario_on(test::builtin("gpt2?layers=4&hidden=1024&sequence=512", 32), "v100-16gb-2x8");
+    for (const char* method : {"manual:tp=4:zero=2", "manual:dp=2:tp=2:pp=4:micro-batches=8"}) {
+      const auto result = test::run(method, scenario);
+      QVERIFY(result.has_value());
+      const auto schedule = plan_schedule(*scenario, (*result)->plans->plan(0));
+      QVERIFY(schedule.has_value());
+      both(QString::fromLatin1(method).section(u':', 1).replace(u':', u'-'), *schedule,
+           [](SelectionModel&, TimelineView& t, MemoryView&) { t.path_button()->setChecked(t.width() < 1000); });
+    }
     both(QStringLiteral("layered"), fixture::layered(20000, 16, fixture::Placing::scattered));
     both(QStringLiteral("deep"), fixture::layered(20000, 16, fixture::Placing::lanes),
          [](SelectionModel&, TimelineView& t, MemoryView& m) {

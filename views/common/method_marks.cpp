@@ -44,6 +44,13 @@ QPainterPath method_shape(const QString& method, double radius) {
   }
   if (method == u"accpar") return polygon(5, radius * 1.1, -90);
   if (method == u"pardnn") return polygon(6, radius * 1.1, 0);
+  if (method == u"pardnn-published") return polygon(6, radius * 1.1, 30);
+  if (method == u"heft") return polygon(3, radius * 1.2, 0);
+  if (method == u"pipedream") return polygon(3, radius * 1.2, 180);
+  if (method == u"layered-expert") return polygon(4, radius * 1.2, -45);
+  if (method == u"metis") return polygon(5, radius * 1.1, 90);
+  if (method == u"scotch") return polygon(4, radius * 1.3, -90, 0.45);
+  if (method == u"round-robin") return polygon(6, radius * 1.3, 0, 0.55);
   if (method == u"trinity") return polygon(5, radius * 1.3, -90, 0.45);
   path.addEllipse(QPointF(0, 0), radius, radius);
   return path;

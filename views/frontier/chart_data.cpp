@@ -23,10 +23,24 @@ bool drawable(const ResultPoint& point) {
          std::isfinite(point.network_s) && point.time_s >= 0;
 }
 
+std::vector<ResultPoint> ChartSeries::line_points() const {
+  if (!line) return result->points;
+  std::vector<ResultPoint> points;
+  for (const std::size_t i : *line) points.push_back(result->points[i]);
+  return points;
+}
+
 const ChartSeries* ChartData::subject() const {
   for (const auto& s : series)
     if (s.frontier && s.result && !s.result->points.empty()) return &s;
+  for (const auto& s : series)
+    if (s.result && s.result->scenario && s.result->scenario->tasks && !s.result->points.empty()) return &s;
   return nullptr;
+}
+
+bool ChartData::markers_only() const {
+  const ChartSeries* main = subject();
+  return main && !main->frontier;
 }
 
 const ChartSeries* ChartData::find(const std::string& method) const {
@@ -38,7 +52,7 @@ const ChartSeries* ChartData::find(const std::string& method) const {
 ChartUnits units_for(const ChartData& data) {
   double fastest = 0;
   double most = 0;
-  const ChartSeries* subject = data.subject();
+  const ChartSeries* subject = data.markers_only() ? nullptr : data.subject();
   for (const auto& s : data.series) {
     if (!s.result || (subject && &s != subject)) continue;
     for (const auto& p : s.result->points) {
@@ -74,13 +88,14 @@ std::optional<ChartRange> fitted_range(const ChartData& data, const ChartUnits& 
     most = std::max(most, p.time_s);
     if (p.time_s > 0) least = least == 0 ? p.time_s : std::min(least, p.time_s);
   };
-  const ChartSeries* subject = data.subject();
+  // Markers stand for themselves: none of them is the one that the others are to be near.
+  const ChartSeries* subject = data.markers_only() ? nullptr : data.subject();
   for (const auto& s : data.series) {
     if (!s.result || (subject && &s != subject)) continue;
     for (const auto& p : s.result->points) take(p);
   }
   if (!(x > 0) || !(most > 0)) return std::nullopt;
-  if (!log_time) most = std::min(most, kSteepest * least);
+  if (!log_time && subject) most = std::min(most, kSteepest * least);
   const auto limit = static_cast<double>(data.memory_limit);
   if (limit > 0 && limit < 3 * x) x = std::max(x, limit * 1.06);
   if (others && subject) {

@@ -20,6 +20,10 @@ struct ChartSeries {
   static constexpr std::size_t kFewPlans = 8;
   bool coarse = false;  ///< dashed
   ResultPtr result;
+  /// On the simulated clock points change places: the line goes through these alone, by rising memory. Null: all.
+  std::shared_ptr<const std::vector<std::size_t>> line = nullptr;
+
+  std::vector<ResultPoint> line_points() const;
 
   friend bool operator==(const ChartSeries&, const ChartSeries&) = default;
 };
@@ -34,12 +38,17 @@ struct PinnedFrontier {
 };
 
 struct ChartData {
-  std::vector<ChartSeries> series;  ///< the first frontier is the chart's subject
+  /// The first frontier is the chart's subject; where there is none (a task graph), the first method that answered.
+  std::vector<ChartSeries> series;
   std::vector<PinnedFrontier> pinned;
   std::int64_t memory_limit = 0;  ///< bytes; 0: no line
+  bool own_limits = false;        ///< devices differ in memory: no line, each point says itself whether it fits
   QString device;                 ///< "V100-16GB", for the line's caption
+  Clock clock = Clock::additive;  ///< what the points of series are; under either, placements are simulated
 
   const ChartSeries* subject() const;
+  /// All series have one marker each: nothing is the chart's line.
+  bool markers_only() const;
   const ChartSeries* find(const std::string& method) const;
 
   friend bool operator==(const ChartData&, const ChartData&) = default;

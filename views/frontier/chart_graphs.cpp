@@ -108,12 +108,20 @@ void add_markers(QCustomPlot& plot, const ChartState& state, const ChartSeries& 
 void add_series(QCustomPlot& plot, const ChartState& state, const ChartSeries& series, bool subject) {
   Columns line, beyond_line, inside, beyond;
   const double limit = state.units.x(static_cast<double>(state.data.memory_limit));
-  for (const auto& p : series.result->points) {
+  if (series.line) {
+    // Every point has its mark, wherever it went; the line is told by those that no other one beats.
+    for (const auto& p : series.result->points)
+      if (drawable(p))
+        (state.fits(p) ? inside : beyond)
+            .add(state.units.x(static_cast<double>(p.memory_bytes)), state.units.y(p.time_s));
+  }
+  const bool marks = !series.line;
+  for (const auto& p : series.line_points()) {
     if (!drawable(p)) continue;
     const double x = state.units.x(static_cast<double>(p.memory_bytes)), y = state.units.y(p.time_s);
     if (state.fits(p)) {
       line.add(x, y);
-      inside.add(x, y);
+      if (marks) inside.add(x, y);
     } else {
       if (beyond_line.x.isEmpty() && !line.x.isEmpty()) {
         // The last fitting step runs on to the memory line, thin beyond it.
@@ -122,7 +130,7 @@ void add_series(QCustomPlot& plot, const ChartState& state, const ChartSeries& s
         beyond_line.add(limit, last);
       }
       beyond_line.add(x, y);
-      beyond.add(x, y);
+      if (marks) beyond.add(x, y);
     }
   }
   const QString name = QString::fromStdString(series.method);
@@ -153,11 +161,16 @@ void rebuild_graphs(QCustomPlot& plot, const ChartState& state) {
       Columns columns;
       for (const auto& p : pinned.points)
         if (drawable(p)) columns.add(state.units.x(static_cast<double>(p.memory_bytes)), state.units.y(p.time_s));
-      add_graph(plot, QStringLiteral("pinned"), Thinner(plot).line(columns), dashed(state.colors->pinned, 1.5, {6, 3}),
-                QCPGraph::lsStepLeft);
+      QCPGraph* graph = add_graph(plot, QStringLiteral("pinned"), Thinner(plot).line(columns),
+                                  dashed(state.colors->pinned, 1.5, {6, 3}), QCPGraph::lsStepLeft);
+      // One answer has no line.
+      if (columns.x.size() == 1)
+        graph->setScatterStyle(
+            QCPScatterStyle(QCPScatterStyle::ssCircle, QPen(state.colors->pinned, 1.5), Qt::NoBrush, 9));
     }
   }
-  if (subject && state.show_parts && !state.log_time) add_parts(plot, state, *subject);
+  if (subject && subject->frontier && !subject->line && state.show_parts && !state.log_time)
+    add_parts(plot, state, *subject);
   for (const auto& series : state.data.series)
     if (&series != subject && state.visible(series)) add_series(plot, state, series, false);
   if (subject) add_series(plot, state, *subject, true);

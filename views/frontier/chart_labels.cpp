@@ -54,16 +54,18 @@ void LabelItem::draw(QCPPainter* painter) {
   LabelPlacer placer(frame.adjusted(2, 2, -2, -2));
   for (const auto& series : state_->data.series) {
     if (!state_->visible(series)) continue;
-    if (series.frontier) placer.block_line(steps(series.result->points));
+    if (series.frontier) placer.block_line(steps(series.line_points()));
     for (const auto& p : series.result->points) {
       if (!drawable(p)) continue;
       const QPointF at = pixel(p);
-      const double r = series.frontier ? 5 : 7;
-      if (!series.frontier || series.result->points.size() <= ChartSeries::kFewPlans)
+      const double r = series.line ? 3 : series.frontier ? 5 : 7;
+      if (!series.frontier || series.line || series.result->points.size() <= ChartSeries::kFewPlans)
         placer.block({at.x() - r, at.y() - r, 2 * r, 2 * r});
     }
   }
-  if (const ChartSeries* subject = state_->data.subject(); subject && state_->show_parts && !state_->log_time) {
+  const bool parts =
+      state_->show_parts && !state_->log_time && state_->data.clock == Clock::additive && !state_->data.markers_only();
+  if (const ChartSeries* subject = state_->data.subject(); subject && parts) {
     QPolygonF compute, network;
     for (const auto& p : subject->result->points) {
       if (!drawable(p)) continue;
@@ -83,7 +85,7 @@ void LabelItem::draw(QCPPainter* painter) {
   draw_limit(*painter, placer);
   draw_callout(*painter, placer);
   draw_names(*painter, placer);
-  if (state_->show_parts && !state_->log_time) draw_part_names(*painter, placer);
+  if (parts) draw_part_names(*painter, placer);
   painter->restore();
 }
 
@@ -93,10 +95,16 @@ void LabelItem::draw_titles(QPainter& painter) {
   painter.setFont(small);
   painter.setPen(state_->colors->secondary);
   const double high = QFontMetricsF(small).height();
-  painter.drawText(QRectF(12, frame.top() - high - 8, 300, high), Qt::AlignLeft,
-                   QObject::tr("Iteration time (%1)").arg(state_->units.time_name));
-  painter.drawText(QRectF(frame.left(), frame.bottom() + 24, frame.width(), high), Qt::AlignHCenter,
-                   QObject::tr("Memory per device (%1)").arg(state_->units.memory_name));
+  // Which clock it is, in so many words: the two differ by what overlaps and waits.
+  const bool simulated = state_->data.clock == Clock::simulated;
+  painter.drawText(QRectF(12, frame.top() - high - 8, frame.width(), high), Qt::AlignLeft,
+                   (simulated ? QObject::tr("Iteration time (%1) · simulated: with overlap and waiting")
+                              : QObject::tr("Iteration time (%1) · additive: a plain sum, no overlap"))
+                       .arg(state_->units.time_name));
+  painter.drawText(
+      QRectF(frame.left(), frame.bottom() + 24, frame.width(), high), Qt::AlignHCenter,
+      (simulated ? QObject::tr("Peak memory per device (%1) · simulated") : QObject::tr("Memory per device (%1)"))
+          .arg(state_->units.memory_name));
 }
 
 void LabelItem::draw_limit(QPainter& painter, LabelPlacer& placer) {
@@ -119,8 +127,9 @@ void LabelItem::draw_limit(QPainter& painter, LabelPlacer& placer) {
   const ChartSeries* subject = state_->data.subject();
   bool any_fits = false, any_beyond = false;
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
-  if (subject) {
-    for (const auto& p : subject->result->points) {
+  for (const auto& series : state_->data.series) {
+    if (!series.result || (&series != subject && !state_->data.markers_only())) continue;
+    for (const auto& p : series.result->points) {
       if (!drawable(p)) continue;
       (state_->fits(p) ? any_fits : any_beyond) = true;
       least = std::min(least, p.memory_bytes);
@@ -149,7 +158,7 @@ void LabelItem::draw_limit(QPainter& painter, LabelPlacer& placer) {
 void LabelItem::draw_callout(QPainter& painter, LabelPlacer& placer) {
   state_->callout = {};
   const ChartSeries* subject = state_->data.subject();
-  if (!subject) return;
+  if (!subject || !subject->frontier) return;  // of single answers none is the turning point
   const std::vector<std::string> words = describe_turning_point(*subject->result);
   if (words.empty()) return;
   const ThemeColors& colors = *state_->colors;
@@ -246,7 +255,10 @@ void LabelItem::draw_names(QPainter& painter, LabelPlacer& placer) {
     if (!state_->visible(series)) continue;
     const bool strong = &series == subject || series.method == state_->emphasised;
     const QFont font = strong ? bold(state_->font) : state_->font;
-    const auto& points = series.result->points;
+    const std::vector<ResultPoint> points = series.line_points();
+    // Among plain sums a simulated figure has to say that it is one.
+    const bool odd = series.result->clock == Clock::simulated && state_->data.clock == Clock::additive;
+    const QString title = odd ? QObject::tr("%1 (simulated)").arg(series.title) : series.title;
     const auto in_view = [&](const ResultPoint& p) { return drawable(p) && frame.contains(pixel(p)); };
     const bool seen = &series == subject || std::any_of(points.begin(), points.end(), in_view);
     if (series.frontier && seen) {
@@ -260,10 +272,10 @@ void LabelItem::draw_names(QPainter& painter, LabelPlacer& placer) {
       const ResultPoint& shown = points.back();  // of a line, its fastest plan
       const QPointF at = pixel(shown);
       if (frame.contains(at)) {
-        write(series.title, font, colors.text, at, 9, {Side::right, Side::left, Side::above, Side::below});
+        write(title, font, colors.text, at, 9, {Side::right, Side::left, Side::above, Side::below});
         continue;
       }
-      name_at_edge(series.title, shown);
+      name_at_edge(title, shown);
     }
   }
   if (!state_->show_pinned) return;

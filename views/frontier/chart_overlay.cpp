@@ -114,7 +114,7 @@ void OverlayItem::draw_read_out(QPainter& painter, const ResultPoint& point, con
 
   // The first corner around the point that covers neither callout nor curve; above right is quiet for a falling line.
   const QPointF at = pixel(point);
-  const QPolygonF curve = state_->data.subject() ? steps(state_->data.subject()->result->points) : QPolygonF();
+  const QPolygonF curve = state_->data.subject() ? steps(state_->data.subject()->line_points()) : QPolygonF();
   QRectF box, best;
   double best_cost = 1e18;
   for (const QPointF offset :

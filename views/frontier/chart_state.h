@@ -28,6 +28,7 @@ struct ChartState {
   const ResultPoint* find_point(const std::optional<PickedPoint>& picked) const;
   bool visible(const ChartSeries& series) const;
   bool fits(const ResultPoint& point) const {
+    if (data.own_limits) return point.fits;
     return data.memory_limit <= 0 || point.memory_bytes <= data.memory_limit;
   }
 };

@@ -8,6 +8,7 @@
 #include <QSvgGenerator>
 #include <QVBoxLayout>
 #include <QWheelEvent>
+#include <algorithm>
 #include <cmath>
 
 #include "views/common/format.h"
@@ -338,6 +339,7 @@ void FrontierChart::step_pick(int steps) {
   if (!p_->selection || !series) return;
   const auto& picked = p_->selection->point();
   std::size_t index = 0;
+  if (p_->state.data.markers_only()) return step_marker(steps);
   if (picked && p_->state.find_point(picked)) {
     series = p_->state.data.find(picked->method);
     const auto last = static_cast<std::ptrdiff_t>(series->result->points.size()) - 1;
@@ -347,12 +349,31 @@ void FrontierChart::step_pick(int steps) {
   p_->selection->pick_point(PickedPoint{series->method, index});
 }
 
+void FrontierChart::step_marker(int steps) {
+  // By rising memory, as along a line.
+  std::vector<const ChartSeries*> answers;
+  for (const auto& s : p_->state.data.series)
+    if (p_->state.visible(s) && !s.result->points.empty() && drawable(s.result->points.front())) answers.push_back(&s);
+  if (answers.empty()) return;
+  std::stable_sort(answers.begin(), answers.end(), [](const ChartSeries* a, const ChartSeries* b) {
+    return a->result->points.front().memory_bytes < b->result->points.front().memory_bytes;
+  });
+  const auto& picked = p_->selection->point();
+  const auto at = std::find_if(answers.begin(), answers.end(),
+                               [&](const ChartSeries* s) { return picked && s->method == picked->method; });
+  std::ptrdiff_t index = at == answers.end() ? 0 : (at - answers.begin()) + steps;
+  index = std::clamp<std::ptrdiff_t>(index, 0, std::ptrdiff_t(answers.size()) - 1);
+  p_->selection->pick_point(PickedPoint{answers[std::size_t(index)]->method, 0});
+}
+
 void FrontierChart::pick_first() {
+  if (p_->selection && p_->state.data.markers_only()) return step_marker(-int(p_->state.data.series.size()));
   if (const ChartSeries* series = p_->state.data.subject(); series && p_->selection)
     p_->selection->pick_point(PickedPoint{series->method, 0});
 }
 
 void FrontierChart::pick_last() {
+  if (p_->selection && p_->state.data.markers_only()) return step_marker(int(p_->state.data.series.size()));
   const ChartSeries* series = p_->state.data.subject();
   if (!series || !p_->selection) return;
   p_->selection->pick_point(PickedPoint{series->method, series->result->points.size() - 1});
@@ -398,6 +419,14 @@ bool FrontierChart::save_svg(const QString& path) {
 QString FrontierChart::describe() const {
   const ChartSeries* series = p_->state.data.subject();
   if (!series) return tr("No plans yet");
+  if (p_->state.data.markers_only()) {
+    QStringList answers;
+    for (const auto& s : p_->state.data.series)
+      if (s.result && !s.result->points.empty())
+        answers << QStringLiteral("%1: %2, %3").arg(s.title, memory_text(s.result->points.front().memory_bytes),
+                                                    time_text(s.result->points.front().time_s));
+    return answers.join(QStringLiteral(". "));
+  }
   QStringList words{tr("%1: %2 plans").arg(series->title).arg(series->result->points.size())};
   for (const auto& line : describe_turning_point(*series->result)) words << to_qt(line);
   return words.join(QStringLiteral(". "));

@@ -82,6 +82,7 @@ class FrontierChart : public QWidget {
   void wheel(QPointF position, double steps, Qt::KeyboardModifiers modifiers);
   void zoom_at(QPointF position, double factor, bool horizontal, bool vertical);
   bool on_limit(QPointF position) const;
+  void step_marker(int steps);
 
   std::unique_ptr<Private> p_;
   QCustomPlot* plot_;

@@ -2,10 +2,9 @@
 // Mouse, wheel and keys of the graph canvas.
 #include <QApplication>
 #include <QClipboard>
+#include <QContextMenuEvent>
+#include <QKeyEvent>
 #include <QMenu>
-#include <QMouseEvent>
-#include <QScrollBar>
-#include <QWheelEvent>
 #include <cmath>
 #include <limits>
 
@@ -16,15 +15,14 @@ namespace turnpoint::views {
 namespace {
 
 constexpr double kEdgeReach = 5;  // device pixels
-constexpr double kZoomStep = 1.2;
 
 }  // namespace
 
 SceneHit GraphCanvas::hit_at(QPointF device) const {
   if (!scene_) return {};
-  SceneHit hit = hit_test(*scene_, to_scene(device), kEdgeReach / zoom_);
+  SceneHit hit = hit_test(*scene_, to_scene(device), kEdgeReach / zoom());
   // What is not painted as such cannot be hit.
-  if (view().tier(*scene_) == GraphTier::far) hit.drawn = hit.edge = -1, hit.header = false;
+  if (tier() == GraphTier::far) hit.drawn = hit.edge = -1, hit.header = false;
   return hit;
 }
 
@@ -40,8 +38,7 @@ std::set<OperatorId> GraphCanvas::operators_at(const SceneHit& hit) const {
     }
   } else if (hit.card >= 0) {
     const GraphCard& card = scene_->cards[static_cast<std::size_t>(hit.card)];
-    if (card.open && !hit.header && view().tier(*scene_) != GraphTier::far)
-      return operators;  // the empty ground of an open card
+    if (card.open && !hit.header && tier() != GraphTier::far) return operators;  // the empty ground of an open card
     operators.insert(scene_->members.begin() + card.member_begin, scene_->members.begin() + card.member_end);
   }
   return operators;
@@ -66,7 +63,7 @@ void GraphCanvas::activate(const SceneHit& hit) {
   if (hit.drawn >= 0) {
     const auto d = static_cast<std::size_t>(hit.drawn);
     const QPointF center(scene_->op_x[d] + scene_->op_w[d] / 2.0, scene_->op_y[d] + scene_->op_h[d] / 2.0);
-    set_zoom(zoom_ < 2 ? 2.2 : 1.0, to_device(center));
+    set_zoom(zoom() < 2 ? 2.2 : 1.0, to_device(center));
     center_on(center);
   } else if (hit.card >= 0) {
     const GraphCard& card = scene_->cards[static_cast<std::size_t>(hit.card)];
@@ -77,73 +74,26 @@ void GraphCanvas::activate(const SceneHit& hit) {
   }
 }
 
-void GraphCanvas::mousePressEvent(QMouseEvent* event) {
-  pressed_ = event->button() == Qt::LeftButton || event->button() == Qt::MiddleButton;
-  panning_ = false;
-  press_ = last_ = event->pos();
-  by_keyboard_ = false;
-}
+void GraphCanvas::point_at(QPointF device) { set_hover(hit_at(device), device); }
 
-void GraphCanvas::mouseMoveEvent(QMouseEvent* event) {
-  if (pressed_) {
-    if (!panning_ && (event->pos() - press_).manhattanLength() >= QApplication::startDragDistance()) {
-      panning_ = true;
-      clear_hover();
-      viewport()->setCursor(Qt::ClosedHandCursor);
-    }
-    if (panning_) {
-      const QPoint delta = event->pos() - last_;
-      horizontalScrollBar()->setValue(horizontalScrollBar()->value() - delta.x());
-      verticalScrollBar()->setValue(verticalScrollBar()->value() - delta.y());
-      fitted_ = false;
-    }
-    last_ = event->pos();
-    return;
-  }
-  const QPointF position = event->position();
-  set_hover(hit_at(position), position);
-}
-
-void GraphCanvas::mouseReleaseEvent(QMouseEvent* event) {
-  const bool click = pressed_ && !panning_;
-  pressed_ = panning_ = false;
-  viewport()->unsetCursor();
-  if (!click || event->button() != Qt::LeftButton || !scene_) return;
-  const SceneHit hit = hit_at(event->position());
-  if (hit.header &&
-      to_scene(event->position()).x() < scene_->cards[static_cast<std::size_t>(hit.card)].rect.left() + 18 &&
+void GraphCanvas::click(QPointF device, Qt::KeyboardModifiers modifiers) {
+  const SceneHit hit = hit_at(device);
+  if (hit.header && to_scene(device).x() < scene_->cards[static_cast<std::size_t>(hit.card)].rect.left() + 18 &&
       !scene_->lone_panel) {
     activate({hit.card, -1, -1, true});
     return;
   }
   focus_card_ = hit.card, focus_drawn_ = hit.drawn;
-  pick(hit, event->modifiers() & Qt::ControlModifier);
+  pick(hit, modifiers & Qt::ControlModifier);
   viewport()->update();
 }
 
-void GraphCanvas::mouseDoubleClickEvent(QMouseEvent* event) {
-  pressed_ = false;
-  if (event->button() != Qt::LeftButton || !scene_) return;
-  SceneHit hit = hit_at(event->position());
+void GraphCanvas::double_click(QPointF device) {
+  const SceneHit hit = hit_at(device);
   const bool ground =
       hit.card >= 0 && hit.drawn < 0 && !hit.header && scene_->cards[static_cast<std::size_t>(hit.card)].open;
-  if (ground && view().tier(*scene_) != GraphTier::far) return;
+  if (ground && tier() != GraphTier::far) return;
   activate(hit);
-}
-
-void GraphCanvas::wheelEvent(QWheelEvent* event) {
-  if (event->modifiers() & Qt::ControlModifier) {
-    set_zoom(zoom_ * std::pow(kZoomStep, event->angleDelta().y() / 120.0), event->position());
-    event->accept();
-    return;
-  }
-  if (event->modifiers() & Qt::ShiftModifier) {
-    horizontalScrollBar()->setValue(horizontalScrollBar()->value() -
-                                    (event->angleDelta().y() + event->angleDelta().x()));
-    event->accept();
-    return;
-  }
-  QAbstractScrollArea::wheelEvent(event);
 }
 
 void GraphCanvas::set_hover(const SceneHit& hit, QPointF device) {
@@ -162,7 +112,7 @@ void GraphCanvas::set_hover(const SceneHit& hit, QPointF device) {
       if (card.group == kNoGroup) {
         op = card.op;
         text = operator_hover(*model_, op, figures_.get());
-      } else if (!card.open || hit.header || view().tier(*scene_) == GraphTier::far) {
+      } else if (!card.open || hit.header || tier() == GraphTier::far) {
         text = card_hover(card, figures_.get());
       }
     }
@@ -178,22 +128,8 @@ void GraphCanvas::set_hover(const SceneHit& hit, QPointF device) {
 
 void GraphCanvas::clear_hover() { set_hover({}, pointer_); }
 
-bool GraphCanvas::viewportEvent(QEvent* event) {
-  if (event->type() == QEvent::Leave) clear_hover();
-  return QAbstractScrollArea::viewportEvent(event);
-}
-
-void GraphCanvas::focusInEvent(QFocusEvent* event) {
-  by_keyboard_ = event->reason() == Qt::TabFocusReason || event->reason() == Qt::BacktabFocusReason ||
-                 event->reason() == Qt::ShortcutFocusReason;
-  if (by_keyboard_ && focus_card_ < 0 && scene_ && !scene_->cards.empty()) focus_card_ = 0;
-  QAbstractScrollArea::focusInEvent(event);
-  viewport()->update();
-}
-
-void GraphCanvas::focusOutEvent(QFocusEvent* event) {
-  QAbstractScrollArea::focusOutEvent(event);
-  viewport()->update();
+void GraphCanvas::focused_by_keyboard() {
+  if (focus_card_ < 0 && scene_ && !scene_->cards.empty()) focus_card_ = 0;
 }
 
 int GraphCanvas::neighbour_operator(int drawn, int dx, int dy) const {
@@ -291,8 +227,8 @@ void GraphCanvas::fold_current() {
 
 void GraphCanvas::keyPressEvent(QKeyEvent* event) {
   if (!scene_ || scene_->cards.empty()) return QAbstractScrollArea::keyPressEvent(event);
-  const QPointF middle = QRectF(viewport()->rect()).center();
   by_keyboard_ = true;
+  if (zoom_key(event)) return;
   switch (event->key()) {
     case Qt::Key_Left: return step_to(-1, 0);
     case Qt::Key_Right: return step_to(1, 0);
@@ -305,13 +241,6 @@ void GraphCanvas::keyPressEvent(QKeyEvent* event) {
       if (focus_card_ >= 0) activate({focus_card_, focus_drawn_, -1, false});
       return;
     case Qt::Key_Backspace: return fold_current();
-    case Qt::Key_F: return fit();
-    case Qt::Key_Plus:
-    case Qt::Key_Equal: return set_zoom(zoom_ * kZoomStep, middle);
-    case Qt::Key_Minus: return set_zoom(zoom_ / kZoomStep, middle);
-    case Qt::Key_0:
-      if (event->modifiers() & Qt::ControlModifier) return fit();
-      break;
     case Qt::Key_C:
       if ((event->modifiers() & Qt::ControlModifier) && focus_card_ >= 0) {
         QApplication::clipboard()->setText(accessibleDescription());

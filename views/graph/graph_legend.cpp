@@ -75,10 +75,10 @@ std::vector<GraphLegendRow> legend_rows(const PlanFigures& figures, const Config
   return rows;
 }
 
-MiniMap::MiniMap(GraphCanvas* canvas, QWidget* parent) : QWidget(parent), canvas_(canvas) {
+MiniMap::MiniMap(SceneCanvas* canvas, QWidget* parent) : QWidget(parent), canvas_(canvas) {
   setAccessibleName(tr("Mini-map of the graph"));
   setCursor(Qt::PointingHandCursor);
-  connect(canvas, &GraphCanvas::view_changed, this, qOverload<>(&QWidget::update));
+  connect(canvas, &SceneCanvas::view_changed, this, qOverload<>(&QWidget::update));
 }
 
 void MiniMap::refresh() {
@@ -87,13 +87,13 @@ void MiniMap::refresh() {
 }
 
 double MiniMap::scale() const {
-  const GraphScene* scene = canvas_->scene();
-  if (!scene || scene->size.isEmpty()) return 0;
-  return std::min((width() - 6) / scene->size.width(), (height() - 6) / scene->size.height());
+  const QSizeF scene = canvas_->scene_size();
+  if (scene.isEmpty()) return 0;
+  return std::min((width() - 6) / scene.width(), (height() - 6) / scene.height());
 }
 
 QPointF MiniMap::corner() const {
-  const QSizeF drawn = canvas_->scene()->size * scale();
+  const QSizeF drawn = canvas_->scene_size() * scale();
   return {(width() - drawn.width()) / 2, (height() - drawn.height()) / 2};
 }
 

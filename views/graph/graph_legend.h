@@ -17,7 +17,7 @@ namespace turnpoint::views {
 class MiniMap : public QWidget {
   Q_OBJECT
  public:
-  explicit MiniMap(GraphCanvas* canvas, QWidget* parent = nullptr);
+  explicit MiniMap(SceneCanvas* canvas, QWidget* parent = nullptr);
   void refresh();  ///< scene or colours changed
 
  protected:
@@ -26,7 +26,7 @@ class MiniMap : public QWidget {
   void mouseMoveEvent(QMouseEvent* event) override;
 
  private:
-  GraphCanvas* canvas_;
+  SceneCanvas* canvas_;
   QPixmap picture_;
   bool stale_ = true;
   double scale() const;

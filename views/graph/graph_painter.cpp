@@ -5,18 +5,15 @@
 #include <algorithm>
 #include <cmath>
 
+#include "views/graph/edge_line.h"
+
 namespace turnpoint::views {
 
 namespace {
 
-constexpr double kCorner = 7;       // radius of an edge's bends, device pixels
 constexpr double kTextHeight = 24;  // a folded card lower than this shows its bar only
 constexpr double kLeastFontScale = 0.74;
 constexpr double kThreeLines = 48;  // an operator as high as this shows figures too
-
-QPen line_pen(const QColor& color, double width) {
-  return QPen(color, width, Qt::SolidLine, Qt::FlatCap, Qt::RoundJoin);
-}
 
 }  // namespace
 
@@ -203,44 +200,9 @@ void GraphPainter::paint_edges(QPainter& painter, const GraphScene& scene, const
         continue;
       const double width = std::max(wide ? 1.5 : 1.0, scene.edge_width[e] * scale);
       const QColor color = wide ? view.theme->heat[scene.edge_heat[e]] : view.theme->axis;
-      painter.setPen(line_pen(color, width));
-      if (tier != GraphTier::near || line_.size() == 2) {
-        painter.drawPolyline(line_.data(), static_cast<int>(line_.size()));
-      } else {
-        QPainterPath path(line_.front());
-        for (std::size_t i = 1; i + 1 < line_.size(); ++i) {
-          const QPointF in = line_[i - 1] - line_[i], out = line_[i + 1] - line_[i];
-          const double a = std::hypot(in.x(), in.y()), b = std::hypot(out.x(), out.y()),
-                       r = std::min({kCorner, a / 2, b / 2});
-          if (a < 0.1 || b < 0.1) continue;
-          path.lineTo(line_[i] + in * (r / a));
-          path.quadTo(line_[i], line_[i] + out * (r / b));
-        }
-        path.lineTo(line_.back());
-        painter.drawPath(path);
-      }
-      if (tier == GraphTier::near) paint_arrow(painter, color, width, view.zoom);
+      paint_edge_line(painter, line_, color, width, tier == GraphTier::near, view.zoom);
     }
   }
-}
-
-void GraphPainter::paint_arrow(QPainter& painter, const QColor& color, double width, double zoom) const {
-  const QPointF end = line_.back();
-  QPointF direction;
-  for (std::size_t i = line_.size() - 1; i-- > 0;) {
-    direction = end - line_[i];
-    if (std::hypot(direction.x(), direction.y()) > 0.5) break;
-  }
-  const double length = std::hypot(direction.x(), direction.y());
-  if (length < 0.5) return;
-  direction /= length;
-  const QPointF across(-direction.y(), direction.x());
-  const double size = std::min(4 + width * 1.1, 12 * std::max(zoom, 0.7)), half = 2 + width * 0.75;
-  const QPointF triangle[] = {end, end - direction * size + across * half, end - direction * size - across * half};
-  painter.setPen(Qt::NoPen);
-  painter.setBrush(color);
-  painter.drawConvexPolygon(triangle, 3);
-  painter.setBrush(Qt::NoBrush);
 }
 
 void GraphPainter::paint_operators(QPainter& painter, const GraphScene& scene, const GraphCard& card,

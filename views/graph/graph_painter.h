@@ -11,18 +11,13 @@
 #include "views/common/plan_figures.h"
 #include "views/common/theme_colors.h"
 #include "views/graph/graph_scene.h"
+#include "views/graph/scene_canvas.h"
 
 namespace turnpoint::views {
 
 enum class GraphTier { far, middle, near };
 
-/// device = scene * zoom + offset
-struct GraphPaint {
-  double zoom = 1;
-  QPointF offset;
-  QRectF viewport;  ///< device
-  const ThemeColors* theme = nullptr;
-  QFont font;  ///< the widget's
+struct GraphPaint : SceneView {
   const PlanFigures* figures = nullptr;
   GraphColor color = GraphColor::configuration;
 
@@ -30,8 +25,6 @@ struct GraphPaint {
     const double width = scene.typical_width * zoom;
     return width < 12 ? GraphTier::far : width <= 44 ? GraphTier::middle : GraphTier::near;
   }
-  QPointF map(QPointF p) const { return p * zoom + offset; }
-  QRectF map(const QRectF& r) const { return {map(r.topLeft()), r.size() * zoom}; }
 };
 
 /// Slightly smaller than the widget's; below 100 % they shrink with the graph as far as they stay readable.
@@ -63,7 +56,6 @@ class GraphPainter {
 
   void paint_edges(QPainter& painter, const GraphScene& scene, const GraphPaint& view, std::uint32_t begin,
                    std::uint32_t end, bool wide_only);
-  void paint_arrow(QPainter& painter, const QColor& color, double width, double zoom) const;
   void paint_folded(QPainter& painter, const GraphCard& card, std::size_t index, const GraphPaint& view, bool texts);
   void paint_shares(QPainter& painter, const GraphCard& card, const QRectF& bar, const GraphPaint& view) const;
   void paint_open(QPainter& painter, const GraphScene& scene, const GraphCard& card, std::size_t index,

@@ -4,12 +4,11 @@
 #include <QEvent>
 #include <QHBoxLayout>
 #include <QJsonArray>
-#include <QPainter>
 #include <QSet>
-#include <QToolButton>
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "views/graph/fit_button.h"
 #include "views/graph/graph_legend.h"
 
 namespace turnpoint::views {
@@ -27,27 +26,6 @@ bool same_operators(const ModelPtr& a, const ModelPtr& b) {
          std::equal(a->operators.begin(), a->operators.end(), b->operators.begin(),
                     [](const Operator& x, const Operator& y) { return x.name == y.name; });
 }
-
-/// Four corners around a frame, painted so that no icon file is needed.
-class FitButton : public QToolButton {
- public:
-  using QToolButton::QToolButton;
-
- protected:
-  void paintEvent(QPaintEvent* event) override {
-    QToolButton::paintEvent(event);
-    QPainter painter(this);
-    painter.setPen(
-        QPen(palette().color(isEnabled() ? QPalette::Active : QPalette::Disabled, QPalette::ButtonText), 1.4));
-    const QRectF box = QRectF(QRectF(rect()).center() - QPointF(5.5, 5.5), QSizeF(11, 11));
-    for (const bool right : {false, true})
-      for (const bool low : {false, true}) {
-        const QPointF corner(right ? box.right() : box.left(), low ? box.bottom() : box.top());
-        painter.drawLine(corner, corner + QPointF(right ? -3.5 : 3.5, 0));
-        painter.drawLine(corner, corner + QPointF(0, low ? -3.5 : 3.5));
-      }
-  }
-};
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "views/graph/edge_line.h"
 #include "views/graph/graph_scene.h"
 
 namespace turnpoint::views {
@@ -55,14 +56,6 @@ void decorate_edges(GraphScene& scene, const PlanFigures* figures, EdgeMeasure m
     if (largest > 0 && value > 0)
       scene.edge_width[e] = kThinEdge + (kWidestEdge - kThinEdge) * static_cast<float>(std::sqrt(value / largest));
   }
-}
-
-double distance_to(QPointF p, QPointF a, QPointF b) {
-  const QPointF d = b - a;
-  const double length = QPointF::dotProduct(d, d);
-  const double t = length > 0 ? std::clamp(QPointF::dotProduct(p - a, d) / length, 0.0, 1.0) : 0;
-  const QPointF off = p - (a + t * d);
-  return std::hypot(off.x(), off.y());
 }
 
 }  // namespace
@@ -151,7 +144,7 @@ SceneHit hit_test(const GraphScene& scene, QPointF position, double reach) {
   double best = reach;
   for (std::uint32_t e = begin; e < end; ++e)
     for (std::uint32_t p = scene.point_begin[e]; p + 1 < scene.point_begin[e + 1]; ++p) {
-      const double d = distance_to(position, scene.points[p], scene.points[p + 1]);
+      const double d = distance_to_line(position, scene.points[p], scene.points[p + 1]);
       // Of lines that lie on each other the one that moves most is meant.
       if (d < best - 0.01 || (hit.edge >= 0 && d <= best + 0.01 &&
                               scene.edge_width[e] > scene.edge_width[static_cast<std::size_t>(hit.edge)])) {

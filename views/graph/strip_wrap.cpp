@@ -11,6 +11,7 @@ namespace {
 constexpr double kLane = 5;  ///< between lines that run back side by side
 constexpr double kStripGap = 14;
 constexpr double kTolerance = 1.1;
+constexpr double kMuchHigher = 2.5;
 
 struct Crossing {
   std::size_t edge;
@@ -37,16 +38,14 @@ int edges_across(const LevelLayout& level, double x) {
   }));
 }
 
-std::vector<double> choose_cuts(const LevelLayout& level, double max_width) {
-  const auto gaps = column_gaps(level);
-  std::vector<double> cuts;
-  double begin = 0;
-  while (level.size.width() - begin > max_width * kTolerance) {
-    const double wish = (level.size.width() - begin) / std::ceil((level.size.width() - begin) / max_width);
+void add_cuts(const LevelLayout& level, const std::vector<double>& gaps, double begin, double end, double max_width,
+              std::vector<double>& cuts) {
+  while (end - begin > max_width * kTolerance) {
+    const double wish = (end - begin) / std::ceil((end - begin) / max_width);
     const double* best = nullptr;
     double best_score = 0;
     for (const double& gap : gaps) {
-      if (gap <= begin + 1 || (best && gap - begin > max_width)) continue;
+      if (gap <= begin + 1 || gap >= end - 1 || (best && gap - begin > max_width)) continue;
       const double score = edges_across(level, gap) + 8 * std::abs(gap - begin - wish) / max_width;
       if (best && score >= best_score) continue;
       best = &gap, best_score = score;
@@ -55,14 +54,51 @@ std::vector<double> choose_cuts(const LevelLayout& level, double max_width) {
     begin = *best;
     cuts.push_back(begin);
   }
+}
+
+/// Gaps before and after columns of one node that is much higher than nodes are.
+std::vector<double> cuts_around_high(const LevelLayout& level, const std::vector<double>& gaps) {
+  std::vector<double> heights;
+  for (const QRectF& node : level.nodes) heights.push_back(node.height());
+  std::nth_element(heights.begin(), heights.begin() + std::ptrdiff_t(heights.size() / 2), heights.end());
+  const double usual = heights[heights.size() / 2];
+  std::vector<double> cuts;
+  for (const QRectF& node : level.nodes) {
+    if (node.height() < usual * kMuchHigher) continue;
+    const auto after = std::upper_bound(gaps.begin(), gaps.end(), node.center().x());
+    const double from = after == gaps.begin() ? -1e12 : *(after - 1), to = after == gaps.end() ? 1e12 : *after;
+    const auto beside = std::count_if(level.nodes.begin(), level.nodes.end(), [&](const QRectF& other) {
+      return other.center().x() > from && other.center().x() < to;
+    });
+    if (beside > 1) continue;
+    if (after != gaps.begin()) cuts.push_back(from);
+    if (after != gaps.end()) cuts.push_back(to);
+  }
+  std::sort(cuts.begin(), cuts.end());
+  cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+  return cuts;
+}
+
+std::vector<double> choose_cuts(const LevelLayout& level, double max_width, bool alone) {
+  const auto gaps = column_gaps(level);
+  std::vector<double> forced;
+  if (alone && level.nodes.size() > 1) forced = cuts_around_high(level, gaps);
+  forced.push_back(level.size.width());
+  std::vector<double> cuts;
+  double begin = 0;
+  for (const double end : forced) {
+    add_cuts(level, gaps, begin, end, max_width, cuts);
+    if (end < level.size.width()) cuts.push_back(end);
+    begin = end;
+  }
   return cuts;
 }
 
 }  // namespace
 
-LevelLayout wrap_into_strips(const LevelLayout& level, double max_width) {
+LevelLayout wrap_into_strips(const LevelLayout& level, double max_width, bool alone) {
   if (level.size.width() <= max_width * kTolerance) return level;
-  const auto cuts = choose_cuts(level, max_width);
+  const auto cuts = choose_cuts(level, max_width, alone);
   if (cuts.empty()) return level;
   const std::size_t strips = cuts.size() + 1;
   const auto strip_of = [&](double x) {

@@ -15,8 +15,9 @@ namespace turnpoint::views {
 
 namespace {
 
-constexpr double kLeft = 62, kTop = 24, kRight = 16, kLegend = 150, kLegendFrom = 620;
-constexpr double kNoteBack = 0.82;
+constexpr double kLeft = 62, kTop = 24, kRight = 16, kLegend = 150, kLegendFrom = 620, kTickPixels = 84;
+constexpr double kNoteBack = 0.82, kNearLimit = 3;
+constexpr qsizetype kLongestName = 48;
 
 constexpr std::array<const char*, 4> kPartNames = {
     QT_TRANSLATE_NOOP("MemoryChart", "Persistent"), QT_TRANSLATE_NOOP("MemoryChart", "Activations"),
@@ -44,6 +45,12 @@ double round_step(double least) {
   return 10 * power;
 }
 
+/// The last two parts of a path, at most as long as a label may be.
+QString running_name(std::string_view name) {
+  const QString text = to_qt(name.substr(0, 400)).section(u'/', -2, -1, QString::SectionSkipEmpty);
+  return text.size() > kLongestName ? text.left(kLongestName - 1) + QChar(0x2026) : text;
+}
+
 /// Words on the plot keep a veil of the ground behind them, so that they stay readable on any colour.
 void draw_note(QPainter& painter, const QRectF& box, const QString& text, const QColor& color,
                const ThemeColors& theme) {
@@ -52,6 +59,10 @@ void draw_note(QPainter& painter, const QRectF& box, const QString& text, const 
   painter.fillRect(box.adjusted(-3, 0, 3, 0), back);
   painter.setPen(color);
   painter.drawText(box, Qt::AlignLeft | Qt::AlignVCenter, text);
+}
+
+QRectF label_rect(const MemoryChart::Frame& f, const TimeTicks& ticks, int index, const QFontMetricsF& metrics) {
+  return tick_label_rect(ticks, index, f.window, metrics, f.plot.left() - 24, f.plot.right() + 10, f.ruler.top() + 6);
 }
 
 }  // namespace
@@ -70,10 +81,12 @@ MemoryChart::Frame MemoryChart::frame(QSizeF size) const {
   if (summary_ && device_ < summary_->devices()) {
     const Schedule::Device& device = summary_->schedule()->devices[device_];
     most = std::max(1.0, double(device.peak_bytes) * 1.12);
-    if (show_limit_ && device.memory_limit != kUnlimitedBytes) most = std::max(most, double(device.memory_limit) * 1.1);
+    const double limit = double(device.memory_limit);
+    const bool near = limit <= kNearLimit * double(device.peak_bytes);
+    if (device.memory_limit != kUnlimitedBytes && (show_limit_ || near)) most = std::max(most, limit * 1.1);
   }
   const ByteUnit unit = byte_unit(most);
-  const double intervals = std::max(2.0, std::floor(f.plot.height() / 40));
+  const double intervals = std::max(2.0, std::floor(f.plot.height() / 34));
   f.step_bytes = std::max(unit.bytes == 1 ? 1.0 : 0.0, round_step(most / unit.bytes / intervals)) * unit.bytes;
   f.top_bytes = std::max(most, f.step_bytes);
   return f;
@@ -119,7 +132,9 @@ void MemoryChart::paint(QPainter& painter, QSizeF size, const ThemeColors& theme
     painter.setPen(theme.secondary);
     QString words = message_;
     if (summary_ && summary_->devices() == 0) words = tr("This schedule has no devices.");
-    if (summary_ && device_ < summary_->devices())
+    if (summary_ && summary_->devices() > 0 && !(summary_->schedule()->makespan_s > 0))
+      words = tr("Every task of this schedule takes no time, so nothing is held over time.");
+    else if (summary_ && device_ < summary_->devices())
       words = tr("Memory over time was not recorded for %1; its peak is %2.")
                   .arg(to_qt(summary_->schedule()->devices[device_].name),
                        memory_text(summary_->schedule()->devices[device_].peak_bytes));
@@ -154,7 +169,7 @@ void MemoryChart::paint_scale(QPainter& painter, const Frame& f, const ThemeColo
       painter.drawText(QRectF(0, y - metrics.height() / 2, kLeft - 8, metrics.height()),
                        Qt::AlignRight | Qt::AlignVCenter, grouped_number(i * f.step_bytes / unit.bytes, decimals));
   }
-  const TimeTicks ticks = time_ticks(f.window, 84);
+  const TimeTicks ticks = time_ticks(f.window, kTickPixels);
   if (!ticks.base_text.isEmpty())
     painter.drawText(QRectF(0, f.ruler.top() + 6, kLeft - 8, metrics.height()), Qt::AlignRight | Qt::AlignVCenter,
                      metrics.elidedText(ticks.base_text, Qt::ElideLeft, kLeft - 8));
@@ -162,13 +177,8 @@ void MemoryChart::paint_scale(QPainter& painter, const Frame& f, const ThemeColo
     const double x = f.window.x(ticks.at(i));
     painter.setPen(theme.axis);
     painter.drawLine(QPointF(std::round(x), f.plot.bottom()), QPointF(std::round(x), f.plot.bottom() + 4));
-    const QString text = ticks.label(i);
-    const double wide = metrics.horizontalAdvance(text);
-    const double shift =
-        i == 0 ? metrics.horizontalAdvance(text.left(text.size() - ticks.unit.name.size() - 1)) / 2 : wide / 2;
     painter.setPen(theme.secondary);
-    painter.drawText(QPointF(std::min(x - shift, f.plot.right() + 10 - wide), f.ruler.top() + 6 + metrics.ascent()),
-                     text);
+    painter.drawText(label_rect(f, ticks, i, metrics), Qt::AlignLeft | Qt::AlignVCenter, ticks.label(i));
   }
 }
 
@@ -177,7 +187,6 @@ void MemoryChart::paint_areas(QPainter& painter, const Frame& f, const ThemeColo
   const int width = int(f.plot.width());
   const double makespan = time_.makespan();
   std::array<QPolygonF, 4> outlines;
-  QPolygonF over;
   const double limit = double(summary_->schedule()->devices[device_].memory_limit);
   double begin = f.plot.right(), behind = f.plot.left();
   for (auto& outline : outlines) outline.reserve(2 * width + 4);
@@ -208,16 +217,18 @@ void MemoryChart::paint_areas(QPainter& painter, const Frame& f, const ThemeColo
   painter.setPen(Qt::NoPen);
   for (std::size_t part = 4; part-- > 0;) {
     QPolygonF& outline = outlines[part];
-    const QPolygonF line = outline;
     outline << QPointF(behind, f.plot.bottom()) << QPointF(begin, f.plot.bottom());
     painter.setBrush(colors[part]);
     painter.drawPolygon(outline);
-    if (part == 3 && summary_->over(device_)) {
-      painter.save();
-      painter.setClipRect(QRectF(f.plot.left(), f.plot.top(), f.plot.width(), f.y(limit) - f.plot.top()));
-      painter.setBrush(theme.error);
-      painter.drawPolygon(outline);
-      painter.restore();
+  }
+  if (summary_->over(device_)) {
+    // Hatched, so that the parts stay visible.
+    painter.setClipRect(QRectF(f.plot.left(), f.plot.top(), f.plot.width(), f.y(limit) - f.plot.top()));
+    QColor veil = theme.error;
+    veil.setAlphaF(0.35f);
+    for (const QBrush& brush : {QBrush(veil), QBrush(theme.dark ? theme.base : theme.error, Qt::BDiagPattern)}) {
+      painter.setBrush(brush);
+      painter.drawPolygon(outlines[3]);
     }
   }
   painter.restore();
@@ -276,8 +287,7 @@ void MemoryChart::paint_peak(QPainter& painter, const Frame& f, const ThemeColor
     const auto begin = s.start_s.begin();
     const auto after = std::upper_bound(begin + lane.begin, begin + lane.end, device.peak_at_s) - begin;
     if (after > lane.begin && s.end_s[std::size_t(after - 1)] > device.peak_at_s)
-      text +=
-          QStringLiteral(", ") + to_qt(std::string_view(s.graph->names[s.task[std::size_t(after - 1)]]).substr(0, 200));
+      text += QStringLiteral(", ") + running_name(s.graph->names[s.task[std::size_t(after - 1)]]);
   }
   const QFont small = secondary_font(font());
   QFont bold = small;
@@ -346,6 +356,10 @@ void MemoryChart::paint_cursor(QPainter& painter, const Frame& f, const ThemeCol
   const QString text = instant_text(instant, f.window.per_pixel());
   QRectF tag(0, f.ruler.top() + 4, metrics.horizontalAdvance(text) + 10, metrics.height() + 3);
   tag.moveLeft(std::clamp(x - tag.width() / 2, f.plot.left() - 20, f.plot.right() + 10 - tag.width()));
+  const TimeTicks ticks = time_ticks(f.window, kTickPixels);
+  for (int i = 0; i < ticks.count; ++i)
+    if (const QRectF label = label_rect(f, ticks, i, metrics); label.intersects(tag.adjusted(-3, 0, 3, 0)))
+      painter.fillRect(label, theme.base);
   painter.setRenderHint(QPainter::Antialiasing, true);
   painter.setPen(Qt::NoPen);
   painter.setBrush(theme.axis);
@@ -375,7 +389,7 @@ HoverText MemoryChart::words_at(double instant, double pixel, std::size_t most) 
                       : tr("tensors:"),
                   {}});
   for (const LiveTensor& tensor : live->largest) {
-    QString name = to_qt(std::string_view(s.graph->names[tensor.task]).substr(0, 60));
+    QString name = running_name(s.graph->names[tensor.task]);
     if (tensor.from != kNone) name += tr(" (copy from %1)").arg(to_qt(s.devices[tensor.from].name));
     text.push_back({QStringLiteral("  ") + name, memory_text(tensor.bytes)});
   }

@@ -23,7 +23,7 @@ class MemoryChart : public QWidget {
   void set_selection(SelectionModel* selection);
   void set_device(std::uint32_t device);
   void set_message(const QString& message);
-  /// The limit decides the scale even where the device stays far below it.
+  /// The limit is on the scale even where the device stays far below it; else only where it comes near.
   void set_show_limit(bool on);
 
   std::uint32_t device() const { return device_; }
@@ -85,7 +85,7 @@ class MemoryChart : public QWidget {
   QPointer<SelectionModel> selection_;
   std::uint32_t device_ = kNone;
   QString message_, limit_words_;
-  bool show_limit_ = true;
+  bool show_limit_ = false;
   TimeView time_;
   HoverText hover_text_;
   QPointF pointer_, press_, last_;

@@ -16,7 +16,7 @@ namespace turnpoint::views {
 
 namespace {
 
-constexpr double kZoomStep = 1.25, kPanShare = 0.1;
+constexpr double kZoomStep = 1.25, kPanShare = 0.1, kCardShare = 0.75;
 constexpr int kMostTensors = 10, kRowsBesides = 8;
 
 }  // namespace
@@ -184,7 +184,7 @@ void MemoryChart::set_hover(QPointF position) {
       instant = at;
       if (f.plot.contains(position)) {
         const double line = QFontMetricsF(secondary_font(font())).height() + 2;
-        const int rows = int((height() - 20) / line) - kRowsBesides;
+        const int rows = int(height() * kCardShare / line) - kRowsBesides;
         text = words_at(at, f.window.per_pixel(), std::size_t(std::clamp(rows, 0, kMostTensors)));
       }
     }

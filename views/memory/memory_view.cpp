@@ -74,12 +74,12 @@ void MemoryView::make_tool_bar() {
   strip_button_->setToolTip(tr("Every device small, beside the one on show"));
   scale_button_ = new ToggleButton(tool_bar_);
   scale_button_->setText(tr("Scale to limit"));
-  scale_button_->setToolTip(tr("Show the whole of the device's memory, not only the part that is used"));
+  scale_button_->setToolTip(tr("Show the whole of the device's memory even where far less is used"));
   for (ToggleButton* button : {strip_button_, scale_button_}) {
     button->setCheckable(true);
-    button->setChecked(true);
     row->addWidget(button);
   }
+  strip_button_->setChecked(true);
   fit_button_ = new QToolButton(tool_bar_);
   fit_button_->setIcon(themed_icon(QStringLiteral("fit")));
   fit_button_->setAutoRaise(true);
@@ -120,7 +120,8 @@ void MemoryView::set_prepared(std::shared_ptr<const MemorySummary> summary) {
   chart_->set_summary(summary_);
   strip_->set_summary(summary_);
   for (QWidget* widget : std::initializer_list<QWidget*>{strip_button_, scale_button_, fit_button_, export_button_})
-    widget->setEnabled(summary_ != nullptr);
+    widget->setEnabled(summary_ && summary_->recorded());
+  strip_button_->setEnabled(summary_ && summary_->devices() > 1);
   arrange();
   show_device();
 }
@@ -156,8 +157,9 @@ void MemoryView::update_words() {
   if (summary_ && chart_->device() != kNone) {
     const Schedule::Device& device = summary_->schedule()->devices[chart_->device()];
     if (!message_.isEmpty()) text = message_ + QStringLiteral(" \u00b7 ");
-    text += to_qt(device.name) + tr(": peak %1 at %2").arg(memory_text(device.peak_bytes), time_text(device.peak_at_s));
+    text += to_qt(device.name) + tr(": peak %1").arg(memory_text(device.peak_bytes));
     if (device.memory_limit != kUnlimitedBytes) text += tr(" of %1").arg(memory_text(device.memory_limit));
+    text += tr(" at %1").arg(time_text(device.peak_at_s));
     if (const std::size_t over = summary_->devices_over())
       text += QStringLiteral(" \u00b7 ") + tr("%1 of %2 devices over their memory").arg(over).arg(summary_->devices());
   }
@@ -185,7 +187,7 @@ QJsonObject MemoryView::save_state() const {
 
 void MemoryView::restore_state(const QJsonObject& state) {
   strip_button_->setChecked(state.value(QLatin1String("all_devices")).toBool(true));
-  scale_button_->setChecked(state.value(QLatin1String("scale_to_limit")).toBool(true));
+  scale_button_->setChecked(state.value(QLatin1String("scale_to_limit")).toBool());
 }
 
 }  // namespace turnpoint::views

@@ -163,6 +163,11 @@ void PlanPanel::build_bars(QVBoxLayout* column) {
 }
 
 void PlanPanel::build_lists(QVBoxLayout* column) {
+  stage_head_ = new SectionHead(tr("Stages of the method"), this);
+  stage_legend_ = new LegendTable(this);
+  stage_legend_->setObjectName(QStringLiteral("stage_legend"));
+  column->addWidget(stage_head_);
+  column->addWidget(stage_legend_);
   reshard_head_ = new SectionHead(tr("Most expensive reshardings"), this);
   column->addWidget(reshard_head_);
   reshard_view_ = new QTreeView(this);
@@ -201,6 +206,7 @@ void PlanPanel::build_lists(QVBoxLayout* column) {
 void PlanPanel::set_selection(SelectionModel* selection) {
   selection_ = selection;
   connect(selection, &SelectionModel::operators_changed, this, &PlanPanel::show_operator);
+  connect(selection, &SelectionModel::tasks_changed, this, &PlanPanel::show_operator);
 }
 
 void PlanPanel::set_point(ResultPtr result, std::size_t index, const QString& method_title, bool coarse) {
@@ -210,11 +216,14 @@ void PlanPanel::set_point(ResultPtr result, std::size_t index, const QString& me
   method_title_ = method_title;
   coarse_ = coarse;
   show_point();
+  if (result_ && result_->clock == Clock::simulated && plan_) show_bars();
 }
 
 void PlanPanel::set_plan(std::shared_ptr<const Plan> plan, ScenarioPtr scenario) {
   plan_ = std::move(plan);
+  placement_ = nullptr;
   scenario_ = std::move(scenario);
+  show_kind();
   show_bars();
   show_reshards();
   show_operator();
@@ -222,21 +231,30 @@ void PlanPanel::set_plan(std::shared_ptr<const Plan> plan, ScenarioPtr scenario)
 
 void PlanPanel::changeEvent(QEvent* event) {
   QScrollArea::changeEvent(event);
-  if (event->type() == QEvent::PaletteChange && pages_) show_bars();
+  if (event->type() == QEvent::PaletteChange && pages_) placement_ ? show_placement() : show_bars();
 }
 
 void PlanPanel::show_point() {
   pages_->setCurrentIndex(result_ ? 1 : 0);
+  show_kind();
   if (!result_) return;
   const ResultPoint& point = result_->points[index_];
   memory_->setText(memory_text(point.memory_bytes));
   time_->setText(time_text(point.time_s));
   QStringList where;
   if (result_->turning_point == index_) where << tr("Turning point");
-  where << tr("plan %1 of %2").arg(index_ + 1).arg(result_->points.size());
+  const bool single = result_->plans && result_->plans->placement(index_);
+  if (single)
+    where << tr("placement on %1 devices").arg(result_->scenario->cluster->devices());
+  else
+    where << tr("plan %1 of %2")
+                 .arg(grouped_number(double(index_ + 1), 0), grouped_number(double(result_->points.size()), 0));
   where << method_title_;
+  if (result_->clock == Clock::simulated && !single) where << tr("simulated");
   const auto gap = gap_at(*result_, index_);
-  if (coarse_)
+  if (coarse_ && single)
+    where << tr("placed before, simulated again");
+  else if (coarse_)
     where << (gap ? tr("coarse ±%1").arg(gap_text(*gap)) : tr("coarse"));
   else if (result_->exact)
     where << tr("exact");
@@ -246,15 +264,19 @@ void PlanPanel::show_point() {
   QString line = where.join(QStringLiteral(" · "));
   line[0] = line[0].toUpper();
   where_->setText(line);
-  previous_->setEnabled(index_ > 0);
-  next_->setEnabled(index_ + 1 < result_->points.size());
+  // A placement's neighbours are those of other methods; the chart knows them.
+  previous_->setEnabled(single || index_ > 0);
+  next_->setEnabled(single || index_ + 1 < result_->points.size());
   time_head_->set_value(time_text(point.time_s));
   if (result_->scenario)
     memory_head_->set_value(
-        tr("%1 of %2").arg(memory_text(point.memory_bytes), memory_text(result_->scenario->memory_limit())));
+        result_->scenario->memory_limit() == kUnlimitedBytes
+            ? memory_text(point.memory_bytes)
+            : tr("%1 of %2").arg(memory_text(point.memory_bytes), memory_text(result_->scenario->memory_limit())));
 }
 
 void PlanPanel::show_bars() {
+  if (placement_) return;
   if (!plan_ || !scenario_) {
     words_->setText(result_ ? tr("Unrolling the plan…") : QString());
     return;
@@ -281,6 +303,11 @@ void PlanPanel::show_bars() {
                     total > 0 ? share_text(value / total) : QString()});
   }
   const std::int64_t limit = scenario_->memory_limit();
+  if (result_ && result_->clock == Clock::simulated) {
+    // The parts are those of the plain sums: overlap and liveness cannot be told part by part.
+    memory_head_->set_value(tr("sum %1").arg(memory_text(cost.memory_bytes())));
+    time_head_->set_value(tr("sum %1").arg(time_text(cost.time_s())));
+  }
   const std::int64_t free = limit - cost.memory_bytes();
   memory_bar_->set_parts(std::move(parts), static_cast<double>(limit),
                          free > 0 ? tr("%1 free").arg(memory_text(free)) : QString());
@@ -322,21 +349,28 @@ void PlanPanel::show_reshards() {
   reshard_view_->setFixedHeight(reshard_view_->header()->sizeHint().height() + rows * row_height + 4);
 }
 
-void PlanPanel::show_operator() {
+void PlanPanel::clear_facts() {
   while (QLayoutItem* item = facts_->takeAt(0)) {
     if (QWidget* gone = item->widget()) gone->hide(), gone->deleteLater();
     delete item;
   }
-  const auto add = [&](int row, const QString& name, const QString& value) {
-    auto* left = make_label(this, true);
-    left->setText(name);
-    left->setWordWrap(false);
-    auto* right = make_label(this, true);
-    right->setText(value);
-    right->setForegroundRole(QPalette::Text);
-    facts_->addWidget(left, row, 0, Qt::AlignTop);
-    facts_->addWidget(right, row, 1);
-  };
+}
+
+void PlanPanel::add_fact(int row, const QString& name, const QString& value) {
+  auto* left = make_label(this, true);
+  left->setText(name);
+  left->setWordWrap(false);
+  auto* right = make_label(this, true);
+  right->setText(value);
+  right->setForegroundRole(QPalette::Text);
+  facts_->addWidget(left, row, 0, Qt::AlignTop);
+  facts_->addWidget(right, row, 1);
+}
+
+void PlanPanel::show_operator() {
+  if (placement_) return show_task();
+  clear_facts();
+  const auto add = [this](int row, const QString& name, const QString& value) { add_fact(row, name, value); };
   const auto picked = selection_ ? selection_->operators() : std::set<OperatorId>();
   const bool one = picked.size() == 1 && plan_ && scenario_;
   operator_head_->set_value(picked.size() > 1 ? tr("%1 selected").arg(picked.size()) : QString());

@@ -33,6 +33,8 @@ class PlanPanel : public QScrollArea {
   /// The point's figures are there at once; its plan follows by set_plan. A null result empties the panel.
   void set_point(ResultPtr result, std::size_t index, const QString& method_title, bool coarse);
   void set_plan(std::shared_ptr<const Plan> plan, ScenarioPtr scenario);
+  /// A placement's in the place of a plan. Null: the point has none, or none yet.
+  void set_placement(PlacementPlanPtr placement, ScenarioPtr scenario);
   QPushButton* export_button() const { return export_; }
   ReshardModel* reshard_model() { return &reshards_; }
 
@@ -50,6 +52,11 @@ class PlanPanel : public QScrollArea {
   void show_bars();
   void show_operator();
   void show_reshards();
+  void show_kind();  ///< which sections a plan or a placement has
+  void show_placement();
+  void show_task();
+  void clear_facts();
+  void add_fact(int row, const QString& name, const QString& value);
 
   SelectionModel* selection_ = nullptr;
   ResultPtr result_;
@@ -57,6 +64,7 @@ class PlanPanel : public QScrollArea {
   QString method_title_;
   bool coarse_ = false;
   std::shared_ptr<const Plan> plan_;
+  PlacementPlanPtr placement_;
   ScenarioPtr scenario_;
 
   QStackedWidget* pages_ = nullptr;
@@ -64,7 +72,10 @@ class PlanPanel : public QScrollArea {
   QToolButton *previous_ = nullptr, *next_ = nullptr;
   SectionHead *memory_head_ = nullptr, *time_head_ = nullptr, *reshard_head_ = nullptr, *operator_head_ = nullptr;
   BreakdownBar *memory_bar_ = nullptr, *time_bar_ = nullptr;
-  LegendTable *memory_legend_ = nullptr, *compute_legend_ = nullptr, *network_legend_ = nullptr;
+  LegendTable *memory_legend_ = nullptr, *compute_legend_ = nullptr, *network_legend_ = nullptr,
+              *stage_legend_ = nullptr;
+  SectionHead* stage_head_ = nullptr;
+  QLabel* placement_words_ = nullptr;
   QPushButton* export_ = nullptr;
   ReshardModel reshards_;
   QTreeView* reshard_view_ = nullptr;

@@ -254,9 +254,16 @@ void PlanTableView::update_rows() {
   tree_->viewport()->update();
 }
 
+void PlanTableView::set_empty_text(const QString& text) {
+  if (empty_text_ == text) return;
+  empty_text_ = text;
+  update_summary();
+  tree_->viewport()->update();
+}
+
 void PlanTableView::update_summary() {
   if (!model_) {
-    summary_->setText(tr("Open a model to see its plan."));
+    summary_->setText(empty_text_);
     return;
   }
   std::size_t shown = 0;
@@ -460,7 +467,7 @@ bool PlanTableView::eventFilter(QObject* watched, QEvent* event) {
       QPainter painter(tree_->viewport());
       painter.fillRect(tree_->viewport()->rect(), theme_colors(palette()).base);
       painter.setPen(theme_colors(palette()).secondary);
-      painter.drawText(tree_->viewport()->rect(), Qt::AlignCenter, tr("Open a model to see its plan."));
+      painter.drawText(tree_->viewport()->rect(), Qt::AlignCenter, empty_text_);
       return true;
     }
   }

@@ -27,6 +27,8 @@ class PlanTableView : public QWidget {
   explicit PlanTableView(QWidget* parent = nullptr);
 
   void set_model(ModelPtr model);
+  /// What stands in the place of rows while there is no model.
+  void set_empty_text(const QString& text);
   /// Null: names and kinds only. A plan whose scenario holds another model brings that model along.
   void set_plan(std::shared_ptr<const Plan> plan, ScenarioPtr scenario);
   void set_selection(SelectionModel* selection);
@@ -55,6 +57,7 @@ class PlanTableView : public QWidget {
 
  private:
   ModelPtr model_;
+  QString empty_text_ = tr("Open a model to see its plan.");
   std::shared_ptr<const Hierarchy> hierarchy_;
   std::shared_ptr<const Plan> plan_;
   ScenarioPtr scenario_;

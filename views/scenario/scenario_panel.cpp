@@ -13,8 +13,10 @@
 #include <QWheelEvent>
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "core/base/text.h"
+#include "core/scenario/task_scenario.h"
 #include "views/common/format.h"
 #include "views/common/note_label.h"
 #include "views/common/section_head.h"
@@ -25,7 +27,6 @@ namespace turnpoint::views {
 
 namespace {
 
-constexpr int kBrowse = Qt::UserRole + 1;
 /// These rows are always there, in this order; all others are under "More settings".
 constexpr std::string_view kFront[] = {"devices", "batch", "sequence", "precision", "optimizer"};
 
@@ -52,15 +53,6 @@ FactorQuantity quantity_of(const QString& key) {
   if (key.contains(u"latency")) return FactorQuantity::latency;
   if (key.contains(u"memory")) return FactorQuantity::memory;
   return FactorQuantity::speed;
-}
-
-double baseline_of(const QString& key, const Scenario& scenario) {
-  const Cluster& cluster = *scenario.cluster;
-  if (key.contains(u"intra")) return cluster.links[kIntraNode].bandwidth;
-  if (key.contains(u"inter")) return cluster.links[kInterNode].bandwidth;
-  if (key.contains(u"latency")) return cluster.links[cluster.nodes > 1 ? kInterNode : kIntraNode].latency_s;
-  if (key.contains(u"memory")) return static_cast<double>(cluster.device.memory_bytes);
-  return cluster.device.peak(scenario.settings.precision);
 }
 
 }  // namespace
@@ -175,7 +167,33 @@ void ScenarioPanel::build_machine(QVBoxLayout* column) {
     }
     grid->addLayout(pairs, row++, 1);
   }
+  limit_line_ = new QLineEdit(this);
+  limit_line_->setObjectName(QStringLiteral("memory_limit_line"));
+  limit_line_->setPlaceholderText(tr("none: the file states no memory"));
+  limit_line_->setToolTip(tr("What must fit on one device, such as 14.5GiB; empty for no limit"));
+  limit_line_->setClearButtonEnabled(true);
+  limit_label_ = new QLabel(tr("Limit"), this);
+  limit_label_->setBuddy(limit_line_);
+  limit_line_->setAccessibleName(tr("Memory limit"));
+  limit_label_->hide();
+  limit_line_->hide();
+  grid->addWidget(limit_label_, row, 0);
+  grid->addWidget(limit_line_, row++, 1);
+  connect(limit_line_, &QLineEdit::editingFinished, this, [this] {
+    const QString text = limit_line_->text().simplified().remove(u' ');
+    const auto bytes = text.isEmpty() ? std::optional<std::int64_t>(0) : parse_bytes(text.toStdString());
+    if (bytes && limit_line_->isModified() && view_.scenario && *bytes != view_.scenario->settings.memory_limit)
+      emit option_edited(QStringLiteral("memory-limit"), static_cast<double>(*bytes), 0);
+    else
+      show_limit();
+  });
+  tasks_note_ = new NoteLabel(this);
+  tasks_note_->setObjectName(QStringLiteral("tasks_note"));
+  tasks_note_->setWordWrap(true);
+  tasks_note_->setText(tr("Times and bytes are those of the file: batch, precision and optimizer are in them."));
+  tasks_note_->hide();
   column->addLayout(grid);
+  column->addWidget(tasks_note_);
 
   if (!rest.empty()) {
     auto* more = new QToolButton(this);
@@ -214,7 +232,7 @@ void ScenarioPanel::build_machine(QVBoxLayout* column) {
 
   const auto connect_box = [this](QComboBox* box, auto chosen, auto browse) {
     connect(box, &QComboBox::activated, this, [this, box, chosen, browse](int index) {
-      const bool wants_file = box->itemData(index, kBrowse).toBool();
+      const bool wants_file = box->itemData(index, kOpensFile).toBool();
       const QString specification = box->itemData(index).toString();
       // The box shows the scenario, not the wish: it changes when the model is really open.
       show_model();
@@ -328,120 +346,6 @@ void ScenarioPanel::show_split_message(const QString& message) {
 SliderRow* ScenarioPanel::slider_row(const QString& key) const {
   const auto found = sliders_.find(key);
   return found == sliders_.end() ? nullptr : found->second;
-}
-
-void ScenarioPanel::set_choices(std::vector<Choice> models, std::vector<Choice> hardware) {
-  model_choices_ = std::move(models);
-  hardware_choices_ = std::move(hardware);
-  show_model();
-  show_machine();
-}
-
-void ScenarioPanel::set_methods(std::vector<MethodRow> rows) {
-  int on = 0;
-  for (const MethodRow& row : rows) on += row.enabled;
-  methods_head_->set_value(tr("%1 of %2 on").arg(on).arg(rows.size()));
-  methods_.set_rows(std::move(rows));
-}
-
-void ScenarioPanel::set_scenario(const ScenarioView& view) {
-  const bool same_model = view_.scenario && view.scenario && view_.scenario->model == view.scenario->model &&
-                          view_.model_specification == view.model_specification;
-  const bool same_machine = view_.scenario && view.scenario && view_.scenario->cluster == view.scenario->cluster &&
-                            view_.hardware_specification == view.hardware_specification;
-  view_ = view;
-  // While a slider is dragged only the sliders change; refilling the boxes sixty times a second would be waste.
-  if (!same_model) show_model();
-  if (!same_machine) show_machine();
-  show_options();
-  show_sliders();
-}
-
-void ScenarioPanel::fill_box(QComboBox* box, const std::vector<Choice>& choices, const QString& specification,
-                             const QString& title) {
-  const QSignalBlocker quiet(box);
-  box->clear();
-  int current = -1;
-  for (const Choice& choice : choices) {
-    if (choice.specification == specification) current = box->count();
-    box->addItem(choice.text, choice.specification);
-    box->setItemData(box->count() - 1, choice.tool_tip, Qt::ToolTipRole);
-  }
-  if (current < 0 && !specification.isEmpty()) {
-    box->insertItem(0, title, specification);
-    current = 0;
-  }
-  box->insertSeparator(box->count());
-  box->addItem(tr("Open file…"));
-  box->setItemData(box->count() - 1, true, kBrowse);
-  box->setCurrentIndex(current);
-  box->setToolTip(specification);
-}
-
-void ScenarioPanel::show_model() {
-  const Model* model = view_.scenario ? view_.scenario->model.get() : nullptr;
-  fill_box(model_box_, model_choices_, view_.model_specification, model ? to_qt(model->name) : QString());
-  model_note_->setText(model ? tr("%1 parameters · %2 operators")
-                                   .arg(to_qt(format_count(static_cast<double>(model->parameters))))
-                                   .arg(model->operators.size())
-                             : tr("none open"));
-  if (const auto found = editors_.find(QStringLiteral("sequence")); found != editors_.end())
-    found->second->setEnabled(model && model->sequence > 0);
-}
-
-void ScenarioPanel::show_machine() {
-  const Cluster* cluster = view_.scenario ? view_.scenario->cluster.get() : nullptr;
-  fill_box(hardware_box_, hardware_choices_, view_.hardware_specification, cluster ? to_qt(cluster->title) : QString());
-  if (!cluster) {
-    hardware_note_->setText({});
-    return;
-  }
-  const bool measured = !cluster->collectives.empty() || !cluster->operators.empty();
-  QStringList links;
-  if (cluster->devices_per_node > 1) links << to_qt(cluster->links[kIntraNode].name);
-  if (cluster->nodes > 1) links << to_qt(cluster->links[kInterNode].name);
-  hardware_note_->setText((measured ? tr("measured") : tr("nominal")) +
-                          (links.isEmpty() ? QString() : QStringLiteral(" · ") + links.join(QStringLiteral(", "))));
-}
-
-void ScenarioPanel::show_options() {
-  const bool open = view_.scenario != nullptr;
-  for (const auto& [key, editor] : editors_) {
-    const QSignalBlocker quiet(editor);
-    if (!open)
-      editor->setEnabled(false);
-    else if (key != u"sequence")
-      editor->setEnabled(true);
-    double value = get_option(open ? view_.scenario->settings : Settings(), key.toStdString());
-    // Zero means "the default" in these three; the boxes show what that is.
-    if (open && key == u"devices" && value == 0) value = view_.scenario->cluster->devices();
-    if (open && key == u"sequence" && value == 0) value = static_cast<double>(view_.scenario->model->sequence);
-    if (open && key == u"batch" && value == 0) value = static_cast<double>(view_.scenario->model->batch);
-    if (auto* box = qobject_cast<QComboBox*>(editor)) box->setCurrentIndex(static_cast<int>(value));
-    if (auto* box = qobject_cast<QSpinBox*>(editor)) box->setValue(static_cast<int>(std::min(value, 2147483647.0)));
-    if (auto* box = qobject_cast<QCheckBox*>(editor)) box->setChecked(value != 0);
-  }
-  if (devices_note_) devices_note_->setText(open ? tr("of %1").arg(view_.cluster_devices) : QString());
-}
-
-void ScenarioPanel::show_sliders() {
-  bool any = false;
-  for (const auto& [key, row] : sliders_) {
-    if (!view_.scenario) {
-      row->set_disabled_reason(tr("no model open"));
-      continue;
-    }
-    const Cluster& cluster = *view_.scenario->cluster;
-    QString reason;
-    if (key.contains(u"intra") && cluster.devices_per_node < 2) reason = tr("1 device per node");
-    if (key.contains(u"inter") && cluster.nodes < 2) reason = tr("1 node");
-    if (key.contains(u"latency") && cluster.devices() < 2) reason = tr("1 device");
-    const double factor = get_option(view_.scenario->settings, key.toStdString());
-    any = any || factor != 1;
-    row->set_value(factor, baseline_of(key, *view_.scenario));
-    row->set_disabled_reason(reason);
-  }
-  what_if_head_->set_link(tr("Reset all"), any);
 }
 
 }  // namespace turnpoint::views

@@ -70,6 +70,8 @@ class ScenarioPanel : public QScrollArea {
   void split_removed(const QString& name);
 
  private:
+  static constexpr int kOpensFile = Qt::UserRole + 1;  ///< role of a box's entry that asks for a file
+
   void build_machine(QVBoxLayout* column);
   void build_what_if(QVBoxLayout* column);
   void build_methods(QVBoxLayout* column);
@@ -80,13 +82,16 @@ class ScenarioPanel : public QScrollArea {
   void show_model();
   void show_machine();
   void show_options();
+  void show_limit();
   void show_sliders();
 
   std::span<const OptionRecord> options_;
   ScenarioView view_;
   std::vector<Choice> model_choices_, hardware_choices_;
   QComboBox *model_box_ = nullptr, *hardware_box_ = nullptr;
-  QLabel *model_note_ = nullptr, *hardware_note_ = nullptr, *devices_note_ = nullptr;
+  QLabel *model_note_ = nullptr, *hardware_note_ = nullptr, *devices_note_ = nullptr, *tasks_note_ = nullptr;
+  QLabel* limit_label_ = nullptr;
+  QLineEdit* limit_line_ = nullptr;  ///< of a task graph whose file states no memory
   std::map<QString, QWidget*> editors_;  ///< spin boxes, combo boxes and check boxes by option key
   std::map<QString, SliderRow*> sliders_;
   SectionHead *what_if_head_ = nullptr, *methods_head_ = nullptr;

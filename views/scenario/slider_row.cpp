@@ -101,7 +101,8 @@ void SliderRow::show_value() {
   box_->set_baseline(baseline_);
   box_->setValue(factor_);
   slider_->set_factor(factor_);
-  absolute_->setText(reason_.isEmpty() ? quantity_text(quantity_, baseline_ * factor_) : reason_);
+  const QString value = baseline_ > 0 ? quantity_text(quantity_, baseline_ * factor_) : tr("as stated");
+  absolute_->setText(reason_.isEmpty() ? (baseline_ > 0 || factor_ == 1 ? value : factor_text(factor_)) : reason_);
   slider_->setAccessibleDescription(factor_text(factor_) + u' ' + absolute_->text());
   QFont weight = font();
   weight.setBold(edited);

@@ -133,6 +133,16 @@ QString TimeTicks::label(int index) const {
   return index == 0 ? text + kNoBreak + unit.name : text;
 }
 
+QRectF tick_label_rect(const TimeTicks& ticks, int index, const TimeWindow& window, const QFontMetricsF& metrics,
+                       double low, double high, double top) {
+  const QString text = ticks.label(index);
+  const double wide = metrics.horizontalAdvance(text);
+  const double number =
+      index == 0 ? metrics.horizontalAdvance(text.left(text.size() - ticks.unit.name.size() - 1)) : wide;
+  const double left = window.x(ticks.at(index)) - number / 2;
+  return {std::clamp(left, low, std::max(low, high - wide)), top, wide + 1, metrics.height()};
+}
+
 QString instant_text(double seconds, double resolution_s) {
   const TimeUnit unit = unit_of(std::abs(seconds) >= 1 && std::abs(seconds) < 10 ? 0.5 : std::abs(seconds));
   const int decimals = resolution_s > 0 ? decimals_for(unit, resolution_s) : 3;

@@ -3,6 +3,8 @@
 // memory.
 #pragma once
 
+#include <QFontMetricsF>
+#include <QRectF>
 #include <QString>
 #include <vector>
 
@@ -59,6 +61,9 @@ struct TimeTicks {
   QString label(int index) const;  ///< with the unit on the first one only
 };
 TimeTicks time_ticks(const TimeWindow& window, double least_pixels);
+/// Where a label stands: its number centred on the tick, the unit behind it, all within [low, high].
+QRectF tick_label_rect(const TimeTicks& ticks, int index, const TimeWindow& window, const QFontMetricsF& metrics,
+                       double low, double high, double top);
 
 /// An instant with as many decimals as `resolution_s` is worth: "412.083 ms".
 QString instant_text(double seconds, double resolution_s);

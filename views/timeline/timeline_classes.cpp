@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Classes of colour of all items, and the walk over a track that sums them per column.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <unordered_map>
 
@@ -23,6 +24,19 @@ std::vector<std::string_view> parts_of(std::string_view scope, std::size_t most)
 }
 
 constexpr std::size_t kDeepestCommon = 16;
+
+/// Class of what a communication lane does, by the name that the plan's schedule gave it ("fc1: all-gather of norm").
+std::uint8_t communication_class(std::string_view name) {
+  constexpr std::array<std::string_view, kMoveClasses - 1> kMoves = {
+      ": all-reduce ", ": all-gather ", ": reduce-scatter ", ": all-to-all ", ": permute "};
+  const std::size_t colon = name.find(": ");
+  for (std::size_t m = 0; colon != std::string_view::npos && m < kMoves.size(); ++m)
+    if (name.find(kMoves[m], colon) != std::string_view::npos) return std::uint8_t(kMoveClass + m);
+  if (name.find("optimizer state from the host") != std::string_view::npos ||
+      name.find("optimizer state to the host") != std::string_view::npos)
+    return std::uint8_t(kMoveClass + kMoves.size());
+  return std::uint8_t(kCollectiveClass);
+}
 
 /// Layer of each scope, the empty scope's is kNone. Leading parts that all scopes share name no layer.
 std::vector<std::uint32_t> layers_of(const NamePool& scopes, std::vector<std::string>& names) {
@@ -87,7 +101,7 @@ void TimelineSummary::color_kinds() {
       for (std::uint32_t place = tracks_[t].begin; place < tracks_[t].end; ++place)
         classes[place] = lane.kind == LaneKind::send ? std::uint8_t(kTransferClass)
                          : lane.kind == LaneKind::communication
-                             ? std::uint8_t(kCollectiveClass)
+                             ? communication_class(schedule_->graph->names[schedule_->task[item_[place]]])
                              : std::uint8_t(schedule_->graph->kind[schedule_->task[item_[place]]]);
   set_classes(TimelineColor::kind, std::move(classes));
 }

@@ -30,7 +30,8 @@ TimelineColors timeline_colors(TimelineColor color, const ThemeColors& theme) {
       break;
   }
   colors[kTransferClass] = theme.network[1];
-  colors[kCollectiveClass] = theme.network[0];
+  colors[kCollectiveClass] = theme.memory[4];
+  for (std::size_t m = 0; m < kMoveClasses; ++m) colors[kMoveClass + m] = theme.network[m];
   return colors;
 }
 
@@ -65,7 +66,10 @@ std::vector<TimelineLegendEntry> timeline_legend(const TimelineSummary& summary,
       break;
   }
   add(kTransferClass, tr("transfers"));
-  add(kCollectiveClass, tr("collectives"));
+  const QString moves[] = {tr("all-reduce"), tr("all-gather"), tr("reduce-scatter"),
+                           tr("all-to-all"), tr("permute"),    tr("optimizer state to and from the host")};
+  for (std::size_t m = 0; m < kMoveClasses; ++m) add(kMoveClass + m, moves[m]);
+  add(kCollectiveClass, tr("between stages, other"));
   return entries;
 }
 

@@ -13,7 +13,7 @@ namespace turnpoint::views {
 
 namespace {
 
-constexpr double kPad = 8;
+constexpr double kPad = 8, kTickPixels = 84;
 
 QString tr(const char* text) { return QCoreApplication::translate("TimelineView", text); }
 
@@ -30,6 +30,12 @@ QString device_figures(const TimelineSummary& summary, std::uint32_t device) {
       text = tr("busy %1").arg(share_text(lane.busy_s / s.makespan_s));
   const QString peak = memory_text(s.devices[device].peak_bytes);
   return text.isEmpty() ? peak : text + QStringLiteral(" \u00b7 ") + peak;
+}
+
+/// The number is centred on its tick, the unit hangs behind it.
+QRectF label_rect(const TimelinePaint& view, const TimeTicks& ticks, int index, const QFontMetricsF& metrics) {
+  const QRectF& ruler = view.layout.ruler;
+  return tick_label_rect(ticks, index, view.window, metrics, ruler.left() - 12, ruler.right() + 8, ruler.top() + 2);
 }
 
 }  // namespace
@@ -100,7 +106,8 @@ void TimelinePainter::paint_ruler(QPainter& painter, const TimelinePaint& view) 
   painter.fillRect(layout.corner.united(layout.ruler).adjusted(0, 0, 40, 0), theme.base);
   painter.setRenderHint(QPainter::Antialiasing, false);
   painter.setFont(small);
-  const TimeTicks ticks = time_ticks(view.window, 84);
+  if (!(view.summary->schedule()->makespan_s > 0)) return;
+  const TimeTicks ticks = time_ticks(view.window, kTickPixels);
   const double base = layout.ruler.bottom() - 1;
   if (!ticks.base_text.isEmpty()) {
     painter.setPen(theme.secondary);
@@ -118,42 +125,40 @@ void TimelinePainter::paint_ruler(QPainter& painter, const TimelinePaint& view) 
       painter.drawLine(QPointF(x, base - (part == 0 ? 5 : 2)), QPointF(x, base - 1));
     }
     if (i < 0 || i >= ticks.count) continue;
-    const double x = view.window.x(at);
-    const QString text = ticks.label(i);
-    const double wide = metrics.horizontalAdvance(text);
-    // The number is centred on its tick, the unit hangs behind it.
-    const double shift =
-        i == 0 ? metrics.horizontalAdvance(text.left(text.size() - ticks.unit.name.size() - 1)) / 2 : wide / 2;
-    const double left = std::clamp(x - shift, layout.ruler.left() - 12, layout.ruler.right() + 8 - wide);
     painter.setPen(theme.secondary);
-    painter.drawText(QPointF(left, layout.ruler.top() + metrics.ascent() + 2), text);
+    painter.drawText(label_rect(view, ticks, i, metrics), Qt::AlignLeft | Qt::AlignVCenter, ticks.label(i));
   }
 }
 
-/// Where the path changes lanes; left out where there are more changes than anyone could follow.
+/// Lines from lane to lane where the path changes, and below its steps; left out where there are more than anyone could
+/// follow.
 void TimelinePainter::paint_path(QPainter& painter, const TimelinePaint& view) const {
   if (!view.critical) return;
   const TimelineSummary& summary = *view.summary;
-  const auto& path = summary.schedule()->critical;
+  const auto& path = summary.path();
   const auto& start = summary.schedule()->start_s;
   const auto& end = summary.schedule()->end_s;
-  auto first = std::partition_point(path.begin(), path.end(), [&](auto i) { return end[i] < view.window.from; });
+  const auto ended = [&](std::uint32_t i) { return end[i] < view.window.from; };
+  const auto first = std::partition_point(path.begin(), path.end(), ended);
   const auto last = std::partition_point(first, path.end(), [&](auto i) { return start[i] <= view.window.to; });
-  if (double(last - first) > view.layout.lanes.width() / 3) return;
-  if (first != path.begin()) --first;
+  const auto from = std::uint32_t(first - path.begin()), to = std::uint32_t(last - path.begin());
   painter.save();
   painter.setClipRect(view.layout.lanes);
   painter.setRenderHint(QPainter::Antialiasing, true);
   painter.setPen(QPen(critical_color(*view.theme), 1.2));
-  painter.setBrush(Qt::NoBrush);
-  for (auto at = first; at != last; ++at) {
-    const QRectF here = item_rect(view, *at);
-    painter.drawLine(QPointF(here.left(), here.bottom() - 0.5), QPointF(here.right(), here.bottom() - 0.5));
-    if (at + 1 == path.end()) break;
-    const QRectF next = item_rect(view, *(at + 1));
-    if (next.top() != here.top())
-      painter.drawLine(QPointF(here.right(), here.bottom() - 0.5),
-                       QPointF(next.left(), next.top() < here.top() ? next.bottom() : next.top()));
+  const double most = view.layout.lanes.width() / 3;
+  for (std::uint32_t i = from; i < to && double(to - from) < most; ++i) {
+    const QRectF here = item_rect(view, path[i]);
+    painter.drawLine(QPointF(std::max(here.left(), view.layout.lanes.left()), here.bottom() - 0.5),
+                     QPointF(std::min(here.right(), view.layout.lanes.right()), here.bottom() - 0.5));
+  }
+  const auto& turns = summary.critical_turns();
+  const auto turn = std::lower_bound(turns.begin(), turns.end(), from > 0 ? from - 1 : 0);
+  const auto behind = std::lower_bound(turn, turns.end(), to);
+  for (auto at = turn; at != behind && double(behind - turn) < most; ++at) {
+    const QRectF here = item_rect(view, path[*at]), next = item_rect(view, path[*at + 1]);
+    painter.drawLine(QPointF(here.right(), here.bottom() - 0.5),
+                     QPointF(next.left(), next.top() < here.top() ? next.bottom() : next.top()));
   }
   painter.restore();
 }
@@ -309,6 +314,11 @@ void TimelinePainter::paint_cursor(QPainter& painter, const TimelinePaint& view,
   const QString text = instant_text(instant, view.window.per_pixel());
   QRectF tag(0, 1, metrics.horizontalAdvance(text) + 10, layout.ruler.height() - 8);
   tag.moveLeft(std::clamp(x - tag.width() / 2, layout.ruler.left() - 10, layout.ruler.right() + 10 - tag.width()));
+  // Labels below the tag go, rather than show half of themselves.
+  const TimeTicks ticks = time_ticks(view.window, kTickPixels);
+  for (int i = 0; i < ticks.count; ++i)
+    if (const QRectF label = label_rect(view, ticks, i, metrics); label.intersects(tag.adjusted(-3, 0, 3, 0)))
+      painter.fillRect(label, theme.base);
   painter.setRenderHint(QPainter::Antialiasing, true);
   painter.setPen(Qt::NoPen);
   painter.setBrush(theme.axis);

@@ -8,7 +8,7 @@ namespace turnpoint::views {
 
 namespace {
 
-constexpr double kLeastPitch = 12, kMostPitch = 58;
+constexpr double kLeastPitch = 12, kMostPitch = 72;
 constexpr double kOverview = 24, kOverviewGap = 4;
 constexpr double kLegendFrom = 210;  // total height; below, lanes need it more
 constexpr double kRight = 10;

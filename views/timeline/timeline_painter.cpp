@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kLeastShare = 0.22;  // of a column with anything in it: a short item alone is still seen
 constexpr double kFaint = 0.3;        // what is not emphasised keeps this much of its colour
-constexpr double kSeparatedFrom = 4;  // pixels of an item that gets an edge
+constexpr double kSeparatedFrom = 6;  // pixels of an item that gets an edge
 constexpr double kNamedFrom = 30, kNameHeight = 13, kNamePad = 3;
 constexpr double kOutlinedFrom = 3;
 
@@ -94,10 +94,9 @@ void TimelinePainter::paint_lanes(QPainter& painter, const TimelinePaint& view) 
   painter.save();
   painter.setClipRect(layout.lanes);
   paint_names(painter, view);
-  painter.setRenderHint(QPainter::Antialiasing, true);
   painter.setBrush(Qt::NoBrush);
   painter.setPen(QPen(view.theme->text, 1));
-  for (const QRectF& rect : outlines_) painter.drawRect(rect.adjusted(0.5, 0.5, -0.5, -0.5));
+  for (const QRectF& rect : outlines_) painter.drawRect(rect.adjusted(0, 0, -1, -1));
   painter.restore();
 }
 
@@ -115,12 +114,22 @@ void TimelinePainter::paint_lane(const TimelinePaint& view, const TimelineSummar
   }
 }
 
-/// Copies the line into every row of pixels of the bar.
+/// Copies the line into every row of pixels of the bar; what is too narrow for a frame gets a line above and below it,
+/// which still says which.
 void TimelinePainter::put_rows(const TimelinePaint& view, const QRectF& bar, QImage& image) const {
   const double top = (bar.top() - view.layout.lanes.top()) * view.ratio;
   const int first = std::max(0, int(std::lround(top)));
   const int last = std::min(image.height(), int(std::lround(top + bar.height() * view.ratio)));
   for (int y = first; y < last; ++y) std::memcpy(image.scanLine(y), line_.data(), line_.size() * sizeof(QRgb));
+  if (std::find(edge_.begin(), edge_.end(), 1) == edge_.end()) return;
+  const int thick = int(std::lround(2 * view.ratio));
+  const auto mark_row = [&](int y) {
+    if (y < 0 || y >= image.height()) return;
+    auto* row = reinterpret_cast<QRgb*>(image.scanLine(y));
+    for (std::size_t x = 0; x < edge_.size(); ++x)
+      if (edge_[x]) row[x] = view.theme->text.rgb();
+  };
+  for (int y = 0; y < thick; ++y) mark_row(int(std::lround(top)) - 1 - y), mark_row(last + y);
 }
 
 void TimelinePainter::fill_track(const TimelinePaint& view, const TimelineSummary::Lane& lane,
@@ -133,6 +142,7 @@ void TimelinePainter::fill_track(const TimelinePaint& view, const TimelineSummar
   const double step = window.per_pixel() / view.ratio;
   const bool named = lane.kind != LaneKind::send && bar.height() >= kNameHeight;
   std::fill(line_.begin(), line_.end(), idle_);
+  edge_.assign(line_.size(), 0);
   TrackWalk walk(summary, track, view.color, window.from);
   ClassSums::Sums sums;
   for (int x = 0; x < width;) {
@@ -177,13 +187,14 @@ void TimelinePainter::fill_track(const TimelinePaint& view, const TimelineSummar
 void TimelinePainter::fill_density(const TimelinePaint& view, const TimelineSummary::Lane& lane) {
   const auto& colors = view.emphasises() ? faint_ : colors_;
   const QRgb color = colors[view.summary->classes(view.color)[view.summary->track(lane.first_track).begin]];
+  edge_.assign(line_.size(), 0);
   const TimeWindow& window = view.window;
   const double step = window.per_pixel() / view.ratio;
-  for (int x = 0; x < int(line_.size()); ++x) {
-    const double from = window.from + x * step;
-    const double running = view.summary->mean_running(lane, from, from + step);
-    const double share = running > 0 ? kLeastShare + (1 - kLeastShare) * running / lane.depth : 0;
-    line_[std::size_t(x)] = mixed(idle_, color, share);
+  means_.resize(line_.size());
+  view.summary->mean_running(lane, window.from, step, means_);
+  for (std::size_t x = 0; x < line_.size(); ++x) {
+    const double share = means_[x] > 0 ? kLeastShare + (1 - kLeastShare) * double(means_[x]) / lane.depth : 0;
+    line_[x] = mixed(idle_, color, share);
   }
   const TimelineSummary::Track& track = view.summary->track(lane.first_track);
   const QRectF bar = view.layout.bar(lane);
@@ -200,32 +211,41 @@ void TimelinePainter::mark(const TimelinePaint& view, const TimelineSummary::Tra
   const auto& end = summary.end_s();
   const double step = view.window.per_pixel() / view.ratio, from = view.window.from;
   const int width = int(line_.size());
+  const bool dense = summary.lanes()[summary.lane_of(summary.item_at(track.begin))].density != kNone;
   const auto last = std::lower_bound(places.begin(), places.end(), track.end);
-  // Ends rise along a track without overlap; in a density they do not, and starts serve.
-  auto at =
-      std::partition_point(places.begin(), last, [&](std::uint32_t p) { return p < track.begin || end[p] < from; });
-  while (at != last) {
-    const std::uint32_t place = *at;
+  auto at = std::lower_bound(places.begin(), last, track.begin);
+  // Ends rise along a track without overlap, so that many items within one pixel cost a few steps; in a density they
+  // do not, and every item is looked at.
+  const auto skip = [&](double instant) {
+    if (dense || at == last || end[*at] > instant) return;
+    std::ptrdiff_t stride = 1;
+    while (last - at > stride && end[at[stride]] <= instant) at += stride, stride *= 2;
+    at = std::partition_point(at, at + std::min(stride, last - at), [&](std::uint32_t p) { return end[p] <= instant; });
+  };
+  int filled = 0;
+  for (skip(from); at != last;) {
+    const std::uint32_t place = *at++;
+    if (end[place] < from) continue;
     const double left = (start[place] - from) / step, right = (end[place] - from) / step;
     if (left >= width) break;
     const int first = std::max(0, int(std::floor(left)));
-    const int behind =
-        std::clamp(int(std::ceil(std::min(right, double(width)))), first + 1, std::max(first + 1, width));
-    std::fill(line_.begin() + std::min(first, width), line_.begin() + std::min(behind, width), colors_[classes[place]]);
-    const bool wide = (right - left) / view.ratio >= kSeparatedFrom;
+    const int behind = std::clamp(int(std::ceil(std::min(right, double(width)))), first + 1, width);
+    // In a density many lie on the same columns; a frame around each would hide them all.
+    if (dense && behind <= filled) continue;
+    filled = std::max(filled, behind);
+    std::fill(line_.begin() + first, line_.begin() + behind, colors_[classes[place]]);
+    const bool wide = !dense && (right - left) / view.ratio >= kSeparatedFrom;
     if (wide && behind < width)
       line_[std::size_t(behind - 1)] = mixed(colors_[classes[place]], view.theme->base.rgb(), 0.5);
-    if (outline && (right - left) / view.ratio >= kOutlinedFrom)
-      outlines_.push_back(
-          {QPointF(view.window.x(start[place]), bar.top()), QPointF(view.window.x(end[place]), bar.bottom())});
+    if (outline && (dense || behind - first < int(kOutlinedFrom * view.ratio)))
+      std::fill(edge_.begin() + first, edge_.begin() + behind, std::uint8_t(1));
+    else if (outline)
+      outlines_.push_back({QPointF(view.window.left + first / view.ratio, bar.top()),
+                           QPointF(view.window.left + behind / view.ratio, bar.bottom())});
     if (wide)
       for (auto name = names_.rbegin(); name != names_.rend() && name->rect.top() == bar.top(); ++name)
         if (name->place == place) name->faint = false;
-    const double next = from + behind * step;
-    ++at;
-    // Many within one pixel: skip to what reaches beyond it.
-    if (at != last && end[*at] <= next)
-      at = std::partition_point(at, last, [&](std::uint32_t p) { return end[p] <= next; });
+    skip(from + behind * step);
   }
 }
 

@@ -48,10 +48,6 @@ class TimelinePainter {
   static QRectF item_rect(const TimelinePaint& view, std::uint32_t item);
 
  private:
-  struct Row {
-    std::vector<QRgb> columns;
-    std::uint32_t texts_begin = 0;
-  };
   void paint_lanes(QPainter& painter, const TimelinePaint& view);
   void paint_lane(const TimelinePaint& view, const TimelineSummary::Lane& lane, QImage& image);
   void fill_track(const TimelinePaint& view, const TimelineSummary::Lane& lane, const TimelineSummary::Track& track,
@@ -76,7 +72,9 @@ class TimelinePainter {
   };
   std::array<QRgb, kColorClasses> colors_{}, faint_{};
   QRgb idle_ = 0;
-  std::vector<QRgb> line_;
+  std::vector<QRgb> line_;          ///< of the bar at hand
+  std::vector<float> means_;        ///< of a density
+  std::vector<std::uint8_t> edge_;  ///< columns of it with a picked item too narrow for a frame
   std::vector<Name> names_;
   std::vector<QRectF> outlines_;
   QImage image_;

@@ -20,7 +20,10 @@ enum class TimelineColor : std::uint8_t { kind, layer, duration };
 
 /// Classes of colour. By kind: those of TaskKind in order; by layer: kLayerClasses of which the last is "other"; by
 /// duration: kDurationClasses, short to long.
-inline constexpr std::size_t kTransferClass = 8, kCollectiveClass = 9, kColorClasses = 10;
+/// All of them know transfers of placements, and of communication lanes the moves that the task's name tells, in the
+/// order of ThemeColors::network, beside the rest, which goes between stages.
+inline constexpr std::size_t kTransferClass = 8, kCollectiveClass = 9, kMoveClass = 10, kMoveClasses = 6;
+inline constexpr std::size_t kColorClasses = kMoveClass + kMoveClasses;
 inline constexpr std::size_t kLayerClasses = 8, kDurationClasses = 5;
 
 /// Class of every place (see TimelineSummary), and seconds per class of all places before each block of kBlock.
@@ -77,6 +80,10 @@ class TimelineSummary {
   const ClassSums& classes(TimelineColor color) const { return classes_[std::size_t(color)]; }
   /// Places of a path that decides the makespan, rising.
   const std::vector<std::uint32_t>& critical() const { return critical_; }
+  /// Its items in time, without those that are in no lane.
+  const std::vector<std::uint32_t>& path() const { return path_; }
+  /// Those steps of path() after which it goes on in another lane, rising.
+  const std::vector<std::uint32_t>& critical_turns() const { return critical_turns_; }
 
   /// Items of a task: its own, then its transfers.
   std::vector<std::uint32_t> items_of(TaskIndex task) const;
@@ -85,6 +92,8 @@ class TimelineSummary {
 
   /// Mean number of items of a density lane that run at once in [from, to), and the number at an instant.
   double mean_running(const Lane& lane, double from, double to) const;
+  /// The mean in each of the columns [from + i * step, from + (i + 1) * step), in one walk.
+  void mean_running(const Lane& lane, double from, double step, std::span<float> columns) const;
   /// Those running at the instant, by start; also where lanes do not overlap.
   std::vector<std::uint32_t> running_at(const Lane& lane, double instant) const;
   /// First place of the track that ends after `instant`.
@@ -134,7 +143,7 @@ class TimelineSummary {
   std::vector<std::uint32_t> item_, place_;
   std::array<ClassSums, 3> classes_;
   std::array<std::array<bool, kColorClasses>, 3> present_{};
-  std::vector<std::uint32_t> critical_;
+  std::vector<std::uint32_t> critical_, critical_turns_, path_;
   std::vector<std::uint32_t> sent_begin_, sent_;  ///< transfers by source task
   std::vector<float> overview_compute_, overview_moving_;
   std::vector<QString> layer_names_;

@@ -36,6 +36,7 @@ TimelineView::TimelineView(QWidget* parent) : QWidget(parent), canvas_(new Timel
   setFocusProxy(canvas_);
   connect(canvas_, &TimelineCanvas::window_changed, this, &TimelineView::update_words);
   connect(canvas_, &TimelineCanvas::export_requested, this, &TimelineView::export_requested);
+  set_prepared(nullptr);
   set_message(tr("Pick a plan or a placement to see its timeline."));
 }
 
@@ -170,7 +171,8 @@ void TimelineView::update_words() {
   if (summary_) {
     if (!message_.isEmpty()) text = message_ + QStringLiteral(" \u00b7 ");
     const double makespan = summary_->schedule()->makespan_s;
-    text += tr("%1 in all, %2 busy").arg(time_text(makespan), share_text(summary_->busy_share()));
+    text += tr("%1 in all").arg(time_text(makespan));
+    if (makespan > 0) text += tr(", %1 busy").arg(share_text(summary_->busy_share()));
     const TimeView& time = canvas_->time();
     if (!time.fitted()) text += QStringLiteral(" \u00b7 ") + tr("%1 on show").arg(time_text(time.to() - time.from()));
   }

@@ -57,7 +57,8 @@ class Pipeline {
   Pipeline(const Scenario& scenario, const Scenario& one_stage, const TransformerRoles* roles, const ManualSplit& split,
            Plan plan)
       : scenario_(scenario),
-        model_(*one_stage.model),
+        micro_batch_(one_stage.model),
+        model_(*micro_batch_),
         roles_(roles && roles->layers > 0 ? roles : nullptr),
         split_(split),
         plan_(std::move(plan)),
@@ -221,7 +222,7 @@ class Pipeline {
     return pair;
   }
 
-  void add_tied_weights(std::vector<Part>& stages, const CollectiveModel& collectives) const {
+  void add_tied_weights(std::vector<Part>& stages, const CollectiveModel& collectives) {
     const ParameterBytes bytes =
         parameter_bytes(scenario_.settings.precision, scenario_.settings.optimizer, scenario_.settings.accounting);
     const ParameterBytes real =
@@ -242,6 +243,9 @@ class Pipeline {
       const DeviceGroup pair = pair_between(static_cast<int>(owner), static_cast<int>(user));
       const double sum =
           collectives.time(Collective::all_reduce, pair, static_cast<double>(elements) * real.gradient).value;
+      const auto bytes_of = [&](bool sharded, int size) { return elements / (sharded ? shards : 1) * size; };
+      tied_.push_back({int(owner), int(user), tie.owner, tie.user, sum, bytes_of(split_.zero == 3, bytes.weight),
+                       bytes_of(split_.zero >= 2, bytes.gradient), bytes_of(true, bytes.optimizer)});
       for (const std::size_t s : {owner, user}) {
         stages[s].once_network += sum;
         stages[s].once_steps[NetworkPart::all_reduce] += sum;
@@ -276,6 +280,8 @@ class Pipeline {
     }
     for (std::size_t s = 0; s + 1 < p; ++s) {
       const StageTimes over = crossing(static_cast<int>(s), collectives);
+      send_s_.push_back(over.forward);
+      send_back_s_.push_back(over.backward);
       times[s + 1].forward += over.forward;
       times[s].backward += over.backward;
       stages[s + 1].forward_steps[NetworkPart::permute] += over.forward;
@@ -370,11 +376,20 @@ class Pipeline {
     plan.cost.network = network_;
     // Sending to the next stage is a permute, and waiting for a stage is counted with it; bubble_s tells how long.
     plan.cost[NetworkPart::permute] += std::max(0.0, point.network_s - plan.cost.network_s());
-    plan.pipeline = PlanPipeline{split_.stages, split_.micro_batches, split_.recompute, bubble_s_, stage_bytes_};
+    plan.pipeline = PlanPipeline{split_.stages, split_.micro_batches, split_.recompute,
+                                 bubble_s_,     stage_bytes_,         tied_,
+                                 send_s_,       send_back_s_,         {},
+                                 micro_batch_};
+    const int layers = roles_ ? roles_->layers : 0;
+    for (const auto& op : plan.operators) {
+      const int layer = int(unit_of(op.op)) - 1;
+      plan.pipeline->layer_of.push_back(layer < layers ? layer : -1);
+    }
     return plan;
   }
 
   const Scenario& scenario_;
+  ModelPtr micro_batch_;
   const Model& model_;
   const TransformerRoles* roles_;
   ManualSplit split_;
@@ -383,6 +398,8 @@ class Pipeline {
   std::vector<Part> units_;
   std::vector<int> stage_of_unit_;
   std::vector<std::int64_t> stage_bytes_;
+  std::vector<PlanPipeline::TiedSum> tied_;
+  std::vector<double> send_s_, send_back_s_;
   CostBreakdown largest_, compute_;
   decltype(CostBreakdown::network) network_{};
   double time_s_ = 0, compute_s_ = 0, bubble_s_ = 0;

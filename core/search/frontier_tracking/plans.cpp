@@ -2,10 +2,56 @@
 #include "core/search/frontier_tracking/plans.h"
 
 #include <algorithm>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
 
 #include "core/search/frontier_tracking/search_mesh.h"
 
 namespace turnpoint::search {
+
+struct FrontierPlans::Known {
+  struct Paths {
+    ReshardPath there, back;
+  };
+
+  /// By table of a pair and the classes of its two ends.
+  template <class Make>
+  const Paths& paths(std::uint32_t table, std::uint32_t from, std::uint32_t to, const Make& make) {
+    return get(paths_, std::uint64_t(from) << 32 | to, table, make);
+  }
+  /// By variable, configuration and alternative.
+  template <class Make>
+  const PlanOperator& planned(std::uint32_t variable, std::uint32_t configuration, std::uint32_t alternative,
+                              const Make& make) {
+    return get(operators_, std::uint64_t(configuration) << 32 | alternative, variable, make);
+  }
+
+ private:
+  struct Hash {
+    std::size_t operator()(const std::pair<std::uint64_t, std::uint32_t>& key) const {
+      return std::size_t((key.first ^ (key.first >> 29)) * 0x9E3779B97F4A7C15u + key.second * 0xC2B2AE3D27D4EB4Fu);
+    }
+  };
+  template <class Value>
+  using Map = std::unordered_map<std::pair<std::uint64_t, std::uint32_t>, Value, Hash>;
+
+  // Entries never move and are never taken out, so what was returned stays good without the lock.
+  template <class Value, class Make>
+  const Value& get(Map<Value>& map, std::uint64_t high, std::uint32_t low, const Make& make) {
+    {
+      const std::shared_lock lock(guard_);
+      if (const auto found = map.find({high, low}); found != map.end()) return found->second;
+    }
+    Value made = make();
+    const std::unique_lock lock(guard_);
+    return map.try_emplace({high, low}, std::move(made)).first->second;
+  }
+
+  std::shared_mutex guard_;
+  Map<Paths> paths_;
+  Map<PlanOperator> operators_;
+};
 
 namespace {
 
@@ -28,24 +74,19 @@ Keep keep_of(Copy copy, bool before_is_kept) {
   return Keep::none;
 }
 
+template <class Known>
 class Unroller {
  public:
-  Unroller(const Prices& prices, const frontier::Point& point)
-      : prices_(prices), s_(prices.structure()), point_(point) {}
+  Unroller(const Prices& prices, const frontier::Point& point, Known& known)
+      : prices_(prices), s_(prices.structure()), point_(point), known_(known) {}
 
   Plan run() {
     plan_.mesh = s_.mesh;
     for (std::size_t v = 0; v < s_.variables.size(); ++v) {
       const Variable& variable = s_.variables[v];
       if (!variable.choices) continue;
-      PlanOperator op;
-      op.op = variable.op;
-      op.split = variable.choices->configurations[point_.configs[v]];
-      op.choice = prices_.alternatives(variable, point_.configs[v])[point_.node_alternatives[v]].choice;
-      auto cost = prices_.operators().cost(variable.op, op.split, op.choice, true);
-      op.cost = cost.breakdown;
-      op.gradient_sync = std::move(cost.gradient_sync);
-      plan_.operators.push_back(std::move(op));
+      plan_.operators.push_back(
+          known_.planned(std::uint32_t(v), point_.configs[v], point_.node_alternatives[v], [&] { return planned(v); }));
     }
     for (std::size_t p = 0; p < s_.pairs.size(); ++p) add_pair(p);
     for (const auto& op : plan_.operators) plan_.cost += op.cost;
@@ -54,19 +95,37 @@ class Unroller {
   }
 
  private:
+  PlanOperator planned(std::size_t v) const {
+    const Variable& variable = s_.variables[v];
+    PlanOperator op;
+    op.op = variable.op;
+    op.split = variable.choices->configurations[point_.configs[v]];
+    op.choice = prices_.alternatives(variable, point_.configs[v])[point_.node_alternatives[v]].choice;
+    auto cost = prices_.operators().cost(variable.op, op.split, op.choice, true);
+    op.cost = cost.breakdown;
+    op.gradient_sync = std::move(cost.gradient_sync);
+    return op;
+  }
+
+  typename Known::Paths paths(const PairTable& table, const Layout& from, const Layout& to) const {
+    typename Known::Paths paths;
+    paths.there = prices_.resharding().path(table.shape, table.element_bytes,
+                                            pair_starts_at_output(table.kind) ? from : from.without_partial(),
+                                            to.without_partial());
+    if (table.gradient && !gradients_meet(table, from, to))
+      paths.back = prices_.resharding().path(table.shape, table.element_bytes, to, from.without_partial());
+    return paths;
+  }
+
   void add_pair(std::size_t index) {
     const Pair& pair = s_.pairs[index];
     const PairTable& table = s_.tables[pair.table];
     PlanReshard reshard;
     reshard.from = layout_of(*pair.from_classes, point_.configs[pair.from]);
     reshard.to = layout_of(*pair.to_classes, point_.configs[pair.to]);
-    const bool output = pair_starts_at_output(table.kind);
-    const ReshardPath there =
-        prices_.resharding().path(table.shape, table.element_bytes,
-                                  output ? reshard.from : reshard.from.without_partial(), reshard.to.without_partial());
-    ReshardPath back;
-    if (table.gradient && !gradients_meet(table, reshard.from, reshard.to))
-      back = prices_.resharding().path(table.shape, table.element_bytes, reshard.to, reshard.from.without_partial());
+    const auto& [there, back] = known_.paths(pair.table, pair.from_classes->of[point_.configs[pair.from]],
+                                             pair.to_classes->of[point_.configs[pair.to]],
+                                             [&] { return paths(table, reshard.from, reshard.to); });
     const double again_s = table.again.valid() ? again_seconds(pair) : 0;
     const PairAlternatives found = pair_alternatives(
         table, s_.mesh, reshard.from, reshard.to,
@@ -118,13 +177,21 @@ class Unroller {
   const Prices& prices_;
   const Structure& s_;
   const frontier::Point& point_;
+  Known& known_;
   Plan plan_;
 };
 
 }  // namespace
 
+FrontierPlans::FrontierPlans(std::shared_ptr<const Prices> prices, std::vector<frontier::Point> points)
+    : prices_(std::move(prices)), points_(std::move(points)), known_(std::make_shared<Known>()) {}
+
+FrontierPlans::~FrontierPlans() {
+  discard(std::pair(std::pair(std::move(prices_), std::move(points_)), std::move(known_)));
+}
+
 Plan FrontierPlans::plan(std::size_t point) const {
-  return on_full_mesh(Unroller(*prices_, points_.at(point)).run(), make_mesh(*prices_->scenario().cluster));
+  return on_full_mesh(Unroller(*prices_, points_.at(point), *known_).run(), make_mesh(*prices_->scenario().cluster));
 }
 
 ResultPtr make_result(std::string method, ScenarioPtr scenario, std::shared_ptr<const Prices> prices,

@@ -11,18 +11,20 @@
 
 namespace turnpoint::search {
 
-/// Holds the choices of all points and builds one plan when it is asked for. Immutable.
+/// Holds the choices of all points and builds one plan when it is asked for. Immutable but for a memory of what plans
+/// of one frontier have in common, nearly everything: paths of reshardings and costs of operators.
 class FrontierPlans : public PlanSource {
  public:
-  FrontierPlans(std::shared_ptr<const Prices> prices, std::vector<frontier::Point> points)
-      : prices_(std::move(prices)), points_(std::move(points)) {}
+  FrontierPlans(std::shared_ptr<const Prices> prices, std::vector<frontier::Point> points);
   /// The last holder is often the interface thread.
-  ~FrontierPlans() override { discard(std::pair(std::move(prices_), std::move(points_))); }
+  ~FrontierPlans() override;
   Plan plan(std::size_t point) const override;
 
  private:
+  struct Known;  ///< paths and operators that earlier plans were made of; guarded
   std::shared_ptr<const Prices> prices_;
   std::vector<frontier::Point> points_;
+  std::shared_ptr<Known> known_;
 };
 
 /// A result of `method` from an answer: points with their compute and network parts, turning point, plans on demand.

@@ -83,6 +83,7 @@ Expected<PlacementResult> run_placement(const PlacementMethod& method, const Tas
   if (result->placement.order.empty()) judge.keep_order(result->placement);
   result->makespan_s = verdict->makespan_s;
   result->max_load_s = max_load_s(graph, result->placement);
+  for (const SimulatedDevice& device : judge.simulation().devices) result->busy_s.push_back(device.busy_s);
   result->peak_bytes = verdict->peak_bytes;
   result->shortage = verdict->shortage;
   if (result->shortage) {

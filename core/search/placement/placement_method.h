@@ -52,6 +52,7 @@ struct PlacementResult {
   Objective objective = Objective::makespan;
   double makespan_s = 0;
   double max_load_s = 0;
+  std::vector<double> busy_s;              ///< per device, computing
   std::vector<std::int64_t> peak_bytes;    ///< per device; for max_load persistent bytes only, as the study counts
   std::optional<MemoryShortage> shortage;  ///< absent where everything fits
   std::size_t moved_tasks = 0;             ///< that the memory stage put elsewhere

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs turnpoint-probe and listens to it. Whatever it does - crash, hang, print garbage, never come up - ends in one
+// Error, within a second after a stop. Any thread may call; several probes may run at once.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/base/progress.h"
+#include "core/hardware/probe_messages.h"
+
+namespace turnpoint {
+
+struct ProbeLaunch {
+  std::string program;    ///< path of turnpoint-probe
+  double silence_s = 10;  ///< without a sound for so long, it counts as hung (it says something every second)
+  double ending_s = 0.4;  ///< between asking it to end and ending it by force
+  std::function<void(const std::string& line)> on_line;  ///< every line as it comes, for recordings; may be empty
+};
+
+/// Errors: device (absent, crashed, hung, garbage, cut short, or the probe's own), bad_input (the job was refused),
+/// cancelled. What was measured before an error is in `partial`, if given.
+Expected<ProbeMessages> run_probe(const ProbeLaunch& launch, const ProbeJob& job, const RunContext& context,
+                                  ProbeMessages* partial = nullptr);
+
+/// turnpoint-probe beside this program, or where the environment variable TURNPOINT_PROBE says; a device error that
+/// names where it was looked for.
+Expected<std::string> find_probe();
+
+}  // namespace turnpoint

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// turnpoint/probe-job@1: what turnpoint-probe is asked to measure. The one who asks composes the whole list; the probe
+// knows kernels ("calls") and nothing of models.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/expected.h"
+#include "core/hardware/cluster.h"
+
+namespace turnpoint {
+
+enum class ProbeBackend : std::uint8_t { automatic, cpu, cuda };
+const char* to_string(ProbeBackend backend);  ///< "auto", "cpu", "cuda"
+
+/// fp32 with tf32 off; tf32 is fp32 data multiplied on the matrix units' reduced format.
+enum class ProbePrecision : std::uint8_t { fp32, tf32, bf16 };
+const char* to_string(ProbePrecision precision);
+
+/// One kernel. The order of enumerators is that of call_records().
+enum class CallKind : std::uint8_t {
+  matmul,
+  convolution,
+  convolution_data,
+  convolution_filter,
+  elementwise,
+  copy,
+  softmax,
+  softmax_backward,
+  layer_norm,
+  layer_norm_backward,
+  batch_norm,
+  batch_norm_backward,
+  pooling,
+  pooling_backward,
+  embedding,
+  embedding_backward,
+  cross_entropy,
+  cross_entropy_backward,
+  row_sum,
+  column_sum,
+  adam,
+  launch,
+  host_to_device,
+  device_to_host,
+};
+
+/// Name and sizes of a kind of call, as the files spell them.
+struct CallRecord {
+  CallKind kind;
+  std::string_view name;
+  std::span<const std::string_view> sizes;
+};
+std::span<const CallRecord> call_records();
+const CallRecord& call_record(CallKind kind);
+
+struct ProbeCall {
+  CallKind kind = CallKind::launch;
+  std::array<std::int64_t, 17> size{};  ///< in the order of call_record(kind).sizes
+  std::int64_t count = 1;               ///< launches one after the other
+
+  std::int64_t operator[](std::size_t index) const { return size[index]; }
+  friend bool operator==(const ProbeCall&, const ProbeCall&) = default;
+};
+/// Elements of all buffers that one launch touches, and its FLOP (matrix products and convolutions: 2 per
+/// multiply-accumulate; else 0). As doubles, so that absurd sizes do not overflow.
+double call_elements(const ProbeCall& call);
+double call_flop(const ProbeCall& call);
+
+/// One time to measure: the calls of one phase of an operator, one after the other. `kind`, `dims`, `precision` and
+/// `phase` are the signature under which a hardware profile keeps the time.
+struct ProbeOperator {
+  std::string kind;                ///< "matmul", as in a profile
+  std::string fit;                 ///< the variety whose constants are fitted: "convolution 3x3 stride 2"
+  std::vector<std::int64_t> dims;  ///< local sizes of the loop dimensions
+  ProbePrecision precision = ProbePrecision::fp32;
+  bool backward = false;
+  double flop = 0, bytes = 0;  ///< as the cost model counts them; 0: the time serves no fit
+  std::vector<ProbeCall> calls;
+};
+
+/// A collective to measure, in equal consecutive groups that all run at once.
+struct ProbeCollective {
+  Collective kind = Collective::all_reduce;
+  int group_size = 2;
+  std::int64_t bytes = 0;  ///< the full logical tensor of one group, fp32 elements
+};
+
+struct ProbeJob {
+  ProbeBackend backend = ProbeBackend::automatic;
+  int device = 0;        ///< CUDA: which GPU
+  int ranks = 1;         ///< CPU: processes
+  double budget_s = 60;  ///< the whole run; what is left then is reported as skipped
+  double item_s = 0.5;   ///< sampling time of one item
+  double limit_s = 30;   ///< an item that takes longer than this is given up
+  bool check = false;    ///< compare every kernel with the plain loops first (GPUs)
+  bool hot = false;      ///< also time back-to-back repetitions without a cache flush
+  std::uint64_t seed = 1;
+  std::vector<ProbeOperator> operators;
+  std::vector<ProbeCollective> collectives;
+
+  std::size_t items() const { return operators.size() + collectives.size(); }
+};
+
+inline constexpr int kMaximumProbeRanks = 64;
+
+/// Every number is checked; the message names the place.
+Expected<ProbeJob> parse_probe_job(std::string_view text, const std::string& where);
+std::string write_probe_job(const ProbeJob& job);
+
+/// The signature of an operator as the probe repeats it with every item, so that a recording explains itself.
+nlohmann::json operator_header(const ProbeOperator& op);
+
+}  // namespace turnpoint

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// What turnpoint-probe says: JSON lines, read one by one. A recording of them can be read again on another machine.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/hardware/probe_job.h"
+
+namespace turnpoint {
+
+/// A device as the probe found it.
+struct ProbeDevice {
+  std::string name, kind;  ///< "NVIDIA H200", "cuda"
+  std::int64_t memory_bytes = 0;
+};
+
+struct ProbeHello {
+  std::string backend;
+  int ranks = 1, device = 0;  ///< the GPU that is measured, as an index into devices
+  bool cold = false;          ///< caches were emptied before every sample
+  std::string statistic;      ///< which quartile `time_s` is: "median", "q1"
+  std::vector<ProbeDevice> devices;
+  std::vector<std::string> libraries, missing, warnings;
+};
+
+/// One measured time, or why there is none.
+struct ProbeItem {
+  std::int64_t index = 0;
+  ProbeOperator op;  ///< its signature; the calls are not repeated
+  std::optional<CollectiveSample> collective;
+  double time_s = 0, min_s = 0, q1_s = 0, median_s = 0, q3_s = 0, hot_s = 0;
+  int samples = 0;
+  bool noisy = false;
+  std::string throttled, implementation;
+  std::string not_measured;  ///< the reason; empty: it was
+};
+
+struct ProbeResult {
+  int measured = 0, not_measured = 0, skipped = 0, restarts = 0;
+  double elapsed_s = 0;
+};
+
+struct ProbeProgress {
+  std::string phase;
+  double fraction = -1;
+};
+
+/// Takes lines in order and keeps what they say. The first line that is no message, or an error message, is an error
+/// from then on.
+class ProbeMessages {
+ public:
+  Expected<void> take(std::string_view line);
+  bool finished() const { return result_.has_value(); }
+
+  const std::optional<ProbeHello>& hello() const { return hello_; }
+  const std::vector<ProbeItem>& items() const { return items_; }
+  const std::optional<ProbeResult>& result() const { return result_; }
+  const ProbeProgress& progress() const { return progress_; }
+  /// Comparisons of kernels with plain loops: how many, and which failed, in words.
+  int checks() const { return checks_; }
+  const std::vector<std::string>& failed_checks() const { return failed_checks_; }
+
+ private:
+  std::optional<ProbeHello> hello_;
+  std::vector<ProbeItem> items_;
+  std::optional<ProbeResult> result_;
+  ProbeProgress progress_;
+  int checks_ = 0;
+  std::vector<std::string> failed_checks_;
+};
+
+/// A recording: all lines of one run. One that breaks off keeps what was measured until then, with a note.
+struct ProbeRecording {
+  ProbeMessages messages;
+  std::vector<std::string> notes;
+};
+Expected<ProbeRecording> read_probe_recording(const std::string& path);
+
+}  // namespace turnpoint

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sizes and cross-references of one plan that its lowering needs, in flat arrays: who is resharded by what, how many
+// bytes everything has on one device, how parameters are grouped.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "core/base/expected.h"
+#include "core/cost/operator_cost.h"
+#include "core/cost/tensor_use.h"
+#include "core/model/task_graph.h"
+#include "core/plan/plan.h"
+#include "core/scenario/scenario.h"
+
+namespace turnpoint {
+
+/// What does not depend on the plan. An access is one input of one operator.
+struct PlanFacts {
+  explicit PlanFacts(const Model& of);
+
+  const Model& model;
+  TensorUses uses;
+  std::vector<std::uint32_t> first_flow;    ///< by operator, one more: its outputs' flows
+  std::vector<std::uint32_t> first_access;  ///< by operator, one more
+  std::vector<std::uint32_t> flow_of;       ///< by access; kNone: no activation or data
+  std::vector<std::uint32_t> tie_of;        ///< by access: a parameter owned elsewhere; kNone
+  std::vector<char> has_gradient;           ///< by operator: its backward runs
+
+  std::uint32_t access(OperatorId op, std::uint32_t input) const { return first_access[op.index] + input; }
+  std::size_t accesses() const { return flow_of.size(); }
+};
+
+class PlanMeasure {
+ public:
+  PlanMeasure(const Scenario& scenario, const PlanFacts& facts, const Plan& plan);
+  Expected<void> run();
+
+  /// Parameters of one operator that lie alike on the mesh (ParameterGroup), and their steps in gradient_sync.
+  struct Group {
+    std::uint32_t partial = 0, whole = 0;
+    std::uint32_t first_step = 0, gathers = 0;  ///< of sharded weights, from first_step on
+    std::uint32_t syncs = 0;                    ///< behind the gathers
+    std::uint32_t new_weights = kNone;          ///< the gather behind the update
+    std::int64_t shards = 1, elements = 0;
+    std::int64_t full_gradient_bytes = 0, shard_gradient_bytes = 0;
+    std::vector<std::int64_t> read_elements;  ///< read once or more often, twice or more often, ...
+  };
+  std::vector<Group> groups;
+  std::vector<std::int64_t> persistent;       ///< by role: parameters and optimizer state
+  std::vector<std::int64_t> produced_bytes;   ///< by flow, in its producer's layout
+  std::vector<std::int64_t> read_bytes;       ///< by access, in the layout its reader wants
+  std::vector<std::int64_t> internal_bytes;   ///< by operator: saved inside it
+  std::vector<std::uint32_t> reshard_of;      ///< by access; kNone
+  std::vector<std::uint32_t> shared_reshard;  ///< by flow: the resharding without consumer; kNone
+  std::vector<std::uint32_t> repeated;        ///< by resharding: forward steps at the head of backward
+  std::vector<std::uint32_t> group_of_tie;    ///< by tie: the owner's group
+
+  std::uint32_t stages() const { return stages_; }
+  std::int32_t micro_batches() const { return micro_batches_; }
+  std::uint32_t role_of(OperatorId op) const {
+    return stages_ == 1 ? 0 : std::uint32_t(plan_.operators[op.index].stage);
+  }
+  int layer(OperatorId op) const { return layers_ ? plan_.pipeline->layer_of[op.index] : -1; }
+  const std::vector<PlanPipeline::TiedSum>& tied_sums() const;
+
+  bool works(OperatorId op) const;
+  bool stored(std::uint32_t flow) const { return facts_.uses.flows[flow].shared() || shared_reshard[flow] != kNone; }
+  /// Backward finds the tensor of this flow by running its producer again.
+  bool runs_again(std::uint32_t flow) const;
+  bool internals_again(OperatorId op) const;
+  /// Backward finds what this resharding brought by starting from its source again.
+  bool from_source(std::uint32_t reshard) const;
+  std::pair<std::uint32_t, std::uint32_t> groups_of(OperatorId op) const {
+    return {first_group_[op.index], first_group_[op.index + 1]};
+  }
+  std::int64_t gathered_bytes(const Group& group, std::uint32_t gather) const {
+    return group.read_elements[gather] * real_.weight;
+  }
+  std::int64_t bytes_in(const Layout& layout, TensorId tensor) const;
+  /// The gradient of a tied weight as its user makes it.
+  std::int64_t tied_gradient_bytes(std::uint32_t access) const {
+    return read_bytes[access] / real_.weight * bytes_.gradient;
+  }
+  /// Optimizer state that comes from the host for the update.
+  std::int64_t visiting_bytes(OperatorId op) const;
+
+ private:
+  Expected<void> check() const;
+  Expected<void> match_reshards();
+  /// Axes on which the gradient of a parameter is partial, and on which the parameter is whole.
+  std::pair<std::uint32_t, std::uint32_t> masks_of(const Operator& op, const Access& access,
+                                                   const Configuration& split) const;
+  Expected<void> group_parameters(OperatorId id);
+  Expected<void> follow_steps(OperatorId id, Group& group, std::uint32_t& at) const;
+  void measure_tensors();
+  Error bad(OperatorId op, const char* what) const;
+
+  const PlanFacts& facts_;
+  const Model& model_;
+  const Plan& plan_;
+  Precision precision_;
+  ParameterBytes bytes_, real_;
+  std::uint32_t stages_ = 1;
+  std::int32_t micro_batches_ = 1;
+  bool layers_ = false;
+  std::vector<std::uint32_t> first_group_;
+};
+
+}  // namespace turnpoint

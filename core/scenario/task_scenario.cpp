@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/scenario/task_scenario.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+namespace turnpoint {
+
+namespace {
+
+bool is_file_hardware(const std::string& hardware) { return hardware.empty() || hardware == kFileHardware; }
+
+std::int64_t scaled(std::int64_t bytes, double factor) {
+  return bytes == kUnlimitedBytes ? bytes : std::int64_t(std::floor(double(bytes) * factor));
+}
+
+/// The slowest link of the first `devices` devices.
+LinkLevel slowest_link(const TaskLinks& links, int devices) {
+  LinkLevel level{"links of the file", links.bandwidth, links.latency, Origin::modelled};
+  if (links.size < 2 || devices < 2) return level;
+  const auto count = std::min(links.size, std::uint32_t(devices));
+  level.bandwidth = links.bandwidth_of(0, 1), level.latency_s = links.latency_of(0, 1);
+  for (std::uint32_t from = 0; from < count; ++from)
+    for (std::uint32_t to = 0; to < count; ++to) {
+      if (from == to) continue;
+      level.bandwidth = std::min(level.bandwidth, links.bandwidth_of(from, to));
+      level.latency_s = std::max(level.latency_s, links.latency_of(from, to));
+    }
+  return level;
+}
+
+void scale_links(TaskGraph& graph, const WhatIf& factors) {
+  graph.links.bandwidth *= factors.intra_bandwidth;
+  graph.links.latency *= factors.latency;
+  for (double& bandwidth : graph.links.bandwidths) bandwidth *= factors.intra_bandwidth;
+  for (double& latency : graph.links.latencies) latency *= factors.latency;
+}
+
+}  // namespace
+
+Expected<ClusterPtr> cluster_of_file(const TaskGraph& tasks, int devices) {
+  const std::uint32_t limit = tasks.device_limit();
+  int count = devices;
+  if (count <= 0) count = int(tasks.intended_devices);
+  if (count <= 0) count = limit == kNone ? kDefaultPlacementDevices : int(limit);
+  if (std::uint32_t(count) > limit)
+    return usage_error(fmt::format("{} devices asked for, the task graph's file describes {}", count, limit),
+                       tasks.name);
+  auto cluster = std::make_shared<Cluster>();
+  cluster->name = kFileHardware;
+  cluster->title = fmt::format("{} device{} of its file", count, count == 1 ? "" : "s");
+  cluster->devices_per_node = count;
+  cluster->device.name = "device";
+  cluster->device.memory_bytes = kUnlimitedBytes;
+  for (int d = 0; d < count; ++d)
+    cluster->device.memory_bytes = std::min(cluster->device.memory_bytes, tasks.memory_of(std::uint32_t(d)));
+  cluster->links = {slowest_link(tasks.links, count), slowest_link(tasks.links, count)};
+  return ClusterPtr(std::move(cluster));
+}
+
+Expected<ScenarioPtr> make_task_scenario(TaskGraphPtr tasks, ModelPtr model, const ClusterPtr& cluster,
+                                         const std::string& hardware, const Settings& settings) {
+  assert(tasks && model);
+  auto scenario = std::make_shared<Scenario>();
+  scenario->settings = settings;
+  scenario->model = std::move(model);
+  scenario->hardware = is_file_hardware(hardware) ? kFileHardware : hardware;
+  auto used = is_file_hardware(hardware) ? cluster_of_file(*tasks, settings.devices)
+              : settings.devices > 0     ? with_devices(cluster, settings.devices)
+                                         : Expected<ClusterPtr>(cluster);
+  if (!used) return used.error();
+  scenario->cluster = *used;
+  scenario->tasks = std::move(tasks);
+  return ScenarioPtr(std::move(scenario));
+}
+
+TaskLinks links_of(const Cluster& cluster, const WhatIf& factors) {
+  const auto devices = std::uint32_t(cluster.devices()), per_node = std::uint32_t(cluster.devices_per_node);
+  const LinkLevel &inner = cluster.links[kIntraNode], &outer = cluster.links[kInterNode];
+  TaskLinks links;
+  if (cluster.nodes == 1) {
+    if (inner.bandwidth > 0) {
+      links.bandwidth = inner.bandwidth * factors.intra_bandwidth;
+      links.latency = inner.latency_s * factors.latency;
+    }
+    return links;
+  }
+  links.size = devices;
+  for (std::uint32_t from = 0; from < devices; ++from)
+    for (std::uint32_t to = 0; to < devices; ++to) {
+      const bool near = from / per_node == to / per_node && per_node > 1;
+      links.bandwidths.push_back(near ? inner.bandwidth * factors.intra_bandwidth
+                                      : outer.bandwidth * factors.inter_bandwidth);
+      links.latencies.push_back((near ? inner.latency_s : outer.latency_s) * factors.latency);
+    }
+  return links;
+}
+
+TaskGraphPtr placed_tasks(const Scenario& scenario) {
+  assert(scenario.tasks);
+  const WhatIf& factors = scenario.settings.factors;
+  const bool own = is_file_hardware(scenario.hardware);
+  if (own && factors == WhatIf()) return scenario.tasks;
+  auto graph = std::make_shared<TaskGraph>(*scenario.tasks);
+  for (double& seconds : graph->out_seconds) seconds /= factors.intra_bandwidth;
+  if (own) {
+    scale_links(*graph, factors);
+    for (TaskDevice& device : graph->devices)
+      device = {scaled(device.memory_bytes, factors.device_memory), device.speed * factors.device_speed};
+    graph->alike = {scaled(graph->alike.memory_bytes, factors.device_memory),
+                    graph->alike.speed * factors.device_speed};
+    return graph;
+  }
+  const auto contention = graph->links.contention;
+  graph->links = links_of(*scenario.cluster, factors);
+  graph->links.contention = contention;
+  graph->devices.assign(std::size_t(scenario.cluster->devices()), {scenario.memory_limit(), factors.device_speed});
+  return graph;
+}
+
+}  // namespace turnpoint

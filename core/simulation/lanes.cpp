@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/simulation/lanes.h"
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+
+namespace turnpoint {
+namespace {
+
+/// A queue by (instant ready, index). Items arrive by rising instant, so only the tail of one instant needs sorting.
+struct Queue {
+  std::vector<std::uint32_t> items;
+  std::size_t head = 0;
+  bool empty() const { return head == items.size(); }
+  std::uint32_t first() const { return items[head]; }
+};
+
+class Run {
+ public:
+  explicit Run(const LaneItems& items)
+      : items_(items),
+        queues_(items.lanes),
+        running_(items.lanes, kNone),
+        busy_until_(items.lanes, kFree),
+        waiting_(items.size()),
+        ready_s_(items.size()),
+        row_(items.size() + 1, 0) {
+    times_.start_s.resize(items.size());
+    times_.end_s.resize(items.size());
+    times_.run.resize(items.lanes);
+    turn_waits();
+  }
+
+  LaneTimes run() {
+    for (std::uint32_t i = 0; i < items_.size(); ++i)
+      if (waiting_[i] == 0) make_ready(i, 0);
+    drain(0);
+    start_idle(0);
+    for (;;) {
+      double now = kFree;
+      for (const double end : busy_until_) now = std::min(now, end);
+      if (now == kFree) break;
+      for (std::uint32_t lane = 0; lane < items_.lanes; ++lane) {
+        if (busy_until_[lane] != now) continue;
+        const std::uint32_t item = running_[lane];
+        free_lanes(item);
+        complete(item, now);
+      }
+      drain(now);
+      start_idle(now);
+      times_.makespan_s = now;
+    }
+    return std::move(times_);
+  }
+
+ private:
+  static constexpr double kFree = std::numeric_limits<double>::infinity();
+
+  /// Successor rows from the rows of what items wait for.
+  void turn_waits() {
+    for (std::uint32_t i = 0; i < items_.size(); ++i) {
+      waiting_[i] = items_.wait_begin[i + 1] - items_.wait_begin[i];
+      for (std::uint32_t k = items_.wait_begin[i]; k < items_.wait_begin[i + 1]; ++k) {
+        assert(items_.wait_for[k] < i);
+        ++row_[items_.wait_for[k] + 1];
+      }
+    }
+    for (std::size_t i = 0; i < items_.size(); ++i) row_[i + 1] += row_[i];
+    successors_.resize(items_.wait_for.size());
+    std::vector<std::uint32_t> at(row_.begin(), row_.end() - 1);
+    for (std::uint32_t i = 0; i < items_.size(); ++i)
+      for (std::uint32_t k = items_.wait_begin[i]; k < items_.wait_begin[i + 1]; ++k)
+        successors_[at[items_.wait_for[k]]++] = i;
+  }
+
+  void make_ready(std::uint32_t item, double now) {
+    ready_s_[item] = now;
+    if (items_.lane[item] == kNone) {
+      times_.start_s[item] = now;
+      without_lane_.push_back(item);
+      return;
+    }
+    enter(items_.lane[item], item);
+    if (items_.other_lane[item] != kNone) enter(items_.other_lane[item], item);
+  }
+
+  void enter(std::uint32_t lane, std::uint32_t item) {
+    Queue& queue = queues_[lane];
+    queue.items.push_back(item);
+    for (std::size_t at = queue.items.size() - 1; at > queue.head; --at) {
+      const std::uint32_t before = queue.items[at - 1];
+      if (ready_s_[before] < ready_s_[item] || before < item) break;
+      std::swap(queue.items[at - 1], queue.items[at]);
+    }
+  }
+
+  void complete(std::uint32_t item, double now) {
+    times_.end_s[item] = now;
+    for (std::uint32_t k = row_[item]; k < row_[item + 1]; ++k)
+      if (--waiting_[successors_[k]] == 0) make_ready(successors_[k], now);
+  }
+
+  void drain(double now) {
+    while (!without_lane_.empty()) {
+      const std::uint32_t item = without_lane_.back();
+      without_lane_.pop_back();
+      complete(item, now);
+    }
+  }
+
+  void free_lanes(std::uint32_t item) {
+    for (const std::uint32_t lane : {items_.lane[item], items_.other_lane[item]})
+      if (lane != kNone) running_[lane] = kNone, busy_until_[lane] = kFree;
+  }
+
+  void start_idle(double now) {
+    for (std::uint32_t lane = 0; lane < items_.lanes; ++lane) {
+      if (running_[lane] != kNone || queues_[lane].empty()) continue;
+      const std::uint32_t item = queues_[lane].first();
+      bool may = true;
+      for (const std::uint32_t held : {items_.lane[item], items_.other_lane[item]})
+        may = may && (held == kNone || (running_[held] == kNone && queues_[held].first() == item));
+      if (!may) continue;
+      times_.start_s[item] = now;
+      for (const std::uint32_t held : {items_.lane[item], items_.other_lane[item]}) {
+        if (held == kNone) continue;
+        ++queues_[held].head;
+        running_[held] = item;
+        busy_until_[held] = now + items_.duration_s[item];
+        times_.run[held].push_back(item);
+      }
+    }
+  }
+
+  const LaneItems& items_;
+  LaneTimes times_;
+  std::vector<Queue> queues_;
+  std::vector<std::uint32_t> running_;
+  std::vector<double> busy_until_;
+  std::vector<std::uint32_t> waiting_;
+  std::vector<double> ready_s_;
+  std::vector<std::uint32_t> row_, successors_;
+  std::vector<std::uint32_t> without_lane_;
+};
+
+}  // namespace
+
+LaneTimes run_lanes(const LaneItems& items) {
+  if (items.size() == 0) return {0, {}, {}, std::vector<std::vector<std::uint32_t>>(items.lanes)};
+  return Run(items).run();
+}
+
+std::vector<std::uint32_t> critical_items(const LaneItems& items, const LaneTimes& times) {
+  std::vector<std::uint32_t> path;
+  std::vector<std::uint32_t> before(items.size() * 2, kNone);  // on lane, on other lane
+  std::uint32_t at = kNone;
+  for (std::uint32_t lane = 0; lane < items.lanes; ++lane) {
+    std::uint32_t last = kNone;
+    for (const std::uint32_t item : times.run[lane]) {
+      before[std::size_t(item) * 2 + (items.lane[item] == lane ? 0 : 1)] = last;
+      last = item;
+    }
+    if (last != kNone && (at == kNone || times.end_s[last] > times.end_s[at])) at = last;
+  }
+  while (at != kNone) {
+    if (items.lane[at] != kNone) path.push_back(at);
+    const double start = times.start_s[at];
+    std::uint32_t next = kNone;
+    for (std::uint32_t k = items.wait_begin[at]; k < items.wait_begin[at + 1]; ++k)
+      if (times.end_s[items.wait_for[k]] == start) next = std::min(next, items.wait_for[k]);
+    for (int side = 0; side < 2 && next == kNone; ++side) {
+      const std::uint32_t held = before[std::size_t(at) * 2 + std::size_t(side)];
+      if (held != kNone && times.end_s[held] == start) next = held;
+    }
+    at = next;
+  }
+  std::reverse(path.begin(), path.end());
+  return path;
+}
+
+}  // namespace turnpoint

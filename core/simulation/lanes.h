@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The clock of sharding plans: items that wait for each other and occupy lanes, one item at a time on each. A device
+// (or a role that many devices play alike) has a lane for computing and one for communication.
+//
+// Rules, in the manner of design.md section 8, so that anyone can recompute them:
+//  1. An item is ready when all items it waits for have ended; items that wait for nothing are ready at 0.
+//  2. A ready item enters the queue of its lane, or of both its lanes. A queue is ordered by the instant at which its
+//     items became ready, then by their index (the order in which they were issued).
+//  3. An item starts when it is the first of the queue of each of its lanes and these lanes are free. It occupies them
+//     until its end = start + duration.
+//  4. At one instant all completions are handled before any lane starts anything; lanes then start by their index.
+//     Instants are equal only if the doubles are. An item of zero length ends in the same instant, in a further round.
+//  5. An item without a lane takes no time and waits for no one but its inputs: it starts and ends where it is ready.
+// Queues have one order for all lanes, so items on two lanes cannot block each other for good. While anything is left,
+// some lane is busy: with any lanes, the last end is never later than the sum of all durations.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/model/task_graph.h"
+
+namespace turnpoint {
+
+/// Items in the order in which they are issued. What an item waits for has a lower index; so there is no cycle.
+struct LaneItems {
+  std::vector<double> duration_s;                   ///< 0 without a lane
+  std::vector<std::uint32_t> lane, other_lane;      ///< kNone: none
+  std::vector<std::uint32_t> wait_begin, wait_for;  ///< item i: wait_for[wait_begin[i]] ... ; one more entry than items
+  std::uint32_t lanes = 0;
+
+  std::size_t size() const { return duration_s.size(); }
+};
+
+struct LaneTimes {
+  double makespan_s = 0;
+  std::vector<double> start_s, end_s;  ///< by item
+  /// What each lane ran, in that order: lane l's items are run[l][0], run[l][1], ...
+  std::vector<std::vector<std::uint32_t>> run;
+};
+
+/// Linear in items and waits, times the number of lanes.
+LaneTimes run_lanes(const LaneItems& items);
+
+/// Items on a path that decides the makespan, first to last, each starting in the instant in which the one before ends;
+/// those without a lane are left out. Where an input and the lane came free together, the input (the lowest) is named.
+std::vector<std::uint32_t> critical_items(const LaneItems& items, const LaneTimes& times);
+
+}  // namespace turnpoint

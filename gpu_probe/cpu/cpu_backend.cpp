@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu_probe/cpu/cpu_backend.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <vector>
+
+#include "gpu_probe/cpu/blas.h"
+#include "gpu_probe/cpu/kernels.h"
+
+namespace turnpoint::probe {
+
+namespace {
+
+/// Seconds that one sample lasts at least: shorter calls are repeated, the clock being coarse and its reading not free.
+constexpr double kShortest = 20e-6;
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+/// Buffers of one item, filled with random numbers: zeros would be processed faster than real data.
+class Buffers {
+ public:
+  explicit Buffers(std::uint64_t seed) : state_(seed * 2654435769u + 12345) {}
+  float* floats(std::int64_t count) {
+    auto& buffer = floats_.emplace_back(new float[static_cast<std::size_t>(std::max<std::int64_t>(1, count))]);
+    for (std::int64_t i = 0; i < count; ++i) buffer[static_cast<std::size_t>(i)] = uniform() - 0.5f;
+    return buffer.get();
+  }
+  std::int64_t* indices(std::int64_t count, std::int64_t below) {
+    auto& buffer = indices_.emplace_back(new std::int64_t[static_cast<std::size_t>(count)]);
+    for (std::int64_t i = 0; i < count; ++i)
+      buffer[static_cast<std::size_t>(i)] = static_cast<std::int64_t>(uniform() * static_cast<float>(below)) % below;
+    return buffer.get();
+  }
+
+ private:
+  float uniform() {
+    state_ = state_ * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<float>(state_ >> 40) * 0x1p-24f;
+  }
+  std::uint64_t state_;
+  std::vector<std::unique_ptr<float[]>> floats_;
+  std::vector<std::unique_ptr<std::int64_t[]>> indices_;
+};
+
+using Call = std::function<void()>;
+
+Call matmul_call(const ProbeCall& c, Buffers& buffers) {
+  const GemmShape shape{c[1], c[2], c[3], c[4] != 0, c[5] != 0};
+  const std::int64_t batch = c[0], step_a = c[1] * c[3], step_b = c[3] * c[2], step_c = c[1] * c[2];
+  float *a = buffers.floats(batch * step_a), *b = buffers.floats(batch * step_b), *y = buffers.floats(batch * step_c);
+  return [=, function = blas().function] {
+    for (std::int64_t i = 0; i < batch; ++i) function(shape, a + i * step_a, b + i * step_b, 0, y + i * step_c);
+  };
+}
+
+Call convolution_call(const ProbeCall& c, Buffers& buffers) {
+  const ConvolutionSizes z(c);
+  float* x = buffers.floats(z.n * z.c * z.h * z.w);
+  float* weight = buffers.floats(z.k * (z.c / z.groups) * z.r * z.s);
+  float* y = buffers.floats(z.n * z.k * z.p * z.q);
+  float* columns = buffers.floats(z.c / z.groups * z.r * z.s * z.p * z.q);
+  const GemmFunction function = blas().function;
+  if (c.kind == CallKind::convolution) return [=] { convolution_forward(z, function, x, weight, y, columns); };
+  if (c.kind == CallKind::convolution_data) return [=] { convolution_data(z, function, weight, y, x, columns); };
+  return [=] { convolution_filter(z, function, x, y, weight, columns); };
+}
+
+Call elementwise_call(const ProbeCall& c, Buffers& buffers) {
+  std::vector<const float*> in;
+  std::vector<float*> out;
+  for (std::int64_t i = 0; i < c[1]; ++i) in.push_back(buffers.floats(c[0]));
+  for (std::int64_t i = 0; i < c[2]; ++i) out.push_back(buffers.floats(c[0]));
+  return [=, n = c[0]] {
+    elementwise(n, in.data(), static_cast<std::int64_t>(in.size()), out.data(), static_cast<std::int64_t>(out.size()));
+  };
+}
+
+/// Kernels over rows and columns, or planes, with equal inputs and outputs.
+Call row_call(const ProbeCall& c, Buffers& buffers) {
+  const std::int64_t rows = c[0], columns = c[1], all = rows * columns;
+  switch (c.kind) {
+    case CallKind::softmax:
+      return [=, x = buffers.floats(all), y = buffers.floats(all)] { softmax(rows, columns, x, y); };
+    case CallKind::softmax_backward:
+      return [=, y = buffers.floats(all), dy = buffers.floats(all), dx = buffers.floats(all)] {
+        softmax_backward(rows, columns, y, dy, dx);
+      };
+    case CallKind::layer_norm:
+      return [=, x = buffers.floats(all), y = buffers.floats(all)] { layer_norm(rows, columns, x, y); };
+    case CallKind::layer_norm_backward:
+      return [=, x = buffers.floats(all), dy = buffers.floats(all), dx = buffers.floats(all)] {
+        layer_norm_backward(rows, columns, x, dy, dx);
+      };
+    case CallKind::cross_entropy:
+      return [=, x = buffers.floats(all), label = buffers.indices(rows, columns), loss = buffers.floats(rows)] {
+        cross_entropy(rows, columns, x, label, loss);
+      };
+    case CallKind::cross_entropy_backward:
+      return [=, x = buffers.floats(all), label = buffers.indices(rows, columns), dx = buffers.floats(all)] {
+        cross_entropy_backward(rows, columns, x, label, dx);
+      };
+    case CallKind::row_sum:
+      return [=, x = buffers.floats(all), y = buffers.floats(rows)] { row_sum(rows, columns, x, y); };
+    default: return [=, x = buffers.floats(all), y = buffers.floats(columns)] { column_sum(rows, columns, x, y); };
+  }
+}
+
+Call make_call(const ProbeCall& c, Buffers& buffers) {
+  switch (c.kind) {
+    case CallKind::matmul: return matmul_call(c, buffers);
+    case CallKind::convolution:
+    case CallKind::convolution_data:
+    case CallKind::convolution_filter: return convolution_call(c, buffers);
+    case CallKind::elementwise: return elementwise_call(c, buffers);
+    case CallKind::copy:
+      return [n = static_cast<std::size_t>(c[0]) * 4, x = buffers.floats(c[0]), y = buffers.floats(c[0])] {
+        std::memcpy(y, x, n);
+      };
+    case CallKind::batch_norm: {
+      const std::int64_t all = c[0] * c[1] * c[2];
+      return [=, x = buffers.floats(all), y = buffers.floats(all)] { batch_norm(c[0], c[1], c[2], x, y); };
+    }
+    case CallKind::batch_norm_backward: {
+      const std::int64_t all = c[0] * c[1] * c[2];
+      return [=, x = buffers.floats(all), dy = buffers.floats(all), dx = buffers.floats(all)] {
+        batch_norm_backward(c[0], c[1], c[2], x, dy, dx);
+      };
+    }
+    case CallKind::pooling:
+    case CallKind::pooling_backward: {
+      const std::int64_t large = c[0] * c[1] * c[2], small = c[0] * c[3] * c[4];
+      float *x = buffers.floats(large), *y = buffers.floats(small);
+      if (c.kind == CallKind::pooling) return [=] { max_pooling(c, x, y); };
+      return [=, dx = buffers.floats(large)] { max_pooling_backward(c, x, y, dx); };
+    }
+    case CallKind::embedding:
+    case CallKind::embedding_backward: {
+      float *table = buffers.floats(c[0] * c[1]), *y = buffers.floats(c[2] * c[1]);
+      const std::int64_t* index = buffers.indices(c[2], c[0]);
+      if (c.kind == CallKind::embedding) return [=] { embedding(c[1], c[2], table, index, y); };
+      return [=] { embedding_backward(c[1], c[2], index, y, table); };
+    }
+    case CallKind::adam: {
+      const std::int64_t n = c[0];
+      float* variance = buffers.floats(n);
+      for (std::int64_t i = 0; i < n; ++i) variance[i] = std::abs(variance[i]);
+      return
+          [=, g = buffers.floats(n), w = buffers.floats(n), m = buffers.floats(n)] { adam(n, {}, g, w, m, variance); };
+    }
+    case CallKind::launch: return [] {};
+    case CallKind::host_to_device:
+    case CallKind::device_to_host: return {};
+    default: return row_call(c, buffers);
+  }
+}
+
+class CpuPrepared : public Prepared {
+ public:
+  CpuPrepared(const ProbeOperator& op, std::uint64_t seed) : buffers_(seed) {
+    for (const auto& call : op.calls) {
+      calls_.push_back({make_call(call, buffers_), call.count});
+      uses_blas_ = uses_blas_ || call_flop(call) > 0;
+    }
+  }
+  Expected<double> sample(bool) override {
+    while (true) {
+      const double start = now();
+      for (int i = 0; i < repeats_; ++i)
+        for (const auto& [call, count] : calls_)
+          for (std::int64_t j = 0; j < count; ++j) call();
+      const double elapsed = now() - start;
+      if (elapsed >= kShortest || repeats_ >= 1 << 16) return std::max(elapsed, 1e-9) / repeats_;
+      repeats_ *= 4;
+    }
+  }
+  std::string implementation() const override { return uses_blas_ ? blas().name : "built-in loops"; }
+
+ private:
+  Buffers buffers_;
+  std::vector<std::pair<Call, std::int64_t>> calls_;
+  int repeats_ = 1;
+  bool uses_blas_ = false;
+};
+
+double available_memory() {
+  return static_cast<double>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+}
+
+class CpuBackend : public Backend {
+ public:
+  CpuBackend(int ranks, std::uint64_t seed) : described_(describe_cpu(ranks)), ranks_(ranks), seed_(seed) {}
+
+  nlohmann::json describe() override { return described_; }
+
+  Expected<std::unique_ptr<Prepared>> prepare(const ProbeOperator& op) override {
+    if (op.precision != ProbePrecision::fp32)
+      return device_error(fmt::format("{} is not measured on CPU ranks, only fp32", to_string(op.precision)));
+    double bytes = 0;
+    for (const auto& call : op.calls) {
+      if (call.kind == CallKind::host_to_device || call.kind == CallKind::device_to_host)
+        return device_error("a CPU rank's memory is the host's: there is nothing to cross");
+      bytes += 4 * call_elements(call);
+    }
+    // The other ranks run the same item at the same time.
+    if (bytes * ranks_ > 0.5 * available_memory())
+      return device_error(
+          fmt::format("needs {:.1f} GB for {} ranks, more than half of the free memory", bytes * ranks_ / 1e9, ranks_));
+    return std::unique_ptr<Prepared>(new CpuPrepared(op, seed_));
+  }
+
+  bool cold() const override { return false; }
+  bool shared_host() const override { return true; }
+
+ private:
+  nlohmann::json described_;
+  int ranks_;
+  std::uint64_t seed_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_cpu_backend(int ranks, std::uint64_t seed) {
+  return std::make_unique<CpuBackend>(ranks, seed);
+}
+
+}  // namespace turnpoint::probe

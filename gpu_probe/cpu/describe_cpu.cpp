@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
+#include <filesystem>
+#include <fstream>
+
+#include "gpu_probe/cpu/blas.h"
+#include "gpu_probe/cpu/cpu_backend.h"
+
+namespace turnpoint::probe {
+
+namespace {
+
+std::string first_line(const std::filesystem::path& path) {
+  std::ifstream in(path);
+  std::string line;
+  std::getline(in, line);
+  return line;
+}
+
+std::string processor_name() {
+  std::ifstream in("/proc/cpuinfo");
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with("model name"))
+      if (const auto colon = line.find(": "); colon != std::string::npos) return line.substr(colon + 2);
+  return "CPU";
+}
+
+/// The cores that this process may use, which a container may make fewer than the machine has.
+int usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+nlohmann::json numa_nodes() {
+  nlohmann::json nodes = nlohmann::json::array();
+  std::error_code ec;
+  for (int i = 0; i < 1024; ++i) {
+    const std::filesystem::path folder = fmt::format("/sys/devices/system/node/node{}", i);
+    if (!std::filesystem::is_directory(folder, ec)) break;
+    nodes.push_back({{"cores", first_line(folder / "cpulist")}, {"distances", first_line(folder / "distance")}});
+  }
+  return nodes;
+}
+
+}  // namespace
+
+nlohmann::json describe_cpu(int ranks) {
+  const int cores = usable_cores();
+  const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  nlohmann::json described;
+  described["devices"] = nlohmann::json::array();
+  for (int rank = 0; rank < ranks; ++rank)
+    described["devices"].push_back({{"index", rank},
+                                    {"name", processor_name()},
+                                    {"kind", "cpu"},
+                                    {"memory_bytes", static_cast<std::int64_t>(memory / ranks)}});
+  described["topology"] = {{"cores", cores}, {"numa_nodes", numa_nodes()}, {"memory_bytes", memory}};
+  described["libraries"] = nlohmann::json::array({{{"name", blas().name}}});
+  described["missing"] = blas().missing;
+  if (ranks > cores)
+    described["warnings"] = {
+        fmt::format("{} ranks share {} cores: the times are not those of a machine with a core for "
+                    "each",
+                    ranks, cores)};
+  return described;
+}
+
+}  // namespace turnpoint::probe

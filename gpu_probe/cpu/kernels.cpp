@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu_probe/cpu/kernels.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace turnpoint::probe {
+
+namespace {
+
+constexpr float kEpsilon = 1e-5f;
+
+struct Moments {
+  float mean, scale;  ///< scale: 1 / standard deviation
+};
+
+/// Calls chunk(pointer, elements) over all that is normalised together, twice.
+template <class Chunks>
+Moments moments(double count, Chunks&& chunks) {
+  double sum = 0, squares = 0;
+  chunks([&](const float* x, std::int64_t n) {
+    float part = 0;
+    for (std::int64_t i = 0; i < n; ++i) part += x[i];
+    sum += part;
+  });
+  const float mean = static_cast<float>(sum / count);
+  chunks([&](const float* x, std::int64_t n) {
+    float part = 0;
+    for (std::int64_t i = 0; i < n; ++i) part += (x[i] - mean) * (x[i] - mean);
+    squares += part;
+  });
+  return {mean, 1.0f / std::sqrt(static_cast<float>(squares / count) + kEpsilon)};
+}
+
+float largest(const float* x, std::int64_t n) {
+  float most = x[0];
+  for (std::int64_t i = 1; i < n; ++i) most = std::max(most, x[i]);
+  return most;
+}
+
+}  // namespace
+
+void elementwise(std::int64_t elements, const float* const* in, std::int64_t reads, float* const* out,
+                 std::int64_t writes) {
+  constexpr std::int64_t kStrip = 1024;  // stays in the first cache between the operands
+  float strip[kStrip];
+  for (std::int64_t i = 0; i < elements; i += kStrip) {
+    const std::int64_t n = std::min(kStrip, elements - i);
+    std::fill(strip, strip + n, 1.0f);
+    for (std::int64_t t = 0; t < reads; ++t)
+      for (std::int64_t j = 0; j < n; ++j) strip[j] += in[t][i + j];
+    for (std::int64_t t = 0; t < writes; ++t) std::memcpy(out[t] + i, strip, static_cast<std::size_t>(n) * 4);
+  }
+}
+
+void softmax(std::int64_t rows, std::int64_t columns, const float* x, float* y) {
+  for (std::int64_t r = 0; r < rows; ++r, x += columns, y += columns) {
+    const float most = largest(x, columns);
+    float sum = 0;
+    for (std::int64_t i = 0; i < columns; ++i) sum += y[i] = std::exp(x[i] - most);
+    for (std::int64_t i = 0; i < columns; ++i) y[i] /= sum;
+  }
+}
+
+void softmax_backward(std::int64_t rows, std::int64_t columns, const float* y, const float* dy, float* dx) {
+  for (std::int64_t r = 0; r < rows; ++r, y += columns, dy += columns, dx += columns) {
+    float dot = 0;
+    for (std::int64_t i = 0; i < columns; ++i) dot += y[i] * dy[i];
+    for (std::int64_t i = 0; i < columns; ++i) dx[i] = y[i] * (dy[i] - dot);
+  }
+}
+
+void layer_norm(std::int64_t rows, std::int64_t columns, const float* x, float* y) {
+  for (std::int64_t r = 0; r < rows; ++r, x += columns, y += columns) {
+    const Moments m = moments(static_cast<double>(columns), [&](auto&& chunk) { chunk(x, columns); });
+    for (std::int64_t i = 0; i < columns; ++i) y[i] = (x[i] - m.mean) * m.scale;
+  }
+}
+
+void layer_norm_backward(std::int64_t rows, std::int64_t columns, const float* x, const float* dy, float* dx) {
+  for (std::int64_t r = 0; r < rows; ++r, x += columns, dy += columns, dx += columns) {
+    const Moments m = moments(static_cast<double>(columns), [&](auto&& chunk) { chunk(x, columns); });
+    float sum = 0, dot = 0;
+    for (std::int64_t i = 0; i < columns; ++i) {
+      sum += dy[i];
+      dot += dy[i] * (x[i] - m.mean) * m.scale;
+    }
+    const float n = static_cast<float>(columns);
+    for (std::int64_t i = 0; i < columns; ++i)
+      dx[i] = m.scale * (dy[i] - sum / n - (x[i] - m.mean) * m.scale * dot / n);
+  }
+}
+
+void batch_norm(std::int64_t n, std::int64_t c, std::int64_t plane, const float* x, float* y) {
+  for (std::int64_t channel = 0; channel < c; ++channel) {
+    const Moments m = moments(static_cast<double>(n * plane), [&](auto&& chunk) {
+      for (std::int64_t i = 0; i < n; ++i) chunk(x + (i * c + channel) * plane, plane);
+    });
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::int64_t base = (i * c + channel) * plane;
+      for (std::int64_t j = base; j < base + plane; ++j) y[j] = (x[j] - m.mean) * m.scale;
+    }
+  }
+}
+
+void batch_norm_backward(std::int64_t n, std::int64_t c, std::int64_t plane, const float* x, const float* dy,
+                         float* dx) {
+  const float count = static_cast<float>(n * plane);
+  for (std::int64_t channel = 0; channel < c; ++channel) {
+    const Moments m = moments(static_cast<double>(n * plane), [&](auto&& chunk) {
+      for (std::int64_t i = 0; i < n; ++i) chunk(x + (i * c + channel) * plane, plane);
+    });
+    float sum = 0, dot = 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::int64_t base = (i * c + channel) * plane;
+      for (std::int64_t j = base; j < base + plane; ++j) {
+        sum += dy[j];
+        dot += dy[j] * (x[j] - m.mean) * m.scale;
+      }
+    }
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::int64_t base = (i * c + channel) * plane;
+      for (std::int64_t j = base; j < base + plane; ++j)
+        dx[j] = m.scale * (dy[j] - sum / count - (x[j] - m.mean) * m.scale * dot / count);
+    }
+  }
+}
+
+namespace {
+
+/// Calls body(output index, input index of the window's largest element) for every window.
+template <class Body>
+void each_largest(const ProbeCall& call, const float* x, Body&& body) {
+  const std::int64_t h = call[1], w = call[2], p = call[3], q = call[4], r = call[5], s = call[6];
+  for (std::int64_t plane = 0; plane < call[0]; ++plane) {
+    const std::int64_t from = plane * h * w;
+    for (std::int64_t i = 0; i < p; ++i)
+      for (std::int64_t j = 0; j < q; ++j) {
+        const std::int64_t y0 = i * call[7] - call[9], x0 = j * call[8] - call[10];
+        std::int64_t best = -1;
+        for (std::int64_t a = std::max<std::int64_t>(0, y0); a < std::min(h, y0 + r); ++a)
+          for (std::int64_t b = std::max<std::int64_t>(0, x0); b < std::min(w, x0 + s); ++b)
+            if (best < 0 || x[from + a * w + b] > x[best]) best = from + a * w + b;
+        body((plane * p + i) * q + j, best);
+      }
+  }
+}
+
+}  // namespace
+
+void max_pooling(const ProbeCall& call, const float* x, float* y) {
+  each_largest(call, x, [&](std::int64_t out, std::int64_t best) { y[out] = best < 0 ? 0 : x[best]; });
+}
+
+void max_pooling_backward(const ProbeCall& call, const float* x, const float* dy, float* dx) {
+  std::fill(dx, dx + call[0] * call[1] * call[2], 0.0f);
+  each_largest(call, x, [&](std::int64_t out, std::int64_t best) {
+    if (best >= 0) dx[best] += dy[out];
+  });
+}
+
+void embedding(std::int64_t columns, std::int64_t lookups, const float* table, const std::int64_t* index, float* y) {
+  for (std::int64_t i = 0; i < lookups; ++i)
+    std::memcpy(y + i * columns, table + index[i] * columns, static_cast<std::size_t>(columns) * sizeof(float));
+}
+
+void embedding_backward(std::int64_t columns, std::int64_t lookups, const std::int64_t* index, const float* dy,
+                        float* dtable) {
+  for (std::int64_t i = 0; i < lookups; ++i)
+    for (std::int64_t c = 0; c < columns; ++c) dtable[index[i] * columns + c] += dy[i * columns + c];
+}
+
+void cross_entropy(std::int64_t rows, std::int64_t columns, const float* x, const std::int64_t* label, float* loss) {
+  for (std::int64_t r = 0; r < rows; ++r, x += columns) {
+    const float most = largest(x, columns);
+    float sum = 0;
+    for (std::int64_t i = 0; i < columns; ++i) sum += std::exp(x[i] - most);
+    loss[r] = std::log(sum) + most - x[label[r]];
+  }
+}
+
+void cross_entropy_backward(std::int64_t rows, std::int64_t columns, const float* x, const std::int64_t* label,
+                            float* dx) {
+  softmax(rows, columns, x, dx);
+  for (std::int64_t r = 0; r < rows; ++r) dx[r * columns + label[r]] -= 1.0f;
+}
+
+void row_sum(std::int64_t rows, std::int64_t columns, const float* x, float* y) {
+  for (std::int64_t r = 0; r < rows; ++r, x += columns) {
+    float sum = 0;
+    for (std::int64_t i = 0; i < columns; ++i) sum += x[i];
+    y[r] = sum;
+  }
+}
+
+void column_sum(std::int64_t rows, std::int64_t columns, const float* x, float* y) {
+  std::fill(y, y + columns, 0.0f);
+  for (std::int64_t r = 0; r < rows; ++r, x += columns)
+    for (std::int64_t i = 0; i < columns; ++i) y[i] += x[i];
+}
+
+void adam(std::int64_t elements, const AdamStep& step, const float* gradient, float* weight, float* mean,
+          float* variance) {
+  const float correct1 = 1.0f - std::pow(step.beta1, static_cast<float>(step.step)),
+              correct2 = 1.0f - std::pow(step.beta2, static_cast<float>(step.step));
+  for (std::int64_t i = 0; i < elements; ++i) {
+    const float g = gradient[i];
+    mean[i] = step.beta1 * mean[i] + (1 - step.beta1) * g;
+    variance[i] = step.beta2 * variance[i] + (1 - step.beta2) * g * g;
+    weight[i] -= step.rate * (mean[i] / correct1) / (std::sqrt(variance[i] / correct2) + step.epsilon);
+  }
+}
+
+}  // namespace turnpoint::probe

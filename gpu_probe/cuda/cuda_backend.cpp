@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu_probe/cuda/cuda_backend.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <set>
+
+#include "gpu_probe/cuda/calls.h"
+#include "gpu_probe/cuda/check.h"
+
+namespace turnpoint::probe {
+
+namespace {
+
+using namespace cuda;
+
+/// A run is held back for so long per kernel that it queues, so that queueing is not timed.
+constexpr double kQueueingNanoseconds = 4000, kMostHeldBack = 20e6;
+
+class CudaPrepared : public Prepared {
+ public:
+  CudaPrepared(Gpu& gpu, std::unique_ptr<DeviceMemory> memory, std::vector<Step> steps)
+      : gpu_(gpu), memory_(std::move(memory)), steps_(std::move(steps)) {
+    for (const auto& step : steps_) launches_ += static_cast<double>(step.launches) * static_cast<double>(step.count);
+  }
+
+  Expected<double> sample(bool cold) override { return timed(1, cold); }
+  Expected<double> sample_hot(int repeats) override {
+    const auto all = timed(repeats, false);
+    if (!all) return all;
+    return *all / repeats;
+  }
+  std::string implementation() const override {
+    std::set<std::string> names;
+    for (const auto& step : steps_) names.insert(step.implementation);
+    return fmt::format("{}", fmt::join(names, " + "));
+  }
+
+ private:
+  Expected<double> timed(int repeats, bool cold) {
+    const Driver& driver = gpu_.driver;
+    Result result = 0;
+    if (cold) result = driver.fill_words(gpu_.flush, 0x3f800000u + ++flushes_, gpu_.l2_bytes / 2, gpu_.stream);
+    if (result != 0) return gpu_.failure(result, "emptying the cache");
+    const auto spin = gpu_.function("spin");
+    if (!spin) return spin.error();
+    const auto held =
+        static_cast<std::int64_t>(std::min(kMostHeldBack, 10000 + kQueueingNanoseconds * launches_ * repeats));
+    result = Launch(*spin, 1, 1, 1, 1).with(held)(driver, gpu_.stream);
+    if (result == 0) result = driver.event_record(gpu_.begin, gpu_.stream);
+    if (result != 0) return gpu_.failure(result, "beginning a sample");
+    for (int i = 0; i < repeats; ++i)
+      for (const auto& step : steps_)
+        for (std::int64_t j = 0; j < step.count; ++j)
+          if (const int failed = step.run(gpu_.stream); failed != 0) {
+            driver.stream_synchronize(gpu_.stream);
+            return device_error(fmt::format("{} refused to run (status {})", step.implementation, failed));
+          }
+    result = driver.event_record(gpu_.end, gpu_.stream);
+    if (result == 0) result = driver.event_synchronize(gpu_.end);
+    float milliseconds = 0;
+    if (result == 0) result = driver.event_elapsed(&milliseconds, gpu_.begin, gpu_.end);
+    if (result != 0) return gpu_.failure(result, "running the kernels");
+    return std::max(1e-9, static_cast<double>(milliseconds) * 1e-3);
+  }
+
+  Gpu& gpu_;
+  std::unique_ptr<DeviceMemory> memory_;
+  std::vector<Step> steps_;
+  double launches_ = 0;
+  unsigned flushes_ = 0;
+};
+
+class CudaBackend : public Backend {
+ public:
+  explicit CudaBackend(std::uint64_t seed) : seed_(seed) {}
+  Expected<void> open(int device) { return gpu_.open(device); }
+
+  nlohmann::json describe() override {
+    nlohmann::json described;
+    described["devices"] = nlohmann::json::array();
+    for (int i = 0; i < gpu_.count; ++i) described["devices"].push_back(device(i));
+    described["device"] = gpu_.index;
+    described["topology"] = gpu_.nvml.describe();
+    int version = 0;
+    gpu_.driver.driver_version(&version);
+    auto& libraries = described["libraries"] = nlohmann::json::array();
+    libraries.push_back({{"name", "CUDA driver"},
+                         {"version", gpu_.nvml.driver_version()},
+                         {"cuda", fmt::format("{}.{}", version / 1000, version / 10 % 100)}});
+    std::vector<std::string> missing;
+    const auto add = [&](const char* name, const std::string& library_version, const std::string& problem) {
+      if (problem.empty())
+        libraries.push_back({{"name", name}, {"version", library_version}});
+      else
+        missing.push_back(fmt::format("{}: {}", name, problem));
+    };
+    add("NVRTC", gpu_.nvrtc.version(), gpu_.nvrtc.library().problem());
+    add("cublasLt", gpu_.matrices.version(), gpu_.matrices.library().problem());
+    add("cuDNN", gpu_.convolutions.version(), gpu_.convolutions.library().problem());
+    add("NVML", gpu_.nvml.driver_version(), gpu_.nvml.problem());
+    if (!gpu_.no_kernels.empty()) missing.push_back("own kernels: " + gpu_.no_kernels);
+    described["missing"] = missing;
+    return described;
+  }
+
+  Expected<std::unique_ptr<Prepared>> prepare(const ProbeOperator& op) override {
+    auto memory = std::make_unique<DeviceMemory>(gpu_);
+    memory->seed = seed_;
+    std::vector<Step> steps;
+    for (const auto& call : op.calls) {
+      auto step = make_step(gpu_, *memory, call, op.precision);
+      if (!step) return step.error();
+      steps.push_back(std::move(*step));
+    }
+    if (const Result result = gpu_.driver.stream_synchronize(gpu_.stream); result != 0)
+      return gpu_.failure(result, "filling memory");
+    return std::unique_ptr<Prepared>(new CudaPrepared(gpu_, std::move(memory), std::move(steps)));
+  }
+
+  std::vector<nlohmann::json> check() override { return check_kernels(gpu_); }
+  Conditions conditions() override { return gpu_.nvml.conditions(); }
+  bool cold() const override { return true; }
+  bool shared_host() const override { return false; }
+  bool broken() const override { return gpu_.broken; }
+
+ private:
+  nlohmann::json device(int index) const {
+    const Driver& driver = gpu_.driver;
+    Device handle = 0;
+    if (driver.device_get(&handle, index) != 0) return nlohmann::json::object();
+    char name[256] = {};
+    std::size_t bytes = 0;
+    driver.device_name(name, sizeof name - 1, handle);
+    driver.device_memory(&bytes, handle);
+    const auto get = [&](Attribute which) { return gpu_.attribute(which, handle); };
+    // Two transfers per clock of the memory bus.
+    const double bandwidth = 2.0 * get(kMemoryClockKilohertz) * 1e3 * get(kMemoryBusBits) / 8.0;
+    return {{"index", index},
+            {"name", name},
+            {"kind", "cuda"},
+            {"memory_bytes", bytes},
+            {"compute_capability", fmt::format("{}.{}", get(kComputeMajor), get(kComputeMinor))},
+            {"multiprocessors", get(kMultiprocessors)},
+            {"clock_mhz", get(kClockKilohertz) / 1000},
+            {"l2_bytes", get(kL2Bytes)},
+            {"memory_bus_bits", get(kMemoryBusBits)},
+            {"bus_bandwidth_bytes_per_s", bandwidth}};
+  }
+
+  Gpu gpu_;
+  std::uint64_t seed_;
+};
+
+}  // namespace
+
+std::optional<Error> cuda_unavailable() {
+  Driver driver;
+  const auto count = driver.open();
+  return count ? std::nullopt : std::optional<Error>(count.error());
+}
+
+Expected<std::unique_ptr<Backend>> open_cuda_backend(int device, std::uint64_t seed) {
+  auto backend = std::make_unique<CudaBackend>(seed);
+  if (auto opened = backend->open(device); !opened) return opened.error();
+  return std::unique_ptr<Backend>(std::move(backend));
+}
+
+}  // namespace turnpoint::probe

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu_probe/ranks/controller.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "gpu_probe/ranks/crew.h"
+
+namespace turnpoint::probe {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr double kHeartbeat = 1.0;  // s between signs of life
+constexpr double kOpening = 120.0;  // s until a device must have said hello: libraries of half a GB are loaded
+constexpr int kMostRestarts = 8;    // items that may take their process down
+constexpr std::size_t kMaximumLine = 4u << 20;
+
+json error_line(const Error& error) {
+  json line = {{"type", "error"}, {"code", to_string(error.code)}, {"what", error.what}};
+  if (!error.where.empty()) line["where"] = error.where;
+  if (!error.hint.empty()) line["hint"] = error.hint;
+  return line;
+}
+
+/// A name that only one process of this machine can hold at a time; probes that measure together disturb each other.
+int claim_machine() {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  constexpr char kName[] = "\0turnpoint-probe";  // the leading zero: a name without a file
+  std::memcpy(address.sun_path, kName, sizeof kName - 1);
+  const int file = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + sizeof kName - 1);
+  if (file >= 0 && bind(file, reinterpret_cast<const sockaddr*>(&address), length) == 0) return file;
+  if (file >= 0) close(file);
+  return -1;
+}
+
+class Controller {
+ public:
+  Controller(const ProbeJob& job, int out_file) : job_(job), out_(out_file), started_(host_clock()) {
+    sigset_t signals;
+    sigemptyset(&signals);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&signals, signal);
+    sigprocmask(SIG_BLOCK, &signals, nullptr);
+    std::signal(SIGPIPE, SIG_IGN);
+    signals_ = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+    claim_ = claim_machine();
+  }
+  ~Controller() {
+    crew_.kill();
+    for (const int file : {signals_, claim_, job_file_})
+      if (file >= 0) close(file);
+  }
+
+  int run(const std::string& text) {
+    job_file_ = memfd_create("turnpoint-job", MFD_CLOEXEC);
+    if (job_file_ < 0 || ::write(job_file_, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+      return fail({ErrorCode::device, fmt::format("no memory for the job: {}", std::strerror(errno)), {}, {}});
+    backend_ = job_.backend;
+    if (backend_ == ProbeBackend::automatic)
+      if (const int code = choose(); code != kDone) return code;
+    return measure();
+  }
+
+ private:
+  void say(json line) {
+    line["v"] = 1;
+    line["seq"] = sequence_++;
+    line["t"] = host_clock() - started_;
+    out_.write(line);
+    last_line_ = host_clock();
+  }
+  int fail(const Error& error) {
+    crew_.kill();
+    say(error_line(error));
+    return error.code == ErrorCode::cancelled ? kInterrupted : error.code == ErrorCode::bad_input ? kBadJob : kDevice;
+  }
+
+  WorkerOptions options() const {
+    WorkerOptions options;
+    options.ranks = backend_ == ProbeBackend::cpu ? job_.ranks : 1;
+    options.start = next_item_;
+    options.deadline = started_ + job_.budget_s;
+    options.backend = backend_;
+    return options;
+  }
+
+  /// Which devices there are is asked in a process of its own: a broken driver may take it along.
+  int choose() {
+    WorkerOptions asking = options();
+    asking.ranks = 1;
+    asking.choose = true;
+    if (const auto begun = crew_.start(asking, job_file_); !begun) return fail(begun.error());
+    const double limit = host_clock() + kOpening;
+    backend_ = ProbeBackend::cpu;
+    not_cuda_ = "asking the driver took too long";
+    while (host_clock() < limit) {
+      if (const int code = turn(); code >= 0) return code;
+      auto& member = crew_.members().front();
+      for (std::string line; member.lines.next(line);) {
+        const json message = json::parse(line, nullptr, false);
+        if (message.is_discarded()) continue;
+        if (message.value("type", "") != "choice") continue;
+        if (message.value("backend", "") == "cuda") backend_ = ProbeBackend::cuda;
+        not_cuda_ = message.value("why", "");
+      }
+      if (member.file < 0) break;
+      if (crew_.reap() && member.status != 0) not_cuda_ = "asking the driver " + describe_end(member.status);
+    }
+    crew_.kill();
+    return kDone;
+  }
+
+  int measure() {
+    const double last_moment = started_ + job_.budget_s + job_.limit_s + kOpening;
+    if (const auto begun = start_crew(); !begun) return fail(begun.error());
+    while (true) {
+      if (const int code = turn(); code >= 0) return code;
+      if (!out_.good()) {
+        crew_.kill();
+        return kDevice;
+      }
+      auto& members = crew_.members();
+      for (std::size_t rank = 0; rank < members.size(); ++rank)
+        for (std::string line; members[rank].lines.next(line);)
+          if (const int code = take(static_cast<int>(rank), line); code >= 0) return code;
+      if (members.front().lines.size() > kMaximumLine) return fail(device("a rank printed a line without end"));
+      if (done_) return finish();
+      if (const int code = watch(); code >= 0) return code;
+      if (host_clock() > last_moment) return fail(device("the whole run took longer than it may"));
+    }
+  }
+
+  /// Waits for something to happen, at most a tenth of a second. An exit code once it is over.
+  int turn() {
+    std::vector<pollfd> files{{signals_, POLLIN, 0}};
+    std::vector<Crew::Member*> open;
+    for (auto& member : crew_.members())
+      if (member.file >= 0) {
+        files.push_back({member.file, POLLIN, 0});
+        open.push_back(&member);
+      }
+    poll(files.data(), files.size(), 100);
+    signalfd_siginfo info{};
+    while (::read(signals_, &info, sizeof info) == sizeof info)
+      if (info.ssi_signo != SIGCHLD)
+        return fail({ErrorCode::cancelled, fmt::format("stopped by signal {}", info.ssi_signo), {}, {}});
+    for (std::size_t i = 0; i < open.size(); ++i)
+      if (files[i + 1].revents != 0 && !open[i]->lines.fill(open[i]->file)) {
+        close(open[i]->file);
+        open[i]->file = -1;
+      }
+    if (host_clock() - last_line_ >= kHeartbeat) say({{"type", "heartbeat"}, {"item", current_}});
+    return -1;
+  }
+
+  static Error device(std::string what, std::string hint = {}) {
+    return {ErrorCode::device, std::move(what), {}, std::move(hint)};
+  }
+
+  Expected<void> start_crew() {
+    opened_ = false;
+    current_ = -1;
+    item_began_ = host_clock();
+    return crew_.start(options(), job_file_);
+  }
+
+  /// One line of a rank; an exit code if it ends the run.
+  int take(int rank, const std::string& line) {
+    json message = json::parse(line, nullptr, false);
+    if (message.is_discarded() || !message.is_object())
+      return fail(device(fmt::format("rank {} printed what is no message: '{}'", rank, line.substr(0, 80)),
+                         "something in its process writes to the wrong place"));
+    const std::string type = message.value("type", "");
+    if (type == "error") {
+      last_error_ = device(message.value("what", "failed"), message.value("hint", ""));
+      return -1;  // its end follows
+    }
+    if (rank != 0) return -1;
+    if (type == "hello") {
+      opened_ = true;
+      if (hello_said_) return -1;
+      hello_said_ = true;
+      message["ranks"] = options().ranks;
+      message["backend"] = to_string(backend_);
+      if (!not_cuda_.empty()) message["missing"].push_back("CUDA: " + not_cuda_);
+      if (claim_ < 0) message["warnings"].push_back("another turnpoint-probe is measuring on this machine");
+      say(std::move(message));
+    } else if (type == "start") {
+      current_ = message.value("index", -1);
+      next_item_ = static_cast<std::size_t>(current_) + 1;
+      item_began_ = host_clock();
+      if (item_began_ - last_progress_ > 0.2) {
+        last_progress_ = item_began_;
+        say({{"type", "progress"},
+             {"phase", message.value("phase", "")},
+             {"item", current_},
+             {"items", job_.items()},
+             {"fraction", static_cast<double>(current_) / static_cast<double>(job_.items())}});
+      }
+    } else if (type == "check") {
+      item_began_ = host_clock();
+      say(std::move(message));
+    } else if (type == "item") {
+      ++(message.contains("time_s") ? measured_ : failed_);
+      item_began_ = host_clock();
+      current_ = -1;
+      say(std::move(message));
+    } else if (type == "done") {
+      skipped_ = message.value("skipped", 0);
+      done_ = true;
+    }
+    return -1;
+  }
+
+  /// What ended a rank before its time; of several, a signal tells the most, the others follow.
+  std::string who_died() {
+    std::string what;
+    for (std::size_t rank = 0; rank < crew_.members().size() && !done_; ++rank) {
+      const auto& member = crew_.members()[rank];
+      // The others may be through before rank 0 has said so; and what a rank printed before its end is read first.
+      const bool through = rank > 0 && member.status == 0;
+      if (!member.ended || member.file >= 0 || through) continue;
+      if (last_error_) return last_error_->what;
+      if (what.empty() || WIFSIGNALED(member.status))
+        what = fmt::format("rank {} {}", rank, describe_end(member.status));
+      if (WIFSIGNALED(member.status)) break;
+    }
+    return what;
+  }
+
+  /// Ranks that died, or an item that takes too long: the item is given up and a new crew goes on behind it.
+  int watch() {
+    crew_.reap();
+    std::string what = who_died();
+    const double waited = host_clock() - item_began_;
+    if (what.empty() && waited > (opened_ ? job_.limit_s : std::max(kOpening, job_.limit_s)))
+      what = opened_ ? fmt::format("took longer than {:g} s", job_.limit_s)
+                     : fmt::format("the device did not answer within {:.0f} s", waited);
+    if (what.empty()) return -1;
+    const std::string hint = last_error_ ? last_error_->hint : "";
+    last_error_.reset();
+    crew_.kill();
+    if (!opened_ || ++restarts_ > kMostRestarts) return fail(device(what, hint));
+    if (current_ >= 0) {  // else it had said itself what became of the item
+      ++failed_;
+      json item = {{"type", "item"}, {"index", current_}, {"not_measured", what}};
+      if (!hint.empty()) item["hint"] = hint;
+      say(std::move(item));
+    }
+    if (next_item_ >= job_.items()) {
+      done_ = true;
+      return finish();
+    }
+    if (const auto begun = start_crew(); !begun) return fail(begun.error());
+    return -1;
+  }
+
+  int finish() {
+    crew_.kill();
+    say({{"type", "result"},
+         {"measured", measured_},
+         {"not_measured", failed_},
+         {"skipped", skipped_},
+         {"complete", skipped_ == 0},
+         {"restarts", restarts_},
+         {"elapsed_s", host_clock() - started_}});
+    return out_.good() ? kDone : kDevice;
+  }
+
+  const ProbeJob& job_;
+  LineWriter out_;
+  Crew crew_;
+  double started_, last_line_ = started_, last_progress_ = 0, item_began_ = 0;
+  int signals_ = -1, claim_ = -1, job_file_ = -1;
+  ProbeBackend backend_ = ProbeBackend::cpu;
+  std::string not_cuda_;
+  std::int64_t sequence_ = 0;
+  std::size_t next_item_ = 0;
+  int current_ = -1, measured_ = 0, failed_ = 0, skipped_ = 0, restarts_ = 0;
+  bool opened_ = false, hello_said_ = false, done_ = false;
+  std::optional<Error> last_error_;
+};
+
+}  // namespace
+
+int run_job(const ProbeJob& job, const std::string& text, int out_file) { return Controller(job, out_file).run(text); }
+
+void print_error(int out_file, const Error& error) {
+  json line = error_line(error);
+  line["v"] = 1;
+  line["seq"] = 0;
+  line["t"] = 0;
+  LineWriter(out_file).write(line);
+}
+
+}  // namespace turnpoint::probe

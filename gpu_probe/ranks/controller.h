@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The probe's own process: starts the ranks, watches them, and is the only one that prints.
+#pragma once
+
+#include <string>
+
+#include "core/hardware/probe_job.h"
+
+namespace turnpoint::probe {
+
+inline constexpr int kDone = 0, kUsage = 2, kBadJob = 3, kDevice = 5, kInterrupted = 130;
+
+/// Prints hello, progress, item, heartbeat and result or error lines to `out_file`; returns the exit code. `text` is
+/// the job as it was read, which the ranks read again.
+int run_job(const ProbeJob& job, const std::string& text, int out_file);
+
+/// The one line of a probe that cannot begin.
+void print_error(int out_file, const Error& error);
+
+}  // namespace turnpoint::probe

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// A real window on the real core, shown offscreen.
+#pragma once
+
+#include <QAction>
+#include <QApplication>
+#include <QTemporaryDir>
+#include <QtTest>
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "app/app_settings.h"
+#include "app/core_backend.h"
+#include "app/document.h"
+#include "app/main_window.h"
+#include "app/search_runner.h"
+#include "core/plan/task_graph_json.h"
+#include "search/small_graphs.h"
+#include "views/common/selection_model.h"
+#include "views/frontier/frontier_chart.h"
+
+namespace turnpoint::test {
+
+/// The window on the real core.
+struct Real {
+  Real() : settings(folder.filePath(QStringLiteral("settings.ini"))) {
+    window = std::make_unique<app::MainWindow>(backend, settings);
+    window->resize(1600, 1000);
+    window->show();
+    (void)QTest::qWaitForWindowExposed(window.get());
+  }
+  bool settle() {
+    return QTest::qWaitFor([&] { return window->settled(); }, 60000);
+  }
+  bool open(const QString& path) {
+    window->open_path(path);
+    return settle();
+  }
+  /// A random graph without a word about devices or memory.
+  QString random_graph(std::uint64_t seed, std::size_t tasks) {
+    const QString path = folder.filePath(QStringLiteral("random%1.json").arg(seed));
+    std::ofstream(path.toStdString()) << write_task_graph(*random_task_graph(seed, tasks));
+    return path;
+  }
+  template <class Widget>
+  Widget* child(const char* name) {
+    return window->findChild<Widget*>(QString::fromLatin1(name));
+  }
+  const ResultPoint& point(const std::string& method) { return window->runner().find(method)->result->points.front(); }
+  void click(const std::string& method) {
+    auto* plot = window->chart()->findChild<QWidget*>(QString(), Qt::FindDirectChildrenOnly);
+    QTest::mouseClick(plot, Qt::LeftButton, Qt::NoModifier, window->chart()->position_of(point(method)));
+  }
+  const SchedulePtr& schedule() { return window->document().selection().schedule(); }
+
+  QTemporaryDir folder;
+  app::CoreBackend backend;
+  app::AppSettings settings;
+  std::unique_ptr<app::MainWindow> window;
+};
+
+inline QAction* action(Real& real, const char* key) {
+  return real.window->findChild<QAction*>(QString::fromLatin1(key));
+}
+
+}  // namespace turnpoint::test

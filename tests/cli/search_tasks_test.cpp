@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// `search` and `export` on a task graph, through the program itself.
+#include <QFile>
+#include <QJsonArray>
+#include <QTemporaryDir>
+#include <QtTest>
+
+#include "cli/command_line.h"
+using namespace turnpoint::test;
+
+namespace {
+
+const QString kGraph = TURNPOINT_SOURCE_DIR "/tests/data/task_graph/small.json";
+
+}  // namespace
+
+class SearchTasksTest : public QObject {
+  Q_OBJECT
+  QTemporaryDir folder_;
+  QString path(const char* name) const { return folder_.filePath(QString::fromLatin1(name)); }
+
+ private slots:
+  void a_task_graph_needs_no_hardware() {
+    const Run searched = run({"search", kGraph, "--devices", "2"});
+    QVERIFY2(searched.code == kDone, searched.err);
+    const QJsonObject result = searched.object();
+    QCOMPARE(result["format"].toString(), QString("turnpoint/result@1"));
+    QCOMPARE(result["method"].toString(), QString("pardnn"));
+    QCOMPARE(result["clock"].toString(), QString("simulated"));
+    QCOMPARE(result["model"].toObject()["tasks"].toInt(), 4);
+    QCOMPARE(result["model"].toObject()["source"].toString(), kGraph);
+    QCOMPARE(result["scenario"].toObject()["hardware"].toString(), QString("as-file"));
+    QCOMPARE(result["scenario"].toObject()["devices"].toInt(), 2);
+    const QJsonObject point = result["points"].toArray()[0].toObject();
+    const QJsonObject placed = run({"place", kGraph, "--devices", "2"}).object();
+    QCOMPARE(point["time_s"].toDouble(), placed["makespan_s"].toDouble());
+  }
+
+  void all_means_those_that_place() {
+    const Run searched = run({"search", kGraph, "--method", "all"});
+    QVERIFY2(searched.code == kDone, searched.err);
+    const QJsonArray results = searched.object()["results"].toArray();
+    QVERIFY(results.size() >= 7);
+    for (const auto& one : results) QCOMPARE(one.toObject()["points"].toArray().size(), 1);
+  }
+
+  void others_refuse_it_in_words() {
+    for (const char* method : {"ft", "data-parallel", "megatron", "manual:tp=2", "pardnn,optcnn"}) {
+      const Run refused = run({"search", kGraph, "--method", method});
+      QCOMPARE(refused.code, kUsage);
+      QVERIFY2(refused.err.contains("a task graph has none"), refused.err);
+    }
+  }
+
+  void plans_are_placements_that_simulate_reads() {
+    const QString result = path("result.json"), plan = path("plan.json");
+    QCOMPARE(run({"search", kGraph, "--devices", "3", "--method", "heft", "--plans", "--out", result}).code, kDone);
+    const Run exported = run({"export", result, "--point", "0", "--to", "json", "--out", plan});
+    QVERIFY2(exported.code == kDone, exported.err);
+    QFile file(plan);
+    QVERIFY(file.open(QIODevice::ReadOnly));
+    const QJsonObject written = QJsonDocument::fromJson(file.readAll()).object();
+    QCOMPARE(written["format"].toString(), QString("turnpoint/plan@1"));
+    QCOMPARE(written["kind"].toString(), QString("placement"));
+    QFile inside(result);
+    QVERIFY(inside.open(QIODevice::ReadOnly));
+    const QJsonObject searched = QJsonDocument::fromJson(inside.readAll()).object();
+    QCOMPARE(searched["plans"].toArray()[0].toObject(), written);
+    const Run simulated = run({"simulate", kGraph, plan});
+    QVERIFY2(simulated.code == kDone, simulated.err);
+    QCOMPARE(simulated.object()["makespan_s"].toDouble(), written["makespan_s"].toDouble());
+    QCOMPARE(searched["points"].toArray()[0].toObject()["time_s"].toDouble(), written["makespan_s"].toDouble());
+  }
+
+  void exports() {
+    const QString result = path("round.json");
+    QCOMPARE(run({"search", kGraph, "--devices", "2", "--method", "round-robin", "--out", result}).code, kDone);
+    const Run trace = run({"export", result, "--to", "trace"});
+    QVERIFY2(trace.code == kDone, trace.err);
+    QVERIFY(QJsonDocument::fromJson(trace.out).object()["traceEvents"].toArray().size() > 4);
+    const Run csv = run({"export", result, "--to", "csv"});
+    QCOMPARE(csv.out.count("\r\n"), 5);
+    const Run dot = run({"export", result, "--to", "dot"});
+    QVERIFY(dot.out.startsWith("digraph") && dot.out.count("->") == 4);
+    const Run svg = run({"export", result, "--to", "svg"});
+    QCOMPARE(svg.code, kUsage);
+    QVERIFY2(svg.err.contains("not for placements"), svg.err);
+  }
+
+  void limits_and_hardware() {
+    const Run tight = run({"search", kGraph, "--devices", "2", "--memory-limit", "60", "--out", path("tight.json")});
+    QCOMPARE(tight.code, kInfeasible);
+    QVERIFY(QFile::exists(path("tight.json")));
+    const Run many = run({"search", kGraph, "--devices", "4"});
+    QCOMPARE(many.code, kUsage);
+    QVERIFY2(many.err.contains("describes 3"), many.err);
+    const Run real = run({"search", kGraph, "--hardware", "v100-16gb-1x8"});
+    QVERIFY2(real.code == kDone, real.err);
+    QCOMPARE(real.object()["scenario"].toObject()["devices"].toInt(), 8);
+    QVERIFY(real.object()["points"].toArray()[0].toObject()["fits"].toBool());
+  }
+
+  void what_if_factors_reach_the_links() {
+    const auto time = [](const QStringList& more) {
+      const Run searched = run(QStringList{"search", kGraph, "--devices", "2", "--method", "round-robin"} + more);
+      return searched.object()["points"].toArray()[0].toObject()["time_s"].toDouble();
+    };
+    const double plain = time({}), slow = time({"--intra-bandwidth-scale", "0.1"}),
+                 fast = time({"--device-speed-scale", "2", "--intra-bandwidth-scale", "2"});
+    QVERIFY(slow > plain);
+    QVERIFY(qAbs(fast * 2 - plain) <= 1e-9 * plain);
+  }
+
+  void inspect_says_what_it_is() {
+    const Run looked = run({"inspect", kGraph, "--json"});
+    QVERIFY2(looked.code == kDone, looked.err);
+    QCOMPARE(looked.object()["tasks"].toInt(), 4);
+    QCOMPARE(looked.object()["time_s"].toDouble(), 10.0);
+    QCOMPARE(looked.object()["persistent_bytes"].toDouble(), 10.0);
+  }
+
+  void a_model_has_placements_beside_its_frontier() {
+    const Run searched = run({"search", "builtin:lenet", "--hardware", "v100-16gb-1x4", "--batch", "64", "--method",
+                              "data-parallel,pardnn,single-device"});
+    QVERIFY2(searched.code == kDone, searched.err);
+    const QJsonArray results = searched.object()["results"].toArray();
+    QCOMPARE(results.size(), 3);
+    QCOMPARE(results[0].toObject()["clock"].toString(), QString("additive"));
+    QCOMPARE(results[1].toObject()["clock"].toString(), QString("simulated"));
+  }
+
+  void each_method_is_listed_once() {
+    const Run listed = run({"methods", "--json"});
+    QSet<QString> names;
+    for (const auto& one : QJsonDocument::fromJson(listed.out).array()) {
+      const QString name = one.toObject()["name"].toString();
+      QVERIFY2(!names.contains(name), qPrintable(name));
+      names << name;
+      if (name == "pardnn") QVERIFY(one.toObject()["places"].toBool());
+      if (name == "ft") QVERIFY(!one.toObject()["places"].toBool());
+    }
+    QVERIFY(names.contains("scotch") && names.contains("ft"));
+  }
+};
+
+QTEST_APPLESS_MAIN(SearchTasksTest)
+#include "search_tasks_test.moc"

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Our own declarations of CUDA against the real headers, where those are installed; and the kernels through the real
+// compiler, for every architecture that it knows.
+#include <QTest>
+
+#include "gpu_probe/cuda/cublaslt.h"
+#include "gpu_probe/cuda/cudnn.h"
+#include "gpu_probe/cuda/driver.h"
+#include "gpu_probe/cuda/kernel_source.h"
+#include "gpu_probe/cuda/nvrtc.h"
+
+#if __has_include(<cuda.h>) && __has_include(<cublasLt.h>)
+#define HAVE_CUDA_HEADERS 1
+#include <cublasLt.h>
+#include <cuda.h>
+#endif
+#if __has_include(<cudnn.h>) && defined(HAVE_CUDA_HEADERS)
+#define HAVE_CUDNN_HEADERS 1
+#include <cudnn.h>
+#endif
+
+using namespace turnpoint::probe::cuda;
+
+#ifdef HAVE_CUDA_HEADERS
+static_assert(sizeof(Pointer) == sizeof(CUdeviceptr) && sizeof(Result) == sizeof(CUresult) &&
+              sizeof(Device) == sizeof(CUdevice));
+static_assert(int(kMultiprocessors) == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT &&
+              int(kClockKilohertz) == CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
+static_assert(int(kPciBus) == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID && int(kPciDevice) == CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID);
+static_assert(int(kPciDomain) == CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID &&
+              int(kL2Bytes) == CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
+static_assert(int(kMemoryClockKilohertz) == CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE &&
+              int(kMemoryBusBits) == CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH);
+static_assert(int(kComputeMajor) == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR &&
+              int(kComputeMinor) == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+static_assert(sizeof(LtHeuristic) == sizeof(cublasLtMatmulHeuristicResult_t));
+static_assert(offsetof(LtHeuristic, workspace) == offsetof(cublasLtMatmulHeuristicResult_t, workspaceSize));
+static_assert(offsetof(LtHeuristic, status) == offsetof(cublasLtMatmulHeuristicResult_t, state));
+static_assert(kReal32 == CUDA_R_32F && kRealBf16 == CUDA_R_16BF && kCompute32 == CUBLAS_COMPUTE_32F &&
+              kComputeTf32 == CUBLAS_COMPUTE_32F_FAST_TF32);
+static_assert(kPlainOperand == CUBLAS_OP_N && kTransposedOperand == CUBLAS_OP_T);
+static_assert(kDescTransposeA == CUBLASLT_MATMUL_DESC_TRANSA && kDescTransposeB == CUBLASLT_MATMUL_DESC_TRANSB);
+static_assert(kLayoutBatchCount == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT &&
+              kLayoutBatchStride == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET);
+static_assert(kPreferenceWorkspace == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES);
+#endif
+#ifdef HAVE_CUDNN_HEADERS
+static_assert(sizeof(CudnnPerformance) == sizeof(cudnnConvolutionFwdAlgoPerf_t) &&
+              sizeof(CudnnPerformance) == sizeof(cudnnConvolutionBwdDataAlgoPerf_t));
+static_assert(offsetof(CudnnPerformance, memory) == offsetof(cudnnConvolutionFwdAlgoPerf_t, memory));
+static_assert(offsetof(CudnnPerformance, math) == offsetof(cudnnConvolutionBwdFilterAlgoPerf_t, mathType));
+static_assert(kCudnnFloat == CUDNN_DATA_FLOAT && kCudnnBf16 == CUDNN_DATA_BFLOAT16 && kCudnnNchw == CUDNN_TENSOR_NCHW &&
+              kCudnnNhwc == CUDNN_TENSOR_NHWC);
+static_assert(kCudnnCrossCorrelation == CUDNN_CROSS_CORRELATION && kCudnnDefaultMath == CUDNN_DEFAULT_MATH &&
+              kCudnnTensorMath == CUDNN_TENSOR_OP_MATH && kCudnnFmaMath == CUDNN_FMA_MATH);
+#endif
+
+class CudaDeclarationsTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void headers_agree() {
+#ifdef HAVE_CUDA_HEADERS
+    QVERIFY2(CUDA_VERSION >= 12000, "the checks above were compiled against these headers");
+#else
+    QSKIP("no CUDA headers here");
+#endif
+  }
+
+  void kernels_compile_data() {
+    QTest::addColumn<QString>("architecture");
+    for (const char* name : {"sm_80", "sm_90"}) QTest::newRow(name) << name;
+  }
+  void kernels_compile() {
+    const Nvrtc compiler;
+    if (!compiler.library().usable()) QSKIP("no run-time compiler of CUDA here");
+    QFETCH(QString, architecture);
+    const auto code = compiler.compile(kernel_source(), architecture.toStdString());
+    QVERIFY2(code.has_value(), code ? "" : code.error().message().c_str());
+    for (const char* name : {"softmax_f32", "softmax_warp_bf16", "column_sum_bf16", "adam_f32", "spin", "nothing"})
+      QVERIFY2(code->find(std::string(".text.") + name) != std::string::npos, name);
+  }
+
+  void a_wrong_kernel_is_explained() {
+    const Nvrtc compiler;
+    if (!compiler.library().usable()) QSKIP("no run-time compiler of CUDA here");
+    const auto code = compiler.compile("int x = ;", "sm_90");
+    QVERIFY(!code.has_value());
+    QVERIFY2(code.error().what.find("turnpoint_kernels.cu(1)") != std::string::npos, code.error().what.c_str());
+  }
+};
+
+QTEST_APPLESS_MAIN(CudaDeclarationsTest)
+#include "cuda_declarations_test.moc"

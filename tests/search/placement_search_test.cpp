@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// Placement methods as search methods: what they place, what factors and limits do, and that nobody else takes a task
+// graph. Oracles: run_placement itself, the simulator, the additive cost of one device, and scaling laws of the rules.
+#include <QtTest>
+#include <algorithm>
+#include <numeric>
+
+#include "core/plan/training_graph.h"
+#include "core/scenario/task_scenario.h"
+#include "core/search/objectives.h"
+#include "core/search/placement/placement_search.h"
+#include "core/search/scenario_of.h"
+#include "core/simulation/simulator.h"
+#include "search/scenarios.h"
+#include "search/small_graphs.h"
+
+using namespace turnpoint;
+using namespace turnpoint::test;
+
+namespace {
+
+ModelPtr named(const char* name) {
+  auto model = std::make_shared<Model>();
+  model->name = model->source = name;
+  return model;
+}
+
+ScenarioPtr of_tasks(TaskGraphPtr graph, const std::function<void(Settings&)>& change = {},
+                     const std::string& hardware = kFileHardware) {
+  Settings settings;
+  settings.devices = 3;
+  if (change) change(settings);
+  ClusterPtr cluster;
+  if (hardware != kFileHardware) cluster = *open_hardware(hardware);
+  const auto scenario = make_task_scenario(std::move(graph), named("random"), cluster, hardware, settings);
+  if (!scenario) qFatal("%s", scenario.error().message().c_str());
+  return *scenario;
+}
+
+const PlacementPlan& plan_of(const ResultPtr& result) { return *result->plans->placement(0); }
+
+}  // namespace
+
+class PlacementSearchTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void every_method_answers_as_place_does() {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+      const TaskGraphPtr graph = random_task_graph(seed, 40);
+      const ScenarioPtr scenario = of_tasks(graph);
+      for (const auto& method : placement::placement_methods()) {
+        if (method.unavailable && !method.unavailable().empty()) continue;
+        const auto found = run(method.name, scenario);
+        QVERIFY2(found, method.name.c_str());
+        const Result& result = **found;
+        const auto placed = placement::run_placement(method, *graph, search::placement_request(*scenario), {});
+        QVERIFY(placed);
+        QCOMPARE(result.points.size(), std::size_t(1));
+        const ResultPoint& point = result.points[0];
+        QCOMPARE(point.time_s, placed->makespan_s);
+        QCOMPARE(point.memory_bytes, *std::max_element(placed->peak_bytes.begin(), placed->peak_bytes.end()));
+        QCOMPARE(plan_of(*found).placement.device, placed->placement.device);
+        QCOMPARE(point.fits, placed->fits());
+        QCOMPARE(result.clock, Clock::simulated);
+        // The split of the time: what the busiest device computes, by hand.
+        std::vector<double> busy(3);
+        for (TaskIndex t = 0; t < graph->task_count(); ++t) busy[placed->placement.device[t]] += graph->time_s[t];
+        QVERIFY(close(point.compute_s, *std::max_element(busy.begin(), busy.end())));
+        QVERIFY(close(point.compute_s + point.network_s, point.time_s));
+      }
+    }
+  }
+
+  void only_placement_methods_take_a_task_graph() {
+    const ScenarioPtr scenario = of_tasks(chain(1, 5));
+    int taken = 0;
+    for (const Method& method : methods()) {
+      const std::string reason = refusal_of(method, {}, *scenario);
+      taken += reason.empty();
+      QCOMPARE(reason.find("task graph") != std::string::npos, !method.places);
+    }
+    QVERIFY(taken >= 7);
+    QVERIFY(!run("manual:tp=2", scenario));
+  }
+
+  /// Faster devices, links and latencies by the same factor: every duration shrinks alike, and so does the end.
+  void factors_scale_everything_alike() {
+    for (std::uint64_t seed = 30; seed < 40; ++seed) {
+      const TaskGraphPtr graph = random_task_graph(seed, 60);
+      const auto plain = run("heft", of_tasks(graph));
+      const auto scaled = run("heft", of_tasks(graph, [](Settings& s) {
+                                s.factors.intra_bandwidth = 4;
+                                s.factors.latency = 0.25;
+                                s.factors.device_speed = 4;
+                              }));
+      QVERIFY(plain && scaled);
+      QVERIFY(close((*scaled)->points[0].time_s * 4, (*plain)->points[0].time_s));
+      QCOMPARE(plan_of(*scaled).placement.device, plan_of(*plain).placement.device);
+      QCOMPARE((*scaled)->points[0].memory_bytes, (*plain)->points[0].memory_bytes);
+    }
+  }
+
+  void stated_seconds_follow_the_bandwidth() {
+    TaskGraphBuilder builder;
+    builder.add_task({"a", TaskKind::forward, 1.0, 10});
+    builder.add_task({"b", TaskKind::forward, 1.0, 10});
+    builder.add_edge(0, 1, 10, 6.0);
+    const TaskGraphPtr graph = *builder.finish("stated");
+    const ScenarioPtr scenario = of_tasks(graph, [](Settings& s) { s.factors.intra_bandwidth = 2; });
+    const TaskGraphPtr placed = placed_tasks(*scenario);
+    QCOMPARE(placed->transfer_s(0, 0, 1), 3.0);
+    QCOMPARE(graph->transfer_s(0, 0, 1), 6.0);  // what was opened stays
+    QCOMPARE(placed_tasks(*of_tasks(graph)), graph);
+  }
+
+  void memory_of_the_file_and_of_the_user() {
+    const TaskGraphPtr graph = random_task_graph(7, 60, [](TaskGraphBuilder& b) { b.alike.memory_bytes = 1 << 20; });
+    QCOMPARE(of_tasks(graph)->memory_limit(), std::int64_t(1) << 20);
+    QCOMPARE(of_tasks(graph, [](Settings& s) { s.factors.device_memory = 0.5; })->memory_limit(), std::int64_t(1) << 19);
+    QCOMPARE(of_tasks(random_task_graph(7, 60))->memory_limit(), kUnlimitedBytes);
+    const auto free = run("pardnn", of_tasks(graph));
+    QVERIFY(free && (*free)->points[0].fits);
+    const auto tight = run("pardnn", of_tasks(graph, [](Settings& s) { s.memory_limit = 1; }));
+    QVERIFY(tight);
+    QVERIFY(!(*tight)->points[0].fits);
+    const auto& shortage = plan_of(*tight).shortage;
+    QVERIFY(shortage && shortage->bytes == (plan_of(*tight).peak_bytes[shortage->device] - 1));
+    // The device memory slider reaches the placed graph.
+    const auto halved = placed_tasks(*of_tasks(graph, [](Settings& s) { s.factors.device_memory = 0.5; }));
+    QCOMPARE(halved->memory_of(0), std::int64_t(1) << 19);
+  }
+
+  void hardware_replaces_links_and_devices() {
+    const TaskGraphPtr graph = random_task_graph(3, 30);
+    const ScenarioPtr scenario = of_tasks(graph, [](Settings& s) { s.devices = 16; }, "v100-16gb-2x8");
+    const TaskGraphPtr placed = placed_tasks(*scenario);
+    const Cluster& cluster = *scenario->cluster;
+    QCOMPARE(placed->links.bandwidth_of(0, 7), cluster.links[kIntraNode].bandwidth);
+    QCOMPARE(placed->links.bandwidth_of(0, 8), cluster.links[kInterNode].bandwidth);
+    QCOMPARE(placed->links.latency_of(15, 7), cluster.links[kInterNode].latency_s);
+    QCOMPARE(placed->memory_of(15), cluster.device.memory_bytes);
+    QCOMPARE(placed->links.contention, graph->links.contention);
+    QCOMPARE(placed->time_s, graph->time_s);
+  }
+
+  void devices_of_the_file() {
+    const auto with = [](auto change) { return random_task_graph(1, 10, change); };
+    QCOMPARE((*cluster_of_file(*with([](TaskGraphBuilder&) {}), 0))->devices(), kDefaultPlacementDevices);
+    QCOMPARE((*cluster_of_file(*with([](TaskGraphBuilder& b) { b.intended_devices = 5; }), 0))->devices(), 5);
+    const auto listed = with([](TaskGraphBuilder& b) { b.devices = {{100, 1}, {50, 2}}; });
+    QCOMPARE((*cluster_of_file(*listed, 0))->devices(), 2);
+    QCOMPARE((*cluster_of_file(*listed, 0))->device.memory_bytes, std::int64_t(50));
+    QCOMPARE((*cluster_of_file(*listed, 1))->device.memory_bytes, std::int64_t(100));
+    const auto many = cluster_of_file(*listed, 3);
+    QVERIFY(!many && many.error().code == ErrorCode::usage);
+  }
+
+  /// On a model, one device takes the additive time of the plan on one device: both are the one evaluator's.
+  void a_model_s_training_graph_is_placed() {
+    const ModelPtr model = builtin("lenet", 64);
+    const ScenarioPtr four = scenario_on(model, "v100-16gb-1x4");
+    const ScenarioPtr one = scenario_on(model, "v100-16gb-1x4", [](Settings& s) { s.devices = 1; });
+    const auto single = run("single-device", four), plain = run("data-parallel", one);
+    QVERIFY(single && plain);
+    QVERIFY(close((*single)->points[0].time_s, (*plain)->points[0].time_s));
+    const PlacementPlan& plan = plan_of(*single);
+    QCOMPARE(plan.operator_of.size(), plan.graph->task_count());
+    QVERIFY(close(plan.one_device_s, (*single)->points[0].time_s));
+    for (TaskIndex t = 0; t < plan.graph->task_count(); ++t) {
+      const std::string name(plan.graph->names[t]);
+      QVERIFY(name.starts_with(model->operators[plan.operator_of[t]].name));
+    }
+    const auto pardnn = run("pardnn", four);
+    QVERIFY(pardnn && (*pardnn)->points[0].time_s <= (*single)->points[0].time_s);
+  }
+
+  /// A slider: the placement found before on the links of now, then a full answer; the same again costs nothing.
+  void coarse_passes_simulate_the_last_placement() {
+    const TaskGraphPtr graph = random_task_graph(11, 80);
+    const auto searcher = *make_searcher(**find_method("pardnn"));
+    const ScenarioPtr before = of_tasks(graph), after = of_tasks(graph, [](Settings& s) { s.factors.latency = 9; });
+    const auto first = searcher->run(before, SearchPass::coarse, {});
+    QVERIFY(first);
+    QCOMPARE(*searcher->run(before, SearchPass::exact, {}), *first);
+    const auto moved = searcher->run(after, SearchPass::coarse, {});
+    QVERIFY(moved);
+    QCOMPARE(plan_of(*moved).placement.device, plan_of(*first).placement.device);
+    const auto again = simulate(*placed_tasks(*after), plan_of(*first).placement);
+    QCOMPARE((*moved)->points[0].time_s, again->makespan_s);
+    const auto full = searcher->run(after, SearchPass::exact, {});
+    QVERIFY(full && *full != *moved);
+    QCOMPARE((*full)->points[0].time_s, (*run("pardnn", after))->points[0].time_s);
+  }
+
+  void cancelled_runs_say_so() {
+    std::stop_source stop;
+    stop.request_stop();
+    RunContext context;
+    context.stop = stop.get_token();
+    const auto searcher = *make_searcher(**find_method("pardnn"));
+    const auto ended = searcher->run(of_tasks(chain(1, 50)), SearchPass::exact, context);
+    QVERIFY(!ended && ended.error().code == ErrorCode::cancelled);
+  }
+
+  void objectives_cut_the_devices_of_a_file() {
+    const ScenarioPtr scenario = of_tasks(random_task_graph(5, 50), [](Settings& s) { s.devices = 4; });
+    const auto all = profile(contender(**find_method("heft")), scenario, {1, 2, 4}, {});
+    QVERIFY(all);
+    QCOMPARE(all->size(), std::size_t(3));
+    for (std::size_t i = 0; i < 3; ++i) {
+      QCOMPARE((*all)[i]->scenario->cluster->devices(), 1 << i);
+      QVERIFY((*all)[i]->plans->placement(0));
+    }
+    const TaskGraph& graph = *scenario->tasks;
+    QVERIFY(close((*all)[0]->points[0].time_s, std::accumulate(graph.time_s.begin(), graph.time_s.end(), 0.0)));
+  }
+};
+
+QTEST_APPLESS_MAIN(PlacementSearchTest)
+#include "placement_search_test.moc"

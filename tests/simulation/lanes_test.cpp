@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lanes and liveness against a literal transcription of their rules, and cases that can be followed with a finger.
+#include "core/simulation/lanes.h"
+
+#include <QtTest>
+#include <random>
+
+#include "simulation/slow_lanes.h"
+
+using namespace turnpoint;
+using namespace turnpoint::test;
+
+namespace {
+
+/// Items are added in the order of issue.
+struct Program {
+  LaneItems items;
+  explicit Program(std::uint32_t lanes) { items.lanes = lanes; }
+  std::uint32_t add(std::uint32_t lane, double seconds, const std::vector<std::uint32_t>& waits = {},
+                    std::uint32_t other = kNone) {
+    items.wait_begin.push_back(std::uint32_t(items.wait_for.size()));
+    items.wait_for.insert(items.wait_for.end(), waits.begin(), waits.end());
+    items.duration_s.push_back(lane == kNone ? 0 : seconds);
+    items.lane.push_back(lane);
+    items.other_lane.push_back(other);
+    return std::uint32_t(items.size() - 1);
+  }
+  LaneItems finished() {
+    items.wait_begin.push_back(std::uint32_t(items.wait_for.size()));
+    return items;
+  }
+};
+
+/// Times are small whole numbers, so that many things happen at once.
+LaneItems random_items(std::mt19937_64& random) {
+  const auto below = [&](std::uint64_t n) { return std::uint32_t(random() % n); };
+  const std::uint32_t lanes = 1 + below(6), count = 1 + below(60);
+  Program program(lanes);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    std::vector<std::uint32_t> waits;
+    for (std::uint32_t k = below(4); i > 0 && k > 0; --k) waits.push_back(below(i));
+    const std::uint32_t kind = below(10);
+    const std::uint32_t lane = kind == 0 ? kNone : below(lanes);
+    std::uint32_t other = kind < 4 && lane != kNone ? below(lanes) : kNone;
+    if (other == lane) other = kNone;
+    program.add(lane, double(below(4)), waits, other);
+  }
+  return program.finished();
+}
+
+}  // namespace
+
+class LanesTest : public QObject {
+  Q_OBJECT
+ private slots:
+  void a_lane_takes_what_was_ready_first();
+  void at_one_instant_the_order_of_issue_decides();
+  void two_lanes_meet();
+  void random_programs_follow_the_rules();
+  void the_critical_path_has_no_holes();
+  void frees_come_before_allocations();
+  void nothing_to_do();
+};
+
+void LanesTest::a_lane_takes_what_was_ready_first() {
+  Program program(2);
+  const auto a = program.add(0, 3);
+  const auto late = program.add(1, 1, {a});  // ready at 3
+  const auto b = program.add(1, 2);          // ready at 0, runs to 2
+  const auto c = program.add(1, 4, {b});     // ready at 2, runs to 6
+  const LaneTimes times = run_lanes(program.finished());
+  QCOMPARE(times.start_s[b], 0.0);
+  QCOMPARE(times.start_s[c], 2.0);
+  QCOMPARE(times.start_s[late], 6.0);
+  QCOMPARE(times.makespan_s, 7.0);
+  QCOMPARE(times.run[1], (std::vector<std::uint32_t>{b, c, late}));
+}
+
+void LanesTest::at_one_instant_the_order_of_issue_decides() {
+  Program program(3);
+  const auto first = program.add(0, 1), second = program.add(1, 1);
+  const auto x = program.add(2, 1, {second}), y = program.add(2, 1, {first});
+  const LaneTimes times = run_lanes(program.finished());
+  QCOMPARE(times.start_s[x], 1.0);
+  QCOMPARE(times.start_s[y], 2.0);
+}
+
+void LanesTest::two_lanes_meet() {
+  // A send over lanes 0 and 1 waits for both; what was ready on lane 1 after it stays behind it.
+  Program program(2);
+  const auto busy = program.add(1, 5);
+  const auto send = program.add(0, 2, {}, 1);
+  const auto behind = program.add(1, 1);
+  const auto own = program.add(0, 1, {send});
+  const LaneTimes times = run_lanes(program.finished());
+  QCOMPARE(times.start_s[busy], 0.0);
+  QCOMPARE(times.start_s[send], 5.0);
+  QCOMPARE(times.start_s[behind], 7.0);
+  QCOMPARE(times.start_s[own], 7.0);
+}
+
+void LanesTest::random_programs_follow_the_rules() {
+  std::mt19937_64 random(7);
+  for (int round = 0; round < 3000; ++round) {
+    const LaneItems items = random_items(random);
+    const LaneTimes times = run_lanes(items);
+    const SlowLanes slow = slow_lanes(items);
+    for (std::size_t i = 0; i < items.size(); ++i)
+      QVERIFY2(
+          times.start_s[i] == slow.start[i] && times.end_s[i] == slow.end[i],
+          qPrintable(
+              QString("round %1, item %2: %3 against %4").arg(round).arg(i).arg(times.start_s[i]).arg(slow.start[i])));
+    double sum = 0;
+    for (const double seconds : items.duration_s) sum += seconds;
+    QVERIFY(times.makespan_s <= sum);
+    // Buffers made by random items and read by random later ones.
+    Buffers buffers;
+    for (int b = 0; b < 30; ++b) {
+      const auto made = std::uint32_t(random() % items.size());
+      const std::uint32_t id =
+          buffers.add(std::int64_t(random() % 100), BufferKind(random() % 3), made, std::uint32_t(random() % 2));
+      for (std::uint64_t k = random() % 3; k > 0; --k) {
+        const auto reader = std::uint32_t(random() % items.size());
+        if (times.end_s[reader] >= times.start_s[made]) buffers.read(id, reader);
+      }
+    }
+    const auto memory = memory_over_time(buffers, times, {1000, 50}, true);
+    for (std::uint32_t d = 0; d < 2; ++d) {
+      const std::int64_t persistent = d == 0 ? 1000 : 50;
+      QCOMPARE(memory[d].peak_bytes, slow_peak(buffers, slow, persistent, d));
+      std::int64_t highest = persistent;
+      for (const MemorySample& sample : memory[d].samples)
+        highest = std::max(highest, persistent + sample.activation_bytes + sample.copy_bytes + sample.workspace_bytes);
+      QCOMPARE(highest, memory[d].peak_bytes);
+      QCOMPARE(memory[d].samples.front().time_s, 0.0);
+    }
+  }
+}
+
+void LanesTest::the_critical_path_has_no_holes() {
+  std::mt19937_64 random(11);
+  for (int round = 0; round < 500; ++round) {
+    const LaneItems items = random_items(random);
+    const LaneTimes times = run_lanes(items);
+    double at = 0;
+    for (const std::uint32_t item : critical_items(items, times)) {
+      QCOMPARE(times.start_s[item], at);
+      at = times.end_s[item];
+    }
+    QCOMPARE(at, times.makespan_s);
+  }
+}
+
+void LanesTest::frees_come_before_allocations() {
+  Program program(1);
+  const auto a = program.add(0, 1), b = program.add(0, 1, {a}), none = program.add(0, 0, {b});
+  Buffers buffers;
+  buffers.add(100, BufferKind::activation, a, 0);
+  buffers.add(70, BufferKind::copy, b, 0);
+  buffers.add(5000, BufferKind::workspace, none, 0);  // begins and ends in one instant
+  const auto memory = memory_over_time(buffers, run_lanes(program.finished()), {3}, true);
+  QCOMPARE(memory[0].peak_bytes, 103);
+  QCOMPARE(memory[0].peak_at_s, 0.0);
+  QCOMPARE(memory[0].samples.size(), std::size_t(3));
+  QCOMPARE(memory[0].samples[1].copy_bytes, 70);
+  QCOMPARE(memory[0].samples[2].copy_bytes, 0);
+}
+
+void LanesTest::nothing_to_do() {
+  Program program(2);
+  const LaneTimes times = run_lanes(program.finished());
+  QCOMPARE(times.makespan_s, 0.0);
+  QCOMPARE(times.run.size(), std::size_t(2));
+  QVERIFY(critical_items(program.items, times).empty());
+  QCOMPARE(memory_over_time({}, times, {42}, false)[0].peak_bytes, 42);
+}
+
+QTEST_APPLESS_MAIN(LanesTest)
+#include "lanes_test.moc"

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "views/graph/task_legend.h"
+
+#include <QHelpEvent>
+#include <QMouseEvent>
+#include <QPainter>
+#include <QToolTip>
+#include <algorithm>
+#include <cmath>
+
+#include "views/common/format.h"
+#include "views/graph/graph_painter.h"
+#include "views/graph/task_hover.h"
+
+namespace turnpoint::views {
+
+namespace {
+
+constexpr int kPad = 10, kSwatch = 11, kColumnGap = 12;
+constexpr int kLeastMap = 44, kMostMap = 110;
+
+std::vector<TaskLegendRow> device_rows(const TaskFigures& figures) {
+  std::vector<TaskLegendRow> rows;
+  if (!figures.schedule) return rows;
+  const double span = figures.schedule->makespan_s;
+  const std::size_t devices = figures.load_s.size();
+  const auto share = [&](double load) { return span > 0 ? share_text(load / span) : QString(); };
+  const std::size_t own = devices <= kDeviceColors ? devices : kOtherDevice;
+  for (std::size_t d = 0; d < own; ++d)
+    rows.push_back({device_slot(std::uint32_t(d)),
+                    device_text(figures, std::uint32_t(d)),
+                    share(figures.load_s[d]),
+                    std::uint32_t(d),
+                    {}});
+  if (own == devices) return rows;
+  double load = 0;
+  for (std::size_t d = own; d < devices; ++d) load += figures.load_s[d];
+  rows.push_back(
+      {kOtherDevice, TaskLegend::tr("%1 others").arg(devices - own), share(load / double(devices - own)), kNone, {}});
+  return rows;
+}
+
+std::vector<TaskLegendRow> scope_rows(const TaskFigures& figures) {
+  const TaskHierarchy& h = *figures.hierarchy;
+  std::vector<TaskLegendRow> rows;
+  std::vector<QString> last;
+  std::vector<double> times;
+  for (const auto& child : h.children_of(figures.scope_group)) {
+    const std::uint32_t begin = child.is_group ? h.groups[child.index].task_begin : h.position[child.index];
+    const std::uint32_t end = child.is_group ? h.groups[child.index].task_end : begin + 1;
+    const QString name = to_qt(child.is_group ? std::string(h.names[child.index]) : h.label(child.index));
+    const std::size_t slot = figures.scope_slot[begin];
+    const double time = child.is_group ? h.groups[child.index].time_s() : h.graph->time_s[child.index];
+    if (rows.empty() || rows.back().color != slot) {
+      rows.push_back({slot, name, {}, kNone, {begin, end}});
+      last.push_back(name), times.push_back(time);
+    } else {
+      rows.back().positions[1] = end, last.back() = name, times.back() += time;
+    }
+  }
+  double total = 0;
+  for (const double time : times) total += time;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    if (last[r] != rows[r].text) rows[r].text += QStringLiteral(" \u2026 ") + last[r];
+    if (total > 0) rows[r].value = share_text(times[r] / total);
+  }
+  return rows;
+}
+
+std::vector<TaskLegendRow> heat_rows(const TaskScene& scene, TaskColor color) {
+  std::vector<TaskLegendRow> rows;
+  if (scene.heat_bounds[3] <= 0) return rows;
+  const auto text = [&](double v) { return color == TaskColor::time ? time_text(v) : memory_text(std::int64_t(v)); };
+  for (std::size_t step = 0; step < 5; ++step)
+    rows.push_back({step,
+                    step == 0 ? TaskLegend::tr("below %1").arg(text(scene.heat_bounds[0]))
+                              : TaskLegend::tr("from %1").arg(text(scene.heat_bounds[step - 1])),
+                    {},
+                    kNone,
+                    {}});
+  return rows;
+}
+
+}  // namespace
+
+std::vector<TaskLegendRow> task_legend_rows(const TaskFigures& figures, const TaskScene& scene, TaskColor color) {
+  switch (color) {
+    case TaskColor::device: return device_rows(figures);
+    case TaskColor::scope: return scope_rows(figures);
+    case TaskColor::time:
+    case TaskColor::bytes: break;
+  }
+  return heat_rows(scene, color);
+}
+
+TaskLegend::TaskLegend(TaskCanvas* canvas, QWidget* parent)
+    : QWidget(parent), canvas_(canvas), map_(new MiniMap(canvas, this)) {
+  setAccessibleName(tr("Legend"));
+  const QFontMetrics metrics(graph_small_font(font()));
+  setFixedWidth(kPad * 2 + 2 * (kSwatch + 6) + kColumnGap +
+                2 * metrics.horizontalAdvance(QStringLiteral("device 15 100%")) + 8);
+}
+
+void TaskLegend::set_figures(TaskFiguresPtr figures, TaskColor color, bool critical_path) {
+  figures_ = std::move(figures);
+  color_ = color, critical_path_ = critical_path;
+  rows_ = figures_ && canvas_->scene() ? task_legend_rows(*figures_, *canvas_->scene(), color)
+                                       : std::vector<TaskLegendRow>{};
+  map_->refresh();
+  resizeEvent(nullptr);
+  update();
+}
+
+void TaskLegend::set_selection(SelectionModel* selection) {
+  if (selection_) disconnect(selection_, nullptr, this, nullptr);
+  selection_ = selection;
+  if (selection_)
+    connect(selection_, &SelectionModel::device_changed, this, [this] {
+      map_->refresh();
+      update();
+    });
+}
+
+int TaskLegend::row_height() const { return QFontMetrics(graph_small_font(font())).height() + 4; }
+
+int TaskLegend::lines_high() const { return row_height() * (figures_ && figures_->schedule ? 4 : 3); }
+
+/// Two columns as soon as one would push the mini-map away.
+int TaskLegend::columns() const {
+  const int one = kPad + row_height() * (int(rows_.size()) + 1) + 6 + lines_high() + kLeastMap + kPad;
+  return rows_.size() > 3 && one > height() && color_ == TaskColor::device ? 2 : 1;
+}
+
+int TaskLegend::lines_top() const {
+  return kPad + row_height() * (1 + std::max(rows_high(), rows_.empty() ? 2 : 1)) + 6;
+}
+
+QRect TaskLegend::row_rect(int row) const {
+  const int high = rows_high(), width = (this->width() - 2 * kPad - (columns() - 1) * kColumnGap) / columns();
+  const int column = high > 0 ? row / high : 0;
+  return {kPad + column * (width + kColumnGap), kPad + row_height() * (1 + row - column * high), width, row_height()};
+}
+
+int TaskLegend::row_at(QPoint position) const {
+  for (int r = 0; r < int(rows_.size()); ++r)
+    if (row_rect(r).contains(position) && row_rect(r).bottom() < lines_top()) return r;
+  return -1;
+}
+
+void TaskLegend::resizeEvent(QResizeEvent*) {
+  const int room = height() - lines_top() - lines_high() - kPad - 4;
+  map_->setVisible(room >= kLeastMap);
+  map_->setGeometry(kPad, height() - kPad - std::min(room, kMostMap), width() - 2 * kPad, std::min(room, kMostMap));
+}
+
+void TaskLegend::paintEvent(QPaintEvent*) {
+  const ThemeColors& theme = theme_colors(palette());
+  QPainter painter(this);
+  painter.fillRect(rect(), theme.base);
+  painter.setPen(theme.border);
+  painter.drawLine(0, 0, 0, height());
+  if (!figures_) return;
+  paint_rows(painter);
+  paint_lines(painter);
+}
+
+void TaskLegend::paint_rows(QPainter& painter) const {
+  const ThemeColors& theme = theme_colors(palette());
+  const QFont small = graph_small_font(font());
+  const QRect line(kPad, kPad, width() - 2 * kPad, row_height());
+  painter.setFont(graph_name_font(font()));
+  painter.setPen(theme.secondary);
+  const QString title = color_ == TaskColor::device  ? tr("Devices")
+                        : color_ == TaskColor::scope ? tr("Scopes")
+                        : color_ == TaskColor::time  ? tr("Time per box")
+                                                     : tr("Bytes per box");
+  painter.drawText(line, Qt::AlignLeft | Qt::AlignVCenter, title);
+  painter.setFont(small);
+  if (rows_.empty()) {
+    painter.drawText(line.adjusted(0, row_height(), 0, 2 * row_height()),
+                     Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap,
+                     color_ == TaskColor::device ? tr("Nothing is placed yet.") : tr("All zero."));
+    return;
+  }
+  if (color_ == TaskColor::device || color_ == TaskColor::scope)
+    painter.drawText(line, Qt::AlignRight | Qt::AlignVCenter, color_ == TaskColor::device ? tr("busy") : tr("of time"));
+  TaskPaint paint;
+  paint.theme = &theme, paint.color = color_;
+  paint.device = selection_ ? selection_->device() : kNone;
+  const auto colors = TaskPainter::colors(paint);
+  const QFontMetrics metrics(small);
+  for (int r = 0; r < int(rows_.size()); ++r) {
+    const QRect row = row_rect(r);
+    if (row.bottom() > height()) break;
+    const auto& entry = rows_[std::size_t(r)];
+    if (entry.device != kNone && entry.device == paint.device)
+      painter.fillRect(row.adjusted(-3, 0, 3, 0), theme.accent_background);
+    const QRect swatch(row.left(), row.center().y() - kSwatch / 2, kSwatch, kSwatch);
+    painter.fillRect(swatch, colors[entry.color]);
+    painter.setPen(theme.axis);
+    painter.drawRect(swatch.adjusted(0, 0, -1, -1));
+    const int value = entry.value.isEmpty() ? 0 : metrics.horizontalAdvance(entry.value) + 8;
+    painter.setPen(theme.text);
+    painter.drawText(row.adjusted(kSwatch + 6, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter,
+                     metrics.elidedText(entry.text, Qt::ElideMiddle, row.width() - kSwatch - 6 - value));
+    painter.setPen(theme.secondary);
+    painter.drawText(row, Qt::AlignRight | Qt::AlignVCenter, entry.value);
+  }
+}
+
+void TaskLegend::paint_lines(QPainter& painter) const {
+  const TaskScene* scene = canvas_->scene();
+  const ThemeColors& theme = theme_colors(palette());
+  const bool placed = !figures_->cut.empty();
+  QRect line(kPad, lines_top(), width() - 2 * kPad, row_height());
+  painter.setFont(graph_name_font(font()));
+  painter.setPen(theme.secondary);
+  painter.drawText(line, Qt::AlignLeft | Qt::AlignVCenter,
+                   placed ? tr("Lines: sent between devices") : tr("Lines: sent in all"));
+  painter.setFont(graph_small_font(font()));
+  line.translate(0, row_height());
+  if (!scene || scene->largest_line <= 0) {
+    painter.drawText(line, Qt::AlignLeft | Qt::AlignVCenter,
+                     placed ? tr("nothing crosses devices here") : tr("no sizes are known"));
+  } else {
+    // Widths follow the square root, so a quarter is half as far above the thinnest.
+    const double fractions[] = {0, 0.25, 1};
+    double x = line.left();
+    for (int i = placed ? 0 : 1; i < 3; ++i) {
+      const double part = std::sqrt(fractions[i]);
+      const QString text =
+          i == 0 ? QStringLiteral("0") : edge_weight_text(*figures_, scene->largest_line * fractions[i]);
+      painter.setPen(QPen(i == 0 || !placed ? theme.axis : theme.heat[std::size_t(1 + std::min(3, int(part * 4)))],
+                          1.1 + (placed ? 3.1 : 1.3) * part, Qt::SolidLine, Qt::FlatCap));
+      painter.drawLine(QPointF(x, line.center().y() + 1), QPointF(x + 16, line.center().y() + 1));
+      painter.setPen(theme.secondary);
+      const double advance = QFontMetricsF(painter.font()).horizontalAdvance(text);
+      painter.drawText(QRectF(x + 20, line.top(), advance + 4, line.height()), Qt::AlignLeft | Qt::AlignVCenter, text);
+      x += 20 + advance + 10;
+    }
+  }
+  line.translate(0, row_height());
+  painter.setPen(theme.secondary);
+  QString below;
+  if (placed && figures_->weight_total > 0)
+    below =
+        tr("%1 of %2 crosses")
+            .arg(edge_weight_text(*figures_, figures_->cut_total), edge_weight_text(*figures_, figures_->weight_total));
+  if (scene && scene->lines_left_out > 0)
+    below += (below.isEmpty() ? QString() : QStringLiteral(" \u00b7 ")) +
+             tr("%1 light lines left out").arg(grouped_number(double(scene->lines_left_out), 0));
+  const QFontMetrics metrics(painter.font());
+  painter.drawText(line, Qt::AlignLeft | Qt::AlignVCenter, metrics.elidedText(below, Qt::ElideRight, line.width()));
+  if (!figures_->schedule || !critical_path_) return;
+  line.translate(0, row_height());
+  painter.setPen(QPen(theme.error, 2));
+  painter.drawLine(QPointF(line.left(), line.center().y() + 1), QPointF(line.left() + 16, line.center().y() + 1));
+  painter.setPen(theme.secondary);
+  painter.drawText(line.adjusted(22, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter, tr("critical path"));
+}
+
+void TaskLegend::mousePressEvent(QMouseEvent* event) {
+  const int row = row_at(event->pos());
+  if (row < 0 || !figures_ || !selection_) return;
+  const TaskLegendRow& entry = rows_[std::size_t(row)];
+  if (color_ == TaskColor::device && entry.device != kNone)
+    return selection_->pick_device(selection_->device() == entry.device ? kNone : entry.device);
+  if (entry.positions.size() != 2) return;
+  const auto& order = figures_->hierarchy->order;
+  selection_->pick_tasks(std::set<TaskIndex>(order.begin() + entry.positions[0], order.begin() + entry.positions[1]));
+}
+
+bool TaskLegend::event(QEvent* event) {
+  if (event->type() == QEvent::PaletteChange) map_->refresh();
+  if (event->type() != QEvent::ToolTip) return QWidget::event(event);
+  const auto* help = static_cast<QHelpEvent*>(event);
+  const int row = row_at(help->pos());
+  if (row < 0 || !figures_) {
+    QToolTip::hideText();
+    return true;
+  }
+  const TaskLegendRow& entry = rows_[std::size_t(row)];
+  QString text = entry.text;
+  if (entry.device != kNone)
+    text += QStringLiteral(": ") +
+            tr("%1 of computing in %2. Click to see only its tasks.")
+                .arg(time_text(figures_->load_s[entry.device]), time_text(figures_->schedule->makespan_s));
+  QToolTip::showText(help->globalPos(), text, this);
+  return true;
+}
+
+}  // namespace turnpoint::views

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The column right of the task graph: devices with their load (or scopes, or steps of heat), what lines mean, and the
+// mini-map.
+#pragma once
+
+#include <QPointer>
+#include <QWidget>
+#include <vector>
+
+#include "views/common/selection_model.h"
+#include "views/graph/graph_legend.h"
+#include "views/graph/task_canvas.h"
+
+namespace turnpoint::views {
+
+struct TaskLegendRow {
+  std::size_t color = 0;
+  QString text, value;
+  std::uint32_t device = kNone;          ///< of a device row; kNone: other
+  std::vector<std::uint32_t> positions;  ///< of a scope row: begin and end in the hierarchy's order
+};
+std::vector<TaskLegendRow> task_legend_rows(const TaskFigures& figures, const TaskScene& scene, TaskColor color);
+
+class TaskLegend : public QWidget {
+  Q_OBJECT
+ public:
+  TaskLegend(TaskCanvas* canvas, QWidget* parent = nullptr);
+  void set_figures(TaskFiguresPtr figures, TaskColor color, bool critical_path);
+  void set_selection(SelectionModel* selection);
+  MiniMap* mini_map() const { return map_; }
+  const std::vector<TaskLegendRow>& rows() const { return rows_; }
+  QRect row_rect(int row) const;
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
+  bool event(QEvent* event) override;
+
+ private:
+  TaskCanvas* canvas_;
+  MiniMap* map_;
+  QPointer<SelectionModel> selection_;
+  TaskFiguresPtr figures_;
+  TaskColor color_ = TaskColor::device;
+  bool critical_path_ = true;
+  std::vector<TaskLegendRow> rows_;
+
+  int row_height() const;
+  int columns() const;
+  int rows_high() const { return (int(rows_.size()) + columns() - 1) / columns(); }
+  int lines_top() const;
+  int lines_high() const;
+  int row_at(QPoint position) const;
+  void paint_rows(QPainter& painter) const;
+  void paint_lines(QPainter& painter) const;
+};
+
+}  // namespace turnpoint::views

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the scenario to what the panel's rows show.
+#include <QCheckBox>
+#include <QComboBox>
+#include <QLabel>
+#include <QLineEdit>
+#include <QSpinBox>
+#include <algorithm>
+#include <numeric>
+
+#include "core/base/text.h"
+#include "core/scenario/task_scenario.h"
+#include "views/common/format.h"
+#include "views/common/section_head.h"
+#include "views/scenario/methods_list.h"
+#include "views/scenario/scenario_panel.h"
+#include "views/scenario/slider_row.h"
+
+namespace turnpoint::views {
+
+namespace {
+
+double baseline_of(const QString& key, const Scenario& scenario) {
+  const Cluster& cluster = *scenario.cluster;
+  if (key.contains(u"intra")) return cluster.links[kIntraNode].bandwidth;
+  if (key.contains(u"inter")) return cluster.links[kInterNode].bandwidth;
+  if (key.contains(u"latency")) return cluster.links[cluster.nodes > 1 ? kInterNode : kIntraNode].latency_s;
+  if (key.contains(u"memory")) return static_cast<double>(cluster.device.memory_bytes);
+  return cluster.device.peak(scenario.settings.precision);
+}
+
+/// What a task graph has in its file already: these rows have nothing to say about it.
+bool is_of_models(const QString& key) {
+  for (const char16_t* mine : {u"devices", u"seed", u"price-per-hour"})
+    if (key == mine) return false;
+  return true;
+}
+
+bool is_as_file(const ScenarioView& view) {
+  return view.scenario && view.scenario->tasks && view.scenario->hardware == kFileHardware;
+}
+
+}  // namespace
+
+void ScenarioPanel::set_choices(std::vector<Choice> models, std::vector<Choice> hardware) {
+  model_choices_ = std::move(models);
+  hardware_choices_ = std::move(hardware);
+  show_model();
+  show_machine();
+}
+
+void ScenarioPanel::set_methods(std::vector<MethodRow> rows) {
+  int on = 0, able = 0;
+  for (const MethodRow& row : rows) {
+    on += row.enabled;
+    able += row.state != MethodRow::State::refused;
+  }
+  methods_head_->set_value(tr("%1 of %2 on").arg(on).arg(able));
+  methods_.set_rows(std::move(rows));
+}
+
+void ScenarioPanel::set_scenario(const ScenarioView& view) {
+  const bool same_model = view_.scenario && view.scenario && view_.scenario->model == view.scenario->model &&
+                          view_.model_specification == view.model_specification;
+  const bool same_machine = view_.scenario && view.scenario && view_.scenario->cluster == view.scenario->cluster &&
+                            view_.hardware_specification == view.hardware_specification;
+  view_ = view;
+  // While a slider is dragged only the sliders change; refilling the boxes sixty times a second would be waste.
+  if (!same_model) show_model();
+  if (!same_machine || !same_model) show_machine();
+  show_options();
+  show_limit();
+  show_sliders();
+}
+
+void ScenarioPanel::fill_box(QComboBox* box, const std::vector<Choice>& choices, const QString& specification,
+                             const QString& title) {
+  const QSignalBlocker quiet(box);
+  box->clear();
+  int current = -1;
+  for (const Choice& choice : choices) {
+    if (choice.specification == specification) current = box->count();
+    box->addItem(choice.text, choice.specification);
+    box->setItemData(box->count() - 1, choice.tool_tip, Qt::ToolTipRole);
+  }
+  if (current < 0 && !specification.isEmpty()) {
+    box->insertItem(0, title, specification);
+    current = 0;
+  }
+  box->insertSeparator(box->count());
+  box->addItem(tr("Open file…"));
+  box->setItemData(box->count() - 1, true, kOpensFile);
+  box->setCurrentIndex(current);
+  box->setToolTip(specification);
+}
+
+void ScenarioPanel::show_model() {
+  const Model* model = view_.scenario ? view_.scenario->model.get() : nullptr;
+  fill_box(model_box_, model_choices_, view_.model_specification, model ? to_qt(model->name) : QString());
+  if (const TaskGraph* tasks = view_.scenario ? view_.scenario->tasks.get() : nullptr) {
+    QStringList parts{tr("%1 tasks").arg(grouped_number(double(tasks->task_count()), 0)),
+                      tr("%1 edges").arg(grouped_number(double(tasks->edge_count()), 0))};
+    const auto held = std::accumulate(tasks->persistent_bytes.begin(), tasks->persistent_bytes.end(), std::int64_t(0));
+    const auto made = std::accumulate(tasks->output_bytes.begin(), tasks->output_bytes.end(), std::int64_t(0));
+    if (held > 0) parts << tr("%1 persistent").arg(memory_text(held));
+    if (made > 0) parts << tr("%1 of tensors").arg(memory_text(made));
+    if (tasks->groups.size() > 0) parts << tr("%1 groups").arg(grouped_number(double(tasks->groups.size()), 0));
+    model_note_->setText(parts.join(QStringLiteral(" · ")));
+    model_note_->setWordWrap(true);
+    return;
+  }
+  model_note_->setWordWrap(false);
+  model_note_->setText(model ? tr("%1 parameters · %2 operators")
+                                   .arg(to_qt(format_count(static_cast<double>(model->parameters))))
+                                   .arg(model->operators.size())
+                             : tr("none open"));
+  if (const auto found = editors_.find(QStringLiteral("sequence")); found != editors_.end())
+    found->second->setEnabled(model && model->sequence > 0);
+}
+
+void ScenarioPanel::show_machine() {
+  const Cluster* cluster = view_.scenario ? view_.scenario->cluster.get() : nullptr;
+  std::vector<Choice> choices = hardware_choices_;
+  if (view_.scenario && view_.scenario->tasks)
+    choices.insert(choices.begin(), {tr("As the file says"), QString::fromLatin1(kFileHardware),
+                                     tr("The links and devices that the task graph's own file describes")});
+  fill_box(hardware_box_, choices, view_.hardware_specification, cluster ? to_qt(cluster->title) : QString());
+  if (!cluster) {
+    hardware_note_->setText({});
+    return;
+  }
+  hardware_note_->setWordWrap(is_as_file(view_));
+  if (is_as_file(view_)) {
+    const bool stated = !view_.scenario->tasks->out_seconds.empty();
+    const bool limited = cluster->device.memory_bytes != kUnlimitedBytes;
+    hardware_note_->setText((stated ? tr("transfer times stated") : tr("links of the file")) +
+                            (limited ? tr(" · %1 a device").arg(memory_text(cluster->device.memory_bytes))
+                                     : tr(" · no memory stated")));
+    return;
+  }
+  const bool measured = !cluster->collectives.empty() || !cluster->operators.empty();
+  QStringList links;
+  if (cluster->devices_per_node > 1) links << to_qt(cluster->links[kIntraNode].name);
+  if (cluster->nodes > 1) links << to_qt(cluster->links[kInterNode].name);
+  hardware_note_->setText((measured ? tr("measured") : tr("nominal")) +
+                          (links.isEmpty() ? QString() : QStringLiteral(" · ") + links.join(QStringLiteral(", "))));
+}
+
+void ScenarioPanel::show_options() {
+  const bool open = view_.scenario != nullptr;
+  for (const auto& [key, editor] : editors_) {
+    const QSignalBlocker quiet(editor);
+    if (!open)
+      editor->setEnabled(false);
+    else if (key != u"sequence")
+      editor->setEnabled(!(view_.scenario->tasks && is_of_models(key)));
+    double value = get_option(open ? view_.scenario->settings : Settings(), key.toStdString());
+    // Zero means "the default" in these three; the boxes show what that is.
+    if (open && key == u"devices" && value == 0) value = view_.scenario->cluster->devices();
+    if (open && key == u"sequence" && value == 0) value = static_cast<double>(view_.scenario->model->sequence);
+    if (open && key == u"batch" && value == 0) value = static_cast<double>(view_.scenario->model->batch);
+    if (auto* box = qobject_cast<QComboBox*>(editor)) box->setCurrentIndex(static_cast<int>(value));
+    if (auto* box = qobject_cast<QSpinBox*>(editor)) box->setValue(static_cast<int>(std::min(value, 2147483647.0)));
+    if (auto* box = qobject_cast<QCheckBox*>(editor)) box->setChecked(value != 0);
+  }
+  const bool any_number = is_as_file(view_) && view_.scenario->tasks->device_limit() == kNone;
+  if (devices_note_)
+    devices_note_->setText(!open        ? QString()
+                           : any_number ? tr("any number")
+                                        : tr("of %1").arg(view_.cluster_devices));
+  tasks_note_->setVisible(open && view_.scenario->tasks != nullptr);
+}
+
+void ScenarioPanel::show_limit() {
+  const bool shown = is_as_file(view_) && view_.scenario->cluster->device.memory_bytes == kUnlimitedBytes;
+  limit_label_->setVisible(shown);
+  limit_line_->setVisible(shown);
+  if (!shown || limit_line_->hasFocus()) return;
+  const std::int64_t limit = view_.scenario->settings.memory_limit;
+  limit_line_->setText(limit > 0 ? memory_text(limit) : QString());
+}
+
+void ScenarioPanel::show_sliders() {
+  bool any = false;
+  for (const auto& [key, row] : sliders_) {
+    if (!view_.scenario) {
+      row->set_disabled_reason(tr("no model open"));
+      continue;
+    }
+    const Cluster& cluster = *view_.scenario->cluster;
+    QString reason;
+    if (key.contains(u"intra") && cluster.devices_per_node < 2) reason = tr("1 device per node");
+    if (key.contains(u"inter") && cluster.nodes < 2) reason = tr("1 node");
+    if (key.contains(u"latency") && cluster.devices() < 2) reason = tr("1 device");
+    const bool as_file = is_as_file(view_);
+    if (as_file && key.contains(u"memory") && cluster.device.memory_bytes == kUnlimitedBytes) reason = tr("not stated");
+    if (as_file && key.contains(u"latency") && reason.isEmpty()) {
+      if (!view_.scenario->tasks->out_seconds.empty()) reason = tr("in the file's times");
+      else if (cluster.links[kIntraNode].latency_s == 0) reason = tr("none in the file");
+    }
+    const double factor = get_option(view_.scenario->settings, key.toStdString());
+    any = any || factor != 1;
+    // The file's seconds have no rate behind them: the slider then says its factor alone.
+    const bool no_rate = as_file && (key.contains(u"speed") || (key.contains(u"bandwidth") &&
+                                                                !view_.scenario->tasks->out_seconds.empty()));
+    row->set_value(factor, no_rate ? 0 : baseline_of(key, *view_.scenario));
+    row->set_disabled_reason(reason);
+  }
+  what_if_head_->set_link(tr("Reset all"), any);
+}
+
+}  // namespace turnpoint::views

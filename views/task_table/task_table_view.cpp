@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "views/task_table/task_table_view.h"
+
+#include <QApplication>
+#include <QClipboard>
+#include <QEvent>
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QShortcut>
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "views/plan_table/plan_delegates.h"
+
+namespace turnpoint::views {
+namespace {
+
+/// More tasks than this, picked elsewhere, are not marked one by one.
+constexpr std::size_t kMostMarked = 2000;
+
+}  // namespace
+
+TaskTableView::TaskTableView(QWidget* parent) : QWidget(parent), model_(new TaskTableModel(this)) {
+  setObjectName(QStringLiteral("task_table_view"));
+  model_->set_palette(palette());
+  make_tool_bar();
+  make_table();
+  message_ = new QLabel(tr("The tasks of the picked plan stand here."), this);
+  message_->setAlignment(Qt::AlignCenter);
+  message_->setWordWrap(true);
+  message_->setEnabled(false);
+  auto* all = new QVBoxLayout(this);
+  all->setContentsMargins(0, 0, 0, 0);
+  all->setSpacing(0);
+  all->addWidget(tool_bar_);
+  all->addWidget(table_, 1);
+  all->addWidget(message_, 1);
+  update_words();
+}
+
+TaskTableView::~TaskTableView() = default;
+
+void TaskTableView::make_tool_bar() {
+  tool_bar_ = new QWidget(this);
+  tool_bar_->setObjectName(QStringLiteral("task_table_tool_bar"));
+  auto* row = new QHBoxLayout(tool_bar_);
+  row->setContentsMargins(8, 2, 8, 2);
+  row->setSpacing(10);
+  filter_ = new QLineEdit(tool_bar_);
+  filter_->setPlaceholderText(tr("Filter: name, layer, kind"));
+  filter_->setClearButtonEnabled(true);
+  filter_->setAccessibleName(tr("Filter of the task table"));
+  filter_->setMinimumWidth(120);
+  filter_->setMaximumWidth(260);
+  summary_ = new QLabel(tool_bar_);
+  summary_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+  copy_button_ = new QToolButton(tool_bar_);
+  copy_button_->setText(tr("Copy rows"));
+  copy_button_->setToolTip(tr("Copy the picked rows, or all, with tabs between columns (Ctrl+C)"));
+  row->addWidget(filter_, 1);
+  row->addWidget(summary_, 2);
+  row->addWidget(copy_button_);
+  const auto copy = [this] { QApplication::clipboard()->setText(rows_as_text()); };
+  connect(copy_button_, &QToolButton::clicked, this, copy);
+  auto* keys = new QShortcut(QKeySequence::Copy, this);
+  keys->setContext(Qt::WidgetWithChildrenShortcut);
+  connect(keys, &QShortcut::activated, this, copy);
+  connect(filter_, &QLineEdit::textChanged, this, &TaskTableView::wish);
+}
+
+void TaskTableView::make_table() {
+  table_ = new QTreeView(this);
+  table_->setModel(model_);
+  table_->setRootIsDecorated(false);
+  table_->setFrameShape(QFrame::NoFrame);
+  table_->setUniformRowHeights(true);
+  table_->setAlternatingRowColors(true);
+  table_->setSelectionMode(QAbstractItemView::ExtendedSelection);
+  table_->setEditTriggers(QAbstractItemView::NoEditTriggers);
+  table_->setAllColumnsShowFocus(true);
+  table_->setMouseTracking(true);
+  table_->setAccessibleName(tr("Tasks, one row each"));
+  table_->setItemDelegate(new PlanRowDelegate(this));
+  // Not the view's own sorting, which would do it on the interface thread.
+  QHeaderView* head = table_->header();
+  head->setSectionsClickable(true);
+  head->setSortIndicatorShown(true);
+  head->setSortIndicator(int(sorted_by_), Qt::AscendingOrder);
+  head->setSectionsMovable(false);
+  head->setStretchLastSection(true);
+  connect(head, &QHeaderView::sortIndicatorChanged, this, [this](int column, Qt::SortOrder order) {
+    sorted_by_ = TaskColumn(std::clamp(column, 0, int(TaskColumn::kCount) - 1));
+    descending_ = order == Qt::DescendingOrder;
+    wish();
+  });
+  table_->viewport()->installEventFilter(this);
+  connect(table_->selectionModel(), &QItemSelectionModel::selectionChanged, this, &TaskTableView::pick_rows);
+  connect(table_, &QTreeView::entered, this, [this](const QModelIndex& index) {
+    if (selection_ && selection_->schedule() == schedule_) selection_->hover_task(model_->task_at(index.row()));
+  });
+}
+
+void TaskTableView::set_selection(SelectionModel* selection) {
+  if (selection_) selection_->disconnect(this);
+  selection_ = selection;
+  const auto follow = [this] {
+    schedule_ = selection_ ? selection_->schedule() : nullptr;
+    // Rows of another schedule mean other tasks.
+    changing_selection_ = true;
+    model_->set_rows(nullptr);
+    changing_selection_ = false;
+    wish();
+  };
+  if (selection_) {
+    connect(selection_, &SelectionModel::schedule_changed, this, follow);
+    connect(selection_, &SelectionModel::tasks_changed, this, &TaskTableView::show_picked);
+  }
+  follow();
+}
+
+void TaskTableView::set_message(const QString& message) { message_->setText(message); }
+
+void TaskTableView::wish() {
+  TaskRowsRequest request{schedule_, filter_->text().toStdString(), sorted_by_, descending_};
+  if (working_)
+    next_ = std::move(request);
+  else
+    start(std::move(request));
+  update_words();
+}
+
+void TaskTableView::start(TaskRowsRequest request) {
+  if (!request.schedule) return arrived(nullptr);
+  working_ = true;
+  worker_ = std::jthread([this, request = std::move(request)]() mutable {
+    TaskRowsPtr rows = make_task_rows(std::move(request));
+    // The destructor waits for this thread, so that `this` is there to be posted to.
+    QMetaObject::invokeMethod(
+        this, [this, rows = std::move(rows)] { arrived(rows); }, Qt::QueuedConnection);
+  });
+}
+
+void TaskTableView::arrived(TaskRowsPtr rows) {
+  working_ = false;
+  if (next_) {
+    TaskRowsRequest request = std::move(*next_);
+    next_.reset();
+    start(std::move(request));
+    if (working_ && rows && rows->request.schedule != schedule_) return;
+  }
+  if (rows && rows->request.schedule != schedule_) rows = nullptr;
+  changing_selection_ = true;
+  model_->set_rows(std::move(rows));
+  changing_selection_ = false;
+  table_->setColumnHidden(int(TaskColumn::scope), schedule_ && schedule_->graph->scopes.size() <= 1);
+  fit_columns();
+  update_words();
+  show_picked();
+}
+
+void TaskTableView::fit_columns() {
+  if (columns_fitted_ || model_->rowCount() == 0) return;
+  columns_fitted_ = true;
+  // The rows that can be seen say how wide; names of tasks leave room for the figures.
+  const int widest = std::max(160, table_->viewport()->width() / 4);
+  for (int column = 0; column < model_->columnCount(); ++column) {
+    table_->resizeColumnToContents(column);
+    table_->setColumnWidth(column, std::min(widest, table_->columnWidth(column) + 8));
+  }
+}
+
+void TaskTableView::update_words() {
+  const int rows = model_->rowCount();
+  table_->setVisible(schedule_ != nullptr);
+  message_->setVisible(schedule_ == nullptr);
+  copy_button_->setEnabled(rows > 0);
+  if (!schedule_) return summary_->clear();
+  if (!model_->rows()) return summary_->setText(tr("being sorted"));
+  const auto all = schedule_->graph->task_count();
+  const QString counted = std::size_t(rows) == all
+                              ? tr("%1 tasks").arg(grouped_number(double(all), 0))
+                              : tr("%1 of %2 tasks").arg(grouped_number(rows, 0), grouped_number(double(all), 0));
+  summary_->setText(tr("%1 · %2 in all").arg(counted, time_text(model_->rows()->shown_s)));
+}
+
+void TaskTableView::show_picked() {
+  if (changing_selection_ || !selection_ || selection_->schedule() != schedule_ || !model_->rows()) return;
+  changing_selection_ = true;
+  QItemSelection picked;
+  int first = -1;
+  for (const TaskIndex task : selection_->tasks()) {
+    const int row = model_->row_of(task);
+    if (row < 0) continue;
+    first = first < 0 ? row : std::min(first, row);
+    if (std::size_t(picked.size()) < kMostMarked)
+      picked.select(model_->index(row, 0), model_->index(row, model_->columnCount() - 1));
+  }
+  table_->selectionModel()->select(picked, QItemSelectionModel::ClearAndSelect);
+  if (first >= 0) table_->scrollTo(model_->index(first, 0));
+  changing_selection_ = false;
+}
+
+void TaskTableView::pick_rows() {
+  if (changing_selection_ || !selection_ || selection_->schedule() != schedule_ || !model_->rows()) return;
+  std::set<TaskIndex> tasks;
+  for (const QItemSelectionRange& range : table_->selectionModel()->selection())
+    for (int row = range.top(); row <= range.bottom(); ++row) tasks.insert(model_->task_at(row));
+  changing_selection_ = true;
+  selection_->pick_tasks(std::move(tasks));
+  changing_selection_ = false;
+}
+
+QString TaskTableView::rows_as_text() const {
+  QStringList lines, cells;
+  for (int column = 0; column < model_->columnCount(); ++column)
+    cells << model_->headerData(column, Qt::Horizontal, Qt::DisplayRole).toString();
+  lines << cells.join(u'\t');
+  const auto add = [&](int row) {
+    cells.clear();
+    for (int column = 0; column < model_->columnCount(); ++column)
+      cells << model_->index(row, column).data().toString();
+    lines << cells.join(u'\t');
+  };
+  const auto picked = table_->selectionModel()->selectedRows();
+  if (picked.isEmpty())
+    for (int row = 0; row < std::min(model_->rowCount(), kMostCopied); ++row) add(row);
+  else
+    for (const QModelIndex& index : picked) add(index.row());
+  return lines.join(u'\n') + u'\n';
+}
+
+QJsonObject TaskTableView::save_state() const {
+  return {{QStringLiteral("sorted_by"), int(sorted_by_)}, {QStringLiteral("descending"), descending_}};
+}
+
+void TaskTableView::restore_state(const QJsonObject& state) {
+  const int column = state[QStringLiteral("sorted_by")].toInt(int(TaskColumn::start));
+  if (column < 0 || column >= int(TaskColumn::kCount)) return;
+  table_->header()->setSortIndicator(
+      column, state[QStringLiteral("descending")].toBool() ? Qt::DescendingOrder : Qt::AscendingOrder);
+}
+
+void TaskTableView::changeEvent(QEvent* event) {
+  if (event->type() == QEvent::PaletteChange) {
+    model_->set_palette(palette());
+    table_->viewport()->update();
+  }
+  QWidget::changeEvent(event);
+}
+
+bool TaskTableView::eventFilter(QObject* watched, QEvent* event) {
+  if (event->type() == QEvent::Leave && selection_) selection_->hover_task(kNone);
+  return QWidget::eventFilter(watched, event);
+}
+
+}  // namespace turnpoint::views
