@@ -21,6 +21,7 @@ constexpr Study kStudies[] = {
     {"nvlink-and-pcie", QT_TRANSLATE_NOOP("Studies", "NVLink against PCIe")},
     {"parallelism-transformer", QT_TRANSLATE_NOOP("Studies", "Devices for the Transformer")},
     {"parallelism-wide-resnet", QT_TRANSLATE_NOOP("Studies", "Devices for WideResNet")},
+    {"pardnn-batches", QT_TRANSLATE_NOOP("Studies", "Batch sizes of the ParDNN study")},
 };
 
 const QString kFolder = QStringLiteral(":/studies/");

@@ -256,14 +256,15 @@ bool Engine::exact(Achieved& achieved, double max_products, CostList& floor) {
   const bool cheap = restricted_ ? restricted_products_ * kWholeGrowth < max_products : kept_ < kRefinePoints;
   double distance = cheap || restricted_ ? kInfinity : 0.2 / static_cast<double>(graph_.variables.size() + 1);
   double left = max_products;
-  bool fresh = false;     // the slopes suit what is achieved
-  double rate = 0;        // products of the last level over the square of its largest distance
-  std::size_t level = 0;  // the gap that is to be proven next
-  if (cheap) level = kTolerances.size() - 1;
+  bool fresh = false;                                      // the slopes suit what is achieved
+  std::size_t level = cheap ? kTolerances.size() - 1 : 0;  // the gap that is to be proven
+  std::size_t next = level;                                // the one after that which is proven
+  bool skip = true;                                        // levels may be skipped
   for (;;) {
     const double tolerance = kTolerances[level];
     double products = 0, largest = 0;
-    for (bool whole = false; !whole;) {
+    bool too_much = false;
+    for (bool whole = false; !whole && !too_much;) {
       if (!fresh && !relane(achieved, kExactLanes)) return false;
       fresh = true;
       const std::int64_t limit = effective_limit(achieved);
@@ -272,8 +273,9 @@ bool Engine::exact(Achieved& achieved, double max_products, CostList& floor) {
       largest = needed.largest;
       whole = largest <= distance;
       if (largest > -kInfinity) {
-        if (lists(achieved, needed.slack, left, products) != ListResult::done) return false;
+        too_much = lists(achieved, needed.slack, left, products) != ListResult::done;
         left -= products;
+        if (too_much) break;
         fresh = false;
         // What was found may show that nothing can have been missed, or how far to look.
         const double reach = enough(needed, used(), achieved, limit, tolerance);
@@ -283,25 +285,38 @@ bool Engine::exact(Achieved& achieved, double max_products, CostList& floor) {
       }
       floor.insert(floor.end(), needed.floor.begin(), needed.floor.end());
     }
+    if (too_much) {  // the levels that were skipped are left
+      if (control_.stopped() || level == next || left <= 0) return false;
+      skip = false;
+      level = next;
+      continue;
+    }
     if (tolerance == 0) {
       spent_ = max_products - left;
       return true;
     }
+    next = level + 1;
     if (tolerance <= kSettled) left = std::min(left, max_products * kSettledShare);
     if (products * 1.5 > left || kept_ * 2 > ListOptions().max_points) return false;
-    rate = products > kSomeProducts && largest > 0 ? products / (largest * largest) : 0;
-    const double farthest = largest * kFarthest;  // too far off for an estimate
-    // The finest level that is likely to be cheap, else the next one unless it is likely to be too much.
     if (!fresh && !relane(achieved, kExactLanes)) return false;
     fresh = true;
-    const std::size_t coarser = level;
-    for (level = rate > 0 ? kTolerances.size() - 1 : coarser + 1;; --level) {
-      const double next = slacks(used(), achieved, effective_limit(achieved), kTolerances[level], distance).largest;
-      const double likely = next > farthest ? left * 0.5 : next > 0 ? rate * next * next : 0;
-      if (likely <= left * kLikelyShare) break;
-      if (level == coarser + 1 && likely > left * kUnlikely) return false;
-      if (level == coarser + 1) break;
-    }
+    const double rate = products > kSomeProducts && largest > 0 ? products / (largest * largest) : 0;
+    level = finer_level(achieved, next, rate, largest * kFarthest, left);
+    if (level == kTolerances.size()) return false;
+    if (!skip) level = next;
+  }
+}
+
+/// The finest level from `next` on that is likely to be cheap, else the next one; past the last if even that is likely
+/// to be too much. `rate`: products over the square of the distance; farther off than `farthest` it says nothing.
+std::size_t Engine::finer_level(const Achieved& achieved, std::size_t next, double rate, double farthest,
+                                double left) const {
+  const std::span<const LaneBlock> blocks(blocks_.data(), used_);
+  for (std::size_t level = rate > 0 ? kTolerances.size() - 1 : next;; --level) {
+    const double largest = slacks(blocks, achieved, effective_limit(achieved), kTolerances[level], kInfinity).largest;
+    const double likely = largest > farthest ? left * 0.5 : largest > 0 ? rate * largest * largest : 0;
+    if (likely <= left * kLikelyShare) return level;
+    if (level == next) return likely > left * kUnlikely ? kTolerances.size() : level;
   }
 }
 

@@ -49,6 +49,7 @@ class Engine {
   void prune(const std::vector<Slack>& slack);
   std::size_t beam(Achieved& achieved, double buckets, double width_share, const std::vector<Slack>& slack);
   bool relane(Achieved& achieved, std::size_t count);
+  std::size_t finer_level(const Achieved& achieved, std::size_t next, double rate, double farthest, double left) const;
   ListResult lists(Achieved& achieved, const std::vector<Slack>& slack, double max_products, double& products);
   void collect(const std::vector<ListTable>& lists, Achieved& achieved);
   void unroll(const std::vector<ListTable>& lists, std::span<const std::uint32_t> wanted, Achieved& achieved);

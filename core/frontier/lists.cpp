@@ -33,6 +33,8 @@ void load_leaf(const Leaf& leaf, std::uint32_t table, const Region& region, List
   }
 }
 
+constexpr double kJoinShare = 0.25;  // of the work of other products: most of the join of two long lists is skipped
+
 /// Runs the steps one after another, each in parallel over its entries or, for a single entry, over windows of memory.
 class ListRunner {
  public:
@@ -81,7 +83,7 @@ class ListRunner {
     // The number of windows must not depend on the number of threads: of equal points the windows keep different ones.
     if (entries == 1 && work > 1e6) {
       split(p, f, shape, windows);
-      if (products_ + mergers_[0].products() > options_.max_products) return ListResult::too_large;
+      if (products_ + kJoinShare * mergers_[0].products() > options_.max_products) return ListResult::too_large;
     }
     const std::size_t parts = !windows.empty()             ? windows.size()
                               : work < 2e4 || threads == 1 ? 1
@@ -104,7 +106,7 @@ class ListRunner {
       if (!windows.empty()) {
         merger.merge(p, f, shape, step.out, 0, 0, windows[part], achieved, chunk);
         made += chunk.p.size();
-        if (part == 0) count(merger.products());
+        if (part == 0) count(kJoinShare * merger.products());
         return;
       }
       for (std::size_t e = entries * part / parts; e < entries * (part + 1) / parts; ++e) {

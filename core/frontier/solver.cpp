@@ -49,7 +49,7 @@ constexpr std::size_t kKeptPlans = 1000;
 constexpr std::size_t kAlwaysWhole = 50000;  // problems with fewer products are solved afresh even under a slider
 constexpr double kSmallProducts = 1e7;       // and exactly, if that takes no more products of points
 constexpr double kRestShare = 0.01;          // of the work allowed, for the states of the hull after a slider's move
-constexpr double kRestrictedShare = 0.04;    // of the work allowed, for the states of the hull alone
+constexpr double kRestrictedShare = 0.07;    // of the work allowed, for the states of the hull alone
 constexpr std::size_t kEnoughPlans = 64;     // kept plans that still form a frontier at new costs
 
 /// False where the plan uses a forbidden or vanished entry.

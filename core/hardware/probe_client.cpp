@@ -127,7 +127,7 @@ class Listener {
 
   Expected<void> run(const ProbeJob& job) {
     if (const auto started = child_.start(launch_.program, write_probe_job(job)); !started) return started;
-    const double most = job.budget_s + job.limit_s + 150;
+    const double most = job.budget_s + job.limit_s + 300;
     const double began = now();
     heard_ = began;
     while (child_.out() >= 0) {
@@ -157,6 +157,7 @@ class Listener {
       child_.close_out();
       return {};
     }
+    heard_ = now();
     buffer_.append(block, static_cast<std::size_t>(n));
     std::size_t begin = 0;
     for (std::size_t end; (end = buffer_.find('\n', begin)) != std::string::npos; begin = end + 1)
@@ -167,7 +168,6 @@ class Listener {
   }
 
   Expected<void> take(const std::string& line) {
-    heard_ = now();
     if (launch_.on_line) launch_.on_line(line);
     auto taken = messages_.take(line);
     if (taken) context_.report(messages_.progress().phase.c_str(), messages_.progress().fraction);

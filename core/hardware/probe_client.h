@@ -14,7 +14,7 @@ namespace turnpoint {
 
 struct ProbeLaunch {
   std::string program;    ///< path of turnpoint-probe
-  double silence_s = 10;  ///< without a line for so long, it counts as hung (it says something every second)
+  double silence_s = 10;  ///< without a sound for so long, it counts as hung (it says something every second)
   double ending_s = 0.4;  ///< between asking it to end and ending it by force
   std::function<void(const std::string& line)> on_line;  ///< every line as it comes, for recordings; may be empty
 };

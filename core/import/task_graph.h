@@ -4,7 +4,13 @@
 //   - workloads of the NeurIPS 2020 device-placement study: accelerators only, latencies and transfer costs in seconds
 //     as they stand (costs of the latency inputs divided by 1000), sizes persistent, colour classes co-located;
 //   - Piper inputs: without tensor parallelism, one sample;
-//   - PipeDream profiles (text): a forward and a backward task per layer, co-located.
+//   - PipeDream profiles (text): a forward and a backward task per layer, co-located;
+//   - TensorFlow graphs (binary or text), as they are: a task per node of the file, gradients, updates, initialisers
+//   and
+//     all, with its control inputs; a variable is co-located with what reads and writes it; one round of a loop. Bytes
+//     come from the shapes that the file states and those that follow from them, with 1 for sizes that it leaves open,
+//     times from the default device's data sheet. The network's own training graph, with the importer's costs, is
+//     core/plan/training_graph.h.
 // Reading is one pass over the text without a tree of it, so that a graph of a million tasks needs little more than
 // itself; nesting is limited, and every message names file, place and reason.
 #pragma once

@@ -14,6 +14,21 @@
 // rounding). What a step keeps for backward lives from the step to the last of its gradients. Gradients of weights
 // accumulate in place: the buffer is made by the first step that has one and lives until the update. All tasks of an
 // operator with parameters stay co-located.
+//
+// Node counts of the ParDNN study (papers.md 2.4). Theirs are TensorFlow's nodes: beside what computes, shapes,
+// constants, identities, initialisers and savers, which take no time and are no tasks here. The same size is reached
+// with the study's steps, in parts where that comes within a tenth, and so many micro-batches as come closest:
+//
+//   model        study   reached          steps        micro-batches
+//   word-rnn     11,744   12,054  +2.6 %  28, whole    14
+//   word-rnn-2   10,578   10,838  +2.5 %  25, parts    2
+//   char-crn     22,748   22,971  +1.0 %  35, parts    3
+//   char-crn-2   86,663   91,083  +5.1 %  35, parts    3
+//   wrn         187,742  188,790  +0.6 %  none         31
+//   wrn-2        79,742   78,780  -1.2 %  none         26
+//   trn          80,550   81,292  +0.9 %  none         34
+//   trn-2       160,518  162,076  +1.0 %  none         34
+//   e3d, e3d-2   55,756   58,604  +5.1 %  19, parts    4
 #pragma once
 
 #include "core/plan/training_graph.h"

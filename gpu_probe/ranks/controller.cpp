@@ -22,7 +22,7 @@ namespace {
 using nlohmann::json;
 
 constexpr double kHeartbeat = 1.0;  // s between signs of life
-constexpr double kOpening = 60.0;   // s until a device must have said hello: libraries of half a GB are loaded
+constexpr double kOpening = 120.0;  // s until a device must have said hello: libraries of half a GB are loaded
 constexpr int kMostRestarts = 8;    // items that may take their process down
 constexpr std::size_t kMaximumLine = 4u << 20;
 

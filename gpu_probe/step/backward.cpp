@@ -50,9 +50,46 @@ Expected<RankStep::Values> RankStep::output_gradients(OperatorId id) {
   return gradients;
 }
 
+// A plan that is not the best may repeat what nobody needs: an operator or a shared copy whose readers all kept their
+// own, or a view's input where the view's readers did. It is done all the same, since the plan lists and prices it.
+Expected<void> RankStep::repeat_what_is_listed(OperatorId id) {
+  const Operator& op = op_of(id);
+  const OperatorProgram& here = program_of(id);
+  const auto done = [&] {
+    int runs = 0;
+    for (const int times : report_.runs_again) runs += times;
+    return report_.traffic.size() + static_cast<std::size_t>(runs);
+  };
+  const std::size_t before = done();
+  if (here.runs_again)
+    if (auto outputs = run_again(id); !outputs) return outputs.error();
+  for (const auto output : here.output_flow) {
+    if (output < 0) continue;
+    const auto number = static_cast<std::size_t>(output);
+    const Flow& flow = program_.flows[number];
+    if (!flow.shared || !flow.shared->saved || kept_shared_[number] || repeated_shared_[number] || flow.of_view)
+      continue;
+    auto value = produced(flow, number);
+    if (!value) return value.error();
+    value =
+        repeat(*flow.shared, *value, program_.model->tensors[flow.tensor], program_.model->tensors[flow.tensor].name);
+    if (!value) return value.error();
+  }
+  for (std::size_t k = 0; op.is_view() && k < op.inputs.size(); ++k) {
+    if (here.input_flow[k] < 0) continue;
+    const Way& way =
+        program_.flows[static_cast<std::size_t>(here.input_flow[k])].ways[static_cast<std::size_t>(here.input_way[k])];
+    if (!way.saved || fetched_[id.index][k]) continue;
+    if (auto value = fetch(id, k); !value) return value.error();
+  }
+  if (done() > before) ++report_.idle_repeats;
+  return {};
+}
+
 Expected<void> RankStep::backward_operator(OperatorId id) {
   const Operator& op = op_of(id);
   const OperatorProgram& here = program_of(id);
+  if (auto done = repeat_what_is_listed(id); !done) return done;
   auto gradients = output_gradients(id);
   if (!gradients) return gradients.error();
 
@@ -60,15 +97,10 @@ Expected<void> RankStep::backward_operator(OperatorId id) {
   Values inputs(op.inputs.size()), outputs(op.outputs.size()), results(op.inputs.size());
   for (std::size_t k = 0; k < inputs.size(); ++k) {
     if (tensor_of(op.inputs[k]).role == TensorRole::parameter) continue;
-    const bool of_view = op.is_view() && here.input_flow[k] >= 0 && !fetched_[id.index][k] &&
-                         program_.flows[static_cast<std::size_t>(here.input_flow[k])]
-                                 .ways[static_cast<std::size_t>(here.input_way[k])]
-                                 .repeated > 0;
-    if (!op.inputs[k].saved && !of_view) continue;
-    if (of_view) ++report_.idle_repeats;
+    if (!op.inputs[k].saved) continue;
     auto value = fetch(id, k);
     if (!value) return value.error();
-    if (op.inputs[k].saved) inputs[k] = std::move(*value);
+    inputs[k] = std::move(*value);
   }
   for (std::size_t o = 0; o < outputs.size(); ++o) {
     if (!op.outputs[o].saved) continue;
@@ -86,7 +118,8 @@ Expected<void> RankStep::backward_operator(OperatorId id) {
     }
   }
   for (std::size_t k = 0; k < inputs.size(); ++k)
-    if (op.inputs[k].saved && rerun_weights_[id.index][k]) inputs[k] = rerun_weights_[id.index][k];
+    if ((op.inputs[k].saved || here.reads_unsaved[k]) && rerun_weights_[id.index][k])
+      inputs[k] = rerun_weights_[id.index][k];
   if (auto done = read_weights(id, true, false, inputs); !done) return done;
 
   bool any = false;

@@ -24,8 +24,8 @@ std::size_t index_in(const Group& group, int rank) {
   return static_cast<std::size_t>(at - group.begin());
 }
 
-std::vector<double> piece(std::span<const double> data, const Cuts& cuts, std::size_t which) {
-  return {data.begin() + cuts[which], data.begin() + cuts[which + 1]};
+std::span<double> piece(std::span<double> data, const Cuts& cuts, std::size_t which) {
+  return data.subspan(static_cast<std::size_t>(cuts[which]), static_cast<std::size_t>(cuts[which + 1] - cuts[which]));
 }
 
 }  // namespace
@@ -36,22 +36,24 @@ Expected<void> Communicator::all_gather(const Group& group, const Cuts& cuts, st
   const std::size_t n = group.size(), me = index_in(group, rank());
   for (std::size_t s = 0; s + 1 < n; ++s) {
     const std::size_t out = (me + n - s) % n, in = (me + n - s - 1) % n;
-    if (auto sent = send(group[(me + 1) % n], piece(data, cuts, out)); !sent) return sent;
-    const auto got = receive(group[(me + n - 1) % n]);
-    if (!got) return got.error();
-    std::copy(got->begin(), got->end(), data.begin() + cuts[in]);
+    if (auto done =
+            exchange(group[(me + 1) % n], piece(data, cuts, out), group[(me + n - 1) % n], piece(data, cuts, in));
+        !done)
+      return done;
   }
   return {};
 }
 
 Expected<void> Communicator::reduce_scatter(const Group& group, const Cuts& cuts, std::span<double> data) {
   const std::size_t n = group.size(), me = index_in(group, rank());
+  std::vector<double> got;
   for (std::size_t s = 0; s + 1 < n; ++s) {
     const std::size_t out = (me + 2 * n - s - 1) % n, in = (me + 2 * n - s - 2) % n;
-    if (auto sent = send(group[(me + 1) % n], piece(data, cuts, out)); !sent) return sent;
-    const auto got = receive(group[(me + n - 1) % n]);
-    if (!got) return got.error();
-    for (std::size_t i = 0; i < got->size(); ++i) data[static_cast<std::size_t>(cuts[in]) + i] += (*got)[i];
+    const auto sum = piece(data, cuts, in);
+    got.resize(sum.size());
+    if (auto done = exchange(group[(me + 1) % n], piece(data, cuts, out), group[(me + n - 1) % n], got); !done)
+      return done;
+    for (std::size_t i = 0; i < got.size(); ++i) sum[i] += got[i];
   }
   return {};
 }
@@ -62,28 +64,14 @@ Expected<void> Communicator::all_reduce(const Group& group, std::span<double> da
   return all_gather(group, cuts, data);
 }
 
-Expected<std::vector<std::vector<double>>> Communicator::all_to_all(const Group& group,
-                                                                    std::vector<std::vector<double>> parts) {
+Expected<void> Communicator::all_to_all(const Group& group, const std::vector<std::vector<double>>& out,
+                                        std::vector<std::vector<double>>& in) {
   const std::size_t n = group.size(), me = index_in(group, rank());
-  std::vector<std::vector<double>> result(n);
-  for (std::size_t i = 0; i < n; ++i) {
-    if (i == me) continue;
-    if (auto sent = send(group[i], std::move(parts[i])); !sent) return sent.error();
+  for (std::size_t s = 0; s < n; ++s) {
+    const std::size_t to = (me + s) % n, from = (me + n - s) % n;
+    if (auto done = exchange(group[to], out[to], group[from], in[from]); !done) return done;
   }
-  for (std::size_t i = 0; i < n; ++i) {
-    if (i == me) continue;
-    auto got = receive(group[i]);
-    if (!got) return got.error();
-    result[i] = std::move(*got);
-  }
-  result[me] = std::move(parts[me]);
-  return result;
-}
-
-Expected<std::vector<double>> Communicator::exchange(int to, std::vector<double> data, int from) {
-  if (to == rank() && from == rank()) return data;
-  if (auto sent = send(to, std::move(data)); !sent) return sent.error();
-  return receive(from);
+  return {};
 }
 
 struct ThreadRanks::Shared {
@@ -96,8 +84,6 @@ struct ThreadRanks::Shared {
 
 namespace {
 
-Error others_gave_up() { return {ErrorCode::device, "another rank gave up", {}, {}}; }
-
 template <class Shared>
 class ThreadCommunicator : public Communicator {
  public:
@@ -105,25 +91,24 @@ class ThreadCommunicator : public Communicator {
   int rank() const override { return rank_; }
   int ranks() const override { return shared_->ranks; }
 
-  Expected<void> send(int to, std::vector<double> data) override {
+  Expected<void> exchange(int to, std::span<const double> out, int from, std::span<double> in) override {
+    std::vector<double> sent(out.begin(), out.end());
     {
       const std::lock_guard lock(shared_->mutex);
-      if (shared_->given_up) return others_gave_up();
-      box(to, rank_).push_back(std::move(data));
+      box(to, rank_).push_back(std::move(sent));
     }
     shared_->arrived.notify_all();
-    return {};
-  }
-
-  Expected<std::vector<double>> receive(int from) override {
     std::unique_lock lock(shared_->mutex);
     auto& mine = box(rank_, from);
     shared_->arrived.wait(lock, [&] { return !mine.empty() || shared_->given_up; });
-    if (mine.empty()) return others_gave_up();
-    auto data = std::move(mine.front());
+    if (mine.empty()) return Error{ErrorCode::device, "another rank gave up", {}, {}};
+    const auto data = std::move(mine.front());
     mine.pop_front();
+    lock.unlock();
+    if (data.size() != in.size()) return Error{ErrorCode::device, "a message of another length arrived", {}, {}};
+    std::copy(data.begin(), data.end(), in.begin());
     if (from != rank_) received_ += static_cast<std::int64_t>(data.size());
-    return data;
+    return {};
   }
 
   void give_up() override {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives between the ranks of one step. A backend gives sends and receives, or its own collectives; rings over
-// sends and receives are here, so that the bytes of every collective can be counted where they arrive.
+// Collectives between the ranks of one step. A backend gives one thing, sending to a rank while receiving from one;
+// rings over it are here, so that the bytes of every collective are counted where they arrive. Another backend may
+// bring collectives of its own.
 //
 // Pieces need not be equal: `cuts` has one entry more than the group has members, from 0 to the length of `data`;
 // member i owns [cuts[i], cuts[i + 1]). Over all members a ring receives exactly (n - 1) x length elements in an
@@ -28,9 +29,9 @@ class Communicator {
   virtual int rank() const = 0;
   virtual int ranks() const = 0;
 
-  /// Does not wait for the receiver. Error: another rank has given up.
-  virtual Expected<void> send(int to, std::vector<double> data) = 0;
-  virtual Expected<std::vector<double>> receive(int from) = 0;
+  /// Sends `out` to one rank and receives `in` from one; both may be this rank, neither may be alone. All ranks that
+  /// are named do the same. Error: another rank has given up.
+  virtual Expected<void> exchange(int to, std::span<const double> out, int from, std::span<double> in) = 0;
   /// Wakes all ranks that wait, with an error.
   virtual void give_up() = 0;
 
@@ -38,11 +39,9 @@ class Communicator {
   /// Afterwards the caller's own piece holds the sum; the others are not defined.
   virtual Expected<void> reduce_scatter(const Group& group, const Cuts& cuts, std::span<double> data);
   virtual Expected<void> all_reduce(const Group& group, std::span<double> data);
-  /// Part i of `parts` goes to member i; part i of the result came from there.
-  virtual Expected<std::vector<std::vector<double>>> all_to_all(const Group& group,
-                                                                std::vector<std::vector<double>> parts);
-  /// Sends to one rank and receives from one; either may be the caller itself.
-  virtual Expected<std::vector<double>> exchange(int to, std::vector<double> data, int from);
+  /// Part i of `out` goes to member i; part i of `in`, which has its size already, comes from there.
+  virtual Expected<void> all_to_all(const Group& group, const std::vector<std::vector<double>>& out,
+                                    std::vector<std::vector<double>>& in);
 
   /// Elements that have arrived here from other ranks since the last call.
   std::int64_t take_received();

@@ -82,10 +82,11 @@ void ParameterShare::generate() {
       const auto draw = [&](std::uint64_t stream) {
         return counter_uniform(options.seed, id.index * 8ull + stream, static_cast<std::uint64_t>(index));
       };
+      const double drawn =
+          tensor.shape.size() < 2 ? 0.5 + draw(kWeight) : (2 * draw(kWeight) - 1) * 1.5 / std::sqrt(fan);
+      const double weight = options.initial ? options.initial(id, index, drawn) : drawn;
       const std::int64_t at = starts_[p] + i;
-      if (at >= held.begin && at < held.end)
-        weights_->data[static_cast<std::size_t>(at - held.begin)] =
-            tensor.shape.size() < 2 ? 0.5 + draw(kWeight) : (2 * draw(kWeight) - 1) * 1.5 / std::sqrt(fan);
+      if (at >= held.begin && at < held.end) weights_->data[static_cast<std::size_t>(at - held.begin)] = weight;
       if (at < mine_.begin || at >= mine_.end) continue;
       first_->data[static_cast<std::size_t>(at - mine_.begin)] = 0.02 * draw(kFirst) - 0.01;
       second_->data[static_cast<std::size_t>(at - mine_.begin)] = 0.01 + 0.01 * draw(kSecond);
@@ -122,7 +123,7 @@ Expected<void> ParameterShare::gather(const std::vector<Span>& wanted, std::vect
   return {};
 }
 
-Expected<void> ParameterShare::read(const std::vector<bool>& wanted, bool for_rerun, std::vector<Value>& weights) {
+Expected<void> ParameterShare::read(const std::vector<bool>& wanted, bool unlisted, std::vector<Value>& weights) {
   const StepOptions& options = program_.options;
   const bool shard = program_.operators[op_.index].choice.update == Update::sharded_weights && set_.shards;
   std::vector<double> all;
@@ -136,8 +137,8 @@ Expected<void> ParameterShare::read(const std::vector<bool>& wanted, bool for_re
     std::int64_t received = 0;
     if (auto done = gather(spans, all, received); !done) return done;
     const double bytes = static_cast<double>(received) * options.weight_bytes;
-    if (for_rerun) {
-      report_.rerun_weight_bytes += bytes;
+    if (unlisted) {
+      report_.unlisted_weight_bytes += bytes;
     } else {
       if (gather_traffic_ < 0) {
         gather_traffic_ = static_cast<std::int64_t>(report_.traffic.size());

@@ -17,9 +17,9 @@ class ParameterShare {
   ParameterShare(const Program& program, OperatorId op, const ParameterSet& set, Communicator& communicator,
                  StepReport& report);
 
-  /// The weights of the inputs in `wanted` (others stay null), gathered where they are sharded. `for_rerun`: those that
-  /// the plan does not list a gather for.
-  Expected<void> read(const std::vector<bool>& wanted, bool for_rerun, std::vector<Value>& weights);
+  /// The weights of the inputs in `wanted` (others stay null), gathered where they are sharded. `unlisted`: by a
+  /// gather that the plan does not list.
+  Expected<void> read(const std::vector<bool>& wanted, bool unlisted, std::vector<Value>& weights);
   /// Adds to the gradient of an input, in this rank's block; nothing where this rank is not to add (see Way::meets).
   void add_gradient(std::uint32_t input, const Block& gradient);
   /// Sums the gradient as the plan says and keeps what this rank updates.

@@ -81,6 +81,7 @@ class Maker {
     result.input_way.assign(op.inputs.size(), -1);
     result.input_tie.assign(op.inputs.size(), -1);
     result.owned.assign(op.inputs.size(), false);
+    result.reads_unsaved = unsaved_reads(model_, op);
     result.output_flow.assign(op.outputs.size(), -1);
     if (op.kind != OperatorKind::input) {
       const auto kernel = kernel_of(model_, id);

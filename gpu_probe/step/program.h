@@ -6,6 +6,7 @@
 // time: a plan that forgets a copy, a sum or a step is refused, or fails when it is executed, never helped out.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -27,6 +28,9 @@ struct StepOptions {
   /// Per operator and loop dimension, over how many shares statistics are taken (LoopRange::shares); empty: one.
   std::vector<std::vector<std::int64_t>> shares;
   bool record = false;  ///< keep a copy of everything that can be compared
+  /// If set, the initial value of a parameter's element (the first of tied ones) instead of the one drawn for it: to
+  /// continue from other weights, or to see what a change of one does.
+  std::function<double(TensorId parameter, std::int64_t index, double drawn)> initial;
 };
 int element_bytes(const Tensor& tensor, const StepOptions& options);
 
@@ -83,6 +87,7 @@ struct OperatorProgram {
   std::vector<Layout> inputs, outputs;  ///< gradient layout of each input, forward layout of each output
   std::vector<std::int32_t> input_flow, input_way, input_tie;  ///< index, or -1
   std::vector<bool> owned;
+  std::vector<bool> reads_unsaved;  ///< backward reads this parameter although the model does not say so
   std::vector<std::int32_t> output_flow;
   std::vector<ParameterSet> parameters;
   std::uint32_t sum_axes = 0;      ///< axes that split a reduced loop: the output is partial there

@@ -28,6 +28,18 @@ std::vector<bool> readers_keep(const Model& model) {
   return kept;
 }
 
+std::vector<bool> unsaved_reads(const Model& model, const Operator& op) {
+  std::vector<bool> reads(op.inputs.size(), false);
+  if (op.kind != OperatorKind::normalisation && op.kind != OperatorKind::batch_normalisation) return reads;
+  if (!model.tensors[op.inputs.front().tensor].requires_gradient) return reads;
+  for (std::size_t k = 1; k < op.inputs.size(); ++k) {
+    if (model.tensors[op.inputs[k].tensor].role == TensorRole::buffer) continue;
+    reads[k] = !op.inputs[k].saved;
+    break;
+  }
+  return reads;
+}
+
 namespace {
 
 bool is_activation(const Tensor& tensor) {

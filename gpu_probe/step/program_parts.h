@@ -12,6 +12,9 @@ bool gradients_meet(const Layout& from, const Layout& gradient);
 /// [tensor]: somebody's backward reads it, directly or through views.
 std::vector<bool> readers_keep(const Model& model);
 
+/// [input]: the scale of a normalisation, which the gradient of its input reads and the model does not mark as saved.
+std::vector<bool> unsaved_reads(const Model& model, const Operator& op);
+
 /// Marks the operators that run again in backward: those whose plan says so and that can, because backward finds what
 /// they read: they keep it themselves, or their only producer keeps it or runs again as well.
 void mark_runs_again(Program& program);

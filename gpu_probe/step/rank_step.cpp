@@ -204,11 +204,11 @@ Value RankStep::turned(Ledger& ledger, const Value& value) {
 Expected<void> RankStep::read_weights(OperatorId id, bool backward_only, bool rerun, Values& weights) {
   const Operator& op = op_of(id);
   const OperatorProgram& here = program_of(id);
-  const auto want = [&](std::size_t k) { return !backward_only || op.inputs[k].saved; };
+  const auto want = [&](std::size_t k) { return !backward_only || op.inputs[k].saved || here.reads_unsaved[k]; };
   std::vector<bool> listed(op.inputs.size(), false), beyond(op.inputs.size(), false);
   for (std::size_t k = 0; k < op.inputs.size(); ++k) {
     if (!here.owned[k] || weights[k] || !want(k)) continue;
-    (rerun && !op.inputs[k].saved ? beyond : listed)[k] = true;
+    ((rerun || backward_only) && !op.inputs[k].saved ? beyond : listed)[k] = true;
   }
   for (auto& share : shares_[id.index]) {
     if (auto done = share.read(listed, false, weights); !done) return done;

@@ -45,6 +45,7 @@ class RankStep {
 
   Expected<void> backward();
   Expected<void> backward_operator(OperatorId id);
+  Expected<void> repeat_what_is_listed(OperatorId id);
   Expected<Values> output_gradients(OperatorId id);
   Expected<void> send_gradient(OperatorId id, std::size_t k, Value gradient);
   void release(OperatorId id);

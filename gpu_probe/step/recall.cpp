@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What backward reads: a copy that the plan keeps, a resharding repeated from such a copy, or an operator run again.
+#include <algorithm>
+
 #include "gpu_probe/step/rank_step.h"
 
 namespace turnpoint::step {
@@ -73,9 +75,14 @@ Expected<RankStep::Values> RankStep::run_again(OperatorId id) {
   Values& known = again_[id.index];
   if (!known.empty()) return known;
   const Operator& op = op_of(id);
+  // Masks need their seed alone.
+  const bool only_masks =
+      op.outputs.size() > 1 && std::all_of(op.outputs.begin() + 1, op.outputs.end(),
+                                           [&](const Access& access) { return !is_floating(tensor_of(access).type); });
   Values inputs = rerun_weights_[id.index];
-  if (auto done = read_weights(id, false, true, inputs); !done) return done.error();
-  for (std::size_t k = 0; k < inputs.size(); ++k) {
+  if (!only_masks)
+    if (auto done = read_weights(id, false, true, inputs); !done) return done.error();
+  for (std::size_t k = 0; k < inputs.size() && !only_masks; ++k) {
     if (inputs[k]) {
       rerun_weights_[id.index][k] = inputs[k];
       continue;

@@ -40,9 +40,10 @@ struct StepReport {
   Ledger before_forward, after_forward, after_backward;  ///< copies of the ledger at these moments
   std::int64_t host_bytes = 0;                           ///< optimizer state kept by the host
   std::vector<Traffic> traffic;                          ///< in the same order on all ranks
-  /// Bytes received beyond the plan's steps: weights gathered for an operator that runs again although its backward
-  /// does not read them, and the state that ranks sharing a recurrent operator's units exchange inside it.
-  double rerun_weight_bytes = 0, inside_bytes = 0;
+  /// Bytes received beyond the plan's steps: sharded weights gathered for a run in backward or for a gradient although
+  /// the model does not mark them as read there, and the state that ranks sharing a recurrent operator's units exchange
+  /// inside it.
+  double unlisted_weight_bytes = 0, inside_bytes = 0;
   std::vector<int> runs_again;  ///< [operator]: how often it ran again in backward
   int idle_repeats = 0;         ///< reshardings that the plan repeats in backward although nobody needed them
   std::vector<Recorded> recorded;

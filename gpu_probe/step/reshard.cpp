@@ -97,19 +97,18 @@ Expected<Value> execute(const Mover& mover, const ReshardStep& step, const Layou
       return result;
     }
     case ReshardMove::all_to_all: {
-      std::vector<std::vector<double>> parts;
-      for (const int member : group)
-        parts.push_back(cut_out(*mine, intersection(mine->region, region_of(mesh, member, step.result, shape))));
-      const auto got = communicator.all_to_all(group, std::move(parts));
-      if (!got) return got.error();
+      std::vector<std::vector<double>> out, in;
+      std::vector<Region> parts;
       std::int64_t covered = 0;
-      for (std::size_t i = 0; i < group.size(); ++i) {
-        const Region part = intersection(region_of(mesh, group[i], before, shape), wanted);
-        covered += part.elements();
-        if (static_cast<std::int64_t>((*got)[i].size()) != part.elements()) return cannot("a part has another size");
-        copy_overlap(part, (*got)[i].data(), wanted, result->data.data());
+      for (const int member : group) {
+        out.push_back(cut_out(*mine, intersection(mine->region, region_of(mesh, member, step.result, shape))));
+        parts.push_back(intersection(region_of(mesh, member, before, shape), wanted));
+        in.emplace_back(static_cast<std::size_t>(parts.back().elements()));
+        covered += parts.back().elements();
       }
       if (covered != wanted.elements()) return cannot("the members do not hold the whole block");
+      if (auto done = communicator.all_to_all(group, out, in); !done) return done.error();
+      for (std::size_t i = 0; i < group.size(); ++i) copy_overlap(parts[i], in[i].data(), wanted, result->data.data());
       return result;
     }
     case ReshardMove::all_reduce: {
@@ -137,9 +136,8 @@ Expected<Value> execute(const Mover& mover, const ReshardStep& step, const Layou
       const Partners partners = permute_partners(mesh, mover.rank(), step, before, shape);
       if (partners.from < 0 || partners.to < 0) return cannot("nobody is left to send a block");
       if (partners.from == mover.rank()) kept_in_place += static_cast<std::int64_t>(mine->data.size());
-      auto got = communicator.exchange(partners.to, mine->data, partners.from);
-      if (!got) return got.error();
-      result->data = std::move(*got);
+      if (auto done = communicator.exchange(partners.to, mine->data, partners.from, result->data); !done)
+        return done.error();
       return result;
     }
   }

@@ -79,13 +79,18 @@ class PythonRandom {
 };
 
 /// n operators with K configurations and S layouts. WideResNet-like 300 200 35, Transformer-like 200 100 12, RNN-like
-/// 40 200 12.
-inline Problem benchmark_chain(std::uint64_t seed, std::uint32_t n, std::uint32_t configs, std::uint32_t layouts) {
+/// 40 200 12. With a grain above 1, every memory value is a multiple of it, whatever the split by up to 16.
+inline Problem benchmark_chain(std::uint64_t seed, std::uint32_t n, std::uint32_t configs, std::uint32_t layouts,
+                               std::uint32_t grain = 1) {
+  const auto whole = [&](std::uint32_t bytes, std::uint32_t parts) {
+    return grain == 1 ? bytes : bytes - bytes % (parts * grain);
+  };
   PythonRandom r(seed);
   Problem problem;
   std::vector<std::vector<std::uint32_t>> out(n), in(n);
   for (std::uint32_t i = 0; i < n; ++i) {
-    const std::uint32_t parameters = r.range(1u << 20, 1u << 28), activations = r.range(1u << 20, 1u << 27);
+    const std::uint32_t parameters = whole(r.range(1u << 20, 1u << 28), 16);
+    const std::uint32_t activations = whole(r.range(1u << 20, 1u << 27), 16);
     const double flops = r.uniform(1e-3, 2e-2);
     Node node;
     node.name = "op" + std::to_string(i);
@@ -100,7 +105,7 @@ inline Problem benchmark_chain(std::uint64_t seed, std::uint32_t n, std::uint32_
     problem.nodes.push_back(std::move(node));
   }
   for (std::uint32_t i = 0; i + 1 < n; ++i) {
-    const std::uint32_t tensor = r.range(1u << 18, 1u << 24);
+    const std::uint32_t tensor = whole(r.range(1u << 18, 1u << 24), 4);
     Edge edge{i, i + 1, out[i], in[i + 1], layouts, layouts, {}};
     for (std::uint32_t x = 0; x < layouts; ++x)
       for (std::uint32_t y = 0; y < layouts; ++y) {

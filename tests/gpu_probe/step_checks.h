@@ -26,7 +26,8 @@ inline step::StepOptions step_options(const Settings& settings, std::uint64_t se
 
 struct StepStatistics {
   int plans = 0, collectives = 0, reruns = 0, idle_repeats = 0;
-  double worst = 0, rerun_weight_bytes = 0, inside_bytes = 0;
+  int with_unlisted_weights = 0;
+  double worst = 0, unlisted_weight_bytes = 0, planned_bytes = 0, inside_bytes = 0;
   double most_momentary = 0;  ///< bytes at the peak over the plan's memory
 };
 
@@ -50,6 +51,16 @@ inline std::string step_fault(const Scenario& scenario, const Plan& plan, StepSt
            std::to_string(run->loss) + " and " + std::to_string(whole->loss) + ")";
   std::string where;
   if (step::traffic_error(*run, &where) > 1e-12) return "bytes: " + where;
+  // Nothing that the plan lists was left out.
+  double listed = 0, executed = 0;
+  const auto count = [&](const std::vector<ReshardStep>& steps) {
+    for (const auto& one : steps) listed += one.bytes;
+  };
+  for (const auto& reshard : plan.reshards) count(reshard.forward), count(reshard.backward);
+  for (const auto& op : plan.operators) count(op.gradient_sync);
+  for (const auto& traffic : run->ranks.front().traffic) executed += traffic.planned_bytes;
+  if (std::abs(listed - executed) > 1e-9 * std::max(listed, 1.0))
+    return "the plan lists " + std::to_string(listed) + " bytes, " + std::to_string(executed) + " were moved";
   // Held: per kind, the largest rank is what the plan says.
   const auto most = [&](step::Held kind, const step::Ledger step::StepReport::*when) {
     std::int64_t bytes = 0;
@@ -86,8 +97,10 @@ inline std::string step_fault(const Scenario& scenario, const Plan& plan, StepSt
     for (const int times : run->ranks.front().runs_again) statistics->reruns += times;
     statistics->idle_repeats += run->ranks.front().idle_repeats;
     statistics->worst = std::max(statistics->worst, compared->largest());
+    statistics->planned_bytes += executed * double(run->ranks.size());
+    statistics->with_unlisted_weights += run->ranks.front().unlisted_weight_bytes > 0;
     for (const auto& rank : run->ranks) {
-      statistics->rerun_weight_bytes += rank.rerun_weight_bytes;
+      statistics->unlisted_weight_bytes += rank.unlisted_weight_bytes;
       statistics->inside_bytes += rank.inside_bytes;
       if (cost.memory_bytes() > 0)
         statistics->most_momentary =

@@ -66,6 +66,21 @@ inline ModelPtr block(std::int64_t batch = 4, std::int64_t sequence = 4, std::in
   return finished(b, b.reduction("pooled", "ReduceMean", x, {1}, false));
 }
 
+/// Token table used transposed for the logits, a logarithmic softmax, a maximum over the sequence, a highway unit.
+inline ModelPtr turned_table(std::int64_t batch = 4, std::int64_t sequence = 4, std::int64_t hidden = 12) {
+  const std::int64_t vocabulary = 8;
+  ModelBuilder b("turned", "test", batch, sequence);
+  const TensorId tokens = b.input("tokens", {batch, sequence}, {DimName::batch, DimName::sequence}, ElementType::i64);
+  const TensorId table = b.parameter("table", {vocabulary, hidden}, {DimName::vocabulary, DimName::channel});
+  TensorId x = b.embedding("embed", table, tokens);
+  x = b.reduction("largest", "ReduceMax", x, {1}, false, false);
+  const std::array three{b.linear("t", x, b.parameter("wt", {hidden, hidden})),
+                         b.linear("h", x, b.parameter("wh", {hidden, hidden}), b.parameter("bh", {hidden})), x};
+  x = b.elementwise("mix", "Highway", three, {10, false, {true, true, true}});
+  x = b.linear("logits", x, b.tied_parameter("table_out", table, {hidden, vocabulary}), {}, false, DimName::vocabulary);
+  return finished(b, b.softmax("chances", x, 1, "LogSoftmax"));
+}
+
 /// Grouped and transposed convolutions, average pooling, slices, an unknown function.
 inline ModelPtr vision(std::int64_t batch = 6) {
   ModelBuilder b("vision", "test", batch, 0);
@@ -104,6 +119,7 @@ inline const std::vector<StepModel>& step_models() {
       {"U-Net", [] { return u_net(1, 4); }},
       {"DenseNet", [] { return dense_net(3, 6); }},
       {"unrolled", [] { return unrolled_rnn(3, 6, 8); }},
+      {"turned table", [] { return turned_table(); }},
       {"experts", [] { return routed_experts(1, 4, 2); }},
   };
   return kModels;

@@ -135,6 +135,14 @@ class TimelineSummaryTest : public QObject {
         most = std::max(most, std::uint32_t(running.size()));
       }
       QVERIFY(most <= lane.depth);
+      for (const double span : {s->makespan_s * 1.1, s->makespan_s / 30, s->makespan_s / 1e4}) {
+        std::vector<float> columns(97);
+        const double from = s->makespan_s * 0.37 - span * 0.4, step = span / 97;
+        summary->mean_running(lane, from, step, columns);
+        for (std::size_t x = 0; x < columns.size(); ++x)
+          QVERIFY(std::abs(double(columns[x]) -
+                           summary->mean_running(lane, from + double(x) * step, from + double(x + 1) * step)) < 1e-4);
+      }
       // The depth is reached where an item begins.
       std::uint32_t depth = 0;
       for (std::uint32_t place = track.begin; place < track.end; ++place)

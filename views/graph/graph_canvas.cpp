@@ -16,6 +16,8 @@ void GraphCanvas::set_scene(ModelPtr model, std::shared_ptr<GraphScene> scene, O
     before = to_device(scene_->cards[static_cast<std::size_t>(scene_->card_of[anchor])].rect.topLeft());
   model_ = std::move(model);
   scene_ = std::move(scene);
+  // A new scene may lie where the old one did: nothing kept of that one must live on.
+  painter_ = {};
   hover_ = {};
   hover_text_.clear();
   links_.clear();

@@ -23,6 +23,8 @@ void TaskCanvas::set_scene(std::shared_ptr<TaskScene> scene, TaskFiguresPtr figu
   const bool had_focus = same && focus_ > 0;
   const TaskBox focused = had_focus ? box(focus_) : TaskBox();
   scene_ = std::move(scene);
+  // A new scene may lie where the old one did: nothing kept of that one must live on.
+  painter_ = {};
   figures_ = std::move(figures);
   hover_ = {};
   hover_text_.clear();

@@ -55,7 +55,7 @@ struct TaskGraphView::Private {
   LayoutService layouts;
   QTimer late_timer, resize_timer;
   QHash<QByteArray, LevelLayoutPtr> own_layouts;
-  bool making = false, all_own = false, more_than_shown = false;
+  bool making = false, incomplete = false, all_own = false, more_than_shown = false;
   std::uint32_t anchor = kNone;
   TaskIndex show_task = kNone;
   std::uint32_t show_group = kNone;
@@ -176,7 +176,7 @@ void TaskGraphView::set_schedule(SchedulePtr schedule) {
 void TaskGraphView::Private::start_job() {
   if (!graph) {
     job.setFuture({});
-    making = false;
+    making = incomplete = false;
     layouts.cancel();
     hierarchy = nullptr, figures = nullptr, scene = nullptr;
     canvas->set_scene(nullptr, nullptr);
@@ -225,6 +225,7 @@ void TaskGraphView::Private::request_scene() {
   auto missing = all_own ? std::vector<LevelRequest>()
                          : builder.missing([this](const LevelRequest& level) { return layouts.find(level.text()); });
   const bool complete = missing.empty();
+  incomplete = !complete;
   layouts.want(std::move(missing));
   if (complete) {
     late_timer.stop();
@@ -372,7 +373,7 @@ void TaskGraphView::restore_state(const QJsonObject& state) {
 QWidget* TaskGraphView::tool_bar() const { return d_->bar; }
 TaskCanvas* TaskGraphView::canvas() const { return d_->canvas; }
 LayoutService* TaskGraphView::layout_service() const { return &d_->layouts; }
-bool TaskGraphView::busy() const { return d_->making || d_->layouts.busy(); }
+bool TaskGraphView::busy() const { return d_->making || d_->incomplete || d_->layouts.busy(); }
 
 void TaskGraphView::paint_to(QPainter& painter, QSize size) {
   d_->canvas->paint_to(painter, size, theme_colors(palette()));

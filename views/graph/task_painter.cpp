@@ -17,9 +17,11 @@ constexpr double kLeastLines = 22;      // lines between boxes of this width
 constexpr double kRoundLines = 60;      // with rounded bends and arrows ...
 constexpr std::size_t kFewBoxes = 160;  // ... while no more than these are in sight
 constexpr double kTextWidth = 34, kTextHeight = 11, kTextZoom = 0.42;
-constexpr double kSightMargin = 16;  // for widths and arrows of lines that end beyond the border
-constexpr int kOutlineFrom = 12;     // narrower boxes have no border
-constexpr int kCardHeight = 24;      // a closed group lower than this shows its strip only
+constexpr std::size_t kFewLines = 220, kManyLines = 700;  // of a level in sight: rounded at most; hairlines from
+constexpr double kMostRounded = 28000, kUsedUp = 8000;    // pixels of rounded lines: smoothing takes time by length
+constexpr double kSightMargin = 16;                       // for widths and arrows of lines that end beyond the border
+constexpr int kOutlineFrom = 12;                          // narrower boxes have no border
+constexpr int kCardHeight = 24;                           // a closed group lower than this shows its strip only
 
 }  // namespace
 
@@ -266,17 +268,31 @@ void TaskPainter::paint_lines(QPainter& painter, const TaskScene& scene, const T
   for (std::uint32_t c = around.child_begin; c < around.child_end; ++c) width += scene.boxes[c].rect.width();
   width *= paint.zoom / double(around.child_end - around.child_begin);
   if (width < kLeastLines && around.parent >= 0) return;
-  const bool round = few_ && width >= kRoundLines;
-  const double scale = width >= kRoundLines ? 1.0 : 0.6;
+  // Which lines are in sight decides how much care there is time for.
+  std::vector<std::uint32_t> seen;
+  const double longest = std::hypot(paint.viewport.width(), paint.viewport.height());
+  double length = 0;
+  for (std::uint32_t l = around.edge_begin; l < around.edge_end; ++l) {
+    map_line(scene, paint, l);
+    if (line_.size() < 2) continue;
+    seen.push_back(l);
+    for (std::size_t p = 0; p + 1 < line_.size(); ++p) {
+      const QPointF step = line_[p + 1] - line_[p];
+      length += std::min(longest, std::hypot(step.x(), step.y()));
+    }
+  }
+  const bool round = few_ && width >= kRoundLines && seen.size() <= kFewLines && length <= kMostRounded;
+  // One level's worth in a frame: what is drawn later is inside of it.
+  if (round && length > kUsedUp) few_ = false;
+  const double scale = seen.size() > kManyLines ? 0.0 : width >= kRoundLines ? 1.0 : 0.6;
   painter.setRenderHint(QPainter::Antialiasing, round);
   painter.setBrush(Qt::NoBrush);
   // Light ones first, so that what costs lies on top, and the critical path over all.
   for (int pass = 0; pass < 3; ++pass)
-    for (std::uint32_t l = around.edge_begin; l < around.edge_end; ++l) {
+    for (const std::uint32_t l : seen) {
       const bool critical = scene.line_critical[l] && paint.critical_path;
       if ((critical ? 2 : scene.line_heat[l] > 0 ? 1 : 0) != pass) continue;
       map_line(scene, paint, l);
-      if (line_.size() < 2) continue;
       const double plain = std::max(1.0, double(scene.line_width[l]) * scale);
       const QColor color = critical             ? paint.theme->error
                            : scene.line_heat[l] ? paint.theme->heat[scene.line_heat[l]]

@@ -138,26 +138,31 @@ void DeviceStrip::paint_row(QPainter& painter, std::uint32_t device, const QRect
   painter.fillRect(plot, theme.base);
   const double scale = scale_bytes(), limit = double(d.memory_limit);
   const auto y = [&](double bytes) { return plot.bottom() - plot.height() * std::min(1.0, bytes / scale); };
-  const auto bar = [&](double left, double width, double bytes) {
-    painter.fillRect(QRectF(left, y(bytes), width, plot.bottom() - y(bytes)), theme.memory[3]);
-    if (bytes > limit) painter.fillRect(QRectF(left, y(bytes), width, y(limit) - y(bytes)), theme.error);
-    painter.fillRect(QRectF(left, y(double(d.persistent_bytes)), width, plot.bottom() - y(double(d.persistent_bytes))),
-                     theme.memory[0]);
+  const auto piece = [&](double left, double width, double from, double to, const QColor& color) {
+    if (to > from) painter.fillRect(QRectF(left, y(to), width, y(from) - y(to)), color);
   };
+  const double persistent = double(d.persistent_bytes);
   if (!summary_->recorded(device) || !(s.makespan_s > 0)) {
-    bar(plot.left(), plot.width(), double(d.peak_bytes));
-  } else {
-    const int width = int(plot.width());
-    const double step = s.makespan_s / width;
-    // Columns of equal height are one rectangle.
-    for (int x = 0, begin = 0; x < width; x = begin) {
-      const std::int64_t bytes = summary_->total(device, summary_->fullest(device, x * step, (x + 1) * step));
-      begin = x + 1;
-      while (begin < width &&
-             summary_->total(device, summary_->fullest(device, begin * step, (begin + 1) * step)) == bytes)
-        ++begin;
-      bar(plot.left() + x, begin - x, double(bytes));
-    }
+    // What the peak is made of is not known.
+    piece(plot.left(), plot.width(), persistent, double(d.peak_bytes), theme.pinned);
+    piece(plot.left(), plot.width(), limit, double(d.peak_bytes), theme.error);
+    piece(plot.left(), plot.width(), 0, persistent, theme.memory[0]);
+  }
+  const int width = summary_->recorded(device) && s.makespan_s > 0 ? int(plot.width()) : 0;
+  const auto sample_at = [&](int x) {
+    return summary_->fullest(device, x * s.makespan_s / width, (x + 1) * s.makespan_s / width);
+  };
+  // Columns of one sample are one rectangle per part.
+  for (int x = 0, next = 0; x < width; x = next) {
+    const std::size_t sample = sample_at(x);
+    for (next = x + 1; next < width && sample_at(next) == sample;) ++next;
+    const MemorySample& held = summary_->samples(device)[sample];
+    const std::int64_t parts[] = {d.persistent_bytes, held.activation_bytes, held.copy_bytes, held.workspace_bytes};
+    const QColor colors[] = {theme.memory[0], theme.memory[3], theme.memory[4], theme.memory[5]};
+    double sum = 0;
+    for (std::size_t part = 0; part < 4; sum += double(parts[part++]))
+      piece(plot.left() + x, next - x, sum, sum + double(parts[part]), colors[part]);
+    piece(plot.left() + x, next - x, limit, sum, theme.error);
   }
   if (limit <= scale) {
     painter.setPen(QPen(over ? theme.error : theme.text, 1));

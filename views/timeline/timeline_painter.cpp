@@ -190,11 +190,11 @@ void TimelinePainter::fill_density(const TimelinePaint& view, const TimelineSumm
   edge_.assign(line_.size(), 0);
   const TimeWindow& window = view.window;
   const double step = window.per_pixel() / view.ratio;
-  for (int x = 0; x < int(line_.size()); ++x) {
-    const double from = window.from + x * step;
-    const double running = view.summary->mean_running(lane, from, from + step);
-    const double share = running > 0 ? kLeastShare + (1 - kLeastShare) * running / lane.depth : 0;
-    line_[std::size_t(x)] = mixed(idle_, color, share);
+  means_.resize(line_.size());
+  view.summary->mean_running(lane, window.from, step, means_);
+  for (std::size_t x = 0; x < line_.size(); ++x) {
+    const double share = means_[x] > 0 ? kLeastShare + (1 - kLeastShare) * double(means_[x]) / lane.depth : 0;
+    line_[x] = mixed(idle_, color, share);
   }
   const TimelineSummary::Track& track = view.summary->track(lane.first_track);
   const QRectF bar = view.layout.bar(lane);
@@ -222,18 +222,22 @@ void TimelinePainter::mark(const TimelinePaint& view, const TimelineSummary::Tra
     while (last - at > stride && end[at[stride]] <= instant) at += stride, stride *= 2;
     at = std::partition_point(at, at + std::min(stride, last - at), [&](std::uint32_t p) { return end[p] <= instant; });
   };
+  int filled = 0;
   for (skip(from); at != last;) {
     const std::uint32_t place = *at++;
+    if (end[place] < from) continue;
     const double left = (start[place] - from) / step, right = (end[place] - from) / step;
     if (left >= width) break;
-    if (right < 0) continue;
     const int first = std::max(0, int(std::floor(left)));
     const int behind = std::clamp(int(std::ceil(std::min(right, double(width)))), first + 1, width);
+    // In a density many lie on the same columns; a frame around each would hide them all.
+    if (dense && behind <= filled) continue;
+    filled = std::max(filled, behind);
     std::fill(line_.begin() + first, line_.begin() + behind, colors_[classes[place]]);
-    const bool wide = (right - left) / view.ratio >= kSeparatedFrom;
+    const bool wide = !dense && (right - left) / view.ratio >= kSeparatedFrom;
     if (wide && behind < width)
       line_[std::size_t(behind - 1)] = mixed(colors_[classes[place]], view.theme->base.rgb(), 0.5);
-    if (outline && behind - first < int(kOutlinedFrom * view.ratio))
+    if (outline && (dense || behind - first < int(kOutlinedFrom * view.ratio)))
       std::fill(edge_.begin() + first, edge_.begin() + behind, std::uint8_t(1));
     else if (outline)
       outlines_.push_back({QPointF(view.window.left + first / view.ratio, bar.top()),

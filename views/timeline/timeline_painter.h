@@ -73,6 +73,7 @@ class TimelinePainter {
   std::array<QRgb, kColorClasses> colors_{}, faint_{};
   QRgb idle_ = 0;
   std::vector<QRgb> line_;          ///< of the bar at hand
+  std::vector<float> means_;        ///< of a density
   std::vector<std::uint8_t> edge_;  ///< columns of it with a picked item too narrow for a frame
   std::vector<Name> names_;
   std::vector<QRectF> outlines_;

@@ -132,6 +132,26 @@ double TimelineSummary::mean_running(const Lane& lane, double from, double to) c
   return to > from ? (density.at(to) - density.at(from)) / (to - from) : 0;
 }
 
+void TimelineSummary::mean_running(const Lane& lane, double from, double step, std::span<float> columns) const {
+  const Density& density = densities_[lane.density];
+  const auto& time = density.time_s;
+  auto after = std::size_t(std::upper_bound(time.begin(), time.end(), from) - time.begin());
+  double before = density.at(from);
+  for (std::size_t x = 0; x < columns.size(); ++x) {
+    const double to = from + double(x + 1) * step;
+    // Doubling strides, then halves: a column of many breakpoints costs a few steps, one of none a single one.
+    std::size_t stride = 1;
+    while (after + stride < time.size() && time[after + stride - 1] <= to) after += stride, stride *= 2;
+    after = std::size_t(std::upper_bound(time.begin() + std::ptrdiff_t(after),
+                                         time.begin() + std::ptrdiff_t(std::min(after + stride, time.size())), to) -
+                        time.begin());
+    const double now =
+        after == 0 ? 0 : density.integral[after - 1] + double(density.running[after - 1]) * (to - time[after - 1]);
+    columns[x] = float(std::max(0.0, now - before) / step);
+    before = now;
+  }
+}
+
 std::uint32_t TimelineSummary::first_ending_after(const Track& track, double instant) const {
   return std::uint32_t(std::upper_bound(end_s_.begin() + track.begin, end_s_.begin() + track.end, instant) -
                        end_s_.begin());

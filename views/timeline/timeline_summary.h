@@ -92,6 +92,8 @@ class TimelineSummary {
 
   /// Mean number of items of a density lane that run at once in [from, to), and the number at an instant.
   double mean_running(const Lane& lane, double from, double to) const;
+  /// The mean in each of the columns [from + i * step, from + (i + 1) * step), in one walk.
+  void mean_running(const Lane& lane, double from, double step, std::span<float> columns) const;
   /// Those running at the instant, by start; also where lanes do not overlap.
   std::vector<std::uint32_t> running_at(const Lane& lane, double instant) const;
   /// First place of the track that ends after `instant`.

@@ -68,7 +68,8 @@ HoverText item_hover(const TimelineSummary& summary, std::uint32_t item) {
     QStringList more;
     if (const std::int64_t out = s.graph->output_bytes[task]; out > 0) more << tr("output %1").arg(memory_text(out));
     const auto items = summary.items_of(task);
-    if (items.size() > 1) more << tr("%1 transfers").arg(items.size() - 1);
+    if (items.size() == 2) more << tr("1 transfer");
+    if (items.size() > 2) more << tr("%1 transfers").arg(items.size() - 1);
     if (!more.isEmpty()) text.push_back({more.join(QStringLiteral(" \u00b7 ")), {}});
   }
   const auto& critical = summary.critical();

@@ -6,6 +6,7 @@
 #include "core/base/json.h"
 #include "core/import/task_graph.h"
 #include "core/import/task_graph/readers.h"
+#include "core/import/tensorflow/tensorflow_source.h"
 
 namespace turnpoint {
 namespace task_graph_import {
@@ -75,6 +76,9 @@ Expected<TaskGraphPtr> read_task_graph(std::string_view text, const std::string&
   using namespace task_graph_import;
   const auto first = text.find_first_not_of(" \t\r\n\xef\xbb\xbf");
   if (first == std::string_view::npos) return bad_input("is empty", where);
+  // "node {" begins a TensorFlow graph, "node1 -- ..." a PipeDream profile.
+  if (is_tensorflow({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}))
+    return read_tensorflow(text, where);
   if (text.compare(first, 4, "node") == 0) return read_pipedream(text, where);
   if (text[first] != '{') return bad_input("is no task graph: neither a JSON object nor a PipeDream profile", where);
   KindFinder finder;
@@ -90,7 +94,7 @@ Expected<TaskGraphPtr> read_task_graph(std::string_view text, const std::string&
   if (document->contains("maxFPGAs")) return read_workload(*document, where);
   if (document->contains("maxDevices") && document->contains("nodes")) return read_piper(*document, where);
   Error error = bad_input("is no task graph that is known here", where);
-  error.hint = "turnpoint/task-graph@1, a device-placement workload, a Piper input or a PipeDream profile";
+  error.hint = "turnpoint/task-graph@1, a device-placement workload, a Piper input, a PipeDream profile or a TensorFlow graph";
   return error;
 }
 

@@ -17,6 +17,8 @@ inline constexpr int kMaxDepth = 64;
 Expected<TaskGraphPtr> read_native(std::string_view text, const std::string& where);
 Expected<TaskGraphPtr> read_workload(const nlohmann::json& document, const std::string& where);
 Expected<TaskGraphPtr> read_piper(const nlohmann::json& document, const std::string& where);
+/// A task per node of a GraphDef, MetaGraphDef or SavedModel in either format (core/import/task_graph.h).
+Expected<TaskGraphPtr> read_tensorflow(std::string_view text, const std::string& where);
 Expected<TaskGraphPtr> read_pipedream(std::string_view text, const std::string& where);
 
 /// Where and why the parser gave up, as in parse_json(): "file: line 3: not valid JSON: ...".

@@ -175,7 +175,9 @@ std::vector<Method> placement_search_methods() {
 
 Expected<PlacedGraph> graph_to_place(const Scenario& scenario) {
   if (scenario.tasks) return PlacedGraph{placed_tasks(scenario), {}};
-  auto made = training_graph_of(scenario);
+  TrainingGraphOptions options;
+  options.unrolled_steps = true;  // recurrent layers run side by side only step by step
+  auto made = training_graph_of(scenario, options);
   if (!made) return made.error();
   return PlacedGraph{std::move(made->graph), std::move(made->operator_of)};
 }

@@ -21,7 +21,8 @@ namespace turnpoint::search {
 /// the same (a slider), else it is a full run; the exact pass on the same scenario then returns what is there.
 std::vector<Method> placement_search_methods();
 
-/// The task graph that placement methods place on this scenario.
+/// The task graph that placement methods place on this scenario; of a Model its training graph, with recurrent
+/// operators as their time steps.
 struct PlacedGraph {
   TaskGraphPtr graph;
   std::vector<OperatorId> operator_of;  ///< by task; empty for a task graph that was opened as it is

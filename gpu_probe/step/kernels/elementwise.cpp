@@ -50,11 +50,13 @@ Expected<void> forward(const LocalOperator& at, Inputs in, Outputs out) {
   const Call call(at);
   const bool floating = is_floating(at.output(0).type), masked = op.outputs.size() > 1;
   if (!walks_all(at, op.outputs[0])) return at.error("an elementwise result has a dimension that no loop walks");
+  // A mask alone is made without its operands.
+  const bool mask_only = masked && std::find(in.begin(), in.end(), nullptr) != in.end();
   std::vector<std::vector<std::int64_t>> strides;
-  for (std::size_t k = 0; k < in.size(); ++k) strides.push_back(at.strides(op.inputs[k], *in[k]));
+  for (std::size_t k = 0; k < in.size() && !mask_only; ++k) strides.push_back(at.strides(op.inputs[k], *in[k]));
   std::vector<double> x(in.size());
   for_each<1>(at.sizes(), {at.strides(op.outputs[0], *out[0])}, [&](const auto& index, const auto& o) {
-    for (std::size_t k = 0; k < in.size(); ++k) {
+    for (std::size_t k = 0; k < in.size() && !mask_only; ++k) {
       std::int64_t from = 0;
       for (std::size_t l = 0; l < index.size(); ++l) from += index[l] * strides[k][l];
       x[k] = in[k]->data[index_of(from)];
