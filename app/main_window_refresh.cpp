@@ -20,6 +20,7 @@
 #include "app/start_page.h"
 #include "app/task_manager.h"
 #include "core/scenario/task_scenario.h"
+#include "views/common/counted.h"
 #include "views/common/format.h"
 #include "views/common/message_bar.h"
 #include "views/common/theme_colors.h"
@@ -119,10 +120,10 @@ void MainWindow::show_chart() {
   const views::ChartSeries* subject = chart_data.subject();
   QString subtitle;
   if (subject && !subject->frontier)
-    subtitle = tr("%1 placements of %2 tasks on %3 devices")
-                   .arg(chart_data.series.size())
-                   .arg(views::grouped_number(double(scenario->tasks->task_count()), 0))
-                   .arg(scenario->cluster->devices());
+    subtitle = tr("%1 of %2 on %3")
+                   .arg(views::counted(double(chart_data.series.size()), tr("1 placement"), tr("%1 placements")),
+                        views::counted(double(scenario->tasks->task_count()), tr("1 task"), tr("%1 tasks")),
+                        views::counted(double(scenario->cluster->devices()), tr("1 device"), tr("%1 devices")));
   else if (subject && subject->line)
     subtitle = tr("%1 of %2 plans simulated · lower left is better")
                    .arg(std::count_if(subject->result->points.begin(), subject->result->points.end(), views::drawable))
@@ -285,8 +286,8 @@ void MainWindow::show_status() {
     }
     QStringList parts;
     if (scenario->tasks)
-      parts << tr("%1 tasks").arg(views::grouped_number(double(scenario->tasks->task_count()), 0))
-            << tr("%1 edges").arg(views::grouped_number(double(scenario->tasks->edge_count()), 0));
+      parts << views::counted(double(scenario->tasks->task_count()), tr("1 task"), tr("%1 tasks"))
+            << views::counted(double(scenario->tasks->edge_count()), tr("1 edge"), tr("%1 edges"));
     else if (result.exact)
       parts << tr("gap 0");
     else if (result.gap && result.turning_point)

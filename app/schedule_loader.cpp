@@ -56,7 +56,8 @@ void ScheduleLoader::clear(const QString& message) {
 void ScheduleLoader::load() {
   const PlacementPlanPtr placement = plans_.placement();
   const auto plan = plans_.plan();
-  const void* wanted = placement ? static_cast<const void*>(placement.get()) : plan.get();
+  std::shared_ptr<const void> wanted = plan;
+  if (placement) wanted = placement;
   if (!wanted) {
     if (asked_ || loaded_.schedule) clear(tr("Pick a point in the chart to see its schedule."));
     return;
@@ -82,7 +83,11 @@ void ScheduleLoader::load() {
                                      views::MemoryView::prepare(*schedule), placement != nullptr});
       },
       [this, wanted, made](TaskOutcome) {
-        if (wanted != asked_ || !*made) return;
+        if (wanted != asked_) return;
+        if (!*made) {
+          asked_ = shown_;  // stopped: the next look starts it again
+          return;
+        }
         if (!**made) {
           clear(views::to_qt((*made)->error().message()));
           return;

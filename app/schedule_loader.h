@@ -53,8 +53,9 @@ class ScheduleLoader : public QObject {
   views::SelectionModel& selection_;
   LoadedSchedule loaded_;
   QString message_;
-  const void* asked_ = nullptr;   ///< plan or placement that was asked for last
-  const void* shown_ = nullptr;   ///< that loaded_ belongs to
+  // Held, so that no later plan can come to lie at the same address and pass for this one.
+  std::shared_ptr<const void> asked_;  ///< plan or placement that was asked for last
+  std::shared_ptr<const void> shown_;  ///< that loaded_ belongs to
   std::set<const QObject*> seen_;
 };
 

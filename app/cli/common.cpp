@@ -50,6 +50,20 @@ void print_progress(const Progress& progress) {
 }
 
 bool g_progress_shown = false;
+std::FILE* g_results = nullptr;  ///< standard output as the command found it; null: still stdout
+
+/// Libraries print, too (METIS does where parts come out empty): what they say goes to standard error, so that
+/// standard output holds the result and nothing else.
+void keep_results_apart() {
+  if (g_results) return;
+  const int results = dup(STDOUT_FILENO);
+  if (results < 0) return;
+  g_results = fdopen(results, "w");
+  if (g_results)
+    dup2(STDERR_FILENO, STDOUT_FILENO);
+  else
+    close(results);
+}
 
 }  // namespace
 
@@ -87,12 +101,14 @@ int write_output(const std::string& path, std::string_view text) {
     return written ? kDone : report(written.error());
   }
   if (g_progress_shown) std::fputs("\r\033[K", stderr);
-  const bool good = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  std::FILE* out = g_results ? g_results : stdout;
+  const bool good = std::fwrite(text.data(), 1, text.size(), out) == text.size() && std::fflush(out) == 0;
   return good ? kDone : report(bad_input("cannot be written", "standard output"));
 }
 
 RunContext command_context(int threads) {
   watch_interrupts();
+  keep_results_apart();
   RunContext context;
   context.stop = interrupt_source().get_token();
   context.threads = threads;

@@ -57,9 +57,10 @@ int inspect_tasks(const ModelSource& source, const TaskGraph& tasks, bool as_jso
       std::accumulate(tasks.persistent_bytes.begin(), tasks.persistent_bytes.end(), std::int64_t(0));
   const auto output = std::accumulate(tasks.output_bytes.begin(), tasks.output_bytes.end(), std::int64_t(0));
   if (!as_json)
-    return write_output({}, fmt::format("{}: a task graph of {} tasks and {} edges\ntime on one device   {}\n"
+    return write_output({}, fmt::format("{}: a task graph of {} task{} and {} edge{}\ntime on one device   {}\n"
                                         "persistent memory    {}\ntensors              {}\nco-location groups   {}\n",
-                                        source.name(), tasks.task_count(), tasks.edge_count(), format_seconds(seconds),
+                                        source.name(), tasks.task_count(), tasks.task_count() == 1 ? "" : "s",
+                                        tasks.edge_count(), tasks.edge_count() == 1 ? "" : "s", format_seconds(seconds),
                                         format_bytes(persistent), format_bytes(output), tasks.groups.size()));
   const nlohmann::ordered_json out = {{"name", source.name()},       {"source", source.source()},
                                       {"tasks", tasks.task_count()}, {"edges", tasks.edge_count()},

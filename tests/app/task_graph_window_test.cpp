@@ -101,6 +101,39 @@ class TaskGraphWindowTest : public QObject {
     QFAIL("all methods found the same");
   }
 
+  void a_picked_task_stays_picked_from_placement_to_placement() {
+    Real real;
+    QVERIFY(real.open(real.random_graph(4, 60)));
+    views::SelectionModel& selection = real.window->document().selection();
+    selection.pick_tasks({7});
+    for (const char* name : {"single-device", "heft", "layered-expert"}) {
+      const SchedulePtr before = real.schedule();
+      selection.pick_point(views::PickedPoint{name, 0});
+      QVERIFY(QTest::qWaitFor([&] { return real.schedule() && real.schedule() != before; }, 10000));
+      QVERIFY(real.settle());
+      QCOMPARE(selection.tasks(), std::set<TaskIndex>({7}));
+      QVERIFY(!real.window->tabs().timeline->canvas()->view().picked->empty());
+    }
+    QVERIFY(real.open(real.random_graph(5, 60)));
+    QVERIFY(selection.tasks().empty());
+  }
+
+  void a_stopped_schedule_comes_with_the_next_look() {
+    Real real;
+    real.window->open_scenario("builtin:lenet", "v100-16gb-1x4", 0);
+    QVERIFY(real.settle());
+    real.child<QDockWidget>("timeline")->raise();
+    QVERIFY(QTest::qWaitFor([&] { return !real.window->tasks().tasks().empty() || real.schedule(); }, 5000));
+    real.window->tasks().cancel_all();
+    QVERIFY(real.settle());
+    if (!real.schedule()) {
+      real.child<QDockWidget>("graph")->raise();
+      real.child<QDockWidget>("timeline")->raise();
+      QVERIFY(QTest::qWaitFor([&] { return real.schedule() != nullptr; }, 10000));
+    }
+    QVERIFY(real.settle());
+  }
+
   void keys_walk_through_the_markers_by_memory() {
     Real real;
     QVERIFY(real.open(real.random_graph(4, 60)));

@@ -44,6 +44,32 @@ class SearchTasksTest : public QObject {
     for (const auto& one : results) QCOMPARE(one.toObject()["points"].toArray().size(), 1);
   }
 
+  // METIS prints where it is asked for more parts than it can fill: that must not land in the result.
+  void standard_output_holds_the_result_alone() {
+    QByteArray tasks, edges;
+    for (int t = 0; t < 23; ++t) {
+      tasks += (t ? "," : "") + QByteArray(R"({"name":"t)") + QByteArray::number(t) + R"(","time_s":)" +
+               QByteArray::number(t % 5 == 0 ? 9.0 : 0.01) + R"(,"output_bytes":1000000})";
+      if (t > 0)
+        edges += (t > 1 ? "," : "") + QByteArray(R"({"from":)") + QByteArray::number(t - 1) + R"(,"to":)" +
+                 QByteArray::number(t) + "}";
+    }
+    const QString chain = path("chain.json");
+    QFile file(chain);
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    file.write(R"({"format":"turnpoint/task-graph@1","tasks":[)" + tasks + R"(],"edges":[)" + edges + "]}");
+    file.close();
+    for (const char* method : {"metis", "scotch"}) {
+      const Run placed = run({"place", chain, "--devices", "16", "--method", method});
+      if (placed.err.contains("this build has no")) continue;
+      QVERIFY2(placed.code == kDone, placed.err);
+      QVERIFY2(placed.out.startsWith("{") && !placed.object().isEmpty(), placed.out.left(200));
+      const Run searched = run({"search", chain, "--devices", "16", "--method", method});
+      QVERIFY2(searched.code == kDone, searched.err);
+      QVERIFY2(searched.out.startsWith("{") && !searched.object().isEmpty(), searched.out.left(200));
+    }
+  }
+
   void others_refuse_it_in_words() {
     for (const char* method : {"ft", "data-parallel", "megatron", "manual:tp=2", "pardnn,optcnn"}) {
       const Run refused = run({"search", kGraph, "--method", method});

@@ -2,6 +2,7 @@
 // The table of methods: figures, sorting, copying, and the selection it shares with the chart.
 #include <QSignalSpy>
 #include <QtTest>
+#include <limits>
 
 #include "core/hardware/cluster.h"
 #include "views/common/selection_model.h"
@@ -62,6 +63,42 @@ class ComparisonViewTest : public QObject {
     QVERIFY(cell(view, 2, M::against_best).contains("25"));
     QCOMPARE(cell(view, 2, M::network), QString("20%"));
     QVERIFY(view.summary().contains("FT"));
+  }
+
+  void simulated_points_lie_in_any_order() {
+    const double none = std::numeric_limits<double>::quiet_NaN();
+    ChartData data;
+    data.clock = Clock::simulated;
+    data.series = {
+        series("ft",
+               {{6 * kGiB, 2.0, 1.9, 0.8, false}, {1 * kGiB, none, 1.0, 0.5, false}, {5 * kGiB, 1.0, 0.9, 0.6, false}}),
+        series("pardnn", {{3 * kGiB, 4.0, 3.0, 1.0, true}})};
+    ComparisonView view;
+    view.set_data(data);
+    QCOMPARE(cell(view, 0, M::plans), QString("2"));
+    QVERIFY(cell(view, 0, M::memory).startsWith("needs 5"));
+    QVERIFY(cell(view, 0, M::least).startsWith("5"));
+    QCOMPARE(view.model()->plan_of(0), std::optional<std::size_t>(2));
+    QCOMPARE(cell(view, 1, M::network), QString("25%"));
+    // Plain sums of 1.5 s say nothing about the parts of a simulated second.
+    data.series = {series("ft", {{5 * kGiB, 1.0, 0.9, 0.6, true}})};
+    view.set_data(data);
+    QVERIFY(cell(view, 0, M::network).isEmpty());
+  }
+
+  void turning_points_have_a_column_where_there_are_any() {
+    ComparisonView view;
+    view.resize(900, 300);
+    ChartData data = three_methods();
+    const auto* table = view.findChild<QTreeView*>();
+    view.set_data(data);
+    QVERIFY(table->isColumnHidden(M::turning));
+    auto turning = std::make_shared<Result>(*data.series[0].result);
+    turning->turning_point = 1;
+    data.series[0].result = turning;
+    view.set_data(data);
+    QVERIFY(!table->isColumnHidden(M::turning));
+    QVERIFY(table->columnWidth(M::turning) > 20);
   }
 
   void nothing_fits_and_nothing_there() {

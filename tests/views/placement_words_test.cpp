@@ -3,6 +3,8 @@
 #include <QtTest>
 
 #include "search/small_graphs.h"
+#include "views/common/counted.h"
+#include "views/common/format.h"
 #include "views/common/theme_colors.h"
 #include "views/frontier/chart_data.h"
 #include "views/plan/placement_words.h"
@@ -123,6 +125,28 @@ class PlacementWordsTest : public QObject {
     // Without a task graph single answers are nobody's subject.
     data.series = {{"data-parallel", "Data-parallel", false, false, result_of({fast}, false)}};
     QVERIFY(!data.subject() && !data.markers_only());
+  }
+
+  void a_task_graph_without_bytes_shows_its_times() {
+    ChartData data;
+    const ResultPoint fast{0, 1, 1, 0, true}, slow{0, 20, 20, 0, true};
+    data.series = {{"pardnn", "ParDNN", false, false, result_of({fast}, true)},
+                   {"single-device", "One device", false, false, result_of({slow}, true)}};
+    const ChartUnits units = units_for(data);
+    for (const std::int64_t limit : {std::int64_t(0), std::int64_t(4) << 30}) {
+      data.memory_limit = limit;
+      const auto range = fitted_range(data, units, true, true, false);
+      QVERIFY(range && range->x_low == 0 && range->x_high > 0 && range->x_high >= units.x(double(limit)));
+      QVERIFY(range->y_high >= units.y(20));
+    }
+    data.series.clear();
+    QVERIFY(!fitted_range(data, units, true, true, false));
+  }
+
+  void one_is_not_a_plural() {
+    QCOMPARE(counted(1, "1 task", "%1 tasks"), QString("1 task"));
+    QCOMPARE(counted(0, "1 task", "%1 tasks"), QString("0 tasks"));
+    QCOMPARE(counted(2, "1 task", "%1 tasks"), QString("2 tasks"));
   }
 
   void on_the_simulated_clock_the_line_has_its_own_points() {

@@ -3,8 +3,23 @@
 
 namespace turnpoint::views {
 
+namespace {
+
+/// Whether two schedules run the tasks of one task graph, so that a task of the one is the same task in the other.
+bool same_tasks(const Schedule& a, const Schedule& b) {
+  if (!a.operator_of.empty() || !b.operator_of.empty() || !a.graph || !b.graph) return false;
+  if (a.graph == b.graph) return true;
+  if (a.graph->task_count() != b.graph->task_count() || a.graph->edge_count() != b.graph->edge_count()) return false;
+  for (TaskIndex t = 0; t < a.graph->task_count(); ++t)
+    if (a.graph->names[t] != b.graph->names[t]) return false;
+  return true;
+}
+
+}  // namespace
+
 void SelectionModel::follow_schedule(SchedulePtr schedule) {
   if (schedule == schedule_) return;
+  const bool keeps_tasks = schedule && schedule_ && same_tasks(*schedule, *schedule_);
   schedule_ = std::move(schedule);
   tasks_by_operator_.clear();
   if (schedule_ && !schedule_->operator_of.empty()) {
@@ -16,8 +31,9 @@ void SelectionModel::follow_schedule(SchedulePtr schedule) {
     }
   }
   emit schedule_changed();
-  // What was picked by operator stays picked, as the tasks that now stand for it.
-  set_tasks(tasks_of(operators_));
+  // What was picked by operator stays picked, as the tasks that now stand for it; and a task of a task graph, so that
+  // it can be looked for in one placement after the other.
+  if (!keeps_tasks) set_tasks(tasks_of(operators_));
   set_hovered_task(kNone);
   pick_device(kNone);
   pick_time_range(std::nullopt);

@@ -41,8 +41,8 @@ class SelectionModel : public QObject {
   /// The instant under the pointer, seconds of the schedule on show: one cursor in every view of time.
   const std::optional<double>& hovered_time() const { return hovered_time_; }
 
-  /// The schedule whose tasks are meant from now on; null: none. Forgets tasks, device and time range. While there is
-  /// one with operators, picking tasks picks their operators and the other way round, and likewise hovering.
+  /// The schedule whose tasks are meant from now on; null: none. Forgets device, time range and the tasks of
+  /// another task graph. While there is one with operators, picking tasks picks their operators and the other way round, and likewise hovering.
   void follow_schedule(SchedulePtr schedule);
   const SchedulePtr& schedule() const { return schedule_; }
 

@@ -2,6 +2,8 @@
 #include "views/comparison/comparison_model.h"
 
 #include <QFont>
+#include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "views/common/format.h"
@@ -24,12 +26,29 @@ QString answer_text(const ChartSeries& series) {
   return ComparisonModel::tr("not certified");
 }
 
+/// On the simulated clock some points have no figures, and those that have are no longer by rising memory.
+std::size_t least_memory(const std::vector<ResultPoint>& points) {
+  std::size_t least = 0;
+  for (std::size_t i = 1; i < points.size(); ++i)
+    if (drawable(points[i]) && (!drawable(points[least]) || points[i].memory_bytes < points[least].memory_bytes))
+      least = i;
+  return least;
+}
+
+/// Empty where the parts are not those of the time: a sharding plan's are plain sums also where its time is simulated.
+std::optional<double> network_share(const ResultPoint* point) {
+  if (!point || !(point->time_s > 0)) return std::nullopt;
+  if (std::abs(point->compute_s + point->network_s - point->time_s) > 1e-6 * point->time_s) return std::nullopt;
+  return point->network_s / point->time_s;
+}
+
 }  // namespace
 
 void ComparisonModel::set_data(const ChartData& data) {
   std::vector<Row> rows;
   for (const ChartSeries& series : data.series)
-    if (series.result && !series.result->points.empty()) rows.push_back({series, series.result->fastest_that_fits()});
+    if (series.result && !series.result->points.empty())
+      rows.push_back({series, series.result->fastest_that_fits(), least_memory(series.result->points)});
   if (rows == rows_ && data.memory_limit == memory_limit_) return;
   const bool same_methods = rows.size() == rows_.size() &&
                             std::equal(rows.begin(), rows.end(), rows_.begin(),
@@ -67,7 +86,7 @@ int ComparisonModel::row_of(const std::string& name) const {
 
 std::optional<std::size_t> ComparisonModel::plan_of(int row) const {
   if (row < 0 || row >= rowCount()) return std::nullopt;
-  return rows_[std::size_t(row)].fastest.value_or(0);
+  return rows_[std::size_t(row)].fastest.value_or(rows_[std::size_t(row)].least);
 }
 
 QString ComparisonModel::text(const Row& row, int column) const {
@@ -75,17 +94,20 @@ QString ComparisonModel::text(const Row& row, int column) const {
   const ResultPoint* fastest = row.fastest ? &result.points[*row.fastest] : nullptr;
   switch (column) {
     case method: return row.series.title;
-    case plans: return grouped_number(double(result.points.size()), 0);
+    case plans: return grouped_number(double(std::count_if(result.points.begin(), result.points.end(), drawable)), 0);
     case memory:
       return fastest ? memory_text(fastest->memory_bytes)
-                     : tr("needs %1").arg(memory_text(result.points.front().memory_bytes));
+                     : tr("needs %1").arg(memory_text(result.points[row.least].memory_bytes));
     case time: return fastest ? time_text(fastest->time_s) : tr("does not fit");
     case against_best:
       if (!fastest) return {};
       return fastest->time_s <= best_time() ? tr("fastest") : percent_text(fastest->time_s / best_time() - 1);
-    case network: return fastest && fastest->time_s > 0 ? share_text(fastest->network_s / fastest->time_s) : QString();
+    case network: {
+      const auto share = network_share(fastest);
+      return share ? share_text(*share) : QString();
+    }
     case turning: return result.turning_point ? point_text(result.points[*result.turning_point]) : QString();
-    case least: return point_text(result.points.front());
+    case least: return point_text(result.points[row.least]);
     case answer: return answer_text(row.series);
     case clock: return QString::fromLatin1(to_string(result.clock));
     default: return {};
@@ -97,13 +119,13 @@ QVariant ComparisonModel::sort_value(const Row& row, int column) const {
   const double never = std::numeric_limits<double>::max();
   const ResultPoint* fastest = row.fastest ? &result.points[*row.fastest] : nullptr;
   switch (column) {
-    case plans: return double(result.points.size());
+    case plans: return double(std::count_if(result.points.begin(), result.points.end(), drawable));
     case memory: return fastest ? double(fastest->memory_bytes) : never;
     case time:
     case against_best: return fastest ? fastest->time_s : never;
-    case network: return fastest && fastest->time_s > 0 ? fastest->network_s / fastest->time_s : never;
+    case network: return network_share(fastest).value_or(never);
     case turning: return result.turning_point ? result.points[*result.turning_point].time_s : never;
-    case least: return double(result.points.front().memory_bytes);
+    case least: return double(result.points[row.least].memory_bytes);
     case answer: return row.series.coarse ? never / 2 : result.gap.value_or(never);
     default: return text(row, column);
   }
@@ -166,7 +188,7 @@ QVariant ComparisonModel::headerData(int section, Qt::Orientation orientation, i
       QT_TR_NOOP("Memory per device of the fastest plan that fits"),
       QT_TR_NOOP("Iteration time of the fastest plan that fits"),
       QT_TR_NOOP("Its time against the fastest of all methods"),
-      QT_TR_NOOP("Share of its time that is network"),
+      QT_TR_NOOP("Share of its time that is network; of a placement, that its busiest device waits"),
       QT_TR_NOOP("Where more memory stops paying"),
       QT_TR_NOOP("The plan that needs the least memory"),
       QT_TR_NOOP("Whether a better plan of the method's kind can exist"),

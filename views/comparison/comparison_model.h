@@ -37,6 +37,7 @@ class ComparisonModel : public QAbstractTableModel {
   struct Row {
     ChartSeries series;
     std::optional<std::size_t> fastest;  ///< that fits
+    std::size_t least = 0;               ///< of least memory
     friend bool operator==(const Row&, const Row&) = default;
   };
   QString text(const Row& row, int column) const;

@@ -9,6 +9,7 @@
 #include <QPainter>
 #include <QShortcut>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "views/common/format.h"
 #include "views/common/method_marks.h"
@@ -117,13 +118,18 @@ void ComparisonView::set_data(const ChartData& chart) {
   changing_selection_ = true;
   model_->set_data(chart);
   changing_selection_ = false;
-  if (model_->rowCount() != before) fit_columns();
+  const bool turns = std::any_of(chart.series.begin(), chart.series.end(),
+                                 [](const ChartSeries& s) { return s.result && s.result->turning_point; });
+  const bool turned = turns == table_->isColumnHidden(ComparisonModel::turning);
+  table_->setColumnHidden(ComparisonModel::turning, !turns);
+  if (model_->rowCount() != before || turned) fit_columns();
   update_summary();
   show_selection();
 }
 
 void ComparisonView::fit_columns() {
   for (int column = 0; column < ComparisonModel::kColumns; ++column) {
+    if (table_->isColumnHidden(column)) continue;
     table_->resizeColumnToContents(column);
     table_->setColumnWidth(column, table_->columnWidth(column) + 6);
   }

@@ -94,10 +94,10 @@ std::optional<ChartRange> fitted_range(const ChartData& data, const ChartUnits& 
     if (!s.result || (subject && &s != subject)) continue;
     for (const auto& p : s.result->points) take(p);
   }
-  if (!(x > 0) || !(most > 0)) return std::nullopt;
+  if (least_x < 0 || !(most > 0)) return std::nullopt;
   if (!log_time && subject) most = std::min(most, kSteepest * least);
   const auto limit = static_cast<double>(data.memory_limit);
-  if (limit > 0 && limit < 3 * x) x = std::max(x, limit * 1.06);
+  if (limit > 0 && (x == 0 || limit < 3 * x)) x = std::max(x, limit * 1.06);
   if (others && subject) {
     const double far_x = 1.6 * x, far_y = 1.6 * most;
     for (const auto& s : data.series) {
@@ -118,7 +118,8 @@ std::optional<ChartRange> fitted_range(const ChartData& data, const ChartUnits& 
     }
   }
   ChartRange range;
-  range.x_high = round_up(units.x(x));
+  // A task graph without byte counts needs no memory anywhere: its times are worth seeing all the same.
+  range.x_high = x > 0 ? round_up(units.x(x)) : 1;
   // Unlike time, memory has no parts to read off against zero: where all plans need nearly the same, the axis says so
   // by starting late.
   if (least_x > 0.4 * x) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "views/common/counted.h"
 #include "views/common/format.h"
 #include "views/graph/task_scene.h"
 
@@ -73,7 +74,7 @@ void write_texts(TaskBox& box, const TaskFigures& figures) {
   }
   const auto& group = h.groups[box.index];
   box.value = time_text(group.time_s());
-  box.detail = tr("%1 tasks").arg(grouped_number(group.tasks(), 0));
+  box.detail = counted(group.tasks(), tr("1 task"), tr("%1 tasks"));
   const std::int64_t bytes = group.output_bytes + group.persistent_bytes;
   if (bytes > 0) box.detail += QStringLiteral(" \u00b7 ") + memory_text(bytes);
 }

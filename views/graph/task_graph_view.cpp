@@ -12,6 +12,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "views/common/counted.h"
 #include "views/common/format.h"
 #include "views/graph/fold_plan.h"
 #include "views/graph/graph_painter.h"
@@ -286,9 +287,8 @@ void TaskGraphView::Private::recolor() {
 void TaskGraphView::Private::update_labels() {
   TaskGraphBar::Words words;
   if (hierarchy && scene) {
-    words.counts = tr("%1 tasks \u00b7 %2 boxes")
-                       .arg(grouped_number(double(hierarchy->order.size()), 0))
-                       .arg(grouped_number(double(scene->boxes.size() - 1), 0));
+    words.counts = counted(double(hierarchy->order.size()), tr("1 task"), tr("%1 tasks")) + QStringLiteral(" \u00b7 ") +
+                   counted(double(scene->boxes.size() - 1), tr("1 box"), tr("%1 boxes"));
     if (more_than_shown)
       words.counts_tip = tr("Unfolded as far as %1 boxes.").arg(grouped_number(double(kMostBoxes), 0));
     words.zoom = tr("zoom %1%").arg(qRound(canvas->zoom() * 100));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "views/common/counted.h"
 #include "views/common/format.h"
 
 namespace turnpoint::views {
@@ -23,10 +24,10 @@ QString describe_placement(const PlacementPlan& placement) {
   const double share = placement.makespan_s > 0 ? placement.busy_s[busiest] / placement.makespan_s : 0;
   QString words =
       QObject::tr(
-          "%1 tasks on %2 devices: %3 \u00d7 as fast as one device alone, which takes %4. Busiest is "
+          "%1 on %2: %3 \u00d7 as fast as one device alone, which takes %4. Busiest is "
           "%5, computing %6 of the time.")
-          .arg(grouped_number(tasks, 0))
-          .arg(placement.placement.devices)
+          .arg(counted(tasks, QObject::tr("1 task"), QObject::tr("%1 tasks")),
+               counted(placement.placement.devices, QObject::tr("1 device"), QObject::tr("%1 devices")))
           .arg(grouped_number(gain, 2), time_text(placement.one_device_s), device_name(busiest), share_text(share));
   if (placement.shortage)
     words += u' ' + QObject::tr("Does not fit: %1 lacks %2 at %3.")
@@ -35,9 +36,8 @@ QString describe_placement(const PlacementPlan& placement) {
   else if (placement.limited())
     words += u' ' + QObject::tr("Fits every device.");
   if (placement.moved_tasks > 0)
-    words +=
-        u' ' +
-        QObject::tr("%1 tasks were moved to fit.").arg(grouped_number(static_cast<double>(placement.moved_tasks), 0));
+    words += u' ' + counted(static_cast<double>(placement.moved_tasks), QObject::tr("1 task was moved to fit."),
+                            QObject::tr("%1 tasks were moved to fit."));
   return words;
 }
 

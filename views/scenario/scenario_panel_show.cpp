@@ -10,6 +10,7 @@
 
 #include "core/base/text.h"
 #include "core/scenario/task_scenario.h"
+#include "views/common/counted.h"
 #include "views/common/format.h"
 #include "views/common/section_head.h"
 #include "views/scenario/methods_list.h"
@@ -98,13 +99,13 @@ void ScenarioPanel::show_model() {
   const Model* model = view_.scenario ? view_.scenario->model.get() : nullptr;
   fill_box(model_box_, model_choices_, view_.model_specification, model ? to_qt(model->name) : QString());
   if (const TaskGraph* tasks = view_.scenario ? view_.scenario->tasks.get() : nullptr) {
-    QStringList parts{tr("%1 tasks").arg(grouped_number(double(tasks->task_count()), 0)),
-                      tr("%1 edges").arg(grouped_number(double(tasks->edge_count()), 0))};
+    QStringList parts{counted(double(tasks->task_count()), tr("1 task"), tr("%1 tasks")),
+                      counted(double(tasks->edge_count()), tr("1 edge"), tr("%1 edges"))};
     const auto held = std::accumulate(tasks->persistent_bytes.begin(), tasks->persistent_bytes.end(), std::int64_t(0));
     const auto made = std::accumulate(tasks->output_bytes.begin(), tasks->output_bytes.end(), std::int64_t(0));
     if (held > 0) parts << tr("%1 persistent").arg(memory_text(held));
     if (made > 0) parts << tr("%1 of tensors").arg(memory_text(made));
-    if (tasks->groups.size() > 0) parts << tr("%1 groups").arg(grouped_number(double(tasks->groups.size()), 0));
+    if (tasks->groups.size() > 0) parts << counted(double(tasks->groups.size()), tr("1 group"), tr("%1 groups"));
     model_note_->setText(parts.join(QStringLiteral(" · ")));
     model_note_->setWordWrap(true);
     return;
@@ -133,9 +134,9 @@ void ScenarioPanel::show_machine() {
   if (is_as_file(view_)) {
     const bool stated = !view_.scenario->tasks->out_seconds.empty();
     const bool limited = cluster->device.memory_bytes != kUnlimitedBytes;
-    hardware_note_->setText((stated ? tr("transfer times stated") : tr("links of the file")) +
-                            (limited ? tr(" · %1 a device").arg(memory_text(cluster->device.memory_bytes))
-                                     : tr(" · no memory stated")));
+    hardware_note_->setText(
+        (stated ? tr("transfer times stated") : tr("links of the file")) +
+        (limited ? tr(" · %1 a device").arg(memory_text(cluster->device.memory_bytes)) : tr(" · no memory stated")));
     return;
   }
   const bool measured = !cluster->collectives.empty() || !cluster->operators.empty();
@@ -165,9 +166,7 @@ void ScenarioPanel::show_options() {
   }
   const bool any_number = is_as_file(view_) && view_.scenario->tasks->device_limit() == kNone;
   if (devices_note_)
-    devices_note_->setText(!open        ? QString()
-                           : any_number ? tr("any number")
-                                        : tr("of %1").arg(view_.cluster_devices));
+    devices_note_->setText(!open ? QString() : any_number ? tr("any number") : tr("of %1").arg(view_.cluster_devices));
   tasks_note_->setVisible(open && view_.scenario->tasks != nullptr);
 }
 
@@ -195,14 +194,16 @@ void ScenarioPanel::show_sliders() {
     const bool as_file = is_as_file(view_);
     if (as_file && key.contains(u"memory") && cluster.device.memory_bytes == kUnlimitedBytes) reason = tr("not stated");
     if (as_file && key.contains(u"latency") && reason.isEmpty()) {
-      if (!view_.scenario->tasks->out_seconds.empty()) reason = tr("in the file's times");
-      else if (cluster.links[kIntraNode].latency_s == 0) reason = tr("none in the file");
+      if (!view_.scenario->tasks->out_seconds.empty())
+        reason = tr("in the file's times");
+      else if (cluster.links[kIntraNode].latency_s == 0)
+        reason = tr("none in the file");
     }
     const double factor = get_option(view_.scenario->settings, key.toStdString());
     any = any || factor != 1;
     // The file's seconds have no rate behind them: the slider then says its factor alone.
-    const bool no_rate = as_file && (key.contains(u"speed") || (key.contains(u"bandwidth") &&
-                                                                !view_.scenario->tasks->out_seconds.empty()));
+    const bool no_rate = as_file && (key.contains(u"speed") ||
+                                     (key.contains(u"bandwidth") && !view_.scenario->tasks->out_seconds.empty()));
     row->set_value(factor, no_rate ? 0 : baseline_of(key, *view_.scenario));
     row->set_disabled_reason(reason);
   }
