@@ -55,7 +55,7 @@ class StepPlansTest : public QObject {
       const auto scenario = scenario_of(model_of(model), hardware);
       const auto result = (*make_searcher(**find_method("ft")))->run(scenario, SearchPass::exact, {});
       QVERIFY2(result.has_value(), result ? "" : result.error().message().c_str());
-      const std::size_t count = (*result)->points.size(), step = std::max<std::size_t>(1, count / 4);
+      const std::size_t count = (*result)->points.size(), step = std::max<std::size_t>(1, count / 3);
       for (std::size_t p = 0; p < count; p += step) {
         const std::string fault = test::step_fault(*scenario, (*result)->plans->plan(p), &statistics);
         QVERIFY2(fault.empty(), (std::string(hardware) + ", point " + std::to_string(p) + ": " + fault).c_str());
@@ -108,7 +108,7 @@ class StepPlansTest : public QObject {
       const auto priced = search::price_problem(*prices, pool, {});
       QVERIFY(priced.has_value());
       const auto& problem = priced->problem;
-      for (int trial = 0; trial < 8; ++trial) {
+      for (int trial = 0; trial < 5; ++trial) {
         frontier::Point point;
         bool possible = true;
         for (const auto& node : problem.nodes) {
