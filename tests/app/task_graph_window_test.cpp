@@ -35,6 +35,7 @@
 #include "views/scenario/scenario_panel.h"
 #include "views/scenario/slider_row.h"
 #include "views/scenario/what_if_slider.h"
+#include "views/timeline/timeline_canvas.h"
 #include "views/timeline/timeline_view.h"
 
 using namespace turnpoint;
