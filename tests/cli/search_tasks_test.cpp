@@ -46,18 +46,17 @@ class SearchTasksTest : public QObject {
 
   // METIS prints where it is asked for more parts than it can fill: that must not land in the result.
   void standard_output_holds_the_result_alone() {
-    QByteArray tasks, edges;
+    QJsonArray tasks, edges;
     for (int t = 0; t < 23; ++t) {
-      tasks += (t ? "," : "") + QByteArray(R"({"name":"t)") + QByteArray::number(t) + R"(","time_s":)" +
-               QByteArray::number(t % 5 == 0 ? 9.0 : 0.01) + R"(,"output_bytes":1000000})";
-      if (t > 0)
-        edges += (t > 1 ? "," : "") + QByteArray(R"({"from":)") + QByteArray::number(t - 1) + R"(,"to":)" +
-                 QByteArray::number(t) + "}";
+      tasks.append(
+          QJsonObject{{"name", QString("t%1").arg(t)}, {"time_s", t % 5 == 0 ? 9.0 : 0.01}, {"output_bytes", 1000000}});
+      if (t > 0) edges.append(QJsonObject{{"from", t - 1}, {"to", t}});
     }
     const QString chain = path("chain.json");
     QFile file(chain);
     QVERIFY(file.open(QIODevice::WriteOnly));
-    file.write(R"({"format":"turnpoint/task-graph@1","tasks":[)" + tasks + R"(],"edges":[)" + edges + "]}");
+    file.write(
+        QJsonDocument(QJsonObject{{"format", "turnpoint/task-graph@1"}, {"tasks", tasks}, {"edges", edges}}).toJson());
     file.close();
     for (const char* method : {"metis", "scotch"}) {
       const Run placed = run({"place", chain, "--devices", "16", "--method", method});

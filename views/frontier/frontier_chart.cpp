@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "views/common/counted.h"
 #include "views/common/format.h"
 #include "views/common/section_head.h"
 #include "views/frontier/chart_graphs.h"
@@ -22,6 +23,19 @@ namespace turnpoint::views {
 namespace {
 constexpr double kPick_px = 24, kLimit_px = 5, kClick_px = 4;
 constexpr int kTop = 34, kRight = 22, kBottom = 46, kLeft = 56;
+/// `steps` plans further among those that are drawn: on the simulated clock not all are.
+std::size_t stepped(const std::vector<ResultPoint>& points, std::size_t from, int steps) {
+  std::size_t at = from;
+  for (std::size_t next = from; steps != 0;) {
+    if (steps > 0 ? next + 1 >= points.size() : next == 0) break;
+    next = steps > 0 ? next + 1 : next - 1;
+    if (!drawable(points[next])) continue;
+    at = next;
+    steps += steps > 0 ? -1 : 1;
+  }
+  return at;
+}
+
 }  // namespace
 
 struct FrontierChart::Private {
@@ -342,9 +356,7 @@ void FrontierChart::step_pick(int steps) {
   if (p_->state.data.markers_only()) return step_marker(steps);
   if (picked && p_->state.find_point(picked)) {
     series = p_->state.data.find(picked->method);
-    const auto last = static_cast<std::ptrdiff_t>(series->result->points.size()) - 1;
-    index = static_cast<std::size_t>(
-        std::clamp<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(picked->index) + steps, 0, last));
+    index = stepped(series->result->points, picked->index, steps);
   }
   p_->selection->pick_point(PickedPoint{series->method, index});
 }
@@ -423,11 +435,13 @@ QString FrontierChart::describe() const {
     QStringList answers;
     for (const auto& s : p_->state.data.series)
       if (s.result && !s.result->points.empty())
-        answers << QStringLiteral("%1: %2, %3").arg(s.title, memory_text(s.result->points.front().memory_bytes),
-                                                    time_text(s.result->points.front().time_s));
+        answers << QStringLiteral("%1: %2, %3")
+                       .arg(s.title, memory_text(s.result->points.front().memory_bytes),
+                            time_text(s.result->points.front().time_s));
     return answers.join(QStringLiteral(". "));
   }
-  QStringList words{tr("%1: %2 plans").arg(series->title).arg(series->result->points.size())};
+  QStringList words{series->title + QStringLiteral(": ") +
+                    counted(double(series->result->points.size()), tr("1 plan"), tr("%1 plans"))};
   for (const auto& line : describe_turning_point(*series->result)) words << to_qt(line);
   return words.join(QStringLiteral(". "));
 }

@@ -53,7 +53,6 @@ TaskGraphBar::TaskGraphBar(QWidget* parent) : QWidget(parent) {
   matches_ = add_label(0);
   counts_ = add_label(1);
   counts_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
-  counts_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   engine_ = add_label(0);
   zoom_ = add_label(0);
   auto* fit_button = new FitButton(this);
@@ -83,6 +82,7 @@ void TaskGraphBar::resizeEvent(QResizeEvent* event) {
   QWidget::resizeEvent(event);
   engine_->setVisible(width() >= 820);
   zoom_->setVisible(width() >= 740);
+  counts_->setVisible(width() >= 690);  // whole or not at all: a number without its first digits is another number
   critical_->setVisible(width() >= 520);
   for (QLabel* name : names_) name->setVisible(width() >= 620);
 }

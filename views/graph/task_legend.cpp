@@ -220,8 +220,11 @@ void TaskLegend::paint_lines(QPainter& painter) const {
   painter.setFont(graph_small_font(font()));
   line.translate(0, row_height());
   if (!scene || scene->largest_line <= 0) {
+    const bool edges = !scene || figures_->graph().edge_count() > 0;
     painter.drawText(line, Qt::AlignLeft | Qt::AlignVCenter,
-                     placed ? tr("nothing crosses devices here") : tr("no sizes are known"));
+                     !edges   ? tr("no task needs another")
+                     : placed ? tr("nothing crosses devices here")
+                              : tr("no sizes are known"));
   } else {
     // Widths follow the square root, so a quarter is half as far above the thinnest.
     const double fractions[] = {0, 0.25, 1};

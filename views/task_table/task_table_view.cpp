@@ -178,10 +178,10 @@ void TaskTableView::update_words() {
   if (!schedule_) return summary_->clear();
   if (!model_->rows()) return summary_->setText(tr("being sorted"));
   const auto all = schedule_->graph->task_count();
-  const QString shown = std::size_t(rows) == all
-                            ? counted(double(all), tr("1 task"), tr("%1 tasks"))
-                            : tr("%1 of %2 tasks").arg(grouped_number(rows, 0), grouped_number(double(all), 0));
-  summary_->setText(tr("%1 · %2 in all").arg(shown, time_text(model_->rows()->shown_s)));
+  const QString counted = std::size_t(rows) == all
+                              ? views::counted(double(all), tr("1 task"), tr("%1 tasks"))
+                              : tr("%1 of %2 tasks").arg(grouped_number(rows, 0), grouped_number(double(all), 0));
+  summary_->setText(tr("%1 · %2 in all").arg(counted, time_text(model_->rows()->shown_s)));
 }
 
 void TaskTableView::show_picked() {
