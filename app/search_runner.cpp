@@ -168,7 +168,10 @@ void SearchRunner::start_coarse() {
   // The first placement of a large graph takes seconds, others' markers are there in a tenth of one.
   const bool alone =
       !run || (of_tasks_ && !(run->result && run->result->scenario->model == document_.scenario()->model));
-  if (run) start(*run, SearchPass::coarse);
+  if (run)
+    start(*run, SearchPass::coarse);
+  else
+    exact_follows_ = false;
   if (alone) start_others();
 }
 
@@ -359,7 +362,22 @@ void SearchRunner::set_enabled_methods(const std::vector<std::string>& names) {
   for (const std::string& name : names)
     if (splits_ && name.starts_with(std::string(kSplits) + ":") && !find(name))
       (void)add_split(name.substr(name.find(':') + 1));  // one that means nothing is left out
-  for (MethodRun& run : runs_) run.enabled = std::find(names.begin(), names.end(), run.name) != names.end();
+  for (MethodRun& run : runs_) {
+    run.enabled = std::find(names.begin(), names.end(), run.name) != names.end();
+    if (!run.enabled) tasks_.cancel_purpose(purpose_of(run.name));
+  }
+  if (document_.scenario()) {
+    // What was on before may have been searching; what is on now has to begin by itself.
+    const MethodRun* main = subject_mutable();
+    if (!main) {
+      exact_follows_ = false;
+      start_others();
+    } else if (main->state != MethodRun::State::running &&
+               (!main->result || main->result->scenario != document_.scenario())) {
+      exact_follows_ = true;
+      start_coarse();
+    }
+  }
   emit runs_changed();
 }
 
@@ -388,8 +406,14 @@ bool SearchRunner::settled() const {
 }
 
 bool SearchRunner::up_to_date() const {
-  const MethodRun* main = subject();
-  return main && main->result && main->result->scenario == document_.scenario() && !main->coarse;
+  const auto answered = [&](const MethodRun& run) {
+    return run.result && run.result->scenario == document_.scenario() && !run.coarse;
+  };
+  if (const MethodRun* main = subject()) return answered(*main);
+  // Without a curve there are markers only, of methods that answer or say why not.
+  return document_.scenario() && std::all_of(runs_.begin(), runs_.end(), [&](const MethodRun& run) {
+           return !run.enabled || !run.refusal.empty() || run.error || answered(run);
+         });
 }
 
 void SearchRunner::check_settled() {

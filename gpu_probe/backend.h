@@ -3,7 +3,7 @@
 #pragma once
 
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,8 +37,9 @@ class Backend {
   virtual nlohmann::json describe() = 0;
   /// Device error: it cannot be measured here, with the reason.
   virtual Expected<std::unique_ptr<Prepared>> prepare(const ProbeOperator& op) = 0;
-  /// Runs every kernel on small inputs and compares with the plain loops of the CPU: one "check" message for each.
-  virtual std::vector<nlohmann::json> check() { return {}; }
+  /// Runs every kernel on small inputs and compares with the plain loops of the CPU: one "check" message for each; none
+  /// where these loops are themselves what is measured.
+  virtual std::vector<nlohmann::json> check() = 0;
   virtual Conditions conditions() { return {}; }
   virtual bool cold() const = 0;  ///< whether samples are taken with emptied caches
   virtual bool shared_host()

@@ -79,7 +79,7 @@ class Profile {
   /// Best rates become peaks, or shares of the data sheet's.
   void rates() {
     DeviceType& device = cluster_.device;
-    double best[2] = {0, 0}, bandwidth = 0, launch = 0, host = 0;
+    double best[2] = {0, 0}, bandwidth = 0, copied = 0, launch = 0, host = 0;
     std::vector<double> streamed;
     for (const ProbeItem* item : items_) {
       const auto precision = place(*item);
@@ -88,9 +88,11 @@ class Profile {
       if (item->op.kind == "matmul" || item->op.kind == "convolution")
         best[static_cast<int>(*precision)] = std::max(best[static_cast<int>(*precision)], rate);
       if (item->op.kind == "launch") launch = item->time_s;
-      if (item->op.kind == "copy" && !item->op.dims.empty()) {
+      // The largest copy: smaller ones stay in a cache.
+      if (item->op.kind == "copy" && !item->op.dims.empty() && static_cast<double>(item->op.dims[0]) >= copied) {
         const double size = *precision == Precision::bf16 ? 2 : 4;
-        bandwidth = std::max(bandwidth, 2 * size * static_cast<double>(item->op.dims[0]) / item->time_s);
+        copied = static_cast<double>(item->op.dims[0]);
+        bandwidth = 2 * size * copied / item->time_s;
       }
       if (item->op.kind == "elementwise" && item->op.bytes > (gpu_ ? kLargeGpuBytes : kLargeBytes))
         streamed.push_back(moved);

@@ -28,7 +28,7 @@ class Run {
         pool_(pool),
         report_(report),
         graph_(problem),
-        store_(pool, control, options.max_bytes) {}
+        store_(pool, control, options.max_bytes, options.drop_early) {}
 
   Expected<Answer> answer() {
     set_leaves();

@@ -54,6 +54,9 @@ struct PublishedOptions {
   std::size_t max_merged_configs = 4096;
   std::size_t max_bytes = std::size_t(2) << 30;  ///< all tables; beyond, the run ends with an error
   double time_limit_s = 0;                       ///< > 0: beyond, the run ends with an error
+  /// Not as printed: tuples that what is already there beats are dropped before they are sorted. Same tables, a
+  /// fraction of the time; for runs that are to see the end, not to be timed.
+  bool drop_early = false;
 };
 
 /// What a run did; filled as far as it came even where it ends with an error.

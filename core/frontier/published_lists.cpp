@@ -12,6 +12,8 @@ namespace {
 /// Tuples that wait to be sorted. Reducing in between gives the same list and bounds memory and the answer to a stop
 /// request; shorter sorts are also slightly faster than one long one, to the published algorithm's advantage.
 constexpr std::size_t kPending = std::size_t(1) << 18;
+constexpr std::size_t kFirstPending = std::size_t(1) << 12;  // where what is there is asked before sorting
+constexpr double kAskAfter = 1e7;                            // products, after which a stop is asked for anyway
 /// Entries handed out at once; their results wait side by side until they are appended in order.
 constexpr std::size_t kBlock = 1024;
 constexpr double kReportInterval_s = 0.05;
@@ -31,7 +33,39 @@ bool before(const Item& a, const Item& b) {
 
 }  // namespace
 
+/// The best time at or below each of some thousand memory values of a reduced list: what a tuple has to beat.
+class Beaten {
+ public:
+  void clear() { best_.clear(); }
+  void learn(const std::vector<Item>& reduced) {
+    best_.clear();
+    if (reduced.empty()) return;
+    base_ = reduced.front().memory;
+    shift_ = 0;
+    while ((reduced.back().memory - base_) >> shift_ >= kSteps) ++shift_;
+    const auto last = static_cast<std::size_t>((reduced.back().memory - base_) >> shift_);
+    std::size_t at = 0;
+    for (std::size_t step = 0; step <= last; ++step) {
+      const std::int64_t memory = base_ + (std::int64_t(step) << shift_);
+      while (at + 1 < reduced.size() && reduced[at + 1].memory <= memory) ++at;
+      best_.push_back(reduced[at].time);
+    }
+  }
+  bool beats(std::int64_t memory, double time) const {
+    if (best_.empty() || memory < base_) return false;
+    const auto step = static_cast<std::size_t>((memory - base_) >> shift_);
+    return best_[std::min(step, best_.size() - 1)] <= time;
+  }
+
+ private:
+  static constexpr std::int64_t kSteps = 4096;
+  std::int64_t base_ = 0;
+  int shift_ = 0;
+  std::vector<double> best_;
+};
+
 struct PublishedStore::Scratch {
+  Beaten beaten;
   std::vector<Term> terms;
   std::vector<Item> items;
   std::vector<Record> records, kept_records;
@@ -118,7 +152,10 @@ bool PublishedStore::run_entry(std::span<const std::uint32_t> inputs, Scratch& s
   for (std::size_t k = 0; k < 3; ++k) list[k] = k < inputs.size() ? tables_[inputs[k]].lists.get() : &kUnit;
   s.items.clear();
   s.records.clear();
-  std::size_t pending = kPending;
+  s.beaten.clear();
+  const std::size_t first = drop_early_ ? kFirstPending : kPending;
+  std::size_t pending = first;
+  double asked_at = s.products;
   for (const Term& term : s.terms) {
     std::size_t begin[3], end[3];
     for (std::size_t k = 0; k < 3; ++k) {
@@ -127,18 +164,24 @@ bool PublishedStore::run_entry(std::span<const std::uint32_t> inputs, Scratch& s
       end[k] = list[k]->offsets[entry + 1];
     }
     s.products += double(end[0] - begin[0]) * double(end[1] - begin[1]) * double(end[2] - begin[2]);
+    if (s.products - asked_at > kAskAfter) {
+      asked_at = s.products;
+      if (control_.stopped()) return false;
+    }
     for (std::size_t a = begin[0]; a < end[0]; ++a)
       for (std::size_t b = begin[1]; b < end[1]; ++b) {
         const std::int64_t memory = list[0]->memory[a] + list[1]->memory[b];
         const double time = list[0]->time[a] + list[1]->time[b];
         for (std::size_t c = begin[2]; c < end[2]; ++c) {
+          if (drop_early_ && s.beaten.beats(memory + list[2]->memory[c], time + list[2]->time[c])) continue;
           s.items.push_back(
               {memory + list[2]->memory[c], time + list[2]->time[c], static_cast<std::uint32_t>(s.records.size())});
           s.records.push_back(
               {static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(b), static_cast<std::uint32_t>(c)});
           if (s.items.size() < pending) continue;
           s.reduce();
-          pending = std::max(kPending, 2 * s.items.size());
+          if (drop_early_) s.beaten.learn(s.items);
+          pending = std::max(first, 2 * s.items.size());
           if (control_.stopped()) return false;
         }
       }

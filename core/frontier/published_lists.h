@@ -50,8 +50,9 @@ class PublishedStore {
   using Term = std::array<std::size_t, 3>;
   using TermsOf = std::function<void(std::size_t entry, std::vector<Term>& terms)>;
 
-  PublishedStore(ThreadPool& pool, const Control& control, std::size_t max_bytes)
-      : pool_(pool), control_(control), max_bytes_(max_bytes) {}
+  /// drop_early: PublishedOptions.
+  PublishedStore(ThreadPool& pool, const Control& control, std::size_t max_bytes, bool drop_early = false)
+      : pool_(pool), control_(control), max_bytes_(max_bytes), drop_early_(drop_early) {}
 
   std::uint32_t add_unit();  ///< one entry with the tuple (0, 0)
   std::uint32_t add_leaf(Kind kind, std::uint32_t source, std::shared_ptr<PublishedLists> lists);
@@ -82,6 +83,7 @@ class PublishedStore {
   ThreadPool& pool_;
   const Control& control_;
   std::size_t max_bytes_;
+  bool drop_early_;
   std::vector<Table> tables_;
   PublishedStop stop_ = PublishedStop::none;
   double products_ = 0;

@@ -248,6 +248,20 @@ Expected<ProbeJob> parse_probe_job(std::string_view text, const std::string& whe
   return job;
 }
 
+std::vector<std::size_t> run_order(const ProbeJob& job) {
+  const std::size_t operators = job.operators.size(), collectives = job.collectives.size();
+  std::vector<std::size_t> order;
+  std::size_t next_operator = 0, next_collective = 0;
+  while (order.size() < job.items()) {
+    // Whichever is further behind its share.
+    const bool collective =
+        next_operator == operators ||
+        (next_collective < collectives && (next_collective + 1) * operators <= (next_operator + 1) * collectives);
+    order.push_back(collective ? operators + next_collective++ : next_operator++);
+  }
+  return order;
+}
+
 nlohmann::json operator_header(const ProbeOperator& op) {
   nlohmann::json header = {{"kind", op.kind},
                            {"dims", op.dims},

@@ -110,6 +110,10 @@ struct ProbeJob {
 
 inline constexpr int kMaximumProbeRanks = 64;
 
+/// Items in the order in which they are measured: collectives evenly among the operators, so that a budget that ends
+/// early leaves some of both. Item numbers count operators first, then collectives.
+std::vector<std::size_t> run_order(const ProbeJob& job);
+
 /// Every number is checked; the message names the place.
 Expected<ProbeJob> parse_probe_job(std::string_view text, const std::string& where);
 std::string write_probe_job(const ProbeJob& job);

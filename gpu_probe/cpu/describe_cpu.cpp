@@ -4,6 +4,7 @@
 #include <unistd.h>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "gpu_probe/cpu/blas.h"
 #include "gpu_probe/cpu/cpu_backend.h"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 #include "gpu_probe/backend.h"
 #include "gpu_probe/cpu/kernels.h"

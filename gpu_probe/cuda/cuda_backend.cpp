@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "gpu_probe/cuda/calls.h"

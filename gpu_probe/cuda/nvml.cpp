@@ -2,6 +2,7 @@
 #include "gpu_probe/cuda/nvml.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace turnpoint::probe::cuda {
 

@@ -2,7 +2,7 @@
 // NVIDIA's management library: clocks, temperature, throttling, PCIe, NVLink. Everything in it is optional.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "gpu_probe/backend.h"

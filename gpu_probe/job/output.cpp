@@ -4,6 +4,7 @@
 #include <unistd.h>
 #include <cerrno>
 #include <ctime>
+#include <nlohmann/json.hpp>
 
 namespace turnpoint::probe {
 

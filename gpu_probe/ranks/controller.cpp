@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 #include "gpu_probe/ranks/crew.h"
 
@@ -199,7 +200,7 @@ class Controller {
       say(std::move(message));
     } else if (type == "start") {
       current_ = message.value("index", -1);
-      next_item_ = static_cast<std::size_t>(current_) + 1;
+      next_item_ = message.value("position", std::size_t(0)) + 1;
       item_began_ = host_clock();
       if (item_began_ - last_progress_ > 0.2) {
         last_progress_ = item_began_;
@@ -207,7 +208,7 @@ class Controller {
              {"phase", message.value("phase", "")},
              {"item", current_},
              {"items", job_.items()},
-             {"fraction", static_cast<double>(current_) / static_cast<double>(job_.items())}});
+             {"fraction", static_cast<double>(next_item_ - 1) / static_cast<double>(job_.items())}});
       }
     } else if (type == "check") {
       item_began_ = host_clock();

@@ -18,7 +18,7 @@ namespace turnpoint::probe {
 struct WorkerOptions {
   int rank = 0, ranks = 1;
   int job_file = -1, region_file = -1, out_file = -1;
-  std::size_t start = 0;  ///< the first item to measure
+  std::size_t start = 0;  ///< the first item to measure, as a place in run_order()
   double deadline = 0;    ///< host_clock() after which no item is begun
   ProbeBackend backend = ProbeBackend::cpu;
   bool choose = false;  ///< only say which backend there is

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <nlohmann/json.hpp>
 
 #include "core/base/json.h"
 #include "gpu_probe/cpu/cpu_backend.h"
@@ -43,7 +44,8 @@ class Worker {
         ranks_(region, options.rank),
         everyone_(ranks_.all()),
         backend_(std::move(backend)),
-        out_(options.out_file) {}
+        out_(options.out_file),
+        position_(options.start) {}
 
   int run() {
     json hello = backend_->describe();
@@ -57,15 +59,16 @@ class Worker {
       for (const auto& message : backend_->check()) say(message);
       if (backend_->broken()) say({{"type", "error"}, {"what", "the device failed during the checks"}, {"hint", ""}});
     }
-    std::size_t index = options_.start;
-    for (; index < job_.items(); ++index) {
+    const auto order = run_order(job_);
+    for (; position_ < order.size(); ++position_) {
+      const std::size_t index = order[position_];
       double late = host_clock() >= options_.deadline ? 1 : 0;
       if (!agree(late)) return kDevice;
       if (late > 0) break;
       const bool going = index < job_.operators.size() ? measure_operator(index) : measure_collective(index);
       if (!going) return kDevice;
     }
-    say({{"type", "done"}, {"skipped", job_.items() - index}});
+    say({{"type", "done"}, {"skipped", order.size() - position_}});
     return kDone;
   }
 
@@ -133,7 +136,7 @@ class Worker {
 
   bool measure_operator(std::size_t index) {
     const ProbeOperator& op = job_.operators[index];
-    say({{"type", "start"}, {"index", index}, {"phase", op.kind}});
+    say({{"type", "start"}, {"index", index}, {"position", position_}, {"phase", op.kind}});
     json item = operator_header(op);
     item["type"] = "item";
     item["index"] = index;
@@ -191,7 +194,7 @@ class Worker {
 
   bool measure_collective(std::size_t index) {
     const ProbeCollective& wanted = job_.collectives[index - job_.operators.size()];
-    say({{"type", "start"}, {"index", index}, {"phase", to_string(wanted.kind)}});
+    say({{"type", "start"}, {"index", index}, {"position", position_}, {"phase", to_string(wanted.kind)}});
     const int size = wanted.group_size, ranks = ranks_.ranks();
     json item = {{"type", "item"},
                  {"index", index},
@@ -265,6 +268,7 @@ class Worker {
   Group everyone_;
   std::unique_ptr<Backend> backend_;
   LineWriter out_;
+  std::size_t position_;  ///< in the run order
 };
 
 int refuse(const WorkerOptions& options, const Error& error) {

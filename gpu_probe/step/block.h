@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/cost/layout.h"
+#include "core/plan/plan.h"
 
 namespace turnpoint::step {
 

@@ -3,7 +3,7 @@
 // the step's resulting layout says is its.
 #pragma once
 
-#include "core/cost/resharding.h"
+#include "core/plan/plan.h"
 #include "gpu_probe/step/block.h"
 #include "gpu_probe/step/communicator.h"
 

@@ -65,6 +65,18 @@ class UnattendedTest : public QObject {
     QVERIFY(memory(large) > 10 * memory(small));
   }
 
+  void a_session_of_markers_alone_comes_to_rest() {
+    const QString session = folder_.filePath("markers.turnpoint"), picture = folder_.filePath("markers.png");
+    QFile file(session);
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    file.write(R"({"format": "turnpoint/session@1", "methods": ["pardnn", "data-parallel"],
+                   "scenario": {"model": "builtin:lenet", "hardware": "v100-16gb-1x4"}})");
+    file.close();
+    const Run done = run({session, "--screenshot", picture, "--size", "1200x800"});
+    QVERIFY2(done.code == 0, done.err.constData());
+    QCOMPARE(QImage(picture).size(), QSize(1200, 800));
+  }
+
   void a_task_graph_is_placed_and_written() {
     const QString picture = folder_.filePath("tasks.png"), plan = folder_.filePath("placement.json");
     const Run done = run({TURNPOINT_SOURCE_DIR "/tests/data/task_graph/small.json", "--devices", "2", "--screenshot",

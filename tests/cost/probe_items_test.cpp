@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the probe is asked to measure is what the cost model looks up: the same signatures, the same work, and kernels
 // that do the operator's arithmetic.
+#include <fmt/format.h>
 #include <QTest>
 #include <cmath>
 #include <map>
@@ -27,6 +28,30 @@ std::vector<std::int64_t> whole(const Operator& op) {
 }
 
 bool multiplies(const Operator& op) { return op.kind == OperatorKind::matmul || op.kind == OperatorKind::convolution; }
+
+std::string item_line(int n, const char* precision, double flop, double bytes, double time) {
+  return fmt::format(
+      R"({{"type":"item","index":0,"phase":"forward","kind":"matmul","fit":"matmul","dims":[{0},{0},{0}],)"
+      R"("precision":"{1}","flop":{2},"bytes":{3},"time_s":{4}}})",
+      n, precision, flop, bytes, time);
+}
+
+/// Everything but launch 10 us, 500 TFLOP/s, no bytes, which is exactly what fits can say.
+std::vector<std::string> made_up_messages() {
+  std::vector<std::string> lines{
+      R"({"type":"hello","program":"turnpoint-probe","protocol":1,"backend":"cuda","ranks":1,"device":0,"cold":true,)"
+      R"("devices":[{"name":"NVIDIA H200","kind":"cuda","memory_bytes":150000000000}]})"};
+  for (const int n : {1024, 2048, 4096, 8192}) {
+    const double flop = 2.0 * n * n * n;
+    lines.push_back(item_line(n, "bf16", flop, 6.0 * n * n, 10e-6 + flop / 500e12));
+  }
+  lines.push_back(item_line(4096, "tf32", 2.0 * 4096 * 4096 * 4096, 2e8, 1e-3));
+  lines.push_back(R"({"type":"item","index":9,"kind":"launch","dims":[],"time_s":2e-6})");
+  lines.push_back(R"({"type":"item","index":10,"kind":"host-to-device","dims":[100000000],"time_s":2e-3})");
+  lines.push_back(R"({"type":"item","index":11,"kind":"convolution","dims":[1],"not_measured":"no cuDNN"})");
+  lines.push_back(R"({"type":"result","measured":7,"not_measured":1,"skipped":0})");
+  return lines;
+}
 
 }  // namespace
 
@@ -126,6 +151,13 @@ class ProbeItemsTest : public QObject {
       QCOMPARE(write_probe_job(*read), text);
       QVERIFY(read->items() > 300);
     }
+    // A short budget leaves some of both kinds.
+    ProbeJob few;
+    few.operators.resize(6);
+    few.collectives.resize(3);
+    QCOMPARE(run_order(few), (std::vector<std::size_t>{0, 6, 1, 2, 7, 3, 4, 8, 5}));
+    few.operators.clear();
+    QCOMPARE(run_order(few), (std::vector<std::size_t>{0, 1, 2}));
     // Coarse sizes first: what a short budget leaves is a whole curve.
     const auto list = standard_collectives(2, 64, 4096);
     QCOMPARE(list.front().bytes, std::int64_t(64));
@@ -136,22 +168,10 @@ class ProbeItemsTest : public QObject {
   // A profile of made-up times: rates, signatures and fits come back out.
   void profiles_hold_what_was_measured() {
     ProbeMessages messages;
-    const auto take = [&](const std::string& line) {
+    for (const auto& line : made_up_messages()) {
       const auto taken = messages.take(line);
       QVERIFY2(taken.has_value(), taken ? "" : taken.error().message().c_str());
-    };
-    take(R"({"type":"hello","program":"turnpoint-probe","protocol":1,"backend":"cuda","ranks":1,"device":0,"cold":true,
-             "devices":[{"name":"NVIDIA H200","kind":"cuda","memory_bytes":150000000000}]})");
-    // launch 10 us, 500 TFLOP/s, no bytes: exactly what fits can say.
-    for (const int n : {1024, 2048, 4096, 8192}) {
-      const double flop = 2.0 * n * n * n;
-      take(fmt_item("matmul", "matmul", n, "bf16", flop, 6.0 * n * n, 10e-6 + flop / 500e12));
     }
-    take(fmt_item("matmul", "matmul", 4096, "tf32", 2.0 * 4096 * 4096 * 4096, 2e8, 1e-3));
-    take(R"({"type":"item","index":9,"kind":"launch","dims":[],"time_s":2e-6})");
-    take(R"({"type":"item","index":10,"kind":"host-to-device","dims":[100000000],"time_s":2e-3})");
-    take(R"({"type":"item","index":11,"kind":"convolution","dims":[1],"not_measured":"no cuDNN"})");
-    take(R"({"type":"result","measured":7,"not_measured":1,"skipped":0})");
     const auto made = measured_profile(messages, nullptr, false);
     QVERIFY2(made.has_value(), made ? "" : made.error().message().c_str());
     const Cluster& cluster = *made->cluster;
@@ -171,15 +191,6 @@ class ProbeItemsTest : public QObject {
     // Written and read again.
     const auto read = parse_hardware_profile(write_hardware_profile(cluster), "profile");
     QVERIFY2(read.has_value(), read ? "" : read.error().message().c_str());
-  }
-
- private:
-  static std::string fmt_item(const char* kind, const char* fit, int n, const char* precision, double flop,
-                              double bytes, double time) {
-    return R"({"type":"item","index":0,"phase":"forward","kind":")" + std::string(kind) + R"(","fit":")" + fit +
-           R"(","dims":[)" + std::to_string(n) + "," + std::to_string(n) + "," + std::to_string(n) +
-           R"(],"precision":")" + precision + R"(","flop":)" + std::to_string(flop) + R"(,"bytes":)" +
-           std::to_string(bytes) + R"(,"time_s":)" + QByteArray::number(time, 'g', 17).toStdString() + "}";
   }
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // TensorFlow graphs opened as the task graphs that they are: a task per node, shapes that follow, variables with what
 // writes them, one round of a loop, and what hostile graphs get to hear.
+#include <QElapsedTimer>
 #include <QtTest>
 #include <algorithm>
 #include <cmath>
@@ -150,6 +151,26 @@ class TensorflowTaskGraphTest : public QObject {
     QCOMPARE(g.output_bytes[at.at("c")], std::int64_t(24 * 4));
     QCOMPARE(g.output_bytes[at.at("p")], std::int64_t(36 * 4));  // 6 x 2 by 2 x 6
     for (const char* name : {"d", "none", "odd"}) QCOMPARE(g.output_bytes[at.at(name)], std::int64_t(0));
+  }
+
+  void sizes_beyond_all_bounds() {
+    const std::string most = "9223372036854775807";
+    const auto read =
+        read_task_graph(node("x", "Placeholder", {}, typed(most + " " + most)) +
+                            node("axis", "Const", {},
+                                 attribute("dtype", "type: DT_INT32") +
+                                     attribute("value", "tensor { dtype: DT_INT32 tensor_shape { } int_val: 0 }")) +
+                            node("c", "ConcatV2", {"x", "x", "x", "axis"}),
+                        "huge.pbtxt");
+    QVERIFY(!read && read.error().message().find("huge.pbtxt") != std::string::npos);
+    // A sum of very many tensors is read in one pass.
+    std::string many = node("x", "Placeholder", {}, typed("2 2"));
+    std::vector<std::string> inputs(200000, "x");
+    many += node("sum", "AddN", inputs);
+    QElapsedTimer timer;
+    timer.start();
+    QVERIFY(read_task_graph(many, "many.pbtxt").has_value());
+    QVERIFY2(timer.elapsed() < 5000, qPrintable(QString::number(timer.elapsed())));
   }
 
   void real_graphs() {

@@ -22,6 +22,9 @@ namespace {
 
 using namespace tensorflow;
 constexpr const char* kDevice = "v100-16gb-1x1";
+constexpr std::size_t kMaxRank = 32;  // what shapes in files may have, too
+/// Above what a task's bytes may be, and small enough to be added and multiplied once.
+constexpr std::int64_t kMaxSize = std::int64_t(1) << 55;
 
 template <std::size_t N>
 bool among(std::string_view op, const std::array<std::string_view, N>& list) {
@@ -165,6 +168,7 @@ class Reader {
       if (!index.try_emplace(nodes_[i].name, int(i)).second)
         return bad_input("two nodes have this name", place(int(i)));
     inputs_.resize(nodes_.size());
+    data_.resize(nodes_.size());
     for (std::size_t i = 0; i < nodes_.size(); ++i)
       for (std::string_view text : nodes_[i].inputs) {
         Input input;
@@ -176,7 +180,9 @@ class Reader {
           return bad_input("its input '" + std::string(text) + "' is no node of the file", place(int(i)));
         input.node = (whole != index.end() ? whole : found)->second;
         // One round of a loop: what it hands to its next round ends here.
-        if (op(input.node) != "NextIteration") inputs_[i].push_back(input);
+        if (op(input.node) == "NextIteration") continue;
+        inputs_[i].push_back(input);
+        if (!input.control) data_[i].push_back(input.node);
       }
     return {};
   }
@@ -199,14 +205,10 @@ class Reader {
   // Shapes.
 
   int data(int i, std::size_t k) const {
-    for (const Input& input : inputs_[std::size_t(i)])
-      if (!input.control && k-- == 0) return input.node;
-    return -1;
+    const auto& all = data_[std::size_t(i)];
+    return k < all.size() ? all[k] : -1;
   }
-  std::size_t data_count(int i) const {
-    const auto& all = inputs_[std::size_t(i)];
-    return std::size_t(std::count_if(all.begin(), all.end(), [](const Input& input) { return !input.control; }));
-  }
+  std::size_t data_count(int i) const { return data_[std::size_t(i)].size(); }
   const Shape* shape(int i) const { return i < 0 || !shapes_[std::size_t(i)] ? nullptr : &*shapes_[std::size_t(i)]; }
   bool flag(int i, std::string_view key) const {
     const Attribute* found = attribute(i, key);
@@ -223,9 +225,9 @@ class Reader {
     types_[std::size_t(i)] = type_of(i);
     MaybeShape found = stated(i);
     if (!found) found = derived(i);
+    if (found && found->size() > kMaxRank) found.reset();
     if (found)
-      for (std::int64_t& size : *found)
-        if (size < 0) size = 1;
+      for (std::int64_t& size : *found) size = size < 0 ? 1 : std::min(size, kMaxSize);
     shapes_[std::size_t(i)] = std::move(found);
   }
 
@@ -293,10 +295,10 @@ class Reader {
     if (!from || !to) return from ? MaybeShape(*from) : MaybeShape();  // as many elements, whatever the shape
     Shape result = *to;
     const auto elements = element_count(*from);
-    std::int64_t rest = 1;
-    for (const std::int64_t size : result) rest *= size > 0 && rest < (std::int64_t(1) << 40) ? size : 1;
+    double rest = 1;
+    for (const std::int64_t size : result) rest *= size > 0 ? double(size) : 1;
     for (std::int64_t& size : result)
-      if (size < 0) size = elements ? std::max<std::int64_t>(1, *elements / rest) : 1;
+      if (size < 0) size = elements ? std::max<std::int64_t>(1, std::llround(double(*elements) / rest)) : 1;
     return result;
   }
 
@@ -321,7 +323,7 @@ class Reader {
     for (std::size_t k = 1; k + 1 < parts; ++k) {
       const Shape* one = shape(data(i, k));
       if (!one || one->size() != first->size()) return {};
-      result[std::size_t(at)] += (*one)[std::size_t(at)];
+      result[std::size_t(at)] = std::min(kMaxSize, result[std::size_t(at)] + (*one)[std::size_t(at)]);
     }
     return result;
   }
@@ -408,6 +410,7 @@ class Reader {
   const std::string& where_;
   const std::vector<NodeDef>& nodes_;
   std::vector<std::vector<Input>> inputs_;  // [node]
+  std::vector<std::vector<int>> data_;      // [node], of them those that bring data
   std::vector<int> order_;
   std::vector<MaybeShape> shapes_;  // [node], of its first output
   std::vector<DataType> types_;

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks as processes of one host: the step's exchanges through the memory that the probe's ranks share.
+//
+// The probe's own collectives move floats of equal counts; a step's proof wants doubles and pieces of any length. So
+// this goes through the same slots and counters with its own two lengths, and doubles travel as pairs of floats whose
+// bits are copied, never computed with.
+#pragma once
+
+#include <memory>
+
+#include "gpu_probe/ranks/shared_region.h"
+#include "gpu_probe/step/communicator.h"
+
+namespace turnpoint::step {
+
+/// The region must outlive the communicator and be used by nothing else while a step runs.
+std::unique_ptr<Communicator> region_communicator(probe::SharedRegion& region, int rank);
+
+}  // namespace turnpoint::step
