@@ -86,13 +86,13 @@ class ComparisonViewTest : public QObject {
     QVERIFY(cell(view, 0, M::network).isEmpty());
   }
 
-  void turning_points_have_a_column_where_there_are_any() {
+  void columns_without_a_figure_are_hidden() {
     ComparisonView view;
     view.resize(900, 300);
     ChartData data = three_methods();
     const auto* table = view.findChild<QTreeView*>();
     view.set_data(data);
-    QVERIFY(table->isColumnHidden(M::turning));
+    QVERIFY(table->isColumnHidden(M::turning) && !table->isColumnHidden(M::network));
     auto turning = std::make_shared<Result>(*data.series[0].result);
     turning->turning_point = 1;
     data.series[0].result = turning;

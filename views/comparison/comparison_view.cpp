@@ -9,7 +9,6 @@
 #include <QPainter>
 #include <QShortcut>
 #include <QVBoxLayout>
-#include <algorithm>
 
 #include "views/common/format.h"
 #include "views/common/method_marks.h"
@@ -118,11 +117,15 @@ void ComparisonView::set_data(const ChartData& chart) {
   changing_selection_ = true;
   model_->set_data(chart);
   changing_selection_ = false;
-  const bool turns = std::any_of(chart.series.begin(), chart.series.end(),
-                                 [](const ChartSeries& s) { return s.result && s.result->turning_point; });
-  const bool turned = turns == table_->isColumnHidden(ComparisonModel::turning);
-  table_->setColumnHidden(ComparisonModel::turning, !turns);
-  if (model_->rowCount() != before || turned) fit_columns();
+  bool other_columns = false;
+  for (const int column : {int(ComparisonModel::network), int(ComparisonModel::turning)}) {
+    bool empty = true;
+    for (int row = 0; row < model_->rowCount(); ++row)
+      empty = empty && model_->index(row, column).data().toString().isEmpty();
+    other_columns = other_columns || empty != table_->isColumnHidden(column);
+    table_->setColumnHidden(column, empty);
+  }
+  if (model_->rowCount() != before || other_columns) fit_columns();
   update_summary();
   show_selection();
 }
