@@ -29,7 +29,7 @@ class CublasLt {
   static constexpr std::size_t kWorkspace = 64u << 20;
 
   CublasLt();
-  const Library& library() const { return library_; }
+  const Library& loaded() const { return library_; }
   std::string version() const;
 
   /// C = A B as a matmul call says it; row-major operands at these addresses. The plan is made once, with the

@@ -96,9 +96,9 @@ class CudaBackend : public Backend {
       else
         missing.push_back(fmt::format("{}: {}", name, problem));
     };
-    add("NVRTC", gpu_.nvrtc.version(), gpu_.nvrtc.library().problem());
-    add("cublasLt", gpu_.matrices.version(), gpu_.matrices.library().problem());
-    add("cuDNN", gpu_.convolutions.version(), gpu_.convolutions.library().problem());
+    add("NVRTC", gpu_.nvrtc.version(), gpu_.nvrtc.loaded().problem());
+    add("cublasLt", gpu_.matrices.version(), gpu_.matrices.loaded().problem());
+    add("cuDNN", gpu_.convolutions.version(), gpu_.convolutions.loaded().problem());
     add("NVML", gpu_.nvml.driver_version(), gpu_.nvml.problem());
     if (!gpu_.no_kernels.empty()) missing.push_back("own kernels: " + gpu_.no_kernels);
     described["missing"] = missing;

@@ -28,7 +28,7 @@ class Cudnn {
   static constexpr std::size_t kMostWorkspace = 1u << 30;
 
   Cudnn();
-  const Library& library() const { return library_; }
+  const Library& loaded() const { return library_; }
   std::string version() const;
 
   struct Plan {

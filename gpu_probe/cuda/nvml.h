@@ -17,7 +17,7 @@ class Nvml {
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
 
-  const Library& library() const { return library_; }
+  const Library& loaded() const { return library_; }
   const std::string& problem() const { return problem_; }  ///< empty while it works
   std::string driver_version() const;
   /// Chooses the device by its PCI address "0000:1b:00.0".

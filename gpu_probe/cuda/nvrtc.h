@@ -12,7 +12,7 @@ namespace turnpoint::probe::cuda {
 class Nvrtc {
  public:
   Nvrtc();
-  const Library& library() const { return library_; }
+  const Library& loaded() const { return library_; }
   std::string version() const;  ///< "13.0"; empty where it is not there
   /// Machine code for "sm_90". The compiler's own words are in the error.
   Expected<std::string> compile(const std::string& source, const std::string& architecture) const;

@@ -73,7 +73,7 @@ class CudaDeclarationsTest : public QObject {
   }
   void kernels_compile() {
     const Nvrtc compiler;
-    if (!compiler.library().usable()) QSKIP("no run-time compiler of CUDA here");
+    if (!compiler.loaded().usable()) QSKIP("no run-time compiler of CUDA here");
     QFETCH(QString, architecture);
     const auto code = compiler.compile(kernel_source(), architecture.toStdString());
     QVERIFY2(code.has_value(), code ? "" : code.error().message().c_str());
@@ -83,7 +83,7 @@ class CudaDeclarationsTest : public QObject {
 
   void a_wrong_kernel_is_explained() {
     const Nvrtc compiler;
-    if (!compiler.library().usable()) QSKIP("no run-time compiler of CUDA here");
+    if (!compiler.loaded().usable()) QSKIP("no run-time compiler of CUDA here");
     const auto code = compiler.compile("int x = ;", "sm_90");
     QVERIFY(!code.has_value());
     QVERIFY2(code.error().what.find("turnpoint_kernels.cu(1)") != std::string::npos, code.error().what.c_str());

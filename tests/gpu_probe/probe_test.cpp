@@ -290,7 +290,7 @@ class ProbeTest : public QObject {
   }
 
   void cuda_calls_reach_the_driver() {
-    if (!probe::cuda::Nvrtc().library().usable()) QSKIP("no run-time compiler of CUDA here");
+    if (!probe::cuda::Nvrtc().loaded().usable()) QSKIP("no run-time compiler of CUDA here");
     ProbeJob asked = job(ProbeBackend::cuda, 1);
     asked.operators.push_back(item(CallKind::batch_norm_backward, {4, 8, 49}, ProbePrecision::bf16));
     asked.operators.push_back(item(CallKind::host_to_device, {4096}));
@@ -305,7 +305,7 @@ class ProbeTest : public QObject {
 
   // A kernel that faults takes its process along; the items behind it are measured by the next one.
   void a_fault_costs_one_item() {
-    if (!probe::cuda::Nvrtc().library().usable()) QSKIP("no run-time compiler of CUDA here");
+    if (!probe::cuda::Nvrtc().loaded().usable()) QSKIP("no run-time compiler of CUDA here");
     ProbeJob asked = job(ProbeBackend::cuda, 1);
     asked.operators = {item(CallKind::softmax, {16, 64}), item(CallKind::adam, {1000})};
     const Said said = run(write_probe_job(asked), fake_driver("cuEventSynchronize:1:700"));
@@ -318,7 +318,7 @@ class ProbeTest : public QObject {
 
   // On a driver whose kernels do nothing, every comparison must fail: they can.
   void checks_can_fail() {
-    if (!probe::cuda::Nvrtc().library().usable()) QSKIP("no run-time compiler of CUDA here");
+    if (!probe::cuda::Nvrtc().loaded().usable()) QSKIP("no run-time compiler of CUDA here");
     ProbeJob asked = job(ProbeBackend::cuda, 1);
     asked.check = true;
     const Said said = run(write_probe_job(asked), fake_driver({}));

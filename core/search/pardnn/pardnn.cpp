@@ -110,9 +110,6 @@ class Seeds {
     add("layers",
         [this](const RunContext& c) { return devices_of(placement::run_layered_expert(graph_, request_, c)); });
     if (graph_.task_count() <= 20000)
-      add("round robin",
-          [this](const RunContext& c) { return devices_of(placement::run_round_robin(graph_, request_, c)); });
-    if (graph_.task_count() <= 20000)
       add("contiguous stages",
           [this](const RunContext& c) { return devices_of(placement::run_pipedream(graph_, request_, c)); });
   }
