@@ -20,16 +20,16 @@ namespace turnpoint::app {
 
 namespace {
 
-/// A view that follows schedules: the window hands them over itself.
-template <class View>
-LinkedView schedule_view(const QString& key, const QString& title, View* view) {
-  return {key,
+/// A tab that gets what it shows by itself, not from the picked plan; `keeper` remembers its state.
+template <class View, class Keeper>
+LinkedView tab_of_its_own(const char* key, const QString& title, View* view, Keeper* keeper) {
+  return {QString::fromLatin1(key),
           title,
           view,
           [](const ScenarioPtr&) {},
           [](const std::shared_ptr<const Plan>&, const ScenarioPtr&) {},
-          [view] { return view->save_state(); },
-          [view](const QJsonObject& state) { view->restore_state(state); },
+          [keeper] { return keeper->save_state(); },
+          [keeper](const QJsonObject& state) { keeper->restore_state(state); },
           view->tool_bar()};
 }
 
@@ -82,35 +82,21 @@ LinkedTabs make_linked_views(QWidget* parent, views::SelectionModel* selection) 
   tabs.memory = new views::MemoryView(parent);
   tabs.memory->set_selection(selection);
   tabs.list.push_back(graph_view(tabs.graph));
-  tabs.list.push_back(schedule_view(QStringLiteral("timeline"), QObject::tr("Timeline"), tabs.timeline));
-  tabs.list.push_back(schedule_view(QStringLiteral("memory"), QObject::tr("Memory"), tabs.memory));
+  tabs.list.push_back(tab_of_its_own("timeline", QObject::tr("Timeline"), tabs.timeline, tabs.timeline));
+  tabs.list.push_back(tab_of_its_own("memory", QObject::tr("Memory"), tabs.memory, tabs.memory));
   auto* tasks = new views::TaskTableView(parent);
   tasks->set_selection(selection);
-  tabs.list.push_back(schedule_view(QStringLiteral("task_table"), QObject::tr("Tasks"), tasks));
+  tabs.list.push_back(tab_of_its_own("task_table", QObject::tr("Tasks"), tasks, tasks));
   tabs.list.push_back(table_view(parent, selection, colors));
   return tabs;
 }
 
 LinkedView make_hardware_tab(views::HardwareView* view) {
-  return {QStringLiteral("hardware"),
-          QObject::tr("Hardware"),
-          view,
-          [](const ScenarioPtr&) {},
-          [](const std::shared_ptr<const Plan>&, const ScenarioPtr&) {},
-          [view] { return view->save_state(); },
-          [view](const QJsonObject& state) { view->restore_state(state); },
-          view->tool_bar()};
+  return tab_of_its_own("hardware", QObject::tr("Hardware"), view, view);
 }
 
 LinkedView make_comparison_tab(views::ComparisonView* view) {
-  return {QStringLiteral("comparison"),
-          QObject::tr("Methods"),
-          view,
-          [](const ScenarioPtr&) {},
-          [](const std::shared_ptr<const Plan>&, const ScenarioPtr&) {},
-          [view] { return view->save_state(); },
-          [view](const QJsonObject& state) { view->restore_state(state); },
-          view->tool_bar()};
+  return tab_of_its_own("comparison", QObject::tr("Methods"), view, view);
 }
 
 LinkedView make_notes_tab(views::NotesView* view) {
@@ -125,14 +111,7 @@ LinkedView make_notes_tab(views::NotesView* view) {
 }
 
 LinkedView make_parallelism_tab(views::ParallelismView* view, ParallelismPage* page) {
-  return {QStringLiteral("parallelism"),
-          QObject::tr("Parallelism"),
-          view,
-          [](const ScenarioPtr&) {},
-          [](const std::shared_ptr<const Plan>&, const ScenarioPtr&) {},
-          [page] { return page->save_state(); },
-          [page](const QJsonObject& state) { page->restore_state(state); },
-          view->tool_bar()};
+  return tab_of_its_own("parallelism", QObject::tr("Parallelism"), view, page);
 }
 
 }  // namespace turnpoint::app

@@ -117,7 +117,7 @@ TaskGraphView::TaskGraphView(QWidget* parent) : QWidget(parent), d_(std::make_un
     d_->making = false;
     if (d_->job.future().resultCount() > 0) d_->adopt(d_->job.result());
   });
-  // A finished level decides the size of the one around it, which can be asked for now.
+  // A finished level decides the size of the one around it; so the outer level is asked for next.
   connect(&d_->layouts, &LayoutService::finished, this, [this] { d_->request_scene(); });
   connect(d_->canvas, &TaskCanvas::toggle_fold, this, [this](std::uint32_t group, bool open) {
     d_->open[group] = open || group == 0;
