@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// turnpoint/step-job@1: "run this plan's training step", what turnpoint-probe is asked for, and what it answers. The
+// job carries the whole model and plan, so that the probe needs no file of ours beside it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/expected.h"
+#include "core/hardware/probe_job.h"
+#include "core/plan/plan.h"
+
+namespace turnpoint {
+
+enum class StepMode : std::uint8_t {
+  ranks,  ///< one rank a device of the plan's mesh, with all exchanges
+  slice,  ///< the part of one device alone, its operators one after the other; exchanges are not made
+};
+const char* to_string(StepMode mode);
+
+struct StepJob {
+  ModelPtr model;
+  Plan plan;  ///< a sharding plan without pipeline
+  ProbeBackend backend = ProbeBackend::automatic;
+  int device = 0;  ///< CUDA: which GPU
+  StepMode mode = StepMode::ranks;
+  int slice_device = 0;  ///< slice: whose part
+  ProbePrecision precision = ProbePrecision::fp32;
+  /// Bytes per element as the plan's scenario counts them (ParameterBytes).
+  int floating_bytes = 4, weight_bytes = 4, gradient_bytes = 4, optimizer_bytes = 8;
+  std::string optimizer = "adam";
+  bool prove = true;  ///< compare the partitioned step with the unpartitioned one first (mode ranks)
+  int warm_up = 2, steps = 10;
+  double budget_s = 60;  ///< the timed steps end early then, with at least three
+  std::uint64_t seed = 1;
+};
+Expected<StepJob> parse_step_job(std::string_view text, const std::string& where);
+std::string write_step_job(const StepJob& job);
+
+/// Seconds over the timed steps.
+struct Spread {
+  double min_s = 0, q1_s = 0, median_s = 0, q3_s = 0;
+  int samples = 0;
+};
+
+enum class StepPhase : std::uint8_t { forward, backward, recompute, update };
+const char* to_string(StepPhase phase);
+
+/// One operator's computing in one phase of a step, without exchanges: of the rank that took longest, step by step.
+struct MeasuredPhase {
+  OperatorId op;
+  StepPhase phase = StepPhase::forward;
+  Spread time;
+};
+
+/// One collective of the plan. Its time is that of the rank that waited least for the others, step by step.
+struct MeasuredExchange {
+  std::int32_t reshard = -1;  ///< index into Plan::reshards; -1: of `op`'s parameters (PlanOperator::gradient_sync)
+  OperatorId op;              ///< reshard: its producer
+  bool backward = false;
+  std::int32_t step = 0;  ///< index into the steps of that direction
+  ReshardMove move = ReshardMove::all_gather;
+  double planned_bytes = 0, received_bytes = 0;  ///< on one device, the mean over the ranks
+  std::optional<Spread> time;                    ///< nothing where it was not made (slice)
+};
+
+/// Bytes on the device that held most, as its allocator counted them.
+struct MeasuredMemory {
+  std::int64_t parameters = 0, gradients = 0, optimizer = 0, kept = 0;  ///< the most of each at any time
+  std::int64_t peak = 0;          ///< of everything together, momentary tensors and buffers included
+  std::int64_t counted_peak = 0;  ///< the most of the four kinds above together
+};
+
+struct StepNumerics {
+  double loss_error = 0, activation_error = 0, gradient_error = 0, update_error = 0;  ///< relative
+  double tolerance = 0;
+  std::string precision;  ///< in which the proof was computed: "fp64", "fp32"
+  std::string where;      ///< of the largest error
+};
+
+struct StepMeasurement {
+  std::string backend;  ///< "cpu", "cuda"
+  StepMode mode = StepMode::ranks;
+  int ranks = 1, cores = 0;  ///< fewer cores than ranks: times are not those of separate devices
+  Spread step;               ///< one whole step; slice: without exchanges
+  std::vector<MeasuredPhase> phases;
+  std::vector<MeasuredExchange> exchanges;
+  MeasuredMemory memory;
+  std::optional<StepNumerics> numerics;
+  double planned_bytes = 0, received_bytes = 0;  ///< of all exchanges of a step on one device
+  std::vector<std::string> notes;                ///< what could not be measured, and why; what the plan does not list
+};
+
+}  // namespace turnpoint

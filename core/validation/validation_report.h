@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// turnpoint/validation@1: what was predicted of a plan's step and what was measured, side by side.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/expected.h"
+
+namespace turnpoint {
+
+enum class ValueSource : std::uint8_t { measured, modelled };
+const char* to_string(ValueSource source);
+
+/// Seconds or bytes. What was not measured has no `measured` and is modelled; it never borrows the predicted number.
+struct ComparedValue {
+  std::string name;
+  double predicted = 0;
+  std::optional<double> measured;
+  double q1 = 0, q3 = 0;  ///< of `measured`; 0 where there is none
+  ValueSource source = ValueSource::modelled;
+  /// Signed, relative to the measured value; nothing without one or where it is 0.
+  std::optional<double> error() const;
+};
+
+struct ReportNumerics {
+  double loss_error = 0, gradient_error = 0, tolerance = 0;  ///< relative
+  std::string precision, where;
+  bool holds() const { return loss_error <= tolerance && gradient_error <= tolerance; }
+};
+
+struct ValidationReport {
+  std::string model, hardware;  ///< as the scenario names them
+  std::string plan;             ///< "ft, point 3: 120 MiB, 41 ms"
+  std::string backend, mode;    ///< "cpu", "ranks" or "slice"
+  int ranks = 1, cores = 0;
+  std::string date;                        ///< ISO 8601, UTC
+  bool calibrated = false;                 ///< predicted with times that an earlier report measured
+  ComparedValue step;                      ///< seconds of one iteration
+  ComparedValue execution, network;        ///< seconds of its computing and of its exchanges
+  std::vector<ComparedValue> operators;    ///< seconds, forward, backward, recompute and update together
+  std::vector<ComparedValue> collectives;  ///< seconds
+  std::vector<ComparedValue> memory;       ///< bytes: parameters, gradients, optimizer, activations, "peak"
+  std::optional<ReportNumerics> numerics;
+  ComparedValue bytes_sent;  ///< of all exchanges, on one device
+  std::vector<std::string> notes;
+};
+nlohmann::json write_validation(const ValidationReport& report);
+Expected<ValidationReport> read_validation(const nlohmann::json& document, const std::string& where);
+
+/// One row per value: part, name, predicted, measured, q1, q3, error, source.
+std::string write_validation_csv(const ValidationReport& report);
+std::string write_validation_markdown(const ValidationReport& report);
+
+/// Several plans of one model, as the TensorOpt study tabulates its errors (papers.md section 1): mean and largest
+/// |error| of execution, network and memory, and whether predicted and measured order agree.
+struct ErrorSummary {
+  struct Row {
+    std::string name;                        ///< "step", "execution", "network", "memory"
+    int plans = 0;                           ///< with a measured value
+    double mean = 0, median = 0, worst = 0;  ///< of |error|
+  };
+  std::vector<Row> rows;
+  std::optional<double> rank_correlation;  ///< Spearman's, of step times; nothing with fewer than three plans
+};
+ErrorSummary summarise(const std::vector<ValidationReport>& reports);
+std::string write_summary_markdown(const std::vector<ValidationReport>& reports);
+
+/// Spearman's rank correlation with mean ranks for ties, -1 to 1; nothing for fewer than three pairs or where one side
+/// is constant.
+std::optional<double> spearman(const std::vector<double>& a, const std::vector<double>& b);
+
+}  // namespace turnpoint
