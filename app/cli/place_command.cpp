@@ -90,9 +90,7 @@ void add_place_command(CLI::App& app, Command& command) {
       "nevertheless, with the device, the instant and the bytes that are missing, and exits 4. 'turnpoint-cli "
       "simulate'\n"
       "recomputes every figure; 'turnpoint-cli search GRAPH' compares methods in one result file.");
-  sub->add_option("graph", arguments->graph,
-                  "turnpoint/task-graph@1, a device-placement workload, a Piper input or a PipeDream profile")
-      ->required();
+  sub->add_option("graph", arguments->graph, kTaskGraphFiles)->required();
   sub->add_option("--devices", arguments->devices, "Number of devices")
       ->required()
       ->check(CLI::Range(1u, TaskGraphBuilder::kMaxDevices));
