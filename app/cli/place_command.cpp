@@ -10,6 +10,7 @@
 #include "core/base/text.h"
 #include "core/import/task_graph.h"
 #include "core/plan/task_graph_json.h"
+#include "core/search/placement/memory_bound.h"
 #include "core/search/placement/placement_method.h"
 
 namespace turnpoint::cli {
@@ -71,11 +72,13 @@ int place(const PlaceArguments& arguments) {
   }
   const int written = write_output(arguments.out, with_findings(**graph, request, *result));
   if (written != kDone || result->fits()) return written;
-  return report({ErrorCode::infeasible,
-                 fmt::format("method '{}' found no placement on {} devices that fits: {}", arguments.method,
-                             arguments.devices, describe(*result->shortage)),
-                 arguments.graph,
-                 {}});
+  const std::string never = placement::never_fits(**graph, request);
+  return report(
+      {ErrorCode::infeasible,
+       fmt::format("method '{}' found no placement on {} devices that fits: {}{}", arguments.method, arguments.devices,
+                   describe(*result->shortage), never.empty() ? "" : "; none ever fits: " + never),
+       arguments.graph,
+       {}});
 }
 
 }  // namespace
