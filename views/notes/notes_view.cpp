@@ -8,6 +8,7 @@
 #include <QStackedWidget>
 #include <QTextBrowser>
 #include <QTextDocument>
+#include <QTextTable>
 #include <QVBoxLayout>
 
 #include "views/common/theme_colors.h"
@@ -76,9 +77,34 @@ void NotesView::show_page() {
   if (notes_.trimmed().isEmpty()) {
     page_->setPlainText(tr("No notes. Press Edit to write some; they are saved with the session."));
   } else {
-    // Without HTML: what a file says is text, not a page.
-    page_->document()->setMarkdown(notes_, QTextDocument::MarkdownFeatures(QTextDocument::MarkdownDialectCommonMark) |
-                                               QTextDocument::MarkdownNoHTML);
+    // GitHub's dialect is the one with tables. Without HTML: what a file says is text, not a page.
+    page_->document()->setMarkdown(
+        notes_, QTextDocument::MarkdownFeatures(QTextDocument::MarkdownDialectGitHub) | QTextDocument::MarkdownNoHTML);
+    style_tables();
+  }
+}
+
+/// Qt draws the tables of Markdown without lines and with cells that touch.
+void NotesView::style_tables() {
+  for (QTextFrame* frame : page_->document()->rootFrame()->childFrames()) {
+    auto* const table = qobject_cast<QTextTable*>(frame);
+    if (!table) continue;
+    QTextTableFormat format = table->format();
+    format.setBorder(1);
+    format.setBorderStyle(QTextFrameFormat::BorderStyle_Solid);
+    format.setBorderBrush(theme_colors(palette()).border);
+    format.setBorderCollapse(true);
+    format.setCellPadding(4);
+    format.setCellSpacing(0);
+    format.setTopMargin(6);
+    format.setBottomMargin(6);
+    table->setFormat(format);
+    for (int column = 0; column < table->columns(); ++column) {
+      QTextTableCell head = table->cellAt(0, column);
+      QTextCharFormat cell = head.format();
+      cell.setBackground(theme_colors(palette()).head);
+      head.setFormat(cell);
+    }
   }
 }
 
