@@ -67,6 +67,21 @@ class NotesViewTest : public QObject {
     QVERIFY(!table_of(notes));
   }
 
+  void short_rules_are_rules_too() {
+    NotesView notes;
+    for (const char* rule : {"|--|--|", "| - | -: |", "--|--", "|:-|:-:|"}) {
+      notes.set_notes({}, QStringLiteral("| a | b |\n%1\n| x | y |\n").arg(QLatin1String(rule)));
+      QVERIFY2(table_of(notes), rule);
+      QCOMPARE(cell_text(table_of(notes), 1, 1), QStringLiteral("y"));
+    }
+    // What stands in code, and what is kept, is as it was written.
+    const QString code = QStringLiteral("```\n|--|--|\n```\n\na - b\n");
+    notes.set_notes({}, code);
+    QVERIFY(notes.page()->toPlainText().contains(QStringLiteral("|--|--|")));
+    QVERIFY(notes.page()->toPlainText().contains(QStringLiteral("a - b")));
+    QCOMPARE(notes.notes(), code);
+  }
+
   void html_stays_text() {
     NotesView notes;
     notes.set_notes({}, QStringLiteral("<b>bold</b>\n\n| a | b |\n|---|---|\n| <i>x</i> | y |\n"));

@@ -94,11 +94,11 @@ TaskGraphBar::TaskGraphBar(QWidget* parent) : QWidget(parent) {
 
 void TaskGraphBar::resizeEvent(QResizeEvent* event) {
   QWidget::resizeEvent(event);
-  engine_->setVisible(width() >= 820);
-  zoom_->setVisible(width() >= 740);
-  counts_->setVisible(width() >= 690);  // whole or not at all: a number without its first digits is another number
-  critical_->setVisible(width() >= 520);
-  for (QLabel* name : names_) name->setVisible(width() >= 620);
+  engine_->setVisible(width() >= 854);
+  zoom_->setVisible(width() >= 774);
+  counts_->setVisible(width() >= 724);  // whole or not at all: a number without its first digits is another number
+  critical_->setVisible(width() >= 554);
+  for (QLabel* name : names_) name->setVisible(width() >= 654);
 }
 
 bool TaskGraphBar::eventFilter(QObject* object, QEvent* event) {

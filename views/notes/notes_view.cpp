@@ -5,6 +5,7 @@
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QPlainTextEdit>
+#include <QRegularExpression>
 #include <QStackedWidget>
 #include <QTextBrowser>
 #include <QTextDocument>
@@ -15,6 +16,24 @@
 #include "views/common/toggle_button.h"
 
 namespace turnpoint::views {
+
+namespace {
+
+/// The line below a table's head may have cells of one or two dashes; Qt's reader wants three.
+QString with_wide_rules(const QString& markdown) {
+  static const QRegularExpression rule(QStringLiteral("^ {0,3}\\|?( *:?-+:? *\\|)+( *:?-+:?)? *$"));
+  static const QRegularExpression dashes(QStringLiteral("(?<!-)-{1,2}(?!-)"));
+  QStringList lines = markdown.split(u'\n');
+  bool code = false;
+  for (QString& line : lines) {
+    const QString begin = line.trimmed().left(3);
+    if (begin == QStringLiteral("```") || begin == QStringLiteral("~~~")) code = !code;
+    if (!code && rule.match(line).hasMatch()) line.replace(dashes, QStringLiteral("---"));
+  }
+  return lines.join(u'\n');
+}
+
+}  // namespace
 
 NotesView::NotesView(QWidget* parent) : QWidget(parent) {
   setObjectName(QStringLiteral("notes_view"));
@@ -79,7 +98,8 @@ void NotesView::show_page() {
   } else {
     // GitHub's dialect is the one with tables. Without HTML: what a file says is text, not a page.
     page_->document()->setMarkdown(
-        notes_, QTextDocument::MarkdownFeatures(QTextDocument::MarkdownDialectGitHub) | QTextDocument::MarkdownNoHTML);
+        with_wide_rules(notes_),
+        QTextDocument::MarkdownFeatures(QTextDocument::MarkdownDialectGitHub) | QTextDocument::MarkdownNoHTML);
     style_tables();
   }
 }
