@@ -86,6 +86,10 @@ void HardwareView::make_tool_bar() {
   bandwidth_button_->setText(tr("Bandwidth"));
   bandwidth_button_->setCheckable(true);
   bandwidth_button_->setToolTip(tr("Bytes over time in place of time"));
+  measure_button_ = new QToolButton(tool_bar_);
+  measure_button_->setToolTip(
+      tr("Time copies, collectives and operators on this machine; what is found becomes the hardware"));
+  set_measuring(false);
   open_button_ = new QToolButton(tool_bar_);
   open_button_->setText(tr("Open measured logs\u2026"));
   open_button_->setToolTip(
@@ -93,7 +97,9 @@ void HardwareView::make_tool_bar() {
   row->addWidget(title_);
   row->addWidget(summary_, 1);
   row->addWidget(bandwidth_button_);
+  row->addWidget(measure_button_);
   row->addWidget(open_button_);
+  connect(measure_button_, &QToolButton::clicked, this, &HardwareView::measure_requested);
   connect(open_button_, &QToolButton::clicked, this, &HardwareView::open_logs_requested);
 }
 
@@ -221,6 +227,11 @@ void HardwareView::set_base(const QString& title) {
   base_ = title;
   base_button_->setText(tr("Fill in from %1").arg(title));
   base_button_->setVisible(!title.isEmpty() && content_ && !content_->cluster);
+}
+
+void HardwareView::set_measuring(bool on) {
+  measure_button_->setEnabled(!on);
+  measure_button_->setText(on ? tr("Measuring\u2026") : tr("Measure this machine\u2026"));
 }
 
 void HardwareView::set_content(HardwareContentPtr content) {

@@ -1,0 +1,538 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "views/validation/validation_view.h"
+
+#include <QAction>
+#include <QActionGroup>
+#include <QEvent>
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QLabel>
+#include <QListWidget>
+#include <QMenu>
+#include <QSortFilterProxyModel>
+#include <QSplitter>
+#include <QStackedWidget>
+#include <QToolButton>
+#include <QTreeView>
+#include <QVBoxLayout>
+
+#include "views/common/counted.h"
+#include "views/common/icons.h"
+#include "views/common/note_label.h"
+#include "views/common/selection_model.h"
+#include "views/common/theme_colors.h"
+#include "views/common/toggle_button.h"
+#include "views/plan_table/plan_delegates.h"
+#include "views/validation/validation_bars.h"
+#include "views/validation/validation_model.h"
+#include "views/validation/validation_scatter.h"
+
+namespace turnpoint::views {
+
+namespace {
+
+constexpr const char* kWayKeys[] = {"automatic", "cpu_ranks", "cpu_slice", "cuda_slice"};
+
+/// A button that does what the menu entry does, and is allowed when it is.
+QToolButton* button_for(QAction* action, QWidget* parent) {
+  auto* button = new QToolButton(parent);
+  button->setDefaultAction(action);
+  button->setToolButtonStyle(Qt::ToolButtonTextOnly);
+  button->setAccessibleName(action->text());
+  return button;
+}
+
+}  // namespace
+
+ValidationView::ValidationView(const ValidationActions& actions, QWidget* parent)
+    : QWidget(parent), actions_(actions), rows_(new ValidationModel(this)), sorted_(new QSortFilterProxyModel(this)) {
+  setObjectName(QStringLiteral("validation_view"));
+  make_tool_bar();
+  whole_ = new QStackedWidget(this);
+  whole_->addWidget(make_empty());
+  across_ = new QSplitter(Qt::Horizontal, whole_);
+  across_->setChildrenCollapsible(false);
+  across_->addWidget(make_list());
+  across_->addWidget(make_report());
+  across_->setStretchFactor(0, 0);
+  across_->setStretchFactor(1, 1);
+  across_->setSizes({200, 700});
+  whole_->addWidget(across_);
+  auto* all = new QVBoxLayout(this);
+  all->setContentsMargins(0, 0, 0, 0);
+  all->setSpacing(0);
+  all->addWidget(tool_bar_);
+  all->addWidget(whole_, 1);
+  tint();
+  set_reports({});
+}
+
+void ValidationView::make_tool_bar() {
+  tool_bar_ = new QWidget(this);
+  tool_bar_->setObjectName(QStringLiteral("validation_tool_bar"));
+  auto* row = new QHBoxLayout(tool_bar_);
+  row->setContentsMargins(8, 2, 8, 2);
+  row->setSpacing(8);
+  words_ = new NoteLabel(tool_bar_);
+  words_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+  QToolButton* run = button_for(actions_.run, tool_bar_);
+  way_menu_ = new QMenu(run);
+  ways_ = new QActionGroup(this);
+  const std::pair<QString, QString> ways[] = {
+      {tr("Automatic"), tr("All ranks where this machine can run them, else one device's part")},
+      {tr("CPU ranks"), tr("A process for every device of the plan, with all exchanges")},
+      {tr("One device's part, on the CPU"), tr("Computing and memory of one device; exchanges are modelled")},
+      {tr("One device's part, on the GPU"), tr("Computing and memory of one device; exchanges are modelled")}};
+  for (int i = 0; i < 4; ++i) {
+    QAction* action = way_menu_->addAction(ways[i].first);
+    action->setToolTip(ways[i].second);
+    action->setCheckable(true);
+    action->setData(i);
+    action->setChecked(i == 0);
+    ways_->addAction(action);
+  }
+  way_menu_->setToolTipsVisible(true);
+  run->setMenu(way_menu_);
+  run->setPopupMode(QToolButton::MenuButtonPopup);
+  connect(ways_, &QActionGroup::triggered, this, &ValidationView::way_changed);
+  row->addWidget(words_, 1);
+  row->addWidget(run);
+  row->addWidget(button_for(actions_.sample, tool_bar_));
+  QToolButton* calibrate = button_for(actions_.calibrate, tool_bar_);
+  actions_.calibrate->setIconText(tr("Calibrate"));
+  row->addWidget(calibrate);
+}
+
+QWidget* ValidationView::make_empty() {
+  auto* page = new QWidget(whole_);
+  page->setObjectName(QStringLiteral("validation_empty"));
+  page->setAutoFillBackground(true);
+  page->setBackgroundRole(QPalette::Base);
+  auto* column = new QVBoxLayout(page);
+  column->setContentsMargins(24, 12, 24, 12);
+  column->addStretch(1);
+  auto* words = new QLabel(empty_text(), page);
+  words->setWordWrap(true);
+  words->setAlignment(Qt::AlignCenter);
+  words->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+  column->addWidget(words);
+  auto* row = new QHBoxLayout();
+  row->addStretch(1);
+  row->addWidget(button_for(actions_.run, page));
+  row->addWidget(button_for(actions_.open, page));
+  row->addStretch(1);
+  column->addSpacing(8);
+  column->addLayout(row);
+  empty_reason_ = new QLabel(page);
+  empty_reason_->setWordWrap(true);
+  empty_reason_->setAlignment(Qt::AlignCenter);
+  empty_reason_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+  column->addSpacing(4);
+  column->addWidget(empty_reason_);
+  column->addStretch(1);
+  return page;
+}
+
+QString ValidationView::empty_text() const {
+  return tr("Runs the training step of the picked plan on this machine and shows, bar by bar, what was predicted, what "
+            "was measured, and what could not be measured here.");
+}
+
+QWidget* ValidationView::make_list() {
+  auto* panel = new QWidget(across_);
+  panel->setMinimumWidth(140);
+  auto* column = new QVBoxLayout(panel);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  list_ = new QListWidget(panel);
+  list_->setObjectName(QStringLiteral("validation_list"));
+  list_->setFrameShape(QFrame::NoFrame);
+  list_->setSelectionMode(QAbstractItemView::ExtendedSelection);
+  list_->setTextElideMode(Qt::ElideRight);
+  list_->setAlternatingRowColors(true);
+  list_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  list_->setAccessibleName(tr("Reports; two picked ones are compared"));
+  list_->setToolTip(tr("Ctrl+click compares a second report"));
+  column->addWidget(list_, 1);
+  auto* row = new QHBoxLayout();
+  row->setContentsMargins(4, 2, 4, 2);
+  row->setSpacing(2);
+  const auto icon_button = [&](const char* icon, const QString& tip) {
+    auto* button = new QToolButton(panel);
+    button->setIcon(themed_icon(QString::fromLatin1(icon)));
+    button->setAutoRaise(true);
+    button->setToolTip(tip);
+    button->setAccessibleName(tip);
+    row->addWidget(button);
+    return button;
+  };
+  connect(icon_button("open", actions_.open->text()), &QToolButton::clicked, actions_.open, &QAction::trigger);
+  connect(icon_button("save", actions_.save->text()), &QToolButton::clicked, actions_.save, &QAction::trigger);
+  QToolButton* exports = icon_button("export", tr("Export the report"));
+  auto* menu = new QMenu(exports);
+  menu->addAction(actions_.csv);
+  menu->addAction(actions_.markdown);
+  exports->setMenu(menu);
+  exports->setPopupMode(QToolButton::InstantPopup);
+  row->addStretch(1);
+  connect(icon_button("close", tr("Remove the picked reports from the list")), &QToolButton::clicked, this,
+          &ValidationView::remove_picked);
+  column->addLayout(row);
+  auto* remove = new QAction(tr("Remove"), list_);
+  remove->setShortcut(QKeySequence::Delete);
+  remove->setShortcutContext(Qt::WidgetShortcut);
+  connect(remove, &QAction::triggered, this, &ValidationView::remove_picked);
+  list_->addActions({actions_.save, actions_.csv, actions_.markdown, remove});
+  list_->setContextMenuPolicy(Qt::ActionsContextMenu);
+  connect(list_, &QListWidget::itemSelectionChanged, this, [this] {
+    if (changing_) return;
+    show_report();
+    emit current_changed();
+  });
+  return panel;
+}
+
+QWidget* ValidationView::make_report() {
+  auto* panel = new QWidget(across_);
+  panel->setAutoFillBackground(true);
+  panel->setBackgroundRole(QPalette::Base);
+  auto* column = new QVBoxLayout(panel);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  auto* head = new QVBoxLayout();
+  head->setContentsMargins(12, 5, 12, 4);
+  head->setSpacing(1);
+  auto* first = new QHBoxLayout();
+  first->setSpacing(4);
+  const auto line = [&](QLabel* label) {
+    label->setTextFormat(Qt::PlainText);
+    label->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    // A long name must not decide how narrow the window can be; what is cut off is in the tool tip.
+    label->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+    return label;
+  };
+  title_ = line(new QLabel(panel));
+  QFont bold = font();
+  bold.setBold(true);
+  title_->setFont(bold);
+  first->addWidget(title_, 1);
+  const QString names[] = {tr("Bars"), tr("Table"), tr("Plans")};
+  const QString tips[] = {tr("Predicted against measured, value by value"), tr("The same as figures, sortable"),
+                          tr("All plans: predicted against measured step time, and their errors")};
+  for (int i = 0; i < 3; ++i) {
+    page_buttons_[i] = new ToggleButton(panel);
+    page_buttons_[i]->setText(names[i]);
+    page_buttons_[i]->setToolTip(tips[i]);
+    page_buttons_[i]->setCheckable(true);
+    first->addWidget(page_buttons_[i]);
+    connect(page_buttons_[i], &QToolButton::clicked, this, [this, i] { show_page(static_cast<Page>(i)); });
+  }
+  facts_ = new NoteLabel(panel);
+  line(facts_);
+  verdict_ = line(new QLabel(panel));
+  verdict_->setObjectName(QStringLiteral("validation_verdict"));
+  compared_ = new NoteLabel(panel);
+  line(compared_);
+  head->addLayout(first);
+  head->addWidget(facts_);
+  head->addWidget(verdict_);
+  head->addWidget(compared_);
+  column->addLayout(head);
+  pages_ = new QStackedWidget(panel);
+  bars_ = new ValidationBars(pages_);
+  pages_->addWidget(bars_);
+  make_table(pages_);
+  pages_->addWidget(table_);
+  auto* plans = new QWidget(pages_);
+  auto* beside = new QHBoxLayout(plans);
+  beside->setContentsMargins(0, 0, 0, 0);
+  beside->setSpacing(0);
+  scatter_ = new ValidationScatter(plans);
+  beside->addWidget(scatter_, 1);
+  auto* figures = new QVBoxLayout();
+  figures->setContentsMargins(4, 8, 12, 8);
+  summary_ = new QLabel(plans);
+  summary_->setTextFormat(Qt::RichText);
+  summary_->setAlignment(Qt::AlignLeft | Qt::AlignTop);
+  summary_scope_ = new NoteLabel(plans);
+  summary_scope_->setWordWrap(true);
+  figures->addWidget(summary_);
+  figures->addWidget(summary_scope_);
+  figures->addStretch(1);
+  beside->addLayout(figures);
+  pages_->addWidget(plans);
+  column->addWidget(pages_, 1);
+  connect(scatter_, &ValidationScatter::picked, this, [this](int at) {
+    const auto shown = comparable();
+    const auto found = std::find(reports_.begin(), reports_.end(), shown[static_cast<std::size_t>(at)]);
+    if (found != reports_.end()) list_->setCurrentRow(static_cast<int>(found - reports_.begin()));
+  });
+  show_page(Page::bars);
+  return panel;
+}
+
+void ValidationView::make_table(QWidget* parent) {
+  sorted_->setSourceModel(rows_);
+  sorted_->setSortRole(ValidationModel::SortRole);
+  table_ = new QTreeView(parent);
+  table_->setObjectName(QStringLiteral("validation_table"));
+  table_->setModel(sorted_);
+  table_->setRootIsDecorated(false);
+  table_->setFrameShape(QFrame::NoFrame);
+  table_->setUniformRowHeights(true);
+  table_->setAlternatingRowColors(true);
+  table_->setAllColumnsShowFocus(true);
+  table_->setEditTriggers(QAbstractItemView::NoEditTriggers);
+  table_->setSelectionMode(QAbstractItemView::ExtendedSelection);
+  table_->setAccessibleName(tr("Predicted and measured values"));
+  table_->setItemDelegate(new PlanRowDelegate(this));
+  table_->setSortingEnabled(true);
+  table_->header()->setSortIndicatorClearable(true);
+  table_->header()->setSortIndicator(-1, Qt::AscendingOrder);
+  table_->header()->setStretchLastSection(true);
+  table_->header()->setSectionsMovable(false);
+  sorted_->sort(-1);
+  connect(table_->selectionModel(), &QItemSelectionModel::selectionChanged, this, &ValidationView::pick_table_row);
+}
+
+void ValidationView::set_selection(SelectionModel* selection) {
+  if (selection_) selection_->disconnect(this);
+  selection_ = selection;
+  bars_->set_selection(selection);
+  if (selection_) connect(selection_, &SelectionModel::operators_changed, this, &ValidationView::mark_table_rows);
+}
+
+void ValidationView::set_model(ModelPtr model) {
+  model_ = std::move(model);
+  show_report();
+}
+
+void ValidationView::set_reports(std::vector<ValidationReportPtr> reports, int current) {
+  const ValidationReportPtr shown = this->current();
+  reports_ = std::move(reports);
+  if (current < 0) {
+    const auto again = std::find(reports_.begin(), reports_.end(), shown);
+    current = again != reports_.end() ? static_cast<int>(again - reports_.begin())
+                                      : static_cast<int>(reports_.size()) - 1;
+  }
+  changing_ = true;
+  fill_list();
+  if (current >= 0) list_->setCurrentRow(current);
+  changing_ = false;
+  whole_->setCurrentIndex(reports_.empty() ? 0 : 1);
+  show_report();
+  emit current_changed();
+}
+
+void ValidationView::fill_list() {
+  list_->clear();
+  for (const auto& report : reports_) {
+    QStringList second{error_text(report->step)};
+    if (report->calibrated) second << tr("calibrated");
+    if (report->numerics && !report->numerics->holds()) second << tr("computes something else");
+    second << backend_text(*report);
+    auto* item = new QListWidgetItem(to_qt(report->plan) + u'\n' + second.join(QStringLiteral(" \u00b7 ")), list_);
+    item->setToolTip(to_qt(report->plan) + u'\n' + backend_text(*report) + u'\n' + report_date_text(*report));
+  }
+}
+
+ValidationReportPtr ValidationView::current() const {
+  // Where two are picked, the earlier pick is the one on show, the current item the one beside it.
+  const auto picked = list_->selectionModel()->selectedRows();
+  if (picked.size() == 2) {
+    const int beside = list_->currentRow();
+    const int shown = picked[0].row() == beside ? picked[1].row() : picked[0].row();
+    return reports_[static_cast<std::size_t>(shown)];
+  }
+  const int row = list_->currentRow();
+  return row >= 0 && row < static_cast<int>(reports_.size()) ? reports_[static_cast<std::size_t>(row)] : nullptr;
+}
+
+ValidationReportPtr ValidationView::compared() const {
+  const int row = list_->currentRow();
+  if (list_->selectionModel()->selectedRows().size() != 2 || row < 0) return nullptr;
+  return reports_[static_cast<std::size_t>(row)];
+}
+
+std::vector<ValidationReportPtr> ValidationView::comparable() const {
+  const ValidationReportPtr shown = current();
+  std::vector<ValidationReportPtr> list;
+  for (const auto& report : reports_)
+    if (shown && report->model == shown->model && report->hardware == shown->hardware &&
+        report->backend == shown->backend && report->mode == shown->mode && report->calibrated == shown->calibrated)
+      list.push_back(report);
+  return list;
+}
+
+void ValidationView::show_report() {
+  content_ = make_validation_content(current(), compared(), model_);
+  bars_->set_content(content_);
+  changing_ = true;
+  rows_->set_content(content_);
+  changing_ = false;
+  if (content_) {
+    for (int column = 0; column < ValidationModel::kColumns; ++column) {
+      table_->setColumnHidden(column, column >= ValidationModel::other_measured && !content_->other);
+      if (table_->isColumnHidden(column)) continue;
+      table_->resizeColumnToContents(column);
+      table_->setColumnWidth(column, std::min(table_->columnWidth(column) + 6, 280));
+    }
+    title_->setText(content_->title);
+    facts_->setText(content_->facts);
+    verdict_->setText(content_->verdict);
+    compared_->setText(tr("Beside it, grey: %1").arg(content_->other_title));
+    for (QLabel* label : {title_, static_cast<QLabel*>(facts_), verdict_, static_cast<QLabel*>(compared_)})
+      label->setToolTip(label->text());
+    compared_->setVisible(content_->other != nullptr);
+  }
+  tint();
+  show_plans();
+  mark_table_rows();
+}
+
+void ValidationView::show_plans() {
+  const auto shown = comparable();
+  const auto found = std::find(shown.begin(), shown.end(), current());
+  scatter_->set_reports(shown, found == shown.end() ? -1 : static_cast<int>(found - shown.begin()));
+  std::vector<ValidationReport> values;
+  for (const auto& report : shown) values.push_back(*report);
+  const ErrorSummary summary = summarise(values);
+  const auto percent = [](double share) { return grouped_number(share * 100, share < 0.0995 ? 1 : 0) + u'%'; };
+  QString text = QStringLiteral("<table cellspacing='0' cellpadding='2'><tr><th align='left'>%1&nbsp;&nbsp;</th>"
+                                "<th align='right'>&nbsp;%2</th><th align='right'>&nbsp;&nbsp;%3</th>"
+                                "<th align='right'>&nbsp;&nbsp;%4</th></tr>")
+                     .arg(tr("Error"), tr("mean"), tr("median"), tr("worst"));
+  for (const ErrorSummary::Row& row : summary.rows) {
+    QString name = to_qt(row.name);
+    if (!name.isEmpty()) name[0] = name[0].toUpper();
+    text += QStringLiteral("<tr><td>%1</td>").arg(name.toHtmlEscaped());
+    if (row.plans == 0)
+      text += QStringLiteral("<td colspan='3' align='right'>&nbsp;%1</td>").arg(tr("not measured"));
+    else
+      for (const double value : {row.mean, row.median, row.worst})
+        text += QStringLiteral("<td align='right'>&nbsp;&nbsp;%1</td>").arg(percent(value));
+    text += QStringLiteral("</tr>");
+  }
+  text += QStringLiteral("</table>");
+  text += QStringLiteral("<p>%1</p>")
+              .arg(summary.rank_correlation
+                       ? tr("Rank correlation <b>%1</b>").arg(grouped_number(*summary.rank_correlation, 2))
+                       : tr("Rank correlation: needs three different plans"));
+  summary_->setText(text);
+  summary_scope_->setText(
+      shown.size() == reports_.size()
+          ? tr("Spearman's, of the steps of %1")
+                .arg(counted(static_cast<double>(shown.size()), tr("1 plan"), tr("%1 plans")))
+          : tr("%1 of %2 reports: those of the same model, hardware, machine and calibration")
+                .arg(shown.size())
+                .arg(reports_.size()));
+}
+
+QString ValidationView::summary_text() const { return summary_->text(); }
+
+void ValidationView::show_page(Page page) {
+  const int at = static_cast<int>(page);
+  pages_->setCurrentIndex(at);
+  for (int i = 0; i < 3; ++i) page_buttons_[i]->setChecked(i == at);
+}
+
+ValidationView::Page ValidationView::page() const { return static_cast<Page>(pages_->currentIndex()); }
+
+void ValidationView::set_state(const QString& reason, const QString& words) {
+  words_->setText(words.isEmpty() ? reason : words);
+  words_->setToolTip(words_->text());
+  empty_reason_->setText(words.isEmpty() ? reason : words);
+  empty_reason_->setVisible(!empty_reason_->text().isEmpty());
+}
+
+ValidationWay ValidationView::way() const {
+  return static_cast<ValidationWay>(ways_->checkedAction() ? ways_->checkedAction()->data().toInt() : 0);
+}
+
+void ValidationView::pick_table_row() {
+  if (changing_ || !selection_) return;
+  std::set<OperatorId> picked;
+  for (const QModelIndex& index : table_->selectionModel()->selectedRows())
+    if (const OperatorId op = rows_->row(sorted_->mapToSource(index).row()).op; op.valid()) picked.insert(op);
+  if (picked.empty()) return;
+  changing_ = true;
+  selection_->pick_operators(std::move(picked));
+  changing_ = false;
+}
+
+void ValidationView::mark_table_rows() {
+  if (changing_ || !selection_ || !content_) return;
+  changing_ = true;
+  QItemSelection rows;
+  QModelIndex first;
+  for (int at = 0; at < rows_->rowCount(); ++at) {
+    const OperatorId op = rows_->row(at).op;
+    if (!op.valid() || !selection_->operators().contains(op)) continue;
+    const QModelIndex index = sorted_->mapFromSource(rows_->index(at, 0));
+    rows.select(index, index.siblingAtColumn(ValidationModel::kColumns - 1));
+    if (!first.isValid()) first = index;
+  }
+  table_->selectionModel()->select(rows, QItemSelectionModel::ClearAndSelect | QItemSelectionModel::Rows);
+  if (first.isValid()) table_->scrollTo(first);
+  changing_ = false;
+}
+
+void ValidationView::remove_picked() {
+  QList<int> picked;
+  for (const QModelIndex& index : list_->selectionModel()->selectedRows()) picked << index.row();
+  if (!picked.isEmpty()) emit remove_requested(picked);
+}
+
+void ValidationView::tint() {
+  const ThemeColors& colors = theme_colors(palette());
+  QPalette tinted = palette();
+  for (const auto group : {QPalette::Active, QPalette::Inactive}) {
+    tinted.setColor(group, QPalette::Highlight, colors.accent_background);
+    tinted.setColor(group, QPalette::HighlightedText, colors.text);
+  }
+  table_->setPalette(tinted);
+  list_->setPalette(tinted);
+  rows_->set_palette(palette());
+  QPalette verdict = palette();
+  verdict.setColor(QPalette::WindowText, !content_                ? colors.secondary
+                                         : content_->verdict_bad  ? colors.error
+                                         : content_->verdict_good ? colors.ok
+                                                                  : colors.secondary);
+  verdict_->setPalette(verdict);
+  QPalette warning = palette();
+  warning.setColor(QPalette::WindowText, colors.warning);
+  empty_reason_->setPalette(warning);
+}
+
+void ValidationView::changeEvent(QEvent* event) {
+  QWidget::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange && across_) tint();
+}
+
+QJsonObject ValidationView::save_state() const {
+  QJsonObject state{{QStringLiteral("page"), static_cast<int>(page())},
+                    {QStringLiteral("way"), QString::fromLatin1(kWayKeys[static_cast<int>(way())])},
+                    {QStringLiteral("report"), list_->currentRow()}};
+  if (const int column = table_->header()->sortIndicatorSection(); column >= 0) {
+    state[QStringLiteral("sorted_by")] = column;
+    state[QStringLiteral("descending")] = table_->header()->sortIndicatorOrder() == Qt::DescendingOrder;
+  }
+  return state;
+}
+
+void ValidationView::restore_state(const QJsonObject& state) {
+  const int page = state[QLatin1String("page")].toInt();
+  if (page >= 0 && page < 3) show_page(static_cast<Page>(page));
+  const QString way = state[QLatin1String("way")].toString();
+  for (QAction* action : ways_->actions())
+    if (way == QLatin1String(kWayKeys[action->data().toInt()])) action->setChecked(true);
+  const int report = state[QLatin1String("report")].toInt(-1);
+  if (report >= 0 && report < list_->count()) list_->setCurrentRow(report);
+  const int column = state[QLatin1String("sorted_by")].toInt(-1);
+  if (column >= 0 && column < ValidationModel::kColumns)
+    table_->sortByColumn(column,
+                         state[QLatin1String("descending")].toBool() ? Qt::DescendingOrder : Qt::AscendingOrder);
+  emit way_changed();
+}
+
+}  // namespace turnpoint::views
