@@ -50,8 +50,9 @@ constexpr ActionRecord kTable[] = {
      QT_TRANSLATE_NOOP("actions", "Time operators and collectives on this machine and take it as the hardware"),
      "hardware"},
     {Id::validate, "validate", QT_TRANSLATE_NOOP("actions", "Run this plan here"), "Ctrl+R",
-     QT_TRANSLATE_NOOP("actions", "Run the picked plan's training step on this machine and compare it with what was "
-                                  "predicted"),
+     QT_TRANSLATE_NOOP("actions",
+                       "Run the picked plan's training step on this machine and compare it with what was "
+                       "predicted"),
      ""},
     {Id::validate_sample, "validate_sample", QT_TRANSLATE_NOOP("actions", "Run 20 sampled plans"), "",
      QT_TRANSLATE_NOOP("actions", "Run plans along the frontier, one after the other, and compare their order"), ""},

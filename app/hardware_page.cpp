@@ -56,8 +56,8 @@ std::vector<std::string> notes_of(const Measurement& measured) {
   std::vector<std::string> notes;
   if (const auto& hello = measured.messages.hello()) {
     notes.push_back("measured by turnpoint-probe: " + hello->backend + ", " +
-                    hello->devices.at(static_cast<std::size_t>(hello->device)).name + ", ranks: " +
-                    std::to_string(hello->ranks));
+                    hello->devices.at(static_cast<std::size_t>(hello->device)).name +
+                    ", ranks: " + std::to_string(hello->ranks));
     for (const auto& warning : hello->warnings) notes.push_back("warning of the probe: " + warning);
     for (const auto& missing : hello->missing) notes.push_back("not there: " + missing);
   }

@@ -18,11 +18,10 @@ namespace turnpoint::app {
 
 void MainWindow::build_validation() {
   using Id = ActionId;
-  validation_view_ = new views::ValidationView({actions_[Id::validate], actions_[Id::validate_sample],
-                                                actions_[Id::calibrate], actions_[Id::open_report],
-                                                actions_[Id::save_report], actions_[Id::export_report_csv],
-                                                actions_[Id::export_report_markdown]},
-                                               this);
+  validation_view_ = new views::ValidationView(
+      {actions_[Id::validate], actions_[Id::validate_sample], actions_[Id::calibrate], actions_[Id::open_report],
+       actions_[Id::save_report], actions_[Id::export_report_csv], actions_[Id::export_report_markdown]},
+      this);
   validation_view_->set_selection(&document_->selection());
   validation_page_ =
       new ValidationPage(*document_, *runner_, *loader_, *validation_runner_, validation_view_, actions_, this);
@@ -56,9 +55,8 @@ void MainWindow::connect_validation() {
 
 void MainWindow::ask_save_report(const QString& suffix) {
   const bool json = suffix == u"json";
-  ask_save(json ? tr("Save validation report") : tr("Export validation report"),
-           QStringLiteral("validation.") + suffix, tr("%1 files (*.%2)").arg(suffix.toUpper(), suffix),
-           [this, json](const QString& path) {
+  ask_save(json ? tr("Save validation report") : tr("Export validation report"), QStringLiteral("validation.") + suffix,
+           tr("%1 files (*.%2)").arg(suffix.toUpper(), suffix), [this, json](const QString& path) {
              json ? validation_page_->save(path) : validation_page_->export_report(path);
            });
 }

@@ -41,8 +41,7 @@ MeasureDialog::MeasureDialog(ModelPtr model, QWidget* parent)
   with_model_->setText(model_ ? tr("Also the operators of %1").arg(views::to_qt(model_->name))
                               : tr("Also the operators of the open model"));
   with_model_->setEnabled(model_ != nullptr);
-  with_model_->setToolTip(model_ ? tr("In the sizes that plans give them")
-                                 : tr("No model with operators is open"));
+  with_model_->setToolTip(model_ ? tr("In the sizes that plans give them") : tr("No model with operators is open"));
   auto* note = new views::NoteLabel(this);
   note->setText(
       tr("Copies, collectives and the usual kinds of operators are timed. Searches and other programs that run "

@@ -15,7 +15,8 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kFormat = "turnpoint/session@1";
-constexpr std::size_t kMostPoints = 1'000'000, kMostPinned = 64, kMostSearches = 64, kMostReports = 1000, kMostText = 1 << 20;
+constexpr std::size_t kMostPoints = 1'000'000, kMostPinned = 64, kMostSearches = 64, kMostReports = 1000,
+                      kMostText = 1 << 20;
 
 Expected<std::string> read_text(const json& object, const char* key, const std::string& where, bool required) {
   const auto at = object.find(key);

@@ -14,7 +14,6 @@
 #include "core/base/json.h"
 #include "core/hardware/probe_client.h"
 #include "views/common/format.h"
-#include "views/common/selection_model.h"
 #include "views/validation/validation_view.h"
 
 namespace turnpoint::app {
@@ -29,9 +28,10 @@ double machine_memory() {
   return pages > 0 && size > 0 ? static_cast<double>(pages) * static_cast<double>(size) : 0;
 }
 
-bool is_processor(const Cluster& cluster) {
-  return QString::fromStdString(cluster.device.name).contains(QStringLiteral("core"), Qt::CaseInsensitive) ||
-         QString::fromStdString(cluster.device.name).contains(QStringLiteral("cpu"), Qt::CaseInsensitive);
+/// A driver of one is there; whether it works is for the probe to say.
+bool may_have_gpu() {
+  std::error_code ec;
+  return std::filesystem::exists("/dev/nvidiactl", ec);
 }
 
 }  // namespace
@@ -39,22 +39,12 @@ bool is_processor(const Cluster& cluster) {
 StepChoice step_choice(views::ValidationWay way, const Scenario& scenario) {
   StepChoice choice;
   using Way = views::ValidationWay;
-  if (way == Way::automatic) {
-    // The user's own GPU was measured: that is what its figures are compared with.
-    const bool gpu = scenario.hardware == "local" && !is_processor(*scenario.cluster);
-    way = gpu ? Way::cuda_slice : Way::cpu_ranks;
-  }
-  choice.backend = way == Way::cuda_slice ? ProbeBackend::cuda : ProbeBackend::cpu;
-  const bool one = scenario.cluster->devices() == 1;
-  choice.mode = way == Way::cpu_ranks || one ? StepMode::ranks : StepMode::slice;
+  choice.backend = way == Way::cuda_slice                    ? ProbeBackend::cuda
+                   : way == Way::automatic && may_have_gpu() ? ProbeBackend::automatic
+                                                             : ProbeBackend::cpu;
+  const bool slice = way == Way::cpu_slice || way == Way::cuda_slice;
+  choice.mode = slice && scenario.cluster->devices() > 1 ? StepMode::slice : StepMode::ranks;
   return choice;
-}
-
-std::vector<std::size_t> evenly(std::size_t count, std::size_t most) {
-  std::vector<std::size_t> picked;
-  const std::size_t wanted = std::min(count, most);
-  for (std::size_t i = 0; i < wanted; ++i) picked.push_back(wanted == 1 ? 0 : i * (count - 1) / (wanted - 1));
-  return picked;
 }
 
 ValidationPage::ValidationPage(Document& document, SearchRunner& searches, PlanLoader& plans, ValidationRunner& runner,
@@ -72,9 +62,12 @@ ValidationPage::ValidationPage(Document& document, SearchRunner& searches, PlanL
   connect(&searches_, &SearchRunner::result_changed, this, &ValidationPage::refresh);
   connect(&runner_, &ValidationRunner::running_changed, this, &ValidationPage::refresh);
   connect(&runner_, &ValidationRunner::failed, this, &ValidationPage::failed);
-  connect(&runner_, &ValidationRunner::report_made, this, [this](const ReportPtr& report) { add({report}); });
+  connect(&runner_, &ValidationRunner::report_made, this, [this](const ReportPtr& report) {
+    add({report}, show_next_);
+    show_next_ = false;
+  });
   connect(&runner_, &ValidationRunner::calibrated, this, [this](const std::shared_ptr<const CalibratedProfile>& made) {
-    add(made->reports);
+    add(made->reports, true);
     emit profile_made(made);
   });
   connect(view_, &View::way_changed, this, &ValidationPage::refresh);
@@ -126,10 +119,9 @@ bool ValidationPage::is_calibrated(const Scenario& scenario) {
 void ValidationPage::run() {
   if (!refusal().isEmpty()) return;
   const ResultPtr& result = plans_.result();
-  const auto& point = document_.selection().point();
-  const MethodRun* run = point ? searches_.find(point->method) : nullptr;
-  runner_.run({{result, plans_.index(), run && run->name != "ft" ? run->title : std::string("FT"),
-                is_calibrated(*result->scenario), step_choice(view_->way(), *result->scenario)}});
+  runner_.run(
+      {{result, plans_.index(), step_choice(view_->way(), *result->scenario), is_calibrated(*result->scenario)}});
+  show_next_ = true;
   emit shown();
 }
 
@@ -137,12 +129,11 @@ std::vector<PlanToRun> ValidationPage::sample() const {
   std::vector<PlanToRun> plans;
   const auto add_from = [&](const MethodRun& run) {
     if (!run.enabled || !run.result || !run.result->plans || run.result->scenario != document_.scenario()) return;
-    std::vector<std::size_t> fitting;
-    for (std::size_t i = 0; i < run.result->points.size(); ++i)
-      if (run.result->points[i].fits && !run.result->plans->placement(i)) fitting.push_back(i);
-    for (const std::size_t at : evenly(fitting.size(), kSample - plans.size()))
-      plans.push_back({run.result, fitting[at], run.name == "ft" ? std::string("FT") : run.title,
-                       is_calibrated(*run.result->scenario), step_choice(view_->way(), *run.result->scenario)});
+    const Result& result = *run.result;
+    const std::size_t chosen = plans_.result() == run.result ? plans_.index() : result.turning_point.value_or(0);
+    for (const std::size_t at : sampled_points(result, kSample - plans.size(), chosen))
+      if (!result.plans->placement(at))
+        plans.push_back({run.result, at, step_choice(view_->way(), *result.scenario), is_calibrated(*result.scenario)});
   };
   const MethodRun* subject = searches_.subject();
   if (subject) add_from(*subject);
@@ -156,14 +147,21 @@ void ValidationPage::run_sample() {
   if (!refusal().isEmpty()) return;
   runner_.run(sample());
   view_->show_page(views::ValidationView::Page::plans);
+  show_next_ = true;
   emit shown();
 }
 
-void ValidationPage::calibrate() { runner_.calibrate(view_->comparable()); }
+void ValidationPage::calibrate() {
+  // The one on show first: what is run with it must be of the same scenario.
+  std::vector<ReportPtr> reports = view_->comparable();
+  const auto shown = std::find(reports.begin(), reports.end(), view_->current());
+  if (shown != reports.end()) std::rotate(reports.begin(), shown, shown + 1);
+  runner_.calibrate(reports);
+}
 
-void ValidationPage::add(std::vector<ReportPtr> reports) {
+void ValidationPage::add(std::vector<ReportPtr> reports, bool show) {
   reports_.insert(reports_.end(), reports.begin(), reports.end());
-  view_->set_reports(reports_, static_cast<int>(reports_.size()) - 1);
+  view_->set_reports(reports_, show ? static_cast<int>(reports_.size()) - 1 : -1);
 }
 
 void ValidationPage::remove(const QList<int>& rows) {
@@ -198,7 +196,7 @@ void ValidationPage::open(const QString& path) {
   std::vector<ReportPtr> made;
   for (ValidationReport& report : *read) made.push_back(std::make_shared<const ValidationReport>(std::move(report)));
   if (made.empty()) return;
-  add(std::move(made));
+  add(std::move(made), true);
   emit shown();
 }
 

@@ -24,8 +24,6 @@ class SearchRunner;
 
 /// How a plan is run when the user asks for it in this way.
 StepChoice step_choice(views::ValidationWay way, const Scenario& scenario);
-/// `most` points of a list of `count`, first and last among them, evenly.
-std::vector<std::size_t> evenly(std::size_t count, std::size_t most);
 
 class ValidationPage : public QObject {
   Q_OBJECT
@@ -39,7 +37,7 @@ class ValidationPage : public QObject {
   void run_sample();
   void calibrate();
   void open(const QString& path);
-  bool save(const QString& path);         ///< all reports of the plan's group where the page of all plans is on show
+  bool save(const QString& path);           ///< all reports of the plan's group where the page of all plans is on show
   bool export_report(const QString& path);  ///< .csv or .md by suffix
 
   /// Why the picked plan cannot be run; empty: it can.
@@ -58,7 +56,7 @@ class ValidationPage : public QObject {
  private:
   void refresh();
   QString refusal_of(const Result& result, std::size_t index, const Plan* plan) const;
-  void add(std::vector<ReportPtr> reports);
+  void add(std::vector<ReportPtr> reports, bool show);
   void remove(const QList<int>& rows);
   bool write(const QString& path, const std::string& text, const QString& action);
   std::vector<ValidationReport> on_show() const;
@@ -71,6 +69,7 @@ class ValidationPage : public QObject {
   views::ValidationView* view_;
   const ActionSet& actions_;
   std::vector<ReportPtr> reports_;
+  bool show_next_ = true;  ///< of a series of runs the first is shown; the others must not push it away
 };
 
 }  // namespace turnpoint::app

@@ -7,11 +7,9 @@
 
 #include "app/hardware_page.h"
 #include "app/task_manager.h"
-#include "core/base/text.h"
-#include "core/plan/reprice.h"
+#include "core/cost/measure_machine.h"
 #include "core/plan/step_client.h"
-#include "core/validation/calibrated.h"
-#include "core/validation/compare.h"
+#include "views/common/format.h"
 
 namespace turnpoint::app {
 
@@ -47,37 +45,12 @@ struct ValidationRunner::Mailbox {
 
 struct ValidationRunner::Calibration {
   std::shared_ptr<CalibratedProfile> profile;
-  std::vector<Run> runs;  ///< those behind the profile's reports
   std::optional<Error> error;
 };
 
 ValidationRunner::ValidationRunner(TaskManager& tasks, QObject* parent) : QObject(parent), tasks_(tasks) {}
 
-std::string ValidationRunner::label(const PlanToRun& plan) {
-  const ResultPoint& point = plan.result->points[plan.index];
-  return fmt::format("{}, point {}: {}, {}", plan.title, plan.index + 1, format_bytes(point.memory_bytes),
-                     format_seconds(point.time_s));
-}
-
-Expected<ValidationRunner::Run> ValidationRunner::run_one(const PlanToRun& wanted, const std::string& program,
-                                                          const RunContext& context) {
-  Run run;
-  run.scenario = wanted.result->scenario;
-  run.plan = std::make_shared<const Plan>(wanted.result->plans->plan(wanted.index));
-  const auto job = step_job_of(*run.scenario, *run.plan, wanted.choice);
-  if (!job) return job.error();
-  ProbeLaunch launch;
-  launch.program = program;
-  auto measured = measure_step(launch, *job, context);
-  if (!measured) return measured.error();
-  run.measurement = std::make_shared<const StepMeasurement>(std::move(*measured));
-  auto report = compare_step(*run.scenario, *run.plan, *run.measurement, {label(wanted), now(), wanted.calibrated});
-  if (!report) return report.error();
-  run.report = std::make_shared<const ValidationReport>(std::move(*report));
-  return run;
-}
-
-void ValidationRunner::work(const std::vector<PlanToRun>& plans, ValidationRunner* self,
+void ValidationRunner::work(std::vector<PlanToRun> plans, ValidationRunner* self,
                             const std::shared_ptr<Mailbox>& mailbox, const RunContext& context) {
   mailbox->count = plans.size();
   const auto program = find_probe();
@@ -85,19 +58,43 @@ void ValidationRunner::work(const std::vector<PlanToRun>& plans, ValidationRunne
     mailbox->error = program.error();
     return;
   }
+  std::optional<ProbeBackend> here;
+  ProbeLaunch launch;
+  launch.program = *program;
+  const StepRunner runner = [&launch](const StepJob& job, const RunContext& run) {
+    return measure_step(launch, job, run);
+  };
   for (std::size_t i = 0; i < plans.size() && !context.cancelled(); ++i) {
-    auto run = run_one(plans[i], *program, part_of(context, i, plans.size()));
-    if (!run) {
-      if (run.error().code == ErrorCode::cancelled) return;
+    PlanToRun& wanted = plans[i];
+    if (wanted.choice.backend == ProbeBackend::automatic) {
+      if (!here) {
+        const auto asked = backend_here(*program, context);
+        if (!asked) {
+          mailbox->error = asked.error();
+          return;
+        }
+        here = *asked;
+      }
+      wanted.choice.backend = *here;
+      if (*here == ProbeBackend::cuda && wanted.result->scenario->cluster->devices() > 1)
+        wanted.choice.mode = StepMode::slice;
+    }
+    auto plan =
+        validate_point(*wanted.result, wanted.index, wanted.choice, now(), runner, part_of(context, i, plans.size()));
+    if (!plan) {
+      if (plan.error().code == ErrorCode::cancelled) return;
       ++mailbox->left_out;
-      if (!mailbox->error) mailbox->error = run.error();
+      if (!mailbox->error) mailbox->error = plan.error();
       // A probe that crashes or hangs would do so again; a plan that it cannot carry out says nothing of the next.
-      if (run.error().code == ErrorCode::device) return;
+      if (plan.error().code == ErrorCode::device) return;
       continue;
     }
+    plan->report.calibrated = wanted.calibrated;
+    Run run{wanted.result->scenario, std::make_shared<const ValidatedPlan>(std::move(*plan)), nullptr};
+    run.report = std::make_shared<const ValidationReport>(run.plan->report);
     {
       const std::lock_guard lock(mailbox->mutex);
-      mailbox->made.push_back(std::move(*run));
+      mailbox->made.push_back(std::move(run));
     }
     QMetaObject::invokeMethod(
         self, [self, mailbox] { self->take(mailbox); }, Qt::QueuedConnection);
@@ -107,8 +104,9 @@ void ValidationRunner::work(const std::vector<PlanToRun>& plans, ValidationRunne
 void ValidationRunner::run(std::vector<PlanToRun> plans) {
   if (plans.empty()) return;
   auto mailbox = std::make_shared<Mailbox>();
-  const QString title = plans.size() == 1 ? tr("Run %1").arg(QString::fromStdString(label(plans.front())))
-                                          : tr("Run %1 plans").arg(plans.size());
+  const QString title = plans.size() == 1
+                            ? tr("Run %1").arg(views::to_qt(point_label(*plans.front().result, plans.front().index)))
+                            : tr("Run %1 plans").arg(plans.size());
   ++running_;
   tasks_.start(
       kPurpose, title,
@@ -118,8 +116,9 @@ void ValidationRunner::run(std::vector<PlanToRun> plans) {
         take(mailbox);
         if (mailbox->error && outcome == TaskOutcome::finished) {
           Error error = *mailbox->error;
-          if (mailbox->count > 1)
-            error.what = fmt::format("{} of {} plans could not be run: {}", mailbox->left_out, mailbox->count, error.what);
+          if (mailbox->count > 1 && mailbox->left_out > 0)
+            error.what =
+                fmt::format("{} of {} plans could not be run: {}", mailbox->left_out, mailbox->count, error.what);
           emit failed(error, tr("Run this plan here"));
         }
         emit running_changed();
@@ -141,10 +140,15 @@ void ValidationRunner::take(const std::shared_ptr<Mailbox>& mailbox) {
 }
 
 void ValidationRunner::calibrate_with(const std::vector<Run>& runs, Calibration& made) {
-  std::vector<CalibrationRun> used;
-  for (const Run& run : runs) used.push_back({run.scenario.get(), run.plan.get(), run.measurement.get()});
-  auto profile = std::make_shared<CalibratedProfile>();
-  Cluster cluster = *calibrated_with(runs.front().scenario->cluster, used, profile->notes);
+  std::vector<ValidatedPlan> plans;
+  for (const Run& run : runs) plans.push_back(*run.plan);
+  const ScenarioPtr& scenario = runs.front().scenario;
+  auto known = calibrate_plans(*scenario, plans);
+  if (!known) {
+    made.error = known.error();
+    return;
+  }
+  Cluster cluster = *known->cluster;
   if (!cluster.name.ends_with(kCalibrated)) {
     cluster.name += kCalibrated;
     cluster.title += ", calibrated";
@@ -154,51 +158,29 @@ void ValidationRunner::calibrate_with(const std::vector<Run>& runs, Calibration&
     made.error = path.error();
     return;
   }
+  auto profile = std::make_shared<CalibratedProfile>();
   profile->path = *path;
   profile->cluster = std::make_shared<const Cluster>(std::move(cluster));
-  for (const Run& run : runs) {
-    auto scenario = std::make_shared<Scenario>(*run.scenario);
-    scenario->cluster = profile->cluster;
-    scenario->hardware = profile->path;
-    const auto plan = repriced(*scenario, *run.plan);
-    if (!plan) {
-      made.error = plan.error();
-      continue;
-    }
-    auto report = compare_step(*scenario, *plan, *run.measurement, {run.report->plan, run.report->date, true});
-    if (!report) {
-      made.error = report.error();
-      continue;
-    }
-    made.runs.push_back({scenario, std::make_shared<const Plan>(*plan), run.measurement,
-                         std::make_shared<const ValidationReport>(std::move(*report))});
-    profile->reports.push_back(made.runs.back().report);
-  }
+  profile->notes = std::move(known->notes);
+  for (ValidationReport& report : known->reports)
+    profile->reports.push_back(std::make_shared<const ValidationReport>(std::move(report)));
   made.profile = std::move(profile);
 }
 
 void ValidationRunner::calibrate(const std::vector<ReportPtr>& reports) {
   std::vector<Run> runs;
   for (const ReportPtr& report : reports)
-    if (const auto known = runs_.find(report); known != runs_.end()) runs.push_back(known->second);
-  // Runs on other machines, or of plans for another one, would calibrate something else.
-  std::erase_if(runs, [first = runs.empty() ? nullptr : runs.front().scenario->cluster](const Run& run) {
-    return run.scenario->cluster != first;
-  });
+    if (const auto known = runs_.find(report); known != runs_.end())
+      if (runs.empty() || runs.front().scenario == known->second.scenario) runs.push_back(known->second);
   if (runs.empty()) return;
   auto made = std::make_shared<Calibration>();
   ++running_;
   tasks_.start(
-      kCalibrate, tr("Calibrate"),
-      [made, runs = std::move(runs)](const RunContext&) { calibrate_with(runs, *made); },
+      kCalibrate, tr("Calibrate"), [made, runs = std::move(runs)](const RunContext&) { calibrate_with(runs, *made); },
       [this, made](TaskOutcome outcome) {
         --running_;
         if (outcome == TaskOutcome::finished) {
           if (made->error) emit failed(*made->error, tr("Calibrate"));
-          for (Run& run : made->runs) {
-            const ReportPtr report = run.report;
-            runs_.emplace(report, std::move(run));
-          }
           if (made->profile) emit calibrated(made->profile);
         }
         emit running_changed();

@@ -12,9 +12,7 @@
 
 #include "core/base/progress.h"
 #include "core/plan/result.h"
-#include "core/plan/step_job.h"
-#include "core/validation/step_of.h"
-#include "core/validation/validation_report.h"
+#include "core/validation/validate_plans.h"
 
 namespace turnpoint::app {
 
@@ -26,12 +24,13 @@ using ReportPtr = std::shared_ptr<const ValidationReport>;
 struct PlanToRun {
   ResultPtr result;
   std::size_t index = 0;
-  std::string title;  ///< of the method
-  bool calibrated = false;  ///< the hardware it was predicted for knows runs of before
+  /// A backend of `automatic` is asked of the probe first; a GPU then runs one device's part of a plan for several.
   StepChoice choice;
+  bool calibrated = false;  ///< the hardware it was predicted for knows runs of before
 };
 
-/// A profile that knows what runs took, and the same runs as it would have predicted them.
+/// A profile that knows what runs took, and the same runs as it, or one without the run itself, would have predicted
+/// them.
 struct CalibratedProfile {
   ClusterPtr cluster;
   std::string path;  ///< where it is kept
@@ -47,16 +46,14 @@ class ValidationRunner : public QObject {
   /// One after the other; a report comes as soon as its plan was run. A plan that cannot be run is left out and said at
   /// the end; a probe that fails ends all.
   void run(std::vector<PlanToRun> plans);
-  /// With the runs behind these reports. Those that were not made here are left out.
+  /// With the runs behind these reports that were of the same scenario as the first one's. Reports that were not made
+  /// here are left out.
   void calibrate(const std::vector<ReportPtr>& reports);
   /// Whether the run behind this report is known, so that it can calibrate.
   bool knows(const ReportPtr& report) const { return runs_.contains(report); }
   void forget(const ReportPtr& report) { runs_.erase(report); }
   void cancel();
   bool running() const { return running_ > 0; }
-
-  /// "FT, point 3: 120 MiB, 41 ms", plain ASCII as files want it.
-  static std::string label(const PlanToRun& plan);
 
  signals:
   void report_made(const turnpoint::app::ReportPtr& report);
@@ -68,15 +65,13 @@ class ValidationRunner : public QObject {
   /// Everything a calibration needs of a run.
   struct Run {
     ScenarioPtr scenario;
-    std::shared_ptr<const Plan> plan;
-    std::shared_ptr<const StepMeasurement> measurement;
+    std::shared_ptr<const ValidatedPlan> plan;
     ReportPtr report;
   };
   struct Mailbox;
   struct Calibration;
-  static Expected<Run> run_one(const PlanToRun& plan, const std::string& program, const RunContext& context);
-  static void work(const std::vector<PlanToRun>& plans, ValidationRunner* self,
-                   const std::shared_ptr<Mailbox>& mailbox, const RunContext& context);
+  static void work(std::vector<PlanToRun> plans, ValidationRunner* self, const std::shared_ptr<Mailbox>& mailbox,
+                   const RunContext& context);
   static void calibrate_with(const std::vector<Run>& runs, Calibration& made);
   void take(const std::shared_ptr<Mailbox>& mailbox);
 

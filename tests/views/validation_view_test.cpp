@@ -214,7 +214,8 @@ class ValidationViewTest : public QObject {
     wrong.numerics->gradient_error = 0.02;
     const auto bad = make_validation_content(share(wrong), nullptr, nullptr);
     QVERIFY(bad->verdict_bad && !bad->verdict_good);
-    QVERIFY2(bad->verdict.contains("fc1.weight") && bad->verdict.contains("Gradients differ"), qPrintable(bad->verdict));
+    QVERIFY2(bad->verdict.contains("fc1.weight") && bad->verdict.contains("Gradients differ"),
+             qPrintable(bad->verdict));
     const auto none = make_validation_content(share(slice_report()), nullptr, nullptr);
     QVERIFY(!none->verdict_bad && !none->verdict_good && !none->verdict.isEmpty());
     Fixture f;

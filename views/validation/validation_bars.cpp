@@ -178,8 +178,7 @@ QString ValidationBars::tool_tip(int at) const {
       continue;
     }
     lines << tr("measured %1, prediction %2").arg(value_text(here, *value->measured), error_text(*value));
-    if (value->q3 > 0)
-      lines << tr("quartiles %1 to %2").arg(value_text(here, value->q1), value_text(here, value->q3));
+    if (value->q3 > 0) lines << tr("quartiles %1 to %2").arg(value_text(here, value->q1), value_text(here, value->q3));
   }
   if (here.op.valid()) lines << tr("Click picks the operator in all views");
   return lines.join(u'\n');
@@ -210,8 +209,9 @@ void ValidationBars::paint_heading(QPainter& painter, const Line& line, const QR
   if (line.row != -2) {
     const auto part = static_cast<std::size_t>(line.part);
     const int measured = content_->measured[part], count = content_->count[part];
-    state = measured == count ? tr("measured") : measured == 0 ? tr("modelled, not measured here")
-                                                               : tr("%1 of %2 measured").arg(measured).arg(count);
+    state = measured == count ? tr("measured")
+            : measured == 0   ? tr("modelled, not measured here")
+                              : tr("%1 of %2 measured").arg(measured).arg(count);
   }
   painter.setFont(secondary_font(font()));
   painter.drawText(text, Qt::AlignRight | Qt::AlignBottom, state);

@@ -29,7 +29,7 @@ class ValidationBars : public QAbstractScrollArea {
   };
   /// In the order in which they lie one above the other; positions in the whole content, not the viewport.
   std::vector<Bar> bars(int row) const;
-  QRect row_rect(int row) const;     ///< in the viewport
+  QRect row_rect(int row) const;       ///< in the viewport
   QString row_figures(int row) const;  ///< "776 -> 808 ms  +4.1%" as drawn
   QString tool_tip(int row) const;
   int row_at(QPoint position) const;  ///< in the viewport; -1: none

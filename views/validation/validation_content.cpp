@@ -100,9 +100,9 @@ void judge(ValidationContent& out) {
   }
   if (numerics->holds()) {
     out.verdict_good = true;
-    out.verdict = QObject::tr("Loss and gradients equal the unpartitioned step within %1 (%2)")
-                      .arg(rounding_text(std::max(numerics->loss_error, numerics->gradient_error)),
-                           to_qt(numerics->precision));
+    out.verdict =
+        QObject::tr("Loss and gradients equal the unpartitioned step within %1 (%2)")
+            .arg(rounding_text(std::max(numerics->loss_error, numerics->gradient_error)), to_qt(numerics->precision));
     return;
   }
   out.verdict_bad = true;

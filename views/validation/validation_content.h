@@ -36,11 +36,11 @@ struct ValidationRow {
 
 struct ValidationContent {
   ValidationReportPtr report, other;
-  QString title, facts;           ///< plan; backend, ranks, date
-  QString other_title;            ///< empty: nothing to compare with
-  QString verdict;                ///< about the numerics
-  bool verdict_good = false;      ///< proved
-  bool verdict_bad = false;       ///< computes something else
+  QString title, facts;             ///< plan; backend, ranks, date
+  QString other_title;              ///< empty: nothing to compare with
+  QString verdict;                  ///< about the numerics
+  bool verdict_good = false;        ///< proved
+  bool verdict_bad = false;         ///< computes something else
   std::vector<ValidationRow> rows;  ///< part by part; operators and collectives by falling time
   QStringList notes;
   std::array<int, kValidationParts> measured{}, count{};  ///< of `report`, by part
@@ -55,7 +55,7 @@ ValidationContentPtr make_validation_content(const ValidationReportPtr& report, 
 QString backend_text(const ValidationReport& report);  ///< "2 CPU ranks on 2 cores", "CUDA GPU, one device's part"
 QString report_date_text(const ValidationReport& report);
 QString value_text(const ValidationRow& row, double value);  ///< with its unit
-QString error_text(const ComparedValue& value);  ///< "+4.1%"; "modelled" where nothing was measured
+QString error_text(const ComparedValue& value);              ///< "+4.1%"; "modelled" where nothing was measured
 QString source_text(const ComparedValue& value);
 
 /// Errors above this are drawn in the warning colour.

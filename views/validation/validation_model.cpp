@@ -111,10 +111,11 @@ QVariant ValidationModel::data(const QModelIndex& index, int role) const {
 
 QVariant ValidationModel::headerData(int section, Qt::Orientation orientation, int role) const {
   if (orientation != Qt::Horizontal) return {};
-  if (role == Qt::TextAlignmentRole) return int(Qt::AlignVCenter | (left_aligned(section) ? Qt::AlignLeft : Qt::AlignRight));
-  static const char* const kNames[] = {QT_TR_NOOP("Name"),      QT_TR_NOOP("Part"),   QT_TR_NOOP("Predicted"),
-                                       QT_TR_NOOP("Measured"),  QT_TR_NOOP("Error"),  QT_TR_NOOP("Quartiles"),
-                                       QT_TR_NOOP("Source"),    QT_TR_NOOP("Compared"), QT_TR_NOOP("Its error")};
+  if (role == Qt::TextAlignmentRole)
+    return int(Qt::AlignVCenter | (left_aligned(section) ? Qt::AlignLeft : Qt::AlignRight));
+  static const char* const kNames[] = {QT_TR_NOOP("Name"),     QT_TR_NOOP("Part"),     QT_TR_NOOP("Predicted"),
+                                       QT_TR_NOOP("Measured"), QT_TR_NOOP("Error"),    QT_TR_NOOP("Quartiles"),
+                                       QT_TR_NOOP("Source"),   QT_TR_NOOP("Compared"), QT_TR_NOOP("Its error")};
   static const char* const kTips[] = {
       QT_TR_NOOP("An operator, a collective, a kind of memory; a click picks the operator in all views"),
       QT_TR_NOOP("What the value is part of"),

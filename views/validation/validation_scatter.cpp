@@ -48,7 +48,8 @@ void ValidationScatter::set_reports(std::vector<ValidationReportPtr> reports, in
     const ComparedValue& step = reports_[i]->step;
     if (!step.measured || !(step.predicted > 0) || !(*step.measured > 0)) continue;
     dots_.push_back({static_cast<int>(i), step.predicted, *step.measured, step.q1, step.q3});
-    const double low = std::min(step.predicted, *step.measured), high = std::max({step.predicted, *step.measured, step.q3});
+    const double low = std::min(step.predicted, *step.measured),
+                 high = std::max({step.predicted, *step.measured, step.q3});
     least = least == 0 ? low : std::min(least, low);
     most = std::max(most, high);
   }
@@ -107,8 +108,8 @@ void ValidationScatter::paint_axes(QPainter& painter) const {
     return grouped_number(value, step >= 1 ? 0 : static_cast<int>(std::ceil(-std::log10(step) - 1e-9)));
   };
   const auto each = [&](double step, auto draw) {
-    for (double at = std::ceil(least_ * unit.per_second / step - 1e-9) * step; at <= most_ * unit.per_second * (1 + 1e-9);
-         at += step)
+    for (double at = std::ceil(least_ * unit.per_second / step - 1e-9) * step;
+         at <= most_ * unit.per_second * (1 + 1e-9); at += step)
       draw(at, label(at, step));
   };
   each(ticks(area.width(), kTickRoom + 8), [&](double at, const QString& text) {
@@ -205,9 +206,7 @@ QString ValidationScatter::describe() const {
   const auto outside = std::count_if(dots_.begin(), dots_.end(), [](const Dot& dot) {
     return std::abs(dot.measured - dot.predicted) > kBand * dot.predicted;
   });
-  return tr("%1, of which %2 off by more than 10%")
-      .arg(counted(dots(), tr("1 plan"), tr("%1 plans")))
-      .arg(outside);
+  return tr("%1, of which %2 off by more than 10%").arg(counted(dots(), tr("1 plan"), tr("%1 plans"))).arg(outside);
 }
 
 }  // namespace turnpoint::views

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predicted against measured step time, one dot a plan; on the diagonal the two agree, the band is 10 % wide either way.
+// Predicted against measured step time, one dot a plan; on the diagonal the two agree, the band is 10 % wide either
+// way.
 #pragma once
 
 #include <QWidget>

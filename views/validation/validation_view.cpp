@@ -79,7 +79,7 @@ void ValidationView::make_tool_bar() {
   way_menu_ = new QMenu(run);
   ways_ = new QActionGroup(this);
   const std::pair<QString, QString> ways[] = {
-      {tr("Automatic"), tr("All ranks where this machine can run them, else one device's part")},
+      {tr("Automatic"), tr("A GPU where there is one, else a CPU rank for every device")},
       {tr("CPU ranks"), tr("A process for every device of the plan, with all exchanges")},
       {tr("One device's part, on the CPU"), tr("Computing and memory of one device; exchanges are modelled")},
       {tr("One device's part, on the GPU"), tr("Computing and memory of one device; exchanges are modelled")}};
@@ -134,8 +134,9 @@ QWidget* ValidationView::make_empty() {
 }
 
 QString ValidationView::empty_text() const {
-  return tr("Runs the training step of the picked plan on this machine and shows, bar by bar, what was predicted, what "
-            "was measured, and what could not be measured here.");
+  return tr(
+      "Runs the training step of the picked plan on this machine and shows, bar by bar, what was predicted, what "
+      "was measured, and what could not be measured here.");
 }
 
 QWidget* ValidationView::make_list() {
@@ -312,8 +313,8 @@ void ValidationView::set_reports(std::vector<ValidationReportPtr> reports, int c
   reports_ = std::move(reports);
   if (current < 0) {
     const auto again = std::find(reports_.begin(), reports_.end(), shown);
-    current = again != reports_.end() ? static_cast<int>(again - reports_.begin())
-                                      : static_cast<int>(reports_.size()) - 1;
+    current =
+        again != reports_.end() ? static_cast<int>(again - reports_.begin()) : static_cast<int>(reports_.size()) - 1;
   }
   changing_ = true;
   fill_list();
@@ -398,9 +399,10 @@ void ValidationView::show_plans() {
   for (const auto& report : shown) values.push_back(*report);
   const ErrorSummary summary = summarise(values);
   const auto percent = [](double share) { return grouped_number(share * 100, share < 0.0995 ? 1 : 0) + u'%'; };
-  QString text = QStringLiteral("<table cellspacing='0' cellpadding='2'><tr><th align='left'>%1&nbsp;&nbsp;</th>"
-                                "<th align='right'>&nbsp;%2</th><th align='right'>&nbsp;&nbsp;%3</th>"
-                                "<th align='right'>&nbsp;&nbsp;%4</th></tr>")
+  QString text = QStringLiteral(
+                     "<table cellspacing='0' cellpadding='2'><tr><th align='left'>%1&nbsp;&nbsp;</th>"
+                     "<th align='right'>&nbsp;%2</th><th align='right'>&nbsp;&nbsp;%3</th>"
+                     "<th align='right'>&nbsp;&nbsp;%4</th></tr>")
                      .arg(tr("Error"), tr("mean"), tr("median"), tr("worst"));
   for (const ErrorSummary::Row& row : summary.rows) {
     QString name = to_qt(row.name);
@@ -419,13 +421,12 @@ void ValidationView::show_plans() {
                        ? tr("Rank correlation <b>%1</b>").arg(grouped_number(*summary.rank_correlation, 2))
                        : tr("Rank correlation: needs three different plans"));
   summary_->setText(text);
-  summary_scope_->setText(
-      shown.size() == reports_.size()
-          ? tr("Spearman's, of the steps of %1")
-                .arg(counted(static_cast<double>(shown.size()), tr("1 plan"), tr("%1 plans")))
-          : tr("%1 of %2 reports: those of the same model, hardware, machine and calibration")
-                .arg(shown.size())
-                .arg(reports_.size()));
+  summary_scope_->setText(shown.size() == reports_.size()
+                              ? tr("Spearman's, of the steps of %1")
+                                    .arg(counted(static_cast<double>(shown.size()), tr("1 plan"), tr("%1 plans")))
+                              : tr("%1 of %2 reports: those of the same model, hardware, machine and calibration")
+                                    .arg(shown.size())
+                                    .arg(reports_.size()));
 }
 
 QString ValidationView::summary_text() const { return summary_->text(); }

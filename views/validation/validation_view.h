@@ -39,7 +39,7 @@ struct ValidationActions {
 
 /// How a plan is run.
 enum class ValidationWay : std::uint8_t {
-  automatic,  ///< all ranks where they can be had, else one device's part
+  automatic,  ///< a GPU where there is one, else CPU ranks
   cpu_ranks,
   cpu_slice,
   cuda_slice,
