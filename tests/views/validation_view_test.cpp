@@ -244,6 +244,9 @@ class ValidationViewTest : public QObject {
     // Only reports of one kind are judged together.
     QCOMPARE(f.view.comparable().size(), std::size_t(1));
     QSignalSpy removed(&f.view, &ValidationView::remove_requested);
+    f.view.activateWindow();
+    f.view.list()->setFocus();
+    QTRY_VERIFY(f.view.list()->hasFocus());
     QTest::keyClick(f.view.list(), Qt::Key_Delete);
     QTRY_COMPARE(removed.size(), 1);
     QCOMPARE(removed[0][0].value<QList<int>>().size(), 2);
