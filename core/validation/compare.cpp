@@ -57,6 +57,7 @@ class Comparison {
   }
 
  private:
+  void note(std::string_view text) { report_.notes.emplace_back(text); }
   bool slice() const { return measured_.mode == StepMode::slice; }
 
   ComparedValue timed(std::string name, double predicted, const Spread& spread) const {
@@ -162,8 +163,7 @@ class Comparison {
     const double predicted = report_.execution.predicted + (slice() ? 0 : report_.network.predicted);
     report_.step = measured_.step.samples > 0 ? timed("step", predicted, measured_.step) : modelled("step", predicted);
     if (slice())
-      report_.notes.push_back(
-          "one device's part alone: step and execution are its computing; network is modelled and not in the step");
+      note("one device's part alone: step and execution are its computing; network is modelled and not in the step");
     if (host_s_ > 0)
       report_.notes.push_back(
           fmt::format("the way of optimizer state to the host and back is modelled ({}) and not in the step",
@@ -190,7 +190,7 @@ class Comparison {
       whole = std::move(*priced);
       cost = whole.cost;
       scenario = &full;
-      report_.notes.push_back(
+      note(
           "the search counted parameters and kept tensors only; the memory predicted here counts all that a step "
           "holds");
     }
@@ -234,7 +234,7 @@ class Comparison {
       report_.notes.push_back(fmt::format("{} ranks share {} cores: their times are not those of {} devices",
                                           measured_.ranks, measured_.cores, measured_.ranks));
     if (scenario_.settings.factors != WhatIf())
-      report_.notes.push_back("predicted for a machine that is faster or slower by the scenario's factors");
+      note("predicted for a machine that is faster or slower by the scenario's factors");
     report_.notes.insert(report_.notes.end(), measured_.notes.begin(), measured_.notes.end());
   }
 

@@ -16,7 +16,7 @@ bool near(double a, double b, double tolerance = 1e-9) {
   return std::abs(a - b) <= tolerance * std::max({std::abs(a), std::abs(b), 1e-15});
 }
 
-ResultPtr frontier(const ScenarioPtr& scenario) {
+ResultPtr searched(const ScenarioPtr& scenario) {
   const auto result = test::run("ft", scenario);
   if (!result) qFatal("%s", result.error().message().c_str());
   return *result;
@@ -56,7 +56,7 @@ class CompareTest : public QObject {
       cluster->links[kIntraNode].bandwidth *= 0.1;
       cluster->links[kInterNode].latency_s *= 5;
       other->cluster = cluster;
-      const auto result = frontier(scenario);
+      const auto result = searched(scenario);
       for (std::size_t p = 0; p < result->points.size(); ++p) {
         const Plan plan = result->plans->plan(p);
         const auto same = repriced(*scenario, plan);
@@ -82,7 +82,7 @@ class CompareTest : public QObject {
   void repriced_elsewhere_is_refused() {
     const auto scenario = test::scenario_on(test::mlp(), "v100-16gb-1x4"),
                other = test::scenario_on(test::mlp(), "v100-16gb-1x2");
-    QVERIFY(!repriced(*other, frontier(scenario)->plans->plan(0)));
+    QVERIFY(!repriced(*other, searched(scenario)->plans->plan(0)));
   }
 
   /// On the machine that was predicted nothing is off.
@@ -90,7 +90,7 @@ class CompareTest : public QObject {
   void a_machine_as_predicted() {
     QFETCH(int, model);
     const auto scenario = test::scenario_on(model_of(model), "v100-16gb-1x4");
-    const auto result = frontier(scenario);
+    const auto result = searched(scenario);
     auto machine = test::as_predicted(*scenario);
     for (std::size_t p = 0; p < result->points.size(); p += 3) {
       const Plan plan = result->plans->plan(p);
@@ -124,7 +124,7 @@ class CompareTest : public QObject {
   /// What a slice cannot measure has no measured value anywhere.
   void a_slice_measures_no_exchange() {
     const auto scenario = test::scenario_on(test::attention(), "v100-16gb-1x4");
-    const Plan plan = frontier(scenario)->plans->plan(0);
+    const Plan plan = searched(scenario)->plans->plan(0);
     auto machine = test::as_predicted(*scenario);
     const auto report = compare_step(*scenario, plan, machine.run(*scenario, plan, StepMode::slice), {});
     QVERIFY(report.has_value());
@@ -143,7 +143,7 @@ class CompareTest : public QObject {
   /// A gap in what was measured stays a gap: neither the part nor the sum gets a number.
   void what_was_left_out_is_not_measured() {
     const auto scenario = test::scenario_on(test::mlp(), "v100-16gb-1x4");
-    const auto result = frontier(scenario);
+    const auto result = searched(scenario);
     const Plan plan = result->plans->plan(result->points.size() - 1);
     auto machine = test::as_predicted(*scenario);
     StepMeasurement measured = machine.run(*scenario, plan);
@@ -163,7 +163,7 @@ class CompareTest : public QObject {
 
   void the_worst_of_the_numerics() {
     const auto scenario = test::scenario_on(test::mlp(), "v100-16gb-1x2");
-    const Plan plan = frontier(scenario)->plans->plan(0);
+    const Plan plan = searched(scenario)->plans->plan(0);
     auto machine = test::as_predicted(*scenario);
     StepMeasurement measured = machine.run(*scenario, plan);
     measured.numerics = StepNumerics{0, 1e-16, 1e-16, 0.5, 1e-10, "fp64", "fc1"};
@@ -177,7 +177,7 @@ class CompareTest : public QObject {
   void paper_accounting_predicts_all_that_is_held() {
     const auto scenario = test::scenario_on(test::mlp(), "v100-16gb-1x2",
                                             [](Settings& settings) { settings.accounting = Accounting::paper; });
-    const Plan plan = frontier(scenario)->plans->plan(0);
+    const Plan plan = searched(scenario)->plans->plan(0);
     auto machine = test::as_predicted(*scenario);
     const auto report = compare_step(*scenario, plan, machine.run(*scenario, plan), {});
     QVERIFY(report.has_value());
@@ -187,7 +187,7 @@ class CompareTest : public QObject {
 
   void jobs() {
     const auto scenario = test::scenario_on(test::mlp(), "v100-16gb-1x4");
-    const Plan plan = frontier(scenario)->plans->plan(0);
+    const Plan plan = searched(scenario)->plans->plan(0);
     const auto job = step_job_of(*scenario, plan, {});
     QVERIFY(job.has_value());
     QCOMPARE(job->optimizer, std::string("adam"));
@@ -212,16 +212,16 @@ class CompareTest : public QObject {
       return false;
     };
     auto scenario = test::scenario_on(test::mlp(), "v100-16gb-1x2");
-    Plan plan = frontier(scenario)->plans->plan(0);
+    Plan plan = searched(scenario)->plans->plan(0);
     plan.pipeline.emplace();
     QVERIFY(refused(scenario, plan, "pipeline"));
     QVERIFY(!compare_step(*scenario, plan, {}, {}));
     scenario = test::scenario_on(test::mlp(), "v100-16gb-1x2", [](Settings& s) { s.precision = Precision::bf16; });
-    QVERIFY(refused(scenario, frontier(scenario)->plans->plan(0), "bf16"));
+    QVERIFY(refused(scenario, searched(scenario)->plans->plan(0), "bf16"));
     scenario = test::scenario_on(test::mlp(), "v100-16gb-1x2", [](Settings& s) { s.optimizer = Optimizer::lamb; });
-    QVERIFY(refused(scenario, frontier(scenario)->plans->plan(0), "lamb"));
+    QVERIFY(refused(scenario, searched(scenario)->plans->plan(0), "lamb"));
     scenario = test::scenario_on(test::mlp(), "v100-16gb-2x8");
-    QVERIFY(refused(scenario, frontier(scenario)->plans->plan(0), "--devices 8"));
+    QVERIFY(refused(scenario, searched(scenario)->plans->plan(0), "--devices 8"));
     QVERIFY(refused(scenario, Plan{}, "model"));
   }
 };

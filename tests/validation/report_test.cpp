@@ -137,7 +137,9 @@ class ReportTest : public QObject {
     QCOMPARE(rows.takeLast(), QString());
     QCOMPARE(rows.size(), 1 + 4 + int(report.memory.size() + report.operators.size() + report.collectives.size()));
     QCOMPARE(rows.front(), QString("part,name,predicted,measured,q1,q3,error,source"));
-    QCOMPARE(rows[1], QString("step,step,0.06,0.05,0.049,0.052,0.19999999999999996,measured"));
+    QVERIFY2(rows[1].startsWith("step,step,0.06,0.05,0.049,0.052") && rows[1].endsWith(",measured"),
+             qPrintable(rows[1]));
+    QVERIFY(std::abs(rows[1].split(',')[6].toDouble() - 0.2) < 1e-12);
     QVERIFY(rows.contains("operator,\"fc, the second\",0.002,,,,,modelled"));
     for (const QString& row : std::as_const(rows))
       if (row.endsWith(",modelled")) QVERIFY2(row.contains(",,,,,"), qPrintable(row));
