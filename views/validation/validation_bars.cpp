@@ -89,13 +89,14 @@ void ValidationBars::lay_out() {
     height_ += made.height;
     lines_.push_back(made);
   };
+  add({Line::Kind::key, ValidationPart::step, -1, 0, line + 6});
   const QFontMetrics metrics = fontMetrics();
   name_width_ = figures_width_ = 0;
   error_width_ = metrics.horizontalAdvance(tr("modelled"));
   for (std::size_t i = 0; i < content_->rows.size(); ++i) {
     const ValidationRow& at = content_->rows[i];
     if (i == 0 || content_->rows[i - 1].part != at.part)
-      add({Line::Kind::heading, at.part, -1, 0, line + (i == 0 ? 12 : 20)});
+      add({Line::Kind::heading, at.part, -1, 0, line + (i == 0 ? 8 : 20)});
     line_of_row_.push_back(static_cast<int>(lines_.size()));
     add({Line::Kind::row, at.part, static_cast<int>(i), 0, row_height});
     double& scale = scale_[static_cast<std::size_t>(at.part)];
@@ -221,31 +222,48 @@ void ValidationBars::paint_heading(QPainter& painter, const Line& line, const QR
   painter.drawLine(text.left() + used + 8, y, text.right() - (states > 0 ? states + 8 : 0), y);
 }
 
-void ValidationBars::paint_bars(QPainter& painter, int at, double shift) const {
+void ValidationBars::paint_bar(QPainter& painter, const Bar& bar) const {
   const ThemeColors& colors = theme_colors(palette());
-  for (const Bar& bar : bars(at)) {
-    const QColor color = bar.other ? colors.pinned : colors.accent;
-    const QRectF rect = bar.rect.translated(0, -shift);
-    if (bar.kind == Bar::Kind::predicted) {
-      painter.fillRect(rect, color);
-    } else if (bar.kind == Bar::Kind::modelled) {
-      painter.fillRect(rect, QBrush(color, Qt::BDiagPattern));
-      painter.setPen(QPen(color, 1, Qt::DotLine));
-      painter.setBrush(Qt::NoBrush);
-      painter.drawRect(rect.adjusted(0.5, 0.5, -0.5, -0.5));
-    } else {
-      painter.setPen(QPen(color, 1.2));
-      painter.setBrush(colors.base);
-      painter.drawRect(rect.adjusted(0.5, 0.5, -0.5, -0.5));
-      if (bar.whisker_to > bar.whisker_from) {
-        painter.setPen(QPen(colors.text, 1));
-        const double y = rect.center().y();
-        painter.drawLine(QPointF(bar.whisker_from, y), QPointF(bar.whisker_to, y));
-        for (const double x : {bar.whisker_from, bar.whisker_to})
-          painter.drawLine(QPointF(x, y - kWhisker / 2 - 0.5), QPointF(x, y + kWhisker / 2 + 0.5));
-      }
-    }
+  const QColor color = bar.other ? colors.pinned : colors.accent;
+  painter.setBrush(Qt::NoBrush);
+  if (bar.kind == Bar::Kind::predicted) {
+    painter.fillRect(bar.rect, color);
+  } else if (bar.kind == Bar::Kind::modelled) {
+    painter.fillRect(bar.rect, QBrush(color, Qt::BDiagPattern));
+    painter.setPen(QPen(color, 1, Qt::DotLine));
+    painter.drawRect(bar.rect.adjusted(0.5, 0.5, -0.5, -0.5));
+  } else {
+    painter.fillRect(bar.rect, colors.base);
+    painter.setPen(QPen(color, 1.2));
+    painter.drawRect(bar.rect.adjusted(0.5, 0.5, -0.5, -0.5));
+    if (bar.whisker_to <= bar.whisker_from) return;
+    painter.setPen(QPen(colors.text, 1));
+    const double y = bar.rect.center().y();
+    painter.drawLine(QPointF(bar.whisker_from, y), QPointF(bar.whisker_to, y));
+    for (const double x : {bar.whisker_from, bar.whisker_to})
+      painter.drawLine(QPointF(x, y - kWhisker / 2 - 0.5), QPointF(x, y + kWhisker / 2 + 0.5));
   }
+}
+
+void ValidationBars::paint_key(QPainter& painter, const QRect& rect) const {
+  const ThemeColors& colors = theme_colors(palette());
+  painter.setFont(secondary_font(font()));
+  constexpr int kSwatch = 22;
+  int x = kSide;
+  const auto entry = [&](Bar bar, const QString& text) {
+    const int wide = painter.fontMetrics().horizontalAdvance(text);
+    if (x + kSwatch + 6 + wide > rect.width() - kSide) return;
+    bar.rect = QRectF(x, rect.center().y() - kBar / 2, kSwatch, kBar);
+    if (bar.whisker_to > 0) bar.whisker_from = x + kSwatch - 8, bar.whisker_to = x + kSwatch + 2;
+    paint_bar(painter, bar);
+    painter.setPen(colors.secondary);
+    painter.drawText(QRect(x + kSwatch + 6, rect.top(), wide + 4, rect.height()), Qt::AlignLeft | Qt::AlignVCenter,
+                     text);
+    x += kSwatch + 6 + wide + 16;
+  };
+  entry({Bar::Kind::predicted, false, {}, 0, 0}, tr("predicted"));
+  entry({Bar::Kind::measured, false, {}, 0, 1}, tr("measured, with quartiles"));
+  entry({Bar::Kind::modelled, false, {}, 0, 0}, tr("modelled, not measured here"));
 }
 
 void ValidationBars::paint_row(QPainter& painter, const Line& line, const QRect& rect) const {
@@ -266,7 +284,10 @@ void ValidationBars::paint_row(QPainter& painter, const Line& line, const QRect&
   const QRect name(kSide, rect.top(), name_width_, rect.height());
   painter.drawText(name, Qt::AlignLeft | Qt::AlignVCenter,
                    painter.fontMetrics().elidedText(here.name, Qt::ElideMiddle, name.width()));
-  paint_bars(painter, line.row, verticalScrollBar()->value());
+  for (Bar bar : bars(line.row)) {
+    bar.rect.translate(0, -verticalScrollBar()->value());
+    paint_bar(painter, bar);
+  }
   const int pairs = content_->other ? 2 : 1, slot = rect.height() / pairs;
   for (int pair = 0; pair < pairs; ++pair) {
     const auto& value = pair == 0 ? here.value : here.other;
@@ -294,7 +315,9 @@ void ValidationBars::paintEvent(QPaintEvent*) {
   for (const Line& line : lines_) {
     const QRect rect(0, line.top - shift, viewport()->width(), line.height);
     if (rect.bottom() < 0 || rect.top() > viewport()->height()) continue;
-    if (line.kind == Line::Kind::heading) {
+    if (line.kind == Line::Kind::key) {
+      paint_key(painter, rect);
+    } else if (line.kind == Line::Kind::heading) {
       paint_heading(painter, line, rect);
     } else if (line.kind == Line::Kind::row) {
       paint_row(painter, line, rect);

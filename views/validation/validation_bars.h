@@ -51,16 +51,17 @@ class ValidationBars : public QAbstractScrollArea {
 
  private:
   struct Line {
-    enum class Kind { heading, row, note };
+    enum class Kind { key, heading, row, note };
     Kind kind = Kind::row;
     ValidationPart part = ValidationPart::step;
     int row = -1;  ///< or the note's
     int top = 0, height = 0;
   };
   void lay_out();
+  void paint_key(QPainter& painter, const QRect& rect) const;
   void paint_heading(QPainter& painter, const Line& line, const QRect& rect) const;
   void paint_row(QPainter& painter, const Line& line, const QRect& rect) const;
-  void paint_bars(QPainter& painter, int row, double shift) const;
+  void paint_bar(QPainter& painter, const Bar& bar) const;
   void pick(int row, bool toggle);
   void follow_selection();
   const ValidationRow& row(int at) const { return content_->rows[static_cast<std::size_t>(at)]; }

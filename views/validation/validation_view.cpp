@@ -4,25 +4,21 @@
 #include <QAction>
 #include <QActionGroup>
 #include <QEvent>
-#include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLabel>
 #include <QListWidget>
-#include <QMenu>
 #include <QSortFilterProxyModel>
 #include <QSplitter>
 #include <QStackedWidget>
-#include <QToolButton>
 #include <QTreeView>
 #include <QVBoxLayout>
 
 #include "views/common/counted.h"
-#include "views/common/icons.h"
 #include "views/common/note_label.h"
 #include "views/common/selection_model.h"
 #include "views/common/theme_colors.h"
 #include "views/common/toggle_button.h"
-#include "views/plan_table/plan_delegates.h"
+#include "views/validation/report_delegate.h"
 #include "views/validation/validation_bars.h"
 #include "views/validation/validation_model.h"
 #include "views/validation/validation_scatter.h"
@@ -32,15 +28,6 @@ namespace turnpoint::views {
 namespace {
 
 constexpr const char* kWayKeys[] = {"automatic", "cpu_ranks", "cpu_slice", "cuda_slice"};
-
-/// A button that does what the menu entry does, and is allowed when it is.
-QToolButton* button_for(QAction* action, QWidget* parent) {
-  auto* button = new QToolButton(parent);
-  button->setDefaultAction(action);
-  button->setToolButtonStyle(Qt::ToolButtonTextOnly);
-  button->setAccessibleName(action->text());
-  return button;
-}
 
 }  // namespace
 
@@ -65,235 +52,6 @@ ValidationView::ValidationView(const ValidationActions& actions, QWidget* parent
   all->addWidget(whole_, 1);
   tint();
   set_reports({});
-}
-
-void ValidationView::make_tool_bar() {
-  tool_bar_ = new QWidget(this);
-  tool_bar_->setObjectName(QStringLiteral("validation_tool_bar"));
-  auto* row = new QHBoxLayout(tool_bar_);
-  row->setContentsMargins(8, 2, 8, 2);
-  row->setSpacing(8);
-  words_ = new NoteLabel(tool_bar_);
-  words_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-  QToolButton* run = button_for(actions_.run, tool_bar_);
-  way_menu_ = new QMenu(run);
-  ways_ = new QActionGroup(this);
-  const std::pair<QString, QString> ways[] = {
-      {tr("Automatic"), tr("A GPU where there is one, else a CPU rank for every device")},
-      {tr("CPU ranks"), tr("A process for every device of the plan, with all exchanges")},
-      {tr("One device's part, on the CPU"), tr("Computing and memory of one device; exchanges are modelled")},
-      {tr("One device's part, on the GPU"), tr("Computing and memory of one device; exchanges are modelled")}};
-  for (int i = 0; i < 4; ++i) {
-    QAction* action = way_menu_->addAction(ways[i].first);
-    action->setToolTip(ways[i].second);
-    action->setCheckable(true);
-    action->setData(i);
-    action->setChecked(i == 0);
-    ways_->addAction(action);
-  }
-  way_menu_->setToolTipsVisible(true);
-  run->setMenu(way_menu_);
-  run->setPopupMode(QToolButton::MenuButtonPopup);
-  connect(ways_, &QActionGroup::triggered, this, &ValidationView::way_changed);
-  row->addWidget(words_, 1);
-  row->addWidget(run);
-  row->addWidget(button_for(actions_.sample, tool_bar_));
-  QToolButton* calibrate = button_for(actions_.calibrate, tool_bar_);
-  actions_.calibrate->setIconText(tr("Calibrate"));
-  row->addWidget(calibrate);
-}
-
-QWidget* ValidationView::make_empty() {
-  auto* page = new QWidget(whole_);
-  page->setObjectName(QStringLiteral("validation_empty"));
-  page->setAutoFillBackground(true);
-  page->setBackgroundRole(QPalette::Base);
-  auto* column = new QVBoxLayout(page);
-  column->setContentsMargins(24, 12, 24, 12);
-  column->addStretch(1);
-  auto* words = new QLabel(empty_text(), page);
-  words->setWordWrap(true);
-  words->setAlignment(Qt::AlignCenter);
-  words->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-  column->addWidget(words);
-  auto* row = new QHBoxLayout();
-  row->addStretch(1);
-  row->addWidget(button_for(actions_.run, page));
-  row->addWidget(button_for(actions_.open, page));
-  row->addStretch(1);
-  column->addSpacing(8);
-  column->addLayout(row);
-  empty_reason_ = new QLabel(page);
-  empty_reason_->setWordWrap(true);
-  empty_reason_->setAlignment(Qt::AlignCenter);
-  empty_reason_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-  column->addSpacing(4);
-  column->addWidget(empty_reason_);
-  column->addStretch(1);
-  return page;
-}
-
-QString ValidationView::empty_text() const {
-  return tr(
-      "Runs the training step of the picked plan on this machine and shows, bar by bar, what was predicted, what "
-      "was measured, and what could not be measured here.");
-}
-
-QWidget* ValidationView::make_list() {
-  auto* panel = new QWidget(across_);
-  panel->setMinimumWidth(140);
-  auto* column = new QVBoxLayout(panel);
-  column->setContentsMargins(0, 0, 0, 0);
-  column->setSpacing(0);
-  list_ = new QListWidget(panel);
-  list_->setObjectName(QStringLiteral("validation_list"));
-  list_->setFrameShape(QFrame::NoFrame);
-  list_->setSelectionMode(QAbstractItemView::ExtendedSelection);
-  list_->setTextElideMode(Qt::ElideRight);
-  list_->setAlternatingRowColors(true);
-  list_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-  list_->setAccessibleName(tr("Reports; two picked ones are compared"));
-  list_->setToolTip(tr("Ctrl+click compares a second report"));
-  column->addWidget(list_, 1);
-  auto* row = new QHBoxLayout();
-  row->setContentsMargins(4, 2, 4, 2);
-  row->setSpacing(2);
-  const auto icon_button = [&](const char* icon, const QString& tip) {
-    auto* button = new QToolButton(panel);
-    button->setIcon(themed_icon(QString::fromLatin1(icon)));
-    button->setAutoRaise(true);
-    button->setToolTip(tip);
-    button->setAccessibleName(tip);
-    row->addWidget(button);
-    return button;
-  };
-  connect(icon_button("open", actions_.open->text()), &QToolButton::clicked, actions_.open, &QAction::trigger);
-  connect(icon_button("save", actions_.save->text()), &QToolButton::clicked, actions_.save, &QAction::trigger);
-  QToolButton* exports = icon_button("export", tr("Export the report"));
-  auto* menu = new QMenu(exports);
-  menu->addAction(actions_.csv);
-  menu->addAction(actions_.markdown);
-  exports->setMenu(menu);
-  exports->setPopupMode(QToolButton::InstantPopup);
-  row->addStretch(1);
-  connect(icon_button("close", tr("Remove the picked reports from the list")), &QToolButton::clicked, this,
-          &ValidationView::remove_picked);
-  column->addLayout(row);
-  auto* remove = new QAction(tr("Remove"), list_);
-  remove->setShortcut(QKeySequence::Delete);
-  remove->setShortcutContext(Qt::WidgetShortcut);
-  connect(remove, &QAction::triggered, this, &ValidationView::remove_picked);
-  list_->addActions({actions_.save, actions_.csv, actions_.markdown, remove});
-  list_->setContextMenuPolicy(Qt::ActionsContextMenu);
-  connect(list_, &QListWidget::itemSelectionChanged, this, [this] {
-    if (changing_) return;
-    show_report();
-    emit current_changed();
-  });
-  return panel;
-}
-
-QWidget* ValidationView::make_report() {
-  auto* panel = new QWidget(across_);
-  panel->setAutoFillBackground(true);
-  panel->setBackgroundRole(QPalette::Base);
-  auto* column = new QVBoxLayout(panel);
-  column->setContentsMargins(0, 0, 0, 0);
-  column->setSpacing(0);
-  auto* head = new QVBoxLayout();
-  head->setContentsMargins(12, 5, 12, 4);
-  head->setSpacing(1);
-  auto* first = new QHBoxLayout();
-  first->setSpacing(4);
-  const auto line = [&](QLabel* label) {
-    label->setTextFormat(Qt::PlainText);
-    label->setTextInteractionFlags(Qt::TextSelectableByMouse);
-    // A long name must not decide how narrow the window can be; what is cut off is in the tool tip.
-    label->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-    return label;
-  };
-  title_ = line(new QLabel(panel));
-  QFont bold = font();
-  bold.setBold(true);
-  title_->setFont(bold);
-  first->addWidget(title_, 1);
-  const QString names[] = {tr("Bars"), tr("Table"), tr("Plans")};
-  const QString tips[] = {tr("Predicted against measured, value by value"), tr("The same as figures, sortable"),
-                          tr("All plans: predicted against measured step time, and their errors")};
-  for (int i = 0; i < 3; ++i) {
-    page_buttons_[i] = new ToggleButton(panel);
-    page_buttons_[i]->setText(names[i]);
-    page_buttons_[i]->setToolTip(tips[i]);
-    page_buttons_[i]->setCheckable(true);
-    first->addWidget(page_buttons_[i]);
-    connect(page_buttons_[i], &QToolButton::clicked, this, [this, i] { show_page(static_cast<Page>(i)); });
-  }
-  facts_ = new NoteLabel(panel);
-  line(facts_);
-  verdict_ = line(new QLabel(panel));
-  verdict_->setObjectName(QStringLiteral("validation_verdict"));
-  compared_ = new NoteLabel(panel);
-  line(compared_);
-  head->addLayout(first);
-  head->addWidget(facts_);
-  head->addWidget(verdict_);
-  head->addWidget(compared_);
-  column->addLayout(head);
-  pages_ = new QStackedWidget(panel);
-  bars_ = new ValidationBars(pages_);
-  pages_->addWidget(bars_);
-  make_table(pages_);
-  pages_->addWidget(table_);
-  auto* plans = new QWidget(pages_);
-  auto* beside = new QHBoxLayout(plans);
-  beside->setContentsMargins(0, 0, 0, 0);
-  beside->setSpacing(0);
-  scatter_ = new ValidationScatter(plans);
-  beside->addWidget(scatter_, 1);
-  auto* figures = new QVBoxLayout();
-  figures->setContentsMargins(4, 8, 12, 8);
-  summary_ = new QLabel(plans);
-  summary_->setTextFormat(Qt::RichText);
-  summary_->setAlignment(Qt::AlignLeft | Qt::AlignTop);
-  summary_scope_ = new NoteLabel(plans);
-  summary_scope_->setWordWrap(true);
-  figures->addWidget(summary_);
-  figures->addWidget(summary_scope_);
-  figures->addStretch(1);
-  beside->addLayout(figures);
-  pages_->addWidget(plans);
-  column->addWidget(pages_, 1);
-  connect(scatter_, &ValidationScatter::picked, this, [this](int at) {
-    const auto shown = comparable();
-    const auto found = std::find(reports_.begin(), reports_.end(), shown[static_cast<std::size_t>(at)]);
-    if (found != reports_.end()) list_->setCurrentRow(static_cast<int>(found - reports_.begin()));
-  });
-  show_page(Page::bars);
-  return panel;
-}
-
-void ValidationView::make_table(QWidget* parent) {
-  sorted_->setSourceModel(rows_);
-  sorted_->setSortRole(ValidationModel::SortRole);
-  table_ = new QTreeView(parent);
-  table_->setObjectName(QStringLiteral("validation_table"));
-  table_->setModel(sorted_);
-  table_->setRootIsDecorated(false);
-  table_->setFrameShape(QFrame::NoFrame);
-  table_->setUniformRowHeights(true);
-  table_->setAlternatingRowColors(true);
-  table_->setAllColumnsShowFocus(true);
-  table_->setEditTriggers(QAbstractItemView::NoEditTriggers);
-  table_->setSelectionMode(QAbstractItemView::ExtendedSelection);
-  table_->setAccessibleName(tr("Predicted and measured values"));
-  table_->setItemDelegate(new PlanRowDelegate(this));
-  table_->setSortingEnabled(true);
-  table_->header()->setSortIndicatorClearable(true);
-  table_->header()->setSortIndicator(-1, Qt::AscendingOrder);
-  table_->header()->setStretchLastSection(true);
-  table_->header()->setSectionsMovable(false);
-  sorted_->sort(-1);
-  connect(table_->selectionModel(), &QItemSelectionModel::selectionChanged, this, &ValidationView::pick_table_row);
 }
 
 void ValidationView::set_selection(SelectionModel* selection) {
@@ -332,7 +90,9 @@ void ValidationView::fill_list() {
     if (report->calibrated) second << tr("calibrated");
     if (report->numerics && !report->numerics->holds()) second << tr("computes something else");
     second << backend_text(*report);
-    auto* item = new QListWidgetItem(to_qt(report->plan) + u'\n' + second.join(QStringLiteral(" \u00b7 ")), list_);
+    auto* item = new QListWidgetItem(to_qt(report->plan), list_);
+    item->setData(ReportDelegate::SecondLine, second.join(QStringLiteral(" \u00b7 ")));
+    item->setData(ReportDelegate::Wrong, report->numerics && !report->numerics->holds());
     item->setToolTip(to_qt(report->plan) + u'\n' + backend_text(*report) + u'\n' + report_date_text(*report));
   }
 }
