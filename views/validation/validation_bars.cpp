@@ -262,8 +262,8 @@ void ValidationBars::paint_key(QPainter& painter, const QRect& rect) const {
     x += kSwatch + 6 + wide + 16;
   };
   entry({Bar::Kind::predicted, false, {}, 0, 0}, tr("predicted"));
-  entry({Bar::Kind::measured, false, {}, 0, 1}, tr("measured, with quartiles"));
-  entry({Bar::Kind::modelled, false, {}, 0, 0}, tr("modelled, not measured here"));
+  entry({Bar::Kind::measured, false, {}, 0, 1}, tr("measured, quartiles"));
+  entry({Bar::Kind::modelled, false, {}, 0, 0}, tr("modelled"));
 }
 
 void ValidationBars::paint_row(QPainter& painter, const Line& line, const QRect& rect) const {

@@ -28,7 +28,13 @@ QString capitalised(std::string_view text) {
 }
 
 /// "3e-7": whole steps of ten say enough of a rounding error.
-QString rounding_text(double error) { return error > 0 ? QString::number(error, 'g', 1) : QStringLiteral("0"); }
+QString rounding_text(double error) {
+  if (!(error > 0)) return QStringLiteral("0");
+  const int exponent = static_cast<int>(std::floor(std::log10(error)));
+  if (exponent >= -3) return QString::number(error, 'g', 2);
+  const double digit = std::ceil(error / std::pow(10, exponent) - 1e-9);
+  return QStringLiteral("%1e\u2212%2").arg(digit >= 10 ? 1.0 : digit).arg(digit >= 10 ? -exponent - 1 : -exponent);
+}
 
 class RowBuilder {
  public:
@@ -157,7 +163,7 @@ QString error_text(const ComparedValue& value) {
   if (!error) return {};
   // Beyond ten times, a factor says more than percents.
   if (std::abs(*error) >= 9.995) return kTimes + grouped_number(1 + *error, 0);
-  return percent_text(*error);
+  return std::abs(*error) < 5e-4 ? QStringLiteral("0.0%") : percent_text(*error);
 }
 
 QString source_text(const ComparedValue& value) {

@@ -19,6 +19,7 @@
 #include "views/common/note_label.h"
 #include "views/common/toggle_button.h"
 #include "views/plan_table/plan_delegates.h"
+#include "views/validation/elided_label.h"
 #include "views/validation/report_delegate.h"
 #include "views/validation/validation_bars.h"
 #include "views/validation/validation_model.h"
@@ -179,15 +180,7 @@ QWidget* ValidationView::make_report() {
   head->setSpacing(1);
   auto* first = new QHBoxLayout();
   first->setSpacing(4);
-  const auto line = [&](QLabel* label) {
-    label->setTextFormat(Qt::PlainText);
-    label->setForegroundRole(QPalette::WindowText);  // on a panel of the base colour it would be Text
-    label->setTextInteractionFlags(Qt::TextSelectableByMouse);
-    // A long name must not decide how narrow the window can be; what is cut off is in the tool tip.
-    label->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-    return label;
-  };
-  title_ = line(new QLabel(panel));
+  title_ = new Elided<QLabel>(panel);
   QFont bold = font();
   bold.setBold(true);
   title_->setFont(bold);
@@ -203,12 +196,10 @@ QWidget* ValidationView::make_report() {
     first->addWidget(page_buttons_[i]);
     connect(page_buttons_[i], &QToolButton::clicked, this, [this, i] { show_page(static_cast<Page>(i)); });
   }
-  facts_ = new NoteLabel(panel);
-  line(facts_);
-  verdict_ = line(new QLabel(panel));
+  facts_ = new Elided<NoteLabel>(panel);
+  verdict_ = new Elided<QLabel>(panel);
   verdict_->setObjectName(QStringLiteral("validation_verdict"));
-  compared_ = new NoteLabel(panel);
-  line(compared_);
+  compared_ = new Elided<NoteLabel>(panel);
   head->addLayout(first);
   head->addWidget(facts_);
   head->addWidget(verdict_);
