@@ -4,7 +4,7 @@
 
 #include "gpu_probe/step/rank_step.h"
 
-namespace turnpoint::step {
+namespace turnpoint::step::TURNPOINT_REAL {
 
 // The tensor of one input in the layout in which the operator reads it.
 Expected<Value> RankStep::fetch(OperatorId id, std::size_t k) {
@@ -54,7 +54,7 @@ Expected<Value> RankStep::repeat(const Way& way, const Value& value, const Tenso
   if (way.repeated == 0)
     return bad_input("plan: backward reads a copy that is neither kept nor made again",
                      program_.model->name + ": " + where);
-  return move(way.reshard->backward, 0, way.repeated, way.start, tensor, value, where + ": again");
+  return move(*way.reshard, true, 0, way.repeated, way.start, tensor, value, where + ": again");
 }
 
 // The tensor as its producer left it.
@@ -91,11 +91,11 @@ Expected<RankStep::Values> RankStep::run_again(OperatorId id) {
     if (!value) return value.error();
     inputs[k] = std::move(*value);
   }
-  auto outputs = compute(id, inputs);
+  auto outputs = compute(id, inputs, StepPhase::recompute);
   if (!outputs) return outputs.error();
   if (!op.is_view()) ++report_.runs_again[id.index];
   known = std::move(*outputs);
   return known;
 }
 
-}  // namespace turnpoint::step
+}  // namespace turnpoint::step::TURNPOINT_REAL

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cmath>
 
-namespace turnpoint::step {
+namespace turnpoint::step::TURNPOINT_REAL {
 
 namespace {
 
-using X = std::span<const double>;
+using X = std::span<const Real>;
 
 // Operands of a linear function count differently, so that none can be mistaken for another.
 double weight(std::size_t k) { return 1.0 - 0.1 * static_cast<double>(k % 8); }
@@ -145,4 +145,4 @@ Function function_of(std::string_view name, const Saved& s) {
   return {linear, linear_slope};
 }
 
-}  // namespace turnpoint::step
+}  // namespace turnpoint::step::TURNPOINT_REAL

@@ -4,7 +4,7 @@
 
 #include "gpu_probe/step/kernels/kernels.h"
 
-namespace turnpoint::step {
+namespace turnpoint::step::TURNPOINT_REAL {
 
 namespace {
 
@@ -145,4 +145,4 @@ const Kernel kernels::kView{view_forward, view_backward};
 const Kernel kernels::kConcat{concat_forward, concat_backward};
 const Kernel kernels::kSlice{slice_forward, slice_backward};
 
-}  // namespace turnpoint::step
+}  // namespace turnpoint::step::TURNPOINT_REAL
