@@ -5,6 +5,7 @@
 #include <QElapsedTimer>
 #include <QFile>
 #include <QFileInfo>
+#include <QListWidget>
 #include <QToolButton>
 #include <nlohmann/json.hpp>
 
@@ -78,10 +79,12 @@ class ValidationPageTest : public QObject {
   void bad_probes_data() {
     QTest::addColumn<QByteArray>("body");
     QTest::addColumn<QString>("said");
-    QTest::newRow("crash") << kHello + "kill -SEGV $$\n" << "signal 11";
+    QTest::newRow("crash") << kHello + "kill -SEGV $$\n"
+                           << "signal 11";
     QTest::newRow("crash at once") << QByteArray("echo out of luck >&2\nexit 9\n") << "out of luck";
     QTest::newRow("garbage") << QByteArray("echo hello world\n") << "no message";
-    QTest::newRow("cut short") << kHello + "printf '{\"type\":\"oper'\n" << "middle of a line";
+    QTest::newRow("cut short") << kHello + "printf '{\"type\":\"oper'\n"
+                               << "middle of a line";
     QTest::newRow("its own error")
         << kHello + "echo '{\"type\":\"error\",\"code\":\"device\",\"what\":\"no driver\",\"hint\":\"install one\"}'\n"
         << "no driver";
@@ -137,6 +140,95 @@ class ValidationPageTest : public QObject {
     QVERIFY(QTest::qWaitFor([&] { return !f.window->validation_runner().running(); }, 10000));
     QVERIFY2(f.error().contains("no luck"), qPrintable(f.error()));
     QCOMPARE(f.window->messages()->count(), 1);
+  }
+
+  void a_plan_is_run_compared_and_calibrates() {
+    Validating f;
+    QVERIFY(f.settle());
+    f.run()->trigger();
+    QVERIFY(f.view().isVisible());
+    QVERIFY(f.quiet());
+    QVERIFY2(f.error().isEmpty(), qPrintable(f.error()));
+    QCOMPARE(f.page().reports().size(), std::size_t(1));
+    const ValidationReport& report = *f.page().reports()[0];
+    QCOMPARE(report.model, f.window->document().scenario()->model->name);
+    QCOMPARE(report.ranks, 2);
+    QVERIFY(report.step.measured && *report.step.measured > 0 && report.execution.measured);
+    QVERIFY(report.numerics && report.numerics->holds());
+    QVERIFY(report.bytes_sent.measured);
+    QCOMPARE(*report.bytes_sent.measured, report.bytes_sent.predicted);
+    const auto content = views::make_validation_content(f.view().current(), nullptr, report_model(f));
+    int linked = 0;
+    for (const auto& row : content->rows) linked += row.op.valid();
+    QVERIFY(linked > 5);
+    QCOMPARE(linked, int(report.operators.size()));
+    // Fed back: another profile is the hardware, and the same run would have been predicted better by it.
+    QVERIFY2(action(f, "calibrate")->isEnabled(), qPrintable(action(f, "calibrate")->toolTip()));
+    action(f, "calibrate")->trigger();
+    QVERIFY(f.quiet());
+    QVERIFY2(f.error().isEmpty(), qPrintable(f.error()));
+    QCOMPARE(f.page().reports().size(), std::size_t(2));
+    QVERIFY(f.page().reports()[1]->calibrated && !f.page().reports()[0]->calibrated);
+    QVERIFY(std::abs(*f.page().reports()[1]->execution.error()) < std::abs(*f.page().reports()[0]->execution.error()));
+    QTRY_VERIFY(f.window->document().state().hardware.ends_with("-calibrated.json"));
+    QVERIFY(f.quiet());
+    QVERIFY(f.view().isVisible());
+    // What is run on it is predicted with what runs showed.
+    QVERIFY2(f.run()->isEnabled(), qPrintable(f.run()->toolTip()));
+    f.run()->trigger();
+    QVERIFY(f.quiet());
+    QVERIFY2(f.error().isEmpty(), qPrintable(f.error()));
+    QCOMPARE(f.page().reports().size(), std::size_t(3));
+    QVERIFY(f.page().reports()[2]->calibrated);
+  }
+
+  void several_plans_are_run_one_after_the_other() {
+    Validating f;
+    QVERIFY(f.settle());
+    const std::size_t plans = f.page().sample().size();
+    QVERIFY(plans >= 3 && plans <= app::ValidationPage::kSample);
+    action(f, "validate_sample")->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(f.page().reports().size() >= 3, 60000);
+    f.view().list()->setCurrentRow(1);
+    const auto shown = f.view().current();
+    QVERIFY(f.quiet());
+    QVERIFY2(f.error().isEmpty(), qPrintable(f.error()));
+    QCOMPARE(f.page().reports().size(), plans);
+    QCOMPARE(f.view().page(), views::ValidationView::Page::plans);
+    QVERIFY2(f.view().current() == shown, "those that came later have not pushed it away");
+    QCOMPARE(f.view().comparable().size(), plans);
+  }
+
+  void this_machine_is_measured_and_becomes_the_hardware() {
+    Validating f;
+    QVERIFY(f.settle());
+    MeasureOptions options;
+    options.backend = ProbeBackend::cpu;
+    options.ranks = 2;
+    options.budget_s = 3;
+    options.item_s = 0.01;
+    for (const int time : {1, 2}) {
+      f.window->hardware_page()->measure(options);
+      QVERIFY(f.window->hardware_page()->measuring());
+      QVERIFY(QTest::qWaitFor([&] { return !f.window->hardware_page()->measuring(); }, 60000));
+      QVERIFY2(f.error().isEmpty(), qPrintable(f.error()));
+      QTRY_COMPARE(f.window->document().state().hardware, std::string("local"));
+      QVERIFY(f.quiet());
+      const ClusterPtr cluster = f.window->document().scenario()->cluster;
+      QCOMPARE(cluster->devices(), 2);
+      QVERIFY(!cluster->operators.empty());
+      QVERIFY(f.window->hardware_view()->isVisible());
+      QTRY_VERIFY(f.window->hardware_view()->content() && f.window->hardware_view()->content()->cluster == cluster);
+      bool told = false, fitted = false;
+      for (const auto& remark : f.window->hardware_view()->content()->remarks) {
+        told |= remark.what.contains("measured by turnpoint-probe");
+        fitted |= remark.what.contains("times fitted within");
+      }
+      QVERIFY(told && fitted);
+      if (time == 1) first_ = cluster;
+    }
+    QVERIFY2(first_ != f.window->document().scenario()->cluster, "measured anew, it is read anew");
+    first_.reset();
   }
 
   void an_absent_probe_is_said_before_anything_starts() {
@@ -239,8 +331,8 @@ class ValidationPageTest : public QObject {
       QVERIFY(write_file_atomically(path.toStdString(), write_validation(report).dump()).has_value());
       f.window->open_path(path);
     }
-    for (const auto page : {views::ValidationView::Page::bars, views::ValidationView::Page::table,
-                            views::ValidationView::Page::plans}) {
+    for (const auto page :
+         {views::ValidationView::Page::bars, views::ValidationView::Page::table, views::ValidationView::Page::plans}) {
       f.view().show_page(page);
       f.window->resize(1200, 800);
       QTest::qWait(50);
@@ -249,6 +341,9 @@ class ValidationPageTest : public QObject {
   }
 
  private:
+  ClusterPtr first_;
+
+  static ModelPtr report_model(Validating& f) { return f.window->document().scenario()->model; }
   static nlohmann::json load_session_document(const QString& path) {
     auto document = read_json_file(path.toStdString());
     return document ? *document : nlohmann::json();

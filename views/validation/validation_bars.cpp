@@ -179,7 +179,8 @@ QString ValidationBars::tool_tip(int at) const {
       continue;
     }
     lines << tr("measured %1, prediction %2").arg(value_text(here, *value->measured), error_text(*value));
-    if (value->q3 > 0) lines << tr("quartiles %1 to %2").arg(value_text(here, value->q1), value_text(here, value->q3));
+    if (value->q3 > value->q1)
+      lines << tr("quartiles %1 to %2").arg(value_text(here, value->q1), value_text(here, value->q3));
   }
   if (here.op.valid()) lines << tr("Click picks the operator in all views");
   return lines.join(u'\n');

@@ -14,9 +14,19 @@ bool left_aligned(int column) {
   return column == ValidationModel::name || column == ValidationModel::part || column == ValidationModel::source;
 }
 
+QString short_part_text(ValidationPart part) {
+  switch (part) {
+    case ValidationPart::memory: return ValidationModel::tr("Memory");
+    case ValidationPart::operators: return ValidationModel::tr("Operator");
+    case ValidationPart::collectives: return ValidationModel::tr("Collective");
+    default: return part_text(part);
+  }
+}
+
 /// What stands in a column of the other report is asked of that one.
 const std::optional<ComparedValue>& asked(const ValidationRow& row, int column) {
-  return column >= ValidationModel::other_measured ? row.other : row.value;
+  const bool other = column == ValidationModel::other_measured || column == ValidationModel::other_error;
+  return other ? row.other : row.value;
 }
 
 }  // namespace
@@ -38,7 +48,7 @@ int ValidationModel::rowCount(const QModelIndex& parent) const {
 
 QString ValidationModel::text(const ValidationRow& row, int column) {
   if (column == name) return row.name;
-  if (column == part) return part_text(row.part);
+  if (column == part) return short_part_text(row.part);
   const auto& value = asked(row, column);
   if (!value) return {};
   switch (column) {
@@ -48,7 +58,7 @@ QString ValidationModel::text(const ValidationRow& row, int column) {
     case error:
     case other_error: return value->measured ? error_text(*value) : QString();
     case spread:
-      return value->measured && value->q3 > 0
+      return value->measured && value->q3 > value->q1
                  ? value_text(row, value->q1) + QStringLiteral(" \u2013 ") + value_text(row, value->q3)
                  : QString();
     case source: return source_text(*value);
@@ -94,7 +104,7 @@ QVariant ValidationModel::data(const QModelIndex& index, int role) const {
     case Qt::ForegroundRole:
       if (large) return colors.warning;
       if (index.column() == part || index.column() == spread || index.column() == source ||
-          index.column() >= other_measured)
+          index.column() == other_measured || index.column() == other_error)
         return colors.secondary;
       return colors.text;
     case Qt::FontRole:
@@ -113,19 +123,19 @@ QVariant ValidationModel::headerData(int section, Qt::Orientation orientation, i
   if (orientation != Qt::Horizontal) return {};
   if (role == Qt::TextAlignmentRole)
     return int(Qt::AlignVCenter | (left_aligned(section) ? Qt::AlignLeft : Qt::AlignRight));
-  static const char* const kNames[] = {QT_TR_NOOP("Name"),     QT_TR_NOOP("Part"),     QT_TR_NOOP("Predicted"),
-                                       QT_TR_NOOP("Measured"), QT_TR_NOOP("Error"),    QT_TR_NOOP("Quartiles"),
-                                       QT_TR_NOOP("Source"),   QT_TR_NOOP("Compared"), QT_TR_NOOP("Its error")};
+  static const char* const kNames[] = {QT_TR_NOOP("Name"),     QT_TR_NOOP("Part"),      QT_TR_NOOP("Predicted"),
+                                       QT_TR_NOOP("Measured"), QT_TR_NOOP("Error"),     QT_TR_NOOP("Source"),
+                                       QT_TR_NOOP("Compared"), QT_TR_NOOP("Its error"), QT_TR_NOOP("Quartiles")};
   static const char* const kTips[] = {
       QT_TR_NOOP("An operator, a collective, a kind of memory; a click picks the operator in all views"),
       QT_TR_NOOP("What the value is part of"),
       QT_TR_NOOP("By the cost model"),
-      QT_TR_NOOP("Median of the timed steps; memory as the allocator counted it"),
+      QT_TR_NOOP("Lower quartile of the timed steps on CPU ranks, median on GPUs; memory as the allocator counted it"),
       QT_TR_NOOP("Of the prediction, relative to the measured value"),
-      QT_TR_NOOP("First and third quartile of the timed steps"),
       QT_TR_NOOP("What was not measured here is modelled"),
       QT_TR_NOOP("Measured in the other report"),
-      QT_TR_NOOP("Error of the other report's prediction")};
+      QT_TR_NOOP("Error of the other report's prediction"),
+      QT_TR_NOOP("First and third quartile of the timed steps")};
   if (role == Qt::DisplayRole) return tr(kNames[section]);
   if (role == Qt::ToolTipRole) return tr(kTips[section]);
   return {};

@@ -133,10 +133,12 @@ void ValidationView::show_report() {
   changing_ = false;
   if (content_) {
     for (int column = 0; column < ValidationModel::kColumns; ++column) {
-      table_->setColumnHidden(column, column >= ValidationModel::other_measured && !content_->other);
+      table_->setColumnHidden(
+          column,
+          (column == ValidationModel::other_measured || column == ValidationModel::other_error) && !content_->other);
       if (table_->isColumnHidden(column)) continue;
       table_->resizeColumnToContents(column);
-      table_->setColumnWidth(column, std::min(table_->columnWidth(column) + 6, 280));
+      table_->setColumnWidth(column, std::min(table_->columnWidth(column) + 6, 220));
     }
     title_->setText(content_->title);
     facts_->setText(content_->facts);
