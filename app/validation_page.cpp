@@ -83,11 +83,18 @@ QString ValidationPage::refusal_of(const Result& result, std::size_t index, cons
   if (!(factors == WhatIf()))
     return tr("What-if sliders are set: this machine is what it is. Reset them to compare with what was predicted.");
   const StepChoice choice = step_choice(view_->way(), scenario);
-  if (choice.backend == ProbeBackend::cpu && plan) {
+  if (plan && choice.backend == ProbeBackend::cpu) {
+    if (scenario.settings.precision == Precision::bf16)
+      return tr("The plan is in bf16, and CPU ranks compute in fp32. Set the precision to fp32.");
+    if (choice.mode == StepMode::ranks && !plan->pipeline && plan->mesh.devices() > kMostCpuRanks)
+      return tr("The plan is for %1 devices, and at most %2 CPU ranks are run here. Choose fewer devices, or run one "
+                "device's part.")
+          .arg(plan->mesh.devices())
+          .arg(kMostCpuRanks);
     const double needed = static_cast<double>(result.points[index].memory_bytes) *
                           (choice.mode == StepMode::ranks ? plan->mesh.devices() : 1);
     const double there = machine_memory();
-    if (there > 0 && needed > there && plan->mesh.devices() <= kMostCpuRanks)
+    if (there > 0 && needed > there)
       return tr("The plan needs %1 in all, and this machine has %2.")
           .arg(views::memory_text(static_cast<std::int64_t>(needed)),
                views::memory_text(static_cast<std::int64_t>(there)));

@@ -123,16 +123,16 @@ QVariant ValidationModel::headerData(int section, Qt::Orientation orientation, i
   if (orientation != Qt::Horizontal) return {};
   if (role == Qt::TextAlignmentRole)
     return int(Qt::AlignVCenter | (left_aligned(section) ? Qt::AlignLeft : Qt::AlignRight));
-  static const char* const kNames[] = {QT_TR_NOOP("Name"),     QT_TR_NOOP("Part"),      QT_TR_NOOP("Predicted"),
-                                       QT_TR_NOOP("Measured"), QT_TR_NOOP("Error"),     QT_TR_NOOP("Source"),
-                                       QT_TR_NOOP("Compared"), QT_TR_NOOP("Its error"), QT_TR_NOOP("Quartiles")};
+  static const char* const kNames[] = {QT_TR_NOOP("Name"),      QT_TR_NOOP("Part"),      QT_TR_NOOP("Source"),
+                                       QT_TR_NOOP("Predicted"), QT_TR_NOOP("Measured"),  QT_TR_NOOP("Error"),
+                                       QT_TR_NOOP("Compared"),  QT_TR_NOOP("Its error"), QT_TR_NOOP("Quartiles")};
   static const char* const kTips[] = {
       QT_TR_NOOP("An operator, a collective, a kind of memory; a click picks the operator in all views"),
       QT_TR_NOOP("What the value is part of"),
+      QT_TR_NOOP("What was not measured here is modelled"),
       QT_TR_NOOP("By the cost model"),
       QT_TR_NOOP("Lower quartile of the timed steps on CPU ranks, median on GPUs; memory as the allocator counted it"),
       QT_TR_NOOP("Of the prediction, relative to the measured value"),
-      QT_TR_NOOP("What was not measured here is modelled"),
       QT_TR_NOOP("Measured in the other report"),
       QT_TR_NOOP("Error of the other report's prediction"),
       QT_TR_NOOP("First and third quartile of the timed steps")};

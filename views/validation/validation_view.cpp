@@ -180,15 +180,15 @@ void ValidationView::show_plans() {
   text += QStringLiteral("</table>");
   text += QStringLiteral("<p>%1</p>")
               .arg(summary.rank_correlation
-                       ? tr("Rank correlation <b>%1</b>").arg(grouped_number(*summary.rank_correlation, 2))
+                       ? tr("Rank correlation (Spearman) <b>%1</b>").arg(grouped_number(*summary.rank_correlation, 2))
                        : tr("Rank correlation: needs three different plans"));
   summary_->setText(text);
-  summary_scope_->setText(shown.size() == reports_.size()
-                              ? tr("Spearman's, of the steps of %1")
-                                    .arg(counted(static_cast<double>(shown.size()), tr("1 plan"), tr("%1 plans")))
-                              : tr("%1 of %2 reports: those of the same model, hardware, machine and calibration")
-                                    .arg(shown.size())
-                                    .arg(reports_.size()));
+  summary_scope_->setText(
+      shown.size() == reports_.size()
+          ? tr("Of the steps of %1").arg(counted(static_cast<double>(shown.size()), tr("1 plan"), tr("%1 plans")))
+          : tr("%1 of %2 reports: those of the same model, hardware, machine and calibration")
+                .arg(shown.size())
+                .arg(reports_.size()));
 }
 
 QString ValidationView::summary_text() const { return summary_->text(); }
@@ -272,10 +272,16 @@ void ValidationView::changeEvent(QEvent* event) {
   if (event->type() == QEvent::PaletteChange && across_) tint();
 }
 
+int ValidationView::row_of(const ValidationReportPtr& report) const {
+  const auto found = std::find(reports_.begin(), reports_.end(), report);
+  return report && found != reports_.end() ? static_cast<int>(found - reports_.begin()) : -1;
+}
+
 QJsonObject ValidationView::save_state() const {
   QJsonObject state{{QStringLiteral("page"), static_cast<int>(page())},
                     {QStringLiteral("way"), QString::fromLatin1(kWayKeys[static_cast<int>(way())])},
-                    {QStringLiteral("report"), list_->currentRow()}};
+                    {QStringLiteral("report"), row_of(current())},
+                    {QStringLiteral("compared"), row_of(compared())}};
   if (const int column = table_->header()->sortIndicatorSection(); column >= 0) {
     state[QStringLiteral("sorted_by")] = column;
     state[QStringLiteral("descending")] = table_->header()->sortIndicatorOrder() == Qt::DescendingOrder;
@@ -291,11 +297,14 @@ void ValidationView::restore_state(const QJsonObject& state) {
     if (way == QLatin1String(kWayKeys[action->data().toInt()])) action->setChecked(true);
   const int report = state[QLatin1String("report")].toInt(-1);
   if (report >= 0 && report < list_->count()) list_->setCurrentRow(report);
+  const int beside = state[QLatin1String("compared")].toInt(-1);
+  if (beside >= 0 && beside < list_->count() && beside != report)
+    list_->setCurrentRow(beside, QItemSelectionModel::Select);
   const int column = state[QLatin1String("sorted_by")].toInt(-1);
   if (column >= 0 && column < ValidationModel::kColumns)
     table_->sortByColumn(column,
                          state[QLatin1String("descending")].toBool() ? Qt::DescendingOrder : Qt::AscendingOrder);
-  emit way_changed();
+  take_way();
 }
 
 }  // namespace turnpoint::views

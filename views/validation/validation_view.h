@@ -16,10 +16,10 @@ class QAction;
 class QActionGroup;
 class QLabel;
 class QListWidget;
-class QMenu;
 class QSortFilterProxyModel;
 class QSplitter;
 class QStackedWidget;
+class QToolButton;
 class QTreeView;
 
 namespace turnpoint::views {
@@ -90,6 +90,8 @@ class ValidationView : public QWidget {
 
  private:
   void make_tool_bar();
+  QWidget* make_ways();
+  void take_way();
   QWidget* make_empty();
   QWidget* make_list();
   QWidget* make_report();
@@ -97,6 +99,7 @@ class ValidationView : public QWidget {
   void show_report();
   void show_plans();
   void fill_list();
+  int row_of(const ValidationReportPtr& report) const;  ///< in the list; -1: not there
   void pick_table_row();
   void mark_table_rows();
   void remove_picked();
@@ -111,7 +114,7 @@ class ValidationView : public QWidget {
 
   QWidget* tool_bar_;
   NoteLabel* words_;
-  QMenu* way_menu_;
+  QToolButton* way_button_;
   QActionGroup* ways_;
   QStackedWidget *whole_, *pages_;
   QLabel *empty_reason_, *title_, *verdict_;

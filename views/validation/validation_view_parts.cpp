@@ -47,34 +47,51 @@ void ValidationView::make_tool_bar() {
   auto* row = new QHBoxLayout(tool_bar_);
   row->setContentsMargins(8, 2, 8, 2);
   row->setSpacing(8);
-  words_ = new NoteLabel(tool_bar_);
-  words_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-  QToolButton* run = button_for(actions_.run, tool_bar_);
-  way_menu_ = new QMenu(run);
+  words_ = new Elided<NoteLabel>(tool_bar_);
+  row->addWidget(words_, 1);
+  row->addWidget(make_ways());
+  row->addWidget(button_for(actions_.run, tool_bar_));
+  row->addWidget(button_for(actions_.sample, tool_bar_));
+  actions_.calibrate->setIconText(tr("Calibrate"));
+  row->addWidget(button_for(actions_.calibrate, tool_bar_));
+}
+
+/// Beside the button, not in it: where one way is refused another may not be.
+QWidget* ValidationView::make_ways() {
+  way_button_ = new QToolButton(tool_bar_);
+  way_button_->setObjectName(QStringLiteral("validation_way"));
+  way_button_->setPopupMode(QToolButton::InstantPopup);
+  way_button_->setToolTip(tr("How plans are run here"));
+  way_button_->setAccessibleName(tr("How plans are run here"));
+  auto* menu = new QMenu(way_button_);
+  menu->setToolTipsVisible(true);
   ways_ = new QActionGroup(this);
-  const std::pair<QString, QString> ways[] = {
-      {tr("Automatic"), tr("A GPU where there is one, else a CPU rank for every device")},
-      {tr("CPU ranks"), tr("A process for every device of the plan, with all exchanges")},
-      {tr("One device's part, on the CPU"), tr("Computing and memory of one device; exchanges are modelled")},
-      {tr("One device's part, on the GPU"), tr("Computing and memory of one device; exchanges are modelled")}};
+  const struct {
+    QString name, short_name, tip;
+  } ways[] = {{tr("Automatic"), tr("Automatic"), tr("A GPU where there is one, else a CPU rank for every device")},
+              {tr("CPU ranks"), tr("CPU ranks"), tr("A process for every device of the plan, with all exchanges")},
+              {tr("One device's part, on the CPU"), tr("One part, CPU"),
+               tr("Computing and memory of one device; exchanges are modelled")},
+              {tr("One device's part, on the GPU"), tr("One part, GPU"),
+               tr("Computing and memory of one device; exchanges are modelled")}};
   for (int i = 0; i < 4; ++i) {
-    QAction* action = way_menu_->addAction(ways[i].first);
-    action->setToolTip(ways[i].second);
+    QAction* action = menu->addAction(ways[i].name);
+    action->setIconText(ways[i].short_name);
+    action->setToolTip(ways[i].tip);
     action->setCheckable(true);
     action->setData(i);
-    action->setChecked(i == 0);
     ways_->addAction(action);
   }
-  way_menu_->setToolTipsVisible(true);
-  run->setMenu(way_menu_);
-  run->setPopupMode(QToolButton::MenuButtonPopup);
-  connect(ways_, &QActionGroup::triggered, this, &ValidationView::way_changed);
-  row->addWidget(words_, 1);
-  row->addWidget(run);
-  row->addWidget(button_for(actions_.sample, tool_bar_));
-  QToolButton* calibrate = button_for(actions_.calibrate, tool_bar_);
-  actions_.calibrate->setIconText(tr("Calibrate"));
-  row->addWidget(calibrate);
+  way_button_->setMenu(menu);
+  ways_->actions().front()->setChecked(true);
+  way_button_->setText(ways[0].short_name);
+  connect(ways_, &QActionGroup::triggered, this, [this] { take_way(); });
+  return way_button_;
+}
+
+void ValidationView::take_way() {
+  way_button_->setText(ways_->checkedAction()->iconText());
+  emit way_changed();
 }
 
 QWidget* ValidationView::make_empty() {
@@ -101,6 +118,7 @@ QWidget* ValidationView::make_empty() {
   empty_reason_->setWordWrap(true);
   empty_reason_->setAlignment(Qt::AlignCenter);
   empty_reason_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+  empty_reason_->setForegroundRole(QPalette::WindowText);  // on a panel of the base colour it would be Text
   column->addSpacing(4);
   column->addWidget(empty_reason_);
   column->addStretch(1);
