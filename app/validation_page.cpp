@@ -67,7 +67,12 @@ ValidationPage::ValidationPage(Document& document, SearchRunner& searches, PlanL
     show_next_ = false;
   });
   connect(&runner_, &ValidationRunner::calibrated, this, [this](const std::shared_ptr<const CalibratedProfile>& made) {
+    const ReportPtr before = view_->current();
     add(made->reports, true);
+    // What calibrating changed is seen at once: the run on show, and beside it the same run predicted anew.
+    for (const ReportPtr& after : made->reports)
+      if (before && !before->calibrated && after->plan == before->plan && after->date == before->date)
+        view_->compare(before, after);
     emit profile_made(made);
   });
   connect(view_, &View::way_changed, this, &ValidationPage::refresh);

@@ -170,6 +170,8 @@ class ValidationPageTest : public QObject {
     QCOMPARE(f.page().reports().size(), std::size_t(2));
     QVERIFY(f.page().reports()[1]->calibrated && !f.page().reports()[0]->calibrated);
     QVERIFY(std::abs(*f.page().reports()[1]->execution.error()) < std::abs(*f.page().reports()[0]->execution.error()));
+    QCOMPARE(f.view().current(), f.page().reports()[0]);
+    QCOMPARE(f.view().compared(), f.page().reports()[1]);
     QTRY_VERIFY(f.window->document().state().hardware.ends_with("-calibrated.json"));
     QVERIFY(f.quiet());
     QVERIFY(f.view().isVisible());
@@ -224,7 +226,8 @@ class ValidationPageTest : public QObject {
         told |= remark.what.contains("measured by turnpoint-probe");
         fitted |= remark.what.contains("times fitted within");
       }
-      QVERIFY(told && fitted);
+      QVERIFY(told);
+      QCOMPARE(fitted, !cluster->fits.empty());  // on a busy machine there may be too few times
       if (time == 1) first_ = cluster;
     }
     QVERIFY2(first_ != f.window->document().scenario()->cluster, "measured anew, it is read anew");

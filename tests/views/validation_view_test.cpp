@@ -209,7 +209,7 @@ class ValidationViewTest : public QObject {
   void the_verdict_is_plain() {
     const auto good = make_validation_content(share(ranks_report()), nullptr, nullptr);
     QVERIFY(good->verdict_good && !good->verdict_bad);
-    QCOMPARE(good->verdict, QStringLiteral("Loss and gradients equal the unpartitioned step within 3e\u22127 (fp32)"));
+    QCOMPARE(good->verdict, QStringLiteral("Loss and gradients within 3e\u22127 of the unpartitioned step (fp32)"));
     ValidationReport wrong = ranks_report();
     wrong.numerics->gradient_error = 0.02;
     const auto bad = make_validation_content(share(wrong), nullptr, nullptr);

@@ -19,7 +19,7 @@ namespace turnpoint::views {
 
 namespace {
 
-constexpr int kSide = 12, kGap = 10, kRowPadding = 8, kLeastBars = 60;
+constexpr int kSide = 12, kGap = 10, kRowPadding = 8, kPairPadding = 14, kLeastBars = 60;
 constexpr double kBar = 6, kBetween = 1.5, kWhisker = 4;
 constexpr int kLongestName = 260;
 const QString kArrow = QStringLiteral(" \u2192 ");
@@ -83,7 +83,7 @@ void ValidationBars::lay_out() {
     viewport()->update();
     return;
   }
-  const int line = line_height(), row_height = (content_->other ? 2 * line : line) + kRowPadding;
+  const int line = line_height(), row_height = content_->other ? 2 * line + kPairPadding : line + kRowPadding;
   const auto add = [this](Line made) {
     made.top = height_;
     height_ += made.height;
@@ -135,11 +135,12 @@ std::vector<ValidationBars::Bar> ValidationBars::bars(int at) const {
   const auto length = [&](double value) { return scale > 0 ? std::max(1.0, whole * value / scale) : 1.0; };
   std::vector<Bar> made;
   const int pairs = content_->other ? 2 : 1;
-  const double pair_height = 2 * kBar + kBetween, slot = static_cast<double>(line.height) / pairs;
+  const int padding = content_->other ? kPairPadding : kRowPadding;
+  const double pair_height = 2 * kBar + kBetween, slot = static_cast<double>(line.height - padding) / pairs;
   for (int pair = 0; pair < pairs; ++pair) {
     const auto& value = pair == 0 ? here.value : here.other;
     if (!value) continue;
-    const double top = line.top + pair * slot + (slot - pair_height) / 2;
+    const double top = line.top + padding / 2.0 + pair * slot + (slot - pair_height) / 2;
     Bar bar;
     bar.other = pair == 1;
     bar.kind = value->measured ? Bar::Kind::predicted : Bar::Kind::modelled;
@@ -289,10 +290,11 @@ void ValidationBars::paint_row(QPainter& painter, const Line& line, const QRect&
     bar.rect.translate(0, -verticalScrollBar()->value());
     paint_bar(painter, bar);
   }
-  const int pairs = content_->other ? 2 : 1, slot = rect.height() / pairs;
+  const int pairs = content_->other ? 2 : 1, padding = content_->other ? kPairPadding : kRowPadding;
+  const int slot = (rect.height() - padding) / pairs;
   for (int pair = 0; pair < pairs; ++pair) {
     const auto& value = pair == 0 ? here.value : here.other;
-    const QRect error(rect.right() - kSide - error_width_, rect.top() + pair * slot, error_width_, slot);
+    const QRect error(rect.right() - kSide - error_width_, rect.top() + padding / 2 + pair * slot, error_width_, slot);
     const QRect figures(error.left() - kGap - figures_width_, error.top(), figures_width_, slot);
     painter.setFont(font());
     painter.setPen(pair == 0 && value ? colors.text : colors.secondary);

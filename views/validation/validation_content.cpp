@@ -107,7 +107,7 @@ void judge(ValidationContent& out) {
   if (numerics->holds()) {
     out.verdict_good = true;
     out.verdict =
-        QObject::tr("Loss and gradients equal the unpartitioned step within %1 (%2)")
+        QObject::tr("Loss and gradients within %1 of the unpartitioned step (%2)")
             .arg(rounding_text(std::max(numerics->loss_error, numerics->gradient_error)), to_qt(numerics->precision));
     return;
   }

@@ -54,6 +54,13 @@ ValidationView::ValidationView(const ValidationActions& actions, QWidget* parent
   set_reports({});
 }
 
+void ValidationView::compare(const ValidationReportPtr& shown, const ValidationReportPtr& beside) {
+  const int first = row_of(shown), second = row_of(beside);
+  if (first < 0 || second < 0 || first == second) return;
+  list_->setCurrentRow(first);
+  list_->setCurrentRow(second, QItemSelectionModel::Select);
+}
+
 void ValidationView::set_selection(SelectionModel* selection) {
   if (selection_) selection_->disconnect(this);
   selection_ = selection;
@@ -115,12 +122,12 @@ ValidationReportPtr ValidationView::compared() const {
   return reports_[static_cast<std::size_t>(row)];
 }
 
-std::vector<ValidationReportPtr> ValidationView::comparable() const {
+std::vector<ValidationReportPtr> ValidationView::comparable(bool calibrated) const {
   const ValidationReportPtr shown = current();
   std::vector<ValidationReportPtr> list;
   for (const auto& report : reports_)
     if (shown && report->model == shown->model && report->hardware == shown->hardware &&
-        report->backend == shown->backend && report->mode == shown->mode && report->calibrated == shown->calibrated)
+        report->backend == shown->backend && report->mode == shown->mode && report->calibrated == calibrated)
       list.push_back(report);
   return list;
 }
@@ -157,9 +164,12 @@ void ValidationView::show_plans() {
   const auto shown = comparable();
   const auto found = std::find(shown.begin(), shown.end(), current());
   scatter_->set_reports(shown, found == shown.end() ? -1 : static_cast<int>(found - shown.begin()));
-  std::vector<ValidationReport> values;
-  for (const auto& report : shown) values.push_back(*report);
-  const ErrorSummary summary = summarise(values);
+  const auto summary_of = [](const std::vector<ValidationReportPtr>& reports) {
+    std::vector<ValidationReport> values;
+    for (const auto& report : reports) values.push_back(*report);
+    return summarise(values);
+  };
+  const ErrorSummary summary = summary_of(shown);
   const auto percent = [](double share) { return grouped_number(share * 100, share < 0.0995 ? 1 : 0) + u'%'; };
   QString text = QStringLiteral(
                      "<table cellspacing='0' cellpadding='2'><tr><th align='left'>%1&nbsp;&nbsp;</th>"
@@ -182,6 +192,17 @@ void ValidationView::show_plans() {
               .arg(summary.rank_correlation
                        ? tr("Rank correlation (Spearman) <b>%1</b>").arg(grouped_number(*summary.rank_correlation, 2))
                        : tr("Rank correlation: needs three different plans"));
+  const bool calibrated = current() && current()->calibrated;
+  if (const auto others = comparable(!calibrated); !others.empty()) {
+    QStringList parts;
+    const ErrorSummary other = summary_of(others);
+    for (const ErrorSummary::Row& row : other.rows)
+      if (row.plans > 0) parts << to_qt(row.name) + u' ' + percent(row.mean);
+    if (other.rank_correlation) parts << tr("correlation %1").arg(grouped_number(*other.rank_correlation, 2));
+    text += QStringLiteral("<p>%1<br/>%2</p>")
+                .arg(calibrated ? tr("Mean errors before calibration:") : tr("Mean errors after calibration:"),
+                     parts.join(QStringLiteral(", ")));
+  }
   summary_->setText(text);
   summary_scope_->setText(
       shown.size() == reports_.size()
@@ -298,8 +319,8 @@ void ValidationView::restore_state(const QJsonObject& state) {
   const int report = state[QLatin1String("report")].toInt(-1);
   if (report >= 0 && report < list_->count()) list_->setCurrentRow(report);
   const int beside = state[QLatin1String("compared")].toInt(-1);
-  if (beside >= 0 && beside < list_->count() && beside != report)
-    list_->setCurrentRow(beside, QItemSelectionModel::Select);
+  if (report >= 0 && report < list_->count() && beside >= 0 && beside < list_->count())
+    compare(reports_[static_cast<std::size_t>(report)], reports_[static_cast<std::size_t>(beside)]);
   const int column = state[QLatin1String("sorted_by")].toInt(-1);
   if (column >= 0 && column < ValidationModel::kColumns)
     table_->sortByColumn(column,

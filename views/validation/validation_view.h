@@ -58,11 +58,13 @@ class ValidationView : public QWidget {
   /// `reason`: why the picked plan cannot be run, or empty. `words`: what is going on, or empty.
   void set_state(const QString& reason, const QString& words);
 
+  /// The second one beside the first.
+  void compare(const ValidationReportPtr& shown, const ValidationReportPtr& beside);
   ValidationReportPtr current() const;
   ValidationReportPtr compared() const;  ///< null: only one is picked in the list
   ValidationWay way() const;
   /// Reports that may be judged together with the current one: same model, hardware, machine and calibration.
-  std::vector<ValidationReportPtr> comparable() const;
+  std::vector<ValidationReportPtr> comparable() const { return comparable(current() && current()->calibrated); }
 
   enum class Page { bars, table, plans };
   void show_page(Page page);
@@ -99,6 +101,7 @@ class ValidationView : public QWidget {
   void show_report();
   void show_plans();
   void fill_list();
+  std::vector<ValidationReportPtr> comparable(bool calibrated) const;
   int row_of(const ValidationReportPtr& report) const;  ///< in the list; -1: not there
   void pick_table_row();
   void mark_table_rows();

@@ -239,6 +239,8 @@ QWidget* ValidationView::make_report() {
   summary_ = new QLabel(plans);
   summary_->setTextFormat(Qt::RichText);
   summary_->setAlignment(Qt::AlignLeft | Qt::AlignTop);
+  summary_->setWordWrap(true);
+  summary_->setObjectName(QStringLiteral("validation_summary"));
   summary_scope_ = new NoteLabel(plans);
   summary_scope_->setWordWrap(true);
   figures->addWidget(summary_);
