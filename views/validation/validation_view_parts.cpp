@@ -7,6 +7,7 @@
 #include <QLabel>
 #include <QListWidget>
 #include <QMenu>
+#include <QScrollArea>
 #include <QSortFilterProxyModel>
 #include <QSplitter>
 #include <QStackedWidget>
@@ -234,19 +235,31 @@ QWidget* ValidationView::make_report() {
   beside->setSpacing(0);
   scatter_ = new ValidationScatter(plans);
   beside->addWidget(scatter_, 1);
-  auto* figures = new QVBoxLayout();
+  // On a low window the figures scroll; the chart stays whole.
+  auto* scroll = new QScrollArea(plans);
+  scroll->setFrameShape(QFrame::NoFrame);
+  scroll->setWidgetResizable(true);
+  scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  scroll->setFocusPolicy(Qt::NoFocus);
+  auto* inner = new QWidget(scroll);
+  inner->setAutoFillBackground(true);
+  inner->setBackgroundRole(QPalette::Base);
+  auto* figures = new QVBoxLayout(inner);
   figures->setContentsMargins(4, 8, 12, 8);
-  summary_ = new QLabel(plans);
+  summary_ = new QLabel(inner);
+  summary_->setObjectName(QStringLiteral("validation_summary"));
   summary_->setTextFormat(Qt::RichText);
   summary_->setAlignment(Qt::AlignLeft | Qt::AlignTop);
   summary_->setWordWrap(true);
-  summary_->setObjectName(QStringLiteral("validation_summary"));
-  summary_scope_ = new NoteLabel(plans);
+  summary_scope_ = new NoteLabel(inner);
   summary_scope_->setWordWrap(true);
+  summary_scope_->setForegroundRole(QPalette::WindowText);  // on a panel of the base colour it would be Text
   figures->addWidget(summary_);
   figures->addWidget(summary_scope_);
   figures->addStretch(1);
-  beside->addLayout(figures);
+  scroll->setWidget(inner);
+  scroll->setFixedWidth(fontMetrics().horizontalAdvance(QLatin1Char('0')) * 32);
+  beside->addWidget(scroll);
   pages_->addWidget(plans);
   column->addWidget(pages_, 1);
   connect(scatter_, &ValidationScatter::picked, this, [this](int at) {
