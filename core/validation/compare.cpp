@@ -228,8 +228,8 @@ class Comparison {
 
   void notes() {
     const bool cpu_here = measured_.backend == "cpu";
-    report_.notes.push_back(fmt::format("measured times are {} of {} steps", cpu_here ? "lower quartiles" : "medians",
-                                        measured_.step.samples));
+    report_.notes.push_back(
+        fmt::format("measured times are {} of {} steps", cpu_here ? "the least" : "medians", measured_.step.samples));
     if (!slice() && measured_.cores > 0 && measured_.cores < measured_.ranks)
       report_.notes.push_back(fmt::format("{} ranks share {} cores: their times are not those of {} devices",
                                           measured_.ranks, measured_.cores, measured_.ranks));
@@ -251,7 +251,7 @@ class Comparison {
 }  // namespace
 
 double measured_seconds(const StepMeasurement& measurement, const Spread& spread) {
-  return measurement.backend == "cpu" ? spread.q1_s : spread.median_s;
+  return measurement.backend == "cpu" ? spread.min_s : spread.median_s;
 }
 
 Expected<std::int64_t> serial_peak(const Scenario& scenario, const Plan& plan) {

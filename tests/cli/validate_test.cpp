@@ -66,7 +66,7 @@ class ValidateTest : public QObject {
   }
 
   void a_slice() {
-    const QString result = searched("wide.json", {"--hardware", "v100-16gb-2x8", "--batch", "16"});
+    const QString result = searched("wide.json", {"--hardware", "v100-16gb-2x8"});
     auto done = run({"validate", result, "--point", "min-time", "--backend", "cpu"});
     QCOMPARE(done.code, test::kUsage);
     QVERIFY2(done.err.contains("--devices 8"), done.err.constData());
