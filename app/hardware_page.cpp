@@ -50,27 +50,17 @@ Expected<std::string> store_profile(const Cluster& cluster, const std::filesyste
   return bad_input("a thousand profiles of this name are there already", (folder / (stem + ".json")).string());
 }
 
-/// What a reader of the profile should know about how it was measured: the devices, what could not be measured and why,
-/// how well the fitted constants give the measured times.
+/// What the profile's own notes do not say: what is missing here, what could not be measured and why, how well the
+/// fitted constants give the measured times.
 std::vector<std::string> notes_of(const Measurement& measured) {
   std::vector<std::string> notes;
-  if (const auto& hello = measured.messages.hello()) {
-    notes.push_back("measured by turnpoint-probe: " + hello->backend + ", " +
-                    hello->devices.at(static_cast<std::size_t>(hello->device)).name +
-                    ", ranks: " + std::to_string(hello->ranks));
-    for (const auto& warning : hello->warnings) notes.push_back("warning of the probe: " + warning);
+  if (const auto& hello = measured.messages.hello())
     for (const auto& missing : hello->missing) notes.push_back("not there: " + missing);
-  }
-  for (const auto& failed : measured.messages.failed_checks()) notes.push_back("check failed: " + failed);
   std::map<std::string, int> reasons;
-  int noisy = 0;
-  for (const auto& item : measured.messages.items()) {
+  for (const auto& item : measured.messages.items())
     if (!item.not_measured.empty()) ++reasons[item.not_measured];
-    noisy += item.noisy;
-  }
   for (const auto& [reason, count] : reasons)
     notes.push_back("not measured, " + std::to_string(count) + (count == 1 ? " time: " : " times: ") + reason);
-  if (noisy > 0) notes.push_back(std::to_string(noisy) + " of the measured times vary much");
   for (const auto& reason : measured.left_out) notes.push_back("not measured: " + reason);
   for (const auto& error : measured.profile.errors)
     notes.push_back(fmt::format("{} {}, {}: {} times fitted within {:.1f} % (median), {:.1f} % (worst)", error.kind,

@@ -15,6 +15,7 @@
 #include <QTreeView>
 #include <QVBoxLayout>
 
+#include "views/common/elided_label.h"
 #include "views/common/icons.h"
 #include "views/common/note_label.h"
 #include "views/common/section_head.h"
@@ -78,10 +79,8 @@ void HardwareView::make_tool_bar() {
   QFont bold = font();
   bold.setBold(true);
   title_->setFont(bold);
-  summary_ = new QLabel(tool_bar_);
+  summary_ = new Elided<QLabel>(tool_bar_);
   summary_->setFont(secondary_font(font()));
-  // A long sentence must not decide how narrow the window can be; what is cut off is in the tool tip.
-  summary_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   bandwidth_button_ = new ToggleButton(tool_bar_);
   bandwidth_button_->setText(tr("Bandwidth"));
   bandwidth_button_->setCheckable(true);

@@ -131,7 +131,7 @@ QVariant ValidationModel::headerData(int section, Qt::Orientation orientation, i
       QT_TR_NOOP("What the value is part of"),
       QT_TR_NOOP("What was not measured here is modelled"),
       QT_TR_NOOP("By the cost model"),
-      QT_TR_NOOP("Lower quartile of the timed steps on CPU ranks, median on GPUs; memory as the allocator counted it"),
+      QT_TR_NOOP("Least of the timed steps on CPU ranks, median on GPUs; memory as the allocator counted it"),
       QT_TR_NOOP("Of the prediction, relative to the measured value"),
       QT_TR_NOOP("Measured in the other report"),
       QT_TR_NOOP("Error of the other report's prediction"),

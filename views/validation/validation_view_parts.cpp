@@ -16,11 +16,11 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "views/common/elided_label.h"
 #include "views/common/icons.h"
 #include "views/common/note_label.h"
 #include "views/common/toggle_button.h"
 #include "views/plan_table/plan_delegates.h"
-#include "views/validation/elided_label.h"
 #include "views/validation/report_delegate.h"
 #include "views/validation/validation_bars.h"
 #include "views/validation/validation_model.h"

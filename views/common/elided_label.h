@@ -19,11 +19,14 @@ class Elided : public Label {
   }
 
  protected:
+  static constexpr int kLeast = 4;
   void paintEvent(QPaintEvent*) override {
     QPainter painter(this);
     painter.setPen(this->palette().color(QPalette::WindowText));
-    painter.drawText(this->rect(), Qt::AlignLeft | Qt::AlignVCenter,
-                     this->fontMetrics().elidedText(this->text(), Qt::ElideRight, this->width()));
+    const QString shown = this->fontMetrics().elidedText(this->text(), Qt::ElideRight, this->width());
+    // One letter and three dots tell nothing.
+    if (shown == this->text() || shown.size() > kLeast)
+      painter.drawText(this->rect(), Qt::AlignLeft | Qt::AlignVCenter, shown);
   }
 };
 
