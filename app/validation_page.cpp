@@ -36,12 +36,13 @@ bool may_have_gpu() {
 
 }  // namespace
 
-StepChoice step_choice(views::ValidationWay way, const Scenario& scenario) {
+StepChoice step_choice(views::ValidationWay way, bool prove, const Scenario& scenario) {
   StepChoice choice;
   using Way = views::ValidationWay;
   choice.backend = way == Way::cuda_slice                    ? ProbeBackend::cuda
                    : way == Way::automatic && may_have_gpu() ? ProbeBackend::automatic
                                                              : ProbeBackend::cpu;
+  choice.prove = prove;
   const bool slice = way == Way::cpu_slice || way == Way::cuda_slice;
   choice.mode = slice && scenario.cluster->devices() > 1 ? StepMode::slice : StepMode::ranks;
   return choice;
@@ -61,6 +62,7 @@ ValidationPage::ValidationPage(Document& document, SearchRunner& searches, PlanL
   connect(&plans_, &PlanLoader::plan_changed, this, &ValidationPage::refresh);
   connect(&searches_, &SearchRunner::result_changed, this, &ValidationPage::refresh);
   connect(&runner_, &ValidationRunner::running_changed, this, &ValidationPage::refresh);
+  connect(&runner_, &ValidationRunner::phase_changed, this, [this] { view_->set_state(refusal_, runner_.phase()); });
   connect(&runner_, &ValidationRunner::failed, this, &ValidationPage::failed);
   connect(&runner_, &ValidationRunner::report_made, this, [this](const ReportPtr& report) {
     add({report}, show_next_);
@@ -87,7 +89,7 @@ QString ValidationPage::refusal_of(const Result& result, std::size_t index, cons
   factors.device_memory = 1;
   if (!(factors == WhatIf()))
     return tr("What-if sliders are set: this machine is what it is. Reset them to compare with what was predicted.");
-  const StepChoice choice = step_choice(view_->way(), scenario);
+  const StepChoice choice = step_choice(view_->way(), view_->proves(), scenario);
   if (plan && choice.backend == ProbeBackend::cpu) {
     if (scenario.settings.precision == Precision::bf16)
       return tr("The plan is in bf16, and CPU ranks compute in fp32. Set the precision to fp32.");
@@ -131,8 +133,8 @@ bool ValidationPage::is_calibrated(const Scenario& scenario) {
 void ValidationPage::run() {
   if (!refusal().isEmpty()) return;
   const ResultPtr& result = plans_.result();
-  runner_.run(
-      {{result, plans_.index(), step_choice(view_->way(), *result->scenario), is_calibrated(*result->scenario)}});
+  runner_.run({{result, plans_.index(), step_choice(view_->way(), view_->proves(), *result->scenario),
+                is_calibrated(*result->scenario)}});
   show_next_ = true;
   emit shown();
 }
@@ -145,7 +147,8 @@ std::vector<PlanToRun> ValidationPage::sample() const {
     const std::size_t chosen = plans_.result() == run.result ? plans_.index() : result.turning_point.value_or(0);
     for (const std::size_t at : sampled_points(result, kSample - plans.size(), chosen))
       if (!result.plans->placement(at))
-        plans.push_back({run.result, at, step_choice(view_->way(), *result.scenario), is_calibrated(*result.scenario)});
+        plans.push_back({run.result, at, step_choice(view_->way(), view_->proves(), *result.scenario),
+                         is_calibrated(*result.scenario)});
   };
   const MethodRun* subject = searches_.subject();
   if (subject) add_from(*subject);
@@ -254,7 +257,7 @@ bool ValidationPage::export_report(const QString& path) {
 }
 
 void ValidationPage::refresh() {
-  const QString reason = refusal();
+  const QString reason = refusal_ = refusal();
   const std::size_t plans = reason.isEmpty() ? sample().size() : 0;
   const auto allow = [this](ActionId id, bool on, const QString& why) {
     QAction* action = actions_[id];
@@ -273,7 +276,7 @@ void ValidationPage::refresh() {
         known ? tr("A plan is being run.") : tr("Runs made since the window was opened can calibrate; there is none."));
   for (const ActionId id : {ActionId::save_report, ActionId::export_report_csv, ActionId::export_report_markdown})
     allow(id, !reports_.empty(), tr("There is no report."));
-  view_->set_state(reason, runner_.running() ? tr("Running\u2026") : QString());
+  view_->set_state(reason, runner_.phase());
 }
 
 }  // namespace turnpoint::app

@@ -23,7 +23,7 @@ class PlanLoader;
 class SearchRunner;
 
 /// How a plan is run when the user asks for it in this way.
-StepChoice step_choice(views::ValidationWay way, const Scenario& scenario);
+StepChoice step_choice(views::ValidationWay way, bool prove, const Scenario& scenario);
 
 class ValidationPage : public QObject {
   Q_OBJECT
@@ -69,6 +69,7 @@ class ValidationPage : public QObject {
   views::ValidationView* view_;
   const ActionSet& actions_;
   std::vector<ReportPtr> reports_;
+  QString refusal_;        ///< when it was last looked at
   bool show_next_ = true;  ///< of a series of runs the first is shown; the others must not push it away
 };
 

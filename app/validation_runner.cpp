@@ -48,7 +48,27 @@ struct ValidationRunner::Calibration {
   std::optional<Error> error;
 };
 
-ValidationRunner::ValidationRunner(TaskManager& tasks, QObject* parent) : QObject(parent), tasks_(tasks) {}
+ValidationRunner::ValidationRunner(TaskManager& tasks, QObject* parent) : QObject(parent), tasks_(tasks) {
+  connect(&tasks_, &TaskManager::changed, this, [this] {
+    if (!running()) return;
+    disturbed_ = disturbed_ || disturbed();
+    emit phase_changed();
+  });
+}
+
+QString ValidationRunner::phase() const {
+  if (!running()) return {};
+  for (const TaskInfo& task : tasks_.tasks())
+    if ((task.purpose == kPurpose || task.purpose == kCalibrate) && !task.waiting && !task.phase.isEmpty())
+      return tr("Running: %1").arg(task.phase);
+  return tr("Running\u2026");
+}
+
+bool ValidationRunner::disturbed() const {
+  for (const TaskInfo& task : tasks_.tasks())
+    if (!task.waiting && (task.purpose.startsWith(u"search:") || task.purpose == u"parallelism")) return true;
+  return false;
+}
 
 void ValidationRunner::work(std::vector<PlanToRun> plans, ValidationRunner* self,
                             const std::shared_ptr<Mailbox>& mailbox, const RunContext& context) {
@@ -108,6 +128,7 @@ void ValidationRunner::run(std::vector<PlanToRun> plans) {
                             ? tr("Run %1").arg(views::to_qt(point_label(*plans.front().result, plans.front().index)))
                             : tr("Run %1 plans").arg(plans.size());
   ++running_;
+  disturbed_ = disturbed();
   tasks_.start(
       kPurpose, title,
       [this, mailbox, plans = std::move(plans)](const RunContext& context) { work(plans, this, mailbox, context); },
@@ -133,8 +154,14 @@ void ValidationRunner::take(const std::shared_ptr<Mailbox>& mailbox) {
     made.swap(mailbox->made);
   }
   for (Run& run : made) {
+    if (disturbed_) {
+      ValidationReport told = *run.report;
+      told.notes.emplace_back("searches ran on this machine meanwhile: the times are longer than they need be");
+      run.report = std::make_shared<const ValidationReport>(std::move(told));
+    }
     const ReportPtr report = run.report;
     runs_.emplace(report, std::move(run));
+    disturbed_ = disturbed();
     emit report_made(report);
   }
 }

@@ -54,12 +54,14 @@ class ValidationRunner : public QObject {
   void forget(const ReportPtr& report) { runs_.erase(report); }
   void cancel();
   bool running() const { return running_ > 0; }
+  QString phase() const;  ///< what is being done, in words; empty: nothing
 
  signals:
   void report_made(const turnpoint::app::ReportPtr& report);
   void calibrated(const std::shared_ptr<const turnpoint::app::CalibratedProfile>& profile);
   void failed(const turnpoint::Error& error, const QString& action);
   void running_changed();
+  void phase_changed();
 
  private:
   /// Everything a calibration needs of a run.
@@ -70,6 +72,8 @@ class ValidationRunner : public QObject {
   };
   struct Mailbox;
   struct Calibration;
+  /// Whether something else computes on this machine for us right now.
+  bool disturbed() const;
   static void work(std::vector<PlanToRun> plans, ValidationRunner* self, const std::shared_ptr<Mailbox>& mailbox,
                    const RunContext& context);
   static void calibrate_with(const std::vector<Run>& runs, Calibration& made);
@@ -78,6 +82,7 @@ class ValidationRunner : public QObject {
   TaskManager& tasks_;
   std::map<ReportPtr, Run> runs_;
   int running_ = 0;
+  bool disturbed_ = false;  ///< since the newest report, or the start
 };
 
 }  // namespace turnpoint::app

@@ -222,7 +222,10 @@ void ValidationView::show_page(Page page) {
 
 ValidationView::Page ValidationView::page() const { return static_cast<Page>(pages_->currentIndex()); }
 
+bool ValidationView::proves() const { return prove_->isChecked(); }
+
 void ValidationView::set_state(const QString& reason, const QString& words) {
+  if (words_->text() == (words.isEmpty() ? reason : words)) return;
   words_->setText(words.isEmpty() ? reason : words);
   words_->setToolTip(words_->text());
   empty_reason_->setText(words.isEmpty() ? reason : words);
@@ -301,6 +304,7 @@ int ValidationView::row_of(const ValidationReportPtr& report) const {
 QJsonObject ValidationView::save_state() const {
   QJsonObject state{{QStringLiteral("page"), static_cast<int>(page())},
                     {QStringLiteral("way"), QString::fromLatin1(kWayKeys[static_cast<int>(way())])},
+                    {QStringLiteral("prove"), proves()},
                     {QStringLiteral("report"), row_of(current())},
                     {QStringLiteral("compared"), row_of(compared())}};
   if (const int column = table_->header()->sortIndicatorSection(); column >= 0) {
@@ -316,6 +320,7 @@ void ValidationView::restore_state(const QJsonObject& state) {
   const QString way = state[QLatin1String("way")].toString();
   for (QAction* action : ways_->actions())
     if (way == QLatin1String(kWayKeys[action->data().toInt()])) action->setChecked(true);
+  prove_->setChecked(state[QLatin1String("prove")].toBool(true));
   const int report = state[QLatin1String("report")].toInt(-1);
   if (report >= 0 && report < list_->count()) list_->setCurrentRow(report);
   const int beside = state[QLatin1String("compared")].toInt(-1);

@@ -63,6 +63,7 @@ class ValidationView : public QWidget {
   ValidationReportPtr current() const;
   ValidationReportPtr compared() const;  ///< null: only one is picked in the list
   ValidationWay way() const;
+  bool proves() const;  ///< results are compared with the unpartitioned step first
   /// Reports that may be judged together with the current one: same model, hardware, machine and calibration.
   std::vector<ValidationReportPtr> comparable() const { return comparable(current() && current()->calibrated); }
 
@@ -119,6 +120,7 @@ class ValidationView : public QWidget {
   NoteLabel* words_;
   QToolButton* way_button_;
   QActionGroup* ways_;
+  QAction* prove_;
   QStackedWidget *whole_, *pages_;
   QLabel *empty_reason_, *title_, *verdict_;
   NoteLabel *facts_, *compared_;

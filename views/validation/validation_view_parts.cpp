@@ -83,6 +83,11 @@ QWidget* ValidationView::make_ways() {
     action->setData(i);
     ways_->addAction(action);
   }
+  menu->addSeparator();
+  prove_ = menu->addAction(tr("Compare results first"));
+  prove_->setToolTip(tr("Loss and gradients of the plan's step against the unpartitioned step on one rank"));
+  prove_->setCheckable(true);
+  prove_->setChecked(true);
   way_button_->setMenu(menu);
   ways_->actions().front()->setChecked(true);
   way_button_->setText(ways[0].short_name);
