@@ -120,6 +120,8 @@ class ValidationPageTest : public QObject {
     f.run()->trigger();
     QTRY_VERIFY(f.window->tasks().busy());
     QTest::qWait(300);
+    QVERIFY2(f.window->validation_runner().phase().startsWith("Running"),
+             qPrintable(f.window->validation_runner().phase()));
     QElapsedTimer clock;
     clock.start();
     action(f, "stop_all")->trigger();
@@ -267,6 +269,44 @@ class ValidationPageTest : public QObject {
     QCOMPARE(f.page().refusal(), QString());
     QVERIFY(f.open(f.random_graph(7, 20)));
     QVERIFY2(f.page().refusal().contains("task graph"), qPrintable(f.page().refusal()));
+  }
+
+  void ways_become_choices() {
+    using Way = views::ValidationWay;
+    Scenario scenario;
+    scenario.cluster = open_hardware("v100-16gb-1x2").value();
+    const auto ranks = app::step_choice(Way::cpu_ranks, false, scenario);
+    QVERIFY(ranks.backend == ProbeBackend::cpu && ranks.mode == StepMode::ranks && !ranks.prove);
+    const auto part = app::step_choice(Way::cpu_slice, true, scenario);
+    QVERIFY(part.backend == ProbeBackend::cpu && part.mode == StepMode::slice && part.prove);
+    const auto gpu = app::step_choice(Way::cuda_slice, true, scenario);
+    QVERIFY(gpu.backend == ProbeBackend::cuda && gpu.mode == StepMode::slice);
+    const auto any = app::step_choice(Way::automatic, true, scenario);
+    QVERIFY(any.backend != ProbeBackend::cuda && any.mode == StepMode::ranks);
+    // The part of the only device is the whole.
+    scenario.cluster = open_hardware("v100-16gb-1x1").value();
+    QVERIFY(app::step_choice(Way::cuda_slice, true, scenario).mode == StepMode::ranks);
+  }
+
+  void one_part_of_a_large_plan_is_measured_and_its_exchanges_are_not() {
+    Validating f;
+    f.window->open_scenario(kModel, "v100-16gb-2x8", 0);
+    QVERIFY(f.settle());
+    QVERIFY(!f.run()->isEnabled());
+    f.view().restore_state({{"way", "cpu_slice"}});
+    QVERIFY2(f.run()->isEnabled(), qPrintable(f.run()->toolTip()));
+    f.run()->trigger();
+    QVERIFY(f.quiet());
+    QVERIFY2(f.error().isEmpty(), qPrintable(f.error()));
+    QCOMPARE(f.page().reports().size(), std::size_t(1));
+    const ValidationReport& report = *f.page().reports()[0];
+    QCOMPARE(report.mode, std::string("slice"));
+    QVERIFY(report.execution.measured && !report.network.measured && !report.bytes_sent.measured);
+    for (const ComparedValue& value : report.collectives) QVERIFY2(!value.measured, value.name.c_str());
+    const auto content = views::make_validation_content(f.view().current(), nullptr, nullptr);
+    for (std::size_t i = 0; i < content->rows.size(); ++i)
+      for (const auto& bar : f.view().bars()->bars(int(i)))
+        QCOMPARE(bar.kind == views::ValidationBars::Bar::Kind::modelled, !content->rows[i].value->measured);
   }
 
   void reports_are_opened_saved_exported_and_kept_in_sessions() {
