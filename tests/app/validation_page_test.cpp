@@ -2,14 +2,18 @@
 // The Validation tab and "Measure this machine" in the real window, on the real core: whatever stands where the probe
 // should is one error and a window that goes on; what cannot be run says why; reports are kept, saved and opened.
 #include <QAction>
+#include <QCheckBox>
+#include <QComboBox>
 #include <QElapsedTimer>
 #include <QFile>
 #include <QFileInfo>
 #include <QListWidget>
+#include <QSpinBox>
 #include <QToolButton>
 #include <nlohmann/json.hpp>
 
 #include "app/hardware_page.h"
+#include "app/measure_dialog.h"
 #include "app/plan_loader.h"
 #include "app/real_window.h"
 #include "app/session.h"
@@ -269,6 +273,28 @@ class ValidationPageTest : public QObject {
     QCOMPARE(f.page().refusal(), QString());
     QVERIFY(f.open(f.random_graph(7, 20)));
     QVERIFY2(f.page().refusal().contains("task graph"), qPrintable(f.page().refusal()));
+  }
+
+  void the_dialog_asks_what_measuring_needs() {
+    Validating f;
+    QVERIFY(f.settle());
+    action(f, "measure")->trigger();
+    auto* dialog = f.window->findChild<app::MeasureDialog*>();
+    QVERIFY(dialog && dialog->isVisible());
+    MeasureOptions options = dialog->options();
+    QVERIFY(options.backend == ProbeBackend::automatic && options.ranks == 0 && !options.model);
+    dialog->backend()->setCurrentIndex(1);
+    dialog->ranks()->setValue(3);
+    dialog->budget()->setValue(7);
+    dialog->with_model()->setChecked(true);
+    options = dialog->options();
+    QVERIFY(options.backend == ProbeBackend::cpu && options.ranks == 3 && options.budget_s == 7);
+    QCOMPARE(options.model, f.window->document().scenario()->model);
+    dialog->backend()->setCurrentIndex(2);
+    QVERIFY(!dialog->ranks()->isEnabled());
+    QCOMPARE(dialog->options().ranks, 0);
+    dialog->reject();
+    QVERIFY(!f.window->hardware_page()->measuring());
   }
 
   void ways_become_choices() {

@@ -86,6 +86,7 @@ void ValidationView::set_reports(std::vector<ValidationReportPtr> reports, int c
   if (current >= 0) list_->setCurrentRow(current);
   changing_ = false;
   whole_->setCurrentIndex(reports_.empty() ? 0 : 1);
+  show_state();
   show_report();
   emit current_changed();
 }
@@ -225,10 +226,17 @@ ValidationView::Page ValidationView::page() const { return static_cast<Page>(pag
 bool ValidationView::proves() const { return prove_->isChecked(); }
 
 void ValidationView::set_state(const QString& reason, const QString& words) {
-  if (words_->text() == (words.isEmpty() ? reason : words)) return;
-  words_->setText(words.isEmpty() ? reason : words);
+  if (reason == reason_ && words == running_words_) return;
+  reason_ = reason;
+  running_words_ = words;
+  show_state();
+}
+
+void ValidationView::show_state() {
+  // The empty page has room for the reason itself.
+  words_->setText(running_words_.isEmpty() && !reports_.empty() ? reason_ : running_words_);
   words_->setToolTip(words_->text());
-  empty_reason_->setText(words.isEmpty() ? reason : words);
+  empty_reason_->setText(running_words_.isEmpty() ? reason_ : running_words_);
   empty_reason_->setVisible(!empty_reason_->text().isEmpty());
 }
 
@@ -262,6 +270,20 @@ void ValidationView::mark_table_rows() {
   table_->selectionModel()->select(rows, QItemSelectionModel::ClearAndSelect | QItemSelectionModel::Rows);
   if (first.isValid()) table_->scrollTo(first);
   changing_ = false;
+}
+
+QString ValidationView::rows_as_text() const {
+  QStringList lines;
+  const QAbstractItemModel* model = sorted_;
+  for (int row = -1; row < model->rowCount(); ++row) {
+    QStringList cells;
+    for (int column = 0; column < model->columnCount(); ++column) {
+      if (table_->isColumnHidden(column)) continue;
+      cells << (row < 0 ? model->headerData(column, Qt::Horizontal) : model->index(row, column).data()).toString();
+    }
+    lines << cells.join(u'\t');
+  }
+  return lines.join(u'\n') + u'\n';
 }
 
 void ValidationView::remove_picked() {

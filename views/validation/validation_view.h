@@ -80,6 +80,8 @@ class ValidationView : public QWidget {
   QTreeView* table() const { return table_; }
   ValidationScatter* scatter() const { return scatter_; }
   QString summary_text() const;
+  /// The table with its head, tabs between columns.
+  QString rows_as_text() const;
   QString empty_text() const;
   bool is_empty() const { return reports_.empty(); }
 
@@ -101,6 +103,7 @@ class ValidationView : public QWidget {
   void make_table(QWidget* parent);
   void show_report();
   void show_plans();
+  void show_state();
   void fill_list();
   std::vector<ValidationReportPtr> comparable(bool calibrated) const;
   int row_of(const ValidationReportPtr& report) const;  ///< in the list; -1: not there
@@ -114,6 +117,7 @@ class ValidationView : public QWidget {
   ValidationContentPtr content_;
   ModelPtr model_;
   QPointer<SelectionModel> selection_;
+  QString reason_, running_words_;
   bool changing_ = false;
 
   QWidget* tool_bar_;

@@ -2,6 +2,8 @@
 // The widgets of the Validation tab, made once.
 #include <QAction>
 #include <QActionGroup>
+#include <QApplication>
+#include <QClipboard>
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLabel>
@@ -297,6 +299,12 @@ void ValidationView::make_table(QWidget* parent) {
   table_->header()->setStretchLastSection(true);
   table_->header()->setSectionsMovable(false);
   sorted_->sort(-1);
+  auto* copy = new QAction(tr("Copy table"), table_);
+  copy->setShortcut(QKeySequence::Copy);
+  copy->setShortcutContext(Qt::WidgetShortcut);
+  connect(copy, &QAction::triggered, this, [this] { QApplication::clipboard()->setText(rows_as_text()); });
+  table_->addAction(copy);
+  table_->setContextMenuPolicy(Qt::ActionsContextMenu);
   connect(table_->selectionModel(), &QItemSelectionModel::selectionChanged, this, &ValidationView::pick_table_row);
 }
 
