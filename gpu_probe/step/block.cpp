@@ -2,6 +2,7 @@
 #include "gpu_probe/step/block.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace turnpoint::step::TURNPOINT_REAL {
 
@@ -10,6 +11,15 @@ Array::Array(std::size_t size, int bytes_each) : size_(size) {
   Buffers& from = Buffers::of_this_rank();
   owner_ = std::shared_ptr<void>(from.take(bytes), [&from, bytes](void* data) { from.give(data, bytes); });
   data_ = static_cast<Real*>(owner_.get());
+}
+
+Array Array::outside(std::size_t size) {
+  auto numbers = std::make_shared<std::vector<Real>>(size);
+  Array array;
+  array.data_ = numbers->data();
+  array.size_ = size;
+  array.owner_ = std::move(numbers);
+  return array;
 }
 
 Array Array::part(std::size_t first, std::size_t size) const {

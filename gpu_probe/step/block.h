@@ -17,6 +17,8 @@ class Array {
   Array() = default;
   /// `bytes_each`: room for elements that are larger in training than a Real.
   explicit Array(std::size_t size, int bytes_each = 0);
+  /// Memory that no device would hold: what the host keeps, numbers that stand for data to be loaded.
+  static Array outside(std::size_t size);
   Array part(std::size_t first, std::size_t size) const;
   void clear();  ///< to 0
 
