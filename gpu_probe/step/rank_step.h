@@ -66,8 +66,8 @@ class RankStep {
   void used(Value& slot) {
     if (!learned_) last_use_[&slot] = tick_;
   }
-  void used(Values& slots) {
-    if (!learned_) last_use_of_all_[&slots] = tick_;
+  void used(Values& all) {
+    if (!learned_) last_use_of_all_[&all] = tick_;
   }
   void advance();  ///< a computation of backward has ended, and its caller has let go of what it read
   void learn();    ///< at the end of the first backward

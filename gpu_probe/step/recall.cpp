@@ -117,7 +117,7 @@ Expected<RankStep::Values> RankStep::run_again(OperatorId id) {
 void RankStep::advance() {
   if (learned_ && tick_ < free_after_.size()) {
     for (Value* slot : free_after_[tick_]) slot->reset();
-    for (Values* slots : free_all_after_[tick_]) slots->clear();
+    for (Values* all : free_all_after_[tick_]) all->clear();
   }
   ++tick_;
 }
@@ -128,7 +128,7 @@ void RankStep::learn() {
   free_after_.resize(tick_ + 1);
   free_all_after_.resize(tick_ + 1);
   for (const auto& [slot, tick] : last_use_) free_after_[tick].push_back(slot);
-  for (const auto& [slots, tick] : last_use_of_all_) free_all_after_[tick].push_back(slots);
+  for (const auto& [all, tick] : last_use_of_all_) free_all_after_[tick].push_back(all);
 }
 
 }  // namespace turnpoint::step::TURNPOINT_REAL

@@ -166,9 +166,9 @@ bool contract(const Strides& sizes, const Operand& a, const Operand& b, const St
   };
   const Packing pack_a = packing(m, k, a.strides), pack_b = packing(k, n, b.strides), pack_y = packing(m, n, y_strides);
   Array a_room, b_room, y_room;
-  if (!a_matrix) a_room = Array(static_cast<std::size_t>(m.size * k.size));
-  if (!b_matrix) b_room = Array(static_cast<std::size_t>(k.size * n.size));
-  if (!y_matrix) y_room = Array(static_cast<std::size_t>(m.size * n.size));
+  if (!a_matrix) a_room = Array::scratch(static_cast<std::size_t>(m.size * k.size));
+  if (!b_matrix) b_room = Array::scratch(static_cast<std::size_t>(k.size * n.size));
+  if (!y_matrix) y_room = Array::scratch(static_cast<std::size_t>(m.size * n.size));
   const auto product = probe::blas().function;
   for (std::size_t i = 0; i < y_batch.size(); ++i) {
     Matrix left = a_matrix.value_or(Matrix{a_room.data(), false, k.size}),

@@ -55,7 +55,7 @@ std::optional<probe::ConvolutionSizes> sizes_of(const LocalOperator& at, const S
 }
 
 Array columns_for(const probe::ConvolutionSizes& z) {
-  return Array(static_cast<std::size_t>(z.c / z.groups * z.r * z.s * z.p * z.q));
+  return Array::scratch(static_cast<std::size_t>(z.c / z.groups * z.r * z.s * z.p * z.q));
 }
 bool is_transposed(const LocalOperator& at) { return at.op().detail == "ConvTranspose"; }
 

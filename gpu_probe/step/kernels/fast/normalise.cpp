@@ -267,7 +267,7 @@ bool norm_backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradient, 
   if (!is_vector(scale, length) || !is_vector(dscale, length) || !is_vector(dbias, length)) return false;
   Array ones;
   if (!scale) {
-    ones = Array(static_cast<std::size_t>(length));
+    ones = Array::scratch(static_cast<std::size_t>(length));
     std::fill(ones.begin(), ones.end(), 1.0f);
   }
   const auto data = [](Block* b) { return b ? b->data.data() : nullptr; };
