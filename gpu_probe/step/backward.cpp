@@ -9,6 +9,7 @@ namespace turnpoint::step::TURNPOINT_REAL {
 Expected<void> RankStep::backward() {
   for (std::size_t i = program_.operators.size(); i-- > 0;)
     if (auto done = backward_operator(OperatorId(i)); !done) return done;
+  learn();
   return {};
 }
 
@@ -54,14 +55,13 @@ Expected<void> RankStep::repeat_what_is_listed(OperatorId id) {
     return report_.traffic.size() + static_cast<std::size_t>(runs);
   };
   const std::size_t before = done();
-  if (here.runs_again)
+  if (here.runs_again && report_.runs_again[id.index] == 0)
     if (auto outputs = run_again(id); !outputs) return outputs.error();
   for (const auto output : here.output_flow) {
     if (output < 0) continue;
     const auto number = static_cast<std::size_t>(output);
     const Flow& flow = program_.flows[number];
-    if (!flow.shared || !flow.shared->saved || kept_shared_[number] || repeated_shared_[number] || flow.of_view)
-      continue;
+    if (!flow.shared || !flow.shared->saved || shared_made_[number] || flow.of_view) continue;
     auto value = produced(flow, number);
     if (!value) return value.error();
     value =
@@ -72,7 +72,7 @@ Expected<void> RankStep::repeat_what_is_listed(OperatorId id) {
     if (here.input_flow[k] < 0) continue;
     const Way& way =
         program_.flows[static_cast<std::size_t>(here.input_flow[k])].ways[static_cast<std::size_t>(here.input_way[k])];
-    if (!way.saved || fetched_[id.index][k]) continue;
+    if (!way.saved || was_fetched_[id.index][k]) continue;
     if (auto value = fetch(id, k); !value) return value.error();
   }
   if (done() > before) ++report_.idle_repeats;
@@ -111,8 +111,10 @@ Expected<void> RankStep::backward_operator(OperatorId id) {
     }
   }
   for (std::size_t k = 0; k < inputs.size(); ++k)
-    if ((op.inputs[k].saved || here.reads_unsaved[k]) && rerun_weights_[id.index][k])
+    if ((op.inputs[k].saved || here.reads_unsaved[k]) && rerun_weights_[id.index][k]) {
+      used(rerun_weights_[id.index][k]);
       inputs[k] = rerun_weights_[id.index][k];
+    }
   if (auto done = read_weights(id, true, false, inputs); !done) return done;
 
   bool any = false;
@@ -124,6 +126,11 @@ Expected<void> RankStep::backward_operator(OperatorId id) {
   }
   if (any)
     if (auto done = compute_backward(id, inputs, outputs, *gradients, results); !done) return done;
+  inputs.clear();
+  outputs.clear();
+  gradients->clear();
+  kept_internal_[id.index].clear();
+  advance();
   for (std::size_t k = 0; k < results.size(); ++k)
     if (results[k])
       if (auto done = send_gradient(id, k, std::move(results[k])); !done) return done;

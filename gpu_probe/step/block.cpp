@@ -2,14 +2,33 @@
 #include "gpu_probe/step/block.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace turnpoint::step::TURNPOINT_REAL {
 
 Array::Array(std::size_t size, int bytes_each) : size_(size) {
-  const std::size_t bytes = size * std::max<std::size_t>(sizeof(Real), static_cast<std::size_t>(bytes_each));
-  Buffers& from = Buffers::of_this_rank();
+  take(Buffers::of_this_rank(), size * std::max<std::size_t>(sizeof(Real), static_cast<std::size_t>(bytes_each)));
+}
+
+void Array::take(Buffers& from, std::size_t bytes) {
   owner_ = std::shared_ptr<void>(from.take(bytes), [&from, bytes](void* data) { from.give(data, bytes); });
   data_ = static_cast<Real*>(owner_.get());
+}
+
+Array Array::scratch(std::size_t size) {
+  Array array;
+  array.size_ = size;
+  array.take(Buffers::scratch_of_this_rank(), size * sizeof(Real));
+  return array;
+}
+
+Array Array::outside(std::size_t size) {
+  auto numbers = std::make_shared<std::vector<Real>>(size);
+  Array array;
+  array.data_ = numbers->data();
+  array.size_ = size;
+  array.owner_ = std::move(numbers);
+  return array;
 }
 
 Array Array::part(std::size_t first, std::size_t size) const {

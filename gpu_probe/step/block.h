@@ -17,6 +17,10 @@ class Array {
   Array() = default;
   /// `bytes_each`: room for elements that are larger in training than a Real.
   explicit Array(std::size_t size, int bytes_each = 0);
+  /// Memory that no device would hold: what the host keeps, numbers that stand for data to be loaded.
+  static Array outside(std::size_t size);
+  /// For the moment of one kernel. Not initialised.
+  static Array scratch(std::size_t size);
   Array part(std::size_t first, std::size_t size) const;
   void clear();  ///< to 0
 
@@ -31,6 +35,7 @@ class Array {
   const Real& operator[](std::size_t i) const { return data_[i]; }
 
  private:
+  void take(Buffers& from, std::size_t bytes);
   std::shared_ptr<void> owner_;
   Real* data_ = nullptr;
   std::size_t size_ = 0;

@@ -20,6 +20,11 @@ Buffers& Buffers::of_this_rank() {
   return mine;
 }
 
+Buffers& Buffers::scratch_of_this_rank() {
+  thread_local Buffers mine;
+  return mine;
+}
+
 Buffers::~Buffers() { release(); }
 
 void Buffers::release() {

@@ -120,6 +120,7 @@ Expected<void> RankStep::publish(OperatorId id, const Values& outputs) {
       if (flow.shared->saved && flow.shared->moves() && flow.shared->keeps_copy()) {
         source->count_as(Held::kept);
         kept_shared_[number] = source;
+        shared_made_[number] = 1;
       }
     } else {
       for (const auto& way : flow.ways) keep = keep || needs_source(way);
@@ -156,7 +157,7 @@ const Array& RankStep::loss_factors(const Flow& flow, const Region& region) {
   Array& factors = loss_factors_[{flow.tensor, region.offset}];
   if (factors.size() > 0) return factors;
   const Tensor& tensor = program_.model->tensors[flow.tensor];
-  factors = Array(static_cast<std::size_t>(region.elements()));
+  factors = Array::outside(static_cast<std::size_t>(region.elements()));
   for_each_element(region, tensor.shape, [&](std::size_t i, std::int64_t index) {
     factors[i] = static_cast<Real>(loss_factor(tensor, flow.tensor, program_.options.seed, index));
   });

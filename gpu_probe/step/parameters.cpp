@@ -97,9 +97,15 @@ void ParameterShare::generate() {
   // Both states are counted in the first; what the host keeps is not the device's.
   const bool has_first = options.rule != UpdateRule::sgd, has_second = options.rule == UpdateRule::adam;
   // A byte count of 0 beside real numbers: they are counted in the first, or are the host's.
-  first_ = make_run(report_.ledger, own, offload ? 0 : state, Held::optimizer);
-  first_->data = Array(static_cast<std::size_t>(has_first ? own : 0));
-  second_ = make_run(report_.ledger, has_second ? own : 0, 0, Held::optimizer);
+  const auto state_of = [&](bool there, int counted) {
+    const auto size = static_cast<std::size_t>(there ? own : 0);
+    const std::int64_t rows = counted > 0 ? own : static_cast<std::int64_t>(size);
+    return std::make_shared<Block>(report_.ledger, Region{{0}, {rows}}, counted,
+                                   offload ? Array::outside(size) : Array(size), true);
+  };
+  first_ = state_of(has_first, offload ? 0 : state);
+  first_->count_as(Held::optimizer);
+  second_ = state_of(has_second, 0);
   if (offload) report_.host_bytes += own * state;
   const Operator& described = program_.model->operators[op_];
   for (std::size_t p = 0; p < regions_.size(); ++p) {
@@ -233,7 +239,7 @@ Expected<void> ParameterShare::read(const std::vector<bool>& wanted, bool unlist
   return {};
 }
 
-// The run of all gradients: kept from step to step where it is whole, else made for the moment.
+// The run of all gradients: there until the update where it is whole, else for the moment.
 Block& ParameterShare::whole_gradient() {
   Value& run = sharded_gradient() ? passing_ : gradient_;
   if (!run)
@@ -310,6 +316,9 @@ Expected<void> ParameterShare::update(double& seconds) {
   const Real *g = gradient_->data.data(), rate = static_cast<Real>(options.learning_rate);
   Real* w = weights_->data.data() + (sharded_weights() ? 0 : mine_.begin);
   Real *m = first_->data.data(), *v = second_->data.data();
+  // State that the host keeps visits the device for the update: here its room is all there is to that.
+  const bool visits = program_.operators[op_.index].choice.offload;
+  const Array visiting(visits ? count * static_cast<std::size_t>(options.optimizer_bytes) / sizeof(Real) : 0);
   switch (options.rule) {
     case UpdateRule::sgd:
       for (std::size_t i = 0; i < count; ++i) w[i] -= rate * g[i];

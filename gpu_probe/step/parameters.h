@@ -30,6 +30,7 @@ class ParameterShare {
   Expected<void> synchronise();
   /// The update, in `seconds`, and the way of the new weights to all that hold them.
   Expected<void> update(double& seconds);
+  void end() { gradient_.reset(); }  ///< of a step: nobody needs the gradient any more
   void record(std::vector<Recorded>& out, Compared kind) const;
 
  private:
@@ -59,7 +60,7 @@ class ParameterShare {
   std::vector<std::int64_t> starts_;  ///< of each in the run, and its length at the end
   Span mine_;                         ///< what this rank updates
   Value weights_;                     ///< a run; of sharded weights the own piece
-  Value gradient_;                    ///< as kept for the update: a run, or the own piece of it
+  Value gradient_;                    ///< from backward to the update: a run, or the own piece of it
   Value passing_;                     ///< the run before it is scattered
   Value first_, second_;              ///< optimizer state of the own piece
   // Within a step:

@@ -25,12 +25,15 @@ RankStep::RankStep(const Program& program, Communicator& communicator)
       fetched_(program.operators.size()),
       again_(program.operators.size()),
       rerun_weights_(program.operators.size()),
-      repeated_shared_(program.flows.size()) {
+      repeated_shared_(program.flows.size()),
+      shared_made_(program.flows.size(), 0),
+      was_fetched_(program.operators.size()) {
   for (std::size_t i = 0; i < program.operators.size(); ++i) {
     for (const auto& set : program.operators[i].parameters)
       shares_[i].emplace_back(program, OperatorId(i), set, communicator, report_);
     fetched_[i].resize(op_of(OperatorId(i)).inputs.size());
     rerun_weights_[i].resize(op_of(OperatorId(i)).inputs.size());
+    was_fetched_[i].resize(op_of(OperatorId(i)).inputs.size());
   }
   for (std::size_t f = 0; f < program.flows.size(); ++f) kept_copy_[f].resize(program.flows[f].consumers.size());
 }
@@ -44,6 +47,9 @@ void RankStep::begin() {
   report_.idle_repeats = 0;
   report_.runs_again.assign(program_.operators.size(), 0);
   report_.seconds.assign(program_.operators.size(), {});
+  tick_ = 0;
+  shared_made_.assign(program_.flows.size(), 0);
+  for (auto& of_operator : was_fetched_) std::fill(of_operator.begin(), of_operator.end(), 0);
   for (std::size_t f = 0; f < program_.flows.size(); ++f) unread_[f] = program_.flows[f].consumers.size();
   for (auto& of_operator : shares_)
     for (auto& share : of_operator) share.begin();
@@ -56,11 +62,13 @@ Expected<void> RankStep::run() {
   report_.after_forward = report_.ledger;
   if (auto done = backward(); !done) return done;
   report_.after_backward = report_.ledger;
-  for (std::size_t i = 0; i < shares_.size(); ++i)
+  // In the order in which backward came to them.
+  for (std::size_t i = shares_.size(); i-- > 0;)
     for (auto& share : shares_[i]) {
       if (program_.options.record) share.record(report_.recorded, Compared::parameter_gradient);
       if (auto done = share.update(report_.seconds[i][static_cast<std::size_t>(StepPhase::update)]); !done) return done;
       if (program_.options.record) share.record(report_.recorded, Compared::new_parameter);
+      share.end();
     }
   return {};
 }
@@ -161,7 +169,7 @@ Value RankStep::generated(const Tensor& tensor, TensorId id, const Layout& layou
   const int bytes = element_bytes(tensor, program_.options);
   Array& drawn = data_[{id, layout}];
   if (drawn.size() == 0) {
-    drawn = Array(static_cast<std::size_t>(region.elements()), bytes);
+    drawn = Array::outside(static_cast<std::size_t>(region.elements()));
     const bool buffer = tensor.role == TensorRole::buffer;
     for_each_element(region, tensor.shape, [&](std::size_t i, std::int64_t index) {
       const double draw = counter_uniform(program_.options.seed, id.index * 8ull, static_cast<std::uint64_t>(index));
@@ -170,7 +178,9 @@ Value RankStep::generated(const Tensor& tensor, TensorId id, const Layout& layou
                                                              : 2 * draw - 1);
     });
   }
-  return std::make_shared<Block>(report_.ledger, region, bytes, drawn, true);
+  Array loaded(drawn.size(), bytes);
+  std::copy(drawn.begin(), drawn.end(), loaded.begin());
+  return std::make_shared<Block>(report_.ledger, region, bytes, std::move(loaded), true);
 }
 
 Expected<Value> RankStep::move(const PlanReshard& reshard, bool backward, std::size_t first, std::size_t last,

@@ -8,6 +8,7 @@
 
 #include <map>
 #include <memory>
+#include <unordered_map>
 
 #include "core/plan/step_job.h"
 #include "gpu_probe/step/communicator.h"
@@ -60,6 +61,17 @@ class RankStep {
   double& backward_seconds(OperatorId id) { return report_.seconds[id.index][std::size_t(StepPhase::backward)]; }
   void release(OperatorId id);
 
+  // What backward holds is freed as soon as nobody is to read it. When that is, the first step finds out: later ones do
+  // the same in the same order.
+  void used(Value& slot) {
+    if (!learned_) last_use_[&slot] = tick_;
+  }
+  void used(Values& all) {
+    if (!learned_) last_use_of_all_[&all] = tick_;
+  }
+  void advance();  ///< a computation of backward has ended, and its caller has let go of what it read
+  void learn();    ///< at the end of the first backward
+
   // What backward reads, from copies or computed again (recall.cpp).
   Expected<Value> fetch(OperatorId id, std::size_t k);
   Expected<Value> produced(const Flow& flow, std::size_t number);
@@ -104,10 +116,18 @@ class RankStep {
   std::vector<Values> kept_internal_;             ///< [operator][output]
   std::vector<Value> kept_tie_;                   ///< [tie]
   // During backward.
-  std::vector<Value> gradient_;          ///< [flow], in its meeting layout
-  std::vector<Values> fetched_, again_;  ///< [operator][input], [operator][output]
-  std::vector<Values> rerun_weights_;    ///< [operator][input]
-  std::vector<Value> repeated_shared_;   ///< [flow]
+  std::vector<Value> gradient_;                 ///< [flow], in its meeting layout
+  std::vector<Values> fetched_, again_;         ///< [operator][input], [operator][output]
+  std::vector<Values> rerun_weights_;           ///< [operator][input]
+  std::vector<Value> repeated_shared_;          ///< [flow]
+  std::vector<char> shared_made_;               ///< [flow]: a shared copy was kept or made again in this step
+  std::vector<std::vector<char>> was_fetched_;  ///< [operator][input]: in this step
+  bool learned_ = false;
+  std::size_t tick_ = 0;  ///< computations of backward so far
+  std::unordered_map<Value*, std::size_t> last_use_;
+  std::unordered_map<Values*, std::size_t> last_use_of_all_;
+  std::vector<std::vector<Value*>> free_after_;       ///< [tick]
+  std::vector<std::vector<Values*>> free_all_after_;  ///< [tick]
 };
 
 }  // namespace turnpoint::step::TURNPOINT_REAL

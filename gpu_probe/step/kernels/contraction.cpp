@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Y = sum over reduced loops of A x B, plus a bias that only one of the ranks sharing a sum adds.
+#include "gpu_probe/step/kernels/fast/fast.h"
 #include "gpu_probe/step/kernels/kernels.h"
 
 namespace turnpoint::step::TURNPOINT_REAL {
@@ -63,6 +64,7 @@ Expected<void> backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradi
 
 }  // namespace
 
-const Kernel kernels::kContraction{forward, backward};
+const Kernel kernels::kContraction{forward, backward, TURNPOINT_FAST(contraction_forward),
+                                   TURNPOINT_FAST(contraction_backward)};
 
 }  // namespace turnpoint::step::TURNPOINT_REAL

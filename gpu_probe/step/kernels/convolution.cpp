@@ -2,6 +2,7 @@
 // Convolutions of one to three spatial dimensions, grouped and transposed, and pooling.
 #include <algorithm>
 
+#include "gpu_probe/step/kernels/fast/fast.h"
 #include "gpu_probe/step/kernels/kernels.h"
 
 namespace turnpoint::step::TURNPOINT_REAL {
@@ -198,7 +199,9 @@ Expected<void> pool_backward(const LocalOperator& at, Inputs in, Inputs, Inputs 
 
 }  // namespace
 
-const Kernel kernels::kConvolution{forward, backward};
-const Kernel kernels::kPooling{pool_forward, pool_backward};
+const Kernel kernels::kConvolution{forward, backward, TURNPOINT_FAST(convolution_forward),
+                                   TURNPOINT_FAST(convolution_backward)};
+const Kernel kernels::kPooling{pool_forward, pool_backward, TURNPOINT_FAST(pooling_forward),
+                               TURNPOINT_FAST(pooling_backward)};
 
 }  // namespace turnpoint::step::TURNPOINT_REAL

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <memory>
 
+#include "gpu_probe/step/kernels/fast/fast.h"
 #include "gpu_probe/step/kernels/functions.h"
 #include "gpu_probe/step/kernels/kernels.h"
 #include "gpu_probe/step/numbers.h"
@@ -151,7 +152,9 @@ Expected<void> loss_backward(const LocalOperator& at, Inputs in, Inputs, Inputs 
 
 }  // namespace
 
-const Kernel kernels::kElementwise{forward, backward};
-const Kernel kernels::kCrossEntropy{loss_forward, loss_backward};
+const Kernel kernels::kElementwise{forward, backward, TURNPOINT_FAST(elementwise_forward),
+                                   TURNPOINT_FAST(elementwise_backward)};
+const Kernel kernels::kCrossEntropy{loss_forward, loss_backward, TURNPOINT_FAST(loss_forward),
+                                    TURNPOINT_FAST(loss_backward)};
 
 }  // namespace turnpoint::step::TURNPOINT_REAL

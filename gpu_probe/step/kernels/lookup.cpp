@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "gpu_probe/step/kernels/fast/fast.h"
 #include "gpu_probe/step/kernels/kernels.h"
 
 namespace turnpoint::step::TURNPOINT_REAL {
@@ -239,10 +240,12 @@ Expected<void> opaque_backward(const LocalOperator& at, Inputs in, Inputs, Input
 
 }  // namespace
 
-const Kernel kernels::kEmbedding{embedding_forward, embedding_backward};
+const Kernel kernels::kEmbedding{embedding_forward, embedding_backward, TURNPOINT_FAST(embedding_forward),
+                                 TURNPOINT_FAST(embedding_backward)};
 const Kernel kernels::kDispatch{dispatch_forward, dispatch_backward};
 const Kernel kernels::kCombine{combine_forward, combine_backward};
-const Kernel kernels::kReduction{reduce_forward, reduce_backward};
+const Kernel kernels::kReduction{reduce_forward, reduce_backward, TURNPOINT_FAST(reduction_forward),
+                                 TURNPOINT_FAST(reduction_backward)};
 const Kernel kernels::kOpaque{opaque_forward, opaque_backward};
 
 }  // namespace turnpoint::step::TURNPOINT_REAL

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gpu_probe/step/kernels/fast/fast.h"
 #include "gpu_probe/step/kernels/kernels.h"
 
 namespace turnpoint::step::TURNPOINT_REAL {
@@ -196,8 +197,11 @@ Expected<void> norm_backward(const LocalOperator& at, Inputs in, Inputs, Inputs 
 
 }  // namespace
 
-const Kernel kernels::kSoftmax{softmax_forward, softmax_backward};
-const Kernel kernels::kNormalisation{norm_forward, norm_backward};
-const Kernel kernels::kBatchNormalisation{norm_forward, norm_backward};
+const Kernel kernels::kSoftmax{softmax_forward, softmax_backward, TURNPOINT_FAST(softmax_forward),
+                               TURNPOINT_FAST(softmax_backward)};
+const Kernel kernels::kNormalisation{norm_forward, norm_backward, TURNPOINT_FAST(norm_forward),
+                                     TURNPOINT_FAST(norm_backward)};
+const Kernel kernels::kBatchNormalisation{norm_forward, norm_backward, TURNPOINT_FAST(norm_forward),
+                                          TURNPOINT_FAST(norm_backward)};
 
 }  // namespace turnpoint::step::TURNPOINT_REAL

@@ -4,6 +4,7 @@
 // in forward and sums its gradient over the ranks in backward: the exchange inside the operator that no layout shows.
 #include <cmath>
 
+#include "gpu_probe/step/kernels/fast/fast.h"
 #include "gpu_probe/step/kernels/kernels.h"
 
 namespace turnpoint::step::TURNPOINT_REAL {
@@ -247,6 +248,6 @@ Expected<void> backward(const LocalOperator& at, Inputs in, Inputs out, Inputs g
 
 }  // namespace
 
-const Kernel kernels::kRecurrent{forward, backward};
+const Kernel kernels::kRecurrent{forward, backward, nullptr, nullptr};
 
 }  // namespace turnpoint::step::TURNPOINT_REAL
