@@ -113,7 +113,7 @@ class StepWorker {
                    {"mode", to_string(m.mode)},
                    {"ranks", m.ranks},
                    {"cores", cores_},
-                   {"step", with_spread(json::object(), m.step)},
+                   {"step_time", with_spread(json::object(), m.step)},
                    {"memory",
                     {{"parameters", m.memory.parameters},
                      {"gradients", m.memory.gradients},
