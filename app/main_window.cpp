@@ -28,6 +28,7 @@
 #include "app/start_page.h"
 #include "app/task_manager.h"
 #include "app/task_strip.h"
+#include "app/validation_runner.h"
 #include "views/common/icons.h"
 #include "views/common/message_bar.h"
 #include "views/common/section_head.h"
@@ -64,7 +65,8 @@ MainWindow::MainWindow(const SearchBackend& backend, AppSettings& settings, QWid
       keeper_(std::make_unique<PickKeeper>(*runner_, document_->selection())),
       loader_(std::make_unique<PlanLoader>(*runner_, *tasks_, document_->selection())),
       schedules_(std::make_unique<ScheduleLoader>(*loader_, *tasks_, document_->selection())),
-      clock_(std::make_unique<SimulatedClock>(*runner_, *tasks_)) {
+      clock_(std::make_unique<SimulatedClock>(*runner_, *tasks_)),
+      validation_runner_(std::make_unique<ValidationRunner>(*tasks_)) {
   setObjectName(QStringLiteral("main_window"));
   setWindowTitle(QStringLiteral("Turnpoint"));
   setAcceptDrops(true);
@@ -82,6 +84,7 @@ MainWindow::MainWindow(const SearchBackend& backend, AppSettings& settings, QWid
   connect_document();
   connect_panels();
   connect_actions();
+  connect_validation();
   fill_choices();
   show_scenario();
   resize(1600, 1000);
@@ -164,6 +167,7 @@ void MainWindow::build_docks() {
   parallelism_page_ = new ParallelismPage(*tasks_, *document_, *runner_, parallelism_view_, this);
   linked_.push_back(make_parallelism_tab(parallelism_view_, parallelism_page_));
   linked_.push_back(make_hardware_tab(hardware_view_));
+  build_validation();
   notes_view_ = new views::NotesView(this);
   linked_.push_back(make_notes_tab(notes_view_));
   pinned_searches_ = new PinnedSearches(backend_, *tasks_, *document_, *runner_, this);

@@ -337,6 +337,8 @@ void MainWindow::fill_choices() {
   for (const BuiltinModel& model : backend_.builtin_models())
     models.push_back({views::to_qt(model.name), QStringLiteral("builtin:") + views::to_qt(model.name),
                       views::to_qt(model.description)});
+  machines.push_back({tr("This machine"), QStringLiteral("local"),
+                      tr("As it was measured last; before that its CPU cores with assumed figures")});
   for (const QString& recent : settings_.recent_hardware())
     if (recent.contains(u'/')) machines.push_back({recent.section(u'/', -2), recent, recent});
   for (const PresetInfo& preset : backend_.hardware_presets())

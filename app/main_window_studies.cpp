@@ -18,6 +18,7 @@
 #include "app/pinned_searches.h"
 #include "app/search_runner.h"
 #include "app/studies.h"
+#include "app/validation_page.h"
 #include "core/base/json.h"
 #include "views/graph/graph_canvas.h"
 #include "views/graph/graph_view.h"
@@ -55,6 +56,10 @@ void MainWindow::take_session(const Session& session, const QString& path) {
                               ActionId::simulated_clock})
       if (const auto at = session.view.find(actions_[id]->objectName().toStdString()); at != session.view.end())
         actions_[id]->setChecked(at->second);
+    std::vector<ReportPtr> reports;
+    for (const ValidationReport& made : session.reports)
+      reports.push_back(std::make_shared<const ValidationReport>(made));
+    validation_page_->set_reports(std::move(reports));
     for (const LinkedView& view : linked_)
       if (const auto at = session.views.find(view.key.toStdString()); at != session.views.end())
         view.restore_state(QJsonDocument::fromJson(QByteArray::fromStdString(at->second)).object());

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // turnpoint-probe: measures devices, in a process of its own that can be ended at any time.
 //
-//   turnpoint-probe --job FILE|-     one turnpoint/probe-job@1 in, JSON lines out (resources/schemas/probe-message@1)
+//   turnpoint-probe --job FILE|-     one turnpoint/probe-job@1 (kernels to measure) or turnpoint/step-job@1 (a plan's
+//                                    step to carry out) in, JSON lines out (resources/schemas/probe-message@1)
 //
 // Exit codes: 0 done, 2 wrong usage, 3 the job is broken, 5 a device or one of our processes failed, 130 interrupted.
 #include <unistd.h>
@@ -14,6 +15,7 @@
 
 #include "core/base/json.h"
 #include "gpu_probe/ranks/controller.h"
+#include "gpu_probe/ranks/step_worker.h"
 #include "gpu_probe/ranks/worker.h"
 
 using namespace turnpoint;
@@ -38,7 +40,7 @@ int run(int argc, char** argv) {
   probe::WorkerOptions options;
   if (probe::read_worker_arguments(arguments, options)) return probe::run_worker(options);
   if (arguments.size() == 1 && arguments[0] == "--help") {
-    std::puts("turnpoint-probe --job FILE|-\nReads one job (turnpoint/probe-job@1), prints JSON lines.");
+    std::puts("turnpoint-probe --job FILE|-\nReads one job (turnpoint/probe-job@1 or step-job@1), prints JSON lines.");
     return probe::kDone;
   }
   if (arguments.size() != 2 || arguments[0] != "--job") {
@@ -46,7 +48,14 @@ int run(int argc, char** argv) {
     return probe::kUsage;
   }
   const auto text = read_job(arguments[1]);
-  const auto job = text ? parse_probe_job(*text, arguments[1] == "-" ? "job" : arguments[1]) : text.error();
+  const std::string where = arguments[1] == "-" ? "job" : arguments[1];
+  if (text && probe::is_step_job(*text)) {
+    const auto step = parse_step_job(*text, where);
+    if (step) return probe::run_step_job(*step, *text, STDOUT_FILENO);
+    probe::print_error(STDOUT_FILENO, step.error());
+    return probe::kBadJob;
+  }
+  const auto job = text ? parse_probe_job(*text, where) : text.error();
   if (!job) {
     probe::print_error(STDOUT_FILENO, job.error());
     return probe::kBadJob;

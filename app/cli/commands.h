@@ -40,7 +40,6 @@ void add_export_command(CLI::App& app, Command& command);
 void add_place_command(CLI::App& app, Command& command);
 void add_simulate_command(CLI::App& app, Command& command);
 void add_measure_command(CLI::App& app, Command& command);
-/// Declared; exits 2 saying what cannot be done yet.
 void add_validate_command(CLI::App& app, Command& command);
 
 }  // namespace turnpoint::cli

@@ -1,22 +1,218 @@
 // SPDX-License-Identifier: Apache-2.0
-// `validate` will run a plan's step and compare; until the probe can, it says what there is instead.
+// `validate` runs the training step of chosen plans with turnpoint-probe and puts what was predicted beside it.
 #include <fmt/format.h>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <nlohmann/json.hpp>
 
+#include "app/cli/chosen_point.h"
 #include "app/cli/commands.h"
+#include "core/base/json.h"
+#include "core/base/text.h"
+#include "core/cost/measure_machine.h"
+#include "core/plan/step_client.h"
+#include "core/search/reopen.h"
+#include "core/validation/validate_plans.h"
 
 namespace turnpoint::cli {
 
+namespace {
+
+constexpr int kMostPlans = 1000;
+
+struct Arguments {
+  std::string file, point = "turning", backend = "auto", out, csv, markdown, profile;
+  int plans = 1, slice = -1, device = 0, steps = 10, warm_up = 2, threads = 0;
+  double budget_s = 60;
+  std::uint64_t seed = 1;
+  bool calibrate = false, no_proof = false;
+};
+
+std::string now() {
+  const std::time_t time = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm utc{};
+  gmtime_r(&time, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+Expected<StepChoice> choice_of(const Arguments& arguments) {
+  StepChoice choice;
+  bool known = false;
+  for (const auto backend : {ProbeBackend::automatic, ProbeBackend::cpu, ProbeBackend::cuda})
+    if (arguments.backend == to_string(backend)) choice.backend = backend, known = true;
+  if (!known) return usage_error(fmt::format("--backend knows auto, cpu and cuda, not '{}'", arguments.backend));
+  if (!arguments.profile.empty() && !arguments.calibrate)
+    return usage_error("--profile-out is where --calibrate writes; give both");
+  choice.device = arguments.device;
+  choice.mode = arguments.slice >= 0 ? StepMode::slice : StepMode::ranks;
+  choice.slice_device = std::max(0, arguments.slice);
+  choice.prove = !arguments.no_proof;
+  choice.warm_up = arguments.warm_up;
+  choice.steps = arguments.steps;
+  choice.budget_s = arguments.budget_s;
+  choice.seed = arguments.seed;
+  return choice;
+}
+
+void say_value(const char* name, const ComparedValue& value, bool seconds) {
+  const auto shown = [&](double number) {
+    return seconds ? format_seconds(number) : format_bytes(static_cast<std::int64_t>(std::min(number, 4e18)));
+  };
+  std::string line = fmt::format("  {:<12} predicted {:>10}  ", name, shown(value.predicted));
+  if (value.measured) {
+    line += fmt::format("measured {:>10}", shown(*value.measured));
+    if (const auto error = value.error()) line += fmt::format("  {:+.1f} %", 100 * *error);
+  } else {
+    line += "not measured (modelled)";
+  }
+  std::fprintf(stderr, "%s\n", line.c_str());
+}
+
+void say(const ValidationReport& report) {
+  std::fprintf(stderr, "%s, %s %s, %d rank%s on %d core%s\n", report.plan.c_str(), report.backend.c_str(),
+               report.mode.c_str(), report.ranks, report.ranks == 1 ? "" : "s", report.cores,
+               report.cores == 1 ? "" : "s");
+  say_value("step", report.step, true);
+  say_value("execution", report.execution, true);
+  say_value("network", report.network, true);
+  for (const auto& value : report.memory) say_value(value.name.c_str(), value, false);
+  say_value("bytes sent", report.bytes_sent, false);
+  if (report.numerics)
+    std::fprintf(stderr, "  the partitioned step %s the unpartitioned one: loss off by %.1e, gradients by %.1e\n",
+                 report.numerics->holds() ? "equals" : "DIFFERS FROM", report.numerics->loss_error,
+                 report.numerics->gradient_error);
+  for (const auto& note : report.notes) std::fprintf(stderr, "  note: %s\n", note.c_str());
+}
+
+void say_summary(const char* title, const std::vector<ValidationReport>& reports) {
+  const ErrorSummary summary = summarise(reports);
+  std::fprintf(stderr, "%s\n", title);
+  for (const auto& row : summary.rows)
+    if (row.plans > 0)
+      std::fprintf(stderr, "  %-12s error of %d plan%s: mean %.1f %%, median %.1f %%, largest %.1f %%\n",
+                   row.name.c_str(), row.plans, row.plans == 1 ? "" : "s", 100 * row.mean, 100 * row.median,
+                   100 * row.worst);
+  if (summary.rank_correlation)
+    std::fprintf(stderr, "  rank correlation of predicted and measured steps %.3f\n", *summary.rank_correlation);
+}
+
+/// All that was asked for in files; the first failure is the exit code.
+int write_all(const Arguments& arguments, const std::vector<ValidationReport>& reports) {
+  const bool one = reports.size() == 1;
+  int code = write_output(arguments.out,
+                          (one ? write_validation(reports.front()) : write_validations(reports)).dump(1) + "\n");
+  const auto add = [&](const std::string& path, const std::string& text) {
+    if (path.empty()) return;
+    if (const int written = write_output(path, text); code == kDone) code = written;
+  };
+  add(arguments.csv, one ? write_validation_csv(reports.front()) : write_validations_csv(reports));
+  std::string markdown;
+  for (const bool calibrated : {false, true}) {
+    std::vector<ValidationReport> of_kind;
+    for (const auto& report : reports)
+      if (report.calibrated == calibrated) of_kind.push_back(report);
+    if (one || of_kind.empty()) continue;
+    markdown += fmt::format("# {}\n\n{}\n", calibrated ? "Calibrated" : "All plans", write_summary_markdown(of_kind));
+  }
+  for (const auto& report : reports) markdown += write_validation_markdown(report) + "\n";
+  add(arguments.markdown, markdown);
+  return code;
+}
+
+int calibrate(const Arguments& arguments, const Scenario& scenario, const std::vector<ValidatedPlan>& validated,
+              std::vector<ValidationReport>& reports) {
+  const auto made = calibrate_plans(scenario, validated);
+  if (!made) return report(made.error());
+  for (const auto& note : made->notes) std::fprintf(stderr, "calibrated: %s\n", note.c_str());
+  say_summary("before calibration", reports);
+  say_summary("after calibration", made->reports);
+  reports.insert(reports.end(), made->reports.begin(), made->reports.end());
+  if (arguments.profile.empty()) return kDone;
+  return write_output(arguments.profile, write_hardware_profile(*made->cluster));
+}
+
+int run_validate(const Arguments& arguments) {
+  for (const std::string* path : {&arguments.out, &arguments.csv, &arguments.markdown, &arguments.profile})
+    if (const int refused = check_output(*path); refused != kDone) return refused;
+  auto choice = choice_of(arguments);
+  if (!choice) return report(choice.error());
+  const RunContext context = command_context(arguments.threads);
+  const auto document = read_json_file(arguments.file);
+  if (!document) return report(document.error());
+  const auto result = reopen_result(*document, arguments.file, context);
+  if (!result) return report(result.error());
+  const auto chosen = chosen_point(arguments.point, **result);
+  if (!chosen) return report(chosen.error());
+  const auto program = find_probe();
+  if (!program) return report(program.error());
+  if (choice->backend == ProbeBackend::automatic) {
+    const auto backend = backend_here(*program, context);
+    if (!backend) return report(backend.error());
+    choice->backend = *backend;
+  }
+  ProbeLaunch launch;
+  launch.program = *program;
+  const StepRunner runner = [&](const StepJob& job, const RunContext& run) { return measure_step(launch, job, run); };
+
+  std::vector<ValidatedPlan> validated;
+  std::vector<ValidationReport> reports;
+  int code = kDone;
+  for (const std::size_t point : sampled_points(**result, static_cast<std::size_t>(arguments.plans), *chosen)) {
+    auto plan = validate_point(**result, point, *choice, now(), runner, context);
+    if (!plan) {
+      // What was measured until then is not lost.
+      code = report(plan.error());
+      break;
+    }
+    say(plan->report);
+    if (plan->report.numerics && !plan->report.numerics->holds()) code = kDevice;
+    reports.push_back(plan->report);
+    validated.push_back(std::move(*plan));
+  }
+  if (reports.empty()) return code;
+  if (arguments.calibrate) {
+    if (const int made = calibrate(arguments, *(*result)->scenario, validated, reports); code == kDone) code = made;
+  } else if (reports.size() > 1) {
+    say_summary("all plans", reports);
+  }
+  const int written = write_all(arguments, reports);
+  return code == kDone ? written : code;
+}
+
+}  // namespace
+
 void add_validate_command(CLI::App& app, Command& command) {
-  CLI::App* sub = app.add_subcommand("validate", "Run a plan and compare with its prediction: not built yet");
-  sub->allow_extras();
-  sub->callback([&command] {
-    command.run = [] {
-      Error error = usage_error(
-          "'validate' is not built yet: turnpoint-probe measures kernels and collectives, but does not run plans");
-      error.hint = "'measure' makes a profile that predictions can be made with";
-      return report(error);
-    };
-  });
+  auto* sub = app.add_subcommand("validate", "Run a plan's training step here and compare it with its prediction");
+  auto a = std::make_shared<Arguments>();
+  sub->add_option("result", a->file, "A turnpoint/result@1 file")->required()->type_name("RESULT.json");
+  sub->add_option("--point", a->point, "Index, turning, min-time or min-memory")->capture_default_str();
+  sub->add_option("--plans", a->plans, "So many plans spread over the frontier, the chosen one among them")
+      ->check(CLI::Range(1, kMostPlans))
+      ->capture_default_str();
+  sub->add_flag("--calibrate", a->calibrate,
+                "Predict once more with what the steps showed, each plan from the others; both reports are written");
+  sub->add_option("--profile-out", a->profile, "The calibrated hardware profile, for 'search --hardware FILE'");
+  sub->add_option("--slice", a->slice, "Only the part of this device [0], its operators one after the other")
+      ->expected(0, 1)
+      ->default_str("0")
+      ->check(CLI::Range(0, 1 << 20));
+  sub->add_option("--backend", a->backend, "auto, cpu or cuda")->capture_default_str();
+  sub->add_option("--device", a->device, "Which GPU")->check(CLI::Range(0, 1023));
+  sub->add_option("--steps", a->steps, "Timed steps of a plan")->check(CLI::Range(1, 100000))->capture_default_str();
+  sub->add_option("--warm-up", a->warm_up, "Steps before them")->check(CLI::Range(0, 1000))->capture_default_str();
+  sub->add_option("--budget", a->budget_s, "Seconds for one plan's timed steps")
+      ->check(CLI::Range(0.1, 86400.0))
+      ->capture_default_str();
+  sub->add_flag("--no-proof", a->no_proof, "Do not compare the partitioned step with the unpartitioned one first");
+  sub->add_option("--seed", a->seed, "Of weights and data")->capture_default_str();
+  sub->add_option("--threads", a->threads, "Threads of the search; 0: all")->check(CLI::Range(0, 1024));
+  sub->add_option("--out", a->out, "Report; default standard output. Of several plans a turnpoint/validations@1 list");
+  sub->add_option("--csv", a->csv, "The report as a table, too");
+  sub->add_option("--markdown", a->markdown, "The report for people, too");
+  sub->callback([&command, a] { command.run = [a] { return run_validate(*a); }; });
 }
 
 }  // namespace turnpoint::cli

@@ -17,8 +17,9 @@ constexpr double kItemLimit = 20;
 /// A machine of one core gets two ranks all the same, so that there is something to exchange.
 int usual_ranks() { return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 2, 8); }
 
-/// What `auto` means here is for the probe to say: a job of one empty kernel.
-Expected<ProbeBackend> ask_backend(const std::string& program, const RunContext& context) {
+}  // namespace
+
+Expected<ProbeBackend> backend_here(const std::string& program, const RunContext& context) {
   ProbeJob job;
   job.budget_s = 30;
   ProbeOperator nothing;
@@ -31,8 +32,6 @@ Expected<ProbeBackend> ask_backend(const std::string& program, const RunContext&
   if (!asked) return asked.error();
   return asked->hello()->backend == "cuda" ? ProbeBackend::cuda : ProbeBackend::cpu;
 }
-
-}  // namespace
 
 ProbeJob measurement_job(const MeasureOptions& options, ProbeBackend backend, std::vector<std::string>& left_out) {
   const bool gpu = backend == ProbeBackend::cuda;
@@ -76,7 +75,7 @@ Expected<Measurement> measure_machine(const MeasureOptions& options, const RunCo
   }
   ProbeBackend backend = options.backend;
   if (backend == ProbeBackend::automatic) {
-    const auto asked = ask_backend(launch.program, context);
+    const auto asked = backend_here(launch.program, context);
     if (!asked) return asked.error();
     backend = *asked;
   }

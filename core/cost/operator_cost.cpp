@@ -88,7 +88,10 @@ OperatorCostModel::OperatorCostModel(const Scenario& scenario, const TensorUses&
   for (OperatorFit fit : scenario.cluster->fits) {
     if (fit.precision != settings.precision) continue;
     for (double* term : {&fit.launch_s, &fit.s_per_flop, &fit.s_per_byte}) *term /= settings.factors.device_speed;
-    fits_[{fit.kind, fit.phase == "backward"}] = fit;
+    if (fit.phase == kUpdateKind)
+      update_ = fit;
+    else
+      fits_[{fit.kind, fit.phase == "backward"}] = fit;
   }
 }
 
@@ -270,7 +273,7 @@ OperatorCostModel::Cost OperatorCostModel::apply(const Base& base, const MemoryC
   if (!no_outputs) out[MemoryPart::activations] += base.output_bytes;
   const Precision precision = scenario_.settings.precision;
   const ParameterBytes real = parameter_bytes(precision, scenario_.settings.optimizer, Accounting::full);
-  double update_bytes = 0, offloaded_bytes = 0;
+  double offloaded_bytes = 0;
   for (const auto& [group, elements] : base.parameters) {
     const std::uint32_t axes = choice.update == Update::replicated ? 0 : choice.update_axes & group.whole;
     const std::int64_t shards = resharding_.mesh().size_of(axes), updated = (elements + shards - 1) / shards;
@@ -278,17 +281,37 @@ OperatorCostModel::Cost OperatorCostModel::apply(const Base& base, const MemoryC
     out[MemoryPart::gradients] += (choice.update == Update::sharded_state ? elements : updated) * bytes_.gradient;
     if (!choice.offload) out[MemoryPart::optimizer] += updated * bytes_.optimizer;
     offloaded_bytes += choice.offload ? 2.0 * static_cast<double>(updated) * real.optimizer : 0;
-    update_bytes += static_cast<double>(updated) *
-                    (real.gradient + 2.0 * (real.optimizer + (precision == Precision::fp32 ? 4 : 0)) +
-                     (precision == Precision::fp32 ? 0 : 2));
     auto steps = parameter_steps(resharding_, group, choice);
     add_network(out, steps);
     if (with_steps) result.gradient_sync.insert(result.gradient_sync.end(), steps.begin(), steps.end());
   }
-  if (update_bytes > 0)
-    out[ComputePart::update] = update_bytes / bytes_per_second_ + scenario_.cluster->device.launch_s;
+  if (const double bytes = update_bytes(base, choice); bytes > 0) out[ComputePart::update] = update_seconds(bytes);
   if (offloaded_bytes > 0) out[NetworkPart::offload] = offloaded_bytes / scenario_.cluster->host_link_bandwidth;
   return result;
+}
+
+double OperatorCostModel::update_bytes(const Base& base, const MemoryChoice& choice) const {
+  const Precision precision = scenario_.settings.precision;
+  const ParameterBytes real = parameter_bytes(precision, scenario_.settings.optimizer, Accounting::full);
+  double bytes = 0;
+  for (const auto& [group, elements] : base.parameters) {
+    const std::uint32_t axes = choice.update == Update::replicated ? 0 : choice.update_axes & group.whole;
+    const std::int64_t shards = resharding_.mesh().size_of(axes), updated = (elements + shards - 1) / shards;
+    bytes += static_cast<double>(updated) *
+             (real.gradient + 2.0 * (real.optimizer + (precision == Precision::fp32 ? 4 : 0)) +
+              (precision == Precision::fp32 ? 0 : 2));
+  }
+  return bytes;
+}
+
+double OperatorCostModel::update_bytes(OperatorId id, const Configuration& configuration,
+                                       const MemoryChoice& choice) const {
+  return update_bytes(base(id, configuration), choice);
+}
+
+double OperatorCostModel::update_seconds(double bytes) const {
+  if (update_) return update_->launch_s + bytes * update_->s_per_byte;
+  return bytes / bytes_per_second_ + scenario_.cluster->device.launch_s;
 }
 
 OperatorCostModel::Cost OperatorCostModel::cost(OperatorId id, const Configuration& configuration,

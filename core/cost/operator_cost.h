@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,9 @@ struct PhaseWork {
 /// The name under which an operator's measured times are fitted: its kind, with kernel and stride for convolutions
 /// ("convolution 3x3 stride 2"), and "matmul of activations" for products without a weight.
 std::string fitted_kind(const Model& model, const Operator& op);
+
+/// Kind and phase of the fit (launch and bytes) that the update of parameters follows, where a profile has it.
+inline constexpr const char* kUpdateKind = "update";
 
 /// Costs of one scenario's operators. Thread-safe for concurrent use once built.
 class OperatorCostModel {
@@ -69,11 +73,15 @@ class OperatorCostModel {
   double forward_s(OperatorId id, const Configuration& configuration) const;
   /// On each device; what the times above are made of.
   PhaseWork work(const Operator& op, const Configuration& configuration, bool backward) const;
+  /// Bytes that the update of its parameters reads and writes; 0 without parameters of its own.
+  double update_bytes(OperatorId id, const Configuration& configuration, const MemoryChoice& choice) const;
 
  private:
   struct Base;
   Base base(OperatorId id, const Configuration& configuration) const;
   Cost apply(const Base& base, const MemoryChoice& choice, bool with_steps) const;
+  double update_bytes(const Base& base, const MemoryChoice& choice) const;
+  double update_seconds(double bytes) const;
   double phase_seconds(const Operator& op, const Configuration& configuration, bool backward) const;
 
   const Scenario& scenario_;
@@ -83,7 +91,8 @@ class OperatorCostModel {
   double flop_per_second_, bytes_per_second_, vector_flop_per_second_;
   std::map<std::string, double> measured_;  ///< kind, local dims, phase -> seconds
   std::map<std::pair<std::string, bool>, OperatorFit>
-      fits_;  ///< by kind and whether backward, already at the device's speed
+      fits_;                           ///< by kind and whether backward, already at the device's speed
+  std::optional<OperatorFit> update_;  ///< of kUpdateKind, likewise
 };
 
 /// The parameters of one operator that lie alike on the mesh, per device.

@@ -56,18 +56,6 @@ struct GraphCache {
 
 }  // namespace
 
-const char* to_string(ReshardMove move) {
-  switch (move) {
-    case ReshardMove::all_gather: return "all_gather";
-    case ReshardMove::slice: return "slice";
-    case ReshardMove::all_to_all: return "all_to_all";
-    case ReshardMove::all_reduce: return "all_reduce";
-    case ReshardMove::reduce_scatter: return "reduce_scatter";
-    case ReshardMove::permute: return "permute";
-  }
-  return "";
-}
-
 struct ReshardRoutes::Data {
   struct Quote {
     ReshardPrice price;

@@ -123,11 +123,11 @@ class Child {
 /// One run: reads until the result, an error, silence or a stop.
 class Listener {
  public:
-  Listener(const ProbeLaunch& launch, const RunContext& context) : launch_(launch), context_(context) {}
+  Listener(const ProbeLaunch& launch, const RunContext& context, ProbeSink& sink)
+      : launch_(launch), context_(context), sink_(sink) {}
 
-  Expected<void> run(const ProbeJob& job) {
-    if (const auto started = child_.start(launch_.program, write_probe_job(job)); !started) return started;
-    const double most = job.budget_s + job.limit_s + 300;
+  Expected<void> run(const std::string& job, double most_s) {
+    if (const auto started = child_.start(launch_.program, job); !started) return started;
     const double began = now();
     heard_ = began;
     while (child_.out() >= 0) {
@@ -137,11 +137,10 @@ class Listener {
       if (quiet > launch_.silence_s)
         return end(device(fmt::format("turnpoint-probe has not been heard of for {:.0f} s", quiet),
                           "a driver may hang; measure again, or the CPU ranks (--backend cpu)"));
-      if (now() - began > most) return end(device("turnpoint-probe takes longer than its time budget"));
+      if (now() - began > most_s) return end(device("turnpoint-probe takes longer than its time budget"));
     }
     return at_end();
   }
-  ProbeMessages& messages() { return messages_; }
 
  private:
   /// Up to a tenth of a second.
@@ -169,8 +168,10 @@ class Listener {
 
   Expected<void> take(const std::string& line) {
     if (launch_.on_line) launch_.on_line(line);
-    auto taken = messages_.take(line);
-    if (taken) context_.report(messages_.progress().phase.c_str(), messages_.progress().fraction);
+    auto taken = sink_.take(line);
+    if (!taken) return taken;
+    const ProbeProgress progress = sink_.progress();
+    context_.report(progress.phase.c_str(), progress.fraction);
     return taken;
   }
 
@@ -188,7 +189,7 @@ class Listener {
     const double limit = now() + launch_.ending_s;
     while (!child_.ended() && now() < limit) poll(nullptr, 0, 5);
     for (int i = 0; i < 100 && child_.err() >= 0; ++i) read_stderr();
-    if (messages_.finished()) return {};
+    if (sink_.finished()) return {};
     const std::string last = complaints_.substr(0, complaints_.find_last_not_of(" \n") + 1);
     const std::string words =
         last.empty() ? "" : fmt::format("; it said: {}", last.substr(last.find_last_of('\n') + 1));
@@ -208,19 +209,33 @@ class Listener {
   const ProbeLaunch& launch_;
   const RunContext& context_;
   Child child_;
-  ProbeMessages messages_;
+  ProbeSink& sink_;
   std::string buffer_, complaints_;
   double heard_ = 0;
 };
 
+/// Kernels measured one by one.
+class MeasuredItems : public ProbeSink {
+ public:
+  Expected<void> take(std::string_view line) override { return messages.take(line); }
+  bool finished() const override { return messages.finished(); }
+  ProbeProgress progress() const override { return messages.progress(); }
+  ProbeMessages messages;
+};
+
 }  // namespace
+
+Expected<void> run_probe(const ProbeLaunch& launch, const std::string& job, double most_s, ProbeSink& sink,
+                         const RunContext& context) {
+  return Listener(launch, context, sink).run(job, most_s);
+}
 
 Expected<ProbeMessages> run_probe(const ProbeLaunch& launch, const ProbeJob& job, const RunContext& context,
                                   ProbeMessages* partial) {
-  Listener listener(launch, context);
-  const auto ran = listener.run(job);
-  if (ran) return std::move(listener.messages());
-  if (partial) *partial = std::move(listener.messages());
+  MeasuredItems items;
+  const auto ran = run_probe(launch, write_probe_job(job), job.budget_s + job.limit_s + 300, items, context);
+  if (ran) return std::move(items.messages);
+  if (partial) *partial = std::move(items.messages);
   return ran.error();
 }
 

@@ -19,8 +19,22 @@ struct ProbeLaunch {
   std::function<void(const std::string& line)> on_line;  ///< every line as it comes, for recordings; may be empty
 };
 
-/// Errors: device (absent, crashed, hung, garbage, cut short, or the probe's own), bad_input (the job was refused),
-/// cancelled. What was measured before an error is in `partial`, if given.
+/// What is made of the lines of one run.
+class ProbeSink {
+ public:
+  virtual ~ProbeSink() = default;
+  /// An error ends the run: the line is no message, or it says what went wrong.
+  virtual Expected<void> take(std::string_view line) = 0;
+  virtual bool finished() const = 0;  ///< the result is there
+  virtual ProbeProgress progress() const = 0;
+};
+
+/// Any job, as the text of its document; a run of more than `most_s` is ended. Errors: device (absent, crashed, hung,
+/// garbage, cut short, or the probe's own), bad_input (the job was refused), cancelled.
+Expected<void> run_probe(const ProbeLaunch& launch, const std::string& job, double most_s, ProbeSink& sink,
+                         const RunContext& context);
+
+/// A job that measures kernels. What was measured before an error is in `partial`, if given.
 Expected<ProbeMessages> run_probe(const ProbeLaunch& launch, const ProbeJob& job, const RunContext& context,
                                   ProbeMessages* partial = nullptr);
 

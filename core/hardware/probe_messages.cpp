@@ -25,33 +25,6 @@ std::vector<std::string> texts(const nlohmann::json& message, const char* key) {
   return list;
 }
 
-ProbeHello read_hello(JsonFields& fields) {
-  ProbeHello hello;
-  if (fields.text("program", "") != "turnpoint-probe") fields.fail("program", "is not turnpoint-probe");
-  const auto protocol = fields.integer("protocol", 0, 1'000'000);
-  if (!fields.error() && protocol != 1)
-    fields.fail("protocol", fmt::format("is {}, and this program speaks 1: take both from one version", protocol));
-  hello.backend = fields.text("backend");
-  hello.ranks = static_cast<int>(fields.integer("ranks", 1, kMaximumProbeRanks));
-  hello.device = static_cast<int>(fields.integer("device", 0, 1023, 0));
-  hello.cold = fields.flag("cold", false);
-  hello.statistic = fields.text("statistic", "median");
-  fields.each("devices", [&](JsonFields& device, std::size_t) {
-    hello.devices.push_back({device.text("name", "device"), device.text("kind", ""),
-                             device.integer("memory_bytes", 1, std::int64_t(1) << 50)});
-  });
-  fields.each("libraries", [&](JsonFields& library, std::size_t) {
-    const std::string version = library.text("version", "");
-    hello.libraries.push_back(version.empty() ? library.text("name")
-                                              : fmt::format("{} {}", library.text("name"), version));
-  });
-  if (!fields.error() && static_cast<std::size_t>(hello.device) >= hello.devices.size())
-    fields.fail("device", "is none of the devices");
-  hello.missing = texts(fields.json(), "missing");
-  hello.warnings = texts(fields.json(), "warnings");
-  return hello;
-}
-
 void read_signature(JsonFields& fields, ProbeOperator& op) {
   op.kind = fields.text("kind", "");
   op.fit = fields.text("fit", "");
@@ -118,7 +91,36 @@ ProbeItem read_item(JsonFields& fields) {
   return item;
 }
 
-Error said_error(JsonFields& fields) {
+}  // namespace
+
+ProbeHello read_probe_hello(JsonFields& fields) {
+  ProbeHello hello;
+  if (fields.text("program", "") != "turnpoint-probe") fields.fail("program", "is not turnpoint-probe");
+  const auto protocol = fields.integer("protocol", 0, 1'000'000);
+  if (!fields.error() && protocol != 1)
+    fields.fail("protocol", fmt::format("is {}, and this program speaks 1: take both from one version", protocol));
+  hello.backend = fields.text("backend");
+  hello.ranks = static_cast<int>(fields.integer("ranks", 1, kMaximumProbeRanks));
+  hello.device = static_cast<int>(fields.integer("device", 0, 1023, 0));
+  hello.cold = fields.flag("cold", false);
+  hello.statistic = fields.text("statistic", "median");
+  fields.each("devices", [&](JsonFields& device, std::size_t) {
+    hello.devices.push_back({device.text("name", "device"), device.text("kind", ""),
+                             device.integer("memory_bytes", 1, std::int64_t(1) << 50)});
+  });
+  fields.each("libraries", [&](JsonFields& library, std::size_t) {
+    const std::string version = library.text("version", "");
+    hello.libraries.push_back(version.empty() ? library.text("name")
+                                              : fmt::format("{} {}", library.text("name"), version));
+  });
+  if (!fields.error() && static_cast<std::size_t>(hello.device) >= hello.devices.size())
+    fields.fail("device", "is none of the devices");
+  hello.missing = texts(fields.json(), "missing");
+  hello.warnings = texts(fields.json(), "warnings");
+  return hello;
+}
+
+Error read_probe_error(JsonFields& fields) {
   Error error{ErrorCode::device, fields.text("what", "failed without a reason"), fields.text("where", ""),
               fields.text("hint", "")};
   if (fields.text("code", "") == to_string(ErrorCode::bad_input)) error.code = ErrorCode::bad_input;
@@ -126,32 +128,40 @@ Error said_error(JsonFields& fields) {
   return error;
 }
 
-Error not_a_message(std::string_view line) {
+Error not_a_probe_message(std::string_view line) {
   return {ErrorCode::device,
           fmt::format("turnpoint-probe printed what is no message: '{}'", line.substr(0, 60)),
           {},
           "another program of that name may be in its place"};
 }
 
-}  // namespace
+ProbeProgress read_probe_progress(JsonFields& fields) {
+  return {fields.text("phase", ""), fields.number("fraction", 0, 1, 0)};
+}
+
+Expected<nlohmann::json> parse_probe_line(std::string_view line) {
+  auto message = parse_json(line, "turnpoint-probe", 16);
+  if (!message || !message->is_object()) return not_a_probe_message(line);
+  return message;
+}
 
 Expected<void> ProbeMessages::take(std::string_view line) {
   if (result_) return Error{ErrorCode::device, "turnpoint-probe went on after its result", {}, {}};
   if (items_.size() >= kMaximumMessages) return Error{ErrorCode::device, "turnpoint-probe does not stop", {}, {}};
-  const auto message = parse_json(line, "turnpoint-probe", 16);
-  if (!message || !message->is_object()) return not_a_message(line);
+  const auto message = parse_probe_line(line);
+  if (!message) return message.error();
   JsonFields fields(*message, "turnpoint-probe");
   const std::string type = fields.text("type", "");
-  if (type == "error") return said_error(fields);
+  if (type == "error") return read_probe_error(fields);
   if (type == "hello") {
-    ProbeHello hello = read_hello(fields);
+    ProbeHello hello = read_probe_hello(fields);
     if (!fields.error()) hello_ = std::move(hello);
   } else if (type == "item") {
     ProbeItem item = read_item(fields);
-    if (!hello_) return not_a_message(line);
+    if (!hello_) return not_a_probe_message(line);
     if (!fields.error()) items_.push_back(std::move(item));
   } else if (type == "progress") {
-    progress_ = {fields.text("phase", ""), fields.number("fraction", 0, 1, 0)};
+    progress_ = read_probe_progress(fields);
   } else if (type == "check") {
     ++checks_;
     const auto sizes = message->find("sizes");
@@ -166,10 +176,10 @@ Expected<void> ProbeMessages::take(std::string_view line) {
     result.skipped = static_cast<int>(fields.integer("skipped", 0, 1'000'000, 0));
     result.restarts = static_cast<int>(fields.integer("restarts", 0, 1'000'000, 0));
     result.elapsed_s = fields.number("elapsed_s", 0, 1e9, 0);
-    if (!hello_) return not_a_message(line);
+    if (!hello_) return not_a_probe_message(line);
     if (!fields.error()) result_ = result;
   } else if (type.empty()) {
-    return not_a_message(line);
+    return not_a_probe_message(line);
   }
   if (fields.error()) {
     Error error = *fields.error();

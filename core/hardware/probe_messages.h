@@ -3,11 +3,13 @@
 #pragma once
 
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/base/json_fields.h"
 #include "core/hardware/probe_job.h"
 
 namespace turnpoint {
@@ -48,6 +50,13 @@ struct ProbeProgress {
   std::string phase;
   double fraction = -1;
 };
+
+/// A line's document; error: it is no message. The parts that all runs have in common.
+Expected<nlohmann::json> parse_probe_line(std::string_view line);
+Error not_a_probe_message(std::string_view line);
+ProbeHello read_probe_hello(JsonFields& fields);
+ProbeProgress read_probe_progress(JsonFields& fields);
+Error read_probe_error(JsonFields& fields);
 
 /// Takes lines in order and keeps what they say. The first line that is no message, or an error message, is an error
 /// from then on.

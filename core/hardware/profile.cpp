@@ -86,22 +86,24 @@ void read_collective(JsonFields& item, Cluster& cluster) {
   cluster.collectives.push_back(sample);
 }
 
-/// Precision and phase of something measured; false where one is wrong.
-bool read_run(JsonFields& item, Precision& precision, std::string& phase) {
+/// Precision and phase of something measured; false where one is wrong. Constants can be of the update, too.
+bool read_run(JsonFields& item, Precision& precision, std::string& phase, bool may_update) {
   const std::string name = item.text("precision", "fp32");
   if (name != "fp32" && name != "bf16")
     return item.fail("precision", fmt::format("must be fp32 or bf16, not '{}'", name)), false;
   precision = name == "fp32" ? Precision::fp32 : Precision::bf16;
   phase = item.text("phase", "forward");
-  if (phase != "forward" && phase != "backward")
-    return item.fail("phase", fmt::format("must be forward or backward, not '{}'", phase)), false;
+  if (phase != "forward" && phase != "backward" && !(may_update && phase == "update"))
+    return item.fail("phase", fmt::format("must be forward{} backward{}, not '{}'", may_update ? "," : " or",
+                                          may_update ? " or update" : "", phase)),
+           false;
   return true;
 }
 
 void read_fit(JsonFields& item, Cluster& cluster) {
   OperatorFit fit;
   fit.kind = item.text("kind");
-  if (!read_run(item, fit.precision, fit.phase)) return;
+  if (!read_run(item, fit.precision, fit.phase, true)) return;
   fit.launch_s = item.number("launch_s", 0, kMaximumTime);
   fit.s_per_flop = item.number("s_per_flop", 0, kMaximumTime);
   fit.s_per_byte = item.number("s_per_byte", 0, kMaximumTime);
@@ -122,7 +124,7 @@ void read_operator(JsonFields& item, Cluster& cluster) {
       return item.fail("dims", "sizes must be whole numbers from 1 to 1e12");
     sample.dims.push_back(dim.get<std::int64_t>());
   }
-  if (!read_run(item, sample.precision, sample.phase)) return;
+  if (!read_run(item, sample.precision, sample.phase, false)) return;
   sample.time_s = item.number("time_s", 1e-12, kMaximumTime);
   cluster.operators.push_back(std::move(sample));
 }

@@ -60,7 +60,7 @@ Expected<ClusterPtr> choose_base(const std::vector<MeasuredLog>& logs, std::vect
 /// What a size was measured with, over all files.
 struct Sizes {
   std::vector<double> times;
-  std::vector<Spread> spreads;
+  std::vector<RepeatSpread> spreads;
 };
 
 /// Curves of the plain variant; others (in-place, strided) only where there is no plain one.

@@ -154,7 +154,8 @@ TensorId ModelBuilder::normalisation(std::string name, TensorId x, int first_axi
     } else if (tensor(*parameter).elements() != 1) {
       return broken(op.name, "the scale or bias of a normalisation does not fit its input");
     }
-    op.inputs.push_back({*parameter, std::move(parameter_walks), false});
+    // The gradient of x is scaled as x was.
+    op.inputs.push_back({*parameter, std::move(parameter_walks), scale && *parameter == *scale});
   }
   op.outputs = {{{}, std::move(walks), false}};
   return add_operator(std::move(op), in.shape, in.dims, in.type, work);
@@ -178,7 +179,8 @@ TensorId ModelBuilder::batch_normalisation(std::string name, TensorId x, std::op
     if (!usable(op.name, {*channel})) return broken(op.name, "an operand is missing");
     if (tensor(*channel).shape != Shape{in.shape[1]})
       return broken(op.name, "a parameter of a batch normalisation does not have one element per channel");
-    op.inputs.push_back({*channel, {walks[1]}, false});
+    // The gradient of x is scaled as x was.
+    op.inputs.push_back({*channel, {walks[1]}, scale && *channel == *scale});
   }
   op.outputs = {{{}, std::move(walks), false}};
   return add_operator(std::move(op), in.shape, in.dims, in.type, {10 * elements, {}, {}});

@@ -51,9 +51,18 @@ struct ValidationReport {
 nlohmann::json write_validation(const ValidationReport& report);
 Expected<ValidationReport> read_validation(const nlohmann::json& document, const std::string& where);
 
+/// turnpoint/validations@1: reports of several plans of one model; summaries of those before calibration
+/// and of the calibrated ones.
+nlohmann::json write_validations(const std::vector<ValidationReport>& reports);
+/// Of either format: one report, or a list of them.
+Expected<std::vector<ValidationReport>> read_validations(const nlohmann::json& document, const std::string& where);
+
 /// One row per value: part, name, predicted, measured, q1, q3, error, source.
 std::string write_validation_csv(const ValidationReport& report);
 std::string write_validation_markdown(const ValidationReport& report);
+
+/// The same of several, a column with the plan before.
+std::string write_validations_csv(const std::vector<ValidationReport>& reports);
 
 /// Several plans of one model, as the TensorOpt study tabulates its errors (papers.md section 1): mean and largest
 /// |error| of execution, network and memory, and whether predicted and measured order agree.

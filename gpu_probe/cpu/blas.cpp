@@ -2,6 +2,7 @@
 #include "gpu_probe/cpu/blas.h"
 
 #include <dlfcn.h>
+#include <algorithm>
 #include <cstdlib>
 #include <limits>
 
@@ -18,18 +19,18 @@ DnnlSgemm g_dnnl = nullptr;
 CblasSgemm g_cblas = nullptr;
 
 void dnnl_gemm(const GemmShape& s, const float* a, const float* b, float beta, float* c) {
-  const int failed = g_dnnl(s.transpose_a ? 'T' : 'N', s.transpose_b ? 'T' : 'N', s.m, s.n, s.k, 1.0f, a,
-                            s.transpose_a ? s.m : s.k, b, s.transpose_b ? s.k : s.n, beta, c, s.n);
+  const int failed = g_dnnl(s.transpose_a ? 'T' : 'N', s.transpose_b ? 'T' : 'N', s.m, s.n, s.k, 1.0f, a, s.lead_a(), b,
+                            s.lead_b(), beta, c, s.lead_c());
   if (failed != 0) gemm(s, a, b, beta, c);
 }
 
 void cblas_gemm(const GemmShape& s, const float* a, const float* b, float beta, float* c) {
   constexpr std::int64_t kMost = std::numeric_limits<int>::max();
-  if (s.m > kMost || s.n > kMost || s.k > kMost) return gemm(s, a, b, beta, c);
+  if (std::max({s.m, s.n, s.k, s.lead_a(), s.lead_b(), s.lead_c()}) > kMost) return gemm(s, a, b, beta, c);
   constexpr int kRowMajor = 101, kPlain = 111, kTransposed = 112;
   const auto i = [](std::int64_t value) { return static_cast<int>(value); };
   g_cblas(kRowMajor, s.transpose_a ? kTransposed : kPlain, s.transpose_b ? kTransposed : kPlain, i(s.m), i(s.n), i(s.k),
-          1.0f, a, i(s.transpose_a ? s.m : s.k), b, i(s.transpose_b ? s.k : s.n), beta, c, i(s.n));
+          1.0f, a, i(s.lead_a()), b, i(s.lead_b()), beta, c, i(s.lead_c()));
 }
 
 Blas find() {

@@ -28,13 +28,6 @@ std::string processor_name() {
   return "CPU";
 }
 
-/// The cores that this process may use, which a container may make fewer than the machine has.
-int usable_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
-
 nlohmann::json numa_nodes() {
   nlohmann::json nodes = nlohmann::json::array();
   std::error_code ec;
@@ -47,6 +40,12 @@ nlohmann::json numa_nodes() {
 }
 
 }  // namespace
+
+int usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
 
 nlohmann::json describe_cpu(int ranks) {
   const int cores = usable_cores();

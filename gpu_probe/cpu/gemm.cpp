@@ -5,14 +5,7 @@
 #include <cstring>
 #include <vector>
 
-// One binary for every x86-64: the inner loop is compiled three times and chosen at load time. Sanitizers run before
-// the choice is made and cannot stand it; clang spells it differently.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)
-#define TURNPOINT_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define TURNPOINT_CLONES
-#endif
+#include "gpu_probe/cpu/clones.h"
 
 namespace turnpoint::probe {
 
@@ -72,8 +65,9 @@ std::int64_t rounded(std::int64_t value, std::int64_t step) { return (value + st
 }  // namespace
 
 void gemm(const GemmShape& shape, const float* a, const float* b, float beta, float* c) {
-  const View va{a, shape.transpose_a ? 1 : shape.k, shape.transpose_a ? shape.m : 1};
-  const View vb{b, shape.transpose_b ? 1 : shape.n, shape.transpose_b ? shape.k : 1};
+  const View va{a, shape.transpose_a ? 1 : shape.lead_a(), shape.transpose_a ? shape.lead_a() : 1};
+  const View vb{b, shape.transpose_b ? 1 : shape.lead_b(), shape.transpose_b ? shape.lead_b() : 1};
+  const std::int64_t lead = shape.lead_c();
   thread_local std::vector<float> packed_a, packed_b;
   packed_a.resize(static_cast<std::size_t>(rounded(kBlockM, kRows) * kBlockK));
   packed_b.resize(static_cast<std::size_t>(rounded(std::min(kBlockN, shape.n), kColumns) * kBlockK));
@@ -92,14 +86,14 @@ void gemm(const GemmShape& shape, const float* a, const float* b, float beta, fl
             const float* pb = packed_b.data() + (n - n0) * depth;
             const std::int64_t rows = std::min(kRows, m1 - m), columns = std::min(kColumns, n1 - n);
             if (rows == kRows && columns == kColumns) {
-              block(depth, pa, pb, c + m * shape.n + n, shape.n, add);
+              block(depth, pa, pb, c + m * lead + n, lead, add);
               continue;
             }
             alignas(64) float edge[kRows * kColumns];
             block(depth, pa, pb, edge, kColumns, false);
             for (std::int64_t r = 0; r < rows; ++r)
               for (std::int64_t i = 0; i < columns; ++i) {
-                float& to = c[(m + r) * shape.n + n + i];
+                float& to = c[(m + r) * lead + n + i];
                 to = edge[r * kColumns + i] + (add ? to : 0.0f);
               }
           }

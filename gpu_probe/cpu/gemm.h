@@ -11,6 +11,12 @@ struct GemmShape {
   std::int64_t m = 0, n = 0, k = 0;
   bool transpose_a = false;  ///< A is stored k x m
   bool transpose_b = false;  ///< B is stored n x k
+  /// Elements from one stored row to the next; 0: no more than the row has.
+  std::int64_t stored_a = 0, stored_b = 0, stored_c = 0;
+
+  std::int64_t lead_a() const { return stored_a ? stored_a : transpose_a ? m : k; }
+  std::int64_t lead_b() const { return stored_b ? stored_b : transpose_b ? k : n; }
+  std::int64_t lead_c() const { return stored_c ? stored_c : n; }
 };
 
 /// beta 0 overwrites C, 1 adds to it.

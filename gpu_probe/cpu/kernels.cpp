@@ -6,6 +6,9 @@
 #include <cstring>
 #include <limits>
 
+#include "gpu_probe/cpu/clones.h"
+#include "gpu_probe/cpu/vector_math.h"
+
 namespace turnpoint::probe {
 
 namespace {
@@ -18,32 +21,35 @@ struct Moments {
 
 /// Calls chunk(pointer, elements) over all that is normalised together, twice.
 template <class Chunks>
-Moments moments(double count, Chunks&& chunks) {
+TURNPOINT_INLINE Moments moments(double count, Chunks&& chunks) {
   double sum = 0, squares = 0;
   chunks([&](const float* x, std::int64_t n) {
     float part = 0;
+#pragma omp simd reduction(+ : part)
     for (std::int64_t i = 0; i < n; ++i) part += x[i];
     sum += part;
   });
   const float mean = static_cast<float>(sum / count);
   chunks([&](const float* x, std::int64_t n) {
     float part = 0;
+#pragma omp simd reduction(+ : part)
     for (std::int64_t i = 0; i < n; ++i) part += (x[i] - mean) * (x[i] - mean);
     squares += part;
   });
   return {mean, 1.0f / std::sqrt(static_cast<float>(squares / count) + kEpsilon)};
 }
 
-float largest(const float* x, std::int64_t n) {
+TURNPOINT_INLINE float largest(const float* x, std::int64_t n) {
   float most = x[0];
+#pragma omp simd reduction(max : most)
   for (std::int64_t i = 1; i < n; ++i) most = std::max(most, x[i]);
   return most;
 }
 
 }  // namespace
 
-void elementwise(std::int64_t elements, const float* const* in, std::int64_t reads, float* const* out,
-                 std::int64_t writes) {
+TURNPOINT_CLONES void elementwise(std::int64_t elements, const float* const* in, std::int64_t reads, float* const* out,
+                                  std::int64_t writes) {
   constexpr std::int64_t kStrip = 1024;  // stays in the first cache between the operands
   float strip[kStrip];
   for (std::int64_t i = 0; i < elements; i += kStrip) {
@@ -55,34 +61,44 @@ void elementwise(std::int64_t elements, const float* const* in, std::int64_t rea
   }
 }
 
-void softmax(std::int64_t rows, std::int64_t columns, const float* x, float* y) {
+TURNPOINT_CLONES void softmax(std::int64_t rows, std::int64_t columns, const float* x, float* y) {
   for (std::int64_t r = 0; r < rows; ++r, x += columns, y += columns) {
     const float most = largest(x, columns);
     float sum = 0;
-    for (std::int64_t i = 0; i < columns; ++i) sum += y[i] = std::exp(x[i] - most);
-    for (std::int64_t i = 0; i < columns; ++i) y[i] /= sum;
+#pragma omp simd reduction(+ : sum)
+    for (std::int64_t i = 0; i < columns; ++i) {
+      const float e = vector_exp(x[i] - most);
+      y[i] = e;
+      sum += e;
+    }
+    const float share = 1.0f / sum;
+    for (std::int64_t i = 0; i < columns; ++i) y[i] *= share;
   }
 }
 
-void softmax_backward(std::int64_t rows, std::int64_t columns, const float* y, const float* dy, float* dx) {
+TURNPOINT_CLONES void softmax_backward(std::int64_t rows, std::int64_t columns, const float* y, const float* dy,
+                                       float* dx) {
   for (std::int64_t r = 0; r < rows; ++r, y += columns, dy += columns, dx += columns) {
     float dot = 0;
+#pragma omp simd reduction(+ : dot)
     for (std::int64_t i = 0; i < columns; ++i) dot += y[i] * dy[i];
     for (std::int64_t i = 0; i < columns; ++i) dx[i] = y[i] * (dy[i] - dot);
   }
 }
 
-void layer_norm(std::int64_t rows, std::int64_t columns, const float* x, float* y) {
+TURNPOINT_CLONES void layer_norm(std::int64_t rows, std::int64_t columns, const float* x, float* y) {
   for (std::int64_t r = 0; r < rows; ++r, x += columns, y += columns) {
     const Moments m = moments(static_cast<double>(columns), [&](auto&& chunk) { chunk(x, columns); });
     for (std::int64_t i = 0; i < columns; ++i) y[i] = (x[i] - m.mean) * m.scale;
   }
 }
 
-void layer_norm_backward(std::int64_t rows, std::int64_t columns, const float* x, const float* dy, float* dx) {
+TURNPOINT_CLONES void layer_norm_backward(std::int64_t rows, std::int64_t columns, const float* x, const float* dy,
+                                          float* dx) {
   for (std::int64_t r = 0; r < rows; ++r, x += columns, dy += columns, dx += columns) {
     const Moments m = moments(static_cast<double>(columns), [&](auto&& chunk) { chunk(x, columns); });
     float sum = 0, dot = 0;
+#pragma omp simd reduction(+ : sum, dot)
     for (std::int64_t i = 0; i < columns; ++i) {
       sum += dy[i];
       dot += dy[i] * (x[i] - m.mean) * m.scale;
@@ -93,7 +109,7 @@ void layer_norm_backward(std::int64_t rows, std::int64_t columns, const float* x
   }
 }
 
-void batch_norm(std::int64_t n, std::int64_t c, std::int64_t plane, const float* x, float* y) {
+TURNPOINT_CLONES void batch_norm(std::int64_t n, std::int64_t c, std::int64_t plane, const float* x, float* y) {
   for (std::int64_t channel = 0; channel < c; ++channel) {
     const Moments m = moments(static_cast<double>(n * plane), [&](auto&& chunk) {
       for (std::int64_t i = 0; i < n; ++i) chunk(x + (i * c + channel) * plane, plane);
@@ -105,8 +121,8 @@ void batch_norm(std::int64_t n, std::int64_t c, std::int64_t plane, const float*
   }
 }
 
-void batch_norm_backward(std::int64_t n, std::int64_t c, std::int64_t plane, const float* x, const float* dy,
-                         float* dx) {
+TURNPOINT_CLONES void batch_norm_backward(std::int64_t n, std::int64_t c, std::int64_t plane, const float* x,
+                                          const float* dy, float* dx) {
   const float count = static_cast<float>(n * plane);
   for (std::int64_t channel = 0; channel < c; ++channel) {
     const Moments m = moments(static_cast<double>(n * plane), [&](auto&& chunk) {
@@ -115,6 +131,7 @@ void batch_norm_backward(std::int64_t n, std::int64_t c, std::int64_t plane, con
     float sum = 0, dot = 0;
     for (std::int64_t i = 0; i < n; ++i) {
       const std::int64_t base = (i * c + channel) * plane;
+#pragma omp simd reduction(+ : sum, dot)
       for (std::int64_t j = base; j < base + plane; ++j) {
         sum += dy[j];
         dot += dy[j] * (x[j] - m.mean) * m.scale;
@@ -172,11 +189,13 @@ void embedding_backward(std::int64_t columns, std::int64_t lookups, const std::i
     for (std::int64_t c = 0; c < columns; ++c) dtable[index[i] * columns + c] += dy[i * columns + c];
 }
 
-void cross_entropy(std::int64_t rows, std::int64_t columns, const float* x, const std::int64_t* label, float* loss) {
+TURNPOINT_CLONES void cross_entropy(std::int64_t rows, std::int64_t columns, const float* x, const std::int64_t* label,
+                                    float* loss) {
   for (std::int64_t r = 0; r < rows; ++r, x += columns) {
     const float most = largest(x, columns);
     float sum = 0;
-    for (std::int64_t i = 0; i < columns; ++i) sum += std::exp(x[i] - most);
+#pragma omp simd reduction(+ : sum)
+    for (std::int64_t i = 0; i < columns; ++i) sum += vector_exp(x[i] - most);
     loss[r] = std::log(sum) + most - x[label[r]];
   }
 }
@@ -187,22 +206,23 @@ void cross_entropy_backward(std::int64_t rows, std::int64_t columns, const float
   for (std::int64_t r = 0; r < rows; ++r) dx[r * columns + label[r]] -= 1.0f;
 }
 
-void row_sum(std::int64_t rows, std::int64_t columns, const float* x, float* y) {
+TURNPOINT_CLONES void row_sum(std::int64_t rows, std::int64_t columns, const float* x, float* y) {
   for (std::int64_t r = 0; r < rows; ++r, x += columns) {
     float sum = 0;
+#pragma omp simd reduction(+ : sum)
     for (std::int64_t i = 0; i < columns; ++i) sum += x[i];
     y[r] = sum;
   }
 }
 
-void column_sum(std::int64_t rows, std::int64_t columns, const float* x, float* y) {
+TURNPOINT_CLONES void column_sum(std::int64_t rows, std::int64_t columns, const float* x, float* y) {
   std::fill(y, y + columns, 0.0f);
   for (std::int64_t r = 0; r < rows; ++r, x += columns)
     for (std::int64_t i = 0; i < columns; ++i) y[i] += x[i];
 }
 
-void adam(std::int64_t elements, const AdamStep& step, const float* gradient, float* weight, float* mean,
-          float* variance) {
+TURNPOINT_CLONES void adam(std::int64_t elements, const AdamStep& step, const float* gradient, float* weight,
+                           float* mean, float* variance) {
   const float correct1 = 1.0f - std::pow(step.beta1, static_cast<float>(step.step)),
               correct2 = 1.0f - std::pow(step.beta2, static_cast<float>(step.step));
   for (std::int64_t i = 0; i < elements; ++i) {

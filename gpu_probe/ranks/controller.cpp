@@ -15,6 +15,8 @@
 #include <nlohmann/json.hpp>
 
 #include "gpu_probe/ranks/crew.h"
+#include "gpu_probe/ranks/step_worker.h"
+#include "gpu_probe/step/timed.h"
 
 namespace turnpoint::probe {
 
@@ -49,7 +51,8 @@ int claim_machine() {
 
 class Controller {
  public:
-  Controller(const ProbeJob& job, int out_file) : job_(job), out_(out_file), started_(host_clock()) {
+  Controller(const ProbeJob& job, int out_file, bool step)
+      : job_(job), out_(out_file), started_(host_clock()), step_(step) {
     sigset_t signals;
     sigemptyset(&signals);
     for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&signals, signal);
@@ -185,7 +188,10 @@ class Controller {
                          "something in its process writes to the wrong place"));
     const std::string type = message.value("type", "");
     if (type == "error") {
+      if (message.value("follows", false)) return -1;  // of another rank's end, which says more
       last_error_ = device(message.value("what", "failed"), message.value("hint", ""));
+      last_error_->where = message.value("where", "");
+      if (message.value("code", "") == to_string(ErrorCode::bad_input)) last_error_->code = ErrorCode::bad_input;
       return -1;  // its end follows
     }
     if (rank != 0) return -1;
@@ -198,6 +204,19 @@ class Controller {
       if (!not_cuda_.empty()) message["missing"].push_back("CUDA: " + not_cuda_);
       if (claim_ < 0) message["warnings"].push_back("another turnpoint-probe is measuring on this machine");
       say(std::move(message));
+    } else if (type == "start" && step_) {
+      item_began_ = host_clock();
+      stage_limit_ = message.value("limit_s", job_.limit_s);
+      const bool new_stage = message.value("phase", "") != stage_;
+      if (!new_stage && item_began_ - last_progress_ < 0.2) return -1;
+      stage_ = message.value("phase", "");
+      last_progress_ = item_began_;
+      say({{"type", "progress"}, {"phase", stage_}, {"fraction", message.value("fraction", 0.0)}});
+    } else if (step_ && (type == "operator" || type == "exchange")) {
+      say(std::move(message));
+    } else if (step_ && type == "result") {
+      result_ = std::move(message);
+      done_ = true;
     } else if (type == "start") {
       current_ = message.value("index", -1);
       next_item_ = message.value("position", std::size_t(0)) + 1;
@@ -246,10 +265,13 @@ class Controller {
     crew_.reap();
     std::string what = who_died();
     const double waited = host_clock() - item_began_;
-    if (what.empty() && waited > (opened_ ? job_.limit_s : std::max(kOpening, job_.limit_s)))
-      what = opened_ ? fmt::format("took longer than {:g} s", job_.limit_s)
-                     : fmt::format("the device did not answer within {:.0f} s", waited);
+    const double limit = step_ ? stage_limit_ : job_.limit_s;
+    if (what.empty() && waited > (opened_ ? limit : std::max(kOpening, limit)))
+      what = step_     ? fmt::format("{}: no sign of life for {:.0f} s", stage_.empty() ? "starting" : stage_, waited)
+             : opened_ ? fmt::format("took longer than {:g} s", job_.limit_s)
+                       : fmt::format("the device did not answer within {:.0f} s", waited);
     if (what.empty()) return -1;
+    if (step_) return fail(last_error_ && !what.empty() && what == last_error_->what ? *last_error_ : device(what));
     const std::string hint = last_error_ ? last_error_->hint : "";
     last_error_.reset();
     crew_.kill();
@@ -270,6 +292,11 @@ class Controller {
 
   int finish() {
     crew_.kill();
+    if (step_) {
+      result_["elapsed_s"] = host_clock() - started_;
+      say(std::move(result_));
+      return out_.good() ? kDone : kDevice;
+    }
     say({{"type", "result"},
          {"measured", measured_},
          {"not_measured", failed_},
@@ -290,13 +317,40 @@ class Controller {
   std::int64_t sequence_ = 0;
   std::size_t next_item_ = 0;
   int current_ = -1, measured_ = 0, failed_ = 0, skipped_ = 0, restarts_ = 0;
+  bool step_ = false;        ///< a step job: its ranks report by themselves, and nothing is tried again
+  std::string stage_;        ///< of a step job
+  double stage_limit_ = 60;  ///< s without a sign of life
+  json result_;              ///< of a step job
   bool opened_ = false, hello_said_ = false, done_ = false;
   std::optional<Error> last_error_;
 };
 
 }  // namespace
 
-int run_job(const ProbeJob& job, const std::string& text, int out_file) { return Controller(job, out_file).run(text); }
+int run_job(const ProbeJob& job, const std::string& text, int out_file) {
+  return Controller(job, out_file, false).run(text);
+}
+
+int run_step_job(const StepJob& job, const std::string& text, int out_file) {
+  // What the controller needs to know of any job.
+  ProbeJob frame;
+  frame.backend = job.backend == ProbeBackend::automatic ? ProbeBackend::cpu : job.backend;
+  frame.device = job.device;
+  frame.ranks = ranks_of(job);
+  frame.budget_s = 12 * job.budget_s + 120;  // proof, warm-up and timed steps each have limits of their own
+  frame.limit_s = 60;
+  std::optional<Error> refused;
+  if (frame.backend == ProbeBackend::cuda)
+    refused = {ErrorCode::device, "steps are carried out on CPU ranks only; this probe has none for CUDA devices",
+               job.model->name, "ask for the backend cpu"};
+  else if (const auto fine = step::check_job(job, frame.ranks); !fine)
+    refused = fine.error();
+  if (refused) {
+    print_error(out_file, *refused);
+    return refused->code == ErrorCode::device ? kDevice : kBadJob;
+  }
+  return Controller(frame, out_file, true).run(text);
+}
 
 void print_error(int out_file, const Error& error) {
   json line = error_line(error);

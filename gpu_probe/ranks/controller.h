@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/hardware/probe_job.h"
+#include "core/plan/step_job.h"
 
 namespace turnpoint::probe {
 
@@ -13,6 +14,9 @@ inline constexpr int kDone = 0, kUsage = 2, kBadJob = 3, kDevice = 5, kInterrupt
 /// Prints hello, progress, item, heartbeat and result or error lines to `out_file`; returns the exit code. `text` is
 /// the job as it was read, which the ranks read again.
 int run_job(const ProbeJob& job, const std::string& text, int out_file);
+
+/// The same for a step job: operator and exchange lines instead of items.
+int run_step_job(const StepJob& job, const std::string& text, int out_file);
 
 /// The one line of a probe that cannot begin.
 void print_error(int out_file, const Error& error);

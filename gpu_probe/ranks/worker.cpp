@@ -14,6 +14,7 @@
 #include "gpu_probe/measure/statistics.h"
 #include "gpu_probe/ranks/collectives.h"
 #include "gpu_probe/ranks/controller.h"
+#include "gpu_probe/ranks/step_worker.h"
 
 namespace turnpoint::probe {
 
@@ -289,10 +290,15 @@ int open_and_run(const WorkerOptions& options) {
   }
   const auto text = read_file(fmt::format("/proc/self/fd/{}", options.job_file));
   if (!text) return refuse(options, text.error());
-  auto job = parse_probe_job(*text, "job");
-  if (!job) return refuse(options, job.error());
   auto region = SharedRegion::attach(options.region_file, options.ranks);
   if (!region) return refuse(options, region.error());
+  if (is_step_job(*text)) {
+    const int cores = usable_cores();
+    if (options.rank > 0) pin(options.rank, options.ranks);  // rank 0 proves first, with as many threads as ranks
+    return run_step_worker(options, *text, *region, cores, [&] { pin(options.rank, options.ranks); });
+  }
+  auto job = parse_probe_job(*text, "job");
+  if (!job) return refuse(options, job.error());
   std::unique_ptr<Backend> backend;
   if (options.backend == ProbeBackend::cuda) {
     auto opened = open_cuda_backend(job->device, job->seed);

@@ -4,11 +4,12 @@
 
 #include <algorithm>
 
-namespace turnpoint::step {
+namespace turnpoint::step::TURNPOINT_REAL {
 
 Expected<void> RankStep::backward() {
   for (std::size_t i = program_.operators.size(); i-- > 0;)
     if (auto done = backward_operator(OperatorId(i)); !done) return done;
+  learn();
   return {};
 }
 
@@ -25,24 +26,17 @@ Expected<RankStep::Values> RankStep::output_gradients(OperatorId id) {
     Value gradient = std::move(gradient_[number]);
     if (flow.shared && gradient && flow.shared->reshard) {
       const Way& way = *flow.shared;
-      auto moved = move(way.reshard->backward, way.repeated, way.reshard->backward.size(), way.read, tensor,
+      auto moved = move(*way.reshard, true, way.repeated, way.reshard->backward.size(), way.read, tensor,
                         std::move(gradient), tensor.name + ": gradient");
       if (!moved) return moved.error();
       gradient = std::move(*moved);
     }
     for (const auto result : program_.model->results) {
       if (result != flow.tensor || !is_floating(tensor.type)) continue;
-      if (!gradient) gradient = make(tensor, flow.produced.without_partial());
-      const Region& r = gradient->region;
-      for (std::int64_t i = 0; i < r.elements(); ++i) {
-        std::int64_t rest = i, index = 0, stride = 1;
-        for (std::size_t d = tensor.shape.size(); d-- > 0;) {
-          index += (r.offset[d] + rest % r.extent[d]) * stride;
-          stride *= tensor.shape[d];
-          rest /= r.extent[d];
-        }
-        gradient->data[static_cast<std::size_t>(i)] += loss_factor(tensor, flow.tensor, program_.options.seed, index);
-      }
+      const Stopwatch watch(*this, id, StepPhase::backward);
+      if (!gradient) gradient = make_clear(tensor, flow.produced.without_partial());
+      const Array& factors = loss_factors(flow, gradient->region);
+      for (std::size_t i = 0; i < factors.size(); ++i) gradient->data[i] += factors[i];
     }
     if (gradient) record(Compared::activation_gradient, id, static_cast<std::uint32_t>(o), *gradient, 0);
     gradients[o] = std::move(gradient);
@@ -61,14 +55,13 @@ Expected<void> RankStep::repeat_what_is_listed(OperatorId id) {
     return report_.traffic.size() + static_cast<std::size_t>(runs);
   };
   const std::size_t before = done();
-  if (here.runs_again)
+  if (here.runs_again && report_.runs_again[id.index] == 0)
     if (auto outputs = run_again(id); !outputs) return outputs.error();
   for (const auto output : here.output_flow) {
     if (output < 0) continue;
     const auto number = static_cast<std::size_t>(output);
     const Flow& flow = program_.flows[number];
-    if (!flow.shared || !flow.shared->saved || kept_shared_[number] || repeated_shared_[number] || flow.of_view)
-      continue;
+    if (!flow.shared || !flow.shared->saved || shared_made_[number] || flow.of_view) continue;
     auto value = produced(flow, number);
     if (!value) return value.error();
     value =
@@ -79,7 +72,7 @@ Expected<void> RankStep::repeat_what_is_listed(OperatorId id) {
     if (here.input_flow[k] < 0) continue;
     const Way& way =
         program_.flows[static_cast<std::size_t>(here.input_flow[k])].ways[static_cast<std::size_t>(here.input_way[k])];
-    if (!way.saved || fetched_[id.index][k]) continue;
+    if (!way.saved || was_fetched_[id.index][k]) continue;
     if (auto value = fetch(id, k); !value) return value.error();
   }
   if (done() > before) ++report_.idle_repeats;
@@ -118,8 +111,10 @@ Expected<void> RankStep::backward_operator(OperatorId id) {
     }
   }
   for (std::size_t k = 0; k < inputs.size(); ++k)
-    if ((op.inputs[k].saved || here.reads_unsaved[k]) && rerun_weights_[id.index][k])
+    if ((op.inputs[k].saved || here.reads_unsaved[k]) && rerun_weights_[id.index][k]) {
+      used(rerun_weights_[id.index][k]);
       inputs[k] = rerun_weights_[id.index][k];
+    }
   if (auto done = read_weights(id, true, false, inputs); !done) return done;
 
   bool any = false;
@@ -127,17 +122,15 @@ Expected<void> RankStep::backward_operator(OperatorId id) {
     const Tensor& tensor = tensor_of(op.inputs[k]);
     if (!tensor.requires_gradient) continue;
     any = true;
-    results[k] = make(tensor, here.inputs[k]);
+    results[k] = gradient_target(id, k);
   }
-  if (any) {
-    std::vector<const Block*> in, out, gradient;
-    std::vector<Block*> result;
-    for (const auto& value : inputs) in.push_back(value.get());
-    for (const auto& value : outputs) out.push_back(value.get());
-    for (const auto& value : *gradients) gradient.push_back(value.get());
-    for (const auto& value : results) result.push_back(value.get());
-    if (auto done = here.kernel.backward(local(id), in, out, gradient, result); !done) return done;
-  }
+  if (any)
+    if (auto done = compute_backward(id, inputs, outputs, *gradients, results); !done) return done;
+  inputs.clear();
+  outputs.clear();
+  gradients->clear();
+  kept_internal_[id.index].clear();
+  advance();
   for (std::size_t k = 0; k < results.size(); ++k)
     if (results[k])
       if (auto done = send_gradient(id, k, std::move(results[k])); !done) return done;
@@ -147,6 +140,39 @@ Expected<void> RankStep::backward_operator(OperatorId id) {
   return {};
 }
 
+// Where the gradient of an input is computed: a parameter's in the run that is synchronised, if it is the first there.
+Value RankStep::gradient_target(OperatorId id, std::size_t k) {
+  const OperatorProgram& here = program_of(id);
+  if (fast() && here.owned[k])
+    for (auto& share : shares_[id.index])
+      if (auto target = share.gradient_target(static_cast<std::uint32_t>(k))) return target;
+  return make(tensor_of(op_of(id).inputs[k]), here.inputs[k]);
+}
+
+Expected<void> RankStep::compute_backward(OperatorId id, const Values& inputs, const Values& outputs,
+                                          const Values& gradients, Values& results) {
+  const Stopwatch watch(*this, id, StepPhase::backward);
+  const OperatorProgram& here = program_of(id);
+  std::vector<const Block*> in, out, gradient;
+  std::vector<Block*> result;
+  for (const auto& value : inputs) in.push_back(value.get());
+  for (const auto& value : outputs) out.push_back(value.get());
+  for (const auto& value : gradients) gradient.push_back(value.get());
+  const LocalOperator at = local(id);
+  if (at.op().is_view() && fast() && gradients[0] && results[0] &&
+      keeps_order(at, results[0]->region, gradients[0]->region)) {
+    const Value& dy = gradients[0];
+    results[0] =
+        std::make_shared<Block>(report_.ledger, results[0]->region, results[0]->element_bytes, dy->data, false);
+    return {};
+  }
+  for (const auto& value : results) result.push_back(value.get());
+  if (fast() && here.kernel.fast_backward && here.kernel.fast_backward(at, in, out, gradient, result)) return {};
+  for (auto* block : result)
+    if (block) block->data.clear();
+  return here.kernel.backward(at, in, out, gradient, result);
+}
+
 // Brings an input's gradient to where the tensor's gradients are summed. What arrives there complete, where others are
 // still partial sums, is added by one rank only.
 Expected<void> RankStep::send_gradient(OperatorId id, std::size_t k, Value gradient) {
@@ -154,7 +180,7 @@ Expected<void> RankStep::send_gradient(OperatorId id, std::size_t k, Value gradi
   const Access& access = op_of(id).inputs[k];
   const auto bring = [&](const Way& way, const Tensor& tensor, const std::string& where) -> Expected<void> {
     if (way.meets || !way.reshard) return {};
-    auto moved = move(way.reshard->backward, way.repeated, way.reshard->backward.size(), way.read, tensor,
+    auto moved = move(*way.reshard, true, way.repeated, way.reshard->backward.size(), way.read, tensor,
                       std::move(gradient), where + ": gradient");
     if (!moved) return moved.error();
     gradient = std::move(*moved);
@@ -168,7 +194,7 @@ Expected<void> RankStep::send_gradient(OperatorId id, std::size_t k, Value gradi
     for (std::size_t s = 0; s < here.parameters.size(); ++s) {
       const auto& of_set = here.parameters[s].inputs;
       if (std::find(of_set.begin(), of_set.end(), k) != of_set.end())
-        shares_[id.index][s].add_gradient(static_cast<std::uint32_t>(k), *gradient);
+        shares_[id.index][s].add_gradient(static_cast<std::uint32_t>(k), *gradient, backward_seconds(id));
     }
     return {};
   }
@@ -181,7 +207,7 @@ Expected<void> RankStep::send_gradient(OperatorId id, std::size_t k, Value gradi
     const auto& sets = program_of(tie.owner).parameters;
     for (std::size_t s = 0; s < sets.size(); ++s)
       if (std::find(sets[s].inputs.begin(), sets[s].inputs.end(), tie.owner_input) != sets[s].inputs.end())
-        shares_[tie.owner.index][s].add_gradient(tie.owner_input, *gradient);
+        shares_[tie.owner.index][s].add_gradient(tie.owner_input, *gradient, backward_seconds(id));
     return {};
   }
   const auto number = static_cast<std::size_t>(here.input_flow[k]);
@@ -189,11 +215,19 @@ Expected<void> RankStep::send_gradient(OperatorId id, std::size_t k, Value gradi
   const Way& way = flow.ways[static_cast<std::size_t>(here.input_way[k])];
   if (auto done = bring(way, tensor_of(access), tensor_of(access).name + " -> " + op_of(id).name); !done) return done;
   Value& sum = gradient_[number];
-  if (!sum) sum = make(tensor_of(access), flow.meeting());
-  if (sum->region != gradient->region)
+  if (gradient->region != region_of(mesh(), rank(), flow.meeting(), tensor_of(access).shape))
     return bad_input("plan: gradients meet in different layouts", program_.model->name + ": " + tensor_of(access).name);
-  if (!adds(flow.meeting(), way)) return {};
-  for (std::size_t i = 0; i < sum->data.size(); ++i) sum->data[i] += gradient->data[i];
+  const Stopwatch watch(*this, flow.producer, StepPhase::backward);
+  if (!adds(flow.meeting(), way)) {
+    if (!sum) sum = make_clear(tensor_of(access), flow.meeting());
+  } else if (!sum) {
+    sum = std::move(gradient);
+  } else {
+    Real* to = sum->data.data();
+    const Real* from = gradient->data.data();
+    const std::size_t count = sum->data.size();
+    for (std::size_t i = 0; i < count; ++i) to[i] += from[i];
+  }
   return {};
 }
 
@@ -218,4 +252,4 @@ void RankStep::release(OperatorId id) {
   }
 }
 
-}  // namespace turnpoint::step
+}  // namespace turnpoint::step::TURNPOINT_REAL

@@ -2,102 +2,79 @@
 #include "gpu_probe/step/block.h"
 
 #include <algorithm>
+#include <vector>
 
-namespace turnpoint::step {
+namespace turnpoint::step::TURNPOINT_REAL {
 
-std::int64_t Region::elements() const {
-  std::int64_t count = 1;
-  for (const auto size : extent) count *= size;
-  return count;
+Array::Array(std::size_t size, int bytes_each) : size_(size) {
+  take(Buffers::of_this_rank(), size * std::max<std::size_t>(sizeof(Real), static_cast<std::size_t>(bytes_each)));
 }
 
-int coordinate(const Mesh& mesh, int rank, int axis) {
-  for (int a = mesh.count() - 1; a > axis; --a) rank /= mesh.axes[static_cast<std::size_t>(a)].size;
-  return rank % mesh.axes[static_cast<std::size_t>(axis)].size;
+void Array::take(Buffers& from, std::size_t bytes) {
+  owner_ = std::shared_ptr<void>(from.take(bytes), [&from, bytes](void* data) { from.give(data, bytes); });
+  data_ = static_cast<Real*>(owner_.get());
 }
 
-int position_of(const Mesh& mesh, int rank, std::uint32_t axes) {
-  int position = 0;
-  for (int a = 0; a < mesh.count(); ++a)
-    if (axes >> a & 1u) position = position * mesh.axes[static_cast<std::size_t>(a)].size + coordinate(mesh, rank, a);
-  return position;
+Array Array::scratch(std::size_t size) {
+  Array array;
+  array.size_ = size;
+  array.take(Buffers::scratch_of_this_rank(), size * sizeof(Real));
+  return array;
 }
 
-std::vector<int> group_of(const Mesh& mesh, int rank, std::uint32_t axes) {
-  std::vector<int> members{0};
-  for (int a = 0; a < mesh.count(); ++a) {
-    const int size = mesh.axes[static_cast<std::size_t>(a)].size;
-    std::vector<int> next;
-    for (const int member : members) {
-      if (axes >> a & 1u) {
-        for (int c = 0; c < size; ++c) next.push_back(member * size + c);
-      } else {
-        next.push_back(member * size + coordinate(mesh, rank, a));
-      }
-    }
-    members = std::move(next);
-  }
-  return members;
+Array Array::outside(std::size_t size) {
+  auto numbers = std::make_shared<std::vector<Real>>(size);
+  Array array;
+  array.data_ = numbers->data();
+  array.size_ = size;
+  array.owner_ = std::move(numbers);
+  return array;
 }
 
-Region region_of(const Mesh& mesh, int rank, const Layout& layout, const Shape& shape) {
-  Region region{Shape(shape.size(), 0), shape};
-  for (int a = 0; a < mesh.count(); ++a) {
-    const int d = layout.axis[static_cast<std::size_t>(a)];
-    if (d < 0) continue;
-    auto& extent = region.extent[static_cast<std::size_t>(d)];
-    extent /= mesh.axes[static_cast<std::size_t>(a)].size;
-    region.offset[static_cast<std::size_t>(d)] += coordinate(mesh, rank, a) * extent;
-  }
-  return region;
+Array Array::part(std::size_t first, std::size_t size) const {
+  Array view;
+  view.owner_ = owner_;
+  view.data_ = data_ + first;
+  view.size_ = size;
+  return view;
 }
 
-Region intersection(const Region& a, const Region& b) {
-  Region both = a;
-  for (std::size_t d = 0; d < a.extent.size(); ++d) {
-    both.offset[d] = std::max(a.offset[d], b.offset[d]);
-    both.extent[d] =
-        std::max<std::int64_t>(0, std::min(a.offset[d] + a.extent[d], b.offset[d] + b.extent[d]) - both.offset[d]);
-  }
-  return both;
-}
-
-void Ledger::add(Held kind, std::int64_t bytes) {
-  const auto k = static_cast<std::size_t>(kind);
-  now[k] += bytes;
-  most[k] = std::max(most[k], now[k]);
-  peak = std::max(peak, total());
-}
-
-std::int64_t Ledger::total() const {
-  std::int64_t sum = 0;
-  for (const auto bytes : now) sum += bytes;
-  return sum;
-}
+void Array::clear() { std::fill(begin(), end(), Real(0)); }
 
 Block::Block(Ledger& counted_by, Region where, int bytes_per_element, Held as)
     : region(std::move(where)),
-      data(static_cast<std::size_t>(region.elements())),
+      data(static_cast<std::size_t>(region.elements()), bytes_per_element),
       element_bytes(bytes_per_element),
       ledger_(counted_by),
-      held_(as) {
-  ledger_.add(held_, region.elements() * element_bytes);
+      held_(as),
+      counted_(region.elements() * bytes_per_element) {
+  ledger_.add(held_, counted_);
 }
 
-Block::~Block() { ledger_.add(held_, -region.elements() * element_bytes); }
+Block::Block(Ledger& counted_by, Region where, int bytes_per_element, Array values, bool counted)
+    : region(std::move(where)),
+      data(std::move(values)),
+      element_bytes(bytes_per_element),
+      ledger_(counted_by),
+      held_(Held::momentary),
+      counted_(counted ? region.elements() * bytes_per_element : 0) {
+  ledger_.add(held_, counted_);
+}
+
+Block::~Block() { ledger_.add(held_, -counted_); }
 
 void Block::count_as(Held as) {
   if (held_ == as || held_ == Held::kept) return;
-  ledger_.add(held_, -region.elements() * element_bytes);
+  ledger_.add(held_, -counted_);
   held_ = as;
-  ledger_.add(held_, region.elements() * element_bytes);
+  ledger_.add(held_, counted_);
 }
 
 Value make_block(Ledger& ledger, Region region, int element_bytes) {
   return std::make_shared<Block>(ledger, std::move(region), element_bytes);
 }
 
-void copy_overlap(const Region& from, const double* source, const Region& to, double* target, bool add) {
+void copy_overlap(const Region& from, const Real* source, const Region& to, Real* target, bool add) {
   const Region both = intersection(from, to);
   if (both.elements() == 0) return;
   const std::size_t rank = both.extent.size();
@@ -110,12 +87,10 @@ void copy_overlap(const Region& from, const double* source, const Region& to, do
       read = read * from.extent[d] + both.offset[d] - from.offset[d] + at[d];
       write = write * to.extent[d] + both.offset[d] - to.offset[d] + at[d];
     }
-    for (std::int64_t i = 0; i < run; ++i) {
-      if (add)
-        target[write + i] += source[read + i];
-      else
-        target[write + i] = source[read + i];
-    }
+    if (add)
+      for (std::int64_t i = 0; i < run; ++i) target[write + i] += source[read + i];
+    else
+      std::copy(source + read, source + read + run, target + write);
     for (std::size_t d = rank - (rank > 0); d-- > 0;) {
       if (++at[d] < both.extent[d]) break;
       at[d] = 0;
@@ -123,4 +98,4 @@ void copy_overlap(const Region& from, const double* source, const Region& to, do
   }
 }
 
-}  // namespace turnpoint::step
+}  // namespace turnpoint::step::TURNPOINT_REAL

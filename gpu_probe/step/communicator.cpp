@@ -7,7 +7,7 @@
 #include <deque>
 #include <mutex>
 
-namespace turnpoint::step {
+namespace turnpoint::step::TURNPOINT_REAL {
 
 Cuts even_cuts(std::int64_t length, std::size_t members) {
   Cuts cuts{0};
@@ -24,7 +24,7 @@ std::size_t index_in(const Group& group, int rank) {
   return static_cast<std::size_t>(at - group.begin());
 }
 
-std::span<double> piece(std::span<double> data, const Cuts& cuts, std::size_t which) {
+std::span<Real> piece(std::span<Real> data, const Cuts& cuts, std::size_t which) {
   return data.subspan(static_cast<std::size_t>(cuts[which]), static_cast<std::size_t>(cuts[which + 1] - cuts[which]));
 }
 
@@ -32,7 +32,7 @@ std::span<double> piece(std::span<double> data, const Cuts& cuts, std::size_t wh
 
 std::int64_t Communicator::take_received() { return std::exchange(received_, 0); }
 
-Expected<void> Communicator::all_gather(const Group& group, const Cuts& cuts, std::span<double> data) {
+Expected<void> Communicator::all_gather(const Group& group, const Cuts& cuts, std::span<Real> data) {
   const std::size_t n = group.size(), me = index_in(group, rank());
   for (std::size_t s = 0; s + 1 < n; ++s) {
     const std::size_t out = (me + n - s) % n, in = (me + n - s - 1) % n;
@@ -44,9 +44,9 @@ Expected<void> Communicator::all_gather(const Group& group, const Cuts& cuts, st
   return {};
 }
 
-Expected<void> Communicator::reduce_scatter(const Group& group, const Cuts& cuts, std::span<double> data) {
+Expected<void> Communicator::reduce_scatter(const Group& group, const Cuts& cuts, std::span<Real> data) {
   const std::size_t n = group.size(), me = index_in(group, rank());
-  std::vector<double> got;
+  std::vector<Real> got;
   for (std::size_t s = 0; s + 1 < n; ++s) {
     const std::size_t out = (me + 2 * n - s - 1) % n, in = (me + 2 * n - s - 2) % n;
     const auto sum = piece(data, cuts, in);
@@ -58,14 +58,14 @@ Expected<void> Communicator::reduce_scatter(const Group& group, const Cuts& cuts
   return {};
 }
 
-Expected<void> Communicator::all_reduce(const Group& group, std::span<double> data) {
+Expected<void> Communicator::all_reduce(const Group& group, std::span<Real> data) {
   const Cuts cuts = even_cuts(static_cast<std::int64_t>(data.size()), group.size());
   if (auto done = reduce_scatter(group, cuts, data); !done) return done;
   return all_gather(group, cuts, data);
 }
 
-Expected<void> Communicator::all_to_all(const Group& group, const std::vector<std::vector<double>>& out,
-                                        std::vector<std::vector<double>>& in) {
+Expected<void> Communicator::all_to_all(const Group& group, const std::vector<std::vector<Real>>& out,
+                                        std::vector<std::vector<Real>>& in) {
   const std::size_t n = group.size(), me = index_in(group, rank());
   for (std::size_t s = 0; s < n; ++s) {
     const std::size_t to = (me + s) % n, from = (me + n - s) % n;
@@ -79,7 +79,7 @@ struct ThreadRanks::Shared {
   std::condition_variable arrived;
   bool given_up = false;
   int ranks = 0;
-  std::vector<std::deque<std::vector<double>>> boxes;  // [to * ranks + from]
+  std::vector<std::deque<std::vector<Real>>> boxes;  // [to * ranks + from]
 };
 
 namespace {
@@ -91,8 +91,8 @@ class ThreadCommunicator : public Communicator {
   int rank() const override { return rank_; }
   int ranks() const override { return shared_->ranks; }
 
-  Expected<void> exchange(int to, std::span<const double> out, int from, std::span<double> in) override {
-    std::vector<double> sent(out.begin(), out.end());
+  Expected<void> exchange(int to, std::span<const Real> out, int from, std::span<Real> in) override {
+    std::vector<Real> sent(out.begin(), out.end());
     {
       const std::lock_guard lock(shared_->mutex);
       box(to, rank_).push_back(std::move(sent));
@@ -120,7 +120,7 @@ class ThreadCommunicator : public Communicator {
   }
 
  private:
-  std::deque<std::vector<double>>& box(int to, int from) {
+  std::deque<std::vector<Real>>& box(int to, int from) {
     return shared_->boxes[static_cast<std::size_t>(to * shared_->ranks + from)];
   }
   std::shared_ptr<Shared> shared_;
@@ -139,4 +139,4 @@ std::unique_ptr<Communicator> ThreadRanks::communicator(int rank) {
   return std::make_unique<ThreadCommunicator<Shared>>(shared_, rank);
 }
 
-}  // namespace turnpoint::step
+}  // namespace turnpoint::step::TURNPOINT_REAL

@@ -14,8 +14,9 @@
 #include <vector>
 
 #include "core/base/expected.h"
+#include "gpu_probe/step/real.h"
 
-namespace turnpoint::step {
+namespace turnpoint::step::TURNPOINT_REAL {
 
 /// Ranks that work together, in the order of their pieces; the calling rank is one of them.
 using Group = std::vector<int>;
@@ -31,17 +32,17 @@ class Communicator {
 
   /// Sends `out` to one rank and receives `in` from one; both may be this rank, neither may be alone. All ranks that
   /// are named do the same. Error: another rank has given up.
-  virtual Expected<void> exchange(int to, std::span<const double> out, int from, std::span<double> in) = 0;
+  virtual Expected<void> exchange(int to, std::span<const Real> out, int from, std::span<Real> in) = 0;
   /// Wakes all ranks that wait, with an error.
   virtual void give_up() = 0;
 
-  virtual Expected<void> all_gather(const Group& group, const Cuts& cuts, std::span<double> data);
+  virtual Expected<void> all_gather(const Group& group, const Cuts& cuts, std::span<Real> data);
   /// Afterwards the caller's own piece holds the sum; the others are not defined.
-  virtual Expected<void> reduce_scatter(const Group& group, const Cuts& cuts, std::span<double> data);
-  virtual Expected<void> all_reduce(const Group& group, std::span<double> data);
+  virtual Expected<void> reduce_scatter(const Group& group, const Cuts& cuts, std::span<Real> data);
+  virtual Expected<void> all_reduce(const Group& group, std::span<Real> data);
   /// Part i of `out` goes to member i; part i of `in`, which has its size already, comes from there.
-  virtual Expected<void> all_to_all(const Group& group, const std::vector<std::vector<double>>& out,
-                                    std::vector<std::vector<double>>& in);
+  virtual Expected<void> all_to_all(const Group& group, const std::vector<std::vector<Real>>& out,
+                                    std::vector<std::vector<Real>>& in);
 
   /// Elements that have arrived here from other ranks since the last call.
   std::int64_t take_received();
@@ -62,4 +63,4 @@ class ThreadRanks {
   std::shared_ptr<Shared> shared_;
 };
 
-}  // namespace turnpoint::step
+}  // namespace turnpoint::step::TURNPOINT_REAL

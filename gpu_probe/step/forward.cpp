@@ -2,7 +2,7 @@
 // The forward pass of one rank.
 #include "gpu_probe/step/rank_step.h"
 
-namespace turnpoint::step {
+namespace turnpoint::step::TURNPOINT_REAL {
 
 Expected<void> RankStep::forward() {
   for (std::size_t i = 0; i < program_.operators.size(); ++i)
@@ -27,7 +27,7 @@ Expected<void> RankStep::forward_operator(OperatorId id) {
     if (!value) return value.error();
     inputs[k] = std::move(*value);
   }
-  auto outputs = compute(id, inputs);
+  auto outputs = compute(id, inputs, StepPhase::forward);
   if (!outputs) return outputs.error();
   return publish(id, *outputs);
 }
@@ -43,7 +43,7 @@ Expected<Value> RankStep::input_value(OperatorId id, std::size_t k) {
   const Way& way = flow.ways[reader];
   Value value = live_[number];
   if (way.reshard) {
-    auto moved = move(way.reshard->forward, 0, way.reshard->forward.size(), way.start, tensor_of(access),
+    auto moved = move(*way.reshard, false, 0, way.reshard->forward.size(), way.start, tensor_of(access),
                       std::move(value), tensor_of(access).name + " -> " + op_of(id).name);
     if (!moved) return moved.error();
     value = std::move(*moved);
@@ -56,19 +56,34 @@ Expected<Value> RankStep::input_value(OperatorId id, std::size_t k) {
   return value;
 }
 
-Expected<RankStep::Values> RankStep::compute(OperatorId id, const Values& inputs) {
+Expected<RankStep::Values> RankStep::compute(OperatorId id, const Values& inputs, StepPhase phase) {
+  const Stopwatch watch(*this, id, phase);
   const Operator& op = op_of(id);
   const OperatorProgram& here = program_of(id);
   Values outputs;
   std::vector<const Block*> in;
   std::vector<Block*> out;
   for (const auto& value : inputs) in.push_back(value.get());
+  const LocalOperator at = local(id);
+  if (auto shared = seen_through(at, inputs); shared) return Values{std::move(shared)};
   for (std::size_t o = 0; o < op.outputs.size(); ++o) {
     outputs.push_back(make(tensor_of(op.outputs[o]), here.outputs[o]));
     out.push_back(outputs.back().get());
   }
-  if (auto done = here.kernel.forward(local(id), in, out); !done) return done.error();
+  if (fast() && here.kernel.fast_forward && here.kernel.fast_forward(at, in, out)) return outputs;
+  for (auto* block : out) block->data.clear();
+  if (auto done = here.kernel.forward(at, in, out); !done) return done.error();
   return outputs;
+}
+
+// A view that leaves every element where it is needs no copy.
+Value RankStep::seen_through(const LocalOperator& at, const Values& inputs) {
+  if (!at.op().is_view() || !fast() || at.op().outputs.size() != 1 || !inputs[0]) return nullptr;
+  const Tensor& tensor = at.output(0);
+  const Region region = region_of(mesh(), rank(), program_of(at.id).outputs[0], tensor.shape);
+  if (!keeps_order(at, inputs[0]->region, region)) return nullptr;
+  return std::make_shared<Block>(report_.ledger, region, element_bytes(tensor, program_.options), inputs[0]->data,
+                                 false);
 }
 
 // Hands the outputs to their readers and keeps what the plan keeps.
@@ -97,14 +112,15 @@ Expected<void> RankStep::publish(OperatorId id, const Values& outputs) {
       keep = keep || needs_source(*flow.shared);
       if (flow.shared->reshard) {
         const auto& steps = flow.shared->reshard->forward;
-        auto moved = move(steps, 0, steps.size(), flow.shared->start, tensor_of(op.outputs[o]), source,
-                          tensor_of(op.outputs[o]).name);
+        auto moved = move(*flow.shared->reshard, false, 0, steps.size(), flow.shared->start, tensor_of(op.outputs[o]),
+                          source, tensor_of(op.outputs[o]).name);
         if (!moved) return moved.error();
         source = std::move(*moved);
       }
       if (flow.shared->saved && flow.shared->moves() && flow.shared->keeps_copy()) {
         source->count_as(Held::kept);
         kept_shared_[number] = source;
+        shared_made_[number] = 1;
       }
     } else {
       for (const auto& way : flow.ways) keep = keep || needs_source(way);
@@ -129,16 +145,23 @@ void RankStep::add_loss(const Flow& flow, const Block& value) {
   for (int a = 0; a < mesh().count(); ++a)
     if (flow.produced.axis[static_cast<std::size_t>(a)] == Layout::kReplicated) replicated |= 1u << a;
   if (position_of(mesh(), rank(), replicated) != 0) return;
-  for (std::int64_t i = 0; i < value.region.elements(); ++i) {
-    std::int64_t rest = i, index = 0, stride = 1;
-    for (std::size_t d = tensor.shape.size(); d-- > 0;) {
-      index += (value.region.offset[d] + rest % value.region.extent[d]) * stride;
-      stride *= tensor.shape[d];
-      rest /= value.region.extent[d];
-    }
-    report_.loss += times * loss_factor(tensor, flow.tensor, program_.options.seed, index) *
-                    value.data[static_cast<std::size_t>(i)];
-  }
+  const Stopwatch watch(*this, flow.producer, StepPhase::forward);
+  const Array& factors = loss_factors(flow, value.region);
+  double sum = 0;
+  for (std::size_t i = 0; i < value.data.size(); ++i)
+    sum += static_cast<double>(factors[i]) * static_cast<double>(value.data[i]);
+  report_.loss += times * sum;
 }
 
-}  // namespace turnpoint::step
+const Array& RankStep::loss_factors(const Flow& flow, const Region& region) {
+  Array& factors = loss_factors_[{flow.tensor, region.offset}];
+  if (factors.size() > 0) return factors;
+  const Tensor& tensor = program_.model->tensors[flow.tensor];
+  factors = Array::outside(static_cast<std::size_t>(region.elements()));
+  for_each_element(region, tensor.shape, [&](std::size_t i, std::int64_t index) {
+    factors[i] = static_cast<Real>(loss_factor(tensor, flow.tensor, program_.options.seed, index));
+  });
+  return factors;
+}
+
+}  // namespace turnpoint::step::TURNPOINT_REAL

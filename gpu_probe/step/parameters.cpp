@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gpu_probe/job/output.h"
 #include "gpu_probe/step/numbers.h"
 
-namespace turnpoint::step {
+namespace turnpoint::step::TURNPOINT_REAL {
 
 namespace {
 
@@ -15,6 +16,10 @@ enum Stream : std::uint64_t { kWeight = 1, kFirst = 2, kSecond = 3 };
 // A run of elements as a block of one dimension.
 Value make_run(Ledger& ledger, std::int64_t elements, int bytes, Held held) {
   return std::make_shared<Block>(ledger, Region{{0}, {elements}}, bytes, held);
+}
+
+std::span<Real> span_of(Block& block, std::int64_t first, std::int64_t count) {
+  return {block.data.data() + first, static_cast<std::size_t>(count)};
 }
 
 }  // namespace
@@ -32,6 +37,34 @@ ParameterShare::ParameterShare(const Program& program, OperatorId op, const Para
   }
   mine_ = piece_of(communicator.rank());
   generate();
+}
+
+void ParameterShare::begin() {
+  touched_.assign(regions_.size(), false);
+  reads_.assign(regions_.size(), 0);
+  gather_traffic_.assign(set_.gathers.size(), -1);
+}
+
+bool ParameterShare::sharded_weights() const {
+  return program_.operators[op_.index].choice.update == Update::sharded_weights && set_.shards;
+}
+bool ParameterShare::sharded_gradient() const {
+  return set_.shards && program_.operators[op_.index].choice.update != Update::sharded_state;
+}
+
+std::size_t ParameterShare::place_of(std::uint32_t input) const {
+  return static_cast<std::size_t>(std::find(set_.inputs.begin(), set_.inputs.end(), input) - set_.inputs.begin());
+}
+
+// A line of the report for the plan's step of this number within the set.
+Traffic& ParameterShare::traffic(const char* what, const ReshardStep& step, std::size_t index) {
+  Traffic& line = report_.traffic.emplace_back();
+  line.where = where(what);
+  line.op = op_;
+  line.step = set_.first_step + static_cast<std::int32_t>(index);
+  line.move = step.move;
+  line.planned_bytes = step.bytes;
+  return line;
 }
 
 std::string ParameterShare::where(const char* what) const {
@@ -55,15 +88,24 @@ ParameterShare::Span ParameterShare::piece_of(int rank) const {
 // Weights around +-1.5 / sqrt(fan), vectors in 0.5 .. 1.5 (scales) so that no path of a network is dead.
 void ParameterShare::generate() {
   const StepOptions& options = program_.options;
-  const bool shard = program_.operators[op_.index].choice.update == Update::sharded_weights && set_.shards;
+  const bool shard = sharded_weights();
   const bool offload = program_.operators[op_.index].choice.offload;
   const Span held = shard ? mine_ : Span{0, length()};
   const std::int64_t own = mine_.end - mine_.begin;
   weights_ = make_run(report_.ledger, held.end - held.begin, options.weight_bytes, Held::parameters);
   const int state = options.optimizer_bytes;
   // Both states are counted in the first; what the host keeps is not the device's.
-  first_ = make_run(report_.ledger, own, offload ? 0 : state, Held::optimizer);
-  second_ = make_run(report_.ledger, own, 0, Held::optimizer);
+  const bool has_first = options.rule != UpdateRule::sgd, has_second = options.rule == UpdateRule::adam;
+  // A byte count of 0 beside real numbers: they are counted in the first, or are the host's.
+  const auto state_of = [&](bool there, int counted) {
+    const auto size = static_cast<std::size_t>(there ? own : 0);
+    const std::int64_t rows = counted > 0 ? own : static_cast<std::int64_t>(size);
+    return std::make_shared<Block>(report_.ledger, Region{{0}, {rows}}, counted,
+                                   offload ? Array::outside(size) : Array(size), true);
+  };
+  first_ = state_of(has_first, offload ? 0 : state);
+  first_->count_as(Held::optimizer);
+  second_ = state_of(has_second, 0);
   if (offload) report_.host_bytes += own * state;
   const Operator& described = program_.model->operators[op_];
   for (std::size_t p = 0; p < regions_.size(); ++p) {
@@ -86,158 +128,233 @@ void ParameterShare::generate() {
           tensor.shape.size() < 2 ? 0.5 + draw(kWeight) : (2 * draw(kWeight) - 1) * 1.5 / std::sqrt(fan);
       const double weight = options.initial ? options.initial(id, index, drawn) : drawn;
       const std::int64_t at = starts_[p] + i;
-      if (at >= held.begin && at < held.end) weights_->data[static_cast<std::size_t>(at - held.begin)] = weight;
+      if (at >= held.begin && at < held.end)
+        weights_->data[static_cast<std::size_t>(at - held.begin)] = static_cast<Real>(weight);
       if (at < mine_.begin || at >= mine_.end) continue;
-      first_->data[static_cast<std::size_t>(at - mine_.begin)] = 0.02 * draw(kFirst) - 0.01;
-      second_->data[static_cast<std::size_t>(at - mine_.begin)] = 0.01 + 0.01 * draw(kSecond);
+      const auto state_at = static_cast<std::size_t>(at - mine_.begin);
+      if (has_first) first_->data[state_at] = static_cast<Real>(0.02 * draw(kFirst) - 0.01);
+      if (has_second) second_->data[state_at] = static_cast<Real>(0.01 + 0.01 * draw(kSecond));
     }
   }
 }
 
 // Brings the wanted parts of the run to all holders; each sends what lies in its own piece.
-Expected<void> ParameterShare::gather(const std::vector<Span>& wanted, std::vector<double>& all,
-                                      std::int64_t& received) {
+Expected<void> ParameterShare::gather(const std::vector<Span>& wanted, Array& all, std::int64_t& received) {
   const Group group = group_of(program_.plan->mesh, communicator_.rank(), set_.shards);
-  std::vector<double> compact;
+  communicator_.take_received();
+  const bool everything = wanted.size() == 1 && wanted[0].begin == 0 && wanted[0].end == length();
   Cuts cuts{0};
+  bool in_order = everything;
+  for (const int member : group) {
+    const Span piece = piece_of(member);
+    in_order = in_order && piece.begin == cuts.back();
+    cuts.push_back(piece.end);
+  }
+  if (in_order && cuts.back() == length()) {
+    if (auto done = communicator_.all_gather(group, cuts, {all.data(), all.size()}); !done) return done;
+    received = communicator_.take_received();
+    return {};
+  }
+  std::int64_t total = 0;
+  for (const Span& w : wanted) total += w.size();
+  Array compact(static_cast<std::size_t>(total));
+  cuts = {0};
   std::vector<Span> parts;
   for (const int member : group) {
     const Span piece = piece_of(member);
+    std::int64_t at = cuts.back();
     for (const Span& w : wanted) {
       const Span part{std::max(piece.begin, w.begin), std::min(piece.end, w.end)};
       if (part.begin >= part.end) continue;
       parts.push_back(part);
-      for (std::int64_t i = part.begin; i < part.end; ++i)
-        compact.push_back(member == communicator_.rank() ? all[static_cast<std::size_t>(i)] : 0);
+      if (member == communicator_.rank())
+        std::copy(all.begin() + part.begin, all.begin() + part.end, compact.begin() + at);
+      at += part.size();
     }
-    cuts.push_back(static_cast<std::int64_t>(compact.size()));
+    cuts.push_back(at);
   }
-  communicator_.take_received();
-  if (auto done = communicator_.all_gather(group, cuts, compact); !done) return done;
+  if (auto done = communicator_.all_gather(group, cuts, {compact.data(), static_cast<std::size_t>(cuts.back())}); !done)
+    return done;
   received = communicator_.take_received();
-  auto from = compact.begin();
+  const Real* from = compact.begin();
   for (const Span& part : parts) {
-    std::copy(from, from + (part.end - part.begin), all.begin() + part.begin);
-    from += part.end - part.begin;
+    std::copy(from, from + part.size(), all.begin() + part.begin);
+    from += part.size();
   }
   return {};
+}
+
+// The plan lists a gather for what is read at all, one for what is read twice, and so on: each part of what came
+// belongs to the gather of its own number.
+void ParameterShare::count_gather(const std::vector<std::size_t>& places, double bytes, double seconds) {
+  double all = 0;
+  for (const auto p : places) all += static_cast<double>(regions_[p].elements());
+  for (const auto p : places) {
+    const std::size_t number = std::min(reads_[p]++, set_.gathers.size() - 1);
+    auto& index = gather_traffic_[number];
+    if (index < 0) {
+      index = static_cast<std::int64_t>(report_.traffic.size());
+      traffic("weights", set_.gathers[number], number);
+    }
+    Traffic& line = report_.traffic[static_cast<std::size_t>(index)];
+    const double share = static_cast<double>(regions_[p].elements()) / all;
+    line.received_bytes += bytes * share;
+    line.seconds += seconds * share;
+  }
 }
 
 Expected<void> ParameterShare::read(const std::vector<bool>& wanted, bool unlisted, std::vector<Value>& weights) {
   const StepOptions& options = program_.options;
-  const bool shard = program_.operators[op_.index].choice.update == Update::sharded_weights && set_.shards;
-  std::vector<double> all;
+  const bool shard = sharded_weights();
+  std::vector<std::size_t> places;
+  for (std::size_t p = 0; p < regions_.size(); ++p)
+    if (wanted[set_.inputs[p]]) places.push_back(p);
+  if (places.empty()) return {};
+  Array run = weights_->data;
   if (shard) {
+    const double since = probe::host_clock();
     std::vector<Span> spans;
-    for (std::size_t p = 0; p < regions_.size(); ++p)
-      if (wanted[set_.inputs[p]]) spans.push_back({starts_[p], starts_[p + 1]});
-    if (spans.empty()) return {};
-    all.assign(static_cast<std::size_t>(length()), 0);
-    std::copy(weights_->data.begin(), weights_->data.end(), all.begin() + mine_.begin);
-    std::int64_t received = 0;
-    if (auto done = gather(spans, all, received); !done) return done;
-    const double bytes = static_cast<double>(received) * options.weight_bytes;
-    if (unlisted) {
-      report_.unlisted_weight_bytes += bytes;
-    } else {
-      if (gather_traffic_ < 0) {
-        gather_traffic_ = static_cast<std::int64_t>(report_.traffic.size());
-        Traffic traffic{where("weights"), ReshardMove::all_gather, 0, 0, 0};
-        for (const auto& step : set_.gathers) traffic.planned_bytes += step.bytes;
-        report_.traffic.push_back(std::move(traffic));
-      }
-      report_.traffic[static_cast<std::size_t>(gather_traffic_)].received_bytes += bytes;
+    for (const auto p : places) {
+      const bool next = !spans.empty() && spans.back().end == starts_[p];
+      if (next)
+        spans.back().end = starts_[p + 1];
+      else
+        spans.push_back({starts_[p], starts_[p + 1]});
     }
+    run = Array(static_cast<std::size_t>(length()));
+    std::copy(weights_->data.begin(), weights_->data.end(), run.begin() + mine_.begin);
+    std::int64_t received = 0;
+    if (auto done = gather(spans, run, received); !done) return done;
+    const double bytes = static_cast<double>(received) * options.weight_bytes;
+    if (unlisted)
+      report_.unlisted_weight_bytes += bytes;
+    else
+      count_gather(places, bytes, probe::host_clock() - since);
   }
-  const std::vector<double>& run = shard ? all : weights_->data;
-  for (std::size_t p = 0; p < regions_.size(); ++p) {
-    if (!wanted[set_.inputs[p]]) continue;
-    // A whole weight is there already and costs nothing more; a gathered one lives for the moment.
-    Value block = make_block(report_.ledger, regions_[p], shard ? options.weight_bytes : 0);
-    std::copy(run.begin() + starts_[p], run.begin() + starts_[p + 1], block->data.begin());
-    weights[set_.inputs[p]] = std::move(block);
-  }
+  // A whole weight is there already and costs nothing more; a gathered one lives for the moment.
+  for (const auto p : places)
+    weights[set_.inputs[p]] = std::make_shared<Block>(
+        report_.ledger, regions_[p], shard ? options.weight_bytes : 0,
+        run.part(static_cast<std::size_t>(starts_[p]), static_cast<std::size_t>(regions_[p].elements())), true);
   return {};
 }
 
-void ParameterShare::add_gradient(std::uint32_t input, const Block& gradient) {
-  if (!gradient_) {
-    const bool whole = !set_.shards || program_.operators[op_.index].choice.update == Update::sharded_state;
-    gradient_ =
-        make_run(report_.ledger, length(), program_.options.gradient_bytes, whole ? Held::gradients : Held::momentary);
-  }
-  for (std::size_t p = 0; p < regions_.size(); ++p)
-    if (set_.inputs[p] == input)
-      for (std::size_t i = 0; i < gradient.data.size(); ++i)
-        gradient_->data[static_cast<std::size_t>(starts_[p]) + i] += gradient.data[i];
+// The run of all gradients: there until the update where it is whole, else for the moment.
+Block& ParameterShare::whole_gradient() {
+  Value& run = sharded_gradient() ? passing_ : gradient_;
+  if (!run)
+    run = make_run(report_.ledger, length(), program_.options.gradient_bytes,
+                   sharded_gradient() ? Held::momentary : Held::gradients);
+  return *run;
+}
+
+Value ParameterShare::gradient_target(std::uint32_t input) {
+  const std::size_t p = place_of(input);
+  if (p == regions_.size() || touched_[p]) return nullptr;
+  Block& run = whole_gradient();
+  touched_[p] = true;
+  return std::make_shared<Block>(
+      report_.ledger, regions_[p], program_.options.gradient_bytes,
+      run.data.part(static_cast<std::size_t>(starts_[p]), static_cast<std::size_t>(regions_[p].elements())), false);
+}
+
+void ParameterShare::add_gradient(std::uint32_t input, const Block& gradient, double& seconds) {
+  const std::size_t p = place_of(input);
+  if (p == regions_.size()) return;
+  const double since = probe::host_clock();
+  Real* to = whole_gradient().data.data() + starts_[p];
+  const Real* from = gradient.data.data();
+  const std::size_t count = gradient.data.size();
+  if (to == from) return;
+  if (touched_[p])
+    for (std::size_t i = 0; i < count; ++i) to[i] += from[i];
+  else
+    std::copy(from, from + count, to);
+  touched_[p] = true;
+  seconds += probe::host_clock() - since;
 }
 
 Expected<void> ParameterShare::synchronise() {
   const Mesh& mesh = program_.plan->mesh;
+  Block& run = whole_gradient();
+  for (std::size_t p = 0; p < regions_.size(); ++p)
+    if (!touched_[p]) std::fill(run.data.begin() + starts_[p], run.data.begin() + starts_[p + 1], Real(0));
   Span held{0, length()};
-  std::vector<double> run = gradient_->data;
-  for (const auto& step : set_.sync) {
+  for (std::size_t i = 0; i < set_.sync.size(); ++i) {
+    const ReshardStep& step = set_.sync[i];
     const Group group = group_of(mesh, communicator_.rank(), step.axes);
     communicator_.take_received();
+    const double since = probe::host_clock();
     if (step.move == ReshardMove::all_reduce) {
-      if (auto done = communicator_.all_reduce(group, run); !done) return done;
+      if (auto done = communicator_.all_reduce(group, span_of(run, held.begin, held.size())); !done) return done;
     } else {
       const int parts = static_cast<int>(group.size()), me = position_of(mesh, communicator_.rank(), step.axes);
       Cuts cuts{0};
-      for (int i = 0; i < parts; ++i) cuts.push_back(cut(held, i, parts).end - held.begin);
+      for (int part = 0; part < parts; ++part) cuts.push_back(cut(held, part, parts).end - held.begin);
       if (step.move == ReshardMove::reduce_scatter)
-        if (auto done = communicator_.reduce_scatter(group, cuts, run); !done) return done;
-      const Span mine = cut(held, me, parts);
-      run = {run.begin() + (mine.begin - held.begin), run.begin() + (mine.end - held.begin)};
-      held = mine;
+        if (auto done = communicator_.reduce_scatter(group, cuts, span_of(run, held.begin, held.size())); !done)
+          return done;
+      held = cut(held, me, parts);
     }
-    report_.traffic.push_back({where("gradient"), step.move, step.bytes,
-                               static_cast<double>(communicator_.take_received()) * program_.options.gradient_bytes,
-                               0});
+    Traffic& line = traffic("gradient", step, set_.gathers.size() + i);
+    line.received_bytes = static_cast<double>(communicator_.take_received()) * program_.options.gradient_bytes;
+    line.seconds = probe::host_clock() - since;
   }
-  if (set_.shards && program_.operators[op_.index].choice.update != Update::sharded_state)
-    gradient_ = make_run(report_.ledger, held.end - held.begin, program_.options.gradient_bytes, Held::gradients);
   // Stage 1 keeps the room of the whole gradient, but only the own piece is summed.
-  std::copy(run.begin(), run.end(), gradient_->data.begin());
+  if (sharded_gradient() && !gradient_)
+    gradient_ = make_run(report_.ledger, held.size(), program_.options.gradient_bytes, Held::gradients);
+  Real* from = run.data.data() + held.begin;
+  if (gradient_->data.data() != from) std::copy(from, from + held.size(), gradient_->data.data());
+  passing_.reset();
   return {};
 }
 
-Expected<void> ParameterShare::update() {
+Expected<void> ParameterShare::update(double& seconds) {
   const StepOptions& options = program_.options;
-  const bool shard = program_.operators[op_.index].choice.update == Update::sharded_weights && set_.shards;
-  for (std::int64_t i = 0; i < mine_.end - mine_.begin; ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    const double g = gradient_->data[at];
-    double& w = weights_->data[shard ? at : static_cast<std::size_t>(mine_.begin + i)];
-    double &m = first_->data[at], &v = second_->data[at];
-    switch (options.rule) {
-      case UpdateRule::sgd: w -= options.learning_rate * g; break;
-      case UpdateRule::momentum:
-        m = 0.9 * m + g;
-        w -= options.learning_rate * m;
-        break;
-      case UpdateRule::adam:
-        m = 0.9 * m + 0.1 * g;
-        v = 0.999 * v + 0.001 * g * g;
-        w -= options.learning_rate * m / (std::sqrt(v) + 1e-8);
-        break;
-    }
+  const double since = probe::host_clock();
+  const auto count = static_cast<std::size_t>(mine_.size());
+  const Real *g = gradient_->data.data(), rate = static_cast<Real>(options.learning_rate);
+  Real* w = weights_->data.data() + (sharded_weights() ? 0 : mine_.begin);
+  Real *m = first_->data.data(), *v = second_->data.data();
+  // State that the host keeps visits the device for the update: here its room is all there is to that.
+  const bool visits = program_.operators[op_.index].choice.offload;
+  const Array visiting(visits ? count * static_cast<std::size_t>(options.optimizer_bytes) / sizeof(Real) : 0);
+  switch (options.rule) {
+    case UpdateRule::sgd:
+      for (std::size_t i = 0; i < count; ++i) w[i] -= rate * g[i];
+      break;
+    case UpdateRule::momentum:
+      for (std::size_t i = 0; i < count; ++i) {
+        m[i] = Real(0.9) * m[i] + g[i];
+        w[i] -= rate * m[i];
+      }
+      break;
+    case UpdateRule::adam:
+      for (std::size_t i = 0; i < count; ++i) {
+        m[i] = Real(0.9) * m[i] + Real(0.1) * g[i];
+        v[i] = Real(0.999) * v[i] + Real(0.001) * g[i] * g[i];
+        w[i] -= rate * m[i] / (std::sqrt(v[i]) + Real(1e-8));
+      }
+      break;
   }
+  seconds += probe::host_clock() - since;
   if (!set_.spread) return {};
-  // What others update is theirs to send: nothing of it may be left from before.
-  for (std::int64_t i = 0; i < length(); ++i)
-    if (i < mine_.begin || i >= mine_.end) weights_->data[static_cast<std::size_t>(i)] = std::nan("");
+  // What others update is theirs to send: in the proof nothing of it may be left from before.
+  if (options.record)
+    for (std::int64_t i = 0; i < length(); ++i)
+      if (i < mine_.begin || i >= mine_.end) weights_->data[static_cast<std::size_t>(i)] = std::nanf("");
+  const double began = probe::host_clock();
   std::int64_t received = 0;
   if (auto done = gather({{0, length()}}, weights_->data, received); !done) return done;
-  report_.traffic.push_back({where("new weights"), ReshardMove::all_gather, set_.spread->bytes,
-                             static_cast<double>(received) * options.weight_bytes, 0});
+  Traffic& line = traffic("new weights", *set_.spread, set_.gathers.size() + set_.sync.size());
+  line.received_bytes = static_cast<double>(received) * options.weight_bytes;
+  line.seconds = probe::host_clock() - began;
   return {};
 }
 
 void ParameterShare::record(std::vector<Recorded>& out, Compared kind) const {
   const bool gradient = kind == Compared::parameter_gradient;
-  const bool sharded_weights = program_.operators[op_.index].choice.update == Update::sharded_weights && set_.shards;
-  const Span held = gradient || sharded_weights ? mine_ : Span{0, length()};
+  const Span held = gradient || sharded_weights() ? mine_ : Span{0, length()};
   const auto& run = gradient ? gradient_->data : weights_->data;
   for (std::size_t p = 0; p < regions_.size(); ++p) {
     const Span part{std::max(held.begin, starts_[p]), std::min(held.end, starts_[p + 1])};
@@ -252,4 +369,4 @@ void ParameterShare::record(std::vector<Recorded>& out, Compared kind) const {
   }
 }
 
-}  // namespace turnpoint::step
+}  // namespace turnpoint::step::TURNPOINT_REAL

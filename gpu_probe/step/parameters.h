@@ -10,34 +10,46 @@
 #include "gpu_probe/step/program.h"
 #include "gpu_probe/step/report.h"
 
-namespace turnpoint::step {
+namespace turnpoint::step::TURNPOINT_REAL {
 
 class ParameterShare {
  public:
   ParameterShare(const Program& program, OperatorId op, const ParameterSet& set, Communicator& communicator,
                  StepReport& report);
 
+  void begin();  ///< of a step
   /// The weights of the inputs in `wanted` (others stay null), gathered where they are sharded. `unlisted`: by a
   /// gather that the plan does not list.
   Expected<void> read(const std::vector<bool>& wanted, bool unlisted, std::vector<Value>& weights);
+  /// Room for the gradient of an input where it is summed anyway, if it is the first of this step; else null.
+  Value gradient_target(std::uint32_t input);
   /// Adds to the gradient of an input, in this rank's block; nothing where this rank is not to add (see Way::meets).
-  void add_gradient(std::uint32_t input, const Block& gradient);
+  /// `seconds`: to which the time is added.
+  void add_gradient(std::uint32_t input, const Block& gradient, double& seconds);
   /// Sums the gradient as the plan says and keeps what this rank updates.
   Expected<void> synchronise();
-  /// The update, and the way of the new weights to all that hold them.
-  Expected<void> update();
+  /// The update, in `seconds`, and the way of the new weights to all that hold them.
+  Expected<void> update(double& seconds);
+  void end() { gradient_.reset(); }  ///< of a step: nobody needs the gradient any more
   void record(std::vector<Recorded>& out, Compared kind) const;
 
  private:
   struct Span {
     std::int64_t begin = 0, end = 0;
+    std::int64_t size() const { return end - begin; }
   };
   Span piece_of(int rank) const;  ///< after all steps that cut
   Span cut(Span from, int position, int parts) const;
-  Expected<void> gather(const std::vector<Span>& wanted, std::vector<double>& all, std::int64_t& received);
+  Expected<void> gather(const std::vector<Span>& wanted, Array& all, std::int64_t& received);
   std::int64_t length() const { return starts_.back(); }
+  std::size_t place_of(std::uint32_t input) const;
+  bool sharded_weights() const;
+  bool sharded_gradient() const;
   void generate();
   std::string where(const char* what) const;
+  Traffic& traffic(const char* what, const ReshardStep& step, std::size_t index);
+  void count_gather(const std::vector<std::size_t>& places, double bytes, double seconds);
+  Block& whole_gradient();
 
   const Program& program_;
   OperatorId op_;
@@ -47,9 +59,14 @@ class ParameterShare {
   std::vector<Region> regions_;       ///< per input of the set
   std::vector<std::int64_t> starts_;  ///< of each in the run, and its length at the end
   Span mine_;                         ///< what this rank updates
-  Value weights_, gradient_;          ///< runs; of sharded weights the own piece
+  Value weights_;                     ///< a run; of sharded weights the own piece
+  Value gradient_;                    ///< from backward to the update: a run, or the own piece of it
+  Value passing_;                     ///< the run before it is scattered
   Value first_, second_;              ///< optimizer state of the own piece
-  std::int64_t gather_traffic_ = -1;  ///< index into report_.traffic
+  // Within a step:
+  std::vector<bool> touched_;                 ///< per input of the set: its gradient has begun
+  std::vector<std::size_t> reads_;            ///< per input: listed gathers so far
+  std::vector<std::int64_t> gather_traffic_;  ///< per listed gather: index into report_.traffic, or -1
 };
 
-}  // namespace turnpoint::step
+}  // namespace turnpoint::step::TURNPOINT_REAL

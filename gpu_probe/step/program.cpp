@@ -7,11 +7,7 @@
 
 #include "gpu_probe/step/program_parts.h"
 
-namespace turnpoint::step {
-
-int element_bytes(const Tensor& tensor, const StepOptions& options) {
-  return is_floating(tensor.type) ? options.floating_bytes : size_of(tensor.type);
-}
+namespace turnpoint::step::TURNPOINT_REAL {
 
 namespace {
 
@@ -224,4 +220,4 @@ Expected<std::shared_ptr<const Program>> Program::make(const Model& model, const
   return Maker(model, plan, std::move(options)).run();
 }
 
-}  // namespace turnpoint::step
+}  // namespace turnpoint::step::TURNPOINT_REAL

@@ -14,25 +14,9 @@
 #include "core/base/expected.h"
 #include "core/plan/plan.h"
 #include "gpu_probe/step/kernels/kernels.h"
+#include "gpu_probe/step/options.h"
 
-namespace turnpoint::step {
-
-enum class UpdateRule : std::uint8_t { sgd, momentum, adam };
-
-struct StepOptions {
-  std::uint64_t seed = 1;
-  /// As the plan's scenario counts them: bytes of a floating-point element, and per parameter element.
-  int floating_bytes = 4, weight_bytes = 4, gradient_bytes = 4, optimizer_bytes = 8;
-  UpdateRule rule = UpdateRule::adam;
-  double learning_rate = 0.05;
-  /// Per operator and loop dimension, over how many shares statistics are taken (LoopRange::shares); empty: one.
-  std::vector<std::vector<std::int64_t>> shares;
-  bool record = false;  ///< keep a copy of everything that can be compared
-  /// If set, the initial value of a parameter's element (the first of tied ones) instead of the one drawn for it: to
-  /// continue from other weights, or to see what a change of one does.
-  std::function<double(TensorId parameter, std::int64_t index, double drawn)> initial;
-};
-int element_bytes(const Tensor& tensor, const StepOptions& options);
+namespace turnpoint::step::TURNPOINT_REAL {
 
 /// One tensor's way from a source to a reader.
 struct Way {
@@ -78,6 +62,7 @@ struct ParameterSet {
   std::vector<ReshardStep> gathers;      ///< of sharded weights, for whoever reads them
   std::vector<ReshardStep> sync;         ///< of the gradient
   std::optional<ReshardStep> spread;     ///< of the new weights after a sharded update
+  std::int32_t first_step = 0;           ///< where these three begin in PlanOperator::gradient_sync
 };
 
 struct OperatorProgram {
@@ -107,9 +92,4 @@ struct Program {
   static Expected<std::shared_ptr<const Program>> make(const Model& model, const Plan& plan, StepOptions options);
 };
 
-/// The plan of one device that keeps everything: the unpartitioned step.
-Plan whole_plan(const Model& model);
-/// Over how many shares a plan's ranks take statistics, for StepOptions::shares of the unpartitioned step.
-std::vector<std::vector<std::int64_t>> statistics_shares(const Model& model, const Plan& plan);
-
-}  // namespace turnpoint::step
+}  // namespace turnpoint::step::TURNPOINT_REAL

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-namespace turnpoint::step {
+namespace turnpoint::step::TURNPOINT_REAL {
 
 bool gradients_meet(const Layout& from, const Layout& gradient) {
   for (std::size_t a = 0; a < gradient.axis.size(); ++a) {
@@ -126,6 +126,7 @@ Expected<void> take_steps(const Program& program, OperatorId id, ParameterSet& s
   const auto bad = [&](const char* what) {
     return bad_input(std::string("plan: ") + what, program.model->name + ": " + program.model->operators[id].name);
   };
+  set.first_step = static_cast<std::int32_t>(next);
   const bool sharded_weights = planned.choice.update == Update::sharded_weights;
   while (set.shards && sharded_weights && next < steps.size() && steps[next].move == ReshardMove::all_gather)
     set.gathers.push_back(steps[next++]);
@@ -178,26 +179,4 @@ Expected<void> add_parameters(Program& program, OperatorId id) {
   return {};
 }
 
-Plan whole_plan(const Model& model) {
-  Plan plan;
-  for (std::size_t i = 0; i < model.operators.size(); ++i) {
-    PlanOperator op;
-    op.op = OperatorId(i);
-    plan.operators.push_back(std::move(op));
-  }
-  return plan;
-}
-
-std::vector<std::vector<std::int64_t>> statistics_shares(const Model& model, const Plan& plan) {
-  std::vector<std::vector<std::int64_t>> shares;
-  for (std::size_t i = 0; i < model.operators.size(); ++i) {
-    auto& here = shares.emplace_back(model.operators[OperatorId(i)].dims.size(), 1);
-    for (int a = 0; a < plan.mesh.count(); ++a) {
-      const int loop = plan.operators[i].split.axis[static_cast<std::size_t>(a)];
-      if (loop >= 0) here[static_cast<std::size_t>(loop)] *= plan.mesh.axes[static_cast<std::size_t>(a)].size;
-    }
-  }
-  return shares;
-}
-
-}  // namespace turnpoint::step
+}  // namespace turnpoint::step::TURNPOINT_REAL

@@ -4,44 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gpu_probe/job/output.h"
 #include "gpu_probe/step/numbers.h"
 
-namespace turnpoint::step {
-
-namespace {
-
-// Calls visit(local index, global row-major index) for every element of a region.
-template <class Visit>
-void for_each_element(const Region& region, const Shape& shape, const Visit& visit) {
-  Shape at(region.extent.size(), 0);
-  for (std::int64_t i = 0; i < region.elements(); ++i) {
-    std::int64_t index = 0;
-    for (std::size_t d = 0; d < at.size(); ++d) index = index * shape[d] + region.offset[d] + at[d];
-    visit(static_cast<std::size_t>(i), index);
-    for (std::size_t d = at.size(); d-- > 0;) {
-      if (++at[d] < region.extent[d]) break;
-      at[d] = 0;
-    }
-  }
-}
-
-}  // namespace
-
-const char* to_string(Compared kind) {
-  switch (kind) {
-    case Compared::activation: return "activation";
-    case Compared::activation_gradient: return "gradient of the activation";
-    case Compared::parameter_gradient: return "gradient of the parameter";
-    case Compared::new_parameter: return "updated parameter";
-  }
-  return "";
-}
-
-double loss_factor(const Tensor& tensor, TensorId id, std::uint64_t seed, std::int64_t index) {
-  if (tensor.elements() == 1) return 1;
-  const double draw = counter_uniform(seed, 0x1055ull + id.index * 8ull, static_cast<std::uint64_t>(index));
-  return (2 * draw - 1) / std::sqrt(static_cast<double>(tensor.elements()));
-}
+namespace turnpoint::step::TURNPOINT_REAL {
 
 RankStep::RankStep(const Program& program, Communicator& communicator)
     : program_(program),
@@ -59,42 +25,78 @@ RankStep::RankStep(const Program& program, Communicator& communicator)
       fetched_(program.operators.size()),
       again_(program.operators.size()),
       rerun_weights_(program.operators.size()),
-      repeated_shared_(program.flows.size()) {
-  report_.runs_again.assign(program.operators.size(), 0);
+      repeated_shared_(program.flows.size()),
+      shared_made_(program.flows.size(), 0),
+      was_fetched_(program.operators.size()) {
   for (std::size_t i = 0; i < program.operators.size(); ++i) {
     for (const auto& set : program.operators[i].parameters)
       shares_[i].emplace_back(program, OperatorId(i), set, communicator, report_);
     fetched_[i].resize(op_of(OperatorId(i)).inputs.size());
     rerun_weights_[i].resize(op_of(OperatorId(i)).inputs.size());
+    was_fetched_[i].resize(op_of(OperatorId(i)).inputs.size());
   }
-  for (std::size_t f = 0; f < program.flows.size(); ++f) {
-    unread_[f] = program.flows[f].consumers.size();
-    kept_copy_[f].resize(unread_[f]);
-  }
+  for (std::size_t f = 0; f < program.flows.size(); ++f) kept_copy_[f].resize(program.flows[f].consumers.size());
+}
+
+// What one step says of itself, and what it begins with.
+void RankStep::begin() {
+  report_.loss = 0;
+  report_.traffic.clear();
+  report_.recorded.clear();
+  report_.unlisted_weight_bytes = report_.inside_bytes = 0;
+  report_.idle_repeats = 0;
+  report_.runs_again.assign(program_.operators.size(), 0);
+  report_.seconds.assign(program_.operators.size(), {});
+  tick_ = 0;
+  shared_made_.assign(program_.flows.size(), 0);
+  for (auto& of_operator : was_fetched_) std::fill(of_operator.begin(), of_operator.end(), 0);
+  for (std::size_t f = 0; f < program_.flows.size(); ++f) unread_[f] = program_.flows[f].consumers.size();
+  for (auto& of_operator : shares_)
+    for (auto& share : of_operator) share.begin();
 }
 
 Expected<void> RankStep::run() {
+  begin();
   report_.before_forward = report_.ledger;
   if (auto done = forward(); !done) return done;
   report_.after_forward = report_.ledger;
   if (auto done = backward(); !done) return done;
   report_.after_backward = report_.ledger;
-  for (auto& of_operator : shares_)
-    for (auto& share : of_operator) {
+  // In the order in which backward came to them.
+  for (std::size_t i = shares_.size(); i-- > 0;)
+    for (auto& share : shares_[i]) {
       if (program_.options.record) share.record(report_.recorded, Compared::parameter_gradient);
-      if (auto done = share.update(); !done) return done;
+      if (auto done = share.update(report_.seconds[i][static_cast<std::size_t>(StepPhase::update)]); !done) return done;
       if (program_.options.record) share.record(report_.recorded, Compared::new_parameter);
+      share.end();
     }
   return {};
 }
+
+RankStep::Stopwatch::Stopwatch(RankStep& step, OperatorId id, StepPhase phase)
+    : step_(step),
+      sum_(step.report_.seconds[id.index][static_cast<std::size_t>(phase)]),
+      since_(probe::host_clock()),
+      inside_(step.inside_s_) {}
+RankStep::Stopwatch::~Stopwatch() { sum_ += probe::host_clock() - since_ - (step_.inside_s_ - inside_); }
+
+// The proof is made of plain loops and copies alone.
+bool RankStep::fast() const { return std::is_same_v<Real, float> && !program_.options.plain; }
 
 Value RankStep::make(const Tensor& tensor, const Layout& layout) {
   return make_block(report_.ledger, region_of(mesh(), rank(), layout, tensor.shape),
                     element_bytes(tensor, program_.options));
 }
 
+Value RankStep::make_clear(const Tensor& tensor, const Layout& layout) {
+  Value value = make(tensor, layout);
+  value->data.clear();
+  return value;
+}
+
 void RankStep::record(Compared kind, OperatorId op, std::uint32_t slot, const Block& block, std::uint32_t partial) {
-  if (program_.options.record) report_.recorded.push_back({kind, op, slot, block.region, 0, partial, block.data});
+  if (program_.options.record)
+    report_.recorded.push_back({kind, op, slot, block.region, 0, partial, {block.data.begin(), block.data.end()}});
 }
 
 LocalOperator RankStep::local(OperatorId id) {
@@ -123,56 +125,71 @@ LocalOperator RankStep::local(OperatorId id) {
   const Group group = group_of(mesh(), rank(), unit_axes);
   const auto me = static_cast<std::size_t>(position_of(mesh(), rank(), unit_axes));
   // Between [rows][all units] and the pieces of the group's members, each [rows][its units].
-  const auto counted = [this] {
+  const auto counted = [this](double since) {
+    inside_s_ += probe::host_clock() - since;
     report_.inside_bytes += static_cast<double>(communicator_.take_received()) * program_.options.floating_bytes;
   };
-  at.gather_units = [this, group, me, counted](const std::vector<double>& mine,
-                                               std::int64_t rows) -> Expected<std::vector<double>> {
+  at.gather_units = [this, group, me, counted](const std::vector<Real>& mine,
+                                               std::int64_t rows) -> Expected<std::vector<Real>> {
     const std::size_t n = group.size(), units = mine.size() / static_cast<std::size_t>(rows);
     Cuts cuts;
     for (std::size_t i = 0; i <= n; ++i) cuts.push_back(static_cast<std::int64_t>(i * mine.size()));
-    std::vector<double> pieces(n * mine.size()), all(n * mine.size());
+    std::vector<Real> pieces(n * mine.size()), all(n * mine.size());
     std::copy(mine.begin(), mine.end(), pieces.begin() + cuts[me]);
     communicator_.take_received();
+    const double since = probe::host_clock();
     if (auto done = communicator_.all_gather(group, cuts, pieces); !done) return done.error();
-    counted();
+    counted(since);
     for (std::size_t i = 0; i < n; ++i)
       for (std::size_t r = 0; r < static_cast<std::size_t>(rows); ++r)
         for (std::size_t u = 0; u < units; ++u) all[(r * n + i) * units + u] = pieces[i * mine.size() + r * units + u];
     return all;
   };
-  at.scatter_units = [this, group, me, counted](const std::vector<double>& all,
-                                                std::int64_t rows) -> Expected<std::vector<double>> {
+  at.scatter_units = [this, group, me, counted](const std::vector<Real>& all,
+                                                std::int64_t rows) -> Expected<std::vector<Real>> {
     const std::size_t n = group.size(), size = all.size() / n, units = size / static_cast<std::size_t>(rows);
     Cuts cuts;
     for (std::size_t i = 0; i <= n; ++i) cuts.push_back(static_cast<std::int64_t>(i * size));
-    std::vector<double> pieces(all.size());
+    std::vector<Real> pieces(all.size());
     for (std::size_t i = 0; i < n; ++i)
       for (std::size_t r = 0; r < static_cast<std::size_t>(rows); ++r)
         for (std::size_t u = 0; u < units; ++u) pieces[i * size + r * units + u] = all[(r * n + i) * units + u];
     communicator_.take_received();
+    const double since = probe::host_clock();
     if (auto done = communicator_.reduce_scatter(group, cuts, pieces); !done) return done.error();
-    counted();
-    return std::vector<double>(pieces.begin() + cuts[me], pieces.begin() + cuts[me + 1]);
+    counted(since);
+    return std::vector<Real>(pieces.begin() + cuts[me], pieces.begin() + cuts[me + 1]);
   };
   return at;
 }
 
+// Drawn once and counted whenever it is there.
 Value RankStep::generated(const Tensor& tensor, TensorId id, const Layout& layout) {
-  Value value = make(tensor, layout);
-  const bool buffer = tensor.role == TensorRole::buffer;
-  for_each_element(value->region, tensor.shape, [&](std::size_t i, std::int64_t index) {
-    const double draw = counter_uniform(program_.options.seed, id.index * 8ull, static_cast<std::uint64_t>(index));
-    value->data[i] = !is_floating(tensor.type) ? std::floor(draw * 97) : buffer ? 0.5 + draw : 2 * draw - 1;
-  });
-  return value;
+  const Region region = region_of(mesh(), rank(), layout, tensor.shape);
+  const int bytes = element_bytes(tensor, program_.options);
+  Array& drawn = data_[{id, layout}];
+  if (drawn.size() == 0) {
+    drawn = Array::outside(static_cast<std::size_t>(region.elements()));
+    const bool buffer = tensor.role == TensorRole::buffer;
+    for_each_element(region, tensor.shape, [&](std::size_t i, std::int64_t index) {
+      const double draw = counter_uniform(program_.options.seed, id.index * 8ull, static_cast<std::uint64_t>(index));
+      drawn[i] = static_cast<Real>(!is_floating(tensor.type) ? std::floor(draw * 97)
+                                   : buffer                  ? 0.5 + draw
+                                                             : 2 * draw - 1);
+    });
+  }
+  Array loaded(drawn.size(), bytes);
+  std::copy(drawn.begin(), drawn.end(), loaded.begin());
+  return std::make_shared<Block>(report_.ledger, region, bytes, std::move(loaded), true);
 }
 
-Expected<Value> RankStep::move(const std::vector<ReshardStep>& steps, std::size_t first, std::size_t last, Layout from,
-                               const Tensor& tensor, Value value, const std::string& where) {
+Expected<Value> RankStep::move(const PlanReshard& reshard, bool backward, std::size_t first, std::size_t last,
+                               Layout from, const Tensor& tensor, Value value, const std::string& where) {
+  const auto& steps = backward ? reshard.backward : reshard.forward;
   for (std::size_t i = first; i < last; ++i) {
     std::int64_t in_place = 0;
     communicator_.take_received();
+    const double since = probe::host_clock();
     auto moved = execute(mover_, steps[i], from, tensor.shape, value, in_place);
     if (!moved) {
       Error error = moved.error();
@@ -180,9 +197,18 @@ Expected<Value> RankStep::move(const std::vector<ReshardStep>& steps, std::size_
       return error;
     }
     const double bytes = value->element_bytes;
-    report_.traffic.push_back({where, steps[i].move, steps[i].bytes,
-                               static_cast<double>(communicator_.take_received()) * bytes,
-                               static_cast<double>(in_place) * bytes});
+    Traffic traffic;
+    traffic.where = where;
+    traffic.reshard = static_cast<std::int32_t>(&reshard - program_.plan->reshards.data());
+    traffic.op = reshard.producer;
+    traffic.backward = backward;
+    traffic.step = static_cast<std::int32_t>(i);
+    traffic.move = steps[i].move;
+    traffic.planned_bytes = steps[i].bytes;
+    traffic.received_bytes = static_cast<double>(communicator_.take_received()) * bytes;
+    traffic.in_place_bytes = static_cast<double>(in_place) * bytes;
+    traffic.seconds = probe::host_clock() - since;
+    report_.traffic.push_back(std::move(traffic));
     value = std::move(*moved);
     from = steps[i].result;
   }
@@ -228,9 +254,9 @@ Expected<void> RankStep::read_weights(OperatorId id, bool backward_only, bool re
     Value value = of_owner[tie.owner_input];
     const Tensor& held = tensor_of(op_of(tie.owner).inputs[tie.owner_input]);
     if (in_forward && tie.way.moves()) {
-      Value counted = make_block(report_.ledger, value->region, program_.options.floating_bytes);
-      counted->data = value->data;
-      auto moved = move(tie.way.reshard->forward, 0, tie.way.reshard->forward.size(), tie.way.start, held,
+      Value counted =
+          std::make_shared<Block>(report_.ledger, value->region, program_.options.floating_bytes, value->data, true);
+      auto moved = move(*tie.way.reshard, false, 0, tie.way.reshard->forward.size(), tie.way.start, held,
                         std::move(counted), op.name + ": tied weight");
       if (!moved) return moved.error();
       value = std::move(*moved);
@@ -247,4 +273,4 @@ Expected<void> RankStep::read_weights(OperatorId id, bool backward_only, bool re
   return {};
 }
 
-}  // namespace turnpoint::step
+}  // namespace turnpoint::step::TURNPOINT_REAL

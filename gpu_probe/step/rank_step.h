@@ -8,20 +8,23 @@
 
 #include <map>
 #include <memory>
+#include <unordered_map>
 
+#include "core/plan/step_job.h"
 #include "gpu_probe/step/communicator.h"
 #include "gpu_probe/step/parameters.h"
 #include "gpu_probe/step/program.h"
 #include "gpu_probe/step/report.h"
 #include "gpu_probe/step/reshard.h"
 
-namespace turnpoint::step {
+namespace turnpoint::step::TURNPOINT_REAL {
 
 class RankStep {
  public:
   RankStep(const Program& program, Communicator& communicator);
 
-  /// One whole step. Error: what about the plan cannot be executed, or that another rank gave up.
+  /// One whole step; the next one goes on with its weights. Error: what about the plan cannot be executed, or that
+  /// another rank gave up.
   Expected<void> run();
   StepReport& report() { return report_; }
 
@@ -34,13 +37,17 @@ class RankStep {
   int rank() const { return communicator_.rank(); }
   const Mesh& mesh() const { return program_.plan->mesh; }
   Value make(const Tensor& tensor, const Layout& layout);
+  Value make_clear(const Tensor& tensor, const Layout& layout);
   LocalOperator local(OperatorId id);
+  void begin();
+  const Array& loss_factors(const Flow& flow, const Region& region);
 
   Expected<void> forward();
   Expected<void> forward_operator(OperatorId id);
   Expected<void> publish(OperatorId id, const Values& outputs);
   Expected<Value> input_value(OperatorId id, std::size_t k);
-  Expected<Values> compute(OperatorId id, const Values& inputs);
+  Expected<Values> compute(OperatorId id, const Values& inputs, StepPhase phase);
+  Value seen_through(const LocalOperator& at, const Values& inputs);
   Value generated(const Tensor& tensor, TensorId id, const Layout& layout);
 
   Expected<void> backward();
@@ -48,7 +55,22 @@ class RankStep {
   Expected<void> repeat_what_is_listed(OperatorId id);
   Expected<Values> output_gradients(OperatorId id);
   Expected<void> send_gradient(OperatorId id, std::size_t k, Value gradient);
+  Value gradient_target(OperatorId id, std::size_t k);
+  Expected<void> compute_backward(OperatorId id, const Values& inputs, const Values& outputs, const Values& gradients,
+                                  Values& results);
+  double& backward_seconds(OperatorId id) { return report_.seconds[id.index][std::size_t(StepPhase::backward)]; }
   void release(OperatorId id);
+
+  // What backward holds is freed as soon as nobody is to read it. When that is, the first step finds out: later ones do
+  // the same in the same order.
+  void used(Value& slot) {
+    if (!learned_) last_use_[&slot] = tick_;
+  }
+  void used(Values& all) {
+    if (!learned_) last_use_of_all_[&all] = tick_;
+  }
+  void advance();  ///< a computation of backward has ended, and its caller has let go of what it read
+  void learn();    ///< at the end of the first backward
 
   // What backward reads, from copies or computed again (recall.cpp).
   Expected<Value> fetch(OperatorId id, std::size_t k);
@@ -57,15 +79,33 @@ class RankStep {
   Expected<Value> repeat(const Way& way, const Value& value, const Tensor& tensor, const std::string& where);
 
   Expected<void> read_weights(OperatorId id, bool backward_only, bool rerun, Values& weights);
-  Expected<Value> move(const std::vector<ReshardStep>& steps, std::size_t first, std::size_t last, Layout from,
+  /// Steps [first, last) of one direction of a resharding.
+  Expected<Value> move(const PlanReshard& reshard, bool backward, std::size_t first, std::size_t last, Layout from,
                        const Tensor& tensor, Value value, const std::string& where);
   static Value turned(Ledger& ledger, const Value& value);
   void add_loss(const Flow& flow, const Block& value);
   void record(Compared kind, OperatorId op, std::uint32_t slot, const Block& block, std::uint32_t partial);
 
+  /// Adds what passes until it goes to an operator's phase, without exchanges inside the operator.
+  class Stopwatch {
+   public:
+    Stopwatch(RankStep& step, OperatorId id, StepPhase phase);
+    ~Stopwatch();
+
+   private:
+    RankStep& step_;
+    double& sum_;
+    double since_, inside_;
+  };
+  bool fast() const;
+
   const Program& program_;
   Communicator& communicator_;
   StepReport report_;
+  double inside_s_ = 0;  ///< of exchanges inside of operators
+  /// What is the same in every step: data by tensor and layout, how much elements count in the loss.
+  std::map<std::pair<TensorId, Layout>, Array> data_;
+  std::map<std::pair<TensorId, Shape>, Array> loss_factors_;
   Mover mover_;
   std::vector<std::vector<ParameterShare>> shares_;  ///< [operator]
   std::vector<Value> live_;          ///< [flow]: where forward's readers take it from, until the last has read it
@@ -76,13 +116,18 @@ class RankStep {
   std::vector<Values> kept_internal_;             ///< [operator][output]
   std::vector<Value> kept_tie_;                   ///< [tie]
   // During backward.
-  std::vector<Value> gradient_;          ///< [flow], in its meeting layout
-  std::vector<Values> fetched_, again_;  ///< [operator][input], [operator][output]
-  std::vector<Values> rerun_weights_;    ///< [operator][input]
-  std::vector<Value> repeated_shared_;   ///< [flow]
+  std::vector<Value> gradient_;                 ///< [flow], in its meeting layout
+  std::vector<Values> fetched_, again_;         ///< [operator][input], [operator][output]
+  std::vector<Values> rerun_weights_;           ///< [operator][input]
+  std::vector<Value> repeated_shared_;          ///< [flow]
+  std::vector<char> shared_made_;               ///< [flow]: a shared copy was kept or made again in this step
+  std::vector<std::vector<char>> was_fetched_;  ///< [operator][input]: in this step
+  bool learned_ = false;
+  std::size_t tick_ = 0;  ///< computations of backward so far
+  std::unordered_map<Value*, std::size_t> last_use_;
+  std::unordered_map<Values*, std::size_t> last_use_of_all_;
+  std::vector<std::vector<Value*>> free_after_;       ///< [tick]
+  std::vector<std::vector<Values*>> free_all_after_;  ///< [tick]
 };
 
-/// Of results: how much an element counts in the loss; a scalar counts once, others by fixed random factors.
-double loss_factor(const Tensor& tensor, TensorId id, std::uint64_t seed, std::int64_t index);
-
-}  // namespace turnpoint::step
+}  // namespace turnpoint::step::TURNPOINT_REAL

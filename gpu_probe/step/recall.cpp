@@ -4,11 +4,13 @@
 
 #include "gpu_probe/step/rank_step.h"
 
-namespace turnpoint::step {
+namespace turnpoint::step::TURNPOINT_REAL {
 
 // The tensor of one input in the layout in which the operator reads it.
 Expected<Value> RankStep::fetch(OperatorId id, std::size_t k) {
   Value& known = fetched_[id.index][k];
+  used(known);
+  was_fetched_[id.index][k] = 1;
   if (known) return known;
   const OperatorProgram& here = program_of(id);
   const Access& access = op_of(id).inputs[k];
@@ -21,6 +23,7 @@ Expected<Value> RankStep::fetch(OperatorId id, std::size_t k) {
   const Flow& flow = program_.flows[number];
   const Way& way = flow.ways[reader];
   if (kept_copy_[number][reader]) {
+    used(kept_copy_[number][reader]);
     known = kept_copy_[number][reader];
     return known;
   }
@@ -31,6 +34,7 @@ Expected<Value> RankStep::fetch(OperatorId id, std::size_t k) {
     if (!value) return value.error();
     source = std::move(*value);
   } else if (kept_shared_[number]) {
+    used(kept_shared_[number]);
     source = kept_shared_[number];
   } else {
     if (!repeated_shared_[number]) {
@@ -39,12 +43,15 @@ Expected<Value> RankStep::fetch(OperatorId id, std::size_t k) {
       value = repeat(*flow.shared, *value, tensor_of(access), tensor_of(access).name);
       if (!value) return value.error();
       repeated_shared_[number] = std::move(*value);
+      shared_made_[number] = 1;
     }
+    used(repeated_shared_[number]);
     source = repeated_shared_[number];
   }
   auto value = repeat(way, source, tensor_of(access), where);
   if (!value) return value.error();
   known = std::move(*value);
+  used(known);
   return known;
 }
 
@@ -54,12 +61,15 @@ Expected<Value> RankStep::repeat(const Way& way, const Value& value, const Tenso
   if (way.repeated == 0)
     return bad_input("plan: backward reads a copy that is neither kept nor made again",
                      program_.model->name + ": " + where);
-  return move(way.reshard->backward, 0, way.repeated, way.start, tensor, value, where + ": again");
+  return move(*way.reshard, true, 0, way.repeated, way.start, tensor, value, where + ": again");
 }
 
 // The tensor as its producer left it.
 Expected<Value> RankStep::produced(const Flow& flow, std::size_t number) {
-  if (kept_source_[number]) return kept_source_[number];
+  if (kept_source_[number]) {
+    used(kept_source_[number]);
+    return kept_source_[number];
+  }
   const OperatorProgram& producer = program_of(flow.producer);
   if (!flow.of_view && !producer.runs_again)
     return bad_input("plan: backward reads '" + program_.model->tensors[flow.tensor].name +
@@ -73,6 +83,7 @@ Expected<Value> RankStep::produced(const Flow& flow, std::size_t number) {
 // One more run of an operator in backward; of a view only its input is needed.
 Expected<RankStep::Values> RankStep::run_again(OperatorId id) {
   Values& known = again_[id.index];
+  used(known);
   if (!known.empty()) return known;
   const Operator& op = op_of(id);
   // Masks need their seed alone.
@@ -85,17 +96,39 @@ Expected<RankStep::Values> RankStep::run_again(OperatorId id) {
   for (std::size_t k = 0; k < inputs.size() && !only_masks; ++k) {
     if (inputs[k]) {
       rerun_weights_[id.index][k] = inputs[k];
+      used(rerun_weights_[id.index][k]);
       continue;
     }
     auto value = fetch(id, k);
     if (!value) return value.error();
     inputs[k] = std::move(*value);
   }
-  auto outputs = compute(id, inputs);
+  auto outputs = compute(id, inputs, StepPhase::recompute);
   if (!outputs) return outputs.error();
   if (!op.is_view()) ++report_.runs_again[id.index];
   known = std::move(*outputs);
-  return known;
+  used(known);
+  Values made = known;
+  inputs.clear();
+  advance();
+  return made;
 }
 
-}  // namespace turnpoint::step
+void RankStep::advance() {
+  if (learned_ && tick_ < free_after_.size()) {
+    for (Value* slot : free_after_[tick_]) slot->reset();
+    for (Values* all : free_all_after_[tick_]) all->clear();
+  }
+  ++tick_;
+}
+
+void RankStep::learn() {
+  if (learned_) return;
+  learned_ = true;
+  free_after_.resize(tick_ + 1);
+  free_all_after_.resize(tick_ + 1);
+  for (const auto& [slot, tick] : last_use_) free_after_[tick].push_back(slot);
+  for (const auto& [all, tick] : last_use_of_all_) free_all_after_[tick].push_back(all);
+}
+
+}  // namespace turnpoint::step::TURNPOINT_REAL

@@ -5,12 +5,12 @@
 #include <map>
 #include <string>
 
-namespace turnpoint::step {
+namespace turnpoint::step::TURNPOINT_REAL {
 
 namespace {
 
-std::vector<double> cut_out(const Block& from, const Region& wanted) {
-  std::vector<double> part(static_cast<std::size_t>(wanted.elements()));
+std::vector<Real> cut_out(const Block& from, const Region& wanted) {
+  std::vector<Real> part(static_cast<std::size_t>(wanted.elements()));
   copy_overlap(from.region, from.data.data(), wanted, part.data());
   return part;
 }
@@ -83,10 +83,10 @@ Expected<Value> execute(const Mover& mover, const ReshardStep& step, const Layou
       const auto length = static_cast<std::int64_t>(mine->data.size());
       Cuts cuts;
       for (std::size_t i = 0; i <= group.size(); ++i) cuts.push_back(length * static_cast<std::int64_t>(i));
-      std::vector<double> all(static_cast<std::size_t>(cuts.back()));
+      Array all(static_cast<std::size_t>(cuts.back()));
       std::copy(mine->data.begin(), mine->data.end(),
                 all.begin() + cuts[static_cast<std::size_t>(position_of(mesh, mover.rank(), step.axes))]);
-      if (auto done = communicator.all_gather(group, cuts, all); !done) return done.error();
+      if (auto done = communicator.all_gather(group, cuts, {all.data(), all.size()}); !done) return done.error();
       std::int64_t covered = 0;
       for (std::size_t i = 0; i < group.size(); ++i) {
         const Region theirs = region_of(mesh, group[i], before, shape);
@@ -97,7 +97,7 @@ Expected<Value> execute(const Mover& mover, const ReshardStep& step, const Layou
       return result;
     }
     case ReshardMove::all_to_all: {
-      std::vector<std::vector<double>> out, in;
+      std::vector<std::vector<Real>> out, in;
       std::vector<Region> parts;
       std::int64_t covered = 0;
       for (const int member : group) {
@@ -113,21 +113,22 @@ Expected<Value> execute(const Mover& mover, const ReshardStep& step, const Layou
     }
     case ReshardMove::all_reduce: {
       if (wanted != mine->region) return cannot("the block changes");
-      result->data = mine->data;
-      if (auto done = communicator.all_reduce(group, result->data); !done) return done.error();
+      std::copy(mine->data.begin(), mine->data.end(), result->data.begin());
+      if (auto done = communicator.all_reduce(group, {result->data.data(), result->data.size()}); !done)
+        return done.error();
       return result;
     }
     case ReshardMove::reduce_scatter: {
-      std::vector<double> all;
       Cuts cuts{0};
-      for (const int member : group) {
-        const Region theirs = region_of(mesh, member, step.result, shape);
+      for (const int member : group)
+        cuts.push_back(cuts.back() + region_of(mesh, member, step.result, shape).elements());
+      Array all(static_cast<std::size_t>(cuts.back()));
+      for (std::size_t i = 0; i < group.size(); ++i) {
+        const Region theirs = region_of(mesh, group[i], step.result, shape);
         if (intersection(mine->region, theirs) != theirs) return cannot("a part lies elsewhere");
-        const auto part = cut_out(*mine, theirs);
-        all.insert(all.end(), part.begin(), part.end());
-        cuts.push_back(static_cast<std::int64_t>(all.size()));
+        copy_overlap(mine->region, mine->data.data(), theirs, all.data() + cuts[i]);
       }
-      if (auto done = communicator.reduce_scatter(group, cuts, all); !done) return done.error();
+      if (auto done = communicator.reduce_scatter(group, cuts, {all.data(), all.size()}); !done) return done.error();
       const auto me = static_cast<std::size_t>(position_of(mesh, mover.rank(), step.axes));
       std::copy(all.begin() + cuts[me], all.begin() + cuts[me + 1], result->data.begin());
       return result;
@@ -136,7 +137,9 @@ Expected<Value> execute(const Mover& mover, const ReshardStep& step, const Layou
       const Partners partners = permute_partners(mesh, mover.rank(), step, before, shape);
       if (partners.from < 0 || partners.to < 0) return cannot("nobody is left to send a block");
       if (partners.from == mover.rank()) kept_in_place += static_cast<std::int64_t>(mine->data.size());
-      if (auto done = communicator.exchange(partners.to, mine->data, partners.from, result->data); !done)
+      if (auto done = communicator.exchange(partners.to, {mine->data.data(), mine->data.size()}, partners.from,
+                                            {result->data.data(), result->data.size()});
+          !done)
         return done.error();
       return result;
     }
@@ -144,4 +147,4 @@ Expected<Value> execute(const Mover& mover, const ReshardStep& step, const Layou
   return cannot("its kind is not known");
 }
 
-}  // namespace turnpoint::step
+}  // namespace turnpoint::step::TURNPOINT_REAL

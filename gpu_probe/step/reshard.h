@@ -7,7 +7,7 @@
 #include "gpu_probe/step/block.h"
 #include "gpu_probe/step/communicator.h"
 
-namespace turnpoint::step {
+namespace turnpoint::step::TURNPOINT_REAL {
 
 /// One rank's way of doing reshardings.
 struct Mover {
@@ -23,4 +23,4 @@ struct Mover {
 Expected<Value> execute(const Mover& mover, const ReshardStep& step, const Layout& before, const Shape& shape,
                         const Value& mine, std::int64_t& kept_in_place);
 
-}  // namespace turnpoint::step
+}  // namespace turnpoint::step::TURNPOINT_REAL

@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "gpu_probe/step/program.h"
+#include "core/plan/plan.h"
+#include "gpu_probe/step/options.h"
+#include "gpu_probe/step/real.h"
 #include "gpu_probe/step/report.h"
 
 namespace turnpoint::step {
@@ -14,10 +16,21 @@ struct StepRun {
   std::vector<StepReport> ranks;
   double loss = 0;
 };
+namespace in_double {
 /// One thread per device of the plan's mesh. Error: of the first rank that found one.
 Expected<StepRun> run_step(const Model& model, const Plan& plan, const StepOptions& options);
 /// The unpartitioned step on one rank, with statistics over the shares of `plan`.
 Expected<StepRun> run_whole(const Model& model, const Plan& plan, StepOptions options);
+}  // namespace in_double
+namespace in_float {
+Expected<StepRun> run_step(const Model& model, const Plan& plan, const StepOptions& options);
+Expected<StepRun> run_whole(const Model& model, const Plan& plan, StepOptions options);
+}  // namespace in_float
+
+/// The plan of one device that keeps everything: the unpartitioned step.
+Plan whole_plan(const Model& model);
+/// Over how many shares a plan's ranks take statistics, for StepOptions::shares of the unpartitioned step.
+std::vector<std::vector<std::int64_t>> statistics_shares(const Model& model, const Plan& plan);
 
 struct Comparison {
   /// Per kind: the largest difference of an element, relative to the largest element of the whole tensor.

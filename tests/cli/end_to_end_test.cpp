@@ -101,7 +101,7 @@ class EndToEndTest : public QObject {
     row({"solve", "absent.json"}, kBadInput, "absent.json");
     row({"export", "absent.json", "--to", "json"}, kBadInput, "absent.json");
     row({"measure", "--from", "absent.jsonl"}, kBadInput, "absent.jsonl");
-    row({"validate", "result.json", "--point", "turning"}, kUsage, "not built yet");
+    row({"validate", "absent.json", "--point", "turning"}, kBadInput, "absent.json");
   }
   void help_and_usage() {
     QFETCH(QStringList, arguments);

@@ -113,7 +113,7 @@ class ListingTest : public QObject {
     row({"inspect", "/nonexistent.onnx"}, 3, "/nonexistent.onnx: no such file");
     row({"place", "graph.json", "--devices", "4"}, 3, "graph.json");
     row({"measure", "--backend", "opencl"}, 2, "--backend knows auto, cpu and cuda, not 'opencl'");
-    row({"validate", "r.json", "--point", "turning"}, 2, "'validate' is not built yet");
+    row({"validate", "r.json", "--backend", "opencl"}, 2, "--backend knows auto, cpu and cuda, not 'opencl'");
   }
   void exit_codes() {
     QFETCH(QStringList, arguments);

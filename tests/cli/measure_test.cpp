@@ -120,7 +120,6 @@ class MeasureTest : public QObject {
     QCOMPARE(run({"measure", "--backend", "cpu", "--precisions", "fp8", "--job-out", "-"}).code, kUsage);
     QCOMPARE(run({"measure", "--job-out", "-"}).code, kUsage);
     QCOMPARE(run({"measure", "--model", "builtin:gtp2", "--backend", "cpu", "--job-out", "-"}).code, kUsage);
-    QCOMPARE(run({"validate", "r.json", "--point", "turning"}).code, kUsage);
   }
 
  private:

@@ -199,7 +199,7 @@ class LogFormatsTest : public QObject {
     QVERIFY(all_problems(*log).find("results[2]: time 'nan' is not a finite number") != std::string::npos);
     QCOMPARE(log->curves.size(), std::size_t(2));
     QCOMPARE(log->curves[1].points.size(), std::size_t(2));
-    const Spread& spread = log->curves[0].points[0].spread;
+    const RepeatSpread& spread = log->curves[0].points[0].spread;
     QVERIFY(close(spread.min_s, 96e-6) && close(spread.q1_s, 98e-6) && close(spread.q3_s, 102e-6) &&
             close(spread.max_s, 104e-6));
     QVERIFY(!parse(text.substr(0, 600)).has_value());  // a failed run leaves half a file

@@ -140,8 +140,8 @@ void LogBuilder::add_problem(LogProblem::Severity severity, int line, std::strin
 void LogBuilder::warn(int line, std::string what) { add_problem(LogProblem::Severity::warning, line, std::move(what)); }
 void LogBuilder::note(int line, std::string what) { add_problem(LogProblem::Severity::note, line, std::move(what)); }
 
-bool LogBuilder::time(int line, Collective kind, const DeviceGroup& group, double bytes, double time_s, Spread spread,
-                      std::string_view variant, int repeats) {
+bool LogBuilder::time(int line, Collective kind, const DeviceGroup& group, double bytes, double time_s,
+                      RepeatSpread spread, std::string_view variant, int repeats) {
   const auto refuse = [&](std::string what) {
     warn(line, std::move(what));
     return false;
@@ -205,7 +205,7 @@ void LogBuilder::make_curve(const std::tuple<Collective, DeviceGroup, std::strin
     for (; end < points.size() && points[end].bytes == points[i].bytes; ++end) {
       times.push_back(points[end].time_s);
       repeats += points[end].repeats;
-      const Spread& spread = points[end].spread;
+      const RepeatSpread& spread = points[end].spread;
       least = std::min(least, spread.min_s > 0 ? spread.min_s : points[end].time_s);
       most = std::max({most, points[end].time_s, spread.max_s});
     }

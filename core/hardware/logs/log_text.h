@@ -63,7 +63,7 @@ class LogBuilder {
   void warn(int line, std::string what);
   void note(int line, std::string what);
   /// One timed collective; false where it was refused.
-  bool time(int line, Collective kind, const DeviceGroup& group, double bytes, double time_s, Spread spread = {},
+  bool time(int line, Collective kind, const DeviceGroup& group, double bytes, double time_s, RepeatSpread spread = {},
             std::string_view variant = {}, int repeats = 1);
   bool figure(int line, Figure figure, double value, std::string label, Collective kind = Collective::all_reduce,
               DeviceGroup group = {});

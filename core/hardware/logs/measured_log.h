@@ -42,7 +42,7 @@ struct LogProblem {
 };
 
 /// Spread of repeated measurements in seconds; 0 where not known.
-struct Spread {
+struct RepeatSpread {
   double min_s = 0, q1_s = 0, q3_s = 0, max_s = 0;
 };
 
@@ -50,7 +50,7 @@ struct Spread {
 struct MeasuredPoint {
   double bytes = 0;
   double time_s = 0;  ///< the median where the size was measured several times
-  Spread spread;
+  RepeatSpread spread;
   int repeats = 1;
   int line = 0;  ///< of its first row
 };
@@ -101,7 +101,7 @@ struct MeasuredOperator {
   Precision precision = Precision::fp32;  ///< bf16 stands for every 16-bit format
   std::string phase = "forward";          ///< forward | backward
   double time_s = 0;
-  Spread spread;
+  RepeatSpread spread;
   std::optional<double> input_mib, output_mib, weights_mib, activations_mib, reserved_mib;  ///< of one device
   int line = 0;
 };

@@ -166,7 +166,7 @@ void add_nccl_section(LogBuilder& out, const NcclSection& section) {
       continue;
     }
     for (const auto& [times, variant] : {std::pair(&row.out_of_place, ""), std::pair(&row.in_place, "in-place")}) {
-      const Spread& spread = times->spread;
+      const RepeatSpread& spread = times->spread;
       if (times->time > 0)
         out.time(row.line, *kind.collective, group, row.size * bytes_per_size, times->time * unit,
                  {spread.min_s * unit, spread.q1_s * unit, spread.q3_s * unit, spread.max_s * unit}, variant);

@@ -13,7 +13,7 @@ namespace turnpoint::logs {
 struct NcclTimes {
   double time = 0;              ///< in the sweep's unit; 0: not run
   double algbw = 0, busbw = 0;  ///< GB/s (10^9)
-  Spread spread;                ///< of single iterations, in the sweep's unit, where they were timed
+  RepeatSpread spread;          ///< of single iterations, in the sweep's unit, where they were timed
 };
 struct NcclRow {
   int line = 0;

@@ -64,8 +64,8 @@ NcclTimes read_times(LogBuilder& out, int index, const json& times) {
 }
 
 /// {min_us, max_us, ..., times_us[]} of single iterations.
-Spread read_spread(const json& iterations) {
-  Spread spread;
+RepeatSpread read_spread(const json& iterations) {
+  RepeatSpread spread;
   spread.min_s = number_of(member(iterations, "min_us")).value;
   spread.max_s = number_of(member(iterations, "max_us")).value;
   const json& times = member(iterations, "times_us");

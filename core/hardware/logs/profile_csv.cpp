@@ -35,7 +35,7 @@ Expected<MeasuredLog> read_vidur_collectives(std::string_view text, const std::s
     const int per_node = static_cast<int>(row.integer("devices_per_node", 1, kMaximumWorkers));
     const double size = row.number("size");
     const double median = row.number(stem + ".median");
-    Spread spread;
+    RepeatSpread spread;
     spread.min_s = 1e-3 * row.number(stem + ".min");
     spread.max_s = 1e-3 * row.number(stem + ".max");
     if (!row.good()) return;

@@ -2,9 +2,10 @@
 // Convolutions of one to three spatial dimensions, grouped and transposed, and pooling.
 #include <algorithm>
 
+#include "gpu_probe/step/kernels/fast/fast.h"
 #include "gpu_probe/step/kernels/kernels.h"
 
-namespace turnpoint::step {
+namespace turnpoint::step::TURNPOINT_REAL {
 
 namespace {
 
@@ -88,8 +89,8 @@ void for_each_output(const Shape& y, const Visit& visit) {
 }
 
 Expected<void> forward(const LocalOperator& at, Inputs in, Outputs out) {
-  const double *x = in[0]->data.data(), *w = in[1]->data.data();
-  double* y = out[0]->data.data();
+  const Real *x = in[0]->data.data(), *w = in[1]->data.data();
+  Real* y = out[0]->data.data();
   for_each_mac(geometry(at, in[0]->region.extent, in[1]->region.extent, out[0]->region.extent),
                [&](auto ox, auto ow, auto oy) { y[oy] += x[ox] * w[ow]; });
   if (in.size() > 2 && at.adds_once)
@@ -99,7 +100,7 @@ Expected<void> forward(const LocalOperator& at, Inputs in, Outputs out) {
 
 Expected<void> backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradient, Outputs result) {
   if (!gradient[0]) return {};
-  const double* dy = gradient[0]->data.data();
+  const Real* dy = gradient[0]->data.data();
   const auto extent = [&](std::size_t k) -> const Shape& { return (in[k] ? in[k] : result[k])->region.extent; };
   if (result[0] && !in[1]) return at.error("backward needs its weight, which is not there");
   if (result[1] && !in[0]) return at.error("backward needs its input, which is not there");
@@ -160,7 +161,7 @@ void for_each_window(const Shape& x, const Shape& y, const Visit& visit) {
   }
 }
 
-std::int64_t largest_of(const std::vector<double>& x, const std::vector<std::int64_t>& window, std::int64_t base) {
+std::int64_t largest_of(const Array& x, const std::vector<std::int64_t>& window, std::int64_t base) {
   std::int64_t best = base + window.front();
   for (const auto o : window)
     if (x[index_of(base + o)] > x[index_of(best)]) best = base + o;
@@ -171,11 +172,11 @@ Expected<void> pool_forward(const LocalOperator& at, Inputs in, Outputs out) {
   const bool maximum = takes_maximum(at);
   const auto& x = in[0]->data;
   for_each_window(in[0]->region.extent, out[0]->region.extent, [&](const auto& window, auto base, auto o) {
-    double& y = out[0]->data[index_of(o)];
+    Real& y = out[0]->data[index_of(o)];
     if (maximum) {
       y = x[index_of(largest_of(x, window, base))];
     } else {
-      for (const auto w : window) y += x[index_of(base + w)] / static_cast<double>(window.size());
+      for (const auto w : window) y += x[index_of(base + w)] / static_cast<Real>(window.size());
     }
   });
   return {};
@@ -186,11 +187,11 @@ Expected<void> pool_backward(const LocalOperator& at, Inputs in, Inputs, Inputs 
   const bool maximum = takes_maximum(at);
   if (maximum && !in[0]) return at.error("backward needs its input, which is not there");
   for_each_window(result[0]->region.extent, gradient[0]->region.extent, [&](const auto& window, auto base, auto o) {
-    const double dy = gradient[0]->data[index_of(o)];
+    const Real dy = gradient[0]->data[index_of(o)];
     if (maximum) {
       result[0]->data[index_of(largest_of(in[0]->data, window, base))] += dy;
     } else {
-      for (const auto w : window) result[0]->data[index_of(base + w)] += dy / static_cast<double>(window.size());
+      for (const auto w : window) result[0]->data[index_of(base + w)] += dy / static_cast<Real>(window.size());
     }
   });
   return {};
@@ -198,7 +199,9 @@ Expected<void> pool_backward(const LocalOperator& at, Inputs in, Inputs, Inputs 
 
 }  // namespace
 
-const Kernel kernels::kConvolution{forward, backward};
-const Kernel kernels::kPooling{pool_forward, pool_backward};
+const Kernel kernels::kConvolution{forward, backward, TURNPOINT_FAST(convolution_forward),
+                                   TURNPOINT_FAST(convolution_backward)};
+const Kernel kernels::kPooling{pool_forward, pool_backward, TURNPOINT_FAST(pooling_forward),
+                               TURNPOINT_FAST(pooling_backward)};
 
-}  // namespace turnpoint::step
+}  // namespace turnpoint::step::TURNPOINT_REAL

@@ -5,11 +5,12 @@
 #include <cmath>
 #include <memory>
 
+#include "gpu_probe/step/kernels/fast/fast.h"
 #include "gpu_probe/step/kernels/functions.h"
 #include "gpu_probe/step/kernels/kernels.h"
 #include "gpu_probe/step/numbers.h"
 
-namespace turnpoint::step {
+namespace turnpoint::step::TURNPOINT_REAL {
 
 namespace {
 
@@ -54,7 +55,7 @@ Expected<void> forward(const LocalOperator& at, Inputs in, Outputs out) {
   const bool mask_only = masked && std::find(in.begin(), in.end(), nullptr) != in.end();
   std::vector<std::vector<std::int64_t>> strides;
   for (std::size_t k = 0; k < in.size() && !mask_only; ++k) strides.push_back(at.strides(op.inputs[k], *in[k]));
-  std::vector<double> x(in.size());
+  std::vector<Real> x(in.size());
   for_each<1>(at.sizes(), {at.strides(op.outputs[0], *out[0])}, [&](const auto& index, const auto& o) {
     for (std::size_t k = 0; k < in.size() && !mask_only; ++k) {
       std::int64_t from = 0;
@@ -68,7 +69,7 @@ Expected<void> forward(const LocalOperator& at, Inputs in, Outputs out) {
       y = kept ? y / (1 - kDropped) : 0;
       if (out[1]) out[1]->data[index_of(o[0])] = kept ? 1 : 0;
     }
-    out[0]->data[index_of(o[0])] = floating ? y : std::floor(std::abs(y));
+    out[0]->data[index_of(o[0])] = static_cast<Real>(floating ? y : std::floor(std::abs(y)));
   });
   return {};
 }
@@ -87,7 +88,7 @@ Expected<void> backward(const LocalOperator& at, Inputs in, Inputs out, Inputs g
     strides.push_back(in[k]       ? at.strides(op.inputs[k], *in[k])
                       : result[k] ? at.strides(op.inputs[k], *result[k])
                                   : std::vector<std::int64_t>());
-  std::vector<double> x(in.size());
+  std::vector<Real> x(in.size());
   std::vector<std::int64_t> place(in.size());
   for_each<1>(at.sizes(), {at.strides(op.outputs[0], *gradient[0])}, [&](const auto& index, const auto& o) {
     const auto element = index_of(o[0]);
@@ -100,7 +101,8 @@ Expected<void> backward(const LocalOperator& at, Inputs in, Inputs out, Inputs g
       x[k] = in[k] ? in[k]->data[index_of(place[k])] : 0;
     }
     for (std::size_t k = 0; k < in.size(); ++k)
-      if (result[k]) result[k]->data[index_of(place[k])] += dy * call.function.slope(x, y, k, call.saved);
+      if (result[k])
+        result[k]->data[index_of(place[k])] += static_cast<Real>(dy * call.function.slope(x, y, k, call.saved));
   });
   return {};
 }
@@ -121,12 +123,12 @@ std::int64_t label_of(const Block& labels, std::int64_t row, std::int64_t classe
 Expected<void> loss_forward(const LocalOperator& at, Inputs in, Outputs out) {
   const Rows r = rows_of(at, *in[0]);
   for (std::int64_t row = 0; row < r.rows; ++row) {
-    const double* x = in[0]->data.data() + row * r.classes;
+    const Real* x = in[0]->data.data() + row * r.classes;
     const double largest = *std::max_element(x, x + r.classes);
     double total = 0;
     for (std::int64_t c = 0; c < r.classes; ++c) total += std::exp(x[c] - largest);
-    out[0]->data[0] +=
-        (std::log(total) + largest - x[label_of(*in[1], row, r.classes)]) / static_cast<double>(r.all_rows);
+    out[0]->data[0] += static_cast<Real>((std::log(total) + largest - x[label_of(*in[1], row, r.classes)]) /
+                                         static_cast<double>(r.all_rows));
   }
   return {};
 }
@@ -137,20 +139,22 @@ Expected<void> loss_backward(const LocalOperator& at, Inputs in, Inputs, Inputs 
   const Rows r = rows_of(at, *in[0]);
   const double scale = gradient[0]->data[0] / static_cast<double>(r.all_rows);
   for (std::int64_t row = 0; row < r.rows; ++row) {
-    const double* x = in[0]->data.data() + row * r.classes;
-    double* d = result[0]->data.data() + row * r.classes;
+    const Real* x = in[0]->data.data() + row * r.classes;
+    Real* d = result[0]->data.data() + row * r.classes;
     const double largest = *std::max_element(x, x + r.classes);
     double total = 0;
     for (std::int64_t c = 0; c < r.classes; ++c) total += std::exp(x[c] - largest);
-    for (std::int64_t c = 0; c < r.classes; ++c) d[c] += scale * std::exp(x[c] - largest) / total;
-    d[label_of(*in[1], row, r.classes)] -= scale;
+    for (std::int64_t c = 0; c < r.classes; ++c) d[c] += static_cast<Real>(scale * std::exp(x[c] - largest) / total);
+    d[label_of(*in[1], row, r.classes)] -= static_cast<Real>(scale);
   }
   return {};
 }
 
 }  // namespace
 
-const Kernel kernels::kElementwise{forward, backward};
-const Kernel kernels::kCrossEntropy{loss_forward, loss_backward};
+const Kernel kernels::kElementwise{forward, backward, TURNPOINT_FAST(elementwise_forward),
+                                   TURNPOINT_FAST(elementwise_backward)};
+const Kernel kernels::kCrossEntropy{loss_forward, loss_backward, TURNPOINT_FAST(loss_forward),
+                                    TURNPOINT_FAST(loss_backward)};
 
-}  // namespace turnpoint::step
+}  // namespace turnpoint::step::TURNPOINT_REAL

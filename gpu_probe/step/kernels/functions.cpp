@@ -4,14 +4,13 @@
 #include <algorithm>
 #include <cmath>
 
-namespace turnpoint::step {
+namespace turnpoint::step::TURNPOINT_REAL {
 
 namespace {
 
-using X = std::span<const double>;
+using X = std::span<const Real>;
 
-// Operands of a linear function count differently, so that none can be mistaken for another.
-double weight(std::size_t k) { return 1.0 - 0.1 * static_cast<double>(k % 8); }
+double weight(std::size_t k) { return operand_weight(k); }
 
 double sum(X x, const Saved&) {
   double total = 0;
@@ -119,30 +118,36 @@ bool reads(const Saved& s, bool own) {
 
 }  // namespace
 
+double operand_weight(std::size_t k) { return 1.0 - 0.1 * static_cast<double>(k % 8); }
+
 Function function_of(std::string_view name, const Saved& s) {
   const std::size_t count = s.inputs.size();
   const bool any_input = std::find(s.inputs.begin(), s.inputs.end(), true) != s.inputs.end();
-  if (name == "Add" || name == "Sum" || name == "Identity" || name == "Cast" || name == "Expand") return {sum, one};
-  if (name == "Sub") return {difference, difference_slope};
-  if (name == "Mul" && reads(s, false)) return {product, product_slope};
+  if (name == "Add" || name == "Sum" || name == "Identity" || name == "Cast" || name == "Expand")
+    return {FunctionKind::sum, sum, one};
+  if (name == "Sub") return {FunctionKind::difference, difference, difference_slope};
+  if (name == "Mul" && reads(s, false)) return {FunctionKind::product, product, product_slope};
   if (s.output) {
-    if (name == "Relu") return {relu, relu_slope};
-    if (name == "Sigmoid") return {sigmoid, sigmoid_slope};
-    if (name == "Exp") return {exponential, exponential_slope};
-    if (name.find("Tanh") != std::string_view::npos) return {tanh_of_sum, tanh_slope};
-    return {tanh_of_linear, tanh_of_linear_slope};
+    if (name == "Relu") return {FunctionKind::relu, relu, relu_slope};
+    if (name == "Sigmoid") return {FunctionKind::sigmoid, sigmoid, sigmoid_slope};
+    if (name == "Exp") return {FunctionKind::exponential, exponential, exponential_slope};
+    if (name.find("Tanh") != std::string_view::npos) return {FunctionKind::tanh, tanh_of_sum, tanh_slope};
+    return {FunctionKind::tanh_of_linear, tanh_of_linear, tanh_of_linear_slope};
   }
   if (count == 1 && reads(s, true)) {
-    if (name == "Gelu" || name == "gelu") return {gelu, gelu_slope};
-    if (name == "Swish" || name == "Silu" || name == "silu") return {silu, silu_slope};
+    if (name == "Gelu" || name == "gelu") return {FunctionKind::gelu, gelu, gelu_slope};
+    if (name == "Swish" || name == "Silu" || name == "silu") return {FunctionKind::silu, silu, silu_slope};
   }
   if (count == 2 && reads(s, true)) {
-    if (name.starts_with("Silu*") || name.starts_with("silu*")) return {gated_silu, gated_silu_slope};
-    if (name.starts_with("Gelu*") || name.starts_with("gelu*")) return {gated_gelu, gated_gelu_slope};
-    if (name == "SquaredDifference") return {square_of_difference, square_of_difference_slope};
+    if (name.starts_with("Silu*") || name.starts_with("silu*"))
+      return {FunctionKind::gated_silu, gated_silu, gated_silu_slope};
+    if (name.starts_with("Gelu*") || name.starts_with("gelu*"))
+      return {FunctionKind::gated_gelu, gated_gelu, gated_gelu_slope};
+    if (name == "SquaredDifference")
+      return {FunctionKind::square_of_difference, square_of_difference, square_of_difference_slope};
   }
-  if (any_input) return {mixed, mixed_slope};
-  return {linear, linear_slope};
+  if (any_input) return {FunctionKind::mixed, mixed, mixed_slope};
+  return {FunctionKind::linear, linear, linear_slope};
 }
 
-}  // namespace turnpoint::step
+}  // namespace turnpoint::step::TURNPOINT_REAL

@@ -2,11 +2,14 @@
 // The elementwise functions, by the name that the model's source gives them.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 
-namespace turnpoint::step {
+#include "gpu_probe/step/real.h"
+
+namespace turnpoint::step::TURNPOINT_REAL {
 
 /// What backward of an elementwise operator may read.
 struct Saved {
@@ -15,14 +18,35 @@ struct Saved {
   bool output = false;
 };
 
+enum class FunctionKind : std::uint8_t {
+  sum,
+  difference,
+  linear,
+  product,
+  relu,
+  tanh,
+  tanh_of_linear,
+  sigmoid,
+  exponential,
+  gelu,
+  silu,
+  gated_silu,
+  gated_gelu,
+  square_of_difference,
+  mixed,
+};
+
 /// A function of any number of operands with its derivatives, which read saved values alone.
 struct Function {
-  double (*value)(std::span<const double> x, const Saved& saved);
+  FunctionKind kind;
+  double (*value)(std::span<const Real> x, const Saved& saved);
   /// Derivative by operand k; `x` holds 0 for operands that are not saved, `y` 0 where the output is not.
-  double (*slope)(std::span<const double> x, double y, std::size_t k, const Saved& saved);
+  double (*slope)(std::span<const Real> x, double y, std::size_t k, const Saved& saved);
 };
+/// How much operand k counts where none may be mistaken for another.
+double operand_weight(std::size_t k);
 /// The named function if what it needs is saved, else the stand-in of its class: linear (nothing saved), a hyperbolic
 /// tangent (output saved), a sum of what is not saved and a smooth product of what is.
 Function function_of(std::string_view name, const Saved& saved);
 
-}  // namespace turnpoint::step
+}  // namespace turnpoint::step::TURNPOINT_REAL

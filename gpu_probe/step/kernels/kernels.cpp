@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu_probe/step/kernels/kernels.h"
 
-namespace turnpoint::step {
+namespace turnpoint::step::TURNPOINT_REAL {
 
 std::vector<std::int64_t> LocalOperator::strides(const Access& access, const Block& block) const {
+  return strides(access, block.region);
+}
+
+std::vector<std::int64_t> LocalOperator::strides(const Access& access, const Region& region) const {
   std::vector<std::int64_t> result(loops.size(), 0);
   std::int64_t stride = 1;
   for (std::size_t d = access.walks.size(); d-- > 0;) {
@@ -13,7 +17,7 @@ std::vector<std::int64_t> LocalOperator::strides(const Access& access, const Blo
       result[loop] += inner;
       inner *= loops[loop].size;
     }
-    stride *= block.region.extent[d];
+    stride *= region.extent[d];
   }
   return result;
 }
@@ -26,6 +30,15 @@ std::vector<std::int64_t> LocalOperator::sizes() const {
 
 Error LocalOperator::error(const std::string& what) const {
   return bad_input(what, model->name + ": operator '" + op().name + "'");
+}
+
+bool keeps_order(const LocalOperator& at, const Region& x, const Region& y) {
+  const Access &from = at.op().inputs[0], &to = at.op().outputs[0];
+  if (x.elements() != y.elements() || !walks_all(at, from) || !walks_all(at, to)) return false;
+  const auto a = at.strides(from, x), b = at.strides(to, y);
+  for (std::size_t l = 0; l < a.size(); ++l)
+    if (at.loops[l].size > 1 && a[l] != b[l]) return false;
+  return true;
 }
 
 bool walks_all(const LocalOperator& at, const Access& access) {
@@ -73,4 +86,4 @@ Expected<Kernel> kernel_of(const Model& model, OperatorId id) {
   return refused("no arithmetic is known for its kind");
 }
 
-}  // namespace turnpoint::step
+}  // namespace turnpoint::step::TURNPOINT_REAL

@@ -25,7 +25,7 @@
 #include "core/model/model.h"
 #include "gpu_probe/step/block.h"
 
-namespace turnpoint::step {
+namespace turnpoint::step::TURNPOINT_REAL {
 
 struct LoopRange {
   std::int64_t offset = 0, size = 1, whole = 1;
@@ -44,14 +44,15 @@ struct LocalOperator {
   std::uint64_t seed = 0;
   /// Where the hidden units of a recurrent operator are split: gathers the state of all units, or sums a gradient over
   /// all and returns the own part, at every time step. Not set: not split.
-  std::function<Expected<std::vector<double>>(const std::vector<double>& mine, std::int64_t rows)> gather_units;
-  std::function<Expected<std::vector<double>>(const std::vector<double>& all, std::int64_t rows)> scatter_units;
+  std::function<Expected<std::vector<Real>>(const std::vector<Real>& mine, std::int64_t rows)> gather_units;
+  std::function<Expected<std::vector<Real>>(const std::vector<Real>& all, std::int64_t rows)> scatter_units;
 
   const Operator& op() const { return model->operators[id]; }
   const Tensor& input(std::size_t k) const { return model->tensors[op().inputs[k].tensor]; }
   const Tensor& output(std::size_t k) const { return model->tensors[op().outputs[k].tensor]; }
   /// Element strides of a block per loop dimension; 0 where the tensor does not walk it.
   std::vector<std::int64_t> strides(const Access& access, const Block& block) const;
+  std::vector<std::int64_t> strides(const Access& access, const Region& region) const;
   std::vector<std::int64_t> sizes() const;
   Error error(const std::string& what) const;
 };
@@ -63,6 +64,10 @@ struct Kernel {
   Expected<void> (*forward)(const LocalOperator& at, Inputs in, Outputs out);
   /// `in`, `out`: what the model saves; `gradient`: of the outputs, null where nobody has one; `result`: of the inputs.
   Expected<void> (*backward)(const LocalOperator& at, Inputs in, Inputs out, Inputs gradient, Outputs result);
+  /// The same by faster means; results are not initialised. False, and nothing of worth is written: not for this case.
+  /// Null: there is none.
+  bool (*fast_forward)(const LocalOperator& at, Inputs in, Outputs out) = nullptr;
+  bool (*fast_backward)(const LocalOperator& at, Inputs in, Inputs out, Inputs gradient, Outputs result) = nullptr;
 };
 /// Error: this operator cannot be executed, and why.
 Expected<Kernel> kernel_of(const Model& model, OperatorId id);
@@ -91,6 +96,8 @@ void for_each(const std::vector<std::int64_t>& sizes, const std::array<std::vect
   }
 }
 
+/// Whether a view leaves every element of its block where it is.
+bool keeps_order(const LocalOperator& at, const Region& x, const Region& y);
 /// Whether each tensor dimension larger than one is walked.
 bool walks_all(const LocalOperator& at, const Access& access);
 inline std::size_t index_of(std::int64_t i) { return static_cast<std::size_t>(i); }
@@ -101,4 +108,4 @@ extern const Kernel kContraction, kConvolution, kElementwise, kSoftmax, kNormali
     kReduction, kView, kConcat, kSlice, kEmbedding, kCrossEntropy, kRecurrent, kDispatch, kCombine, kOpaque;
 }  // namespace kernels
 
-}  // namespace turnpoint::step
+}  // namespace turnpoint::step::TURNPOINT_REAL

@@ -4,9 +4,10 @@
 #include <cmath>
 #include <numeric>
 
+#include "gpu_probe/step/kernels/fast/fast.h"
 #include "gpu_probe/step/kernels/kernels.h"
 
-namespace turnpoint::step {
+namespace turnpoint::step::TURNPOINT_REAL {
 
 namespace {
 
@@ -100,15 +101,17 @@ void for_each_combined(const LocalOperator& at, const Region& y, const Region& o
 }
 
 Expected<void> combine_forward(const LocalOperator& at, Inputs in, Outputs out) {
-  for_each_combined(at, in[0]->region, out[0]->region,
-                    [&](auto y, auto o) { out[0]->data[o] += in[0]->data[y] + 0.1 * in[0]->data[y] * in[0]->data[y]; });
+  for_each_combined(at, in[0]->region, out[0]->region, [&](auto y, auto o) {
+    out[0]->data[o] += in[0]->data[y] + Real(0.1) * in[0]->data[y] * in[0]->data[y];
+  });
   return {};
 }
 Expected<void> combine_backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradient, Outputs result) {
   if (!gradient[0] || !result[0]) return {};
   if (!in[0]) return at.error("backward needs its input, which is not there");
-  for_each_combined(at, in[0]->region, gradient[0]->region,
-                    [&](auto y, auto o) { result[0]->data[y] += gradient[0]->data[o] * (1 + 0.2 * in[0]->data[y]); });
+  for_each_combined(at, in[0]->region, gradient[0]->region, [&](auto y, auto o) {
+    result[0]->data[y] += gradient[0]->data[o] * (1 + Real(0.2) * in[0]->data[y]);
+  });
   return {};
 }
 
@@ -132,12 +135,12 @@ bool covers(const LocalOperator& at, const Block& x, const Block& y) {
 Expected<void> reduce_forward(const LocalOperator& at, Inputs in, Outputs out) {
   if (!covers(at, *in[0], *out[0])) return at.error("a reduction has a dimension that no loop walks");
   const Reduce how = reduce_of(at);
-  const double factor = how == Reduce::sum ? 1 : mean_factor(at);
+  const Real factor = how == Reduce::sum ? Real(1) : static_cast<Real>(mean_factor(at));
   std::vector<bool> seen(out[0]->data.size(), false);
   for_each<2>(at.sizes(), {at.strides(at.op().inputs[0], *in[0]), at.strides(at.op().outputs[0], *out[0])},
               [&](const auto&, const auto& o) {
-                const double x = in[0]->data[index_of(o[0])];
-                double& y = out[0]->data[index_of(o[1])];
+                const Real x = in[0]->data[index_of(o[0])];
+                Real& y = out[0]->data[index_of(o[1])];
                 if (how == Reduce::maximum)
                   y = seen[index_of(o[1])] ? std::max(y, x) : x;
                 else
@@ -150,11 +153,11 @@ Expected<void> reduce_backward(const LocalOperator& at, Inputs in, Inputs, Input
   if (!gradient[0] || !result[0]) return {};
   const Reduce how = reduce_of(at);
   if (at.op().inputs[0].saved && !in[0]) return at.error("backward needs its input, which is not there");
-  const double factor = how == Reduce::sum ? 1 : mean_factor(at);
+  const Real factor = how == Reduce::sum ? Real(1) : static_cast<Real>(mean_factor(at));
   std::vector<std::int64_t> best(gradient[0]->data.size(), -1);
   for_each<2>(at.sizes(), {at.strides(at.op().inputs[0], *result[0]), at.strides(at.op().outputs[0], *gradient[0])},
               [&](const auto&, const auto& o) {
-                const double dy = gradient[0]->data[index_of(o[1])];
+                const Real dy = gradient[0]->data[index_of(o[1])];
                 auto& largest = best[index_of(o[1])];
                 if (how == Reduce::maximum) {
                   if (largest < 0 || in[0]->data[index_of(o[0])] > in[0]->data[index_of(largest)]) largest = o[0];
@@ -205,7 +208,7 @@ Expected<void> opaque_forward(const LocalOperator& at, Inputs in, Outputs out) {
         total += x * (1 + 0.25 * x) * share;
       }
       for (std::size_t u = 0; u < places.offsets.size(); ++u)
-        out[0]->data[index_of(o[1] + places.offsets[u])] += total * pattern(u, k);
+        out[0]->data[index_of(o[1] + places.offsets[u])] += static_cast<Real>(total * pattern(u, k));
     });
   }
   if (!is_floating(at.output(0).type))
@@ -228,7 +231,7 @@ Expected<void> opaque_backward(const LocalOperator& at, Inputs in, Inputs, Input
         dy += gradient[0]->data[index_of(o[1] + places.offsets[u])] * pattern(u, k);
       for (const auto r : reads.offsets) {
         const auto i = index_of(o[0] + r);
-        result[k]->data[i] += dy * share * (1 + 0.5 * in[k]->data[i]);
+        result[k]->data[i] += static_cast<Real>(dy * share * (1 + 0.5 * in[k]->data[i]));
       }
     });
   }
@@ -237,10 +240,12 @@ Expected<void> opaque_backward(const LocalOperator& at, Inputs in, Inputs, Input
 
 }  // namespace
 
-const Kernel kernels::kEmbedding{embedding_forward, embedding_backward};
+const Kernel kernels::kEmbedding{embedding_forward, embedding_backward, TURNPOINT_FAST(embedding_forward),
+                                 TURNPOINT_FAST(embedding_backward)};
 const Kernel kernels::kDispatch{dispatch_forward, dispatch_backward};
 const Kernel kernels::kCombine{combine_forward, combine_backward};
-const Kernel kernels::kReduction{reduce_forward, reduce_backward};
+const Kernel kernels::kReduction{reduce_forward, reduce_backward, TURNPOINT_FAST(reduction_forward),
+                                 TURNPOINT_FAST(reduction_backward)};
 const Kernel kernels::kOpaque{opaque_forward, opaque_backward};
 
-}  // namespace turnpoint::step
+}  // namespace turnpoint::step::TURNPOINT_REAL

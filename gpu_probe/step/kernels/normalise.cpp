@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gpu_probe/step/kernels/fast/fast.h"
 #include "gpu_probe/step/kernels/kernels.h"
 
-namespace turnpoint::step {
+namespace turnpoint::step::TURNPOINT_REAL {
 
 namespace {
 
@@ -58,11 +59,11 @@ Expected<void> softmax_forward(const LocalOperator& at, Inputs in, Outputs out) 
   auto& y = out[0]->data;
   for_each_set(at, softmax_loop(at), {x_strides, x_strides, x_strides, x_strides}, [&](const auto& set) {
     double largest = x[index_of(set.front()[0])], total = 0;
-    for (const auto& o : set) largest = std::max(largest, x[index_of(o[0])]);
+    for (const auto& o : set) largest = std::max<double>(largest, x[index_of(o[0])]);
     for (const auto& o : set) total += std::exp(x[index_of(o[0])] - largest);
     for (const auto& o : set) {
       const double shifted = x[index_of(o[0])] - largest;
-      y[index_of(o[0])] = logarithmic(at) ? shifted - std::log(total) : std::exp(shifted) / total;
+      y[index_of(o[0])] = static_cast<Real>(logarithmic(at) ? shifted - std::log(total) : std::exp(shifted) / total);
     }
   });
   return {};
@@ -79,7 +80,7 @@ Expected<void> softmax_backward(const LocalOperator& at, Inputs, Inputs out, Inp
     for (const auto& o : set) total += dy[index_of(o[0])] * (logarithmic(at) ? 1 : y[index_of(o[0])]);
     for (const auto& o : set) {
       const auto i = index_of(o[0]);
-      dx[i] += logarithmic(at) ? dy[i] - std::exp(y[i]) * total : y[i] * (dy[i] - total);
+      dx[i] += static_cast<Real>(logarithmic(at) ? dy[i] - std::exp(y[i]) * total : y[i] * (dy[i] - total));
     }
   });
   return {};
@@ -126,7 +127,7 @@ struct Moments {
   double mean = 0, inverse = 0;
 };
 template <class Set>
-Moments moments(const std::vector<double>& x, const Set& set, bool centred) {
+Moments moments(const Array& x, const Set& set, bool centred) {
   Moments m;
   double squares = 0;
   for (const auto& o : set) m.mean += x[index_of(o[0])];
@@ -148,7 +149,7 @@ Expected<void> norm_forward(const LocalOperator& at, Inputs in, Outputs out) {
     for (const auto& o : set) {
       const double scale = norm.scale < 0 ? 1 : in[static_cast<std::size_t>(norm.scale)]->data[index_of(o[1])];
       const double bias = norm.bias < 0 ? 0 : in[static_cast<std::size_t>(norm.bias)]->data[index_of(o[2])];
-      out[0]->data[index_of(o[0])] = (x[index_of(o[0])] - m.mean) * m.inverse * scale + bias;
+      out[0]->data[index_of(o[0])] = static_cast<Real>((x[index_of(o[0])] - m.mean) * m.inverse * scale + bias);
     }
   });
   return {};
@@ -179,7 +180,7 @@ Expected<void> norm_backward(const LocalOperator& at, Inputs in, Inputs, Inputs 
       sum += g;
       sum_x += g * normal;
       if (norm.scale >= 0 && result[static_cast<std::size_t>(norm.scale)])
-        result[static_cast<std::size_t>(norm.scale)]->data[index_of(o[1])] += dy[i] * normal;
+        result[static_cast<std::size_t>(norm.scale)]->data[index_of(o[1])] += static_cast<Real>(dy[i] * normal);
       if (norm.bias >= 0 && result[static_cast<std::size_t>(norm.bias)])
         result[static_cast<std::size_t>(norm.bias)]->data[index_of(o[2])] += dy[i];
     }
@@ -187,7 +188,8 @@ Expected<void> norm_backward(const LocalOperator& at, Inputs in, Inputs, Inputs 
     for (const auto& o : set) {
       const auto i = index_of(o[0]);
       const double normal = (x[i] - m.mean) * m.inverse, g = dy[i] * (scale ? scale->data[index_of(o[1])] : 1);
-      result[0]->data[i] += m.inverse * (g - (norm.centred ? sum / count : 0) - normal * sum_x / count);
+      result[0]->data[i] +=
+          static_cast<Real>(m.inverse * (g - (norm.centred ? sum / count : 0) - normal * sum_x / count));
     }
   });
   return {};
@@ -195,8 +197,11 @@ Expected<void> norm_backward(const LocalOperator& at, Inputs in, Inputs, Inputs 
 
 }  // namespace
 
-const Kernel kernels::kSoftmax{softmax_forward, softmax_backward};
-const Kernel kernels::kNormalisation{norm_forward, norm_backward};
-const Kernel kernels::kBatchNormalisation{norm_forward, norm_backward};
+const Kernel kernels::kSoftmax{softmax_forward, softmax_backward, TURNPOINT_FAST(softmax_forward),
+                               TURNPOINT_FAST(softmax_backward)};
+const Kernel kernels::kNormalisation{norm_forward, norm_backward, TURNPOINT_FAST(norm_forward),
+                                     TURNPOINT_FAST(norm_backward)};
+const Kernel kernels::kBatchNormalisation{norm_forward, norm_backward, TURNPOINT_FAST(norm_forward),
+                                          TURNPOINT_FAST(norm_backward)};
 
-}  // namespace turnpoint::step
+}  // namespace turnpoint::step::TURNPOINT_REAL

@@ -2,9 +2,10 @@
 // Views, concatenations and slices: elements change their places only, or are read as they are.
 #include <algorithm>
 
+#include "gpu_probe/step/kernels/fast/fast.h"
 #include "gpu_probe/step/kernels/kernels.h"
 
-namespace turnpoint::step {
+namespace turnpoint::step::TURNPOINT_REAL {
 
 namespace {
 
@@ -141,8 +142,8 @@ Expected<void> slice_backward(const LocalOperator& at, Inputs, Inputs, Inputs gr
 
 }  // namespace
 
-const Kernel kernels::kView{view_forward, view_backward};
+const Kernel kernels::kView{view_forward, view_backward, TURNPOINT_FAST(view_forward), TURNPOINT_FAST(view_backward)};
 const Kernel kernels::kConcat{concat_forward, concat_backward};
-const Kernel kernels::kSlice{slice_forward, slice_backward};
+const Kernel kernels::kSlice{slice_forward, slice_backward, nullptr, nullptr};
 
-}  // namespace turnpoint::step
+}  // namespace turnpoint::step::TURNPOINT_REAL

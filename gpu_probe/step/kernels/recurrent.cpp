@@ -4,13 +4,14 @@
 // in forward and sums its gradient over the ranks in backward: the exchange inside the operator that no layout shows.
 #include <cmath>
 
+#include "gpu_probe/step/kernels/fast/fast.h"
 #include "gpu_probe/step/kernels/kernels.h"
 
-namespace turnpoint::step {
+namespace turnpoint::step::TURNPOINT_REAL {
 
 namespace {
 
-using Values = std::vector<double>;
+using Values = std::vector<Real>;
 
 double logistic(double v) { return 1 / (1 + std::exp(-v)); }
 
@@ -84,7 +85,7 @@ Expected<void> forward(const LocalOperator& at, Inputs in, Outputs out) {
   const auto bias = [&](std::int64_t d, std::int64_t u, std::int64_t g) {
     if (in.size() < 4) return 0.0;
     const auto b = c.bias(d, u, g);
-    return in[3]->data[b] + (c.all_bias ? in[3]->data[b + index_of(c.all_bias)] : 0);
+    return double(in[3]->data[b]) + (c.all_bias ? in[3]->data[b + index_of(c.all_bias)] : 0);
   };
   for (std::int64_t d = 0; d < c.directions; ++d) {
     Values before(index_of(c.samples * c.hidden), 0), mine(index_of(c.samples * c.units), 0), cell = mine;
@@ -247,6 +248,6 @@ Expected<void> backward(const LocalOperator& at, Inputs in, Inputs out, Inputs g
 
 }  // namespace
 
-const Kernel kernels::kRecurrent{forward, backward};
+const Kernel kernels::kRecurrent{forward, backward, nullptr, nullptr};
 
-}  // namespace turnpoint::step
+}  // namespace turnpoint::step::TURNPOINT_REAL

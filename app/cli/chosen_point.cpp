@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/cli/chosen_point.h"
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+
+namespace turnpoint::cli {
+
+Expected<std::size_t> chosen_point(const std::string& text, const Result& result) {
+  if (result.points.empty()) return Error{ErrorCode::infeasible, "the result has no point", {}, {}};
+  if (text == "min-memory") return std::size_t(0);
+  if (text == "min-time") return result.fastest_that_fits().value_or(result.points.size() - 1);
+  if (text == "turning") {
+    if (result.turning_point) return *result.turning_point;
+    if (result.points.size() == 1 && result.plans && result.plans->placement(0)) return std::size_t(0);
+    return usage_error("the result has no turning point; choose --point min-time, min-memory or an index");
+  }
+  const auto index = parse_int(text);
+  if (!index) return usage_error("--point expects an index, turning, min-time or min-memory, not '" + text + "'");
+  if (*index < 0 || *index >= static_cast<std::int64_t>(result.points.size()))
+    return usage_error(fmt::format("--point {} is outside 0 to {}", *index, result.points.size() - 1));
+  return static_cast<std::size_t>(*index);
+}
+
+}  // namespace turnpoint::cli

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/reprice.h"
+
+#include <algorithm>
+
+#include "core/cost/operator_cost.h"
+#include "core/cost/tensor_use.h"
+
+namespace turnpoint {
+
+namespace {
+
+std::uint32_t axes_of_level(const Mesh& mesh, int level) {
+  std::uint32_t mask = 0;
+  for (int a = 0; a < mesh.count(); ++a)
+    if (mesh.axes[static_cast<std::size_t>(a)].level == level) mask |= 1u << a;
+  return mask;
+}
+
+bool same_shape(const Mesh& a, const Mesh& b) {
+  return std::equal(
+      a.axes.begin(), a.axes.end(), b.axes.begin(), b.axes.end(),
+      [](const MeshAxis& left, const MeshAxis& right) { return left.size == right.size && left.level == right.level; });
+}
+
+void price(const Mesh& mesh, const CollectiveModel& collectives, std::vector<ReshardStep>& steps) {
+  for (ReshardStep& step : steps) {
+    const auto asked = collective_of(mesh, step);
+    step.time_s = asked ? collectives.time(asked->kind, asked->group, asked->bytes).value : 0;
+    // Of a permute across nodes some blocks stay inside them, on what may be the slower link.
+    if (step.move == ReshardMove::permute && asked->group.nodes > 1)
+      step.time_s =
+          std::max(step.time_s,
+                   collectives.time(Collective::send, mesh.group(axes_of_level(mesh, kIntraNode)), asked->bytes).value);
+  }
+}
+
+}  // namespace
+
+std::optional<StepCollective> collective_of(const Mesh& mesh, const ReshardStep& step) {
+  StepCollective asked;
+  asked.group = mesh.group(step.axes);
+  const double size = std::max(2, asked.group.size), all_of_received = size / (size - 1);
+  switch (step.move) {
+    case ReshardMove::slice: return std::nullopt;
+    case ReshardMove::all_gather: asked.kind = Collective::all_gather; break;
+    case ReshardMove::reduce_scatter: asked.kind = Collective::reduce_scatter; break;
+    case ReshardMove::all_reduce: asked.kind = Collective::all_reduce; break;
+    case ReshardMove::all_to_all: asked.kind = Collective::all_to_all; break;
+    case ReshardMove::permute: {
+      const bool across = (step.axes & axes_of_level(mesh, kInterNode)) != 0;
+      asked.kind = Collective::send;
+      asked.group = mesh.group(axes_of_level(mesh, across ? kInterNode : kIntraNode));
+      asked.bytes = asked.full_bytes = step.bytes;
+      return asked;
+    }
+  }
+  asked.bytes = step.bytes * all_of_received / (step.move == ReshardMove::all_reduce ? 2 : 1);
+  asked.full_bytes = step.move == ReshardMove::all_to_all ? asked.bytes * size : asked.bytes;
+  return asked;
+}
+
+Expected<Plan> repriced(const Scenario& scenario, const Plan& plan) {
+  if (plan.pipeline) return usage_error("a pipeline's cost comes from a schedule and cannot be priced again");
+  if (!same_shape(plan.mesh, make_mesh(*scenario.cluster)) || plan.operators.size() != scenario.model->operators.size())
+    return usage_error("the plan is of another model or of hardware of another shape");
+  const CollectiveModel collectives(*scenario.cluster, scenario.settings.factors);
+  const ReshardingModel resharding(
+      plan.mesh, collectives, scenario.cluster->device.memory_bandwidth * scenario.cluster->device.memory_efficiency);
+  const TensorUses uses = analyse_tensor_uses(*scenario.model);
+  const OperatorCostModel costs(scenario, uses, resharding);
+  Plan priced = plan;
+  priced.cost = {};
+  for (PlanOperator& op : priced.operators) {
+    CostBreakdown cost = costs.cost(op.op, op.split, op.choice).breakdown;
+    const double offload = cost[NetworkPart::offload], before = op.cost[ComputePart::forward];
+    // It runs again as often as it did, whoever chose so.
+    cost[ComputePart::recompute] =
+        before > 0 ? op.cost[ComputePart::recompute] / before * cost[ComputePart::forward] : 0;
+    for (const MemoryPart part : {MemoryPart::activations, MemoryPart::copies, MemoryPart::workspace})
+      cost[part] = op.cost[part];
+    price(plan.mesh, collectives, op.gradient_sync);
+    cost.network = {};
+    cost[NetworkPart::offload] = offload;
+    add_network(cost, op.gradient_sync);
+    op.cost = cost;
+    priced.cost += cost;
+  }
+  for (PlanReshard& reshard : priced.reshards) {
+    price(plan.mesh, collectives, reshard.forward);
+    price(plan.mesh, collectives, reshard.backward);
+    reshard.cost.network = {};
+    add_network(reshard.cost, reshard.forward);
+    add_network(reshard.cost, reshard.backward);
+    priced.cost += reshard.cost;
+  }
+  return priced;
+}
+
+}  // namespace turnpoint

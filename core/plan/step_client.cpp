@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/step_client.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace turnpoint {
+
+namespace {
+
+constexpr double kMostSeconds = 1e6, kMostBytes = 1e18;
+constexpr std::size_t kMostLines = 4'000'000;
+
+Spread read_spread(JsonFields& fields) {
+  Spread spread;
+  spread.min_s = fields.number("min_s", 0, kMostSeconds);
+  spread.q1_s = fields.number("q1_s", 0, kMostSeconds);
+  spread.median_s = fields.number("median_s", 0, kMostSeconds);
+  spread.q3_s = fields.number("q3_s", 0, kMostSeconds);
+  spread.samples = static_cast<int>(fields.integer("samples", 1, 1'000'000));
+  const bool rising = spread.min_s <= spread.q1_s && spread.q1_s <= spread.median_s && spread.median_s <= spread.q3_s;
+  if (!fields.error() && !rising) fields.fail("q1_s", "is not between its neighbours");
+  return spread;
+}
+
+OperatorId read_operator(JsonFields& fields, const Model& model) {
+  const auto index = fields.integer("op", 0, static_cast<std::int64_t>(model.operators.size()) - 1);
+  return fields.error() ? OperatorId() : OperatorId(static_cast<std::size_t>(index));
+}
+
+}  // namespace
+
+MeasuredPhase StepMessages::read_phase(JsonFields& fields) const {
+  MeasuredPhase phase;
+  phase.op = read_operator(fields, *job_.model);
+  const std::string name = fields.text("phase");
+  bool known = false;
+  for (const auto one : {StepPhase::forward, StepPhase::backward, StepPhase::recompute, StepPhase::update})
+    if (name == to_string(one)) phase.phase = one, known = true;
+  if (!known) fields.fail("phase", fmt::format("'{}' is no phase of a step", name));
+  phase.time = read_spread(fields);
+  return phase;
+}
+
+MeasuredExchange StepMessages::read_exchange(JsonFields& fields) const {
+  MeasuredExchange exchange;
+  exchange.reshard = static_cast<std::int32_t>(
+      fields.integer("reshard", -1, static_cast<std::int64_t>(job_.plan.reshards.size()) - 1));
+  exchange.op = read_operator(fields, *job_.model);
+  exchange.backward = fields.flag("backward", false);
+  exchange.step = static_cast<std::int32_t>(fields.integer("step", 0, 1'000'000));
+  if (fields.error()) return exchange;
+  const auto index = static_cast<std::size_t>(std::max(exchange.reshard, 0));
+  const auto& steps = exchange.reshard < 0 ? job_.plan.operators[exchange.op.index].gradient_sync
+                      : exchange.backward  ? job_.plan.reshards[index].backward
+                                           : job_.plan.reshards[index].forward;
+  if (static_cast<std::size_t>(exchange.step) >= steps.size())
+    fields.fail("step", "is none of the plan's");
+  else
+    exchange.move = steps[static_cast<std::size_t>(exchange.step)].move;
+  exchange.planned_bytes = fields.number("planned_bytes", 0, kMostBytes);
+  exchange.received_bytes = fields.number("received_bytes", 0, kMostBytes);
+  if (fields.has("samples")) exchange.time = read_spread(fields);
+  return exchange;
+}
+
+void StepMessages::read_result(JsonFields& fields) {
+  StepMeasurement& m = measurement_;
+  m.backend = hello_->backend;
+  m.mode = job_.mode;
+  m.ranks = static_cast<int>(fields.integer("ranks", 1, kMaximumProbeRanks));
+  m.cores = static_cast<int>(fields.integer("cores", 0, 1'000'000, 0));
+  JsonFields step = fields.object("step_time");
+  m.step = read_spread(step);
+  JsonFields memory = fields.object("memory");
+  const auto bytes = [&](const char* key) { return memory.integer(key, 0, std::int64_t(1) << 60); };
+  m.memory = {bytes("parameters"), bytes("gradients"), bytes("optimizer"),
+              bytes("kept"),       bytes("peak"),      bytes("counted_peak")};
+  if (fields.has("numerics")) {
+    JsonFields numerics = fields.object("numerics");
+    const auto error = [&](const char* key) { return numerics.number(key, 0, 1e300); };
+    m.numerics = {error("loss_error"), error("activation_error"),  error("gradient_error"),   error("update_error"),
+                  error("tolerance"),  numerics.text("precision"), numerics.text("where", "")};
+  }
+  m.planned_bytes = fields.number("planned_bytes", 0, kMostBytes);
+  m.received_bytes = fields.number("received_bytes", 0, kMostBytes);
+  const auto notes = fields.json().find("notes");
+  if (notes != fields.json().end() && notes->is_array())
+    for (const auto& note : *notes)
+      if (note.is_string() && m.notes.size() < 1000) m.notes.push_back(note.get<std::string>());
+}
+
+Expected<void> StepMessages::take(std::string_view line) {
+  if (finished_) return Error{ErrorCode::device, "turnpoint-probe went on after its result", {}, {}};
+  if (measurement_.phases.size() + measurement_.exchanges.size() >= kMostLines)
+    return Error{ErrorCode::device, "turnpoint-probe does not stop", {}, {}};
+  const auto message = parse_probe_line(line);
+  if (!message) return message.error();
+  JsonFields fields(*message, "turnpoint-probe");
+  const std::string type = fields.text("type", "");
+  if (type == "error") return read_probe_error(fields);
+  if (type.empty()) return not_a_probe_message(line);
+  if (type == "progress") progress_ = read_probe_progress(fields);
+  const bool content = type == "operator" || type == "exchange" || type == "result";
+  if (content && !hello_) return not_a_probe_message(line);
+  if (type == "hello") {
+    ProbeHello hello = read_probe_hello(fields);
+    if (!fields.error()) hello_ = std::move(hello);
+  } else if (type == "operator") {
+    measurement_.phases.push_back(read_phase(fields));
+  } else if (type == "exchange") {
+    measurement_.exchanges.push_back(read_exchange(fields));
+  } else if (type == "result") {
+    read_result(fields);
+    finished_ = !fields.error();
+  }
+  if (fields.error()) {
+    Error error = *fields.error();
+    error.code = ErrorCode::device;
+    return error;
+  }
+  return {};
+}
+
+Expected<StepMeasurement> measure_step(const ProbeLaunch& launch, const StepJob& job, const RunContext& context,
+                                       std::optional<ProbeHello>* hello) {
+  StepMessages messages(job);
+  // The probe keeps to its own limits; this is for one that does not.
+  const double most = 12 * job.budget_s + 600;
+  const auto ran = run_probe(launch, write_step_job(job), most, messages, context);
+  if (hello) *hello = messages.hello();
+  if (!ran) return ran.error();
+  return messages.measurement();
+}
+
+}  // namespace turnpoint

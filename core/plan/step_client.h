@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Has turnpoint-probe carry out a step job and reads what it says.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "core/hardware/probe_client.h"
+#include "core/plan/step_job.h"
+
+namespace turnpoint {
+
+/// The lines of a step job's run; a recording of them can be read again.
+class StepMessages : public ProbeSink {
+ public:
+  /// What the lines speak of is checked against the job, which must outlive this.
+  explicit StepMessages(const StepJob& job) : job_(job) {}
+  Expected<void> take(std::string_view line) override;
+  bool finished() const override { return finished_; }
+  ProbeProgress progress() const override { return progress_; }
+
+  const std::optional<ProbeHello>& hello() const { return hello_; }
+  const StepMeasurement& measurement() const { return measurement_; }
+
+ private:
+  MeasuredPhase read_phase(JsonFields& fields) const;
+  MeasuredExchange read_exchange(JsonFields& fields) const;
+  void read_result(JsonFields& fields);
+
+  const StepJob& job_;
+  std::optional<ProbeHello> hello_;
+  ProbeProgress progress_;
+  StepMeasurement measurement_;
+  bool finished_ = false;
+};
+
+/// Errors as those of run_probe(): device, bad_input (the plan cannot be executed, and why), cancelled. `hello`, if
+/// given, receives what the probe said of itself and its devices.
+Expected<StepMeasurement> measure_step(const ProbeLaunch& launch, const StepJob& job, const RunContext& context,
+                                       std::optional<ProbeHello>* hello = nullptr);
+
+}  // namespace turnpoint

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/validation/compare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "core/base/text.h"
+#include "core/plan/plan_lowering.h"
+#include "core/plan/reprice.h"
+
+namespace turnpoint {
+
+namespace {
+
+constexpr double kUnexplained = 0.05;  ///< share of the step from which a remainder is worth a note
+
+ComparedValue modelled(std::string name, double predicted) {
+  ComparedValue value;
+  value.name = std::move(name);
+  value.predicted = predicted;
+  return value;
+}
+
+ComparedValue counted(std::string name, double predicted, double measured) {
+  ComparedValue value = modelled(std::move(name), predicted);
+  value.measured = value.q1 = value.q3 = measured;
+  value.source = ValueSource::measured;
+  return value;
+}
+
+class Comparison {
+ public:
+  Comparison(const Scenario& scenario, const Plan& plan, const StepMeasurement& measured)
+      : model_(*scenario.model), scenario_(scenario), plan_(plan), measured_(measured) {}
+
+  Expected<ValidationReport> run(const CompareLabels& labels) {
+    report_.model = model_.name;
+    report_.hardware = scenario_.hardware;
+    report_.plan = labels.plan;
+    report_.date = labels.date;
+    report_.calibrated = labels.calibrated;
+    report_.backend = measured_.backend;
+    report_.mode = to_string(measured_.mode);
+    report_.ranks = std::max(1, measured_.ranks);
+    report_.cores = measured_.cores;
+    operators();
+    collectives();
+    step();
+    if (auto done = memory(); !done) return done.error();
+    bytes_and_numerics();
+    notes();
+    return std::move(report_);
+  }
+
+ private:
+  void note(std::string_view text) { report_.notes.emplace_back(text); }
+  bool slice() const { return measured_.mode == StepMode::slice; }
+
+  ComparedValue timed(std::string name, double predicted, const Spread& spread) const {
+    ComparedValue value = counted(std::move(name), predicted, measured_seconds(measured_, spread));
+    value.q1 = spread.q1_s;
+    value.q3 = spread.q3_s;
+    return value;
+  }
+
+  static void add(ComparedValue& sum, const ComparedValue& part) {
+    sum.predicted += part.predicted;
+    if (!part.measured) return;
+    sum.measured = sum.measured.value_or(0) + *part.measured;
+    sum.q1 += part.q1;
+    sum.q3 += part.q3;
+    sum.source = ValueSource::measured;
+  }
+  static void take_back(ComparedValue& sum) {
+    sum.measured.reset();
+    sum.q1 = sum.q3 = 0;
+    sum.source = ValueSource::modelled;
+  }
+
+  void operators() {
+    std::vector<ComparedValue> parts(model_.operators.size());
+    for (const MeasuredPhase& phase : measured_.phases) {
+      if (phase.op.index >= parts.size()) continue;
+      add(parts[phase.op.index], timed({}, 0, phase.time));
+    }
+    report_.execution = modelled("execution", 0);
+    int missing = 0;
+    for (const PlanOperator& op : plan_.operators) {
+      ComparedValue& value = parts[op.op.index];
+      value.name = model_.operators[op.op].name;
+      value.predicted = op.cost.compute_s();
+      if (value.predicted == 0 && !value.measured) continue;
+      missing += !value.measured;
+      add(report_.execution, value);
+      report_.operators.push_back(std::move(value));
+    }
+    if (missing == 0) return;
+    take_back(report_.execution);
+    report_.notes.push_back(fmt::format("{} operators were not measured, so neither is their sum", missing));
+  }
+
+  using Key = std::tuple<std::int32_t, std::uint32_t, bool, std::int32_t>;
+  static Key key(std::int32_t reshard, OperatorId op, bool backward, std::int32_t step) {
+    return reshard >= 0 ? Key{reshard, 0, backward, step} : Key{-1, op.index, false, step};
+  }
+
+  void collective(const std::string& of, const ReshardStep& step, const Key& which) {
+    if (step.move == ReshardMove::slice) return;
+    const std::string name = fmt::format("{}: {}", of, to_string(step.move));
+    const auto found = exchanges_.find(which);
+    planned_bytes_ += step.bytes;
+    if (found == exchanges_.end() || !found->second->time) {
+      unmeasured_ += 1;
+      report_.collectives.push_back(modelled(name, step.time_s));
+    } else {
+      report_.collectives.push_back(timed(name, step.time_s, *found->second->time));
+    }
+    add(report_.network, report_.collectives.back());
+  }
+
+  void collectives() {
+    report_.network = modelled("network", 0);
+    for (const MeasuredExchange& exchange : measured_.exchanges)
+      exchanges_[key(exchange.reshard, exchange.op, exchange.backward, exchange.step)] = &exchange;
+    for (std::size_t r = 0; r < plan_.reshards.size(); ++r) {
+      const PlanReshard& reshard = plan_.reshards[r];
+      const std::string to =
+          reshard.consumer.valid() ? model_.operators[reshard.consumer].name : std::string("all readers");
+      const std::string of = fmt::format("{} to {}", model_.tensors[reshard.tensor].name, to);
+      for (const bool backward : {false, true}) {
+        const auto& steps = backward ? reshard.backward : reshard.forward;
+        for (std::size_t s = 0; s < steps.size(); ++s)
+          collective(backward ? of + " (backward)" : of, steps[s],
+                     key(static_cast<std::int32_t>(r), {}, backward, static_cast<std::int32_t>(s)));
+      }
+    }
+    for (const PlanOperator& op : plan_.operators) {
+      const std::string of = fmt::format("parameters of {}", model_.operators[op.op].name);
+      for (std::size_t s = 0; s < op.gradient_sync.size(); ++s)
+        collective(of, op.gradient_sync[s], key(-1, op.op, false, static_cast<std::int32_t>(s)));
+      CostBreakdown cost = op.cost;
+      if (const double host = cost[NetworkPart::offload]; host > 0) {
+        host_s_ += host;
+        report_.collectives.push_back(
+            modelled(fmt::format("{}: optimizer state from the host and back", model_.operators[op.op].name), host));
+      }
+    }
+    if (unmeasured_ > 0) {
+      take_back(report_.network);
+    } else if (!slice() && !report_.network.measured) {
+      // A plan without exchanges takes no time for them: that is known, not modelled.
+      report_.network = counted("network", 0, 0);
+    }
+    if (unmeasured_ > 0 && !slice())
+      report_.notes.push_back(fmt::format("{} collectives were not measured, so neither is their sum", unmeasured_));
+  }
+
+  void step() {
+    const double predicted = report_.execution.predicted + (slice() ? 0 : report_.network.predicted);
+    report_.step = measured_.step.samples > 0 ? timed("step", predicted, measured_.step) : modelled("step", predicted);
+    if (slice())
+      note("one device's part alone: step and execution are its computing; network is modelled and not in the step");
+    if (host_s_ > 0)
+      report_.notes.push_back(
+          fmt::format("the way of optimizer state to the host and back is modelled ({}) and not in the step",
+                      format_seconds(host_s_)));
+    if (!report_.step.measured || !report_.execution.measured || (!slice() && !report_.network.measured)) return;
+    const double rest =
+        *report_.step.measured - *report_.execution.measured - (slice() ? 0 : *report_.network.measured);
+    if (std::abs(rest) > kUnexplained * *report_.step.measured)
+      report_.notes.push_back(
+          rest > 0 ? fmt::format("{} of the step are outside of operators and collectives", format_seconds(rest))
+                   : fmt::format("operators and collectives of the slowest ranks add up to {} more than the step",
+                                 format_seconds(-rest)));
+  }
+
+  Expected<void> memory() {
+    CostBreakdown cost = plan_.cost;
+    const Scenario* scenario = &scenario_;
+    Scenario full = scenario_;
+    Plan whole;
+    if (scenario_.settings.accounting == Accounting::paper) {
+      full.settings.accounting = Accounting::full;
+      auto priced = repriced(full, plan_);
+      if (!priced) return priced.error();
+      whole = std::move(*priced);
+      cost = whole.cost;
+      scenario = &full;
+      note(
+          "the search counted parameters and kept tensors only; the memory predicted here counts all that a step "
+          "holds");
+    }
+    const auto peak = serial_peak(*scenario, scenario == &full ? whole : plan_);
+    if (!peak) return peak.error();
+    const MeasuredMemory& held = measured_.memory;
+    const auto row = [&](const char* name, std::int64_t predicted, std::int64_t measured) {
+      report_.memory.push_back(counted(name, static_cast<double>(predicted), static_cast<double>(measured)));
+    };
+    row("parameters", cost[MemoryPart::parameters], held.parameters);
+    row("gradients", cost[MemoryPart::gradients], held.gradients);
+    row("optimizer", cost[MemoryPart::optimizer], held.optimizer);
+    row("activations", cost[MemoryPart::activations] + cost[MemoryPart::copies], held.kept);
+    row("these together", cost.memory_bytes(), held.counted_peak);
+    row("peak", *peak, held.peak);
+    return {};
+  }
+
+  void bytes_and_numerics() {
+    report_.bytes_sent = slice() ? modelled("bytes sent", planned_bytes_)
+                                 : counted("bytes sent", planned_bytes_, measured_.received_bytes);
+    if (!measured_.numerics) return;
+    const StepNumerics& found = *measured_.numerics;
+    ReportNumerics numerics;
+    numerics.loss_error = found.loss_error;
+    // Activations and updated parameters have to agree as well; the worst of them speaks for all.
+    numerics.gradient_error = found.gradient_error;
+    for (const double error : {found.activation_error, found.update_error})
+      if (!(error <= numerics.gradient_error)) numerics.gradient_error = error;
+    numerics.tolerance = found.tolerance;
+    numerics.precision = found.precision;
+    numerics.where = found.where;
+    report_.numerics = std::move(numerics);
+  }
+
+  void notes() {
+    const bool cpu_here = measured_.backend == "cpu";
+    report_.notes.push_back(
+        fmt::format("measured times are {} of {} steps", cpu_here ? "the least" : "medians", measured_.step.samples));
+    if (!slice() && measured_.cores > 0 && measured_.cores < measured_.ranks)
+      report_.notes.push_back(fmt::format("{} ranks share {} cores: their times are not those of {} devices",
+                                          measured_.ranks, measured_.cores, measured_.ranks));
+    if (scenario_.settings.factors != WhatIf())
+      note("predicted for a machine that is faster or slower by the scenario's factors");
+    report_.notes.insert(report_.notes.end(), measured_.notes.begin(), measured_.notes.end());
+  }
+
+  const Model& model_;
+  const Scenario& scenario_;
+  const Plan& plan_;
+  const StepMeasurement& measured_;
+  ValidationReport report_;
+  std::map<Key, const MeasuredExchange*> exchanges_;
+  int unmeasured_ = 0;
+  double planned_bytes_ = 0, host_s_ = 0;
+};
+
+}  // namespace
+
+double measured_seconds(const StepMeasurement& measurement, const Spread& spread) {
+  return measurement.backend == "cpu" ? spread.min_s : spread.median_s;
+}
+
+Expected<std::int64_t> serial_peak(const Scenario& scenario, const Plan& plan) {
+  const auto lowered = PlanLowering(scenario).lower(plan);
+  if (!lowered) return lowered.error();
+  LaneTimes times;
+  for (std::size_t i = 0; i < lowered->items.size(); ++i) {
+    times.start_s.push_back(static_cast<double>(i));
+    times.end_s.push_back(static_cast<double>(i + 1));
+  }
+  std::int64_t peak = 0;
+  for (const auto& role : memory_over_time(lowered->buffers, times, lowered->persistent(), false))
+    peak = std::max(peak, role.peak_bytes);
+  return peak;
+}
+
+Expected<ValidationReport> compare_step(const Scenario& scenario, const Plan& plan, const StepMeasurement& measurement,
+                                        const CompareLabels& labels) {
+  if (plan.pipeline) return usage_error("a pipeline's step cannot be compared");
+  if (plan.operators.size() != scenario.model->operators.size())
+    return usage_error("the plan is not one of this scenario's model");
+  return Comparison(scenario, plan, measurement).run(labels);
+}
+
+}  // namespace turnpoint

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was predicted of a plan's step beside what was measured of it.
+//
+//  Predicted: the plan's own items, on the additive clock (core/plan/plan.h), since ranks compute and exchange one
+//  after the other. Memory per kind is that clock's; the peak is that of the plan's items in the order of their issue,
+//  one after the other (core/plan/plan_schedule.h has the rules of what lives how long). Measured: lower quartiles of
+//  the timed steps on CPU ranks, medians on GPUs (a shared machine's disturbances only ever add). Execution and network
+//  are sums over operators and collectives, theirs being those of the slowest rank. What was not measured is modelled
+//  and has no measured value: all exchanges of a slice, and what crosses the host link.
+#pragma once
+
+#include "core/base/expected.h"
+#include "core/plan/step_job.h"
+#include "core/scenario/scenario.h"
+#include "core/validation/validation_report.h"
+
+namespace turnpoint {
+
+struct CompareLabels {
+  std::string plan;  ///< "ft, point 3: 120 MiB, 41 ms"
+  std::string date;  ///< ISO 8601, UTC
+  bool calibrated = false;
+};
+
+/// The statistic of a measured time that reports compare with.
+double measured_seconds(const StepMeasurement& measurement, const Spread& spread);
+
+/// `plan` priced for `scenario`. Error: the plan is not one of the scenario's model.
+Expected<ValidationReport> compare_step(const Scenario& scenario, const Plan& plan, const StepMeasurement& measurement,
+                                        const CompareLabels& labels);
+
+/// The most bytes that one device holds when the plan's items run in the order of their issue, one after the other.
+Expected<std::int64_t> serial_peak(const Scenario& scenario, const Plan& plan);
+
+}  // namespace turnpoint

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/validation/step_of.h"
+
+#include <fmt/format.h>
+
+#include "core/cost/operator_cost.h"
+
+namespace turnpoint {
+
+namespace {
+
+Error refused(std::string what, std::string hint) {
+  Error error = usage_error(std::move(what));
+  error.hint = std::move(hint);
+  return error;
+}
+
+}  // namespace
+
+Expected<StepJob> step_job_of(const Scenario& scenario, const Plan& plan, const StepChoice& choice) {
+  const Settings& settings = scenario.settings;
+  const int devices = plan.mesh.devices();
+  if (plan.pipeline)
+    return refused("the plan is a pipeline, which cannot be run yet", "choose a point or a method without stages");
+  if (plan.operators.empty() || plan.operators.size() != scenario.model->operators.size())
+    return usage_error("the plan is not one of this model");
+  const bool cpu = choice.backend == ProbeBackend::cpu;
+  if (cpu && settings.precision == Precision::bf16)
+    return refused("the CPU backend computes in fp32, the plan is in bf16", "search with --precision fp32");
+  if (settings.optimizer != Optimizer::sgd && settings.optimizer != Optimizer::momentum &&
+      settings.optimizer != Optimizer::adam)
+    return refused(fmt::format("the probe updates by sgd, momentum or adam, not by {}", to_string(settings.optimizer)),
+                   "search with --optimizer adam");
+  if (cpu && choice.mode == StepMode::ranks && devices > kMostCpuRanks)
+    return refused(
+        fmt::format("the plan is for {} devices, and at most {} CPU ranks are run here", devices, kMostCpuRanks),
+        fmt::format("search with --devices {}, or validate one device's part with --slice", kMostCpuRanks));
+  if (choice.slice_device < 0 || choice.slice_device >= devices)
+    return usage_error(fmt::format("there is no device {} in a plan for {} devices", choice.slice_device, devices));
+  StepJob job;
+  job.model = scenario.model;
+  job.plan = plan;
+  job.backend = choice.backend;
+  job.device = choice.device;
+  job.mode = choice.mode;
+  job.slice_device = choice.slice_device;
+  job.precision = settings.precision == Precision::bf16 ? ProbePrecision::bf16 : ProbePrecision::fp32;
+  // What travels and is held does not depend on what the accounting chooses to count.
+  const ParameterBytes bytes = parameter_bytes(settings.precision, settings.optimizer, Accounting::full);
+  job.floating_bytes = settings.precision == Precision::fp32 ? 4 : 2;
+  job.weight_bytes = bytes.weight;
+  job.gradient_bytes = bytes.gradient;
+  job.optimizer_bytes = bytes.optimizer;
+  job.optimizer = to_string(settings.optimizer);
+  job.prove = choice.prove && choice.mode == StepMode::ranks;
+  job.warm_up = choice.warm_up;
+  job.steps = choice.steps;
+  job.budget_s = choice.budget_s;
+  job.seed = choice.seed;
+  return job;
+}
+
+}  // namespace turnpoint

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a chosen plan to the job that runs its training step.
+#pragma once
+
+#include "core/base/expected.h"
+#include "core/plan/step_job.h"
+#include "core/scenario/scenario.h"
+
+namespace turnpoint {
+
+/// More CPU ranks than this would only take turns on the cores of one machine.
+inline constexpr int kMostCpuRanks = 8;
+
+struct StepChoice {
+  ProbeBackend backend = ProbeBackend::cpu;  ///< `automatic`: what the probe finds; checks for the CPU do not apply
+  int device = 0;
+  StepMode mode = StepMode::ranks;
+  int slice_device = 0;
+  bool prove = true;
+  int warm_up = 2, steps = 10;
+  double budget_s = 60;
+  std::uint64_t seed = 1;
+};
+
+/// Usage error where the plan cannot be run as it is: a pipeline, 16 bits on the CPU, an optimizer without arithmetic
+/// in the probe, more ranks than kMostCpuRanks, a slice of a device that is not there.
+Expected<StepJob> step_job_of(const Scenario& scenario, const Plan& plan, const StepChoice& choice);
+
+}  // namespace turnpoint

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Predicted against measured for plans of a result, one after the other, and calibration with what they showed: what
+// command line and window do alike.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/base/progress.h"
+#include "core/plan/result.h"
+#include "core/plan/step_job.h"
+#include "core/validation/step_of.h"
+#include "core/validation/validation_report.h"
+
+namespace turnpoint {
+
+/// So many points spread evenly over the result's, least memory and least time among them, all where there are fewer;
+/// `chosen` takes the place of the nearest. One: `chosen` alone. Rising.
+std::vector<std::size_t> sampled_points(const Result& result, std::size_t count, std::size_t chosen);
+
+/// "ft, point 3: 120 MiB, 41 ms".
+std::string point_label(const Result& result, std::size_t point);
+
+/// Runs one job; measure_step() with a probe, or a stand-in.
+using StepRunner = std::function<Expected<StepMeasurement>(const StepJob& job, const RunContext& context)>;
+
+struct ValidatedPlan {
+  std::size_t point = 0;
+  Plan plan;
+  StepMeasurement measurement;
+  ValidationReport report;
+};
+
+/// Usage error where the point's plan cannot be run (a placement, and what step_job_of() refuses); else the runner's.
+/// `date` as ISO 8601.
+Expected<ValidatedPlan> validate_point(const Result& result, std::size_t point, const StepChoice& choice,
+                                       const std::string& date, const StepRunner& runner, const RunContext& context);
+
+struct CalibratedPlans {
+  ClusterPtr cluster;  ///< with what all plans showed
+  /// The same measurements beside new predictions: of three plans or more each one is predicted from what the others
+  /// showed; of fewer, from its own (a note says so).
+  std::vector<ValidationReport> reports;
+  std::vector<std::string> notes;
+};
+/// Error: nothing was measured that a profile could take.
+Expected<CalibratedPlans> calibrate_plans(const Scenario& scenario, const std::vector<ValidatedPlan>& plans);
+
+}  // namespace turnpoint

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products by the machine's matrix product: loops are sorted into those of both operands and the result (a batch), of
+// one operand and the result (rows, columns) and of both operands alone (summed). What does not lie in memory as a
+// matrix is copied into one first.
+#include <cstring>
+#include <optional>
+
+#include "gpu_probe/cpu/blas.h"
+#include "gpu_probe/cpu/clones.h"
+#include "gpu_probe/step/kernels/fast/fast.h"
+#include "gpu_probe/step/kernels/fast/nest.h"
+
+namespace turnpoint::step::in_float::fast {
+
+namespace {
+
+using Strides = std::vector<std::int64_t>;
+
+/// Loops that are one index, in one order for all operands.
+struct Index {
+  std::vector<std::size_t> loops;
+  std::int64_t size = 1;
+};
+
+/// One operand's stride along an index; nullopt: it is not one.
+std::optional<std::int64_t> stride_of(const Index& index, const Strides& sizes, const Strides& strides) {
+  if (index.loops.empty()) return 0;
+  for (std::size_t i = 0; i + 1 < index.loops.size(); ++i)
+    if (strides[index.loops[i]] != strides[index.loops[i + 1]] * sizes[index.loops[i + 1]]) return std::nullopt;
+  return strides[index.loops.back()];
+}
+
+/// A matrix in memory.
+struct Matrix {
+  const float* data = nullptr;
+  bool transposed = false;
+  std::int64_t leading = 0;
+};
+
+std::optional<Matrix> as_matrix(const float* data, const Index& rows, const Index& columns, const Strides& sizes,
+                                const Strides& strides) {
+  const auto r = stride_of(rows, sizes, strides), c = stride_of(columns, sizes, strides);
+  if (!r || !c) return std::nullopt;
+  if ((columns.size == 1 || *c == 1) && (rows.size == 1 || *r >= columns.size))
+    return Matrix{data, false, rows.size == 1 ? columns.size : *r};
+  if ((rows.size == 1 || *r == 1) && (columns.size == 1 || *c >= rows.size))
+    return Matrix{data, true, columns.size == 1 ? rows.size : *c};
+  return std::nullopt;
+}
+
+/// Offsets of one operand's elements along an index.
+Strides offsets_of(const Index& index, const Strides& sizes, const Strides& strides) {
+  Strides offsets{0};
+  for (const auto l : index.loops) {
+    Strides next;
+    next.reserve(offsets.size() * static_cast<std::size_t>(sizes[l]));
+    for (const auto o : offsets)
+      for (std::int64_t i = 0; i < sizes[l]; ++i) next.push_back(o + i * strides[l]);
+    offsets = std::move(next);
+  }
+  return offsets;
+}
+
+/// Sizes and strides of an index's loops, and those of the packed matrix they go to.
+struct Packing {
+  Strides sizes, from, to;
+  void add(const Index& index, const Strides& all_sizes, const Strides& strides, std::int64_t inner) {
+    Strides packed(index.loops.size());
+    for (std::size_t i = index.loops.size(); i-- > 0;) {
+      packed[i] = inner;
+      inner *= all_sizes[index.loops[i]];
+    }
+    for (std::size_t i = 0; i < index.loops.size(); ++i) {
+      sizes.push_back(all_sizes[index.loops[i]]);
+      from.push_back(strides[index.loops[i]]);
+      to.push_back(packed[i]);
+    }
+  }
+};
+
+TURNPOINT_CLONES void add_row(float* to, const float* from, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) to[i] += from[i];
+}
+TURNPOINT_CLONES float sum_row(const float* from, std::int64_t count) {
+  float sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t i = 0; i < count; ++i) sum += from[i];
+  return sum;
+}
+
+}  // namespace
+
+void copy_strided(const Strides& sizes, const Operand& from, const Strides& to_strides, float* to) {
+  Nest<2> nest(sizes, {to_strides, from.strides});
+  nest.simplify();
+  auto& loops = nest.loops;
+  const auto source = std::find_if(loops.begin(), loops.end(), [](const auto& loop) { return loop.strides[1] == 1; });
+  if (loops.size() < 2 || loops.back().strides[1] == 1 || source == loops.end()) {
+    nest.for_each_row([&](const auto& o, std::int64_t count, const auto& s) {
+      const float* x = from.data + o[1];
+      float* y = to + o[0];
+      if (s[0] == 1 && s[1] == 1)
+        std::memcpy(y, x, static_cast<std::size_t>(count) * sizeof(float));
+      else
+        for (std::int64_t i = 0; i < count; ++i) y[i * s[0]] = x[i * s[1]];
+    });
+    return;
+  }
+  // Neighbours of the one are far apart in the other: squares of both.
+  const auto along = *source, inner = loops.back();
+  loops.erase(source);
+  loops.back() = {1, {0, 0}};
+  constexpr std::int64_t kTile = 16;
+  nest.for_each_row([&](const auto& o, std::int64_t, const auto&) {
+    for (std::int64_t a = 0; a < along.size; a += kTile)
+      for (std::int64_t b = 0; b < inner.size; b += kTile)
+        for (std::int64_t i = a; i < std::min(a + kTile, along.size); ++i) {
+          const float* x = from.data + o[1] + i;
+          float* y = to + o[0] + i * along.strides[0];
+          for (std::int64_t j = b; j < std::min(b + kTile, inner.size); ++j)
+            y[j * inner.strides[0]] = x[j * inner.strides[1]];
+        }
+  });
+}
+
+void add_strided(const Strides& sizes, const Operand& from, const Strides& to_strides, float* to) {
+  Nest<2> nest(sizes, {from.strides, to_strides});
+  nest.simplify();
+  nest.for_each_row([&](const auto& o, std::int64_t count, const auto& s) {
+    const float* x = from.data + o[0];
+    float* y = to + o[1];
+    if (s[0] == 1 && s[1] == 1)
+      add_row(y, x, count);
+    else if (s[0] == 1 && s[1] == 0)
+      *y += sum_row(x, count);
+    else
+      for (std::int64_t i = 0; i < count; ++i) y[i * s[1]] += x[i * s[0]];
+  });
+}
+
+bool contract(const Strides& sizes, const Operand& a, const Operand& b, const Strides& y_strides, float* y) {
+  Index batch, m, n, k;
+  for (std::size_t l = 0; l < sizes.size(); ++l) {
+    if (sizes[l] == 1) continue;
+    const bool in_a = a.strides[l] != 0, in_b = b.strides[l] != 0, in_y = y_strides[l] != 0;
+    if (in_a + in_b + in_y < 2) return false;
+    Index& index = in_a && in_b && in_y ? batch : in_a && in_y ? m : in_b && in_y ? n : k;
+    index.loops.push_back(l);
+    index.size *= sizes[l];
+  }
+  const auto order = [](Index& index, const Strides& strides) {
+    std::stable_sort(index.loops.begin(), index.loops.end(),
+                     [&](std::size_t i, std::size_t j) { return strides[i] > strides[j]; });
+  };
+  order(batch, y_strides), order(m, y_strides), order(n, y_strides), order(k, a.strides);
+
+  const auto a_batch = offsets_of(batch, sizes, a.strides), b_batch = offsets_of(batch, sizes, b.strides),
+             y_batch = offsets_of(batch, sizes, y_strides);
+  const auto a_matrix = as_matrix(a.data, m, k, sizes, a.strides), b_matrix = as_matrix(b.data, k, n, sizes, b.strides),
+             y_matrix = as_matrix(y, m, n, sizes, y_strides);
+  const auto packing = [&](const Index& rows, const Index& columns, const Strides& strides) {
+    Packing p;
+    p.add(rows, sizes, strides, columns.size);
+    p.add(columns, sizes, strides, 1);
+    return p;
+  };
+  const Packing pack_a = packing(m, k, a.strides), pack_b = packing(k, n, b.strides), pack_y = packing(m, n, y_strides);
+  Array a_room, b_room, y_room;
+  if (!a_matrix) a_room = Array::scratch(static_cast<std::size_t>(m.size * k.size));
+  if (!b_matrix) b_room = Array::scratch(static_cast<std::size_t>(k.size * n.size));
+  if (!y_matrix) y_room = Array::scratch(static_cast<std::size_t>(m.size * n.size));
+  const auto product = probe::blas().function;
+  for (std::size_t i = 0; i < y_batch.size(); ++i) {
+    Matrix left = a_matrix.value_or(Matrix{a_room.data(), false, k.size}),
+           right = b_matrix.value_or(Matrix{b_room.data(), false, n.size}),
+           to = y_matrix.value_or(Matrix{y_room.data(), false, n.size});
+    if (a_matrix)
+      left.data += a_batch[i];
+    else
+      copy_strided(pack_a.sizes, {pack_a.from, a.data + a_batch[i]}, pack_a.to, a_room.data());
+    if (b_matrix)
+      right.data += b_batch[i];
+    else
+      copy_strided(pack_b.sizes, {pack_b.from, b.data + b_batch[i]}, pack_b.to, b_room.data());
+    float* result = y_matrix ? y + y_batch[i] : y_room.data();
+    // A transposed result is the product of the transposes the other way round.
+    if (to.transposed)
+      product({n.size, m.size, k.size, !right.transposed, !left.transposed, right.leading, left.leading, to.leading},
+              right.data, left.data, 0, result);
+    else
+      product({m.size, n.size, k.size, left.transposed, right.transposed, left.leading, right.leading, to.leading},
+              left.data, right.data, 0, result);
+    if (!y_matrix) copy_strided(pack_y.sizes, {pack_y.to, y_room.data()}, pack_y.from, y + y_batch[i]);
+  }
+  return true;
+}
+
+namespace {
+
+bool fits(const LocalOperator& at) {
+  const Operator& op = at.op();
+  if (op.inputs.size() < 2 || op.inputs.size() > 3 || !walks_all(at, op.outputs.front())) return false;
+  return std::all_of(op.inputs.begin(), op.inputs.end(), [&](const Access& a) { return walks_all(at, a); });
+}
+
+}  // namespace
+
+bool contraction_forward(const LocalOperator& at, Inputs in, Outputs out) {
+  if (!fits(at)) return false;
+  const Operator& op = at.op();
+  auto sizes = at.sizes();
+  const auto a = at.strides(op.inputs[0], *in[0]), b = at.strides(op.inputs[1], *in[1]),
+             y = at.strides(op.outputs[0], *out[0]);
+  if (!contract(sizes, {a, in[0]->data.data()}, {b, in[1]->data.data()}, y, out[0]->data.data())) return false;
+  if (in.size() < 3 || !at.adds_once) return true;
+  for (std::size_t l = 0; l < sizes.size(); ++l)
+    if (y[l] == 0) sizes[l] = 1;
+  const auto bias = at.strides(op.inputs[2], *in[2]);
+  Nest<2> nest(sizes, {y, bias});
+  nest.simplify();
+  nest.for_each_row([&](const auto& o, std::int64_t count, const auto& s) {
+    float* to = out[0]->data.data() + o[0];
+    const float* from = in[2]->data.data() + o[1];
+    if (s[0] == 1 && s[1] == 1)
+      add_row(to, from, count);
+    else
+      for (std::int64_t i = 0; i < count; ++i) to[i * s[0]] += from[i * s[1]];
+  });
+  return true;
+}
+
+bool contraction_backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradient, Outputs result) {
+  if (!gradient[0] || !fits(at)) return false;
+  const Operator& op = at.op();
+  auto sizes = at.sizes();
+  const auto dy = at.strides(op.outputs[0], *gradient[0]);
+  for (std::size_t k = 0; k < 2; ++k) {
+    if (!result[k]) continue;
+    const Block* other = in[1 - k];
+    if (!other) return false;
+    if (!contract(sizes, {dy, gradient[0]->data.data()}, {at.strides(op.inputs[1 - k], *other), other->data.data()},
+                  at.strides(op.inputs[k], *result[k]), result[k]->data.data()))
+      return false;
+  }
+  if (in.size() < 3 || !result[2]) return true;
+  result[2]->data.clear();
+  if (!at.adds_once) return true;
+  for (std::size_t l = 0; l < sizes.size(); ++l)
+    if (dy[l] == 0) sizes[l] = 1;
+  add_strided(sizes, {dy, gradient[0]->data.data()}, at.strides(op.inputs[2], *result[2]), result[2]->data.data());
+  return true;
+}
+
+}  // namespace turnpoint::step::in_float::fast

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions of one or two spatial dimensions as products over unrolled windows, the same kernels that are measured;
+// pooling of any number of dimensions by windows listed once.
+#include <algorithm>
+#include <optional>
+
+#include "gpu_probe/cpu/blas.h"
+#include "gpu_probe/cpu/kernels.h"
+#include "gpu_probe/step/kernels/fast/fast.h"
+#include "gpu_probe/step/kernels/fast/nest.h"
+
+namespace turnpoint::step::in_float::fast {
+
+namespace {
+
+/// Stride and padding as the plain loops have them (kernels.h). A transposed convolution is the gradient of one whose
+/// input is its output.
+std::optional<probe::ConvolutionSizes> sizes_of(const LocalOperator& at, const Shape& x, const Shape& w, const Shape& y,
+                                                bool transposed) {
+  const std::size_t spatial = x.size() - 2;
+  if (x.size() < 3 || spatial > 2 || w.size() != x.size() || y.size() != x.size()) return std::nullopt;
+  std::int64_t groups = 1;
+  for (std::size_t l = 0; l < at.loops.size(); ++l)
+    if (at.op().dims[l].name == DimName::group) groups = at.loops[l].size;
+  const Shape &whole_x = at.input(0).shape, &whole_y = at.output(0).shape;
+  std::int64_t large[2] = {1, 1}, small[2] = {1, 1}, kernel[2] = {1, 1}, stride[2] = {1, 1}, pad[2] = {0, 0};
+  for (std::size_t d = 0; d < spatial; ++d) {
+    const std::size_t to = d + 2 - spatial;
+    const std::int64_t whole_small = transposed ? whole_x[d + 2] : whole_y[d + 2],
+                       whole_large = transposed ? whole_y[d + 2] : whole_x[d + 2];
+    small[to] = transposed ? x[d + 2] : y[d + 2];
+    large[to] = transposed ? y[d + 2] : x[d + 2];
+    kernel[to] = w[d + 2];
+    stride[to] = (whole_large + whole_small - 1) / whole_small;
+    pad[to] = std::max<std::int64_t>(0, (whole_small - 1) * stride[to] + kernel[to] - whole_large) / 2;
+  }
+  ProbeCall call;
+  call.size = {x[0],
+               transposed ? y[1] : x[1],
+               large[0],
+               large[1],
+               transposed ? x[1] : y[1],
+               kernel[0],
+               kernel[1],
+               small[0],
+               small[1],
+               stride[0],
+               stride[1],
+               pad[0],
+               pad[1],
+               1,
+               1,
+               groups};
+  return probe::ConvolutionSizes(call);
+}
+
+Array columns_for(const probe::ConvolutionSizes& z) {
+  return Array::scratch(static_cast<std::size_t>(z.c / z.groups * z.r * z.s * z.p * z.q));
+}
+bool is_transposed(const LocalOperator& at) { return at.op().detail == "ConvTranspose"; }
+
+/// Channels are the second dimension of y and the only one of the bias.
+void add_bias(const Shape& y, const float* bias, float* to) {
+  std::int64_t plane = 1;
+  for (std::size_t d = 2; d < y.size(); ++d) plane *= y[d];
+  for (std::int64_t n = 0; n < y[0]; ++n)
+    for (std::int64_t c = 0; c < y[1]; ++c, to += plane)
+      for (std::int64_t i = 0; i < plane; ++i) to[i] += bias[c];
+}
+
+}  // namespace
+
+bool convolution_forward(const LocalOperator& at, Inputs in, Outputs out) {
+  const bool transposed = is_transposed(at);
+  const auto z = sizes_of(at, in[0]->region.extent, in[1]->region.extent, out[0]->region.extent, transposed);
+  if (!z || out.size() != 1) return false;
+  Array columns = columns_for(*z);
+  (transposed ? probe::convolution_data : probe::convolution_forward)(
+      *z, probe::blas().function, transposed ? in[1]->data.data() : in[0]->data.data(),
+      transposed ? in[0]->data.data() : in[1]->data.data(), out[0]->data.data(), columns.data());
+  if (in.size() > 2 && at.adds_once) add_bias(out[0]->region.extent, in[2]->data.data(), out[0]->data.data());
+  return true;
+}
+
+bool convolution_backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradient, Outputs result) {
+  if (!gradient[0] || (result[0] && !in[1]) || (result[1] && !in[0])) return false;
+  const bool transposed = is_transposed(at);
+  const auto extent = [&](std::size_t k) -> const Shape& { return (in[k] ? in[k] : result[k])->region.extent; };
+  if ((!in[0] && !result[0]) || (!in[1] && !result[1])) return false;
+  const Shape& y = gradient[0]->region.extent;
+  const auto z = sizes_of(at, extent(0), extent(1), y, transposed);
+  if (!z) return false;
+  Array columns = columns_for(*z);
+  const float* dy = gradient[0]->data.data();
+  const auto product = probe::blas().function;
+  if (result[0] && transposed)
+    probe::convolution_forward(*z, product, dy, in[1]->data.data(), result[0]->data.data(), columns.data());
+  if (result[0] && !transposed)
+    probe::convolution_data(*z, product, in[1]->data.data(), dy, result[0]->data.data(), columns.data());
+  if (result[1] && transposed)
+    probe::convolution_filter(*z, product, dy, in[0]->data.data(), result[1]->data.data(), columns.data());
+  if (result[1] && !transposed)
+    probe::convolution_filter(*z, product, in[0]->data.data(), dy, result[1]->data.data(), columns.data());
+  if (in.size() < 3 || !result[2]) return true;
+  result[2]->data.clear();
+  if (!at.adds_once) return true;
+  std::int64_t plane = 1;
+  for (std::size_t d = 2; d < y.size(); ++d) plane *= y[d];
+  add_strided({y[0], y[1], plane}, {{y[1] * plane, plane, 1}, dy}, {0, 1, 0}, result[2]->data.data());
+  return true;
+}
+
+// --- pooling
+// -----------------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// Offsets within a plane of every window's elements.
+struct Windows {
+  std::vector<std::int64_t> offsets, first;  ///< first: of each window in `offsets`, and the end
+  std::int64_t x_plane = 1, y_plane = 1, planes = 1;
+};
+
+Windows windows_of(const Shape& x, const Shape& y) {
+  const std::size_t n = x.size() - 2;
+  Windows w;
+  w.planes = x[0] * x[1];
+  for (std::size_t d = 2; d < x.size(); ++d) w.x_plane *= x[d], w.y_plane *= y[d];
+  Shape low(n), high(n), at(n);
+  for (std::int64_t p = 0; p < w.y_plane; ++p) {
+    w.first.push_back(static_cast<std::int64_t>(w.offsets.size()));
+    std::int64_t rest = p;
+    for (std::size_t d = n; d-- > 0;) {
+      const std::int64_t o = rest % y[d + 2];
+      rest /= y[d + 2];
+      low[d] = o * x[d + 2] / y[d + 2];
+      high[d] = ((o + 1) * x[d + 2] + y[d + 2] - 1) / y[d + 2];
+    }
+    at = low;
+    for (bool more = true; more;) {
+      std::int64_t offset = 0;
+      for (std::size_t d = 0; d < n; ++d) offset = offset * x[d + 2] + at[d];
+      w.offsets.push_back(offset);
+      more = false;
+      for (std::size_t d = n; d-- > 0 && !more;) {
+        if (++at[d] < high[d])
+          more = true;
+        else
+          at[d] = low[d];
+      }
+    }
+  }
+  w.first.push_back(static_cast<std::int64_t>(w.offsets.size()));
+  return w;
+}
+
+bool takes_maximum(const LocalOperator& at) {
+  return at.op().detail.find("Max") != std::string::npos && at.op().inputs[0].saved;
+}
+
+std::int64_t largest_of(const float* x, const std::int64_t* from, const std::int64_t* to) {
+  std::int64_t best = *from;
+  for (; from != to; ++from)
+    if (x[*from] > x[best]) best = *from;
+  return best;
+}
+
+}  // namespace
+
+bool pooling_forward(const LocalOperator& at, Inputs in, Outputs out) {
+  const Shape &x = in[0]->region.extent, &y = out[0]->region.extent;
+  if (out.size() != 1 || x.size() < 3 || x.size() != y.size()) return false;
+  const Windows w = windows_of(x, y);
+  const bool maximum = takes_maximum(at);
+  for (std::int64_t plane = 0; plane < w.planes; ++plane) {
+    const float* from = in[0]->data.data() + plane * w.x_plane;
+    float* to = out[0]->data.data() + plane * w.y_plane;
+    for (std::size_t p = 0; p + 1 < w.first.size(); ++p) {
+      const std::int64_t *first = w.offsets.data() + w.first[p], *last = w.offsets.data() + w.first[p + 1];
+      if (maximum) {
+        to[p] = from[largest_of(from, first, last)];
+        continue;
+      }
+      float sum = 0;
+      for (const auto* o = first; o != last; ++o) sum += from[*o];
+      to[p] = sum / static_cast<float>(last - first);
+    }
+  }
+  return true;
+}
+
+bool pooling_backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradient, Outputs result) {
+  if (!gradient[0] || !result[0]) return false;
+  const bool maximum = takes_maximum(at);
+  const Shape &x = result[0]->region.extent, &y = gradient[0]->region.extent;
+  if ((maximum && !in[0]) || x.size() < 3 || x.size() != y.size()) return false;
+  const Windows w = windows_of(x, y);
+  result[0]->data.clear();
+  for (std::int64_t plane = 0; plane < w.planes; ++plane) {
+    const float* from = maximum ? in[0]->data.data() + plane * w.x_plane : nullptr;
+    const float* dy = gradient[0]->data.data() + plane * w.y_plane;
+    float* d = result[0]->data.data() + plane * w.x_plane;
+    for (std::size_t p = 0; p + 1 < w.first.size(); ++p) {
+      const std::int64_t *first = w.offsets.data() + w.first[p], *last = w.offsets.data() + w.first[p + 1];
+      if (maximum) {
+        d[largest_of(from, first, last)] += dy[p];
+        continue;
+      }
+      const float share = dy[p] / static_cast<float>(last - first);
+      for (const auto* o = first; o != last; ++o) d[*o] += share;
+    }
+  }
+  return true;
+}
+
+}  // namespace turnpoint::step::in_float::fast

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a step is carried out with.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "core/model/model.h"
+
+namespace turnpoint::step {
+
+enum class UpdateRule : std::uint8_t { sgd, momentum, adam };
+
+struct StepOptions {
+  std::uint64_t seed = 1;
+  /// As the plan's scenario counts them: bytes of a floating-point element, and per parameter element.
+  int floating_bytes = 4, weight_bytes = 4, gradient_bytes = 4, optimizer_bytes = 8;
+  UpdateRule rule = UpdateRule::adam;
+  double learning_rate = 0.05;
+  /// Per operator and loop dimension, over how many shares statistics are taken (LoopRange::shares); empty: one.
+  std::vector<std::vector<std::int64_t>> shares;
+  bool record = false;  ///< keep a copy of everything that can be compared
+  bool plain = false;   ///< no kernel but the plain loops, whatever is faster
+  /// If set, the initial value of a parameter's element (the first of tied ones) instead of the one drawn for it: to
+  /// continue from other weights, or to see what a change of one does.
+  std::function<double(TensorId parameter, std::int64_t index, double drawn)> initial;
+};
+int element_bytes(const Tensor& tensor, const StepOptions& options);
+
+}  // namespace turnpoint::step

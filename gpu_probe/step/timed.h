@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// A step job carried out: the proof, and steps that are timed.
+#pragma once
+
+#include <functional>
+
+#include "core/plan/step_job.h"
+#include "gpu_probe/ranks/shared_region.h"
+#include "gpu_probe/step/options.h"
+
+namespace turnpoint::step {
+
+/// A sign of life: what is being done, which part of it is through, and how many seconds it may go on without another
+/// sign before it counts as hung.
+using StepProgress = std::function<void(const char* phase, double fraction, double limit_s)>;
+
+StepOptions options_of(const StepJob& job);
+
+/// Why a job is not begun: more ranks than are carried out here, or more memory on each than this machine has.
+Expected<void> check_job(const StepJob& job, int ranks);
+
+/// What the proof would take on this machine, s, of plain loops in double; and bytes.
+struct ProofEstimate {
+  double seconds = 0, bytes = 0;
+};
+ProofEstimate estimate_proof(const StepJob& job);
+
+/// The partitioned step, its ranks as threads, against the unpartitioned one, both in double.
+Expected<StepNumerics> prove(const StepJob& job);
+
+namespace in_float {
+/// One rank's part of all steps, in step with the others; with one rank of a job for slices, without them. On rank 0
+/// the measurement is that of all ranks. Error: what about the plan cannot be executed, or that another rank gave up.
+Expected<StepMeasurement> measure_rank(const StepJob& job, probe::SharedRegion& region, int rank,
+                                       const StepProgress& progress);
+}  // namespace in_float
+namespace in_double {
+Expected<StepMeasurement> measure_rank(const StepJob& job, probe::SharedRegion& region, int rank,
+                                       const StepProgress& progress);
+}  // namespace in_double
+
+}  // namespace turnpoint::step

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// `validate` end to end: searches for CPU ranks, runs plans with the real probe, and refuses what cannot be run.
+#include <QTemporaryDir>
+#include <QtTest>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "cli/command_line.h"
+#include "plan/schema_check.h"
+
+using namespace turnpoint;
+using nlohmann::json;
+using test::run;
+
+class ValidateTest : public QObject {
+  Q_OBJECT
+  QTemporaryDir folder_;
+  test::SchemaCheck schemas_{TURNPOINT_SOURCE_DIR "/resources/schemas"};
+
+  QString path(const char* name) const { return folder_.filePath(name); }
+  json read(const char* name) const {
+    std::ifstream in(path(name).toStdString());
+    return json::parse(in, nullptr, false);
+  }
+  QString searched(const char* name, QStringList more) const {
+    more = QStringList{"search", "builtin:lenet", "--batch", "8", "--out", path(name)} + more;
+    const auto found = run(more);
+    if (found.code != 0) qFatal("%s", found.err.constData());
+    return path(name);
+  }
+
+ private slots:
+  void initTestCase() { QVERIFY(folder_.isValid()); }
+
+  void one_plan() {
+    const QString result = searched("two.json", {"--hardware", "v100-16gb-1x2"});
+    const auto done = run({"validate", result, "--point", "min-time", "--backend", "cpu", "--steps", "4", "--out",
+                           path("report.json"), "--csv", path("report.csv"), "--markdown", path("report.md")});
+    QVERIFY2(done.code == 0, done.err.constData());
+    const json report = read("report.json");
+    QCOMPARE(schemas_.check("validation@1", report), std::string());
+    QCOMPARE(report["ranks"].get<int>(), 2);
+    QCOMPARE(report["step"]["source"].get<std::string>(), std::string("measured"));
+    QCOMPARE(report["bytes_sent"]["predicted"], report["bytes_sent"]["measured"]);
+    QVERIFY(report["numerics"]["loss_error"].get<double>() <= report["numerics"]["tolerance"].get<double>());
+    QVERIFY(!report["operators"].empty());
+    QVERIFY(done.err.contains("search with --hardware local"));
+    QVERIFY(QFile(path("report.csv")).size() > 100);
+    QVERIFY(QFile(path("report.md")).size() > 100);
+  }
+
+  void several_plans_and_calibration() {
+    const QString result = searched("two.json", {"--hardware", "v100-16gb-1x2"});
+    const auto done = run({"validate", result, "--point", "min-memory", "--backend", "cpu", "--plans", "4", "--steps",
+                           "3", "--calibrate", "--profile-out", path("known.json"), "--out", path("reports.json")});
+    QVERIFY2(done.code == 0, done.err.constData());
+    const json reports = read("reports.json");
+    QCOMPARE(schemas_.check("validations@1", reports), std::string());
+    QCOMPARE(reports["reports"].size(), std::size_t(8));
+    // A V100's figures are nowhere near a CPU's; what steps showed is.
+    const double before = reports["before"]["errors"][0]["mean"].get<double>(),
+                 after = reports["calibrated"]["errors"][0]["mean"].get<double>();
+    QVERIFY2(after < before, qPrintable(QString("%1 %2").arg(before).arg(after)));
+    QCOMPARE(schemas_.check("hardware-profile@1", read("known.json")), std::string());
+    searched("again.json", {"--hardware", path("known.json")});
+  }
+
+  void a_slice() {
+    const QString result = searched("wide.json", {"--hardware", "v100-16gb-2x8"});
+    auto done = run({"validate", result, "--point", "min-time", "--backend", "cpu"});
+    QCOMPARE(done.code, test::kUsage);
+    QVERIFY2(done.err.contains("--devices 8"), done.err.constData());
+    done = run({"validate", result, "--point", "min-time", "--backend", "cpu", "--slice", "3", "--steps", "3", "--out",
+                path("slice.json")});
+    QVERIFY2(done.code == 0, done.err.constData());
+    const json report = read("slice.json");
+    QCOMPARE(schemas_.check("validation@1", report), std::string());
+    QCOMPARE(report["mode"].get<std::string>(), std::string("slice"));
+    for (const auto& item : report["collectives"]) QVERIFY(item["measured"].is_null());
+    QVERIFY(report["network"]["measured"].is_null());
+    QVERIFY(report["bytes_sent"]["measured"].is_null());
+    QVERIFY(report["execution"]["measured"].get<double>() > 0);
+  }
+
+  void refusals() {
+    const QString result = searched("half.json", {"--hardware", "v100-16gb-1x2", "--precision", "bf16"});
+    const auto refused = [&](QStringList arguments, const char* what) {
+      const auto done = run(QStringList{"validate"} + arguments);
+      if (done.code == test::kUsage && done.err.contains(what)) return true;
+      qWarning("%d: %s", done.code, done.err.constData());
+      return false;
+    };
+    QVERIFY(refused({result, "--point", "min-time", "--backend", "cpu"}, "--precision fp32"));
+    QVERIFY(refused({result, "--point", "9999"}, "--point"));
+    QVERIFY(refused({result, "--backend", "tpu"}, "--backend"));
+    QVERIFY(refused({result, "--profile-out", path("p.json")}, "--calibrate"));
+    QVERIFY(refused({}, "result"));
+    const QString staged = searched("staged.json", {"--hardware", "v100-16gb-1x2", "--method", "heft"});
+    QVERIFY(refused({staged, "--point", "0", "--backend", "cpu"}, "placement"));
+    QCOMPARE(run({"validate", path("absent.json")}).code, test::kBadInput);
+  }
+
+  void without_a_probe() {
+    const QString result = searched("two.json", {"--hardware", "v100-16gb-1x2"});
+    qputenv("TURNPOINT_PROBE", "/nonexistent/turnpoint-probe");
+    const auto done = run({"validate", result, "--point", "min-time"});
+    qunsetenv("TURNPOINT_PROBE");
+    QCOMPARE(done.code, 5);
+  }
+};
+
+QTEST_APPLESS_MAIN(ValidateTest)
+#include "validate_test.moc"

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reports of plans that were run on machines whose times we know.
+#include <QtTest>
+
+#include "core/plan/evaluator.h"
+#include "core/validation/step_of.h"
+#include "search/scenarios.h"
+#include "search/small_models.h"
+#include "validation/synthetic_machine.h"
+
+using namespace turnpoint;
+
+namespace {
+
+bool near(double a, double b, double tolerance = 1e-9) {
+  return std::abs(a - b) <= tolerance * std::max({std::abs(a), std::abs(b), 1e-15});
+}
+
+ResultPtr searched(const ScenarioPtr& scenario) {
+  const auto result = test::run("ft", scenario);
+  if (!result) qFatal("%s", result.error().message().c_str());
+  return *result;
+}
+
+const ComparedValue& named(const std::vector<ComparedValue>& values, const std::string& name) {
+  for (const auto& value : values)
+    if (value.name == name) return value;
+  qFatal("there is no %s", name.c_str());
+}
+
+}  // namespace
+
+class CompareTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void models_data() {
+    QTest::addColumn<int>("model");
+    QTest::newRow("mlp") << 0;
+    QTest::newRow("attention") << 1;
+    QTest::newRow("convolution") << 2;
+  }
+  static ModelPtr model_of(int i) { return i == 0 ? test::mlp() : i == 1 ? test::attention() : test::convolution(); }
+
+  /// Priced again on its own hardware a plan costs what it cost; on other hardware, what the evaluator says.
+  void repriced_plans_data() { models_data(); }
+  void repriced_plans() {
+    QFETCH(int, model);
+    for (const char* hardware : {"v100-16gb-1x4", "v100-16gb-2x2"}) {
+      const auto scenario = test::scenario_on(model_of(model), hardware);
+      auto other = std::make_shared<Scenario>(*scenario);
+      auto cluster = std::make_shared<Cluster>(*scenario->cluster);
+      cluster->device.peak_fp32 *= 0.3;
+      cluster->device.memory_bandwidth *= 0.5;
+      cluster->device.launch_s *= 7;
+      cluster->links[kIntraNode].bandwidth *= 0.1;
+      cluster->links[kInterNode].latency_s *= 5;
+      other->cluster = cluster;
+      const auto result = searched(scenario);
+      for (std::size_t p = 0; p < result->points.size(); ++p) {
+        const Plan plan = result->plans->plan(p);
+        const auto same = repriced(*scenario, plan);
+        QVERIFY(same.has_value());
+        QVERIFY(near(same->cost.time_s(), plan.cost.time_s()));
+        QCOMPARE(same->cost.memory_bytes(), plan.cost.memory_bytes());
+        for (std::size_t i = 0; i < plan.operators.size(); ++i)
+          QVERIFY(near(same->operators[i].cost.time_s(), plan.operators[i].cost.time_s()));
+        for (std::size_t r = 0; r < plan.reshards.size(); ++r)
+          QVERIFY(near(same->reshards[r].time_s(), plan.reshards[r].time_s()));
+        const auto there = repriced(*other, plan);
+        QVERIFY(there.has_value());
+        const auto judged = evaluate_plan(*other, *there);
+        QVERIFY2(judged.has_value(), judged ? "" : judged.error().message().c_str());
+        QVERIFY2(near(judged->time_s(), there->cost.time_s()),
+                 qPrintable(QString("%1 %2").arg(judged->time_s()).arg(there->cost.time_s())));
+        QCOMPARE(judged->memory_bytes(), there->cost.memory_bytes());
+        QVERIFY(there->cost.time_s() > plan.cost.time_s());
+      }
+    }
+  }
+
+  void repriced_elsewhere_is_refused() {
+    const auto scenario = test::scenario_on(test::mlp(), "v100-16gb-1x4"),
+               other = test::scenario_on(test::mlp(), "v100-16gb-1x2");
+    QVERIFY(!repriced(*other, searched(scenario)->plans->plan(0)));
+  }
+
+  /// On the machine that was predicted nothing is off.
+  void a_machine_as_predicted_data() { models_data(); }
+  void a_machine_as_predicted() {
+    QFETCH(int, model);
+    const auto scenario = test::scenario_on(model_of(model), "v100-16gb-1x4");
+    const auto result = searched(scenario);
+    auto machine = test::as_predicted(*scenario);
+    for (std::size_t p = 0; p < result->points.size(); p += 3) {
+      const Plan plan = result->plans->plan(p);
+      const StepMeasurement measured = machine.run(*scenario, plan);
+      const auto report = compare_step(*scenario, plan, measured, {"point", "2026-01-01T00:00:00Z", false});
+      QVERIFY2(report.has_value(), report ? "" : report.error().message().c_str());
+      CostBreakdown cost = plan.cost;
+      const double host = cost[NetworkPart::offload];
+      QVERIFY(near(report->step.predicted, plan.cost.time_s() - host));
+      QVERIFY(near(report->execution.predicted, plan.cost.compute_s()));
+      QVERIFY(near(report->network.predicted, plan.cost.network_s() - host));
+      for (const auto* value : {&report->step, &report->execution, &report->network})
+        QVERIFY2(value->measured && near(*value->measured, value->predicted), value->name.c_str());
+      std::size_t exchanges = 0;
+      for (const auto& value : report->operators) QVERIFY(value.measured && near(*value.measured, value.predicted));
+      for (const auto& value : report->collectives) {
+        if (!value.measured) {
+          QVERIFY(QString::fromStdString(value.name).endsWith("from the host and back"));
+          continue;
+        }
+        ++exchanges;
+        QVERIFY(near(*value.measured, value.predicted));
+      }
+      QCOMPARE(exchanges, measured.exchanges.size());
+      for (const auto& value : report->memory) QCOMPARE(*value.measured, value.predicted);
+      QCOMPARE(report->bytes_sent.predicted, *report->bytes_sent.measured);
+      QVERIFY(named(report->memory, "peak").predicted >= named(report->memory, "parameters").predicted);
+    }
+  }
+
+  /// What a slice cannot measure has no measured value anywhere.
+  void a_slice_measures_no_exchange() {
+    const auto scenario = test::scenario_on(test::attention(), "v100-16gb-1x4");
+    const Plan plan = searched(scenario)->plans->plan(0);
+    auto machine = test::as_predicted(*scenario);
+    const auto report = compare_step(*scenario, plan, machine.run(*scenario, plan, StepMode::slice), {});
+    QVERIFY(report.has_value());
+    QCOMPARE(report->mode, std::string("slice"));
+    QVERIFY(!report->collectives.empty());
+    for (const auto& value : report->collectives) {
+      QVERIFY(!value.measured && !value.error());
+      QVERIFY(value.source == ValueSource::modelled);
+    }
+    QVERIFY(!report->network.measured && report->network.predicted > 0);
+    QVERIFY(!report->bytes_sent.measured && report->bytes_sent.predicted > 0);
+    QVERIFY(report->step.measured && near(*report->step.measured, report->execution.predicted));
+    QCOMPARE(report->step.predicted, report->execution.predicted);
+  }
+
+  /// A gap in what was measured stays a gap: neither the part nor the sum gets a number.
+  void what_was_left_out_is_not_measured() {
+    const auto scenario = test::scenario_on(test::mlp(), "v100-16gb-1x4");
+    const auto result = searched(scenario);
+    const Plan plan = result->plans->plan(result->points.size() - 1);
+    auto machine = test::as_predicted(*scenario);
+    StepMeasurement measured = machine.run(*scenario, plan);
+    QVERIFY(!measured.exchanges.empty());
+    measured.exchanges.front().time.reset();
+    const OperatorId lost = measured.phases.front().op;
+    std::erase_if(measured.phases, [&](const MeasuredPhase& phase) { return phase.op == lost; });
+    const auto report = compare_step(*scenario, plan, measured, {});
+    QVERIFY(report.has_value());
+    QVERIFY(!report->execution.measured);
+    QVERIFY(!report->network.measured);
+    QVERIFY(report->step.measured.has_value());
+    int unmeasured = 0;
+    for (const auto& value : report->operators) unmeasured += !value.measured;
+    QCOMPARE(unmeasured, 1);
+  }
+
+  void the_worst_of_the_numerics() {
+    const auto scenario = test::scenario_on(test::mlp(), "v100-16gb-1x2");
+    const Plan plan = searched(scenario)->plans->plan(0);
+    auto machine = test::as_predicted(*scenario);
+    StepMeasurement measured = machine.run(*scenario, plan);
+    measured.numerics = StepNumerics{0, 1e-16, 1e-16, 0.5, 1e-10, "fp64", "fc1"};
+    QVERIFY(!compare_step(*scenario, plan, measured, {})->numerics->holds());
+    measured.numerics->update_error = std::nan("");
+    QVERIFY(!compare_step(*scenario, plan, measured, {})->numerics->holds());
+    measured.numerics->update_error = 1e-12;
+    QVERIFY(compare_step(*scenario, plan, measured, {})->numerics->holds());
+  }
+
+  void paper_accounting_predicts_all_that_is_held() {
+    const auto scenario = test::scenario_on(test::mlp(), "v100-16gb-1x2",
+                                            [](Settings& settings) { settings.accounting = Accounting::paper; });
+    const Plan plan = searched(scenario)->plans->plan(0);
+    auto machine = test::as_predicted(*scenario);
+    const auto report = compare_step(*scenario, plan, machine.run(*scenario, plan), {});
+    QVERIFY(report.has_value());
+    QVERIFY(named(report->memory, "gradients").predicted > 0);
+    QVERIFY(named(report->memory, "optimizer").predicted > 0);
+  }
+
+  void jobs() {
+    const auto scenario = test::scenario_on(test::mlp(), "v100-16gb-1x4");
+    const Plan plan = searched(scenario)->plans->plan(0);
+    const auto job = step_job_of(*scenario, plan, {});
+    QVERIFY(job.has_value());
+    QCOMPARE(job->optimizer, std::string("adam"));
+    QCOMPARE(job->optimizer_bytes, 8);
+    QVERIFY(job->model == scenario->model);
+    QVERIFY(job->prove);
+    StepChoice choice;
+    choice.mode = StepMode::slice;
+    choice.slice_device = 3;
+    QVERIFY(!step_job_of(*scenario, plan, choice)->prove);
+    choice.slice_device = 4;
+    QVERIFY(!step_job_of(*scenario, plan, choice).has_value());
+  }
+
+  void plans_that_cannot_be_run() {
+    const auto refused = [](const ScenarioPtr& scenario, const Plan& plan, const char* what) {
+      const auto job = step_job_of(*scenario, plan, {});
+      if (job) return false;
+      if (job.error().code == ErrorCode::usage && QString::fromStdString(job.error().message()).contains(what))
+        return true;
+      qWarning("%s", job.error().message().c_str());
+      return false;
+    };
+    auto scenario = test::scenario_on(test::mlp(), "v100-16gb-1x2");
+    Plan plan = searched(scenario)->plans->plan(0);
+    plan.pipeline.emplace();
+    QVERIFY(refused(scenario, plan, "pipeline"));
+    QVERIFY(!compare_step(*scenario, plan, {}, {}));
+    scenario = test::scenario_on(test::mlp(), "v100-16gb-1x2", [](Settings& s) { s.precision = Precision::bf16; });
+    QVERIFY(refused(scenario, searched(scenario)->plans->plan(0), "bf16"));
+    scenario = test::scenario_on(test::mlp(), "v100-16gb-1x2", [](Settings& s) { s.optimizer = Optimizer::lamb; });
+    QVERIFY(refused(scenario, searched(scenario)->plans->plan(0), "lamb"));
+    scenario = test::scenario_on(test::mlp(), "v100-16gb-2x8");
+    QVERIFY(refused(scenario, searched(scenario)->plans->plan(0), "--devices 8"));
+    QVERIFY(refused(scenario, Plan{}, "model"));
+  }
+};
+
+QTEST_APPLESS_MAIN(CompareTest)
+#include "compare_test.moc"
