@@ -29,30 +29,29 @@ bool view_backward(const LocalOperator& at, Inputs, Inputs, Inputs gradient, Out
 
 namespace {
 
-/// One output of a slice as loops over its elements; nullopt: it repeats elements of its input.
+/// One output of a slice as loops; nullopt: it repeats elements of its input, and not each equally often.
 struct Slice {
   Shape sizes;
   std::vector<std::int64_t> x, y;
   std::int64_t start = 0;  ///< offset in x
 };
 std::optional<Slice> slice_of(const LocalOperator& at, std::size_t k, const Region& x, const Region& y) {
+  const std::size_t rank = x.extent.size();
+  if (y.extent.size() > rank) return std::nullopt;
   const Shape start = slice_start(at, k);
   Slice slice;
-  slice.sizes = y.extent;
-  slice.x.assign(y.extent.size(), 0);
-  slice.y.assign(y.extent.size(), 0);
-  std::int64_t stride = 1;
-  for (std::size_t d = y.extent.size(); d-- > 0;) {
-    slice.y[d] = stride;
-    stride *= y.extent[d];
-  }
-  stride = 1;
-  for (std::size_t d = x.extent.size(); d-- > 0;) {
+  std::int64_t x_stride = 1, y_stride = 1;
+  for (std::size_t d = rank; d-- > 0;) {
     const std::int64_t size = d < y.extent.size() ? y.extent[d] : 1;
-    if (size > x.extent[d]) return std::nullopt;
-    if (d < y.extent.size()) slice.x[d] = stride;
-    slice.start += start[d] * stride;
-    stride *= x.extent[d];
+    const bool repeats = size > x.extent[d];
+    if (repeats && size % x.extent[d] != 0) return std::nullopt;
+    const std::int64_t times = repeats ? size / x.extent[d] : 1;
+    slice.sizes.insert(slice.sizes.end(), {times, size / times});
+    slice.x.insert(slice.x.end(), {0, x_stride});
+    slice.y.insert(slice.y.end(), {y_stride, y_stride * times});
+    if (!repeats) slice.start += start[d] * x_stride;
+    x_stride *= x.extent[d];
+    y_stride *= size;
   }
   return slice;
 }
@@ -62,7 +61,7 @@ std::optional<Slice> slice_of(const LocalOperator& at, std::size_t k, const Regi
 bool slice_forward(const LocalOperator& at, Inputs in, Outputs out) {
   for (std::size_t k = 0; k < out.size(); ++k) {
     const auto slice = slice_of(at, k, in[0]->region, out[k]->region);
-    if (!slice || out[k]->region.extent.size() > in[0]->region.extent.size()) return false;
+    if (!slice) return false;
     copy_strided(slice->sizes, {slice->x, in[0]->data.data() + slice->start}, slice->y, out[k]->data.data());
   }
   return true;
@@ -74,7 +73,7 @@ bool slice_backward(const LocalOperator& at, Inputs, Inputs, Inputs gradient, Ou
   for (std::size_t k = 0; k < gradient.size(); ++k) {
     if (!gradient[k]) continue;
     slices[k] = slice_of(at, k, result[0]->region, gradient[k]->region);
-    if (!slices[k] || gradient[k]->region.extent.size() > result[0]->region.extent.size()) return false;
+    if (!slices[k]) return false;
   }
   result[0]->data.clear();
   for (std::size_t k = 0; k < gradient.size(); ++k)
