@@ -171,7 +171,7 @@ std::vector<ReshardStep> parameter_steps(const ReshardingModel& resharding, cons
   std::vector<ReshardStep> steps;
   const std::uint32_t shards = choice.update == Update::replicated ? 0 : choice.update_axes & group.whole;
   if (shards && choice.update == Update::sharded_weights)
-    for (const double bytes : group.read_bytes)
+    for (const double bytes : choice.recompute ? group.rerun_read_bytes : group.read_bytes)
       steps.push_back(resharding.step(ReshardMove::all_gather, shards, bytes));
   double held = group.gradient_bytes;
   const std::uint32_t scattered = shards & group.partial, sliced = shards & ~group.partial,
@@ -244,10 +244,13 @@ OperatorCostModel::Base OperatorCostModel::base(OperatorId id, const Configurati
     held.group.whole = whole;
     held.group.gradient_bytes += static_cast<double>(elements) * real.gradient;
     held.group.weight_bytes += weight_bytes;
-    auto& reads = held.group.read_bytes;
-    const auto times = static_cast<std::size_t>(uses_.parameter_reads[id.index][k]);
-    if (reads.size() < times) reads.resize(times, 0);
-    for (std::size_t i = 0; i < times; ++i) reads[i] += weight_bytes;
+    const auto add_reads = [&](std::vector<double>& reads, int times) {
+      if (reads.size() < static_cast<std::size_t>(times)) reads.resize(static_cast<std::size_t>(times), 0);
+      for (int i = 0; i < times; ++i) reads[static_cast<std::size_t>(i)] += weight_bytes;
+    };
+    const int times = uses_.parameter_reads[id.index][k];
+    add_reads(held.group.read_bytes, times);
+    add_reads(held.group.rerun_read_bytes, times + uses_.rerun_reads[id.index][k]);
   }
   for (auto& [masks, held] : groups) result.parameters.push_back(std::move(held));
   for (const auto& access : op.outputs) {

@@ -101,6 +101,7 @@ struct ParameterGroup {
   std::uint32_t whole = 0;    ///< axes that do not split them: partial, and those of repeated work
   double gradient_bytes = 0, weight_bytes = 0;
   std::vector<double> read_bytes;  ///< weights that forward and backward of all users read once, twice, ... or more
+  std::vector<double> rerun_read_bytes;  ///< the same where the operator runs again
 };
 
 /// The collectives of one iteration over such a group, each over all its axes at once, as one call of a communication

@@ -26,6 +26,12 @@ IdVector<TensorId, char> kept_by_readers(const Model& model) {
   return kept;
 }
 
+bool reads_weights_in_backward(const Model& model, const Operator& op) {
+  return std::any_of(op.inputs.begin(), op.inputs.end(), [&](const Access& access) {
+    return access.saved && model.tensors[access.tensor].role == TensorRole::parameter;
+  });
+}
+
 class RunAgainAnalysis {
  public:
   RunAgainAnalysis(const Model& model, const std::vector<TensorFlow>& flows)
@@ -34,6 +40,9 @@ class RunAgainAnalysis {
         depth_(model.tensors.size(), 0),
         result_(model.operators.size(), RunAgain::never) {
     for (const auto& flow : flows) flow_of_[flow.producer.index] = &flow;
+    for (std::size_t i = 0; i < model.operators.size(); ++i)
+      for (const auto& access : model.operators[OperatorId(i)].inputs)
+        if (is_parameter(access)) owner_.try_emplace(root_of(access), OperatorId(i));
   }
 
   std::vector<RunAgain> run() {
@@ -51,6 +60,12 @@ class RunAgainAnalysis {
  private:
   static bool kept(const TensorFlow& flow) { return flow.producer_saves || flow.any_consumer_saves(); }
 
+  bool is_parameter(const Access& access) const { return model_.tensors[access.tensor].role == TensorRole::parameter; }
+  TensorId root_of(const Access& access) const {
+    const TensorId tied = model_.tensors[access.tensor].tied_to;
+    return tied.valid() ? tied : access.tensor;
+  }
+
   void settle(OperatorId id) {
     const Operator& op = model_.operators[id];
     const TensorFlow* flow = flow_of_[id.index];
@@ -59,11 +74,24 @@ class RunAgainAnalysis {
     for (const auto& access : op.inputs) deepest = std::max(deepest, depth_[access.tensor]);
     if (op.is_view()) depth_[flow->tensor] = deepest;
     if (op.is_view() || op.kind == OperatorKind::input || op.outputs.size() != 1) return;
-    const RunAgain may = judge(op, *flow);
+    const RunAgain may = with_weights(id, judge(op, *flow));
     const int depth = deepest + kept(*flow);
     if (may == RunAgain::never || depth > kMaxRecomputeDepth) return;
     result_[id.index] = may;
     depth_[flow->tensor] = depth;
+  }
+
+  // What running again asks of weights that backward does not read.
+  RunAgain with_weights(OperatorId id, RunAgain may) const {
+    const Operator& op = model_.operators[id];
+    if (may == RunAgain::never || reads_weights_in_backward(model_, op)) return may;
+    bool any = false;
+    for (const auto& access : op.inputs) {
+      if (!is_parameter(access)) continue;
+      if (model_.tensors[access.tensor].shape.size() >= 2 && owner_.at(root_of(access)) != id) return RunAgain::never;
+      any = true;
+    }
+    return any ? RunAgain::carried : may;
   }
 
   RunAgain judge(const Operator& op, const TensorFlow& flow) const {
@@ -86,8 +114,9 @@ class RunAgainAnalysis {
   }
 
   const Model& model_;
-  std::vector<const TensorFlow*> flow_of_;  ///< [operator]: its (last) output's
-  IdVector<TensorId, int> depth_;           ///< tensors computed again, one from the other, up to this one
+  std::unordered_map<TensorId, OperatorId> owner_;  ///< of a parameter: its first user
+  std::vector<const TensorFlow*> flow_of_;          ///< [operator]: its (last) output's
+  IdVector<TensorId, int> depth_;                   ///< tensors computed again, one from the other, up to this one
   std::vector<RunAgain> result_;
 };
 
@@ -127,20 +156,25 @@ TensorUses analyse_tensor_uses(const Model& model) {
 
   uses.owns_parameter.resize(model.operators.size());
   uses.parameter_reads.resize(model.operators.size());
+  uses.rerun_reads.resize(model.operators.size());
   std::unordered_map<TensorId, ParameterTie> owners;
   for (std::size_t i = 0; i < model.operators.size(); ++i) {
     const Operator& op = model.operators[OperatorId(i)];
     uses.owns_parameter[i].assign(op.inputs.size(), false);
     uses.parameter_reads[i].assign(op.inputs.size(), 0);
+    uses.rerun_reads[i].assign(op.inputs.size(), 0);
+    const bool along = reads_weights_in_backward(model, op);
     for (std::uint32_t k = 0; k < op.inputs.size(); ++k) {
       const Tensor& tensor = model.tensors[op.inputs[k].tensor];
       if (tensor.role != TensorRole::parameter) continue;
+      const bool shared = tensor.shape.size() >= 2;  // vectors are everybody's own
       const int reads = op.inputs[k].saved ? 2 : 1;
       const TensorId root = tensor.tied_to.valid() ? tensor.tied_to : op.inputs[k].tensor;
       const auto [it, first] = owners.try_emplace(root, ParameterTie{OperatorId(i), k, {}, 0});
-      if (first || tensor.shape.size() < 2) {
+      if (first || !shared) {
         uses.owns_parameter[i][k] = true;
-        uses.parameter_reads[i][k] = reads;
+        uses.parameter_reads[i][k] = along ? 2 : reads;
+        uses.rerun_reads[i][k] = !along && uses.run_again[i] == RunAgain::carried;
       } else if (it->second.owner != OperatorId(i)) {
         uses.ties.push_back({it->second.owner, it->second.owner_input, OperatorId(i), k});
         uses.parameter_reads[it->second.owner.index][it->second.owner_input] += reads;

@@ -12,7 +12,8 @@
 //  - A view (reshape, transpose) has no storage: keeping its output means keeping its input, as one more reader of it.
 //  - A tensor can be computed again instead of kept where its producer can run again in backward (RunAgain). Chains of
 //    tensors computed again from one another are cut after kMaxRecomputeDepth: what is computed again lives for a
-//    while, which the additive memory does not see, so chains must stay short.
+//    while, which the additive memory does not see, so chains must stay short. An operator that uses somebody else's
+//    weights, which its own backward does not read, never runs again.
 //  - A parameter used by several operators lives with the first; the others get it through a tie. Vectors (biases,
 //  scales)
 //    are stored by every user instead: exporters merge equal ones by chance, and a few kilobytes must not tie layouts.
@@ -57,7 +58,9 @@ enum class RunAgain : std::uint8_t {
   /// function of its output's layout and the local sizes, so the choice folds into the tables of its output.
   folded,
   /// Its one input is not kept (softmax, relu, a bias added by itself), but its producer can run again, too, or keeps
-  /// it. Producer and consumer must agree, so the operator carries the choice as a part of its configuration.
+  /// it. Producer and consumer must agree, so the operator carries the choice as a part of its configuration. Likewise
+  /// where its backward reads none of its weights (an embedding, a first layer): running again then needs them once
+  /// more, at a price that depends on how they are sharded.
   carried,
 };
 
@@ -66,8 +69,11 @@ struct TensorUses {
   std::vector<RunAgain> run_again;  ///< [operator]; other than never only where that saves memory somewhere
   std::vector<ParameterTie> ties;
   std::vector<std::vector<bool>> owns_parameter;  ///< [operator][input]: this use stores the parameter
-  /// [operator][input] of an owned parameter: how often forward and backward read it, tied users included.
+  /// [operator][input] of an owned parameter: how often forward and backward read it, tied users included. What backward
+  /// does not read itself (a bias) is fetched along with what it does, so that a run in backward finds it there.
   std::vector<std::vector<int>> parameter_reads;
+  /// [operator][input] of an owned parameter: how often more if its operator runs again (RunAgain::carried).
+  std::vector<std::vector<int>> rerun_reads;
 };
 TensorUses analyse_tensor_uses(const Model& model);
 

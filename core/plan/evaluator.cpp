@@ -102,7 +102,9 @@ class Evaluator {
           static_cast<double>(local_elements(mesh_, gradient, model_.tensors[op.inputs[k].tensor].shape));
       group.gradient += elements * sizes.gradient;
       group.weight += elements * sizes.weight;
-      group.read_exactly[uses_.parameter_reads[id.index][k]] += elements * sizes.weight;
+      const int reads =
+          uses_.parameter_reads[id.index][k] + (planned.choice.recompute ? uses_.rerun_reads[id.index][k] : 0);
+      group.read_exactly[reads] += elements * sizes.weight;
     }
     std::size_t at = 0;
     for (const auto& [masks, group] : owned) {
@@ -353,7 +355,9 @@ class Evaluator {
     for (std::size_t c = 0; c < flow.consumers.size(); ++c) {
       const auto& use = flow.consumers[c];
       const Operator& consumer = model_.operators[use.op];
-      if (uses_.run_again[use.op.index] == RunAgain::carried && plan_.operators[use.op.index].choice.recompute) {
+      // One that keeps this input anyway finds it there.
+      if (uses_.run_again[use.op.index] == RunAgain::carried && plan_.operators[use.op.index].choice.recompute &&
+          !consumer.inputs[use.input].saved) {
         if (may == RunAgain::carried ? !runs_again && !flow.producer_saves
                                      : may == RunAgain::never && !flow.producer_saves)
           return bad(consumer.name, "runs again from a tensor that is not there");

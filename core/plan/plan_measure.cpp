@@ -233,7 +233,8 @@ Expected<void> PlanMeasure::group_parameters(OperatorId id) {
     Group& group = found != groups.end() ? *found : groups.emplace_back(mine);
     const std::int64_t elements = local_elements(plan_.mesh, gradient, model_.tensors[op.inputs[k].tensor].shape);
     group.elements += elements;
-    const auto reads = std::size_t(facts_.uses.parameter_reads[id.index][k]);
+    const auto reads = std::size_t(facts_.uses.parameter_reads[id.index][k] +
+                                   (planned.choice.recompute ? facts_.uses.rerun_reads[id.index][k] : 0));
     if (group.read_elements.size() < reads) group.read_elements.resize(reads, 0);
     for (std::size_t n = 0; n < reads; ++n) group.read_elements[n] += elements;
   }

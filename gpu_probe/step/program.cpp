@@ -78,6 +78,12 @@ class Maker {
     result.input_tie.assign(op.inputs.size(), -1);
     result.owned.assign(op.inputs.size(), false);
     result.reads_unsaved = unsaved_reads(model_, op);
+    const auto is_parameter = [&](const Access& access) {
+      return model_.tensors[access.tensor].role == TensorRole::parameter;
+    };
+    const bool reads_any = std::any_of(op.inputs.begin(), op.inputs.end(),
+                                       [&](const Access& access) { return access.saved && is_parameter(access); });
+    for (const Access& access : op.inputs) result.along.push_back(reads_any && !access.saved && is_parameter(access));
     result.output_flow.assign(op.outputs.size(), -1);
     if (op.kind != OperatorKind::input) {
       const auto kernel = kernel_of(model_, id);

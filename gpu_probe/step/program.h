@@ -73,6 +73,7 @@ struct OperatorProgram {
   std::vector<std::int32_t> input_flow, input_way, input_tie;  ///< index, or -1
   std::vector<bool> owned;
   std::vector<bool> reads_unsaved;  ///< backward reads this parameter although the model does not say so
+  std::vector<bool> along;          ///< backward does not read this parameter, but fetches it with those it reads
   std::vector<std::int32_t> output_flow;
   std::vector<ParameterSet> parameters;
   std::uint32_t sum_axes = 0;      ///< axes that split a reduced loop: the output is partial there

@@ -230,11 +230,14 @@ Value RankStep::turned(Ledger& ledger, const Value& value) {
 Expected<void> RankStep::read_weights(OperatorId id, bool backward_only, bool rerun, Values& weights) {
   const Operator& op = op_of(id);
   const OperatorProgram& here = program_of(id);
-  const auto want = [&](std::size_t k) { return !backward_only || op.inputs[k].saved || here.reads_unsaved[k]; };
+  const auto want = [&](std::size_t k) {
+    return !backward_only || op.inputs[k].saved || here.reads_unsaved[k] || here.along[k];
+  };
   std::vector<bool> listed(op.inputs.size(), false), beyond(op.inputs.size(), false);
   for (std::size_t k = 0; k < op.inputs.size(); ++k) {
     if (!here.owned[k] || weights[k] || !want(k)) continue;
-    ((rerun || backward_only) && !op.inputs[k].saved ? beyond : listed)[k] = true;
+    // A run in backward reads them all; what its backward would not read comes along, or is listed for that run.
+    (backward_only && !op.inputs[k].saved && !here.along[k] ? beyond : listed)[k] = true;
   }
   for (auto& share : shares_[id.index]) {
     if (auto done = share.read(listed, false, weights); !done) return done;

@@ -26,8 +26,7 @@ inline step::StepOptions step_options(const Settings& settings, std::uint64_t se
 
 struct StepStatistics {
   int plans = 0, collectives = 0, reruns = 0, idle_repeats = 0;
-  int with_unlisted_weights = 0;
-  double worst = 0, unlisted_weight_bytes = 0, planned_bytes = 0, inside_bytes = 0;
+  double worst = 0, planned_bytes = 0, inside_bytes = 0;
   double most_momentary = 0;  ///< bytes at the peak over the plan's memory
 };
 
@@ -91,6 +90,9 @@ inline std::string step_fault(const Scenario& scenario, const Plan& plan, StepSt
       return model.operators[OperatorId(i)].name + " ran again " + std::to_string(times) + " times, priced with " +
              std::to_string(own[ComputePart::recompute]) + " s";
   }
+  for (const auto& rank : run->ranks)
+    if (rank.unlisted_weight_bytes > 0)
+      return std::to_string(rank.unlisted_weight_bytes) + " bytes of weights were fetched that the plan does not list";
   if (statistics) {
     ++statistics->plans;
     statistics->collectives += static_cast<int>(run->ranks.front().traffic.size());
@@ -98,9 +100,7 @@ inline std::string step_fault(const Scenario& scenario, const Plan& plan, StepSt
     statistics->idle_repeats += run->ranks.front().idle_repeats;
     statistics->worst = std::max(statistics->worst, compared->largest());
     statistics->planned_bytes += executed * double(run->ranks.size());
-    statistics->with_unlisted_weights += run->ranks.front().unlisted_weight_bytes > 0;
     for (const auto& rank : run->ranks) {
-      statistics->unlisted_weight_bytes += rank.unlisted_weight_bytes;
       statistics->inside_bytes += rank.inside_bytes;
       if (cost.memory_bytes() > 0)
         statistics->most_momentary =

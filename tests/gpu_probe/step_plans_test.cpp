@@ -27,11 +27,9 @@ ScenarioPtr scenario_of(const ModelPtr& model, const std::string& hardware, bool
 
 void report(const test::StepStatistics& s) {
   qInfo(
-      "%d plans, %d collectives, %.0f bytes, %d reruns, %d idle repeats, largest difference %.1e; in %d plans %.0f "
-      "bytes "
-      "of weights that no plan lists; %.0f bytes inside operators; peak up to %.1f x the plan's memory",
-      s.plans, s.collectives, s.planned_bytes, s.reruns, s.idle_repeats, s.worst, s.with_unlisted_weights,
-      s.unlisted_weight_bytes, s.inside_bytes, s.most_momentary);
+      "%d plans, %d collectives, %.0f bytes, %d reruns, %d idle repeats, largest difference %.1e; %.0f bytes inside "
+      "operators; peak up to %.1f x the plan's memory",
+      s.plans, s.collectives, s.planned_bytes, s.reruns, s.idle_repeats, s.worst, s.inside_bytes, s.most_momentary);
 }
 
 }  // namespace

@@ -141,7 +141,8 @@ PairAlternatives pair_alternatives(const PairTable& table, const Mesh& mesh, con
     if (table.again.valid()) add(Copy::again, 0, repeated + times.again, times.again);
   };
 
-  if (times.consumer_again) {
+  // A consumer that keeps this input anyway finds it there.
+  if (times.consumer_again && !table.consumer_saves) {
     if (!table.producer_must_agree || times.producer_again) add(Copy::again, 0, repeated + times.again, times.again);
     return result;
   }

@@ -43,6 +43,7 @@ std::string operator_key(const Model& model, const Operator& op, const TensorUse
   for (const auto& access : op.outputs) append_access(key, model, access);
   for (const bool own : uses.owns_parameter[id.index]) append(key, own);
   for (const int reads : uses.parameter_reads[id.index]) append(key, reads);
+  for (const int reads : uses.rerun_reads[id.index]) append(key, reads);
   return key;
 }
 
