@@ -236,6 +236,7 @@ void ValidationView::show_state() {
   // The empty page has room for the reason itself.
   words_->setText(running_words_.isEmpty() && !reports_.empty() ? reason_ : running_words_);
   words_->setToolTip(words_->text());
+  stop_->setVisible(!running_words_.isEmpty());
   empty_reason_->setText(running_words_.isEmpty() ? reason_ : running_words_);
   empty_reason_->setVisible(!empty_reason_->text().isEmpty());
 }

@@ -88,6 +88,7 @@ class ValidationView : public QWidget {
  signals:
   void remove_requested(const QList<int>& reports);
   void way_changed();
+  void stop_requested();
   void current_changed();
 
  protected:
@@ -122,7 +123,7 @@ class ValidationView : public QWidget {
 
   QWidget* tool_bar_;
   NoteLabel* words_;
-  QToolButton* way_button_;
+  QToolButton *way_button_, *stop_;
   QActionGroup* ways_;
   QAction* prove_;
   QStackedWidget *whole_, *pages_;
