@@ -46,6 +46,8 @@ enum class ActionId {
   export_plan_trace,
   export_chart_svg,
   export_chart_png,
+  export_graph_svg,
+  export_graph_png,
   find,
   fit_chart,
   zoom_in,

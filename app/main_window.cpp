@@ -16,6 +16,7 @@
 #include "app/command_palette.h"
 #include "app/dock_title.h"
 #include "app/document.h"
+#include "app/graph_tab.h"
 #include "app/hardware_page.h"
 #include "app/parallelism_page.h"
 #include "app/pick_keeper.h"
@@ -34,6 +35,7 @@
 #include "views/comparison/comparison_view.h"
 #include "views/frontier/chart_header.h"
 #include "views/frontier/frontier_chart.h"
+#include "views/graph/task_graph_view.h"
 #include "views/hardware/hardware_view.h"
 #include "views/memory/memory_view.h"
 #include "views/notes/notes_view.h"
@@ -354,6 +356,12 @@ void MainWindow::connect_actions() {
   on(Id::export_plan_trace, [this] { ask_export(ExportKind::plan_trace); });
   on(Id::export_chart_svg, [this] { ask_export_chart(QStringLiteral("svg")); });
   on(Id::export_chart_png, [this] { ask_export_chart(QStringLiteral("png")); });
+  const auto export_graph = [this](const QString& suffix) {
+    ask_export_picture(tabs_.graph, QStringLiteral("graph"), suffix);
+  };
+  on(Id::export_graph_svg, [export_graph] { export_graph(QStringLiteral("svg")); });
+  on(Id::export_graph_png, [export_graph] { export_graph(QStringLiteral("png")); });
+  connect(tabs_.graph->tasks(), &views::TaskGraphView::export_requested, this, export_graph);
   on(Id::find, [this] { open_palette(); });
   on(Id::fit_chart, [this] { chart_->fit(); });
   on(Id::zoom_in, [this] { chart_->zoom(1.25); });

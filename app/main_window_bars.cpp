@@ -45,7 +45,7 @@ void MainWindow::build_menus() {
   export_menu_->addSeparator();
   add(export_menu_, {Id::export_results_json, Id::export_points_csv});
   export_menu_->addSeparator();
-  add(export_menu_, {Id::export_chart_svg, Id::export_chart_png});
+  add(export_menu_, {Id::export_chart_svg, Id::export_chart_png, Id::export_graph_svg, Id::export_graph_png});
   file->addSeparator();
   add(file, {Id::quit});
   QMenu* edit = menuBar()->addMenu(tr("&Edit"));

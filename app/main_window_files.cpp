@@ -229,7 +229,8 @@ void MainWindow::ask_save(const QString& title, const QString& suggestion, const
 }
 
 void MainWindow::ask_export(ExportKind kind) {
-  static const char* const kNames[] = {"plan.json", "results.json", "points.csv", "plan.csv", "plan.dot", "plan.svg"};
+  static const char* const kNames[] = {"plan.json", "results.json", "points.csv", "plan.csv",
+                                       "plan.dot",  "plan.svg",     "trace.json"};
   const QString name = QString::fromLatin1(kNames[static_cast<int>(kind)]);
   ask_save(tr("Export"), name, tr("%1 files (*.%2)").arg(QFileInfo(name).suffix().toUpper(), QFileInfo(name).suffix()),
            [this, kind](const QString& path) { export_to(kind, path); });

@@ -143,6 +143,8 @@ void MainWindow::show_chart() {
   for (const ActionId id : {ActionId::pin, ActionId::export_results_json, ActionId::export_points_csv,
                             ActionId::export_chart_png, ActionId::export_chart_svg})
     actions_[id]->setEnabled(subject != nullptr);
+  for (const ActionId id : {ActionId::export_graph_svg, ActionId::export_graph_png})
+    actions_[id]->setEnabled(scenario != nullptr);
   if (moved) actions_[ActionId::pin]->setEnabled(false);
   comparison_view_->set_data(chart_data);
   chart_->set_data(std::move(chart_data));

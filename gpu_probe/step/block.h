@@ -19,7 +19,7 @@ class Array {
   explicit Array(std::size_t size, int bytes_each = 0);
   /// Memory that no device would hold: what the host keeps, numbers that stand for data to be loaded.
   static Array outside(std::size_t size);
-  /// For the moment of one kernel. Not initialised.
+  /// For the moment of one kernel or exchange. Not initialised.
   static Array scratch(std::size_t size);
   Array part(std::size_t first, std::size_t size) const;
   void clear();  ///< to 0

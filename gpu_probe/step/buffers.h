@@ -18,7 +18,7 @@ class Buffers {
   ~Buffers();
   /// The one of this thread: a rank is a thread or a process.
   static Buffers& of_this_rank();
-  /// Kernels' own scratch, which a plan does not speak of: counted apart.
+  /// Scratch inside kernels and exchanges, which a plan does not speak of: counted apart.
   static Buffers& scratch_of_this_rank();
 
   /// Aligned to a cache line, not initialised. Throws std::bad_alloc. Must be given back by the same thread.

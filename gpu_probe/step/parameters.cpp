@@ -157,7 +157,7 @@ Expected<void> ParameterShare::gather(const std::vector<Span>& wanted, Array& al
   }
   std::int64_t total = 0;
   for (const Span& w : wanted) total += w.size();
-  Array compact(static_cast<std::size_t>(total));
+  Array compact = Array::scratch(static_cast<std::size_t>(total));
   cuts = {0};
   std::vector<Span> parts;
   for (const int member : group) {

@@ -83,7 +83,7 @@ Expected<Value> execute(const Mover& mover, const ReshardStep& step, const Layou
       const auto length = static_cast<std::int64_t>(mine->data.size());
       Cuts cuts;
       for (std::size_t i = 0; i <= group.size(); ++i) cuts.push_back(length * static_cast<std::int64_t>(i));
-      Array all(static_cast<std::size_t>(cuts.back()));
+      Array all = Array::scratch(static_cast<std::size_t>(cuts.back()));
       std::copy(mine->data.begin(), mine->data.end(),
                 all.begin() + cuts[static_cast<std::size_t>(position_of(mesh, mover.rank(), step.axes))]);
       if (auto done = communicator.all_gather(group, cuts, {all.data(), all.size()}); !done) return done.error();
@@ -122,7 +122,7 @@ Expected<Value> execute(const Mover& mover, const ReshardStep& step, const Layou
       Cuts cuts{0};
       for (const int member : group)
         cuts.push_back(cuts.back() + region_of(mesh, member, step.result, shape).elements());
-      Array all(static_cast<std::size_t>(cuts.back()));
+      Array all = Array::scratch(static_cast<std::size_t>(cuts.back()));
       for (std::size_t i = 0; i < group.size(); ++i) {
         const Region theirs = region_of(mesh, group[i], step.result, shape);
         if (intersection(mine->region, theirs) != theirs) return cannot("a part lies elsewhere");

@@ -23,9 +23,9 @@ namespace {
 constexpr double kStepBar = 0.25, kRankBar = 0.8, kPeakBar = 0.05;
 
 struct Options {
-  int ranks = 2, plans = 20, steps = 15;
-  std::string model = "builtin:transformer-s?layers=2&hidden=256&sequence=64", program;
-  std::int64_t batch = 16;
+  int ranks = 2, plans = 20, steps = 30;
+  std::string model = "builtin:lenet", program;
+  std::int64_t batch = 64;
 };
 
 [[noreturn]] void fail(const std::string& what) {
