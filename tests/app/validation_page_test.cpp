@@ -45,7 +45,7 @@ struct Validating : Real {
   app::ValidationPage& page() { return *window->validation_page(); }
   QAction* run() { return action(*this, "validate"); }
   bool quiet() {
-    return QTest::qWaitFor([&] { return !window->validation_runner().running() && window->settled(); }, 120000);
+    return QTest::qWaitFor([&] { return !window->validation_runner().running() && window->settled(); }, 300000);
   }
   const views::Message* message() { return window->messages()->current(); }
   /// The error on show, whole; empty without one.

@@ -93,6 +93,7 @@ class ValidationView : public QWidget {
 
  protected:
   void changeEvent(QEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
 
  private:
   void make_tool_bar();
@@ -103,6 +104,7 @@ class ValidationView : public QWidget {
   QWidget* make_report();
   void make_table(QWidget* parent);
   void show_report();
+  void fit_columns();
   void show_plans();
   void show_state();
   void fill_list();
