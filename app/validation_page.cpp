@@ -78,6 +78,7 @@ ValidationPage::ValidationPage(Document& document, SearchRunner& searches, PlanL
     emit profile_made(made);
   });
   connect(view_, &View::way_changed, this, &ValidationPage::refresh);
+  connect(view_, &View::stop_requested, &runner_, &ValidationRunner::cancel);
   connect(view_, &View::current_changed, this, &ValidationPage::refresh);
   connect(view_, &View::remove_requested, this, &ValidationPage::remove);
   refresh();

@@ -178,7 +178,7 @@ void ValidationRunner::calibrate_with(const std::vector<Run>& runs, Calibration&
   Cluster cluster = *known->cluster;
   if (!cluster.name.ends_with(kCalibrated)) {
     cluster.name += kCalibrated;
-    cluster.title += ", calibrated";
+    cluster.title += " (calibrated)";
   }
   const auto path = HardwarePage::store(cluster);
   if (!path) {

@@ -60,6 +60,7 @@ void ValidationBars::set_content(ValidationContentPtr content) {
   content_ = std::move(content);
   current_ = -1;
   if (!same) verticalScrollBar()->setValue(0);
+  measure_texts();
   lay_out();
   setAccessibleDescription(describe());
 }
@@ -73,10 +74,27 @@ void ValidationBars::set_selection(SelectionModel* selection) {
   }
 }
 
+void ValidationBars::measure_texts() {
+  scale_ = {};
+  longest_name_ = figures_width_ = 0;
+  if (!content_) return;
+  const QFontMetrics metrics = fontMetrics();
+  error_width_ = metrics.horizontalAdvance(tr("modelled"));
+  for (const ValidationRow& at : content_->rows) {
+    double& scale = scale_[static_cast<std::size_t>(at.part)];
+    scale = std::max(scale, at.largest());
+    longest_name_ = std::max(longest_name_, metrics.horizontalAdvance(at.name));
+    for (const auto& value : {at.value, at.other}) {
+      if (value || content_->other)
+        figures_width_ = std::max(figures_width_, metrics.horizontalAdvance(figures_text(at, value)));
+      if (value) error_width_ = std::max(error_width_, metrics.horizontalAdvance(error_text(*value)));
+    }
+  }
+}
+
 void ValidationBars::lay_out() {
   lines_.clear();
   line_of_row_.clear();
-  scale_ = {};
   height_ = 0;
   if (!content_) {
     verticalScrollBar()->setRange(0, 0);
@@ -90,26 +108,15 @@ void ValidationBars::lay_out() {
     lines_.push_back(made);
   };
   add({Line::Kind::key, ValidationPart::step, -1, 0, line + 6});
-  const QFontMetrics metrics = fontMetrics();
-  name_width_ = figures_width_ = 0;
-  error_width_ = metrics.horizontalAdvance(tr("modelled"));
   for (std::size_t i = 0; i < content_->rows.size(); ++i) {
     const ValidationRow& at = content_->rows[i];
     if (i == 0 || content_->rows[i - 1].part != at.part)
       add({Line::Kind::heading, at.part, -1, 0, line + (i == 0 ? 8 : 20)});
     line_of_row_.push_back(static_cast<int>(lines_.size()));
     add({Line::Kind::row, at.part, static_cast<int>(i), 0, row_height});
-    double& scale = scale_[static_cast<std::size_t>(at.part)];
-    scale = std::max(scale, at.largest());
-    name_width_ = std::max(name_width_, metrics.horizontalAdvance(at.name));
-    for (const auto& value : {at.value, at.other}) {
-      if (value || content_->other)
-        figures_width_ = std::max(figures_width_, metrics.horizontalAdvance(figures_text(at, value)));
-      if (value) error_width_ = std::max(error_width_, metrics.horizontalAdvance(error_text(*value)));
-    }
   }
   const int width = viewport()->width();
-  name_width_ = std::min({name_width_ + 4, kLongestName, width * 3 / 10});
+  name_width_ = std::min({longest_name_ + 4, kLongestName, width * 3 / 10});
   const int wrap = std::max(100, width - 2 * kSide);
   for (qsizetype i = 0; i < content_->notes.size(); ++i) {
     if (i == 0) add({Line::Kind::heading, ValidationPart::step, -2, 0, line + 20});
@@ -339,7 +346,10 @@ void ValidationBars::resizeEvent(QResizeEvent* event) {
 
 void ValidationBars::changeEvent(QEvent* event) {
   QAbstractScrollArea::changeEvent(event);
-  if (event->type() == QEvent::FontChange) lay_out();
+  if (event->type() == QEvent::FontChange) {
+    measure_texts();
+    lay_out();
+  }
   if (event->type() == QEvent::PaletteChange) viewport()->update();
 }
 

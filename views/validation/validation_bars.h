@@ -57,7 +57,8 @@ class ValidationBars : public QAbstractScrollArea {
     int row = -1;  ///< or the note's
     int top = 0, height = 0;
   };
-  void lay_out();
+  void measure_texts();  ///< anew where the content or the font changes
+  void lay_out();        ///< anew where the size changes, too
   void paint_key(QPainter& painter, const QRect& rect) const;
   void paint_heading(QPainter& painter, const Line& line, const QRect& rect) const;
   void paint_row(QPainter& painter, const Line& line, const QRect& rect) const;
@@ -72,7 +73,7 @@ class ValidationBars : public QAbstractScrollArea {
   std::vector<Line> lines_;
   std::vector<int> line_of_row_;
   std::array<double, kValidationParts> scale_{};  ///< the longest bar of each part
-  int name_width_ = 0, figures_width_ = 0, error_width_ = 0, height_ = 0, current_ = -1;
+  int longest_name_ = 0, name_width_ = 0, figures_width_ = 0, error_width_ = 0, height_ = 0, current_ = -1;
 };
 
 }  // namespace turnpoint::views

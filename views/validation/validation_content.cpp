@@ -177,7 +177,9 @@ ValidationContentPtr make_validation_content(const ValidationReportPtr& report, 
   out->report = report;
   out->other = other;
   out->title = to_qt(report->plan);
-  QStringList facts{to_qt(report->model), to_qt(report->hardware), backend_text(*report), report_date_text(*report)};
+  QString hardware = to_qt(report->hardware);
+  if (hardware.contains(u'/')) hardware = hardware.section(u'/', -1);
+  QStringList facts{to_qt(report->model), hardware, backend_text(*report), report_date_text(*report)};
   if (report->calibrated) facts << QObject::tr("calibrated");
   facts.removeAll(QString());
   out->facts = facts.join(QStringLiteral(" \u00b7 "));

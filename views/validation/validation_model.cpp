@@ -10,9 +10,12 @@ namespace turnpoint::views {
 
 namespace {
 
-bool left_aligned(int column) {
+bool is_text(int column) {
   return column == ValidationModel::name || column == ValidationModel::part || column == ValidationModel::source;
 }
+
+/// The source stands behind figures, which end at the right.
+bool left_aligned(int column) { return column == ValidationModel::name || column == ValidationModel::part; }
 
 QString short_part_text(ValidationPart part) {
   switch (part) {
@@ -68,7 +71,7 @@ QString ValidationModel::text(const ValidationRow& row, int column) {
 
 /// Seconds before bytes, and what there is before what there is not.
 QVariant ValidationModel::sort_value(const ValidationRow& row, int column) {
-  if (left_aligned(column)) return column == part ? QVariant(static_cast<int>(row.part)) : QVariant(text(row, column));
+  if (is_text(column)) return column == part ? QVariant(static_cast<int>(row.part)) : QVariant(text(row, column));
   const auto& value = asked(row, column);
   if (!value) return -2.0;
   switch (column) {
@@ -123,16 +126,16 @@ QVariant ValidationModel::headerData(int section, Qt::Orientation orientation, i
   if (orientation != Qt::Horizontal) return {};
   if (role == Qt::TextAlignmentRole)
     return int(Qt::AlignVCenter | (left_aligned(section) ? Qt::AlignLeft : Qt::AlignRight));
-  static const char* const kNames[] = {QT_TR_NOOP("Name"),      QT_TR_NOOP("Part"),      QT_TR_NOOP("Source"),
-                                       QT_TR_NOOP("Predicted"), QT_TR_NOOP("Measured"),  QT_TR_NOOP("Error"),
-                                       QT_TR_NOOP("Compared"),  QT_TR_NOOP("Its error"), QT_TR_NOOP("Quartiles")};
+  static const char* const kNames[] = {QT_TR_NOOP("Name"),     QT_TR_NOOP("Part"),      QT_TR_NOOP("Predicted"),
+                                       QT_TR_NOOP("Measured"), QT_TR_NOOP("Error"),     QT_TR_NOOP("Source"),
+                                       QT_TR_NOOP("Compared"), QT_TR_NOOP("Its error"), QT_TR_NOOP("Quartiles")};
   static const char* const kTips[] = {
       QT_TR_NOOP("An operator, a collective, a kind of memory; a click picks the operator in all views"),
       QT_TR_NOOP("What the value is part of"),
-      QT_TR_NOOP("What was not measured here is modelled"),
       QT_TR_NOOP("By the cost model"),
       QT_TR_NOOP("Least of the timed steps on CPU ranks, median on GPUs; memory as the allocator counted it"),
       QT_TR_NOOP("Of the prediction, relative to the measured value"),
+      QT_TR_NOOP("What was not measured here is modelled"),
       QT_TR_NOOP("Measured in the other report"),
       QT_TR_NOOP("Error of the other report's prediction"),
       QT_TR_NOOP("First and third quartile of the timed steps")};

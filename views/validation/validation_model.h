@@ -12,7 +12,7 @@ namespace turnpoint::views {
 class ValidationModel : public QAbstractTableModel {
   Q_OBJECT
  public:
-  enum Column { name, part, source, predicted, measured, error, other_measured, other_error, spread, kColumns };
+  enum Column { name, part, predicted, measured, error, source, other_measured, other_error, spread, kColumns };
   enum Role { SortRole = Qt::UserRole };
   using QAbstractTableModel::QAbstractTableModel;
 

@@ -169,7 +169,7 @@ void ValidationScatter::paintEvent(QPaintEvent*) {
     const QColor color = outside ? colors.warning : colors.accent;
     if (dot.q3 > dot.q1) {
       painter.setPen(QPen(color, 1));
-      painter.drawLine(place(dot.predicted, dot.q1), place(dot.predicted, dot.q3));
+      painter.drawLine(place(dot.predicted, std::min(dot.q1, dot.measured)), place(dot.predicted, dot.q3));
     }
     painter.setPen(QPen(color, 1.6));
     painter.setBrush(outside ? colors.base : color);

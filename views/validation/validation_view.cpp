@@ -140,14 +140,11 @@ void ValidationView::show_report() {
   rows_->set_content(content_);
   changing_ = false;
   if (content_) {
-    for (int column = 0; column < ValidationModel::kColumns; ++column) {
+    for (int column = 0; column < ValidationModel::kColumns; ++column)
       table_->setColumnHidden(
           column,
           (column == ValidationModel::other_measured || column == ValidationModel::other_error) && !content_->other);
-      if (table_->isColumnHidden(column)) continue;
-      table_->resizeColumnToContents(column);
-      table_->setColumnWidth(column, std::min(table_->columnWidth(column) + 6, 220));
-    }
+    fit_columns();
     title_->setText(content_->title);
     facts_->setText(content_->facts);
     verdict_->setText(content_->verdict);
@@ -159,6 +156,23 @@ void ValidationView::show_report() {
   tint();
   show_plans();
   mark_table_rows();
+}
+
+void ValidationView::fit_columns() {
+  for (int column = 0; column < ValidationModel::kColumns; ++column) {
+    if (table_->isColumnHidden(column)) continue;
+    table_->resizeColumnToContents(column);
+    table_->setColumnWidth(column, table_->columnWidth(column) + 6);
+  }
+  // Long names give way to the figures; they are in the tool tip.
+  constexpr int kLeastName = 90;
+  table_->setColumnWidth(ValidationModel::name, std::min(table_->columnWidth(ValidationModel::name),
+                                                         std::max(kLeastName, pages_->width() / 4 - 20)));
+}
+
+void ValidationView::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  if (content_) fit_columns();
 }
 
 void ValidationView::show_plans() {
@@ -236,6 +250,7 @@ void ValidationView::show_state() {
   // The empty page has room for the reason itself.
   words_->setText(running_words_.isEmpty() && !reports_.empty() ? reason_ : running_words_);
   words_->setToolTip(words_->text());
+  stop_->setVisible(!running_words_.isEmpty());
   empty_reason_->setText(running_words_.isEmpty() ? reason_ : running_words_);
   empty_reason_->setVisible(!empty_reason_->text().isEmpty());
 }

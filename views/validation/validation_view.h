@@ -88,10 +88,12 @@ class ValidationView : public QWidget {
  signals:
   void remove_requested(const QList<int>& reports);
   void way_changed();
+  void stop_requested();
   void current_changed();
 
  protected:
   void changeEvent(QEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
 
  private:
   void make_tool_bar();
@@ -102,6 +104,7 @@ class ValidationView : public QWidget {
   QWidget* make_report();
   void make_table(QWidget* parent);
   void show_report();
+  void fit_columns();
   void show_plans();
   void show_state();
   void fill_list();
@@ -122,7 +125,7 @@ class ValidationView : public QWidget {
 
   QWidget* tool_bar_;
   NoteLabel* words_;
-  QToolButton* way_button_;
+  QToolButton *way_button_, *stop_;
   QActionGroup* ways_;
   QAction* prove_;
   QStackedWidget *whole_, *pages_;

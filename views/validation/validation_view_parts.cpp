@@ -51,7 +51,16 @@ void ValidationView::make_tool_bar() {
   row->setContentsMargins(8, 2, 8, 2);
   row->setSpacing(8);
   words_ = new Elided<NoteLabel>(tool_bar_);
+  stop_ = new QToolButton(tool_bar_);
+  stop_->setObjectName(QStringLiteral("validation_stop"));
+  stop_->setIcon(themed_icon(QStringLiteral("stop")));
+  stop_->setAutoRaise(true);
+  stop_->setToolTip(tr("Stop running plans"));
+  stop_->setAccessibleName(stop_->toolTip());
+  stop_->hide();
+  connect(stop_, &QToolButton::clicked, this, &ValidationView::stop_requested);
   row->addWidget(words_, 1);
+  row->addWidget(stop_);
   row->addWidget(make_ways());
   row->addWidget(button_for(actions_.run, tool_bar_));
   row->addWidget(button_for(actions_.sample, tool_bar_));
