@@ -50,8 +50,9 @@ void Document::open_model(const std::string& specification) {
   build(next, tr("Open %1").arg(views::to_qt(specification)), false);
 }
 
-void Document::open_hardware(const std::string& specification) {
+void Document::open_hardware(const std::string& specification, bool read_again) {
   ScenarioRequest next = request();
+  next.read_hardware_again = next.read_hardware_again || read_again;
   if (next.hardware == kFileHardware || specification == kFileHardware) next.settings.memory_limit = 0;
   next.hardware = specification;
   next.model_chooses_hardware = false;

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/hardware_page.h"
 
+#include <fmt/format.h>
 #include <QFileInfo>
 #include <QStandardPaths>
 #include <filesystem>
+#include <map>
 #include <optional>
 
 #include "app/document.h"
 #include "app/task_manager.h"
 #include "core/base/json.h"
 #include "core/cost/calibration.h"
+#include "core/cost/measure_machine.h"
 #include "views/common/format.h"
 #include "views/hardware/hardware_view.h"
 
@@ -47,6 +50,25 @@ Expected<std::string> store_profile(const Cluster& cluster, const std::filesyste
   return bad_input("a thousand profiles of this name are there already", (folder / (stem + ".json")).string());
 }
 
+/// What the profile's own notes do not say: what is missing here, what could not be measured and why, how well the
+/// fitted constants give the measured times.
+std::vector<std::string> notes_of(const Measurement& measured) {
+  std::vector<std::string> notes;
+  if (const auto& hello = measured.messages.hello())
+    for (const auto& missing : hello->missing) notes.push_back("not there: " + missing);
+  std::map<std::string, int> reasons;
+  for (const auto& item : measured.messages.items())
+    if (!item.not_measured.empty()) ++reasons[item.not_measured];
+  for (const auto& [reason, count] : reasons)
+    notes.push_back("not measured, " + std::to_string(count) + (count == 1 ? " time: " : " times: ") + reason);
+  for (const auto& reason : measured.left_out) notes.push_back("not measured: " + reason);
+  for (const auto& error : measured.profile.errors)
+    notes.push_back(fmt::format("{} {}, {}: {} times fitted within {:.1f} % (median), {:.1f} % (worst)", error.kind,
+                                error.phase, to_string(error.precision), error.samples, 100 * error.median,
+                                100 * error.worst));
+  return notes;
+}
+
 }  // namespace
 
 /// What a worker leaves behind.
@@ -72,6 +94,20 @@ HardwarePage::HardwarePage(TaskManager& tasks, const Document& document, views::
 
 QString HardwarePage::profile_folder() {
   return QStandardPaths::writableLocation(QStandardPaths::AppDataLocation) + QStringLiteral("/profiles");
+}
+
+Expected<std::string> HardwarePage::store(const Cluster& cluster) {
+  return store_profile(cluster, std::filesystem::path(profile_folder().toStdU16String()));
+}
+
+void HardwarePage::show_made(const ClusterPtr& cluster, std::vector<std::string> notes, const std::string& path) {
+  auto reading = std::make_shared<Reading>();
+  auto report = std::make_shared<HardwareReport>();
+  report->cluster = cluster;
+  report->notes = std::move(notes);
+  reading->report = std::move(report);
+  reading->path = path;
+  finish(reading, {});
 }
 
 void HardwarePage::open_logs(const QStringList& paths, ClusterPtr base) {
@@ -105,12 +141,43 @@ void HardwarePage::open_logs(const QStringList& paths, ClusterPtr base) {
         reading->report = std::make_shared<const HardwareReport>(std::move(*report));
       },
       [this, reading](TaskOutcome outcome) {
-        if (outcome == TaskOutcome::finished) finish(reading);
+        if (outcome == TaskOutcome::finished) finish(reading, tr("Open measured logs"));
       });
 }
 
-void HardwarePage::finish(const std::shared_ptr<Reading>& reading) {
-  if (reading->error) emit failed(*reading->error, tr("Open measured logs"));
+void HardwarePage::measure(MeasureOptions options) {
+  auto reading = std::make_shared<Reading>();
+  measuring_ = true;
+  view_->set_measuring(true);
+  tasks_.start(
+      QStringLiteral("measure_machine"), tr("Measure this machine"),
+      [reading, options = std::move(options)](const RunContext& context) {
+        auto measured = measure_machine(options, context);
+        if (!measured) {
+          reading->error = measured.error();
+          return;
+        }
+        auto report = std::make_shared<HardwareReport>();
+        report->cluster = measured->profile.cluster;
+        report->notes = notes_of(*measured);
+        if (const auto kept = keep_as_local(*report->cluster)) {
+          reading->path = "local";
+        } else {
+          reading->error = kept.error();
+          report->no_cluster = kept.error().message();
+        }
+        reading->report = std::move(report);
+      },
+      [this, reading](TaskOutcome outcome) {
+        if (outcome == TaskOutcome::superseded) return;  // the newer one goes on
+        measuring_ = false;
+        view_->set_measuring(false);
+        if (outcome == TaskOutcome::finished) finish(reading, tr("Measure this machine"));
+      });
+}
+
+void HardwarePage::finish(const std::shared_ptr<Reading>& reading, const QString& action) {
+  if (reading->error) emit failed(*reading->error, action);
   if (!reading->report) return;
   report_ = reading->report;
   report_files_ = reading->files;

@@ -15,6 +15,7 @@
 #include "views/plan_table/plan_table_view.h"
 #include "views/task_table/task_table_view.h"
 #include "views/timeline/timeline_view.h"
+#include "views/validation/validation_view.h"
 
 namespace turnpoint::app {
 
@@ -108,6 +109,12 @@ LinkedView make_notes_tab(views::NotesView* view) {
           [] { return QJsonObject(); },
           [](const QJsonObject&) {},
           view->tool_bar()};
+}
+
+LinkedView make_validation_tab(views::ValidationView* view) {
+  LinkedView tab = tab_of_its_own("validation", QObject::tr("Validation"), view, view);
+  tab.set_model = [view](const ScenarioPtr& scenario) { view->set_model(scenario ? scenario->model : nullptr); };
+  return tab;
 }
 
 LinkedView make_parallelism_tab(views::ParallelismView* view, ParallelismPage* page) {

@@ -21,6 +21,7 @@ class NotesView;
 class ParallelismView;
 class SelectionModel;
 class TimelineView;
+class ValidationView;
 }  // namespace turnpoint::views
 
 namespace turnpoint::app {
@@ -53,6 +54,8 @@ LinkedView make_hardware_tab(views::HardwareView* view);
 LinkedView make_notes_tab(views::NotesView* view);
 /// Methods side by side: follows the chart.
 LinkedView make_comparison_tab(views::ComparisonView* view);
+/// Plans that were run here: follows its own list of reports, and the model for the selection.
+LinkedView make_validation_tab(views::ValidationView* view);
 LinkedView make_parallelism_tab(views::ParallelismView* view, ParallelismPage* page);
 
 }  // namespace turnpoint::app

@@ -16,6 +16,7 @@
 #include "app/command_palette.h"
 #include "app/dock_title.h"
 #include "app/document.h"
+#include "app/graph_tab.h"
 #include "app/hardware_page.h"
 #include "app/parallelism_page.h"
 #include "app/pick_keeper.h"
@@ -27,12 +28,14 @@
 #include "app/start_page.h"
 #include "app/task_manager.h"
 #include "app/task_strip.h"
+#include "app/validation_runner.h"
 #include "views/common/icons.h"
 #include "views/common/message_bar.h"
 #include "views/common/section_head.h"
 #include "views/comparison/comparison_view.h"
 #include "views/frontier/chart_header.h"
 #include "views/frontier/frontier_chart.h"
+#include "views/graph/task_graph_view.h"
 #include "views/hardware/hardware_view.h"
 #include "views/memory/memory_view.h"
 #include "views/notes/notes_view.h"
@@ -62,7 +65,8 @@ MainWindow::MainWindow(const SearchBackend& backend, AppSettings& settings, QWid
       keeper_(std::make_unique<PickKeeper>(*runner_, document_->selection())),
       loader_(std::make_unique<PlanLoader>(*runner_, *tasks_, document_->selection())),
       schedules_(std::make_unique<ScheduleLoader>(*loader_, *tasks_, document_->selection())),
-      clock_(std::make_unique<SimulatedClock>(*runner_, *tasks_)) {
+      clock_(std::make_unique<SimulatedClock>(*runner_, *tasks_)),
+      validation_runner_(std::make_unique<ValidationRunner>(*tasks_)) {
   setObjectName(QStringLiteral("main_window"));
   setWindowTitle(QStringLiteral("Turnpoint"));
   setAcceptDrops(true);
@@ -80,6 +84,7 @@ MainWindow::MainWindow(const SearchBackend& backend, AppSettings& settings, QWid
   connect_document();
   connect_panels();
   connect_actions();
+  connect_validation();
   fill_choices();
   show_scenario();
   resize(1600, 1000);
@@ -162,6 +167,7 @@ void MainWindow::build_docks() {
   parallelism_page_ = new ParallelismPage(*tasks_, *document_, *runner_, parallelism_view_, this);
   linked_.push_back(make_parallelism_tab(parallelism_view_, parallelism_page_));
   linked_.push_back(make_hardware_tab(hardware_view_));
+  build_validation();
   notes_view_ = new views::NotesView(this);
   linked_.push_back(make_notes_tab(notes_view_));
   pinned_searches_ = new PinnedSearches(backend_, *tasks_, *document_, *runner_, this);
@@ -350,6 +356,12 @@ void MainWindow::connect_actions() {
   on(Id::export_plan_trace, [this] { ask_export(ExportKind::plan_trace); });
   on(Id::export_chart_svg, [this] { ask_export_chart(QStringLiteral("svg")); });
   on(Id::export_chart_png, [this] { ask_export_chart(QStringLiteral("png")); });
+  const auto export_graph = [this](const QString& suffix) {
+    ask_export_picture(tabs_.graph, QStringLiteral("graph"), suffix);
+  };
+  on(Id::export_graph_svg, [export_graph] { export_graph(QStringLiteral("svg")); });
+  on(Id::export_graph_png, [export_graph] { export_graph(QStringLiteral("png")); });
+  connect(tabs_.graph->tasks(), &views::TaskGraphView::export_requested, this, export_graph);
   on(Id::find, [this] { open_palette(); });
   on(Id::fit_chart, [this] { chart_->fit(); });
   on(Id::zoom_in, [this] { chart_->zoom(1.25); });

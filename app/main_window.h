@@ -28,6 +28,7 @@ class ComparisonView;
 class ParallelismView;
 class PlanPanel;
 class ScenarioPanel;
+class ValidationView;
 }  // namespace turnpoint::views
 
 namespace turnpoint::app {
@@ -46,6 +47,8 @@ class SimulatedClock;
 class StartPage;
 class TaskManager;
 class TaskStrip;
+class ValidationPage;
+class ValidationRunner;
 
 class MainWindow : public QMainWindow {
   Q_OBJECT
@@ -87,6 +90,10 @@ class MainWindow : public QMainWindow {
   views::ComparisonView* comparison_view() { return comparison_view_; }
   views::ParallelismView* parallelism_view() { return parallelism_view_; }
   ParallelismPage* parallelism_page() { return parallelism_page_; }
+  HardwarePage* hardware_page() { return hardware_page_; }
+  views::ValidationView* validation_view() { return validation_view_; }
+  ValidationPage* validation_page() { return validation_page_; }
+  ValidationRunner& validation_runner() { return *validation_runner_; }
   views::NotesView* notes_view() { return notes_view_; }
   PinnedSearches* pinned_searches() { return pinned_searches_; }
   views::MessageBar* messages() { return messages_; }
@@ -139,6 +146,12 @@ class MainWindow : public QMainWindow {
   void remember_opened();
   Session make_session() const;
   void take_session(const Session& session, const QString& path);
+  // main_window_probe.cpp: this machine measured, plans run on it
+  void build_validation();
+  void connect_validation();
+  void ask_measure();
+  void ask_save_report(const QString& suffix);
+
   void raise_view(const QString& key);
   void report(const Error& error, const QString& what_failed);
   void note(const QString& what, const QString& where = {});
@@ -158,6 +171,7 @@ class MainWindow : public QMainWindow {
   std::unique_ptr<PlanLoader> loader_;
   std::unique_ptr<ScheduleLoader> schedules_;
   std::unique_ptr<SimulatedClock> clock_;
+  std::unique_ptr<ValidationRunner> validation_runner_;
 
   views::MessageBar* messages_ = nullptr;
   views::ChartHeader* header_ = nullptr;
@@ -169,6 +183,8 @@ class MainWindow : public QMainWindow {
   views::ComparisonView* comparison_view_ = nullptr;
   views::ParallelismView* parallelism_view_ = nullptr;
   ParallelismPage* parallelism_page_ = nullptr;
+  views::ValidationView* validation_view_ = nullptr;
+  ValidationPage* validation_page_ = nullptr;
   views::NotesView* notes_view_ = nullptr;
   PinnedSearches* pinned_searches_ = nullptr;
   QStackedWidget* centre_ = nullptr;

@@ -45,7 +45,7 @@ void MainWindow::build_menus() {
   export_menu_->addSeparator();
   add(export_menu_, {Id::export_results_json, Id::export_points_csv});
   export_menu_->addSeparator();
-  add(export_menu_, {Id::export_chart_svg, Id::export_chart_png});
+  add(export_menu_, {Id::export_chart_svg, Id::export_chart_png, Id::export_graph_svg, Id::export_graph_png});
   file->addSeparator();
   add(file, {Id::quit});
   QMenu* edit = menuBar()->addMenu(tr("&Edit"));
@@ -63,6 +63,12 @@ void MainWindow::build_menus() {
                         [this, name = method.name] { runner_->search(name); });
   search->addSeparator();
   add(search, {Id::stop_newest, Id::stop_all, Id::tasks});
+  QMenu* tools = menuBar()->addMenu(tr("&Tools"));
+  add(tools, {Id::measure});
+  tools->addSeparator();
+  add(tools, {Id::validate, Id::validate_sample, Id::calibrate});
+  tools->addSeparator();
+  add(tools, {Id::open_report, Id::save_report, Id::export_report_csv, Id::export_report_markdown});
   QMenu* view = menuBar()->addMenu(tr("&View"));
   add(view, {Id::previous_plan, Id::next_plan, Id::least_memory, Id::least_time, Id::turning_point});
   view->addSeparator();

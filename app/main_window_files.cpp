@@ -23,6 +23,7 @@
 #include "app/start_page.h"
 #include "app/studies.h"
 #include "app/task_manager.h"
+#include "app/validation_page.h"
 #include "views/common/format.h"
 #include "views/common/message_bar.h"
 #include "views/frontier/frontier_chart.h"
@@ -35,11 +36,13 @@ namespace {
 
 constexpr int kSniff_bytes = 4096;
 
-/// "session", "hardware", "log" or "model" by the first bytes and the name.
+/// "session", "hardware", "report", "log" or "model" by the first bytes and the name.
 QString kind_of(const QString& path) {
   QFile file(path);
   if (!file.open(QIODevice::ReadOnly)) return QStringLiteral("model");
   const QByteArray head = file.read(kSniff_bytes);
+  if (head.contains("turnpoint/validation@") || head.contains("turnpoint/validations@"))
+    return QStringLiteral("report");
   if (head.contains("turnpoint/session@") || path.endsWith(QStringLiteral(".turnpoint")))
     return QStringLiteral("session");
   if (head.contains("turnpoint/hardware-profile@")) return QStringLiteral("hardware");
@@ -76,6 +79,8 @@ void MainWindow::open_path(const QString& path) {
   if (!path.startsWith(QStringLiteral("builtin:"))) settings_.set_folder(QFileInfo(path).absolutePath());
   if (kind == u"session") {
     open_session(path);
+  } else if (kind == u"report") {
+    validation_page_->open(path);
   } else if (kind == u"log") {
     open_logs({path});
   } else if (kind == u"hardware") {
@@ -127,6 +132,7 @@ Session MainWindow::make_session() const {
   session.splits = runner_->splits();
   session.pinned = document_->pinned();
   session.searches = pinned_searches_->waiting();
+  for (const ReportPtr& made : validation_page_->reports()) session.reports.push_back(*made);
   session.title = notes_view_->title().toStdString();
   session.notes = notes_view_->notes().toStdString();
   const auto& point = document_->selection().point();
@@ -201,9 +207,9 @@ void MainWindow::show_hardware_page() {
 }
 
 void MainWindow::open_profile(const QString& path, const QString& title) {
-  note(tr("%1 is the hardware now").arg(title), path);
+  note(tr("%1 is the hardware now").arg(title), path == u"local" ? tr("kept as hardware \u201clocal\u201d") : path);
   if (document_->scenario())
-    document_->open_hardware(path.toStdString());
+    document_->open_hardware(path.toStdString(), true);
   else
     open_scenario({}, path.toStdString(), 0);
 }
@@ -223,7 +229,8 @@ void MainWindow::ask_save(const QString& title, const QString& suggestion, const
 }
 
 void MainWindow::ask_export(ExportKind kind) {
-  static const char* const kNames[] = {"plan.json", "results.json", "points.csv", "plan.csv", "plan.dot", "plan.svg"};
+  static const char* const kNames[] = {"plan.json", "results.json", "points.csv", "plan.csv",
+                                       "plan.dot",  "plan.svg",     "trace.json"};
   const QString name = QString::fromLatin1(kNames[static_cast<int>(kind)]);
   ask_save(tr("Export"), name, tr("%1 files (*.%2)").arg(QFileInfo(name).suffix().toUpper(), QFileInfo(name).suffix()),
            [this, kind](const QString& path) { export_to(kind, path); });

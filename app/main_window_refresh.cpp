@@ -143,6 +143,8 @@ void MainWindow::show_chart() {
   for (const ActionId id : {ActionId::pin, ActionId::export_results_json, ActionId::export_points_csv,
                             ActionId::export_chart_png, ActionId::export_chart_svg})
     actions_[id]->setEnabled(subject != nullptr);
+  for (const ActionId id : {ActionId::export_graph_svg, ActionId::export_graph_png})
+    actions_[id]->setEnabled(scenario != nullptr);
   if (moved) actions_[ActionId::pin]->setEnabled(false);
   comparison_view_->set_data(chart_data);
   chart_->set_data(std::move(chart_data));
@@ -335,6 +337,8 @@ void MainWindow::fill_choices() {
   for (const BuiltinModel& model : backend_.builtin_models())
     models.push_back({views::to_qt(model.name), QStringLiteral("builtin:") + views::to_qt(model.name),
                       views::to_qt(model.description)});
+  machines.push_back({tr("This machine"), QStringLiteral("local"),
+                      tr("As it was measured last; before that its CPU cores with assumed figures")});
   for (const QString& recent : settings_.recent_hardware())
     if (recent.contains(u'/')) machines.push_back({recent.section(u'/', -2), recent, recent});
   for (const PresetInfo& preset : backend_.hardware_presets())

@@ -7,15 +7,23 @@
 #include <QJsonObject>
 #include <QPainter>
 #include <QSvgGenerator>
+#include <algorithm>
+#include <cmath>
 
 #include "app/app_settings.h"
 #include "app/document.h"
+#include "app/graph_tab.h"
 #include "app/main_window.h"
 #include "app/pick_keeper.h"
 #include "app/pinned_searches.h"
 #include "app/search_runner.h"
 #include "app/studies.h"
+#include "app/validation_page.h"
 #include "core/base/json.h"
+#include "views/graph/graph_canvas.h"
+#include "views/graph/graph_view.h"
+#include "views/graph/task_canvas.h"
+#include "views/graph/task_graph_view.h"
 #include "views/memory/memory_view.h"
 #include "views/notes/notes_view.h"
 #include "views/parallelism/parallelism_chart.h"
@@ -48,6 +56,10 @@ void MainWindow::take_session(const Session& session, const QString& path) {
                               ActionId::simulated_clock})
       if (const auto at = session.view.find(actions_[id]->objectName().toStdString()); at != session.view.end())
         actions_[id]->setChecked(at->second);
+    std::vector<ReportPtr> reports;
+    for (const ValidationReport& made : session.reports)
+      reports.push_back(std::make_shared<const ValidationReport>(made));
+    validation_page_->set_reports(std::move(reports));
     for (const LinkedView& view : linked_)
       if (const auto at = session.views.find(view.key.toStdString()); at != session.views.end())
         view.restore_state(QJsonDocument::fromJson(QByteArray::fromStdString(at->second)).object());
@@ -91,23 +103,34 @@ void MainWindow::ask_export_picture(QWidget* view, const QString& name, const QS
 }
 
 bool MainWindow::export_picture(QWidget* view, const QString& path) {
-  const auto paint = [this, view](QPainter& painter) {
-    if (view == tabs_.timeline) tabs_.timeline->paint_to(painter, view->size());
-    if (view == tabs_.memory) tabs_.memory->paint_to(painter, view->size());
+  // The graph is exported whole, the others as they are on screen.
+  const bool of_tasks = tabs_.graph->shows_tasks();
+  const QSize size = view != tabs_.graph ? view->size()
+                     : of_tasks          ? tabs_.graph->tasks()->canvas()->picture_size()
+                                         : tabs_.graph->operators()->canvas()->picture_size();
+  const auto paint = [&](QPainter& painter) {
+    if (view == tabs_.timeline) tabs_.timeline->paint_to(painter, size);
+    if (view == tabs_.memory) tabs_.memory->paint_to(painter, size);
+    if (view != tabs_.graph) return;
+    if (of_tasks)
+      tabs_.graph->tasks()->paint_to(painter, size);
+    else
+      tabs_.graph->operators()->paint_to(painter, size);
   };
   bool done = false;
   if (path.endsWith(QStringLiteral(".svg"), Qt::CaseInsensitive)) {
     QSvgGenerator svg;
     svg.setFileName(path);
-    svg.setSize(view->size());
-    svg.setViewBox(QRect(QPoint(), view->size()));
+    svg.setSize(size);
+    svg.setViewBox(QRect(QPoint(), size));
     QPainter painter;
     done = painter.begin(&svg);
     if (done) paint(painter), done = painter.end();
   } else {
-    constexpr double kScale = 2;
-    QImage image(view->size() * kScale, QImage::Format_ARGB32_Premultiplied);
-    image.setDevicePixelRatio(kScale);
+    constexpr double kScale = 2, kMostPixels = 30e6;
+    const double scale = std::min(kScale, std::sqrt(kMostPixels / (double(size.width()) * size.height())));
+    QImage image(size * scale, QImage::Format_ARGB32_Premultiplied);
+    image.setDevicePixelRatio(scale);
     image.fill(view->palette().color(QPalette::Base));
     QPainter painter(&image);
     paint(painter);

@@ -13,6 +13,7 @@ PlanLoader::PlanLoader(SearchRunner& runner, TaskManager& tasks, views::Selectio
   throttle_.setInterval(kEvery_ms);
   connect(&throttle_, &QTimer::timeout, this, &PlanLoader::load);
   connect(&selection, &views::SelectionModel::point_changed, this, &PlanLoader::request);
+  connect(&selection, &views::SelectionModel::point_picked_again, this, &PlanLoader::request);
   connect(&runner, &SearchRunner::result_changed, this, &PlanLoader::request);
 }
 
@@ -62,7 +63,12 @@ void PlanLoader::load() {
         if (!context.cancelled()) *made = std::make_shared<const Plan>(result->plans->plan(index));
       },
       [this, result, index, made](TaskOutcome) {
-        if (!*made || result != asked_ || index != asked_index_) return;
+        if (result != asked_ || index != asked_index_) return;
+        if (!*made) {
+          // Stopped: the plan on show stays, and the next pick asks again, be it of the same point.
+          asked_ = nullptr;
+          return;
+        }
         plan_ = *made;
         placement_ = nullptr;
         result_ = result;

@@ -37,7 +37,7 @@ Expected<ScenarioState> build_scenario(const SearchBackend& backend, const Scena
     settings.memory_limit = 0;
   }
   const bool own = tasks && next.hardware == kFileHardware;
-  if (before.cluster && before.hardware == next.hardware && !own) {
+  if (before.cluster && before.hardware == next.hardware && !own && !request.read_hardware_again) {
     next.cluster = before.cluster;
   } else {
     auto cluster = own ? cluster_of_file(*tasks, 0) : backend.open_hardware(next.hardware);

@@ -28,6 +28,8 @@ struct ScenarioRequest {
   /// `hardware` is empty or a task graph's, it gets `usual_hardware`.
   bool model_chooses_hardware = false;
   std::string usual_hardware{};
+  /// The profile of this name may be another one than before: `local` measured anew.
+  bool read_hardware_again = false;
 };
 
 }  // namespace turnpoint::app

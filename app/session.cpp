@@ -15,7 +15,8 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kFormat = "turnpoint/session@1";
-constexpr std::size_t kMostPoints = 1'000'000, kMostPinned = 64, kMostSearches = 64, kMostText = 1 << 20;
+constexpr std::size_t kMostPoints = 1'000'000, kMostPinned = 64, kMostSearches = 64, kMostReports = 1000,
+                      kMostText = 1 << 20;
 
 Expected<std::string> read_text(const json& object, const char* key, const std::string& where, bool required) {
   const auto at = object.find(key);
@@ -145,6 +146,7 @@ json write_session(const Session& session) {
     auto state = json::parse(text, nullptr, false);
     if (!state.is_discarded()) document["window"]["views"][key] = std::move(state);
   }
+  for (const ValidationReport& report : session.reports) document["reports"].push_back(write_validation(report));
   if (!session.picked_method.empty())
     document["point"] = {{"method", session.picked_method}, {"memory_bytes", session.picked_memory}};
   return document;
@@ -200,6 +202,15 @@ Expected<Session> read_session(const json& document, const std::string& where) {
       auto read = read_search(item, session.scenario, where + ": search " + std::to_string(session.searches.size()));
       if (!read) return read.error();
       session.searches.push_back(std::move(*read));
+    }
+  }
+  if (const auto reports = document.find("reports"); reports != document.end()) {
+    if (!reports->is_array() || reports->size() > kMostReports)
+      return bad_input("'reports' must be a list of at most 1000 validation reports", where);
+    for (const json& item : *reports) {
+      auto read = read_validation(item, where + ": report " + std::to_string(session.reports.size()));
+      if (!read) return read.error();
+      session.reports.push_back(std::move(*read));
     }
   }
   for (const auto& [key, into] : {std::pair{"title", &session.title}, std::pair{"notes", &session.notes}}) {

@@ -12,6 +12,7 @@
 
 #include "app/scenario_state.h"
 #include "core/base/expected.h"
+#include "core/validation/validation_report.h"
 #include "views/frontier/chart_data.h"
 
 namespace turnpoint::app {
@@ -30,6 +31,7 @@ struct Session {
   std::vector<std::string> splits;   ///< the user's own, checked or not: parameters of `manual`
   std::vector<views::PinnedFrontier> pinned;
   std::vector<PinnedSearch> searches;
+  std::vector<ValidationReport> reports;     ///< plans that were run, oldest first
   std::string picked_method;                 ///< empty: the turning point
   double picked_memory = 0;                  ///< bytes
   std::string geometry, layout;              ///< base64 of QMainWindow's own state

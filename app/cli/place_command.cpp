@@ -10,6 +10,7 @@
 #include "core/base/text.h"
 #include "core/import/task_graph.h"
 #include "core/plan/task_graph_json.h"
+#include "core/search/placement/memory_bound.h"
 #include "core/search/placement/placement_method.h"
 
 namespace turnpoint::cli {
@@ -71,11 +72,13 @@ int place(const PlaceArguments& arguments) {
   }
   const int written = write_output(arguments.out, with_findings(**graph, request, *result));
   if (written != kDone || result->fits()) return written;
-  return report({ErrorCode::infeasible,
-                 fmt::format("method '{}' found no placement on {} devices that fits: {}", arguments.method,
-                             arguments.devices, describe(*result->shortage)),
-                 arguments.graph,
-                 {}});
+  const std::string never = placement::never_fits(**graph, request);
+  return report(
+      {ErrorCode::infeasible,
+       fmt::format("method '{}' found no placement on {} devices that fits: {}{}", arguments.method, arguments.devices,
+                   describe(*result->shortage), never.empty() ? "" : "; none ever fits: " + never),
+       arguments.graph,
+       {}});
 }
 
 }  // namespace
@@ -90,9 +93,7 @@ void add_place_command(CLI::App& app, Command& command) {
       "nevertheless, with the device, the instant and the bytes that are missing, and exits 4. 'turnpoint-cli "
       "simulate'\n"
       "recomputes every figure; 'turnpoint-cli search GRAPH' compares methods in one result file.");
-  sub->add_option("graph", arguments->graph,
-                  "turnpoint/task-graph@1, a device-placement workload, a Piper input or a PipeDream profile")
-      ->required();
+  sub->add_option("graph", arguments->graph, kTaskGraphFiles)->required();
   sub->add_option("--devices", arguments->devices, "Number of devices")
       ->required()
       ->check(CLI::Range(1u, TaskGraphBuilder::kMaxDevices));

@@ -76,4 +76,13 @@ Expected<ScenarioPtr> open_scenario(const ScenarioArguments& arguments) {
   return scenario_of(**source, arguments.hardware, settings);
 }
 
+std::string note_on_added_nodes(const ScenarioArguments& arguments, const Scenario& scenario) {
+  const Cluster& used = *scenario.cluster;
+  if (scenario.settings.devices <= 0 || used.nodes < 2 || arguments.hardware == "local") return {};
+  const auto named = open_hardware(arguments.hardware);
+  if (!named || used.nodes <= (*named)->nodes) return {};
+  return fmt::format("--devices {}: {} nodes x {} devices; {} has {} node{}", used.devices(), used.nodes,
+                     used.devices_per_node, arguments.hardware, (*named)->nodes, (*named)->nodes == 1 ? "" : "s");
+}
+
 }  // namespace turnpoint::cli

@@ -19,5 +19,7 @@ struct ScenarioArguments {
 
 void add_scenario_arguments(CLI::App& app, ScenarioArguments& arguments);
 Expected<ScenarioPtr> open_scenario(const ScenarioArguments& arguments);
+/// What to say where --devices asks for more than the hardware has, and nodes were added; empty otherwise.
+std::string note_on_added_nodes(const ScenarioArguments& arguments, const Scenario& scenario);
 
 }  // namespace turnpoint::cli

@@ -87,9 +87,7 @@ int simulate_files(const SimulateArguments& arguments) {
 void add_simulate_command(CLI::App& app, Command& command) {
   auto arguments = std::make_shared<SimulateArguments>();
   CLI::App* sub = app.add_subcommand("simulate", "Simulate a placed task graph exactly");
-  sub->add_option("graph", arguments->graph,
-                  "turnpoint/task-graph@1, a device-placement workload, a Piper input or a PipeDream profile")
-      ->required();
+  sub->add_option("graph", arguments->graph, kTaskGraphFiles)->required();
   sub->add_option("placement", arguments->placement, "File in the format turnpoint/placement@1")->required();
   sub->add_option("--trace", arguments->trace, "File for a timeline that Chrome and Perfetto open");
   sub->add_option("--out", arguments->out, "File for the result; standard output without it");

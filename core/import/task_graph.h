@@ -24,6 +24,10 @@
 
 namespace turnpoint {
 
+/// What can be opened, for help texts and messages.
+inline constexpr const char* kTaskGraphFiles =
+    "turnpoint/task-graph@1, a device-placement workload, a Piper input, a PipeDream profile or a TensorFlow graph";
+
 Expected<TaskGraphPtr> open_task_graph(const std::string& path);
 /// `where` names the text in messages; its folder tells the study's latency inputs from the others.
 Expected<TaskGraphPtr> read_task_graph(std::string_view text, const std::string& where);

@@ -9,7 +9,7 @@ namespace turnpoint {
 
 namespace {
 
-constexpr double kMostSeconds = 1e6, kMostBytes = 1e18, kProofSeconds = 600;
+constexpr double kMostSeconds = 1e6, kMostBytes = 1e18;
 constexpr std::size_t kMostLines = 4'000'000;
 
 Spread read_spread(JsonFields& fields) {
@@ -71,7 +71,7 @@ void StepMessages::read_result(JsonFields& fields) {
   m.mode = job_.mode;
   m.ranks = static_cast<int>(fields.integer("ranks", 1, kMaximumProbeRanks));
   m.cores = static_cast<int>(fields.integer("cores", 0, 1'000'000, 0));
-  JsonFields step = fields.object("step");
+  JsonFields step = fields.object("step_time");
   m.step = read_spread(step);
   JsonFields memory = fields.object("memory");
   const auto bytes = [&](const char* key) { return memory.integer(key, 0, std::int64_t(1) << 60); };
@@ -127,7 +127,7 @@ Expected<StepMeasurement> measure_step(const ProbeLaunch& launch, const StepJob&
                                        std::optional<ProbeHello>* hello) {
   StepMessages messages(job);
   // The probe keeps to its own limits; this is for one that does not.
-  const double most = job.budget_s + kProofSeconds + 300;
+  const double most = 12 * job.budget_s + 600;
   const auto ran = run_probe(launch, write_step_job(job), most, messages, context);
   if (hello) *hello = messages.hello();
   if (!ran) return ran.error();

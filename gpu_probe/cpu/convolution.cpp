@@ -8,22 +8,50 @@ namespace turnpoint::probe {
 
 namespace {
 
-/// Calls body(column index, image index or -1) for each element of the unrolled windows of `channels` channels.
+/// Calls body(columns' row, image offset, first column inside, behind the last) for
+/// each row of the unrolled windows of a group's channels: where the columns in between lie in the image.
 template <class Body>
-void each_window_element(const ConvolutionSizes& z, Body&& body) {
+void each_window_row(const ConvolutionSizes& z, Body&& body) {
   const std::int64_t channels = z.c / z.groups;
-  std::int64_t column = 0;
+  std::int64_t to = 0;
   for (std::int64_t c = 0; c < channels; ++c)
     for (std::int64_t r = 0; r < z.r; ++r)
-      for (std::int64_t s = 0; s < z.s; ++s)
-        for (std::int64_t p = 0; p < z.p; ++p) {
+      for (std::int64_t s = 0; s < z.s; ++s) {
+        // Columns q with 0 <= q stride + x < w.
+        const std::int64_t x = s * z.dilation_w - z.pad_w;
+        const std::int64_t first = std::clamp<std::int64_t>((-x + z.stride_w - 1) / z.stride_w, 0, z.q),
+                           last = std::clamp<std::int64_t>((z.w - x + z.stride_w - 1) / z.stride_w, first, z.q);
+        for (std::int64_t p = 0; p < z.p; ++p, to += z.q) {
           const std::int64_t y = p * z.stride_h - z.pad_h + r * z.dilation_h;
-          const bool row_inside = y >= 0 && y < z.h;
-          const std::int64_t base = (c * z.h + y) * z.w;
-          std::int64_t x = -z.pad_w + s * z.dilation_w;
-          for (std::int64_t q = 0; q < z.q; ++q, ++column, x += z.stride_w)
-            body(column, row_inside && x >= 0 && x < z.w ? base + x : -1);
+          if (y < 0 || y >= z.h || x >= z.w)
+            body(to, std::int64_t(0), std::int64_t(0), std::int64_t(0));
+          else
+            body(to, (c * z.h + y) * z.w + x + first * z.stride_w, first, last);
         }
+      }
+}
+
+void unroll(const ConvolutionSizes& z, const float* image, float* columns) {
+  each_window_row(z, [&](std::int64_t to, std::int64_t from, std::int64_t first, std::int64_t last) {
+    float* row = columns + to;
+    std::fill(row, row + first, 0.0f);
+    if (z.stride_w == 1)
+      std::copy(image + from, image + from + (last - first), row + first);
+    else
+      for (std::int64_t q = first, x = from; q < last; ++q, x += z.stride_w) row[q] = image[x];
+    std::fill(row + last, row + z.q, 0.0f);
+  });
+}
+
+void roll_up(const ConvolutionSizes& z, const float* columns, float* image) {
+  std::fill(image, image + z.c / z.groups * z.h * z.w, 0.0f);
+  each_window_row(z, [&](std::int64_t from, std::int64_t to, std::int64_t first, std::int64_t last) {
+    const float* row = columns + from;
+    if (z.stride_w == 1)
+      for (std::int64_t q = first; q < last; ++q) image[to + q - first] += row[q];
+    else
+      for (std::int64_t q = first, x = to; q < last; ++q, x += z.stride_w) image[x] += row[q];
+  });
 }
 
 }  // namespace
@@ -34,7 +62,7 @@ void convolution_forward(const ConvolutionSizes& z, GemmFunction gemm, const flo
   for (std::int64_t n = 0; n < z.n; ++n)
     for (std::int64_t g = 0; g < z.groups; ++g) {
       const float* image = x + (n * z.c + g * cg) * z.h * z.w;
-      each_window_element(z, [&](std::int64_t to, std::int64_t from) { columns[to] = from < 0 ? 0 : image[from]; });
+      unroll(z, image, columns);
       gemm({kg, plane, window}, weight + g * kg * window, columns, 0, y + (n * z.k + g * kg) * plane);
     }
 }
@@ -46,10 +74,7 @@ void convolution_data(const ConvolutionSizes& z, GemmFunction gemm, const float*
     for (std::int64_t g = 0; g < z.groups; ++g) {
       float* image = dx + (n * z.c + g * cg) * z.h * z.w;
       gemm({window, plane, kg, true, false}, weight + g * kg * window, dy + (n * z.k + g * kg) * plane, 0, columns);
-      std::fill(image, image + cg * z.h * z.w, 0.0f);
-      each_window_element(z, [&](std::int64_t from, std::int64_t to) {
-        if (to >= 0) image[to] += columns[from];
-      });
+      roll_up(z, columns, image);
     }
 }
 
@@ -59,7 +84,7 @@ void convolution_filter(const ConvolutionSizes& z, GemmFunction gemm, const floa
   for (std::int64_t n = 0; n < z.n; ++n)
     for (std::int64_t g = 0; g < z.groups; ++g) {
       const float* image = x + (n * z.c + g * cg) * z.h * z.w;
-      each_window_element(z, [&](std::int64_t to, std::int64_t from) { columns[to] = from < 0 ? 0 : image[from]; });
+      unroll(z, image, columns);
       gemm({kg, window, plane, false, true}, dy + (n * z.k + g * kg) * plane, columns, n == 0 ? 0.0f : 1.0f,
            dweight + g * kg * window);
     }

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "gpu_probe/cpu/clones.h"
+#include "gpu_probe/cpu/pooling.h"
 #include "gpu_probe/cpu/vector_math.h"
 
 namespace turnpoint::probe {
@@ -147,35 +148,29 @@ TURNPOINT_CLONES void batch_norm_backward(std::int64_t n, std::int64_t c, std::i
 
 namespace {
 
-/// Calls body(output index, input index of the window's largest element) for every window.
-template <class Body>
-void each_largest(const ProbeCall& call, const float* x, Body&& body) {
+PoolingWindows windows_of(const ProbeCall& call) {
   const std::int64_t h = call[1], w = call[2], p = call[3], q = call[4], r = call[5], s = call[6];
-  for (std::int64_t plane = 0; plane < call[0]; ++plane) {
-    const std::int64_t from = plane * h * w;
-    for (std::int64_t i = 0; i < p; ++i)
-      for (std::int64_t j = 0; j < q; ++j) {
-        const std::int64_t y0 = i * call[7] - call[9], x0 = j * call[8] - call[10];
-        std::int64_t best = -1;
-        for (std::int64_t a = std::max<std::int64_t>(0, y0); a < std::min(h, y0 + r); ++a)
-          for (std::int64_t b = std::max<std::int64_t>(0, x0); b < std::min(w, x0 + s); ++b)
-            if (best < 0 || x[from + a * w + b] > x[best]) best = from + a * w + b;
-        body((plane * p + i) * q + j, best);
-      }
-  }
+  PoolingWindows windows;
+  windows.planes = call[0];
+  windows.x_plane = h * w;
+  for (std::int64_t i = 0; i < p; ++i)
+    for (std::int64_t j = 0; j < q; ++j) {
+      windows.first.push_back(static_cast<std::int64_t>(windows.offsets.size()));
+      const std::int64_t y0 = i * call[7] - call[9], x0 = j * call[8] - call[10];
+      for (std::int64_t a = std::max<std::int64_t>(0, y0); a < std::min(h, y0 + r); ++a)
+        for (std::int64_t b = std::max<std::int64_t>(0, x0); b < std::min(w, x0 + s); ++b)
+          windows.offsets.push_back(a * w + b);
+    }
+  windows.first.push_back(static_cast<std::int64_t>(windows.offsets.size()));
+  return windows;
 }
 
 }  // namespace
 
-void max_pooling(const ProbeCall& call, const float* x, float* y) {
-  each_largest(call, x, [&](std::int64_t out, std::int64_t best) { y[out] = best < 0 ? 0 : x[best]; });
-}
+void max_pooling(const ProbeCall& call, const float* x, float* y) { pool_largest(windows_of(call), x, y); }
 
 void max_pooling_backward(const ProbeCall& call, const float* x, const float* dy, float* dx) {
-  std::fill(dx, dx + call[0] * call[1] * call[2], 0.0f);
-  each_largest(call, x, [&](std::int64_t out, std::int64_t best) {
-    if (best >= 0) dx[best] += dy[out];
-  });
+  pool_largest_backward(windows_of(call), x, dy, dx);
 }
 
 void embedding(std::int64_t columns, std::int64_t lookups, const float* table, const std::int64_t* index, float* y) {

@@ -72,6 +72,7 @@ bool Communicator::all_reduce(const Group& group, float* data, std::int64_t coun
     copy(sum + first, region_.in(group[0]) + first, last - first);
     for (std::size_t peer = 1; peer < group.size(); ++peer)
       add(sum + first, region_.in(group[peer]) + first, last - first);
+    received_ += (members - 1) * (last - first) + size - (last - first);
     if (!barrier(group)) return false;
     for (std::int64_t peer = 0; peer < members; ++peer) {
       const std::int64_t from = part(size, peer), to = part(size, peer + 1);
@@ -93,6 +94,7 @@ bool Communicator::all_gather(const Group& group, const float* in, float* out, s
     if (!barrier(group)) return false;
   }
   sent_bytes_ += 4.0 * static_cast<double>(count) * static_cast<double>(group.size() - 1);
+  received_ += count * static_cast<std::int64_t>(group.size() - 1);
   return true;
 }
 
@@ -109,6 +111,7 @@ bool Communicator::reduce_scatter(const Group& group, const float* in, float* ou
     if (!barrier(group)) return false;
   }
   sent_bytes_ += 4.0 * static_cast<double>(count) * static_cast<double>(members - 1);
+  received_ += count * (members - 1);
   return true;
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "gpu_probe/ranks/shared_region.h"
@@ -39,6 +40,8 @@ class Communicator {
 
   /// Bytes that this rank has sent in the ring's counting, as design.md 5.4 has it: what a plan predicts.
   double sent_bytes() const { return sent_bytes_; }
+  /// Elements read from other ranks' slots in all-reduces, all-gathers and reduce-scatters, since the last call.
+  std::int64_t take_received() { return std::exchange(received_, 0); }
 
  private:
   bool wait_until(const SharedRegion::Counter& counter, std::uint64_t value) const;
@@ -47,6 +50,7 @@ class Communicator {
   SharedRegion& region_;
   int rank_;
   double sent_bytes_ = 0;
+  std::int64_t received_ = 0;
 };
 
 }  // namespace turnpoint::probe

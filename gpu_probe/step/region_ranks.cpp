@@ -6,13 +6,23 @@
 #include <cstring>
 #include <span>
 
+#include "gpu_probe/ranks/collectives.h"
+
 namespace turnpoint::step::TURNPOINT_REAL {
 
 namespace {
 
 class RegionCommunicator : public Communicator {
  public:
-  RegionCommunicator(probe::SharedRegion& region, int rank) : region_(region), rank_(rank) {}
+  RegionCommunicator(probe::SharedRegion& region, int rank)
+      : region_(region),
+        rank_(rank)
+#ifdef TURNPOINT_STEP_FLOAT
+        ,
+        slots_(region, rank)
+#endif
+  {
+  }
   int rank() const override { return rank_; }
   int ranks() const override { return region_.ranks(); }
   void give_up() override { region_.abort(); }
@@ -58,9 +68,44 @@ class RegionCommunicator : public Communicator {
     return {};
   }
 
+#ifdef TURNPOINT_STEP_FLOAT
+  // In float the collectives are those that are measured, where they can do it: with equal pieces.
+  Expected<void> all_reduce(const Group& group, std::span<float> data) override {
+    return through_slots(slots_.all_reduce(group, data.data(), static_cast<std::int64_t>(data.size())));
+  }
+  Expected<void> all_gather(const Group& group, const Cuts& cuts, std::span<float> data) override {
+    if (!equal(cuts)) return Communicator::all_gather(group, cuts, data);
+    const float* mine = data.data() + cuts[place_in(group)];
+    return through_slots(slots_.all_gather(group, mine, data.data(), cuts[1]));
+  }
+  Expected<void> reduce_scatter(const Group& group, const Cuts& cuts, std::span<float> data) override {
+    if (!equal(cuts)) return Communicator::reduce_scatter(group, cuts, data);
+    float* mine = data.data() + cuts[place_in(group)];
+    return through_slots(slots_.reduce_scatter(group, data.data(), mine, cuts[1]));
+  }
+
+ private:
+  std::size_t place_in(const Group& group) const {
+    return static_cast<std::size_t>(std::find(group.begin(), group.end(), rank_) - group.begin());
+  }
+  static bool equal(const Cuts& cuts) {
+    for (std::size_t i = 1; i < cuts.size(); ++i)
+      if (cuts[i] - cuts[i - 1] != cuts[1]) return false;
+    return cuts.front() == 0;
+  }
+  Expected<void> through_slots(bool fine) {
+    received_ += slots_.take_received();
+    if (fine) return {};
+    return Error{ErrorCode::device, "another rank gave up", {}, {}};
+  }
+#endif
+
  private:
   probe::SharedRegion& region_;
   int rank_;
+#ifdef TURNPOINT_STEP_FLOAT
+  probe::Communicator slots_;
+#endif
 };
 
 void fill(std::span<const Real> with, std::span<Real> to) {

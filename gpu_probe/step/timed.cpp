@@ -205,6 +205,10 @@ class Measurer {
       m.notes.push_back("exchanges were not made: what they bring was filled with numbers");
     if (job_.floating_bytes != 4 || job_.precision != ProbePrecision::fp32)
       m.notes.push_back("computed in fp32 on CPU ranks; bytes are counted as the plan's precision has them");
+    const bool masks = std::any_of(job_.model->tensors.begin(), job_.model->tensors.end(), [](const Tensor& tensor) {
+      return tensor.role == TensorRole::internal && !is_floating(tensor.type);
+    });
+    if (masks) m.notes.push_back("masks take 4 bytes an element here; kinds of memory count them as the plan does");
     if (job_.optimizer == "lars" || job_.optimizer == "lamb" || job_.optimizer == "adafactor")
       m.notes.push_back("the update of " + job_.optimizer + " was carried out as that of " +
                         (job_.optimizer == "lamb"   ? "adam"

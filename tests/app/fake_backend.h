@@ -16,7 +16,7 @@ namespace turnpoint::test {
 
 /// What a test controls; shared by all searchers.
 struct FakeWorld {
-  std::atomic<int> coarse_ms{5}, exact_ms{20}, other_ms{10}, bind_ms{0};
+  std::atomic<int> coarse_ms{5}, exact_ms{20}, other_ms{10}, bind_ms{0}, plan_ms{0};
   std::atomic<int> coarse_runs{0}, exact_runs{0}, other_runs{0}, cancelled_runs{0};
   std::atomic<bool> fail_search{false};
 };
@@ -123,6 +123,7 @@ class FakePlans : public PlanSource {
   FakePlans(ScenarioPtr scenario, std::vector<ResultPoint> points)
       : scenario_(std::move(scenario)), points_(std::move(points)) {}
   Plan plan(std::size_t index) const override {
+    std::this_thread::sleep_for(std::chrono::milliseconds(fake_world().plan_ms.load()));
     const Model& model = *scenario_->model;
     const ResultPoint& point = points_[index];
     Plan plan;

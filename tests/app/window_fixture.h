@@ -27,7 +27,7 @@ class WindowFixture {
  public:
   WindowFixture() : settings(folder.filePath(QStringLiteral("settings.ini"))) {
     FakeWorld& world = fake_world();
-    world.coarse_ms = 5, world.exact_ms = 20, world.other_ms = 10, world.bind_ms = 0;
+    world.coarse_ms = 5, world.exact_ms = 20, world.other_ms = 10, world.bind_ms = 0, world.plan_ms = 0;
     world.coarse_runs = world.exact_runs = world.other_runs = world.cancelled_runs = 0;
     world.fail_search = false;
     window = std::make_unique<app::MainWindow>(backend, settings);

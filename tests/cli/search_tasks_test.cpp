@@ -97,6 +97,69 @@ class SearchTasksTest : public QObject {
     QCOMPARE(searched["points"].toArray()[0].toObject()["time_s"].toDouble(), written["makespan_s"].toDouble());
   }
 
+  void export_says_what_has_changed() {
+    QFile original(kGraph);
+    QVERIFY(original.open(QIODevice::ReadOnly));
+    QJsonObject graph = QJsonDocument::fromJson(original.readAll()).object();
+    const QString copy = path("changing.json"), result = path("changing-result.json");
+    const auto write = [&] {
+      QFile file(copy);
+      QVERIFY(file.open(QIODevice::WriteOnly | QIODevice::Truncate));
+      file.write(QJsonDocument(graph).toJson());
+    };
+    write();
+    QCOMPARE(run({"search", copy, "--devices", "2", "--method", "heft", "--plans", "--out", result}).code, kDone);
+    QCOMPARE(run({"export", result, "--to", "csv"}).code, kDone);
+
+    const QJsonObject before = graph;
+    QJsonArray tasks = graph["tasks"].toArray();
+    tasks.append(QJsonObject{{"name", "new"}, {"time_s", 1.0}});
+    graph["tasks"] = tasks;
+    write();
+    const Run larger = run({"export", result, "--to", "csv"});
+    QCOMPARE(larger.code, kBadInput);
+    QVERIFY2(larger.err.contains("changing.json', has changed: it has 5 tasks now, not 4") &&
+                 larger.err.contains("search it again"),
+             larger.err);
+
+    graph = before;
+    tasks = graph["tasks"].toArray();
+    QJsonObject slower = tasks[0].toObject();
+    slower["time_s"] = slower["time_s"].toDouble() + 100;
+    tasks[0] = slower;
+    graph["tasks"] = tasks;
+    write();
+    const Run same_size = run({"export", result, "--to", "csv"});
+    QCOMPARE(same_size.code, kBadInput);
+    QVERIFY2(same_size.err.contains("point 0 is ") && same_size.err.contains("the task graph '") &&
+                 same_size.err.contains("search it again"),
+             same_size.err);
+
+    graph = before;
+    write();
+    QCOMPARE(run({"export", result, "--to", "csv"}).code, kDone);
+  }
+
+  void added_nodes_are_mentioned() {
+    const Run wide =
+        run({"search", kGraph, "--hardware", "v100-16gb-2x8", "--devices", "40", "--method", "round-robin"});
+    QVERIFY2(wide.code == kDone, wide.err);
+    QVERIFY2(wide.err.contains("note: --devices 40: 5 nodes x 8 devices; v100-16gb-2x8 has 2 nodes"), wide.err);
+    for (const char* devices : {"4", "8", "16"}) {
+      const Run within =
+          run({"search", kGraph, "--hardware", "v100-16gb-2x8", "--devices", devices, "--method", "round-robin"});
+      QVERIFY2(within.code == kDone && !within.err.contains("note:"), within.err);
+    }
+  }
+
+  void help_names_every_format() {
+    for (const char* command : {"place", "simulate"}) {
+      QByteArray help = run({command, "--help"}).out;
+      help = help.simplified();
+      QVERIFY2(help.contains("a PipeDream profile or a TensorFlow graph"), help);
+    }
+  }
+
   void exports() {
     const QString result = path("round.json");
     QCOMPARE(run({"search", kGraph, "--devices", "2", "--method", "round-robin", "--out", result}).code, kDone);

@@ -241,6 +241,20 @@ class SimulatorTest : public QObject {
     QVERIFY(zero_makespans > 10);
   }
 
+  /// Large enough for what looks ahead in the graph and for rows, rounds and slots of every length.
+  void layered_graphs_follow_the_rules() {
+    for (const std::uint32_t devices : {1u, 3u, 16u, 70u}) {
+      const auto graph = layered_graph(layered_dag(2500, devices));
+      Placement placement;
+      placement.devices = devices;
+      SplitMix64 random(devices);
+      for (std::size_t t = 0; t < graph->task_count(); ++t)
+        placement.device.push_back(std::uint32_t(random.below(devices)));
+      const std::string found = difference(*graph, placement);
+      QVERIFY2(found.empty(), fmt::format("{} devices: {}", devices, found).c_str());
+    }
+  }
+
   void bounds_of_any_schedule() {
     Random random(6);
     for (int i = 0; i < 500; ++i) {

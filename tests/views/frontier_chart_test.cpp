@@ -51,6 +51,14 @@ class FrontierChartTest : public QObject {
     QCOMPARE(units_for(chart_of({point(4, 0.8), point(8, 0.5)}, 16)).time_name, QStringLiteral("ms"));
     QCOMPARE(units_for(chart_of({point(4, 80), point(8, 12)}, 16)).time_name, QStringLiteral("s"));
     QCOMPARE(units_for(chart_of({point(0.1, 0.8), point(0.2, 0.5)}, 16)).memory_name, QStringLiteral("MiB"));
+    const double kib = 1 / 1048576.0;
+    QCOMPARE(units_for(chart_of({point(3 * kib, 0.8), point(600 * kib, 0.5)}, 16)).memory_name, QStringLiteral("KiB"));
+    QCOMPARE(units_for(chart_of({point(kib, 0.8), point(1024 * kib, 0.5)}, 16)).memory_name, QStringLiteral("MiB"));
+    QCOMPARE(units_for(chart_of({point(0.1 * kib, 0.8), point(0.2 * kib, 0.5)}, 16)).memory_name, QStringLiteral("B"));
+    const ChartUnits small = units_for(chart_of({point(3 * kib, 0.8), point(600 * kib, 0.5)}, 16));
+    QCOMPARE(small.x(600 * 1024.0), 600.0);
+    // A task graph that states no bytes needs none.
+    QCOMPARE(units_for(chart_of({point(0, 0.5)}, 16)).memory_name, QStringLiteral("GiB"));
   }
 
   void the_view_holds_every_plan_and_a_near_memory_line() {
@@ -182,6 +190,50 @@ class FrontierChartTest : public QObject {
     const auto at =
         placer.place(QPointF(100, 50), QSizeF(40, 12), 4, {LabelPlacer::Side::right, LabelPlacer::Side::above});
     QVERIFY(at && at->bottom() < 50);
+  }
+
+  void lines_keep_clear_of_words() {
+    const std::vector<QRectF> words{{20, 40, 30, 20}, {45, 45, 15, 10}, {80, 10, 10, 20}, {90, 49, 30, 4}};
+    QCOMPARE(pieces_beside({100, 50, 0, 50}, words), (std::vector<QLineF>{{0, 50, 20, 50}, {60, 50, 90, 50}}));
+    QCOMPARE(pieces_beside({85, 0, 85, 60}, words), (std::vector<QLineF>{{85, 0, 85, 10}, {85, 30, 85, 60}}));
+    QCOMPARE(pieces_beside({0, 5, 100, 5}, words), (std::vector<QLineF>{{0, 5, 100, 5}}));
+    QVERIFY(pieces_beside({25, 50, 45, 50}, words).empty());
+  }
+
+  void the_line_to_the_axis_spares_the_name_beside_the_point() {
+    ChartData data = chart_of({point(8, 1)}, 0);
+    data.series[0].frontier = false;
+    for (const char* name : {"heft", "pardnn"}) {
+      ChartSeries other = data.series[0];
+      other.method = name;
+      other.title = QStringLiteral("A name beside it");
+      data.series.push_back(other);
+    }
+    SelectionModel selection;
+    FrontierChart chart;
+    chart.set_selection(&selection);
+    chart.resize(800, 500);
+    chart.set_data(data);
+    chart.show();
+    QVERIFY(QTest::qWaitForWindowExposed(&chart));
+    selection.pick_point(PickedPoint{"pardnn", 0});
+    QTest::qWait(50);
+    const QImage image = chart.grab().toImage();
+    const QPoint at = chart.position_of(point(8, 1));
+    // Along the line: accent, a gap as wide as the name, accent again.
+    const auto is_accent = [&](int x) {
+      for (const int y : {at.y() - 1, at.y(), at.y() + 1})
+        if (QColor c = image.pixelColor(x, y); c.blue() > c.red() + 40) return true;
+      return false;
+    };
+    int longest = 0, gap = 0, drawn = 0;
+    for (int x = int(chart.plot_area().left()) + 2; x < at.x() - 8; ++x) {
+      gap = is_accent(x) ? 0 : gap + 1;
+      drawn += gap == 0;
+      longest = std::max(longest, gap);
+    }
+    QVERIFY2(drawn > 100, qPrintable(QString::number(drawn)));
+    QVERIFY2(longest > 60, qPrintable(QString::number(longest)));
   }
 
   void numbers() {

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QAbstractItemModelTester>
+#include <QLabel>
 #include <QtTest>
 
+#include "core/hardware/cluster.h"
+#include "core/scenario/scenario.h"
 #include "views/common/message_bar.h"
 #include "views/plan/reshard_model.h"
 #include "views/scenario/factor_box.h"
 #include "views/scenario/methods_model.h"
+#include "views/scenario/scenario_panel.h"
 #include "views/scenario/what_if_slider.h"
 
 using namespace turnpoint;
@@ -67,6 +71,29 @@ class ScenarioPanelTest : public QObject {
     slider.set_factor(20);  // beyond the slider, from the box
     QCOMPARE(slider.factor(), 20.0);
     QCOMPARE(moved.count(), 4);
+  }
+
+  void more_devices_than_there_are_mean_more_nodes() {
+    ScenarioPanel panel(scenario_options());
+    const auto whole = *cluster_preset("v100-16gb-2x8");
+    const auto says = [&](int devices, const char* words) {
+      auto scenario = std::make_shared<Scenario>();
+      scenario->model = std::make_shared<Model>();
+      scenario->cluster = *with_devices(whole, devices);
+      scenario->settings.devices = devices;
+      ScenarioView view;
+      view.scenario = scenario;
+      view.hardware_specification = QStringLiteral("v100-16gb-2x8");
+      view.cluster_devices = whole->devices();
+      panel.set_scenario(view);
+      for (const QLabel* label : panel.findChildren<QLabel*>())
+        if (label->text() == QLatin1String(words)) return true;
+      return false;
+    };
+    QVERIFY(says(16, "of 16"));
+    QVERIFY(says(40, "5 nodes, not 2"));
+    QVERIFY(!says(40, "of 16"));
+    QVERIFY(says(4, "of 16"));
   }
 
   void methods_model_behaves() {

@@ -131,6 +131,23 @@ class TaskGraphViewTest : public QObject {
     QCOMPARE(shown.scene().boxes.size(), std::size_t(7));
   }
 
+  void tasks_that_nothing_joins_are_a_grid() {
+    TaskGraphBuilder builder;
+    for (int t = 0; t < 3000; ++t) {
+      const std::string name = "task" + std::to_string(t);
+      TaskGraphBuilder::Task task;
+      task.name = name;
+      task.time_s = 1e-3;
+      builder.add_task(task);
+    }
+    Shown shown(*builder.finish("loose"));
+    const QSizeF size = shown.scene().size;
+    QVERIFY2(size.width() > size.height(), qPrintable(QStringLiteral("%1 x %2").arg(size.width()).arg(size.height())));
+    QVERIFY(shown.view.canvas()->zoom() > 0.4);
+    // Nobody was asked about a level without edges.
+    QCOMPARE(shown.view.layout_service()->levels_answered(), 0);
+  }
+
   void picking_goes_both_ways() {
     Shown shown(fixture::layered_tasks(6), 3);
     QTest::mouseClick(shown.surface(), Qt::LeftButton, {}, shown.point(shown.box(QStringLiteral("layer1"))));

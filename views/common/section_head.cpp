@@ -4,6 +4,7 @@
 #include <QKeyEvent>
 #include <QMouseEvent>
 #include <QPainter>
+#include <algorithm>
 
 #include "views/common/theme_colors.h"
 
@@ -62,8 +63,11 @@ void SectionHead::paintEvent(QPaintEvent*) {
   head.setCapitalization(QFont::AllUppercase);
   painter.setFont(head);
   painter.setPen(colors.secondary);
-  painter.drawText(rect(), Qt::AlignLeft | Qt::AlignVCenter, title_);
-  int left = QFontMetrics(head).horizontalAdvance(title_.toUpper()) + 8;
+  const QFontMetrics metrics(head);
+  const int room = width() - (value_.isEmpty() ? 0 : value_rect().width() + 8);
+  const QString title = metrics.elidedText(title_.toUpper(), Qt::ElideRight, std::max(0, room));
+  painter.drawText(rect(), Qt::AlignLeft | Qt::AlignVCenter, title);
+  int left = metrics.horizontalAdvance(title) + 8;
   int right = width();
   if (!value_.isEmpty()) {
     const QRect area = value_rect();

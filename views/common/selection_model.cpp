@@ -41,7 +41,10 @@ void SelectionModel::follow_schedule(SchedulePtr schedule) {
 }
 
 void SelectionModel::pick_point(std::optional<PickedPoint> point) {
-  if (point == point_) return;
+  if (point == point_) {
+    if (point_) emit point_picked_again();
+    return;
+  }
   point_ = std::move(point);
   emit point_changed();
 }

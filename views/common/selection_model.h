@@ -60,6 +60,7 @@ class SelectionModel : public QObject {
 
  signals:
   void point_changed();
+  void point_picked_again();  ///< the one that was picked already
   void operators_changed();
   void hovered_point_changed();
   void hovered_operator_changed();

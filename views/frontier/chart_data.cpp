@@ -62,9 +62,14 @@ ChartUnits units_for(const ChartData& data) {
     }
   }
   ChartUnits units;
-  if (most > 0 && most < 1073741824.0) {
-    units.bytes_per_unit = 1048576.0;
-    units.memory_name = QStringLiteral("MiB");
+  constexpr struct {
+    double bytes;
+    const char* name;
+  } kSmaller[] = {{1048576.0, "MiB"}, {1024.0, "KiB"}, {1.0, "B"}};
+  for (const auto& [bytes, name] : kSmaller) {
+    if (most <= 0 || most >= units.bytes_per_unit) break;
+    units.bytes_per_unit = bytes;
+    units.memory_name = QString::fromLatin1(name);
   }
   // The unit follows the fastest plan: that end is what people read, and it does not jump with the steep one.
   if (fastest >= 10) {

@@ -59,6 +59,7 @@ class OverlayItem : public ChartItem {
   void draw(QCPPainter* painter) override;
 
  private:
+  void draw_beside_words(QPainter& painter, QPointF from, QPointF to) const;
   void draw_tags(QPainter& painter, const ResultPoint& point, const QColor& fill, const QColor& text);
   void hide_tick_labels(QPainter& painter, QCPAxis* axis, const QRectF& tag);
   void draw_read_out(QPainter& painter, const ResultPoint& point, const ResultPoint* picked);

@@ -49,6 +49,7 @@ struct TextBlock {
 void LabelItem::draw(QCPPainter* painter) {
   painter->save();
   painter->setRenderHint(QPainter::Antialiasing);
+  state_->words.clear();
   draw_titles(*painter);
   const QRectF frame = area();
   LabelPlacer placer(frame.adjusted(2, 2, -2, -2));
@@ -86,6 +87,7 @@ void LabelItem::draw(QCPPainter* painter) {
   draw_callout(*painter, placer);
   draw_names(*painter, placer);
   if (parts) draw_part_names(*painter, placer);
+  if (!state_->callout.isEmpty()) state_->words.push_back(state_->callout);
   painter->restore();
 }
 
@@ -120,6 +122,7 @@ void LabelItem::draw_limit(QPainter& painter, LabelPlacer& placer) {
     const QSizeF size = block.size();
     const QRectF at(frame.right() - size.width() - 8, frame.top() + 4, size.width(), size.height());
     placer.block(at);
+    state_->words.push_back(at);
     block.draw(painter, at, colors.secondary, colors.secondary);
     return;
   }
@@ -151,6 +154,7 @@ void LabelItem::draw_limit(QPainter& painter, LabelPlacer& placer) {
   painter.drawLine(QPointF(x, frame.top()), QPointF(x, frame.bottom()));
   placer.block({x - 2, frame.top(), 4, frame.height()});
   placer.block(at);
+  state_->words.push_back(at);
   block.draw(painter, at, infeasible ? colors.warning : colors.text, colors.secondary,
              right ? Qt::AlignLeft : Qt::AlignRight);
 }
@@ -227,6 +231,7 @@ void LabelItem::draw_names(QPainter& painter, LabelPlacer& placer) {
     const QFontMetricsF metrics(font);
     const auto at = placer.place(anchor, {metrics.horizontalAdvance(text) + 2, metrics.height()}, gap, order);
     if (!at) return false;
+    state_->words.push_back(*at);
     painter.setFont(font);
     painter.setPen(color);
     painter.drawText(*at, Qt::AlignCenter | Qt::TextDontClip, text);
@@ -317,6 +322,7 @@ void LabelItem::draw_part_names(QPainter& painter, LabelPlacer& placer) {
       const auto place =
           placer.place(at, {metrics.horizontalAdvance(text) + 2, metrics.height() - 2}, 4, {Side::above, Side::below});
       if (!place) continue;
+      state_->words.push_back(*place);
       painter.drawText(*place, Qt::AlignCenter | Qt::TextDontClip, text);
       break;
     }

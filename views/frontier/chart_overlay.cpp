@@ -4,6 +4,7 @@
 #include "views/common/format.h"
 #include "views/common/section_head.h"
 #include "views/frontier/chart_items.h"
+#include "views/frontier/label_placer.h"
 
 namespace turnpoint::views {
 
@@ -19,8 +20,8 @@ void OverlayItem::draw(QCPPainter* painter) {
   if (hovered && hovered != picked && inside(*hovered)) {
     const QPointF at = pixel(*hovered);
     painter->setPen(QPen(colors.secondary, 1, Qt::DashLine));
-    painter->drawLine(at, QPointF(at.x(), frame.bottom()));
-    painter->drawLine(QPointF(frame.left(), at.y()), at);
+    draw_beside_words(*painter, at, QPointF(at.x(), frame.bottom()));
+    draw_beside_words(*painter, QPointF(frame.left(), at.y()), at);
     draw_tags(*painter, *hovered, colors.axis, colors.dark ? colors.base : QColor(Qt::white));
     painter->setPen(QPen(colors.text, 1.6));
     painter->setBrush(Qt::NoBrush);
@@ -29,8 +30,8 @@ void OverlayItem::draw(QCPPainter* painter) {
   if (picked && inside(*picked)) {
     const QPointF at = pixel(*picked);
     painter->setPen(QPen(colors.accent, 1));
-    painter->drawLine(at + QPointF(0, 7), QPointF(at.x(), frame.bottom()));
-    painter->drawLine(QPointF(frame.left(), at.y()), at - QPointF(7, 0));
+    draw_beside_words(*painter, at + QPointF(0, 7), QPointF(at.x(), frame.bottom()));
+    draw_beside_words(*painter, QPointF(frame.left(), at.y()), at - QPointF(7, 0));
     draw_tags(*painter, *picked, colors.accent, colors.dark ? colors.base : QColor(Qt::white));
     painter->setPen(QPen(colors.accent, 1.8));
     painter->setBrush(colors.base);
@@ -41,6 +42,11 @@ void OverlayItem::draw(QCPPainter* painter) {
   }
   if (hovered && inside(*hovered)) draw_read_out(*painter, *hovered, picked);
   painter->restore();
+}
+
+/// A line to an axis, with gaps where words stand: a name that is struck through reads as if it were not meant.
+void OverlayItem::draw_beside_words(QPainter& painter, QPointF from, QPointF to) const {
+  for (const QLineF& piece : pieces_beside({from, to}, state_->words)) painter.drawLine(piece);
 }
 
 void OverlayItem::hide_tick_labels(QPainter& painter, QCPAxis* axis, const QRectF& tag) {
@@ -65,7 +71,8 @@ void OverlayItem::draw_tags(QPainter& painter, const ResultPoint& point, const Q
   const QPointF at = pixel(point);
   const double x = state_->units.x(static_cast<double>(point.memory_bytes));
   const double span = mParentPlot->xAxis->range().size();
-  const QString below = grouped_number(x, span < 0.4 ? 3 : span < 4 ? 2 : x < 100 ? 1 : 0);
+  const bool whole = state_->units.bytes_per_unit <= 1;
+  const QString below = grouped_number(x, whole ? 0 : span < 0.4 ? 3 : span < 4 ? 2 : x < 100 ? 1 : 0);
   const double y = state_->units.y(point.time_s);
   const QString beside = grouped_number(y, y < 9.995 ? 2 : y < 99.95 ? 1 : 0);
   const double high = metrics.height() + 2;

@@ -6,6 +6,7 @@
 #include <QFont>
 #include <QRectF>
 #include <optional>
+#include <vector>
 
 #include "views/common/selection_model.h"
 #include "views/common/theme_colors.h"
@@ -21,7 +22,8 @@ struct ChartState {
   const SelectionModel* selection = nullptr;
   const ThemeColors* colors = nullptr;
   QFont font;
-  QRectF callout;  ///< where the turning point's words are; the read-out avoids them
+  QRectF callout;             ///< where the turning point's words are; the read-out avoids them
+  std::vector<QRectF> words;  ///< where any words are; the lines to the axes leave them readable
   bool limit_hovered = false;
 
   /// Nothing for points that are gone or belong to a hidden method.

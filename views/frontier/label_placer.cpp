@@ -58,4 +58,29 @@ std::optional<QRectF> LabelPlacer::place(QPointF anchor, QSizeF size, double gap
   return std::nullopt;
 }
 
+std::vector<QLineF> pieces_beside(const QLineF& line, const std::vector<QRectF>& rectangles) {
+  const bool flat = line.dy() == 0;
+  const double at = flat ? line.y1() : line.x1();
+  const double begin = flat ? std::min(line.x1(), line.x2()) : std::min(line.y1(), line.y2());
+  const double end = flat ? std::max(line.x1(), line.x2()) : std::max(line.y1(), line.y2());
+  std::vector<std::pair<double, double>> gaps;
+  for (const QRectF& r : rectangles) {
+    if (flat ? at < r.top() || at > r.bottom() : at < r.left() || at > r.right()) continue;
+    gaps.emplace_back(flat ? r.left() : r.top(), flat ? r.right() : r.bottom());
+  }
+  std::sort(gaps.begin(), gaps.end());
+  std::vector<QLineF> pieces;
+  double from = begin;
+  const auto add = [&](double to) {
+    if (to <= from) return;
+    pieces.push_back(flat ? QLineF(from, at, to, at) : QLineF(at, from, at, to));
+  };
+  for (const auto& [left, right] : gaps) {
+    add(std::min(left, end));
+    from = std::max(from, right);
+  }
+  add(end);
+  return pieces;
+}
+
 }  // namespace turnpoint::views

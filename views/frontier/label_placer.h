@@ -2,6 +2,7 @@
 // Greedy placement of labels next to their anchors: right, left, above, below until free; no free place, no label.
 #pragma once
 
+#include <QLineF>
 #include <QPolygonF>
 #include <QRectF>
 #include <optional>
@@ -30,5 +31,9 @@ class LabelPlacer {
   std::vector<QRectF> rectangles_;
   std::vector<QLineF> segments_;
 };
+
+/// What is left of a horizontal or vertical line, from left to right or top to bottom, once it keeps clear of all
+/// rectangles.
+std::vector<QLineF> pieces_beside(const QLineF& line, const std::vector<QRectF>& rectangles);
 
 }  // namespace turnpoint::views

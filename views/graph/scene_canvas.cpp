@@ -157,6 +157,14 @@ void SceneCanvas::paintEvent(QPaintEvent*) {
   paint_overlay(painter, seen);
 }
 
+QSize SceneCanvas::picture_size() const {
+  constexpr double kMost = 8192, kLeast = 64;
+  QSizeF size = scene_size();
+  if (size.isEmpty()) return {320, 200};
+  size *= std::min(1.0, kMost / std::max(size.width(), size.height()));
+  return size.expandedTo({kLeast, kLeast}).toSize();
+}
+
 void SceneCanvas::paint_to(QPainter& painter, const QSizeF& size, const ThemeColors& theme) {
   painter.fillRect(QRectF(QPointF(0, 0), size), theme.base);
   const QSizeF content = scene_size();

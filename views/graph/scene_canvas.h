@@ -41,6 +41,8 @@ class SceneCanvas : public QAbstractScrollArea {
   void show_rect(const QRectF& scene, bool readable);
   QPointF to_device(QPointF scene_position) const;
   qint64 last_frame_ns() const { return last_frame_ns_; }  ///< of the scene below the marks
+  /// Of a picture of the whole scene: its size at 100 %, less where that is more than 8,192 either way.
+  QSize picture_size() const;
   /// For pictures: the whole scene scaled into `size`.
   void paint_to(QPainter& painter, const QSizeF& size, const ThemeColors& theme);
 

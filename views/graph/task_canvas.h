@@ -37,6 +37,7 @@ class TaskCanvas : public SceneCanvas {
  signals:
   void toggle_fold(std::uint32_t group, bool open);
   void unfold_all_in(std::uint32_t group);
+  void export_requested(const QString& suffix);
 
  protected:
   void paint_scene(QPainter& painter, const SceneView& view, bool picture) override;

@@ -188,6 +188,9 @@ void TaskCanvas::contextMenuEvent(QContextMenuEvent* event) {
   menu.addAction(tr("Copy details"), this, [words] { QApplication::clipboard()->setText(words); })
       ->setEnabled(!words.isEmpty());
   menu.addAction(tr("Fit"), this, &TaskCanvas::fit);
+  menu.addSeparator();
+  menu.addAction(tr("Picture as PNG\u2026"), this, [this] { emit export_requested(QStringLiteral("png")); });
+  menu.addAction(tr("Picture as SVG\u2026"), this, [this] { emit export_requested(QStringLiteral("svg")); });
   clear_hover();
   menu.exec(event->globalPos());
 }

@@ -3,7 +3,10 @@
 
 #include <QHBoxLayout>
 #include <QKeyEvent>
+#include <QMenu>
+#include <QToolButton>
 
+#include "views/common/icons.h"
 #include "views/graph/fit_button.h"
 
 namespace turnpoint::views {
@@ -61,6 +64,17 @@ TaskGraphBar::TaskGraphBar(QWidget* parent) : QWidget(parent) {
   fit_button->setToolTip(tr("Fit the whole graph (F)"));
   fit_button->setAccessibleName(tr("Fit"));
   row->addWidget(fit_button);
+  auto* export_button = new QToolButton(this);
+  export_button->setIcon(themed_icon(QStringLiteral("export")));
+  export_button->setToolTip(tr("Export this picture"));
+  export_button->setAccessibleName(tr("Export"));
+  export_button->setPopupMode(QToolButton::InstantPopup);
+  export_button->setAutoRaise(true);
+  auto* menu = new QMenu(export_button);
+  menu->addAction(tr("Picture as PNG\u2026"), this, [this] { emit export_requested(QStringLiteral("png")); });
+  menu->addAction(tr("Picture as SVG\u2026"), this, [this] { emit export_requested(QStringLiteral("svg")); });
+  export_button->setMenu(menu);
+  row->addWidget(export_button);
 
   // What does not fit is left out instead of keeping the window wide.
   row->setSizeConstraint(QLayout::SetNoConstraint);
@@ -80,11 +94,11 @@ TaskGraphBar::TaskGraphBar(QWidget* parent) : QWidget(parent) {
 
 void TaskGraphBar::resizeEvent(QResizeEvent* event) {
   QWidget::resizeEvent(event);
-  engine_->setVisible(width() >= 820);
-  zoom_->setVisible(width() >= 740);
-  counts_->setVisible(width() >= 690);  // whole or not at all: a number without its first digits is another number
-  critical_->setVisible(width() >= 520);
-  for (QLabel* name : names_) name->setVisible(width() >= 620);
+  engine_->setVisible(width() >= 854);
+  zoom_->setVisible(width() >= 774);
+  counts_->setVisible(width() >= 724);  // whole or not at all: a number without its first digits is another number
+  critical_->setVisible(width() >= 554);
+  for (QLabel* name : names_) name->setVisible(width() >= 654);
 }
 
 bool TaskGraphBar::eventFilter(QObject* object, QEvent* event) {

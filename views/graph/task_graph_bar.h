@@ -40,6 +40,7 @@ class TaskGraphBar : public QWidget {
   void search(const QString& text);
   void next_match(int step);
   void fit();
+  void export_requested(const QString& suffix);  ///< "png", "svg"
 
  protected:
   bool eventFilter(QObject* object, QEvent* event) override;

@@ -134,6 +134,8 @@ TaskGraphView::TaskGraphView(QWidget* parent) : QWidget(parent), d_(std::make_un
   connect(d_->canvas, &SceneCanvas::zoom_changed, this, [this] { d_->update_labels(); });
   connect(d_->bar, &TaskGraphBar::look_changed, this, [this] { d_->recolor(); });
   connect(d_->bar, &TaskGraphBar::fit, d_->canvas, &SceneCanvas::fit);
+  connect(d_->bar, &TaskGraphBar::export_requested, this, &TaskGraphView::export_requested);
+  connect(d_->canvas, &TaskCanvas::export_requested, this, &TaskGraphView::export_requested);
   connect(d_->bar, &TaskGraphBar::search, this, [this](const QString& text) { d_->search(text); });
   connect(d_->bar, &TaskGraphBar::next_match, this, [this](int step) { d_->go_to_match(step); });
   connect(d_->bar, &TaskGraphBar::fold_chosen, this, [this](TaskFold fold) {

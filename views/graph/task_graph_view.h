@@ -51,6 +51,7 @@ class TaskGraphView : public QWidget {
   bool busy() const;  ///< a hierarchy is being made or levels are being laid out
 
  signals:
+  void export_requested(const QString& suffix);  ///< "png", "svg": the app asks for a file and calls paint_to
   void ready();  ///< the picture belongs to the newest graph, with every level laid out
 
  protected:

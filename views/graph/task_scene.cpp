@@ -6,6 +6,7 @@
 
 #include "views/common/format.h"
 #include "views/graph/edge_line.h"
+#include "views/graph/loose_grid.h"
 #include "views/graph/strip_wrap.h"
 
 namespace turnpoint::views {
@@ -106,19 +107,21 @@ QSizeF TaskSceneBuilder::closed_size(const TaskHierarchy::Child& child) const {
 
 /// False while an open child has no size yet.
 bool TaskSceneBuilder::make_request(Level& level) const {
-  level.request = {};
+  level.whole = {};
   for (const auto& child : hierarchy_.children_of(level.group)) {
     const int inner = child.is_group ? level_of_[child.index] : -1;
     const QSizeF size = inner >= 0 ? levels_[std::size_t(inner)].size : closed_size(child);
     if (size.isEmpty()) return false;
-    level.request.nodes.push_back(size);
+    level.whole.nodes.push_back(size);
   }
   level.edges = edges_to_draw(hierarchy_, level.group);
   const auto& group = hierarchy_.groups[level.group];
   level.left_out = group.edge_end - group.edge_begin - level.edges.size();
   for (const std::uint32_t e : level.edges)
-    level.request.edges.emplace_back(int(hierarchy_.edges[e].from), int(hierarchy_.edges[e].to));
-  level.request.node_gap = 10, level.request.rank_gap = 26;
+    level.whole.edges.emplace_back(int(hierarchy_.edges[e].from), int(hierarchy_.edges[e].to));
+  level.whole.node_gap = 10, level.whole.rank_gap = 26;
+  level.loose = loose_nodes(level.whole);
+  level.request = without_loose(level.whole, level.loose);
   return true;
 }
 
@@ -128,7 +131,8 @@ std::vector<LevelRequest> TaskSceneBuilder::solve(const Find& find, QSizeF room)
     Level& level = levels_[i];
     level.size = {};
     if (!make_request(level)) continue;
-    const LevelLayoutPtr found = find(level.request);
+    const bool nothing_held = level.request.nodes.empty();
+    const LevelLayoutPtr found = nothing_held ? std::make_shared<const LevelLayout>() : find(level.request);
     if (!found) {
       missing.push_back(level.request);
       continue;
@@ -141,6 +145,12 @@ std::vector<LevelRequest> TaskSceneBuilder::solve(const Find& find, QSizeF room)
     area = std::min(1.2 * area, found->size.width() * (found->size.height() + 24));
     const double least = root ? room.width() - 2 * kMargin : 320;
     level.layout = wrapped(*found, std::max(least, std::sqrt(area * aspect)), aspect);
+    double loose_area = 0;
+    for (std::size_t n = 0; n < level.loose.size(); ++n)
+      if (level.loose[n]) loose_area += (level.whole.nodes[n].width() + 10) * (level.whole.nodes[n].height() + 10);
+    const double whole_area = loose_area + level.layout.size.width() * level.layout.size.height();
+    level.layout =
+        with_loose_grid(level.layout, level.whole, level.loose, std::max(least, std::sqrt(whole_area * aspect)));
     if (root) {
       level.size = level.layout.size + QSizeF(2 * kMargin, 2 * kMargin);
     } else {

@@ -78,7 +78,9 @@ class TaskSceneBuilder {
  private:
   struct Level {
     std::uint32_t group = 0;
-    LevelRequest request;
+    LevelRequest whole;
+    std::vector<bool> loose;           ///< set as a grid
+    LevelRequest request;              ///< what is left of the whole
     std::vector<std::uint32_t> edges;  ///< the hierarchy's, like request.edges
     std::size_t left_out = 0;
     LevelLayout layout;

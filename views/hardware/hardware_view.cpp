@@ -15,6 +15,7 @@
 #include <QTreeView>
 #include <QVBoxLayout>
 
+#include "views/common/elided_label.h"
 #include "views/common/icons.h"
 #include "views/common/note_label.h"
 #include "views/common/section_head.h"
@@ -78,14 +79,16 @@ void HardwareView::make_tool_bar() {
   QFont bold = font();
   bold.setBold(true);
   title_->setFont(bold);
-  summary_ = new QLabel(tool_bar_);
+  summary_ = new Elided<QLabel>(tool_bar_);
   summary_->setFont(secondary_font(font()));
-  // A long sentence must not decide how narrow the window can be; what is cut off is in the tool tip.
-  summary_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   bandwidth_button_ = new ToggleButton(tool_bar_);
   bandwidth_button_->setText(tr("Bandwidth"));
   bandwidth_button_->setCheckable(true);
   bandwidth_button_->setToolTip(tr("Bytes over time in place of time"));
+  measure_button_ = new QToolButton(tool_bar_);
+  measure_button_->setToolTip(
+      tr("Time copies, collectives and operators on this machine; what is found becomes the hardware"));
+  set_measuring(false);
   open_button_ = new QToolButton(tool_bar_);
   open_button_->setText(tr("Open measured logs\u2026"));
   open_button_->setToolTip(
@@ -93,7 +96,9 @@ void HardwareView::make_tool_bar() {
   row->addWidget(title_);
   row->addWidget(summary_, 1);
   row->addWidget(bandwidth_button_);
+  row->addWidget(measure_button_);
   row->addWidget(open_button_);
+  connect(measure_button_, &QToolButton::clicked, this, &HardwareView::measure_requested);
   connect(open_button_, &QToolButton::clicked, this, &HardwareView::open_logs_requested);
 }
 
@@ -221,6 +226,11 @@ void HardwareView::set_base(const QString& title) {
   base_ = title;
   base_button_->setText(tr("Fill in from %1").arg(title));
   base_button_->setVisible(!title.isEmpty() && content_ && !content_->cluster);
+}
+
+void HardwareView::set_measuring(bool on) {
+  measure_button_->setEnabled(!on);
+  measure_button_->setText(on ? tr("Measuring\u2026") : tr("Measure this machine\u2026"));
 }
 
 void HardwareView::set_content(HardwareContentPtr content) {

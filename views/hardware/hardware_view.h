@@ -35,6 +35,9 @@ class HardwareView : public QWidget {
   /// The cluster that could fill in what files without a device do not tell; empty: none is open.
   void set_base(const QString& title);
 
+  /// This machine is being measured: the button waits.
+  void set_measuring(bool on);
+
   QJsonObject save_state() const;  ///< what is picked, and what the chart shows
   void restore_state(const QJsonObject& state);
 
@@ -44,12 +47,14 @@ class HardwareView : public QWidget {
   CurveChart* chart() const { return chart_; }
   ToggleButton* bandwidth_button() const { return bandwidth_button_; }
   QToolButton* open_button() const { return open_button_; }
+  QToolButton* measure_button() const { return measure_button_; }
   QPushButton* base_button() const { return base_button_; }
   QString explanation() const;  ///< the words below the list
   QString empty_text() const;   ///< the words in place of the list; empty where there is one
 
  signals:
   void open_logs_requested();
+  void measure_requested();
   void base_requested();   ///< fill in from the open hardware
   void close_requested();  ///< show the open hardware again
 
@@ -75,7 +80,7 @@ class HardwareView : public QWidget {
   QWidget *tool_bar_, *banner_, *remark_panel_;
   QLabel *title_, *summary_, *banner_text_;
   NoteLabel* explanation_;
-  QToolButton* open_button_;
+  QToolButton *measure_button_, *open_button_;
   QPushButton *base_button_, *close_button_;
   ToggleButton* bandwidth_button_;
   QTreeView* tree_;

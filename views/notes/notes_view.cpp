@@ -5,15 +5,35 @@
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QPlainTextEdit>
+#include <QRegularExpression>
 #include <QStackedWidget>
 #include <QTextBrowser>
 #include <QTextDocument>
+#include <QTextTable>
 #include <QVBoxLayout>
 
 #include "views/common/theme_colors.h"
 #include "views/common/toggle_button.h"
 
 namespace turnpoint::views {
+
+namespace {
+
+/// The line below a table's head may have cells of one or two dashes; Qt's reader wants three.
+QString with_wide_rules(const QString& markdown) {
+  static const QRegularExpression rule(QStringLiteral("^ {0,3}\\|?( *:?-+:? *\\|)+( *:?-+:?)? *$"));
+  static const QRegularExpression dashes(QStringLiteral("(?<!-)-{1,2}(?!-)"));
+  QStringList lines = markdown.split(u'\n');
+  bool code = false;
+  for (QString& line : lines) {
+    const QString begin = line.trimmed().left(3);
+    if (begin == QStringLiteral("```") || begin == QStringLiteral("~~~")) code = !code;
+    if (!code && rule.match(line).hasMatch()) line.replace(dashes, QStringLiteral("---"));
+  }
+  return lines.join(u'\n');
+}
+
+}  // namespace
 
 NotesView::NotesView(QWidget* parent) : QWidget(parent) {
   setObjectName(QStringLiteral("notes_view"));
@@ -76,9 +96,35 @@ void NotesView::show_page() {
   if (notes_.trimmed().isEmpty()) {
     page_->setPlainText(tr("No notes. Press Edit to write some; they are saved with the session."));
   } else {
-    // Without HTML: what a file says is text, not a page.
-    page_->document()->setMarkdown(notes_, QTextDocument::MarkdownFeatures(QTextDocument::MarkdownDialectCommonMark) |
-                                               QTextDocument::MarkdownNoHTML);
+    // GitHub's dialect is the one with tables. Without HTML: what a file says is text, not a page.
+    page_->document()->setMarkdown(
+        with_wide_rules(notes_),
+        QTextDocument::MarkdownFeatures(QTextDocument::MarkdownDialectGitHub) | QTextDocument::MarkdownNoHTML);
+    style_tables();
+  }
+}
+
+/// Qt draws the tables of Markdown without lines and with cells that touch.
+void NotesView::style_tables() {
+  for (QTextFrame* frame : page_->document()->rootFrame()->childFrames()) {
+    auto* const table = qobject_cast<QTextTable*>(frame);
+    if (!table) continue;
+    QTextTableFormat format = table->format();
+    format.setBorder(1);
+    format.setBorderStyle(QTextFrameFormat::BorderStyle_Solid);
+    format.setBorderBrush(theme_colors(palette()).border);
+    format.setBorderCollapse(true);
+    format.setCellPadding(4);
+    format.setCellSpacing(0);
+    format.setTopMargin(6);
+    format.setBottomMargin(6);
+    table->setFormat(format);
+    for (int column = 0; column < table->columns(); ++column) {
+      QTextTableCell head = table->cellAt(0, column);
+      QTextCharFormat cell = head.format();
+      cell.setBackground(theme_colors(palette()).head);
+      head.setFormat(cell);
+    }
   }
 }
 

@@ -32,6 +32,7 @@ class NotesView : public QWidget {
 
  private:
   void show_page();
+  void style_tables();
 
   QString title_, notes_;
   QWidget* tool_bar_;

@@ -82,6 +82,7 @@ class ScenarioPanel : public QScrollArea {
   void show_model();
   void show_machine();
   void show_options();
+  QString devices_text() const;
   void show_limit();
   void show_sliders();
 

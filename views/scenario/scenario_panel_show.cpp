@@ -147,6 +147,13 @@ void ScenarioPanel::show_machine() {
                           (links.isEmpty() ? QString() : QStringLiteral(" · ") + links.join(QStringLiteral(", "))));
 }
 
+/// More devices than the hardware has are whole nodes beside its own.
+QString ScenarioPanel::devices_text() const {
+  const Cluster& used = *view_.scenario->cluster;
+  if (used.devices() <= view_.cluster_devices || used.nodes < 2) return tr("of %1").arg(view_.cluster_devices);
+  return tr("%1 nodes, not %2").arg(used.nodes).arg(view_.cluster_devices / used.devices_per_node);
+}
+
 void ScenarioPanel::show_options() {
   const bool open = view_.scenario != nullptr;
   for (const auto& [key, editor] : editors_) {
@@ -165,8 +172,7 @@ void ScenarioPanel::show_options() {
     if (auto* box = qobject_cast<QCheckBox*>(editor)) box->setChecked(value != 0);
   }
   const bool any_number = is_as_file(view_) && view_.scenario->tasks->device_limit() == kNone;
-  if (devices_note_)
-    devices_note_->setText(!open ? QString() : any_number ? tr("any number") : tr("of %1").arg(view_.cluster_devices));
+  if (devices_note_) devices_note_->setText(!open ? QString() : any_number ? tr("any number") : devices_text());
   tasks_note_->setVisible(open && view_.scenario->tasks != nullptr);
 }
 

@@ -94,8 +94,7 @@ Expected<TaskGraphPtr> read_task_graph(std::string_view text, const std::string&
   if (document->contains("maxFPGAs")) return read_workload(*document, where);
   if (document->contains("maxDevices") && document->contains("nodes")) return read_piper(*document, where);
   Error error = bad_input("is no task graph that is known here", where);
-  error.hint =
-      "turnpoint/task-graph@1, a device-placement workload, a Piper input, a PipeDream profile or a TensorFlow graph";
+  error.hint = kTaskGraphFiles;
   return error;
 }
 

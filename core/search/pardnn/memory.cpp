@@ -39,8 +39,7 @@ class Fitter {
     // The aim is a little below the limit, more so round after round: moves shift times, which no ledger foresees.
     double margin = 0.002;
     int without_gain = 0;
-    for (int round = 0; round < options_.rounds && now.verdict.shortage && without_gain < 6 && effort_ < most_effort();
-         ++round) {
+    for (int round = 0; round < options_.rounds && now.verdict.shortage && without_gain < 6 && !exhausted(); ++round) {
       context.report("memory", double(round) / options_.rounds);
       auto moved = one_round(now, margin, context);
       if (!moved) return moved.error();
@@ -94,7 +93,7 @@ class Fitter {
   /// Moves tasks off device d, its fullest instant first. False if cancelled.
   bool relieve(MemoryLedger& ledger, std::uint32_t d, const std::vector<std::int64_t>& aim, const RunContext& context) {
     std::vector<char> hopeless(ledger.buckets(), 0);
-    for (int given_up = 0; given_up < kMostHopeless && effort_ < most_effort();) {
+    for (int given_up = 0; given_up < kMostHopeless && !exhausted();) {
       std::uint32_t worst = kNone;
       for (std::uint32_t b = 0; b < ledger.buckets(); ++b)
         if (!hopeless[b] && ledger.level(d, b) > aim[d] &&
@@ -117,7 +116,11 @@ class Fitter {
   };
 
   /// Bounds the search where nothing can fit, whatever the machine's speed.
-  double most_effort() const { return 4e5 + 6.0 * double(g_.task_count()); }
+  bool exhausted() const {
+    const double tasks = double(g_.task_count());
+    return effort_ >= 4e5 + 6.0 * tasks ||
+           tries_ >= options_.tries + options_.tries_per_task_and_device * tasks * costs_.devices();
+  }
 
   void relieve_at(MemoryLedger& ledger, std::uint32_t d, std::uint32_t bucket, const std::vector<std::int64_t>& aim,
                   const RunContext& context) {
@@ -132,7 +135,7 @@ class Fitter {
       if (key >= 0) keyed.push_back({key, c.tensor});
     }
     std::priority_queue<Candidate> heap(std::less<Candidate>(), std::move(keyed));
-    while (ledger.level(d, bucket) > aim[d] && !heap.empty() && effort_ < most_effort()) {
+    while (ledger.level(d, bucket) > aim[d] && !heap.empty() && !exhausted()) {
       if (context.cancelled()) return;
       const Candidate c = heap.top();
       heap.pop();
@@ -229,6 +232,7 @@ class Fitter {
     });
     const std::vector<TaskIndex> tasks = set_;
     for (const std::uint32_t to : goals_) {
+      ++tries_;
       const auto& changes = ledger.changes(tasks, to);
       if (!ledger.fits(changes, aim)) continue;
       ledger.apply(tasks, to, changes);
@@ -297,6 +301,7 @@ class Fitter {
   std::vector<double> common_;
   std::vector<std::uint32_t> goals_;
   double effort_ = 0;  // candidates weighed
+  double tries_ = 0;   // goals tried for moves
 };
 
 }  // namespace

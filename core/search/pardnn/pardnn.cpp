@@ -9,6 +9,7 @@
 #include "core/search/pardnn/memory.h"
 #include "core/search/pardnn/refinement.h"
 #include "core/search/placement/max_load.h"
+#include "core/search/placement/memory_bound.h"
 #include "core/search/placement/sequence.h"
 #include "core/search/placement/simple_methods.h"
 
@@ -191,6 +192,7 @@ Expected<std::vector<Judged>> judge_seeds(const Seeds& seeds, const TaskGraph& g
 Expected<std::size_t> fit_best(const ScheduleCosts& costs, Judge& judge, const PlacementRequest& request,
                                const MemoryOptions& options, const std::vector<Judged>& seeds, Judged& best,
                                const RunContext& context) {
+  const Placement first = best.placement;
   auto moved = fit_memory(costs, judge, request, options, best, context);
   if (!moved) return moved.error();
   std::vector<const Judged*> others;
@@ -199,11 +201,17 @@ Expected<std::size_t> fit_best(const ScheduleCosts& costs, Judge& judge, const P
     return a->verdict.better_than(b->verdict, Objective::makespan);
   });
   int tried = 0;
+  std::vector<const Placement*> done{&first};
   for (const Judged* seed : others) {
     if (context.cancelled()) return cancelled_error();
     Judged other = *seed;
     std::size_t other_moved = 0;
-    if (best.verdict.shortage && other.verdict.shortage && tried++ < 3) {
+    // Seeds that are the same placement would come to the same end.
+    const bool again = std::any_of(done.begin(), done.end(), [&](const Placement* p) {
+      return p->device == seed->placement.device && p->order == seed->placement.order;
+    });
+    if (best.verdict.shortage && other.verdict.shortage && tried++ < 3 && !again) {
+      done.push_back(&seed->placement);
       auto fitted = fit_memory(costs, judge, request, options, other, context);
       if (!fitted) return fitted.error();
       other_moved = *fitted;
@@ -242,7 +250,15 @@ Expected<PlacementResult> run_pardnn(const TaskGraph& graph, const PlacementRequ
   if (best.verdict.shortage) {
     MemoryOptions memory;
     memory.order = refinement.order;
-    auto fitted = fit_best(costs, judge, request, memory, *judged, best, context);
+    Expected<std::size_t> fitted = std::size_t(0);
+    if (placement::never_fits(graph, request).empty()) {
+      fitted = fit_best(costs, judge, request, memory, *judged, best, context);
+    } else {
+      // Only so that what is lacking is not more than it need be.
+      memory.tries = 2000;
+      memory.tries_per_task_and_device = 0;
+      fitted = fit_memory(costs, judge, request, memory, best, context);
+    }
     if (!fitted) return fitted.error();
     moved = *fitted;
     stages.push_back({"memory", best.verdict.makespan_s});

@@ -96,6 +96,8 @@ void for_each(const std::vector<std::int64_t>& sizes, const std::array<std::vect
   }
 }
 
+/// Where output k of a slice starts in its input, per dimension.
+Shape slice_start(const LocalOperator& at, std::size_t k);
 /// Whether a view leaves every element of its block where it is.
 bool keeps_order(const LocalOperator& at, const Region& x, const Region& y);
 /// Whether each tensor dimension larger than one is walked.

@@ -80,9 +80,11 @@ Expected<void> concat_backward(const LocalOperator& at, Inputs in, Inputs, Input
 
 // --- slices ----------------------------------------------------------------------------------------------------------
 
+}  // namespace
+
 // The part of x that output k is: per dimension that no loop walks, where it starts. Consecutive parts go to the
 // outputs of one operator, and to the slices of one tensor, in their order.
-Shape start_of(const LocalOperator& at, std::size_t k) {
+Shape slice_start(const LocalOperator& at, std::size_t k) {
   const Model& model = *at.model;
   const TensorId x = at.op().inputs[0].tensor;
   const Shape& whole = at.input(0).shape;
@@ -104,10 +106,12 @@ Shape start_of(const LocalOperator& at, std::size_t k) {
   return start;
 }
 
+namespace {
+
 // Calls visit(x, y) for the elements of output k.
 template <class Visit>
 void for_each_sliced(const LocalOperator& at, std::size_t k, const Region& x, const Region& y, const Visit& visit) {
-  const Shape start = start_of(at, k);
+  const Shape start = slice_start(at, k);
   const std::size_t rank = x.extent.size();
   Shape index(y.extent.size(), 0);
   for (std::int64_t i = 0; i < y.elements(); ++i) {
@@ -144,6 +148,7 @@ Expected<void> slice_backward(const LocalOperator& at, Inputs, Inputs, Inputs gr
 
 const Kernel kernels::kView{view_forward, view_backward, TURNPOINT_FAST(view_forward), TURNPOINT_FAST(view_backward)};
 const Kernel kernels::kConcat{concat_forward, concat_backward};
-const Kernel kernels::kSlice{slice_forward, slice_backward, nullptr, nullptr};
+const Kernel kernels::kSlice{slice_forward, slice_backward, TURNPOINT_FAST(slice_forward),
+                             TURNPOINT_FAST(slice_backward)};
 
 }  // namespace turnpoint::step::TURNPOINT_REAL

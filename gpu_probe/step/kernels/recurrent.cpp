@@ -248,6 +248,7 @@ Expected<void> backward(const LocalOperator& at, Inputs in, Inputs out, Inputs g
 
 }  // namespace
 
-const Kernel kernels::kRecurrent{forward, backward, nullptr, nullptr};
+const Kernel kernels::kRecurrent{forward, backward, TURNPOINT_FAST(recurrent_forward),
+                                 TURNPOINT_FAST(recurrent_backward)};
 
 }  // namespace turnpoint::step::TURNPOINT_REAL

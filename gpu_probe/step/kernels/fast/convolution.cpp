@@ -6,6 +6,7 @@
 
 #include "gpu_probe/cpu/blas.h"
 #include "gpu_probe/cpu/kernels.h"
+#include "gpu_probe/cpu/pooling.h"
 #include "gpu_probe/step/kernels/fast/fast.h"
 #include "gpu_probe/step/kernels/fast/nest.h"
 
@@ -115,19 +116,14 @@ bool convolution_backward(const LocalOperator& at, Inputs in, Inputs, Inputs gra
 
 namespace {
 
-/// Offsets within a plane of every window's elements.
-struct Windows {
-  std::vector<std::int64_t> offsets, first;  ///< first: of each window in `offsets`, and the end
-  std::int64_t x_plane = 1, y_plane = 1, planes = 1;
-};
-
-Windows windows_of(const Shape& x, const Shape& y) {
+probe::PoolingWindows windows_of(const Shape& x, const Shape& y) {
   const std::size_t n = x.size() - 2;
-  Windows w;
+  probe::PoolingWindows w;
   w.planes = x[0] * x[1];
-  for (std::size_t d = 2; d < x.size(); ++d) w.x_plane *= x[d], w.y_plane *= y[d];
+  std::int64_t y_plane = 1;
+  for (std::size_t d = 2; d < x.size(); ++d) w.x_plane *= x[d], y_plane *= y[d];
   Shape low(n), high(n), at(n);
-  for (std::int64_t p = 0; p < w.y_plane; ++p) {
+  for (std::int64_t p = 0; p < y_plane; ++p) {
     w.first.push_back(static_cast<std::int64_t>(w.offsets.size()));
     std::int64_t rest = p;
     for (std::size_t d = n; d-- > 0;) {
@@ -158,34 +154,13 @@ bool takes_maximum(const LocalOperator& at) {
   return at.op().detail.find("Max") != std::string::npos && at.op().inputs[0].saved;
 }
 
-std::int64_t largest_of(const float* x, const std::int64_t* from, const std::int64_t* to) {
-  std::int64_t best = *from;
-  for (; from != to; ++from)
-    if (x[*from] > x[best]) best = *from;
-  return best;
-}
-
 }  // namespace
 
 bool pooling_forward(const LocalOperator& at, Inputs in, Outputs out) {
   const Shape &x = in[0]->region.extent, &y = out[0]->region.extent;
   if (out.size() != 1 || x.size() < 3 || x.size() != y.size()) return false;
-  const Windows w = windows_of(x, y);
-  const bool maximum = takes_maximum(at);
-  for (std::int64_t plane = 0; plane < w.planes; ++plane) {
-    const float* from = in[0]->data.data() + plane * w.x_plane;
-    float* to = out[0]->data.data() + plane * w.y_plane;
-    for (std::size_t p = 0; p + 1 < w.first.size(); ++p) {
-      const std::int64_t *first = w.offsets.data() + w.first[p], *last = w.offsets.data() + w.first[p + 1];
-      if (maximum) {
-        to[p] = from[largest_of(from, first, last)];
-        continue;
-      }
-      float sum = 0;
-      for (const auto* o = first; o != last; ++o) sum += from[*o];
-      to[p] = sum / static_cast<float>(last - first);
-    }
-  }
+  (takes_maximum(at) ? probe::pool_largest : probe::pool_mean)(windows_of(x, y), in[0]->data.data(),
+                                                               out[0]->data.data());
   return true;
 }
 
@@ -194,22 +169,11 @@ bool pooling_backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradien
   const bool maximum = takes_maximum(at);
   const Shape &x = result[0]->region.extent, &y = gradient[0]->region.extent;
   if ((maximum && !in[0]) || x.size() < 3 || x.size() != y.size()) return false;
-  const Windows w = windows_of(x, y);
-  result[0]->data.clear();
-  for (std::int64_t plane = 0; plane < w.planes; ++plane) {
-    const float* from = maximum ? in[0]->data.data() + plane * w.x_plane : nullptr;
-    const float* dy = gradient[0]->data.data() + plane * w.y_plane;
-    float* d = result[0]->data.data() + plane * w.x_plane;
-    for (std::size_t p = 0; p + 1 < w.first.size(); ++p) {
-      const std::int64_t *first = w.offsets.data() + w.first[p], *last = w.offsets.data() + w.first[p + 1];
-      if (maximum) {
-        d[largest_of(from, first, last)] += dy[p];
-        continue;
-      }
-      const float share = dy[p] / static_cast<float>(last - first);
-      for (const auto* o = first; o != last; ++o) d[*o] += share;
-    }
-  }
+  if (maximum)
+    probe::pool_largest_backward(windows_of(x, y), in[0]->data.data(), gradient[0]->data.data(),
+                                 result[0]->data.data());
+  else
+    probe::pool_mean_backward(windows_of(x, y), gradient[0]->data.data(), result[0]->data.data());
   return true;
 }
 

@@ -47,7 +47,10 @@ TURNPOINT_INLINE void weighted(const Operands& x, std::size_t operands, const fl
     for (std::int64_t i = 0; i < n; ++i) y[i] += x[k][i] * w[k];
 }
 
+TURNPOINT_INLINE float factor_of(float v) { return 1.0f + v + 0.25f * v * v; }
+
 struct Weights {
+  bool saved[kMostOperands] = {};
   float one[kMostOperands], minus[kMostOperands], linear[kMostOperands];
   Weights() {
     for (std::size_t k = 0; k < kMostOperands; ++k) {
@@ -58,113 +61,125 @@ struct Weights {
   }
 };
 
-/// False: not a function for strips.
-TURNPOINT_CLONES bool values(FunctionKind kind, const Weights& w, const Operands& x, std::size_t operands,
+TURNPOINT_CLONES void values(FunctionKind kind, const Weights& w, const Operands& x, std::size_t operands,
                              std::int64_t n, float* y) {
   switch (kind) {
-    case FunctionKind::sum: weighted(x, operands, w.one, n, y); return true;
-    case FunctionKind::difference: weighted(x, operands, w.minus, n, y); return true;
-    case FunctionKind::linear: weighted(x, operands, w.linear, n, y); return true;
+    case FunctionKind::sum: weighted(x, operands, w.one, n, y); return;
+    case FunctionKind::difference: weighted(x, operands, w.minus, n, y); return;
+    case FunctionKind::linear: weighted(x, operands, w.linear, n, y); return;
     case FunctionKind::relu:
       weighted(x, operands, w.one, n, y);
       for (std::int64_t i = 0; i < n; ++i) y[i] = y[i] > 0 ? y[i] : 0;
-      return true;
+      return;
     case FunctionKind::tanh:
       weighted(x, operands, w.one, n, y);
       for (std::int64_t i = 0; i < n; ++i) y[i] = vector_tanh(y[i]);
-      return true;
+      return;
     case FunctionKind::tanh_of_linear:
       weighted(x, operands, w.linear, n, y);
       for (std::int64_t i = 0; i < n; ++i) y[i] = vector_tanh(y[i]);
-      return true;
+      return;
     case FunctionKind::sigmoid:
       weighted(x, operands, w.one, n, y);
       for (std::int64_t i = 0; i < n; ++i) y[i] = vector_logistic(y[i]);
-      return true;
+      return;
     case FunctionKind::exponential:
       weighted(x, operands, w.one, n, y);
       for (std::int64_t i = 0; i < n; ++i) y[i] = vector_exp(y[i]);
-      return true;
+      return;
     case FunctionKind::product:
       for (std::int64_t i = 0; i < n; ++i) y[i] = x[0][i];
       for (std::size_t k = 1; k < operands; ++k)
         for (std::int64_t i = 0; i < n; ++i) y[i] *= x[k][i];
-      return true;
+      return;
     case FunctionKind::gelu:
       for (std::int64_t i = 0; i < n; ++i) y[i] = gelu_of(x[0][i]);
-      return true;
+      return;
     case FunctionKind::silu:
       for (std::int64_t i = 0; i < n; ++i) y[i] = silu_of(x[0][i]);
-      return true;
+      return;
     case FunctionKind::gated_gelu:
       for (std::int64_t i = 0; i < n; ++i) y[i] = gelu_of(x[0][i]) * x[1][i];
-      return true;
+      return;
     case FunctionKind::gated_silu:
       for (std::int64_t i = 0; i < n; ++i) y[i] = silu_of(x[0][i]) * x[1][i];
-      return true;
+      return;
     case FunctionKind::square_of_difference:
       for (std::int64_t i = 0; i < n; ++i) y[i] = (x[0][i] - x[1][i]) * (x[0][i] - x[1][i]);
-      return true;
-    case FunctionKind::mixed: break;
+      return;
+    case FunctionKind::mixed: {
+      for (std::int64_t i = 0; i < n; ++i) y[i] = 0.5f;
+      for (std::size_t k = 0; k < operands; ++k)
+        if (w.saved[k])
+          for (std::int64_t i = 0; i < n; ++i) y[i] *= factor_of(x[k][i]);
+      for (std::size_t k = 0; k < operands; ++k)
+        if (!w.saved[k])
+          for (std::int64_t i = 0; i < n; ++i) y[i] += w.linear[k] * x[k][i];
+      return;
+    }
   }
-  return false;
 }
 
 /// d = dy times the derivative by operand k.
-TURNPOINT_CLONES bool slopes(FunctionKind kind, const Weights& w, const Operands& x, std::size_t operands,
+TURNPOINT_CLONES void slopes(FunctionKind kind, const Weights& w, const Operands& x, std::size_t operands,
                              const float* y, const float* dy, std::size_t k, std::int64_t n, float* d) {
   const auto times = [&](float weight) {
     for (std::int64_t i = 0; i < n; ++i) d[i] = dy[i] * weight;
   };
   switch (kind) {
-    case FunctionKind::sum: times(1); return true;
-    case FunctionKind::difference: times(w.minus[k]); return true;
-    case FunctionKind::linear: times(w.linear[k]); return true;
+    case FunctionKind::sum: times(1); return;
+    case FunctionKind::difference: times(w.minus[k]); return;
+    case FunctionKind::linear: times(w.linear[k]); return;
     case FunctionKind::relu:
       for (std::int64_t i = 0; i < n; ++i) d[i] = y[i] > 0 ? dy[i] : 0;
-      return true;
+      return;
     case FunctionKind::tanh:
       for (std::int64_t i = 0; i < n; ++i) d[i] = dy[i] * (1 - y[i] * y[i]);
-      return true;
+      return;
     case FunctionKind::tanh_of_linear:
       for (std::int64_t i = 0; i < n; ++i) d[i] = dy[i] * (1 - y[i] * y[i]) * w.linear[k];
-      return true;
+      return;
     case FunctionKind::sigmoid:
       for (std::int64_t i = 0; i < n; ++i) d[i] = dy[i] * y[i] * (1 - y[i]);
-      return true;
+      return;
     case FunctionKind::exponential:
       for (std::int64_t i = 0; i < n; ++i) d[i] = dy[i] * y[i];
-      return true;
+      return;
     case FunctionKind::product:
       times(1);
       for (std::size_t o = 0; o < operands; ++o)
         if (o != k)
           for (std::int64_t i = 0; i < n; ++i) d[i] *= x[o][i];
-      return true;
+      return;
     case FunctionKind::gelu:
       for (std::int64_t i = 0; i < n; ++i) d[i] = dy[i] * gelu_slope_of(x[0][i]);
-      return true;
+      return;
     case FunctionKind::silu:
       for (std::int64_t i = 0; i < n; ++i) d[i] = dy[i] * silu_slope_of(x[0][i]);
-      return true;
+      return;
     case FunctionKind::gated_gelu:
       if (k == 0)
         for (std::int64_t i = 0; i < n; ++i) d[i] = dy[i] * gelu_slope_of(x[0][i]) * x[1][i];
       else
         for (std::int64_t i = 0; i < n; ++i) d[i] = dy[i] * gelu_of(x[0][i]);
-      return true;
+      return;
     case FunctionKind::gated_silu:
       if (k == 0)
         for (std::int64_t i = 0; i < n; ++i) d[i] = dy[i] * silu_slope_of(x[0][i]) * x[1][i];
       else
         for (std::int64_t i = 0; i < n; ++i) d[i] = dy[i] * silu_of(x[0][i]);
-      return true;
+      return;
     case FunctionKind::square_of_difference:
       for (std::int64_t i = 0; i < n; ++i) d[i] = dy[i] * (k == 0 ? 2.0f : -2.0f) * (x[0][i] - x[1][i]);
-      return true;
-    case FunctionKind::mixed: break;
+      return;
+    case FunctionKind::mixed:
+      if (!w.saved[k]) return times(w.linear[k]);
+      for (std::int64_t i = 0; i < n; ++i) d[i] = 0.5f * dy[i] * (1.0f + 0.5f * x[k][i]);
+      for (std::size_t o = 0; o < operands; ++o)
+        if (o != k && w.saved[o])
+          for (std::int64_t i = 0; i < n; ++i) d[i] *= factor_of(x[o][i]);
+      return;
   }
-  return false;
 }
 
 TURNPOINT_CLONES void add_to(float* to, const float* from, std::int64_t n) {
@@ -206,7 +221,7 @@ struct Call {
 constexpr std::size_t kArrays = kMostOperands + 1;
 using Arrays = std::array<std::vector<std::int64_t>, kArrays>;
 
-bool kept(const LocalOperator& at, const Region& region, std::int64_t local) {
+std::int64_t global_index(const LocalOperator& at, const Region& region, std::int64_t local) {
   const Shape& shape = at.output(0).shape;
   std::int64_t index = 0, stride = 1;
   for (std::size_t d = shape.size(); d-- > 0;) {
@@ -214,7 +229,24 @@ bool kept(const LocalOperator& at, const Region& region, std::int64_t local) {
     local /= region.extent[d];
     stride *= shape[d];
   }
-  return counter_uniform(at.seed, at.id.index + 0xD50ull, static_cast<std::uint64_t>(index)) >= double(0.2);
+  return index;
+}
+
+/// Drops elements from a local place on, `step` apart, of an output of this region; mask: 1 where one stays.
+void drop(const LocalOperator& at, const Region& region, std::int64_t place, std::int64_t step, std::int64_t n,
+          float* y, float* mask) {
+  const std::int64_t last = region.extent.empty() ? 1 : region.extent.back();
+  std::int64_t left = 0, index = 0;  // of a run of the last dimension, where neighbours have neighbouring indices
+  for (std::int64_t i = 0; i < n; ++i, place += step, ++index) {
+    if (left-- <= 0 || step != 1) {
+      index = global_index(at, region, place);
+      left = last - place % last - 1;
+    }
+    const bool stays =
+        counter_uniform(at.seed, at.id.index + 0xD50ull, static_cast<std::uint64_t>(index)) >= double(0.2);
+    y[i] = stays ? y[i] / (1 - kDropped) : 0;
+    if (mask) mask[i * step] = stays ? 1 : 0;
+  }
 }
 
 bool suits(const LocalOperator& at) {
@@ -229,8 +261,8 @@ bool elementwise_forward(const LocalOperator& at, Inputs in, Outputs out) {
   if (!suits(at) || std::find(in.begin(), in.end(), nullptr) != in.end()) return false;
   const Operator& op = at.op();
   const Call call(at);
-  if (call.function.kind == FunctionKind::mixed) return false;
-  const Weights weights;
+  Weights weights;
+  std::copy_n(call.inputs.get(), in.size(), weights.saved);
   Arrays strides;
   strides.fill(std::vector<std::int64_t>(at.loops.size(), 0));
   strides[0] = at.strides(op.outputs[0], *out[0]);
@@ -247,14 +279,10 @@ bool elementwise_forward(const LocalOperator& at, Inputs in, Outputs out) {
         x[k] = strip_of(in[k]->data.data() + o[k + 1] + first * s[k + 1], s[k + 1], n, rooms[k]);
       float* to = out[0]->data.data() + o[0] + first * s[0];
       float* y = s[0] == 1 ? to : rooms[kMostOperands].v;
-      (void)values(call.function.kind, weights, x, in.size(), n, y);
+      values(call.function.kind, weights, x, in.size(), n, y);
       if (masked)
-        for (std::int64_t i = 0; i < n; ++i) {
-          const std::int64_t place = o[0] + (first + i) * s[0];
-          const bool stays = kept(at, out[0]->region, place);
-          y[i] = stays ? y[i] / (1 - kDropped) : 0;
-          if (out[1]) out[1]->data[index_of(place)] = stays ? 1 : 0;
-        }
+        drop(at, out[0]->region, o[0] + first * s[0], s[0], n, y,
+             out[1] ? out[1]->data.data() + o[0] + first * s[0] : nullptr);
       if (s[0] != 1)
         for (std::int64_t i = 0; i < n; ++i) to[i * s[0]] = y[i];
     }
@@ -267,10 +295,11 @@ bool elementwise_backward(const LocalOperator& at, Inputs in, Inputs out, Inputs
   const Operator& op = at.op();
   const Call call(at);
   const bool masked = op.outputs.size() > 1, reads_output = op.outputs[0].saved;
-  if (call.function.kind == FunctionKind::mixed || (reads_output && !out[0]) || (masked && !out[1])) return false;
+  if ((reads_output && !out[0]) || (masked && !out[1])) return false;
   for (std::size_t k = 0; k < in.size(); ++k)
     if (op.inputs[k].saved && !in[k]) return false;
-  const Weights weights;
+  Weights weights;
+  std::copy_n(call.inputs.get(), in.size(), weights.saved);
   Arrays strides;
   strides.fill(std::vector<std::int64_t>(at.loops.size(), 0));
   strides[0] = at.strides(op.outputs[0], *gradient[0]);
@@ -305,7 +334,7 @@ bool elementwise_backward(const LocalOperator& at, Inputs in, Inputs out, Inputs
         if (!result[k]) continue;
         float* to = result[k]->data.data() + o[k + 1] + first * s[k + 1];
         float* d = s[k + 1] == 1 && !summed[k] ? to : rooms[kMostOperands + 3].v;
-        (void)slopes(call.function.kind, weights, x, in.size(), y, dy, k, n, d);
+        slopes(call.function.kind, weights, x, in.size(), y, dy, k, n, d);
         if (d == to) continue;
         if (s[k + 1] == 1)
           add_to(to, d, n);

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/validation_page.h"
+
+#include <unistd.h>
+#include <QAction>
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "app/actions.h"
+#include "app/document.h"
+#include "app/plan_loader.h"
+#include "app/search_runner.h"
+#include "core/base/json.h"
+#include "core/hardware/probe_client.h"
+#include "views/common/format.h"
+#include "views/validation/validation_view.h"
+
+namespace turnpoint::app {
+
+namespace {
+
+std::filesystem::path to_path(const QString& path) { return {path.toStdU16String()}; }
+
+/// Bytes of memory of this machine; 0 where the system does not say.
+double machine_memory() {
+  const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+  return pages > 0 && size > 0 ? static_cast<double>(pages) * static_cast<double>(size) : 0;
+}
+
+/// A driver of one is there; whether it works is for the probe to say.
+bool may_have_gpu() {
+  std::error_code ec;
+  return std::filesystem::exists("/dev/nvidiactl", ec);
+}
+
+}  // namespace
+
+StepChoice step_choice(views::ValidationWay way, bool prove, const Scenario& scenario) {
+  StepChoice choice;
+  using Way = views::ValidationWay;
+  choice.backend = way == Way::cuda_slice                    ? ProbeBackend::cuda
+                   : way == Way::automatic && may_have_gpu() ? ProbeBackend::automatic
+                                                             : ProbeBackend::cpu;
+  choice.prove = prove;
+  const bool slice = way == Way::cpu_slice || way == Way::cuda_slice;
+  choice.mode = slice && scenario.cluster->devices() > 1 ? StepMode::slice : StepMode::ranks;
+  return choice;
+}
+
+ValidationPage::ValidationPage(Document& document, SearchRunner& searches, PlanLoader& plans, ValidationRunner& runner,
+                               views::ValidationView* view, const ActionSet& actions, QObject* parent)
+    : QObject(parent),
+      document_(document),
+      searches_(searches),
+      plans_(plans),
+      runner_(runner),
+      view_(view),
+      actions_(actions) {
+  using View = views::ValidationView;
+  connect(&document_, &Document::scenario_changed, this, &ValidationPage::refresh);
+  connect(&plans_, &PlanLoader::plan_changed, this, &ValidationPage::refresh);
+  connect(&searches_, &SearchRunner::result_changed, this, &ValidationPage::refresh);
+  connect(&runner_, &ValidationRunner::running_changed, this, &ValidationPage::refresh);
+  connect(&runner_, &ValidationRunner::phase_changed, this, [this] { view_->set_state(refusal_, runner_.phase()); });
+  connect(&runner_, &ValidationRunner::failed, this, &ValidationPage::failed);
+  connect(&runner_, &ValidationRunner::report_made, this, [this](const ReportPtr& report) {
+    add({report}, show_next_);
+    show_next_ = false;
+  });
+  connect(&runner_, &ValidationRunner::calibrated, this, [this](const std::shared_ptr<const CalibratedProfile>& made) {
+    const ReportPtr before = view_->current();
+    add(made->reports, true);
+    // What calibrating changed is seen at once: the run on show, and beside it the same run predicted anew.
+    for (const ReportPtr& after : made->reports)
+      if (before && !before->calibrated && after->plan == before->plan && after->date == before->date)
+        view_->compare(before, after);
+    emit profile_made(made);
+  });
+  connect(view_, &View::way_changed, this, &ValidationPage::refresh);
+  connect(view_, &View::stop_requested, &runner_, &ValidationRunner::cancel);
+  connect(view_, &View::current_changed, this, &ValidationPage::refresh);
+  connect(view_, &View::remove_requested, this, &ValidationPage::remove);
+  refresh();
+}
+
+QString ValidationPage::refusal_of(const Result& result, std::size_t index, const Plan* plan) const {
+  const Scenario& scenario = *result.scenario;
+  WhatIf factors = scenario.settings.factors;
+  factors.device_memory = 1;
+  if (!(factors == WhatIf()))
+    return tr("What-if sliders are set: this machine is what it is. Reset them to compare with what was predicted.");
+  const StepChoice choice = step_choice(view_->way(), view_->proves(), scenario);
+  if (plan && choice.backend == ProbeBackend::cpu) {
+    if (scenario.settings.precision == Precision::bf16)
+      return tr("The plan is in bf16, and CPU ranks compute in fp32. Set the precision to fp32.");
+    if (choice.mode == StepMode::ranks && !plan->pipeline && plan->mesh.devices() > kMostCpuRanks)
+      return tr("The plan is for %1 devices, and at most %2 CPU ranks are run here. Choose fewer devices, or run one "
+                "device's part.")
+          .arg(plan->mesh.devices())
+          .arg(kMostCpuRanks);
+    const double needed = static_cast<double>(result.points[index].memory_bytes) *
+                          (choice.mode == StepMode::ranks ? plan->mesh.devices() : 1);
+    const double there = machine_memory();
+    if (there > 0 && needed > there)
+      return tr("The plan needs %1 in all, and this machine has %2.")
+          .arg(views::memory_text(static_cast<std::int64_t>(needed)),
+               views::memory_text(static_cast<std::int64_t>(there)));
+  }
+  if (plan) {
+    if (const auto job = step_job_of(scenario, *plan, choice); !job) {
+      QString why = views::to_qt(job.error().what);
+      if (!why.isEmpty()) why[0] = why[0].toUpper();
+      return why + u'.';
+    }
+  }
+  if (const auto probe = find_probe(); !probe) return views::to_qt(probe.error().message()) + u'.';
+  return {};
+}
+
+QString ValidationPage::refusal() const {
+  const ScenarioPtr& scenario = document_.scenario();
+  if (!scenario) return tr("Open a model and pick a plan in the chart.");
+  if (scenario->tasks) return tr("A task graph has no operators that could be run; open a model.");
+  if (plans_.placement()) return tr("The picked point is a placement, which cannot be run yet; pick a sharding plan.");
+  if (!plans_.plan() || !plans_.result()) return tr("Pick a plan in the chart.");
+  return refusal_of(*plans_.result(), plans_.index(), plans_.plan().get());
+}
+
+bool ValidationPage::is_calibrated(const Scenario& scenario) {
+  return QString::fromStdString(scenario.cluster->name).endsWith(QStringLiteral("-calibrated"));
+}
+
+void ValidationPage::run() {
+  if (!refusal().isEmpty()) return;
+  const ResultPtr& result = plans_.result();
+  runner_.run({{result, plans_.index(), step_choice(view_->way(), view_->proves(), *result->scenario),
+                is_calibrated(*result->scenario)}});
+  show_next_ = true;
+  emit shown();
+}
+
+std::vector<PlanToRun> ValidationPage::sample() const {
+  std::vector<PlanToRun> plans;
+  const auto add_from = [&](const MethodRun& run) {
+    if (!run.enabled || !run.result || !run.result->plans || run.result->scenario != document_.scenario()) return;
+    const Result& result = *run.result;
+    const std::size_t chosen = plans_.result() == run.result ? plans_.index() : result.turning_point.value_or(0);
+    for (const std::size_t at : sampled_points(result, kSample - plans.size(), chosen))
+      if (!result.plans->placement(at))
+        plans.push_back({run.result, at, step_choice(view_->way(), view_->proves(), *result.scenario),
+                         is_calibrated(*result.scenario)});
+  };
+  const MethodRun* subject = searches_.subject();
+  if (subject) add_from(*subject);
+  // A short frontier is filled up with what other methods found.
+  for (const MethodRun& run : searches_.runs())
+    if (&run != subject && plans.size() < kSample) add_from(run);
+  return plans;
+}
+
+void ValidationPage::run_sample() {
+  if (!refusal().isEmpty()) return;
+  runner_.run(sample());
+  view_->show_page(views::ValidationView::Page::plans);
+  show_next_ = true;
+  emit shown();
+}
+
+void ValidationPage::calibrate() {
+  // The one on show first: what is run with it must be of the same scenario.
+  std::vector<ReportPtr> reports = view_->comparable();
+  const auto shown = std::find(reports.begin(), reports.end(), view_->current());
+  if (shown != reports.end()) std::rotate(reports.begin(), shown, shown + 1);
+  runner_.calibrate(reports);
+}
+
+void ValidationPage::add(std::vector<ReportPtr> reports, bool show) {
+  reports_.insert(reports_.end(), reports.begin(), reports.end());
+  view_->set_reports(reports_, show ? static_cast<int>(reports_.size()) - 1 : -1);
+}
+
+void ValidationPage::remove(const QList<int>& rows) {
+  std::vector<ReportPtr> kept;
+  for (std::size_t i = 0; i < reports_.size(); ++i) {
+    if (rows.contains(static_cast<int>(i)))
+      runner_.forget(reports_[i]);
+    else
+      kept.push_back(reports_[i]);
+  }
+  reports_ = std::move(kept);
+  view_->set_reports(reports_);
+}
+
+void ValidationPage::set_reports(std::vector<ReportPtr> reports) {
+  for (const ReportPtr& report : reports_) runner_.forget(report);
+  reports_ = std::move(reports);
+  view_->set_reports(reports_);
+}
+
+void ValidationPage::open(const QString& path) {
+  const auto document = read_json_file(to_path(path));
+  if (!document) {
+    emit failed(document.error(), tr("Open validation report"));
+    return;
+  }
+  auto read = read_validations(*document, path.section(u'/', -1).toStdString());
+  if (!read) {
+    emit failed(read.error(), tr("Open validation report"));
+    return;
+  }
+  std::vector<ReportPtr> made;
+  for (ValidationReport& report : *read) made.push_back(std::make_shared<const ValidationReport>(std::move(report)));
+  if (made.empty()) return;
+  add(std::move(made), true);
+  emit shown();
+}
+
+std::vector<ValidationReport> ValidationPage::on_show() const {
+  std::vector<ValidationReport> reports;
+  if (view_->page() == views::ValidationView::Page::plans) {
+    for (const ReportPtr& report : view_->comparable()) reports.push_back(*report);
+  } else {
+    if (const ReportPtr report = view_->current()) reports.push_back(*report);
+    if (const ReportPtr other = view_->compared()) reports.push_back(*other);
+  }
+  return reports;
+}
+
+bool ValidationPage::write(const QString& path, const std::string& text, const QString& action) {
+  const auto done = write_file_atomically(to_path(path), text);
+  if (done)
+    emit written(path);
+  else
+    emit failed(done.error(), action);
+  return done.has_value();
+}
+
+bool ValidationPage::save(const QString& path) {
+  const auto reports = on_show();
+  if (reports.empty()) return false;
+  const nlohmann::json document = reports.size() == 1 ? write_validation(reports.front()) : write_validations(reports);
+  return write(path, document.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n",
+               tr("Save validation report"));
+}
+
+bool ValidationPage::export_report(const QString& path) {
+  const auto reports = on_show();
+  if (reports.empty()) return false;
+  std::string text;
+  if (path.endsWith(QStringLiteral(".csv"), Qt::CaseInsensitive)) {
+    text = reports.size() == 1 ? write_validation_csv(reports.front()) : write_validations_csv(reports);
+  } else {
+    if (reports.size() > 1) text = write_summary_markdown(reports) + "\n";
+    for (const auto& report : reports) text += write_validation_markdown(report) + "\n";
+  }
+  return write(path, text, tr("Export validation report"));
+}
+
+void ValidationPage::refresh() {
+  const QString reason = refusal_ = refusal();
+  const std::size_t plans = reason.isEmpty() ? sample().size() : 0;
+  const auto allow = [this](ActionId id, bool on, const QString& why) {
+    QAction* action = actions_[id];
+    action->setEnabled(on);
+    QString tip = action->statusTip();
+    if (!action->shortcut().isEmpty())
+      tip += QStringLiteral(" (%1)").arg(action->shortcut().toString(QKeySequence::NativeText));
+    action->setToolTip(on || why.isEmpty() ? tip : why);
+  };
+  allow(ActionId::validate, reason.isEmpty(), reason);
+  allow(ActionId::validate_sample, plans > 1, reason.isEmpty() ? tr("There is one plan only.") : reason);
+  const auto comparable = view_->comparable();
+  const bool known =
+      std::any_of(comparable.begin(), comparable.end(), [this](const ReportPtr& r) { return runner_.knows(r); });
+  allow(ActionId::calibrate, known && !runner_.running(),
+        known ? tr("A plan is being run.") : tr("Runs made since the window was opened can calibrate; there is none."));
+  for (const ActionId id : {ActionId::save_report, ActionId::export_report_csv, ActionId::export_report_markdown})
+    allow(id, !reports_.empty(), tr("There is no report."));
+  view_->set_state(reason, runner_.phase());
+}
+
+}  // namespace turnpoint::app

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recurrent cells with their products as matrix products: the input's of all steps at once, the state's step by step.
+// Gates lie unit by unit, as the weights do.
+#include <algorithm>
+
+#include "gpu_probe/cpu/blas.h"
+#include "gpu_probe/cpu/clones.h"
+#include "gpu_probe/cpu/vector_math.h"
+#include "gpu_probe/step/kernels/fast/fast.h"
+
+namespace turnpoint::step::in_float::fast {
+
+namespace {
+
+using Values = std::vector<float>;
+
+/// Sizes and places, as in the plain loops.
+struct Cells {
+  std::int64_t samples, steps, features, directions, units, hidden, gates, first_unit, first_direction, all_bias;
+  bool batch_first;
+
+  Cells(const LocalOperator& at, const Region& x, const Region& w) {
+    batch_first = at.output(0).shape.size() == 3;
+    samples = x.extent[batch_first ? 0 : 1];
+    steps = x.extent[batch_first ? 1 : 0];
+    features = x.extent[2];
+    directions = w.extent[0];
+    hidden = at.input(2).shape[2];
+    gates = at.input(1).shape[1] / hidden;
+    units = w.extent[1] / gates;
+    first_unit = w.offset[1] / gates;
+    first_direction = w.offset[0];
+    all_bias = at.op().inputs.size() > 3 && at.input(3).shape[1] == 2 * gates * hidden ? hidden * gates : 0;
+  }
+  std::int64_t width() const { return units * gates; }
+  std::int64_t time(std::int64_t d, std::int64_t s) const { return first_direction + d == 1 ? steps - 1 - s : s; }
+  std::int64_t row(std::int64_t n, std::int64_t t) const { return batch_first ? n * steps + t : t * samples + n; }
+  std::int64_t y(std::int64_t n, std::int64_t t, std::int64_t d) const {
+    return batch_first ? ((n * steps + t) * directions + d) * units : ((t * directions + d) * samples + n) * units;
+  }
+  std::int64_t bias(std::int64_t d) const {
+    return all_bias ? d * 2 * all_bias + first_unit * gates : d * units * gates;
+  }
+};
+
+bool known(const LocalOperator& at, const Cells& c) {
+  return (c.gates == 1 || c.gates == 3 || c.gates == 4) && at.op().outputs.size() == 2;
+}
+
+/// All gates of a sample at once: 1 / (1 + exp(-z)); those that are squashed to -1 .. 1 as 2 / (1 + exp(-2 z)) - 1.
+TURNPOINT_CLONES void squash(std::int64_t width, const float* times, float* z) {
+  for (std::int64_t i = 0; i < width; ++i) {
+    const float s = probe::vector_logistic(times[i] * z[i]);
+    z[i] = times[i] * s - (times[i] - 1.0f);
+  }
+}
+
+TURNPOINT_CLONES void add(std::int64_t count, const float* from, float* to) {
+  for (std::int64_t i = 0; i < count; ++i) to[i] += from[i];
+}
+
+bool whole_state(const LocalOperator& at, const Values& mine, std::int64_t samples, Values& all) {
+  if (!at.gather_units) return all = mine, true;
+  auto gathered = at.gather_units(mine, samples);
+  if (gathered) all = std::move(*gathered);
+  return gathered.has_value();
+}
+
+}  // namespace
+
+bool recurrent_forward(const LocalOperator& at, Inputs in, Outputs out) {
+  const Cells c(at, in[0]->region, in[1]->region);
+  if (!known(at, c) || !out[0] || !out[1]) return false;
+  const auto product = probe::blas().function;
+  const std::int64_t width = c.width();
+  Array from_input(index_of(c.samples * c.steps * width)), from_state(index_of(c.samples * width));
+  Values times(index_of(width), 1.0f);
+  for (std::int64_t i = 0; i < width; ++i)
+    if (c.gates == 1 || (c.gates == 4 && i % 4 == 2)) times[index_of(i)] = 2.0f;
+  for (std::int64_t d = 0; d < c.directions; ++d) {
+    const float *w = in[1]->data.data() + d * width * c.features, *r = in[2]->data.data() + d * width * c.hidden;
+    product({c.samples * c.steps, width, c.features, false, true}, in[0]->data.data(), w, 0, from_input.data());
+    const float* bias = in.size() > 3 ? in[3]->data.data() + c.bias(d) : nullptr;
+    Values before(index_of(c.samples * c.hidden), 0), mine(index_of(c.samples * c.units), 0), cell = mine;
+    for (std::int64_t s = 0; s < c.steps; ++s) {
+      const std::int64_t t = c.time(d, s);
+      product({c.samples, width, c.hidden, false, true}, before.data(), r, 0, from_state.data());
+      for (std::int64_t n = 0; n < c.samples; ++n) {
+        float* gate = out[1]->data.data() + c.y(n, t, d) * c.gates;
+        float* y = out[0]->data.data() + c.y(n, t, d);
+        const float* state = from_state.data() + n * width;
+        std::copy_n(from_input.data() + c.row(n, t) * width, width, gate);
+        if (bias) add(width, bias, gate);
+        if (bias && c.all_bias) add(width, bias + c.all_bias, gate);
+        float *own = mine.data() + n * c.units, *cells = cell.data() + n * c.units;
+        if (c.gates == 3) {
+          const float* old = before.data() + n * c.hidden + c.first_unit;
+          for (std::int64_t u = 0; u < c.units; ++u) {
+            float* g = gate + 3 * u;
+            g[0] = probe::vector_logistic(g[0] + state[3 * u]);
+            g[1] = probe::vector_logistic(g[1] + state[3 * u + 1]);
+            g[2] = probe::vector_tanh(g[2] + g[1] * state[3 * u + 2]);
+            own[u] = (1 - g[0]) * g[2] + g[0] * old[u];
+          }
+        } else {
+          add(width, state, gate);
+          squash(width, times.data(), gate);
+          for (std::int64_t u = 0; u < c.units; ++u) {
+            const float* g = gate + c.gates * u;
+            if (c.gates == 4) {
+              cells[u] = g[1] * cells[u] + g[0] * g[2];
+              own[u] = g[3] * probe::vector_tanh(cells[u]);
+            } else {
+              own[u] = g[0];
+            }
+          }
+        }
+        std::copy_n(own, c.units, y);
+      }
+      if (!whole_state(at, mine, c.samples, before)) return false;
+    }
+  }
+  return true;
+}
+
+namespace {
+
+/// One direction's walk back through time.
+class Back {
+ public:
+  Back(const LocalOperator& at, const Cells& c, std::int64_t d, Inputs in, Inputs out, const Block& gradient,
+       Outputs result)
+      : at_(at), c_(c), d_(d), in_(in), out_(out), gradient_(gradient), result_(result) {}
+
+  bool run() {
+    if (!recall()) return false;
+    const std::int64_t width = c_.width();
+    const auto product = probe::blas().function;
+    const float *w = in_[1]->data.data() + d_ * width * c_.features, *r = in_[2]->data.data() + d_ * width * c_.hidden;
+    Array all(index_of(c_.samples * c_.steps * width)), dz(index_of(c_.samples * width)), state(dz.size()),
+        products(dz.size());
+    Values from_next(index_of(c_.samples * c_.units), 0);
+    cell_gradient_.assign(from_next.size(), 0);
+    float* dr = result_[2] ? result_[2]->data.data() + d_ * width * c_.hidden : nullptr;
+    for (std::int64_t s = c_.steps; s-- > 0;) {
+      const Values& before = before_[index_of(s)];
+      into_before_.assign(index_of(c_.samples * c_.hidden), 0);
+      if (c_.gates == 3) product({c_.samples, width, c_.hidden, false, true}, before.data(), r, 0, products.data());
+      for (std::int64_t n = 0; n < c_.samples; ++n) {
+        step(s, n, from_next.data() + n * c_.units, products.data() + n * width, dz.data() + n * width,
+             state.data() + n * width);
+        std::copy_n(dz.data() + n * width, width, all.data() + c_.row(n, c_.time(d_, s)) * width);
+      }
+      product({c_.samples, c_.hidden, width}, state.data(), r, 1, into_before_.data());
+      if (dr) product({width, c_.hidden, c_.samples, true, false}, state.data(), before.data(), 1, dr);
+      if (!at_.scatter_units) {
+        from_next = into_before_;
+        continue;
+      }
+      auto own = at_.scatter_units(into_before_, c_.samples);
+      if (!own) return false;
+      from_next = std::move(*own);
+    }
+    const std::int64_t rows = c_.samples * c_.steps;
+    if (result_[0]) product({rows, c_.features, width}, all.data(), w, d_ == 0 ? 0.0f : 1.0f, result_[0]->data.data());
+    if (result_[1])
+      product({width, c_.features, rows, true, false}, all.data(), in_[0]->data.data(), 0,
+              result_[1]->data.data() + d_ * width * c_.features);
+    if (in_.size() > 3 && result_[3]) {
+      float* bias = result_[3]->data.data() + c_.bias(d_);
+      for (std::int64_t row = 0; row < rows; ++row) {
+        add(width, all.data() + row * width, bias);
+        if (c_.all_bias) add(width, all.data() + row * width, bias + c_.all_bias);
+      }
+    }
+    return true;
+  }
+
+ private:
+  const float* gates(std::int64_t s, std::int64_t n) const {
+    return out_[1]->data.data() + c_.y(n, c_.time(d_, s), d_) * c_.gates;
+  }
+
+  /// The states before every step, from the kept output; an LSTM's cells from its kept gates.
+  bool recall() {
+    Values mine(index_of(c_.samples * c_.units), 0), cell = mine;
+    before_.emplace_back(index_of(c_.samples * c_.hidden), 0.0f);
+    cells_.push_back(cell);
+    for (std::int64_t s = 0; s < c_.steps; ++s) {
+      for (std::int64_t n = 0; n < c_.samples; ++n) {
+        std::copy_n(out_[0]->data.data() + c_.y(n, c_.time(d_, s), d_), c_.units, mine.data() + n * c_.units);
+        const float* g = gates(s, n);
+        for (std::int64_t u = 0; c_.gates == 4 && u < c_.units; ++u, g += 4) {
+          float& value = cell[index_of(n * c_.units + u)];
+          value = g[1] * value + g[0] * g[2];
+        }
+      }
+      cells_.push_back(cell);
+      if (s + 1 == c_.steps) break;
+      Values all;
+      if (!whole_state(at_, mine, c_.samples, all)) return false;
+      before_.push_back(std::move(all));
+    }
+    return true;
+  }
+
+  /// The gradients at the gates' arguments of one sample; `state`: as far as the state's product counts in them.
+  void step(std::int64_t s, std::int64_t n, const float* from_next, const float* products, float* dz, float* state) {
+    const float *g = gates(s, n), *dy = gradient_.data.data() + c_.y(n, c_.time(d_, s), d_);
+    const float *cell = cells_[index_of(s + 1)].data() + n * c_.units, *old = cells_[index_of(s)].data() + n * c_.units;
+    float* carried = cell_gradient_.data() + n * c_.units;
+    const std::int64_t first = n * c_.hidden + c_.first_unit;
+    for (std::int64_t u = 0; u < c_.units; ++u, g += c_.gates, dz += c_.gates, state += c_.gates) {
+      const float dh = dy[u] + from_next[u];
+      if (c_.gates == 4) {
+        const float squashed = probe::vector_tanh(cell[u]), dc = carried[u] + dh * g[3] * (1 - squashed * squashed);
+        carried[u] = dc * g[1];
+        dz[0] = dc * g[2] * g[0] * (1 - g[0]);
+        dz[1] = dc * old[u] * g[1] * (1 - g[1]);
+        dz[2] = dc * g[0] * (1 - g[2] * g[2]);
+        dz[3] = dh * squashed * g[3] * (1 - g[3]);
+      } else if (c_.gates == 3) {
+        const float before = before_[index_of(s)][index_of(first + u)], dn = dh * (1 - g[0]) * (1 - g[2] * g[2]);
+        into_before_[index_of(first + u)] += dh * g[0];
+        dz[0] = dh * (before - g[2]) * g[0] * (1 - g[0]);
+        dz[1] = dn * products[3 * u + 2] * g[1] * (1 - g[1]);
+        dz[2] = dn;
+      } else {
+        dz[0] = dh * (1 - g[0] * g[0]);
+      }
+      std::copy_n(dz, c_.gates, state);
+      if (c_.gates == 3) state[2] *= g[1];
+    }
+  }
+
+  const LocalOperator& at_;
+  const Cells& c_;
+  std::int64_t d_;
+  Inputs in_, out_;
+  const Block& gradient_;
+  Outputs result_;
+  std::vector<Values> before_, cells_;
+  Values cell_gradient_, into_before_;
+};
+
+}  // namespace
+
+bool recurrent_backward(const LocalOperator& at, Inputs in, Inputs out, Inputs gradient, Outputs result) {
+  if (!gradient[0] || !in[0] || !in[1] || !in[2] || !out[0] || out.size() != 2 || !out[1]) return false;
+  const Cells c(at, in[0]->region, in[1]->region);
+  if (!known(at, c)) return false;
+  if (result[2]) result[2]->data.clear();
+  if (result.size() > 3 && result[3]) result[3]->data.clear();
+  for (std::int64_t d = 0; d < c.directions; ++d)
+    if (!Back(at, c, d, in, out, *gradient[0], result).run()) return false;
+  return true;
+}
+
+}  // namespace turnpoint::step::in_float::fast

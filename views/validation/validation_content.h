@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// One validation report, or two side by side, as words and rows for the tab that shows them. No widgets.
+#pragma once
+
+#include <QString>
+#include <QStringList>
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/ids.h"
+#include "core/model/model.h"
+#include "core/validation/validation_report.h"
+
+namespace turnpoint::views {
+
+using ValidationReportPtr = std::shared_ptr<const ValidationReport>;
+
+enum class ValidationPart : std::uint8_t { step, memory, sent, operators, collectives };
+inline constexpr std::size_t kValidationParts = 5;
+QString part_text(ValidationPart part);
+
+/// One value of the report on show and, where two are compared, of the other one.
+struct ValidationRow {
+  ValidationPart part = ValidationPart::step;
+  QString name;
+  OperatorId op;  ///< of the open model; invalid: the value is of no operator, or of another model
+  std::optional<ComparedValue> value, other;
+
+  bool bytes() const { return part == ValidationPart::memory || part == ValidationPart::sent; }
+  /// The longest of its bars, seconds or bytes.
+  double largest() const;
+};
+
+struct ValidationContent {
+  ValidationReportPtr report, other;
+  QString title, facts;             ///< plan; backend, ranks, date
+  QString other_title;              ///< empty: nothing to compare with
+  QString verdict;                  ///< about the numerics
+  bool verdict_good = false;        ///< proved
+  bool verdict_bad = false;         ///< computes something else
+  std::vector<ValidationRow> rows;  ///< part by part; operators and collectives by falling time
+  QStringList notes;
+  std::array<int, kValidationParts> measured{}, count{};  ///< of `report`, by part
+};
+using ValidationContentPtr = std::shared_ptr<const ValidationContent>;
+
+/// `other` may be null; its values stand beside those of the same name. `model`: the open one, for the selection; may
+/// be null.
+ValidationContentPtr make_validation_content(const ValidationReportPtr& report, const ValidationReportPtr& other,
+                                             const ModelPtr& model);
+
+QString backend_text(const ValidationReport& report);  ///< "2 CPU ranks on 2 cores", "CUDA GPU, one device's part"
+QString report_date_text(const ValidationReport& report);
+QString value_text(const ValidationRow& row, double value);  ///< with its unit
+QString error_text(const ComparedValue& value);              ///< "+4.1%"; "modelled" where nothing was measured
+QString source_text(const ComparedValue& value);
+
+/// Errors above this are drawn in the warning colour.
+inline constexpr double kLargeError = 0.07;
+
+}  // namespace turnpoint::views
