@@ -108,12 +108,16 @@ Expected<void> StepMessages::take(std::string_view line) {
     ProbeHello hello = read_probe_hello(fields);
     if (!fields.error()) hello_ = std::move(hello);
   } else if (type == "operator") {
-    measurement_.phases.push_back(read_phase(fields));
+    MeasuredPhase phase = read_phase(fields);
+    if (!fields.error()) measurement_.phases.push_back(std::move(phase));
   } else if (type == "exchange") {
-    measurement_.exchanges.push_back(read_exchange(fields));
+    MeasuredExchange exchange = read_exchange(fields);
+    if (!fields.error()) measurement_.exchanges.push_back(std::move(exchange));
   } else if (type == "result") {
+    StepMeasurement before = measurement_;
     read_result(fields);
     finished_ = !fields.error();
+    if (!finished_) measurement_ = std::move(before);
   }
   if (fields.error()) {
     Error error = *fields.error();

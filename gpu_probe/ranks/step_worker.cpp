@@ -140,6 +140,8 @@ class StepWorker {
                             {"tolerance", numerics_->tolerance},
                             {"precision", numerics_->precision},
                             {"where", numerics_->where}};
+    if (job_.backend == ProbeBackend::automatic)
+      notes_.push_back("backend auto: steps are carried out on CPU ranks, with or without a GPU");
     notes_.insert(notes_.end(), m.notes.begin(), m.notes.end());
     if (m.ranks > cores_)
       notes_.push_back(

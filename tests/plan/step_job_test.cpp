@@ -8,7 +8,7 @@
 #include "core/model/model_json.h"
 #include "core/plan/evaluator.h"
 #include "core/plan/plan_record.h"
-#include "core/plan/step_job.h"
+#include "core/plan/step_client.h"
 #include "core/search/frontier_tracking/plans.h"
 #include "gpu_probe/step_models.h"
 #include "plan/schema_check.h"
@@ -198,6 +198,55 @@ class StepJobTest : public QObject {
     const auto read = parse_step_job(text, "test");
     QVERIFY(!read.has_value());
     QVERIFY2(read.error().message().find(said.toStdString()) != std::string::npos, read.error().message().c_str());
+  }
+
+  // What a probe may say of a step, and what is no answer to it.
+  void messages_data() {
+    QTest::addColumn<QString>("line");
+    QTest::addColumn<QString>("said");
+    const char* times = R"("min_s":1,"q1_s":2,"median_s":3,"q3_s":4,"samples":5)";
+    const auto row = [](const QString& line, const char* said) { QTest::newRow(said) << line << QString(said); };
+    const auto with = [&](const char* head) { return QString("{%1,%2}").arg(head, times); };
+    row("garbage", "no message");
+    row("[1]", "is no message");
+    row(with(R"("type":"operator","op":4000,"phase":"forward")"), "op");
+    row(with(R"("type":"operator","op":1,"phase":"sideways")"), "no phase of a step");
+    row(R"({"type":"operator","op":1,"phase":"forward","min_s":3,"q1_s":2,"median_s":3,"q3_s":4,"samples":5})",
+        "between its neighbours");
+    row(with(R"("type":"exchange","reshard":99,"op":1,"step":0,"planned_bytes":1,"received_bytes":1)"), "reshard");
+    row(with(R"("type":"exchange","reshard":-1,"op":0,"step":7,"planned_bytes":1,"received_bytes":1)"),
+        "none of the plan's");
+    row(R"({"type":"result","ranks":2,"memory":{},"planned_bytes":0,"received_bytes":0})", "step_time");
+    row(R"({"type":"error","code":"device","what":"rank 1 died","hint":"start it again"})",
+        "rank 1 died (start it again)");
+  }
+  void messages() {
+    QFETCH(QString, line);
+    QFETCH(QString, said);
+    const StepJob job = small_job();
+    StepMessages messages(job);
+    const auto take = [&](const QString& text) { return messages.take(text.toStdString()); };
+    const QString time = R"("min_s":1,"q1_s":2,"median_s":3,"q3_s":4,"samples":5)";
+    QVERIFY(!take(QString(R"({"type":"operator","op":1,"phase":"forward",%1})").arg(time)).has_value());
+    QVERIFY(take(R"({"type":"hello","program":"turnpoint-probe","protocol":1,"backend":"cpu","ranks":2,)"
+                 R"("devices":[{"name":"core","memory_bytes":1000}]})")
+                .has_value());
+    QVERIFY(take(QString(R"({"type":"operator","op":1,"phase":"update",%1})").arg(time)).has_value());
+    QVERIFY(take(R"({"type":"heartbeat"})").has_value() && take(R"({"type":"something new"})").has_value());
+    const auto bad = take(line);
+    QVERIFY(!bad.has_value());
+    QVERIFY2(bad.error().message().find(said.toStdString()) != std::string::npos, bad.error().message().c_str());
+    QCOMPARE(bad.error().code, ErrorCode::device);
+    QVERIFY(!messages.finished());
+    const QString memory = R"({"parameters":1,"gradients":2,"optimizer":3,"kept":4,"peak":11,"counted_peak":10})";
+    QVERIFY(take(QString(R"({"type":"result","ranks":2,"cores":2,"step_time":{%1},"memory":%2,"planned_bytes":8,)"
+                         R"("received_bytes":8,"notes":["one"]})")
+                     .arg(time, memory))
+                .has_value());
+    QVERIFY(messages.finished() && !take(R"({"type":"heartbeat"})").has_value());
+    const StepMeasurement& m = messages.measurement();
+    QVERIFY(m.step.q1_s == 2 && m.memory.kept == 4 && m.memory.peak == 11 && m.notes.size() == 1 && !m.numerics);
+    QVERIFY(m.phases.size() == 1 && m.phases[0].phase == StepPhase::update && m.phases[0].time.q3_s == 4);
   }
 
   // Any one value replaced or left out: an error or a job, never a crash.
