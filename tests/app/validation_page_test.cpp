@@ -310,8 +310,6 @@ class ValidationPageTest : public QObject {
     QVERIFY(part.backend == ProbeBackend::cpu && part.mode == StepMode::slice && part.prove);
     const auto gpu = app::step_choice(Way::cuda_slice, true, scenario);
     QVERIFY(gpu.backend == ProbeBackend::cuda && gpu.mode == StepMode::slice);
-    const auto any = app::step_choice(Way::automatic, true, scenario);
-    QVERIFY(any.backend != ProbeBackend::cuda && any.mode == StepMode::ranks);
     // The part of the only device is the whole.
     scenario.cluster = open_hardware("v100-16gb-1x1").value();
     QVERIFY(app::step_choice(Way::cuda_slice, true, scenario).mode == StepMode::ranks);
