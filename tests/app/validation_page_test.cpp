@@ -336,6 +336,18 @@ class ValidationPageTest : public QObject {
         QCOMPARE(bar.kind == views::ValidationBars::Bar::Kind::modelled, !content->rows[i].value->measured);
   }
 
+  void a_way_that_the_probe_does_not_have_is_one_error() {
+    Validating f;
+    QVERIFY(f.settle());
+    f.view().restore_state({{"way", "cuda_slice"}});
+    if (!f.run()->isEnabled()) return;  // refused before, with the reason
+    f.run()->trigger();
+    QVERIFY(f.quiet());
+    if (!f.page().reports().empty()) QSKIP("this machine's GPU runs steps");
+    QVERIFY2(f.error().contains("CUDA"), qPrintable(f.error()));
+    QCOMPARE(f.window->messages()->count(), 1);
+  }
+
   void reports_are_opened_saved_exported_and_kept_in_sessions() {
     Validating f;
     QVERIFY(f.settle());
