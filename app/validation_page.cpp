@@ -28,20 +28,12 @@ double machine_memory() {
   return pages > 0 && size > 0 ? static_cast<double>(pages) * static_cast<double>(size) : 0;
 }
 
-/// A driver of one is there; whether it works is for the probe to say.
-bool may_have_gpu() {
-  std::error_code ec;
-  return std::filesystem::exists("/dev/nvidiactl", ec);
-}
-
 }  // namespace
 
 StepChoice step_choice(views::ValidationWay way, bool prove, const Scenario& scenario) {
   StepChoice choice;
   using Way = views::ValidationWay;
-  choice.backend = way == Way::cuda_slice                    ? ProbeBackend::cuda
-                   : way == Way::automatic && may_have_gpu() ? ProbeBackend::automatic
-                                                             : ProbeBackend::cpu;
+  choice.backend = way == Way::cuda_slice ? ProbeBackend::cuda : ProbeBackend::cpu;
   choice.prove = prove;
   const bool slice = way == Way::cpu_slice || way == Way::cuda_slice;
   choice.mode = slice && scenario.cluster->devices() > 1 ? StepMode::slice : StepMode::ranks;

@@ -7,7 +7,6 @@
 
 #include "app/hardware_page.h"
 #include "app/task_manager.h"
-#include "core/cost/measure_machine.h"
 #include "core/plan/step_client.h"
 #include "views/common/format.h"
 
@@ -70,7 +69,7 @@ bool ValidationRunner::disturbed() const {
   return false;
 }
 
-void ValidationRunner::work(std::vector<PlanToRun> plans, ValidationRunner* self,
+void ValidationRunner::work(const std::vector<PlanToRun>& plans, ValidationRunner* self,
                             const std::shared_ptr<Mailbox>& mailbox, const RunContext& context) {
   mailbox->count = plans.size();
   const auto program = find_probe();
@@ -78,27 +77,13 @@ void ValidationRunner::work(std::vector<PlanToRun> plans, ValidationRunner* self
     mailbox->error = program.error();
     return;
   }
-  std::optional<ProbeBackend> here;
   ProbeLaunch launch;
   launch.program = *program;
   const StepRunner runner = [&launch](const StepJob& job, const RunContext& run) {
     return measure_step(launch, job, run);
   };
   for (std::size_t i = 0; i < plans.size() && !context.cancelled(); ++i) {
-    PlanToRun& wanted = plans[i];
-    if (wanted.choice.backend == ProbeBackend::automatic) {
-      if (!here) {
-        const auto asked = backend_here(*program, context);
-        if (!asked) {
-          mailbox->error = asked.error();
-          return;
-        }
-        here = *asked;
-      }
-      wanted.choice.backend = *here;
-      if (*here == ProbeBackend::cuda && wanted.result->scenario->cluster->devices() > 1)
-        wanted.choice.mode = StepMode::slice;
-    }
+    const PlanToRun& wanted = plans[i];
     auto plan =
         validate_point(*wanted.result, wanted.index, wanted.choice, now(), runner, part_of(context, i, plans.size()));
     if (!plan) {

@@ -24,7 +24,6 @@ using ReportPtr = std::shared_ptr<const ValidationReport>;
 struct PlanToRun {
   ResultPtr result;
   std::size_t index = 0;
-  /// A backend of `automatic` is asked of the probe first; a GPU then runs one device's part of a plan for several.
   StepChoice choice;
   bool calibrated = false;  ///< the hardware it was predicted for knows runs of before
 };
@@ -74,7 +73,7 @@ class ValidationRunner : public QObject {
   struct Calibration;
   /// Whether something else computes on this machine for us right now.
   bool disturbed() const;
-  static void work(std::vector<PlanToRun> plans, ValidationRunner* self, const std::shared_ptr<Mailbox>& mailbox,
+  static void work(const std::vector<PlanToRun>& plans, ValidationRunner* self, const std::shared_ptr<Mailbox>& mailbox,
                    const RunContext& context);
   static void calibrate_with(const std::vector<Run>& runs, Calibration& made);
   void take(const std::shared_ptr<Mailbox>& mailbox);

@@ -310,8 +310,6 @@ class ValidationPageTest : public QObject {
     QVERIFY(part.backend == ProbeBackend::cpu && part.mode == StepMode::slice && part.prove);
     const auto gpu = app::step_choice(Way::cuda_slice, true, scenario);
     QVERIFY(gpu.backend == ProbeBackend::cuda && gpu.mode == StepMode::slice);
-    const auto any = app::step_choice(Way::automatic, true, scenario);
-    QVERIFY(any.backend != ProbeBackend::cuda && any.mode == StepMode::ranks);
     // The part of the only device is the whole.
     scenario.cluster = open_hardware("v100-16gb-1x1").value();
     QVERIFY(app::step_choice(Way::cuda_slice, true, scenario).mode == StepMode::ranks);
@@ -336,6 +334,18 @@ class ValidationPageTest : public QObject {
     for (std::size_t i = 0; i < content->rows.size(); ++i)
       for (const auto& bar : f.view().bars()->bars(int(i)))
         QCOMPARE(bar.kind == views::ValidationBars::Bar::Kind::modelled, !content->rows[i].value->measured);
+  }
+
+  void a_way_that_the_probe_does_not_have_is_one_error() {
+    Validating f;
+    QVERIFY(f.settle());
+    f.view().restore_state({{"way", "cuda_slice"}});
+    if (!f.run()->isEnabled()) return;  // refused before, with the reason
+    f.run()->trigger();
+    QVERIFY(f.quiet());
+    if (!f.page().reports().empty()) QSKIP("this machine's GPU runs steps");
+    QVERIFY2(f.error().contains("CUDA"), qPrintable(f.error()));
+    QCOMPARE(f.window->messages()->count(), 1);
   }
 
   void reports_are_opened_saved_exported_and_kept_in_sessions() {

@@ -248,7 +248,8 @@ void ValidationBars::paint_bar(QPainter& painter, const Bar& bar) const {
     if (bar.whisker_to <= bar.whisker_from) return;
     painter.setPen(QPen(colors.text, 1));
     const double y = bar.rect.center().y();
-    painter.drawLine(QPointF(bar.whisker_from, y), QPointF(bar.whisker_to, y));
+    // On CPU ranks the value is the least of the steps: the line leads from it to the quartiles.
+    painter.drawLine(QPointF(std::min(bar.whisker_from, bar.rect.right()), y), QPointF(bar.whisker_to, y));
     for (const double x : {bar.whisker_from, bar.whisker_to})
       painter.drawLine(QPointF(x, y - kWhisker / 2 - 0.5), QPointF(x, y + kWhisker / 2 + 0.5));
   }

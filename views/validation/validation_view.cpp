@@ -27,7 +27,7 @@ namespace turnpoint::views {
 
 namespace {
 
-constexpr const char* kWayKeys[] = {"automatic", "cpu_ranks", "cpu_slice", "cuda_slice"};
+constexpr const char* kWayKeys[] = {"cpu_ranks", "cpu_slice", "cuda_slice"};
 
 }  // namespace
 

@@ -39,10 +39,9 @@ struct ValidationActions {
 
 /// How a plan is run.
 enum class ValidationWay : std::uint8_t {
-  automatic,  ///< a GPU where there is one, else CPU ranks
-  cpu_ranks,
-  cpu_slice,
-  cuda_slice,
+  cpu_ranks,   ///< a process for every device of the plan
+  cpu_slice,   ///< one device's part alone
+  cuda_slice,  ///< the same on a GPU
 };
 
 class ValidationView : public QWidget {

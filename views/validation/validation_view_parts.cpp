@@ -80,13 +80,12 @@ QWidget* ValidationView::make_ways() {
   ways_ = new QActionGroup(this);
   const struct {
     QString name, short_name, tip;
-  } ways[] = {{tr("Automatic"), tr("Automatic"), tr("A GPU where there is one, else a CPU rank for every device")},
-              {tr("CPU ranks"), tr("CPU ranks"), tr("A process for every device of the plan, with all exchanges")},
+  } ways[] = {{tr("CPU ranks"), tr("CPU ranks"), tr("A process for every device of the plan, with all exchanges")},
               {tr("One device's part, on the CPU"), tr("One part, CPU"),
                tr("Computing and memory of one device; exchanges are modelled")},
               {tr("One device's part, on the GPU"), tr("One part, GPU"),
                tr("Computing and memory of one device; exchanges are modelled")}};
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 3; ++i) {
     QAction* action = menu->addAction(ways[i].name);
     action->setIconText(ways[i].short_name);
     action->setToolTip(ways[i].tip);
