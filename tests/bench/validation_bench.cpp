@@ -23,7 +23,7 @@ namespace {
 constexpr double kStepBar = 0.25, kRankBar = 0.8, kPeakBar = 0.05;
 
 struct Options {
-  int ranks = 2, plans = 20, steps = 30;
+  int ranks = 2, plans = 20, steps = 200;
   std::string model = "builtin:lenet", program;
   std::int64_t batch = 64;
 };
@@ -98,7 +98,7 @@ int main(int argc, char** argv) {
   launch.program = options.program;
   StepChoice choice;
   choice.steps = options.steps;
-  choice.budget_s = 30;
+  choice.budget_s = 20;
   const StepRunner runner = [&](const StepJob& job, const RunContext& context) {
     return measure_step(launch, job, context);
   };
