@@ -2,7 +2,7 @@
 include(GNUInstallDirs)
 
 install(TARGETS turnpoint-cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-set(manual_pages turnpoint-cli.1)
+set(manual_pages turnpoint-cli.1 turnpoint-probe.1)
 if(TARGET turnpoint)
   install(TARGETS turnpoint turnpoint-layout RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(FILES packaging/org.turnpoint.Turnpoint.desktop DESTINATION ${CMAKE_INSTALL_DATADIR}/applications)

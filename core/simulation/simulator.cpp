@@ -25,8 +25,9 @@ template <bool Write = false, class T>
 }
 
 /// How many tasks ahead in the graph's own numbering each stage of foresee_neighbours() looks. Far enough for memory,
-/// near enough that it is still in the cache when its turn comes; anything from 64 to 512 is much the same.
-constexpr TaskIndex kFar = 256, kMiddle = 192, kNear = 128;
+/// near enough that it is still in the cache when its turn comes. Multiples of 32 and more: graphs repeat themselves in
+/// layers, and a task that is like the present one is treated without surprise to the processor.
+constexpr TaskIndex kFar = 256, kMiddle = 192, kNear = 64;
 
 }  // namespace
 
@@ -48,29 +49,23 @@ constexpr TaskIndex kFar = 256, kMiddle = 192, kNear = 128;
   fetch<true>(buffers.data() + task_count + transfer);
 }
 
-/// What was fetched as far is read as middle and near.
+/// What was fetched as far is read as middle and near. As much of each list as most of them have, without a loop over
+/// a length that nobody can predict.
 [[gnu::always_inline]] inline void Simulator::State::foresee_neighbours(TaskIndex task) const {
   if (task_count <= kFar || task >= task_count - kFar) return;
   fetch(&tasks[task + kFar]);
+  fetch<true>(&waiting[task + kFar]);
   fetch<true>(&buffers[task + kFar]);
   foresee_rows(task + kMiddle, tasks[task + kMiddle]);
   const HotTask& hot = tasks[task + kNear];
-  constexpr std::size_t kCacheLine = 64;
-  const auto* const transfers = reinterpret_cast<const char*>(result->transfers.data());
-  for (std::size_t at = hot.transfer_begin * sizeof(SimulatedTransfer);
-       at < hot.transfer_end * sizeof(SimulatedTransfer); at += kCacheLine)
-    fetch<true>(transfers + at);
+  const auto transfer = [&](std::uint32_t ahead) {
+    fetch<true>(result->transfers.data() + std::min<std::size_t>(hot.transfer_begin + ahead, last_transfer));
+  };
+  transfer(0), transfer(1), transfer(3);
   fetch<true>(buffers.data() + task_count + hot.transfer_begin);
-  foresee_inputs(hot);
-}
-
-[[gnu::always_inline]] inline void Simulator::State::foresee_inputs(const HotTask& hot) const {
-  for (std::uint32_t place = hot.in_begin; place < hot.in_end; ++place) fetch<true>(&buffers[input_buffer[place]]);
-}
-
-[[gnu::always_inline]] inline void Simulator::State::foresee_end(const HotTask& hot) const {
-  for (std::uint32_t at = hot.out_begin; at < hot.local_end; ++at) fetch<true>(&waiting[consumer[at]]);
-  foresee_inputs(hot);
+  static_assert(kInputsAhead == 3);
+  const std::uint32_t* const inputs = input_buffer.data() + hot.in_begin;
+  fetch<true>(&buffers[inputs[0]]), fetch<true>(&buffers[inputs[1]]), fetch<true>(&buffers[inputs[2]]);
 }
 
 /// Consumers [begin, end) have one input more; those that miss none enter their device's queue, by index.
@@ -102,7 +97,6 @@ void Simulator::State::finish_task(TaskIndex task, double now) {
   for (std::uint32_t place = hot.in_begin; place < hot.in_end; ++place) release(input_buffer[place], hot.device);
   for (std::uint32_t k = hot.transfer_begin; k < hot.transfer_end; ++k) {
     result->sent[devices[hot.device].send.tail++] = k;
-    foresee_transfer(k);
     if (contention) continue;
     flights.push_back({start_transfer(k, now), k});
     std::push_heap(flights.begin(), flights.end(), LaterFlight());
@@ -147,7 +141,6 @@ double Simulator::State::start_task(TaskIndex task, double now) {
   devices[hot.device].level.activation_bytes += hot.output_bytes;
   devices[hot.device].level.workspace_bytes += hot.workspace_bytes;
   mark_change(hot.device);
-  foresee_end(hot);
   return end;
 }
 
@@ -172,6 +165,7 @@ void Simulator::State::start_idle(double now) {
       tensors.busy = tensors.head < tensors.tail;
       if (tensors.busy) {
         end = start_transfer(result->sent[tensors.head++], now);
+        if (tensors.head < tensors.tail) foresee_transfer(result->sent[tensors.head]);
       }
       if (end != completions.of(2 * d + 1)) completions.set(2 * d + 1, end);
     }

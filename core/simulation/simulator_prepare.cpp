@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "core/base/large_pages.h"
 #include "core/simulation/simulator_state.h"
 
 namespace turnpoint {
 namespace {
 
+/// Without copying what is there, which nobody wants any more.
 template <class T>
-void reserve_large(std::vector<T>& items, std::size_t count) {
+void make_room(std::vector<T>& items, std::size_t count) {
   if (items.capacity() >= count) return;
   items.clear();
   items.reserve(count);
-  prefer_large_pages(items.data(), items.capacity() * sizeof(T));
 }
 
 void order(std::uint64_t& a, std::uint64_t& b) {
@@ -40,16 +39,16 @@ void sort_keys(std::vector<std::uint64_t>& keys) {
 /// doubling touches three times what is needed.
 void Simulator::State::reserve_arrays() {
   const std::size_t edges = graph->edge_count();
-  reserve_large(tasks, task_count);
-  reserve_large(waiting, task_count);
-  reserve_large(buffers, task_count + edges);
-  reserve_large(consumer, edges);
-  reserve_large(input_buffer, edges);
-  reserve_large(result->transfers, edges);
-  reserve_large(result->sent, edges);
-  reserve_large(result->run, task_count);
-  reserve_large(result->start_s, task_count);
-  reserve_large(result->end_s, task_count);
+  make_room(tasks, task_count);
+  make_room(waiting, task_count);
+  make_room(buffers, task_count + edges);
+  make_room(consumer, edges);
+  make_room(input_buffer, edges + kInputsAhead);
+  make_room(result->transfers, edges);
+  make_room(result->sent, edges);
+  make_room(result->run, task_count);
+  make_room(result->start_s, task_count);
+  make_room(result->end_s, task_count);
 }
 
 /// Regroups the row of one task by device, its own first, and makes a transfer of every other device's part. Rows are
@@ -110,7 +109,8 @@ void Simulator::State::prepare() {
   waiting.assign(task_count, 0);
   buffers.resize(task_count);
   consumer.resize(g.edge_count());
-  input_buffer.resize(g.edge_count());
+  input_buffer.resize(g.edge_count() + kInputsAhead);
+  std::fill(input_buffer.end() - kInputsAhead, input_buffer.end(), 0);
   result->transfers.clear();
   result->devices.assign(device_count, {});
   for (TaskIndex t = 0; t < task_count; ++t) {
@@ -126,6 +126,7 @@ void Simulator::State::prepare() {
     result->devices[d].persistent_bytes += g.persistent_bytes[t];
     group_row(t);
   }
+  last_transfer = result->transfers.empty() ? 0 : std::uint32_t(result->transfers.size() - 1);
   prepare_queues();
   completions.reset(2 * device_count);
   flights.clear();

@@ -55,17 +55,21 @@ struct Flight {
 };
 
 struct Simulator::State {
+  static constexpr std::size_t kInputsAhead = 3;
+
   const TaskGraph* graph = nullptr;
   const Placement* placement = nullptr;
   Simulation* result = nullptr;
   bool fixed_order = false, contention = true;
-  std::uint32_t task_count = 0;
+  std::uint32_t task_count = 0, last_transfer = 0;
 
   std::vector<HotTask> tasks;
-  std::vector<std::uint32_t> waiting;       // by task: inputs that are not there yet
-  std::vector<Buffer> buffers;              // of tasks, then of transfers
-  std::vector<TaskIndex> consumer;          // rows of the graph, each regrouped by device: own device first
-  std::vector<std::uint32_t> input_buffer;  // by place among the incoming edges: the buffer that the consumer reads
+  std::vector<std::uint32_t> waiting;  // by task: inputs that are not there yet
+  std::vector<Buffer> buffers;         // of tasks, then of transfers
+  std::vector<TaskIndex> consumer;     // rows of the graph, each regrouped by device: own device first
+  // By place among the incoming edges: the buffer that the consumer reads. Ends with some zeros, so that the first few
+  // of any task can be looked at.
+  std::vector<std::uint32_t> input_buffer;
   std::vector<std::uint64_t> row_keys;
 
   std::vector<HotDevice> devices;
@@ -101,8 +105,6 @@ struct Simulator::State {
   void foresee_rows(TaskIndex task, const HotTask& hot) const;
   void foresee_transfer(std::uint32_t transfer) const;
   void foresee_neighbours(TaskIndex task) const;
-  void foresee_inputs(const HotTask& hot) const;
-  void foresee_end(const HotTask& hot) const;
 
   void mark_start(std::uint32_t device) {
     if (devices[device].start_marked) return;

@@ -43,8 +43,10 @@ Expected<void> check_job(const StepJob& job, int ranks) {
     return usage_error("a plan for " + std::to_string(ranks) + " devices, and at most " + std::to_string(kMostRanks) +
                            " ranks are carried out here",
                        job.model->name);
-  // What certainly has to be there: parameters with gradient and state, and what backward keeps of every operator.
+  // What certainly has to be there: parameters with gradient and optimizer state, and the largest output.
   const Mesh& mesh = job.plan.mesh;
+  const StepOptions options = options_of(job);
+  const double states = options.rule == UpdateRule::adam ? 2 : options.rule == UpdateRule::momentum ? 1 : 0;
   double bytes = 0, largest = 0;
   for (const auto& planned : job.plan.operators) {
     const Operator& op = job.model->operators[planned.op];
@@ -52,10 +54,13 @@ Expected<void> check_job(const StepJob& job, int ranks) {
       const Tensor& tensor = job.model->tensors[access.tensor];
       if (tensor.role != TensorRole::parameter || tensor.tied_to.valid()) continue;
       const Layout layout = gradient_layout(op, access, false, planned.split, mesh.count()).without_partial();
-      const double shards = planned.choice.update == Update::sharded_weights
-                                ? static_cast<double>(mesh.size_of(planned.choice.update_axes))
-                                : 1;
-      bytes += static_cast<double>(local_elements(mesh, layout, tensor.shape)) * 4.0 / std::max(1.0, shards);
+      const double elements = static_cast<double>(local_elements(mesh, layout, tensor.shape));
+      const Update update = planned.choice.update;
+      const double shards =
+          update == Update::replicated ? 1 : static_cast<double>(mesh.size_of(planned.choice.update_axes));
+      bytes += 4 * elements *
+               (1 / (update == Update::sharded_weights ? shards : 1) + 1 / (update >= Update::sharded ? shards : 1) +
+                states / shards);
     }
     for (const auto& access : op.outputs) {
       const Layout layout = forward_layout(op, access, true, planned.split, mesh.count());

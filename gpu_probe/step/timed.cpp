@@ -15,6 +15,7 @@ namespace turnpoint::step::TURNPOINT_REAL {
 namespace {
 
 constexpr int kLeastSteps = 3;
+constexpr double kOpening = 300;  // s for gigabytes of weights and the libraries
 
 Spread spread(std::vector<double> seconds) {
   const auto of = probe::spread_of(std::move(seconds));
@@ -31,6 +32,8 @@ class Measurer {
   Expected<StepMeasurement> run() {
     StepOptions options = options_of(job_);
     options.learning_rate = 1e-5;  // many steps on the same random data: far from where numbers get out of hand
+    options.quick = true;
+    progress_("making parameters", 0, kOpening);
     const auto program = Program::make(*job_.model, job_.plan, options);
     if (!program) return program.error();
     RankStep step(**program, communicator_);
