@@ -23,7 +23,7 @@ constexpr int kMostPlans = 1000;
 
 struct Arguments {
   std::string file, point = "turning", backend = "auto", out, csv, markdown, profile;
-  int plans = 1, slice = -1, device = 0, steps = 10, warm_up = 2, threads = 0;
+  int plans = 1, slice = -1, device = 0, steps = 10, runs = 1, warm_up = 2, threads = 0;
   double budget_s = 60;
   std::uint64_t seed = 1;
   bool calibrate = false, no_proof = false;
@@ -155,7 +155,8 @@ int run_validate(const Arguments& arguments) {
   }
   ProbeLaunch launch;
   launch.program = *program;
-  const StepRunner runner = [&](const StepJob& job, const RunContext& run) { return measure_step(launch, job, run); };
+  const StepRunner runner = best_of(
+      arguments.runs, [&](const StepJob& job, const RunContext& run) { return measure_step(launch, job, run); });
 
   std::vector<ValidatedPlan> validated;
   std::vector<ValidationReport> reports;
@@ -202,6 +203,9 @@ void add_validate_command(CLI::App& app, Command& command) {
   sub->add_option("--backend", a->backend, "auto, cpu or cuda")->capture_default_str();
   sub->add_option("--device", a->device, "Which GPU")->check(CLI::Range(0, 1023));
   sub->add_option("--steps", a->steps, "Timed steps of a plan")->check(CLI::Range(1, 100000))->capture_default_str();
+  sub->add_option("--runs", a->runs, "Runs of a plan, of which the one with the shortest step counts")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
   sub->add_option("--warm-up", a->warm_up, "Steps before them")->check(CLI::Range(0, 1000))->capture_default_str();
   sub->add_option("--budget", a->budget_s, "Seconds for one plan's timed steps")
       ->check(CLI::Range(0.1, 86400.0))

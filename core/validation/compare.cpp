@@ -204,7 +204,7 @@ class Comparison {
     row("gradients", cost[MemoryPart::gradients], held.gradients);
     row("optimizer", cost[MemoryPart::optimizer], held.optimizer);
     row("activations", cost[MemoryPart::activations] + cost[MemoryPart::copies], held.kept);
-    row("these together", cost.memory_bytes(), held.counted_peak);
+    row("these at once, at most", cost.memory_bytes(), held.counted_peak);
     row("peak", *peak, held.peak);
     return {};
   }

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // What was predicted of a plan's step beside what was measured of it.
 //
-//  Predicted: the plan's own items, on the additive clock (core/plan/plan.h), since ranks compute and exchange one
-//  after the other. Memory per kind is that clock's; the peak is that of the plan's items in the order of their issue,
-//  one after the other (core/plan/plan_schedule.h has the rules of what lives how long). Measured: lower quartiles of
-//  the timed steps on CPU ranks, medians on GPUs (a shared machine's disturbances only ever add). Execution and network
-//  are sums over operators and collectives, theirs being those of the slowest rank. What was not measured is modelled
-//  and has no measured value: all exchanges of a slice, and what crosses the host link.
+// Predicted: the plan's own items, on the additive clock (core/plan/plan.h), since ranks compute and exchange one after
+// the other. Memory per kind is that clock's; their sum knows no liveness: what is held at once stays below it, since
+// kept copies go while gradients come. The peak is that of the plan's items in the order of their issue, one after the
+// other (core/plan/plan_schedule.h has the rules of what lives how long).
+//
+// Measured: the least of the timed steps on CPU ranks, medians on GPUs. Ranks that share cores with other programs wait
+// for each other at every exchange, so what disturbs one step only ever adds, and to nearly every step. Execution and
+// network are sums over operators and collectives, theirs being those of the slowest rank.
+//
+// What was not measured is modelled and has no measured value: all exchanges of a slice, and what crosses the host
+// link.
 #pragma once
 
 #include "core/base/expected.h"

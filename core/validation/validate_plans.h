@@ -25,6 +25,10 @@ std::string point_label(const Result& result, std::size_t point);
 /// Runs one job; measure_step() with a probe, or a stand-in.
 using StepRunner = std::function<Expected<StepMeasurement>(const StepJob& job, const RunContext& context)>;
 
+/// Runs a job so often and keeps the run with the shortest step: where the system has put two ranks on one core, a
+/// whole run is slow.
+StepRunner best_of(int runs, StepRunner runner);
+
 struct ValidatedPlan {
   std::size_t point = 0;
   Plan plan;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Predicted against measured on CPU ranks of this machine: plans of a frontier are run by turnpoint-probe, before
 // calibration predicted from kernels that ran alone, after it each from what the other plans showed. Fails above the
-// bars. Usage: validation_bench [--ranks N] [--plans N] [--steps N] [--model NAME] [--batch N]
+// bars. Usage: validation_bench [--ranks N] [--plans N] [--steps N] [--runs N] [--model NAME] [--batch N]
 #include <fmt/format.h>
 #include <algorithm>
 #include <cstdio>
@@ -23,7 +23,7 @@ namespace {
 constexpr double kStepBar = 0.25, kRankBar = 0.8, kPeakBar = 0.05;
 
 struct Options {
-  int ranks = 2, plans = 20, steps = 30;
+  int ranks = 2, plans = 20, steps = 60, runs = 3;
   std::string model = "builtin:lenet", program;
   std::int64_t batch = 64;
 };
@@ -78,6 +78,7 @@ Options parse(int argc, char** argv) {
     if (key == "--ranks") options.ranks = std::atoi(argv[i + 1]);
     if (key == "--plans") options.plans = std::atoi(argv[i + 1]);
     if (key == "--steps") options.steps = std::atoi(argv[i + 1]);
+    if (key == "--runs") options.runs = std::atoi(argv[i + 1]);
     if (key == "--model") options.model = argv[i + 1];
     if (key == "--batch") options.batch = std::atoll(argv[i + 1]);
   }
@@ -98,10 +99,9 @@ int main(int argc, char** argv) {
   launch.program = options.program;
   StepChoice choice;
   choice.steps = options.steps;
-  choice.budget_s = 30;
-  const StepRunner runner = [&](const StepJob& job, const RunContext& context) {
-    return measure_step(launch, job, context);
-  };
+  choice.budget_s = 20;
+  const StepRunner runner = best_of(
+      options.runs, [&](const StepJob& job, const RunContext& context) { return measure_step(launch, job, context); });
   std::vector<ValidatedPlan> plans;
   std::vector<ValidationReport> before;
   bool proved = true;

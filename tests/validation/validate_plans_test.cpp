@@ -89,6 +89,27 @@ class ValidatePlansTest : public QObject {
     QVERIFY(!calibrate_plans(*scenario, {}));
   }
 
+  void the_best_of_several_runs() {
+    const auto scenario = test::scenario_on(test::mlp(), "v100-16gb-1x2");
+    const auto result = test::run("ft", scenario);
+    auto machine = test::as_predicted(*scenario);
+    int runs = 0, proofs = 0;
+    const StepRunner runner = best_of(3, [&](const StepJob& job, const RunContext&) -> Expected<StepMeasurement> {
+      StepMeasurement made = machine.run(*scenario, job.plan);
+      const double times[] = {3, 1, 2};
+      made.step.min_s = times[runs++];
+      if (job.prove) made.numerics = StepNumerics{0, 0, 0, 0, 1e-10, "fp64", ""};
+      proofs += job.prove;
+      return made;
+    });
+    const auto plan = validate_point(**result, 0, {}, "", runner, {});
+    QVERIFY(plan.has_value());
+    QCOMPARE(runs, 3);
+    QCOMPARE(proofs, 1);
+    QCOMPARE(plan->measurement.step.min_s, 1.0);
+    QVERIFY(plan->measurement.numerics.has_value());
+  }
+
   void errors_pass() {
     const auto scenario = test::scenario_on(test::mlp(), "v100-16gb-1x2");
     const auto result = test::run("ft", scenario);

@@ -73,7 +73,8 @@ bool recurrent_forward(const LocalOperator& at, Inputs in, Outputs out) {
   if (!known(at, c) || !out[0] || !out[1]) return false;
   const auto product = probe::blas().function;
   const std::int64_t width = c.width();
-  Array from_input(index_of(c.samples * c.steps * width)), from_state(index_of(c.samples * width));
+  Array from_input = Array::scratch(index_of(c.samples * c.steps * width)),
+        from_state = Array::scratch(index_of(c.samples * width));
   Values times(index_of(width), 1.0f);
   for (std::int64_t i = 0; i < width; ++i)
     if (c.gates == 1 || (c.gates == 4 && i % 4 == 2)) times[index_of(i)] = 2.0f;
@@ -137,8 +138,9 @@ class Back {
     const std::int64_t width = c_.width();
     const auto product = probe::blas().function;
     const float *w = in_[1]->data.data() + d_ * width * c_.features, *r = in_[2]->data.data() + d_ * width * c_.hidden;
-    Array all(index_of(c_.samples * c_.steps * width)), dz(index_of(c_.samples * width)), state(dz.size()),
-        products(dz.size());
+    Array all = Array::scratch(index_of(c_.samples * c_.steps * width)),
+          dz = Array::scratch(index_of(c_.samples * width)), state = Array::scratch(dz.size()),
+          products = Array::scratch(dz.size());
     Values from_next(index_of(c_.samples * c_.units), 0);
     cell_gradient_.assign(from_next.size(), 0);
     float* dr = result_[2] ? result_[2]->data.data() + d_ * width * c_.hidden : nullptr;
