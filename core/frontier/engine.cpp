@@ -171,7 +171,8 @@ void Engine::unroll(const std::vector<ListTable>& lists, std::span<const std::ui
 }
 
 /// One quantised pass; returns how many points it kept, a measure of its cost.
-std::size_t Engine::beam(Achieved& achieved, double buckets, double width_share, const std::vector<Slack>& slack) {
+std::size_t Engine::beam(Achieved& achieved, double buckets, double width_share, const std::vector<Slack>& slack,
+                         double* products) {
   prune(slack);
   if (control_.stopped()) return 0;
   const auto& points = achieved.points();
@@ -184,7 +185,8 @@ std::size_t Engine::beam(Achieved& achieved, double buckets, double width_share,
     if (in_use(slack[b])) options.bounds.push_back(&blocks_[b]);
   options.max_points = kBeamPoints;
   std::vector<ListTable> lists;
-  if (run_lists(dag_, options, pool_, control_, nullptr, lists) != ListResult::done) return options.max_points;
+  if (run_lists(dag_, options, pool_, control_, nullptr, lists, products) != ListResult::done)
+    return options.max_points;
   // Rounded memory says nothing about what is covered already, so every plan is traced.
   std::vector<std::uint32_t> all(lists[dag_.root].points());
   std::iota(all.begin(), all.end(), 0u);
@@ -226,6 +228,12 @@ void Engine::coarse(Achieved& achieved, int buckets) {
     steep[b] = separate(own);
   }
   if (!control_.stopped()) beam(achieved, 4.0 * buckets / beam_wider_, 1.0 / 8, steep);
+}
+
+double Engine::live(Achieved& achieved, double buckets) {
+  double products = 0;
+  beam(achieved, buckets, 1, slacks(used(), achieved, effective_limit(achieved), 0, kInfinity).slack, &products);
+  return products;
 }
 
 ListResult Engine::lists(Achieved& achieved, const std::vector<Slack>& slack, double max_products, double& products) {
