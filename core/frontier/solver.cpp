@@ -28,7 +28,7 @@ struct Solver::Impl {
 
   void live(Engine& engine, Achieved& achieved, const SolveOptions& options) {
     const double allowed = options.live_products * options.live_finer * options.live_finer;
-    const double products = engine.live(achieved, live_buckets * options.live_finer);
+    const double products = engine.live(achieved, live_buckets * options.live_finer, options.live_finer > 1);
     if (products > allowed)
       live_buckets = std::max(kFewLiveBuckets, live_buckets / 2);
     else if (products * 5 < allowed)
@@ -60,7 +60,7 @@ struct Solver::Impl {
 
 namespace {
 
-constexpr std::size_t kKeptPlans = 1000, kLivePlans = 300;
+constexpr std::size_t kKeptPlans = 1000, kLivePlans = 600;
 constexpr std::size_t kAlwaysWhole = 50000;   // problems with fewer products are solved afresh even under a slider
 constexpr double kSmallProducts = 1e7;        // and exactly, if that takes no more products of points
 constexpr double kRestShare = 0.01;           // of the work allowed, for the states of the hull after a slider's move
@@ -170,7 +170,7 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
     // enough. Asked again at the same costs, the hand rests: then there is time for more.
     const bool known = achieved.points().size() >= kEnoughPlans;
     quick = coarse && !live && (options.hull_only || (known && !impl_->unchanged && impl_->plan.terms > kAlwaysWhole));
-    const bool in_haste = options.hull_only ? impl_->plan.terms > kLongHull : quick || live;
+    const bool in_haste = options.hull_only ? impl_->plan.terms > kLongHull : quick;
     const bool bounded = in_haste && known ? engine.quick_hull(achieved) : engine.hull(achieved);
     if (bounded && live) {
       impl_->live(engine, achieved, options);

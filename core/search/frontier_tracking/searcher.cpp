@@ -89,7 +89,8 @@ class ConfigurationSearcher : public Searcher {
   static constexpr std::size_t kPlansLookedAt = 1500;  // of an answer, for the states that they use
   static constexpr std::size_t kManyStates = 2000;     // beyond so many, those of the newest answer alone
   static constexpr std::size_t kManyPairs = 800000;    // of layouts: too many to look at within a few frames
-  static constexpr double kLiveProducts = 4e6;         // of points, for one move of a slider
+  static constexpr double kLiveProducts = 8e6;         // of points, for one move of a slider
+  static constexpr std::size_t kManyVariables = 1000;  // passes over the whole of a deep network take too long at rest
   static constexpr double kFinerAtRest = 8;
   static constexpr std::pair<double, double> kFar[] = {{0.125, 1}, {0.35, 1}, {3, 1}, {8, 0.125}};  // inter, intra
 
@@ -111,7 +112,8 @@ class ConfigurationSearcher : public Searcher {
   Expected<ResultPtr> run_live(const ScenarioPtr& scenario, bool rests, const RunContext& context,
                                std::chrono::steady_clock::time_point start) {
     if (auto done = look_far(prices_->scenario(), context); !done) return done.error();
-    if (rests)
+    const bool deep = structure_->variables.size() > kManyVariables;
+    if (rests && !deep)
       if (auto done = look_around(scenario, context); !done) return done.error();
     if (!live_structure_) {
       live_structure_ = narrow_structure(*structure_, wanted_->states());
@@ -126,7 +128,7 @@ class ConfigurationSearcher : public Searcher {
     frontier::SolveOptions options;
     options.pass = frontier::Pass::coarse;
     options.live_products = kLiveProducts;
-    if (rests) options.live_finer = kFinerAtRest;
+    if (rests) options.live_finer = deep ? kFinerAtRest / 2 : kFinerAtRest;
     auto answer = live_solver_.solve(priced->problem, options, context);
     if (!answer) return answer.error();
     // Bounds of the narrowed problem say nothing of other plans.
