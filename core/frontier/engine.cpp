@@ -240,8 +240,7 @@ double Engine::live(Achieved& achieved, double buckets, bool thorough) {
   const double distance = graph_.variables.size() < kDeep ? kInfinity : kLiveDistance;
   double products = 0;
   beam(achieved, buckets, 1, slacks(used(), achieved, effective_limit(achieved), 0, distance).slack, &products);
-  double more = 0;
-  if (thorough && !control_.stopped()) beam(achieved, buckets / 2, 1.0 / 8, steep(achieved, distance), &more);
+  if (thorough && !control_.stopped()) beam(achieved, buckets / 2, 1.0 / 8, steep(achieved, distance));
   return products;
 }
 
