@@ -32,7 +32,9 @@ constexpr std::size_t kLaneBytes = std::size_t(400)
 constexpr std::size_t kPlanBytes = std::size_t(1) << 27, kFewPlans = 2000;  // plans of the states of the hull
 constexpr double kThoroughProducts = 5e7;                                   // work allowed from which there is time
 constexpr double kReachMore = 1.05;                                         // for other slopes
-constexpr double kSteep = 6;  // ratio of scaled weights from which a slope is steep
+constexpr double kLiveDistance = 0.015;  // of points from the hull, for a curve of a deep network under a slider
+constexpr std::size_t kDeep = 350;       // variables from which on; a shallow one bends further from its hull
+constexpr double kSteep = 6;             // ratio of scaled weights from which a slope is steep
 
 bool in_use(const Slack& slack) {
   for (std::size_t g = 0; g < kLanes; ++g)
@@ -171,7 +173,8 @@ void Engine::unroll(const std::vector<ListTable>& lists, std::span<const std::ui
 }
 
 /// One quantised pass; returns how many points it kept, a measure of its cost.
-std::size_t Engine::beam(Achieved& achieved, double buckets, double width_share, const std::vector<Slack>& slack) {
+std::size_t Engine::beam(Achieved& achieved, double buckets, double width_share, const std::vector<Slack>& slack,
+                         double* products) {
   prune(slack);
   if (control_.stopped()) return 0;
   const auto& points = achieved.points();
@@ -184,7 +187,8 @@ std::size_t Engine::beam(Achieved& achieved, double buckets, double width_share,
     if (in_use(slack[b])) options.bounds.push_back(&blocks_[b]);
   options.max_points = kBeamPoints;
   std::vector<ListTable> lists;
-  if (run_lists(dag_, options, pool_, control_, nullptr, lists) != ListResult::done) return options.max_points;
+  if (run_lists(dag_, options, pool_, control_, nullptr, lists, products) != ListResult::done)
+    return options.max_points;
   // Rounded memory says nothing about what is covered already, so every plan is traced.
   std::vector<std::uint32_t> all(lists[dag_.root].points());
   std::iota(all.begin(), all.end(), 0u);
@@ -214,7 +218,11 @@ void Engine::coarse(Achieved& achieved, int buckets) {
   // Rounding errors of the operators add up to several buckets, and a beam with four times as many costs little more.
   double delta = guess;
   while (pass(4.0 * buckets, delta)) delta *= 4;
-  // Where the frontier is steep, buckets of equal size are too wide: once more with finer ones, at steep slopes only.
+  if (!control_.stopped()) beam(achieved, 4.0 * buckets / beam_wider_, 1.0 / 8, steep(achieved, delta));
+}
+
+/// Where the frontier is steep, buckets of equal size are too wide: regions at steep slopes only, for finer ones.
+std::vector<Slack> Engine::steep(const Achieved& achieved, double delta) const {
   std::vector<Slack> steep(used_);
   const double range_m = static_cast<double>(achieved.points().back().memory - achieved.points().front().memory),
                range_t = achieved.points().front().time - achieved.points().back().time;
@@ -225,7 +233,15 @@ void Engine::coarse(Achieved& achieved, int buckets) {
           blocks_[b].weight_memory[l] * range_m > kSteep * blocks_[b].weight_time[l] * range_t ? delta : -kInfinity;
     steep[b] = separate(own);
   }
-  if (!control_.stopped()) beam(achieved, 4.0 * buckets / beam_wider_, 1.0 / 8, steep);
+  return steep;
+}
+
+double Engine::live(Achieved& achieved, double buckets, bool thorough) {
+  const double distance = graph_.variables.size() < kDeep ? kInfinity : kLiveDistance;
+  double products = 0;
+  beam(achieved, buckets, 1, slacks(used(), achieved, effective_limit(achieved), 0, distance).slack, &products);
+  if (thorough && !control_.stopped()) beam(achieved, buckets / 2, 1.0 / 8, steep(achieved, distance));
+  return products;
 }
 
 ListResult Engine::lists(Achieved& achieved, const std::vector<Slack>& slack, double max_products, double& products) {

@@ -31,6 +31,9 @@ class Engine {
   bool quick_hull(Achieved& achieved);
   /// Quantised lists near the hull, traced back and re-costed.
   void coarse(Achieved& achieved, int buckets);
+  /// One round of it, in buckets of 1 / `buckets` of the range; returns the products of points that it took. Thorough:
+  /// a second round where the frontier is steep.
+  double live(Achieved& achieved, double buckets, bool thorough);
   /// Exact lists in a growing distance from the hull until no plan can be missed; true if that point was reached within
   /// the work allowed. Otherwise `floor` holds what was proven (Needed of all passes), empty if nothing.
   bool exact(Achieved& achieved, double max_products, CostList& floor);
@@ -47,7 +50,9 @@ class Engine {
  private:
   bool lanes(const std::vector<double>& memory, const std::vector<double>& time, std::vector<Point>* plans);
   void prune(const std::vector<Slack>& slack);
-  std::size_t beam(Achieved& achieved, double buckets, double width_share, const std::vector<Slack>& slack);
+  std::size_t beam(Achieved& achieved, double buckets, double width_share, const std::vector<Slack>& slack,
+                   double* products = nullptr);
+  std::vector<Slack> steep(const Achieved& achieved, double delta) const;
   bool relane(Achieved& achieved, std::size_t count);
   std::size_t finer_level(const Achieved& achieved, std::size_t next, double rate, double farthest, double left) const;
   ListResult lists(Achieved& achieved, const std::vector<Slack>& slack, double max_products, double& products);

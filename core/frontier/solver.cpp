@@ -10,6 +10,11 @@ namespace turnpoint::frontier {
 
 using namespace detail;
 
+namespace {
+constexpr double kLiveBuckets = 512;  // of the first pass under a slider
+constexpr double kFewLiveBuckets = 128, kManyLiveBuckets = 4096;
+}  // namespace
+
 struct Solver::Impl {
   std::unique_ptr<ThreadPool> pool;
   int threads = -1;
@@ -18,7 +23,17 @@ struct Solver::Impl {
   std::size_t max_table = 0;
   bool unchanged = false;         // the same costs, too
   std::vector<LaneBlock> blocks;  // working memory
-  std::vector<Point> previous;    // plans of the last answer, thinned out; at new costs they are a good start
+  double live_buckets = kLiveBuckets;
+  std::vector<Point> previous;  // plans of the last answer, thinned out; at new costs they are a good start
+
+  void live(Engine& engine, Achieved& achieved, const SolveOptions& options) {
+    const double allowed = options.live_products * options.live_finer * options.live_finer;
+    const double products = engine.live(achieved, live_buckets * options.live_finer, options.live_finer > 1);
+    if (products > allowed)
+      live_buckets = std::max(kFewLiveBuckets, live_buckets / 2);
+    else if (products * 5 < allowed)
+      live_buckets = std::min(kManyLiveBuckets, live_buckets * 2);
+  }
 
   /// False if cancelled.
   bool prepare(const Problem& problem, const SolveOptions& options, const RunContext& context) {
@@ -45,12 +60,13 @@ struct Solver::Impl {
 
 namespace {
 
-constexpr std::size_t kKeptPlans = 1000;
-constexpr std::size_t kAlwaysWhole = 50000;  // problems with fewer products are solved afresh even under a slider
-constexpr double kSmallProducts = 1e7;       // and exactly, if that takes no more products of points
-constexpr double kRestShare = 0.01;          // of the work allowed, for the states of the hull after a slider's move
-constexpr double kRestrictedShare = 0.07;    // of the work allowed, for the states of the hull alone
-constexpr std::size_t kEnoughPlans = 64;     // kept plans that still form a frontier at new costs
+constexpr std::size_t kKeptPlans = 1000, kLivePlans = 600;
+constexpr std::size_t kAlwaysWhole = 50000;   // problems with fewer products are solved afresh even under a slider
+constexpr double kSmallProducts = 1e7;        // and exactly, if that takes no more products of points
+constexpr double kRestShare = 0.01;           // of the work allowed, for the states of the hull after a slider's move
+constexpr double kRestrictedShare = 0.07;     // of the work allowed, for the states of the hull alone
+constexpr std::size_t kLongHull = 100000000;  // products of lists from which half the slopes must do for a hull alone
+constexpr std::size_t kEnoughPlans = 64;      // kept plans that still form a frontier at new costs
 
 /// False where the plan uses a forbidden or vanished entry.
 bool still_valid(const Problem& problem, const Point& plan) {
@@ -86,12 +102,12 @@ std::vector<Point> recost(const Problem& problem, const std::vector<Point>& plan
   return result;
 }
 
-/// At most about kKeptPlans of them: the corners of the hull, and the others evenly.
-std::vector<Point> thin(const Achieved& achieved) {
+/// At most about `count` of them: the corners of the hull, and the others evenly.
+std::vector<Point> thin(const Achieved& achieved, std::size_t count) {
   const auto& points = achieved.points();
   std::vector<char> keep(points.size(), 0);
   for (const std::size_t i : achieved.hull()) keep[i] = 1;
-  for (std::size_t i = 0; i < points.size(); i += 1 + points.size() / kKeptPlans) keep[i] = 1;
+  for (std::size_t i = 0; i < points.size(); i += 1 + points.size() / count) keep[i] = 1;
   std::vector<Point> result;
   for (std::size_t i = 0; i < points.size(); ++i)
     if (keep[i]) result.push_back(points[i]);
@@ -145,15 +161,20 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
   }
   Engine engine(impl_->graph, impl_->plan, *impl_->pool, control, options.memory_limit, impl_->blocks);
   CostList floor;
+  const bool live = options.live_products > 0;
   bool quick = false, coarse = options.pass == Pass::coarse;
-  bool exact = impl_->plan.terms <= options.direct_terms && engine.direct(achieved);
+  bool exact = !live && impl_->plan.terms <= options.direct_terms && engine.direct(achieved);
   if (!exact && !control.cancelled()) {
     achieved.add(recost(problem, impl_->previous, *impl_->pool));
     // While a slider moves, the plans of the last full run at the new costs and those of the new hull are frontier
     // enough. Asked again at the same costs, the hand rests: then there is time for more.
-    quick = coarse && achieved.points().size() >= kEnoughPlans && !impl_->unchanged && impl_->plan.terms > kAlwaysWhole;
-    const bool bounded = quick ? engine.quick_hull(achieved) : engine.hull(achieved);
-    if (bounded && !quick) {
+    const bool known = achieved.points().size() >= kEnoughPlans;
+    quick = coarse && !live && (options.hull_only || (known && !impl_->unchanged && impl_->plan.terms > kAlwaysWhole));
+    const bool in_haste = options.hull_only ? impl_->plan.terms > kLongHull : quick;
+    const bool bounded = in_haste && known ? engine.quick_hull(achieved) : engine.hull(achieved);
+    if (bounded && live) {
+      impl_->live(engine, achieved, options);
+    } else if (bounded && !quick) {
       context.report("coarse frontier", 0);
       const double share = !coarse ? kRestrictedShare : impl_->unchanged ? kRestShare : 0;
       if (impl_->plan.terms < options.restrict_terms ||
@@ -171,7 +192,7 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
     return cancelled_error();
   }
   if (engine.infeasible()) return infeasible;
-  if (!quick) impl_->previous = thin(achieved);
+  if (!quick) impl_->previous = thin(achieved, live ? kLivePlans : kKeptPlans);
   return finish(achieved, exact, engine.half_planes(), options.memory_limit, floor);
 }
 

@@ -95,8 +95,8 @@ int measure(const std::string& name, const std::string& hardware) {
   const ScenarioPtr scenario = open(name, hardware);
   if (!scenario) return 1;
   const auto searcher = (*find_method("ft"))->make();
-  // A window has searched exactly before anyone drags.
-  if (!searcher->run(scenario, SearchPass::exact, {})) return 1;
+  // A window has sketched and searched exactly before anyone drags.
+  if (!searcher->run(scenario, SearchPass::coarse, {}) || !searcher->run(scenario, SearchPass::exact, {})) return 1;
   std::vector<double> ms;
   ResultPtr last;
   const double cpu = cpu_s();

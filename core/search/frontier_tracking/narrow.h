@@ -30,13 +30,13 @@ class WantedStates {
  private:
   void note(std::size_t variable, std::uint32_t configuration);
 
-  std::vector<std::uint32_t> group_of_;   ///< per variable
+  std::vector<std::uint32_t> group_of_;    ///< per variable
   std::vector<std::vector<char>> wanted_;  ///< per group and configuration
   std::size_t count_ = 0;
 };
 
-/// The structure with the configurations `kept` only (per variable, ascending, not empty, equal for variables that share
-/// their choices).
+/// The structure with the configurations `kept` only (per variable, ascending, not empty, equal for variables that
+/// share their choices).
 std::shared_ptr<const Structure> narrow_structure(const Structure& structure,
                                                   const std::vector<std::vector<std::uint32_t>>& kept);
 

@@ -6,6 +6,7 @@
 
 #include "core/base/parallel.h"
 #include "core/frontier/solver.h"
+#include "core/search/frontier_tracking/narrow.h"
 #include "core/search/frontier_tracking/plans.h"
 
 namespace turnpoint::search {
@@ -35,16 +36,24 @@ class ConfigurationSearcher : public Searcher {
       structure_ = *built;
       prices_.reset();
       routes_.clear();
+      wanted_.reset();
+      looked_far_ = seen_before_ = false;
+      live_structure_.reset();
+      live_scenario_.reset();
     }
     if (!pool_ || threads_ != context.threads) {
       pool_.emplace(context.threads);
       threads_ = context.threads;
     }
+    if (pass == SearchPass::coarse && wanted_) {
+      // Asked again for the same, the hand rests: small problems are searched as a whole.
+      const bool rests = live_scenario_ && same_question(*live_scenario_, *scenario);
+      if (!rests || pairs_of_layouts() > kFewPairs) return run_live(scenario, rests, context, start);
+    }
     const auto prices = std::make_shared<const Prices>(scenario, structure_, prices_.get());
-    const bool keep_routes = pass == SearchPass::coarse && !routes_.empty() && pairs_of_layouts() > kFewPairs;
-    auto priced = price_problem(*prices, *pool_, context, &routes_, keep_routes);
+    auto priced = price_problem(*prices, *pool_, context, &routes_);
     if (!priced) {
-      if (!keep_routes) routes_.clear();  // perhaps half filled
+      routes_.clear();  // perhaps half filled
       return priced.error();
     }
     prices_ = prices;
@@ -61,14 +70,102 @@ class ConfigurationSearcher : public Searcher {
     }
     auto answer = solver_.solve(*problem, options, context);
     if (!answer) return answer.error();
-    if (objective_ == Objective::least_time || space_.only) keep_fastest(priced->problem, *answer);
+    if (objective_ == Objective::least_time || space_.only) {
+      keep_fastest(priced->problem, *answer);
+    } else {
+      want(answer->points);
+      // A window sketches first and searches exactly afterwards; who asks for one exact search alone drags nothing.
+      if (pass == SearchPass::exact && seen_before_)
+        if (auto done = look_far(*scenario, context); !done) return done.error();
+      seen_before_ = true;
+    }
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     return make_result(method_, scenario, prices, *priced, std::move(*answer), elapsed.count());
   }
 
  private:
-  // Few reshardings are searched anew even while a slider is dragged.
-  static constexpr std::size_t kFewPairs = 25000;
+  // Problems with few pairs of layouts are searched as a whole when a slider comes to rest.
+  static constexpr std::size_t kFewPairs = 30000;
+  static constexpr std::size_t kPlansLookedAt = 1500;  // of an answer, for the states that they use
+  static constexpr std::size_t kManyStates = 2000;     // beyond so many, those of the newest answer alone
+  static constexpr std::size_t kManyPairs = 800000;    // of layouts: too many to look at within a few frames
+  static constexpr double kLiveProducts = 8e6;         // of points, for one move of a slider
+  static constexpr std::size_t kManyVariables = 1000;  // passes over the whole of a deep network take too long at rest
+  static constexpr double kFinerAtRest = 8;
+  static constexpr std::pair<double, double> kFar[] = {{0.125, 1}, {0.35, 1}, {3, 1}, {8, 0.125}};  // inter, intra
+
+  static bool same_question(const Scenario& a, const Scenario& b) {
+    return a.model == b.model && a.cluster == b.cluster && a.settings == b.settings;
+  }
+
+  // What plans of the whole search use is what a slider's moves are searched over.
+  void want(const std::vector<frontier::Point>& points) {
+    if (!wanted_ || wanted_->count() > kManyStates) wanted_.emplace(*structure_);
+    const std::size_t before = wanted_->count();
+    for (std::size_t i = 0; i < points.size(); i += std::max<std::size_t>(1, points.size() / kPlansLookedAt))
+      wanted_->add(points[i]);
+    wanted_->add(points.back());
+    if (wanted_->count() != before) live_structure_.reset();
+  }
+
+  // A move of a slider: the narrowed problem at prices of its own, reshardings searched anew.
+  Expected<ResultPtr> run_live(const ScenarioPtr& scenario, bool rests, const RunContext& context,
+                               std::chrono::steady_clock::time_point start) {
+    if (auto done = look_far(prices_->scenario(), context); !done) return done.error();
+    const bool deep = structure_->variables.size() > kManyVariables;
+    if (rests && !deep)
+      if (auto done = look_around(scenario, context); !done) return done.error();
+    if (!live_structure_) {
+      live_structure_ = narrow_structure(*structure_, wanted_->states());
+      live_prices_.reset();
+    }
+    const auto prices =
+        std::make_shared<const Prices>(scenario, live_structure_, live_prices_ ? live_prices_.get() : prices_.get());
+    auto priced = price_problem(*prices, *pool_, context);
+    if (!priced) return priced.error();
+    live_prices_ = prices;
+    live_scenario_ = scenario;
+    frontier::SolveOptions options;
+    options.pass = frontier::Pass::coarse;
+    options.live_products = kLiveProducts;
+    if (rests) options.live_finer = deep ? kFinerAtRest / 2 : kFinerAtRest;
+    auto answer = live_solver_.solve(priced->problem, options, context);
+    if (!answer) return answer.error();
+    // Bounds of the narrowed problem say nothing of other plans.
+    answer->exact = answer->certified = false;
+    answer->lower_bound.clear();
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    return make_result(method_, scenario, prices, *priced, std::move(*answer), elapsed.count());
+  }
+
+  // What the plans on the whole problem's hull at these prices use is wanted, too. Reshardings go the ways of the last
+  // exact search, which is near enough to see what matters.
+  Expected<void> look_around(const ScenarioPtr& scenario, const RunContext& context) {
+    if (routes_.empty() || pairs_of_layouts() > kManyPairs) return {};
+    const Prices prices(scenario, structure_, prices_.get());
+    auto priced = price_problem(prices, *pool_, context, &routes_, true);
+    if (!priced) return priced.error();
+    frontier::SolveOptions options;
+    options.pass = frontier::Pass::coarse;
+    options.hull_only = true;
+    auto answer = solver_.solve(priced->problem, options, context);
+    if (!answer) return answer.error();
+    want(answer->points);
+    return {};
+  }
+
+  // Where sliders may go, other configurations are of use: once, before anything is dragged.
+  Expected<void> look_far(const Scenario& scenario, const RunContext& context) {
+    if (looked_far_) return {};
+    for (const auto& [inter, intra] : kFar) {
+      auto far = std::make_shared<Scenario>(scenario);
+      far->settings.factors.inter_bandwidth *= inter;
+      far->settings.factors.intra_bandwidth *= intra;
+      if (auto done = look_around(far, context); !done) return done;
+    }
+    looked_far_ = true;
+    return {};
+  }
 
   std::size_t pairs_of_layouts() const {
     std::size_t pairs = 0;
@@ -91,6 +188,12 @@ class ConfigurationSearcher : public Searcher {
   std::shared_ptr<const Structure> structure_;
   std::shared_ptr<const Prices> prices_;
   RouteBook routes_;
+  std::optional<WantedStates> wanted_;
+  std::shared_ptr<const Structure> live_structure_;  // narrowed to what is wanted
+  std::shared_ptr<const Prices> live_prices_;
+  ScenarioPtr live_scenario_;  // of the last move
+  frontier::Solver live_solver_;
+  bool looked_far_ = false, seen_before_ = false;
   frontier::Solver solver_;
   std::optional<ThreadPool> pool_;
   int threads_ = 0;
