@@ -32,9 +32,9 @@ constexpr std::size_t kLaneBytes = std::size_t(400)
 constexpr std::size_t kPlanBytes = std::size_t(1) << 27, kFewPlans = 2000;  // plans of the states of the hull
 constexpr double kThoroughProducts = 5e7;                                   // work allowed from which there is time
 constexpr double kReachMore = 1.05;                                         // for other slopes
-constexpr double kLiveDistance = 0.015;  // of points from the hull, for a curve of a deep network under a slider
-constexpr std::size_t kDeep = 350;       // variables from which on; a shallow one bends further from its hull
-constexpr double kSteep = 6;             // ratio of scaled weights from which a slope is steep
+constexpr double kLiveDistance = 0.01;  // of points from the hull, for a curve of a deep network under a slider
+constexpr std::size_t kDeep = 350;      // variables from which on; a shallow one bends further from its hull
+constexpr double kSteep = 6;            // ratio of scaled weights from which a slope is steep
 
 bool in_use(const Slack& slack) {
   for (std::size_t g = 0; g < kLanes; ++g)
