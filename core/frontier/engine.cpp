@@ -32,9 +32,9 @@ constexpr std::size_t kLaneBytes = std::size_t(400)
 constexpr std::size_t kPlanBytes = std::size_t(1) << 27, kFewPlans = 2000;  // plans of the states of the hull
 constexpr double kThoroughProducts = 5e7;                                   // work allowed from which there is time
 constexpr double kReachMore = 1.05;                                         // for other slopes
-constexpr double kLiveDistance = 0.015;  // of points from the hull, for a curve of a deep network under a slider
-constexpr std::size_t kDeep = 350;       // variables from which on; a shallow one bends further from its hull
-constexpr double kSteep = 6;             // ratio of scaled weights from which a slope is steep
+constexpr double kLiveDistance = 0.01;  // of points from the hull, for a curve of a deep network under a slider
+constexpr std::size_t kDeep = 350, kVeryDeep = 900;  // variables; only between the two that distance was seen to do
+constexpr double kSteep = 6;                         // ratio of scaled weights from which a slope is steep
 
 bool in_use(const Slack& slack) {
   for (std::size_t g = 0; g < kLanes; ++g)
@@ -237,7 +237,8 @@ std::vector<Slack> Engine::steep(const Achieved& achieved, double delta) const {
 }
 
 double Engine::live(Achieved& achieved, double buckets, bool thorough) {
-  const double distance = graph_.variables.size() < kDeep ? kInfinity : kLiveDistance;
+  const std::size_t depth = graph_.variables.size();
+  const double distance = depth < kDeep || depth > kVeryDeep ? kInfinity : kLiveDistance;
   double products = 0;
   beam(achieved, buckets, 1, slacks(used(), achieved, effective_limit(achieved), 0, distance).slack, &products);
   if (thorough && !control_.stopped()) beam(achieved, buckets / 2, 1.0 / 8, steep(achieved, distance));

@@ -61,12 +61,12 @@ struct Solver::Impl {
 namespace {
 
 constexpr std::size_t kKeptPlans = 1000, kLivePlans = 600;
-constexpr std::size_t kAlwaysWhole = 50000;   // problems with fewer products are solved afresh even under a slider
-constexpr double kSmallProducts = 1e7;        // and exactly, if that takes no more products of points
-constexpr double kRestShare = 0.01;           // of the work allowed, for the states of the hull after a slider's move
-constexpr double kRestrictedShare = 0.07;     // of the work allowed, for the states of the hull alone
-constexpr std::size_t kLongHull = 100000000;  // products of lists from which half the slopes must do for a hull alone
-constexpr std::size_t kEnoughPlans = 64;      // kept plans that still form a frontier at new costs
+constexpr std::size_t kAlwaysWhole = 50000;  // problems with fewer products are solved afresh even under a slider
+constexpr double kSmallProducts = 1e7;       // and exactly, if that takes no more products of points
+constexpr double kRestShare = 0.01;          // of the work allowed, for the states of the hull after a slider's move
+constexpr double kRestrictedShare = 0.07;    // of the work allowed, for the states of the hull alone
+constexpr std::size_t kLongHull = 10000000;  // products of lists from which half the slopes must do for a hull alone
+constexpr std::size_t kEnoughPlans = 64;     // kept plans that still form a frontier at new costs
 
 /// False where the plan uses a forbidden or vanished entry.
 bool still_valid(const Problem& problem, const Point& plan) {
