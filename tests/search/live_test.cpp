@@ -23,8 +23,10 @@ namespace {
 
 constexpr const char* kHardware = "v100-16gb-2x4";
 
-ScenarioPtr moved(const ScenarioPtr& scenario, double inter, double intra) {
+ScenarioPtr moved(const ScenarioPtr& scenario, double inter, double intra, double latency = 1, double speed = 1) {
   auto next = std::make_shared<Scenario>(*scenario);
+  next->settings.factors.latency = latency;
+  next->settings.factors.device_speed = speed;
   next->settings.factors.inter_bandwidth = inter;
   next->settings.factors.intra_bandwidth = intra;
   return next;
@@ -44,6 +46,17 @@ double distance(const Result& curve, const Result& frontier) {
     worst = std::max(worst, nearest);
   }
   return worst;
+}
+
+// Whether some plan of the exact frontier lies below what the curve says no plan can be below.
+bool disproves(const Result& frontier, const Result& curve) {
+  for (const ResultPoint& p : frontier.points) {
+    double least = HUGE_VAL;
+    for (const auto& step : curve.lower_bound)
+      if (step.memory <= p.memory_bytes) least = step.time;
+    if (p.time_s < least * (1 - 1e-12)) return true;
+  }
+  return false;
 }
 
 // The first point of the curve that lies below the exact frontier, if any.
@@ -124,11 +137,12 @@ class LiveTest : public QObject {
     const auto searcher = (*find_method("ft"))->make(), twin = (*find_method("ft"))->make();
     QVERIFY(searcher->run(scenario, SearchPass::exact, {}).has_value());
     QVERIFY(twin->run(scenario, SearchPass::exact, {}).has_value());
-    const double moves[][2] = {{0.5, 1}, {0.125, 1}, {0.125, 4}, {2, 0.5}, {6, 0.25}, {6, 0.25}};
+    const double moves[][4] = {{0.5, 1, 1, 1}, {0.125, 1, 1, 1}, {0.125, 4, 1, 1},  {1, 1, 1, 2},
+                               {3, 2, 1, 4},   {2, 2, 0.5, 1},   {6, 0.25, 1, 0.5}, {6, 0.25, 1, 0.5}};
     ScenarioPtr at;
     for (const auto& move : moves) {
-      const auto [inter, intra] = move;
-      at = moved(scenario, inter, intra);
+      const auto [inter, intra, latency, speed] = move;
+      at = moved(scenario, inter, intra, latency, speed);
       const auto drawn = searcher->run(at, SearchPass::coarse, {}), again = twin->run(at, SearchPass::coarse, {});
       QVERIFY(drawn.has_value() && again.has_value());
       const Result& curve = **drawn;
@@ -148,7 +162,9 @@ class LiveTest : public QObject {
       const auto exact = (*find_method("ft"))->make()->run(at, SearchPass::exact, {});
       QVERIFY(exact.has_value() && (*exact)->exact);
       QVERIFY(!beats(curve, **exact));
-      const bool rests = &move == &moves[5];
+      QVERIFY(curve.gap && *curve.gap < 1 && (curve.exact || !curve.lower_bound.empty()));
+      QVERIFY(curve.exact || !disproves(**exact, curve));
+      const bool rests = &move == &moves[7];
       const double off = distance(curve, **exact);
       QVERIFY2(off < (rests ? 0.005 : 0.04), qPrintable(QString::number(off)));
     }

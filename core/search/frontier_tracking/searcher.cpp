@@ -6,6 +6,7 @@
 
 #include "core/base/parallel.h"
 #include "core/frontier/solver.h"
+#include "core/search/frontier_tracking/moved_bound.h"
 #include "core/search/frontier_tracking/narrow.h"
 #include "core/search/frontier_tracking/plans.h"
 
@@ -37,6 +38,7 @@ class ConfigurationSearcher : public Searcher {
       prices_.reset();
       routes_.clear();
       wanted_.reset();
+      bounds_ = {};
       looked_far_ = seen_before_ = false;
       live_structure_.reset();
       live_scenario_.reset();
@@ -74,6 +76,7 @@ class ConfigurationSearcher : public Searcher {
       keep_fastest(priced->problem, *answer);
     } else {
       want(answer->points);
+      bounds_.add(*scenario, *answer, least_compute_seconds(*structure_, *priced));
       // A window sketches first and searches exactly afterwards; who asks for one exact search alone drags nothing.
       if (pass == SearchPass::exact && seen_before_)
         if (auto done = look_far(*scenario, context); !done) return done.error();
@@ -132,8 +135,7 @@ class ConfigurationSearcher : public Searcher {
     auto answer = live_solver_.solve(priced->problem, options, context);
     if (!answer) return answer.error();
     // Bounds of the narrowed problem say nothing of other plans.
-    answer->exact = answer->certified = false;
-    answer->lower_bound.clear();
+    certify(*answer, bounds_.at(*scenario));
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     return make_result(method_, scenario, prices, *priced, std::move(*answer), elapsed.count());
   }
@@ -189,6 +191,7 @@ class ConfigurationSearcher : public Searcher {
   std::shared_ptr<const Prices> prices_;
   RouteBook routes_;
   std::optional<WantedStates> wanted_;
+  MovedBounds bounds_;  // what exact and whole coarse searches at other positions have proven
   std::shared_ptr<const Structure> live_structure_;  // narrowed to what is wanted
   std::shared_ptr<const Prices> live_prices_;
   ScenarioPtr live_scenario_;  // of the last move
