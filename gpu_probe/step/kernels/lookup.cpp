@@ -166,8 +166,10 @@ Expected<void> reduce_backward(const LocalOperator& at, Inputs in, Inputs, Input
                       dy * factor * (how == Reduce::squares ? 2 * in[0]->data[index_of(o[0])] : 1);
                 }
               });
+  // An element of the result that no loop reaches is zero whatever the input is, and has no largest element to pass to.
   if (how == Reduce::maximum)
-    for (std::size_t i = 0; i < best.size(); ++i) result[0]->data[index_of(best[i])] += gradient[0]->data[i];
+    for (std::size_t i = 0; i < best.size(); ++i)
+      if (best[i] >= 0) result[0]->data[index_of(best[i])] += gradient[0]->data[i];
   return {};
 }
 
