@@ -103,9 +103,12 @@ class Profile {
     }
     const auto share = [](double reached, double peak) { return std::clamp(reached / peak, 1e-6, 1.0); };
     if (!known_) {
+      if (best[0] <= 0) assumed_.push_back("the peak of 1 GFLOP/s is assumed: no matrix product in fp32 was measured");
       device.peak_fp32 = best[0] > 0 ? best[0] : 1e9;
       device.peak_bf16 = best[1] > 0 ? best[1] : device.peak_fp32;
       device.memory_bandwidth = bandwidth > 0 ? bandwidth : std::max(1e9, quantile(streamed, 1));
+      if (bandwidth <= 0 && quantile(streamed, 1) < 1e9)
+        assumed_.push_back("the memory bandwidth of 1 GB/s is assumed: no copy was measured");
       device.flop_efficiency = 1;
     } else {
       if (best[0] > 0 && !tf32_) device.flop_efficiency = share(best[0], device.peak_fp32);
@@ -211,6 +214,7 @@ class Profile {
       notes.push_back(fmt::format("{} of {} comparisons of kernels with plain loops failed",
                                   messages.failed_checks().size(), messages.checks()));
     for (const auto& warning : hello_.warnings) notes.push_back(warning);
+    notes.insert(notes.end(), assumed_.begin(), assumed_.end());
     if (!messages.finished())
       notes.push_back("the measurement broke off: what is here was measured until then");
     else if (messages.result()->skipped > 0)
@@ -223,6 +227,7 @@ class Profile {
   bool gpu_, tf32_, known_ = false;
   int ambiguous_ = 0;
   std::vector<const ProbeItem*> items_;
+  std::vector<std::string> assumed_;  ///< what stands in for figures that were not measured
   Cluster cluster_;
 };
 

@@ -228,8 +228,10 @@ class Comparison {
 
   void notes() {
     const bool cpu_here = measured_.backend == "cpu";
-    report_.notes.push_back(
-        fmt::format("measured times are {} of {} steps", cpu_here ? "the least" : "medians", measured_.step.samples));
+    report_.notes.push_back(measured_.step.samples == 1
+                                ? std::string("measured times are those of a single step")
+                                : fmt::format("measured times are {} of {} steps", cpu_here ? "the least" : "medians",
+                                              measured_.step.samples));
     if (!slice() && measured_.cores > 0 && measured_.cores < measured_.ranks)
       report_.notes.push_back(fmt::format("{} ranks share {} cores: their times are not those of {} devices",
                                           measured_.ranks, measured_.cores, measured_.ranks));

@@ -271,7 +271,14 @@ class Controller {
              : opened_ ? fmt::format("took longer than {:g} s", job_.limit_s)
                        : fmt::format("the device did not answer within {:.0f} s", waited);
     if (what.empty()) return -1;
-    if (step_) return fail(last_error_ && !what.empty() && what == last_error_->what ? *last_error_ : device(what));
+    if (step_) {
+      const bool silent = what.find("no sign of life") != std::string::npos;
+      const std::string advice =
+          silent ? "one step of a large model can take that long: give a larger --budget, which is waited for and 10 s "
+                   "more, or a smaller batch, sequence or model"
+                 : "";
+      return fail(last_error_ && what == last_error_->what ? *last_error_ : device(what, advice));
+    }
     const std::string hint = last_error_ ? last_error_->hint : "";
     last_error_.reset();
     crew_.kill();

@@ -143,9 +143,6 @@ class StepWorker {
     if (job_.backend == ProbeBackend::automatic)
       notes_.push_back("backend auto: steps are carried out on CPU ranks, with or without a GPU");
     notes_.insert(notes_.end(), m.notes.begin(), m.notes.end());
-    if (m.ranks > cores_)
-      notes_.push_back(
-          fmt::format("{} ranks share {} cores: the times are not those of separate devices", m.ranks, cores_));
     result["notes"] = notes_;
     say(result);
   }

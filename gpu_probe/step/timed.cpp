@@ -203,7 +203,9 @@ class Measurer {
     note(in_place, " bytes of permutes that rank 0 held already; plans count them as sent");
     note(static_cast<double>(Buffers::scratch_of_this_rank().peak()),
          " bytes of scratch inside kernels and exchanges on rank 0, which no plan lists and the peak leaves out");
-    note(report.idle_repeats, " reshardings that the plan repeats in backward although nobody reads them");
+    note(report.idle_repeats, report.idle_repeats == 1
+                                  ? " resharding that the plan repeats in backward although nobody reads it"
+                                  : " reshardings that the plan repeats in backward although nobody reads them");
     if (job_.mode == StepMode::slice)
       m.notes.push_back("exchanges were not made: what they bring was filled with numbers");
     if (job_.floating_bytes != 4 || job_.precision != ProbePrecision::fp32)

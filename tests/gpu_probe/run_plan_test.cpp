@@ -271,6 +271,7 @@ class RunPlanTest : public QObject {
     const QByteArray said = process.readAllStandardOutput();
     QCOMPARE(errors(said), 1);
     QVERIFY2(said.contains("no sign of life"), said.right(300));
+    QVERIFY2(said.contains("larger --budget"), said.right(300));
     QVERIFY(said.contains("heartbeat"));
   }
 

@@ -181,9 +181,14 @@ void CurveChart::rebuild() {
   static_cast<DecadeTicker*>(plot_->yAxis->ticker().data())->bandwidth = bandwidth_;
   std::vector<KeyEntry> entries;
   using Mark = KeyEntry::Mark;
+  // Times of a machine shared with others are lower quartiles, as their profile says.
+  const bool lower = std::all_of(chart_.points.begin(), chart_.points.end(),
+                                 [](const auto& point) { return point.spread.q1_s == point.time_s; });
   if (!chart_.points.empty())
     entries.push_back({Mark::point, colors.accent,
-                       bars_drawn_ > 0 ? tr("%1, median").arg(chart_.measured_name) : chart_.measured_name});
+                       bars_drawn_ == 0 ? chart_.measured_name
+                       : lower          ? tr("%1, lower quartile").arg(chart_.measured_name)
+                                        : tr("%1, median").arg(chart_.measured_name)});
   if (bars_drawn_ > 0) entries.push_back({Mark::bar, colors.accent, tr("quartiles")});
   if (chart_.read.size() > 1) entries.push_back({Mark::line, colors.accent, tr("read between sizes")});
   if (!chart_.read.empty() && (chart_.read.front().bytes < chart_.least || chart_.read.back().bytes > chart_.most))
