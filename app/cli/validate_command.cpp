@@ -10,7 +10,6 @@
 #include "app/cli/commands.h"
 #include "core/base/json.h"
 #include "core/base/text.h"
-#include "core/cost/measure_machine.h"
 #include "core/plan/step_client.h"
 #include "core/search/reopen.h"
 #include "core/validation/validate_plans.h"
@@ -148,11 +147,8 @@ int run_validate(const Arguments& arguments) {
   if (!chosen) return report(chosen.error());
   const auto program = find_probe();
   if (!program) return report(program.error());
-  if (choice->backend == ProbeBackend::automatic) {
-    const auto backend = backend_here(*program, context);
-    if (!backend) return report(backend.error());
-    choice->backend = *backend;
-  }
+  // GPUs are measured, but plans do not run on them yet.
+  if (choice->backend == ProbeBackend::automatic) choice->backend = ProbeBackend::cpu;
   ProbeLaunch launch;
   launch.program = *program;
   const StepRunner runner = best_of(
@@ -200,7 +196,7 @@ void add_validate_command(CLI::App& app, Command& command) {
       ->expected(0, 1)
       ->default_str("0")
       ->check(CLI::Range(0, 1 << 20));
-  sub->add_option("--backend", a->backend, "auto, cpu or cuda")->capture_default_str();
+  sub->add_option("--backend", a->backend, "auto (CPU ranks), cpu or cuda")->capture_default_str();
   sub->add_option("--device", a->device, "Which GPU")->check(CLI::Range(0, 1023));
   sub->add_option("--steps", a->steps, "Timed steps of a plan")->check(CLI::Range(1, 100000))->capture_default_str();
   sub->add_option("--runs", a->runs, "Runs of a plan, of which the one with the shortest step counts")

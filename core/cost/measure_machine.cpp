@@ -17,8 +17,7 @@ constexpr double kItemLimit = 20;
 /// A machine of one core gets two ranks all the same, so that there is something to exchange.
 int usual_ranks() { return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 2, 8); }
 
-}  // namespace
-
+// What `automatic` means here: asked of the probe by a job of one empty kernel.
 Expected<ProbeBackend> backend_here(const std::string& program, const RunContext& context) {
   ProbeJob job;
   job.budget_s = 30;
@@ -32,6 +31,8 @@ Expected<ProbeBackend> backend_here(const std::string& program, const RunContext
   if (!asked) return asked.error();
   return asked->hello()->backend == "cuda" ? ProbeBackend::cuda : ProbeBackend::cpu;
 }
+
+}  // namespace
 
 ProbeJob measurement_job(const MeasureOptions& options, ProbeBackend backend, std::vector<std::string>& left_out) {
   const bool gpu = backend == ProbeBackend::cuda;

@@ -28,9 +28,6 @@ struct MeasureOptions {
   std::function<void(const std::string& line)> on_line;  ///< what the probe says, as it comes
 };
 
-/// What `automatic` means here: asked of the probe by a job of one empty kernel. Errors as run_probe().
-Expected<ProbeBackend> backend_here(const std::string& program, const RunContext& context);
-
 /// The job for a backend that is known.
 ProbeJob measurement_job(const MeasureOptions& options, ProbeBackend backend, std::vector<std::string>& left_out);
 

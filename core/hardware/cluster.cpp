@@ -55,9 +55,15 @@ Expected<ClusterPtr> with_devices(const ClusterPtr& cluster, int devices) {
   cut->nodes = std::max(1, devices / per_node);
   cut->devices_per_node = std::min(devices, per_node);
   // A profile of one node need not know a network; guessing one would make every number wrong.
-  if (cut->nodes > 1 && cut->links[kInterNode].bandwidth <= 0)
-    return usage_error(fmt::format("--devices {} needs {} nodes, but hardware '{}' describes no link between nodes",
-                                   devices, cut->nodes, cluster->name));
+  if (cut->nodes > 1 && cut->links[kInterNode].bandwidth <= 0) {
+    Error error =
+        usage_error(fmt::format("--devices {} needs {} nodes, but hardware '{}' describes no link between nodes",
+                                devices, cut->nodes, cluster->name));
+    error.hint =
+        fmt::format("it has one node of {} devices; 'measure --ranks {}' measures more CPU ranks of this machine",
+                    per_node, devices);
+    return error;
+  }
   const std::string old_suffix = shape_suffix(cluster->nodes, per_node);
   const std::string base = cluster->name.ends_with(old_suffix)
                                ? cluster->name.substr(0, cluster->name.size() - old_suffix.size())

@@ -36,6 +36,30 @@ class StepGradientsTest : public QObject {
   Q_OBJECT
 
  private slots:
+  // A model from a file may describe a maximum whose result has places that no loop reaches: they take no gradient, and
+  // backward touches nothing outside the input.
+  void a_maximum_with_places_that_no_loop_reaches() {
+    const ModelPtr network = test::turned_table();
+    QVERIFY(network);
+    Model model = *network;
+    for (auto& op : model.operators)
+      if (op.name == "largest") {
+        QCOMPARE(op.outputs[0].walks.size(), std::size_t(2));
+        op.outputs[0].walks[1].clear();
+      }
+    step::StepOptions options;
+    options.record = true;
+    const step::StepRun run = whole_run(model, options);
+    QVERIFY(std::isfinite(run.loss));
+    std::size_t gradients = 0;
+    for (const auto& r : run.ranks.front().recorded)
+      if (r.kind == step::Compared::parameter_gradient) {
+        ++gradients;
+        for (const double value : r.data) QVERIFY(std::isfinite(value) && std::abs(value) < 1e6);
+      }
+    QVERIFY(gradients > 0);
+  }
+
   void gradients_are_those_of_the_loss_data() {
     QTest::addColumn<int>("model");
     for (int i = 0; i < int(test::step_models().size()); ++i)

@@ -85,7 +85,7 @@ CurveChartData make_curve_chart(const HardwareContent& content, const HardwareRo
     chart.most = chart.points.back().bytes;
     low = std::max(1.0, chart.least / kBeyond);
     high = chart.most * kBeyond;
-    chart.subtitle = QObject::tr("%1 sizes").arg(row.samples);
+    chart.subtitle = (chart.points.size() == 1 ? QObject::tr("1 size") : QObject::tr("%1 sizes").arg(row.samples));
   }
   const std::vector<double> sizes = sizes_between(low, high, chart.points);
   if (!content.cluster) {
