@@ -104,11 +104,13 @@ void ScenarioPanel::build_machine(QVBoxLayout* column) {
   add_label(tr("Model"), model_box_);
   grid->addWidget(model_box_, row++, 1);
   model_note_ = make_note(this);
+  model_note_->setWordWrap(true);
   grid->addWidget(model_note_, row++, 1);
   hardware_box_ = make_specification_box(QStringLiteral("hardware_box"));
   add_label(tr("Hardware"), hardware_box_);
   grid->addWidget(hardware_box_, row++, 1);
   hardware_note_ = make_note(this);
+  hardware_note_->setWordWrap(true);
   grid->addWidget(hardware_note_, row++, 1);
 
   std::vector<const OptionRecord*> rest, switches;

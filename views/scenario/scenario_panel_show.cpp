@@ -107,10 +107,8 @@ void ScenarioPanel::show_model() {
     if (made > 0) parts << tr("%1 of tensors").arg(memory_text(made));
     if (tasks->groups.size() > 0) parts << counted(double(tasks->groups.size()), tr("1 group"), tr("%1 groups"));
     model_note_->setText(parts.join(QStringLiteral(" · ")));
-    model_note_->setWordWrap(true);
     return;
   }
-  model_note_->setWordWrap(false);
   model_note_->setText(model ? tr("%1 parameters · %2 operators")
                                    .arg(to_qt(format_count(static_cast<double>(model->parameters))))
                                    .arg(model->operators.size())
@@ -130,7 +128,6 @@ void ScenarioPanel::show_machine() {
     hardware_note_->setText({});
     return;
   }
-  hardware_note_->setWordWrap(is_as_file(view_));
   if (is_as_file(view_)) {
     const bool stated = !view_.scenario->tasks->out_seconds.empty();
     const bool limited = cluster->device.memory_bytes != kUnlimitedBytes;
