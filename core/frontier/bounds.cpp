@@ -8,10 +8,6 @@
 
 namespace turnpoint::frontier::detail {
 
-namespace {
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-}
-
 void Achieved::add(std::vector<Point>&& plans) {
   const auto before = [](const Point& a, const Point& b) {
     return a.memory != b.memory ? a.memory < b.memory : a.time < b.time;
@@ -250,6 +246,40 @@ CostPoint floor_at(double memory, double time) {
 }
 
 }  // namespace
+
+void open_chords(const std::vector<HalfPlane>& planes, const Achieved& achieved, std::size_t count, double share,
+                 std::vector<double>& memory, std::vector<double>& time) {
+  constexpr int kSamples = 8;
+  const auto& points = achieved.points();
+  const double range_m = std::max(1.0, static_cast<double>(points.back().memory - points.front().memory)),
+               range_t = std::max(1e-300, points.front().time - points.back().time);
+  struct Chord {
+    double depth, weight_memory, weight_time;
+  };
+  std::vector<Chord> open;
+  const std::vector<std::size_t> hull = achieved.hull();
+  for (std::size_t i = 1; i < hull.size(); ++i) {
+    const Point &a = points[hull[i - 1]], &b = points[hull[i]];
+    const double u = static_cast<double>(b.memory - a.memory) / range_m, w = (a.time - b.time) / range_t;
+    if (std::max(u, w) <= share) continue;
+    double depth = 0;
+    for (int s = 1; s < kSamples; ++s) {
+      const double f = double(s) / kSamples, m = static_cast<double>(a.memory) + f * u * range_m;
+      double lower = 0;
+      for (const HalfPlane& h : planes)
+        if (h.weight_time > 0) lower = std::max(lower, (h.bound - h.weight_memory * m) / h.weight_time);
+      // Upright distance, turned to that from the chord.
+      depth = std::max(depth, (a.time - f * w * range_t - lower) / range_t * u / std::hypot(u, w));
+    }
+    if (depth > share) open.push_back({depth, w / (u + w) / range_m, u / (u + w) / range_t});
+  }
+  std::stable_sort(open.begin(), open.end(), [](const Chord& x, const Chord& y) { return x.depth > y.depth; });
+  if (open.size() > count) open.resize(count);
+  for (const Chord& c : open) {
+    memory.push_back(c.weight_memory);
+    time.push_back(c.weight_time);
+  }
+}
 
 Needed slacks(std::span<const LaneBlock> blocks, const Achieved& achieved, std::int64_t limit, double tolerance,
               double distance) {

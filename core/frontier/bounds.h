@@ -52,6 +52,11 @@ Certificate certify(const std::vector<HalfPlane>& planes, const std::vector<Poin
 void choose_weights(const Achieved& achieved, std::size_t count, std::vector<double>& memory,
                     std::vector<double>& time);
 
+/// Weights along those chords of the achieved hull, at most `count`, behind which plans may hide that are better by more
+/// than this share of its ranges; the worst first.
+void open_chords(const std::vector<HalfPlane>& planes, const Achieved& achieved, std::size_t count, double share,
+                 std::vector<double>& memory, std::vector<double>& time);
+
 /// Where plans can still improve on the achieved staircase. Every corner of it belongs to the lane that bounds it best;
 /// a region is what lies below the corners of one lane, seen from all lanes of its block. Rounding margins included.
 struct Needed {

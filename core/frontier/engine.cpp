@@ -26,7 +26,6 @@ constexpr double kSettled = 0.009, kSettledShare = 0.3;  // a gap with which les
 constexpr double kSomeProducts = 1e6;                    // from which on they say something about the next level
 constexpr double kLikelyShare = 0.2, kUnlikely = 4;      // of the work left, by a rough estimate
 constexpr double kFarthest = 10;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t kLaneBytes = std::size_t(400)
                                    << 20;  // tables of all blocks together, if they are kept side by side
 constexpr std::size_t kPlanBytes = std::size_t(1) << 27, kFewPlans = 2000;  // plans of the states of the hull
@@ -34,7 +33,8 @@ constexpr double kThoroughProducts = 5e7;                                   // w
 constexpr double kReachMore = 1.05;                                         // for other slopes
 constexpr double kLiveDistance = 0.01;  // of points from the hull, for a curve of a deep network under a slider
 constexpr std::size_t kDeep = 350, kVeryDeep = 900;  // variables; only between the two that distance was seen to do
-constexpr double kSteep = 6;                         // ratio of scaled weights from which a slope is steep
+constexpr double kClosed = 0.002;  // share of the frontier's ranges that may hide behind a chord of its hull
+constexpr double kSteep = 6;       // ratio of scaled weights from which a slope is steep
 
 bool in_use(const Slack& slack) {
   for (std::size_t g = 0; g < kLanes; ++g)
@@ -112,9 +112,11 @@ bool Engine::relane(Achieved& achieved, std::size_t count) {
   return true;
 }
 
-bool Engine::quick_hull(Achieved& achieved) { return relane(achieved, kLanes); }
+bool Engine::quick_hull(Achieved& achieved, int rounds) {
+  return relane(achieved, kLanes) && close_chords(achieved, rounds);
+}
 
-bool Engine::hull(Achieved& achieved) {
+bool Engine::hull(Achieved& achieved, int rounds) {
   if (achieved.empty()) {
     std::vector<double> memory, time;
     std::vector<Point> plans;
@@ -123,8 +125,21 @@ bool Engine::hull(Achieved& achieved) {
     achieved.add(std::move(plans));
     if (!relane(achieved, kLanes)) return false;
   }
-  const bool r = relane(achieved, kCoarseLanes);
-  return r;
+  if (!relane(achieved, kCoarseLanes)) return false;
+  return close_chords(achieved, rounds);
+}
+
+/// What is found at some slopes opens new chords, behind which more may hide: asks at their slopes until little can.
+bool Engine::close_chords(Achieved& achieved, int rounds) {
+  for (int round = 0; round < rounds; ++round) {
+    std::vector<double> memory, time;
+    open_chords(planes_, achieved, kLanes, kClosed, memory, time);
+    if (memory.empty()) return true;
+    std::vector<Point> plans;
+    if (!lanes(memory, time, &plans)) return false;
+    achieved.add(std::move(plans));
+  }
+  return true;
 }
 
 std::int64_t Engine::effective_limit(const Achieved& achieved) const {

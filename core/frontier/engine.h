@@ -12,6 +12,8 @@
 
 namespace turnpoint::frontier::detail {
 
+inline constexpr int kClosingRounds = 4;  ///< most, in which slopes are asked along chords that are open still
+
 /// Slopes for a problem of which nothing is known yet: both ends, and a geometric sweep around the ratio of the ranges.
 void first_weights(const Dag& dag, std::vector<double>& memory, std::vector<double>& time);
 
@@ -26,9 +28,9 @@ class Engine {
   Engine(const Engine&) = delete;
 
   /// Lagrangian plans and bounds. What is achieved already (plans of a previous run at new costs) guides the slopes.
-  bool hull(Achieved& achieved);
+  bool hull(Achieved& achieved, int rounds = kClosingRounds);
   /// The same where much is achieved already: half the slopes, in half the time.
-  bool quick_hull(Achieved& achieved);
+  bool quick_hull(Achieved& achieved, int rounds = kClosingRounds);
   /// Quantised lists near the hull, traced back and re-costed.
   void coarse(Achieved& achieved, int buckets);
   /// One round of it, in buckets of 1 / `buckets` of the range; returns the products of points that it took. Thorough:
@@ -54,6 +56,7 @@ class Engine {
                    double* products = nullptr);
   std::vector<Slack> steep(const Achieved& achieved, double delta) const;
   bool relane(Achieved& achieved, std::size_t count);
+  bool close_chords(Achieved& achieved, int rounds);
   std::size_t finer_level(const Achieved& achieved, std::size_t next, double rate, double farthest, double left) const;
   ListResult lists(Achieved& achieved, const std::vector<Slack>& slack, double max_products, double& products);
   void collect(const std::vector<ListTable>& lists, Achieved& achieved);

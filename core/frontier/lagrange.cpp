@@ -333,7 +333,6 @@ LaneValues LaneBlock::marginals(std::uint32_t unique_table) const {
 }
 
 double scalar_bound(const Dag& dag, double weight_memory, double weight_time) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   std::vector<std::vector<double>> values(dag.tables.size());
   for (std::size_t t = 0; t < dag.tables.size(); ++t) {
     if (!dag.tables[t].leaf) continue;

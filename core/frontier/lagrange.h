@@ -26,6 +26,7 @@ using Lanes = std::array<double, kLanes>;
 /// exceeds the bound of l by less than [g][l]. A region of -infinity is empty.
 using Slack = std::array<Lanes, kLanes>;
 inline constexpr double kNoLimit = 1e29;
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// Bounds of one table for one block. A partial point (m, t) of an entry is worth keeping only if for some region g of
 /// the entry's mask and all lanes weight_memory * m + weight_time * t - offset + outside < slack[g][lane].

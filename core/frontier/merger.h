@@ -14,7 +14,6 @@
 
 namespace turnpoint::frontier::detail {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t kBlock = 8;                           // points of a list that are tested at once
 constexpr std::size_t kSpan = 64;                           // points that are skipped together
 constexpr std::size_t kMaxBuckets = 4096;                   // of the pre-filter; 32 KiB stay in the first-level cache

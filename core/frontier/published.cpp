@@ -259,14 +259,14 @@ class Run {
 
   // Least memory and least time with this configuration, its edges' cheapest entries included; infinite if forbidden.
   std::pair<double, double> least(std::uint32_t v, std::size_t config) const {
-    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    constexpr double kForbidden = std::numeric_limits<double>::infinity();
     const auto add = [](std::pair<double, double>& sum, double memory, double time) {
       sum.first += memory;
       sum.second += time;
     };
     const auto of_entry = [&](std::uint32_t table, std::size_t entry) {
       const auto memory = store_.memory(table, entry);
-      return memory.empty() ? std::pair(kInfinity, kInfinity)
+      return memory.empty() ? std::pair(kForbidden, kForbidden)
                             : std::pair(double(memory.front()), store_.time(table, entry).back());
     };
     std::pair<double, double> sum = of_entry(graph_.nodes[v].table, config);
@@ -276,7 +276,7 @@ class Run {
         const std::size_t own = incoming ? edge.to_offset[config] : edge.from_offset[config];
         const PublishedNode& other = graph_.nodes[incoming ? edge.from : edge.to];
         const auto& others = incoming ? edge.from_offset : edge.to_offset;
-        std::pair best(kInfinity, kInfinity);
+        std::pair best(kForbidden, kForbidden);
         for (std::size_t b = 0; b < others.size(); ++b) {
           if (store_.memory(other.table, b).empty()) continue;
           const auto found = of_entry(edge.table, own + others[b]);

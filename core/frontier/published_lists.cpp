@@ -15,17 +15,17 @@ constexpr std::size_t kPending = std::size_t(1) << 18;
 constexpr std::size_t kFirstPending = std::size_t(1) << 12;  // where what is there is asked before sorting
 constexpr double kAskAfter = 1e7;                            // products, after which a stop is asked for anyway
 /// Entries handed out at once; their results wait side by side until they are appended in order.
-constexpr std::size_t kBlock = 1024;
+constexpr std::size_t kEntriesAtOnce = 1024;
 constexpr double kReportInterval_s = 0.05;
 
-struct Item {
+struct Tuple {
   std::int64_t memory;
   double time;
   std::uint32_t index;  // into the records
 };
 using Record = std::array<std::uint32_t, 3>;
 
-bool before(const Item& a, const Item& b) {
+bool before(const Tuple& a, const Tuple& b) {
   if (a.memory != b.memory) return a.memory < b.memory;
   if (a.time != b.time) return a.time < b.time;
   return a.index < b.index;
@@ -37,7 +37,7 @@ bool before(const Item& a, const Item& b) {
 class Beaten {
  public:
   void clear() { best_.clear(); }
-  void learn(const std::vector<Item>& reduced) {
+  void learn(const std::vector<Tuple>& reduced) {
     best_.clear();
     if (reduced.empty()) return;
     base_ = reduced.front().memory;
@@ -67,7 +67,7 @@ class Beaten {
 struct PublishedStore::Scratch {
   Beaten beaten;
   std::vector<Term> terms;
-  std::vector<Item> items;
+  std::vector<Tuple> items;
   std::vector<Record> records, kept_records;
   double products = 0;
 
@@ -77,7 +77,7 @@ struct PublishedStore::Scratch {
     double best = std::numeric_limits<double>::infinity();
     std::size_t kept = 0;
     kept_records.clear();
-    for (const Item& item : items)
+    for (const Tuple& item : items)
       if (item.time < best) {
         best = item.time;
         kept_records.push_back(records[item.index]);
@@ -91,13 +91,13 @@ struct PublishedStore::Scratch {
 
 std::shared_ptr<PublishedLists> published_leaf(const CostTable& costs) {
   auto lists = std::make_shared<PublishedLists>();
-  std::vector<Item> items;
+  std::vector<Tuple> items;
   for (std::size_t e = 0; e < costs.size(); ++e) {
     items.clear();
     for (const CostPoint& p : costs[e]) items.push_back({p.memory, p.time, static_cast<std::uint32_t>(items.size())});
     std::sort(items.begin(), items.end(), before);
     double best = std::numeric_limits<double>::infinity();
-    for (const Item& item : items) {
+    for (const Tuple& item : items) {
       if (!(item.time < best)) continue;
       best = item.time;
       lists->memory.push_back(item.memory);
@@ -201,7 +201,7 @@ std::uint32_t PublishedStore::combine(std::span<const std::uint32_t> inputs, std
                                       const TermsOf& terms_of) {
   assert(!inputs.empty() && inputs.size() <= 3);
   struct Result {
-    std::vector<Item> items;
+    std::vector<Tuple> items;
     std::vector<Record> records;
   };
   Table table;
@@ -216,8 +216,8 @@ std::uint32_t PublishedStore::combine(std::span<const std::uint32_t> inputs, std
   std::atomic<std::size_t> bytes = bytes_ + entries * sizeof(std::size_t);
   std::atomic<bool> failed = bytes > max_bytes_;
   report(0);
-  for (std::size_t begin = 0; begin < entries && !failed; begin += kBlock) {
-    const std::size_t count = std::min(kBlock, entries - begin);
+  for (std::size_t begin = 0; begin < entries && !failed; begin += kEntriesAtOnce) {
+    const std::size_t count = std::min(kEntriesAtOnce, entries - begin);
     results.clear();
     results.resize(count);
     pool_.for_each(count, [&](std::size_t i, int worker) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/discard.h"
+#include "core/frontier/crossings.h"
 #include "core/frontier/wide.h"
 
 namespace turnpoint::frontier {
@@ -61,6 +62,7 @@ struct Solver::Impl {
 namespace {
 
 constexpr std::size_t kKeptPlans = 1000, kLivePlans = 600;
+constexpr std::size_t kCrossings = 2000, kLiveCrossings = 500;
 constexpr std::size_t kAlwaysWhole = 50000;  // problems with fewer products are solved afresh even under a slider
 constexpr double kSmallProducts = 1e7;       // and exactly, if that takes no more products of points
 constexpr double kRestShare = 0.01;          // of the work allowed, for the states of the hull after a slider's move
@@ -68,14 +70,18 @@ constexpr double kRestrictedShare = 0.07;    // of the work allowed, for the sta
 constexpr std::size_t kLongHull = 10000000;  // products of lists from which half the slopes must do for a hull alone
 constexpr std::size_t kEnoughPlans = 64;     // kept plans that still form a frontier at new costs
 
-/// False where the plan uses a forbidden or vanished entry.
-bool still_valid(const Problem& problem, const Point& plan) {
+/// False where the plan uses a forbidden combination. Where an entry has fewer alternatives than it had, the last.
+bool make_valid(const Problem& problem, Point& plan) {
+  const auto fit = [](std::uint16_t& alternative, std::size_t count) {
+    if (alternative >= count) alternative = static_cast<std::uint16_t>(count - 1);
+    return count > 0;
+  };
   for (std::size_t i = 0; i < problem.nodes.size(); ++i)
-    if (plan.node_alternatives[i] >= problem.nodes[i].costs[plan.configs[i]].size()) return false;
+    if (!fit(plan.node_alternatives[i], problem.nodes[i].costs[plan.configs[i]].size())) return false;
   for (std::size_t k = 0; k < problem.edges.size(); ++k) {
     const Edge& edge = problem.edges[k];
     const std::size_t row = edge.from_class[plan.configs[edge.from]], column = edge.to_class[plan.configs[edge.to]];
-    if (plan.edge_alternatives[k] >= edge.costs[row * edge.columns + column].size()) return false;
+    if (!fit(plan.edge_alternatives[k], edge.costs[row * edge.columns + column].size())) return false;
   }
   return true;
 }
@@ -87,10 +93,10 @@ std::vector<Point> recost(const Problem& problem, const std::vector<Point>& plan
   pool.for_each(
       plans.size(),
       [&](std::size_t i, int) {
-        valid[i] = still_valid(problem, plans[i]);
-        if (!valid[i]) return;
         result[i] = plans[i];
-        const CostPoint cost = evaluate(problem, plans[i]);
+        valid[i] = make_valid(problem, result[i]);
+        if (!valid[i]) return;
+        const CostPoint cost = evaluate(problem, result[i]);
         result[i].memory = cost.memory;
         result[i].time = cost.time;
       },
@@ -170,8 +176,11 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
     // enough. Asked again at the same costs, the hand rests: then there is time for more.
     const bool known = achieved.points().size() >= kEnoughPlans;
     quick = coarse && !live && (options.hull_only || (known && !impl_->unchanged && impl_->plan.terms > kAlwaysWhole));
-    const bool in_haste = options.hull_only ? impl_->plan.terms > kLongHull : quick;
-    const bool bounded = in_haste && known ? engine.quick_hull(achieved) : engine.hull(achieved);
+    const bool in_haste = options.hull_only ? impl_->plan.terms > kLongHull : quick || live;
+    const int rounds = options.hull_only ? 1 : kClosingRounds;
+    const bool bounded = in_haste && known ? engine.quick_hull(achieved, rounds) : engine.hull(achieved, rounds);
+    if (bounded && !options.hull_only)
+      add_crossings(problem, achieved, live ? kLiveCrossings : kCrossings, *impl_->pool);
     if (bounded && live) {
       impl_->live(engine, achieved, options);
     } else if (bounded && !quick) {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bandwidth sliders on the built-in models, 16 devices (2 x 8 V100): time from a move to the new coarse curve, and how
-// far that curve lies from the exact frontier at the last position.
+// far that curve lies from the exact frontier at the last position and at one of slow links between nodes.
 //   build/bench/slider_bench [hardware] [model ...]
 // One line per model, each made in a process of its own: most layouts of a tensor; milliseconds per move (median and
-// 95th percentile of 40, and CPU per move); distance of the last curve from the frontier, of the curve that follows
-// within 250 ms of rest, and of the time alone while dragging; gap of the reference where it is not exact; peak memory.
+// 95th percentile of 40, and CPU per move); distance of the curves from the frontier while dragging, of the curve that
+// follows at rest and its milliseconds, and of the time alone while dragging; gap of the reference where it is not
+// exact; peak memory; which bars are missed: 50 ms at the 95th percentile, 0.5 % (4 % above 12 layouts) while dragging,
+// 0.5 % within 250 ms at rest. The exit code is 1 if any is.
 // Distance: the least share of the frontier's ranges by which memory and time of every point must be raised to be
 // reached by the curve. It is what the eye sees; at a steep end the time alone at equal memory says little.
 #include <sys/resource.h>
@@ -26,7 +28,10 @@ namespace {
 
 using namespace turnpoint;
 
-constexpr int kMoves = 40;
+constexpr int kMoves = 40, kSlowMove = 30;  // at the latter, links between nodes have an eighth of their speed
+constexpr std::size_t kFewLayouts = 12;
+constexpr double kMostMs = 50, kMostRestMs = 250, kMostDistance = 0.04, kMostDistanceOfFew = 0.005;
+constexpr int kFailed = 1, kMissed = 2;
 
 double wall_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -93,32 +98,46 @@ std::size_t most_layouts(const Scenario& scenario) {
 
 int measure(const std::string& name, const std::string& hardware) {
   const ScenarioPtr scenario = open(name, hardware);
-  if (!scenario) return 1;
+  if (!scenario) return kFailed;
   const auto searcher = (*find_method("ft"))->make();
   // A window has sketched and searched exactly before anyone drags.
-  if (!searcher->run(scenario, SearchPass::coarse, {}) || !searcher->run(scenario, SearchPass::exact, {})) return 1;
+  if (!searcher->run(scenario, SearchPass::coarse, {}) || !searcher->run(scenario, SearchPass::exact, {}))
+    return kFailed;
   std::vector<double> ms;
-  ResultPtr last;
+  ResultPtr last, slow;
   const double cpu = cpu_s();
   for (int step = 1; step <= kMoves; ++step) {
     const double begin = wall_s();
     const auto result = searcher->run(moved(scenario, step), SearchPass::coarse, {});
-    if (!result) return 1;
+    if (!result) return kFailed;
     ms.push_back((wall_s() - begin) * 1e3);
     last = *result;
+    if (step == kSlowMove) slow = last;
   }
   const double cpu_ms = (cpu_s() - cpu) / kMoves * 1e3;
   const double begin = wall_s();
   const auto rest = searcher->run(moved(scenario, kMoves), SearchPass::coarse, {});
   const double rest_ms = (wall_s() - begin) * 1e3;
-  const auto exact = (*find_method("ft"))->make()->run(moved(scenario, kMoves), SearchPass::exact, {});
-  if (!rest || !exact) return 1;
+  const auto exact_at = [&](int step) {
+    return (*find_method("ft"))->make()->run(moved(scenario, step), SearchPass::exact, {});
+  };
+  const auto exact = exact_at(kMoves), exact_slow = exact_at(kSlowMove);
+  if (!rest || !exact || !exact_slow) return kFailed;
   std::sort(ms.begin(), ms.end());
-  const Error dragging = error_of(*last, **exact), at_rest = error_of(**rest, **exact);
-  std::printf("%-24s %5zu %7.1f %7.1f %7.1f %8.3f %8.3f %7.0f %8.3f %8.2f %6.0f\n", name.c_str(),
-              most_layouts(*scenario), ms[ms.size() / 2], ms[ms.size() * 95 / 100], cpu_ms, dragging.distance * 100,
-              at_rest.distance * 100, rest_ms, dragging.time * 100, (*exact)->gap.value_or(0) * 100, peak_mib());
-  return 0;
+  const Error fast = error_of(*last, **exact), slowed = error_of(*slow, **exact_slow),
+              at_rest = error_of(**rest, **exact);
+  const double distance = std::max(fast.distance, slowed.distance), p95 = ms[ms.size() * 95 / 100];
+  const std::size_t layouts = most_layouts(*scenario);
+  std::string missed;
+  if (p95 > kMostMs) missed += " ms";
+  if (distance > (layouts > kFewLayouts ? kMostDistance : kMostDistanceOfFew)) missed += " drag";
+  if (at_rest.distance > kMostDistanceOfFew) missed += " rest";
+  if (rest_ms > kMostRestMs) missed += " rest-ms";
+  std::printf("%-24s %5zu %7.1f %7.1f %7.1f %8.3f %8.3f %7.0f %8.3f %8.2f %6.0f %s\n", name.c_str(), layouts,
+              ms[ms.size() / 2], p95, cpu_ms, distance * 100, at_rest.distance * 100, rest_ms,
+              std::max(fast.time, slowed.time) * 100, (*exact)->gap.value_or(0) * 100, peak_mib(),
+              missed.empty() ? "met" : ("missed:" + missed).c_str());
+  return missed.empty() ? 0 : kMissed;
 }
 
 }  // namespace
@@ -141,10 +160,9 @@ int main(int argc, char** argv) {
     }
     int status = 0;
     waitpid(child, &status, 0);
-    if (status != 0) {
-      std::printf("%-24s failed\n", name.c_str());
-      ++failed;
-    }
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : kFailed;
+    if (code != 0 && code != kMissed) std::printf("%-24s failed\n", name.c_str());
+    failed += code != 0;
   }
   return failed == 0 ? 0 : 1;
 }

@@ -9,6 +9,7 @@ namespace turnpoint::search {
 namespace {
 
 constexpr std::size_t kMostKnown = 16;
+constexpr double kMostSteps = 1000;  // of a bound, about: it is moved and drawn anew in every frame
 
 // Apart from what scales times and from what is only compared with.
 bool same_question(const Scenario& a, const Scenario& b) {
@@ -27,6 +28,26 @@ double time_at(const std::vector<frontier::CostPoint>& bound, std::int64_t memor
   const auto above = std::upper_bound(bound.begin(), bound.end(), memory,
                                       [](std::int64_t m, const frontier::CostPoint& p) { return m < p.memory; });
   return above == bound.begin() ? std::numeric_limits<double>::infinity() : std::prev(above)->time;
+}
+
+// Steps close together become one that is below them all.
+std::vector<frontier::CostPoint> fewer_steps(const std::vector<frontier::CostPoint>& bound) {
+  std::vector<frontier::CostPoint> result;
+  const double range_m = std::max(1.0, static_cast<double>(bound.back().memory - bound.front().memory)),
+               range_t = std::max(1e-300, bound.front().time - bound.back().time);
+  double start = 0;  // time at the first of those that became the last one
+  for (const frontier::CostPoint& step : bound) {
+    const bool close = result.size() > 1 && static_cast<double>(step.memory - result.back().memory) / range_m +
+                                                    (start - step.time) / range_t <
+                                                2 / kMostSteps;
+    if (close) {
+      result.back().time = step.time;
+    } else {
+      result.push_back(step);
+      start = step.time;
+    }
+  }
+  return result;
 }
 
 struct Ratios {
@@ -56,10 +77,10 @@ void MovedBounds::add(const Scenario& scenario, const frontier::Answer& answer, 
     return !same_question(known.scenario, scenario) || known.scenario.settings.factors == scenario.settings.factors;
   });
   if (known_.size() == kMostKnown) known_.erase(known_.begin());
-  Known known{scenario, answer.lower_bound, least_compute_s};
-  if (known.bound.empty())
-    for (const auto& point : answer.points) known.bound.push_back({point.memory, point.time});
-  known_.push_back(std::move(known));
+  std::vector<frontier::CostPoint> bound = answer.lower_bound;
+  if (bound.empty())
+    for (const auto& point : answer.points) bound.push_back({point.memory, point.time});
+  known_.push_back({scenario, fewer_steps(bound), least_compute_s});
 }
 
 std::vector<frontier::CostPoint> MovedBounds::at(const Scenario& scenario) const {

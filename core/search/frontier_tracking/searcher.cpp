@@ -92,10 +92,11 @@ class ConfigurationSearcher : public Searcher {
   static constexpr std::size_t kPlansLookedAt = 1500;  // of an answer, for the states that they use
   static constexpr std::size_t kManyStates = 2000;     // beyond so many, those of the newest answer alone
   static constexpr std::size_t kManyPairs = 800000;    // of layouts: too many to look at within a few frames
-  static constexpr double kLiveProducts = 8e6;         // of points, for one move of a slider
+  static constexpr double kLiveProducts = 1.5e6;       // of points, for one move of a slider
   static constexpr std::size_t kManyVariables = 1000;  // passes over the whole of a deep network take too long at rest
   static constexpr double kFinerAtRest = 4;
-  static constexpr std::pair<double, double> kFar[] = {{0.125, 1}, {0.35, 1}, {3, 1}, {8, 0.125}};  // inter, intra
+  static constexpr std::pair<double, double> kFar[] = {
+      {0.125, 1}, {0.35, 1}, {3, 1}, {8, 1}, {8, 0.125}};  // inter, intra
 
   static bool same_question(const Scenario& a, const Scenario& b) {
     return a.model == b.model && a.cluster == b.cluster && a.settings == b.settings;
