@@ -10,7 +10,7 @@
 namespace turnpoint::app {
 
 namespace {
-constexpr std::size_t kShown = 60;
+constexpr std::size_t kMostShown = 60;
 }
 
 std::vector<std::size_t> find_entries(const std::vector<PaletteEntry>& entries, const QString& query,
@@ -74,7 +74,7 @@ void CommandPalette::open(std::vector<PaletteEntry> entries) {
 
 void CommandPalette::refresh() {
   list_->clear();
-  for (const std::size_t index : find_entries(entries_, field_->text(), kShown)) {
+  for (const std::size_t index : find_entries(entries_, field_->text(), kMostShown)) {
     const PaletteEntry& entry = entries_[index];
     auto* item =
         new QListWidgetItem(entry.note.isEmpty() ? entry.text : entry.text + QStringLiteral("   ") + entry.note, list_);

@@ -53,7 +53,8 @@ Expected<std::string> store_profile(const Cluster& cluster, const std::filesyste
 /// What the profile's own notes do not say: what is missing here, what could not be measured and why, how well the
 /// fitted constants give the measured times.
 std::vector<std::string> notes_of(const Measurement& measured) {
-  std::vector<std::string> notes;
+  std::vector<std::string> notes = measured.warnings;
+  if (auto reused = reuse_text(measured); !reused.empty()) notes.push_back(std::move(reused));
   if (const auto& hello = measured.messages.hello())
     for (const auto& missing : hello->missing) notes.push_back("not there: " + missing);
   std::map<std::string, int> reasons;
@@ -77,6 +78,7 @@ struct HardwarePage::Reading {
   std::optional<Error> error;
   std::shared_ptr<const HardwareReport> report;
   std::string path;  ///< of the stored profile
+  std::string note;  ///< to be said at the end; may be empty
 };
 
 HardwarePage::HardwarePage(TaskManager& tasks, const Document& document, views::HardwareView* view, QObject* parent)
@@ -160,6 +162,7 @@ void HardwarePage::measure(MeasureOptions options) {
         auto report = std::make_shared<HardwareReport>();
         report->cluster = measured->profile.cluster;
         report->notes = notes_of(*measured);
+        reading->note = reuse_text(*measured);
         if (const auto kept = keep_as_local(*report->cluster)) {
           reading->path = "local";
         } else {
@@ -187,6 +190,7 @@ void HardwarePage::finish(const std::shared_ptr<Reading>& reading, const QString
   emit report_shown();
   if (!report_hardware_.empty())
     emit profile_made(views::to_qt(report_hardware_), views::to_qt(report_->cluster->title));
+  if (!reading->note.empty()) emit noted(views::to_qt(reading->note), action);
 }
 
 void HardwarePage::set_looked_at(bool looked_at) {

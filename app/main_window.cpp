@@ -289,6 +289,7 @@ void MainWindow::connect_panels() {
   connect(parallelism_page_, &ParallelismPage::export_requested, this, &MainWindow::ask_export_parallelism);
   connect(hardware_view_, &views::HardwareView::open_logs_requested, actions_[ActionId::open_logs], &QAction::trigger);
   connect(hardware_page_, &HardwarePage::failed, this, &MainWindow::report);
+  connect(hardware_page_, &HardwarePage::noted, this, &MainWindow::note);
   connect(pinned_searches_, &PinnedSearches::failed, this, &MainWindow::report);
   connect(hardware_page_, &HardwarePage::report_shown, this, &MainWindow::show_hardware_page);
   connect(hardware_page_, &HardwarePage::profile_made, this, &MainWindow::open_profile);

@@ -15,6 +15,7 @@
 #include "app/app_settings.h"
 #include "app/command_palette.h"
 #include "app/document.h"
+#include "app/file_path.h"
 #include "app/hardware_page.h"
 #include "app/main_window.h"
 #include "app/pick_keeper.h"
@@ -53,8 +54,6 @@ QString kind_of(const QString& path) {
     if (path.endsWith(QLatin1String(suffix), Qt::CaseInsensitive)) return QStringLiteral("log");
   return QStringLiteral("model");
 }
-
-std::filesystem::path to_path(const QString& path) { return {path.toStdU16String()}; }
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 #include <QAction>
 #include <QDockWidget>
 #include <QFileInfo>
+#include <QPushButton>
 
 #include "app/document.h"
 #include "app/hardware_page.h"
@@ -12,6 +13,7 @@
 #include "core/hardware/probe_client.h"
 #include "views/common/format.h"
 #include "views/hardware/hardware_view.h"
+#include "views/plan/plan_panel.h"
 #include "views/validation/validation_view.h"
 
 namespace turnpoint::app {
@@ -43,6 +45,16 @@ void MainWindow::connect_validation() {
   on(Id::export_report_csv, [this] { ask_save_report(QStringLiteral("csv")); });
   on(Id::export_report_markdown, [this] { ask_save_report(QStringLiteral("md")); });
   connect(hardware_view_, &views::HardwareView::measure_requested, actions_[Id::measure], &QAction::trigger);
+  QAction* validate = actions_[Id::validate];
+  connect(plan_panel_->validate_button(), &QPushButton::clicked, validate, &QAction::trigger);
+  const auto show_picked = [this, validate](const ReportPtr& report, const QString& how) {
+    plan_panel_->set_validation(report, how);
+    plan_panel_->validate_button()->setEnabled(validate->isEnabled());
+    plan_panel_->validate_button()->setToolTip(validate->toolTip());
+  };
+  connect(page, &ValidationPage::picked_report, this, show_picked);
+  connect(plan_panel_, &views::PlanPanel::report_wanted, page, [page] { page->show(page->report_of_picked()); });
+  page->look_again();
   connect(page, &ValidationPage::failed, this, &MainWindow::report);
   connect(page, &ValidationPage::shown, this, [this] { raise_view(QStringLiteral("validation")); });
   connect(page, &ValidationPage::written, this,

@@ -24,7 +24,8 @@ MeasureDialog::MeasureDialog(ModelPtr model, QWidget* parent)
       backend_(new QComboBox(this)),
       ranks_(new QSpinBox(this)),
       budget_(new QSpinBox(this)),
-      with_model_(new QCheckBox(this)) {
+      with_model_(new QCheckBox(this)),
+      fresh_(new QCheckBox(tr("Measure everything again"), this)) {
   setObjectName(QStringLiteral("measure_dialog"));
   setWindowTitle(tr("Measure this machine"));
   backend_->addItem(tr("Automatic"), static_cast<int>(ProbeBackend::automatic));
@@ -42,6 +43,9 @@ MeasureDialog::MeasureDialog(ModelPtr model, QWidget* parent)
                               : tr("Also the operators of the open model"));
   with_model_->setEnabled(model_ != nullptr);
   with_model_->setToolTip(model_ ? tr("In the sizes that plans give them") : tr("No model with operators is open"));
+  fresh_->setObjectName(QStringLiteral("measure_fresh"));
+  fresh_->setToolTip(tr("Otherwise times measured here with the same libraries in the last %1 days are taken over")
+                         .arg(static_cast<int>(MeasureOptions().most_age_days)));
   auto* note = new views::NoteLabel(this);
   note->setText(
       tr("Copies, collectives and the usual kinds of operators are timed. Searches and other programs that run "
@@ -52,6 +56,7 @@ MeasureDialog::MeasureDialog(ModelPtr model, QWidget* parent)
   form->addRow(tr("CPU ranks"), ranks_);
   form->addRow(tr("Time budget"), budget_);
   form->addRow(QString(), with_model_);
+  form->addRow(QString(), fresh_);
   auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, this);
   buttons->button(QDialogButtonBox::Ok)->setText(tr("Measure"));
   connect(buttons, &QDialogButtonBox::accepted, this, &QDialog::accept);
@@ -73,6 +78,7 @@ MeasureOptions MeasureDialog::options() const {
   options.backend = static_cast<ProbeBackend>(backend_->currentData().toInt());
   options.ranks = ranks_->isEnabled() ? ranks_->value() : 0;
   options.budget_s = budget_->value();
+  options.fresh = fresh_->isChecked();
   if (with_model_->isEnabled() && with_model_->isChecked()) options.model = model_;
   return options;
 }

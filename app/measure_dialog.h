@@ -24,6 +24,7 @@ class MeasureDialog : public QDialog {
   QSpinBox* ranks() const { return ranks_; }
   QSpinBox* budget() const { return budget_; }
   QCheckBox* with_model() const { return with_model_; }
+  QCheckBox* fresh() const { return fresh_; }
 
  private:
   void show_backend();
@@ -31,7 +32,7 @@ class MeasureDialog : public QDialog {
   ModelPtr model_;
   QComboBox* backend_;
   QSpinBox *ranks_, *budget_;
-  QCheckBox* with_model_;
+  QCheckBox *with_model_, *fresh_;
 };
 
 }  // namespace turnpoint::app

@@ -15,7 +15,7 @@ namespace turnpoint::app {
 
 namespace {
 
-const QString kPurpose = QStringLiteral("parallelism");
+const QString kPlansPurpose = QStringLiteral("parallelism");
 constexpr int kMostDevices = 4096;
 
 QString joined(const std::vector<int>& counts) {
@@ -51,7 +51,7 @@ ParallelismPage::ParallelismPage(TaskManager& tasks, Document& document, SearchR
     show();
     start_if_due();
   });
-  connect(view_, &View::stop_requested, this, [this] { tasks_.cancel_purpose(kPurpose); });
+  connect(view_, &View::stop_requested, this, [this] { tasks_.cancel_purpose(kPlansPurpose); });
   connect(view_, &View::resume_requested, this, [this] {
     stopped_ = false;
     for (auto it = answers_.begin(); it != answers_.end();) it = it->second.error ? answers_.erase(it) : std::next(it);
@@ -97,7 +97,7 @@ void ParallelismPage::forget() {
   stopped_ = false;
   if (running_) {
     running_.reset();
-    tasks_.cancel_purpose(kPurpose);
+    tasks_.cancel_purpose(kPlansPurpose);
   }
 }
 
@@ -160,7 +160,7 @@ void ParallelismPage::set_looked_at(bool looked_at) {
     // Nobody sees it: the cores are for what is seen. What was found stays.
     if (running_) {
       running_.reset();
-      tasks_.cancel_purpose(kPurpose);
+      tasks_.cancel_purpose(kPlansPurpose);
     }
     return;
   }
@@ -191,7 +191,7 @@ void ParallelismPage::start(std::vector<Job> jobs) {
   whole->cluster = document_.state().cluster;
   whole->settings.devices = 0;
   tasks_.start(
-      kPurpose, tr("Parallelism"),
+      kPlansPurpose, tr("Parallelism"),
       [this, mailbox, jobs = std::move(jobs), scenario = ScenarioPtr(whole)](const RunContext& context) {
         work(jobs, scenario, mailbox, context);
       },
@@ -340,7 +340,7 @@ void ParallelismPage::show_state() {
   if (running_) {
     state.running = true;
     for (const TaskInfo& task : tasks_.tasks())
-      if (task.purpose == kPurpose) state.fraction = task.fraction;
+      if (task.purpose == kPlansPurpose) state.fraction = task.fraction;
   } else if (document_.scenario()) {
     int failed = 0;
     for (const auto& [key, answer] : answers_)

@@ -14,7 +14,7 @@
 namespace turnpoint::app {
 
 namespace {
-const QString kPurpose = QStringLiteral("pinned_searches");
+const QString kPinnedPurpose = QStringLiteral("pinned_searches");
 }
 
 struct PinnedSearches::Mailbox {
@@ -39,7 +39,7 @@ void PinnedSearches::set(std::vector<PinnedSearch> searches) {
   stopped_ = sketched_ = false;
   if (running_) {
     running_.reset();
-    tasks_.cancel_purpose(kPurpose);
+    tasks_.cancel_purpose(kPinnedPurpose);
   }
   start_if_due();
 }
@@ -54,7 +54,7 @@ void PinnedSearches::start_if_due() {
   auto mailbox = std::make_shared<Mailbox>();
   running_ = mailbox;
   tasks_.start(
-      kPurpose, tr("Pinned frontiers"),
+      kPinnedPurpose, tr("Pinned frontiers"),
       [this, mailbox, pass, searches = waiting_](const RunContext& context) { work(searches, pass, mailbox, context); },
       [this, mailbox](TaskOutcome outcome) {
         if (mailbox == running_) {

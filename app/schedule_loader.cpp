@@ -17,7 +17,7 @@ namespace turnpoint::app {
 
 namespace {
 
-const QString kPurpose = QStringLiteral("schedule");
+const QString kSchedulePurpose = QStringLiteral("schedule");
 
 Expected<SchedulePtr> placement_schedule(const PlacementPlan& plan, const Scenario& scenario) {
   const std::int64_t limit = scenario.settings.memory_limit > 0 ? scenario.settings.memory_limit : kUnlimitedBytes;
@@ -47,7 +47,7 @@ bool ScheduleLoader::up_to_date() const { return asked_ == shown_; }
 void ScheduleLoader::clear(const QString& message) {
   asked_ = shown_ = nullptr;
   message_ = message;
-  tasks_.cancel_purpose(kPurpose);
+  tasks_.cancel_purpose(kSchedulePurpose);
   selection_.follow_schedule(nullptr);
   discard(std::exchange(loaded_, {}));
   emit changed();
@@ -71,7 +71,7 @@ void ScheduleLoader::load() {
   asked_ = wanted;
   auto made = std::make_shared<std::optional<Expected<LoadedSchedule>>>();
   tasks_.start(
-      kPurpose, tr("Schedule"),
+      kSchedulePurpose, tr("Schedule"),
       [placement, plan, scenario = plans_.result()->scenario, made](const RunContext& context) {
         auto schedule = placement ? placement_schedule(*placement, *scenario) : plan_schedule(*scenario, *plan);
         if (context.cancelled()) return;

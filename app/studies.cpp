@@ -24,17 +24,17 @@ constexpr Study kStudies[] = {
     {"pardnn-batches", QT_TRANSLATE_NOOP("Studies", "Batch sizes of the ParDNN study")},
 };
 
-const QString kFolder = QStringLiteral(":/studies/");
+const QString kStudyFolder = QStringLiteral(":/studies/");
 
 }  // namespace
 
 std::span<const Study> studies() { return kStudies; }
 
 QString study_path(const Study& study) {
-  return kFolder + QString::fromLatin1(study.file) + QStringLiteral(".turnpoint");
+  return kStudyFolder + QString::fromLatin1(study.file) + QStringLiteral(".turnpoint");
 }
 
-bool is_study_path(const QString& path) { return path.startsWith(kFolder); }
+bool is_study_path(const QString& path) { return path.startsWith(kStudyFolder); }
 
 Expected<Session> load_study(const QString& path) {
   static const bool ready = (init_study_resource(), true);

@@ -15,7 +15,7 @@ namespace turnpoint::app {
 namespace {
 /// After the last task the views still lay out and paint; a layout process may be under way.
 constexpr int kPoll_ms = 50, kQuiet_ms = 700;
-constexpr qint64 kExactWithin_ms = 60'000, kPatience_ms = 300'000;
+constexpr qint64 kExactWithin_ms = 60'000, kGiveUpAfter_ms = 300'000;
 }  // namespace
 
 Unattended::Unattended(MainWindow& window, QString screenshot, QString plan, QObject* parent)
@@ -35,7 +35,7 @@ void Unattended::look() {
     finish();
     return;
   }
-  if (clock_.elapsed() > kPatience_ms) {
+  if (clock_.elapsed() > kGiveUpAfter_ms) {
     std::fputs("turnpoint: no frontier within five minutes\n", stderr);
     exit_code_ = 5;
     finish();

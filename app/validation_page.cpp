@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/validation_page.h"
 
-#include <unistd.h>
 #include <QAction>
 #include <algorithm>
 #include <filesystem>
@@ -9,10 +8,13 @@
 
 #include "app/actions.h"
 #include "app/document.h"
+#include "app/file_path.h"
 #include "app/plan_loader.h"
 #include "app/search_runner.h"
 #include "core/base/json.h"
+#include "core/base/machine_memory.h"
 #include "core/hardware/probe_client.h"
+#include "core/validation/placement_step.h"
 #include "views/common/format.h"
 #include "views/validation/validation_view.h"
 
@@ -20,12 +22,14 @@ namespace turnpoint::app {
 
 namespace {
 
-std::filesystem::path to_path(const QString& path) { return {path.toStdU16String()}; }
-
-/// Bytes of memory of this machine; 0 where the system does not say.
-double machine_memory() {
-  const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-  return pages > 0 && size > 0 ? static_cast<double>(pages) * static_cast<double>(size) : 0;
+QString as_sentence(const Error& error) {
+  const auto sentence = [](const std::string& text) {
+    QString words = views::to_qt(text);
+    if (!words.isEmpty()) words[0] = words[0].toUpper();
+    return words.isEmpty() ? words : words + u'.';
+  };
+  const QString hint = sentence(error.hint);
+  return hint.isEmpty() ? sentence(error.what) : sentence(error.what) + u' ' + hint;
 }
 
 }  // namespace
@@ -76,47 +80,57 @@ ValidationPage::ValidationPage(Document& document, SearchRunner& searches, PlanL
   refresh();
 }
 
-QString ValidationPage::refusal_of(const Result& result, std::size_t index, const Plan* plan) const {
+QString ValidationPage::refusal_of(const Result& result, std::size_t index, const Plan* plan,
+                                   const PlacementPlan* placement) const {
   const Scenario& scenario = *result.scenario;
   WhatIf factors = scenario.settings.factors;
   factors.device_memory = 1;
   if (!(factors == WhatIf()))
     return tr("What-if sliders are set: this machine is what it is. Reset them to compare with what was predicted.");
   const StepChoice choice = step_choice(view_->way(), view_->proves(), scenario);
-  if (plan && choice.backend == ProbeBackend::cpu) {
+  const int devices = placement ? static_cast<int>(placement->placement.devices) : plan ? plan->mesh.devices() : 1;
+  if (choice.backend == ProbeBackend::cpu) {
     if (scenario.settings.precision == Precision::bf16)
       return tr("The plan is in bf16, and CPU ranks compute in fp32. Set the precision to fp32.");
-    if (choice.mode == StepMode::ranks && !plan->pipeline && plan->mesh.devices() > kMostCpuRanks)
+    if (choice.mode == StepMode::ranks && !(plan && plan->pipeline) && devices > kMostCpuRanks)
       return tr("The plan is for %1 devices, and at most %2 CPU ranks are run here. Choose fewer devices, or run one "
                 "device's part.")
-          .arg(plan->mesh.devices())
+          .arg(devices)
           .arg(kMostCpuRanks);
-    const double needed = static_cast<double>(result.points[index].memory_bytes) *
-                          (choice.mode == StepMode::ranks ? plan->mesh.devices() : 1);
-    const double there = machine_memory();
-    if (there > 0 && needed > there)
-      return tr("The plan needs %1 in all, and this machine has %2.")
-          .arg(views::memory_text(static_cast<std::int64_t>(needed)),
-               views::memory_text(static_cast<std::int64_t>(there)));
   }
-  if (plan) {
-    if (const auto job = step_job_of(scenario, *plan, choice); !job) {
-      QString why = views::to_qt(job.error().what);
-      if (!why.isEmpty()) why[0] = why[0].toUpper();
-      return why + u'.';
-    }
+  if (plan || placement) {
+    const auto job = placement ? step_job_of(scenario, *placement, choice) : step_job_of(scenario, *plan, choice);
+    if (!job) return as_sentence(job.error());
+    if (const Error* error = room_refusal(result, index, plan, placement, choice)) return as_sentence(*error);
   }
   if (const auto probe = find_probe(); !probe) return views::to_qt(probe.error().message()) + u'.';
   return {};
+}
+
+// Asked at every change of the page, and worked out once per plan and way to run it.
+const Error* ValidationPage::room_refusal(const Result& result, std::size_t index, const Plan* plan,
+                                          const PlacementPlan* placement, const StepChoice& choice) const {
+  if (choice.backend != ProbeBackend::cpu) return nullptr;
+  Room& room = room_;
+  if (room.result != &result || room.index != index || room.mode != choice.mode || room.prove != choice.prove) {
+    room = {&result, index, choice.mode, choice.prove, this_host(), {}, {}};
+    const auto needs = placement ? run_needs(*result.scenario, *placement, choice, room.host)
+                                 : run_needs(*result.scenario, *plan, choice, room.host);
+    if (needs) room.needs = *needs;
+  }
+  if (!room.needs) return nullptr;
+  room.host.memory_bytes = machine_memory().available;
+  const auto fits = check_room(*room.needs, choice, room.host);
+  room.error = fits ? std::optional<Error>() : fits.error();
+  return room.error ? &*room.error : nullptr;
 }
 
 QString ValidationPage::refusal() const {
   const ScenarioPtr& scenario = document_.scenario();
   if (!scenario) return tr("Open a model and pick a plan in the chart.");
   if (scenario->tasks) return tr("A task graph has no operators that could be run; open a model.");
-  if (plans_.placement()) return tr("The picked point is a placement, which cannot be run yet; pick a sharding plan.");
-  if (!plans_.plan() || !plans_.result()) return tr("Pick a plan in the chart.");
-  return refusal_of(*plans_.result(), plans_.index(), plans_.plan().get());
+  if (!(plans_.plan() || plans_.placement()) || !plans_.result()) return tr("Pick a plan in the chart.");
+  return refusal_of(*plans_.result(), plans_.index(), plans_.plan().get(), plans_.placement().get());
 }
 
 bool ValidationPage::is_calibrated(const Scenario& scenario) {
@@ -138,10 +152,13 @@ std::vector<PlanToRun> ValidationPage::sample() const {
     if (!run.enabled || !run.result || !run.result->plans || run.result->scenario != document_.scenario()) return;
     const Result& result = *run.result;
     const std::size_t chosen = plans_.result() == run.result ? plans_.index() : result.turning_point.value_or(0);
-    for (const std::size_t at : sampled_points(result, kSample - plans.size(), chosen))
-      if (!result.plans->placement(at))
-        plans.push_back({run.result, at, step_choice(view_->way(), view_->proves(), *result.scenario),
-                         is_calibrated(*result.scenario)});
+    for (const std::size_t at : sampled_points(result, kSample - plans.size(), chosen)) {
+      const StepChoice choice = step_choice(view_->way(), view_->proves(), *result.scenario);
+      // Of a placement one device's part alone cannot be run, nor time steps of their own.
+      if (const auto placed = result.plans->placement(at); placed && !step_job_of(*result.scenario, *placed, choice))
+        continue;
+      plans.push_back({run.result, at, choice, is_calibrated(*result.scenario)});
+    }
   };
   const MethodRun* subject = searches_.subject();
   if (subject) add_from(*subject);
@@ -170,6 +187,7 @@ void ValidationPage::calibrate() {
 void ValidationPage::add(std::vector<ReportPtr> reports, bool show) {
   reports_.insert(reports_.end(), reports.begin(), reports.end());
   view_->set_reports(reports_, show ? static_cast<int>(reports_.size()) - 1 : -1);
+  refresh();
 }
 
 void ValidationPage::remove(const QList<int>& rows) {
@@ -182,12 +200,14 @@ void ValidationPage::remove(const QList<int>& rows) {
   }
   reports_ = std::move(kept);
   view_->set_reports(reports_);
+  refresh();
 }
 
 void ValidationPage::set_reports(std::vector<ReportPtr> reports) {
   for (const ReportPtr& report : reports_) runner_.forget(report);
   reports_ = std::move(reports);
   view_->set_reports(reports_);
+  refresh();
 }
 
 void ValidationPage::open(const QString& path) {
@@ -249,6 +269,28 @@ bool ValidationPage::export_report(const QString& path) {
   return write(path, text, tr("Export validation report"));
 }
 
+ReportPtr ValidationPage::report_of_picked() const {
+  const ResultPtr& result = plans_.result();
+  if (!result || plans_.index() >= result->points.size() || result->scenario->tasks) return nullptr;
+  const Scenario& scenario = *result->scenario;
+  const std::string label = point_label(*result, plans_.index());
+  ReportPtr found;
+  for (const ReportPtr& report : reports_) {
+    if (report->plan != label || report->model != scenario.model->name || report->hardware != scenario.hardware)
+      continue;
+    if (!found || found->calibrated || !report->calibrated) found = report;
+  }
+  return found;
+}
+
+void ValidationPage::show(const ReportPtr& report) {
+  const auto at = std::find(reports_.begin(), reports_.end(), report);
+  if (at == reports_.end()) return;
+  view_->set_reports(reports_, static_cast<int>(at - reports_.begin()));
+  view_->show_page(views::ValidationView::Page::bars);
+  emit shown();
+}
+
 void ValidationPage::refresh() {
   const QString reason = refusal_ = refusal();
   const std::size_t plans = reason.isEmpty() ? sample().size() : 0;
@@ -270,6 +312,9 @@ void ValidationPage::refresh() {
   for (const ActionId id : {ActionId::save_report, ActionId::export_report_csv, ActionId::export_report_markdown})
     allow(id, !reports_.empty(), tr("There is no report."));
   view_->set_state(reason, runner_.phase());
+  emit picked_report(report_of_picked(), reason.isEmpty()
+                                             ? tr("Not run yet. Validate runs its step on this machine (Ctrl+R).")
+                                             : tr("Not run yet. %1").arg(reason));
 }
 
 }  // namespace turnpoint::app

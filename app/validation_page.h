@@ -4,11 +4,13 @@
 
 #include <QObject>
 #include <QStringList>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "app/validation_runner.h"
 #include "core/scenario/scenario.h"
+#include "core/validation/run_needs.h"
 
 namespace turnpoint::views {
 class ValidationView;
@@ -45,17 +47,35 @@ class ValidationPage : public QObject {
   /// What run_sample() would run.
   std::vector<PlanToRun> sample() const;
   const std::vector<ReportPtr>& reports() const { return reports_; }
+  /// The newest of the picked plan, as it was predicted rather than calibrated where there are both; null: none.
+  ReportPtr report_of_picked() const;
+  void show(const ReportPtr& report);
+  void look_again() { refresh(); }  ///< says once more what can be run and what there is of the picked plan
   void set_reports(std::vector<ReportPtr> reports);
 
  signals:
   void failed(const turnpoint::Error& error, const QString& action);
   void written(const QString& path);
   void shown();  ///< a report came that somebody asked for
+  /// The newest report of the picked plan; null: none, and `how` says how to get one.
+  void picked_report(const turnpoint::app::ReportPtr& report, const QString& how);
   void profile_made(const std::shared_ptr<const turnpoint::app::CalibratedProfile>& profile);
 
  private:
+  /// What a run would take, of the plan that was asked for last.
+  struct Room {
+    const Result* result = nullptr;
+    std::size_t index = 0;
+    StepMode mode = StepMode::ranks;
+    bool prove = true;
+    HostRoom host;
+    std::optional<RunNeeds> needs;
+    std::optional<Error> error;
+  };
   void refresh();
-  QString refusal_of(const Result& result, std::size_t index, const Plan* plan) const;
+  QString refusal_of(const Result& result, std::size_t index, const Plan* plan, const PlacementPlan* placement) const;
+  const Error* room_refusal(const Result& result, std::size_t index, const Plan* plan, const PlacementPlan* placement,
+                            const StepChoice& choice) const;
   void add(std::vector<ReportPtr> reports, bool show);
   void remove(const QList<int>& rows);
   bool write(const QString& path, const std::string& text, const QString& action);
@@ -69,6 +89,7 @@ class ValidationPage : public QObject {
   views::ValidationView* view_;
   const ActionSet& actions_;
   std::vector<ReportPtr> reports_;
+  mutable Room room_;
   QString refusal_;        ///< when it was last looked at
   bool show_next_ = true;  ///< of a series of runs the first is shown; the others must not push it away
 };

@@ -84,8 +84,9 @@ void ValidationRunner::work(const std::vector<PlanToRun>& plans, ValidationRunne
   };
   for (std::size_t i = 0; i < plans.size() && !context.cancelled(); ++i) {
     const PlanToRun& wanted = plans[i];
-    auto plan =
-        validate_point(*wanted.result, wanted.index, wanted.choice, now(), runner, part_of(context, i, plans.size()));
+    const HostRoom host = this_host();
+    auto plan = validate_point(*wanted.result, wanted.index, wanted.choice, now(), runner,
+                               part_of(context, i, plans.size()), &host);
     if (!plan) {
       if (plan.error().code == ErrorCode::cancelled) return;
       ++mailbox->left_out;

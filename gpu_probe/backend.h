@@ -13,6 +13,9 @@
 
 namespace turnpoint::probe {
 
+/// Raised whenever kernels or the way they are timed change: what was measured before then counts no more.
+inline constexpr int kKernelRevision = 2;
+
 /// The state of a device while an item ran.
 struct Conditions {
   std::optional<double> clock_mhz, temperature_c, power_w;

@@ -13,7 +13,7 @@ Expected<std::size_t> chosen_point(const std::string& text, const Result& result
   if (text == "min-time") return result.fastest_that_fits().value_or(result.points.size() - 1);
   if (text == "turning") {
     if (result.turning_point) return *result.turning_point;
-    if (result.points.size() == 1 && result.plans && result.plans->placement(0)) return std::size_t(0);
+    if (result.points.size() == 1) return std::size_t(0);
     return usage_error("the result has no turning point; choose --point min-time, min-memory or an index");
   }
   const auto index = parse_int(text);

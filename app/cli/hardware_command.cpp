@@ -15,7 +15,7 @@ namespace turnpoint::cli {
 
 namespace {
 
-using json = nlohmann::ordered_json;
+using Json = nlohmann::ordered_json;
 
 struct Arguments {
   std::vector<std::string> files;
@@ -24,7 +24,7 @@ struct Arguments {
 };
 
 int list_hardware(bool as_json) {
-  auto list = json::array();
+  auto list = Json::array();
   std::string text;
   for (const auto& preset : preset_names()) {
     const auto cluster = open_hardware(preset.name);
@@ -94,14 +94,14 @@ std::string coverage_table(const HardwareReport& report) {
   return text;
 }
 
-json group_json(const DeviceGroup& group) {
+Json group_json(const DeviceGroup& group) {
   return {{"size", group.size}, {"nodes", group.nodes}, {"per_node", group.per_node}, {"concurrent", group.concurrent}};
 }
 
-json log_json(const MeasuredLog& log) {
-  json curves = json::array(), figures = json::array(), issues = json::array();
+Json log_json(const MeasuredLog& log) {
+  Json curves = Json::array(), figures = Json::array(), issues = Json::array();
   for (const auto& curve : log.curves) {
-    json points = json::array();
+    Json points = Json::array();
     for (const auto& point : curve.points) {
       points.push_back(
           {{"bytes", point.bytes}, {"time_s", point.time_s}, {"repeats", point.repeats}, {"line", point.line}});
@@ -138,25 +138,25 @@ json log_json(const MeasuredLog& log) {
           {"problems_left_out", log.problems_left_out}};
 }
 
-json report_json(const HardwareReport& report) {
-  json files = json::array(), items = json::array();
+Json report_json(const HardwareReport& report) {
+  Json files = Json::array(), items = Json::array();
   for (const auto& log : report.logs) files.push_back(log_json(log));
   for (const auto& item : report.coverage) {
-    json entry = {{"what", item.what == CoverageItem::What::collective ? "collective" : "operators"},
+    Json entry = {{"what", item.what == CoverageItem::What::collective ? "collective" : "operators"},
                   {"name", item.name}};
     if (item.what == CoverageItem::What::collective) entry["group"] = group_json(item.group);
     entry["origin"] = to_string(item.origin);
     entry["samples"] = item.samples;
     items.push_back(std::move(entry));
   }
-  json root = {{"files", std::move(files)}, {"notes", report.notes}, {"coverage", std::move(items)}};
-  root["profile"] = report.cluster ? json::parse(write_hardware_profile(*report.cluster)) : json();
+  Json root = {{"files", std::move(files)}, {"notes", report.notes}, {"coverage", std::move(items)}};
+  root["profile"] = report.cluster ? Json::parse(write_hardware_profile(*report.cluster)) : Json();
   if (!report.cluster) root["no_profile"] = report.no_cluster;
   return root;
 }
 
 /// JSON with bytes of file names that are no UTF-8 replaced.
-std::string dumped(const json& document) { return document.dump(1, ' ', false, json::error_handler_t::replace) + "\n"; }
+std::string dumped(const Json& document) { return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
 int read_files(const Arguments& arguments) {
   ClusterPtr base;

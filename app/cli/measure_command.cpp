@@ -14,12 +14,13 @@ namespace turnpoint::cli {
 
 namespace {
 
-struct Arguments {
-  std::string out, model, base, backend = "auto", precisions, job_out, record, from, name;
+struct MeasureArguments {
+  std::string out, model, base, backend = "auto", kernels = "auto", precisions, job_out, record, from, name, launcher;
   std::int64_t batch = 0, sequence = 0;
   int ranks = 0, devices = 0, device = 0;
   double budget_s = 60, item_s = 0.2;
-  bool tf32 = false, hot = false, check = false;
+  double refine = 0.1, most_age_days = 30;
+  bool tf32 = false, hot = false, check = false, fresh = false;
 };
 
 Expected<std::vector<ProbePrecision>> chosen_precisions(const std::string& list) {
@@ -41,7 +42,7 @@ Expected<ProbeBackend> chosen_backend(const std::string& name) {
   return usage_error(fmt::format("--backend knows auto, cpu and cuda, not '{}'", name));
 }
 
-Expected<ModelPtr> chosen_model(const Arguments& arguments) {
+Expected<ModelPtr> chosen_model(const MeasureArguments& arguments) {
   if (arguments.model.empty()) return ModelPtr();
   const auto source = open_model(arguments.model);
   if (!source) return source.error();
@@ -50,7 +51,7 @@ Expected<ModelPtr> chosen_model(const Arguments& arguments) {
   return (*source)->bind({batch, arguments.sequence});
 }
 
-Expected<MeasureOptions> options_of(const Arguments& arguments) {
+Expected<MeasureOptions> options_of(const MeasureArguments& arguments) {
   MeasureOptions options;
   const auto backend = chosen_backend(arguments.backend);
   if (!backend) return backend.error();
@@ -66,6 +67,7 @@ Expected<MeasureOptions> options_of(const Arguments& arguments) {
     if (!base) return base.error();
     options.base = *base;
   }
+  options.cpu_kernels = *parse_cpu_kernels(arguments.kernels);
   options.device = arguments.device;
   options.ranks = arguments.ranks;
   options.devices = arguments.devices;
@@ -74,10 +76,16 @@ Expected<MeasureOptions> options_of(const Arguments& arguments) {
   options.tf32 = arguments.tf32;
   options.hot = arguments.hot;
   options.check = arguments.check;
+  auto launcher = launcher_words(arguments.launcher);
+  if (!launcher) return launcher.error();
+  options.launcher = std::move(*launcher);
+  options.refine = arguments.refine;
+  options.fresh = arguments.fresh;
+  options.most_age_days = arguments.most_age_days;
   return options;
 }
 
-void say(const ProbeMessages& messages) {
+void say_measured(const ProbeMessages& messages) {
   const ProbeHello& hello = *messages.hello();
   std::string device = hello.devices.at(static_cast<std::size_t>(hello.device)).name;
   std::fprintf(stderr, "%s: %s, %d rank%s\n", hello.backend.c_str(), device.c_str(), hello.ranks,
@@ -91,25 +99,26 @@ void say(const ProbeMessages& messages) {
   for (const auto& [reason, count] : reasons) std::fprintf(stderr, "not measured (%d): %s\n", count, reason.c_str());
 }
 
-int write_profile(const Arguments& arguments, const ProbeMessages& messages, const MeasuredProfile& profile,
+int write_profile(const MeasureArguments& arguments, const ProbeMessages& messages, const MeasuredProfile& profile,
                   const std::vector<std::string>& notes, bool local) {
   Cluster cluster = *profile.cluster;
   if (!arguments.name.empty()) cluster.name = arguments.name;
   cluster.notes.insert(cluster.notes.end(), notes.begin(), notes.end());
-  say(messages);
+  say_measured(messages);
   for (const auto& note : cluster.notes) std::fprintf(stderr, "%s\n", note.c_str());
   for (const auto& error : profile.errors)
     std::fprintf(stderr, "%-28s %-8s %s: %4d times, fitted within %5.1f %% (median), %6.1f %% (worst)\n",
                  error.kind.c_str(), error.phase.c_str(), to_string(error.precision), error.samples, 100 * error.median,
                  100 * error.worst);
-  // A home that cannot be written to is no reason to lose the measurement.
-  if (local)
-    if (const auto kept = keep_as_local(cluster); !kept)
-      std::fprintf(stderr, "warning: not kept as 'local': %s\n", kept.error().message().c_str());
-  return write_output(arguments.out, write_hardware_profile(cluster));
+  // What was asked for comes first: 'local' stays as it was if that cannot be written.
+  const int written = write_output(arguments.out, write_hardware_profile(cluster));
+  if (written != 0 || !local) return written;
+  if (const auto kept = keep_as_local(cluster); !kept)
+    std::fprintf(stderr, "warning: not kept as 'local': %s\n", kept.error().message().c_str());
+  return written;
 }
 
-int run_measure(const Arguments& arguments) {
+int run_measure(const MeasureArguments& arguments) {
   auto options = options_of(arguments);
   if (!options) return report(options.error());
   if (!arguments.from.empty()) {
@@ -134,15 +143,18 @@ int run_measure(const Arguments& arguments) {
   if (!arguments.record.empty())
     if (const auto kept = write_file_atomically(arguments.record, lines); !kept) return report(kept.error());
   if (!measured) return report(measured.error());
+  for (const auto& warning : measured->warnings) std::fprintf(stderr, "warning: %s\n", warning.c_str());
+  if (const auto reused = reuse_text(*measured); !reused.empty())
+    std::fprintf(stderr, "%s; --fresh measures them again\n", reused.c_str());
   for (const auto& reason : measured->left_out) std::fprintf(stderr, "not measured: %s\n", reason.c_str());
-  return write_profile(arguments, measured->messages, measured->profile, {}, true);
+  return write_profile(arguments, measured->messages, measured->profile, {}, options->launcher.empty());
 }
 
 }  // namespace
 
 void add_measure_command(CLI::App& app, Command& command) {
   auto* sub = app.add_subcommand("measure", "Measure this machine into a hardware profile");
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<MeasureArguments>();
   sub->add_option("--out", a->out, "Profile file; default standard output");
   sub->add_option("--model", a->model, "Measure this model's operators too, in all the sizes that plans give them");
   sub->add_option("--batch", a->batch, "Global batch of the model")->check(CLI::Range(1, 1 << 30));
@@ -154,6 +166,11 @@ void add_measure_command(CLI::App& app, Command& command) {
   sub->add_option("--device", a->device, "Which GPU")->check(CLI::Range(0, 1023));
   sub->add_option("--ranks", a->ranks, "CPU ranks; default one a core, 2 to 8")
       ->check(CLI::Range(1, kMaximumProbeRanks));
+  sub->add_option(
+         "--cpu-kernels", a->kernels,
+         "Matrix products and convolutions of CPU ranks: onednn, own, or auto, which is oneDNN where it is there")
+      ->check(CLI::IsMember({"auto", "onednn", "own"}))
+      ->capture_default_str();
   sub->add_option("--precisions", a->precisions, "fp32, tf32, bf16, comma-separated; default what the device has");
   sub->add_flag("--tf32", a->tf32, "fp32 figures are those with tf32 on");
   sub->add_flag("--hot", a->hot, "Also time back-to-back runs with warm caches (GPUs)");
@@ -162,9 +179,21 @@ void add_measure_command(CLI::App& app, Command& command) {
   sub->add_option("--item", a->item_s, "Seconds for one item's samples")
       ->check(CLI::Range(0.001, 600.0))
       ->capture_default_str();
+  sub->add_option("--refine", a->refine,
+                  "Measure sizes of collectives between the powers of two where interpolation is off by more than this "
+                  "share; 0: none")
+      ->check(CLI::Range(0.0, 10.0))
+      ->capture_default_str();
+  sub->add_flag("--fresh", a->fresh, "Measure everything, also what was measured on this device before");
+  sub->add_option("--max-age", a->most_age_days, "Days after which a time is measured again")
+      ->check(CLI::Range(0.0, 36500.0))
+      ->capture_default_str();
   sub->add_option("--record", a->record, "Keep what the probe said in this file");
   sub->add_option("--from", a->from, "Read such a recording, of another machine perhaps, instead of measuring");
   sub->add_option("--job-out", a->job_out, "Only write the job, for 'turnpoint-probe --job' elsewhere");
+  sub->add_option("--launcher", a->launcher,
+                  "Starts the probe on several hosts, 'mpirun -n 4 --hostfile hosts': put in front of its command "
+                  "line; with --ranks");
   sub->add_option("--name", a->name, "Name of the profile");
   sub->callback([&command, a] { command.run = [a] { return run_measure(*a); }; });
 }

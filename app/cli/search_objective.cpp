@@ -17,7 +17,7 @@ std::string full_method(const Result& result) {
 
 namespace {
 
-void say(const Result& result) {
+void say_found(const Result& result) {
   if (result.points.empty()) return;
   const ResultPoint& point = result.points.front();
   const int devices = result.scenario->cluster->devices();
@@ -37,12 +37,12 @@ Expected<std::vector<ResultPtr>> search_with(Objective objective, const Contende
                                              const RunContext& context) {
   if (objective == Objective::profile) {
     const auto counts = doubling_counts(*scenario->cluster);
-    return profile(method, scenario, counts, context, [](const ResultPtr& found) { say(*found); });
+    return profile(method, scenario, counts, context, [](const ResultPtr& found) { say_found(*found); });
   }
   const auto one = objective == Objective::mini_time ? mini_time(method, scenario, context)
                                                      : mini_parallelism(method, scenario, context);
   if (!one) return one.error();
-  say(**one);
+  say_found(**one);
   return std::vector<ResultPtr>{*one};
 }
 

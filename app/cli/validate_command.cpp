@@ -4,14 +4,17 @@
 #include <chrono>
 #include <cstdio>
 #include <ctime>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "app/cli/chosen_point.h"
 #include "app/cli/commands.h"
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "core/hardware/probe_local.h"
 #include "core/plan/step_client.h"
 #include "core/search/reopen.h"
+#include "core/validation/placement_step.h"
 #include "core/validation/validate_plans.h"
 
 namespace turnpoint::cli {
@@ -21,7 +24,8 @@ namespace {
 constexpr int kMostPlans = 1000;
 
 struct Arguments {
-  std::string file, point = "turning", backend = "auto", out, csv, markdown, profile;
+  std::string file, point = "turning", backend = "auto", kernels = "auto", out, csv, markdown, profile, job_out, from,
+                    record, launcher;
   int plans = 1, slice = -1, device = 0, steps = 10, runs = 1, warm_up = 2, threads = 0;
   double budget_s = 60;
   std::uint64_t seed = 1;
@@ -45,6 +49,10 @@ Expected<StepChoice> choice_of(const Arguments& arguments) {
   if (!known) return usage_error(fmt::format("--backend knows auto, cpu and cuda, not '{}'", arguments.backend));
   if (!arguments.profile.empty() && !arguments.calibrate)
     return usage_error("--profile-out is where --calibrate writes; give both");
+  if (!arguments.job_out.empty() && !arguments.from.empty())
+    return usage_error("--job-out writes what is to be run and --from reads what was; give one of them");
+  if ((!arguments.job_out.empty() || !arguments.from.empty()) && (arguments.plans > 1 || arguments.runs > 1))
+    return usage_error("--job-out and --from are for one run of one plan");
   choice.device = arguments.device;
   choice.mode = arguments.slice >= 0 ? StepMode::slice : StepMode::ranks;
   choice.slice_device = std::max(0, arguments.slice);
@@ -52,7 +60,11 @@ Expected<StepChoice> choice_of(const Arguments& arguments) {
   choice.warm_up = arguments.warm_up;
   choice.steps = arguments.steps;
   choice.budget_s = arguments.budget_s;
+  choice.cpu_kernels = *parse_cpu_kernels(arguments.kernels);
   choice.seed = arguments.seed;
+  // How many hosts run a job that is carried elsewhere, or started by a launcher, is known there.
+  if (!arguments.launcher.empty() || !arguments.job_out.empty() || !arguments.from.empty())
+    choice.most_ranks = kMaximumProbeRanks;
   return choice;
 }
 
@@ -98,6 +110,20 @@ void say_summary(const char* title, const std::vector<ValidationReport>& reports
     std::fprintf(stderr, "  rank correlation of predicted and measured steps %.3f\n", *summary.rank_correlation);
 }
 
+/// A calibrated profile must not take the place of the one that the result was searched with: with its own numbers gone
+/// the result could not be opened again.
+Expected<void> check_profile(const std::string& path, const Scenario& scenario) {
+  if (path.empty()) return {};
+  const std::filesystem::path used =
+      scenario.hardware == "local" ? local_profile_path() : std::filesystem::path(scenario.hardware);
+  std::error_code ignored;
+  if (used.empty() || !std::filesystem::equivalent(path, used, ignored)) return {};
+  return usage_error(
+      fmt::format("--profile-out {} is the profile that this result was searched with, which is not overwritten; give "
+                  "another name",
+                  path));
+}
+
 /// All that was asked for in files; the first failure is the exit code.
 int write_all(const Arguments& arguments, const std::vector<ValidationReport>& reports) {
   const bool one = reports.size() == 1;
@@ -133,8 +159,36 @@ int calibrate(const Arguments& arguments, const Scenario& scenario, const std::v
   return write_output(arguments.profile, write_hardware_profile(*made->cluster));
 }
 
+int write_job(const Arguments& arguments, const Result& result, std::size_t point, const StepChoice& choice) {
+  if (!result.plans) return report(usage_error("the result has no plans"));
+  const auto placement = result.plans->placement(point);
+  const auto job = placement ? step_job_of(*result.scenario, *placement, choice)
+                             : step_job_of(*result.scenario, result.plans->plan(point), choice);
+  if (!job) return report(job.error());
+  return write_output(arguments.job_out, write_step_job(*job));
+}
+
+/// Reads a recording, or has a probe run the job; what it says goes to `lines`, which must outlive the runner.
+Expected<StepRunner> runner_of(const Arguments& arguments, std::string& lines) {
+  if (!arguments.from.empty())
+    return StepRunner([&](const StepJob& job, const RunContext&) { return read_step_recording(arguments.from, job); });
+  auto launcher = launcher_words(arguments.launcher);
+  if (!launcher) return launcher.error();
+  const auto program = find_probe();
+  if (!program) return program.error();
+  ProbeLaunch launch;
+  launch.program = *program;
+  launch.launcher = std::move(*launcher);
+  if (!arguments.record.empty()) launch.on_line = [&lines](const std::string& line) { lines += line + "\n"; };
+  return best_of(arguments.runs, [launch, &lines](const StepJob& job, const RunContext& run) {
+    lines.clear();
+    return measure_step(launch, job, run);
+  });
+}
+
 int run_validate(const Arguments& arguments) {
-  for (const std::string* path : {&arguments.out, &arguments.csv, &arguments.markdown, &arguments.profile})
+  for (const std::string* path :
+       {&arguments.job_out, &arguments.out, &arguments.csv, &arguments.markdown, &arguments.profile})
     if (const int refused = check_output(*path); refused != kDone) return refused;
   auto choice = choice_of(arguments);
   if (!choice) return report(choice.error());
@@ -145,20 +199,26 @@ int run_validate(const Arguments& arguments) {
   if (!result) return report(result.error());
   const auto chosen = chosen_point(arguments.point, **result);
   if (!chosen) return report(chosen.error());
-  const auto program = find_probe();
-  if (!program) return report(program.error());
-  // GPUs are measured, but plans do not run on them yet.
+  if (const auto fine = check_profile(arguments.profile, *(*result)->scenario); !fine) return report(fine.error());
+  const bool elsewhere = !arguments.job_out.empty() || !arguments.from.empty();
+  if (elsewhere && (arguments.plans > 1 || arguments.runs > 1 || !arguments.launcher.empty()))
+    return report(usage_error("--job-out and --from are about one run of one plan, and start nothing"));
+  // CPU ranks carry out every plan of up to eight devices; a GPU is asked for by name.
   if (choice->backend == ProbeBackend::automatic) choice->backend = ProbeBackend::cpu;
-  ProbeLaunch launch;
-  launch.program = *program;
-  const StepRunner runner = best_of(
-      arguments.runs, [&](const StepJob& job, const RunContext& run) { return measure_step(launch, job, run); });
+  if (!arguments.job_out.empty()) return write_job(arguments, **result, *chosen, *choice);
+  std::string lines;
+  const auto runner = runner_of(arguments, lines);
+  if (!runner) return report(runner.error());
 
+  const HostRoom host = this_host();
   std::vector<ValidatedPlan> validated;
   std::vector<ValidationReport> reports;
   int code = kDone;
   for (const std::size_t point : sampled_points(**result, static_cast<std::size_t>(arguments.plans), *chosen)) {
-    auto plan = validate_point(**result, point, *choice, now(), runner, context);
+    // The machine that runs it may be another one.
+    const HostRoom* room =
+        arguments.from.empty() && arguments.launcher.empty() && choice->backend == ProbeBackend::cpu ? &host : nullptr;
+    auto plan = validate_point(**result, point, *choice, now(), *runner, context, room);
     if (!plan) {
       // What was measured until then is not lost.
       code = report(plan.error());
@@ -169,6 +229,9 @@ int run_validate(const Arguments& arguments) {
     reports.push_back(plan->report);
     validated.push_back(std::move(*plan));
   }
+  // What a failed run said is worth keeping most of all.
+  if (!arguments.record.empty())
+    if (const auto kept = write_file_atomically(arguments.record, lines); !kept) return report(kept.error());
   if (reports.empty()) return code;
   if (arguments.calibrate) {
     if (const int made = calibrate(arguments, *(*result)->scenario, validated, reports); code == kDone) code = made;
@@ -196,17 +259,26 @@ void add_validate_command(CLI::App& app, Command& command) {
       ->expected(0, 1)
       ->default_str("0")
       ->check(CLI::Range(0, 1 << 20));
-  sub->add_option("--backend", a->backend, "auto (CPU ranks), cpu or cuda")->capture_default_str();
+  sub->add_option("--backend", a->backend, "auto (CPU ranks), cpu or cuda: one GPU")->capture_default_str();
   sub->add_option("--device", a->device, "Which GPU")->check(CLI::Range(0, 1023));
   sub->add_option("--steps", a->steps, "Timed steps of a plan")->check(CLI::Range(1, 100000))->capture_default_str();
   sub->add_option("--runs", a->runs, "Runs of a plan, of which the one with the shortest step counts")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
   sub->add_option("--warm-up", a->warm_up, "Steps before them")->check(CLI::Range(0, 1000))->capture_default_str();
+  sub->add_option("--cpu-kernels", a->kernels, "Kernels of CPU ranks, as the profile's: auto, onednn or own")
+      ->check(CLI::IsMember({"auto", "onednn", "own"}))
+      ->capture_default_str();
   sub->add_option("--budget", a->budget_s, "Seconds for one plan's timed steps")
       ->check(CLI::Range(0.1, 86400.0))
       ->capture_default_str();
   sub->add_flag("--no-proof", a->no_proof, "Do not compare the partitioned step with the unpartitioned one first");
+  sub->add_option(
+      "--launcher", a->launcher,
+      "Starts the probe on several hosts, 'mpirun -n 4 --hostfile hosts': put in front of its command line");
+  sub->add_option("--job-out", a->job_out, "Only write the job, for 'turnpoint-probe --job' elsewhere");
+  sub->add_option("--record", a->record, "Keep what the probe said of the last run in this file");
+  sub->add_option("--from", a->from, "Read such a recording of the same point instead of running it");
   sub->add_option("--seed", a->seed, "Of weights and data")->capture_default_str();
   sub->add_option("--threads", a->threads, "Threads of the search; 0: all")->check(CLI::Range(0, 1024));
   sub->add_option("--out", a->out, "Report; default standard output. Of several plans a turnpoint/validations@1 list");

@@ -91,6 +91,10 @@ Expected<nlohmann::json> parse_json(std::string_view text, const std::string& wh
   }
 }
 
+std::string json_text(std::string_view text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 Expected<std::string> read_file(const std::filesystem::path& path, std::size_t max_bytes) {
   std::error_code ec;
   const auto status = std::filesystem::status(path, ec);

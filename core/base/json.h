@@ -15,6 +15,9 @@ namespace turnpoint {
 /// `where` names the source in messages.
 Expected<nlohmann::json> parse_json(std::string_view text, const std::string& where, int max_depth = 64);
 
+/// Text as a JSON string, quotes included; what is not UTF-8 becomes U+FFFD.
+std::string json_text(std::string_view text);
+
 /// Reads a whole file, at most `max_bytes`.
 Expected<std::string> read_file(const std::filesystem::path& path, std::size_t max_bytes = std::size_t(1) << 31);
 Expected<nlohmann::json> read_json_file(const std::filesystem::path& path);

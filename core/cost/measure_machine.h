@@ -3,6 +3,7 @@
 // profile out of it. Blocks; progress and stop are the context's.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "core/base/progress.h"
 #include "core/cost/probe_items.h"
 #include "core/cost/probe_profile.h"
+#include "core/hardware/measured_cache.h"
 #include "core/hardware/probe_client.h"
 
 namespace turnpoint {
@@ -19,13 +21,23 @@ struct MeasureOptions {
   ProbeBackend backend = ProbeBackend::automatic;
   int device = 0;  ///< which GPU
   int ranks = 0;   ///< CPU ranks; 0: one a core, 2 to 8
+  CpuKernels cpu_kernels = CpuKernels::automatic;
   double budget_s = 60, item_s = 0.2;
   std::vector<ProbePrecision> precisions;  ///< empty: all that the backend has
   bool tf32 = false, hot = false, check = false;
   ModelPtr model;   ///< whose operators are measured besides the standard shapes; may be null
   int devices = 0;  ///< it is split over up to so many; 0: the ranks
   ClusterPtr base;  ///< of measured_profile(); may be null
-  std::function<void(const std::string& line)> on_line;  ///< what the probe says, as it comes
+  /// What starts the probe on several hosts (ProbeLaunch::launcher). `ranks` must be given then: how many processes it
+  /// starts is known to nobody else.
+  std::vector<std::string> launcher;
+  /// Sizes of collectives between the listed ones, where a point is off the line between its neighbours by more: 0
+  /// none.
+  double refine = 0.1;
+  bool fresh = false;         ///< measure everything, also what was measured before on this device
+  double most_age_days = 30;  ///< what is older is measured again
+  std::filesystem::path kept_in = measured_cache_folder();  ///< empty: nothing is kept or taken from there
+  std::function<void(const std::string& line)> on_line;     ///< what the probe says, as it comes
 };
 
 /// The job for a backend that is known.
@@ -35,9 +47,17 @@ struct Measurement {
   ProbeMessages messages;
   MeasuredProfile profile;
   std::vector<std::string> left_out;  ///< kinds of operator without a kernel in the probe
+  int reused = 0;                     ///< times taken over from earlier runs
+  std::string reused_since;           ///< the oldest of them
+  std::vector<std::string> warnings;  ///< what is wrong with the times kept before
 };
 
-/// Errors as run_probe(). `automatic` is asked of the probe first.
+/// "120 of 240 times were measured before, since 2026-11-20"; empty where none was.
+std::string reuse_text(const Measurement& measured);
+
+/// Errors as run_probe(). The probe is asked first what is there (`automatic` too); times that were measured on the
+/// same device with the same libraries before are taken over and only the others are measured. What was measured until
+/// an error is kept for the next time.
 Expected<Measurement> measure_machine(const MeasureOptions& options, const RunContext& context);
 
 /// Makes it hardware `local`.

@@ -9,7 +9,7 @@ namespace turnpoint {
 
 namespace {
 
-constexpr double kMiB = 1048576.0;
+constexpr double kBytesPerMiB = 1048576.0;
 
 /// One device on which only work is counted.
 Scenario on_one_device(ModelPtr model, Precision precision) {
@@ -79,7 +79,7 @@ std::vector<MeasuredWork> aceso_rows(const MeasuredLog& log) {
     if (const auto exchange = exchanges.find(measured.kind); exchange != exchanges.end())
       row.exchange = exchange->second;
     row.activation_bytes = found->second.activation_bytes;
-    row.measured_activation_bytes = measured.activations_mib.value_or(0) * kMiB;
+    row.measured_activation_bytes = measured.activations_mib.value_or(0) * kBytesPerMiB;
     row.tensor_parallel = measured.tensor_parallel;
     row.micro_batch = measured.micro_batch;
     row.variant = measured.variant;

@@ -252,17 +252,20 @@ ProbeItems standard_items(bool large, std::span<const ProbePrecision> precisions
 
 std::vector<ProbeCollective> standard_collectives(int ranks, std::int64_t least_bytes, std::int64_t most_bytes) {
   std::vector<ProbeCollective> list;
+  const auto add = [&](int size, int stride, std::int64_t bytes) {
+    for (const auto kind : {Collective::all_reduce, Collective::all_gather, Collective::reduce_scatter,
+                            Collective::all_to_all, Collective::broadcast})
+      list.push_back({kind, size, bytes, stride});
+    if (size == 2) list.push_back({Collective::send, size, bytes, stride});
+  };
+  // Every second size first, then those between them, then groups that lie as far apart as they can.
   for (const bool between : {false, true})
-    for (std::int64_t bytes = least_bytes, i = 0; bytes <= most_bytes; bytes *= 2, ++i) {
-      if ((i % 2 == 1) != between) continue;
-      for (int size = 2; size <= ranks; ++size) {
-        if (ranks % size != 0) continue;
-        for (const auto kind : {Collective::all_reduce, Collective::all_gather, Collective::reduce_scatter,
-                                Collective::all_to_all, Collective::broadcast})
-          list.push_back({kind, size, bytes});
-        if (size == 2) list.push_back({Collective::send, size, bytes});
-      }
-    }
+    for (std::int64_t bytes = least_bytes, i = 0; bytes <= most_bytes; bytes *= 2, ++i)
+      for (int size = 2; size <= ranks && (i % 2 == 1) == between; ++size)
+        if (ranks % size == 0) add(size, 1, bytes);
+  for (std::int64_t bytes = least_bytes; bytes <= most_bytes; bytes *= 4)
+    for (int size = 2; size < ranks; ++size)
+      if (ranks % size == 0) add(size, ranks / size, bytes);
   return list;
 }
 

@@ -36,7 +36,8 @@ ProbeItems model_items(const Model& model, int devices, std::span<const ProbePre
 /// filled with, else a CPU core.
 ProbeItems standard_items(bool large, std::span<const ProbePrecision> precisions);
 
-/// Every collective on every size of group that divides the ranks, 4^i bytes first and then the 2^i between them.
+/// Every collective on every size of group that divides the ranks: neighbours with 4^i bytes first and then the 2^i
+/// between them, then groups as far apart as they can be with 4^i bytes.
 std::vector<ProbeCollective> standard_collectives(int ranks, std::int64_t least_bytes, std::int64_t most_bytes);
 
 }  // namespace turnpoint

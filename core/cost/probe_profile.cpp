@@ -15,7 +15,9 @@ namespace turnpoint {
 
 namespace {
 
+constexpr double kUsualNetwork = 1.25e9, kUsualNetworkLatency = 30e-6;
 constexpr double kLargeBytes = 8e6, kLargeGpuBytes = 2e8;
+constexpr double kMostLatencyBytes = 4096;
 
 double quantile(std::vector<double> values, double share) {
   if (values.empty()) return 0;
@@ -35,8 +37,15 @@ class Profile {
 
   Expected<MeasuredProfile> run(const ProbeMessages& messages) {
     if (items_.empty()) return Error{ErrorCode::device, "nothing was measured", {}, {}};
+    const auto& nodes = hello_.node_ranks;
+    if (std::any_of(nodes.begin(), nodes.end(), [&](int ranks) { return ranks != nodes.front(); }))
+      return Error{ErrorCode::device,
+                   fmt::format("the hosts have {} ranks", fmt::join(nodes, ", ")),
+                   {},
+                   "a profile is of equal nodes: start as many on each"};
     rates();
     signatures();
+    collectives();
     MeasuredProfile made;
     fit(made.errors);
     if (gpu_ == false) links();
@@ -50,18 +59,20 @@ class Profile {
     const ProbeDevice& device = hello_.devices[static_cast<std::size_t>(hello_.device)];
     const int devices = gpu_ ? std::max<int>(1, static_cast<int>(hello_.devices.size())) : hello_.ranks;
     const std::string key = gpu_ ? preset_key_of(device.name) : std::string();
+    const int nodes = std::max<int>(1, static_cast<int>(hello_.node_ranks.size()));
     known_ = base != nullptr || !key.empty();
     if (base)
       cluster_ = *base;
     else if (!key.empty())
       cluster_ = **cluster_preset(key + shape_suffix(1, devices));
     else
-      cluster_.nodes = 1, cluster_.devices_per_node = devices;
+      cluster_.nodes = nodes, cluster_.devices_per_node = devices / nodes;
     cluster_.device.memory_bytes = device.memory_bytes;
     if (!known_) {
       cluster_.device.name = device.name;
-      cluster_.name = (gpu_ ? "gpu" : "cpu") + shape_suffix(1, devices);
-      cluster_.title = cluster_title(1, devices, device.name);
+      cluster_.name = (gpu_ ? "gpu" : "cpu") + shape_suffix(nodes, devices / nodes);
+      cluster_.title = cluster_title(nodes, devices / nodes, device.name);
+      if (nodes > 1) cluster_.links[kInterNode].name = "TCP";
       cluster_.links[kIntraNode].name = gpu_ ? "PCIe" : "shared memory";
     }
   }
@@ -118,6 +129,9 @@ class Profile {
     const double reached = streamed.empty() ? bandwidth : quantile(streamed, 0.5);
     if (reached > 0) device.memory_efficiency = share(reached, device.memory_bandwidth);
     if (launch > 0) device.launch_s = launch;
+    if (launch > 0 && !gpu_)
+      assumed_.push_back(
+          fmt::format("a launch of {:.0f} ns is what a kernel of one element takes: a lower bound", 1e9 * launch));
     if (host > 0) cluster_.host_link_bandwidth = host;
   }
 
@@ -128,10 +142,7 @@ class Profile {
     };
     std::map<std::string, Times> by_signature;
     for (const ProbeItem* item : items_) {
-      if (item->collective) {
-        cluster_.collectives.push_back(*item->collective);
-        continue;
-      }
+      if (item->collective) continue;
       const auto precision = place(*item);
       // Items without work serve as rates, not as operators.
       if (!precision || item->op.dims.empty() || item->op.flop + item->op.bytes <= 0) continue;
@@ -152,6 +163,36 @@ class Profile {
       entry.sample.time_s = quantile(entry.times, 0.5);
       cluster_.operators.push_back(std::move(entry.sample));
     }
+  }
+
+  /// Groups of neighbours and of ranks further apart have one shape where they lie inside a node. A plan may use
+  /// either, so the curve of the slower ones is what counts.
+  void collectives() {
+    std::map<std::pair<Collective, DeviceGroup>, std::map<int, std::map<double, const ProbeItem*>>> curves;
+    for (const ProbeItem* item : items_)
+      if (item->collective)
+        curves[{item->collective->kind, item->collective->group}][item->stride][item->collective->bytes] = item;
+    std::map<int, std::vector<double>> slower;
+    for (const auto& [key, strides] : curves) {
+      const auto& nearest = strides.begin()->second;
+      const auto* chosen = &nearest;
+      double most = 1;
+      for (const auto& [stride, points] : strides) {
+        std::vector<double> ratios;
+        for (const auto& [bytes, item] : points)
+          if (const auto same = nearest.find(bytes); same != nearest.end())
+            ratios.push_back(item->time_s / same->second->time_s);
+        const double ratio = ratios.empty() ? 0 : quantile(ratios, 0.5);
+        if (ratio > most) most = ratio, chosen = &points;
+        if (&points != &nearest) slower[stride].push_back(ratio);
+      }
+      for (const auto& [bytes, item] : *chosen) cluster_.collectives.push_back(*item->collective);
+    }
+    for (const auto& [stride, ratios] : slower)
+      assumed_.push_back(
+          fmt::format("groups of ranks {} apart take {:.2f} times as long as groups of neighbours (median of {} "
+                      "curves); the slower of both counts",
+                      stride, quantile(ratios, 0.5), ratios.size()));
   }
 
   void fit(std::vector<FitError>& errors) {
@@ -181,22 +222,56 @@ class Profile {
   }
 
   /// Ring constants for the groups that were not measured.
+  void assume_network() {
+    assumed_.push_back("10 Gbit/s between nodes are assumed: no large collective between them was measured");
+  }
+
   void links() {
     LinkLevel& inside = cluster_.links[kIntraNode];
     if (inside.bandwidth <= 0) inside.bandwidth = cluster_.device.memory_bandwidth / 2;
+    LinkLevel& between = cluster_.links[kInterNode];
+    const bool unknown = cluster_.nodes > 1 && between.bandwidth <= 0;
+    if (unknown) between = {between.name, kUsualNetwork, kUsualNetworkLatency, Origin::modelled};
     std::vector<std::string> notes;
-    if (!cluster_.collectives.empty()) calibrate_links({}, cluster_, notes);
+    if (cluster_.collectives.empty()) {
+      if (unknown) assume_network();
+      return;
+    }
+    calibrate_links({}, cluster_, notes);
+    if (unknown && between.origin == Origin::modelled) assume_network();
+    if (inside.latency_s > 0) return;
+    // Too few sizes for a fit: what the smallest exchange takes is latency.
+    const CollectiveSample* smallest = nullptr;
+    for (const auto& sample : cluster_.collectives)
+      if (sample.group.nodes <= 1 && sample.bytes <= kMostLatencyBytes && (!smallest || sample.bytes < smallest->bytes))
+        smallest = &sample;
+    if (!smallest) return assumed_.push_back("the latency of 0 is assumed: no small collective was measured");
+    const int around = smallest->group.size - 1;
+    const int steps = smallest->kind == Collective::all_reduce ? 2 * around
+                      : smallest->kind == Collective::all_gather || smallest->kind == Collective::reduce_scatter
+                          ? around
+                          : 1;
+    inside.latency_s = smallest->time_s / steps;
+    assumed_.push_back(fmt::format("the latency of {:.1f} us a step is that of the smallest {} ({} bytes)",
+                                   1e6 * inside.latency_s, to_string(smallest->kind), smallest->bytes));
   }
 
   void note(const ProbeMessages& messages) {
-    int noisy = 0, measured = 0, left_out = 0;
+    int noisy = 0, measured = 0, left_out = 0, reused = 0, midpoints = 0;
     std::map<std::string, int> throttled;
+    std::string since, until;
     for (const auto& item : messages.items()) {
       if (!item.not_measured.empty())
         ++left_out;
       else
         ++measured;
       noisy += item.noisy ? 1 : 0;
+      midpoints += item.midpoint ? 1 : 0;
+      if (!item.reused.empty()) {
+        ++reused;
+        if (since.empty() || item.reused < since) since = item.reused;
+        until = std::max(until, item.reused);
+      }
       if (!item.throttled.empty()) ++throttled[item.throttled];
     }
     auto& notes = cluster_.notes;
@@ -205,6 +280,16 @@ class Profile {
                     "them spread by more than 5 %",
                     hello_.backend, measured, hello_.statistic == "q1" ? "lower quartile" : "median",
                     hello_.cold ? "emptied" : "warm", noisy));
+    if (reused > 0)
+      notes.push_back(
+          fmt::format("{} of these times were taken over from earlier runs, {} to {}", reused, since, until));
+    notes.push_back(fmt::format("libraries: {}", fmt::join(hello_.libraries, ", ")));
+    if (midpoints > 0)
+      notes.push_back(
+          fmt::format("{} sizes of collectives lie between the listed ones, where these were off", midpoints));
+    if (messages.finished() && messages.result()->unresolved > 0)
+      notes.push_back(fmt::format("{} curves of collectives want more sizes than there was time for",
+                                  messages.result()->unresolved));
     if (left_out > 0) notes.push_back(fmt::format("{} items could not be measured", left_out));
     if (ambiguous_ > 0)
       notes.push_back(fmt::format("{} signatures stand for operators that differ; fits tell them apart", ambiguous_));

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/progress.h"
@@ -17,7 +18,13 @@ struct ProbeLaunch {
   double silence_s = 10;  ///< without a sound for so long, it counts as hung (it says something every second)
   double ending_s = 0.4;  ///< between asking it to end and ending it by force
   std::function<void(const std::string& line)> on_line;  ///< every line as it comes, for recordings; may be empty
+  /// Words in front of the program, which start it on several hosts ("mpirun", "-n", "4"): the first of them is looked
+  /// for in PATH. Its standard input must reach rank 0, and rank 0's output its own.
+  std::vector<std::string> launcher = {};
 };
+/// "mpirun -n 4 --hostfile 'my hosts'" as words; quotes and backslashes as in a shell, nothing else of one. Usage
+/// error: a quote is not closed.
+Expected<std::vector<std::string>> launcher_words(std::string_view text);
 
 /// What is made of the lines of one run.
 class ProbeSink {

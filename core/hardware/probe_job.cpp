@@ -13,7 +13,7 @@ namespace turnpoint {
 
 namespace {
 
-constexpr std::string_view kFormat = "turnpoint/probe-job@1";
+constexpr std::string_view kJobFormat = "turnpoint/probe-job@1";
 constexpr std::size_t kMaximumItems = 100'000, kMaximumCalls = 64;
 constexpr std::int64_t kMaximumSize = std::int64_t(1) << 40, kMaximumCount = 100'000;
 constexpr double kMaximumElements = 1e12;
@@ -60,6 +60,7 @@ constexpr CallRecord kRecords[] = {
 };
 
 constexpr const char* kBackendNames[] = {"auto", "cpu", "cuda"};
+constexpr const char* kKernelNames[] = {"auto", "onednn", "own"};
 constexpr const char* kPrecisionNames[] = {"fp32", "tf32", "bf16"};
 
 template <class Enum, std::size_t N>
@@ -162,8 +163,12 @@ ProbeCollective read_probe_collective(JsonFields& fields, int ranks) {
   else
     fields.fail("kind", fmt::format("unknown collective '{}'", kind));
   collective.group_size = static_cast<int>(fields.integer("group_size", 2, kMaximumProbeRanks));
-  if (!fields.error() && ranks % collective.group_size != 0)
-    fields.fail("group_size", fmt::format("{} does not divide the {} ranks", collective.group_size, ranks));
+  collective.stride = static_cast<int>(fields.integer("stride", 1, kMaximumProbeRanks, 1));
+  if (!fields.error() && ranks % (collective.group_size * collective.stride) != 0)
+    fields.fail("group_size", fmt::format("{}{} does not divide the {} ranks", collective.group_size,
+                                          collective.stride > 1 ? fmt::format(" times the stride {}", collective.stride)
+                                                                : std::string(),
+                                          ranks));
   collective.bytes = fields.integer("bytes", 1, std::int64_t(1) << 33);
   return collective;
 }
@@ -171,6 +176,10 @@ ProbeCollective read_probe_collective(JsonFields& fields, int ranks) {
 }  // namespace
 
 const char* to_string(ProbeBackend backend) { return kBackendNames[static_cast<std::size_t>(backend)]; }
+const char* to_string(CpuKernels kernels) { return kKernelNames[static_cast<std::size_t>(kernels)]; }
+std::optional<CpuKernels> parse_cpu_kernels(std::string_view name) {
+  return named<CpuKernels>(kKernelNames, std::string(name));
+}
 const char* to_string(ProbePrecision precision) { return kPrecisionNames[static_cast<std::size_t>(precision)]; }
 std::span<const CallRecord> call_records() { return kRecords; }
 const CallRecord& call_record(CallKind kind) { return kRecords[static_cast<std::size_t>(kind)]; }
@@ -220,13 +229,19 @@ Expected<ProbeJob> parse_probe_job(std::string_view text, const std::string& whe
   if (!document) return document.error();
   JsonFields root(*document, where);
   const std::string format = root.text("format");
-  if (!root.error() && format != kFormat) root.fail("format", fmt::format("is '{}', expected '{}'", format, kFormat));
+  if (!root.error() && format != kJobFormat)
+    root.fail("format", fmt::format("is '{}', expected '{}'", format, kJobFormat));
   ProbeJob job;
   const std::string backend = root.text("backend", "auto");
   if (const auto parsed = named<ProbeBackend>(kBackendNames, backend))
     job.backend = *parsed;
   else
     root.fail("backend", fmt::format("must be auto, cpu or cuda, not '{}'", backend));
+  const std::string kernels = root.text("cpu_kernels", "auto");
+  if (const auto parsed = parse_cpu_kernels(kernels))
+    job.cpu_kernels = *parsed;
+  else
+    root.fail("cpu_kernels", fmt::format("must be auto, onednn or own, not '{}'", kernels));
   job.device = static_cast<int>(root.integer("device", 0, 1023, 0));
   job.ranks = static_cast<int>(root.integer("ranks", 1, kMaximumProbeRanks, 1));
   job.budget_s = root.number("budget_s", 0.1, 86400, job.budget_s);
@@ -235,6 +250,7 @@ Expected<ProbeJob> parse_probe_job(std::string_view text, const std::string& whe
   job.check = root.flag("check", false);
   job.hot = root.flag("hot", false);
   job.seed = static_cast<std::uint64_t>(root.integer("seed", 0, std::int64_t(1) << 53, 1));
+  job.refine = root.number("refine", 0, 10, 0);
   root.each("operators", [&](JsonFields& item, std::size_t index) {
     if (index >= kMaximumItems) return item.fail("kind", fmt::format("more than {} operators", kMaximumItems));
     job.operators.push_back(read_probe_operator(item));
@@ -243,9 +259,27 @@ Expected<ProbeJob> parse_probe_job(std::string_view text, const std::string& whe
     if (index >= kMaximumItems) return item.fail("kind", fmt::format("more than {} collectives", kMaximumItems));
     job.collectives.push_back(read_probe_collective(item, job.ranks));
   });
-  if (!root.error() && job.items() == 0) root.fail("operators", "and collectives name nothing to measure");
+  root.each("known", [&](JsonFields& item, std::size_t index) {
+    if (index >= kMaximumItems) return item.fail("kind", fmt::format("more than {} times", kMaximumItems));
+    KnownCollective known{read_probe_collective(item, job.ranks), 0, 0};
+    known.time_s = item.number("time_s", 1e-12, 1e6);
+    known.spread = item.number("spread", 0, 1e6, 0);
+    job.known.push_back(known);
+  });
+  if (!root.error() && job.items() == 0 && !(job.refine > 0 && !job.known.empty()))
+    root.fail("operators", "and collectives name nothing to measure");
   if (root.error()) return *root.error();
   return job;
+}
+
+std::int64_t collective_unit(const ProbeCollective& c) {
+  const std::int64_t size = c.group_size;
+  switch (c.kind) {
+    case Collective::all_to_all: return 4 * size * size;
+    case Collective::broadcast:
+    case Collective::send: return 4;
+    default: return 4 * size;
+  }
 }
 
 std::vector<std::size_t> run_order(const ProbeJob& job) {
@@ -273,33 +307,62 @@ nlohmann::json operator_header(const ProbeOperator& op) {
   return header;
 }
 
+namespace {
+
+nlohmann::json collective_json(const ProbeCollective& c) {
+  nlohmann::json json = {{"kind", to_string(c.kind)}, {"group_size", c.group_size}, {"bytes", c.bytes}};
+  if (c.stride != 1) json["stride"] = c.stride;
+  return json;
+}
+
+nlohmann::json calls_json(const ProbeOperator& op) {
+  nlohmann::json calls = nlohmann::json::array();
+  for (const auto& call : op.calls) {
+    const auto& record = call_record(call.kind);
+    nlohmann::json written = {{"call", record.name}};
+    if (call.count != 1) written["count"] = call.count;
+    for (std::size_t i = 0; i < record.sizes.size(); ++i) written[std::string(record.sizes[i])] = call.size[i];
+    calls.push_back(std::move(written));
+  }
+  return calls;
+}
+
+}  // namespace
+
+std::string time_signature(const ProbeOperator& op) {
+  return fmt::format("{} {}", to_string(op.precision), calls_json(op).dump());
+}
+
+std::string time_signature(const ProbeCollective& collective) { return collective_json(collective).dump(); }
+
 std::string write_probe_job(const ProbeJob& job) {
-  nlohmann::json operators = nlohmann::json::array(), collectives = nlohmann::json::array();
+  using json = nlohmann::json;
+  json operators = json::array(), collectives = json::array(), known = json::array();
   for (const auto& op : job.operators) {
     operators.push_back(operator_header(op));
-    auto& calls = operators.back()["calls"] = nlohmann::json::array();
-    for (const auto& call : op.calls) {
-      const auto& record = call_record(call.kind);
-      nlohmann::json written = {{"call", record.name}};
-      if (call.count != 1) written["count"] = call.count;
-      for (std::size_t i = 0; i < record.sizes.size(); ++i) written[std::string(record.sizes[i])] = call.size[i];
-      calls.push_back(std::move(written));
-    }
+    operators.back()["calls"] = calls_json(op);
   }
-  for (const auto& c : job.collectives)
-    collectives.push_back({{"kind", to_string(c.kind)}, {"group_size", c.group_size}, {"bytes", c.bytes}});
-  const nlohmann::json root = {{"format", kFormat},
-                               {"backend", to_string(job.backend)},
-                               {"device", job.device},
-                               {"ranks", job.ranks},
-                               {"budget_s", job.budget_s},
-                               {"item_s", job.item_s},
-                               {"limit_s", job.limit_s},
-                               {"check", job.check},
-                               {"hot", job.hot},
-                               {"seed", job.seed},
-                               {"operators", std::move(operators)},
-                               {"collectives", std::move(collectives)}};
+  for (const auto& c : job.collectives) collectives.push_back(collective_json(c));
+  for (const auto& k : job.known) {
+    known.push_back(collective_json(k.collective));
+    known.back()["time_s"] = k.time_s;
+    known.back()["spread"] = k.spread;
+  }
+  json root = {{"format", kJobFormat},
+               {"backend", to_string(job.backend)},
+               {"device", job.device},
+               {"ranks", job.ranks},
+               {"budget_s", job.budget_s},
+               {"item_s", job.item_s},
+               {"limit_s", job.limit_s},
+               {"check", job.check},
+               {"hot", job.hot},
+               {"seed", job.seed},
+               {"operators", std::move(operators)},
+               {"collectives", std::move(collectives)}};
+  if (job.refine > 0) root["refine"] = job.refine;
+  if (job.cpu_kernels != CpuKernels::automatic) root["cpu_kernels"] = to_string(job.cpu_kernels);
+  if (!job.known.empty()) root["known"] = std::move(known);
   return root.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 

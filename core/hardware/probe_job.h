@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +19,12 @@ namespace turnpoint {
 
 enum class ProbeBackend : std::uint8_t { automatic, cpu, cuda };
 const char* to_string(ProbeBackend backend);  ///< "auto", "cpu", "cuda"
+
+/// Matrix products and convolutions of CPU ranks: oneDNN where it is there (else OpenBLAS, else ours), oneDNN or
+/// nothing, or our own loops.
+enum class CpuKernels : std::uint8_t { automatic, onednn, own };
+const char* to_string(CpuKernels kernels);  ///< "auto", "onednn", "own"
+std::optional<CpuKernels> parse_cpu_kernels(std::string_view name);
 
 /// fp32 with tf32 off; tf32 is fp32 data multiplied on the matrix units' reduced format.
 enum class ProbePrecision : std::uint8_t { fp32, tf32, bf16 };
@@ -85,25 +92,40 @@ struct ProbeOperator {
   std::vector<ProbeCall> calls;
 };
 
-/// A collective to measure, in equal consecutive groups that all run at once.
+/// A collective to measure, in equal groups that all run at once: ranks `stride` apart, 1 being neighbours.
 struct ProbeCollective {
   Collective kind = Collective::all_reduce;
   int group_size = 2;
   std::int64_t bytes = 0;  ///< the full logical tensor of one group, fp32 elements
+  int stride = 1;
+};
+
+/// Bytes of which the sizes of such a collective should be multiples: whole elements for every member.
+std::int64_t collective_unit(const ProbeCollective& collective);
+
+/// A time of one of these that is known already; serves the search for sizes between the listed ones.
+struct KnownCollective {
+  ProbeCollective collective;
+  double time_s = 0, spread = 0;  ///< (q3 - q1) / median
 };
 
 struct ProbeJob {
   ProbeBackend backend = ProbeBackend::automatic;
-  int device = 0;        ///< CUDA: which GPU
-  int ranks = 1;         ///< CPU: processes
+  int device = 0;  ///< CUDA: which GPU
+  int ranks = 1;   ///< CPU: processes
+  CpuKernels cpu_kernels = CpuKernels::automatic;
   double budget_s = 60;  ///< the whole run; what is left then is reported as skipped
   double item_s = 0.5;   ///< sampling time of one item
   double limit_s = 30;   ///< an item that takes longer than this is given up
   bool check = false;    ///< compare every kernel with the plain loops first (GPUs)
   bool hot = false;      ///< also time back-to-back repetitions without a cache flush
   std::uint64_t seed = 1;
+  /// Once all items are through, sizes between neighbours of a curve are measured too, where a point differs by more
+  /// than this from the line between its neighbours (core/hardware/refine_curve.h). 0: not.
+  double refine = 0;
   std::vector<ProbeOperator> operators;
   std::vector<ProbeCollective> collectives;
+  std::vector<KnownCollective> known;
 
   std::size_t items() const { return operators.size() + collectives.size(); }
 };
@@ -117,6 +139,11 @@ std::vector<std::size_t> run_order(const ProbeJob& job);
 /// Every number is checked; the message names the place.
 Expected<ProbeJob> parse_probe_job(std::string_view text, const std::string& where);
 std::string write_probe_job(const ProbeJob& job);
+
+/// What is timed and nothing else: the calls and the precision of an operator, the kind, groups and bytes of a
+/// collective. Times of items with one signature on one device stand for each other.
+std::string time_signature(const ProbeOperator& op);
+std::string time_signature(const ProbeCollective& collective);
 
 /// The signature of an operator as the probe repeats it with every item, so that a recording explains itself.
 nlohmann::json operator_header(const ProbeOperator& op);

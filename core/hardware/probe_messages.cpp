@@ -81,6 +81,9 @@ ProbeItem read_item(JsonFields& fields) {
   item.hot_s = fields.number("hot_s", 0, kMaximumTime, 0);
   item.samples = static_cast<int>(fields.integer("samples", 0, 1'000'000, 1));
   item.noisy = fields.flag("noisy", false);
+  item.stride = static_cast<int>(fields.integer("stride", 1, kMaximumProbeRanks, 1));
+  item.midpoint = fields.flag("midpoint", false);
+  item.reused = fields.text("reused", "");
   item.throttled = fields.text("throttled", "");
   item.implementation = fields.text("implementation", "");
   if (item.collective) {
@@ -89,6 +92,17 @@ ProbeItem read_item(JsonFields& fields) {
     item.collective->q3_s = item.q3_s;
   }
   return item;
+}
+
+std::string identity_of(const nlohmann::json& message, std::size_t device) {
+  nlohmann::json identity;
+  for (const char* key : {"backend", "ranks", "kernels", "cold", "statistic", "libraries", "nodes", "transport"})
+    if (const auto found = message.find(key); found != message.end()) identity[key] = *found;
+  identity["device"] = message["devices"][device];
+  const auto topology = message.find("topology");
+  if (topology != message.end() && topology->is_object() && topology->contains("cores"))
+    identity["cores"] = (*topology)["cores"];
+  return identity.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace
@@ -108,6 +122,10 @@ ProbeHello read_probe_hello(JsonFields& fields) {
     hello.devices.push_back({device.text("name", "device"), device.text("kind", ""),
                              device.integer("memory_bytes", 1, std::int64_t(1) << 50)});
   });
+  fields.each("nodes", [&](JsonFields& node, std::size_t) {
+    const auto ranks = static_cast<int>(node.integer("ranks", 0, kMaximumProbeRanks));
+    if (ranks > 0) hello.node_ranks.push_back(ranks);
+  });
   fields.each("libraries", [&](JsonFields& library, std::size_t) {
     const std::string version = library.text("version", "");
     hello.libraries.push_back(version.empty() ? library.text("name")
@@ -117,6 +135,7 @@ ProbeHello read_probe_hello(JsonFields& fields) {
     fields.fail("device", "is none of the devices");
   hello.missing = texts(fields.json(), "missing");
   hello.warnings = texts(fields.json(), "warnings");
+  if (!fields.error()) hello.identity = identity_of(fields.json(), static_cast<std::size_t>(hello.device));
   return hello;
 }
 
@@ -175,6 +194,8 @@ Expected<void> ProbeMessages::take(std::string_view line) {
     result.not_measured = static_cast<int>(fields.integer("not_measured", 0, 1'000'000, 0));
     result.skipped = static_cast<int>(fields.integer("skipped", 0, 1'000'000, 0));
     result.restarts = static_cast<int>(fields.integer("restarts", 0, 1'000'000, 0));
+    result.midpoints = static_cast<int>(fields.integer("midpoints", 0, 1'000'000, 0));
+    result.unresolved = static_cast<int>(fields.integer("unresolved", 0, 1'000'000, 0));
     result.elapsed_s = fields.number("elapsed_s", 0, 1e9, 0);
     if (!hello_) return not_a_probe_message(line);
     if (!fields.error()) result_ = result;

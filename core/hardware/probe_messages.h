@@ -22,11 +22,16 @@ struct ProbeDevice {
 
 struct ProbeHello {
   std::string backend;
-  int ranks = 1, device = 0;  ///< the GPU that is measured, as an index into devices
-  bool cold = false;          ///< caches were emptied before every sample
-  std::string statistic;      ///< which quartile `time_s` is: "median", "q1"
+  int ranks = 1, device = 0;    ///< the GPU that is measured, as an index into devices
+  std::vector<int> node_ranks;  ///< of a run over several hosts: how many ranks each has; empty: one host
+  bool cold = false;            ///< caches were emptied before every sample
+  std::string statistic;        ///< which quartile `time_s` is: "median", "q1"
   std::vector<ProbeDevice> devices;
   std::vector<std::string> libraries, missing, warnings;
+  /// Everything that times depend on besides the item: device, driver and libraries with versions, kernels, how many
+  /// ranks on which hosts and over what, which quartile. A JSON text that is equal where a time measured before may
+  /// stand for one measured now.
+  std::string identity;
 };
 
 /// One measured time, or why there is none.
@@ -37,12 +42,16 @@ struct ProbeItem {
   double time_s = 0, min_s = 0, q1_s = 0, median_s = 0, q3_s = 0, hot_s = 0;
   int samples = 0;
   bool noisy = false;
+  int stride = 1;         ///< of a collective's groups
+  bool midpoint = false;  ///< a collective's size that the probe chose between the listed ones
+  std::string reused;     ///< when it was measured, if not in this run: "2026-11-22T07:40:00Z"
   std::string throttled, implementation;
   std::string not_measured;  ///< the reason; empty: it was
 };
 
 struct ProbeResult {
   int measured = 0, not_measured = 0, skipped = 0, restarts = 0;
+  int midpoints = 0, unresolved = 0;  ///< sizes between the listed ones; curves that want more of them
   double elapsed_s = 0;
 };
 

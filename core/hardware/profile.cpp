@@ -18,7 +18,7 @@ constexpr std::string_view kFormat = "turnpoint/hardware-profile@1";
 constexpr const char* kLevelNames[] = {"inter-node", "intra-node"};  // by kInterNode, kIntraNode
 constexpr double kMaximumRate = 1e18;                                // FLOP/s or bytes/s of one device or link
 constexpr double kMaximumLatency = 10;                               // s
-constexpr double kMaximumTime = 1e6;                                 // s, of one measured item
+constexpr double kMostTime = 1e6;                                    // s, of one measured item
 constexpr double kMaximumBytes = 1e15;
 constexpr std::size_t kMaximumSamples = 200'000;
 constexpr std::size_t kMaximumText = 64u << 20, kMaximumValues = 2'000'000;
@@ -79,9 +79,9 @@ void read_collective(JsonFields& item, Cluster& cluster) {
   if (sample.group.nodes * sample.group.per_node != sample.group.size)
     group.fail("size", "is not nodes times per_node");
   sample.bytes = item.number("bytes", 1, kMaximumBytes);
-  sample.time_s = item.number("time_s", 1e-12, kMaximumTime);
-  sample.q1_s = item.number("q1_s", 0, kMaximumTime, 0);
-  sample.q3_s = item.number("q3_s", 0, kMaximumTime, 0);
+  sample.time_s = item.number("time_s", 1e-12, kMostTime);
+  sample.q1_s = item.number("q1_s", 0, kMostTime, 0);
+  sample.q3_s = item.number("q3_s", 0, kMostTime, 0);
   if (item.has("q3_s") && sample.q3_s < sample.q1_s) item.fail("q3_s", "is below q1_s");
   cluster.collectives.push_back(sample);
 }
@@ -104,9 +104,9 @@ void read_fit(JsonFields& item, Cluster& cluster) {
   OperatorFit fit;
   fit.kind = item.text("kind");
   if (!read_run(item, fit.precision, fit.phase, true)) return;
-  fit.launch_s = item.number("launch_s", 0, kMaximumTime);
-  fit.s_per_flop = item.number("s_per_flop", 0, kMaximumTime);
-  fit.s_per_byte = item.number("s_per_byte", 0, kMaximumTime);
+  fit.launch_s = item.number("launch_s", 0, kMostTime);
+  fit.s_per_flop = item.number("s_per_flop", 0, kMostTime);
+  fit.s_per_byte = item.number("s_per_byte", 0, kMostTime);
   fit.samples = static_cast<int>(item.integer("samples", 0, kMaximumSamples, 0));
   if (!item.error() && fit.launch_s + fit.s_per_flop + fit.s_per_byte <= 0)
     item.fail("launch_s", "all three terms are 0");
@@ -125,7 +125,7 @@ void read_operator(JsonFields& item, Cluster& cluster) {
     sample.dims.push_back(dim.get<std::int64_t>());
   }
   if (!read_run(item, sample.precision, sample.phase, false)) return;
-  sample.time_s = item.number("time_s", 1e-12, kMaximumTime);
+  sample.time_s = item.number("time_s", 1e-12, kMostTime);
   cluster.operators.push_back(std::move(sample));
 }
 

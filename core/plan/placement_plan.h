@@ -12,6 +12,7 @@
 #include "core/base/ids.h"
 #include "core/model/placement.h"
 #include "core/model/task_graph.h"
+#include "core/model/task_role.h"
 
 namespace turnpoint {
 
@@ -32,6 +33,7 @@ struct PlacementPlan {
   TaskGraphPtr graph;
   Placement placement;
   std::vector<OperatorId> operator_of;  ///< by task; empty where the graph was not made of a Model
+  std::vector<TaskRole> role;           ///< likewise
 
   // What is known of it; all by the simulator.
   std::string method;

@@ -26,7 +26,7 @@ json write_axes(const Mesh& mesh, const std::array<std::int8_t, kMaxAxes>& axis)
   return list;
 }
 
-json write_cost(const CostBreakdown& cost) {
+json write_parts(const CostBreakdown& cost) {
   return {{"memory", cost.memory}, {"compute", cost.compute}, {"network", cost.network}};
 }
 
@@ -197,7 +197,7 @@ nlohmann::json write_plan_record(const Plan& plan) {
                          {"update_axes", op.choice.update_axes},
                          {"offload", op.choice.offload},
                          {"recompute", op.choice.recompute},
-                         {"cost", write_cost(op.cost)},
+                         {"cost", write_parts(op.cost)},
                          {"gradient_sync", write_steps(plan.mesh, op.gradient_sync)}});
   for (const auto& reshard : plan.reshards)
     reshards.push_back({{"tensor", reshard.tensor.index},
@@ -208,11 +208,11 @@ nlohmann::json write_plan_record(const Plan& plan) {
                         {"forward", write_steps(plan.mesh, reshard.forward)},
                         {"backward", write_steps(plan.mesh, reshard.backward)},
                         {"keep", to_string(reshard.keep)},
-                        {"cost", write_cost(reshard.cost)}});
+                        {"cost", write_parts(reshard.cost)}});
   return {{"mesh", std::move(mesh)},
           {"operators", std::move(operators)},
           {"reshards", std::move(reshards)},
-          {"cost", write_cost(plan.cost)}};
+          {"cost", write_parts(plan.cost)}};
 }
 
 Plan read_plan_record(JsonFields fields, const Model& model) { return Reader(fields, model).read(); }

@@ -5,24 +5,16 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "core/base/json.h"
+#include "core/base/text.h"
+#include "core/plan/step_placement.h"
+
 namespace turnpoint {
 
 namespace {
 
-constexpr double kMostSeconds = 1e6, kMostBytes = 1e18;
+constexpr double kMostMoved = 1e18;
 constexpr std::size_t kMostLines = 4'000'000;
-
-Spread read_spread(JsonFields& fields) {
-  Spread spread;
-  spread.min_s = fields.number("min_s", 0, kMostSeconds);
-  spread.q1_s = fields.number("q1_s", 0, kMostSeconds);
-  spread.median_s = fields.number("median_s", 0, kMostSeconds);
-  spread.q3_s = fields.number("q3_s", 0, kMostSeconds);
-  spread.samples = static_cast<int>(fields.integer("samples", 1, 1'000'000));
-  const bool rising = spread.min_s <= spread.q1_s && spread.q1_s <= spread.median_s && spread.median_s <= spread.q3_s;
-  if (!fields.error() && !rising) fields.fail("q1_s", "is not between its neighbours");
-  return spread;
-}
 
 OperatorId read_operator(JsonFields& fields, const Model& model) {
   const auto index = fields.integer("op", 0, static_cast<std::int64_t>(model.operators.size()) - 1);
@@ -59,8 +51,8 @@ MeasuredExchange StepMessages::read_exchange(JsonFields& fields) const {
     fields.fail("step", "is none of the plan's");
   else
     exchange.move = steps[static_cast<std::size_t>(exchange.step)].move;
-  exchange.planned_bytes = fields.number("planned_bytes", 0, kMostBytes);
-  exchange.received_bytes = fields.number("received_bytes", 0, kMostBytes);
+  exchange.planned_bytes = fields.number("planned_bytes", 0, kMostMoved);
+  exchange.received_bytes = fields.number("received_bytes", 0, kMostMoved);
   if (fields.has("samples")) exchange.time = read_spread(fields);
   return exchange;
 }
@@ -83,8 +75,9 @@ void StepMessages::read_result(JsonFields& fields) {
     m.numerics = {error("loss_error"), error("activation_error"),  error("gradient_error"),   error("update_error"),
                   error("tolerance"),  numerics.text("precision"), numerics.text("where", "")};
   }
-  m.planned_bytes = fields.number("planned_bytes", 0, kMostBytes);
-  m.received_bytes = fields.number("received_bytes", 0, kMostBytes);
+  if (job_.placement) m.devices = read_measured_devices(fields, *job_.placement);
+  m.planned_bytes = fields.number("planned_bytes", 0, kMostMoved);
+  m.received_bytes = fields.number("received_bytes", 0, kMostMoved);
   const auto notes = fields.json().find("notes");
   if (notes != fields.json().end() && notes->is_array())
     for (const auto& note : *notes)
@@ -93,7 +86,7 @@ void StepMessages::read_result(JsonFields& fields) {
 
 Expected<void> StepMessages::take(std::string_view line) {
   if (finished_) return Error{ErrorCode::device, "turnpoint-probe went on after its result", {}, {}};
-  if (measurement_.phases.size() + measurement_.exchanges.size() >= kMostLines)
+  if (measurement_.phases.size() + measurement_.exchanges.size() + measurement_.tasks.size() >= kMostLines)
     return Error{ErrorCode::device, "turnpoint-probe does not stop", {}, {}};
   const auto message = parse_probe_line(line);
   if (!message) return message.error();
@@ -102,7 +95,8 @@ Expected<void> StepMessages::take(std::string_view line) {
   if (type == "error") return read_probe_error(fields);
   if (type.empty()) return not_a_probe_message(line);
   if (type == "progress") progress_ = read_probe_progress(fields);
-  const bool content = type == "operator" || type == "exchange" || type == "result";
+  const bool placed = job_.placement && (type == "task" || type == "transfer");
+  const bool content = placed || type == "operator" || type == "exchange" || type == "result";
   if (content && !hello_) return not_a_probe_message(line);
   if (type == "hello") {
     ProbeHello hello = read_probe_hello(fields);
@@ -113,6 +107,10 @@ Expected<void> StepMessages::take(std::string_view line) {
   } else if (type == "exchange") {
     MeasuredExchange exchange = read_exchange(fields);
     if (!fields.error()) measurement_.exchanges.push_back(std::move(exchange));
+  } else if (placed && type == "task") {
+    measurement_.tasks.push_back(read_measured_task(fields, *job_.placement));
+  } else if (placed) {
+    measurement_.transfers.push_back(read_measured_transfer(fields, *job_.placement));
   } else if (type == "result") {
     StepMeasurement before = measurement_;
     read_result(fields);
@@ -135,6 +133,32 @@ Expected<StepMeasurement> measure_step(const ProbeLaunch& launch, const StepJob&
   const auto ran = run_probe(launch, write_step_job(job), most, messages, context);
   if (hello) *hello = messages.hello();
   if (!ran) return ran.error();
+  return messages.measurement();
+}
+
+Expected<StepMeasurement> read_step_recording(const std::string& path, const StepJob& job) {
+  const auto text = read_file(path, std::size_t(1) << 28);
+  if (!text) return text.error();
+  StepMessages messages(job);
+  std::size_t number = 0, lines = 0;
+  for (const auto line : split(*text, '\n')) {
+    ++number;
+    if (line.empty()) continue;
+    ++lines;
+    if (const auto taken = messages.take(line); !taken) {
+      Error error = taken.error();
+      const std::string place = fmt::format("{}:{}", path, number);
+      error.where = error.where.empty() ? place : place + ": " + error.where;
+      error.code = ErrorCode::bad_input;
+      return error;
+    }
+  }
+  if (lines == 0 || !messages.hello()) return bad_input("holds no messages of turnpoint-probe", path);
+  if (!messages.finished()) return bad_input("breaks off before the result: run the job again", path);
+  if (messages.measurement().ranks != (job.mode == StepMode::slice ? 1 : job.plan.mesh.devices()))
+    return bad_input(fmt::format("is of {} ranks, and the plan is for {} devices", messages.measurement().ranks,
+                                 job.plan.mesh.devices()),
+                     path);
   return messages.measurement();
 }
 

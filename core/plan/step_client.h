@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "core/hardware/probe_client.h"
@@ -38,5 +39,10 @@ class StepMessages : public ProbeSink {
 /// given, receives what the probe said of itself and its devices.
 Expected<StepMeasurement> measure_step(const ProbeLaunch& launch, const StepJob& job, const RunContext& context,
                                        std::optional<ProbeHello>* hello = nullptr);
+
+/// Reads a recording of what the probe printed for this job, elsewhere perhaps. Input error: it belongs to another job,
+/// breaks off before its result, or is none; the message names the line. An error that the probe printed is returned
+/// as it is.
+Expected<StepMeasurement> read_step_recording(const std::string& path, const StepJob& job);
 
 }  // namespace turnpoint

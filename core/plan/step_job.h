@@ -11,6 +11,8 @@
 
 #include "core/base/expected.h"
 #include "core/hardware/probe_job.h"
+#include "core/model/task_graph.h"
+#include "core/model/task_role.h"
 #include "core/plan/plan.h"
 
 namespace turnpoint {
@@ -21,11 +23,32 @@ enum class StepMode : std::uint8_t {
 };
 const char* to_string(StepMode mode);
 
+/// A placement of the model's training graph: whole operators, each task on one device.
+struct StepPlacement {
+  struct Task {
+    OperatorId op;
+    TaskRole role = TaskRole::forward;
+    std::uint32_t device = 0;
+  };
+  /// What a task makes, sent once to another device whose tasks read of it; bytes as the simulator counts them.
+  struct Transfer {
+    TaskIndex task = 0;
+    std::uint32_t to = 0;
+    std::int64_t bytes = 0;
+  };
+  std::uint32_t devices = 1;
+  std::vector<Task> tasks;
+  std::vector<std::vector<TaskIndex>> order;  ///< each device's tasks as they run there
+  std::vector<Transfer> transfers;            ///< by (task, device)
+};
+
 struct StepJob {
   ModelPtr model;
-  Plan plan;  ///< a sharding plan without pipeline
+  Plan plan;  ///< a sharding plan without pipeline; of a placement unsplit_plan()
+  std::optional<StepPlacement> placement;
   ProbeBackend backend = ProbeBackend::automatic;
   int device = 0;  ///< CUDA: which GPU
+  CpuKernels cpu_kernels = CpuKernels::automatic;
   StepMode mode = StepMode::ranks;
   int slice_device = 0;  ///< slice: whose part
   ProbePrecision precision = ProbePrecision::fp32;
@@ -36,9 +59,21 @@ struct StepJob {
   int warm_up = 2, steps = 10;
   double budget_s = 60;  ///< the timed steps end early then, with at least three
   std::uint64_t seed = 1;
+
+  int devices() const { return placement ? static_cast<int>(placement->devices) : plan.mesh.devices(); }
 };
+/// The plan of one device that splits nothing and keeps everything.
+Plan unsplit_plan(const Model& model);
 Expected<StepJob> parse_step_job(std::string_view text, const std::string& where);
 std::string write_step_job(const StepJob& job);
+
+/// What the proof takes: the step carried out twice by plain loops in double, everything recorded.
+struct ProofNeeds {
+  double seconds = 0, bytes = 0;
+  /// Within the budget and half the memory that can be had (0: not known); else the probe leaves the proof out.
+  bool affordable(double budget_s, std::int64_t available_bytes) const;
+};
+ProofNeeds proof_needs(const Model& model);
 
 /// Seconds over the timed steps.
 struct Spread {
@@ -67,6 +102,26 @@ struct MeasuredExchange {
   std::optional<Spread> time;                    ///< nothing where it was not made (slice)
 };
 
+/// One task of a placement, without what it waits for.
+struct MeasuredTask {
+  TaskIndex task = 0;
+  Spread time;
+};
+
+/// One transfer of a placement; its time is that of handing over and of taking it in, without waiting.
+struct MeasuredTransfer {
+  std::int32_t transfer = 0;  ///< index into StepPlacement::transfers
+  double planned_bytes = 0, received_bytes = 0;
+  Spread time;
+};
+
+/// One device of a placement.
+struct MeasuredDevice {
+  std::int64_t persistent = 0;  ///< parameters and optimizer state, bytes
+  std::int64_t peak = 0;        ///< of everything, as its allocator counted
+  Spread busy;                  ///< its tasks together
+};
+
 /// Bytes on the device that held most, as its allocator counted them.
 struct MeasuredMemory {
   std::int64_t parameters = 0, gradients = 0, optimizer = 0, kept = 0;  ///< the most of each at any time
@@ -88,10 +143,14 @@ struct StepMeasurement {
   Spread step;               ///< one whole step; slice: without exchanges
   std::vector<MeasuredPhase> phases;
   std::vector<MeasuredExchange> exchanges;
+  std::vector<MeasuredTask> tasks;          ///< of a placement; `phases` has their sums by operator
+  std::vector<MeasuredTransfer> transfers;  ///< likewise, instead of exchanges
+  std::vector<MeasuredDevice> devices;      ///< likewise, by device
   MeasuredMemory memory;
   std::optional<StepNumerics> numerics;
-  double planned_bytes = 0, received_bytes = 0;  ///< of all exchanges of a step on one device
-  std::vector<std::string> notes;                ///< what could not be measured, and why; what the plan does not list
+  /// Of all exchanges of a step on one device; of a placement, of all transfers between all devices.
+  double planned_bytes = 0, received_bytes = 0;
+  std::vector<std::string> notes;  ///< what could not be measured, and why; what the plan does not list
 };
 
 }  // namespace turnpoint

@@ -5,16 +5,13 @@
 #include <fmt/format.h>
 
 #include <iterator>
-#include <nlohmann/json.hpp>
+
+#include "core/base/json.h"
 
 namespace turnpoint {
 namespace {
 
 using Out = std::back_insert_iterator<std::string>;
-
-std::string json_text(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
 
 /// A list, `write(i)` for each of `count` items.
 template <class Write>

@@ -20,6 +20,7 @@
 #include "core/base/expected.h"
 #include "core/base/ids.h"
 #include "core/model/task_graph.h"
+#include "core/model/task_role.h"
 #include "core/scenario/scenario.h"
 
 namespace turnpoint {
@@ -38,15 +39,6 @@ inline constexpr int kMaxMicroBatches = 4096;
 /// over the inner links, others over the outer ones; every device has the scenario's memory limit. In a mixed cluster
 /// times are those of the weakest device. Error: more micro-batches than kMaxMicroBatches or fewer than one.
 Expected<TaskGraphPtr> training_graph(const Scenario& scenario, const TrainingGraphOptions& options = {});
-
-/// What a task does for its operator.
-enum class TaskRole : std::uint8_t {
-  forward,
-  backward,         ///< both gradients, or that of the inputs where that of the weights is a task of its own
-  weight_gradient,  ///< made right after its backward
-  accumulate,
-  update,
-};
 
 /// The same with whose forward, backward or update each task is.
 struct TrainingGraph {

@@ -9,7 +9,7 @@ namespace turnpoint {
 namespace {
 
 /// A queue by (instant ready, index). Items arrive by rising instant, so only the tail of one instant needs sorting.
-struct Queue {
+struct ReadyQueue {
   std::vector<std::uint32_t> items;
   std::size_t head = 0;
   bool empty() const { return head == items.size(); }
@@ -86,7 +86,7 @@ class Run {
   }
 
   void enter(std::uint32_t lane, std::uint32_t item) {
-    Queue& queue = queues_[lane];
+    ReadyQueue& queue = queues_[lane];
     queue.items.push_back(item);
     for (std::size_t at = queue.items.size() - 1; at > queue.head; --at) {
       const std::uint32_t before = queue.items[at - 1];
@@ -135,7 +135,7 @@ class Run {
 
   const LaneItems& items_;
   LaneTimes times_;
-  std::vector<Queue> queues_;
+  std::vector<ReadyQueue> queues_;
   std::vector<std::uint32_t> running_;
   std::vector<double> busy_until_;
   std::vector<std::uint32_t> waiting_;

@@ -2,16 +2,12 @@
 #include <fmt/format.h>
 
 #include <iterator>
-#include <nlohmann/json.hpp>
 
+#include "core/base/json.h"
 #include "core/simulation/trace.h"
 
 namespace turnpoint {
 namespace {
-
-std::string json_text(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
 
 double micro(double seconds) { return seconds * 1e6; }
 

@@ -4,16 +4,13 @@
 #include <fmt/format.h>
 
 #include <iterator>
-#include <nlohmann/json.hpp>
+
+#include "core/base/json.h"
 
 namespace turnpoint {
 namespace {
 
 constexpr int kComputeLane = 0, kSendLane = 1;
-
-std::string json_text(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
 
 class TraceWriter {
  public:

@@ -64,6 +64,9 @@ class Calibration {
     }
     if (run.measurement->mode == StepMode::ranks)
       for (const MeasuredExchange& exchange : run.measurement->exchanges) add_exchange(run, exchange);
+    // Of several nodes it is not said which link a transfer went over.
+    if (scenario.cluster->nodes == 1)
+      for (const MeasuredTransfer& transfer : run.measurement->transfers) add_transfer(run, transfer);
   }
 
   Cluster finish(std::vector<std::string>& notes) {
@@ -121,6 +124,13 @@ class Calibration {
     const double seconds = measured_seconds(*run.measurement, *exchange.time);
     if (!asked || asked->group.size < 2 || asked->full_bytes < 1 || seconds < kLeastTime) return;
     exchanges_[{asked->kind, asked->group}][asked->full_bytes].push_back(seconds);
+    ++exchange_times_;
+  }
+
+  void add_transfer(const CalibrationRun& run, const MeasuredTransfer& transfer) {
+    const double seconds = measured_seconds(*run.measurement, transfer.time);
+    if (transfer.received_bytes < 1 || seconds < kLeastTime) return;
+    exchanges_[{Collective::send, DeviceGroup{2, 1, 2, 1}}][transfer.received_bytes].push_back(seconds);
     ++exchange_times_;
   }
 

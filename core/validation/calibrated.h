@@ -26,7 +26,7 @@ struct CalibrationRun {
 ///  - the update of parameters: launch and bytes;
 ///  - collectives: the time of every kind, group and size that was run, in the place of earlier samples from half the
 ///    least to twice the largest of these sizes; for other groups latency and bandwidth of the link level, by least
-///    squares.
+///    squares. Transfers of placements inside a node count as sends between two devices.
 /// Earlier samples and fits of the kinds that were run are dropped: they were made by kernels running alone. Times of
 /// slices serve operators alone. Nothing measured: the cluster as it is. `notes` gets what was done, a sentence each.
 ClusterPtr calibrated_with(const ClusterPtr& cluster, const std::vector<CalibrationRun>& runs,

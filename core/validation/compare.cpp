@@ -14,16 +14,16 @@
 
 namespace turnpoint {
 
-namespace {
-
-constexpr double kUnexplained = 0.05;  ///< share of the step from which a remainder is worth a note
-
 ComparedValue modelled(std::string name, double predicted) {
   ComparedValue value;
   value.name = std::move(name);
   value.predicted = predicted;
   return value;
 }
+
+namespace {
+
+constexpr double kUnexplained = 0.05;  ///< share of the step from which a remainder is worth a note
 
 ComparedValue counted(std::string name, double predicted, double measured) {
   ComparedValue value = modelled(std::move(name), predicted);
@@ -98,7 +98,18 @@ class Comparison {
       add(report_.execution, value);
       report_.operators.push_back(std::move(value));
     }
-    if (missing == 0) return;
+    if (missing == 0) {
+      std::array<double, 4> predicted{};
+      for (const PlanOperator& op : plan_.operators) {
+        CostBreakdown cost = op.cost;
+        predicted[std::size_t(StepPhase::forward)] += cost[ComputePart::forward];
+        predicted[std::size_t(StepPhase::backward)] += cost[ComputePart::backward];
+        predicted[std::size_t(StepPhase::recompute)] += cost[ComputePart::recompute];
+        predicted[std::size_t(StepPhase::update)] += cost[ComputePart::update];
+      }
+      report_.phases = compare_phases(predicted, measured_);
+      return;
+    }
     take_back(report_.execution);
     report_.notes.push_back(fmt::format("{} operators were not measured, so neither is their sum", missing));
   }
@@ -204,7 +215,7 @@ class Comparison {
     row("gradients", cost[MemoryPart::gradients], held.gradients);
     row("optimizer", cost[MemoryPart::optimizer], held.optimizer);
     row("activations", cost[MemoryPart::activations] + cost[MemoryPart::copies], held.kept);
-    row("these at once, at most", cost.memory_bytes(), held.counted_peak);
+    row("largest sum of these four", cost.memory_bytes(), held.counted_peak);
     row("peak", *peak, held.peak);
     return {};
   }
@@ -212,26 +223,15 @@ class Comparison {
   void bytes_and_numerics() {
     report_.bytes_sent = slice() ? modelled("bytes sent", planned_bytes_)
                                  : counted("bytes sent", planned_bytes_, measured_.received_bytes);
-    if (!measured_.numerics) return;
-    const StepNumerics& found = *measured_.numerics;
-    ReportNumerics numerics;
-    numerics.loss_error = found.loss_error;
-    // Activations and updated parameters have to agree as well; the worst of them speaks for all.
-    numerics.gradient_error = found.gradient_error;
-    for (const double error : {found.activation_error, found.update_error})
-      if (!(error <= numerics.gradient_error)) numerics.gradient_error = error;
-    numerics.tolerance = found.tolerance;
-    numerics.precision = found.precision;
-    numerics.where = found.where;
-    report_.numerics = std::move(numerics);
+    set_numerics(report_, measured_);
   }
 
   void notes() {
     const bool cpu_here = measured_.backend == "cpu";
     report_.notes.push_back(measured_.step.samples == 1
                                 ? std::string("measured times are those of a single step")
-                                : fmt::format("measured times are {} of {} steps", cpu_here ? "the least" : "medians",
-                                              measured_.step.samples));
+                                : fmt::format("measured times are {} of {} steps",
+                                              cpu_here ? "lower quartiles" : "medians", measured_.step.samples));
     if (!slice() && measured_.cores > 0 && measured_.cores < measured_.ranks)
       report_.notes.push_back(fmt::format("{} ranks share {} cores: their times are not those of {} devices",
                                           measured_.ranks, measured_.cores, measured_.ranks));
@@ -252,8 +252,39 @@ class Comparison {
 
 }  // namespace
 
+std::vector<ComparedValue> compare_phases(const std::array<double, 4>& predicted, const StepMeasurement& measurement) {
+  std::vector<ComparedValue> phases;
+  for (std::size_t p = 0; p < predicted.size(); ++p) {
+    ComparedValue value = modelled(to_string(static_cast<StepPhase>(p)), predicted[p]);
+    for (const MeasuredPhase& phase : measurement.phases) {
+      if (static_cast<std::size_t>(phase.phase) != p) continue;
+      value.measured = value.measured.value_or(0) + measured_seconds(measurement, phase.time);
+      value.q1 += phase.time.q1_s;
+      value.q3 += phase.time.q3_s;
+      value.source = ValueSource::measured;
+    }
+    if (value.predicted > 0 || value.measured) phases.push_back(std::move(value));
+  }
+  return phases;
+}
+
+void set_numerics(ValidationReport& report, const StepMeasurement& measurement) {
+  if (!measurement.numerics) return;
+  const StepNumerics& found = *measurement.numerics;
+  ReportNumerics numerics;
+  numerics.loss_error = found.loss_error;
+  // Activations and updated parameters have to agree as well; the worst of them speaks for all.
+  numerics.gradient_error = found.gradient_error;
+  for (const double error : {found.activation_error, found.update_error})
+    if (!(error <= numerics.gradient_error)) numerics.gradient_error = error;
+  numerics.tolerance = found.tolerance;
+  numerics.precision = found.precision;
+  numerics.where = found.where;
+  report.numerics = std::move(numerics);
+}
+
 double measured_seconds(const StepMeasurement& measurement, const Spread& spread) {
-  return measurement.backend == "cpu" ? spread.min_s : spread.median_s;
+  return measurement.backend == "cpu" ? spread.q1_s : spread.median_s;
 }
 
 Expected<std::int64_t> serial_peak(const Scenario& scenario, const Plan& plan) {

@@ -6,13 +6,17 @@
 // kept copies go while gradients come. The peak is that of the plan's items in the order of their issue, one after the
 // other (core/plan/plan_schedule.h has the rules of what lives how long).
 //
-// Measured: the least of the timed steps on CPU ranks, medians on GPUs. Ranks that share cores with other programs wait
-// for each other at every exchange, so what disturbs one step only ever adds, and to nearly every step. Execution and
-// network are sums over operators and collectives, theirs being those of the slowest rank.
+// Measured: the lower quartile of the timed steps on CPU ranks, the median on GPUs: the statistics that profiles are
+// made of as well. Ranks that share cores with other programs wait for each other at every exchange, so what disturbs
+// one step only ever adds; the least of few steps would be a matter of luck, and lie outside its own quartiles.
+// Execution and network are sums over operators and collectives, theirs being those of the slowest rank.
 //
 // What was not measured is modelled and has no measured value: all exchanges of a slice, and what crosses the host
 // link.
 #pragma once
+
+#include <array>
+#include <vector>
 
 #include "core/base/expected.h"
 #include "core/plan/step_job.h"
@@ -27,12 +31,21 @@ struct CompareLabels {
   bool calibrated = false;
 };
 
+/// A value that was not measured.
+ComparedValue modelled(std::string name, double predicted);
+
 /// The statistic of a measured time that reports compare with.
 double measured_seconds(const StepMeasurement& measurement, const Spread& spread);
 
 /// `plan` priced for `scenario`. Error: the plan is not one of the scenario's model.
 Expected<ValidationReport> compare_step(const Scenario& scenario, const Plan& plan, const StepMeasurement& measurement,
                                         const CompareLabels& labels);
+
+/// One row per phase that takes time: `predicted` by StepPhase, measured the sums of the operators'.
+std::vector<ComparedValue> compare_phases(const std::array<double, 4>& predicted, const StepMeasurement& measurement);
+
+/// The proof's part of a report: its largest errors, whatever they are of.
+void set_numerics(ValidationReport& report, const StepMeasurement& measurement);
 
 /// The most bytes that one device holds when the plan's items run in the order of their issue, one after the other.
 Expected<std::int64_t> serial_peak(const Scenario& scenario, const Plan& plan);

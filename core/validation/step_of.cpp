@@ -18,8 +18,11 @@ Error refused(std::string what, std::string hint) {
 }  // namespace
 
 Expected<StepJob> step_job_of(const Scenario& scenario, const Plan& plan, const StepChoice& choice) {
+  return step_job_of(scenario, plan, choice, plan.mesh.devices());
+}
+
+Expected<StepJob> step_job_of(const Scenario& scenario, const Plan& plan, const StepChoice& choice, int devices) {
   const Settings& settings = scenario.settings;
-  const int devices = plan.mesh.devices();
   if (plan.pipeline)
     return refused("the plan is a pipeline, which cannot be run yet", "choose a point or a method without stages");
   if (plan.operators.empty() || plan.operators.size() != scenario.model->operators.size())
@@ -31,10 +34,10 @@ Expected<StepJob> step_job_of(const Scenario& scenario, const Plan& plan, const 
       settings.optimizer != Optimizer::adam)
     return refused(fmt::format("the probe updates by sgd, momentum or adam, not by {}", to_string(settings.optimizer)),
                    "search with --optimizer adam");
-  if (cpu && choice.mode == StepMode::ranks && devices > kMostCpuRanks)
+  if (cpu && choice.mode == StepMode::ranks && devices > choice.most_ranks)
     return refused(
-        fmt::format("the plan is for {} devices, and at most {} CPU ranks are run here", devices, kMostCpuRanks),
-        fmt::format("search with --devices {}, or validate one device's part with --slice", kMostCpuRanks));
+        fmt::format("the plan is for {} devices, and at most {} CPU ranks are run here", devices, choice.most_ranks),
+        fmt::format("search with --devices {}, or validate one device's part with --slice", choice.most_ranks));
   if (choice.slice_device < 0 || choice.slice_device >= devices)
     return usage_error(fmt::format("there is no device {} in a plan for {} devices", choice.slice_device, devices));
   StepJob job;
@@ -42,6 +45,7 @@ Expected<StepJob> step_job_of(const Scenario& scenario, const Plan& plan, const 
   job.plan = plan;
   job.backend = choice.backend;
   job.device = choice.device;
+  job.cpu_kernels = choice.cpu_kernels;
   job.mode = choice.mode;
   job.slice_device = choice.slice_device;
   job.precision = settings.precision == Precision::bf16 ? ProbePrecision::bf16 : ProbePrecision::fp32;

@@ -14,16 +14,21 @@ inline constexpr int kMostCpuRanks = 8;
 struct StepChoice {
   ProbeBackend backend = ProbeBackend::cpu;  ///< `automatic`: what the probe finds; checks for the CPU do not apply
   int device = 0;
+  CpuKernels cpu_kernels = CpuKernels::automatic;
   StepMode mode = StepMode::ranks;
   int slice_device = 0;
   bool prove = true;
   int warm_up = 2, steps = 10;
   double budget_s = 60;
   std::uint64_t seed = 1;
+  int most_ranks = kMostCpuRanks;  ///< more where several hosts run them
 };
 
 /// Usage error where the plan cannot be run as it is: a pipeline, 16 bits on the CPU, an optimizer without arithmetic
 /// in the probe, more ranks than kMostCpuRanks, a slice of a device that is not there.
 Expected<StepJob> step_job_of(const Scenario& scenario, const Plan& plan, const StepChoice& choice);
+
+/// The same for a plan whose ranks are so many (of a placement its devices, whatever the plan's mesh).
+Expected<StepJob> step_job_of(const Scenario& scenario, const Plan& plan, const StepChoice& choice, int devices);
 
 }  // namespace turnpoint

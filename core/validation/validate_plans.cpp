@@ -5,21 +5,40 @@
 
 #include <algorithm>
 
+#include "core/base/machine_use.h"
 #include "core/base/text.h"
 #include "core/plan/reprice.h"
 #include "core/validation/calibrated.h"
 #include "core/validation/compare.h"
+#include "core/validation/compare_placement.h"
+#include "core/validation/placement_step.h"
 
 namespace turnpoint {
 
 namespace {
 
-constexpr std::size_t kHeldOut = 3;  ///< plans from which each is predicted without its own measurement
-
-/// A data sheet's device cannot be what CPU ranks ran on.
-bool is_preset(const std::string& hardware) {
-  return hardware.find('+') != std::string::npos || cluster_preset(hardware).has_value();
+constexpr const char* kDisturbed =
+    "another measurement of ours ran on this machine meanwhile: the times are longer than they need be";
+Expected<ValidationReport> compared(const Scenario& scenario, const ValidatedPlan& run, const PlacementPlan* placement,
+                                    const Plan& plan, const CompareLabels& labels) {
+  return placement ? compare_placement(scenario, *placement, run.measurement, labels)
+                   : compare_step(scenario, plan, run.measurement, labels);
 }
+
+/// The same run beside what another scenario's hardware predicts of its plan.
+Expected<ValidationReport> compared_again(const Scenario& scenario, const ValidatedPlan& run,
+                                          const CompareLabels& labels) {
+  if (run.placement) {
+    const auto again = placed_again(scenario, *run.placement);
+    if (!again) return again.error();
+    return compared(scenario, run, again->get(), run.plan, labels);
+  }
+  const auto priced = repriced(scenario, run.plan);
+  if (!priced) return priced.error();
+  return compared(scenario, run, nullptr, *priced, labels);
+}
+
+constexpr std::size_t kHeldOut = 3;  ///< plans from which each is predicted without its own measurement
 
 }  // namespace
 
@@ -53,7 +72,7 @@ StepRunner best_of(int runs, StepRunner runner) {
     for (int run = 1; run < runs && best; ++run) {
       auto other = runner(again, context);
       if (!other) return other;
-      if (other->step.min_s >= best->step.min_s) continue;
+      if (measured_seconds(*other, other->step) >= measured_seconds(*best, best->step)) continue;
       other->numerics = best->numerics;
       best = std::move(other);
     }
@@ -62,20 +81,29 @@ StepRunner best_of(int runs, StepRunner runner) {
 }
 
 Expected<ValidatedPlan> validate_point(const Result& result, std::size_t point, const StepChoice& choice,
-                                       const std::string& date, const StepRunner& runner, const RunContext& context) {
+                                       const std::string& date, const StepRunner& runner, const RunContext& context,
+                                       const HostRoom* host) {
   if (!result.plans || point >= result.points.size()) return usage_error("the result has no such plan");
-  if (result.plans->placement(point))
-    return usage_error("the point is a placement of tasks; only sharding plans can be run and compared");
   const Scenario& scenario = *result.scenario;
   ValidatedPlan made;
   made.point = point;
-  made.plan = result.plans->plan(point);
-  const auto job = step_job_of(scenario, made.plan, choice);
+  made.placement = result.plans->placement(point);
+  const auto job = made.placement ? step_job_of(scenario, *made.placement, choice)
+                                  : step_job_of(scenario, result.plans->plan(point), choice);
   if (!job) return job.error();
+  made.plan = job->plan;
+  if (host) {
+    const auto needs = made.placement ? run_needs(scenario, *made.placement, choice, *host)
+                                      : run_needs(scenario, made.plan, choice, *host);
+    if (!needs) return needs.error();
+    if (auto fits = check_room(*needs, choice, *host); !fits) return fits.error();
+  }
+  MachineUse use;
   auto measured = runner(*job, context);
   if (!measured) return measured.error();
   made.measurement = std::move(*measured);
-  auto report = compare_step(scenario, made.plan, made.measurement, {point_label(result, point), date, false});
+  if (use.disturbed()) made.measurement.notes.emplace_back(kDisturbed);
+  auto report = compared(scenario, made, made.placement.get(), made.plan, {point_label(result, point), date, false});
   if (!report) return report.error();
   made.report = std::move(*report);
   if (made.measurement.backend == "cpu" && is_preset(scenario.hardware))
@@ -85,6 +113,24 @@ Expected<ValidatedPlan> validate_point(const Result& result, std::size_t point, 
                                          scenario.hardware));
   return made;
 }
+
+namespace {
+
+/// Times that come nearer can still rank the plans worse: whoever chooses by them should know.
+void warn_of_order(const std::vector<ValidatedPlan>& plans, CalibratedPlans& made) {
+  std::vector<ValidationReport> before;
+  for (const ValidatedPlan& plan : plans) before.push_back(plan.report);
+  const auto was = summarise(before).rank_correlation, is = summarise(made.reports).rank_correlation;
+  if (!was || !is || *is >= *was) return;
+  const std::string warning = fmt::format(
+      "warning: calibration lowered the rank correlation of predicted and measured steps over these {} plans from "
+      "{:.3f} to {:.3f}",
+      plans.size(), *was, *is);
+  made.notes.push_back(warning);
+  for (ValidationReport& report : made.reports) report.notes.insert(report.notes.begin(), warning);
+}
+
+}  // namespace
 
 Expected<CalibratedPlans> calibrate_plans(const Scenario& scenario, const std::vector<ValidatedPlan>& plans) {
   CalibratedPlans made;
@@ -102,16 +148,15 @@ Expected<CalibratedPlans> calibrate_plans(const Scenario& scenario, const std::v
     Scenario known = scenario;
     std::vector<std::string> ignored;
     known.cluster = held_out ? cluster_without(p, ignored) : made.cluster;
-    const auto priced = repriced(known, plans[p].plan);
-    if (!priced) return priced.error();
     const ValidationReport& before = plans[p].report;
-    auto report = compare_step(known, *priced, plans[p].measurement, {before.plan, before.date, true});
+    auto report = compared_again(known, plans[p], {before.plan, before.date, true});
     if (!report) return report.error();
     report->notes.insert(report->notes.begin(),
                          held_out ? fmt::format("calibrated with the steps of the {} other plans", plans.size() - 1)
                                   : "calibrated with this very step: the error says little about other plans");
     made.reports.push_back(std::move(*report));
   }
+  warn_of_order(plans, made);
   return made;
 }
 

@@ -10,6 +10,7 @@
 #include "core/base/progress.h"
 #include "core/plan/result.h"
 #include "core/plan/step_job.h"
+#include "core/validation/run_needs.h"
 #include "core/validation/step_of.h"
 #include "core/validation/validation_report.h"
 
@@ -31,15 +32,17 @@ StepRunner best_of(int runs, StepRunner runner);
 
 struct ValidatedPlan {
   std::size_t point = 0;
-  Plan plan;
+  Plan plan;                   ///< of a placement unsplit_plan()
+  PlacementPlanPtr placement;  ///< null: a sharding plan
   StepMeasurement measurement;
   ValidationReport report;
 };
 
-/// Usage error where the point's plan cannot be run (a placement, and what step_job_of() refuses); else the runner's.
-/// `date` as ISO 8601.
+/// Usage error where the point's plan cannot be run (what step_job_of() refuses, or check_room() on `host`); else the
+/// runner's. `date` as ISO 8601; `host`: null: what the run would take is not looked at.
 Expected<ValidatedPlan> validate_point(const Result& result, std::size_t point, const StepChoice& choice,
-                                       const std::string& date, const StepRunner& runner, const RunContext& context);
+                                       const std::string& date, const StepRunner& runner, const RunContext& context,
+                                       const HostRoom* host = nullptr);
 
 struct CalibratedPlans {
   ClusterPtr cluster;  ///< with what all plans showed

@@ -97,6 +97,8 @@ ValidationReport read_report(JsonFields& fields) {
   report.step = read_one(fields, "step", "step", true);
   report.execution = read_one(fields, "execution", "execution", false);
   report.network = read_one(fields, "network", "network", false);
+  report.placement = fields.text("kind", std::string("sharding")) == "placement";
+  if (fields.has("phases")) report.phases = read_values(fields, "phases");
   report.operators = read_values(fields, "operators");
   report.collectives = read_values(fields, "collectives");
   report.memory = read_values(fields, "memory");
@@ -159,6 +161,8 @@ json write_validation(const ValidationReport& report) {
                    {"step", write_value(report.step)},
                    {"execution", write_value(report.execution)},
                    {"network", write_value(report.network)},
+                   {"kind", report.placement ? "placement" : "sharding"},
+                   {"phases", write_values(report.phases)},
                    {"operators", write_values(report.operators)},
                    {"collectives", write_values(report.collectives)},
                    {"memory", write_values(report.memory)},

@@ -38,9 +38,11 @@ struct ValidationReport {
   std::string backend, mode;    ///< "cpu", "ranks" or "slice"
   int ranks = 1, cores = 0;
   std::string date;                        ///< ISO 8601, UTC
+  bool placement = false;                  ///< of tasks on devices; collectives are its transfers
   bool calibrated = false;                 ///< predicted with times that an earlier report measured
   ComparedValue step;                      ///< seconds of one iteration
   ComparedValue execution, network;        ///< seconds of its computing and of its exchanges
+  std::vector<ComparedValue> phases;       ///< seconds of all operators' forward, backward, recompute and update
   std::vector<ComparedValue> operators;    ///< seconds, forward, backward, recompute and update together
   std::vector<ComparedValue> collectives;  ///< seconds
   std::vector<ComparedValue> memory;       ///< bytes: parameters, gradients, optimizer, activations, "peak"

@@ -31,6 +31,7 @@ std::string csv_row(const char* part, const ComparedValue& value) {
 std::vector<std::string> csv_rows(const ValidationReport& report) {
   std::vector<std::string> rows = {csv_row("step", report.step), csv_row("execution", report.execution),
                                    csv_row("network", report.network), csv_row("bytes_sent", report.bytes_sent)};
+  for (const auto& value : report.phases) rows.push_back(csv_row("phase", value));
   for (const auto& value : report.memory) rows.push_back(csv_row("memory", value));
   for (const auto& value : report.operators) rows.push_back(csv_row("operator", value));
   for (const auto& value : report.collectives) rows.push_back(csv_row("collective", value));
@@ -38,6 +39,7 @@ std::vector<std::string> csv_rows(const ValidationReport& report) {
 }
 
 std::string shown(double value, Unit unit) {
+  if (value == 0) return "0";
   // Beyond what an integer of bytes holds, nothing of a size is left to be shown.
   return unit == Unit::seconds ? format_seconds(value) : format_bytes(std::llround(std::min(value, 4e18)));
 }
@@ -103,7 +105,9 @@ std::string write_validation_markdown(const ValidationReport& report) {
                       cell(report.plan), cell(report.hardware), report.calibrated ? ", calibrated" : "", report.backend,
                       report.mode, report.ranks, report.ranks == 1 ? "" : "s", report.cores,
                       report.cores == 1 ? "" : "s", report.date.empty() ? "" : ", " + report.date);
-  text += markdown_table({report.step, report.execution, report.network}, Unit::seconds);
+  std::vector<ComparedValue> times = {report.step, report.execution, report.network};
+  times.insert(times.end(), report.phases.begin(), report.phases.end());
+  text += markdown_table(times, Unit::seconds);
   std::vector<ComparedValue> bytes = report.memory;
   bytes.push_back(report.bytes_sent);
   text += "\n## Memory and bytes sent\n\n" + markdown_table(bytes, Unit::bytes);
@@ -116,7 +120,7 @@ std::string write_validation_markdown(const ValidationReport& report) {
         report.numerics->where.empty() ? "" : ", most at " + cell(report.numerics->where));
   }
   text += longest_table(report.operators, "Operators");
-  text += longest_table(report.collectives, "Collectives");
+  text += longest_table(report.collectives, report.placement ? "Transfers" : "Collectives");
   if (!report.notes.empty()) text += "\n## Notes\n\n";
   for (const auto& note : report.notes) text += fmt::format("- {}\n", cell(note));
   return text;

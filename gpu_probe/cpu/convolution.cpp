@@ -56,37 +56,46 @@ void roll_up(const ConvolutionSizes& z, const float* columns, float* image) {
 
 }  // namespace
 
+bool is_product(const ConvolutionSizes& z) {
+  return z.r == 1 && z.s == 1 && z.stride_h == 1 && z.stride_w == 1 && z.pad_h == 0 && z.pad_w == 0 && z.p == z.h &&
+         z.q == z.w;
+}
+
 void convolution_forward(const ConvolutionSizes& z, GemmFunction gemm, const float* x, const float* weight, float* y,
                          float* columns) {
   const std::int64_t kg = z.k / z.groups, cg = z.c / z.groups, window = cg * z.r * z.s, plane = z.p * z.q;
+  const bool product = is_product(z);
   for (std::int64_t n = 0; n < z.n; ++n)
     for (std::int64_t g = 0; g < z.groups; ++g) {
       const float* image = x + (n * z.c + g * cg) * z.h * z.w;
-      unroll(z, image, columns);
-      gemm({kg, plane, window}, weight + g * kg * window, columns, 0, y + (n * z.k + g * kg) * plane);
+      if (!product) unroll(z, image, columns);
+      gemm({kg, plane, window}, weight + g * kg * window, product ? image : columns, 0, y + (n * z.k + g * kg) * plane);
     }
 }
 
 void convolution_data(const ConvolutionSizes& z, GemmFunction gemm, const float* weight, const float* dy, float* dx,
                       float* columns) {
   const std::int64_t kg = z.k / z.groups, cg = z.c / z.groups, window = cg * z.r * z.s, plane = z.p * z.q;
+  const bool product = is_product(z);
   for (std::int64_t n = 0; n < z.n; ++n)
     for (std::int64_t g = 0; g < z.groups; ++g) {
       float* image = dx + (n * z.c + g * cg) * z.h * z.w;
-      gemm({window, plane, kg, true, false}, weight + g * kg * window, dy + (n * z.k + g * kg) * plane, 0, columns);
-      roll_up(z, columns, image);
+      gemm({window, plane, kg, true, false}, weight + g * kg * window, dy + (n * z.k + g * kg) * plane, 0,
+           product ? image : columns);
+      if (!product) roll_up(z, columns, image);
     }
 }
 
 void convolution_filter(const ConvolutionSizes& z, GemmFunction gemm, const float* x, const float* dy, float* dweight,
                         float* columns) {
   const std::int64_t kg = z.k / z.groups, cg = z.c / z.groups, window = cg * z.r * z.s, plane = z.p * z.q;
+  const bool product = is_product(z);
   for (std::int64_t n = 0; n < z.n; ++n)
     for (std::int64_t g = 0; g < z.groups; ++g) {
       const float* image = x + (n * z.c + g * cg) * z.h * z.w;
-      unroll(z, image, columns);
-      gemm({kg, window, plane, false, true}, dy + (n * z.k + g * kg) * plane, columns, n == 0 ? 0.0f : 1.0f,
-           dweight + g * kg * window);
+      if (!product) unroll(z, image, columns);
+      gemm({kg, window, plane, false, true}, dy + (n * z.k + g * kg) * plane, product ? image : columns,
+           n == 0 ? 0.0f : 1.0f, dweight + g * kg * window);
     }
 }
 

@@ -2,14 +2,15 @@
 #include "gpu_probe/cpu/cpu_backend.h"
 
 #include <fmt/format.h>
+#include <time.h>
 #include <unistd.h>
-#include <chrono>
 #include <cstring>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <vector>
 
 #include "gpu_probe/cpu/blas.h"
+#include "gpu_probe/cpu/convolve.h"
 #include "gpu_probe/cpu/kernels.h"
 
 namespace turnpoint::probe {
@@ -17,9 +18,15 @@ namespace turnpoint::probe {
 namespace {
 
 /// Seconds that one sample lasts at least: shorter calls are repeated, the clock being coarse and its reading not free.
-constexpr double kShortest = 20e-6;
+constexpr double kShortest = 50e-6;
 
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+/// Processor time of this thread, which does all of the work: where the core is given to another program for a while,
+/// that is no time of the kernel's.
+double now() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
 
 /// Buffers of one item, filled with random numbers: zeros would be processed faster than real data.
 class Buffers {
@@ -63,11 +70,14 @@ Call convolution_call(const ProbeCall& c, Buffers& buffers) {
   float* x = buffers.floats(z.n * z.c * z.h * z.w);
   float* weight = buffers.floats(z.k * (z.c / z.groups) * z.r * z.s);
   float* y = buffers.floats(z.n * z.k * z.p * z.q);
-  float* columns = buffers.floats(z.c / z.groups * z.r * z.s * z.p * z.q);
-  const GemmFunction function = blas().function;
-  if (c.kind == CallKind::convolution) return [=] { convolution_forward(z, function, x, weight, y, columns); };
-  if (c.kind == CallKind::convolution_data) return [=] { convolution_data(z, function, weight, y, x, columns); };
-  return [=] { convolution_filter(z, function, x, y, weight, columns); };
+  const auto phase = c.kind == CallKind::convolution        ? ConvolutionPhase::forward
+                     : c.kind == CallKind::convolution_data ? ConvolutionPhase::data
+                                                            : ConvolutionPhase::filter;
+  float* scratch = buffers.floats(convolution_scratch(phase, z));
+  const float* first = phase == ConvolutionPhase::data ? weight : x;
+  const float* second = phase == ConvolutionPhase::forward ? weight : y;
+  float* to = phase == ConvolutionPhase::forward ? y : phase == ConvolutionPhase::data ? x : weight;
+  return [=] { convolve(phase, z, first, second, to, scratch); };
 }
 
 Call elementwise_call(const ProbeCall& c, Buffers& buffers) {
@@ -152,12 +162,14 @@ Call make_call(const ProbeCall& c, Buffers& buffers) {
       return
           [=, g = buffers.floats(n), w = buffers.floats(n), m = buffers.floats(n)] { adam(n, {}, g, w, m, variance); };
     }
-    case CallKind::launch: return [] {};
+    case CallKind::launch: return elementwise_call({CallKind::elementwise, {1, 1, 1}, 1}, buffers);  // next to nothing
     case CallKind::host_to_device:
     case CallKind::device_to_host: return {};
     default: return row_call(c, buffers);
   }
 }
+
+std::string kernels_name() { return blas().version.empty() ? blas().name : blas().name + " " + blas().version; }
 
 class CpuPrepared : public Prepared {
  public:
@@ -178,7 +190,7 @@ class CpuPrepared : public Prepared {
       repeats_ *= 4;
     }
   }
-  std::string implementation() const override { return uses_blas_ ? blas().name : "built-in loops"; }
+  std::string implementation() const override { return uses_blas_ ? kernels_name() : "built-in loops"; }
 
  private:
   Buffers buffers_;

@@ -58,7 +58,9 @@ nlohmann::json describe_cpu(int ranks) {
                                     {"kind", "cpu"},
                                     {"memory_bytes", static_cast<std::int64_t>(memory / ranks)}});
   described["topology"] = {{"cores", cores}, {"numa_nodes", numa_nodes()}, {"memory_bytes", memory}};
-  described["libraries"] = nlohmann::json::array({{{"name", blas().name}}});
+  nlohmann::json kernels = {{"name", blas().name}};
+  if (!blas().version.empty()) kernels["version"] = blas().version;
+  described["libraries"] = nlohmann::json::array({kernels});
   described["missing"] = blas().missing;
   if (ranks > cores)
     described["warnings"] = {

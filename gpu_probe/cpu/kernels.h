@@ -31,7 +31,10 @@ struct ConvolutionSizes {
   std::int64_t n, c, h, w, k, r, s, p, q, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups;
 };
 
-/// `columns` is scratch of (c / groups) r s p q elements.
+/// Whether windows are single elements, each once: a product of matrices that lie in memory already.
+bool is_product(const ConvolutionSizes& z);
+
+/// `columns` is scratch of (c / groups) r s p q elements, of none where is_product().
 void convolution_forward(const ConvolutionSizes& z, GemmFunction gemm, const float* x, const float* weight, float* y,
                          float* columns);
 void convolution_data(const ConvolutionSizes& z, GemmFunction gemm, const float* weight, const float* dy, float* dx,

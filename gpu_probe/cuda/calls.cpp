@@ -119,14 +119,16 @@ Step convolution(Maker& m, const ProbeCall& c, ProbePrecision precision) {
   const Pointer x = m.numbers(c[0] * c[1] * c[2] * c[3]), weight = m.numbers(c[4] * (c[1] / c[15]) * c[5] * c[6]),
                 y = m.numbers(c[0] * c[4] * c[7] * c[8]);
   if (m.error()) return {};
-  auto planned = m.gpu().convolutions.plan(c, precision, x, weight, y);
+  auto planned = m.gpu().convolutions.plan(c, precision);
   if (!planned) {
     m.fail(planned.error());
     return {};
   }
   const Pointer workspace = planned->workspace > 0 ? m.raw(planned->workspace) : 0;
   Step made;
-  made.run = [run = std::move(planned->run), workspace](Stream stream) { return run(stream, workspace); };
+  made.run = [run = std::move(planned->run), x, weight, y, workspace](Stream stream) {
+    return run(stream, x, weight, y, workspace);
+  };
   made.launches = 3;  // transformations around the product
   made.implementation = fmt::format("cuDNN {}, {}", m.gpu().convolutions.version(), planned->algorithm);
   return made;

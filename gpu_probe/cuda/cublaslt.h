@@ -2,6 +2,7 @@
 // Matrix products by cublasLt, declared here so that no CUDA is needed to build (see driver.h).
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -21,8 +22,21 @@ struct LtHeuristic {
 };
 /// Numbers of cublas' enumerations.
 inline constexpr int kReal32 = 0, kRealBf16 = 14, kCompute32 = 68, kComputeTf32 = 77, kPlainOperand = 0,
-                     kTransposedOperand = 1, kDescTransposeA = 3, kDescTransposeB = 4, kLayoutBatchCount = 5,
-                     kLayoutBatchStride = 6, kPreferenceWorkspace = 1;
+                     kTransposedOperand = 1, kDescTransposeA = 3, kDescTransposeB = 4, kDescEpilogue = 7,
+                     kDescBiasPointer = 8, kEpilogueBias = 4, kLayoutBatchCount = 5, kLayoutBatchStride = 6,
+                     kPreferenceWorkspace = 1,
+                     kPreferenceAlignment = 5;  ///< of A; those of B, C and D follow
+
+/// C = op(A) op(B) of row-major matrices in fp32 or bf16, `batch` of them at even distances; strides in elements.
+struct LtProduct {
+  std::int64_t batch = 1, m = 0, n = 0, k = 0;
+  bool transpose_a = false, transpose_b = false;
+  std::int64_t leading_a = 0, leading_b = 0, leading_c = 0, stride_a = 0, stride_b = 0, stride_c = 0;
+  bool bias = false;              ///< a number a column is added
+  std::uint32_t alignment = 256;  ///< bytes that all addresses are a multiple of
+  ProbePrecision precision = ProbePrecision::fp32;
+  friend auto operator<=>(const LtProduct&, const LtProduct&) = default;
+};
 
 class CublasLt {
  public:
@@ -34,6 +48,8 @@ class CublasLt {
 
   /// C = A B as a matmul call says it; row-major operands at these addresses. The plan is made once, with the
   /// algorithm that the library expects to be fastest.
+  using Product = std::function<int(Stream, Pointer a, Pointer b, Pointer c, Pointer bias)>;
+  Expected<Product> plan(const LtProduct& product, Pointer workspace);
   Expected<std::function<int(Stream)>> plan(const ProbeCall& call, ProbePrecision precision, Pointer a, Pointer b,
                                             Pointer c, Pointer workspace);
 
@@ -42,7 +58,8 @@ class CublasLt {
   using Description = struct LtDescriptionTag*;
   using Layout = struct LtLayoutTag*;
   using Preference = struct LtPreferenceTag*;
-  Expected<Layout> layout(int type, std::int64_t rows, std::int64_t columns, std::int64_t batch);
+  Expected<Layout> layout(int type, std::int64_t rows, std::int64_t columns, std::int64_t leading, std::int64_t batch,
+                          std::int64_t stride);
 
   Library library_;
   Handle handle_ = nullptr;

@@ -8,6 +8,8 @@
 
 #include "gpu_probe/cuda/calls.h"
 #include "gpu_probe/cuda/check.h"
+#include "gpu_probe/cuda/describe.h"
+#include "gpu_probe/cuda/kernel_source.h"
 
 namespace turnpoint::probe {
 
@@ -41,7 +43,7 @@ class CudaPrepared : public Prepared {
   Expected<double> timed(int repeats, bool cold) {
     const Driver& driver = gpu_.driver;
     Result result = 0;
-    if (cold) result = driver.fill_words(gpu_.flush, 0x3f800000u + ++flushes_, gpu_.l2_bytes / 2, gpu_.stream);
+    if (cold) result = driver.fill_words(gpu_.flushed, 0x3f800000u + ++flushes_, gpu_.l2_bytes / 2, gpu_.stream);
     if (result != 0) return gpu_.failure(result, "emptying the cache");
     const auto spin = gpu_.function("spin");
     if (!spin) return spin.error();
@@ -75,35 +77,9 @@ class CudaPrepared : public Prepared {
 class CudaBackend : public Backend {
  public:
   explicit CudaBackend(std::uint64_t seed) : seed_(seed) {}
-  Expected<void> open(int device) { return gpu_.open(device); }
+  Expected<void> open(int device) { return gpu_.open(device, kernel_source(), true); }
 
-  nlohmann::json describe() override {
-    nlohmann::json described;
-    described["devices"] = nlohmann::json::array();
-    for (int i = 0; i < gpu_.count; ++i) described["devices"].push_back(device(i));
-    described["device"] = gpu_.index;
-    described["topology"] = gpu_.nvml.describe();
-    int version = 0;
-    gpu_.driver.driver_version(&version);
-    auto& libraries = described["libraries"] = nlohmann::json::array();
-    libraries.push_back({{"name", "CUDA driver"},
-                         {"version", gpu_.nvml.driver_version()},
-                         {"cuda", fmt::format("{}.{}", version / 1000, version / 10 % 100)}});
-    std::vector<std::string> missing;
-    const auto add = [&](const char* name, const std::string& library_version, const std::string& problem) {
-      if (problem.empty())
-        libraries.push_back({{"name", name}, {"version", library_version}});
-      else
-        missing.push_back(fmt::format("{}: {}", name, problem));
-    };
-    add("NVRTC", gpu_.nvrtc.version(), gpu_.nvrtc.loaded().problem());
-    add("cublasLt", gpu_.matrices.version(), gpu_.matrices.loaded().problem());
-    add("cuDNN", gpu_.convolutions.version(), gpu_.convolutions.loaded().problem());
-    add("NVML", gpu_.nvml.driver_version(), gpu_.nvml.problem());
-    if (!gpu_.no_kernels.empty()) missing.push_back("own kernels: " + gpu_.no_kernels);
-    described["missing"] = missing;
-    return described;
-  }
+  nlohmann::json describe() override { return cuda::describe(gpu_); }
 
   Expected<std::unique_ptr<Prepared>> prepare(const ProbeOperator& op) override {
     auto memory = std::make_unique<DeviceMemory>(gpu_);
@@ -126,29 +102,6 @@ class CudaBackend : public Backend {
   bool broken() const override { return gpu_.broken; }
 
  private:
-  nlohmann::json device(int index) const {
-    const Driver& driver = gpu_.driver;
-    Device handle = 0;
-    if (driver.device_get(&handle, index) != 0) return nlohmann::json::object();
-    char name[256] = {};
-    std::size_t bytes = 0;
-    driver.device_name(name, sizeof name - 1, handle);
-    driver.device_memory(&bytes, handle);
-    const auto get = [&](Attribute which) { return gpu_.attribute(which, handle); };
-    // Two transfers per clock of the memory bus.
-    const double bandwidth = 2.0 * get(kMemoryClockKilohertz) * 1e3 * get(kMemoryBusBits) / 8.0;
-    return {{"index", index},
-            {"name", name},
-            {"kind", "cuda"},
-            {"memory_bytes", bytes},
-            {"compute_capability", fmt::format("{}.{}", get(kComputeMajor), get(kComputeMinor))},
-            {"multiprocessors", get(kMultiprocessors)},
-            {"clock_mhz", get(kClockKilohertz) / 1000},
-            {"l2_bytes", get(kL2Bytes)},
-            {"memory_bus_bits", get(kMemoryBusBits)},
-            {"bus_bandwidth_bytes_per_s", bandwidth}};
-  }
-
   Gpu gpu_;
   std::uint64_t seed_;
 };

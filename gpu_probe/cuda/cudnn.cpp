@@ -36,8 +36,7 @@ std::string Cudnn::version() const {
 
 std::string Cudnn::status(int code) const { return fmt::format("{} ({})", error_(code), code); }
 
-Expected<Cudnn::Plan> Cudnn::plan(const ProbeCall& call, ProbePrecision precision, Pointer x, Pointer weight,
-                                  Pointer y) {
+Expected<Cudnn::Plan> Cudnn::plan(const ProbeCall& call, ProbePrecision precision) {
   if (!library_.usable())
     return device_error("no cuDNN: " + library_.problem(), "put the folder of libcudnn into LD_LIBRARY_PATH");
   if (!handle_)
@@ -68,19 +67,19 @@ Expected<Cudnn::Plan> Cudnn::plan(const ProbeCall& call, ProbePrecision precisio
   int count = 0;
   Run run = run_forward_;
   Descriptor first = large, second = filter, result = small;
-  Pointer first_data = x, second_data = weight, result_data = y;
+  std::size_t first_data = 0, second_data = 1, result_data = 2;  // of x, weight, y
   if (call.kind == CallKind::convolution) {
     failed = choose_forward_(handle_, large, filter, convolution, small, 16, &count, found);
   } else if (call.kind == CallKind::convolution_data) {
     failed = choose_data_(handle_, filter, small, convolution, large, 16, &count, found);
     run = run_data_;
     first = filter, second = small, result = large;
-    first_data = weight, second_data = y, result_data = x;
+    first_data = 1, second_data = 2, result_data = 0;
   } else {
     failed = choose_filter_(handle_, large, small, convolution, filter, 16, &count, found);
     run = run_filter_;
     second = small, result = filter;
-    second_data = y, result_data = weight;
+    second_data = 2, result_data = 1;
   }
   if (failed != 0) return device_error("cuDNN has no algorithm: " + status(failed));
   const CudnnPerformance *none = found + std::clamp(count, 0, 16), *begin = found;
@@ -92,12 +91,14 @@ Expected<Cudnn::Plan> Cudnn::plan(const ProbeCall& call, ProbePrecision precisio
   Plan plan;
   plan.workspace = best->memory;
   plan.algorithm = fmt::format("algorithm {}", best->algorithm);
-  plan.run = [=, this, algorithm = best->algorithm, bytes = best->memory](Stream stream, Pointer workspace) {
+  plan.run = [=, this, algorithm = best->algorithm, bytes = best->memory](Stream stream, Pointer x, Pointer weight,
+                                                                          Pointer y, Pointer workspace) {
     const float one = 1, zero = 0;
+    const Pointer data[] = {x, weight, y};
     const auto pointer = [](Pointer p) { return reinterpret_cast<void*>(p); };
     if (const int wrong = set_stream_(handle_, stream); wrong != 0) return wrong;
-    return run(handle_, &one, first, pointer(first_data), second, pointer(second_data), convolution, algorithm,
-               pointer(workspace), bytes, &zero, result, pointer(result_data));
+    return run(handle_, &one, first, pointer(data[first_data]), second, pointer(data[second_data]), convolution,
+               algorithm, pointer(workspace), bytes, &zero, result, pointer(data[result_data]));
   };
   return plan;
 }

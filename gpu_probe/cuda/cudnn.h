@@ -32,13 +32,13 @@ class Cudnn {
   std::string version() const;
 
   struct Plan {
-    std::function<int(Stream, Pointer workspace)> run;
+    std::function<int(Stream, Pointer x, Pointer weight, Pointer y, Pointer workspace)> run;
     std::size_t workspace = 0;
     std::string algorithm;
   };
-  /// `x`, `weight`, `y`: whichever the kind of call writes is the result. 16-bit tensors have their channels innermost,
+  /// Of x, weight and y whichever the kind of call writes is the result. 16-bit tensors have their channels innermost,
   /// as the matrix units want them.
-  Expected<Plan> plan(const ProbeCall& call, ProbePrecision precision, Pointer x, Pointer weight, Pointer y);
+  Expected<Plan> plan(const ProbeCall& call, ProbePrecision precision);
 
  private:
   using Handle = struct CudnnHandleTag*;

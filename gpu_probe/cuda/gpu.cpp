@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "gpu_probe/backend.h"
-#include "gpu_probe/cuda/kernel_source.h"
 
 namespace turnpoint::probe::cuda {
 
@@ -26,7 +25,7 @@ int Gpu::attribute(Attribute which, Device of) const {
   return driver.device_attribute(&value, which, of) == 0 ? value : 0;
 }
 
-Expected<void> Gpu::open(int wanted) {
+Expected<void> Gpu::open(int wanted, const std::string& kernels, bool flush) {
   const auto found = driver.open();
   if (!found) return found.error();
   count = *found;
@@ -47,11 +46,12 @@ Expected<void> Gpu::open(int wanted) {
   multiprocessors = attribute(kMultiprocessors, device);
   l2_bytes = static_cast<std::size_t>(std::max(attribute(kL2Bytes, device), 1 << 20));
   architecture = fmt::format("sm_{}{}", attribute(kComputeMajor, device), attribute(kComputeMinor, device));
-  if (auto ok = check(driver.allocate(&flush, 2 * l2_bytes), "allocating the cache flush"); !ok) return ok;
+  if (flush)
+    if (auto ok = check(driver.allocate(&flushed, 2 * l2_bytes), "allocating the cache flush"); !ok) return ok;
   if (auto ok = check(driver.allocate(&workspace, CublasLt::kWorkspace), "allocating a workspace"); !ok) return ok;
   nvml.select(fmt::format("{:04x}:{:02x}:{:02x}.0", attribute(kPciDomain, device), attribute(kPciBus, device),
                           attribute(kPciDevice, device)));
-  const auto code = nvrtc.compile(kernel_source(), architecture);
+  const auto code = nvrtc.compile(kernels, architecture);
   if (!code) {
     no_kernels = code.error().what;
     return {};

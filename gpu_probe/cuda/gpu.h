@@ -25,7 +25,7 @@ struct Gpu {
   std::size_t l2_bytes = 0;
   int multiprocessors = 0;
   std::string architecture;  ///< "sm_90"
-  Pointer flush = 0, workspace = 0;
+  Pointer flushed = 0, workspace = 0;
   std::string no_kernels;  ///< why the probe's own kernels do not run here; empty: they do
   bool broken = false;
 
@@ -34,7 +34,8 @@ struct Gpu {
   CublasLt matrices;
   Cudnn convolutions;
 
-  Expected<void> open(int wanted);
+  /// Compiles `kernels` for the device. `flush`: with memory to empty its cache with.
+  Expected<void> open(int wanted, const std::string& kernels, bool flush);
   Expected<Function> function(const std::string& name);
   /// Marks the process as useless where the error is one that no later call survives.
   Error failure(Result result, const std::string& doing);
@@ -88,7 +89,7 @@ class Launch {
 
  private:
   struct Slot {
-    alignas(16) unsigned char bytes[288];
+    alignas(16) unsigned char bytes[2048];
   };
   Function function_;
   unsigned grid_x_, grid_y_, block_x_, block_y_;

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <ctime>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace turnpoint::probe {
 
@@ -39,11 +40,20 @@ bool LineReader::fill(int file) {
 }
 
 bool LineReader::next(std::string& line) {
-  const auto end = buffer_.find('\n');
-  if (end == std::string::npos) return false;
+  const auto end = buffer_.find('\n', scanned_);
+  if (end == std::string::npos) {
+    scanned_ = buffer_.size();
+    return false;
+  }
   line.assign(buffer_, 0, end);
   buffer_.erase(0, end + 1);
+  scanned_ = 0;
   return true;
+}
+
+std::string LineReader::take_rest() {
+  scanned_ = 0;
+  return std::exchange(buffer_, {});
 }
 
 }  // namespace turnpoint::probe

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 
 namespace turnpoint::probe {
 
@@ -31,11 +32,15 @@ class LineReader {
   /// Reads what is there, without blocking. False at the end of the input.
   bool fill(int file);
   bool next(std::string& line);
+  void append(std::string_view text) { buffer_.append(text); }
+  /// What came behind the lines that were taken; nothing is left then.
+  std::string take_rest();
   bool partial() const { return !buffer_.empty(); }
   std::size_t size() const { return buffer_.size(); }
 
  private:
   std::string buffer_;
+  std::size_t scanned_ = 0;  ///< bytes without an end of line, looked at already
 };
 
 }  // namespace turnpoint::probe

@@ -9,14 +9,15 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "gpu_probe/ranks/crew.h"
+#include "gpu_probe/ranks/host_crew.h"
 #include "gpu_probe/ranks/step_worker.h"
-#include "gpu_probe/step/timed.h"
+#include "gpu_probe/step/placement_run.h"
 
 namespace turnpoint::probe {
 
@@ -27,6 +28,7 @@ using nlohmann::json;
 constexpr double kHeartbeat = 1.0;  // s between signs of life
 constexpr double kOpening = 120.0;  // s until a device must have said hello: libraries of half a GB are loaded
 constexpr int kMostRestarts = 8;    // items that may take their process down
+constexpr double kFollowing = 3;    // s for the news of the rank that the others miss
 constexpr std::size_t kMaximumLine = 4u << 20;
 
 json error_line(const Error& error) {
@@ -51,8 +53,8 @@ int claim_machine() {
 
 class Controller {
  public:
-  Controller(const ProbeJob& job, int out_file, bool step)
-      : job_(job), out_(out_file), started_(host_clock()), step_(step) {
+  Controller(const ProbeJob& job, int out_file, bool step, const Launch& launch)
+      : job_(job), launch_(launch), out_(out_file), started_(host_clock()), step_(step) {
     sigset_t signals;
     sigemptyset(&signals);
     for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&signals, signal);
@@ -62,16 +64,22 @@ class Controller {
     claim_ = claim_machine();
   }
   ~Controller() {
-    crew_.kill();
+    crew_.reset();
     for (const int file : {signals_, claim_, job_file_})
       if (file >= 0) close(file);
   }
 
   int run(const std::string& text) {
+    started_measuring_ = started_;
     job_file_ = memfd_create("turnpoint-job", MFD_CLOEXEC);
     if (job_file_ < 0 || ::write(job_file_, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
       return fail({ErrorCode::device, fmt::format("no memory for the job: {}", std::strerror(errno)), {}, {}});
     backend_ = job_.backend;
+    if (launch_.several()) {
+      if (const int code = gather(text); code != kDone) return code;
+      return measure();
+    }
+    crew_ = std::make_unique<LocalCrew>(job_file_);
     if (backend_ == ProbeBackend::automatic)
       if (const int code = choose(); code != kDone) return code;
     return measure();
@@ -86,32 +94,54 @@ class Controller {
     last_line_ = host_clock();
   }
   int fail(const Error& error) {
-    crew_.kill();
+    if (crew_) crew_->kill();
     say(error_line(error));
-    return error.code == ErrorCode::cancelled ? kInterrupted : error.code == ErrorCode::bad_input ? kBadJob : kDevice;
+    return error.code == ErrorCode::cancelled   ? kInterrupted
+           : error.code == ErrorCode::bad_input ? kBadJob
+           : error.code == ErrorCode::usage     ? kUsage
+                                                : kDevice;
   }
 
   WorkerOptions options() const {
     WorkerOptions options;
     options.ranks = backend_ == ProbeBackend::cpu ? job_.ranks : 1;
     options.start = next_item_;
-    options.deadline = started_ + job_.budget_s;
+    options.deadline = started_measuring_ + job_.budget_s;
+    options.places = options.ranks;
     options.backend = backend_;
     return options;
+  }
+
+  /// Waits until the processes on other hosts are there.
+  int gather(const std::string& text) {
+    if (backend_ == ProbeBackend::cuda)
+      return fail(device("several hosts run CPU ranks only; this probe has none for CUDA devices there",
+                         "ask for the backend cpu"));
+    if (backend_ == ProbeBackend::automatic) not_cuda_ = "several hosts run CPU ranks";
+    backend_ = ProbeBackend::cpu;
+    auto made = HostCrew::make(launch_, job_.ranks, text, job_file_);
+    if (!made) return fail(made.error());
+    hosts_ = made->get();
+    crew_ = std::move(*made);
+    say({{"type", "progress"}, {"phase", "waiting for " + hosts_->missing()}, {"fraction", 0.0}});
+    while (crew_->gathering())
+      if (const int code = turn(); code >= 0) return code;
+    started_measuring_ = host_clock();
+    return kDone;
   }
 
   /// Which devices there are is asked in a process of its own: a broken driver may take it along.
   int choose() {
     WorkerOptions asking = options();
-    asking.ranks = 1;
+    asking.ranks = asking.places = 1;
     asking.choose = true;
-    if (const auto begun = crew_.start(asking, job_file_); !begun) return fail(begun.error());
+    if (const auto begun = crew_->start(asking); !begun) return fail(begun.error());
     const double limit = host_clock() + kOpening;
     backend_ = ProbeBackend::cpu;
     not_cuda_ = "asking the driver took too long";
     while (host_clock() < limit) {
       if (const int code = turn(); code >= 0) return code;
-      auto& member = crew_.members().front();
+      auto& member = crew_->members().front();
       for (std::string line; member.lines.next(line);) {
         const json message = json::parse(line, nullptr, false);
         if (message.is_discarded()) continue;
@@ -119,23 +149,24 @@ class Controller {
         if (message.value("backend", "") == "cuda") backend_ = ProbeBackend::cuda;
         not_cuda_ = message.value("why", "");
       }
-      if (member.file < 0) break;
-      if (crew_.reap() && member.status != 0) not_cuda_ = "asking the driver " + describe_end(member.status);
+      if (!member.open) break;
+      crew_->reap();
+      if (member.ended && member.status != 0) not_cuda_ = "asking the driver " + describe_end(member.status);
     }
-    crew_.kill();
+    crew_->kill();
     return kDone;
   }
 
   int measure() {
-    const double last_moment = started_ + job_.budget_s + job_.limit_s + kOpening;
+    const double last_moment = started_measuring_ + job_.budget_s + job_.limit_s + kOpening;
     if (const auto begun = start_crew(); !begun) return fail(begun.error());
     while (true) {
       if (const int code = turn(); code >= 0) return code;
       if (!out_.good()) {
-        crew_.kill();
+        crew_->kill();
         return kDevice;
       }
-      auto& members = crew_.members();
+      auto& members = crew_->members();
       for (std::size_t rank = 0; rank < members.size(); ++rank)
         for (std::string line; members[rank].lines.next(line);)
           if (const int code = take(static_cast<int>(rank), line); code >= 0) return code;
@@ -149,22 +180,16 @@ class Controller {
   /// Waits for something to happen, at most a tenth of a second. An exit code once it is over.
   int turn() {
     std::vector<pollfd> files{{signals_, POLLIN, 0}};
-    std::vector<Crew::Member*> open;
-    for (auto& member : crew_.members())
-      if (member.file >= 0) {
-        files.push_back({member.file, POLLIN, 0});
-        open.push_back(&member);
-      }
+    if (crew_) crew_->add_files(files);
     poll(files.data(), files.size(), 100);
     signalfd_siginfo info{};
     while (::read(signals_, &info, sizeof info) == sizeof info)
       if (info.ssi_signo != SIGCHLD)
         return fail({ErrorCode::cancelled, fmt::format("stopped by signal {}", info.ssi_signo), {}, {}});
-    for (std::size_t i = 0; i < open.size(); ++i)
-      if (files[i + 1].revents != 0 && !open[i]->lines.fill(open[i]->file)) {
-        close(open[i]->file);
-        open[i]->file = -1;
-      }
+    if (const auto fine = crew_->read(); !fine) return fail(fine.error());
+    // A launcher that is killed takes nobody along by itself.
+    if (!launch_.launcher.empty() && getppid() != parent_)
+      return fail({ErrorCode::cancelled, launch_.launcher + " is gone", {}, {}});
     if (host_clock() - last_line_ >= kHeartbeat) say({{"type", "heartbeat"}, {"item", current_}});
     return -1;
   }
@@ -175,9 +200,10 @@ class Controller {
 
   Expected<void> start_crew() {
     opened_ = false;
+    followed_since_ = 0;
     current_ = -1;
     item_began_ = host_clock();
-    return crew_.start(options(), job_file_);
+    return crew_->start(options());
   }
 
   /// One line of a rank; an exit code if it ends the run.
@@ -201,6 +227,7 @@ class Controller {
       hello_said_ = true;
       message["ranks"] = options().ranks;
       message["backend"] = to_string(backend_);
+      if (hosts_) hosts_->describe(message);
       if (!not_cuda_.empty()) message["missing"].push_back("CUDA: " + not_cuda_);
       if (claim_ < 0) message["warnings"].push_back("another turnpoint-probe is measuring on this machine");
       say(std::move(message));
@@ -212,7 +239,7 @@ class Controller {
       stage_ = message.value("phase", "");
       last_progress_ = item_began_;
       say({{"type", "progress"}, {"phase", stage_}, {"fraction", message.value("fraction", 0.0)}});
-    } else if (step_ && (type == "operator" || type == "exchange")) {
+    } else if (step_ && (type == "operator" || type == "exchange" || type == "task" || type == "transfer")) {
       say(std::move(message));
     } else if (step_ && type == "result") {
       result_ = std::move(message);
@@ -227,7 +254,8 @@ class Controller {
              {"phase", message.value("phase", "")},
              {"item", current_},
              {"items", job_.items()},
-             {"fraction", static_cast<double>(next_item_ - 1) / static_cast<double>(job_.items())}});
+             {"fraction",
+              std::min(1.0, static_cast<double>(next_item_ - 1) / std::max(1.0, static_cast<double>(job_.items())))}});
       }
     } else if (type == "check") {
       item_began_ = host_clock();
@@ -239,6 +267,8 @@ class Controller {
       say(std::move(message));
     } else if (type == "done") {
       skipped_ = message.value("skipped", 0);
+      for (const char* key : {"midpoints", "unresolved"})
+        if (message.contains(key)) refined_[key] = message[key];
       done_ = true;
     }
     return -1;
@@ -247,12 +277,16 @@ class Controller {
   /// What ended a rank before its time; of several, a signal tells the most, the others follow.
   std::string who_died() {
     std::string what;
-    for (std::size_t rank = 0; rank < crew_.members().size() && !done_; ++rank) {
-      const auto& member = crew_.members()[rank];
+    for (std::size_t rank = 0; rank < crew_->members().size() && !done_; ++rank) {
+      const auto& member = crew_->members()[rank];
       // The others may be through before rank 0 has said so; and what a rank printed before its end is read first.
       const bool through = rank > 0 && member.status == 0;
-      if (!member.ended || member.file >= 0 || through) continue;
+      if (!member.ended || member.open || through) continue;
       if (last_error_) return last_error_->what;
+      const bool follows = WIFEXITED(member.status) && WEXITSTATUS(member.status) == kFollowed;
+      if (follows && followed_since_ == 0) followed_since_ = host_clock();
+      // The one that it followed may be on another host, from which word takes longer.
+      if (follows && host_clock() - followed_since_ < kFollowing) continue;
       if (what.empty() || WIFSIGNALED(member.status))
         what = fmt::format("rank {} {}", rank, describe_end(member.status));
       if (WIFSIGNALED(member.status)) break;
@@ -262,7 +296,7 @@ class Controller {
 
   /// Ranks that died, or an item that takes too long: the item is given up and a new crew goes on behind it.
   int watch() {
-    crew_.reap();
+    crew_->reap();
     std::string what = who_died();
     const double waited = host_clock() - item_began_;
     const double limit = step_ ? stage_limit_ : job_.limit_s;
@@ -281,8 +315,8 @@ class Controller {
     }
     const std::string hint = last_error_ ? last_error_->hint : "";
     last_error_.reset();
-    crew_.kill();
-    if (!opened_ || ++restarts_ > kMostRestarts) return fail(device(what, hint));
+    crew_->kill();
+    if (!opened_ || ++restarts_ > kMostRestarts || (hosts_ && hosts_->once())) return fail(device(what, hint));
     if (current_ >= 0) {  // else it had said itself what became of the item
       ++failed_;
       json item = {{"type", "item"}, {"index", current_}, {"not_measured", what}};
@@ -298,25 +332,34 @@ class Controller {
   }
 
   int finish() {
-    crew_.kill();
+    crew_->kill();
     if (step_) {
       result_["elapsed_s"] = host_clock() - started_;
+      if (hosts_)
+        result_["notes"].push_back(fmt::format("ranks on {} host{}: {}", hosts_->nodes(),
+                                               hosts_->nodes() == 1 ? "" : "s", hosts_->transport()));
       say(std::move(result_));
       return out_.good() ? kDone : kDevice;
     }
-    say({{"type", "result"},
-         {"measured", measured_},
-         {"not_measured", failed_},
-         {"skipped", skipped_},
-         {"complete", skipped_ == 0},
-         {"restarts", restarts_},
-         {"elapsed_s", host_clock() - started_}});
+    json result = {{"type", "result"},
+                   {"measured", measured_},
+                   {"not_measured", failed_},
+                   {"skipped", skipped_},
+                   {"complete", skipped_ == 0},
+                   {"restarts", restarts_},
+                   {"elapsed_s", host_clock() - started_}};
+    if (job_.refine > 0) result.update(refined_);
+    say(std::move(result));
     return out_.good() ? kDone : kDevice;
   }
 
   const ProbeJob& job_;
+  const Launch& launch_;
   LineWriter out_;
-  Crew crew_;
+  std::unique_ptr<Crew> crew_;
+  HostCrew* hosts_ = nullptr;  ///< the crew, where it is on several hosts
+  pid_t parent_ = getppid();
+  double started_measuring_ = 0, followed_since_ = 0;
   double started_, last_line_ = started_, last_progress_ = 0, item_began_ = 0;
   int signals_ = -1, claim_ = -1, job_file_ = -1;
   ProbeBackend backend_ = ProbeBackend::cpu;
@@ -324,21 +367,22 @@ class Controller {
   std::int64_t sequence_ = 0;
   std::size_t next_item_ = 0;
   int current_ = -1, measured_ = 0, failed_ = 0, skipped_ = 0, restarts_ = 0;
-  bool step_ = false;        ///< a step job: its ranks report by themselves, and nothing is tried again
-  std::string stage_;        ///< of a step job
-  double stage_limit_ = 60;  ///< s without a sign of life
-  json result_;              ///< of a step job
+  bool step_ = false;              ///< a step job: its ranks report by themselves, and nothing is tried again
+  std::string stage_;              ///< of a step job
+  double stage_limit_ = 60;        ///< s without a sign of life
+  json result_;                    ///< of a step job
+  json refined_ = json::object();  ///< what became of the sizes between the listed ones
   bool opened_ = false, hello_said_ = false, done_ = false;
   std::optional<Error> last_error_;
 };
 
 }  // namespace
 
-int run_job(const ProbeJob& job, const std::string& text, int out_file) {
-  return Controller(job, out_file, false).run(text);
+int run_job(const ProbeJob& job, const std::string& text, int out_file, const Launch& launch) {
+  return Controller(job, out_file, false, launch).run(text);
 }
 
-int run_step_job(const StepJob& job, const std::string& text, int out_file) {
+int run_step_job(const StepJob& job, const std::string& text, int out_file, const Launch& launch) {
   // What the controller needs to know of any job.
   ProbeJob frame;
   frame.backend = job.backend == ProbeBackend::automatic ? ProbeBackend::cpu : job.backend;
@@ -347,16 +391,17 @@ int run_step_job(const StepJob& job, const std::string& text, int out_file) {
   frame.budget_s = 12 * job.budget_s + 120;  // proof, warm-up and timed steps each have limits of their own
   frame.limit_s = 60;
   std::optional<Error> refused;
-  if (frame.backend == ProbeBackend::cuda)
-    refused = {ErrorCode::device, "steps are carried out on CPU ranks only; this probe has none for CUDA devices",
-               job.model->name, "ask for the backend cpu"};
-  else if (const auto fine = step::check_job(job, frame.ranks); !fine)
-    refused = fine.error();
+  // Of a GPU its own process knows how much it takes.
+  if (frame.backend == ProbeBackend::cpu)
+    if (const auto fine = job.placement ? step::check_placement_job(job)
+                                        : step::check_job(job, launch.several() ? 1 : frame.ranks);
+        !fine)
+      refused = fine.error();
   if (refused) {
     print_error(out_file, *refused);
     return refused->code == ErrorCode::device ? kDevice : kBadJob;
   }
-  return Controller(frame, out_file, true).run(text);
+  return Controller(frame, out_file, true, launch).run(text);
 }
 
 void print_error(int out_file, const Error& error) {

@@ -39,7 +39,9 @@ std::vector<std::string> worker_arguments(const WorkerOptions& o) {
           "--job-file", std::to_string(o.job_file),    "--region",  std::to_string(o.region_file),
           "--out",      std::to_string(o.out_file),    "--start",   std::to_string(o.start),
           "--deadline", fmt::format("{}", o.deadline), "--backend", to_string(o.backend),
-          "--choose",   o.choose ? "1" : "0"};
+          "--choose",   o.choose ? "1" : "0",          "--place",   std::to_string(o.place),
+          "--places",   std::to_string(o.places),      "--cores",   std::to_string(o.cores),
+          "--listen",   std::to_string(o.listen_file), "--peers",   std::to_string(o.peers_file)};
 }
 
 bool read_worker_arguments(const std::vector<std::string>& arguments, WorkerOptions& options) {
@@ -57,6 +59,11 @@ bool read_worker_arguments(const std::vector<std::string>& arguments, WorkerOpti
   options.job_file = integer("--job-file");
   options.region_file = integer("--region");
   options.out_file = integer("--out");
+  options.place = integer("--place");
+  options.places = integer("--places");
+  options.cores = integer("--cores");
+  options.listen_file = integer("--listen");
+  options.peers_file = integer("--peers");
   options.start = static_cast<std::size_t>(std::max(0, integer("--start")));
   options.choose = given["--choose"] == "1";
   const auto deadline = parse_double(given["--deadline"]);
@@ -66,33 +73,42 @@ bool read_worker_arguments(const std::vector<std::string>& arguments, WorkerOpti
                     : backend == "cpu" ? ProbeBackend::cpu
                                        : ProbeBackend::automatic;
   return good && deadline && options.ranks >= 1 && options.ranks <= kMaximumProbeRanks && options.rank >= 0 &&
-         options.rank < options.ranks;
+         options.rank < options.ranks && options.place >= 0 && options.place < options.places;
 }
 
-Expected<void> Crew::start(WorkerOptions options, int job_file) {
-  auto region = SharedRegion::create(options.ranks);
-  if (!region) return region.error();
-  region_.reset();
-  region_.emplace(std::move(*region));
+Expected<void> LocalCrew::start(WorkerOptions options, const Share& share) {
+  if (share.region_file < 0) {
+    auto region = SharedRegion::create(share.count);
+    if (!region) return region.error();
+    region_.reset();
+    region_.emplace(std::move(*region));
+    options.place = 0;
+    options.places = share.count;
+  }
   members_.clear();
+  processes_.clear();
   group_ = -1;
   const pid_t parent = getpid();
-  for (int rank = 0; rank < options.ranks; ++rank) {
+  for (int i = 0; i < share.count; ++i) {
     int pipe_files[2];
     if (pipe2(pipe_files, O_CLOEXEC) != 0) {
       kill();
-      return Error{ErrorCode::device, fmt::format("no pipe for rank {}: {}", rank, std::strerror(errno)), {}, {}};
+      return Error{
+          ErrorCode::device, fmt::format("no pipe for rank {}: {}", share.first + i, std::strerror(errno)), {}, {}};
     }
-    options.rank = rank;
-    options.job_file = job_file;
-    options.region_file = region_->file();
+    fcntl(pipe_files[0], F_SETFL, O_NONBLOCK);
+    options.rank = share.first + i;
+    options.job_file = job_file_;
+    options.region_file = share.region_file < 0 ? region_->file() : share.region_file;
     options.out_file = pipe_files[1];
+    options.listen_file = share.listen_files.empty() ? -1 : share.listen_files[static_cast<std::size_t>(i)];
     std::vector<std::string> text = worker_arguments(options);
     text.insert(text.begin(), "turnpoint-probe");
     std::vector<char*> arguments;
     for (auto& argument : text) arguments.push_back(argument.data());
     arguments.push_back(nullptr);
-    const std::vector<int> keep{job_file, options.region_file, options.out_file};
+    std::vector<int> keep{job_file_, options.region_file, options.out_file, options.listen_file, options.peers_file};
+    std::erase(keep, -1);
     const pid_t pid = fork();
     if (pid == 0) become_worker(arguments.data(), keep, std::max(group_, 0), parent);
     const int failed = errno;
@@ -101,39 +117,61 @@ Expected<void> Crew::start(WorkerOptions options, int job_file) {
       close(pipe_files[0]);
       kill();
       return Error{
-          ErrorCode::device, fmt::format("rank {} cannot be started: {}", rank, std::strerror(failed)), {}, {}};
+          ErrorCode::device, fmt::format("rank {} cannot be started: {}", options.rank, std::strerror(failed)), {}, {}};
     }
     if (group_ < 0) group_ = pid;
     setpgid(pid, group_);
-    members_.push_back({pid, pipe_files[0], {}, 0, false});
+    processes_.push_back({pid, pipe_files[0]});
+    members_.emplace_back();
+    ++options.place;
   }
   return {};
 }
 
-void Crew::kill() {
+void LocalCrew::kill() {
   if (region_) region_->abort();
-  for (auto& member : members_)
-    if (!member.ended) ::kill(member.pid, SIGKILL);
+  bool any = false;
+  for (std::size_t i = 0; i < processes_.size(); ++i)
+    if (!members_[i].ended) {
+      ::kill(processes_[i].pid, SIGKILL);
+      any = true;
+    }
   // What a rank may have started itself is in the same process group, which exists while a member is not waited for.
-  const bool any = std::any_of(members_.begin(), members_.end(), [](const Member& m) { return !m.ended; });
   if (any && group_ > 0) ::kill(-group_, SIGKILL);
-  for (auto& member : members_) {
-    if (!member.ended) waitpid(member.pid, &member.status, 0);
-    if (member.file >= 0) close(member.file);
+  for (std::size_t i = 0; i < processes_.size(); ++i) {
+    if (!members_[i].ended) waitpid(processes_[i].pid, &members_[i].status, 0);
+    if (processes_[i].file >= 0) close(processes_[i].file);
   }
   members_.clear();
+  processes_.clear();
   region_.reset();
   group_ = -1;
 }
 
-bool Crew::reap() {
-  for (auto& member : members_)
-    if (!member.ended && waitpid(member.pid, &member.status, WNOHANG) == member.pid) {
-      member.ended = true;
-      const bool failed = !WIFEXITED(member.status) || WEXITSTATUS(member.status) != 0;
-      if (failed && region_) region_->abort();
-    }
-  return !members_.empty() && members_.front().ended;
+void LocalCrew::reap() {
+  for (std::size_t i = 0; i < processes_.size(); ++i) {
+    Member& member = members_[i];
+    if (member.ended || waitpid(processes_[i].pid, &member.status, WNOHANG) != processes_[i].pid) continue;
+    member.ended = true;
+    const bool failed = !WIFEXITED(member.status) || WEXITSTATUS(member.status) != 0;
+    if (failed && region_) region_->abort();
+  }
+}
+
+void LocalCrew::add_files(std::vector<pollfd>& files) {
+  for (const auto& process : processes_)
+    if (process.file >= 0) files.push_back({process.file, POLLIN, 0});
+}
+
+Expected<void> LocalCrew::read() {
+  for (std::size_t i = 0; i < processes_.size(); ++i) {
+    int& file = processes_[i].file;
+    if (file < 0 || members_[i].lines.fill(file)) continue;
+    close(file);
+    file = -1;
+    members_[i].open = false;
+  }
+  return {};
 }
 
 std::string describe_end(int status) {

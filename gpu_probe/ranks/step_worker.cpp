@@ -3,13 +3,22 @@
 
 #include <fmt/format.h>
 #include <unistd.h>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/base/json.h"
-#include "core/plan/step_job.h"
+#include "core/base/machine_memory.h"
+#include "core/base/text.h"
+#include "core/plan/step_placement.h"
 #include "gpu_probe/backend.h"
+#include "gpu_probe/cpu/blas.h"
 #include "gpu_probe/cpu/cpu_backend.h"
+#include "gpu_probe/cuda/describe.h"
 #include "gpu_probe/ranks/controller.h"
+#include "gpu_probe/step/carried_ranks.h"
+#include "gpu_probe/step/cuda/run.h"
+#include "gpu_probe/step/placement_run.h"
+#include "gpu_probe/step/prove_apart.h"
 #include "gpu_probe/step/timed.h"
 
 namespace turnpoint::probe {
@@ -19,11 +28,7 @@ namespace {
 using nlohmann::json;
 
 json with_spread(json line, const turnpoint::Spread& spread) {
-  line["min_s"] = spread.min_s;
-  line["q1_s"] = spread.q1_s;
-  line["median_s"] = spread.median_s;
-  line["q3_s"] = spread.q3_s;
-  line["samples"] = spread.samples;
+  line.update(write_spread(spread));
   return line;
 }
 
@@ -37,36 +42,70 @@ void flush_denormals() {
 
 class StepWorker {
  public:
-  StepWorker(const WorkerOptions& options, const StepJob& job, SharedRegion& region, int cores)
-      : options_(options), job_(job), region_(region), cores_(cores), out_(options.out_file) {}
+  StepWorker(const WorkerOptions& options, const StepJob& job, RankLinks& links, int cores)
+      : options_(options), job_(job), links_(links), cores_(cores), out_(options.out_file) {}
 
   int run(const std::function<void()>& pin) {
     const bool first = options_.rank == 0;
+    if (const auto chosen = choose_kernels(job_.cpu_kernels); !chosen) return fail(chosen.error());
+    // Its transfers go through shared memory.
+    if (job_.placement && links_.several_nodes())
+      return fail({ErrorCode::device, "a placement is carried out on ranks of one host only", job_.model->name, {}});
     if (first) {
-      json hello = make_cpu_backend(options_.ranks, job_.seed)->describe();
+      json hello = make_cpu_backend(options_.places, job_.seed)->describe();
       hello["type"] = "hello";
       hello["program"] = "turnpoint-probe";
       hello["protocol"] = 1;
       hello["statistic"] = "q1";
       hello["cold"] = false;
       say(hello);
-      if (const auto fine = step::check_job(job_, options_.ranks); !fine) return fail(fine.error());
+      const auto fine = job_.placement ? step::check_placement_job(job_) : step::check_job(job_, options_.places);
+      if (!fine) return fail(fine.error());
       if (const auto proven = prove(); !proven) return fail(proven.error());
       pin();
-      region_.posted(0, 0).store(1);
-    } else {
-      // The proof's threads have the machine to themselves.
-      while (region_.posted(0, 0).load() == 0) {
-        if (region_.aborted()) return kDevice;
-        usleep(2000);
-      }
+    } else if (options_.place == 0) {
+      if (const auto fine = step::check_job(job_, options_.places); !fine) return fail(fine.error());
+    }
+    // The proof's threads have the machine to themselves.
+    if (!links_.follow_rank_0(prove_apart_)) return kDevice;
+    if (prove_apart_) {
+      const auto communicator = step::in_double::carried_communicator(links_.collectives(), links_.transport());
+      const auto proven = step::in_double::prove_apart(job_, *communicator, links_.transport());
+      if (!proven) return fail(proven.error());
+      numerics_ = *proven;
     }
     flush_denormals();
-    auto measured = step::in_float::measure_rank(
-        job_, region_, options_.rank,
-        [this](const char* phase, double fraction, double limit_s) { sign_of_life(phase, fraction, limit_s); });
+    const auto measured = measure();
     if (!measured) return fail(measured.error());
     if (first) report(*measured);
+    return kDone;
+  }
+
+  /// All ranks of the job on one GPU, in this process.
+  int run_on_gpu() {
+    if (job_.placement)
+      return fail({ErrorCode::device, "placements are carried out on CPU ranks, not on a GPU yet", job_.model->name,
+                   "ask for the backend cpu"});
+    if (const auto opened = step::open_gpu(job_.device); !opened) return fail(opened.error());
+    json hello = cuda::describe(step::opened_gpu());
+    hello["type"] = "hello";
+    hello["program"] = "turnpoint-probe";
+    hello["protocol"] = 1;
+    hello["statistic"] = "median";
+    hello["cold"] = false;
+    say(hello);
+    if (const auto fine = step::check_job_on_gpu(job_); !fine) return fail(fine.error());
+    if (job_.prove && job_.mode == StepMode::ranks) {
+      sign_of_life("proving", 0, 60 + 10 * proof_needs(*job_.model).seconds);
+      const auto numerics = step::prove_on_gpu(job_, notes_.emplace_back());
+      if (!numerics) return fail(numerics.error());
+      numerics_ = *numerics;
+    }
+    const auto measured = step::measure_on_gpu(
+        job_, [this](const char* phase, double fraction, double limit_s) { sign_of_life(phase, fraction, limit_s); });
+    if (!measured) return fail(measured.error());
+    cores_ = measured->cores;
+    report(*measured);
     return kDone;
   }
 
@@ -86,19 +125,32 @@ class StepWorker {
     return kDevice;
   }
 
+  Expected<StepMeasurement> measure() {
+    const auto progress = [this](const char* phase, double fraction, double limit_s) {
+      sign_of_life(phase, fraction, limit_s);
+    };
+    return job_.placement ? step::in_float::measure_placed_rank(job_, links_.region(), options_.place, progress)
+                          : step::in_float::measure_rank(job_, links_, progress);
+  }
+
   Expected<void> prove() {
     if (!job_.prove || job_.mode != StepMode::ranks) return {};
-    const step::ProofEstimate estimate = step::estimate_proof(job_);
-    const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
-    if (estimate.seconds > job_.budget_s || estimate.bytes > 0.25 * memory) {
+    const ProofNeeds needs = proof_needs(*job_.model);
+    if (!needs.affordable(job_.budget_s, machine_memory().available)) {
       notes_.push_back(fmt::format(
-          "not proven: the step in double by plain loops would take about {:.0f} s and {:.1f} GB, more than "
-          "the budget of {:g} s or a quarter of the memory",
-          estimate.seconds, estimate.bytes / 1e9, job_.budget_s));
+          "not proven: the step in double by plain loops would take about {} and {}, more than the budget of {} or "
+          "half of the memory that can be had",
+          format_seconds(needs.seconds), format_bytes(static_cast<std::int64_t>(std::min(needs.bytes, 4e18))),
+          format_seconds(job_.budget_s)));
       return {};
     }
-    sign_of_life("proving", 0, 30 + 10 * estimate.seconds);
-    const auto numerics = step::prove(job_);
+    sign_of_life("proving", 0, 30 + 10 * needs.seconds);
+    // Ranks on several hosts prove it together, over what carries the timed steps too.
+    if (links_.several_nodes()) {
+      prove_apart_ = true;
+      return {};
+    }
+    const auto numerics = job_.placement ? step::prove_placement(job_) : step::prove(job_);
     if (!numerics) return numerics.error();
     numerics_ = *numerics;
     return {};
@@ -118,6 +170,8 @@ class StepWorker {
                    {"received_bytes", exchange.received_bytes}};
       say(exchange.time ? with_spread(std::move(line), *exchange.time) : line);
     }
+    for (const auto& task : m.tasks) say(write_measured(task));
+    for (const auto& transfer : m.transfers) say(write_measured(transfer));
     json result = {{"type", "result"},
                    {"mode", to_string(m.mode)},
                    {"ranks", m.ranks},
@@ -132,6 +186,7 @@ class StepWorker {
                      {"counted_peak", m.memory.counted_peak}}},
                    {"planned_bytes", m.planned_bytes},
                    {"received_bytes", m.received_bytes}};
+    for (const auto& device : m.devices) result["devices"].push_back(write_measured(device));
     if (numerics_)
       result["numerics"] = {{"loss_error", numerics_->loss_error},
                             {"activation_error", numerics_->activation_error},
@@ -149,10 +204,11 @@ class StepWorker {
 
   const WorkerOptions& options_;
   const StepJob& job_;
-  SharedRegion& region_;
+  RankLinks& links_;
   int cores_;
   LineWriter out_;
   std::optional<StepNumerics> numerics_;
+  bool prove_apart_ = false;
   std::vector<std::string> notes_;
 };
 
@@ -166,16 +222,17 @@ bool is_step_job(const std::string& text) {
          format->get<std::string>().starts_with("turnpoint/step-job@");
 }
 
-int ranks_of(const StepJob& job) { return job.mode == StepMode::slice ? 1 : job.plan.mesh.devices(); }
+int ranks_of(const StepJob& job) { return job.mode == StepMode::slice ? 1 : job.devices(); }
 
-int run_step_worker(const WorkerOptions& options, const std::string& text, SharedRegion& region, int cores,
+int run_step_worker(const WorkerOptions& options, const std::string& text, RankLinks& links, int cores,
                     const std::function<void()>& pin) {
   const auto job = parse_step_job(text, "job");
   if (!job) {
     LineWriter(options.out_file).write({{"type", "error"}, {"what", job.error().message()}, {"hint", ""}});
     return kDevice;
   }
-  return StepWorker(options, *job, region, cores).run(pin);
+  StepWorker worker(options, *job, links, cores);
+  return options.backend == ProbeBackend::cuda ? worker.run_on_gpu() : worker.run(pin);
 }
 
 }  // namespace turnpoint::probe

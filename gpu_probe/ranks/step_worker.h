@@ -7,6 +7,7 @@
 
 #include "core/plan/step_job.h"
 #include "gpu_probe/ranks/crew.h"
+#include "gpu_probe/ranks/rank_links.h"
 
 namespace turnpoint::probe {
 
@@ -17,7 +18,7 @@ bool is_step_job(const std::string& text);
 int ranks_of(const StepJob& job);
 
 /// `cores`: that all ranks together may use. `pin`: called when this rank's own core is enough from then on.
-int run_step_worker(const WorkerOptions& options, const std::string& text, SharedRegion& region, int cores,
+int run_step_worker(const WorkerOptions& options, const std::string& text, RankLinks& links, int cores,
                     const std::function<void()>& pin);
 
 }  // namespace turnpoint::probe

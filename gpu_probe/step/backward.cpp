@@ -36,7 +36,7 @@ Expected<RankStep::Values> RankStep::output_gradients(OperatorId id) {
       const Stopwatch watch(*this, id, StepPhase::backward);
       if (!gradient) gradient = make_clear(tensor, flow.produced.without_partial());
       const Array& factors = loss_factors(flow, gradient->region);
-      for (std::size_t i = 0; i < factors.size(); ++i) gradient->data[i] += factors[i];
+      add(factors.data(), gradient->data.data(), factors.size());
     }
     if (gradient) record(Compared::activation_gradient, id, static_cast<std::uint32_t>(o), *gradient, 0);
     gradients[o] = std::move(gradient);
@@ -159,6 +159,12 @@ Expected<void> RankStep::compute_backward(OperatorId id, const Values& inputs, c
   for (const auto& value : outputs) out.push_back(value.get());
   for (const auto& value : gradients) gradient.push_back(value.get());
   const LocalOperator at = local(id);
+  // Kernels of a device write every element of their results, if anything comes back at all.
+  if (kOnDevice && std::count(gradient.begin(), gradient.end(), nullptr) == std::ptrdiff_t(gradient.size())) {
+    for (const auto& value : results)
+      if (value) value->data.clear();
+    return {};
+  }
   if (at.op().is_view() && fast() && gradients[0] && results[0] &&
       keeps_order(at, results[0]->region, gradients[0]->region)) {
     const Value& dy = gradients[0];
@@ -169,7 +175,7 @@ Expected<void> RankStep::compute_backward(OperatorId id, const Values& inputs, c
   for (const auto& value : results) result.push_back(value.get());
   if (fast() && here.kernel.fast_backward && here.kernel.fast_backward(at, in, out, gradient, result)) return {};
   for (auto* block : result)
-    if (block) block->data.clear();
+    if (block && !kOnDevice) block->data.clear();
   return here.kernel.backward(at, in, out, gradient, result);
 }
 
@@ -223,10 +229,7 @@ Expected<void> RankStep::send_gradient(OperatorId id, std::size_t k, Value gradi
   } else if (!sum) {
     sum = std::move(gradient);
   } else {
-    Real* to = sum->data.data();
-    const Real* from = gradient->data.data();
-    const std::size_t count = sum->data.size();
-    for (std::size_t i = 0; i < count; ++i) to[i] += from[i];
+    add(gradient->data.data(), sum->data.data(), sum->data.size());
   }
   return {};
 }

@@ -5,9 +5,7 @@
 
 #include <memory>
 
-#include "gpu_probe/step/buffers.h"
-#include "gpu_probe/step/real.h"
-#include "gpu_probe/step/region.h"
+#include "gpu_probe/step/place.h"
 
 namespace turnpoint::step::TURNPOINT_REAL {
 
@@ -17,27 +15,31 @@ class Array {
   Array() = default;
   /// `bytes_each`: room for elements that are larger in training than a Real.
   explicit Array(std::size_t size, int bytes_each = 0);
-  /// Memory that no device would hold: what the host keeps, numbers that stand for data to be loaded.
+  /// Memory that counts nowhere: what the host keeps, numbers that stand for data to be loaded.
   static Array outside(std::size_t size);
   /// For the moment of one kernel or exchange. Not initialised.
   static Array scratch(std::size_t size);
   Array part(std::size_t first, std::size_t size) const;
-  void clear();  ///< to 0
+  void clear() { fill(data_, 0, size_); }
 
-  Real* data() { return data_; }
-  const Real* data() const { return data_; }
+  Place data() { return data_; }
+  ConstPlace data() const { return data_; }
   std::size_t size() const { return size_; }
+  Numbers numbers() { return {data_, size_}; }
+  ConstNumbers numbers() const { return {data_, size_}; }
+#ifndef TURNPOINT_STEP_CUDA
   Real* begin() { return data_; }
   Real* end() { return data_ + size_; }
   const Real* begin() const { return data_; }
   const Real* end() const { return data_ + size_; }
   Real& operator[](std::size_t i) { return data_[i]; }
   const Real& operator[](std::size_t i) const { return data_[i]; }
+#endif
 
  private:
   void take(Buffers& from, std::size_t bytes);
   std::shared_ptr<void> owner_;
-  Real* data_ = nullptr;
+  Place data_{};
   std::size_t size_ = 0;
 };
 
@@ -61,10 +63,9 @@ struct Block {
   Held held_;
   std::int64_t counted_;
 };
+/// What is there, once it is there.
+std::vector<double> numbers_of(const Array& array);
 using Value = std::shared_ptr<Block>;
 Value make_block(Ledger& ledger, Region region, int element_bytes);
-
-/// Copies what both regions have in common; `add`: adds it.
-void copy_overlap(const Region& from, const Real* source, const Region& to, Real* target, bool add = false);
 
 }  // namespace turnpoint::step::TURNPOINT_REAL

@@ -13,7 +13,11 @@ constexpr std::size_t kLine = 64;
 
 std::size_t rounded(std::size_t bytes) { return std::max<std::size_t>(1, (bytes + kLine - 1) / kLine) * kLine; }
 
+void* allocate_here(std::size_t bytes) { return std::aligned_alloc(kLine, bytes); }
+
 }  // namespace
+
+Buffers::Buffers() : Buffers(allocate_here, std::free) {}
 
 Buffers& Buffers::of_this_rank() {
   thread_local Buffers mine;
@@ -25,11 +29,16 @@ Buffers& Buffers::scratch_of_this_rank() {
   return mine;
 }
 
+Buffers& Buffers::outside_of_this_rank() {
+  thread_local Buffers mine;
+  return mine;
+}
+
 Buffers::~Buffers() { release(); }
 
 void Buffers::release() {
   for (auto& [bytes, list] : free_)
-    for (void* data : list) std::free(data);
+    for (void* data : list) give_back_(data);
   free_.clear();
 }
 
@@ -41,10 +50,10 @@ void* Buffers::take(std::size_t bytes) {
     data = list.back();
     list.pop_back();
   } else {
-    data = std::aligned_alloc(kLine, bytes);
+    data = allocate_(bytes);
     if (!data) {
       release();
-      data = std::aligned_alloc(kLine, bytes);
+      data = allocate_(bytes);
     }
     if (!data) throw std::bad_alloc();
   }

@@ -12,7 +12,10 @@ namespace turnpoint::step {
 
 class Buffers {
  public:
-  Buffers() = default;
+  using Allocate = void* (*)(std::size_t bytes);  ///< null: there is no room
+  using Release = void (*)(void* data);
+  Buffers();  ///< of this process
+  Buffers(Allocate allocate, Release give_back) : allocate_(allocate), give_back_(give_back) {}
   Buffers(const Buffers&) = delete;
   Buffers& operator=(const Buffers&) = delete;
   ~Buffers();
@@ -20,6 +23,8 @@ class Buffers {
   static Buffers& of_this_rank();
   /// Scratch inside kernels and exchanges, which a plan does not speak of: counted apart.
   static Buffers& scratch_of_this_rank();
+  /// What no device would hold: counted nowhere.
+  static Buffers& outside_of_this_rank();
 
   /// Aligned to a cache line, not initialised. Throws std::bad_alloc. Must be given back by the same thread.
   void* take(std::size_t bytes);
@@ -31,6 +36,8 @@ class Buffers {
 
  private:
   void release();
+  Allocate allocate_;
+  Release give_back_;
   std::map<std::size_t, std::vector<void*>> free_;
   std::int64_t now_ = 0, peak_ = 0;
 };

@@ -7,6 +7,8 @@
 #include <deque>
 #include <mutex>
 
+#include "gpu_probe/step/block.h"
+
 namespace turnpoint::step::TURNPOINT_REAL {
 
 Cuts even_cuts(std::int64_t length, std::size_t members) {
@@ -24,7 +26,7 @@ std::size_t index_in(const Group& group, int rank) {
   return static_cast<std::size_t>(at - group.begin());
 }
 
-std::span<Real> piece(std::span<Real> data, const Cuts& cuts, std::size_t which) {
+Numbers piece(Numbers data, const Cuts& cuts, std::size_t which) {
   return data.subspan(static_cast<std::size_t>(cuts[which]), static_cast<std::size_t>(cuts[which + 1] - cuts[which]));
 }
 
@@ -32,7 +34,7 @@ std::span<Real> piece(std::span<Real> data, const Cuts& cuts, std::size_t which)
 
 std::int64_t Communicator::take_received() { return std::exchange(received_, 0); }
 
-Expected<void> Communicator::all_gather(const Group& group, const Cuts& cuts, std::span<Real> data) {
+Expected<void> Communicator::all_gather(const Group& group, const Cuts& cuts, Numbers data) {
   const std::size_t n = group.size(), me = index_in(group, rank());
   for (std::size_t s = 0; s + 1 < n; ++s) {
     const std::size_t out = (me + n - s) % n, in = (me + n - s - 1) % n;
@@ -44,28 +46,30 @@ Expected<void> Communicator::all_gather(const Group& group, const Cuts& cuts, st
   return {};
 }
 
-Expected<void> Communicator::reduce_scatter(const Group& group, const Cuts& cuts, std::span<Real> data) {
+Expected<void> Communicator::reduce_scatter(const Group& group, const Cuts& cuts, Numbers data) {
   const std::size_t n = group.size(), me = index_in(group, rank());
-  std::vector<Real> got;
+  std::int64_t longest = 0;
+  for (std::size_t i = 0; i < n; ++i) longest = std::max(longest, cuts[i + 1] - cuts[i]);
+  Array room = Array::scratch(n > 1 ? static_cast<std::size_t>(longest) : 0);
   for (std::size_t s = 0; s + 1 < n; ++s) {
     const std::size_t out = (me + 2 * n - s - 1) % n, in = (me + 2 * n - s - 2) % n;
     const auto sum = piece(data, cuts, in);
-    got.resize(sum.size());
+    const Numbers got = room.numbers().subspan(0, sum.size());
     if (auto done = exchange(group[(me + 1) % n], piece(data, cuts, out), group[(me + n - 1) % n], got); !done)
       return done;
-    for (std::size_t i = 0; i < got.size(); ++i) sum[i] += got[i];
+    add(got.data(), sum.data(), sum.size());
   }
   return {};
 }
 
-Expected<void> Communicator::all_reduce(const Group& group, std::span<Real> data) {
+Expected<void> Communicator::all_reduce(const Group& group, Numbers data) {
   const Cuts cuts = even_cuts(static_cast<std::int64_t>(data.size()), group.size());
   if (auto done = reduce_scatter(group, cuts, data); !done) return done;
   return all_gather(group, cuts, data);
 }
 
-Expected<void> Communicator::all_to_all(const Group& group, const std::vector<std::vector<Real>>& out,
-                                        std::vector<std::vector<Real>>& in) {
+Expected<void> Communicator::all_to_all(const Group& group, const std::vector<ConstNumbers>& out,
+                                        const std::vector<Numbers>& in) {
   const std::size_t n = group.size(), me = index_in(group, rank());
   for (std::size_t s = 0; s < n; ++s) {
     const std::size_t to = (me + s) % n, from = (me + n - s) % n;
@@ -79,7 +83,7 @@ struct ThreadRanks::Shared {
   std::condition_variable arrived;
   bool given_up = false;
   int ranks = 0;
-  std::vector<std::deque<std::vector<Real>>> boxes;  // [to * ranks + from]
+  std::vector<std::deque<Message>> boxes;  // [to * ranks + from]
 };
 
 namespace {
@@ -91,8 +95,8 @@ class ThreadCommunicator : public Communicator {
   int rank() const override { return rank_; }
   int ranks() const override { return shared_->ranks; }
 
-  Expected<void> exchange(int to, std::span<const Real> out, int from, std::span<Real> in) override {
-    std::vector<Real> sent(out.begin(), out.end());
+  Expected<void> exchange(int to, ConstNumbers out, int from, Numbers in) override {
+    Message sent(out);
     {
       const std::lock_guard lock(shared_->mutex);
       box(to, rank_).push_back(std::move(sent));
@@ -102,12 +106,12 @@ class ThreadCommunicator : public Communicator {
     auto& mine = box(rank_, from);
     shared_->arrived.wait(lock, [&] { return !mine.empty() || shared_->given_up; });
     if (mine.empty()) return Error{ErrorCode::device, "another rank gave up", {}, {}};
-    const auto data = std::move(mine.front());
+    const Message message = std::move(mine.front());
     mine.pop_front();
     lock.unlock();
-    if (data.size() != in.size()) return Error{ErrorCode::device, "a message of another length arrived", {}, {}};
-    std::copy(data.begin(), data.end(), in.begin());
-    if (from != rank_) received_ += static_cast<std::int64_t>(data.size());
+    if (message.size() != in.size()) return Error{ErrorCode::device, "a message of another length arrived", {}, {}};
+    copy(message.data(), in.data(), in.size());
+    if (from != rank_) received_ += static_cast<std::int64_t>(in.size());
     return {};
   }
 
@@ -120,7 +124,7 @@ class ThreadCommunicator : public Communicator {
   }
 
  private:
-  std::deque<std::vector<Real>>& box(int to, int from) {
+  std::deque<Message>& box(int to, int from) {
     return shared_->boxes[static_cast<std::size_t>(to * shared_->ranks + from)];
   }
   std::shared_ptr<Shared> shared_;

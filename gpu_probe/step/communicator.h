@@ -10,11 +10,10 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "core/base/expected.h"
-#include "gpu_probe/step/real.h"
+#include "gpu_probe/step/place.h"
 
 namespace turnpoint::step::TURNPOINT_REAL {
 
@@ -32,17 +31,17 @@ class Communicator {
 
   /// Sends `out` to one rank and receives `in` from one; both may be this rank, neither may be alone. All ranks that
   /// are named do the same. Error: another rank has given up.
-  virtual Expected<void> exchange(int to, std::span<const Real> out, int from, std::span<Real> in) = 0;
+  virtual Expected<void> exchange(int to, ConstNumbers out, int from, Numbers in) = 0;
   /// Wakes all ranks that wait, with an error.
   virtual void give_up() = 0;
 
-  virtual Expected<void> all_gather(const Group& group, const Cuts& cuts, std::span<Real> data);
+  virtual Expected<void> all_gather(const Group& group, const Cuts& cuts, Numbers data);
   /// Afterwards the caller's own piece holds the sum; the others are not defined.
-  virtual Expected<void> reduce_scatter(const Group& group, const Cuts& cuts, std::span<Real> data);
-  virtual Expected<void> all_reduce(const Group& group, std::span<Real> data);
-  /// Part i of `out` goes to member i; part i of `in`, which has its size already, comes from there.
-  virtual Expected<void> all_to_all(const Group& group, const std::vector<std::vector<Real>>& out,
-                                    std::vector<std::vector<Real>>& in);
+  virtual Expected<void> reduce_scatter(const Group& group, const Cuts& cuts, Numbers data);
+  virtual Expected<void> all_reduce(const Group& group, Numbers data);
+  /// Part i of `out` goes to member i; part i of `in` comes from there.
+  virtual Expected<void> all_to_all(const Group& group, const std::vector<ConstNumbers>& out,
+                                    const std::vector<Numbers>& in);
 
   /// Elements that have arrived here from other ranks since the last call.
   std::int64_t take_received();
@@ -50,6 +49,9 @@ class Communicator {
  protected:
   std::int64_t received_ = 0;
 };
+
+/// One rank of many, without the others: what they would send is filled with this rank's own numbers.
+std::unique_ptr<Communicator> lone_communicator(int ranks, int rank);
 
 /// Ranks as threads of this process: the mailboxes that they share.
 class ThreadRanks {

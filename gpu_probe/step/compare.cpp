@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "core/plan/step_job.h"
 #include "gpu_probe/step/numbers.h"
 #include "gpu_probe/step/run.h"
 
@@ -26,15 +27,7 @@ double loss_factor(const Tensor& tensor, TensorId id, std::uint64_t seed, std::i
   return (2 * draw - 1) / std::sqrt(static_cast<double>(tensor.elements()));
 }
 
-Plan whole_plan(const Model& model) {
-  Plan plan;
-  for (std::size_t i = 0; i < model.operators.size(); ++i) {
-    PlanOperator op;
-    op.op = OperatorId(i);
-    plan.operators.push_back(std::move(op));
-  }
-  return plan;
-}
+Plan whole_plan(const Model& model) { return unsplit_plan(model); }
 
 std::vector<std::vector<std::int64_t>> statistics_shares(const Model& model, const Plan& plan) {
   std::vector<std::vector<std::int64_t>> shares;
@@ -54,7 +47,9 @@ using Key = std::tuple<Compared, OperatorId, std::uint32_t>;
 
 struct Whole {
   const Recorded* recorded = nullptr;
-  double scale = 0;
+  double scale = 0, square = 0;  ///< largest element, mean square
+  double off = 0;                ///< of differences, the sum of squares
+  std::int64_t compared = 0;
 };
 
 const Tensor& tensor_of(const Model& model, const Recorded& r) {
@@ -82,7 +77,10 @@ Expected<Comparison> compare(const Model& model, const Plan& plan, const StepRun
   for (const auto& r : whole.ranks.front().recorded) {
     Whole& here = reference[{r.kind, r.op, r.slot}];
     here.recorded = &r;
-    for (const double v : r.data) here.scale = std::max(here.scale, std::abs(v));
+    for (const double v : r.data) {
+      here.scale = std::max(here.scale, std::abs(v));
+      here.square += v * v / static_cast<double>(r.data.size());
+    }
   }
   Comparison result;
   result.loss = std::abs(step.loss - whole.loss) / std::max(std::abs(whole.loss), 1e-3);
@@ -95,7 +93,8 @@ Expected<Comparison> compare(const Model& model, const Plan& plan, const StepRun
     const double scale = std::max(found->second.scale, 1e-12);
     for (std::size_t i = 0; i < data.size(); ++i) {
       const std::size_t at = global_index(r.region, r.first + static_cast<std::int64_t>(i), tensor.shape);
-      const double difference = std::abs(data[i] - found->second.recorded->data[at]) / scale;
+      const double off = data[i] - found->second.recorded->data[at], difference = std::abs(off) / scale;
+      found->second.off += off * off;
       if (difference <= result.worst[kind]) continue;
       // A value that is no number is wrong, whatever it is compared with.
       result.worst[kind] = std::isfinite(difference) ? difference : HUGE_VAL;
@@ -107,6 +106,7 @@ Expected<Comparison> compare(const Model& model, const Plan& plan, const StepRun
         result.worst[kind] = HUGE_VAL;
         result.where = model.operators[r.op].name + ": " + to_string(r.kind) + " '" + tensor.name + "' is no number";
       }
+    found->second.compared += static_cast<std::int64_t>(data.size());
     result.elements[kind] += static_cast<std::int64_t>(data.size());
     return {};
   };
@@ -127,6 +127,18 @@ Expected<Comparison> compare(const Model& model, const Plan& plan, const StepRun
   }
   for (const auto& [key, sum] : sums)
     if (auto done = check(*sum.first, sum.second); !done) return done.error();
+  double most = -1;
+  for (const auto& [key, one] : reference) {
+    if (one.compared == 0) continue;
+    const double typical = std::sqrt(one.off / static_cast<double>(one.compared) / std::max(one.square, 1e-24));
+    double& of_kind = result.typical[static_cast<std::size_t>(one.recorded->kind)];
+    // What is no number is wrong, whatever it is compared with.
+    of_kind = std::max(of_kind, std::isfinite(typical) ? typical : HUGE_VAL);
+    if (of_kind <= most) continue;
+    most = of_kind;
+    result.where_typical = model.operators[one.recorded->op].name + ": " + to_string(one.recorded->kind) + " '" +
+                           tensor_of(model, *one.recorded).name + "'";
+  }
   return result;
 }
 

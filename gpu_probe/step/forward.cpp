@@ -71,7 +71,8 @@ Expected<RankStep::Values> RankStep::compute(OperatorId id, const Values& inputs
     out.push_back(outputs.back().get());
   }
   if (fast() && here.kernel.fast_forward && here.kernel.fast_forward(at, in, out)) return outputs;
-  for (auto* block : out) block->data.clear();
+  if (!kOnDevice)
+    for (auto* block : out) block->data.clear();
   if (auto done = here.kernel.forward(at, in, out); !done) return done.error();
   return outputs;
 }
@@ -147,10 +148,8 @@ void RankStep::add_loss(const Flow& flow, const Block& value) {
   if (position_of(mesh(), rank(), replicated) != 0) return;
   const Stopwatch watch(*this, flow.producer, StepPhase::forward);
   const Array& factors = loss_factors(flow, value.region);
-  double sum = 0;
-  for (std::size_t i = 0; i < value.data.size(); ++i)
-    sum += static_cast<double>(factors[i]) * static_cast<double>(value.data[i]);
-  report_.loss += times * sum;
+  weighted_sum(factors.data(), value.data.data(), value.data.size(),
+               [this, times](double sum) { report_.loss += times * sum; });
 }
 
 const Array& RankStep::loss_factors(const Flow& flow, const Region& region) {
@@ -158,8 +157,9 @@ const Array& RankStep::loss_factors(const Flow& flow, const Region& region) {
   if (factors.size() > 0) return factors;
   const Tensor& tensor = program_.model->tensors[flow.tensor];
   factors = Array::outside(static_cast<std::size_t>(region.elements()));
+  Filling numbers(factors.data(), factors.size());
   for_each_element(region, tensor.shape, [&](std::size_t i, std::int64_t index) {
-    factors[i] = static_cast<Real>(loss_factor(tensor, flow.tensor, program_.options.seed, index));
+    numbers[i] = static_cast<Real>(loss_factor(tensor, flow.tensor, program_.options.seed, index));
   });
   return factors;
 }

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gpu_probe/job/output.h"
 #include "gpu_probe/step/numbers.h"
 
 namespace turnpoint::step::TURNPOINT_REAL {
@@ -18,7 +17,7 @@ Value make_run(Ledger& ledger, std::int64_t elements, int bytes, Held held) {
   return std::make_shared<Block>(ledger, Region{{0}, {elements}}, bytes, held);
 }
 
-std::span<Real> span_of(Block& block, std::int64_t first, std::int64_t count) {
+Numbers numbers_in(Block& block, std::int64_t first, std::int64_t count) {
   return {block.data.data() + first, static_cast<std::size_t>(count)};
 }
 
@@ -67,6 +66,13 @@ Traffic& ParameterShare::traffic(const char* what, const ReshardStep& step, std:
   return line;
 }
 
+// Since then the last line's exchange has gone on.
+void ParameterShare::tell_seconds(const Moment& since) {
+  between(since, moment(), [&report = report_, line = report_.traffic.size() - 1](double seconds) {
+    report.traffic[line].seconds = seconds;
+  });
+}
+
 std::string ParameterShare::where(const char* what) const {
   return program_.model->operators[op_].name + std::string(": ") + what;
 }
@@ -107,8 +113,10 @@ void ParameterShare::generate() {
   first_->count_as(Held::optimizer);
   second_ = state_of(has_second, 0);
   if (offload) report_.host_bytes += own * state;
+  Filling weights(weights_->data.data(), weights_->data.size()), first(first_->data.data(), first_->data.size()),
+      second(second_->data.data(), second_->data.size());
   const Operator& described = program_.model->operators[op_];
-  if (options.quick) return generate_quickly(has_first, has_second);
+  if (options.quick) return generate_quickly(weights, first, second);
   for (std::size_t p = 0; p < regions_.size(); ++p) {
     TensorId id = described.inputs[set_.inputs[p]].tensor;
     const Tensor& tensor = program_.model->tensors[id];
@@ -130,17 +138,17 @@ void ParameterShare::generate() {
       const double weight = options.initial ? options.initial(id, index, drawn) : drawn;
       const std::int64_t at = starts_[p] + i;
       if (at >= held.begin && at < held.end)
-        weights_->data[static_cast<std::size_t>(at - held.begin)] = static_cast<Real>(weight);
+        weights[static_cast<std::size_t>(at - held.begin)] = static_cast<Real>(weight);
       if (at < mine_.begin || at >= mine_.end) continue;
       const auto state_at = static_cast<std::size_t>(at - mine_.begin);
-      if (has_first) first_->data[state_at] = static_cast<Real>(0.02 * draw(kFirst) - 0.01);
-      if (has_second) second_->data[state_at] = static_cast<Real>(0.01 + 0.01 * draw(kSecond));
+      if (has_first) first[state_at] = static_cast<Real>(0.02 * draw(kFirst) - 0.01);
+      if (has_second) second[state_at] = static_cast<Real>(0.01 + 0.01 * draw(kSecond));
     }
   }
 }
 
 // Numbers of the same sizes, at a nanosecond each: gigabytes of them are made.
-void ParameterShare::generate_quickly(bool has_first, bool has_second) {
+void ParameterShare::generate_quickly(Filling& weights, Filling& first, Filling& second) {
   std::uint64_t state = mixed(program_.options.seed ^ op_.index) | 1;
   const auto draw = [&state] {
     state ^= state << 13;
@@ -156,11 +164,10 @@ void ParameterShare::generate_quickly(bool has_first, bool has_second) {
     const auto most = static_cast<Real>(1.5 / std::sqrt(std::sqrt(static_cast<double>(tensor.elements()))));
     const Span part{std::max(held.begin, starts_[p]), std::min(held.end, starts_[p + 1])};
     for (std::int64_t i = part.begin; i < part.end; ++i)
-      weights_->data[static_cast<std::size_t>(i - held.begin)] = vector ? Real(0.5) + draw() : (2 * draw() - 1) * most;
+      weights[static_cast<std::size_t>(i - held.begin)] = vector ? Real(0.5) + draw() : (2 * draw() - 1) * most;
   }
-  for (std::size_t i = 0; has_first && i < first_->data.size(); ++i) first_->data[i] = Real(0.02) * draw() - Real(0.01);
-  for (std::size_t i = 0; has_second && i < second_->data.size(); ++i)
-    second_->data[i] = Real(0.01) + Real(0.01) * draw();
+  for (std::size_t i = 0; i < first_->data.size(); ++i) first[i] = Real(0.02) * draw() - Real(0.01);
+  for (std::size_t i = 0; i < second_->data.size(); ++i) second[i] = Real(0.01) + Real(0.01) * draw();
 }
 
 // Brings the wanted parts of the run to all holders; each sends what lies in its own piece.
@@ -176,7 +183,7 @@ Expected<void> ParameterShare::gather(const std::vector<Span>& wanted, Array& al
     cuts.push_back(piece.end);
   }
   if (in_order && cuts.back() == length()) {
-    if (auto done = communicator_.all_gather(group, cuts, {all.data(), all.size()}); !done) return done;
+    if (auto done = communicator_.all_gather(group, cuts, all.numbers()); !done) return done;
     received = communicator_.take_received();
     return {};
   }
@@ -193,7 +200,7 @@ Expected<void> ParameterShare::gather(const std::vector<Span>& wanted, Array& al
       if (part.begin >= part.end) continue;
       parts.push_back(part);
       if (member == communicator_.rank())
-        std::copy(all.begin() + part.begin, all.begin() + part.end, compact.begin() + at);
+        copy(all.data() + part.begin, compact.data() + at, static_cast<std::size_t>(part.size()));
       at += part.size();
     }
     cuts.push_back(at);
@@ -201,9 +208,9 @@ Expected<void> ParameterShare::gather(const std::vector<Span>& wanted, Array& al
   if (auto done = communicator_.all_gather(group, cuts, {compact.data(), static_cast<std::size_t>(cuts.back())}); !done)
     return done;
   received = communicator_.take_received();
-  const Real* from = compact.begin();
+  std::int64_t from = 0;
   for (const Span& part : parts) {
-    std::copy(from, from + part.size(), all.begin() + part.begin);
+    copy(compact.data() + from, all.data() + part.begin, static_cast<std::size_t>(part.size()));
     from += part.size();
   }
   return {};
@@ -211,9 +218,10 @@ Expected<void> ParameterShare::gather(const std::vector<Span>& wanted, Array& al
 
 // The plan lists a gather for what is read at all, one for what is read twice, and so on: each part of what came
 // belongs to the gather of its own number.
-void ParameterShare::count_gather(const std::vector<std::size_t>& places, double bytes, double seconds) {
+void ParameterShare::count_gather(const std::vector<std::size_t>& places, double bytes, const Moment& since) {
   double all = 0;
   for (const auto p : places) all += static_cast<double>(regions_[p].elements());
+  const Moment until = moment();
   for (const auto p : places) {
     const std::size_t number = std::min(reads_[p]++, set_.gathers.size() - 1);
     auto& index = gather_traffic_[number];
@@ -224,7 +232,9 @@ void ParameterShare::count_gather(const std::vector<std::size_t>& places, double
     Traffic& line = report_.traffic[static_cast<std::size_t>(index)];
     const double share = static_cast<double>(regions_[p].elements()) / all;
     line.received_bytes += bytes * share;
-    line.seconds += seconds * share;
+    between(since, until, [&report = report_, index = static_cast<std::size_t>(index), share](double seconds) {
+      report.traffic[index].seconds += seconds * share;
+    });
   }
 }
 
@@ -237,7 +247,7 @@ Expected<void> ParameterShare::read(const std::vector<bool>& wanted, bool unlist
   if (places.empty()) return {};
   Array run = weights_->data;
   if (shard) {
-    const double since = probe::host_clock();
+    const Moment since = moment();
     std::vector<Span> spans;
     for (const auto p : places) {
       const bool next = !spans.empty() && spans.back().end == starts_[p];
@@ -247,14 +257,14 @@ Expected<void> ParameterShare::read(const std::vector<bool>& wanted, bool unlist
         spans.push_back({starts_[p], starts_[p + 1]});
     }
     run = Array(static_cast<std::size_t>(length()));
-    std::copy(weights_->data.begin(), weights_->data.end(), run.begin() + mine_.begin);
+    copy(weights_->data.data(), run.data() + mine_.begin, weights_->data.size());
     std::int64_t received = 0;
     if (auto done = gather(spans, run, received); !done) return done;
     const double bytes = static_cast<double>(received) * options.weight_bytes;
     if (unlisted)
       report_.unlisted_weight_bytes += bytes;
     else
-      count_gather(places, bytes, probe::host_clock() - since);
+      count_gather(places, bytes, since);
   }
   // A whole weight is there already and costs nothing more; a gathered one lives for the moment.
   for (const auto p : places)
@@ -286,94 +296,75 @@ Value ParameterShare::gradient_target(std::uint32_t input) {
 void ParameterShare::add_gradient(std::uint32_t input, const Block& gradient, double& seconds) {
   const std::size_t p = place_of(input);
   if (p == regions_.size()) return;
-  const double since = probe::host_clock();
-  Real* to = whole_gradient().data.data() + starts_[p];
-  const Real* from = gradient.data.data();
-  const std::size_t count = gradient.data.size();
+  const Moment since = moment();
+  const Place to = whole_gradient().data.data() + starts_[p];
+  const ConstPlace from = gradient.data.data();
   if (to == from) return;
   if (touched_[p])
-    for (std::size_t i = 0; i < count; ++i) to[i] += from[i];
+    add(from, to, gradient.data.size());
   else
-    std::copy(from, from + count, to);
+    copy(from, to, gradient.data.size());
   touched_[p] = true;
-  seconds += probe::host_clock() - since;
+  between(since, moment(), [&seconds](double passed) { seconds += passed; });
 }
 
 Expected<void> ParameterShare::synchronise() {
   const Mesh& mesh = program_.plan->mesh;
   Block& run = whole_gradient();
   for (std::size_t p = 0; p < regions_.size(); ++p)
-    if (!touched_[p]) std::fill(run.data.begin() + starts_[p], run.data.begin() + starts_[p + 1], Real(0));
+    if (!touched_[p]) fill(run.data.data() + starts_[p], 0, static_cast<std::size_t>(starts_[p + 1] - starts_[p]));
   Span held{0, length()};
   for (std::size_t i = 0; i < set_.sync.size(); ++i) {
     const ReshardStep& step = set_.sync[i];
     const Group group = group_of(mesh, communicator_.rank(), step.axes);
     communicator_.take_received();
-    const double since = probe::host_clock();
+    const Moment since = moment();
     if (step.move == ReshardMove::all_reduce) {
-      if (auto done = communicator_.all_reduce(group, span_of(run, held.begin, held.size())); !done) return done;
+      if (auto done = communicator_.all_reduce(group, numbers_in(run, held.begin, held.size())); !done) return done;
     } else {
       const int parts = static_cast<int>(group.size()), me = position_of(mesh, communicator_.rank(), step.axes);
       Cuts cuts{0};
       for (int part = 0; part < parts; ++part) cuts.push_back(cut(held, part, parts).end - held.begin);
       if (step.move == ReshardMove::reduce_scatter)
-        if (auto done = communicator_.reduce_scatter(group, cuts, span_of(run, held.begin, held.size())); !done)
+        if (auto done = communicator_.reduce_scatter(group, cuts, numbers_in(run, held.begin, held.size())); !done)
           return done;
       held = cut(held, me, parts);
     }
     Traffic& line = traffic("gradient", step, set_.gathers.size() + i);
     line.received_bytes = static_cast<double>(communicator_.take_received()) * program_.options.gradient_bytes;
-    line.seconds = probe::host_clock() - since;
+    tell_seconds(since);
   }
   // Stage 1 keeps the room of the whole gradient, but only the own piece is summed.
   if (sharded_gradient() && !gradient_)
     gradient_ = make_run(report_.ledger, held.size(), program_.options.gradient_bytes, Held::gradients);
-  Real* from = run.data.data() + held.begin;
-  if (gradient_->data.data() != from) std::copy(from, from + held.size(), gradient_->data.data());
+  const Place from = run.data.data() + held.begin;
+  if (gradient_->data.data() != from) copy(from, gradient_->data.data(), static_cast<std::size_t>(held.size()));
   passing_.reset();
   return {};
 }
 
 Expected<void> ParameterShare::update(double& seconds) {
   const StepOptions& options = program_.options;
-  const double since = probe::host_clock();
+  const Moment since = moment();
   const auto count = static_cast<std::size_t>(mine_.size());
-  const Real *g = gradient_->data.data(), rate = static_cast<Real>(options.learning_rate);
-  Real* w = weights_->data.data() + (sharded_weights() ? 0 : mine_.begin);
-  Real *m = first_->data.data(), *v = second_->data.data();
   // State that the host keeps visits the device for the update: here its room is all there is to that.
   const bool visits = program_.operators[op_.index].choice.offload;
   const Array visiting(visits ? count * static_cast<std::size_t>(options.optimizer_bytes) / sizeof(Real) : 0);
-  switch (options.rule) {
-    case UpdateRule::sgd:
-      for (std::size_t i = 0; i < count; ++i) w[i] -= rate * g[i];
-      break;
-    case UpdateRule::momentum:
-      for (std::size_t i = 0; i < count; ++i) {
-        m[i] = Real(0.9) * m[i] + g[i];
-        w[i] -= rate * m[i];
-      }
-      break;
-    case UpdateRule::adam:
-      for (std::size_t i = 0; i < count; ++i) {
-        m[i] = Real(0.9) * m[i] + Real(0.1) * g[i];
-        v[i] = Real(0.999) * v[i] + Real(0.001) * g[i] * g[i];
-        w[i] -= rate * m[i] / (std::sqrt(v[i]) + Real(1e-8));
-      }
-      break;
-  }
-  seconds += probe::host_clock() - since;
+  apply(options.rule, static_cast<Real>(options.learning_rate), gradient_->data.data(),
+        weights_->data.data() + (sharded_weights() ? 0 : mine_.begin), first_->data.data(), second_->data.data(),
+        count);
+  between(since, moment(), [&seconds](double passed) { seconds += passed; });
   if (!set_.spread) return {};
   // What others update is theirs to send: in the proof nothing of it may be left from before.
   if (options.record)
-    for (std::int64_t i = 0; i < length(); ++i)
-      if (i < mine_.begin || i >= mine_.end) weights_->data[static_cast<std::size_t>(i)] = std::nanf("");
-  const double began = probe::host_clock();
+    for (const Span& others : {Span{0, mine_.begin}, Span{mine_.end, length()}})
+      fill(weights_->data.data() + others.begin, std::nanf(""), static_cast<std::size_t>(others.size()));
+  const Moment began = moment();
   std::int64_t received = 0;
   if (auto done = gather({{0, length()}}, weights_->data, received); !done) return done;
   Traffic& line = traffic("new weights", *set_.spread, set_.gathers.size() + set_.sync.size());
   line.received_bytes = static_cast<double>(received) * options.weight_bytes;
-  line.seconds = probe::host_clock() - began;
+  tell_seconds(began);
   return {};
 }
 
@@ -384,13 +375,9 @@ void ParameterShare::record(std::vector<Recorded>& out, Compared kind) const {
   for (std::size_t p = 0; p < regions_.size(); ++p) {
     const Span part{std::max(held.begin, starts_[p]), std::min(held.end, starts_[p + 1])};
     if (part.begin >= part.end) continue;
-    out.push_back({kind,
-                   op_,
-                   set_.inputs[p],
-                   regions_[p],
-                   part.begin - starts_[p],
-                   0,
-                   {run.begin() + (part.begin - held.begin), run.begin() + (part.end - held.begin)}});
+    const Array here =
+        run.part(static_cast<std::size_t>(part.begin - held.begin), static_cast<std::size_t>(part.size()));
+    out.push_back({kind, op_, set_.inputs[p], regions_[p], part.begin - starts_[p], 0, numbers_of(here)});
   }
 }
 

@@ -46,10 +46,11 @@ class ParameterShare {
   bool sharded_weights() const;
   bool sharded_gradient() const;
   void generate();
-  void generate_quickly(bool has_first, bool has_second);
+  void generate_quickly(Filling& weights, Filling& first, Filling& second);
   std::string where(const char* what) const;
   Traffic& traffic(const char* what, const ReshardStep& step, std::size_t index);
-  void count_gather(const std::vector<std::size_t>& places, double bytes, double seconds);
+  void count_gather(const std::vector<std::size_t>& places, double bytes, const Moment& since);
+  void tell_seconds(const Moment& since);
   Block& whole_gradient();
 
   const Program& program_;

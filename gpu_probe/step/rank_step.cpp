@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gpu_probe/job/output.h"
 #include "gpu_probe/step/numbers.h"
 
 namespace turnpoint::step::TURNPOINT_REAL {
@@ -40,6 +39,7 @@ RankStep::RankStep(const Program& program, Communicator& communicator)
 
 // What one step says of itself, and what it begins with.
 void RankStep::begin() {
+  begin_moments();
   report_.loss = 0;
   report_.traffic.clear();
   report_.recorded.clear();
@@ -57,6 +57,7 @@ void RankStep::begin() {
 
 Expected<void> RankStep::run() {
   begin();
+  const Moment began = moment();
   report_.before_forward = report_.ledger;
   if (auto done = forward(); !done) return done;
   report_.after_forward = report_.ledger;
@@ -70,15 +71,21 @@ Expected<void> RankStep::run() {
       if (program_.options.record) share.record(report_.recorded, Compared::new_parameter);
       share.end();
     }
-  return {};
+  between(began, moment(), [this](double seconds) { report_.seconds_all = seconds; });
+  return settle();
 }
 
 RankStep::Stopwatch::Stopwatch(RankStep& step, OperatorId id, StepPhase phase)
     : step_(step),
-      sum_(step.report_.seconds[id.index][static_cast<std::size_t>(phase)]),
-      since_(probe::host_clock()),
-      inside_(step.inside_s_) {}
-RankStep::Stopwatch::~Stopwatch() { sum_ += probe::host_clock() - since_ - (step_.inside_s_ - inside_); }
+      sum_(&step.report_.seconds[id.index][static_cast<std::size_t>(phase)]),
+      before_(step.running_),
+      since_(moment()) {
+  step.running_ = sum_;
+}
+RankStep::Stopwatch::~Stopwatch() {
+  between(since_, moment(), [sum = sum_](double seconds) { *sum += seconds; });
+  step_.running_ = before_;
+}
 
 // The proof is made of plain loops and copies alone.
 bool RankStep::fast() const { return std::is_same_v<Real, float> && !program_.options.plain; }
@@ -96,7 +103,7 @@ Value RankStep::make_clear(const Tensor& tensor, const Layout& layout) {
 
 void RankStep::record(Compared kind, OperatorId op, std::uint32_t slot, const Block& block, std::uint32_t partial) {
   if (program_.options.record)
-    report_.recorded.push_back({kind, op, slot, block.region, 0, partial, {block.data.begin(), block.data.end()}});
+    report_.recorded.push_back({kind, op, slot, block.region, 0, partial, numbers_of(block.data)});
 }
 
 LocalOperator RankStep::local(OperatorId id) {
@@ -125,40 +132,47 @@ LocalOperator RankStep::local(OperatorId id) {
   const Group group = group_of(mesh(), rank(), unit_axes);
   const auto me = static_cast<std::size_t>(position_of(mesh(), rank(), unit_axes));
   // Between [rows][all units] and the pieces of the group's members, each [rows][its units].
-  const auto counted = [this](double since) {
-    inside_s_ += probe::host_clock() - since;
+  const auto counted = [this](const Moment& since) {
+    between(since, moment(), [running = running_](double seconds) {
+      if (running) *running -= seconds;
+    });
     report_.inside_bytes += static_cast<double>(communicator_.take_received()) * program_.options.floating_bytes;
   };
-  at.gather_units = [this, group, me, counted](const std::vector<Real>& mine,
-                                               std::int64_t rows) -> Expected<std::vector<Real>> {
-    const std::size_t n = group.size(), units = mine.size() / static_cast<std::size_t>(rows);
-    Cuts cuts;
-    for (std::size_t i = 0; i <= n; ++i) cuts.push_back(static_cast<std::int64_t>(i * mine.size()));
-    std::vector<Real> pieces(n * mine.size()), all(n * mine.size());
-    std::copy(mine.begin(), mine.end(), pieces.begin() + cuts[me]);
-    communicator_.take_received();
-    const double since = probe::host_clock();
-    if (auto done = communicator_.all_gather(group, cuts, pieces); !done) return done.error();
-    counted(since);
-    for (std::size_t i = 0; i < n; ++i)
-      for (std::size_t r = 0; r < static_cast<std::size_t>(rows); ++r)
-        for (std::size_t u = 0; u < units; ++u) all[(r * n + i) * units + u] = pieces[i * mine.size() + r * units + u];
-    return all;
-  };
-  at.scatter_units = [this, group, me, counted](const std::vector<Real>& all,
-                                                std::int64_t rows) -> Expected<std::vector<Real>> {
-    const std::size_t n = group.size(), size = all.size() / n, units = size / static_cast<std::size_t>(rows);
+  const auto cuts_of = [n = group.size()](std::size_t size) {
     Cuts cuts;
     for (std::size_t i = 0; i <= n; ++i) cuts.push_back(static_cast<std::int64_t>(i * size));
-    std::vector<Real> pieces(all.size());
-    for (std::size_t i = 0; i < n; ++i)
-      for (std::size_t r = 0; r < static_cast<std::size_t>(rows); ++r)
-        for (std::size_t u = 0; u < units; ++u) pieces[i * size + r * units + u] = all[(r * n + i) * units + u];
+    return cuts;
+  };
+  const auto columns = [](std::int64_t rows, std::size_t units, std::size_t first) {
+    return Region{{0, static_cast<std::int64_t>(first)}, {rows, static_cast<std::int64_t>(units)}};
+  };
+  at.gather_units = [=, this](ConstNumbers mine, std::int64_t rows, Numbers all) -> Expected<void> {
+    const std::size_t units = mine.size() / static_cast<std::size_t>(rows);
+    const Cuts cuts = cuts_of(mine.size());
+    Array pieces = Array::scratch(group.size() * mine.size());
+    copy(mine.data(), pieces.data() + cuts[me], mine.size());
     communicator_.take_received();
-    const double since = probe::host_clock();
-    if (auto done = communicator_.reduce_scatter(group, cuts, pieces); !done) return done.error();
+    const Moment since = moment();
+    if (auto done = communicator_.all_gather(group, cuts, pieces.numbers()); !done) return done.error();
     counted(since);
-    return std::vector<Real>(pieces.begin() + cuts[me], pieces.begin() + cuts[me + 1]);
+    for (std::size_t i = 0; i < group.size(); ++i)
+      copy_overlap(columns(rows, units, i * units), pieces.data() + cuts[i], columns(rows, group.size() * units, 0),
+                   all.data());
+    return {};
+  };
+  at.scatter_units = [=, this](ConstNumbers all, std::int64_t rows, Numbers own) -> Expected<void> {
+    const std::size_t units = own.size() / static_cast<std::size_t>(rows);
+    const Cuts cuts = cuts_of(own.size());
+    Array pieces = Array::scratch(all.size());
+    for (std::size_t i = 0; i < group.size(); ++i)
+      copy_overlap(columns(rows, group.size() * units, 0), all.data(), columns(rows, units, i * units),
+                   pieces.data() + cuts[i]);
+    communicator_.take_received();
+    const Moment since = moment();
+    if (auto done = communicator_.reduce_scatter(group, cuts, pieces.numbers()); !done) return done.error();
+    counted(since);
+    copy(pieces.data() + cuts[me], own.data(), own.size());
+    return {};
   };
   return at;
 }
@@ -170,16 +184,13 @@ Value RankStep::generated(const Tensor& tensor, TensorId id, const Layout& layou
   Array& drawn = data_[{id, layout}];
   if (drawn.size() == 0) {
     drawn = Array::outside(static_cast<std::size_t>(region.elements()));
-    const bool buffer = tensor.role == TensorRole::buffer;
+    Filling numbers(drawn.data(), drawn.size());
     for_each_element(region, tensor.shape, [&](std::size_t i, std::int64_t index) {
-      const double draw = counter_uniform(program_.options.seed, id.index * 8ull, static_cast<std::uint64_t>(index));
-      drawn[i] = static_cast<Real>(!is_floating(tensor.type) ? std::floor(draw * 97)
-                                   : buffer                  ? 0.5 + draw
-                                                             : 2 * draw - 1);
+      numbers[i] = static_cast<Real>(data_value(tensor, id, program_.options.seed, static_cast<std::uint64_t>(index)));
     });
   }
   Array loaded(drawn.size(), bytes);
-  std::copy(drawn.begin(), drawn.end(), loaded.begin());
+  copy(drawn.data(), loaded.data(), drawn.size());
   return std::make_shared<Block>(report_.ledger, region, bytes, std::move(loaded), true);
 }
 
@@ -189,7 +200,7 @@ Expected<Value> RankStep::move(const PlanReshard& reshard, bool backward, std::s
   for (std::size_t i = first; i < last; ++i) {
     std::int64_t in_place = 0;
     communicator_.take_received();
-    const double since = probe::host_clock();
+    const Moment since = moment();
     auto moved = execute(mover_, steps[i], from, tensor.shape, value, in_place);
     if (!moved) {
       Error error = moved.error();
@@ -207,8 +218,9 @@ Expected<Value> RankStep::move(const PlanReshard& reshard, bool backward, std::s
     traffic.planned_bytes = steps[i].bytes;
     traffic.received_bytes = static_cast<double>(communicator_.take_received()) * bytes;
     traffic.in_place_bytes = static_cast<double>(in_place) * bytes;
-    traffic.seconds = probe::host_clock() - since;
     report_.traffic.push_back(std::move(traffic));
+    between(since, moment(),
+            [this, line = report_.traffic.size() - 1](double seconds) { report_.traffic[line].seconds = seconds; });
     value = std::move(*moved);
     from = steps[i].result;
   }
@@ -219,10 +231,7 @@ Expected<Value> RankStep::move(const PlanReshard& reshard, bool backward, std::s
 Value RankStep::turned(Ledger& ledger, const Value& value) {
   const Region& r = value->region;
   Value result = make_block(ledger, {{r.offset[1], r.offset[0]}, {r.extent[1], r.extent[0]}}, value->element_bytes);
-  for (std::int64_t i = 0; i < r.extent[0]; ++i)
-    for (std::int64_t j = 0; j < r.extent[1]; ++j)
-      result->data[static_cast<std::size_t>(j * r.extent[0] + i)] =
-          value->data[static_cast<std::size_t>(i * r.extent[1] + j)];
+  transpose(value->data.data(), r.extent[0], r.extent[1], result->data.data());
   return result;
 }
 

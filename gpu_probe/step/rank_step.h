@@ -94,15 +94,15 @@ class RankStep {
 
    private:
     RankStep& step_;
-    double& sum_;
-    double since_, inside_;
+    double *sum_, *before_;
+    Moment since_;
   };
   bool fast() const;
 
   const Program& program_;
   Communicator& communicator_;
   StepReport report_;
-  double inside_s_ = 0;  ///< of exchanges inside of operators
+  double* running_ = nullptr;  ///< to which time is added now; exchanges inside of operators are taken off
   /// What is the same in every step: data by tensor and layout, how much elements count in the loss.
   std::map<std::pair<TensorId, Layout>, Array> data_;
   std::map<std::pair<TensorId, Shape>, Array> loss_factors_;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The number in which a step is computed. The sources of this folder that say TURNPOINT_REAL are compiled twice: in
-// double, so that a plan that computes something else cannot hide behind rounding, and in float, to be timed.
+// The number in which a step is computed, and where. The sources of this folder that say TURNPOINT_REAL are compiled
+// three times: in double, so that a plan that computes something else cannot hide behind rounding; in float, to be
+// timed; and in float on a CUDA device (place.h).
 #pragma once
 
-#ifdef TURNPOINT_STEP_FLOAT
+#if defined(TURNPOINT_STEP_CUDA)
+#define TURNPOINT_REAL in_cuda
+#elif defined(TURNPOINT_STEP_FLOAT)
 #define TURNPOINT_REAL in_float
 #else
 #define TURNPOINT_REAL in_double
@@ -12,10 +15,15 @@
 namespace turnpoint::step {
 
 namespace TURNPOINT_REAL {
-#ifdef TURNPOINT_STEP_FLOAT
+#if defined(TURNPOINT_STEP_FLOAT) || defined(TURNPOINT_STEP_CUDA)
 using Real = float;
 #else
 using Real = double;
+#endif
+#ifdef TURNPOINT_STEP_CUDA
+inline constexpr bool kOnDevice = true;
+#else
+inline constexpr bool kOnDevice = false;
 #endif
 }  // namespace TURNPOINT_REAL
 using namespace TURNPOINT_REAL;

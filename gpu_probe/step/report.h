@@ -44,7 +44,8 @@ struct Recorded {
 using PhaseSeconds = std::array<double, 4>;
 
 struct StepReport {
-  double loss = 0;  ///< this rank's share: the loss is the sum over all ranks
+  double loss = 0;         ///< this rank's share: the loss is the sum over all ranks
+  double seconds_all = 0;  ///< of the whole step on this rank
   Ledger ledger;
   Ledger before_forward, after_forward, after_backward;  ///< copies of the ledger at these moments
   std::int64_t host_bytes = 0;                           ///< optimizer state kept by the host

@@ -9,8 +9,8 @@ namespace turnpoint::step::TURNPOINT_REAL {
 
 namespace {
 
-std::vector<Real> cut_out(const Block& from, const Region& wanted) {
-  std::vector<Real> part(static_cast<std::size_t>(wanted.elements()));
+Array cut_out(const Block& from, const Region& wanted) {
+  Array part = Array::scratch(static_cast<std::size_t>(wanted.elements()));
   copy_overlap(from.region, from.data.data(), wanted, part.data());
   return part;
 }
@@ -84,9 +84,9 @@ Expected<Value> execute(const Mover& mover, const ReshardStep& step, const Layou
       Cuts cuts;
       for (std::size_t i = 0; i <= group.size(); ++i) cuts.push_back(length * static_cast<std::int64_t>(i));
       Array all = Array::scratch(static_cast<std::size_t>(cuts.back()));
-      std::copy(mine->data.begin(), mine->data.end(),
-                all.begin() + cuts[static_cast<std::size_t>(position_of(mesh, mover.rank(), step.axes))]);
-      if (auto done = communicator.all_gather(group, cuts, {all.data(), all.size()}); !done) return done.error();
+      copy(mine->data.data(), all.data() + cuts[static_cast<std::size_t>(position_of(mesh, mover.rank(), step.axes))],
+           mine->data.size());
+      if (auto done = communicator.all_gather(group, cuts, all.numbers()); !done) return done.error();
       std::int64_t covered = 0;
       for (std::size_t i = 0; i < group.size(); ++i) {
         const Region theirs = region_of(mesh, group[i], before, shape);
@@ -97,25 +97,28 @@ Expected<Value> execute(const Mover& mover, const ReshardStep& step, const Layou
       return result;
     }
     case ReshardMove::all_to_all: {
-      std::vector<std::vector<Real>> out, in;
+      std::vector<Array> sent, got;
+      std::vector<ConstNumbers> out;
+      std::vector<Numbers> in;
       std::vector<Region> parts;
       std::int64_t covered = 0;
       for (const int member : group) {
-        out.push_back(cut_out(*mine, intersection(mine->region, region_of(mesh, member, step.result, shape))));
+        sent.push_back(cut_out(*mine, intersection(mine->region, region_of(mesh, member, step.result, shape))));
+        out.push_back(sent.back().numbers());
         parts.push_back(intersection(region_of(mesh, member, before, shape), wanted));
-        in.emplace_back(static_cast<std::size_t>(parts.back().elements()));
+        got.push_back(Array::scratch(static_cast<std::size_t>(parts.back().elements())));
+        in.push_back(got.back().numbers());
         covered += parts.back().elements();
       }
       if (covered != wanted.elements()) return cannot("the members do not hold the whole block");
       if (auto done = communicator.all_to_all(group, out, in); !done) return done.error();
-      for (std::size_t i = 0; i < group.size(); ++i) copy_overlap(parts[i], in[i].data(), wanted, result->data.data());
+      for (std::size_t i = 0; i < group.size(); ++i) copy_overlap(parts[i], got[i].data(), wanted, result->data.data());
       return result;
     }
     case ReshardMove::all_reduce: {
       if (wanted != mine->region) return cannot("the block changes");
-      std::copy(mine->data.begin(), mine->data.end(), result->data.begin());
-      if (auto done = communicator.all_reduce(group, {result->data.data(), result->data.size()}); !done)
-        return done.error();
+      copy(mine->data.data(), result->data.data(), mine->data.size());
+      if (auto done = communicator.all_reduce(group, result->data.numbers()); !done) return done.error();
       return result;
     }
     case ReshardMove::reduce_scatter: {
@@ -128,17 +131,16 @@ Expected<Value> execute(const Mover& mover, const ReshardStep& step, const Layou
         if (intersection(mine->region, theirs) != theirs) return cannot("a part lies elsewhere");
         copy_overlap(mine->region, mine->data.data(), theirs, all.data() + cuts[i]);
       }
-      if (auto done = communicator.reduce_scatter(group, cuts, {all.data(), all.size()}); !done) return done.error();
+      if (auto done = communicator.reduce_scatter(group, cuts, all.numbers()); !done) return done.error();
       const auto me = static_cast<std::size_t>(position_of(mesh, mover.rank(), step.axes));
-      std::copy(all.begin() + cuts[me], all.begin() + cuts[me + 1], result->data.begin());
+      copy(all.data() + cuts[me], result->data.data(), static_cast<std::size_t>(cuts[me + 1] - cuts[me]));
       return result;
     }
     case ReshardMove::permute: {
       const Partners partners = permute_partners(mesh, mover.rank(), step, before, shape);
       if (partners.from < 0 || partners.to < 0) return cannot("nobody is left to send a block");
       if (partners.from == mover.rank()) kept_in_place += static_cast<std::int64_t>(mine->data.size());
-      if (auto done = communicator.exchange(partners.to, {mine->data.data(), mine->data.size()}, partners.from,
-                                            {result->data.data(), result->data.size()});
+      if (auto done = communicator.exchange(partners.to, mine->data.numbers(), partners.from, result->data.numbers());
           !done)
         return done.error();
       return result;

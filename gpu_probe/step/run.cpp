@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include <new>
 #include <optional>
 #include <thread>
 #include <tuple>
@@ -25,12 +26,15 @@ Expected<StepRun> run_step(const Model& model, const Plan& plan, const StepOptio
     for (int r = 0; r < count; ++r)
       threads.emplace_back([&, r] {
         const auto communicator = ranks.communicator(r);
-        RankStep step(**program, *communicator);
-        if (auto done = step.run(); !done) {
-          errors[static_cast<std::size_t>(r)] = done.error();
-          communicator->give_up();
+        auto& error = errors[static_cast<std::size_t>(r)];
+        try {
+          RankStep step(**program, *communicator);
+          if (auto done = step.run(); !done) error = done.error();
+          run.ranks[static_cast<std::size_t>(r)] = step.report();
+        } catch (const std::bad_alloc&) {
+          error = Error{ErrorCode::device, "out of memory", model.name, "a smaller batch or model"};
         }
-        run.ranks[static_cast<std::size_t>(r)] = step.report();
+        if (error) communicator->give_up();
       });
   }
   const std::optional<Error>* first = nullptr;

@@ -26,6 +26,11 @@ namespace in_float {
 Expected<StepRun> run_step(const Model& model, const Plan& plan, const StepOptions& options);
 Expected<StepRun> run_whole(const Model& model, const Plan& plan, StepOptions options);
 }  // namespace in_float
+/// On the GPU that this process has opened (cuda/run.h).
+namespace in_cuda {
+Expected<StepRun> run_step(const Model& model, const Plan& plan, const StepOptions& options);
+Expected<StepRun> run_whole(const Model& model, const Plan& plan, StepOptions options);
+}  // namespace in_cuda
 
 /// The plan of one device that keeps everything: the unpartitioned step.
 Plan whole_plan(const Model& model);
@@ -38,6 +43,10 @@ struct Comparison {
   std::array<std::int64_t, kComparedKinds> elements{};  ///< compared, on all ranks
   double loss = 0;                                      ///< relative difference
   std::string where;                                    ///< of the worst one
+  /// Per kind: the largest difference of a tensor, root mean square over the elements that ranks hold, relative to the
+  /// root mean square of the whole tensor. One element on the other side of a tie does not show in it.
+  std::array<double, kComparedKinds> typical{};
+  std::string where_typical;
   double largest() const;
 };
 /// Both recorded. Error: the step holds something that the unpartitioned one has not.

@@ -8,7 +8,6 @@
 #include "gpu_probe/job/output.h"
 #include "gpu_probe/measure/statistics.h"
 #include "gpu_probe/step/rank_step.h"
-#include "gpu_probe/step/region_ranks.h"
 
 namespace turnpoint::step::TURNPOINT_REAL {
 
@@ -43,14 +42,14 @@ class Measurer {
       if (auto done = step.run(); !done) return done.error();
     }
     if (auto done = barrier(); !done) return done.error();
-    Buffers::of_this_rank().reset_peak();
+    counted_memory().reset_peak();
     const double began = probe::host_clock();
     for (int i = 0; i < job_.steps; ++i) {
       progress_("timing steps", static_cast<double>(i) / job_.steps, limit);
       if (auto done = barrier(); !done) return done.error();
-      const double since = probe::host_clock();
+      if (job_.mode == StepMode::slice) hold_back();
       if (auto done = step.run(); !done) return done.error();
-      add_row(step.report(), probe::host_clock() - since);
+      add_row(step.report(), step.report().seconds_all);
       Real over = i + 1 >= kLeastSteps && probe::host_clock() - began > job_.budget_s ? 1 : 0;
       if (auto done = broadcast(over); !done) return done.error();
       if (over > 0) break;
@@ -63,14 +62,20 @@ class Measurer {
   Expected<void> barrier() {
     if (alone()) return {};
     std::vector<Real> token(everyone_.size(), 0);
-    return communicator_.all_reduce(everyone_, token);
+    return all_reduce(token);
+  }
+  Expected<void> all_reduce(std::vector<Real>& values) {
+    Array there = Array::outside(values.size());
+    upload(values.data(), there.data(), values.size());
+    if (auto done = communicator_.all_reduce(everyone_, there.numbers()); !done) return done;
+    download(there.data(), values.data(), values.size());
+    return settle();
   }
   /// Everyone gets rank 0's value.
   Expected<void> broadcast(Real& value) {
     if (alone()) return {};
-    std::vector<Real> all(everyone_.size(), communicator_.rank() == 0 ? value : 0);
     std::vector<Real> sum{communicator_.rank() == 0 ? value : Real(0)};
-    if (auto done = communicator_.all_reduce(everyone_, sum); !done) return done;
+    if (auto done = all_reduce(sum); !done) return done;
     value = sum[0];
     return {};
   }
@@ -95,7 +100,11 @@ class Measurer {
                 mine.size() * sizeof(double));
     Cuts cuts;
     for (std::size_t i = 0; i <= everyone_.size(); ++i) cuts.push_back(static_cast<std::int64_t>(i * length));
-    if (auto done = communicator_.all_gather(everyone_, cuts, all); !done) return done.error();
+    Array there = Array::outside(all.size());
+    upload(all.data(), there.data(), all.size());
+    if (auto done = communicator_.all_gather(everyone_, cuts, there.numbers()); !done) return done.error();
+    download(there.data(), all.data(), all.size());
+    if (auto done = settle(); !done) return done.error();
     std::vector<double> result(mine.size() * everyone_.size());
     std::memcpy(result.data(), all.data(), result.size() * sizeof(double));
     return result;
@@ -130,11 +139,11 @@ class Measurer {
     };
     const auto memory =
         gather({most(Held::parameters), most(Held::gradients), most(Held::optimizer), most(Held::kept),
-                static_cast<double>(Buffers::of_this_rank().peak()), static_cast<double>(report.ledger.lasting_peak)});
+                static_cast<double>(counted_memory().peak()), static_cast<double>(report.ledger.lasting_peak)});
     if (!memory) return memory.error();
 
     StepMeasurement m;
-    m.backend = "cpu";
+    m.backend = kOnDevice ? "cuda" : "cpu";
     m.mode = job_.mode;
     m.ranks = alone() ? 1 : communicator_.ranks();
     m.step = spread(column(*all, 0, std::greater<>()));
@@ -201,14 +210,14 @@ class Measurer {
     note(unlisted, " bytes a device of sharded weights gathered beyond the plan's list");
     note(inside, " bytes a device exchanged inside recurrent operators, which no plan lists");
     note(in_place, " bytes of permutes that rank 0 held already; plans count them as sent");
-    note(static_cast<double>(Buffers::scratch_of_this_rank().peak()),
+    note(static_cast<double>(scratch_memory().peak()),
          " bytes of scratch inside kernels and exchanges on rank 0, which no plan lists and the peak leaves out");
     note(report.idle_repeats, report.idle_repeats == 1
                                   ? " resharding that the plan repeats in backward although nobody reads it"
                                   : " reshardings that the plan repeats in backward although nobody reads them");
     if (job_.mode == StepMode::slice)
       m.notes.push_back("exchanges were not made: what they bring was filled with numbers");
-    if (job_.floating_bytes != 4 || job_.precision != ProbePrecision::fp32)
+    if (!kOnDevice && (job_.floating_bytes != 4 || job_.precision != ProbePrecision::fp32))
       m.notes.push_back("computed in fp32 on CPU ranks; bytes are counted as the plan's precision has them");
     const bool masks = std::any_of(job_.model->tensors.begin(), job_.model->tensors.end(), [](const Tensor& tensor) {
       return tensor.role == TensorRole::internal && !is_floating(tensor.type);
@@ -221,7 +230,10 @@ class Measurer {
                                                     : "sgd"));
     const bool offload = std::any_of(job_.plan.operators.begin(), job_.plan.operators.end(),
                                      [](const PlanOperator& op) { return op.choice.offload; });
-    if (offload) m.notes.push_back("offloaded optimizer state: device and host are one memory here, nothing was moved");
+    if (offload)
+      m.notes.push_back(std::string("offloaded optimizer state: ") +
+                        (kOnDevice ? "it stayed on the GPU, uncounted" : "device and host are one memory here") +
+                        ", nothing was moved");
   }
 
   const StepJob& job_;
@@ -234,12 +246,9 @@ class Measurer {
 
 }  // namespace
 
-Expected<StepMeasurement> measure_rank(const StepJob& job, probe::SharedRegion& region, int rank,
-                                       const StepProgress& progress) {
-  const auto communicator = job.mode == StepMode::slice ? lone_communicator(job.plan.mesh.devices(), job.slice_device)
-                                                        : region_communicator(region, rank);
-  auto measured = Measurer(job, *communicator, progress).run();
-  if (!measured) communicator->give_up();
+Expected<StepMeasurement> measure_steps(const StepJob& job, Communicator& communicator, const StepProgress& progress) {
+  auto measured = Measurer(job, communicator, progress).run();
+  if (!measured) communicator.give_up();
   return measured;
 }
 

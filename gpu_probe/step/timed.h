@@ -5,7 +5,8 @@
 #include <functional>
 
 #include "core/plan/step_job.h"
-#include "gpu_probe/ranks/shared_region.h"
+#include "gpu_probe/ranks/rank_links.h"
+#include "gpu_probe/step/communicator.h"
 #include "gpu_probe/step/options.h"
 
 namespace turnpoint::step {
@@ -19,24 +20,29 @@ StepOptions options_of(const StepJob& job);
 /// Why a job is not begun: more ranks than are carried out here, or more memory on each than this machine has.
 Expected<void> check_job(const StepJob& job, int ranks);
 
-/// What the proof would take on this machine, s, of plain loops in double; and bytes.
-struct ProofEstimate {
-  double seconds = 0, bytes = 0;
-};
-ProofEstimate estimate_proof(const StepJob& job);
+/// What certainly has to be there on one rank, bytes: parameters with gradient and optimizer state, the largest output.
+double least_bytes(const StepJob& job);
+
+/// What a proof in double says, by the largest errors.
+struct Comparison;
+StepNumerics numerics_of(const Comparison& compared);
 
 /// The partitioned step, its ranks as threads, against the unpartitioned one, both in double.
 Expected<StepNumerics> prove(const StepJob& job);
 
+namespace TURNPOINT_REAL {
+/// Timed steps of one rank, in step with the others that `communicator` speaks of; a slice is alone. On rank 0 the
+/// measurement is that of all ranks. A rank that fails gives up, so that the others do not wait.
+Expected<StepMeasurement> measure_steps(const StepJob& job, Communicator& communicator, const StepProgress& progress);
+}  // namespace TURNPOINT_REAL
+
 namespace in_float {
 /// One rank's part of all steps, in step with the others; with one rank of a job for slices, without them. On rank 0
 /// the measurement is that of all ranks. Error: what about the plan cannot be executed, or that another rank gave up.
-Expected<StepMeasurement> measure_rank(const StepJob& job, probe::SharedRegion& region, int rank,
-                                       const StepProgress& progress);
+Expected<StepMeasurement> measure_rank(const StepJob& job, probe::RankLinks& links, const StepProgress& progress);
 }  // namespace in_float
 namespace in_double {
-Expected<StepMeasurement> measure_rank(const StepJob& job, probe::SharedRegion& region, int rank,
-                                       const StepProgress& progress);
+Expected<StepMeasurement> measure_rank(const StepJob& job, probe::RankLinks& links, const StepProgress& progress);
 }  // namespace in_double
 
 }  // namespace turnpoint::step

@@ -4,6 +4,8 @@
 #   turnpoint-cli measure --backend cuda --job-out JOB.json ...
 # and records what the probe says, for `turnpoint-cli measure --from RECORDING.jsonl` at home.
 #
+# or, for the step of a plan, `turnpoint-cli validate --backend cuda --job-out JOB.json ...` and `validate --from`:
+#
 #   measure_on_gpu.sh OUTPUT_FOLDER PROBE JOB.json...
 #
 # Finds CUDA's libraries beside Python packages (nvidia-*), in /usr/local/cuda and where LD_LIBRARY_PATH says.
@@ -54,6 +56,10 @@ for job in "$@"; do
   grep -m 1 '"type":"hello"' "$record" | cut -c 1-1800
   grep '"type":"error"' "$record" | cut -c 1-600
   grep -m 1 '"type":"result"' "$record"
+  # Of a step job: how many operators and phases were timed, and whether the partitioned step equals the whole one.
+  steps=$(grep -c '"type":"operator"' "$record")
+  [ "$steps" -gt 0 ] && echo "$steps phases of operators timed, $(grep -c '"type":"exchange"' "$record") exchanges listed" &&
+    grep -m 1 '"type":"result"' "$record" | grep -o '"numerics":{[^}]*}'
   grep -o '"not_measured":"[^"]*"' "$record" | sort | uniq -c | sort -rn | head -n 12
   tail -c 800 "$out/$name.stderr"
   # The best rates of products, to see at a glance whether the figures can be right.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `measure`: from this machine's CPU ranks to a profile that a search uses; recordings; probes that fail.
+#include <QDir>
 #include <QFile>
 #include <QJsonArray>
 #include <QTemporaryDir>
@@ -10,6 +11,7 @@
 #include "core/base/json.h"
 #include "core/hardware/cluster.h"
 #include "core/hardware/probe_job.h"
+#include "core/hardware/probe_messages.h"
 #include "plan/schema_check.h"
 
 using namespace turnpoint;
@@ -26,11 +28,14 @@ class MeasureTest : public QObject {
   QString path(const char* name) { return folder_.filePath(name); }
 
  private slots:
-  void initTestCase() { qputenv("XDG_DATA_HOME", folder_.path().toUtf8()); }
+  void initTestCase() {
+    qputenv("XDG_DATA_HOME", folder_.path().toUtf8());
+    qputenv("XDG_CACHE_HOME", path("cache").toUtf8());
+  }
 
   void a_measurement_becomes_a_profile_that_searches_use() {
     const Run measured =
-        run({"measure", "--backend", "cpu", "--ranks", "2", "--budget", "30", "--item", "0.01", "--model",
+        run({"measure", "--backend", "cpu", "--ranks", "2", "--budget", "12", "--item", "0.01", "--model",
              "builtin:lenet", "--batch", "16", "--record", path("run.jsonl"), "--out", path("cpu.json")});
     QVERIFY2(measured.code == kDone, measured.err);
     const auto profile = read_hardware_profile(path("cpu.json").toStdString());
@@ -73,6 +78,57 @@ class MeasureTest : public QObject {
     QFile first(path("cpu.json")), second(path("again.json"));
     QVERIFY(first.open(QIODevice::ReadOnly) && second.open(QIODevice::ReadOnly));
     QCOMPARE(first.readAll(), second.readAll());
+  }
+
+  void what_was_measured_before_is_taken_over() {
+    const auto measure = [&](const QStringList& more) {
+      return run(QStringList{"measure", "--backend", "cpu", "--ranks", "2", "--budget", "1", "--item", "0.002", "--out",
+                             path("reused.json")} +
+                 more);
+    };
+    qputenv("XDG_CACHE_HOME", path("other cache").toUtf8());
+    const Run first = measure({});
+    QVERIFY2(first.code == kDone, first.err);
+    QVERIFY2(!first.err.contains("were measured before"), first.err);
+    const Run second = measure({"--record", path("second.jsonl")});
+    QVERIFY2(second.code == kDone, second.err);
+    QVERIFY2(second.err.contains("times were measured before, since 20"), second.err);
+    const auto profile = read_json_file(path("reused.json").toStdString());
+    QVERIFY2(QByteArray::fromStdString((*profile)["notes"].dump()).contains("taken over from earlier runs"), "notes");
+    // The recording says of each time when it was measured.
+    const auto recording = read_probe_recording(path("second.jsonl").toStdString());
+    QVERIFY2(recording.has_value(), recording ? "" : recording.error().message().c_str());
+    std::size_t reused = 0;
+    for (const auto& item : recording->messages.items()) reused += item.reused.empty() ? 0 : 1;
+    QVERIFY(reused > 5);
+    for (const auto& ask : {QStringList{"--fresh"}, QStringList{"--max-age", "0"}}) {
+      const Run again = measure(ask);
+      QVERIFY2(again.code == kDone, again.err);
+      QVERIFY2(!again.err.contains("were measured before"), again.err);
+    }
+    // A broken cache costs its times and a message, and is put aside.
+    const QDir cache(path("other cache") + "/turnpoint/measured");
+    const QStringList files = cache.entryList({"*.json"});
+    QCOMPARE(files.size(), qsizetype(1));
+    QFile broken(cache.filePath(files[0]));
+    QVERIFY(broken.open(QIODevice::WriteOnly) && broken.write("{\"format\":") > 0);
+    broken.close();
+    const Run mended = measure({});
+    QVERIFY2(mended.code == kDone, mended.err);
+    QCOMPARE(mended.err.count("times kept before are ignored"), qsizetype(1));
+    QCOMPARE(cache.entryList({"*.broken"}).size(), qsizetype(1));
+    const Run after = measure({});
+    QVERIFY2(after.err.contains("times were measured before, since 20"), after.err);
+    qputenv("XDG_CACHE_HOME", path("cache").toUtf8());
+  }
+
+  void what_cannot_be_written_leaves_local_alone() {
+    const QString local = folder_.filePath("turnpoint/local.json");
+    QFile(local).remove();
+    const Run full =
+        run({"measure", "--backend", "cpu", "--ranks", "2", "--budget", "1", "--item", "0.002", "--out", "/dev/full"});
+    QCOMPARE(full.code, kBadInput);
+    QVERIFY(!QFile::exists(local));
   }
 
   void a_job_for_another_machine() {
@@ -119,6 +175,10 @@ class MeasureTest : public QObject {
     QCOMPARE(run({"measure", "--backend", "opencl"}).code, kUsage);
     QCOMPARE(run({"measure", "--backend", "cpu", "--precisions", "fp8", "--job-out", "-"}).code, kUsage);
     QCOMPARE(run({"measure", "--job-out", "-"}).code, kUsage);
+    const Run half = run({"measure", "--backend", "cpu", "--precisions", "bf16", "--out", path("half.json")});
+    QCOMPARE(half.code, kUsage);
+    QVERIFY2(half.err.contains("CPU ranks compute in fp32 only"), half.err);
+    QVERIFY(!QFile::exists(path("half.json")));
     QCOMPARE(run({"measure", "--model", "builtin:gtp2", "--backend", "cpu", "--job-out", "-"}).code, kUsage);
   }
 

@@ -65,6 +65,57 @@ class ValidateTest : public QObject {
     searched("again.json", {"--hardware", path("known.json")});
   }
 
+  void a_placement() {
+    const QString result = searched("placed.json", {"--hardware", "v100-16gb-1x2", "--method", "pardnn"});
+    const auto done = run({"validate", result, "--steps", "4", "--out", path("placed-report.json")});
+    QVERIFY2(done.code == 0, done.err.constData());
+    const json report = read("placed-report.json");
+    QCOMPARE(schemas_.check("validation@1", report), std::string());
+    QCOMPARE(report["ranks"].get<int>(), 2);
+    QCOMPARE(report["bytes_sent"]["predicted"], report["bytes_sent"]["measured"]);
+    QVERIFY(report["numerics"]["gradient_error"].get<double>() <= report["numerics"]["tolerance"].get<double>());
+    QVERIFY(report["operators"].size() > 10);
+    QVERIFY(!report["collectives"].empty());
+  }
+
+  /// What the tasks are is not known, or they are pieces of an operator: one sentence says so.
+  void placements_that_cannot_be_run() {
+    const QString steps = path("steps.json");
+    auto done = run({"search", "builtin:lstm-lm?layers=1&hidden=32&sequence=4", "--batch", "4", "--hardware",
+                     "v100-16gb-1x2", "--method", "heft", "--out", steps});
+    QVERIFY2(done.code == 0, done.err.constData());
+    done = run({"validate", steps});
+    QCOMPARE(done.code, test::kUsage);
+    QVERIFY2(done.err.contains("single time steps"), done.err.constData());
+    std::ofstream(path("tasks.json").toStdString())
+        << R"({"format": "turnpoint/task-graph@1", "tasks": [{"name": "a", "time_s": 1}, {"name": "b", "time_s": 2}],)"
+        << R"( "edges": [{"from": 0, "to": 1, "bytes": 8}]})";
+    done = run({"search", path("tasks.json"), "--hardware", "v100-16gb-1x2", "--method", "heft", "--out",
+                path("tasks-result.json")});
+    QVERIFY2(done.code == 0, done.err.constData());
+    done = run({"validate", path("tasks-result.json")});
+    QCOMPARE(done.code, test::kUsage);
+    QVERIFY2(done.err.contains("comes from no model"), done.err.constData());
+  }
+
+  void too_much_is_refused_at_once() {
+    const QString result = path("large.json");
+    auto done = run({"search", "builtin:vgg16", "--batch", "64", "--hardware", "v100-16gb-1x2", "--method",
+                     "data-parallel", "--out", result});
+    QVERIFY2(done.code == 0, done.err.constData());
+    done = run({"validate", result, "--budget", "0.5"});
+    QCOMPARE(done.code, test::kUsage);
+    QVERIFY2(done.err.contains("is predicted to take") && done.err.contains("--budget"), done.err.constData());
+  }
+
+  void a_profile_is_not_overwritten_by_what_it_predicted() {
+    QVERIFY(QFile::copy(path("known.json"), path("mine.json")));  // of several_plans_and_calibration()
+    const QString result = searched("mine-result.json", {"--hardware", path("mine.json")});
+    const auto done = run({"validate", result, "--calibrate", "--profile-out", path("mine.json")});
+    QCOMPARE(done.code, test::kUsage);
+    QVERIFY2(done.err.contains("is not overwritten"), done.err.constData());
+  }
+
   void a_slice() {
     const QString result = searched("wide.json", {"--hardware", "v100-16gb-2x8"});
     auto done = run({"validate", result, "--point", "min-time", "--backend", "cpu"});
@@ -95,8 +146,8 @@ class ValidateTest : public QObject {
     QVERIFY(refused({result, "--backend", "tpu"}, "--backend"));
     QVERIFY(refused({result, "--profile-out", path("p.json")}, "--calibrate"));
     QVERIFY(refused({}, "result"));
-    const QString staged = searched("staged.json", {"--hardware", "v100-16gb-1x2", "--method", "heft"});
-    QVERIFY(refused({staged, "--point", "0", "--backend", "cpu"}, "placement"));
+    const QString placed = searched("placed.json", {"--hardware", "v100-16gb-1x2", "--method", "heft"});
+    QVERIFY(refused({placed, "--backend", "cpu", "--slice"}, "one device's part alone"));
     QCOMPARE(run({"validate", path("absent.json")}).code, test::kBadInput);
   }
 

@@ -29,7 +29,7 @@ int run_ranks(int ranks, const std::function<bool(Communicator&)>& body) {
   std::vector<std::jthread> threads;
   for (int rank = 0; rank < ranks; ++rank)
     threads.emplace_back([&, rank] {
-      Communicator me(*region, rank);
+      SharedCommunicator me(*region, rank);
       if (!body(me)) ++wrong;
     });
   threads.clear();
@@ -147,7 +147,7 @@ class CollectivesTest : public QObject {
     QVERIFY(region.has_value());
     bool ended = true;
     std::jthread waiting([&] {
-      Communicator me(*region, 0);
+      SharedCommunicator me(*region, 0);
       float x = 1;
       ended = !me.all_reduce(me.all(), &x, 1);
     });

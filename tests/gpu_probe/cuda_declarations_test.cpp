@@ -2,12 +2,14 @@
 // Our own declarations of CUDA against the real headers, where those are installed; and the kernels through the real
 // compiler, for every architecture that it knows.
 #include <QTest>
+#include <regex>
 
 #include "gpu_probe/cuda/cublaslt.h"
 #include "gpu_probe/cuda/cudnn.h"
 #include "gpu_probe/cuda/driver.h"
 #include "gpu_probe/cuda/kernel_source.h"
 #include "gpu_probe/cuda/nvrtc.h"
+#include "gpu_probe/step/cuda/kernel_source.h"
 
 #if __has_include(<cuda.h>) && __has_include(<cublasLt.h>)
 #define HAVE_CUDA_HEADERS 1
@@ -40,9 +42,13 @@ static_assert(kReal32 == CUDA_R_32F && kRealBf16 == CUDA_R_16BF && kCompute32 ==
               kComputeTf32 == CUBLAS_COMPUTE_32F_FAST_TF32);
 static_assert(kPlainOperand == CUBLAS_OP_N && kTransposedOperand == CUBLAS_OP_T);
 static_assert(kDescTransposeA == CUBLASLT_MATMUL_DESC_TRANSA && kDescTransposeB == CUBLASLT_MATMUL_DESC_TRANSB);
+static_assert(kDescEpilogue == CUBLASLT_MATMUL_DESC_EPILOGUE && kDescBiasPointer == CUBLASLT_MATMUL_DESC_BIAS_POINTER &&
+              kEpilogueBias == CUBLASLT_EPILOGUE_BIAS);
 static_assert(kLayoutBatchCount == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT &&
               kLayoutBatchStride == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET);
-static_assert(kPreferenceWorkspace == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES);
+static_assert(kPreferenceWorkspace == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES &&
+              kPreferenceAlignment == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES &&
+              kPreferenceAlignment + 3 == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES);
 #endif
 #ifdef HAVE_CUDNN_HEADERS
 static_assert(sizeof(CudnnPerformance) == sizeof(cudnnConvolutionFwdAlgoPerf_t) &&
@@ -79,6 +85,24 @@ class CudaDeclarationsTest : public QObject {
     QVERIFY2(code.has_value(), code ? "" : code.error().message().c_str());
     for (const char* name : {"softmax_f32", "softmax_warp_bf16", "column_sum_bf16", "adam_f32", "spin", "nothing"})
       QVERIFY2(code->find(std::string(".text.") + name) != std::string::npos, name);
+  }
+
+  void kernels_of_steps_compile_data() {
+    QTest::addColumn<QString>("architecture");
+    QTest::newRow("sm_90") << "sm_90";
+  }
+  void kernels_of_steps_compile() {
+    const Nvrtc compiler;
+    if (!compiler.loaded().usable()) QSKIP("no run-time compiler of CUDA here");
+    QFETCH(QString, architecture);
+    const std::string source = turnpoint::step::in_cuda::step_kernels();
+    const auto code = compiler.compile(source, architecture.toStdString());
+    QVERIFY2(code.has_value(), code ? "" : code.error().message().c_str());
+    const std::regex head(R"(__global__\s+void\s+(\w+))");
+    int kernels = 0;
+    for (std::sregex_iterator it(source.begin(), source.end(), head), end; it != end; ++it, ++kernels)
+      QVERIFY2(code->find(".text." + (*it)[1].str()) != std::string::npos, (*it)[1].str().c_str());
+    QVERIFY(kernels > 25);
   }
 
   void a_wrong_kernel_is_explained() {

@@ -52,7 +52,9 @@ class StepSmallTest : public QObject {
                 out.push_back(std::vector<double>(me + 1, double(r * 100 + other)));
                 in.emplace_back(std::size_t(other));
               }
-              fine = fine && c->all_to_all(group, out, in).has_value();
+              std::vector<step::ConstNumbers> sent(out.begin(), out.end());
+              std::vector<step::Numbers> got(in.begin(), in.end());
+              fine = fine && c->all_to_all(group, sent, got).has_value();
               for (std::size_t i = 0; i < group.size(); ++i)
                 for (const double v : in[i]) fine = fine && v == double(group[i] * 100 + r);
               wrong[me] = !fine;

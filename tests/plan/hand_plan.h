@@ -8,21 +8,10 @@
 #include "core/cost/operator_cost.h"
 #include "core/plan/plan.h"
 #include "core/scenario/scenario.h"
+#include "search/scenario_on.h"
 #include "search/small_models.h"
 
 namespace turnpoint::test {
-
-/// Null with a message on standard error if the preset is unknown.
-inline ScenarioPtr scenario_on(ModelPtr model, const std::string& hardware) {
-  const auto cluster = cluster_preset(hardware);
-  if (!model || !cluster) return nullptr;
-  auto scenario = std::make_shared<Scenario>();
-  scenario->settings.batch = model->batch;
-  scenario->model = std::move(model);
-  scenario->cluster = *cluster;
-  scenario->hardware = hardware;
-  return scenario;
-}
 
 inline Plan hand_plan(const Scenario& scenario, std::uint64_t seed) {
   const Model& model = *scenario.model;

@@ -248,7 +248,7 @@ class PardnnTest : public QObject {
 
   void same_answer_on_any_number_of_threads() {
     const auto graph = test::layered_graph(test::layered_dag(3000, 2));
-    for (const Objective objective : {Objective::makespan, Objective::max_load}) {
+    for (const placement::Objective objective : {placement::Objective::makespan, placement::Objective::max_load}) {
       PlacementRequest request;
       request.devices = 6;
       request.objective = objective;

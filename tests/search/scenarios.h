@@ -4,24 +4,12 @@
 
 #include <QtTest>
 #include <cmath>
-#include <functional>
 
 #include "core/import/model_source.h"
 #include "core/search/method.h"
+#include "search/scenario_on.h"
 
 namespace turnpoint::test {
-
-inline ScenarioPtr scenario_on(ModelPtr model, const std::string& hardware,
-                               const std::function<void(Settings&)>& change = {}) {
-  auto cluster = open_hardware(hardware);
-  if (!cluster) qFatal("%s", cluster.error().message().c_str());
-  Settings settings;
-  settings.batch = model->batch;
-  if (change) change(settings);
-  auto scenario = make_scenario(std::move(model), *cluster, hardware, settings);
-  if (!scenario) qFatal("%s", scenario.error().message().c_str());
-  return *scenario;
-}
 
 inline ModelPtr builtin(const std::string& name, std::int64_t batch) {
   const auto source = open_model("builtin:" + name);

@@ -87,7 +87,7 @@ class ErrorSummaryTest : public QObject {
     const QString text = QString::fromStdString(write_summary_markdown(reports));
     QVERIFY(text.contains("| step | 3 | 11.7 % | 10.0 % | 25.0 % |"));
     QVERIFY(text.contains("1.000 over 3 plans"));
-    QVERIFY(!summarise({}).rank_correlation);
+    QVERIFY(!summarise(std::vector<ValidationReport>{}).rank_correlation);
   }
 };
 

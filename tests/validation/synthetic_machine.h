@@ -27,7 +27,7 @@ struct SyntheticMachine {
       const double off = noise * (2 * double(random() % 1000001) / 1e6 - 1);
       seconds *= 1 + off;
       step_s += seconds;
-      return Spread{seconds, seconds * 1.01, seconds * 1.02, seconds * 1.04, 10};
+      return Spread{seconds * 0.98, seconds, seconds * 1.02, seconds * 1.04, 10};
     };
     StepMeasurement made;
     made.backend = "cpu";
@@ -71,7 +71,7 @@ struct SyntheticMachine {
       exchanges(plan.reshards[r].backward, std::int32_t(r), plan.reshards[r].producer, true);
     }
     for (const PlanOperator& planned : plan.operators) exchanges(planned.gradient_sync, -1, planned.op, true);
-    made.step = {step_s, step_s * 1.01, step_s * 1.02, step_s * 1.04, 10};
+    made.step = {step_s * 0.98, step_s, step_s * 1.02, step_s * 1.04, 10};
     CostBreakdown cost = plan.cost;
     made.memory = {cost[MemoryPart::parameters],
                    cost[MemoryPart::gradients],

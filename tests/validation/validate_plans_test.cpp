@@ -89,6 +89,57 @@ class ValidatePlansTest : public QObject {
     QVERIFY(!calibrate_plans(*scenario, {}));
   }
 
+  /// Plans that were predicted in the right order and, once "calibrated" with noise, are not.
+  void a_calibration_that_ranks_worse_says_so() {
+    const auto scenario = test::scenario_on(test::mlp(), "v100-16gb-1x2");
+    const auto result = test::run("ft", scenario);
+    auto machine = test::as_predicted(*scenario);
+    machine.noise = 0.9;
+    const StepRunner runner = [&](const StepJob& job, const RunContext&) -> Expected<StepMeasurement> {
+      return machine.run(*scenario, job.plan, job.mode);
+    };
+    int warned = 0, silent = 0;
+    for (machine.seed = 1; machine.seed < 400 && (warned == 0 || silent == 0);) {
+      std::vector<ValidatedPlan> plans;
+      std::vector<ValidationReport> before;
+      for (const std::size_t point : sampled_points(**result, 5, 0)) {
+        plans.push_back(std::move(*validate_point(**result, point, {}, "", runner, {})));
+        before.push_back(plans.back().report);
+      }
+      const auto made = calibrate_plans(*scenario, plans);
+      QVERIFY(made.has_value());
+      const double was = *summarise(before).rank_correlation, is = *summarise(made->reports).rank_correlation;
+      const bool said = made->notes.back().starts_with("warning: calibration lowered");
+      QCOMPARE(said, is < was);
+      for (const auto& report : made->reports)
+        QCOMPARE(report.notes.front().starts_with("warning: calibration lowered"), said);
+      ++(said ? warned : silent);
+    }
+    QVERIFY(warned > 0 && silent > 0);
+  }
+
+  /// A measured value lies within its own quartiles, whatever the machine.
+  void measured_values_lie_within_their_quartiles() {
+    const auto scenario = test::scenario_on(test::mlp(), "v100-16gb-1x2");
+    const auto result = test::run("ft", scenario);
+    auto machine = test::as_predicted(*scenario);
+    const StepRunner runner = [&](const StepJob& job, const RunContext&) -> Expected<StepMeasurement> {
+      return machine.run(*scenario, job.plan, job.mode);
+    };
+    const auto plan = validate_point(**result, 0, {}, "", runner, {});
+    QVERIFY(plan.has_value());
+    int values = 0;
+    for (const auto* list : {&plan->report.operators, &plan->report.collectives, &plan->report.phases})
+      for (const auto& value : *list)
+        if (value.measured) {
+          ++values;
+          QVERIFY(value.q1 <= *value.measured && *value.measured <= value.q3);
+        }
+    QVERIFY(values > 5);
+    const ComparedValue& step = plan->report.step;
+    QVERIFY(step.q1 <= *step.measured && *step.measured <= step.q3);
+  }
+
   void the_best_of_several_runs() {
     const auto scenario = test::scenario_on(test::mlp(), "v100-16gb-1x2");
     const auto result = test::run("ft", scenario);
@@ -97,7 +148,7 @@ class ValidatePlansTest : public QObject {
     const StepRunner runner = best_of(3, [&](const StepJob& job, const RunContext&) -> Expected<StepMeasurement> {
       StepMeasurement made = machine.run(*scenario, job.plan);
       const double times[] = {3, 1, 2};
-      made.step.min_s = times[runs++];
+      made.step.q1_s = times[runs++];
       if (job.prove) made.numerics = StepNumerics{0, 0, 0, 0, 1e-10, "fp64", ""};
       proofs += job.prove;
       return made;
@@ -106,7 +157,7 @@ class ValidatePlansTest : public QObject {
     QVERIFY(plan.has_value());
     QCOMPARE(runs, 3);
     QCOMPARE(proofs, 1);
-    QCOMPARE(plan->measurement.step.min_s, 1.0);
+    QCOMPARE(plan->measurement.step.q1_s, 1.0);
     QVERIFY(plan->measurement.numerics.has_value());
   }
 

@@ -122,10 +122,30 @@ class ScenarioPanelTest : public QObject {
     QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
     std::vector<ReshardRow> rows(9);
     for (std::size_t i = 0; i < rows.size(); ++i) rows[i].tensor = QString::number(i);
-    model.set_rows(rows, TimeUnit(), 6);
+    model.set_rows(rows, 6);
     QCOMPARE(model.rowCount(), 6);
     QCOMPARE(model.total(), std::size_t(9));
     QCOMPARE(model.data(model.index(0, ReshardModel::kTensor), Qt::DisplayRole).toString(), QStringLiteral("0"));
+  }
+
+  /// Each column in the unit that its largest figure asks for: of a tiny model nothing is "0.0 MiB".
+  void reshardings_have_units_that_fit() {
+    ReshardModel model;
+    const auto shown = [&](double bytes, double seconds) {
+      std::vector<ReshardRow> rows(2);
+      rows[0].bytes = bytes, rows[0].time_s = seconds;
+      rows[1].bytes = bytes / 10, rows[1].time_s = seconds / 10;
+      model.set_rows(rows, 6);
+      QStringList words;
+      for (const int column : {int(ReshardModel::kBytes), int(ReshardModel::kTime)}) {
+        words << model.headerData(column, Qt::Horizontal, Qt::DisplayRole).toString();
+        for (int row = 0; row < 2; ++row) words << model.index(row, column).data().toString();
+      }
+      return words.join(u' ');
+    };
+    QCOMPARE(shown(2048, 40e-6), QStringLiteral("KiB 2.0 0.2 \u00b5s 40.0 4.00"));
+    QCOMPARE(shown(32 * 1048576.0, 24.8e-3), QStringLiteral("MiB 32.0 3.2 ms 24.8 2.48"));
+    QCOMPARE(shown(500, 20e-9), QStringLiteral("B 500 50 \u00b5s 0.02 0.00"));
   }
 
   void messages_queue_errors_first() {

@@ -19,7 +19,7 @@
 #include "views/validation/validation_model.h"
 #include "views/validation/validation_scatter.h"
 #include "views/validation/validation_view.h"
-#include "views/validation_fixture.h"
+#include "validation/reports.h"
 
 using namespace turnpoint;
 using namespace turnpoint::test;

@@ -2,6 +2,7 @@
 #include "views/common/format.h"
 
 #include <cmath>
+#include <utility>
 
 namespace turnpoint::views {
 
@@ -99,6 +100,19 @@ TimeUnit time_unit_for(double largest_s) {
   if (largest_s >= 10) return {1, QStringLiteral("s")};
   if (largest_s > 0 && largest_s < 1e-3) return {1e6, QString(kMicro) + u's'};
   return {};
+}
+
+ByteUnit byte_unit_for(double largest_bytes) {
+  static constexpr std::pair<double, const char*> kUnits[] = {
+      {1099511627776.0, "TiB"}, {1073741824.0, "GiB"}, {1048576.0, "MiB"}, {1024.0, "KiB"}};
+  for (const auto& [bytes, name] : kUnits)
+    if (largest_bytes >= bytes) return {bytes, QString::fromLatin1(name)};
+  return {1, QStringLiteral("B")};
+}
+
+QString bytes_in(const ByteUnit& unit, double bytes) {
+  const double value = bytes / unit.bytes;
+  return grouped_number(value, unit.bytes == 1 || value >= 99.95 || value == 0 ? 0 : 1);
 }
 
 QString time_in(const TimeUnit& unit, double seconds) { return significant(seconds * unit.per_second); }

@@ -36,4 +36,12 @@ struct TimeUnit {
 TimeUnit time_unit_for(double largest_s);
 QString time_in(const TimeUnit& unit, double seconds);  ///< number without the unit, three significant digits
 
+/// One unit for a whole block: the largest of B, KiB ... TiB that the largest number of bytes reaches.
+struct ByteUnit {
+  double bytes = 1048576.0;
+  QString name = QStringLiteral("MiB");
+};
+ByteUnit byte_unit_for(double largest_bytes);
+QString bytes_in(const ByteUnit& unit, double bytes);  ///< number without the unit
+
 }  // namespace turnpoint::views

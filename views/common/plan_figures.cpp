@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "core/base/text.h"
+#include "views/common/format.h"
 
 namespace turnpoint::views {
 
@@ -15,8 +16,6 @@ namespace {
 constexpr std::uint32_t kShared = 0xffffffffu;
 
 std::uint64_t key(TensorId tensor, std::uint32_t consumer) { return (std::uint64_t(tensor.index) << 32) | consumer; }
-
-QString from_utf8(const std::string& text) { return QString::fromUtf8(text.data(), qsizetype(text.size())); }
 
 }  // namespace
 
@@ -64,7 +63,7 @@ void PlanFigures::add_operators() {
     OperatorFigures& target = operators_[OperatorId(i)];
     const std::string text = describe(plan_->mesh, source.split, model_->operators[OperatorId(i)]);
     const auto [place, fresh] = known.try_emplace(text, static_cast<std::uint32_t>(configurations.size()));
-    if (fresh) configurations.push_back({from_utf8(text), 0, 0});
+    if (fresh) configurations.push_back({to_qt(text), 0, 0});
     target.configuration = place->second;
     target.memory_bytes = source.cost.memory_bytes();
     target.compute_s = source.cost.compute_s();
@@ -121,8 +120,8 @@ QString PlanFigures::collectives(const PlanReshard& reshard) const {
 
 QString PlanFigures::layouts(const PlanReshard& reshard) const {
   const auto& dims = model_->tensors[reshard.tensor].dims;
-  return from_utf8(describe(plan_->mesh, reshard.from, dims)) + QStringLiteral(" \u2192 ") +
-         from_utf8(describe(plan_->mesh, reshard.to, dims));
+  return to_qt(describe(plan_->mesh, reshard.from, dims)) + QStringLiteral(" \u2192 ") +
+         to_qt(describe(plan_->mesh, reshard.to, dims));
 }
 
 QString PlanFigures::output_layout(OperatorId id) const {
@@ -130,7 +129,7 @@ QString PlanFigures::output_layout(OperatorId id) const {
   if (op.outputs.empty()) return {};
   const Access& output = op.outputs.front();
   const Layout layout = forward_layout(op, output, true, plan_->operators[id.index].split, plan_->mesh.count());
-  return from_utf8(describe(plan_->mesh, layout, model_->tensors[output.tensor].dims));
+  return to_qt(describe(plan_->mesh, layout, model_->tensors[output.tensor].dims));
 }
 
 std::vector<ConfigurationColors::Share> PlanFigures::shares() const {
@@ -142,7 +141,7 @@ std::vector<ConfigurationColors::Share> PlanFigures::shares() const {
 QString PlanFigures::mesh_text() const {
   QStringList parts;
   for (const MeshAxis& axis : plan_->mesh.axes) {
-    QString part = from_utf8(axis.name) + QChar(u'\u00a0') + QString::number(axis.size);
+    QString part = to_qt(axis.name) + QChar(u'\u00a0') + QString::number(axis.size);
     if (axis.level == kInterNode) part += QStringLiteral("\u00a0nodes");
     parts << part;
   }
@@ -165,7 +164,7 @@ QString move_text(ReshardMove move) {
 QString axes_text(const Mesh& mesh, std::uint32_t axes) {
   QString text;
   for (int a = 0; a < mesh.count(); ++a)
-    if (axes & (1u << a)) text += from_utf8(mesh.axes[static_cast<std::size_t>(a)].name);
+    if (axes & (1u << a)) text += to_qt(mesh.axes[static_cast<std::size_t>(a)].name);
   return text;
 }
 
@@ -177,7 +176,7 @@ QString figure_text(double value) {
   return QLocale().toString(value, 'f', decimals);
 }
 
-QString bytes_text(std::int64_t bytes) { return from_utf8(format_bytes(bytes)); }
-QString seconds_text(double seconds) { return from_utf8(format_seconds(seconds)); }
+QString bytes_text(std::int64_t bytes) { return to_qt(format_bytes(bytes)); }
+QString seconds_text(double seconds) { return to_qt(format_seconds(seconds)); }
 
 }  // namespace turnpoint::views

@@ -4,14 +4,12 @@
 #include <QApplication>
 #include <QClipboard>
 #include <QEvent>
-#include <QHBoxLayout>
 #include <QHeaderView>
 #include <QPainter>
-#include <QShortcut>
-#include <QVBoxLayout>
 
 #include "views/common/format.h"
 #include "views/common/method_marks.h"
+#include "views/common/table_setup.h"
 #include "views/common/theme_colors.h"
 #include "views/plan_table/plan_delegates.h"
 
@@ -57,57 +55,32 @@ ComparisonView::ComparisonView(QWidget* parent)
   sorted_->setSortRole(ComparisonModel::SortRole);
   make_tool_bar();
   make_table();
-  empty_ =
-      new QLabel(tr("Methods that are switched on in the scenario are compared here once they have answered"), this);
-  empty_->setAlignment(Qt::AlignCenter);
-  empty_->setWordWrap(true);
-  empty_->setEnabled(false);
-  auto* all = new QVBoxLayout(this);
-  all->setContentsMargins(0, 0, 0, 0);
-  all->setSpacing(0);
-  all->addWidget(tool_bar_);
-  all->addWidget(table_, 1);
-  all->addWidget(empty_, 1);
+  empty_ = make_empty_words(
+      tr("Methods that are switched on in the scenario are compared here once they have answered"), this);
+  stack_table(this, bar_, table_, empty_);
   update_summary();
 }
 
 void ComparisonView::make_tool_bar() {
-  tool_bar_ = new QWidget(this);
-  tool_bar_->setObjectName(QStringLiteral("comparison_tool_bar"));
-  auto* row = new QHBoxLayout(tool_bar_);
-  row->setContentsMargins(8, 2, 8, 2);
-  row->setSpacing(10);
-  summary_ = new QLabel(tool_bar_);
-  summary_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-  copy_button_ = new QToolButton(tool_bar_);
-  copy_button_->setText(tr("Copy table"));
-  copy_button_->setToolTip(tr("Copy all rows, with tabs between columns (Ctrl+C)"));
-  row->addWidget(summary_, 1);
-  row->addWidget(copy_button_);
-  const auto copy = [this] { QApplication::clipboard()->setText(rows_as_text()); };
-  connect(copy_button_, &QToolButton::clicked, this, copy);
-  auto* keys = new QShortcut(QKeySequence::Copy, this);
-  keys->setContext(Qt::WidgetWithChildrenShortcut);
-  connect(keys, &QShortcut::activated, this, copy);
+  bar_ = make_table_bar({QStringLiteral("comparison_tool_bar"),
+                         {},
+                         {},
+                         tr("Copy table"),
+                         tr("Copy all rows, with tabs between columns (Ctrl+C)")},
+                        this);
+  connect_copy(bar_, this, [this] { QApplication::clipboard()->setText(rows_as_text()); });
 }
 
 void ComparisonView::make_table() {
   table_ = new QTreeView(this);
   table_->setModel(sorted_);
   table_->setRootIsDecorated(false);
-  table_->setFrameShape(QFrame::NoFrame);
-  table_->setUniformRowHeights(true);
-  table_->setAlternatingRowColors(true);
-  table_->setEditTriggers(QAbstractItemView::NoEditTriggers);
-  table_->setAllColumnsShowFocus(true);
-  table_->setAccessibleName(tr("Methods, one row each"));
+  set_up_table(table_, tr("Methods, one row each"));
   table_->setItemDelegate(new PlanRowDelegate(this));
   table_->setItemDelegateForColumn(ComparisonModel::method, new MethodDelegate(this));
   table_->setSortingEnabled(true);
   table_->header()->setSortIndicatorClearable(true);
   table_->header()->setSortIndicator(-1, Qt::AscendingOrder);
-  table_->header()->setStretchLastSection(true);
-  table_->header()->setSectionsMovable(false);
   sorted_->sort(-1);
   connect(table_->selectionModel(), &QItemSelectionModel::selectionChanged, this, &ComparisonView::pick_row);
 }
@@ -141,14 +114,14 @@ void ComparisonView::fit_columns() {
 void ComparisonView::update_summary() {
   table_->setVisible(model_->rowCount() > 0);
   if (empty_) empty_->setVisible(model_->rowCount() == 0);
-  copy_button_->setEnabled(model_->rowCount() > 0);
-  if (model_->rowCount() == 0) return summary_->clear();
+  bar_.copy->setEnabled(model_->rowCount() > 0);
+  if (model_->rowCount() == 0) return bar_.summary->clear();
   const int best = model_->best_row();
-  summary_->setText(best < 0 ? tr("No method has a plan that fits")
-                             : tr("Fastest that fits: %1, %2 in %3")
-                                   .arg(model_->series(best).title,
-                                        model_->index(best, ComparisonModel::time).data().toString(),
-                                        model_->index(best, ComparisonModel::memory).data().toString()));
+  bar_.summary->setText(best < 0 ? tr("No method has a plan that fits")
+                                 : tr("Fastest that fits: %1, %2 in %3")
+                                       .arg(model_->series(best).title,
+                                            model_->index(best, ComparisonModel::time).data().toString(),
+                                            model_->index(best, ComparisonModel::memory).data().toString()));
 }
 
 void ComparisonView::set_selection(SelectionModel* selection) {

@@ -11,6 +11,7 @@
 #include <QWidget>
 
 #include "views/common/selection_model.h"
+#include "views/common/table_setup.h"
 #include "views/comparison/comparison_model.h"
 
 namespace turnpoint::views {
@@ -28,10 +29,10 @@ class ComparisonView : public QWidget {
 
   /// All rows with their head, tabs between columns.
   QString rows_as_text() const;
-  QWidget* tool_bar() const { return tool_bar_; }
+  QWidget* tool_bar() const { return bar_.widget; }
   QTreeView* table() const { return table_; }
   ComparisonModel* model() const { return model_; }
-  QString summary() const { return summary_->text(); }
+  QString summary() const { return bar_.summary->text(); }
 
  protected:
   void changeEvent(QEvent* event) override;
@@ -48,9 +49,7 @@ class ComparisonView : public QWidget {
   QSortFilterProxyModel* sorted_;
   QTreeView* table_;
   QLabel* empty_;
-  QWidget* tool_bar_;
-  QLabel* summary_;
-  QToolButton* copy_button_;
+  TableBar bar_;
   QPointer<SelectionModel> selection_;
   bool changing_selection_ = false;
 };

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "views/common/format.h"
 #include "views/graph/strip_wrap.h"
 
 namespace turnpoint::views {
@@ -15,11 +16,9 @@ namespace {
 constexpr double kMargin = 26;  // around the scene; row connectors run in it
 constexpr double kCardHeight = 38;
 constexpr double kCardGap = 22, kRowGap = 22;
-constexpr double kPad = 14;
+constexpr double kCardPad = 14;
 constexpr double kOperatorHeight = 26;
 constexpr double kPort = 2;  // entry and exit of an open card
-
-QString from_utf8(const std::string& text) { return QString::fromUtf8(text.data(), qsizetype(text.size())); }
 
 }  // namespace
 
@@ -63,18 +62,18 @@ void SceneBuilder::add_card(std::uint32_t group, OperatorId op, bool open) {
   card.member_begin = static_cast<std::uint32_t>(members_.size());
   if (group == kNoGroup) {
     members_.push_back(op);
-    card.name = from_utf8(hierarchy_.label[op]);
+    card.name = to_qt(hierarchy_.label[op]);
   } else {
     const auto inside = hierarchy_.operators_of(group);
     members_.insert(members_.end(), inside.begin(), inside.end());
-    card.name = group == 0 ? from_utf8(model_.name) : from_utf8(hierarchy_.groups[group].name);
+    card.name = group == 0 ? to_qt(model_.name) : to_qt(hierarchy_.groups[group].name);
     // "3" or "block.3" says little where several containers have one: "stage1.3".
     const std::string& name = hierarchy_.groups[group].name;
     const std::uint32_t container = hierarchy_.groups[group].parent;
     if (group != 0 && name.size() > name_stem(name).size() && (container != 0 || name_stem(name).empty())) {
-      const QString above = from_utf8(hierarchy_.groups[group].path).section(QLatin1Char('/'), -2, -2);
+      const QString above = to_qt(hierarchy_.groups[group].path).section(QLatin1Char('/'), -2, -2);
       const auto digits = name.find_last_not_of("0123456789") + 1;
-      if (!above.isEmpty()) card.name = above + QLatin1Char('.') + from_utf8(name.substr(digits));
+      if (!above.isEmpty()) card.name = above + QLatin1Char('.') + to_qt(name.substr(digits));
     }
   }
   card.member_end = static_cast<std::uint32_t>(members_.size());
@@ -89,7 +88,7 @@ SceneBuilder::Panel SceneBuilder::make_panel(const GraphCard& card) const {
   for (std::uint32_t m = card.member_begin; m < card.member_end; ++m) {
     const OperatorId op = members_[m];
     node_of[op.index] = static_cast<int>(panel.request.nodes.size());
-    const double text = style_.small_font.horizontalAdvance(from_utf8(hierarchy_.label[op]));
+    const double text = style_.small_font.horizontalAdvance(to_qt(hierarchy_.label[op]));
     panel.request.nodes.emplace_back(std::ceil(std::clamp(text + 14, 44.0, 96.0)), kOperatorHeight);
   }
   std::unordered_map<std::uint64_t, std::size_t> known;
@@ -172,16 +171,16 @@ std::shared_ptr<GraphScene> SceneBuilder::build(const std::function<LevelLayoutP
     if (cards_[c].open) found[c] = find(panels_[c].request);
   if (open * 2 > cards_.size()) {
     for (std::size_t c = 0; c < cards_.size(); ++c)
-      if (found[c]) sizes[c] = found[c]->size + QSizeF(2 * kPad, kPanelHeader + 2 * kPad);
+      if (found[c]) sizes[c] = found[c]->size + QSizeF(2 * kCardPad, kPanelHeader + 2 * kCardPad);
     width = choose_width(sizes, least_width, aspect);
   }
   std::vector<LevelLayout> inner(cards_.size());
   for (std::size_t c = 0; c < cards_.size(); ++c) {
     if (!found[c]) continue;
-    inner[c] = wrap_into_strips(*found[c], width - 2 * kMargin - 2 * kPad);
+    inner[c] = wrap_into_strips(*found[c], width - 2 * kMargin - 2 * kCardPad);
     const double title = style_.name_font.horizontalAdvance(cards_[c].name) + 40;
-    sizes[c] = {std::max(inner[c].size.width() + 2 * kPad, std::min(title, width - 2 * kMargin)),
-                inner[c].size.height() + kPanelHeader + 1.5 * kPad};
+    sizes[c] = {std::max(inner[c].size.width() + 2 * kCardPad, std::min(title, width - 2 * kMargin)),
+                inner[c].size.height() + kPanelHeader + 1.5 * kCardPad};
   }
   place_rows(*scene, sizes, inner, width);
   return scene;
@@ -232,7 +231,7 @@ void SceneBuilder::place_rows(GraphScene& scene, const std::vector<QSizeF>& size
 }
 
 void SceneBuilder::fill_panel(GraphScene& scene, GraphCard& card, const Panel& panel, const LevelLayout& inner) const {
-  const QPointF origin = card.rect.topLeft() + QPointF(kPad, kPanelHeader + kPad / 2);
+  const QPointF origin = card.rect.topLeft() + QPointF(kCardPad, kPanelHeader + kCardPad / 2);
   const std::size_t operators = card.member_end - card.member_begin;
   for (std::size_t i = 0; i < operators; ++i) {
     const QRectF box = inner.nodes[i].translated(origin);
@@ -241,7 +240,7 @@ void SceneBuilder::fill_panel(GraphScene& scene, GraphCard& card, const Panel& p
     scene.op_id.push_back(op);
     scene.op_x.push_back(static_cast<float>(box.x())), scene.op_y.push_back(static_cast<float>(box.y()));
     scene.op_w.push_back(static_cast<float>(box.width())), scene.op_h.push_back(static_cast<float>(box.height()));
-    scene.op_name.push_back(from_utf8(hierarchy_.label[op]));
+    scene.op_name.push_back(to_qt(hierarchy_.label[op]));
   }
   if (panel.in >= 0) card.in_y = origin.y() + inner.nodes[static_cast<std::size_t>(panel.in)].center().y();
   if (panel.out >= 0) card.out_y = origin.y() + inner.nodes[static_cast<std::size_t>(panel.out)].center().y();

@@ -8,6 +8,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "views/common/format.h"
 #include "views/graph/fit_button.h"
 #include "views/graph/graph_legend.h"
 
@@ -18,8 +19,6 @@ namespace {
 /// Longer than a level usually takes, shorter than a person notices.
 constexpr int kLateMs = 150;
 constexpr int kLegendFrom = 520;  // narrower views hide the legend
-
-QString from_utf8(const std::string& text) { return QString::fromUtf8(text.data(), qsizetype(text.size())); }
 
 bool same_operators(const ModelPtr& a, const ModelPtr& b) {
   return a && b && a->name == b->name && a->operators.size() == b->operators.size() &&
@@ -129,7 +128,7 @@ void GraphView::set_model(ModelPtr model) {
     update_labels();
     return;
   }
-  colors_->set_model(from_utf8(model_->name + '\n' + model_->source));
+  colors_->set_model(to_qt(model_->name + '\n' + model_->source));
   fold_.containers = hierarchy_->layer_containers();
   if (same) {
     fold_.expanded.assign(hierarchy_->groups.size(), false);
@@ -162,7 +161,7 @@ void GraphView::set_selection(SelectionModel* selection) {
 
 void GraphView::share_colors(std::shared_ptr<ConfigurationColors> colors) {
   colors_ = std::move(colors);
-  if (model_) colors_->set_model(from_utf8(model_->name + '\n' + model_->source));
+  if (model_) colors_->set_model(to_qt(model_->name + '\n' + model_->source));
   if (figures_) set_plan(plan_, scenario_);
 }
 
@@ -269,14 +268,14 @@ void GraphView::apply_fold(Fold fold) {
 QStringList GraphView::expanded_paths() const {
   QStringList paths;
   for (std::size_t g = 1; hierarchy_ && g < hierarchy_->groups.size(); ++g)
-    if (fold_.expanded[g]) paths << from_utf8(hierarchy_->groups[g].path);
+    if (fold_.expanded[g]) paths << to_qt(hierarchy_->groups[g].path);
   return paths;
 }
 
 void GraphView::expand_paths(const QStringList& paths) {
   const QSet<QString> wanted(paths.begin(), paths.end());
   for (std::size_t g = 0; g < hierarchy_->groups.size(); ++g)
-    fold_.expanded[g] = g == 0 || wanted.contains(from_utf8(hierarchy_->groups[g].path));
+    fold_.expanded[g] = g == 0 || wanted.contains(to_qt(hierarchy_->groups[g].path));
 }
 
 QJsonObject GraphView::save_state() const {

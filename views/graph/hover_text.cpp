@@ -4,6 +4,7 @@
 #include <QCoreApplication>
 #include <algorithm>
 
+#include "views/common/format.h"
 #include "views/graph/graph_painter.h"
 
 namespace turnpoint::views {
@@ -11,8 +12,6 @@ namespace turnpoint::views {
 namespace {
 
 constexpr double kBoxPad = 8;
-
-QString from_utf8(const std::string& text) { return QString::fromUtf8(text.data(), qsizetype(text.size())); }
 
 QString tr(const char* text) { return QCoreApplication::translate("GraphView", text); }
 
@@ -23,7 +22,7 @@ QString shape_text(const Tensor& tensor) {
 }
 
 QString short_name(const Model& model, OperatorId op) {
-  const QString name = op.valid() ? from_utf8(model.operators[op].name) : tr("input");
+  const QString name = op.valid() ? to_qt(model.operators[op].name) : tr("input");
   return name.section(QLatin1Char('/'), -2, -1, QString::SectionSkipEmpty);
 }
 
@@ -55,19 +54,19 @@ QString kind_text(OperatorKind kind) {
 
 HoverText operator_hover(const Model& model, OperatorId id, const PlanFigures* figures) {
   const Operator& op = model.operators[id];
-  const QString kind = kind_text(op.kind), detail = from_utf8(op.detail);
+  const QString kind = kind_text(op.kind), detail = to_qt(op.detail);
   const QString what = detail.isEmpty() || !kind.compare(detail, Qt::CaseInsensitive)
                            ? kind
                            : kind + QStringLiteral(" \u00b7 ") + detail;
   if (!figures)
-    return {{from_utf8(op.name), {}},
+    return {{to_qt(op.name), {}},
             {what, op.outputs.empty() ? QString() : shape_text(model.tensors[op.outputs.front().tensor])}};
   const OperatorFigures& cost = figures->of(id);
-  HoverText text{{from_utf8(op.name), seconds_text(cost.time_s())},
+  HoverText text{{to_qt(op.name), seconds_text(cost.time_s())},
                  {what, bytes_text(cost.memory_bytes)},
                  {figures->configuration_of(id).text, {}}};
   const PlanOperator& how = figures->plan().operators[id.index];
-  if (how.choice != MemoryChoice{}) text.push_back({from_utf8(describe(figures->plan().mesh, how.choice)), {}});
+  if (how.choice != MemoryChoice{}) text.push_back({to_qt(describe(figures->plan().mesh, how.choice)), {}});
   text.push_back({tr("compute %1 \u00b7 network %2 \u00b7 reshards %3")
                       .arg(seconds_text(cost.compute_s), seconds_text(cost.network_s), seconds_text(cost.reshard_s)),
                   {}});
@@ -87,17 +86,16 @@ HoverText edge_hover(const Model& model, const GraphScene& scene, int edge, cons
   if (figures && index >= 0) {
     const PlanReshard& reshard = figures->plan().reshards[static_cast<std::size_t>(index)];
     const ReshardFigures& cost = figures->reshards[static_cast<std::size_t>(index)];
-    text = {{arrow(reshard.producer, reshard.consumer) + QLatin1Char(' ') + figures->collectives(reshard),
-             seconds_text(cost.time_s)},
-            {figures->layouts(reshard), bytes_text(static_cast<std::int64_t>(cost.bytes))},
-            {from_utf8(model.tensors[reshard.tensor].name) + QStringLiteral("  ") +
-                 shape_text(model.tensors[reshard.tensor]),
-             {}}};
+    text = {
+        {arrow(reshard.producer, reshard.consumer) + QLatin1Char(' ') + figures->collectives(reshard),
+         seconds_text(cost.time_s)},
+        {figures->layouts(reshard), bytes_text(static_cast<std::int64_t>(cost.bytes))},
+        {to_qt(model.tensors[reshard.tensor].name) + QStringLiteral("  ") + shape_text(model.tensors[reshard.tensor]),
+         {}}};
   } else {
     const EdgeUse& use = scene.uses[begin];
-    text = {
-        {arrow(use.producer, use.consumer), {}},
-        {from_utf8(model.tensors[use.tensor].name) + QStringLiteral("  ") + shape_text(model.tensors[use.tensor]), {}}};
+    text = {{arrow(use.producer, use.consumer), {}},
+            {to_qt(model.tensors[use.tensor].name) + QStringLiteral("  ") + shape_text(model.tensors[use.tensor]), {}}};
     if (figures) text.push_back({tr("no resharding"), figures->output_layout(use.producer)});
   }
   std::vector<std::uint32_t> tensors;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Colours, line widths and texts of a task scene for one placement.
-#include <QCoreApplication>
 #include <algorithm>
 #include <cmath>
 
 #include "views/common/counted.h"
 #include "views/common/format.h"
+#include "views/graph/task_hover.h"
 #include "views/graph/task_scene.h"
 
 namespace turnpoint::views {
@@ -15,8 +15,6 @@ namespace {
 constexpr float kThinLine = 1.1f, kWidestPlain = 2.4f, kWidestCut = 4.2f;
 /// Steps of heat start at these fractions of the largest box on show.
 constexpr double kHeatFractions[4] = {0.02, 0.08, 0.25, 0.6};
-
-QString tr(const char* text, int n = -1) { return QCoreApplication::translate("TaskGraphView", text, nullptr, n); }
 
 double value_of(const TaskFigures& figures, const TaskBox& box, TaskColor color) {
   const TaskGraph& graph = figures.graph();
@@ -74,7 +72,7 @@ void write_texts(TaskBox& box, const TaskFigures& figures) {
   }
   const auto& group = h.groups[box.index];
   box.value = time_text(group.time_s());
-  box.detail = counted(group.tasks(), tr("1 task"), tr("%1 tasks"));
+  box.detail = counted(group.tasks(), task_text("1 task"), task_text("%1 tasks"));
   const std::int64_t bytes = group.output_bytes + group.persistent_bytes;
   if (bytes > 0) box.detail += QStringLiteral(" \u00b7 ") + memory_text(bytes);
 }

@@ -27,8 +27,8 @@ namespace turnpoint::views {
 namespace {
 
 /// Longer than a level usually takes, shorter than a person notices.
-constexpr int kLateMs = 150;
-constexpr int kLegendFrom = 560;  // narrower views hide the legend
+constexpr int kTasksLateMs = 150;
+constexpr int kTaskLegendFrom = 560;  // narrower views hide the legend
 /// So many levels at once are laid out by ourselves: Graphviz would take longer than one waits.
 constexpr std::size_t kMostAsked = 120;
 
@@ -108,7 +108,7 @@ TaskGraphView::TaskGraphView(QWidget* parent) : QWidget(parent), d_(std::make_un
   d_->canvas->set_empty_text(tr("Open a task graph, or place a model, to see its tasks."));
 
   d_->late_timer.setSingleShot(true);
-  d_->late_timer.setInterval(kLateMs);
+  d_->late_timer.setInterval(kTasksLateMs);
   d_->resize_timer.setSingleShot(true);
   d_->resize_timer.setInterval(40);
   connect(&d_->late_timer, &QTimer::timeout, this, [this] { d_->build_scene(false); });
@@ -389,7 +389,7 @@ void TaskGraphView::changeEvent(QEvent* event) {
 
 void TaskGraphView::resizeEvent(QResizeEvent* event) {
   QWidget::resizeEvent(event);
-  d_->legend->setVisible(width() >= kLegendFrom);
+  d_->legend->setVisible(width() >= kTaskLegendFrom);
   if (d_->scene && d_->canvas->maximumViewportSize().width() != d_->built_width) d_->resize_timer.start();
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "views/graph/task_hover.h"
 
-#include <QCoreApplication>
 #include <algorithm>
 
 #include "views/common/format.h"
@@ -12,8 +11,6 @@ namespace {
 
 constexpr std::size_t kNamedTensors = 2, kNamedDevices = 3;
 constexpr qsizetype kLongestName = 44;
-
-QString tr(const char* text) { return QCoreApplication::translate("TaskGraphView", text); }
 
 QString count(std::size_t n) { return grouped_number(double(n), 0); }
 
@@ -64,26 +61,26 @@ void add_border(HoverText& text, const TaskFigures& figures, std::uint32_t begin
     for (EdgeIndex i = graph.in_begin[task]; i < graph.in_begin[task + 1]; ++i)
       if (!inside(graph.in_from[i])) in.push_back({edge_weight(figures, graph.in_edge[i]), graph.in_from[i]});
   }
-  if (!in.empty()) text.push_back(tensors_row(figures, std::move(in), tr("reads %1 from")));
-  if (!out.empty()) text.push_back(tensors_row(figures, std::move(out), tr("sends %1 to")));
+  if (!in.empty()) text.push_back(tensors_row(figures, std::move(in), task_text("reads %1 from")));
+  if (!out.empty()) text.push_back(tensors_row(figures, std::move(out), task_text("sends %1 to")));
 }
 
 }  // namespace
 
 QString kind_text(TaskKind kind) {
   switch (kind) {
-    case TaskKind::forward: return tr("forward");
-    case TaskKind::backward: return tr("backward");
-    case TaskKind::update: return tr("update");
-    case TaskKind::other: return tr("other");
+    case TaskKind::forward: return task_text("forward");
+    case TaskKind::backward: return task_text("backward");
+    case TaskKind::update: return task_text("update");
+    case TaskKind::other: return task_text("other");
   }
   return {};
 }
 
 QString device_text(const TaskFigures& figures, std::uint32_t device) {
-  if (!figures.schedule || device >= figures.schedule->devices.size()) return tr("no device");
+  if (!figures.schedule || device >= figures.schedule->devices.size()) return task_text("no device");
   const QString name = to_qt(figures.schedule->devices[device].name);
-  return name.isEmpty() ? tr("device %1").arg(device) : name;
+  return name.isEmpty() ? task_text("device %1").arg(device) : name;
 }
 
 HoverText task_hover(const TaskFigures& figures, TaskIndex task) {
@@ -98,17 +95,19 @@ HoverText task_hover(const TaskFigures& figures, TaskIndex task) {
     if (item != kNone)
       row.right = time_text(schedule.start_s[item]) + QStringLiteral(" \u2013 ") + time_text(schedule.end_s[item]);
     const std::uint32_t at = figures.hierarchy->position[task];
-    if (figures.critical_tasks(at, at + 1) > 0) row.left += QStringLiteral(" \u00b7 ") + tr("on the critical path");
+    if (figures.critical_tasks(at, at + 1) > 0)
+      row.left += QStringLiteral(" \u00b7 ") + task_text("on the critical path");
     text.push_back(std::move(row));
   }
   QStringList bytes;
-  if (graph.output_bytes[task] > 0) bytes << tr("output %1").arg(memory_text(graph.output_bytes[task]));
-  if (graph.persistent_bytes[task] > 0) bytes << tr("persistent %1").arg(memory_text(graph.persistent_bytes[task]));
-  if (graph.workspace_bytes[task] > 0) bytes << tr("workspace %1").arg(memory_text(graph.workspace_bytes[task]));
+  if (graph.output_bytes[task] > 0) bytes << task_text("output %1").arg(memory_text(graph.output_bytes[task]));
+  if (graph.persistent_bytes[task] > 0)
+    bytes << task_text("persistent %1").arg(memory_text(graph.persistent_bytes[task]));
+  if (graph.workspace_bytes[task] > 0) bytes << task_text("workspace %1").arg(memory_text(graph.workspace_bytes[task]));
   if (!bytes.isEmpty()) text.push_back({bytes.join(QStringLiteral(" \u00b7 ")), {}});
   if (graph.colocate[task] != kNone)
     text.push_back(
-        {tr("shares its device with group %1").arg(shortened(to_qt(graph.groups[graph.colocate[task]]))), {}});
+        {task_text("shares its device with group %1").arg(shortened(to_qt(graph.groups[graph.colocate[task]]))), {}});
   const std::uint32_t at = figures.hierarchy->position[task];
   add_border(text, figures, at, at + 1);
   return text;
@@ -123,12 +122,12 @@ HoverText group_hover(const TaskFigures& figures, std::uint32_t index) {
   for (std::size_t k = 0; k < 4; ++k)
     if (group.tasks_of_kind[k] > 0) kinds << count(group.tasks_of_kind[k]) + QLatin1Char(' ') + kind_text(TaskKind(k));
   const std::int64_t bytes = group.output_bytes + group.persistent_bytes;
-  text.push_back({tr("%1 tasks: %2").arg(count(group.tasks()), kinds.join(QStringLiteral(", "))),
+  text.push_back({task_text("%1 tasks: %2").arg(count(group.tasks()), kinds.join(QStringLiteral(", "))),
                   bytes > 0 ? memory_text(bytes) : QString()});
   const double forward = group.time_of_kind[std::size_t(TaskKind::forward)],
                backward = group.time_of_kind[std::size_t(TaskKind::backward)];
   if (forward > 0 && backward > 0)
-    text.push_back({tr("forward %1 \u00b7 backward %2").arg(time_text(forward), time_text(backward)), {}});
+    text.push_back({task_text("forward %1 \u00b7 backward %2").arg(time_text(forward), time_text(backward)), {}});
   if (figures.schedule) {
     const std::size_t devices = figures.schedule->devices.size();
     const auto sums = time_by_device(h, index, figures.schedule->device_of, devices + 1);
@@ -142,10 +141,10 @@ HoverText group_hover(const TaskFigures& figures, std::uint32_t index) {
     QStringList parts;
     for (std::size_t i = 0; i < std::min(kNamedDevices, order.size()); ++i)
       parts << device_text(figures, order[i].second) + QLatin1Char(' ') + share_text(-order[i].first / total);
-    if (order.size() > kNamedDevices) parts << tr("%1 more").arg(order.size() - kNamedDevices);
-    if (!parts.isEmpty()) text.push_back({tr("on %1").arg(parts.join(QStringLiteral(", "))), {}});
+    if (order.size() > kNamedDevices) parts << task_text("%1 more").arg(order.size() - kNamedDevices);
+    if (!parts.isEmpty()) text.push_back({task_text("on %1").arg(parts.join(QStringLiteral(", "))), {}});
     if (const auto critical = figures.critical_tasks(group.task_begin, group.task_end); critical > 0)
-      text.push_back({tr("%1 tasks on the critical path").arg(count(critical)), {}});
+      text.push_back({task_text("%1 tasks on the critical path").arg(count(critical)), {}});
   }
   add_border(text, figures, group.task_begin, group.task_end);
   return text;
@@ -167,15 +166,16 @@ HoverText line_hover(const TaskFigures& figures, std::uint32_t index) {
       {edge.there > 0 ? from + arrow + to : to + arrow + from, edge_weight_text(figures, figures.weight(edge))}};
   const auto one_way = [&](const QString& words, std::uint32_t n, std::int64_t bytes) {
     text.push_back(
-        {tr("%1: %2 tensors").arg(words, count(n)), figures.edges_in_seconds ? QString() : memory_text(bytes)});
+        {task_text("%1: %2 tensors").arg(words, count(n)), figures.edges_in_seconds ? QString() : memory_text(bytes)});
   };
-  if (edge.there > 0) one_way(edge.back > 0 ? tr("forward") : from + arrow + to, edge.there, edge.bytes_there);
-  if (edge.back > 0) one_way(edge.there > 0 ? tr("backward") : to + arrow + from, edge.back, edge.bytes_back);
+  if (edge.there > 0) one_way(edge.back > 0 ? task_text("forward") : from + arrow + to, edge.there, edge.bytes_there);
+  if (edge.back > 0) one_way(edge.there > 0 ? task_text("backward") : to + arrow + from, edge.back, edge.bytes_back);
   if (!figures.cut.empty())
     text.push_back(figures.cut[index] > 0
-                       ? HoverRow{tr("of it between devices"), edge_weight_text(figures, figures.cut[index])}
-                       : HoverRow{tr("nothing crosses devices"), {}});
-  if (!figures.critical_edge.empty() && figures.critical_edge[index]) text.push_back({tr("on the critical path"), {}});
+                       ? HoverRow{task_text("of it between devices"), edge_weight_text(figures, figures.cut[index])}
+                       : HoverRow{task_text("nothing crosses devices"), {}});
+  if (!figures.critical_edge.empty() && figures.critical_edge[index])
+    text.push_back({task_text("on the critical path"), {}});
   // The largest tensor on the way, looked for among the producers at the end with fewer tasks.
   Tensor largest;
   TaskIndex producer = kNone;
@@ -189,7 +189,7 @@ HoverText line_hover(const TaskFigures& figures, std::uint32_t index) {
   look(children[edge.from]), look(children[edge.to]);
   if (producer != kNone && edge.there + edge.back > 1)
     text.push_back(
-        {tr("largest: %1")
+        {task_text("largest: %1")
              .arg(shortened(task_name(figures, producer)) + arrow + shortened(task_name(figures, largest.other))),
          edge_weight_text(figures, largest.weight)});
   return text;

@@ -16,7 +16,7 @@ namespace turnpoint::views {
 
 namespace {
 
-constexpr int kPad = 10, kSwatch = 11, kColumnGap = 12;
+constexpr int kEdge = 10, kMark = 11, kColumnGap = 12;
 constexpr int kLeastMap = 44, kMostMap = 110;
 
 std::vector<TaskLegendRow> device_rows(const TaskFigures& figures) {
@@ -97,7 +97,7 @@ TaskLegend::TaskLegend(TaskCanvas* canvas, QWidget* parent)
     : QWidget(parent), canvas_(canvas), map_(new MiniMap(canvas, this)) {
   setAccessibleName(tr("Legend"));
   const QFontMetrics metrics(graph_small_font(font()));
-  setFixedWidth(kPad * 2 + 2 * (kSwatch + 6) + kColumnGap +
+  setFixedWidth(kEdge * 2 + 2 * (kMark + 6) + kColumnGap +
                 2 * metrics.horizontalAdvance(QStringLiteral("device 15 100%")) + 8);
 }
 
@@ -127,18 +127,18 @@ int TaskLegend::lines_high() const { return row_height() * (figures_ && figures_
 
 /// Two columns as soon as one would push the mini-map away.
 int TaskLegend::columns() const {
-  const int one = kPad + row_height() * (int(rows_.size()) + 1) + 6 + lines_high() + kLeastMap + kPad;
+  const int one = kEdge + row_height() * (int(rows_.size()) + 1) + 6 + lines_high() + kLeastMap + kEdge;
   return rows_.size() > 3 && one > height() && color_ == TaskColor::device ? 2 : 1;
 }
 
 int TaskLegend::lines_top() const {
-  return kPad + row_height() * (1 + std::max(rows_high(), rows_.empty() ? 2 : 1)) + 6;
+  return kEdge + row_height() * (1 + std::max(rows_high(), rows_.empty() ? 2 : 1)) + 6;
 }
 
 QRect TaskLegend::row_rect(int row) const {
-  const int high = rows_high(), width = (this->width() - 2 * kPad - (columns() - 1) * kColumnGap) / columns();
+  const int high = rows_high(), width = (this->width() - 2 * kEdge - (columns() - 1) * kColumnGap) / columns();
   const int column = high > 0 ? row / high : 0;
-  return {kPad + column * (width + kColumnGap), kPad + row_height() * (1 + row - column * high), width, row_height()};
+  return {kEdge + column * (width + kColumnGap), kEdge + row_height() * (1 + row - column * high), width, row_height()};
 }
 
 int TaskLegend::row_at(QPoint position) const {
@@ -148,9 +148,9 @@ int TaskLegend::row_at(QPoint position) const {
 }
 
 void TaskLegend::resizeEvent(QResizeEvent*) {
-  const int room = height() - lines_top() - lines_high() - kPad - 4;
+  const int room = height() - lines_top() - lines_high() - kEdge - 4;
   map_->setVisible(room >= kLeastMap);
-  map_->setGeometry(kPad, height() - kPad - std::min(room, kMostMap), width() - 2 * kPad, std::min(room, kMostMap));
+  map_->setGeometry(kEdge, height() - kEdge - std::min(room, kMostMap), width() - 2 * kEdge, std::min(room, kMostMap));
 }
 
 void TaskLegend::paintEvent(QPaintEvent*) {
@@ -167,7 +167,7 @@ void TaskLegend::paintEvent(QPaintEvent*) {
 void TaskLegend::paint_rows(QPainter& painter) const {
   const ThemeColors& theme = theme_colors(palette());
   const QFont small = graph_small_font(font());
-  const QRect line(kPad, kPad, width() - 2 * kPad, row_height());
+  const QRect line(kEdge, kEdge, width() - 2 * kEdge, row_height());
   painter.setFont(graph_name_font(font()));
   painter.setPen(theme.secondary);
   const QString title = color_ == TaskColor::device  ? tr("Devices")
@@ -195,14 +195,14 @@ void TaskLegend::paint_rows(QPainter& painter) const {
     const auto& entry = rows_[std::size_t(r)];
     if (entry.device != kNone && entry.device == paint.device)
       painter.fillRect(row.adjusted(-3, 0, 3, 0), theme.accent_background);
-    const QRect swatch(row.left(), row.center().y() - kSwatch / 2, kSwatch, kSwatch);
+    const QRect swatch(row.left(), row.center().y() - kMark / 2, kMark, kMark);
     painter.fillRect(swatch, colors[entry.color]);
     painter.setPen(theme.axis);
     painter.drawRect(swatch.adjusted(0, 0, -1, -1));
     const int value = entry.value.isEmpty() ? 0 : metrics.horizontalAdvance(entry.value) + 8;
     painter.setPen(theme.text);
-    painter.drawText(row.adjusted(kSwatch + 6, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter,
-                     metrics.elidedText(entry.text, Qt::ElideMiddle, row.width() - kSwatch - 6 - value));
+    painter.drawText(row.adjusted(kMark + 6, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter,
+                     metrics.elidedText(entry.text, Qt::ElideMiddle, row.width() - kMark - 6 - value));
     painter.setPen(theme.secondary);
     painter.drawText(row, Qt::AlignRight | Qt::AlignVCenter, entry.value);
   }
@@ -212,7 +212,7 @@ void TaskLegend::paint_lines(QPainter& painter) const {
   const TaskScene* scene = canvas_->scene();
   const ThemeColors& theme = theme_colors(palette());
   const bool placed = !figures_->cut.empty();
-  QRect line(kPad, lines_top(), width() - 2 * kPad, row_height());
+  QRect line(kEdge, lines_top(), width() - 2 * kEdge, row_height());
   painter.setFont(graph_name_font(font()));
   painter.setPen(theme.secondary);
   painter.drawText(line, Qt::AlignLeft | Qt::AlignVCenter,

@@ -16,12 +16,12 @@ constexpr double kLeastInside = 5;      // an open box is painted with its insid
 constexpr double kLeastLines = 22;      // lines between boxes of this width
 constexpr double kRoundLines = 60;      // with rounded bends and arrows ...
 constexpr std::size_t kFewBoxes = 160;  // ... while no more than these are in sight
-constexpr double kTextWidth = 34, kTextHeight = 11, kTextZoom = 0.42;
+constexpr double kTextWidth = 34, kTaskTextHeight = 11, kTextZoom = 0.42;
 constexpr std::size_t kFewLines = 220, kManyLines = 700;  // of a level in sight: rounded at most; hairlines from
 constexpr double kMostRounded = 28000, kUsedUp = 8000;    // pixels of rounded lines: smoothing takes time by length
 constexpr double kSightMargin = 16;                       // for widths and arrows of lines that end beyond the border
 constexpr int kOutlineFrom = 12;                          // narrower boxes have no border
-constexpr int kCardHeight = 24;                           // a closed group lower than this shows its strip only
+constexpr int kHoverHeight = 24;                          // a closed group lower than this shows its strip only
 
 }  // namespace
 
@@ -160,15 +160,15 @@ void TaskPainter::paint_closed(QPainter& painter, const TaskScene& scene, const 
   const TaskBox& box = scene.boxes[index];
   QRect rect = paint.map(box.rect).toRect();
   rect.setWidth(std::max(1, rect.width())), rect.setHeight(std::max(1, rect.height()));
-  const bool room = rect.width() >= kTextWidth && rect.height() >= kTextHeight && paint.zoom >= kTextZoom;
-  if (box.is_group && room && rect.height() >= kCardHeight) {
+  const bool room = rect.width() >= kTextWidth && rect.height() >= kTaskTextHeight && paint.zoom >= kTextZoom;
+  if (box.is_group && room && rect.height() >= kHoverHeight) {
     paint_card(painter, scene, paint, index, rect);
     critical_bar(painter, paint, box, rect);
     outline(painter, paint, box, rect);
     return;
   }
   paint_shares(painter, scene, box, rect);
-  if (box.is_group && rect.height() >= kCardHeight / 2) critical_bar(painter, paint, box, rect);
+  if (box.is_group && rect.height() >= kHoverHeight / 2) critical_bar(painter, paint, box, rect);
   outline(painter, paint, box, rect);
   if (!room) return;
   const QFontMetrics& metrics = small_metrics_;

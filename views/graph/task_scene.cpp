@@ -13,8 +13,8 @@ namespace turnpoint::views {
 
 namespace {
 
-constexpr double kMargin = 20;
-constexpr double kPad = 12;
+constexpr double kAround = 20;
+constexpr double kGroupPad = 12;
 constexpr double kTaskHeight = 26, kFoldHeight = 34, kGroupHeight = 52;
 constexpr double kInnerAspect = 2.6;  // of an open box, as far as its level can be wrapped
 /// A wrapped level that needs much more room for its lines than this was better off as it came.
@@ -143,7 +143,7 @@ std::vector<LevelRequest> TaskSceneBuilder::solve(const Find& find, QSizeF room)
     double area = 0;
     for (const QRectF& node : found->nodes) area += (node.width() + 26) * (node.height() + 30);
     area = std::min(1.2 * area, found->size.width() * (found->size.height() + 24));
-    const double least = root ? room.width() - 2 * kMargin : 320;
+    const double least = root ? room.width() - 2 * kAround : 320;
     level.layout = wrapped(*found, std::max(least, std::sqrt(area * aspect)), aspect);
     double loose_area = 0;
     for (std::size_t n = 0; n < level.loose.size(); ++n)
@@ -152,13 +152,13 @@ std::vector<LevelRequest> TaskSceneBuilder::solve(const Find& find, QSizeF room)
     level.layout =
         with_loose_grid(level.layout, level.whole, level.loose, std::max(least, std::sqrt(whole_area * aspect)));
     if (root) {
-      level.size = level.layout.size + QSizeF(2 * kMargin, 2 * kMargin);
+      level.size = level.layout.size + QSizeF(2 * kAround, 2 * kAround);
     } else {
       const double title =
           style_.name_font.horizontalAdvance(to_qt(hierarchy_.names[level.group])) +
           style_.small_font.horizontalAdvance(QStringLiteral("000,000 tasks \u00b7 000 MiB \u00b7 000 ms")) + 48;
-      level.size = {std::ceil(std::max(level.layout.size.width() + 2 * kPad, std::min(title, 420.0))),
-                    std::ceil(level.layout.size.height() + kPanelHeader + 1.5 * kPad)};
+      level.size = {std::ceil(std::max(level.layout.size.width() + 2 * kGroupPad, std::min(title, 420.0))),
+                    std::ceil(level.layout.size.height() + kPanelHeader + 1.5 * kGroupPad)};
     }
   }
   return missing;
@@ -199,7 +199,7 @@ void TaskSceneBuilder::fill(TaskScene& scene, std::size_t index, const Level& le
   // A title wider than its level leaves room at both sides.
   const double free = around.width() - level.layout.size.width();
   const QPointF origin =
-      around.topLeft() + (index == 0 ? QPointF(kMargin, kMargin) : QPointF(free / 2, kPanelHeader + kPad / 2));
+      around.topLeft() + (index == 0 ? QPointF(kAround, kAround) : QPointF(free / 2, kPanelHeader + kGroupPad / 2));
   scene.boxes[index].child_begin = std::uint32_t(scene.boxes.size());
   const auto children = hierarchy_.children_of(level.group);
   for (std::size_t c = 0; c < children.size(); ++c) {

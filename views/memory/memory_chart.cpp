@@ -27,17 +27,6 @@ std::array<QColor, 4> part_colors(const ThemeColors& theme) {
   return {theme.memory[0], theme.memory[3], theme.memory[4], theme.memory[5]};
 }
 
-struct ByteUnit {
-  double bytes;
-  const char* name;
-};
-ByteUnit byte_unit(double bytes) {
-  constexpr ByteUnit units[] = {{1099511627776.0, "TiB"}, {1073741824.0, "GiB"}, {1048576.0, "MiB"}, {1024.0, "KiB"}};
-  for (const ByteUnit& unit : units)
-    if (bytes >= unit.bytes) return unit;
-  return {1, "B"};
-}
-
 double round_step(double least) {
   const double power = std::pow(10, std::floor(std::log10(least)));
   for (const double digit : {1.0, 2.0, 5.0})
@@ -85,7 +74,7 @@ MemoryChart::Frame MemoryChart::frame(QSizeF size) const {
     const bool near = limit <= kNearLimit * double(device.peak_bytes);
     if (device.memory_limit != kUnlimitedBytes && (show_limit_ || near)) most = std::max(most, limit * 1.1);
   }
-  const ByteUnit unit = byte_unit(most);
+  const ByteUnit unit = byte_unit_for(most);
   const double intervals = std::max(2.0, std::floor(f.plot.height() / 34));
   f.step_bytes = std::max(unit.bytes == 1 ? 1.0 : 0.0, round_step(most / unit.bytes / intervals)) * unit.bytes;
   f.top_bytes = std::max(most, f.step_bytes);
@@ -155,10 +144,9 @@ void MemoryChart::paint_scale(QPainter& painter, const Frame& f, const ThemeColo
   const QFontMetricsF metrics(small);
   painter.setRenderHint(QPainter::Antialiasing, false);
   painter.setFont(small);
-  const ByteUnit unit = byte_unit(f.top_bytes);
+  const ByteUnit unit = byte_unit_for(f.top_bytes);
   painter.setPen(theme.secondary);
-  painter.drawText(QRectF(0, 4, kLeft - 8, metrics.height()), Qt::AlignRight | Qt::AlignVCenter,
-                   QString::fromLatin1(unit.name));
+  painter.drawText(QRectF(0, 4, kLeft - 8, metrics.height()), Qt::AlignRight | Qt::AlignVCenter, unit.name);
   const int decimals = std::clamp(int(std::ceil(-std::log10(f.step_bytes / unit.bytes) - 1e-9)), 0, 6);
   for (int i = 0; i * f.step_bytes <= f.top_bytes * (1 + 1e-9); ++i) {
     const double y = std::round(f.y(i * f.step_bytes));

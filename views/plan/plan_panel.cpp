@@ -22,6 +22,7 @@
 #include "views/plan/breakdown_bar.h"
 #include "views/plan/legend_table.h"
 #include "views/plan/plan_words.h"
+#include "views/plan/validated_section.h"
 
 namespace turnpoint::views {
 
@@ -156,9 +157,19 @@ void PlanPanel::build_bars(QVBoxLayout* column) {
   halves->addWidget(network_legend_, 5, Qt::AlignTop);
   column->addLayout(halves);
   column->addSpacing(8);
+  validated_ = new ValidatedSection(this);
+  connect(validated_, &ValidatedSection::report_wanted, this, &PlanPanel::report_wanted);
+  column->addWidget(validated_);
+  column->addSpacing(4);
+  auto* buttons = new QHBoxLayout;
+  buttons->setSpacing(8);
   export_ = new QPushButton(tr("Export…"), this);
   export_->setObjectName(QStringLiteral("export_button"));
-  column->addWidget(export_);
+  validate_ = new QPushButton(tr("Validate"), this);
+  validate_->setObjectName(QStringLiteral("validate_button"));
+  buttons->addWidget(export_, 1);
+  buttons->addWidget(validate_, 1);
+  column->addLayout(buttons);
   column->addSpacing(8);
 }
 
@@ -207,6 +218,10 @@ void PlanPanel::set_selection(SelectionModel* selection) {
   selection_ = selection;
   connect(selection, &SelectionModel::operators_changed, this, &PlanPanel::show_operator);
   connect(selection, &SelectionModel::tasks_changed, this, &PlanPanel::show_operator);
+}
+
+void PlanPanel::set_validation(std::shared_ptr<const ValidationReport> report, const QString& how) {
+  validated_->set_report(std::move(report), how);
 }
 
 void PlanPanel::set_point(ResultPtr result, std::size_t index, const QString& method_title, bool coarse) {
@@ -338,8 +353,7 @@ void PlanPanel::show_bars() {
 
 void PlanPanel::show_reshards() {
   if (!plan_ || !scenario_) return;
-  const TimeUnit unit = time_unit_for(plan_->cost.time_s());
-  reshards_.set_rows(fold_reshards(*plan_, *scenario_->model), unit, kShownReshards);
+  reshards_.set_rows(fold_reshards(*plan_, *scenario_->model), kShownReshards);
   const int rows = reshards_.rowCount();
   reshard_head_->set_value(rows ? tr("%1 of %2").arg(rows).arg(reshards_.total()) : QString());
   reshard_view_->setVisible(rows > 0);

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "core/plan/result.h"
+#include "core/validation/validation_report.h"
 #include "views/plan/reshard_model.h"
 
 class QGridLayout;
@@ -23,6 +24,7 @@ class BreakdownBar;
 class LegendTable;
 class SectionHead;
 class SelectionModel;
+class ValidatedSection;
 
 class PlanPanel : public QScrollArea {
   Q_OBJECT
@@ -35,11 +37,16 @@ class PlanPanel : public QScrollArea {
   void set_plan(std::shared_ptr<const Plan> plan, ScenarioPtr scenario);
   /// A placement's in the place of a plan. Null: the point has none, or none yet.
   void set_placement(PlacementPlanPtr placement, ScenarioPtr scenario);
+  /// The newest report of a run of the picked plan; null: none, and `how` says how to get one.
+  void set_validation(std::shared_ptr<const ValidationReport> report, const QString& how);
   QPushButton* export_button() const { return export_; }
+  QPushButton* validate_button() const { return validate_; }
+  ValidatedSection* validated() const { return validated_; }
   ReshardModel* reshard_model() { return &reshards_; }
 
  signals:
   void step_requested(int steps);
+  void report_wanted();
 
  protected:
   void changeEvent(QEvent* event) override;
@@ -76,7 +83,8 @@ class PlanPanel : public QScrollArea {
               *stage_legend_ = nullptr;
   SectionHead* stage_head_ = nullptr;
   QLabel* placement_words_ = nullptr;
-  QPushButton* export_ = nullptr;
+  ValidatedSection* validated_ = nullptr;
+  QPushButton *export_ = nullptr, *validate_ = nullptr;
   ReshardModel reshards_;
   QTreeView* reshard_view_ = nullptr;
   QGridLayout* facts_ = nullptr;

@@ -88,12 +88,15 @@ std::vector<ReshardRow> fold_reshards(const Plan& plan, const Model& model) {
   return rows;
 }
 
-void ReshardModel::set_rows(std::vector<ReshardRow> rows, TimeUnit unit, std::size_t shown) {
+void ReshardModel::set_rows(std::vector<ReshardRow> rows, std::size_t shown) {
   beginResetModel();
   total_ = rows.size();
   rows_ = std::move(rows);
   if (rows_.size() > shown) rows_.resize(shown);
-  unit_ = unit;
+  double longest = 0, largest = 0;
+  for (const ReshardRow& row : rows_) longest = std::max(longest, row.time_s), largest = std::max(largest, row.bytes);
+  unit_ = time_unit_for(longest);
+  byte_unit_ = byte_unit_for(largest);
   endResetModel();
 }
 
@@ -118,7 +121,7 @@ QVariant ReshardModel::data(const QModelIndex& index, int role) const {
   switch (index.column()) {
     case kTensor: return row.tensor;
     case kCollective: return row.collective;
-    case kBytes: return grouped_number(row.bytes / 1048576.0, row.bytes < 99.95 * 1048576 ? 1 : 0);
+    case kBytes: return bytes_in(byte_unit_, row.bytes);
     case kTime: return time_in(unit_, row.time_s);
     default: return {};
   }
@@ -134,7 +137,7 @@ QVariant ReshardModel::headerData(int section, Qt::Orientation orientation, int 
   if (role != Qt::DisplayRole) return {};
   switch (section) {
     case kTensor: return tr("Tensor");
-    case kBytes: return tr("MiB");
+    case kBytes: return byte_unit_.name;
     case kTime: return unit_.name;
     default: return QString();
   }

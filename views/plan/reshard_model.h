@@ -32,7 +32,8 @@ class ReshardModel : public QAbstractTableModel {
   enum Role { kHeatRole = Qt::UserRole };  ///< rank of its bytes, 0 to 1
   using QAbstractTableModel::QAbstractTableModel;
 
-  void set_rows(std::vector<ReshardRow> rows, TimeUnit unit, std::size_t shown);
+  /// Each column in the unit that its largest figure asks for.
+  void set_rows(std::vector<ReshardRow> rows, std::size_t shown);
   const std::vector<ReshardRow>& rows() const { return rows_; }
   std::size_t total() const { return total_; }
 
@@ -44,6 +45,7 @@ class ReshardModel : public QAbstractTableModel {
  private:
   std::vector<ReshardRow> rows_;
   TimeUnit unit_;
+  ByteUnit byte_unit_;
   std::size_t total_ = 0;
 };
 

@@ -5,6 +5,8 @@
 #include <bit>
 #include <map>
 
+#include "views/common/format.h"
+
 namespace turnpoint::views {
 
 namespace {
@@ -12,8 +14,6 @@ namespace {
 using Child = Hierarchy::Child;
 /// The same child of every copy.
 using Copies = std::vector<Child>;
-
-QString from_utf8(const std::string& text) { return QString::fromUtf8(text.data(), qsizetype(text.size())); }
 
 /// Sums taken in another order must not make equal layers different.
 std::uint64_t rounded(double value) { return std::bit_cast<std::uint32_t>(static_cast<float>(value)); }
@@ -121,9 +121,9 @@ class Build {
 
   QString group_name(std::uint32_t group) const {
     const auto& g = hierarchy_.groups[group];
-    const QString name = from_utf8(g.name);
+    const QString name = to_qt(g.name);
     if (g.name.size() == name_stem(g.name).size() || (g.parent == 0 && !name_stem(g.name).empty())) return name;
-    const QString above = from_utf8(g.path).section(QLatin1Char('/'), -2, -2);
+    const QString above = to_qt(g.path).section(QLatin1Char('/'), -2, -2);
     return above.isEmpty() ? name
                            : above + QLatin1Char('.') + name.mid(qsizetype(g.name.find_last_not_of("0123456789") + 1));
   }
@@ -140,7 +140,7 @@ class Build {
       if (&other != &copies && other.front().is_group &&
           name_stem(group_name(other.front().index).toStdString()) == stem)
         return first + QStringLiteral(" \u2026 ") + group_name(copies.back().index) + times;
-    return (stem.empty() ? first : from_utf8(stem)) + times;
+    return (stem.empty() ? first : to_qt(stem)) + times;
   }
 
   int add_row(int parent, const Copies& copies, const std::vector<Copies>& level) {
@@ -155,7 +155,7 @@ class Build {
     if (front.is_group) {
       const int parent_copies = parent < 0 ? 1 : out_.rows[static_cast<std::size_t>(parent)].copies;
       row.name = title(copies, parent_copies, level);
-      row.key = from_utf8(hierarchy_.groups[front.index].path);
+      row.key = to_qt(hierarchy_.groups[front.index].path);
       if (row.copies > parent_copies) ++out_.folded_rows, out_.folded_groups += row.copies;
       for (const Child copy : copies) {
         const auto inside = hierarchy_.operators_of(copy.index);
@@ -163,8 +163,8 @@ class Build {
       }
     } else {
       row.op = OperatorId(front.index);
-      row.name = from_utf8(hierarchy_.label[row.op]);
-      row.key = from_utf8(model_.operators[row.op].name);
+      row.name = to_qt(hierarchy_.label[row.op]);
+      row.key = to_qt(model_.operators[row.op].name);
       for (const Child copy : copies) {
         row.operators.push_back(OperatorId(copy.index));
         out_.row_of[OperatorId(copy.index)] = index;
@@ -198,7 +198,7 @@ class Build {
   }
 
   QString choice_text(OperatorId op) const {
-    return from_utf8(describe(figures_->plan().mesh, figures_->plan().operators[op.index].choice));
+    return to_qt(describe(figures_->plan().mesh, figures_->plan().operators[op.index].choice));
   }
 
   static QString choices_text(const std::vector<OperatorId>& operators, int copies, const Plan& plan) {

@@ -4,6 +4,7 @@
 #include <QFont>
 #include <algorithm>
 
+#include "views/common/format.h"
 #include "views/common/theme_colors.h"
 #include "views/graph/hover_text.h"
 
@@ -11,7 +12,8 @@ namespace turnpoint::views {
 
 namespace {
 
-QString from_utf8(const std::string& text) { return QString::fromUtf8(text.data(), qsizetype(text.size())); }
+/// Memory is in MiB unless everything is less than one.
+bool smaller_unit(const ByteUnit& a, const ByteUnit& b) { return a.bytes < b.bytes; }
 
 bool same_shape(const PlanRows& a, const PlanRows& b) {
   return a.top == b.top && a.rows.size() == b.rows.size() &&
@@ -34,12 +36,23 @@ void PlanTableModel::set_data(ModelPtr model, std::shared_ptr<const Hierarchy> h
   rows_ = std::move(rows);
   hovered_ = -1;
   largest_share_ = 0;
-  for (const int top : rows_.top)
-    largest_share_ = std::max(largest_share_, rows_.rows[static_cast<std::size_t>(top)].share);
+  double longest = 0, largest = 0;
+  for (const int top : rows_.top) {
+    const PlanRow& row = rows_.rows[static_cast<std::size_t>(top)];
+    largest_share_ = std::max(largest_share_, row.share);
+    longest = std::max({longest, row.compute_s, row.network_s, row.reshard_s});
+    largest = std::max(largest, static_cast<double>(row.memory_bytes));
+  }
+  const TimeUnit time_unit = figures_ ? time_unit_for(longest) : TimeUnit();
+  const ByteUnit byte_unit = figures_ ? std::min(byte_unit_for(largest), ByteUnit(), smaller_unit) : ByteUnit();
+  const bool other_units = time_unit.name != time_unit_.name || byte_unit.name != byte_unit_.name;
+  time_unit_ = time_unit;
+  byte_unit_ = byte_unit;
   if (!same) {
     endResetModel();
     return;
   }
+  if (other_units) emit headerDataChanged(Qt::Horizontal, memory, reshard);
   // One range per parent, as the interface of models wants it.
   const auto tell = [this](const std::vector<int>& children) {
     if (!children.empty()) emit dataChanged(index_of(children.front(), 0), index_of(children.back(), kColumns - 1));
@@ -95,10 +108,10 @@ QString PlanTableModel::text(const PlanRow& row, int column) const {
                                      : tr("%1 configurations").arg(row.configurations);
     case layout: return row.op.valid() ? figures_->output_layout(row.op) : QString();
     case choice: return row.choice;
-    case memory: return figure_text(static_cast<double>(row.memory_bytes) / 1048576.0);
-    case compute: return figure_text(row.compute_s * 1e3);
-    case network: return figure_text(row.network_s * 1e3);
-    case reshard: return figure_text(row.reshard_s * 1e3);
+    case memory: return figure_text(static_cast<double>(row.memory_bytes) / byte_unit_.bytes);
+    case compute: return figure_text(row.compute_s * time_unit_.per_second);
+    case network: return figure_text(row.network_s * time_unit_.per_second);
+    case reshard: return figure_text(row.reshard_s * time_unit_.per_second);
     case share:
       if (row.share == 0) return QStringLiteral("0%");
       if (row.share < 0.0005) return QStringLiteral("<0.1%");
@@ -130,8 +143,8 @@ QVariant PlanTableModel::data(const QModelIndex& index, int role) const {
       QString words = row.key + QLatin1Char('\n') + text(row, kind) + QLatin1Char('\n') + text(row, layout) +
                       QLatin1Char('\n') + text(row, choice);
       if (row.op.valid())
-        words += QLatin1Char('\n') + from_utf8(model_->operators[row.op].detail) + QLatin1Char('\n') +
-                 text(row, configuration);
+        words +=
+            QLatin1Char('\n') + to_qt(model_->operators[row.op].detail) + QLatin1Char('\n') + text(row, configuration);
       return words;
     }
     case ColorRole:
@@ -192,10 +205,10 @@ QVariant PlanTableModel::headerData(int section, Qt::Orientation orientation, in
     case configuration: return tr("Configuration");
     case layout: return tr("Output layout");
     case choice: return tr("Memory choice");
-    case memory: return tr("MiB");
-    case compute: return tr("Compute ms");
-    case network: return tr("Network ms");
-    case reshard: return tr("Reshard ms");
+    case memory: return byte_unit_.name;
+    case compute: return tr("Compute %1").arg(time_unit_.name);
+    case network: return tr("Network %1").arg(time_unit_.name);
+    case reshard: return tr("Reshard %1").arg(time_unit_.name);
     case share: return tr("Share of time");
     default: return {};
   }

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "views/common/configuration_colors.h"
+#include "views/common/format.h"
 #include "views/plan_table/plan_rows.h"
 
 namespace turnpoint::views {
@@ -46,6 +47,8 @@ class PlanTableModel : public QAbstractItemModel {
   QPalette palette_;
   PlanRows rows_;
   double largest_share_ = 0;
+  TimeUnit time_unit_;
+  ByteUnit byte_unit_;
   int hovered_ = -1;
 
   QString text(const PlanRow& row, int column) const;

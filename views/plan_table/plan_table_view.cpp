@@ -5,19 +5,19 @@
 #include <QApplication>
 #include <QClipboard>
 #include <QEvent>
-#include <QHBoxLayout>
 #include <QHeaderView>
 #include <QJsonArray>
 #include <QMouseEvent>
 #include <QPainter>
 #include <QScrollBar>
 #include <QSet>
-#include <QVBoxLayout>
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <utility>
 
+#include "views/common/format.h"
+#include "views/common/table_setup.h"
 #include "views/common/theme_colors.h"
 #include "views/plan_table/plan_delegates.h"
 
@@ -49,8 +49,6 @@ class PlanFilter : public QSortFilterProxyModel {
   QStringList words_;
 };
 
-QString from_utf8(const std::string& text) { return QString::fromUtf8(text.data(), qsizetype(text.size())); }
-
 }  // namespace
 
 PlanTableView::PlanTableView(QWidget* parent)
@@ -64,36 +62,17 @@ PlanTableView::PlanTableView(QWidget* parent)
   sorted_->setAutoAcceptChildRows(true);
   make_tool_bar();
   make_tree();
-  auto* all = new QVBoxLayout(this);
-  all->setContentsMargins(0, 0, 0, 0);
-  all->setSpacing(0);
-  all->addWidget(tool_bar_);
-  all->addWidget(tree_, 1);
+  stack_table(this, bar_, tree_);
   update_summary();
 }
 
 void PlanTableView::make_tool_bar() {
-  tool_bar_ = new QWidget(this);
-  tool_bar_->setObjectName(QStringLiteral("plan_table_tool_bar"));
-  auto* row = new QHBoxLayout(tool_bar_);
-  row->setContentsMargins(8, 2, 8, 2);
-  row->setSpacing(10);
-  filter_ = new QLineEdit(tool_bar_);
-  filter_->setPlaceholderText(tr("Filter: name, kind, configuration"));
-  filter_->setClearButtonEnabled(true);
-  filter_->setAccessibleName(tr("Filter of the plan table"));
-  filter_->setMinimumWidth(120);
-  filter_->setMaximumWidth(260);
-  summary_ = new QLabel(tool_bar_);
-  summary_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-  copy_button_ = new QToolButton(tool_bar_);
-  copy_button_->setText(tr("Copy rows"));
-  copy_button_->setToolTip(tr("Copy the picked rows, or all that can be seen, with tabs between columns (Ctrl+C)"));
-  row->addWidget(filter_, 1);
-  row->addWidget(summary_, 2);
-  row->addWidget(copy_button_);
-  connect(copy_button_, &QToolButton::clicked, this, &PlanTableView::copy_rows);
-  connect(filter_, &QLineEdit::textChanged, this, [this](const QString& text) {
+  bar_ = make_table_bar(
+      {QStringLiteral("plan_table_tool_bar"), tr("Filter: name, kind, configuration"), tr("Filter of the plan table"),
+       tr("Copy rows"), tr("Copy the picked rows, or all that can be seen, with tabs between columns (Ctrl+C)")},
+      this);
+  connect(bar_.copy, &QToolButton::clicked, this, &PlanTableView::copy_rows);
+  connect(bar_.filter, &QLineEdit::textChanged, this, [this](const QString& text) {
     static_cast<PlanFilter*>(sorted_)->set_words(text);
     // What was found is shown, not hidden in folded layers; whole layers stay folded.
     if (text.trimmed().isEmpty()) {
@@ -109,23 +88,16 @@ void PlanTableView::make_tool_bar() {
 void PlanTableView::make_tree() {
   tree_ = new QTreeView(this);
   tree_->setModel(sorted_);
-  tree_->setFrameShape(QFrame::NoFrame);
-  tree_->setUniformRowHeights(true);
-  tree_->setAlternatingRowColors(true);
+  set_up_table(tree_, tr("Plan, one row per operator"));
   tree_->setSelectionMode(QAbstractItemView::ExtendedSelection);
-  tree_->setEditTriggers(QAbstractItemView::NoEditTriggers);
-  tree_->setAllColumnsShowFocus(true);
   tree_->setMouseTracking(true);
   tree_->setIndentation(16);
-  tree_->setAccessibleName(tr("Plan, one row per operator"));
   tree_->setItemDelegate(new PlanRowDelegate(this));
   tree_->setItemDelegateForColumn(PlanTableModel::configuration, new SwatchDelegate(this));
   tree_->setItemDelegateForColumn(PlanTableModel::share, new ShareDelegate(rows_, this));
   tree_->setSortingEnabled(true);
   tree_->header()->setSortIndicatorClearable(true);
   tree_->header()->setSortIndicator(-1, Qt::DescendingOrder);
-  tree_->header()->setStretchLastSection(true);
-  tree_->header()->setSectionsMovable(false);
   sorted_->sort(-1);
   measure_columns();
   fit_columns();
@@ -217,7 +189,7 @@ void PlanTableView::set_model(ModelPtr model) {
   hierarchy_ = model_ ? std::make_shared<const Hierarchy>(build_hierarchy(*model_)) : nullptr;
   if (!plan_) columns_measured_ = false;
   figures_ = PlanFigures::make(model_, plan_);
-  if (model_) colors_->set_model(from_utf8(model_->name + '\n' + model_->source));
+  if (model_) colors_->set_model(to_qt(model_->name + '\n' + model_->source));
   update_rows();
 }
 
@@ -232,7 +204,7 @@ void PlanTableView::set_plan(std::shared_ptr<const Plan> plan, ScenarioPtr scena
 
 void PlanTableView::share_colors(std::shared_ptr<ConfigurationColors> colors) {
   colors_ = std::move(colors);
-  if (model_) colors_->set_model(from_utf8(model_->name + '\n' + model_->source));
+  if (model_) colors_->set_model(to_qt(model_->name + '\n' + model_->source));
   if (figures_) set_plan(plan_, scenario_);
 }
 
@@ -263,12 +235,12 @@ void PlanTableView::set_empty_text(const QString& text) {
 
 void PlanTableView::update_summary() {
   if (!model_) {
-    summary_->setText(empty_text_);
+    bar_.summary->setText(empty_text_);
     return;
   }
   std::size_t shown = 0;
   const std::size_t all = model_->operators.size();
-  if (filter_->text().trimmed().isEmpty()) {
+  if (bar_.filter->text().trimmed().isEmpty()) {
     shown = all;
   } else {
     std::vector<QModelIndex> open;
@@ -286,7 +258,7 @@ void PlanTableView::update_summary() {
   if (rows.folded_rows == 1) text += tr(", %1 equal layers in one row").arg(rows.folded_groups);
   if (rows.folded_rows > 1) text += tr(", %1 equal layers in %2 rows").arg(rows.folded_groups).arg(rows.folded_rows);
   if (!figures_) text += tr(" \u00b7 no plan picked");
-  summary_->setText(text);
+  bar_.summary->setText(text);
 }
 
 void PlanTableView::set_selection(SelectionModel* selection) {

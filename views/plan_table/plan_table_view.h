@@ -17,6 +17,7 @@
 #include "core/scenario/scenario.h"
 #include "views/common/configuration_colors.h"
 #include "views/common/selection_model.h"
+#include "views/common/table_setup.h"
 #include "views/plan_table/plan_table_model.h"
 
 namespace turnpoint::views {
@@ -44,11 +45,11 @@ class PlanTableView : public QWidget {
   QString rows_as_text() const;
   void copy_rows() const;
 
-  QWidget* tool_bar() const { return tool_bar_; }
+  QWidget* tool_bar() const { return bar_.widget; }
   QTreeView* tree() const { return tree_; }
-  QLineEdit* filter_field() const { return filter_; }
+  QLineEdit* filter_field() const { return bar_.filter; }
   PlanTableModel* source_model() const { return rows_; }
-  QString summary() const { return summary_->text(); }
+  QString summary() const { return bar_.summary->text(); }
 
  protected:
   void changeEvent(QEvent* event) override;
@@ -72,10 +73,7 @@ class PlanTableView : public QWidget {
   PlanTableModel* rows_;
   QSortFilterProxyModel* sorted_;
   QTreeView* tree_;
-  QWidget* tool_bar_;
-  QLineEdit* filter_;
-  QLabel* summary_;
-  QToolButton* copy_button_;
+  TableBar bar_;
 
   void make_tool_bar();
   void make_tree();

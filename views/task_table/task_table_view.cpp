@@ -4,13 +4,11 @@
 #include <QApplication>
 #include <QClipboard>
 #include <QEvent>
-#include <QHBoxLayout>
 #include <QHeaderView>
-#include <QShortcut>
-#include <QVBoxLayout>
 #include <algorithm>
 
 #include "views/common/counted.h"
+#include "views/common/table_setup.h"
 #include "views/plan_table/plan_delegates.h"
 
 namespace turnpoint::views {
@@ -26,69 +24,35 @@ TaskTableView::TaskTableView(QWidget* parent) : QWidget(parent), model_(new Task
   model_->set_palette(palette());
   make_tool_bar();
   make_table();
-  message_ = new QLabel(tr("The tasks of the picked plan stand here."), this);
-  message_->setAlignment(Qt::AlignCenter);
-  message_->setWordWrap(true);
-  message_->setEnabled(false);
-  auto* all = new QVBoxLayout(this);
-  all->setContentsMargins(0, 0, 0, 0);
-  all->setSpacing(0);
-  all->addWidget(tool_bar_);
-  all->addWidget(table_, 1);
-  all->addWidget(message_, 1);
+  message_ = make_empty_words(tr("The tasks of the picked plan stand here."), this);
+  stack_table(this, bar_, table_, message_);
   update_words();
 }
 
 TaskTableView::~TaskTableView() = default;
 
 void TaskTableView::make_tool_bar() {
-  tool_bar_ = new QWidget(this);
-  tool_bar_->setObjectName(QStringLiteral("task_table_tool_bar"));
-  auto* row = new QHBoxLayout(tool_bar_);
-  row->setContentsMargins(8, 2, 8, 2);
-  row->setSpacing(10);
-  filter_ = new QLineEdit(tool_bar_);
-  filter_->setPlaceholderText(tr("Filter: name, layer, kind"));
-  filter_->setClearButtonEnabled(true);
-  filter_->setAccessibleName(tr("Filter of the task table"));
-  filter_->setMinimumWidth(120);
-  filter_->setMaximumWidth(260);
-  summary_ = new QLabel(tool_bar_);
-  summary_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-  copy_button_ = new QToolButton(tool_bar_);
-  copy_button_->setText(tr("Copy rows"));
-  copy_button_->setToolTip(tr("Copy the picked rows, or all, with tabs between columns (Ctrl+C)"));
-  row->addWidget(filter_, 1);
-  row->addWidget(summary_, 2);
-  row->addWidget(copy_button_);
-  const auto copy = [this] { QApplication::clipboard()->setText(rows_as_text()); };
-  connect(copy_button_, &QToolButton::clicked, this, copy);
-  auto* keys = new QShortcut(QKeySequence::Copy, this);
-  keys->setContext(Qt::WidgetWithChildrenShortcut);
-  connect(keys, &QShortcut::activated, this, copy);
-  connect(filter_, &QLineEdit::textChanged, this, &TaskTableView::wish);
+  bar_ = make_table_bar(
+      {QStringLiteral("task_table_tool_bar"), tr("Filter: name, layer, kind"), tr("Filter of the task table"),
+       tr("Copy rows"), tr("Copy the picked rows, or all, with tabs between columns (Ctrl+C)")},
+      this);
+  connect_copy(bar_, this, [this] { QApplication::clipboard()->setText(rows_as_text()); });
+  connect(bar_.filter, &QLineEdit::textChanged, this, &TaskTableView::wish);
 }
 
 void TaskTableView::make_table() {
   table_ = new QTreeView(this);
   table_->setModel(model_);
   table_->setRootIsDecorated(false);
-  table_->setFrameShape(QFrame::NoFrame);
-  table_->setUniformRowHeights(true);
-  table_->setAlternatingRowColors(true);
+  set_up_table(table_, tr("Tasks, one row each"));
   table_->setSelectionMode(QAbstractItemView::ExtendedSelection);
-  table_->setEditTriggers(QAbstractItemView::NoEditTriggers);
-  table_->setAllColumnsShowFocus(true);
   table_->setMouseTracking(true);
-  table_->setAccessibleName(tr("Tasks, one row each"));
   table_->setItemDelegate(new PlanRowDelegate(this));
   // Not the view's own sorting, which would do it on the interface thread.
   QHeaderView* head = table_->header();
   head->setSectionsClickable(true);
   head->setSortIndicatorShown(true);
   head->setSortIndicator(int(sorted_by_), Qt::AscendingOrder);
-  head->setSectionsMovable(false);
-  head->setStretchLastSection(true);
   connect(head, &QHeaderView::sortIndicatorChanged, this, [this](int column, Qt::SortOrder order) {
     sorted_by_ = TaskColumn(std::clamp(column, 0, int(TaskColumn::kCount) - 1));
     descending_ = order == Qt::DescendingOrder;
@@ -122,7 +86,7 @@ void TaskTableView::set_selection(SelectionModel* selection) {
 void TaskTableView::set_message(const QString& message) { message_->setText(message); }
 
 void TaskTableView::wish() {
-  TaskRowsRequest request{schedule_, filter_->text().toStdString(), sorted_by_, descending_};
+  TaskRowsRequest request{schedule_, bar_.filter->text().toStdString(), sorted_by_, descending_};
   if (working_)
     next_ = std::move(request);
   else
@@ -174,14 +138,14 @@ void TaskTableView::update_words() {
   const int rows = model_->rowCount();
   table_->setVisible(schedule_ != nullptr);
   message_->setVisible(schedule_ == nullptr);
-  copy_button_->setEnabled(rows > 0);
-  if (!schedule_) return summary_->clear();
-  if (!model_->rows()) return summary_->setText(tr("being sorted"));
+  bar_.copy->setEnabled(rows > 0);
+  if (!schedule_) return bar_.summary->clear();
+  if (!model_->rows()) return bar_.summary->setText(tr("being sorted"));
   const auto all = schedule_->graph->task_count();
   const QString counted = std::size_t(rows) == all
                               ? views::counted(double(all), tr("1 task"), tr("%1 tasks"))
                               : tr("%1 of %2 tasks").arg(grouped_number(rows, 0), grouped_number(double(all), 0));
-  summary_->setText(tr("%1 · %2 in all").arg(counted, time_text(model_->rows()->shown_s)));
+  bar_.summary->setText(tr("%1 · %2 in all").arg(counted, time_text(model_->rows()->shown_s)));
 }
 
 void TaskTableView::show_picked() {

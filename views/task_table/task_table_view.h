@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "views/common/selection_model.h"
+#include "views/common/table_setup.h"
 #include "views/task_table/task_table_model.h"
 
 namespace turnpoint::views {
@@ -36,11 +37,11 @@ class TaskTableView : public QWidget {
   static constexpr int kMostCopied = 100'000;
 
   bool busy() const { return working_; }
-  QWidget* tool_bar() const { return tool_bar_; }
+  QWidget* tool_bar() const { return bar_.widget; }
   QTreeView* table() const { return table_; }
   TaskTableModel* model() const { return model_; }
-  QLineEdit* filter_field() const { return filter_; }
-  QString summary() const { return summary_->text(); }
+  QLineEdit* filter_field() const { return bar_.filter; }
+  QString summary() const { return bar_.summary->text(); }
 
  protected:
   void changeEvent(QEvent* event) override;
@@ -60,10 +61,7 @@ class TaskTableView : public QWidget {
   TaskTableModel* model_;
   QTreeView* table_;
   QLabel* message_;
-  QWidget* tool_bar_;
-  QLineEdit* filter_;
-  QLabel* summary_;
-  QToolButton* copy_button_;
+  TableBar bar_;
   QPointer<SelectionModel> selection_;
   SchedulePtr schedule_;
   TaskColumn sorted_by_ = TaskColumn::start;

@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "views/timeline/timeline_colors.h"
 
-#include <QCoreApplication>
 #include <algorithm>
 
 #include "views/common/format.h"
+#include "views/timeline/timeline_words.h"
 
 namespace turnpoint::views {
-
-namespace {
-
-QString tr(const char* text) { return QCoreApplication::translate("TimelineView", text); }
-
-}  // namespace
 
 TimelineColors timeline_colors(TimelineColor color, const ThemeColors& theme) {
   TimelineColors colors;
@@ -44,32 +38,35 @@ std::vector<TimelineLegendEntry> timeline_legend(const TimelineSummary& summary,
   };
   switch (color) {
     case TimelineColor::kind: {
-      const QString names[] = {tr("forward"), tr("backward"), tr("update"), tr("other computing")};
+      const QString names[] = {timeline_text("forward"), timeline_text("backward"), timeline_text("update"),
+                               timeline_text("other computing")};
       for (std::size_t c = 0; c < 4; ++c) add(c, names[c]);
       break;
     }
     case TimelineColor::layer:
       if (summary.layers_repeat()) {
-        entries.push_back({{}, tr("%1 layers, colours repeat").arg(summary.layer_count())});
-        add(kLayerClasses - 1, tr("no layer"));
+        entries.push_back({{}, timeline_text("%1 layers, colours repeat").arg(summary.layer_count())});
+        add(kLayerClasses - 1, timeline_text("no layer"));
       } else {
         for (std::size_t c = 0; c < summary.layer_names().size(); ++c) add(c, summary.layer_names()[c]);
-        add(kLayerClasses - 1, tr("no layer"));
+        add(kLayerClasses - 1, timeline_text("no layer"));
       }
       break;
     case TimelineColor::duration:
       for (std::size_t c = 0; c < kDurationClasses; ++c) {
         const bool last = c + 1 == kDurationClasses;
         const double bound = summary.duration_bounds()[last ? c - 1 : c];
-        add(c, last ? tr("%1 and more").arg(time_text(bound)) : tr("below %1").arg(time_text(bound)));
+        add(c, last ? timeline_text("%1 and more").arg(time_text(bound))
+                    : timeline_text("below %1").arg(time_text(bound)));
       }
       break;
   }
-  add(kTransferClass, tr("transfers"));
-  const QString moves[] = {tr("all-reduce"), tr("all-gather"), tr("reduce-scatter"),
-                           tr("all-to-all"), tr("permute"),    tr("optimizer state to and from the host")};
+  add(kTransferClass, timeline_text("transfers"));
+  const QString moves[] = {timeline_text("all-reduce"),     timeline_text("all-gather"),
+                           timeline_text("reduce-scatter"), timeline_text("all-to-all"),
+                           timeline_text("permute"),        timeline_text("optimizer state to and from the host")};
   for (std::size_t m = 0; m < kMoveClasses; ++m) add(kMoveClass + m, moves[m]);
-  add(kCollectiveClass, tr("between stages, other"));
+  add(kCollectiveClass, timeline_text("between stages, other"));
   return entries;
 }
 

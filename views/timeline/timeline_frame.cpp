@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What surrounds the lanes: gutter, ruler, path, range, overview, legend, cursor.
-#include <QCoreApplication>
 #include <QPainterPath>
 #include <algorithm>
 #include <cmath>
@@ -8,14 +7,13 @@
 #include "views/common/plan_figures.h"
 #include "views/common/section_head.h"
 #include "views/timeline/timeline_painter.h"
+#include "views/timeline/timeline_words.h"
 
 namespace turnpoint::views {
 
 namespace {
 
 constexpr double kPad = 8, kTickPixels = 84;
-
-QString tr(const char* text) { return QCoreApplication::translate("TimelineView", text); }
 
 QFont bold(QFont font) {
   font.setBold(true);
@@ -27,7 +25,7 @@ QString device_figures(const TimelineSummary& summary, std::uint32_t device) {
   QString text;
   for (const TimelineSummary::Lane& lane : summary.lanes_of(device))
     if (lane.kind == LaneKind::compute && s.makespan_s > 0)
-      text = tr("busy %1").arg(share_text(lane.busy_s / s.makespan_s));
+      text = timeline_text("busy %1").arg(share_text(lane.busy_s / s.makespan_s));
   const QString peak = memory_text(s.devices[device].peak_bytes);
   return text.isEmpty() ? peak : text + QStringLiteral(" \u00b7 ") + peak;
 }
@@ -194,7 +192,7 @@ void TimelinePainter::paint_overview(QPainter& painter, const TimelinePaint& vie
   painter.setFont(small);
   painter.setPen(theme.secondary);
   painter.drawText(layout.overview_label.adjusted(kPad, 0, -kPad, 0), Qt::AlignLeft | Qt::AlignVCenter,
-                   tr("all %1").arg(time_text(makespan)));
+                   timeline_text("all %1").arg(time_text(makespan)));
   painter.fillRect(area, theme.alternate);
   if (!(makespan > 0)) return;
   const auto& compute = view.summary->overview_compute();
@@ -250,7 +248,7 @@ void TimelinePainter::paint_legend(QPainter& painter, const TimelinePaint& view)
   const QFontMetricsF metrics(small);
   painter.setFont(small);
   auto entries = timeline_legend(*view.summary, view.color, theme);
-  entries.push_back({QColor::fromRgb(idle_), tr("idle")});
+  entries.push_back({QColor::fromRgb(idle_), timeline_text("idle")});
   double x = view.layout.lanes.left();
   for (const TimelineLegendEntry& entry : entries) {
     const QString text = metrics.elidedText(entry.text, Qt::ElideMiddle, 180);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "views/timeline/timeline_words.h"
 
-#include <QCoreApplication>
 #include <algorithm>
 #include <cctype>
 
@@ -14,8 +13,6 @@ namespace {
 
 constexpr std::size_t kLongestName = 400;
 
-QString tr(const char* text) { return QCoreApplication::translate("TimelineView", text); }
-
 /// Enough decimals to tell the item's ends apart.
 double resolution(const Schedule& s, std::uint32_t item) {
   const double duration = s.end_s[item] - s.start_s[item];
@@ -27,21 +24,21 @@ double resolution(const Schedule& s, std::uint32_t item) {
 QString device_words(const Schedule& schedule, std::uint32_t device) {
   const Schedule::Device& d = schedule.devices[device];
   const QString name = to_qt(d.name);
-  return d.stands_for > 1 ? tr("%1 (%2 alike)").arg(name).arg(d.stands_for) : name;
+  return d.stands_for > 1 ? timeline_text("%1 (%2 alike)").arg(name).arg(d.stands_for) : name;
 }
 
 QString kind_word(const TimelineSummary& summary, std::uint32_t item) {
   const Schedule& s = *summary.schedule();
   switch (s.lanes[summary.lane_of(item)].kind) {
-    case LaneKind::send: return tr("transfer");
-    case LaneKind::communication: return s.is_transfer(item) ? tr("transfer") : tr("collective");
+    case LaneKind::send: return timeline_text("transfer");
+    case LaneKind::communication: return s.is_transfer(item) ? timeline_text("transfer") : timeline_text("collective");
     case LaneKind::compute: break;
   }
   switch (s.graph->kind[s.task[item]]) {
-    case TaskKind::forward: return tr("forward");
-    case TaskKind::backward: return tr("backward");
-    case TaskKind::update: return tr("update");
-    case TaskKind::other: return tr("computing");
+    case TaskKind::forward: return timeline_text("forward");
+    case TaskKind::backward: return timeline_text("backward");
+    case TaskKind::update: return timeline_text("update");
+    case TaskKind::other: return timeline_text("computing");
   }
   return {};
 }
@@ -51,7 +48,7 @@ HoverText item_hover(const TimelineSummary& summary, std::uint32_t item) {
   const TaskIndex task = s.task[item];
   const std::uint32_t device = s.lanes[summary.lane_of(item)].device;
   QString name = to_qt(std::string_view(s.graph->names[task]).substr(0, kLongestName));
-  if (name.isEmpty()) name = tr("task %1").arg(task);
+  if (name.isEmpty()) name = timeline_text("task %1").arg(task);
   HoverText text{{name, time_text(s.end_s[item] - s.start_s[item])}};
   const QString scope = to_qt(std::string_view(s.graph->scopes[s.graph->scope[task]]).substr(0, kLongestName));
   const QString kind = kind_word(summary, item);
@@ -66,15 +63,16 @@ HoverText item_hover(const TimelineSummary& summary, std::uint32_t item) {
       {instant_text(s.start_s[item], exact) + QStringLiteral(" \u2192 ") + instant_text(s.end_s[item], exact), {}});
   if (!s.is_transfer(item)) {
     QStringList more;
-    if (const std::int64_t out = s.graph->output_bytes[task]; out > 0) more << tr("output %1").arg(memory_text(out));
+    if (const std::int64_t out = s.graph->output_bytes[task]; out > 0)
+      more << timeline_text("output %1").arg(memory_text(out));
     const auto items = summary.items_of(task);
-    if (items.size() == 2) more << tr("1 transfer");
-    if (items.size() > 2) more << tr("%1 transfers").arg(items.size() - 1);
+    if (items.size() == 2) more << timeline_text("1 transfer");
+    if (items.size() > 2) more << timeline_text("%1 transfers").arg(items.size() - 1);
     if (!more.isEmpty()) text.push_back({more.join(QStringLiteral(" \u00b7 ")), {}});
   }
   const auto& critical = summary.critical();
   if (std::binary_search(critical.begin(), critical.end(), summary.place_of(item)))
-    text.push_back({tr("on the critical path"), {}});
+    text.push_back({timeline_text("on the critical path"), {}});
   return text;
 }
 
@@ -83,19 +81,21 @@ HoverText device_hover(const TimelineSummary& summary, std::uint32_t device) {
   const Schedule::Device& d = s.devices[device];
   HoverText text{{device_words(s, device), {}}};
   for (const TimelineSummary::Lane& lane : summary.lanes_of(device)) {
-    const QString word = lane.kind == LaneKind::compute ? tr("computing")
-                         : lane.kind == LaneKind::send  ? tr("sending")
-                                                        : tr("communicating");
+    const QString word = lane.kind == LaneKind::compute ? timeline_text("computing")
+                         : lane.kind == LaneKind::send  ? timeline_text("sending")
+                                                        : timeline_text("communicating");
     const auto& items = s.lanes[std::size_t(&lane - summary.lanes().data())];
     QString share = time_text(lane.busy_s);
     if (s.makespan_s > 0) share += QStringLiteral(" \u00b7 ") + share_text(lane.busy_s / s.makespan_s);
     text.push_back(
-        {word + QStringLiteral(" \u00b7 ") + tr("%1 items").arg(grouped_number(items.end - items.begin, 0)), share});
+        {word + QStringLiteral(" \u00b7 ") + timeline_text("%1 items").arg(grouped_number(items.end - items.begin, 0)),
+         share});
   }
-  text.push_back({tr("peak memory at %1").arg(time_text(d.peak_at_s)), memory_text(d.peak_bytes)});
+  text.push_back({timeline_text("peak memory at %1").arg(time_text(d.peak_at_s)), memory_text(d.peak_bytes)});
   if (d.memory_limit != kUnlimitedBytes) {
-    text.push_back({tr("device memory"), memory_text(d.memory_limit)});
-    if (d.peak_bytes > d.memory_limit) text.push_back({tr("missing"), memory_text(d.peak_bytes - d.memory_limit)});
+    text.push_back({timeline_text("device memory"), memory_text(d.memory_limit)});
+    if (d.peak_bytes > d.memory_limit)
+      text.push_back({timeline_text("missing"), memory_text(d.peak_bytes - d.memory_limit)});
   }
   return text;
 }
@@ -112,7 +112,7 @@ HoverText idle_hover(const TimelineSummary& summary, std::uint32_t device, doubl
   }
   if (instant < 0 || instant > s.makespan_s || to <= from) return {};
   const double exact = (to - from) * 1e-3;
-  return {{tr("idle"), time_text(to - from)},
+  return {{timeline_text("idle"), time_text(to - from)},
           {device_words(s, device), {}},
           {instant_text(from, exact) + QStringLiteral(" \u2192 ") + instant_text(to, exact), {}}};
 }

@@ -2,6 +2,7 @@
 // The words of the timeline's hover card, and the search by name.
 #pragma once
 
+#include <QCoreApplication>
 #include <QString>
 #include <vector>
 
@@ -9,6 +10,9 @@
 #include "views/timeline/timeline_summary.h"
 
 namespace turnpoint::views {
+
+/// In the language of the window, for what is no QObject.
+inline QString timeline_text(const char* text) { return QCoreApplication::translate("TimelineView", text); }
 
 /// An item: name, scope, kind, device, start, end, duration, bytes, from and to.
 HoverText item_hover(const TimelineSummary& summary, std::uint32_t item);

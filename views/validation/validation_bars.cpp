@@ -22,18 +22,6 @@ namespace {
 constexpr int kSide = 12, kGap = 10, kRowPadding = 8, kPairPadding = 14, kLeastBars = 60;
 constexpr double kBar = 6, kBetween = 1.5, kWhisker = 4;
 constexpr int kLongestName = 260;
-const QString kArrow = QStringLiteral(" \u2192 ");
-
-QString figures_text(const ValidationRow& row, const std::optional<ComparedValue>& value) {
-  if (!value) return QObject::tr("not in this report");
-  const QString predicted = value_text(row, value->predicted);
-  if (!value->measured) return predicted;
-  const QString measured = value_text(row, *value->measured);
-  // One unit is enough for both.
-  const QString unit = measured.section(QChar(0x00A0), -1);
-  return (predicted.section(QChar(0x00A0), -1) == unit ? predicted.section(QChar(0x00A0), 0, 0) : predicted) + kArrow +
-         measured;
-}
 
 bool large(const ComparedValue& value) {
   const auto error = value.error();
@@ -212,7 +200,8 @@ void ValidationBars::paint_heading(QPainter& painter, const Line& line, const QR
   painter.setFont(small);
   painter.setPen(colors.secondary);
   const QRect text = rect.adjusted(kSide, 0, -kSide, -5);
-  const QString title = (line.row == -2 ? tr("Notes") : part_text(line.part)).toUpper();
+  const QString title =
+      (line.row == -2 ? tr("Notes") : part_text(line.part, content_ && content_->report->placement)).toUpper();
   painter.drawText(text, Qt::AlignLeft | Qt::AlignBottom, title);
   const int used = painter.fontMetrics().horizontalAdvance(title);
   QString state;
@@ -248,8 +237,7 @@ void ValidationBars::paint_bar(QPainter& painter, const Bar& bar) const {
     if (bar.whisker_to <= bar.whisker_from) return;
     painter.setPen(QPen(colors.text, 1));
     const double y = bar.rect.center().y();
-    // On CPU ranks the value is the least of the steps: the line leads from it to the quartiles.
-    painter.drawLine(QPointF(std::min(bar.whisker_from, bar.rect.right()), y), QPointF(bar.whisker_to, y));
+    painter.drawLine(QPointF(bar.whisker_from, y), QPointF(bar.whisker_to, y));
     for (const double x : {bar.whisker_from, bar.whisker_to})
       painter.drawLine(QPointF(x, y - kWhisker / 2 - 0.5), QPointF(x, y + kWhisker / 2 + 0.5));
   }

@@ -46,11 +46,15 @@ class RowBuilder {
 
   void add(const ValidationReport& report, bool is_other) {
     seen_.clear();
+    placement_ = report.placement;
     put(ValidationPart::step, QObject::tr("Step"), report.step, is_other);
     put(ValidationPart::step, QObject::tr("Execution"), report.execution, is_other);
     put(ValidationPart::step, QObject::tr("Network"), report.network, is_other);
+    for (const auto& value : report.phases) put(ValidationPart::step, capitalised(value.name), value, is_other);
     for (const auto& value : report.memory) put(ValidationPart::memory, capitalised(value.name), value, is_other);
-    put(ValidationPart::sent, QObject::tr("Sent by one device"), report.bytes_sent, is_other);
+    put(ValidationPart::sent,
+        report.placement ? QObject::tr("Sent between devices") : QObject::tr("Sent by one device"), report.bytes_sent,
+        is_other);
     for (const auto& value : report.operators) put(ValidationPart::operators, to_qt(value.name), value, is_other);
     for (const auto& value : report.collectives) put(ValidationPart::collectives, to_qt(value.name), value, is_other);
   }
@@ -82,6 +86,7 @@ class RowBuilder {
     ValidationRow row;
     row.part = part;
     row.name = name;
+    row.placement = placement_;
     if (part == ValidationPart::operators)
       if (const auto op = operators_.find(value.name); op != operators_.end()) row.op = op->second;
     (is_other ? row.other : row.value) = value;
@@ -94,6 +99,7 @@ class RowBuilder {
   std::map<std::string, OperatorId> operators_;
   std::map<std::pair<ValidationPart, QString>, int> seen_;
   std::map<Key, std::size_t> at_;
+  bool placement_ = false;
 };
 
 void judge(ValidationContent& out) {
@@ -106,9 +112,12 @@ void judge(ValidationContent& out) {
   }
   if (numerics->holds()) {
     out.verdict_good = true;
-    out.verdict =
-        QObject::tr("Loss and gradients within %1 of the unpartitioned step (%2)")
-            .arg(rounding_text(std::max(numerics->loss_error, numerics->gradient_error)), to_qt(numerics->precision));
+    const bool same = numerics->loss_error == 0 && numerics->gradient_error == 0;
+    out.verdict = same ? QObject::tr("Loss and gradients are those of the unpartitioned step, to the last bit (%1)")
+                             .arg(to_qt(numerics->precision))
+                       : QObject::tr("Loss and gradients within %1 of the unpartitioned step (%2)")
+                             .arg(rounding_text(std::max(numerics->loss_error, numerics->gradient_error)),
+                                  to_qt(numerics->precision));
     return;
   }
   out.verdict_bad = true;
@@ -124,13 +133,14 @@ void judge(ValidationContent& out) {
 
 double ValidationRow::largest() const { return std::max(longest(value), longest(other)); }
 
-QString part_text(ValidationPart part) {
+QString part_text(ValidationPart part, bool placement) {
   switch (part) {
     case ValidationPart::step: return QObject::tr("Step");
-    case ValidationPart::memory: return QObject::tr("Memory of one device");
+    case ValidationPart::memory:
+      return placement ? QObject::tr("Memory by device") : QObject::tr("Memory of one device");
     case ValidationPart::sent: return QObject::tr("Exchange");
     case ValidationPart::operators: return QObject::tr("Operators");
-    case ValidationPart::collectives: return QObject::tr("Collectives");
+    case ValidationPart::collectives: return placement ? QObject::tr("Transfers") : QObject::tr("Collectives");
   }
   return {};
 }
@@ -153,8 +163,21 @@ QString report_date_text(const ValidationReport& report) {
 }
 
 QString value_text(const ValidationRow& row, double value) {
+  // Nothing in the unit of what stands beside it.
+  if (value == 0 && !row.bytes()) return QStringLiteral("0") + QChar(0x00A0) + time_unit_for(row.largest()).name;
   return row.bytes() ? memory_text(static_cast<std::int64_t>(std::llround(std::clamp(value, 0.0, 9e18))))
                      : time_text(value);
+}
+
+QString figures_text(const ValidationRow& row, const std::optional<ComparedValue>& value) {
+  if (!value) return QObject::tr("not in this report");
+  const QString predicted = value_text(row, value->predicted);
+  if (!value->measured) return predicted;
+  const QString measured = value_text(row, *value->measured);
+  // One unit is enough for both.
+  const QString unit = measured.section(QChar(0x00A0), -1);
+  return (predicted.section(QChar(0x00A0), -1) == unit ? predicted.section(QChar(0x00A0), 0, 0) : predicted) +
+         QStringLiteral(" \u2192 ") + measured;
 }
 
 QString error_text(const ComparedValue& value) {

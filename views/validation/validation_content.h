@@ -20,12 +20,14 @@ using ValidationReportPtr = std::shared_ptr<const ValidationReport>;
 
 enum class ValidationPart : std::uint8_t { step, memory, sent, operators, collectives };
 inline constexpr std::size_t kValidationParts = 5;
-QString part_text(ValidationPart part);
+/// `placement`: of a report of one, whose exchanges are transfers between devices.
+QString part_text(ValidationPart part, bool placement = false);
 
 /// One value of the report on show and, where two are compared, of the other one.
 struct ValidationRow {
   ValidationPart part = ValidationPart::step;
   QString name;
+  bool placement = false;  ///< of a report of one
   OperatorId op;  ///< of the open model; invalid: the value is of no operator, or of another model
   std::optional<ComparedValue> value, other;
 
@@ -55,7 +57,9 @@ ValidationContentPtr make_validation_content(const ValidationReportPtr& report, 
 QString backend_text(const ValidationReport& report);  ///< "2 CPU ranks on 2 cores", "CUDA GPU, one device's part"
 QString report_date_text(const ValidationReport& report);
 QString value_text(const ValidationRow& row, double value);  ///< with its unit
-QString error_text(const ComparedValue& value);              ///< "+4.1%"; "modelled" where nothing was measured
+/// "776 -> 808 ms"; the prediction alone where nothing was measured.
+QString figures_text(const ValidationRow& row, const std::optional<ComparedValue>& value);
+QString error_text(const ComparedValue& value);  ///< "+4.1%"; "modelled" where nothing was measured
 QString source_text(const ComparedValue& value);
 
 /// Errors above this are drawn in the warning colour.

@@ -17,12 +17,13 @@ bool is_text(int column) {
 /// The source stands behind figures, which end at the right.
 bool left_aligned(int column) { return column == ValidationModel::name || column == ValidationModel::part; }
 
-QString short_part_text(ValidationPart part) {
+QString short_part_text(ValidationPart part, bool placement) {
   switch (part) {
     case ValidationPart::memory: return ValidationModel::tr("Memory");
     case ValidationPart::operators: return ValidationModel::tr("Operator");
-    case ValidationPart::collectives: return ValidationModel::tr("Collective");
-    default: return part_text(part);
+    case ValidationPart::collectives:
+      return placement ? ValidationModel::tr("Transfer") : ValidationModel::tr("Collective");
+    default: return part_text(part, placement);
   }
 }
 
@@ -51,7 +52,7 @@ int ValidationModel::rowCount(const QModelIndex& parent) const {
 
 QString ValidationModel::text(const ValidationRow& row, int column) {
   if (column == name) return row.name;
-  if (column == part) return short_part_text(row.part);
+  if (column == part) return short_part_text(row.part, row.placement);
   const auto& value = asked(row, column);
   if (!value) return {};
   switch (column) {

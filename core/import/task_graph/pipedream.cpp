@@ -30,9 +30,9 @@ struct Layer {
   std::int64_t activation_bytes = 0, parameter_bytes = 0;
 };
 
-class Reader {
+class PipeDreamReader {
  public:
-  explicit Reader(const std::string& where) : where_(where) {}
+  explicit PipeDreamReader(const std::string& where) : where_(where) {}
 
   std::optional<Error> line(std::string_view text) {
     ++line_;
@@ -145,7 +145,7 @@ class Reader {
 }  // namespace
 
 Expected<TaskGraphPtr> read_pipedream(std::string_view text, const std::string& where) {
-  Reader reader(where);
+  PipeDreamReader reader(where);
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
     if (auto error = reader.line(text.substr(begin, end - begin))) return *error;

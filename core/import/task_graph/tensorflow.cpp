@@ -141,9 +141,9 @@ struct Input {
   bool control = false;
 };
 
-class Reader {
+class CostGraphReader {
  public:
-  Reader(const GraphDef& def, const std::string& where) : where_(where), nodes_(def.nodes) {}
+  CostGraphReader(const GraphDef& def, const std::string& where) : where_(where), nodes_(def.nodes) {}
 
   Expected<TaskGraphPtr> run() {
     if (auto good = resolve(); !good) return good.error();
@@ -421,7 +421,7 @@ class Reader {
 Expected<TaskGraphPtr> read_tensorflow(std::string_view text, const std::string& where) {
   const auto def = parse_graph({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}, where);
   if (!def) return def.error();
-  return Reader(*def, where).run();
+  return CostGraphReader(*def, where).run();
 }
 
 }  // namespace turnpoint::task_graph_import

@@ -18,9 +18,9 @@ namespace {
 
 constexpr std::size_t kMaxBody = 128;
 
-class Folder {
+class RecurrentFolder {
  public:
-  explicit Folder(FlatGraph& graph) : g_(graph), readers_(graph.nodes.size()) {
+  explicit RecurrentFolder(FlatGraph& graph) : g_(graph), readers_(graph.nodes.size()) {
     for (const int n : g_.order) {
       for (const auto& edge : node(n).inputs) readers_[static_cast<std::size_t>(edge.node)].push_back(n);
     }
@@ -329,6 +329,6 @@ class Folder {
 
 }  // namespace
 
-void fold_recurrent(FlatGraph& graph) { Folder(graph).run(); }
+void fold_recurrent(FlatGraph& graph) { RecurrentFolder(graph).run(); }
 
 }  // namespace turnpoint::tensorflow

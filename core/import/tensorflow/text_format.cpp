@@ -81,9 +81,9 @@ std::string quote(std::string_view token) {
 }
 
 /// One pass over the text with a stack of open messages; no recursion.
-class Parser {
+class TextParser {
  public:
-  Parser(std::string_view text, const std::string& file) : text_(text), file_(file) {}
+  TextParser(std::string_view text, const std::string& file) : text_(text), file_(file) {}
 
   Expected<WireText> run() {
     WireText result;
@@ -363,7 +363,7 @@ bool looks_like_text_graph(std::string_view text) {
 }
 
 Expected<WireText> parse_text_format(std::string_view text, const std::string& file) {
-  return Parser(text, file).run();
+  return TextParser(text, file).run();
 }
 
 }  // namespace turnpoint::tensorflow

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kMostSets = 30'000;
 constexpr std::size_t kMostWords = 4'000'000;  // of all sets together
 constexpr std::size_t kMostPairs = 6'000'000;  // of sets, one inside the other
-constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kUnreached = std::numeric_limits<double>::infinity();
 
 /// Who must come before whom, unit by unit.
 struct Precedence {
@@ -130,7 +130,7 @@ class Cutter {
       : u_(units), sets_(sets), stages_(stages), speed_(speed), limit_(limit), known_(known) {
     inside_.assign(u_.tensors.size(), 0);
     seen_.assign(sets_.count(), kNone);
-    best_.assign(std::size_t(stages_ + 1) * sets_.count(), kNever);
+    best_.assign(std::size_t(stages_ + 1) * sets_.count(), kUnreached);
     from_.assign(best_.size(), kNone);
     left_s_.assign(sets_.count(), std::accumulate(u_.time_s.begin(), u_.time_s.end(), 0.0) / speed_);
     for (std::uint32_t set = 0; set < sets_.count(); ++set)

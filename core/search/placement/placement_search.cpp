@@ -64,6 +64,7 @@ std::shared_ptr<PlacementPlan> begin_plan(const PlacementMethod& method, PlacedG
   for (std::uint32_t d = 0; d < request.devices; ++d) plan->limit_bytes.push_back(request.limit_of(*placed.graph, d));
   plan->graph = std::move(placed.graph);
   plan->operator_of = std::move(placed.operator_of);
+  plan->role = std::move(placed.role);
   return plan;
 }
 
@@ -174,12 +175,12 @@ std::vector<Method> placement_search_methods() {
 }
 
 Expected<PlacedGraph> graph_to_place(const Scenario& scenario) {
-  if (scenario.tasks) return PlacedGraph{placed_tasks(scenario), {}};
+  if (scenario.tasks) return PlacedGraph{placed_tasks(scenario), {}, {}};
   TrainingGraphOptions options;
   options.unrolled_steps = true;  // recurrent layers run side by side only step by step
   auto made = training_graph_of(scenario, options);
   if (!made) return made.error();
-  return PlacedGraph{std::move(made->graph), std::move(made->operator_of)};
+  return PlacedGraph{std::move(made->graph), std::move(made->operator_of), std::move(made->role)};
 }
 
 PlacementRequest placement_request(const Scenario& scenario) {

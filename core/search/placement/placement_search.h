@@ -26,6 +26,7 @@ std::vector<Method> placement_search_methods();
 struct PlacedGraph {
   TaskGraphPtr graph;
   std::vector<OperatorId> operator_of;  ///< by task; empty for a task graph that was opened as it is
+  std::vector<TaskRole> role;           ///< likewise
 };
 Expected<PlacedGraph> graph_to_place(const Scenario& scenario);
 placement::PlacementRequest placement_request(const Scenario& scenario);

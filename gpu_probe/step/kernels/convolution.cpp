@@ -3,38 +3,11 @@
 #include <algorithm>
 
 #include "gpu_probe/step/kernels/fast/fast.h"
-#include "gpu_probe/step/kernels/kernels.h"
+#include "gpu_probe/step/kernels/meaning.h"
 
 namespace turnpoint::step::TURNPOINT_REAL {
 
 namespace {
-
-// One spatial dimension: position s of the small side and kernel position k meet at s x stride + k - pad of the large.
-struct Spatial {
-  std::int64_t small, large, kernel, stride, pad;
-};
-
-struct Geometry {
-  std::int64_t batch, groups, out, in;  ///< out and in channels per group, all local
-  std::vector<Spatial> spatial;
-  bool transposed;
-};
-
-Geometry geometry(const LocalOperator& at, const Shape& x, const Shape& w, const Shape& y) {
-  Geometry g{x[0], 1, 1, 1, {}, at.op().detail == "ConvTranspose"};
-  for (std::size_t l = 0; l < at.loops.size(); ++l)
-    if (at.op().dims[l].name == DimName::group) g.groups = at.loops[l].size;
-  g.in = x[1] / g.groups;
-  g.out = y[1] / g.groups;
-  const Shape &whole_x = at.input(0).shape, &whole_y = at.output(0).shape;
-  for (std::size_t d = 2; d < x.size(); ++d) {
-    const std::int64_t small = g.transposed ? whole_x[d] : whole_y[d], large = g.transposed ? whole_y[d] : whole_x[d];
-    Spatial s{g.transposed ? x[d] : y[d], g.transposed ? y[d] : x[d], w[d], (large + small - 1) / small, 0};
-    s.pad = std::max<std::int64_t>(0, (small - 1) * s.stride + s.kernel - large) / 2;
-    g.spatial.push_back(s);
-  }
-  return g;
-}
 
 // Calls visit(x, w, y) with element offsets for every multiply-accumulate.
 template <class Visit>
@@ -122,10 +95,6 @@ Expected<void> backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradi
 }
 
 // --- pooling ---------------------------------------------------------------------------------------------------------
-
-bool takes_maximum(const LocalOperator& at) {
-  return at.op().detail.find("Max") != std::string::npos && at.op().inputs[0].saved;
-}
 
 // Calls visit(offsets of the window in x, offset in y) for every window.
 template <class Visit>

@@ -6,34 +6,12 @@
 #include <memory>
 
 #include "gpu_probe/step/kernels/fast/fast.h"
-#include "gpu_probe/step/kernels/functions.h"
-#include "gpu_probe/step/kernels/kernels.h"
+#include "gpu_probe/step/kernels/meaning.h"
 #include "gpu_probe/step/numbers.h"
 
 namespace turnpoint::step::TURNPOINT_REAL {
 
 namespace {
-
-struct Call {
-  std::unique_ptr<bool[]> inputs, wanted;
-  Saved saved;
-  Function function;
-
-  explicit Call(const LocalOperator& at) {
-    const Operator& op = at.op();
-    const std::size_t n = op.inputs.size();
-    inputs = std::make_unique<bool[]>(n);
-    wanted = std::make_unique<bool[]>(n);
-    for (std::size_t k = 0; k < n; ++k) {
-      inputs[k] = op.inputs[k].saved;
-      wanted[k] = at.input(k).requires_gradient && at.output(0).requires_gradient;
-    }
-    saved = {{inputs.get(), n}, {wanted.get(), n}, op.outputs[0].saved};
-    function = function_of(op.detail, saved);
-  }
-};
-
-constexpr double kDropped = 0.2;
 
 std::int64_t global_index(const LocalOperator& at, const Block& block, std::int64_t local) {
   const Shape& shape = at.output(0).shape;
@@ -65,7 +43,7 @@ Expected<void> forward(const LocalOperator& at, Inputs in, Outputs out) {
     double y = call.function.value(x, call.saved);
     if (masked) {
       const auto element = static_cast<std::uint64_t>(global_index(at, *out[0], o[0]));
-      const bool kept = counter_uniform(at.seed, at.id.index + 0xD50ull, element) >= kDropped;
+      const bool kept = counter_uniform(at.seed, at.id.index + kMaskStream, element) >= kDropped;
       y = kept ? y / (1 - kDropped) : 0;
       if (out[1]) out[1]->data[index_of(o[0])] = kept ? 1 : 0;
     }
@@ -107,15 +85,6 @@ Expected<void> backward(const LocalOperator& at, Inputs in, Inputs out, Inputs g
   return {};
 }
 
-struct Rows {
-  std::int64_t classes, rows, all_rows;
-};
-Rows rows_of(const LocalOperator& at, const Block& logits) {
-  Rows r{logits.region.extent.back(), logits.region.elements() / logits.region.extent.back(), 1};
-  const Shape& shape = at.input(0).shape;
-  for (std::size_t d = 0; d + 1 < shape.size(); ++d) r.all_rows *= shape[d];
-  return r;
-}
 std::int64_t label_of(const Block& labels, std::int64_t row, std::int64_t classes) {
   return static_cast<std::int64_t>(std::abs(labels.data[index_of(row)])) % classes;
 }

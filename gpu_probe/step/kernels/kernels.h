@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each kind of operator computes on one rank's blocks, forward and backward, as plain loops in double.
+// What each kind of operator computes on one rank's blocks, forward and backward: plain loops here, kernels of a device
+// in step/cuda.
 //
 // The model says how an operator's tensors walk its loop dimensions, which is all a planner needs, and a little less
 // than arithmetic needs. Where something is missing, a canonical meaning is chosen here, always one that reads in
 // backward nothing but what the model says is saved:
-//   convolution  stride ceil(input / output), zero padding, half of what is missing in front; no dilation
+//   convolution  stride ceil(input / output), zero padding, the larger half of what is missing in front; no dilation
 //   pooling      window o covers [floor(o H / O), ceil((o + 1) H / O)); maximum where the input is saved and the name
 //                says so, else average
 //   elementwise  by name (functions.cpp); other names: a smooth function of the kind that the saved tensors allow
@@ -44,8 +45,8 @@ struct LocalOperator {
   std::uint64_t seed = 0;
   /// Where the hidden units of a recurrent operator are split: gathers the state of all units, or sums a gradient over
   /// all and returns the own part, at every time step. Not set: not split.
-  std::function<Expected<std::vector<Real>>(const std::vector<Real>& mine, std::int64_t rows)> gather_units;
-  std::function<Expected<std::vector<Real>>(const std::vector<Real>& all, std::int64_t rows)> scatter_units;
+  std::function<Expected<void>(ConstNumbers mine, std::int64_t rows, Numbers all)> gather_units;
+  std::function<Expected<void>(ConstNumbers all, std::int64_t rows, Numbers own)> scatter_units;
 
   const Operator& op() const { return model->operators[id]; }
   const Tensor& input(std::size_t k) const { return model->tensors[op().inputs[k].tensor]; }

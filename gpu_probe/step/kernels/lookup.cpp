@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "gpu_probe/step/kernels/fast/fast.h"
-#include "gpu_probe/step/kernels/kernels.h"
+#include "gpu_probe/step/kernels/meaning.h"
 
 namespace turnpoint::step::TURNPOINT_REAL {
 
@@ -118,56 +118,46 @@ Expected<void> combine_backward(const LocalOperator& at, Inputs in, Inputs, Inpu
 // --- reductions
 // --------------------------------------------------------------------------------------------------------
 
-enum class Reduce { sum, mean, maximum, squares };
-Reduce reduce_of(const LocalOperator& at) {
-  const std::string& name = at.op().detail;
-  // What is not linear reads its input in backward.
-  if (at.op().inputs[0].saved) return name.find("Max") != std::string::npos ? Reduce::maximum : Reduce::squares;
-  return name.find("Mean") != std::string::npos ? Reduce::mean : Reduce::sum;
-}
-double mean_factor(const LocalOperator& at) {
-  return static_cast<double>(at.output(0).elements()) / static_cast<double>(at.input(0).elements());
-}
 bool covers(const LocalOperator& at, const Block& x, const Block& y) {
   return x.data.size() >= y.data.size() && walks_all(at, at.op().inputs[0]);
 }
 
 Expected<void> reduce_forward(const LocalOperator& at, Inputs in, Outputs out) {
   if (!covers(at, *in[0], *out[0])) return at.error("a reduction has a dimension that no loop walks");
-  const Reduce how = reduce_of(at);
-  const Real factor = how == Reduce::sum ? Real(1) : static_cast<Real>(mean_factor(at));
+  const Reduction how = reduction_of(at);
+  const Real factor = how == Reduction::sum ? Real(1) : static_cast<Real>(mean_factor(at));
   std::vector<bool> seen(out[0]->data.size(), false);
   for_each<2>(at.sizes(), {at.strides(at.op().inputs[0], *in[0]), at.strides(at.op().outputs[0], *out[0])},
               [&](const auto&, const auto& o) {
                 const Real x = in[0]->data[index_of(o[0])];
                 Real& y = out[0]->data[index_of(o[1])];
-                if (how == Reduce::maximum)
+                if (how == Reduction::maximum)
                   y = seen[index_of(o[1])] ? std::max(y, x) : x;
                 else
-                  y += (how == Reduce::squares ? x * x : x) * factor;
+                  y += (how == Reduction::squares ? x * x : x) * factor;
                 seen[index_of(o[1])] = true;
               });
   return {};
 }
 Expected<void> reduce_backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradient, Outputs result) {
   if (!gradient[0] || !result[0]) return {};
-  const Reduce how = reduce_of(at);
+  const Reduction how = reduction_of(at);
   if (at.op().inputs[0].saved && !in[0]) return at.error("backward needs its input, which is not there");
-  const Real factor = how == Reduce::sum ? Real(1) : static_cast<Real>(mean_factor(at));
+  const Real factor = how == Reduction::sum ? Real(1) : static_cast<Real>(mean_factor(at));
   std::vector<std::int64_t> best(gradient[0]->data.size(), -1);
   for_each<2>(at.sizes(), {at.strides(at.op().inputs[0], *result[0]), at.strides(at.op().outputs[0], *gradient[0])},
               [&](const auto&, const auto& o) {
                 const Real dy = gradient[0]->data[index_of(o[1])];
                 auto& largest = best[index_of(o[1])];
-                if (how == Reduce::maximum) {
+                if (how == Reduction::maximum) {
                   if (largest < 0 || in[0]->data[index_of(o[0])] > in[0]->data[index_of(largest)]) largest = o[0];
                 } else {
                   result[0]->data[index_of(o[0])] +=
-                      dy * factor * (how == Reduce::squares ? 2 * in[0]->data[index_of(o[0])] : 1);
+                      dy * factor * (how == Reduction::squares ? 2 * in[0]->data[index_of(o[0])] : 1);
                 }
               });
   // An element of the result that no loop reaches is zero whatever the input is, and has no largest element to pass to.
-  if (how == Reduce::maximum)
+  if (how == Reduction::maximum)
     for (std::size_t i = 0; i < best.size(); ++i)
       if (best[i] >= 0) result[0]->data[index_of(best[i])] += gradient[0]->data[i];
   return {};

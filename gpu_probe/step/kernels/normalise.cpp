@@ -4,13 +4,11 @@
 #include <cmath>
 
 #include "gpu_probe/step/kernels/fast/fast.h"
-#include "gpu_probe/step/kernels/kernels.h"
+#include "gpu_probe/step/kernels/meaning.h"
 
 namespace turnpoint::step::TURNPOINT_REAL {
 
 namespace {
-
-constexpr double kEpsilon = 1e-5;
 
 using Strides = std::vector<std::int64_t>;
 
@@ -39,19 +37,6 @@ void for_each_set(const LocalOperator& at, const std::vector<bool>& within, cons
 }
 
 // --- softmax ---------------------------------------------------------------------------------------------------------
-
-std::vector<bool> softmax_loop(const LocalOperator& at) {
-  std::vector<bool> within(at.loops.size(), false);
-  const auto& walks = at.op().inputs[0].walks;
-  for (std::size_t d = walks.size(); d-- > 0;) {
-    if (walks[d].empty() || at.op().dims[walks[d].front()].splittable) continue;
-    within[walks[d].front()] = true;
-    break;
-  }
-  return within;
-}
-
-bool logarithmic(const LocalOperator& at) { return at.op().detail.find("Log") != std::string::npos; }
 
 Expected<void> softmax_forward(const LocalOperator& at, Inputs in, Outputs out) {
   const auto x_strides = at.strides(at.op().inputs[0], *in[0]);
@@ -87,41 +72,6 @@ Expected<void> softmax_backward(const LocalOperator& at, Inputs, Inputs out, Inp
 }
 
 // --- normalisations --------------------------------------------------------------------------------------------------
-
-struct Norm {
-  std::vector<bool> within;
-  int scale = -1, bias = -1;  ///< inputs
-  bool centred = true;
-};
-
-Norm layer_norm(const LocalOperator& at) {
-  Norm norm;
-  norm.within.assign(at.loops.size(), false);
-  const auto& walks = at.op().inputs[0].walks;
-  for (std::size_t d = walks.size(); d-- > 0;) {
-    if (walks[d].empty()) continue;
-    if (at.op().dims[walks[d].front()].splittable) break;
-    for (const auto loop : walks[d]) norm.within[loop] = true;
-  }
-  norm.centred = at.op().detail.find("RMS") == std::string::npos;
-  return norm;
-}
-
-Norm batch_norm(const LocalOperator& at) {
-  Norm norm;
-  norm.within.assign(at.loops.size(), true);
-  for (const auto loop : at.op().inputs[0].walks[1]) norm.within[loop] = false;
-  return norm;
-}
-
-Norm norm_of(const LocalOperator& at) {
-  Norm norm = at.op().kind == OperatorKind::batch_normalisation ? batch_norm(at) : layer_norm(at);
-  for (std::size_t k = 1; k < at.op().inputs.size(); ++k) {
-    if (at.input(k).role == TensorRole::buffer) continue;
-    (norm.scale < 0 ? norm.scale : norm.bias) = static_cast<int>(k);
-  }
-  return norm;
-}
 
 struct Moments {
   double mean = 0, inverse = 0;

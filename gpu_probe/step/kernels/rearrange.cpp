@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "gpu_probe/step/kernels/fast/fast.h"
-#include "gpu_probe/step/kernels/kernels.h"
+#include "gpu_probe/step/kernels/meaning.h"
 
 namespace turnpoint::step::TURNPOINT_REAL {
 
@@ -43,24 +43,6 @@ Expected<void> view_backward(const LocalOperator& at, Inputs, Inputs, Inputs gra
 
 // --- concatenation ---------------------------------------------------------------------------------------------------
 
-// Where each operand lies in the result; the joined dimension is the one that no loop walks.
-std::vector<Region> places(const LocalOperator& at, const Region& whole) {
-  const Access& out = at.op().outputs[0];
-  std::size_t along = 0;
-  for (std::size_t d = 0; d < out.walks.size(); ++d)
-    if (out.walks[d].empty() && at.output(0).shape[d] > 1) along = d;
-  std::vector<Region> result;
-  std::int64_t offset = 0;
-  for (std::size_t k = 0; k < at.op().inputs.size(); ++k) {
-    Region place{Shape(whole.extent.size(), 0), whole.extent};
-    place.offset[along] = offset;
-    place.extent[along] = at.input(k).shape[along];
-    offset += place.extent[along];
-    result.push_back(place);
-  }
-  return result;
-}
-
 Region at_origin(const Region& region) { return {Shape(region.extent.size(), 0), region.extent}; }
 
 Expected<void> concat_forward(const LocalOperator& at, Inputs in, Outputs out) {
@@ -79,34 +61,6 @@ Expected<void> concat_backward(const LocalOperator& at, Inputs in, Inputs, Input
 }
 
 // --- slices ----------------------------------------------------------------------------------------------------------
-
-}  // namespace
-
-// The part of x that output k is: per dimension that no loop walks, where it starts. Consecutive parts go to the
-// outputs of one operator, and to the slices of one tensor, in their order.
-Shape slice_start(const LocalOperator& at, std::size_t k) {
-  const Model& model = *at.model;
-  const TensorId x = at.op().inputs[0].tensor;
-  const Shape& whole = at.input(0).shape;
-  const auto size = [&](const Tensor& part, std::size_t d) { return d < part.shape.size() ? part.shape[d] : 1; };
-  Shape start(whole.size(), 0);
-  const auto pass = [&](const Tensor& part) {
-    for (std::size_t d = 0; d < whole.size(); ++d)
-      if (size(part, d) < whole[d]) start[d] += size(part, d);
-  };
-  for (const auto& use : model.uses[x]) {
-    if (use.op == at.id) break;
-    const Operator& other = model.operators[use.op];
-    if (other.kind != OperatorKind::slice) continue;
-    for (const auto& access : other.outputs) pass(model.tensors[access.tensor]);
-  }
-  for (std::size_t o = 0; o < k; ++o) pass(at.output(o));
-  for (std::size_t d = 0; d < whole.size(); ++d)
-    if (start[d] + size(at.output(k), d) > whole[d] || size(at.output(k), d) >= whole[d]) start[d] = 0;
-  return start;
-}
-
-namespace {
 
 // Calls visit(x, y) for the elements of output k.
 template <class Visit>

@@ -70,7 +70,9 @@ Arguments arguments(const Cells& c, Inputs in, std::int64_t n, std::int64_t t, s
 
 Expected<Values> whole_state(const LocalOperator& at, const Values& mine, std::int64_t samples) {
   if (!at.gather_units) return mine;
-  return at.gather_units(mine, samples);
+  Values all(index_of(samples * at.input(2).shape[2]));
+  if (auto done = at.gather_units(mine, samples, all); !done) return done.error();
+  return all;
 }
 
 Expected<void> check(const LocalOperator& at, const Cells& c) {
@@ -142,9 +144,7 @@ class Backward {
         from_next = into_before_;
         continue;
       }
-      auto own = at_.scatter_units(into_before_, c_.samples);
-      if (!own) return own.error();
-      from_next = std::move(*own);
+      if (auto done = at_.scatter_units(into_before_, c_.samples, from_next); !done) return done.error();
     }
     return {};
   }

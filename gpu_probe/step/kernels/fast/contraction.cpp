@@ -8,75 +8,12 @@
 #include "gpu_probe/cpu/blas.h"
 #include "gpu_probe/cpu/clones.h"
 #include "gpu_probe/step/kernels/fast/fast.h"
+#include "gpu_probe/step/kernels/fast/matrix.h"
 #include "gpu_probe/step/kernels/fast/nest.h"
 
 namespace turnpoint::step::in_float::fast {
 
 namespace {
-
-using Strides = std::vector<std::int64_t>;
-
-/// Loops that are one index, in one order for all operands.
-struct Index {
-  std::vector<std::size_t> loops;
-  std::int64_t size = 1;
-};
-
-/// One operand's stride along an index; nullopt: it is not one.
-std::optional<std::int64_t> stride_of(const Index& index, const Strides& sizes, const Strides& strides) {
-  if (index.loops.empty()) return 0;
-  for (std::size_t i = 0; i + 1 < index.loops.size(); ++i)
-    if (strides[index.loops[i]] != strides[index.loops[i + 1]] * sizes[index.loops[i + 1]]) return std::nullopt;
-  return strides[index.loops.back()];
-}
-
-/// A matrix in memory.
-struct Matrix {
-  const float* data = nullptr;
-  bool transposed = false;
-  std::int64_t leading = 0;
-};
-
-std::optional<Matrix> as_matrix(const float* data, const Index& rows, const Index& columns, const Strides& sizes,
-                                const Strides& strides) {
-  const auto r = stride_of(rows, sizes, strides), c = stride_of(columns, sizes, strides);
-  if (!r || !c) return std::nullopt;
-  if ((columns.size == 1 || *c == 1) && (rows.size == 1 || *r >= columns.size))
-    return Matrix{data, false, rows.size == 1 ? columns.size : *r};
-  if ((rows.size == 1 || *r == 1) && (columns.size == 1 || *c >= rows.size))
-    return Matrix{data, true, columns.size == 1 ? rows.size : *c};
-  return std::nullopt;
-}
-
-/// Offsets of one operand's elements along an index.
-Strides offsets_of(const Index& index, const Strides& sizes, const Strides& strides) {
-  Strides offsets{0};
-  for (const auto l : index.loops) {
-    Strides next;
-    next.reserve(offsets.size() * static_cast<std::size_t>(sizes[l]));
-    for (const auto o : offsets)
-      for (std::int64_t i = 0; i < sizes[l]; ++i) next.push_back(o + i * strides[l]);
-    offsets = std::move(next);
-  }
-  return offsets;
-}
-
-/// Sizes and strides of an index's loops, and those of the packed matrix they go to.
-struct Packing {
-  Strides sizes, from, to;
-  void add(const Index& index, const Strides& all_sizes, const Strides& strides, std::int64_t inner) {
-    Strides packed(index.loops.size());
-    for (std::size_t i = index.loops.size(); i-- > 0;) {
-      packed[i] = inner;
-      inner *= all_sizes[index.loops[i]];
-    }
-    for (std::size_t i = 0; i < index.loops.size(); ++i) {
-      sizes.push_back(all_sizes[index.loops[i]]);
-      from.push_back(strides[index.loops[i]]);
-      to.push_back(packed[i]);
-    }
-  }
-};
 
 TURNPOINT_CLONES void add_row(float* to, const float* from, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) to[i] += from[i];
@@ -139,25 +76,13 @@ void add_strided(const Strides& sizes, const Operand& from, const Strides& to_st
 }
 
 bool contract(const Strides& sizes, const Operand& a, const Operand& b, const Strides& y_strides, float* y) {
-  Index batch, m, n, k;
-  for (std::size_t l = 0; l < sizes.size(); ++l) {
-    if (sizes[l] == 1) continue;
-    const bool in_a = a.strides[l] != 0, in_b = b.strides[l] != 0, in_y = y_strides[l] != 0;
-    if (in_a + in_b + in_y < 2) return false;
-    Index& index = in_a && in_b && in_y ? batch : in_a && in_y ? m : in_b && in_y ? n : k;
-    index.loops.push_back(l);
-    index.size *= sizes[l];
-  }
-  const auto order = [](Index& index, const Strides& strides) {
-    std::stable_sort(index.loops.begin(), index.loops.end(),
-                     [&](std::size_t i, std::size_t j) { return strides[i] > strides[j]; });
-  };
-  order(batch, y_strides), order(m, y_strides), order(n, y_strides), order(k, a.strides);
-
+  const auto indices = indices_of(sizes, a.strides, b.strides, y_strides);
+  if (!indices) return false;
+  const auto& [batch, m, n, k] = *indices;
   const auto a_batch = offsets_of(batch, sizes, a.strides), b_batch = offsets_of(batch, sizes, b.strides),
              y_batch = offsets_of(batch, sizes, y_strides);
-  const auto a_matrix = as_matrix(a.data, m, k, sizes, a.strides), b_matrix = as_matrix(b.data, k, n, sizes, b.strides),
-             y_matrix = as_matrix(y, m, n, sizes, y_strides);
+  const auto a_matrix = as_matrix(m, k, sizes, a.strides), b_matrix = as_matrix(k, n, sizes, b.strides),
+             y_matrix = as_matrix(m, n, sizes, y_strides);
   const auto packing = [&](const Index& rows, const Index& columns, const Strides& strides) {
     Packing p;
     p.add(rows, sizes, strides, columns.size);
@@ -171,25 +96,20 @@ bool contract(const Strides& sizes, const Operand& a, const Operand& b, const St
   if (!y_matrix) y_room = Array::scratch(static_cast<std::size_t>(m.size * n.size));
   const auto product = probe::blas().function;
   for (std::size_t i = 0; i < y_batch.size(); ++i) {
-    Matrix left = a_matrix.value_or(Matrix{a_room.data(), false, k.size}),
-           right = b_matrix.value_or(Matrix{b_room.data(), false, n.size}),
-           to = y_matrix.value_or(Matrix{y_room.data(), false, n.size});
-    if (a_matrix)
-      left.data += a_batch[i];
-    else
-      copy_strided(pack_a.sizes, {pack_a.from, a.data + a_batch[i]}, pack_a.to, a_room.data());
-    if (b_matrix)
-      right.data += b_batch[i];
-    else
-      copy_strided(pack_b.sizes, {pack_b.from, b.data + b_batch[i]}, pack_b.to, b_room.data());
+    const Matrix left = a_matrix.value_or(Matrix{false, k.size}), right = b_matrix.value_or(Matrix{false, n.size}),
+                 to = y_matrix.value_or(Matrix{false, n.size});
+    const float *left_data = a_matrix ? a.data + a_batch[i] : a_room.data(),
+                *right_data = b_matrix ? b.data + b_batch[i] : b_room.data();
+    if (!a_matrix) copy_strided(pack_a.sizes, {pack_a.from, a.data + a_batch[i]}, pack_a.to, a_room.data());
+    if (!b_matrix) copy_strided(pack_b.sizes, {pack_b.from, b.data + b_batch[i]}, pack_b.to, b_room.data());
     float* result = y_matrix ? y + y_batch[i] : y_room.data();
     // A transposed result is the product of the transposes the other way round.
     if (to.transposed)
       product({n.size, m.size, k.size, !right.transposed, !left.transposed, right.leading, left.leading, to.leading},
-              right.data, left.data, 0, result);
+              right_data, left_data, 0, result);
     else
       product({m.size, n.size, k.size, left.transposed, right.transposed, left.leading, right.leading, to.leading},
-              left.data, right.data, 0, result);
+              left_data, right_data, 0, result);
     if (!y_matrix) copy_strided(pack_y.sizes, {pack_y.to, y_room.data()}, pack_y.from, y + y_batch[i]);
   }
   return true;

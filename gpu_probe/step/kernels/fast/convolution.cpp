@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions of one or two spatial dimensions as products over unrolled windows, the same kernels that are measured;
+// Convolutions of one or two spatial dimensions by the same kernels that are measured;
 // pooling of any number of dimensions by windows listed once.
 #include <algorithm>
 #include <optional>
 
-#include "gpu_probe/cpu/blas.h"
-#include "gpu_probe/cpu/kernels.h"
+#include "gpu_probe/cpu/convolve.h"
 #include "gpu_probe/cpu/pooling.h"
 #include "gpu_probe/step/kernels/fast/fast.h"
 #include "gpu_probe/step/kernels/fast/nest.h"
@@ -33,7 +32,7 @@ std::optional<probe::ConvolutionSizes> sizes_of(const LocalOperator& at, const S
     large[to] = transposed ? y[d + 2] : x[d + 2];
     kernel[to] = w[d + 2];
     stride[to] = (whole_large + whole_small - 1) / whole_small;
-    pad[to] = std::max<std::int64_t>(0, (whole_small - 1) * stride[to] + kernel[to] - whole_large) / 2;
+    pad[to] = std::max<std::int64_t>(0, (whole_small - 1) * stride[to] + kernel[to] - whole_large + 1) / 2;
   }
   ProbeCall call;
   call.size = {x[0],
@@ -55,8 +54,10 @@ std::optional<probe::ConvolutionSizes> sizes_of(const LocalOperator& at, const S
   return probe::ConvolutionSizes(call);
 }
 
-Array columns_for(const probe::ConvolutionSizes& z) {
-  return Array::scratch(static_cast<std::size_t>(z.c / z.groups * z.r * z.s * z.p * z.q));
+void convolve(probe::ConvolutionPhase phase, const probe::ConvolutionSizes& z, const float* a, const float* b,
+              float* to) {
+  Array scratch = Array::scratch(static_cast<std::size_t>(probe::convolution_scratch(phase, z)));
+  probe::convolve(phase, z, a, b, to, scratch.data());
 }
 bool is_transposed(const LocalOperator& at) { return at.op().detail == "ConvTranspose"; }
 
@@ -75,10 +76,11 @@ bool convolution_forward(const LocalOperator& at, Inputs in, Outputs out) {
   const bool transposed = is_transposed(at);
   const auto z = sizes_of(at, in[0]->region.extent, in[1]->region.extent, out[0]->region.extent, transposed);
   if (!z || out.size() != 1) return false;
-  Array columns = columns_for(*z);
-  (transposed ? probe::convolution_data : probe::convolution_forward)(
-      *z, probe::blas().function, transposed ? in[1]->data.data() : in[0]->data.data(),
-      transposed ? in[0]->data.data() : in[1]->data.data(), out[0]->data.data(), columns.data());
+  const float *x = in[0]->data.data(), *w = in[1]->data.data();
+  if (transposed)
+    convolve(probe::ConvolutionPhase::data, *z, w, x, out[0]->data.data());
+  else
+    convolve(probe::ConvolutionPhase::forward, *z, x, w, out[0]->data.data());
   if (in.size() > 2 && at.adds_once) add_bias(out[0]->region.extent, in[2]->data.data(), out[0]->data.data());
   return true;
 }
@@ -91,17 +93,12 @@ bool convolution_backward(const LocalOperator& at, Inputs in, Inputs, Inputs gra
   const Shape& y = gradient[0]->region.extent;
   const auto z = sizes_of(at, extent(0), extent(1), y, transposed);
   if (!z) return false;
-  Array columns = columns_for(*z);
+  using Phase = probe::ConvolutionPhase;
   const float* dy = gradient[0]->data.data();
-  const auto product = probe::blas().function;
-  if (result[0] && transposed)
-    probe::convolution_forward(*z, product, dy, in[1]->data.data(), result[0]->data.data(), columns.data());
-  if (result[0] && !transposed)
-    probe::convolution_data(*z, product, in[1]->data.data(), dy, result[0]->data.data(), columns.data());
-  if (result[1] && transposed)
-    probe::convolution_filter(*z, product, dy, in[0]->data.data(), result[1]->data.data(), columns.data());
-  if (result[1] && !transposed)
-    probe::convolution_filter(*z, product, in[0]->data.data(), dy, result[1]->data.data(), columns.data());
+  if (result[0] && transposed) convolve(Phase::forward, *z, dy, in[1]->data.data(), result[0]->data.data());
+  if (result[0] && !transposed) convolve(Phase::data, *z, in[1]->data.data(), dy, result[0]->data.data());
+  if (result[1] && transposed) convolve(Phase::filter, *z, dy, in[0]->data.data(), result[1]->data.data());
+  if (result[1] && !transposed) convolve(Phase::filter, *z, in[0]->data.data(), dy, result[1]->data.data());
   if (in.size() < 3 || !result[2]) return true;
   result[2]->data.clear();
   if (!at.adds_once) return true;

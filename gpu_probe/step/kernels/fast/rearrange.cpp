@@ -6,6 +6,7 @@
 
 #include "gpu_probe/step/kernels/fast/fast.h"
 #include "gpu_probe/step/kernels/fast/nest.h"
+#include "gpu_probe/step/kernels/meaning.h"
 
 namespace turnpoint::step::in_float::fast {
 
@@ -26,37 +27,6 @@ bool view_backward(const LocalOperator& at, Inputs, Inputs, Inputs gradient, Out
                result[0]->data.data());
   return true;
 }
-
-namespace {
-
-/// One output of a slice as loops; nullopt: it repeats elements of its input, and not each equally often.
-struct Slice {
-  Shape sizes;
-  std::vector<std::int64_t> x, y;
-  std::int64_t start = 0;  ///< offset in x
-};
-std::optional<Slice> slice_of(const LocalOperator& at, std::size_t k, const Region& x, const Region& y) {
-  const std::size_t rank = x.extent.size();
-  if (y.extent.size() > rank) return std::nullopt;
-  const Shape start = slice_start(at, k);
-  Slice slice;
-  std::int64_t x_stride = 1, y_stride = 1;
-  for (std::size_t d = rank; d-- > 0;) {
-    const std::int64_t size = d < y.extent.size() ? y.extent[d] : 1;
-    const bool repeats = size > x.extent[d];
-    if (repeats && size % x.extent[d] != 0) return std::nullopt;
-    const std::int64_t times = repeats ? size / x.extent[d] : 1;
-    slice.sizes.insert(slice.sizes.end(), {times, size / times});
-    slice.x.insert(slice.x.end(), {0, x_stride});
-    slice.y.insert(slice.y.end(), {y_stride, y_stride * times});
-    if (!repeats) slice.start += start[d] * x_stride;
-    x_stride *= x.extent[d];
-    y_stride *= size;
-  }
-  return slice;
-}
-
-}  // namespace
 
 bool slice_forward(const LocalOperator& at, Inputs in, Outputs out) {
   for (std::size_t k = 0; k < out.size(); ++k) {

@@ -61,9 +61,8 @@ TURNPOINT_CLONES void add(std::int64_t count, const float* from, float* to) {
 
 bool whole_state(const LocalOperator& at, const Values& mine, std::int64_t samples, Values& all) {
   if (!at.gather_units) return all = mine, true;
-  auto gathered = at.gather_units(mine, samples);
-  if (gathered) all = std::move(*gathered);
-  return gathered.has_value();
+  all.resize(index_of(samples * at.input(2).shape[2]));
+  return at.gather_units(mine, samples, all).has_value();
 }
 
 }  // namespace
@@ -159,9 +158,7 @@ class Back {
         from_next = into_before_;
         continue;
       }
-      auto own = at_.scatter_units(into_before_, c_.samples);
-      if (!own) return false;
-      from_next = std::move(*own);
+      if (!at_.scatter_units(into_before_, c_.samples, from_next)) return false;
     }
     const std::int64_t rows = c_.samples * c_.steps;
     if (result_[0]) product({rows, c_.features, width}, all.data(), w, d_ == 0 ? 0.0f : 1.0f, result_[0]->data.data());

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/validation/placement_step.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/plan/training_graph.h"
+#include "core/simulation/simulator.h"
+
+namespace turnpoint {
+
+namespace {
+
+Error cannot_run(std::string what, std::string hint) {
+  Error error = usage_error(std::move(what));
+  error.hint = std::move(hint);
+  return error;
+}
+
+/// Whole operators run once a step; a placement may speak of smaller pieces.
+Expected<void> check_whole(const Model& model, const PlacementPlan& plan) {
+  std::set<std::pair<OperatorId, TaskRole>> seen;
+  for (TaskIndex t = 0; t < plan.graph->task_count(); ++t) {
+    if (plan.role[t] == TaskRole::accumulate)
+      return cannot_run("the placement is of several micro-batches, whose tasks are run as whole batches only",
+                        "place the model without micro-batches");
+    if (!seen.insert({plan.operator_of[t], plan.role[t]}).second)
+      return cannot_run(
+          fmt::format("the placement has tasks for single time steps of '{}', and a recurrent operator is run "
+                      "as a whole only",
+                      model.operators[plan.operator_of[t]].name),
+          "run a sharding plan of this model, or place a model without recurrent operators");
+  }
+  return {};
+}
+
+}  // namespace
+
+Expected<StepJob> step_job_of(const Scenario& scenario, const PlacementPlan& plan, const StepChoice& choice) {
+  if (scenario.tasks || plan.operator_of.size() != plan.graph->task_count() ||
+      plan.role.size() != plan.operator_of.size())
+    return cannot_run(
+        "the placement is of a task graph that comes from no model: its tasks are names with times, and nothing says "
+        "what "
+        "they compute",
+        "open the model itself and place that");
+  if (choice.mode == StepMode::slice)
+    return cannot_run(
+        "one device's part alone cannot be run of a placement, whose tasks wait for those of other devices",
+        "run all ranks");
+  if (auto whole = check_whole(*scenario.model, plan); !whole) return whole.error();
+  auto job = step_job_of(scenario, unsplit_plan(*scenario.model), choice, static_cast<int>(plan.placement.devices));
+  if (!job) return job.error();
+  const auto simulation = simulate(*plan.graph, plan.placement);
+  if (!simulation) return simulation.error();
+  StepPlacement& placed = job->placement.emplace();
+  placed.devices = plan.placement.devices;
+  for (TaskIndex t = 0; t < plan.graph->task_count(); ++t)
+    placed.tasks.push_back({plan.operator_of[t], plan.role[t], plan.placement.device[t]});
+  for (std::uint32_t d = 0; d < placed.devices; ++d) {
+    const auto run = simulation->run_on(d);
+    placed.order.emplace_back(run.begin(), run.end());
+  }
+  for (const SimulatedTransfer& transfer : simulation->transfers)
+    placed.transfers.push_back({transfer.source, transfer.to, transfer.bytes});
+  return job;
+}
+
+Expected<PlacementPlanPtr> placed_again(const Scenario& scenario, const PlacementPlan& plan) {
+  TrainingGraphOptions options;
+  options.unrolled_steps = true;  // as placement methods have it
+  auto made = training_graph_of(scenario, options);
+  if (!made) return made.error();
+  if (made->operator_of != plan.operator_of || made->role != plan.role)
+    return usage_error("the placement is of another task graph than this model's");
+  auto again = std::make_shared<PlacementPlan>(plan);
+  again->graph = std::move(made->graph);
+  // The order in which the simulator ran it is part of what is run.
+  const auto before = simulate(*plan.graph, plan.placement);
+  if (!before) return before.error();
+  again->placement.order.clear();
+  for (std::uint32_t d = 0; d < plan.placement.devices; ++d) {
+    const auto run = before->run_on(d);
+    again->placement.order.emplace_back(run.begin(), run.end());
+  }
+  const auto simulation = simulate(*again->graph, again->placement);
+  if (!simulation) return simulation.error();
+  again->makespan_s = simulation->makespan_s;
+  again->busy_s.clear();
+  again->peak_bytes.clear();
+  for (const SimulatedDevice& device : simulation->devices) {
+    again->busy_s.push_back(device.busy_s);
+    again->peak_bytes.push_back(device.peak_bytes);
+  }
+  again->shortage.reset();
+  again->stages.clear();
+  return PlacementPlanPtr(std::move(again));
+}
+
+}  // namespace turnpoint

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ranks of one host or several, as the measuring loop sees them.
+#pragma once
+
+#include "gpu_probe/measure/loop.h"
+#include "gpu_probe/ranks/collectives.h"
+
+namespace turnpoint::probe {
+
+/// The ranks that this one is with when groups of `size` ranks lie `stride` apart.
+Group strided_group(int rank, int size, int stride);
+
+class HostTeam : public Team {
+ public:
+  explicit HostTeam(Communicator& ranks) : ranks_(ranks), everyone_(ranks.all()) {}
+
+  int rank() const override { return ranks_.rank(); }
+  int ranks() const override { return ranks_.ranks(); }
+  bool barrier() override { return ranks_.barrier(everyone_); }
+  bool agree(std::span<float> values) override;
+  bool largest(float& value) override;
+  std::unique_ptr<Prepared> prepare(const ProbeCollective& collective) override;
+  DeviceGroup shape(const ProbeCollective& collective) const override;
+
+ private:
+  Communicator& ranks_;
+  Group everyone_;
+};
+
+}  // namespace turnpoint::probe

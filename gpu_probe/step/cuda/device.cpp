@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu_probe/step/cuda/device.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+
+namespace turnpoint::step::in_cuda {
+
+namespace {
+
+Device*& the_device() {
+  static Device* device = nullptr;  // to the end of the process: threads that end late still give memory back
+  return device;
+}
+
+}  // namespace
+
+Expected<void> Device::open(int index) {
+  static std::mutex opening;
+  const std::lock_guard lock(opening);
+  if (the_device()) return {};
+  auto device = std::make_unique<Device>();
+  if (auto opened = device->gpu.open(index, step_kernels(), false); !opened) return opened;
+  const auto missing = [](const std::string& what, const std::string& library) {
+    return Error{ErrorCode::device,
+                 "steps cannot be carried out on this GPU: " + what,
+                 {},
+                 "put the folder of " + library + " of CUDA 12 or 13 into LD_LIBRARY_PATH"};
+  };
+  if (!device->gpu.no_kernels.empty()) return missing(device->gpu.no_kernels, "libnvrtc");
+  if (!device->gpu.matrices.loaded().usable())
+    return missing("no cublasLt: " + device->gpu.matrices.loaded().problem(), "libcublasLt");
+  the_device() = device.release();
+  return {};
+}
+
+Device& Device::get() {
+  Device& device = *the_device();
+  thread_local bool bound = false;
+  if (!bound) {
+    bound = true;
+    const std::lock_guard lock(device.mutex);
+    device.check(device.gpu.driver.set_context(device.gpu.context), "opening the device in a thread");
+  }
+  return device;
+}
+
+void Device::multiply(probe::cuda::LtProduct product, Place a, Place b, Place c, Place bias) {
+  const std::lock_guard lock(mutex);
+  ++queued;
+  if (!good()) return;
+  // Algorithms may ask for addresses that are multiples of up to so many bytes.
+  const std::uint64_t all = a.address | b.address | c.address | bias.address | 256;
+  product.alignment = static_cast<std::uint32_t>(all & (~all + 1));
+  product.precision = products;
+  product.bias = bias.address != 0;
+  auto found = products_.find(product);
+  if (found == products_.end()) {
+    auto planned = gpu.matrices.plan(product, gpu.workspace);
+    if (!planned) return fail(planned.error());
+    found = products_.emplace(product, std::move(*planned)).first;
+  }
+  if (const int status = found->second(gpu.stream, a.address, b.address, c.address, bias.address); status != 0)
+    fail({ErrorCode::device, fmt::format("cublasLt refused a product (status {})", status), {}, {}});
+}
+
+bool Device::convolve(const ProbeCall& call, Place x, Place weight, Place y) {
+  const std::lock_guard lock(mutex);
+  if (!good()) return true;
+  std::array<std::int64_t, 19> key{static_cast<std::int64_t>(call.kind), static_cast<std::int64_t>(products)};
+  std::copy(call.size.begin(), call.size.end(), key.begin() + 2);
+  auto [found, fresh] = convolutions_.try_emplace(key);
+  if (fresh && gpu.convolutions.loaded().usable()) {
+    if (auto planned = gpu.convolutions.plan(call, products)) found->second = {std::move(*planned), true};
+  }
+  const Planned& planned = found->second;
+  if (!planned.possible) return false;
+  const std::size_t bytes = planned.plan.workspace;
+  void* room = bytes > 0 ? scratch_memory().take(bytes) : nullptr;
+  const int status =
+      planned.plan.run(gpu.stream, x.address, weight.address, y.address, reinterpret_cast<std::uint64_t>(room));
+  if (room) scratch_memory().give(room, bytes);
+  if (status != 0) fail({ErrorCode::device, fmt::format("cuDNN refused a convolution (status {})", status), {}, {}});
+  return true;
+}
+
+int threads_for(std::int64_t elements) {
+  int block = 32;
+  while (block < kBlock && block < elements) block *= 2;
+  return block;
+}
+
+}  // namespace turnpoint::step::in_cuda

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// The GPU on which this process carries out steps. All ranks of the process share it and its one stream, so that what
+// one queues after another is done after it. The first thing that fails is kept, nothing is queued behind it, and the
+// next settle() tells.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include "gpu_probe/cuda/gpu.h"
+#include "gpu_probe/step/cuda/kernel_source.h"
+#include "gpu_probe/step/place.h"
+
+namespace turnpoint::step::in_cuda {
+
+class Device {
+ public:
+  /// Opens the GPU of this number, once; later calls find it open. Error: what is missing, in words for people.
+  static Expected<void> open(int index);
+  static Device& get();  ///< which is open
+
+  /// Everything that follows is done under this lock.
+  std::recursive_mutex mutex;
+  probe::cuda::Gpu gpu;
+  ProbePrecision products = ProbePrecision::fp32;  ///< fp32 or tf32: how matrix products and convolutions multiply
+  std::optional<Error> trouble;
+  std::int64_t queued = 0;  ///< calls, since hold_back()
+
+  bool good() const { return !trouble; }
+  void fail(Error error) {
+    if (!trouble) trouble = std::move(error);
+  }
+  void check(probe::cuda::Result result, const char* doing) {
+    if (result != 0 && good()) fail(gpu.failure(result, doing));
+  }
+  template <class Arguments>
+  void launch(const char* kernel, std::int64_t grid_x, std::int64_t grid_y, int block_x, int block_y,
+              const Arguments& arguments) {
+    const std::lock_guard lock(mutex);
+    ++queued;
+    if (!good()) return;
+    const auto function = gpu.function(kernel);
+    if (!function) return fail(function.error());
+    const probe::cuda::Launch call =
+        probe::cuda::Launch(*function, static_cast<unsigned>(grid_x), static_cast<unsigned>(grid_y),
+                            static_cast<unsigned>(block_x), static_cast<unsigned>(block_y))
+            .with(arguments);
+    check(call(gpu.driver, gpu.stream), kernel);
+  }
+  /// C = A B; the plan is found again by its sizes.
+  void multiply(probe::cuda::LtProduct product, Place a, Place b, Place c, Place bias = {});
+  /// A convolution of two dimensions in one of its three directions; sizes as of ProbeCall. False: not by cuDNN.
+  bool convolve(const ProbeCall& call, Place x, Place weight, Place y);
+
+ private:
+  std::map<probe::cuda::LtProduct, probe::cuda::CublasLt::Product> products_;
+  struct Planned {
+    probe::cuda::Cudnn::Plan plan;
+    bool possible = false;
+  };
+  std::map<std::array<std::int64_t, 19>, Planned> convolutions_;
+};
+
+inline float* address(Place place) { return reinterpret_cast<float*>(place.address); }
+
+/// Threads that come in a block for so many elements.
+int threads_for(std::int64_t elements);
+/// One thread an element, up to what fills the device several times.
+template <class Arguments>
+void launch_each(const char* kernel, std::int64_t elements, const Arguments& arguments) {
+  if (elements <= 0) return;
+  Device& device = Device::get();
+  const int block = threads_for(elements);
+  const std::int64_t blocks = std::min<std::int64_t>((elements + block - 1) / block, device.gpu.multiprocessors * 32);
+  device.launch(kernel, blocks, 1, block, 1, arguments);
+}
+/// One block a row of so many elements.
+template <class Arguments>
+void launch_rows(const char* kernel, std::int64_t rows, std::int64_t columns, const Arguments& arguments) {
+  if (rows <= 0) return;
+  Device::get().launch(kernel, rows, 1, threads_for(columns), 1, arguments);
+}
+
+}  // namespace turnpoint::step::in_cuda

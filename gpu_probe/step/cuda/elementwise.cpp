@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elementwise functions with broadcasts and masks; the mean cross-entropy.
+#include <algorithm>
+#include <cmath>
+
+#include "gpu_probe/step/cuda/walk.h"
+#include "gpu_probe/step/kernels/meaning.h"
+#include "gpu_probe/step/numbers.h"
+
+namespace turnpoint::step::in_cuda {
+
+namespace {
+
+constexpr std::size_t kMostOperands = 6;
+
+Expected<Elementwise> describe(const LocalOperator& at, const Region& y) {
+  const Operator& op = at.op();
+  if (op.inputs.size() > kMostOperands) return at.error("an elementwise function of more than six operands");
+  if (!walks_all(at, op.outputs[0])) return at.error("an elementwise result has a dimension that no loop walks");
+  if (y.extent.size() > 6) return at.error("an elementwise result of more than six dimensions");
+  const Call call(at);
+  Elementwise e{};
+  e.kind = static_cast<i64>(call.function.kind);
+  e.operands = static_cast<i64>(op.inputs.size());
+  for (std::size_t k = 0; k < op.inputs.size(); ++k) e.saved |= static_cast<i64>(call.inputs[k]) << k;
+  e.floating = is_floating(at.output(0).type) ? 1 : 0;
+  e.masked = op.outputs.size() > 1 ? 1 : 0;
+  e.stream = mixed(mixed(at.seed) ^ (at.id.index + kMaskStream));
+  e.threshold = static_cast<u64>(std::ceil(kDropped * 0x1p53));
+  e.kept = static_cast<float>(1 / (1 - kDropped));
+  e.place.rank = static_cast<i64>(y.extent.size());
+  for (std::size_t d = 0; d < y.extent.size(); ++d) {
+    e.place.extent[d] = y.extent[d];
+    e.place.offset[d] = y.offset[d];
+    e.place.whole[d] = at.output(0).shape[d];
+  }
+  return e;
+}
+
+Expected<void> forward(const LocalOperator& at, Inputs in, Outputs out) {
+  auto e = describe(at, out[0]->region);
+  if (!e) return e.error();
+  std::array<Strides, 7> strides;
+  strides.fill(none(at.loops.size()));
+  strides[0] = at.strides(at.op().outputs[0], *out[0]);
+  // A mask alone is made without its operands.
+  const bool mask_only = e->masked && std::find(in.begin(), in.end(), nullptr) != in.end();
+  for (std::size_t k = 0; k < in.size() && !mask_only; ++k) {
+    strides[k + 1] = at.strides(at.op().inputs[k], *in[k]);
+    e->x[k] = address(in[k]->data.data());
+  }
+  e->walk = walk_of<7>(at.sizes(), strides);
+  e->to[0] = address(out[0]->data.data());
+  if (e->masked && out[1]) e->to[1] = address(out[1]->data.data());
+  launch_each("elementwise_forward", e->walk.count, *e);
+  return {};
+}
+
+Expected<void> backward(const LocalOperator& at, Inputs in, Inputs out, Inputs gradient, Outputs result) {
+  const Operator& op = at.op();
+  auto e = describe(at, gradient[0]->region);
+  if (!e) return e.error();
+  if (op.outputs[0].saved && !out[0]) return at.error("backward needs its output, which is not there");
+  if (e->masked && !out[1]) return at.error("backward needs its mask, which is not there");
+  std::array<Strides, 7> strides;
+  strides.fill(none(at.loops.size()));
+  strides[0] = at.strides(op.outputs[0], *gradient[0]);
+  for (std::size_t k = 0; k < in.size(); ++k) {
+    if (op.inputs[k].saved && !in[k]) return at.error("backward needs an operand that is not there");
+    if (in[k] || result[k]) strides[k + 1] = at.strides(op.inputs[k], in[k] ? *in[k] : *result[k]);
+    if (in[k]) e->x[k] = address(in[k]->data.data());
+  }
+  if (out[0]) e->y = address(out[0]->data.data());
+  if (e->masked) e->mask = address(out[1]->data.data());
+  e->dy = address(gradient[0]->data.data());
+  const Strides sizes = at.sizes();
+  e->walk = walk_of<7>(sizes, strides);
+  bool any = false;
+  for (std::size_t k = 0; k < in.size(); ++k) {
+    if (!result[k]) continue;
+    bool direct = true;  // else an element of the operand is many of the result
+    for (std::size_t l = 0; l < sizes.size(); ++l) direct = direct && (sizes[l] == 1 || strides[k + 1][l] != 0);
+    if (direct) {
+      if (!walks_all(at, op.inputs[k])) result[k]->data.clear();
+      e->to[k] = address(result[k]->data.data());
+      any = true;
+      continue;
+    }
+    Elementwise one = *e;
+    one.wanted = static_cast<i64>(k);
+    std::array<Strides, 8> all{strides[k + 1]};
+    std::copy(strides.begin(), strides.end(), all.begin() + 1);
+    sum_elementwise(sizes, all, one, result[k]->data.data(), result[k]->data.size());
+  }
+  if (any) launch_each("elementwise_backward", e->walk.count, *e);
+  return {};
+}
+
+Expected<void> loss_forward(const LocalOperator& at, Inputs in, Outputs out) {
+  const Rows r = rows_of(at, *in[0]);
+  Array losses = Array::scratch(static_cast<std::size_t>(r.rows));
+  Loss loss{};
+  loss.classes = r.classes;
+  loss.x = address(in[0]->data.data());
+  loss.labels = address(in[1]->data.data());
+  loss.to = address(losses.data());
+  launch_rows("loss_forward", r.rows, r.classes, loss);
+  const Strides zero{0};
+  sum_over({r.rows}, {zero, Strides{1}, zero, zero, zero}, SumOf::a, {losses.data(), {}, {}, {}, {}},
+           out[0]->data.data(), out[0]->data.size(), 1 / static_cast<double>(r.all_rows));
+  return {};
+}
+
+Expected<void> loss_backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradient, Outputs result) {
+  if (!result[0]) return {};
+  if (!in[0] || !in[1]) return at.error("backward needs logits and labels");
+  const Rows r = rows_of(at, *in[0]);
+  Loss loss{};
+  loss.classes = r.classes;
+  loss.x = address(in[0]->data.data());
+  loss.labels = address(in[1]->data.data());
+  loss.dy = address(gradient[0]->data.data());
+  loss.to = address(result[0]->data.data());
+  loss.share = static_cast<float>(1 / static_cast<double>(r.all_rows));
+  launch_rows("loss_backward", r.rows, r.classes, loss);
+  return {};
+}
+
+}  // namespace
+
+const Kernel kernels::kElementwise{forward, backward};
+const Kernel kernels::kCrossEntropy{loss_forward, loss_backward};
+
+}  // namespace turnpoint::step::in_cuda

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of a step on a CUDA device, as text for the run-time compiler. Each takes one of the structures of
+// arguments.h; none needs more of the language than barriers, shared memory and atomic sums.
+#pragma once
+
+#include <string>
+
+namespace turnpoint::step::in_cuda {
+
+std::string step_kernels();
+std::string special_kernels();  ///< those of them that serve one kind of operator each
+
+/// Threads of a block in kernels that take one element, or one set, at a time.
+inline constexpr int kBlock = 256;
+/// Sums down columns: threads of a block along and across them.
+inline constexpr int kColumns = 32, kColumnRows = 8;
+
+}  // namespace turnpoint::step::in_cuda

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Step jobs on one GPU: the part of one device alone, or all ranks of a plan as "virtual devices" whose buffers share
+// the GPU and which exchange through its memory. The latter is there for the proof; its times are not those of separate
+// devices, and the measurement says so.
+#pragma once
+
+#include "core/plan/step_job.h"
+#include "gpu_probe/step/timed.h"
+
+namespace turnpoint::probe::cuda {
+struct Gpu;
+}
+
+namespace turnpoint::step {
+
+/// Opens the GPU of this number for this process, once. Error: what is missing, in words for people.
+Expected<void> open_gpu(int index);
+/// The one that is open.
+probe::cuda::Gpu& opened_gpu();
+
+/// Why a job is not begun: more memory than the GPU has free, or too many ranks.
+Expected<void> check_job_on_gpu(const StepJob& job);
+
+/// The partitioned step on the GPU, in fp32, against the unpartitioned one: in double by plain loops of the CPU where
+/// that takes no longer than the job's budget, else on the GPU. Errors of tensors are relative in the sense of
+/// Comparison::typical. `how`: in words, for the report.
+Expected<StepNumerics> prove_on_gpu(const StepJob& job, std::string& how);
+
+/// Timed steps by the GPU's own clock.
+Expected<StepMeasurement> measure_on_gpu(const StepJob& job, const StepProgress& progress);
+
+}  // namespace turnpoint::step

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the ranks of a placed step share: tensors on their way from one to another, a place to meet, and what each rank
+// has to say at the end. Ranks are threads, or processes of one host.
+//
+// Every transfer has room of its own, so nobody ever waits to send; a rank may write into it again once all ranks have
+// met behind the step in which it was read.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "core/base/expected.h"
+#include "gpu_probe/step/real.h"
+
+namespace turnpoint::step::TURNPOINT_REAL {
+
+class PlacementBoard {
+ public:
+  struct Shape {
+    int ranks = 1;
+    std::vector<std::size_t> transfer_bytes;  ///< by transfer
+    std::size_t results = 0;                  ///< numbers of each rank
+  };
+  using Ended = std::function<bool()>;  ///< whether some rank has gone in a way that the board does not know of
+
+  static Expected<std::unique_ptr<PlacementBoard>> in_memory(const Shape& shape);
+  /// In a file that all ranks have open (memfd), far behind what else it holds; every rank makes its own.
+  static Expected<std::unique_ptr<PlacementBoard>> in_file(int file, const Shape& shape, Ended ended);
+  PlacementBoard(const PlacementBoard&) = delete;
+  PlacementBoard& operator=(const PlacementBoard&) = delete;
+  ~PlacementBoard();
+
+  std::byte* room(std::size_t transfer) { return base_ + rooms_[transfer]; }
+  /// The room holds `elements` numbers of this step.
+  void post(std::size_t transfer, std::uint64_t step, std::uint64_t elements);
+  bool is_posted(std::size_t transfer, std::uint64_t step) const;
+  /// How many numbers were posted. Error: another rank has given up.
+  Expected<std::uint64_t> wait_for(std::size_t transfer, std::uint64_t step) const;
+  /// Returns when all ranks have come for the `meeting`th time (1, 2, ...). Error: another rank has given up.
+  Expected<void> meet(std::uint64_t meeting);
+  void give_up();
+  double* results(int rank) { return reinterpret_cast<double*>(base_ + results_) + std::size_t(rank) * shape_.results; }
+
+ private:
+  explicit PlacementBoard(const Shape& shape);
+  Expected<void> wait(const std::function<bool()>& done) const;
+  using Counter = std::atomic<std::uint64_t>;
+  Counter& counter(std::size_t index) const { return *reinterpret_cast<Counter*>(base_ + index * kLine); }
+  static constexpr std::size_t kLine = 64;
+
+  Shape shape_;
+  Ended ended_;
+  std::vector<std::size_t> rooms_;
+  std::size_t results_ = 0, bytes_ = 0;
+  std::byte* base_ = nullptr;
+};
+
+}  // namespace turnpoint::step::TURNPOINT_REAL

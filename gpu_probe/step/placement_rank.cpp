@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu_probe/step/placement_rank.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "gpu_probe/job/output.h"
+#include "gpu_probe/step/region_ranks.h"
+
+namespace turnpoint::step::TURNPOINT_REAL {
+
+PlacementBoard::Shape board_shape(const PlacedProgram& program, std::size_t results) {
+  PlacementBoard::Shape shape;
+  shape.ranks = static_cast<int>(program.placement->devices);
+  for (const auto& transfer : program.transfers)
+    shape.transfer_bytes.push_back(static_cast<std::size_t>(transfer.elements) * sizeof(Real));
+  shape.results = results;
+  return shape;
+}
+
+PlacedRank::PlacedRank(const PlacedProgram& program, PlacementBoard& board, int rank)
+    : program_(program),
+      board_(board),
+      rank_(rank),
+      alone_(lone_communicator(1, 0)),
+      shares_(program.tasks_of.size()),
+      all_readers_(program.tasks.size(), 0) {
+  for (std::size_t i = 0; i < program.tasks_of.size(); ++i)
+    if (program.tasks_of[i].update != kNone && is_here(program.tasks_of[i].update))
+      for (const auto& set : program_of(OperatorId(i)).parameters)
+        shares_[i].emplace_back(*program.program, OperatorId(i), set, *alone_, report_);
+  for (const PlacedTask& task : program.tasks) {
+    std::set<TaskIndex> makers;
+    for (const std::uint32_t item : task.reads) makers.insert(program.items[item].maker);
+    for (const TaskIndex maker : makers) ++all_readers_[maker];
+  }
+}
+
+bool PlacedRank::is_here(TaskIndex task) const {
+  return static_cast<int>(program_.placement->tasks[task].device) == rank_;
+}
+
+// What one step says of itself, and what it begins with.
+void PlacedRank::begin() {
+  report_.loss = 0;
+  report_.recorded.clear();
+  report_.traffic.clear();
+  report_.seconds.assign(program_.tasks_of.size(), {});
+  report_.runs_again.assign(program_.tasks_of.size(), 0);
+  task_s_.assign(program_.tasks.size(), 0);
+  transfer_s_.assign(program_.transfers.size(), 0);
+  received_.assign(program_.transfers.size(), 0);
+  arrived_from_.assign(program_.placement->devices, 0);
+  items_.assign(program_.items.size(), nullptr);
+  sums_.clear();
+  old_.clear();
+  readers_left_.assign(program_.tasks.size(), 0);
+  weight_readers_left_.assign(program_.tasks_of.size(), 0);
+  for (const TaskIndex t : program_.placement->order[static_cast<std::size_t>(rank_)]) {
+    std::set<TaskIndex> makers;
+    for (const std::uint32_t item : program_.tasks[t].reads) makers.insert(program_.items[item].maker);
+    for (const TaskIndex maker : makers) ++readers_left_[maker];
+    const auto& task = program_.placement->tasks[t];
+    if (task.role != TaskRole::update) ++weight_readers_left_[task.op.index];
+  }
+  for (auto& of_operator : shares_)
+    for (auto& share : of_operator) share.begin();
+}
+
+Expected<void> PlacedRank::run(std::uint64_t step) {
+  begin();
+  for (const TaskIndex task : program_.placement->order[static_cast<std::size_t>(rank_)]) {
+    if (auto done = take_in_what_is_there(step); !done) return done;
+    if (auto done = wait_for_inputs(task, step); !done) return done;
+    const double since = probe::host_clock();
+    if (auto done = run_task(task); !done) return done;
+    task_s_[task] = probe::host_clock() - since;
+    send(task, step);
+    release_after(task);
+  }
+  // What nobody here reads is sent all the same.
+  const std::size_t ranks = program_.placement->devices;
+  for (std::size_t from = 0; from < ranks; ++from)
+    for (const auto& list = program_.arrivals[static_cast<std::size_t>(rank_) * ranks + from];
+         arrived_from_[from] < list.size();)
+      if (auto done = take_in(step, list[arrived_from_[from]]); !done) return done;
+  items_.assign(program_.items.size(), nullptr);
+  old_.clear();
+  return {};
+}
+
+// The next transfer of its sender, once it is there.
+Expected<void> PlacedRank::take_in(std::uint64_t step, std::uint32_t number) {
+  const PlacedTransfer& transfer = program_.transfers[number];
+  const auto posted = board_.wait_for(number, step);
+  if (!posted) return posted.error();
+  const double since = probe::host_clock();
+  if (*posted != static_cast<std::uint64_t>(transfer.elements))
+    return Error{ErrorCode::device, "a transfer of another length arrived", {}, {}};
+  const std::byte* from = board_.room(number);
+  for (const std::uint32_t item : transfer.items) {
+    Value value = make(model().tensors[program_.items[item].tensor]);
+    const std::size_t bytes = value->data.size() * sizeof(Real);
+    std::memcpy(value->data.data(), from, bytes);
+    from += bytes;
+    received_[number] += static_cast<double>(value->region.elements()) * value->element_bytes;
+    items_[item] = std::move(value);
+  }
+  ++arrived_from_[static_cast<std::size_t>(transfer.from)];
+  transfer_s_[number] += probe::host_clock() - since;
+  return {};
+}
+
+Expected<void> PlacedRank::take_in_what_is_there(std::uint64_t step) {
+  const std::size_t ranks = program_.placement->devices;
+  for (std::size_t from = 0; from < ranks; ++from) {
+    const auto& list = program_.arrivals[static_cast<std::size_t>(rank_) * ranks + from];
+    while (arrived_from_[from] < list.size() && board_.is_posted(list[arrived_from_[from]], step))
+      if (auto done = take_in(step, list[arrived_from_[from]]); !done) return done;
+  }
+  return {};
+}
+
+Expected<void> PlacedRank::wait_for_inputs(TaskIndex task, std::uint64_t step) {
+  const std::size_t ranks = program_.placement->devices;
+  for (const std::uint32_t item : program_.tasks[task].reads) {
+    const auto from = program_.placement->tasks[program_.items[item].maker].device;
+    const auto& list = program_.arrivals[static_cast<std::size_t>(rank_) * ranks + from];
+    while (!items_[item]) {
+      if (arrived_from_[from] >= list.size())
+        return bad_input("placement: a task reads what is not there any more, or not yet", model().name);
+      if (auto done = take_in(step, list[arrived_from_[from]]); !done) return done;
+    }
+  }
+  return {};
+}
+
+void PlacedRank::send(TaskIndex task, std::uint64_t step) {
+  for (const std::uint32_t number : program_.tasks[task].sends) {
+    const double since = probe::host_clock();
+    const PlacedTransfer& transfer = program_.transfers[number];
+    std::byte* to = board_.room(number);
+    std::uint64_t elements = 0;
+    for (const std::uint32_t item : transfer.items) {
+      const Array& data = items_[item]->data;
+      std::memcpy(to, data.data(), data.size() * sizeof(Real));
+      to += data.size() * sizeof(Real);
+      elements += data.size();
+    }
+    transfer_s_[number] += probe::host_clock() - since;
+    board_.post(number, step, elements);
+  }
+}
+
+void PlacedRank::release_after(TaskIndex task) {
+  const auto release = [&](TaskIndex maker) {
+    for (const std::uint32_t item : program_.tasks[maker].makes) items_[item].reset();
+  };
+  std::set<TaskIndex> makers;
+  for (const std::uint32_t item : program_.tasks[task].reads) makers.insert(program_.items[item].maker);
+  for (const TaskIndex maker : makers)
+    if (--readers_left_[maker] == 0) release(maker);
+  if (readers_left_[task] == 0 && all_readers_[task] > 0) release(task);
+  const auto& of = program_.placement->tasks[task];
+  if (of.role == TaskRole::update) return;
+  if (--weight_readers_left_[of.op.index] == 0) sums_.erase(of.op);
+}
+
+Expected<void> PlacedRank::run_task(TaskIndex task) {
+  const auto& of = program_.placement->tasks[task];
+  const bool split = program_.tasks_of[of.op.index].weights != kNone;
+  switch (of.role) {
+    case TaskRole::forward: return forward(of.op);
+    case TaskRole::backward: return backward(of.op, true, !split);
+    case TaskRole::weight_gradient: return backward(of.op, false, true);
+    case TaskRole::update: return update(of.op);
+    case TaskRole::accumulate: break;
+  }
+  return {};
+}
+
+}  // namespace turnpoint::step::TURNPOINT_REAL

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// A GPU made of this machine's processor, so that everything that would run on a CUDA device runs in tests without one:
+// libcuda, libnvrtc, libcublasLt and libcudnn with the functions that the probe loads. Kernels are compiled by g++ and
+// really executed, thread by thread of the grid. It is strict where a device is merely unforgiving:
+//   - work is queued, and done only when somebody waits for it: a missing wait shows;
+//   - device memory cannot be read or written by the host: a pointer that is followed there is a fault;
+//   - fresh memory holds numbers that are none, and what is written beyond an allocation is seen;
+//   - a block's threads must all come to a barrier.
+#pragma once
+
+#include <functional>
+
+namespace emulated_gpu {
+
+/// Work on the one stream that there is.
+void queue(std::function<void()> work);
+
+/// Called by a kernel's thread at a barrier.
+using Barrier = void (*)();
+
+/// As CUDA C++ names them.
+struct Index {
+  unsigned x = 0, y = 0, z = 0;
+};
+struct Thread {
+  Index thread, block, threads, blocks;
+};
+
+/// In the "machine code" that the emulated compiler makes: what a compiled file offers for each kernel.
+inline constexpr char kImageMark[] = "EMULATED GPU ";
+
+}  // namespace emulated_gpu

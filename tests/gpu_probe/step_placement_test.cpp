@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// Placements by chance of small models on 1, 2, 3, 4 and 8 ranks: what the placed step computes is what the whole model
+// on one rank computes, and what arrives is what the graph's edges say.
+#include <QtTest>
+#include <random>
+#include <set>
+
+#include "core/plan/training_graph.h"
+#include "core/simulation/simulator.h"
+#include "core/validation/placement_step.h"
+#include "gpu_probe/placements.h"
+#include "gpu_probe/step/placement_program.h"
+#include "gpu_probe/step/placement_run.h"
+#include "gpu_probe/step_checks.h"
+#include "gpu_probe/step_models.h"
+
+using namespace turnpoint;
+
+namespace {
+
+ScenarioPtr scenario_of(const ModelPtr& model, int devices) {
+  const std::string hardware = "v100-16gb-1x" + std::to_string(devices);
+  auto cluster = cluster_preset(hardware);
+  if (!model || !cluster) qFatal("no such model or hardware");
+  Settings settings;
+  settings.batch = model->batch;
+  auto scenario = make_scenario(model, *cluster, hardware, settings);
+  if (!scenario) qFatal("%s", scenario.error().message().c_str());
+  return *scenario;
+}
+
+StepJob job_of(const Scenario& scenario, const PlacementPlan& plan) {
+  auto job = step_job_of(scenario, plan, {});
+  if (!job) qFatal("%s", job.error().message().c_str());
+  return *job;
+}
+
+/// The tensors that one edge of the graph stands for, by what its two tasks are; gradients told apart by their maker.
+std::set<std::pair<TensorId, bool>> tensors_of_edge(const Model& model, const PlacementPlan& plan, TaskIndex from,
+                                                    TaskIndex to) {
+  std::set<std::pair<TensorId, bool>> tensors;
+  const Operator &maker = model.operators[plan.operator_of[from]], &reader = model.operators[plan.operator_of[to]];
+  const auto made_by_maker = [&](TensorId stored) {
+    return std::any_of(maker.outputs.begin(), maker.outputs.end(), [&](const Access& a) { return a.tensor == stored; });
+  };
+  if (plan.role[from] == TaskRole::forward && plan.operator_of[from] == plan.operator_of[to]) {
+    for (const Access& access : maker.outputs)
+      if (access.saved) tensors.insert({access.tensor, false});
+  } else if (plan.role[from] == TaskRole::forward) {
+    for (const Access& access : reader.inputs)
+      if (const TensorId stored = storage_of(model, access.tensor); made_by_maker(stored))
+        if (plan.role[to] == TaskRole::forward || access.saved) tensors.insert({stored, false});
+  } else if (plan.role[from] == TaskRole::backward && plan.operator_of[from] != plan.operator_of[to]) {
+    for (const Access& access : maker.inputs)
+      for (const Access& output : reader.outputs)
+        if (storage_of(model, access.tensor) == output.tensor && model.tensors[access.tensor].requires_gradient)
+          tensors.insert({output.tensor, true});
+  }
+  return tensors;
+}
+
+struct Counts {
+  int placements = 0, transfers = 0, several = 0;
+  double bytes = 0, worst = 0;
+};
+
+/// What is wrong with a placed step; empty: nothing.
+std::string fault(const Scenario& scenario, const PlacementPlan& plan, Counts& counts) {
+  const Model& model = *scenario.model;
+  const StepJob job = job_of(scenario, plan);
+  const auto proof = step::prove_placement(job);
+  if (!proof) return proof.error().message();
+  for (const double error : {proof->loss_error, proof->activation_error, proof->gradient_error, proof->update_error}) {
+    if (!(error < test::kRounding)) return "differs by " + std::to_string(error) + " at " + proof->where;
+    counts.worst = std::max(counts.worst, error);
+  }
+  // Bytes by the edges of the graph that cross, the tensors of one task to one device counted once.
+  const auto run = step::in_double::run_placement(job, test::step_options(scenario.settings));
+  if (!run) return run.error().message();
+  std::map<std::pair<TaskIndex, std::uint32_t>, std::set<std::pair<TensorId, bool>>> sent;
+  for (TaskIndex t = 0; t < plan.graph->task_count(); ++t)
+    for (const TaskIndex to : plan.graph->successors(t))
+      if (plan.placement.device[t] != plan.placement.device[to]) {
+        const auto tensors = tensors_of_edge(model, plan, t, to);
+        sent[{t, plan.placement.device[to]}].insert(tensors.begin(), tensors.end());
+      }
+  const auto& listed = job.placement->transfers;
+  if (sent.size() != listed.size() || run->received_bytes.size() != listed.size()) return "other transfers";
+  for (std::size_t t = 0; t < listed.size(); ++t) {
+    double bytes = 0, largest = 0;
+    const auto& tensors = sent.at({listed[t].task, listed[t].to});
+    for (const auto& [tensor, gradient] : tensors) {
+      const double size =
+          double(model.tensors[tensor].elements()) * element_bytes(model.tensors[tensor], scenario.settings.precision);
+      bytes += size;
+      largest = std::max(largest, size);
+    }
+    const std::string name(plan.graph->names[listed[t].task]);
+    if (run->received_bytes[t] != bytes)
+      return name + ": received " + std::to_string(run->received_bytes[t]) + ", the edges say " + std::to_string(bytes);
+    // The simulator counts the largest of a task's tensors (design.md 8.2): of one, or none, exactly that.
+    if (tensors.size() < 2 ? bytes != double(listed[t].bytes)
+                           : double(listed[t].bytes) > bytes || double(listed[t].bytes) < largest)
+      return name + ": received " + std::to_string(bytes) + ", simulated " + std::to_string(listed[t].bytes);
+    counts.several += bytes != double(listed[t].bytes);
+    counts.bytes += bytes;
+  }
+  counts.transfers += int(listed.size());
+  ++counts.placements;
+  return {};
+}
+
+}  // namespace
+
+class StepPlacementTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void by_chance_data() {
+    QTest::addColumn<int>("model");
+    for (int i = 0; i < int(test::step_models().size()); ++i)
+      QTest::newRow(test::step_models()[std::size_t(i)].name) << i;
+  }
+  void by_chance() {
+    QFETCH(int, model);
+    Counts counts;
+    std::mt19937_64 random(static_cast<std::uint64_t>(model) + 5);
+    for (const int devices : {1, 2, 3, 4, 8}) {
+      const auto scenario = scenario_of(test::step_models()[std::size_t(model)].make(), devices);
+      for (int trial = 0; trial < (devices == 1 ? 2 : 4); ++trial) {
+        const std::string found =
+            fault(*scenario, test::placement_by_chance(*scenario, random, trial % 2 == 1), counts);
+        QVERIFY2(found.empty(),
+                 (std::to_string(devices) + " devices, trial " + std::to_string(trial) + ": " + found).c_str());
+      }
+    }
+    qInfo("%d placements, %d transfers of %.0f bytes, %d of several tensors, largest difference %.1e",
+          counts.placements, counts.transfers, counts.bytes, counts.several, counts.worst);
+    QVERIFY(counts.transfers > 50);
+  }
+
+  /// Several steps go on with the weights of the one before, on all ranks alike.
+  void several_steps() {
+    const auto scenario = scenario_of(test::block(), 3);
+    std::mt19937_64 random(1);
+    const auto options = test::step_options(scenario->settings);
+    const auto plan = test::placement_by_chance(*scenario, random, true);
+    const auto first = step::in_double::run_placement(job_of(*scenario, plan), options);
+    const auto third = step::in_double::run_placement(job_of(*scenario, plan), options, 3);
+    const auto elsewhere = step::in_double::run_placement(
+        job_of(*scenario, test::placement_by_chance(*scenario, random, false)), options, 3);
+    QVERIFY(first && third && elsewhere);
+    QVERIFY(std::abs(first->step.loss - third->step.loss) > 1e-6);
+    QVERIFY(std::abs(third->step.loss - elsewhere->step.loss) < 1e-10 * std::abs(third->step.loss));
+  }
+
+  /// A difference is found: the same placement on other data.
+  void a_difference_shows() {
+    const auto scenario = scenario_of(test::mlp(12), 2);
+    std::mt19937_64 random(1);
+    const StepJob job = job_of(*scenario, test::placement_by_chance(*scenario, random, false));
+    auto options = test::step_options(scenario->settings);
+    const auto run = step::in_double::run_placement(job, options);
+    options.seed = 2;
+    const auto whole = step::in_double::run_step(*job.model, job.plan, options);
+    QVERIFY(run && whole);
+    const auto compared = step::compare(*job.model, job.plan, run->step, *whole);
+    QVERIFY(compared && compared->largest() > 0.01);
+  }
+
+  /// In float with the kernels that are timed: the same within rounding.
+  void in_float() {
+    for (const auto& model : test::step_models()) {
+      const auto scenario = scenario_of(model.make(), 3);
+      std::mt19937_64 random(7);
+      const StepJob job = job_of(*scenario, test::placement_by_chance(*scenario, random, false));
+      const auto options = test::step_options(scenario->settings);
+      const auto run = step::in_float::run_placement(job, options);
+      QVERIFY2(run.has_value(), run ? "" : run.error().message().c_str());
+      const auto whole = step::in_float::run_step(*job.model, job.plan, options);
+      QVERIFY(whole.has_value());
+      const auto compared = step::compare(*job.model, job.plan, run->step, *whole);
+      QVERIFY2(compared && compared->largest() < 2e-3, model.name);
+    }
+  }
+
+  void broken_placements_are_refused() {
+    const auto scenario = scenario_of(test::block(), 2);
+    std::mt19937_64 random(3);
+    const StepJob good = job_of(*scenario, test::placement_by_chance(*scenario, random, false));
+    const auto options = test::step_options(scenario->settings);
+    const auto refused = [&](const StepJob& job, const char* why) {
+      const auto made = step::in_double::PlacedProgram::make(job, options);
+      if (!made && made.error().message().find(why) != std::string::npos) return true;
+      qWarning("%s", made ? "taken" : made.error().message().c_str());
+      return false;
+    };
+    QVERIFY(step::in_double::PlacedProgram::make(good, options).has_value());
+    StepJob job = good;
+    QVERIFY(!job.placement->transfers.empty());
+    for (std::size_t t = 0; t < good.placement->transfers.size(); ++t) {
+      if (good.placement->transfers[t].bytes == 0) continue;
+      job = good;
+      job.placement->transfers.erase(job.placement->transfers.begin() + std::ptrdiff_t(t));
+      QVERIFY(refused(job, "no transfer brings"));
+    }
+    job = good;
+    auto& order = job.placement->order[0].size() > 1 ? job.placement->order[0] : job.placement->order[1];
+    std::reverse(order.begin(), order.end());
+    QVERIFY(refused(job, "wait for each other"));
+    job = good;
+    for (auto& task : job.placement->tasks)
+      if (task.role == TaskRole::update) task.device = 1 - task.device;
+    QVERIFY(refused(job, "holds its weights"));
+    job = good;
+    for (auto& task : job.placement->tasks)
+      if (task.role == TaskRole::update) task.role = TaskRole::accumulate;
+    QVERIFY(refused(job, "micro-batches"));
+    job = good;
+    job.placement->tasks.push_back(job.placement->tasks.front());
+    QVERIFY(refused(job, "more than once"));
+  }
+};
+
+QTEST_APPLESS_MAIN(StepPlacementTest)
+#include "step_placement_test.moc"
