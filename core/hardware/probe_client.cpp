@@ -9,12 +9,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+
+#include "core/base/text.h"
 
 extern char** environ;
 
@@ -46,21 +49,23 @@ class Child {
       if (file >= 0) close(file);
   }
 
-  Expected<void> start(const std::string& program, const std::string& input) {
+  Expected<void> start(const ProbeLaunch& launch, const std::string& input) {
+    std::vector<std::string> words = launch.launcher;
+    words.insert(words.end(), {launch.program, "--job", "-"});
     // The job lies in a file of its own: nobody has to feed a pipe while listening to another.
     const int job = memfd_create("turnpoint-job", MFD_CLOEXEC);
     int out[2] = {-1, -1}, err[2] = {-1, -1};
     const bool ready = job >= 0 && write_all(job, input) && lseek(job, 0, SEEK_SET) == 0 &&
                        pipe2(out, O_CLOEXEC) == 0 && pipe2(err, O_CLOEXEC) == 0;
     int failed = ready ? 0 : errno;
-    if (ready) failed = spawn(program, job, out[1], err[1]);
+    if (ready) failed = spawn(words, job, out[1], err[1]);
     for (const int file : {job, out[1], err[1]})
       if (file >= 0) close(file);
     out_ = out[0];
     err_ = err[0];
     if (failed != 0) {
       pid_ = -1;
-      return device(fmt::format("turnpoint-probe cannot be started: {}: {}", program, std::strerror(failed)));
+      return device(fmt::format("turnpoint-probe cannot be started: {}: {}", words.front(), std::strerror(failed)));
     }
     for (const int file : {out_, err_}) fcntl(file, F_SETFL, O_NONBLOCK);
     return {};
@@ -70,7 +75,9 @@ class Child {
   int err() const { return err_; }
   void close_out() { close(std::exchange(out_, -1)); }
   void close_err() { close(std::exchange(err_, -1)); }
-  void ask_to_end() { ::kill(pid_, SIGTERM); }
+  void ask_to_end() {
+    if (pid_ > 0) ::kill(pid_, SIGTERM);
+  }
   /// True once it has ended.
   bool ended() {
     if (!ended_ && waitpid(pid_, &status_, WNOHANG) == pid_) ended_ = true;
@@ -91,7 +98,7 @@ class Child {
     }
     return true;
   }
-  int spawn(const std::string& program, int job, int out, int err) {
+  int spawn(std::vector<std::string>& words, int job, int out, int err) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     posix_spawn_file_actions_init(&actions);
@@ -107,9 +114,10 @@ class Child {
     posix_spawnattr_setpgroup(&attributes, 0);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &usual);
-    std::string name = program, option = "--job", input = "-";
-    char* arguments[] = {name.data(), option.data(), input.data(), nullptr};
-    const int failed = posix_spawn(&pid_, program.c_str(), &actions, &attributes, arguments, environ);
+    std::vector<char*> arguments;
+    for (auto& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    const int failed = posix_spawnp(&pid_, arguments[0], &actions, &attributes, arguments.data(), environ);
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attributes);
     return failed;
@@ -127,7 +135,7 @@ class Listener {
       : launch_(launch), context_(context), sink_(sink) {}
 
   Expected<void> run(const std::string& job, double most_s) {
-    if (const auto started = child_.start(launch_.program, job); !started) return started;
+    if (const auto started = child_.start(launch_, job); !started) return started;
     const double began = now();
     heard_ = began;
     while (child_.out() >= 0) {
@@ -175,6 +183,14 @@ class Listener {
     return taken;
   }
 
+  /// The last line of its complaints that says something: launchers put theirs into frames.
+  std::string last_words() const {
+    std::string last;
+    for (const auto line : split(complaints_, '\n'))
+      if (std::any_of(line.begin(), line.end(), [](unsigned char c) { return std::isalnum(c) != 0; })) last = line;
+    return last;
+  }
+
   void read_stderr() {
     char block[4096];
     const ssize_t n = ::read(child_.err(), block, sizeof block);
@@ -190,9 +206,8 @@ class Listener {
     while (!child_.ended() && now() < limit) poll(nullptr, 0, 5);
     for (int i = 0; i < 100 && child_.err() >= 0; ++i) read_stderr();
     if (sink_.finished()) return {};
-    const std::string last = complaints_.substr(0, complaints_.find_last_not_of(" \n") + 1);
-    const std::string words =
-        last.empty() ? "" : fmt::format("; it said: {}", last.substr(last.find_last_of('\n') + 1));
+    const std::string last = last_words();
+    const std::string words = last.empty() ? "" : "; it said: " + last;
     if (!buffer_.empty()) return device("turnpoint-probe was cut short in the middle of a line" + words);
     return device(fmt::format("turnpoint-probe {} before it had a result{}",
                               child_.ended() ? child_.describe_end() : "closed its output", words));
@@ -224,6 +239,31 @@ class MeasuredItems : public ProbeSink {
 };
 
 }  // namespace
+
+Expected<std::vector<std::string>> launcher_words(std::string_view text) {
+  std::vector<std::string> words;
+  char quote = 0;
+  bool inside = false;  // a word has begun, perhaps with nothing in it yet
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quote == 0 && (c == ' ' || c == '\t' || c == '\n')) {
+      inside = false;
+      continue;
+    }
+    if (!inside) words.emplace_back();
+    inside = true;
+    if (c == '\\' && quote != '\'' && i + 1 < text.size())
+      words.back() += text[++i];
+    else if (quote == 0 && (c == '"' || c == '\''))
+      quote = c;
+    else if (quote != 0 && c == quote)
+      quote = 0;
+    else
+      words.back() += c;
+  }
+  if (quote != 0) return usage_error(fmt::format("a quote of the launcher '{}' is not closed", text));
+  return words;
+}
 
 Expected<void> run_probe(const ProbeLaunch& launch, const std::string& job, double most_s, ProbeSink& sink,
                          const RunContext& context) {

@@ -14,6 +14,7 @@
 #include <csignal>
 #include "cli/command_line.h"
 #include "sanitized.h"
+#include "send_signal.h"
 
 using namespace turnpoint::test;
 
@@ -317,7 +318,7 @@ class EndToEndTest : public QObject {
     QTest::qWait(300 * turnpoint::test::kSanitizerFactor);
     if (process.state() != QProcess::Running) QSKIP("the search was over before it could be interrupted");
     const double before = cpu_seconds(process.processId());
-    ::kill(static_cast<pid_t>(process.processId()), SIGINT);
+    QVERIFY(turnpoint::test::send_signal(process.processId(), SIGINT));
     QVERIFY(process.waitForFinished(120000));
     QVERIFY(process.exitStatus() == QProcess::NormalExit);
     QCOMPARE(process.exitCode(), kInterrupted);

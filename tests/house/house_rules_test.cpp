@@ -48,6 +48,7 @@ class HouseRulesTest : public QObject {
   void ascii() { expect_none(check_ascii(kRoot)); }
   void lengths() { expect_none(check_lengths(kRoot)); }
   void no_leftovers() { expect_none(check_no_leftovers(kRoot)); }
+  void signals() { expect_none(check_signals(kRoot)); }
   void top_level() { expect_none(check_top_level(kRoot)); }
   void links() { expect_none(check_links(kRoot)); }
 
@@ -93,6 +94,15 @@ class HouseRulesTest : public QObject {
     QCOMPARE(texts(check_no_leftovers(tree.root())),
              (std::vector<std::string>{"README.md:2: names unfinished work", "core/base/x.cpp:1: names unfinished work",
                                        "tests/CMakeLists.txt:1: names a folder of one machine"}));
+  }
+
+  void signals_that_could_reach_the_tests_themselves_are_found() {
+    SyntheticTree tree;
+    const std::string call = std::string("::ki") + "ll(";
+    tree.write("tests/send_signal.h", call + "process, SIGTERM);\n");
+    tree.write("tests/x_test.cpp", call + "pid, 0);\n" + call + "static_cast<pid_t>(p.processId()), SIGINT);\n");
+    QCOMPARE(texts(check_signals(tree.root())),
+             std::vector<std::string>{"tests/x_test.cpp:2: sends a signal without send_signal.h"});
   }
 
   void strange_and_missing_entries_are_found() {

@@ -210,7 +210,8 @@ inline std::vector<Violation> check_includes(const fs::path& root) {
       // Two doors: the probe reads plans and jobs that hold one; search/ itself (no method below it) opens models to
       // find a result's plans again.
       const bool door =
-          (module == "gpu_probe" && (include.path == "core/plan/plan.h" || include.path == "core/plan/step_job.h")) ||
+          (module == "gpu_probe" && (include.path == "core/plan/plan.h" || include.path == "core/plan/step_job.h" ||
+                                     include.path == "core/plan/step_placement.h")) ||
           (target == "core/import" && file.name.starts_with("core/search/") &&
            file.name.find('/', 12) == std::string::npos);
       if (target != module && !rule->second.contains(target) && !door)
@@ -289,6 +290,19 @@ inline std::vector<Violation> check_no_leftovers(const fs::path& root) {
     for (std::size_t i = 0; i < file.lines.size(); ++i)
       for (const auto& [pattern, what] : patterns)
         if (std::regex_search(file.lines[i], pattern)) found.push_back({file.name, static_cast<int>(i) + 1, what});
+  }
+  return found;
+}
+
+/// Tests send signals through send_signal.h, which cannot reach their own process group. Signal 0 only asks.
+inline std::vector<Violation> check_signals(const fs::path& root) {
+  const std::regex sends(R"(\bkill\([^()]*(\([^()]*\)[^()]*)*, *(SIG|signal))");
+  std::vector<Violation> found;
+  for (const auto& file : read_tree(root, {"tests"}, kCppEndings)) {
+    if (file.name == "tests/send_signal.h") continue;
+    for (std::size_t i = 0; i < file.lines.size(); ++i)
+      if (std::regex_search(file.lines[i], sends))
+        found.push_back({file.name, static_cast<int>(i) + 1, "sends a signal without send_signal.h"});
   }
   return found;
 }

@@ -9,6 +9,8 @@
 #include <csignal>
 #include <random>
 
+#include "send_signal.h"
+
 using namespace turnpoint::views;
 
 namespace {
@@ -235,7 +237,7 @@ class LayoutServiceTest : public QObject {
     service.want({diamond()});
     QTRY_VERIFY(service.process_id() > 0);
     QTest::qWait(50);
-    ::kill(pid_t(service.process_id()), SIGKILL);
+    QVERIFY(turnpoint::test::send_signal(service.process_id(), SIGKILL));
     QVERIFY(done.wait(5000));
     QVERIFY(service.find(diamond().text())->own);
   }

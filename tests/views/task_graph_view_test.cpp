@@ -13,9 +13,9 @@
 #include <QSignalSpy>
 #include <QTest>
 #include <QTimer>
-#include <csignal>
 
 #include "core/model/task_hierarchy.h"
+#include "send_signal.h"
 #include "views/common/theme_colors.h"
 #include "views/graph/layout_service.h"
 #include "views/graph/task_canvas.h"
@@ -324,7 +324,7 @@ class TaskGraphViewTest : public QObject {
     Shown shown(fixture::layered_tasks(8), 2);
     auto* layouts = shown.view.layout_service();
     if (layouts->process_id() == 0) QSKIP("the layout process is not built");
-    ::kill(static_cast<pid_t>(layouts->process_id()), SIGKILL);
+    QVERIFY(turnpoint::test::send_signal(layouts->process_id(), SIGKILL));
     shown.unfold(QStringLiteral("layer3"));
     QVERIFY(shown.box(QStringLiteral("gelu")) > 0);
     QVERIFY(!shown.view.busy());
