@@ -83,7 +83,7 @@ int run_search(const SearchArguments& arguments) {
   for (const auto& warning : (*scenario)->model->warnings) std::fprintf(stderr, "warning: %s\n", warning.c_str());
   if (const auto note = note_on_added_nodes(arguments.scenario, **scenario); !note.empty())
     std::fprintf(stderr, "note: %s\n", note.c_str());
-  for (const auto& note : (*scenario)->cluster->notes) std::fprintf(stderr, "warning: hardware: %s\n", note.c_str());
+  for (const auto& note : (*scenario)->cluster->notes) std::fprintf(stderr, "note: hardware: %s\n", note.c_str());
   const std::string wanted = !arguments.methods.empty() ? arguments.methods : (*scenario)->tasks ? "pardnn" : "ft";
   auto chosen = chosen_methods(wanted, **scenario);
   if (!chosen) return report(chosen.error());
