@@ -102,11 +102,12 @@ inline ModelPtr vision(std::int64_t batch = 6) {
 }
 
 /// A layer of DeepSeek's attention, whose keys are two tensors, or of T5's, which adds a table to the scores.
-inline ModelPtr open_attention(bool latent) {
+inline ModelPtr open_attention(bool latent, bool key_bias = false) {
   TransformerShape shape;
   shape.layers = 1, shape.hidden = 8, shape.heads = shape.kv_heads = 2, shape.head_channels = 4;
   shape.intermediate = 8, shape.vocabulary = 8, shape.positions = 4;
   shape.norm = TransformerShape::Norm::rms;
+  shape.qkv_bias = key_bias;
   if (latent)
     shape.latent = {6, 0, 2, 4};
   else
