@@ -71,6 +71,9 @@ void say(const Result& result) {
     const auto& point = result.points[*result.turning_point];
     line += fmt::format(", turning point {} and {}", format_bytes(point.memory_bytes), format_seconds(point.time_s));
   }
+  if (result.points.size() == 1 && !result.turning_point)
+    line += fmt::format(", {} and {}", format_bytes(result.points[0].memory_bytes),
+                        format_seconds(result.points[0].time_s));
   std::fprintf(stderr, "%s\n", line.c_str());
 }
 
