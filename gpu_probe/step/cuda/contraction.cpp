@@ -9,15 +9,6 @@ namespace turnpoint::step::in_cuda {
 
 namespace {
 
-/// Adds the sum of all that one array holds to each element of the other, divided by as many as `shares`.
-void add_mean(const Array& from, Array& to, std::size_t shares) {
-  const auto count = static_cast<std::int64_t>(from.size()), elements = static_cast<std::int64_t>(to.size());
-  Array sum = Array::scratch(1);
-  sum_over({count}, {Strides{0}, {1}, {0}, {0}, {0}}, SumOf::a, {from.data(), {}, {}, {}, {}}, sum.data(), 1,
-           1 / static_cast<double>(shares));
-  move_strided({elements}, sum.data(), {0}, to.data(), {1}, true);
-}
-
 Expected<void> forward(const LocalOperator& at, Inputs in, Outputs out) {
   const auto product = product_of(at);
   if (!product) return product.error();
@@ -36,7 +27,9 @@ Expected<void> forward(const LocalOperator& at, Inputs in, Outputs out) {
   }
   if (biased && !added)
     move_strided(loops_of_result(at, y), in[2]->data.data(), at.strides(op.inputs[2], *in[2]), result.data(), y, true);
-  if (product->table && at.adds_once) add_mean(in[2]->data, result, in[2]->data.size());
+  if (product->table && at.adds_once)
+    for (const auto& run : table_runs(at, y, in[2]->data.size()))
+      move_strided(run.sizes, in[2]->data.data() + run.from, run.strides, result.data() + run.to, y, true);
   return {};
 }
 
@@ -63,8 +56,16 @@ Expected<void> backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradi
   if ((!product->bias && !product->table) || !result[2]) return {};
   result[2]->data.clear();
   if (!at.adds_once) return {};
-  if (product->table) return add_mean(all, result[2]->data, result[2]->data.size()), Expected<void>();
   const Strides zero = none(dy.size());
+  if (product->table) {
+    for (const auto& run : table_runs(at, dy, result[2]->data.size())) {
+      Array sum = Array::scratch(static_cast<std::size_t>(run.count));
+      sum_over(run.sizes, {run.strides, dy, zero, zero, zero}, SumOf::a, {all.data() + run.to, {}, {}, {}, {}},
+               sum.data(), sum.size());
+      add(sum.data(), result[2]->data.data() + run.from, sum.size());
+    }
+    return {};
+  }
   sum_over(loops_of_result(at, dy), {at.strides(op.inputs[2], *result[2]), dy, zero, zero, zero}, SumOf::a,
            {all.data(), {}, {}, {}, {}}, result[2]->data.data(), result[2]->data.size());
   return {};

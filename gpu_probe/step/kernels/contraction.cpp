@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Y = sum over reduced loops of A x B, plus a bias that only one of the ranks sharing a sum adds.
-#include <numeric>
-
 #include "gpu_probe/step/kernels/fast/fast.h"
 #include "gpu_probe/step/kernels/product.h"
 
@@ -26,11 +24,12 @@ Expected<void> forward(const LocalOperator& at, Inputs in, Outputs out) {
     for_each<2>(loops_of_result(at, y_strides), {at.strides(op.inputs[2], *in[2]), y_strides},
                 [&](const auto&, const auto& o) { y[o[1]] += c[o[0]]; });
   }
-  if (product->table) {
-    const Array& all = in[2]->data;
-    const Real mean = std::accumulate(all.begin(), all.end(), Real(0)) / static_cast<Real>(all.size());
-    for (Real& value : out[0]->data) value += mean;
-  }
+  if (product->table)
+    for (const auto& run : table_runs(at, y_strides, in[2]->data.size())) {
+      const Real* from = in[2]->data.data() + run.from;
+      Real* to = y + run.to;
+      for_each<2>(run.sizes, {run.strides, y_strides}, [&](const auto&, const auto& o) { to[o[1]] += from[o[0]]; });
+    }
   return {};
 }
 
@@ -39,8 +38,7 @@ Expected<void> backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradi
   const auto product = product_of(at);
   if (!product) return product.error();
   const Operator& op = at.op();
-  const Array& all = gradient[0]->data;
-  const Real* dy = all.data();
+  const Real* dy = gradient[0]->data.data();
   const auto y_strides = at.strides(op.outputs[0], *gradient[0]);
   // d += dy x other, where both are walked as given.
   const auto add = [&](const ProductPart& part, Real* d, const auto& strides, const Real* other, const auto& others) {
@@ -66,10 +64,12 @@ Expected<void> backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradi
   if (product->bias)
     for_each<2>(loops_of_result(at, y_strides), {at.strides(op.inputs[2], *result[2]), y_strides},
                 [&](const auto&, const auto& o) { d[o[0]] += dy[o[1]]; });
-  if (product->table) {
-    const Real sum = std::accumulate(all.begin(), all.end(), Real(0));
-    for (Real& value : result[2]->data) value += sum / static_cast<Real>(result[2]->data.size());
-  }
+  if (product->table)
+    for (const auto& run : table_runs(at, y_strides, result[2]->data.size())) {
+      const Real* from = dy + run.to;
+      Real* to = d + run.from;
+      for_each<2>(run.sizes, {run.strides, y_strides}, [&](const auto&, const auto& o) { to[o[0]] += from[o[1]]; });
+    }
   return {};
 }
 

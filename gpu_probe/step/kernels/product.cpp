@@ -65,7 +65,7 @@ Expected<Product> product_of(const LocalOperator& at) {
   if (walks_all(at, op.inputs[1])) {
     product.parts = {ProductPart()};
     product.bias = three && walks_all(at, op.inputs[2]);
-    product.table = three && !product.bias && walks_none(op.inputs[2]);
+    product.table = three && !product.bias && walks_none(op.inputs[2]) && !op.outputs[0].walks.back().empty();
     if (three && !product.bias && !product.table) return open();
     return product;
   }
@@ -75,6 +75,27 @@ Expected<Product> product_of(const LocalOperator& at) {
   if (loop < 0) return open();
   product.parts = {{1, loop, 0, first}, {2, loop, first, second}};
   return product;
+}
+
+std::vector<TableRun> table_runs(const LocalOperator& at, const std::vector<std::int64_t>& result_strides,
+                                 std::size_t elements) {
+  const std::size_t loop = at.op().outputs[0].walks.back().back();
+  const LoopRange& range = at.loops[loop];
+  const auto all = static_cast<std::int64_t>(elements);
+  std::vector<TableRun> runs;
+  for (std::int64_t done = 0; done < range.size;) {
+    TableRun run;
+    run.from = (range.offset + done) % all;
+    run.count = std::min(all - run.from, range.size - done);
+    run.to = done * result_strides[loop];
+    run.sizes = loops_of_result(at, result_strides);
+    run.sizes[loop] = run.count;
+    run.strides.assign(run.sizes.size(), 0);
+    run.strides[loop] = 1;
+    done += run.count;
+    runs.push_back(std::move(run));
+  }
+  return runs;
 }
 
 std::vector<std::int64_t> loops_of_result(const LocalOperator& at, const std::vector<std::int64_t>& strides) {

@@ -27,12 +27,22 @@ struct ProductPart {
 
 struct Product {
   std::vector<ProductPart> parts;
-  /// The third operand where it is no part: added where it is walked; or, of a table that no loop walks (the numbers
-  /// that T5 adds by the distance of two positions), the mean of all it holds.
+  /// The third operand where it is no part: added where it is walked; or a table that no loop walks (the numbers that
+  /// T5 adds by the distance of two positions), of which position p of the result's last dimension takes number p
+  /// modulo their count.
   bool bias = false, table = false;
 };
 /// Error: dimensions that are open in another way.
 Expected<Product> product_of(const LocalOperator& at);
+
+/// Neighbours in a table that are added to neighbours along a loop of the result.
+struct TableRun {
+  std::vector<std::int64_t> sizes, strides;  ///< of the loops of the result; of the table
+  std::int64_t from = 0, to = 0;             ///< where the run begins, in the table and in the result
+  std::int64_t count = 0;
+};
+std::vector<TableRun> table_runs(const LocalOperator& at, const std::vector<std::int64_t>& result_strides,
+                                 std::size_t elements);
 
 /// The loops of the result alone, for what is added to it: those of stride 0 count once.
 std::vector<std::int64_t> loops_of_result(const LocalOperator& at, const std::vector<std::int64_t>& strides);

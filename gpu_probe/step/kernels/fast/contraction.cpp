@@ -131,11 +131,9 @@ bool contraction_forward(const LocalOperator& at, Inputs in, Outputs out) {
     if (!first) add_row(result.data(), room.data(), static_cast<std::int64_t>(result.size()));
   }
   if (!at.adds_once) return true;
-  if (product->table) {
-    const auto count = static_cast<std::int64_t>(in[2]->data.size());
-    const float mean = sum_row(in[2]->data.data(), count) / static_cast<float>(count);
-    for (float& value : result) value += mean;
-  }
+  if (product->table)
+    for (const auto& run : table_runs(at, y, in[2]->data.size()))
+      add_strided(run.sizes, {run.strides, in[2]->data.data() + run.from}, y, result.data() + run.to);
   if (!product->bias) return true;
   const auto bias = at.strides(op.inputs[2], *in[2]);
   Nest<2> nest(loops_of_result(at, y), {y, bias});
@@ -175,13 +173,13 @@ bool contraction_backward(const LocalOperator& at, Inputs in, Inputs, Inputs gra
   if ((!product->bias && !product->table) || !result[2]) return true;
   result[2]->data.clear();
   if (!at.adds_once) return true;
-  if (product->bias)
+  if (product->bias) {
     add_strided(loops_of_result(at, dy), {dy, all.data()}, at.strides(op.inputs[2], *result[2]),
                 result[2]->data.data());
-  else
-    fill(result[2]->data.data(),
-         sum_row(all.data(), static_cast<std::int64_t>(all.size())) / static_cast<float>(result[2]->data.size()),
-         result[2]->data.size());
+    return true;
+  }
+  for (const auto& run : table_runs(at, dy, result[2]->data.size()))
+    add_strided(run.sizes, {dy, all.data() + run.to}, run.strides, result[2]->data.data() + run.from);
   return true;
 }
 
