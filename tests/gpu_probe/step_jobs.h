@@ -63,7 +63,10 @@ inline std::string fault(const Scenario& scenario, const StepJob& job, const Ste
   const auto kept = cost[MemoryPart::activations] + cost[MemoryPart::copies];
   if (m.memory.parameters != cost[MemoryPart::parameters] || m.memory.gradients != cost[MemoryPart::gradients] ||
       m.memory.optimizer != cost[MemoryPart::optimizer] || m.memory.kept != kept)
-    return "memory " + std::to_string(m.memory.kept) + " kept, planned " + std::to_string(kept);
+    return "memory " + std::to_string(m.memory.parameters) + " + " + std::to_string(m.memory.gradients) + " + " +
+           std::to_string(m.memory.optimizer) + " + " + std::to_string(m.memory.kept) + ", planned " +
+           std::to_string(cost[MemoryPart::parameters]) + " + " + std::to_string(cost[MemoryPart::gradients]) + " + " +
+           std::to_string(cost[MemoryPart::optimizer]) + " + " + std::to_string(kept);
   // Kept copies go while gradients come: together they never reach the plan's sum, which knows no liveness, but all
   // copies are there behind forward, and all gradients before the update.
   const std::int64_t least = m.memory.parameters + m.memory.optimizer + std::max(m.memory.gradients, m.memory.kept);
