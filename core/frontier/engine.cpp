@@ -31,8 +31,9 @@ constexpr std::size_t kLaneBytes = std::size_t(400)
 constexpr std::size_t kPlanBytes = std::size_t(1) << 27, kFewPlans = 2000;  // plans of the states of the hull
 constexpr double kThoroughProducts = 5e7;                                   // work allowed from which there is time
 constexpr double kReachMore = 1.05;                                         // for other slopes
-constexpr double kLiveApart = 2.0 / 800;  // of plans collected under a slider: what the eye can tell apart, and more
-constexpr double kLiveDistance = 0.01;    // of points from the hull, for a curve of a deep network under a slider
+// Of plans collected under a slider, and of those once it rests: what the eye can tell apart, and more.
+constexpr double kLiveApart = 2.0 / 800, kRestApart = 2.0 / 4000;
+constexpr double kLiveDistance = 0.01;  // of points from the hull, for a curve of a deep network under a slider
 constexpr std::size_t kDeep = 350, kVeryDeep = 900;  // variables; only between the two that distance was seen to do
 constexpr double kClosed = 0.002;  // share of the frontier's ranges that may hide behind a chord of its hull
 constexpr double kSteep = 6;       // ratio of scaled weights from which a slope is steep
@@ -263,7 +264,7 @@ double Engine::live(Achieved& achieved, double buckets, bool thorough) {
   const std::size_t depth = graph_.variables.size();
   const double distance = depth < kDeep || depth > kVeryDeep ? kInfinity : kLiveDistance;
   double products = 0;
-  apart_ = thorough ? 0 : kLiveApart;
+  apart_ = thorough ? kRestApart : kLiveApart;
   beam(achieved, buckets, 1, slacks(used(), achieved, effective_limit(achieved), 0, distance).slack, &products);
   if (thorough && !control_.stopped()) beam(achieved, buckets / 2, 1.0 / 8, steep(achieved, distance));
   return products;

@@ -2,6 +2,7 @@
 #include "core/frontier/solver.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/base/discard.h"
 #include "core/frontier/crossings.h"
@@ -14,6 +15,9 @@ using namespace detail;
 namespace {
 constexpr double kLiveBuckets = 512;  // of the first pass under a slider
 constexpr double kFewLiveBuckets = 128, kManyLiveBuckets = 4096;
+constexpr std::size_t kManyVariables = 900;
+constexpr int kRestBuckets = 512;          // of the states of the hull, once the slider rests
+constexpr double kProductsGrow = 2.0 / 3;  // what the products allow, as a power, of buckets
 }  // namespace
 
 struct Solver::Impl {
@@ -25,14 +29,22 @@ struct Solver::Impl {
   bool unchanged = false;         // the same costs, too
   std::vector<LaneBlock> blocks;  // working memory
   double live_buckets = kLiveBuckets;
+  double moved_products = 0;    // of points, that the last move of a slider took
   std::vector<Point> previous;  // plans of the last answer, thinned out; at new costs they are a good start
 
   void live(Engine& engine, Achieved& achieved, const SolveOptions& options) {
-    const double allowed = options.live_products * options.live_finer * options.live_finer;
-    const double products = engine.live(achieved, live_buckets * options.live_finer, options.live_finer > 1);
-    if (products > allowed)
+    if (options.live_rests) {
+      // Products grow with the number of buckets or its square; beyond many, more show nothing.
+      const double finer = std::pow(options.live_products / std::max(1.0, moved_products), kProductsGrow);
+      // The errors of wide buckets add up over many variables; among the states of the hull narrow ones are cheap.
+      if (graph.variables.size() > kManyVariables) engine.restricted(achieved, kRestBuckets, 0);
+      engine.live(achieved, std::clamp(live_buckets * finer, live_buckets, kManyLiveBuckets), true);
+      return;
+    }
+    moved_products = engine.live(achieved, live_buckets, false);
+    if (moved_products > options.live_products)
       live_buckets = std::max(kFewLiveBuckets, live_buckets / 2);
-    else if (products * 5 < allowed)
+    else if (moved_products * 5 < options.live_products)
       live_buckets = std::min(kManyLiveBuckets, live_buckets * 2);
   }
 
