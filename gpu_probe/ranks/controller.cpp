@@ -80,8 +80,11 @@ class Controller {
       return measure();
     }
     crew_ = std::make_unique<LocalCrew>(job_file_);
-    if (backend_ == ProbeBackend::automatic)
+    const bool several_gpus = backend_ == ProbeBackend::cuda && job_.ranks > 1;
+    if (backend_ == ProbeBackend::automatic || several_gpus)
       if (const int code = choose(); code != kDone) return code;
+    if (several_gpus)
+      if (const int code = spread_over_gpus(); code != kDone) return code;
     return measure();
   }
 
@@ -104,7 +107,7 @@ class Controller {
 
   WorkerOptions options() const {
     WorkerOptions options;
-    options.ranks = backend_ == ProbeBackend::cpu ? job_.ranks : 1;
+    options.ranks = backend_ == ProbeBackend::cpu ? job_.ranks : gpu_ranks_;
     options.start = next_item_;
     options.deadline = started_measuring_ + job_.budget_s;
     options.places = options.ranks;
@@ -147,6 +150,7 @@ class Controller {
         if (message.is_discarded()) continue;
         if (message.value("type", "") != "choice") continue;
         if (message.value("backend", "") == "cuda") backend_ = ProbeBackend::cuda;
+        gpus_ = message.value("gpus", 0);
         not_cuda_ = message.value("why", "");
       }
       if (!member.open) break;
@@ -155,6 +159,23 @@ class Controller {
     }
     crew_->kill();
     return kDone;
+  }
+
+  /// Each rank a GPU of its own, from the job's on. A step can do with one GPU, where its ranks are virtual devices.
+  int spread_over_gpus() {
+    backend_ = ProbeBackend::cuda;  // where there is none, the rank that opens it says so
+    const std::string why = std::exchange(not_cuda_, {});
+    if (!why.empty()) return kDone;
+    const int left = gpus_ - job_.device;
+    if (left >= job_.ranks) {
+      gpu_ranks_ = job_.ranks;
+      return kDone;
+    }
+    if (step_) return kDone;
+    return fail(device(fmt::format("{} ranks need a GPU each, and the driver shows {}{}", job_.ranks, gpus_,
+                                   job_.device > 0 ? fmt::format(", of which the first is to be number {}", job_.device)
+                                                   : std::string()),
+                       "ask for fewer ranks, check CUDA_VISIBLE_DEVICES, or ask for the backend cpu"));
   }
 
   int measure() {
@@ -364,6 +385,7 @@ class Controller {
   int signals_ = -1, claim_ = -1, job_file_ = -1;
   ProbeBackend backend_ = ProbeBackend::cpu;
   std::string not_cuda_;
+  int gpus_ = 0, gpu_ranks_ = 1;  ///< that the driver shows; ranks with a GPU each
   std::int64_t sequence_ = 0;
   std::size_t next_item_ = 0;
   int current_ = -1, measured_ = 0, failed_ = 0, skipped_ = 0, restarts_ = 0;
