@@ -18,6 +18,8 @@ using cuda::Pointer;
 /// Seconds that one sample lasts at least: shorter exchanges are repeated, up to so often.
 constexpr double kShortestOnGpu = 200e-6, kMostOnGpu = 64;
 
+constexpr std::int64_t kFilledAtOnce = std::int64_t(1) << 22;
+
 /// An exchange with its buffers, timed by the GPU's clock.
 class GpuExchange : public Prepared {
  public:
@@ -34,13 +36,12 @@ class GpuExchange : public Prepared {
     total_ = std::max<std::int64_t>(1, wanted_.bytes / 4);
     part_ = std::max<std::int64_t>(1, total_ / members);
     const std::int64_t most = std::max(total_, part_ * members);
-    memory_.seed = static_cast<std::uint64_t>(ranks_.rank()) + 1;
-    const auto a = memory_.numbers(most, false);
+    const auto a = memory_.raw(static_cast<std::size_t>(most) * sizeof(float));
     if (!a) return a.error();
     const auto b = memory_.zeros(static_cast<std::size_t>(most) * sizeof(float));
     if (!b) return b.error();
     a_ = *a, b_ = *b;
-    return gpu_.wait("filling memory");
+    return fill(most);
   }
 
   /// False once the exchange has failed or a rank has died.
@@ -69,6 +70,21 @@ class GpuExchange : public Prepared {
     if (!trouble_) trouble_ = error;
     ranks_.abort();
     return false;
+  }
+
+  /// From here: that needs no kernels of ours, which another library has to compile.
+  Expected<void> fill(std::int64_t count) {
+    std::vector<float> numbers(static_cast<std::size_t>(std::min(count, kFilledAtOnce)));
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      numbers[i] = static_cast<float>(((i + static_cast<std::size_t>(ranks_.rank())) * 2654435761u) >> 8 & 0xffff) * 1e-5f;
+    for (std::int64_t at = 0; at < count; at += kFilledAtOnce) {
+      const auto bytes = static_cast<std::size_t>(std::min(count - at, kFilledAtOnce)) * sizeof(float);
+      if (const cuda::Result result =
+              gpu_.driver.copy_to_device(element(a_, at), numbers.data(), bytes, gpu_.stream);
+          result != 0)
+        return gpu_.failure(result, "filling memory");
+    }
+    return gpu_.wait("filling memory");
   }
 
   Expected<double> timed() {
