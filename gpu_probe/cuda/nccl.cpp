@@ -18,7 +18,8 @@ std::string nccl_hint(int result) {
   if (result == kNcclSystemError)
     return "NCCL_DEBUG=INFO tells which call of the system failed: often shared memory (df /dev/shm) or the network "
            "interface (NCCL_SOCKET_IFNAME)";
-  if (result == kNcclInvalidUsage) return "every rank needs a GPU of its own: check nvidia-smi and CUDA_VISIBLE_DEVICES";
+  if (result == kNcclInvalidUsage)
+    return "every rank needs a GPU of its own: check nvidia-smi and CUDA_VISIBLE_DEVICES";
   if (result == kNcclRemoteError) return "another rank has ended, or cannot be reached any more";
   return "NCCL_DEBUG=INFO in the environment makes NCCL say more on standard error";
 }
@@ -27,15 +28,14 @@ std::string nccl_hint(int result) {
 
 Expected<void> Nccl::open() {
   if (!library.open({"libnccl.so.2"})) return device_error("NCCL is missing: " + library.problem(), kInstallNccl);
-  const bool all = library.load(get_version, "ncclGetVersion") && library.load(get_id, "ncclGetUniqueId") &&
-                   library.load(join, "ncclCommInitRank") && library.load(abort, "ncclCommAbort") &&
-                   library.load(destroy, "ncclCommDestroy") &&
-                   library.load(asynchronous_error, "ncclCommGetAsyncError") &&
-                   library.load(error_text, "ncclGetErrorString") && library.load(group_start, "ncclGroupStart") &&
-                   library.load(group_end, "ncclGroupEnd") && library.load(all_reduce, "ncclAllReduce") &&
-                   library.load(all_gather, "ncclAllGather") && library.load(reduce_scatter, "ncclReduceScatter") &&
-                   library.load(broadcast, "ncclBroadcast") && library.load(send, "ncclSend") &&
-                   library.load(receive, "ncclRecv");
+  const bool all =
+      library.load(get_version, "ncclGetVersion") && library.load(get_id, "ncclGetUniqueId") &&
+      library.load(join, "ncclCommInitRank") && library.load(abort, "ncclCommAbort") &&
+      library.load(destroy, "ncclCommDestroy") && library.load(asynchronous_error, "ncclCommGetAsyncError") &&
+      library.load(error_text, "ncclGetErrorString") && library.load(group_start, "ncclGroupStart") &&
+      library.load(group_end, "ncclGroupEnd") && library.load(all_reduce, "ncclAllReduce") &&
+      library.load(all_gather, "ncclAllGather") && library.load(reduce_scatter, "ncclReduceScatter") &&
+      library.load(broadcast, "ncclBroadcast") && library.load(send, "ncclSend") && library.load(receive, "ncclRecv");
   if (!all) return device_error("NCCL is too old: " + library.problem(), "2.7 or newer is needed");
   Library optional = library;
   optional.load(last_error, "ncclGetLastError");

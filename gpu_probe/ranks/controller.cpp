@@ -25,10 +25,11 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kHeartbeat = 1.0;  // s between signs of life
-constexpr double kOpening = 120.0;  // s until a device must have said hello: libraries of half a GB are loaded
-constexpr int kMostRestarts = 8;    // items that may take their process down
-constexpr double kFollowing = 3;    // s for the news of the rank that the others miss
+constexpr double kHeartbeat = 1.0;       // s between signs of life
+constexpr double kOpening = 120.0;       // s until a device must have said hello: libraries of half a GB are loaded
+constexpr int kMostRestarts = 8;         // items that may take their process down
+constexpr int kMostFailedExchanges = 3;  // between GPUs, in a row
+constexpr double kFollowing = 3;         // s for the news of the rank that the others miss
 constexpr std::size_t kMaximumLine = 4u << 20;
 
 json error_line(const Error& error) {
@@ -112,6 +113,7 @@ class Controller {
     options.deadline = started_measuring_ + job_.budget_s;
     options.places = options.ranks;
     options.backend = backend_;
+    options.exchange = failed_exchanges_ < kMostFailedExchanges;
     return options;
   }
 
@@ -283,6 +285,7 @@ class Controller {
       say(std::move(message));
     } else if (type == "item") {
       ++(message.contains("time_s") ? measured_ : failed_);
+      if (message.contains("time_s") && message.contains("collective")) failed_exchanges_ = 0;
       item_began_ = host_clock();
       current_ = -1;
       say(std::move(message));
@@ -340,6 +343,7 @@ class Controller {
     if (!opened_ || ++restarts_ > kMostRestarts || (hosts_ && hosts_->once())) return fail(device(what, hint));
     if (current_ >= 0) {  // else it had said itself what became of the item
       ++failed_;
+      if (gpu_ranks_ > 1 && current_ >= static_cast<int>(job_.operators.size())) ++failed_exchanges_;
       json item = {{"type", "item"}, {"index", current_}, {"not_measured", what}};
       if (!hint.empty()) item["hint"] = hint;
       say(std::move(item));
@@ -386,6 +390,7 @@ class Controller {
   ProbeBackend backend_ = ProbeBackend::cpu;
   std::string not_cuda_;
   int gpus_ = 0, gpu_ranks_ = 1;  ///< that the driver shows; ranks with a GPU each
+  int failed_exchanges_ = 0;      ///< of those ranks, in a row
   std::int64_t sequence_ = 0;
   std::size_t next_item_ = 0;
   int current_ = -1, measured_ = 0, failed_ = 0, skipped_ = 0, restarts_ = 0;
@@ -415,8 +420,8 @@ int run_step_job(const StepJob& job, const std::string& text, int out_file, cons
   std::optional<Error> refused;
   // Of a GPU its own process knows how much it takes.
   if (frame.backend == ProbeBackend::cpu)
-    if (const auto fine = job.placement ? step::check_placement_job(job)
-                                        : step::check_job(job, launch.several() ? 1 : frame.ranks);
+    if (const auto fine =
+            job.placement ? step::check_placement_job(job) : step::check_job(job, launch.several() ? 1 : frame.ranks);
         !fine)
       refused = fine.error();
   if (refused) {

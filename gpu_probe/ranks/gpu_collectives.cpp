@@ -129,9 +129,9 @@ Expected<void> GpuCollectives::broadcast(const Group& group, Pointer data, std::
   const auto joined = communicator(group);
   if (!joined) return joined.error();
   const auto place = std::find(group.begin(), group.end(), root) - group.begin();
-  return queued(nccl_.broadcast(at(data), at(data), elements(count), kNcclFloat32, static_cast<int>(place), *joined,
-                                gpu_.stream),
-                "broadcast", *joined);
+  return queued(
+      nccl_.broadcast(at(data), at(data), elements(count), kNcclFloat32, static_cast<int>(place), *joined, gpu_.stream),
+      "broadcast", *joined);
 }
 
 Expected<void> GpuCollectives::exchange(std::span<const GpuPart> parts) {

@@ -31,8 +31,8 @@ struct GpuPart {
 /// An error ends what these ranks do together: nothing works here any more.
 class GpuCollectives {
  public:
-  /// Loads NCCL and changes how `gpu` waits; no rank waits for another. `control` and `transport` are of the same ranks;
-  /// all must outlive this.
+  /// Loads NCCL and changes how `gpu` waits; no rank waits for another. `control` and `transport` are of the same
+  /// ranks; all must outlive this.
   static Expected<std::unique_ptr<GpuCollectives>> open(cuda::Gpu& gpu, Communicator& control, Transport& transport);
   ~GpuCollectives();
   GpuCollectives(const GpuCollectives&) = delete;
@@ -48,7 +48,8 @@ class GpuCollectives {
   /// In place where `out` is this rank's part of `in`.
   Expected<void> reduce_scatter(const Group& group, cuda::Pointer in, cuda::Pointer out, std::int64_t count);
   Expected<void> broadcast(const Group& group, cuda::Pointer data, std::int64_t count, int root);
-  /// All parts at once, none of them for this rank itself. Only the named ranks take part, after all have lined up once.
+  /// All parts at once, none of them for this rank itself. Only the named ranks take part, after all have lined up
+  /// once.
   Expected<void> exchange(std::span<const GpuPart> parts);
   /// What is queued behind this begins on all ranks' GPUs at the same time.
   Expected<void> line_up();

@@ -76,11 +76,11 @@ class GpuExchange : public Prepared {
   Expected<void> fill(std::int64_t count) {
     std::vector<float> numbers(static_cast<std::size_t>(std::min(count, kFilledAtOnce)));
     for (std::size_t i = 0; i < numbers.size(); ++i)
-      numbers[i] = static_cast<float>(((i + static_cast<std::size_t>(ranks_.rank())) * 2654435761u) >> 8 & 0xffff) * 1e-5f;
+      numbers[i] =
+          static_cast<float>(((i + static_cast<std::size_t>(ranks_.rank())) * 2654435761u) >> 8 & 0xffff) * 1e-5f;
     for (std::int64_t at = 0; at < count; at += kFilledAtOnce) {
       const auto bytes = static_cast<std::size_t>(std::min(count - at, kFilledAtOnce)) * sizeof(float);
-      if (const cuda::Result result =
-              gpu_.driver.copy_to_device(element(a_, at), numbers.data(), bytes, gpu_.stream);
+      if (const cuda::Result result = gpu_.driver.copy_to_device(element(a_, at), numbers.data(), bytes, gpu_.stream);
           result != 0)
         return gpu_.failure(result, "filling memory");
     }
@@ -156,7 +156,12 @@ class GpuExchange : public Prepared {
 
 }  // namespace
 
-GpuTeam::GpuTeam(cuda::Gpu& gpu, Communicator& control, Transport& transport) : HostTeam(control), gpu_(gpu) {
+GpuTeam::GpuTeam(cuda::Gpu& gpu, Communicator& control, Transport& transport, bool exchange)
+    : HostTeam(control), gpu_(gpu) {
+  if (!exchange) {
+    missing_ = device_error("left out: exchanges between these GPUs have failed several times in a row");
+    return;
+  }
   auto opened = GpuCollectives::open(gpu, control, transport);
   if (opened)
     exchanges_ = std::move(*opened);

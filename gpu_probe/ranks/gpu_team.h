@@ -9,7 +9,8 @@ namespace turnpoint::probe {
 
 class GpuTeam : public HostTeam {
  public:
-  GpuTeam(cuda::Gpu& gpu, Communicator& control, Transport& transport);
+  /// `exchange`: else all exchanges are refused, since they have failed too often.
+  GpuTeam(cuda::Gpu& gpu, Communicator& control, Transport& transport, bool exchange);
 
   /// Error where NCCL is missing or memory is short. Null: what went wrong is in trouble().
   Expected<std::unique_ptr<Prepared>> prepare(const ProbeCollective& collective) override;

@@ -97,8 +97,7 @@ class StepWorker {
   /// One rank of several, with a GPU of its own.
   int run_on_gpus() {
     if (const auto opened = open_gpu(); !opened) return fail(opened.error());
-    const auto exchanges =
-        GpuCollectives::open(step::opened_gpu(), links_.collectives(), links_.transport());
+    const auto exchanges = GpuCollectives::open(step::opened_gpu(), links_.collectives(), links_.transport());
     if (!exchanges) return fail(exchanges.error());
     say_hello_of_gpu([&](json& hello) { describe_nccl(hello, (*exchanges)->version(), {}); });
     if (const auto fine = step::check_job_on_gpu(job_, 1); !fine) return fail(fine.error());

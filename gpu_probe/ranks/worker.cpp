@@ -69,9 +69,9 @@ int measure(const WorkerOptions& options, const ProbeJob& job, Team& team, Backe
 
 /// One of several ranks with a GPU each.
 int measure_gpus(const WorkerOptions& options, const ProbeJob& job, RankLinks& links, GpuBackend& backend) {
-  GpuTeam team(backend.gpu(), links.collectives(), links.transport());
-  const int code = measure(options, job, team, backend,
-                           [&](json& hello) { describe_nccl(hello, team.version(), team.missing()); });
+  GpuTeam team(backend.gpu(), links.collectives(), links.transport(), options.exchange);
+  const int code =
+      measure(options, job, team, backend, [&](json& hello) { describe_nccl(hello, team.version(), team.missing()); });
   if (team.trouble() && team.trouble()->what != kAnotherRankGaveUp) return refuse(options, *team.trouble());
   return code;
 }
@@ -98,7 +98,8 @@ int open_and_run(const WorkerOptions& options) {
   if (is_step_job(*text)) {
     const int cores = options.cores > 0 ? options.cores : usable_cores();
     const bool cpu = options.backend == ProbeBackend::cpu;
-    if (cpu && options.rank > 0) pin(options.place, options.places);  // rank 0 proves first, with as many threads as ranks
+    if (cpu && options.rank > 0)
+      pin(options.place, options.places);  // rank 0 proves first, with as many threads as ranks
     return ended(run_step_worker(options, *text, links, cores, [&] { pin(options.place, options.places); }));
   }
   auto job = parse_probe_job(*text, "job");

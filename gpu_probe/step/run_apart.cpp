@@ -106,7 +106,7 @@ Expected<StepRun> gathered(StepReport mine, const Model& model, Communicator& co
 }  // namespace
 
 Expected<StepRun> run_apart(const StepJob& job, const StepOptions& options, Communicator& communicator,
-                              probe::Transport& transport) {
+                            probe::Transport& transport) {
   const auto program = Program::make(*job.model, job.plan, options);
   if (!program) return program.error();
   RankStep step(**program, communicator);

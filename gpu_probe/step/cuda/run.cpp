@@ -95,8 +95,7 @@ void add_notes(const StepJob& job, StepMeasurement& m) {
              "bf16 is not carried out on GPUs yet: bytes are counted as the plan's precision has them, times are those "
              "of fp32");
   const auto& cudnn = opened_gpu().convolutions.loaded();
-  if (!cudnn.usable())
-    add_note(m, "no cuDNN: convolutions ran by plain kernels of our own (" + cudnn.problem() + ")");
+  if (!cudnn.usable()) add_note(m, "no cuDNN: convolutions ran by plain kernels of our own (" + cudnn.problem() + ")");
 }
 
 }  // namespace
@@ -154,8 +153,8 @@ Expected<StepMeasurement> measure_on_gpus(const StepJob& job, probe::GpuCollecti
   auto measured = measure_one_rank(job, *communicator, progress);
   if (!measured) return measured;
   measured->cores = exchanges.ranks();
-  add_note(*measured, fmt::format("a GPU for each of the {} ranks, exchanges by NCCL {}", exchanges.ranks(),
-                                  exchanges.version()));
+  add_note(*measured,
+           fmt::format("a GPU for each of the {} ranks, exchanges by NCCL {}", exchanges.ranks(), exchanges.version()));
   add_notes(job, *measured);
   return measured;
 }
@@ -188,9 +187,10 @@ Expected<StepMeasurement> measure_on_gpu(const StepJob& job, const StepProgress&
   StepMeasurement& m = **measured;
   m.cores = 1;
   if (m.ranks > 1)
-    add_note(m, fmt::format("virtual devices: {} ranks took turns on one GPU and exchanged through its memory; times are "
-                            "not those of separate devices",
-                            m.ranks));
+    add_note(m,
+             fmt::format("virtual devices: {} ranks took turns on one GPU and exchanged through its memory; times are "
+                         "not those of separate devices",
+                         m.ranks));
   add_notes(job, m);
   return std::move(**measured);
 }

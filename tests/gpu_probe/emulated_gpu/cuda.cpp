@@ -223,12 +223,15 @@ int cuDeviceGetName(char* name, int size, int) {
 int cuDeviceTotalMem_v2(std::size_t* bytes, int) { return *bytes = Gpu::one().total, 0; }
 int cuDeviceGetAttribute(int* value, int which, int device) {
   *value = which == 33   ? device
-           : which == 75 ? 9 : which == 16 ? 2 : which == 38 ? 1 << 20 : which == 36 ? 1000000 : which == 37 ? 512 : 0;
+           : which == 75 ? 9
+           : which == 16 ? 2
+           : which == 38 ? 1 << 20
+           : which == 36 ? 1000000
+           : which == 37 ? 512
+                         : 0;
   return 0;
 }
-int cuDevicePrimaryCtxRetain(void** context, int device) {
-  return *context = &contexts[device], 0;
-}
+int cuDevicePrimaryCtxRetain(void** context, int device) { return *context = &contexts[device], 0; }
 int cuCtxSetCurrent(void* context) {
   device_of_thread = static_cast<int>(static_cast<int*>(context) - contexts);
   return 0;

@@ -45,7 +45,7 @@ struct Call {
 struct Shared {
   std::atomic<int> arrived;
   int devices[kMostRanks];
-  int ranks[kMostRanks];  ///< as each one says
+  int ranks[kMostRanks];                                            ///< as each one says
   std::atomic<std::uint64_t> posted[kMostRanks], done[kMostRanks];  ///< collectives
   Call calls[kMostRanks];
   std::atomic<std::uint64_t> sent[kMostRanks][kMostRanks], taken[kMostRanks][kMostRanks];
@@ -322,8 +322,8 @@ int ncclGroupEnd() {
   return 0;
 }
 
-#define MEMBERS                                        \
-  const auto found = joined().find(communicator);      \
+#define MEMBERS                                         \
+  const auto found = joined().find(communicator);       \
   if (found == joined().end()) return kInvalidArgument; \
   const auto ranks = static_cast<std::size_t>(found->second->ranks)
 
@@ -344,8 +344,7 @@ int ncclBroadcast(const void* in, void* out, std::size_t count, int type, int ro
   return collective(__func__, Kind::broadcast, in, count, out, count, count, type, 0, root, communicator);
 }
 int ncclSend(const void* data, std::size_t count, int type, int peer, void* communicator, void*) {
-  return message(__func__, communicator, type,
-                 {peer, static_cast<const char*>(data), nullptr, count * sizeof(float)});
+  return message(__func__, communicator, type, {peer, static_cast<const char*>(data), nullptr, count * sizeof(float)});
 }
 int ncclRecv(void* data, std::size_t count, int type, int peer, void* communicator, void*) {
   return message(__func__, communicator, type, {peer, nullptr, static_cast<char*>(data), count * sizeof(float)});
