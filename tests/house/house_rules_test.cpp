@@ -48,7 +48,7 @@ class HouseRulesTest : public QObject {
   void ascii() { expect_none(check_ascii(kRoot)); }
   void lengths() { expect_none(check_lengths(kRoot)); }
   void no_leftovers() { expect_none(check_no_leftovers(kRoot)); }
-  void signals() { expect_none(check_signals(kRoot)); }
+  void sent_signals() { expect_none(check_signals(kRoot)); }
   void top_level() { expect_none(check_top_level(kRoot)); }
   void links() { expect_none(check_links(kRoot)); }
 

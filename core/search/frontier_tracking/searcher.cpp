@@ -83,7 +83,7 @@ class ConfigurationSearcher : public Searcher {
       seen_before_ = true;
     }
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-    return make_result(method_, scenario, prices, *priced, std::move(*answer), elapsed.count());
+    return make_result(method_, scenario, prices, *priced, std::move(*answer), elapsed.count(), &*pool_);
   }
 
  private:
@@ -138,7 +138,7 @@ class ConfigurationSearcher : public Searcher {
     // Bounds of the narrowed problem say nothing of other plans.
     certify(*answer, bounds_.at(*scenario));
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-    return make_result(method_, scenario, prices, *priced, std::move(*answer), elapsed.count());
+    return make_result(method_, scenario, prices, *priced, std::move(*answer), elapsed.count(), &*pool_);
   }
 
   // What the plans on the whole problem's hull at these prices use is wanted, too. Reshardings go the ways of the last

@@ -11,33 +11,10 @@ namespace {
 enum class Way { forward, data, filter };
 
 ProbeCall call_of(const Geometry& g, Way way) {
-  ProbeCall call;
+  ProbeCall call = convolution_call(g);
   call.kind = way == Way::filter                      ? CallKind::convolution_filter
               : (way == Way::forward) != g.transposed ? CallKind::convolution
                                                       : CallKind::convolution_data;
-  std::int64_t large[2] = {1, 1}, small[2] = {1, 1}, kernel[2] = {1, 1}, stride[2] = {1, 1}, pad[2] = {0, 0};
-  for (std::size_t d = 0; d < g.spatial.size(); ++d) {
-    const Spatial& s = g.spatial[d];
-    const std::size_t to = d + 2 - g.spatial.size();
-    large[to] = s.large, small[to] = s.small, kernel[to] = s.kernel, stride[to] = s.stride, pad[to] = s.pad;
-  }
-  const std::int64_t x = g.in * g.groups, y = g.out * g.groups;
-  call.size = {g.batch,
-               g.transposed ? y : x,
-               large[0],
-               large[1],
-               g.transposed ? x : y,
-               kernel[0],
-               kernel[1],
-               small[0],
-               small[1],
-               stride[0],
-               stride[1],
-               pad[0],
-               pad[1],
-               1,
-               1,
-               g.groups};
   return call;
 }
 

@@ -5,7 +5,8 @@
 // The model says how an operator's tensors walk its loop dimensions, which is all a planner needs, and a little less
 // than arithmetic needs. Where something is missing, a canonical meaning is chosen here, always one that reads in
 // backward nothing but what the model says is saved:
-//   convolution  stride ceil(input / output), zero padding, the larger half of what is missing in front; no dilation
+//   convolution  stride ceil((input - kernel + 1) / output), zero padding, the larger half of what is missing in front;
+//                no dilation
 //   pooling      window o covers [floor(o H / O), ceil((o + 1) H / O)); maximum where the input is saved and the name
 //                says so, else average
 //   elementwise  by name (functions.cpp); other names: a smooth function of the kind that the saved tensors allow

@@ -14,11 +14,43 @@ Geometry geometry(const LocalOperator& at, const Shape& x, const Shape& w, const
   const Shape &whole_x = at.input(0).shape, &whole_y = at.output(0).shape;
   for (std::size_t d = 2; d < x.size(); ++d) {
     const std::int64_t small = g.transposed ? whole_x[d] : whole_y[d], large = g.transposed ? whole_y[d] : whole_x[d];
-    Spatial s{g.transposed ? x[d] : y[d], g.transposed ? y[d] : x[d], w[d], (large + small - 1) / small, 0};
+    // The least stride with which the windows reach the end without padding of the back alone: an unpadded
+    // convolution stays one.
+    const std::int64_t beside = large - w[d] + 1, stride = std::max<std::int64_t>(1, (beside + small - 1) / small);
+    Spatial s{g.transposed ? x[d] : y[d], g.transposed ? y[d] : x[d], w[d], stride, 0};
     s.pad = std::max<std::int64_t>(0, (small - 1) * s.stride + s.kernel - large + 1) / 2;
     g.spatial.push_back(s);
   }
   return g;
+}
+
+ProbeCall convolution_call(const Geometry& g) {
+  std::int64_t large[2] = {1, 1}, small[2] = {1, 1}, kernel[2] = {1, 1}, stride[2] = {1, 1}, pad[2] = {0, 0};
+  for (std::size_t d = 0; d < g.spatial.size(); ++d) {
+    const Spatial& s = g.spatial[d];
+    const std::size_t to = d + 2 - g.spatial.size();
+    large[to] = s.large, small[to] = s.small, kernel[to] = s.kernel, stride[to] = s.stride, pad[to] = s.pad;
+  }
+  const std::int64_t x = g.in * g.groups, y = g.out * g.groups;
+  ProbeCall call;
+  call.kind = CallKind::convolution;
+  call.size = {g.batch,
+               g.transposed ? y : x,
+               large[0],
+               large[1],
+               g.transposed ? x : y,
+               kernel[0],
+               kernel[1],
+               small[0],
+               small[1],
+               stride[0],
+               stride[1],
+               pad[0],
+               pad[1],
+               1,
+               1,
+               g.groups};
+  return call;
 }
 
 bool takes_maximum(const LocalOperator& at) {

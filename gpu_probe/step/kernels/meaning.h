@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/hardware/probe_job.h"
 #include "gpu_probe/step/kernels/functions.h"
 #include "gpu_probe/step/kernels/kernels.h"
 
@@ -50,6 +51,8 @@ struct Geometry {
   bool transposed;
 };
 Geometry geometry(const LocalOperator& at, const Shape& x, const Shape& w, const Shape& y);
+/// The sizes of a kernel for it, forward; of one or two spatial dimensions.
+ProbeCall convolution_call(const Geometry& geometry);
 /// Of a pooling: the maximum, else the mean.
 bool takes_maximum(const LocalOperator& at);
 

@@ -8,50 +8,18 @@
 #include "gpu_probe/cpu/pooling.h"
 #include "gpu_probe/step/kernels/fast/fast.h"
 #include "gpu_probe/step/kernels/fast/nest.h"
+#include "gpu_probe/step/kernels/meaning.h"
 
 namespace turnpoint::step::in_float::fast {
 
 namespace {
 
-/// Stride and padding as the plain loops have them (kernels.h). A transposed convolution is the gradient of one whose
+/// Stride and padding as the plain loops have them (meaning.h). A transposed convolution is the gradient of one whose
 /// input is its output.
-std::optional<probe::ConvolutionSizes> sizes_of(const LocalOperator& at, const Shape& x, const Shape& w, const Shape& y,
-                                                bool transposed) {
-  const std::size_t spatial = x.size() - 2;
-  if (x.size() < 3 || spatial > 2 || w.size() != x.size() || y.size() != x.size()) return std::nullopt;
-  std::int64_t groups = 1;
-  for (std::size_t l = 0; l < at.loops.size(); ++l)
-    if (at.op().dims[l].name == DimName::group) groups = at.loops[l].size;
-  const Shape &whole_x = at.input(0).shape, &whole_y = at.output(0).shape;
-  std::int64_t large[2] = {1, 1}, small[2] = {1, 1}, kernel[2] = {1, 1}, stride[2] = {1, 1}, pad[2] = {0, 0};
-  for (std::size_t d = 0; d < spatial; ++d) {
-    const std::size_t to = d + 2 - spatial;
-    const std::int64_t whole_small = transposed ? whole_x[d + 2] : whole_y[d + 2],
-                       whole_large = transposed ? whole_y[d + 2] : whole_x[d + 2];
-    small[to] = transposed ? x[d + 2] : y[d + 2];
-    large[to] = transposed ? y[d + 2] : x[d + 2];
-    kernel[to] = w[d + 2];
-    stride[to] = (whole_large + whole_small - 1) / whole_small;
-    pad[to] = std::max<std::int64_t>(0, (whole_small - 1) * stride[to] + kernel[to] - whole_large + 1) / 2;
-  }
-  ProbeCall call;
-  call.size = {x[0],
-               transposed ? y[1] : x[1],
-               large[0],
-               large[1],
-               transposed ? x[1] : y[1],
-               kernel[0],
-               kernel[1],
-               small[0],
-               small[1],
-               stride[0],
-               stride[1],
-               pad[0],
-               pad[1],
-               1,
-               1,
-               groups};
-  return probe::ConvolutionSizes(call);
+std::optional<probe::ConvolutionSizes> sizes_of(const LocalOperator& at, const Shape& x, const Shape& w,
+                                                const Shape& y) {
+  if (x.size() < 3 || x.size() > 4 || w.size() != x.size() || y.size() != x.size()) return std::nullopt;
+  return probe::ConvolutionSizes(convolution_call(geometry(at, x, w, y)));
 }
 
 void convolve(probe::ConvolutionPhase phase, const probe::ConvolutionSizes& z, const float* a, const float* b,
@@ -74,7 +42,7 @@ void add_bias(const Shape& y, const float* bias, float* to) {
 
 bool convolution_forward(const LocalOperator& at, Inputs in, Outputs out) {
   const bool transposed = is_transposed(at);
-  const auto z = sizes_of(at, in[0]->region.extent, in[1]->region.extent, out[0]->region.extent, transposed);
+  const auto z = sizes_of(at, in[0]->region.extent, in[1]->region.extent, out[0]->region.extent);
   if (!z || out.size() != 1) return false;
   const float *x = in[0]->data.data(), *w = in[1]->data.data();
   if (transposed)
@@ -91,7 +59,7 @@ bool convolution_backward(const LocalOperator& at, Inputs in, Inputs, Inputs gra
   const auto extent = [&](std::size_t k) -> const Shape& { return (in[k] ? in[k] : result[k])->region.extent; };
   if ((!in[0] && !result[0]) || (!in[1] && !result[1])) return false;
   const Shape& y = gradient[0]->region.extent;
-  const auto z = sizes_of(at, extent(0), extent(1), y, transposed);
+  const auto z = sizes_of(at, extent(0), extent(1), y);
   if (!z) return false;
   using Phase = probe::ConvolutionPhase;
   const float* dy = gradient[0]->data.data();
@@ -145,10 +113,6 @@ probe::PoolingWindows windows_of(const Shape& x, const Shape& y) {
   }
   w.first.push_back(static_cast<std::int64_t>(w.offsets.size()));
   return w;
-}
-
-bool takes_maximum(const LocalOperator& at) {
-  return at.op().detail.find("Max") != std::string::npos && at.op().inputs[0].saved;
 }
 
 }  // namespace
