@@ -48,7 +48,7 @@ class Profile {
     collectives();
     MeasuredProfile made;
     fit(made.errors);
-    if (gpu_ == false) links();
+    if (!gpu_ || !cluster_.collectives.empty()) links();
     note(messages);
     made.cluster = std::make_shared<Cluster>(std::move(cluster_));
     return made;
