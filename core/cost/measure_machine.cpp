@@ -280,7 +280,7 @@ Expected<Measurement> measure_machine(const MeasureOptions& given, const RunCont
     return usage_error("a launcher starts the probe on several hosts: say for how many ranks (--ranks)");
   MeasureOptions options = given;
   if (!launch.launcher.empty()) {
-    // Several hosts run CPU ranks. Which hosts these are is not part of what times are kept under.
+    // CPU ranks unless GPUs are asked for. Which hosts these are is not part of what times are kept under.
     if (options.backend == ProbeBackend::automatic) options.backend = ProbeBackend::cpu;
     options.kept_in.clear();
     options.fresh = true;

@@ -119,11 +119,11 @@ class Controller {
 
   /// Waits until the processes on other hosts are there.
   int gather(const std::string& text) {
-    if (backend_ == ProbeBackend::cuda)
-      return fail(device("several hosts run CPU ranks only; this probe has none for CUDA devices there",
-                         "ask for the backend cpu"));
-    if (backend_ == ProbeBackend::automatic) not_cuda_ = "several hosts run CPU ranks";
-    backend_ = ProbeBackend::cpu;
+    if (backend_ == ProbeBackend::automatic) {
+      not_cuda_ = "several hosts run CPU ranks unless the backend cuda is asked for";
+      backend_ = ProbeBackend::cpu;
+    }
+    if (backend_ == ProbeBackend::cuda) gpu_ranks_ = job_.ranks;  // a rank without a GPU says so
     auto made = HostCrew::make(launch_, job_.ranks, text, job_file_);
     if (!made) return fail(made.error());
     hosts_ = made->get();
@@ -361,8 +361,9 @@ class Controller {
     if (step_) {
       result_["elapsed_s"] = host_clock() - started_;
       if (hosts_)
-        result_["notes"].push_back(fmt::format("ranks on {} host{}: {}", hosts_->nodes(),
-                                               hosts_->nodes() == 1 ? "" : "s", hosts_->transport()));
+        result_["notes"].push_back(fmt::format("ranks on {} host{}{}: {}", hosts_->nodes(),
+                                               hosts_->nodes() == 1 ? "" : "s", gpu_ranks_ > 1 ? "; besides NCCL" : "",
+                                               hosts_->transport()));
       say(std::move(result_));
       return out_.good() ? kDone : kDevice;
     }

@@ -157,6 +157,25 @@ void describe_nccl(nlohmann::json& hello, const std::string& version, const std:
   hello["transport"] = "NCCL";
 }
 
+bool gather_devices(nlohmann::json& hello, Communicator& control) {
+  constexpr std::size_t kMostText = 4096;
+  const auto ranks = static_cast<std::size_t>(control.ranks());
+  std::string mine = hello["devices"][hello.value("device", std::size_t(0))].dump();
+  mine.resize(kMostText, ' ');
+  std::vector<float> words(kMostText / sizeof(float)), all(words.size() * ranks);
+  std::memcpy(words.data(), mine.data(), kMostText);
+  if (!control.all_gather(control.all(), words.data(), all.data(), static_cast<std::int64_t>(words.size())))
+    return false;
+  hello["devices"] = nlohmann::json::array();
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    const char* text = reinterpret_cast<const char*>(all.data() + rank * words.size());
+    hello["devices"].push_back(nlohmann::json::parse(text, text + kMostText, nullptr, false));
+    if (hello["devices"].back().is_object()) hello["devices"].back()["index"] = rank;
+  }
+  hello["device"] = 0;
+  return true;
+}
+
 Expected<void> GpuCollectives::line_up() { return all_reduce(control_.all(), token_, token_, 1); }
 
 }  // namespace turnpoint::probe

@@ -75,6 +75,10 @@ class GpuCollectives {
 /// Adds to a hello line what carries data between the GPUs, or why nothing does.
 void describe_nccl(nlohmann::json& hello, const std::string& version, const std::optional<Error>& missing);
 
+/// Called by ranks of several hosts: the devices of a hello line become those of all ranks, in their order, as each
+/// says of its own. False once a rank is gone.
+[[nodiscard]] bool gather_devices(nlohmann::json& hello, Communicator& control);
+
 /// The words of an error that says less than what the rank that failed has to say.
 inline constexpr char kAnotherRankGaveUp[] = "another rank gave up";
 

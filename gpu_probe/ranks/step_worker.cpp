@@ -84,7 +84,7 @@ class StepWorker {
   /// All ranks of the job on one GPU, in this process.
   int run_on_gpu() {
     if (const auto opened = open_gpu(); !opened) return fail(opened.error());
-    say_hello_of_gpu([](json&) {});
+    if (!say_hello_of_gpu({})) return kDevice;
     if (const auto fine = step::check_job_on_gpu(job_, ranks_of(job_)); !fine) return fail(fine.error());
     if (proves()) {
       const auto numerics = step::prove_on_gpu(job_, notes_.emplace_back());
@@ -99,7 +99,7 @@ class StepWorker {
     if (const auto opened = open_gpu(); !opened) return fail(opened.error());
     const auto exchanges = GpuCollectives::open(step::opened_gpu(), links_.collectives(), links_.transport());
     if (!exchanges) return fail(exchanges.error());
-    say_hello_of_gpu([&](json& hello) { describe_nccl(hello, (*exchanges)->version(), {}); });
+    if (!say_hello_of_gpu((*exchanges)->version())) return kDevice;
     if (const auto fine = step::check_job_on_gpu(job_, 1); !fine) return fail(fine.error());
     if (const auto joined = (*exchanges)->line_up(); !joined) return fail(joined.error());
     if (proves()) {
@@ -122,16 +122,18 @@ class StepWorker {
                    "ask for the backend cpu"};
     return step::open_gpu(job_.device + options_.place);
   }
-  template <class Add>
-  void say_hello_of_gpu(const Add& add) {
+  /// `nccl`: its version, where there are several ranks. False once one of them is gone.
+  bool say_hello_of_gpu(const std::string& nccl) {
     json hello = cuda::describe(step::opened_gpu());
     hello["type"] = "hello";
     hello["program"] = "turnpoint-probe";
     hello["protocol"] = 1;
     hello["statistic"] = "median";
     hello["cold"] = false;
-    add(hello);
+    if (!nccl.empty()) describe_nccl(hello, nccl, {});
+    if (options_.peers_file >= 0 && !gather_devices(hello, links_.collectives())) return false;
     say(hello);
+    return true;
   }
   /// Whether there is a proof, which begins then.
   bool proves() {

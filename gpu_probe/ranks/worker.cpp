@@ -45,7 +45,7 @@ int refuse(const WorkerOptions& options, const Error& error) {
 
 /// Says hello, compares kernels where that was asked, and measures.
 int measure(const WorkerOptions& options, const ProbeJob& job, Team& team, Backend& backend,
-            const std::function<void(json&)>& add_to_hello = {}) {
+            const std::function<bool(json&)>& add_to_hello = {}) {
   LineWriter out(options.out_file);
   const auto say = [&](const json& line) {
     if (options.rank == 0) out.write(line);
@@ -57,7 +57,7 @@ int measure(const WorkerOptions& options, const ProbeJob& job, Team& team, Backe
   hello["kernels"] = kKernelRevision;
   hello["statistic"] = backend.shared_host() ? "q1" : "median";
   hello["cold"] = backend.cold();
-  if (add_to_hello) add_to_hello(hello);
+  if (add_to_hello && !add_to_hello(hello)) return kDevice;
   say(hello);
   if (job.check && options.start == 0) {
     for (const auto& message : backend.check()) say(message);
@@ -70,8 +70,10 @@ int measure(const WorkerOptions& options, const ProbeJob& job, Team& team, Backe
 /// One of several ranks with a GPU each.
 int measure_gpus(const WorkerOptions& options, const ProbeJob& job, RankLinks& links, GpuBackend& backend) {
   GpuTeam team(backend.gpu(), links.collectives(), links.transport(), options.exchange);
-  const int code =
-      measure(options, job, team, backend, [&](json& hello) { describe_nccl(hello, team.version(), team.missing()); });
+  const int code = measure(options, job, team, backend, [&](json& hello) {
+    describe_nccl(hello, team.version(), team.missing());
+    return options.peers_file < 0 || gather_devices(hello, links.collectives());
+  });
   if (team.trouble() && team.trouble()->what != kAnotherRankGaveUp) return refuse(options, *team.trouble());
   return code;
 }

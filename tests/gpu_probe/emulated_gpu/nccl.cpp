@@ -4,6 +4,7 @@
 //   - what is exchanged lies in memory of the device, in place exactly where NCCL allows it;
 //   - members that do not call the same wait for ever, and an asynchronous error says so;
 //   - sums are taken from the last rank to the first, so that nobody relies on another order.
+// Processes with another TURNPOINT_EMULATED_HOST, a number, have other GPUs.
 // TURNPOINT_EMULATED_NCCL="ncclAllReduce:3:2:1" makes the 3rd and later calls of a function on device 1 (without it: on
 // all) fail with 2; -1: the process ends there; 100 + n: the call succeeds, and then the asynchronous error is n.
 #include <fcntl.h>
@@ -284,7 +285,8 @@ int ncclCommInitRank(void** communicator, int ranks, Id id, int rank) {
   made->shared = static_cast<Shared*>(memory);
   made->rank = rank;
   made->ranks = ranks;
-  made->shared->devices[rank] = emulated_gpu::current_device();
+  const char* host = std::getenv("TURNPOINT_EMULATED_HOST");
+  made->shared->devices[rank] = 64 * (host ? std::atoi(host) : 0) + emulated_gpu::current_device();
   made->shared->ranks[rank] = ranks;
   made->shared->arrived.fetch_add(1);
   while (made->shared->arrived.load() < ranks) sched_yield();
