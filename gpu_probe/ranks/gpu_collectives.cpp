@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu_probe/ranks/gpu_collectives.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -155,6 +156,14 @@ void describe_nccl(nlohmann::json& hello, const std::string& version, const std:
   }
   hello["libraries"].push_back({{"name", "NCCL"}, {"version", version}});
   hello["transport"] = "NCCL";
+}
+
+Error without_gpu(const Error& error, int rank) {
+  Error named = error;
+  named.what = fmt::format("rank {}: {}", rank, error.what);
+  if (error.what.starts_with("there is no GPU"))
+    named.hint = "each rank takes the next GPU of its host: start fewer there, or check CUDA_VISIBLE_DEVICES";
+  return named;
 }
 
 bool gather_devices(nlohmann::json& hello, Communicator& control) {

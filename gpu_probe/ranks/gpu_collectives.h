@@ -79,6 +79,9 @@ void describe_nccl(nlohmann::json& hello, const std::string& version, const std:
 /// says of its own. False once a rank is gone.
 [[nodiscard]] bool gather_devices(nlohmann::json& hello, Communicator& control);
 
+/// Which of several ranks it is that has no GPU.
+Error without_gpu(const Error& error, int rank);
+
 /// The words of an error that says less than what the rank that failed has to say.
 inline constexpr char kAnotherRankGaveUp[] = "another rank gave up";
 

@@ -120,7 +120,9 @@ class StepWorker {
     if (job_.placement)
       return Error{ErrorCode::device, "placements are carried out on CPU ranks, not on a GPU yet", job_.model->name,
                    "ask for the backend cpu"};
-    return step::open_gpu(job_.device + options_.place);
+    auto opened = step::open_gpu(job_.device + options_.place);
+    if (!opened && options_.ranks > 1) return without_gpu(opened.error(), options_.rank);
+    return opened;
   }
   /// `nccl`: its version, where there are several ranks. False once one of them is gone.
   bool say_hello_of_gpu(const std::string& nccl) {

@@ -109,7 +109,7 @@ int open_and_run(const WorkerOptions& options) {
   HostTeam team(links.collectives());
   if (options.backend == ProbeBackend::cuda) {
     const auto gpu = open_cuda_backend(job->device + options.place, job->seed);
-    if (!gpu) return refuse(options, gpu.error());
+    if (!gpu) return refuse(options, options.ranks > 1 ? without_gpu(gpu.error(), options.rank) : gpu.error());
     if (options.ranks > 1) return ended(measure_gpus(options, *job, links, **gpu));
     return ended(measure(options, *job, team, **gpu));
   }

@@ -120,7 +120,7 @@ class GpuHostsTest : public QObject {
 
   void a_host_with_too_few_gpus() {
     for (const auto& [gpus, wanting, said] :
-         {std::tuple(1, -1, "there is no GPU 1: the driver shows 1"), std::tuple(2, 1, "shows no device")}) {
+         {std::tuple(1, -1, ": there is no GPU 1: the driver shows 1"), std::tuple(2, 1, "shows no device")}) {
       auto list = gpu_hosts(2, gpus, wanting);
       test::start(list, write_probe_job(exchanges(4)));
       QVERIFY(test::all_end(list));
