@@ -128,6 +128,15 @@ class GpuHostsTest : public QObject {
     }
   }
 
+  void hosts_without_a_driver() {
+    if (QFile::exists("/proc/driver/nvidia/version")) QSKIP("there is a real driver here");
+    auto list = test::hosts(2, test::meeting());
+    test::start(list, write_probe_job(exchanges(2)));
+    QVERIFY(test::all_end(list));
+    QVERIFY2(list[0]->error().contains("no NVIDIA driver here"), list[0]->error().toUtf8());
+    QVERIFY(list[0]->lines("error")[0]["hint"].toString().contains("CPU ranks"));
+  }
+
   /// What an exchange between hosts dies of costs that item, and a host that is lost ends the run.
   void a_rank_or_host_dies() {
     auto list = gpu_hosts(2, 1);
