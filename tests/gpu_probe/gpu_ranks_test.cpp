@@ -6,6 +6,7 @@
 #include <QTest>
 #include <nlohmann/json.hpp>
 
+#include "core/cost/measure_machine.h"
 #include "core/hardware/probe_client.h"
 #include "gpu_probe/cuda/nccl.h"
 #include "gpu_probe/emulated_gpu/load.h"
@@ -187,6 +188,28 @@ class GpuRanksTest : public QObject {
     const auto m = measure_step(launch(), small_step(), {});
     QVERIFY2(m.has_value(), m ? "" : m.error().message().c_str());
     QVERIFY(m->ranks == 2 && m->cores == 1 && says(*m, "virtual devices"));
+  }
+
+  /// All GPUs of the machine, however many CPU ranks would have been taken.
+  void the_machine_is_measured_with_all_its_gpus() {
+    qputenv("TURNPOINT_EMULATED_GPUS", "2");
+    MeasureOptions options;
+    options.program = TURNPOINT_BINARY_DIR "/turnpoint-probe";
+    options.ranks = 4;
+    options.budget_s = 3;
+    options.item_s = 0.001;
+    options.kept_in.clear();
+    const auto measured = measure_machine(options, {});
+    QVERIFY2(measured.has_value(), measured ? "" : measured.error().message().c_str());
+    QCOMPARE(measured->messages.hello()->ranks, 2);
+    const Cluster& cluster = *measured->profile.cluster;
+    QCOMPARE(cluster.devices(), 2);
+    QVERIFY(!cluster.collectives.empty());
+    for (const auto& sample : cluster.collectives) QCOMPARE(sample.group.size, 2);
+    options.backend = ProbeBackend::cuda;
+    const auto refused = measure_machine(options, {});
+    QVERIFY(!refused.has_value());
+    QVERIFY2(refused.error().what.find("4 ranks need a GPU each") != std::string::npos, refused.error().what.c_str());
   }
 
   /// Ranks begin at the GPU that the job names.
