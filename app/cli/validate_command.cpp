@@ -83,9 +83,9 @@ void say_value(const char* name, const ComparedValue& value, bool seconds) {
 }
 
 void say(const ValidationReport& report) {
-  std::fprintf(stderr, "%s, %s %s, %d rank%s on %d core%s\n", report.plan.c_str(), report.backend.c_str(),
+  std::fprintf(stderr, "%s, %s %s, %d rank%s on %d %s%s\n", report.plan.c_str(), report.backend.c_str(),
                report.mode.c_str(), report.ranks, report.ranks == 1 ? "" : "s", report.cores,
-               report.cores == 1 ? "" : "s");
+               report.backend == "cuda" ? "GPU" : "core", report.cores == 1 ? "" : "s");
   say_value("step", report.step, true);
   say_value("execution", report.execution, true);
   say_value("network", report.network, true);
