@@ -19,6 +19,7 @@
 #include "core/base/json.h"
 #include "gpu_probe/ranks/controller.h"
 #include "gpu_probe/ranks/host_crew.h"
+#include "gpu_probe/ranks/host_part.h"
 #include "gpu_probe/ranks/step_worker.h"
 #include "gpu_probe/ranks/worker.h"
 
@@ -56,6 +57,10 @@ int run(int argc, char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   probe::WorkerOptions options;
   if (probe::read_worker_arguments(arguments, options)) return probe::run_worker(options);
+  if (arguments.size() == 1 && arguments[0] == "--version") {
+    std::printf("turnpoint-probe %s\n", probe::program_version());
+    return probe::kDone;
+  }
   if (arguments.size() == 1 && arguments[0] == "--help") {
     std::fputs(kHelp, stdout);
     return probe::kDone;

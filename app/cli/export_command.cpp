@@ -70,7 +70,9 @@ void add_export_command(CLI::App& app, Command& command) {
   auto arguments = std::make_shared<ExportArguments>();
   sub->add_option("result", arguments->file, "A turnpoint/result@1 file")->required()->type_name("RESULT.json");
   sub->add_option("--point", arguments->point, "Index, turning, min-time or min-memory")->capture_default_str();
-  sub->add_option("--to", arguments->to, "json, csv, dot or trace, of a sharding plan svg as well")->required();
+  sub->add_option("--to", arguments->to,
+                  "json, csv, dot or trace; of a sharding plan also svg, jax, pytorch and megatron")
+      ->required();
   sub->add_option("--out", arguments->out, "File; default standard output");
   sub->add_option("--threads", arguments->threads, "Threads; 0: all")->check(CLI::Range(0, 1024));
   sub->callback([&command, arguments] { command.run = [arguments] { return run_export(*arguments); }; });

@@ -16,8 +16,8 @@ std::optional<Error> wrong_command(const CLI::App& app, int argc, char** argv) {
   std::vector<std::string> names;
   for (const CLI::App* sub : app.get_subcommands(nullptr)) names.push_back(sub->get_name());
   const std::string given = argc > 1 ? argv[1] : "";
-  const bool help = given == "-h" || given == "--help" || given == "--help-all";
-  if (help || std::find(names.begin(), names.end(), given) != names.end()) return std::nullopt;
+  const bool about = given == "-h" || given == "--help" || given == "--help-all" || given == "--version";
+  if (about || std::find(names.begin(), names.end(), given) != names.end()) return std::nullopt;
   std::string list;
   for (const auto& name : names) list += (list.empty() ? "" : ", ") + name;
   if (given.empty()) return usage_error("no command given; there are " + list);
@@ -32,6 +32,7 @@ int parse_and_run(int argc, char** argv) {
   CLI::App app("Searches for memory-time trade-offs of distributed training", "turnpoint-cli");
   app.require_subcommand(1);
   app.set_help_all_flag("--help-all", "Print the help of all commands and exit");
+  app.set_version_flag("--version", "turnpoint-cli " TURNPOINT_VERSION);
   cli::Command command;
   cli::add_models_command(app, command);
   cli::add_hardware_command(app, command);

@@ -3,6 +3,7 @@
 // output.
 #include <fmt/format.h>
 #include <algorithm>
+#include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -62,6 +63,11 @@ int place(const PlaceArguments& arguments) {
   }
   const auto method = placement::find_placement_method(arguments.method);
   if (!method) return report(method.error());
+  if (arguments.graph.starts_with("builtin:"))
+    return report(
+        usage_error(fmt::format("{} is a model; its training graph is placed by 'turnpoint-cli search {} "
+                                "--hardware HW --method {}'",
+                                arguments.graph, arguments.graph, arguments.method)));
   const auto graph = open_task_graph(arguments.graph);
   if (!graph) return report(graph.error());
   const auto result = placement::run_placement(**method, **graph, request, command_context(arguments.threads));
@@ -71,7 +77,12 @@ int place(const PlaceArguments& arguments) {
     return report(error);
   }
   const int written = write_output(arguments.out, with_findings(**graph, request, *result));
-  if (written != kDone || result->fits()) return written;
+  if (written != kDone) return written;
+  const auto peak = std::max_element(result->peak_bytes.begin(), result->peak_bytes.end());
+  std::fprintf(stderr, "%s: makespan %s, busiest device %s, at most %s on a device\n", result->method.c_str(),
+               format_seconds(result->makespan_s).c_str(), format_seconds(result->max_load_s).c_str(),
+               format_bytes(peak == result->peak_bytes.end() ? 0 : *peak).c_str());
+  if (result->fits()) return kDone;
   const std::string never = placement::never_fits(**graph, request);
   return report(
       {ErrorCode::infeasible,

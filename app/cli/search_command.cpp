@@ -71,6 +71,9 @@ void say(const Result& result) {
     const auto& point = result.points[*result.turning_point];
     line += fmt::format(", turning point {} and {}", format_bytes(point.memory_bytes), format_seconds(point.time_s));
   }
+  if (result.points.size() == 1 && !result.turning_point)
+    line += fmt::format(", {} and {}", format_bytes(result.points[0].memory_bytes),
+                        format_seconds(result.points[0].time_s));
   std::fprintf(stderr, "%s\n", line.c_str());
 }
 
@@ -83,7 +86,7 @@ int run_search(const SearchArguments& arguments) {
   for (const auto& warning : (*scenario)->model->warnings) std::fprintf(stderr, "warning: %s\n", warning.c_str());
   if (const auto note = note_on_added_nodes(arguments.scenario, **scenario); !note.empty())
     std::fprintf(stderr, "note: %s\n", note.c_str());
-  for (const auto& note : (*scenario)->cluster->notes) std::fprintf(stderr, "warning: hardware: %s\n", note.c_str());
+  for (const auto& note : (*scenario)->cluster->notes) std::fprintf(stderr, "note: hardware: %s\n", note.c_str());
   const std::string wanted = !arguments.methods.empty() ? arguments.methods : (*scenario)->tasks ? "pardnn" : "ft";
   auto chosen = chosen_methods(wanted, **scenario);
   if (!chosen) return report(chosen.error());

@@ -267,7 +267,9 @@ void add_validate_command(CLI::App& app, Command& command) {
   sub->add_option("--runs", a->runs, "Runs of a plan, of which the one with the shortest step counts")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
-  sub->add_option("--warm-up", a->warm_up, "Steps before them")->check(CLI::Range(0, 1000))->capture_default_str();
+  sub->add_option("--warm-up", a->warm_up, "Steps before them; the first finds out when memory can be freed")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
   sub->add_option("--cpu-kernels", a->kernels, "Kernels of CPU ranks, as the profile's: auto, onednn or own")
       ->check(CLI::IsMember({"auto", "onednn", "own"}))
       ->capture_default_str();

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "core/base/text.h"
 #include "core/cost/calibration.h"
 #include "core/hardware/calibrate_links.h"
 #include "core/hardware/naming.h"
@@ -252,8 +253,8 @@ class Profile {
                           ? around
                           : 1;
     inside.latency_s = smallest->time_s / steps;
-    assumed_.push_back(fmt::format("the latency of {:.1f} us a step is that of the smallest {} ({} bytes)",
-                                   1e6 * inside.latency_s, to_string(smallest->kind), smallest->bytes));
+    assumed_.push_back(fmt::format("the latency of {} a step is that of the smallest {} ({} bytes)",
+                                   format_seconds(inside.latency_s), to_string(smallest->kind), smallest->bytes));
   }
 
   void note(const ProbeMessages& messages) {
@@ -280,6 +281,9 @@ class Profile {
                     "them spread by more than 5 %",
                     hello_.backend, measured, hello_.statistic == "q1" ? "lower quartile" : "median",
                     hello_.cold ? "emptied" : "warm", noisy));
+    if (2 * noisy > measured && hello_.statistic == "q1")  // ranks on a host, which shares its time
+      notes.push_back(
+          "the machine was busy with something else as well: 'measure --fresh' on an idle one measures again");
     if (reused > 0)
       notes.push_back(
           fmt::format("{} of these times were taken over from earlier runs, {} to {}", reused, since, until));
@@ -288,8 +292,10 @@ class Profile {
       notes.push_back(
           fmt::format("{} sizes of collectives lie between the listed ones, where these were off", midpoints));
     if (messages.finished() && messages.result()->unresolved > 0)
-      notes.push_back(fmt::format("{} curves of collectives want more sizes than there was time for",
-                                  messages.result()->unresolved));
+      notes.push_back(fmt::format("{} more sizes than there was time for",
+                                  messages.result()->unresolved == 1
+                                      ? std::string("1 curve of collectives wants")
+                                      : fmt::format("{} curves of collectives want", messages.result()->unresolved)));
     if (left_out > 0) notes.push_back(fmt::format("{} items could not be measured", left_out));
     if (ambiguous_ > 0)
       notes.push_back(fmt::format("{} signatures stand for operators that differ; fits tell them apart", ambiguous_));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/base/text.h"
 #include "core/hardware/logs/log_text.h"
 
 namespace turnpoint {
@@ -63,8 +64,8 @@ bool fit_curves(Cluster& cluster, int level, std::vector<std::string>& notes) {
   link.bandwidth = median(bandwidths);
   if (!latencies.empty()) link.latency_s = median(latencies);
   link.origin = Origin::calibrated;
-  notes.push_back(fmt::format("link {}: {:.1f} GB/s and {:.1f} us a step, fitted to collectives of {} devices{}",
-                              kLevels[level], link.bandwidth / 1e9, link.latency_s * 1e6, largest.size,
+  notes.push_back(fmt::format("link {}: {:.1f} GB/s and {} a step, fitted to collectives of {} devices{}",
+                              kLevels[level], link.bandwidth / 1e9, format_seconds(link.latency_s), largest.size,
                               latencies.empty() ? " (latency: the preset's)" : ""));
   return true;
 }

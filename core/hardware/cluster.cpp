@@ -44,6 +44,16 @@ Expected<ClusterPtr> with_devices(const ClusterPtr& cluster, int devices) {
     return error;
   }
   const int per_node = cluster->devices_per_node;
+  // A profile of one node need not know a network; guessing one would make every number wrong.
+  if (devices > per_node && cluster->links[kInterNode].bandwidth <= 0) {
+    Error error =
+        usage_error(fmt::format("--devices {} needs {} nodes, but hardware '{}' describes no link between nodes",
+                                devices, (devices + per_node - 1) / per_node, cluster->name));
+    error.hint =
+        fmt::format("it has one node of {} devices; 'measure --ranks {}' measures more CPU ranks of this machine",
+                    per_node, devices);
+    return error;
+  }
   if (devices > per_node && devices % per_node != 0) {
     const int below = devices / per_node * per_node;
     Error error = usage_error(fmt::format(
@@ -54,16 +64,6 @@ Expected<ClusterPtr> with_devices(const ClusterPtr& cluster, int devices) {
   auto cut = std::make_shared<Cluster>(*cluster);
   cut->nodes = std::max(1, devices / per_node);
   cut->devices_per_node = std::min(devices, per_node);
-  // A profile of one node need not know a network; guessing one would make every number wrong.
-  if (cut->nodes > 1 && cut->links[kInterNode].bandwidth <= 0) {
-    Error error =
-        usage_error(fmt::format("--devices {} needs {} nodes, but hardware '{}' describes no link between nodes",
-                                devices, cut->nodes, cluster->name));
-    error.hint =
-        fmt::format("it has one node of {} devices; 'measure --ranks {}' measures more CPU ranks of this machine",
-                    per_node, devices);
-    return error;
-  }
   const std::string old_suffix = shape_suffix(cluster->nodes, per_node);
   const std::string base = cluster->name.ends_with(old_suffix)
                                ? cluster->name.substr(0, cluster->name.size() - old_suffix.size())

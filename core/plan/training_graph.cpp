@@ -98,9 +98,11 @@ class GraphMaker {
       Facts f;
       f.is_task = !op.is_view();
       f.cost = costs_.cost(OperatorId(i), Configuration()).breakdown;
+      int operands = 0;  // that are no parameters
       for (const Access& access : op.inputs) {
         const Tensor& tensor = model_.tensors[access.tensor];
         if (!tensor.requires_gradient || !f.is_task) continue;
+        operands += is_parameter(access) ? 0 : 1;
         if (is_parameter(access)) {
           f.weight_gradient = true;
           f.weight_gradient_bytes += tensor.elements() * sizes.gradient;
@@ -111,7 +113,10 @@ class GraphMaker {
       }
       const bool products =
           op.kind == OperatorKind::matmul || op.kind == OperatorKind::convolution || op.kind == OperatorKind::recurrent;
-      f.split = products && f.input_gradient && f.weight_gradient;
+      // Of two operands that are multiplied with each other (scores of attention, to which a table is added), the
+      // gradient of each needs the other: nothing could begin earlier.
+      f.split =
+          products && f.input_gradient && f.weight_gradient && (op.kind == OperatorKind::recurrent || operands <= 1);
       for (const Access& access : op.outputs) {
         const bool internal = model_.tensors[access.tensor].role == TensorRole::internal;
         (internal ? f.internal_bytes : f.output_bytes) += tensor_bytes(access.tensor);

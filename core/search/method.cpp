@@ -137,7 +137,10 @@ Expected<const Method*> find_method(const std::string& name) {
     names.push_back(method.name);
   }
   Error error = usage_error("no method '" + name + "'");
-  if (const auto close = closest_match(name, names); !close.empty()) error.hint = "did you mean " + close + "?";
+  if (const auto close = closest_match(name, names); !close.empty())
+    error.hint = "did you mean " + close + "?";
+  else
+    error.hint = fmt::format("there are {}", fmt::join(names, ", "));
   return error;
 }
 

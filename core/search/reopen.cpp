@@ -93,7 +93,10 @@ Expected<ResultPtr> reopen_result(const nlohmann::json& document, const std::str
   const std::string format = fields.text("format", std::string());
   if (format == "turnpoint/results@1")
     return bad_input("holds several results; search with one --method and export that", where);
-  if (format != "turnpoint/result@1") return bad_input("is not a turnpoint/result@1 file", where);
+  if (format != "turnpoint/result@1")
+    return bad_input(fmt::format("is not a turnpoint/result@1 file, as 'turnpoint-cli search --out' writes them{}",
+                                 format.starts_with("turnpoint/") ? ", but " + format.substr(0, 40) : std::string()),
+                     where);
   const std::string name = fields.text("method");
   if (!fields.has("scenario")) fields.fail("scenario", "is missing");
   if (fields.error()) return *fields.error();

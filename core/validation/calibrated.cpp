@@ -10,6 +10,7 @@
 #include <set>
 #include <tuple>
 
+#include "core/base/text.h"
 #include "core/cost/calibration.h"
 #include "core/cost/kind_name.h"
 #include "core/cost/operator_cost.h"
@@ -255,9 +256,9 @@ class Calibration {
     link.latency_s = latency;
     link.bandwidth = 1 / per_byte;
     link.origin = Origin::calibrated;
-    notes.push_back(fmt::format("link {}: {:.3g} GB/s and {:.3g} us a step, from exchanges of steps that were run",
+    notes.push_back(fmt::format("link {}: {:.3g} GB/s and {} a step, from exchanges of steps that were run",
                                 level == kIntraNode ? "inside a node" : "between nodes", link.bandwidth / 1e9,
-                                latency * 1e6));
+                                format_seconds(latency)));
   }
 
   double formula(Collective kind, const DeviceGroup& group, double bytes, double latency, double bandwidth) const {

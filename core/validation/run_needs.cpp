@@ -121,10 +121,11 @@ Expected<void> check_room(const RunNeeds& needs, const StepChoice& choice, const
                    "take a smaller model, batch or sequence, or a plan that keeps less");
   if (needs.least_s <= choice.budget_s) return {};
   return no_room(
-      fmt::format("a step is predicted to take {} on this machine, {} steps to warm up and {} to time at least {}, and "
+      fmt::format("a step is predicted to take {} on this machine, {} to warm up and {} to time at least {}, and "
                   "the budget is {}",
-                  format_seconds(needs.step_s), choice.warm_up, std::min(choice.steps, kLeastSteps),
-                  format_seconds(needs.least_s), format_seconds(choice.budget_s)),
+                  format_seconds(needs.step_s),
+                  choice.warm_up == 1 ? "1 step" : fmt::format("{} steps", choice.warm_up),
+                  std::min(choice.steps, kLeastSteps), format_seconds(needs.least_s), format_seconds(choice.budget_s)),
       fmt::format("take a smaller model, batch or sequence, or give a budget of {} s (--budget)",
                   std::ceil(needs.least_s)));
 }

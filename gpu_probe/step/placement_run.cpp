@@ -5,6 +5,7 @@
 #include <optional>
 #include <thread>
 
+#include "core/base/text.h"
 #include "gpu_probe/job/output.h"
 #include "gpu_probe/measure/statistics.h"
 #include "gpu_probe/step/placement_rank.h"
@@ -150,8 +151,8 @@ class PlacementMeasurer {
       if (r == 0 || at(3) > m.memory.peak) m.memory = {at(0), at(1), at(2), 0, at(3), at(4)};
     }
     if (scratch > 0)
-      m.notes.push_back(std::to_string(static_cast<std::int64_t>(scratch)) +
-                        " bytes of scratch inside kernels on one rank, which no plan lists and the peak leaves out");
+      m.notes.push_back(format_bytes(static_cast<std::int64_t>(scratch)) +
+                        " of scratch inside kernels on one rank, which no plan lists and the peak leaves out");
     if (job_.floating_bytes != 4) m.notes.emplace_back("computed in fp32 on CPU ranks; bytes are those of the plan");
     return m;
   }

@@ -38,7 +38,8 @@ Plan whole_plan(const Model& model);
 std::vector<std::vector<std::int64_t>> statistics_shares(const Model& model, const Plan& plan);
 
 struct Comparison {
-  /// Per kind: the largest difference of an element, relative to the largest element of the whole tensor.
+  /// Per kind: the largest difference of an element, relative to the largest element of the whole tensor; of gradients
+  /// that are next to nothing, to a thousandth of the largest one of the kind.
   std::array<double, kComparedKinds> worst{};
   std::array<std::int64_t, kComparedKinds> elements{};  ///< compared, on all ranks
   double loss = 0;                                      ///< relative difference

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/base/text.h"
 #include "gpu_probe/job/output.h"
 #include "gpu_probe/measure/statistics.h"
 #include "gpu_probe/step/rank_step.h"
@@ -37,7 +38,8 @@ class Measurer {
     if (!program) return program.error();
     RankStep step(**program, communicator_);
     const double limit = job_.budget_s + 10;
-    for (int i = 0; i < job_.warm_up; ++i) {
+    // The first step finds out how long backward holds what (RankStep::learn), and so holds more than the others do.
+    for (int i = 0; i < std::max(1, job_.warm_up); ++i) {
       progress_("warming up", 0, limit);
       if (auto done = step.run(); !done) return done.error();
     }
@@ -204,17 +206,19 @@ class Measurer {
       inside += bytes[r * per_rank + per_rank - 1] / static_cast<double>(ranks);
     }
     for (const auto& traffic : report.traffic) in_place += traffic.in_place_bytes;
-    const auto note = [&](double amount, const char* what) {
-      if (amount > 0) m.notes.push_back(std::to_string(static_cast<std::int64_t>(amount)) + what);
+    const auto note = [&](double bytes_of, const char* what) {
+      if (bytes_of > 0) m.notes.push_back(format_bytes(static_cast<std::int64_t>(bytes_of)) + what);
     };
-    note(unlisted, " bytes a device of sharded weights gathered beyond the plan's list");
-    note(inside, " bytes a device exchanged inside recurrent operators, which no plan lists");
-    note(in_place, " bytes of permutes that rank 0 held already; plans count them as sent");
+    note(unlisted, " a device of sharded weights gathered beyond the plan's list");
+    note(inside, " a device exchanged inside recurrent operators, which no plan lists");
+    note(in_place, " of permutes that rank 0 held already; plans count them as sent");
     note(static_cast<double>(scratch_memory().peak()),
-         " bytes of scratch inside kernels and exchanges on rank 0, which no plan lists and the peak leaves out");
-    note(report.idle_repeats, report.idle_repeats == 1
-                                  ? " resharding that the plan repeats in backward although nobody reads it"
-                                  : " reshardings that the plan repeats in backward although nobody reads them");
+         " of scratch inside kernels and exchanges on rank 0, which no plan lists and the peak leaves out");
+    if (report.idle_repeats > 0)
+      m.notes.push_back(std::to_string(report.idle_repeats) +
+                        (report.idle_repeats == 1
+                             ? " resharding that the plan repeats in backward although nobody reads it"
+                             : " reshardings that the plan repeats in backward although nobody reads them"));
     if (job_.mode == StepMode::slice)
       m.notes.push_back("exchanges were not made: what they bring was filled with numbers");
     if (!kOnDevice && (job_.floating_bytes != 4 || job_.precision != ProbePrecision::fp32))

@@ -78,6 +78,7 @@ class EndToEndTest : public QObject {
       QTest::addRow("turnpoint-cli %s", qPrintable(arguments.join(' '))) << arguments << code << text;
     };
     row({"--help"}, kDone, "search");
+    row({"--version"}, kDone, "turnpoint-cli 0.");
     row({"search", "--help"}, kDone, "--inter-bandwidth-scale");
     row({"solve", "--help"}, kDone, "--threads");
     row({}, kUsage, "");
@@ -294,6 +295,11 @@ class EndToEndTest : public QObject {
     QVERIFY2(svg.code == kDone && svg.out.contains("<svg"), svg.err);
     const Run csv = run({"export", path("result.json"), "--point", "min-time", "--to", "csv"});
     QVERIFY2(csv.code == kDone && csv.out.count('\n') > 2, csv.err);
+    QCOMPARE(run({"export", path("result.json"), "--point", "0", "--to", "json", "--out", path("plan.json")}).code,
+             kDone);
+    const Run no_result = run({"export", path("plan.json"), "--to", "csv"});
+    QCOMPARE(no_result.code, kBadInput);
+    QVERIFY2(no_result.err.contains("but turnpoint/plan@"), no_result.err);
     QCOMPARE(run({"export", path("result.json"), "--point", "100000", "--to", "json"}).code, kUsage);
     QCOMPARE(run({"export", path("result.json"), "--point", "best", "--to", "json"}).code, kUsage);
     QCOMPARE(run({"export", path("result.json"), "--point", "0", "--to", "jax"}).code, kUsage);

@@ -97,7 +97,7 @@ class HardwareFilesTest : public QObject {
     const Run search =
         run({"search", "builtin:lenet", "--hardware", "tpu-v2-4x2+tpu-v3-4x2", "--method", "data-parallel"});
     QVERIFY2(search.code == 0, search.err);
-    QVERIFY2(search.err.contains("warning: hardware: the devices differ (8 of TPU-v2-board, 8 of TPU-v3-board)"),
+    QVERIFY2(search.err.contains("note: hardware: the devices differ (8 of TPU-v2-board, 8 of TPU-v3-board)"),
              search.err);
     QCOMPARE(QJsonDocument::fromJson(search.out).object()["scenario"].toObject()["devices"].toInt(), 16);
     QCOMPARE(run({"search", "builtin:lenet", "--hardware", "tpu-v2-4x2+tpu-v3-4x2", "--devices", "4"}).code, 2);

@@ -129,6 +129,14 @@ class MeasureTest : public QObject {
         run({"measure", "--backend", "cpu", "--ranks", "2", "--budget", "1", "--item", "0.002", "--out", "/dev/full"});
     QCOMPARE(full.code, kBadInput);
     QVERIFY(!QFile::exists(local));
+    // What can be known before is said before the probe starts, which here is not there.
+    qputenv("TURNPOINT_PROBE", path("nobody").toUtf8());
+    for (const char* option : {"--out", "--record"}) {
+      const Run early = run({"measure", "--backend", "cpu", option, path("no/such/folder.json")});
+      QCOMPARE(early.code, kBadInput);
+      QVERIFY2(early.err.contains("there is no such folder"), early.err);
+    }
+    qunsetenv("TURNPOINT_PROBE");
   }
 
   void a_job_for_another_machine() {

@@ -33,9 +33,16 @@ class PeakTest : public QObject {
     QVERIFY(source.has_value());
     compare(*(*source)->bind({64, 0}), "v100-16gb-1x2", 6, 0.01, 0);
   }
+  /// The first step holds more, since it has yet to find out when memory can be freed; no measurement is of that one.
+  void a_single_step() {
+    const auto source = open_model("builtin:lenet");
+    QVERIFY(source.has_value());
+    compare(*(*source)->bind({64, 0}), "v100-16gb-1x2", 3, 0.01, 0, 0, 1);
+  }
 
  private:
-  void compare(const ModelPtr& model, const char* hardware, std::size_t plans, double share, double bytes) {
+  void compare(const ModelPtr& model, const char* hardware, std::size_t plans, double share, double bytes,
+               int warm_up = 1, int steps = 3) {
     const auto cluster = cluster_preset(hardware);
     Settings settings;
     settings.batch = model->batch;
@@ -48,7 +55,8 @@ class PeakTest : public QObject {
       const Plan plan = (*result)->plans->plan(p);
       StepChoice choice;
       choice.prove = false;
-      choice.steps = 3;
+      choice.warm_up = warm_up;
+      choice.steps = steps;
       const auto job = step_job_of(**scenario, plan, choice);
       QVERIFY2(job.has_value(), job ? "" : job.error().message().c_str());
       ProbeLaunch launch;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <vector>
 
+#include "core/import/transformer/transformer.h"
 #include "search/wide_models.h"
 
 namespace turnpoint::test {
@@ -100,6 +101,21 @@ inline ModelPtr vision(std::int64_t batch = 6) {
   return finished(b, b.linear("head", x, b.parameter("wh", {4, 6}), b.parameter("bh", {6})));
 }
 
+/// A layer of DeepSeek's attention, whose keys are two tensors, or of T5's, which adds a table to the scores.
+inline ModelPtr open_attention(bool latent, bool key_bias = false) {
+  TransformerShape shape;
+  shape.layers = 1, shape.hidden = 8, shape.heads = shape.kv_heads = 2, shape.head_channels = 4;
+  shape.intermediate = 8, shape.vocabulary = 8, shape.positions = 4;
+  shape.norm = TransformerShape::Norm::rms;
+  shape.qkv_bias = key_bias;
+  if (latent)
+    shape.latent = {6, 0, 2, 4};
+  else
+    shape.position_buckets = 3;
+  const auto model = build_transformer(shape, latent ? "latent" : "distances", "test", 4, 4);
+  return model ? *model : nullptr;
+}
+
 struct StepModel {
   const char* name;
   std::function<ModelPtr()> make;
@@ -120,6 +136,8 @@ inline const std::vector<StepModel>& step_models() {
       {"DenseNet", [] { return dense_net(3, 6); }},
       {"unrolled", [] { return unrolled_rnn(3, 6, 8); }},
       {"turned table", [] { return turned_table(); }},
+      {"latent attention", [] { return open_attention(true); }},
+      {"position table", [] { return open_attention(false); }},
       {"experts", [] { return routed_experts(1, 4, 2); }},
   };
   return kModels;

@@ -28,7 +28,8 @@ Expected<const PlacementMethod*> find_placement_method(const std::string& name) 
 }
 
 std::string describe(const MemoryShortage& shortage) {
-  return fmt::format("device {} lacks {} bytes at {:.6g} s", shortage.device, shortage.bytes, shortage.time_s);
+  return fmt::format("device {} lacks {} at {}", shortage.device, format_bytes(shortage.bytes),
+                     format_seconds(shortage.time_s));
 }
 
 std::vector<double> device_loads(const TaskGraph& graph, const Placement& placement) {

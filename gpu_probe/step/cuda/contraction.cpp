@@ -3,59 +3,71 @@
 #include <algorithm>
 
 #include "gpu_probe/step/cuda/walk.h"
-#include "gpu_probe/step/kernels/kernels.h"
+#include "gpu_probe/step/kernels/product.h"
 
 namespace turnpoint::step::in_cuda {
 
 namespace {
 
-Expected<void> check(const LocalOperator& at) {
-  const Operator& op = at.op();
-  if (op.inputs.size() < 2 || op.inputs.size() > 3) return at.error("a product of more than two tensors");
-  const bool walked =
-      std::all_of(op.inputs.begin(), op.inputs.end(), [&](const Access& a) { return walks_all(at, a); });
-  if (!walked || !walks_all(at, op.outputs.front())) return at.error("a product has a dimension that no loop walks");
-  return {};
-}
-
-Strides output_sizes(const LocalOperator& at, const Strides& y) {
-  Strides sizes = at.sizes();
-  for (std::size_t l = 0; l < sizes.size(); ++l)
-    if (y[l] == 0) sizes[l] = 1;
-  return sizes;
-}
-
 Expected<void> forward(const LocalOperator& at, Inputs in, Outputs out) {
-  if (auto fine = check(at); !fine) return fine;
+  const auto product = product_of(at);
+  if (!product) return product.error();
   const Operator& op = at.op();
-  const Strides y = at.strides(op.outputs[0], *out[0]);
-  const bool biased = in.size() > 2 && at.adds_once;
-  const bool added =
-      contract(at.sizes(), in[0]->data.data(), at.strides(op.inputs[0], *in[0]), in[1]->data.data(),
-               at.strides(op.inputs[1], *in[1]), out[0]->data.data(), y, out[0]->data.size(),
-               biased ? in[2]->data.data() : Place{}, biased ? at.strides(op.inputs[2], *in[2]) : Strides{});
+  Array& result = out[0]->data;
+  const Strides a = at.strides(op.inputs[0], *in[0]), y = at.strides(op.outputs[0], *out[0]);
+  const bool biased = product->bias && at.adds_once;
+  bool added = false;
+  for (const auto& part : product->parts) {
+    const bool first = &part == product->parts.data();
+    Array room = first ? result : Array::scratch(result.size());
+    added = contract(part.sizes(at), in[0]->data.data() + part.offset(a), a, in[part.other]->data.data(),
+                     part.strides(at, *in[part.other]), room.data(), y, room.size(),
+                     biased ? in[2]->data.data() : Place{}, biased ? at.strides(op.inputs[2], *in[2]) : Strides{});
+    if (!first) add(room.data(), result.data(), result.size());
+  }
   if (biased && !added)
-    move_strided(output_sizes(at, y), in[2]->data.data(), at.strides(op.inputs[2], *in[2]), out[0]->data.data(), y,
-                 true);
+    move_strided(loops_of_result(at, y), in[2]->data.data(), at.strides(op.inputs[2], *in[2]), result.data(), y, true);
+  if (product->table && at.adds_once)
+    for (const auto& run : table_runs(at, y, in[2]->data.size()))
+      move_strided(run.sizes, in[2]->data.data() + run.from, run.strides, result.data() + run.to, y, true);
   return {};
 }
 
 Expected<void> backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradient, Outputs result) {
-  if (auto fine = check(at); !fine) return fine;
+  const auto product = product_of(at);
+  if (!product) return product.error();
   const Operator& op = at.op();
+  const Array& all = gradient[0]->data;
   const Strides dy = at.strides(op.outputs[0], *gradient[0]);
-  for (std::size_t k = 0; k < 2; ++k) {
-    if (!result[k]) continue;
-    const Block* other = in[1 - k];
-    if (!other) return at.error("backward needs an operand that the model does not save");
-    contract(at.sizes(), gradient[0]->data.data(), dy, other->data.data(), at.strides(op.inputs[1 - k], *other),
-             result[k]->data.data(), at.strides(op.inputs[k], *result[k]), result[k]->data.size());
+  for (const auto& part : product->parts) {
+    if ((result[0] && !in[part.other]) || (result[part.other] && !in[0]))
+      return at.error("backward needs an operand that the model does not save");
+    if (result[0]) {
+      const Strides strides = at.strides(op.inputs[0], *result[0]);
+      contract(part.sizes(at), all.data(), dy, in[part.other]->data.data(), part.strides(at, *in[part.other]),
+               result[0]->data.data() + part.offset(strides), strides, result[0]->data.size());
+    }
+    if (result[part.other]) {
+      const Strides strides = at.strides(op.inputs[0], *in[0]);
+      contract(part.sizes(at), all.data(), dy, in[0]->data.data() + part.offset(strides), strides,
+               result[part.other]->data.data(), part.strides(at, *result[part.other]), result[part.other]->data.size());
+    }
   }
-  if (in.size() < 3 || !result[2]) return {};
-  if (!at.adds_once) return result[2]->data.clear(), Expected<void>();
+  if ((!product->bias && !product->table) || !result[2]) return {};
+  result[2]->data.clear();
+  if (!at.adds_once) return {};
   const Strides zero = none(dy.size());
-  sum_over(output_sizes(at, dy), {at.strides(op.inputs[2], *result[2]), dy, zero, zero, zero}, SumOf::a,
-           {gradient[0]->data.data(), {}, {}, {}, {}}, result[2]->data.data(), result[2]->data.size());
+  if (product->table) {
+    for (const auto& run : table_runs(at, dy, result[2]->data.size())) {
+      Array sum = Array::scratch(static_cast<std::size_t>(run.count));
+      sum_over(run.sizes, {run.strides, dy, zero, zero, zero}, SumOf::a, {all.data() + run.to, {}, {}, {}, {}},
+               sum.data(), sum.size());
+      add(sum.data(), result[2]->data.data() + run.from, sum.size());
+    }
+    return {};
+  }
+  sum_over(loops_of_result(at, dy), {at.strides(op.inputs[2], *result[2]), dy, zero, zero, zero}, SumOf::a,
+           {all.data(), {}, {}, {}, {}}, result[2]->data.data(), result[2]->data.size());
   return {};
 }
 

@@ -1,64 +1,75 @@
 // SPDX-License-Identifier: Apache-2.0
 // Y = sum over reduced loops of A x B, plus a bias that only one of the ranks sharing a sum adds.
 #include "gpu_probe/step/kernels/fast/fast.h"
-#include "gpu_probe/step/kernels/kernels.h"
+#include "gpu_probe/step/kernels/product.h"
 
 namespace turnpoint::step::TURNPOINT_REAL {
 
 namespace {
 
-Expected<void> check(const LocalOperator& at) {
-  const Operator& op = at.op();
-  if (op.inputs.size() < 2 || op.inputs.size() > 3) return at.error("a product of more than two tensors");
-  for (const auto& access : op.inputs)
-    if (!walks_all(at, access)) return at.error("a product's operand has a dimension that no loop walks");
-  if (!walks_all(at, op.outputs.front())) return at.error("a product's result has a dimension that no loop walks");
-  return {};
-}
-
-// Loops of the output alone, for a bias.
-std::vector<std::int64_t> output_sizes(const LocalOperator& at, const std::vector<std::int64_t>& y) {
-  auto sizes = at.sizes();
-  for (std::size_t l = 0; l < sizes.size(); ++l)
-    if (y[l] == 0) sizes[l] = 1;
-  return sizes;
-}
-
 Expected<void> forward(const LocalOperator& at, Inputs in, Outputs out) {
-  if (auto fine = check(at); !fine) return fine;
+  const auto product = product_of(at);
+  if (!product) return product.error();
   const Operator& op = at.op();
-  const Real *a = in[0]->data.data(), *b = in[1]->data.data();
   Real* y = out[0]->data.data();
-  const auto y_strides = at.strides(op.outputs[0], *out[0]);
-  for_each<3>(at.sizes(), {at.strides(op.inputs[0], *in[0]), at.strides(op.inputs[1], *in[1]), y_strides},
-              [&](const auto&, const auto& o) { y[o[2]] += a[o[0]] * b[o[1]]; });
-  if (in.size() > 2 && at.adds_once) {
+  const auto a_strides = at.strides(op.inputs[0], *in[0]), y_strides = at.strides(op.outputs[0], *out[0]);
+  for (const auto& part : product->parts) {
+    const Real *a = in[0]->data.data() + part.offset(a_strides), *b = in[part.other]->data.data();
+    for_each<3>(part.sizes(at), {a_strides, part.strides(at, *in[part.other]), y_strides},
+                [&](const auto&, const auto& o) { y[o[2]] += a[o[0]] * b[o[1]]; });
+  }
+  if (!at.adds_once) return {};
+  if (product->bias) {
     const Real* c = in[2]->data.data();
-    for_each<2>(output_sizes(at, y_strides), {at.strides(op.inputs[2], *in[2]), y_strides},
+    for_each<2>(loops_of_result(at, y_strides), {at.strides(op.inputs[2], *in[2]), y_strides},
                 [&](const auto&, const auto& o) { y[o[1]] += c[o[0]]; });
   }
+  if (product->table)
+    for (const auto& run : table_runs(at, y_strides, in[2]->data.size())) {
+      const Real* from = in[2]->data.data() + run.from;
+      Real* to = y + run.to;
+      for_each<2>(run.sizes, {run.strides, y_strides}, [&](const auto&, const auto& o) { to[o[1]] += from[o[0]]; });
+    }
   return {};
 }
 
 Expected<void> backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradient, Outputs result) {
   if (!gradient[0]) return {};
+  const auto product = product_of(at);
+  if (!product) return product.error();
   const Operator& op = at.op();
   const Real* dy = gradient[0]->data.data();
   const auto y_strides = at.strides(op.outputs[0], *gradient[0]);
-  for (std::size_t k = 0; k < 2; ++k) {
-    if (!result[k]) continue;
-    const Block* other = in[1 - k];
-    if (!other) return at.error("backward needs an operand that the model does not save");
-    Real* d = result[k]->data.data();
-    const Real* o_data = other->data.data();
-    for_each<3>(at.sizes(), {at.strides(op.inputs[k], *result[k]), at.strides(op.inputs[1 - k], *other), y_strides},
-                [&](const auto&, const auto& o) { d[o[0]] += dy[o[2]] * o_data[o[1]]; });
+  // d += dy x other, where both are walked as given.
+  const auto add = [&](const ProductPart& part, Real* d, const auto& strides, const Real* other, const auto& others) {
+    for_each<3>(part.sizes(at), {strides, others, y_strides},
+                [&](const auto&, const auto& o) { d[o[0]] += dy[o[2]] * other[o[1]]; });
+  };
+  for (const auto& part : product->parts) {
+    if ((result[0] && !in[part.other]) || (result[part.other] && !in[0]))
+      return at.error("backward needs an operand that the model does not save");
+    if (result[0]) {
+      const auto strides = at.strides(op.inputs[0], *result[0]);
+      add(part, result[0]->data.data() + part.offset(strides), strides, in[part.other]->data.data(),
+          part.strides(at, *in[part.other]));
+    }
+    if (result[part.other]) {
+      const auto strides = at.strides(op.inputs[0], *in[0]);
+      add(part, result[part.other]->data.data(), part.strides(at, *result[part.other]),
+          in[0]->data.data() + part.offset(strides), strides);
+    }
   }
-  if (in.size() > 2 && result[2] && at.adds_once) {
-    Real* d = result[2]->data.data();
-    for_each<2>(output_sizes(at, y_strides), {at.strides(op.inputs[2], *result[2]), y_strides},
+  if (!at.adds_once || in.size() < 3 || !result[2]) return {};
+  Real* d = result[2]->data.data();
+  if (product->bias)
+    for_each<2>(loops_of_result(at, y_strides), {at.strides(op.inputs[2], *result[2]), y_strides},
                 [&](const auto&, const auto& o) { d[o[0]] += dy[o[1]]; });
-  }
+  if (product->table)
+    for (const auto& run : table_runs(at, y_strides, result[2]->data.size())) {
+      const Real* from = dy + run.to;
+      Real* to = d + run.from;
+      for_each<2>(run.sizes, {run.strides, y_strides}, [&](const auto&, const auto& o) { to[o[0]] += from[o[1]]; });
+    }
   return {};
 }
 

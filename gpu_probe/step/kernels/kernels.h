@@ -13,6 +13,8 @@
 //   normalisation over the trailing dimensions that cannot be split; softmax over the last such dimension
 //   batch normalisation with the statistics of the rank's own share of the batch, as the model has it; running
 //                statistics are not read. The unpartitioned step takes statistics over the same shares.
+//   product      of a table that no loop walks (T5's numbers by distance) the mean is added; two operands that walk a
+//                part of the summed loop each (keys of a head, and what all heads share) hold it one after the other
 //   slice        consecutive parts in the order of the readers; a larger output repeats elements (floor(j a / b))
 //   gather       Dispatch: per expert the tokens with the largest routing weights, the weight added to each channel;
 //                Combine: expert e's slot j goes to token (e slots + j) mod sequence, as y + 0.1 y^2

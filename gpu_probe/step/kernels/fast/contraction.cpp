@@ -10,6 +10,7 @@
 #include "gpu_probe/step/kernels/fast/fast.h"
 #include "gpu_probe/step/kernels/fast/matrix.h"
 #include "gpu_probe/step/kernels/fast/nest.h"
+#include "gpu_probe/step/kernels/product.h"
 
 namespace turnpoint::step::in_float::fast {
 
@@ -115,28 +116,27 @@ bool contract(const Strides& sizes, const Operand& a, const Operand& b, const St
   return true;
 }
 
-namespace {
-
-bool fits(const LocalOperator& at) {
-  const Operator& op = at.op();
-  if (op.inputs.size() < 2 || op.inputs.size() > 3 || !walks_all(at, op.outputs.front())) return false;
-  return std::all_of(op.inputs.begin(), op.inputs.end(), [&](const Access& a) { return walks_all(at, a); });
-}
-
-}  // namespace
-
 bool contraction_forward(const LocalOperator& at, Inputs in, Outputs out) {
-  if (!fits(at)) return false;
+  const auto product = product_of(at);
+  if (!product) return false;
   const Operator& op = at.op();
-  auto sizes = at.sizes();
-  const auto a = at.strides(op.inputs[0], *in[0]), b = at.strides(op.inputs[1], *in[1]),
-             y = at.strides(op.outputs[0], *out[0]);
-  if (!contract(sizes, {a, in[0]->data.data()}, {b, in[1]->data.data()}, y, out[0]->data.data())) return false;
-  if (in.size() < 3 || !at.adds_once) return true;
-  for (std::size_t l = 0; l < sizes.size(); ++l)
-    if (y[l] == 0) sizes[l] = 1;
+  Array& result = out[0]->data;
+  const auto a = at.strides(op.inputs[0], *in[0]), y = at.strides(op.outputs[0], *out[0]);
+  for (const auto& part : product->parts) {
+    const bool first = &part == product->parts.data();
+    Array room = first ? result : Array::scratch(result.size());
+    if (!contract(part.sizes(at), {a, in[0]->data.data() + part.offset(a)},
+                  {part.strides(at, *in[part.other]), in[part.other]->data.data()}, y, room.data()))
+      return false;
+    if (!first) add_row(result.data(), room.data(), static_cast<std::int64_t>(result.size()));
+  }
+  if (!at.adds_once) return true;
+  if (product->table)
+    for (const auto& run : table_runs(at, y, in[2]->data.size()))
+      add_strided(run.sizes, {run.strides, in[2]->data.data() + run.from}, y, result.data() + run.to);
+  if (!product->bias) return true;
   const auto bias = at.strides(op.inputs[2], *in[2]);
-  Nest<2> nest(sizes, {y, bias});
+  Nest<2> nest(loops_of_result(at, y), {y, bias});
   nest.simplify();
   nest.for_each_row([&](const auto& o, std::int64_t count, const auto& s) {
     float* to = out[0]->data.data() + o[0];
@@ -150,24 +150,36 @@ bool contraction_forward(const LocalOperator& at, Inputs in, Outputs out) {
 }
 
 bool contraction_backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradient, Outputs result) {
-  if (!gradient[0] || !fits(at)) return false;
+  const auto product = product_of(at);
+  if (!gradient[0] || !product) return false;
   const Operator& op = at.op();
-  auto sizes = at.sizes();
+  const Array& all = gradient[0]->data;
   const auto dy = at.strides(op.outputs[0], *gradient[0]);
-  for (std::size_t k = 0; k < 2; ++k) {
-    if (!result[k]) continue;
-    const Block* other = in[1 - k];
-    if (!other) return false;
-    if (!contract(sizes, {dy, gradient[0]->data.data()}, {at.strides(op.inputs[1 - k], *other), other->data.data()},
-                  at.strides(op.inputs[k], *result[k]), result[k]->data.data()))
-      return false;
+  for (const auto& part : product->parts) {
+    if ((result[0] && !in[part.other]) || (result[part.other] && !in[0])) return false;
+    if (result[0]) {
+      const auto strides = at.strides(op.inputs[0], *result[0]);
+      if (!contract(part.sizes(at), {dy, all.data()}, {part.strides(at, *in[part.other]), in[part.other]->data.data()},
+                    strides, result[0]->data.data() + part.offset(strides)))
+        return false;
+    }
+    if (result[part.other]) {
+      const auto strides = at.strides(op.inputs[0], *in[0]);
+      if (!contract(part.sizes(at), {dy, all.data()}, {strides, in[0]->data.data() + part.offset(strides)},
+                    part.strides(at, *result[part.other]), result[part.other]->data.data()))
+        return false;
+    }
   }
-  if (in.size() < 3 || !result[2]) return true;
+  if ((!product->bias && !product->table) || !result[2]) return true;
   result[2]->data.clear();
   if (!at.adds_once) return true;
-  for (std::size_t l = 0; l < sizes.size(); ++l)
-    if (dy[l] == 0) sizes[l] = 1;
-  add_strided(sizes, {dy, gradient[0]->data.data()}, at.strides(op.inputs[2], *result[2]), result[2]->data.data());
+  if (product->bias) {
+    add_strided(loops_of_result(at, dy), {dy, all.data()}, at.strides(op.inputs[2], *result[2]),
+                result[2]->data.data());
+    return true;
+  }
+  for (const auto& run : table_runs(at, dy, result[2]->data.size()))
+    add_strided(run.sizes, {dy, all.data() + run.to}, run.strides, result[2]->data.data() + run.from);
   return true;
 }
 
