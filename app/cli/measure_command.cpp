@@ -167,7 +167,8 @@ void add_measure_command(CLI::App& app, Command& command) {
   sub->add_option("--hardware", a->base, "A cluster whose devices these are: keeps its shape and links");
   sub->add_option("--backend", a->backend, "auto, cpu or cuda")->capture_default_str();
   sub->add_option("--device", a->device, "Which GPU")->check(CLI::Range(0, 1023));
-  sub->add_option("--ranks", a->ranks, "CPU ranks; default one a core, 2 to 8")
+  sub->add_option("--ranks", a->ranks,
+                  "CPU ranks, default one a core, 2 to 8; with --backend cuda GPUs, default all of one kind")
       ->check(CLI::Range(1, kMaximumProbeRanks));
   sub->add_option(
          "--cpu-kernels", a->kernels,

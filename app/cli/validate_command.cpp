@@ -83,9 +83,9 @@ void say_value(const char* name, const ComparedValue& value, bool seconds) {
 }
 
 void say(const ValidationReport& report) {
-  std::fprintf(stderr, "%s, %s %s, %d rank%s on %d core%s\n", report.plan.c_str(), report.backend.c_str(),
+  std::fprintf(stderr, "%s, %s %s, %d rank%s on %d %s%s\n", report.plan.c_str(), report.backend.c_str(),
                report.mode.c_str(), report.ranks, report.ranks == 1 ? "" : "s", report.cores,
-               report.cores == 1 ? "" : "s");
+               report.backend == "cuda" ? "GPU" : "core", report.cores == 1 ? "" : "s");
   say_value("step", report.step, true);
   say_value("execution", report.execution, true);
   say_value("network", report.network, true);
@@ -259,7 +259,9 @@ void add_validate_command(CLI::App& app, Command& command) {
       ->expected(0, 1)
       ->default_str("0")
       ->check(CLI::Range(0, 1 << 20));
-  sub->add_option("--backend", a->backend, "auto (CPU ranks), cpu or cuda: one GPU")->capture_default_str();
+  sub->add_option("--backend", a->backend,
+                  "auto (CPU ranks), cpu, or cuda: a GPU for each rank where there are enough, else one")
+      ->capture_default_str();
   sub->add_option("--device", a->device, "Which GPU")->check(CLI::Range(0, 1023));
   sub->add_option("--steps", a->steps, "Timed steps of a plan")->check(CLI::Range(1, 100000))->capture_default_str();
   sub->add_option("--runs", a->runs, "Runs of a plan, of which the one with the shortest step counts")

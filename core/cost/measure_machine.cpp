@@ -21,7 +21,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::int64_t kLeastBytes = 64, kMostBytes = std::int64_t(16) << 20;
+constexpr std::int64_t kLeastBytes = 64, kMostBytes = std::int64_t(16) << 20, kMostGpuBytes = std::int64_t(512) << 20;
 constexpr double kItemLimit = 20;
 /// What the probe would say if it had nothing to measure.
 constexpr const char* kNothingLeft = R"({"type":"result","v":1,"seq":0,"t":0,"measured":0})";
@@ -38,7 +38,8 @@ Expected<Greeting> greet(const ProbeLaunch& launch, const MeasureOptions& option
   ProbeJob job;
   job.backend = options.backend;
   job.device = options.device;
-  job.ranks = options.ranks > 0 ? options.ranks : usual_ranks();
+  const int usual = options.backend == ProbeBackend::cuda ? 1 : usual_ranks();
+  job.ranks = options.ranks > 0 ? options.ranks : usual;
   job.cpu_kernels = options.cpu_kernels;
   job.budget_s = 30;
   job.item_s = 0.001;
@@ -55,6 +56,13 @@ Expected<Greeting> greet(const ProbeLaunch& launch, const MeasureOptions& option
   if (!asked) return asked.error();
   greeting.hello = *asked->hello();
   return greeting;
+}
+
+/// How many GPUs of the same kind follow each other from the chosen one on.
+int alike_gpus(const ProbeHello& hello) {
+  const auto first = hello.devices.begin() + hello.device;
+  const auto other = std::find_if(first, hello.devices.end(), [&](const auto& d) { return d.name != first->name; });
+  return std::min(static_cast<int>(other - first), kMaximumProbeRanks);
 }
 
 /// Fields of an item that were measured; the others describe it.
@@ -235,7 +243,7 @@ ProbeJob measurement_job(const MeasureOptions& options, ProbeBackend backend, st
   ProbeJob job;
   job.backend = backend;
   job.device = options.device;
-  job.ranks = gpu ? 1 : options.ranks > 0 ? options.ranks : usual_ranks();
+  job.ranks = options.ranks > 0 ? options.ranks : gpu ? 1 : usual_ranks();
   job.cpu_kernels = options.cpu_kernels;
   job.budget_s = options.budget_s;
   job.item_s = options.item_s;
@@ -255,7 +263,7 @@ ProbeJob measurement_job(const MeasureOptions& options, ProbeBackend backend, st
                            std::make_move_iterator(own.operators.end()));
   }
   job.operators = std::move(items.operators);
-  if (!gpu && job.ranks > 1) job.collectives = standard_collectives(job.ranks, kLeastBytes, kMostBytes);
+  if (job.ranks > 1) job.collectives = standard_collectives(job.ranks, kLeastBytes, gpu ? kMostGpuBytes : kMostBytes);
   return job;
 }
 
@@ -272,16 +280,23 @@ Expected<Measurement> measure_machine(const MeasureOptions& given, const RunCont
     return usage_error("a launcher starts the probe on several hosts: say for how many ranks (--ranks)");
   MeasureOptions options = given;
   if (!launch.launcher.empty()) {
-    // Several hosts run CPU ranks. Which hosts these are is not part of what times are kept under.
+    // CPU ranks unless GPUs are asked for. Which hosts these are is not part of what times are kept under.
     if (options.backend == ProbeBackend::automatic) options.backend = ProbeBackend::cpu;
     options.kept_in.clear();
     options.fresh = true;
   }
   const MachineUse use;  // so that whoever measures at the same time knows
-  const auto greeting = greet(launch, options, context);
+  auto greeting = greet(launch, options, context);
   if (!greeting) return greeting.error();
   Measurement made;
   const bool cuda = greeting->hello.backend == "cuda";
+  if (cuda) {
+    // Ranks were not asked for, or were meant for CPUs. Times of several GPUs are kept under what these say together.
+    if (given.ranks < 1 || given.backend != ProbeBackend::cuda) options.ranks = alike_gpus(greeting->hello);
+    options.backend = ProbeBackend::cuda;
+    if (options.ranks > greeting->hello.ranks) greeting = greet(launch, options, context);
+    if (!greeting) return greeting.error();
+  }
   const auto& asked = options.precisions;
   if (!cuda && !asked.empty() && std::find(asked.begin(), asked.end(), ProbePrecision::fp32) == asked.end())
     return usage_error(

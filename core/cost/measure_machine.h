@@ -20,7 +20,7 @@ struct MeasureOptions {
   std::string program;  ///< of turnpoint-probe; empty: find_probe()
   ProbeBackend backend = ProbeBackend::automatic;
   int device = 0;  ///< which GPU
-  int ranks = 0;   ///< CPU ranks; 0: one a core, 2 to 8
+  int ranks = 0;   ///< CPU ranks; 0: one a core, 2 to 8. Of the backend cuda: GPUs from `device` on; 0: all alike
   CpuKernels cpu_kernels = CpuKernels::automatic;
   double budget_s = 60, item_s = 0.2;
   std::vector<ProbePrecision> precisions;  ///< empty: all that the backend has

@@ -49,7 +49,7 @@ class Profile {
     collectives();
     MeasuredProfile made;
     fit(made.errors);
-    if (gpu_ == false) links();
+    if (!gpu_ || !cluster_.collectives.empty()) links();
     note(messages);
     made.cluster = std::make_shared<Cluster>(std::move(cluster_));
     return made;
@@ -65,7 +65,7 @@ class Profile {
     if (base)
       cluster_ = *base;
     else if (!key.empty())
-      cluster_ = **cluster_preset(key + shape_suffix(1, devices));
+      cluster_ = **cluster_preset(key + shape_suffix(nodes, devices / nodes));
     else
       cluster_.nodes = nodes, cluster_.devices_per_node = devices / nodes;
     cluster_.device.memory_bytes = device.memory_bytes;
@@ -73,7 +73,7 @@ class Profile {
       cluster_.device.name = device.name;
       cluster_.name = (gpu_ ? "gpu" : "cpu") + shape_suffix(nodes, devices / nodes);
       cluster_.title = cluster_title(nodes, devices / nodes, device.name);
-      if (nodes > 1) cluster_.links[kInterNode].name = "TCP";
+      if (nodes > 1) cluster_.links[kInterNode].name = gpu_ ? "network" : "TCP";
       cluster_.links[kIntraNode].name = gpu_ ? "PCIe" : "shared memory";
     }
   }

@@ -31,6 +31,8 @@ constexpr std::size_t kLaneBytes = std::size_t(400)
 constexpr std::size_t kPlanBytes = std::size_t(1) << 27, kFewPlans = 2000;  // plans of the states of the hull
 constexpr double kThoroughProducts = 5e7;                                   // work allowed from which there is time
 constexpr double kReachMore = 1.05;                                         // for other slopes
+// Of plans collected under a slider, and of those once it rests: what the eye can tell apart, and more.
+constexpr double kLiveApart = 2.0 / 800, kRestApart = 2.0 / 4000;
 constexpr double kLiveDistance = 0.01;  // of points from the hull, for a curve of a deep network under a slider
 constexpr std::size_t kDeep = 350, kVeryDeep = 900;  // variables; only between the two that distance was seen to do
 constexpr double kClosed = 0.002;  // share of the frontier's ranges that may hide behind a chord of its hull
@@ -164,8 +166,18 @@ void Engine::prune(const std::vector<Slack>& slack) {
 void Engine::collect(const std::vector<ListTable>& lists, Achieved& achieved) {
   const ListTable& root = lists[dag_.root];
   std::vector<std::uint32_t> wanted;
-  for (std::uint32_t i = 0; i < root.points(); ++i)
-    if (!achieved.covers(root.memory[i], root.time[i])) wanted.push_back(i);
+  const auto& points = achieved.points();
+  const double range_m = points.empty() ? 1 : std::max(1.0, double(points.back().memory - points.front().memory)),
+               range_t = points.empty() ? 1 : std::max(1e-300, points.front().time - points.back().time);
+  for (std::uint32_t i = 0; i < root.points(); ++i) {
+    if (achieved.covers(root.memory[i], root.time[i])) continue;
+    if (apart_ > 0 && !wanted.empty() &&
+        double(root.memory[i] - root.memory[wanted.back()]) / range_m +
+                (root.time[wanted.back()] - root.time[i]) / range_t <
+            apart_)
+      continue;
+    wanted.push_back(i);
+  }
   if (wanted.size() > max_plans_) {  // evenly
     for (std::size_t i = 0; i < max_plans_; ++i) wanted[i] = wanted[wanted.size() * i / max_plans_];
     wanted.resize(max_plans_);
@@ -204,10 +216,7 @@ std::size_t Engine::beam(Achieved& achieved, double buckets, double width_share,
   std::vector<ListTable> lists;
   if (run_lists(dag_, options, pool_, control_, nullptr, lists, products) != ListResult::done)
     return options.max_points;
-  // Rounded memory says nothing about what is covered already, so every plan is traced.
-  std::vector<std::uint32_t> all(lists[dag_.root].points());
-  std::iota(all.begin(), all.end(), 0u);
-  unroll(lists, all, achieved);
+  collect(lists, achieved);
   std::size_t kept = 0;
   for (const ListTable& list : lists) kept += list.points();
   return kept;
@@ -255,6 +264,7 @@ double Engine::live(Achieved& achieved, double buckets, bool thorough) {
   const std::size_t depth = graph_.variables.size();
   const double distance = depth < kDeep || depth > kVeryDeep ? kInfinity : kLiveDistance;
   double products = 0;
+  apart_ = thorough ? kRestApart : kLiveApart;
   beam(achieved, buckets, 1, slacks(used(), achieved, effective_limit(achieved), 0, distance).slack, &products);
   if (thorough && !control_.stopped()) beam(achieved, buckets / 2, 1.0 / 8, steep(achieved, distance));
   return products;

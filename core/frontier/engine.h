@@ -77,6 +77,7 @@ class Engine {
   std::size_t kept_ = 0;                     // points of the last beam
   std::size_t max_plans_ = ~std::size_t(0);  // of one collection; what is proven needs all of them
   std::size_t cheap_points_ = 20000;         // a beam that keeps fewer may be widened
+  double apart_ = 0;                         // least distance of plans collected, as a sum of shares of both ranges
   double beam_wider_ = 1;                    // width of its buckets over the wanted one
   bool infeasible_ = false;
   bool restricted_ = false;         // what is achieved is near the frontier

@@ -2,6 +2,7 @@
 #include "core/frontier/solver.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/base/discard.h"
 #include "core/frontier/crossings.h"
@@ -14,6 +15,9 @@ using namespace detail;
 namespace {
 constexpr double kLiveBuckets = 512;  // of the first pass under a slider
 constexpr double kFewLiveBuckets = 128, kManyLiveBuckets = 4096;
+constexpr std::size_t kManyVariables = 900;
+constexpr int kRestBuckets = 512;          // of the states of the hull, once the slider rests
+constexpr double kProductsGrow = 2.0 / 3;  // what the products allow, as a power, of buckets
 }  // namespace
 
 struct Solver::Impl {
@@ -25,14 +29,22 @@ struct Solver::Impl {
   bool unchanged = false;         // the same costs, too
   std::vector<LaneBlock> blocks;  // working memory
   double live_buckets = kLiveBuckets;
+  double moved_products = 0;    // of points, that the last move of a slider took
   std::vector<Point> previous;  // plans of the last answer, thinned out; at new costs they are a good start
 
   void live(Engine& engine, Achieved& achieved, const SolveOptions& options) {
-    const double allowed = options.live_products * options.live_finer * options.live_finer;
-    const double products = engine.live(achieved, live_buckets * options.live_finer, options.live_finer > 1);
-    if (products > allowed)
+    if (options.live_rests) {
+      // Products grow with the number of buckets or its square; beyond many, more show nothing.
+      const double finer = std::pow(options.live_products / std::max(1.0, moved_products), kProductsGrow);
+      // The errors of wide buckets add up over many variables; among the states of the hull narrow ones are cheap.
+      if (graph.variables.size() > kManyVariables) engine.restricted(achieved, kRestBuckets, 0);
+      engine.live(achieved, std::clamp(live_buckets * finer, live_buckets, kManyLiveBuckets), true);
+      return;
+    }
+    moved_products = engine.live(achieved, live_buckets, false);
+    if (moved_products > options.live_products)
       live_buckets = std::max(kFewLiveBuckets, live_buckets / 2);
-    else if (products * 5 < allowed)
+    else if (moved_products * 5 < options.live_products)
       live_buckets = std::min(kManyLiveBuckets, live_buckets * 2);
   }
 
@@ -70,42 +82,39 @@ constexpr double kRestrictedShare = 0.07;    // of the work allowed, for the sta
 constexpr std::size_t kLongHull = 10000000;  // products of lists from which half the slopes must do for a hull alone
 constexpr std::size_t kEnoughPlans = 64;     // kept plans that still form a frontier at new costs
 
-/// False where the plan uses a forbidden combination. Where an entry has fewer alternatives than it had, the last.
-bool make_valid(const Problem& problem, Point& plan) {
-  const auto fit = [](std::uint16_t& alternative, std::size_t count) {
-    if (alternative >= count) alternative = static_cast<std::uint16_t>(count - 1);
-    return count > 0;
+/// Memory and time at the costs of this problem; false where the plan uses a forbidden combination. Where an entry has
+/// fewer alternatives than it had, the last.
+bool cost_anew(const Problem& problem, Point& plan) {
+  CostPoint sum;
+  const auto add = [&](std::span<const CostPoint> entry, std::uint16_t& alternative) {
+    if (entry.empty()) return false;
+    if (alternative >= entry.size()) alternative = static_cast<std::uint16_t>(entry.size() - 1);
+    sum.memory += entry[alternative].memory;
+    sum.time += entry[alternative].time;
+    return true;
   };
   for (std::size_t i = 0; i < problem.nodes.size(); ++i)
-    if (!fit(plan.node_alternatives[i], problem.nodes[i].costs[plan.configs[i]].size())) return false;
+    if (!add(problem.nodes[i].costs[plan.configs[i]], plan.node_alternatives[i])) return false;
   for (std::size_t k = 0; k < problem.edges.size(); ++k) {
     const Edge& edge = problem.edges[k];
     const std::size_t row = edge.from_class[plan.configs[edge.from]], column = edge.to_class[plan.configs[edge.to]];
-    if (!fit(plan.edge_alternatives[k], edge.costs[row * edge.columns + column].size())) return false;
+    if (!add(edge.costs[row * edge.columns + column], plan.edge_alternatives[k])) return false;
   }
+  plan.memory = sum.memory;
+  plan.time = sum.time;
   return true;
 }
 
 /// Plans of an earlier answer at the costs of this problem.
-std::vector<Point> recost(const Problem& problem, const std::vector<Point>& plans, ThreadPool& pool) {
-  std::vector<Point> result(plans.size());
+std::vector<Point> recost(const Problem& problem, std::vector<Point> plans, ThreadPool& pool) {
   std::vector<char> valid(plans.size(), 0);
   pool.for_each(
-      plans.size(),
-      [&](std::size_t i, int) {
-        result[i] = plans[i];
-        valid[i] = make_valid(problem, result[i]);
-        if (!valid[i]) return;
-        const CostPoint cost = evaluate(problem, result[i]);
-        result[i].memory = cost.memory;
-        result[i].time = cost.time;
-      },
-      16);
+      plans.size(), [&](std::size_t i, int) { valid[i] = cost_anew(problem, plans[i]); }, 16);
   std::size_t kept = 0;
-  for (std::size_t i = 0; i < result.size(); ++i)
-    if (valid[i] && kept++ != i) result[kept - 1] = std::move(result[i]);
-  result.resize(kept);
-  return result;
+  for (std::size_t i = 0; i < plans.size(); ++i)
+    if (valid[i] && kept++ != i) plans[kept - 1] = std::move(plans[i]);
+  plans.resize(kept);
+  return plans;
 }
 
 /// At most about `count` of them: the corners of the hull, and the others evenly.
@@ -171,7 +180,8 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
   bool quick = false, coarse = options.pass == Pass::coarse;
   bool exact = !live && impl_->plan.terms <= options.direct_terms && engine.direct(achieved);
   if (!exact && !control.cancelled()) {
-    achieved.add(recost(problem, impl_->previous, *impl_->pool));
+    // A move of a slider leaves plans of its own behind; what is quicker keeps those of the last full run.
+    achieved.add(recost(problem, live ? std::move(impl_->previous) : impl_->previous, *impl_->pool));
     // While a slider moves, the plans of the last full run at the new costs and those of the new hull are frontier
     // enough. Asked again at the same costs, the hand rests: then there is time for more.
     const bool known = achieved.points().size() >= kEnoughPlans;
@@ -197,6 +207,7 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
     }
   }
   if (control.cancelled()) {
+    if (live) impl_->previous = thin(achieved, kLivePlans);
     discard(std::move(achieved));
     return cancelled_error();
   }

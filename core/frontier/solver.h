@@ -28,11 +28,11 @@ struct SolveOptions {
   std::size_t direct_terms = 20000;  ///< problems with fewer products of lists are solved at once, without bounds
   /// From so many on, the states that plans on the convex hull use are solved on their own first.
   std::size_t restrict_terms = 2000000;
+  bool hull_only = false;  ///< coarse: plans of the previous answer at new costs and those of the new hull, no more
   /// > 0: a coarse pass of one round only, within about so many products of points; its resolution follows from what
   /// the passes before it took (a small problem under a slider that is dragged).
-  bool hull_only = false;  ///< coarse: plans of the previous answer at new costs and those of the new hull, no more
   double live_products = 0;
-  double live_finer = 1;  ///< resolution of this live pass over that of the others (a slider at rest)
+  bool live_rests = false;  ///< the last of such passes: a second round where the frontier is steep
 };
 
 /// Keeps elimination order, classes and memory between runs in which only costs change (a bandwidth slider).

@@ -111,8 +111,8 @@ struct KnownCollective {
 
 struct ProbeJob {
   ProbeBackend backend = ProbeBackend::automatic;
-  int device = 0;  ///< CUDA: which GPU
-  int ranks = 1;   ///< CPU: processes
+  int device = 0;  ///< CUDA: which GPU, the first of several
+  int ranks = 1;   ///< processes; asked for the backend cuda, each with the next GPU
   CpuKernels cpu_kernels = CpuKernels::automatic;
   double budget_s = 60;  ///< the whole run; what is left then is reported as skipped
   double item_s = 0.5;   ///< sampling time of one item

@@ -233,8 +233,10 @@ class Comparison {
                                 : fmt::format("measured times are {} of {} steps",
                                               cpu_here ? "lower quartiles" : "medians", measured_.step.samples));
     if (!slice() && measured_.cores > 0 && measured_.cores < measured_.ranks)
-      report_.notes.push_back(fmt::format("{} ranks share {} cores: their times are not those of {} devices",
-                                          measured_.ranks, measured_.cores, measured_.ranks));
+      report_.notes.push_back(
+          fmt::format("{} ranks share {}: their times are not those of {} devices", measured_.ranks,
+                      measured_.backend == "cuda" ? std::string("a GPU") : fmt::format("{} cores", measured_.cores),
+                      measured_.ranks));
     if (scenario_.settings.factors != WhatIf())
       note("predicted for a machine that is faster or slower by the scenario's factors");
     report_.notes.insert(report_.notes.end(), measured_.notes.begin(), measured_.notes.end());

@@ -101,10 +101,11 @@ std::string write_validations_csv(const std::vector<ValidationReport>& reports) 
 
 std::string write_validation_markdown(const ValidationReport& report) {
   std::string text = fmt::format("# {}: predicted against measured\n\n", cell(report.model));
-  text += fmt::format("Plan {}; predicted for {}{}; measured on {} ({}, {} rank{}, {} core{}){}.\n\n",
-                      cell(report.plan), cell(report.hardware), report.calibrated ? ", calibrated" : "", report.backend,
-                      report.mode, report.ranks, report.ranks == 1 ? "" : "s", report.cores,
-                      report.cores == 1 ? "" : "s", report.date.empty() ? "" : ", " + report.date);
+  text +=
+      fmt::format("Plan {}; predicted for {}{}; measured on {} ({}, {} rank{}, {} {}{}){}.\n\n", cell(report.plan),
+                  cell(report.hardware), report.calibrated ? ", calibrated" : "", report.backend, report.mode,
+                  report.ranks, report.ranks == 1 ? "" : "s", report.cores, report.backend == "cuda" ? "GPU" : "core",
+                  report.cores == 1 ? "" : "s", report.date.empty() ? "" : ", " + report.date);
   std::vector<ComparedValue> times = {report.step, report.execution, report.network};
   times.insert(times.end(), report.phases.begin(), report.phases.end());
   text += markdown_table(times, Unit::seconds);

@@ -74,11 +74,12 @@ class CudaPrepared : public Prepared {
   unsigned flushes_ = 0;
 };
 
-class CudaBackend : public Backend {
+class CudaBackend : public GpuBackend {
  public:
   explicit CudaBackend(std::uint64_t seed) : seed_(seed) {}
   Expected<void> open(int device) { return gpu_.open(device, kernel_source(), true); }
 
+  Gpu& gpu() override { return gpu_; }
   nlohmann::json describe() override { return cuda::describe(gpu_); }
 
   Expected<std::unique_ptr<Prepared>> prepare(const ProbeOperator& op) override {
@@ -108,16 +109,12 @@ class CudaBackend : public Backend {
 
 }  // namespace
 
-std::optional<Error> cuda_unavailable() {
-  Driver driver;
-  const auto count = driver.open();
-  return count ? std::nullopt : std::optional<Error>(count.error());
-}
+Expected<int> visible_gpus() { return Driver().open(); }
 
-Expected<std::unique_ptr<Backend>> open_cuda_backend(int device, std::uint64_t seed) {
+Expected<std::unique_ptr<GpuBackend>> open_cuda_backend(int device, std::uint64_t seed) {
   auto backend = std::make_unique<CudaBackend>(seed);
   if (auto opened = backend->open(device); !opened) return opened.error();
-  return std::unique_ptr<Backend>(std::move(backend));
+  return std::unique_ptr<GpuBackend>(std::move(backend));
 }
 
 }  // namespace turnpoint::probe

@@ -5,11 +5,20 @@
 
 namespace turnpoint::probe {
 
-/// Why nothing can be measured over CUDA here: no driver, no device. Empty if something can.
-std::optional<Error> cuda_unavailable();
+namespace cuda {
+struct Gpu;
+}
+
+/// How many GPUs the driver shows. Error: nothing can be measured over CUDA here, no driver or no device.
+Expected<int> visible_gpus();
+
+class GpuBackend : public Backend {
+ public:
+  virtual cuda::Gpu& gpu() = 0;
+};
 
 /// One GPU. Everything of CUDA is loaded at run time; libraries that are missing take their kernels along, not the
 /// rest.
-Expected<std::unique_ptr<Backend>> open_cuda_backend(int device, std::uint64_t seed);
+Expected<std::unique_ptr<GpuBackend>> open_cuda_backend(int device, std::uint64_t seed);
 
 }  // namespace turnpoint::probe

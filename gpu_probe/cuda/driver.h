@@ -57,6 +57,7 @@ struct Driver {
   Result (*fill_words)(Pointer, unsigned value, std::size_t words, Stream) = nullptr;
   Result (*stream_create)(Stream*, unsigned) = nullptr;
   Result (*stream_synchronize)(Stream) = nullptr;
+  Result (*stream_query)(Stream) = nullptr;  ///< 600: not done yet
   Result (*event_create)(Event*, unsigned) = nullptr;
   Result (*event_record)(Event, Stream) = nullptr;
   Result (*event_synchronize)(Event) = nullptr;

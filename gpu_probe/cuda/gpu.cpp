@@ -2,6 +2,7 @@
 #include "gpu_probe/cuda/gpu.h"
 
 #include <fmt/format.h>
+#include <sched.h>
 #include <algorithm>
 
 #include "gpu_probe/backend.h"
@@ -10,7 +11,8 @@ namespace turnpoint::probe::cuda {
 
 namespace {
 
-constexpr Result kOutOfMemory = 2;
+constexpr Result kOutOfMemory = 2, kNotReady = 600;
+constexpr int kPolls = 32;  // between looks at the other ranks
 
 }  // namespace
 
@@ -18,6 +20,21 @@ Error Gpu::failure(Result result, const std::string& doing) {
   // After a fault on the device every call of this process fails; memory that ran out is freed again.
   if (result != kOutOfMemory) broken = true;
   return driver.failure(result, doing);
+}
+
+Expected<void> Gpu::wait(const std::string& doing) {
+  Result result = interrupted ? driver.stream_query(stream) : driver.stream_synchronize(stream);
+  for (int polls = 1; result == kNotReady; ++polls) {
+    if (polls % kPolls == 0 && interrupted)
+      if (auto error = interrupted()) {
+        broken = true;
+        return *error;
+      }
+    sched_yield();
+    result = driver.stream_query(stream);
+  }
+  if (result != 0) return failure(result, doing);
+  return {};
 }
 
 int Gpu::attribute(Attribute which, Device of) const {

@@ -2,8 +2,10 @@
 // One GPU with all that was found for it, and the memory of one item.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +39,10 @@ struct Gpu {
   /// Compiles `kernels` for the device. `flush`: with memory to empty its cache with.
   Expected<void> open(int wanted, const std::string& kernels, bool flush);
   Expected<Function> function(const std::string& name);
+  /// Waits for all that is queued.
+  Expected<void> wait(const std::string& doing);
+  /// Where work waits for other GPUs: asked now and then by wait(), which ends with the error that this tells.
+  std::function<std::optional<Error>()> interrupted;
   /// Marks the process as useless where the error is one that no later call survives.
   Error failure(Result result, const std::string& doing);
   int attribute(Attribute which, Device of) const;

@@ -203,15 +203,20 @@ class Loop {
         add_conditions(item);
       }
     }
-    if (error) {
-      item["not_measured"] = error->what;
-      if (!error->hint.empty()) item["hint"] = error->hint;
-    }
-    options_.say(item);
+    if (error)
+      say_not_measured(std::move(item), *error);
+    else
+      options_.say(item);
     if (!backend_.broken()) return true;
     const Error end = device_error(error ? error->what : "the device failed", error ? error->hint : "");
     options_.say({{"type", "error"}, {"what", end.what}, {"hint", end.hint}});
     return false;
+  }
+
+  void say_not_measured(json item, const Error& error) {
+    item["not_measured"] = error.what;
+    if (!error.hint.empty()) item["hint"] = error.hint;
+    options_.say(item);
   }
 
   Expected<std::unique_ptr<Prepared>> prepare(const ProbeOperator& op) {
@@ -258,7 +263,12 @@ class Loop {
       options_.say(item);
       return true;
     }
-    const auto prepared = team_.prepare(wanted);
+    const auto made = team_.prepare(wanted);
+    if (!made) {
+      say_not_measured(std::move(item), made.error());
+      return true;
+    }
+    const auto& prepared = *made;
     if (!prepared) return false;
     std::vector<double> times;
     std::optional<Error> error;

@@ -24,7 +24,8 @@ class Team {
   /// Everyone gets the largest value.
   [[nodiscard]] virtual bool largest(float& value) = 0;
   /// An exchange with its buffers, ready to be timed; null: a rank died while it was tried. Samples are this rank's.
-  virtual std::unique_ptr<Prepared> prepare(const ProbeCollective& collective) = 0;
+  /// Error, on all ranks: it cannot be measured here.
+  virtual Expected<std::unique_ptr<Prepared>> prepare(const ProbeCollective& collective) = 0;
   /// Of the groups that this collective runs in.
   virtual DeviceGroup shape(const ProbeCollective& collective) const = 0;
 };

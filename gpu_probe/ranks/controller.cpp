@@ -25,10 +25,11 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kHeartbeat = 1.0;  // s between signs of life
-constexpr double kOpening = 120.0;  // s until a device must have said hello: libraries of half a GB are loaded
-constexpr int kMostRestarts = 8;    // items that may take their process down
-constexpr double kFollowing = 3;    // s for the news of the rank that the others miss
+constexpr double kHeartbeat = 1.0;       // s between signs of life
+constexpr double kOpening = 120.0;       // s until a device must have said hello: libraries of half a GB are loaded
+constexpr int kMostRestarts = 8;         // items that may take their process down
+constexpr int kMostFailedExchanges = 3;  // between GPUs, in a row
+constexpr double kFollowing = 3;         // s for the news of the rank that the others miss
 constexpr std::size_t kMaximumLine = 4u << 20;
 
 json error_line(const Error& error) {
@@ -80,8 +81,11 @@ class Controller {
       return measure();
     }
     crew_ = std::make_unique<LocalCrew>(job_file_);
-    if (backend_ == ProbeBackend::automatic)
+    const bool several_gpus = backend_ == ProbeBackend::cuda && job_.ranks > 1;
+    if (backend_ == ProbeBackend::automatic || several_gpus)
       if (const int code = choose(); code != kDone) return code;
+    if (several_gpus)
+      if (const int code = spread_over_gpus(); code != kDone) return code;
     return measure();
   }
 
@@ -104,21 +108,22 @@ class Controller {
 
   WorkerOptions options() const {
     WorkerOptions options;
-    options.ranks = backend_ == ProbeBackend::cpu ? job_.ranks : 1;
+    options.ranks = backend_ == ProbeBackend::cpu ? job_.ranks : gpu_ranks_;
     options.start = next_item_;
     options.deadline = started_measuring_ + job_.budget_s;
     options.places = options.ranks;
     options.backend = backend_;
+    options.exchange = failed_exchanges_ < kMostFailedExchanges;
     return options;
   }
 
   /// Waits until the processes on other hosts are there.
   int gather(const std::string& text) {
-    if (backend_ == ProbeBackend::cuda)
-      return fail(device("several hosts run CPU ranks only; this probe has none for CUDA devices there",
-                         "ask for the backend cpu"));
-    if (backend_ == ProbeBackend::automatic) not_cuda_ = "several hosts run CPU ranks";
-    backend_ = ProbeBackend::cpu;
+    if (backend_ == ProbeBackend::automatic) {
+      not_cuda_ = "several hosts run CPU ranks unless the backend cuda is asked for";
+      backend_ = ProbeBackend::cpu;
+    }
+    if (backend_ == ProbeBackend::cuda) gpu_ranks_ = job_.ranks;  // a rank without a GPU says so
     auto made = HostCrew::make(launch_, job_.ranks, text, job_file_);
     if (!made) return fail(made.error());
     hosts_ = made->get();
@@ -147,6 +152,7 @@ class Controller {
         if (message.is_discarded()) continue;
         if (message.value("type", "") != "choice") continue;
         if (message.value("backend", "") == "cuda") backend_ = ProbeBackend::cuda;
+        gpus_ = message.value("gpus", 0);
         not_cuda_ = message.value("why", "");
       }
       if (!member.open) break;
@@ -155,6 +161,23 @@ class Controller {
     }
     crew_->kill();
     return kDone;
+  }
+
+  /// Each rank a GPU of its own, from the job's on. A step can do with one GPU, where its ranks are virtual devices.
+  int spread_over_gpus() {
+    backend_ = ProbeBackend::cuda;  // where there is none, the rank that opens it says so
+    const std::string why = std::exchange(not_cuda_, {});
+    if (!why.empty()) return kDone;
+    const int left = gpus_ - job_.device;
+    if (left >= job_.ranks) {
+      gpu_ranks_ = job_.ranks;
+      return kDone;
+    }
+    if (step_) return kDone;
+    return fail(device(fmt::format("{} ranks need a GPU each, and the driver shows {}{}", job_.ranks, gpus_,
+                                   job_.device > 0 ? fmt::format(", of which the first is to be number {}", job_.device)
+                                                   : std::string()),
+                       "ask for fewer ranks, check CUDA_VISIBLE_DEVICES, or ask for the backend cpu"));
   }
 
   int measure() {
@@ -262,6 +285,7 @@ class Controller {
       say(std::move(message));
     } else if (type == "item") {
       ++(message.contains("time_s") ? measured_ : failed_);
+      if (message.contains("time_s") && message.contains("collective")) failed_exchanges_ = 0;
       item_began_ = host_clock();
       current_ = -1;
       say(std::move(message));
@@ -319,6 +343,7 @@ class Controller {
     if (!opened_ || ++restarts_ > kMostRestarts || (hosts_ && hosts_->once())) return fail(device(what, hint));
     if (current_ >= 0) {  // else it had said itself what became of the item
       ++failed_;
+      if (gpu_ranks_ > 1 && current_ >= static_cast<int>(job_.operators.size())) ++failed_exchanges_;
       json item = {{"type", "item"}, {"index", current_}, {"not_measured", what}};
       if (!hint.empty()) item["hint"] = hint;
       say(std::move(item));
@@ -336,8 +361,9 @@ class Controller {
     if (step_) {
       result_["elapsed_s"] = host_clock() - started_;
       if (hosts_)
-        result_["notes"].push_back(fmt::format("ranks on {} host{}: {}", hosts_->nodes(),
-                                               hosts_->nodes() == 1 ? "" : "s", hosts_->transport()));
+        result_["notes"].push_back(fmt::format("ranks on {} host{}{}: {}", hosts_->nodes(),
+                                               hosts_->nodes() == 1 ? "" : "s", gpu_ranks_ > 1 ? "; besides NCCL" : "",
+                                               hosts_->transport()));
       say(std::move(result_));
       return out_.good() ? kDone : kDevice;
     }
@@ -364,6 +390,8 @@ class Controller {
   int signals_ = -1, claim_ = -1, job_file_ = -1;
   ProbeBackend backend_ = ProbeBackend::cpu;
   std::string not_cuda_;
+  int gpus_ = 0, gpu_ranks_ = 1;  ///< that the driver shows; ranks with a GPU each
+  int failed_exchanges_ = 0;      ///< of those ranks, in a row
   std::int64_t sequence_ = 0;
   std::size_t next_item_ = 0;
   int current_ = -1, measured_ = 0, failed_ = 0, skipped_ = 0, restarts_ = 0;
@@ -393,8 +421,8 @@ int run_step_job(const StepJob& job, const std::string& text, int out_file, cons
   std::optional<Error> refused;
   // Of a GPU its own process knows how much it takes.
   if (frame.backend == ProbeBackend::cpu)
-    if (const auto fine = job.placement ? step::check_placement_job(job)
-                                        : step::check_job(job, launch.several() ? 1 : frame.ranks);
+    if (const auto fine =
+            job.placement ? step::check_placement_job(job) : step::check_job(job, launch.several() ? 1 : frame.ranks);
         !fine)
       refused = fine.error();
   if (refused) {

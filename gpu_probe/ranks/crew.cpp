@@ -41,7 +41,8 @@ std::vector<std::string> worker_arguments(const WorkerOptions& o) {
           "--deadline", fmt::format("{}", o.deadline), "--backend", to_string(o.backend),
           "--choose",   o.choose ? "1" : "0",          "--place",   std::to_string(o.place),
           "--places",   std::to_string(o.places),      "--cores",   std::to_string(o.cores),
-          "--listen",   std::to_string(o.listen_file), "--peers",   std::to_string(o.peers_file)};
+          "--listen",   std::to_string(o.listen_file), "--peers",   std::to_string(o.peers_file),
+          "--exchange", o.exchange ? "1" : "0"};
 }
 
 bool read_worker_arguments(const std::vector<std::string>& arguments, WorkerOptions& options) {
@@ -66,6 +67,7 @@ bool read_worker_arguments(const std::vector<std::string>& arguments, WorkerOpti
   options.peers_file = integer("--peers");
   options.start = static_cast<std::size_t>(std::max(0, integer("--start")));
   options.choose = given["--choose"] == "1";
+  options.exchange = given["--exchange"] != "0";
   const auto deadline = parse_double(given["--deadline"]);
   options.deadline = deadline.value_or(0);
   const std::string backend = given["--backend"];

@@ -26,7 +26,8 @@ struct WorkerOptions {
   std::size_t start = 0;                  ///< the first item to measure, as a place in run_order()
   double deadline = 0;                    ///< host_clock() after which no item is begun
   ProbeBackend backend = ProbeBackend::cpu;
-  bool choose = false;  ///< only say which backend there is
+  bool choose = false;   ///< only say which backend there is
+  bool exchange = true;  ///< GPUs: false once exchanges between them have failed too often
 };
 std::vector<std::string> worker_arguments(const WorkerOptions& options);
 /// False where the arguments are not those of a worker.

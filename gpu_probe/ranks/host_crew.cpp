@@ -182,6 +182,7 @@ std::string HostCrew::transport() const {
 }
 
 void HostCrew::describe(json& hello) const {
+  const bool gpus = hello.value("backend", "") == "cuda";  // of which their ranks have said what they are
   json devices = json::array(), nodes = json::array();
   devices.get_ref<json::array_t&>().resize(static_cast<std::size_t>(ranks_));
   for (std::size_t n = 0; n < nodes_.size(); ++n) nodes.push_back({{"name", nodes_[n]}, {"ranks", 0}});
@@ -196,14 +197,16 @@ void HostCrew::describe(json& hello) const {
           {"node", process.node},
           {"memory_bytes", static_cast<std::int64_t>(process.memory_bytes / process.places)}};
   }
-  hello["devices"] = std::move(devices);
+  for (std::size_t i = 0; gpus && i < devices.size() && i < hello["devices"].size(); ++i)
+    hello["devices"][i]["node"] = devices[i]["node"];
+  if (!gpus) hello["devices"] = std::move(devices);
   hello["nodes"] = std::move(nodes);
-  hello["transport"] = transport();
+  if (!gpus) hello["transport"] = transport();
   if (!no_mpi_.empty()) hello["missing"].push_back("MPI: " + no_mpi_);
   const int cores = total_cores();
-  hello["topology"]["cores"] = cores;
+  if (!gpus) hello["topology"]["cores"] = cores;
   hello["warnings"] = json::array();
-  if (ranks_ > cores)
+  if (ranks_ > cores && !gpus)
     hello["warnings"].push_back(fmt::format(
         "{} ranks share {} cores: the times are not those of machines with a core for each", ranks_, cores));
   const int idle = launch_.size - ranks_ / each_;
@@ -275,6 +278,8 @@ Expected<void> HostCrew::begin() {
                         {"places", process.places},
                         {"cores", total_cores()},
                         {"carrier", carrier_},
+                        {"backend", to_string(options_.backend)},
+                        {"exchange", options_.exchange},
                         {"from_item", options_.start},
                         {"left_s", std::max(0.0, options_.deadline - host_clock())}};
     if (process.channel.socket()) {

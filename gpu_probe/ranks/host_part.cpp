@@ -102,7 +102,8 @@ Expected<void> HostPart::start(const json& order) {
   options.cores = order.value("cores", 0);
   options.start = order.value("from_item", std::size_t(0));
   options.deadline = host_clock() + order.value("left_s", 0.0);
-  options.backend = ProbeBackend::cpu;
+  options.backend = order.value("backend", "cpu") == "cuda" ? ProbeBackend::cuda : ProbeBackend::cpu;
+  options.exchange = order.value("exchange", true);
   options.peers_file = peers_.file();
   Share share;
   share.first = order.value("first", 0);

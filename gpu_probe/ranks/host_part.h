@@ -14,7 +14,7 @@
 namespace turnpoint::probe {
 
 /// Grows with every change of what the processes of a run say to each other.
-inline constexpr int kHostProtocol = 1;
+inline constexpr int kHostProtocol = 2;
 /// Seconds between signs of life of the processes, and without one before the other side counts as gone.
 inline constexpr double kPing = 1, kSilence = 20;
 const char* program_version();

@@ -96,10 +96,10 @@ bool HostTeam::largest(float& value) {
   return true;
 }
 
-std::unique_ptr<Prepared> HostTeam::prepare(const ProbeCollective& collective) {
+Expected<std::unique_ptr<Prepared>> HostTeam::prepare(const ProbeCollective& collective) {
   auto exchange = std::make_unique<Exchange>(ranks_, collective);
-  if (!exchange->settle(*this)) return nullptr;
-  return exchange;
+  if (!exchange->settle(*this)) exchange.reset();
+  return std::unique_ptr<Prepared>(std::move(exchange));
 }
 
 // The first group's, which all others have where every node holds as many ranks.

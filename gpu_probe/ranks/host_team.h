@@ -19,7 +19,7 @@ class HostTeam : public Team {
   bool barrier() override { return ranks_.barrier(everyone_); }
   bool agree(std::span<float> values) override;
   bool largest(float& value) override;
-  std::unique_ptr<Prepared> prepare(const ProbeCollective& collective) override;
+  Expected<std::unique_ptr<Prepared>> prepare(const ProbeCollective& collective) override;
   DeviceGroup shape(const ProbeCollective& collective) const override;
 
  private:

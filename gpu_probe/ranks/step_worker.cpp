@@ -83,33 +83,76 @@ class StepWorker {
 
   /// All ranks of the job on one GPU, in this process.
   int run_on_gpu() {
+    if (const auto opened = open_gpu(); !opened) return fail(opened.error());
+    if (!say_hello_of_gpu({})) return kDevice;
+    if (const auto fine = step::check_job_on_gpu(job_, ranks_of(job_)); !fine) return fail(fine.error());
+    if (proves()) {
+      const auto numerics = step::prove_on_gpu(job_, notes_.emplace_back());
+      if (!numerics) return fail(numerics.error());
+      numerics_ = *numerics;
+    }
+    return reported(step::measure_on_gpu(job_, progress()));
+  }
+
+  /// One rank of several, with a GPU of its own.
+  int run_on_gpus() {
+    if (const auto opened = open_gpu(); !opened) return fail(opened.error());
+    const auto exchanges = GpuCollectives::open(step::opened_gpu(), links_.collectives(), links_.transport());
+    if (!exchanges) return fail(exchanges.error());
+    if (!say_hello_of_gpu((*exchanges)->version())) return kDevice;
+    if (const auto fine = step::check_job_on_gpu(job_, 1); !fine) return fail(fine.error());
+    if (const auto joined = (*exchanges)->line_up(); !joined) return fail(joined.error());
+    if (proves()) {
+      std::string how;
+      const auto numerics = step::prove_on_gpus(job_, **exchanges, links_.transport(), how);
+      if (!numerics) return fail(numerics.error());
+      numerics_ = *numerics;
+      notes_.push_back(how);
+      // Rank 0's comparison has the machine to itself.
+      bool flag = true;
+      if (!links_.follow_rank_0(flag)) return kDevice;
+    }
+    return reported(step::measure_on_gpus(job_, **exchanges, progress()));
+  }
+
+ private:
+  Expected<void> open_gpu() {
     if (job_.placement)
-      return fail({ErrorCode::device, "placements are carried out on CPU ranks, not on a GPU yet", job_.model->name,
-                   "ask for the backend cpu"});
-    if (const auto opened = step::open_gpu(job_.device); !opened) return fail(opened.error());
+      return Error{ErrorCode::device, "placements are carried out on CPU ranks, not on a GPU yet", job_.model->name,
+                   "ask for the backend cpu"};
+    auto opened = step::open_gpu(job_.device + options_.place);
+    if (!opened && options_.ranks > 1) return without_gpu(opened.error(), options_.rank);
+    return opened;
+  }
+  /// `nccl`: its version, where there are several ranks. False once one of them is gone.
+  bool say_hello_of_gpu(const std::string& nccl) {
     json hello = cuda::describe(step::opened_gpu());
     hello["type"] = "hello";
     hello["program"] = "turnpoint-probe";
     hello["protocol"] = 1;
     hello["statistic"] = "median";
     hello["cold"] = false;
+    if (!nccl.empty()) describe_nccl(hello, nccl, {});
+    if (options_.peers_file >= 0 && !gather_devices(hello, links_.collectives())) return false;
     say(hello);
-    if (const auto fine = step::check_job_on_gpu(job_); !fine) return fail(fine.error());
-    if (job_.prove && job_.mode == StepMode::ranks) {
-      sign_of_life("proving", 0, 60 + 10 * proof_needs(*job_.model).seconds);
-      const auto numerics = step::prove_on_gpu(job_, notes_.emplace_back());
-      if (!numerics) return fail(numerics.error());
-      numerics_ = *numerics;
-    }
-    const auto measured = step::measure_on_gpu(
-        job_, [this](const char* phase, double fraction, double limit_s) { sign_of_life(phase, fraction, limit_s); });
+    return true;
+  }
+  /// Whether there is a proof, which begins then.
+  bool proves() {
+    if (!job_.prove || job_.mode != StepMode::ranks) return false;
+    sign_of_life("proving", 0, 60 + 10 * proof_needs(*job_.model).seconds);
+    return true;
+  }
+  step::StepProgress progress() {
+    return [this](const char* phase, double fraction, double limit_s) { sign_of_life(phase, fraction, limit_s); };
+  }
+  int reported(const Expected<StepMeasurement>& measured) {
     if (!measured) return fail(measured.error());
     cores_ = measured->cores;
-    report(*measured);
+    if (options_.rank == 0) report(*measured);
     return kDone;
   }
 
- private:
   void say(const json& line) {
     if (options_.rank == 0) out_.write(line);
   }
@@ -119,18 +162,15 @@ class StepWorker {
   int fail(const Error& error) {
     json line = {{"type", "error"}, {"what", error.what}, {"hint", error.hint}, {"where", error.where}};
     // That another rank gave up says less than what that rank has to say.
-    line["follows"] = error.what == "another rank gave up";
+    line["follows"] = error.what == kAnotherRankGaveUp;
     if (error.code != ErrorCode::device) line["code"] = to_string(ErrorCode::bad_input);
     out_.write(line);
     return kDevice;
   }
 
   Expected<StepMeasurement> measure() {
-    const auto progress = [this](const char* phase, double fraction, double limit_s) {
-      sign_of_life(phase, fraction, limit_s);
-    };
-    return job_.placement ? step::in_float::measure_placed_rank(job_, links_.region(), options_.place, progress)
-                          : step::in_float::measure_rank(job_, links_, progress);
+    return job_.placement ? step::in_float::measure_placed_rank(job_, links_.region(), options_.place, progress())
+                          : step::in_float::measure_rank(job_, links_, progress());
   }
 
   Expected<void> prove() {
@@ -232,7 +272,8 @@ int run_step_worker(const WorkerOptions& options, const std::string& text, RankL
     return kDevice;
   }
   StepWorker worker(options, *job, links, cores);
-  return options.backend == ProbeBackend::cuda ? worker.run_on_gpu() : worker.run(pin);
+  if (options.backend != ProbeBackend::cuda) return worker.run(pin);
+  return options.ranks > 1 ? worker.run_on_gpus() : worker.run_on_gpu();
 }
 
 }  // namespace turnpoint::probe

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <sched.h>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "core/base/json.h"
@@ -11,6 +12,7 @@
 #include "gpu_probe/cuda/cuda_backend.h"
 #include "gpu_probe/measure/loop.h"
 #include "gpu_probe/ranks/controller.h"
+#include "gpu_probe/ranks/gpu_team.h"
 #include "gpu_probe/ranks/host_team.h"
 #include "gpu_probe/ranks/rank_links.h"
 #include "gpu_probe/ranks/step_worker.h"
@@ -36,8 +38,14 @@ void pin(int rank, int ranks) {
     }
 }
 
+int refuse(const WorkerOptions& options, const Error& error) {
+  LineWriter(options.out_file).write({{"type", "error"}, {"what", error.what}, {"hint", error.hint}});
+  return kDevice;
+}
+
 /// Says hello, compares kernels where that was asked, and measures.
-int measure(const WorkerOptions& options, const ProbeJob& job, RankLinks& links, Backend& backend) {
+int measure(const WorkerOptions& options, const ProbeJob& job, Team& team, Backend& backend,
+            const std::function<bool(json&)>& add_to_hello = {}) {
   LineWriter out(options.out_file);
   const auto say = [&](const json& line) {
     if (options.rank == 0) out.write(line);
@@ -49,30 +57,35 @@ int measure(const WorkerOptions& options, const ProbeJob& job, RankLinks& links,
   hello["kernels"] = kKernelRevision;
   hello["statistic"] = backend.shared_host() ? "q1" : "median";
   hello["cold"] = backend.cold();
+  if (add_to_hello && !add_to_hello(hello)) return kDevice;
   say(hello);
   if (job.check && options.start == 0) {
     for (const auto& message : backend.check()) say(message);
     if (backend.broken()) say({{"type", "error"}, {"what", "the device failed during the checks"}, {"hint", ""}});
   }
-  HostTeam team(links.collectives());
   const LoopOptions loop{options.start, options.deadline, host_clock, say};
   return run_loop(job, backend, team, loop) ? kDone : kDevice;
 }
 
-int refuse(const WorkerOptions& options, const Error& error) {
-  LineWriter(options.out_file).write({{"type", "error"}, {"what", error.what}, {"hint", error.hint}});
-  return kDevice;
+/// One of several ranks with a GPU each.
+int measure_gpus(const WorkerOptions& options, const ProbeJob& job, RankLinks& links, GpuBackend& backend) {
+  GpuTeam team(backend.gpu(), links.collectives(), links.transport(), options.exchange);
+  const int code = measure(options, job, team, backend, [&](json& hello) {
+    describe_nccl(hello, team.version(), team.missing());
+    return options.peers_file < 0 || gather_devices(hello, links.collectives());
+  });
+  if (team.trouble() && team.trouble()->what != kAnotherRankGaveUp) return refuse(options, *team.trouble());
+  return code;
 }
-
-}  // namespace
-
-namespace {
 
 int open_and_run(const WorkerOptions& options) {
   if (options.choose) {
-    const auto why = cuda_unavailable();
+    const auto gpus = visible_gpus();
     LineWriter(options.out_file)
-        .write({{"type", "choice"}, {"backend", why ? "cpu" : "cuda"}, {"why", why ? why->what : ""}});
+        .write({{"type", "choice"},
+                {"backend", gpus ? "cuda" : "cpu"},
+                {"gpus", gpus ? *gpus : 0},
+                {"why", gpus ? "" : gpus.error().what}});
     return kDone;
   }
   const auto text = read_file(fmt::format("/proc/self/fd/{}", options.job_file));
@@ -86,22 +99,24 @@ int open_and_run(const WorkerOptions& options) {
   };
   if (is_step_job(*text)) {
     const int cores = options.cores > 0 ? options.cores : usable_cores();
-    if (options.rank > 0) pin(options.place, options.places);  // rank 0 proves first, with as many threads as ranks
+    const bool cpu = options.backend == ProbeBackend::cpu;
+    if (cpu && options.rank > 0)
+      pin(options.place, options.places);  // rank 0 proves first, with as many threads as ranks
     return ended(run_step_worker(options, *text, links, cores, [&] { pin(options.place, options.places); }));
   }
   auto job = parse_probe_job(*text, "job");
   if (!job) return refuse(options, job.error());
-  std::unique_ptr<Backend> backend;
+  HostTeam team(links.collectives());
   if (options.backend == ProbeBackend::cuda) {
-    auto gpu = open_cuda_backend(job->device, job->seed);
-    if (!gpu) return refuse(options, gpu.error());
-    backend = std::move(*gpu);
-  } else {
-    if (const auto chosen = choose_kernels(job->cpu_kernels); !chosen) return refuse(options, chosen.error());
-    backend = make_cpu_backend(options.places, job->seed);  // counts the cores that it may use
-    pin(options.place, options.places);
+    const auto gpu = open_cuda_backend(job->device + options.place, job->seed);
+    if (!gpu) return refuse(options, options.ranks > 1 ? without_gpu(gpu.error(), options.rank) : gpu.error());
+    if (options.ranks > 1) return ended(measure_gpus(options, *job, links, **gpu));
+    return ended(measure(options, *job, team, **gpu));
   }
-  return ended(measure(options, *job, links, *backend));
+  if (const auto chosen = choose_kernels(job->cpu_kernels); !chosen) return refuse(options, chosen.error());
+  const auto backend = make_cpu_backend(options.places, job->seed);  // counts the cores that it may use
+  pin(options.place, options.places);
+  return ended(measure(options, *job, team, *backend));
 }
 
 }  // namespace

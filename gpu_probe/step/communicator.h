@@ -32,6 +32,8 @@ class Communicator {
   /// Sends `out` to one rank and receives `in` from one; both may be this rank, neither may be alone. All ranks that
   /// are named do the same. Error: another rank has given up.
   virtual Expected<void> exchange(int to, ConstNumbers out, int from, Numbers in) = 0;
+  /// Before a step that is timed: what follows is to begin at once, on all ranks that have a device each.
+  virtual Expected<void> line_up() { return {}; }
   /// Wakes all ranks that wait, with an error.
   virtual void give_up() = 0;
 

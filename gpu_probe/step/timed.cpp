@@ -49,7 +49,7 @@ class Measurer {
     for (int i = 0; i < job_.steps; ++i) {
       progress_("timing steps", static_cast<double>(i) / job_.steps, limit);
       if (auto done = barrier(); !done) return done.error();
-      if (job_.mode == StepMode::slice) hold_back();
+      if (auto done = communicator_.line_up(); !done) return done.error();
       if (auto done = step.run(); !done) return done.error();
       add_row(step.report(), step.report().seconds_all);
       Real over = i + 1 >= kLeastSteps && probe::host_clock() - began > job_.budget_s ? 1 : 0;

@@ -8,6 +8,7 @@
 #include "gpu_probe/cuda/cudnn.h"
 #include "gpu_probe/cuda/driver.h"
 #include "gpu_probe/cuda/kernel_source.h"
+#include "gpu_probe/cuda/nccl.h"
 #include "gpu_probe/cuda/nvrtc.h"
 #include "gpu_probe/step/cuda/kernel_source.h"
 
@@ -19,6 +20,11 @@
 #if __has_include(<cudnn.h>) && defined(HAVE_CUDA_HEADERS)
 #define HAVE_CUDNN_HEADERS 1
 #include <cudnn.h>
+#endif
+
+#if __has_include(<nccl.h>) && defined(HAVE_CUDA_HEADERS)
+#define HAVE_NCCL_HEADERS 1
+#include <nccl.h>
 #endif
 
 using namespace turnpoint::probe::cuda;
@@ -60,6 +66,67 @@ static_assert(kCudnnFloat == CUDNN_DATA_FLOAT && kCudnnBf16 == CUDNN_DATA_BFLOAT
 static_assert(kCudnnCrossCorrelation == CUDNN_CROSS_CORRELATION && kCudnnDefaultMath == CUDNN_DEFAULT_MATH &&
               kCudnnTensorMath == CUDNN_TENSOR_OP_MATH && kCudnnFmaMath == CUDNN_FMA_MATH);
 #endif
+#ifdef HAVE_NCCL_HEADERS
+static_assert(sizeof(NcclId) == sizeof(ncclUniqueId) && alignof(NcclId) == alignof(ncclUniqueId));
+static_assert(kNcclFloat32 == ncclFloat32 && kNcclSum == ncclSum);
+static_assert(kNcclSystemError == ncclSystemError && kNcclInvalidUsage == ncclInvalidUsage &&
+              kNcclRemoteError == ncclRemoteError && kNcclInProgress == ncclInProgress);
+
+/// The functions of nccl.h with enumerations and handles as what they are in memory; their shapes are compared.
+template <class T>
+struct PlainOf {
+  using type = T;
+};
+template <class T>
+requires std::is_enum_v<T>
+struct PlainOf<T> {
+  using type = int;
+};
+template <>
+struct PlainOf<ncclUniqueId> {
+  using type = NcclId;
+};
+template <>
+struct PlainOf<ncclUniqueId*> {
+  using type = NcclId*;
+};
+template <>
+struct PlainOf<ncclComm_t> {
+  using type = NcclCommunicator;
+};
+template <>
+struct PlainOf<ncclComm_t*> {
+  using type = NcclCommunicator*;
+};
+template <>
+struct PlainOf<ncclResult_t*> {
+  using type = int*;
+};
+template <>
+struct PlainOf<cudaStream_t> {
+  using type = Stream;
+};
+template <class R, class... A>
+auto plain_nccl(R (*)(A...)) -> typename PlainOf<R>::type (*)(typename PlainOf<A>::type...);
+#define SAME_AS_NCCL(member, function) \
+  static_assert(std::is_same_v<decltype(Nccl::member), decltype(plain_nccl(&function))>)
+SAME_AS_NCCL(get_version, ncclGetVersion);
+SAME_AS_NCCL(get_id, ncclGetUniqueId);
+SAME_AS_NCCL(join, ncclCommInitRank);
+SAME_AS_NCCL(abort, ncclCommAbort);
+SAME_AS_NCCL(destroy, ncclCommDestroy);
+SAME_AS_NCCL(asynchronous_error, ncclCommGetAsyncError);
+SAME_AS_NCCL(error_text, ncclGetErrorString);
+SAME_AS_NCCL(last_error, ncclGetLastError);
+SAME_AS_NCCL(group_start, ncclGroupStart);
+SAME_AS_NCCL(group_end, ncclGroupEnd);
+SAME_AS_NCCL(all_reduce, ncclAllReduce);
+SAME_AS_NCCL(all_gather, ncclAllGather);
+SAME_AS_NCCL(reduce_scatter, ncclReduceScatter);
+SAME_AS_NCCL(broadcast, ncclBroadcast);
+SAME_AS_NCCL(send, ncclSend);
+SAME_AS_NCCL(receive, ncclRecv);
+#endif
 
 class CudaDeclarationsTest : public QObject {
   Q_OBJECT
@@ -71,6 +138,14 @@ class CudaDeclarationsTest : public QObject {
 #else
     QSKIP("no CUDA headers here");
 #endif
+  }
+
+  void nccl_is_loaded() {
+    Nccl nccl;
+    if (const auto opened = nccl.open(); !opened) QSKIP(opened.error().what.c_str());
+    QVERIFY2(nccl.version().starts_with("2."), nccl.version().c_str());
+    // Which is 20000 + 100 x minor + patch from 2.9 on; an error has words.
+    QVERIFY(nccl.failure(kNcclSystemError, "trying").what.find("trying: NCCL error 2 (") == 0);
   }
 
   void kernels_compile_data() {

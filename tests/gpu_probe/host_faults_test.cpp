@@ -100,12 +100,12 @@ class HostFaultsTest : public QObject {
       other.waitForBytesWritten(1000);
       return first.finished() && first.process.exitCode() == 5 ? first.error() : QString("went on");
     };
-    const QString version = answer(R"({"token":"word","protocol":1,"version":"9.9","rank":1,"size":2,"node":"b"})");
+    const QString version = answer(R"({"token":"word","protocol":2,"version":"9.9","rank":1,"size":2,"node":"b"})");
     QVERIFY2(version.contains("rank 1 on b is turnpoint-probe 9.9") && version.contains("same version"),
              version.toUtf8());
     const QString protocol = answer(R"({"token":"word","protocol":7,"rank":1,"size":2,"node":"b"})");
     QVERIFY2(protocol.contains("(protocol 7)"), protocol.toUtf8());
-    const QString size = answer(R"({"token":"word","protocol":1,"version":"0.1.0","rank":1,"size":3,"node":"b"})");
+    const QString size = answer(R"({"token":"word","protocol":2,"version":"0.1.0","rank":1,"size":3,"node":"b"})");
     QVERIFY2(size.contains("rank 1 of 3 on b does not belong to a run of 2"), size.toUtf8());
     const QString types = answer(R"({"token":"word","protocol":"1","version":2,"rank":[],"size":{},"node":3})");
     QVERIFY2(!types.contains("went on") && !types.contains("errors"), types.toUtf8());

@@ -119,15 +119,6 @@ class HostsTest : public QObject {
     QCOMPARE(other[0]->lines().last()["type"].toString(), QString("result"));
   }
 
-  void a_job_for_gpus_is_refused() {
-    ProbeJob job = small_job(1);
-    job.backend = ProbeBackend::cuda;
-    Host host(0, 2, meeting());
-    host.start(write_probe_job(job));
-    QVERIFY(host.finished());
-    QVERIFY2(host.error().contains("several hosts run CPU ranks only"), host.error().toUtf8());
-  }
-
   void mpirun_starts_it_data() {
     QTest::addColumn<QStringList>("options");
     QTest::addColumn<bool>("apart");

@@ -50,8 +50,8 @@ class OneOfFour : public Team {
   bool barrier() override { return true; }
   bool agree(std::span<float>) override { return true; }
   bool largest(float&) override { return true; }
-  std::unique_ptr<Prepared> prepare(const ProbeCollective& c) override {
-    return std::make_unique<Timed>([this, c] { return device_(c); });
+  Expected<std::unique_ptr<Prepared>> prepare(const ProbeCollective& c) override {
+    return std::unique_ptr<Prepared>(std::make_unique<Timed>([this, c] { return device_(c); }));
   }
   DeviceGroup shape(const ProbeCollective& c) const override {
     return {c.group_size, 1, c.group_size, 4 / c.group_size};

@@ -150,7 +150,9 @@ QString backend_text(const ValidationReport& report) {
   if (report.backend == "cpu")
     words << counted(report.ranks, QObject::tr("1 CPU rank"), QObject::tr("%1 CPU ranks"));
   else
-    words << (report.backend == "cuda" ? QObject::tr("CUDA GPU") : to_qt(report.backend));
+    words << (report.backend != "cuda"                           ? to_qt(report.backend)
+              : report.ranks > 1 && report.cores == report.ranks ? QObject::tr("%1 CUDA GPUs").arg(report.ranks)
+                                                                 : QObject::tr("CUDA GPU"));
   if (report.backend == "cpu" && report.cores > 0)
     words.back() += QObject::tr(" on %1").arg(counted(report.cores, QObject::tr("1 core"), QObject::tr("%1 cores")));
   if (report.mode == "slice") words << QObject::tr("one device's part alone");

@@ -5,6 +5,8 @@
 #include <cassert>
 #include <map>
 
+#include "core/search/frontier_tracking/questions.h"
+
 namespace turnpoint::search {
 
 namespace {
@@ -13,53 +15,20 @@ std::int64_t bytes_of(const PairTable& table, const Mesh& mesh, const Layout& la
   return local_elements(mesh, layout, table.shape) * table.element_bytes;
 }
 
-// A question to the resharding model; equal questions of different tables are asked once.
-struct Question {
-  std::vector<std::int64_t> shape;
-  int element_bytes;
-  std::vector<Layout> from, to;
-  friend auto operator<=>(const Question&, const Question&) = default;
-};
-
-struct LayoutSet {
-  std::vector<Layout> layouts;
-  std::vector<std::uint32_t> of;
-};
-
-LayoutSet distinct(const std::vector<Layout>& layouts, bool partials) {
-  LayoutSet set;
-  std::map<Layout, std::uint32_t> known;
-  for (const auto& layout : layouts) {
-    const Layout one = partials ? layout : layout.without_partial();
-    const auto [it, fresh] = known.try_emplace(one, static_cast<std::uint32_t>(set.layouts.size()));
-    if (fresh) set.layouts.push_back(one);
-    set.of.push_back(it->second);
-  }
-  return set;
-}
-
-// Where each table finds its forward and backward times.
-struct TableQuestions {
-  std::size_t forward = 0, backward = 0;
-  LayoutSet from, from_whole, to, to_whole;
-};
-
 // `again_s`, of a table whose tensor may be computed again, receives the compute part of every point.
-frontier::CostTable fill_table(const PairTable& table, const Prices& prices, const TableQuestions& questions,
-                               const std::vector<double>& forward, const std::vector<double>& backward,
-                               std::vector<double>& again_s) {
+frontier::CostTable fill_table(const PairTable& table, const Prices& prices, const ReshardQuestions::Table& asked,
+                               const std::vector<double>& answers, std::vector<double>& again_s) {
   frontier::CostTable costs;
   const Mesh& mesh = prices.structure().mesh;
-  const std::size_t to_whole = questions.to_whole.layouts.size(), from_whole = questions.from_whole.layouts.size();
   for (std::size_t r = 0; r < table.from.size(); ++r) {
     const double again =
         table.again.valid() ? prices.operators().forward_s(table.again, table.from_configurations[r]) : 0;
     for (std::size_t c = 0; c < table.to.size(); ++c) {
       PairTimes times;
       times.again = again;
-      times.forward = forward[questions.from.of[r] * to_whole + questions.to_whole.of[c]];
+      times.forward = answers[asked.forward_of(r, c)];
       if (table.gradient && !gradients_meet(table, table.from[r], table.to[c]))
-        times.backward = backward[questions.to.of[c] * from_whole + questions.from_whole.of[r]];
+        times.backward = answers[asked.backward_of(r, c)];
       times.producer_again = !table.from_again.empty() && table.from_again[r];
       times.consumer_again = !table.to_again.empty() && table.to_again[c];
       const PairAlternatives found = pair_alternatives(table, mesh, table.from[r], table.to[c], times);
@@ -184,51 +153,29 @@ PairAlternatives pair_alternatives(const PairTable& table, const Mesh& mesh, con
 Expected<PricedProblem> price_problem(const Prices& prices, ThreadPool& pool, const RunContext& context,
                                       RouteBook* routes, bool keep_routes) {
   const Structure& s = prices.structure();
-  // 1. Which resharding tables are needed.
-  std::map<Question, std::size_t> index;
-  std::vector<const Question*> questions;
-  const auto ask = [&](Question question) {
-    const auto [it, fresh] = index.try_emplace(std::move(question), questions.size());
-    if (fresh) questions.push_back(&it->first);
-    return it->second;
-  };
-  std::vector<TableQuestions> needed(s.tables.size());
-  for (std::size_t t = 0; t < s.tables.size(); ++t) {
-    const PairTable& table = s.tables[t];
-    TableQuestions& need = needed[t];
-    need.from = distinct(table.from, pair_starts_at_output(table.kind));
-    need.from_whole = distinct(table.from, false);
-    need.to = distinct(table.to, true);
-    need.to_whole = distinct(table.to, false);
-    need.forward = ask({table.shape, table.element_bytes, need.from.layouts, need.to_whole.layouts});
-    if (table.gradient)
-      need.backward = ask({table.shape, table.element_bytes, need.to.layouts, need.from_whole.layouts});
-  }
-  assert(!keep_routes || routes->size() == questions.size());
-  // 2. Answer them, then fill the tables; both in parallel, each answer owned by one index.
+  const ReshardQuestions& asked = *s.questions;
+  const std::size_t count = asked.questions.size();
+  assert(!keep_routes || routes->size() == count);
+  // 1. Answer what is asked, then fill the tables; both in parallel, each answer owned by one index.
   context.report("resharding costs", 0);
-  std::vector<std::vector<double>> answers(questions.size());
-  if (routes && !keep_routes) routes->assign(questions.size(), {});
-  pool.for_each(questions.size(), [&](std::size_t i, int) {
+  std::vector<double> answers(asked.answers);
+  if (routes && !keep_routes) routes->assign(count, {});
+  pool.for_each(count, [&](std::size_t i, int) {
     if (context.cancelled()) return;
-    const Question& q = *questions[i];
-    if (!routes) {
-      answers[i] = prices.resharding().times(q.shape, q.element_bytes, q.from, q.to);
-      return;
-    }
-    if (!keep_routes) (*routes)[i] = prices.resharding().routes(q.shape, q.element_bytes, q.from, q.to);
-    answers[i] = prices.resharding().reprice((*routes)[i]);
+    const ReshardQuestion& q = asked.questions[i];
+    if (routes && !keep_routes) (*routes)[i] = prices.resharding().routes(q.shape, q.element_bytes, q.from, q.to);
+    const std::vector<double> times = routes ? prices.resharding().reprice((*routes)[i])
+                                             : prices.resharding().times(q.shape, q.element_bytes, q.from, q.to);
+    std::copy(times.begin(), times.end(), answers.begin() + static_cast<std::ptrdiff_t>(asked.first[i]));
   });
   std::vector<frontier::CostTable> tables(s.tables.size());
   PricedProblem priced;
   priced.again_s.resize(s.tables.size());
   pool.for_each(s.tables.size(), [&](std::size_t t, int) {
     if (context.cancelled()) return;
-    static const std::vector<double> kNone;
-    tables[t] = fill_table(s.tables[t], prices, needed[t], answers[needed[t].forward],
-                           s.tables[t].gradient ? answers[needed[t].backward] : kNone, priced.again_s[t]);
+    tables[t] = fill_table(s.tables[t], prices, asked.tables[t], answers, priced.again_s[t]);
   });
-  // 3. Operators, once per group of equal ones.
+  // 2. Operators, once per group of equal ones.
   priced.compute_s.resize(s.cost_groups);
   std::vector<frontier::CostTable> groups(s.cost_groups);
   pool.for_each(s.cost_groups, [&](std::size_t g, int) {

@@ -3,6 +3,8 @@
 
 #include <map>
 
+#include "core/search/frontier_tracking/questions.h"
+
 namespace turnpoint::search {
 
 namespace {
@@ -66,6 +68,7 @@ class Narrower {
       pair.from_classes = from.now;
       pair.to_classes = to.now;
     }
+    result_->questions = collect_questions(result_->tables);
     return result_;
   }
 

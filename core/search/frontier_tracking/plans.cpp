@@ -195,7 +195,7 @@ Plan FrontierPlans::plan(std::size_t point) const {
 }
 
 ResultPtr make_result(std::string method, ScenarioPtr scenario, std::shared_ptr<const Prices> prices,
-                      const PricedProblem& priced, frontier::Answer answer, double search_s) {
+                      const PricedProblem& priced, frontier::Answer answer, double search_s, ThreadPool* pool) {
   const Structure& s = prices->structure();
   auto result = std::make_shared<Result>();
   result->scenario = std::move(scenario);
@@ -206,10 +206,16 @@ ResultPtr make_result(std::string method, ScenarioPtr scenario, std::shared_ptr<
   result->search_s = search_s;
   result->lower_bound = std::move(answer.lower_bound);
   const std::int64_t limit = result->scenario->memory_limit();
-  for (const auto& point : answer.points) {
+  result->points.resize(answer.points.size());
+  const auto fill = [&](std::size_t i, int) {
+    const auto& point = answer.points[i];
     const double compute = std::min(priced.compute_seconds(s, point), point.time);
-    result->points.push_back({point.memory, point.time, compute, point.time - compute, point.memory <= limit});
-  }
+    result->points[i] = {point.memory, point.time, compute, point.time - compute, point.memory <= limit};
+  };
+  if (pool)
+    pool->for_each(answer.points.size(), fill, 16);
+  else
+    for (std::size_t i = 0; i < answer.points.size(); ++i) fill(i, 0);
   result->turning_point = find_turning_point(result->points);
   result->near_best = find_near_best(result->points);
   result->plans = std::make_shared<FrontierPlans>(std::move(prices), std::move(answer.points));

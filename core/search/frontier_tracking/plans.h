@@ -27,8 +27,10 @@ class FrontierPlans : public PlanSource {
   std::shared_ptr<Known> known_;
 };
 
-/// A result of `method` from an answer: points with their compute and network parts, turning point, plans on demand.
+/// A result of `method` from an answer: points with their compute and network parts, turning point, plans on demand. A
+/// pool shares the work.
 ResultPtr make_result(std::string method, ScenarioPtr scenario, std::shared_ptr<const Prices> prices,
-                      const PricedProblem& priced, frontier::Answer answer, double search_s);
+                      const PricedProblem& priced, frontier::Answer answer, double search_s,
+                      ThreadPool* pool = nullptr);
 
 }  // namespace turnpoint::search

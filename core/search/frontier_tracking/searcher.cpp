@@ -83,7 +83,7 @@ class ConfigurationSearcher : public Searcher {
       seen_before_ = true;
     }
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-    return make_result(method_, scenario, prices, *priced, std::move(*answer), elapsed.count());
+    return make_result(method_, scenario, prices, *priced, std::move(*answer), elapsed.count(), &*pool_);
   }
 
  private:
@@ -94,7 +94,7 @@ class ConfigurationSearcher : public Searcher {
   static constexpr std::size_t kManyPairs = 800000;    // of layouts: too many to look at within a few frames
   static constexpr double kLiveProducts = 1.5e6;       // of points, for one move of a slider
   static constexpr std::size_t kManyVariables = 1000;  // passes over the whole of a deep network take too long at rest
-  static constexpr double kFinerAtRest = 4;
+  static constexpr double kRestProducts = 1e7;         // for the last one, the hand at rest
   static constexpr std::pair<double, double> kFar[] = {
       {0.125, 1}, {0.35, 1}, {3, 1}, {8, 1}, {8, 0.125}};  // inter, intra
 
@@ -131,14 +131,14 @@ class ConfigurationSearcher : public Searcher {
     live_scenario_ = scenario;
     frontier::SolveOptions options;
     options.pass = frontier::Pass::coarse;
-    options.live_products = kLiveProducts;
-    if (rests) options.live_finer = kFinerAtRest;
+    options.live_products = rests ? kRestProducts : kLiveProducts;
+    options.live_rests = rests;
     auto answer = live_solver_.solve(priced->problem, options, context);
     if (!answer) return answer.error();
     // Bounds of the narrowed problem say nothing of other plans.
     certify(*answer, bounds_.at(*scenario));
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-    return make_result(method_, scenario, prices, *priced, std::move(*answer), elapsed.count());
+    return make_result(method_, scenario, prices, *priced, std::move(*answer), elapsed.count(), &*pool_);
   }
 
   // What the plans on the whole problem's hull at these prices use is wanted, too. Reshardings go the ways of the last

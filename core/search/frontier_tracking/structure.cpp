@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "core/cost/operator_cost.h"
+#include "core/search/frontier_tracking/questions.h"
 #include "core/search/frontier_tracking/search_mesh.h"
 
 namespace turnpoint::search {
@@ -340,8 +341,8 @@ double entries(const Structure& structure) {
   return total;
 }
 
-Expected<std::shared_ptr<const Structure>> build_on(const Scenario& scenario, const SearchSpace& space, int merged_axes,
-                                                    const RunContext& context) {
+Expected<std::shared_ptr<Structure>> build_on(const Scenario& scenario, const SearchSpace& space, int merged_axes,
+                                              const RunContext& context) {
   auto structure = std::make_shared<Structure>();
   structure->model = scenario.model;
   structure->merged_axes = merged_axes;
@@ -357,18 +358,21 @@ Expected<std::shared_ptr<const Structure>> build_on(const Scenario& scenario, co
         fmt::format("{} devices have more than {} prime factors", scenario.cluster->devices(), kMaxAxes));
   context.report("configurations");
   if (auto built = Builder(*structure, scenario, space.only).run(context); !built) return built.error();
-  return std::shared_ptr<const Structure>(std::move(structure));
+  return structure;
 }
 
 }  // namespace
 
 Expected<std::shared_ptr<const Structure>> build_structure(const Scenario& scenario, const SearchSpace& space,
                                                            const RunContext& context) {
-  if (space.only || space.sharded_tensors) return build_on(scenario, space, 0, context);
-  auto built = build_on(scenario, space, kSearchAxes, context);
-  if (!built || (*built)->mesh.count() == make_mesh(*scenario.cluster).count() || entries(**built) <= kMostEntries)
-    return built;
-  return build_on(scenario, space, kFewSearchAxes, context);
+  const bool whole = space.only || space.sharded_tensors;
+  auto built = build_on(scenario, space, whole ? 0 : kSearchAxes, context);
+  if (built && !whole && (*built)->mesh.count() != make_mesh(*scenario.cluster).count() &&
+      entries(**built) > kMostEntries)
+    built = build_on(scenario, space, kFewSearchAxes, context);
+  if (!built) return built.error();
+  (*built)->questions = collect_questions((*built)->tables);
+  return std::shared_ptr<const Structure>(std::move(*built));
 }
 
 bool same_structure(const Structure& a, const Scenario& b) {

@@ -77,6 +77,8 @@ struct Pair {
   const LayoutClasses* to_classes = nullptr;
 };
 
+struct ReshardQuestions;
+
 struct Structure {
   ModelPtr model;
   Mesh mesh;
@@ -91,6 +93,7 @@ struct Structure {
   std::vector<Variable> variables;  ///< operators first, in model order
   std::vector<Pair> pairs;
   std::vector<PairTable> tables;
+  std::shared_ptr<const ReshardQuestions> questions;  ///< of the tables
   std::vector<std::shared_ptr<const LayoutClasses>> turned;  ///< layouts of tied weights that are used transposed
   std::uint32_t cost_groups = 0;
   std::vector<std::uint32_t> group_example;  ///< cost group -> a variable of it

@@ -34,6 +34,11 @@ class Device {
   void check(probe::cuda::Result result, const char* doing) {
     if (result != 0 && good()) fail(gpu.failure(result, doing));
   }
+  /// All that is queued is done, or something has failed.
+  void wait(const char* doing) {
+    if (!good()) return;
+    if (auto done = gpu.wait(doing); !done) fail(done.error());
+  }
   template <class Arguments>
   void launch(const char* kernel, std::int64_t grid_x, std::int64_t grid_y, int block_x, int block_y,
               const Arguments& arguments) {

@@ -77,6 +77,12 @@ void on_device(const char* doing, const Work& work) {
   if (device.good()) device.check(work(device.gpu.driver, device.gpu.stream), doing);
 }
 
+void wait_here(const char* doing) {
+  Device& device = Device::get();
+  const std::lock_guard lock(device.mutex);
+  device.wait(doing);
+}
+
 }  // namespace
 
 Buffers& counted_memory() {
@@ -125,7 +131,7 @@ Expected<void> settle() {
   Device& device = Device::get();
   const std::lock_guard lock(device.mutex);
   Waiting& mine = waiting();
-  on_device("carrying out a step", [](const auto& driver, auto stream) { return driver.stream_synchronize(stream); });
+  device.wait("carrying out a step");
   for (const auto& span : mine.spans) {
     float milliseconds = 0;
     on_device("reading an event", [&](const auto& driver, auto) {
@@ -140,7 +146,7 @@ Expected<void> settle() {
       return driver.copy_to_host(&sums[i], reinterpret_cast<probe::cuda::Pointer>(mine.sums[i].place), sizeof(double),
                                  stream);
     });
-  on_device("reading sums", [](const auto& driver, auto stream) { return driver.stream_synchronize(stream); });
+  device.wait("reading sums");
   if (device.good())
     for (std::size_t i = 0; i < sums.size(); ++i) mine.sums[i].take(sums[i]);
   mine.forget();
@@ -169,17 +175,17 @@ void fill(Place to, Real value, std::size_t count) {
 void upload(const Real* from, Place to, std::size_t count) {
   if (count == 0) return;
   on_device("copying to the device", [&](const auto& driver, auto stream) {
-    const auto failed = driver.copy_to_device(to.address, from, count * sizeof(Real), stream);
-    return failed != 0 ? failed : driver.stream_synchronize(stream);
+    return driver.copy_to_device(to.address, from, count * sizeof(Real), stream);
   });
+  wait_here("copying to the device");
 }
 
 void download(ConstPlace from, Real* to, std::size_t count) {
   if (count == 0) return;
   on_device("copying from the device", [&](const auto& driver, auto stream) {
-    const auto failed = driver.copy_to_host(to, from.address, count * sizeof(Real), stream);
-    return failed != 0 ? failed : driver.stream_synchronize(stream);
+    return driver.copy_to_host(to, from.address, count * sizeof(Real), stream);
   });
+  wait_here("copying from the device");
 }
 
 void copy_overlap(const Region& from, ConstPlace source, const Region& to, Place target, bool add) {

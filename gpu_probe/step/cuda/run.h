@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Step jobs on one GPU: the part of one device alone, or all ranks of a plan as "virtual devices" whose buffers share
-// the GPU and which exchange through its memory. The latter is there for the proof; its times are not those of separate
-// devices, and the measurement says so.
+// Step jobs on GPUs. On one: the part of one device alone, or all ranks of a plan as "virtual devices" whose buffers
+// share the GPU and which exchange through its memory. The latter is there for the proof; its times are not those of
+// separate devices, and the measurement says so. On several: a process and a GPU for each rank, exchanges by NCCL.
 #pragma once
 
+#include <optional>
+
 #include "core/plan/step_job.h"
+#include "gpu_probe/ranks/gpu_collectives.h"
 #include "gpu_probe/step/timed.h"
 
 namespace turnpoint::probe::cuda {
@@ -18,8 +21,8 @@ Expected<void> open_gpu(int index);
 /// The one that is open.
 probe::cuda::Gpu& opened_gpu();
 
-/// Why a job is not begun: more memory than the GPU has free, or too many ranks.
-Expected<void> check_job_on_gpu(const StepJob& job);
+/// Why a job is not begun: more memory than the GPU has free for so many ranks, or too many of them.
+Expected<void> check_job_on_gpu(const StepJob& job, int ranks);
 
 /// The partitioned step on the GPU, in fp32, against the unpartitioned one: in double by plain loops of the CPU where
 /// that takes no longer than the job's budget, else on the GPU. Errors of tensors are relative in the sense of
@@ -28,5 +31,12 @@ Expected<StepNumerics> prove_on_gpu(const StepJob& job, std::string& how);
 
 /// Timed steps by the GPU's own clock.
 Expected<StepMeasurement> measure_on_gpu(const StepJob& job, const StepProgress& progress);
+
+/// The same where every rank has a GPU; all ranks call these. Numerics and measurement are rank 0's; a rank that fails
+/// gives up, so that none waits.
+Expected<std::optional<StepNumerics>> prove_on_gpus(const StepJob& job, probe::GpuCollectives& exchanges,
+                                                    probe::Transport& transport, std::string& how);
+Expected<StepMeasurement> measure_on_gpus(const StepJob& job, probe::GpuCollectives& exchanges,
+                                          const StepProgress& progress);
 
 }  // namespace turnpoint::step

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver of the emulated GPU. TURNPOINT_EMULATED_GPU_BYTES: how much memory it has (default 1 GiB).
+// The driver of the emulated GPUs. TURNPOINT_EMULATED_GPU_BYTES: how much memory each has (default 1 GiB).
 #include <dlfcn.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <string>
@@ -73,14 +75,23 @@ class Gpu {
     return at + bytes <= found->first + found->second.bytes;
   }
 
-  void queue(std::function<void()> work) { queue_.push_back(std::move(work)); }
+  void queue(std::function<void()> work) {
+    queue_until([work = std::move(work)] { return work(), true; });
+  }
+  void queue_until(std::function<bool()> work) { queue_.push_back(std::move(work)); }
 
   int flush() {
+    for (int state = progress();; state = progress()) {
+      if (state != kNotReady) return state;
+      sched_yield();
+    }
+  }
+
+  /// As far as it goes without waiting for other processes.
+  int progress() {
     if (queue_.empty()) return failure;
     open(true);
-    const auto work = std::move(queue_);
-    queue_.clear();
-    for (const auto& one : work) one();
+    while (!queue_.empty() && queue_.front()()) queue_.pop_front();
     for (const auto& [begin, end] : allocations_)
       for (std::size_t i = begin + end.bytes; i < begin + end.bytes + kGuard; ++i)
         if (arena_[i] != char(0xa5) && failure == 0) {
@@ -88,7 +99,7 @@ class Gpu {
           failure = kIllegalAddress;
         }
     open(false);
-    return failure;
+    return queue_.empty() ? failure : kNotReady;
   }
 
   Fibers fibers;
@@ -111,7 +122,7 @@ class Gpu {
   char* arena_ = nullptr;
   std::size_t room_ = 0, high_ = 0;
   std::map<std::size_t, End> allocations_;
-  std::vector<std::function<void()>> queue_;
+  std::deque<std::function<bool()>> queue_;
 };
 
 struct Module {
@@ -134,6 +145,15 @@ double now() {
   timespec time{};
   clock_gettime(CLOCK_MONOTONIC, &time);
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+constexpr int kMostDevices = 64;
+int contexts[kMostDevices];
+thread_local int device_of_thread = -1;
+
+int devices() {
+  const char* text = std::getenv("TURNPOINT_EMULATED_GPUS");
+  return text ? std::atoi(text) : 1;
 }
 
 void barrier() { Gpu::one().fibers.wait(); }
@@ -170,6 +190,20 @@ void queue(std::function<void()> work) {
   gpu.queue(std::move(work));
 }
 
+void queue_until(std::function<bool()> work) {
+  Gpu& gpu = Gpu::one();
+  const std::lock_guard lock(gpu.mutex);
+  gpu.queue_until(std::move(work));
+}
+
+bool holds(const void* pointer, std::size_t bytes) {
+  Gpu& gpu = Gpu::one();
+  const std::lock_guard lock(gpu.mutex);
+  return gpu.holds(reinterpret_cast<unsigned long long>(pointer), bytes);
+}
+
+int current_device() { return device_of_thread; }
+
 }  // namespace emulated_gpu
 
 using namespace emulated_gpu;
@@ -181,21 +215,27 @@ extern "C" {
 
 int cuInit(unsigned) { return 0; }
 int cuDriverGetVersion(int* version) { return *version = 13000, 0; }
-int cuDeviceGetCount(int* count) { return *count = 1, 0; }
-int cuDeviceGet(int* device, int index) { return *device = index, 0; }
+int cuDeviceGetCount(int* count) { return *count = devices(), 0; }
+int cuDeviceGet(int* device, int index) { return *device = index, index >= 0 && index < devices() ? 0 : 101; }
 int cuDeviceGetName(char* name, int size, int) {
   return std::snprintf(name, static_cast<std::size_t>(size), "Emulated GPU"), 0;
 }
 int cuDeviceTotalMem_v2(std::size_t* bytes, int) { return *bytes = Gpu::one().total, 0; }
-int cuDeviceGetAttribute(int* value, int which, int) {
-  *value = which == 75 ? 9 : which == 16 ? 2 : which == 38 ? 1 << 20 : which == 36 ? 1000000 : which == 37 ? 512 : 0;
+int cuDeviceGetAttribute(int* value, int which, int device) {
+  *value = which == 33   ? device
+           : which == 75 ? 9
+           : which == 16 ? 2
+           : which == 38 ? 1 << 20
+           : which == 36 ? 1000000
+           : which == 37 ? 512
+                         : 0;
   return 0;
 }
-int cuDevicePrimaryCtxRetain(void** context, int) {
-  static int one;
-  return *context = &one, 0;
+int cuDevicePrimaryCtxRetain(void** context, int device) { return *context = &contexts[device], 0; }
+int cuCtxSetCurrent(void* context) {
+  device_of_thread = static_cast<int>(static_cast<int*>(context) - contexts);
+  return 0;
 }
-int cuCtxSetCurrent(void*) { return 0; }
 int cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
   ONE_AT_A_TIME;
   *total = gpu.total;
@@ -250,6 +290,10 @@ int cuStreamCreate(void** stream, unsigned) {
 int cuStreamSynchronize(void*) {
   ONE_AT_A_TIME;
   return gpu.flush();
+}
+int cuStreamQuery(void*) {
+  ONE_AT_A_TIME;
+  return gpu.progress();
 }
 int cuEventCreate(void** event, unsigned) { return *event = new Event, 0; }
 int cuEventRecord(void* event, void*) {

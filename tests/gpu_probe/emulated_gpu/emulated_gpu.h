@@ -1,19 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPU made of this machine's processor, so that everything that would run on a CUDA device runs in tests without one:
-// libcuda, libnvrtc, libcublasLt and libcudnn with the functions that the probe loads. Kernels are compiled by g++ and
-// really executed, thread by thread of the grid. It is strict where a device is merely unforgiving:
+// GPUs made of this machine's processor, so that everything that would run on CUDA devices runs in tests without one:
+// libcuda, libnvrtc, libcublasLt, libcudnn and libnccl with the functions that the probe loads. A process sees as many
+// devices as TURNPOINT_EMULATED_GPUS says (else one) and uses one of them; NCCL joins those of several processes.
+// Kernels are compiled by g++ and really executed, thread by thread of the grid. It is strict where a device is merely
+// unforgiving:
 //   - work is queued, and done only when somebody waits for it: a missing wait shows;
 //   - device memory cannot be read or written by the host: a pointer that is followed there is a fault;
 //   - fresh memory holds numbers that are none, and what is written beyond an allocation is seen;
 //   - a block's threads must all come to a barrier.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 
 namespace emulated_gpu {
 
 /// Work on the one stream that there is.
 void queue(std::function<void()> work);
+
+/// Work that is tried again until it says that it is done; what is queued behind it waits.
+void queue_until(std::function<bool()> work);
+/// Whether [pointer, pointer + bytes) lies in one allocation of the device.
+bool holds(const void* pointer, std::size_t bytes);
+/// Of this thread's context; -1: it has none.
+int current_device();
 
 /// Called by a kernel's thread at a barrier.
 using Barrier = void (*)();

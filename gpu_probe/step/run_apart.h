@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// A whole step on ranks that are processes, with all that they recorded brought together.
+#pragma once
+
+#include "core/plan/step_job.h"
+#include "gpu_probe/ranks/transport.h"
+#include "gpu_probe/step/communicator.h"
+#include "gpu_probe/step/run.h"
+
+namespace turnpoint::step::TURNPOINT_REAL {
+
+/// All ranks call this; each runs its part of the step once. Rank 0 gets what all have recorded, in their order; the
+/// others get nothing. Error: of this rank, or that another one gave up; whoever gets it tells the others.
+Expected<StepRun> run_apart(const StepJob& job, const StepOptions& options, Communicator& communicator,
+                            probe::Transport& transport);
+
+}  // namespace turnpoint::step::TURNPOINT_REAL
