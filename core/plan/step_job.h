@@ -122,7 +122,7 @@ struct MeasuredDevice {
   Spread busy;                  ///< its tasks together
 };
 
-/// Bytes on the device that held most, as its allocator counted them.
+/// Bytes, of each kind on the device that held most of it, as its allocator counted them.
 struct MeasuredMemory {
   std::int64_t parameters = 0, gradients = 0, optimizer = 0, kept = 0;  ///< the most of each at any time
   std::int64_t peak = 0;          ///< of everything together, momentary tensors and buffers included

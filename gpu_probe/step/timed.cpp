@@ -189,12 +189,14 @@ class Measurer {
     }
   }
 
-  /// Of the rank that held most.
+  /// Of each kind, that of the rank that held most of it.
   static void add_memory(StepMeasurement& m, const std::vector<double>& all) {
-    std::size_t best = 0;
-    for (std::size_t r = 0; r < all.size() / 6; ++r)
-      if (all[r * 6 + 4] > all[best * 6 + 4]) best = r;
-    const auto at = [&](std::size_t i) { return static_cast<std::int64_t>(all[best * 6 + i]); };
+    // Shares may be uneven: the device that holds most weights need not be the one that holds most together.
+    const auto at = [&](std::size_t i) {
+      double held = 0;
+      for (std::size_t r = 0; r < all.size() / 6; ++r) held = std::max(held, all[r * 6 + i]);
+      return static_cast<std::int64_t>(held);
+    };
     m.memory = {at(0), at(1), at(2), at(3), at(4), at(5)};
   }
 

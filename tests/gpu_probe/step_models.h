@@ -109,7 +109,7 @@ inline ModelPtr open_attention(bool latent, bool key_bias = false) {
   shape.norm = TransformerShape::Norm::rms;
   shape.qkv_bias = key_bias;
   if (latent)
-    shape.latent = {8, 0, 2, 4};
+    shape.latent = {6, 0, 2, 4};
   else
     shape.position_buckets = 3;
   const auto model = build_transformer(shape, latent ? "latent" : "distances", "test", 4, 4);
