@@ -6,6 +6,7 @@
 #include <numeric>
 #include <set>
 
+#include "core/base/text.h"
 #include "core/search/pardnn/clusters.h"
 #include "core/search/pardnn/memory_ledger.h"
 #include "core/search/placement/placement_method.h"
@@ -209,7 +210,8 @@ class PardnnTest : public QObject {
       QCOMPARE(result.shortage->bytes, std::int64_t(300));
       QCOMPARE(result.shortage->device, result.placement.device[1]);
       QCOMPARE(result.shortage->time_s, 1.0);
-      QVERIFY(describe(*result.shortage).find("300 bytes at 1 s") != std::string::npos);
+      QVERIFY(describe(*result.shortage).find(" lacks " + format_bytes(300) + " at " + format_seconds(1)) !=
+              std::string::npos);
     }
   }
 

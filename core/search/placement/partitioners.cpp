@@ -147,16 +147,25 @@ Expected<PlacementResult> run_scotch(const TaskGraph& graph, const PlacementRequ
   }
   SCOTCH_randomSeed(SCOTCH_Num(request.seed & 0x7fffffff));
   SCOTCH_randomReset();
-  SCOTCH_Graph partitioned;
+  SCOTCH_Context own;
+  SCOTCH_Graph whole, partitioned;
   SCOTCH_Strat strategy;
-  if (SCOTCH_graphInit(&partitioned) != 0) return Error{ErrorCode::infeasible, "Scotch did not start", graph.name, {}};
+  if (SCOTCH_contextInit(&own) != 0 || SCOTCH_graphInit(&whole) != 0 || SCOTCH_graphInit(&partitioned) != 0)
+    return Error{ErrorCode::infeasible, "Scotch did not start", graph.name, {}};
   SCOTCH_stratInit(&strategy);
-  int status = SCOTCH_graphBuild(&partitioned, 0, vertices, u.begin.data(), nullptr, u.vertex_weight.data(), nullptr,
-                                 SCOTCH_Num(u.neighbour.size()), u.neighbour.data(), u.edge_weight.data());
+  // With threads of its own Scotch's answer depends on which of them is first.
+  int status = SCOTCH_contextOptionSetNum(&own, SCOTCH_OPTIONNUMDETERMINISTIC, 1);
+  if (status == 0) status = SCOTCH_contextThreadSpawn(&own, 1, nullptr);
+  if (status == 0)
+    status = SCOTCH_graphBuild(&whole, 0, vertices, u.begin.data(), nullptr, u.vertex_weight.data(), nullptr,
+                               SCOTCH_Num(u.neighbour.size()), u.neighbour.data(), u.edge_weight.data());
+  if (status == 0) status = SCOTCH_contextBindGraph(&own, &whole, &partitioned);
   if (status == 0) status = SCOTCH_stratGraphMapBuild(&strategy, SCOTCH_STRATBALANCE, parts, 0.03);
   if (status == 0) status = SCOTCH_graphPart(&partitioned, parts, &strategy, u.part.data());
   SCOTCH_stratExit(&strategy);
   SCOTCH_graphExit(&partitioned);
+  SCOTCH_graphExit(&whole);
+  SCOTCH_contextExit(&own);
   if (status != 0) return Error{ErrorCode::infeasible, "Scotch found no partition", graph.name, {}};
   return placed(u, request.devices);
 }
