@@ -89,12 +89,13 @@ class ConfigurationSearcher : public Searcher {
  private:
   // Problems with few pairs of layouts are searched as a whole when a slider comes to rest.
   static constexpr std::size_t kFewPairs = 30000;
-  static constexpr std::size_t kPlansLookedAt = 1500;  // of an answer, for the states that they use
-  static constexpr std::size_t kManyStates = 2000;     // beyond so many, those of the newest answer alone
-  static constexpr std::size_t kManyPairs = 800000;    // of layouts: too many to look at within a few frames
-  static constexpr double kLiveProducts = 1.5e6;       // of points, for one move of a slider
+  static constexpr std::size_t kPlansLookedAt = 1500;      // of an answer, for the states that they use
+  static constexpr std::size_t kManyStates = 2000;         // beyond so many, those of the newest answer alone
+  static constexpr std::size_t kManyPairs = 800000;        // of layouts: too many to look at within a few frames
+  static constexpr std::size_t kManyPairsAtRest = 180000;  // once more then, with the hand at rest
+  static constexpr double kLiveProducts = 1.5e6;           // of points, for one move of a slider
   static constexpr std::size_t kManyVariables = 1000;  // passes over the whole of a deep network take too long at rest
-  static constexpr double kRestProducts = 1e7;         // for the last one, the hand at rest
+  static constexpr double kRestProducts = 7e6;         // for the last one, the hand at rest
   static constexpr std::pair<double, double> kFar[] = {
       {0.125, 1}, {0.35, 1}, {3, 1}, {8, 1}, {8, 0.125}};  // inter, intra
 
@@ -117,7 +118,7 @@ class ConfigurationSearcher : public Searcher {
                                std::chrono::steady_clock::time_point start) {
     if (auto done = look_far(prices_->scenario(), context); !done) return done.error();
     const bool deep = structure_->variables.size() > kManyVariables;
-    if (rests && !deep)
+    if (rests && !deep && pairs_of_layouts() <= kManyPairsAtRest)
       if (auto done = look_around(scenario, context); !done) return done.error();
     if (!live_structure_) {
       live_structure_ = narrow_structure(*structure_, wanted_->states());
