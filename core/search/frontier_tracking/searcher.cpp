@@ -92,7 +92,7 @@ class ConfigurationSearcher : public Searcher {
   static constexpr std::size_t kPlansLookedAt = 1500;      // of an answer, for the states that they use
   static constexpr std::size_t kManyStates = 2000;         // beyond so many, those of the newest answer alone
   static constexpr std::size_t kManyPairs = 800000;        // of layouts: too many to look at within a few frames
-  static constexpr std::size_t kManyPairsAtRest = 180000;  // once more then, with the hand at rest
+  static constexpr std::size_t kManyPairsAtRest = 180000;  // at rest: beyond, it takes longer than the hand waits
   static constexpr double kLiveProducts = 1.5e6;           // of points, for one move of a slider
   static constexpr std::size_t kManyVariables = 1000;  // passes over the whole of a deep network take too long at rest
   static constexpr double kRestProducts = 7e6;         // for the last one, the hand at rest
