@@ -65,7 +65,7 @@ std::string topology_cell(const HostTopology& topology, int row, int column) {
 
 std::string cell_meaning(const std::string& cell) {
   if (cell == "X") return "the GPU itself";
-  if (cell == "NVS") return "NVLinks of both end in NVSwitches, over which all GPUs reach each other at full rate";
+  if (cell == "NVS") return "NVLinks of both end in NVSwitches";
   if (cell == "?") return "the driver does not tell";
   for (const auto& known : kOverPcie)
     if (cell == known.cell) return known.meaning;

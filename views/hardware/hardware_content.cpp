@@ -210,7 +210,7 @@ class ContentBuilder {
     if (!topology.gpus.empty()) {
       HardwareRow between;
       between.kind = HardwareRow::Kind::topology;
-      between.name = QObject::tr("GPU to GPU, measured host");
+      between.name = QObject::tr("GPU to GPU");
       const QString ways = ways_text(topology);
       between.value = ways.isEmpty() ? QObject::tr("1 GPU") : ways;
       between.tool_tip = QObject::tr("How the GPUs of the measured host reach each other; costs do not depend on it");
