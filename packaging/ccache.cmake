@@ -1,5 +1,5 @@
-# Compiles through ccache where it is installed. By itself it passes everything over that uses a precompiled header, and a
-# second checkout finds nothing of the first; the settings that help are given with each call, so that nobody's
+# Compiles through ccache where it is installed. By itself it passes everything over that uses a precompiled header, and
+# a second checkout finds nothing of the first; the settings that help are given with each call, so that nobody's
 # configuration is touched. What a user has set, in a file or the environment, counts before ours.
 find_program(TURNPOINT_CCACHE ccache)
 
