@@ -125,9 +125,10 @@ class PlacementComparison {
         "a placement: execution is the computing of the device that computes longest, network the rest of the step; "
         "phases and bytes are those of all devices");
     if (several_ > 0)
-      report_.notes.push_back(
-          fmt::format("{} of {} transfers carry several tensors of one task, of which the simulator counts the largest",
-                      several_, simulation_.transfers.size()));
+      report_.notes.push_back(fmt::format(
+          "{} of {} transfers carry more than the simulator counts: several tensors of one task, of which it "
+          "counts the largest, or summands of a gradient that all time steps have",
+          several_, simulation_.transfers.size()));
     report_.notes.push_back(fmt::format("measured times are {} of {} steps",
                                         measured_.backend == "cpu" ? "lower quartiles" : "medians",
                                         measured_.step.samples));

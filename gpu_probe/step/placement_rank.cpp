@@ -53,7 +53,11 @@ void PlacedRank::begin() {
   received_.assign(program_.transfers.size(), 0);
   arrived_from_.assign(program_.placement->devices, 0);
   items_.assign(program_.items.size(), nullptr);
+  done_.assign(program_.tasks.size(), 0);
   sums_.clear();
+  walks_.clear();
+  weight_sums_.clear();
+  weight_steps_.clear();
   old_.clear();
   readers_left_.assign(program_.tasks.size(), 0);
   weight_readers_left_.assign(program_.tasks_of.size(), 0);
@@ -100,7 +104,7 @@ Expected<void> PlacedRank::take_in(std::uint64_t step, std::uint32_t number) {
     return Error{ErrorCode::device, "a transfer of another length arrived", {}, {}};
   const std::byte* from = board_.room(number);
   for (const std::uint32_t item : transfer.items) {
-    Value value = make(model().tensors[program_.items[item].tensor]);
+    Value value = make(model().tensors[program_.items[item].tensor], program_.items[item].part);
     const std::size_t bytes = value->data.size() * sizeof(Real);
     std::memcpy(value->data.data(), from, bytes);
     from += bytes;
@@ -163,17 +167,22 @@ void PlacedRank::release_after(TaskIndex task) {
     if (--readers_left_[maker] == 0) release(maker);
   if (readers_left_[task] == 0 && all_readers_[task] > 0) release(task);
   const auto& of = program_.placement->tasks[task];
+  done_[task] = 1;
   if (of.role == TaskRole::update) return;
-  if (--weight_readers_left_[of.op.index] == 0) sums_.erase(of.op);
+  --weight_readers_left_[of.op.index];
+  const PieceTasks& piece = tasks_of(of.op).pieces[program_.tasks[task].piece];
+  const auto over = [&](TaskIndex t) { return t == kNone || done_[t] || !is_here(t); };
+  if (over(piece.backward) && over(piece.weights)) sums_.erase({of.op, program_.tasks[task].piece});
 }
 
 Expected<void> PlacedRank::run_task(TaskIndex task) {
   const auto& of = program_.placement->tasks[task];
-  const bool split = program_.tasks_of[of.op.index].weights != kNone;
+  const Piece piece{of.op, program_.tasks[task].piece};
+  const bool split = tasks_of(of.op).pieces[piece.number].weights != kNone;
   switch (of.role) {
-    case TaskRole::forward: return forward(of.op);
-    case TaskRole::backward: return backward(of.op, true, !split);
-    case TaskRole::weight_gradient: return backward(of.op, false, true);
+    case TaskRole::forward: return forward(piece);
+    case TaskRole::backward: return backward(piece, true, !split);
+    case TaskRole::weight_gradient: return backward(piece, false, true);
     case TaskRole::update: return update(of.op);
     case TaskRole::accumulate: break;
   }
