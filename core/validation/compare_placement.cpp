@@ -133,8 +133,10 @@ class PlacementComparison {
                                         measured_.backend == "cpu" ? "lower quartiles" : "medians",
                                         measured_.step.samples));
     if (measured_.cores > 0 && measured_.cores < measured_.ranks)
-      report_.notes.push_back(fmt::format("{} ranks share {} cores: their times are not those of {} devices",
-                                          measured_.ranks, measured_.cores, measured_.ranks));
+      report_.notes.push_back(
+          fmt::format("{} ranks share {}: their times are not those of {} devices", measured_.ranks,
+                      measured_.backend == "cuda" ? std::string("a GPU") : fmt::format("{} cores", measured_.cores),
+                      measured_.ranks));
     if (scenario_.settings.factors != WhatIf())
       report_.notes.emplace_back("predicted for a machine that is faster or slower by the scenario's factors");
     report_.notes.insert(report_.notes.end(), measured_.notes.begin(), measured_.notes.end());

@@ -96,6 +96,18 @@ class ComparePlacementTest : public QObject {
     }
   }
 
+  void virtual_devices_are_no_separate_ones() {
+    const auto scenario = test::scenario_on(test::attention(), "v100-16gb-1x3");
+    const auto plan = placed(scenario);
+    StepMeasurement m = measured(*plan, *step_job_of(*scenario, *plan, {})->placement, 1);
+    m.backend = "cuda";
+    m.cores = 1;
+    const auto report = compare_placement(*scenario, *plan, m, {"heft", "", false});
+    QVERIFY(report.has_value());
+    QVERIFY(std::any_of(report->notes.begin(), report->notes.end(),
+                        [](const std::string& note) { return note.starts_with("3 ranks share a GPU:"); }));
+  }
+
   void what_is_not_of_this_placement_is_refused() {
     const auto scenario = test::scenario_on(test::attention(), "v100-16gb-1x3");
     const auto plan = placed(scenario);
