@@ -154,7 +154,7 @@ std::vector<PlanToRun> ValidationPage::sample() const {
     const std::size_t chosen = plans_.result() == run.result ? plans_.index() : result.turning_point.value_or(0);
     for (const std::size_t at : sampled_points(result, kSample - plans.size(), chosen)) {
       const StepChoice choice = step_choice(view_->way(), view_->proves(), *result.scenario);
-      // Of a placement one device's part alone cannot be run, nor time steps of their own.
+      // Of a placement one device's part alone cannot be run.
       if (const auto placed = result.plans->placement(at); placed && !step_job_of(*result.scenario, *placed, choice))
         continue;
       plans.push_back({run.result, at, choice, is_calibrated(*result.scenario)});

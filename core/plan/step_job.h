@@ -23,12 +23,15 @@ enum class StepMode : std::uint8_t {
 };
 const char* to_string(StepMode mode);
 
-/// A placement of the model's training graph: whole operators, each task on one device.
+/// A placement of the model's training graph, whole operators or their time steps (core/plan/unrolling.h), each task on
+/// one device.
 struct StepPlacement {
   struct Task {
     OperatorId op;
     TaskRole role = TaskRole::forward;
     std::uint32_t device = 0;
+    std::int64_t step = -1;       ///< position in the sequence; -1: the operator as a whole
+    std::uint32_t direction = 0;  ///< of a time step: 1 where the sequence is walked backwards
   };
   /// What a task makes, sent once to another device whose tasks read of it; bytes as the simulator counts them.
   struct Transfer {

@@ -42,8 +42,12 @@ void read_order(JsonFields& fields, StepPlacement& placement) {
 
 nlohmann::json write_step_placement(const StepPlacement& placement) {
   json tasks = json::array(), transfers = json::array();
-  for (const auto& task : placement.tasks)
-    tasks.push_back({{"op", task.op.index}, {"role", to_string(task.role)}, {"device", task.device}});
+  for (const auto& task : placement.tasks) {
+    json& line =
+        tasks.emplace_back(json{{"op", task.op.index}, {"role", to_string(task.role)}, {"device", task.device}});
+    if (task.step >= 0) line["step"] = task.step;
+    if (task.direction > 0) line["direction"] = task.direction;
+  }
   for (const auto& transfer : placement.transfers)
     transfers.push_back({{"task", transfer.task}, {"to", transfer.to}, {"bytes", transfer.bytes}});
   return {{"devices", placement.devices},
@@ -65,6 +69,8 @@ StepPlacement read_step_placement(JsonFields fields, const Model& model) {
       if (role == to_string(static_cast<TaskRole>(r))) task.role = static_cast<TaskRole>(r), known = true;
     if (!known) item.fail("role", fmt::format("'{}' is not known", role));
     task.device = static_cast<std::uint32_t>(item.integer("device", 0, std::int64_t(placement.devices) - 1));
+    if (item.has("step")) task.step = item.integer("step", 0, std::int64_t(kMostStepTasks));
+    if (item.has("direction")) task.direction = static_cast<std::uint32_t>(item.integer("direction", 0, 1));
     placement.tasks.push_back(task);
   });
   if (placement.tasks.empty() || placement.tasks.size() > kMostStepTasks) fields.fail("tasks", "must hold some tasks");

@@ -216,7 +216,7 @@ class Unroller {
       default: break;
     }
     const std::int64_t weights = std::max<std::int64_t>(gradient_bytes_[task], 0);
-    const std::int64_t input = piece(total - weights, x.pieces(), index);
+    const std::int64_t input = piece(total - weights, x.steps, p);  // each direction has a summand of all of it
     if (!cell.in_parts()) return input + (unsplit(task) && first_gradient ? gradient_piece(task, d, 0) : 0);
     const auto parts = std::uint32_t(cell.parts.size());
     if (part >= parts) return first_gradient ? gradient_piece(task, d, part - parts) : 0;
@@ -305,9 +305,9 @@ class Unroller {
 
   struct Bytes {
     std::int64_t total = 0;
-    std::int64_t pieces = 0;  ///< 0: each edge carries all of it; it is sent to a device once
+    bool gradient = false;  ///< each direction hands over its summand of a position's gradient
     std::int64_t of(const Expansion& x, std::uint32_t d, std::int64_t p) const {
-      return pieces == 0 ? total : piece(total, pieces, d * x.steps + p);
+      return gradient ? piece(total, x.steps, p) : piece(total, x.pieces(), d * x.steps + p);
     }
   };
 
@@ -322,7 +322,7 @@ class Unroller {
     if (a.steps == 0)
       return for_each_step(b, [&](std::uint32_t d, std::int64_t p) { enter(a.first, from, to, d, p, bytes); });
     if (whole_.operator_of[from] == whole_.operator_of[to]) return keep(from, to, bytes);
-    const Bytes each{bytes, a.pieces()};
+    const Bytes each{bytes, role(from) == TaskRole::backward};
     for_each_step(a, [&](std::uint32_t d, std::int64_t p) {
       const TaskIndex made = a.at(d, p, role(from) == TaskRole::forward ? a.op->cell.output() : 0);
       if (b.steps == 0) return builder_.add_edge(made, b.first, each.of(a, d, p));

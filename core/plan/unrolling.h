@@ -11,7 +11,8 @@
 // reverse, and a weight-gradient task per parameter and step.
 //
 // Every task's time and output are divided among the tasks that replace it, and their sums are its own (times to
-// rounding). What a step keeps for backward lives from the step to the last of its gradients. Gradients of weights
+// rounding); only of the gradient of what both directions of an operator read each makes a summand as large as all of
+// it. What a step keeps for backward lives from the step to the last of its gradients. Gradients of weights
 // accumulate in place: the buffer is made by the first step that has one and lives until the update. All tasks of an
 // operator with parameters stay co-located.
 //

@@ -125,15 +125,18 @@ class PlacementComparison {
         "a placement: execution is the computing of the device that computes longest, network the rest of the step; "
         "phases and bytes are those of all devices");
     if (several_ > 0)
-      report_.notes.push_back(
-          fmt::format("{} of {} transfers carry several tensors of one task, of which the simulator counts the largest",
-                      several_, simulation_.transfers.size()));
+      report_.notes.push_back(fmt::format(
+          "{} of {} transfers carry more than the simulator counts: several tensors of one task, of which it "
+          "counts the largest, or summands of a gradient that all time steps have",
+          several_, simulation_.transfers.size()));
     report_.notes.push_back(fmt::format("measured times are {} of {} steps",
                                         measured_.backend == "cpu" ? "lower quartiles" : "medians",
                                         measured_.step.samples));
     if (measured_.cores > 0 && measured_.cores < measured_.ranks)
-      report_.notes.push_back(fmt::format("{} ranks share {} cores: their times are not those of {} devices",
-                                          measured_.ranks, measured_.cores, measured_.ranks));
+      report_.notes.push_back(
+          fmt::format("{} ranks share {}: their times are not those of {} devices", measured_.ranks,
+                      measured_.backend == "cuda" ? std::string("a GPU") : fmt::format("{} cores", measured_.cores),
+                      measured_.ranks));
     if (scenario_.settings.factors != WhatIf())
       report_.notes.emplace_back("predicted for a machine that is faster or slower by the scenario's factors");
     report_.notes.insert(report_.notes.end(), measured_.notes.begin(), measured_.notes.end());

@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <set>
+#include <map>
 
+#include "core/plan/step_links.h"
 #include "core/plan/training_graph.h"
 #include "core/simulation/simulator.h"
 
@@ -19,21 +19,34 @@ Error cannot_run(std::string what, std::string hint) {
   return error;
 }
 
-/// Whole operators run once a step; a placement may speak of smaller pieces.
-Expected<void> check_whole(const Model& model, const PlacementPlan& plan) {
-  std::set<std::pair<OperatorId, TaskRole>> seen;
+/// Which part of its operator each task is: all of it, or one time step. The unrolled graph has the steps of an
+/// operator in a row, those of the second direction behind those of the first (core/plan/unrolling.h).
+Expected<std::vector<StepPlacement::Task>> tasks_of(const Model& model, const PlacementPlan& plan) {
+  std::map<std::pair<OperatorId, TaskRole>, std::vector<TaskIndex>> all;
   for (TaskIndex t = 0; t < plan.graph->task_count(); ++t) {
     if (plan.role[t] == TaskRole::accumulate)
       return cannot_run("the placement is of several micro-batches, whose tasks are run as whole batches only",
                         "place the model without micro-batches");
-    if (!seen.insert({plan.operator_of[t], plan.role[t]}).second)
-      return cannot_run(
-          fmt::format("the placement has tasks for single time steps of '{}', and a recurrent operator is run "
-                      "as a whole only",
-                      model.operators[plan.operator_of[t]].name),
-          "run a sharding plan of this model, or place a model without recurrent operators");
+    all[{plan.operator_of[t], plan.role[t]}].push_back(t);
   }
-  return {};
+  const StepLinks links(model, false);
+  std::vector<StepPlacement::Task> tasks(plan.graph->task_count());
+  for (const auto& [key, list] : all) {
+    const auto& [op, role] = key;
+    const StepwiseOperator* stepwise = list.size() > 1 ? links.find(op) : nullptr;
+    if (list.size() > 1 && (!stepwise || std::int64_t(list.size()) != stepwise->steps * stepwise->cell.directions))
+      return cannot_run(fmt::format("the placement has {} tasks for '{}', which are neither its time steps nor all of "
+                                    "it: parts of time steps and micro-batches are not run one by one",
+                                    list.size(), model.operators[op].name),
+                        "place the model by one of the methods");
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      StepPlacement::Task& task = tasks[list[i]] = {op, role, plan.placement.device[list[i]]};
+      if (!stepwise) continue;
+      task.step = std::int64_t(i) % stepwise->steps;
+      task.direction = std::uint32_t(std::int64_t(i) / stepwise->steps);
+    }
+  }
+  return tasks;
 }
 
 }  // namespace
@@ -50,15 +63,15 @@ Expected<StepJob> step_job_of(const Scenario& scenario, const PlacementPlan& pla
     return cannot_run(
         "one device's part alone cannot be run of a placement, whose tasks wait for those of other devices",
         "run all ranks");
-  if (auto whole = check_whole(*scenario.model, plan); !whole) return whole.error();
+  auto tasks = tasks_of(*scenario.model, plan);
+  if (!tasks) return tasks.error();
   auto job = step_job_of(scenario, unsplit_plan(*scenario.model), choice, static_cast<int>(plan.placement.devices));
   if (!job) return job.error();
   const auto simulation = simulate(*plan.graph, plan.placement);
   if (!simulation) return simulation.error();
   StepPlacement& placed = job->placement.emplace();
   placed.devices = plan.placement.devices;
-  for (TaskIndex t = 0; t < plan.graph->task_count(); ++t)
-    placed.tasks.push_back({plan.operator_of[t], plan.role[t], plan.placement.device[t]});
+  placed.tasks = std::move(*tasks);
   for (std::uint32_t d = 0; d < placed.devices; ++d) {
     const auto run = simulation->run_on(d);
     placed.order.emplace_back(run.begin(), run.end());

@@ -9,8 +9,8 @@
 namespace turnpoint {
 
 /// Each device runs its tasks in the order in which the simulator runs them. Usage error where it cannot be run as it
-/// is: a task graph that no model was the source of, time steps of recurrent operators or micro-batches as tasks of
-/// their own, one device's part alone, and what the overload for sharding plans refuses.
+/// is: a task graph that no model was the source of, parts of time steps or micro-batches as tasks of their own, one
+/// device's part alone, and what the overload for sharding plans refuses.
 Expected<StepJob> step_job_of(const Scenario& scenario, const PlacementPlan& plan, const StepChoice& choice);
 
 /// The placement on the training graph that `scenario` gives of the same model: with the times and links of other

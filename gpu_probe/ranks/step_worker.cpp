@@ -85,7 +85,9 @@ class StepWorker {
   int run_on_gpu() {
     if (const auto opened = open_gpu(); !opened) return fail(opened.error());
     if (!say_hello_of_gpu({})) return kDevice;
-    if (const auto fine = step::check_job_on_gpu(job_, ranks_of(job_)); !fine) return fail(fine.error());
+    // Of a placement every parameter is there once, wherever it lies.
+    if (const auto fine = step::check_job_on_gpu(job_, job_.placement ? 1 : ranks_of(job_)); !fine)
+      return fail(fine.error());
     if (proves()) {
       const auto numerics = step::prove_on_gpu(job_, notes_.emplace_back());
       if (!numerics) return fail(numerics.error());
@@ -117,9 +119,6 @@ class StepWorker {
 
  private:
   Expected<void> open_gpu() {
-    if (job_.placement)
-      return Error{ErrorCode::device, "placements are carried out on CPU ranks, not on a GPU yet", job_.model->name,
-                   "ask for the backend cpu"};
     auto opened = step::open_gpu(job_.device + options_.place);
     if (!opened && options_.ranks > 1) return without_gpu(opened.error(), options_.rank);
     return opened;

@@ -13,7 +13,9 @@ namespace turnpoint::step::TURNPOINT_REAL {
 
 namespace {
 
+#ifndef TURNPOINT_STEP_CUDA
 constexpr off_t kBehindRegion = off_t(1) << 32;  ///< the file is sparse: nothing lies between
+#endif
 constexpr std::size_t kGivenUpAt = 0, kArrivedAt = 1, kFirstTransferAt = 2;
 
 Error no_board(std::size_t bytes) {
@@ -27,11 +29,14 @@ Error no_board(std::size_t bytes) {
 
 // A line for each counter; of a transfer two, the step it is of and how much there is.
 PlacementBoard::PlacementBoard(const Shape& shape) : shape_(shape) {
-  bytes_ = (kFirstTransferAt + 2 * shape.transfer_bytes.size()) * kLine;
-  for (const std::size_t bytes : shape.transfer_bytes) {
-    rooms_.push_back(bytes_);
-    bytes_ += (bytes + kLine - 1) / kLine * kLine;
+  bytes_ = (kFirstTransferAt + 2 * shape.transfer_elements.size()) * kLine;
+  std::size_t there = 0;
+  for (const std::size_t elements : shape.transfer_elements) {
+    const std::size_t lines = (elements * sizeof(Real) + kLine - 1) / kLine;
+    rooms_.push_back(kOnDevice ? there : bytes_);
+    (kOnDevice ? there : bytes_) += lines * (kOnDevice ? kLine / sizeof(Real) : kLine);
   }
+  if (kOnDevice) there_ = Array::outside(there);
   results_ = bytes_;
   bytes_ += static_cast<std::size_t>(shape.ranks) * shape.results * sizeof(double);
 }
@@ -44,6 +49,7 @@ Expected<std::unique_ptr<PlacementBoard>> PlacementBoard::in_memory(const Shape&
   return board;
 }
 
+#ifndef TURNPOINT_STEP_CUDA
 Expected<std::unique_ptr<PlacementBoard>> PlacementBoard::in_file(int file, const Shape& shape, Ended ended) {
   std::unique_ptr<PlacementBoard> board(new PlacementBoard(shape));
   board->ended_ = std::move(ended);
@@ -54,6 +60,8 @@ Expected<std::unique_ptr<PlacementBoard>> PlacementBoard::in_file(int file, cons
   board->base_ = static_cast<std::byte*>(base);
   return board;
 }
+
+#endif
 
 PlacementBoard::~PlacementBoard() {
   if (base_) munmap(base_, bytes_);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the ranks of a placed step share: tensors on their way from one to another, a place to meet, and what each rank
-// has to say at the end. Ranks are threads, or processes of one host.
+// has to say at the end. Ranks are threads, or processes of one host; or threads that share a GPU and its one stream.
+// There what is on its way lies in the GPU's memory, and is posted once its copying is queued: whoever takes it in then
+// queues behind that.
 //
 // Every transfer has room of its own, so nobody ever waits to send; a rank may write into it again once all ranks have
 // met behind the step in which it was read.
@@ -14,7 +16,7 @@
 #include <vector>
 
 #include "core/base/expected.h"
-#include "gpu_probe/step/real.h"
+#include "gpu_probe/step/block.h"
 
 namespace turnpoint::step::TURNPOINT_REAL {
 
@@ -22,19 +24,24 @@ class PlacementBoard {
  public:
   struct Shape {
     int ranks = 1;
-    std::vector<std::size_t> transfer_bytes;  ///< by transfer
-    std::size_t results = 0;                  ///< numbers of each rank
+    std::vector<std::size_t> transfer_elements;  ///< by transfer
+    std::size_t results = 0;                     ///< numbers of each rank
   };
   using Ended = std::function<bool()>;  ///< whether some rank has gone in a way that the board does not know of
 
   static Expected<std::unique_ptr<PlacementBoard>> in_memory(const Shape& shape);
+#ifndef TURNPOINT_STEP_CUDA
   /// In a file that all ranks have open (memfd), far behind what else it holds; every rank makes its own.
   static Expected<std::unique_ptr<PlacementBoard>> in_file(int file, const Shape& shape, Ended ended);
+#endif
   PlacementBoard(const PlacementBoard&) = delete;
   PlacementBoard& operator=(const PlacementBoard&) = delete;
   ~PlacementBoard();
 
-  std::byte* room(std::size_t transfer) { return base_ + rooms_[transfer]; }
+  Place room(std::size_t transfer) {
+    if (kOnDevice) return there_.data() + static_cast<std::int64_t>(rooms_[transfer]);
+    return place_of(base_ + rooms_[transfer]);
+  }
   /// The room holds `elements` numbers of this step.
   void post(std::size_t transfer, std::uint64_t step, std::uint64_t elements);
   bool is_posted(std::size_t transfer, std::uint64_t step) const;
@@ -54,7 +61,8 @@ class PlacementBoard {
 
   Shape shape_;
   Ended ended_;
-  std::vector<std::size_t> rooms_;
+  std::vector<std::size_t> rooms_;  ///< bytes behind `base_`, or elements in the device's memory
+  Array there_;
   std::size_t results_ = 0, bytes_ = 0;
   std::byte* base_ = nullptr;
 };

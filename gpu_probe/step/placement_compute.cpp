@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tasks of a placed step compute: whole operators, by the same kernels as split ones.
+// What the tasks of a placed step compute: operators and their time steps, by the same kernels as split ones.
 #include <algorithm>
-#include <cmath>
 
-#include "gpu_probe/step/numbers.h"
 #include "gpu_probe/step/placement_rank.h"
 
 namespace turnpoint::step::TURNPOINT_REAL {
 
 namespace {
-
-Region whole_of(const Tensor& tensor) { return {Shape(tensor.shape.size(), 0), tensor.shape}; }
 
 template <class To, class From>
 std::vector<To*> block_pointers(const std::vector<From>& values) {
@@ -23,17 +19,24 @@ std::vector<To*> block_pointers(const std::vector<From>& values) {
 Value transposed_block(Ledger& ledger, const Value& value) {
   const std::int64_t rows = value->region.extent[0], columns = value->region.extent[1];
   Value result = make_block(ledger, {{0, 0}, {columns, rows}}, value->element_bytes);
-  for (std::int64_t i = 0; i < rows; ++i)
-    for (std::int64_t j = 0; j < columns; ++j)
-      result->data[static_cast<std::size_t>(j * rows + i)] = value->data[static_cast<std::size_t>(i * columns + j)];
+  transpose(value->data.data(), rows, columns, result->data.data());
   return result;
 }
 
-void add_block(Block& sum, const Block& part) {
-  Real* to = sum.data.data();
-  const Real* from = part.data.data();
-  const std::size_t count = sum.data.size();
-  for (std::size_t i = 0; i < count; ++i) to[i] += from[i];
+/// One direction's part of a recurrent operator's weight or its gradient: directions lie one after the other.
+Value direction_of(Ledger& ledger, const Value& value, const Region& part) {
+  if (value->region == part) return value;
+  const auto elements = static_cast<std::size_t>(part.elements());
+  return std::make_shared<Block>(ledger, part, value->element_bytes,
+                                 value->data.part(static_cast<std::size_t>(part.offset.front()) * elements, elements),
+                                 false);
+}
+
+/// Nothing yet, of a state that begins or of a gradient that nobody gives.
+Array zeros(std::size_t count) {
+  Array array = Array::scratch(count);
+  array.clear();
+  return array;
 }
 
 }  // namespace
@@ -41,106 +44,12 @@ void add_block(Block& sum, const Block& part) {
 // The proof is made of plain loops and copies alone.
 bool PlacedRank::fast() const { return std::is_same_v<Real, float> && !options().plain; }
 
-Value PlacedRank::make(const Tensor& tensor) {
-  return make_block(report_.ledger, whole_of(tensor), element_bytes(tensor, options()));
-}
-
-Value PlacedRank::make_clear(const Tensor& tensor) {
-  Value value = make(tensor);
-  value->data.clear();
-  return value;
-}
-
-void PlacedRank::record(Compared kind, OperatorId op, std::uint32_t slot, const Block& block) {
-  if (options().record)
-    report_.recorded.push_back({kind, op, slot, block.region, 0, 0, {block.data.begin(), block.data.end()}});
-}
-
-LocalOperator PlacedRank::local(OperatorId id) const {
-  LocalOperator at;
-  at.model = &model();
-  at.id = id;
-  at.seed = options().seed;
-  for (const auto& dim : op_of(id).dims) at.loops.push_back({0, dim.size, dim.size, 1});
-  return at;
-}
-
-// Data and buffers: drawn once.
-Value PlacedRank::generated(TensorId id) {
-  const Tensor& tensor = model().tensors[id];
-  Array& drawn = data_[id];
-  if (drawn.size() == 0) {
-    drawn = Array::outside(static_cast<std::size_t>(tensor.elements()));
-    for (std::size_t i = 0; i < drawn.size(); ++i)
-      drawn[i] = static_cast<Real>(data_value(tensor, id, options().seed, static_cast<std::uint64_t>(i)));
-  }
-  return std::make_shared<Block>(report_.ledger, whole_of(tensor), element_bytes(tensor, options()), drawn, true);
-}
-
-// One view of a value; where it leaves every element where it is, no copy.
-Expected<Value> PlacedRank::seen(OperatorId view, const Value& value) {
-  const LocalOperator at = local(view);
-  const Tensor& tensor = tensor_of(op_of(view).outputs.front());
-  if (fast() && keeps_order(at, value->region, whole_of(tensor)))
-    return std::make_shared<Block>(report_.ledger, whole_of(tensor), value->element_bytes, value->data, false);
-  Value made = make_clear(tensor);
-  Values in(op_of(view).inputs.size()), out{made};
-  in[0] = value;
-  if (auto done = program_of(view).kernel.forward(at, block_pointers<const Block>(in), block_pointers<Block>(out));
-      !done)
-    return done.error();
-  return made;
-}
-
-// The gradient of what was stored from that of what was read of it.
-Expected<Value> PlacedRank::pulled_back(const std::vector<OperatorId>& views, Value gradient) {
-  for (std::size_t v = views.size(); v-- > 0;) {
-    const LocalOperator at = local(views[v]);
-    const Operator& op = op_of(views[v]);
-    const Tensor& tensor = tensor_of(op.inputs.front());
-    if (fast() && keeps_order(at, whole_of(tensor), gradient->region)) {
-      gradient =
-          std::make_shared<Block>(report_.ledger, whole_of(tensor), gradient->element_bytes, gradient->data, true);
-      continue;
-    }
-    Values in(op.inputs.size()), out(op.outputs.size()), result(op.inputs.size());
-    result[0] = make_clear(tensor);
-    Values gradients(op.outputs.size());
-    gradients[0] = gradient;
-    if (auto done =
-            program_of(views[v]).kernel.backward(at, block_pointers<const Block>(in), block_pointers<const Block>(out),
-                                                 block_pointers<const Block>(gradients), block_pointers<Block>(result));
-        !done)
-      return done.error();
-    gradient = result[0];
-  }
-  return gradient;
-}
-
-// What an operator reads of an activation, of data or of a buffer.
-Expected<Value> PlacedRank::input_value(const Access& access) {
-  const TensorId stored = storage_of(model(), access.tensor);
-  const OperatorId producer = model().tensors[stored].producer;
-  Value value;
-  if (!producer.valid()) {
-    value = generated(stored);
-  } else {
-    const auto& outputs = op_of(producer).outputs;
-    for (std::size_t o = 0; o < outputs.size(); ++o)
-      if (outputs[o].tensor == stored) value = items_[program_.outputs[producer.index][o]];
-  }
-  for (const OperatorId view : views_before(model(), access.tensor)) {
-    auto next = seen(view, value);
-    if (!next) return next.error();
-    value = std::move(*next);
-  }
-  return value;
-}
-
-// All weights, or those that backward reads; as they were in this step's forward.
-void PlacedRank::read_weights(OperatorId id, bool backward_only, Values& values) {
-  const Operator& op = op_of(id);
-  const OperatorProgram& here = program_of(id);
+// All weights, or those that backward reads; as they were in this step's forward. Of a time step those of its
+// direction.
+void PlacedRank::read_weights(Piece piece, bool backward_only, Values& values) {
+  const Operator& op = op_of(piece.op);
+  const OperatorProgram& here = program_of(piece.op);
+  const Loops loops = tasks_of(piece.op).stepping.loops(op, piece.number);
   const auto read_from = [&](OperatorId owner, std::uint32_t input) {
     if (const auto kept = old_.find(owner); kept != old_.end()) return kept->second[input];
     Values of_owner(op_of(owner).inputs.size());
@@ -154,174 +63,231 @@ void PlacedRank::read_weights(OperatorId id, bool backward_only, Values& values)
     if (tensor_of(op.inputs[k]).role != TensorRole::parameter) continue;
     if (backward_only && !op.inputs[k].saved && !here.reads_unsaved[k] && !here.along[k]) continue;
     if (here.input_tie[k] < 0) {
-      values[k] = read_from(id, k);
-      continue;
+      values[k] = read_from(piece.op, k);
+    } else {
+      const Tie& tie = program_.program->ties[static_cast<std::size_t>(here.input_tie[k])];
+      const Value held = read_from(tie.owner, tie.owner_input);
+      values[k] = tie.turned ? transposed_block(report_.ledger, held) : held;
     }
-    const Tie& tie = program_.program->ties[static_cast<std::size_t>(here.input_tie[k])];
-    const Value held = read_from(tie.owner, tie.owner_input);
-    values[k] = tie.turned ? transposed_block(report_.ledger, held) : held;
+    if (stepwise(piece.op))
+      values[k] = direction_of(report_.ledger, values[k], *part_of(model(), op, op.inputs[k], loops));
   }
 }
 
-Expected<void> PlacedRank::forward(OperatorId id) {
+Expected<void> PlacedRank::forward(Piece piece) {
+  const OperatorId id = piece.op;
   const Operator& op = op_of(id);
   const auto& made = program_.outputs[id.index];
   Values inputs(op.inputs.size()), outputs;
+  const auto make_output = [&](std::size_t o) {
+    return make(tensor_of(op.outputs[o]), program_.items[made[o][piece.number]].part);
+  };
   if (op.kind == OperatorKind::input) {
-    for (const Access& access : op.outputs) {
-      const Value drawn = generated(access.tensor);
-      outputs.push_back(make(tensor_of(access)));
-      std::copy(drawn->data.begin(), drawn->data.end(), outputs.back()->data.begin());
+    for (std::size_t o = 0; o < op.outputs.size(); ++o) {
+      const Value drawn = generated(op.outputs[o].tensor);
+      outputs.push_back(make_output(o));
+      copy(drawn->data.data(), outputs.back()->data.data(), drawn->data.size());
     }
   } else {
-    read_weights(id, false, inputs);
+    read_weights(piece, false, inputs);
     for (std::size_t k = 0; k < inputs.size(); ++k) {
       if (inputs[k]) continue;
-      auto value = input_value(op.inputs[k]);
+      auto value = input_value(piece, k);
       if (!value) return value.error();
       inputs[k] = std::move(*value);
     }
-    for (const Access& access : op.outputs) outputs.push_back(make(tensor_of(access)));
-    const LocalOperator at = local(id);
+    for (std::size_t o = 0; o < op.outputs.size(); ++o) outputs.push_back(make_output(o));
+    LocalOperator at = local(piece);
+    const bool walks = stepwise(id) && op.kind == OperatorKind::recurrent;
+    CellState state;
+    if (walks) {
+      state = state_before(piece);
+      at.state = &state;
+    }
     const Kernel& kernel = program_of(id).kernel;
     const auto in = block_pointers<const Block>(inputs);
     const auto out = block_pointers<Block>(outputs);
     if (!(fast() && kernel.fast_forward && kernel.fast_forward(at, in, out))) {
-      for (auto& value : outputs) value->data.clear();
+      if (!kOnDevice)
+        for (auto& value : outputs) value->data.clear();
       if (auto done = kernel.forward(at, in, out); !done) return done;
     }
+    if (walks) walks_[{id, tasks_of(id).stepping.direction(piece.number)}].cell = state.cell;
   }
   for (std::size_t o = 0; o < outputs.size(); ++o) {
     record(Compared::activation, id, static_cast<std::uint32_t>(o), *outputs[o]);
-    items_[made[o]] = outputs[o];
+    items_[made[o][piece.number]] = outputs[o];
   }
   for (std::size_t o = 0; o < outputs.size(); ++o)
     if (tensor_of(op.outputs[o]).role != TensorRole::internal)
-      if (auto done = add_loss(id, o, outputs[o]); !done) return done;
+      if (auto done = add_loss(piece, o, outputs[o]); !done) return done;
   return {};
 }
 
-// The results of the network that this output, or a view of it, is.
-Expected<void> PlacedRank::add_loss(OperatorId id, std::size_t output, const Value& value) {
-  const TensorId stored = op_of(id).outputs[output].tensor;
-  for (const TensorId result : model().results) {
-    if (!is_floating(model().tensors[result].type) || storage_of(model(), result) != stored) continue;
-    Value at = value;
-    for (const OperatorId view : views_before(model(), result)) {
-      auto next = seen(view, at);
-      if (!next) return next.error();
-      at = std::move(*next);
-    }
-    const Array& factors = loss_factors(result);
-    double sum = 0;
-    for (std::size_t i = 0; i < factors.size(); ++i)
-      sum += static_cast<double>(factors[i]) * static_cast<double>(at->data[i]);
-    report_.loss += sum;
+// What forward or backward of a time step begins with: the output of the step before, and the cell as it left it.
+CellState PlacedRank::state_before(Piece piece) {
+  const Stepping& stepping = tasks_of(piece.op).stepping;
+  Walk& walk = walks_[{piece.op, stepping.direction(piece.number)}];
+  const auto position = static_cast<std::size_t>(stepping.position(piece.number));
+  const auto& output = program_.outputs[piece.op.index][0];
+  const auto before = stepping.before(piece.number);
+  const auto size = static_cast<std::size_t>(program_.items[output[piece.number]].part.elements());
+  if (walk.cells.empty()) {
+    walk.cells.resize(static_cast<std::size_t>(stepping.steps));
+    walk.gradients_here.resize(walk.cells.size());
   }
-  return {};
+  if (walk.cell.size() == 0) walk.cell = zeros(size);
+  CellState state;
+  state.hidden = before ? items_[output[*before]]->data : zeros(size);
+  // Forward comes first to every step.
+  if (walk.cells[position].size() == 0) walk.cells[position] = walk.cell;
+  state.cell = walk.cells[position];
+  return state;
 }
 
-const Array& PlacedRank::loss_factors(TensorId id) {
-  Array& factors = loss_factors_[id];
-  if (factors.size() > 0) return factors;
-  const Tensor& tensor = model().tensors[id];
-  factors = Array::outside(static_cast<std::size_t>(tensor.elements()));
-  for (std::size_t i = 0; i < factors.size(); ++i)
-    factors[i] = static_cast<Real>(loss_factor(tensor, id, options().seed, static_cast<std::int64_t>(i)));
-  return factors;
-}
-
-// From all readers and from the loss; null: none. The first of them is summed into: it is nobody else's.
-Expected<Value> PlacedRank::output_gradient(OperatorId id, std::size_t output) {
-  const TensorId stored = op_of(id).outputs[output].tensor;
-  if (!model().tensors[stored].requires_gradient) return Value();
-  Value sum;
-  if (const auto gradients = program_.gradients.find(stored); gradients != program_.gradients.end())
-    for (const std::uint32_t item : gradients->second) {
-      if (!sum)
-        sum = items_[item];
-      else
-        add_block(*sum, *items_[item]);
-    }
-  for (const TensorId result : model().results) {
-    const Tensor& tensor = model().tensors[result];
-    if (!is_floating(tensor.type) || storage_of(model(), result) != stored) continue;
-    Value of_loss = make(tensor);
-    const Array& factors = loss_factors(result);
-    std::copy(factors.begin(), factors.end(), of_loss->data.begin());
-    auto back = pulled_back(views_before(model(), result), std::move(of_loss));
-    if (!back) return back.error();
-    if (!sum)
-      sum = std::move(*back);
-    else
-      add_block(*sum, **back);
+Expected<PlacedRank::Values*> PlacedRank::output_gradients(Piece piece) {
+  const Operator& op = op_of(piece.op);
+  Values& gradients = sums_[piece];
+  if (!gradients.empty()) return &gradients;
+  gradients.resize(op.outputs.size());
+  for (std::size_t o = 0; o < op.outputs.size(); ++o) {
+    auto sum = output_gradient(piece, o);
+    if (!sum) return sum.error();
+    if (*sum) record(Compared::activation_gradient, piece.op, static_cast<std::uint32_t>(o), **sum);
+    gradients[o] = std::move(*sum);
   }
-  if (sum) record(Compared::activation_gradient, id, static_cast<std::uint32_t>(output), *sum);
-  return sum;
+  return &gradients;
 }
 
-Expected<void> PlacedRank::backward(OperatorId id, bool of_inputs, bool of_weights) {
+Expected<void> PlacedRank::backward(Piece piece, bool of_inputs, bool of_weights) {
+  const OperatorId id = piece.op;
   const Operator& op = op_of(id);
   const OperatorProgram& here = program_of(id);
-  Values& gradients = sums_[id];
-  if (gradients.empty()) {
-    gradients.resize(op.outputs.size());
-    for (std::size_t o = 0; o < op.outputs.size(); ++o) {
-      auto sum = output_gradient(id, o);
-      if (!sum) return sum.error();
-      gradients[o] = std::move(*sum);
-    }
-  }
+  const auto gradients = output_gradients(piece);
+  if (!gradients) return gradients.error();
   // What the model says that backward reads.
   const bool weights_only = of_inputs && !of_weights && op.kind != OperatorKind::recurrent;
   Values inputs(op.inputs.size()), outputs(op.outputs.size()), results(op.inputs.size());
-  read_weights(id, true, inputs);
+  read_weights(piece, true, inputs);
+  LocalOperator at = local(piece);
   for (std::size_t k = 0; k < inputs.size(); ++k) {
     const Tensor& tensor = tensor_of(op.inputs[k]);
     const bool parameter = tensor.role == TensorRole::parameter;
     if (!parameter && op.inputs[k].saved && !weights_only) {
-      auto value = input_value(op.inputs[k]);
+      auto value = input_value(piece, k);
       if (!value) return value.error();
       inputs[k] = std::move(*value);
     }
     if (!tensor.requires_gradient) continue;
-    if (parameter && of_weights) results[k] = weight_gradient(id, static_cast<std::uint32_t>(k));
-    if (!parameter && of_inputs && returns_gradient(model(), op.inputs[k])) results[k] = make(tensor);
+    if (parameter && of_weights) results[k] = weight_gradient(piece, static_cast<std::uint32_t>(k));
+    if (!parameter && of_inputs && returns_gradient(model(), op.inputs[k]))
+      results[k] = make(tensor, *part_of(model(), op, op.inputs[k], at.loops));
   }
   for (std::size_t o = 0; o < outputs.size(); ++o)
-    if (op.outputs[o].saved) outputs[o] = items_[program_.outputs[id.index][o]];
-  const LocalOperator at = local(id);
+    if (op.outputs[o].saved) outputs[o] = items_[program_.outputs[id.index][o][piece.number]];
+  CellState state;
+  const bool walks = stepwise(id) && op.kind == OperatorKind::recurrent;
+  if (walks) {
+    state = state_before_backward(piece, of_inputs);
+    at.state = &state;
+  }
   const auto in = block_pointers<const Block>(inputs), out = block_pointers<const Block>(outputs),
-             gradient = block_pointers<const Block>(gradients);
+             gradient = block_pointers<const Block>(**gradients);
   const auto result = block_pointers<Block>(results);
   if (!(fast() && here.kernel.fast_backward && here.kernel.fast_backward(at, in, out, gradient, result))) {
-    for (auto* block : result)
-      if (block) block->data.clear();
+    for (std::size_t k = 0; k < result.size() && !kOnDevice; ++k)
+      if (result[k] && !(walks && tensor_of(op.inputs[k]).role == TensorRole::parameter)) result[k]->data.clear();
     if (auto done = here.kernel.backward(at, in, out, gradient, result); !done) return done;
   }
+  if (walks) walk_back(piece, std::move(state), of_inputs, of_weights);
   for (std::size_t k = 0; k < results.size(); ++k) {
     if (!results[k]) continue;
     if (tensor_of(op.inputs[k]).role == TensorRole::parameter) {
-      give_weight_gradient(id, k, std::move(results[k]));
-      continue;
+      if (!walks) give_weight_gradient(id, k, std::move(results[k]));
+    } else if (auto done = give(piece, k, std::move(results[k])); !done) {
+      return done;
     }
-    auto back = pulled_back(views_before(model(), op.inputs[k].tensor), std::move(results[k]));
-    if (!back) return back.error();
-    Value& sum = items_[program_.gives[id.index].at(storage_of(model(), op.inputs[k].tensor))];
-    if (!sum)
-      sum = std::move(*back);
-    else
-      add_block(*sum, **back);
   }
+  if (walks && of_weights) end_of_weights(piece);
   return {};
 }
 
-// Where the gradient of a weight is computed: in the run that is updated, if it is the first there.
-Value PlacedRank::weight_gradient(OperatorId id, std::uint32_t k) {
-  if (program_of(id).owned[k])
-    for (auto& share : shares_[id.index])
-      if (auto target = share.gradient_target(k)) return target;
-  return make(tensor_of(op_of(id).inputs[k]));
+// The gradient of what an input reads goes as far towards what is stored as it stays a block.
+Expected<void> PlacedRank::give(Piece piece, std::size_t input, Value gradient) {
+  const Sight sight = program_.sight(piece.op, input, piece.number);
+  auto back = pulled_back(std::span(sight.views).subspan(sight.unseen), std::move(gradient));
+  if (!back) return back.error();
+  const PlacedGradient& given = program_.given[program_.gives[piece.op.index].at(sight.tensor)];
+  Value& sum = items_[given.items[piece.number]];
+  if (!sum)
+    sum = std::move(*back);
+  else
+    add((*back)->data.data(), sum->data.data(), sum->data.size());
+  return {};
+}
+
+// Backward of a time step leaves what it began with to the gradients of the weights, where those are a task of their
+// own.
+CellState PlacedRank::state_before_backward(Piece piece, bool of_inputs) {
+  const Stepping& stepping = tasks_of(piece.op).stepping;
+  CellState state = state_before(piece);
+  Walk& walk = walks_[{piece.op, stepping.direction(piece.number)}];
+  CellState& here = walk.gradients_here[static_cast<std::size_t>(stepping.position(piece.number))];
+  if (of_inputs) {
+    if (walk.hidden_gradient.size() == 0) {
+      walk.hidden_gradient = zeros(state.hidden.size());
+      walk.cell_gradient = zeros(state.hidden.size());
+    }
+    here.hidden_gradient = walk.hidden_gradient;
+    here.cell_gradient = walk.cell_gradient;
+  }
+  state.hidden_gradient = here.hidden_gradient;
+  state.cell_gradient = here.cell_gradient;
+  return state;
+}
+
+void PlacedRank::walk_back(Piece piece, CellState state, bool of_inputs, bool of_weights) {
+  const Stepping& stepping = tasks_of(piece.op).stepping;
+  Walk& walk = walks_[{piece.op, stepping.direction(piece.number)}];
+  const auto position = static_cast<std::size_t>(stepping.position(piece.number));
+  if (of_inputs) {
+    walk.hidden_gradient = std::move(state.hidden_gradient);
+    walk.cell_gradient = std::move(state.cell_gradient);
+  }
+  if (!of_weights) return;
+  walk.cells[position] = {};
+  walk.gradients_here[position] = {};
+}
+
+// Where the gradient of a weight is computed: in the run that is updated, if it is the first there. Time steps add to
+// one buffer.
+Value PlacedRank::weight_gradient(Piece piece, std::uint32_t k) {
+  const Operator& op = op_of(piece.op);
+  const Tensor& tensor = tensor_of(op.inputs[k]);
+  const auto room = [&]() -> Value {
+    if (program_of(piece.op).owned[k])
+      for (auto& share : shares_[piece.op.index])
+        if (auto target = share.gradient_target(k)) return target;
+    return make(tensor, whole_of(tensor));
+  };
+  if (!stepwise(piece.op)) return room();
+  Values& sums = weight_sums_[piece.op];
+  sums.resize(op.inputs.size());
+  if (!sums[k]) {
+    sums[k] = room();
+    sums[k]->data.clear();
+  }
+  const Loops loops = tasks_of(piece.op).stepping.loops(op, piece.number);
+  return direction_of(report_.ledger, sums[k], *part_of(model(), op, op.inputs[k], loops));
+}
+
+// The last time step gives what all have summed.
+void PlacedRank::end_of_weights(Piece piece) {
+  if (++weight_steps_[piece.op] < tasks_of(piece.op).pieces.size()) return;
+  Values sums = std::move(weight_sums_[piece.op]);
+  weight_sums_.erase(piece.op);
+  for (std::size_t k = 0; k < sums.size(); ++k)
+    if (sums[k]) give_weight_gradient(piece.op, k, std::move(sums[k]));
 }
 
 void PlacedRank::give_weight_gradient(OperatorId id, std::size_t k, Value gradient) {
@@ -349,8 +315,9 @@ Expected<void> PlacedRank::update(OperatorId id) {
       if (auto done = share.read(std::vector<bool>(before.size(), true), false, before); !done) return done;
     for (std::size_t k = 0; k < before.size(); ++k) {
       if (!before[k]) continue;
-      kept[k] = make(tensor_of(op_of(id).inputs[k]));
-      std::copy(before[k]->data.begin(), before[k]->data.end(), kept[k]->data.begin());
+      const Tensor& tensor = tensor_of(op_of(id).inputs[k]);
+      kept[k] = make(tensor, whole_of(tensor));
+      copy(before[k]->data.data(), kept[k]->data.data(), kept[k]->data.size());
     }
     old_[id] = std::move(kept);
   }

@@ -12,22 +12,34 @@
 #include <vector>
 
 #include "core/plan/step_job.h"
+#include "gpu_probe/step/placement_pieces.h"
 #include "gpu_probe/step/program.h"
 
 namespace turnpoint::step::TURNPOINT_REAL {
 
-/// A whole tensor that one task makes and others read.
+/// A tensor, or a time step's part of it, that one task makes and others read.
 struct PlacedItem {
   bool gradient = false;  ///< of `tensor`, as `op` makes it, one of its readers; else output `slot` of `op`
   OperatorId op;
   std::uint32_t slot = 0;
-  TensorId tensor;  ///< one that is stored: no view
+  TensorId tensor;  ///< one that is stored: no view; a gradient that a time step makes: see PlacedGradient
+  Region part;
   TaskIndex maker = kNone;
+};
+
+/// The gradient of a tensor as one of its readers makes it. Of time steps it stays on the reader's side of views that
+/// do not keep the step's part a block.
+struct PlacedGradient {
+  OperatorId reader;
+  TensorId tensor;
+  std::vector<OperatorId> views;     ///< between what is stored and `tensor`, nearest to what is stored first
+  std::vector<std::uint32_t> items;  ///< by piece of the reader
 };
 
 struct PlacedTask {
   std::vector<std::uint32_t> reads, makes;  ///< items
   std::vector<std::uint32_t> sends;         ///< transfers, by rising device
+  std::size_t piece = 0;                    ///< of its operator
 };
 
 struct PlacedTransfer {
@@ -37,8 +49,13 @@ struct PlacedTransfer {
   std::int64_t elements = 0;  ///< of all items
 };
 
+struct PieceTasks {
+  TaskIndex forward = kNone, backward = kNone, weights = kNone;
+};
 struct OperatorTasks {
-  TaskIndex forward = kNone, backward = kNone, weights = kNone, update = kNone;
+  Stepping stepping;
+  std::vector<PieceTasks> pieces;  ///< one of an operator that runs as a whole
+  TaskIndex update = kNone;
 };
 
 /// Immutable; shared by the threads of all ranks. The job's model and placement must outlive it.
@@ -47,20 +64,23 @@ struct PlacedProgram {
   const StepPlacement* placement = nullptr;
   std::vector<PlacedItem> items;
   std::vector<PlacedTask> tasks;
-  std::vector<PlacedTransfer> transfers;                 ///< parallel to the placement's
-  std::vector<OperatorTasks> tasks_of;                   ///< [operator]
-  std::vector<std::vector<std::uint32_t>> outputs;       ///< [operator][output]: item
-  std::vector<std::map<TensorId, std::uint32_t>> gives;  ///< [operator]: item of the gradient of each tensor it reads
-  std::map<TensorId, std::vector<std::uint32_t>> gradients;  ///< of a stored tensor: items, later readers first
-  std::vector<std::vector<std::uint32_t>> arrivals;          ///< [to * devices + from]: transfers as `from` sends them
+  std::vector<PlacedTransfer> transfers;                         ///< parallel to the placement's
+  std::vector<OperatorTasks> tasks_of;                           ///< [operator]
+  std::vector<std::vector<std::size_t>> unseen;                  ///< [operator][input]: Sight::unseen of all its pieces
+  std::vector<std::vector<std::vector<std::uint32_t>>> outputs;  ///< [operator][output][piece]: item
+  std::vector<std::map<TensorId, std::size_t>> gives;  ///< [operator]: of PlacedGradient::tensor: into `given`
+  std::vector<PlacedGradient> given;
+  std::map<TensorId, std::vector<std::size_t>> gradients;  ///< of a stored tensor: into `given`, later readers first
+  std::vector<std::vector<std::uint32_t>> arrivals;        ///< [to * devices + from]: transfers as `from` sends them
 
-  /// Errors: recurrent operators placed step by step, micro-batches, a parameter that is not trained, weights that are
+  /// How a piece of an operator sees what one of its inputs reads: through views as far as all its pieces can.
+  Sight sight(OperatorId op, std::size_t input, std::size_t piece) const;
+
+  /// Errors: micro-batches, steps that an operator does not have, a parameter that is not trained, weights that are
   /// read where they are not, a missing task or transfer, orders that wait for each other.
   static Expected<std::shared_ptr<const PlacedProgram>> make(const StepJob& job, const StepOptions& options);
 };
 
-/// The views between what is stored and what is read, nearest to the stored tensor first.
-std::vector<OperatorId> views_before(const Model& model, TensorId read);
 /// Whether the gradient of what this access reads goes back to whoever made it.
 bool returns_gradient(const Model& model, const Access& access);
 

@@ -22,6 +22,21 @@ Expected<void> check_placement_job(const StepJob& job) {
   return check_job(job, 1);
 }
 
+Expected<void> check_all_computed(const StepJob& job, const Comparison& compared, const StepRun& whole) {
+  // Views are no tasks; everything else that the whole step has must be there.
+  std::array<std::int64_t, kComparedKinds> expected{};
+  for (const auto& recorded : whole.ranks.front().recorded)
+    if (!job.model->operators[recorded.op].is_view())
+      expected[static_cast<std::size_t>(recorded.kind)] += static_cast<std::int64_t>(recorded.data.size());
+  for (std::size_t kind = 0; kind < expected.size(); ++kind)
+    if (compared.elements[kind] != expected[kind])
+      return bad_input(std::string("placement: of each ") + to_string(static_cast<Compared>(kind)) + " " +
+                           std::to_string(compared.elements[kind]) + " elements were computed, not " +
+                           std::to_string(expected[kind]),
+                       job.model->name);
+  return {};
+}
+
 Expected<StepNumerics> prove_placement(const StepJob& job) {
   StepOptions options = options_of(job);
   options.record = true;
@@ -31,17 +46,7 @@ Expected<StepNumerics> prove_placement(const StepJob& job) {
   if (!whole) return whole.error();
   const auto compared = compare(*job.model, job.plan, run->step, *whole);
   if (!compared) return compared.error();
-  // Views are no tasks; everything else that the whole step has must be there.
-  std::array<std::int64_t, kComparedKinds> expected{};
-  for (const auto& recorded : whole->ranks.front().recorded)
-    if (!job.model->operators[recorded.op].is_view())
-      expected[static_cast<std::size_t>(recorded.kind)] += static_cast<std::int64_t>(recorded.data.size());
-  for (std::size_t kind = 0; kind < expected.size(); ++kind)
-    if (compared->elements[kind] != expected[kind])
-      return bad_input(std::string("placement: of each ") + to_string(static_cast<Compared>(kind)) + " " +
-                           std::to_string(compared->elements[kind]) + " elements were computed, not " +
-                           std::to_string(expected[kind]),
-                       job.model->name);
+  if (auto all = check_all_computed(job, *compared, *whole); !all) return all.error();
   return numerics_of(*compared);
 }
 

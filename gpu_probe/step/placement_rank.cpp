@@ -2,11 +2,7 @@
 #include "gpu_probe/step/placement_rank.h"
 
 #include <algorithm>
-#include <cstring>
 #include <set>
-
-#include "gpu_probe/job/output.h"
-#include "gpu_probe/step/region_ranks.h"
 
 namespace turnpoint::step::TURNPOINT_REAL {
 
@@ -14,7 +10,7 @@ PlacementBoard::Shape board_shape(const PlacedProgram& program, std::size_t resu
   PlacementBoard::Shape shape;
   shape.ranks = static_cast<int>(program.placement->devices);
   for (const auto& transfer : program.transfers)
-    shape.transfer_bytes.push_back(static_cast<std::size_t>(transfer.elements) * sizeof(Real));
+    shape.transfer_elements.push_back(static_cast<std::size_t>(transfer.elements));
   shape.results = results;
   return shape;
 }
@@ -43,6 +39,7 @@ bool PlacedRank::is_here(TaskIndex task) const {
 
 // What one step says of itself, and what it begins with.
 void PlacedRank::begin() {
+  begin_moments();
   report_.loss = 0;
   report_.recorded.clear();
   report_.traffic.clear();
@@ -53,7 +50,11 @@ void PlacedRank::begin() {
   received_.assign(program_.transfers.size(), 0);
   arrived_from_.assign(program_.placement->devices, 0);
   items_.assign(program_.items.size(), nullptr);
+  done_.assign(program_.tasks.size(), 0);
   sums_.clear();
+  walks_.clear();
+  weight_sums_.clear();
+  weight_steps_.clear();
   old_.clear();
   readers_left_.assign(program_.tasks.size(), 0);
   weight_readers_left_.assign(program_.tasks_of.size(), 0);
@@ -70,12 +71,13 @@ void PlacedRank::begin() {
 
 Expected<void> PlacedRank::run(std::uint64_t step) {
   begin();
+  const Moment began = moment();
   for (const TaskIndex task : program_.placement->order[static_cast<std::size_t>(rank_)]) {
     if (auto done = take_in_what_is_there(step); !done) return done;
     if (auto done = wait_for_inputs(task, step); !done) return done;
-    const double since = probe::host_clock();
+    const Moment since = moment();
     if (auto done = run_task(task); !done) return done;
-    task_s_[task] = probe::host_clock() - since;
+    between(since, moment(), [this, task](double seconds) { task_s_[task] = seconds; });
     send(task, step);
     release_after(task);
   }
@@ -85,9 +87,11 @@ Expected<void> PlacedRank::run(std::uint64_t step) {
     for (const auto& list = program_.arrivals[static_cast<std::size_t>(rank_) * ranks + from];
          arrived_from_[from] < list.size();)
       if (auto done = take_in(step, list[arrived_from_[from]]); !done) return done;
+  between(began, moment(), [this](double seconds) { report_.seconds_all = seconds; });
+  auto settled = settle();
   items_.assign(program_.items.size(), nullptr);
   old_.clear();
-  return {};
+  return settled;
 }
 
 // The next transfer of its sender, once it is there.
@@ -95,20 +99,19 @@ Expected<void> PlacedRank::take_in(std::uint64_t step, std::uint32_t number) {
   const PlacedTransfer& transfer = program_.transfers[number];
   const auto posted = board_.wait_for(number, step);
   if (!posted) return posted.error();
-  const double since = probe::host_clock();
+  const Moment since = moment();
   if (*posted != static_cast<std::uint64_t>(transfer.elements))
     return Error{ErrorCode::device, "a transfer of another length arrived", {}, {}};
-  const std::byte* from = board_.room(number);
+  Place from = board_.room(number);
   for (const std::uint32_t item : transfer.items) {
-    Value value = make(model().tensors[program_.items[item].tensor]);
-    const std::size_t bytes = value->data.size() * sizeof(Real);
-    std::memcpy(value->data.data(), from, bytes);
-    from += bytes;
+    Value value = make(model().tensors[program_.items[item].tensor], program_.items[item].part);
+    copy(from, value->data.data(), value->data.size());
+    from = from + static_cast<std::int64_t>(value->data.size());
     received_[number] += static_cast<double>(value->region.elements()) * value->element_bytes;
     items_[item] = std::move(value);
   }
   ++arrived_from_[static_cast<std::size_t>(transfer.from)];
-  transfer_s_[number] += probe::host_clock() - since;
+  between(since, moment(), [this, number](double seconds) { transfer_s_[number] += seconds; });
   return {};
 }
 
@@ -138,17 +141,17 @@ Expected<void> PlacedRank::wait_for_inputs(TaskIndex task, std::uint64_t step) {
 
 void PlacedRank::send(TaskIndex task, std::uint64_t step) {
   for (const std::uint32_t number : program_.tasks[task].sends) {
-    const double since = probe::host_clock();
+    const Moment since = moment();
     const PlacedTransfer& transfer = program_.transfers[number];
-    std::byte* to = board_.room(number);
+    Place to = board_.room(number);
     std::uint64_t elements = 0;
     for (const std::uint32_t item : transfer.items) {
       const Array& data = items_[item]->data;
-      std::memcpy(to, data.data(), data.size() * sizeof(Real));
-      to += data.size() * sizeof(Real);
+      copy(data.data(), to, data.size());
+      to = to + static_cast<std::int64_t>(data.size());
       elements += data.size();
     }
-    transfer_s_[number] += probe::host_clock() - since;
+    between(since, moment(), [this, number](double seconds) { transfer_s_[number] += seconds; });
     board_.post(number, step, elements);
   }
 }
@@ -163,17 +166,22 @@ void PlacedRank::release_after(TaskIndex task) {
     if (--readers_left_[maker] == 0) release(maker);
   if (readers_left_[task] == 0 && all_readers_[task] > 0) release(task);
   const auto& of = program_.placement->tasks[task];
+  done_[task] = 1;
   if (of.role == TaskRole::update) return;
-  if (--weight_readers_left_[of.op.index] == 0) sums_.erase(of.op);
+  --weight_readers_left_[of.op.index];
+  const PieceTasks& piece = tasks_of(of.op).pieces[program_.tasks[task].piece];
+  const auto over = [&](TaskIndex t) { return t == kNone || done_[t] || !is_here(t); };
+  if (over(piece.backward) && over(piece.weights)) sums_.erase({of.op, program_.tasks[task].piece});
 }
 
 Expected<void> PlacedRank::run_task(TaskIndex task) {
   const auto& of = program_.placement->tasks[task];
-  const bool split = program_.tasks_of[of.op.index].weights != kNone;
+  const Piece piece{of.op, program_.tasks[task].piece};
+  const bool split = tasks_of(of.op).pieces[piece.number].weights != kNone;
   switch (of.role) {
-    case TaskRole::forward: return forward(of.op);
-    case TaskRole::backward: return backward(of.op, true, !split);
-    case TaskRole::weight_gradient: return backward(of.op, false, true);
+    case TaskRole::forward: return forward(piece);
+    case TaskRole::backward: return backward(piece, true, !split);
+    case TaskRole::weight_gradient: return backward(piece, false, true);
     case TaskRole::update: return update(of.op);
     case TaskRole::accumulate: break;
   }

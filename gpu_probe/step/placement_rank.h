@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One device's part of a placed step: its tasks whole, one after the other in the placement's order, each once what it
-// reads is there.
+// One device's part of a placed step: its tasks, one after the other in the placement's order, each once what it reads
+// is there.
 //
 // What is held follows the simulator's rules (design.md 8.4): what a task makes is there from its start until the last
 // task here that reads of it has ended, and to the end of the step where nobody reads it anywhere; what arrives, until
@@ -9,6 +9,7 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "gpu_probe/step/communicator.h"
@@ -55,24 +56,53 @@ class PlacedRank {
   void send(TaskIndex task, std::uint64_t step);
   void release_after(TaskIndex task);
 
+  /// A task's operator, and which piece of it.
+  struct Piece {
+    OperatorId op;
+    std::size_t number = 0;
+    friend auto operator<=>(const Piece&, const Piece&) = default;
+  };
+  /// How a recurrent operator stands in one direction. What nobody reads any more is empty.
+  struct Walk {
+    Array cell;                             ///< after the last step so far
+    Array hidden_gradient, cell_gradient;   ///< from the last step backward so far
+    std::vector<Array> cells;               ///< [position] before each step, forward to the last of its gradients
+    std::vector<CellState> gradients_here;  ///< [position] as backward found it, for the gradients of weights
+  };
+
+  const OperatorTasks& tasks_of(OperatorId id) const { return program_.tasks_of[id.index]; }
+  bool stepwise(OperatorId id) const { return tasks_of(id).stepping.steps > 0; }
+
   Expected<void> run_task(TaskIndex task);
-  Expected<void> forward(OperatorId id);
-  Expected<void> backward(OperatorId id, bool inputs, bool weights);
+  Expected<void> forward(Piece piece);
+  Expected<void> backward(Piece piece, bool inputs, bool weights);
   Expected<void> update(OperatorId id);
 
-  Value make(const Tensor& tensor);
-  Value make_clear(const Tensor& tensor);
-  Value generated(TensorId id);
-  LocalOperator local(OperatorId id) const;
-  Expected<Value> input_value(const Access& access);
-  Expected<Value> seen(OperatorId view, const Value& value);
-  Expected<Value> pulled_back(const std::vector<OperatorId>& views, Value gradient);
-  void read_weights(OperatorId id, bool backward_only, Values& values);
-  Expected<void> add_loss(OperatorId id, std::size_t output, const Value& value);
-  Expected<Value> output_gradient(OperatorId id, std::size_t output);
-  const Array& loss_factors(TensorId id);
-  Value weight_gradient(OperatorId id, std::uint32_t k);
+  Expected<void> give(Piece piece, std::size_t input, Value gradient);
+  Expected<Values*> output_gradients(Piece piece);
+  void read_weights(Piece piece, bool backward_only, Values& values);
+  CellState state_before(Piece piece);
+  CellState state_before_backward(Piece piece, bool of_inputs);
+  void walk_back(Piece piece, CellState state, bool of_inputs, bool of_weights);
+  void end_of_weights(Piece piece);
+  Value weight_gradient(Piece piece, std::uint32_t k);
   void give_weight_gradient(OperatorId id, std::size_t k, Value gradient);
+
+  Value make(const Tensor& tensor, const Region& part);
+  Value make_clear(const Tensor& tensor, const Region& part);
+  Value generated(TensorId id);
+  LocalOperator local(Piece piece) const;
+  Expected<Value> input_value(Piece piece, std::size_t input);
+  /// A part of a tensor of which these items hold something; where one holds just that, itself.
+  Value put_together(const Tensor& tensor, const std::vector<std::uint32_t>& items, const Region& part);
+  Value cut(const Tensor& tensor, const Value& value, const Region& part);
+  Expected<Value> seen(OperatorId view, const Value& value, const Region& part);
+  /// The gradient of what the first of these views read from that of what the last one made.
+  Expected<Value> pulled_back(std::span<const OperatorId> views, Value gradient);
+  Expected<Value> output_gradient(Piece piece, std::size_t output);
+  Expected<void> add_loss(Piece piece, std::size_t output, const Value& value);
+  /// How much each element of a stored tensor counts in the loss, being seen as this result of the network.
+  Expected<Value> loss_factors(TensorId result);
   void record(Compared kind, OperatorId op, std::uint32_t slot, const Block& block);
 
   const PlacedProgram& program_;
@@ -81,11 +111,16 @@ class PlacedRank {
   std::unique_ptr<Communicator> alone_;  ///< parameters lie whole: nobody to talk to
   StepReport report_;
   std::vector<std::vector<ParameterShare>> shares_;  ///< [operator]: those updated here
-  std::map<TensorId, Array> data_, loss_factors_;    ///< the same in every step
+  std::map<TensorId, Array> data_;                   ///< the same in every step
+  std::map<TensorId, Value> loss_factors_;           ///< likewise
   // Within a step:
-  Values items_;                           ///< [item]: made here, or arrived
-  std::vector<int> readers_left_;          ///< [task]: tasks here that are still to read of what it made
-  std::map<OperatorId, Values> sums_;      ///< gradients of outputs, summed once for both halves of a backward
+  Values items_;                   ///< [item]: made here, or arrived
+  std::vector<char> done_;         ///< [task]
+  std::vector<int> readers_left_;  ///< [task]: tasks here that are still to read of what it made
+  std::map<Piece, Values> sums_;   ///< gradients of outputs, for both halves of a backward
+  std::map<std::pair<OperatorId, std::size_t>, Walk> walks_;  ///< [recurrent operator, direction]
+  std::map<OperatorId, Values> weight_sums_;        ///< gradients of weights over an operator's time steps so far
+  std::map<OperatorId, std::size_t> weight_steps_;  ///< how many have added to them
   std::map<OperatorId, Values> old_;       ///< weights as they were before an update that came before their last reader
   std::vector<int> weight_readers_left_;   ///< [operator]: tasks here that are still to read its parameters
   std::vector<std::size_t> arrived_from_;  ///< [rank]: transfers taken in, in the order in which it sends them

@@ -2,6 +2,7 @@
 #include "gpu_probe/step/placement_run.h"
 
 #include <algorithm>
+#include <new>
 #include <optional>
 #include <thread>
 
@@ -15,6 +16,7 @@ namespace turnpoint::step::TURNPOINT_REAL {
 namespace {
 
 constexpr int kLeastPlacedSteps = 3;
+constexpr char kGaveUpElsewhere[] = "another rank gave up";
 constexpr double kPlacementOpening = 300;  // s for gigabytes of weights and the libraries
 
 Spread spread_over(std::vector<double> seconds) {
@@ -32,6 +34,16 @@ struct PlacementColumns {
   std::size_t all(int steps) const { return static_cast<std::size_t>(steps) * of_step() + at_end(); }
 };
 
+/// What a rank has to say by itself comes first.
+std::optional<Error> first_of(const std::vector<std::optional<Error>>& errors) {
+  std::optional<Error> first;
+  for (const auto& error : errors)
+    if (error && (!first || (first->what == kGaveUpElsewhere && error->what != kGaveUpElsewhere) ||
+                  (first->code == ErrorCode::device && error->code != ErrorCode::device)))
+      first = error;
+  return first;
+}
+
 class PlacementMeasurer {
  public:
   PlacementMeasurer(const StepJob& job, const PlacedProgram& program, PlacementBoard& board, int rank,
@@ -46,7 +58,7 @@ class PlacementMeasurer {
       progress_("warming up", 0, limit);
       if (auto done = one(step); !done) return done.error();
     }
-    Buffers::of_this_rank().reset_peak();
+    counted_memory().reset_peak();
     const double began = probe::host_clock();
     int steps = 0;
     for (bool over = false; !over; ++steps) {
@@ -69,9 +81,9 @@ class PlacementMeasurer {
     };
     double* end = end_of(rank_);
     end[0] = most(Held::parameters), end[1] = most(Held::gradients), end[2] = most(Held::optimizer);
-    end[3] = static_cast<double>(Buffers::of_this_rank().peak());
+    end[3] = static_cast<double>(counted_memory().peak());
     end[4] = static_cast<double>(report.ledger.peak);
-    end[5] = static_cast<double>(Buffers::scratch_of_this_rank().peak());
+    end[5] = static_cast<double>(scratch_memory().peak());
     std::copy(step.received_bytes().begin(), step.received_bytes().end(), end + 7);
     if (auto done = board_.meet(++meetings_); !done) return done.error();
     return put_together(steps);
@@ -83,9 +95,8 @@ class PlacementMeasurer {
 
   Expected<void> one(PlacedRank& step) {
     if (auto done = board_.meet(++meetings_); !done) return done;
-    const double since = probe::host_clock();
     if (auto done = step.run(++number_); !done) return done;
-    seconds_ = probe::host_clock() - since;
+    seconds_ = step.report().seconds_all;
     return {};
   }
 
@@ -105,7 +116,7 @@ class PlacementMeasurer {
   StepMeasurement put_together(int steps) {
     const auto sum = [](double a, double b) { return a + b; };
     StepMeasurement m;
-    m.backend = "cpu";
+    m.backend = kOnDevice ? "cuda" : "cpu";
     m.ranks = ranks();
     m.step = spread_over(column(steps, 0, [](double a, double b) { return std::max(a, b); }));
     const std::size_t operators = program_.tasks_of.size();
@@ -153,7 +164,8 @@ class PlacementMeasurer {
     if (scratch > 0)
       m.notes.push_back(format_bytes(static_cast<std::int64_t>(scratch)) +
                         " of scratch inside kernels on one rank, which no plan lists and the peak leaves out");
-    if (job_.floating_bytes != 4) m.notes.emplace_back("computed in fp32 on CPU ranks; bytes are those of the plan");
+    if (!kOnDevice && job_.floating_bytes != 4)
+      m.notes.emplace_back("computed in fp32 on CPU ranks; bytes are those of the plan");
     return m;
   }
 
@@ -183,24 +195,23 @@ Expected<PlacementRun> run_placement(const StepJob& job, const StepOptions& opti
     std::vector<std::jthread> threads;
     for (std::size_t r = 0; r < count; ++r)
       threads.emplace_back([&, r] {
-        PlacedRank step(**program, **board, static_cast<int>(r));
-        Expected<void> done;
-        for (int s = 1; s <= steps && done; ++s) {
-          done = step.run(static_cast<std::uint64_t>(s));
-          if (done) done = (*board)->meet(static_cast<std::uint64_t>(s));
+        try {
+          PlacedRank step(**program, **board, static_cast<int>(r));
+          Expected<void> done;
+          for (int s = 1; s <= steps && done; ++s) {
+            done = step.run(static_cast<std::uint64_t>(s));
+            if (done) done = (*board)->meet(static_cast<std::uint64_t>(s));
+          }
+          if (!done) errors[r] = done.error();
+          run.step.ranks[r] = std::move(step.report());
+          received[r] = step.received_bytes();
+        } catch (const std::bad_alloc&) {
+          errors[r] = Error{ErrorCode::device, "out of memory", job.model->name, "a smaller batch or model"};
         }
-        if (!done) {
-          errors[r] = done.error();
-          (*board)->give_up();
-        }
-        run.step.ranks[r] = std::move(step.report());
-        received[r] = step.received_bytes();
+        if (errors[r]) (*board)->give_up();
       });
   }
-  const std::optional<Error>* first = nullptr;
-  for (const auto& error : errors)
-    if (error && (!first || ((*first)->code == ErrorCode::device && error->code != ErrorCode::device))) first = &error;
-  if (first) return **first;
+  if (const auto error = first_of(errors)) return *error;
   for (const auto& report : run.step.ranks) run.step.loss += report.loss;
   run.received_bytes.assign((*program)->transfers.size(), 0);
   for (const auto& of_rank : received)
@@ -208,12 +219,54 @@ Expected<PlacementRun> run_placement(const StepJob& job, const StepOptions& opti
   return run;
 }
 
+namespace {
+
+/// Many steps on the same random data: far from where numbers get out of hand.
+StepOptions timed_options(const StepJob& job) {
+  StepOptions options = options_of(job);
+  options.learning_rate = 1e-5;
+  options.quick = true;
+  return options;
+}
+
+}  // namespace
+
+#ifdef TURNPOINT_STEP_CUDA
+
+Expected<StepMeasurement> measure_placement(const StepJob& job, const StepProgress& progress) {
+  const auto program = PlacedProgram::make(job, timed_options(job));
+  if (!program) return program.error();
+  const auto board = PlacementBoard::in_memory(board_shape(**program, PlacementColumns(**program).all(job.steps)));
+  if (!board) return board.error();
+  std::vector<std::optional<Error>> errors(job.placement->devices);
+  std::optional<StepMeasurement> measured;
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t r = 0; r < errors.size(); ++r)
+      threads.emplace_back([&, r] {
+        const StepProgress silent = [](const char*, double, double) {};
+        try {
+          auto one = PlacementMeasurer(job, **program, **board, static_cast<int>(r), r == 0 ? progress : silent).run();
+          if (!one)
+            errors[r] = one.error();
+          else if (r == 0)
+            measured = std::move(*one);
+        } catch (const std::bad_alloc&) {
+          errors[r] = Error{ErrorCode::device, "the GPU's memory is too small for this step", job.model->name,
+                            "a smaller batch or model"};
+        }
+        if (errors[r]) (*board)->give_up();
+      });
+  }
+  if (const auto error = first_of(errors)) return *error;
+  return std::move(*measured);
+}
+
+#else
+
 Expected<StepMeasurement> measure_placed_rank(const StepJob& job, probe::SharedRegion& region, int rank,
                                               const StepProgress& progress) {
-  StepOptions options = options_of(job);
-  options.learning_rate = 1e-5;  // many steps on the same random data: far from where numbers get out of hand
-  options.quick = true;
-  const auto program = PlacedProgram::make(job, options);
+  const auto program = PlacedProgram::make(job, timed_options(job));
   if (!program) return program.error();
   const auto shape = board_shape(**program, PlacementColumns(**program).all(job.steps));
   const auto board = PlacementBoard::in_file(region.file(), shape, [&region] { return region.aborted(); });
@@ -222,5 +275,7 @@ Expected<StepMeasurement> measure_placed_rank(const StepJob& job, probe::SharedR
   if (!measured) (*board)->give_up();
   return measured;
 }
+
+#endif
 
 }  // namespace turnpoint::step::TURNPOINT_REAL

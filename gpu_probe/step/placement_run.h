@@ -28,12 +28,20 @@ namespace in_double {
 Expected<StepMeasurement> measure_placed_rank(const StepJob& job, probe::SharedRegion& region, int rank,
                                               const StepProgress& progress);
 }  // namespace in_double
+/// On the GPU that this process has opened, whose memory and stream all ranks share.
+namespace in_cuda {
+Expected<PlacementRun> run_placement(const StepJob& job, const StepOptions& options, int steps = 1);
+/// All ranks' steps.
+Expected<StepMeasurement> measure_placement(const StepJob& job, const StepProgress& progress);
+}  // namespace in_cuda
 
 /// As check_job(), of a job with a placement.
 Expected<void> check_placement_job(const StepJob& job);
 
-/// The placed step, its ranks as threads, against the whole model on one rank, both in double. Error also: something
-/// that the whole step has was not computed by the placed one.
+/// Error: something that the whole step has was not computed by the placed one.
+Expected<void> check_all_computed(const StepJob& job, const Comparison& compared, const StepRun& whole);
+
+/// The placed step, its ranks as threads, against the whole model on one rank, both in double.
 Expected<StepNumerics> prove_placement(const StepJob& job);
 
 }  // namespace turnpoint::step

@@ -78,20 +78,32 @@ class ValidateTest : public QObject {
     QVERIFY(!report["collectives"].empty());
   }
 
-  /// What the tasks are is not known, or they are pieces of an operator: one sentence says so.
-  void placements_that_cannot_be_run() {
+  /// Recurrent layers are placed step by step.
+  void a_placement_of_time_steps() {
     const QString steps = path("steps.json");
-    auto done = run({"search", "builtin:lstm-lm?layers=1&hidden=32&sequence=4", "--batch", "4", "--hardware",
-                     "v100-16gb-1x2", "--method", "heft", "--out", steps});
+    auto done = run({"search", "builtin:lstm-lm?layers=2&hidden=32&sequence=4", "--batch", "4", "--hardware",
+                     "v100-16gb-1x2", "--method", "round-robin", "--out", steps});
     QVERIFY2(done.code == 0, done.err.constData());
-    done = run({"validate", steps});
-    QCOMPARE(done.code, test::kUsage);
-    QVERIFY2(done.err.contains("single time steps"), done.err.constData());
+    done = run({"validate", steps, "--steps", "3", "--out", path("steps-report.json")});
+    QVERIFY2(done.code == 0, done.err.constData());
+    const json report = read("steps-report.json");
+    QCOMPARE(schemas_.check("validation@1", report), std::string());
+    QCOMPARE(report["bytes_sent"]["predicted"], report["bytes_sent"]["measured"]);
+    QVERIFY(report["bytes_sent"]["measured"].get<double>() > 0);
+    QVERIFY(report["numerics"]["gradient_error"].get<double>() <= report["numerics"]["tolerance"].get<double>());
+    const auto crossing = std::count_if(
+        report["collectives"].begin(), report["collectives"].end(),
+        [](const json& one) { return one["name"].get<std::string>().find("/step2") != std::string::npos; });
+    QVERIFY(crossing >= 2);
+  }
+
+  /// What the tasks are is not known: one sentence says so.
+  void placements_that_cannot_be_run() {
     std::ofstream(path("tasks.json").toStdString())
         << R"({"format": "turnpoint/task-graph@1", "tasks": [{"name": "a", "time_s": 1}, {"name": "b", "time_s": 2}],)"
         << R"( "edges": [{"from": 0, "to": 1, "bytes": 8}]})";
-    done = run({"search", path("tasks.json"), "--hardware", "v100-16gb-1x2", "--method", "heft", "--out",
-                path("tasks-result.json")});
+    auto done = run({"search", path("tasks.json"), "--hardware", "v100-16gb-1x2", "--method", "heft", "--out",
+                     path("tasks-result.json")});
     QVERIFY2(done.code == 0, done.err.constData());
     done = run({"validate", path("tasks-result.json")});
     QCOMPARE(done.code, test::kUsage);

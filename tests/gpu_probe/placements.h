@@ -30,9 +30,12 @@ inline std::vector<std::vector<TaskIndex>> order_by_chance(const TaskGraph& grap
   return order;
 }
 
-/// Every co-location group and every other task on any device.
-inline PlacementPlan placement_by_chance(const Scenario& scenario, std::mt19937_64& random, bool ordered) {
-  auto made = training_graph_of(scenario);
+/// Every co-location group and every other task on any device. `unrolled`: recurrent operators as their time steps.
+inline PlacementPlan placement_by_chance(const Scenario& scenario, std::mt19937_64& random, bool ordered,
+                                         bool unrolled = false) {
+  TrainingGraphOptions options;
+  options.unrolled_steps = unrolled;
+  auto made = training_graph_of(scenario, options);
   if (!made) qFatal("%s", made.error().message().c_str());
   PlacementPlan plan;
   plan.graph = made->graph;

@@ -12,6 +12,7 @@
 #include "core/validation/compare_placement.h"
 #include "core/validation/placement_step.h"
 #include "gpu_probe/placements.h"
+#include "gpu_probe/recurrent_models.h"
 #include "gpu_probe/step_models.h"
 #include "plan/schema_check.h"
 #include "search/scenarios.h"
@@ -78,18 +79,26 @@ class RunPlacementTest : public QObject {
  private slots:
   void placements_are_carried_out_data() {
     QTest::addColumn<int>("model");
+    QTest::addColumn<bool>("unrolled");
     for (int i = 0; i < int(test::step_models().size()); ++i)
-      QTest::newRow(test::step_models()[std::size_t(i)].name) << i;
+      QTest::newRow(test::step_models()[std::size_t(i)].name) << i << false;
+    for (int i = 0; i < int(test::recurrent_models().size()); ++i)
+      QTest::newRow(test::recurrent_models()[std::size_t(i)].name) << i << true;
   }
   void placements_are_carried_out() {
     QFETCH(int, model);
+    QFETCH(bool, unrolled);
+    const auto& models = unrolled ? test::recurrent_models() : test::step_models();
     std::mt19937_64 random(static_cast<std::uint64_t>(model) + 50);
     static constexpr const char* kHardware[] = {"v100-16gb-1x3", "v100-16gb-1x4", "v100-16gb-1x8", "v100-16gb-1x1"};
     for (const char* hardware : {"v100-16gb-1x2", kHardware[model % 4]}) {
-      const auto scenario = test::scenario_on(test::step_models()[std::size_t(model)].make(), hardware);
-      const auto plan = test::placement_by_chance(*scenario, random, model % 2 == 0);
+      const auto scenario = test::scenario_on(models[std::size_t(model)].make(), hardware);
+      const auto plan = test::placement_by_chance(*scenario, random, model % 2 == 0, unrolled);
       const auto job = step_job_of(*scenario, plan, choice());
       QVERIFY2(job.has_value(), job ? "" : job.error().message().c_str());
+      const auto read = parse_step_job(write_step_job(*job), "job");
+      QVERIFY2(read.has_value(), read ? "" : read.error().message().c_str());
+      QCOMPARE(write_step_job(*read), write_step_job(*job));
       QCOMPARE(schemas_.check("step-job@1", nlohmann::json::parse(write_step_job(*job))), std::string());
       std::vector<std::string> lines;
       const auto measured = measure_step(launch(&lines), *job, {});

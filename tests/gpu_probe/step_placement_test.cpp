@@ -9,6 +9,7 @@
 #include "core/simulation/simulator.h"
 #include "core/validation/placement_step.h"
 #include "gpu_probe/placements.h"
+#include "gpu_probe/recurrent_models.h"
 #include "gpu_probe/step/placement_program.h"
 #include "gpu_probe/step/placement_run.h"
 #include "gpu_probe/step_checks.h"
@@ -59,6 +60,20 @@ std::set<std::pair<TensorId, bool>> tensors_of_edge(const Model& model, const Pl
   return tensors;
 }
 
+/// Into how many tasks of the graph an operator's forward or backward was divided; of a gradient, how many positions.
+std::map<std::pair<OperatorId, TaskRole>, std::int64_t> divisions(const PlacementPlan& plan) {
+  std::map<std::pair<OperatorId, TaskRole>, std::int64_t> of;
+  for (TaskIndex t = 0; t < plan.graph->task_count(); ++t) ++of[{plan.operator_of[t], plan.role[t]}];
+  for (auto& [key, count] : of)
+    if (key.second == TaskRole::backward)
+      for (TaskIndex t = 0; t < plan.graph->task_count(); ++t)
+        if (plan.operator_of[t] == key.first && plan.graph->names[t].find("-reverse") != std::string_view::npos) {
+          count /= 2;  // each direction has its summand of the whole gradient
+          break;
+        }
+  return of;
+}
+
 struct Counts {
   int placements = 0, transfers = 0, several = 0;
   double bytes = 0, worst = 0;
@@ -84,14 +99,16 @@ std::string fault(const Scenario& scenario, const PlacementPlan& plan, Counts& c
         const auto tensors = tensors_of_edge(model, plan, t, to);
         sent[{t, plan.placement.device[to]}].insert(tensors.begin(), tensors.end());
       }
+  const auto parts = divisions(plan);
   const auto& listed = job.placement->transfers;
   if (sent.size() != listed.size() || run->received_bytes.size() != listed.size()) return "other transfers";
   for (std::size_t t = 0; t < listed.size(); ++t) {
     double bytes = 0, largest = 0;
     const auto& tensors = sent.at({listed[t].task, listed[t].to});
     for (const auto& [tensor, gradient] : tensors) {
-      const double size =
-          double(model.tensors[tensor].elements()) * element_bytes(model.tensors[tensor], scenario.settings.precision);
+      const double size = double(model.tensors[tensor].elements()) *
+                          element_bytes(model.tensors[tensor], scenario.settings.precision) /
+                          double(parts.at({plan.operator_of[listed[t].task], plan.role[listed[t].task]}));
       bytes += size;
       largest = std::max(largest, size);
     }
@@ -118,18 +135,25 @@ class StepPlacementTest : public QObject {
  private slots:
   void by_chance_data() {
     QTest::addColumn<int>("model");
+    QTest::addColumn<bool>("unrolled");
     for (int i = 0; i < int(test::step_models().size()); ++i)
-      QTest::newRow(test::step_models()[std::size_t(i)].name) << i;
+      QTest::newRow(test::step_models()[std::size_t(i)].name) << i << false;
+    for (int i = 0; i < int(test::recurrent_models().size()); ++i)
+      QTest::newRow(test::recurrent_models()[std::size_t(i)].name) << i << true;
   }
+  /// Whole operators, and recurrent ones as their time steps.
   void by_chance() {
     QFETCH(int, model);
+    QFETCH(bool, unrolled);
+    const auto& models = unrolled ? test::recurrent_models() : test::step_models();
     Counts counts;
     std::mt19937_64 random(static_cast<std::uint64_t>(model) + 5);
     for (const int devices : {1, 2, 3, 4, 8}) {
-      const auto scenario = scenario_of(test::step_models()[std::size_t(model)].make(), devices);
+      const auto scenario = scenario_of(models[std::size_t(model)].make(), devices);
       for (int trial = 0; trial < (devices == 1 ? 2 : 4); ++trial) {
-        const std::string found =
-            fault(*scenario, test::placement_by_chance(*scenario, random, trial % 2 == 1), counts);
+        const auto plan = test::placement_by_chance(*scenario, random, trial % 2 == 1, unrolled);
+        QVERIFY(!unrolled || plan.operator_of.size() > test::placement_by_chance(*scenario, random, false).role.size());
+        const std::string found = fault(*scenario, plan, counts);
         QVERIFY2(found.empty(),
                  (std::to_string(devices) + " devices, trial " + std::to_string(trial) + ": " + found).c_str());
       }
@@ -168,12 +192,31 @@ class StepPlacementTest : public QObject {
     QVERIFY(compared && compared->largest() > 0.01);
   }
 
+  /// Time steps go on with the weights of the training step before too.
+  void several_steps_of_time_steps() {
+    const auto scenario = scenario_of(test::recurrent_stack(4), 3);
+    std::mt19937_64 random(4);
+    const auto options = test::step_options(scenario->settings);
+    const auto stepwise = step::in_double::run_placement(
+        job_of(*scenario, test::placement_by_chance(*scenario, random, true, true)), options, 3);
+    const auto whole = step::in_double::run_placement(
+        job_of(*scenario, test::placement_by_chance(*scenario, random, true)), options, 3);
+    QVERIFY(stepwise && whole);
+    QVERIFY(std::abs(stepwise->step.loss - whole->step.loss) < 1e-10 * std::abs(whole->step.loss));
+  }
+
   /// In float with the kernels that are timed: the same within rounding.
+  void in_float_data() {
+    QTest::addColumn<bool>("unrolled");
+    QTest::newRow("whole") << false;
+    QTest::newRow("steps") << true;
+  }
   void in_float() {
-    for (const auto& model : test::step_models()) {
+    QFETCH(bool, unrolled);
+    for (const auto& model : unrolled ? test::recurrent_models() : test::step_models()) {
       const auto scenario = scenario_of(model.make(), 3);
       std::mt19937_64 random(7);
-      const StepJob job = job_of(*scenario, test::placement_by_chance(*scenario, random, false));
+      const StepJob job = job_of(*scenario, test::placement_by_chance(*scenario, random, false, unrolled));
       const auto options = test::step_options(scenario->settings);
       const auto run = step::in_float::run_placement(job, options);
       QVERIFY2(run.has_value(), run ? "" : run.error().message().c_str());
@@ -184,17 +227,18 @@ class StepPlacementTest : public QObject {
     }
   }
 
+  static bool refused(const StepJob& job, const char* why) {
+    const auto made = step::in_double::PlacedProgram::make(job, {});
+    if (!made && made.error().message().find(why) != std::string::npos) return true;
+    qWarning("%s", made ? "taken" : made.error().message().c_str());
+    return false;
+  }
+
   void broken_placements_are_refused() {
     const auto scenario = scenario_of(test::block(), 2);
     std::mt19937_64 random(3);
     const StepJob good = job_of(*scenario, test::placement_by_chance(*scenario, random, false));
     const auto options = test::step_options(scenario->settings);
-    const auto refused = [&](const StepJob& job, const char* why) {
-      const auto made = step::in_double::PlacedProgram::make(job, options);
-      if (!made && made.error().message().find(why) != std::string::npos) return true;
-      qWarning("%s", made ? "taken" : made.error().message().c_str());
-      return false;
-    };
     QVERIFY(step::in_double::PlacedProgram::make(good, options).has_value());
     StepJob job = good;
     QVERIFY(!job.placement->transfers.empty());
@@ -219,6 +263,75 @@ class StepPlacementTest : public QObject {
     job = good;
     job.placement->tasks.push_back(job.placement->tasks.front());
     QVERIFY(refused(job, "more than once"));
+  }
+
+  void broken_time_steps_are_refused() {
+    const auto scenario = scenario_of(test::recurrent_stack(3), 2);
+    std::mt19937_64 random(3);
+    const StepJob good = job_of(*scenario, test::placement_by_chance(*scenario, random, false, true));
+    QVERIFY(step::in_double::PlacedProgram::make(good, {}).has_value());
+    const auto task = [&](const char* op, TaskRole role, std::int64_t step) {
+      for (TaskIndex t = 0; t < good.placement->tasks.size(); ++t) {
+        const auto& one = good.placement->tasks[t];
+        if (good.model->operators[one.op].name == op && one.role == role && one.step == step) return t;
+      }
+      qFatal("no such task");
+    };
+    // No step's tensors may be missing where another device reads them.
+    int bare = 0;
+    for (std::size_t t = 0; t < good.placement->transfers.size(); ++t) {
+      StepJob job = good;
+      job.placement->transfers.erase(job.placement->transfers.begin() + std::ptrdiff_t(t));
+      if (good.placement->transfers[t].bytes == 0)
+        ++bare;
+      else
+        QVERIFY(refused(job, "no transfer brings"));
+    }
+    QVERIFY(good.placement->transfers.size() > std::size_t(bare) + 10);
+    const TaskIndex second = task("middle", TaskRole::forward, 1);
+    StepJob job = good;
+    job.placement->tasks[second].step = 0;
+    QVERIFY(refused(job, "more than once"));
+    job.placement->tasks[second].step = 4;
+    QVERIFY(refused(job, "no such steps"));
+    job.placement->tasks[second].step = 2'000'000;
+    QVERIFY(refused(job, "lacks a task"));
+    job.placement->tasks[second].step = -1;
+    QVERIFY(refused(job, "and of all of them"));
+    job = good;
+    job.placement->tasks[second].direction = 1;
+    QVERIFY(refused(job, "second direction"));
+    job = good;
+    const TaskIndex weights = task("top", TaskRole::weight_gradient, 2);
+    job.placement->tasks[weights].role = TaskRole::accumulate;
+    QVERIFY(refused(job, "micro-batches"));
+    job = good;
+    job.placement->tasks[weights].device = 1 - job.placement->tasks[weights].device;
+    QVERIFY(refused(job, "holds its weights"));
+    // A step ahead of the one whose state it takes, forward and backward.
+    for (const auto& [role, first, then] : {std::tuple(TaskRole::forward, 1, 2), {TaskRole::backward, 2, 1}}) {
+      job = good;
+      const TaskIndex a = task("both", role, first), b = task("both", role, then);
+      for (auto& order : job.placement->order)
+        if (const auto at = std::find(order.begin(), order.end(), a); at != order.end())
+          std::iter_swap(at, std::find(order.begin(), order.end(), b));
+      QVERIFY(refused(job, "wait for each other"));
+    }
+  }
+
+  /// Steps that no block of a tensor is, or that have weights of their own.
+  void operators_without_steps_are_refused() {
+    const auto scenario = scenario_of(test::lstm(4, true, false), 1);
+    std::mt19937_64 random(3);
+    const StepJob good = job_of(*scenario, test::placement_by_chance(*scenario, random, false));
+    for (const auto& [op, why] : {std::pair("head", "only recurrent ones"), {"embed", "only recurrent ones"}}) {
+      StepJob job = good;
+      for (auto& task : job.placement->tasks)
+        if (job.model->operators[task.op].name == op && task.role == TaskRole::forward) task.step = 2;
+      for (auto& task : job.placement->tasks)
+        if (job.model->operators[task.op].name == op && task.role != TaskRole::update) task.step = 2;
+      QVERIFY(refused(job, why));
+    }
   }
 };
 

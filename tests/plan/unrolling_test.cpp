@@ -116,7 +116,10 @@ class UnrollingTest : public QObject {
       const auto at = found.find(key);
       QVERIFY(at != found.end());
       QVERIFY(close(at->second.time_s, sums.time_s));
-      QCOMPARE(at->second.output, sums.output);
+      // Both directions of GNMT's first layer make a gradient of what they read.
+      const bool twice = key.second == TaskRole::backward && model == "gnmt" &&
+                         scenario->model->operators[OperatorId(key.first)].name == "encoder/layer0/lstm";
+      QCOMPARE(at->second.output, sums.output * (twice ? 2 : 1));
       QCOMPARE(at->second.persistent, sums.persistent);
     }
     // Everything still runs, and on one device for as long as before; parameters stay with their updates.

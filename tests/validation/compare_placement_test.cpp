@@ -14,6 +14,17 @@ using namespace turnpoint;
 
 namespace {
 
+/// A layer in both directions and one over it.
+ModelPtr unrolled_cells() {
+  ModelBuilder b("cells", "test", 4, 3);
+  TensorId x = b.input("x", {4, 3, 2}, {DimName::batch, DimName::sequence, DimName::channel}, ElementType::f32);
+  x = b.recurrent("both", "LSTM", x, b.parameter("w0", {2, 12, 2}), b.parameter("r0", {2, 12, 3}), {}, 4, 2, 3, true,
+                  false);
+  x = b.recurrent("over", "GRU", x, b.parameter("w1", {1, 9, 6}), b.parameter("r1", {1, 9, 3}), {}, 3, 1, 3, true,
+                  false);
+  return test::finished(b, x);
+}
+
 Spread exactly(double seconds) { return {seconds, seconds, seconds, seconds, 5}; }
 
 /// What a machine says that is `slower` times as slow as predicted.
@@ -85,6 +96,18 @@ class ComparePlacementTest : public QObject {
     }
   }
 
+  void virtual_devices_are_no_separate_ones() {
+    const auto scenario = test::scenario_on(test::attention(), "v100-16gb-1x3");
+    const auto plan = placed(scenario);
+    StepMeasurement m = measured(*plan, *step_job_of(*scenario, *plan, {})->placement, 1);
+    m.backend = "cuda";
+    m.cores = 1;
+    const auto report = compare_placement(*scenario, *plan, m, {"heft", "", false});
+    QVERIFY(report.has_value());
+    QVERIFY(std::any_of(report->notes.begin(), report->notes.end(),
+                        [](const std::string& note) { return note.starts_with("3 ranks share a GPU:"); }));
+  }
+
   void what_is_not_of_this_placement_is_refused() {
     const auto scenario = test::scenario_on(test::attention(), "v100-16gb-1x3");
     const auto plan = placed(scenario);
@@ -140,7 +163,34 @@ class ComparePlacementTest : public QObject {
     batches.role = several->role;
     batches.placement.devices = 3;
     batches.placement.device.assign(several->graph->task_count(), 0);
-    QVERIFY(!step_job_of(*scenario, batches, {}));
+    QVERIFY(refused(batches, {}, "micro-batches"));
+    // Time steps are run one by one, their products and gates are not.
+    const auto recurrent = test::scenario_on(unrolled_cells(), "v100-16gb-1x3");
+    for (const bool in_parts : {false, true}) {
+      options = {};
+      options.unrolled_steps = true, options.cells_in_parts = in_parts;
+      const auto steps = training_graph_of(*recurrent, options);
+      PlacementPlan pieces;
+      pieces.graph = steps->graph;
+      pieces.operator_of = steps->operator_of;
+      pieces.role = steps->role;
+      pieces.placement.devices = 3;
+      pieces.placement.device.assign(steps->graph->task_count(), 1);
+      const auto made = step_job_of(*recurrent, pieces, {});
+      QCOMPARE(made.has_value(), !in_parts);
+      if (!made) QVERIFY(made.error().message().find("neither its time steps nor all of it") != std::string::npos);
+      if (!made) continue;
+      for (TaskIndex t = 0; t < steps->graph->task_count(); ++t) {
+        const auto name = std::string(steps->graph->names[t]);
+        const auto& task = made->placement->tasks[t];
+        if (steps->role[t] == TaskRole::update || name.find("/step") == std::string::npos) {
+          QCOMPARE(task.step, std::int64_t(-1));
+          continue;
+        }
+        QCOMPARE(task.step, std::int64_t(name[name.find("/step") + 5] - '0'));
+        QCOMPARE(task.direction, name.find("-reverse") != std::string::npos ? 1u : 0u);
+      }
+    }
     const auto many = test::scenario_on(test::mlp(), "v100-16gb-2x8");
     QVERIFY(!step_job_of(*many, *placed(many), {}));
   }

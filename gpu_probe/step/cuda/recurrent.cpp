@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recurrent cells: the input's products of all steps at once, the state's step by step, the weights' gradients again at
 // once. Gates lie unit by unit, as the weights do.
+#include <algorithm>
+
 #include "gpu_probe/step/cuda/walk.h"
 #include "gpu_probe/step/kernels/kernels.h"
 
@@ -88,6 +90,10 @@ Expected<void> forward(const LocalOperator& at, Inputs in, Outputs out) {
             from_input.data());
     before.clear();
     cell.clear();
+    if (at.state) {
+      copy(at.state->hidden.data(), before.data(), before.size());
+      copy(at.state->cell.data(), cell.data(), cell.size());
+    }
     for (std::int64_t s = 0; s < c.steps; ++s) {
       const std::int64_t t = c.time(d, s);
       product(c.samples, width, c.hidden, false, true, before.data(), in[2]->data.data() + d * width * c.hidden,
@@ -105,6 +111,7 @@ Expected<void> forward(const LocalOperator& at, Inputs in, Outputs out) {
       if (auto done = whole_state(at, c, mine.data(), before.data()); !done) return done;
     }
   }
+  if (at.state && c.gates == 4) at.state->cell = cell;
   return {};
 }
 
@@ -120,7 +127,14 @@ Expected<void> backward(const LocalOperator& at, Inputs in, Inputs out, Inputs g
         into_state = room(c.rows() * width), products = room(c.samples * width), carried = room(c.own()),
         from_next = room(c.own()), into_before = room(c.state()), summand = room(c.state()), mine = room(c.own());
   Array more = room(result[0] && c.directions > 1 ? c.rows() * c.features : 0);
-  if (in.size() > 3 && result[3]) result[3]->data.clear();
+  // Of a single time step the gradients of weights are added to what is there.
+  const auto weights = [&](std::size_t k) { return result[k] ? result[k]->data.size() : 0; };
+  Array summands = Array::scratch(at.state ? std::max({weights(1), weights(2), in.size() > 3 ? weights(3) : 0}) : 0);
+  const auto into = [&](Place to) { return at.state ? summands.data() : to; };
+  const auto added = [&](Place to, std::int64_t count) {
+    if (at.state) add(summands.data(), to, static_cast<std::size_t>(count));
+  };
+  if (in.size() > 3 && result[3] && !at.state) result[3]->data.clear();
   for (std::int64_t d = 0; d < c.directions; ++d) {
     const Place w = in[1]->data.data() + d * width * c.features, r = in[2]->data.data() + d * width * c.hidden;
     const auto step = [&](std::int64_t s) {
@@ -136,6 +150,10 @@ Expected<void> backward(const LocalOperator& at, Inputs in, Inputs out, Inputs g
     };
     before.clear();
     cells.clear();
+    if (at.state) {
+      copy(at.state->hidden.data(), before.data(), at.state->hidden.size());
+      copy(at.state->cell.data(), cells.data(), at.state->cell.size());
+    }
     for (std::int64_t s = 0; s < steps; ++s) {
       launch_each("cell_recall", c.own(), step(s));
       if (s + 1 == steps) break;
@@ -143,6 +161,10 @@ Expected<void> backward(const LocalOperator& at, Inputs in, Inputs out, Inputs g
     }
     from_next.clear();
     carried.clear();
+    if (at.state) {
+      copy(at.state->hidden_gradient.data(), from_next.data(), from_next.size());
+      copy(at.state->cell_gradient.data(), carried.data(), carried.size());
+    }
     for (std::int64_t s = steps; s-- > 0;) {
       Cell one = step(s);
       into_before.clear();
@@ -165,27 +187,36 @@ Expected<void> backward(const LocalOperator& at, Inputs in, Inputs out, Inputs g
       }
       if (auto done = at.scatter_units(into_before.numbers(), c.samples, from_next.numbers()); !done) return done;
     }
-    if (result[2])
-      product(width, c.hidden, c.rows(), true, false, into_state.data(), before.data(),
-              result[2]->data.data() + d * width * c.hidden);
+    if (result[2]) {
+      const Place to = result[2]->data.data() + d * width * c.hidden;
+      product(width, c.hidden, c.rows(), true, false, into_state.data(), before.data(), into(to));
+      added(to, width * c.hidden);
+    }
     if (result[0]) {
       const Place to = d == 0 ? result[0]->data.data() : more.data();
       product(c.rows(), c.features, width, false, false, all.data(), w, to);
       if (d > 0) add(to, result[0]->data.data(), more.size());
     }
-    if (result[1])
-      product(width, c.features, c.rows(), true, false, all.data(), in[0]->data.data(),
-              result[1]->data.data() + d * width * c.features);
+    if (result[1]) {
+      const Place to = result[1]->data.data() + d * width * c.features;
+      product(width, c.features, c.rows(), true, false, all.data(), in[0]->data.data(), into(to));
+      added(to, width * c.features);
+    }
     if (in.size() > 3 && result[3]) {
       const Strides zero{0, 0};
       const Place bias = result[3]->data.data() + c.bias(d);
       const auto sum = [&](Place to) {
         sum_over({c.rows(), width}, {Strides{0, 1}, Strides{width, 1}, zero, zero, zero}, SumOf::a,
-                 {all.data(), {}, {}, {}, {}}, to, static_cast<std::size_t>(width));
+                 {all.data(), {}, {}, {}, {}}, into(to), static_cast<std::size_t>(width));
+        added(to, width);
       };
       sum(bias);
       if (c.all_bias) sum(bias + c.all_bias);
     }
+  }
+  if (at.state) {
+    at.state->hidden_gradient = from_next;
+    at.state->cell_gradient = carried;
   }
   return {};
 }

@@ -9,6 +9,7 @@
 #include "gpu_probe/step/communicator.h"
 #include "gpu_probe/step/cuda/device.h"
 #include "gpu_probe/step/cuda/gpu_ranks.h"
+#include "gpu_probe/step/placement_run.h"
 #include "gpu_probe/step/run.h"
 #include "gpu_probe/step/run_apart.h"
 
@@ -57,6 +58,8 @@ Expected<StepNumerics> compared_with_whole(const StepJob& job, const StepOptions
   if (!whole) return whole.error();
   const auto compared = compare(*job.model, job.plan, run, *whole);
   if (!compared) return compared.error();
+  if (job.placement)
+    if (auto all = check_all_computed(job, *compared, *whole); !all) return all.error();
   const auto typical = [&](Compared kind) { return compared->typical[static_cast<std::size_t>(kind)]; };
   how = fmt::format(
       "proven in fp32 on {}, by root mean squares of tensors, against the unpartitioned step {}; the "
@@ -101,8 +104,6 @@ void add_notes(const StepJob& job, StepMeasurement& m) {
 }  // namespace
 
 Expected<void> check_job_on_gpu(const StepJob& job, int ranks) {
-  if (job.placement)
-    return Error{ErrorCode::device, "placements are carried out on CPU ranks only", job.model->name, {}};
   if (ranks > kMostRanks)
     return usage_error(fmt::format("a plan for {} devices, and at most {} share one GPU here", ranks, kMostRanks),
                        job.model->name);
@@ -120,6 +121,11 @@ Expected<StepNumerics> prove_on_gpu(const StepJob& job, std::string& how) {
   StepOptions options = options_of(job);
   options.record = true;
   const ProductsIn exact(ProbePrecision::fp32);
+  if (job.placement) {
+    const auto run = in_cuda::run_placement(job, options);
+    if (!run) return run.error();
+    return compared_with_whole(job, options, run->step, "the GPU", how);
+  }
   const auto run = in_cuda::run_step(*job.model, job.plan, options);
   if (!run) return run.error();
   return compared_with_whole(job, options, *run, "the GPU", how);
@@ -163,7 +169,9 @@ Expected<StepMeasurement> measure_on_gpu(const StepJob& job, const StepProgress&
   const ProductsIn products(job.precision);
   std::optional<Expected<StepMeasurement>> measured;
   const int count = job.plan.mesh.devices();
-  if (job.mode == StepMode::slice) {
+  if (job.placement) {
+    measured.emplace(in_cuda::measure_placement(job, progress));
+  } else if (job.mode == StepMode::slice) {
     const auto communicator = in_cuda::lone_communicator(count, job.slice_device);
     measured.emplace(measure_one_rank(job, *communicator, progress));
   } else {

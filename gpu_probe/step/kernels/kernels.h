@@ -39,6 +39,13 @@ struct LoopRange {
   std::int64_t shares = 1;
 };
 
+/// What a single time step of a recurrent operator, in one direction, takes from the steps around it; [sample][unit].
+/// Arrays are replaced, never written to.
+struct CellState {
+  Array hidden, cell;                    ///< as the step before left them; forward leaves its own cell (LSTM)
+  Array hidden_gradient, cell_gradient;  ///< from the step behind; backward leaves those for the step before
+};
+
 /// The part of an operator that one rank carries out.
 struct LocalOperator {
   const Model* model = nullptr;
@@ -51,6 +58,9 @@ struct LocalOperator {
   /// all and returns the own part, at every time step. Not set: not split.
   std::function<Expected<void>(ConstNumbers mine, std::int64_t rows, Numbers all)> gather_units;
   std::function<Expected<void>(ConstNumbers all, std::int64_t rows, Numbers own)> scatter_units;
+  /// Of a recurrent operator: the blocks are those of a single time step, in one direction, all units. Gradients of
+  /// weights are then added to what is there. Null: all time steps.
+  CellState* state = nullptr;
 
   const Operator& op() const { return model->operators[id]; }
   const Tensor& input(std::size_t k) const { return model->tensors[op().inputs[k].tensor]; }

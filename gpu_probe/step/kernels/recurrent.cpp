@@ -75,6 +75,13 @@ Expected<Values> whole_state(const LocalOperator& at, const Values& mine, std::i
   return all;
 }
 
+Values numbers_in_state(const Array& array) { return {array.begin(), array.end()}; }
+Array left_as_state(const Values& values) {
+  Array array = Array::scratch(values.size());
+  copy(values.data(), array.data(), values.size());
+  return array;
+}
+
 Expected<void> check(const LocalOperator& at, const Cells& c) {
   if (c.gates != 1 && c.gates != 3 && c.gates != 4) return at.error("a recurrent cell of unknown gates");
   if (at.op().outputs.size() < 2) return at.error("a recurrent cell without its gates");
@@ -91,6 +98,7 @@ Expected<void> forward(const LocalOperator& at, Inputs in, Outputs out) {
   };
   for (std::int64_t d = 0; d < c.directions; ++d) {
     Values before(index_of(c.samples * c.hidden), 0), mine(index_of(c.samples * c.units), 0), cell = mine;
+    if (at.state) before = numbers_in_state(at.state->hidden), cell = numbers_in_state(at.state->cell);
     for (std::int64_t s = 0; s < c.steps; ++s) {
       const std::int64_t t = c.backwards(d) ? c.steps - 1 - s : s;
       for (std::int64_t n = 0; n < c.samples; ++n) {
@@ -120,6 +128,7 @@ Expected<void> forward(const LocalOperator& at, Inputs in, Outputs out) {
       if (!all) return all.error();
       before = std::move(*all);
     }
+    if (at.state && c.gates == 4) at.state->cell = left_as_state(cell);
   }
   return {};
 }
@@ -135,6 +144,10 @@ class Backward {
     if (auto done = recall(); !done) return done;
     Values from_next(index_of(c_.samples * c_.units), 0);
     cell_gradient_.assign(from_next.size(), 0);
+    if (at_.state) {
+      from_next = numbers_in_state(at_.state->hidden_gradient);
+      cell_gradient_ = numbers_in_state(at_.state->cell_gradient);
+    }
     for (std::int64_t s = c_.steps; s-- > 0;) {
       into_before_.assign(index_of(c_.samples * c_.hidden), 0);
       for (std::int64_t n = 0; n < c_.samples; ++n)
@@ -146,6 +159,10 @@ class Backward {
       }
       if (auto done = at_.scatter_units(into_before_, c_.samples, from_next); !done) return done.error();
     }
+    if (at_.state) {
+      at_.state->hidden_gradient = left_as_state(from_next);
+      at_.state->cell_gradient = left_as_state(cell_gradient_);
+    }
     return {};
   }
 
@@ -156,6 +173,7 @@ class Backward {
   Expected<void> recall() {
     Values mine(index_of(c_.samples * c_.units), 0), cell = mine;
     before_.emplace_back(index_of(c_.samples * c_.hidden), 0.0);
+    if (at_.state) before_.front() = numbers_in_state(at_.state->hidden), cell = numbers_in_state(at_.state->cell);
     cells_.push_back(cell);
     for (std::int64_t s = 0; s < c_.steps; ++s) {
       for (std::int64_t n = 0; n < c_.samples; ++n)

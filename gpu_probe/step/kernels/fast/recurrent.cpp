@@ -59,6 +59,13 @@ TURNPOINT_CLONES void add(std::int64_t count, const float* from, float* to) {
   for (std::int64_t i = 0; i < count; ++i) to[i] += from[i];
 }
 
+Values state_numbers(const Array& array) { return {array.begin(), array.end()}; }
+Array kept_state(const Values& values) {
+  Array array = Array::scratch(values.size());
+  std::copy(values.begin(), values.end(), array.begin());
+  return array;
+}
+
 bool whole_state(const LocalOperator& at, const Values& mine, std::int64_t samples, Values& all) {
   if (!at.gather_units) return all = mine, true;
   all.resize(index_of(samples * at.input(2).shape[2]));
@@ -82,6 +89,7 @@ bool recurrent_forward(const LocalOperator& at, Inputs in, Outputs out) {
     product({c.samples * c.steps, width, c.features, false, true}, in[0]->data.data(), w, 0, from_input.data());
     const float* bias = in.size() > 3 ? in[3]->data.data() + c.bias(d) : nullptr;
     Values before(index_of(c.samples * c.hidden), 0), mine(index_of(c.samples * c.units), 0), cell = mine;
+    if (at.state) before = state_numbers(at.state->hidden), cell = state_numbers(at.state->cell);
     for (std::int64_t s = 0; s < c.steps; ++s) {
       const std::int64_t t = c.time(d, s);
       product({c.samples, width, c.hidden, false, true}, before.data(), r, 0, from_state.data());
@@ -119,6 +127,7 @@ bool recurrent_forward(const LocalOperator& at, Inputs in, Outputs out) {
       }
       if (!whole_state(at, mine, c.samples, before)) return false;
     }
+    if (at.state && c.gates == 4) at.state->cell = kept_state(cell);
   }
   return true;
 }
@@ -142,6 +151,10 @@ class Back {
           products = Array::scratch(dz.size());
     Values from_next(index_of(c_.samples * c_.units), 0);
     cell_gradient_.assign(from_next.size(), 0);
+    if (at_.state) {
+      from_next = state_numbers(at_.state->hidden_gradient);
+      cell_gradient_ = state_numbers(at_.state->cell_gradient);
+    }
     float* dr = result_[2] ? result_[2]->data.data() + d_ * width * c_.hidden : nullptr;
     for (std::int64_t s = c_.steps; s-- > 0;) {
       const Values& before = before_[index_of(s)];
@@ -160,10 +173,14 @@ class Back {
       }
       if (!at_.scatter_units(into_before_, c_.samples, from_next)) return false;
     }
+    if (at_.state) {
+      at_.state->hidden_gradient = kept_state(from_next);
+      at_.state->cell_gradient = kept_state(cell_gradient_);
+    }
     const std::int64_t rows = c_.samples * c_.steps;
     if (result_[0]) product({rows, c_.features, width}, all.data(), w, d_ == 0 ? 0.0f : 1.0f, result_[0]->data.data());
     if (result_[1])
-      product({width, c_.features, rows, true, false}, all.data(), in_[0]->data.data(), 0,
+      product({width, c_.features, rows, true, false}, all.data(), in_[0]->data.data(), at_.state ? 1.0f : 0.0f,
               result_[1]->data.data() + d_ * width * c_.features);
     if (in_.size() > 3 && result_[3]) {
       float* bias = result_[3]->data.data() + c_.bias(d_);
@@ -184,6 +201,7 @@ class Back {
   bool recall() {
     Values mine(index_of(c_.samples * c_.units), 0), cell = mine;
     before_.emplace_back(index_of(c_.samples * c_.hidden), 0.0f);
+    if (at_.state) before_.front() = state_numbers(at_.state->hidden), cell = state_numbers(at_.state->cell);
     cells_.push_back(cell);
     for (std::int64_t s = 0; s < c_.steps; ++s) {
       for (std::int64_t n = 0; n < c_.samples; ++n) {
@@ -248,8 +266,8 @@ bool recurrent_backward(const LocalOperator& at, Inputs in, Inputs out, Inputs g
   if (!gradient[0] || !in[0] || !in[1] || !in[2] || !out[0] || out.size() != 2 || !out[1]) return false;
   const Cells c(at, in[0]->region, in[1]->region);
   if (!known(at, c)) return false;
-  if (result[2]) result[2]->data.clear();
-  if (result.size() > 3 && result[3]) result[3]->data.clear();
+  if (result[2] && !at.state) result[2]->data.clear();
+  if (result.size() > 3 && result[3] && !at.state) result[3]->data.clear();
   for (std::int64_t d = 0; d < c.directions; ++d)
     if (!Back(at, c, d, in, out, *gradient[0], result).run()) return false;
   return true;
