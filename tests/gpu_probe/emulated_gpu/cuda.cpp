@@ -283,6 +283,15 @@ int cuMemsetD32Async(unsigned long long to, unsigned value, std::size_t words, v
   });
   return 0;
 }
+int cuMemsetD16Async(unsigned long long to, unsigned short value, std::size_t halves, void*) {
+  ONE_AT_A_TIME;
+  if (!gpu.holds(to, halves * 2) || to % 2 != 0) return kInvalid;
+  gpu.queue([=] {
+    auto* half = reinterpret_cast<unsigned short*>(to);
+    for (std::size_t i = 0; i < halves; ++i) half[i] = value;
+  });
+  return 0;
+}
 int cuStreamCreate(void** stream, unsigned) {
   static int one;
   return *stream = &one, 0;
