@@ -144,7 +144,7 @@ struct StepNumerics {
   double tolerance = 0;
   std::string precision;  ///< in which the proof was computed: "fp64", "fp32"
   std::string where;      ///< of the largest error
-  std::optional<StepRounding> rounding;
+  std::optional<StepRounding> rounding = std::nullopt;
 };
 
 struct StepMeasurement {

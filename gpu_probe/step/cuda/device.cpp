@@ -112,6 +112,13 @@ bool Device::convolve(const ProbeCall& call, Place x, Place weight, Place y) {
   return true;
 }
 
+int Device::convolutions_refused() {
+  const std::lock_guard lock(mutex);
+  return static_cast<int>(std::count_if(convolutions_.begin(), convolutions_.end(), [&](const auto& one) {
+    return one.first[1] == static_cast<std::int64_t>(precision) && !one.second.possible;
+  }));
+}
+
 int threads_for(std::int64_t elements) {
   int block = 32;
   while (block < kBlock && block < elements) block *= 2;

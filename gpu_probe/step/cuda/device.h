@@ -62,6 +62,7 @@ class Device {
   void multiply(probe::cuda::LtProduct product, Place a, Place b, Place c, Place bias = {});
   /// A convolution of two dimensions in one of its three directions; sizes as of ProbeCall. False: not by cuDNN.
   bool convolve(const ProbeCall& call, Place x, Place weight, Place y);
+  int convolutions_refused();  ///< by cuDNN so far, in this precision: different ones, each direction by itself
 
  private:
   probe::cuda::Module halves_ = nullptr;  ///< kernels for tensors in bf16

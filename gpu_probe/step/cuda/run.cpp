@@ -38,10 +38,13 @@ StepRounding rounding_of(const Model& model, const StepOptions& options, const S
       squares += summand * summand;
     }
   }
+  const auto finite = [](double error) { return error < 1e9 ? error : 1e9; };  // of what is no number as well
   StepRounding rounding;
   rounding.precision = "bf16";
-  rounding.loss_error = std::abs(step.loss - whole.loss) / std::max({std::abs(whole.loss), std::sqrt(squares), 1e-30});
-  rounding.gradient_error = std::max(typical(Compared::activation_gradient), typical(Compared::parameter_gradient));
+  rounding.loss_error =
+      finite(std::abs(step.loss - whole.loss) / std::max({std::abs(whole.loss), std::sqrt(squares), 1e-30}));
+  rounding.gradient_error =
+      finite(std::max(typical(Compared::activation_gradient), typical(Compared::parameter_gradient)));
   rounding.loss_tolerance = kSpread * kUnit * std::sqrt(static_cast<double>(model.operators.size()) / 3);
   rounding.gradient_tolerance = std::sqrt(rounding.loss_tolerance);
   rounding.where = compared.where_typical;
@@ -148,7 +151,11 @@ void add_notes(const StepJob& job, StepMeasurement& m) {
       break;
   }
   const auto& cudnn = opened_gpu().convolutions.loaded();
-  if (!cudnn.usable()) add_note(m, "no cuDNN: convolutions ran by plain kernels of our own (" + cudnn.problem() + ")");
+  if (!cudnn.usable())
+    add_note(m, "no cuDNN: convolutions ran by plain kernels of our own (" + cudnn.problem() + ")");
+  else if (const int refused = Device::get().convolutions_refused(); refused > 0)
+    add_note(m, fmt::format("cuDNN does not take {} of the step's convolutions, which ran by plain kernels of our own",
+                            refused));
 }
 
 }  // namespace

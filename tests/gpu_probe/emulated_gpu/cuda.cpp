@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The driver of the emulated GPUs. TURNPOINT_EMULATED_GPU_BYTES: how much memory each has (default 1 GiB).
+// TURNPOINT_EMULATED_GPU_MAJOR: the generation that they say they are of (default 9).
 #include <dlfcn.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -222,8 +223,9 @@ int cuDeviceGetName(char* name, int size, int) {
 }
 int cuDeviceTotalMem_v2(std::size_t* bytes, int) { return *bytes = Gpu::one().total, 0; }
 int cuDeviceGetAttribute(int* value, int which, int device) {
+  const char* major = std::getenv("TURNPOINT_EMULATED_GPU_MAJOR");
   *value = which == 33   ? device
-           : which == 75 ? 9
+           : which == 75 ? (major ? std::atoi(major) : 9)
            : which == 16 ? 2
            : which == 38 ? 1 << 20
            : which == 36 ? 1000000
