@@ -182,7 +182,7 @@ Expected<StepRunner> runner_of(const Arguments& arguments, std::string& lines) {
   launch.program = *program;
   launch.launcher = std::move(*launcher);
   if (!arguments.record.empty()) launch.on_line = [&lines](const std::string& line) { lines += line + "\n"; };
-  return best_of(arguments.runs, [launch, &lines](const StepJob& job, const RunContext& run) {
+  return StepRunner([launch, &lines](const StepJob& job, const RunContext& run) {
     lines.clear();
     return measure_step(launch, job, run);
   });
@@ -226,10 +226,19 @@ int run_validate(const Arguments& arguments) {
       code = report(plan.error());
       break;
     }
-    say(plan->report);
-    if (plan->report.numerics && !plan->report.numerics->holds()) code = kDevice;
-    reports.push_back(plan->report);
+    if (arguments.runs == 1) say(plan->report);
     validated.push_back(std::move(*plan));
+  }
+  for (int run = 1; run < arguments.runs && code == kDone; ++run)
+    for (ValidatedPlan& plan : validated)
+      if (auto done = run_again(**result, plan, *choice, *runner, context); !done) {
+        code = report(done.error());
+        break;
+      }
+  for (const ValidatedPlan& plan : validated) {
+    if (arguments.runs > 1) say(plan.report);
+    if (plan.report.numerics && !plan.report.numerics->holds()) code = kDevice;
+    reports.push_back(plan.report);
   }
   // What a failed run said is worth keeping most of all.
   if (!arguments.record.empty())
@@ -266,7 +275,7 @@ void add_validate_command(CLI::App& app, Command& command) {
       ->capture_default_str();
   sub->add_option("--device", a->device, "Which GPU")->check(CLI::Range(0, 1023));
   sub->add_option("--steps", a->steps, "Timed steps of a plan")->check(CLI::Range(1, 100000))->capture_default_str();
-  sub->add_option("--runs", a->runs, "Runs of a plan, of which the one with the shortest step counts")
+  sub->add_option("--runs", a->runs, "Rounds over the plans; of a plan's runs the one with the shortest step counts")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
   sub->add_option("--warm-up", a->warm_up, "Steps before them; the first finds out when memory can be freed")

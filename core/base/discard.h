@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Freeing large memory behind the caller's back.
+// Freeing large memory: at once, or behind the caller's back.
 #pragma once
 
 #include <thread>
 #include <utility>
 
 namespace turnpoint {
+
+/// Leaves a container empty and without memory. Assigning {} does not: it assigns an empty list and keeps the capacity.
+template <class Container>
+void free_memory(Container& container) {
+  Container().swap(container);
+}
 
 /// Giving a gigabyte, or a million small blocks, back takes as long as a user waits for a cancel or a frame.
 template <class T>

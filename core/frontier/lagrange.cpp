@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/discard.h"
 #include "core/frontier/dispatch.h"
 
 namespace turnpoint::frontier::detail {
@@ -207,8 +208,8 @@ bool LaneBlock::inside(const Dag& dag, const Control& control, ThreadPool* pool)
 }
 
 void LaneBlock::release() {
-  inside_ = {};
-  outside_ = {};
+  free_memory(inside_);
+  free_memory(outside_);
 }
 
 double LaneBlock::margin(int lane, double slack) const {
@@ -319,7 +320,10 @@ void LaneBlock::outside(const Dag& dag, const Slack& slack, const Control& contr
                       &shape.item_f[begin], end - begin);
       }
     }
-    if (frugal) inside_[step.out] = outside_[step.out] = {};
+    if (frugal) {
+      free_memory(inside_[step.out]);
+      free_memory(outside_[step.out]);
+    }
   }
   for (std::uint32_t t = 0; t < dag.tables.size(); ++t)
     if (dag.tables[t].leaf) finish(t);

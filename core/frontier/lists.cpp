@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/base/discard.h"
 #include "core/frontier/merger.h"
 
 namespace turnpoint::frontier::detail {
@@ -131,7 +132,10 @@ class ListRunner {
     }
     // What no later step reads needs its back-pointers only.
     for (const std::uint32_t t : {step.p, step.f})
-      if (--uses_[t] == 0 && t != dag_.root) lists_[t].memory = {}, lists_[t].time = {};
+      if (--uses_[t] == 0 && t != dag_.root) {
+        free_memory(lists_[t].memory);
+        free_memory(lists_[t].time);
+      }
     return ListResult::done;
   }
 

@@ -28,7 +28,7 @@ class Run {
         pool_(pool),
         report_(report),
         graph_(problem),
-        store_(pool, control, options.max_bytes, options.drop_early) {}
+        store_(pool, control, options) {}
 
   Expected<Answer> answer() {
     set_leaves();
@@ -387,6 +387,11 @@ class Run {
         count,
         [&](std::size_t i, int) {
           Point& point = points[i];
+          if (options_.costs_only) {
+            point.memory = memory[i];
+            point.time = time[i];
+            return;
+          }
           point.configs.resize(problem_.nodes.size());
           point.node_alternatives.resize(problem_.nodes.size());
           point.edge_alternatives.resize(problem_.edges.size());

@@ -57,6 +57,9 @@ struct PublishedOptions {
   /// Not as printed: tuples that what is already there beats are dropped before they are sorted. Same tables, a
   /// fraction of the time; for runs that are to see the end, not to be timed.
   bool drop_early = false;
+  /// No tuple's origin is kept, so the answer's points have costs but no plan. What is kept for plans is most of the
+  /// memory of a long elimination: (60, 60, 12) of layered_chain.py does not fit into 20 GiB with it.
+  bool costs_only = false;
 };
 
 /// What a run did; filled as far as it came even where it ends with an error.

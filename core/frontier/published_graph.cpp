@@ -5,6 +5,8 @@
 #include <functional>
 #include <queue>
 
+#include "core/base/discard.h"
+
 namespace turnpoint::frontier::detail {
 
 namespace {
@@ -106,8 +108,8 @@ void PublishedGraph::remove_edge(std::uint32_t edge) {
   erase_value(nodes[e.from].out, edge);
   erase_value(nodes[e.to].in, edge);
   e.alive = false;
-  e.from_offset = {};
-  e.to_offset = {};
+  free_memory(e.from_offset);
+  free_memory(e.to_offset);
 }
 
 void PublishedGraph::remove_node(std::uint32_t node) {

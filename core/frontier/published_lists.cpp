@@ -5,6 +5,8 @@
 #include <cassert>
 #include <limits>
 
+#include "core/base/discard.h"
+
 namespace turnpoint::frontier::detail {
 
 namespace {
@@ -210,7 +212,8 @@ std::uint32_t PublishedStore::combine(std::span<const std::uint32_t> inputs, std
   for (std::size_t k = 0; k < inputs.size(); ++k) table.inputs[k] = inputs[k];
   table.lists = std::make_shared<PublishedLists>();
   PublishedLists& lists = *table.lists;
-  const std::size_t tuple_bytes = sizeof(std::int64_t) + sizeof(double) + inputs.size() * sizeof(std::uint32_t);
+  const std::size_t recorded = keep_records_ ? inputs.size() : 0;
+  const std::size_t tuple_bytes = sizeof(std::int64_t) + sizeof(double) + recorded * sizeof(std::uint32_t);
   std::vector<Scratch> scratch(static_cast<std::size_t>(pool_.threads()));
   std::vector<Result> results;
   std::atomic<std::size_t> bytes = bytes_ + entries * sizeof(std::size_t);
@@ -235,11 +238,16 @@ std::uint32_t PublishedStore::combine(std::span<const std::uint32_t> inputs, std
       if (worker == 0) report(double(begin + i + 1) / double(entries));
     });
     if (failed) break;
+    // Growing by halves would take twice the memory of the longest tables.
+    std::size_t made = lists.memory.size();
+    for (const Result& result : results) made += result.items.size();
+    lists.memory.reserve(made);
+    lists.time.reserve(made);
     for (const Result& result : results) {
       for (std::size_t i = 0; i < result.items.size(); ++i) {
         lists.memory.push_back(result.items[i].memory);
         lists.time.push_back(result.items[i].time);
-        for (std::size_t k = 0; k < inputs.size(); ++k) lists.record[k].push_back(result.records[i][k]);
+        for (std::size_t k = 0; k < recorded; ++k) lists.record[k].push_back(result.records[i][k]);
       }
       lists.offsets.push_back(lists.memory.size());
     }
@@ -256,9 +264,9 @@ std::uint32_t PublishedStore::combine(std::span<const std::uint32_t> inputs, std
     if (tables_[input].kind != Kind::made) continue;
     PublishedLists& used = *tables_[input].lists;
     bytes_ -= used.memory.size() * (sizeof(std::int64_t) + sizeof(double)) + used.offsets.size() * sizeof(std::size_t);
-    used.memory = {};
-    used.time = {};
-    used.offsets = {};
+    free_memory(used.memory);
+    free_memory(used.time);
+    free_memory(used.offsets);
   }
   tables_.push_back(std::move(table));
   return static_cast<std::uint32_t>(tables_.size() - 1);

@@ -14,7 +14,7 @@
 
 #include "core/base/parallel.h"
 #include "core/frontier/dag.h"
-#include "core/frontier/problem.h"
+#include "core/frontier/published.h"
 
 namespace turnpoint::frontier::detail {
 
@@ -26,10 +26,11 @@ struct PublishedLists {
   std::vector<std::int64_t> memory;  ///< empty once the lists are used up; the records stay for unrolling
   std::vector<double> time;
   /// Per input the tuple it came from, as position in that input's arrays. Of a leaf: [0] is the alternative.
+  /// Empty where plans are not asked for.
   std::array<std::vector<std::uint32_t>, 3> record;
 
   std::size_t entries() const { return offsets.size() - 1; }
-  std::size_t tuples() const { return record[0].size(); }
+  std::size_t tuples() const { return offsets.back(); }  ///< until the lists are used up
 };
 
 /// Why the work ended early.
@@ -50,9 +51,12 @@ class PublishedStore {
   using Term = std::array<std::size_t, 3>;
   using TermsOf = std::function<void(std::size_t entry, std::vector<Term>& terms)>;
 
-  /// drop_early: PublishedOptions.
-  PublishedStore(ThreadPool& pool, const Control& control, std::size_t max_bytes, bool drop_early = false)
-      : pool_(pool), control_(control), max_bytes_(max_bytes), drop_early_(drop_early) {}
+  PublishedStore(ThreadPool& pool, const Control& control, const PublishedOptions& options)
+      : pool_(pool),
+        control_(control),
+        max_bytes_(options.max_bytes),
+        drop_early_(options.drop_early),
+        keep_records_(!options.costs_only) {}
 
   std::uint32_t add_unit();  ///< one entry with the tuple (0, 0)
   std::uint32_t add_leaf(Kind kind, std::uint32_t source, std::shared_ptr<PublishedLists> lists);
@@ -83,7 +87,7 @@ class PublishedStore {
   ThreadPool& pool_;
   const Control& control_;
   std::size_t max_bytes_;
-  bool drop_early_;
+  bool drop_early_, keep_records_;
   std::vector<Table> tables_;
   PublishedStop stop_ = PublishedStop::none;
   double products_ = 0;

@@ -8,6 +8,8 @@
 #include <numeric>
 #include <queue>
 
+#include "core/base/discard.h"
+
 namespace turnpoint {
 namespace {
 
@@ -316,7 +318,7 @@ Expected<TaskGraphPtr> TaskGraphBuilder::finish(const std::string& where) {
     if (auto done = (this->*check)(where); !done) return done.error();
   build_rows();
   if (auto done = check_totals(where); !done) return done.error();
-  edges_ = {};
+  free_memory(edges_);
   if (auto done = sort_topologically(where); !done) return done.error();
   graph_->links = std::move(links);
   graph_->devices = std::move(devices);

@@ -40,6 +40,32 @@ Expected<ValidationReport> compared_again(const Scenario& scenario, const Valida
 
 constexpr std::size_t kHeldOut = 3;  ///< plans from which each is predicted without its own measurement
 
+Expected<StepJob> job_of(const Result& result, const ValidatedPlan& plan, const StepChoice& choice) {
+  return plan.placement ? step_job_of(*result.scenario, *plan.placement, choice)
+                        : step_job_of(*result.scenario, result.plans->plan(plan.point), choice);
+}
+
+Expected<StepMeasurement> watched_run(const StepJob& job, const StepRunner& runner, const RunContext& context) {
+  MachineUse use;
+  auto measured = runner(job, context);
+  if (measured && use.disturbed()) measured->notes.emplace_back(kDisturbed);
+  return measured;
+}
+
+Expected<void> report_on(const Result& result, ValidatedPlan& made, const std::string& date) {
+  const Scenario& scenario = *result.scenario;
+  auto report =
+      compared(scenario, made, made.placement.get(), made.plan, {point_label(result, made.point), date, false});
+  if (!report) return report.error();
+  made.report = std::move(*report);
+  if (made.measurement.backend == "cpu" && is_preset(scenario.hardware))
+    made.report.notes.insert(made.report.notes.begin(),
+                             fmt::format("predicted for {}, which is not what ran: the CPU of this machine did; search "
+                                         "with --hardware local, or calibrate",
+                                         scenario.hardware));
+  return {};
+}
+
 }  // namespace
 
 std::vector<std::size_t> sampled_points(const Result& result, std::size_t count, std::size_t chosen) {
@@ -64,22 +90,6 @@ std::string point_label(const Result& result, std::size_t point) {
                      result.method_options, point, format_bytes(at.memory_bytes), format_seconds(at.time_s));
 }
 
-StepRunner best_of(int runs, StepRunner runner) {
-  return [runs, runner = std::move(runner)](const StepJob& job, const RunContext& context) {
-    auto best = runner(job, context);
-    StepJob again = job;
-    again.prove = false;
-    for (int run = 1; run < runs && best; ++run) {
-      auto other = runner(again, context);
-      if (!other) return other;
-      if (measured_seconds(*other, other->step) >= measured_seconds(*best, best->step)) continue;
-      other->numerics = best->numerics;
-      best = std::move(other);
-    }
-    return best;
-  };
-}
-
 Expected<ValidatedPlan> validate_point(const Result& result, std::size_t point, const StepChoice& choice,
                                        const std::string& date, const StepRunner& runner, const RunContext& context,
                                        const HostRoom* host) {
@@ -88,8 +98,7 @@ Expected<ValidatedPlan> validate_point(const Result& result, std::size_t point, 
   ValidatedPlan made;
   made.point = point;
   made.placement = result.plans->placement(point);
-  const auto job = made.placement ? step_job_of(scenario, *made.placement, choice)
-                                  : step_job_of(scenario, result.plans->plan(point), choice);
+  const auto job = job_of(result, made, choice);
   if (!job) return job.error();
   made.plan = job->plan;
   if (host) {
@@ -98,20 +107,26 @@ Expected<ValidatedPlan> validate_point(const Result& result, std::size_t point, 
     if (!needs) return needs.error();
     if (auto fits = check_room(*needs, choice, *host); !fits) return fits.error();
   }
-  MachineUse use;
-  auto measured = runner(*job, context);
+  auto measured = watched_run(*job, runner, context);
   if (!measured) return measured.error();
   made.measurement = std::move(*measured);
-  if (use.disturbed()) made.measurement.notes.emplace_back(kDisturbed);
-  auto report = compared(scenario, made, made.placement.get(), made.plan, {point_label(result, point), date, false});
-  if (!report) return report.error();
-  made.report = std::move(*report);
-  if (made.measurement.backend == "cpu" && is_preset(scenario.hardware))
-    made.report.notes.insert(made.report.notes.begin(),
-                             fmt::format("predicted for {}, which is not what ran: the CPU of this machine did; search "
-                                         "with --hardware local, or calibrate",
-                                         scenario.hardware));
+  if (auto done = report_on(result, made, date); !done) return done.error();
   return made;
+}
+
+Expected<void> run_again(const Result& result, ValidatedPlan& plan, const StepChoice& choice, const StepRunner& runner,
+                         const RunContext& context) {
+  StepChoice timed = choice;
+  timed.prove = false;
+  const auto job = job_of(result, plan, timed);
+  if (!job) return job.error();
+  auto measured = watched_run(*job, runner, context);
+  if (!measured) return measured.error();
+  if (measured_seconds(*measured, measured->step) >= measured_seconds(plan.measurement, plan.measurement.step))
+    return {};
+  measured->numerics = plan.measurement.numerics;
+  plan.measurement = std::move(*measured);
+  return report_on(result, plan, plan.report.date);
 }
 
 namespace {

@@ -26,10 +26,6 @@ std::string point_label(const Result& result, std::size_t point);
 /// Runs one job; measure_step() with a probe, or a stand-in.
 using StepRunner = std::function<Expected<StepMeasurement>(const StepJob& job, const RunContext& context)>;
 
-/// Runs a job so often and keeps the run with the shortest step: where the system has put two ranks on one core, a
-/// whole run is slow.
-StepRunner best_of(int runs, StepRunner runner);
-
 struct ValidatedPlan {
   std::size_t point = 0;
   Plan plan;                   ///< of a placement unsplit_plan()
@@ -43,6 +39,12 @@ struct ValidatedPlan {
 Expected<ValidatedPlan> validate_point(const Result& result, std::size_t point, const StepChoice& choice,
                                        const std::string& date, const StepRunner& runner, const RunContext& context,
                                        const HostRoom* host = nullptr);
+
+/// Runs the plan once more, without a proof, and keeps the run with the shorter step: where the system has put two ranks
+/// on one core, a whole run is slow. Whoever compares plans runs each of them once before any of them again: a machine
+/// that is slow for a while is then slow for all alike. Errors: the runner's; the plan stays as it was.
+Expected<void> run_again(const Result& result, ValidatedPlan& plan, const StepChoice& choice, const StepRunner& runner,
+                         const RunContext& context);
 
 struct CalibratedPlans {
   ClusterPtr cluster;  ///< with what all plans showed

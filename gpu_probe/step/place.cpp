@@ -22,22 +22,40 @@ void download(ConstPlace from, Real* to, std::size_t count) { copy(from, to, cou
 void copy_overlap(const Region& from, ConstPlace source, const Region& to, Place target, bool add) {
   const Region both = intersection(from, to);
   if (both.elements() == 0) return;
-  const std::size_t rank = both.extent.size();
-  const std::int64_t run = rank == 0 ? 1 : both.extent[rank - 1];
-  const std::int64_t rows = both.elements() / run;
-  Shape at(rank, 0);
-  for (std::int64_t row = 0; row < rows; ++row) {
-    std::int64_t read = 0, write = 0;
-    for (std::size_t d = 0; d < rank; ++d) {
-      read = read * from.extent[d] + both.offset[d] - from.offset[d] + at[d];
-      write = write * to.extent[d] + both.offset[d] - to.offset[d] + at[d];
-    }
+  // Dimensions that are whole on both sides lie in one run with the last one that is not.
+  std::size_t outer = both.extent.size();
+  std::int64_t run = 1;
+  while (outer > 0) {
+    --outer;
+    run *= both.extent[outer];
+    if (both.extent[outer] != from.extent[outer] || both.extent[outer] != to.extent[outer]) break;
+  }
+  const auto first_of = [&both](const Region& region) {
+    std::int64_t index = 0;
+    for (std::size_t d = 0; d < region.extent.size(); ++d)
+      index = index * region.extent[d] + both.offset[d] - region.offset[d];
+    return index;
+  };
+  const auto steps_of = [outer](const Region& region) {
+    Shape steps(region.extent.size(), 1);
+    for (std::size_t d = steps.size(); d-- > 1;) steps[d - 1] = steps[d] * region.extent[d];
+    steps.resize(outer);
+    return steps;
+  };
+  const Shape read_steps = steps_of(from), write_steps = steps_of(to);
+  std::int64_t read = first_of(from), write = first_of(to);
+  Shape at(outer, 0);
+  for (std::int64_t rows = both.elements() / run; rows > 0; --rows) {
     if (add)
       for (std::int64_t i = 0; i < run; ++i) target[write + i] += source[read + i];
     else
       std::copy(source + read, source + read + run, target + write);
-    for (std::size_t d = rank - (rank > 0); d-- > 0;) {
+    for (std::size_t d = outer; d-- > 0;) {
+      read += read_steps[d];
+      write += write_steps[d];
       if (++at[d] < both.extent[d]) break;
+      read -= at[d] * read_steps[d];
+      write -= at[d] * write_steps[d];
       at[d] = 0;
     }
   }

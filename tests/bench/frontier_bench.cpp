@@ -6,7 +6,8 @@
 //   2. whole smaller chains, (30, 30, 12) and (60, 60, 12), by the published algorithm, by its baseline and by the
 //      engine; the frontiers must be equal. The baseline takes most of an hour on the second, so that it is ended after
 //      --seconds and extrapolated like the third part, unless --whole is given. --drop-early adds the baseline with
-//      dominated tuples dropped while they are formed: the same tables in less time and memory.
+//      dominated tuples dropped while they are formed: the same tables in less time; --costs-only leaves out the plans
+//      of published runs, most of their memory.
 //   3. the published algorithm on the beginning of the big chains for at most --seconds. Its whole work, in tuples
 //      formed, is counted exactly by a pass over layouts; divided by the measured rate that is its extrapolated time.
 //      Lists are short in the beginning, where sorting is cheapest, so the extrapolation favours the published
@@ -45,6 +46,7 @@ struct Arguments {
   std::uint64_t seed = 1;
   std::string only;  // part of a chain's name; "whole": the whole chains alone
   bool drop_early = false;
+  bool costs_only = false;     ///< published runs keep no plans, which are most of their memory
   std::int64_t gigabytes = 8;  ///< for the tables of a published run without time limit
   bool published = true, shapes = false, whole = false;
 };
@@ -163,6 +165,7 @@ void run_published(const Problem& problem, PublishedAlgorithm algorithm, double 
   options.algorithm = algorithm;
   options.time_limit_s = limit_s;
   options.drop_early = drop_early;
+  options.costs_only = arguments.costs_only;
   // A whole elimination keeps tables of long frontiers; the ordinary limit is for users.
   if (limit_s == 0) options.max_bytes = static_cast<std::size_t>(arguments.gigabytes) << 30;
   PublishedReport report;
@@ -291,7 +294,7 @@ void shapes(const Arguments& arguments) {
 
 constexpr const char* kUsage =
     "usage: frontier_bench [--seconds S] [--scale F] [--threads T] [--repetitions R] [--seed S] [--no-published] "
-    "[--only NAME] [--whole] [--drop-early] [--gigabytes G] [--shapes]\n";
+    "[--only NAME] [--whole] [--drop-early] [--costs-only] [--gigabytes G] [--shapes]\n";
 
 bool read_arguments(int argc, char** argv, Arguments& arguments) {
   for (int i = 1; i < argc; ++i) {
@@ -302,6 +305,8 @@ bool read_arguments(int argc, char** argv, Arguments& arguments) {
       arguments.only = argv[++i];
     } else if (name == "--whole") {
       arguments.whole = true;
+    } else if (name == "--costs-only") {
+      arguments.costs_only = true;
     } else if (name == "--drop-early") {
       arguments.drop_early = true;
     } else if (name == "--shapes") {

@@ -101,17 +101,22 @@ int main(int argc, char** argv) {
   StepChoice choice;
   choice.steps = options.steps;
   choice.budget_s = 20;
-  const StepRunner runner = best_of(
-      options.runs, [&](const StepJob& job, const RunContext& context) { return measure_step(launch, job, context); });
+  const StepRunner runner = [&](const StepJob& job, const RunContext& context) {
+    return measure_step(launch, job, context);
+  };
   std::vector<ValidatedPlan> plans;
-  std::vector<ValidationReport> before;
-  bool proved = true;
   for (const std::size_t point : sampled_points(*result, static_cast<std::size_t>(options.plans), 0)) {
     plans.push_back(value_of(validate_point(*result, point, choice, "", runner, {})));
-    const ValidationReport& report = plans.back().report;
-    before.push_back(report);
-    proved = proved && report.numerics && report.numerics->holds();
     std::fprintf(stderr, "\r%zu plans", plans.size());
+  }
+  for (int run = 1; run < options.runs; ++run)
+    for (ValidatedPlan& plan : plans)
+      if (auto done = run_again(*result, plan, choice, runner, {}); !done) fail(done.error().message());
+  std::vector<ValidationReport> before;
+  bool proved = true;
+  for (const ValidatedPlan& plan : plans) {
+    before.push_back(plan.report);
+    proved = proved && plan.report.numerics && plan.report.numerics->holds();
   }
   const CalibratedPlans after = value_of(calibrate_plans(*result->scenario, plans));
   std::printf("\nbefore calibration\n%s\nafter calibration\n%s\n", write_summary_markdown(before).c_str(),

@@ -3,9 +3,12 @@
 // fail: plans with a piece taken out or changed are refused, and one wrong number is seen.
 #include <QtTest>
 #include <functional>
+#include <map>
+#include <random>
 #include <thread>
 
 #include "gpu_probe/step/communicator.h"
+#include "gpu_probe/step/place.h"
 #include "gpu_probe/step_checks.h"
 #include "plan/hand_plan.h"
 
@@ -15,6 +18,39 @@ class StepSmallTest : public QObject {
   Q_OBJECT
 
  private slots:
+  /// Against the definition, element by element: blocks that overlap wholly, in part, at an edge or not at all.
+  void overlaps_are_copied() {
+    std::mt19937 random(5);
+    const auto below = [&](std::int64_t n) { return std::int64_t(random() % std::uint64_t(n)); };
+    for (int trial = 0; trial < 2000; ++trial) {
+      const auto rank = std::size_t(below(5));
+      step::Shape shape(rank);
+      for (auto& size : shape) size = 1 + below(5);
+      const auto region = [&] {
+        step::Region part{step::Shape(rank, 0), shape};
+        for (std::size_t d = 0; d < rank; ++d)
+          if (below(3) == 0) {
+            part.offset[d] = below(shape[d]);
+            part.extent[d] = 1 + below(shape[d] - part.offset[d]);
+          }
+        return part;
+      };
+      const step::Region from = region(), to = region();
+      const bool add = below(2) == 1;
+      std::vector<double> source(std::size_t(from.elements())), target(std::size_t(to.elements()));
+      std::map<std::int64_t, double> held;
+      step::for_each_element(from, shape,
+                             [&](std::size_t i, std::int64_t index) { held[index] = source[i] = double(index + 1); });
+      for (std::size_t i = 0; i < target.size(); ++i) target[i] = -1000.0 * double(i + 1);
+      std::vector<double> expected = target;
+      step::for_each_element(to, shape, [&](std::size_t i, std::int64_t index) {
+        if (held.count(index)) expected[i] = (add ? expected[i] : 0) + held[index];
+      });
+      step::copy_overlap(from, source.data(), to, target.data(), add);
+      QVERIFY(target == expected);
+    }
+  }
+
   void collectives_do_what_they_say() {
     for (const int n : {1, 2, 3, 5}) {
       for (const std::int64_t length : {std::int64_t(0), std::int64_t(1), std::int64_t(7), std::int64_t(30)}) {

@@ -145,17 +145,20 @@ class ValidatePlansTest : public QObject {
     const auto result = test::run("ft", scenario);
     auto machine = test::as_predicted(*scenario);
     int runs = 0, proofs = 0;
-    const StepRunner runner = best_of(3, [&](const StepJob& job, const RunContext&) -> Expected<StepMeasurement> {
+    const StepRunner runner = [&](const StepJob& job, const RunContext&) -> Expected<StepMeasurement> {
       StepMeasurement made = machine.run(*scenario, job.plan);
       const double times[] = {3, 1, 2};
       made.step.q1_s = times[runs++];
       if (job.prove) made.numerics = StepNumerics{0, 0, 0, 0, 1e-10, "fp64", ""};
       proofs += job.prove;
       return made;
-    });
-    const auto plan = validate_point(**result, 0, {}, "", runner, {});
+    };
+    auto plan = validate_point(**result, 0, {}, "today", runner, {});
     QVERIFY(plan.has_value());
+    for (int again = 0; again < 2; ++again) QVERIFY(run_again(**result, *plan, {}, runner, {}).has_value());
     QCOMPARE(runs, 3);
+    QCOMPARE(*plan->report.step.measured, 1.0);
+    QCOMPARE(plan->report.date, std::string("today"));
     QCOMPARE(proofs, 1);
     QCOMPARE(plan->measurement.step.q1_s, 1.0);
     QVERIFY(plan->measurement.numerics.has_value());
