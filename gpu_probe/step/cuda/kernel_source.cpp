@@ -18,7 +18,8 @@ struct real {
   __device__ inline operator float() const { return __uint_as_float((unsigned)bits << 16); }
   __device__ inline real& operator=(float x) {
     const unsigned u = __float_as_uint(x);
-    bits = (unsigned short)((u & 0x7fffffffu) > 0x7f800000u ? (u >> 16) | 0x40u : (u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
+    const bool none = (u & 0x7fffffffu) > 0x7f800000u;
+    bits = (unsigned short)(none ? (u >> 16) | 0x40u : (u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
     return *this;
   }
   __device__ inline real& operator+=(float x) { return *this = (float)*this + x; }
@@ -399,7 +400,8 @@ extern "C" __global__ void norm_rows(RowsOf r) {
   const float inverse = rsqrtf(block_sum(square) * share + r.epsilon);
   if (!r.dy) {
     for (i64 i = threadIdx.x; i < r.size; i += blockDim.x)
-      r.to[row * r.size + i] = (x[i] - mean) * inverse * (r.scale ? (float)r.scale[i] : 1.0f) + (r.bias ? (float)r.bias[i] : 0.0f);
+      r.to[row * r.size + i] =
+          (x[i] - mean) * inverse * (r.scale ? (float)r.scale[i] : 1.0f) + (r.bias ? (float)r.bias[i] : 0.0f);
     return;
   }
   if (threadIdx.x == 0) {
