@@ -91,6 +91,7 @@ std::string coverage_table(const HardwareReport& report) {
     while (text.ends_with(' ')) text.pop_back();
     text += "\n";
   }
+  if (const auto host = topology_text(report.cluster->topology); !host.empty()) text += "\nthe measured host\n" + host;
   return text;
 }
 

@@ -90,6 +90,7 @@ void say_measured(const ProbeMessages& messages) {
   std::string device = hello.devices.at(static_cast<std::size_t>(hello.device)).name;
   std::fprintf(stderr, "%s: %s, %d rank%s\n", hello.backend.c_str(), device.c_str(), hello.ranks,
                hello.ranks == 1 ? "" : "s");
+  std::fputs(topology_text(hello.topology).c_str(), stderr);
   for (const auto& warning : hello.warnings) std::fprintf(stderr, "warning: %s\n", warning.c_str());
   for (const auto& missing : hello.missing) std::fprintf(stderr, "not there: %s\n", missing.c_str());
   for (const auto& failed : messages.failed_checks()) std::fprintf(stderr, "check failed: %s\n", failed.c_str());

@@ -69,6 +69,7 @@ class Profile {
     else
       cluster_.nodes = nodes, cluster_.devices_per_node = devices / nodes;
     cluster_.device.memory_bytes = device.memory_bytes;
+    cluster_.topology = hello_.topology;
     if (!known_) {
       cluster_.device.name = device.name;
       cluster_.name = (gpu_ ? "gpu" : "cpu") + shape_suffix(nodes, devices / nodes);
@@ -305,6 +306,8 @@ class Profile {
       notes.push_back(fmt::format("{} of {} comparisons of kernels with plain loops failed",
                                   messages.failed_checks().size(), messages.checks()));
     for (const auto& warning : hello_.warnings) notes.push_back(warning);
+    if (hello_.node_ranks.size() > 1 && !hello_.topology.empty())
+      notes.push_back("the topology is that of the first host");
     notes.insert(notes.end(), assumed_.begin(), assumed_.end());
     if (!messages.finished())
       notes.push_back("the measurement broke off: what is here was measured until then");

@@ -16,7 +16,7 @@ namespace {
 constexpr double kLiveBuckets = 512;  // of the first pass under a slider
 constexpr double kFewLiveBuckets = 128, kManyLiveBuckets = 4096;
 constexpr std::size_t kManyVariables = 1000;
-constexpr int kRestBuckets = 256;          // of the states of the hull, once the slider rests
+constexpr int kRestBuckets = 128;          // of the states of the hull, once the slider rests
 constexpr double kProductsGrow = 2.0 / 3;  // what the products allow, as a power, of buckets
 }  // namespace
 

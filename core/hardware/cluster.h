@@ -13,6 +13,7 @@
 #include "core/base/expected.h"
 #include "core/base/quantities.h"
 #include "core/hardware/curve.h"
+#include "core/hardware/host_topology.h"
 
 namespace turnpoint {
 
@@ -110,6 +111,7 @@ struct Cluster {
   std::vector<OperatorSample> operators;
   std::vector<OperatorFit> fits;
   Interpolation interpolation = Interpolation::time;
+  HostTopology topology;  ///< of the host that was measured; costs do not depend on it; empty: nothing is told
   std::vector<std::string>
       notes;  ///< what a reader of results must know: conservative costing, assumptions of importers
 

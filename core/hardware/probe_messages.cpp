@@ -126,6 +126,9 @@ ProbeHello read_probe_hello(JsonFields& fields) {
     const auto ranks = static_cast<int>(node.integer("ranks", 0, kMaximumProbeRanks));
     if (ranks > 0) hello.node_ranks.push_back(ranks);
   });
+  if (fields.has("topology")) hello.topology = read_topology(fields.object("topology"));
+  // Cores are told of all hosts together.
+  if (hello.node_ranks.size() > 1) hello.topology.cores = 0;
   fields.each("libraries", [&](JsonFields& library, std::size_t) {
     const std::string version = library.text("version", "");
     hello.libraries.push_back(version.empty() ? library.text("name")

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/json_fields.h"
+#include "core/hardware/host_topology.h"
 #include "core/hardware/probe_job.h"
 
 namespace turnpoint {
@@ -27,6 +28,7 @@ struct ProbeHello {
   bool cold = false;            ///< caches were emptied before every sample
   std::string statistic;        ///< which quartile `time_s` is: "median", "q1"
   std::vector<ProbeDevice> devices;
+  HostTopology topology;  ///< of several hosts, the first one's; empty where nothing was told
   std::vector<std::string> libraries, missing, warnings;
   /// Everything that times depend on besides the item: device, driver and libraries with versions, kernels, how many
   /// ranks on which hosts and over what, which quartile. A JSON text that is equal where a time measured before may

@@ -202,6 +202,7 @@ Expected<ClusterPtr> read_profile(const nlohmann::json& document, const std::str
   });
   root.each("operators", [&](JsonFields& item, std::size_t) { read_operator(item, *cluster); });
   root.each("operator_fits", [&](JsonFields& item, std::size_t) { read_fit(item, *cluster); });
+  if (root.has("topology")) cluster->topology = read_topology(root.object("topology"));
   cluster->name = root.text("name", std::filesystem::path(path).stem().string());
   cluster->title = root.text("title", cluster_title(cluster->nodes, cluster->devices_per_node, cluster->device.name));
   if (root.error()) return *root.error();
@@ -289,6 +290,7 @@ std::string write_hardware_profile(const Cluster& cluster) {
     root["groups"] = std::move(groups);
   }
   root["interpolation"] = to_string(cluster.interpolation);
+  if (const auto topology = topology_json(cluster.topology); !topology.empty()) root["topology"] = topology;
   if (!cluster.notes.empty()) root["notes"] = cluster.notes;
   root["collectives"] = std::move(collectives);
   root["operators"] = std::move(operators);

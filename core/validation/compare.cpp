@@ -24,6 +24,7 @@ ComparedValue modelled(std::string name, double predicted) {
 namespace {
 
 constexpr double kUnexplained = 0.05;  ///< share of the step from which a remainder is worth a note
+constexpr double kWaited = 0.3;        ///< and from which CPU ranks must have waited: overheads are a few per cent
 
 ComparedValue counted(std::string name, double predicted, double measured) {
   ComparedValue value = modelled(std::move(name), predicted);
@@ -184,7 +185,10 @@ class Comparison {
         *report_.step.measured - *report_.execution.measured - (slice() ? 0 : *report_.network.measured);
     if (std::abs(rest) > kUnexplained * *report_.step.measured)
       report_.notes.push_back(
-          rest > 0 ? fmt::format("{} of the step are outside of operators and collectives", format_seconds(rest))
+          rest > 0 ? fmt::format("{} of the step are outside of operators and collectives{}", format_seconds(rest),
+                                 measured_.backend == "cpu" && rest > kWaited * *report_.step.measured
+                                     ? ": ranks waited for a processor, as where something else keeps the machine busy"
+                                     : "")
                    : fmt::format("operators and collectives of the slowest ranks add up to {} more than the step",
                                  format_seconds(-rest)));
   }

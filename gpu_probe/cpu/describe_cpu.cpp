@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "gpu_probe/cpu/blas.h"
 #include "gpu_probe/cpu/cpu_backend.h"
@@ -39,6 +40,15 @@ nlohmann::json numa_nodes() {
   return nodes;
 }
 
+int sockets() {
+  std::set<std::string> packages;
+  for (int i = 0; i < 8192; ++i) {
+    const auto package = first_line(fmt::format("/sys/devices/system/cpu/cpu{}/topology/physical_package_id", i));
+    if (!package.empty()) packages.insert(package);
+  }
+  return static_cast<int>(packages.size());
+}
+
 }  // namespace
 
 int usable_cores() {
@@ -58,6 +68,7 @@ nlohmann::json describe_cpu(int ranks) {
                                     {"kind", "cpu"},
                                     {"memory_bytes", static_cast<std::int64_t>(memory / ranks)}});
   described["topology"] = {{"cores", cores}, {"numa_nodes", numa_nodes()}, {"memory_bytes", memory}};
+  if (const int found = sockets(); found > 0) described["topology"]["sockets"] = found;
   nlohmann::json kernels = {{"name", blas().name}};
   if (!blas().version.empty()) kernels["version"] = blas().version;
   described["libraries"] = nlohmann::json::array({kernels});

@@ -36,9 +36,18 @@ nlohmann::json device(const Gpu& gpu, int index) {
 nlohmann::json describe(Gpu& gpu) {
   nlohmann::json described;
   described["devices"] = nlohmann::json::array();
-  for (int i = 0; i < gpu.count; ++i) described["devices"].push_back(device(gpu, i));
+  std::vector<HostGpu> gpus;
+  for (int i = 0; i < gpu.count; ++i) {
+    const auto& one = described["devices"].emplace_back(device(gpu, i));
+    HostGpu& listed = gpus.emplace_back();
+    Device handle = 0;
+    if (one.empty() || gpu.driver.device_get(&handle, i) != 0) continue;
+    listed.name = one["name"];
+    listed.pci = gpu.pci_address(handle);
+  }
   described["device"] = gpu.index;
   described["topology"] = gpu.nvml.describe();
+  described["topology"].update(topology_json(gpu.nvml.topology(std::move(gpus))));
   int version = 0;
   gpu.driver.driver_version(&version);
   auto& libraries = described["libraries"] = nlohmann::json::array();

@@ -42,6 +42,11 @@ int Gpu::attribute(Attribute which, Device of) const {
   return driver.device_attribute(&value, which, of) == 0 ? value : 0;
 }
 
+std::string Gpu::pci_address(Device of) const {
+  return fmt::format("{:04x}:{:02x}:{:02x}.0", attribute(kPciDomain, of), attribute(kPciBus, of),
+                     attribute(kPciDevice, of));
+}
+
 Expected<void> Gpu::open(int wanted, const std::string& kernels, bool flush) {
   const auto found = driver.open();
   if (!found) return found.error();
@@ -66,8 +71,7 @@ Expected<void> Gpu::open(int wanted, const std::string& kernels, bool flush) {
   if (flush)
     if (auto ok = check(driver.allocate(&flushed, 2 * l2_bytes), "allocating the cache flush"); !ok) return ok;
   if (auto ok = check(driver.allocate(&workspace, CublasLt::kWorkspace), "allocating a workspace"); !ok) return ok;
-  nvml.select(fmt::format("{:04x}:{:02x}:{:02x}.0", attribute(kPciDomain, device), attribute(kPciBus, device),
-                          attribute(kPciDevice, device)));
+  nvml.select(pci_address(device));
   const auto loaded = load(kernels);
   if (loaded)
     module_ = *loaded;

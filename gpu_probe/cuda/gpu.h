@@ -49,6 +49,7 @@ struct Gpu {
   /// Marks the process as useless where the error is one that no later call survives.
   Error failure(Result result, const std::string& doing);
   int attribute(Attribute which, Device of) const;
+  std::string pci_address(Device of) const;  ///< "0000:1b:00.0"
 
  private:
   Module module_ = nullptr;

@@ -18,6 +18,13 @@ class Library {
     function = reinterpret_cast<Function>(find(symbol));
     return function != nullptr;
   }
+  /// The same for what one can do without: a missing symbol leaves null and the library usable.
+  template <class Function>
+  void load_if_there(Function& function, const char* symbol) {
+    const std::string before = problem_;
+    load(function, symbol);
+    problem_ = before;
+  }
   bool usable() const { return handle_ && problem_.empty(); }
   const std::string& problem() const { return problem_; }  ///< "libcudnn.so.9: cannot open ..."
   const std::string& name() const { return name_; }

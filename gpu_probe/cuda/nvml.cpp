@@ -2,14 +2,12 @@
 #include "gpu_probe/cuda/nvml.h"
 
 #include <fmt/format.h>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 namespace turnpoint::probe::cuda {
 
 namespace {
-
-constexpr int kMultiprocessorClock = 1, kMemoryClock = 2, kGpuSensor = 0;
-constexpr unsigned kMostLinks = 18;
 
 /// nvmlClocksEventReasons; being idle, asked for a clock, or in step with others is no fault of the moment.
 std::string reasons_text(unsigned long long reasons) {
@@ -29,58 +27,74 @@ std::string reasons_text(unsigned long long reasons) {
 
 }  // namespace
 
+std::string nvlink_version(unsigned code) {
+  constexpr const char* kVersions[] = {"", "1.0", "2.0", "2.2", "3.0", "3.1", "4.0", "5.0", "6.0"};
+  return code < std::size(kVersions) ? kVersions[code] : "";
+}
+
 Nvml::Nvml() {
   if (!library_.open({"libnvidia-ml.so.1"})) {
     problem_ = library_.problem();
     return;
   }
-  library_.load(init_, "nvmlInit_v2") && library_.load(shutdown_, "nvmlShutdown") &&
-      library_.load(driver_, "nvmlSystemGetDriverVersion") &&
-      library_.load(by_pci_, "nvmlDeviceGetHandleByPciBusId_v2") && library_.load(clock_, "nvmlDeviceGetClockInfo") &&
-      library_.load(most_clock_, "nvmlDeviceGetMaxClockInfo") &&
-      library_.load(temperature_, "nvmlDeviceGetTemperature") && library_.load(power_, "nvmlDeviceGetPowerUsage") &&
-      library_.load(reasons_, "nvmlDeviceGetCurrentClocksThrottleReasons") &&
-      library_.load(pcie_generation_, "nvmlDeviceGetCurrPcieLinkGeneration") &&
-      library_.load(pcie_width_, "nvmlDeviceGetCurrPcieLinkWidth") &&
-      library_.load(link_state_, "nvmlDeviceGetNvLinkState") &&
-      library_.load(link_version_, "nvmlDeviceGetNvLinkVersion");
+  NvmlFunctions& f = nvml_;
+  library_.load(f.init, "nvmlInit_v2") && library_.load(f.shutdown, "nvmlShutdown") &&
+      library_.load(f.driver, "nvmlSystemGetDriverVersion") &&
+      library_.load(f.by_pci, "nvmlDeviceGetHandleByPciBusId_v2") && library_.load(f.clock, "nvmlDeviceGetClockInfo") &&
+      library_.load(f.most_clock, "nvmlDeviceGetMaxClockInfo") &&
+      library_.load(f.temperature, "nvmlDeviceGetTemperature") && library_.load(f.power, "nvmlDeviceGetPowerUsage") &&
+      library_.load(f.reasons, "nvmlDeviceGetCurrentClocksThrottleReasons") &&
+      library_.load(f.pcie_generation, "nvmlDeviceGetCurrPcieLinkGeneration") &&
+      library_.load(f.pcie_width, "nvmlDeviceGetCurrPcieLinkWidth") &&
+      library_.load(f.link_state, "nvmlDeviceGetNvLinkState") &&
+      library_.load(f.link_version, "nvmlDeviceGetNvLinkVersion");
   problem_ = library_.problem();
   if (!problem_.empty()) return;
-  if (const int failed = init_(); failed != 0)
+  library_.load_if_there(f.error_text, "nvmlErrorString");
+  library_.load_if_there(f.link_end, "nvmlDeviceGetNvLinkRemoteDeviceType");
+  library_.load_if_there(f.link_pci, "nvmlDeviceGetNvLinkRemotePciInfo_v2");
+  library_.load_if_there(f.ancestor, "nvmlDeviceGetTopologyCommonAncestor");
+  library_.load_if_there(f.peer, "nvmlDeviceGetP2PStatus");
+  library_.load_if_there(f.memory_affinity, "nvmlDeviceGetMemoryAffinity");
+  library_.load_if_there(f.core_affinity, "nvmlDeviceGetCpuAffinity");
+  library_.load_if_there(f.fields, "nvmlDeviceGetFieldValues");
+  library_.load_if_there(f.device_count, "nvmlDeviceGetCount_v2");
+  if (const int failed = f.init(); failed != 0)
     problem_ = fmt::format("{} does not start (error {})", library_.name(), failed);
   else
     started_ = true;
 }
 
 Nvml::~Nvml() {
-  if (started_) shutdown_();
+  if (started_) nvml_.shutdown();
 }
 
 std::string Nvml::driver_version() const {
   char text[96] = {};
-  return started_ && driver_(text, sizeof text - 1) == 0 ? text : "";
+  return started_ && nvml_.driver(text, sizeof text - 1) == 0 ? text : "";
 }
 
 void Nvml::select(const std::string& pci) {
-  if (started_ && by_pci_(pci.c_str(), &device_) != 0) device_ = nullptr;
+  if (started_ && nvml_.by_pci(pci.c_str(), &device_) != 0) device_ = nullptr;
 }
 
 nlohmann::json Nvml::describe() const {
   nlohmann::json described = nlohmann::json::object();
   if (!device_) return described;
   unsigned value = 0;
-  if (pcie_generation_(device_, &value) == 0) described["pcie_generation"] = value;
-  if (pcie_width_(device_, &value) == 0) described["pcie_width"] = value;
-  if (most_clock_(device_, kMultiprocessorClock, &value) == 0) described["most_clock_mhz"] = value;
-  if (clock_(device_, kMemoryClock, &value) == 0) described["memory_clock_mhz"] = value;
+  if (nvml_.pcie_generation(device_, &value) == 0) described["pcie_generation"] = value;
+  if (nvml_.pcie_width(device_, &value) == 0) described["pcie_width"] = value;
+  if (nvml_.most_clock(device_, kNvmlClockMultiprocessor, &value) == 0) described["most_clock_mhz"] = value;
+  if (nvml_.clock(device_, kNvmlClockMemory, &value) == 0) described["memory_clock_mhz"] = value;
   unsigned links = 0, version = 0;
-  for (unsigned link = 0; link < kMostLinks; ++link)
-    if (link_state_(device_, link, &value) == 0 && value == 1) {
+  int active = 0;
+  for (unsigned link = 0; link < kNvmlMostLinks; ++link)
+    if (nvml_.link_state(device_, link, &active) == 0 && active == 1) {
       ++links;
-      link_version_(device_, link, &version);
+      nvml_.link_version(device_, link, &version);
     }
   described["nvlinks"] = links;
-  if (links > 0) described["nvlink_version"] = version;
+  if (const auto text = nvlink_version(version); links > 0 && !text.empty()) described["nvlink_version"] = text;
   return described;
 }
 
@@ -89,10 +103,10 @@ Conditions Nvml::conditions() const {
   if (!device_) return now;
   unsigned value = 0;
   unsigned long long reasons = 0;
-  if (clock_(device_, kMultiprocessorClock, &value) == 0) now.clock_mhz = value;
-  if (temperature_(device_, kGpuSensor, &value) == 0) now.temperature_c = value;
-  if (power_(device_, &value) == 0) now.power_w = value / 1000.0;
-  if (reasons_(device_, &reasons) == 0) now.throttled = reasons_text(reasons);
+  if (nvml_.clock(device_, kNvmlClockMultiprocessor, &value) == 0) now.clock_mhz = value;
+  if (nvml_.temperature(device_, kNvmlSensorGpu, &value) == 0) now.temperature_c = value;
+  if (nvml_.power(device_, &value) == 0) now.power_w = value / 1000.0;
+  if (nvml_.reasons(device_, &reasons) == 0) now.throttled = reasons_text(reasons);
   return now;
 }
 

@@ -9,6 +9,7 @@
 #include "gpu_probe/cuda/driver.h"
 #include "gpu_probe/cuda/kernel_source.h"
 #include "gpu_probe/cuda/nccl.h"
+#include "gpu_probe/cuda/nvml.h"
 #include "gpu_probe/cuda/nvrtc.h"
 #include "gpu_probe/step/cuda/kernel_source.h"
 
@@ -22,6 +23,10 @@
 #include <cudnn.h>
 #endif
 
+#if __has_include(<nvml.h>)
+#define HAVE_NVML_HEADERS 1
+#include <nvml.h>
+#endif
 #if __has_include(<nccl.h>) && defined(HAVE_CUDA_HEADERS)
 #define HAVE_NCCL_HEADERS 1
 #include <nccl.h>
@@ -128,6 +133,89 @@ SAME_AS_NCCL(send, ncclSend);
 SAME_AS_NCCL(receive, ncclRecv);
 #endif
 
+#ifdef HAVE_NVML_HEADERS
+static_assert(sizeof(NvmlPci) == sizeof(nvmlPciInfo_t) && offsetof(NvmlPci, bus_id) == offsetof(nvmlPciInfo_t, busId) &&
+              offsetof(NvmlPci, domain) == offsetof(nvmlPciInfo_t, domain) &&
+              offsetof(NvmlPci, bus) == offsetof(nvmlPciInfo_t, bus) &&
+              offsetof(NvmlPci, device) == offsetof(nvmlPciInfo_t, device));
+static_assert(sizeof(NvmlField) == sizeof(nvmlFieldValue_t) &&
+              offsetof(NvmlField, type) == offsetof(nvmlFieldValue_t, valueType) &&
+              offsetof(NvmlField, result) == offsetof(nvmlFieldValue_t, nvmlReturn) &&
+              offsetof(NvmlField, value) == offsetof(nvmlFieldValue_t, value));
+static_assert(kNvmlUnsigned == NVML_VALUE_TYPE_UNSIGNED_INT &&
+              kNvmlFieldNvlinkSpeed == NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON &&
+              kNvmlScopeNode == NVML_AFFINITY_SCOPE_NODE);
+static_assert(kNvmlSensorGpu == NVML_TEMPERATURE_GPU && kNvmlClockMultiprocessor == NVML_CLOCK_SM &&
+              kNvmlClockMemory == NVML_CLOCK_MEM);
+static_assert(kNvmlEndGpu == NVML_NVLINK_DEVICE_TYPE_GPU && kNvmlEndNpu == NVML_NVLINK_DEVICE_TYPE_IBMNPU &&
+              kNvmlEndSwitch == NVML_NVLINK_DEVICE_TYPE_SWITCH && kNvmlEndUnknown == NVML_NVLINK_DEVICE_TYPE_UNKNOWN);
+static_assert(kNvmlPeerRead == NVML_P2P_CAPS_INDEX_READ && kNvmlPeerWrite == NVML_P2P_CAPS_INDEX_WRITE &&
+              kNvmlPeerNvlink == NVML_P2P_CAPS_INDEX_NVLINK);
+static_assert(kNvmlInternal == NVML_TOPOLOGY_INTERNAL && kNvmlSingle == NVML_TOPOLOGY_SINGLE &&
+              kNvmlMultiple == NVML_TOPOLOGY_MULTIPLE && kNvmlHostbridge == NVML_TOPOLOGY_HOSTBRIDGE &&
+              kNvmlNode == NVML_TOPOLOGY_NODE && kNvmlSystem == NVML_TOPOLOGY_SYSTEM);
+static_assert(NVML_NVLINK_MAX_LINKS <= kNvmlMostLinks && NVML_SUCCESS == 0 && NVML_FEATURE_ENABLED == 1 &&
+              NVML_P2P_STATUS_OK == 0 && NVML_P2P_STATUS_NOT_SUPPORTED == 5);
+
+/// The functions of nvml.h, compared as those of nccl.h are.
+template <class T>
+struct PlainNvml {
+  using type = T;
+};
+template <class T>
+requires std::is_enum_v<T>
+struct PlainNvml<T> {
+  using type = int;
+};
+template <class T>
+requires std::is_enum_v<T>
+struct PlainNvml<T*> {
+  using type = int*;
+};
+template <>
+struct PlainNvml<nvmlDevice_t> {
+  using type = NvmlDevice;
+};
+template <>
+struct PlainNvml<nvmlDevice_t*> {
+  using type = NvmlDevice*;
+};
+template <>
+struct PlainNvml<nvmlPciInfo_t*> {
+  using type = NvmlPci*;
+};
+template <>
+struct PlainNvml<nvmlFieldValue_t*> {
+  using type = NvmlField*;
+};
+template <class R, class... A>
+auto plain_nvml(R (*)(A...)) -> typename PlainNvml<R>::type (*)(typename PlainNvml<A>::type...);
+#define SAME_AS_NVML(member, function) \
+  static_assert(std::is_same_v<decltype(NvmlFunctions::member), decltype(plain_nvml(&function))>)
+SAME_AS_NVML(init, nvmlInit_v2);
+SAME_AS_NVML(shutdown, nvmlShutdown);
+SAME_AS_NVML(driver, nvmlSystemGetDriverVersion);
+SAME_AS_NVML(by_pci, nvmlDeviceGetHandleByPciBusId_v2);
+SAME_AS_NVML(clock, nvmlDeviceGetClockInfo);
+SAME_AS_NVML(most_clock, nvmlDeviceGetMaxClockInfo);
+SAME_AS_NVML(temperature, nvmlDeviceGetTemperature);
+SAME_AS_NVML(power, nvmlDeviceGetPowerUsage);
+SAME_AS_NVML(reasons, nvmlDeviceGetCurrentClocksThrottleReasons);
+SAME_AS_NVML(pcie_generation, nvmlDeviceGetCurrPcieLinkGeneration);
+SAME_AS_NVML(pcie_width, nvmlDeviceGetCurrPcieLinkWidth);
+SAME_AS_NVML(link_state, nvmlDeviceGetNvLinkState);
+SAME_AS_NVML(link_version, nvmlDeviceGetNvLinkVersion);
+SAME_AS_NVML(error_text, nvmlErrorString);
+SAME_AS_NVML(link_end, nvmlDeviceGetNvLinkRemoteDeviceType);
+SAME_AS_NVML(link_pci, nvmlDeviceGetNvLinkRemotePciInfo_v2);
+SAME_AS_NVML(ancestor, nvmlDeviceGetTopologyCommonAncestor);
+SAME_AS_NVML(peer, nvmlDeviceGetP2PStatus);
+SAME_AS_NVML(memory_affinity, nvmlDeviceGetMemoryAffinity);
+SAME_AS_NVML(core_affinity, nvmlDeviceGetCpuAffinity);
+SAME_AS_NVML(fields, nvmlDeviceGetFieldValues);
+SAME_AS_NVML(device_count, nvmlDeviceGetCount_v2);
+#endif
+
 class CudaDeclarationsTest : public QObject {
   Q_OBJECT
 
@@ -137,6 +225,23 @@ class CudaDeclarationsTest : public QObject {
     QVERIFY2(CUDA_VERSION >= 12000, "the checks above were compiled against these headers");
 #else
     QSKIP("no CUDA headers here");
+#endif
+  }
+
+  void nvml_headers_agree() {
+#ifdef HAVE_NVML_HEADERS
+    for (const auto& [code, version] : {std::pair(NVML_NVLINK_VERSION_1_0, "1.0"),
+                                        {NVML_NVLINK_VERSION_2_0, "2.0"},
+                                        {NVML_NVLINK_VERSION_2_2, "2.2"},
+                                        {NVML_NVLINK_VERSION_3_0, "3.0"},
+                                        {NVML_NVLINK_VERSION_3_1, "3.1"},
+                                        {NVML_NVLINK_VERSION_4_0, "4.0"},
+                                        { NVML_NVLINK_VERSION_5_0,
+                                          "5.0" }})
+      QCOMPARE(nvlink_version(code), std::string(version));
+    QVERIFY(nvlink_version(NVML_NVLINK_VERSION_INVALID).empty());
+#else
+    QSKIP("no header of NVML here");
 #endif
   }
 

@@ -108,6 +108,7 @@ class GpuRanksTest : public QObject {
     qputenv("LD_LIBRARY_PATH", path_);
     qunsetenv("TURNPOINT_EMULATED_GPUS");
     qunsetenv("TURNPOINT_EMULATED_NCCL");
+    qunsetenv("TURNPOINT_EMULATED_NVML");
     QVERIFY2(wrong_.empty(), wrong_.c_str());
   }
 
@@ -228,6 +229,9 @@ class GpuRanksTest : public QObject {
   /// All GPUs of the machine, however many CPU ranks would have been taken.
   void the_machine_is_measured_with_all_its_gpus() {
     qputenv("TURNPOINT_EMULATED_GPUS", "2");
+    qputenv("LD_LIBRARY_PATH",
+            TURNPOINT_EMULATED_GPU_DIR ":" TURNPOINT_EMULATED_NCCL_DIR ":" TURNPOINT_EMULATED_NVML_DIR);
+    qputenv("TURNPOINT_EMULATED_NVML", "gpus=2,link=0-1x4,path=0-1:10");
     MeasureOptions options;
     options.program = TURNPOINT_BINARY_DIR "/turnpoint-probe";
     options.ranks = 4;
@@ -241,6 +245,9 @@ class GpuRanksTest : public QObject {
     QCOMPARE(cluster.devices(), 2);
     QVERIFY(!cluster.collectives.empty());
     for (const auto& sample : cluster.collectives) QCOMPARE(sample.group.size, 2);
+    QCOMPARE(topology_cell(cluster.topology, 0, 1), std::string("NV4"));
+    const auto kept = parse_hardware_profile(write_hardware_profile(cluster), "p.json");
+    QVERIFY(kept && (*kept)->topology == cluster.topology);
     options.backend = ProbeBackend::cuda;
     const auto refused = measure_machine(options, {});
     QVERIFY(!refused.has_value());

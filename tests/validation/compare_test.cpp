@@ -161,6 +161,25 @@ class CompareTest : public QObject {
     QCOMPARE(unmeasured, 1);
   }
 
+  void waiting_is_named() {
+    const auto scenario = test::scenario_on(test::mlp(), "v100-16gb-1x2");
+    const Plan plan = searched(scenario)->plans->plan(0);
+    auto machine = test::as_predicted(*scenario);
+    StepMeasurement measured = machine.run(*scenario, plan);
+    const auto waited = [&](double times) {
+      StepMeasurement slow = measured;
+      slow.backend = "cpu";
+      for (double* t : {&slow.step.min_s, &slow.step.q1_s, &slow.step.median_s, &slow.step.q3_s}) *t *= times;
+      const auto report = compare_step(*scenario, plan, slow, {});
+      return std::any_of(report->notes.begin(), report->notes.end(), [](const std::string& note) {
+        return note.find("waited for a processor") != std::string::npos;
+      });
+    };
+    QVERIFY(!waited(1.0));
+    QVERIFY(!waited(1.2));
+    QVERIFY(waited(3.0));
+  }
+
   void the_worst_of_the_numerics() {
     const auto scenario = test::scenario_on(test::mlp(), "v100-16gb-1x2");
     const Plan plan = searched(scenario)->plans->plan(0);

@@ -18,6 +18,7 @@
 #include "views/hardware/curve_chart.h"
 #include "views/hardware/hardware_view.h"
 #include "views/hardware/remark_model.h"
+#include "views/hardware/topology_view.h"
 
 using namespace turnpoint;
 using namespace turnpoint::views;
@@ -108,6 +109,65 @@ class HardwareViewTest : public QObject {
     QVERIFY(preset.view.chart()->chart().points.empty());
     QVERIFY(preset.view.chart()->chart().ring.size() > 20);
     QVERIFY(!preset.view.remarks()->isVisible());
+  }
+
+  void the_matrix_of_the_gpus() {
+    auto cluster = measured_pair();
+    HostTopology& host = cluster->topology;
+    for (int i = 0; i < 4; ++i)
+      host.gpus.push_back({"Card", "0000:1b:00.0", 4, 0, "3.1", i < 3 ? 25.781e9 : 0, "0", i < 3 ? "0-15" : ""});
+    host.pairs = {{0, 1, 4, "3.1", 0, "PIX", "ok", "ok"},
+                  {0, 2, 0, "", 0, "SYS", "ok", "ok"},
+                  {2, 3, 0, "", 4, "PXB", "ok", "not supported"}};
+    host.gpus[3].nvlinks = 0;
+    host.notes = {"a note of the probe"};
+    const auto content = make_hardware_content(cluster, nullptr);
+    const int row = find_row(*content, QStringLiteral("Links"), QStringLiteral("GPU to GPU"));
+    QVERIFY(row >= 0);
+    QCOMPARE(content->rows[static_cast<std::size_t>(row)].value, QStringLiteral("?, NV4, NVS, SYS"));
+    for (const bool dark : {false, true}) {
+      QApplication::setPalette(make_palette(dark));
+      Shown f(content);
+      QVERIFY(f.view.chart()->isVisible() && !f.view.topology()->isVisible());
+      QVERIFY(f.click(QStringLiteral("Links"), QStringLiteral("GPU to GPU")));
+      QVERIFY(!f.view.chart()->isVisible() && f.view.topology()->isVisible());
+      const QAbstractItemModel& table = *f.view.topology()->table()->model();
+      QVERIFY(table.rowCount() == 4 && table.columnCount() == 7);
+      const auto cell = [&](int r, int c, int role = Qt::DisplayRole) {
+        return table.index(r, c).data(role).toString();
+      };
+      const auto head = [&](int c, int role = Qt::DisplayRole) {
+        return table.headerData(c, Qt::Horizontal, role).toString();
+      };
+      for (int r = 0; r < 4; ++r)
+        for (int c = 0; c < 4; ++c) QCOMPARE(cell(r, c).toStdString(), topology_cell(host, r, c));
+      QVERIFY2(cell(1, 0, Qt::ToolTipRole).contains("NV4: 4 NVLinks straight from one GPU to the other"),
+               qPrintable(cell(1, 0, Qt::ToolTipRole)));
+      QVERIFY(cell(1, 0, Qt::ToolTipRole).startsWith("GPU1 to GPU0"));
+      QCOMPARE(cell(0, 4).simplified(), QStringLiteral("4 \u00d7 25.8 GB/s"));
+      QVERIFY(cell(3, 4) == "none" && cell(3, 6) == "?" && cell(0, 6) == "0-15" && cell(0, 5) == "0");
+      QVERIFY(head(0) == "GPU0" && head(4) == "NVLinks" && head(6) == "CPU cores");
+      QVERIFY(head(4, Qt::ToolTipRole).contains("one direction") && head(0, Qt::ToolTipRole).contains("1b:00.0"));
+      const QString legend = f.view.topology()->legend();
+      QVERIFY2(legend.contains("NV4: 4 NVLinks straight") && legend.contains("SYS: over the link between") &&
+                   legend.contains("GPU2 and GPU3 (writes: not supported)") && legend.endsWith("a note of the probe"),
+               qPrintable(legend));
+      if (const QString folder = qEnvironmentVariable("TURNPOINT_PICTURES"); !folder.isEmpty()) {
+        QTest::qWait(50);
+        QVERIFY(f.view.grab().save(folder + (dark ? "/topology-dark.png" : "/topology-light.png")));
+      }
+      QVERIFY(f.click(QStringLiteral("All-reduce"), QStringLiteral("2 in a node")));
+      QVERIFY(f.view.chart()->isVisible());
+    }
+    QApplication::setPalette(make_palette(false));
+    // CPU ranks have no matrix.
+    auto cpu = measured_pair();
+    cpu->topology.cores = 2;
+    const auto cores = make_hardware_content(cpu, nullptr);
+    QVERIFY(find_row(*cores, QStringLiteral("Links"), QStringLiteral("GPU to GPU")) < 0);
+    const int line = find_row(*cores, QStringLiteral("Links"), QStringLiteral("Measured host"));
+    QVERIFY(line >= 0);
+    QCOMPARE(cores->rows[static_cast<std::size_t>(line)].value, QStringLiteral("2 usable cores"));
   }
 
   void every_item_of_the_coverage_is_one_row() {

@@ -53,6 +53,7 @@ QString nothing_text(const HardwareContent& content, const HardwareRow& row) {
           .arg(row.name, share_text(content.cluster ? content.cluster->device.flop_efficiency : 0),
                share_text(content.cluster ? content.cluster->device.memory_efficiency : 0));
     case HardwareRow::Kind::link:
+    case HardwareRow::Kind::topology:
     case HardwareRow::Kind::figure: return QObject::tr("%1: %2\n%3").arg(row.name, row.value, row.tool_tip);
     default: return QObject::tr("Pick a group of devices to see its curve.");
   }

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "views/common/format.h"
+#include "views/hardware/topology_view.h"
 
 namespace turnpoint::views {
 
@@ -202,6 +203,28 @@ class ContentBuilder {
         cluster.host_link_bandwidth > 0 ? bandwidth_text(cluster.host_link_bandwidth) : QObject::tr("not known");
     host.parent = parent;
     add(std::move(host));
+    add_topology(parent, cluster.topology);
+  }
+
+  void add_topology(int parent, const HostTopology& topology) {
+    if (!topology.gpus.empty()) {
+      HardwareRow between;
+      between.kind = HardwareRow::Kind::topology;
+      between.name = QObject::tr("GPU to GPU");
+      const QString ways = ways_text(topology);
+      between.value = ways.isEmpty() ? QObject::tr("1 GPU") : ways;
+      between.tool_tip = QObject::tr("How the GPUs of the measured host reach each other; costs do not depend on it");
+      between.parent = parent;
+      add(std::move(between));
+    }
+    if (const auto cores = cores_text(topology); !cores.empty()) {
+      HardwareRow host;
+      host.kind = HardwareRow::Kind::link;
+      host.name = QObject::tr("Measured host");
+      host.value = to_qt(cores);
+      host.parent = parent;
+      add(std::move(host));
+    }
   }
 
   static QString figure_value(const MeasuredFigure& figure) {

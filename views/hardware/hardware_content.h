@@ -13,7 +13,7 @@ namespace turnpoint::views {
 
 /// One line of the list on the left.
 struct HardwareRow {
-  enum class Kind { heading, collective, operators, link, figure };
+  enum class Kind { heading, collective, operators, link, topology, figure };
   Kind kind = Kind::heading;
   QString name;
   std::optional<Origin> origin;  ///< none: a heading, or a figure that no formula reads

@@ -10,6 +10,7 @@
 #include <QPainter>
 #include <QPushButton>
 #include <QSplitter>
+#include <QStackedWidget>
 #include <QTableView>
 #include <QToolButton>
 #include <QTreeView>
@@ -24,6 +25,7 @@
 #include "views/hardware/coverage_model.h"
 #include "views/hardware/curve_chart.h"
 #include "views/hardware/remark_model.h"
+#include "views/hardware/topology_view.h"
 
 namespace turnpoint::views {
 
@@ -50,8 +52,12 @@ HardwareView::HardwareView(QWidget* parent)
   head->setContentsMargins(12, 6, 12, 0);
   head->addWidget(chart_head_);
   column->addLayout(head);
-  chart_ = new CurveChart(chart_panel);
-  column->addWidget(chart_, 1);
+  detail_ = new QStackedWidget(chart_panel);
+  chart_ = new CurveChart(detail_);
+  topology_ = new TopologyView(detail_);
+  detail_->addWidget(chart_);
+  detail_->addWidget(topology_);
+  column->addWidget(detail_, 1);
   chart_panel->setAutoFillBackground(true);
   chart_panel->setBackgroundRole(QPalette::Base);
   down_->addWidget(chart_panel);
@@ -290,9 +296,18 @@ void HardwareView::pick_row() {
     chart_head_->set_title({});
     chart_head_->set_value({});
     chart_->set_chart(std::move(nothing));
+    detail_->setCurrentWidget(chart_);
     return;
   }
   if (row->kind != HardwareRow::Kind::heading) wanted_ = row->key();
+  const bool topology = row->kind == HardwareRow::Kind::topology;
+  detail_->setCurrentWidget(topology ? static_cast<QWidget*>(topology_) : chart_);
+  if (topology) {
+    topology_->set_topology(content_->cluster->topology);
+    chart_head_->set_title(row->name);
+    chart_head_->set_value(tr("%1 GPUs").arg(content_->cluster->topology.gpus.size()));
+    return;
+  }
   CurveChartData chart = make_curve_chart(*content_, *row);
   chart_head_->set_title(chart.title);
   QString value = row->origin ? origin_text(*row->origin) : row->state;

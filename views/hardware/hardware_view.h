@@ -11,6 +11,7 @@
 class QLabel;
 class QPushButton;
 class QSplitter;
+class QStackedWidget;
 class QTableView;
 class QToolButton;
 class QTreeView;
@@ -23,6 +24,7 @@ class NoteLabel;
 class RemarkModel;
 class SectionHead;
 class ToggleButton;
+class TopologyView;
 
 class HardwareView : public QWidget {
   Q_OBJECT
@@ -45,6 +47,7 @@ class HardwareView : public QWidget {
   QTreeView* tree() const { return tree_; }
   QTableView* remarks() const { return remark_table_; }
   CurveChart* chart() const { return chart_; }
+  TopologyView* topology() const { return topology_; }  ///< in the chart's place where its row is picked
   ToggleButton* bandwidth_button() const { return bandwidth_button_; }
   QToolButton* open_button() const { return open_button_; }
   QToolButton* measure_button() const { return measure_button_; }
@@ -87,7 +90,9 @@ class HardwareView : public QWidget {
   QTableView* remark_table_;
   SectionHead* remark_head_;
   SectionHead* chart_head_;
+  QStackedWidget* detail_;
   CurveChart* chart_;
+  TopologyView* topology_;
   QSplitter *across_, *down_;
 };
 

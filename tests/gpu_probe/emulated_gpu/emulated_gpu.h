@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // GPUs made of this machine's processor, so that everything that would run on CUDA devices runs in tests without one:
-// libcuda, libnvrtc, libcublasLt, libcudnn and libnccl with the functions that the probe loads. A process sees as many
-// devices as TURNPOINT_EMULATED_GPUS says (else one) and uses one of them; NCCL joins those of several processes.
+// libcuda, libnvrtc, libcublasLt, libcudnn, libnccl and NVML with the functions that the probe loads. A process sees
+// as many devices as TURNPOINT_EMULATED_GPUS says (else one) and uses one of them; NCCL joins those of several
+// processes.
 // Kernels are compiled by g++ and really executed, thread by thread of the grid. It is strict where a device is merely
 // unforgiving:
 //   - work is queued, and done only when somebody waits for it: a missing wait shows;

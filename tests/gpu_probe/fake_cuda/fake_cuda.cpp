@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A driver without a device, to be found as libcuda.so.1: memory is the host's, kernels do nothing, events tell the
 // time. It knows which kernels a module really has. TURNPOINT_FAKE_CUDA="cuLaunchKernel:40:700" makes the 40th call of
-// a function and all calls after it fail with 700; "devices:0" shows no device.
+// a function and all calls after it fail with 700; "devices:0" shows no device, "devices:4" four.
 #include <elf.h>
 #include <time.h>
 #include <cstdint>
@@ -55,7 +55,7 @@ int cuInit(unsigned) {
 int cuDriverGetVersion(int* version) { return *version = 13000, 0; }
 int cuDeviceGetCount(int* count) {
   const char* text = std::getenv("TURNPOINT_FAKE_CUDA");
-  *count = text && std::strcmp(text, "devices:0") == 0 ? 0 : 1;
+  if (!text || std::sscanf(text, "devices:%d", count) != 1) *count = 1;
   return 0;
 }
 int cuDeviceGet(int* device, int index) { return *device = index, 0; }
@@ -63,8 +63,10 @@ int cuDeviceGetName(char* name, int size, int) {
   return std::snprintf(name, static_cast<std::size_t>(size), "Fake H200"), 0;
 }
 int cuDeviceTotalMem_v2(std::size_t* bytes, int) { return *bytes = std::size_t(8) << 30, 0; }
-int cuDeviceGetAttribute(int* value, int which, int) {
+int cuDeviceGetAttribute(int* value, int which, int device) {
   *value = which == 75   ? 9
+           : which == 33 ? device
+           : which == 50 ? 0x7e57  // a PCI domain that no machine has
            : which == 76 ? 0
            : which == 16 ? 4
            : which == 38 ? 1 << 20
