@@ -95,6 +95,8 @@ void say(const ValidationReport& report) {
     std::fprintf(stderr, "  the partitioned step %s the unpartitioned one: loss off by %.1e, gradients by %.1e\n",
                  report.numerics->holds() ? "equals" : "DIFFERS FROM", report.numerics->loss_error,
                  report.numerics->gradient_error);
+  if (report.numerics && report.numerics->rounding)
+    std::fprintf(stderr, "  %s\n", describe(*report.numerics->rounding).c_str());
   for (const auto& note : report.notes) std::fprintf(stderr, "  note: %s\n", note.c_str());
 }
 

@@ -72,8 +72,14 @@ void StepMessages::read_result(JsonFields& fields) {
   if (fields.has("numerics")) {
     JsonFields numerics = fields.object("numerics");
     const auto error = [&](const char* key) { return numerics.number(key, 0, 1e300); };
-    m.numerics = {error("loss_error"), error("activation_error"),  error("gradient_error"),   error("update_error"),
-                  error("tolerance"),  numerics.text("precision"), numerics.text("where", "")};
+    m.numerics = {error("loss_error"), error("activation_error"),  error("gradient_error"),    error("update_error"),
+                  error("tolerance"),  numerics.text("precision"), numerics.text("where", ""), {}};
+    if (numerics.has("rounding")) {
+      JsonFields item = numerics.object("rounding");
+      const auto number = [&](const char* key) { return item.number(key, 0, 1e300); };
+      m.numerics->rounding = {item.text("precision"),   number("loss_error"),         number("gradient_error"),
+                              number("loss_tolerance"), number("gradient_tolerance"), item.text("where", "")};
+    }
   }
   if (job_.placement) m.devices = read_measured_devices(fields, *job_.placement);
   m.planned_bytes = fields.number("planned_bytes", 0, kMostMoved);

@@ -132,11 +132,22 @@ struct MeasuredMemory {
   std::int64_t counted_peak = 0;  ///< the most of the four kinds above together
 };
 
+/// A step in the plan's own precision where the proof is in a finer one: what rounding makes of it, against the same
+/// unpartitioned step.
+struct StepRounding {
+  std::string precision;                      ///< "bf16"
+  double loss_error = 0, gradient_error = 0;  ///< relative; of gradients by root mean squares of tensors
+  double loss_tolerance = 0, gradient_tolerance = 0;
+  std::string where;  ///< of the largest error of a tensor
+  bool holds() const { return loss_error <= loss_tolerance && gradient_error <= gradient_tolerance; }
+};
+
 struct StepNumerics {
   double loss_error = 0, activation_error = 0, gradient_error = 0, update_error = 0;  ///< relative
   double tolerance = 0;
   std::string precision;  ///< in which the proof was computed: "fp64", "fp32"
   std::string where;      ///< of the largest error
+  std::optional<StepRounding> rounding = std::nullopt;
 };
 
 struct StepMeasurement {

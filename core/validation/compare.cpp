@@ -286,6 +286,7 @@ void set_numerics(ValidationReport& report, const StepMeasurement& measurement) 
   numerics.tolerance = found.tolerance;
   numerics.precision = found.precision;
   numerics.where = found.where;
+  numerics.rounding = found.rounding;
   report.numerics = std::move(numerics);
 }
 

@@ -112,6 +112,12 @@ ValidationReport read_report(JsonFields& fields) {
     numerics.tolerance = item.number("tolerance", 0, kMost);
     numerics.precision = item.text("precision", std::string());
     numerics.where = item.text("where", std::string());
+    if (item.has("rounding")) {
+      JsonFields of = item.object("rounding");
+      const auto number = [&](const char* key) { return of.number(key, 0, kMost); };
+      numerics.rounding = {of.text("precision"),     number("loss_error"),         number("gradient_error"),
+                           number("loss_tolerance"), number("gradient_tolerance"), of.text("where", std::string())};
+    }
     report.numerics = std::move(numerics);
   }
   if (fields.has("notes")) {
@@ -176,6 +182,15 @@ json write_validation(const ValidationReport& report) {
                             {"tolerance", report.numerics->tolerance},
                             {"precision", report.numerics->precision},
                             {"where", valid_utf8(report.numerics->where)}};
+  if (report.numerics && report.numerics->rounding) {
+    const StepRounding& rounding = *report.numerics->rounding;
+    document["numerics"]["rounding"] = {{"precision", rounding.precision},
+                                        {"loss_error", rounding.loss_error},
+                                        {"gradient_error", rounding.gradient_error},
+                                        {"loss_tolerance", rounding.loss_tolerance},
+                                        {"gradient_tolerance", rounding.gradient_tolerance},
+                                        {"where", valid_utf8(rounding.where)}};
+  }
   return document;
 }
 

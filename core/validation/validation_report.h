@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/expected.h"
+#include "core/plan/step_job.h"
 
 namespace turnpoint {
 
@@ -29,6 +30,7 @@ struct ComparedValue {
 struct ReportNumerics {
   double loss_error = 0, gradient_error = 0, tolerance = 0;  ///< relative
   std::string precision, where;
+  std::optional<StepRounding> rounding = std::nullopt;
   bool holds() const { return loss_error <= tolerance && gradient_error <= tolerance; }
 };
 
@@ -62,6 +64,8 @@ Expected<std::vector<ValidationReport>> read_validations(const nlohmann::json& d
 /// One row per value: part, name, predicted, measured, q1, q3, error, source.
 std::string write_validation_csv(const ValidationReport& report);
 std::string write_validation_markdown(const ValidationReport& report);
+/// "In bf16 the same step is off by what rounding explains: loss by ..."
+std::string describe(const StepRounding& rounding);
 
 /// The same of several, a column with the plan before.
 std::string write_validations_csv(const std::vector<ValidationReport>& reports);

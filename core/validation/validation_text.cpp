@@ -99,6 +99,14 @@ std::string write_validations_csv(const std::vector<ValidationReport>& reports) 
   return csv;
 }
 
+std::string describe(const StepRounding& rounding) {
+  const bool holds = rounding.holds();
+  return fmt::format("In {} the same step is off by {}: loss by {:.1e} of {:.1e}, gradients by {:.1e} of {:.1e}{}",
+                     rounding.precision, holds ? "what rounding explains" : "MORE THAN ROUNDING EXPLAINS",
+                     rounding.loss_error, rounding.loss_tolerance, rounding.gradient_error, rounding.gradient_tolerance,
+                     holds || rounding.where.empty() ? "" : ", most at " + rounding.where);
+}
+
 std::string write_validation_markdown(const ValidationReport& report) {
   std::string text = fmt::format("# {}: predicted against measured\n\n", cell(report.model));
   text +=
@@ -119,6 +127,7 @@ std::string write_validation_markdown(const ValidationReport& report) {
         report.numerics->holds() ? "equals" : "DIFFERS FROM", report.numerics->precision, report.numerics->loss_error,
         report.numerics->gradient_error, report.numerics->tolerance,
         report.numerics->where.empty() ? "" : ", most at " + cell(report.numerics->where));
+    if (report.numerics->rounding) text += "\n" + cell(describe(*report.numerics->rounding)) + ".\n";
   }
   text += longest_table(report.operators, "Operators");
   text += longest_table(report.collectives, report.placement ? "Transfers" : "Collectives");

@@ -119,7 +119,7 @@ Step convolution(Maker& m, const ProbeCall& c, ProbePrecision precision) {
   const Pointer x = m.numbers(c[0] * c[1] * c[2] * c[3]), weight = m.numbers(c[4] * (c[1] / c[15]) * c[5] * c[6]),
                 y = m.numbers(c[0] * c[4] * c[7] * c[8]);
   if (m.error()) return {};
-  auto planned = m.gpu().convolutions.plan(c, precision);
+  auto planned = m.gpu().convolutions.plan(c, precision, precision == ProbePrecision::bf16);
   if (!planned) {
     m.fail(planned.error());
     return {};

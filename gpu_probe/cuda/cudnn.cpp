@@ -36,7 +36,7 @@ std::string Cudnn::version() const {
 
 std::string Cudnn::status(int code) const { return fmt::format("{} ({})", error_(code), code); }
 
-Expected<Cudnn::Plan> Cudnn::plan(const ProbeCall& call, ProbePrecision precision) {
+Expected<Cudnn::Plan> Cudnn::plan(const ProbeCall& call, ProbePrecision precision, bool channels_last) {
   if (!library_.usable())
     return device_error("no cuDNN: " + library_.problem(), "put the folder of libcudnn into LD_LIBRARY_PATH");
   if (!handle_)
@@ -44,7 +44,7 @@ Expected<Cudnn::Plan> Cudnn::plan(const ProbeCall& call, ProbePrecision precisio
       return device_error("cuDNN does not start: " + status(failed));
   const auto i = [&](std::size_t index) { return static_cast<int>(call[index]); };
   const int type = precision == ProbePrecision::bf16 ? kCudnnBf16 : kCudnnFloat;
-  const int format = precision == ProbePrecision::bf16 ? kCudnnNhwc : kCudnnNchw;
+  const int format = channels_last ? kCudnnNhwc : kCudnnNchw;
   const int math = precision == ProbePrecision::bf16   ? kCudnnTensorMath
                    : precision == ProbePrecision::tf32 ? kCudnnDefaultMath
                                                        : kCudnnFmaMath;

@@ -36,9 +36,9 @@ class Cudnn {
     std::size_t workspace = 0;
     std::string algorithm;
   };
-  /// Of x, weight and y whichever the kind of call writes is the result. 16-bit tensors have their channels innermost,
-  /// as the matrix units want them.
-  Expected<Plan> plan(const ProbeCall& call, ProbePrecision precision);
+  /// Of x, weight and y whichever the kind of call writes is the result. `channels_last`: they lie innermost, as the
+  /// matrix units want them in 16 bits; else before the places.
+  Expected<Plan> plan(const ProbeCall& call, ProbePrecision precision, bool channels_last);
 
  private:
   using Handle = struct CudnnHandleTag*;

@@ -55,6 +55,7 @@ struct Driver {
   Result (*copy_to_host)(void*, Pointer, std::size_t, Stream) = nullptr;
   Result (*copy_on_device)(Pointer, Pointer, std::size_t, Stream) = nullptr;
   Result (*fill_words)(Pointer, unsigned value, std::size_t words, Stream) = nullptr;
+  Result (*fill_halves)(Pointer, unsigned short value, std::size_t halves, Stream) = nullptr;
   Result (*stream_create)(Stream*, unsigned) = nullptr;
   Result (*stream_synchronize)(Stream) = nullptr;
   Result (*stream_query)(Stream) = nullptr;  ///< 600: not done yet

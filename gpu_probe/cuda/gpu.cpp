@@ -72,21 +72,28 @@ Expected<void> Gpu::open(int wanted, const std::string& kernels, bool flush) {
     if (auto ok = check(driver.allocate(&flushed, 2 * l2_bytes), "allocating the cache flush"); !ok) return ok;
   if (auto ok = check(driver.allocate(&workspace, CublasLt::kWorkspace), "allocating a workspace"); !ok) return ok;
   nvml.select(pci_address(device));
-  const auto code = nvrtc.compile(kernels, architecture);
-  if (!code) {
-    no_kernels = code.error().what;
-    return {};
-  }
-  if (const Result result = driver.module_load(&module_, code->data()); result != 0)
-    no_kernels = "loading the kernels: " + driver.describe(result);
+  const auto loaded = load(kernels);
+  if (loaded)
+    module_ = *loaded;
+  else
+    no_kernels = loaded.error().what;
   return {};
 }
 
-Expected<Function> Gpu::function(const std::string& name) {
+Expected<Module> Gpu::load(const std::string& kernels) const {
+  const auto code = nvrtc.compile(kernels, architecture);
+  if (!code) return code.error();
+  Module made = nullptr;
+  if (const Result result = driver.module_load(&made, code->data()); result != 0)
+    return device_error("loading the kernels: " + driver.describe(result));
+  return made;
+}
+
+Expected<Function> Gpu::function(const std::string& name, Module of) {
   if (!no_kernels.empty()) return device_error(no_kernels);
-  auto& found = functions_[name];
+  auto& found = functions_[{of, name}];
   if (!found)
-    if (const Result result = driver.module_function(&found, module_, name.c_str()); result != 0) {
+    if (const Result result = driver.module_function(&found, of ? of : module_, name.c_str()); result != 0) {
       found = nullptr;
       return device_error(fmt::format("kernel {}: {}", name, driver.describe(result)));
     }

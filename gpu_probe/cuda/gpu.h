@@ -38,7 +38,10 @@ struct Gpu {
 
   /// Compiles `kernels` for the device. `flush`: with memory to empty its cache with.
   Expected<void> open(int wanted, const std::string& kernels, bool flush);
-  Expected<Function> function(const std::string& name);
+  /// Compiles more of them.
+  Expected<Module> load(const std::string& kernels) const;
+  /// `of`: from what load() made; null: of those of open().
+  Expected<Function> function(const std::string& name, Module of = nullptr);
   /// Waits for all that is queued.
   Expected<void> wait(const std::string& doing);
   /// Where work waits for other GPUs: asked now and then by wait(), which ends with the error that this tells.
@@ -50,7 +53,7 @@ struct Gpu {
 
  private:
   Module module_ = nullptr;
-  std::map<std::string, Function> functions_;
+  std::map<std::pair<Module, std::string>, Function> functions_;
 };
 
 /// Device memory of one item.

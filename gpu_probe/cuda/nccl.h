@@ -18,7 +18,7 @@ struct NcclId {
 using NcclCommunicator = struct NcclCommunicatorTag*;  ///< ncclComm_t
 /// Numbers of ncclResult_t, ncclDataType_t and ncclRedOp_t.
 inline constexpr int kNcclSystemError = 2, kNcclInvalidUsage = 5, kNcclRemoteError = 6, kNcclInProgress = 7,
-                     kNcclFloat32 = 7, kNcclSum = 0;
+                     kNcclFloat32 = 7, kNcclBfloat16 = 9, kNcclSum = 0;
 
 struct Nccl {
   Library library;

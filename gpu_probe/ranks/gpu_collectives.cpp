@@ -105,24 +105,24 @@ Expected<void> GpuCollectives::queued(int result, const char* what, NcclCommunic
   return error;
 }
 
-Expected<void> GpuCollectives::all_reduce(const Group& group, Pointer in, Pointer out, std::int64_t count) {
+Expected<void> GpuCollectives::all_reduce(const Group& group, Pointer in, Pointer out, std::int64_t count, int type) {
   const auto joined = communicator(group);
   if (!joined) return joined.error();
-  return queued(nccl_.all_reduce(at(in), at(out), elements(count), kNcclFloat32, kNcclSum, *joined, gpu_.stream),
-                "all-reduce", *joined);
-}
-
-Expected<void> GpuCollectives::all_gather(const Group& group, Pointer in, Pointer out, std::int64_t count) {
-  const auto joined = communicator(group);
-  if (!joined) return joined.error();
-  return queued(nccl_.all_gather(at(in), at(out), elements(count), kNcclFloat32, *joined, gpu_.stream), "all-gather",
+  return queued(nccl_.all_reduce(at(in), at(out), elements(count), type, kNcclSum, *joined, gpu_.stream), "all-reduce",
                 *joined);
 }
 
-Expected<void> GpuCollectives::reduce_scatter(const Group& group, Pointer in, Pointer out, std::int64_t count) {
+Expected<void> GpuCollectives::all_gather(const Group& group, Pointer in, Pointer out, std::int64_t count, int type) {
   const auto joined = communicator(group);
   if (!joined) return joined.error();
-  return queued(nccl_.reduce_scatter(at(in), at(out), elements(count), kNcclFloat32, kNcclSum, *joined, gpu_.stream),
+  return queued(nccl_.all_gather(at(in), at(out), elements(count), type, *joined, gpu_.stream), "all-gather", *joined);
+}
+
+Expected<void> GpuCollectives::reduce_scatter(const Group& group, Pointer in, Pointer out, std::int64_t count,
+                                              int type) {
+  const auto joined = communicator(group);
+  if (!joined) return joined.error();
+  return queued(nccl_.reduce_scatter(at(in), at(out), elements(count), type, kNcclSum, *joined, gpu_.stream),
                 "reduce-scatter", *joined);
 }
 
@@ -141,9 +141,9 @@ Expected<void> GpuCollectives::exchange(std::span<const GpuPart> parts) {
   int result = nccl_.group_start();
   for (const auto& part : parts) {
     if (result == 0 && part.out_count > 0)
-      result = nccl_.send(at(part.out), elements(part.out_count), kNcclFloat32, part.peer, *joined, gpu_.stream);
+      result = nccl_.send(at(part.out), elements(part.out_count), part.type, part.peer, *joined, gpu_.stream);
     if (result == 0 && part.in_count > 0)
-      result = nccl_.receive(at(part.in), elements(part.in_count), kNcclFloat32, part.peer, *joined, gpu_.stream);
+      result = nccl_.receive(at(part.in), elements(part.in_count), part.type, part.peer, *joined, gpu_.stream);
   }
   const int ended = nccl_.group_end();
   return queued(result != 0 ? result : ended, "sending and receiving", *joined);

@@ -17,18 +17,19 @@
 
 namespace turnpoint::probe {
 
-/// fp32 numbers in the memory of the GPU that go to one rank, and that come from it; either may be none.
+/// Numbers in the memory of the GPU that go to one rank, and that come from it; either may be none.
 struct GpuPart {
   int peer = 0;
   cuda::Pointer out = 0;
   std::int64_t out_count = 0;
   cuda::Pointer in = 0;
   std::int64_t in_count = 0;
+  int type = cuda::kNcclFloat32;
 };
 
 /// All calls queue on the GPU's stream and return; Gpu::wait() tells how it went, and notices when another rank is
-/// gone. Counts are elements (fp32) as in Communicator. Every member of a group makes the same calls in the same order.
-/// An error ends what these ranks do together: nothing works here any more.
+/// gone. Counts are elements as in Communicator, `type` is theirs. Every member of a group makes the same calls in the
+/// same order. An error ends what these ranks do together: nothing works here any more.
 class GpuCollectives {
  public:
   /// Loads NCCL and changes how `gpu` waits; no rank waits for another. `control` and `transport` are of the same
@@ -42,11 +43,14 @@ class GpuCollectives {
   int ranks() const { return control_.ranks(); }
   std::string version() const { return nccl_.version(); }
 
-  Expected<void> all_reduce(const Group& group, cuda::Pointer in, cuda::Pointer out, std::int64_t count);
+  Expected<void> all_reduce(const Group& group, cuda::Pointer in, cuda::Pointer out, std::int64_t count,
+                            int type = cuda::kNcclFloat32);
   /// In place where `in` is this rank's part of `out`.
-  Expected<void> all_gather(const Group& group, cuda::Pointer in, cuda::Pointer out, std::int64_t count);
+  Expected<void> all_gather(const Group& group, cuda::Pointer in, cuda::Pointer out, std::int64_t count,
+                            int type = cuda::kNcclFloat32);
   /// In place where `out` is this rank's part of `in`.
-  Expected<void> reduce_scatter(const Group& group, cuda::Pointer in, cuda::Pointer out, std::int64_t count);
+  Expected<void> reduce_scatter(const Group& group, cuda::Pointer in, cuda::Pointer out, std::int64_t count,
+                                int type = cuda::kNcclFloat32);
   Expected<void> broadcast(const Group& group, cuda::Pointer data, std::int64_t count, int root);
   /// All parts at once, none of them for this rank itself. Only the named ranks take part, after all have lined up
   /// once.

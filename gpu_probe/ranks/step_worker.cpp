@@ -234,6 +234,15 @@ class StepWorker {
                             {"tolerance", numerics_->tolerance},
                             {"precision", numerics_->precision},
                             {"where", numerics_->where}};
+    if (numerics_ && numerics_->rounding) {
+      const StepRounding& rounding = *numerics_->rounding;
+      result["numerics"]["rounding"] = {{"precision", rounding.precision},
+                                        {"loss_error", rounding.loss_error},
+                                        {"gradient_error", rounding.gradient_error},
+                                        {"loss_tolerance", rounding.loss_tolerance},
+                                        {"gradient_tolerance", rounding.gradient_tolerance},
+                                        {"where", rounding.where}};
+    }
     if (job_.backend == ProbeBackend::automatic)
       notes_.push_back("backend auto: steps are carried out on CPU ranks, with or without a GPU");
     notes_.insert(notes_.end(), m.notes.begin(), m.notes.end());

@@ -5,27 +5,19 @@
 
 namespace turnpoint::step::TURNPOINT_REAL {
 
-Array::Array(std::size_t size, int bytes_each) : size_(size) {
-  take(counted_memory(), size * std::max<std::size_t>(sizeof(Real), static_cast<std::size_t>(bytes_each)));
-}
-
-void Array::take(Buffers& from, std::size_t bytes) {
+Array::Array(Buffers& from, std::size_t size, int element_bytes, int bytes_each) : size_(size) {
+  const std::size_t bytes = size * static_cast<std::size_t>(std::max(element_bytes, bytes_each));
   owner_ = std::shared_ptr<void>(from.take(bytes), [&from, bytes](void* data) { from.give(data, bytes); });
-  data_ = place_of(owner_.get());
+  data_ = place_of(owner_.get(), element_bytes);
 }
 
-Array Array::scratch(std::size_t size) {
-  Array array;
-  array.size_ = size;
-  array.take(scratch_memory(), size * sizeof(Real));
-  return array;
-}
-
-Array Array::outside(std::size_t size) {
-  Array array;
-  array.size_ = size;
-  array.take(outside_memory(), size * sizeof(Real));
-  return array;
+Array::Array(std::size_t size, int bytes_each) : Array(counted_memory(), size, kept_bytes(), bytes_each) {}
+Array Array::whole(std::size_t size) { return {counted_memory(), size, sizeof(Real), 0}; }
+Array Array::outside(std::size_t size) { return {outside_memory(), size, sizeof(Real), 0}; }
+Array Array::scratch(std::size_t size) { return {scratch_memory(), size, kept_bytes(), 0}; }
+Array Array::whole_scratch(std::size_t size) { return {scratch_memory(), size, sizeof(Real), 0}; }
+Array Array::scratch_like(ConstPlace other, std::size_t size) {
+  return {scratch_memory(), size, element_bytes_of(other), 0};
 }
 
 Array Array::part(std::size_t first, std::size_t size) const {

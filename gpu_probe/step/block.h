@@ -13,12 +13,16 @@ namespace turnpoint::step::TURNPOINT_REAL {
 class Array {
  public:
   Array() = default;
-  /// `bytes_each`: room for elements that are larger in training than a Real.
+  /// `bytes_each`: room for elements that are larger in training than here.
   explicit Array(std::size_t size, int bytes_each = 0);
-  /// Memory that counts nowhere: what the host keeps, numbers that stand for data to be loaded.
+  /// Whole Reals whatever tensors are kept in: optimizer state.
+  static Array whole(std::size_t size);
+  /// Memory that counts nowhere: what the host keeps, numbers that stand for data to be loaded. Whole Reals.
   static Array outside(std::size_t size);
-  /// For the moment of one kernel or exchange. Not initialised.
+  /// For the moment of one kernel or exchange, elements like those of tensors. Not initialised.
   static Array scratch(std::size_t size);
+  static Array whole_scratch(std::size_t size);  ///< sums and statistics
+  static Array scratch_like(ConstPlace other, std::size_t size);
   Array part(std::size_t first, std::size_t size) const;
   void clear() { fill(data_, 0, size_); }
 
@@ -37,7 +41,7 @@ class Array {
 #endif
 
  private:
-  void take(Buffers& from, std::size_t bytes);
+  Array(Buffers& from, std::size_t size, int element_bytes, int bytes_each);
   std::shared_ptr<void> owner_;
   Place data_{};
   std::size_t size_ = 0;

@@ -50,7 +50,7 @@ Expected<void> Communicator::reduce_scatter(const Group& group, const Cuts& cuts
   const std::size_t n = group.size(), me = index_in(group, rank());
   std::int64_t longest = 0;
   for (std::size_t i = 0; i < n; ++i) longest = std::max(longest, cuts[i + 1] - cuts[i]);
-  Array room = Array::scratch(n > 1 ? static_cast<std::size_t>(longest) : 0);
+  Array room = Array::scratch_like(data.data(), n > 1 ? static_cast<std::size_t>(longest) : 0);
   for (std::size_t s = 0; s + 1 < n; ++s) {
     const std::size_t out = (me + 2 * n - s - 1) % n, in = (me + 2 * n - s - 2) % n;
     const auto sum = piece(data, cuts, in);

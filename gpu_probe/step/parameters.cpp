@@ -102,21 +102,32 @@ void ParameterShare::generate() {
   const int state = options.optimizer_bytes;
   // Both states are counted in the first; what the host keeps is not the device's.
   const bool has_first = options.rule != UpdateRule::sgd, has_second = options.rule == UpdateRule::adam;
+  const auto room = [&](bool there) {
+    const auto size = static_cast<std::size_t>(there ? own : 0);
+    return offload ? Array::outside(size) : Array::whole(size);
+  };
   // A byte count of 0 beside real numbers: they are counted in the first, or are the host's.
   const auto state_of = [&](bool there, int counted) {
-    const auto size = static_cast<std::size_t>(there ? own : 0);
-    const std::int64_t rows = counted > 0 ? own : static_cast<std::int64_t>(size);
-    return std::make_shared<Block>(report_.ledger, Region{{0}, {rows}}, counted,
-                                   offload ? Array::outside(size) : Array(size), true);
+    Array numbers = room(there);
+    const std::int64_t rows = counted > 0 ? own : static_cast<std::int64_t>(numbers.size());
+    return std::make_shared<Block>(report_.ledger, Region{{0}, {rows}}, counted, std::move(numbers), true);
   };
   first_ = state_of(has_first, offload ? 0 : state);
   first_->count_as(Held::optimizer);
   second_ = state_of(has_second, 0);
+  master_ = room(kept_bytes() < static_cast<int>(sizeof(Real)));
   if (offload) report_.host_bytes += own * state;
   Filling weights(weights_->data.data(), weights_->data.size()), first(first_->data.data(), first_->data.size()),
-      second(second_->data.data(), second_->data.size());
+      second(second_->data.data(), second_->data.size()), master(master_.data(), master_.size());
+  const auto copy_to_master = [&] {
+    for (std::size_t i = 0; i < master_.size(); ++i)
+      master[i] = weights[i + static_cast<std::size_t>(mine_.begin - held.begin)];
+  };
   const Operator& described = program_.model->operators[op_];
-  if (options.quick) return generate_quickly(weights, first, second);
+  if (options.quick) {
+    generate_quickly(weights, first, second);
+    return copy_to_master();
+  }
   for (std::size_t p = 0; p < regions_.size(); ++p) {
     TensorId id = described.inputs[set_.inputs[p]].tensor;
     const Tensor& tensor = program_.model->tensors[id];
@@ -145,6 +156,7 @@ void ParameterShare::generate() {
       if (has_second) second[state_at] = static_cast<Real>(0.01 + 0.01 * draw(kSecond));
     }
   }
+  copy_to_master();
 }
 
 // Numbers of the same sizes, at a nanosecond each: gigabytes of them are made.
@@ -349,10 +361,11 @@ Expected<void> ParameterShare::update(double& seconds) {
   const auto count = static_cast<std::size_t>(mine_.size());
   // State that the host keeps visits the device for the update: here its room is all there is to that.
   const bool visits = program_.operators[op_.index].choice.offload;
-  const Array visiting(visits ? count * static_cast<std::size_t>(options.optimizer_bytes) / sizeof(Real) : 0);
+  const Array visiting =
+      Array::whole(visits ? count * static_cast<std::size_t>(options.optimizer_bytes) / sizeof(Real) : 0);
   apply(options.rule, static_cast<Real>(options.learning_rate), gradient_->data.data(),
-        weights_->data.data() + (sharded_weights() ? 0 : mine_.begin), first_->data.data(), second_->data.data(),
-        count);
+        weights_->data.data() + (sharded_weights() ? 0 : mine_.begin), master_.data(), first_->data.data(),
+        second_->data.data(), count);
   between(since, moment(), [&seconds](double passed) { seconds += passed; });
   if (!set_.spread) return {};
   // What others update is theirs to send: in the proof nothing of it may be left from before.

@@ -65,6 +65,7 @@ class ParameterShare {
   Value gradient_;                    ///< from backward to the update: a run, or the own piece of it
   Value passing_;                     ///< the run before it is scattered
   Value first_, second_;              ///< optimizer state of the own piece
+  Array master_;                      ///< its weights whole, where tensors are kept in less
   // Within a step:
   std::vector<bool> touched_;                 ///< per input of the set: its gradient has begun
   std::vector<std::size_t> reads_;            ///< per input: listed gathers so far

@@ -72,7 +72,7 @@ void weighted_sum(ConstPlace a, ConstPlace b, std::size_t count, std::function<v
   take(sum);
 }
 
-void apply(UpdateRule rule, Real rate, ConstPlace g, Place w, Place m, Place v, std::size_t count) {
+void apply(UpdateRule rule, Real rate, ConstPlace g, Place w, Place, Place m, Place v, std::size_t count) {
   switch (rule) {
     case UpdateRule::sgd:
       for (std::size_t i = 0; i < count; ++i) w[i] -= rate * g[i];

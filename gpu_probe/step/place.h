@@ -21,15 +21,22 @@ namespace turnpoint::step::TURNPOINT_REAL {
 
 #ifdef TURNPOINT_STEP_CUDA
 
+/// Numbers there are floats, or bf16 with `element_bytes` 2: which, says the memory that was taken for them.
 struct Place {
   std::uint64_t address = 0;
+  int element_bytes = sizeof(Real);
   Place operator+(std::int64_t elements) const {
-    return {address + static_cast<std::uint64_t>(elements) * sizeof(Real)};
+    return {address + static_cast<std::uint64_t>(elements) * static_cast<std::uint64_t>(element_bytes), element_bytes};
   }
   friend bool operator==(const Place&, const Place&) = default;
 };
 using ConstPlace = Place;
-inline Place place_of(void* memory) { return {reinterpret_cast<std::uint64_t>(memory)}; }
+inline Place place_of(void* memory, int element_bytes = sizeof(Real)) {
+  return {reinterpret_cast<std::uint64_t>(memory), element_bytes};
+}
+inline int element_bytes_of(ConstPlace place) { return place.element_bytes; }
+/// Of what the plan's tensors are made of: those of the precision that is carried out (cuda/run.h).
+int kept_bytes();
 
 /// Consecutive numbers, as std::span says it of the host's.
 class Numbers {
@@ -63,7 +70,9 @@ using Place = Real*;
 using ConstPlace = const Real*;
 using Numbers = std::span<Real>;
 using ConstNumbers = std::span<const Real>;
-inline Place place_of(void* memory) { return static_cast<Real*>(memory); }
+inline Place place_of(void* memory, int = 0) { return static_cast<Real*>(memory); }
+inline int element_bytes_of(ConstPlace) { return sizeof(Real); }
+inline int kept_bytes() { return sizeof(Real); }
 
 struct Moment {
   double seconds = 0;
@@ -82,6 +91,7 @@ Buffers& counted_memory();
 Buffers& scratch_memory();
 Buffers& outside_memory();
 
+/// Copying, adding and loading turn numbers into what the target keeps of them.
 void copy(ConstPlace from, Place to, std::size_t count);
 void add(ConstPlace from, Place to, std::size_t count);  ///< to += from
 void fill(Place to, Real value, std::size_t count);
@@ -93,8 +103,9 @@ void copy_overlap(const Region& from, ConstPlace source, const Region& to, Place
 void transpose(ConstPlace from, std::int64_t rows, std::int64_t columns, Place to);
 /// Tells the sum of the products in double, by the next settle() at the latest.
 void weighted_sum(ConstPlace a, ConstPlace b, std::size_t count, std::function<void(double)> take);
-/// Weights `w` and state `m`, `v` after a step by the gradient `g`.
-void apply(UpdateRule rule, Real rate, ConstPlace g, Place w, Place m, Place v, std::size_t count);
+/// Weights `w` and state `m`, `v` after a step by the gradient `g`. Where weights are kept in less than a Real,
+/// `master` holds them whole.
+void apply(UpdateRule rule, Real rate, ConstPlace g, Place w, Place master, Place m, Place v, std::size_t count);
 
 /// Before a step that is timed: a device does not begin until what follows is queued, about, so that its clock does not
 /// count how fast the host queues.

@@ -38,6 +38,8 @@ double least_bytes(const StepJob& job) {
   const Mesh& mesh = job.plan.mesh;
   const StepOptions options = options_of(job);
   const double states = options.rule == UpdateRule::adam ? 2 : options.rule == UpdateRule::momentum ? 1 : 0;
+  const bool halves = job.precision == ProbePrecision::bf16;
+  const double weight = halves ? 2 : 4, gradient = weight, master = halves ? 4 : 0;
   double bytes = 0, largest = 0;
   for (const auto& planned : job.plan.operators) {
     const Operator& op = job.model->operators[planned.op];
@@ -49,14 +51,13 @@ double least_bytes(const StepJob& job) {
       const Update update = planned.choice.update;
       const double shards =
           update == Update::replicated ? 1 : static_cast<double>(mesh.size_of(planned.choice.update_axes));
-      bytes += 4 * elements *
-               (1 / (update == Update::sharded_weights ? shards : 1) + 1 / (update >= Update::sharded ? shards : 1) +
-                states / shards);
+      bytes += elements * (weight / (update == Update::sharded_weights ? shards : 1) +
+                           gradient / (update >= Update::sharded ? shards : 1) + (4 * states + master) / shards);
     }
     for (const auto& access : op.outputs) {
       const Layout layout = forward_layout(op, access, true, planned.split, mesh.count());
       const auto elements = local_elements(mesh, layout, job.model->tensors[access.tensor].shape);
-      largest = std::max(largest, static_cast<double>(elements) * 4.0);
+      largest = std::max(largest, static_cast<double>(elements) * weight);
     }
   }
   return bytes + largest;

@@ -149,7 +149,7 @@ LocalOperator RankStep::local(OperatorId id) {
   at.gather_units = [=, this](ConstNumbers mine, std::int64_t rows, Numbers all) -> Expected<void> {
     const std::size_t units = mine.size() / static_cast<std::size_t>(rows);
     const Cuts cuts = cuts_of(mine.size());
-    Array pieces = Array::scratch(group.size() * mine.size());
+    Array pieces = Array::scratch_like(mine.data(), group.size() * mine.size());
     copy(mine.data(), pieces.data() + cuts[me], mine.size());
     communicator_.take_received();
     const Moment since = moment();
@@ -163,7 +163,7 @@ LocalOperator RankStep::local(OperatorId id) {
   at.scatter_units = [=, this](ConstNumbers all, std::int64_t rows, Numbers own) -> Expected<void> {
     const std::size_t units = own.size() / static_cast<std::size_t>(rows);
     const Cuts cuts = cuts_of(own.size());
-    Array pieces = Array::scratch(all.size());
+    Array pieces = Array::scratch_like(all.data(), all.size());
     for (std::size_t i = 0; i < group.size(); ++i)
       copy_overlap(columns(rows, group.size() * units, 0), all.data(), columns(rows, units, i * units),
                    pieces.data() + cuts[i]);

@@ -228,7 +228,9 @@ class Measurer {
     const bool masks = std::any_of(job_.model->tensors.begin(), job_.model->tensors.end(), [](const Tensor& tensor) {
       return tensor.role == TensorRole::internal && !is_floating(tensor.type);
     });
-    if (masks) m.notes.push_back("masks take 4 bytes an element here; kinds of memory count them as the plan does");
+    if (masks)
+      m.notes.push_back("masks take " + std::to_string(kept_bytes()) +
+                        " bytes an element here; kinds of memory count them as the plan does");
     if (job_.optimizer == "lars" || job_.optimizer == "lamb" || job_.optimizer == "adafactor")
       m.notes.push_back("the update of " + job_.optimizer + " was carried out as that of " +
                         (job_.optimizer == "lamb"   ? "adam"

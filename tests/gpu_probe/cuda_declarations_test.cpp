@@ -73,7 +73,7 @@ static_assert(kCudnnCrossCorrelation == CUDNN_CROSS_CORRELATION && kCudnnDefault
 #endif
 #ifdef HAVE_NCCL_HEADERS
 static_assert(sizeof(NcclId) == sizeof(ncclUniqueId) && alignof(NcclId) == alignof(ncclUniqueId));
-static_assert(kNcclFloat32 == ncclFloat32 && kNcclSum == ncclSum);
+static_assert(kNcclFloat32 == ncclFloat32 && kNcclBfloat16 == ncclBfloat16 && kNcclSum == ncclSum);
 static_assert(kNcclSystemError == ncclSystemError && kNcclInvalidUsage == ncclInvalidUsage &&
               kNcclRemoteError == ncclRemoteError && kNcclInProgress == ncclInProgress);
 
@@ -269,13 +269,17 @@ class CudaDeclarationsTest : public QObject {
 
   void kernels_of_steps_compile_data() {
     QTest::addColumn<QString>("architecture");
-    QTest::newRow("sm_90") << "sm_90";
+    QTest::addColumn<bool>("halves");
+    QTest::newRow("sm_90") << "sm_90" << false;
+    QTest::newRow("sm_90, bf16") << "sm_90" << true;
   }
   void kernels_of_steps_compile() {
     const Nvrtc compiler;
     if (!compiler.loaded().usable()) QSKIP("no run-time compiler of CUDA here");
     QFETCH(QString, architecture);
-    const std::string source = turnpoint::step::in_cuda::step_kernels();
+    QFETCH(bool, halves);
+    const std::string source = turnpoint::step::in_cuda::step_kernels(halves ? turnpoint::ProbePrecision::bf16
+                                                                             : turnpoint::ProbePrecision::fp32);
     const auto code = compiler.compile(source, architecture.toStdString());
     QVERIFY2(code.has_value(), code ? "" : code.error().message().c_str());
     const std::regex head(R"(__global__\s+void\s+(\w+))");

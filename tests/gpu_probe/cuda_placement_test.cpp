@@ -119,6 +119,10 @@ class CudaPlacementTest : public QObject {
     StepJob broken = *job;
     broken.placement->transfers.clear();
     const auto refused = measure_step({TURNPOINT_BINARY_DIR "/turnpoint-probe", 60, 0.4, {}}, broken, {});
+    StepJob halves = *job;
+    halves.precision = ProbePrecision::bf16;
+    halves.floating_bytes = 2;
+    const auto in_halves = measure_step({TURNPOINT_BINARY_DIR "/turnpoint-probe", 60, 0.4, {}}, halves, {});
     qputenv("LD_LIBRARY_PATH", path);
     qunsetenv("TURNPOINT_EMULATED_GPUS");
     QVERIFY2(m.has_value(), m ? "" : m.error().message().c_str());
@@ -140,6 +144,9 @@ class CudaPlacementTest : public QObject {
     for (const auto bytes : plan.graph->persistent_bytes) persistent -= bytes;
     QCOMPARE(persistent, std::int64_t(0));
     QVERIFY(compare_placement(*scenario, plan, *m, {"placed", "", false}).has_value());
+    QVERIFY(!in_halves.has_value());
+    QVERIFY2(in_halves.error().message().find("not in bf16 yet") != std::string::npos,
+             in_halves.error().message().c_str());
     QVERIFY(!refused.has_value());
     QVERIFY2(refused.error().message().find("no transfer brings") != std::string::npos,
              refused.error().message().c_str());

@@ -8,6 +8,8 @@
 #include "core/cost/operator_cost.h"
 #include "core/plan/step_client.h"
 #include "core/search/method.h"
+#include "core/validation/compare.h"
+#include "core/validation/step_of.h"
 #include "gpu_probe/emulated_gpu/load.h"
 #include "gpu_probe/step_models.h"
 #include "plan/schema_check.h"
@@ -64,6 +66,8 @@ class CudaProbeTest : public QObject {
   void cleanup() {
     qputenv("LD_LIBRARY_PATH", path_);
     qunsetenv("TURNPOINT_EMULATED_GPU_BYTES");
+    qunsetenv("TURNPOINT_EMULATED_GPU_MAJOR");
+    qunsetenv("TURNPOINT_EMULATED_GPU_NO_CONVOLUTIONS");
     QVERIFY2(wrong_.empty(), wrong_.c_str());
   }
 
@@ -122,6 +126,79 @@ class CudaProbeTest : public QObject {
     const auto m = measure_step(launch(), job, {});
     QVERIFY2(m.has_value(), m ? "" : m.error().message().c_str());
     QVERIFY(notes_say(*m, "in tf32"));
+  }
+
+  void bf16_holds_what_the_plan_says_data() {
+    QTest::addColumn<ModelPtr>("model");
+    for (const auto& model : test::step_models()) QTest::newRow(model.name) << model.make();
+    QTest::newRow("LeNet") << test::builtin("lenet", 16);
+  }
+  /// Memory of every kind and at its peak, bytes sent, and what rounding makes of the numbers.
+  void bf16_holds_what_the_plan_says() {
+    QFETCH(ModelPtr, model);
+    for (const char* hardware : {"a100-80gb-1x1", "a100-80gb-1x2"}) {
+      const auto scenario =
+          test::scenario_on(model, hardware, [](Settings& settings) { settings.precision = Precision::bf16; });
+      const auto result = test::run("ft", scenario);
+      QVERIFY2(result.has_value(), result ? "" : result.error().message().c_str());
+      for (const std::size_t point : std::set<std::size_t>{0, (*result)->points.size() - 1}) {
+        const Plan plan = (*result)->plans->plan(point);
+        StepChoice choice;
+        choice.backend = ProbeBackend::cuda;
+        choice.warm_up = 1, choice.steps = 3;
+        const auto job = step_job_of(*scenario, plan, choice);
+        QVERIFY2(job.has_value(), job ? "" : job.error().message().c_str());
+        const auto m = measure_step(launch(), *job, {});
+        QVERIFY2(m.has_value(), m ? "" : m.error().message().c_str());
+        CostBreakdown cost = plan.cost;
+        QCOMPARE(m->memory.parameters, cost[MemoryPart::parameters]);
+        QCOMPARE(m->memory.gradients, cost[MemoryPart::gradients]);
+        QCOMPARE(m->memory.optimizer, cost[MemoryPart::optimizer]);
+        QCOMPARE(m->memory.kept, cost[MemoryPart::activations] + cost[MemoryPart::copies]);
+        QVERIFY(std::abs(m->received_bytes - m->planned_bytes) <= 1e-9 * m->planned_bytes);
+        // The allocator rounds each of the small models' tensors, a few hundred bytes, up to 64.
+        const auto predicted = serial_peak(*scenario, plan);
+        QVERIFY(predicted.has_value());
+        const bool small = model->operators.size() > 0 && *predicted < 200'000;
+        const double off = double(m->memory.peak) - double(*predicted),
+                     allowed = small ? 64.0 * 4 * double(model->operators.size()) + 0.05 * double(*predicted)
+                                     : 0.01 * double(*predicted);
+        QVERIFY2(std::abs(off) <= allowed,
+                 qPrintable(QString("predicted %1, held %2").arg(*predicted).arg(m->memory.peak)));
+        QVERIFY(m->numerics && m->numerics->precision == "fp32" && m->numerics->gradient_error < 1e-4);
+        QVERIFY(m->numerics->rounding && m->numerics->rounding->gradient_error > 1e-4);
+        QVERIFY2(m->numerics->rounding->holds(), m->numerics->rounding->where.c_str());
+        QVERIFY(notes_say(*m, "tensors in bf16") && !notes_say(*m, "tf32"));
+      }
+    }
+  }
+
+  void convolutions_without_cudnn_are_said() {
+    const auto scenario = test::scenario_on(test::convolution(6), "a100-80gb-1x1",
+                                            [](Settings& settings) { settings.precision = Precision::bf16; });
+    StepJob job = job_of(scenario, (*test::run("ft", scenario))->plans->plan(0));
+    job.precision = ProbePrecision::bf16;
+    const auto with = measure_step(launch(), job, {});
+    qputenv("TURNPOINT_EMULATED_GPU_NO_CONVOLUTIONS", "1");
+    const auto without = measure_step(launch(), job, {});
+    QVERIFY2(with && without, without ? "" : without.error().message().c_str());
+    QVERIFY(!notes_say(*with, "cuDNN does not take") && notes_say(*without, "cuDNN does not take"));
+    QVERIFY(without->numerics->rounding && without->numerics->rounding->holds());
+  }
+
+  /// Older generations have no matrix units for it.
+  void bf16_is_refused_where_it_is_missing() {
+    qputenv("TURNPOINT_EMULATED_GPU_MAJOR", "7");
+    const auto result = test::run("data-parallel", mlp_);
+    StepJob job = job_of(mlp_, (*result)->plans->plan(0));
+    job.precision = ProbePrecision::bf16;
+    for (const auto mode : {StepMode::slice, StepMode::ranks}) {
+      job.mode = mode;
+      const auto m = measure_step(launch(), job, {});
+      QVERIFY(!m.has_value());
+      QVERIFY2(m.error().message().find("does not multiply in bf16, which needs sm_80") != std::string::npos,
+               m.error().message().c_str());
+    }
   }
 
   void what_is_missing_is_said() {

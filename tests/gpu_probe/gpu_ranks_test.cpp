@@ -166,6 +166,41 @@ class GpuRanksTest : public QObject {
     QVERIFY2(proven >= 4, QByteArray::number(proven));
   }
 
+  /// Elements of 2 bytes between GPUs: the plan's bytes, and numbers that only rounding explains.
+  void steps_in_bf16_data() {
+    QTest::addColumn<QString>("hardware");
+    QTest::addColumn<int>("gpus");
+    QTest::newRow("2 GPUs") << "a100-80gb-1x2" << 2;
+    QTest::newRow("4 GPUs") << "a100-80gb-2x2" << 4;
+  }
+  void steps_in_bf16() {
+    QFETCH(QString, hardware);
+    QFETCH(int, gpus);
+    int proven = 0;
+    for (const auto& model : {test::convolution(6), test::block(), test::lstm(4, true, true), test::turned_table()}) {
+      const auto scenario = test::scenario_on(model, hardware.toStdString(),
+                                              [](Settings& settings) { settings.precision = Precision::bf16; });
+      for (const char* method : {"ft", "fsdp"}) {
+        const auto result = test::run(method, scenario);
+        if (!result || (*result)->points.empty() || !(*result)->plans) continue;
+        const Plan plan = (*result)->plans->plan((*result)->points.size() / 2);
+        if (plan.pipeline) continue;
+        StepJob job = on_gpus(scenario, plan);
+        job.precision = ProbePrecision::bf16;
+        job.floating_bytes = 2;
+        const auto m = measure_step(launch(), job, {});
+        const std::string wrong = m ? wrong_with(*m, gpus) : m.error().message();
+        QVERIFY2(wrong.empty(), (model->name + ", " + method + ": " + wrong).c_str());
+        QVERIFY(m->numerics->rounding && m->numerics->rounding->precision == "bf16" &&
+                m->numerics->rounding->gradient_error > 1e-4);
+        QVERIFY2(m->numerics->rounding->holds(), (model->name + " at " + m->numerics->rounding->where).c_str());
+        QVERIFY(says(*m, "tensors in bf16"));
+        ++proven;
+      }
+    }
+    QVERIFY2(proven >= 6, QByteArray::number(proven));
+  }
+
   /// A plan that computes something else is found out here as well.
   void a_wrong_plan_is_refused() {
     StepJob job = small_step();

@@ -121,6 +121,22 @@ class ReportTest : public QObject {
     QVERIFY(!again->numerics->holds());
   }
 
+  void rounding_is_said_beside_the_proof() {
+    ValidationReport report = test::ranks_report();
+    const json document = json::parse(write_validation(report).dump());
+    QCOMPARE(schemas_.check("validation@1", document), std::string());
+    const auto again = read_validation(document, "r.json");
+    QVERIFY(again.has_value() && again->numerics->rounding && again->numerics->rounding->holds());
+    QCOMPARE(write_validation(*again).dump(), document.dump());
+    QVERIFY(write_validation_markdown(*again).find("In bf16 the same step is off by what rounding explains: loss by "
+                                                   "2.0e-03 of 2.0e-02, gradients by 3.0e-02 of 1.4e-01.") !=
+            std::string::npos);
+    report.numerics->rounding->gradient_error = 0.2;
+    QVERIFY(!report.numerics->rounding->holds() && report.numerics->holds());
+    QVERIFY(write_validation_markdown(report).find("MORE THAN ROUNDING EXPLAINS") != std::string::npos);
+    QVERIFY(write_validation_markdown(report).find("most at fc2") != std::string::npos);
+  }
+
   void errors_are_relative_to_what_was_measured() {
     ComparedValue value{"x", 3, 2.0, 2, 2, ValueSource::measured};
     QCOMPARE(*value.error(), 0.5);

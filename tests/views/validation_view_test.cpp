@@ -13,13 +13,13 @@
 #include <QTreeView>
 #include <algorithm>
 
+#include "validation/reports.h"
 #include "views/common/selection_model.h"
 #include "views/common/theme_colors.h"
 #include "views/validation/validation_bars.h"
 #include "views/validation/validation_model.h"
 #include "views/validation/validation_scatter.h"
 #include "views/validation/validation_view.h"
-#include "validation/reports.h"
 
 using namespace turnpoint;
 using namespace turnpoint::test;
@@ -212,7 +212,12 @@ class ValidationViewTest : public QObject {
   void the_verdict_is_plain() {
     const auto good = make_validation_content(share(ranks_report()), nullptr, nullptr);
     QVERIFY(good->verdict_good && !good->verdict_bad);
-    QCOMPARE(good->verdict, QStringLiteral("Loss and gradients within 3e\u22127 of the unpartitioned step (fp32)"));
+    QCOMPARE(good->verdict,
+             QStringLiteral("Loss and gradients within 3e\u22127 of the unpartitioned step (fp32); in bf16 "
+                            "off by what rounding explains, gradients by 0.03"));
+    ValidationReport rough = ranks_report();
+    rough.numerics->rounding->loss_error = 0.5;
+    QVERIFY(make_validation_content(share(rough), nullptr, nullptr)->verdict.contains("more than rounding explains"));
     ValidationReport wrong = ranks_report();
     wrong.numerics->gradient_error = 0.02;
     const auto bad = make_validation_content(share(wrong), nullptr, nullptr);

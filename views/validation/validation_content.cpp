@@ -118,6 +118,11 @@ void judge(ValidationContent& out) {
                        : QObject::tr("Loss and gradients within %1 of the unpartitioned step (%2)")
                              .arg(rounding_text(std::max(numerics->loss_error, numerics->gradient_error)),
                                   to_qt(numerics->precision));
+    if (!numerics->rounding) return;
+    const StepRounding& rounding = *numerics->rounding;
+    out.verdict += (rounding.holds() ? QObject::tr("; in %1 off by what rounding explains, gradients by %2")
+                                     : QObject::tr("; in %1 off by more than rounding explains, gradients by %2"))
+                       .arg(to_qt(rounding.precision), rounding_text(rounding.gradient_error));
     return;
   }
   out.verdict_bad = true;

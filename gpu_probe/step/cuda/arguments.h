@@ -8,6 +8,9 @@ namespace turnpoint::step::in_cuda {
 
 using i64 = std::int64_t;
 using u64 = std::uint64_t;
+/// An element as the device keeps it: a float, or 2 bytes of it (bf16). Here it is but an address' type, so that none
+/// of the two is taken for the other.
+struct real;
 
 #define TURNPOINT_STEP_ARGUMENTS(...) \
   __VA_ARGS__                         \
@@ -23,10 +26,13 @@ template <int kArrays> struct Walk {
   i64 stride[kArrays][6];
 };
 
+// One of each two is null; the wide ones are floats whatever the device keeps.
 struct Move {
   Walk<2> walk;  // to, from
-  const float* from;
-  float* to;
+  const real* from;
+  const float* wide_from;
+  real* to;
+  float* wide_to;
   i64 add;
 };
 
@@ -44,11 +50,11 @@ struct Box {
 // Operands in 1 ... of the walk, the result in 0.
 struct Elementwise {
   Walk<7> walk;
-  const float* x[6];
-  const float* y;
-  const float* mask;
-  const float* dy;
-  float* to[6];  // forward: result and mask; backward: gradients
+  const real* x[6];
+  const real* y;
+  const real* mask;
+  const real* dy;
+  real* to[6];  // forward: result and mask; backward: gradients
   i64 kind;
   i64 operands;
   i64 saved;     // bits
@@ -66,17 +72,18 @@ struct Elementwise {
 template <int kArrays> struct Reduce {
   Walk<kArrays> outer;
   Walk<kArrays> inner;
-  float* to;
+  real* to;
+  float* wide;  // instead of `to`
   float factor;
   int add;  // of several blocks, to what is cleared
 };
 struct Sums {
   Reduce<5> of;
-  const float* a;
-  const float* b;
+  const real* a;
+  const real* b;
   const float* m;  // of each set: mean,
   const float* d;  // 1 / deviation
-  const float* s;
+  const real* s;
   i64 what;
 };
 struct ElementwiseSums {
@@ -87,13 +94,13 @@ struct ElementwiseSums {
 // A block for each row of consecutive elements.
 struct RowsOf {
   i64 size;
-  const float* x;
-  const float* scale;
-  const float* bias;
-  const float* dy;
+  const real* x;
+  const real* scale;
+  const real* bias;
+  const real* dy;
   float* m;
   float* d;
-  float* to;
+  real* to;
   float epsilon;
   int centred;
 };
@@ -101,15 +108,15 @@ struct RowsOf {
 // y = (x - mean) / deviation * scale + bias, or the gradient of x.
 struct Normalise {
   Walk<4> walk;  // x, set, scale, bias
-  const float* x;
+  const real* x;
   const float* m;
   const float* d;
-  const float* scale;
-  const float* bias;
-  const float* dy;
+  const real* scale;
+  const real* bias;
+  const real* dy;
   const float* sum;
   const float* sum_x;
-  float* to;
+  real* to;
   float share;
   int centred;
 };
@@ -119,17 +126,18 @@ struct Soft {
   i64 size;
   i64 stride;
   i64 logarithm;
-  const float* y;
-  const float* dy;
-  float* to;
+  const real* y;
+  const real* dy;
+  real* to;
 };
 
 struct Loss {
   i64 classes;
-  const float* x;
-  const float* labels;
-  const float* dy;
-  float* to;
+  const real* x;
+  const real* labels;
+  const real* dy;
+  float* losses;
+  real* to;
   float share;
   float unused;
 };
@@ -140,9 +148,10 @@ struct Pool {
   i64 x[3];
   i64 y[3];
   i64 maximum;
-  const float* from;
-  const float* dy;
-  float* to;
+  const real* from;
+  const real* dy;
+  real* to;
+  float* sums;  // backward
 };
 
 struct Convolution {
@@ -157,10 +166,10 @@ struct Convolution {
   i64 stride[3];
   i64 pad[3];
   i64 transposed;
-  const float* x;
-  const float* w;
-  const float* y;
-  float* to;
+  const real* x;
+  const real* w;
+  const real* y;
+  real* to;
 };
 
 struct Lookup {
@@ -169,9 +178,10 @@ struct Lookup {
   i64 first;
   i64 rows;
   i64 all;
-  const float* indices;
-  const float* from;
-  float* to;
+  const real* indices;
+  const real* from;
+  real* to;
+  float* sums;  // backward
 };
 
 struct Experts {
@@ -183,12 +193,13 @@ struct Experts {
   i64 first_expert;
   i64 first_token;
   i64 all_tokens;
-  const float* x;
-  const float* routing;
-  const float* dy;
+  const real* x;
+  const real* routing;
+  const real* dy;
   int* chosen;
-  float* to;
-  float* to_routing;
+  real* to;
+  float* sums;  // of dispatch in backward, of combine in forward
+  float* routing_sums;
 };
 
 struct Unknown {
@@ -198,9 +209,9 @@ struct Unknown {
   i64 operand;
   float share;
   float unused;
-  const float* x;
-  const float* dy;
-  float* to;
+  const real* x;
+  const real* dy;
+  float* sums;
 };
 
 struct Cell {
@@ -212,29 +223,30 @@ struct Cell {
   i64 row_stride;   // of a sample's products from the input
   i64 y_stride;     // of a sample in the output; gates times that in the gates
   i64 all_bias;
-  const float* from_input;
-  const float* from_state;
-  const float* bias;
-  const float* before;
-  float* mine;
+  const real* from_input;
+  const real* from_state;
+  const real* bias;
+  const real* before;
+  real* mine;
   float* cell;
-  float* y;
-  float* gate;
+  real* y;
+  real* gate;
   // backward
-  const float* dy;
-  const float* from_next;
+  const real* dy;
+  const real* from_next;
   const float* old;
   float* carried;
-  float* dz;
-  float* dz_state;
-  float* into_before;
+  real* dz;
+  real* dz_state;
+  real* into_before;
 };
 
 struct Rule {
   i64 count;
   i64 rule;
-  const float* g;
-  float* w;
+  const real* g;
+  real* w;
+  float* master;  // of weights that are kept in less
   float* m;
   float* v;
   float rate;
@@ -244,7 +256,7 @@ struct Rule {
 struct Weighted {
   i64 count;
   const float* a;
-  const float* b;
+  const real* b;
   double* to;
 };
 )

@@ -100,8 +100,8 @@ Expected<void> pool_backward(const LocalOperator& at, Inputs in, Inputs, Inputs 
   if (pool.maximum && !in[0]) return at.error("backward needs its input, which is not there");
   if (pool.maximum) pool.from = address(in[0]->data.data());
   pool.dy = address(gradient[0]->data.data());
-  pool.to = address(result[0]->data.data());
-  result[0]->data.clear();
+  const RoomForSums sums(result[0]->data);
+  pool.sums = address(sums.data());
   launch_each("pool_backward", gradient[0]->region.elements(), pool);
   return {};
 }

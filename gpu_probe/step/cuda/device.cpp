@@ -20,7 +20,7 @@ Expected<void> Device::open(int index) {
   const std::lock_guard lock(opening);
   if (the_device()) return {};
   auto device = std::make_unique<Device>();
-  if (auto opened = device->gpu.open(index, step_kernels(), false); !opened) return opened;
+  if (auto opened = device->gpu.open(index, step_kernels(ProbePrecision::fp32), false); !opened) return opened;
   const auto missing = [](const std::string& what, const std::string& library) {
     return Error{ErrorCode::device,
                  "steps cannot be carried out on this GPU: " + what,
@@ -45,6 +45,26 @@ Device& Device::get() {
   return device;
 }
 
+Expected<void> Device::compute_in(ProbePrecision wanted) {
+  const std::lock_guard lock(mutex);
+  if (wanted == ProbePrecision::bf16 && !halves_) {
+    // The first generation whose matrix units know it.
+    constexpr int kLeastMajor = 8;
+    if (gpu.attribute(probe::cuda::kComputeMajor, gpu.device) < kLeastMajor)
+      return Error{ErrorCode::device,
+                   fmt::format("this GPU ({}) does not multiply in bf16, which needs sm_80 or newer", gpu.architecture),
+                   {},
+                   "search with --precision fp32"};
+    auto loaded = gpu.load(step_kernels(ProbePrecision::bf16));
+    if (!loaded) return loaded.error();
+    halves_ = *loaded;
+  }
+  precision = wanted;
+  return {};
+}
+
+int kept_bytes() { return Device::get().precision == ProbePrecision::bf16 ? 2 : 4; }
+
 void Device::multiply(probe::cuda::LtProduct product, Place a, Place b, Place c, Place bias) {
   const std::lock_guard lock(mutex);
   ++queued;
@@ -52,7 +72,11 @@ void Device::multiply(probe::cuda::LtProduct product, Place a, Place b, Place c,
   // Algorithms may ask for addresses that are multiples of up to so many bytes.
   const std::uint64_t all = a.address | b.address | c.address | bias.address | 256;
   product.alignment = static_cast<std::uint32_t>(all & (~all + 1));
-  product.precision = products;
+  product.precision = precision;
+  if (precision == ProbePrecision::bf16)
+    for (const Place& operand : {a, b, c, bias})
+      if (operand.address != 0 && operand.element_bytes != 2)
+        return fail({ErrorCode::device, "a product was handed numbers of another precision", {}, {}});
   product.bias = bias.address != 0;
   auto found = products_.find(product);
   if (found == products_.end()) {
@@ -64,14 +88,18 @@ void Device::multiply(probe::cuda::LtProduct product, Place a, Place b, Place c,
     fail({ErrorCode::device, fmt::format("cublasLt refused a product (status {})", status), {}, {}});
 }
 
+// Tensors of steps lie as models have them.
+constexpr bool kChannelsBefore = false;
+
 bool Device::convolve(const ProbeCall& call, Place x, Place weight, Place y) {
   const std::lock_guard lock(mutex);
   if (!good()) return true;
-  std::array<std::int64_t, 19> key{static_cast<std::int64_t>(call.kind), static_cast<std::int64_t>(products)};
+  std::array<std::int64_t, 19> key{static_cast<std::int64_t>(call.kind), static_cast<std::int64_t>(precision)};
   std::copy(call.size.begin(), call.size.end(), key.begin() + 2);
   auto [found, fresh] = convolutions_.try_emplace(key);
   if (fresh && gpu.convolutions.loaded().usable()) {
-    if (auto planned = gpu.convolutions.plan(call, products)) found->second = {std::move(*planned), true};
+    if (auto planned = gpu.convolutions.plan(call, precision, kChannelsBefore))
+      found->second = {std::move(*planned), true};
   }
   const Planned& planned = found->second;
   if (!planned.possible) return false;
@@ -82,6 +110,13 @@ bool Device::convolve(const ProbeCall& call, Place x, Place weight, Place y) {
   if (room) scratch_memory().give(room, bytes);
   if (status != 0) fail({ErrorCode::device, fmt::format("cuDNN refused a convolution (status {})", status), {}, {}});
   return true;
+}
+
+int Device::convolutions_refused() {
+  const std::lock_guard lock(mutex);
+  return static_cast<int>(std::count_if(convolutions_.begin(), convolutions_.end(), [&](const auto& one) {
+    return one.first[1] == static_cast<std::int64_t>(precision) && !one.second.possible;
+  }));
 }
 
 int threads_for(std::int64_t elements) {

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "gpu_probe/cuda/gpu.h"
+#include "gpu_probe/step/cuda/arguments.h"
 #include "gpu_probe/step/cuda/kernel_source.h"
 #include "gpu_probe/step/place.h"
 
@@ -23,9 +24,13 @@ class Device {
   /// Everything that follows is done under this lock.
   std::recursive_mutex mutex;
   probe::cuda::Gpu gpu;
-  ProbePrecision products = ProbePrecision::fp32;  ///< fp32 or tf32: how matrix products and convolutions multiply
+  ProbePrecision precision = ProbePrecision::fp32;  ///< in which steps are carried out now
   std::optional<Error> trouble;
   std::int64_t queued = 0;  ///< calls, since hold_back()
+
+  /// From now on steps are carried out in this precision: fp32, tf32 (matrix products and convolutions multiply so) or
+  /// bf16 (tensors are kept in it, too). Not while one is. Error: why this GPU does not do so.
+  Expected<void> compute_in(ProbePrecision wanted);
 
   bool good() const { return !trouble; }
   void fail(Error error) {
@@ -45,7 +50,7 @@ class Device {
     const std::lock_guard lock(mutex);
     ++queued;
     if (!good()) return;
-    const auto function = gpu.function(kernel);
+    const auto function = gpu.function(kernel, precision == ProbePrecision::bf16 ? halves_ : nullptr);
     if (!function) return fail(function.error());
     const probe::cuda::Launch call =
         probe::cuda::Launch(*function, static_cast<unsigned>(grid_x), static_cast<unsigned>(grid_y),
@@ -57,8 +62,10 @@ class Device {
   void multiply(probe::cuda::LtProduct product, Place a, Place b, Place c, Place bias = {});
   /// A convolution of two dimensions in one of its three directions; sizes as of ProbeCall. False: not by cuDNN.
   bool convolve(const ProbeCall& call, Place x, Place weight, Place y);
+  int convolutions_refused();  ///< by cuDNN so far, in this precision: different ones, each direction by itself
 
  private:
+  probe::cuda::Module halves_ = nullptr;  ///< kernels for tensors in bf16
   std::map<probe::cuda::LtProduct, probe::cuda::CublasLt::Product> products_;
   struct Planned {
     probe::cuda::Cudnn::Plan plan;
@@ -67,7 +74,22 @@ class Device {
   std::map<std::array<std::int64_t, 19>, Planned> convolutions_;
 };
 
-inline float* address(Place place) { return reinterpret_cast<float*>(place.address); }
+/// As a kernel wants it: a tensor's elements, or floats. The wrong one of the two is a failure of the device.
+class Address {
+ public:
+  explicit Address(Place place) : place_(place) {}
+  operator real*() const { return reinterpret_cast<real*>(of_bytes(kept_bytes())); }
+  operator float*() const { return reinterpret_cast<float*>(of_bytes(sizeof(float))); }
+
+ private:
+  std::uint64_t of_bytes(int wanted) const {
+    if (place_.address != 0 && place_.element_bytes != wanted)
+      Device::get().fail({ErrorCode::device, "a kernel was handed numbers of another precision", {}, {}});
+    return place_.address;
+  }
+  Place place_;
+};
+inline Address address(Place place) { return Address(place); }
 
 /// Threads that come in a block for so many elements.
 int threads_for(std::int64_t elements);

@@ -98,15 +98,15 @@ Expected<void> backward(const LocalOperator& at, Inputs in, Inputs out, Inputs g
 
 Expected<void> loss_forward(const LocalOperator& at, Inputs in, Outputs out) {
   const Rows r = rows_of(at, *in[0]);
-  Array losses = Array::scratch(static_cast<std::size_t>(r.rows));
+  Array losses = Array::whole_scratch(static_cast<std::size_t>(r.rows));
   Loss loss{};
   loss.classes = r.classes;
   loss.x = address(in[0]->data.data());
   loss.labels = address(in[1]->data.data());
-  loss.to = address(losses.data());
+  loss.losses = address(losses.data());
   launch_rows("loss_forward", r.rows, r.classes, loss);
   const Strides zero{0};
-  sum_over({r.rows}, {zero, Strides{1}, zero, zero, zero}, SumOf::a, {losses.data(), {}, {}, {}, {}},
+  sum_over({r.rows}, {zero, zero, zero, Strides{1}, zero}, SumOf::mean, {{}, {}, losses.data(), {}, {}},
            out[0]->data.data(), out[0]->data.size(), 1 / static_cast<double>(r.all_rows));
   return {};
 }

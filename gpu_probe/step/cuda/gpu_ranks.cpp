@@ -28,8 +28,8 @@ class GpuCommunicator : public Communicator {
       copy(out.data(), in.data(), in.size());
       return {};
     }
-    const probe::GpuPart parts[] = {{to, out.data().address, count(out), 0, 0},
-                                    {from, 0, 0, in.data().address, count(in)}};
+    const probe::GpuPart parts[] = {{to, out.data().address, count(out), 0, 0, type_of(out)},
+                                    {from, 0, 0, in.data().address, count(in), type_of(in)}};
     received_ += count(in);
     return queued([&] { return exchanges_.exchange(parts); });
   }
@@ -41,21 +41,23 @@ class GpuCommunicator : public Communicator {
     const std::int64_t mine = cuts[me + 1] - cuts[me];
     received_ += (members - 1) * mine + count(data) - mine;
     const std::uint64_t at = data.data().address;
-    return queued([&] { return exchanges_.all_reduce(group, at, at, count(data)); });
+    return queued([&] { return exchanges_.all_reduce(group, at, at, count(data), type_of(data)); });
   }
 
   Expected<void> all_gather(const Group& group, const Cuts& cuts, Numbers data) override {
     if (!equal(cuts)) return Communicator::all_gather(group, cuts, data);
     received_ += cuts[1] * static_cast<std::int64_t>(group.size() - 1);
     const Place mine = data.data() + cuts[place_in(group)];
-    return queued([&] { return exchanges_.all_gather(group, mine.address, data.data().address, cuts[1]); });
+    return queued(
+        [&] { return exchanges_.all_gather(group, mine.address, data.data().address, cuts[1], type_of(data)); });
   }
 
   Expected<void> reduce_scatter(const Group& group, const Cuts& cuts, Numbers data) override {
     if (!equal(cuts)) return Communicator::reduce_scatter(group, cuts, data);
     received_ += cuts[1] * static_cast<std::int64_t>(group.size() - 1);
     const Place mine = data.data() + cuts[place_in(group)];
-    return queued([&] { return exchanges_.reduce_scatter(group, data.data().address, mine.address, cuts[1]); });
+    return queued(
+        [&] { return exchanges_.reduce_scatter(group, data.data().address, mine.address, cuts[1], type_of(data)); });
   }
 
   Expected<void> all_to_all(const Group& group, const std::vector<ConstNumbers>& out,
@@ -67,13 +69,17 @@ class GpuCommunicator : public Communicator {
         continue;
       }
       received_ += count(in[i]);
-      parts.push_back({group[i], out[i].data().address, count(out[i]), in[i].data().address, count(in[i])});
+      parts.push_back(
+          {group[i], out[i].data().address, count(out[i]), in[i].data().address, count(in[i]), type_of(in[i])});
     }
     return queued([&] { return exchanges_.exchange(parts); });
   }
 
  private:
   static std::int64_t count(const Numbers& numbers) { return static_cast<std::int64_t>(numbers.size()); }
+  static int type_of(const Numbers& numbers) {
+    return numbers.data().element_bytes == 2 ? probe::cuda::kNcclBfloat16 : probe::cuda::kNcclFloat32;
+  }
   std::size_t place_in(const Group& group) const {
     return static_cast<std::size_t>(std::find(group.begin(), group.end(), rank()) - group.begin());
   }

@@ -9,6 +9,23 @@ namespace {
 
 constexpr const char* kTypes = "typedef long long i64;\ntypedef unsigned long long u64;\n";
 
+// What the device keeps of a number; kernels compute in float. No header is needed: bf16 is the upper half of a float,
+// and a number becomes the nearest one, the even one of two that are as near.
+constexpr const char* kFloats = "typedef float real;\n";
+constexpr const char* kHalves = R"(
+struct real {
+  unsigned short bits;
+  __device__ inline operator float() const { return __uint_as_float((unsigned)bits << 16); }
+  __device__ inline real& operator=(float x) {
+    const unsigned u = __float_as_uint(x);
+    const bool none = (u & 0x7fffffffu) > 0x7f800000u;
+    bits = (unsigned short)(none ? (u >> 16) | 0x40u : (u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
+    return *this;
+  }
+  __device__ inline real& operator+=(float x) { return *this = (float)*this + x; }
+};
+)";
+
 constexpr const char* kBasics = R"(
 __device__ inline i64 thread() { return (i64)blockIdx.x * blockDim.x + threadIdx.x; }
 __device__ inline i64 threads() { return (i64)gridDim.x * blockDim.x; }
@@ -74,26 +91,35 @@ extern "C" __global__ void move(Move m) {
   for (i64 i = thread(); i < m.walk.count; i += threads()) {
     i64 o[2];
     offsets(m.walk, i, o);
-    if (m.add) m.to[o[0]] += m.from[o[1]];
-    else m.to[o[0]] = m.from[o[1]];
+    float x = m.wide_from ? m.wide_from[o[1]] : (float)m.from[o[1]];
+    if (m.wide_to) {
+      if (m.add) x += m.wide_to[o[0]];
+      m.wide_to[o[0]] = x;
+    } else {
+      if (m.add) x += m.to[o[0]];
+      m.to[o[0]] = x;
+    }
   }
 }
 
 extern "C" __global__ void update(Rule r) {
   for (i64 i = thread(); i < r.count; i += threads()) {
     const float g = r.g[i];
+    float w = r.master ? r.master[i] : (float)r.w[i];
     if (r.rule == 0) {
-      r.w[i] -= r.rate * g;
+      w -= r.rate * g;
     } else if (r.rule == 1) {
       const float m = 0.9f * r.m[i] + g;
       r.m[i] = m;
-      r.w[i] -= r.rate * m;
+      w -= r.rate * m;
     } else {
       const float m = 0.9f * r.m[i] + 0.1f * g, v = 0.999f * r.v[i] + 0.001f * g * g;
       r.m[i] = m;
       r.v[i] = v;
-      r.w[i] -= r.rate * m / (sqrtf(v) + 1e-8f);
+      w -= r.rate * m / (sqrtf(v) + 1e-8f);
     }
+    if (r.master) r.master[i] = w;
+    r.w[i] = w;
   }
 }
 
@@ -211,7 +237,7 @@ extern "C" __global__ void elementwise_forward(Elementwise e) {
     i64 o[7];
     offsets(e.walk, i, o);
     float x[6];
-    for (int k = 0; k < 6; ++k) x[k] = k < e.operands && e.x[k] ? e.x[k][o[k + 1]] : 0.0f;
+    for (int k = 0; k < 6; ++k) x[k] = k < e.operands && e.x[k] ? (float)e.x[k][o[k + 1]] : 0.0f;
     float y = value_of(e, x);
     if (e.masked) {
       const bool kept = mixed(e.stream ^ (u64)place_in_whole(e.place, o[0])) >> 11 >= e.threshold;
@@ -226,14 +252,14 @@ extern "C" __global__ void elementwise_forward(Elementwise e) {
 __device__ inline float elementwise_slope(const Elementwise& e, const i64* o, const float* x, int k) {
   float dy = e.dy[o[0]];
   if (e.masked) dy *= e.mask[o[0]] * e.kept;
-  return dy * slope_of(e, x, e.y ? e.y[o[0]] : 0.0f, k);
+  return dy * slope_of(e, x, e.y ? (float)e.y[o[0]] : 0.0f, k);
 }
 extern "C" __global__ void elementwise_backward(Elementwise e) {
   for (i64 i = thread(); i < e.walk.count; i += threads()) {
     i64 o[7];
     offsets(e.walk, i, o);
     float x[6];
-    for (int k = 0; k < 6; ++k) x[k] = k < e.operands && e.x[k] ? e.x[k][o[k + 1]] : 0.0f;
+    for (int k = 0; k < 6; ++k) x[k] = k < e.operands && e.x[k] ? (float)e.x[k][o[k + 1]] : 0.0f;
     for (int k = 0; k < e.operands; ++k)
       if (e.to[k]) e.to[k][o[k + 1]] = elementwise_slope(e, o, x, k);
   }
@@ -255,6 +281,7 @@ struct Summand {
         return d * d;
       }
       case 5: return s.a[o[1]] * s.s[o[4]];
+      case 7: return s.m[o[3]];
       default: return s.a[o[1]] * s.s[o[4]] * (s.b[o[2]] - s.m[o[3]]) * s.d[o[3]];
     }
   }
@@ -264,13 +291,14 @@ struct ElementwiseSummand {
   static constexpr int kArrays = 8;
   __device__ float operator()(const i64* o) const {
     float x[6];
-    for (int k = 0; k < 6; ++k) x[k] = k < s.e.operands && s.e.x[k] ? s.e.x[k][o[k + 2]] : 0.0f;
+    for (int k = 0; k < 6; ++k) x[k] = k < s.e.operands && s.e.x[k] ? (float)s.e.x[k][o[k + 2]] : 0.0f;
     return elementwise_slope(s.e, o + 1, x, (int)s.e.wanted);
   }
 };
 
 template <int kArrays> __device__ inline void put(const Reduce<kArrays>& r, i64 o, float x) {
-  if (r.add) atomicAdd(r.to + o, x * r.factor);
+  if (r.add) atomicAdd(r.wide + o, x * r.factor);
+  else if (r.wide) r.wide[o] = x * r.factor;
   else r.to[o] = x * r.factor;
 }
 // A block for each result; blocks along y share it.
@@ -339,14 +367,14 @@ extern "C" __global__ void spread(Sums s) {
 
 constexpr const char* kRows = R"(
 extern "C" __global__ void deviations(Sums s) {
-  for (i64 i = thread(); i < s.of.outer.count; i += threads()) s.of.to[i] = rsqrtf(s.of.to[i] + s.of.factor);
+  for (i64 i = thread(); i < s.of.outer.count; i += threads()) s.of.wide[i] = rsqrtf(s.of.wide[i] + s.of.factor);
 }
 extern "C" __global__ void normalise(Normalise n) {
   for (i64 i = thread(); i < n.walk.count; i += threads()) {
     i64 o[4];
     offsets(n.walk, i, o);
     const float normal = (n.x[o[0]] - n.m[o[1]]) * n.d[o[1]];
-    n.to[o[0]] = normal * (n.scale ? n.scale[o[2]] : 1.0f) + (n.bias ? n.bias[o[3]] : 0.0f);
+    n.to[o[0]] = normal * (n.scale ? (float)n.scale[o[2]] : 1.0f) + (n.bias ? (float)n.bias[o[3]] : 0.0f);
   }
 }
 extern "C" __global__ void normalise_backward(Normalise n) {
@@ -354,14 +382,14 @@ extern "C" __global__ void normalise_backward(Normalise n) {
     i64 o[4];
     offsets(n.walk, i, o);
     const float inverse = n.d[o[1]], normal = (n.x[o[0]] - n.m[o[1]]) * inverse;
-    const float g = n.dy[o[0]] * (n.scale ? n.scale[o[2]] : 1.0f);
+    const float g = n.dy[o[0]] * (n.scale ? (float)n.scale[o[2]] : 1.0f);
     n.to[o[0]] = inverse * (g - (n.centred ? n.sum[o[1]] * n.share : 0.0f) - normal * n.sum_x[o[1]] * n.share);
   }
 }
 
 extern "C" __global__ void norm_rows(RowsOf r) {
   const i64 row = blockIdx.x;
-  const float* x = r.x + row * r.size;
+  const real* x = r.x + row * r.size;
   const float share = 1.0f / (float)r.size;
   float mean = 0, square = 0;
   if (r.centred) {
@@ -372,7 +400,8 @@ extern "C" __global__ void norm_rows(RowsOf r) {
   const float inverse = rsqrtf(block_sum(square) * share + r.epsilon);
   if (!r.dy) {
     for (i64 i = threadIdx.x; i < r.size; i += blockDim.x)
-      r.to[row * r.size + i] = (x[i] - mean) * inverse * (r.scale ? r.scale[i] : 1.0f) + (r.bias ? r.bias[i] : 0.0f);
+      r.to[row * r.size + i] =
+          (x[i] - mean) * inverse * (r.scale ? (float)r.scale[i] : 1.0f) + (r.bias ? (float)r.bias[i] : 0.0f);
     return;
   }
   if (threadIdx.x == 0) {
@@ -380,10 +409,10 @@ extern "C" __global__ void norm_rows(RowsOf r) {
     r.d[row] = inverse;
   }
   if (!r.to) return;
-  const float* dy = r.dy + row * r.size;
+  const real* dy = r.dy + row * r.size;
   float sum = 0, sum_x = 0;
   for (i64 i = threadIdx.x; i < r.size; i += blockDim.x) {
-    const float g = dy[i] * (r.scale ? r.scale[i] : 1.0f);
+    const float g = dy[i] * (r.scale ? (float)r.scale[i] : 1.0f);
     sum += g;
     sum_x += g * (x[i] - mean) * inverse;
   }
@@ -391,7 +420,7 @@ extern "C" __global__ void norm_rows(RowsOf r) {
   sum_x = block_sum(sum_x) * share;
   for (i64 i = threadIdx.x; i < r.size; i += blockDim.x)
     r.to[row * r.size + i] =
-        inverse * (dy[i] * (r.scale ? r.scale[i] : 1.0f) - sum - (x[i] - mean) * inverse * sum_x);
+        inverse * (dy[i] * (r.scale ? (float)r.scale[i] : 1.0f) - sum - (x[i] - mean) * inverse * sum_x);
 }
 
 extern "C" __global__ void softmax_forward(Soft s) {
@@ -417,7 +446,7 @@ extern "C" __global__ void softmax_backward(Soft s) {
     float sum = 0;
     for (i64 i = threadIdx.x; i < s.size; i += blockDim.x) {
       const i64 o = base + i * s.stride;
-      sum += s.dy[o] * (s.logarithm ? 1.0f : s.y[o]);
+      sum += s.dy[o] * (s.logarithm ? 1.0f : (float)s.y[o]);
     }
     sum = block_sum(sum);
     for (i64 i = threadIdx.x; i < s.size; i += blockDim.x) {
@@ -428,12 +457,12 @@ extern "C" __global__ void softmax_backward(Soft s) {
 }
 
 __device__ inline i64 label_of(const Loss& l, i64 row) { return (i64)fabsf(l.labels[row]) % l.classes; }
-__device__ inline float row_most(const float* x, i64 n) {
+__device__ inline float row_most(const real* x, i64 n) {
   float most = -3.4e38f;
   for (i64 i = threadIdx.x; i < n; i += blockDim.x) most = fmaxf(most, x[i]);
   return block_most(most);
 }
-__device__ inline float row_exponentials(const float* x, i64 n, float most) {
+__device__ inline float row_exponentials(const real* x, i64 n, float most) {
   float sum = 0;
   for (i64 i = threadIdx.x; i < n; i += blockDim.x) sum += expf(x[i] - most);
   return block_sum(sum);
@@ -441,13 +470,13 @@ __device__ inline float row_exponentials(const float* x, i64 n, float most) {
 // A block for each row.
 extern "C" __global__ void loss_forward(Loss l) {
   const i64 row = blockIdx.x;
-  const float* x = l.x + row * l.classes;
+  const real* x = l.x + row * l.classes;
   const float most = row_most(x, l.classes), sum = row_exponentials(x, l.classes, most);
-  if (threadIdx.x == 0) l.to[row] = logf(sum) + most - x[label_of(l, row)];
+  if (threadIdx.x == 0) l.losses[row] = logf(sum) + most - x[label_of(l, row)];
 }
 extern "C" __global__ void loss_backward(Loss l) {
   const i64 row = blockIdx.x, label = label_of(l, row);
-  const float* x = l.x + row * l.classes;
+  const real* x = l.x + row * l.classes;
   const float most = row_most(x, l.classes), sum = row_exponentials(x, l.classes, most), scale = l.dy[0] * l.share;
   for (i64 i = threadIdx.x; i < l.classes; i += blockDim.x)
     l.to[row * l.classes + i] = scale * (expf(x[i] - most) / sum - (i == label ? 1.0f : 0.0f));
@@ -456,8 +485,9 @@ extern "C" __global__ void loss_backward(Loss l) {
 
 }  // namespace
 
-std::string step_kernels() {
-  return std::string(kTypes) + kArguments + kBasics + kElementwise + kSums + kRows + special_kernels();
+std::string step_kernels(ProbePrecision precision) {
+  return std::string(kTypes) + (precision == ProbePrecision::bf16 ? kHalves : kFloats) + kArguments + kBasics +
+         kElementwise + kSums + kRows + special_kernels();
 }
 
 }  // namespace turnpoint::step::in_cuda

@@ -5,9 +5,12 @@
 
 #include <string>
 
+#include "core/hardware/probe_job.h"
+
 namespace turnpoint::step::in_cuda {
 
-std::string step_kernels();
+/// bf16: of what they read and write that is an element of the plan's tensors, as `real`.
+std::string step_kernels(ProbePrecision precision);
 std::string special_kernels();  ///< those of them that serve one kind of operator each
 
 /// Threads of a block in kernels that take one element, or one set, at a time.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Look-ups by integer data, the way of tokens to experts and back, unknown functions.
+#include <optional>
+
 #include "gpu_probe/step/cuda/walk.h"
 #include "gpu_probe/step/kernels/kernels.h"
 
@@ -29,39 +31,41 @@ Expected<void> embedding_backward(const LocalOperator& at, Inputs in, Inputs, In
   if (!in[1]) return at.error("backward needs its indices, which are not there");
   Lookup l = lookup_of(at, result[0]->region, *in[1]);
   l.from = address(gradient[0]->data.data());
-  l.to = address(result[0]->data.data());
-  result[0]->data.clear();
+  const RoomForSums sums(result[0]->data);
+  l.sums = address(sums.data());
   launch_each("embedding_backward", l.count * l.channels, l);
   return {};
 }
 
 Expected<void> dispatch(const LocalOperator& at, const Block* x, const Block& routing, const Shape& y, const Block* dy,
-                        Place to, Place to_routing) {
+                        Place to, Place sums, Place routing_sums) {
   Experts e{};
   e.samples = y[0], e.experts = y[1], e.slots_each = y[2], e.channels = y[3];
   e.tokens = at.input(0).shape[1];
   if (routing.region.extent[1] != e.tokens) return at.error("a dispatch of part of the tokens");
-  Array chosen = Array::scratch(static_cast<std::size_t>(e.samples * e.experts * e.slots_each));
+  Array chosen = Array::whole_scratch(static_cast<std::size_t>(e.samples * e.experts * e.slots_each));
   static_assert(sizeof(int) == sizeof(Real));
-  e.chosen = reinterpret_cast<int*>(address(chosen.data()));
+  e.chosen = reinterpret_cast<int*>(chosen.data().address);
   e.routing = address(routing.data.data());
   if (x) e.x = address(x->data.data());
   if (dy) e.dy = address(dy->data.data());
   e.to = address(to);
-  e.to_routing = address(to_routing);
+  e.sums = address(sums);
+  e.routing_sums = address(routing_sums);
   launch_each("choose_tokens", e.samples * e.experts * e.tokens, e);
   launch_each("dispatch", e.samples * e.experts * e.slots_each * e.channels, e);
   return {};
 }
 Expected<void> dispatch_forward(const LocalOperator& at, Inputs in, Outputs out) {
-  return dispatch(at, in[0], *in[1], out[0]->region.extent, nullptr, out[0]->data.data(), {});
+  return dispatch(at, in[0], *in[1], out[0]->region.extent, nullptr, out[0]->data.data(), {}, {});
 }
 Expected<void> dispatch_backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradient, Outputs result) {
   if (!in[1]) return at.error("backward needs its routing, which is not there");
-  for (auto* block : result)
-    if (block) block->data.clear();
-  return dispatch(at, nullptr, *in[1], gradient[0]->region.extent, gradient[0],
-                  result[0] ? result[0]->data.data() : Place{}, result[1] ? result[1]->data.data() : Place{});
+  std::optional<RoomForSums> sums, routing_sums;
+  if (result[0]) sums.emplace(result[0]->data);
+  if (result[1]) routing_sums.emplace(result[1]->data);
+  return dispatch(at, nullptr, *in[1], gradient[0]->region.extent, gradient[0], {}, sums ? sums->data() : Place{},
+                  routing_sums ? routing_sums->data() : Place{});
 }
 
 Experts combine_of(const LocalOperator& at, const Region& y, const Region& out) {
@@ -76,8 +80,8 @@ Experts combine_of(const LocalOperator& at, const Region& y, const Region& out) 
 Expected<void> combine_forward(const LocalOperator& at, Inputs in, Outputs out) {
   Experts e = combine_of(at, in[0]->region, out[0]->region);
   e.x = address(in[0]->data.data());
-  e.to = address(out[0]->data.data());
-  out[0]->data.clear();
+  const RoomForSums sums(out[0]->data);
+  e.sums = address(sums.data());
   launch_each("combine", in[0]->region.elements(), e);
   return {};
 }
@@ -120,10 +124,10 @@ Unknown unknown_of(const LocalOperator& at, std::size_t k, const Block& x, const
 }
 Expected<void> unknown_forward(const LocalOperator& at, Inputs in, Outputs out) {
   if (!is_floating(at.output(0).type)) return at.error("an unknown function to integers is not carried out on a GPU");
-  out[0]->data.clear();
+  const RoomForSums sums(out[0]->data);
   for (std::size_t k = 0; k < in.size(); ++k) {
     Unknown u = unknown_of(at, k, *in[k], *out[0]);
-    u.to = address(out[0]->data.data());
+    u.sums = address(sums.data());
     launch_each("unknown_forward", u.walk.count, u);
   }
   return {};
@@ -134,8 +138,8 @@ Expected<void> unknown_backward(const LocalOperator& at, Inputs in, Inputs, Inpu
     if (!in[k]) return at.error("backward needs an operand that is not there");
     Unknown u = unknown_of(at, k, *in[k], *gradient[0]);
     u.dy = address(gradient[0]->data.data());
-    u.to = address(result[k]->data.data());
-    result[k]->data.clear();
+    const RoomForSums sums(result[k]->data);
+    u.sums = address(sums.data());
     launch_each("unknown_backward", u.walk.count, u);
   }
   return {};

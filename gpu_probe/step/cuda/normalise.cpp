@@ -118,10 +118,10 @@ RowsOf rows_of(const Sets& sets, const Norm& norm, Place x, const Block* scale) 
 struct Statistics {
   Array mean, inverse;
 };
-Array room_for(const Sets& sets) { return Array::scratch(static_cast<std::size_t>(sets.count)); }
+Array room_for(const Sets& sets) { return Array::whole_scratch(static_cast<std::size_t>(sets.count)); }
 Statistics statistics(const Sets& sets, const Norm& norm, Place x) {
   const auto count = static_cast<std::size_t>(sets.count);
-  Statistics s{Array::scratch(count), Array::scratch(count)};
+  Statistics s{Array::whole_scratch(count), Array::whole_scratch(count)};
   const Strides zero = none(sets.sizes.size());
   const double share = 1 / static_cast<double>(sets.elements);
   if (norm.centred)
@@ -133,7 +133,7 @@ Statistics statistics(const Sets& sets, const Norm& norm, Place x) {
            s.inverse.data(), count, share);
   Sums finish{};
   finish.of.outer.count = sets.count;
-  finish.of.to = address(s.inverse.data());
+  finish.of.wide = address(s.inverse.data());
   finish.of.factor = static_cast<float>(kEpsilon);
   launch_each("deviations", sets.count, finish);
   return s;
@@ -192,7 +192,7 @@ Expected<void> norm_backward(const LocalOperator& at, Inputs in, Inputs, Inputs 
   if (to_bias) sum(sets.bias, SumOf::a, to_bias->data.data(), to_bias->data.size());
   if (!result[0] || by_rows) return {};
   const auto count = static_cast<std::size_t>(sets.count);
-  Array sums = Array::scratch(count), sums_x = Array::scratch(count);
+  Array sums = Array::whole_scratch(count), sums_x = Array::whole_scratch(count);
   sum(sets.set, scale ? SumOf::scaled : SumOf::a, sums.data(), count);
   sum(sets.set, scale ? SumOf::scaled_normal : SumOf::normal, sums_x.data(), count);
   Normalise n{};

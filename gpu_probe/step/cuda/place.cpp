@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <iterator>
 
 #include "gpu_probe/step/cuda/arguments.h"
 #include "gpu_probe/step/cuda/device.h"
@@ -76,6 +77,16 @@ void on_device(const char* doing, const Work& work) {
   ++device.queued;
   if (device.good()) device.check(work(device.gpu.driver, device.gpu.stream), doing);
 }
+
+// The nearest bf16 of a float, the even one of two that are as near; and back.
+std::uint16_t to_half(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<std::uint16_t>(bits >> 16 | 0x40u);
+  return static_cast<std::uint16_t>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+}
+float from_half(std::uint16_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
+
+std::size_t bytes_of(Place place, std::size_t count) { return count * static_cast<std::size_t>(place.element_bytes); }
 
 void wait_here(const char* doing) {
   Device& device = Device::get();
@@ -156,8 +167,10 @@ Expected<void> settle() {
 
 void copy(ConstPlace from, Place to, std::size_t count) {
   if (count == 0) return;
+  if (from.element_bytes != to.element_bytes)
+    return move_strided({static_cast<std::int64_t>(count)}, from, {1}, to, {1});
   on_device("copying on the device", [&](const auto& driver, auto stream) {
-    return driver.copy_on_device(to.address, from.address, count * sizeof(Real), stream);
+    return driver.copy_on_device(to.address, from.address, bytes_of(to, count), stream);
   });
 }
 
@@ -168,24 +181,31 @@ void add(ConstPlace from, Place to, std::size_t count) {
 void fill(Place to, Real value, std::size_t count) {
   if (count == 0) return;
   on_device("filling memory", [&](const auto& driver, auto stream) {
-    return driver.fill_words(to.address, std::bit_cast<std::uint32_t>(value), count, stream);
+    return to.element_bytes == 2 ? driver.fill_halves(to.address, to_half(value), count, stream)
+                                 : driver.fill_words(to.address, std::bit_cast<std::uint32_t>(value), count, stream);
   });
 }
 
 void upload(const Real* from, Place to, std::size_t count) {
   if (count == 0) return;
+  std::vector<std::uint16_t> halves;
+  if (to.element_bytes == 2) std::transform(from, from + count, std::back_inserter(halves), to_half);
+  const void* data = halves.empty() ? static_cast<const void*>(from) : halves.data();
   on_device("copying to the device", [&](const auto& driver, auto stream) {
-    return driver.copy_to_device(to.address, from, count * sizeof(Real), stream);
+    return driver.copy_to_device(to.address, data, bytes_of(to, count), stream);
   });
   wait_here("copying to the device");
 }
 
 void download(ConstPlace from, Real* to, std::size_t count) {
   if (count == 0) return;
+  std::vector<std::uint16_t> halves(from.element_bytes == 2 ? count : 0);
+  void* data = halves.empty() ? static_cast<void*>(to) : halves.data();
   on_device("copying from the device", [&](const auto& driver, auto stream) {
-    return driver.copy_to_host(to, from.address, count * sizeof(Real), stream);
+    return driver.copy_to_host(data, from.address, bytes_of(from, count), stream);
   });
   wait_here("copying from the device");
+  std::transform(halves.begin(), halves.end(), to, from_half);
 }
 
 void copy_overlap(const Region& from, ConstPlace source, const Region& to, Place target, bool add) {
@@ -220,17 +240,18 @@ void weighted_sum(ConstPlace a, ConstPlace b, std::size_t count, std::function<v
   waiting().sums.push_back({room, std::move(take)});
 }
 
-void apply(UpdateRule rule, Real rate, ConstPlace g, Place w, Place m, Place v, std::size_t count) {
+void apply(UpdateRule rule, Real rate, ConstPlace g, Place w, Place master, Place m, Place v, std::size_t count) {
   Rule update{};
   update.count = static_cast<i64>(count);
   update.rule = rule == UpdateRule::sgd ? 0 : rule == UpdateRule::momentum ? 1 : 2;
   update.g = address(g), update.w = address(w), update.m = address(m), update.v = address(v);
+  if (w.element_bytes < static_cast<int>(sizeof(Real))) update.master = address(master);
   update.rate = rate;
   launch_each("update", update.count, update);
 }
 
 Message::Message(ConstNumbers numbers) : size_(numbers.size()) {
-  const std::size_t bytes = std::max<std::size_t>(1, size_ * sizeof(Real));
+  const std::size_t bytes = std::max<std::size_t>(1, bytes_of(numbers.data(), size_));
   void* room = nullptr;
   {
     const std::lock_guard lock(mail().mutex);
@@ -240,7 +261,7 @@ Message::Message(ConstNumbers numbers) : size_(numbers.size()) {
     const std::lock_guard lock(mail().mutex);
     mail().buffers.give(data, bytes);
   });
-  data_ = place_of(room);
+  data_ = place_of(room, numbers.data().element_bytes);
   copy(numbers.data(), data_, size_);
 }
 

@@ -70,6 +70,8 @@ void product(std::int64_t m, std::int64_t n, std::int64_t k, bool transpose_a, b
 }
 
 Array room(std::int64_t elements) { return Array::scratch(static_cast<std::size_t>(elements)); }
+/// Cells and their gradients, which are summed from step to step.
+Array whole_room(std::int64_t elements) { return Array::whole_scratch(static_cast<std::size_t>(elements)); }
 Numbers numbers(Place first, std::int64_t count) { return {first, static_cast<std::size_t>(count)}; }
 
 /// The state of all units, of what every rank has of its own.
@@ -84,7 +86,7 @@ Expected<void> forward(const LocalOperator& at, Inputs in, Outputs out) {
   if (auto fine = check(at, c); !fine) return fine;
   const std::int64_t width = c.width();
   Array from_input = room(c.rows() * width), from_state = room(c.samples * width), before = room(c.state()),
-        mine = room(c.own()), cell = room(c.own()), unread = room(out[1] ? 0 : c.rows() * c.directions * width);
+        mine = room(c.own()), cell = whole_room(c.own()), unread = room(out[1] ? 0 : c.rows() * c.directions * width);
   for (std::int64_t d = 0; d < c.directions; ++d) {
     product(c.rows(), width, c.features, false, true, in[0]->data.data(), in[1]->data.data() + d * width * c.features,
             from_input.data());
@@ -123,8 +125,8 @@ Expected<void> backward(const LocalOperator& at, Inputs in, Inputs out, Inputs g
   if (auto fine = check(at, c); !fine) return fine;
   const std::int64_t width = c.width(), steps = c.steps;
   // Of all steps: states before and cells, gradients at the gates' arguments by rows of the input and step by step.
-  Array before = room(steps * c.state()), cells = room((steps + 1) * c.own()), all = room(c.rows() * width),
-        into_state = room(c.rows() * width), products = room(c.samples * width), carried = room(c.own()),
+  Array before = room(steps * c.state()), cells = whole_room((steps + 1) * c.own()), all = room(c.rows() * width),
+        into_state = room(c.rows() * width), products = room(c.samples * width), carried = whole_room(c.own()),
         from_next = room(c.own()), into_before = room(c.state()), summand = room(c.state()), mine = room(c.own());
   Array more = room(result[0] && c.directions > 1 ? c.rows() * c.features : 0);
   // Of a single time step the gradients of weights are added to what is there.

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <thread>
 
@@ -17,6 +18,39 @@ namespace turnpoint::step {
 
 Expected<void> open_gpu(int index) { return Device::open(index); }
 probe::cuda::Gpu& opened_gpu() { return Device::get().gpu; }
+Expected<void> compute_on_gpu_in(ProbePrecision precision) { return Device::get().compute_in(precision); }
+
+// Every operator rounds what it makes, to 8 significant bits: a relative error of up to 2^-8, 2^-8 / sqrt(3) in root
+// mean square at most, each independent of the others. So after n operators it is sqrt(n) times that in a tensor's root
+// mean square; kSpread allows for sums that cancel. Gradients jump beside: of the elements at a kink (a unit near 0,
+// the second largest of a window) a share of about the error so far falls to the other side, and a share p of elements
+// that are wrong altogether is an error of sqrt(p).
+StepRounding rounding_of(const Model& model, const StepOptions& options, const StepRun& step, const StepRun& whole,
+                         const Comparison& compared) {
+  constexpr double kUnit = 0x1p-8, kSpread = 4;
+  const auto typical = [&](Compared kind) { return compared.typical[static_cast<std::size_t>(kind)]; };
+  double squares = 0;
+  for (const auto& r : whole.ranks.front().recorded) {
+    if (r.kind != Compared::activation) continue;
+    const TensorId id = model.operators[r.op].outputs[r.slot].tensor;
+    if (std::find(model.results.begin(), model.results.end(), id) == model.results.end()) continue;
+    for (std::size_t i = 0; i < r.data.size(); ++i) {
+      const double summand = loss_factor(model.tensors[id], id, options.seed, static_cast<std::int64_t>(i)) * r.data[i];
+      squares += summand * summand;
+    }
+  }
+  const auto finite = [](double error) { return error < 1e9 ? error : 1e9; };  // of what is no number as well
+  StepRounding rounding;
+  rounding.precision = "bf16";
+  rounding.loss_error =
+      finite(std::abs(step.loss - whole.loss) / std::max({std::abs(whole.loss), std::sqrt(squares), 1e-30}));
+  rounding.gradient_error =
+      finite(std::max(typical(Compared::activation_gradient), typical(Compared::parameter_gradient)));
+  rounding.loss_tolerance = kSpread * kUnit * std::sqrt(static_cast<double>(model.operators.size()) / 3);
+  rounding.gradient_tolerance = std::sqrt(rounding.loss_tolerance);
+  rounding.where = compared.where_typical;
+  return rounding;
+}
 
 namespace {
 
@@ -25,18 +59,12 @@ constexpr int kMostRanks = 64;
 // that a unit or a maximum may fall to the other side of a tie.
 constexpr double kTolerance = 1e-3;
 
-/// Products in this way until it ends.
-class ProductsIn {
- public:
-  explicit ProductsIn(ProbePrecision precision) : before_(Device::get().products) {
-    Device::get().products = precision == ProbePrecision::tf32 ? ProbePrecision::tf32 : ProbePrecision::fp32;
-  }
-  ~ProductsIn() { Device::get().products = before_; }
-  ProductsIn(const ProductsIn&) = delete;
-  ProductsIn& operator=(const ProductsIn&) = delete;
-
- private:
-  ProbePrecision before_;
+/// Steps in fp32 when it begins, and again when it ends.
+struct InFp32 {
+  InFp32() { (void)compute_on_gpu_in(ProbePrecision::fp32); }
+  ~InFp32() { (void)compute_on_gpu_in(ProbePrecision::fp32); }
+  InFp32(const InFp32&) = delete;
+  InFp32& operator=(const InFp32&) = delete;
 };
 
 Error out_of_memory() {
@@ -49,9 +77,11 @@ Error out_of_memory() {
           "a smaller batch, more sharding, or one device's part alone (slice)"};
 }
 
-/// The recorded step against the unpartitioned one. `where`: it was carried out, in words.
+/// The recorded steps, in fp32 and, where the job is in it, in bf16, against the unpartitioned one. `where`: they were
+/// carried out, in words.
 Expected<StepNumerics> compared_with_whole(const StepJob& job, const StepOptions& options, const StepRun& run,
-                                           const std::string& where, std::string& how) {
+                                           const std::optional<StepRun>& rounded, const std::string& where,
+                                           std::string& how) {
   const bool on_cpu = proof_needs(*job.model).seconds / 2 <= job.budget_s;
   const auto whole =
       on_cpu ? in_double::run_whole(*job.model, job.plan, options) : in_cuda::run_whole(*job.model, job.plan, options);
@@ -74,7 +104,27 @@ Expected<StepNumerics> compared_with_whole(const StepJob& job, const StepOptions
   numerics.tolerance = kTolerance;
   numerics.precision = "fp32";
   numerics.where = compared->where_typical;
+  if (!rounded) return numerics;
+  const auto off = compare(*job.model, job.plan, *rounded, *whole);
+  if (!off) return off.error();
+  numerics.rounding = rounding_of(*job.model, options, *rounded, *whole, *off);
   return numerics;
+}
+
+/// `carry_out` in fp32, and then in bf16 where the job is in that.
+template <class CarryOut>
+Expected<void> carried_out(const StepJob& job, const CarryOut& carry_out, std::optional<StepRun>& run,
+                           std::optional<StepRun>& rounded) {
+  const InFp32 exact;
+  auto first = carry_out();
+  if (!first) return first.error();
+  run = std::move(*first);
+  if (job.precision != ProbePrecision::bf16) return {};
+  if (auto fine = compute_on_gpu_in(ProbePrecision::bf16); !fine) return fine;
+  auto second = carry_out();
+  if (!second) return second.error();
+  rounded = std::move(*second);
+  return {};
 }
 
 Expected<StepMeasurement> measure_one_rank(const StepJob& job, in_cuda::Communicator& communicator,
@@ -91,14 +141,24 @@ void add_note(StepMeasurement& m, std::string text) { m.notes.insert(m.notes.beg
 
 /// How the numbers were computed.
 void add_notes(const StepJob& job, StepMeasurement& m) {
-  add_note(m, job.precision == ProbePrecision::tf32 ? "computed in fp32, matrix products and convolutions in tf32"
-                                                    : "computed in fp32 throughout, tf32 off");
-  if (job.precision == ProbePrecision::bf16)
-    add_note(m,
-             "bf16 is not carried out on GPUs yet: bytes are counted as the plan's precision has them, times are those "
-             "of fp32");
+  switch (job.precision) {
+    case ProbePrecision::fp32: add_note(m, "computed in fp32 throughout, tf32 off"); break;
+    case ProbePrecision::tf32: add_note(m, "computed in fp32, matrix products and convolutions in tf32"); break;
+    case ProbePrecision::bf16:
+      add_note(m, "tensors in bf16, sums in fp32, the update on fp32 masters of the weights");
+      if (std::any_of(job.model->operators.begin(), job.model->operators.end(),
+                      [](const Operator& op) { return op.kind == OperatorKind::convolution; }))
+        add_note(m,
+                 "convolutions took their tensors with channels before places, as the step keeps them; measured "
+                 "profiles have those of bf16 with channels innermost");
+      break;
+  }
   const auto& cudnn = opened_gpu().convolutions.loaded();
-  if (!cudnn.usable()) add_note(m, "no cuDNN: convolutions ran by plain kernels of our own (" + cudnn.problem() + ")");
+  if (!cudnn.usable())
+    add_note(m, "no cuDNN: convolutions ran by plain kernels of our own (" + cudnn.problem() + ")");
+  else if (const int refused = Device::get().convolutions_refused(); refused > 0)
+    add_note(m, fmt::format("cuDNN does not take {} of the step's convolutions, which ran by plain kernels of our own",
+                            refused));
 }
 
 }  // namespace
@@ -107,6 +167,8 @@ Expected<void> check_job_on_gpu(const StepJob& job, int ranks) {
   if (ranks > kMostRanks)
     return usage_error(fmt::format("a plan for {} devices, and at most {} share one GPU here", ranks, kMostRanks),
                        job.model->name);
+  if (job.placement && job.precision == ProbePrecision::bf16)
+    return usage_error("placements are carried out in fp32 or tf32 on a GPU, not in bf16 yet", job.model->name);
   std::size_t free = 0, total = 0;
   opened_gpu().driver.memory_info(&free, &total);
   const double needed = least_bytes(job) * ranks;
@@ -120,30 +182,31 @@ Expected<void> check_job_on_gpu(const StepJob& job, int ranks) {
 Expected<StepNumerics> prove_on_gpu(const StepJob& job, std::string& how) {
   StepOptions options = options_of(job);
   options.record = true;
-  const ProductsIn exact(ProbePrecision::fp32);
-  if (job.placement) {
-    const auto run = in_cuda::run_placement(job, options);
-    if (!run) return run.error();
-    return compared_with_whole(job, options, run->step, "the GPU", how);
-  }
-  const auto run = in_cuda::run_step(*job.model, job.plan, options);
-  if (!run) return run.error();
-  return compared_with_whole(job, options, *run, "the GPU", how);
+  std::optional<StepRun> run, rounded;
+  const auto carry_out = [&]() -> Expected<StepRun> {
+    if (!job.placement) return in_cuda::run_step(*job.model, job.plan, options);
+    auto placed = in_cuda::run_placement(job, options);
+    if (!placed) return placed.error();
+    return std::move(placed->step);
+  };
+  if (auto done = carried_out(job, carry_out, run, rounded); !done) return done.error();
+  return compared_with_whole(job, options, *run, rounded, "the GPU", how);
 }
 
 Expected<std::optional<StepNumerics>> prove_on_gpus(const StepJob& job, probe::GpuCollectives& exchanges,
                                                     probe::Transport& transport, std::string& how) {
   StepOptions options = options_of(job);
   options.record = true;
-  const ProductsIn exact(ProbePrecision::fp32);
   const auto communicator = in_cuda::gpu_communicator(exchanges);
   std::optional<Error> error;
   try {
-    const auto run = in_cuda::run_apart(job, options, *communicator, transport);
-    if (run && exchanges.rank() != 0) return std::optional<StepNumerics>();
+    std::optional<StepRun> run, rounded;
+    const auto carry_out = [&] { return in_cuda::run_apart(job, options, *communicator, transport); };
+    const auto done = carried_out(job, carry_out, run, rounded);
+    if (done && exchanges.rank() != 0) return std::optional<StepNumerics>();
     const std::string where = fmt::format("{} GPUs with sums by NCCL", exchanges.ranks());
-    const auto numerics = run ? compared_with_whole(job, options, *run, where, how) : run.error();
-    if (numerics) return std::optional(*numerics);
+    auto numerics = done ? compared_with_whole(job, options, *run, rounded, where, how) : done.error();
+    if (numerics) return std::optional(std::move(*numerics));
     error = numerics.error();
   } catch (const std::bad_alloc&) {
     error = out_of_memory();
@@ -154,8 +217,12 @@ Expected<std::optional<StepNumerics>> prove_on_gpus(const StepJob& job, probe::G
 
 Expected<StepMeasurement> measure_on_gpus(const StepJob& job, probe::GpuCollectives& exchanges,
                                           const StepProgress& progress) {
-  const ProductsIn products(job.precision);
+  const InFp32 afterwards;
   const auto communicator = in_cuda::gpu_communicator(exchanges);
+  if (auto fine = compute_on_gpu_in(job.precision); !fine) {
+    communicator->give_up();
+    return fine.error();
+  }
   auto measured = measure_one_rank(job, *communicator, progress);
   if (!measured) return measured;
   measured->cores = exchanges.ranks();
@@ -166,7 +233,8 @@ Expected<StepMeasurement> measure_on_gpus(const StepJob& job, probe::GpuCollecti
 }
 
 Expected<StepMeasurement> measure_on_gpu(const StepJob& job, const StepProgress& progress) {
-  const ProductsIn products(job.precision);
+  const InFp32 afterwards;
+  if (auto fine = compute_on_gpu_in(job.precision); !fine) return fine.error();
   std::optional<Expected<StepMeasurement>> measured;
   const int count = job.plan.mesh.devices();
   if (job.placement) {

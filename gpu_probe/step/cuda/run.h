@@ -8,6 +8,7 @@
 
 #include "core/plan/step_job.h"
 #include "gpu_probe/ranks/gpu_collectives.h"
+#include "gpu_probe/step/run.h"
 #include "gpu_probe/step/timed.h"
 
 namespace turnpoint::probe::cuda {
@@ -24,9 +25,19 @@ probe::cuda::Gpu& opened_gpu();
 /// Why a job is not begun: more memory than the GPU has free for so many ranks, or too many of them.
 Expected<void> check_job_on_gpu(const StepJob& job, int ranks);
 
-/// The partitioned step on the GPU, in fp32, against the unpartitioned one: in double by plain loops of the CPU where
-/// that takes no longer than the job's budget, else on the GPU. Errors of tensors are relative in the sense of
-/// Comparison::typical. `how`: in words, for the report.
+/// From now on steps on the open GPU are carried out in fp32, in tf32 (products and convolutions multiply so), or in
+/// bf16: tensors are kept in it, kernels and products sum in fp32, the update has fp32 masters of the weights. Not
+/// while one is. Error: why this GPU does not do so.
+Expected<void> compute_on_gpu_in(ProbePrecision precision);
+
+/// How far a step in bf16 is off the unpartitioned one, and how far rounding every tensor that it keeps may bring it.
+/// Both recorded, `compared` with each other. The loss counts as no smaller than the root of its summands' squares.
+StepRounding rounding_of(const Model& model, const StepOptions& options, const StepRun& step, const StepRun& whole,
+                         const Comparison& compared);
+
+/// The partitioned step on the GPU, in fp32 (and once more in bf16 where the job is in that), against the unpartitioned
+/// one: in double by plain loops of the CPU where that takes no longer than the job's budget, else on the GPU. Errors
+/// of tensors are relative in the sense of Comparison::typical. `how`: in words, for the report.
 Expected<StepNumerics> prove_on_gpu(const StepJob& job, std::string& how);
 
 /// Timed steps by the GPU's own clock.

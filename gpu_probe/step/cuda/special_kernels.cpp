@@ -36,7 +36,7 @@ extern "C" __global__ void pool_forward(Pool p) {
   for (i64 i = thread(); i < p.planes * outs; i += threads()) {
     i64 first[3], last[3];
     const i64 count = window(p, i % outs, first, last);
-    const float* x = p.from + i / outs * ins;
+    const real* x = p.from + i / outs * ins;
     float most = -3.4e38f, sum = 0;
     for (i64 a = first[0]; a < last[0]; ++a)
       for (i64 b = first[1]; b < last[1]; ++b)
@@ -58,10 +58,10 @@ extern "C" __global__ void pool_backward(Pool p) {
       for (i64 b = first[1]; b < last[1]; ++b)
         for (i64 c = first[2]; c < last[2]; ++c) {
           const i64 at = base + place_in(p, a, b, c);
-          if (!p.maximum) atomicAdd(p.to + at, p.dy[i] / (float)count);
+          if (!p.maximum) atomicAdd(p.sums + at, p.dy[i] / (float)count);
           else if (best < 0 || p.from[at] > p.from[best]) best = at;
         }
-    if (p.maximum) atomicAdd(p.to + best, p.dy[i]);
+    if (p.maximum) atomicAdd(p.sums + best, (float)p.dy[i]);
   }
 }
 
@@ -101,7 +101,7 @@ __device__ inline void convolve(const Convolution& c, bool forward) {
   const bool to_small = forward != (c.transposed != 0);
   const i64 places = to_small ? smalls : larges, others = to_small ? larges : smalls;
   const i64 channels = forward ? c.out : c.in, inner = forward ? c.in : c.out;
-  const float* from = forward ? c.x : c.y;
+  const real* from = forward ? c.x : c.y;
   for (i64 t = thread(); t < c.batch * c.groups * channels * places; t += threads()) {
     i64 at[3], tap[3];
     split(t % places, to_small ? c.small : c.large, c.rank, at);
@@ -148,14 +148,14 @@ __device__ inline i64 row_of(const Lookup& l, i64 i) { return (i64)fabsf(l.indic
 extern "C" __global__ void embedding_forward(Lookup l) {
   for (i64 t = thread(); t < l.count * l.channels; t += threads()) {
     const i64 row = row_of(l, t / l.channels);
-    l.to[t] = row < 0 || row >= l.rows ? 0.0f : l.from[row * l.channels + t % l.channels];
+    l.to[t] = row < 0 || row >= l.rows ? 0.0f : (float)l.from[row * l.channels + t % l.channels];
   }
 }
 // Into what is cleared.
 extern "C" __global__ void embedding_backward(Lookup l) {
   for (i64 t = thread(); t < l.count * l.channels; t += threads()) {
     const i64 row = row_of(l, t / l.channels);
-    if (row >= 0 && row < l.rows) atomicAdd(l.to + row * l.channels + t % l.channels, l.from[t]);
+    if (row >= 0 && row < l.rows) atomicAdd(l.sums + row * l.channels + t % l.channels, (float)l.from[t]);
   }
 }
 
@@ -163,7 +163,7 @@ extern "C" __global__ void embedding_backward(Lookup l) {
 extern "C" __global__ void choose_tokens(Experts e) {
   for (i64 t = thread(); t < e.samples * e.experts * e.tokens; t += threads()) {
     const i64 token = t % e.tokens, expert = t / e.tokens % e.experts, n = t / e.tokens / e.experts;
-    const float* w = e.routing + n * e.tokens * e.experts + expert;
+    const real* w = e.routing + n * e.tokens * e.experts + expert;
     const float mine = w[token * e.experts];
     i64 rank = 0;
     for (i64 o = 0; o < e.tokens; ++o) {
@@ -181,8 +181,8 @@ extern "C" __global__ void dispatch(Experts e) {
       e.to[t] = e.x[token * e.channels + c] + e.routing[token * e.experts + expert];
       continue;
     }
-    if (e.to) atomicAdd(e.to + token * e.channels + c, e.dy[t]);
-    if (e.to_routing) atomicAdd(e.to_routing + token * e.experts + expert, e.dy[t]);
+    if (e.sums) atomicAdd(e.sums + token * e.channels + c, (float)e.dy[t]);
+    if (e.routing_sums) atomicAdd(e.routing_sums + token * e.experts + expert, (float)e.dy[t]);
   }
 }
 // Forward into what is cleared; backward likewise, where the token is not here.
@@ -194,7 +194,7 @@ extern "C" __global__ void combine(Experts e) {
     if (token < 0 || token >= e.tokens) continue;
     const i64 o = (n * e.tokens + token) * e.channels + c;
     if (e.dy) e.to[t] = e.dy[o] * (1.0f + 0.2f * e.x[t]);
-    else atomicAdd(e.to + o, e.x[t] + 0.1f * e.x[t] * e.x[t]);
+    else atomicAdd(e.sums + o, e.x[t] + 0.1f * e.x[t] * e.x[t]);
   }
 }
 
@@ -213,7 +213,7 @@ extern "C" __global__ void unknown_forward(Unknown u) {
     }
     for (i64 w = 0; w < u.writes.count; ++w) {
       offsets(u.writes, w, &in);
-      atomicAdd(u.to + o[1] + in, total * pattern(u, w));
+      atomicAdd(u.sums + o[1] + in, total * pattern(u, w));
     }
   }
 }
@@ -228,7 +228,7 @@ extern "C" __global__ void unknown_backward(Unknown u) {
     }
     for (i64 r = 0; r < u.reads.count; ++r) {
       offsets(u.reads, r, &in);
-      atomicAdd(u.to + o[0] + in, dy * u.share * (1.0f + 0.5f * u.x[o[0] + in]));
+      atomicAdd(u.sums + o[0] + in, dy * u.share * (1.0f + 0.5f * u.x[o[0] + in]));
     }
   }
 }
@@ -239,13 +239,13 @@ __device__ inline float logistic_of(float v) { return 1.0f / (1.0f + expf(-v)); 
 extern "C" __global__ void cell_forward(Cell c) {
   for (i64 t = thread(); t < c.samples * c.units; t += threads()) {
     const i64 n = t / c.units, u = t % c.units, gates = c.gates;
-    const float* in = c.from_input + n * c.row_stride + u * gates;
-    const float* state = c.from_state + t * gates;
+    const real* in = c.from_input + n * c.row_stride + u * gates;
+    const real* state = c.from_state + t * gates;
     float z[4], s[4];
     for (int g = 0; g < gates; ++g) {
       z[g] = in[g];
       s[g] = state[g];
-      if (c.bias) z[g] += c.bias[u * gates + g] + (c.all_bias ? c.bias[c.all_bias + u * gates + g] : 0.0f);
+      if (c.bias) z[g] += c.bias[u * gates + g] + (c.all_bias ? (float)c.bias[c.all_bias + u * gates + g] : 0.0f);
     }
     float mine = 0;
     if (gates == 4) {
@@ -271,7 +271,7 @@ extern "C" __global__ void cell_recall(Cell c) {
   for (i64 t = thread(); t < c.samples * c.units; t += threads()) {
     const i64 n = t / c.units, u = t % c.units;
     c.mine[t] = c.y[n * c.y_stride + u];
-    const float* g = c.gate + (n * c.y_stride + u) * c.gates;
+    const real* g = c.gate + (n * c.y_stride + u) * c.gates;
     if (c.gates == 4) c.cell[t] = g[1] * c.old[t] + g[0] * g[2];
   }
 }
@@ -279,7 +279,7 @@ extern "C" __global__ void cell_recall(Cell c) {
 extern "C" __global__ void cell_backward(Cell c) {
   for (i64 t = thread(); t < c.samples * c.units; t += threads()) {
     const i64 n = t / c.units, u = t % c.units, gates = c.gates, at = n * c.hidden + c.first_unit + u;
-    const float* g = c.gate + (n * c.y_stride + u) * gates;
+    const real* g = c.gate + (n * c.y_stride + u) * gates;
     const float dh = c.dy[n * c.y_stride + u] + c.from_next[t];
     float dz[4] = {0, 0, 0, 0};
     if (gates == 4) {

@@ -2,8 +2,7 @@
 #include "gpu_probe/step/cuda/walk.h"
 
 #include <algorithm>
-
-#include "gpu_probe/step/block.h"
+#include <optional>
 
 namespace turnpoint::step::in_cuda {
 
@@ -40,24 +39,47 @@ void launch_sum(const char* rows, const char* columns, Reduce<kArrays>& reduce, 
   const std::int64_t piece = down ? 4 * kColumnRows : 4 * block;
   const std::int64_t pieces = std::clamp<std::int64_t>(
       (wanted + blocks - 1) / blocks, 1, std::min<std::int64_t>(65535, (reduce.inner.count + piece - 1) / piece));
-  reduce.to = address(to);
+  std::optional<RoomForSums> shared;
+  if (pieces > 1)
+    reduce.wide = address(shared.emplace(to, size).data());
+  else if (reduce.outer.count < static_cast<std::int64_t>(size))
+    fill(to, 0, size);
+  if (pieces == 1 && to.element_bytes == sizeof(Real)) reduce.wide = address(to);
+  if (!reduce.wide) reduce.to = address(to);
   reduce.add = pieces > 1 ? 1 : 0;
-  if (pieces > 1 || reduce.outer.count < static_cast<std::int64_t>(size)) fill(to, 0, size);
   Device::get().launch(down ? columns : rows, blocks, pieces, block, down ? kColumnRows : 1, arguments);
 }
 
 }  // namespace
 
+RoomForSums::RoomForSums(Place to, std::size_t size) : to_(to), sums_(to), size_(size) {
+  if (to.element_bytes < static_cast<int>(sizeof(Real))) {
+    room_ = Array::whole_scratch(size);
+    sums_ = room_.data();
+  }
+  fill(sums_, 0, size);
+}
+RoomForSums::~RoomForSums() {
+  if (sums_ != to_) copy(sums_, to_, size_);
+}
+
 void move_strided(const Strides& sizes, Place from, const Strides& from_strides, Place to, const Strides& to_strides,
                   bool add) {
   Move move{};
   move.walk = walk_of<2>(sizes, {to_strides, from_strides});
-  move.from = address(from);
-  move.to = address(to);
+  if (from.element_bytes == kept_bytes())
+    move.from = address(from);
+  else
+    move.wide_from = address(from);
+  if (to.element_bytes == kept_bytes())
+    move.to = address(to);
+  else
+    move.wide_to = address(to);
   move.add = add ? 1 : 0;
   const bool one_run =
       move.walk.loops == 0 || (move.walk.loops == 1 && move.walk.stride[0][0] == 1 && move.walk.stride[1][0] == 1);
-  if (one_run && !add) return copy(from, to, static_cast<std::size_t>(move.walk.count));
+  if (one_run && !add && from.element_bytes == to.element_bytes)
+    return copy(from, to, static_cast<std::size_t>(move.walk.count));
   launch_each("move", move.walk.count, move);
 }
 

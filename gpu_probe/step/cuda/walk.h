@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "gpu_probe/step/block.h"
 #include "gpu_probe/step/cuda/arguments.h"
 #include "gpu_probe/step/cuda/device.h"
 #include "gpu_probe/step/kernels/fast/matrix.h"
@@ -40,9 +41,9 @@ void move_strided(const Strides& sizes, Place from, const Strides& from_strides,
                   bool add = false);
 
 /// One of the sums of Summand (kernel_source.cpp), by its number there, with the arrays that it reads.
-enum class SumOf : std::uint8_t { a, squares, products, normal, centred_squares, scaled, scaled_normal };
+enum class SumOf : std::uint8_t { a, squares, products, normal, centred_squares, scaled, scaled_normal, mean };
 struct SumArrays {
-  Place a{}, b{}, mean{}, inverse{}, scale{};
+  Place a{}, b{}, mean{}, inverse{}, scale{};  ///< mean and inverse are whole Reals
 };
 /// to[...] = factor x the sum over all loops that `to` (strides[0]) does not walk; strides of a, b, mean and inverse,
 /// scale follow. `size`: elements of `to`; those that no loop reaches become 0.
@@ -58,6 +59,23 @@ void largest_over(const Strides& sizes, const Strides& x_strides, const Strides&
 /// given, is added on the way where it lies along the columns; false: that is still to be done.
 bool contract(const Strides& sizes, Place a, const Strides& a_strides, Place b, const Strides& b_strides, Place y,
               const Strides& y_strides, std::size_t y_size, Place bias = {}, const Strides& bias_strides = {});
+
+/// Room for sums that several threads add to: `to` itself, or, where that keeps less than a Real, whole ones that it
+/// gets in the end. Cleared.
+class RoomForSums {
+ public:
+  explicit RoomForSums(Array& to) : RoomForSums(to.data(), to.size()) {}
+  RoomForSums(Place to, std::size_t size);
+  ~RoomForSums();
+  RoomForSums(const RoomForSums&) = delete;
+  RoomForSums& operator=(const RoomForSums&) = delete;
+  Place data() const { return sums_; }
+
+ private:
+  Place to_, sums_;
+  std::size_t size_;
+  Array room_;
+};
 
 inline Strides none(std::size_t loops) { return Strides(loops, 0); }
 

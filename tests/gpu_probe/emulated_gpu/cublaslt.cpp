@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products of the emulated GPU: column-major, with leading dimensions, transposes and strided batches, in fp32.
+// Matrix products of the emulated GPU: column-major, with leading dimensions, transposes and strided batches, in fp32
+// or of bf16 with sums in fp32.
 #include <cstdint>
 #include <cstring>
 #include <map>
 #include <vector>
 
+#include "bf16.h"
 #include "emulated_gpu.h"
 
 namespace {
@@ -33,8 +35,8 @@ struct Attributes {
   }
 };
 
-constexpr int kFloat = 0, kTransposeA = 3, kTransposeB = 4, kBatch = 5, kStride = 6, kEpilogue = 7, kBiasPointer = 8,
-              kAddBias = 4;
+constexpr int kFloat = 0, kBf16 = 14, kTransposeA = 3, kTransposeB = 4, kBatch = 5, kStride = 6, kEpilogue = 7,
+              kBiasPointer = 8, kAddBias = 4;
 constexpr int kBad = 7, kUnsupported = 15;
 
 struct Heuristic {
@@ -52,8 +54,29 @@ int check(const Attributes& d, const Attributes& a, const Attributes& b, const A
                      n = tb ? b.rows : b.columns;
   for (const auto* one : {&a, &b, &c})
     if (one->leading < one->rows || one->get(kBatch, 1) != c.get(kBatch, 1)) return kBad;
-  if (a.type != kFloat || b.type != kFloat || c.type != kFloat) return kUnsupported;
+  if ((a.type != kFloat && a.type != kBf16) || b.type != a.type || c.type != a.type) return kUnsupported;
   return m == c.rows && n == c.columns && k == kb ? 0 : kBad;
+}
+
+template <class T>
+void multiply(const Attributes& A, const Attributes& B, const Attributes& C, bool ta, bool tb, const void* a,
+              const void* b, void* out, float scale, float keep, const void* added) {
+  const auto* bias = static_cast<const T*>(added);
+  const std::int64_t k = ta ? A.rows : A.columns;
+  for (std::int64_t i = 0; i < C.get(kBatch, 1); ++i) {
+    const T *x = static_cast<const T*>(a) + i * A.get(kStride, 0),
+            *y = static_cast<const T*>(b) + i * B.get(kStride, 0);
+    T* z = static_cast<T*>(out) + i * C.get(kStride, 0);
+    for (std::int64_t column = 0; column < C.columns; ++column)
+      for (std::int64_t row = 0; row < C.rows; ++row) {
+        float sum = 0;
+        for (std::int64_t j = 0; j < k; ++j)
+          sum += (ta ? x[row * A.leading + j] : x[j * A.leading + row]) *
+                 (tb ? y[j * B.leading + column] : y[column * B.leading + j]);
+        T& to = z[column * C.leading + row];
+        to = scale * sum + (keep == 0 ? 0 : keep * to) + (bias ? static_cast<float>(bias[row]) : 0);
+      }
+  }
 }
 
 }  // namespace
@@ -101,24 +124,10 @@ int cublasLtMatmul(void*, Attributes* d, const void* alpha, const void* a, Attri
   const Attributes A = *la, B = *lb, C = *lc;
   const std::int64_t epilogue = d->get(kEpilogue, 1);
   if (epilogue != 1 && epilogue != kAddBias) return kUnsupported;
-  const auto* bias = epilogue == kAddBias ? reinterpret_cast<const float*>(d->get(kBiasPointer, 0)) : nullptr;
+  const void* bias = epilogue == kAddBias ? reinterpret_cast<const void*>(d->get(kBiasPointer, 0)) : nullptr;
   if (epilogue == kAddBias && !bias) return kBad;
   emulated_gpu::queue([=] {
-    const std::int64_t k = ta ? A.rows : A.columns;
-    for (std::int64_t i = 0; i < C.get(kBatch, 1); ++i) {
-      const float *x = static_cast<const float*>(a) + i * A.get(kStride, 0),
-                  *y = static_cast<const float*>(b) + i * B.get(kStride, 0);
-      float* z = static_cast<float*>(out) + i * C.get(kStride, 0);
-      for (std::int64_t column = 0; column < C.columns; ++column)
-        for (std::int64_t row = 0; row < C.rows; ++row) {
-          float sum = 0;
-          for (std::int64_t j = 0; j < k; ++j)
-            sum += (ta ? x[row * A.leading + j] : x[j * A.leading + row]) *
-                   (tb ? y[j * B.leading + column] : y[column * B.leading + j]);
-          float& to = z[column * C.leading + row];
-          to = scale * sum + (keep == 0 ? 0 : keep * to) + (bias ? bias[row] : 0);
-        }
-    }
+    (A.type == kBf16 ? multiply<emulated_gpu::Bf16> : multiply<float>)(A, B, C, ta, tb, a, b, out, scale, keep, bias);
   });
   return 0;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The driver of the emulated GPUs. TURNPOINT_EMULATED_GPU_BYTES: how much memory each has (default 1 GiB).
+// TURNPOINT_EMULATED_GPU_MAJOR: the generation that they say they are of (default 9).
 #include <dlfcn.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -222,9 +223,10 @@ int cuDeviceGetName(char* name, int size, int) {
 }
 int cuDeviceTotalMem_v2(std::size_t* bytes, int) { return *bytes = Gpu::one().total, 0; }
 int cuDeviceGetAttribute(int* value, int which, int device) {
+  const char* major = std::getenv("TURNPOINT_EMULATED_GPU_MAJOR");
   *value = which == 33   ? device
            : which == 50 ? 0x7e57  // a PCI domain that no machine has
-           : which == 75 ? 9
+           : which == 75 ? (major ? std::atoi(major) : 9)
            : which == 16 ? 2
            : which == 38 ? 1 << 20
            : which == 36 ? 1000000
@@ -281,6 +283,15 @@ int cuMemsetD32Async(unsigned long long to, unsigned value, std::size_t words, v
   gpu.queue([=] {
     auto* word = reinterpret_cast<unsigned*>(to);
     for (std::size_t i = 0; i < words; ++i) word[i] = value;
+  });
+  return 0;
+}
+int cuMemsetD16Async(unsigned long long to, unsigned short value, std::size_t halves, void*) {
+  ONE_AT_A_TIME;
+  if (!gpu.holds(to, halves * 2) || to % 2 != 0) return kInvalid;
+  gpu.queue([=] {
+    auto* half = reinterpret_cast<unsigned short*>(to);
+    for (std::size_t i = 0; i < halves; ++i) half[i] = value;
   });
   return 0;
 }

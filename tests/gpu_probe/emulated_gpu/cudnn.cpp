@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions of the emulated GPU: two dimensions, fp32, channels before places, groups. None at all where
+// Convolutions of the emulated GPU: two dimensions, fp32 or bf16, channels before places, groups. None at all where
 // TURNPOINT_EMULATED_GPU_NO_CONVOLUTIONS is set.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <vector>
 
+#include "bf16.h"
 #include "emulated_gpu.h"
 
 namespace {
@@ -20,12 +22,12 @@ struct Performance {
   std::size_t memory;
   int determinism, math, reserved[3];
 };
-constexpr int kBad = 2000, kUnsupported = 3000;
+constexpr int kBad = 2000, kUnsupported = 3000, kBf16 = 9;
 
 int check(const Descriptor& x, const Descriptor& w, const Descriptor& v, const Descriptor& y) {
   if (std::getenv("TURNPOINT_EMULATED_GPU_NO_CONVOLUTIONS")) return kUnsupported;
   for (const auto* one : {&x, &w, &y})
-    if (one->type != 0 || one->format != 0) return kUnsupported;
+    if ((one->type != 0 && one->type != kBf16) || one->type != x.type || one->format != 0) return kUnsupported;
   const auto out = [](std::int64_t size, std::int64_t pad, std::int64_t kernel, std::int64_t stride,
                       std::int64_t dilation) { return (size + 2 * pad - dilation * (kernel - 1) - 1) / stride + 1; };
   const bool fits = x.n == y.n && x.c == w.c * v.groups && y.c == w.n && w.n % v.groups == 0 &&
@@ -53,10 +55,34 @@ void each(const Descriptor& x, const Descriptor& w, const Descriptor& v, const D
               }
 }
 
-void begin(const Descriptor& of, float* to, float beta) {
-  const std::int64_t count = of.n * of.c * of.h * of.w;
-  for (std::int64_t i = 0; i < count; ++i) to[i] = beta == 0 ? 0 : to[i] * beta;
+/// A tensor as floats; what is written goes back when this ends.
+template <class T>
+std::vector<float> floats(const Descriptor& of, const void* from) {
+  const auto* begin = static_cast<const T*>(from);
+  return {begin, begin + of.n * of.c * of.h * of.w};
 }
+std::vector<float> read(const Descriptor& of, const void* from) {
+  return of.type == kBf16 ? floats<emulated_gpu::Bf16>(of, from) : floats<float>(of, from);
+}
+class Result {
+ public:
+  Result(const Descriptor& of, void* to, float beta) : of_(of), to_(to), values_(read(of, to)) {
+    for (float& value : values_) value = beta == 0 ? 0 : value * beta;
+  }
+  ~Result() {
+    for (std::size_t i = 0; i < values_.size(); ++i)
+      if (of_.type == kBf16)
+        static_cast<emulated_gpu::Bf16*>(to_)[i] = values_[i];
+      else
+        static_cast<float*>(to_)[i] = values_[i];
+  }
+  float& operator[](std::int64_t i) { return values_[static_cast<std::size_t>(i)]; }
+
+ private:
+  Descriptor of_;
+  void* to_;
+  std::vector<float> values_;
+};
 
 int choose(const Descriptor& x, const Descriptor& w, const Descriptor& v, const Descriptor& y, int wanted, int* count,
            Performance* found) {
@@ -113,9 +139,8 @@ int cudnnConvolutionForward(void*, const void* alpha, Descriptor* lx, const void
   if (const int status = check(*lx, *lw, *lv, *ly); status != 0) return status;
   const float scale = *static_cast<const float*>(alpha), keep = *static_cast<const float*>(beta);
   emulated_gpu::queue([=, X = *lx, W = *lw, V = *lv, Y = *ly] {
-    const auto *from = static_cast<const float*>(x), *weight = static_cast<const float*>(w);
-    auto* to = static_cast<float*>(y);
-    begin(Y, to, keep);
+    const auto from = read(X, x), weight = read(W, w);
+    Result to(Y, y, keep);
     each(X, W, V, Y, [&](auto i, auto j, auto o) { to[o] += scale * from[i] * weight[j]; });
   });
   return 0;
@@ -126,9 +151,8 @@ int cudnnConvolutionBackwardData(void*, const void* alpha, Descriptor* lw, const
   if (const int status = check(*lx, *lw, *lv, *ly); status != 0) return status;
   const float scale = *static_cast<const float*>(alpha), keep = *static_cast<const float*>(beta);
   emulated_gpu::queue([=, X = *lx, W = *lw, V = *lv, Y = *ly] {
-    const auto *from = static_cast<const float*>(dy), *weight = static_cast<const float*>(w);
-    auto* to = static_cast<float*>(dx);
-    begin(X, to, keep);
+    const auto from = read(Y, dy), weight = read(W, w);
+    Result to(X, dx, keep);
     each(X, W, V, Y, [&](auto i, auto j, auto o) { to[i] += scale * from[o] * weight[j]; });
   });
   return 0;
@@ -139,9 +163,8 @@ int cudnnConvolutionBackwardFilter(void*, const void* alpha, Descriptor* lx, con
   if (const int status = check(*lx, *lw, *lv, *ly); status != 0) return status;
   const float scale = *static_cast<const float*>(alpha), keep = *static_cast<const float*>(beta);
   emulated_gpu::queue([=, X = *lx, W = *lw, V = *lv, Y = *ly] {
-    const auto *from = static_cast<const float*>(dy), *in = static_cast<const float*>(x);
-    auto* to = static_cast<float*>(dw);
-    begin(W, to, keep);
+    const auto from = read(Y, dy), in = read(X, x);
+    Result to(W, dw, keep);
     each(X, W, V, Y, [&](auto i, auto j, auto o) { to[j] += scale * from[o] * in[i]; });
   });
   return 0;

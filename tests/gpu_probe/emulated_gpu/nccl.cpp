@@ -22,11 +22,12 @@
 #include <string>
 #include <vector>
 
+#include "bf16.h"
 #include "emulated_gpu.h"
 
 namespace {
 
-constexpr int kSystemError = 2, kInvalidArgument = 4, kInvalidUsage = 5, kFloat32 = 7;
+constexpr int kSystemError = 2, kInvalidArgument = 4, kInvalidUsage = 5, kFloat32 = 7, kBfloat16 = 9;
 constexpr int kMostRanks = 16;
 constexpr std::size_t kArea = std::size_t(64) << 20;  // of each pair of ranks; only what is written takes memory
 
@@ -61,7 +62,7 @@ struct Communicator {
   char* area(int from, int to) const {
     return reinterpret_cast<char*>(shared) + kHead + kArea * static_cast<std::size_t>(from * (ranks + 1) + to);
   }
-  float* own(int of) const { return reinterpret_cast<float*>(area(of, ranks)); }
+  char* own(int of) const { return area(of, ranks); }
 };
 using Joined = std::shared_ptr<Communicator>;
 
@@ -84,6 +85,9 @@ int wanted_fault(const char* function) {
   return result;
 }
 
+std::size_t bytes_of(int type) { return type == kBfloat16 ? 2 : 4; }
+bool is_known(int type) { return type == kFloat32 || type == kBfloat16; }
+
 int wrong(const char* what) {
   std::fprintf(stderr, "emulated NCCL: %s\n", what);
   return kInvalidArgument;
@@ -92,7 +96,7 @@ int wrong(const char* what) {
 /// One member's part of a collective, tried again until the others have done theirs.
 class Collective {
  public:
-  Collective(Joined members, const Call& call, const float* in, float* out, std::size_t in_count)
+  Collective(Joined members, const Call& call, const char* in, char* out, std::size_t in_count)
       : members_(std::move(members)), call_(call), in_(in), out_(out), in_count_(in_count) {}
 
   bool operator()() {
@@ -105,7 +109,7 @@ class Collective {
       number_ = s.posted[m.rank].load();
       for (int r = 0; r < m.ranks; ++r)
         if (s.done[r].load() < number_) return false;
-      if (in_) std::memcpy(m.own(m.rank), in_, in_count_ * sizeof(float));
+      if (in_) std::memcpy(m.own(m.rank), in_, in_count_ * bytes_of(call_.type));
       s.calls[m.rank] = call_;
       s.posted[m.rank].store(number_ + 1);
       posted_ = true;
@@ -126,27 +130,32 @@ class Collective {
  private:
   void take(const Communicator& m) const {
     const std::size_t count = call_.count, me = static_cast<std::size_t>(m.rank);
+    const std::size_t bytes = count * bytes_of(call_.type);
     const auto sum = [&](std::size_t from) {
-      for (std::size_t i = 0; i < count; ++i) {
-        float total = 0;
-        for (int r = m.ranks; r-- > 0;) total += m.own(r)[from + i];
-        out_[i] = total;
-      }
+      call_.type == kBfloat16 ? add<emulated_gpu::Bf16>(m, from) : add<float>(m, from);
     };
     switch (call_.kind) {
       case Kind::all_reduce: return sum(0);
       case Kind::reduce_scatter: return sum(me * count);
-      case Kind::broadcast: std::memcpy(out_, m.own(call_.root), count * sizeof(float)); return;
+      case Kind::broadcast: std::memcpy(out_, m.own(call_.root), bytes); return;
       case Kind::all_gather:
-        for (int r = 0; r < m.ranks; ++r)
-          std::memcpy(out_ + static_cast<std::size_t>(r) * count, m.own(r), count * sizeof(float));
+        for (int r = 0; r < m.ranks; ++r) std::memcpy(out_ + static_cast<std::size_t>(r) * bytes, m.own(r), bytes);
+    }
+  }
+  /// As rings do: what goes on to the next is rounded.
+  template <class T>
+  void add(const Communicator& m, std::size_t from) const {
+    for (std::size_t i = 0; i < call_.count; ++i) {
+      T total{};
+      for (int r = m.ranks; r-- > 0;) total = total + reinterpret_cast<const T*>(m.own(r))[from + i];
+      reinterpret_cast<T*>(out_)[i] = total;
     }
   }
 
   Joined members_;
   Call call_;
-  const float* in_;
-  float* out_;
+  const char* in_;
+  char* out_;
   std::size_t in_count_;
   std::uint64_t number_ = 0;
   bool posted_ = false;
@@ -219,16 +228,16 @@ int collective(const char* function, Kind kind, const void* in, std::size_t in_c
   const Joined* members = nullptr;
   if (const int failed = begin_call(function, communicator, members); failed != 0) return failed;
   const Communicator& m = **members;
-  if (type != kFloat32 || operation != 0) return wrong("only sums of float are emulated");
-  if (std::max(in_count, out_count) * sizeof(float) > kArea) return wrong("more data than is emulated");
+  if (!is_known(type) || operation != 0) return wrong("only sums of float and bf16 are emulated");
+  const std::size_t each = bytes_of(type), in_bytes = in_count * each, out_bytes = out_count * each;
+  if (std::max(in_bytes, out_bytes) > kArea) return wrong("more data than is emulated");
   const bool gives = kind != Kind::broadcast || root == m.rank;
-  if ((gives && !emulated_gpu::holds(in, in_count * sizeof(float))) ||
-      !emulated_gpu::holds(out, out_count * sizeof(float)))
+  if ((gives && !emulated_gpu::holds(in, in_bytes)) || !emulated_gpu::holds(out, out_bytes))
     return wrong("a buffer does not lie in the device's memory");
-  const auto* from = static_cast<const float*>(in);
-  auto* to = static_cast<float*>(out);
-  const std::size_t at = count * static_cast<std::size_t>(m.rank);
-  const bool apart = from + in_count <= to || to + out_count <= from;
+  const auto* from = static_cast<const char*>(in);
+  auto* to = static_cast<char*>(out);
+  const std::size_t at = count * each * static_cast<std::size_t>(m.rank);
+  const bool apart = from + in_bytes <= to || to + out_bytes <= from;
   const bool in_place = kind == Kind::all_gather       ? from == to + at
                         : kind == Kind::reduce_scatter ? to == from + at
                                                        : from == to;
@@ -241,7 +250,7 @@ int collective(const char* function, Kind kind, const void* in, std::size_t in_c
 int message(const char* function, void* communicator, int type, Message one) {
   const Joined* members = nullptr;
   if (const int failed = begin_call(function, communicator, members); failed != 0) return failed;
-  if (type != kFloat32 || one.peer < 0 || one.peer >= (*members)->ranks || one.peer == (*members)->rank)
+  if (!is_known(type) || one.peer < 0 || one.peer >= (*members)->ranks || one.peer == (*members)->rank)
     return wrong("a message of another type, or to nobody");
   if (one.bytes > kArea) return wrong("more data than is emulated");
   if (!emulated_gpu::holds(one.out ? one.out : one.in, one.bytes))
@@ -346,9 +355,9 @@ int ncclBroadcast(const void* in, void* out, std::size_t count, int type, int ro
   return collective(__func__, Kind::broadcast, in, count, out, count, count, type, 0, root, communicator);
 }
 int ncclSend(const void* data, std::size_t count, int type, int peer, void* communicator, void*) {
-  return message(__func__, communicator, type, {peer, static_cast<const char*>(data), nullptr, count * sizeof(float)});
+  return message(__func__, communicator, type, {peer, static_cast<const char*>(data), nullptr, count * bytes_of(type)});
 }
 int ncclRecv(void* data, std::size_t count, int type, int peer, void* communicator, void*) {
-  return message(__func__, communicator, type, {peer, nullptr, static_cast<char*>(data), count * sizeof(float)});
+  return message(__func__, communicator, type, {peer, nullptr, static_cast<char*>(data), count * bytes_of(type)});
 }
 }

@@ -107,6 +107,11 @@ int cuMemsetD32Async(unsigned long long to, unsigned value, std::size_t words, v
   for (std::size_t i = 0; i < words; ++i) word[i] = value;
   return 0;
 }
+int cuMemsetD16Async(unsigned long long to, unsigned short value, std::size_t halves, void*) {
+  auto* half = reinterpret_cast<unsigned short*>(to);
+  for (std::size_t i = 0; i < halves; ++i) half[i] = value;
+  return 0;
+}
 int cuStreamCreate(void** stream, unsigned) { return *stream = std::malloc(1), 0; }
 int cuStreamSynchronize(void*) {
   PASS;
