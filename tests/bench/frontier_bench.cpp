@@ -4,10 +4,10 @@
 //   1. the engine on three chains, exact, against the bars set for it on 2 cores; and on the same chains with memory in
 //      multiples of 4 KiB, as the measurements had it from which the bars were taken: lists are ten times shorter there
 //   2. whole smaller chains, (30, 30, 12) and (60, 60, 12), by the published algorithm, by its baseline and by the
-//      engine; the frontiers must be equal. The baseline takes most of an hour on the second, so that it is ended after
+//      engine; the frontiers must be equal. The baseline takes two hours on the second, so that it is ended after
 //      --seconds and extrapolated like the third part, unless --whole is given. --drop-early adds the baseline with
-//      dominated tuples dropped while they are formed: the same tables in less time; --costs-only leaves out the plans
-//      of published runs, most of their memory.
+//      dominated tuples dropped while they are formed: the same tables and all of its tuples, in half an hour.
+//      --costs-only leaves out the plans of published runs, most of their memory.
 //   3. the published algorithm on the beginning of the big chains for at most --seconds. Its whole work, in tuples
 //      formed, is counted exactly by a pass over layouts; divided by the measured rate that is its extrapolated time.
 //      Lists are short in the beginning, where sorting is cheapest, so the extrapolation favours the published
