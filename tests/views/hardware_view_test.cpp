@@ -167,7 +167,8 @@ class HardwareViewTest : public QObject {
     QVERIFY(find_row(*cores, QStringLiteral("Links"), QStringLiteral("GPU to GPU")) < 0);
     const int line = find_row(*cores, QStringLiteral("Links"), QStringLiteral("Measured host"));
     QVERIFY(line >= 0);
-    QCOMPARE(cores->rows[static_cast<std::size_t>(line)].value, QStringLiteral("2 usable cores"));
+    QCOMPARE(cores->rows[static_cast<std::size_t>(line)].value, QStringLiteral("2 cores"));
+    QCOMPARE(cores->rows[static_cast<std::size_t>(line)].tool_tip, QStringLiteral("2 usable cores"));
   }
 
   void every_item_of_the_coverage_is_one_row() {

@@ -221,7 +221,10 @@ class ContentBuilder {
       HardwareRow host;
       host.kind = HardwareRow::Kind::link;
       host.name = QObject::tr("Measured host");
-      host.value = to_qt(cores);
+      // The whole text would push the other columns out of sight.
+      host.value = topology.cores > 0 ? QObject::tr("%1 cores").arg(topology.cores)
+                                      : QObject::tr("%1 NUMA nodes").arg(topology.numa_nodes.size());
+      host.tool_tip = to_qt(cores);
       host.parent = parent;
       add(std::move(host));
     }
