@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QAbstractItemModelTester>
+#include <QDoubleSpinBox>
 #include <QLabel>
 #include <QtTest>
 
@@ -94,6 +95,34 @@ class ScenarioPanelTest : public QObject {
     QVERIFY(says(40, "5 nodes, not 2"));
     QVERIFY(!says(40, "of 16"));
     QVERIFY(says(4, "of 16"));
+  }
+
+  void a_price_has_cents_and_a_unit() {
+    ScenarioPanel panel(scenario_options());
+    auto* box = panel.findChild<QDoubleSpinBox*>(QStringLiteral("price-per-hour"));
+    QVERIFY(box);
+    auto cluster = std::make_shared<Cluster>(**cluster_preset("v100-16gb-2x8"));
+    auto scenario = std::make_shared<Scenario>();
+    scenario->model = std::make_shared<Model>();
+    const auto shown = [&](std::optional<double> of_hardware, double typed) {
+      cluster->device.price_per_hour = of_hardware;
+      scenario->cluster = std::make_shared<Cluster>(*cluster);
+      scenario->settings.price_per_hour = typed;
+      ScenarioView view;
+      view.scenario = scenario;
+      panel.set_scenario(view);
+      return box->text() + (box->font().bold() ? QStringLiteral(" typed") : QString());
+    };
+    QCOMPARE(shown(std::nullopt, 0), QStringLiteral("no price"));
+    QCOMPARE(shown(std::nullopt, 1.24), QStringLiteral("$1.24 / h typed"));
+    QCOMPARE(shown(3.06, 0), QStringLiteral("$3.06 / h"));
+    QSignalSpy edited(&panel, &ScenarioPanel::option_edited);
+    box->selectAll();
+    QTest::keyClicks(box, QStringLiteral("2.75"));
+    QTest::keyClick(box, Qt::Key_Return);
+    QCOMPARE(edited.count(), 1);
+    QCOMPARE(edited[0][0].toString(), QStringLiteral("price-per-hour"));
+    QCOMPARE(edited[0][1].toDouble(), 2.75);
   }
 
   void methods_model_behaves() {

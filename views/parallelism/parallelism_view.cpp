@@ -14,14 +14,11 @@
 #include "views/common/format.h"
 #include "views/common/icons.h"
 #include "views/common/note_label.h"
+#include "views/common/price_box.h"
 #include "views/common/toggle_button.h"
 #include "views/parallelism/parallelism_chart.h"
 
 namespace turnpoint::views {
-
-namespace {
-constexpr double kMostPrice = 1e6;
-}
 
 ParallelismView::ParallelismView(QWidget* parent) : QWidget(parent), chart_(new ParallelismChart(this)) {
   setObjectName(QStringLiteral("parallelism_view"));
@@ -57,16 +54,8 @@ void ParallelismView::make_tool_bar() {
   label(tr("Up to"), range_box_);
   price_box_ = new QDoubleSpinBox(tool_bar_);
   price_box_->setObjectName(QStringLiteral("parallelism_price"));
-  price_box_->setRange(0, kMostPrice);
-  price_box_->setDecimals(2);
-  price_box_->setSingleStep(0.1);
-  price_box_->setPrefix(QStringLiteral("$"));
-  price_box_->setSuffix(tr(" / h"));
-  price_box_->setSpecialValueText(tr("no price"));
+  set_up_price_box(*price_box_);
   price_box_->setFixedWidth(price_box_->fontMetrics().horizontalAdvance(tr("$888.88 / h")) + 40);
-  price_box_->setKeyboardTracking(false);
-  price_box_->setAccessibleName(tr("Price of one device for an hour"));
-  price_box_->setToolTip(tr("What one device costs for an hour; with it the cheapest count is marked"));
   label(tr("Price"), price_box_);
   words_ = new NoteLabel(tool_bar_);
   words_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
@@ -132,13 +121,7 @@ void ParallelismView::set_state(const ParallelismState& state) {
   run_button_->setVisible(state.running || state.can_resume);
 }
 
-void ParallelismView::set_price(double price_per_hour, bool typed) {
-  const QSignalBlocker quiet(price_box_);
-  price_box_->setValue(price_per_hour);
-  QFont with = font();
-  with.setBold(typed);
-  price_box_->setFont(with);
-}
+void ParallelismView::set_price(double price_per_hour, bool typed) { show_price(*price_box_, price_per_hour, typed); }
 
 void ParallelismView::set_ranges(const std::vector<int>& most, int chosen) {
   const QSignalBlocker quiet(range_box_);

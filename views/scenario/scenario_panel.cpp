@@ -3,6 +3,7 @@
 
 #include <QCheckBox>
 #include <QComboBox>
+#include <QDoubleSpinBox>
 #include <QGridLayout>
 #include <QLabel>
 #include <QLineEdit>
@@ -19,6 +20,7 @@
 #include "core/scenario/task_scenario.h"
 #include "views/common/format.h"
 #include "views/common/note_label.h"
+#include "views/common/price_box.h"
 #include "views/common/section_head.h"
 #include "views/scenario/methods_list.h"
 #include "views/scenario/slider_row.h"
@@ -262,6 +264,16 @@ QWidget* ScenarioPanel::make_editor(const OptionRecord& option) {
   } else if (option.type == OptionType::flag) {
     auto* box = new QCheckBox(to_qt(option.text), this);
     connect(box, &QCheckBox::clicked, this, [this, key](bool on) { emit option_edited(key, on ? 1 : 0, 0); });
+    editor = box;
+  } else if (option.type == OptionType::real) {
+    auto* box = new Calm<QDoubleSpinBox>(this);
+    box->setDecimals(2);
+    box->setRange(option.minimum, option.maximum);
+    box->setKeyboardTracking(false);
+    if (key == u"price-per-hour") set_up_price_box(*box);
+    box->setMinimumWidth(64);
+    box->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
+    connect(box, &QDoubleSpinBox::valueChanged, this, [this, key](double value) { emit option_edited(key, value, 0); });
     editor = box;
   } else {
     auto* box = new Calm<QSpinBox>(this);

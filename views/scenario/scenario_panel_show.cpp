@@ -2,6 +2,7 @@
 // From the scenario to what the panel's rows show.
 #include <QCheckBox>
 #include <QComboBox>
+#include <QDoubleSpinBox>
 #include <QLabel>
 #include <QLineEdit>
 #include <QSpinBox>
@@ -12,6 +13,7 @@
 #include "core/scenario/task_scenario.h"
 #include "views/common/counted.h"
 #include "views/common/format.h"
+#include "views/common/price_box.h"
 #include "views/common/section_head.h"
 #include "views/scenario/methods_list.h"
 #include "views/scenario/scenario_panel.h"
@@ -166,6 +168,12 @@ void ScenarioPanel::show_options() {
     if (open && key == u"batch" && value == 0) value = static_cast<double>(view_.scenario->model->batch);
     if (auto* box = qobject_cast<QComboBox*>(editor)) box->setCurrentIndex(static_cast<int>(value));
     if (auto* box = qobject_cast<QSpinBox*>(editor)) box->setValue(static_cast<int>(std::min(value, 2147483647.0)));
+    if (auto* box = qobject_cast<QDoubleSpinBox*>(editor)) {
+      if (key == u"price-per-hour")
+        show_price(*box, open ? view_.scenario->price_per_hour().value_or(0) : value, value > 0);
+      else
+        box->setValue(value);
+    }
     if (auto* box = qobject_cast<QCheckBox*>(editor)) box->setChecked(value != 0);
   }
   const bool any_number = is_as_file(view_) && view_.scenario->tasks->device_limit() == kNone;
