@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "views/common/format.h"
+#include "views/common/method_marks.h"
 #include "views/common/selection_model.h"
 #include "views/frontier/frontier_chart.h"
 #include "views/frontier/label_placer.h"
@@ -234,6 +235,34 @@ class FrontierChartTest : public QObject {
     }
     QVERIFY2(drawn > 100, qPrintable(QString::number(drawn)));
     QVERIFY2(longest > 60, qPrintable(QString::number(longest)));
+  }
+
+  void markers_are_centred_at_every_pixel_ratio_data() {
+    QTest::addColumn<double>("ratio");
+    for (const double ratio : {1.0, 1.25, 1.5, 2.0, 3.0}) QTest::newRow(qPrintable(QString::number(ratio))) << ratio;
+  }
+  void markers_are_centred_at_every_pixel_ratio() {
+    QFETCH(double, ratio);
+    for (const double radius : {2.3, 5.0}) {
+      for (const bool rendered : {true, false}) {
+        const MethodMarker marker(QStringLiteral("ft"), radius, Qt::black, false, Qt::white, ratio);
+        QImage image(QSize(40, 30) * ratio, QImage::Format_ARGB32_Premultiplied);
+        image.setDevicePixelRatio(ratio);
+        image.fill(Qt::white);
+        QPainter painter(&image);
+        rendered ? marker.draw(painter, {18, 13}) : marker.draw_outline(painter, {18, 13});
+        painter.end();
+        double weight = 0, x = 0, y = 0;
+        for (int row = 0; row < image.height(); ++row)
+          for (int column = 0; column < image.width(); ++column) {
+            const double ink = 255 - qGray(image.pixel(column, row));
+            weight += ink, x += ink * (column + 0.5), y += ink * (row + 0.5);
+          }
+        QVERIFY(weight > 0);
+        QVERIFY2(std::hypot(x / weight / ratio - 18, y / weight / ratio - 13) < 0.75,
+                 qPrintable(QStringLiteral("%1, %2").arg(x / weight / ratio).arg(y / weight / ratio)));
+      }
+    }
   }
 
   void numbers() {

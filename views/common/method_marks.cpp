@@ -62,19 +62,30 @@ double method_radius(const QString& method) {
   return 5;
 }
 
-QPixmap method_marker(const QString& method, double radius, const QColor& color, bool hollow, const QColor& hollow_fill,
-                      double pixel_ratio) {
+MethodMarker::MethodMarker(const QString& method, double radius, const QColor& color, bool hollow,
+                           const QColor& hollow_fill, double pixel_ratio)
+    : shape_(method_shape(method, radius)),
+      pen_(hollow ? QPen(color, radius < 4 ? 1.2 : 1.6) : QPen(Qt::NoPen)),
+      fill_(hollow ? hollow_fill : color) {
   const int side = static_cast<int>(std::ceil(radius * 2.6 + 4)) | 1;
-  QPixmap map(QSize(side, side) * pixel_ratio);
-  map.setDevicePixelRatio(pixel_ratio);
-  map.fill(Qt::transparent);
-  QPainter painter(&map);
+  centre_ = side / 2.0;
+  const int device = static_cast<int>(std::ceil(side * pixel_ratio));
+  pixmap_ = QPixmap(device, device);
+  pixmap_.setDevicePixelRatio(pixel_ratio);
+  pixmap_.fill(Qt::transparent);
+  QPainter painter(&pixmap_);
   painter.setRenderHint(QPainter::Antialiasing);
-  painter.translate(side / 2.0, side / 2.0);
-  painter.setPen(hollow ? QPen(color, radius < 4 ? 1.2 : 1.6) : QPen(Qt::NoPen));
-  painter.setBrush(hollow ? hollow_fill : color);
-  painter.drawPath(method_shape(method, radius));
-  return map;
+  draw_outline(painter, {centre_, centre_});
+}
+
+void MethodMarker::draw(QPainter& painter, QPointF at) const {
+  painter.drawPixmap(at - QPointF(centre_, centre_), pixmap_);
+}
+
+void MethodMarker::draw_outline(QPainter& painter, QPointF at) const {
+  painter.setPen(pen_);
+  painter.setBrush(fill_);
+  painter.drawPath(shape_.translated(at));
 }
 
 void draw_method_swatch(QPainter& painter, const QRect& area, const QString& method, bool frontier,

@@ -4,6 +4,7 @@
 
 #include <QColor>
 #include <QPainterPath>
+#include <QPen>
 #include <QPixmap>
 #include <QString>
 
@@ -14,9 +15,24 @@ namespace turnpoint::views {
 /// Outline of a method's marker around (0, 0) with about the given radius.
 QPainterPath method_shape(const QString& method, double radius);
 
-/// A marker as a pixmap: filled where the plan fits, hollow over `hollow_fill` where it does not.
-QPixmap method_marker(const QString& method, double radius, const QColor& color, bool hollow, const QColor& hollow_fill,
-                      double pixel_ratio);
+/// A method's marker: filled where the plan fits, hollow over `hollow_fill` where it does not. Rendered once for one
+/// pixel ratio, since charts draw hundreds of them a frame.
+class MethodMarker {
+ public:
+  MethodMarker(const QString& method, double radius, const QColor& color, bool hollow, const QColor& hollow_fill,
+               double pixel_ratio);
+  /// The rendered marker with its centre at `at`, in logical pixels whatever the pixel ratio.
+  void draw(QPainter& painter, QPointF at) const;
+  /// The same as an outline, for files and for other scales.
+  void draw_outline(QPainter& painter, QPointF at) const;
+
+ private:
+  QPainterPath shape_;
+  QPen pen_;
+  QColor fill_;
+  double centre_ = 0;  ///< of the pixmap, in logical pixels
+  QPixmap pixmap_;
+};
 
 /// Line with marker (a frontier method) or marker alone, centred in `area`.
 void draw_method_swatch(QPainter& painter, const QRect& area, const QString& method, bool frontier,

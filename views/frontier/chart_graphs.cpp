@@ -63,9 +63,28 @@ class Thinner {
   double steps_;
 };
 
-QCPGraph* add_graph(QCustomPlot& plot, const QString& layer, const Columns& columns, const QPen& pen,
-                    QCPGraph::LineStyle style) {
-  QCPGraph* graph = plot.addGraph();
+/// QCustomPlot puts a pixmap by its size in device pixels, half a marker off where a pixel of the screen is smaller
+/// than one of the plot; so markers are put here.
+class MarkerGraph : public QCPGraph {
+ public:
+  MarkerGraph(QCustomPlot& plot, MethodMarker marker, double radius)
+      : QCPGraph(plot.xAxis, plot.yAxis), marker_(std::move(marker)) {
+    setScatterStyle(QCPScatterStyle(QCPScatterStyle::ssCircle, 2 * radius));
+  }
+
+ protected:
+  void drawScatterPlot(QCPPainter* painter, const QVector<QPointF>& scatters, const QCPScatterStyle&) const override {
+    const bool screen = painter->modes() == QCPPainter::pmDefault;
+    painter->setAntialiasing(!screen);
+    for (const QPointF& at : scatters) screen ? marker_.draw(*painter, at) : marker_.draw_outline(*painter, at);
+  }
+
+ private:
+  MethodMarker marker_;
+};
+
+QCPGraph* fill_graph(QCPGraph* graph, const QString& layer, const Columns& columns, const QPen& pen,
+                     QCPGraph::LineStyle style) {
   graph->setLayer(layer);
   graph->setData(columns.x, columns.y, true);
   graph->setPen(pen);
@@ -73,6 +92,11 @@ QCPGraph* add_graph(QCustomPlot& plot, const QString& layer, const Columns& colu
   graph->setAntialiased(false);  // axis-parallel steps are crisper without it
   graph->setAntialiasedScatters(false);
   return graph;
+}
+
+QCPGraph* add_graph(QCustomPlot& plot, const QString& layer, const Columns& columns, const QPen& pen,
+                    QCPGraph::LineStyle style) {
+  return fill_graph(plot.addGraph(), layer, columns, pen, style);
 }
 
 QPen dashed(const QColor& color, double width, QVector<double> pattern) {
@@ -99,10 +123,11 @@ void add_markers(QCustomPlot& plot, const ChartState& state, const ChartSeries& 
   if (points.x.isEmpty()) return;
   const QColor color = state.colors->method(series.method);
   const QColor fill = hollow ? state.colors->no_fit_area : color;
-  QCPGraph* graph = add_graph(plot, QStringLiteral("main"), Thinner(plot).markers(points, 2 * radius + 2), Qt::NoPen,
-                              QCPGraph::lsNone);
-  graph->setScatterStyle(QCPScatterStyle(method_marker(QString::fromStdString(series.method), radius, color, hollow,
-                                                       fill, plot.bufferDevicePixelRatio())));
+  auto* graph = new MarkerGraph(
+      plot,
+      MethodMarker(QString::fromStdString(series.method), radius, color, hollow, fill, plot.bufferDevicePixelRatio()),
+      radius);
+  fill_graph(graph, QStringLiteral("main"), Thinner(plot).markers(points, 2 * radius + 2), Qt::NoPen, QCPGraph::lsNone);
 }
 
 void add_series(QCustomPlot& plot, const ChartState& state, const ChartSeries& series, bool subject) {
