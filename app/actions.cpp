@@ -108,7 +108,7 @@ constexpr ActionRecord kTable[] = {
     {Id::least_time, "least_time", QT_TRANSLATE_NOOP("actions", "Plan with least time"), "Ctrl+End",
      QT_TRANSLATE_NOOP("actions", "Pick the fastest plan"), ""},
     {Id::turning_point, "turning_point", QT_TRANSLATE_NOOP("actions", "Turning point"), "Ctrl+T",
-     QT_TRANSLATE_NOOP("actions", "Pick the point above which more memory buys little"), ""},
+     QT_TRANSLATE_NOOP("actions", "Pick the point above which more memory buys less"), ""},
     {Id::show_parts, "show_parts", QT_TRANSLATE_NOOP("actions", "Compute and network"), "",
      QT_TRANSLATE_NOOP("actions", "Show the two parts of the iteration time, dotted"), "", true},
     {Id::show_others, "show_others", QT_TRANSLATE_NOOP("actions", "Other methods"), "",

@@ -12,6 +12,7 @@ namespace turnpoint {
 namespace {
 
 constexpr double kLeastDistance = 0.05;
+constexpr double kLittle = 0.1;  // of the time
 
 // The points that fit, or all of them where none does.
 std::vector<std::size_t> considered(const std::vector<ResultPoint>& points) {
@@ -92,9 +93,11 @@ std::vector<std::string> describe_turning_point(const Result& result) {
   if (points.size() == 1) return {"One plan only"};
   if (result.turning_point && points[*result.turning_point].fits) {
     const ResultPoint &turning = points[*result.turning_point], &best = points[*fastest];
-    return {"Turning point " + in_words(turning), "Above it more memory buys little:",
-            format_percent(best.time_s / turning.time_s - 1) + " time for +" +
-                format_bytes(best.memory_bytes - turning.memory_bytes)};
+    const double change = best.time_s / turning.time_s - 1;
+    // The turning point is a bend, not an end: what lies above it can still be worth having.
+    return {"Turning point " + in_words(turning),
+            change < -kLittle ? "Above it each GiB buys less:" : "Above it more memory buys little:",
+            format_percent(change) + " time for +" + format_bytes(best.memory_bytes - turning.memory_bytes)};
   }
   // Memory keeps paying as far as it goes; say so only if the device's size is not what hides the turning point.
   std::vector<ResultPoint> unlimited = points;
