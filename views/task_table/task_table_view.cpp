@@ -145,7 +145,7 @@ void TaskTableView::update_words() {
   const QString counted = std::size_t(rows) == all
                               ? views::counted(double(all), tr("1 task"), tr("%1 tasks"))
                               : tr("%1 of %2 tasks").arg(grouped_number(rows, 0), grouped_number(double(all), 0));
-  bar_.summary->setText(tr("%1 · %2 in all").arg(counted, time_text(model_->rows()->shown_s)));
+  bar_.summary->setText(tr("%1 · their times add up to %2").arg(counted, time_text(model_->rows()->shown_s)));
 }
 
 void TaskTableView::show_picked() {

@@ -171,7 +171,7 @@ void TimelineView::update_words() {
   if (summary_) {
     if (!message_.isEmpty()) text = message_ + QStringLiteral(" \u00b7 ");
     const double makespan = summary_->schedule()->makespan_s;
-    text += tr("%1 in all").arg(time_text(makespan));
+    text += tr("%1 simulated").arg(time_text(makespan));
     if (makespan > 0) text += tr(", %1 busy").arg(share_text(summary_->busy_share()));
     const TimeView& time = canvas_->time();
     if (!time.fitted()) text += QStringLiteral(" \u00b7 ") + tr("%1 on show").arg(time_text(time.to() - time.from()));
