@@ -101,7 +101,7 @@ class HardwareViewTest : public QObject {
     QVERIFY(preset.view.empty_text().isEmpty());
     QCOMPARE(
         preset.view.explanation(),
-        QStringLiteral("Nothing measured: every collective comes from the ring formula with data-sheet constants."));
+        QStringLiteral("Nothing measured: every collective comes from the ring formula with nominal link figures."));
     for (const HardwareRow& row : preset.view.content()->rows)
       if (row.kind == HardwareRow::Kind::collective || row.kind == HardwareRow::Kind::operators)
         QCOMPARE(*row.origin, Origin::modelled);

@@ -83,7 +83,7 @@ QVariant CoverageModel::headerData(int section, Qt::Orientation orientation, int
   if (role == Qt::ToolTipRole && section == origin)
     return tr(
         "Measured: timed on the machine. Calibrated: a formula with constants fitted to such times.\nModelled: a "
-        "formula with data-sheet constants.");
+        "formula with nominal figures; presets hold what collectives reach in public measurements.");
   if (role == Qt::ToolTipRole && section == range)
     return tr("Sizes between which a measured curve is interpolated, beyond them extrapolated; figures of links");
   if (role != Qt::DisplayRole) return {};

@@ -97,12 +97,12 @@ CurveChartData make_curve_chart(const HardwareContent& content, const HardwareRo
   bare.collectives.clear();
   chart.ring = read_at(CollectiveModel(bare, {}), row, sizes);
   const bool fitted = CollectiveModel(bare, {}).origin(row.collective, row.group) == Origin::calibrated;
-  chart.ring_name = fitted ? QObject::tr("ring formula, fitted links") : QObject::tr("ring formula, data-sheet links");
+  chart.ring_name = fitted ? QObject::tr("ring formula, fitted links") : QObject::tr("ring formula, nominal links");
   if (row.curve >= 0) {
     chart.read = read_at(CollectiveModel(*content.cluster, {}), row, sizes);
   } else {
     chart.subtitle = fitted ? QObject::tr("calibrated: formula with fitted links")
-                            : QObject::tr("modelled: formula with data-sheet links");
+                            : QObject::tr("modelled: formula with nominal links");
   }
   return chart;
 }

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "views/common/counted.h"
 #include "views/common/format.h"
 #include "views/hardware/topology_view.h"
 
@@ -142,16 +143,16 @@ class ContentBuilder {
     const int measured = collectives[0], calibrated = collectives[1], modelled = collectives[2];
     if (measured == 0 && calibrated == 0)
       out_.explanation =
-          QObject::tr("Nothing measured: every collective comes from the ring formula with data-sheet constants.");
+          QObject::tr("Nothing measured: every collective comes from the ring formula with nominal link figures.");
     else if (calibrated > 0 && modelled == 0)
       out_.explanation =
           QObject::tr("What was not measured comes from the ring formula with constants fitted to the measurements.");
     else if (calibrated > 0)
       out_.explanation = QObject::tr(
-          "What was not measured comes from the ring formula: calibrated with fitted, modelled with data-sheet "
-          "constants.");
+          "What was not measured comes from the ring formula: calibrated with fitted, modelled with nominal link "
+          "figures.");
     else if (modelled > 0)
-      out_.explanation = QObject::tr("What was not measured comes from the ring formula with data-sheet constants.");
+      out_.explanation = QObject::tr("What was not measured comes from the ring formula with nominal link figures.");
     else
       out_.explanation = QObject::tr("Every collective was measured.");
   }
@@ -185,8 +186,11 @@ class ContentBuilder {
     made.origin = link.origin;
     made.value = bandwidth_text(link.bandwidth);
     made.tool_tip = QObject::tr("%1 a step. ").arg(latency_text(link.latency_s));
-    made.tool_tip += link.origin == Origin::calibrated ? QObject::tr("Fitted to measured collectives.")
-                                                       : QObject::tr("From data sheets, less what a ring loses.");
+    made.tool_tip += link.origin == Origin::calibrated
+                         ? QObject::tr("Fitted to measured collectives.")
+                         : QObject::tr(
+                               "Nominal. Presets hold what collectives reach in public measurements, "
+                               "less than the data sheet prints.");
     made.parent = parent;
     add(std::move(made));
   }
@@ -275,7 +279,8 @@ class ContentBuilder {
              to_qt(log.path), problem.line, to_qt(problem.what)});
       if (log.problems_left_out > 0)
         out_.remarks.push_back({RemarkRow::Kind::warning, to_qt(log.path), 0,
-                                QObject::tr("%1 more problems, not listed").arg(log.problems_left_out)});
+                                counted(double(log.problems_left_out), QObject::tr("1 more problem, not listed"),
+                                        QObject::tr("%1 more problems, not listed"))});
     }
     for (const auto& note : report_->notes) add_note({}, to_qt(note));
     for (const auto& log : report_->logs) {

@@ -16,6 +16,7 @@
 #include <QTreeView>
 #include <QVBoxLayout>
 
+#include "views/common/counted.h"
 #include "views/common/elided_label.h"
 #include "views/common/icons.h"
 #include "views/common/note_label.h"
@@ -256,8 +257,10 @@ void HardwareView::set_content(HardwareContentPtr content) {
   remark_panel_->setVisible(remarks);
   if (remarks) {
     const int notes = static_cast<int>(content_->remarks.size()) - content_->warnings;
-    remark_head_->set_value(content_->warnings > 0 ? tr("%1 problems · %2 notes").arg(content_->warnings).arg(notes)
-                                                   : tr("%1 notes").arg(notes));
+    remark_head_->set_value(content_->warnings > 0
+                                ? counted(content_->warnings, tr("1 problem"), tr("%1 problems")) +
+                                      QStringLiteral(" · ") + counted(notes, tr("1 note"), tr("%1 notes"))
+                                : counted(notes, tr("1 note"), tr("%1 notes")));
     remark_table_->resizeColumnToContents(RemarkModel::file);
     remark_table_->resizeColumnToContents(RemarkModel::line);
     remark_table_->setColumnWidth(RemarkModel::file, std::min(remark_table_->columnWidth(RemarkModel::file) + 8, 180));
