@@ -122,6 +122,10 @@ const Error* ValidationPage::room_refusal(const Result& result, std::size_t inde
   room.host.memory_bytes = machine_memory().available;
   const auto fits = check_room(*room.needs, choice, room.host);
   room.error = fits ? std::optional<Error>() : fits.error();
+  // How long a run may take is an option of the command line; the window has no control for it.
+  if (room.error)
+    if (const auto at = room.error->hint.find(", or give a budget"); at != std::string::npos)
+      room.error->hint.resize(at);
   return room.error ? &*room.error : nullptr;
 }
 

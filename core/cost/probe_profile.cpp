@@ -283,8 +283,7 @@ class Profile {
                     hello_.backend, measured, hello_.statistic == "q1" ? "lower quartile" : "median",
                     hello_.cold ? "emptied" : "warm", noisy));
     if (2 * noisy > measured && hello_.statistic == "q1")  // ranks on a host, which shares its time
-      notes.push_back(
-          "the machine was busy with something else as well: 'measure --fresh' on an idle one measures again");
+      notes.push_back("the machine was busy with something else as well: measure everything again when it is idle");
     if (reused > 0)
       notes.push_back(
           fmt::format("{} of these times were taken over from earlier runs, {} to {}", reused, since, until));

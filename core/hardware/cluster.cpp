@@ -33,12 +33,13 @@ std::string cluster_title(int nodes, int devices_per_node, const std::string& de
 }
 
 Expected<ClusterPtr> with_devices(const ClusterPtr& cluster, int devices) {
-  if (devices < 1) return usage_error(fmt::format("--devices must be at least 1, not {}", devices));
+  if (devices < 1) return usage_error(fmt::format("the number of devices must be at least 1, not {}", devices));
   if (devices > kMaximumDevices)
-    return usage_error(fmt::format("--devices must be at most {}, not {}", kMaximumDevices, devices));
+    return usage_error(fmt::format("the number of devices must be at most {}, not {}", kMaximumDevices, devices));
   if (devices == cluster->devices()) return cluster;
   if (cluster->mixed()) {
-    Error error = usage_error(fmt::format("--devices {} would cut '{}', whose nodes differ", devices, cluster->name));
+    Error error =
+        usage_error(fmt::format("a count of {} devices would cut '{}', whose nodes differ", devices, cluster->name));
     error.hint = fmt::format("leave it out, or name the parts with their own shapes; the cluster has {} devices",
                              cluster->devices());
     return error;
@@ -46,18 +47,16 @@ Expected<ClusterPtr> with_devices(const ClusterPtr& cluster, int devices) {
   const int per_node = cluster->devices_per_node;
   // A profile of one node need not know a network; guessing one would make every number wrong.
   if (devices > per_node && cluster->links[kInterNode].bandwidth <= 0) {
-    Error error =
-        usage_error(fmt::format("--devices {} needs {} nodes, but hardware '{}' describes no link between nodes",
-                                devices, (devices + per_node - 1) / per_node, cluster->name));
+    Error error = usage_error(fmt::format("{} devices need {} nodes, but hardware '{}' describes no link between nodes",
+                                          devices, (devices + per_node - 1) / per_node, cluster->name));
     error.hint =
-        fmt::format("it has one node of {} devices; 'measure --ranks {}' measures more CPU ranks of this machine",
-                    per_node, devices);
+        fmt::format("it has one node of {} devices; this machine can be measured with {} CPU ranks", per_node, devices);
     return error;
   }
   if (devices > per_node && devices % per_node != 0) {
     const int below = devices / per_node * per_node;
     Error error = usage_error(fmt::format(
-        "--devices {} is neither at most the {} devices of a node nor a multiple of them", devices, per_node));
+        "{} devices are neither at most the {} devices of a node nor a multiple of them", devices, per_node));
     error.hint = fmt::format("take {} or {}", below, below + per_node);
     return error;
   }

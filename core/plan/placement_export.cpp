@@ -79,8 +79,8 @@ Expected<std::string> write_placement_dot(const PlacementPlan& plan) {
   const TaskGraph& graph = *plan.graph;
   if (graph.task_count() > kMostDotTasks)
     return usage_error(
-        fmt::format("a graph of {} tasks cannot be drawn; up to {} can. --to trace shows it as a "
-                    "timeline, --to csv as a table",
+        fmt::format("a graph of {} tasks cannot be drawn; up to {} can. A trace shows it as a "
+                    "timeline, CSV as a table",
                     graph.task_count(), kMostDotTasks));
   std::string dot =
       fmt::format("digraph \"{}\" {{\n  rankdir=TB;\n  node [shape=box, style=filled];\n", escape_dot(graph.name));

@@ -29,11 +29,11 @@ Expected<StepJob> step_job_of(const Scenario& scenario, const Plan& plan, const 
     return usage_error("the plan is not one of this model");
   const bool cpu = choice.backend == ProbeBackend::cpu;
   if (cpu && settings.precision == Precision::bf16)
-    return refused("the CPU backend computes in fp32, the plan is in bf16", "search with --precision fp32");
+    return refused("the CPU backend computes in fp32, the plan is in bf16", "search in precision fp32");
   if (settings.optimizer != Optimizer::sgd && settings.optimizer != Optimizer::momentum &&
       settings.optimizer != Optimizer::adam)
     return refused(fmt::format("the probe updates by sgd, momentum or adam, not by {}", to_string(settings.optimizer)),
-                   "search with --optimizer adam");
+                   "search with optimizer adam");
   if (cpu && choice.mode == StepMode::ranks && devices > choice.most_ranks)
     return refused(
         fmt::format("the plan is for {} devices, and at most {} CPU ranks are run here", devices, choice.most_ranks),

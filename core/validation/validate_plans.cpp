@@ -61,7 +61,7 @@ Expected<void> report_on(const Result& result, ValidatedPlan& made, const std::s
   if (made.measurement.backend == "cpu" && is_preset(scenario.hardware))
     made.report.notes.insert(made.report.notes.begin(),
                              fmt::format("predicted for {}, which is not what ran: the CPU of this machine did; search "
-                                         "with --hardware local, or calibrate",
+                                         "on hardware 'local', this machine, or calibrate",
                                          scenario.hardware));
   return {};
 }

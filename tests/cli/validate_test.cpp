@@ -44,16 +44,16 @@ class ValidateTest : public QObject {
     QCOMPARE(report["bytes_sent"]["predicted"], report["bytes_sent"]["measured"]);
     QVERIFY(report["numerics"]["loss_error"].get<double>() <= report["numerics"]["tolerance"].get<double>());
     QVERIFY(!report["operators"].empty());
-    QVERIFY(done.err.contains("search with --hardware local"));
+    QVERIFY(done.err.contains("search on hardware 'local'"));
     QVERIFY(QFile(path("report.csv")).size() > 100);
     QVERIFY(QFile(path("report.md")).size() > 100);
   }
 
   void several_plans_and_calibration() {
     const QString result = searched("two.json", {"--hardware", "v100-16gb-1x2"});
-    const auto done = run({"validate", result, "--point", "min-memory", "--backend", "cpu", "--plans", "4", "--steps",
-                           "3", "--runs", "3", "--calibrate", "--profile-out", path("known.json"), "--out",
-                           path("reports.json")});
+    const auto done =
+        run({"validate", result, "--point", "min-memory", "--backend", "cpu", "--plans", "4", "--steps", "3", "--runs",
+             "3", "--calibrate", "--profile-out", path("known.json"), "--out", path("reports.json")});
     QVERIFY2(done.code == 0, done.err.constData());
     const json reports = read("reports.json");
     QCOMPARE(schemas_.check("validations@1", reports), std::string());

@@ -305,6 +305,9 @@ class ClusterTest : public QObject {
     for (const int devices : {0, -1, 9, 12, 65537, 1 << 30})
       QCOMPARE(with_devices(base, devices).error().code, ErrorCode::usage);
     QVERIFY(with_devices(base, 12).error().message().find("take 8 or 16") != std::string::npos);
+    // The window shows it, too.
+    for (const int devices : {0, 12, 1 << 30})
+      QVERIFY(with_devices(base, devices).error().message().find("--") == std::string::npos);
   }
 
   void profile_round_trip() {
