@@ -13,6 +13,8 @@
 #include <QVBoxLayout>
 
 #include "app/studies.h"
+#include "core/hardware/cluster.h"
+#include "views/common/format.h"
 #include "views/common/icons.h"
 #include "views/common/section_head.h"
 
@@ -36,6 +38,12 @@ QToolButton* make_link(QWidget* parent, const QString& icon, const QString& text
   return link;
 }
 
+/// A preset is called by its title, as in the Scenario dock.
+QString hardware_title(const char* name) {
+  const auto cluster = cluster_preset(name);
+  return cluster ? views::to_qt((*cluster)->title) : QString::fromLatin1(name);
+}
+
 }  // namespace
 
 std::span<const Sample> samples() { return kSamples; }
@@ -52,7 +60,9 @@ StartPage::StartPage(const ActionSet& actions, QWidget* parent) : QWidget(parent
     connect(button, &QCommandLinkButton::clicked, actions[id], &QAction::trigger);
     return button;
   };
-  grid->addWidget(big(ActionId::open_model, tr("Open model…"), tr("ONNX or Hugging Face config.json")), 0, 0);
+  grid->addWidget(
+      big(ActionId::open_model, tr("Open model…"), tr("ONNX, Hugging Face config.json, TensorFlow graph, task graph")),
+      0, 0);
   grid->addWidget(big(ActionId::open_session, tr("Open session…"), tr("A .turnpoint file")), 0, 1);
   auto* drop = new QLabel(tr("or drop a model, hardware profile or .turnpoint session anywhere in the window"), body);
   drop->setAlignment(Qt::AlignCenter);
@@ -64,7 +74,7 @@ StartPage::StartPage(const ActionSet& actions, QWidget* parent) : QWidget(parent
   auto* sample_column = new QVBoxLayout;
   for (int i = 0; const Sample& sample : kSamples) {
     auto* link = make_link(body, QStringLiteral("search"),
-                           QStringLiteral("%1 — %2").arg(tr(sample.title), QString::fromLatin1(sample.hardware)));
+                           tr("%1 on %2").arg(tr(sample.title), hardware_title(sample.hardware)));
     connect(link, &QToolButton::clicked, this, [this, i] { emit sample_chosen(i); });
     sample_column->addWidget(link);
     ++i;
