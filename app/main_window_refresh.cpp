@@ -280,7 +280,10 @@ void MainWindow::show_status() {
     } else if (main->coarse) {
       state = result.gap ? tr("Coarse ±%1").arg(gap_shown(result)) : tr("Coarse");
       tint = colors.warning;
-      chart_state = result.gap ? tr("coarse ±%1").arg(gap_shown(result)) : tr("coarse");
+      // The band elsewhere may be a hundred times as high.
+      chart_state = !result.gap            ? tr("coarse")
+                    : result.turning_point ? tr("coarse ±%1 at the turning point").arg(gap_shown(result))
+                                           : tr("coarse ±%1").arg(gap_shown(result));
     } else if (result.exact) {
       state = tr("Exact");
     } else {
