@@ -262,8 +262,8 @@ void PlanPanel::show_point() {
   if (single)
     where << tr("placement on %1 devices").arg(result_->scenario->cluster->devices());
   else
-    where << tr("plan %1 of %2")
-                 .arg(grouped_number(double(index_ + 1), 0), grouped_number(double(result_->points.size()), 0));
+    where << tr("point %1 of %2")
+                 .arg(grouped_number(double(index_), 0), grouped_number(double(result_->points.size()), 0));
   where << method_title_;
   if (result_->clock == Clock::simulated && !single) where << tr("simulated");
   const auto gap = gap_at(*result_, index_);
@@ -279,6 +279,7 @@ void PlanPanel::show_point() {
   QString line = where.join(QStringLiteral(" · "));
   line[0] = line[0].toUpper();
   where_->setText(line);
+  where_->setToolTip(single ? QString() : tr("--point %1 on the command line; points are counted from 0").arg(index_));
   // A placement's neighbours are those of other methods; the chart knows them.
   previous_->setEnabled(single || index_ > 0);
   next_->setEnabled(single || index_ + 1 < result_->points.size());
