@@ -92,6 +92,7 @@ void Document::build(const ScenarioRequest& wanted, const QString& text, bool cl
         } else {
           push(***outcome, text, 0);
         }
+        emit built();
         if (then) then();
       });
 }

@@ -53,6 +53,8 @@ class Document : public QObject {
   void scenario_changed(bool live);
   void pinned_changed();
   void building_changed();
+  /// What was asked for is open now.
+  void built();
   void failed(const turnpoint::Error& error, const QString& action);
 
  private:

@@ -180,7 +180,10 @@ void HardwarePage::measure(MeasureOptions options) {
 }
 
 void HardwarePage::finish(const std::shared_ptr<Reading>& reading, const QString& action) {
-  if (reading->error) emit failed(*reading->error, action);
+  if (reading->error)
+    emit failed(*reading->error, action);
+  else
+    emit succeeded(action);
   if (!reading->report) return;
   report_ = reading->report;
   report_files_ = reading->files;

@@ -47,6 +47,7 @@ class HardwarePage : public QObject {
   /// A profile lies at `path`, or is kept as "local", and is to become the hardware.
   void profile_made(const QString& path, const QString& title);
   void failed(const turnpoint::Error& error, const QString& action);
+  void succeeded(const QString& action);
   void noted(const QString& what, const QString& action);
   void report_shown();
 

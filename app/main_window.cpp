@@ -224,10 +224,13 @@ void MainWindow::connect_document() {
   connect(document, &Document::pinned_changed, this, &MainWindow::show_chart);
   connect(document, &Document::building_changed, this, &MainWindow::show_status);
   connect(document, &Document::failed, this, [this](const Error& error, const QString& action) {
-    report(error, action);
+    report_about(error, action, about_opening());
     show_scenario();  // boxes go back to what is open
   });
-  connect(runner_.get(), &SearchRunner::result_changed, this, [this] {
+  connect(document, &Document::built, this, [this] { messages_->clear_errors(about_opening()); });
+  connect(runner_.get(), &SearchRunner::result_changed, this, [this](const QString& method) {
+    if (const MethodRun* run = runner_->find(method.toStdString()); run && run->result)
+      messages_->clear_errors(views::to_qt(run->title));
     show_chart();
     show_point();
   });
@@ -289,6 +292,7 @@ void MainWindow::connect_panels() {
   connect(parallelism_page_, &ParallelismPage::export_requested, this, &MainWindow::ask_export_parallelism);
   connect(hardware_view_, &views::HardwareView::open_logs_requested, actions_[ActionId::open_logs], &QAction::trigger);
   connect(hardware_page_, &HardwarePage::failed, this, &MainWindow::report);
+  connect(hardware_page_, &HardwarePage::succeeded, messages_, &views::MessageBar::clear_errors);
   connect(hardware_page_, &HardwarePage::noted, this, &MainWindow::note);
   connect(pinned_searches_, &PinnedSearches::failed, this, &MainWindow::report);
   connect(hardware_page_, &HardwarePage::report_shown, this, &MainWindow::show_hardware_page);
@@ -307,7 +311,8 @@ void MainWindow::connect_actions() {
              &MainWindow::open_path);
   });
   on(Id::open_hardware, [this] {
-    ask_open(tr("Open hardware profile"), tr("Hardware profiles (*.json);;All files (*)"), &MainWindow::open_path);
+    ask_open(tr("Open hardware profile"), tr("Hardware profiles (*.json);;All files (*)"),
+             &MainWindow::open_hardware_file);
   });
   on(Id::open_logs, [this] { ask_open_logs(); });
   on(Id::open_session, [this] {

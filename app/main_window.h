@@ -58,6 +58,8 @@ class MainWindow : public QMainWindow {
 
   /// What a path is decides its content: session, hardware profile, else a model. Built-in names are models.
   void open_path(const QString& path);
+  /// The same where a hardware profile was asked for: anything else is refused, and called by what it is.
+  void open_hardware_file(const QString& path);
   /// Model and hardware together, as from the command line or a sample; empty parts take the sample's.
   void open_scenario(const std::string& model, const std::string& hardware, int devices);
   void open_sample(int index);
@@ -154,6 +156,10 @@ class MainWindow : public QMainWindow {
 
   void raise_view(const QString& key);
   void report(const Error& error, const QString& what_failed);
+  /// `about`: what takes the message away once it succeeds (views::MessageBar::clear_errors).
+  void report_about(const Error& error, const QString& what_failed, const QString& about);
+  /// All ways to open something replace one another: after a bad file a good one is the answer.
+  static QString about_opening() { return QStringLiteral("opening"); }
   void note(const QString& what, const QString& where = {});
   void pin_frontier();
   void open_palette();

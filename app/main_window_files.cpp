@@ -4,7 +4,6 @@
 #include <QApplication>
 #include <QDockWidget>
 #include <QDragEnterEvent>
-#include <QFile>
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QJsonDocument>
@@ -15,6 +14,7 @@
 #include "app/app_settings.h"
 #include "app/command_palette.h"
 #include "app/document.h"
+#include "app/file_kind.h"
 #include "app/file_path.h"
 #include "app/hardware_page.h"
 #include "app/main_window.h"
@@ -33,31 +33,11 @@
 
 namespace turnpoint::app {
 
-namespace {
-
-constexpr int kSniff_bytes = 4096;
-
-/// "session", "hardware", "report", "log" or "model" by the first bytes and the name.
-QString kind_of(const QString& path) {
-  QFile file(path);
-  if (!file.open(QIODevice::ReadOnly)) return QStringLiteral("model");
-  const QByteArray head = file.read(kSniff_bytes);
-  if (head.contains("turnpoint/validation@") || head.contains("turnpoint/validations@"))
-    return QStringLiteral("report");
-  if (head.contains("turnpoint/session@") || path.endsWith(QStringLiteral(".turnpoint")))
-    return QStringLiteral("session");
-  if (head.contains("turnpoint/hardware-profile@")) return QStringLiteral("hardware");
-  // PipeDream's profiles: "node1 -- Input0 -- ...".
-  if (head.startsWith("node") && head.contains(" -- ")) return QStringLiteral("model");
-  // Models are binary, or JSON and protobuf texts that no measuring program writes.
-  for (const char* suffix : {".log", ".csv", ".xml", ".txt"})
-    if (path.endsWith(QLatin1String(suffix), Qt::CaseInsensitive)) return QStringLiteral("log");
-  return QStringLiteral("model");
+void MainWindow::report(const Error& error, const QString& what_failed) {
+  report_about(error, what_failed, what_failed);
 }
 
-}  // namespace
-
-void MainWindow::report(const Error& error, const QString& what_failed) {
+void MainWindow::report_about(const Error& error, const QString& what_failed, const QString& about) {
   if (error.code == ErrorCode::cancelled) return;
   QString what = views::to_qt(error.what);
   if (!what.isEmpty()) what[0] = what[0].toUpper();
@@ -65,7 +45,7 @@ void MainWindow::report(const Error& error, const QString& what_failed) {
   if (!error.where.empty()) where << views::to_qt(error.where);
   if (!error.hint.empty()) where << views::to_qt(error.hint);
   if (where.isEmpty()) where << what_failed;
-  messages_->show_message({views::Message::Kind::error, what, where.join(QStringLiteral(" — "))});
+  messages_->show_message({views::Message::Kind::error, what, where.join(QStringLiteral(" — ")), about});
 }
 
 void MainWindow::note(const QString& what, const QString& where) {
@@ -74,15 +54,15 @@ void MainWindow::note(const QString& what, const QString& where) {
 
 void MainWindow::open_path(const QString& path) {
   if (path.isEmpty()) return;
-  const QString kind = path.startsWith(QStringLiteral("builtin:")) ? QStringLiteral("model") : kind_of(path);
+  const FileKind kind = path.startsWith(QStringLiteral("builtin:")) ? FileKind::model : kind_of_file(path);
   if (!path.startsWith(QStringLiteral("builtin:"))) settings_.set_folder(QFileInfo(path).absolutePath());
-  if (kind == u"session") {
+  if (kind == FileKind::session) {
     open_session(path);
-  } else if (kind == u"report") {
+  } else if (kind == FileKind::report) {
     validation_page_->open(path);
-  } else if (kind == u"log") {
+  } else if (kind == FileKind::log) {
     open_logs({path});
-  } else if (kind == u"hardware") {
+  } else if (kind == FileKind::hardware) {
     if (document_->scenario())
       document_->open_hardware(path.toStdString());
     else
@@ -92,6 +72,22 @@ void MainWindow::open_path(const QString& path) {
   } else {
     open_scenario(path.toStdString(), {}, 0);
   }
+}
+
+void MainWindow::open_hardware_file(const QString& path) {
+  const FileKind kind = kind_of_file(path);
+  if (kind == FileKind::hardware || kind == FileKind::log) return open_path(path);
+  settings_.set_folder(QFileInfo(path).absolutePath());
+  Error error = bad_input("this is no hardware profile", path.toStdString());
+  const QString seems = describe_file(path);
+  if (!QFileInfo::exists(path))
+    error.what = "there is no such file";
+  else
+    error.hint = (seems.isEmpty() ? tr("a profile is JSON that names turnpoint/hardware-profile@1 as its format; "
+                                       "measured logs are opened as such")
+                                  : tr("it seems to be %1").arg(seems))
+                     .toStdString();
+  report_about(error, tr("Open hardware profile"), about_opening());
 }
 
 void MainWindow::open_scenario(const std::string& model, const std::string& hardware, int devices) {
@@ -161,6 +157,7 @@ bool MainWindow::save_session(const QString& path) {
   session_path_ = path;
   settings_.add_recent_session(path);
   show_recent();
+  messages_->clear_errors(tr("Save session"));
   note(tr("Session saved"), path);
   return true;
 }
@@ -168,7 +165,7 @@ bool MainWindow::save_session(const QString& path) {
 void MainWindow::open_session(const QString& path) {
   const auto loaded = is_study_path(path) ? load_study(path) : load_session(to_path(path));
   if (!loaded) {
-    report(loaded.error(), tr("Open session"));
+    report_about(loaded.error(), tr("Open session"), about_opening());
     return;
   }
   take_session(*loaded, path);
@@ -263,7 +260,7 @@ void MainWindow::export_to(ExportKind kind, const QString& path) {
         if (!**written)
           report((*written)->error(), tr("Export"));
         else
-          note(tr("Exported %1").arg(QFileInfo(path).fileName()), path);
+          messages_->clear_errors(tr("Export")), note(tr("Exported %1").arg(QFileInfo(path).fileName()), path);
       });
 }
 
@@ -305,9 +302,11 @@ void MainWindow::dropEvent(QDropEvent* event) {
   event->acceptProposedAction();
   for (const QString& path : files) {
     // Several files at once are measurements, unless one is plainly something else; a JSON alone may be a model's.
-    const QString kind = kind_of(path);
+    const FileKind kind = kind_of_file(path);
     const bool json = path.endsWith(QStringLiteral(".json"), Qt::CaseInsensitive);
-    if (kind == u"log" || (files.size() > 1 && (kind == u"hardware" || (json && kind == u"model")))) logs << path;
+    if (kind == FileKind::log ||
+        (files.size() > 1 && (kind == FileKind::hardware || (json && kind == FileKind::model))))
+      logs << path;
   }
   open_logs(logs);
   for (const QString& path : files) {

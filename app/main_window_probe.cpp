@@ -10,8 +10,10 @@
 #include "app/main_window.h"
 #include "app/measure_dialog.h"
 #include "app/validation_page.h"
+#include "app/validation_runner.h"
 #include "core/hardware/probe_client.h"
 #include "views/common/format.h"
+#include "views/common/message_bar.h"
 #include "views/hardware/hardware_view.h"
 #include "views/plan/plan_panel.h"
 #include "views/validation/validation_view.h"
@@ -56,6 +58,10 @@ void MainWindow::connect_validation() {
   connect(plan_panel_, &views::PlanPanel::report_wanted, page, [page] { page->show(page->report_of_picked()); });
   page->look_again();
   connect(page, &ValidationPage::failed, this, &MainWindow::report);
+  connect(validation_runner_.get(), &ValidationRunner::report_made, this,
+          [this] { messages_->clear_errors(ValidationRunner::tr("Run this plan here")); });
+  connect(validation_runner_.get(), &ValidationRunner::calibrated, this,
+          [this] { messages_->clear_errors(ValidationRunner::tr("Calibrate")); });
   connect(page, &ValidationPage::shown, this, [this] { raise_view(QStringLiteral("validation")); });
   connect(page, &ValidationPage::written, this,
           [this](const QString& path) { note(tr("Saved %1").arg(QFileInfo(path).fileName()), path); });

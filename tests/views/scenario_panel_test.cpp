@@ -189,6 +189,25 @@ class ScenarioPanelTest : public QObject {
     bar.dismiss();
     QVERIFY(!bar.current());
   }
+
+  void the_newest_error_is_in_front_and_success_takes_its_own_away() {
+    MessageBar bar;
+    const auto fail = [&](const char* what, const char* about) {
+      bar.show_message({Message::Kind::error, QString::fromLatin1(what), {}, QString::fromLatin1(about)});
+    };
+    fail("first", "opening");
+    fail("export", "export");
+    fail("second", "opening");
+    QCOMPARE(bar.current()->what, QStringLiteral("second"));
+    fail("first", "opening");  // again: it is the newest now
+    QCOMPARE(bar.current()->what, QStringLiteral("first"));
+    QCOMPARE(bar.count(), 3);
+    bar.clear_errors({});
+    QCOMPARE(bar.count(), 3);
+    bar.clear_errors(QStringLiteral("opening"));
+    QCOMPARE(bar.count(), 1);
+    QCOMPARE(bar.current()->what, QStringLiteral("export"));
+  }
 };
 
 QTEST_MAIN(ScenarioPanelTest)

@@ -71,10 +71,16 @@ MessageBar::MessageBar(QWidget* parent) : QFrame(parent) {
 
 void MessageBar::show_message(Message message) {
   const auto same = [&](const Message& m) { return m.what == message.what && m.where == message.where; };
-  if (std::any_of(queue_.begin(), queue_.end(), same)) return;
-  const auto at = std::find_if(queue_.begin(), queue_.end(), [&](const Message& m) { return m.kind < message.kind; });
+  std::erase_if(queue_, same);
+  const auto at = std::find_if(queue_.begin(), queue_.end(), [&](const Message& m) { return m.kind <= message.kind; });
   queue_.insert(at, std::move(message));
   refresh();
+}
+
+void MessageBar::clear_errors(const QString& about) {
+  const auto gone = std::erase_if(
+      queue_, [&](const Message& m) { return m.kind == Message::Kind::error && !about.isEmpty() && m.about == about; });
+  if (gone > 0) refresh();
 }
 
 void MessageBar::dismiss() {

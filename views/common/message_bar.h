@@ -14,8 +14,9 @@ namespace turnpoint::views {
 struct Message {
   enum class Kind { note, warning, error };
   Kind kind = Kind::error;
-  QString what;   ///< one line
-  QString where;  ///< one line: place, reason, what to do; may be empty
+  QString what;        ///< one line
+  QString where;       ///< one line: place, reason, what to do; may be empty
+  QString about = {};  ///< what failed; succeeding in it takes errors about it away; empty: only the user does
 };
 
 class MessageBar : public QFrame {
@@ -23,8 +24,10 @@ class MessageBar : public QFrame {
  public:
   explicit MessageBar(QWidget* parent = nullptr);
 
-  /// Errors come before notes; the same text twice is shown once.
+  /// Errors come before notes, of each kind the newest first; the same text twice is shown once.
   void show_message(Message message);
+  /// It succeeded now: what is said of its failure no longer holds.
+  void clear_errors(const QString& about);
   int count() const { return static_cast<int>(queue_.size()); }
   const Message* current() const { return queue_.empty() ? nullptr : &queue_.front(); }
 
