@@ -189,6 +189,7 @@ void MainWindow::build_docks() {
       connect(dock, &QDockWidget::visibilityChanged, schedules_.get(),
               [this, view = dock->widget()](bool visible) { schedules_->set_looked_at(view, visible); });
   }
+  connect(plan_dock_, &QDockWidget::visibilityChanged, schedules_.get(), &ScheduleLoader::set_wanted_at_rest);
   default_layout();
 }
 

@@ -130,6 +130,7 @@ class MainWindow : public QMainWindow {
   void show_plan();
   void show_plan_in(LinkedView& view);
   void show_schedule();
+  void show_peak();
   void show_status();
   void show_recent();
   void fill_choices();

@@ -27,6 +27,7 @@
 #include "views/comparison/comparison_view.h"
 #include "views/frontier/chart_header.h"
 #include "views/frontier/frontier_chart.h"
+#include "views/memory/memory_summary.h"
 #include "views/memory/memory_view.h"
 #include "views/plan/plan_panel.h"
 #include "views/scenario/scenario_panel.h"
@@ -216,6 +217,14 @@ void MainWindow::show_point() {
   const bool placed = there && run->result->plans && run->result->plans->placement(picked->index);
   actions_[ActionId::export_plan_trace]->setEnabled(placed);
   if (placed) actions_[ActionId::export_plan_svg]->setEnabled(false);
+  show_peak();
+}
+
+/// Never that of another plan than the one whose figures stand above it.
+void MainWindow::show_peak() {
+  const bool known = loader_->up_to_date() && schedules_->is_of(loader_->plan());
+  const std::int64_t peak = known ? schedules_->loaded().memory->largest_peak() : 0;
+  plan_panel_->set_peak(peak > 0 ? std::optional(peak) : std::nullopt);
 }
 
 void MainWindow::show_plan() {
@@ -234,6 +243,7 @@ void MainWindow::show_plan() {
     linked_[i].outdated = !linked_[i].widget->isVisible();
     if (!linked_[i].outdated) show_plan_in(linked_[i]);
   }
+  show_peak();
 }
 
 void MainWindow::show_plan_in(LinkedView& view) {
@@ -248,6 +258,7 @@ void MainWindow::show_schedule() {
   tabs_.timeline->set_prepared(loaded.timeline);
   tabs_.memory->set_prepared(loaded.memory);
   tabs_.graph->set_placement_schedule(loaded.of_placement ? loaded.schedule : nullptr);
+  show_peak();
 }
 
 void MainWindow::show_status() {

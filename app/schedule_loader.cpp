@@ -31,6 +31,9 @@ Expected<SchedulePtr> placement_schedule(const PlacementPlan& plan, const Scenar
 ScheduleLoader::ScheduleLoader(PlanLoader& plans, TaskManager& tasks, views::SelectionModel& selection, QObject* parent)
     : QObject(parent), plans_(plans), tasks_(tasks), selection_(selection) {
   clear(tr("Pick a point in the chart to see its schedule."));
+  rest_.setSingleShot(true);
+  rest_.setInterval(kRest_ms);
+  connect(&rest_, &QTimer::timeout, this, &ScheduleLoader::start);
   connect(&plans, &PlanLoader::plan_changed, this, &ScheduleLoader::load);
 }
 
@@ -42,9 +45,18 @@ void ScheduleLoader::set_looked_at(const QObject* view, bool on) {
   if (on) load();
 }
 
-bool ScheduleLoader::up_to_date() const { return asked_ == shown_; }
+void ScheduleLoader::set_wanted_at_rest(bool on) {
+  wanted_at_rest_ = on;
+  if (on)
+    load();
+  else
+    rest_.stop();
+}
+
+bool ScheduleLoader::up_to_date() const { return asked_ == shown_ && !rest_.isActive(); }
 
 void ScheduleLoader::clear(const QString& message) {
+  rest_.stop();
   asked_ = shown_ = nullptr;
   message_ = message;
   tasks_.cancel_purpose(kSchedulePurpose);
@@ -66,8 +78,19 @@ void ScheduleLoader::load() {
   if (!placement && seen_.empty()) {
     // Nobody sees it: the old one would be wrong, the new one is made when somebody looks.
     if (loaded_.schedule) clear(QString());
+    if (wanted_at_rest_) rest_.start();
     return;
   }
+  start();
+}
+
+void ScheduleLoader::start() {
+  rest_.stop();
+  const PlacementPlanPtr placement = plans_.placement();
+  const auto plan = plans_.plan();
+  std::shared_ptr<const void> wanted = plan;
+  if (placement) wanted = placement;
+  if (!wanted) return;
   asked_ = wanted;
   auto made = std::make_shared<std::optional<Expected<LoadedSchedule>>>();
   tasks_.start(

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <QObject>
+#include <QTimer>
 #include <memory>
 #include <set>
 
+#include "core/plan/plan.h"
 #include "core/simulation/schedule.h"
 
 namespace turnpoint::views {
@@ -39,13 +41,20 @@ class ScheduleLoader : public QObject {
   /// Whether this view, which draws schedules of sharding plans, can be seen; while none can, they are not made. The
   /// graph colours tasks by their device, so a placement's schedule always is.
   void set_looked_at(const QObject* view, bool on);
+  /// Whether somebody wants to know a number of it once picks and sliders rest; it is then made although no view shows
+  /// it.
+  void set_wanted_at_rest(bool on);
   bool up_to_date() const;
+  /// What is loaded belongs to this plan.
+  bool is_of(const std::shared_ptr<const Plan>& plan) const { return plan && loaded_.schedule && shown_ == plan; }
 
  signals:
   void changed();
 
  private:
+  static constexpr int kRest_ms = 250;
   void load();
+  void start();
   void clear(const QString& message);
 
   PlanLoader& plans_;
@@ -57,6 +66,8 @@ class ScheduleLoader : public QObject {
   std::shared_ptr<const void> asked_;  ///< plan or placement that was asked for last
   std::shared_ptr<const void> shown_;  ///< that loaded_ belongs to
   std::set<const QObject*> seen_;
+  bool wanted_at_rest_ = false;
+  QTimer rest_;
 };
 
 }  // namespace turnpoint::app

@@ -140,6 +140,13 @@ void PlanPanel::build_bars(QVBoxLayout* column) {
   memory_bar_->setAccessibleName(tr("Memory by part"));
   memory_legend_ = new LegendTable(this);
   memory_legend_->setObjectName(QStringLiteral("memory_legend"));
+  peak_ = make_label(this, true);
+  peak_->setObjectName(QStringLiteral("simulated_peak"));
+  peak_->setToolTip(
+      tr("The sum above counts what the plan keeps for backward, all at once and nothing else.\n"
+         "The simulation follows every tensor from its making to its last use: what is computed again lives again in "
+         "backward,\nand so do gathered weights and gradients on their way; what ends early makes room. See Memory."));
+  peak_->hide();
   time_head_ = new SectionHead(tr("Iteration time"), this);
   time_bar_ = new BreakdownBar(this);
   time_bar_->setAccessibleName(tr("Time by part"));
@@ -148,6 +155,7 @@ void PlanPanel::build_bars(QVBoxLayout* column) {
   for (QWidget* part :
        {static_cast<QWidget*>(memory_head_), static_cast<QWidget*>(memory_bar_), static_cast<QWidget*>(memory_legend_)})
     column->addWidget(part);
+  column->addWidget(peak_);
   column->addSpacing(8);
   column->addWidget(time_head_);
   column->addWidget(time_bar_);
@@ -246,7 +254,9 @@ void PlanPanel::set_plan(std::shared_ptr<const Plan> plan, ScenarioPtr scenario)
 
 void PlanPanel::changeEvent(QEvent* event) {
   QScrollArea::changeEvent(event);
-  if (event->type() == QEvent::PaletteChange && pages_) placement_ ? show_placement() : show_bars();
+  if (event->type() != QEvent::PaletteChange || !pages_) return;
+  placement_ ? show_placement() : show_bars();
+  show_peak();
 }
 
 void PlanPanel::show_point() {
@@ -350,6 +360,30 @@ void PlanPanel::show_bars() {
   time_bar_->set_parts(std::move(times));
   compute_legend_->set_rows(std::move(compute));
   network_legend_->set_rows(std::move(network));
+}
+
+void PlanPanel::set_peak(std::optional<std::int64_t> bytes) {
+  peak_bytes_ = bytes;
+  show_peak();
+}
+
+void PlanPanel::show_peak() {
+  // On the simulated clock the headline is this peak itself.
+  const bool shown = peak_bytes_ && result_ && scenario_ && result_->clock == Clock::additive;
+  peak_->setVisible(shown);
+  if (!shown) return;
+  const bool over = *peak_bytes_ > scenario_->memory_limit();
+  QString text = tr("Peak, simulated %1").arg(memory_text(*peak_bytes_));
+  if (over) text += QStringLiteral(" \u00b7 ") + tr("does not fit");
+  peak_->setText(text);
+  // Where the sum does not fit either, the headline has said so.
+  QPalette tinted = palette();
+  const ThemeColors& colors = theme_colors(palette());
+  const ResultPoint& point = result_->points[index_];
+  tinted.setColor(QPalette::WindowText, over && point.fits                  ? colors.warning
+                                        : *peak_bytes_ > point.memory_bytes ? colors.text
+                                                                            : colors.secondary);
+  peak_->setPalette(tinted);
 }
 
 void PlanPanel::show_reshards() {

@@ -5,6 +5,7 @@
 
 #include <QScrollArea>
 #include <memory>
+#include <optional>
 
 #include "core/plan/result.h"
 #include "core/validation/validation_report.h"
@@ -37,6 +38,9 @@ class PlanPanel : public QScrollArea {
   void set_plan(std::shared_ptr<const Plan> plan, ScenarioPtr scenario);
   /// A placement's in the place of a plan. Null: the point has none, or none yet.
   void set_placement(PlacementPlanPtr placement, ScenarioPtr scenario);
+  /// Most bytes that a device holds at once in the simulated schedule of the plan on show; nothing while it is not
+  /// known.
+  void set_peak(std::optional<std::int64_t> bytes);
   /// The newest report of a run of the picked plan; null: none, and `how` says how to get one.
   void set_validation(std::shared_ptr<const ValidationReport> report, const QString& how);
   QPushButton* export_button() const { return export_; }
@@ -57,6 +61,7 @@ class PlanPanel : public QScrollArea {
   void build_lists(QVBoxLayout* column);
   void show_point();
   void show_bars();
+  void show_peak();
   void show_operator();
   void show_reshards();
   void show_kind();  ///< which sections a plan or a placement has
@@ -76,6 +81,9 @@ class PlanPanel : public QScrollArea {
 
   QStackedWidget* pages_ = nullptr;
   QLabel *memory_ = nullptr, *time_ = nullptr, *where_ = nullptr, *words_ = nullptr, *no_reshards_ = nullptr;
+  QLabel* empty_ = nullptr;
+  QLabel* peak_ = nullptr;  ///< under the memory bar
+  std::optional<std::int64_t> peak_bytes_;
   QToolButton *previous_ = nullptr, *next_ = nullptr;
   SectionHead *memory_head_ = nullptr, *time_head_ = nullptr, *reshard_head_ = nullptr, *operator_head_ = nullptr;
   BreakdownBar *memory_bar_ = nullptr, *time_bar_ = nullptr;
