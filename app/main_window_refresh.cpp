@@ -205,6 +205,10 @@ void MainWindow::show_point() {
   // On the simulated clock the panel says what the chart shows, as soon as the chart can.
   const SimulatedClock::Curve* curve = there && clock_->on() ? clock_->find(run->name) : nullptr;
   const bool simulated = curve && curve->of == run->result && views::drawable(curve->drawn->points[picked->index]);
+  const MethodRun* subject = runner_->subject();
+  plan_panel_->set_empty_text(subject && !subject->result && !runner_->settled()
+                                  ? tr("Searching: the first plans are not there yet.")
+                                  : tr("Pick a point in the chart to see its plan."));
   plan_panel_->set_point(!there      ? nullptr
                          : simulated ? curve->drawn
                                      : run->result,

@@ -121,9 +121,27 @@ bool SearchRunner::carry_over() {
   return true;
 }
 
+void SearchRunner::forget_other_model() {
+  const ScenarioPtr& scenario = document_.scenario();
+  if (!scenario || scenario->model == model_) return;
+  model_ = scenario->model;
+  std::vector<std::string> emptied;
+  for (MethodRun& run : runs_) {
+    if (run.result) emptied.push_back(run.name);
+    run.result = nullptr;
+    run.coarse = false;
+    run.error.reset();
+    if (run.state == MethodRun::State::running || run.state == MethodRun::State::waiting) continue;
+    run.state = MethodRun::State::idle;
+    run.task = 0;
+  }
+  for (const std::string& name : emptied) emit result_changed(views::to_qt(name));
+}
+
 void SearchRunner::scenario_changed(bool live) {
   change_kind();
   if (carry_over()) return;
+  forget_other_model();
   edited_at_ = clock_.elapsed();
   for (const std::string& name : others_)
     if (MethodRun* run = find_mutable(name); run && run->state == MethodRun::State::waiting)

@@ -97,6 +97,8 @@ class SearchRunner : public QObject {
   void ended(const std::string& name, quint64 task, SearchPass pass, const std::optional<Expected<ResultPtr>>& answer,
              TaskOutcome outcome, qint64 edited_at);
   void refresh_refusals();
+  /// Answers about another model say nothing about this one, not even while they are the only ones.
+  void forget_other_model();
   /// Between models and task graphs placement methods change their check marks.
   void change_kind();
   void check_settled();
@@ -109,6 +111,7 @@ class SearchRunner : public QObject {
   std::vector<std::shared_ptr<Searcher>> searchers_;  ///< parallel to runs_; used by one task at a time
   std::deque<std::string> others_;
   QTimer frame_, rest_;
+  ModelPtr model_;         ///< of the scenario that results belong to
   bool of_tasks_ = false;  ///< the scenario has a task graph
   bool exact_follows_ = false, moved_in_frame_ = false;
   QElapsedTimer clock_;

@@ -34,7 +34,7 @@ void BackdropItem::draw(QCPPainter* painter) {
   const QRectF frame = area();
   painter->save();
   painter->setClipRect(frame);
-  if (state_->data.memory_limit > 0) {
+  if (state_->data.memory_limit > 0 && !state_->empty()) {
     const double x = pixel_x(static_cast<double>(state_->data.memory_limit));
     if (x < frame.right())
       painter->fillRect(QRectF(QPointF(std::max(x, frame.left()), frame.top()), frame.bottomRight()),

@@ -110,7 +110,7 @@ void LabelItem::draw_titles(QPainter& painter) {
 }
 
 void LabelItem::draw_limit(QPainter& painter, LabelPlacer& placer) {
-  if (state_->data.memory_limit <= 0) return;
+  if (state_->data.memory_limit <= 0 || state_->empty()) return;
   const ThemeColors& colors = *state_->colors;
   const QRectF frame = area();
   const double x = pixel_x(static_cast<double>(state_->data.memory_limit));

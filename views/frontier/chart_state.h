@@ -26,6 +26,8 @@ struct ChartState {
   std::vector<QRectF> words;  ///< where any words are; the lines to the axes leave them readable
   bool limit_hovered = false;
 
+  /// Nothing is drawn: the axes' numbers are those of what was there before.
+  bool empty() const { return data.series.empty() && data.pinned.empty(); }
   /// Nothing for points that are gone or belong to a hidden method.
   const ResultPoint* find_point(const std::optional<PickedPoint>& picked) const;
   bool visible(const ChartSeries& series) const;

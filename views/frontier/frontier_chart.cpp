@@ -132,6 +132,7 @@ void FrontierChart::set_data(ChartData data) {
 
 void FrontierChart::rebuild() {
   rebuild_graphs(*plot_, p_->state);
+  for (QCPAxis* axis : {plot_->xAxis, plot_->yAxis}) axis->setTickLabels(!p_->state.empty());
   p_->built_for = plot_->axisRect()->size();
   // Room for the widest tick label, which depends on unit and range.
   const QFontMetrics metrics(plot_->yAxis->tickLabelFont());

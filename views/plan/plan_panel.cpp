@@ -77,11 +77,12 @@ PlanPanel::PlanPanel(QWidget* parent) : QScrollArea(parent) {
   setFrameShape(QFrame::NoFrame);
   setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   pages_ = new QStackedWidget(this);
-  auto* empty = make_label(pages_, false);
-  empty->setText(tr("Pick a point in the chart to see its plan."));
-  empty->setAlignment(Qt::AlignTop | Qt::AlignLeft);
-  empty->setMargin(12);
-  pages_->addWidget(empty);
+  empty_ = make_label(pages_, false);
+  empty_->setObjectName(QStringLiteral("no_plan"));
+  empty_->setText(tr("Pick a point in the chart to see its plan."));
+  empty_->setAlignment(Qt::AlignTop | Qt::AlignLeft);
+  empty_->setMargin(12);
+  pages_->addWidget(empty_);
   auto* body = new QWidget(pages_);
   auto* column = new QVBoxLayout(body);
   column->setContentsMargins(12, 8, 12, 8);
@@ -241,6 +242,8 @@ void PlanPanel::set_point(ResultPtr result, std::size_t index, const QString& me
   show_point();
   if (result_ && result_->clock == Clock::simulated && plan_) show_bars();
 }
+
+void PlanPanel::set_empty_text(const QString& text) { empty_->setText(text); }
 
 void PlanPanel::set_plan(std::shared_ptr<const Plan> plan, ScenarioPtr scenario) {
   plan_ = std::move(plan);

@@ -35,6 +35,8 @@ class PlanPanel : public QScrollArea {
   void set_selection(SelectionModel* selection);
   /// The point's figures are there at once; its plan follows by set_plan. A null result empties the panel.
   void set_point(ResultPtr result, std::size_t index, const QString& method_title, bool coarse);
+  /// What stands in an empty panel.
+  void set_empty_text(const QString& text);
   void set_plan(std::shared_ptr<const Plan> plan, ScenarioPtr scenario);
   /// A placement's in the place of a plan. Null: the point has none, or none yet.
   void set_placement(PlacementPlanPtr placement, ScenarioPtr scenario);

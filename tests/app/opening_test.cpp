@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opening one thing after another: what was said of the one before, and what was shown of it, goes.
+#include <QLabel>
+#include <QPushButton>
+#include <QtTest>
+
+#include "app/file_kind.h"
+#include "app/plan_loader.h"
+#include "app/schedule_loader.h"
+#include "app/validation_page.h"
+#include "real_window.h"
+#include "views/common/message_bar.h"
+#include "views/frontier/chart_header.h"
+#include "views/memory/memory_summary.h"
+#include "views/plan/plan_panel.h"
+#include "views/scenario/scenario_panel.h"
+
+using namespace turnpoint;
+using namespace turnpoint::test;
+
+namespace {
+
+constexpr const char* kConfig =
+    R"({"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "n_layer": 2, "n_head": 4, "n_embd": 64})";
+
+QString written(Real& real, const char* name, const char* text) {
+  const QString path = real.folder.filePath(QString::fromLatin1(name));
+  std::ofstream(path.toStdString()) << text;
+  return path;
+}
+
+QString front(Real& real) {
+  const views::Message* message = real.window->messages()->current();
+  return message ? message->what + u'|' + message->where : QString();
+}
+
+}  // namespace
+
+class OpeningTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void files_are_called_by_what_they_are() {
+    Real real;
+    using app::describe_file;
+    QVERIFY(describe_file(written(real, "a.json", kConfig)).contains("config.json"));
+    QCOMPARE(describe_file(written(real, "b.json", R"({"format": "turnpoint/plan@1"})")), QStringLiteral("a plan"));
+    QVERIFY(describe_file(written(real, "c.json", R"({"format": "turnpoint/results@1"})")).contains("result"));
+    QVERIFY(describe_file(written(real, "d.json", R"({"tasks": []})")).startsWith("a task graph"));
+    QVERIFY(describe_file(written(real, "e.json", "[1, 2]")).isEmpty());
+    QVERIFY(describe_file(real.folder.filePath("none.json")).isEmpty());
+    QCOMPARE(app::kind_of_file(written(real, "f.json", R"({"format": "turnpoint/hardware-profile@1"})")),
+             app::FileKind::hardware);
+    QCOMPARE(app::kind_of_file(written(real, "g.log", "x")), app::FileKind::log);
+    QCOMPARE(app::kind_of_file(written(real, "h.json", kConfig)), app::FileKind::model);
+  }
+
+  void what_is_no_hardware_profile_is_not_taken_for_a_model() {
+    Real real;
+    QVERIFY(real.open("builtin:lenet"));
+    const auto before = real.window->document().scenario();
+    real.window->open_hardware_file(written(real, "config.json", kConfig));
+    QVERIFY2(front(real).contains("no hardware profile") && front(real).contains("seems to be a model's config.json"),
+             qPrintable(front(real)));
+    real.window->open_hardware_file(written(real, "odd.json", "[1]"));
+    QVERIFY2(front(real).contains("odd.json") && front(real).contains("hardware-profile@1"), qPrintable(front(real)));
+    QVERIFY(real.settle());
+    QCOMPARE(real.window->document().scenario(), before);
+  }
+
+  void a_good_file_answers_a_bad_one() {
+    Real real;
+    QVERIFY(real.open("builtin:lenet"));
+    const auto* messages = real.window->messages();
+    real.window->open_path(written(real, "bad.onnx", "nothing"));
+    QTRY_COMPARE(messages->count(), 1);
+    real.window->open_path(written(real, "worse.turnpoint", "{"));
+    QTRY_COMPARE(messages->count(), 2);
+    QVERIFY2(front(real).contains("worse.turnpoint"), qPrintable(front(real)));  // the newest is in front
+    QVERIFY(real.open("builtin:alexnet"));
+    QCOMPARE(messages->count(), 0);
+  }
+
+  void another_model_has_no_plan_until_it_has_one() {
+    Real real;
+    QVERIFY(real.open("builtin:lenet"));
+    auto& window = *real.window;
+    QVERIFY(window.loader().plan() && !window.validation_page()->refusal().startsWith("Pick a plan"));
+    QSignalSpy changed(&window.document(), &app::Document::scenario_changed);
+    bool seen = false, clean = true;
+    connect(&window.document(), &app::Document::scenario_changed, this, [&] {
+      seen = true;
+      clean = clean && !window.loader().plan() && !window.plan_panel()->validate_button()->isEnabled() &&
+              window.validation_page()->refusal().startsWith("Pick a plan") && !window.document().selection().point() &&
+              window.chart()->data().series.empty();
+      for (const app::MethodRun& run : window.runner().runs())
+        clean = clean && !run.result && run.state != app::MethodRun::State::done;
+      clean = clean && real.child<QLabel>("no_plan")->isVisible();
+    });
+    QVERIFY(real.open("builtin:alexnet"));
+    QVERIFY(seen && clean);
+    QVERIFY(window.loader().plan());
+    QVERIFY(!real.child<QLabel>("no_plan")->isVisible());
+  }
+
+  /// The sum of what vgg16 keeps at least is an eighth of what it holds where it computes again.
+  void the_simulated_peak_stands_beside_the_sum_and_is_never_that_of_another_plan() {
+    Real real;
+    auto& window = *real.window;
+    window.open_scenario("builtin:vgg16", "v100-16gb-1x8", 0);
+    QVERIFY(real.settle());
+    auto* peak = real.child<QLabel>("simulated_peak");
+    QVERIFY(peak->isVisible());
+    const auto words_of = [&](std::int64_t bytes) { return "Peak, simulated " + views::memory_text(bytes); };
+    QCOMPARE(peak->text(), words_of(window.schedules().loaded().memory->largest_peak()));
+    window.chart()->pick_first();
+    QVERIFY(!peak->isVisible());  // at once, while the plan is unrolled
+    QVERIFY(real.settle());
+    QVERIFY(peak->isVisible());
+    const std::int64_t least = window.schedules().loaded().memory->largest_peak();
+    QCOMPARE(peak->text(), words_of(least));
+    const ResultPtr result = window.runner().find("ft")->result;
+    QVERIFY(least > 2 * result->points.front().memory_bytes);
+    QVERIFY(!peak->toolTip().isEmpty());
+    // A device between the two: the sum fits, the peak does not.
+    window.document().set_memory_limit((result->points.front().memory_bytes + least) / 2, 0);
+    QVERIFY(real.settle());
+    window.chart()->pick_first();
+    QVERIFY(real.settle());
+    QVERIFY2(peak->text().endsWith("does not fit"), qPrintable(peak->text()));
+    // There and back within one throttled burst: what is shown is that of the point that is picked in the end.
+    window.chart()->pick_last();
+    window.chart()->pick_first();
+    QVERIFY(real.settle());
+    QVERIFY(peak->isVisible() && window.schedules().is_of(window.loader().plan()));
+  }
+
+  void points_have_the_numbers_of_the_command_line() {
+    Real real;
+    QVERIFY(real.open("builtin:lenet"));
+    real.window->chart()->pick_first();
+    QVERIFY(real.settle());
+    const auto* where = real.child<QLabel>("picked_where");
+    const auto count = real.window->runner().find("ft")->result->points.size();
+    QVERIFY2(where->text().contains(QStringLiteral("oint 0 of %1").arg(count)), qPrintable(where->text()));
+    QVERIFY2(where->toolTip().contains("--point 0"), qPrintable(where->toolTip()));
+  }
+};
+
+QTEST_MAIN(OpeningTest)
+#include "opening_test.moc"
