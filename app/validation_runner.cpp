@@ -142,7 +142,7 @@ void ValidationRunner::take(const std::shared_ptr<Mailbox>& mailbox) {
   for (Run& run : made) {
     if (disturbed_) {
       ValidationReport told = *run.report;
-      told.notes.emplace_back("searches ran on this machine meanwhile: the times are longer than they need be");
+      told.notes.push_back(fmt::format("{}: the times are longer than they need be", kSearchesRan));
       run.report = std::make_shared<const ValidationReport>(std::move(told));
     }
     const ReportPtr report = run.report;

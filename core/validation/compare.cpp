@@ -187,7 +187,7 @@ class Comparison {
       report_.notes.push_back(
           rest > 0 ? fmt::format("{} of the step are outside of operators and collectives{}", format_seconds(rest),
                                  measured_.backend == "cpu" && rest > kWaited * *report_.step.measured
-                                     ? ": ranks waited for a processor, as where something else keeps the machine busy"
+                                     ? fmt::format(": {}, as where something else keeps the machine busy", kRanksWaited)
                                      : "")
                    : fmt::format("operators and collectives of the slowest ranks add up to {} more than the step",
                                  format_seconds(-rest)));

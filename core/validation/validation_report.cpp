@@ -153,6 +153,13 @@ std::optional<double> ComparedValue::error() const {
   return (predicted - *measured) / *measured;
 }
 
+const std::string* ValidationReport::disturbed() const {
+  for (const std::string& note : notes)
+    for (const std::string_view reason : {kRanksWaited, kSearchesRan})
+      if (note.find(reason) != std::string::npos) return &note;
+  return nullptr;
+}
+
 json write_validation(const ValidationReport& report) {
   json document = {{"format", "turnpoint/validation@1"},
                    {"model", valid_utf8(report.model)},

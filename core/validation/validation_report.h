@@ -6,6 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/expected.h"
@@ -26,6 +27,10 @@ struct ComparedValue {
   /// Signed, relative to the measured value; nothing without one or where it is 0.
   std::optional<double> error() const;
 };
+
+/// How notes begin or go on that say why measured times are longer than they need be.
+inline constexpr std::string_view kRanksWaited = "ranks waited for a processor";
+inline constexpr std::string_view kSearchesRan = "searches ran on this machine meanwhile";
 
 struct ReportNumerics {
   double loss_error = 0, gradient_error = 0, tolerance = 0;  ///< relative
@@ -51,6 +56,8 @@ struct ValidationReport {
   std::optional<ReportNumerics> numerics;
   ComparedValue bytes_sent;  ///< of all exchanges, on one device
   std::vector<std::string> notes;
+  /// The first note that says so; null: nothing is known to have disturbed the run.
+  const std::string* disturbed() const;
 };
 nlohmann::json write_validation(const ValidationReport& report);
 Expected<ValidationReport> read_validation(const nlohmann::json& document, const std::string& where);

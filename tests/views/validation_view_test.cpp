@@ -182,6 +182,38 @@ class ValidationViewTest : public QObject {
     QVERIFY(f.view.bars()->viewport()->rect().contains(f.view.bars()->row_rect(last)));
   }
 
+  void errors_say_which_way_the_prediction_was_off() {
+    const auto words = [](double predicted, double measured, bool bytes) {
+      return error_text({"step", predicted, measured, 0, 0, ValueSource::measured}, bytes);
+    };
+    QCOMPARE(words(4.73e-3, 15.9e-3, false), QStringLiteral("70% too fast"));
+    QCOMPARE(words(41e-3, 40e-3, false), QStringLiteral("2.5% too slow"));
+    QCOMPARE(words(12, 1, false), QStringLiteral("\u00d712 too slow"));
+    QCOMPARE(words(1, 1, false), QStringLiteral("0.0%"));
+    QCOMPARE(words(100, 200, true), QStringLiteral("50% too low"));
+    QCOMPARE(words(220, 200, true), QStringLiteral("10% too high"));
+    QCOMPARE(error_text({"step", 1, std::nullopt, 0, 0, ValueSource::modelled}, false), QStringLiteral("modelled"));
+  }
+
+  void what_disturbed_a_run_stands_above_its_figures() {
+    Fixture f;
+    const auto* shown = f.view.findChild<QLabel*>("validation_disturbed");
+    QVERIFY(shown);
+    ValidationReport report = ranks_report();
+    report.notes = {"7 operators were not measured, so neither is their sum"};
+    f.view.set_reports({share(report)});
+    QVERIFY(shown->isHidden());
+    report.notes.push_back("11 ms of the step are outside of operators and collectives: " + std::string(kRanksWaited) +
+                           ", as where something else keeps the machine busy");
+    f.view.set_reports({share(report)});
+    QVERIFY(shown->isVisible());
+    QVERIFY2(shown->text().startsWith("Ranks waited for a processor"), qPrintable(shown->text()));
+    QVERIFY(shown->mapTo(&f.view, QPoint()).y() < f.view.bars()->mapTo(&f.view, QPoint()).y());
+    report.notes = {std::string(kSearchesRan) + ": the times are longer than they need be"};
+    f.view.set_reports({share(report)});
+    QVERIFY2(shown->text().startsWith("Searches ran"), qPrintable(shown->text()));
+  }
+
   void the_table_says_what_the_report_says_and_sorts() {
     Fixture f;
     ValidationModel model;
@@ -192,16 +224,16 @@ class ValidationViewTest : public QObject {
     const int step = static_cast<int>(f.column(Column::name).indexOf("Step"));
     QCOMPARE(f.column(Column::predicted)[step], QStringLiteral("41.0\u00a0ms"));
     QCOMPARE(f.column(Column::measured)[step], QStringLiteral("40.0\u00a0ms"));
-    QCOMPARE(f.column(Column::error)[step], QStringLiteral("+2.5%"));
+    QCOMPARE(f.column(Column::error)[step], QStringLiteral("2.5% too slow"));
     QCOMPARE(f.column(Column::spread)[step], QStringLiteral("39.0\u00a0ms \u2013 43.0\u00a0ms"));
     QCOMPARE(f.column(Column::source)[step], QStringLiteral("measured"));
     const int peak = static_cast<int>(f.column(Column::name).indexOf("Peak"));
     QCOMPARE(f.column(Column::predicted)[peak], QStringLiteral("120\u00a0MiB"));
     const QStringList lines = f.view.rows_as_text().split(u'\n');
-    QCOMPARE(lines[0], QStringLiteral("Name\tPart\tPredicted\tMeasured\tError\tSource\tQuartiles"));
+    QCOMPARE(lines[0], QStringLiteral("Name\tPart\tPredicted\tMeasured\tPrediction is\tSource\tQuartiles"));
     QVERIFY(lines[1].startsWith(QStringLiteral("Step\tStep\t41.0\u00a0ms")));
     f.view.table()->sortByColumn(Column::error, Qt::DescendingOrder);
-    QCOMPARE(f.column(Column::name)[0], QStringLiteral("fc1: all_reduce"));
+    QCOMPARE(f.column(Column::name)[0], QStringLiteral("fc1: all-reduce"));
     f.view.set_reports({share(slice_report())});
     const int network = static_cast<int>(f.column(Column::name).indexOf("Network"));
     QCOMPARE(f.column(Column::measured)[network], QString());

@@ -86,7 +86,7 @@ void ValidatedSection::show_row(const Row& row, const ComparedValue& value, bool
   shown.part = bytes ? ValidationPart::memory : ValidationPart::step;
   shown.value = value;
   row.figures->setText(figures_text(shown, shown.value));
-  row.error->setText(error_text(value));
+  row.error->setText(error_text(value, bytes));
   const auto error = value.error();
   const bool large = error && std::abs(*error) > kLargeError;
   QPalette colors = row.name->palette();
@@ -95,6 +95,7 @@ void ValidatedSection::show_row(const Row& row, const ComparedValue& value, bool
   QFont font = row.name->font();
   font.setBold(large);
   row.error->setFont(font);
+  row.error->setToolTip(error ? tr("The prediction, relative to what was measured") : QString());
   row.bar->set_values(value.predicted, value.measured);
   row.bar->setAccessibleDescription(row.figures->text() + u' ' + row.error->text());
 }
@@ -118,6 +119,7 @@ void ValidatedSection::set_report(std::shared_ptr<const ValidationReport> report
   if (peak) show_row(memory_, *peak, true);
   QStringList facts{tr("Filled predicted, open measured"), backend_text(*report), report_date_text(*report)};
   if (report->calibrated) facts << tr("calibrated");
+  if (report->disturbed()) facts << tr("the machine was busy meanwhile");
   facts.removeAll(QString());
   facts_->setText(facts.join(QStringLiteral(" \u00b7 ")));
 }

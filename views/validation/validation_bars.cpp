@@ -75,7 +75,7 @@ void ValidationBars::measure_texts() {
     for (const auto& value : {at.value, at.other}) {
       if (value || content_->other)
         figures_width_ = std::max(figures_width_, metrics.horizontalAdvance(figures_text(at, value)));
-      if (value) error_width_ = std::max(error_width_, metrics.horizontalAdvance(error_text(*value)));
+      if (value) error_width_ = std::max(error_width_, metrics.horizontalAdvance(error_text(*value, at.bytes())));
     }
   }
 }
@@ -160,7 +160,7 @@ QRect ValidationBars::row_rect(int at) const {
 
 QString ValidationBars::row_figures(int at) const {
   const ValidationRow& here = row(at);
-  return figures_text(here, here.value) + (here.value ? u' ' + error_text(*here.value) : QString());
+  return figures_text(here, here.value) + (here.value ? u' ' + error_text(*here.value, here.bytes()) : QString());
 }
 
 QString ValidationBars::tool_tip(int at) const {
@@ -174,7 +174,7 @@ QString ValidationBars::tool_tip(int at) const {
       lines << tr("not measured here: modelled");
       continue;
     }
-    lines << tr("measured %1, prediction %2").arg(value_text(here, *value->measured), error_text(*value));
+    lines << tr("measured %1, prediction %2").arg(value_text(here, *value->measured), error_text(*value, here.bytes()));
     if (value->q3 > value->q1)
       lines << tr("quartiles %1 to %2").arg(value_text(here, value->q1), value_text(here, value->q3));
   }
@@ -301,7 +301,7 @@ void ValidationBars::paint_row(QPainter& painter, const Line& line, const QRect&
     weight.setBold(wrong);
     painter.setFont(weight);
     painter.setPen(wrong ? colors.warning : colors.secondary);
-    painter.drawText(error, Qt::AlignRight | Qt::AlignVCenter, error_text(*value));
+    painter.drawText(error, Qt::AlignRight | Qt::AlignVCenter, error_text(*value, here.bytes()));
   }
 }
 

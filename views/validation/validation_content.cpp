@@ -8,6 +8,7 @@
 #include <cmath>
 #include <map>
 
+#include "core/hardware/cluster.h"
 #include "views/common/counted.h"
 #include "views/common/format.h"
 
@@ -36,6 +37,15 @@ QString rounding_text(double error) {
   return QStringLiteral("%1e\u2212%2").arg(digit >= 10 ? 1.0 : digit).arg(digit >= 10 ? -exponent - 1 : -exponent);
 }
 
+/// "x to scores: all_to_all" as everywhere else in the window: "all-to-all".
+QString exchange_text(const std::string& name) {
+  QString text = to_qt(name);
+  const auto move = text.lastIndexOf(QStringLiteral(": "));
+  if (move >= 0 && parse_collective(name.substr(name.rfind(": ") + 2)))
+    text = text.left(move) + text.mid(move).replace(u'_', u'-');
+  return text;
+}
+
 class RowBuilder {
  public:
   RowBuilder(ValidationContent& out, const ModelPtr& model) : out_(out) {
@@ -56,7 +66,8 @@ class RowBuilder {
         report.placement ? QObject::tr("Sent between devices") : QObject::tr("Sent by one device"), report.bytes_sent,
         is_other);
     for (const auto& value : report.operators) put(ValidationPart::operators, to_qt(value.name), value, is_other);
-    for (const auto& value : report.collectives) put(ValidationPart::collectives, to_qt(value.name), value, is_other);
+    for (const auto& value : report.collectives)
+      put(ValidationPart::collectives, exchange_text(value.name), value, is_other);
   }
 
   void finish() {
@@ -187,13 +198,16 @@ QString figures_text(const ValidationRow& row, const std::optional<ComparedValue
          QStringLiteral(" \u2192 ") + measured;
 }
 
-QString error_text(const ComparedValue& value) {
+QString error_text(const ComparedValue& value, bool bytes) {
   if (!value.measured) return QObject::tr("modelled");
   const auto error = value.error();
   if (!error) return {};
+  if (std::abs(*error) < 5e-4) return QStringLiteral("0.0%");
   // Beyond ten times, a factor says more than percents.
-  if (std::abs(*error) >= 9.995) return kTimes + grouped_number(1 + *error, 0);
-  return std::abs(*error) < 5e-4 ? QStringLiteral("0.0%") : percent_text(*error);
+  const QString size =
+      std::abs(*error) >= 9.995 ? kTimes + grouped_number(1 + *error, 0) : percent_text(std::abs(*error)).remove(u'+');
+  if (bytes) return (*error > 0 ? QObject::tr("%1 too high") : QObject::tr("%1 too low")).arg(size);
+  return (*error > 0 ? QObject::tr("%1 too slow") : QObject::tr("%1 too fast")).arg(size);
 }
 
 QString source_text(const ComparedValue& value) {
@@ -225,6 +239,11 @@ ValidationContentPtr make_validation_content(const ValidationReportPtr& report, 
   if (other) rows.add(*other, true);
   rows.finish();
   for (const auto& note : report->notes) out->notes << to_qt(note);
+  if (const std::string* why = report->disturbed()) {
+    // The reason is what counts; how much it made up stands among the notes.
+    const auto reason = why->find(kRanksWaited);
+    out->disturbed = capitalised(reason == std::string::npos ? *why : why->substr(reason));
+  }
   return out;
 }
 

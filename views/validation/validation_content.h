@@ -28,7 +28,7 @@ struct ValidationRow {
   ValidationPart part = ValidationPart::step;
   QString name;
   bool placement = false;  ///< of a report of one
-  OperatorId op;  ///< of the open model; invalid: the value is of no operator, or of another model
+  OperatorId op;           ///< of the open model; invalid: the value is of no operator, or of another model
   std::optional<ComparedValue> value, other;
 
   bool bytes() const { return part == ValidationPart::memory || part == ValidationPart::sent; }
@@ -40,6 +40,7 @@ struct ValidationContent {
   ValidationReportPtr report, other;
   QString title, facts;             ///< plan; backend, ranks, date
   QString other_title;              ///< empty: nothing to compare with
+  QString disturbed;                ///< why the measured times are longer than they need be; empty: nothing known
   QString verdict;                  ///< about the numerics
   bool verdict_good = false;        ///< proved
   bool verdict_bad = false;         ///< computes something else
@@ -59,7 +60,9 @@ QString report_date_text(const ValidationReport& report);
 QString value_text(const ValidationRow& row, double value);  ///< with its unit
 /// "776 -> 808 ms"; the prediction alone where nothing was measured.
 QString figures_text(const ValidationRow& row, const std::optional<ComparedValue>& value);
-QString error_text(const ComparedValue& value);  ///< "+4.1%"; "modelled" where nothing was measured
+/// What the prediction was, relative to the measured value: "4.1% too slow", of bytes "4.1% too high"; "modelled" where
+/// nothing was measured. A bare sign would be read as the change from the first figure to the second.
+QString error_text(const ComparedValue& value, bool bytes);
 QString source_text(const ComparedValue& value);
 
 /// Errors above this are drawn in the warning colour.

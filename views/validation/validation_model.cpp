@@ -60,7 +60,7 @@ QString ValidationModel::text(const ValidationRow& row, int column) {
     case measured:
     case other_measured: return value->measured ? value_text(row, *value->measured) : QString();
     case error:
-    case other_error: return value->measured ? error_text(*value) : QString();
+    case other_error: return value->measured ? error_text(*value, row.bytes()) : QString();
     case spread:
       return value->measured && value->q3 > value->q1
                  ? value_text(row, value->q1) + QStringLiteral(" \u2013 ") + value_text(row, value->q3)
@@ -127,9 +127,10 @@ QVariant ValidationModel::headerData(int section, Qt::Orientation orientation, i
   if (orientation != Qt::Horizontal) return {};
   if (role == Qt::TextAlignmentRole)
     return int(Qt::AlignVCenter | (left_aligned(section) ? Qt::AlignLeft : Qt::AlignRight));
-  static const char* const kNames[] = {QT_TR_NOOP("Name"),     QT_TR_NOOP("Part"),      QT_TR_NOOP("Predicted"),
-                                       QT_TR_NOOP("Measured"), QT_TR_NOOP("Error"),     QT_TR_NOOP("Source"),
-                                       QT_TR_NOOP("Compared"), QT_TR_NOOP("Its error"), QT_TR_NOOP("Quartiles")};
+  static const char* const kNames[] = {
+      QT_TR_NOOP("Name"),          QT_TR_NOOP("Part"),   QT_TR_NOOP("Predicted"), QT_TR_NOOP("Measured"),
+      QT_TR_NOOP("Prediction is"), QT_TR_NOOP("Source"), QT_TR_NOOP("Compared"),  QT_TR_NOOP("Its prediction is"),
+      QT_TR_NOOP("Quartiles")};
   static const char* const kTips[] = {
       QT_TR_NOOP("An operator, a collective, a kind of memory; a click picks the operator in all views"),
       QT_TR_NOOP("What the value is part of"),

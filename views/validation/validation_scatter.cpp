@@ -93,7 +93,7 @@ QString ValidationScatter::tool_tip(int dot) const {
   const ValidationReport& report = *reports_[static_cast<std::size_t>(dots_[static_cast<std::size_t>(dot)].report)];
   return tr("%1\npredicted %2, measured %3\nprediction %4")
       .arg(to_qt(report.plan), time_text(report.step.predicted), time_text(*report.step.measured),
-           error_text(report.step));
+           error_text(report.step, false));
 }
 
 void ValidationScatter::paint_axes(QPainter& painter) const {

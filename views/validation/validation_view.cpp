@@ -94,7 +94,7 @@ void ValidationView::set_reports(std::vector<ValidationReportPtr> reports, int c
 void ValidationView::fill_list() {
   list_->clear();
   for (const auto& report : reports_) {
-    QStringList second{error_text(report->step)};
+    QStringList second{error_text(report->step, false)};
     if (report->calibrated) second << tr("calibrated");
     if (report->numerics && !report->numerics->holds()) second << tr("computes something else");
     second << backend_text(*report);
@@ -148,8 +148,10 @@ void ValidationView::show_report() {
     title_->setText(content_->title);
     facts_->setText(content_->facts);
     verdict_->setText(content_->verdict);
+    disturbed_->setText(content_->disturbed);
+    disturbed_->setVisible(!content_->disturbed.isEmpty());
     compared_->setText(tr("Beside it, grey: %1").arg(content_->other_title));
-    for (QLabel* label : {title_, static_cast<QLabel*>(facts_), verdict_, static_cast<QLabel*>(compared_)})
+    for (QLabel* label : {title_, static_cast<QLabel*>(facts_), verdict_, disturbed_, static_cast<QLabel*>(compared_)})
       label->setToolTip(label->text());
     compared_->setVisible(content_->other != nullptr);
   }
@@ -326,6 +328,7 @@ void ValidationView::tint() {
   QPalette warning = palette();
   warning.setColor(QPalette::WindowText, colors.warning);
   empty_reason_->setPalette(warning);
+  disturbed_->setPalette(warning);
 }
 
 void ValidationView::changeEvent(QEvent* event) {

@@ -128,7 +128,7 @@ class ValidationView : public QWidget {
   QActionGroup* ways_;
   QAction* prove_;
   QStackedWidget *whole_, *pages_;
-  QLabel *empty_reason_, *title_, *verdict_;
+  QLabel *empty_reason_, *title_, *verdict_, *disturbed_;
   NoteLabel *facts_, *compared_;
   ToggleButton* page_buttons_[3];
   QListWidget* list_;

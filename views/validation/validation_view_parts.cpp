@@ -233,9 +233,13 @@ QWidget* ValidationView::make_report() {
   facts_ = new Elided<NoteLabel>(panel);
   verdict_ = new Elided<QLabel>(panel);
   verdict_->setObjectName(QStringLiteral("validation_verdict"));
+  disturbed_ = new Elided<QLabel>(panel);
+  disturbed_->setObjectName(QStringLiteral("validation_disturbed"));
+  disturbed_->hide();
   compared_ = new Elided<NoteLabel>(panel);
   head->addLayout(first);
   head->addWidget(facts_);
+  head->addWidget(disturbed_);
   head->addWidget(verdict_);
   head->addWidget(compared_);
   column->addLayout(head);
