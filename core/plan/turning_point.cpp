@@ -96,7 +96,7 @@ std::vector<std::string> describe_turning_point(const Result& result) {
     const double change = best.time_s / turning.time_s - 1;
     // The turning point is a bend, not an end: what lies above it can still be worth having.
     return {"Turning point " + in_words(turning),
-            change < -kLittle ? "Above it each GiB buys less:" : "Above it more memory buys little:",
+            change < -kLittle ? "Above it more memory buys less:" : "Above it more memory buys little:",
             format_percent(change) + " time for +" + format_bytes(best.memory_bytes - turning.memory_bytes)};
   }
   // Memory keeps paying as far as it goes; say so only if the device's size is not what hides the turning point.

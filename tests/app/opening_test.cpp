@@ -10,6 +10,7 @@
 #include "app/validation_page.h"
 #include "real_window.h"
 #include "views/common/message_bar.h"
+#include "views/common/theme_colors.h"
 #include "views/frontier/chart_header.h"
 #include "views/memory/memory_summary.h"
 #include "views/plan/plan_panel.h"
@@ -128,6 +129,7 @@ class OpeningTest : public QObject {
     window.chart()->pick_first();
     QVERIFY(real.settle());
     QVERIFY2(peak->text().endsWith("does not fit"), qPrintable(peak->text()));
+    QCOMPARE(peak->palette().color(QPalette::WindowText), views::theme_colors(peak->palette()).warning);
     // There and back within one throttled burst: what is shown is that of the point that is picked in the end.
     window.chart()->pick_last();
     window.chart()->pick_first();

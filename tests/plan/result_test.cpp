@@ -150,7 +150,7 @@ class ResultTest : public QObject {
     // A tenth or more is not little.
     QCOMPARE(describe_turning_point(result_of({point(1, 10), point(1.5, 1.3), point(2, 1.0)})),
              (std::vector<std::string>{"Turning point 1.5 GiB \u00b7 1\u2009300 ms",
-                                       "Above it each GiB buys less:", "\u221223% time for +512 MiB"}));
+                                       "Above it more memory buys less:", "\u221223% time for +512 MiB"}));
     QCOMPARE(describe_turning_point(result_of({point(4, 1)})), (std::vector<std::string>{"One plan only"}));
     QCOMPARE(describe_turning_point(result_of({point(4, 2), point(8, 1)})),
              (std::vector<std::string>{"No turning point: memory keeps paying"}));

@@ -141,7 +141,7 @@ void PlanPanel::build_bars(QVBoxLayout* column) {
   memory_bar_->setAccessibleName(tr("Memory by part"));
   memory_legend_ = new LegendTable(this);
   memory_legend_->setObjectName(QStringLiteral("memory_legend"));
-  peak_ = make_label(this, true);
+  peak_ = make_label(this, false);  // a note would keep its own colour
   peak_->setObjectName(QStringLiteral("simulated_peak"));
   peak_->setToolTip(
       tr("The sum above counts what the plan keeps for backward, all at once and nothing else.\n"
@@ -380,12 +380,16 @@ void PlanPanel::show_peak() {
   if (over) text += QStringLiteral(" \u00b7 ") + tr("does not fit");
   peak_->setText(text);
   // Where the sum does not fit either, the headline has said so.
-  QPalette tinted = palette();
-  const ThemeColors& colors = theme_colors(palette());
   const ResultPoint& point = result_->points[index_];
-  tinted.setColor(QPalette::WindowText, over && point.fits                  ? colors.warning
+  const bool warns = over && point.fits;
+  const ThemeColors& colors = theme_colors(palette());
+  QPalette tinted = palette();
+  tinted.setColor(QPalette::WindowText, warns                               ? colors.warning
                                         : *peak_bytes_ > point.memory_bytes ? colors.text
                                                                             : colors.secondary);
+  QFont weight = secondary_font(font());
+  weight.setBold(warns);
+  peak_->setFont(weight);
   peak_->setPalette(tinted);
 }
 
