@@ -205,10 +205,6 @@ void MainWindow::show_point() {
   // On the simulated clock the panel says what the chart shows, as soon as the chart can.
   const SimulatedClock::Curve* curve = there && clock_->on() ? clock_->find(run->name) : nullptr;
   const bool simulated = curve && curve->of == run->result && views::drawable(curve->drawn->points[picked->index]);
-  const MethodRun* subject = runner_->subject();
-  plan_panel_->set_empty_text(subject && !subject->result && !runner_->settled()
-                                  ? tr("Searching: the first plans are not there yet.")
-                                  : tr("Pick a point in the chart to see its plan."));
   plan_panel_->set_point(!there      ? nullptr
                          : simulated ? curve->drawn
                                      : run->result,
@@ -318,6 +314,8 @@ void MainWindow::show_status() {
             << tr("%1 operators").arg(scenario->model->operators.size());
     figures = parts.join(QStringLiteral(" · "));
   }
+  plan_panel_->set_empty_text(busy && !main->result ? tr("Searching: the first plans are not there yet.")
+                                                    : tr("Pick a point in the chart to see its plan."));
   state_label_->setText(QStringLiteral("● ") + state);
   QPalette tinted = state_label_->palette();
   tinted.setColor(QPalette::WindowText, tint);

@@ -189,6 +189,8 @@ class ValidationViewTest : public QObject {
     QCOMPARE(words(4.73e-3, 15.9e-3, false), QStringLiteral("70% too fast"));
     QCOMPARE(words(41e-3, 40e-3, false), QStringLiteral("2.5% too slow"));
     QCOMPARE(words(12, 1, false), QStringLiteral("\u00d712 too slow"));
+    QCOMPARE(words(1, 12, false), QStringLiteral("\u00d712 too fast"));
+    QCOMPARE(words(0, 12, false), QStringLiteral("100% too fast"));
     QCOMPARE(words(1, 1, false), QStringLiteral("0.0%"));
     QCOMPARE(words(100, 200, true), QStringLiteral("50% too low"));
     QCOMPARE(words(220, 200, true), QStringLiteral("10% too high"));

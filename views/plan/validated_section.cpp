@@ -74,10 +74,10 @@ ValidatedSection::Row ValidatedSection::add_row(QGridLayout* grid, int at, const
   row.bar->setAccessibleName(tr("%1, predicted and measured").arg(name));
   row.figures->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
   row.error->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
-  grid->addWidget(row.name, at, 0);
-  grid->addWidget(row.bar, at, 1);
-  grid->addWidget(row.figures, at, 2);
-  grid->addWidget(row.error, at, 3);
+  grid->addWidget(row.name, 2 * at, 0);
+  grid->addWidget(row.bar, 2 * at, 1);
+  grid->addWidget(row.figures, 2 * at, 2);
+  grid->addWidget(row.error, 2 * at + 1, 1, 1, 2);  // words beside the figures would be wider than the dock
   return row;
 }
 

@@ -67,6 +67,9 @@ void ValidationBars::measure_texts() {
   longest_name_ = figures_width_ = 0;
   if (!content_) return;
   const QFontMetrics metrics = fontMetrics();
+  QFont bold = font();
+  bold.setBold(true);
+  const QFontMetrics bold_metrics(bold);
   error_width_ = metrics.horizontalAdvance(tr("modelled"));
   for (const ValidationRow& at : content_->rows) {
     double& scale = scale_[static_cast<std::size_t>(at.part)];
@@ -75,7 +78,9 @@ void ValidationBars::measure_texts() {
     for (const auto& value : {at.value, at.other}) {
       if (value || content_->other)
         figures_width_ = std::max(figures_width_, metrics.horizontalAdvance(figures_text(at, value)));
-      if (value) error_width_ = std::max(error_width_, metrics.horizontalAdvance(error_text(*value, at.bytes())));
+      if (!value) continue;
+      const QFontMetrics& drawn = large(*value) ? bold_metrics : metrics;
+      error_width_ = std::max(error_width_, drawn.horizontalAdvance(error_text(*value, at.bytes())));
     }
   }
 }

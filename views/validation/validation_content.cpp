@@ -204,8 +204,9 @@ QString error_text(const ComparedValue& value, bool bytes) {
   if (!error) return {};
   if (std::abs(*error) < 5e-4) return QStringLiteral("0.0%");
   // Beyond ten times, a factor says more than percents.
+  const double ratio = 1 + *error, factor = ratio < 1 && ratio > 0 ? 1 / ratio : ratio;
   const QString size =
-      std::abs(*error) >= 9.995 ? kTimes + grouped_number(1 + *error, 0) : percent_text(std::abs(*error)).remove(u'+');
+      factor >= 9.995 ? kTimes + grouped_number(factor, 0) : percent_text(std::abs(*error)).remove(u'+');
   if (bytes) return (*error > 0 ? QObject::tr("%1 too high") : QObject::tr("%1 too low")).arg(size);
   return (*error > 0 ? QObject::tr("%1 too slow") : QObject::tr("%1 too fast")).arg(size);
 }
