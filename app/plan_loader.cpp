@@ -33,7 +33,11 @@ bool PlanLoader::up_to_date() const {
 }
 
 void PlanLoader::request() {
-  if (throttle_.isActive()) return;
+  ResultPtr result;
+  std::size_t index = 0;
+  picked(result, index);
+  // Nothing is picked, as when another model was opened: the plan on show goes at once.
+  if (throttle_.isActive() && result) return;
   // The first of a burst goes at once (a click answers immediately), the rest wait for the timer.
   load();
   throttle_.start();
