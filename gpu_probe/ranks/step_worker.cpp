@@ -178,6 +178,10 @@ class StepWorker {
     if (!links_.several_nodes())
       return step::in_float::measure_placed_rank(job_, links_.region(), options_.place, progress());
     auto measured = step::in_float::measure_placed_rank(job_, carriers(), progress());
+    if (measured)
+      measured->notes.emplace_back(
+          "a transfer between hosts takes what the side takes that waits less for the other: of a short one, the time "
+          "to hand it to the network");
     if (measured && &links_.beside() != &links_.transport())
       measured->notes.emplace_back(
           "transfers of the placement went over TCP: MPI waits busily, on the core that computes meanwhile");
@@ -245,11 +249,12 @@ class StepWorker {
                    {"planned_bytes", m.planned_bytes},
                    {"received_bytes", m.received_bytes}};
     for (const auto& device : m.devices) result["devices"].push_back(write_measured(device));
+    const auto finite = [](double error) { return error < 1e9 ? error : 1e9; };  // JSON knows no other numbers
     if (numerics_)
-      result["numerics"] = {{"loss_error", numerics_->loss_error},
-                            {"activation_error", numerics_->activation_error},
-                            {"gradient_error", numerics_->gradient_error},
-                            {"update_error", numerics_->update_error},
+      result["numerics"] = {{"loss_error", finite(numerics_->loss_error)},
+                            {"activation_error", finite(numerics_->activation_error)},
+                            {"gradient_error", finite(numerics_->gradient_error)},
+                            {"update_error", finite(numerics_->update_error)},
                             {"tolerance", numerics_->tolerance},
                             {"precision", numerics_->precision},
                             {"where", numerics_->where}};

@@ -231,8 +231,8 @@ class StepPlacedHostsTest : public QObject {
 
   /// Tensors that no socket takes at once go in both directions at the same time.
   void long_transfers_cross() {
-    ModelBuilder b("crossing", "test", 512, 0);
-    TensorId left = b.input("x", {512, 1024}, {DimName::batch, DimName::channel}, ElementType::f32), right = left;
+    ModelBuilder b("crossing", "test", 4096, 0);
+    TensorId left = b.input("x", {4096, 1024}, {DimName::batch, DimName::channel}, ElementType::f32), right = left;
     for (int layer = 0; layer < 3; ++layer) {
       const std::string name = std::to_string(layer);
       left = b.elementwise("left" + name, "Relu", std::array{left}, {1, false, {true}});
@@ -254,7 +254,7 @@ class StepPlacedHostsTest : public QObject {
     QVERIFY2(job.has_value(), job ? "" : job.error().message().c_str());
     int large[2] = {0, 0};
     for (const auto& transfer : job->placement->transfers)
-      if (transfer.bytes >= 1 << 21) ++large[transfer.to];
+      if (transfer.bytes >= 1 << 24) ++large[transfer.to];
     QVERIFY(large[0] >= 2 && large[1] >= 2);
     auto options = test::step_options(scenario->settings);
     options.record = false;
