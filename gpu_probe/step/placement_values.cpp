@@ -165,8 +165,13 @@ Expected<void> PlacedRank::add_loss(Piece piece, std::size_t output, const Value
     if (!is_floating(model().tensors[result].type) || storage_of(model(), result) != stored) continue;
     auto factors = loss_factors(result);
     if (!factors) return factors.error();
-    const Value here = cut(model().tensors[stored], *factors, value->region);
-    weighted_sum(here->data.data(), value->data.data(), here->data.size(), [this](double sum) { report_.loss += sum; });
+    // Factors are whole Reals whatever tensors are kept in.
+    Array here = (*factors)->data;
+    if ((*factors)->region != value->region) {
+      here = Array::whole_scratch(value->data.size());
+      copy_overlap((*factors)->region, (*factors)->data.data(), value->region, here.data());
+    }
+    weighted_sum(here.data(), value->data.data(), here.size(), [this](double sum) { report_.loss += sum; });
   }
   return {};
 }

@@ -52,14 +52,15 @@ class ValidateTest : public QObject {
   void several_plans_and_calibration() {
     const QString result = searched("two.json", {"--hardware", "v100-16gb-1x2"});
     const auto done = run({"validate", result, "--point", "min-memory", "--backend", "cpu", "--plans", "4", "--steps",
-                           "3", "--calibrate", "--profile-out", path("known.json"), "--out", path("reports.json")});
+                           "3", "--runs", "3", "--calibrate", "--profile-out", path("known.json"), "--out",
+                           path("reports.json")});
     QVERIFY2(done.code == 0, done.err.constData());
     const json reports = read("reports.json");
     QCOMPARE(schemas_.check("validations@1", reports), std::string());
     QCOMPARE(reports["reports"].size(), std::size_t(8));
-    // A V100's figures are nowhere near a CPU's; what steps showed is.
-    const double before = reports["before"]["errors"][0]["mean"].get<double>(),
-                 after = reports["calibrated"]["errors"][0]["mean"].get<double>();
+    // A V100's figures are nowhere near a CPU's; what steps showed is. On a busy machine a plan may stand out.
+    const double before = reports["before"]["errors"][0]["median"].get<double>(),
+                 after = reports["calibrated"]["errors"][0]["median"].get<double>();
     QVERIFY2(after < before, qPrintable(QString("%1 %2").arg(before).arg(after)));
     QCOMPARE(schemas_.check("hardware-profile@1", read("known.json")), std::string());
     searched("again.json", {"--hardware", path("known.json")});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Placed steps on a CUDA device, which is emulated: all ranks share it, against the unpartitioned step in double by
 // plain loops of the CPU; and the real turnpoint-probe, which proves and times them so.
+#include <fmt/format.h>
 #include <QtTest>
 #include <random>
 
@@ -40,6 +41,30 @@ std::string fault(const StepJob& job, const step::StepOptions& options) {
   if (!here || here->received_bytes != run->received_bytes) return "other bytes than CPU ranks";
   return {};
 }
+
+/// The same in bf16: off by what rounding explains, and by some of it.
+std::string fault_in_bf16(const StepJob& job, step::StepOptions options) {
+  options.record = true;
+  if (auto fine = step::compute_on_gpu_in(ProbePrecision::bf16); !fine) return fine.error().message();
+  const auto run = step::in_cuda::run_placement(job, options, 1);
+  (void)step::compute_on_gpu_in(ProbePrecision::fp32);
+  if (!run) return run.error().message();
+  const auto whole = step::in_double::run_whole(*job.model, job.plan, options);
+  if (!whole) return "unpartitioned: " + whole.error().message();
+  const auto compared = step::compare(*job.model, job.plan, run->step, *whole);
+  if (!compared) return compared.error().message();
+  if (auto all = step::check_all_computed(job, *compared, *whole); !all) return all.error().message();
+  const StepRounding off = step::rounding_of(*job.model, options, run->step, *whole, *compared);
+  if (!off.holds())
+    return fmt::format("loss off by {} of {}, gradients by {} of {} at {}", off.loss_error, off.loss_tolerance,
+                       off.gradient_error, off.gradient_tolerance, off.where);
+  if (off.gradient_error < 1e-5) return "nothing was rounded";
+  const auto here = step::in_double::run_placement(job, options);
+  if (!here || here->received_bytes != run->received_bytes) return "other bytes than CPU ranks";
+  return {};
+}
+
+void in_halves(Settings& settings) { settings.precision = Precision::bf16; }
 
 }  // namespace
 
@@ -85,6 +110,22 @@ class CudaPlacementTest : public QObject {
     }
   }
 
+  void in_bf16_data() { by_chance_data(); }
+  void in_bf16() {
+    QFETCH(int, model);
+    QFETCH(bool, unrolled);
+    const auto& models = unrolled ? test::recurrent_models() : test::step_models();
+    std::mt19937_64 random(static_cast<std::uint64_t>(model) + 23);
+    for (const char* hardware : {"a100-80gb-1x2", "a100-80gb-1x4"}) {
+      const auto scenario = test::scenario_on(models[std::size_t(model)].make(), hardware, in_halves);
+      const auto job = step_job_of(*scenario, test::placement_by_chance(*scenario, random, true, unrolled), choice());
+      QVERIFY2(job.has_value(), job ? "" : job.error().message().c_str());
+      QVERIFY(job->precision == ProbePrecision::bf16 && job->floating_bytes == 2);
+      const std::string wrong = fault_in_bf16(*job, test::step_options(scenario->settings));
+      QVERIFY2(wrong.empty(), (std::string(hardware) + ": " + wrong).c_str());
+    }
+  }
+
   /// Later steps go on with the weights of the ones before, though rooms of transfers are written to again.
   void several_steps() {
     const auto scenario = test::scenario_on(test::recurrent_stack(4), "v100-16gb-1x3");
@@ -101,12 +142,19 @@ class CudaPlacementTest : public QObject {
 
   void through_the_probe_data() {
     QTest::addColumn<bool>("unrolled");
-    QTest::newRow("whole") << false;
-    QTest::newRow("steps") << true;
+    QTest::addColumn<bool>("halves");
+    QTest::newRow("whole") << false << false;
+    QTest::newRow("steps") << true << false;
+    QTest::newRow("whole, bf16") << false << true;
+    QTest::newRow("steps, bf16") << true << true;
   }
   void through_the_probe() {
     QFETCH(bool, unrolled);
-    const auto scenario = test::scenario_on(unrolled ? test::recurrent_stack(3) : test::mlp(12), "v100-16gb-1x3");
+    QFETCH(bool, halves);
+    const auto scenario = test::scenario_on(unrolled ? test::recurrent_stack(3) : test::mlp(12), "a100-80gb-1x3",
+                                            [halves](Settings& settings) {
+                                              if (halves) in_halves(settings);
+                                            });
     std::mt19937_64 random(8);
     const auto plan = test::placement_by_chance(*scenario, random, false, unrolled);
     const auto job = step_job_of(*scenario, plan, choice());
@@ -119,10 +167,6 @@ class CudaPlacementTest : public QObject {
     StepJob broken = *job;
     broken.placement->transfers.clear();
     const auto refused = measure_step({TURNPOINT_BINARY_DIR "/turnpoint-probe", 60, 0.4, {}}, broken, {});
-    StepJob halves = *job;
-    halves.precision = ProbePrecision::bf16;
-    halves.floating_bytes = 2;
-    const auto in_halves = measure_step({TURNPOINT_BINARY_DIR "/turnpoint-probe", 60, 0.4, {}}, halves, {});
     qputenv("LD_LIBRARY_PATH", path);
     qunsetenv("TURNPOINT_EMULATED_GPUS");
     QVERIFY2(m.has_value(), m ? "" : m.error().message().c_str());
@@ -130,6 +174,8 @@ class CudaPlacementTest : public QObject {
     QVERIFY(m->numerics && m->numerics->precision == "fp32" && m->numerics->tolerance <= 1e-3);
     QVERIFY(std::max({m->numerics->loss_error, m->numerics->activation_error, m->numerics->gradient_error,
                       m->numerics->update_error}) < 1e-4);
+    QCOMPARE(m->numerics->rounding.has_value(), halves);
+    QVERIFY(!halves || m->numerics->rounding->holds());
     QVERIFY(std::any_of(m->notes.begin(), m->notes.end(),
                         [](const std::string& note) { return note.find("virtual devices") != std::string::npos; }));
     QVERIFY(m->received_bytes >= m->planned_bytes && m->planned_bytes > 0);
@@ -144,9 +190,6 @@ class CudaPlacementTest : public QObject {
     for (const auto bytes : plan.graph->persistent_bytes) persistent -= bytes;
     QCOMPARE(persistent, std::int64_t(0));
     QVERIFY(compare_placement(*scenario, plan, *m, {"placed", "", false}).has_value());
-    QVERIFY(!in_halves.has_value());
-    QVERIFY2(in_halves.error().message().find("not in bf16 yet") != std::string::npos,
-             in_halves.error().message().c_str());
     QVERIFY(!refused.has_value());
     QVERIFY2(refused.error().message().find("no transfer brings") != std::string::npos,
              refused.error().message().c_str());

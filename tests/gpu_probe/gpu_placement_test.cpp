@@ -107,12 +107,15 @@ class GpuPlacementTest : public QObject {
   /// Orders by chance, in which transfers cross in every way.
   void placements_data() {
     QTest::addColumn<int>("gpus");
-    QTest::newRow("2 GPUs") << 2;
-    QTest::newRow("3 GPUs") << 3;
-    QTest::newRow("4 GPUs") << 4;
+    QTest::addColumn<bool>("halves");
+    QTest::newRow("2 GPUs") << 2 << false;
+    QTest::newRow("3 GPUs") << 3 << false;
+    QTest::newRow("4 GPUs") << 4 << false;
+    QTest::newRow("3 GPUs, bf16") << 3 << true;
   }
   void placements() {
     QFETCH(int, gpus);
+    QFETCH(bool, halves);
     std::mt19937_64 random(static_cast<std::uint64_t>(gpus) + 40);
     for (const auto& [model, unrolled] : {std::pair(test::mlp(12), false),
                                           {test::block(), false},
@@ -121,13 +124,17 @@ class GpuPlacementTest : public QObject {
                                           {test::recurrent_time_first(1), true},
                                           {test::lstm(3, false, true, 2), true}})
       for (const bool ordered : {true, false}) {
-        const auto scenario = test::scenario_on(model, "v100-16gb-1x" + std::to_string(gpus));
+        const auto scenario = test::scenario_on(model, "a100-80gb-1x" + std::to_string(gpus), [&](Settings& settings) {
+          if (halves) settings.precision = Precision::bf16;
+        });
         const auto plan = test::placement_by_chance(*scenario, random, ordered, unrolled);
         const auto job = step_job_of(*scenario, plan, choice());
         QVERIFY2(job.has_value(), job ? "" : job.error().message().c_str());
         const auto m = measure_step(launch(), *job, {});
         const std::string wrong = m ? wrong_with_placed(*scenario, plan, *m) : m.error().message();
         QVERIFY2(wrong.empty(), (model->name + ": " + wrong).c_str());
+        QCOMPARE(m->numerics->rounding.has_value(), halves);
+        QVERIFY(!halves || (m->numerics->rounding->holds() && m->numerics->rounding->gradient_error > 1e-5));
       }
   }
 
@@ -141,12 +148,6 @@ class GpuPlacementTest : public QObject {
     QVERIFY2(broken.error().code == ErrorCode::bad_input &&
                  broken.error().message().find("no transfer brings") != std::string::npos,
              broken.error().message().c_str());
-    job = *step_job_of(*scenario, plan, choice());
-    job.precision = ProbePrecision::bf16;
-    job.floating_bytes = 2;
-    const auto halves = measure_step(launch(), job, {});
-    QVERIFY(!halves.has_value());
-    QVERIFY2(halves.error().message().find("not in bf16 yet") != std::string::npos, halves.error().message().c_str());
   }
 
   void faults_data() {

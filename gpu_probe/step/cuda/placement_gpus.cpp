@@ -15,7 +15,7 @@ class GpuLinks : public PlacementLinks {
  public:
   GpuLinks(const PlacedProgram& program, probe::GpuCollectives& exchanges)
       : program_(program), exchanges_(exchanges), rooms_(program.transfers.size(), 0) {
-    constexpr std::int64_t kLine = 64;  // elements: addresses as a fresh buffer has them
+    constexpr std::int64_t kLine = 128;  // elements: addresses as a fresh buffer has them
     std::int64_t size = 0;
     for (const std::uint32_t transfer : program.transfer_order) {
       const PlacedTransfer& of = program.transfers[transfer];
@@ -25,7 +25,8 @@ class GpuLinks : public PlacementLinks {
       rooms_[transfer] = size;
       size += (of.elements + kLine - 1) / kLine * kLine;
     }
-    there_ = Array::outside(static_cast<std::size_t>(size));
+    const auto bytes = static_cast<std::size_t>(size * kept_);
+    there_ = Array::outside((bytes + sizeof(Real) - 1) / sizeof(Real));
   }
 
   int rank() const override { return exchanges_.rank(); }
@@ -35,7 +36,7 @@ class GpuLinks : public PlacementLinks {
     arrived_.assign(program_.transfers.size(), {});
     return receive_ahead();
   }
-  Place room(std::uint32_t transfer) override { return there_.data() + rooms_[transfer]; }
+  Place room(std::uint32_t transfer) override { return Place{there_.data().address, kept_} + rooms_[transfer]; }
   Expected<void> post(std::uint32_t transfer) override {
     if (program_.transfers[transfer].elements == 0) return {};
     if (next_ >= mine_.size() || mine_[next_] != transfer)
@@ -83,8 +84,9 @@ class GpuLinks : public PlacementLinks {
     const probe::cuda::Stream stream = Device::get().beside();
     const std::uint64_t at = room(transfer).address;
     const bool out = of.from == rank();
-    const probe::GpuPart part = out ? probe::GpuPart{of.to, at, of.elements, 0, 0, probe::cuda::kNcclFloat32}
-                                    : probe::GpuPart{of.from, 0, 0, at, of.elements, probe::cuda::kNcclFloat32};
+    const int type = kept_ == 2 ? probe::cuda::kNcclBfloat16 : probe::cuda::kNcclFloat32;
+    const probe::GpuPart part =
+        out ? probe::GpuPart{of.to, at, of.elements, 0, 0, type} : probe::GpuPart{of.from, 0, 0, at, of.elements, type};
     const Moment since = moment_on(stream);
     if (auto done = queued([&] { return exchanges_.exchange(std::span(&part, 1), stream); }); !done) return done;
     const Moment through = moment_on(stream);
@@ -108,7 +110,8 @@ class GpuLinks : public PlacementLinks {
   std::vector<std::uint32_t> mine_;  ///< transfers that this rank sends or receives, in the order of all ranks
   std::vector<std::int64_t> rooms_;  ///< [transfer]: elements of `there_` before it
   Array there_;
-  std::size_t next_ = 0;  ///< into `mine_`: not yet queued in this step
+  const int kept_ = kept_bytes();  ///< an element travels as tensors are kept
+  std::size_t next_ = 0;           ///< into `mine_`: not yet queued in this step
   std::vector<Moment> arrived_;
   std::vector<double> seconds_;
 };

@@ -178,8 +178,6 @@ Expected<void> check_job_on_gpu(const StepJob& job, int ranks, int own) {
   if (ranks > kMostRanks)
     return usage_error(fmt::format("a plan for {} devices, and at most {} share one GPU here", ranks, kMostRanks),
                        job.model->name);
-  if (job.placement && job.precision == ProbePrecision::bf16)
-    return usage_error("placements are carried out in fp32 or tf32 on a GPU, not in bf16 yet", job.model->name);
   std::size_t free = 0, total = 0;
   opened_gpu().driver.memory_info(&free, &total);
   const double needed = job.placement && own >= 0 ? least_placed_bytes(job, own, 1) : least_bytes(job) * ranks;
