@@ -43,8 +43,9 @@ class Solver {
 
   /// Solves. If the problem has the structure of the previous call (same nodes, configurations, edges and classes)
   /// everything that does not depend on costs is re-used. A coarse pass at new costs is then quick; asked for once more
-  /// at the same costs, it is refined (a slider that has come to rest). Errors: infeasible (no solution), cancelled.
-  /// Same answer on any number of threads. Not thread-safe; one Solver per thread of work.
+  /// at the same costs, it is refined (a slider that has come to rest). An exact pass gives the same answer whatever was
+  /// asked before, on any number of threads. Errors: infeasible (no solution), cancelled.
+  /// Not thread-safe; one Solver per thread of work.
   Expected<Answer> solve(const Problem& problem, const SolveOptions& options, const RunContext& context);
 
  private:
