@@ -86,6 +86,10 @@ Expected<bool> follow_over(probe::Communicator& collectives, bool flag) {
 }
 
 Expected<std::vector<double>> gather_over(probe::Communicator& collectives, const std::vector<double>& mine) {
+  if (mine.empty()) {
+    if (auto met = meet_over(collectives); !met) return met.error();
+    return std::vector<double>();
+  }
   std::vector<float> words(2 * mine.size()), received(words.size() * static_cast<std::size_t>(collectives.ranks()));
   std::memcpy(words.data(), mine.data(), mine.size() * sizeof(double));
   if (!collectives.all_gather(collectives.all(), words.data(), received.data(),
