@@ -154,7 +154,7 @@ class ValidateTest : public QObject {
       qWarning("%d: %s", done.code, done.err.constData());
       return false;
     };
-    QVERIFY(refused({result, "--point", "min-time", "--backend", "cpu"}, "--precision fp32"));
+    QVERIFY(refused({result, "--point", "min-time", "--backend", "cpu"}, "in precision fp32"));
     QVERIFY(refused({result, "--point", "9999"}, "--point"));
     QVERIFY(refused({result, "--backend", "tpu"}, "--backend"));
     QVERIFY(refused({result, "--profile-out", path("p.json")}, "--calibrate"));
