@@ -58,7 +58,7 @@ class ValidatePlansTest : public QObject {
       QVERIFY2(plan.has_value(), plan ? "" : plan.error().message().c_str());
       QCOMPARE(plan->point, point);
       QVERIFY(plan->report.plan.starts_with("ft, point " + std::to_string(point) + ": "));
-      QVERIFY(plan->report.notes.front().find("--hardware local") != std::string::npos);
+      QVERIFY(plan->report.notes.front().find("hardware 'local'") != std::string::npos);
       plans.push_back(std::move(*plan));
     }
     QCOMPARE(runs, int(plans.size()));
