@@ -75,7 +75,11 @@ Expected<ResultPtr> tensor_data_point(const std::string& method, const ScenarioP
   const auto only = [&](OperatorId id, const Operator&, const Mesh& mesh) {
     return std::vector<Configuration>{split_configuration(model, id, mesh, *axes, roles, sequence_parallel)};
   };
-  return fastest_with(method, scenario, {only, false, choice}, context);
+  SearchSpace space;
+  space.only = only;
+  space.choice = choice;
+  space.gathers_again = sequence_parallel;
+  return fastest_with(method, scenario, space, context);
 }
 
 std::string megatron_refuses(const Scenario& scenario) {

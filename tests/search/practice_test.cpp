@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Today's practice (manual, megatron, fsdp, data-parallel) against what the programs of that name do, counted here by
+// hand: bytes and collectives of one more layer of a Llama, in the terms of Korthikanti et al. 2022 (arXiv 2205.05198).
+#include <QtTest>
+
+#include "core/plan/evaluator.h"
+#include "search/scenarios.h"
+
+using namespace turnpoint;
+using namespace turnpoint::test;
+
+namespace {
+
+// Four heads of 128 channels.
+constexpr std::int64_t kBatch = 4, kSequence = 64, kHidden = 512, kHeads = 4;
+
+ModelPtr llama(int layers) {
+  return builtin("llama-2-7b?hidden=512&sequence=64&layers=" + std::to_string(layers), kBatch);
+}
+std::int64_t inner() {
+  const auto model = llama(1);
+  for (const auto& op : model->operators)
+    if (op.name.ends_with("mlp/gate")) return model->tensors[op.outputs.front().tensor].shape.back();
+  qFatal("no gate");
+}
+
+Plan plan_of(const std::string& text, const ScenarioPtr& scenario) {
+  const auto result = run(text, scenario);
+  if (!result) qFatal("%s: %s", text.c_str(), result.error().message().c_str());
+  return (*result)->plans->plan(0);
+}
+
+// What one more layer adds.
+CostBreakdown a_layer(const std::string& text, const char* hardware) {
+  CostBreakdown more = plan_of(text, scenario_on(llama(4), hardware)).cost;
+  const CostBreakdown less = plan_of(text, scenario_on(llama(3), hardware)).cost;
+  for (std::size_t i = 0; i < kMemoryParts; ++i) more.memory[i] -= less.memory[i];
+  for (std::size_t i = 0; i < kComputeParts; ++i) more.compute[i] -= less.compute[i];
+  for (std::size_t i = 0; i < kNetworkParts; ++i) more.network[i] -= less.network[i];
+  return more;
+}
+
+constexpr std::int64_t kStream = kBatch * kSequence * kHidden * 4;             // the residual stream, fp32
+constexpr std::int64_t kScores = kBatch * kHeads * kSequence * kSequence * 4;  // attention's probabilities
+std::int64_t inner_bytes() { return kBatch * kSequence * inner() * 4; }
+
+bool near(double a, double b) { return std::abs(a - b) <= 1e-6 * std::abs(b); }
+
+}  // namespace
+
+class PracticeTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  // Both norms' outputs, queries, keys, values, context and both sums; gate, up and their product; the probabilities.
+  // With sequence parallelism all of it is split: what the norms hand on is gathered again in backward. Gathered in
+  // forward: two norms' outputs; in backward: two gradients of sums, and the norms' outputs once more.
+  void sequence_parallelism_keeps_a_part_of_everything() {
+    CostBreakdown layer = a_layer("manual:tp=2:sequence-parallel", "v100-16gb-1x2");
+    QCOMPARE(layer[MemoryPart::activations] + layer[MemoryPart::copies],
+             (8 * kStream + 3 * inner_bytes() + kScores) / 2);
+    const auto link = cluster_preset("v100-16gb-1x2")->get()->links[kIntraNode];
+    const double once = link.latency_s + double(kStream) / 2 / link.bandwidth;  // a ring of two
+    QVERIFY2(near(layer[NetworkPart::all_gather], 6 * once),
+             qPrintable(QString::number(layer[NetworkPart::all_gather] / once)));
+    QVERIFY(near(layer[NetworkPart::reduce_scatter], 4 * once));
+    // Megatron's own points, and on two nodes; both can be evaluated without the search's tables.
+    for (const char* hardware : {"v100-16gb-1x4", "v100-16gb-2x4"})
+      for (const char* method : {"megatron:sequence-parallel", "manual:tp=4:sequence-parallel"}) {
+        const auto scenario = scenario_on(llama(2), hardware);
+        const auto result = run(method, scenario);
+        QVERIFY(result.has_value());
+        for (std::size_t k = 0; k < (*result)->points.size(); ++k) {
+          const auto cost = evaluate_plan(*scenario, (*result)->plans->plan(k));
+          QVERIFY2(cost.has_value(), cost ? "" : cost.error().message().c_str());
+          QCOMPARE(cost->memory_bytes(), (*result)->points[k].memory_bytes);
+          QVERIFY(close(cost->time_s(), (*result)->points[k].time_s));
+        }
+      }
+  }
+
+  // Without it the norms and the sums stand whole on every device, and nothing is gathered.
+  void tensor_parallelism_alone_repeats_the_stream() {
+    CostBreakdown layer = a_layer("manual:tp=2", "v100-16gb-1x2");
+    QCOMPARE(layer[MemoryPart::activations] + layer[MemoryPart::copies],
+             4 * kStream + (4 * kStream + 3 * inner_bytes() + kScores) / 2);
+    QCOMPARE(layer[NetworkPart::all_gather], 0.0);
+  }
+};
+
+QTEST_APPLESS_MAIN(PracticeTest)
+#include "practice_test.moc"
