@@ -74,7 +74,7 @@ struct Plan {
   std::vector<PlanOperator> operators;  ///< one per model operator, same order
   std::vector<PlanReshard> reshards;    ///< only those that move something or keep a copy
   CostBreakdown cost;                   ///< sum over operators and reshards; of a pipeline: memory of the largest
-                                        ///< stage, time of the slowest, its waiting counted with the sends
+                                        ///< stage, time of the slowest, its waiting as NetworkPart::bubble
   std::optional<PlanPipeline> pipeline;
 };
 

@@ -99,7 +99,8 @@ class ManualTest : public QObject {
       QVERIFY(plan.pipeline.has_value() && plan.pipeline->bubble_s > 0);
       QVERIFY(close(plan.cost.time_s(), (*result)->points.front().time_s));
       QVERIFY(plan.cost[NetworkPart::all_reduce] > 0);
-      QVERIFY(plan.cost[NetworkPart::permute] > plan.pipeline->bubble_s);
+      QVERIFY(close(plan.cost[NetworkPart::bubble], plan.pipeline->bubble_s));
+      QVERIFY(plan.cost[NetworkPart::permute] > 0 && plan.cost[NetworkPart::permute] < plan.pipeline->bubble_s);
     }
   }
 

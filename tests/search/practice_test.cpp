@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Today's practice (manual, megatron, fsdp, data-parallel) against what the programs of that name do, counted here by
-// hand: bytes and collectives of one more layer of a Llama, in the terms of Korthikanti et al. 2022 (arXiv 2205.05198).
+// hand: bytes and collectives of a layer of a Llama, in the terms of Korthikanti et al. 2022 (arXiv 2205.05198).
 #include <QtTest>
+#include <nlohmann/json.hpp>
 
 #include "core/plan/evaluator.h"
 #include "search/scenarios.h"
@@ -85,6 +86,27 @@ class PracticeTest : public QObject {
     QCOMPARE(layer[MemoryPart::activations] + layer[MemoryPart::copies],
              4 * kStream + (4 * kStream + 3 * inner_bytes() + kScores) / 2);
     QCOMPARE(layer[NetworkPart::all_gather], 0.0);
+  }
+
+  // Two stages, one micro-batch: the first waits while the second receives and computes, and is busy receiving the
+  // gradient; nothing else is sent.
+  void a_stage_that_waits_is_not_sending() {
+    const auto scenario = scenario_on(llama(4), "v100-16gb-1x2");
+    const auto result = run("manual:pp=2", scenario);
+    QVERIFY(result.has_value());
+    Plan plan = (*result)->plans->plan(0);
+    const auto link = scenario->cluster->links[kIntraNode];
+    const double send = link.latency_s + double(kStream) / link.bandwidth;
+    double second = send;
+    for (auto& op : plan.operators)
+      if (op.stage == 1) second += op.cost[ComputePart::forward] + op.cost[ComputePart::backward];
+    QVERIFY(close(plan.cost[NetworkPart::permute], send));
+    QVERIFY(close(plan.cost[NetworkPart::bubble], second));
+    QVERIFY(close(plan.cost.network_s(), send + second));
+    const auto written = write_result(**result, true);
+    QVERIFY(close(written["plans"][0]["cost"]["network"]["bubble"].get<double>(), second));
+    QVERIFY(close(written["plans"][0]["cost"]["network"]["permute"].get<double>(), send));
+    QVERIFY(close(written["points"][0]["network_s"].get<double>(), send + second));
   }
 };
 

@@ -374,8 +374,8 @@ class Pipeline {
     plan.cost = compute_;
     plan.cost.memory = largest_.memory;
     plan.cost.network = network_;
-    // Sending to the next stage is a permute, and waiting for a stage is counted with it; bubble_s tells how long.
-    plan.cost[NetworkPart::permute] += std::max(0.0, point.network_s - plan.cost.network_s());
+    // Sending to the next stage is a permute, waiting for a stage an item of its own: time_s stays the sum of its parts.
+    if (split_.stages > 1) plan.cost[NetworkPart::bubble] = std::max(0.0, point.network_s - plan.cost.network_s());
     plan.pipeline = PlanPipeline{split_.stages, split_.micro_batches, split_.recompute,
                                  bubble_s_,     stage_bytes_,         tied_,
                                  send_s_,       send_back_s_,         {},
