@@ -108,6 +108,75 @@ class PracticeTest : public QObject {
     QVERIFY(close(written["plans"][0]["cost"]["network"]["permute"].get<double>(), send));
     QVERIFY(close(written["points"][0]["network_s"].get<double>(), send + second));
   }
+
+  // Selective recomputation: what a core makes between its products is there once, whatever the number of layers; both
+  // products and the softmax run once more in every layer and micro-batch, and everything else is as it was.
+  void cores_of_attention_run_again() {
+    const auto model = llama(4);
+    const auto core_seconds = [&](const Plan& plan) {
+      double seconds = 0;
+      for (PlanOperator op : plan.operators) {
+        const auto& name = model->operators[op.op].name;
+        if (name.ends_with("/scores") || name.ends_with("/softmax") || name.ends_with("/context"))
+          seconds += op.cost[ComputePart::forward];
+      }
+      return seconds;
+    };
+    for (const char* split : {"", ":tp=2", ":tp=2:sequence-parallel", ":zero=3", ":micro-batches=2"}) {
+      const auto scenario = scenario_on(llama(4), "v100-16gb-1x2");
+      const std::int64_t part = std::string_view(split) == ":micro-batches=2" ? 4 : 2;  // of the batch, or of the heads
+      Plan plain = plan_of(std::string("manual") + split, scenario),
+           again = plan_of(std::string("manual") + split + ":recompute=selective", scenario);
+      QCOMPARE(again.cost.memory_bytes(), plain.cost.memory_bytes() - 3 * kScores / part);
+      QCOMPARE(again.cost[MemoryPart::activations], plain.cost[MemoryPart::activations] - 3 * kScores / part);
+      const double more = core_seconds(plain) * (part == 4 ? 2 : 1);
+      QVERIFY(more > 0 && close(again.cost[ComputePart::recompute], more));
+      QVERIFY(close(again.cost.time_s(), plain.cost.time_s() + more));
+      QVERIFY(close(again.cost.network_s(), plain.cost.network_s()));
+      // Everything of a layer runs again in full recomputation: more time, less memory.
+      Plan full = plan_of(std::string("manual") + split + ":recompute=full", scenario);
+      QVERIFY(full.cost.time_s() > again.cost.time_s() && full.cost.memory_bytes() < again.cost.memory_bytes());
+      QCOMPARE(plan_of(std::string("manual") + split + ":recompute", scenario).cost.memory_bytes(),
+               full.cost.memory_bytes());
+    }
+  }
+
+  // Of two stages the first has two micro-batches in flight, the second one: the probabilities of as many and of all
+  // its layers are kept, of selective recomputation those of one.
+  void every_stage_has_one_core_at_a_time() {
+    const auto scenario = scenario_on(llama(4), "v100-16gb-1x2");
+    const Plan plain = plan_of("manual:pp=2:micro-batches=2", scenario),
+               again = plan_of("manual:pp=2:micro-batches=2:recompute=selective", scenario);
+    std::int64_t layers[2] = {0, 0};
+    for (const auto& op : again.operators)
+      layers[op.stage] += scenario->model->operators[op.op].name.ends_with("/softmax");
+    QCOMPARE(layers[0] + layers[1], 4);
+    for (std::size_t s = 0; s < 2; ++s)
+      QCOMPARE(again.pipeline->stage_memory_bytes[s],
+               plain.pipeline->stage_memory_bytes[s] - ((s == 0 ? 2 : 1) * layers[s] - 1) * kScores / 2);
+  }
+
+  void other_methods_offer_it_beside_their_own_points() {
+    const auto scenario = scenario_on(llama(4), "v100-16gb-2x2");
+    const auto point = [&](const std::string& text) {
+      const auto result = run(text, scenario);
+      if (!result) qFatal("%s: %s", text.c_str(), result.error().message().c_str());
+      return (*result)->points.front();
+    };
+    QCOMPARE(point("fsdp:recompute=selective"), point("manual:zero=3:recompute=selective"));
+    QCOMPARE(point("fsdp:zero=1:recompute=selective"), point("manual:zero=1:recompute=selective"));
+    const auto spared = [&](const std::string& text) {
+      return point(text).memory_bytes - point(text + ":recompute=selective").memory_bytes;
+    };
+    QCOMPARE(spared("fsdp:group=node"), 3 * kScores / 4);
+    const auto all = run("megatron:recompute=selective", scenario);
+    QVERIFY(all.has_value() && (*all)->method == "megatron" && (*all)->method_options == "recompute=selective");
+    for (const auto& p : (*all)->points)
+      QVERIFY(p == point("manual:recompute=selective") || p == point("manual:tp=2:recompute=selective"));
+    QVERIFY(!run("fsdp:recompute=selective", scenario_on(builtin("lenet", 4), "v100-16gb-1x2")).has_value());
+    QVERIFY(!run("fsdp:recompute=full", scenario).has_value());
+    QVERIFY(!run("manual:recompute=some", scenario).has_value());
+  }
 };
 
 QTEST_APPLESS_MAIN(PracticeTest)
