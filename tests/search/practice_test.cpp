@@ -45,6 +45,12 @@ constexpr std::int64_t kStream = kBatch * kSequence * kHidden * 4;             /
 constexpr std::int64_t kScores = kBatch * kHeads * kSequence * kSequence * 4;  // attention's probabilities
 std::int64_t inner_bytes() { return kBatch * kSequence * inner() * 4; }
 
+std::string notes(const std::string& text, const ScenarioPtr& scenario) {
+  const auto result = run(text, scenario);
+  if (!result) qFatal("%s: %s", text.c_str(), result.error().message().c_str());
+  return write_result(**result, false).value("notes", nlohmann::json::array()).dump();
+}
+
 bool near(double a, double b) { return std::abs(a - b) <= 1e-6 * std::abs(b); }
 
 }  // namespace
@@ -176,6 +182,32 @@ class PracticeTest : public QObject {
     QVERIFY(!run("fsdp:recompute=selective", scenario_on(builtin("lenet", 4), "v100-16gb-1x2")).has_value());
     QVERIFY(!run("fsdp:recompute=full", scenario).has_value());
     QVERIFY(!run("manual:recompute=some", scenario).has_value());
+  }
+
+  void a_batch_that_does_not_divide_is_said() {
+    // 18 = 2 x 3 x 3 devices: 256 divides by the 2 alone.
+    const auto odd = scenario_on(builtin("lenet", 256), "v100-16gb-2x9");
+    const std::string batch =
+        R"(["a batch of 256 cannot be divided over 18 devices: it is over 2, which the others repeat"])";
+    for (const char* method : {"data-parallel", "fsdp", "fsdp:zero=1"}) QCOMPARE(notes(method, odd), batch);
+    QCOMPARE(notes("data-parallel", scenario_on(builtin("lenet", 256), "v100-16gb-2x8")), "[]");
+    QCOMPARE(notes("fsdp", scenario_on(builtin("lenet", 1), "v100-16gb-1x2")),
+             R"(["a batch of 1 cannot be divided over 2 devices: all of them do the same work"])");
+    QCOMPARE(notes("ft", scenario_on(builtin("lenet", 6), "v100-16gb-1x4")), "[]");
+  }
+
+  void a_vocabulary_that_does_not_divide_is_said() {
+    // 50257 = 29 x 1733: no group size divides it.
+    const auto gpt = scenario_on(builtin("gpt2?layers=2&sequence=32", 8), "v100-16gb-1x4");
+    const auto vocabulary = [](const char* groups) {
+      return std::string("[\"a vocabulary of 50257 cannot be divided over tensor groups of ") + groups +
+             ": embedding and logits stand whole on every device (Megatron pads the vocabulary)\"]";
+    };
+    QCOMPARE(notes("manual:tp=4", gpt), vocabulary("4"));
+    QCOMPARE(notes("manual:tp=2:pp=2:micro-batches=2", gpt), vocabulary("2"));
+    QCOMPARE(notes("megatron", gpt), vocabulary("2, 4"));
+    QCOMPARE(notes("manual:dp=4", gpt), "[]");
+    QCOMPARE(notes("manual:tp=2", scenario_on(llama(1), "v100-16gb-1x2")), "[]");
   }
 };
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/base/text.h"
+#include "core/search/baselines/notes.h"
 #include "core/search/baselines/pipeline.h"
 #include "core/search/baselines/restricted.h"
 
@@ -81,7 +82,7 @@ Expected<std::unique_ptr<Searcher>> make_fsdp(std::string_view parameters) {
             "method fsdp knows the parameters zero=1|2|3, group=node|all and recompute=selective, not '{}'", word));
     }
   }
-  return std::unique_ptr<Searcher>(std::make_unique<FullySharded>(stage, in_node, selective, std::string(parameters)));
+  return with_batch_note(std::make_unique<FullySharded>(stage, in_node, selective, std::string(parameters)));
 }
 
 }  // namespace turnpoint::search

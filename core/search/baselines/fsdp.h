@@ -21,7 +21,7 @@ namespace turnpoint::search {
 MemoryChoice zero_choice(int stage, std::uint32_t axes);
 
 /// Parameters "zero=2:group=node:recompute=selective"; the last computes the cores of attentions again in backward, as
-/// `manual` does (pipeline.h).
+/// `manual` does (pipeline.h). Its result says where the batch is over fewer devices than there are.
 Expected<std::unique_ptr<Searcher>> make_fsdp(std::string_view parameters);
 
 }  // namespace turnpoint::search

@@ -9,6 +9,7 @@
 #include "core/base/text.h"
 #include "core/search/baselines/fsdp.h"
 #include "core/search/baselines/megatron.h"
+#include "core/search/baselines/notes.h"
 #include "core/search/baselines/parallel_axes.h"
 
 namespace turnpoint::search {
@@ -38,7 +39,8 @@ class Manual : public Searcher {
     if (!result) return result.error();
     auto named = std::make_shared<Result>(**result);
     named->method_options = text_;
-    return ResultPtr(std::move(named));
+    if (!found) return ResultPtr(std::move(named));
+    return with_note(named, undivided_vocabulary(*scenario->model, *found, {split->tensor}));
   }
 
  private:

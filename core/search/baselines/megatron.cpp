@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "core/base/text.h"
+#include "core/search/baselines/notes.h"
 #include "core/search/baselines/parallel_axes.h"
 #include "core/search/baselines/pipeline.h"
 #include "core/search/baselines/restricted.h"
@@ -31,6 +32,7 @@ class Megatron : public Searcher {
     const auto roles = find_transformer_roles(*scenario->model, scenario->settings.split_windows);
     if (!roles) return roles.error();
     std::vector<ResultPtr> results;
+    std::vector<int> sizes;
     std::string reason;
     for (int tensor = 1; tensor <= scenario->cluster->devices_per_node; ++tensor) {
       if (scenario->cluster->devices_per_node % tensor != 0) continue;
@@ -41,12 +43,13 @@ class Megatron : public Searcher {
       auto result = point(scenario, *roles, tensor, context);
       if (!result) return result.error();
       results.push_back(std::move(*result));
+      sizes.push_back(tensor);
     }
     if (results.empty()) return usage_error("no tensor group size suits: " + reason);
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     auto merged = std::make_shared<Result>(*merge_points("megatron", results, elapsed.count()));
     merged->method_options = parameters_;
-    return ResultPtr(std::move(merged));
+    return with_note(merged, undivided_vocabulary(*scenario->model, *roles, sizes));
   }
 
  private:

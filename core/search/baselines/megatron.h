@@ -2,7 +2,7 @@
 // Tensor-parallel x data-parallel transformer splits as Megatron-LM does them (Shoeybi et al. 2019, arXiv 1909.08053):
 // in every layer the first products are split by columns (heads, inner channels) and the second by rows, so that a
 // layer sums its result twice in forward and twice in backward; embedding and logits are split over the vocabulary
-// where its size allows (Megatron pads it, we do not); norms and the residual stream are repeated in a
+// where its size allows (Megatron pads it, we do not and say so); norms and the residual stream are repeated in a
 // tensor group, or with `sequence-parallel` split over the sequence (Korthikanti et al. 2022, arXiv 2205.05198): of
 // what the first products read gathered, a device keeps its part and gathers it again in backward. Tensor groups are
 // innermost, inside a node; the rest is data parallel.
