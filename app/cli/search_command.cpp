@@ -109,6 +109,8 @@ int run_search(const SearchArguments& arguments) {
       continue;
     }
     say(**result);
+    for (const auto& note : (*result)->notes)
+      std::fprintf(stderr, "note: %s: %s\n", full_method(**result).c_str(), note.c_str());
     if (arguments.simulate) result = with_simulated_points(*result, context);
     if (!result) return report(result.error());
     results.push_back(*result);

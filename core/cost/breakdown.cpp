@@ -17,8 +17,8 @@ std::string_view to_string(ComputePart part) {
 }
 
 std::string_view to_string(NetworkPart part) {
-  static constexpr std::string_view kNames[] = {"all-reduce", "all-gather", "reduce-scatter",
-                                                "all-to-all", "permute",    "offload"};
+  static constexpr std::string_view kNames[] = {"all-reduce", "all-gather", "reduce-scatter", "all-to-all",
+                                                "permute",    "offload",    "bubble"};
   return kNames[static_cast<std::size_t>(part)];
 }
 

@@ -14,9 +14,11 @@ inline constexpr int kMemoryParts = 6;
 /// Compute time by phase, seconds.
 enum class ComputePart : std::uint8_t { forward, backward, update, recompute };
 inline constexpr int kComputeParts = 4;
-/// Network time by collective, seconds; `offload` is the way to the host and back.
-enum class NetworkPart : std::uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all, permute, offload };
-inline constexpr int kNetworkParts = 6;
+/// Network time by collective, seconds; `offload` is the way to the host and back. `permute` is also what the stages of
+/// a pipeline send each other, `bubble` what a stage waits for the others: all that is not computing is network, but
+/// no link is busy with it. Of whole plans only.
+enum class NetworkPart : std::uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all, permute, offload, bubble };
+inline constexpr int kNetworkParts = 7;
 std::string_view to_string(MemoryPart part);
 std::string_view to_string(ComputePart part);
 std::string_view to_string(NetworkPart part);

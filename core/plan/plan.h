@@ -52,7 +52,8 @@ struct PlanReshard {
 /// stage; the axes along which stages lie are repeats.
 struct PlanPipeline {
   int stages = 1, micro_batches = 1;
-  bool recompute = false;  ///< layers keep their inputs only and run forward again
+  bool recompute = false;  ///< parts named by layer_of run forward again in backward; a layer keeps its inputs only
+  bool selective = false;  ///< those parts are the cores of attentions: scores, softmax, product with the values
   double bubble_s = 0;     ///< the slowest stage waits this long for others
   std::vector<std::int64_t> stage_memory_bytes;
 
@@ -65,7 +66,7 @@ struct PlanPipeline {
   };
   std::vector<TiedSum> tied;
   std::vector<double> send_s, send_back_s;  ///< of one micro-batch over the boundary behind each stage but the last
-  std::vector<int> layer_of;                ///< by operator; -1: outside of layers
+  std::vector<int> layer_of;                ///< by operator; -1: outside of layers (selective: of cores)
   ModelPtr micro_batch;                     ///< the model of one micro-batch
 };
 
@@ -74,7 +75,7 @@ struct Plan {
   std::vector<PlanOperator> operators;  ///< one per model operator, same order
   std::vector<PlanReshard> reshards;    ///< only those that move something or keep a copy
   CostBreakdown cost;                   ///< sum over operators and reshards; of a pipeline: memory of the largest
-                                        ///< stage, time of the slowest, its waiting counted with the sends
+                                        ///< stage, time of the slowest, its waiting as NetworkPart::bubble
   std::optional<PlanPipeline> pipeline;
 };
 

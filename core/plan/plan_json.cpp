@@ -153,11 +153,10 @@ json write_plan(const Scenario& scenario, const Plan& plan) {
                    {"operators", std::move(operators)}, {"reshards", std::move(reshards)},
                    {"cost", write_cost(plan.cost)}};
   if (plan.pipeline)
-    document["pipeline"] = {{"stages", plan.pipeline->stages},
-                            {"micro_batches", plan.pipeline->micro_batches},
-                            {"recompute", plan.pipeline->recompute},
-                            {"bubble_s", plan.pipeline->bubble_s},
-                            {"stage_memory_bytes", plan.pipeline->stage_memory_bytes}};
+    document["pipeline"] = {
+        {"stages", plan.pipeline->stages},       {"micro_batches", plan.pipeline->micro_batches},
+        {"recompute", plan.pipeline->recompute}, {"selective", plan.pipeline->selective},
+        {"bubble_s", plan.pipeline->bubble_s},   {"stage_memory_bytes", plan.pipeline->stage_memory_bytes}};
   return document;
 }
 

@@ -3,6 +3,7 @@
 // plan_lowering_backward.cpp, stages and micro-batches in plan_lowering_pipeline.cpp.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -140,7 +141,7 @@ class PlanLowerer {
   std::vector<std::uint32_t> stage_gate_;              ///< the end of each stage's last block
   std::vector<Value> tied_user_gradient_;              ///< by tied sum
   std::uint32_t rerun_gate_ = kNone;
-  int rerun_layer_ = -1;
+  std::set<int> rerun_layers_;  ///< of the block
 };
 
 }  // namespace turnpoint

@@ -46,7 +46,7 @@ void PlanLowerer::run_pipeline() {
 void PlanLowerer::begin_block(std::uint32_t stage, std::int32_t batch) {
   batch_ = batch;
   pass_ = &passes_[std::size_t(batch)];
-  rerun_layer_ = -1;
+  rerun_layers_.clear();
   open_block(stage, stage_gate_[stage]);
 }
 
@@ -73,7 +73,7 @@ void PlanLowerer::backward_block(std::uint32_t stage, std::int32_t batch) {
   const auto& operators = operators_of_[stage];
   for (std::size_t i = operators.size(); i-- > 0;) {
     const int layer = measure_.layer(operators[i]);
-    if (plan_.pipeline->recompute && layer >= 0 && layer != rerun_layer_) run_layer_again(layer);
+    if (plan_.pipeline->recompute && layer >= 0 && rerun_layers_.insert(layer).second) run_layer_again(layer);
     backward(operators[i]);
   }
   stage_gate_[stage] = close_block();
@@ -81,10 +81,9 @@ void PlanLowerer::backward_block(std::uint32_t stage, std::int32_t batch) {
   if (batch + 1 == measure_.micro_batches()) update_block(stage, stage_gate_[stage]);
 }
 
-// A layer that kept its inputs only runs forward again when everything issued before it has been computed; the first
-// one of a block, when the gradients have come from the stage behind.
+// A layer (or the core of an attention) that kept its inputs only runs forward again when everything issued before it
+// has been computed; the first one of a block, when the gradients have come from the stage behind.
 void PlanLowerer::run_layer_again(int layer) {
-  rerun_layer_ = layer;
   rerun_gate_ = pass_->gradients_here;
   for (std::uint32_t i = last(); i + 1 > block_begin_ && i < out_.items.size(); --i)
     if (out_.items.lane[i] == 2 * role_) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 #include <nlohmann/json.hpp>
+#include <span>
 
 namespace turnpoint {
 
@@ -26,8 +27,13 @@ json write_axes(const Mesh& mesh, const std::array<std::int8_t, kMaxAxes>& axis)
   return list;
 }
 
+// A job is of no pipeline, and of operators and reshardings one by one: no bubble.
+constexpr int kListedNetworkParts = int(NetworkPart::bubble);
+
 json write_parts(const CostBreakdown& cost) {
-  return {{"memory", cost.memory}, {"compute", cost.compute}, {"network", cost.network}};
+  return {{"memory", cost.memory},
+          {"compute", cost.compute},
+          {"network", std::span(cost.network).first<kListedNetworkParts>()}};
 }
 
 json write_steps(const Mesh& mesh, const std::vector<ReshardStep>& steps) {
@@ -113,7 +119,7 @@ class Reader {
   CostBreakdown read_cost(JsonFields& parent) {
     CostBreakdown cost;
     JsonFields fields = parent.object("cost");
-    const auto take = [&](const char* key, auto& values) {
+    const auto take = [&](const char* key, auto values) {
       const auto found = fields.json().find(key);
       const bool listed = found != fields.json().end() && found->is_array() && found->size() == values.size();
       if (!listed || std::any_of(found->begin(), found->end(), [](const json& v) {
@@ -122,9 +128,9 @@ class Reader {
         return fields.fail(key, fmt::format("must list {} numbers from 0", values.size()));
       std::copy(found->begin(), found->end(), values.begin());
     };
-    take("memory", cost.memory);
-    take("compute", cost.compute);
-    take("network", cost.network);
+    take("memory", std::span(cost.memory));
+    take("compute", std::span(cost.compute));
+    take("network", std::span(cost.network).first<kListedNetworkParts>());
     return cost;
   }
 

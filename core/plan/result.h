@@ -69,6 +69,7 @@ struct Result {
   std::optional<std::size_t> turning_point;      ///< index into points
   std::optional<std::size_t> near_best;          ///< least memory within 5 % of the best time that fits
   std::shared_ptr<const PlanSource> plans;
+  std::vector<std::string> notes;             ///< what the figures do not say by themselves, a sentence each
   std::optional<double> price_per_iteration;  ///< of one chosen plan, where the price of a device is known
 
   std::optional<std::size_t> fastest_that_fits() const;

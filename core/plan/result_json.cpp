@@ -60,6 +60,7 @@ json write_result(const Result& result, bool with_plans) {
                    {"points", write_points(result.points)}};
   if (tasks) document["model"].update({{"tasks", tasks->task_count()}, {"edges", tasks->edge_count()}});
   if (result.heuristic_eliminations) document["heuristic_eliminations"] = *result.heuristic_eliminations;
+  for (const auto& note : result.notes) document["notes"].push_back(valid_utf8(note));
   if (!result.objective.empty()) document["objective"] = result.objective;
   if (result.price_per_iteration) document["price_per_iteration"] = *result.price_per_iteration;
   if (!result.lower_bound.empty()) {

@@ -85,7 +85,8 @@ std::vector<Method> sharding_methods() {
       {"fsdp",
        "Fully sharded",
        "ZeRO, arXiv 1910.02054; PyTorch FSDP, arXiv 2304.11277",
-       "Data-parallel with weights, gradients and optimizer state sharded; parameters zero=1|2|3, group=node|all",
+       "Data-parallel with weights, gradients and optimizer state sharded; parameters zero=1|2|3, "
+       "group=node|all, recompute=selective",
        false,
        {},
        &accepts_all,
@@ -100,7 +101,8 @@ std::vector<Method> sharding_methods() {
       {"megatron",
        "Megatron",
        "Megatron-LM, arXiv 1909.08053",
-       "Tensor groups inside a node times data parallelism, for every size of the groups; parameter sequence-parallel",
+       "Tensor groups inside a node times data parallelism, for every size of the groups; parameters "
+       "sequence-parallel, recompute=selective",
        true,
        {},
        &search::megatron_refuses,
@@ -109,7 +111,7 @@ std::vector<Method> sharding_methods() {
       {"manual",
        "Manual",
        "today's practice: Megatron-LM, DeepSpeed; 1F1B schedule, arXiv 2104.04473",
-       "A split of your own: dp=4:tp=2:pp=2:micro-batches=16:zero=1:recompute:sequence-parallel",
+       "A split of your own: dp=4:tp=2:pp=2:micro-batches=16:zero=1:recompute[=selective]:sequence-parallel",
        false,
        {},
        &accepts_all,

@@ -99,7 +99,8 @@ class ManualTest : public QObject {
       QVERIFY(plan.pipeline.has_value() && plan.pipeline->bubble_s > 0);
       QVERIFY(close(plan.cost.time_s(), (*result)->points.front().time_s));
       QVERIFY(plan.cost[NetworkPart::all_reduce] > 0);
-      QVERIFY(plan.cost[NetworkPart::permute] > plan.pipeline->bubble_s);
+      QVERIFY(close(plan.cost[NetworkPart::bubble], plan.pipeline->bubble_s));
+      QVERIFY(plan.cost[NetworkPart::permute] > 0 && plan.cost[NetworkPart::permute] < plan.pipeline->bubble_s);
     }
   }
 
@@ -264,7 +265,9 @@ class ManualTest : public QObject {
         {"manual:tp=-1", "tp must be"},
         {"manual:dp=8:dp=16", "'dp' twice"},
         {"manual:recompute:recompute", "'recompute' twice"},
-        {"manual:recompute=1", "takes no value"},
+        {"manual:recompute:recompute=selective", "'recompute' twice"},
+        {"manual:recompute=1", "full or selective"},
+        {"manual:sequence-parallel=1", "takes no value"},
         {"fsdp:zero=1:zero=2", "'zero' twice"},
         {"fsdp:group=all:group=all", "'group' twice"},
         {"megatron:sequence-parallel:sequence-parallel", "'sequence-parallel' twice"}};
@@ -283,8 +286,8 @@ class ManualTest : public QObject {
   }
 
   void parameters_are_read_back() {
-    for (const char* text :
-         {"", "dp=4", "dp=4:tp=2:pp=2:micro-batches=16:zero=1:recompute:sequence-parallel", "pp=2"}) {
+    for (const char* text : {"", "dp=4", "dp=4:tp=2:pp=2:micro-batches=16:zero=1:recompute:sequence-parallel", "pp=2",
+                             "recompute=selective"}) {
       const auto parsed = search::parse_manual(text);
       QVERIFY(parsed.has_value());
       QCOMPARE(search::format_manual(*parsed), std::string(text));

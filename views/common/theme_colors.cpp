@@ -21,7 +21,7 @@ ThemeColors make_light() {
   c.configuration_text = hex(0x14181C);
   c.memory = {hex(0x4477AA), hex(0x66A3CC), hex(0x9CC9DF), hex(0xD9A441), hex(0xC4745A), hex(0xB9BFC5)};
   c.compute = {hex(0x3F6E9E), hex(0x6F9BC6), hex(0xA9C5E0), hex(0x6A7FB8)};
-  c.network = {hex(0xC4661F), hex(0xDE9150), hex(0xEDB98A), hex(0xF4D8BE), hex(0xF4D8BE), hex(0x9A4A4A)};
+  c.network = {hex(0xC4661F), hex(0xDE9150), hex(0xEDB98A), hex(0xF4D8BE), hex(0xF4D8BE), hex(0x9A4A4A), hex(0xB4B9BF)};
   c.heat = {hex(0xF0DFB0), hex(0xEFC673), hex(0xE8A23F), hex(0xC96C1A), hex(0x86390A)};
   return c;
 }
@@ -40,7 +40,7 @@ ThemeColors make_dark() {
   c.configuration_text = hex(0x101316);
   c.memory = {hex(0x5C8FC2), hex(0x86B6DA), hex(0xB7D8E8), hex(0xDDB058), hex(0xD48A70), hex(0x7B838B)};
   c.compute = {hex(0x4F82B5), hex(0x7FA9D3), hex(0xB4CDE6), hex(0x8A9AD0)};
-  c.network = {hex(0xC9712E), hex(0xDF9A5E), hex(0xEABF95), hex(0xF1DAC3), hex(0xF1DAC3), hex(0xB86A6A)};
+  c.network = {hex(0xC9712E), hex(0xDF9A5E), hex(0xEABF95), hex(0xF1DAC3), hex(0xF1DAC3), hex(0xB86A6A), hex(0x6F767E)};
   c.heat = {hex(0x5A452B), hex(0x80551F), hex(0xA8671F), hex(0xE09B40), hex(0xFBDB98)};
   return c;
 }

@@ -17,7 +17,7 @@ struct ThemeColors {
   QColor configuration_text;
   std::array<QColor, 6> memory;   ///< in the order of MemoryPart
   std::array<QColor, 4> compute;  ///< forward, backward, update, recompute
-  std::array<QColor, 6> network;  ///< all-reduce, all-gather, reduce-scatter, all-to-all, permute, offload
+  std::array<QColor, 7> network;  ///< all-reduce, all-gather, reduce-scatter, all-to-all, permute, offload, bubble
   std::array<QColor, 5> heat;     ///< cost, low to high
 
   /// The colour of a method's line or marker by its registry name.

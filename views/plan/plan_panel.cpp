@@ -318,9 +318,9 @@ void PlanPanel::show_bars() {
                                         QT_TR_NOOP("Resharding copies"), QT_TR_NOOP("Workspace")};
   static const char* const kCompute[] = {QT_TR_NOOP("Forward"), QT_TR_NOOP("Backward"), QT_TR_NOOP("Update"),
                                          QT_TR_NOOP("Recompute")};
-  static const char* const kNetwork[] = {QT_TR_NOOP("All-reduce"),     QT_TR_NOOP("All-gather"),
-                                         QT_TR_NOOP("Reduce-scatter"), QT_TR_NOOP("All-to-all"),
-                                         QT_TR_NOOP("Permute"),        QT_TR_NOOP("Offload")};
+  static const char* const kNetwork[] = {
+      QT_TR_NOOP("All-reduce"), QT_TR_NOOP("All-gather"), QT_TR_NOOP("Reduce-scatter"), QT_TR_NOOP("All-to-all"),
+      QT_TR_NOOP("Permute"),    QT_TR_NOOP("Offload"),    QT_TR_NOOP("Bubble")};
   std::vector<BarPart> parts;
   std::vector<PartRow> rows;
   const auto total = static_cast<double>(cost.memory_bytes());
@@ -354,9 +354,8 @@ void PlanPanel::show_bars() {
   for (std::size_t i = 0; i < kNetworkParts; ++i) {
     if (cost.network[i] == 0) continue;
     const QColor color = colors.network[i];
-    // Between the stages of a pipeline, sending and waiting are one.
     const bool stages = plan_->pipeline && static_cast<NetworkPart>(i) == NetworkPart::permute;
-    const QString name = stages ? tr("Sends, bubble") : tr(kNetwork[i]);
+    const QString name = stages ? tr("Sends") : tr(kNetwork[i]);
     times.push_back({color, cost.network[i], name + u' ' + time_text(cost.network[i])});
     network.push_back({color, name, time_in(unit, cost.network[i]), {}});
   }

@@ -42,7 +42,9 @@ namespace {
 QString describe_pipeline(const PlanPipeline& pipeline) {
   QString words = QObject::tr("%1 pipeline stages, %2 micro-batches").arg(pipeline.stages).arg(pipeline.micro_batches);
   if (pipeline.bubble_s > 0) words += QObject::tr(", %1 of waiting").arg(time_text(pipeline.bubble_s));
-  if (pipeline.recompute) words += QObject::tr("; layers keep their inputs only");
+  if (pipeline.recompute)
+    words += pipeline.selective ? QObject::tr("; the cores of attentions run again in backward")
+                                : QObject::tr("; layers keep their inputs only");
   return words + QStringLiteral(". ");
 }
 

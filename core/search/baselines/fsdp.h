@@ -20,7 +20,8 @@ namespace turnpoint::search {
 /// What an operator does at a stage 0 to 3, sharding among the devices of `axes`.
 MemoryChoice zero_choice(int stage, std::uint32_t axes);
 
-/// Parameters "zero=2:group=node".
+/// Parameters "zero=2:group=node:recompute=selective"; the last computes the cores of attentions again in backward, as
+/// `manual` does (pipeline.h). Its result says where the batch is over fewer devices than there are.
 Expected<std::unique_ptr<Searcher>> make_fsdp(std::string_view parameters);
 
 }  // namespace turnpoint::search

@@ -9,6 +9,7 @@
 #include "core/base/text.h"
 #include "core/search/baselines/fsdp.h"
 #include "core/search/baselines/megatron.h"
+#include "core/search/baselines/notes.h"
 #include "core/search/baselines/parallel_axes.h"
 
 namespace turnpoint::search {
@@ -38,7 +39,8 @@ class Manual : public Searcher {
     if (!result) return result.error();
     auto named = std::make_shared<Result>(**result);
     named->method_options = text_;
-    return ResultPtr(std::move(named));
+    if (!found) return ResultPtr(std::move(named));
+    return with_note(named, undivided_vocabulary(*scenario->model, *found, {split->tensor}));
   }
 
  private:
@@ -69,15 +71,22 @@ Expected<ManualParameters> parse_manual(std::string_view text) {
       else if (key == "sequence-parallel")
         parameters.sequence_parallel = true;
       else
-        return usage_error(
-            fmt::format("a split is written dp=4:tp=2:pp=2:micro-batches=16:zero=1:recompute:sequence-parallel; '{}' "
-                        "is none of these",
-                        word));
+        return usage_error(fmt::format(
+            "a split is written dp=4:tp=2:pp=2:micro-batches=16:zero=1:recompute=selective:sequence-parallel; '{}' "
+            "is none of these",
+            word));
       continue;
     }
-    if (key == "recompute" || key == "sequence-parallel")
+    if (key == "sequence-parallel")
       return usage_error(
           fmt::format("{} is on where it is written and takes no value, such as '{}'", key, word.substr(equals + 1)));
+    if (key == "recompute") {
+      parameters.recompute = true;
+      parameters.selective = word == "recompute=selective";
+      if (!parameters.selective && word != "recompute=full")
+        return usage_error(fmt::format("recompute is full or selective, not '{}'", word.substr(equals + 1)));
+      continue;
+    }
     int* target = key == "dp"              ? &parameters.data
                   : key == "tp"            ? &parameters.tensor
                   : key == "pp"            ? &parameters.stages
@@ -105,7 +114,7 @@ std::string format_manual(const ManualParameters& parameters) {
   if (parameters.stages > 1) add(fmt::format("pp={}", parameters.stages));
   if (parameters.micro_batches > 1) add(fmt::format("micro-batches={}", parameters.micro_batches));
   if (parameters.zero > 0) add(fmt::format("zero={}", parameters.zero));
-  if (parameters.recompute) add("recompute");
+  if (parameters.recompute) add(parameters.selective ? "recompute=selective" : "recompute");
   if (parameters.sequence_parallel) add("sequence-parallel");
   return text;
 }
@@ -145,9 +154,9 @@ Expected<ManualSplit> fit_manual(const ManualParameters& parameters, const Scena
     return usage_error(fmt::format("{} layers cannot be divided among pp={} stages", roles->layers, parameters.stages));
   if (parameters.recompute && roles->layers == 0)
     return usage_error("recompute keeps the inputs of layers, and this model has none that could be told apart");
-  return ManualSplit{static_cast<int>(data),      parameters.tensor, parameters.stages,
-                     parameters.micro_batches,    parameters.zero,   parameters.recompute,
-                     parameters.sequence_parallel};
+  return ManualSplit{static_cast<int>(data),       parameters.tensor,   parameters.stages,
+                     parameters.micro_batches,     parameters.zero,     parameters.recompute,
+                     parameters.sequence_parallel, parameters.selective};
 }
 
 std::string manual_refuses(const Scenario& scenario, std::string_view parameters) {

@@ -3,6 +3,7 @@
 //
 //   dp=4:tp=2:pp=2:micro-batches=16:zero=1:recompute:sequence-parallel
 //
+// recompute is recompute=full, every layer once more; recompute=selective is the cores of attentions alone.
 // tp, pp and micro-batches default to 1, zero to 0, dp to what is left of the devices. Tensor groups are innermost,
 // then data parallelism, then the pipeline (core/search/baselines/parallel_axes.h, pipeline.h); zero shards among the
 // data-parallel devices as DeepSpeed does (fsdp.h). Without pipeline, micro-batches and recompute the point is a plain
@@ -22,6 +23,7 @@ struct ManualParameters {
   int data = 0;  ///< 0: what is left
   int tensor = 1, stages = 1, micro_batches = 1, zero = 0;
   bool recompute = false, sequence_parallel = false;
+  bool selective = false;  ///< of recompute: only the cores of attentions
 };
 /// Usage error naming the word that is wrong.
 Expected<ManualParameters> parse_manual(std::string_view text);

@@ -5,7 +5,9 @@
 #include <chrono>
 
 #include "core/base/text.h"
+#include "core/search/baselines/notes.h"
 #include "core/search/baselines/parallel_axes.h"
+#include "core/search/baselines/pipeline.h"
 #include "core/search/baselines/restricted.h"
 
 namespace turnpoint::search {
@@ -22,13 +24,15 @@ std::string size_refusal(const Scenario& scenario, const TransformerRoles& roles
 
 class Megatron : public Searcher {
  public:
-  explicit Megatron(bool sequence_parallel) : sequence_parallel_(sequence_parallel) {}
+  Megatron(bool sequence_parallel, bool selective, std::string parameters)
+      : sequence_parallel_(sequence_parallel), selective_(selective), parameters_(std::move(parameters)) {}
 
   Expected<ResultPtr> run(const ScenarioPtr& scenario, SearchPass, const RunContext& context) override {
     const auto start = std::chrono::steady_clock::now();
     const auto roles = find_transformer_roles(*scenario->model, scenario->settings.split_windows);
     if (!roles) return roles.error();
     std::vector<ResultPtr> results;
+    std::vector<int> sizes;
     std::string reason;
     for (int tensor = 1; tensor <= scenario->cluster->devices_per_node; ++tensor) {
       if (scenario->cluster->devices_per_node % tensor != 0) continue;
@@ -36,19 +40,30 @@ class Megatron : public Searcher {
         if (reason.empty()) reason = std::move(refusal);
         continue;
       }
-      auto result = tensor_data_point("megatron", scenario, &*roles, tensor, sequence_parallel_, {}, context);
+      auto result = point(scenario, *roles, tensor, context);
       if (!result) return result.error();
       results.push_back(std::move(*result));
+      sizes.push_back(tensor);
     }
     if (results.empty()) return usage_error("no tensor group size suits: " + reason);
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     auto merged = std::make_shared<Result>(*merge_points("megatron", results, elapsed.count()));
-    if (sequence_parallel_) merged->method_options = "sequence-parallel";
-    return ResultPtr(std::move(merged));
+    merged->method_options = parameters_;
+    return with_note(merged, undivided_vocabulary(*scenario->model, *roles, sizes));
   }
 
  private:
-  bool sequence_parallel_;
+  Expected<ResultPtr> point(const ScenarioPtr& scenario, const TransformerRoles& roles, int tensor,
+                            const RunContext& context) const {
+    if (!selective_) return tensor_data_point("megatron", scenario, &roles, tensor, sequence_parallel_, {}, context);
+    ManualSplit split;
+    split.data = scenario->cluster->devices() / tensor, split.tensor = tensor;
+    split.recompute = split.selective = true, split.sequence_parallel = sequence_parallel_;
+    return pipeline_point(scenario, &roles, split, context);
+  }
+
+  bool sequence_parallel_, selective_;
+  std::string parameters_;
 };
 
 }  // namespace
@@ -75,7 +90,11 @@ Expected<ResultPtr> tensor_data_point(const std::string& method, const ScenarioP
   const auto only = [&](OperatorId id, const Operator&, const Mesh& mesh) {
     return std::vector<Configuration>{split_configuration(model, id, mesh, *axes, roles, sequence_parallel)};
   };
-  return fastest_with(method, scenario, {only, false, choice}, context);
+  SearchSpace space;
+  space.only = only;
+  space.choice = choice;
+  space.gathers_again = sequence_parallel;
+  return fastest_with(method, scenario, space, context);
 }
 
 std::string megatron_refuses(const Scenario& scenario) {
@@ -92,16 +111,18 @@ std::string megatron_refuses(const Scenario& scenario) {
 }
 
 Expected<std::unique_ptr<Searcher>> make_megatron(std::string_view parameters) {
-  bool sequence_parallel = false;
+  bool sequence_parallel = false, selective = false;
   if (!parameters.empty()) {
     for (const auto word : split(parameters, ':')) {
-      if (word != "sequence-parallel")
-        return usage_error(fmt::format("method megatron knows the parameter sequence-parallel, not '{}'", word));
-      if (sequence_parallel) return usage_error(fmt::format("method megatron has the parameter '{}' twice", word));
-      sequence_parallel = true;
+      if (word != "sequence-parallel" && word != "recompute=selective")
+        return usage_error(fmt::format(
+            "method megatron knows the parameters sequence-parallel and recompute=selective, not '{}'", word));
+      bool& given = word == "sequence-parallel" ? sequence_parallel : selective;
+      if (given) return usage_error(fmt::format("method megatron has the parameter '{}' twice", word));
+      given = true;
     }
   }
-  return std::unique_ptr<Searcher>(std::make_unique<Megatron>(sequence_parallel));
+  return std::unique_ptr<Searcher>(std::make_unique<Megatron>(sequence_parallel, selective, std::string(parameters)));
 }
 
 }  // namespace turnpoint::search

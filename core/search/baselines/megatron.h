@@ -2,12 +2,14 @@
 // Tensor-parallel x data-parallel transformer splits as Megatron-LM does them (Shoeybi et al. 2019, arXiv 1909.08053):
 // in every layer the first products are split by columns (heads, inner channels) and the second by rows, so that a
 // layer sums its result twice in forward and twice in backward; embedding and logits are split over the vocabulary
-// where its size allows (Megatron pads it, we do not); norms and the residual stream are repeated in a tensor group, or
-// with `sequence-parallel` split over the sequence. Tensor groups are innermost, inside a node; the rest is data
-// parallel.
+// where its size allows (Megatron pads it, we do not and say so); norms and the residual stream are repeated in a
+// tensor group, or with `sequence-parallel` split over the sequence (Korthikanti et al. 2022, arXiv 2205.05198): of
+// what the first products read gathered, a device keeps its part and gathers it again in backward. Tensor groups are
+// innermost, inside a node; the rest is data parallel.
 //
 // One plan for every tensor group size that divides the devices of a node, the heads and the inner channels, and whose
-// data-parallel size divides the batch; of them the Pareto-optimal ones.
+// data-parallel size divides the batch; of them the Pareto-optimal ones. With `recompute=selective` all of them compute
+// the cores of attentions again (pipeline.h).
 #pragma once
 
 #include <memory>

@@ -64,10 +64,12 @@ class Pipeline {
         plan_(std::move(plan)),
         uses_(analyse_tensor_uses(model_)) {
     units_.resize(static_cast<std::size_t>(roles_ ? roles_->layers : 0) + 2);
+    cores_.resize(roles_ && split.selective ? roles_->attentions.size() : 0);
   }
 
   std::shared_ptr<Result> run() {
     fill_units();
+    fill_cores();
     cut_into_stages();
     move_copies_to_readers();
     schedule();
@@ -136,6 +138,32 @@ class Pipeline {
     } else {
       part.once_network += step.time_s;
       add_network(part.once_steps, {step});
+    }
+  }
+
+  // What of a core runs again, and what it need not keep then: whatever only the core itself reads.
+  void fill_cores() {
+    if (cores_.empty()) return;
+    std::vector<char> leaves(model_.operators.size(), 0);
+    for (const TensorFlow& flow : uses_.flows)
+      for (const auto& use : flow.consumers)
+        leaves[flow.producer.index] |= roles_->core_of[use.op.index] != roles_->core_of[flow.producer.index];
+    for (const PlanOperator& op : plan_.operators) {
+      const int core = roles_->core_of[op.op.index];
+      if (core < 0) continue;
+      CostBreakdown cost = op.cost;
+      Part& part = cores_[static_cast<std::size_t>(core)];
+      part.forward_compute += cost[ComputePart::forward];
+      if (!leaves[op.op.index]) part.kept[MemoryPart::activations] += cost[MemoryPart::activations];
+    }
+    for (const PlanReshard& reshard : plan_.reshards) {
+      const int core = roles_->core_of[reshard.producer.index];
+      if (core < 0 || leaves[reshard.producer.index]) continue;
+      Part& part = cores_[static_cast<std::size_t>(core)];
+      part.forward_network += seconds(reshard.forward);
+      add_network(part.forward_steps, reshard.forward);
+      CostBreakdown cost = reshard.cost;
+      for (const MemoryPart kept : {MemoryPart::activations, MemoryPart::copies}) part.kept[kept] += cost[kept];
     }
   }
 
@@ -262,7 +290,7 @@ class Pipeline {
       const auto s = static_cast<std::size_t>(stage_of(u));
       stages[s] += units_[u];
       const bool layer = roles_ && u > 0 && u + 1 < units_.size();
-      if (!split_.recompute || !layer) continue;
+      if (!split_.recompute || split_.selective || !layer) continue;
       layers_of[s] += units_[u];
       CostBreakdown input;
       for (const TensorId tensor : roles_->enters[u - 1]) input[MemoryPart::activations] += bytes_entering(tensor, u);
@@ -271,6 +299,11 @@ class Pipeline {
       rest[MemoryPart::activations] =
           std::max<std::int64_t>(0, rest[MemoryPart::activations] - input[MemoryPart::activations]);
       if (rest.memory_bytes() > transient[s].memory_bytes()) transient[s] = rest;
+    }
+    for (std::size_t c = 0; c < cores_.size(); ++c) {
+      const auto s = static_cast<std::size_t>(stage_of(unit_of(roles_->attentions[c].scores)));
+      layers_of[s] += cores_[c];
+      if (cores_[c].kept.memory_bytes() > transient[s].memory_bytes()) transient[s] = cores_[c].kept;
     }
     add_tied_weights(stages, collectives);
     std::vector<StageTimes> times(p);
@@ -374,17 +407,26 @@ class Pipeline {
     plan.cost = compute_;
     plan.cost.memory = largest_.memory;
     plan.cost.network = network_;
-    // Sending to the next stage is a permute, and waiting for a stage is counted with it; bubble_s tells how long.
-    plan.cost[NetworkPart::permute] += std::max(0.0, point.network_s - plan.cost.network_s());
-    plan.pipeline = PlanPipeline{split_.stages, split_.micro_batches, split_.recompute,
-                                 bubble_s_,     stage_bytes_,         tied_,
-                                 send_s_,       send_back_s_,         {},
+    // Sending to the next stage is a permute, waiting for a stage an item of its own: time_s stays the sum of its
+    // parts.
+    if (split_.stages > 1) plan.cost[NetworkPart::bubble] = std::max(0.0, point.network_s - plan.cost.network_s());
+    plan.pipeline = PlanPipeline{split_.stages,
+                                 split_.micro_batches,
+                                 split_.recompute,
+                                 split_.selective,
+                                 bubble_s_,
+                                 stage_bytes_,
+                                 tied_,
+                                 send_s_,
+                                 send_back_s_,
+                                 {},
                                  micro_batch_};
     const int layers = roles_ ? roles_->layers : 0;
     for (const auto& op : plan.operators) {
       const int layer = int(unit_of(op.op)) - 1;
       plan.pipeline->layer_of.push_back(layer < layers ? layer : -1);
     }
+    if (split_.selective) plan.pipeline->layer_of = roles_->core_of;
     return plan;
   }
 
@@ -396,6 +438,7 @@ class Pipeline {
   Plan plan_;
   TensorUses uses_;
   std::vector<Part> units_;
+  std::vector<Part> cores_;  ///< by attention, of selective recomputation: what runs again
   std::vector<int> stage_of_unit_;
   std::vector<std::int64_t> stage_bytes_;
   std::vector<PlanPipeline::TiedSum> tied_;
@@ -407,45 +450,11 @@ class Pipeline {
 
 }  // namespace
 
-ClusterPtr stage_cluster(const Cluster& cluster, int stages) {
-  auto part = std::make_shared<Cluster>(cluster);
-  if (cluster.nodes % stages == 0) {
-    part->nodes = cluster.nodes / stages;
-  } else if (stages % cluster.nodes == 0 && cluster.devices_per_node % (stages / cluster.nodes) == 0) {
-    part->nodes = 1;
-    part->devices_per_node = cluster.devices_per_node / (stages / cluster.nodes);
-  } else {
-    return nullptr;
-  }
-  if (stages > 1) part->groups.clear();
-  return part;
-}
-
-std::vector<int> balanced_stages(const std::vector<double>& times, int stages) {
-  const std::size_t n = times.size(), p = static_cast<std::size_t>(stages);
-  std::vector<double> sum(n + 1, 0);
-  for (std::size_t i = 0; i < n; ++i) sum[i + 1] = sum[i] + times[i];
-  // best[k][i]: the least largest sum of the first i layers in k + 1 stages, each of at least one layer.
-  std::vector<std::vector<double>> best(p, std::vector<double>(n + 1, std::numeric_limits<double>::infinity()));
-  std::vector<std::vector<int>> from(p, std::vector<int>(n + 1, 0));
-  for (std::size_t i = 1; i <= n; ++i) best[0][i] = sum[i];
-  for (std::size_t k = 1; k < p; ++k)
-    for (std::size_t i = k + 1; i <= n; ++i)
-      for (std::size_t j = k; j < i; ++j)
-        if (const double largest = std::max(best[k - 1][j], sum[i] - sum[j]); largest < best[k][i] * (1 - 1e-12))
-          best[k][i] = largest, from[k][i] = static_cast<int>(j);
-  std::vector<int> first(p, 0);
-  std::size_t end = n;
-  for (std::size_t k = p; k-- > 1;) {
-    first[k] = from[k][end];
-    end = static_cast<std::size_t>(first[k]);
-  }
-  return first;
-}
-
 Expected<ResultPtr> pipeline_point(const ScenarioPtr& scenario, const TransformerRoles* roles, const ManualSplit& split,
                                    const RunContext& context) {
   const auto start = std::chrono::steady_clock::now();
+  if (split.recompute && (!roles || roles->layers == 0))
+    return usage_error("recompute needs layers, and this model has none that could be told apart");
   const auto model = micro_batch_model(scenario->model, split.micro_batches);
   if (!model) return model.error();
   auto one_stage = std::make_shared<Scenario>(*scenario);
@@ -453,8 +462,12 @@ Expected<ResultPtr> pipeline_point(const ScenarioPtr& scenario, const Transforme
   one_stage->cluster = stage_cluster(*scenario->cluster, split.stages);
   one_stage->settings.batch = (*model)->batch;
   const auto axes = assign_axes(make_mesh(*one_stage->cluster), split.tensor);
+  std::uint32_t sharing = axes ? axes->data : 0;
+  const Mesh mesh = make_mesh(*one_stage->cluster);
+  for (int a = 0; a < mesh.count(); ++a)
+    if (split.shards_in_node && mesh.axes[static_cast<std::size_t>(a)].level != kIntraNode) sharing &= ~(1u << a);
   const auto point = tensor_data_point("manual", one_stage, roles, split.tensor, split.sequence_parallel,
-                                       zero_choice(split.zero, axes ? axes->data : 0), context);
+                                       zero_choice(split.zero, sharing), context);
   if (!point) return point.error();
   auto result = Pipeline(*scenario, *one_stage, roles, split, (*point)->plans->plan(0)).run();
   result->scenario = scenario;

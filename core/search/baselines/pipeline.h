@@ -16,7 +16,9 @@
 //  - Memory of a stage: its parameters, gradients and optimizer state, and what backward reads, once for each of the
 //    min(stages - stage, micro-batches) micro-batches in flight. With recomputation: the inputs of its layers for each
 //    of those, everything else of one layer once; what stands outside of layers is kept. Layers then run forward again,
-//    their collectives included.
+//    their collectives included. With selective recomputation (Korthikanti et al. 2022, arXiv 2205.05198) only the
+//    cores of attentions run again: scores, softmax and their product with the values, with all between them. What they
+//    make is kept of one core at a time, but for the product, which the next operator reads.
 //  - Time is that of the stage that ends last; compute_s is what that stage computes, network_s all the rest: its
 //    collectives, its receives, and the bubble, in which it waits for others. memory_bytes is the largest stage's.
 #pragma once
@@ -31,6 +33,8 @@ namespace turnpoint::search {
 struct ManualSplit {
   int data = 1, tensor = 1, stages = 1, micro_batches = 1, zero = 0;
   bool recompute = false, sequence_parallel = false;
+  bool selective = false;       ///< what is computed again is the core of every attention, not its layer
+  bool shards_in_node = false;  ///< zero shards among the devices of a node only
   bool scheduled() const { return stages > 1 || micro_batches > 1 || recompute; }
 };
 

@@ -81,6 +81,7 @@ class Finder {
     if (residual_.empty())
       return usage_error("no weighted product leads into the heads of the model's attention or out of them");
     find_inner_channels();
+    find_cores();
     find_layers();
     return std::move(roles_);
   }
@@ -193,6 +194,37 @@ class Finder {
       for (std::size_t l = 0; l < op.dims.size(); ++l)
         if (op.dims[l].name == DimName::vocabulary)
           roles_.is_vocabulary[static_cast<std::size_t>(dim_class(OperatorId(i), l))] = 1;
+    }
+  }
+
+  // What lies on a way from the scores to their product with the values.
+  void find_cores() {
+    roles_.core_of.assign(model_.operators.size(), -1);
+    for (std::size_t c = 0; c < roles_.attentions.size(); ++c) {
+      const std::uint32_t first = roles_.attentions[c].scores.index, last = roles_.attentions[c].context.index;
+      std::vector<char> behind(last - first + 1, 0);  // the scores
+      behind.front() = 1;
+      const auto reads_one_behind = [&](const Operator& op) {
+        return std::any_of(op.inputs.begin(), op.inputs.end(), [&](const Access& access) {
+          const OperatorId producer = model_.tensors[access.tensor].producer;
+          return producer.valid() && producer.index >= first && producer.index <= last &&
+                 behind[producer.index - first] != 0;
+        });
+      };
+      for (std::uint32_t p = first + 1; p <= last; ++p)
+        behind[p - first] = reads_one_behind(model_.operators[OperatorId(p)]);
+      const auto is_read_by_the_core = [&](const Operator& op) {
+        return std::any_of(op.outputs.begin(), op.outputs.end(), [&](const Access& access) {
+          const auto& uses = model_.uses[access.tensor];
+          return std::any_of(uses.begin(), uses.end(), [&](const Model::Use& use) {
+            return roles_.core_of[use.op.index] == static_cast<int>(c);
+          });
+        });
+      };
+      roles_.core_of[last] = static_cast<int>(c);
+      for (std::uint32_t p = last; p-- > first;)
+        if (behind[p - first] && is_read_by_the_core(model_.operators[OperatorId(p)]))
+          roles_.core_of[p] = static_cast<int>(c);
     }
   }
 

@@ -35,8 +35,10 @@ struct TransformerRoles {
   std::int64_t inner = 0;     ///< the greatest common divisor of all inner channel counts; 0: none was found
   std::int64_t sequence = 0;  ///< queries of the first attention
   int layers = 0;
-  std::vector<int> layer_of;         ///< [operator]: 0 to layers-1; -1 before the first, `layers` behind the last
-  std::vector<std::uint32_t> start;  ///< [layer]: its first operator; one more entry for the end of the last
+  std::vector<int> layer_of;  ///< [operator]: 0 to layers-1; -1 before the first, `layers` behind the last
+  /// [operator]: the attention whose core it belongs to: its two products and all between them; -1: none.
+  std::vector<int> core_of;
+  std::vector<std::uint32_t> start;           ///< [layer]: its first operator; one more entry for the end of the last
   std::vector<std::vector<TensorId>> enters;  ///< [layer]: tensors with gradient that come from before it
 
   /// Loop dimension of the operator that tensor parallelism splits, -1: none.

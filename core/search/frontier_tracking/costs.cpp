@@ -119,6 +119,10 @@ PairAlternatives pair_alternatives(const PairTable& table, const Mesh& mesh, con
     add(Copy::none, 0, plain);
     return result;
   }
+  if (table.gathers_again && !partial_source && bytes_of(table, mesh, from_whole) < bytes_of(table, mesh, to_whole)) {
+    add(Copy::before, before_is_kept ? 0 : bytes_of(table, mesh, from_whole), repeated);
+    return result;
+  }
   switch (table.kind) {
     case PairKind::to_shared:
       add(same ? Copy::source : Copy::after, same && before_is_kept ? 0 : bytes_of(table, mesh, to_whole), plain);

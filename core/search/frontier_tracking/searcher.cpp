@@ -6,6 +6,7 @@
 
 #include "core/base/parallel.h"
 #include "core/frontier/solver.h"
+#include "core/search/baselines/notes.h"
 #include "core/search/frontier_tracking/moved_bound.h"
 #include "core/search/frontier_tracking/narrow.h"
 #include "core/search/frontier_tracking/plans.h"
@@ -214,7 +215,8 @@ std::unique_ptr<Searcher> make_data_parallel() {
   const auto only = [](OperatorId, const Operator& op, const Mesh& mesh) {
     return std::vector<Configuration>{data_parallel_configuration(op, mesh)};
   };
-  return std::make_unique<ConfigurationSearcher>("data-parallel", SearchSpace{only, false, {}}, Objective::frontier);
+  return with_batch_note(
+      std::make_unique<ConfigurationSearcher>("data-parallel", SearchSpace{only, false, {}}, Objective::frontier));
 }
 
 std::unique_ptr<Searcher> make_optcnn() {

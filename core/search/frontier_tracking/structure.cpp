@@ -216,6 +216,7 @@ class Builder {
     table.before_is_kept = before_is_kept;
     table.consumer_saves = consumer_saves;
     table.stored_once = s_.sharded_tensors && kind == PairKind::from_shared;
+    table.gathers_again = s_.gathers_again && pair_starts_at_output(kind);
     table.from = from_classes.layouts;
     table.to = to_classes.layouts;
     const OperatorId producer = producer_of(kind, flow);
@@ -352,6 +353,7 @@ Expected<std::shared_ptr<Structure>> build_on(const Scenario& scenario, const Se
   structure->memory_choices = space.memory_choices && !space.choice;
   structure->choice = space.choice;
   structure->sharded_tensors = space.sharded_tensors;
+  structure->gathers_again = space.gathers_again;
   structure->recompute = structure->memory_choices && scenario.settings.recompute;
   if (structure->mesh.count() > kMaxAxes)
     return usage_error(

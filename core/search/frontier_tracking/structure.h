@@ -59,6 +59,7 @@ struct PairTable {
   bool gradient = true;         ///< the tensor's gradient travels back
   bool before_is_kept = false;  ///< the producer keeps its own copy anyway (or is a view of a kept tensor)
   bool stored_once = false;     ///< no copy but the shared one is kept
+  bool gathers_again = false;   ///< of a gathered tensor the smaller copy before is kept, never the one after
   bool consumer_saves = false;  ///< direct, from_shared: this consumer; to_shared: any consumer
   OperatorId again;  ///< valid: this producer (or its like) may run again in backward, as RunAgain::folded has it
   std::vector<Configuration> from_configurations;  ///< where `again` is valid: one of each class of `from`
@@ -89,6 +90,7 @@ struct Structure {
   std::optional<MemoryChoice> choice;  ///< of every operator, where the method says which
   bool recompute = false;
   bool sharded_tensors = false;
+  bool gathers_again = false;
   TensorUses uses;
   std::vector<Variable> variables;  ///< operators first, in model order
   std::vector<Pair> pairs;
@@ -109,6 +111,9 @@ struct SearchSpace {
   /// Every tensor between operators is stored once, split over as many axes as divide it (ToFu): producers scatter into
   /// that layout, consumers gather from it, again in backward, and no other copy is kept.
   bool sharded_tensors = false;
+  /// What a reader has gathered is kept as it lay before, and gathered again in backward (Megatron's sequence
+  /// parallelism); also where several readers share the gathered copy, for which `ft` has no such choice.
+  bool gathers_again = false;
 };
 Expected<std::shared_ptr<const Structure>> build_structure(const Scenario& scenario, const SearchSpace& space,
                                                            const RunContext& context);

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <limits>
+
+#include "core/search/baselines/pipeline.h"
+
+namespace turnpoint::search {
+
+ClusterPtr stage_cluster(const Cluster& cluster, int stages) {
+  auto part = std::make_shared<Cluster>(cluster);
+  if (cluster.nodes % stages == 0) {
+    part->nodes = cluster.nodes / stages;
+  } else if (stages % cluster.nodes == 0 && cluster.devices_per_node % (stages / cluster.nodes) == 0) {
+    part->nodes = 1;
+    part->devices_per_node = cluster.devices_per_node / (stages / cluster.nodes);
+  } else {
+    return nullptr;
+  }
+  if (stages > 1) part->groups.clear();
+  return part;
+}
+
+std::vector<int> balanced_stages(const std::vector<double>& times, int stages) {
+  const std::size_t n = times.size(), p = static_cast<std::size_t>(stages);
+  std::vector<double> sum(n + 1, 0);
+  for (std::size_t i = 0; i < n; ++i) sum[i + 1] = sum[i] + times[i];
+  // best[k][i]: the least largest sum of the first i layers in k + 1 stages, each of at least one layer.
+  std::vector<std::vector<double>> best(p, std::vector<double>(n + 1, std::numeric_limits<double>::infinity()));
+  std::vector<std::vector<int>> from(p, std::vector<int>(n + 1, 0));
+  for (std::size_t i = 1; i <= n; ++i) best[0][i] = sum[i];
+  for (std::size_t k = 1; k < p; ++k)
+    for (std::size_t i = k + 1; i <= n; ++i)
+      for (std::size_t j = k; j < i; ++j)
+        if (const double largest = std::max(best[k - 1][j], sum[i] - sum[j]); largest < best[k][i] * (1 - 1e-12))
+          best[k][i] = largest, from[k][i] = static_cast<int>(j);
+  std::vector<int> first(p, 0);
+  std::size_t end = n;
+  for (std::size_t k = p; k-- > 1;) {
+    first[k] = from[k][end];
+    end = static_cast<std::size_t>(first[k]);
+  }
+  return first;
+}
+
+}  // namespace turnpoint::search
