@@ -58,6 +58,7 @@ class StepWorker {
       hello["protocol"] = 1;
       hello["statistic"] = "q1";
       hello["cold"] = false;
+      hello["job"] = fingerprint(job_);
       say(hello);
       const auto fine = job_.placement ? step::check_placement_job(job_) : step::check_job(job_, options_.places);
       if (!fine) return fail(fine.error());
@@ -131,6 +132,7 @@ class StepWorker {
     hello["protocol"] = 1;
     hello["statistic"] = "median";
     hello["cold"] = false;
+    hello["job"] = fingerprint(job_);
     if (!nccl.empty()) describe_nccl(hello, nccl, {});
     if (options_.peers_file >= 0 && !gather_devices(hello, links_.collectives())) return false;
     say(hello);
