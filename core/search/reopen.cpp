@@ -157,6 +157,15 @@ std::string first_difference(const nlohmann::json& file, const nlohmann::json& n
   return file == now ? std::string() : ": is not what it is now";
 }
 
+/// `differs` as first_difference() has it, for a plan.
+Error plan_changed(const std::string& differs, const std::string& where, const Scenario& scenario) {
+  return changed(
+      fmt::format("is not what its scenario gives now: {}; it was edited, or numbers in {} '{}', the hardware "
+                  "or the program have changed",
+                  differs.substr(1), scenario.tasks ? "the task graph" : "the model", scenario.model->source),
+      where);
+}
+
 /// The plans of some points, as a file has them.
 class FilePlans : public PlanSource {
  public:
@@ -184,7 +193,7 @@ Expected<PlacementPlanPtr> read_file_placement(const nlohmann::json& plan, const
   });
   if (fields.error()) return *fields.error();
   const auto now = nlohmann::json::parse(write_placement_plan(scenario, *made));
-  if (const auto differs = first_difference(plan, now); !differs.empty()) return changed(differs.substr(1), where);
+  if (const auto differs = first_difference(plan, now); !differs.empty()) return plan_changed(differs, where, scenario);
   return PlacementPlanPtr(std::move(made));
 }
 
@@ -229,7 +238,7 @@ Expected<ResultPtr> with_file_plans(const nlohmann::json& document, const std::s
       }
       Plan plan = again->plans->plan(k);
       const auto differs = first_difference(held, write_plan(*scenario, plan));
-      if (!differs.empty()) return changed(differs.substr(1), place);
+      if (!differs.empty()) return plan_changed(differs, place, *scenario);
       plans->sharding.emplace(k, std::move(plan));
       continue;
     }
