@@ -3,6 +3,7 @@
 // with them, and makes one profile of all.
 #include <fmt/format.h>
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "app/cli/commands.h"
@@ -159,6 +160,30 @@ Json report_json(const HardwareReport& report) {
 /// JSON with bytes of file names that are no UTF-8 replaced.
 std::string dumped(const Json& document) { return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
+Error wrong_interpolation(const Arguments& arguments) {
+  return usage_error(fmt::format("--interpolation must be time or bandwidth, not '{}'", arguments.interpolation));
+}
+
+/// A preset, or a profile with `--base`, as a profile to be edited.
+int write_profile(const Arguments& arguments, const std::string& name) {
+  const auto opened = open_hardware(name);
+  if (!opened) return report(opened.error());
+  auto cluster = std::make_shared<Cluster>(**opened);
+  if (!arguments.interpolation.empty()) {
+    const auto interpolation = parse_interpolation(arguments.interpolation);
+    if (!interpolation) return report(wrong_interpolation(arguments));
+    cluster->interpolation = *interpolation;
+  }
+  return write_output(arguments.out, write_hardware_profile(*cluster));
+}
+
+/// "v100-16gb-2x8" where no such file is: not a log.
+bool is_preset_name(const std::string& name) {
+  std::error_code ignored;
+  return name.find('/') == std::string::npos && !name.ends_with(".json") && !std::filesystem::exists(name, ignored) &&
+         open_hardware(name).has_value();
+}
+
 int read_files(const Arguments& arguments) {
   ClusterPtr base;
   if (!arguments.base.empty()) {
@@ -171,9 +196,7 @@ int read_files(const Arguments& arguments) {
   calibrate(*read);
   if (read->cluster && !arguments.interpolation.empty()) {
     const auto interpolation = parse_interpolation(arguments.interpolation);
-    if (!interpolation)
-      return report(
-          usage_error(fmt::format("--interpolation must be time or bandwidth, not '{}'", arguments.interpolation)));
+    if (!interpolation) return report(wrong_interpolation(arguments));
     auto changed = std::make_shared<Cluster>(*read->cluster);
     changed->interpolation = *interpolation;
     read->cluster = changed;
@@ -202,7 +225,8 @@ int read_files(const Arguments& arguments) {
 void add_hardware_command(CLI::App& app, Command& command) {
   CLI::App* sub = app.add_subcommand("hardware", "List the built-in hardware, or read measured logs into a profile");
   auto arguments = std::make_shared<Arguments>();
-  sub->add_option("files", arguments->files, "Measured logs and profiles; without any, the presets are listed")
+  sub->add_option("files", arguments->files,
+                  "Measured logs and profiles, or one preset to write out; without any, the presets are listed")
       ->type_name("FILE");
   sub->add_option("--base", arguments->base, "Preset or profile that fills in what was not measured")->type_name("HW");
   sub->add_option("--out", arguments->out, "Write the profile here")->type_name("PROFILE.json");
@@ -213,8 +237,14 @@ void add_hardware_command(CLI::App& app, Command& command) {
   sub->callback([&command, arguments] {
     command.run = [arguments] {
       const bool listing = arguments->files.empty();
+      if (listing && !arguments->base.empty() && !arguments->out.empty())
+        return write_profile(*arguments, arguments->base);
+      if (arguments->files.size() == 1 && arguments->base.empty() && is_preset_name(arguments->files[0]))
+        return write_profile(*arguments, arguments->files[0]);
       if (listing && !(arguments->base.empty() && arguments->out.empty() && arguments->interpolation.empty()))
-        return report(usage_error("--base, --out and --interpolation need measured files"));
+        return report(
+            usage_error("--base, --out and --interpolation need measured files; a preset is written by 'hardware "
+                        "PRESET --out FILE'"));
       return listing ? list_hardware(arguments->json) : read_files(*arguments);
     };
   });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <cmath>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -82,6 +83,9 @@ int inspect(const InspectOptions& options) {
   binding.sequence = *sequence;
   const auto model = (*source)->bind(binding);
   if (!model) return report(model.error());
+  if (binding.sequence != 0 && (*model)->sequence != binding.sequence)
+    std::fprintf(stderr, "note: --sequence is ignored: %s has no sequence that could be chosen\n",
+                 (*source)->name().c_str());
   const ModelSummary s = summarise(**model);
   if (!options.json) return write_output({}, describe(**model, s));
   const nlohmann::ordered_json out = {{"name", (*model)->name},

@@ -11,6 +11,7 @@
 #include "core/base/text.h"
 #include "core/import/task_graph.h"
 #include "core/plan/task_graph_json.h"
+#include "core/search/method.h"
 #include "core/search/placement/memory_bound.h"
 #include "core/search/placement/placement_method.h"
 
@@ -34,9 +35,13 @@ std::string with_findings(const TaskGraph& graph, const placement::PlacementRequ
   figures.max_load_s = result.max_load_s;
   figures.search_s = result.search_s;
   figures.peak_bytes = result.peak_bytes;
+  figures.persistent_bytes = result.persistent_bytes;
   std::string text = write_placement(result.placement, figures);
   nlohmann::json more = {{"objective", to_string(result.objective)}, {"fits", result.fits()}};
-  if (request.limited(graph)) more["moved_tasks"] = result.moved_tasks;
+  if (request.limited(graph)) {
+    more["moved_tasks"] = result.moved_tasks;
+    more["limited_by"] = request.objective == placement::Objective::max_load ? "persistent_bytes" : "peak_bytes";
+  }
   if (result.shortage)
     more["shortage"] = {
         {"device", result.shortage->device}, {"time_s", result.shortage->time_s}, {"bytes", result.shortage->bytes}};
@@ -62,6 +67,8 @@ int place(const PlaceArguments& arguments) {
     request.memory_limit = *bytes;
   }
   const auto method = placement::find_placement_method(arguments.method);
+  if (!method && is_unbuilt_method(arguments.method))
+    return report(usage_error(fmt::format("method '{}' is not built yet", arguments.method)));
   if (!method) return report(method.error());
   if (arguments.graph.starts_with("builtin:"))
     return report(
@@ -84,10 +91,12 @@ int place(const PlaceArguments& arguments) {
                format_bytes(peak == result->peak_bytes.end() ? 0 : *peak).c_str());
   if (result->fits()) return kDone;
   const std::string never = placement::never_fits(**graph, request);
+  const bool persistent_only = request.objective == placement::Objective::max_load;
   return report(
       {ErrorCode::infeasible,
-       fmt::format("method '{}' found no placement on {} devices that fits: {}{}", arguments.method, arguments.devices,
-                   describe(*result->shortage), never.empty() ? "" : "; none ever fits: " + never),
+       fmt::format("method '{}' found no placement on {} devices that fits: {}{}{}", arguments.method,
+                   arguments.devices, describe(*result->shortage), never.empty() ? "" : "; none ever fits: " + never,
+                   persistent_only ? "; under max-load the search keeps persistent bytes alone to the limit" : ""),
        arguments.graph,
        {}});
 }
@@ -100,7 +109,10 @@ void add_place_command(CLI::App& app, Command& command) {
   sub->footer(
       "Writes turnpoint/placement@1: a device per task and an order per device, with makespan_s, max_load_s, "
       "peak_bytes\n"
-      "per device, and for pardnn the makespan after each of its stages. What does not fit the limit is written\n"
+      "and persistent_bytes per device, and for pardnn the makespan after each of its stages. To fit is to keep the\n"
+      "simulated peaks to the limit. Under makespan the search goes by them, too; under max-load it goes by "
+      "persistent\n"
+      "bytes alone, as the placement study does: what it finds may not fit. What does not fit the limit is written\n"
       "nevertheless, with the device, the instant and the bytes that are missing, and exits 4. 'turnpoint-cli "
       "simulate'\n"
       "recomputes every figure; 'turnpoint-cli search GRAPH' compares methods in one result file.");

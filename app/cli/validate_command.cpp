@@ -197,10 +197,13 @@ int run_validate(const Arguments& arguments) {
   const RunContext context = command_context(arguments.threads);
   const auto document = read_json_file(arguments.file);
   if (!document) return report(document.error());
-  const auto result = reopen_result(*document, arguments.file, context);
-  if (!result) return report(result.error());
-  const auto chosen = chosen_point(arguments.point, **result);
+  const auto points = read_points(*document, arguments.file);
+  if (!points) return report(points.error());
+  const auto chosen = chosen_point(arguments.point, **points);
   if (!chosen) return report(chosen.error());
+  const auto sample = sampled_points(**points, static_cast<std::size_t>(arguments.plans), *chosen);
+  const auto result = reopen_result(*document, arguments.file, sample, context);
+  if (!result) return report(result.error());
   if (const auto fine = check_profile(arguments.profile, *(*result)->scenario); !fine) return report(fine.error());
   const bool elsewhere = !arguments.job_out.empty() || !arguments.from.empty();
   if (elsewhere && (arguments.plans > 1 || arguments.runs > 1 || !arguments.launcher.empty()))
@@ -216,7 +219,7 @@ int run_validate(const Arguments& arguments) {
   std::vector<ValidatedPlan> validated;
   std::vector<ValidationReport> reports;
   int code = kDone;
-  for (const std::size_t point : sampled_points(**result, static_cast<std::size_t>(arguments.plans), *chosen)) {
+  for (const std::size_t point : sample) {
     // The machine that runs it may be another one.
     const HostRoom* room =
         arguments.from.empty() && arguments.launcher.empty() && choice->backend == ProbeBackend::cpu ? &host : nullptr;

@@ -141,7 +141,8 @@ std::string closest_match(std::string_view name, const std::vector<std::string>&
         diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, replace}));
       }
     }
-    if (row.back() < best_distance) {
+    // Of two or three letters hardly any are left otherwise: "owt" is not meant as "ft".
+    if (row.back() < best_distance && 2 * row.back() <= std::max(name.size(), candidate.size())) {
       best_distance = row.back();
       best = candidate;
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layouts and configurations in words.
 #include <algorithm>
+#include <bit>
 
 #include "core/cost/layout.h"
 #include "core/cost/memory_choice.h"
@@ -43,7 +44,10 @@ std::string describe(const Mesh& mesh, const Configuration& configuration, const
       if (configuration.axis[a] == static_cast<int>(l)) mask |= 1u << a;
     if (mask != 0) parts.push_back({l, mask, mesh.size_of(mask)});
   }
-  std::stable_sort(parts.begin(), parts.end(), [](const Part& x, const Part& y) { return x.share > y.share; });
+  // Of equal shares the outermost axis first, which a plan's file tells as well as its model does.
+  std::sort(parts.begin(), parts.end(), [](const Part& x, const Part& y) {
+    return x.share != y.share ? x.share > y.share : std::countr_zero(x.mask) < std::countr_zero(y.mask);
+  });
   std::string text;
   for (const auto& part : parts) {
     if (!text.empty()) text += " \u00b7 ";

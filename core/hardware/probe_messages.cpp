@@ -118,6 +118,7 @@ ProbeHello read_probe_hello(JsonFields& fields) {
   hello.device = static_cast<int>(fields.integer("device", 0, 1023, 0));
   hello.cold = fields.flag("cold", false);
   hello.statistic = fields.text("statistic", "median");
+  hello.job = fields.text("job", "");
   fields.each("devices", [&](JsonFields& device, std::size_t) {
     hello.devices.push_back({device.text("name", "device"), device.text("kind", ""),
                              device.integer("memory_bytes", 1, std::int64_t(1) << 50)});

@@ -27,6 +27,7 @@ struct ProbeHello {
   std::vector<int> node_ranks;  ///< of a run over several hosts: how many ranks each has; empty: one host
   bool cold = false;            ///< caches were emptied before every sample
   std::string statistic;        ///< which quartile `time_s` is: "median", "q1"
+  std::string job;              ///< of a step: fingerprint() of its job; empty: an older probe, or kernels
   std::vector<ProbeDevice> devices;
   HostTopology topology;  ///< of several hosts, the first one's; empty where nothing was told
   std::vector<std::string> libraries, missing, warnings;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // turnpoint/plan@1 (design.md section 6).
-#include <fmt/format.h>
-#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/plan/escape.h"
 #include "core/plan/export.h"
+#include "core/plan/plan_names.h"
 
 namespace turnpoint {
 
@@ -34,17 +33,6 @@ json write_layout(const Mesh& mesh, const Layout& layout, std::size_t dims) {
   json split = json::array();
   for (std::size_t d = 0; d < dims; ++d) split.push_back(axis_names(mesh, layout.mask(static_cast<std::int8_t>(d))));
   return {{"dims", std::move(split)}, {"partial", axis_names(mesh, layout.mask(Layout::kPartial))}};
-}
-
-// Two loop dimensions of one name are told apart by a number: "channel", "channel-2".
-std::vector<std::string> loop_names(const Operator& op) {
-  std::vector<std::string> names;
-  std::map<DimName, int> seen;
-  for (const LoopDimension& dim : op.dims) {
-    const int count = ++seen[dim.name];
-    names.push_back(count > 1 ? fmt::format("{}-{}", to_string(dim.name), count) : std::string(to_string(dim.name)));
-  }
-  return names;
 }
 
 // The group is the axes among whose devices the update is shared out; weights gathered for it travel in the scenario's
@@ -89,6 +77,18 @@ json write_steps(const Mesh& mesh, const std::vector<ReshardStep>& steps, std::o
   return array;
 }
 
+// What is not nothing of it: a plan is then whole without its model.
+json nonzero_parts(const CostBreakdown& cost) {
+  json parts = json::object();
+  for (std::size_t i = 0; i < cost.memory.size(); ++i)
+    if (cost.memory[i] != 0) parts["memory"][memory_key(i)] = cost.memory[i];
+  for (std::size_t i = 0; i < cost.compute.size(); ++i)
+    if (cost.compute[i] != 0) parts["compute"][compute_key(i)] = cost.compute[i];
+  for (std::size_t i = 0; i < cost.network.size(); ++i)
+    if (cost.network[i] != 0) parts["network"][network_key(i)] = cost.network[i];
+  return parts;
+}
+
 json write_reshard(const Scenario& scenario, const Mesh& mesh, const PlanReshard& reshard) {
   const Model& model = *scenario.model;
   const Tensor& tensor = model.tensors[reshard.tensor];
@@ -96,17 +96,21 @@ json write_reshard(const Scenario& scenario, const Mesh& mesh, const PlanReshard
   const auto operator_name = [&](OperatorId id) {
     return id.valid() ? json(valid_utf8(model.operators[id].name)) : json();
   };
-  CostBreakdown cost = reshard.cost;
-  return {{"tensor", valid_utf8(tensor.name)},
-          {"producer", operator_name(reshard.producer)},
-          {"consumer", operator_name(reshard.consumer)},
-          {"from", write_layout(mesh, reshard.from, dims)},
-          {"to", write_layout(mesh, reshard.to, dims)},
-          {"steps", write_steps(mesh, reshard.forward, dims)},
-          {"backward_steps", write_steps(mesh, reshard.backward, dims)},
-          {"keep", reshard.keep == Keep::none || reshard.keep == Keep::again ? json() : json(to_string(reshard.keep))},
-          {"memory_bytes", cost.memory_bytes()},
-          {"time_s", cost.time_s()}};
+  const CostBreakdown& cost = reshard.cost;
+  json object = {
+      {"tensor", valid_utf8(tensor.name)},
+      {"producer", operator_name(reshard.producer)},
+      {"consumer", operator_name(reshard.consumer)},
+      {"from", write_layout(mesh, reshard.from, dims)},
+      {"to", write_layout(mesh, reshard.to, dims)},
+      {"steps", write_steps(mesh, reshard.forward, dims)},
+      {"backward_steps", write_steps(mesh, reshard.backward, dims)},
+      {"keep", reshard.keep == Keep::none || reshard.keep == Keep::again ? json() : json(to_string(reshard.keep))},
+      {"memory_bytes", cost.memory_bytes()},
+      {"time_s", cost.time_s()},
+      {"parts", nonzero_parts(cost)}};
+  if (reshard.keep == Keep::again) object["again"] = true;
+  return object;
 }
 
 json write_cost(const CostBreakdown& cost) {
@@ -114,15 +118,9 @@ json write_cost(const CostBreakdown& cost) {
                  {"time_s", cost.time_s()},
                  {"compute_s", cost.compute_s()},
                  {"network_s", cost.network_s()}};
-  for (int i = 0; i < kMemoryParts; ++i)
-    object["memory"][std::string(to_string(static_cast<MemoryPart>(i)))] = cost.memory[static_cast<std::size_t>(i)];
-  for (int i = 0; i < kComputeParts; ++i)
-    object["compute"][std::string(to_string(static_cast<ComputePart>(i)))] = cost.compute[static_cast<std::size_t>(i)];
-  for (int i = 0; i < kNetworkParts; ++i) {
-    std::string kind(to_string(static_cast<NetworkPart>(i)));
-    std::replace(kind.begin(), kind.end(), '-', '_');  // as collectives are spelled in files
-    object["network"][kind] = cost.network[static_cast<std::size_t>(i)];
-  }
+  for (std::size_t i = 0; i < cost.memory.size(); ++i) object["memory"][memory_key(i)] = cost.memory[i];
+  for (std::size_t i = 0; i < cost.compute.size(); ++i) object["compute"][compute_key(i)] = cost.compute[i];
+  for (std::size_t i = 0; i < cost.network.size(); ++i) object["network"][network_key(i)] = cost.network[i];
   return object;
 }
 
@@ -141,7 +139,10 @@ json write_plan(const Scenario& scenario, const Plan& plan) {
                    {"configuration", at->second},
                    {"memory_bytes", item.cost.memory_bytes()},
                    {"compute_s", item.cost.compute_s()},
-                   {"network_s", item.cost.network_s()}};
+                   {"network_s", item.cost.network_s()},
+                   {"parts", nonzero_parts(item.cost)}};
+    if (!op.detail.empty()) object["detail"] = valid_utf8(op.detail);
+    if (!op.scope.empty()) object["scope"] = valid_utf8(op.scope);
     if (plan.pipeline) object["stage"] = item.stage;
     if (!item.gradient_sync.empty()) object["gradient_sync"] = write_steps(plan.mesh, item.gradient_sync, std::nullopt);
     operators.push_back(std::move(object));

@@ -16,6 +16,12 @@ namespace {
 constexpr double kMostMoved = 1e18;
 constexpr std::size_t kMostLines = 4'000'000;
 
+Error of_another_job(const std::string& path) {
+  Error error = bad_input("is a recording of another job: of another point, batch or model, or of another plan", path);
+  error.hint = "give the result, the point and the options that it was recorded with";
+  return error;
+}
+
 OperatorId read_operator(JsonFields& fields, const Model& model) {
   const auto index = fields.integer("op", 0, static_cast<std::int64_t>(model.operators.size()) - 1);
   return fields.error() ? OperatorId() : OperatorId(static_cast<std::size_t>(index));
@@ -146,6 +152,7 @@ Expected<StepMeasurement> read_step_recording(const std::string& path, const Ste
   const auto text = read_file(path, std::size_t(1) << 28);
   if (!text) return text.error();
   StepMessages messages(job);
+  const std::string own = fingerprint(job);
   std::size_t number = 0, lines = 0;
   for (const auto line : split(*text, '\n')) {
     ++number;
@@ -158,6 +165,8 @@ Expected<StepMeasurement> read_step_recording(const std::string& path, const Ste
       error.code = ErrorCode::bad_input;
       return error;
     }
+    // Before what it says of operators is held against a plan that does not have them.
+    if (messages.hello() && !messages.hello()->job.empty() && messages.hello()->job != own) return of_another_job(path);
   }
   if (lines == 0 || !messages.hello()) return bad_input("holds no messages of turnpoint-probe", path);
   if (!messages.finished()) return bad_input("breaks off before the result: run the job again", path);
@@ -165,7 +174,12 @@ Expected<StepMeasurement> read_step_recording(const std::string& path, const Ste
     return bad_input(fmt::format("is of {} ranks, and the plan is for {} devices", messages.measurement().ranks,
                                  job.plan.mesh.devices()),
                      path);
-  return messages.measurement();
+  StepMeasurement measurement = messages.measurement();
+  if (messages.hello()->job.empty())
+    measurement.notes.insert(measurement.notes.begin(),
+                             "warning: the recording does not say which job it is of (an older turnpoint-probe wrote "
+                             "it): nobody knows whether it belongs to this point");
+  return measurement;
 }
 
 }  // namespace turnpoint

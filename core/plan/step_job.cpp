@@ -2,6 +2,7 @@
 #include "core/plan/step_job.h"
 
 #include <fmt/format.h>
+#include <initializer_list>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -108,7 +109,9 @@ Expected<StepJob> parse_step_job(std::string_view text, const std::string& where
   return job;
 }
 
-std::string write_step_job(const StepJob& job) {
+namespace {
+
+nlohmann::json step_job_document(const StepJob& job) {
   nlohmann::json document = {{"format", kFormat},
                              {"model", write_model(*job.model)},
                              {"backend", to_string(job.backend)},
@@ -131,7 +134,33 @@ std::string write_step_job(const StepJob& job) {
     document["placement"] = write_step_placement(*job.placement);
   else
     document["plan"] = write_plan_record(job.plan);
-  return document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return document;
+}
+
+void erase_everywhere(nlohmann::json& value, std::initializer_list<const char*> keys) {
+  if (value.is_object())
+    for (const char* key : keys) value.erase(key);
+  if (value.is_structured())
+    for (auto& item : value) erase_everywhere(item, keys);
+}
+
+}  // namespace
+
+std::string write_step_job(const StepJob& job) {
+  return step_job_document(job).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string fingerprint(const StepJob& job) {
+  nlohmann::json document = step_job_document(job);
+  for (const char* key : {"backend", "device", "cpu_kernels", "prove", "warm_up", "steps", "budget_s", "seed"})
+    document.erase(key);
+  for (const char* key : {"name", "source", "warnings"}) document["model"].erase(key);
+  for (const char* key : {"plan", "placement"})
+    if (document.contains(key)) erase_everywhere(document[key], {"time_s", "cost"});
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const char byte : document.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace))
+    hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3u;
+  return fmt::format("{:016x}", hash);
 }
 
 }  // namespace turnpoint

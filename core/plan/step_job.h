@@ -69,6 +69,10 @@ struct StepJob {
 Plan unsplit_plan(const Model& model);
 Expected<StepJob> parse_step_job(std::string_view text, const std::string& where);
 std::string write_step_job(const StepJob& job);
+/// Sixteen hexadecimal digits that tell what is run: FNV-1a (64 bits) of the job's document without what only says
+/// where and how long (paths, predicted times and costs, device, kernels, numbers of steps, budget, proof, seed). The
+/// same job on another machine or priced on other hardware has the same.
+std::string fingerprint(const StepJob& job);
 
 /// What the proof takes: the step carried out twice by plain loops in double, everything recorded.
 struct ProofNeeds {

@@ -101,12 +101,14 @@ std::string write_placement(const Placement& placement, const PlacementFigures& 
   figure("makespan_s", figures.makespan_s);
   figure("max_load_s", figures.max_load_s);
   figure("search_s", figures.search_s);
-  if (!figures.peak_bytes.empty()) {
-    text += "\"peak_bytes\": ";
-    list(text, ", ", figures.peak_bytes.size(),
-         [&](std::size_t d) { fmt::format_to(Out(text), "{}", figures.peak_bytes[d]); });
+  const auto by_device = [&](const char* key, const std::vector<std::int64_t>& bytes) {
+    if (bytes.empty()) return;
+    fmt::format_to(Out(text), "\"{}\": ", key);
+    list(text, ", ", bytes.size(), [&](std::size_t d) { fmt::format_to(Out(text), "{}", bytes[d]); });
     text += ",\n";
-  }
+  };
+  by_device("peak_bytes", figures.peak_bytes);
+  by_device("persistent_bytes", figures.persistent_bytes);
   fmt::format_to(Out(text), "\"devices\": {},\n\"device\": ", placement.devices);
   numbers(text, placement.device);
   if (!placement.order.empty()) {

@@ -20,7 +20,8 @@ std::string write_task_graph(const TaskGraph& graph);
 struct PlacementFigures {
   std::string method;
   std::optional<double> makespan_s, max_load_s, search_s;
-  std::vector<std::int64_t> peak_bytes;  ///< by device
+  std::vector<std::int64_t> peak_bytes;        ///< by device
+  std::vector<std::int64_t> persistent_bytes;  ///< by device
 };
 
 /// turnpoint/placement@1.

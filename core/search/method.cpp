@@ -132,12 +132,19 @@ const std::vector<Method>& methods() {
   return kMethods;
 }
 
+bool is_unbuilt_method(std::string_view name) {
+  static constexpr std::string_view kUnbuilt[] = {
+      "accpar", "hypar", "owt", "trinity", "hierarchical", "update-sharding", "random-search", "simulated-annealing"};
+  return std::find(std::begin(kUnbuilt), std::end(kUnbuilt), name) != std::end(kUnbuilt);
+}
+
 Expected<const Method*> find_method(const std::string& name) {
   std::vector<std::string> names;
   for (const auto& method : methods()) {
     if (method.name == name) return &method;
     names.push_back(method.name);
   }
+  if (is_unbuilt_method(name)) return usage_error("method '" + name + "' is not built yet");
   Error error = usage_error("no method '" + name + "'");
   if (const auto close = closest_match(name, names); !close.empty())
     error.hint = "did you mean " + close + "?";

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/expected.h"
@@ -42,6 +43,8 @@ struct Method {
 };
 
 const std::vector<Method>& methods();
+/// One of the names that are kept for methods to come (design.md 2).
+bool is_unbuilt_method(std::string_view name);
 Expected<const Method*> find_method(const std::string& name);
 
 /// A method with its parameters, as in `--method ft,manual:dp=4:tp=2`.

@@ -15,6 +15,17 @@ Error refused(std::string what, std::string hint) {
   return error;
 }
 
+/// What of a schedule the probe does not know.
+std::string not_run_yet(const PlanPipeline& schedule) {
+  std::vector<std::string> parts;
+  if (schedule.stages > 1) parts.push_back(fmt::format("is a pipeline of {} stages", schedule.stages));
+  if (schedule.stages == 1 && schedule.micro_batches == 1 && !schedule.recompute) parts.emplace_back("is a pipeline");
+  if (schedule.micro_batches > 1)
+    parts.push_back(fmt::format("passes the batch in {} micro-batches", schedule.micro_batches));
+  if (schedule.recompute) parts.emplace_back("keeps the inputs of layers only and runs whole layers again");
+  return fmt::format("the plan {}, which cannot be run yet", fmt::join(parts, " and "));
+}
+
 }  // namespace
 
 Expected<StepJob> step_job_of(const Scenario& scenario, const Plan& plan, const StepChoice& choice) {
@@ -23,8 +34,7 @@ Expected<StepJob> step_job_of(const Scenario& scenario, const Plan& plan, const 
 
 Expected<StepJob> step_job_of(const Scenario& scenario, const Plan& plan, const StepChoice& choice, int devices) {
   const Settings& settings = scenario.settings;
-  if (plan.pipeline)
-    return refused("the plan is a pipeline, which cannot be run yet", "choose a point or a method without stages");
+  if (plan.pipeline) return refused(not_run_yet(*plan.pipeline), "choose a point or a method without that");
   if (plan.operators.empty() || plan.operators.size() != scenario.model->operators.size())
     return usage_error("the plan is not one of this model");
   const bool cpu = choice.backend == ProbeBackend::cpu;

@@ -56,6 +56,7 @@ class StepWorker {
       hello["protocol"] = 1;
       hello["statistic"] = "q1";
       hello["cold"] = false;
+      hello["job"] = fingerprint(job_);
       say(hello);
       if (const auto fine = check_host(); !fine) return fail(fine.error());
       if (const auto proven = prove(); !proven) return fail(proven.error());
@@ -127,6 +128,7 @@ class StepWorker {
     hello["protocol"] = 1;
     hello["statistic"] = "median";
     hello["cold"] = false;
+    hello["job"] = fingerprint(job_);
     if (!nccl.empty()) describe_nccl(hello, nccl, {});
     if (options_.peers_file >= 0 && !gather_devices(hello, links_.collectives())) return false;
     say(hello);

@@ -237,6 +237,9 @@ class TextTest : public QObject {
     QCOMPARE(shown(closest_match("something else entirely", names)), QString());
     QCOMPARE(shown(closest_match("bert", names)), QString());
     QCOMPARE(shown(closest_match("x", {})), QString());
+    QCOMPARE(shown(closest_match("owt", {"ft", "optcnn"})), QString());
+    QCOMPARE(shown(closest_match("fft", {"ft", "optcnn"})), QString("ft"));
+    QCOMPARE(shown(closest_match("hetf", {"heft"})), QString("heft"));
   }
 };
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <QDir>
+#include <QHash>
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
@@ -304,6 +305,51 @@ class EndToEndTest : public QObject {
     QCOMPARE(run({"export", path("result.json"), "--point", "best", "--to", "json"}).code, kUsage);
     QCOMPARE(run({"export", path("result.json"), "--point", "0", "--to", "jax"}).code, kUsage);
     QCOMPARE(run({"export", path("result.json"), "--point", "0", "--to", "morse"}).code, kUsage);
+  }
+
+  // The plan of the file is exported, with its model or without; what needs the model says so.
+  void plans_outlive_their_model() {
+    write(path("config.json"), json("{'model_type': 'gpt2', 'n_layer': 1, 'n_embd': 32, 'n_head': 2, 'vocab_size': 64, "
+                                    "'n_positions': 16}"));
+    const auto searched = [&](const QString& out, const QStringList& more) {
+      return run(
+          QStringList{"search", path("config.json"), "--hardware", "v100-16gb-1x4", "--batch", "8", "--out", out} +
+          more);
+    };
+    const QString with = path("with.json"), without = path("without.json"), placed = path("placed.json");
+    QCOMPARE(searched(with, {"--plans"}).code, kDone);
+    QCOMPARE(searched(without, {}).code, kDone);
+    QCOMPARE(searched(placed, {"--plans", "--method", "heft"}).code, kDone);
+    QHash<QString, QByteArray> before;
+    for (const QString form : {"json", "csv", "dot", "svg", "trace"}) {
+      const Run read = run({"export", with, "--point", "0", "--to", form});
+      const Run again = run({"export", without, "--point", "0", "--to", form});
+      QVERIFY2(read.code == kDone && again.code == kDone, read.err + again.err);
+      QCOMPARE(read.out, again.out);
+      before[form] = read.out;
+    }
+    QVERIFY(QFile::remove(path("config.json")));
+    for (const QString form : {"json", "csv"}) {
+      const Run read = run({"export", with, "--point", "0", "--to", form});
+      QVERIFY2(read.code == kDone, read.err);
+      QCOMPARE(read.out, before[form]);
+      QVERIFY2(read.err.contains("config.json is gone") && read.err.contains("unchecked"), read.err);
+    }
+    const Run drawn = run({"export", with, "--point", "0", "--to", "dot"});
+    QCOMPARE(drawn.code, kBadInput);
+    QVERIFY2(drawn.err.contains("config.json: no such file") && drawn.err.contains("--to dot needs"), drawn.err);
+    QCOMPARE(run({"export", without, "--point", "0", "--to", "json"}).code, kBadInput);
+    const Run placement = run({"export", placed, "--to", "json"});
+    QVERIFY2(placement.code == kDone, placement.err);
+    QCOMPARE(object_of(placement.out)["kind"].toString(), QString("placement"));
+    QCOMPARE(run({"export", placed, "--to", "csv"}).code, kBadInput);
+    QByteArray wrong = contents(with);
+    const auto at = wrong.indexOf("\"configuration\": ", wrong.indexOf("\"plans\""));
+    wrong.replace(at + 17, 1, "99");
+    write(path("wrong.json"), wrong);
+    const Run refused = run({"export", path("wrong.json"), "--point", "0", "--to", "json"});
+    QCOMPARE(refused.code, kBadInput);
+    QVERIFY2(refused.err.contains("wrong.json: plans[0]: operators[0].configuration: 99"), refused.err);
   }
 
   void an_output_that_cannot_be_written_is_said() {

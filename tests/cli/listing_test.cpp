@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // models, hardware, inspect and the exit codes, through the program itself.
+#include <QFile>
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
 #include <QProcess>
+#include <QTemporaryDir>
 #include <QTest>
 
 class ListingTest : public QObject {
@@ -92,6 +94,43 @@ class ListingTest : public QObject {
     QCOMPARE(macs({"builtin:resnet50?batch=8", "--batch", "2"}), 2 * one);
   }
 
+  // What is ignored or no model is said.
+  void inspect_says_what_it_ignores() {
+    const Run ignored = run({"inspect", "builtin:lenet", "--sequence", "77"});
+    QCOMPARE(ignored.code, 0);
+    QVERIFY2(ignored.err.contains("note: --sequence is ignored"), ignored.err);
+    QVERIFY(run({"inspect", "builtin:gpt2", "--sequence", "77"}).err.isEmpty());
+    QTemporaryDir folder;
+    for (const char* format : {"turnpoint/placement@1", "turnpoint/result@1"}) {
+      QFile file(folder.filePath("file.json"));
+      QVERIFY(file.open(QIODevice::WriteOnly));
+      file.write(QByteArray("{\"format\": \"") + format + "\", \"points\": []}");
+      file.close();
+      const Run other = run({"inspect", file.fileName()});
+      QCOMPARE(other.code, 3);
+      QVERIFY2(other.err.contains(QByteArray("file.json: is a ") + format + " file, which is no model"), other.err);
+    }
+  }
+
+  // A preset is a profile like any other once it is written out.
+  void presets_are_written_out() {
+    QTemporaryDir folder;
+    const QString named = folder.filePath("named.json"), base = folder.filePath("base.json");
+    QCOMPARE(run({"hardware", "v100-16gb-2x8", "--out", named}).code, 0);
+    QCOMPARE(run({"hardware", "--base", "v100-16gb-2x8", "--out", base}).code, 0);
+    QFile one(named), two(base);
+    QVERIFY(one.open(QIODevice::ReadOnly) && two.open(QIODevice::ReadOnly));
+    const QByteArray text = one.readAll();
+    QCOMPARE(text, two.readAll());
+    QVERIFY(text.contains("turnpoint/hardware-profile@1"));
+    const auto points = [](const QString& hardware) {
+      const Run found = run({"search", "builtin:lenet", "--hardware", hardware, "--batch", "16"});
+      return QJsonDocument::fromJson(found.out).object()["points"].toArray();
+    };
+    QVERIFY(!points(named).isEmpty());
+    QCOMPARE(points(named), points("v100-16gb-2x8"));
+  }
+
   void exit_codes_data() {
     QTest::addColumn<QStringList>("arguments");
     QTest::addColumn<int>("code");
@@ -112,6 +151,15 @@ class ListingTest : public QObject {
     row({"inspect", "builtin:gpt2", "--sequence", "4096"}, 2, "longer than the model's 1024 learned positions");
     row({"inspect", "/nonexistent.onnx"}, 3, "/nonexistent.onnx: no such file");
     row({"place", "graph.json", "--devices", "4"}, 3, "graph.json");
+    for (const char* method : {"accpar", "hypar", "owt", "trinity", "hierarchical", "update-sharding", "random-search",
+                               "simulated-annealing"}) {
+      row({"search", "builtin:lenet", "--hardware", "v100-16gb-1x2", "--method", method}, 2, "' is not built yet");
+      row({"place", "graph.json", "--devices", "2", "--method", method}, 2, "' is not built yet");
+    }
+    row({"export", "--help"}, 0, "");
+    row({"inspect", "builtin:gpt2?layers=1&layers=2"}, 2, "parameter 'layers' is there twice");
+    row({"hardware", "--out", "p.json"}, 2, "a preset is written by");
+    row({"hardware", "--base", "v100-16gb-9999", "--out", "-"}, 2, "v100-16gb-9999");
     row({"measure", "--backend", "opencl"}, 2, "--backend knows auto, cpu and cuda, not 'opencl'");
     row({"validate", "r.json", "--backend", "opencl"}, 2, "--backend knows auto, cpu and cuda, not 'opencl'");
   }

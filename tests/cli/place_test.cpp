@@ -65,6 +65,33 @@ class PlaceTest : public QObject {
     QVERIFY(placed["max_load_s"].toDouble() <= 10.0);  // all on one device
   }
 
+  /// Two tasks in a row whose tensors are far larger than what stays: by persistent bytes everything fits.
+  void max_load_reports_true_peaks() {
+    const QString graph = folder_.filePath("tensors.json"), out = folder_.filePath("loads.json");
+    QFile file(graph);
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    file.write(R"({"format": "turnpoint/task-graph@1", "tasks": [
+      {"name": "a", "time_s": 1, "output_bytes": 1000, "persistent_bytes": 10},
+      {"name": "b", "time_s": 1, "output_bytes": 1000, "persistent_bytes": 20}], "edges": [{"from": 0, "to": 1}]})");
+    file.close();
+    const QStringList place = {"place", graph, "--devices", "2", "--objective", "max-load", "--out", out};
+    const Run tight = run(place + QStringList{"--memory-limit", "100"});
+    QCOMPARE(tight.code, kInfeasible);
+    QVERIFY2(tight.err.contains("keeps persistent bytes alone to the limit"), tight.err);
+    QFile written(out);
+    QVERIFY(written.open(QIODevice::ReadOnly));
+    const QJsonObject placed = QJsonDocument::fromJson(written.readAll()).object();
+    QCOMPARE(placed["fits"].toBool(true), false);
+    QCOMPARE(placed["limited_by"].toString(), QString("persistent_bytes"));
+    const QJsonArray devices = run({"simulate", graph, out}).object()["devices"].toArray();
+    QCOMPARE(devices.size(), 2);
+    for (int d = 0; d < 2; ++d) {
+      QCOMPARE(placed["peak_bytes"].toArray()[d], devices[d].toObject()["peak_bytes"]);
+      QCOMPARE(placed["persistent_bytes"].toArray()[d], devices[d].toObject()["persistent_bytes"]);
+    }
+    QCOMPARE(run(place + QStringList{"--memory-limit", "4000"}).code, kDone);
+  }
+
   /// The largest task needs 110 bytes for itself and its tensor.
   void what_does_not_fit_is_written_nevertheless() {
     const Run done = run({"place", kGraph, "--devices", "2", "--memory-limit", "60"});

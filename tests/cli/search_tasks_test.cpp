@@ -110,6 +110,8 @@ class SearchTasksTest : public QObject {
     write();
     QCOMPARE(run({"search", copy, "--devices", "2", "--method", "heft", "--plans", "--out", result}).code, kDone);
     QCOMPARE(run({"export", result, "--to", "csv"}).code, kDone);
+    const QString bare = result + ".bare.json";  // without plans: searched again
+    QCOMPARE(run({"search", copy, "--devices", "2", "--method", "heft", "--out", bare}).code, kDone);
 
     const QJsonObject before = graph;
     QJsonArray tasks = graph["tasks"].toArray();
@@ -131,9 +133,14 @@ class SearchTasksTest : public QObject {
     write();
     const Run same_size = run({"export", result, "--to", "csv"});
     QCOMPARE(same_size.code, kBadInput);
-    QVERIFY2(same_size.err.contains("point 0 is ") && same_size.err.contains("the task graph '") &&
-                 same_size.err.contains("search it again"),
+    QVERIFY2(same_size.err.contains("plans[0]: is not what its scenario gives now: ") &&
+                 same_size.err.contains("the task graph '") && same_size.err.contains("search it again"),
              same_size.err);
+    const Run again = run({"export", bare, "--to", "csv"});
+    QCOMPARE(again.code, kBadInput);
+    QVERIFY2(again.err.contains("point 0 is ") && again.err.contains("the task graph '") &&
+                 again.err.contains("search it again"),
+             again.err);
 
     graph = before;
     write();

@@ -164,6 +164,49 @@ class ValidateTest : public QObject {
     QCOMPARE(run({"validate", path("absent.json")}).code, test::kBadInput);
   }
 
+  /// A recording belongs to one point of one result; one from before recordings said so is read with a warning.
+  void recordings_are_of_one_job() {
+    const QString result = searched("two.json", {"--hardware", "v100-16gb-1x2"});
+    const QString other = path("sixteen.json");
+    QCOMPARE(run({"search", "builtin:lenet", "--batch", "16", "--hardware", "v100-16gb-1x2", "--out", other}).code, 0);
+    const QString recorded = path("run.jsonl");
+    const QStringList common = {"--backend", "cpu", "--steps", "3", "--no-proof", "--out", path("recorded.json")};
+    auto done = run(QStringList{"validate", result, "--point", "min-time", "--record", recorded} + common);
+    QVERIFY2(done.code == 0, done.err.constData());
+    const auto from = [&](const QString& file, const char* point, const QString& lines) {
+      return run({"validate", file, "--point", point, "--from", lines, "--steps", "7", "--out", path("from.json")});
+    };
+    done = from(result, "min-time", recorded);
+    QVERIFY2(done.code == 0 && !done.err.contains("warning"), done.err.constData());
+    for (const auto& [file, point] : {std::pair{result, "min-memory"}, std::pair{other, "min-time"}}) {
+      done = from(file, point, recorded);
+      QVERIFY2(done.code == test::kBadInput, done.err.constData());
+      QVERIFY2(done.err.contains("run.jsonl: is a recording of another job"), done.err.constData());
+    }
+    QFile lines(recorded);
+    QVERIFY(lines.open(QIODevice::ReadOnly));
+    QByteArray text = lines.readAll();
+    const auto at = text.indexOf("\"job\":\"");
+    QVERIFY(at > 0 && at < text.indexOf('\n'));
+    text.remove(at, 25);  // "job":"16 digits",
+    QFile older(path("older.jsonl"));
+    QVERIFY(older.open(QIODevice::WriteOnly) && older.write(text) == text.size());
+    older.close();
+    done = from(result, "min-time", path("older.jsonl"));
+    QVERIFY2(done.code == 0 && done.err.contains("warning: the recording does not say"), done.err.constData());
+  }
+
+  /// One stage, and yet a schedule.
+  void what_of_a_schedule_cannot_be_run() {
+    auto done = run({"search", "builtin:gpt2?layers=1", "--batch", "4", "--sequence", "16", "--hardware",
+                     "v100-16gb-1x2", "--method", "manual:dp=2:recompute", "--out", path("again.json")});
+    QVERIFY2(done.code == 0, done.err.constData());
+    done = run({"validate", path("again.json")});
+    QCOMPARE(done.code, test::kUsage);
+    QVERIFY2(done.err.contains("runs whole layers again, which cannot be run yet"), done.err.constData());
+    QVERIFY2(!done.err.contains("pipeline"), done.err.constData());
+  }
+
   void without_a_probe() {
     const QString result = searched("two.json", {"--hardware", "v100-16gb-1x2"});
     qputenv("TURNPOINT_PROBE", "/nonexistent/turnpoint-probe");

@@ -114,6 +114,28 @@ class HuggingfaceTest : public QObject {
     QCOMPARE(build(R"({"architectures": ["GPT2LMHeadModel"]})")->parameters, std::int64_t(124439808));
   }
 
+  // What the architecture puts on top counts, not what the family usually has there.
+  void architectures_choose_the_head() {
+    const std::string config =
+        R"({"model_type": "llama", "hidden_size": 2048, "intermediate_size": 5632, "num_hidden_layers": 22, "vocab_size": 32000,
+            "num_attention_heads": 32, "num_key_value_heads": 4, "id2label": {}, "architectures": ["ARCHITECTURE"]})";
+    const auto tiny = [&](const std::string& architecture, const std::string& labels = "{}") {
+      return build(with(with(config, "ARCHITECTURE", architecture), "{}", labels));
+    };
+    const std::int64_t whole = 1100048384, head = 32000 * 2048;  // TinyLlama 1.1B
+    QCOMPARE(tiny("LlamaForCausalLM")->parameters, whole);
+    QCOMPARE(tiny("LlamaModel")->parameters, whole - head);
+    QVERIFY(tiny("LlamaModel")->warnings.size() == 1 && tiny("LlamaForCausalLM")->warnings.empty());
+    QCOMPARE(tiny("LlamaForSequenceClassification")->parameters, whole - head + 2 * 2048);
+    QCOMPARE(tiny("LlamaForSequenceClassification", R"({"0": "a", "1": "b", "2": "c"})")->parameters,
+             whole - head + 3 * 2048);
+    const auto classifier = tiny("LlamaForSequenceClassification"), bare = tiny("LlamaModel");
+    QVERIFY(classifier->operators.size() == bare->operators.size() + 1);  // the last token is taken out
+    QCOMPARE(build(R"({"model_type": "stablelm"})")->parameters, std::int64_t(2795443200));  // StableLM 3B 4E1T
+    QCOMPARE(build(R"({"model_type": "stablelm", "use_qkv_bias": true})")->parameters,
+             std::int64_t(2795443200 + 32 * 3 * 2560));
+  }
+
   void key_variants_agree() {
     const auto a = build(
         R"({"model_type": "gpt2", "n_embd": 128, "n_layer": 3, "n_head": 4, "n_inner": null, "n_positions": 64, "vocab_size": 99})");

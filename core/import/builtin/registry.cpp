@@ -207,8 +207,14 @@ Expected<ModelSourcePtr> open_builtin(const std::string& specification_after_col
     parameters.*parameter.field = std::max<std::int64_t>(0, default_of(*entry, parameter.key));
   parameters.batch = 0;
   if (question != std::string::npos) {
-    for (const auto assignment : split(std::string_view(specification_after_colon).substr(question + 1), '&'))
+    std::vector<std::string_view> given;
+    for (const auto assignment : split(std::string_view(specification_after_colon).substr(question + 1), '&')) {
+      const auto key = assignment.substr(0, assignment.find('='));
+      if (std::find(given.begin(), given.end(), key) != given.end())
+        return usage_error(fmt::format("parameter '{}' is there twice", key), parameters.source);
+      given.push_back(key);
       if (auto read = read_parameter(*entry, assignment, parameters.source, parameters); !read) return read.error();
+    }
   }
   return ModelSourcePtr(std::make_shared<BuiltinSource>(*entry, std::move(parameters)));
 }

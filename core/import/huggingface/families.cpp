@@ -49,6 +49,7 @@ constexpr Family kFamilies[] = {{"albert", "Albert", albert},
                                 {"qwen3", "Qwen3", qwen3},
                                 {"qwen3_moe", "Qwen3Moe", qwen3_moe},
                                 {"roberta", "Roberta", roberta},
+                                {"stablelm", "StableLm", stablelm},
                                 {"t5", "T5", t5},
                                 {"xlm-roberta", "XLMRoberta", roberta}};
 
@@ -81,6 +82,29 @@ Named find_family(JsonFields& fields) {
   for (const auto& family : kFamilies)
     if (is_architecture_of(named.name, family.architecture)) named.family = &family;
   return named;
+}
+
+/// What the architecture puts on top of a decoder, where that is no prediction of tokens.
+void choose_head(const Family& family, JsonFields& fields, TransformerShape& shape) {
+  if (shape.pooler || shape.encoder_layers > 0) return;
+  const auto found = fields.json().find("architectures");
+  if (found == fields.json().end() || !found->is_array() || found->empty() || !found->front().is_string()) return;
+  const auto name = found->front().get<std::string>();
+  if (!is_architecture_of(name, family.architecture)) return;
+  const auto head = std::string_view(name).substr(std::string_view(family.architecture).size());
+  if (head == "ForSequenceClassification" && family.read != &distilbert) {
+    const auto labels = fields.json().find("id2label");
+    const bool listed = labels != fields.json().end() && labels->is_object() && !labels->empty();
+    shape.labels =
+        fields.integer("num_labels", 1, ConfigReader::kMaximumVocabulary, listed ? std::int64_t(labels->size()) : 2);
+  } else if ((head == "Model" || head == "ForTokenClassification" || head == "ForQuestionAnswering") &&
+             !shape.tied_head) {
+    // Training needs a loss, and the transposed token table adds no parameters.
+    shape.tied_head = true;
+    shape.head_bias = false;
+    shape.warnings.push_back(
+        fmt::format("{} has no language head: tokens are predicted through the token table instead", name));
+  }
 }
 
 /// Models of text and something else keep the text model's settings in an object of their own.
@@ -125,6 +149,7 @@ Expected<TransformerShape> read_huggingface_config(JsonFields fields) {
   }
   ConfigReader reader(nested ? *nested : fields);
   TransformerShape shape = named.family->read(reader);
+  if (reader.good() && !nested) choose_head(*named.family, fields, shape);
   if (reader.good() && !shape.fits(1, shape.default_sequence()))
     reader.fail("num_hidden_layers",
                 fmt::format("{} layers of this width are too large even for one sample of {} tokens",

@@ -104,6 +104,15 @@ TransformerShape olmo(ConfigReader& c) {
   return s;
 }
 
+TransformerShape stablelm(ConfigReader& c) {
+  TransformerShape s = rotary_decoder(c, sizes(32, 2560, 32, 32, 6912, 50304, 4096));
+  s.norm = TransformerShape::Norm::layer;
+  s.qkv_bias = c.flag("use_qkv_bias", false);
+  if (c.flag("use_parallel_residual", false)) s.block = TransformerShape::Block::parallel;
+  if (c.flag("qk_layernorm", false)) c.fail("qk_layernorm", "norms of queries and keys are not supported here");
+  return s;
+}
+
 TransformerShape hf_olmo(ConfigReader& c) {
   TransformerShape s;
   s.hidden = c.width({"d_model"}, 768);

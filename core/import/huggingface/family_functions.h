@@ -26,6 +26,7 @@ TransformerShape gemma2(ConfigReader& c);
 TransformerShape gemma3(ConfigReader& c);
 TransformerShape phi3(ConfigReader& c);
 TransformerShape olmo(ConfigReader& c);
+TransformerShape stablelm(ConfigReader& c);
 TransformerShape hf_olmo(ConfigReader& c);  // the keys of the first release
 /// What Llama, Mistral and Qwen share: sizes under their usual names, RMS norms, a gated MLP.
 TransformerShape rotary_decoder(ConfigReader& c, const TransformerShape& defaults,

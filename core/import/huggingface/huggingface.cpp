@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "core/base/json.h"
 #include "core/import/huggingface/families.h"
@@ -35,12 +36,22 @@ std::string name_of(const std::string& path) {
   return file.filename() == "config.json" && !folder.empty() ? folder : file.stem().string();
 }
 
+/// Files of ours that are no models say what they are.
+std::optional<Error> another_format(const nlohmann::json& document, const std::string& path) {
+  const auto found = document.is_object() ? document.find("format") : document.end();
+  if (!document.is_object() || found == document.end() || !found->is_string()) return std::nullopt;
+  const auto format = found->get<std::string>();
+  if (!format.starts_with("turnpoint/")) return std::nullopt;
+  return bad_input("is a " + format.substr(0, 60) + " file, which is no model", path);
+}
+
 }  // namespace
 
 Expected<ModelSourcePtr> parse_huggingface_config(std::string_view text, const std::string& path) {
   if (auto fault = find_json_fault(text, path)) return *fault;
   const auto document = parse_json(text, path);
   if (!document) return document.error();
+  if (auto other = another_format(*document, path)) return *other;
   auto shape = read_huggingface_config(JsonFields(*document, path));
   if (!shape) return shape.error();
   return ModelSourcePtr(std::make_shared<ConfigSource>(std::move(*shape), name_of(path), path));

@@ -119,6 +119,7 @@ class Network {
                                                  {DimName::out_channel, DimName::in_channel});
       x = b_.linear(layers.path("projection"), x, w, {}, true, DimName::channel);
     }
+    if (shape_.labels > 0) return classify(layers, x, width);
     const std::vector<std::int64_t> sizes = {shape_.vocabulary, width};
     const std::vector<DimName> dims = {DimName::vocabulary, DimName::in_channel};
     const TensorId w = shape_.tied_head ? b_.tied_parameter(layers.path("logits.weight"), table_, sizes, dims)
@@ -128,6 +129,15 @@ class Network {
     const TensorId logits = b_.linear(layers.path("logits"), x, w, bias, true, DimName::vocabulary);
     const TensorId labels = b_.input("labels", {batch_, sequence_}, kTokenDims, ElementType::i64);
     return b_.cross_entropy(layers.path("loss"), logits, labels);
+  }
+
+  TensorId classify(TransformerLayers& layers, TensorId x, std::int64_t width) {
+    const TensorId last = b_.slice(layers.path("last"), "Slice", x, {batch_, 1, width});
+    const TensorId w =
+        b_.parameter(layers.path("score.weight"), {shape_.labels, width}, {DimName::vocabulary, DimName::in_channel});
+    const TensorId scores = b_.linear(layers.path("score"), last, w, {}, true, DimName::vocabulary);
+    const TensorId labels = b_.input("labels", {batch_, 1}, kTokenDims, ElementType::i64);
+    return b_.cross_entropy(layers.path("loss"), scores, labels);
   }
 
   const TransformerShape& shape_;

@@ -71,6 +71,7 @@ struct TransformerShape {
   bool embedding_norm = false;         ///< a norm right after the embeddings (BERT, BLOOM)
   bool pooler = false;                 ///< BERT's dense layer with tanh on the first position
   bool tied_head = false;              ///< the output projection is the token table
+  std::int64_t labels = 0;             ///< the last token is sorted into so many classes; 0: tokens are predicted
   std::int64_t shared_groups = 0;      ///< ALBERT: the layers share the parameters of this many; 0: each has its own
   LatentAttention latent;
   ExpertLayers moe;

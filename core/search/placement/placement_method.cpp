@@ -78,13 +78,19 @@ Expected<PlacementResult> run_placement(const PlacementMethod& method, const Tas
   if (context.cancelled()) return cancelled_error();
   result->method = method.name;
   result->objective = request.objective;
-  Judge judge(graph, request);
+  // Reported is what the simulator says, also where the search went by persistent bytes alone.
+  PlacementRequest simulated = request;
+  simulated.objective = Objective::makespan;
+  Judge judge(graph, simulated);
   auto verdict = judge.measure(result->placement);
   if (!verdict) return verdict.error();
   if (result->placement.order.empty()) judge.keep_order(result->placement);
   result->makespan_s = verdict->makespan_s;
   result->max_load_s = max_load_s(graph, result->placement);
-  for (const SimulatedDevice& device : judge.simulation().devices) result->busy_s.push_back(device.busy_s);
+  for (const SimulatedDevice& device : judge.simulation().devices) {
+    result->busy_s.push_back(device.busy_s);
+    result->persistent_bytes.push_back(device.persistent_bytes);
+  }
   result->peak_bytes = verdict->peak_bytes;
   result->shortage = verdict->shortage;
   if (result->shortage) {

@@ -52,9 +52,12 @@ struct PlacementResult {
   Objective objective = Objective::makespan;
   double makespan_s = 0;
   double max_load_s = 0;
-  std::vector<double> busy_s;              ///< per device, computing
-  std::vector<std::int64_t> peak_bytes;    ///< per device; for max_load persistent bytes only, as the study counts
-  std::optional<MemoryShortage> shortage;  ///< absent where everything fits
+  std::vector<double> busy_s;            ///< per device, computing
+  std::vector<std::int64_t> peak_bytes;  ///< per device, by the simulator (design.md 8.4), whatever the objective
+  /// Per device, without what comes and goes: what the search itself keeps to the limit under max_load, as the study
+  /// counts; under makespan it keeps the peaks to it.
+  std::vector<std::int64_t> persistent_bytes;
+  std::optional<MemoryShortage> shortage;  ///< of a peak; absent where everything fits
   std::size_t moved_tasks = 0;             ///< that the memory stage put elsewhere
   std::vector<StageReport> stages;
   double search_s = 0;

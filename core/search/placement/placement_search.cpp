@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/search/placement/placement_search.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <cassert>
 #include <chrono>
@@ -56,16 +57,36 @@ ResultPtr make_result(const ScenarioPtr& scenario, const PlacementMethod& method
 }
 
 /// Only the figures that do not come from the placement found.
-std::shared_ptr<PlacementPlan> begin_plan(const PlacementMethod& method, PlacedGraph placed,
-                                          const PlacementRequest& request) {
+std::shared_ptr<PlacementPlan> begin_plan(std::string method, PlacedGraph placed, const PlacementRequest& request) {
   auto plan = std::make_shared<PlacementPlan>();
-  plan->method = method.name;
+  plan->method = std::move(method);
   plan->one_device_s = one_device_seconds(*placed.graph, request.devices);
   for (std::uint32_t d = 0; d < request.devices; ++d) plan->limit_bytes.push_back(request.limit_of(*placed.graph, d));
   plan->graph = std::move(placed.graph);
   plan->operator_of = std::move(placed.operator_of);
   plan->role = std::move(placed.role);
   return plan;
+}
+
+/// Gives a plan a placement and what the simulator says of it.
+Expected<PlacementPlanPtr> simulated(std::shared_ptr<PlacementPlan> plan, Placement placement,
+                                     const PlacementRequest& request, bool locate) {
+  plan->placement = std::move(placement);
+  Judge judge(*plan->graph, request);
+  const auto verdict = judge.measure(plan->placement);
+  if (!verdict) return verdict.error();
+  plan->makespan_s = verdict->makespan_s;
+  plan->max_load_s = placement::max_load_s(*plan->graph, plan->placement);
+  for (const SimulatedDevice& device : judge.simulation().devices) plan->busy_s.push_back(device.busy_s);
+  plan->peak_bytes = verdict->peak_bytes;
+  auto shortage = verdict->shortage;
+  if (shortage && locate) {
+    auto located = judge.locate_shortage(plan->placement);
+    if (!located) return located.error();
+    shortage = *located;
+  }
+  if (shortage) plan->shortage = PlacementShortage{shortage->device, shortage->time_s, shortage->bytes};
+  return PlacementPlanPtr(std::move(plan));
 }
 
 class PlacementSearcher : public Searcher {
@@ -99,7 +120,7 @@ class PlacementSearcher : public Searcher {
   }
 
   Expected<PlacementPlanPtr> place(PlacedGraph placed, const PlacementRequest& request, const RunContext& context) {
-    auto plan = begin_plan(method_, std::move(placed), request);
+    auto plan = begin_plan(method_.name, std::move(placed), request);
     auto found = placement::run_placement(method_, *plan->graph, request, context);
     if (!found) return found.error();
     plan->placement = std::move(found->placement);
@@ -116,19 +137,8 @@ class PlacementSearcher : public Searcher {
 
   /// The placement found last on links, devices and times of now.
   Expected<PlacementPlanPtr> simulate_again(PlacedGraph placed, const PlacementRequest& request) {
-    auto plan = begin_plan(method_, std::move(placed), request);
-    plan->placement = last_->plans->placement(0)->placement;
-    Judge judge(*plan->graph, request);
-    const auto verdict = judge.measure(plan->placement);
-    if (!verdict) return verdict.error();
-    plan->makespan_s = verdict->makespan_s;
-    plan->max_load_s = placement::max_load_s(*plan->graph, plan->placement);
-    for (const SimulatedDevice& device : judge.simulation().devices) plan->busy_s.push_back(device.busy_s);
-    plan->peak_bytes = verdict->peak_bytes;
-    if (verdict->shortage)
-      plan->shortage =
-          PlacementShortage{verdict->shortage->device, verdict->shortage->time_s, verdict->shortage->bytes};
-    return PlacementPlanPtr(std::move(plan));
+    return simulated(begin_plan(method_.name, std::move(placed), request), last_->plans->placement(0)->placement,
+                     request, false);
   }
 
   const PlacementMethod& method_;
@@ -181,6 +191,17 @@ Expected<PlacedGraph> graph_to_place(const Scenario& scenario) {
   auto made = training_graph_of(scenario, options);
   if (!made) return made.error();
   return PlacedGraph{std::move(made->graph), std::move(made->operator_of), std::move(made->role)};
+}
+
+Expected<PlacementPlanPtr> placed_as(const Scenario& scenario, Placement placement, const std::string& method,
+                                     const std::string& where) {
+  auto placed = graph_to_place(scenario);
+  if (!placed) return placed.error();
+  if (auto fits = check_placement(*placed->graph, placement, where); !fits) return fits.error();
+  const PlacementRequest request = placement_request(scenario);
+  if (placement.devices != request.devices)
+    return bad_input(fmt::format("has {} devices, its scenario {}", placement.devices, request.devices), where);
+  return simulated(begin_plan(method, std::move(*placed), request), std::move(placement), request, true);
 }
 
 PlacementRequest placement_request(const Scenario& scenario) {

@@ -31,4 +31,9 @@ struct PlacedGraph {
 Expected<PlacedGraph> graph_to_place(const Scenario& scenario);
 placement::PlacementRequest placement_request(const Scenario& scenario);
 
+/// A placement that is there already, simulated; without stages and moved tasks, which only its search knows. Bad input
+/// at `where`: it is of another task graph or another number of devices, or its order cannot end.
+Expected<PlacementPlanPtr> placed_as(const Scenario& scenario, Placement placement, const std::string& method,
+                                     const std::string& where);
+
 }  // namespace turnpoint::search

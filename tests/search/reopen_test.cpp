@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans read back from result files: the very plan that was written, and nothing that costs something else.
+#include <QtTest>
+#include <nlohmann/json.hpp>
+
+#include "core/plan/export.h"
+#include "core/plan/plan_read.h"
+#include "core/plan/plan_record.h"
+#include "core/search/reopen.h"
+#include "search/scenarios.h"
+
+using namespace turnpoint;
+using namespace turnpoint::test;
+using nlohmann::json;
+
+namespace {
+
+/// Searched on the model as its scenario names it, so that it can be opened again.
+json written(const std::string& method) {
+  const auto result = run(method, scenario_on(builtin("gpt2?layers=2&sequence=64", 16), "v100-16gb-1x4"));
+  if (!result) qFatal("%s", result.error().message().c_str());
+  return write_result(**result, true);
+}
+
+}  // namespace
+
+class ReopenTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  // Oracle: what another process of ours would be told of the plan, to the last bit.
+  void a_plan_comes_back_as_it_was_data() {
+    QTest::addColumn<QString>("method");
+    for (const char* method : {"ft", "data-parallel", "optcnn", "tofu", "mesh-tensorflow", "fsdp", "fsdp:zero=1",
+                               "fsdp:zero=3", "megatron", "manual:dp=2:tp=2:zero=1"})
+      QTest::newRow(method) << method;
+  }
+  void a_plan_comes_back_as_it_was() {
+    QFETCH(QString, method);
+    const auto scenario = scenario_on(builtin("gpt2?layers=2&sequence=64", 16), "v100-16gb-1x4");
+    const auto result = run(method.toStdString(), scenario);
+    QVERIFY2(result.has_value(), result ? "" : result.error().message().c_str());
+    const std::size_t points = (*result)->points.size();
+    for (std::size_t k = 0; k < points; k += std::max<std::size_t>(1, points / 7)) {
+      const Plan plan = (*result)->plans->plan(k);
+      json document = json::parse(write_plan(*scenario, plan).dump());
+      const auto read = read_plan(document, "p.json", *scenario);
+      QVERIFY2(read.has_value(), read ? "" : read.error().message().c_str());
+      QVERIFY(write_plan_record(*read) == write_plan_record(plan));
+      QVERIFY(write_plan(*scenario, *read) == document);
+      const auto alone = read_plan_alone(document, "p.json");
+      QVERIFY2(alone.has_value(), alone ? "" : alone.error().message().c_str());
+      QVERIFY(alone->parts);
+      QCOMPARE(write_plan_csv(*alone), write_plan_csv(*scenario, plan));
+      // Files of before parts and `again` were written mean the same plan.
+      for (const char* list : {"operators", "reshards"})
+        for (json& item : document[list]) {
+          item.erase("parts");
+          item.erase("again");
+        }
+      const auto old = read_plan(document, "p.json", *scenario);
+      QVERIFY2(old.has_value(), old ? "" : old.error().message().c_str());
+      for (std::size_t i = 0; i < plan.reshards.size(); ++i)
+        QVERIFY(old->reshards[i].keep == plan.reshards[i].keep || plan.reshards[i].forward.empty());
+      QVERIFY(!read_plan_alone(document, "p.json")->parts);
+    }
+  }
+
+  void what_was_changed_is_named_data() {
+    QTest::addColumn<QString>("pointer");  // in the plan
+    QTest::addColumn<QString>("value");
+    QTest::addColumn<QString>("place");
+    QTest::newRow("configuration") << "/operators/1/configuration"
+                                   << "99"
+                                   << "operators[1].configuration";
+    QTest::newRow("axis") << "/configurations/0/repeat"
+                          << "[\"q\"]"
+                          << "configurations[0].repeat: the mesh has no axis";
+    QTest::newRow("operator") << "/operators/1/name"
+                              << "\"other\""
+                              << "operators[1].name";
+    QTest::newRow("bytes of an operator") << "/operators/1/memory_bytes"
+                                          << "1"
+                                          << "operators[1].parts";
+    QTest::newRow("time of an operator") << "/operators/1/compute_s"
+                                         << "1"
+                                         << "operators[1].parts";
+    QTest::newRow("whole cost") << "/cost/parts"
+                                << "0"
+                                << "";
+    QTest::newRow("mesh") << "/mesh/0/size"
+                          << "3"
+                          << "mesh";
+    QTest::newRow("kind") << "/kind"
+                          << "\"ratio\""
+                          << "kind";
+    QTest::newRow("step") << "/reshards/0/steps/0/collective"
+                          << "\"broadcast\""
+                          << "collective";
+    QTest::newRow("step's axes") << "/reshards/0/steps/0/axes"
+                                 << "[7]"
+                                 << "steps[0].axes";
+    QTest::newRow("tensor") << "/reshards/0/tensor"
+                            << "\"none\""
+                            << "reshards[0].tensor";
+  }
+  void what_was_changed_is_named() {
+    QFETCH(QString, pointer);
+    QFETCH(QString, value);
+    QFETCH(QString, place);
+    static const json document = written("megatron");
+    json changed = document;
+    std::size_t with_steps = 0;  // a plan whose first resharding has a step
+    while (with_steps < changed["plans"].size() && (changed["plans"][with_steps]["reshards"].empty() ||
+                                                    changed["plans"][with_steps]["reshards"][0]["steps"].empty()))
+      ++with_steps;
+    if (with_steps == changed["plans"].size()) with_steps = 0;
+    json& plan = changed["plans"][with_steps];
+    const json::json_pointer at(pointer.toStdString());
+    if (place.isEmpty())
+      plan["cost"]["time_s"] = 1, plan["cost"]["network_s"] = plan["cost"]["network_s"].get<double>() + 1;
+    else
+      plan[at] = json::parse(value.toStdString());
+    const auto opened = reopen_result(changed, "r.json", {with_steps}, {});
+    QVERIFY(!opened);
+    QCOMPARE(opened.error().code, ErrorCode::bad_input);
+    const QString message = QString::fromStdString(opened.error().message());
+    QVERIFY2(message.startsWith(QString("r.json: plans[%1]: ").arg(with_steps)), qPrintable(message));
+    QVERIFY2(message.contains(place), qPrintable(message));
+  }
+
+  // Costs that agree with each other, but not with the scenario.
+  void costs_are_evaluated_again() {
+    json document = written("data-parallel");
+    json& plan = document["plans"][0];
+    for (json* cost : {&plan["operators"][1], &plan["cost"], &document["points"][0]}) {
+      (*cost)["memory_bytes"] = (*cost)["memory_bytes"].get<std::int64_t>() + 8;
+      for (const char* parts : {"parts", "memory"}) {
+        if (!cost->contains(parts)) continue;
+        json& memory = std::string(parts) == "parts" ? (*cost)["parts"]["memory"] : (*cost)["memory"];
+        memory["activations"] = memory.value("activations", std::int64_t(0)) + 8;
+      }
+    }
+    const auto opened = reopen_result(document, "r.json", {0}, {});
+    QVERIFY(!opened);
+    QVERIFY2(opened.error().message().find("comes to") != std::string::npos, opened.error().message().c_str());
+    json moved = written("data-parallel");
+    moved["points"][0]["time_s"] = 1;
+    const auto other = reopen_result(moved, "r.json", {0}, {});
+    QVERIFY(!other && other.error().message().find("its point says") != std::string::npos);
+  }
+
+  // The plan in the file counts, not what a search would find: here one that no search of that name gives.
+  void the_files_plan_is_what_is_opened() {
+    json document = written("data-parallel");
+    const json fsdp = written("fsdp");
+    for (const char* key : {"points", "plans"}) document[key] = fsdp[key];
+    const auto opened = reopen_result(document, "r.json", {0}, {});
+    QVERIFY2(opened.has_value(), opened ? "" : opened.error().message().c_str());
+    QVERIFY(write_plan(*(*opened)->scenario, (*opened)->plans->plan(0)) == fsdp["plans"][0]);
+    document.erase("plans");  // without plans it is searched again, and that is another one
+    QVERIFY(!reopen_result(document, "r.json", {0}, {}));
+  }
+
+  void pipelines_and_placements_are_checked_too_data() {
+    QTest::addColumn<QString>("method");
+    QTest::addColumn<QString>("pointer");
+    QTest::addColumn<QString>("value");
+    QTest::newRow("pipeline") << "manual:dp=2:pp=2:micro-batches=4"
+                              << "/plans/0/pipeline/bubble_s"
+                              << "7.5";
+    QTest::newRow("pipeline's split") << "manual:dp=2:pp=2:micro-batches=4"
+                                      << "/plans/0/configurations/0/repeat"
+                                      << "[]";
+    QTest::newRow("placement") << "heft"
+                               << "/plans/0/makespan_s"
+                               << "7.5";
+    QTest::newRow("placement's device") << "heft"
+                                        << "/plans/0/device/0"
+                                        << "99";
+  }
+  void pipelines_and_placements_are_checked_too() {
+    QFETCH(QString, method);
+    QFETCH(QString, pointer);
+    QFETCH(QString, value);
+    json document = written(method.toStdString());
+    const auto opened = reopen_result(document, "r.json", {0}, {});
+    QVERIFY2(opened.has_value(), opened ? "" : opened.error().message().c_str());
+    document[json::json_pointer(pointer.toStdString())] = json::parse(value.toStdString());
+    const auto changed = reopen_result(document, "r.json", {0}, {});
+    QVERIFY(!changed);
+    QVERIFY2(changed.error().message().starts_with("r.json: plans[0]: "), changed.error().message().c_str());
+  }
+
+  void points_are_read_without_a_model() {
+    json document = written("ft");
+    document["scenario"]["model"] = "gone/away.onnx";
+    const auto points = read_points(document, "r.json");
+    QVERIFY2(points.has_value(), points ? "" : points.error().message().c_str());
+    QCOMPARE((*points)->points.size(), document["points"].size());
+    QCOMPARE(json((*points)->turning_point.value_or(9999)),
+             document["turning_point"].is_null() ? json(9999) : document["turning_point"]);
+    QCOMPARE(missing_file(document), std::string("gone/away.onnx"));
+    document["plans"].erase(0);
+    QVERIFY(!read_points(document, "r.json"));
+  }
+};
+
+QTEST_APPLESS_MAIN(ReopenTest)
+#include "reopen_test.moc"
