@@ -68,6 +68,7 @@ void MainWindow::show_scenario() {
   view.model_specification = views::to_qt(state.model);
   view.hardware_specification = views::to_qt(state.hardware);
   view.cluster_devices = state.cluster ? state.cluster->devices() : 0;
+  if (state.hardware != kFileHardware) view.cluster = state.cluster;
   scenario_panel_->set_scenario(view);
   const ModelPtr model = state.scenario ? state.scenario->model : nullptr;
   if (model != shown_model_) {
