@@ -82,6 +82,13 @@ QPen dashed(const QColor& color, double width, QVector<double> pattern) {
   return pen;
 }
 
+QColor series_color(const ChartState& state, const ChartSeries& series) {
+  QColor color = state.colors->method(series.method);
+  // Of another scenario than the curve beside it: there, but not to be compared with it.
+  if (series.stale) color.setAlphaF(0.3F);
+  return color;
+}
+
 void add_parts(QCustomPlot& plot, const ChartState& state, const ChartSeries& subject) {
   Columns compute, network;
   for (const auto& p : subject.result->points) {
@@ -97,10 +104,17 @@ void add_parts(QCustomPlot& plot, const ChartState& state, const ChartSeries& su
 void add_markers(QCustomPlot& plot, const ChartState& state, const ChartSeries& series, const Columns& points,
                  bool hollow, double radius) {
   if (points.x.isEmpty()) return;
-  const QColor color = state.colors->method(series.method);
+  const QColor color = series_color(state, series);
   const QColor fill = hollow ? state.colors->no_fit_area : color;
   QCPGraph* graph = add_graph(plot, QStringLiteral("main"), Thinner(plot).markers(points, 2 * radius + 2), Qt::NoPen,
                               QCPGraph::lsNone);
+  if (state.picture) {
+    // QCustomPlot takes a shape to be six units wide.
+    graph->setScatterStyle(QCPScatterStyle(method_shape(QString::fromStdString(series.method), radius),
+                                           hollow ? QPen(color, radius < 4 ? 1.2 : 1.6) : QPen(Qt::NoPen), fill, 6));
+    graph->setAntialiasedScatters(true);
+    return;
+  }
   graph->setScatterStyle(QCPScatterStyle(method_marker(QString::fromStdString(series.method), radius, color, hollow,
                                                        fill, plot.bufferDevicePixelRatio())));
 }
@@ -134,7 +148,7 @@ void add_series(QCustomPlot& plot, const ChartState& state, const ChartSeries& s
     }
   }
   const QString name = QString::fromStdString(series.method);
-  const QColor color = state.colors->method(series.method);
+  const QColor color = series_color(state, series);
   const bool strong = series.method == state.emphasised;
   if (series.frontier) {
     const double width = (subject ? 2.2 : 1.5) + (strong ? 0.8 : 0);
