@@ -156,6 +156,7 @@ class MainWindow : public QMainWindow {
   void report(const Error& error, const QString& what_failed);
   void note(const QString& what, const QString& where = {});
   void pin_frontier();
+  static QString batch_words(const Scenario& scenario);  ///< the end of a pinned frontier's label
   void open_palette();
   void show_help();
   void show_shortcuts();

@@ -126,12 +126,18 @@ void TaskTableView::arrived(TaskRowsPtr rows) {
 void TaskTableView::fit_columns() {
   if (columns_fitted_ || model_->rowCount() == 0) return;
   columns_fitted_ = true;
-  // The rows that can be seen say how wide; names of tasks leave room for the figures.
-  const int widest = std::max(160, table_->viewport()->width() / 4);
-  for (int column = 0; column < model_->columnCount(); ++column) {
+  // The rows that can be seen say how wide. Names of tasks are the longest: they take what the other columns leave, and
+  // no less than a quarter.
+  const int room = table_->viewport()->width(), widest = std::max(160, room / 4), last = model_->columnCount() - 1;
+  int taken = 0;
+  for (int column = 0; column <= last; ++column) {
     table_->resizeColumnToContents(column);
-    table_->setColumnWidth(column, std::min(widest, table_->columnWidth(column) + 8));
+    const int wide = std::min(widest, table_->columnWidth(column) + 8);
+    if (column != int(TaskColumn::name)) table_->setColumnWidth(column, wide);
+    if (column != int(TaskColumn::name) && !table_->isColumnHidden(column)) taken += wide;
   }
+  const int name = table_->columnWidth(int(TaskColumn::name)) + 8;
+  table_->setColumnWidth(int(TaskColumn::name), std::min(name, std::max(widest, room - taken)));
 }
 
 void TaskTableView::update_words() {
