@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <utility>
 
 #include "core/base/discard.h"
 
@@ -23,6 +24,8 @@ constexpr std::array kTolerances{0.08,  0.025,  0.009, 0.003,
                                  0.001, 0.0003, 0.0};    // gaps that are proven one after the other
 constexpr double kWholeGrowth = 64;                      // products of the whole over those of the states of the hull
 constexpr double kSettled = 0.009, kSettledShare = 0.3;  // a gap with which less work is put into the next
+constexpr double kUnsettledShare = 6;                    // of the work allowed, until one like that is proven
+constexpr double kCheapShare = 0.4;                      // for what looks cheap at first but need not be
 constexpr double kSomeProducts = 1e6;                    // from which on they say something about the next level
 constexpr double kLikelyShare = 0.2, kUnlikely = 4;      // of the work left, by a rough estimate
 constexpr double kFarthest = 10;
@@ -295,9 +298,9 @@ bool Engine::exact(Achieved& achieved, double max_products, CostList& floor) {
   // exact lists run in a growing distance from the hull: what they find brings the staircase down, until nothing can
   // lie farther. Where that is costly, a small tolerance is proven first; whether the rest is affordable is judged by
   // what the tolerance took.
-  const bool cheap = restricted_ ? restricted_products_ * kWholeGrowth < max_products : kept_ < kRefinePoints;
+  bool cheap = restricted_ ? restricted_products_ * kWholeGrowth < max_products : kept_ < kRefinePoints;
   double distance = cheap || restricted_ ? kInfinity : 0.2 / static_cast<double>(graph_.variables.size() + 1);
-  double left = max_products;
+  double left = max_products * kUnsettledShare;
   bool fresh = false;                                      // the slopes suit what is achieved
   std::size_t level = cheap ? kTolerances.size() - 1 : 0;  // the gap that is to be proven
   std::size_t next = level;                                // the one after that which is proven
@@ -315,8 +318,10 @@ bool Engine::exact(Achieved& achieved, double max_products, CostList& floor) {
       largest = needed.largest;
       whole = largest <= distance;
       if (largest > -kInfinity) {
-        too_much = lists(achieved, needed.slack, left, products) != ListResult::done;
+        const double share = cheap ? kCheapShare : level > next ? 1 : kUnsettledShare;
+        too_much = lists(achieved, needed.slack, std::min(left, max_products * share), products) != ListResult::done;
         left -= products;
+        spent_ += products;
         if (too_much) break;
         fresh = false;
         // What was found may show that nothing can have been missed, or how far to look.
@@ -328,22 +333,22 @@ bool Engine::exact(Achieved& achieved, double max_products, CostList& floor) {
       floor.insert(floor.end(), needed.floor.begin(), needed.floor.end());
     }
     if (too_much) {  // the levels that were skipped are left
-      if (control_.stopped() || level == next || left <= 0) return false;
-      skip = false;
+      if (control_.stopped() || (level == next && !cheap) || left <= 0) return false;
+      if (std::exchange(cheap, false))  // it was not
+        next = 0;
+      else
+        skip = false;
       level = next;
       continue;
     }
-    if (tolerance == 0) {
-      spent_ = max_products - left;
-      return true;
-    }
+    if (tolerance == 0) return true;
     next = level + 1;
     if (tolerance <= kSettled) left = std::min(left, max_products * kSettledShare);
     if (products * 1.5 > left || kept_ * 2 > ListOptions().max_points) return false;
     if (!fresh && !relane(achieved, kExactLanes)) return false;
     fresh = true;
     const double rate = products > kSomeProducts && largest > 0 ? products / (largest * largest) : 0;
-    level = finer_level(achieved, next, rate, largest * kFarthest, left);
+    level = finer_level(achieved, next, rate, largest * kFarthest, std::min(left, max_products));
     if (level == kTolerances.size()) return false;
     if (!skip) level = next;
   }

@@ -180,8 +180,9 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
   bool quick = false, coarse = options.pass == Pass::coarse;
   bool exact = !live && impl_->plan.terms <= options.direct_terms && engine.direct(achieved);
   if (!exact && !control.cancelled()) {
-    // A move of a slider leaves plans of its own behind; what is quicker keeps those of the last full run.
-    achieved.add(recost(problem, live ? std::move(impl_->previous) : impl_->previous, *impl_->pool));
+    // A move of a slider leaves plans of its own behind; what is quicker keeps those of the last full run. An exact
+    // pass is to say the same whatever was asked before it.
+    if (coarse) achieved.add(recost(problem, live ? std::move(impl_->previous) : impl_->previous, *impl_->pool));
     // While a slider moves, the plans of the last full run at the new costs and those of the new hull are frontier
     // enough. Asked again at the same costs, the hand rests: then there is time for more.
     const bool known = achieved.points().size() >= kEnoughPlans;

@@ -21,8 +21,9 @@ struct SolveOptions {
   std::int64_t memory_limit = 0;
   std::size_t max_table =
       std::size_t(1) << 22;  ///< largest table (product of states) before the width counts as too large
-  /// Products of points that one exact pass may take (a measure of work that does not depend on the machine). Beyond it
-  /// the answer is what was achieved, with the lower bound that was proven.
+  /// Products of points that one exact pass may take (a measure of work that does not depend on the machine); six times
+  /// as many until a gap below one per cent is proven. Beyond them the answer is what was achieved, with the lower bound
+  /// that was proven.
   double max_products = 5e9;
   double time_limit_s = 0;           ///< > 0: after this the best achievable answer with its gap is returned
   std::size_t direct_terms = 20000;  ///< problems with fewer products of lists are solved at once, without bounds
@@ -43,8 +44,9 @@ class Solver {
 
   /// Solves. If the problem has the structure of the previous call (same nodes, configurations, edges and classes)
   /// everything that does not depend on costs is re-used. A coarse pass at new costs is then quick; asked for once more
-  /// at the same costs, it is refined (a slider that has come to rest). Errors: infeasible (no solution), cancelled.
-  /// Same answer on any number of threads. Not thread-safe; one Solver per thread of work.
+  /// at the same costs, it is refined (a slider that has come to rest). An exact pass gives the same answer whatever was
+  /// asked before, on any number of threads. Errors: infeasible (no solution), cancelled.
+  /// Not thread-safe; one Solver per thread of work.
   Expected<Answer> solve(const Problem& problem, const SolveOptions& options, const RunContext& context);
 
  private:

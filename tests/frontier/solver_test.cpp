@@ -282,6 +282,34 @@ class SolverTest : public QObject {
     QVERIFY(equal_frontiers(costs_of(*again), costs_of(*fresh), false));
   }
 
+  /// A window sketches first and has searched elsewhere before; the command line has not. Both say the same.
+  void exact_answers_do_not_depend_on_earlier_ones() {
+    Problem problem = layered_chain(11, 80, 60, 12), elsewhere = problem;
+    for (Edge& edge : elsewhere.edges)
+      for (CostPoint& p : edge.costs.mutable_points()) p.time *= 3;
+    SolveOptions options, coarse;
+    options.direct_terms = coarse.direct_terms = 0;
+    coarse.pass = Pass::coarse;
+    int inexact = 0;
+    for (const double work : {3e5, 3e6, 1e10}) {
+      options.max_products = work;
+      const auto fresh = Solver().solve(problem, options, context(2));
+      Solver kept;
+      for (const Problem* before : {&problem, &elsewhere}) {
+        QVERIFY(kept.solve(*before, coarse, context(2)).has_value());
+        QVERIFY(kept.solve(*before, options, context(2)).has_value());
+        const auto again = kept.solve(problem, options, context(2));
+        QVERIFY(fresh.has_value() && again.has_value());
+        QVERIFY(costs_of(*again) == costs_of(*fresh) && again->lower_bound == fresh->lower_bound);
+        QCOMPARE(again->gap, fresh->gap);
+        for (std::size_t i = 0; i < fresh->points.size(); ++i)
+          QVERIFY(again->points[i].configs == fresh->points[i].configs);
+      }
+      inexact += !fresh->exact;
+    }
+    QVERIFY(inexact > 0 && inexact < 3);
+  }
+
   void memory_limit() {
     for (const std::size_t direct : {std::size_t(0), std::size_t(1) << 30}) {
       const Problem problem = layered_chain(6, 12, 30, 6);
