@@ -8,7 +8,6 @@
 #include <QLabel>
 #include <QPainter>
 #include <QPushButton>
-#include <QScrollBar>
 #include <QStackedWidget>
 #include <QStyledItemDelegate>
 #include <QToolButton>
@@ -95,17 +94,19 @@ PlanPanel::PlanPanel(QWidget* parent) : QScrollArea(parent) {
   column->addStretch(1);
   pages_->addWidget(body);
   setWidget(pages_);
-  fit_width();
+  setMinimumWidth(288);
 }
 
-void PlanPanel::fit_width() {
-  // The two columns of the time's parts ask for most: of parts that most plans have, no name is cut at any width.
+void PlanPanel::fit_halves() {
+  // Of parts that most plans have, no name is cut at any width: where two columns have no room, one stands below the
+  // other.
   const int compute = compute_legend_->width_for({tr("Backward"), tr("Recompute")}, QStringLiteral("88.8"));
   const int network = network_legend_->width_for({tr("All-reduce"), tr("Reduce-scatter")}, QStringLiteral("88.8"));
   halves_->setStretch(0, compute);
   halves_->setStretch(1, network);
-  const int halves = compute + kHalvesGap + network;
-  setMinimumWidth(std::max(288, halves + 2 * kPanelMargin + verticalScrollBar()->sizeHint().width()));
+  const bool beside = viewport()->width() - 2 * kPanelMargin >= compute + kHalvesGap + network;
+  halves_->setDirection(beside ? QBoxLayout::LeftToRight : QBoxLayout::TopToBottom);
+  halves_->setSpacing(beside ? kHalvesGap : 4);
 }
 
 void PlanPanel::fit_head() {
@@ -125,6 +126,7 @@ void PlanPanel::fit_head() {
 void PlanPanel::resizeEvent(QResizeEvent* event) {
   QScrollArea::resizeEvent(event);
   fit_head();
+  fit_halves();
 }
 
 void PlanPanel::build_head(QVBoxLayout* column) {
@@ -172,13 +174,15 @@ void PlanPanel::build_bars(QVBoxLayout* column) {
   time_bar_->setAccessibleName(tr("Time by part"));
   compute_legend_ = new LegendTable(this);
   network_legend_ = new LegendTable(this);
+  compute_legend_->setObjectName(QStringLiteral("compute_legend"));
+  network_legend_->setObjectName(QStringLiteral("network_legend"));
   for (QWidget* part :
        {static_cast<QWidget*>(memory_head_), static_cast<QWidget*>(memory_bar_), static_cast<QWidget*>(memory_legend_)})
     column->addWidget(part);
   column->addSpacing(8);
   column->addWidget(time_head_);
   column->addWidget(time_bar_);
-  halves_ = new QHBoxLayout;
+  halves_ = new QBoxLayout(QBoxLayout::LeftToRight);
   halves_->setSpacing(kHalvesGap);
   halves_->addWidget(compute_legend_, 1, Qt::AlignTop);
   halves_->addWidget(network_legend_, 1, Qt::AlignTop);

@@ -10,8 +10,8 @@
 #include "core/validation/validation_report.h"
 #include "views/plan/reshard_model.h"
 
+class QBoxLayout;
 class QGridLayout;
-class QHBoxLayout;
 class QLabel;
 class QPushButton;
 class QStackedWidget;
@@ -55,8 +55,8 @@ class PlanPanel : public QScrollArea {
   void resizeEvent(QResizeEvent* event) override;
 
  private:
-  void fit_width();
-  void fit_head();  ///< the figures as large as the panel's width lets them be
+  void fit_halves();  ///< compute and network side by side, or where that would cut names, one below the other
+  void fit_head();    ///< the figures as large as the panel's width lets them be
   void build_head(QVBoxLayout* column);
   void build_bars(QVBoxLayout* column);
   void build_lists(QVBoxLayout* column);
@@ -86,7 +86,7 @@ class PlanPanel : public QScrollArea {
   BreakdownBar *memory_bar_ = nullptr, *time_bar_ = nullptr;
   LegendTable *memory_legend_ = nullptr, *compute_legend_ = nullptr, *network_legend_ = nullptr,
               *stage_legend_ = nullptr;
-  QHBoxLayout* halves_ = nullptr;
+  QBoxLayout* halves_ = nullptr;
   SectionHead* stage_head_ = nullptr;
   QLabel* placement_words_ = nullptr;
   ValidatedSection* validated_ = nullptr;
