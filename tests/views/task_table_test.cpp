@@ -111,7 +111,8 @@ class TaskTableTest : public QObject {
   void names_take_the_room_that_figures_leave() {
     auto graph = std::make_shared<TaskGraph>(*test::random_task_graph(7, 300));
     graph->names = {};
-    for (int t = 0; t < 300; ++t) graph->names.add(t == 250 ? "layer11/mlp/norm: reduce-scatter of its output" : "t");
+    for (int t = 0; t < 300; ++t)
+      graph->names.add(t == 250 ? "layer11/mlp/norm: reduce-scatter of the gradient of its scale" : "t");
     Placement placement;
     placement.devices = 3;
     for (std::uint32_t t = 0; t < 300; ++t) placement.device.push_back(t % 3);
@@ -125,7 +126,8 @@ class TaskTableTest : public QObject {
     view.show();
     QVERIFY(QTest::qWaitForWindowExposed(&view));
     const QFontMetrics metrics(view.table()->font());
-    const auto longest = metrics.horizontalAdvance(QStringLiteral("layer11/mlp/norm: reduce-scatter of its output"));
+    const auto longest =
+        metrics.horizontalAdvance(QStringLiteral("layer11/mlp/norm: reduce-scatter of the gradient of its scale"));
     QVERIFY(view.table()->columnWidth(int(TaskColumn::name)) > longest);
     QVERIFY(view.table()->header()->length() <= view.table()->viewport()->width());
   }
