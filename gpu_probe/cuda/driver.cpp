@@ -22,11 +22,12 @@ Expected<int> Driver::open() {
       library.load(copy_to_host, "cuMemcpyDtoHAsync_v2") && library.load(copy_on_device, "cuMemcpyDtoDAsync_v2") &&
       library.load(fill_words, "cuMemsetD32Async") && library.load(fill_halves, "cuMemsetD16Async") &&
       library.load(stream_create, "cuStreamCreate") && library.load(stream_synchronize, "cuStreamSynchronize") &&
-      library.load(stream_query, "cuStreamQuery") && library.load(event_create, "cuEventCreate") &&
-      library.load(event_record, "cuEventRecord") && library.load(event_synchronize, "cuEventSynchronize") &&
-      library.load(event_elapsed, "cuEventElapsedTime") && library.load(module_load, "cuModuleLoadData") &&
-      library.load(module_function, "cuModuleGetFunction") && library.load(launch, "cuLaunchKernel") &&
-      library.load(error_name, "cuGetErrorName") && library.load(error_text, "cuGetErrorString");
+      library.load(stream_query, "cuStreamQuery") && library.load(stream_wait_event, "cuStreamWaitEvent") &&
+      library.load(event_create, "cuEventCreate") && library.load(event_record, "cuEventRecord") &&
+      library.load(event_synchronize, "cuEventSynchronize") && library.load(event_elapsed, "cuEventElapsedTime") &&
+      library.load(module_load, "cuModuleLoadData") && library.load(module_function, "cuModuleGetFunction") &&
+      library.load(launch, "cuLaunchKernel") && library.load(error_name, "cuGetErrorName") &&
+      library.load(error_text, "cuGetErrorString");
   if (!all) return device_error("the NVIDIA driver is too old: " + library.problem(), "CUDA 12 or newer is needed");
   if (const Result result = init(0); result != 0) return failure(result, "starting the driver");
   int count = 0;

@@ -59,6 +59,7 @@ struct Driver {
   Result (*stream_create)(Stream*, unsigned) = nullptr;
   Result (*stream_synchronize)(Stream) = nullptr;
   Result (*stream_query)(Stream) = nullptr;  ///< 600: not done yet
+  Result (*stream_wait_event)(Stream, Event, unsigned) = nullptr;
   Result (*event_create)(Event*, unsigned) = nullptr;
   Result (*event_record)(Event, Stream) = nullptr;
   Result (*event_synchronize)(Event) = nullptr;

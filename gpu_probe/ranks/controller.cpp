@@ -415,21 +415,17 @@ int run_step_job(const StepJob& job, const std::string& text, int out_file, cons
   ProbeJob frame;
   frame.backend = job.backend == ProbeBackend::automatic ? ProbeBackend::cpu : job.backend;
   frame.device = job.device;
-  // Of a placement on GPUs all devices are virtual ones of a single process.
-  const bool on_one_gpu = job.placement && frame.backend == ProbeBackend::cuda;
-  frame.ranks = on_one_gpu ? 1 : ranks_of(job);
+  frame.ranks = ranks_of(job);
   frame.budget_s = 12 * job.budget_s + 120;  // proof, warm-up and timed steps each have limits of their own
   frame.limit_s = 60;
   std::optional<Error> refused;
   // Of a GPU its own process knows how much it takes.
-  if (frame.backend == ProbeBackend::cpu)
-    if (const auto fine =
-            job.placement ? step::check_placement_job(job) : step::check_job(job, launch.several() ? 1 : frame.ranks);
+  const bool here = !launch.several();
+  if (frame.backend == ProbeBackend::cpu && (here || !job.placement))  // on several hosts each one finds out
+    if (const auto fine = job.placement ? step::check_placement_job(job, 0, frame.ranks)
+                                        : step::check_job(job, here ? frame.ranks : 1);
         !fine)
       refused = fine.error();
-  if (on_one_gpu && launch.several())
-    refused = Error{ErrorCode::device, "a placement is carried out on one GPU of one host only", job.model->name,
-                    "start turnpoint-probe once"};
   if (refused) {
     print_error(out_file, *refused);
     return refused->code == ErrorCode::device ? kDevice : kBadJob;

@@ -135,15 +135,16 @@ Expected<void> GpuCollectives::broadcast(const Group& group, Pointer data, std::
       "broadcast", *joined);
 }
 
-Expected<void> GpuCollectives::exchange(std::span<const GpuPart> parts) {
+Expected<void> GpuCollectives::exchange(std::span<const GpuPart> parts, cuda::Stream stream) {
+  if (!stream) stream = gpu_.stream;
   const auto joined = communicator(control_.all());
   if (!joined) return joined.error();
   int result = nccl_.group_start();
   for (const auto& part : parts) {
     if (result == 0 && part.out_count > 0)
-      result = nccl_.send(at(part.out), elements(part.out_count), part.type, part.peer, *joined, gpu_.stream);
+      result = nccl_.send(at(part.out), elements(part.out_count), part.type, part.peer, *joined, stream);
     if (result == 0 && part.in_count > 0)
-      result = nccl_.receive(at(part.in), elements(part.in_count), part.type, part.peer, *joined, gpu_.stream);
+      result = nccl_.receive(at(part.in), elements(part.in_count), part.type, part.peer, *joined, stream);
   }
   const int ended = nccl_.group_end();
   return queued(result != 0 ? result : ended, "sending and receiving", *joined);

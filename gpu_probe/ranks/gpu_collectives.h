@@ -53,12 +53,14 @@ class GpuCollectives {
                                 int type = cuda::kNcclFloat32);
   Expected<void> broadcast(const Group& group, cuda::Pointer data, std::int64_t count, int root);
   /// All parts at once, none of them for this rank itself. Only the named ranks take part, after all have lined up
-  /// once.
-  Expected<void> exchange(std::span<const GpuPart> parts);
+  /// once. `stream`: on which it queues, if not on the GPU's own.
+  Expected<void> exchange(std::span<const GpuPart> parts, cuda::Stream stream = nullptr);
   /// What is queued behind this begins on all ranks' GPUs at the same time.
   Expected<void> line_up();
   /// Whoever waits for this rank, or will, is told that it is gone.
   void abort();
+  /// What these ranks agree by, GPUs apart.
+  Communicator& control() { return control_; }
 
  private:
   GpuCollectives(cuda::Gpu& gpu, Communicator& control, Transport& transport)

@@ -2,6 +2,8 @@
 // Ranks that an MPI library joins, through the module of gpu_probe/mpi.
 #pragma once
 
+#include <atomic>
+
 #include "gpu_probe/mpi/module.h"
 #include "gpu_probe/ranks/collectives.h"
 #include "gpu_probe/ranks/transport.h"
@@ -42,7 +44,7 @@ class MpiTransport : public Transport {
 
  private:
   const MpiModule& module_;
-  bool lost_ = false;
+  std::atomic<bool> lost_ = false;  ///< told by any thread
 };
 
 }  // namespace turnpoint::probe

@@ -107,7 +107,7 @@ void RankLinks::finish() {
 }
 
 bool RankLinks::follow_rank_0(bool& flag) {
-  Transport& transport = waiting_ ? *waiting_ : *transport_;
+  Transport& transport = beside();
   std::byte word{static_cast<unsigned char>(flag ? 2 : 1)};
   if (rank_ == 0) {
     std::vector<Part> parts;

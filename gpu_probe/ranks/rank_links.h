@@ -24,6 +24,8 @@ class RankLinks {
 
   Communicator& collectives() { return *collectives_; }
   Transport& transport() { return *transport_; }
+  /// Sleeps while it waits, and serves several threads between hosts (TcpTransport): what MPI does neither of.
+  Transport& beside() { return waiting_ ? *waiting_ : *transport_; }
   SharedRegion& region() { return region_; }  ///< of this host's ranks
   /// Leaves an MPI library in good order; for ranks that are through.
   void finish();

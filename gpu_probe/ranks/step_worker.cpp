@@ -17,6 +17,7 @@
 #include "gpu_probe/ranks/controller.h"
 #include "gpu_probe/step/carried_ranks.h"
 #include "gpu_probe/step/cuda/run.h"
+#include "gpu_probe/step/placement_links.h"
 #include "gpu_probe/step/placement_run.h"
 #include "gpu_probe/step/prove_apart.h"
 #include "gpu_probe/step/timed.h"
@@ -48,9 +49,6 @@ class StepWorker {
   int run(const std::function<void()>& pin) {
     const bool first = options_.rank == 0;
     if (const auto chosen = choose_kernels(job_.cpu_kernels); !chosen) return fail(chosen.error());
-    // Its transfers go through shared memory.
-    if (job_.placement && links_.several_nodes())
-      return fail({ErrorCode::device, "a placement is carried out on ranks of one host only", job_.model->name, {}});
     if (first) {
       json hello = make_cpu_backend(options_.places, job_.seed)->describe();
       hello["type"] = "hello";
@@ -59,18 +57,16 @@ class StepWorker {
       hello["statistic"] = "q1";
       hello["cold"] = false;
       say(hello);
-      const auto fine = job_.placement ? step::check_placement_job(job_) : step::check_job(job_, options_.places);
-      if (!fine) return fail(fine.error());
+      if (const auto fine = check_host(); !fine) return fail(fine.error());
       if (const auto proven = prove(); !proven) return fail(proven.error());
       pin();
     } else if (options_.place == 0) {
-      if (const auto fine = step::check_job(job_, options_.places); !fine) return fail(fine.error());
+      if (const auto fine = check_host(); !fine) return fail(fine.error());
     }
     // The proof's threads have the machine to themselves.
     if (!links_.follow_rank_0(prove_apart_)) return kDevice;
     if (prove_apart_) {
-      const auto communicator = step::in_double::carried_communicator(links_.collectives(), links_.transport());
-      const auto proven = step::in_double::prove_apart(job_, *communicator, links_.transport());
+      const auto proven = proven_apart();
       if (!proven) return fail(proven.error());
       numerics_ = *proven;
     }
@@ -102,7 +98,7 @@ class StepWorker {
     const auto exchanges = GpuCollectives::open(step::opened_gpu(), links_.collectives(), links_.transport());
     if (!exchanges) return fail(exchanges.error());
     if (!say_hello_of_gpu((*exchanges)->version())) return kDevice;
-    if (const auto fine = step::check_job_on_gpu(job_, 1); !fine) return fail(fine.error());
+    if (const auto fine = step::check_job_on_gpu(job_, 1, options_.rank); !fine) return fail(fine.error());
     if (const auto joined = (*exchanges)->line_up(); !joined) return fail(joined.error());
     if (proves()) {
       std::string how;
@@ -167,9 +163,36 @@ class StepWorker {
     return kDevice;
   }
 
+  /// Whether this host can take its ranks.
+  Expected<void> check_host() const {
+    return job_.placement ? step::check_placement_job(job_, options_.rank - options_.place, options_.places)
+                          : step::check_job(job_, options_.places);
+  }
+
+  step::PlacementCarriers carriers() {
+    return {links_.region(), links_.collectives(), links_.transport(), links_.beside()};
+  }
+
   Expected<StepMeasurement> measure() {
-    return job_.placement ? step::in_float::measure_placed_rank(job_, links_.region(), options_.place, progress())
-                          : step::in_float::measure_rank(job_, links_, progress());
+    if (!job_.placement) return step::in_float::measure_rank(job_, links_, progress());
+    if (!links_.several_nodes())
+      return step::in_float::measure_placed_rank(job_, links_.region(), options_.place, progress());
+    auto measured = step::in_float::measure_placed_rank(job_, carriers(), progress());
+    if (measured)
+      measured->notes.emplace_back(
+          "a transfer between hosts takes what the side takes that waits less for the other: of a short one, the time "
+          "to hand it to the network");
+    if (measured && &links_.beside() != &links_.transport())
+      measured->notes.emplace_back(
+          "transfers of the placement went over TCP: MPI waits busily, on the core that computes meanwhile");
+    return measured;
+  }
+
+  /// On several hosts, over what carries the timed steps too.
+  Expected<std::optional<StepNumerics>> proven_apart() {
+    if (job_.placement) return step::prove_placement(job_, carriers());
+    const auto communicator = step::in_double::carried_communicator(links_.collectives(), links_.transport());
+    return step::in_double::prove_apart(job_, *communicator, links_.transport());
   }
 
   Expected<void> prove() {
@@ -226,11 +249,12 @@ class StepWorker {
                    {"planned_bytes", m.planned_bytes},
                    {"received_bytes", m.received_bytes}};
     for (const auto& device : m.devices) result["devices"].push_back(write_measured(device));
+    const auto finite = [](double error) { return error < 1e9 ? error : 1e9; };  // JSON knows no other numbers
     if (numerics_)
-      result["numerics"] = {{"loss_error", numerics_->loss_error},
-                            {"activation_error", numerics_->activation_error},
-                            {"gradient_error", numerics_->gradient_error},
-                            {"update_error", numerics_->update_error},
+      result["numerics"] = {{"loss_error", finite(numerics_->loss_error)},
+                            {"activation_error", finite(numerics_->activation_error)},
+                            {"gradient_error", finite(numerics_->gradient_error)},
+                            {"update_error", finite(numerics_->update_error)},
                             {"tolerance", numerics_->tolerance},
                             {"precision", numerics_->precision},
                             {"where", numerics_->where}};

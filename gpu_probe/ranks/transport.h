@@ -2,6 +2,7 @@
 // Bytes between the ranks of a run, whatever carries them: the memory of one host, TCP, or both.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -23,6 +24,7 @@ class Transport {
  public:
   virtual ~Transport() = default;
   /// Sends and receives all parts at once, at most one a peer and none for this rank itself. False once a peer is gone.
+  /// Over TCP several threads may do so at once, one sending to a peer and one receiving from it.
   [[nodiscard]] virtual bool exchange(std::span<const Part> parts) = 0;
   /// Whoever waits for this rank, or will, is told that it is gone.
   virtual void abort() = 0;
@@ -72,7 +74,7 @@ class TcpTransport : public Transport {
   bool receive(Moving& part);
 
   std::vector<Link> links_;  ///< by rank; none to ranks of this node
-  bool lost_ = false;
+  std::atomic<bool> lost_ = false;
 };
 
 /// Shared memory inside a node, TCP between nodes. First what stays in the node, then the rest: that order is the same

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu_probe/step/placement_board.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -14,9 +15,10 @@ namespace turnpoint::step::TURNPOINT_REAL {
 namespace {
 
 #ifndef TURNPOINT_STEP_CUDA
-constexpr off_t kBehindRegion = off_t(1) << 32;  ///< the file is sparse: nothing lies between
+/// The file is sparse: nothing lies between. The proof has a board of its own.
+constexpr off_t kBehindRegion = off_t(1) << (sizeof(Real) == sizeof(double) ? 32 : 42);
 #endif
-constexpr std::size_t kGivenUpAt = 0, kArrivedAt = 1, kFirstTransferAt = 2;
+constexpr std::size_t kGivenUpAt = 0, kArrivedAt = 1, kWordAt = 2, kFirstTransferAt = 3;
 
 Error no_board(std::size_t bytes) {
   return {ErrorCode::device,
@@ -53,8 +55,11 @@ Expected<std::unique_ptr<PlacementBoard>> PlacementBoard::in_memory(const Shape&
 Expected<std::unique_ptr<PlacementBoard>> PlacementBoard::in_file(int file, const Shape& shape, Ended ended) {
   std::unique_ptr<PlacementBoard> board(new PlacementBoard(shape));
   board->ended_ = std::move(ended);
+  board->file_ = file;
   // Whoever comes first makes the file longer; to make it as long once more changes nothing.
-  if (ftruncate(file, kBehindRegion + static_cast<off_t>(board->bytes_)) != 0) return no_board(board->bytes_);
+  struct stat now {};
+  const off_t wanted = kBehindRegion + static_cast<off_t>(board->bytes_);
+  if (fstat(file, &now) != 0 || (now.st_size < wanted && ftruncate(file, wanted) != 0)) return no_board(board->bytes_);
   void* base = mmap(nullptr, board->bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file, kBehindRegion);
   if (base == MAP_FAILED) return no_board(board->bytes_);
   board->base_ = static_cast<std::byte*>(base);
@@ -70,8 +75,7 @@ PlacementBoard::~PlacementBoard() {
 Expected<void> PlacementBoard::wait(const std::function<bool()>& done) const {
   for (std::uint64_t spins = 0; !done(); ++spins) {
     if (spins < 200) continue;
-    if (counter(kGivenUpAt).load(std::memory_order_acquire) != 0 || (ended_ && ended_()))
-      return Error{ErrorCode::device, "another rank gave up", {}, {}};
+    if (given_up()) return Error{ErrorCode::device, "another rank gave up", {}, {}};
     sched_yield();
   }
   return {};
@@ -98,5 +102,19 @@ Expected<void> PlacementBoard::meet(std::uint64_t meeting) {
 }
 
 void PlacementBoard::give_up() { counter(kGivenUpAt).store(1, std::memory_order_release); }
+bool PlacementBoard::given_up() const {
+  return counter(kGivenUpAt).load(std::memory_order_acquire) != 0 || (ended_ && ended_());
+}
+
+void PlacementBoard::tell(bool word) { counter(kWordAt).store(word ? 1 : 0, std::memory_order_release); }
+bool PlacementBoard::told() const { return counter(kWordAt).load(std::memory_order_acquire) != 0; }
+
+void PlacementBoard::give_back() {
+#ifndef TURNPOINT_STEP_CUDA
+  // Where that cannot be done, the memory is merely not to be had until the end.
+  if (file_ >= 0)
+    (void)fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, kBehindRegion, static_cast<off_t>(bytes_));
+#endif
+}
 
 }  // namespace turnpoint::step::TURNPOINT_REAL

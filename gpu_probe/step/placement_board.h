@@ -31,7 +31,8 @@ class PlacementBoard {
 
   static Expected<std::unique_ptr<PlacementBoard>> in_memory(const Shape& shape);
 #ifndef TURNPOINT_STEP_CUDA
-  /// In a file that all ranks have open (memfd), far behind what else it holds; every rank makes its own.
+  /// In a file that all ranks have open (memfd), far behind what else it holds and apart from a board of other numbers;
+  /// every rank makes its own.
   static Expected<std::unique_ptr<PlacementBoard>> in_file(int file, const Shape& shape, Ended ended);
 #endif
   PlacementBoard(const PlacementBoard&) = delete;
@@ -50,6 +51,12 @@ class PlacementBoard {
   /// Returns when all ranks have come for the `meeting`th time (1, 2, ...). Error: another rank has given up.
   Expected<void> meet(std::uint64_t meeting);
   void give_up();
+  bool given_up() const;  ///< or gone in a way that the board does not know of
+  /// A word of one rank's, to be heard by all behind the next meeting and before the one after it.
+  void tell(bool word);
+  bool told() const;
+  /// The memory of all rooms goes back to the system, of the file's other users too: behind the last use by any rank.
+  void give_back();
   double* results(int rank) { return reinterpret_cast<double*>(base_ + results_) + std::size_t(rank) * shape_.results; }
 
  private:
@@ -61,6 +68,7 @@ class PlacementBoard {
 
   Shape shape_;
   Ended ended_;
+  int file_ = -1;
   std::vector<std::size_t> rooms_;  ///< bytes behind `base_`, or elements in the device's memory
   Array there_;
   std::size_t results_ = 0, bytes_ = 0;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <tuple>
 
 namespace turnpoint::step::TURNPOINT_REAL {
 
@@ -321,21 +322,63 @@ class PlacementMaker {
     return {};
   }
 
-  /// Runs all orders without computing: each device its next task once everything that it reads has been made.
+  /// About how long a task takes, in units that are whole numbers so that all hosts find the same: a FLOP is one.
+  std::int64_t guess_of(TaskIndex task) const {
+    constexpr std::int64_t kEach = 50'000'000;  // every task: some launches
+    constexpr double kMost = 1e15;
+    const auto& of = placement().tasks[task];
+    const Operator& op = op_of(of.op);
+    const double flop = of.role == TaskRole::forward  ? op.forward_flop
+                        : of.role == TaskRole::update ? 0
+                                                      : op.backward_flop;
+    return kEach + static_cast<std::int64_t>(
+                       std::min(kMost, flop / static_cast<double>(made_->tasks_of[of.op.index].pieces.size())));
+  }
+
+  /// Runs all orders without computing: each device its next task once everything that it reads has been made; of
+  /// several that could run, the one that could begin first by a guess of their times.
   Expected<void> check_order() {
-    std::vector<std::size_t> next(placement().devices, 0);
+    constexpr std::int64_t kPerByte = 100;  // some hundred GB/s beside some ten TFLOP/s
+    const std::size_t devices = placement().devices;
+    std::vector<std::size_t> next(devices, 0);
     std::vector<char> done(made_->tasks.size(), 0);
-    for (bool moved = true; moved;) {
-      moved = false;
-      for (std::uint32_t d = 0; d < placement().devices; ++d) {
-        const auto& order = placement().order[d];
-        while (next[d] < order.size() && ready(order[next[d]], done)) done[order[next[d]++]] = 1, moved = true;
+    std::vector<std::int64_t> free(devices, 0), finish(made_->tasks.size(), 0), place(finish.size(), 0);
+    const auto earliest = [&](std::size_t device, TaskIndex task) {
+      std::int64_t start = free[device];
+      for (const std::uint32_t item : made_->tasks[task].reads) {
+        const PlacedItem& read = made_->items[item];
+        const std::int64_t away = device_of(read.maker) == device ? 0 : kPerByte * 4 * read.part.elements();
+        start = std::max(start, finish[read.maker] + away);
       }
+      return start;
+    };
+    for (std::int64_t run = 0;; ++run) {
+      std::size_t chosen = devices;
+      std::int64_t start = 0;
+      for (std::size_t d = 0; d < devices; ++d) {
+        const auto& order = placement().order[d];
+        if (next[d] >= order.size() || !ready(order[next[d]], done)) continue;
+        if (const std::int64_t at = earliest(d, order[next[d]]); chosen == devices || at < start)
+          chosen = d, start = at;
+      }
+      if (chosen == devices) break;
+      const TaskIndex task = placement().order[chosen][next[chosen]++];
+      done[task] = 1;
+      free[chosen] = finish[task] = start + guess_of(task);
+      place[task] = run;
     }
-    for (std::uint32_t d = 0; d < placement().devices; ++d)
+    for (std::size_t d = 0; d < devices; ++d)
       if (next[d] < placement().order[d].size())
         return broken("the orders of the devices wait for each other, first on device " + std::to_string(d),
                       placement().tasks[placement().order[d][next[d]]].op);
+    // Whatever needs a transfer is finished behind the task that sends it, so that order breaks no dependence.
+    const auto when = [&](std::uint32_t t) {
+      const PlacedTransfer& transfer = made_->transfers[t];
+      return std::tuple(finish[transfer.task], place[transfer.task], transfer.to);
+    };
+    for (std::uint32_t t = 0; t < made_->transfers.size(); ++t) made_->transfer_order.push_back(t);
+    std::sort(made_->transfer_order.begin(), made_->transfer_order.end(),
+              [&](std::uint32_t a, std::uint32_t b) { return when(a) < when(b); });
     return {};
   }
 

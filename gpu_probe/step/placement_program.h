@@ -72,6 +72,9 @@ struct PlacedProgram {
   std::vector<PlacedGradient> given;
   std::map<TensorId, std::vector<std::size_t>> gradients;  ///< of a stored tensor: into `given`, later readers first
   std::vector<std::vector<std::uint32_t>> arrivals;        ///< [to * devices + from]: transfers as `from` sends them
+  /// One line through all transfers, the same on every rank: whoever sends and receives in its order, and works off the
+  /// tasks that stand before, never waits in a circle. About as they come if devices do their work at one speed.
+  std::vector<std::uint32_t> transfer_order;
 
   /// How a piece of an operator sees what one of its inputs reads: through views as far as all its pieces can.
   Sight sight(OperatorId op, std::size_t input, std::size_t piece) const;

@@ -2,24 +2,23 @@
 // That a placed step computes what the whole model on one rank computes: nothing else, and nothing less.
 #include <algorithm>
 
+#include "gpu_probe/step/placement_links.h"
 #include "gpu_probe/step/placement_run.h"
 
 namespace turnpoint::step {
 
 namespace {
 
-constexpr std::uint32_t kMostPlacedRanks = 8;
+constexpr int kMostPlacedRanks = 8;
 
 }  // namespace
 
-Expected<void> check_placement_job(const StepJob& job) {
-  const std::uint32_t devices = job.placement->devices;
-  if (devices > kMostPlacedRanks)
-    return usage_error("a placement on " + std::to_string(devices) + " devices, and at most " +
-                           std::to_string(kMostPlacedRanks) + " ranks are carried out here",
+Expected<void> check_placement_job(const StepJob& job, int first, int count) {
+  if (count > kMostPlacedRanks)
+    return usage_error("a placement on " + std::to_string(count) + " devices, and at most " +
+                           std::to_string(kMostPlacedRanks) + " ranks of one host are carried out here",
                        job.model->name);
-  // Every parameter is there once, wherever it lies.
-  return check_job(job, 1);
+  return check_room(job, least_placed_bytes(job, first, count));
 }
 
 Expected<void> check_all_computed(const StepJob& job, const Comparison& compared, const StepRun& whole) {
@@ -37,17 +36,41 @@ Expected<void> check_all_computed(const StepJob& job, const Comparison& compared
   return {};
 }
 
-Expected<StepNumerics> prove_placement(const StepJob& job) {
-  StepOptions options = options_of(job);
-  options.record = true;
-  const auto run = in_double::run_placement(job, options);
-  if (!run) return run.error();
+namespace {
+
+Expected<StepNumerics> compared_to_whole(const StepJob& job, const StepOptions& options, const StepRun& run) {
   const auto whole = in_double::run_step(*job.model, job.plan, options);
   if (!whole) return whole.error();
-  const auto compared = compare(*job.model, job.plan, run->step, *whole);
+  const auto compared = compare(*job.model, job.plan, run, *whole);
   if (!compared) return compared.error();
   if (auto all = check_all_computed(job, *compared, *whole); !all) return all.error();
   return numerics_of(*compared);
+}
+
+StepOptions recording(const StepJob& job) {
+  StepOptions options = options_of(job);
+  options.record = true;
+  return options;
+}
+
+}  // namespace
+
+Expected<StepNumerics> prove_placement(const StepJob& job) {
+  const StepOptions options = recording(job);
+  const auto run = in_double::run_placement(job, options);
+  if (!run) return run.error();
+  return compared_to_whole(job, options, run->step);
+}
+
+Expected<std::optional<StepNumerics>> prove_placement(const StepJob& job, const PlacementCarriers& carriers) {
+  const StepOptions options = recording(job);
+  const auto run = in_double::run_placement_apart(job, options, carriers);
+  if (!run) return run.error();
+  if (carriers.collectives.rank() != 0) return std::optional<StepNumerics>();
+  const auto numerics = compared_to_whole(job, options, run->step);
+  if (numerics) return std::optional(*numerics);
+  carriers.transport.abort();
+  return numerics.error();
 }
 
 }  // namespace turnpoint::step

@@ -6,19 +6,10 @@
 
 namespace turnpoint::step::TURNPOINT_REAL {
 
-PlacementBoard::Shape board_shape(const PlacedProgram& program, std::size_t results) {
-  PlacementBoard::Shape shape;
-  shape.ranks = static_cast<int>(program.placement->devices);
-  for (const auto& transfer : program.transfers)
-    shape.transfer_elements.push_back(static_cast<std::size_t>(transfer.elements));
-  shape.results = results;
-  return shape;
-}
-
-PlacedRank::PlacedRank(const PlacedProgram& program, PlacementBoard& board, int rank)
+PlacedRank::PlacedRank(const PlacedProgram& program, PlacementLinks& links)
     : program_(program),
-      board_(board),
-      rank_(rank),
+      links_(links),
+      rank_(links.rank()),
       alone_(lone_communicator(1, 0)),
       shares_(program.tasks_of.size()),
       all_readers_(program.tasks.size(), 0) {
@@ -72,13 +63,14 @@ void PlacedRank::begin() {
 Expected<void> PlacedRank::run(std::uint64_t step) {
   begin();
   const Moment began = moment();
+  if (auto done = links_.begin(step); !done) return done;
   for (const TaskIndex task : program_.placement->order[static_cast<std::size_t>(rank_)]) {
-    if (auto done = take_in_what_is_there(step); !done) return done;
-    if (auto done = wait_for_inputs(task, step); !done) return done;
+    if (auto done = take_in_what_is_there(); !done) return done;
+    if (auto done = wait_for_inputs(task); !done) return done;
     const Moment since = moment();
     if (auto done = run_task(task); !done) return done;
     between(since, moment(), [this, task](double seconds) { task_s_[task] = seconds; });
-    send(task, step);
+    if (auto done = send(task); !done) return done;
     release_after(task);
   }
   // What nobody here reads is sent all the same.
@@ -86,8 +78,9 @@ Expected<void> PlacedRank::run(std::uint64_t step) {
   for (std::size_t from = 0; from < ranks; ++from)
     for (const auto& list = program_.arrivals[static_cast<std::size_t>(rank_) * ranks + from];
          arrived_from_[from] < list.size();)
-      if (auto done = take_in(step, list[arrived_from_[from]]); !done) return done;
+      if (auto done = take_in(list[arrived_from_[from]]); !done) return done;
   between(began, moment(), [this](double seconds) { report_.seconds_all = seconds; });
+  if (auto done = links_.end(); !done) return done;
   auto settled = settle();
   items_.assign(program_.items.size(), nullptr);
   old_.clear();
@@ -95,14 +88,11 @@ Expected<void> PlacedRank::run(std::uint64_t step) {
 }
 
 // The next transfer of its sender, once it is there.
-Expected<void> PlacedRank::take_in(std::uint64_t step, std::uint32_t number) {
+Expected<void> PlacedRank::take_in(std::uint32_t number) {
   const PlacedTransfer& transfer = program_.transfers[number];
-  const auto posted = board_.wait_for(number, step);
-  if (!posted) return posted.error();
+  if (auto there = links_.wait_for(number); !there) return there;
   const Moment since = moment();
-  if (*posted != static_cast<std::uint64_t>(transfer.elements))
-    return Error{ErrorCode::device, "a transfer of another length arrived", {}, {}};
-  Place from = board_.room(number);
+  Place from = links_.room(number);
   for (const std::uint32_t item : transfer.items) {
     Value value = make(model().tensors[program_.items[item].tensor], program_.items[item].part);
     copy(from, value->data.data(), value->data.size());
@@ -115,17 +105,17 @@ Expected<void> PlacedRank::take_in(std::uint64_t step, std::uint32_t number) {
   return {};
 }
 
-Expected<void> PlacedRank::take_in_what_is_there(std::uint64_t step) {
+Expected<void> PlacedRank::take_in_what_is_there() {
   const std::size_t ranks = program_.placement->devices;
   for (std::size_t from = 0; from < ranks; ++from) {
     const auto& list = program_.arrivals[static_cast<std::size_t>(rank_) * ranks + from];
-    while (arrived_from_[from] < list.size() && board_.is_posted(list[arrived_from_[from]], step))
-      if (auto done = take_in(step, list[arrived_from_[from]]); !done) return done;
+    while (arrived_from_[from] < list.size() && links_.is_there(list[arrived_from_[from]]))
+      if (auto done = take_in(list[arrived_from_[from]]); !done) return done;
   }
   return {};
 }
 
-Expected<void> PlacedRank::wait_for_inputs(TaskIndex task, std::uint64_t step) {
+Expected<void> PlacedRank::wait_for_inputs(TaskIndex task) {
   const std::size_t ranks = program_.placement->devices;
   for (const std::uint32_t item : program_.tasks[task].reads) {
     const auto from = program_.placement->tasks[program_.items[item].maker].device;
@@ -133,27 +123,30 @@ Expected<void> PlacedRank::wait_for_inputs(TaskIndex task, std::uint64_t step) {
     while (!items_[item]) {
       if (arrived_from_[from] >= list.size())
         return bad_input("placement: a task reads what is not there any more, or not yet", model().name);
-      if (auto done = take_in(step, list[arrived_from_[from]]); !done) return done;
+      if (auto done = take_in(list[arrived_from_[from]]); !done) return done;
     }
   }
   return {};
 }
 
-void PlacedRank::send(TaskIndex task, std::uint64_t step) {
+Expected<void> PlacedRank::send(TaskIndex task) {
   for (const std::uint32_t number : program_.tasks[task].sends) {
     const Moment since = moment();
     const PlacedTransfer& transfer = program_.transfers[number];
-    Place to = board_.room(number);
-    std::uint64_t elements = 0;
+    std::int64_t elements = 0;
+    for (const std::uint32_t item : transfer.items) elements += static_cast<std::int64_t>(items_[item]->data.size());
+    if (elements != transfer.elements)
+      return Error{ErrorCode::device, "a transfer is of another length than its room", {}, {}};
+    Place to = links_.room(number);
     for (const std::uint32_t item : transfer.items) {
       const Array& data = items_[item]->data;
       copy(data.data(), to, data.size());
       to = to + static_cast<std::int64_t>(data.size());
-      elements += data.size();
     }
     between(since, moment(), [this, number](double seconds) { transfer_s_[number] += seconds; });
-    board_.post(number, step, elements);
+    if (auto done = links_.post(number); !done) return done;
   }
+  return {};
 }
 
 void PlacedRank::release_after(TaskIndex task) {

@@ -14,26 +14,23 @@
 
 #include "gpu_probe/step/communicator.h"
 #include "gpu_probe/step/parameters.h"
-#include "gpu_probe/step/placement_board.h"
+#include "gpu_probe/step/placement_links.h"
 #include "gpu_probe/step/placement_program.h"
 #include "gpu_probe/step/report.h"
 
 namespace turnpoint::step::TURNPOINT_REAL {
 
-/// How large a board must be for a program.
-PlacementBoard::Shape board_shape(const PlacedProgram& program, std::size_t results);
-
 class PlacedRank {
  public:
-  PlacedRank(const PlacedProgram& program, PlacementBoard& board, int rank);
+  PlacedRank(const PlacedProgram& program, PlacementLinks& links);
 
   /// One whole step, the `step`th (1, 2, ...) of all ranks; the next one goes on with its weights. Ranks must meet
   /// between steps.
   Expected<void> run(std::uint64_t step);
 
   StepReport& report() { return report_; }
-  /// Of the last step: seconds of each task that runs here, without waiting; of each transfer, what this side of it
-  /// took, and bytes that arrived here.
+  /// Of the last step: seconds of each task that runs here, without waiting; of each transfer, what it took here to
+  /// hand it over or to take it in, and bytes that arrived.
   const std::vector<double>& task_seconds() const { return task_s_; }
   const std::vector<double>& transfer_seconds() const { return transfer_s_; }
   const std::vector<double>& received_bytes() const { return received_; }
@@ -50,10 +47,10 @@ class PlacedRank {
   bool is_here(TaskIndex task) const;
 
   void begin();
-  Expected<void> take_in(std::uint64_t step, std::uint32_t transfer);
-  Expected<void> take_in_what_is_there(std::uint64_t step);
-  Expected<void> wait_for_inputs(TaskIndex task, std::uint64_t step);
-  void send(TaskIndex task, std::uint64_t step);
+  Expected<void> take_in(std::uint32_t transfer);
+  Expected<void> take_in_what_is_there();
+  Expected<void> wait_for_inputs(TaskIndex task);
+  Expected<void> send(TaskIndex task);
   void release_after(TaskIndex task);
 
   /// A task's operator, and which piece of it.
@@ -106,7 +103,7 @@ class PlacedRank {
   void record(Compared kind, OperatorId op, std::uint32_t slot, const Block& block);
 
   const PlacedProgram& program_;
-  PlacementBoard& board_;
+  PlacementLinks& links_;
   int rank_;
   std::unique_ptr<Communicator> alone_;  ///< parameters lie whole: nobody to talk to
   StepReport report_;

@@ -34,7 +34,10 @@ StepOptions options_of(const StepJob& job) {
   return options;
 }
 
-double least_bytes(const StepJob& job) {
+namespace {
+
+/// Of the operators that are counted; empty: of all.
+double least_bytes_of(const StepJob& job, const std::vector<bool>& counted) {
   const Mesh& mesh = job.plan.mesh;
   const StepOptions options = options_of(job);
   const double states = options.rule == UpdateRule::adam ? 2 : options.rule == UpdateRule::momentum ? 1 : 0;
@@ -42,6 +45,7 @@ double least_bytes(const StepJob& job) {
   const double weight = halves ? 2 : 4, gradient = weight, master = halves ? 4 : 0;
   double bytes = 0, largest = 0;
   for (const auto& planned : job.plan.operators) {
+    if (!counted.empty() && !counted[planned.op.index]) continue;
     const Operator& op = job.model->operators[planned.op];
     for (const auto& access : op.inputs) {
       const Tensor& tensor = job.model->tensors[access.tensor];
@@ -63,12 +67,19 @@ double least_bytes(const StepJob& job) {
   return bytes + largest;
 }
 
-Expected<void> check_job(const StepJob& job, int ranks) {
-  if (ranks > kMostRanks)
-    return usage_error("a plan for " + std::to_string(ranks) + " devices, and at most " + std::to_string(kMostRanks) +
-                           " ranks are carried out here",
-                       job.model->name);
-  const double bytes = least_bytes(job) * ranks;
+}  // namespace
+
+double least_bytes(const StepJob& job) { return least_bytes_of(job, {}); }
+
+double least_placed_bytes(const StepJob& job, int first, int count) {
+  std::vector<bool> counted(job.model->operators.size(), false);
+  for (const auto& task : job.placement->tasks)
+    if (static_cast<int>(task.device) >= first && static_cast<int>(task.device) < first + count)
+      counted[task.op.index] = true;
+  return least_bytes_of(job, counted);
+}
+
+Expected<void> check_room(const StepJob& job, double bytes) {
   const auto there = static_cast<double>(machine_memory().available);
   if (there > 0 && bytes > there)
     return Error{ErrorCode::device,
@@ -76,6 +87,14 @@ Expected<void> check_job(const StepJob& job, int ranks) {
                      " can be had on this machine now",
                  job.model->name, "a smaller batch, more sharding, or one device's part alone (slice)"};
   return {};
+}
+
+Expected<void> check_job(const StepJob& job, int ranks) {
+  if (ranks > kMostRanks)
+    return usage_error("a plan for " + std::to_string(ranks) + " devices, and at most " + std::to_string(kMostRanks) +
+                           " ranks are carried out here",
+                       job.model->name);
+  return check_room(job, least_bytes(job) * ranks);
 }
 
 StepNumerics numerics_of(const Comparison& compared) {

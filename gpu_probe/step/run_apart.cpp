@@ -76,11 +76,11 @@ std::optional<StepReport> unpacked(const std::vector<double>& words, const Model
 
 Error gave_up() { return {ErrorCode::device, "another rank gave up", {}, {}}; }
 
-/// On rank 0 all ranks' reports, in their order; elsewhere nothing.
-Expected<StepRun> gathered(StepReport mine, const Model& model, Communicator& communicator,
-                           probe::Transport& transport) {
+}  // namespace
+
+Expected<StepRun> gathered(StepReport mine, const Model& model, int rank, int ranks, probe::Transport& transport) {
   StepRun run;
-  if (communicator.rank() != 0) {
+  if (rank != 0) {
     const std::vector<double> words = packed(mine);
     const double size = static_cast<double>(words.size());
     const probe::Part head{0, std::as_bytes(std::span(&size, 1)), {}}, body{0, std::as_bytes(std::span(words)), {}};
@@ -88,12 +88,12 @@ Expected<StepRun> gathered(StepReport mine, const Model& model, Communicator& co
     return run;
   }
   run.ranks.push_back(std::move(mine));
-  for (int rank = 1; rank < communicator.ranks(); ++rank) {
+  for (int other = 1; other < ranks; ++other) {
     double size = 0;
-    const probe::Part head{rank, {}, std::as_writable_bytes(std::span(&size, 1))};
+    const probe::Part head{other, {}, std::as_writable_bytes(std::span(&size, 1))};
     if (!transport.exchange(std::span(&head, 1))) return gave_up();
     std::vector<double> words(static_cast<std::size_t>(size));
-    const probe::Part body{rank, {}, std::as_writable_bytes(std::span(words))};
+    const probe::Part body{other, {}, std::as_writable_bytes(std::span(words))};
     if (!transport.exchange(std::span(&body, 1))) return gave_up();
     auto report = unpacked(words, model);
     if (!report) return Error{ErrorCode::device, "a rank's report did not arrive as it was sent", {}, {}};
@@ -103,15 +103,13 @@ Expected<StepRun> gathered(StepReport mine, const Model& model, Communicator& co
   return run;
 }
 
-}  // namespace
-
 Expected<StepRun> run_apart(const StepJob& job, const StepOptions& options, Communicator& communicator,
                             probe::Transport& transport) {
   const auto program = Program::make(*job.model, job.plan, options);
   if (!program) return program.error();
   RankStep step(**program, communicator);
   if (auto done = step.run(); !done) return done.error();
-  return gathered(step.report(), *job.model, communicator, transport);
+  return gathered(std::move(step.report()), *job.model, communicator.rank(), communicator.ranks(), transport);
 }
 
 }  // namespace turnpoint::step::TURNPOINT_REAL

@@ -14,4 +14,7 @@ namespace turnpoint::step::TURNPOINT_REAL {
 Expected<StepRun> run_apart(const StepJob& job, const StepOptions& options, Communicator& communicator,
                             probe::Transport& transport);
 
+/// All ranks' reports brought together: on rank 0 in their order, elsewhere nothing. Error: another rank gave up.
+Expected<StepRun> gathered(StepReport mine, const Model& model, int rank, int ranks, probe::Transport& transport);
+
 }  // namespace turnpoint::step::TURNPOINT_REAL

@@ -22,6 +22,10 @@ Expected<void> check_job(const StepJob& job, int ranks);
 
 /// What certainly has to be there on one rank, bytes: parameters with gradient and optimizer state, the largest output.
 double least_bytes(const StepJob& job);
+/// The same of a placement's devices [first, first + count) together: of the operators that have tasks there.
+double least_placed_bytes(const StepJob& job, int first, int count);
+/// Error: this machine has less memory than that to give now.
+Expected<void> check_room(const StepJob& job, double bytes);
 
 /// What a proof in double says, by the largest errors.
 struct Comparison;

@@ -3,7 +3,9 @@
 // GPU for each rank.
 #include <QProcessEnvironment>
 
+#include "core/validation/placement_step.h"
 #include "gpu_probe/emulated_gpu/load.h"
+#include "gpu_probe/placements.h"
 #include "gpu_probe/probe_hosts.h"
 #include "gpu_probe/step_jobs.h"
 #include "gpu_probe/step_models.h"
@@ -116,6 +118,43 @@ class GpuHostsTest : public QObject {
     QVERIFY2(notes.contains("a GPU for each of the 4 ranks") && notes.contains("ranks on 2 hosts"), notes);
     const std::string wrong = wrong_with(*list[0]);
     QVERIFY2(wrong.empty(), wrong.c_str());
+  }
+
+  void placements_are_carried_out() {
+    const auto scenario = test::scenario_on(test::block(), "v100-16gb-2x2");
+    std::mt19937_64 random(3);
+    StepChoice choice;
+    choice.backend = ProbeBackend::cuda;
+    choice.warm_up = 1, choice.steps = 3, choice.budget_s = 30;
+    const auto job = step_job_of(*scenario, test::placement_by_chance(*scenario, random, false), choice);
+    QVERIFY2(job.has_value(), job ? "" : job.error().message().c_str());
+    auto list = gpu_hosts(2, 2);
+    test::start(list, write_step_job(*job));
+    QVERIFY(test::all_end(list));
+    for (auto& host : list) QVERIFY2(host->process.exitCode() == 0, (host->complaint() + list[0]->error()).toUtf8());
+    const auto done = list[0]->lines("result").value(0);
+    const auto numerics = done["numerics"].toObject();
+    for (const char* error : {"loss_error", "activation_error", "gradient_error", "update_error"}) {
+      QVERIFY(numerics.contains(error));
+      QVERIFY2(numerics[error].toDouble() < 1e-4, error);
+    }
+    QCOMPARE(done["ranks"].toInt(), 4);
+    QCOMPARE(done["devices"].toArray().size(), qsizetype(4));
+    QVERIFY(done["planned_bytes"].toDouble() > 0);
+    QVERIFY(done["received_bytes"].toDouble() >= done["planned_bytes"].toDouble());
+    const QByteArray notes = QJsonDocument(done["notes"].toArray()).toJson();
+    QVERIFY2(notes.contains("a GPU for each of the 4 ranks, transfers") && notes.contains("ranks on 2 hosts"), notes);
+    const std::string wrong = wrong_with(*list[0]);
+    QVERIFY2(wrong.empty(), wrong.c_str());
+
+    // One of them dies in the middle of it.
+    auto broken = gpu_hosts(2, 2);
+    QProcessEnvironment environment = broken[1]->process.processEnvironment();
+    environment.insert("TURNPOINT_EMULATED_NCCL", "ncclRecv:9:-1:1");
+    broken[1]->process.setProcessEnvironment(environment);
+    test::start(broken, write_step_job(*job));
+    QVERIFY(test::all_end(broken));
+    QVERIFY2(broken[0]->error().contains("rank 3 ended with code 9"), broken[0]->error().toUtf8());
   }
 
   void a_host_with_too_few_gpus() {

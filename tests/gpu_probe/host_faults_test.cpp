@@ -12,6 +12,23 @@
 using namespace turnpoint;
 using namespace turnpoint::test;
 
+namespace {
+
+/// A placement on two devices that never ends, with transfers in both directions.
+StepJob long_placement() {
+  const auto scenario = scenario_on(block(32, 8, 64, 4), "v100-16gb-1x2");
+  std::mt19937_64 random(1);
+  auto job = step_job_of(*scenario, placement_by_chance(*scenario, random, false), {});
+  if (!job) qFatal("%s", job.error().message().c_str());
+  job->backend = ProbeBackend::cpu;
+  job->prove = false;
+  job->steps = 100'000;
+  job->budget_s = 600;
+  return *job;
+}
+
+}  // namespace
+
 class HostFaultsTest : public QObject {
   Q_OBJECT
 
@@ -112,19 +129,23 @@ class HostFaultsTest : public QObject {
   }
 
   void a_rank_that_dies_data() {
-    QTest::addColumn<bool>("step");
+    QTest::addColumn<QString>("what");
     QTest::addColumn<int>("which");
-    QTest::newRow("measuring, rank 1") << false << 1;
-    QTest::newRow("a step, rank 1") << true << 1;
-    QTest::newRow("a step, rank 0") << true << 0;
+    QTest::newRow("measuring, rank 1") << "kernels" << 1;
+    QTest::newRow("a step, rank 1") << "plan" << 1;
+    QTest::newRow("a step, rank 0") << "plan" << 0;
+    QTest::newRow("a placed step, rank 1") << "placement" << 1;
+    QTest::newRow("a placed step, rank 0") << "placement" << 0;
   }
 
   void a_rank_that_dies() {
-    QFETCH(bool, step);
+    QFETCH(QString, what);
     QFETCH(int, which);
+    const bool step = what != "kernels";
     auto list = hosts(2, meeting());
-    ProbeJob job = endless_job(2);
-    start(list, step ? write_step_job(test::long_job()) : write_probe_job(job));
+    start(list, what == "placement" ? write_step_job(long_placement())
+                : step              ? write_step_job(test::long_job())
+                                    : write_probe_job(endless_job(2)));
     QVERIFY(list[0]->wait_for(step ? "timing steps" : "all_reduce"));
     const auto victims = list[static_cast<std::size_t>(which)]->ranks();
     if (victims.empty()) QSKIP("this kernel does not list children");
@@ -143,8 +164,7 @@ class HostFaultsTest : public QObject {
     QVERIFY(all_end(list));
     QVERIFY2(timer.elapsed() < 10000, QByteArray::number(timer.elapsed()));
     QCOMPARE(list[0]->process.exitCode(), 5);
-    QVERIFY2(list[0]->error().contains(QString("rank %1 was ended by signal 9").arg(which)),
-             list[0]->error().toUtf8());
+    QVERIFY2(list[0]->error().contains(QString("rank %1 was ended by signal 9").arg(which)), list[0]->error().toUtf8());
   }
 
   // Behind an item that takes a rank on another host down, all start anew and measure the rest.
@@ -218,17 +238,6 @@ class HostFaultsTest : public QObject {
     QVERIFY2(timer.elapsed() < 5000, QByteArray::number(timer.elapsed()));
     QVERIFY2(list[0]->error().contains("stopped by signal 15"), list[0]->error().toUtf8());
     QCOMPARE(list[static_cast<std::size_t>(which)]->process.exitCode(), 130);
-  }
-
-  void a_placement_stays_on_one_host() {
-    const auto scenario = scenario_on(step_models()[0].make(), "v100-16gb-1x2");
-    std::mt19937_64 random(1);
-    const auto job = step_job_of(*scenario, placement_by_chance(*scenario, random, false), {});
-    QVERIFY2(job.has_value(), job ? "" : job.error().message().c_str());
-    auto list = hosts(2, meeting());
-    start(list, write_step_job(*job));
-    QVERIFY(all_end(list));
-    QVERIFY2(list[0]->error().contains("on ranks of one host only"), list[0]->error().toUtf8());
   }
 
   void a_disk_without_room() {

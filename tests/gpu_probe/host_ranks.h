@@ -63,6 +63,10 @@ class HostRanks {
     return wrong;
   }
   int ranks() const { return static_cast<int>(nodes_.size()); }
+  /// Memory of the rank's node.
+  probe::SharedRegion& region_of(int rank) {
+    return regions_[static_cast<std::size_t>(nodes_[static_cast<std::size_t>(rank)])];
+  }
   const std::vector<probe::Peer>& peers() const { return peers_; }
 
  private:

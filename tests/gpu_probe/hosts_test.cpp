@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What several processes of turnpoint-probe measure and carry out together.
+#include "core/validation/compare_placement.h"
+#include "core/validation/placement_step.h"
+#include "gpu_probe/placements.h"
 #include "gpu_probe/probe_hosts.h"
+#include "gpu_probe/recurrent_models.h"
 #include "gpu_probe/step_jobs.h"
 #include "gpu_probe/step_models.h"
+#include "plan/schema_check.h"
 
 using namespace turnpoint;
 using namespace turnpoint::test;
@@ -96,6 +101,65 @@ class HostsTest : public QObject {
     }
   }
 
+  // And every placement: the same bytes between the same devices, and the proof holds.
+  void placements_are_carried_out_data() {
+    plans_are_carried_out_data();
+    QTest::newRow("one host of two processes") << 2 << 2;
+  }
+
+  void placements_are_carried_out() {
+    QFETCH(int, processes);
+    QFETCH(int, per_host);
+    test::SchemaCheck schemas(TURNPOINT_SOURCE_DIR "/resources/schemas");
+    std::mt19937_64 random(static_cast<std::uint64_t>(processes + 10 * per_host));
+    for (const bool unrolled : {false, true}) {
+      const auto scenario = scenario_on(unrolled ? recurrent_stack(4) : block(), "v100-16gb-2x2");
+      const auto plan = placement_by_chance(*scenario, random, unrolled, unrolled);
+      StepChoice choice;
+      choice.backend = ProbeBackend::cpu;
+      choice.warm_up = 1, choice.steps = 3, choice.budget_s = 20;
+      const auto job = step_job_of(*scenario, plan, choice);
+      QVERIFY2(job.has_value(), job ? "" : job.error().message().c_str());
+      std::string wrong;
+      const auto check = [&](const std::string& line) {
+        if (const auto found = schemas.check("probe-message@1", nlohmann::json::parse(line)); !found.empty())
+          wrong = line + ": " + found;
+      };
+      const auto apart =
+          measure_step({kProbe.toStdString(), 30, 0.4, check, launcher(folder_, processes, per_host)}, *job, {});
+      QVERIFY2(apart.has_value(), apart ? "" : apart.error().message().c_str());
+      QVERIFY2(wrong.empty(), wrong.c_str());
+      const auto here = measure_step({kProbe.toStdString(), 30, 0.4, {}, {}}, *job, {});
+      QVERIFY2(here.has_value(), here ? "" : here.error().message().c_str());
+      QVERIFY(apart->numerics && apart->numerics->gradient_error <= apart->numerics->tolerance);
+      QCOMPARE(apart->numerics->loss_error, here->numerics->loss_error);
+      QCOMPARE(apart->numerics->gradient_error, here->numerics->gradient_error);
+      QCOMPARE(apart->numerics->update_error, here->numerics->update_error);
+      QCOMPARE(apart->planned_bytes, here->planned_bytes);
+      QCOMPARE(apart->received_bytes, here->received_bytes);
+      QCOMPARE(apart->transfers.size(), here->transfers.size());
+      for (std::size_t t = 0; t < here->transfers.size(); ++t) {
+        QCOMPARE(apart->transfers[t].received_bytes, here->transfers[t].received_bytes);
+        QVERIFY(apart->transfers[t].time.samples == 3 && apart->transfers[t].time.min_s >= 0);
+      }
+      for (std::size_t t = 0; t < here->tasks.size(); ++t)
+        QVERIFY(apart->tasks[t].time.samples == 3 && apart->tasks[t].time.min_s > 0);
+      QCOMPARE(apart->devices.size(), std::size_t(4));
+      for (std::size_t d = 0; d < 4; ++d) {
+        QCOMPARE(apart->devices[d].persistent, here->devices[d].persistent);
+        QVERIFY(apart->devices[d].peak >= apart->devices[d].persistent);
+      }
+      const auto report = compare_placement(*scenario, plan, *apart, {"placed", "", false});
+      QVERIFY2(report.has_value(), report ? "" : report.error().message().c_str());
+      QVERIFY(report->step.measured && report->collectives.size() == apart->transfers.size());
+      QCOMPARE(schemas.check("validation@1", nlohmann::json::parse(write_validation(*report).dump())), std::string());
+      const std::string where =
+          processes == per_host ? std::string("ranks on 1 host: shared memory")
+                                : "ranks on " + std::to_string(processes / per_host) + " hosts: shared memory inside";
+      QVERIFY2(apart->notes.back().starts_with(where), apart->notes.back().c_str());
+    }
+  }
+
   void more_processes_than_ranks_and_uneven_ones() {
     auto list = hosts(3, meeting());
     start(list, write_probe_job(small_job(2)));
@@ -123,10 +187,12 @@ class HostsTest : public QObject {
     QTest::addColumn<QStringList>("options");
     QTest::addColumn<bool>("apart");
     QTest::addColumn<QString>("carrier");
-    QTest::newRow("one host") << QStringList{} << false << "1 host: shared memory";
-    QTest::newRow("two hosts over TCP") << QStringList{"--transport", "tcp"} << true << "TCP between nodes";
-    QTest::newRow("two hosts") << QStringList{} << true << "Open MPI";
-    QTest::newRow("MPI inside a host") << QStringList{"--transport", "mpi"} << false << "1 host: Open MPI";
+    QTest::addColumn<bool>("placed");
+    QTest::newRow("one host") << QStringList{} << false << "1 host: shared memory" << false;
+    QTest::newRow("two hosts over TCP") << QStringList{"--transport", "tcp"} << true << "TCP between nodes" << false;
+    QTest::newRow("two hosts") << QStringList{} << true << "Open MPI" << false;
+    QTest::newRow("MPI inside a host") << QStringList{"--transport", "mpi"} << false << "1 host: Open MPI" << false;
+    QTest::newRow("a placement on two hosts") << QStringList{} << true << "Open MPI" << true;
   }
   void mpirun_starts_it() {
     QFETCH(QStringList, options);
@@ -144,7 +210,15 @@ class HostsTest : public QObject {
       qputenv(name, "1");
     const auto scenario = scenario_on(step_models()[0].make(), "v100-16gb-1x2");
     const auto result = test::run("ft", scenario);
-    const StepJob job = job_of(scenario, (*result)->plans->plan(0));
+    StepJob job = job_of(scenario, (*result)->plans->plan(0));
+    QFETCH(bool, placed);
+    if (placed) {
+      StepChoice choice;
+      choice.backend = ProbeBackend::cpu;
+      choice.warm_up = 1, choice.steps = 3, choice.budget_s = 20;
+      std::mt19937_64 random(2);
+      job = *step_job_of(*scenario, placement_by_chance(*scenario, random, false), choice);
+    }
     // Each process has its own part of mpirun's command, so that it stands in a script.
     const std::string probe = kProbe.toStdString();
     std::vector<std::string> words{"mpirun", "-n", "1", probe, "--job", "-"};
@@ -161,8 +235,17 @@ class HostsTest : public QObject {
     file.close();
     const auto measured = measure_step({probe, 30, 1, {}, {"sh", path.toStdString()}}, job, {});
     QVERIFY2(measured.has_value(), measured ? "" : measured.error().message().c_str());
-    const std::string what = fault(*scenario, job, *measured);
-    QVERIFY2(what.empty(), what.c_str());
+    if (placed) {
+      QVERIFY(measured->numerics && measured->numerics->update_error <= measured->numerics->tolerance);
+      QVERIFY(measured->received_bytes >= measured->planned_bytes && measured->planned_bytes > 0);
+      const bool said = std::any_of(measured->notes.begin(), measured->notes.end(), [](const std::string& note) {
+        return note.find("transfers of the placement went over TCP") != std::string::npos;
+      });
+      QVERIFY(said);
+    } else {
+      const std::string what = fault(*scenario, job, *measured);
+      QVERIFY2(what.empty(), what.c_str());
+    }
     QVERIFY2(measured->notes.back().find(carrier.toStdString()) != std::string::npos, measured->notes.back().c_str());
   }
 };

@@ -227,6 +227,28 @@ class StepPlacementTest : public QObject {
     }
   }
 
+  /// What a host or GPU must have at least is that of its own devices' tasks.
+  void memory_of_some_devices() {
+    const auto scenario = scenario_of(test::block(), 4);
+    std::mt19937_64 random(2);
+    const auto plan = test::placement_by_chance(*scenario, random, false);
+    const StepJob job = job_of(*scenario, plan);
+    const auto simulation = simulate(*plan.graph, plan.placement);
+    QVERIFY(simulation.has_value());
+    const double whole = step::least_bytes(job);
+    QCOMPARE(step::least_placed_bytes(job, 0, 4), whole);
+    double least = whole;
+    for (int d = 0; d < 4; ++d) {
+      const double own = step::least_placed_bytes(job, d, 1);
+      QVERIFY(own >= double(simulation->devices[std::size_t(d)].persistent_bytes) && own <= whole);
+      least = std::min(least, own);
+    }
+    QVERIFY(least < whole / 2);
+    QVERIFY(step::check_placement_job(job, 0, 4).has_value());
+    const auto many = step::check_placement_job(job, 0, 9);
+    QVERIFY(!many && many.error().message().find("at most 8 ranks of one host") != std::string::npos);
+  }
+
   static bool refused(const StepJob& job, const char* why) {
     const auto made = step::in_double::PlacedProgram::make(job, {});
     if (!made && made.error().message().find(why) != std::string::npos) return true;

@@ -119,6 +119,13 @@ int Device::convolutions_refused() {
   }));
 }
 
+probe::cuda::Stream Device::beside() {
+  constexpr unsigned kNonBlocking = 1;
+  const std::lock_guard lock(mutex);
+  if (!beside_) check(gpu.driver.stream_create(&beside_, kNonBlocking), "making a stream");
+  return beside_;
+}
+
 int threads_for(std::int64_t elements) {
   int block = 32;
   while (block < kBlock && block < elements) block *= 2;

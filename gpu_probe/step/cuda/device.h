@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GPU on which this process carries out steps. All ranks of the process share it and its one stream, so that what
-// one queues after another is done after it. The first thing that fails is kept, nothing is queued behind it, and the
-// next settle() tells.
+// The GPU on which this process carries out steps. All ranks of the process share it and the one stream of computing,
+// so that what one queues after another is done after it. The first thing that fails is kept, nothing is queued behind
+// it, and the next settle() tells.
 #pragma once
 
 #include <map>
@@ -63,6 +63,8 @@ class Device {
   /// A convolution of two dimensions in one of its three directions; sizes as of ProbeCall. False: not by cuDNN.
   bool convolve(const ProbeCall& call, Place x, Place weight, Place y);
   int convolutions_refused();  ///< by cuDNN so far, in this precision: different ones, each direction by itself
+  /// A second stream, for what goes on beside computing; made when first asked for.
+  probe::cuda::Stream beside();
 
  private:
   probe::cuda::Module halves_ = nullptr;  ///< kernels for tensors in bf16
@@ -72,7 +74,13 @@ class Device {
     bool possible = false;
   };
   std::map<std::array<std::int64_t, 19>, Planned> convolutions_;
+  probe::cuda::Stream beside_ = nullptr;
 };
+
+/// As moment(), of any of its streams.
+Moment moment_on(probe::cuda::Stream stream);
+/// What is queued on the stream from now on begins behind that moment.
+void hold_until(probe::cuda::Stream stream, const Moment& moment);
 
 /// As a kernel wants it: a tensor's elements, or floats. The wrong one of the two is a failure of the device.
 class Address {

@@ -109,7 +109,7 @@ Buffers& outside_memory() {
   return mine;
 }
 
-Moment moment() {
+Moment moment_on(probe::cuda::Stream stream) {
   Waiting& mine = waiting();
   if (mine.events_used == mine.events.size()) {
     probe::cuda::Event event = nullptr;
@@ -117,8 +117,15 @@ Moment moment() {
     mine.events.push_back(event);
   }
   const probe::cuda::Event event = mine.events[mine.events_used++];
-  on_device("recording an event", [&](const auto& driver, auto stream) { return driver.event_record(event, stream); });
+  on_device("recording an event", [&](const auto& driver, auto) { return driver.event_record(event, stream); });
   return {event};
+}
+Moment moment() { return moment_on(Device::get().gpu.stream); }
+
+void hold_until(probe::cuda::Stream stream, const Moment& moment) {
+  on_device("waiting for an event", [&](const auto& driver, auto) {
+    return driver.stream_wait_event(stream, static_cast<probe::cuda::Event>(moment.event), 0);
+  });
 }
 
 void between(const Moment& from, const Moment& to, std::function<void(double)> take) {

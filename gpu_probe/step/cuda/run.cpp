@@ -137,6 +137,17 @@ Expected<StepMeasurement> measure_one_rank(const StepJob& job, in_cuda::Communic
   }
 }
 
+/// Of a placement.
+Expected<StepMeasurement> measure_one_device(const StepJob& job, probe::GpuCollectives& exchanges,
+                                             const StepProgress& progress) {
+  try {
+    return in_cuda::measure_placed_rank(job, exchanges, progress);
+  } catch (const std::bad_alloc&) {
+    exchanges.abort();
+    return out_of_memory();
+  }
+}
+
 void add_note(StepMeasurement& m, std::string text) { m.notes.insert(m.notes.begin(), std::move(text)); }
 
 /// How the numbers were computed.
@@ -163,13 +174,13 @@ void add_notes(const StepJob& job, StepMeasurement& m) {
 
 }  // namespace
 
-Expected<void> check_job_on_gpu(const StepJob& job, int ranks) {
+Expected<void> check_job_on_gpu(const StepJob& job, int ranks, int own) {
   if (ranks > kMostRanks)
     return usage_error(fmt::format("a plan for {} devices, and at most {} share one GPU here", ranks, kMostRanks),
                        job.model->name);
   std::size_t free = 0, total = 0;
   opened_gpu().driver.memory_info(&free, &total);
-  const double needed = least_bytes(job) * ranks;
+  const double needed = job.placement && own >= 0 ? least_placed_bytes(job, own, 1) : least_bytes(job) * ranks;
   if (needed <= static_cast<double>(free)) return {};
   return Error{ErrorCode::device,
                fmt::format("the step needs more than {:.1f} GB, and {:.1f} GB of the GPU's memory are free",
@@ -199,10 +210,16 @@ Expected<std::optional<StepNumerics>> prove_on_gpus(const StepJob& job, probe::G
   std::optional<Error> error;
   try {
     std::optional<StepRun> run, rounded;
-    const auto carry_out = [&] { return in_cuda::run_apart(job, options, *communicator, transport); };
+    const auto carry_out = [&]() -> Expected<StepRun> {
+      if (!job.placement) return in_cuda::run_apart(job, options, *communicator, transport);
+      auto placed = in_cuda::run_placement_apart(job, options, exchanges, transport);
+      if (!placed) return placed.error();
+      return std::move(placed->step);
+    };
     const auto done = carried_out(job, carry_out, run, rounded);
     if (done && exchanges.rank() != 0) return std::optional<StepNumerics>();
-    const std::string where = fmt::format("{} GPUs with sums by NCCL", exchanges.ranks());
+    const std::string where =
+        fmt::format("{} GPUs with {} by NCCL", exchanges.ranks(), job.placement ? "transfers" : "sums");
     auto numerics = done ? compared_with_whole(job, options, *run, rounded, where, how) : done.error();
     if (numerics) return std::optional(std::move(*numerics));
     error = numerics.error();
@@ -221,11 +238,13 @@ Expected<StepMeasurement> measure_on_gpus(const StepJob& job, probe::GpuCollecti
     communicator->give_up();
     return fine.error();
   }
-  auto measured = measure_one_rank(job, *communicator, progress);
+  auto measured =
+      job.placement ? measure_one_device(job, exchanges, progress) : measure_one_rank(job, *communicator, progress);
   if (!measured) return measured;
   measured->cores = exchanges.ranks();
   add_note(*measured,
-           fmt::format("a GPU for each of the {} ranks, exchanges by NCCL {}", exchanges.ranks(), exchanges.version()));
+           fmt::format("a GPU for each of the {} ranks, {} by NCCL {}", exchanges.ranks(),
+                       job.placement ? "transfers on a stream of their own" : "exchanges", exchanges.version()));
   add_notes(job, *measured);
   return measured;
 }

@@ -22,8 +22,9 @@ Expected<void> open_gpu(int index);
 /// The one that is open.
 probe::cuda::Gpu& opened_gpu();
 
-/// Why a job is not begun: more memory than the GPU has free for so many ranks, or too many of them.
-Expected<void> check_job_on_gpu(const StepJob& job, int ranks);
+/// Why a job is not begun: more memory than the GPU has free for so many ranks, or too many of them. `own`: of a
+/// placement, the one device whose tasks run here; -1: all of them.
+Expected<void> check_job_on_gpu(const StepJob& job, int ranks, int own = -1);
 
 /// From now on steps on the open GPU are carried out in fp32, in tf32 (products and convolutions multiply so), or in
 /// bf16: tensors are kept in it, kernels and products sum in fp32, the update has fp32 masters of the weights. Not

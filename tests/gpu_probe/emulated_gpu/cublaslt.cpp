@@ -116,7 +116,7 @@ int cublasLtMatmulAlgoGetHeuristic(void*, Attributes* d, Attributes* a, Attribut
 }
 int cublasLtMatmul(void*, Attributes* d, const void* alpha, const void* a, Attributes* la, const void* b,
                    Attributes* lb, const void* beta, const void* c, Attributes* lc, void* out, Attributes* lo,
-                   const void*, void*, std::size_t, void*) {
+                   const void*, void*, std::size_t, void* stream) {
   if (const int status = check(*d, *la, *lb, *lc); status != 0) return status;
   if (lc != lo || c != out) return kUnsupported;
   const float scale = *static_cast<const float*>(alpha), keep = *static_cast<const float*>(beta);
@@ -126,7 +126,7 @@ int cublasLtMatmul(void*, Attributes* d, const void* alpha, const void* a, Attri
   if (epilogue != 1 && epilogue != kAddBias) return kUnsupported;
   const void* bias = epilogue == kAddBias ? reinterpret_cast<const void*>(d->get(kBiasPointer, 0)) : nullptr;
   if (epilogue == kAddBias && !bias) return kBad;
-  emulated_gpu::queue([=] {
+  emulated_gpu::queue(stream, [=] {
     (A.type == kBf16 ? multiply<emulated_gpu::Bf16> : multiply<float>)(A, B, C, ta, tb, a, b, out, scale, keep, bias);
   });
   return 0;

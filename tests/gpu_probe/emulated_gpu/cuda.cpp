@@ -5,11 +5,13 @@
 #include <sched.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
@@ -59,7 +61,7 @@ class Gpu {
   }
 
   int release(unsigned long long pointer) {
-    if (const int failed = flush(); failed != 0) return failed;
+    if (const int failed = flush_all(); failed != 0) return failed;
     const auto found = allocations_.find(static_cast<std::size_t>(reinterpret_cast<char*>(pointer) - arena_));
     if (found == allocations_.end()) return kInvalid;
     taken -= found->second.end - found->first;
@@ -76,23 +78,45 @@ class Gpu {
     return at + bytes <= found->first + found->second.bytes;
   }
 
-  void queue(std::function<void()> work) {
-    queue_until([work = std::move(work)] { return work(), true; });
+  void queue(void* stream, std::function<void()> work) {
+    queue_until(stream, [work = std::move(work)] { return work(), true; });
   }
-  void queue_until(std::function<bool()> work) { queue_.push_back(std::move(work)); }
+  void queue_until(void* stream, std::function<bool()> work) { queues_[stream].push_back(std::move(work)); }
 
-  int flush() {
-    for (int state = progress();; state = progress()) {
-      if (state != kNotReady) return state;
+  int flush(void* stream) {
+    return wait([&] { return queues_[stream].empty(); });
+  }
+  int flush_all() {
+    return wait([&] {
+      for (const auto& [stream, queue] : queues_)
+        if (!queue.empty()) return false;
+      return true;
+    });
+  }
+  int query(void* stream) {
+    progress();
+    return queues_[stream].empty() ? failure : kNotReady;
+  }
+  template <class Done>
+  int wait(const Done& done) {
+    while (true) {
+      progress();
+      if (done()) return failure;
       sched_yield();
     }
   }
 
-  /// As far as it goes without waiting for other processes.
-  int progress() {
-    if (queue_.empty()) return failure;
+  /// All streams as far as they go without waiting for other processes.
+  void progress() {
+    bool any = false;
+    for (const auto& [stream, queue] : queues_) any |= !queue.empty();
+    if (!any) return;
     open(true);
-    while (!queue_.empty() && queue_.front()()) queue_.pop_front();
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (auto& [stream, queue] : queues_)
+        for (; !queue.empty() && queue.front()(); moved = true) queue.pop_front();
+    }
     for (const auto& [begin, end] : allocations_)
       for (std::size_t i = begin + end.bytes; i < begin + end.bytes + kGuard; ++i)
         if (arena_[i] != char(0xa5) && failure == 0) {
@@ -100,7 +124,6 @@ class Gpu {
           failure = kIllegalAddress;
         }
     open(false);
-    return queue_.empty() ? failure : kNotReady;
   }
 
   Fibers fibers;
@@ -123,7 +146,8 @@ class Gpu {
   char* arena_ = nullptr;
   std::size_t room_ = 0, high_ = 0;
   std::map<std::size_t, End> allocations_;
-  std::deque<std::function<bool()>> queue_;
+  // Later streams go first: what should have waited for an earlier one shows. (They are numbered, not addresses.)
+  std::map<void*, std::deque<std::function<bool()>>, std::greater<>> queues_;
 };
 
 struct Module {
@@ -139,7 +163,7 @@ struct Function {
 };
 struct Event {
   double time = 0;
-  bool recorded = false, done = false;
+  long recorded = 0, done = 0;  ///< how often
 };
 
 double now() {
@@ -185,16 +209,16 @@ void execute(const Function& function, void* packed, Index blocks, Index threads
 
 }  // namespace
 
-void queue(std::function<void()> work) {
+void queue(void* stream, std::function<void()> work) {
   Gpu& gpu = Gpu::one();
   const std::lock_guard lock(gpu.mutex);
-  gpu.queue(std::move(work));
+  gpu.queue(stream, std::move(work));
 }
 
-void queue_until(std::function<bool()> work) {
+void queue_until(void* stream, std::function<bool()> work) {
   Gpu& gpu = Gpu::one();
   const std::lock_guard lock(gpu.mutex);
-  gpu.queue_until(std::move(work));
+  gpu.queue_until(stream, std::move(work));
 }
 
 bool holds(const void* pointer, std::size_t bytes) {
@@ -255,79 +279,85 @@ int cuMemFree_v2(unsigned long long pointer) {
 }
 int cuMemAllocHost_v2(void** pointer, std::size_t bytes) { return *pointer = std::malloc(bytes), *pointer ? 0 : 2; }
 int cuMemFreeHost(void* pointer) { return std::free(pointer), 0; }
-int cuMemcpyHtoDAsync_v2(unsigned long long to, const void* from, std::size_t bytes, void*) {
+int cuMemcpyHtoDAsync_v2(unsigned long long to, const void* from, std::size_t bytes, void* stream) {
   ONE_AT_A_TIME;
   if (!gpu.holds(to, bytes)) return kInvalid;
   const auto* begin = static_cast<const char*>(from);
-  gpu.queue([to, data = std::vector<char>(begin, begin + bytes)] {
+  gpu.queue(stream, [to, data = std::vector<char>(begin, begin + bytes)] {
     std::memcpy(reinterpret_cast<void*>(to), data.data(), data.size());
   });
   return 0;
 }
 // As for pinned memory: nothing has arrived before somebody waits.
-int cuMemcpyDtoHAsync_v2(void* to, unsigned long long from, std::size_t bytes, void*) {
+int cuMemcpyDtoHAsync_v2(void* to, unsigned long long from, std::size_t bytes, void* stream) {
   ONE_AT_A_TIME;
   if (!gpu.holds(from, bytes)) return kInvalid;
-  gpu.queue([=] { std::memcpy(to, reinterpret_cast<void*>(from), bytes); });
+  gpu.queue(stream, [=] { std::memcpy(to, reinterpret_cast<void*>(from), bytes); });
   return 0;
 }
-int cuMemcpyDtoDAsync_v2(unsigned long long to, unsigned long long from, std::size_t bytes, void*) {
+int cuMemcpyDtoDAsync_v2(unsigned long long to, unsigned long long from, std::size_t bytes, void* stream) {
   ONE_AT_A_TIME;
   if (!gpu.holds(from, bytes) || !gpu.holds(to, bytes)) return kInvalid;
-  gpu.queue([=] { std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes); });
+  gpu.queue(stream, [=] { std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes); });
   return 0;
 }
-int cuMemsetD32Async(unsigned long long to, unsigned value, std::size_t words, void*) {
+int cuMemsetD32Async(unsigned long long to, unsigned value, std::size_t words, void* stream) {
   ONE_AT_A_TIME;
   if (!gpu.holds(to, words * 4) || to % 4 != 0) return kInvalid;
-  gpu.queue([=] {
+  gpu.queue(stream, [=] {
     auto* word = reinterpret_cast<unsigned*>(to);
     for (std::size_t i = 0; i < words; ++i) word[i] = value;
   });
   return 0;
 }
-int cuMemsetD16Async(unsigned long long to, unsigned short value, std::size_t halves, void*) {
+int cuMemsetD16Async(unsigned long long to, unsigned short value, std::size_t halves, void* stream) {
   ONE_AT_A_TIME;
   if (!gpu.holds(to, halves * 2) || to % 2 != 0) return kInvalid;
-  gpu.queue([=] {
+  gpu.queue(stream, [=] {
     auto* half = reinterpret_cast<unsigned short*>(to);
     for (std::size_t i = 0; i < halves; ++i) half[i] = value;
   });
   return 0;
 }
 int cuStreamCreate(void** stream, unsigned) {
-  static int one;
-  return *stream = &one, 0;
+  static std::atomic<std::uintptr_t> made = 0;
+  return *stream = reinterpret_cast<void*>(++made), 0;
 }
-int cuStreamSynchronize(void*) {
+int cuStreamSynchronize(void* stream) {
   ONE_AT_A_TIME;
-  return gpu.flush();
+  return gpu.flush(stream);
 }
-int cuStreamQuery(void*) {
+int cuStreamQuery(void* stream) {
   ONE_AT_A_TIME;
-  return gpu.progress();
+  return gpu.query(stream);
+}
+// Of an event what was recorded last counts, and nothing where it never was.
+int cuStreamWaitEvent(void* stream, void* event, unsigned) {
+  ONE_AT_A_TIME;
+  const auto* mark = static_cast<Event*>(event);
+  gpu.queue_until(stream, [mark, until = mark->recorded] { return mark->done >= until; });
+  return 0;
 }
 int cuEventCreate(void** event, unsigned) { return *event = new Event, 0; }
-int cuEventRecord(void* event, void*) {
+int cuEventRecord(void* event, void* stream) {
   ONE_AT_A_TIME;
   auto* mark = static_cast<Event*>(event);
-  mark->recorded = true;
-  mark->done = false;
-  gpu.queue([mark] {
+  gpu.queue(stream, [mark, number = ++mark->recorded] {
     mark->time = now();
-    mark->done = true;
+    mark->done = number;
   });
   return 0;
 }
-int cuEventSynchronize(void*) {
+int cuEventSynchronize(void* event) {
   ONE_AT_A_TIME;
-  return gpu.flush();
+  const auto* mark = static_cast<Event*>(event);
+  return gpu.wait([mark, until = mark->recorded] { return mark->done >= until; });
 }
 int cuEventElapsedTime(float* milliseconds, void* from, void* to) {
   ONE_AT_A_TIME;
   const auto *begin = static_cast<Event*>(from), *end = static_cast<Event*>(to);
-  if (!begin->recorded || !end->recorded) return 400;
-  if (!begin->done || !end->done) return kNotReady;
+  if (begin->recorded == 0 || end->recorded == 0) return 400;
+  if (begin->done < begin->recorded || end->done < end->recorded) return kNotReady;
   *milliseconds = static_cast<float>(1e3 * (end->time - begin->time));
   return 0;
 }
@@ -359,14 +389,14 @@ int cuModuleGetFunction(void** function, void* module, const char* name) {
   return found->pack && found->call && found->drop ? 0 : kNotFound;
 }
 int cuLaunchKernel(void* function, unsigned x, unsigned y, unsigned z, unsigned bx, unsigned by, unsigned bz, unsigned,
-                   void*, void** parameters, void**) {
+                   void* stream, void** parameters, void**) {
   ONE_AT_A_TIME;
   if (!function || x == 0 || y == 0 || z == 0 || y > 65535 || z > 65535 || x > 2147483647u || bx * by * bz == 0 ||
       bx * by * bz > 1024)
     return kInvalid;
   const auto* what = static_cast<Function*>(function);
   void* packed = what->pack(parameters);
-  gpu.queue([=] { execute(*what, packed, {x, y, z}, {bx, by, bz}); });
+  gpu.queue(stream, [=] { execute(*what, packed, {x, y, z}, {bx, by, bz}); });
   return 0;
 }
 int cuGetErrorName(int code, const char** name) {

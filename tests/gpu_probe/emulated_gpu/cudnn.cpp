@@ -92,6 +92,8 @@ int choose(const Descriptor& x, const Descriptor& w, const Descriptor& v, const 
   return status;
 }
 
+void* chosen_stream = nullptr;  // of the one handle
+
 }  // namespace
 
 extern "C" {
@@ -103,7 +105,7 @@ int cudnnCreate(void** handle) {
   static int one;
   return *handle = &one, 0;
 }
-int cudnnSetStream(void*, void*) { return 0; }
+int cudnnSetStream(void*, void* stream) { return chosen_stream = stream, 0; }
 int cudnnCreateTensorDescriptor(Descriptor** made) { return *made = new Descriptor, 0; }
 int cudnnSetTensor4dDescriptor(Descriptor* d, int format, int type, int n, int c, int h, int w) {
   d->format = format, d->type = type, d->n = n, d->c = c, d->h = h, d->w = w;
@@ -138,7 +140,7 @@ int cudnnConvolutionForward(void*, const void* alpha, Descriptor* lx, const void
                             Descriptor* lv, int, void*, std::size_t, const void* beta, Descriptor* ly, void* y) {
   if (const int status = check(*lx, *lw, *lv, *ly); status != 0) return status;
   const float scale = *static_cast<const float*>(alpha), keep = *static_cast<const float*>(beta);
-  emulated_gpu::queue([=, X = *lx, W = *lw, V = *lv, Y = *ly] {
+  emulated_gpu::queue(chosen_stream, [=, X = *lx, W = *lw, V = *lv, Y = *ly] {
     const auto from = read(X, x), weight = read(W, w);
     Result to(Y, y, keep);
     each(X, W, V, Y, [&](auto i, auto j, auto o) { to[o] += scale * from[i] * weight[j]; });
@@ -150,7 +152,7 @@ int cudnnConvolutionBackwardData(void*, const void* alpha, Descriptor* lw, const
                                  Descriptor* lx, void* dx) {
   if (const int status = check(*lx, *lw, *lv, *ly); status != 0) return status;
   const float scale = *static_cast<const float*>(alpha), keep = *static_cast<const float*>(beta);
-  emulated_gpu::queue([=, X = *lx, W = *lw, V = *lv, Y = *ly] {
+  emulated_gpu::queue(chosen_stream, [=, X = *lx, W = *lw, V = *lv, Y = *ly] {
     const auto from = read(Y, dy), weight = read(W, w);
     Result to(X, dx, keep);
     each(X, W, V, Y, [&](auto i, auto j, auto o) { to[i] += scale * from[o] * weight[j]; });
@@ -162,7 +164,7 @@ int cudnnConvolutionBackwardFilter(void*, const void* alpha, Descriptor* lx, con
                                    Descriptor* lw, void* dw) {
   if (const int status = check(*lx, *lw, *lv, *ly); status != 0) return status;
   const float scale = *static_cast<const float*>(alpha), keep = *static_cast<const float*>(beta);
-  emulated_gpu::queue([=, X = *lx, W = *lw, V = *lv, Y = *ly] {
+  emulated_gpu::queue(chosen_stream, [=, X = *lx, W = *lw, V = *lv, Y = *ly] {
     const auto from = read(Y, dy), in = read(X, x);
     Result to(W, dw, keep);
     each(X, W, V, Y, [&](auto i, auto j, auto o) { to[j] += scale * from[o] * in[i]; });

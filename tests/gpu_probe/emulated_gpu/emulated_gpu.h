@@ -16,11 +16,11 @@
 
 namespace emulated_gpu {
 
-/// Work on the one stream that there is.
-void queue(std::function<void()> work);
+/// Work on a stream. Streams wait for one another only where an event says so.
+void queue(void* stream, std::function<void()> work);
 
-/// Work that is tried again until it says that it is done; what is queued behind it waits.
-void queue_until(std::function<bool()> work);
+/// Work that is tried again until it says that it is done; what is queued behind it on its stream waits.
+void queue_until(void* stream, std::function<bool()> work);
 /// Whether [pointer, pointer + bytes) lies in one allocation of the device.
 bool holds(const void* pointer, std::size_t bytes);
 /// Of this thread's context; -1: it has none.

@@ -3,6 +3,7 @@
 //   - a communicator is joined by all its ranks at once, each with a GPU of its own;
 //   - what is exchanged lies in memory of the device, in place exactly where NCCL allows it;
 //   - members that do not call the same wait for ever, and an asynchronous error says so;
+//   - a send is over when it has been received, and until then nothing behind it on its stream begins;
 //   - sums are taken from the last rank to the first, so that nobody relies on another order.
 // Processes with another TURNPOINT_EMULATED_HOST, a number, have other GPUs.
 // TURNPOINT_EMULATED_NCCL="ncclAllReduce:3:2:1" makes the 3rd and later calls of a function on device 1 (without it: on
@@ -166,6 +167,7 @@ struct Message {
   const char* out = nullptr;
   char* in = nullptr;
   std::size_t bytes = 0;
+  std::uint64_t number = 0;  ///< of what was sent to the peer, once it is on its way
 };
 
 /// Messages that are on their way at once.
@@ -178,7 +180,7 @@ class Messages {
     if (m.error != 0) return false;
     Shared& s = *m.shared;
     std::vector<Message> later;
-    for (const auto& message : left_) {
+    for (auto& message : left_) {
       // Of several to one peer the first is first.
       bool waits = false;
       for (const auto& earlier : later) waits |= earlier.peer == message.peer && !earlier.out == !message.out;
@@ -189,12 +191,15 @@ class Messages {
   }
 
  private:
-  static bool send(Shared& s, const Communicator& m, const Message& message) {
-    if (s.sent[m.rank][message.peer].load() != s.taken[m.rank][message.peer].load()) return false;
-    std::memcpy(m.area(m.rank, message.peer), message.out, message.bytes);
-    s.lengths[m.rank][message.peer] = message.bytes;
-    s.sent[m.rank][message.peer].fetch_add(1);
-    return true;
+  static bool send(Shared& s, const Communicator& m, Message& message) {
+    auto &sent = s.sent[m.rank][message.peer], &taken = s.taken[m.rank][message.peer];
+    if (message.number == 0) {
+      if (sent.load() != taken.load()) return false;
+      std::memcpy(m.area(m.rank, message.peer), message.out, message.bytes);
+      s.lengths[m.rank][message.peer] = message.bytes;
+      message.number = sent.fetch_add(1) + 1;
+    }
+    return taken.load() >= message.number;
   }
   static bool receive(Shared& s, Communicator& m, const Message& message) {
     if (s.sent[message.peer][m.rank].load() == s.taken[message.peer][m.rank].load()) return false;
@@ -212,7 +217,7 @@ class Messages {
 };
 
 thread_local int depth = 0;
-thread_local std::map<void*, std::vector<Message>> grouped;
+thread_local std::map<std::pair<void*, void*>, std::vector<Message>> grouped;  // by communicator and stream
 
 int begin_call(const char* function, void* communicator, const Joined*& found) {
   const int fault = wanted_fault(function);
@@ -224,7 +229,7 @@ int begin_call(const char* function, void* communicator, const Joined*& found) {
 }
 
 int collective(const char* function, Kind kind, const void* in, std::size_t in_count, void* out, std::size_t out_count,
-               std::size_t count, int type, int operation, int root, void* communicator) {
+               std::size_t count, int type, int operation, int root, void* communicator, void* stream) {
   const Joined* members = nullptr;
   if (const int failed = begin_call(function, communicator, members); failed != 0) return failed;
   const Communicator& m = **members;
@@ -243,11 +248,11 @@ int collective(const char* function, Kind kind, const void* in, std::size_t in_c
                                                        : from == to;
   if (gives && !apart && !in_place) return wrong("buffers overlap");
   emulated_gpu::queue_until(
-      Collective(*members, {kind, count, type, operation, root}, gives ? from : nullptr, to, in_count));
+      stream, Collective(*members, {kind, count, type, operation, root}, gives ? from : nullptr, to, in_count));
   return 0;
 }
 
-int message(const char* function, void* communicator, int type, Message one) {
+int message(const char* function, void* communicator, int type, Message one, void* stream) {
   const Joined* members = nullptr;
   if (const int failed = begin_call(function, communicator, members); failed != 0) return failed;
   if (!is_known(type) || one.peer < 0 || one.peer >= (*members)->ranks || one.peer == (*members)->rank)
@@ -256,9 +261,9 @@ int message(const char* function, void* communicator, int type, Message one) {
   if (!emulated_gpu::holds(one.out ? one.out : one.in, one.bytes))
     return wrong("a message does not lie in the device's memory");
   if (depth > 0)
-    grouped[communicator].push_back(one);
+    grouped[{communicator, stream}].push_back(one);
   else
-    emulated_gpu::queue_until(Messages(*members, {one}));
+    emulated_gpu::queue_until(stream, Messages(*members, {one}));
   return 0;
 }
 
@@ -326,9 +331,9 @@ int ncclCommGetAsyncError(void* communicator, int* error) {
 int ncclGroupStart() { return ++depth, 0; }
 int ncclGroupEnd() {
   if (--depth > 0) return 0;
-  for (auto& [communicator, list] : grouped)
-    if (const auto found = joined().find(communicator); found != joined().end())
-      emulated_gpu::queue_until(Messages(found->second, std::move(list)));
+  for (auto& [on, list] : grouped)
+    if (const auto found = joined().find(on.first); found != joined().end())
+      emulated_gpu::queue_until(on.second, Messages(found->second, std::move(list)));
   grouped.clear();
   return 0;
 }
@@ -338,26 +343,29 @@ int ncclGroupEnd() {
   if (found == joined().end()) return kInvalidArgument; \
   const auto ranks = static_cast<std::size_t>(found->second->ranks)
 
-int ncclAllReduce(const void* in, void* out, std::size_t count, int type, int operation, void* communicator, void*) {
-  return collective(__func__, Kind::all_reduce, in, count, out, count, count, type, operation, 0, communicator);
+int ncclAllReduce(const void* in, void* out, std::size_t count, int type, int operation, void* communicator,
+                  void* stream) {
+  return collective(__func__, Kind::all_reduce, in, count, out, count, count, type, operation, 0, communicator, stream);
 }
-int ncclAllGather(const void* in, void* out, std::size_t count, int type, void* communicator, void*) {
+int ncclAllGather(const void* in, void* out, std::size_t count, int type, void* communicator, void* stream) {
   MEMBERS;
-  return collective(__func__, Kind::all_gather, in, count, out, count * ranks, count, type, 0, 0, communicator);
+  return collective(__func__, Kind::all_gather, in, count, out, count * ranks, count, type, 0, 0, communicator, stream);
 }
 int ncclReduceScatter(const void* in, void* out, std::size_t count, int type, int operation, void* communicator,
-                      void*) {
+                      void* stream) {
   MEMBERS;
   return collective(__func__, Kind::reduce_scatter, in, count * ranks, out, count, count, type, operation, 0,
-                    communicator);
+                    communicator, stream);
 }
-int ncclBroadcast(const void* in, void* out, std::size_t count, int type, int root, void* communicator, void*) {
-  return collective(__func__, Kind::broadcast, in, count, out, count, count, type, 0, root, communicator);
+int ncclBroadcast(const void* in, void* out, std::size_t count, int type, int root, void* communicator, void* stream) {
+  return collective(__func__, Kind::broadcast, in, count, out, count, count, type, 0, root, communicator, stream);
 }
-int ncclSend(const void* data, std::size_t count, int type, int peer, void* communicator, void*) {
-  return message(__func__, communicator, type, {peer, static_cast<const char*>(data), nullptr, count * bytes_of(type)});
+int ncclSend(const void* data, std::size_t count, int type, int peer, void* communicator, void* stream) {
+  return message(__func__, communicator, type, {peer, static_cast<const char*>(data), nullptr, count * bytes_of(type)},
+                 stream);
 }
-int ncclRecv(void* data, std::size_t count, int type, int peer, void* communicator, void*) {
-  return message(__func__, communicator, type, {peer, nullptr, static_cast<char*>(data), count * bytes_of(type)});
+int ncclRecv(void* data, std::size_t count, int type, int peer, void* communicator, void* stream) {
+  return message(__func__, communicator, type, {peer, nullptr, static_cast<char*>(data), count * bytes_of(type)},
+                 stream);
 }
 }
