@@ -54,6 +54,8 @@ enum class ActionId {
   zoom_out,
   previous_plan,
   next_plan,
+  previous_point,
+  next_point,
   least_memory,
   least_time,
   turning_point,

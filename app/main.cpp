@@ -12,6 +12,7 @@
 #include "app/main_window.h"
 #include "app/start_options.h"
 #include "app/unattended.h"
+#include "app/window_size.h"
 #include "views/common/theme_colors.h"
 
 int main(int argc, char** argv) {
@@ -51,7 +52,11 @@ int main(int argc, char** argv) {
                             : std::make_unique<app::AppSettings>();
   const app::CoreBackend backend;
   app::MainWindow window(backend, *settings);
-  if (options->width > 0) window.resize(options->width, options->height);
+  const QSize asked = options->width > 0 ? QSize(options->width, options->height) : QSize();
+  if (!unattended)
+    app::place_first_window(window, asked);
+  else if (asked.isValid())
+    window.resize(asked);  // a picture is as large as it is asked for, whatever the screen
   window.show();
   const QString path = QString::fromLocal8Bit(options->path.c_str());
   const bool is_session = path.endsWith(QStringLiteral(".turnpoint"));

@@ -281,7 +281,9 @@ void MainWindow::connect_panels() {
   connect(scenario_panel_, &Panel::method_clicked, this,
           [this](const QString& name) { chart_->set_emphasised(name.toStdString()); });
   connect(chart_, &views::FrontierChart::memory_limit_dragged, document_.get(), &Document::set_memory_limit);
-  connect(plan_panel_, &views::PlanPanel::step_requested, chart_, &views::FrontierChart::step_pick);
+  using Stride = views::FrontierChart::Stride;
+  connect(plan_panel_, &views::PlanPanel::step_requested, chart_,
+          [this](int steps, bool every) { chart_->step_pick(steps, every ? Stride::every : Stride::visible); });
   connect(plan_panel_->export_button(), &QPushButton::clicked, this, [this] {
     QPushButton* button = plan_panel_->export_button();
     export_menu_->popup(button->mapToGlobal(QPoint(0, button->height())));
@@ -375,6 +377,8 @@ void MainWindow::connect_actions() {
   on(Id::zoom_out, [this] { chart_->zoom(0.8); });
   on(Id::previous_plan, [this] { chart_->step_pick(-1); });
   on(Id::next_plan, [this] { chart_->step_pick(1); });
+  on(Id::previous_point, [this] { chart_->step_pick(-1, views::FrontierChart::Stride::every); });
+  on(Id::next_point, [this] { chart_->step_pick(1, views::FrontierChart::Stride::every); });
   on(Id::least_memory, [this] { chart_->pick_first(); });
   on(Id::least_time, [this] { chart_->pick_last(); });
   on(Id::turning_point, [this] { chart_->pick_turning_point(); });

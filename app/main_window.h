@@ -163,6 +163,7 @@ class MainWindow : public QMainWindow {
   static QString about_opening() { return QStringLiteral("opening"); }
   void note(const QString& what, const QString& where = {});
   void pin_frontier();
+  static QString batch_words(const Scenario& scenario);  ///< the end of a pinned frontier's label
   void open_palette();
   void show_help();
   void show_shortcuts();

@@ -15,6 +15,7 @@
 #include "app/search_runner.h"
 #include "app/studies.h"
 #include "app/task_strip.h"
+#include "views/common/elided_label.h"
 #include "views/common/section_head.h"
 
 namespace turnpoint::app {
@@ -70,7 +71,8 @@ void MainWindow::build_menus() {
   tools->addSeparator();
   add(tools, {Id::open_report, Id::save_report, Id::export_report_csv, Id::export_report_markdown});
   QMenu* view = menuBar()->addMenu(tr("&View"));
-  add(view, {Id::previous_plan, Id::next_plan, Id::least_memory, Id::least_time, Id::turning_point});
+  add(view, {Id::previous_plan, Id::next_plan, Id::previous_point, Id::next_point, Id::least_memory, Id::least_time,
+             Id::turning_point});
   view->addSeparator();
   add(view, {Id::show_parts, Id::show_others, Id::show_pinned, Id::log_time, Id::simulated_clock});
   view->addSeparator();
@@ -151,14 +153,17 @@ void MainWindow::build_status_bar() {
   QFont bold = state_label_->font();
   bold.setBold(true);
   state_label_->setFont(bold);
-  figures_label_ = label("status_figures");
+  // Gives way first: in a narrow window it ends in three dots, and its tip has the rest.
+  figures_label_ = new views::Elided<QLabel>(this);
+  figures_label_->setObjectName(QStringLiteral("status_figures"));
+  figures_label_->setFont(views::secondary_font(font()));
   change_label_ = label("status_change");
   seed_label_ = label("status_seed");
   memory_label_ = label("status_memory");
   message_label_ = label("status_messages");
   task_strip_ = new TaskStrip(*tasks_, this);
   statusBar()->addWidget(state_label_);
-  statusBar()->addWidget(figures_label_);
+  statusBar()->addWidget(figures_label_, 1);
   statusBar()->addPermanentWidget(task_strip_);
   for (QLabel* part : {change_label_, memory_label_, seed_label_, message_label_})
     statusBar()->addPermanentWidget(part);

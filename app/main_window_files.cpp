@@ -21,6 +21,7 @@
 #include "app/pick_keeper.h"
 #include "app/pinned_searches.h"
 #include "app/search_runner.h"
+#include "app/shortcut_page.h"
 #include "app/start_page.h"
 #include "app/studies.h"
 #include "app/task_manager.h"
@@ -285,7 +286,7 @@ void MainWindow::pin_frontier() {
       differs << views::to_qt(option.text) + u' ' + views::factor_text(value);
   }
   if (differs.isEmpty()) differs << views::to_qt(result.scenario->cluster->title);
-  if (!result.scenario->tasks) differs << tr("batch %1").arg(result.scenario->model->batch);
+  if (!result.scenario->tasks) differs << batch_words(*result.scenario);
   document_->pin({differs.join(QStringLiteral(", ")), result.method, result.points});
   actions_[ActionId::show_pinned]->setChecked(true);
 }
@@ -351,25 +352,16 @@ void MainWindow::show_help() {
       "<p>A <b>placement</b> puts every task of a training graph on one device: one dot per method, its time and peak "
       "memory simulated with all waiting and overlap. The <b>simulated clock</b> moves every other plan to its "
       "simulated time and memory as well, so that all can be compared; without it they are plain sums.</p>"
-      "<p>Click a plan to see it in all views; arrow keys walk along the line, T picks the turning point.</p>"));
+      "<p>Click a plan to see it in all views; arrow keys walk along the line (with Shift plan by plan), T picks the "
+      "turning point.</p>"));
   box->open();
 }
 
 void MainWindow::show_shortcuts() {
-  QString rows;
-  for (const ActionRecord& record : action_table()) {
-    if (!*record.shortcut) continue;
-    rows +=
-        QStringLiteral("<tr><td>%1&nbsp;&nbsp;</td><td>%2</td></tr>")
-            .arg(QKeySequence(QString::fromLatin1(record.shortcut)).toString(QKeySequence::NativeText).toHtmlEscaped(),
-                 QCoreApplication::translate("actions", record.text).toHtmlEscaped());
-  }
-  rows +=
-      tr("<tr><td>← →&nbsp;&nbsp;</td><td>Previous, next plan (in the chart)</td></tr>"
-         "<tr><td>Home End T&nbsp;&nbsp;</td><td>Least memory, least time, turning point (in the chart)</td></tr>"
-         "<tr><td>← → Page Home&nbsp;&nbsp;</td><td>5%, ×2, ×1 (on a slider)</td></tr>");
-  auto* box = new QMessageBox(QMessageBox::NoIcon, tr("Keyboard shortcuts"),
-                              QStringLiteral("<table>%1</table>").arg(rows), QMessageBox::Close, this);
+  QStringList views;
+  for (const QDockWidget* dock : view_docks_) views << dock->windowTitle();
+  auto* box =
+      new QMessageBox(QMessageBox::NoIcon, tr("Keyboard shortcuts"), shortcut_page(views), QMessageBox::Close, this);
   box->setAttribute(Qt::WA_DeleteOnClose);
   box->open();
 }

@@ -45,6 +45,8 @@ std::int64_t resident_bytes() {
   return file ? resident * sysconf(_SC_PAGESIZE) : 0;
 }
 
+constexpr int kWideStatus = 1300;  // below it the status bar leaves out what matters least
+
 /// Whether the devices of a task graph's own file have different memories.
 bool devices_differ(const Scenario& scenario) {
   if (scenario.hardware != kFileHardware) return false;
@@ -61,6 +63,8 @@ QString gap_shown(const Result& result) {
 
 }  // namespace
 
+QString MainWindow::batch_words(const Scenario& scenario) { return tr("batch %1").arg(scenario.model->batch); }
+
 void MainWindow::show_scenario() {
   const ScenarioState& state = document_->state();
   centre_->setCurrentIndex(state.scenario ? 1 : 0);
@@ -69,6 +73,7 @@ void MainWindow::show_scenario() {
   view.model_specification = views::to_qt(state.model);
   view.hardware_specification = views::to_qt(state.hardware);
   view.cluster_devices = state.cluster ? state.cluster->devices() : 0;
+  if (state.hardware != kFileHardware) view.cluster = state.cluster;
   scenario_panel_->set_scenario(view);
   const ModelPtr model = state.scenario ? state.scenario->model : nullptr;
   if (model != shown_model_) {
@@ -104,12 +109,20 @@ void MainWindow::show_chart() {
       series.result = curve->drawn;
       if (run.method->frontier) series.line = curve->line;
     }
+    series.stale = &run != runner_->subject() && run.result->scenario != scenario;
     chart_data.series.push_back(std::move(series));
   }
   // Pinned frontiers of models are plain sums: among simulated figures they would compare what cannot be compared.
   const bool moved = clock_->on() && !(scenario && scenario->tasks);
   if (!moved) chart_data.pinned = document_->pinned();
+  // What a pinned frontier shares with the one on show is not what it is told apart by.
+  if (scenario && !scenario->tasks) {
+    const QString same = batch_words(*scenario);
+    for (views::PinnedFrontier& pinned : chart_data.pinned)
+      if (pinned.label.endsWith(QStringLiteral(", ") + same)) pinned.label.chop(same.size() + 2);
+  }
   if (scenario) {
+    chart_data.title = tr("%1 on %2").arg(views::to_qt(scenario->model->name), views::to_qt(scenario->cluster->title));
     chart_data.memory_limit = scenario->memory_limit() == kUnlimitedBytes ? 0 : scenario->memory_limit();
     if (scenario->tasks && scenario->settings.memory_limit == 0 && devices_differ(*scenario)) {
       chart_data.own_limits = true;
@@ -188,6 +201,9 @@ void MainWindow::show_methods() {
         case MethodRun::State::cancelled: row.state = Shown::cancelled, row.status = tr("cancelled"); break;
       }
     }
+    // A tick would say that the method has answered to what is asked now.
+    if (row.enabled && row.state == Shown::done && run.result && run.result->scenario != document_->scenario())
+      row.state = Shown::waiting, row.status = tr("outdated");
     rows.push_back(std::move(row));
   }
   // Of a task graph most methods can say nothing: those that can come first.
@@ -321,6 +337,7 @@ void MainWindow::show_status() {
   tinted.setColor(QPalette::WindowText, tint);
   state_label_->setPalette(tinted);
   figures_label_->setText(figures);
+  figures_label_->setToolTip(figures);
   header_->set_state(chart_state);
   const auto newest = tasks_->newest();
   header_->set_progress(newest ? newest->fraction : -1, newest.has_value());
@@ -332,6 +349,8 @@ void MainWindow::show_status() {
   change_label_->setText(times.join(QStringLiteral(" · ")));
   if (const std::int64_t bytes = resident_bytes()) memory_label_->setText(views::memory_text(bytes));
   seed_label_->setText(scenario ? tr("seed %1").arg(scenario->settings.seed) : QString());
+  // Half words would tell nothing: a narrow window keeps the state, the running task and the messages.
+  for (QLabel* part : {change_label_, memory_label_, seed_label_}) part->setVisible(width() >= kWideStatus);
   message_label_->setText(messages_->count() == 1 ? tr("1 message") : tr("%1 messages").arg(messages_->count()));
   actions_[ActionId::stop_newest]->setEnabled(newest.has_value());
   actions_[ActionId::stop_all]->setEnabled(newest.has_value());

@@ -6,6 +6,7 @@
 #include <QMenu>
 #include <QProgressBar>
 #include <QToolButton>
+#include <algorithm>
 
 #include "app/task_manager.h"
 #include "views/common/format.h"
@@ -18,6 +19,7 @@ namespace {
 
 /// Tasks shorter than this never flash up.
 constexpr int kPatience_ms = 200, kTick_ms = 200;
+constexpr int kLeastName = 120;
 
 QString time_words(const TaskInfo& task) {
   const double seconds = static_cast<double>(task.elapsed_ms) / 1e3;
@@ -82,7 +84,9 @@ void TaskStrip::refresh() {
     if (!patience_.isActive()) patience_.start();
     return;
   }
-  name_->setText(task->phase.isEmpty() ? task->title : task->title + QStringLiteral(": ") + task->phase);
+  const QString name = task->phase.isEmpty() ? task->title : task->title + QStringLiteral(": ") + task->phase;
+  // No more than a fifth of the window: bar, time and the button that cancels are to stay whole.
+  name_->setText(name_->fontMetrics().elidedText(name, Qt::ElideRight, std::max(kLeastName, window()->width() / 5)));
   bar_->setRange(0, task->fraction >= 0 ? 1000 : 0);
   bar_->setValue(static_cast<int>(task->fraction * 1000));
   time_->setText(time_words(*task));

@@ -297,9 +297,9 @@ class ValidationPageTest : public QObject {
     QTRY_VERIFY2(words().contains("Time ") && words().contains("Peak ") && words().contains("2 CPU ranks"),
                  qPrintable(words()));
     QVERIFY(v.page().report_of_picked() == v.page().reports().front());
-    v.window->chart()->step_pick(-1);
+    v.window->chart()->step_pick(-1, views::FrontierChart::Stride::every);
     QTRY_VERIFY2(words().contains("Not run yet"), qPrintable(words()));
-    v.window->chart()->step_pick(1);
+    v.window->chart()->step_pick(1, views::FrontierChart::Stride::every);
     QTRY_VERIFY2(words().contains("Time "), qPrintable(words()));
     v.page().set_reports({});
     QVERIFY2(words().contains("Not run yet"), qPrintable(words()));

@@ -9,6 +9,7 @@
 #include "views/common/selection_model.h"
 #include "views/frontier/frontier_chart.h"
 #include "views/frontier/label_placer.h"
+#include "views/frontier/plan_steps.h"
 
 using namespace turnpoint;
 using namespace turnpoint::views;
@@ -40,6 +41,15 @@ ChartData chart_of(std::vector<ResultPoint> points, double limit_gib) {
   data.memory_limit = static_cast<std::int64_t>(limit_gib * kGiB);
   data.series.push_back({"ft", QStringLiteral("FT"), true, false, result});
   return data;
+}
+
+/// The texts of the chart as it is saved, each as often as it is there.
+QString svg_of(FrontierChart& chart) {
+  QTemporaryDir folder;
+  const QString path = folder.filePath(QStringLiteral("chart.svg"));
+  if (!chart.save_svg(path)) return {};
+  QFile file(path);
+  return file.open(QIODevice::ReadOnly) ? QString::fromUtf8(file.readAll()) : QString();
 }
 
 }  // namespace
@@ -130,6 +140,150 @@ class FrontierChartTest : public QObject {
     QCOMPARE(selection.point()->index, std::size_t(0));
     chart.set_data(chart_of({infinite}, 16));
     chart.grab();
+  }
+
+  void steps_go_to_what_looks_different() {
+    std::vector<ResultPoint> points;
+    for (int i = 0; i < 1000; ++i) points.push_back(point(4 + i * 1e-3, 2 - i * 1e-3));
+    const auto pixel = [&](const ResultPoint& p) { return QPointF(double(p.memory_bytes) / kGiB * 100, 0); };
+    // A tenth of a pixel from plan to plan.
+    QCOMPARE(stepped_plan(points, 0, 1, 1.95, pixel), std::size_t(20));
+    QCOMPARE(stepped_plan(points, 0, 3, 1.95, pixel), std::size_t(60));
+    QCOMPARE(stepped_plan(points, 500, -1, 1.95, pixel), std::size_t(480));
+    QCOMPARE(stepped_plan(points, 500, -1, 0, pixel), std::size_t(499));
+    QCOMPARE(stepped_plan(points, 990, 1, 2.0, pixel), std::size_t(999));
+    QCOMPARE(stepped_plan(points, 999, 1, 2.0, pixel), std::size_t(999));
+    QCOMPARE(stepped_plan(points, 5, -4, 2.0, pixel), std::size_t(0));
+    points[520].time_s = std::nan("");
+    QCOMPARE(stepped_plan(points, 500, 1, 1.95, pixel), std::size_t(521));
+    for (std::size_t i = 990; i < 1000; ++i) points[i].time_s = std::nan("");
+    QCOMPARE(stepped_plan(points, 980, 1, 1.95, pixel), std::size_t(989));
+    QCOMPARE(stepped_plan(points, 989, 1, 0, pixel), std::size_t(989));
+  }
+
+  void keys_step_by_what_can_be_seen() {
+    std::vector<ResultPoint> points;
+    for (int i = 0; i < 20000; ++i) points.push_back(point(4 + i * 4e-4, 2 - i * 5e-5));
+    SelectionModel selection;
+    FrontierChart chart;
+    chart.set_selection(&selection);
+    chart.resize(800, 500);
+    chart.set_data(chart_of(points, 16));
+    chart.show();
+    QVERIFY(QTest::qWaitForWindowExposed(&chart));
+    selection.pick_point(PickedPoint{"ft", 7000});
+    QTest::keyClick(&chart, Qt::Key_Right);
+    const auto next = selection.point()->index;
+    const double apart = QLineF(chart.position_of(points[7000]), chart.position_of(points[next])).length();
+    QVERIFY2(next > 7010 && apart >= 1 && apart < 4, qPrintable(QStringLiteral("%1 %2").arg(next).arg(apart)));
+    QTest::keyClick(&chart, Qt::Key_Left);
+    QCOMPARE(selection.point()->index, std::size_t(7000));
+    QTest::keyClick(&chart, Qt::Key_Right, Qt::ShiftModifier);
+    QCOMPARE(selection.point()->index, std::size_t(7001));
+    // What is larger on the screen is walked in smaller steps.
+    for (int i = 0; i < 12; ++i) chart.zoom(1.25);
+    QTest::qWait(30);
+    selection.pick_point(PickedPoint{"ft", 7000});
+    QTest::keyClick(&chart, Qt::Key_Right);
+    QVERIFY(selection.point()->index < 7000 + (next - 7000) / 4);
+  }
+
+  void zooming_keeps_the_picked_plan_in_view() {
+    const std::vector<ResultPoint> points{point(1, 2), point(4, 1.2), point(12, 1)};
+    SelectionModel selection;
+    FrontierChart chart;
+    chart.set_selection(&selection);
+    chart.resize(800, 500);
+    chart.set_data(chart_of(points, 16));
+    chart.show();
+    QVERIFY(QTest::qWaitForWindowExposed(&chart));
+    selection.pick_point(PickedPoint{"ft", 0});
+    const QPoint before = chart.position_of(points[0]);
+    for (int i = 0; i < 8; ++i) chart.zoom(1.25);
+    QVERIFY((chart.position_of(points[0]) - before).manhattanLength() <= 2);
+    // Out of view it pulls nothing: the middle stays.
+    chart.fit();
+    selection.pick_point(PickedPoint{"ft", 2});
+    for (int i = 0; i < 3; ++i) chart.zoom(2);
+    selection.pick_point(PickedPoint{"ft", 0});
+    QVERIFY(!chart.plot_area().contains(chart.position_of(points[0])));
+    const ChartRange range = chart.visible_range();
+    chart.zoom(2);
+    QVERIFY(std::abs(chart.visible_range().x_low + chart.visible_range().x_high - range.x_low - range.x_high) < 0.05);
+  }
+
+  void figures_in_the_chart_are_in_the_axes_unit() {
+    const ChartUnits units = units_for(chart_of({point(0.5, 12), point(8, 8)}, 16));
+    QCOMPARE(units.memory_text(0.7 * kGiB, 3), QStringLiteral("0.70\u00a0GiB"));
+    QCOMPARE(units.time_text(10.172), QStringLiteral("10\u2009172\u00a0ms"));
+    QCOMPARE(units.memory_difference(-0.0031 * kGiB), QStringLiteral("\u22120.0031\u00a0GiB"));
+    QCOMPARE(units.memory_difference(1.13 * kGiB), QStringLiteral("+1.1\u00a0GiB"));
+    QCOMPARE(units.time_difference(-0.016), QStringLiteral("\u221216\u00a0ms"));
+    QCOMPARE(units.time_difference(0), QStringLiteral("0\u00a0ms"));
+  }
+
+  void that_nothing_fits_is_said_once() {
+    FrontierChart chart;
+    chart.resize(800, 500);
+    ChartData data = chart_of({point(384, 2790), point(1776, 2309), point(5600, 2263)}, 16);
+    for (ResultPoint& p : const_cast<Result&>(*data.series[0].result).points) p.fits = false;
+    chart.set_data(data);
+    chart.show();
+    QVERIFY(QTest::qWaitForWindowExposed(&chart));
+    const QString svg = svg_of(chart).section(QStringLiteral("</desc>"), 1);  // there it is the chart in words
+    QCOMPARE(svg.count(QStringLiteral("No plan fits")), 1);
+    QCOMPARE(svg.count(QStringLiteral("the smallest needs 384")), 1);
+  }
+
+  void the_turning_point_is_told_in_the_axes_unit() {
+    FrontierChart chart;
+    chart.resize(800, 500);
+    ChartData data = chart_of({point(0.3, 14), point(0.7, 10.172), point(8, 9)}, 16);
+    const_cast<Result&>(*data.series[0].result).turning_point = 1;
+    chart.set_data(data);
+    chart.show();
+    QVERIFY(QTest::qWaitForWindowExposed(&chart));
+    const QString svg = svg_of(chart).section(QStringLiteral("</desc>"), 1);
+    QVERIFY(svg.contains(QStringLiteral("0.7\u00a0GiB")) && !svg.contains(QStringLiteral("MiB")));
+    QVERIFY(svg.contains(QStringLiteral("10\u2009172\u00a0ms")) && !svg.contains(QStringLiteral("10.2 s")));
+  }
+
+  void a_saved_picture_says_of_what_it_is_and_has_no_pixels() {
+    FrontierChart chart;
+    chart.resize(800, 500);
+    ChartData data = chart_of({point(4, 2), point(8, 1)}, 16);
+    data.title = QStringLiteral("gpt2 on 1 H100-80GB");
+    chart.set_data(data);
+    chart.show();
+    QVERIFY(QTest::qWaitForWindowExposed(&chart));
+    const QRect before = chart.plot_area();
+    const QString svg = svg_of(chart);
+    QVERIFY(svg.count(data.title) >= 2);  // as the document's title, and to be read
+    QVERIFY(!svg.contains(QStringLiteral("<image")));
+    QTest::qWait(30);
+    QCOMPARE(chart.plot_area(), before);
+  }
+
+  void what_is_of_another_scenario_is_faint() {
+    ChartData data = chart_of({point(4, 2), point(8, 1)}, 16);
+    ChartSeries other = data.series[0];
+    auto result = std::make_shared<Result>(*other.result);
+    result->points = {point(10, 1.5)};
+    other.result = result, other.method = "optcnn", other.title = QStringLiteral("OptCNN"), other.frontier = false;
+    data.series.push_back(other);
+    FrontierChart chart;
+    chart.resize(800, 500);
+    chart.show();
+    QVERIFY(QTest::qWaitForWindowExposed(&chart));
+    const auto colour = [&](bool stale) {
+      data.series[1].stale = stale;
+      chart.set_data(data);
+      QTest::qWait(50);
+      return chart.grab().toImage().pixelColor(chart.position_of(point(10, 1.5)));
+    };
+    const QColor now = colour(false), before = colour(true);
+    QVERIFY2(before.lightness() > now.lightness() + 60, qPrintable(now.name() + before.name()));
+    QVERIFY(before.lightness() < 250);
   }
 
   void an_empty_chart_and_one_plan_are_fine() {
@@ -282,6 +436,11 @@ class FrontierChartTest : public QObject {
     QCOMPARE(latency_text(5e-6), QStringLiteral("5.0\u00a0\u00b5s"));
     QCOMPARE(speed_text(125e12), QStringLiteral("125\u00a0TFLOP/s"));
     QCOMPARE(factor_text(0.5), QStringLiteral("\u00d70.50"));
+    QCOMPARE(
+        with_groups(QStringLiteral("The run needs 14534.8 GiB, 2790 s of 1234567 ms; batch 2048 of gpt1234 s, 812 ms")),
+        QStringLiteral(
+            "The run needs 14\u2009534.8 GiB, 2\u2009790 s of 1\u2009234\u2009567 ms; batch 2048 of gpt1234 s, "
+            "812 ms"));
   }
 };
 

@@ -208,7 +208,7 @@ class GraphViewTest : public QObject {
     QTRY_VERIFY(!s.view.canvas()->hover_text().empty());
     QString words = plain_text(s.view.canvas()->hover_text());
     QVERIFY2(words.contains("layer2/mlp/fc2") && words.contains("matmul") && words.contains("in-channel z") &&
-                 words.contains("MiB") && words.contains(" ms"),
+                 words.contains("MiB") && words.contains("\u00a0ms"),
              qPrintable(words));
     QCOMPARE(s.selection.hovered_operator(), s.op("layer2/mlp/fc2"));
     // The edge from fc2 to the addition sums the partial results.

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QAbstractItemModelTester>
 #include <QDoubleSpinBox>
+#include <QAction>
 #include <QLabel>
+#include <QLineEdit>
+#include <QScrollBar>
+#include <QSpinBox>
+#include <QVBoxLayout>
 #include <QtTest>
 
 #include "core/hardware/cluster.h"
@@ -11,10 +16,36 @@
 #include "views/scenario/factor_box.h"
 #include "views/scenario/methods_model.h"
 #include "views/scenario/scenario_panel.h"
+#include "views/scenario/slider_row.h"
 #include "views/scenario/what_if_slider.h"
 
 using namespace turnpoint;
 using namespace turnpoint::views;
+
+namespace {
+
+ScenarioView view_of(const char* hardware, int devices, double bandwidth = 1) {
+  const auto whole = *cluster_preset(hardware);
+  auto scenario = std::make_shared<Scenario>();
+  scenario->model = std::make_shared<Model>();
+  scenario->cluster = *with_devices(whole, devices);
+  scenario->settings.devices = devices;
+  for (const char* key : {"intra-bandwidth-scale", "inter-bandwidth-scale", "latency-scale", "device-speed-scale"})
+    set_option(scenario->settings, key, bandwidth);
+  ScenarioView view;
+  view.scenario = scenario;
+  view.hardware_specification = QString::fromLatin1(hardware);
+  view.cluster_devices = whole->devices();
+  view.cluster = whole;
+  return view;
+}
+
+/// What the rows need, with the scroll bar that they scroll by.
+int wanted_width(const ScenarioPanel& panel) {
+  return panel.widget()->minimumSizeHint().width() + panel.verticalScrollBar()->sizeHint().width();
+}
+
+}  // namespace
 
 class ScenarioPanelTest : public QObject {
   Q_OBJECT
@@ -123,6 +154,93 @@ class ScenarioPanelTest : public QObject {
     QCOMPARE(edited.count(), 1);
     QCOMPARE(edited[0][0].toString(), QStringLiteral("price-per-hour"));
     QCOMPARE(edited[0][1].toDouble(), 2.75);
+  }
+
+  /// Edited rows are bold and say more; neither may push anything under the scroll bar, nor make the dock jump.
+  void edited_rows_are_not_cut() {
+    ScenarioPanel panel(scenario_options());
+    panel.set_scenario(view_of("v100-16gb-2x8", 16));
+    panel.resize(panel.minimumWidth(), 700);
+    panel.show();
+    QVERIFY(QTest::qWaitForWindowExposed(&panel));
+    const int before = panel.minimumWidth();
+    QVERIFY2(before <= 300, qPrintable(QString::number(before)));
+    panel.set_scenario(view_of("v100-16gb-2x8", 16, 7.77));
+    QTest::qWait(20);
+    QCOMPARE(panel.minimumWidth(), before);
+    QVERIFY(panel.minimumWidth() >= wanted_width(panel));
+    // What really is wider takes the panel with it.
+    auto* wide = new QLabel(QString(60, u'M'), panel.widget());
+    panel.widget()->layout()->addWidget(wide);
+    QTRY_VERIFY(panel.minimumWidth() >= wanted_width(panel) && panel.minimumWidth() > before);
+  }
+
+  void arrows_step_through_numbers_of_devices_that_can_be_had() {
+    ScenarioPanel panel(scenario_options());
+    auto* box = panel.findChild<QSpinBox*>(QStringLiteral("devices"));
+    QVERIFY(box);
+    const auto stepped = [&](const char* hardware, int from, int steps) {
+      panel.set_scenario(view_of(hardware, from));
+      QSignalSpy edited(&panel, &ScenarioPanel::option_edited);
+      box->stepBy(steps);
+      return edited.isEmpty() ? from : int(edited.last()[1].toDouble());
+    };
+    QCOMPARE(stepped("v100-16gb-2x8", 8, 1), 16);
+    QCOMPARE(stepped("v100-16gb-2x8", 16, -1), 8);
+    QCOMPARE(stepped("v100-16gb-2x8", 8, -1), 7);
+    QCOMPARE(stepped("v100-16gb-2x8", 7, 2), 16);
+    QCOMPARE(stepped("v100-16gb-2x8", 16, 1), 24);
+    QCOMPARE(stepped("v100-16gb-2x8", 1, -1), 1);
+    QCOMPARE(stepped("tpu-v2-64x2", 128, -1), 126);
+  }
+
+  void undo_passes_a_box_that_has_nothing_of_its_own_to_undo() {
+    QWidget window;
+    auto* column = new QVBoxLayout(&window);
+    auto* panel = new ScenarioPanel(scenario_options(), &window);
+    column->addWidget(panel);
+    panel->set_scenario(view_of("v100-16gb-2x8", 16));
+    QAction undo(&window), redo(&window);
+    undo.setShortcut(QKeySequence(QStringLiteral("Ctrl+Z")));
+    redo.setShortcut(QKeySequence(QStringLiteral("Ctrl+Shift+Z")));
+    window.addActions({&undo, &redo});
+    QSignalSpy undone(&undo, &QAction::triggered), redone(&redo, &QAction::triggered);
+    window.resize(320, 900);
+    window.show();
+    window.activateWindow();
+    QVERIFY(QTest::qWaitForWindowActive(&window));
+    auto* number = panel->findChild<QSpinBox*>(QStringLiteral("batch"));
+    auto* factor = panel->slider_row(QStringLiteral("latency-scale"))->findChild<FactorBox*>();
+    QVERIFY(number && factor);
+    for (QAbstractSpinBox* box : {static_cast<QAbstractSpinBox*>(number), static_cast<QAbstractSpinBox*>(factor)}) {
+      box->setFocus();
+      undone.clear(), redone.clear();
+      const QString before = box->text();
+      box->selectAll();
+      QTest::keyClicks(box, QStringLiteral("2"));
+      QTest::keyClick(box, Qt::Key_Z, Qt::ControlModifier);  // not taken over yet: the box's own
+      QCOMPARE(undone.count(), 0);
+      QCOMPARE(box->text(), before);
+      box->selectAll();
+      QTest::keyClicks(box, QStringLiteral("2"));
+      QTest::keyClick(box, Qt::Key_Return);
+      QTest::keyClick(box, Qt::Key_Z, Qt::ControlModifier);
+      QCOMPARE(undone.count(), 1);
+      QTest::keyClick(box, Qt::Key_Z, Qt::ControlModifier | Qt::ShiftModifier);
+      QCOMPARE(redone.count(), 1);
+    }
+  }
+
+  void what_is_wrong_with_a_split_is_brought_into_view() {
+    ScenarioPanel panel(scenario_options());
+    panel.set_scenario(view_of("v100-16gb-2x8", 16));
+    panel.resize(300, 300);
+    panel.show();
+    QVERIFY(QTest::qWaitForWindowExposed(&panel));
+    auto* note = panel.findChild<QLabel*>(QStringLiteral("split_note"));
+    QVERIFY(note);
+    panel.show_split_message(QStringLiteral("dp times tp times pp is 12, and there are 16 devices, which does not go"));
+    QTRY_COMPARE(note->visibleRegion().boundingRect(), note->rect());
   }
 
   void methods_model_behaves() {

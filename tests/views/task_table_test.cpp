@@ -108,6 +108,30 @@ class TaskTableTest : public QObject {
     QVERIFY(view.table()->isHidden());
   }
 
+  void names_take_the_room_that_figures_leave() {
+    auto graph = std::make_shared<TaskGraph>(*test::random_task_graph(7, 300));
+    graph->names = {};
+    for (int t = 0; t < 300; ++t)
+      graph->names.add(t == 250 ? "layer11/mlp/norm: reduce-scatter of the gradient of its scale" : "t");
+    Placement placement;
+    placement.devices = 3;
+    for (std::uint32_t t = 0; t < 300; ++t) placement.device.push_back(t % 3);
+    const auto simulation = simulate(*graph, placement, true);
+    SelectionModel selection;
+    TaskTableView view;
+    view.set_selection(&selection);
+    view.resize(1400, 300);
+    selection.follow_schedule(make_schedule(graph, placement, *simulation));
+    QTRY_COMPARE(view.model()->rowCount(), 300);
+    view.show();
+    QVERIFY(QTest::qWaitForWindowExposed(&view));
+    const QFontMetrics metrics(view.table()->font());
+    const auto longest =
+        metrics.horizontalAdvance(QStringLiteral("layer11/mlp/norm: reduce-scatter of the gradient of its scale"));
+    QVERIFY(view.table()->columnWidth(int(TaskColumn::name)) > longest);
+    QVERIFY(view.table()->header()->length() <= view.table()->viewport()->width());
+  }
+
   void the_newest_wish_wins() {
     SelectionModel selection;
     TaskTableView view;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "views/common/format.h"
 
+#include <QRegularExpression>
 #include <cmath>
 #include <utility>
 
@@ -36,6 +37,14 @@ QString grouped_number(double value, int decimals) {
   for (const QChar c : text) zero = zero && (c == u'0' || c == u'.');
   if (value < 0 && !zero) text.prepend(kMinus);
   return text;
+}
+
+QString with_groups(QString words) {
+  static const QRegularExpression kFigure(
+      QStringLiteral("(?<![\\w.])(\\d{4,})(\\.\\d+)?(?=[ \\x{00A0}](?:[KMGT]i?B|B|s|ms|\\x{00B5}s|us)\\b)"));
+  for (auto match = kFigure.match(words); match.hasMatch(); match = kFigure.match(words, match.capturedEnd(1)))
+    for (qsizetype at = match.capturedEnd(1) - 3; at > match.capturedStart(1); at -= 3) words.insert(at, kThin);
+  return words;
 }
 
 QString memory_text(std::int64_t bytes) {
@@ -116,5 +125,15 @@ QString bytes_in(const ByteUnit& unit, double bytes) {
 }
 
 QString time_in(const TimeUnit& unit, double seconds) { return significant(seconds * unit.per_second); }
+
+QString bytes_beside(double bytes, double largest) {
+  const ByteUnit unit = byte_unit_for(largest);
+  return with_unit(bytes_in(unit, bytes), unit.name);
+}
+
+QString time_beside(double seconds, double largest) {
+  const TimeUnit unit = time_unit_for(largest);
+  return with_unit(time_in(unit, seconds), unit.name);
+}
 
 }  // namespace turnpoint::views

@@ -27,6 +27,8 @@ QString memory_difference_text(std::int64_t bytes);  ///< signed, "-4.1 GiB"
 QString search_time_text(double seconds);            ///< "0.84 s", "38 ms" below 0.1 s
 /// Fixed decimals, thousands apart by a thin space.
 QString grouped_number(double value, int decimals);
+/// A sentence of the core's, which knows no thin spaces: the same between the thousands of its bytes and seconds.
+QString with_groups(QString words);
 
 /// One unit for a whole block: milliseconds below 10 s, else seconds; microseconds where all is below a millisecond.
 struct TimeUnit {
@@ -43,5 +45,8 @@ struct ByteUnit {
 };
 ByteUnit byte_unit_for(double largest_bytes);
 QString bytes_in(const ByteUnit& unit, double bytes);  ///< number without the unit
+/// With the unit, in that of `largest`: for figures that stand side by side.
+QString bytes_beside(double bytes, double largest);
+QString time_beside(double seconds, double largest);
 
 }  // namespace turnpoint::views

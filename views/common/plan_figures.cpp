@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "views/common/plan_figures.h"
 
-#include <QLocale>
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -173,10 +172,10 @@ QString figure_text(double value) {
   const double size = std::abs(value);
   if (size < 0.005) return QStringLiteral("<0.01");
   const int decimals = size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2;
-  return QLocale().toString(value, 'f', decimals);
+  return grouped_number(value, decimals);
 }
 
-QString bytes_text(std::int64_t bytes) { return to_qt(format_bytes(bytes)); }
-QString seconds_text(double seconds) { return to_qt(format_seconds(seconds)); }
+QString bytes_text(std::int64_t bytes) { return memory_text(bytes); }
+QString seconds_text(double seconds) { return time_text(seconds); }
 
 }  // namespace turnpoint::views

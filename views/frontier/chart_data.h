@@ -22,6 +22,8 @@ struct ChartSeries {
   ResultPtr result;
   /// On the simulated clock points change places: the line goes through these alone, by rising memory. Null: all.
   std::shared_ptr<const std::vector<std::size_t>> line = nullptr;
+  /// Found for a scenario that was changed since: drawn faint until it has been found again.
+  bool stale = false;
 
   std::vector<ResultPoint> line_points() const;
 
@@ -44,6 +46,7 @@ struct ChartData {
   std::int64_t memory_limit = 0;  ///< bytes; 0: no line
   bool own_limits = false;        ///< devices differ in memory: no line, each point says itself whether it fits
   QString device;                 ///< "V100-16GB", for the line's caption
+  QString title;                  ///< "gpt2 on 1 x 8 V100-16GB", over a saved picture
   Clock clock = Clock::additive;  ///< what the points of series are; under either, placements are simulated
 
   const ChartSeries* subject() const;
@@ -64,6 +67,16 @@ struct ChartUnits {
 
   double x(double bytes) const { return bytes / bytes_per_unit; }
   double y(double seconds) const { return seconds * per_second; }
+
+  /// Figures as the axes have them, and so in one unit all over the chart. `span` is the range of the memory axis in
+  /// its own unit: the less it shows, the more digits tell points apart.
+  QString memory_number(double bytes, double span) const;
+  QString time_number(double seconds) const;
+  QString memory_text(double bytes, double span) const;
+  QString time_text(double seconds) const;
+  /// Signed; as many decimals as a small difference needs.
+  QString memory_difference(double bytes) const;
+  QString time_difference(double seconds) const;
 };
 ChartUnits units_for(const ChartData& data);
 

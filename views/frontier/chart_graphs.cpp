@@ -106,6 +106,13 @@ QPen dashed(const QColor& color, double width, QVector<double> pattern) {
   return pen;
 }
 
+QColor series_color(const ChartState& state, const ChartSeries& series) {
+  QColor color = state.colors->method(series.method);
+  // Of another scenario than the curve beside it: there, but not to be compared with it.
+  if (series.stale) color.setAlphaF(0.3F);
+  return color;
+}
+
 void add_parts(QCustomPlot& plot, const ChartState& state, const ChartSeries& subject) {
   Columns compute, network;
   for (const auto& p : subject.result->points) {
@@ -121,7 +128,7 @@ void add_parts(QCustomPlot& plot, const ChartState& state, const ChartSeries& su
 void add_markers(QCustomPlot& plot, const ChartState& state, const ChartSeries& series, const Columns& points,
                  bool hollow, double radius) {
   if (points.x.isEmpty()) return;
-  const QColor color = state.colors->method(series.method);
+  const QColor color = series_color(state, series);
   const QColor fill = hollow ? state.colors->no_fit_area : color;
   auto* graph = new MarkerGraph(
       plot,
@@ -159,7 +166,7 @@ void add_series(QCustomPlot& plot, const ChartState& state, const ChartSeries& s
     }
   }
   const QString name = QString::fromStdString(series.method);
-  const QColor color = state.colors->method(series.method);
+  const QColor color = series_color(state, series);
   const bool strong = series.method == state.emphasised;
   if (series.frontier) {
     const double width = (subject ? 2.2 : 1.5) + (strong ? 0.8 : 0);

@@ -45,6 +45,7 @@ class LabelItem : public ChartItem {
  private:
   void draw_titles(QPainter& painter);
   void draw_limit(QPainter& painter, class LabelPlacer& placer);
+  QString in_axis_units(QString line, const Result& result) const;
   void draw_callout(QPainter& painter, LabelPlacer& placer);
   void draw_names(QPainter& painter, LabelPlacer& placer);
   void draw_part_names(QPainter& painter, LabelPlacer& placer);
@@ -60,7 +61,15 @@ class OverlayItem : public ChartItem {
 
  private:
   void draw_beside_words(QPainter& painter, QPointF from, QPointF to) const;
-  void draw_tags(QPainter& painter, const ResultPoint& point, const QColor& fill, const QColor& text);
+  /// A point's figures on the two axes.
+  struct Tags {
+    QString memory, time;
+    QRectF below, beside;
+  };
+  Tags tags_of(const ResultPoint& point) const;
+  /// `other`: a point whose tags are to stay readable; null: none.
+  void draw_tags(QPainter& painter, const ResultPoint& point, const QColor& fill, const QColor& text,
+                 const ResultPoint* other = nullptr);
   void hide_tick_labels(QPainter& painter, QCPAxis* axis, const QRectF& tag);
   void draw_read_out(QPainter& painter, const ResultPoint& point, const ResultPoint* picked);
 };

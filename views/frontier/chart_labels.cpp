@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <QRegularExpression>
 #include <algorithm>
 #include <limits>
 
+#include "core/base/text.h"
 #include "views/common/format.h"
 #include "views/common/section_head.h"
 #include "views/frontier/chart_items.h"
@@ -43,6 +45,14 @@ struct TextBlock {
     }
   }
 };
+
+/// The first free place for a caption at `wanted` or below it, in the upper two thirds.
+std::optional<QRectF> free_below(const LabelPlacer& placer, const QRectF& wanted) {
+  const QRectF room = placer.bounds();
+  for (QRectF at = wanted; at.bottom() < room.top() + room.height() * 2 / 3; at.translate(0, 6))
+    if (placer.is_free(at)) return at;
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -97,6 +107,14 @@ void LabelItem::draw_titles(QPainter& painter) {
   painter.setFont(small);
   painter.setPen(state_->colors->secondary);
   const double high = QFontMetricsF(small).height();
+  if (state_->picture) {
+    painter.setFont(bold(state_->font));
+    painter.setPen(state_->colors->text);
+    painter.drawText(QRectF(12, 8, frame.right() - 12, QFontMetricsF(painter.font()).height()), Qt::AlignLeft,
+                     state_->data.title);
+    painter.setFont(small);
+    painter.setPen(state_->colors->secondary);
+  }
   // Which clock it is, in so many words: the two differ by what overlaps and waits.
   const bool simulated = state_->data.clock == Clock::simulated;
   painter.drawText(QRectF(12, frame.top() - high - 8, frame.width(), high), Qt::AlignLeft,
@@ -110,6 +128,7 @@ void LabelItem::draw_titles(QPainter& painter) {
 }
 
 void LabelItem::draw_limit(QPainter& painter, LabelPlacer& placer) {
+  state_->nothing_fits_said = false;
   if (state_->data.memory_limit <= 0 || state_->empty()) return;
   const ThemeColors& colors = *state_->colors;
   const QRectF frame = area();
@@ -120,7 +139,8 @@ void LabelItem::draw_limit(QPainter& painter, LabelPlacer& placer) {
   if (x > frame.right() - 2) {
     block.lines[0] += QStringLiteral(" →");
     const QSizeF size = block.size();
-    const QRectF at(frame.right() - size.width() - 8, frame.top() + 4, size.width(), size.height());
+    QRectF at(frame.right() - size.width() - 8, frame.top() + 4, size.width(), size.height());
+    if (const auto free = free_below(placer, at)) at = *free;
     placer.block(at);
     state_->words.push_back(at);
     block.draw(painter, at, colors.secondary, colors.secondary);
@@ -141,15 +161,25 @@ void LabelItem::draw_limit(QPainter& painter, LabelPlacer& placer) {
   const bool infeasible = subject && !any_fits && any_beyond;
   if (infeasible) {
     block.lines[0] = QObject::tr("No plan fits %1").arg(memory_text(state_->data.memory_limit));
-    block.lines << QObject::tr("the smallest needs %1").arg(memory_text(least));
+    block.lines << QObject::tr("the smallest needs %1")
+                       .arg(state_->units.memory_text(double(least), mParentPlot->xAxis->range().size()));
+    state_->nothing_fits_said = true;
   } else if (any_beyond) {
     const QString device = state_->data.device;
     block.lines << (device.isEmpty() ? QObject::tr("does not fit:") : QObject::tr("does not fit on a %1:").arg(device));
     block.lines << QObject::tr("markers hollow, lines thin");
   }
   const QSizeF size = block.size();
-  const bool right = x + 8 + size.width() <= frame.right();
-  const QRectF at(right ? x + 8 : x - 8 - size.width(), frame.top() + 4, size.width(), size.height());
+  // At the top right of the line; where something is drawn there, further down, or on the other side.
+  bool right = x + 8 + size.width() <= frame.right();
+  QRectF at(right ? x + 8 : x - 8 - size.width(), frame.top() + 4, size.width(), size.height());
+  auto free = free_below(placer, at);
+  if (right && (!free || free->top() > frame.top() + frame.height() / 3)) {
+    if (const auto left = free_below(placer, at.translated(-16 - size.width(), 0));
+        left && (!free || left->top() < free->top()))
+      free = left, right = false;
+  }
+  if (free) at = *free;
   painter.setPen(QPen(colors.text, state_->limit_hovered ? 3 : 1.6));
   painter.drawLine(QPointF(x, frame.top()), QPointF(x, frame.bottom()));
   placer.block({x - 2, frame.top(), 4, frame.height()});
@@ -159,15 +189,37 @@ void LabelItem::draw_limit(QPainter& painter, LabelPlacer& placer) {
              right ? Qt::AlignLeft : Qt::AlignRight);
 }
 
+/// The core's sentence with the figures of its two plans as the axes have them: "0.70 GiB" beside an axis in GiB, where
+/// it says "716 MiB".
+QString LabelItem::in_axis_units(QString line, const Result& result) const {
+  const double span = mParentPlot->xAxis->range().size();
+  const auto replace = [&](const std::string& figure, const QString& by) {
+    static const QString kWhole = QStringLiteral("(?<![\\d.])%1(?!\\w)");
+    line.replace(QRegularExpression(kWhole.arg(QRegularExpression::escape(to_qt(figure)))), by);
+  };
+  const auto turning = result.turning_point, fastest = result.fastest_that_fits();
+  for (const auto& plan : {turning, fastest}) {
+    if (!plan || *plan >= result.points.size()) continue;
+    const ResultPoint& p = result.points[*plan];
+    replace(format_bytes(p.memory_bytes), state_->units.memory_text(double(p.memory_bytes), span));
+    replace(format_seconds(p.time_s), state_->units.time_text(p.time_s));
+  }
+  if (turning && fastest && *turning < result.points.size()) {
+    const std::int64_t more = result.points[*fastest].memory_bytes - result.points[*turning].memory_bytes;
+    replace("+" + format_bytes(more), state_->units.memory_difference(double(more)));
+  }
+  return line;
+}
+
 void LabelItem::draw_callout(QPainter& painter, LabelPlacer& placer) {
   state_->callout = {};
   const ChartSeries* subject = state_->data.subject();
   if (!subject || !subject->frontier) return;  // of single answers none is the turning point
   const std::vector<std::string> words = describe_turning_point(*subject->result);
-  if (words.empty()) return;
+  if (words.empty() || state_->nothing_fits_said) return;
   const ThemeColors& colors = *state_->colors;
   TextBlock block{{}, bold(state_->font), secondary_font(state_->font)};
-  for (const auto& line : words) block.lines << to_qt(line);
+  for (const auto& line : words) block.lines << with_groups(in_axis_units(to_qt(line), *subject->result));
   const QSizeF size = block.size();
   const QRectF frame = area();
   const auto& points = subject->result->points;
@@ -245,7 +297,9 @@ void LabelItem::draw_names(QPainter& painter, LabelPlacer& placer) {
                           : at.x() < frame.left() ? QStringLiteral("←")
                                                   : QStringLiteral("↓");
     const QString text =
-        QStringLiteral("%1 %2 · %3 %4").arg(title, memory_text(shown.memory_bytes), time_text(shown.time_s), arrow);
+        QStringLiteral("%1 %2 · %3 %4")
+            .arg(title, state_->units.memory_text(double(shown.memory_bytes), mParentPlot->xAxis->range().size()),
+                 state_->units.time_text(shown.time_s), arrow);
     const QPointF edge(std::clamp(at.x(), frame.left() + 8, frame.right() - 8),
                        std::clamp(at.y(), frame.top() + 12, frame.bottom() - 12));
     // Where the words do not fit between the edge and the memory line, they stand further inside.
@@ -270,14 +324,16 @@ void LabelItem::draw_names(QPainter& painter, LabelPlacer& placer) {
       // Along the line from its steep end until a free place turns up.
       const std::size_t stride = std::max<std::size_t>(1, points.size() / 24);
       for (std::size_t i = 0; i < points.size(); i += stride)
-        if (in_view(points[i]) && write(series.title, font, colors.method(series.method), pixel(points[i]), 7,
-                                        {Side::right, Side::above, Side::below}))
+        if (in_view(points[i]) &&
+            write(series.title, font, series.stale ? colors.disabled : colors.method(series.method), pixel(points[i]),
+                  7, {Side::right, Side::above, Side::below}))
           break;
     } else if (!points.empty() && drawable(points.back())) {
       const ResultPoint& shown = points.back();  // of a line, its fastest plan
       const QPointF at = pixel(shown);
       if (frame.contains(at)) {
-        write(title, font, colors.text, at, 9, {Side::right, Side::left, Side::above, Side::below});
+        write(title, font, series.stale ? colors.disabled : colors.text, at, 9,
+              {Side::right, Side::left, Side::above, Side::below});
         continue;
       }
       name_at_edge(title, shown);

@@ -22,7 +22,8 @@ void OverlayItem::draw(QCPPainter* painter) {
     painter->setPen(QPen(colors.secondary, 1, Qt::DashLine));
     draw_beside_words(*painter, at, QPointF(at.x(), frame.bottom()));
     draw_beside_words(*painter, QPointF(frame.left(), at.y()), at);
-    draw_tags(*painter, *hovered, colors.axis, colors.dark ? colors.base : QColor(Qt::white));
+    draw_tags(*painter, *hovered, colors.axis, colors.dark ? colors.base : QColor(Qt::white),
+              picked && inside(*picked) ? picked : nullptr);
     painter->setPen(QPen(colors.text, 1.6));
     painter->setBrush(Qt::NoBrush);
     painter->drawEllipse(at, 5, 5);
@@ -64,21 +65,36 @@ void OverlayItem::hide_tick_labels(QPainter& painter, QCPAxis* axis, const QRect
   }
 }
 
-void OverlayItem::draw_tags(QPainter& painter, const ResultPoint& point, const QColor& fill, const QColor& text) {
+OverlayItem::Tags OverlayItem::tags_of(const ResultPoint& point) const {
   const QRectF frame = area();
-  const QFont small = secondary_font(state_->font);
-  const QFontMetricsF metrics(small);
+  const QFontMetricsF metrics(secondary_font(state_->font));
   const QPointF at = pixel(point);
-  const double x = state_->units.x(static_cast<double>(point.memory_bytes));
-  const double span = mParentPlot->xAxis->range().size();
-  const bool whole = state_->units.bytes_per_unit <= 1;
-  const QString below = grouped_number(x, whole ? 0 : span < 0.4 ? 3 : span < 4 ? 2 : x < 100 ? 1 : 0);
-  const double y = state_->units.y(point.time_s);
-  const QString beside = grouped_number(y, y < 9.995 ? 2 : y < 99.95 ? 1 : 0);
+  Tags tags;
+  tags.memory = state_->units.memory_number(double(point.memory_bytes), mParentPlot->xAxis->range().size());
+  tags.time = state_->units.time_number(point.time_s);
   const double high = metrics.height() + 2;
-  const double wide_below = metrics.horizontalAdvance(below) + 10, wide_beside = metrics.horizontalAdvance(beside) + 10;
-  const QRectF tag_below(at.x() - wide_below / 2, frame.bottom() + 4, wide_below, high);
-  const QRectF tag_beside(std::max(0.0, frame.left() - wide_beside - 4), at.y() - high / 2, wide_beside, high);
+  const double wide = metrics.horizontalAdvance(tags.memory) + 10,
+               wide_beside = metrics.horizontalAdvance(tags.time) + 10;
+  tags.below = QRectF(at.x() - wide / 2, frame.bottom() + 4, wide, high);
+  tags.beside = QRectF(std::max(0.0, frame.left() - wide_beside - 4), at.y() - high / 2, wide_beside, high);
+  return tags;
+}
+
+void OverlayItem::draw_tags(QPainter& painter, const ResultPoint& point, const QColor& fill, const QColor& text,
+                            const ResultPoint* other) {
+  const QFont small = secondary_font(state_->font);
+  Tags tags = tags_of(point);
+  if (other) {
+    // Two points that lie close: the tag of this one gives way to that of the other, on the side where its point is.
+    const Tags others = tags_of(*other);
+    if (tags.below.intersects(others.below))
+      pixel(point).x() >= pixel(*other).x() ? tags.below.moveLeft(others.below.right() + 2)
+                                            : tags.below.moveRight(others.below.left() - 2);
+    if (tags.beside.intersects(others.beside))
+      pixel(point).y() >= pixel(*other).y() ? tags.beside.moveTop(others.beside.bottom() + 2)
+                                            : tags.beside.moveBottom(others.beside.top() - 2);
+  }
+  const QRectF &tag_below = tags.below, &tag_beside = tags.beside;
   hide_tick_labels(painter, mParentPlot->xAxis, tag_below);
   hide_tick_labels(painter, mParentPlot->yAxis, tag_beside);
   painter.setPen(Qt::NoPen);
@@ -87,8 +103,8 @@ void OverlayItem::draw_tags(QPainter& painter, const ResultPoint& point, const Q
   painter.drawRoundedRect(tag_beside, 3, 3);
   painter.setFont(small);
   painter.setPen(text);
-  painter.drawText(tag_below, Qt::AlignCenter, below);
-  painter.drawText(tag_beside, Qt::AlignCenter, beside);
+  painter.drawText(tag_below, Qt::AlignCenter, tags.memory);
+  painter.drawText(tag_beside, Qt::AlignCenter, tags.time);
 }
 
 void OverlayItem::draw_read_out(QPainter& painter, const ResultPoint& point, const ResultPoint* picked) {
@@ -98,42 +114,56 @@ void OverlayItem::draw_read_out(QPainter& painter, const ResultPoint& point, con
   head.setBold(true);
   const QFont small = secondary_font(state_->font);
   const QString separator = QStringLiteral(" · ");
-  QString title = memory_text(point.memory_bytes) + separator + time_text(point.time_s);
+  const ChartUnits& units = state_->units;  // as the axes beside it say it
+  QString title = units.memory_text(double(point.memory_bytes), mParentPlot->xAxis->range().size()) + separator +
+                  units.time_text(point.time_s);
   const auto& hovered = state_->selection->hovered_point();
   const ChartSeries* series = hovered ? state_->data.find(hovered->method) : nullptr;
   if (series && series != state_->data.subject()) title.prepend(series->title + separator);
   struct Row {
     QString left, right;
   };
-  std::vector<Row> rows{{QObject::tr("compute %1").arg(time_text(point.compute_s)),
-                         QObject::tr("network %1").arg(time_text(point.network_s))}};
+  std::vector<Row> rows{{QObject::tr("compute %1").arg(units.time_text(point.compute_s)),
+                         QObject::tr("network %1").arg(units.time_text(point.network_s))}};
   if (picked && picked != &point) {
-    const double difference = point.time_s - picked->time_s;
-    rows.push_back({QObject::tr("vs picked %1").arg(memory_difference_text(point.memory_bytes - picked->memory_bytes)),
-                    (difference > 0 ? QStringLiteral("+") : QString()) + time_text(difference)});
+    rows.push_back(
+        {QObject::tr("vs picked %1").arg(units.memory_difference(double(point.memory_bytes - picked->memory_bytes))),
+         units.time_difference(point.time_s - picked->time_s)});
   }
   if (!state_->fits(point)) rows.push_back({QObject::tr("does not fit"), {}});
+  if (series && series->stale) rows.push_back({QObject::tr("of the scenario before"), {}});
   const QFontMetricsF big(head), body(small);
   double wide = big.horizontalAdvance(title);
   for (const Row& row : rows)
     wide = std::max(wide, body.horizontalAdvance(row.left) + body.horizontalAdvance(row.right) + 16);
   const QSizeF size(wide + 18, big.height() + static_cast<double>(rows.size()) * (body.height() + 2) + 12);
 
-  // The first corner around the point that covers neither callout nor curve; above right is quiet for a falling line.
+  // The first corner around the point that covers neither words nor markers nor curve; above right is quiet for a
+  // falling line.
+  std::vector<QPointF> markers;
+  for (const ChartSeries& other : state_->data.series)
+    if (!other.frontier && state_->visible(other))
+      for (const ResultPoint& p : other.result->points)
+        if (drawable(p)) markers.push_back(pixel(p));
   const QPointF at = pixel(point);
   const QPolygonF curve = state_->data.subject() ? steps(state_->data.subject()->line_points()) : QPolygonF();
   QRectF box, best;
   double best_cost = 1e18;
   for (const QPointF offset :
        {QPointF(14, -14 - size.height()), QPointF(14, -54 - size.height()), QPointF(54, -34 - size.height()),
-        QPointF(24, 18), QPointF(-14 - size.width(), 18), QPointF(-14 - size.width(), -14 - size.height())}) {
+        QPointF(24, 18), QPointF(-14 - size.width(), 18), QPointF(-14 - size.width(), -14 - size.height()),
+        QPointF(14, -94 - size.height()), QPointF(24, 58), QPointF(-14 - size.width(), 58), QPointF(110, 18),
+        QPointF(110, -14 - size.height())}) {
     box = QRectF(at + offset, size);
     box.moveLeft(
         std::clamp(box.left(), frame.left() + 2, std::max(frame.left() + 2, frame.right() - size.width() - 2)));
     box.moveTop(std::clamp(box.top(), frame.top() + 2, std::max(frame.top() + 2, frame.bottom() - size.height() - 2)));
     double cost = box.adjusted(-8, -8, 8, 8).contains(at) ? 1000 : 0;
-    const QRectF shared = box.intersected(state_->callout);
-    cost += shared.width() * shared.height() / 20;
+    for (const QRectF& words : state_->words) {
+      const QRectF shared = box.intersected(words);
+      cost += shared.width() * shared.height() / 20;
+    }
+    for (const QPointF& marker : markers) cost += box.adjusted(-6, -6, 6, 6).contains(marker) ? 40 : 0;
     for (const QPointF& corner : curve) cost += box.contains(corner) ? 20 : 0;
     if (cost < best_cost) best_cost = cost, best = box;
   }

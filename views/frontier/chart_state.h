@@ -25,6 +25,8 @@ struct ChartState {
   QRectF callout;             ///< where the turning point's words are; the read-out avoids them
   std::vector<QRectF> words;  ///< where any words are; the lines to the axes leave them readable
   bool limit_hovered = false;
+  bool nothing_fits_said = false;  ///< beside the memory line; once is enough
+  bool picture = false;            ///< being saved: with a title of its own, and shapes where the screen has pixels
 
   /// Nothing is drawn: the axes' numbers are those of what was there before.
   bool empty() const { return data.series.empty() && data.pinned.empty(); }

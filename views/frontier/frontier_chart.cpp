@@ -16,26 +16,14 @@
 #include "views/common/section_head.h"
 #include "views/frontier/chart_graphs.h"
 #include "views/frontier/chart_items.h"
+#include "views/frontier/plan_steps.h"
 #include "views/frontier/point_finder.h"
 
 namespace turnpoint::views {
 
 namespace {
 constexpr double kPick_px = 24, kLimit_px = 5, kClick_px = 4;
-constexpr int kTop = 34, kRight = 22, kBottom = 46, kLeft = 56;
-/// `steps` plans further among those that are drawn: on the simulated clock not all are.
-std::size_t stepped(const std::vector<ResultPoint>& points, std::size_t from, int steps) {
-  std::size_t at = from;
-  for (std::size_t next = from; steps != 0;) {
-    if (steps > 0 ? next + 1 >= points.size() : next == 0) break;
-    next = steps > 0 ? next + 1 : next - 1;
-    if (!drawable(points[next])) continue;
-    at = next;
-    steps += steps > 0 ? -1 : 1;
-  }
-  return at;
-}
-
+constexpr int kTop = 34, kRight = 22, kBottom = 46, kLeft = 56, kPictureTitle = 24;
 }  // namespace
 
 struct FrontierChart::Private {
@@ -138,7 +126,8 @@ void FrontierChart::rebuild() {
   const QFontMetrics metrics(plot_->yAxis->tickLabelFont());
   const double top = std::max(std::abs(plot_->yAxis->range().upper), 1.0);
   const int left = std::max(kLeft, metrics.horizontalAdvance(grouped_number(top, top < 10 ? 1 : 0)) + 20);
-  plot_->axisRect()->setMargins(QMargins(left, kTop, kRight, kBottom));
+  const int top_margin = kTop + (p_->state.picture ? kPictureTitle : 0);
+  plot_->axisRect()->setMargins(QMargins(left, top_margin, kRight, kBottom));
   plot_->replot(QCustomPlot::rpQueuedReplot);
 }
 
@@ -215,7 +204,16 @@ void FrontierChart::redraw_overlay() {
     plot_->replot(QCustomPlot::rpQueuedReplot);
 }
 
-void FrontierChart::zoom(double factor) { zoom_at(QRectF(plot_->axisRect()->rect()).center(), factor, true, true); }
+void FrontierChart::zoom(double factor) {
+  // What is picked is what one wants to see more of; it keeps its place, as does what is under the wheel.
+  const QRectF frame(plot_->axisRect()->rect());
+  QPointF around = frame.center();
+  if (const ResultPoint* picked = p_->state.find_point(p_->selection ? p_->selection->point() : std::nullopt)) {
+    const QPointF at = pixel_of(*picked);
+    if (frame.contains(at)) around = at;
+  }
+  zoom_at(around, factor, true, true);
+}
 
 void FrontierChart::zoom_at(QPointF position, double factor, bool horizontal, bool vertical) {
   user_zoomed_ = true;
@@ -319,9 +317,10 @@ bool FrontierChart::eventFilter(QObject* watched, QEvent* event) {
 
 void FrontierChart::keyPressEvent(QKeyEvent* event) {
   const bool plain = !(event->modifiers() & (Qt::ControlModifier | Qt::AltModifier));
+  const Stride stride = event->modifiers() & Qt::ShiftModifier ? Stride::every : Stride::visible;
   switch (event->key()) {
-    case Qt::Key_Left: return step_pick(-1);
-    case Qt::Key_Right: return step_pick(1);
+    case Qt::Key_Left: return step_pick(-1, stride);
+    case Qt::Key_Right: return step_pick(1, stride);
     case Qt::Key_Home: return pick_first();
     case Qt::Key_End: return pick_last();
     case Qt::Key_Plus:
@@ -349,7 +348,7 @@ void FrontierChart::keyPressEvent(QKeyEvent* event) {
   QWidget::keyPressEvent(event);
 }
 
-void FrontierChart::step_pick(int steps) {
+void FrontierChart::step_pick(int steps, Stride stride) {
   const ChartSeries* series = p_->state.data.subject();
   if (!p_->selection || !series) return;
   const auto& picked = p_->selection->point();
@@ -357,7 +356,8 @@ void FrontierChart::step_pick(int steps) {
   if (p_->state.data.markers_only()) return step_marker(steps);
   if (picked && p_->state.find_point(picked)) {
     series = p_->state.data.find(picked->method);
-    index = stepped(series->result->points, picked->index, steps);
+    index = stepped_plan(series->result->points, picked->index, steps, stride == Stride::every ? 0 : kVisiblyApart_px,
+                         [this](const ResultPoint& p) { return pixel_of(p); });
   }
   p_->selection->pick_point(PickedPoint{series->method, index});
 }
@@ -409,16 +409,29 @@ void FrontierChart::copy_point() {
                                               p_->state.data.find(picked->method)->title));
 }
 
+bool FrontierChart::as_picture(const std::function<bool()>& save) {
+  p_->state.picture = true;
+  rebuild();
+  const bool saved = save();
+  p_->state.picture = false;
+  rebuild();
+  return saved;
+}
+
 bool FrontierChart::save_png(const QString& path, double scale) {
-  return plot_->savePng(path, plot_->width(), plot_->height(), scale);
+  return as_picture([&] { return plot_->savePng(path, plot_->width(), plot_->height(), scale); });
 }
 
 bool FrontierChart::save_svg(const QString& path) {
+  return as_picture([&] { return write_svg(path); });
+}
+
+bool FrontierChart::write_svg(const QString& path) {
   QSvgGenerator svg;
   svg.setFileName(path);
   svg.setSize(plot_->size());
   svg.setViewBox(QRect(QPoint(), plot_->size()));
-  svg.setTitle(tr("Memory and time"));
+  svg.setTitle(p_->state.data.title.isEmpty() ? tr("Memory and time") : p_->state.data.title);
   svg.setDescription(describe());
   QCPPainter painter;
   if (!painter.begin(&svg)) return false;
@@ -443,14 +456,18 @@ QString FrontierChart::describe() const {
   }
   QStringList words{series->title + QStringLiteral(": ") +
                     counted(double(series->result->points.size()), tr("1 plan"), tr("%1 plans"))};
-  for (const auto& line : describe_turning_point(*series->result)) words << to_qt(line);
+  for (const auto& line : describe_turning_point(*series->result)) words << with_groups(to_qt(line));
   return words.join(QStringLiteral(". "));
 }
 
+QPointF FrontierChart::pixel_of(const ResultPoint& point) const {
+  return {plot_->xAxis->coordToPixel(p_->state.units.x(static_cast<double>(point.memory_bytes))),
+          plot_->yAxis->coordToPixel(p_->state.units.y(point.time_s))};
+}
+
 QPoint FrontierChart::position_of(const ResultPoint& point) const {
-  return {static_cast<int>(
-              std::lround(plot_->xAxis->coordToPixel(p_->state.units.x(static_cast<double>(point.memory_bytes))))),
-          static_cast<int>(std::lround(plot_->yAxis->coordToPixel(p_->state.units.y(point.time_s))))};
+  const QPointF at = pixel_of(point);
+  return {static_cast<int>(std::lround(at.x())), static_cast<int>(std::lround(at.y()))};
 }
 
 QPoint FrontierChart::limit_position() const {

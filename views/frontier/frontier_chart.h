@@ -3,6 +3,7 @@
 #pragma once
 
 #include <QWidget>
+#include <functional>
 #include <memory>
 
 #include "views/frontier/chart_data.h"
@@ -13,7 +14,8 @@ namespace turnpoint::views {
 
 class SelectionModel;
 
-/// Keyboard: left and right along the picked method's points, Home least memory, End least time, T turning point,
+/// Keyboard: left and right along the picked method's points to the next that looks different, with Shift to the very
+/// next, Home least memory, End least time, T turning point,
 /// + and - zoom, Ctrl+0 fits, C copies the point. Mouse: click picks, drag pans, wheel zooms (Shift or over an axis:
 /// that axis only), double click fits, dragging the memory line moves it.
 class FrontierChart : public QWidget {
@@ -35,15 +37,18 @@ class FrontierChart : public QWidget {
   void set_emphasised(const std::string& method);
 
   void fit();
-  void zoom(double factor);  ///< above 1 shows less
+  void zoom(double factor);  ///< above 1 shows less; the picked plan, if it is in view, keeps its place
   bool user_zoomed() const { return user_zoomed_; }
 
-  void step_pick(int steps);
+  /// How far a step goes: to the next plan that looks different at this zoom, or to the very next one.
+  enum class Stride { visible, every };
+  void step_pick(int steps, Stride stride = Stride::visible);
   void pick_first();
   void pick_last();
   void pick_turning_point();
   void copy_point();
 
+  /// As it is on screen, under the model's and the hardware's name.
   bool save_png(const QString& path, double scale = 2);
   bool save_svg(const QString& path);
   /// The chart in words.
@@ -83,6 +88,9 @@ class FrontierChart : public QWidget {
   void zoom_at(QPointF position, double factor, bool horizontal, bool vertical);
   bool on_limit(QPointF position) const;
   void step_marker(int steps);
+  QPointF pixel_of(const ResultPoint& point) const;
+  bool as_picture(const std::function<bool()>& save);
+  bool write_svg(const QString& path);
 
   std::unique_ptr<Private> p_;
   QCustomPlot* plot_;

@@ -222,8 +222,8 @@ void GraphLegend::paint_edge_scale(QPainter& painter, int top) const {
   for (int i = 0; i < 3; ++i) {
     const double value = largest * fractions[i];
     const QString text = i == 0                         ? QStringLiteral("0")
-                         : edges_ == EdgeMeasure::bytes ? bytes_text(static_cast<std::int64_t>(value))
-                                                        : seconds_text(value);
+                         : edges_ == EdgeMeasure::bytes ? bytes_beside(value, largest)
+                                                        : time_beside(value, largest);
     const double width = 1.2 + 4.3 * std::sqrt(fractions[i]);
     painter.setPen(QPen(i == 0 ? theme.axis : theme.heat[i == 1 ? 2 : 4], width, Qt::SolidLine, Qt::FlatCap));
     painter.drawLine(QPointF(x, second.center().y() + 1), QPointF(x + 16, second.center().y() + 1));

@@ -99,6 +99,10 @@ QString edge_weight_text(const TaskFigures& figures, double weight) {
   return figures.edges_in_seconds ? time_text(weight) : memory_text(static_cast<std::int64_t>(weight));
 }
 
+QString edge_weight_beside(const TaskFigures& figures, double weight, double largest) {
+  return figures.edges_in_seconds ? time_beside(weight, largest) : bytes_beside(weight, largest);
+}
+
 std::int64_t task_bytes(const TaskGraph& graph, TaskIndex task) {
   return graph.output_bytes[task] + graph.persistent_bytes[task] + graph.workspace_bytes[task];
 }

@@ -46,6 +46,8 @@ TaskFiguresPtr make_task_figures(TaskHierarchyPtr hierarchy, SchedulePtr schedul
 
 /// "12 MiB", or "1.3 ms" where edges are weighed in seconds.
 QString edge_weight_text(const TaskFigures& figures, double weight);
+/// The same in the unit that suits `largest`, for figures that stand side by side.
+QString edge_weight_beside(const TaskFigures& figures, double weight, double largest);
 /// Output, persistent and workspace bytes.
 std::int64_t task_bytes(const TaskGraph& graph, TaskIndex task);
 

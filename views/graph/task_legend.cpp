@@ -231,8 +231,9 @@ void TaskLegend::paint_lines(QPainter& painter) const {
     double x = line.left();
     for (int i = placed ? 0 : 1; i < 3; ++i) {
       const double part = std::sqrt(fractions[i]);
-      const QString text =
-          i == 0 ? QStringLiteral("0") : edge_weight_text(*figures_, scene->largest_line * fractions[i]);
+      const QString text = i == 0
+                               ? QStringLiteral("0")
+                               : edge_weight_beside(*figures_, scene->largest_line * fractions[i], scene->largest_line);
       painter.setPen(QPen(i == 0 || !placed ? theme.axis : theme.heat[std::size_t(1 + std::min(3, int(part * 4)))],
                           1.1 + (placed ? 3.1 : 1.3) * part, Qt::SolidLine, Qt::FlatCap));
       painter.drawLine(QPointF(x, line.center().y() + 1), QPointF(x + 16, line.center().y() + 1));
@@ -246,9 +247,9 @@ void TaskLegend::paint_lines(QPainter& painter) const {
   painter.setPen(theme.secondary);
   QString below;
   if (placed && figures_->weight_total > 0)
-    below =
-        tr("%1 of %2 crosses")
-            .arg(edge_weight_text(*figures_, figures_->cut_total), edge_weight_text(*figures_, figures_->weight_total));
+    below = tr("%1 of %2 crosses")
+                .arg(edge_weight_beside(*figures_, figures_->cut_total, figures_->weight_total),
+                     edge_weight_text(*figures_, figures_->weight_total));
   if (scene && scene->lines_left_out > 0)
     below += (below.isEmpty() ? QString() : QStringLiteral(" \u00b7 ")) +
              tr("%1 light lines left out").arg(grouped_number(double(scene->lines_left_out), 0));

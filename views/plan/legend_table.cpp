@@ -2,10 +2,15 @@
 #include "views/plan/legend_table.h"
 
 #include <QPainter>
+#include <algorithm>
 
 #include "views/common/theme_colors.h"
 
 namespace turnpoint::views {
+
+namespace {
+constexpr int kLegendName = 18, kLegendGap = 4;
+}
 
 LegendTable::LegendTable(QWidget* parent) : QWidget(parent) {
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
@@ -25,6 +30,12 @@ int LegendTable::row_height() const { return fontMetrics().height() + 3; }
 QSize LegendTable::sizeHint() const { return {120, static_cast<int>(rows_.size()) * row_height()}; }
 QSize LegendTable::minimumSizeHint() const { return {80, sizeHint().height()}; }
 
+int LegendTable::width_for(const QStringList& names, const QString& value) const {
+  int wide = 0;
+  for (const QString& name : names) wide = std::max(wide, fontMetrics().horizontalAdvance(name));
+  return kLegendName + wide + kLegendGap + fontMetrics().horizontalAdvance(value);
+}
+
 void LegendTable::paintEvent(QPaintEvent*) {
   const ThemeColors& colors = theme_colors(palette());
   QPainter painter(this);
@@ -40,15 +51,15 @@ void LegendTable::paintEvent(QPaintEvent*) {
     painter.setFont(row.color.isValid() ? font() : bold);
     if (row.color.isValid()) {
       painter.fillRect(QRect(0, y + (high - 11) / 2, 11, 11), row.color);
-      x = 18;
+      x = kLegendName;
     }
     const QFontMetrics metrics(painter.font());
     const int value_width = metrics.horizontalAdvance(row.value);
     painter.setPen(colors.text);
     const QRect value(width() - share_width - value_width, y, value_width, high);
     painter.drawText(value, Qt::AlignVCenter | Qt::AlignRight, row.value);
-    painter.drawText(QRect(x, y, value.left() - x - 4, high), Qt::AlignVCenter,
-                     metrics.elidedText(row.name, Qt::ElideRight, value.left() - x - 4));
+    painter.drawText(QRect(x, y, value.left() - x - kLegendGap, high), Qt::AlignVCenter,
+                     metrics.elidedText(row.name, Qt::ElideRight, value.left() - x - kLegendGap));
     if (!row.share.isEmpty()) {
       painter.setPen(colors.secondary);
       painter.drawText(QRect(width() - share_width, y, share_width, high), Qt::AlignVCenter | Qt::AlignRight,

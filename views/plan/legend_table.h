@@ -22,6 +22,8 @@ class LegendTable : public QWidget {
   const std::vector<PartRow>& rows() const { return rows_; }
   QSize sizeHint() const override;
   QSize minimumSizeHint() const override;
+  /// Pixels that rows of these names need beside a value as wide as `value`, without cutting anything.
+  int width_for(const QStringList& names, const QString& value) const;
 
  protected:
   void paintEvent(QPaintEvent* event) override;

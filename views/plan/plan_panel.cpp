@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "views/plan/plan_panel.h"
 
+#include <QApplication>
 #include <QEvent>
 #include <QGridLayout>
 #include <QHeaderView>
@@ -29,6 +30,7 @@ namespace turnpoint::views {
 namespace {
 
 constexpr std::size_t kShownReshards = 6;
+constexpr int kPanelMargin = 12, kFiguresGap = 12, kHalvesGap = 14;
 
 QLabel* make_label(QWidget* parent, bool secondary) {
   QLabel* label = secondary ? new NoteLabel(parent) : new QLabel(parent);
@@ -85,7 +87,7 @@ PlanPanel::PlanPanel(QWidget* parent) : QScrollArea(parent) {
   pages_->addWidget(empty_);
   auto* body = new QWidget(pages_);
   auto* column = new QVBoxLayout(body);
-  column->setContentsMargins(12, 8, 12, 8);
+  column->setContentsMargins(kPanelMargin, 8, kPanelMargin, 8);
   column->setSpacing(4);
   build_head(column);
   build_bars(column);
@@ -96,6 +98,38 @@ PlanPanel::PlanPanel(QWidget* parent) : QScrollArea(parent) {
   setMinimumWidth(288);
 }
 
+void PlanPanel::fit_halves() {
+  // Of parts that most plans have, no name is cut at any width: where two columns have no room, one stands below the
+  // other.
+  const int compute = compute_legend_->width_for({tr("Backward"), tr("Recompute")}, QStringLiteral("88.8"));
+  const int network = network_legend_->width_for({tr("All-reduce"), tr("Reduce-scatter")}, QStringLiteral("88.8"));
+  halves_->setStretch(0, compute);
+  halves_->setStretch(1, network);
+  const bool beside = viewport()->width() - 2 * kPanelMargin >= compute + kHalvesGap + network;
+  halves_->setDirection(beside ? QBoxLayout::LeftToRight : QBoxLayout::TopToBottom);
+  halves_->setSpacing(beside ? kHalvesGap : 4);
+}
+
+void PlanPanel::fit_head() {
+  // Ten times the figures are three letters more: large ones are written smaller before anything is cut.
+  const int room = viewport()->width() - 2 * kPanelMargin - kFiguresGap - 3 * 4 - previous_->sizeHint().width() -
+                   next_->sizeHint().width();
+  QFont big = font();
+  big.setBold(true);
+  for (const double scale : {1.7, 1.55, 1.4, 1.25, 1.1, 1.0}) {
+    big.setPointSizeF(font().pointSizeF() * scale);
+    const QFontMetrics metrics(big);
+    if (metrics.horizontalAdvance(memory_->text()) + metrics.horizontalAdvance(time_->text()) <= room) break;
+  }
+  for (QLabel* label : {memory_, time_}) label->setFont(big);
+}
+
+void PlanPanel::resizeEvent(QResizeEvent* event) {
+  QScrollArea::resizeEvent(event);
+  fit_head();
+  fit_halves();
+}
+
 void PlanPanel::build_head(QVBoxLayout* column) {
   auto* row = new QHBoxLayout;
   row->setSpacing(4);
@@ -103,25 +137,20 @@ void PlanPanel::build_head(QVBoxLayout* column) {
   time_ = make_label(this, false);
   memory_->setObjectName(QStringLiteral("picked_memory"));
   time_->setObjectName(QStringLiteral("picked_time"));
-  QFont big = font();
-  big.setPointSizeF(big.pointSizeF() * 1.7);
-  big.setBold(true);
-  for (QLabel* label : {memory_, time_}) {
-    label->setFont(big);
-    label->setWordWrap(false);
-  }
+  for (QLabel* label : {memory_, time_}) label->setWordWrap(false);
   previous_ = new QToolButton(this);
   previous_->setIcon(themed_icon(QStringLiteral("previous")));
-  previous_->setToolTip(tr("Previous plan: less memory"));
+  previous_->setToolTip(tr("The next plan with less memory that looks different; with Shift the very next"));
   previous_->setAccessibleName(tr("Previous plan"));
   next_ = new QToolButton(this);
   next_->setIcon(themed_icon(QStringLiteral("next")));
-  next_->setToolTip(tr("Next plan: less time"));
+  next_->setToolTip(tr("The next plan with less time that looks different; with Shift the very next"));
   next_->setAccessibleName(tr("Next plan"));
-  connect(previous_, &QToolButton::clicked, this, [this] { emit step_requested(-1); });
-  connect(next_, &QToolButton::clicked, this, [this] { emit step_requested(1); });
+  const auto every = [] { return QApplication::keyboardModifiers().testFlag(Qt::ShiftModifier); };
+  connect(previous_, &QToolButton::clicked, this, [this, every] { emit step_requested(-1, every()); });
+  connect(next_, &QToolButton::clicked, this, [this, every] { emit step_requested(1, every()); });
   row->addWidget(memory_);
-  row->addSpacing(12);
+  row->addSpacing(kFiguresGap);
   row->addWidget(time_);
   row->addStretch(1);
   row->addWidget(previous_);
@@ -153,6 +182,8 @@ void PlanPanel::build_bars(QVBoxLayout* column) {
   time_bar_->setAccessibleName(tr("Time by part"));
   compute_legend_ = new LegendTable(this);
   network_legend_ = new LegendTable(this);
+  compute_legend_->setObjectName(QStringLiteral("compute_legend"));
+  network_legend_->setObjectName(QStringLiteral("network_legend"));
   for (QWidget* part :
        {static_cast<QWidget*>(memory_head_), static_cast<QWidget*>(memory_bar_), static_cast<QWidget*>(memory_legend_)})
     column->addWidget(part);
@@ -160,11 +191,11 @@ void PlanPanel::build_bars(QVBoxLayout* column) {
   column->addSpacing(8);
   column->addWidget(time_head_);
   column->addWidget(time_bar_);
-  auto* halves = new QHBoxLayout;
-  halves->setSpacing(14);
-  halves->addWidget(compute_legend_, 4, Qt::AlignTop);
-  halves->addWidget(network_legend_, 5, Qt::AlignTop);
-  column->addLayout(halves);
+  halves_ = new QBoxLayout(QBoxLayout::LeftToRight);
+  halves_->setSpacing(kHalvesGap);
+  halves_->addWidget(compute_legend_, 1, Qt::AlignTop);
+  halves_->addWidget(network_legend_, 1, Qt::AlignTop);
+  column->addLayout(halves_);
   column->addSpacing(8);
   validated_ = new ValidatedSection(this);
   connect(validated_, &ValidatedSection::report_wanted, this, &PlanPanel::report_wanted);
@@ -269,6 +300,7 @@ void PlanPanel::show_point() {
   const ResultPoint& point = result_->points[index_];
   memory_->setText(memory_text(point.memory_bytes));
   time_->setText(time_text(point.time_s));
+  fit_head();
   QStringList where;
   if (result_->turning_point == index_) where << tr("Turning point");
   const bool single = result_->plans && result_->plans->placement(index_);

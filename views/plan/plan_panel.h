@@ -11,6 +11,7 @@
 #include "core/validation/validation_report.h"
 #include "views/plan/reshard_model.h"
 
+class QBoxLayout;
 class QGridLayout;
 class QLabel;
 class QPushButton;
@@ -51,13 +52,17 @@ class PlanPanel : public QScrollArea {
   ReshardModel* reshard_model() { return &reshards_; }
 
  signals:
-  void step_requested(int steps);
+  /// `every`: to the very next plan, however near; else to the next that looks different.
+  void step_requested(int steps, bool every);
   void report_wanted();
 
  protected:
   void changeEvent(QEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
 
  private:
+  void fit_halves();  ///< compute and network side by side, or where that would cut names, one below the other
+  void fit_head();    ///< the figures as large as the panel's width lets them be
   void build_head(QVBoxLayout* column);
   void build_bars(QVBoxLayout* column);
   void build_lists(QVBoxLayout* column);
@@ -91,6 +96,7 @@ class PlanPanel : public QScrollArea {
   BreakdownBar *memory_bar_ = nullptr, *time_bar_ = nullptr;
   LegendTable *memory_legend_ = nullptr, *compute_legend_ = nullptr, *network_legend_ = nullptr,
               *stage_legend_ = nullptr;
+  QBoxLayout* halves_ = nullptr;
   SectionHead* stage_head_ = nullptr;
   QLabel* placement_words_ = nullptr;
   ValidatedSection* validated_ = nullptr;

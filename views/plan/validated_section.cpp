@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "views/common/format.h"
 #include "views/common/note_label.h"
 #include "views/common/section_head.h"
 #include "views/common/theme_colors.h"
@@ -111,7 +112,7 @@ void ValidatedSection::set_report(std::shared_ptr<const ValidationReport> report
       part->setVisible(there);
   if (!report) {
     head_->set_value({});
-    facts_->setText(how);
+    facts_->setText(with_groups(how));
     return;
   }
   head_->set_link(tr("Report"), true);

@@ -147,9 +147,9 @@ void PlanTableView::measure_columns() {
     }
     const auto i = static_cast<std::size_t>(c);
     wished_width_[i] = std::clamp(widest, least[c] * letter, most[c] * letter) + 14;
-    least_width_[i] =
-        std::min(wished_width_[i],
-                 c >= PlanTableModel::memory && c < PlanTableModel::share ? head + 10 : least[c] * letter + 14);
+    least_width_[i] = std::min(wished_width_[i], c >= PlanTableModel::memory && c < PlanTableModel::share
+                                                     ? head + 10
+                                                     : std::max(head + 10, least[c] * letter + 14));
   }
 }
 

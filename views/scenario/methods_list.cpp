@@ -9,6 +9,7 @@
 #include <QStyledItemDelegate>
 #include <QWheelEvent>
 
+#include "views/common/check_outline.h"
 #include "views/common/method_marks.h"
 #include "views/common/section_head.h"
 #include "views/common/theme_colors.h"
@@ -42,6 +43,7 @@ class MethodDelegate : public QStyledItemDelegate {
     box.state = (on ? QStyle::State_On : QStyle::State_Off);
     if (state != MethodRow::State::refused) box.state |= QStyle::State_Enabled;
     QApplication::style()->drawPrimitive(QStyle::PE_IndicatorCheckBox, &box, painter, option.widget);
+    outline_indicator(*painter, box.rect, colors);
 
     int x = box.rect.right() + 1 + kGap;
     const QColor tint =

@@ -9,19 +9,24 @@
 #include <QLineEdit>
 #include <QScrollBar>
 #include <QSpinBox>
+#include <QStylePainter>
+#include <QTimer>
 #include <QToolButton>
 #include <QVBoxLayout>
 #include <QWheelEvent>
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <optional>
 
 #include "core/base/text.h"
 #include "core/scenario/task_scenario.h"
+#include "views/common/check_outline.h"
 #include "views/common/format.h"
 #include "views/common/note_label.h"
 #include "views/common/price_box.h"
 #include "views/common/section_head.h"
+#include "views/common/typed_undo.h"
 #include "views/scenario/methods_list.h"
 #include "views/scenario/slider_row.h"
 
@@ -40,6 +45,35 @@ class Calm : public Editor {
 
  protected:
   void wheelEvent(QWheelEvent* event) override { event->ignore(); }
+};
+
+/// Arrows go from one number of devices that can be had to the next; any number can be typed.
+class DevicesBox : public Calm<QSpinBox> {
+ public:
+  DevicesBox(std::function<int(int, int)> stepped, QWidget* parent)
+      : Calm<QSpinBox>(parent), stepped_(std::move(stepped)) {}
+  void stepBy(int steps) override { setValue(stepped_(value(), steps)); }
+
+ private:
+  std::function<int(int, int)> stepped_;
+};
+
+/// A box whose entry is longer than itself says so by three dots; the whole entry is its tool tip.
+class ElidedBox : public Calm<QComboBox> {
+ public:
+  using Calm<QComboBox>::Calm;
+
+ protected:
+  void paintEvent(QPaintEvent*) override {
+    QStyleOptionComboBox option;
+    initStyleOption(&option);
+    const int room =
+        style()->subControlRect(QStyle::CC_ComboBox, &option, QStyle::SC_ComboBoxEditField, this).width() - 4;
+    option.currentText = fontMetrics().elidedText(option.currentText, Qt::ElideMiddle, room);
+    QStylePainter painter(this);
+    painter.drawComplexControl(QStyle::CC_ComboBox, option);
+    painter.drawControl(QStyle::CE_ComboBoxLabel, option);
+  }
 };
 
 QLabel* make_note(QWidget* parent) {
@@ -75,12 +109,21 @@ ScenarioPanel::ScenarioPanel(std::span<const OptionRecord> options, QWidget* par
   build_methods(column);
   column->addStretch(1);
   setWidget(body);
-  // Never narrower than its rows: there is no horizontal scroll bar to reach what would be cut.
-  setMinimumWidth(std::max(260, body->minimumSizeHint().width() + verticalScrollBar()->sizeHint().width()));
+  fit_width();
+}
+
+bool ScenarioPanel::eventFilter(QObject* watched, QEvent* event) {
+  const bool done = QScrollArea::eventFilter(watched, event);
+  if (watched == widget() && event->type() == QEvent::LayoutRequest) fit_width();
+  return done;
+}
+
+void ScenarioPanel::fit_width() {
+  setMinimumWidth(std::max(260, widget()->minimumSizeHint().width() + verticalScrollBar()->sizeHint().width()));
 }
 
 QComboBox* ScenarioPanel::make_specification_box(const QString& name) {
-  auto* box = new Calm<QComboBox>(this);
+  auto* box = new ElidedBox(this);
   box->setObjectName(name);
   box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
   box->setMinimumContentsLength(10);
@@ -176,6 +219,7 @@ void ScenarioPanel::build_machine(QVBoxLayout* column) {
   limit_line_->setPlaceholderText(tr("none: the file states no memory"));
   limit_line_->setToolTip(tr("What must fit on one device, such as 14.5GiB; empty for no limit"));
   limit_line_->setClearButtonEnabled(true);
+  leave_spent_undo(limit_line_);
   limit_label_ = new QLabel(tr("Limit"), this);
   limit_label_->setBuddy(limit_line_);
   limit_line_->setAccessibleName(tr("Memory limit"));
@@ -262,7 +306,7 @@ QWidget* ScenarioPanel::make_editor(const OptionRecord& option) {
     connect(box, &QComboBox::activated, this, [this, key](int index) { emit option_edited(key, index, 0); });
     editor = box;
   } else if (option.type == OptionType::flag) {
-    auto* box = new QCheckBox(to_qt(option.text), this);
+    auto* box = new OutlinedCheckBox(to_qt(option.text), this);
     connect(box, &QCheckBox::clicked, this, [this, key](bool on) { emit option_edited(key, on ? 1 : 0, 0); });
     editor = box;
   } else if (option.type == OptionType::real) {
@@ -276,7 +320,9 @@ QWidget* ScenarioPanel::make_editor(const OptionRecord& option) {
     connect(box, &QDoubleSpinBox::valueChanged, this, [this, key](double value) { emit option_edited(key, value, 0); });
     editor = box;
   } else {
-    auto* box = new Calm<QSpinBox>(this);
+    auto* box = option.key == "devices"
+                    ? new DevicesBox([this](int count, int steps) { return stepped_devices(count, steps); }, this)
+                    : new Calm<QSpinBox>(this);
     box->setRange(static_cast<int>(std::max(option.minimum, -2147483648.0)),
                   static_cast<int>(std::min(option.maximum, 2147483647.0)));
     box->setKeyboardTracking(false);
@@ -289,6 +335,7 @@ QWidget* ScenarioPanel::make_editor(const OptionRecord& option) {
   editor->setObjectName(key);
   editor->setFocusPolicy(Qt::StrongFocus);
   if (!option.help.empty()) editor->setToolTip(to_qt(option.help));
+  if (auto* box = qobject_cast<QAbstractSpinBox*>(editor)) leave_spent_undo(box);
   editors_[key] = editor;
   return editor;
 }
@@ -333,6 +380,7 @@ void ScenarioPanel::build_split_line(QVBoxLayout* column) {
       tr("dp=4 tp=2 pp=2 micro-batches=16 zero=1 recompute sequence-parallel\n"
          "What is left out is 1, dp is what is left of the devices. Enter adds it to the chart."));
   split_line_->setClearButtonEnabled(true);
+  leave_spent_undo(split_line_);
   column->addWidget(split_line_);
   split_note_ = new NoteLabel(this);
   split_note_->setObjectName(QStringLiteral("split_note"));
@@ -354,7 +402,16 @@ void ScenarioPanel::build_split_line(QVBoxLayout* column) {
 void ScenarioPanel::show_split_message(const QString& message) {
   split_note_->setText(message);
   split_note_->setVisible(!message.isEmpty());
-  if (message.isEmpty()) split_line_->clear();
+  if (message.isEmpty()) {
+    split_line_->clear();
+    return;
+  }
+  // The line is the last one of the dock: what is said below it would be out of sight. Its place is known once the
+  // rows have been laid out with it.
+  QTimer::singleShot(0, split_note_, [this] {
+    widget()->layout()->activate();
+    ensureWidgetVisible(split_note_, 0, 8);
+  });
 }
 
 SliderRow* ScenarioPanel::slider_row(const QString& key) const {

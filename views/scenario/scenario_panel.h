@@ -38,6 +38,7 @@ struct ScenarioView {
   ScenarioPtr scenario;  ///< null: nothing open
   QString model_specification, hardware_specification;
   int cluster_devices = 0;  ///< devices of the whole cluster before cutting
+  ClusterPtr cluster;       ///< that cluster; null where nothing is open or the file says what there is
 };
 
 class ScenarioPanel : public QScrollArea {
@@ -69,6 +70,10 @@ class ScenarioPanel : public QScrollArea {
   void split_added(const QString& parameters);
   void split_removed(const QString& name);
 
+ protected:
+  /// Rows that became wider take the panel with them: there is no horizontal scroll bar to reach what would be cut.
+  bool eventFilter(QObject* watched, QEvent* event) override;
+
  private:
   static constexpr int kOpensFile = Qt::UserRole + 1;  ///< role of a box's entry that asks for a file
 
@@ -83,6 +88,9 @@ class ScenarioPanel : public QScrollArea {
   void show_machine();
   void show_options();
   QString devices_text() const;
+  /// The number of devices `steps` arrow clicks from `count` that this hardware can give; `count` where there is none.
+  int stepped_devices(int count, int steps) const;
+  void fit_width();
   void show_limit();
   void show_sliders();
 
@@ -92,7 +100,7 @@ class ScenarioPanel : public QScrollArea {
   QComboBox *model_box_ = nullptr, *hardware_box_ = nullptr;
   QLabel *model_note_ = nullptr, *hardware_note_ = nullptr, *devices_note_ = nullptr, *tasks_note_ = nullptr;
   QLabel* limit_label_ = nullptr;
-  QLineEdit* limit_line_ = nullptr;  ///< of a task graph whose file states no memory
+  QLineEdit* limit_line_ = nullptr;      ///< of a task graph whose file states no memory
   std::map<QString, QWidget*> editors_;  ///< spin boxes, combo boxes and check boxes by option key
   std::map<QString, SliderRow*> sliders_;
   SectionHead *what_if_head_ = nullptr, *methods_head_ = nullptr;

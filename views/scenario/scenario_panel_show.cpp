@@ -153,6 +153,19 @@ QString ScenarioPanel::devices_text() const {
   return tr("%1 nodes, not %2").arg(used.nodes).arg(view_.cluster_devices / used.devices_per_node);
 }
 
+int ScenarioPanel::stepped_devices(int count, int steps) const {
+  // Nodes of the largest machines have hundreds of devices: the next whole node is never further away.
+  constexpr int kFurthest = 1024;
+  const int way = steps < 0 ? -1 : 1;
+  const int first = count;
+  for (int next = count + way; steps != 0 && next >= 1 && std::abs(next - count) <= kFurthest; next += way) {
+    if (view_.cluster && !with_devices(view_.cluster, next)) continue;
+    count = next;
+    steps -= way;
+  }
+  return view_.scenario ? count : first;
+}
+
 void ScenarioPanel::show_options() {
   const bool open = view_.scenario != nullptr;
   for (const auto& [key, editor] : editors_) {

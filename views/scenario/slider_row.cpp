@@ -2,13 +2,15 @@
 #include "views/scenario/slider_row.h"
 
 #include <QEvent>
-#include <QGridLayout>
+#include <QHBoxLayout>
 #include <QLabel>
 #include <QToolButton>
+#include <QVBoxLayout>
 
 #include "views/common/format.h"
 #include "views/common/icons.h"
 #include "views/common/theme_colors.h"
+#include "views/common/typed_undo.h"
 #include "views/scenario/what_if_slider.h"
 
 namespace turnpoint::views {
@@ -34,6 +36,7 @@ SliderRow::SliderRow(const QString& key, const QString& label, FactorQuantity qu
   box_ = new FactorBox(quantity, this);
   box_->setAccessibleName(tr("%1, factor").arg(label));
   box_->setToolTip(tr("A factor such as 0.5 or ×0.5, or an absolute value with its unit"));
+  leave_spent_undo(box_);
   box_->setFixedWidth(box_->fontMetrics().horizontalAdvance(QStringLiteral("×88.88")) + 36);
   reset_ = new QToolButton(this);
   reset_->setIcon(themed_icon(QStringLiteral("reset")));
@@ -41,16 +44,22 @@ SliderRow::SliderRow(const QString& key, const QString& label, FactorQuantity qu
   reset_->setToolTip(tr("Back to ×1"));
   reset_->setAccessibleName(tr("Reset %1").arg(label));
 
-  auto* grid = new QGridLayout(this);
-  grid->setContentsMargins(0, 2, 0, 2);
-  grid->setVerticalSpacing(0);
-  grid->setHorizontalSpacing(6);
-  grid->addWidget(label_, 0, 0);
-  grid->addWidget(absolute_, 0, 1, 1, 2);
-  grid->addWidget(slider_, 1, 0);
-  grid->addWidget(box_, 1, 1);
-  grid->addWidget(reset_, 1, 2);
-  grid->setColumnStretch(0, 1);
+  // Two lines of their own, not one grid: an edited row's bold words must not take room from slider and box below, and
+  // with it widen the whole dock.
+  auto* words = new QHBoxLayout;
+  words->setSpacing(6);
+  words->addWidget(label_, 1);
+  words->addWidget(absolute_);
+  auto* controls = new QHBoxLayout;
+  controls->setSpacing(6);
+  controls->addWidget(slider_, 1);
+  controls->addWidget(box_);
+  controls->addWidget(reset_);
+  auto* lines = new QVBoxLayout(this);
+  lines->setContentsMargins(0, 2, 0, 2);
+  lines->setSpacing(0);
+  lines->addLayout(words);
+  lines->addLayout(controls);
 
   connect(slider_, &WhatIfSlider::gesture_began, this, [this] { gesture_ = next_gesture(); });
   connect(slider_, &WhatIfSlider::factor_moved, this, &SliderRow::edit);

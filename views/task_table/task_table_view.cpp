@@ -5,6 +5,7 @@
 #include <QClipboard>
 #include <QEvent>
 #include <QHeaderView>
+#include <QScrollBar>
 #include <algorithm>
 
 #include "views/common/counted.h"
@@ -16,6 +17,8 @@ namespace {
 
 /// More tasks than this, picked elsewhere, are not marked one by one.
 constexpr std::size_t kMostMarked = 2000;
+/// Names measured for their column's width.
+constexpr int kMostMeasured = 2000;
 
 }  // namespace
 
@@ -124,14 +127,28 @@ void TaskTableView::arrived(TaskRowsPtr rows) {
 }
 
 void TaskTableView::fit_columns() {
-  if (columns_fitted_ || model_->rowCount() == 0) return;
+  // Before it is looked at it has no width to share out.
+  if (columns_fitted_ || model_->rowCount() == 0 || !isVisible()) return;
   columns_fitted_ = true;
-  // The rows that can be seen say how wide; names of tasks leave room for the figures.
-  const int widest = std::max(160, table_->viewport()->width() / 4);
-  for (int column = 0; column < model_->columnCount(); ++column) {
+  // The rows that can be seen say how wide. Names of tasks are the longest: they take what the other columns leave, and
+  // no less than a quarter.
+  const int bar = table_->verticalScrollBar()->isVisible() ? 0 : table_->verticalScrollBar()->sizeHint().width();
+  const int room = table_->viewport()->width() - bar, widest = std::max(160, room / 4),
+            last = model_->columnCount() - 1;
+  int taken = 0;
+  for (int column = 0; column <= last; ++column) {
     table_->resizeColumnToContents(column);
-    table_->setColumnWidth(column, std::min(widest, table_->columnWidth(column) + 8));
+    const int wide = std::min(widest, table_->columnWidth(column) + 8);
+    if (column != int(TaskColumn::name)) table_->setColumnWidth(column, wide);
+    if (column != int(TaskColumn::name) && !table_->isColumnHidden(column)) taken += wide;
   }
+  // Those of collectives are longer than those that stand first.
+  const QFontMetrics metrics(table_->font());
+  const int step = 1 + model_->rowCount() / kMostMeasured;
+  int name = table_->columnWidth(int(TaskColumn::name));
+  for (int row = 0; row < model_->rowCount(); row += step)
+    name = std::max(name, metrics.horizontalAdvance(model_->index(row, int(TaskColumn::name)).data().toString()) + 16);
+  table_->setColumnWidth(int(TaskColumn::name), std::min(name, std::max(widest, room - taken)));
 }
 
 void TaskTableView::update_words() {
@@ -211,6 +228,11 @@ void TaskTableView::changeEvent(QEvent* event) {
     table_->viewport()->update();
   }
   QWidget::changeEvent(event);
+}
+
+void TaskTableView::showEvent(QShowEvent* event) {
+  QWidget::showEvent(event);
+  fit_columns();
 }
 
 bool TaskTableView::eventFilter(QObject* watched, QEvent* event) {

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// How large the window is at first: no larger than the screen has room for.
+#include "app/window_size.h"
+
+#include <QScreen>
+#include <QtTest>
+
+using namespace turnpoint::app;
+
+class WindowSizeTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void a_window_and_its_frame_stay_on_the_screen() {
+    const QMargins frame(2, 24, 2, 4);
+    const QRect small(0, 0, 1366, 768), beside_panel(0, 30, 1920, 1050);
+    QCOMPARE(fitted_window({0, 0, 1600, 1000}, small, frame), QRect(2, 24, 1362, 740));
+    QCOMPARE(fitted_window({100, 60, 1600, 1000}, {0, 0, 1600, 1000}, frame), QRect(2, 24, 1596, 972));
+    QCOMPARE(fitted_window({100, 60, 1600, 900}, beside_panel, frame), QRect(100, 60, 1600, 900));
+    QCOMPARE(fitted_window({900, 400, 1600, 900}, beside_panel, frame), QRect(318, 176, 1600, 900));
+    QCOMPARE(fitted_window({-300, -20, 800, 600}, beside_panel, frame), QRect(2, 54, 800, 600));
+  }
+
+  void the_first_size_fits_and_an_asked_one_is_taken() {
+    const QSize room = QGuiApplication::primaryScreen()->availableSize();
+    QWidget window;
+    window.resize(room + QSize(500, 500));
+    place_first_window(window, {});
+    QVERIFY(window.width() <= room.width() && window.height() < room.height());
+    // --size after a session that ended maximised.
+    QWidget other;
+    other.setWindowState(Qt::WindowMaximized);
+    place_first_window(other, QSize(640, 480));
+    QVERIFY(!other.isMaximized());
+    QCOMPARE(other.size(), QSize(640, 480));
+    QWidget kept;
+    kept.setWindowState(Qt::WindowMaximized);
+    place_first_window(kept, {});
+    QVERIFY(kept.isMaximized());
+  }
+};
+
+QTEST_MAIN(WindowSizeTest)
+#include "window_size_test.moc"

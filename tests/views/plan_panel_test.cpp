@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Plan dock at its least width: nothing under the edge, whatever the figures.
+#include "views/plan/plan_panel.h"
+
+#include <QLabel>
+#include <QToolButton>
+#include <QtTest>
+
+#include "core/scenario/scenario.h"
+#include "views/plan/legend_table.h"
+
+using namespace turnpoint;
+using namespace turnpoint::views;
+
+namespace {
+
+ResultPtr result_of(double gib, double seconds) {
+  auto scenario = std::make_shared<Scenario>();
+  scenario->model = std::make_shared<Model>();
+  scenario->cluster = std::make_shared<Cluster>();
+  auto result = std::make_shared<Result>();
+  result->scenario = scenario;
+  result->points.resize(3);
+  for (ResultPoint& point : result->points) {
+    point.memory_bytes = std::int64_t(gib * 1073741824.0);
+    point.time_s = point.compute_s = seconds;
+  }
+  return result;
+}
+
+}  // namespace
+
+class PlanPanelTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void large_figures_are_not_cut() {
+    PlanPanel panel;
+    panel.resize(panel.minimumWidth(), 700);
+    panel.show();
+    QVERIFY(QTest::qWaitForWindowExposed(&panel));
+    const auto size_of = [&](double gib, double seconds) {
+      panel.set_point(result_of(gib, seconds), 1, QStringLiteral("FT"), false);
+      QTest::qWait(20);
+      return panel.findChild<QLabel*>(QStringLiteral("picked_memory"))->font().pointSizeF();
+    };
+    const double usual = size_of(2.8, 0.973);
+    QCOMPARE(panel.widget()->width(), panel.viewport()->width());
+    const double large = size_of(12776.3, 23090);
+    QCOMPARE(panel.widget()->width(), panel.viewport()->width());
+    QVERIFY(large < usual);
+    for (const QToolButton* button : panel.findChildren<QToolButton*>())
+      if (button->isVisible())
+        QVERIFY(button->mapTo(panel.viewport(), button->rect().bottomRight()).x() < panel.viewport()->width());
+    QCOMPARE(size_of(2.8, 0.973), usual);
+  }
+
+  void names_of_the_times_parts_have_room_at_any_width() {
+    PlanPanel panel;
+    panel.show();
+    panel.set_point(result_of(2.8, 0.973), 1, QStringLiteral("FT"), false);
+    LegendTable *compute = panel.findChild<LegendTable*>(QStringLiteral("compute_legend")),
+                *network = panel.findChild<LegendTable*>(QStringLiteral("network_legend"));
+    QVERIFY(compute && network);
+    const int most = network->width_for({QStringLiteral("Reduce-scatter")}, QStringLiteral("88.8")),
+              least = compute->width_for({QStringLiteral("Recompute")}, QStringLiteral("88.8"));
+    QVERIFY(compute->width_for({QStringLiteral("Recompute")}, QStringLiteral("888.8")) > least);
+    for (int width = panel.minimumWidth(); width < 420; width += 7) {
+      panel.resize(width, 900);
+      QTest::qWait(5);
+      QVERIFY2(compute->width() >= least && network->width() >= most, qPrintable(QString::number(width)));
+    }
+    QVERIFY(compute->y() == network->y());  // side by side where there is room
+  }
+};
+
+QTEST_MAIN(PlanPanelTest)
+#include "plan_panel_test.moc"
