@@ -44,7 +44,9 @@ Expected<std::unique_ptr<TcpTransport>> TcpTransport::connect(int rank, const st
     LineChannel channel(std::move(*socket));
     channel.send({{"token", token}, {"run", run}, {"from", rank}});
     while (channel.move() && channel.wants_to_send() && host_clock() < deadline) poll(nullptr, 0, 1);
-    if (!channel.open()) return gone(fmt::format("rank {} was left by rank {}: {}", rank, other, channel.why()));
+    if (!channel.open())  // which has ended, and says itself why
+      return Error{
+          ErrorCode::cancelled, fmt::format("rank {} was left by rank {}: {}", rank, other, channel.why()), {}, {}};
     made->links_[other].early = channel.take_rest();
     made->links_[other].socket = channel.take_socket();
   }

@@ -39,8 +39,11 @@ void pin(int rank, int ranks) {
 }
 
 int refuse(const WorkerOptions& options, const Error& error) {
-  LineWriter(options.out_file).write({{"type", "error"}, {"what", error.what}, {"hint", error.hint}});
-  return kDevice;
+  // Another rank ended while they met: its own error is the one to tell, whichever comes first.
+  const bool follows = error.code == ErrorCode::cancelled;
+  LineWriter(options.out_file)
+      .write({{"type", "error"}, {"what", error.what}, {"hint", error.hint}, {"follows", follows}});
+  return follows ? kFollowed : kDevice;
 }
 
 /// Says hello, compares kernels where that was asked, and measures.
