@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "views/common/counted.h"
 #include "views/common/format.h"
 
 namespace turnpoint::views {
@@ -38,14 +39,22 @@ QString describe_choices(const Plan& plan) {
 
 namespace {
 
-// "4 pipeline stages, 16 micro-batches, of each iteration 120 ms waiting. "
+// "4 pipeline stages, 16 micro-batches, 120 ms of waiting; layers keep their inputs only. " Schedules of one stage are
+// there for what runs again: nothing is said of a pipeline then.
 QString describe_pipeline(const PlanPipeline& pipeline) {
-  QString words = QObject::tr("%1 pipeline stages, %2 micro-batches").arg(pipeline.stages).arg(pipeline.micro_batches);
-  if (pipeline.bubble_s > 0) words += QObject::tr(", %1 of waiting").arg(time_text(pipeline.bubble_s));
+  QStringList parts;
+  if (pipeline.stages > 1) parts << QObject::tr("%1 pipeline stages").arg(pipeline.stages);
+  if (pipeline.stages > 1 || pipeline.micro_batches > 1)
+    parts << counted(pipeline.micro_batches, QObject::tr("1 micro-batch"), QObject::tr("%1 micro-batches"));
+  if (pipeline.bubble_s > 0) parts << QObject::tr("%1 of waiting").arg(time_text(pipeline.bubble_s));
+  QStringList words;
+  if (!parts.isEmpty()) words << parts.join(QStringLiteral(", "));
   if (pipeline.recompute)
-    words += pipeline.selective ? QObject::tr("; the cores of attentions run again in backward")
-                                : QObject::tr("; layers keep their inputs only");
-  return words + QStringLiteral(". ");
+    words << (pipeline.selective ? QObject::tr("the cores of attentions run again in backward")
+                                 : QObject::tr("layers keep their inputs only"));
+  if (words.isEmpty()) return {};
+  words.front()[0] = words.front()[0].toUpper();
+  return words.join(QStringLiteral("; ")) + QStringLiteral(". ");
 }
 
 }  // namespace
