@@ -57,6 +57,8 @@ int main(int argc, char** argv) {
     app::place_first_window(window, asked);
   else if (asked.isValid())
     window.resize(asked);  // a picture is as large as it is asked for, whatever the screen
+  const QString platform = QGuiApplication::platformName();
+  window.set_asks_before_leaving(!unattended && platform != u"offscreen" && platform != u"minimal");
   window.show();
   const QString path = QString::fromLocal8Bit(options->path.c_str());
   const bool is_session = path.endsWith(QStringLiteral(".turnpoint"));

@@ -85,6 +85,7 @@ MainWindow::MainWindow(const SearchBackend& backend, AppSettings& settings, QWid
   connect_panels();
   connect_actions();
   connect_validation();
+  watch_kept_work();
   fill_choices();
   show_scenario();
   resize(1600, 1000);
@@ -321,12 +322,11 @@ void MainWindow::connect_actions() {
   on(Id::open_session, [this] {
     ask_open(tr("Open session"), tr("Turnpoint sessions (*.turnpoint);;All files (*)"), &MainWindow::open_session);
   });
-  const auto save_as = [this] {
-    ask_save(tr("Save session"), session_path_.isEmpty() ? QStringLiteral("session.turnpoint") : session_path_,
-             tr("Turnpoint sessions (*.turnpoint)"), [this](const QString& path) { save_session(path); });
-  };
-  on(Id::save_session, [this, save_as] { session_path_.isEmpty() ? save_as() : void(save_session(session_path_)); });
-  on(Id::save_session_as, save_as);
+  on(Id::save_session, [this] {
+    if (session_path_.isEmpty()) return ask_save_session();
+    save_session(session_path_);
+  });
+  on(Id::save_session_as, [this] { ask_save_session(); });
   on(Id::quit, [this] { close(); });
   QUndoStack& undo = document_->undo_stack();
   on(Id::undo, [&undo] { undo.undo(); });
@@ -438,6 +438,14 @@ void MainWindow::showEvent(QShowEvent* event) {
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {
+  if (!leaving_ && asks_before_leaving_ && !unsaved().isEmpty()) {
+    event->ignore();
+    before_leaving([this] {
+      leaving_ = true;
+      close();
+    });
+    return;
+  }
   if (actions_[ActionId::chart_only]->isChecked()) restoreState(before_chart_only_);
   settings_.set_window(saveGeometry(), saveState());
   runner_->stop_all();
