@@ -57,6 +57,16 @@ class ComparisonViewTest : public QObject {
     QCOMPARE(cell(view, 0, M::against_best), QString("fastest"));
     QVERIFY(cell(view, 0, M::memory).startsWith("12"));
     QVERIFY(cell(view, 0, M::answer).contains("0.3"));
+    QVERIFY(!cell(view, 0, M::answer).contains("note"));
+    ChartData noted = three_methods();
+    auto told = std::make_shared<Result>(*noted.series[1].result);
+    told->notes = {"the batch does not divide"};
+    noted.series[1].result = told;
+    ComparisonView other;
+    other.set_data(noted);
+    QVERIFY(cell(other, 1, M::answer).endsWith("note"));
+    for (const int column : {M::method, M::answer})
+      QVERIFY(other.model()->index(1, column).data(Qt::ToolTipRole).toString().contains("does not divide"));
     QCOMPARE(cell(view, 1, M::time), QString("does not fit"));
     QVERIFY(cell(view, 1, M::memory).startsWith("needs 30"));
     QVERIFY(cell(view, 1, M::against_best).isEmpty());

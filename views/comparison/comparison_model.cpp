@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "views/common/format.h"
+#include "views/common/result_notes.h"
 #include "views/common/theme_colors.h"
 
 namespace turnpoint::views {
@@ -108,7 +109,7 @@ QString ComparisonModel::text(const Row& row, int column) const {
     }
     case turning: return result.turning_point ? point_text(result.points[*result.turning_point]) : QString();
     case least: return point_text(result.points[row.least]);
-    case answer: return answer_text(row.series);
+    case answer: return answer_text(row.series) + (result.notes.empty() ? QString() : kDot + tr("note"));
     case clock: return QString::fromLatin1(to_string(result.clock));
     default: return {};
   }
@@ -133,9 +134,15 @@ QVariant ComparisonModel::sort_value(const Row& row, int column) const {
 
 QString ComparisonModel::tool_tip(const Row& row, int column) const {
   const Result& result = *row.series.result;
-  if (column == answer && !result.exact && result.gap)
-    return tr("No plan of this method's kind can be faster by more than this at the same memory");
-  if (column == answer && !result.exact) return tr("Found by a method that gives no bound");
+  if (column == method) return notes_text(result);
+  if (column == answer) {
+    QStringList lines;
+    if (!result.notes.empty()) lines << notes_text(result);
+    if (!result.exact)
+      lines << (result.gap ? tr("No plan of this method's kind can be faster by more than this at the same memory")
+                           : tr("Found by a method that gives no bound"));
+    return lines.join(u'\n');
+  }
   if (column == memory && !row.fastest && memory_limit_ > 0)
     return tr("A device has %1").arg(memory_text(memory_limit_));
   if (column == clock)
