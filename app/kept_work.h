@@ -20,6 +20,7 @@ struct KeptWork {
   std::vector<std::string> methods, splits;
   std::multiset<std::pair<std::string, std::string>> frontiers;  ///< label, method; pinned, or searched for to be so
   std::vector<ReportPtr> reports;
+  QString title, notes;
 };
 
 /// In words, what of `now` is not as in `before`; empty: nothing.

@@ -100,6 +100,8 @@ KeptWork MainWindow::work_now() const {
     if (!work.frontiers.contains(frontier)) work.frontiers.insert(frontier);
   }
   work.reports = validation_page_->reports();
+  work.title = notes_view_->title();
+  work.notes = notes_view_->notes();
   return work;
 }
 

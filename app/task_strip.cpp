@@ -7,6 +7,7 @@
 #include <QProgressBar>
 #include <QToolButton>
 #include <algorithm>
+#include <cmath>
 
 #include "app/task_manager.h"
 #include "views/common/format.h"
@@ -21,14 +22,20 @@ namespace {
 constexpr int kPatience_ms = 200, kTick_ms = 200;
 constexpr int kLeastName = 120;
 
+/// A guess has no milliseconds.
+QString left_words(double seconds) {
+  constexpr double kMinutesFrom = 100;
+  return seconds < kMinutesFrom ? TaskStrip::tr("%1\u00a0s").arg(int(std::ceil(std::max(1.0, seconds))))
+                                : TaskStrip::tr("%1\u00a0min").arg(int(std::ceil(seconds / 60)));
+}
+
 QString time_words(const TaskInfo& task) {
   const double seconds = static_cast<double>(task.elapsed_ms) / 1e3;
   if (task.stopping) return TaskStrip::tr("stopping");
   if (task.waiting) return TaskStrip::tr("waiting");
   if (task.fraction > 0.05 && task.fraction < 1 && seconds > 1)
     return TaskStrip::tr("%1 · %2 left")
-        .arg(views::share_text(task.fraction),
-             views::time_text(std::max(1.0, seconds * (1 - task.fraction) / task.fraction)));
+        .arg(views::share_text(task.fraction), left_words(seconds * (1 - task.fraction) / task.fraction));
   return views::search_time_text(seconds);
 }
 

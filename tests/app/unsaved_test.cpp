@@ -7,6 +7,7 @@
 
 #include "app/pinned_searches.h"
 #include "app/session.h"
+#include "views/notes/notes_view.h"
 #include "window_fixture.h"
 
 using namespace turnpoint;
@@ -81,6 +82,9 @@ class UnsavedTest : public QObject {
     QVERIFY(f.window->save_session(path));
     f.runner().set_enabled("optcnn", false);
     QVERIFY(asked("methods"));
+    QVERIFY(f.window->save_session(path));
+    f.window->notes_view()->set_notes({}, QStringLiteral("measured on Monday"));
+    QVERIFY(asked("notes"));
     QVERIFY(f.window->save_session(path));
     // Of a session that is in a file, another model is a change.
     f.document().open_model("builtin:gpt2");

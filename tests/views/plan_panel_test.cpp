@@ -80,6 +80,29 @@ class PlanPanelTest : public QObject {
     QCOMPARE(describe_plan(plan, model), QStringLiteral("2 pipeline stages, 1 micro-batch. ") + plain);
   }
 
+  void a_share_that_rounds_to_nothing_is_not_told() {
+    Model model;
+    Plan plan;
+    const auto add = [&](DimName name, double seconds) {
+      Operator op;
+      op.dims = {{DimName::batch, DimRole::parallel, 8, true}, {name, DimRole::parallel, 8, true}};
+      PlanOperator how;
+      how.op = OperatorId(model.operators.size());
+      how.split.axis[0] = name == DimName::batch ? 0 : 1;
+      how.cost.compute[0] = seconds;
+      model.operators.push_back(op);
+      plan.operators.push_back(how);
+    };
+    plan.mesh.axes = {{"x", 8, kIntraNode}};
+    add(DimName::batch, 1);
+    add(DimName::out_channel, 0.001);
+    const QString words = describe_plan(plan, model);
+    QVERIFY2(words.startsWith(QStringLiteral("Nearly all of compute runs batch x, the rest in another way.")),
+             qPrintable(words));
+    plan.operators[1].cost.compute[0] = 1;
+    QVERIFY(describe_plan(plan, model).startsWith(QStringLiteral("50% of compute runs ")));
+  }
+
   void notes_of_a_result_stand_with_its_plans() {
     PlanPanel panel;
     panel.show();

@@ -94,7 +94,7 @@ QString ComparisonModel::text(const Row& row, int column) const {
   const Result& result = *row.series.result;
   const ResultPoint* fastest = row.fastest ? &result.points[*row.fastest] : nullptr;
   switch (column) {
-    case method: return row.series.title;
+    case method: return result.notes.empty() ? row.series.title : tr("%1 (note)").arg(row.series.title);
     case plans: return grouped_number(double(std::count_if(result.points.begin(), result.points.end(), drawable)), 0);
     case memory:
       return fastest ? memory_text(fastest->memory_bytes)
@@ -109,7 +109,7 @@ QString ComparisonModel::text(const Row& row, int column) const {
     }
     case turning: return result.turning_point ? point_text(result.points[*result.turning_point]) : QString();
     case least: return point_text(result.points[row.least]);
-    case answer: return answer_text(row.series) + (result.notes.empty() ? QString() : kDot + tr("note"));
+    case answer: return answer_text(row.series);
     case clock: return QString::fromLatin1(to_string(result.clock));
     default: return {};
   }
@@ -135,14 +135,9 @@ QVariant ComparisonModel::sort_value(const Row& row, int column) const {
 QString ComparisonModel::tool_tip(const Row& row, int column) const {
   const Result& result = *row.series.result;
   if (column == method) return notes_text(result);
-  if (column == answer) {
-    QStringList lines;
-    if (!result.notes.empty()) lines << notes_text(result);
-    if (!result.exact)
-      lines << (result.gap ? tr("No plan of this method's kind can be faster by more than this at the same memory")
-                           : tr("Found by a method that gives no bound"));
-    return lines.join(u'\n');
-  }
+  if (column == answer && !result.exact && result.gap)
+    return tr("No plan of this method's kind can be faster by more than this at the same memory");
+  if (column == answer && !result.exact) return tr("Found by a method that gives no bound");
   if (column == memory && !row.fastest && memory_limit_ > 0)
     return tr("A device has %1").arg(memory_text(memory_limit_));
   if (column == clock)

@@ -105,6 +105,7 @@ void GraphView::make_tool_bar() {
   connect(edge_box_, &QComboBox::currentIndexChanged, this, &GraphView::recolor);
   connect(fold_box_, &QComboBox::activated, this, [this](int index) { set_fold(static_cast<Fold>(index)); });
   connect(fit_button, &QToolButton::clicked, canvas_, &GraphCanvas::fit);
+  tool_bar_->installEventFilter(this);
 }
 
 void GraphView::set_model(ModelPtr model) {
@@ -222,9 +223,6 @@ void GraphView::build_scene(bool with_stand_ins) {
 void GraphView::update_labels() {
   mesh_label_->setText(figures_ ? figures_->mesh_text() : QString());
   const bool graph = model_ != nullptr;
-  zoom_label_->setText(graph ? (figures_ ? tr("time in ms \u00b7 ") : QString()) +
-                                   tr("zoom %1%").arg(qRound(canvas_->zoom() * 100))
-                             : QString());
   QString engine, tip;
   const bool panels = scene_ && std::any_of(scene_->cards.begin(), scene_->cards.end(),
                                             [](const GraphCard& card) { return card.open; });
@@ -239,6 +237,15 @@ void GraphView::update_labels() {
   }
   layout_label_->setText(engine);
   layout_label_->setToolTip(tip);
+  const QString zoom = graph ? tr("zoom %1%").arg(qRound(canvas_->zoom() * 100)) : QString();
+  zoom_label_->setText(graph && figures_ ? tr("time in ms \u00b7 ") + zoom : zoom);
+  // What is cut says less than what is left out.
+  if (tool_bar_->layout()->sizeHint().width() > tool_bar_->width()) zoom_label_->setText(zoom);
+}
+
+bool GraphView::eventFilter(QObject* watched, QEvent* event) {
+  if (watched == tool_bar_ && event->type() == QEvent::Resize) update_labels();
+  return QWidget::eventFilter(watched, event);
 }
 
 void GraphView::toggle_fold(std::uint32_t group, bool open) {

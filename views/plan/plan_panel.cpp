@@ -60,7 +60,7 @@ class ReshardDelegate : public QStyledItemDelegate {
     painter->setPen(quiet ? colors.secondary : colors.text);
     const QFontMetrics metrics(painter->font());
     painter->drawText(area, index.data(Qt::TextAlignmentRole).toInt(),
-                      metrics.elidedText(index.data().toString(), Qt::ElideRight, area.width()));
+                      metrics.elidedText(index.data().toString(), Qt::ElideMiddle, area.width()));
   }
   QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override {
     QSize size = QStyledItemDelegate::sizeHint(option, index);

@@ -72,12 +72,18 @@ QString describe_plan(const Plan& plan, const Model& model) {
   std::vector<std::pair<QString, double>> order(by_split.begin(), by_split.end());
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   QString words = plan.pipeline ? describe_pipeline(*plan.pipeline) : QString();
-  words += order.size() == 1
-               ? QObject::tr("Every operator runs %1").arg(order[0].first)
-               : QObject::tr("%1 of compute runs %2").arg(share_text(order[0].second / total), order[0].first);
-  if (order.size() > 1) words += QObject::tr(", %1 %2").arg(share_text(order[1].second / total), order[1].first);
-  if (order.size() == 3) words += QObject::tr(", the rest in another way");
-  if (order.size() > 3) words += QObject::tr(", the rest in %1 other ways").arg(order.size() - 2);
+  constexpr double kNearlyAll = 0.995;  // what follows would be 0%
+  const double first = order[0].second / total;
+  if (order.size() == 1)
+    words += QObject::tr("Every operator runs %1").arg(order[0].first);
+  else if (first >= kNearlyAll)
+    words += QObject::tr("Nearly all of compute runs %1").arg(order[0].first);
+  else
+    words += QObject::tr("%1 of compute runs %2, %3 %4")
+                 .arg(share_text(first), order[0].first, share_text(order[1].second / total), order[1].first);
+  const std::size_t rest = order.size() - std::min<std::size_t>(order.size(), first >= kNearlyAll ? 1 : 2);
+  if (rest == 1) words += QObject::tr(", the rest in another way");
+  if (rest > 1) words += QObject::tr(", the rest in %1 other ways").arg(rest);
   return words + u'.' + describe_choices(plan);
 }
 
