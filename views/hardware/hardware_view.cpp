@@ -306,7 +306,10 @@ void HardwareView::pick_row() {
   }
   if (row->kind != HardwareRow::Kind::heading) wanted_ = row->key();
   const bool topology = row->kind == HardwareRow::Kind::topology;
-  if (!topology && !before_topology_.isEmpty()) across_->setSizes(std::exchange(before_topology_, {}));
+  if (!topology && !before_topology_.isEmpty()) {
+    across_->setSizes(std::exchange(before_topology_, {}));
+    for (const int column : {CoverageModel::samples, CoverageModel::range}) tree_->setColumnHidden(column, false);
+  }
   detail_->setCurrentWidget(topology ? static_cast<QWidget*>(topology_) : chart_);
   if (topology) {
     topology_->set_topology(content_->cluster->topology);
@@ -324,14 +327,15 @@ void HardwareView::pick_row() {
   chart_->set_chart(std::move(chart));
 }
 
-/// A matrix is read as a whole; the list beside it is not read meanwhile.
+/// A matrix is read as a whole. Where that takes room from the list, the list keeps its names.
 void HardwareView::make_room_for_topology() {
   const QList<int> sizes = across_->sizes();
   const int both = sizes[0] + sizes[1];
-  const int wanted = std::min(topology_->wanted_width(), both - across_->widget(0)->minimumWidth());
+  const int wanted = std::min(topology_->least_width(), both - across_->widget(0)->minimumWidth());
   if (wanted <= sizes[1]) return;
   if (before_topology_.isEmpty()) before_topology_ = sizes;
   across_->setSizes({both - wanted, wanted});
+  for (const int column : {CoverageModel::samples, CoverageModel::range}) tree_->setColumnHidden(column, true);
 }
 
 void HardwareView::copy_remark(int row) const {

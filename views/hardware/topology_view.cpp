@@ -155,10 +155,10 @@ std::vector<int> TopologyView::column_widths(int pad) const {
   return each;
 }
 
-int TopologyView::wanted_width() const {
+int TopologyView::least_width() const {
   const bool shortly = model_->is_short();
-  model_->set_short(false);
-  const std::vector<int> each = column_widths(kWidePad);
+  model_->set_short(true);
+  const std::vector<int> each = column_widths(kNarrowPad);
   model_->set_short(shortly);
   const QMargins margins = layout()->contentsMargins();
   return std::accumulate(each.begin(), each.end(), 0) + table_->verticalHeader()->sizeHint().width() + margins.left() +

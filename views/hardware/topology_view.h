@@ -44,8 +44,8 @@ class TopologyView : public QWidget {
   explicit TopologyView(QWidget* parent = nullptr);
   void set_topology(HostTopology topology);
   QTableView* table() const { return table_; }
-  QString legend() const;    ///< the words below the matrix
-  int wanted_width() const;  ///< with nothing shortened
+  QString legend() const;   ///< the words below the matrix
+  int least_width() const;  ///< at which nothing scrolls or ends in dots
 
  protected:
   bool eventFilter(QObject* watched, QEvent* event) override;
