@@ -85,6 +85,7 @@ void ComparisonView::make_table() {
   table_->header()->setSortIndicatorClearable(true);
   table_->header()->setSortIndicator(-1, Qt::AscendingOrder);
   sorted_->sort(-1);
+  table_->viewport()->installEventFilter(this);
   connect(table_->selectionModel(), &QItemSelectionModel::selectionChanged, this, &ComparisonView::pick_row);
 }
 
@@ -131,9 +132,9 @@ void ComparisonView::spread_columns() {
     if (!table_->isColumnHidden(int(c))) table_->setColumnWidth(int(c), fitted_[c] = least_width_[c] + air);
 }
 
-void ComparisonView::resizeEvent(QResizeEvent* event) {
-  QWidget::resizeEvent(event);
-  if (model_->rowCount() > 0) spread_columns();
+bool ComparisonView::eventFilter(QObject* watched, QEvent* event) {
+  if (watched == table_->viewport() && event->type() == QEvent::Resize && model_->rowCount() > 0) spread_columns();
+  return QWidget::eventFilter(watched, event);
 }
 
 void ComparisonView::update_summary() {
