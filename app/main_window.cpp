@@ -218,6 +218,19 @@ void MainWindow::default_layout() {
     view_docks_[0]->raise();
     resizeDocks({view_docks_[0]}, {(height() - 90) * 45 / 100}, Qt::Vertical);
   }
+  fit_docks();
+}
+
+void MainWindow::set_most_width(int width) {
+  most_width_ = width;
+  fit_docks();
+}
+
+void MainWindow::fit_docks() {
+  if (most_width_ == 0 || minimumSizeHint().width() <= most_width_) return;
+  // Twice the scale on a usual screen: what stands on both sides of the chart elsewhere shares one side.
+  tabifyDockWidget(scenario_dock_, plan_dock_);
+  scenario_dock_->raise();
 }
 
 void MainWindow::connect_document() {
@@ -426,6 +439,7 @@ void MainWindow::showEvent(QShowEvent* event) {
   first_show_ = false;
   // Docks take their sizes only once the window has its own; their tab bars appear with the first layout.
   if (settings_.layout().isEmpty() || !restoreState(settings_.layout())) default_layout();
+  fit_docks();
   QTimer::singleShot(0, this, [this] {
     for (QTabBar* tabs : findChildren<QTabBar*>()) {
       if (!tabs->accessibleName().isEmpty()) continue;

@@ -69,6 +69,8 @@ class MainWindow : public QMainWindow {
   /// Measured logs, read together in the background; where they make a profile it becomes the hardware.
   void open_logs(const QStringList& paths);
   bool save_session(const QString& path);
+  /// The window is to need no more than this: docks share one side where the screen is too narrow for both. 0: any.
+  void set_most_width(int width);
   /// Whether closing or opening a session asks first where work would be lost. Off at first: nobody may be there.
   void set_asks_before_leaving(bool asks) { asks_before_leaving_ = asks; }
   void export_to(ExportKind kind, const QString& path);
@@ -122,6 +124,7 @@ class MainWindow : public QMainWindow {
   void connect_panels();
   void connect_actions();
   void default_layout();
+  void fit_docks();
   QDockWidget* add_dock(const QString& key, const QString& title, QWidget* widget, Qt::DockWidgetArea area,
                         QDockWidget* behind = nullptr);
 
@@ -222,6 +225,7 @@ class MainWindow : public QMainWindow {
   bool untouched_ = true, asks_before_leaving_ = false, leaving_ = false;
   QByteArray before_chart_only_;
   bool first_show_ = true;
+  int most_width_ = 0;
 };
 
 }  // namespace turnpoint::app

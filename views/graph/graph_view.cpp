@@ -8,6 +8,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "views/common/elided_label.h"
 #include "views/common/format.h"
 #include "views/graph/fit_button.h"
 #include "views/graph/graph_legend.h"
@@ -86,7 +87,7 @@ void GraphView::make_tool_bar() {
   edge_box_ =
       add_box(tr("Edges"), {tr("Resharding bytes"), tr("Resharding time")}, tr("What the width of an edge means"));
   fold_box_ = add_box(tr("Fold"), {tr("Layers"), tr("Operators"), tr("Outline")}, tr("How far the graph is unfolded"));
-  mesh_label_ = new QLabel(tool_bar_);
+  mesh_label_ = new Elided<QLabel>(tool_bar_);
   mesh_label_->setToolTip(tr("The axes of the device mesh, outermost first"));
   row->addWidget(mesh_label_, 1);
   layout_label_ = new QLabel(tool_bar_);
@@ -240,7 +241,8 @@ void GraphView::update_labels() {
   const QString zoom = graph ? tr("zoom %1%").arg(qRound(canvas_->zoom() * 100)) : QString();
   zoom_label_->setText(graph && figures_ ? tr("time in ms \u00b7 ") + zoom : zoom);
   // What is cut says less than what is left out.
-  if (tool_bar_->layout()->sizeHint().width() > tool_bar_->width()) zoom_label_->setText(zoom);
+  for (const QString& less : {zoom, QString()})
+    if (tool_bar_->layout()->sizeHint().width() > tool_bar_->width()) zoom_label_->setText(less);
 }
 
 bool GraphView::eventFilter(QObject* watched, QEvent* event) {
