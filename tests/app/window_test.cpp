@@ -46,6 +46,9 @@ class WindowTest : public QObject {
   void opens_a_scenario_without_a_question() {
     WindowFixture f;
     QVERIFY(!f.document().scenario());
+    // Without a model there is no chart to pick a point in.
+    QTRY_VERIFY(
+        f.window->plan_panel()->findChild<QLabel*>(QStringLiteral("no_plan"))->text().startsWith("Open a model"));
     QVERIFY(f.open());
     QCOMPARE(f.document().scenario()->cluster->devices(), 16);
     QVERIFY(f.chart().data().subject());
