@@ -320,6 +320,16 @@ class WindowTest : public QObject {
     QCOMPARE(f.chart().data().series.size(), std::size_t(3));
   }
 
+  void a_method_switched_off_by_a_session_is_not_waited_for() {
+    WindowFixture f;
+    fake_world().other_ms = 300;
+    f.window->open_scenario("builtin:transformer-s", "v100-16gb-2x8", 0);
+    QTRY_COMPARE(f.runner().find("optcnn")->state, app::MethodRun::State::waiting);
+    f.runner().set_enabled_methods({"ft", "data-parallel"});
+    QVERIFY(f.settle());
+    QVERIFY(!f.runner().find("optcnn")->result);
+  }
+
   void batch_is_bound_again_and_undone() {
     WindowFixture f;
     QVERIFY(f.open());
