@@ -174,11 +174,11 @@ class PlanReader {
       fields.fail("name", fmt::format("'{}' is '{}' in the model", name, model_->operators[OperatorId(index)].name));
     if (fields.error()) return;
     const ReadConfiguration& configuration = configurations_[static_cast<std::size_t>(at)];
-    Operator stub;
-    if (!model_) stub = stub_of(fields, name, configuration);
+    Operator unknown;
+    if (!model_) unknown = operator_of_file(fields, name, configuration);
     PlanOperator made;
     made.op = OperatorId(index);
-    made.split = split_of(fields, configuration, model_ ? model_->operators[made.op] : stub);
+    made.split = split_of(fields, configuration, model_ ? model_->operators[made.op] : unknown);
     made.choice = configuration.choice;
     made.stage = static_cast<int>(fields.integer("stage", 0, 1 << 20, 0));
     read_cost(fields, "parts", total, made.cost);
@@ -186,12 +186,12 @@ class PlanReader {
     made.gradient_sync = read_steps(fields, "gradient_sync", std::nullopt);
     operators_.emplace(name, made.op);
     totals_.push_back(total);
-    if (!model_) alone_.model.operators.push_back(std::move(stub));
+    if (!model_) alone_.model.operators.push_back(std::move(unknown));
     plan_.operators.push_back(std::move(made));
   }
 
   /// With the loop dimensions that the file names, by the outermost axis that splits them.
-  Operator stub_of(JsonFields& fields, const std::string& name, const ReadConfiguration& configuration) {
+  Operator operator_of_file(JsonFields& fields, const std::string& name, const ReadConfiguration& configuration) {
     Operator op;
     op.name = name;
     op.detail = fields.text("detail", std::string());
