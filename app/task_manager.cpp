@@ -34,7 +34,6 @@ struct TaskManager::Task {
   Work work;
   Done done;
   QElapsedTimer clock;
-  std::jthread thread;
   bool superseded = false, stopping = false;
 
   std::mutex mutex;  ///< guards what the worker reports
@@ -43,6 +42,7 @@ struct TaskManager::Task {
   std::set<std::string> phases;  ///< met so far
   qint64 risen_ms = 0;           ///< when `fraction` last changed
   std::chrono::steady_clock::time_point reported{};
+  std::jthread thread;  ///< last: it is waited for before anything that it writes to goes
 };
 
 TaskManager::TaskManager(QObject* parent) : QObject(parent) {}
