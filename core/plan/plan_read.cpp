@@ -250,6 +250,17 @@ class PlanReader {
     return layout;
   }
 
+  void add_partial(JsonFields& fields, const char* key, Layout& layout) {
+    std::uint32_t taken = 0;
+    const std::uint32_t mask = read_axes(fields, key, taken);
+    for (int a = 0; a < plan_.mesh.count(); ++a) {
+      if (!(mask >> a & 1u)) continue;
+      auto& value = layout.axis[static_cast<std::size_t>(a)];
+      if (value != Layout::kReplicated) return fields.fail(key, "names an axis that the layout splits");
+      value = Layout::kPartial;
+    }
+  }
+
   std::vector<ReshardStep> read_steps(JsonFields& fields, const char* key, std::optional<std::size_t> rank,
                                       bool layouts = false) {
     static constexpr ReshardMove kAll[] = {ReshardMove::all_gather,     ReshardMove::slice,
@@ -296,6 +307,11 @@ class PlanReader {
     if (!made.producer.valid() && !made.consumer.valid()) fields.fail("producer", "is missing, and so is a consumer");
     made.from = read_layout(fields, "from", rank);
     made.to = read_layout(fields, "to", rank);
+    if (fields.has("gradient_partial")) {
+      JsonFields partial = fields.object("gradient_partial");
+      add_partial(partial, "from", made.from);
+      add_partial(partial, "to", made.to);
+    }
     made.forward = read_steps(fields, "steps", rank, true);
     made.backward = read_steps(fields, "backward_steps", rank, true);
     const std::string keep = fields.has("keep") ? fields.text("keep") : std::string();

@@ -47,27 +47,26 @@ ResultParts result_parts(const Result& result, bool with_plans) {
   json scenario = write_scenario(*result.scenario);
   scenario["model"] = valid_utf8(model.source);
   scenario["method_options"] = valid_utf8(result.method_options);
-  ResultParts parts;
-  parts.head = {{"format", "turnpoint/result@1"},
-                {"model",
-                 {{"name", valid_utf8(model.name)},
-                  {"operators", model.operators.size()},
-                  {"parameters", model.parameters},
-                  {"source", valid_utf8(model.source)}}},
-                {"scenario", std::move(scenario)},
-                {"method", result.method},
-                {"clock", to_string(result.clock)},
-                {"exact", result.exact},
-                {"gap", optional_json(result.gap)},
-                {"search_s", result.search_s},
-                {"turning_point", optional_json(result.turning_point)},
-                {"near_best", optional_json(result.near_best)}};
-  json& head = parts.head;
+  json head = {{"format", "turnpoint/result@1"},
+               {"model",
+                {{"name", valid_utf8(model.name)},
+                 {"operators", model.operators.size()},
+                 {"parameters", model.parameters},
+                 {"source", valid_utf8(model.source)}}},
+               {"scenario", std::move(scenario)},
+               {"method", result.method},
+               {"clock", to_string(result.clock)},
+               {"exact", result.exact},
+               {"gap", optional_json(result.gap)},
+               {"search_s", result.search_s},
+               {"turning_point", optional_json(result.turning_point)},
+               {"near_best", optional_json(result.near_best)}};
   if (tasks) head["model"].update({{"tasks", tasks->task_count()}, {"edges", tasks->edge_count()}});
   if (result.heuristic_eliminations) head["heuristic_eliminations"] = *result.heuristic_eliminations;
   for (const auto& note : result.notes) head["notes"].push_back(valid_utf8(note));
   if (!result.objective.empty()) head["objective"] = result.objective;
   if (result.price_per_iteration) head["price_per_iteration"] = *result.price_per_iteration;
+  ResultParts parts;
   const auto list = [&](const char* key, std::size_t count, auto at) {
     head[key] = nullptr;
     parts.lists[key] = {count, std::move(at)};
@@ -79,16 +78,17 @@ ResultParts result_parts(const Result& result, bool with_plans) {
     });
   if (with_plans && result.plans)
     list("plans", result.points.size(), [&](std::size_t i) { return write_any_plan(result, i); });
+  parts.head = std::make_shared<json>(std::move(head));
   return parts;
 }
 
 json write_result(const Result& result, bool with_plans) {
   ResultParts parts = result_parts(result, with_plans);
   for (const auto& [key, list] : parts.lists) {
-    json& array = parts.head[key] = json::array();
+    json& array = (*parts.head)[key] = json::array();
     for (std::size_t i = 0; i < list.count; ++i) array.push_back(list.at(i));
   }
-  return std::move(parts.head);
+  return std::move(*parts.head);
 }
 
 json write_results(const std::vector<ResultPtr>& results, bool with_plans) {

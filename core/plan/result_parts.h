@@ -5,7 +5,8 @@
 #include <cstddef>
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "core/plan/result.h"
@@ -19,8 +20,8 @@ struct ResultParts {
     std::size_t count = 0;
     std::function<nlohmann::json(std::size_t)> at;  ///< may be called from several threads
   };
-  nlohmann::json head;                ///< the document, null in place of its long lists
-  std::map<std::string, List> lists;  ///< "points", "lower_bound", "plans", where it has them
+  std::shared_ptr<nlohmann::json> head;  ///< the document, null in place of its long lists
+  std::map<std::string, List> lists;     ///< "points", "lower_bound", "plans", where it has them
 };
 
 /// The result must outlive its parts.

@@ -40,7 +40,7 @@ class DocumentWriter {
   Expected<void> object(const Result& result, const WrittenPlans& wanted, std::size_t depth) {
     const ResultParts parts = result_parts(result, wanted.at_most > 0);
     bool first = true;
-    for (const auto& [key, value] : parts.head.items()) {
+    for (const auto& [key, value] : parts.head->items()) {
       text_ += first ? "{\n" : ",\n";
       first = false;
       text_.append(depth + 1, ' ').append(json(key).dump()).append(": ");
