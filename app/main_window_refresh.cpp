@@ -334,8 +334,9 @@ void MainWindow::show_status() {
             << tr("%1 operators").arg(scenario->model->operators.size());
     figures = parts.join(QStringLiteral(" · "));
   }
-  plan_panel_->set_empty_text(busy && !main->result ? tr("Searching: the first plans are not there yet.")
-                                                    : tr("Pick a point in the chart to see its plan."));
+  plan_panel_->set_empty_text(!scenario               ? tr("Open a model to see its plans.")
+                              : busy && !main->result ? tr("Searching: the first plans are not there yet.")
+                                                      : tr("Pick a point in the chart to see its plan."));
   state_label_->setText(QStringLiteral("● ") + state);
   QPalette tinted = state_label_->palette();
   tinted.setColor(QPalette::WindowText, tint);

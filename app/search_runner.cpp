@@ -382,7 +382,10 @@ void SearchRunner::set_enabled_methods(const std::vector<std::string>& names) {
       (void)add_split(name.substr(name.find(':') + 1));  // one that means nothing is left out
   for (MethodRun& run : runs_) {
     run.enabled = std::find(names.begin(), names.end(), run.name) != names.end();
-    if (!run.enabled) tasks_.cancel_purpose(purpose_of(run.name));
+    if (run.enabled) continue;
+    tasks_.cancel_purpose(purpose_of(run.name));
+    if (run.state == MethodRun::State::waiting) run.state = MethodRun::State::idle;
+    std::erase(others_, run.name);
   }
   if (document_.scenario()) {
     // What was on before may have been searching; what is on now has to begin by itself.

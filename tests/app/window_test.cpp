@@ -46,6 +46,9 @@ class WindowTest : public QObject {
   void opens_a_scenario_without_a_question() {
     WindowFixture f;
     QVERIFY(!f.document().scenario());
+    // Without a model there is no chart to pick a point in.
+    QTRY_VERIFY(
+        f.window->plan_panel()->findChild<QLabel*>(QStringLiteral("no_plan"))->text().startsWith("Open a model"));
     QVERIFY(f.open());
     QCOMPARE(f.document().scenario()->cluster->devices(), 16);
     QVERIFY(f.chart().data().subject());
@@ -315,6 +318,16 @@ class WindowTest : public QObject {
     QTest::mouseClick(list->viewport(), Qt::LeftButton, {}, QPoint(row.left() + 8, row.center().y()));
     QVERIFY(f.settle());
     QCOMPARE(f.chart().data().series.size(), std::size_t(3));
+  }
+
+  void a_method_switched_off_by_a_session_is_not_waited_for() {
+    WindowFixture f;
+    fake_world().other_ms = 300;
+    f.window->open_scenario("builtin:transformer-s", "v100-16gb-2x8", 0);
+    QTRY_COMPARE(f.runner().find("optcnn")->state, app::MethodRun::State::waiting);
+    f.runner().set_enabled_methods({"ft", "data-parallel"});
+    QVERIFY(f.settle());
+    QVERIFY(!f.runner().find("optcnn")->result);
   }
 
   void batch_is_bound_again_and_undone() {

@@ -87,6 +87,12 @@ class ComparisonViewTest : public QObject {
     ComparisonView other;
     other.set_data(noted);
     QCOMPARE(cell(other, 0, M::method), QString("FT"));
+    const int with_note = other.table()->columnWidth(M::method);
+    other.set_data(three_methods());
+    const int without = other.table()->columnWidth(M::method);
+    other.set_data(noted);
+    QVERIFY(without < with_note);
+    QCOMPARE(other.table()->columnWidth(M::method), with_note);
     QCOMPARE(cell(other, 1, M::method), QString("DATA-PARALLEL (note)"));
     QVERIFY(other.model()->index(1, M::method).data(Qt::ToolTipRole).toString().contains("does not divide"));
     QCOMPARE(cell(view, 1, M::time), QString("does not fit"));

@@ -7,6 +7,7 @@
 #include <QHeaderView>
 #include <QPainter>
 #include <algorithm>
+#include <utility>
 
 #include "views/common/format.h"
 #include "views/common/method_marks.h"
@@ -94,7 +95,10 @@ void ComparisonView::set_data(const ChartData& chart) {
   changing_selection_ = true;
   model_->set_data(chart);
   changing_selection_ = false;
-  bool other_columns = false;
+  QStringList names;  // with the sign of a note they are longer
+  for (int row = 0; row < model_->rowCount(); ++row)
+    names << model_->index(row, ComparisonModel::method).data().toString();
+  bool other_columns = std::exchange(names_, names) != names;
   for (const int column : {int(ComparisonModel::network), int(ComparisonModel::turning)}) {
     bool empty = true;
     for (int row = 0; row < model_->rowCount(); ++row)

@@ -55,6 +55,7 @@ class ComparisonView : public QWidget {
   TableBar bar_;
   std::array<int, ComparisonModel::kColumns> least_width_{}, fitted_{};  ///< 0: not fitted yet
   QPointer<SelectionModel> selection_;
+  QStringList names_;
   bool changing_selection_ = false;
 };
 
