@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -26,6 +27,7 @@ constexpr double kWholeGrowth = 64;                      // products of the whol
 constexpr double kSettled = 0.009, kSettledShare = 0.3;  // a gap with which less work is put into the next
 constexpr double kUnsettledShare = 6;                    // of the work allowed, until one like that is proven
 constexpr double kCheapShare = 0.4;                      // for what looks cheap at first but need not be
+constexpr double kDirectProducts = 2e7;                  // few lists can still be long
 constexpr double kSomeProducts = 1e6;                    // from which on they say something about the next level
 constexpr double kLikelyShare = 0.2, kUnlikely = 4;      // of the work left, by a rough estimate
 constexpr double kFarthest = 10;
@@ -77,7 +79,9 @@ bool Engine::lanes(const std::vector<double>& memory, const std::vector<double>&
   large_ = entries * kLanes * sizeof(float) * 2 * count > kLaneBytes;
   std::vector<char> ok(count, 0);
   std::vector<std::vector<Point>> found(count);
+  std::atomic<std::size_t> begun{0};
   const auto run = [&](std::size_t b) {
+    control_.report("bounds", double(begun++) / double(count));
     LaneBlock& block = blocks_[b];
     for (std::size_t l = 0; l < kLanes; ++l) {
       const std::size_t i = std::min(b * kLanes + l, memory.size() - 1);
@@ -217,7 +221,7 @@ std::size_t Engine::beam(Achieved& achieved, double buckets, double width_share,
     if (in_use(slack[b])) options.bounds.push_back(&blocks_[b]);
   options.max_points = kBeamPoints;
   std::vector<ListTable> lists;
-  if (run_lists(dag_, options, pool_, control_, nullptr, lists, products) != ListResult::done)
+  if (run_lists(dag_, options, pool_, control_, "coarse frontier", lists, products) != ListResult::done)
     return options.max_points;
   collect(lists, achieved);
   std::size_t kept = 0;
@@ -399,6 +403,7 @@ bool Engine::restricted(Achieved& achieved, int buckets, double max_products) {
 bool Engine::direct(Achieved& achieved) {
   ListOptions options;
   options.max_points = std::size_t(1) << 20;
+  options.max_products = kDirectProducts;
   std::vector<ListTable> lists;
   if (run_lists(dag_, options, pool_, control_, nullptr, lists) != ListResult::done) return false;
   if (lists[dag_.root].points() == 0) infeasible_ = true;

@@ -34,7 +34,8 @@ void load_leaf(const Leaf& leaf, std::uint32_t table, const Region& region, List
   }
 }
 
-constexpr double kJoinShare = 0.25;  // of the work of other products: most of the join of two long lists is skipped
+constexpr double kReportEvery = 0.1;  // seconds
+constexpr double kJoinShare = 0.25;   // of the work of other products: most of the join of two long lists is skipped
 
 /// Runs the steps one after another, each in parallel over its entries or, for a single entry, over windows of memory.
 class ListRunner {
@@ -47,9 +48,12 @@ class ListRunner {
         control_(control),
         lists_(lists),
         region_(options),
-        mergers_(static_cast<std::size_t>(pool.threads()), Merger(region_, control)) {}
+        mergers_(static_cast<std::size_t>(pool.threads()), Merger(region_, control, [this](double share) {
+                   report((double(finished_) + share) / double(parts_));
+                 })) {}
 
   ListResult run(const char* phase) {
+    phase_ = phase;
     lists_.assign(dag_.tables.size(), ListTable());
     uses_.assign(dag_.tables.size(), 0);
     for (const auto& step : dag_.steps) ++uses_[step.p], ++uses_[step.f];
@@ -58,9 +62,10 @@ class ListRunner {
       if (control_.stopped()) return ListResult::stopped;
     }
     for (std::size_t i = 0; i < dag_.steps.size(); ++i) {
+      step_ = i;
+      report(0);
       const ListResult result = step(dag_.steps[i]);
       if (result != ListResult::done) return result;
-      if (phase && (i & 15) == 0) control_.report(phase, double(i) / double(dag_.steps.size()));
     }
     return ListResult::done;
   }
@@ -68,6 +73,15 @@ class ListRunner {
   double products() const { return products_; }
 
  private:
+  /// A share of the current step is done; single steps may take seconds, so that this is asked often and said rarely.
+  void report(double share) {
+    if (!phase_) return;
+    const double now = control_.elapsed();
+    double last = reported_.load(std::memory_order_relaxed);
+    if (now - last >= kReportEvery && reported_.compare_exchange_strong(last, now))
+      control_.report(phase_, std::min(1.0, (double(step_) + share) / double(dag_.steps.size())));
+  }
+
   ListResult step(const Dag::UniqueStep& step) {
     const Shape& shape = *step.shape;
     const ListTable &p = lists_[step.p], &f = lists_[step.f];
@@ -92,6 +106,8 @@ class ListRunner {
     std::vector<Chunk> chunks(parts);
     std::atomic<std::size_t> made{total_};
     std::atomic<double> products{products_};
+    finished_ = 0;
+    parts_ = windows.empty() ? entries : parts;
     const auto exceeded = [&] {
       return made.load(std::memory_order_relaxed) > options_.max_points ||
              products.load(std::memory_order_relaxed) > options_.max_products;
@@ -108,6 +124,7 @@ class ListRunner {
         merger.merge(p, f, shape, step.out, 0, 0, windows[part], achieved, chunk);
         made += chunk.p.size();
         if (part == 0) count(kJoinShare * merger.products());
+        report(double(++finished_) / double(parts_));
         return;
       }
       for (std::size_t e = entries * part / parts; e < entries * (part + 1) / parts; ++e) {
@@ -117,6 +134,7 @@ class ListRunner {
                      Window(), achieved, chunk);
         made += chunk.p.size() - before;
         count(merger.products());
+        report(double(++finished_) / double(parts_));
       }
     });
     if (control_.stopped()) return ListResult::stopped;
@@ -175,6 +193,10 @@ class ListRunner {
   std::vector<std::uint32_t> uses_;  // steps that still have to read a table
   std::size_t total_ = 0;
   double products_ = 0;
+  const char* phase_ = nullptr;
+  std::size_t step_ = 0, parts_ = 1;  // entries of the step, or windows of its single one
+  std::atomic<std::size_t> finished_{0};
+  std::atomic<double> reported_{-kReportEvery};  // when
 };
 
 }  // namespace

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <utility>
 
 #include "core/frontier/dispatch.h"
 #include "core/frontier/lists.h"
@@ -128,8 +130,9 @@ class Region {
 /// Makes the lists of single entries; one per worker, buffers are re-used.
 class Merger {
  public:
-  Merger(const Region& region, const Control& control)
-      : region_(region), control_(control), coarse_(region.coarse_shift() > 0) {}
+  /// `tick`, if given, is called now and then with the share of the entry that is done.
+  Merger(const Region& region, const Control& control, std::function<void(double)> tick = {})
+      : region_(region), control_(control), tick_(std::move(tick)), coarse_(region.coarse_shift() > 0) {}
 
   bool stopped() const { return stopped_; }
   /// Products of points behind the entry merged last. Independent of threads, so a limit on their sum is, too.
@@ -186,7 +189,7 @@ class Merger {
 
   bool collect_pairs(const ListTable& p, const ListTable& f, const Shape& shape, std::size_t x, std::uint32_t g) {
     pairs_.clear();
-    total_ = longest_ = 0;
+    total_ = longest_ = rows_ = 0;
     low_ = std::numeric_limits<std::int64_t>::max();
     high_ = 0;
     double fastest = kInfinity;
@@ -206,6 +209,7 @@ class Merger {
       fastest_time_ = fastest;
       total_ += std::size_t(pair.p_end - pair.p_begin) * (pair.f_end - pair.f_begin);
       longest_ = std::max<std::size_t>(longest_, (pair.p_end - pair.p_begin) + (pair.f_end - pair.f_begin));
+      rows_ += std::min(pair.p_end - pair.p_begin, pair.f_end - pair.f_begin);
       pairs_.push_back(pair);
     }
     return !pairs_.empty();
@@ -304,6 +308,10 @@ class Merger {
         if (control_.stopped()) {
           stopped_ = true;
           return;
+        }
+        if (tick_) {
+          const double share = static_cast<double>(row) / static_cast<double>(rows_);
+          tick_(round < 0 ? share : (round + share) / kRounds);
         }
       }
       const std::int64_t m0 = outer.memory[o] - low_;
@@ -452,6 +460,7 @@ class Merger {
 
   const Region& region_;
   const Control& control_;
+  std::function<void(double)> tick_;
   std::vector<Pair> pairs_;
   std::vector<Candidate> candidates_, sorted_;
   struct Fastest {
@@ -465,7 +474,7 @@ class Merger {
   std::vector<double> slopes_;
   std::vector<Fastest> fastest_;  // candidate of every bucket, if buckets are wider than 1
   std::vector<std::uint32_t> starts_;
-  std::size_t total_ = 0, longest_ = 0, buckets_ = 0, work_ = 0, compact_at_ = kCompact;
+  std::size_t total_ = 0, longest_ = 0, rows_ = 0, buckets_ = 0, work_ = 0, compact_at_ = kCompact;
   std::int64_t low_ = 0, high_ = 0;
   double fastest_time_ = 0;  // of all products of the entry
   int shift_ = 0;

@@ -418,6 +418,47 @@ class SolverTest : public QObject {
     QVERIFY(costs_of(*answer) == (CostList{{0, 0}}));
   }
 
+  /// Layers that share their weights: every node of a layer is tied to its like in the first one, by equal tables.
+  /// Oracle: every choice.
+  void tied_layers_against_brute_force() {
+    std::size_t not_exact = 0;
+    for (std::uint64_t seed = 0; seed < 60; ++seed) {
+      Generator g(seed ^ 0x71ed);
+      const std::uint32_t layers = g.number(2, 4), kinds = 2, states = g.number(2, 3);
+      Problem problem;
+      std::vector<Node> like;
+      for (std::uint32_t k = 0; k < kinds; ++k) like.push_back(layered_node(g, states));
+      for (std::uint32_t l = 0; l < layers; ++l) problem.nodes.insert(problem.nodes.end(), like.begin(), like.end());
+      const auto each = random_classes(g, states, states);
+      const auto inside = resharding_table(g, states, states), between = resharding_table(g, states, states);
+      std::vector<CostTable> ties;
+      for (std::uint32_t k = 0; k < kinds; ++k) ties.push_back(resharding_table(g, states, states));
+      const auto edge = [&](std::uint32_t from, std::uint32_t to, const CostTable& costs) {
+        problem.edges.push_back({from, to, each, each, states, states, costs});
+      };
+      for (std::uint32_t l = 0; l < layers; ++l) {
+        edge(kinds * l, kinds * l + 1, inside);
+        if (l == 0) continue;
+        edge(kinds * l - 1, kinds * l, between);
+        for (std::uint32_t k = 0; k < kinds; ++k) edge(k, kinds * l + k, ties[k]);
+      }
+      const CostList truth = brute_force(problem);
+      for (const std::size_t table : {std::size_t(1) << 22, std::size_t(states + 1), std::size_t(1)}) {
+        SolveOptions options;
+        options.max_table = table;
+        options.direct_terms = 0;
+        const auto answer = Solver().solve(problem, options, context(2));
+        QVERIFY(answer.has_value());
+        QVERIFY2(broken(problem, *answer).empty(), broken(problem, *answer).c_str());
+        QVERIFY2(bound_broken(*answer, truth).empty(), bound_broken(*answer, truth).c_str());
+        QVERIFY(table < 100 || answer->exact);
+        if (answer->exact) QVERIFY(equal_frontiers(costs_of(*answer), truth, false));
+        not_exact += !answer->exact;
+      }
+    }
+    QVERIFY2(not_exact > 60, "the too-wide path was hardly taken");
+  }
+
   /// A network of attention-mask kind: every operator hangs on one hub, and on its neighbours.
   void wide_problem_has_a_small_gap() {
     Generator g(11);
