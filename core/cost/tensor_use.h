@@ -6,9 +6,9 @@
 //    reads is kept: the producer's own layout, the resharded copy ("after"), or, instead of that, the copy before the
 //    resharding, which backward then repeats ("before").
 //  - A tensor with several consumers is first brought to one shared layout (possibly the producer's own); every
-//  consumer
-//    takes it from there. Communication and the kept copy are shared by all that want that layout; gradients are summed
-//    there on the way back. If any consumer's backward reads the tensor, the shared copy is kept.
+//    consumer takes it from there. Communication and the kept copy are shared by all that want that layout; gradients
+//    are summed there on the way back. If any consumer's backward reads the tensor, the shared copy is kept, or the
+//    copy before it, from which backward makes the shared one again, once for all consumers.
 //  - A view (reshape, transpose) has no storage: keeping its output means keeping its input, as one more reader of it.
 //  - A tensor can be computed again instead of kept where its producer can run again in backward (RunAgain). Chains of
 //    tensors computed again from one another are cut after kMaxRecomputeDepth: what is computed again lives for a
@@ -69,8 +69,9 @@ struct TensorUses {
   std::vector<RunAgain> run_again;  ///< [operator]; other than never only where that saves memory somewhere
   std::vector<ParameterTie> ties;
   std::vector<std::vector<bool>> owns_parameter;  ///< [operator][input]: this use stores the parameter
-  /// [operator][input] of an owned parameter: how often forward and backward read it, tied users included. What backward
-  /// does not read itself (a bias) is fetched along with what it does, so that a run in backward finds it there.
+  /// [operator][input] of an owned parameter: how often forward and backward read it, tied users included. What
+  /// backward does not read itself (a bias) is fetched along with what it does, so that a run in backward finds it
+  /// there.
   std::vector<std::vector<int>> parameter_reads;
   /// [operator][input] of an owned parameter: how often more if its operator runs again (RunAgain::carried).
   std::vector<std::vector<int>> rerun_reads;

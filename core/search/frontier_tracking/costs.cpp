@@ -92,6 +92,29 @@ bool gradients_meet(const PairTable& table, const Layout& from, const Layout& to
   return rest == from.without_partial();
 }
 
+namespace {
+
+// Alternatives that another one beats in memory and time are not worth a place in the tables; of equal ones the first
+// is kept.
+void drop_beaten(PairAlternatives& found) {
+  const auto beats = [](const PairAlternative& a, const PairAlternative& b) {
+    return a.memory <= b.memory && a.time <= b.time;
+  };
+  unsigned dropped = 0;
+  for (int i = 0; i < found.count; ++i) {
+    bool beaten = false;
+    for (int k = 0; k < found.count && !beaten; ++k)
+      beaten = k != i && beats(found.item[k], found.item[i]) && (k < i || !beats(found.item[i], found.item[k]));
+    if (beaten) dropped |= 1u << i;
+  }
+  int kept = 0;
+  for (int i = 0; i < found.count; ++i)
+    if (!(dropped >> i & 1)) found.item[kept++] = found.item[i];
+  found.count = kept;
+}
+
+}  // namespace
+
 PairAlternatives pair_alternatives(const PairTable& table, const Mesh& mesh, const Layout& from, const Layout& to,
                                    const PairTimes& times) {
   const double plain = times.forward + times.backward;
@@ -126,7 +149,11 @@ PairAlternatives pair_alternatives(const PairTable& table, const Mesh& mesh, con
   switch (table.kind) {
     case PairKind::to_shared:
       add(same ? Copy::source : Copy::after, same && before_is_kept ? 0 : bytes_of(table, mesh, to_whole), plain);
-      if (times.producer_again && !same) add(Copy::again, 0, repeated);
+      // From its own layout the copy is made once more for all readers together.
+      if (times.producer_again && !same)
+        add(Copy::again, 0, repeated);
+      else if (!same && !partial_source && !table.stored_once)
+        add(Copy::before, before_is_kept ? 0 : bytes_of(table, mesh, from_whole), repeated);
       add_again();
       break;
     case PairKind::tie:
@@ -151,6 +178,7 @@ PairAlternatives pair_alternatives(const PairTable& table, const Mesh& mesh, con
       add_again();
       break;
   }
+  drop_beaten(result);
   return result;
 }
 

@@ -48,8 +48,8 @@ enum class Copy : std::uint8_t {
   again,   ///< nothing is kept for the consumer; backward repeats the producer's run and the forward resharding
 };
 
-/// The alternatives of a pair in layouts `from` and `to`, in the order in which the frontier problem lists them. At
-/// most three; none where the two cannot go together.
+/// The alternatives of a pair in layouts `from` and `to`, in the order in which the frontier problem lists them: at
+/// most three, none of which another beats; none where the two cannot go together.
 struct PairAlternative {
   Copy copy = Copy::none;
   std::int64_t memory = 0;

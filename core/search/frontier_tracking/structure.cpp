@@ -215,7 +215,7 @@ class Builder {
     table.gradient = tensor.requires_gradient;
     table.before_is_kept = before_is_kept;
     table.consumer_saves = consumer_saves;
-    table.stored_once = s_.sharded_tensors && kind == PairKind::from_shared;
+    table.stored_once = s_.sharded_tensors;
     table.gathers_again = s_.gathers_again && pair_starts_at_output(kind);
     table.from = from_classes.layouts;
     table.to = to_classes.layouts;

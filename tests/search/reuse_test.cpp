@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensor reuse: every choice of kept copies is offered, to one reader and to several. The oracles are the plans of
+// practice that repeat a gathering, and plans whose copies are exchanged here one by one and costed by the evaluator.
+#include <QtTest>
+#include <random>
+
+#include "core/frontier/solver.h"
+#include "core/plan/evaluator.h"
+#include "core/search/frontier_tracking/plans.h"
+#include "search/random_models.h"
+#include "search/scenarios.h"
+#include "search/small_models.h"
+
+using namespace turnpoint;
+using namespace turnpoint::test;
+
+namespace {
+
+double best_within(const Result& result, std::int64_t memory) {
+  double best = INFINITY;
+  for (const auto& p : result.points)
+    if (p.memory_bytes <= memory) best = std::min(best, p.time_s);
+  return best;
+}
+
+void without_choices(Settings& s) { s.recompute = s.update_sharding = s.offload = false; }
+
+/// What a plan may keep instead for one of its reshardings; the steps are put together here.
+std::vector<PlanReshard> other_copies(const TensorUses& uses, const PlanReshard& reshard) {
+  std::vector<PlanReshard> result;
+  const auto flow = std::find_if(uses.flows.begin(), uses.flows.end(),
+                                 [&](const TensorFlow& f) { return f.tensor == reshard.tensor; });
+  const Layout to = reshard.to.without_partial();
+  if (flow == uses.flows.end() || reshard.keep == Keep::none || reshard.keep == Keep::again || reshard.from == to)
+    return result;
+  const bool leaves_producer = !flow->shared() || !reshard.consumer.valid();
+  if (leaves_producer && reshard.from.has_partial()) return result;
+  PlanReshard other = reshard;
+  const auto repeated = reshard.keep == Keep::before ? std::ptrdiff_t(reshard.forward.size()) : 0;
+  const std::vector<ReshardStep> gradient(reshard.backward.begin() + repeated, reshard.backward.end());
+  other.backward = gradient;
+  other.keep = Keep::both;
+  result.push_back(other);
+  other.keep = Keep::before;
+  other.backward = reshard.forward;
+  other.backward.insert(other.backward.end(), gradient.begin(), gradient.end());
+  result.push_back(other);
+  return result;
+}
+
+}  // namespace
+
+class ReuseTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  // A plan of sequence parallelism gathers again in backward, once for all readers. The frontier has that choice, and
+  // without the operators' own ones nothing else makes up for it.
+  void practice_is_never_below_the_frontier_data() {
+    QTest::addColumn<QString>("model");
+    QTest::addColumn<QString>("hardware");
+    for (const char* model :
+         {"llama-2-7b?hidden=512&sequence=64&layers=1", "llama-2-7b?hidden=512&sequence=64&layers=2",
+          "gpt2?hidden=256&sequence=64&layers=1", "bert-large?hidden=256&sequence=64&layers=1"})
+      for (const char* hardware : {"v100-16gb-1x2", "v100-16gb-1x4", "v100-16gb-2x2"})
+        QTest::addRow("%s on %s", model, hardware) << QString(model) << QString(hardware);
+  }
+  void practice_is_never_below_the_frontier() {
+    QFETCH(QString, model);
+    QFETCH(QString, hardware);
+    int compared = 0;
+    for (const bool choices : {true, false}) {
+      const auto scenario = scenario_on(builtin(model.toStdString(), 8), hardware.toStdString(), [&](Settings& s) {
+        if (!choices) without_choices(s);
+      });
+      const auto ft = run("ft", scenario);
+      QVERIFY2(ft.has_value(), ft ? "" : ft.error().message().c_str());
+      for (const char* method : {"megatron", "megatron:sequence-parallel", "manual:tp=2:sequence-parallel",
+                                 "manual:tp=4:sequence-parallel"}) {
+        const auto other = run(method, scenario);
+        if (!other && other.error().code == ErrorCode::usage) continue;  // tp=4 on two devices
+        QVERIFY2(other.has_value(), other ? "" : other.error().message().c_str());
+        for (const auto& point : (*other)->points) {
+          const double best = best_within(**ft, point.memory_bytes);
+          QVERIFY2(best <= point.time_s * (1 + 1e-9) / (1 - (*ft)->gap.value_or(0)),
+                   qPrintable(QString("%1, choices %2: %3 B in %4 s, ft %5 s")
+                                  .arg(method)
+                                  .arg(choices)
+                                  .arg(point.memory_bytes)
+                                  .arg(point.time_s)
+                                  .arg(best)));
+          ++compared;
+        }
+      }
+    }
+    QVERIFY(compared >= 6);
+  }
+
+  // A search that always gathers again, over all configurations, is a part of the search.
+  void gathering_again_is_a_part_of_the_search() {
+    for (const auto& model : {residual(), attention()}) {
+      const auto scenario = scenario_on(model, "v100-16gb-1x4", without_choices);
+      const auto ft = run("ft", scenario);
+      QVERIFY(ft.has_value() && (*ft)->exact);
+      search::SearchSpace space;
+      space.gathers_again = true;
+      const auto structure = search::build_structure(*scenario, space, {});
+      QVERIFY(structure.has_value());
+      const search::Prices prices(scenario, *structure);
+      ThreadPool pool(1);
+      const auto priced = search::price_problem(prices, pool, {});
+      QVERIFY(priced.has_value());
+      const auto answer = frontier::Solver().solve(priced->problem, {}, {});
+      QVERIFY(answer.has_value());
+      for (const auto& point : answer->points) QVERIFY(best_within(**ft, point.memory) <= point.time * (1 + 1e-9));
+    }
+  }
+
+  // Of any plan of an exact frontier any one copy may be exchanged for another: the result does not lie below.
+  void no_exchange_of_copies_lies_below() {
+    std::mt19937_64 random(11);
+    std::vector<ModelPtr> models = {mlp(), residual(), attention(), convolution()};
+    for (int k = 0; k < 12; ++k) models.push_back(random_model(random));
+    int exchanged = 0;
+    for (const auto& model : models) {
+      QVERIFY(model);
+      for (const char* hardware : {"v100-16gb-1x2", "v100-16gb-2x2"}) {
+        const auto scenario = scenario_on(model, hardware, without_choices);
+        const auto ft = run("ft", scenario);
+        QVERIFY2(ft.has_value(), ft ? "" : ft.error().message().c_str());
+        if (!(*ft)->exact) continue;
+        const TensorUses uses = analyse_tensor_uses(*model);
+        const std::size_t count = (*ft)->points.size();
+        for (std::size_t k = 0; k < count; k += 1 + count / 30) {
+          const Plan plan = (*ft)->plans->plan(k);
+          for (std::size_t r = 0; r < plan.reshards.size(); ++r)
+            for (const PlanReshard& other : other_copies(uses, plan.reshards[r])) {
+              Plan changed = plan;
+              changed.reshards[r] = other;
+              const auto cost = evaluate_plan(*scenario, changed);
+              QVERIFY2(cost.has_value(), cost ? "" : cost.error().message().c_str());
+              QVERIFY2(best_within(**ft, cost->memory_bytes()) <= cost->time_s() * (1 + 1e-9),
+                       qPrintable(QString("%1 on %2, point %3: keeping '%4' of %5")
+                                      .arg(model->name.c_str(), hardware)
+                                      .arg(k)
+                                      .arg(to_string(other.keep))
+                                      .arg(model->tensors[other.tensor].name.c_str())));
+              ++exchanged;
+            }
+        }
+      }
+    }
+    qInfo("%d exchanges", exchanged);
+    QVERIFY(exchanged > 1000);
+  }
+};
+
+QTEST_APPLESS_MAIN(ReuseTest)
+#include "reuse_test.moc"
