@@ -57,7 +57,9 @@ struct PairTable {
   std::vector<std::int64_t> shape;
   int element_bytes = 4;
   bool gradient = true;         ///< the tensor's gradient travels back
-  bool before_is_kept = false;  ///< the producer keeps its own copy anyway (or is a view of a kept tensor)
+  bool before_is_kept = false;  ///< the copy before is there anyway (the producer is a view of a kept tensor)
+  bool producer_reads = false;  ///< TensorFlow::producer_copy_is_here()
+  bool restores = false;        ///< ... and backward may make that copy again from the one after
   bool stored_once = false;     ///< of a shared tensor no copy but the shared one is kept
   bool gathers_again = false;   ///< of a gathered tensor the smaller copy before is kept, never the one after
   bool consumer_saves = false;  ///< direct, from_shared: this consumer; to_shared: any consumer
