@@ -60,10 +60,12 @@ PairAlternatives alternatives_of(const PairTable& table, const Layout& from, con
   switch (table.kind) {
     case PairKind::to_shared:
       add(same ? Copy::source : Copy::after, same && before_is_kept ? 0 : after, plain);
-      // From its own layout the copy is made once more for all readers together.
+      // From the producer's layout the copy is made once more for all readers together. Where backward of one alone
+      // reads it, that one may reshard for itself from there (from_shared); more choices for the residual stream, which
+      // has such readers, would double the work of a search and change its curve by hundredths of a per cent.
       if (times.producer_again && !same)
         add(Copy::again, 0, repeated);
-      else if (before_is_less && !table.stored_once)
+      else if (before_is_less && table.several_save && !table.stored_once)
         add(Copy::before, before_is_kept ? 0 : before, repeated);
       if (!same) add_restored();
       add_again();

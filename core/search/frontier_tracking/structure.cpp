@@ -219,6 +219,10 @@ class Builder {
     table.before_is_kept = before_is_kept;
     table.consumer_saves = consumer_saves;
     table.producer_reads = pair_starts_at_output(kind) && s_.uses.flows[flow].producer_copy_is_here();
+    if (kind == PairKind::to_shared) {
+      const auto& saves = s_.uses.flows[flow].consumer_saves;
+      table.several_save = std::count(saves.begin(), saves.end(), true) > 1;
+    }
     table.restores = table.producer_reads && consumer_saves && table.gradient && s_.memory_choices;
     table.stored_once = s_.sharded_tensors;
     table.gathers_again = s_.gathers_again && pair_starts_at_output(kind);
@@ -232,7 +236,8 @@ class Builder {
     table.from_again = from_classes.again;
     table.to_again = to_classes.again;
     std::string key;
-    append(key, table.producer_reads * 4 + table.again.valid() * 2 + table.producer_must_agree);
+    append(key,
+           table.several_save * 8 + table.producer_reads * 4 + table.again.valid() * 2 + table.producer_must_agree);
     append(key, static_cast<int>(kind) * 1000 + table.element_bytes * 10 + table.gradient * 4 + before_is_kept * 2 +
                     consumer_saves);
     for (const auto size : table.shape) append(key, size);

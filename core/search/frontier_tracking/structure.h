@@ -63,6 +63,7 @@ struct PairTable {
   bool stored_once = false;     ///< of a shared tensor no copy but the shared one is kept
   bool gathers_again = false;   ///< of a gathered tensor the smaller copy before is kept, never the one after
   bool consumer_saves = false;  ///< direct, from_shared: this consumer; to_shared: any consumer
+  bool several_save = false;    ///< to_shared: backward of more than one consumer reads it
   OperatorId again;  ///< valid: this producer (or its like) may run again in backward, as RunAgain::folded has it
   std::vector<Configuration> from_configurations;  ///< where `again` is valid: one of each class of `from`
   /// The producer keeps nothing of its own: a consumer that runs again needs it to run again, too.
