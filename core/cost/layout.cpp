@@ -111,6 +111,12 @@ int split_dimension(const Operator& op, const Access& access, int l) {
   return -1;
 }
 
+// Whether every rank finds this input's whole gradient in the output's, whatever loop is summed over: it is no factor
+// of the sum but added to it, once (a bias).
+bool added_to_sum(const Operator& op, const Access& access) {
+  return (op.kind == OperatorKind::matmul || op.kind == OperatorKind::convolution) && !access.saved;
+}
+
 Layout implied_layout(const Operator& op, const Access& access, const Configuration& configuration, int axes,
                       bool partial_for_reductions, bool partial_for_all) {
   Layout layout;
@@ -136,7 +142,12 @@ Layout forward_layout(const Operator& op, const Access& access, bool is_output, 
 
 Layout gradient_layout(const Operator& op, const Access& access, bool is_output, const Configuration& configuration,
                        int axes) {
-  return implied_layout(op, access, configuration, axes, false, !is_output);
+  Layout layout = implied_layout(op, access, configuration, axes, false, !is_output);
+  if (is_output || !added_to_sum(op, access)) return layout;
+  for (int a = 0; a < axes; ++a)
+    if (layout.axis[a] == Layout::kPartial && op.dims[configuration.axis[a]].role == DimRole::reduction)
+      layout.axis[a] = Layout::kReplicated;
+  return layout;
 }
 
 }  // namespace turnpoint

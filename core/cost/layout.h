@@ -74,8 +74,9 @@ bool can_split(const Operator& op, int loop, bool split_windows);
 /// The layouts that a configuration implies for one access.
 ///   forward:  the layout the operator reads (input) or leaves (output, with partial axes for split reductions);
 ///   gradient: for an input, the layout in which backward leaves its gradient: partial on axes that split a loop
-///             dimension the tensor does not walk; for an output, the layout in which backward wants the gradient
-///             (forward without partial).
+///             dimension the tensor does not walk, except where that loop is summed over and the tensor is added to the
+///             sum (a bias: every rank has its whole gradient); for an output, the layout in which backward wants the
+///             gradient (forward without partial).
 Layout forward_layout(const Operator& op, const Access& access, bool is_output, const Configuration& configuration,
                       int axes);
 Layout gradient_layout(const Operator& op, const Access& access, bool is_output, const Configuration& configuration,

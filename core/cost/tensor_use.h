@@ -10,7 +10,8 @@
 //  - A tensor with several consumers is first brought to one shared layout (possibly the producer's own); every
 //    consumer takes it from there. Communication and the kept copy are shared by all that want that layout; gradients
 //    are summed there on the way back. If any consumer's backward reads the tensor, the shared copy is kept, or the
-//    copy before it, from which backward makes the shared one again, once for all consumers.
+//    copy before it, from which backward makes the shared one again, once for all consumers. The search offers that
+//    where more than one consumer's backward reads it.
 //  - A view (reshape, transpose) has no storage: keeping its output means keeping its input, as one more reader of it.
 //  - A tensor can be computed again instead of kept where its producer can run again in backward (RunAgain). Chains of
 //    tensors computed again from one another are cut after kMaxRecomputeDepth: what is computed again lives for a

@@ -2,6 +2,7 @@
 // turnpoint/plan@1 (design.md section 6).
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/plan/escape.h"
 #include "core/plan/export.h"
@@ -89,7 +90,19 @@ json nonzero_parts(const CostBreakdown& cost) {
   return parts;
 }
 
-json write_reshard(const Scenario& scenario, const Mesh& mesh, const PlanReshard& reshard) {
+// Of the axes that a layout calls partial, those on which only gradients are, on their way back: an activation is
+// partial where its producer left it so and nowhere else (design.md 5.2).
+struct GradientPartial {
+  std::uint32_t from = 0, to = 0;
+};
+GradientPartial gradient_partial(const Model& model, const std::set<TensorId>& shared, const PlanReshard& reshard) {
+  const bool from_producer = model.tensors[reshard.tensor].role != TensorRole::parameter &&
+                             (!reshard.consumer.valid() || !shared.count(reshard.tensor));
+  return {from_producer ? 0 : reshard.from.mask(Layout::kPartial), reshard.to.mask(Layout::kPartial)};
+}
+
+json write_reshard(const Scenario& scenario, const Mesh& mesh, const std::set<TensorId>& shared,
+                   const PlanReshard& reshard) {
   const Model& model = *scenario.model;
   const Tensor& tensor = model.tensors[reshard.tensor];
   const std::size_t dims = tensor.shape.size();
@@ -97,12 +110,13 @@ json write_reshard(const Scenario& scenario, const Mesh& mesh, const PlanReshard
     return id.valid() ? json(valid_utf8(model.operators[id].name)) : json();
   };
   const CostBreakdown& cost = reshard.cost;
+  const GradientPartial gradient = gradient_partial(model, shared, reshard);
   json object = {
       {"tensor", valid_utf8(tensor.name)},
       {"producer", operator_name(reshard.producer)},
       {"consumer", operator_name(reshard.consumer)},
-      {"from", write_layout(mesh, reshard.from, dims)},
-      {"to", write_layout(mesh, reshard.to, dims)},
+      {"from", write_layout(mesh, gradient.from ? reshard.from.without_partial() : reshard.from, dims)},
+      {"to", write_layout(mesh, reshard.to.without_partial(), dims)},
       {"steps", write_steps(mesh, reshard.forward, dims)},
       {"backward_steps", write_steps(mesh, reshard.backward, dims)},
       {"keep", reshard.keep == Keep::none || reshard.keep == Keep::again ? json() : json(to_string(reshard.keep))},
@@ -110,6 +124,8 @@ json write_reshard(const Scenario& scenario, const Mesh& mesh, const PlanReshard
       {"time_s", cost.time_s()},
       {"parts", nonzero_parts(cost)}};
   if (reshard.keep == Keep::again) object["again"] = true;
+  if (gradient.from | gradient.to)
+    object["gradient_partial"] = {{"from", axis_names(mesh, gradient.from)}, {"to", axis_names(mesh, gradient.to)}};
   return object;
 }
 
@@ -147,7 +163,11 @@ json write_plan(const Scenario& scenario, const Plan& plan) {
     if (!item.gradient_sync.empty()) object["gradient_sync"] = write_steps(plan.mesh, item.gradient_sync, std::nullopt);
     operators.push_back(std::move(object));
   }
-  for (const PlanReshard& reshard : plan.reshards) reshards.push_back(write_reshard(scenario, plan.mesh, reshard));
+  std::set<TensorId> shared;
+  for (const PlanReshard& reshard : plan.reshards)
+    if (!reshard.consumer.valid()) shared.insert(reshard.tensor);
+  for (const PlanReshard& reshard : plan.reshards)
+    reshards.push_back(write_reshard(scenario, plan.mesh, shared, reshard));
   json document = {{"format", "turnpoint/plan@1"},      {"kind", "sharding"},
                    {"model", valid_utf8(model.name)},   {"hardware", valid_utf8(scenario.hardware)},
                    {"mesh", write_mesh(plan.mesh)},     {"configurations", std::move(configurations)},

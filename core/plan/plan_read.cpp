@@ -174,11 +174,11 @@ class PlanReader {
       fields.fail("name", fmt::format("'{}' is '{}' in the model", name, model_->operators[OperatorId(index)].name));
     if (fields.error()) return;
     const ReadConfiguration& configuration = configurations_[static_cast<std::size_t>(at)];
-    Operator stub;
-    if (!model_) stub = stub_of(fields, name, configuration);
+    Operator unknown;
+    if (!model_) unknown = operator_of_file(fields, name, configuration);
     PlanOperator made;
     made.op = OperatorId(index);
-    made.split = split_of(fields, configuration, model_ ? model_->operators[made.op] : stub);
+    made.split = split_of(fields, configuration, model_ ? model_->operators[made.op] : unknown);
     made.choice = configuration.choice;
     made.stage = static_cast<int>(fields.integer("stage", 0, 1 << 20, 0));
     read_cost(fields, "parts", total, made.cost);
@@ -186,12 +186,12 @@ class PlanReader {
     made.gradient_sync = read_steps(fields, "gradient_sync", std::nullopt);
     operators_.emplace(name, made.op);
     totals_.push_back(total);
-    if (!model_) alone_.model.operators.push_back(std::move(stub));
+    if (!model_) alone_.model.operators.push_back(std::move(unknown));
     plan_.operators.push_back(std::move(made));
   }
 
   /// With the loop dimensions that the file names, by the outermost axis that splits them.
-  Operator stub_of(JsonFields& fields, const std::string& name, const ReadConfiguration& configuration) {
+  Operator operator_of_file(JsonFields& fields, const std::string& name, const ReadConfiguration& configuration) {
     Operator op;
     op.name = name;
     op.detail = fields.text("detail", std::string());
@@ -250,6 +250,17 @@ class PlanReader {
     return layout;
   }
 
+  void add_partial(JsonFields& fields, const char* key, Layout& layout) {
+    std::uint32_t taken = 0;
+    const std::uint32_t mask = read_axes(fields, key, taken);
+    for (int a = 0; a < plan_.mesh.count(); ++a) {
+      if (!(mask >> a & 1u)) continue;
+      auto& value = layout.axis[static_cast<std::size_t>(a)];
+      if (value != Layout::kReplicated) return fields.fail(key, "names an axis that the layout splits");
+      value = Layout::kPartial;
+    }
+  }
+
   std::vector<ReshardStep> read_steps(JsonFields& fields, const char* key, std::optional<std::size_t> rank,
                                       bool layouts = false) {
     static constexpr ReshardMove kAll[] = {ReshardMove::all_gather,     ReshardMove::slice,
@@ -296,6 +307,11 @@ class PlanReader {
     if (!made.producer.valid() && !made.consumer.valid()) fields.fail("producer", "is missing, and so is a consumer");
     made.from = read_layout(fields, "from", rank);
     made.to = read_layout(fields, "to", rank);
+    if (fields.has("gradient_partial")) {
+      JsonFields partial = fields.object("gradient_partial");
+      add_partial(partial, "from", made.from);
+      add_partial(partial, "to", made.to);
+    }
     made.forward = read_steps(fields, "steps", rank, true);
     made.backward = read_steps(fields, "backward_steps", rank, true);
     const std::string keep = fields.has("keep") ? fields.text("keep") : std::string();

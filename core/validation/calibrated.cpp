@@ -23,6 +23,7 @@ namespace {
 
 constexpr double kLeastTime = 1e-12;  ///< seconds; what a profile accepts
 constexpr std::size_t kSizesOfFit = 4;
+constexpr double kApart = 1.5;      ///< ratio of two sizes from which launch and bytes are told apart
 constexpr double kAmbiguous = 1.1;  ///< ratio of times from which operators of one signature are told apart
 constexpr double kAround = 2;       ///< how far beyond the measured sizes earlier samples are dropped
 
@@ -185,7 +186,11 @@ class Calibration {
       row.parts = {{kind, {work.first, work.second}}};
       rows.push_back(std::move(row));
     }
-    if (rows.size() >= kSizesOfFit) {
+    // Without FLOP (the update) there are two constants to tell apart, by as few sizes if these lie apart.
+    const bool moves_only =
+        std::all_of(sizes.begin(), sizes.end(), [](const auto& size) { return size.first.first == 0; });
+    const double least = sizes.begin()->first.second, most = sizes.rbegin()->first.second;
+    if (rows.size() >= kSizesOfFit || (moves_only && rows.size() >= 2 && most > kApart * least)) {
       auto fits = fit_operators(rows);
       if (!fits.empty()) return fits.front();
     }

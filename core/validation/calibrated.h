@@ -23,7 +23,7 @@ struct CalibrationRun {
 ///  - operators: the time of every signature (kind, local sizes, phase) that was run. Signatures that stand for
 ///    operators of different work are left out, fits tell these apart. For other sizes constants per kind: launch, FLOP
 ///    and bytes (core/cost/calibration.h) where four or more different sizes were run, else one rate;
-///  - the update of parameters: launch and bytes;
+///  - the update of parameters, which has no FLOP: launch and bytes from two sizes on that lie apart, else one rate;
 ///  - collectives: the time of every kind, group and size that was run, in the place of earlier samples from half the
 ///    least to twice the largest of these sizes; for other groups latency and bandwidth of the link level, by least
 ///    squares. Transfers of placements inside a node count as sends between two devices.

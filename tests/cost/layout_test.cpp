@@ -110,6 +110,18 @@ class LayoutTest : public QObject {
     QCOMPARE(gradient_layout(op, y, true, configuration, 4), layout_of({0, R, 2, R}));
   }
 
+  // Summands of the output meet before the bias does: its gradient is the output's, whole wherever the sum is split,
+  // and partial only where samples are. A factor of the sum that backward does not read is no bias.
+  void a_bias_has_its_whole_gradient_where_the_sum_is_split() {
+    Operator op = matmul(64, 128, 256, 512);
+    op.inputs.push_back({TensorId(3), Walks{{3}}, false});
+    const auto configuration = configuration_of({0, 2, 3, kRepeat});
+    QCOMPARE(forward_layout(op, op.inputs[2], false, configuration, 4), layout_of({R, R, 0, R}));
+    QCOMPARE(gradient_layout(op, op.inputs[2], false, configuration, 4), layout_of({P, R, 0, R}));
+    op.inputs[1].saved = false;
+    QCOMPARE(gradient_layout(op, op.inputs[1], false, configuration, 4), layout_of({P, 0, 1, R}));
+  }
+
   void merged_dimension_splits_by_its_outermost_walker() {
     Operator op;
     op.kind = OperatorKind::view;

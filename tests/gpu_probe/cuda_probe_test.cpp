@@ -10,72 +10,46 @@
 #include "core/search/method.h"
 #include "core/validation/compare.h"
 #include "core/validation/step_of.h"
-#include "gpu_probe/emulated_gpu/load.h"
+#include "gpu_probe/emulated_gpu/probe.h"
+#include "gpu_probe/step_jobs.h"
 #include "gpu_probe/step_models.h"
-#include "plan/schema_check.h"
 #include "search/scenarios.h"
 
 using namespace turnpoint;
 
 namespace {
 
-StepJob job_of(const ScenarioPtr& scenario, const Plan& plan) {
-  StepJob job;
-  job.model = scenario->model;
-  job.plan = plan;
+StepJob on_gpu(const ScenarioPtr& scenario, const Plan& plan) {
+  StepJob job = test::job_of(scenario, plan);
   job.backend = ProbeBackend::cuda;
-  const ParameterBytes bytes =
-      parameter_bytes(scenario->settings.precision, scenario->settings.optimizer, Accounting::full);
-  job.weight_bytes = bytes.weight, job.gradient_bytes = bytes.gradient, job.optimizer_bytes = bytes.optimizer;
-  job.optimizer = to_string(scenario->settings.optimizer);
-  job.warm_up = 1, job.steps = 3, job.budget_s = 20;
   return job;
-}
-
-bool notes_say(const StepMeasurement& m, const char* what) {
-  return std::any_of(m.notes.begin(), m.notes.end(),
-                     [&](const std::string& note) { return note.find(what) != std::string::npos; });
 }
 
 }  // namespace
 
 class CudaProbeTest : public QObject {
   Q_OBJECT
-  test::SchemaCheck schemas_{TURNPOINT_SOURCE_DIR "/resources/schemas"};
-  QByteArray path_;
+  std::optional<test::EmulatedProbe> gpu_;
 
-  ProbeLaunch launch() {
-    ProbeLaunch launch;
-    launch.program = TURNPOINT_BINARY_DIR "/turnpoint-probe";
-    launch.silence_s = 60;
-    launch.on_line = [this](const std::string& line) {
-      const std::string wrong = schemas_.check("probe-message@1", nlohmann::json::parse(line));
-      if (!wrong.empty() && wrong_.empty()) wrong_ = line + ": " + wrong;
-    };
-    return launch;
-  }
-  std::string wrong_;
+  ProbeLaunch launch() { return gpu_->launch(); }
   ScenarioPtr mlp_ = test::scenario_on(test::mlp(12), "v100-16gb-1x2");
 
  private slots:
   void initTestCase() {
-    path_ = qgetenv("LD_LIBRARY_PATH");
     if (const auto why = test::no_emulated_gpu(); !why.empty()) QSKIP(why.c_str());
   }
-  void init() { qputenv("LD_LIBRARY_PATH", TURNPOINT_EMULATED_GPU_DIR); }
+  void init() { gpu_.emplace(); }
   void cleanup() {
-    qputenv("LD_LIBRARY_PATH", path_);
-    qunsetenv("TURNPOINT_EMULATED_GPU_BYTES");
-    qunsetenv("TURNPOINT_EMULATED_GPU_MAJOR");
-    qunsetenv("TURNPOINT_EMULATED_GPU_NO_CONVOLUTIONS");
-    QVERIFY2(wrong_.empty(), wrong_.c_str());
+    const std::string wrong = gpu_ ? gpu_->wrong() : "";
+    gpu_.reset();
+    QVERIFY2(wrong.empty(), wrong.c_str());
   }
 
   void a_slice() {
     for (const auto& model : {test::mlp(12), test::block()}) {
       const auto scenario = test::scenario_on(model, "v100-16gb-2x2");
       const auto result = test::run("ft", scenario);
-      StepJob job = job_of(scenario, (*result)->plans->plan((*result)->points.size() / 2));
+      StepJob job = on_gpu(scenario, (*result)->plans->plan((*result)->points.size() / 2));
       job.mode = StepMode::slice;
       job.slice_device = 3;
       std::optional<ProbeHello> hello;
@@ -86,7 +60,7 @@ class CudaProbeTest : public QObject {
       // Exchanges are listed as the plan has them, and never timed.
       QVERIFY(!m->exchanges.empty() && m->planned_bytes > 0 && m->received_bytes == 0);
       for (const auto& exchange : m->exchanges) QVERIFY(!exchange.time);
-      QVERIFY(notes_say(*m, "exchanges were not made") && notes_say(*m, "tf32 off"));
+      QVERIFY(test::notes_say(*m, "exchanges were not made") && test::notes_say(*m, "tf32 off"));
       // Every operator but the data's in forward, by the device's clock, and together no more than the step.
       double phases = 0;
       std::size_t forward = 0;
@@ -108,24 +82,24 @@ class CudaProbeTest : public QObject {
   void virtual_devices_prove() {
     const auto result = test::run("ft", mlp_);
     const Plan plan = (*result)->plans->plan(0);
-    const auto m = measure_step(launch(), job_of(mlp_, plan), {});
+    const auto m = measure_step(launch(), on_gpu(mlp_, plan), {});
     QVERIFY2(m.has_value(), m ? "" : m.error().message().c_str());
     QVERIFY(m->ranks == 2 && m->cores == 1 && m->numerics && m->numerics->precision == "fp32");
     QVERIFY(m->numerics->tolerance <= 1e-3 && m->numerics->loss_error < 1e-4 && m->numerics->activation_error < 1e-4 &&
             m->numerics->gradient_error < 1e-4 && m->numerics->update_error < 1e-4);
-    QVERIFY(notes_say(*m, "not those of separate devices") && notes_say(*m, "in double on the CPU"));
+    QVERIFY(test::notes_say(*m, "not those of separate devices") && test::notes_say(*m, "in double on the CPU"));
     QVERIFY(m->planned_bytes > 0 && std::abs(m->received_bytes - m->planned_bytes) < 1e-6 * m->planned_bytes);
     for (const auto& exchange : m->exchanges) QVERIFY(exchange.time);
   }
 
   void tf32_is_said() {
     const auto result = test::run("data-parallel", mlp_);
-    StepJob job = job_of(mlp_, (*result)->plans->plan(0));
+    StepJob job = on_gpu(mlp_, (*result)->plans->plan(0));
     job.precision = ProbePrecision::tf32;
     job.mode = StepMode::slice;
     const auto m = measure_step(launch(), job, {});
     QVERIFY2(m.has_value(), m ? "" : m.error().message().c_str());
-    QVERIFY(notes_say(*m, "in tf32"));
+    QVERIFY(test::notes_say(*m, "in tf32"));
   }
 
   void bf16_holds_what_the_plan_says_data() {
@@ -168,7 +142,7 @@ class CudaProbeTest : public QObject {
         QVERIFY(m->numerics && m->numerics->precision == "fp32" && m->numerics->gradient_error < 1e-4);
         QVERIFY(m->numerics->rounding && m->numerics->rounding->gradient_error > 1e-4);
         QVERIFY2(m->numerics->rounding->holds(), m->numerics->rounding->where.c_str());
-        QVERIFY(notes_say(*m, "tensors in bf16") && !notes_say(*m, "tf32"));
+        QVERIFY(test::notes_say(*m, "tensors in bf16") && !test::notes_say(*m, "tf32"));
       }
     }
   }
@@ -176,13 +150,13 @@ class CudaProbeTest : public QObject {
   void convolutions_without_cudnn_are_said() {
     const auto scenario = test::scenario_on(test::convolution(6), "a100-80gb-1x1",
                                             [](Settings& settings) { settings.precision = Precision::bf16; });
-    StepJob job = job_of(scenario, (*test::run("ft", scenario))->plans->plan(0));
+    StepJob job = on_gpu(scenario, (*test::run("ft", scenario))->plans->plan(0));
     job.precision = ProbePrecision::bf16;
     const auto with = measure_step(launch(), job, {});
     qputenv("TURNPOINT_EMULATED_GPU_NO_CONVOLUTIONS", "1");
     const auto without = measure_step(launch(), job, {});
     QVERIFY2(with && without, without ? "" : without.error().message().c_str());
-    QVERIFY(!notes_say(*with, "cuDNN does not take") && notes_say(*without, "cuDNN does not take"));
+    QVERIFY(!test::notes_say(*with, "cuDNN does not take") && test::notes_say(*without, "cuDNN does not take"));
     QVERIFY(without->numerics->rounding && without->numerics->rounding->holds());
   }
 
@@ -190,7 +164,7 @@ class CudaProbeTest : public QObject {
   void bf16_is_refused_where_it_is_missing() {
     qputenv("TURNPOINT_EMULATED_GPU_MAJOR", "7");
     const auto result = test::run("data-parallel", mlp_);
-    StepJob job = job_of(mlp_, (*result)->plans->plan(0));
+    StepJob job = on_gpu(mlp_, (*result)->plans->plan(0));
     job.precision = ProbePrecision::bf16;
     for (const auto mode : {StepMode::slice, StepMode::ranks}) {
       job.mode = mode;
@@ -203,7 +177,7 @@ class CudaProbeTest : public QObject {
 
   void what_is_missing_is_said() {
     const auto result = test::run("data-parallel", mlp_);
-    StepJob job = job_of(mlp_, (*result)->plans->plan(0));
+    StepJob job = on_gpu(mlp_, (*result)->plans->plan(0));
     const auto refused = [&](const char* what) {
       const auto m = measure_step(launch(), job, {});
       if (m) return std::string("nothing");
@@ -221,7 +195,7 @@ class CudaProbeTest : public QObject {
     QVERIFY2(wrong.empty(), wrong.c_str());
     const auto large = test::scenario_on(test::builtin("lenet", 512), "v100-16gb-1x2");
     const auto plans = test::run("data-parallel", large);
-    job = job_of(large, (*plans)->plans->plan(0));
+    job = on_gpu(large, (*plans)->plans->plan(0));
     job.mode = StepMode::slice;
     qputenv("TURNPOINT_EMULATED_GPU_BYTES", "72000000");
     wrong = refused("GPU's memory");
@@ -236,7 +210,7 @@ class CudaProbeTest : public QObject {
   /// A plan that computes something else is found out on a GPU as well.
   void a_wrong_plan_is_refused() {
     const auto result = test::run("data-parallel", mlp_);
-    StepJob job = job_of(mlp_, (*result)->plans->plan(0));
+    StepJob job = on_gpu(mlp_, (*result)->plans->plan(0));
     for (auto& op : job.plan.operators) op.gradient_sync.clear();
     const auto m = measure_step(launch(), job, {});
     QVERIFY(!m.has_value());

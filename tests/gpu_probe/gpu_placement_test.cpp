@@ -9,35 +9,20 @@
 #include "core/simulation/simulator.h"
 #include "core/validation/compare_placement.h"
 #include "core/validation/placement_step.h"
-#include "gpu_probe/emulated_gpu/load.h"
+#include "gpu_probe/emulated_gpu/probe.h"
 #include "gpu_probe/placements.h"
 #include "gpu_probe/recurrent_models.h"
 #include "gpu_probe/step_models.h"
-#include "plan/schema_check.h"
 #include "search/scenarios.h"
 
 using namespace turnpoint;
 
 namespace {
 
-bool notes_say(const StepMeasurement& m, const std::string& what) {
-  return std::any_of(m.notes.begin(), m.notes.end(),
-                     [&](const std::string& note) { return note.find(what) != std::string::npos; });
-}
-
 /// What is wrong with a placed step on a GPU for each device; empty: nothing.
 std::string wrong_with_placed(const Scenario& scenario, const PlacementPlan& plan, const StepMeasurement& m) {
-  const int gpus = int(plan.placement.devices);
-  if (m.backend != "cuda" || m.ranks != gpus || m.cores != gpus || m.step.samples != 3 || m.step.min_s <= 0)
-    return "head";
-  if (!notes_say(m, "a GPU for each of the " + std::to_string(gpus) + " ranks, transfers on a stream of their own") ||
-      notes_say(m, "virtual devices"))
-    return "notes";
-  if (!m.numerics) return "not proven";
-  const StepNumerics& n = *m.numerics;
-  const double worst = std::max({n.loss_error, n.activation_error, n.gradient_error, n.update_error});
-  if (!(worst < 1e-4) || n.precision != "fp32" || n.tolerance > 1e-3)
-    return "differs by " + std::to_string(worst) + " at " + n.where;
+  if (auto wrong = test::wrong_with_gpus(m, int(plan.placement.devices)); !wrong.empty()) return wrong;
+  if (!test::notes_say(m, "transfers on a stream of their own")) return "notes";
   const auto simulation = simulate(*plan.graph, plan.placement);
   double planned = 0;
   for (const auto& transfer : simulation->transfers) planned += double(transfer.bytes);
@@ -62,20 +47,9 @@ std::string wrong_with_placed(const Scenario& scenario, const PlacementPlan& pla
 
 class GpuPlacementTest : public QObject {
   Q_OBJECT
-  test::SchemaCheck schemas_{TURNPOINT_SOURCE_DIR "/resources/schemas"};
-  QByteArray path_;
-  std::string wrong_;
+  std::optional<test::EmulatedProbe> gpu_;
 
-  ProbeLaunch launch() {
-    ProbeLaunch launch;
-    launch.program = TURNPOINT_BINARY_DIR "/turnpoint-probe";
-    launch.silence_s = 60;
-    launch.on_line = [this](const std::string& line) {
-      const std::string wrong = schemas_.check("probe-message@1", nlohmann::json::parse(line));
-      if (!wrong.empty() && wrong_.empty()) wrong_ = line + ": " + wrong;
-    };
-    return launch;
-  }
+  ProbeLaunch launch() { return gpu_->launch(); }
   static StepChoice choice() {
     StepChoice made;
     made.backend = ProbeBackend::cuda;
@@ -90,18 +64,13 @@ class GpuPlacementTest : public QObject {
 
  private slots:
   void initTestCase() {
-    path_ = qgetenv("LD_LIBRARY_PATH");
     if (const auto why = test::no_emulated_gpu(); !why.empty()) QSKIP(why.c_str());
   }
-  void init() {
-    qputenv("LD_LIBRARY_PATH", TURNPOINT_EMULATED_GPU_DIR ":" TURNPOINT_EMULATED_NCCL_DIR);
-    qputenv("TURNPOINT_EMULATED_GPUS", "4");
-  }
+  void init() { gpu_.emplace(4); }
   void cleanup() {
-    qputenv("LD_LIBRARY_PATH", path_);
-    qunsetenv("TURNPOINT_EMULATED_GPUS");
-    qunsetenv("TURNPOINT_EMULATED_NCCL");
-    QVERIFY2(wrong_.empty(), wrong_.c_str());
+    const std::string wrong = gpu_ ? gpu_->wrong() : "";
+    gpu_.reset();
+    QVERIFY2(wrong.empty(), wrong.c_str());
   }
 
   /// Orders by chance, in which transfers cross in every way.

@@ -9,10 +9,9 @@
 #include "core/cost/measure_machine.h"
 #include "core/hardware/probe_client.h"
 #include "gpu_probe/cuda/nccl.h"
-#include "gpu_probe/emulated_gpu/load.h"
+#include "gpu_probe/emulated_gpu/probe.h"
 #include "gpu_probe/step_jobs.h"
 #include "gpu_probe/step_models.h"
-#include "plan/schema_check.h"
 
 using namespace turnpoint;
 
@@ -40,22 +39,9 @@ StepJob on_gpus(const ScenarioPtr& scenario, const Plan& plan) {
   return job;
 }
 
-bool says(const StepMeasurement& m, const char* what) {
-  return std::any_of(m.notes.begin(), m.notes.end(),
-                     [&](const std::string& note) { return note.find(what) != std::string::npos; });
-}
-
 /// What is wrong with a step on so many GPUs; empty: nothing.
 std::string wrong_with(const StepMeasurement& m, int gpus) {
-  if (m.backend != "cuda" || m.ranks != gpus || m.cores != gpus || m.step.samples != 3 || m.step.min_s <= 0)
-    return "head";
-  const std::string note = "a GPU for each of the " + std::to_string(gpus) + " ranks";
-  if (!says(m, note.c_str()) || says(m, "virtual devices")) return "notes";
-  if (!m.numerics) return "not proven";
-  const StepNumerics& n = *m.numerics;
-  const double worst = std::max({n.loss_error, n.activation_error, n.gradient_error, n.update_error});
-  if (!(worst < 1e-4) || n.precision != "fp32" || n.tolerance > 1e-3)
-    return "differs by " + std::to_string(worst) + " at " + n.where;
+  if (auto wrong = test::wrong_with_gpus(m, gpus); !wrong.empty()) return wrong;
   if (std::abs(m.received_bytes - m.planned_bytes) > 1e-6 * m.planned_bytes)
     return "received " + std::to_string(m.received_bytes) + " of " + std::to_string(m.planned_bytes) + " bytes";
   for (const auto& exchange : m.exchanges)
@@ -67,23 +53,9 @@ std::string wrong_with(const StepMeasurement& m, int gpus) {
 
 class GpuRanksTest : public QObject {
   Q_OBJECT
-  test::SchemaCheck schemas_{TURNPOINT_SOURCE_DIR "/resources/schemas"};
-  QByteArray path_;
-  std::string wrong_;
-  std::vector<nlohmann::json> lines_;
+  std::optional<test::EmulatedProbe> gpu_;
 
-  ProbeLaunch launch() {
-    ProbeLaunch launch;
-    launch.program = TURNPOINT_BINARY_DIR "/turnpoint-probe";
-    launch.silence_s = 60;
-    lines_.clear();
-    launch.on_line = [this](const std::string& line) {
-      lines_.push_back(nlohmann::json::parse(line));
-      const std::string wrong = schemas_.check("probe-message@1", lines_.back());
-      if (!wrong.empty() && wrong_.empty()) wrong_ = line + ": " + wrong;
-    };
-    return launch;
-  }
+  ProbeLaunch launch() { return gpu_->launch(); }
   /// What ended it, or "nothing".
   std::string stepped_with(const StepJob& job, const char* fault) {
     qputenv("TURNPOINT_EMULATED_NCCL", fault);
@@ -97,19 +69,13 @@ class GpuRanksTest : public QObject {
 
  private slots:
   void initTestCase() {
-    path_ = qgetenv("LD_LIBRARY_PATH");
     if (const auto why = test::no_emulated_gpu(); !why.empty()) QSKIP(why.c_str());
   }
-  void init() {
-    qputenv("LD_LIBRARY_PATH", TURNPOINT_EMULATED_GPU_DIR ":" TURNPOINT_EMULATED_NCCL_DIR);
-    qputenv("TURNPOINT_EMULATED_GPUS", "4");
-  }
+  void init() { gpu_.emplace(4); }
   void cleanup() {
-    qputenv("LD_LIBRARY_PATH", path_);
-    qunsetenv("TURNPOINT_EMULATED_GPUS");
-    qunsetenv("TURNPOINT_EMULATED_NCCL");
-    qunsetenv("TURNPOINT_EMULATED_NVML");
-    QVERIFY2(wrong_.empty(), wrong_.c_str());
+    const std::string wrong = gpu_ ? gpu_->wrong() : "";
+    gpu_.reset();
+    QVERIFY2(wrong.empty(), wrong.c_str());
   }
 
   void collectives_data() {
@@ -194,7 +160,7 @@ class GpuRanksTest : public QObject {
         QVERIFY(m->numerics->rounding && m->numerics->rounding->precision == "bf16" &&
                 m->numerics->rounding->gradient_error > 1e-4);
         QVERIFY2(m->numerics->rounding->holds(), (model->name + " at " + m->numerics->rounding->where).c_str());
-        QVERIFY(says(*m, "tensors in bf16"));
+        QVERIFY(test::notes_say(*m, "tensors in bf16"));
         ++proven;
       }
     }
@@ -218,12 +184,12 @@ class GpuRanksTest : public QObject {
     QVERIFY2(refused.error().what.find("4 ranks need a GPU each, and the driver shows 3") != std::string::npos,
              refused.error().what.c_str());
     QVERIFY(!refused.error().hint.empty());
-    QCOMPARE(lines_.size(), std::size_t(1));
+    QCOMPARE(gpu_->lines().size(), std::size_t(1));
     // A plan can be proven all the same.
     qputenv("TURNPOINT_EMULATED_GPUS", "1");
     const auto m = measure_step(launch(), small_step(), {});
     QVERIFY2(m.has_value(), m ? "" : m.error().message().c_str());
-    QVERIFY(m->ranks == 2 && m->cores == 1 && says(*m, "virtual devices"));
+    QVERIFY(m->ranks == 2 && m->cores == 1 && test::notes_say(*m, "virtual devices"));
   }
 
   /// All GPUs of the machine, however many CPU ranks would have been taken.
@@ -262,7 +228,7 @@ class GpuRanksTest : public QObject {
     qputenv("TURNPOINT_EMULATED_NCCL", "ncclAllReduce:1:2:0");
     const auto messages = run_probe(launch(), job, {});
     QVERIFY2(messages.has_value(), messages ? "" : messages.error().message().c_str());
-    QCOMPARE(lines_.back()["measured"].get<std::size_t>(), job.items());
+    QCOMPARE(gpu_->lines().back()["measured"].get<std::size_t>(), job.items());
     StepJob step = small_step();
     step.device = 1;
     QCOMPARE(stepped_with(step, "ncclAllReduce:1:2:0"), std::string("nothing"));
@@ -316,7 +282,7 @@ class GpuRanksTest : public QObject {
     QFETCH(QString, said);
     const std::string stepped = stepped_with(small_step(), fault.toLatin1());
     QVERIFY2(stepped.find(said.toStdString()) != std::string::npos, stepped.c_str());
-    QVERIFY(lines_.back()["type"] == "error");
+    QVERIFY(gpu_->lines().back()["type"] == "error");
     if (!fault.startsWith("ncclAllReduce:3") && !fault.endsWith("-1:1")) return;  // the others end in the same way
     // Of several exchanges each says why it was not measured, until so many have failed that the rest is left out.
     ProbeJob job = exchanges_on(2);

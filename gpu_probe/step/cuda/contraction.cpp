@@ -55,7 +55,6 @@ Expected<void> backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradi
   }
   if ((!product->bias && !product->table) || !result[2]) return {};
   result[2]->data.clear();
-  if (!at.adds_once) return {};
   const Strides zero = none(dy.size());
   if (product->table) {
     for (const auto& run : table_runs(at, dy, result[2]->data.size())) {

@@ -69,7 +69,6 @@ Expected<void> backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradi
     if (result[1]) convolve(g, Way::filter, in[0]->data.data(), result[1]->data.data(), dy);
   }
   if (in.size() < 3 || !result[2]) return {};
-  if (!at.adds_once) return result[2]->data.clear(), Expected<void>();
   const Strides sizes = channels_of(y), zero = none(3);
   sum_over(sizes, {Strides{0, 1, 0}, {sizes[1] * sizes[2], sizes[2], 1}, zero, zero, zero}, SumOf::a,
            {gradient[0]->data.data(), {}, {}, {}, {}}, result[2]->data.data(), result[2]->data.size());

@@ -77,6 +77,18 @@ class Device {
   probe::cuda::Stream beside_ = nullptr;
 };
 
+/// Counts and makes the call that queues an exchange. What failed before shows here too, before others wait in vain.
+template <class Call>
+Expected<void> queue_exchange(const Call& call) {
+  Device& device = Device::get();
+  const std::lock_guard lock(device.mutex);
+  ++device.queued;
+  if (!device.good()) return *device.trouble;
+  Expected<void> done = call();
+  if (!done) device.fail(done.error());
+  return done;
+}
+
 /// As moment(), of any of its streams.
 Moment moment_on(probe::cuda::Stream stream);
 /// What is queued on the stream from now on begins behind that moment.

@@ -18,7 +18,7 @@ class GpuCommunicator : public Communicator {
 
   Expected<void> line_up() override {
     hold_back();
-    return queued([&] { return exchanges_.line_up(); });
+    return queue_exchange([&] { return exchanges_.line_up(); });
   }
 
   Expected<void> exchange(int to, ConstNumbers out, int from, Numbers in) override {
@@ -31,7 +31,7 @@ class GpuCommunicator : public Communicator {
     const probe::GpuPart parts[] = {{to, out.data().address, count(out), 0, 0, type_of(out)},
                                     {from, 0, 0, in.data().address, count(in), type_of(in)}};
     received_ += count(in);
-    return queued([&] { return exchanges_.exchange(parts); });
+    return queue_exchange([&] { return exchanges_.exchange(parts); });
   }
 
   Expected<void> all_reduce(const Group& group, Numbers data) override {
@@ -41,14 +41,14 @@ class GpuCommunicator : public Communicator {
     const std::int64_t mine = cuts[me + 1] - cuts[me];
     received_ += (members - 1) * mine + count(data) - mine;
     const std::uint64_t at = data.data().address;
-    return queued([&] { return exchanges_.all_reduce(group, at, at, count(data), type_of(data)); });
+    return queue_exchange([&] { return exchanges_.all_reduce(group, at, at, count(data), type_of(data)); });
   }
 
   Expected<void> all_gather(const Group& group, const Cuts& cuts, Numbers data) override {
     if (!equal(cuts)) return Communicator::all_gather(group, cuts, data);
     received_ += cuts[1] * static_cast<std::int64_t>(group.size() - 1);
     const Place mine = data.data() + cuts[place_in(group)];
-    return queued(
+    return queue_exchange(
         [&] { return exchanges_.all_gather(group, mine.address, data.data().address, cuts[1], type_of(data)); });
   }
 
@@ -56,7 +56,7 @@ class GpuCommunicator : public Communicator {
     if (!equal(cuts)) return Communicator::reduce_scatter(group, cuts, data);
     received_ += cuts[1] * static_cast<std::int64_t>(group.size() - 1);
     const Place mine = data.data() + cuts[place_in(group)];
-    return queued(
+    return queue_exchange(
         [&] { return exchanges_.reduce_scatter(group, data.data().address, mine.address, cuts[1], type_of(data)); });
   }
 
@@ -72,7 +72,7 @@ class GpuCommunicator : public Communicator {
       parts.push_back(
           {group[i], out[i].data().address, count(out[i]), in[i].data().address, count(in[i]), type_of(in[i])});
     }
-    return queued([&] { return exchanges_.exchange(parts); });
+    return queue_exchange([&] { return exchanges_.exchange(parts); });
   }
 
  private:
@@ -87,17 +87,6 @@ class GpuCommunicator : public Communicator {
     for (std::size_t i = 1; i < cuts.size(); ++i)
       if (cuts[i] - cuts[i - 1] != cuts[1]) return false;
     return cuts.front() == 0;
-  }
-  /// Behind what the step has queued so far. What failed before shows here too, before others wait in vain.
-  template <class Call>
-  static Expected<void> queued(const Call& call) {
-    Device& device = Device::get();
-    const std::lock_guard lock(device.mutex);
-    ++device.queued;
-    if (!device.good()) return *device.trouble;
-    Expected<void> done = call();
-    if (!done) device.fail(done.error());
-    return done;
   }
 
   probe::GpuCollectives& exchanges_;

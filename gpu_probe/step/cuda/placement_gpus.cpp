@@ -63,7 +63,7 @@ class GpuLinks : public PlacementLinks {
   Expected<void> meet() override { return meet_over(exchanges_.control()); }
   Expected<void> line_up() override {
     hold_back();
-    return queued([&] { return exchanges_.line_up(); });
+    return queue_exchange([&] { return exchanges_.line_up(); });
   }
   Expected<bool> follow(bool flag) override { return follow_over(exchanges_.control(), flag); }
   Expected<std::vector<double>> gather(const std::vector<double>& mine) override {
@@ -88,21 +88,12 @@ class GpuLinks : public PlacementLinks {
     const probe::GpuPart part =
         out ? probe::GpuPart{of.to, at, of.elements, 0, 0, type} : probe::GpuPart{of.from, 0, 0, at, of.elements, type};
     const Moment since = moment_on(stream);
-    if (auto done = queued([&] { return exchanges_.exchange(std::span(&part, 1), stream); }); !done) return done;
+    if (auto done = queue_exchange([&] { return exchanges_.exchange(std::span(&part, 1), stream); }); !done)
+      return done;
     const Moment through = moment_on(stream);
     between(since, through, [this, transfer](double seconds) { seconds_[transfer] = seconds; });
     if (!out) arrived_[transfer] = through;
     return {};
-  }
-  template <class Call>
-  static Expected<void> queued(const Call& call) {
-    Device& device = Device::get();
-    const std::lock_guard lock(device.mutex);
-    ++device.queued;
-    if (!device.good()) return *device.trouble;
-    Expected<void> done = call();
-    if (!done) device.fail(done.error());
-    return done;
   }
 
   const PlacedProgram& program_;

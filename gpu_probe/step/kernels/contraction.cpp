@@ -59,7 +59,7 @@ Expected<void> backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradi
           in[0]->data.data() + part.offset(strides), strides);
     }
   }
-  if (!at.adds_once || in.size() < 3 || !result[2]) return {};
+  if (in.size() < 3 || !result[2]) return {};
   Real* d = result[2]->data.data();
   if (product->bias)
     for_each<2>(loops_of_result(at, y_strides), {at.strides(op.inputs[2], *result[2]), y_strides},

@@ -89,7 +89,7 @@ Expected<void> backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradi
         d[ow] += dy[oy] * x[ox];
       });
   }
-  if (in.size() > 2 && result[2] && at.adds_once)
+  if (in.size() > 2 && result[2])
     for_each_output(gradient[0]->region.extent, [&](auto c, auto oy) { result[2]->data[index_of(c)] += dy[oy]; });
   return {};
 }

@@ -51,7 +51,8 @@ struct LocalOperator {
   const Model* model = nullptr;
   OperatorId id;
   std::vector<LoopRange> loops;
-  /// Of all ranks that hold summands of one output, this one adds what must be added once (a bias).
+  /// Of all ranks that hold summands of one output, this one adds what must be added once (a bias). Its gradient is
+  /// made by all of them, whole.
   bool adds_once = true;
   std::uint64_t seed = 0;
   /// Where the hidden units of a recurrent operator are split: gathers the state of all units, or sums a gradient over

@@ -172,7 +172,6 @@ bool contraction_backward(const LocalOperator& at, Inputs in, Inputs, Inputs gra
   }
   if ((!product->bias && !product->table) || !result[2]) return true;
   result[2]->data.clear();
-  if (!at.adds_once) return true;
   if (product->bias) {
     add_strided(loops_of_result(at, dy), {dy, all.data()}, at.strides(op.inputs[2], *result[2]),
                 result[2]->data.data());

@@ -69,7 +69,6 @@ bool convolution_backward(const LocalOperator& at, Inputs in, Inputs, Inputs gra
   if (result[1] && !transposed) convolve(Phase::filter, *z, in[0]->data.data(), dy, result[1]->data.data());
   if (in.size() < 3 || !result[2]) return true;
   result[2]->data.clear();
-  if (!at.adds_once) return true;
   std::int64_t plane = 1;
   for (std::size_t d = 2; d < y.size(); ++d) plane *= y[d];
   add_strided({y[0], y[1], plane}, {{y[1] * plane, plane, 1}, dy}, {0, 1, 0}, result[2]->data.data());
