@@ -18,8 +18,8 @@
 //    while, which the additive memory does not see, so chains must stay short. An operator that uses somebody else's
 //    weights, which its own backward does not read, never runs again.
 //  - A parameter used by several operators lives with the first; the others get it through a tie. Vectors (biases,
-//  scales)
-//    are stored by every user instead: exporters merge equal ones by chance, and a few kilobytes must not tie layouts.
+//    scales) are stored by every user instead: exporters merge equal ones by chance, and a few kilobytes must not tie
+//    layouts.
 #pragma once
 
 #include <cstdint>

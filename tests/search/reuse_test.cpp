@@ -8,8 +8,8 @@
 #include "core/cost/operator_cost.h"
 #include "core/plan/evaluator.h"
 #include "core/plan/export.h"
+#include "core/plan/plan_lowering.h"
 #include "core/plan/plan_read.h"
-#include "core/plan/plan_schedule.h"
 #include "search/random_models.h"
 #include "search/scenarios.h"
 #include "search/small_models.h"
@@ -153,39 +153,47 @@ class ReuseTest : public QObject {
       }
     }
     qInfo("%d exchanges, %d of which keep the resharded copy alone", exchanged, kept[int(Keep::after)]);
-    QVERIFY(exchanged > 1000 && kept[int(Keep::after)] > 100);
+    QVERIFY(exchanged > 1000 && kept[int(Keep::after)] > 50);
   }
 
-  // relu between two products on two devices: plans that keep its output as the second product wants it, and nothing
-  // else of it, are on the curve, come back from their files, and are refused without the steps back.
+  // Plans that keep what relu or softmax made as its reader wants it, and nothing else of it, are on curves, come back
+  // from their files, and are refused without the steps back.
   void a_copy_brought_back_is_in_the_file() {
-    const auto scenario = scenario_on(mlp(), "v100-16gb-1x2");
-    const auto ft = run("ft", scenario);
-    QVERIFY(ft.has_value());
-    const PlanLowering lowering(*scenario);
     int found = 0;
-    for (std::size_t k = 0; k < (*ft)->points.size(); ++k) {
-      Plan plan = (*ft)->plans->plan(k);
-      for (std::size_t r = 0; r < plan.reshards.size(); ++r) {
-        PlanReshard& reshard = plan.reshards[r];
-        if (scenario->model->operators[reshard.producer].name != "relu" || reshard.keep != Keep::after) continue;
-        ++found;
-        const std::size_t back = restoring_steps(reshard);
-        QVERIFY(back > 0);
-        QCOMPARE(reshard.cost[MemoryPart::copies], std::int64_t(0));
-        QCOMPARE(plan.operators[reshard.producer.index].cost[MemoryPart::activations], std::int64_t(0));
-        const auto document = write_plan(*scenario, plan);
-        QCOMPARE(QString::fromStdString(document["reshards"][r]["keep"]), QString("after"));
-        const auto read = read_plan(document, "p.json", *scenario);
-        QVERIFY2(read.has_value(), read ? "" : read.error().message().c_str());
-        QVERIFY(read->cost.memory == plan.cost.memory);
-        const auto simulated = simulate_plan(lowering, plan);
-        QVERIFY(simulated.has_value() && simulated->time_s <= plan.cost.time_s() * (1 + 1e-9));
-        reshard.backward.erase(reshard.backward.begin(), reshard.backward.begin() + std::ptrdiff_t(back));
-        QVERIFY(!evaluate_plan(*scenario, plan).has_value());
-        QVERIFY(!lowering.lower(plan).has_value() || restoring_steps(reshard) > 0);
+    for (const auto& model : {mlp(), residual(), attention()})
+      for (const char* hardware : {"v100-16gb-1x2", "v100-16gb-1x4", "v100-16gb-2x2"}) {
+        const auto scenario = scenario_on(model, hardware, without_choices);
+        const auto ft = run("ft", scenario);
+        QVERIFY(ft.has_value());
+        const PlanLowering lowering(*scenario);
+        const TensorUses uses = analyse_tensor_uses(*model);
+        for (std::size_t k = 0; k < (*ft)->points.size(); ++k) {
+          Plan plan = (*ft)->plans->plan(k);
+          for (std::size_t r = 0; r < plan.reshards.size(); ++r) {
+            PlanReshard& reshard = plan.reshards[r];
+            const bool read = std::any_of(uses.flows.begin(), uses.flows.end(), [&](const TensorFlow& flow) {
+              return flow.tensor == reshard.tensor && flow.producer_copy_is_here() &&
+                     (!flow.shared() || !reshard.consumer.valid());
+            });
+            if (!read || reshard.keep != Keep::after) continue;
+            ++found;
+            const std::size_t back = restoring_steps(reshard);
+            QVERIFY(back > 0);
+            QCOMPARE(reshard.cost[MemoryPart::copies], std::int64_t(0));
+            QCOMPARE(plan.operators[reshard.producer.index].cost[MemoryPart::activations], std::int64_t(0));
+            const auto document = write_plan(*scenario, plan);
+            QCOMPARE(QString::fromStdString(document["reshards"][r]["keep"]), QString("after"));
+            const auto again = read_plan(document, "p.json", *scenario);
+            QVERIFY2(again.has_value(), again ? "" : again.error().message().c_str());
+            QVERIFY(again->cost.memory == plan.cost.memory);
+            QVERIFY(lowering.lower(plan).has_value());
+            reshard.backward.erase(reshard.backward.begin(), reshard.backward.begin() + std::ptrdiff_t(back));
+            QVERIFY(!evaluate_plan(*scenario, plan).has_value());
+            break;
+          }
+        }
       }
-    }
+    qInfo("%d copies brought back", found);
     QVERIFY(found > 0);
   }
 };
