@@ -6,6 +6,7 @@
 #include "core/base/json.h"
 #include "core/plan/export.h"
 #include "core/plan/placement_export.h"
+#include "core/plan/result_text.h"
 
 namespace turnpoint::app {
 
@@ -21,15 +22,22 @@ Expected<std::string> placement_text(ExportKind kind, const Scenario& scenario, 
   }
 }
 
+Expected<void> write_all_results(const ExportInput& input, const TextSink& sink) {
+  return write_results_text(input.results, input.results.size() > 1, {}, sink, {});
+}
+
 }  // namespace
 
 Expected<std::string> export_text(ExportKind kind, const ExportInput& input) {
   if (kind == ExportKind::results_json || kind == ExportKind::points_csv) {
     if (input.results.empty()) return usage_error("there is no result yet");
     if (kind == ExportKind::points_csv) return write_points_csv(*input.results.front());
-    const nlohmann::json document =
-        input.results.size() == 1 ? write_result(*input.results.front(), false) : write_results(input.results, false);
-    return document.dump(1) + "\n";
+    std::string text;
+    const auto written = write_all_results(input, [&](std::string_view piece) {
+      text += piece;
+      return Expected<void>();
+    });
+    return written ? Expected<std::string>(std::move(text)) : written.error();
   }
   if (!input.picked || !input.picked->plans || input.point >= input.picked->points.size())
     return usage_error("no plan is picked");
@@ -48,6 +56,13 @@ Expected<std::string> export_text(ExportKind kind, const ExportInput& input) {
 }
 
 Expected<void> export_to_file(ExportKind kind, const ExportInput& input, const std::filesystem::path& path) {
+  if (kind == ExportKind::results_json && !input.results.empty()) {
+    auto file = FileWriter::open(path);
+    if (!file) return file.error();
+    if (auto written = write_all_results(input, [&](std::string_view text) { return file->write(text); }); !written)
+      return written.error();
+    return file->commit();
+  }
   const auto text = export_text(kind, input);
   if (!text) return text.error();
   return write_file_atomically(path, *text);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QApplication>
 #include <QIcon>
+#include <QScreen>
 #include <QTemporaryDir>
+#include <algorithm>
 #include <clocale>
 #include <cstdio>
 #include <cstdlib>
@@ -53,10 +55,14 @@ int main(int argc, char** argv) {
   const app::CoreBackend backend;
   app::MainWindow window(backend, *settings);
   const QSize asked = options->width > 0 ? QSize(options->width, options->height) : QSize();
-  if (!unattended)
+  if (!unattended) {
+    window.set_most_width(std::max(window.screen()->availableGeometry().width(), asked.width()));
     app::place_first_window(window, asked);
-  else if (asked.isValid())
+  } else if (asked.isValid()) {
     window.resize(asked);  // a picture is as large as it is asked for, whatever the screen
+  }
+  const QString platform = QGuiApplication::platformName();
+  window.set_asks_before_leaving(!unattended && platform != u"offscreen" && platform != u"minimal");
   window.show();
   const QString path = QString::fromLocal8Bit(options->path.c_str());
   const bool is_session = path.endsWith(QStringLiteral(".turnpoint"));

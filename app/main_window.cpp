@@ -85,6 +85,7 @@ MainWindow::MainWindow(const SearchBackend& backend, AppSettings& settings, QWid
   connect_panels();
   connect_actions();
   connect_validation();
+  watch_kept_work();
   fill_choices();
   show_scenario();
   resize(1600, 1000);
@@ -217,6 +218,19 @@ void MainWindow::default_layout() {
     view_docks_[0]->raise();
     resizeDocks({view_docks_[0]}, {(height() - 90) * 45 / 100}, Qt::Vertical);
   }
+  fit_docks();
+}
+
+void MainWindow::set_most_width(int width) {
+  most_width_ = width;
+  fit_docks();
+}
+
+void MainWindow::fit_docks() {
+  if (most_width_ == 0 || minimumSizeHint().width() <= most_width_) return;
+  // Twice the scale on a usual screen: what stands on both sides of the chart elsewhere shares one side.
+  tabifyDockWidget(scenario_dock_, plan_dock_);
+  scenario_dock_->raise();
 }
 
 void MainWindow::connect_document() {
@@ -321,12 +335,11 @@ void MainWindow::connect_actions() {
   on(Id::open_session, [this] {
     ask_open(tr("Open session"), tr("Turnpoint sessions (*.turnpoint);;All files (*)"), &MainWindow::open_session);
   });
-  const auto save_as = [this] {
-    ask_save(tr("Save session"), session_path_.isEmpty() ? QStringLiteral("session.turnpoint") : session_path_,
-             tr("Turnpoint sessions (*.turnpoint)"), [this](const QString& path) { save_session(path); });
-  };
-  on(Id::save_session, [this, save_as] { session_path_.isEmpty() ? save_as() : void(save_session(session_path_)); });
-  on(Id::save_session_as, save_as);
+  on(Id::save_session, [this] {
+    if (session_path_.isEmpty()) return ask_save_session();
+    save_session(session_path_);
+  });
+  on(Id::save_session_as, [this] { ask_save_session(); });
   on(Id::quit, [this] { close(); });
   QUndoStack& undo = document_->undo_stack();
   on(Id::undo, [&undo] { undo.undo(); });
@@ -426,6 +439,7 @@ void MainWindow::showEvent(QShowEvent* event) {
   first_show_ = false;
   // Docks take their sizes only once the window has its own; their tab bars appear with the first layout.
   if (settings_.layout().isEmpty() || !restoreState(settings_.layout())) default_layout();
+  fit_docks();
   QTimer::singleShot(0, this, [this] {
     for (QTabBar* tabs : findChildren<QTabBar*>()) {
       if (!tabs->accessibleName().isEmpty()) continue;
@@ -438,6 +452,14 @@ void MainWindow::showEvent(QShowEvent* event) {
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {
+  if (!leaving_ && asks_before_leaving_ && !unsaved().isEmpty()) {
+    event->ignore();
+    before_leaving([this] {
+      leaving_ = true;
+      close();
+    });
+    return;
+  }
   if (actions_[ActionId::chart_only]->isChecked()) restoreState(before_chart_only_);
   settings_.set_window(saveGeometry(), saveState());
   runner_->stop_all();

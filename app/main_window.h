@@ -9,6 +9,7 @@
 
 #include "app/actions.h"
 #include "app/exporter.h"
+#include "app/kept_work.h"
 #include "app/linked_views.h"
 #include "app/search_backend.h"
 #include "app/session.h"
@@ -68,6 +69,10 @@ class MainWindow : public QMainWindow {
   /// Measured logs, read together in the background; where they make a profile it becomes the hardware.
   void open_logs(const QStringList& paths);
   bool save_session(const QString& path);
+  /// The window is to need no more than this: docks share one side where the screen is too narrow for both. 0: any.
+  void set_most_width(int width);
+  /// Whether closing or opening a session asks first where work would be lost. Off at first: nobody may be there.
+  void set_asks_before_leaving(bool asks) { asks_before_leaving_ = asks; }
   void export_to(ExportKind kind, const QString& path);
   bool export_chart(const QString& path);        ///< .svg or .png by suffix
   bool export_parallelism(const QString& path);  ///< .svg or .csv by suffix
@@ -119,6 +124,7 @@ class MainWindow : public QMainWindow {
   void connect_panels();
   void connect_actions();
   void default_layout();
+  void fit_docks();
   QDockWidget* add_dock(const QString& key, const QString& title, QWidget* widget, Qt::DockWidgetArea area,
                         QDockWidget* behind = nullptr);
 
@@ -147,7 +153,14 @@ class MainWindow : public QMainWindow {
   void ask_export_parallelism(const QString& suffix);
   void ask_export_picture(QWidget* view, const QString& name, const QString& suffix);
   void remember_opened();
+  // main_window_session.cpp: sessions, and what would be lost
   Session make_session() const;
+  void ask_save_session(std::function<void()> then = {});
+  KeptWork work_now() const;
+  QStringList unsaved() const;  ///< in words, what a session file would keep and none does
+  void watch_kept_work();
+  /// At once where nothing is unsaved; else once the user has saved it or does not want it, or never.
+  void before_leaving(std::function<void()> then);
   void take_session(const Session& session, const QString& path);
   // main_window_probe.cpp: this machine measured, plans run on it
   void build_validation();
@@ -208,8 +221,11 @@ class MainWindow : public QMainWindow {
          *memory_label_ = nullptr, *message_label_ = nullptr;
   ModelPtr shown_model_;
   QString session_path_;
+  KeptWork kept_;  ///< as it was opened or saved
+  bool untouched_ = true, asks_before_leaving_ = false, leaving_ = false;
   QByteArray before_chart_only_;
   bool first_show_ = true;
+  int most_width_ = 0;
 };
 
 }  // namespace turnpoint::app

@@ -6,8 +6,6 @@
 #include <QDragEnterEvent>
 #include <QFileDialog>
 #include <QFileInfo>
-#include <QJsonDocument>
-#include <QJsonObject>
 #include <QMessageBox>
 #include <QMimeData>
 
@@ -18,12 +16,10 @@
 #include "app/file_path.h"
 #include "app/hardware_page.h"
 #include "app/main_window.h"
-#include "app/pick_keeper.h"
 #include "app/pinned_searches.h"
 #include "app/search_runner.h"
 #include "app/shortcut_page.h"
 #include "app/start_page.h"
-#include "app/studies.h"
 #include "app/task_manager.h"
 #include "app/validation_page.h"
 #include "views/common/format.h"
@@ -102,6 +98,8 @@ void MainWindow::open_scenario(const std::string& model, const std::string& hard
     // Another beginning: what a session before had to say is not about this.
     pinned_searches_->set({});
     notes_view_->set_notes({}, {});
+    session_path_.clear();
+    kept_ = work_now();
   });
 }
 
@@ -117,59 +115,6 @@ void MainWindow::remember_opened() {
   if (!state.model.starts_with("builtin:")) settings_.add_recent_model(views::to_qt(state.model));
   if (state.hardware.find('/') != std::string::npos) settings_.add_recent_hardware(views::to_qt(state.hardware));
   fill_choices();
-}
-
-Session MainWindow::make_session() const {
-  Session session;
-  const ScenarioState& state = document_->state();
-  session.scenario = {state.model, state.hardware, state.scenario ? state.scenario->settings : Settings()};
-  for (const MethodRun& run : runner_->runs())
-    if (run.enabled) session.methods.push_back(run.name);
-  session.splits = runner_->splits();
-  session.pinned = document_->pinned();
-  session.searches = pinned_searches_->waiting();
-  for (const ReportPtr& made : validation_page_->reports()) session.reports.push_back(*made);
-  session.title = notes_view_->title().toStdString();
-  session.notes = notes_view_->notes().toStdString();
-  const auto& point = document_->selection().point();
-  const MethodRun* run = point && !keeper_->follows_turning_point() ? runner_->find(point->method) : nullptr;
-  if (run && run->result && point->index < run->result->points.size()) {
-    session.picked_method = point->method;
-    session.picked_memory = static_cast<double>(run->result->points[point->index].memory_bytes);
-  }
-  session.geometry = saveGeometry().toBase64().toStdString();
-  session.layout = saveState().toBase64().toStdString();
-  for (const ActionId id : {ActionId::show_parts, ActionId::show_others, ActionId::show_pinned, ActionId::log_time,
-                            ActionId::simulated_clock})
-    session.view[actions_[id]->objectName().toStdString()] = actions_[id]->isChecked();
-  for (const LinkedView& view : linked_)
-    session.views[view.key.toStdString()] =
-        QJsonDocument(view.save_state()).toJson(QJsonDocument::Compact).toStdString();
-  return session;
-}
-
-bool MainWindow::save_session(const QString& path) {
-  if (!document_->scenario()) return false;
-  const auto saved = app::save_session(make_session(), to_path(path));
-  if (!saved) {
-    report(saved.error(), tr("Save session"));
-    return false;
-  }
-  session_path_ = path;
-  settings_.add_recent_session(path);
-  show_recent();
-  messages_->clear_errors(tr("Save session"));
-  note(tr("Session saved"), path);
-  return true;
-}
-
-void MainWindow::open_session(const QString& path) {
-  const auto loaded = is_study_path(path) ? load_study(path) : load_session(to_path(path));
-  if (!loaded) {
-    report_about(loaded.error(), tr("Open session"), about_opening());
-    return;
-  }
-  take_session(*loaded, path);
 }
 
 void MainWindow::ask_open(const QString& title, const QString& filter, void (MainWindow::*then)(const QString&)) {
@@ -258,10 +203,9 @@ void MainWindow::export_to(ExportKind kind, const QString& path) {
       },
       [this, written, path](TaskOutcome) {
         if (!written->has_value()) return;
-        if (!**written)
-          report((*written)->error(), tr("Export"));
-        else
-          messages_->clear_errors(tr("Export")), note(tr("Exported %1").arg(QFileInfo(path).fileName()), path);
+        if (!**written) return report((*written)->error(), tr("Export"));
+        messages_->clear_errors(tr("Export"));
+        note(tr("Exported %1").arg(QFileInfo(path).fileName()), path);
       });
 }
 

@@ -23,6 +23,7 @@
 #include "views/common/counted.h"
 #include "views/common/format.h"
 #include "views/common/message_bar.h"
+#include "views/common/result_notes.h"
 #include "views/common/theme_colors.h"
 #include "views/comparison/comparison_view.h"
 #include "views/frontier/chart_header.h"
@@ -176,6 +177,7 @@ void MainWindow::show_methods() {
     row.enabled = run.enabled && run.refusal.empty();
     row.tool_tip = views::to_qt(run.method->description) +
                    (run.method->paper.empty() ? QString() : u'\n' + views::to_qt(run.method->paper));
+    if (run.result && run.enabled) row.notes = views::notes_text(*run.result);
     const QString seconds = run.result ? views::search_time_text(run.result->search_s) : QString();
     if (!run.refusal.empty()) {
       row.state = Shown::refused, row.status = views::to_qt(run.refusal);
@@ -305,12 +307,12 @@ void MainWindow::show_status() {
       state = main->coarse ? tr("Placed before, simulated again") : tr("Simulated exactly");
       if (main->coarse) tint = colors.warning, chart_state = tr("being placed again");
     } else if (main->coarse) {
-      state = result.gap ? tr("Coarse ±%1").arg(gap_shown(result)) : tr("Coarse");
+      state = result.gap ? tr("Coarse, gap %1").arg(gap_shown(result)) : tr("Coarse");
       tint = colors.warning;
       // The band elsewhere may be a hundred times as high.
       chart_state = !result.gap            ? tr("coarse")
-                    : result.turning_point ? tr("coarse ±%1 at the turning point").arg(gap_shown(result))
-                                           : tr("coarse ±%1").arg(gap_shown(result));
+                    : result.turning_point ? tr("coarse, gap %1 at the turning point").arg(gap_shown(result))
+                                           : tr("coarse, gap %1").arg(gap_shown(result));
     } else if (result.exact) {
       state = tr("Exact");
     } else {
@@ -323,7 +325,9 @@ void MainWindow::show_status() {
     else if (result.exact)
       parts << tr("gap 0");
     else if (result.gap && result.turning_point)
-      parts << tr("at the turning point, at most %1 anywhere").arg(views::gap_text(*result.gap));
+      parts << (*result.gap < views::kLeastGap
+                    ? tr("anywhere")
+                    : tr("at the turning point, at most %1 anywhere").arg(views::gap_text(*result.gap)));
     if (clock_->on() && !scenario->tasks) parts << tr("searched by plain sums");
     if (!scenario->tasks)
       parts << tr("%1 plans").arg(views::grouped_number(double(result.points.size()), 0))

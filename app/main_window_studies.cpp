@@ -70,6 +70,7 @@ void MainWindow::take_session(const Session& session, const QString& path) {
     if (!session.front.empty()) raise_view(QString::fromStdString(session.front));
     pinned_searches_->set(session.searches);
     if (!study) settings_.add_recent_session(path);
+    kept_ = work_now();
     show_recent();
     show_chart();
   });

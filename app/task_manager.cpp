@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
+#include <set>
 #include <thread>
 
 namespace turnpoint::app {
@@ -39,6 +40,8 @@ struct TaskManager::Task {
   std::mutex mutex;  ///< guards what the worker reports
   std::string phase;
   double fraction = -1;
+  std::set<std::string> phases;  ///< met so far
+  qint64 risen_ms = 0;           ///< when `fraction` last changed
   std::chrono::steady_clock::time_point reported{};
 };
 
@@ -91,7 +94,13 @@ void TaskManager::launch(Lane& lane, std::shared_ptr<Task> task) {
       {
         const std::lock_guard lock(raw->mutex);
         raw->phase = progress.phase;
-        raw->fraction = progress.fraction;
+        // Passes of a search begin again at what has been done before: nothing is lost then, and nothing falls. A
+        // phase that comes for the first time counts from its own beginning.
+        const bool fresh = raw->phases.insert(progress.phase).second;
+        if (progress.fraction >= 0 && (fresh || progress.fraction > raw->fraction)) {
+          raw->fraction = progress.fraction;
+          raw->risen_ms = raw->clock.elapsed();
+        }
         if (now - raw->reported < kProgressEvery) return;
         raw->reported = now;
       }
@@ -164,6 +173,7 @@ std::vector<TaskInfo> TaskManager::tasks() const {
     const std::lock_guard lock(task.mutex);
     info.phase = QString::fromStdString(task.phase);
     info.fraction = task.fraction;
+    info.risen_ms = task.risen_ms;
     all.push_back(std::move(info));
   };
   for (const auto& [purpose, lane] : lanes_) {

@@ -31,8 +31,9 @@ enum class Preempt {
 struct TaskInfo {
   quint64 id = 0;
   QString purpose, title, phase;
-  double fraction = -1;  ///< negative: unknown
+  double fraction = -1;  ///< negative: unknown; does not fall while a phase lasts or comes again
   qint64 elapsed_ms = 0;
+  qint64 risen_ms = 0;  ///< of elapsed_ms, when `fraction` last changed
   bool waiting = false, stopping = false;
 };
 

@@ -7,6 +7,7 @@
 #include <QProgressBar>
 #include <QToolButton>
 #include <algorithm>
+#include <cmath>
 
 #include "app/task_manager.h"
 #include "views/common/format.h"
@@ -21,14 +22,24 @@ namespace {
 constexpr int kPatience_ms = 200, kTick_ms = 200;
 constexpr int kLeastName = 120;
 
+/// A guess has no milliseconds.
+QString time_words(double seconds) {
+  constexpr double kMinutesFrom = 100;
+  return seconds < kMinutesFrom ? TaskStrip::tr("%1\u00a0s").arg(int(seconds))
+                                : TaskStrip::tr("%1\u00a0min").arg(int(std::ceil(seconds / 60)));
+}
+
 QString time_words(const TaskInfo& task) {
   const double seconds = static_cast<double>(task.elapsed_ms) / 1e3;
   if (task.stopping) return TaskStrip::tr("stopping");
   if (task.waiting) return TaskStrip::tr("waiting");
-  if (task.fraction > 0.05 && task.fraction < 1 && seconds > 1)
-    return TaskStrip::tr("%1 · %2 left")
+  if (task.fraction > 0.05 && task.fraction < 1 && seconds > 1) {
+    // What is left is guessed where the share last rose. A guess that is overdue is none: then the time goes up.
+    const double left = static_cast<double>(task.risen_ms) / 1e3 / task.fraction - seconds;
+    return (left > 0 ? TaskStrip::tr("%1 · %2 left") : TaskStrip::tr("%1 · %2 so far"))
         .arg(views::share_text(task.fraction),
-             views::time_text(std::max(1.0, seconds * (1 - task.fraction) / task.fraction)));
+             time_words(left > 0 ? std::max(1.0, std::ceil(left)) : std::floor(seconds)));
+  }
   return views::search_time_text(seconds);
 }
 
@@ -51,8 +62,8 @@ TaskStrip::TaskStrip(TaskManager& tasks, QWidget* parent) : QWidget(parent), tas
   cancel_->setObjectName(QStringLiteral("cancel_task"));
   cancel_->setIcon(views::themed_icon(QStringLiteral("close")));
   cancel_->setAutoRaise(true);
-  cancel_->setToolTip(tr("Cancel (Shift+F5)"));
-  cancel_->setAccessibleName(tr("Cancel the newest task"));
+  cancel_->setToolTip(tr("Cancel this task"));
+  cancel_->setAccessibleName(tr("Cancel the task shown"));
   auto* row = new QHBoxLayout(this);
   row->setContentsMargins(0, 0, 8, 0);
   row->setSpacing(6);
@@ -60,9 +71,7 @@ TaskStrip::TaskStrip(TaskManager& tasks, QWidget* parent) : QWidget(parent), tas
                         static_cast<QWidget*>(cancel_)})
     row->addWidget(part, 0, Qt::AlignVCenter);
   connect(name_, &QToolButton::clicked, this, &TaskStrip::show_list);
-  connect(cancel_, &QToolButton::clicked, this, [this] {
-    if (const auto task = tasks_.newest()) tasks_.cancel(task->id);
-  });
+  connect(cancel_, &QToolButton::clicked, this, [this] { tasks_.cancel(shown_); });
   connect(&tasks, &TaskManager::changed, this, &TaskStrip::refresh);
   connect(&tick_, &QTimer::timeout, this, &TaskStrip::refresh);
   tick_.setInterval(kTick_ms);
@@ -73,17 +82,20 @@ TaskStrip::TaskStrip(TaskManager& tasks, QWidget* parent) : QWidget(parent), tas
 }
 
 void TaskStrip::refresh() {
-  const auto task = tasks_.newest();
-  if (!task) {
+  const auto all = tasks_.tasks();
+  if (all.empty()) {
     patience_.stop();
     tick_.stop();
     hide();
     return;
   }
-  if (!isVisible() && task->elapsed_ms < kPatience_ms) {
-    if (!patience_.isActive()) patience_.start();
+  const auto task =
+      std::find_if(all.begin(), all.end(), [](const TaskInfo& each) { return each.elapsed_ms >= kPatience_ms; });
+  if (task == all.end()) {
+    if (!isVisible() && !patience_.isActive()) patience_.start();
     return;
   }
+  shown_ = task->id;
   const QString name = task->phase.isEmpty() ? task->title : task->title + QStringLiteral(": ") + task->phase;
   // No more than a fifth of the window: bar, time and the button that cancels are to stay whole.
   name_->setText(name_->fontMetrics().elidedText(name, Qt::ElideRight, std::max(kLeastName, window()->width() / 5)));

@@ -29,6 +29,7 @@ class TaskStrip : public QWidget {
   QLabel* time_;
   QToolButton* cancel_;
   QTimer tick_, patience_;
+  quint64 shown_ = 0;  ///< the newest of the tasks that are not over in a moment
 };
 
 }  // namespace turnpoint::app

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/base/expected.h"
+#include "core/base/file_writer.h"
 #include "core/base/progress.h"
 
 namespace turnpoint::cli {
@@ -27,6 +28,8 @@ int report(const Error& error);
 int check_output(const std::string& path);
 /// Writes to the file, or to standard output if the path is empty or "-"; returns an exit code.
 int write_output(const std::string& path, std::string_view text);
+/// The same for a text that is made while it is written; a file appears whole or not at all.
+int write_output(const std::string& path, const std::function<Expected<void>(const TextSink&)>& write);
 /// Stop token that an interrupt (Ctrl+C) triggers; progress goes to standard error where that is a terminal.
 RunContext command_context(int threads);
 

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "app/cli/commands.h"
-#include "core/base/json.h"
+#include "core/base/file_writer.h"
 
 namespace turnpoint::cli {
 
@@ -96,14 +96,25 @@ int check_output(const std::string& path) {
 }
 
 int write_output(const std::string& path, std::string_view text) {
+  return write_output(path, [&](const TextSink& sink) { return sink(text); });
+}
+
+int write_output(const std::string& path, const std::function<Expected<void>(const TextSink&)>& write) {
   if (!path.empty() && path != "-") {
-    const auto written = write_file_atomically(path, text);
+    auto file = FileWriter::open(path);
+    if (!file) return report(file.error());
+    auto written = write([&](std::string_view text) { return file->write(text); });
+    if (written) written = file->commit();
     return written ? kDone : report(written.error());
   }
   if (g_progress_shown) std::fputs("\r\033[K", stderr);
   std::FILE* out = g_results ? g_results : stdout;
-  const bool good = std::fwrite(text.data(), 1, text.size(), out) == text.size() && std::fflush(out) == 0;
-  return good ? kDone : report(bad_input("cannot be written", "standard output"));
+  const auto unwritten = [] { return bad_input("cannot be written", "standard output"); };
+  const auto written = write([&](std::string_view text) {
+    return std::fwrite(text.data(), 1, text.size(), out) == text.size() ? Expected<void>() : unwritten();
+  });
+  if (!written) return report(written.error());
+  return std::fflush(out) == 0 ? kDone : report(unwritten());
 }
 
 RunContext command_context(int threads) {

@@ -50,6 +50,8 @@ int export_sharding(const ExportArguments& arguments, const Scenario& scenario, 
 int export_alone(const ExportArguments& arguments, const nlohmann::json& plan, std::size_t point,
                  const std::string& missing) {
   const std::string where = fmt::format("{}: plans[{}]", arguments.file, point);
+  if (plan.is_null())
+    return report(bad_input(fmt::format("no such file; {} holds no plan of point {}", arguments.file, point), missing));
   const auto needs = [&](const char* what) {
     return report(bad_input(fmt::format("no such file; --to {} needs {}", arguments.to, what), missing));
   };
@@ -98,8 +100,8 @@ int run_export(const ExportArguments& arguments) {
   if (!result) return report(result.error());
   const auto point = chosen_point(arguments.point, **result);
   if (!point) return report(point.error());
-  if (holds_plans(*document) && arguments.to == "json")  // checked by now
-    return write_output(arguments.out, (*document)["plans"][*point].dump(1) + "\n");
+  if (holds_plans(*document) && arguments.to == "json" && !(*document)["plans"][chosen].is_null())  // checked by now
+    return write_output(arguments.out, (*document)["plans"][chosen].dump(1) + "\n");
   const Scenario& scenario = *(*result)->scenario;
   if (const PlacementPlanPtr placement = (*result)->plans->placement(*point))
     return export_placement(arguments, scenario, *placement);

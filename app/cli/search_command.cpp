@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "app/cli/commands.h"
 #include "app/cli/scenario_arguments.h"
 #include "app/cli/search_objective.h"
+#include "app/cli/written_results.h"
 #include "core/base/text.h"
 #include "core/plan/simulated_points.h"
 #include "core/search/method.h"
@@ -20,6 +20,11 @@ struct SearchArguments {
   std::string methods, objective = "frontier", out;
   int threads = 0;
   bool plans = false, simulate = false;
+  std::size_t max_plans = 0;  ///< 0: not said
+
+  WrittenPlans written_plans() const {
+    return {max_plans > 0 ? max_plans : plans ? WrittenPlans::kAll : std::size_t(0)};
+  }
 };
 
 // "ft,optcnn", "all"; a method's parameters follow its name after colons.
@@ -95,7 +100,7 @@ int run_search(const SearchArguments& arguments) {
   if (*objective != Objective::frontier) {
     std::vector<Contender> contenders;
     for (const auto& method : *chosen) contenders.push_back(contender(*method.choice.method, method.choice.parameters));
-    return run_objective(*objective, contenders, *scenario, context, {arguments.plans, arguments.simulate},
+    return run_objective(*objective, contenders, *scenario, context, {arguments.written_plans(), arguments.simulate},
                          arguments.out);
   }
   std::vector<ResultPtr> results;
@@ -116,9 +121,7 @@ int run_search(const SearchArguments& arguments) {
     results.push_back(*result);
   }
   if (results.empty()) return kInfeasible;
-  const nlohmann::json document =
-      chosen->size() == 1 ? write_result(*results.front(), arguments.plans) : write_results(results, arguments.plans);
-  const int written = write_output(arguments.out, document.dump(1) + "\n");
+  const int written = write_found(arguments.out, results, chosen->size() > 1, arguments.written_plans(), context);
   if (written != kDone) return written;
   const bool any_fits =
       std::any_of(results.begin(), results.end(), [](const auto& r) { return r->fastest_that_fits().has_value(); });
@@ -149,7 +152,10 @@ void add_search_command(CLI::App& app, Command& command) {
   sub->add_option("--objective", arguments->objective, "frontier, mini-time, mini-parallelism or profile")
       ->capture_default_str();
   sub->add_option("--threads", arguments->threads, "Threads; 0: all")->check(CLI::Range(0, 1024));
-  sub->add_flag("--plans", arguments->plans, "Write the plan of every point");
+  sub->add_flag("--plans", arguments->plans, "Write the plan of every point: gigabytes where points are many");
+  sub->add_option("--max-plans", arguments->max_plans,
+                  "Write plans of so many points only, even over the frontier, its ends and turning point among them")
+      ->check(CLI::Range(std::size_t(1), WrittenPlans::kAll));
   sub->add_flag("--simulate", arguments->simulate,
                 "Write simulated_time_s and simulated_memory_bytes of every point; few points always have them");
   sub->add_option("--out", arguments->out, "Result file; default standard output");

@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "app/cli/commands.h"
+#include "app/cli/written_results.h"
 #include "core/base/text.h"
 #include "core/plan/simulated_points.h"
 
@@ -64,9 +64,7 @@ int run_objective(Objective objective, const std::vector<Contender>& methods, co
     }
   }
   const bool single = objective != Objective::profile && results.size() == 1;
-  const nlohmann::json document =
-      single ? write_result(*results.front(), parts.plans) : write_results(results, parts.plans);
-  if (const int written = write_output(out, document.dump(1) + "\n"); written != kDone) return written;
+  if (const int written = write_found(out, results, !single, parts.plans, context); written != kDone) return written;
   const bool any_fits =
       std::any_of(results.begin(), results.end(), [](const auto& r) { return r->fastest_that_fits().has_value(); });
   if (any_fits) return kDone;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/plan/result_text.h"
 #include "core/search/objectives.h"
 
 namespace turnpoint::cli {
@@ -14,7 +15,8 @@ std::string full_method(const Result& result);
 
 /// What is written of each point besides its cost.
 struct WrittenParts {
-  bool plans = false, simulated = false;
+  WrittenPlans plans;
+  bool simulated = false;
 };
 
 /// Searches, writes the results and says on standard error what was found; returns the exit code. 4 where nothing fits

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/json.h"
 
-#include <unistd.h>
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -41,37 +39,6 @@ std::string reason_of(std::string what) {
   const auto place = what.find(": ");
   if (what.starts_with("parse error at line") && place != std::string::npos) what.erase(0, place + 2);
   return what;
-}
-
-// A device or a pipe is written to, never replaced by a file of its name.
-bool is_special_file(const std::filesystem::path& path) {
-  std::error_code ec;
-  const auto status = std::filesystem::status(path, ec);
-  return !ec && std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);
-}
-
-// What a link points to is what gets replaced, not the link; a path that does not exist yet stays as it is.
-std::filesystem::path followed(const std::filesystem::path& path) {
-  std::error_code ec;
-  const auto target = std::filesystem::canonical(path, ec);
-  return ec ? path : target;
-}
-
-struct OpenFile {
-  std::FILE* handle = nullptr;
-  std::string name;
-};
-
-// A new file beside `path`; exclusive, so that two writers of one path never share it.
-OpenFile open_neighbour(const std::filesystem::path& path) {
-  constexpr int kAttempts = 100;
-  OpenFile file;
-  for (int i = 0; i < kAttempts; ++i) {
-    file.name = path.string() + ".part" + std::to_string(::getpid()) + "-" + std::to_string(i);
-    file.handle = std::fopen(file.name.c_str(), "wbx");
-    if (file.handle || errno != EEXIST) break;
-  }
-  return file;
 }
 
 }  // namespace
@@ -117,31 +84,6 @@ Expected<nlohmann::json> read_json_file(const std::filesystem::path& path) {
   auto text = read_file(path);
   if (!text) return text.error();
   return parse_json(*text, path.string());
-}
-
-Expected<void> write_file_atomically(const std::filesystem::path& path, std::string_view contents) {
-  const std::filesystem::path target = followed(path);
-  const bool in_place = is_special_file(target);
-  const OpenFile file = in_place ? OpenFile{std::fopen(target.c_str(), "wb"), target.string()} : open_neighbour(target);
-  const auto failed = [&](const char* doing) {
-    const std::string reason = std::strerror(errno);
-    if (!in_place && file.handle) std::remove(file.name.c_str());
-    return bad_input(std::string("cannot be ") + doing + ": " + reason, path.string());
-  };
-  if (!file.handle) return failed("written");
-  const std::size_t count = std::fwrite(contents.data(), 1, contents.size(), file.handle);
-  const bool written = count == contents.size() && std::fflush(file.handle) == 0;
-  const int saved_errno = errno;
-  if (std::fclose(file.handle) != 0 || !written) {
-    if (!written) errno = saved_errno;
-    return failed("written");
-  }
-  if (in_place) return {};
-  std::error_code ec;
-  const auto existing = std::filesystem::status(target, ec);
-  if (!ec && std::filesystem::exists(existing)) std::filesystem::permissions(file.name, existing.permissions(), ec);
-  if (std::rename(file.name.c_str(), target.c_str()) != 0) return failed("replaced");
-  return {};
 }
 
 }  // namespace turnpoint

@@ -22,8 +22,8 @@ std::string json_text(std::string_view text);
 Expected<std::string> read_file(const std::filesystem::path& path, std::size_t max_bytes = std::size_t(1) << 31);
 Expected<nlohmann::json> read_json_file(const std::filesystem::path& path);
 
-/// Writes to a temporary neighbour and renames, so a reader never sees half a file; permissions stay, a link keeps
-/// pointing. Devices and pipes (/dev/null) are written in place. Path "-" is standard output's job.
+/// FileWriter (core/base/file_writer.h) for a text that is there at once: a reader never sees half a file. Path "-" is
+/// standard output's job.
 Expected<void> write_file_atomically(const std::filesystem::path& path, std::string_view contents);
 
 }  // namespace turnpoint

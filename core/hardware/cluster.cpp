@@ -40,8 +40,7 @@ Expected<ClusterPtr> with_devices(const ClusterPtr& cluster, int devices) {
   if (cluster->mixed()) {
     Error error =
         usage_error(fmt::format("a count of {} devices would cut '{}', whose nodes differ", devices, cluster->name));
-    error.hint = fmt::format("leave it out, or name the parts with their own shapes; the cluster has {} devices",
-                             cluster->devices());
+    error.hint = fmt::format("take all {} devices, or name the parts with their own shapes", cluster->devices());
     return error;
   }
   const int per_node = cluster->devices_per_node;
@@ -49,15 +48,16 @@ Expected<ClusterPtr> with_devices(const ClusterPtr& cluster, int devices) {
   if (devices > per_node && cluster->links[kInterNode].bandwidth <= 0) {
     Error error = usage_error(fmt::format("{} devices need {} nodes, but hardware '{}' describes no link between nodes",
                                           devices, (devices + per_node - 1) / per_node, cluster->name));
-    error.hint =
-        fmt::format("it has one node of {} devices; this machine can be measured with {} CPU ranks", per_node, devices);
+    error.hint = fmt::format("{}; this machine can be measured with {} CPU ranks",
+                             per_node == 1 ? "it has one device" : fmt::format("take 1 to {}", per_node), devices);
     return error;
   }
   if (devices > per_node && devices % per_node != 0) {
     const int below = devices / per_node * per_node;
     Error error = usage_error(fmt::format(
         "{} devices are neither at most the {} devices of a node nor a multiple of them", devices, per_node));
-    error.hint = fmt::format("take {} or {}", below, below + per_node);
+    error.hint =
+        fmt::format("take {} or {}; 1 to {} and whole nodes beyond can be had", below, below + per_node, per_node);
     return error;
   }
   auto cut = std::make_shared<Cluster>(*cluster);

@@ -6,6 +6,7 @@
 #include "core/plan/export.h"
 #include "core/plan/placement_export.h"
 #include "core/plan/result.h"
+#include "core/plan/result_parts.h"
 #include "core/scenario/scenario_json.h"
 
 namespace turnpoint {
@@ -19,70 +20,81 @@ json optional_json(const std::optional<T>& value) {
   return value ? json(*value) : json();
 }
 
-json write_points(const std::vector<ResultPoint>& points) {
-  json array = json::array();
-  for (const ResultPoint& point : points) {
-    array.push_back({{"memory_bytes", point.memory_bytes},
-                     {"time_s", point.time_s},
-                     {"compute_s", point.compute_s},
-                     {"network_s", point.network_s},
-                     {"fits", point.fits}});
-    if (point.simulated_time_s) array.back()["simulated_time_s"] = *point.simulated_time_s;
-    if (point.simulated_memory_bytes) array.back()["simulated_memory_bytes"] = *point.simulated_memory_bytes;
-  }
-  return array;
+json write_point(const ResultPoint& point) {
+  json object = {{"memory_bytes", point.memory_bytes},
+                 {"time_s", point.time_s},
+                 {"compute_s", point.compute_s},
+                 {"network_s", point.network_s},
+                 {"fits", point.fits}};
+  if (point.simulated_time_s) object["simulated_time_s"] = *point.simulated_time_s;
+  if (point.simulated_memory_bytes) object["simulated_memory_bytes"] = *point.simulated_memory_bytes;
+  return object;
+}
+
+json write_any_plan(const Result& result, std::size_t point) {
+  const PlacementPlanPtr placement = result.plans->placement(point);
+  return placement ? json::parse(write_placement_plan(*result.scenario, *placement))
+                   : write_plan(*result.scenario, result.plans->plan(point));
 }
 
 }  // namespace
 
 const char* to_string(Clock clock) { return clock == Clock::additive ? "additive" : "simulated"; }
 
-json write_result(const Result& result, bool with_plans) {
+ResultParts result_parts(const Result& result, bool with_plans) {
   const Model& model = *result.scenario->model;
   const TaskGraph* tasks = result.scenario->tasks.get();
   json scenario = write_scenario(*result.scenario);
   scenario["model"] = valid_utf8(model.source);
   scenario["method_options"] = valid_utf8(result.method_options);
-  json document = {{"format", "turnpoint/result@1"},
-                   {"model",
-                    {{"name", valid_utf8(model.name)},
-                     {"operators", model.operators.size()},
-                     {"parameters", model.parameters},
-                     {"source", valid_utf8(model.source)}}},
-                   {"scenario", std::move(scenario)},
-                   {"method", result.method},
-                   {"clock", to_string(result.clock)},
-                   {"exact", result.exact},
-                   {"gap", optional_json(result.gap)},
-                   {"search_s", result.search_s},
-                   {"turning_point", optional_json(result.turning_point)},
-                   {"near_best", optional_json(result.near_best)},
-                   {"points", write_points(result.points)}};
-  if (tasks) document["model"].update({{"tasks", tasks->task_count()}, {"edges", tasks->edge_count()}});
-  if (result.heuristic_eliminations) document["heuristic_eliminations"] = *result.heuristic_eliminations;
-  for (const auto& note : result.notes) document["notes"].push_back(valid_utf8(note));
-  if (!result.objective.empty()) document["objective"] = result.objective;
-  if (result.price_per_iteration) document["price_per_iteration"] = *result.price_per_iteration;
-  if (!result.lower_bound.empty()) {
-    json& bound = document["lower_bound"] = json::array();
-    for (const auto& point : result.lower_bound)
-      bound.push_back({{"memory_bytes", point.memory}, {"time_s", point.time}});
+  json head = {{"format", "turnpoint/result@1"},
+               {"model",
+                {{"name", valid_utf8(model.name)},
+                 {"operators", model.operators.size()},
+                 {"parameters", model.parameters},
+                 {"source", valid_utf8(model.source)}}},
+               {"scenario", std::move(scenario)},
+               {"method", result.method},
+               {"clock", to_string(result.clock)},
+               {"exact", result.exact},
+               {"gap", optional_json(result.gap)},
+               {"search_s", result.search_s},
+               {"turning_point", optional_json(result.turning_point)},
+               {"near_best", optional_json(result.near_best)}};
+  if (tasks) head["model"].update({{"tasks", tasks->task_count()}, {"edges", tasks->edge_count()}});
+  if (result.heuristic_eliminations) head["heuristic_eliminations"] = *result.heuristic_eliminations;
+  for (const auto& note : result.notes) head["notes"].push_back(valid_utf8(note));
+  if (!result.objective.empty()) head["objective"] = result.objective;
+  if (result.price_per_iteration) head["price_per_iteration"] = *result.price_per_iteration;
+  ResultParts parts;
+  const auto list = [&](const char* key, std::size_t count, auto at) {
+    head[key] = nullptr;
+    parts.lists[key] = {count, std::move(at)};
+  };
+  list("points", result.points.size(), [&](std::size_t i) { return write_point(result.points[i]); });
+  if (!result.lower_bound.empty())
+    list("lower_bound", result.lower_bound.size(), [&](std::size_t i) {
+      return json{{"memory_bytes", result.lower_bound[i].memory}, {"time_s", result.lower_bound[i].time}};
+    });
+  if (with_plans && result.plans)
+    list("plans", result.points.size(), [&](std::size_t i) { return write_any_plan(result, i); });
+  parts.head = std::make_shared<json>(std::move(head));
+  return parts;
+}
+
+json write_result(const Result& result, bool with_plans) {
+  ResultParts parts = result_parts(result, with_plans);
+  for (const auto& [key, list] : parts.lists) {
+    json& array = (*parts.head)[key] = json::array();
+    for (std::size_t i = 0; i < list.count; ++i) array.push_back(list.at(i));
   }
-  if (with_plans && result.plans) {
-    json& plans = document["plans"] = json::array();
-    for (std::size_t i = 0; i < result.points.size(); ++i) {
-      const PlacementPlanPtr placement = result.plans->placement(i);
-      plans.push_back(placement ? json::parse(write_placement_plan(*result.scenario, *placement))
-                                : write_plan(*result.scenario, result.plans->plan(i)));
-    }
-  }
-  return document;
+  return std::move(*parts.head);
 }
 
 json write_results(const std::vector<ResultPtr>& results, bool with_plans) {
   json array = json::array();
   for (const auto& result : results) array.push_back(write_result(*result, with_plans));
-  return {{"format", "turnpoint/results@1"}, {"results", std::move(array)}};
+  return {{"format", kResultsFormat}, {"results", std::move(array)}};
 }
 
 }  // namespace turnpoint

@@ -46,9 +46,12 @@ Expected<ClusterPtr> cluster_of_file(const TaskGraph& tasks, int devices) {
   int count = devices;
   if (count <= 0) count = int(tasks.intended_devices);
   if (count <= 0) count = limit == kNone ? kDefaultPlacementDevices : int(limit);
-  if (std::uint32_t(count) > limit)
-    return usage_error(fmt::format("{} devices asked for, the task graph's file describes {}", count, limit),
-                       tasks.name);
+  if (std::uint32_t(count) > limit) {
+    Error error =
+        usage_error(fmt::format("{} devices asked for, the task graph's file describes {}", count, limit), tasks.name);
+    error.hint = fmt::format("take 1 to {}", limit);
+    return error;
+  }
   auto cluster = std::make_shared<Cluster>();
   cluster->name = kFileHardware;
   cluster->title = fmt::format("{} device{} of its file", count, count == 1 ? "" : "s");

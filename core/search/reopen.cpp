@@ -214,11 +214,28 @@ Expected<ResultPtr> with_file_plans(const nlohmann::json& document, const std::s
                                     const ScenarioPtr& scenario, const std::vector<std::size_t>& wanted,
                                     const RunContext& context) {
   auto plans = std::make_shared<FilePlans>();
-  ResultPtr again;  // of pipelines
+  ResultPtr again;  // for pipelines and plans that were left out
+  const auto searched = [&]() -> Expected<ResultPtr> {
+    if (!again) {
+      auto found = search_again(document, where, points, scenario, context);
+      if (!found) return found.error();
+      again = *found;
+    }
+    return again;
+  };
   for (const std::size_t k : wanted) {
     if (context.cancelled()) return cancelled_error();
     const nlohmann::json& held = document["plans"][k];
     const std::string place = plan_place(where, k);
+    if (held.is_null()) {
+      const auto found = searched();
+      if (!found) return found.error();
+      if (auto placement = (*found)->plans->placement(k))
+        plans->placements.emplace(k, std::move(placement));
+      else
+        plans->sharding.emplace(k, (*found)->plans->plan(k));
+      continue;
+    }
     JsonFields fields(held, place);
     if (fields.text("kind", std::string()) == "placement") {
       auto placed = read_file_placement(held, place, *scenario);
@@ -231,12 +248,9 @@ Expected<ResultPtr> with_file_plans(const nlohmann::json& document, const std::s
     if (scenario->tasks) return bad_input("is no placement, and its scenario has a task graph", place);
     if (fields.has("pipeline")) {
       // Its costs come from a schedule, which its method lays out in no time.
-      if (!again) {
-        auto found = search_again(document, where, points, scenario, context);
-        if (!found) return found.error();
-        again = *found;
-      }
-      Plan plan = again->plans->plan(k);
+      const auto found = searched();
+      if (!found) return found.error();
+      Plan plan = (*found)->plans->plan(k);
       const auto differs = first_difference(held, write_plan(*scenario, plan));
       if (!differs.empty()) return plan_changed(differs, place, *scenario);
       plans->sharding.emplace(k, std::move(plan));
@@ -309,7 +323,7 @@ Expected<ResultPtr> read_points(const nlohmann::json& document, const std::strin
   if (holds_plans(document) && !fields.error()) {
     const auto& plans = document["plans"];
     if (!plans.is_array() || plans.size() != result->points.size())
-      fields.fail("plans", fmt::format("must list one plan for each of {} points", result->points.size()));
+      fields.fail("plans", fmt::format("must list one plan, or null, for each of {} points", result->points.size()));
   }
   if (fields.error()) return *fields.error();
   return ResultPtr(std::move(result));

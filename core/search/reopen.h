@@ -13,7 +13,7 @@
 
 namespace turnpoint {
 
-/// Whether a turnpoint/result@1 document holds the plans of its points.
+/// Whether a turnpoint/result@1 document holds plans of its points, of all or of some.
 bool holds_plans(const nlohmann::json& document);
 
 /// The model or hardware file that the document's scenario names and that is not there; empty: all are.
@@ -24,9 +24,9 @@ std::string missing_file(const nlohmann::json& document);
 Expected<ResultPtr> read_points(const nlohmann::json& document, const std::string& where);
 
 /// The document on its model and hardware. Where it holds plans, those of `points` are read, checked against the
-/// scenario and re-evaluated (1e-9 relative); plans of other points must not be asked for. Where it holds none, its
-/// search is repeated (same scenario and seed, same result) and must meet the document's points. `where` names the
-/// file. Errors: those of read_points(), a model or hardware file that is gone or has changed, a plan that is not one
+/// scenario and re-evaluated (1e-9 relative); plans of other points must not be asked for. Where it holds none of one of
+/// them, its search is repeated (same scenario and seed, same result) and must meet the document's points. `where` names
+/// the file. Errors: those of read_points(), a model or hardware file that is gone or has changed, a plan that is not one
 /// of this scenario or costs something else.
 Expected<ResultPtr> reopen_result(const nlohmann::json& document, const std::string& where,
                                   const std::vector<std::size_t>& points, const RunContext& context);

@@ -19,6 +19,7 @@ struct FakeWorld {
   std::atomic<int> coarse_ms{5}, exact_ms{20}, other_ms{10}, bind_ms{0}, plan_ms{0};
   std::atomic<int> coarse_runs{0}, exact_runs{0}, other_runs{0}, cancelled_runs{0};
   std::atomic<bool> fail_search{false};
+  std::atomic<bool> noted{false};  ///< data-parallel has something to say
 };
 inline FakeWorld& fake_world() {
   static FakeWorld world;
@@ -222,8 +223,12 @@ class FakePointSearcher : public Searcher {
  public:
   Expected<ResultPtr> run(const ScenarioPtr& scenario, SearchPass pass, const RunContext& context) override {
     ++fake_world().other_runs;
-    return fake_run(scenario, Which == 0 ? "data-parallel" : "optcnn", pass, context, fake_world().other_ms,
-                    {Which == 0 ? 1.45 : 1.3});
+    auto result = fake_run(scenario, Which == 0 ? "data-parallel" : "optcnn", pass, context, fake_world().other_ms,
+                           {Which == 0 ? 1.45 : 1.3});
+    if (!result || Which != 0 || !fake_world().noted) return result;
+    auto told = std::make_shared<Result>(**result);
+    told->notes = {"the batch does not divide"};
+    return ResultPtr(told);
   }
 };
 

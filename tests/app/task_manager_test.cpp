@@ -30,6 +30,30 @@ class TaskManagerTest : public QObject {
   Q_OBJECT
 
  private slots:
+  void progress_does_not_fall_within_a_phase() {
+    TaskManager tasks;
+    std::atomic<int> step = 0;
+    bool done = false;
+    tasks.start(
+        QStringLiteral("a"), QStringLiteral("A"),
+        [&](const RunContext& context) {
+          const std::pair<const char*, double> reports[] = {{"exact", 0.9}, {"exact", 0.5},  {"bounds", -1},
+                                                            {"exact", 0.6}, {"exact", 0.95}, {"points", 0.1}};
+          for (int i = 0; i < 6; ++i) {
+            context.report(reports[i].first, reports[i].second);
+            step = i + 1;
+            while (step == i + 1 && !context.cancelled()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+          }
+        },
+        [&](TaskOutcome) { done = true; });
+    for (const double shown : {0.9, 0.9, 0.9, 0.9, 0.95, 0.1}) {
+      QTRY_VERIFY(step.load() % 100 != 0 && step < 100);
+      QCOMPARE(tasks.newest()->fraction, shown);
+      step = 100;
+    }
+    QTRY_VERIFY(done);
+  }
+
   void finishes_on_the_interface_thread() {
     TaskManager tasks;
     std::optional<TaskOutcome> outcome;

@@ -2,10 +2,14 @@
 // How large the window is at first: no larger than the screen has room for.
 #include "app/window_size.h"
 
+#include <QDockWidget>
 #include <QScreen>
 #include <QtTest>
 
+#include "window_fixture.h"
+
 using namespace turnpoint::app;
+using turnpoint::test::WindowFixture;
 
 class WindowSizeTest : public QObject {
   Q_OBJECT
@@ -37,6 +41,37 @@ class WindowSizeTest : public QObject {
     kept.setWindowState(Qt::WindowMaximized);
     place_first_window(kept, {});
     QVERIFY(kept.isMaximized());
+  }
+
+  void a_screen_of_twice_the_scale_holds_the_window() {
+    WindowFixture f;
+    QVERIFY(f.open());
+    const QSize screen(960, 510);  // logical pixels of 1920 x 1080, less a title bar
+    f.window->set_most_width(screen.width());
+    const QSize least = f.window->minimumSizeHint();
+    QString parts;
+    for (auto* dock : f.window->findChildren<QDockWidget*>())
+      parts += QStringLiteral("%1 %2x%3 ")
+                   .arg(dock->objectName())
+                   .arg(dock->minimumSizeHint().width())
+                   .arg(dock->minimumSizeHint().height());
+    const QSize centre = f.window->centralWidget()->minimumSizeHint();
+    QVERIFY2(least.width() <= screen.width() && least.height() <= screen.height(),
+             qPrintable(QStringLiteral("%1x%2: centre %3x%4 ")
+                            .arg(least.width())
+                            .arg(least.height())
+                            .arg(centre.width())
+                            .arg(centre.height()) +
+                        parts));
+    // The plan is behind the scenario; elsewhere they stand on both sides.
+    auto *scenario = f.window->findChild<QDockWidget*>(QStringLiteral("scenario")),
+         *plan = f.window->findChild<QDockWidget*>(QStringLiteral("plan"));
+    QVERIFY(f.window->tabifiedDockWidgets(scenario).contains(plan));
+    WindowFixture wide;
+    QVERIFY(wide.open());
+    wide.window->set_most_width(1366);
+    QVERIFY(
+        wide.window->tabifiedDockWidgets(wide.window->findChild<QDockWidget*>(QStringLiteral("scenario"))).isEmpty());
   }
 };
 

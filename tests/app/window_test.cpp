@@ -288,6 +288,21 @@ class WindowTest : public QObject {
     QVERIFY(rows[3].status.contains(QStringLiteral("needs layer names")));
   }
 
+  void what_a_method_said_stands_in_its_row_and_with_its_plan() {
+    WindowFixture f;
+    fake_world().noted = true;
+    QVERIFY(f.open());
+    fake_world().noted = false;
+    const auto& rows = f.window->scenario_panel()->methods_model()->rows();
+    QVERIFY(rows[0].notes.isEmpty());
+    QCOMPARE(rows[1].notes, QStringLiteral("Note: the batch does not divide"));
+    auto* notes = f.window->plan_panel()->findChild<QLabel*>(QStringLiteral("result_notes"));
+    QVERIFY(!notes->isVisible());
+    f.document().selection().pick_point(views::PickedPoint{"data-parallel", 0});
+    QVERIFY(f.settle());
+    QVERIFY(notes->isVisible() && notes->text().contains(QStringLiteral("does not divide")));
+  }
+
   void methods_can_be_switched_off() {
     WindowFixture f;
     QVERIFY(f.open());

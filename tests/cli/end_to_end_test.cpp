@@ -352,6 +352,44 @@ class EndToEndTest : public QObject {
     QVERIFY2(refused.err.contains("wrong.json: plans[0]: operators[0].configuration: 99"), refused.err);
   }
 
+  void some_plans_are_written_and_the_others_found_again() {
+    const Run all = run(kSmallSearch + QStringList{"--plans", "--out", path("all.json")});
+    const Run some = run(kSmallSearch + QStringList{"--max-plans", "5", "--out", path("some.json")});
+    QVERIFY2(all.code == kDone && some.code == kDone, all.err + some.err);
+    const auto document = object_of(contents(path("some.json")));
+    const auto plans = document["plans"].toArray();
+    QCOMPARE(plans.size(), document["points"].toArray().size());
+    QCOMPARE(std::count_if(plans.begin(), plans.end(), [](const QJsonValue& plan) { return plan.isObject(); }), 5);
+    QVERIFY(plans.first().isObject() && plans.last().isObject());
+    QVERIFY(plans[document["turning_point"].toInt()].isObject());
+    for (const QString point : {"turning", "1", "min-time"}) {
+      const Run from_all = run({"export", path("all.json"), "--point", point, "--to", "json"});
+      const Run from_some = run({"export", path("some.json"), "--point", point, "--to", "json"});
+      QVERIFY2(from_all.code == kDone && from_some.code == kDone, from_all.err + from_some.err);
+      QCOMPARE(from_some.out, from_all.out);
+    }
+    QCOMPARE(run(kSmallSearch + QStringList{"--max-plans", "0"}).code, kUsage);
+  }
+
+  // The limit of a file's size stands for a full disk.
+  void a_disk_that_fills_up_leaves_no_half_file() {
+    write(path("kept.json"), "what was there");
+    QProcess process;
+    process.setChildProcessModifier([] {
+      const struct rlimit most { 1 << 20, 1 << 20 };
+      setrlimit(RLIMIT_FSIZE, &most);
+      std::signal(SIGXFSZ, SIG_IGN);
+    });
+    process.start(TURNPOINT_BINARY_DIR "/turnpoint-cli",
+                  kSmallSearch + QStringList{"--plans", "--out", path("kept.json")});
+    QVERIFY(process.waitForFinished(120000));
+    QCOMPARE(process.exitCode(), kBadInput);
+    const QByteArray said = process.readAllStandardError();
+    QVERIFY2(said.contains("kept.json: cannot be written: File too large"), said);
+    QCOMPARE(contents(path("kept.json")), QByteArray("what was there"));
+    QVERIFY(QDir(folder_.path()).entryList({"*.part*"}).isEmpty());
+  }
+
   void an_output_that_cannot_be_written_is_said() {
     const Run result =
         run(kSmallSearch + QStringList{"--method", "data-parallel", "--out", path("absent/result.json")});

@@ -304,7 +304,7 @@ class ClusterTest : public QObject {
     QCOMPARE((*with_devices(base, 4))->title, std::string("1 \u00d7 4 V100-16GB"));
     for (const int devices : {0, -1, 9, 12, 65537, 1 << 30})
       QCOMPARE(with_devices(base, devices).error().code, ErrorCode::usage);
-    QVERIFY(with_devices(base, 12).error().message().find("take 8 or 16") != std::string::npos);
+    QVERIFY(with_devices(base, 12).error().hint.find("take 8 or 16; 1 to 8 and whole nodes") != std::string::npos);
     // The window shows it, too.
     for (const int devices : {0, 12, 1 << 30})
       QVERIFY(with_devices(base, devices).error().message().find("--") == std::string::npos);
@@ -407,6 +407,7 @@ class ClusterTest : public QObject {
     // All devices or an error; written and read again.
     QCOMPARE((*with_devices(*mixed, 256))->devices(), 256);
     QCOMPARE(with_devices(*mixed, 128).error().code, ErrorCode::usage);
+    QVERIFY(with_devices(*mixed, 128).error().hint.starts_with("take all 256 devices"));
     const std::string text = write_hardware_profile(*crossed);
     const auto again = parse_hardware_profile(text, "again.json");
     QVERIFY(again.has_value());

@@ -203,6 +203,22 @@ class ReopenTest : public QObject {
     QVERIFY2(changed.error().message().starts_with("r.json: plans[0]: "), changed.error().message().c_str());
   }
 
+  // Of a file with some plans those that were left out are searched again, and are the same.
+  void plans_that_were_left_out_are_found_again() {
+    const json whole = written("ft");
+    json document = whole;
+    document["plans"][0] = nullptr;
+    QVERIFY(holds_plans(document));
+    const std::size_t last = whole["points"].size() - 1;
+    const auto opened = reopen_result(document, "r.json", {0, last}, {});
+    QVERIFY2(opened.has_value(), opened ? "" : opened.error().message().c_str());
+    for (const std::size_t k : {std::size_t(0), last})
+      QVERIFY(write_plan(*(*opened)->scenario, (*opened)->plans->plan(k)) == whole["plans"][k]);
+    document["points"][1]["time_s"] = 99.0;  // another search than the file's
+    QVERIFY(!reopen_result(document, "r.json", {0}, {}));
+    QVERIFY(reopen_result(document, "r.json", {last}, {}));
+  }
+
   void points_are_read_without_a_model() {
     json document = written("ft");
     document["scenario"]["model"] = "gone/away.onnx";

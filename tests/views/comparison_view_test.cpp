@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of methods: figures, sorting, copying, and the selection it shares with the chart.
+#include <QHeaderView>
+#include <QScrollBar>
 #include <QSignalSpy>
+#include <QTreeView>
 #include <QtTest>
 #include <limits>
 
@@ -48,6 +51,26 @@ class ComparisonViewTest : public QObject {
   }
 
  private slots:
+  void air_between_columns_brings_no_scroll_bar() {
+    ComparisonView view;
+    view.resize(3000, 300);
+    view.set_data(three_methods());
+    view.show();
+    QVERIFY(QTest::qWaitForWindowExposed(&view));
+    int least = 65;  // of the last column, which takes what is left
+    for (int c = 0; c + 1 < M::kColumns; ++c)
+      if (!view.table()->isColumnHidden(c)) least += view.table()->columnWidth(c) - 6;
+    const int wide = view.table()->columnWidth(M::memory);
+    view.resize(least + 10, 300);
+    QTest::qWait(20);
+    QVERIFY(view.table()->columnWidth(M::memory) < wide);
+    QVERIFY(!view.table()->horizontalScrollBar()->isVisible());
+    view.table()->setColumnWidth(M::memory, 200);  // the user's
+    view.resize(least + 40, 300);
+    QTest::qWait(20);
+    QCOMPARE(view.table()->columnWidth(M::memory), 200);
+  }
+
   void figures() {
     ComparisonView view;
     view.set_data(three_methods());
@@ -57,6 +80,15 @@ class ComparisonViewTest : public QObject {
     QCOMPARE(cell(view, 0, M::against_best), QString("fastest"));
     QVERIFY(cell(view, 0, M::memory).startsWith("12"));
     QVERIFY(cell(view, 0, M::answer).contains("0.3"));
+    ChartData noted = three_methods();
+    auto told = std::make_shared<Result>(*noted.series[1].result);
+    told->notes = {"the batch does not divide"};
+    noted.series[1].result = told;
+    ComparisonView other;
+    other.set_data(noted);
+    QCOMPARE(cell(other, 0, M::method), QString("FT"));
+    QCOMPARE(cell(other, 1, M::method), QString("DATA-PARALLEL (note)"));
+    QVERIFY(other.model()->index(1, M::method).data(Qt::ToolTipRole).toString().contains("does not divide"));
     QCOMPARE(cell(view, 1, M::time), QString("does not fit"));
     QVERIFY(cell(view, 1, M::memory).startsWith("needs 30"));
     QVERIFY(cell(view, 1, M::against_best).isEmpty());

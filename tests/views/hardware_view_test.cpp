@@ -3,8 +3,10 @@
 // profile.
 #include <QApplication>
 #include <QClipboard>
+#include <QHeaderView>
 #include <QPushButton>
 #include <QSignalSpy>
+#include <QSplitter>
 #include <QTableView>
 #include <QToolButton>
 #include <QTreeView>
@@ -109,6 +111,40 @@ class HardwareViewTest : public QObject {
     QVERIFY(preset.view.chart()->chart().points.empty());
     QVERIFY(preset.view.chart()->chart().ring.size() > 20);
     QVERIFY(!preset.view.remarks()->isVisible());
+  }
+
+  void a_matrix_of_eight_gpus_fits_a_laptops_window() {
+    auto cluster = measured_pair();
+    HostTopology& host = cluster->topology;
+    for (int i = 0; i < 8; ++i)
+      host.gpus.push_back({"Card", "0000:1b:00.0", 18, 0, "5.0", 25.781e9, i < 4 ? "0" : "1", "0-31,64-95"});
+    for (int a = 0; a < 8; ++a)
+      for (int b = a + 1; b < 8; ++b) host.pairs.push_back({a, b, 0, "", 18, "SYS", "ok", "ok"});
+    const auto content = make_hardware_content(cluster, nullptr);
+    for (const int width : {1500, 1060, 750}) {  // of the tab in windows of 2040, 1600 and 1366
+      Shown f(content, {width, 300});
+      auto* across = f.view.findChild<QSplitter*>();
+      const QList<int> before = across->sizes();
+      QVERIFY(f.click(QStringLiteral("Links"), QStringLiteral("GPU to GPU")));
+      const QTableView* table = f.view.topology()->table();
+      QTRY_VERIFY(table->isVisible());
+      QTest::qWait(20);
+      const int room = table->viewport()->width();
+      QVERIFY2(table->horizontalHeader()->length() <= room,
+               qPrintable(QStringLiteral("%1 in %2").arg(table->horizontalHeader()->length()).arg(room)));
+      for (int c = 0; c < table->model()->columnCount(); ++c) {
+        const QString cell = table->model()->index(1, c).data().toString(),
+                      head = table->model()->headerData(c, Qt::Horizontal).toString();
+        if (c < 10 || width > 750) QVERIFY(table->columnWidth(c) >= table->fontMetrics().horizontalAdvance(cell) + 6);
+        QVERIFY(table->columnWidth(c) >= table->horizontalHeader()->fontMetrics().horizontalAdvance(head) + 6);
+        if (c == 2) QCOMPARE(head, width == 1500 ? QStringLiteral("GPU2") : QStringLiteral("2"));
+      }
+      if (const QString folder = qEnvironmentVariable("TURNPOINT_PICTURES"); !folder.isEmpty())
+        QVERIFY(f.view.grab().save(folder + QStringLiteral("/topology-8-%1.png").arg(width)));
+      QVERIFY(table->model()->index(1, 10).data(Qt::ToolTipRole).toString().contains(QStringLiteral("0-31,64-95")));
+      QVERIFY(f.click(QStringLiteral("All-reduce"), QStringLiteral("2 in a node")));
+      QCOMPARE(across->sizes(), before);  // the list has its room again
+    }
   }
 
   void the_matrix_of_the_gpus() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parallelism tab without a window around it: prices, words, what is drawn, mouse and keyboard, export.
+#include <QAction>
 #include <QComboBox>
 #include <QDoubleSpinBox>
 #include <QFile>
@@ -8,6 +9,7 @@
 #include <QTemporaryDir>
 #include <QToolButton>
 #include <QToolTip>
+#include <QVBoxLayout>
 #include <QtTest>
 #include <cmath>
 
@@ -240,6 +242,27 @@ class ParallelismViewTest : public QObject {
     QCOMPARE(view.chart()->picked(), 4);
     QTest::mouseMove(view.chart(), at(4));
     QVERIFY(QTest::qWaitFor([] { return QToolTip::text().contains(QStringLiteral("4 devices")); }, 2000));
+  }
+
+  void undo_passes_a_price_that_was_taken_over() {
+    QWidget window;
+    auto* column = new QVBoxLayout(&window);
+    auto* view = new ParallelismView(&window);
+    column->addWidget(view->tool_bar());
+    column->addWidget(view);
+    QAction undo(&window);
+    undo.setShortcut(QKeySequence(QStringLiteral("Ctrl+Z")));
+    window.addAction(&undo);
+    QSignalSpy undone(&undo, &QAction::triggered);
+    window.show();
+    window.activateWindow();
+    QVERIFY(QTest::qWaitForWindowActive(&window));
+    view->price_box()->setFocus();
+    view->price_box()->selectAll();
+    QTest::keyClicks(view->price_box(), QStringLiteral("3"));
+    QTest::keyClick(view->price_box(), Qt::Key_Return);
+    QTest::keyClick(view->price_box(), Qt::Key_Z, Qt::ControlModifier);
+    QCOMPARE(undone.count(), 1);
   }
 
   void price_range_and_state_are_shown_and_reported() {

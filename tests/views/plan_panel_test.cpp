@@ -8,6 +8,7 @@
 
 #include "core/scenario/scenario.h"
 #include "views/plan/legend_table.h"
+#include "views/plan/plan_words.h"
 
 using namespace turnpoint;
 using namespace turnpoint::views;
@@ -53,6 +54,67 @@ class PlanPanelTest : public QObject {
       if (button->isVisible())
         QVERIFY(button->mapTo(panel.viewport(), button->rect().bottomRight()).x() < panel.viewport()->width());
     QCOMPARE(size_of(2.8, 0.973), usual);
+  }
+
+  void words_of_a_plan_name_a_pipeline_only_where_there_is_one() {
+    Model model;
+    Operator op;
+    op.dims = {{DimName::batch, DimRole::parallel, 8, true}};
+    model.operators.push_back(op);
+    Plan plan;
+    PlanOperator how;
+    how.op = OperatorId(0);
+    how.cost.compute[0] = 1;
+    plan.operators.push_back(how);
+    const QString plain = describe_plan(plan, model);
+    plan.pipeline = PlanPipeline();
+    QCOMPARE(describe_plan(plan, model), plain);
+    plan.pipeline->recompute = plan.pipeline->selective = true;
+    QCOMPARE(describe_plan(plan, model), QStringLiteral("The cores of attentions run again in backward. ") + plain);
+    plan.pipeline->micro_batches = 4;
+    plan.pipeline->selective = false;
+    QCOMPARE(describe_plan(plan, model), QStringLiteral("4 micro-batches; layers keep their inputs only. ") + plain);
+    plan.pipeline->stages = 2;
+    plan.pipeline->micro_batches = 1;
+    plan.pipeline->recompute = false;
+    QCOMPARE(describe_plan(plan, model), QStringLiteral("2 pipeline stages, 1 micro-batch. ") + plain);
+  }
+
+  void a_share_that_rounds_to_nothing_is_not_told() {
+    Model model;
+    Plan plan;
+    const auto add = [&](DimName name, double seconds) {
+      Operator op;
+      op.dims = {{DimName::batch, DimRole::parallel, 8, true}, {name, DimRole::parallel, 8, true}};
+      PlanOperator how;
+      how.op = OperatorId(model.operators.size());
+      how.split.axis[0] = name == DimName::batch ? 0 : 1;
+      how.cost.compute[0] = seconds;
+      model.operators.push_back(op);
+      plan.operators.push_back(how);
+    };
+    plan.mesh.axes = {{"x", 8, kIntraNode}};
+    add(DimName::batch, 1);
+    add(DimName::out_channel, 0.001);
+    const QString words = describe_plan(plan, model);
+    QVERIFY2(words.startsWith(QStringLiteral("Nearly all of compute runs batch x, the rest in another way.")),
+             qPrintable(words));
+    plan.operators[1].cost.compute[0] = 1;
+    QVERIFY(describe_plan(plan, model).startsWith(QStringLiteral("50% of compute runs ")));
+  }
+
+  void notes_of_a_result_stand_with_its_plans() {
+    PlanPanel panel;
+    panel.show();
+    auto* notes = panel.findChild<QLabel*>(QStringLiteral("result_notes"));
+    QVERIFY(notes);
+    auto noted = std::make_shared<Result>(*result_of(2.8, 0.973));
+    noted->notes = {"a batch of 24 cannot be divided over 16 devices", "second"};
+    panel.set_point(noted, 1, QStringLiteral("Data-parallel"), false);
+    QVERIFY(notes->isVisible());
+    QCOMPARE(notes->text(), QStringLiteral("Note: a batch of 24 cannot be divided over 16 devices\nNote: second"));
+    panel.set_point(result_of(2.8, 0.973), 1, QStringLiteral("FT"), false);
+    QVERIFY(!notes->isVisible());
   }
 
   void names_of_the_times_parts_have_room_at_any_width() {

@@ -102,6 +102,28 @@ class PlanTableTest : public QObject {
     QCOMPARE(model.rowCount(), 0);
   }
 
+  void in_a_narrow_window_kinds_and_figures_stay_whole_and_tips_have_the_rest() {
+    Shown s(fixture::transformer(24));
+    s.view.resize(620, 360);
+    QTest::qWait(20);
+    s.tree().expandAll();
+    using M = PlanTableModel;
+    const QFontMetrics metrics(s.tree().font());
+    const std::function<void(const QModelIndex&)> check = [&](const QModelIndex& parent) {
+      for (int r = 0; r < s.shown().rowCount(parent); ++r) {
+        for (const int c : {M::kind, M::memory, M::compute, M::network, M::reshard}) {
+          const QString text = s.shown().index(r, c, parent).data().toString();
+          QVERIFY2(s.tree().columnWidth(c) >= metrics.horizontalAdvance(text) + 6, qPrintable(text));
+        }
+        const QModelIndex name = s.shown().index(r, M::name, parent);
+        QVERIFY(name.data(Qt::ToolTipRole).toString().contains(name.data().toString().section(QChar(0xd7), 0, 0)));
+        check(name);
+      }
+    };
+    check({});
+    QVERIFY(s.tree().columnWidth(M::memory) >= metrics.horizontalAdvance("<0.01") + 6);
+  }
+
   void equal_layers_are_one_row_and_sums_agree() {
     Shown s(fixture::transformer(24));
     QCOMPARE(names(s.shown()), QStringList({"tokens", "embed", QString("layer \u00d724"), "lm_head", "loss"}));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QAbstractItemModelTester>
-#include <QDoubleSpinBox>
 #include <QAction>
+#include <QDoubleSpinBox>
 #include <QLabel>
 #include <QLineEdit>
 #include <QScrollBar>
@@ -12,8 +12,10 @@
 #include "core/hardware/cluster.h"
 #include "core/scenario/scenario.h"
 #include "views/common/message_bar.h"
+#include "views/common/theme_colors.h"
 #include "views/plan/reshard_model.h"
 #include "views/scenario/factor_box.h"
+#include "views/scenario/methods_list.h"
 #include "views/scenario/methods_model.h"
 #include "views/scenario/scenario_panel.h"
 #include "views/scenario/slider_row.h"
@@ -262,6 +264,35 @@ class ScenarioPanelTest : public QObject {
     QVERIFY(model.setData(model.index(1), Qt::Checked, Qt::CheckStateRole));
     QCOMPARE(toggled.count(), 1);
     QCOMPARE(toggled[0][0].toString(), QStringLiteral("optcnn"));
+  }
+
+  void rows_with_something_to_say_show_a_sign() {
+    MethodsModel model;
+    MethodsList list;
+    list.setModel(&model);
+    std::vector<MethodRow> rows(1);
+    rows[0].name = rows[0].title = QStringLiteral("fsdp");
+    rows[0].tool_tip = QStringLiteral("Fully sharded");
+    rows[0].enabled = true;
+    rows[0].state = MethodRow::State::done;
+    rows[0].status = QStringLiteral("23 ms");
+    model.set_rows(rows);
+    list.resize(list.sizeHint());
+    const auto warning_pixels = [&] {
+      const QColor tint = theme_colors(list.palette()).warning;
+      const QImage picture = list.grab().toImage();
+      int count = 0;
+      for (int y = 0; y < picture.height(); ++y)
+        for (int x = 0; x < picture.width(); ++x) count += picture.pixelColor(x, y) == tint;
+      return count;
+    };
+    QCOMPARE(warning_pixels(), 0);
+    rows[0].notes = QStringLiteral("Note: the batch does not divide");
+    model.set_rows(rows);
+    QVERIFY(warning_pixels() > 3);
+    QCOMPARE(model.index(0).data(Qt::ToolTipRole).toString(),
+             QStringLiteral("Note: the batch does not divide\nFully sharded"));
+    QVERIFY(model.index(0).data(Qt::AccessibleTextRole).toString().contains(QStringLiteral("does not divide")));
   }
 
   void reshard_model_behaves() {

@@ -77,7 +77,7 @@ QString percent_text(double fraction) {
 }
 
 QString gap_text(double gap) {
-  if (gap > 0 && gap < 5e-5) return QStringLiteral("<0.01%");
+  if (gap > 0 && gap < kLeastGap) return QObject::tr("below 0.01%");
   return grouped_number(gap * 100, gap < 0.1 ? 2 : 1) + u'%';
 }
 

@@ -14,11 +14,14 @@ inline QString to_qt(std::string_view text) {
   return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
 }
 
+/// A gap that is less is told as "below 0.01%".
+constexpr double kLeastGap = 5e-5;
+
 QString memory_text(std::int64_t bytes);             ///< "9.6 GiB", "148 MiB"
 QString time_text(double seconds);                   ///< "812 ms", "1 012 ms", "12.4 s"
 QString factor_text(double factor);                  ///< "x0.50" with a multiplication sign
 QString percent_text(double fraction);               ///< signed, "+4.1%"
-QString gap_text(double gap);                        ///< "0.31%", "<0.01%", "33.8%"
+QString gap_text(double gap);                        ///< "0.31%", "below 0.01%", "33.8%"
 QString share_text(double fraction);                 ///< unsigned whole percent, "13%"
 QString bandwidth_text(double bytes_per_s);          ///< "65 GB/s"
 QString latency_text(double seconds);                ///< "5.0 us" with a micro sign

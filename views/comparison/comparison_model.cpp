@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "views/common/format.h"
+#include "views/common/result_notes.h"
 #include "views/common/theme_colors.h"
 
 namespace turnpoint::views {
@@ -93,7 +94,7 @@ QString ComparisonModel::text(const Row& row, int column) const {
   const Result& result = *row.series.result;
   const ResultPoint* fastest = row.fastest ? &result.points[*row.fastest] : nullptr;
   switch (column) {
-    case method: return row.series.title;
+    case method: return result.notes.empty() ? row.series.title : tr("%1 (note)").arg(row.series.title);
     case plans: return grouped_number(double(std::count_if(result.points.begin(), result.points.end(), drawable)), 0);
     case memory:
       return fastest ? memory_text(fastest->memory_bytes)
@@ -133,6 +134,7 @@ QVariant ComparisonModel::sort_value(const Row& row, int column) const {
 
 QString ComparisonModel::tool_tip(const Row& row, int column) const {
   const Result& result = *row.series.result;
+  if (column == method) return notes_text(result);
   if (column == answer && !result.exact && result.gap)
     return tr("No plan of this method's kind can be faster by more than this at the same memory");
   if (column == answer && !result.exact) return tr("Found by a method that gives no bound");

@@ -6,6 +6,7 @@
 #include <QEvent>
 #include <QHeaderView>
 #include <QPainter>
+#include <algorithm>
 
 #include "views/common/format.h"
 #include "views/common/method_marks.h"
@@ -15,6 +16,8 @@
 
 namespace turnpoint::views {
 namespace {
+
+constexpr int kMostAir = 6;
 
 /// The method's line or marker before its name.
 class MethodDelegate : public PlanRowDelegate {
@@ -82,6 +85,7 @@ void ComparisonView::make_table() {
   table_->header()->setSortIndicatorClearable(true);
   table_->header()->setSortIndicator(-1, Qt::AscendingOrder);
   sorted_->sort(-1);
+  table_->viewport()->installEventFilter(this);
   connect(table_->selectionModel(), &QItemSelectionModel::selectionChanged, this, &ComparisonView::pick_row);
 }
 
@@ -107,8 +111,30 @@ void ComparisonView::fit_columns() {
   for (int column = 0; column < ComparisonModel::kColumns; ++column) {
     if (table_->isColumnHidden(column)) continue;
     table_->resizeColumnToContents(column);
-    table_->setColumnWidth(column, table_->columnWidth(column) + 6);
+    least_width_[std::size_t(column)] = table_->columnWidth(column);
   }
+  fitted_.fill(0);
+  spread_columns();
+}
+
+/// A little air between the columns where there is room for it, but never a scroll bar for the sake of air.
+void ComparisonView::spread_columns() {
+  int least = 0, shown = 0;
+  for (std::size_t c = 0; c < fitted_.size(); ++c) {
+    if (table_->isColumnHidden(int(c))) continue;
+    if (fitted_[c] > 0 && c + 1 < fitted_.size() && table_->columnWidth(int(c)) != fitted_[c]) return;  // the user's
+    least += least_width_[c];
+    ++shown;
+  }
+  if (shown == 0) return;
+  const int air = std::clamp((table_->viewport()->width() - least) / shown, 0, kMostAir);
+  for (std::size_t c = 0; c < fitted_.size(); ++c)
+    if (!table_->isColumnHidden(int(c))) table_->setColumnWidth(int(c), fitted_[c] = least_width_[c] + air);
+}
+
+bool ComparisonView::eventFilter(QObject* watched, QEvent* event) {
+  if (watched == table_->viewport() && event->type() == QEvent::Resize && model_->rowCount() > 0) spread_columns();
+  return QWidget::eventFilter(watched, event);
 }
 
 void ComparisonView::update_summary() {

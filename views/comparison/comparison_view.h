@@ -9,6 +9,7 @@
 #include <QToolButton>
 #include <QTreeView>
 #include <QWidget>
+#include <array>
 
 #include "views/common/selection_model.h"
 #include "views/common/table_setup.h"
@@ -36,6 +37,7 @@ class ComparisonView : public QWidget {
 
  protected:
   void changeEvent(QEvent* event) override;
+  bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
   void make_tool_bar();
@@ -44,12 +46,14 @@ class ComparisonView : public QWidget {
   void pick_row();
   void update_summary();
   void fit_columns();
+  void spread_columns();
 
   ComparisonModel* model_;
   QSortFilterProxyModel* sorted_;
   QTreeView* table_;
   QLabel* empty_;
   TableBar bar_;
+  std::array<int, ComparisonModel::kColumns> least_width_{}, fitted_{};  ///< 0: not fitted yet
   QPointer<SelectionModel> selection_;
   bool changing_selection_ = false;
 };

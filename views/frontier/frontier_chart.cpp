@@ -39,7 +39,7 @@ FrontierChart::FrontierChart(QWidget* parent)
   setObjectName(QStringLiteral("frontier_chart"));
   setFocusPolicy(Qt::StrongFocus);
   setAccessibleName(tr("Memory and time of all plans"));
-  setMinimumSize(360, 220);
+  setMinimumSize(360, 180);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->addWidget(plot_);

@@ -8,6 +8,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "views/common/elided_label.h"
 #include "views/common/format.h"
 #include "views/graph/fit_button.h"
 #include "views/graph/graph_legend.h"
@@ -86,7 +87,7 @@ void GraphView::make_tool_bar() {
   edge_box_ =
       add_box(tr("Edges"), {tr("Resharding bytes"), tr("Resharding time")}, tr("What the width of an edge means"));
   fold_box_ = add_box(tr("Fold"), {tr("Layers"), tr("Operators"), tr("Outline")}, tr("How far the graph is unfolded"));
-  mesh_label_ = new QLabel(tool_bar_);
+  mesh_label_ = new Elided<QLabel>(tool_bar_);
   mesh_label_->setToolTip(tr("The axes of the device mesh, outermost first"));
   row->addWidget(mesh_label_, 1);
   layout_label_ = new QLabel(tool_bar_);
@@ -105,6 +106,7 @@ void GraphView::make_tool_bar() {
   connect(edge_box_, &QComboBox::currentIndexChanged, this, &GraphView::recolor);
   connect(fold_box_, &QComboBox::activated, this, [this](int index) { set_fold(static_cast<Fold>(index)); });
   connect(fit_button, &QToolButton::clicked, canvas_, &GraphCanvas::fit);
+  tool_bar_->installEventFilter(this);
 }
 
 void GraphView::set_model(ModelPtr model) {
@@ -222,9 +224,6 @@ void GraphView::build_scene(bool with_stand_ins) {
 void GraphView::update_labels() {
   mesh_label_->setText(figures_ ? figures_->mesh_text() : QString());
   const bool graph = model_ != nullptr;
-  zoom_label_->setText(graph ? (figures_ ? tr("time in ms \u00b7 ") : QString()) +
-                                   tr("zoom %1%").arg(qRound(canvas_->zoom() * 100))
-                             : QString());
   QString engine, tip;
   const bool panels = scene_ && std::any_of(scene_->cards.begin(), scene_->cards.end(),
                                             [](const GraphCard& card) { return card.open; });
@@ -239,6 +238,16 @@ void GraphView::update_labels() {
   }
   layout_label_->setText(engine);
   layout_label_->setToolTip(tip);
+  const QString zoom = graph ? tr("zoom %1%").arg(qRound(canvas_->zoom() * 100)) : QString();
+  zoom_label_->setText(graph && figures_ ? tr("time in ms \u00b7 ") + zoom : zoom);
+  // What is cut says less than what is left out.
+  for (const QString& less : {zoom, QString()})
+    if (tool_bar_->layout()->sizeHint().width() > tool_bar_->width()) zoom_label_->setText(less);
+}
+
+bool GraphView::eventFilter(QObject* watched, QEvent* event) {
+  if (watched == tool_bar_ && event->type() == QEvent::Resize) update_labels();
+  return QWidget::eventFilter(watched, event);
 }
 
 void GraphView::toggle_fold(std::uint32_t group, bool open) {

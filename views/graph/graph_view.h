@@ -53,6 +53,7 @@ class GraphView : public QWidget {
  protected:
   void changeEvent(QEvent* event) override;
   void resizeEvent(QResizeEvent* event) override;
+  bool eventFilter(QObject* watched, QEvent* event) override;  ///< of the tool bar
 
  private:
   ModelPtr model_;

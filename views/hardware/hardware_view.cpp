@@ -15,6 +15,8 @@
 #include <QToolButton>
 #include <QTreeView>
 #include <QVBoxLayout>
+#include <algorithm>
+#include <utility>
 
 #include "views/common/counted.h"
 #include "views/common/elided_label.h"
@@ -304,9 +306,14 @@ void HardwareView::pick_row() {
   }
   if (row->kind != HardwareRow::Kind::heading) wanted_ = row->key();
   const bool topology = row->kind == HardwareRow::Kind::topology;
+  if (!topology && !before_topology_.isEmpty()) {
+    across_->setSizes(std::exchange(before_topology_, {}));
+    for (const int column : {CoverageModel::samples, CoverageModel::range}) tree_->setColumnHidden(column, false);
+  }
   detail_->setCurrentWidget(topology ? static_cast<QWidget*>(topology_) : chart_);
   if (topology) {
     topology_->set_topology(content_->cluster->topology);
+    make_room_for_topology();
     chart_head_->set_title(row->name);
     chart_head_->set_value(tr("%1 GPUs").arg(content_->cluster->topology.gpus.size()));
     return;
@@ -318,6 +325,17 @@ void HardwareView::pick_row() {
     value = chart.points.empty() ? chart.subtitle : value + QStringLiteral(" · ") + chart.subtitle;
   chart_head_->set_value(value);
   chart_->set_chart(std::move(chart));
+}
+
+/// A matrix is read as a whole. Where that takes room from the list, the list keeps its names.
+void HardwareView::make_room_for_topology() {
+  const QList<int> sizes = across_->sizes();
+  const int both = sizes[0] + sizes[1];
+  const int wanted = std::min(topology_->least_width(), both - across_->widget(0)->minimumWidth());
+  if (wanted <= sizes[1]) return;
+  if (before_topology_.isEmpty()) before_topology_ = sizes;
+  across_->setSizes({both - wanted, wanted});
+  for (const int column : {CoverageModel::samples, CoverageModel::range}) tree_->setColumnHidden(column, true);
 }
 
 void HardwareView::copy_remark(int row) const {

@@ -73,6 +73,7 @@ class HardwareView : public QWidget {
   void tint();
   void show_picked();
   void pick_row();
+  void make_room_for_topology();
   void copy_remark(int row) const;
 
   HardwareContentPtr content_;
@@ -94,6 +95,7 @@ class HardwareView : public QWidget {
   CurveChart* chart_;
   TopologyView* topology_;
   QSplitter *across_, *down_;
+  QList<int> before_topology_;  ///< sizes of `across_` while the matrix has taken more; empty: it has not
 };
 
 }  // namespace turnpoint::views

@@ -5,6 +5,7 @@
 
 #include <QAbstractTableModel>
 #include <QWidget>
+#include <vector>
 
 #include "core/hardware/host_topology.h"
 
@@ -26,11 +27,15 @@ class TopologyModel : public QAbstractTableModel {
   int columnCount(const QModelIndex& parent = {}) const override;
   QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
   QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+  /// "3" for "GPU3" above the columns and links without their rate, where there is little room.
+  void set_short(bool shortly);
+  bool is_short() const { return short_; }
 
  private:
   enum Extra { nvlinks, numa, cores, kExtras };
   int gpus() const { return static_cast<int>(topology_.gpus.size()); }
   HostTopology topology_;
+  bool short_ = false;
 };
 
 class TopologyView : public QWidget {
@@ -39,9 +44,16 @@ class TopologyView : public QWidget {
   explicit TopologyView(QWidget* parent = nullptr);
   void set_topology(HostTopology topology);
   QTableView* table() const { return table_; }
-  QString legend() const;  ///< the words below the matrix
+  QString legend() const;   ///< the words below the matrix
+  int least_width() const;  ///< at which nothing scrolls or ends in dots
+
+ protected:
+  bool eventFilter(QObject* watched, QEvent* event) override;
+  void changeEvent(QEvent* event) override;
 
  private:
+  std::vector<int> column_widths(int pad) const;
+  void fit_columns();  ///< as wide as there is room for: matrices of eight GPUs do not scroll
   TopologyModel* model_;
   QTableView* table_;
   NoteLabel* legend_;

@@ -314,7 +314,7 @@ void ParallelismChart::paint_names(QPainter& painter, const Scale& scale, LabelP
     const ParallelismPoint* here = subject ? line.at(data_.devices) : nullptr;
     if (!here || !here->fits()) continue;
     const QString text = throughput_ ? tr("%1 samples/s").arg(grouped_number(value(*here), value(*here) < 10 ? 1 : 0))
-                                     : time_text(here->time_s);
+                                     : time_in(scale.unit, here->time_s) + QChar(0xa0) + scale.unit.name;
     label({scale.x(here->devices), scale.y(value(*here))}, text, bold(small), colors.accent,
           {Side::above, Side::below, Side::left, Side::right});
   }

@@ -16,6 +16,7 @@
 #include "views/common/note_label.h"
 #include "views/common/price_box.h"
 #include "views/common/toggle_button.h"
+#include "views/common/typed_undo.h"
 #include "views/parallelism/parallelism_chart.h"
 
 namespace turnpoint::views {
@@ -55,6 +56,7 @@ void ParallelismView::make_tool_bar() {
   price_box_ = new QDoubleSpinBox(tool_bar_);
   price_box_->setObjectName(QStringLiteral("parallelism_price"));
   set_up_price_box(*price_box_);
+  leave_spent_undo(price_box_);
   price_box_->setFixedWidth(price_box_->fontMetrics().horizontalAdvance(tr("$888.88 / h")) + 40);
   label(tr("Price"), price_box_);
   words_ = new NoteLabel(tool_bar_);

@@ -17,6 +17,7 @@
 
 #include "views/common/icons.h"
 #include "views/common/note_label.h"
+#include "views/common/result_notes.h"
 #include "views/common/section_head.h"
 #include "views/common/selection_model.h"
 #include "views/common/theme_colors.h"
@@ -59,7 +60,7 @@ class ReshardDelegate : public QStyledItemDelegate {
     painter->setPen(quiet ? colors.secondary : colors.text);
     const QFontMetrics metrics(painter->font());
     painter->drawText(area, index.data(Qt::TextAlignmentRole).toInt(),
-                      metrics.elidedText(index.data().toString(), Qt::ElideRight, area.width()));
+                      metrics.elidedText(index.data().toString(), Qt::ElideMiddle, area.width()));
   }
   QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override {
     QSize size = QStyledItemDelegate::sizeHint(option, index);
@@ -161,6 +162,10 @@ void PlanPanel::build_head(QVBoxLayout* column) {
   column->addWidget(where_);
   words_ = make_label(this, true);
   column->addWidget(words_);
+  notes_ = make_label(this, false);  // in the colour of a warning
+  notes_->setObjectName(QStringLiteral("result_notes"));
+  notes_->hide();
+  column->addWidget(notes_);
   column->addSpacing(8);
 }
 
@@ -290,12 +295,24 @@ void PlanPanel::changeEvent(QEvent* event) {
   QScrollArea::changeEvent(event);
   if (event->type() != QEvent::PaletteChange || !pages_) return;
   placement_ ? show_placement() : show_bars();
+  show_notes();
   show_peak();
+}
+
+void PlanPanel::show_notes() {
+  const QString text = result_ ? notes_text(*result_) : QString();
+  notes_->setText(text);
+  notes_->setVisible(!text.isEmpty());
+  QPalette tinted = palette();
+  tinted.setColor(QPalette::WindowText, theme_colors(palette()).warning);
+  notes_->setPalette(tinted);
+  notes_->setFont(secondary_font(font()));
 }
 
 void PlanPanel::show_point() {
   pages_->setCurrentIndex(result_ ? 1 : 0);
   show_kind();
+  show_notes();
   if (!result_) return;
   const ResultPoint& point = result_->points[index_];
   memory_->setText(memory_text(point.memory_bytes));
@@ -315,7 +332,7 @@ void PlanPanel::show_point() {
   if (coarse_ && single)
     where << tr("placed before, simulated again");
   else if (coarse_)
-    where << (gap ? tr("coarse ±%1").arg(gap_text(*gap)) : tr("coarse"));
+    where << (gap ? tr("coarse, gap %1").arg(gap_text(*gap)) : tr("coarse"));
   else if (result_->exact)
     where << tr("exact");
   else if (gap)
@@ -386,7 +403,8 @@ void PlanPanel::show_bars() {
   for (std::size_t i = 0; i < kNetworkParts; ++i) {
     if (cost.network[i] == 0) continue;
     const QColor color = colors.network[i];
-    const bool stages = plan_->pipeline && static_cast<NetworkPart>(i) == NetworkPart::permute;
+    const bool stages =
+        plan_->pipeline && plan_->pipeline->stages > 1 && static_cast<NetworkPart>(i) == NetworkPart::permute;
     const QString name = stages ? tr("Sends") : tr(kNetwork[i]);
     times.push_back({color, cost.network[i], name + u' ' + time_text(cost.network[i])});
     network.push_back({color, name, time_in(unit, cost.network[i]), {}});

@@ -68,6 +68,7 @@ class PlanPanel : public QScrollArea {
   void build_lists(QVBoxLayout* column);
   void show_point();
   void show_bars();
+  void show_notes();
   void show_peak();
   void show_operator();
   void show_reshards();
@@ -88,6 +89,7 @@ class PlanPanel : public QScrollArea {
 
   QStackedWidget* pages_ = nullptr;
   QLabel *memory_ = nullptr, *time_ = nullptr, *where_ = nullptr, *words_ = nullptr, *no_reshards_ = nullptr;
+  QLabel* notes_ = nullptr;  ///< what the method said beside its result
   QLabel* empty_ = nullptr;
   QLabel* peak_ = nullptr;  ///< under the memory bar
   std::optional<std::int64_t> peak_bytes_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "views/common/counted.h"
 #include "views/common/format.h"
 
 namespace turnpoint::views {
@@ -38,14 +39,22 @@ QString describe_choices(const Plan& plan) {
 
 namespace {
 
-// "4 pipeline stages, 16 micro-batches, of each iteration 120 ms waiting. "
+// "4 pipeline stages, 16 micro-batches, 120 ms of waiting; layers keep their inputs only. " Schedules of one stage are
+// there for what runs again: nothing is said of a pipeline then.
 QString describe_pipeline(const PlanPipeline& pipeline) {
-  QString words = QObject::tr("%1 pipeline stages, %2 micro-batches").arg(pipeline.stages).arg(pipeline.micro_batches);
-  if (pipeline.bubble_s > 0) words += QObject::tr(", %1 of waiting").arg(time_text(pipeline.bubble_s));
+  QStringList parts;
+  if (pipeline.stages > 1) parts << QObject::tr("%1 pipeline stages").arg(pipeline.stages);
+  if (pipeline.stages > 1 || pipeline.micro_batches > 1)
+    parts << counted(pipeline.micro_batches, QObject::tr("1 micro-batch"), QObject::tr("%1 micro-batches"));
+  if (pipeline.bubble_s > 0) parts << QObject::tr("%1 of waiting").arg(time_text(pipeline.bubble_s));
+  QStringList words;
+  if (!parts.isEmpty()) words << parts.join(QStringLiteral(", "));
   if (pipeline.recompute)
-    words += pipeline.selective ? QObject::tr("; the cores of attentions run again in backward")
-                                : QObject::tr("; layers keep their inputs only");
-  return words + QStringLiteral(". ");
+    words << (pipeline.selective ? QObject::tr("the cores of attentions run again in backward")
+                                 : QObject::tr("layers keep their inputs only"));
+  if (words.isEmpty()) return {};
+  words.front()[0] = words.front()[0].toUpper();
+  return words.join(QStringLiteral("; ")) + QStringLiteral(". ");
 }
 
 }  // namespace
@@ -63,12 +72,18 @@ QString describe_plan(const Plan& plan, const Model& model) {
   std::vector<std::pair<QString, double>> order(by_split.begin(), by_split.end());
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   QString words = plan.pipeline ? describe_pipeline(*plan.pipeline) : QString();
-  words += order.size() == 1
-               ? QObject::tr("Every operator runs %1").arg(order[0].first)
-               : QObject::tr("%1 of compute runs %2").arg(share_text(order[0].second / total), order[0].first);
-  if (order.size() > 1) words += QObject::tr(", %1 %2").arg(share_text(order[1].second / total), order[1].first);
-  if (order.size() == 3) words += QObject::tr(", the rest in another way");
-  if (order.size() > 3) words += QObject::tr(", the rest in %1 other ways").arg(order.size() - 2);
+  constexpr double kNearlyAll = 0.995;  // what follows would be 0%
+  const double first = order[0].second / total;
+  if (order.size() == 1)
+    words += QObject::tr("Every operator runs %1").arg(order[0].first);
+  else if (first >= kNearlyAll)
+    words += QObject::tr("Nearly all of compute runs %1").arg(order[0].first);
+  else
+    words += QObject::tr("%1 of compute runs %2, %3 %4")
+                 .arg(share_text(first), order[0].first, share_text(order[1].second / total), order[1].first);
+  const std::size_t rest = order.size() - std::min<std::size_t>(order.size(), first >= kNearlyAll ? 1 : 2);
+  if (rest == 1) words += QObject::tr(", the rest in another way");
+  if (rest > 1) words += QObject::tr(", the rest in %1 other ways").arg(rest);
   return words + u'.' + describe_choices(plan);
 }
 

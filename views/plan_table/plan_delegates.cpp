@@ -56,7 +56,7 @@ void SwatchDelegate::paint(QPainter* painter, const QStyleOptionViewItem& given,
   painter->setPen(color.isValid() ? theme.text : theme.secondary);
   painter->setFont(option.font);
   painter->drawText(text, Qt::AlignLeft | Qt::AlignVCenter | Qt::TextSingleLine,
-                    option.fontMetrics.elidedText(option.text, Qt::ElideRight, text.width()));
+                    option.fontMetrics.elidedText(option.text, Qt::ElideMiddle, text.width()));
   painter->restore();
 }
 

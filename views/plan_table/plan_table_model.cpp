@@ -4,6 +4,7 @@
 #include <QFont>
 #include <algorithm>
 
+#include "views/common/counted.h"
 #include "views/common/format.h"
 #include "views/common/theme_colors.h"
 #include "views/graph/hover_text.h"
@@ -172,9 +173,10 @@ QVariant PlanTableModel::data(const QModelIndex& index, int role) const {
     case Qt::ToolTipRole: {
       if (column == share && figures_)
         return tr("%1 of the iteration: %2").arg(text(row, share), seconds_text(row.share * figures_->time_s));
-      QString tip = row.op.valid()
-                        ? row.key
-                        : tr("%1 operators").arg(row.operators.size() / static_cast<std::size_t>(row.copies));
+      QString tip = row.op.valid() ? row.key
+                                   : tr("%1 \u00b7 %2")
+                                         .arg(row.name, counted(double(row.operators.size()) / row.copies,
+                                                                tr("1 operator"), tr("%1 operators")));
       if (row.copies > 1) tip += tr(", and %1 equal ones; figures are of one").arg(row.copies - 1);
       return column >= configuration && column <= choice ? text(row, column) : tip;
     }

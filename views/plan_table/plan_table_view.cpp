@@ -134,6 +134,7 @@ void PlanTableView::measure_columns() {
   const auto& rows = rows_->rows().rows;
   const std::size_t step = 1 + rows.size() / 2000;
   for (int c = 0; c < PlanTableModel::kColumns; ++c) {
+    const bool figure = c >= PlanTableModel::memory && c < PlanTableModel::share;
     const int head = metrics.horizontalAdvance(rows_->headerData(c, Qt::Horizontal, Qt::DisplayRole).toString()) + 8;
     int widest = c == PlanTableModel::share ? most[c] * letter : head;
     for (std::size_t r = 0; r < rows.size() && c < PlanTableModel::memory; r += step) {
@@ -147,9 +148,12 @@ void PlanTableView::measure_columns() {
     }
     const auto i = static_cast<std::size_t>(c);
     wished_width_[i] = std::clamp(widest, least[c] * letter, most[c] * letter) + 14;
-    least_width_[i] = std::min(wished_width_[i], c >= PlanTableModel::memory && c < PlanTableModel::share
-                                                     ? head + 10
-                                                     : std::max(head + 10, least[c] * letter + 14));
+    // Figures are never cut, and of "elementwise" and "normalisation" the middle would not say which it is.
+    least_width_[i] = figure ? std::max(head, metrics.horizontalAdvance(QStringLiteral("<0.001"))) + 10
+                      : c == PlanTableModel::kind
+                          ? wished_width_[i]
+                          : std::min(wished_width_[i], std::max(head + 10, least[c] * letter + 14));
+    wished_width_[i] = std::max(wished_width_[i], least_width_[i]);
   }
 }
 

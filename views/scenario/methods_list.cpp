@@ -58,6 +58,10 @@ class MethodDelegate : public QStyledItemDelegate {
     const QRect mark(right - kMark + 1, option.rect.center().y() - kMark / 2 + 1, kMark, kMark);
     draw_mark(*painter, mark, state, index.data(MethodsModel::kFractionRole).toDouble(), colors, running);
     right -= kMark + 4;
+    if (on && !index.data(MethodsModel::kNotesRole).toString().isEmpty()) {
+      draw_note_sign(*painter, QPointF(right - kMark / 2, option.rect.center().y() + 1), colors);
+      right -= kMark + 4;
+    }
 
     const QString title = index.data(Qt::DisplayRole).toString();
     const QFont small = secondary_font(option.font);
@@ -85,6 +89,16 @@ class MethodDelegate : public QStyledItemDelegate {
   }
 
  private:
+  /// "There is more to say": the words are in the tool tip and in the Plan dock.
+  static void draw_note_sign(QPainter& painter, const QPointF& c, const ThemeColors& colors) {
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(QPen(colors.warning, 1.4));
+    painter.setBrush(Qt::NoBrush);
+    painter.drawPolygon(QPolygonF({c + QPointF(0, -5.5), c + QPointF(6, 5), c + QPointF(-6, 5)}));
+    painter.drawLine(c + QPointF(0, -1.5), c + QPointF(0, 1));
+    painter.drawPoint(c + QPointF(0, 3));
+  }
+
   static void draw_mark(QPainter& painter, const QRect& area, MethodRow::State state, double fraction,
                         const ThemeColors& colors, bool running) {
     painter.setRenderHint(QPainter::Antialiasing);

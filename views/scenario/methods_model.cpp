@@ -32,14 +32,17 @@ QVariant MethodsModel::data(const QModelIndex& index, int role) const {
   const MethodRow& row = rows_[static_cast<std::size_t>(index.row())];
   switch (role) {
     case Qt::DisplayRole: return row.title;
-    case Qt::ToolTipRole: return row.tool_tip;
+    case Qt::ToolTipRole: return row.notes.isEmpty() ? row.tool_tip : row.notes + u'\n' + row.tool_tip;
     case Qt::CheckStateRole: return row.enabled ? Qt::Checked : Qt::Unchecked;
-    case Qt::AccessibleTextRole: return row.title + QStringLiteral(", ") + row.status;
+    case Qt::AccessibleTextRole:
+      return row.title + QStringLiteral(", ") + row.status +
+             (row.notes.isEmpty() ? QString() : QStringLiteral(". ") + row.notes);
     case kNameRole: return row.name;
     case kStateRole: return static_cast<int>(row.state);
     case kStatusRole: return row.status;
     case kFractionRole: return row.fraction;
     case kFrontierRole: return row.frontier;
+    case kNotesRole: return row.notes;
     default: return {};
   }
 }

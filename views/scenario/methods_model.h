@@ -12,6 +12,7 @@ struct MethodRow {
   QString name;  ///< registry name
   QString title;
   QString tool_tip;  ///< paper and description
+  QString notes;     ///< what its result said beside its figures; stands before the tool tip
   bool enabled = false;
   bool frontier = false;
   State state = State::off;
@@ -23,7 +24,7 @@ struct MethodRow {
 class MethodsModel : public QAbstractListModel {
   Q_OBJECT
  public:
-  enum Role { kNameRole = Qt::UserRole, kStateRole, kStatusRole, kFractionRole, kFrontierRole };
+  enum Role { kNameRole = Qt::UserRole, kStateRole, kStatusRole, kFractionRole, kFrontierRole, kNotesRole };
   using QAbstractListModel::QAbstractListModel;
 
   /// Same names in the same order update rows in place; else the model resets.

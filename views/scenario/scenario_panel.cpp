@@ -377,8 +377,10 @@ void ScenarioPanel::build_split_line(QVBoxLayout* column) {
   split_line_->setPlaceholderText(tr("Add a split of your own…"));
   split_line_->setAccessibleName(tr("Add a split of your own"));
   split_line_->setToolTip(
-      tr("dp=4 tp=2 pp=2 micro-batches=16 zero=1 recompute sequence-parallel\n"
-         "What is left out is 1, dp is what is left of the devices. Enter adds it to the chart."));
+      tr("dp=4 tp=2 pp=2 micro-batches=16 zero=1 recompute=selective sequence-parallel\n"
+         "What is left out is 1, dp is what is left of the devices. Enter adds it to the chart.\n"
+         "Run again in backward: recompute=selective the cores of attentions, recompute=full (or recompute) whole "
+         "layers."));
   split_line_->setClearButtonEnabled(true);
   leave_spent_undo(split_line_);
   column->addWidget(split_line_);

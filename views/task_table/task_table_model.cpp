@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "views/task_table/task_table_model.h"
 
+#include "views/common/plan_figures.h"
 #include "views/common/theme_colors.h"
 
 namespace turnpoint::views {
@@ -46,8 +47,7 @@ QString TaskTableModel::text(TaskIndex task, TaskColumn column) const {
     case TaskColumn::start:
       return s.item_of[task] == kNone ? QString() : grouped_number(task_start_s(s, task) * unit_.per_second, 3);
     case TaskColumn::duration:
-      return s.item_of[task] == kNone ? QString()
-                                      : grouped_number(task_duration_s(s, task) * duration_unit_.per_second, 1);
+      return s.item_of[task] == kNone ? QString() : figure_text(task_duration_s(s, task) * duration_unit_.per_second);
     case TaskColumn::output: return bytes(g.output_bytes[task]);
     case TaskColumn::persistent: return bytes(g.persistent_bytes[task]);
     case TaskColumn::critical: return rows_->critical[task] ? tr("critical") : QString();

@@ -7,6 +7,7 @@
 #include <QHeaderView>
 #include <QLabel>
 #include <QListWidget>
+#include <QScrollArea>
 #include <QSortFilterProxyModel>
 #include <QSplitter>
 #include <QStackedWidget>
@@ -27,6 +28,7 @@ namespace turnpoint::views {
 
 namespace {
 
+constexpr int kLeastHeight = 120;
 constexpr const char* kWayKeys[] = {"cpu_ranks", "cpu_slice", "cuda_slice"};
 
 }  // namespace
@@ -49,7 +51,15 @@ ValidationView::ValidationView(const ValidationActions& actions, QWidget* parent
   all->setContentsMargins(0, 0, 0, 0);
   all->setSpacing(0);
   all->addWidget(tool_bar_);
-  all->addWidget(whole_, 1);
+  // In a low window it scrolls rather than holding the window open.
+  auto* scroll = new QScrollArea(this);
+  scroll->setFrameShape(QFrame::NoFrame);
+  scroll->setWidgetResizable(true);
+  scroll->setFocusPolicy(Qt::NoFocus);
+  scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  scroll->setWidget(whole_);
+  scroll->setMinimumSize(whole_->minimumSizeHint().width(), kLeastHeight);
+  all->addWidget(scroll, 1);
   tint();
   set_reports({});
 }

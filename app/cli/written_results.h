@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes what a search found, with as many plans as were asked for.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/base/progress.h"
+#include "core/plan/result_text.h"
+
+namespace turnpoint::cli {
+
+/// turnpoint/result@1, or results@1 where `as_list`, to the file or to standard output; returns an exit code. Says so
+/// where the plans will take gigabytes, and refuses to begin where they do not fit the disk.
+int write_found(const std::string& out, const std::vector<ResultPtr>& results, bool as_list, const WrittenPlans& plans,
+                const RunContext& context);
+
+}  // namespace turnpoint::cli

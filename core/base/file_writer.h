@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files written piece by piece that appear whole or not at all.
+#pragma once
+
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "core/base/expected.h"
+
+namespace turnpoint {
+
+/// Takes a text in pieces, in their order. After an error no further piece follows.
+using TextSink = std::function<Expected<void>(std::string_view)>;
+
+/// Writes to a temporary neighbour, which takes the file's place with commit() and is removed without it: a full disk,
+/// an error or a cancelled writer leave what was there before. Permissions stay, a link keeps pointing. Devices and
+/// pipes (/dev/null) are written in place.
+class FileWriter {
+ public:
+  /// Bad input, naming `path`: the folder is not there or cannot be written.
+  static Expected<FileWriter> open(const std::filesystem::path& path);
+  FileWriter(FileWriter&& other) noexcept;
+  FileWriter& operator=(FileWriter&&) = delete;
+  ~FileWriter();
+
+  Expected<void> write(std::string_view text);
+  Expected<void> commit();  ///< once, after the last write
+
+ private:
+  FileWriter() = default;
+  Error failed(const char* doing);
+
+  std::filesystem::path path_, target_;  ///< as asked; what a link of that name points to
+  std::string name_;                     ///< of the temporary file
+  std::FILE* handle_ = nullptr;
+  bool in_place_ = false;
+};
+
+}  // namespace turnpoint
