@@ -189,7 +189,7 @@ std::vector<ReshardStep> parameter_steps(const ReshardingModel& resharding, cons
 // What of an operator's cost no memory choice changes, and what each needs to know.
 struct OperatorCostModel::Base {
   CostBreakdown fixed;                                ///< forward, backward
-  std::int64_t internal_bytes = 0, output_bytes = 0;  ///< saved inside it; outputs that its own backward reads
+  std::int64_t internal_bytes = 0, output_bytes = 0;  ///< saved inside it; outputs without reader that backward reads
   bool recomputes_internals = false;                  ///< may have them again from inputs that are kept
   bool carries_recompute = false;                     ///< may have its outputs again, if its neighbours agree
   struct Held {
@@ -255,7 +255,7 @@ OperatorCostModel::Base OperatorCostModel::base(OperatorId id, const Configurati
   for (auto& [masks, held] : groups) result.parameters.push_back(std::move(held));
   for (const auto& access : op.outputs) {
     const Tensor& tensor = model.tensors[access.tensor];
-    if (!access.saved) continue;
+    if (!access.saved || !counted_with_operator(model, op, access)) continue;
     const std::int64_t bytes = local_bytes(
         mesh, forward_layout(op, access, true, configuration, mesh.count()).without_partial(), tensor, precision);
     (tensor.role == TensorRole::internal ? result.internal_bytes : result.output_bytes) += bytes;

@@ -50,7 +50,8 @@ class OperatorCostModel {
     CostBreakdown breakdown;  ///< parameters, gradients, optimizer, internal saved tensors, compute, sync
     std::vector<ReshardStep> gradient_sync;  ///< collectives over its parameters, in the order of parameter_steps()
   };
-  /// Memory of the parameters it owns, of tensors saved inside the operator and of outputs its own backward reads;
+  /// Memory of the parameters it owns, of tensors saved inside the operator and of outputs without reader that its own
+  /// backward reads;
   /// forward and backward = max(FLOP / (peak e_f), bytes / (bandwidth e_m)) + launch, or what was fitted to
   /// measurements of its kind, or the measured time of the same local signature; the update reads gradient, weight and
   /// state and writes the latter two (papers.md 5.3); gradient synchronisation over the axes that split a loop

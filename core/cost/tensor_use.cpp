@@ -126,6 +126,10 @@ bool TensorFlow::any_consumer_saves() const {
   return std::find(consumer_saves.begin(), consumer_saves.end(), true) != consumer_saves.end();
 }
 
+bool counted_with_operator(const Model& model, const Operator& op, const Access& output) {
+  return op.is_view() || model.uses[output.tensor].empty() || !flows_between_operators(model.tensors[output.tensor]);
+}
+
 TensorUses analyse_tensor_uses(const Model& model) {
   TensorUses uses;
   const auto kept = kept_by_readers(model);

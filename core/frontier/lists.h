@@ -26,10 +26,10 @@ struct ListTable {
 };
 
 struct ListOptions {
-  std::int64_t width = 1;                         ///< bytes per bucket (a power of two is taken); 1: exact
-  std::vector<const LaneBlock*> bounds;           ///< pruning; empty: none
-  const CostList* achieved = nullptr;             ///< exact: only points of the result below this staircase are wanted
-  std::size_t max_points = std::size_t(9) << 22;  ///< all tables together; beyond, the pass gives up
+  std::int64_t width = 1;                          ///< bytes per bucket (a power of two is taken); 1: exact
+  std::vector<const LaneBlock*> bounds;            ///< pruning; empty: none
+  const CostList* achieved = nullptr;              ///< exact: only points of the result below this staircase are wanted
+  std::size_t max_points = std::size_t(11) << 22;  ///< all tables together; beyond, the pass gives up
   double max_products = 1e300;  ///< products of two points, all steps together; beyond, the pass gives up
 };
 

@@ -259,10 +259,11 @@ class Evaluator {
     return rest == source.without_partial();
   }
 
-  // One way from `source` to `read`; returns whether the source's own copy must be kept for it.
+  // One way from `source` to `read`; returns whether the source's own copy must be kept for it, or for the producer's
+  // backward.
   Expected<bool> add_way(const std::string& at, TensorId id, OperatorId consumer, const Layout& source,
-                         bool source_is_output, const Read& read, bool may_meet, CostBreakdown& cost,
-                         bool second_copy) {
+                         bool source_is_output, const Read& read, bool may_meet, CostBreakdown& cost, bool second_copy,
+                         bool producer_reads) {
     const Tensor& tensor = model_.tensors[id];
     const Layout start = source_is_output ? source : source.without_partial();
     const Layout goal = read.layout.without_partial();
@@ -272,38 +273,45 @@ class Evaluator {
     if (!reshard) {
       if (start != goal || (gradient && read.layout != source.without_partial()))
         return bad(at, "a needed resharding is missing");
-      return read.saved;
+      return read.saved || producer_reads;
     }
     if (auto done = follow_all(at, tensor, reshard->forward, 0, reshard->forward.size(), start, goal, cost); !done)
       return done.error();
-    std::size_t repeated = 0;
+    std::size_t repeated = 0, restored = 0;
     if ((reshard->keep == Keep::before || reshard->keep == Keep::again) && start != goal) {
       repeated = reshard->forward.size();
       if (reshard->backward.size() < repeated) return bad(at, "backward does not repeat the resharding");
       if (auto done = follow_all(at, tensor, reshard->backward, 0, repeated, start, goal, cost); !done)
         return done.error();
+    } else if (producer_reads && tensor.requires_gradient && read.saved && reshard->keep == Keep::after &&
+               start != goal) {
+      restored = restoring_steps(*reshard);
+      if (restored == 0) return bad(at, "the producer's copy is neither kept nor made again");
+      if (auto done = follow_all(at, tensor, reshard->backward, 0, restored, goal, start, cost); !done)
+        return done.error();
     }
+    const std::size_t head = repeated + restored;
     if (gradient) {
-      if (auto done = follow_all(at, tensor, reshard->backward, repeated, reshard->backward.size(), read.layout,
+      if (auto done = follow_all(at, tensor, reshard->backward, head, reshard->backward.size(), read.layout,
                                  source.without_partial(), cost);
           !done)
         return done.error();
-    } else if (reshard->backward.size() != repeated) {
+    } else if (reshard->backward.size() != head) {
       return bad(at, "moves a gradient that nobody needs");
     }
     const bool repeats = reshard->keep == Keep::again;
     if (repeats ? rerun_ == Rerun::none : rerun_ == Rerun::always && start != goal)
       return bad(at, repeats ? "has no copy, yet its producer does not run again" : "keeps what is computed again");
-    if (!read.saved) return false;
+    if (!read.saved) return producer_reads;
     if (start == goal || reshard->keep == Keep::again) return true;
     if (reshard->keep == Keep::before) {
       if (source_is_output && source.has_partial()) return bad(at, "keeps a partial sum");
       return true;
     }
     if (reshard->keep == Keep::none) return bad(at, "backward reads a copy that is not kept");
-    cost[second_copy ? MemoryPart::copies : MemoryPart::activations] +=
+    cost[second_copy && restored == 0 ? MemoryPart::copies : MemoryPart::activations] +=
         local_bytes(mesh_, goal, tensor, scenario_.settings.precision);
-    return false;
+    return producer_reads && restored == 0;
   }
 
   const PlanReshard* take(TensorId tensor, OperatorId consumer, const Layout& from, const Layout& to) {
@@ -335,6 +343,7 @@ class Evaluator {
     // Kept by consumers alone, or wanted by the one consumer that runs again: either way one more run of the producer.
     bool again = may == RunAgain::folded && runs_again && flow.any_consumer_saves();
     const bool lost = may == RunAgain::carried && runs_again;
+    const bool producer_reads = flow.producer_saves && !flow.producer_is_view && !lost;
     rerun_ = again ? Rerun::always : lost ? Rerun::maybe : Rerun::none;
     // A plan may give a tensor of one consumer a stored layout of its own, too.
     const bool stored = flow.shared() || reshard_of_.count(key(flow.tensor, OperatorId())) > 0;
@@ -345,7 +354,7 @@ class Evaluator {
           it != reshard_of_.end() && it->second.front())
         shared = it->second.front()->to;
       const auto kept = add_way(tensor.name, flow.tensor, OperatorId(), produced, true,
-                                {shared, flow.any_consumer_saves()}, false, cost, kept_anyway);
+                                {shared, flow.any_consumer_saves()}, false, cost, kept_anyway, producer_reads);
       if (!kept) return kept.error();
       keep_produced = *kept;
       source = shared;
@@ -367,14 +376,15 @@ class Evaluator {
       const Layout read = gradient_layout(consumer, consumer.inputs[use.input], false,
                                           plan_.operators[use.op.index].split, mesh_.count());
       const auto kept = add_way(tensor.name + " -> " + consumer.name, flow.tensor, use.op, source, from_output,
-                                {read, flow.consumer_saves[c]}, !from_output, cost, kept_anyway || stored);
+                                {read, flow.consumer_saves[c]}, !from_output, cost, kept_anyway || stored,
+                                producer_reads && from_output);
       if (!kept) return kept.error();
       if (!stored) keep_produced = *kept;
     }
     rerun_ = Rerun::none;
     if (again)
       cost[ComputePart::recompute] += operators_.forward_s(flow.producer, plan_.operators[flow.producer.index].split);
-    else if (keep_produced && !kept_anyway && !lost)
+    if (keep_produced && !flow.producer_is_view && !lost && (!again || producer_reads))
       cost[MemoryPart::activations] += local_bytes(mesh_, produced, tensor, scenario_.settings.precision);
     total_ += cost;
     return {};
@@ -389,8 +399,8 @@ class Evaluator {
       for (auto& value : to.axis)
         if (value >= 0) value = static_cast<std::int8_t>(1 - value);
     CostBreakdown cost;
-    const auto kept =
-        add_way(owner.name + " = " + user.name, held.tensor, tie.user, from, false, {to, true}, true, cost, true);
+    const auto kept = add_way(owner.name + " = " + user.name, held.tensor, tie.user, from, false, {to, true}, true,
+                              cost, true, false);
     if (!kept) return kept.error();
     total_ += cost;
     return {};

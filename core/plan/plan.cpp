@@ -14,4 +14,10 @@ const char* to_string(Keep keep) {
   return "";
 }
 
+std::size_t restoring_steps(const PlanReshard& reshard) {
+  for (std::size_t i = 0; i < reshard.backward.size(); ++i)
+    if (reshard.backward[i].result == reshard.from) return i + 1;
+  return 0;
+}
+
 }  // namespace turnpoint

@@ -20,7 +20,7 @@ namespace turnpoint {
 enum class Keep : std::uint8_t {
   none,    ///< nobody's backward reads it through this resharding
   before,  ///< only the copy before; backward repeats the forward resharding
-  after,   ///< the resharded copy
+  after,   ///< the resharded copy alone; where the producer's backward reads its own, that is made from it again
   both,    ///< both copies are kept because somebody needs each
   again,   ///< no copy: the producer runs again in backward, and the resharding with it
 };
@@ -41,11 +41,16 @@ struct PlanReshard {
   TensorId tensor;
   OperatorId producer, consumer;
   Layout from, to;
-  std::vector<ReshardStep> forward, backward;  ///< backward includes a repeated forward where keep is `before`
+  std::vector<ReshardStep> forward, backward;  ///< backward begins with the forward steps once more where keep is
+                                               ///< `before` or `again`, and with restoring_steps()
   Keep keep = Keep::none;
   CostBreakdown cost;
   double time_s() const { return cost.time_s(); }
 };
+
+/// How many steps at the head of backward lead from the kept copy after the resharding back to `from`, of a plan that
+/// keeps that copy alone (Keep::after) although backward of the producer reads its own; 0: none do.
+std::size_t restoring_steps(const PlanReshard& reshard);
 
 /// A schedule laid over a plan: stages of consecutive layers on parts of the machine, the batch cut into micro-batches
 /// that pass through them one after another. Configurations, layouts and steps are then those of one micro-batch on one

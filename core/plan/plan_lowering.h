@@ -23,7 +23,7 @@ enum class PlanTaskKind : std::uint8_t {
   update,         ///< of an operator's parameters
   reshard,        ///< a step of a resharding on the way forward
   reshard_back,   ///< a step of its adjoint: the gradient's way
-  reshard_again,  ///< a forward step repeated in backward
+  reshard_again,  ///< a forward step repeated in backward, or one back to the producer's copy
   weights,        ///< sharded weights are gathered for a reader
   gradients,      ///< a step of the gradients' synchronisation
   new_weights,    ///< updated weights are gathered

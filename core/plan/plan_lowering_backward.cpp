@@ -21,6 +21,15 @@ PlanValue PlanLowerer::produced_in_backward(std::uint32_t f) {
       if (const std::uint32_t a = facts_.access(producer, k); facts_.flow_of[a] != kNone)
         return input_in_backward(producer, a);
   }
+  if (const std::uint32_t r = measure_.restored_by[f]; r != kNone) {
+    Value& made = pass_->produced_again[f];
+    if (made.valid()) return made;
+    const auto& use = flow.consumers.front();
+    const Value kept = measure_.stored(f) ? pass_->shared[f] : pass_->read[facts_.access(use.op, use.input)];
+    fetched_ = true;
+    return made = follow(PlanTaskKind::reshard_again, producer, flow.tensor, plan_.reshards[r].backward, 0,
+                         measure_.restored[r], kept, fetch_gate());
+  }
   if (!measure_.runs_again(f)) return pass_->produced[f];
   run_again(producer);
   return pass_->produced_again[f];
@@ -127,7 +136,7 @@ PlanValue PlanLowerer::gradient_of_output(OperatorId id, std::uint32_t f) {
   }
   if (s == kNone) return sum;
   const auto& steps = plan_.reshards[s].backward;
-  return follow(PlanTaskKind::reshard_back, id, flow.tensor, steps, measure_.repeated[s], steps.size(), sum, kNone);
+  return follow(PlanTaskKind::reshard_back, id, flow.tensor, steps, measure_.head(s), steps.size(), sum, kNone);
 }
 
 // What backward of an operator reads besides gradients, with all that is fetched for it.
@@ -203,8 +212,8 @@ void PlanLowerer::pass_gradients_on(OperatorId id, std::uint32_t item, const Val
           buffer(t != kNone ? measure_.tied_gradient_bytes(a) : measure_.read_bytes[a], BufferKind::activation, item);
     if (r != kNone) {
       const auto& steps = plan_.reshards[r].backward;
-      gradient = follow(PlanTaskKind::reshard_back, id, plan_.reshards[r].tensor, steps, measure_.repeated[r],
-                        steps.size(), gradient, kNone);
+      gradient = follow(PlanTaskKind::reshard_back, id, plan_.reshards[r].tensor, steps, measure_.head(r), steps.size(),
+                        gradient, kNone);
     }
     if (t == kNone)
       contribute(f, gradient);

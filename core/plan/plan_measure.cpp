@@ -55,6 +55,7 @@ Expected<void> PlanMeasure::run() {
   }
   for (const auto& sum : tied_sums()) persistent[std::size_t(sum.user)] += sum.parameter_bytes + sum.optimizer_bytes;
   if (auto done = match_reshards(); !done) return done;
+  if (auto done = match_restored(); !done) return done;
   measure_tensors();
   group_of_tie.assign(facts_.uses.ties.size(), kNone);
   first_group_.push_back(0);
@@ -187,6 +188,25 @@ Expected<void> PlanMeasure::match_reshards() {
     }
   }
   if (used != plan_.reshards.size()) return bad_input("plan has a resharding that no consumer asked for", model_.name);
+  return {};
+}
+
+// Where the producer's backward reads its output and the copy after alone is kept, the producer's is made again from
+// it.
+Expected<void> PlanMeasure::match_restored() {
+  restored.assign(plan_.reshards.size(), 0);
+  restored_by.assign(facts_.uses.flows.size(), kNone);
+  for (std::uint32_t f = 0; f < facts_.uses.flows.size(); ++f) {
+    const TensorFlow& flow = facts_.uses.flows[f];
+    if (!flow.producer_copy_is_here() || !model_.tensors[flow.tensor].requires_gradient || runs_again(f)) continue;
+    const auto& use = flow.consumers.front();
+    const std::uint32_t r = stored(f) ? shared_reshard[f] : reshard_of[facts_.access(use.op, use.input)];
+    if (r == kNone || plan_.reshards[r].keep != Keep::after || plan_.reshards[r].forward.empty()) continue;
+    restored[r] = std::uint32_t(restoring_steps(plan_.reshards[r]));
+    if (restored[r] == 0) return bad(flow.producer, "its copy of its output is neither kept nor made again");
+    if (plan_.pipeline) return bad(flow.producer, "a pipeline does not make its copy of its output again");
+    restored_by[f] = r;
+  }
   return {};
 }
 

@@ -55,6 +55,8 @@ class PlanMeasure {
   std::vector<std::uint32_t> reshard_of;      ///< by access; kNone
   std::vector<std::uint32_t> shared_reshard;  ///< by flow: the resharding without consumer; kNone
   std::vector<std::uint32_t> repeated;        ///< by resharding: forward steps at the head of backward
+  std::vector<std::uint32_t> restored;        ///< by resharding: steps there back to the producer's copy
+  std::vector<std::uint32_t> restored_by;     ///< by flow: the resharding whose steps those are; kNone
   std::vector<std::uint32_t> group_of_tie;    ///< by tie: the owner's group
 
   std::uint32_t stages() const { return stages_; }
@@ -70,6 +72,8 @@ class PlanMeasure {
   /// Backward finds the tensor of this flow by running its producer again.
   bool runs_again(std::uint32_t flow) const;
   bool internals_again(OperatorId op) const;
+  /// Steps at the head of backward that are no gradient's.
+  std::uint32_t head(std::uint32_t reshard) const { return repeated[reshard] + restored[reshard]; }
   /// Backward finds what this resharding brought by starting from its source again.
   bool from_source(std::uint32_t reshard) const;
   std::pair<std::uint32_t, std::uint32_t> groups_of(OperatorId op) const {
@@ -89,6 +93,7 @@ class PlanMeasure {
  private:
   Expected<void> check() const;
   Expected<void> match_reshards();
+  Expected<void> match_restored();
   /// Axes on which the gradient of a parameter is partial, and on which the parameter is whole.
   std::pair<std::uint32_t, std::uint32_t> masks_of(const Operator& op, const Access& access,
                                                    const Configuration& split) const;

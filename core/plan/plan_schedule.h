@@ -22,7 +22,8 @@
 //  all that it reads of forward. An update waits for all gradients of its operator's parameters.
 //
 //  Fetches are what is brought for one reader: gathered weights (ZeRO-3), a shared tensor resharded for one consumer,
-//  reshardings repeated in backward (Keep::before, again), operators run again, optimizer state from the host. The
+//  reshardings repeated in backward (Keep::before, again), a producer's copy made again from the one kept after the
+//  resharding (Keep::after), operators run again, optimizer state from the host. The
 //  fetches of an operator do not begin before the last operator but one with fetches in the block has ended (the end of
 //  the block before where there is none): while one computes, the next one's are on their way. Running again happens
 //  once, before the first backward that needs it, from inputs as that backward finds them; the weights gathered for an

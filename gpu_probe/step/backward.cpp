@@ -26,7 +26,7 @@ Expected<RankStep::Values> RankStep::output_gradients(OperatorId id) {
     Value gradient = std::move(gradient_[number]);
     if (flow.shared && gradient && flow.shared->reshard) {
       const Way& way = *flow.shared;
-      auto moved = move(*way.reshard, true, way.repeated, way.reshard->backward.size(), way.read, tensor,
+      auto moved = move(*way.reshard, true, way.head(), way.reshard->backward.size(), way.read, tensor,
                         std::move(gradient), tensor.name + ": gradient");
       if (!moved) return moved.error();
       gradient = std::move(*moved);
@@ -186,7 +186,7 @@ Expected<void> RankStep::send_gradient(OperatorId id, std::size_t k, Value gradi
   const Access& access = op_of(id).inputs[k];
   const auto bring = [&](const Way& way, const Tensor& tensor, const std::string& where) -> Expected<void> {
     if (way.meets || !way.reshard) return {};
-    auto moved = move(*way.reshard, true, way.repeated, way.reshard->backward.size(), way.read, tensor,
+    auto moved = move(*way.reshard, true, way.head(), way.reshard->backward.size(), way.read, tensor,
                       std::move(gradient), where + ": gradient");
     if (!moved) return moved.error();
     gradient = std::move(*moved);
@@ -242,8 +242,12 @@ void RankStep::release(OperatorId id) {
   for (auto& value : rerun_weights_[id.index]) value.reset();
   for (std::size_t k = 0; k < here.inputs.size(); ++k) {
     fetched_[id.index][k].reset();
-    if (here.input_flow[k] >= 0)
-      kept_copy_[static_cast<std::size_t>(here.input_flow[k])][static_cast<std::size_t>(here.input_way[k])].reset();
+    if (here.input_flow[k] >= 0) {
+      const auto number = static_cast<std::size_t>(here.input_flow[k]),
+                 reader = static_cast<std::size_t>(here.input_way[k]);
+      // The producer's backward is still to read what is made from it.
+      if (program_.flows[number].ways[reader].restored == 0) kept_copy_[number][reader].reset();
+    }
     if (here.input_tie[k] >= 0) kept_tie_[static_cast<std::size_t>(here.input_tie[k])].reset();
   }
   for (const auto flow : here.output_flow) {
@@ -252,6 +256,8 @@ void RankStep::release(OperatorId id) {
     kept_source_[number].reset();
     kept_shared_[number].reset();
     repeated_shared_[number].reset();
+    restored_source_[number].reset();
+    for (auto& value : kept_copy_[number]) value.reset();
   }
 }
 

@@ -108,7 +108,7 @@ Expected<void> RankStep::publish(OperatorId id, const Values& outputs) {
     const auto needs_source = [](const Way& way) {
       return way.saved && (!way.moves() || (way.reshard && way.reshard->keep == Keep::before));
     };
-    bool keep = flow.producer_saves;
+    bool keep = flow.producer_saves && !flow.restoring();
     if (flow.shared) {
       keep = keep || needs_source(*flow.shared);
       if (flow.shared->reshard) {

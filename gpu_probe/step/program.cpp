@@ -33,9 +33,10 @@ class Maker {
     for (std::size_t i = 0; i < model_.operators.size(); ++i)
       if (auto done = add_operator(OperatorId(i)); !done) return done.error();
     const auto kept = readers_keep(model_);
-    for (std::size_t i = 0; i < model_.operators.size(); ++i)
+    for (std::size_t i = 0; i < model_.operators.size(); ++i) {
+      mark_runs_again(*program_, OperatorId(i));
       if (auto done = add_flows(OperatorId(i), kept); !done) return done.error();
-    mark_runs_again(*program_);
+    }
     if (auto done = add_ties(); !done) return done.error();
     for (std::size_t i = 0; i < model_.operators.size(); ++i)
       if (auto done = add_parameters(*program_, OperatorId(i)); !done) return done.error();
@@ -110,7 +111,7 @@ class Maker {
   }
 
   Expected<Way> make_way(const std::string& at, const Tensor& tensor, const Layout& from, bool from_output,
-                         const Layout& read, bool saved, const PlanReshard* reshard) {
+                         const Layout& read, bool saved, const PlanReshard* reshard, bool producer_reads = false) {
     Way way;
     way.from = from;
     way.start = from_output ? from : from.without_partial();
@@ -130,13 +131,16 @@ class Maker {
       return bad_at(at, "the steps do not end in the layout that is read");
     if (way.moves() && (reshard->keep == Keep::before || reshard->keep == Keep::again))
       way.repeated = reshard->forward.size();
+    if (producer_reads && saved && way.moves() && reshard->keep == Keep::after) {
+      way.restored = restoring_steps(*reshard);
+      if (way.restored == 0) return bad_at(at, "the producer's copy is neither kept nor made again");
+    }
     if (reshard->backward.size() < way.repeated ||
         !leads(reshard->backward, 0, way.repeated, way.start, way.repeated ? way.goal : way.start))
       return bad_at(at, "backward does not repeat the resharding");
-    if (moves_gradient &&
-        !leads(reshard->backward, way.repeated, reshard->backward.size(), read, from.without_partial()))
+    if (moves_gradient && !leads(reshard->backward, way.head(), reshard->backward.size(), read, from.without_partial()))
       return bad_at(at, "the gradient does not come back to where it belongs");
-    if (!moves_gradient && reshard->backward.size() != way.repeated) return bad_at(at, "moves a gradient nobody needs");
+    if (!moves_gradient && reshard->backward.size() != way.head()) return bad_at(at, "moves a gradient nobody needs");
     if (saved && way.moves() && reshard->keep == Keep::none)
       return bad_at(at, "backward reads a copy that is not kept");
     return way;
@@ -162,7 +166,11 @@ class Maker {
                                                                  [&](const Access& a) { return kept[a.tensor.index]; });
         saves.push_back(consumer.inputs[use.input].saved || passed_on);
       }
-      if (auto done = add_shared(flow, tensor, std::find(saves.begin(), saves.end(), true) != saves.end()); !done)
+      const bool producer_reads =
+          flow.producer_saves && !flow.of_view && tensor.requires_gradient && !program_->operators[id.index].runs_again;
+      if (auto done =
+              add_shared(flow, tensor, std::find(saves.begin(), saves.end(), true) != saves.end(), producer_reads);
+          !done)
         return done;
       const auto number = static_cast<std::int32_t>(program_->flows.size());
       for (std::size_t c = 0; c < flow.consumers.size(); ++c) {
@@ -170,7 +178,7 @@ class Maker {
         OperatorProgram& consumer = program_->operators[use.op.index];
         const Layout from = flow.shared ? flow.shared->read : flow.produced, read = consumer.inputs[use.input];
         auto way = make_way(tensor.name + " -> " + model_.operators[use.op].name, tensor, from, !flow.shared, read,
-                            saves[c], take(flow.tensor, use.op, from, &read));
+                            saves[c], take(flow.tensor, use.op, from, &read), producer_reads && !flow.shared);
         if (!way) return way.error();
         flow.ways.push_back(std::move(*way));
         consumer.input_flow[use.input] = number;
@@ -183,11 +191,11 @@ class Maker {
   }
 
   // Several readers, or an entry without consumer: one copy is made that all take it from.
-  Expected<void> add_shared(Flow& flow, const Tensor& tensor, bool saved) {
+  Expected<void> add_shared(Flow& flow, const Tensor& tensor, bool saved, bool producer_reads) {
     const PlanReshard* reshard = take(flow.tensor, OperatorId(), flow.produced, nullptr);
     if (flow.consumers.size() < 2 && !reshard) return {};
     const Layout shared = reshard ? reshard->to : flow.produced.without_partial();
-    auto way = make_way(tensor.name, tensor, flow.produced, true, shared, saved, reshard);
+    auto way = make_way(tensor.name, tensor, flow.produced, true, shared, saved, reshard, producer_reads);
     if (!way) return way.error();
     flow.shared = std::move(*way);
     return {};

@@ -24,11 +24,13 @@ struct Way {
   Layout start, goal;  ///< of the data; `start` is partial where a producer's sum is still to be made
   Layout read;         ///< `goal` with the axes on which the reader's gradient is partial
   const PlanReshard* reshard = nullptr;  ///< null: the reader takes it as it lies
-  std::size_t repeated = 0;              ///< so many of the backward steps repeat the forward ones
+  std::size_t repeated = 0;              ///< so many of the backward steps, the first ones, repeat the forward ones
+  std::size_t restored = 0;              ///< or bring the copy that is kept back to `start`, for the producer
   bool saved = false;                    ///< backward reads the tensor through this way
   bool gradient = false;                 ///< the gradient travels back
   bool meets = false;                    ///< it stays partial, to be summed with others at the source
   bool moves() const { return start != goal; }
+  std::size_t head() const { return repeated + restored; }
   bool keeps_copy() const { return reshard && (reshard->keep == Keep::after || reshard->keep == Keep::both); }
 };
 
@@ -42,6 +44,11 @@ struct Flow {
   std::optional<Way> shared;  ///< to a copy that all readers take it from
   std::vector<Model::Use> consumers;
   std::vector<Way> ways;  ///< parallel to consumers
+  /// The producer's copy, which its backward reads, is not kept but made again from the one at the end of this way.
+  const Way* restoring() const {
+    const Way* way = shared ? &*shared : ways.size() == 1 ? &ways.front() : nullptr;
+    return way && way->restored > 0 ? way : nullptr;
+  }
   /// Where readers take it from and gradients are summed.
   Layout meeting() const { return shared ? shared->read : produced.without_partial(); }
 };

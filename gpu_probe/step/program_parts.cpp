@@ -66,24 +66,22 @@ bool can_run_again(const Program& program, std::size_t i) {
 
 }  // namespace
 
-void mark_runs_again(Program& program) {
-  for (std::size_t i = 0; i < program.operators.size(); ++i) {
-    OperatorProgram& here = program.operators[i];
-    const Operator& op = program.model->operators[OperatorId(i)];
-    if (!here.choice.recompute) continue;
-    here.runs_again = can_run_again(program, i);
-    bool masks_only = true, internal = false;
-    for (const auto& access : op.outputs) {
-      const Tensor& tensor = program.model->tensors[access.tensor];
-      if (tensor.role != TensorRole::internal) continue;
-      internal = internal || access.saved;
-      masks_only = masks_only && !is_floating(tensor.type);
-    }
-    here.recalls_internals =
-        internal && (masks_only || std::all_of(op.inputs.begin(), op.inputs.end(), [&](const Access& access) {
-                       return access.saved || program.model->tensors[access.tensor].role != TensorRole::activation;
-                     }));
+void mark_runs_again(Program& program, OperatorId id) {
+  OperatorProgram& here = program.operators[id.index];
+  const Operator& op = program.model->operators[id];
+  if (!here.choice.recompute) return;
+  here.runs_again = can_run_again(program, id.index);
+  bool masks_only = true, internal = false;
+  for (const auto& access : op.outputs) {
+    const Tensor& tensor = program.model->tensors[access.tensor];
+    if (tensor.role != TensorRole::internal) continue;
+    internal = internal || access.saved;
+    masks_only = masks_only && !is_floating(tensor.type);
   }
+  here.recalls_internals =
+      internal && (masks_only || std::all_of(op.inputs.begin(), op.inputs.end(), [&](const Access& access) {
+                     return access.saved || program.model->tensors[access.tensor].role != TensorRole::activation;
+                   }));
 }
 
 Expected<std::vector<Tie>> find_ties(const Model& model, Program& program) {

@@ -15,9 +15,9 @@ std::vector<bool> readers_keep(const Model& model);
 /// [input]: the scale of a normalisation, which the gradient of its input reads and the model does not mark as saved.
 std::vector<bool> unsaved_reads(const Model& model, const Operator& op);
 
-/// Marks the operators that run again in backward: those whose plan says so and that can, because backward finds what
-/// they read: they keep it themselves, or their only producer keeps it or runs again as well.
-void mark_runs_again(Program& program);
+/// Marks an operator that runs again in backward: its plan says so and it can, because backward finds what it reads: it
+/// keeps that itself, or its only producer keeps it or runs again as well. Those before it are marked already.
+void mark_runs_again(Program& program, OperatorId id);
 
 /// Later uses of matrices that an operator before them stores (vectors are stored by every user); marks who owns what.
 Expected<std::vector<Tie>> find_ties(const Model& model, Program& program);

@@ -25,6 +25,7 @@ RankStep::RankStep(const Program& program, Communicator& communicator)
       again_(program.operators.size()),
       rerun_weights_(program.operators.size()),
       repeated_shared_(program.flows.size()),
+      restored_source_(program.flows.size()),
       shared_made_(program.flows.size(), 0),
       was_fetched_(program.operators.size()) {
   for (std::size_t i = 0; i < program.operators.size(); ++i) {

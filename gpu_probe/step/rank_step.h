@@ -120,6 +120,7 @@ class RankStep {
   std::vector<Values> fetched_, again_;         ///< [operator][input], [operator][output]
   std::vector<Values> rerun_weights_;           ///< [operator][input]
   std::vector<Value> repeated_shared_;          ///< [flow]
+  std::vector<Value> restored_source_;          ///< [flow]
   std::vector<char> shared_made_;               ///< [flow]: a shared copy was kept or made again in this step
   std::vector<std::vector<char>> was_fetched_;  ///< [operator][input]: in this step
   bool learned_ = false;

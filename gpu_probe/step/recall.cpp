@@ -70,6 +70,19 @@ Expected<Value> RankStep::produced(const Flow& flow, std::size_t number) {
     used(kept_source_[number]);
     return kept_source_[number];
   }
+  if (const Way* way = flow.restoring()) {
+    Value& made = restored_source_[number];
+    if (!made) {
+      Value& kept = flow.shared ? kept_shared_[number] : kept_copy_[number].front();
+      used(kept);
+      const Tensor& tensor = program_.model->tensors[flow.tensor];
+      auto moved = move(*way->reshard, true, 0, way->restored, way->goal, tensor, kept, tensor.name + ": back");
+      if (!moved) return moved.error();
+      made = std::move(*moved);
+    }
+    used(made);
+    return made;
+  }
   const OperatorProgram& producer = program_of(flow.producer);
   if (!flow.of_view && !producer.runs_again)
     return bad_input("plan: backward reads '" + program_.model->tensors[flow.tensor].name +

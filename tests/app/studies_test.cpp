@@ -207,7 +207,11 @@ class StudiesTest : public QObject {
     const double small = pcie->points.front().time_s / nvlink->points.front().time_s;
     QVERIFY2(fast > 1.5 && fast < 2.3, qPrintable(QString::number(fast)));
     QVERIFY2(small > 4, qPrintable(QString::number(small)));
-    QVERIFY(turning_of_shape(*pcie)->memory_bytes > turning_of_shape(*nvlink)->memory_bytes);
+    // Slow links go on paying for memory where fast ones have stopped: most of what they can reach comes later.
+    const auto near_pcie = near_best_of_shape(*pcie), near_nvlink = near_best_of_shape(*nvlink);
+    QVERIFY(near_pcie && near_nvlink);
+    QVERIFY2(static_cast<double>(near_pcie->memory_bytes) > 1.1 * static_cast<double>(near_nvlink->memory_bytes),
+             qPrintable(QString::number(gib(near_pcie->memory_bytes))));
   }
 
   /// The session's own scenario is a row of its notes' table; tests/search/placement_study_test.cpp has the others.

@@ -50,15 +50,28 @@ inline Plan hand_plan(const Scenario& scenario, std::uint64_t seed) {
     if (tensor.requires_gradient) item.backward = resharding.path(tensor.shape, bytes, item.to, source).steps;
     add_network(item.cost, item.forward);
     add_network(item.cost, item.backward);
+    const std::int64_t produced = local_bytes(plan.mesh, source, tensor, scenario.settings.precision),
+                       resharded = local_bytes(plan.mesh, read, tensor, scenario.settings.precision);
     const bool kept_anyway = flow.producer_saves || flow.producer_is_view;
-    if (flow.consumer_saves[0] && item.from != read) {
+    std::int64_t& kept = plan.operators[flow.producer.index].cost[MemoryPart::activations];
+    if (flow.producer_copy_is_here() && tensor.requires_gradient && flow.consumer_saves[0] && item.from != read) {
+      // Both copies, the one before, or the one after: all three are tried.
+      const auto choice = (seed + flow.producer.index) % 3;
+      const ReshardPath restored = resharding.path(tensor.shape, bytes, read, source);
+      const auto& first = choice == 1 ? item.forward : restored.steps;
+      if (choice > 0) item.backward.insert(item.backward.begin(), first.begin(), first.end());
+      if (choice > 0) add_network(item.cost, first);
+      item.keep = choice == 0 ? Keep::both : choice == 1 ? Keep::before : Keep::after;
+      if (choice < 2) kept += produced;
+      if (choice == 0) item.cost[MemoryPart::copies] += resharded;
+      if (choice == 2) item.cost[MemoryPart::activations] += resharded;
+    } else if (flow.consumer_saves[0] && item.from != read) {
       item.keep = kept_anyway ? Keep::both : Keep::after;
-      item.cost[kept_anyway ? MemoryPart::copies : MemoryPart::activations] +=
-          local_bytes(plan.mesh, read, tensor, scenario.settings.precision);
-    } else if (flow.consumer_saves[0] && !kept_anyway) {
-      plan.operators[flow.producer.index].cost[MemoryPart::activations] +=
-          local_bytes(plan.mesh, item.from, tensor, scenario.settings.precision);
-      item.keep = Keep::before;
+      item.cost[kept_anyway ? MemoryPart::copies : MemoryPart::activations] += resharded;
+      if (flow.producer_copy_is_here()) kept += produced;
+    } else if (flow.producer_copy_is_here() || (flow.consumer_saves[0] && !kept_anyway)) {
+      kept += produced;
+      if (flow.consumer_saves[0]) item.keep = Keep::before;
     }
     if (item.from != item.to || !item.forward.empty() || !item.backward.empty())
       plan.reshards.push_back(std::move(item));

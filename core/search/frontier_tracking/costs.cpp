@@ -15,23 +15,105 @@ std::int64_t bytes_of(const PairTable& table, const Mesh& mesh, const Layout& la
   return local_elements(mesh, layout, table.shape) * table.element_bytes;
 }
 
+// `before` and `after`: bytes of the tensor in the two layouts.
+PairAlternatives alternatives_of(const PairTable& table, const Layout& from, const Layout& to, const PairTimes& times,
+                                 std::int64_t before, std::int64_t after) {
+  const double plain = times.forward + times.backward;
+  const Layout to_whole = to.without_partial();
+  // Only a producer's output can be partial in its forward layout; such a copy is no copy of the tensor.
+  const bool partial_source = pair_starts_at_output(table.kind) && from.has_partial();
+  const Layout from_whole = from.without_partial();
+  const bool same = !partial_source && from_whole == to_whole;
+  // Backward of the producer reads its own copy, which is there unless the producer runs again.
+  const bool producer_reads = table.producer_reads && !times.producer_again;
+  const bool before_is_kept = table.before_is_kept || times.producer_again || producer_reads;
+  const std::int64_t own = producer_reads ? before : 0;
+  PairAlternatives result;
+  const auto add = [&](Copy copy, std::int64_t memory, double time, double compute = 0) {
+    const bool produced = copy == Copy::source || copy == Copy::before;
+    result.item[result.count++] = {copy, own + memory, own + (produced ? memory : 0), time, compute};
+  };
+  const double repeated = plain + (same ? 0 : times.forward);
+  // Not worth a place in the tables where the copy after is no larger, whatever the prices.
+  const bool before_is_less = !same && !partial_source && (before_is_kept || before < after);
+  const auto add_again = [&] {
+    if (table.again.valid()) add(Copy::again, 0, repeated + times.again, times.again);
+  };
+  const auto add_restored = [&] {
+    if (table.restores && producer_reads)
+      result.item[result.count++] = {Copy::restore, after, 0, plain + times.restore};
+  };
+
+  // A consumer that keeps this input anyway finds it there.
+  if (times.consumer_again && !table.consumer_saves) {
+    if (!table.producer_must_agree || times.producer_again) add(Copy::again, 0, repeated + times.again, times.again);
+    return result;
+  }
+  if (!table.consumer_saves) {
+    add(Copy::none, 0, plain);
+    return result;
+  }
+  if (table.gathers_again && !partial_source && before < after) {
+    add(Copy::before, before_is_kept ? 0 : before, repeated);
+    return result;
+  }
+  switch (table.kind) {
+    case PairKind::to_shared:
+      add(same ? Copy::source : Copy::after, same && before_is_kept ? 0 : after, plain);
+      // From the producer's layout the copy is made once more for all readers together. Where backward of one alone
+      // reads it, that one may reshard for itself from there (from_shared); more choices for the residual stream, which
+      // has such readers, would double the work of a search and change its curve by hundredths of a per cent.
+      if (times.producer_again && !same)
+        add(Copy::again, 0, repeated);
+      else if (before_is_less && table.several_save && !table.stored_once)
+        add(Copy::before, before_is_kept ? 0 : before, repeated);
+      if (!same) add_restored();
+      add_again();
+      break;
+    case PairKind::tie: add(same ? Copy::source : Copy::after, same ? 0 : after, plain); break;
+    case PairKind::from_shared:
+      if (same) {
+        add(Copy::source, 0, plain);
+      } else {
+        if (!table.stored_once) add(Copy::after, after, plain);
+        add(Copy::before, 0, repeated);
+      }
+      break;
+    case PairKind::direct:
+      if (same) {
+        add(Copy::source, before_is_kept ? 0 : after, plain);
+      } else {
+        add(Copy::after, after, plain);
+        if (before_is_less) add(Copy::before, before_is_kept ? 0 : before, repeated);
+        add_restored();
+      }
+      add_again();
+      break;
+  }
+  return result;
+}
+
 // `again_s`, of a table whose tensor may be computed again, receives the compute part of every point.
 frontier::CostTable fill_table(const PairTable& table, const Prices& prices, const ReshardQuestions::Table& asked,
                                const std::vector<double>& answers, std::vector<double>& again_s) {
   frontier::CostTable costs;
   const Mesh& mesh = prices.structure().mesh;
+  std::vector<std::int64_t> after;
+  for (const Layout& to : table.to) after.push_back(bytes_of(table, mesh, to));
   for (std::size_t r = 0; r < table.from.size(); ++r) {
     const double again =
         table.again.valid() ? prices.operators().forward_s(table.again, table.from_configurations[r]) : 0;
+    const std::int64_t before = bytes_of(table, mesh, table.from[r]);
     for (std::size_t c = 0; c < table.to.size(); ++c) {
       PairTimes times;
       times.again = again;
       times.forward = answers[asked.forward_of(r, c)];
       if (table.gradient && !gradients_meet(table, table.from[r], table.to[c]))
         times.backward = answers[asked.backward_of(r, c)];
+      if (table.restores) times.restore = answers[asked.restore_of(r, c)];
       times.producer_again = !table.from_again.empty() && table.from_again[r];
       times.consumer_again = !table.to_again.empty() && table.to_again[c];
-      const PairAlternatives found = pair_alternatives(table, mesh, table.from[r], table.to[c], times);
+      const PairAlternatives found = alternatives_of(table, table.from[r], table.to[c], times, before, after[c]);
       frontier::CostPoint points[3];
       for (int i = 0; i < found.count; ++i) {
         points[i] = {found.item[i].memory, found.item[i].time};
@@ -44,6 +126,19 @@ frontier::CostTable fill_table(const PairTable& table, const Prices& prices, con
 }
 
 }  // namespace
+
+bool gradients_meet(const PairTable& table, const Layout& from, const Layout& to) {
+  if (pair_starts_at_output(table.kind)) return false;
+  Layout rest = to;
+  for (std::size_t a = 0; a < rest.axis.size(); ++a)
+    if (from.axis[a] == Layout::kPartial && rest.axis[a] == Layout::kPartial) rest.axis[a] = Layout::kReplicated;
+  return rest == from.without_partial();
+}
+
+PairAlternatives pair_alternatives(const PairTable& table, const Mesh& mesh, const Layout& from, const Layout& to,
+                                   const PairTimes& times) {
+  return alternatives_of(table, from, to, times, bytes_of(table, mesh, from), bytes_of(table, mesh, to));
+}
 
 Prices::Prices(ScenarioPtr scenario, std::shared_ptr<const Structure> structure, const Prices* before)
     : scenario_(std::move(scenario)), structure_(std::move(structure)) {
@@ -82,76 +177,6 @@ double PricedProblem::compute_seconds(const Structure& s, const frontier::Point&
     total += times[edge.costs.offsets()[row * edge.columns + column] + point.edge_alternatives[p]];
   }
   return total;
-}
-
-bool gradients_meet(const PairTable& table, const Layout& from, const Layout& to) {
-  if (pair_starts_at_output(table.kind)) return false;
-  Layout rest = to;
-  for (std::size_t a = 0; a < rest.axis.size(); ++a)
-    if (from.axis[a] == Layout::kPartial && rest.axis[a] == Layout::kPartial) rest.axis[a] = Layout::kReplicated;
-  return rest == from.without_partial();
-}
-
-PairAlternatives pair_alternatives(const PairTable& table, const Mesh& mesh, const Layout& from, const Layout& to,
-                                   const PairTimes& times) {
-  const double plain = times.forward + times.backward;
-  const Layout to_whole = to.without_partial();
-  // Only a producer's output can be partial in its forward layout; such a copy is no copy of the tensor.
-  const bool partial_source = pair_starts_at_output(table.kind) && from.has_partial();
-  const Layout from_whole = from.without_partial();
-  const bool same = !partial_source && from_whole == to_whole;
-  PairAlternatives result;
-  const auto add = [&](Copy copy, std::int64_t memory, double time, double compute = 0) {
-    result.item[result.count++] = {copy, memory, time, compute};
-  };
-  const double repeated = plain + (same ? 0 : times.forward);
-  const bool before_is_kept = table.before_is_kept || times.producer_again;
-  const auto add_again = [&] {
-    if (table.again.valid()) add(Copy::again, 0, repeated + times.again, times.again);
-  };
-
-  // A consumer that keeps this input anyway finds it there.
-  if (times.consumer_again && !table.consumer_saves) {
-    if (!table.producer_must_agree || times.producer_again) add(Copy::again, 0, repeated + times.again, times.again);
-    return result;
-  }
-  if (!table.consumer_saves) {
-    add(Copy::none, 0, plain);
-    return result;
-  }
-  if (table.gathers_again && !partial_source && bytes_of(table, mesh, from_whole) < bytes_of(table, mesh, to_whole)) {
-    add(Copy::before, before_is_kept ? 0 : bytes_of(table, mesh, from_whole), repeated);
-    return result;
-  }
-  switch (table.kind) {
-    case PairKind::to_shared:
-      add(same ? Copy::source : Copy::after, same && before_is_kept ? 0 : bytes_of(table, mesh, to_whole), plain);
-      if (times.producer_again && !same) add(Copy::again, 0, repeated);
-      add_again();
-      break;
-    case PairKind::tie:
-      add(same ? Copy::source : Copy::after, same ? 0 : bytes_of(table, mesh, to_whole), plain);
-      break;
-    case PairKind::from_shared:
-      if (same) {
-        add(Copy::source, 0, plain);
-      } else {
-        if (!table.stored_once) add(Copy::after, bytes_of(table, mesh, to_whole), plain);
-        add(Copy::before, 0, plain + times.forward);
-      }
-      break;
-    case PairKind::direct:
-      if (same) {
-        add(Copy::source, before_is_kept ? 0 : bytes_of(table, mesh, to_whole), plain);
-      } else {
-        add(Copy::after, bytes_of(table, mesh, to_whole), plain);
-        if (!partial_source)
-          add(Copy::before, before_is_kept ? 0 : bytes_of(table, mesh, from_whole), plain + times.forward);
-      }
-      add_again();
-      break;
-  }
-  return result;
 }
 
 Expected<PricedProblem> price_problem(const Prices& prices, ThreadPool& pool, const RunContext& context,

@@ -15,7 +15,8 @@ namespace turnpoint::search {
 /// Times of one pair of layouts, seconds.
 struct PairTimes {
   double forward = 0, backward = 0;
-  double again = 0;  ///< one more forward run of the producer, where the table allows it
+  double restore = 0;  ///< from the copy after to the producer's layout, where the table allows it
+  double again = 0;    ///< one more forward run of the producer, where the table allows it
   bool producer_again = false, consumer_again = false;  ///< whether either runs again of its own choice
 };
 
@@ -41,18 +42,20 @@ class Prices {
 
 /// What one alternative of a pair's entry means.
 enum class Copy : std::uint8_t {
-  none,    ///< nothing is kept for the consumer
-  source,  ///< the consumer reads the source's layout and that copy is kept
-  after,   ///< the resharded copy is kept
-  before,  ///< the copy before is kept; backward repeats the forward resharding
-  again,   ///< nothing is kept for the consumer; backward repeats the producer's run and the forward resharding
+  none,     ///< nothing is kept for the consumer
+  source,   ///< the consumer reads the source's layout and that copy is kept
+  after,    ///< the resharded copy is kept
+  before,   ///< the copy before is kept; backward repeats the forward resharding
+  restore,  ///< the copy after alone is kept; backward makes the producer's from it, which the producer reads
+  again,    ///< nothing is kept for the consumer; backward repeats the producer's run and the forward resharding
 };
 
 /// The alternatives of a pair in layouts `from` and `to`, in the order in which the frontier problem lists them. At
-/// most three; none where the two cannot go together.
+/// most three; none where the two cannot go together. Which ones they are does not depend on the times.
 struct PairAlternative {
   Copy copy = Copy::none;
   std::int64_t memory = 0;
+  std::int64_t produced = 0;  ///< the part of memory that is the copy as its producer left it
   double time = 0;
   double compute = 0;  ///< the part of time that is the producer's run
 };

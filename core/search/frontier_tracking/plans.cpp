@@ -12,7 +12,7 @@ namespace turnpoint::search {
 
 struct FrontierPlans::Known {
   struct Paths {
-    ReshardPath there, back;
+    ReshardPath there, back, restored;
   };
 
   /// By table of a pair and the classes of its two ends.
@@ -63,12 +63,14 @@ const Layout& layout_of(const LayoutClasses& classes, std::uint32_t state) {
   return classes.layouts[classes.of[state]];
 }
 
-Keep keep_of(Copy copy, bool before_is_kept) {
+// `second`: a copy after the resharding stands beside one before it.
+Keep keep_of(Copy copy, bool second) {
   switch (copy) {
     case Copy::none: return Keep::none;
     case Copy::source:
     case Copy::before: return Keep::before;
-    case Copy::after: return before_is_kept ? Keep::both : Keep::after;
+    case Copy::after: return second ? Keep::both : Keep::after;
+    case Copy::restore: return Keep::after;
     case Copy::again: return Keep::again;
   }
   return Keep::none;
@@ -114,6 +116,9 @@ class Unroller {
                                             to.without_partial());
     if (table.gradient && !gradients_meet(table, from, to))
       paths.back = prices_.resharding().path(table.shape, table.element_bytes, to, from.without_partial());
+    if (table.restores)
+      paths.restored =
+          prices_.resharding().path(table.shape, table.element_bytes, to.without_partial(), from.without_partial());
     return paths;
   }
 
@@ -123,34 +128,32 @@ class Unroller {
     PlanReshard reshard;
     reshard.from = layout_of(*pair.from_classes, point_.configs[pair.from]);
     reshard.to = layout_of(*pair.to_classes, point_.configs[pair.to]);
-    const auto& [there, back] = known_.paths(pair.table, pair.from_classes->of[point_.configs[pair.from]],
-                                             pair.to_classes->of[point_.configs[pair.to]],
-                                             [&] { return paths(table, reshard.from, reshard.to); });
+    const auto& [there, back, restored] = known_.paths(pair.table, pair.from_classes->of[point_.configs[pair.from]],
+                                                       pair.to_classes->of[point_.configs[pair.to]],
+                                                       [&] { return paths(table, reshard.from, reshard.to); });
     const double again_s = table.again.valid() ? again_seconds(pair) : 0;
     const PairAlternatives found = pair_alternatives(
         table, s_.mesh, reshard.from, reshard.to,
-        {there.time_s, back.time_s, again_s, runs_again(*pair.from_classes, point_.configs[pair.from]),
+        {there.time_s, back.time_s, restored.time_s, again_s, runs_again(*pair.from_classes, point_.configs[pair.from]),
          runs_again(*pair.to_classes, point_.configs[pair.to])});
     const PairAlternative& taken = found.item[point_.edge_alternatives[index]];
 
     identify(pair, table, reshard);
     reshard.forward = there.steps;
     if (taken.copy == Copy::before || taken.copy == Copy::again) reshard.backward = there.steps;
+    if (taken.copy == Copy::restore) reshard.backward = restored.steps;
     reshard.backward.insert(reshard.backward.end(), back.steps.begin(), back.steps.end());
-    reshard.keep = keep_of(taken.copy, table.before_is_kept || table.kind == PairKind::from_shared);
+    reshard.keep =
+        keep_of(taken.copy, table.before_is_kept || table.producer_reads || table.kind == PairKind::from_shared);
     add_network(reshard.cost, reshard.forward);
     add_network(reshard.cost, reshard.backward);
-    if (taken.copy == Copy::again) {
-      PlanOperator& producer = plan_.operators[reshard.producer.index];
-      if (table.again.valid()) producer.choice.recompute = true;
-      producer.cost[ComputePart::recompute] += taken.compute;
-    } else if (taken.copy == Copy::after) {
-      const bool second = table.before_is_kept || table.kind == PairKind::from_shared;
-      reshard.cost[second ? MemoryPart::copies : MemoryPart::activations] += taken.memory;
-    } else if (taken.memory > 0) {
-      // The copy in the producer's own layout counts with the producer.
-      plan_.operators[reshard.producer.index].cost[MemoryPart::activations] += taken.memory;
-    }
+    PlanOperator& producer = plan_.operators[reshard.producer.index];
+    if (taken.copy == Copy::again && table.again.valid()) producer.choice.recompute = true;
+    producer.cost[ComputePart::recompute] += taken.compute;
+    // The copy in the producer's own layout counts with the producer.
+    producer.cost[MemoryPart::activations] += taken.produced;
+    reshard.cost[reshard.keep == Keep::both ? MemoryPart::copies : MemoryPart::activations] +=
+        taken.memory - taken.produced;
     if (!reshard.forward.empty() || !reshard.backward.empty() || reshard.from != reshard.to)
       plan_.reshards.push_back(std::move(reshard));
   }

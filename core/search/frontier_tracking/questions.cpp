@@ -71,6 +71,7 @@ class Collector {
       ReshardQuestions::Table& table = made_->tables[t];
       table.forward = answers(*ends[t].shape, ends[t].from, ends[t].to_whole);
       if (tables[t].gradient) table.backward = answers(*ends[t].shape, ends[t].to, ends[t].from_whole);
+      if (tables[t].restores) table.restore = answers(*ends[t].shape, ends[t].to_whole, ends[t].from_whole);
     }
     return made_;
   }
@@ -90,6 +91,7 @@ class Collector {
     need.to_whole_count = static_cast<std::uint32_t>(ends.to_whole.size());
     ends.shape->ask(ends.from, ends.to_whole);
     if (table.gradient) ends.shape->ask(ends.to, ends.from_whole);
+    if (table.restores) ends.shape->ask(ends.to_whole, ends.from_whole);
     return ends;
   }
 

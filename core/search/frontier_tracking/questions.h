@@ -29,12 +29,16 @@ struct ReshardQuestions {
     std::uint32_t from_whole_count = 0, to_whole_count = 0;
     std::vector<std::uint32_t> forward;   ///< [from][to_whole]
     std::vector<std::uint32_t> backward;  ///< [to][from_whole]; empty where the pair has no gradient
+    std::vector<std::uint32_t> restore;   ///< [to_whole][from_whole]; empty where the pair never restores
 
     std::uint32_t forward_of(std::size_t row, std::size_t column) const {
       return forward[from[row] * to_whole_count + to_whole[column]];
     }
     std::uint32_t backward_of(std::size_t row, std::size_t column) const {
       return backward[to[column] * from_whole_count + from_whole[row]];
+    }
+    std::uint32_t restore_of(std::size_t row, std::size_t column) const {
+      return restore[to_whole[column] * from_whole_count + from_whole[row]];
     }
   };
   std::vector<Table> tables;  ///< one per pair table

@@ -41,7 +41,10 @@ std::string operator_key(const Model& model, const Operator& op, const TensorUse
     key.append(reinterpret_cast<const char*>(&value), sizeof value);
   append(key, static_cast<std::int64_t>(op.inputs.size()));
   for (const auto& access : op.inputs) append_access(key, model, access);
-  for (const auto& access : op.outputs) append_access(key, model, access);
+  for (const auto& access : op.outputs) {
+    append_access(key, model, access);
+    append(key, counted_with_operator(model, op, access));
+  }
   for (const bool own : uses.owns_parameter[id.index]) append(key, own);
   for (const int reads : uses.parameter_reads[id.index]) append(key, reads);
   for (const int reads : uses.rerun_reads[id.index]) append(key, reads);
@@ -215,7 +218,13 @@ class Builder {
     table.gradient = tensor.requires_gradient;
     table.before_is_kept = before_is_kept;
     table.consumer_saves = consumer_saves;
-    table.stored_once = s_.sharded_tensors && kind == PairKind::from_shared;
+    table.producer_reads = pair_starts_at_output(kind) && s_.uses.flows[flow].producer_copy_is_here();
+    if (kind == PairKind::to_shared) {
+      const auto& saves = s_.uses.flows[flow].consumer_saves;
+      table.several_save = std::count(saves.begin(), saves.end(), true) > 1;
+    }
+    table.restores = table.producer_reads && consumer_saves && table.gradient && s_.memory_choices;
+    table.stored_once = s_.sharded_tensors;
     table.gathers_again = s_.gathers_again && pair_starts_at_output(kind);
     table.from = from_classes.layouts;
     table.to = to_classes.layouts;
@@ -227,7 +236,8 @@ class Builder {
     table.from_again = from_classes.again;
     table.to_again = to_classes.again;
     std::string key;
-    append(key, table.again.valid() * 2 + table.producer_must_agree);
+    append(key,
+           table.several_save * 8 + table.producer_reads * 4 + table.again.valid() * 2 + table.producer_must_agree);
     append(key, static_cast<int>(kind) * 1000 + table.element_bytes * 10 + table.gradient * 4 + before_is_kept * 2 +
                     consumer_saves);
     for (const auto size : table.shape) append(key, size);
@@ -249,7 +259,7 @@ class Builder {
   void add_flow(std::uint32_t index) {
     const TensorFlow& flow = s_.uses.flows[index];
     const Tensor& tensor = model_.tensors[flow.tensor];
-    const bool before_is_kept = flow.producer_saves || flow.producer_is_view;
+    const bool before_is_kept = flow.producer_is_view;
     const LayoutClasses& produced = output_classes(flow);
     if (flow.consumers.empty()) return;
     if (!flow.shared() && !s_.sharded_tensors) {

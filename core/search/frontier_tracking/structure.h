@@ -57,10 +57,13 @@ struct PairTable {
   std::vector<std::int64_t> shape;
   int element_bytes = 4;
   bool gradient = true;         ///< the tensor's gradient travels back
-  bool before_is_kept = false;  ///< the producer keeps its own copy anyway (or is a view of a kept tensor)
-  bool stored_once = false;     ///< no copy but the shared one is kept
+  bool before_is_kept = false;  ///< the copy before is there anyway (the producer is a view of a kept tensor)
+  bool producer_reads = false;  ///< TensorFlow::producer_copy_is_here()
+  bool restores = false;        ///< ... and backward may make that copy again from the one after
+  bool stored_once = false;     ///< of a shared tensor no copy but the shared one is kept
   bool gathers_again = false;   ///< of a gathered tensor the smaller copy before is kept, never the one after
   bool consumer_saves = false;  ///< direct, from_shared: this consumer; to_shared: any consumer
+  bool several_save = false;    ///< to_shared: backward of more than one consumer reads it
   OperatorId again;  ///< valid: this producer (or its like) may run again in backward, as RunAgain::folded has it
   std::vector<Configuration> from_configurations;  ///< where `again` is valid: one of each class of `from`
   /// The producer keeps nothing of its own: a consumer that runs again needs it to run again, too.
@@ -95,7 +98,7 @@ struct Structure {
   std::vector<Variable> variables;  ///< operators first, in model order
   std::vector<Pair> pairs;
   std::vector<PairTable> tables;
-  std::shared_ptr<const ReshardQuestions> questions;  ///< of the tables
+  std::shared_ptr<const ReshardQuestions> questions;         ///< of the tables
   std::vector<std::shared_ptr<const LayoutClasses>> turned;  ///< layouts of tied weights that are used transposed
   std::uint32_t cost_groups = 0;
   std::vector<std::uint32_t> group_example;  ///< cost group -> a variable of it
@@ -111,8 +114,8 @@ struct SearchSpace {
   /// Every tensor between operators is stored once, split over as many axes as divide it (ToFu): producers scatter into
   /// that layout, consumers gather from it, again in backward, and no other copy is kept.
   bool sharded_tensors = false;
-  /// What a reader has gathered is kept as it lay before, and gathered again in backward (Megatron's sequence
-  /// parallelism); also where several readers share the gathered copy, for which `ft` has no such choice.
+  /// What readers have gathered is always kept as it lay before, and gathered again in backward (Megatron's sequence
+  /// parallelism).
   bool gathers_again = false;
 };
 Expected<std::shared_ptr<const Structure>> build_structure(const Scenario& scenario, const SearchSpace& space,
