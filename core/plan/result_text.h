@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Results as text, piece by piece: the plans of a whole frontier are tens of gigabytes (BERT-large on 16 devices:
-// 53,660 points of some 370 KB), and neither they nor the tree of the document are ever there at once.
+// 50,000 points of some 370 KB), and neither they nor the tree of the document are ever there at once.
 #pragma once
 
 #include <cstddef>
