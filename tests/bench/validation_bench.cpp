@@ -116,7 +116,15 @@ int main(int argc, char** argv) {
   bool proved = true;
   for (const ValidatedPlan& plan : plans) {
     before.push_back(plan.report);
-    proved = proved && plan.report.numerics && plan.report.numerics->holds();
+    const auto& numerics = plan.report.numerics;
+    const bool holds = numerics && numerics->holds();
+    if (!holds)
+      std::printf("%s: %s\n", plan.report.plan.c_str(),
+                  numerics ? fmt::format("loss differs by {:.2g}, gradients by {:.2g}, at {}", numerics->loss_error,
+                                         numerics->gradient_error, numerics->where)
+                                 .c_str()
+                           : "not compared with the unpartitioned step");
+    proved = proved && holds;
   }
   const CalibratedPlans after = value_of(calibrate_plans(*result->scenario, plans));
   std::printf("\nbefore calibration\n%s\nafter calibration\n%s\n", write_summary_markdown(before).c_str(),

@@ -133,7 +133,9 @@ class ConfigurationSearcher : public Searcher {
     live_scenario_ = scenario;
     frontier::SolveOptions options;
     options.pass = frontier::Pass::coarse;
-    options.live_products = rests ? kRestProducts : kLiveProducts;
+    // The deeper the network, the less of the time at rest is left for products.
+    const double left = deep ? 2.0 * kManyVariables / static_cast<double>(structure_->variables.size()) : 1;
+    options.live_products = rests ? kRestProducts * left : kLiveProducts;
     options.live_rests = rests;
     auto answer = live_solver_.solve(priced->problem, options, context);
     if (!answer) return answer.error();
