@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "core/import/huggingface/huggingface.h"
 #include "core/plan/evaluator.h"
 #include "core/search/baselines/manual.h"
 #include "core/search/baselines/micro_batch.h"
@@ -27,6 +28,37 @@ ResultPoint point_of(const std::string& method, const ScenarioPtr& scenario) {
   const auto result = run(method, scenario);
   if (!result) qFatal("%s: %s", method.c_str(), result.error().message().c_str());
   return (*result)->points.front();
+}
+
+// Queries, keys and values by way of a narrow projection each, queries also straight from the stream.
+ModelPtr latent_attention(bool narrow_queries, std::int64_t batch = 16) {
+  const std::string text = R"({"model_type": "deepseek_v2", "hidden_size": 64, "num_hidden_layers": 4,
+    "num_attention_heads": 4, "num_key_value_heads": 4, "intermediate_size": 128, "moe_intermediate_size": 32,
+    "n_routed_experts": 4, "n_shared_experts": 1, "num_experts_per_tok": 2, "first_k_dense_replace": 1,
+    "kv_lora_rank": 16, "qk_nope_head_dim": 16, "qk_rope_head_dim": 8, "v_head_dim": 16, "vocab_size": 96,
+    "q_lora_rank": )" + std::string(narrow_queries ? "24" : "null") +
+                           "}";
+  const auto source = parse_huggingface_config(text, "config.json");
+  if (!source) qFatal("%s", source.error().message().c_str());
+  const auto model = (*source)->bind({batch, 8});
+  if (!model) qFatal("%s", model.error().message().c_str());
+  return *model;
+}
+
+// Attends to a sequence that is not its own and has no other attention.
+ModelPtr attends_across(std::int64_t batch = 16) {
+  ModelBuilder b("across", "test", batch, 8);
+  const std::vector<DimName> dims{DimName::batch, DimName::sequence, DimName::channel};
+  const TensorId own = b.input("own", {batch, 8, 32}, dims, ElementType::f32);
+  const TensorId other = b.input("other", {batch, 8, 32}, dims, ElementType::f32);
+  const TensorId x = b.linear("stem", own, b.parameter("w0", {32, 32}));
+  const TensorId y = b.linear("memory", other, b.parameter("w1", {32, 32}));
+  const TensorId q = b.linear("q", x, b.parameter("wq", {32, 32}));
+  const TensorId k = b.linear("k", y, b.parameter("wk", {32, 32}));
+  const TensorId v = b.linear("v", y, b.parameter("wv", {32, 32}));
+  const TensorId scores = b.matmul("scores", q, k, false, true);
+  const TensorId context = b.matmul("context", b.softmax("softmax", scores, 2), v);
+  return finished(b, b.linear("out", context, b.parameter("wo", {32, 32})));
 }
 
 }  // namespace
@@ -125,6 +157,12 @@ class ManualTest : public QObject {
       const auto other = search::find_transformer_roles(*builtin(name, 8), false);
       QVERIFY(other.has_value());
       QVERIFY2(other->layers == layers, qPrintable(QString("%1: %2 layers").arg(name).arg(other->layers)));
+    }
+    for (const bool narrow : {false, true}) {
+      const auto latent = search::find_transformer_roles(*latent_attention(narrow), false);
+      QVERIFY(latent.has_value());
+      QCOMPARE(latent->layers, 4);
+      for (const auto& core : latent->attentions) QVERIFY(!core.across);
     }
     for (const char* name : {"vgg16", "resnet50", "rnn", "ncf"})
       QVERIFY(!search::find_transformer_roles(*builtin(name, 8), false).has_value());
@@ -280,6 +318,13 @@ class ManualTest : public QObject {
     }
     const auto other = run("manual:tp=2", scenario_on(test::mlp(), "v100-16gb-1x2"));
     QVERIFY(!other.has_value() && other.error().what.find("no attention") != std::string::npos);
+    for (const char* text : {"manual:pp=2", "manual:pp=2:micro-batches=2:recompute", "manual:recompute"}) {
+      const auto no_layers = run(text, scenario_on(attends_across(), "v100-16gb-1x2"));
+      QVERIFY2(!no_layers.has_value(), text);
+      QVERIFY2(no_layers.error().what.find("could be told apart") != std::string::npos,
+               no_layers.error().message().c_str());
+    }
+    QVERIFY(run("manual", scenario_on(attends_across(), "v100-16gb-1x2")).has_value());
     QVERIFY(!run("ft:foo", scenario).has_value());
     QVERIFY(!run("fsdp:zero=0", scenario).has_value());
     QVERIFY(!run("megatron:tp=2", scenario).has_value());

@@ -150,10 +150,12 @@ Expected<ManualSplit> fit_manual(const ManualParameters& parameters, const Scena
     if (const auto reason = tensor_parallel_refusal(*roles, parameters.tensor, parameters.sequence_parallel);
         !reason.empty())
       return usage_error(reason);
-  if (parameters.stages > 1 && roles->layers % parameters.stages != 0)
-    return usage_error(fmt::format("{} layers cannot be divided among pp={} stages", roles->layers, parameters.stages));
   if (parameters.recompute && roles->layers == 0)
     return usage_error("recompute keeps the inputs of layers, and this model has none that could be told apart");
+  if (parameters.stages > 1 && roles->layers == 0)
+    return usage_error("stages are made of layers, and this model has none that could be told apart");
+  if (parameters.stages > 1 && roles->layers % parameters.stages != 0)
+    return usage_error(fmt::format("{} layers cannot be divided among pp={} stages", roles->layers, parameters.stages));
   return ManualSplit{static_cast<int>(data),       parameters.tensor,   parameters.stages,
                      parameters.micro_batches,     parameters.zero,     parameters.recompute,
                      parameters.sequence_parallel, parameters.selective};

@@ -89,6 +89,27 @@ class Finder {
  private:
   int dim_class(OperatorId op, std::size_t loop) const { return roles_.dims.at(op, static_cast<int>(loop)); }
 
+  // What one operand of the scores is projected from: the input of the weighted product before it, and, since latent
+  // attention projects twice (down to a narrow tensor and up to the heads), that of the product before that one.
+  std::vector<TensorId> origins(TensorId operand) const {
+    std::vector<TensorId> found;
+    for (int products = 0; products < 2; ++products) {
+      const auto product =
+          trace_back(model_, operand, [&](const Operator& op) { return is_weighted_product(model_, op); });
+      if (!product) break;
+      operand = model_.operators[*product].inputs.front().tensor;
+      found.push_back(storage_of(model_, operand));
+    }
+    return found;
+  }
+
+  // Queries and keys of one sequence come from one tensor. Operands without any projection are taken for one's own.
+  bool share_an_origin(const Operator& scores) const {
+    const auto queries = origins(scores.inputs[0].tensor), keys = origins(scores.inputs[1].tensor);
+    return std::find_first_of(queries.begin(), queries.end(), keys.begin(), keys.end()) != queries.end() ||
+           (queries.empty() && keys.empty());
+  }
+
   void find_attentions() {
     std::int64_t fewest = 0;
     for (std::size_t i = 0; i < model_.operators.size(); ++i) {
@@ -99,12 +120,7 @@ class Finder {
       const auto context = trace_forward(model_, softmax.outputs.front().tensor);
       if (!scores || !context) continue;
       AttentionCore core{*scores, OperatorId(i), *context, false};
-      const auto from = [&](std::size_t operand) {
-        const auto product = trace_back(model_, model_.operators[*scores].inputs[operand].tensor,
-                                        [&](const Operator& op) { return is_weighted_product(model_, op); });
-        return product ? storage_of(model_, model_.operators[*product].inputs.front().tensor) : TensorId();
-      };
-      core.across = from(0) != from(1);
+      core.across = !share_an_origin(model_.operators[*scores]);
       const Operator& op = model_.operators[*scores];
       std::int64_t heads = 1;
       for (std::size_t l = 0; l < op.dims.size(); ++l) {
