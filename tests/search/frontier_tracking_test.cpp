@@ -111,6 +111,23 @@ class FrontierTrackingTest : public QObject {
     check(test::attention(), "v100-16gb-4x8");
   }
 
+  // Who reads "exact" must be told over what: on the whole mesh Mesh-TensorFlow's layouts lie below such a frontier.
+  void a_result_says_where_axes_were_merged() {
+    for (const char* method : {"ft", "optcnn", "ft-published"}) {
+      const auto notes_on = [&](const char* hardware) {
+        const auto result = test::run(method, scenario_on(test::mlp(), hardware));
+        if (!result) qFatal("%s: %s", method, result.error().message().c_str());
+        return (*result)->notes;
+      };
+      QVERIFY2(notes_on("v100-16gb-2x8").empty(), method);
+      const auto notes = notes_on("v100-16gb-8x8");
+      QVERIFY2(notes.size() == 1, method);
+      QVERIFY2(notes.front().find("4 2 nodes of 4 2 devices") != std::string::npos, notes.front().c_str());
+    }
+    const auto whole = test::run("data-parallel", scenario_on(test::mlp(), "v100-16gb-8x8"));
+    QVERIFY(whole.has_value() && (*whole)->notes.empty());
+  }
+
   // Any combination of choices, not only Pareto-optimal ones, must evaluate to what the tables say.
   void random_choices_evaluate_to_their_tables() {
     std::mt19937_64 random(7);

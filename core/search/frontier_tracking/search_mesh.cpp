@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/search/frontier_tracking/search_mesh.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <algorithm>
 #include <cassert>
 
@@ -75,6 +77,19 @@ Mesh search_mesh(const Cluster& cluster, int axes) {
     merge_one(mesh, across >= inside ? kInterNode : kIntraNode);
   }
   return mesh;
+}
+
+std::string merged_axes_note(const Cluster& cluster, const Mesh& searched) {
+  if (searched.count() == make_mesh(cluster).count()) return {};
+  std::vector<int> across, inside;
+  for (const auto& axis : searched.axes) (axis.level == kInterNode ? across : inside).push_back(axis.size);
+  const auto part = [](const std::vector<int>& sizes, int all) {
+    return sizes.empty() ? fmt::format("{}", all) : fmt::format("{}", fmt::join(sizes, " "));
+  };
+  return fmt::format(
+      "searched as {} nodes of {} devices, neighbouring axes of the mesh taken together: exact and gap are over plans "
+      "that split no finer",
+      part(across, cluster.nodes), part(inside, cluster.devices_per_node));
 }
 
 Plan on_full_mesh(Plan plan, const Mesh& full) {

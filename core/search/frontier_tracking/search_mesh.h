@@ -6,6 +6,8 @@
 // axes.
 #pragma once
 
+#include <string>
+
 #include "core/plan/plan.h"
 
 namespace turnpoint::search {
@@ -14,6 +16,9 @@ inline constexpr int kSearchAxes = 4, kFewSearchAxes = 3;
 
 /// make_mesh(); where that has more than kSearchAxes axes, neighbours of one level merged until `axes` are left.
 Mesh search_mesh(const Cluster& cluster, int axes = kSearchAxes);
+
+/// Over what a search of `searched` is exact, for people; empty where that is the cluster's whole mesh.
+std::string merged_axes_note(const Cluster& cluster, const Mesh& searched);
 
 /// The plan on `full`, whose axes those of the plan's mesh were merged from.
 Plan on_full_mesh(Plan plan, const Mesh& full);
