@@ -125,7 +125,8 @@ class StudiesTest : public QObject {
       // OptCNN is the fastest end.
       QVERIFY(std::abs(optcnn->points.front().time_s / ft->points.back().time_s - 1) < 1e-9);
       QVERIFY(dp->points.front().time_s > 1.2 * ft->points.back().time_s);
-      // Half of data parallel's memory buys nearly all of the speed there is, at the turning point and near the best time.
+      // Half of data parallel's memory buys nearly all of the speed there is, at the turning point and near the best
+      // time.
       const auto turning = turning_of_shape(*ft), near_best = near_best_of_shape(*ft);
       QVERIFY(turning && near_best);
       QVERIFY(gib(near_best->memory_bytes) < 0.5 * dp_memory);
@@ -133,6 +134,21 @@ class StudiesTest : public QObject {
       QVERIFY(gib(turning->memory_bytes) < 0.5 * dp_memory);
       QVERIFY(turning->time_s < 1.2 * ft->points.back().time_s);
       QVERIFY(ft->points.front().time_s > 1.5 * turning->time_s);
+    }
+  }
+
+  // The figures that notes print are those that come out.
+  void notes_have_the_ends_of_their_frontiers() {
+    for (const char* file : {"frontier-rnn", "frontier-wide-resnet", "frontier-transformer"}) {
+      const StudyScenario own = scenarios_of(file).front();
+      const std::string notes = session_of(file).notes;
+      const auto ft = searched(own, "ft");
+      const double times[] = {ft->points.front().time_s, ft->points.back().time_s,
+                              searched(own, "tofu")->points.front().time_s};
+      for (const double time : times) {
+        const std::string text = QString::asprintf("%.2f s", time).toStdString();
+        QVERIFY2(notes.find(text) != std::string::npos, (std::string(file) + ": " + text).c_str());
+      }
     }
   }
 
