@@ -5,14 +5,15 @@
 #include <cmath>
 #include <iterator>
 #include <tuple>
+#include <utility>
 
 namespace turnpoint::frontier::detail {
 
 namespace {
 
-/// The edges at every node, one after the other.
+/// The edges at every node, one after the other, and the nodes such that edges lead forward.
 struct Incidence {
-  std::vector<std::uint32_t> begin, edges;
+  std::vector<std::uint32_t> begin, edges, order;
 
   explicit Incidence(const Problem& problem) : begin(problem.nodes.size() + 1, 0), edges(2 * problem.edges.size()) {
     for (const Edge& edge : problem.edges) ++begin[edge.from + 1], ++begin[edge.to + 1];
@@ -22,13 +23,44 @@ struct Incidence {
       edges[next[problem.edges[k].from]++] = k;
       edges[next[problem.edges[k].to]++] = k;
     }
+    arrange(problem);
   }
   std::span<const std::uint32_t> at(std::uint32_t v) const {
     return {edges.data() + begin[v], edges.data() + begin[v + 1]};
   }
+
+ private:
+  /// Nodes in their own order, but each after those that lead to it: the layouts of shared tensors stand behind all
+  /// operators. On a cycle, as far as that goes.
+  void arrange(const Problem& problem) {
+    const auto nodes = static_cast<std::uint32_t>(problem.nodes.size());
+    std::vector<char> met(nodes, 0);
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> stack;  // node, next of its edges
+    order.reserve(nodes);
+    for (std::uint32_t first = 0; first < nodes; ++first) {
+      if (met[first]) continue;
+      met[first] = 1;
+      stack.emplace_back(first, begin[first]);
+      while (!stack.empty()) {
+        const auto [v, k] = stack.back();
+        if (k == begin[v + 1]) {
+          order.push_back(v);
+          stack.pop_back();
+          continue;
+        }
+        ++stack.back().second;
+        const std::uint32_t from = problem.edges[edges[k]].from;
+        if (met[from]) continue;
+        met[from] = 1;
+        stack.emplace_back(from, begin[from]);
+      }
+    }
+  }
 };
 
-/// Turns one plan into another, node by node.
+/// Turns one plan into another: part by part, what saves most time for its memory first, and in a part node by node.
+/// Parts of the difference between the plans do not touch, so that each may be turned or not whatever becomes of the
+/// others.
 class Crossing {
  public:
   Crossing(const Problem& problem, const Incidence& incidence, const Point& from, const Point& to)
@@ -36,41 +68,107 @@ class Crossing {
     const double memory = static_cast<double>(to.memory - from.memory), time = to.time - from.time;
     weight_memory_ = std::abs(time);
     weight_time_ = std::abs(memory);
-    for (std::uint32_t v = 0; v < problem.nodes.size(); ++v)
-      if (differs(v)) nodes_.push_back(v);
-    for (std::uint32_t k = 0; k < problem.edges.size(); ++k)
-      if (now_.edge_alternatives[k] != to.edge_alternatives[k] && !differs(problem.edges[k].from) &&
-          !differs(problem.edges[k].to))
-        loose_.push_back(k);
+    collect_parts();
+    sort_parts(memory < 0);
   }
 
   /// Calls visit(step, plan) after every step that leaves a plan without forbidden combinations, but for the last.
   template <class Visit>
   void run(const Visit& visit) {
     std::size_t step = 0;
-    for (const std::uint32_t v : nodes_) {
-      turn(v);
-      if (++step < nodes_.size() + loose_.size() && forbidden_ == 0) visit(step, now_);
-    }
-    for (const std::uint32_t k : loose_) {
-      const auto entry = cell(k);
-      subtract(entry[now_.edge_alternatives[k]]);
-      now_.edge_alternatives[k] = to_.edge_alternatives[k];
-      add(entry[now_.edge_alternatives[k]]);
-      if (++step < nodes_.size() + loose_.size() && forbidden_ == 0) visit(step, now_);
+    for (const Part& part : parts_) {
+      for (std::size_t i = part.begin; i < part.end; ++i) {
+        if (part.edge)
+          turn_edge(order_[i]);
+        else
+          turn(order_[i]);
+        if (++step < order_.size() && forbidden_ == 0) visit(step, now_);
+      }
     }
   }
 
  private:
   static constexpr std::uint16_t kForbidden = 0xffff;
 
-  bool differs(std::uint32_t v) const {
-    return now_.configs[v] != to_.configs[v] || now_.node_alternatives[v] != to_.node_alternatives[v];
+  /// Nodes that are joined, or a single edge between nodes that stay; and what turning all of it costs.
+  struct Part {
+    std::size_t begin = 0, end = 0;  ///< in order_
+    bool edge = false;
+    double memory = 0, time = 0, angle = 0;
+
+    void count(const CostPoint& to, const CostPoint& from) {
+      memory += static_cast<double>(to.memory - from.memory);
+      time += to.time - from.time;
+    }
+  };
+
+  /// The parts of the difference, their nodes in order, single edges last.
+  void collect_parts() {
+    constexpr std::uint32_t kNone = ~std::uint32_t(0);
+    const auto nodes = static_cast<std::uint32_t>(problem_.nodes.size());
+    std::vector<std::uint32_t> part_of(nodes, kNone), open;
+    for (std::uint32_t v = 0; v < nodes; ++v) {
+      if (part_of[v] != kNone || (!moves(v) && now_.node_alternatives[v] == to_.node_alternatives[v])) continue;
+      const auto own = static_cast<std::uint32_t>(parts_.size());
+      parts_.emplace_back();
+      part_of[v] = own;
+      open.push_back(v);
+      while (!open.empty()) {
+        const std::uint32_t u = open.back();
+        open.pop_back();
+        ++parts_[own].end;
+        parts_[own].count(node_cost(to_, u), node_cost(now_, u));
+        if (!moves(u)) continue;
+        for (const std::uint32_t k : incidence_.at(u)) {
+          const Edge& edge = problem_.edges[k];
+          const std::uint32_t other = edge.from == u ? edge.to : edge.from;
+          // An edge within the part is met from both of its ends.
+          if (!moves(other) || u < other) parts_[own].count(edge_cost(to_, k), edge_cost(now_, k));
+          if (!moves(other) || part_of[other] != kNone) continue;
+          part_of[other] = own;
+          open.push_back(other);
+        }
+      }
+    }
+    std::size_t begin = 0;
+    for (Part& part : parts_) {
+      const std::size_t size = part.end;
+      part.begin = part.end = begin;
+      begin += size;
+    }
+    order_.resize(begin);
+    for (const std::uint32_t v : incidence_.order)
+      if (part_of[v] != kNone) order_[parts_[part_of[v]].end++] = v;
+    for (std::uint32_t k = 0; k < problem_.edges.size(); ++k) {
+      const Edge& edge = problem_.edges[k];
+      if (now_.edge_alternatives[k] == to_.edge_alternatives[k] || moves(edge.from) || moves(edge.to)) continue;
+      parts_.push_back({order_.size(), order_.size() + 1, true});
+      parts_.back().count(edge_cost(to_, k), edge_cost(now_, k));
+      order_.push_back(k);
+    }
   }
-  std::span<const CostPoint> cell(std::uint32_t k) const {
+
+  /// Towards more memory what saves most time for it comes first, towards less memory last.
+  void sort_parts(bool falls) {
+    const double sign = falls ? -1 : 1;
+    for (Part& part : parts_)
+      part.angle = std::atan2(sign * part.time * weight_time_, sign * part.memory * weight_memory_);
+    std::stable_sort(parts_.begin(), parts_.end(),
+                     [&](const Part& x, const Part& y) { return sign * x.angle < sign * y.angle; });
+  }
+
+  const CostPoint& node_cost(const Point& plan, std::uint32_t v) const {
+    return problem_.nodes[v].costs[plan.configs[v]][plan.node_alternatives[v]];
+  }
+  const CostPoint& edge_cost(const Point& plan, std::uint32_t k) const {
+    return cell(plan, k)[plan.edge_alternatives[k]];
+  }
+  /// Its configuration is (still) another one, so that the edges at it change with it.
+  bool moves(std::uint32_t v) const { return now_.configs[v] != to_.configs[v]; }
+  std::span<const CostPoint> cell(const Point& plan, std::uint32_t k) const {
     const Edge& edge = problem_.edges[k];
-    return edge.costs[std::size_t(edge.from_class[now_.configs[edge.from]]) * edge.columns +
-                      edge.to_class[now_.configs[edge.to]]];
+    return edge.costs[std::size_t(edge.from_class[plan.configs[edge.from]]) * edge.columns +
+                      edge.to_class[plan.configs[edge.to]]];
   }
   void add(const CostPoint& cost) {
     now_.memory += cost.memory;
@@ -82,19 +180,19 @@ class Crossing {
   }
 
   void turn(std::uint32_t v) {
-    for (const std::uint32_t k : incidence_.at(v)) {
+    const std::span<const std::uint32_t> edges = moves(v) ? incidence_.at(v) : std::span<const std::uint32_t>();
+    for (const std::uint32_t k : edges) {
       if (now_.edge_alternatives[k] == kForbidden)
         --forbidden_;
       else
-        subtract(cell(k)[now_.edge_alternatives[k]]);
+        subtract(edge_cost(now_, k));
     }
-    const CostTable& costs = problem_.nodes[v].costs;
-    subtract(costs[now_.configs[v]][now_.node_alternatives[v]]);
+    subtract(node_cost(now_, v));
     now_.configs[v] = to_.configs[v];
     now_.node_alternatives[v] = to_.node_alternatives[v];
-    add(costs[now_.configs[v]][now_.node_alternatives[v]]);
-    for (const std::uint32_t k : incidence_.at(v)) {
-      const auto entry = cell(k);
+    add(node_cost(now_, v));
+    for (const std::uint32_t k : edges) {
+      const auto entry = cell(now_, k);
       now_.edge_alternatives[k] = best(k, entry);
       if (now_.edge_alternatives[k] == kForbidden)
         ++forbidden_;
@@ -103,9 +201,15 @@ class Crossing {
     }
   }
 
+  void turn_edge(std::uint32_t k) {
+    subtract(edge_cost(now_, k));
+    now_.edge_alternatives[k] = to_.edge_alternatives[k];
+    add(edge_cost(now_, k));
+  }
+
   /// Where both ends are turned, the alternative of the plan that it becomes; else what is best at this slope.
   std::uint16_t best(std::uint32_t k, std::span<const CostPoint> entry) const {
-    if (!differs(problem_.edges[k].from) && !differs(problem_.edges[k].to)) return to_.edge_alternatives[k];
+    if (!moves(problem_.edges[k].from) && !moves(problem_.edges[k].to)) return to_.edge_alternatives[k];
     std::uint16_t best = kForbidden;
     double least = 0;
     for (std::size_t i = 0; i < std::min<std::size_t>(entry.size(), kForbidden); ++i) {
@@ -122,7 +226,8 @@ class Crossing {
   const Point& to_;
   Point now_;
   double weight_memory_ = 0, weight_time_ = 0;
-  std::vector<std::uint32_t> nodes_, loose_;
+  std::vector<Part> parts_;
+  std::vector<std::uint32_t> order_;  ///< nodes or edges of the parts
   int forbidden_ = 0;
 };
 

@@ -15,8 +15,6 @@ using namespace detail;
 namespace {
 constexpr double kLiveBuckets = 512;  // of the first pass under a slider
 constexpr double kFewLiveBuckets = 128, kManyLiveBuckets = 4096;
-constexpr std::size_t kManyVariables = 1000;
-constexpr int kRestBuckets = 128;          // of the states of the hull, once the slider rests
 constexpr double kProductsGrow = 2.0 / 3;  // what the products allow, as a power, of buckets
 }  // namespace
 
@@ -36,8 +34,6 @@ struct Solver::Impl {
     if (options.live_rests) {
       // Products grow with the number of buckets or its square; beyond many, more show nothing.
       const double finer = std::pow(options.live_products / std::max(1.0, moved_products), kProductsGrow);
-      // The errors of wide buckets add up over many variables; among the states of the hull narrow ones are cheap.
-      if (graph.variables.size() > kManyVariables) engine.restricted(achieved, kRestBuckets, 0);
       engine.live(achieved, std::clamp(live_buckets * finer, live_buckets, kManyLiveBuckets), true);
       return;
     }
@@ -187,7 +183,7 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
     // enough. Asked again at the same costs, the hand rests: then there is time for more.
     const bool known = achieved.points().size() >= kEnoughPlans;
     quick = coarse && !live && (options.hull_only || (known && !impl_->unchanged && impl_->plan.terms > kAlwaysWhole));
-    const bool in_haste = options.hull_only ? impl_->plan.terms > kLongHull : quick || live;
+    const bool in_haste = options.hull_only ? impl_->plan.terms > kLongHull : quick || (live && !options.live_rests);
     const int rounds = options.hull_only ? 1 : kClosingRounds;
     const bool bounded = in_haste && known ? engine.quick_hull(achieved, rounds) : engine.hull(achieved, rounds);
     if (bounded && !options.hull_only)

@@ -97,8 +97,8 @@ class ConfigurationSearcher : public Searcher {
   static constexpr double kLiveProducts = 1.5e6;           // of points, for one move of a slider
   static constexpr std::size_t kManyVariables = 1000;  // passes over the whole of a deep network take too long at rest
   static constexpr double kRestProducts = 7e6;         // for the last one, the hand at rest
-  static constexpr std::pair<double, double> kFar[] = {
-      {0.125, 1}, {0.35, 1}, {3, 1}, {8, 1}, {8, 0.125}};  // inter, intra
+  static constexpr std::pair<double, double> kFar[] = {{0.125, 1}, {0.35, 1},  {3, 1},
+                                                       {8, 1},     {8, 0.125}, {0.125, 8}};  // inter, intra
 
   static bool same_question(const Scenario& a, const Scenario& b) {
     return a.model == b.model && a.cluster == b.cluster && a.settings == b.settings;
@@ -134,7 +134,7 @@ class ConfigurationSearcher : public Searcher {
     frontier::SolveOptions options;
     options.pass = frontier::Pass::coarse;
     // The deeper the network, the less of the time at rest is left for products.
-    const double left = deep ? 2.0 * kManyVariables / static_cast<double>(structure_->variables.size()) : 1;
+    const double left = deep ? 2.8 * kManyVariables / static_cast<double>(structure_->variables.size()) : 1;
     options.live_products = rests ? kRestProducts * left : kLiveProducts;
     options.live_rests = rests;
     auto answer = live_solver_.solve(priced->problem, options, context);
