@@ -248,7 +248,7 @@ CostPoint floor_at(double memory, double time) {
 }  // namespace
 
 void open_chords(const std::vector<HalfPlane>& planes, const Achieved& achieved, std::size_t count, double share,
-                 std::vector<double>& memory, std::vector<double>& time) {
+                 std::vector<double>& memory, std::vector<double>& time, Distance distance) {
   constexpr int kSamples = 8;
   const auto& points = achieved.points();
   const double range_m = std::max(1.0, static_cast<double>(points.back().memory - points.front().memory)),
@@ -261,15 +261,18 @@ void open_chords(const std::vector<HalfPlane>& planes, const Achieved& achieved,
   for (std::size_t i = 1; i < hull.size(); ++i) {
     const Point &a = points[hull[i - 1]], &b = points[hull[i]];
     const double u = static_cast<double>(b.memory - a.memory) / range_m, w = (a.time - b.time) / range_t;
-    if (std::max(u, w) <= share) continue;
+    if (distance == Distance::of_ranges && std::max(u, w) <= share) continue;
     double depth = 0;
-    for (int s = 1; s < kSamples; ++s) {
+    const int ends = distance == Distance::of_time;
+    for (int s = 1 - ends; s < kSamples + ends; ++s) {
       const double f = double(s) / kSamples, m = static_cast<double>(a.memory) + f * u * range_m;
       double lower = 0;
       for (const HalfPlane& h : planes)
         if (h.weight_time > 0) lower = std::max(lower, (h.bound - h.weight_memory * m) / h.weight_time);
-      // Upright distance, turned to that from the chord.
-      depth = std::max(depth, (a.time - f * w * range_t - lower) / range_t * u / std::hypot(u, w));
+      const double upright = a.time - f * w * range_t - lower;
+      // Of ranges: turned to the distance from the chord.
+      depth = std::max(depth, distance == Distance::of_ranges ? upright / range_t * u / std::hypot(u, w)
+                                                              : upright / std::max(1e-300, b.time));
     }
     if (depth > share) open.push_back({depth, w / (u + w) / range_m, u / (u + w) / range_t});
   }

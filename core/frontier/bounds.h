@@ -52,10 +52,13 @@ Certificate certify(const std::vector<HalfPlane>& planes, const std::vector<Poin
 void choose_weights(const Achieved& achieved, std::size_t count, std::vector<double>& memory,
                     std::vector<double>& time);
 
-/// Weights along those chords of the achieved hull, at most `count`, behind which plans may hide that are better by more
-/// than this share of its ranges; the worst first.
+/// What is better by a share: of the frontier's ranges, at a right angle to the chord; or of the time, at equal memory.
+enum class Distance { of_ranges, of_time };
+
+/// Weights along those chords of the achieved hull, at most `count`, behind which plans may hide that are better by
+/// more than this share; the worst first.
 void open_chords(const std::vector<HalfPlane>& planes, const Achieved& achieved, std::size_t count, double share,
-                 std::vector<double>& memory, std::vector<double>& time);
+                 std::vector<double>& memory, std::vector<double>& time, Distance distance = Distance::of_ranges);
 
 /// Where plans can still improve on the achieved staircase. Every corner of it belongs to the lane that bounds it best;
 /// a region is what lies below the corners of one lane, seen from all lanes of its block. Rounding margins included.

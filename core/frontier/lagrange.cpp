@@ -336,7 +336,8 @@ LaneValues LaneBlock::marginals(std::uint32_t unique_table) const {
   return values;
 }
 
-double scalar_bound(const Dag& dag, double weight_memory, double weight_time) {
+double scalar_bound(const Dag& dag, double weight_memory, double weight_time,
+                    const std::vector<std::vector<double>>& added, std::size_t lane) {
   std::vector<std::vector<double>> values(dag.tables.size());
   for (std::size_t t = 0; t < dag.tables.size(); ++t) {
     if (!dag.tables[t].leaf) continue;
@@ -345,6 +346,7 @@ double scalar_bound(const Dag& dag, double weight_memory, double weight_time) {
       double best = kInfinity;
       for (std::uint32_t i = leaf.offsets[e]; i < leaf.offsets[e + 1]; ++i)
         best = std::min(best, weight_memory * static_cast<double>(leaf.memory[i]) + weight_time * leaf.time[i]);
+      if (t < added.size() && !added[t].empty()) best += added[t][e * kLanes + lane];
       values[t].push_back(best);
     }
   }

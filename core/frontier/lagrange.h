@@ -85,7 +85,9 @@ class LaneBlock {
 /// Every lane a region of its own, without regard to the others.
 Slack separate(const Lanes& slack);
 
-/// Plain loops over one lane; the oracle of LaneBlock::inside. Infinity where nothing is allowed.
-double scalar_bound(const Dag& dag, double weight_memory, double weight_time);
+/// Plain loops over one lane, in doubles; the oracle of LaneBlock::inside. `added` as LaneBlock::adjust. Infinity where
+/// nothing is allowed.
+double scalar_bound(const Dag& dag, double weight_memory, double weight_time,
+                    const std::vector<std::vector<double>>& added = {}, std::size_t lane = 0);
 
 }  // namespace turnpoint::frontier::detail

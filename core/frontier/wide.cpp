@@ -5,8 +5,9 @@
 #include <cmath>
 #include <map>
 #include <set>
-#include <tuple>
 #include <utility>
+
+#include "core/frontier/multipliers.h"
 
 namespace turnpoint::frontier::detail {
 
@@ -14,97 +15,13 @@ namespace {
 
 using States = std::vector<std::vector<std::uint32_t>>;  // per variable: allowed states, empty = all
 
-constexpr int kAscentRounds = 12;  // updates of the multipliers per set of slopes
-constexpr int kIdleRounds = 3;     // of them without a gain of kLittle: it will not come
-constexpr double kLittle = 2e-5, kLonger = 1.5, kShorter = 3;
-constexpr std::size_t kAssignments = 8;        // assignments of the cut that are solved per round
-constexpr std::size_t kMostTerms = 100000000;  // products of lists over the states that relaxed plans use
-constexpr std::size_t kFewTerms = 2000000;     // of the relaxation: then all states of what is not cut, too
-constexpr int kDiveLimit = 4000;               // relaxations tried when no assignment was feasible
-
-/// Variables that must be fixed before the rest can be eliminated.
-std::vector<std::uint32_t> find_cut(const Graph& graph, std::size_t max_table, const Control& control) {
-  States fixed(graph.variables.size());
-  std::vector<std::uint32_t> cut;
-  for (;;) {
-    const Elimination plan = eliminate(restrict_states(graph, fixed), max_table, control.stop());
-    if (!plan.too_wide || control.cancelled()) return cut;
-    cut.push_back(plan.stuck);
-    fixed[plan.stuck] = {0};
-  }
-}
-
-/// The graph in which every cut variable has one copy per edge end; each copy carries an equal share of the costs.
-struct Relaxation {
-  /// Copies that look at equal tables (a weight shared by many layers) have their multipliers in common, so that equal
-  /// layers stay equal and are computed once.
-  struct Copies {
-    std::vector<std::uint32_t> first;  ///< per group: one of its copies in `graph`
-    std::vector<double> count;         ///< per group
-  };
-  Graph graph;
-  std::vector<Copies> copies;           ///< per cut variable
-  std::vector<std::uint32_t> original;  ///< variable of `graph` -> variable of the whole
-};
-
-Relaxation relax(const Graph& graph, const std::vector<std::uint32_t>& cut) {
-  Relaxation result{graph, {}, {}};
-  Graph& g = result.graph;
-  for (std::uint32_t v = 0; v < graph.variables.size(); ++v) result.original.push_back(v);
-  for (const std::uint32_t w : cut) {
-    Relaxation::Copies copies;
-    std::size_t ends = 0;
-    for (const Factor& f : g.factors) ends += (f.a == w) + (f.b == w);
-    const Leaf& whole = *graph.leaves[graph.variables[w].leaf];
-    const auto share = static_cast<std::int64_t>(std::max<std::size_t>(1, ends));
-    Leaf part;
-    part.offsets = whole.offsets;
-    for (const std::int64_t m : whole.memory) part.memory.push_back(m / share);
-    // Rounded down a little, so that the shares never exceed the whole.
-    for (const double t : whole.time) part.time.push_back(t / static_cast<double>(share) * (1 - 1e-15));
-    std::uint32_t copy = w;
-    std::map<std::tuple<std::uint32_t, bool, std::vector<std::uint32_t>>, std::size_t> groups;
-    for (Factor& f : g.factors) {
-      if (f.a != w && f.b != w) continue;
-      const bool at_a = f.a == w;
-      const auto [group, fresh] =
-          groups.try_emplace({f.leaf, at_a, at_a ? f.row_of : f.column_of}, copies.first.size());
-      if (group->second > 0 || !fresh) {
-        copy = static_cast<std::uint32_t>(g.variables.size());
-        g.variables.push_back(g.variables[w]);
-        result.original.push_back(w);
-      }
-      g.variables[copy].origin = kNoOrigin;
-      if (fresh) {
-        // Its own, although equal to that of other groups: it gets its own multipliers.
-        g.variables[copy].leaf = static_cast<std::uint32_t>(g.leaves.size());
-        g.leaves.push_back(std::make_shared<const Leaf>(part));
-        copies.first.push_back(copy);
-        copies.count.push_back(1);
-      } else {
-        g.variables[copy].leaf = g.variables[copies.first[group->second]].leaf;
-        copies.count[group->second] += 1;
-      }
-      (at_a ? f.a : f.b) = copy;
-    }
-    if (copies.first.empty()) {
-      copies.first.push_back(w);
-      copies.count.push_back(1);
-    }
-    result.copies.push_back(std::move(copies));
-  }
-  return result;
-}
-
-/// Copies are summed out into tables over one neighbour, which only a tiny limit can forbid; the relaxation must not
-/// fail.
-Elimination eliminate_relaxed(const Graph& graph, std::size_t max_table, const Control& control) {
-  for (const Variable& v : graph.variables) max_table = std::max<std::size_t>(max_table, v.states);
-  for (;; max_table *= 2) {
-    Elimination plan = eliminate(graph, max_table, control.stop());
-    if (!plan.too_wide || control.cancelled()) return plan;
-  }
-}
+constexpr int kRounds = 3;
+constexpr double kOpenTime = 0.003;  // share of the time behind a chord of the hull from which its slope is asked, too
+constexpr int kClimbSteps = 60;
+constexpr std::size_t kAssignments = 8;      // assignments of the cut that are solved per round
+constexpr std::size_t kMostTerms = 1000000;  // products of lists over the states that relaxed plans use
+constexpr double kPartShare = 0.1;           // of the work allowed, for the exact lists of one part
+constexpr int kDiveLimit = 4000;             // relaxations tried when no assignment was feasible
 
 class WideSolver {
  public:
@@ -115,175 +32,72 @@ class WideSolver {
   WideResult run() {
     cut_ = find_cut(graph_, options_.max_table, control_);
     if (control_.cancelled()) return std::move(result_);
-    control_.report("bounds of a wide problem", 0);
     relaxation_ = relax(graph_, cut_);
     plan_ = eliminate_relaxed(relaxation_.graph, options_.max_table, control_);
     if (control_.cancelled()) return std::move(result_);
     build_dag(relaxation_.graph, plan_, dag_);
     std::vector<double> memory, time;
     first_weights(dag_, memory, time);
-    const int rounds = options_.pass == Pass::coarse ? 2 : 3;
-    ascents_ = kAscentRounds * (rounds + 1);
-    for (int round = 0; round < rounds && (round == 0 || !control_.stopped()); ++round) {
-      if (round > 0) choose_weights(achieved_, round + 1 < rounds ? kLanes : 2 * kLanes, memory, time);
-      for (std::size_t first = 0; first < memory.size() && (round == 0 || !control_.stopped()); first += kLanes)
-        if (!ascend(memory, time, first)) return std::move(result_);
-      const auto assignments = std::exchange(tried_, {});
-      const bool solved = solve_restricted(wanted_states(), round, kMostTerms) && !achieved_.empty();
-      if (!solved || plan_.terms <= kFewTerms) solve_assignments(assignments, round);
-      if (achieved_.empty()) dive();
-      if (achieved_.empty()) return std::move(result_);
+    const bool exact = options_.pass == Pass::exact;
+    const int rounds = exact ? kRounds : kRounds - 1;
+    for (int i = 0; i < rounds && !memory.empty() && (i == 0 || !control_.stopped()); ++i) {
+      control_.report("bounds of a wide problem", double(i) / rounds);
+      if (!round(memory, time, exact && i + 2 >= rounds)) break;
+      memory.clear();
+      time.clear();
+      if (i == 0)
+        choose_weights(achieved_, kLanes, memory, time);
+      else
+        open_chords(result_.planes, achieved_, kLanes, kOpenTime, memory, time, Distance::of_time);
     }
     return std::move(result_);
   }
 
  private:
-  /// Improves the lower bound of sixteen slopes; notes the states and the assignments of the cut that they suggest.
-  bool ascend(const std::vector<double>& memory, const std::vector<double>& time, std::size_t first) {
-    LaneBlock block;
-    for (std::size_t l = 0; l < kLanes; ++l) {
-      const std::size_t i = std::min(first + l, memory.size() - 1);
-      block.weight_memory[l] = memory[i];
-      block.weight_time[l] = time[i];
+  /// Bounds of sixteen slopes and plans near them; false if there are none.
+  bool round(const std::vector<double>& memory, const std::vector<double>& time, bool exact) {
+    Multipliers multipliers(graph_, relaxation_, dag_, pool_, control_, memory, time);
+    if (!multipliers.average()) {
+      result_.infeasible = multipliers.infeasible();
+      return false;
     }
-    block.adjust.resize(dag_.tables.size());
-    for (const auto& copies : relaxation_.copies)
-      for (const std::uint32_t c : copies.first)
-        block.adjust[dag_.unique_of[c]].assign(dag_.tables[dag_.unique_of[c]].entries * kLanes, 0);
-    // Of every lane the best multipliers, where to go from there, and how far. Many copies that move at once overshoot:
-    // then the same again with a shorter step.
-    std::vector<std::vector<double>> best_adjust = block.adjust, direction(block.adjust.size());
-    Lanes best, step, everything;
-    best.fill(-kInfinity);
-    step.fill(1);
-    everything.fill(kNoLimit);
-    int idle = 0;
-    for (int i = 0; i < kAscentRounds && idle < kIdleRounds; ++i) {
-      control_.report("bounds of a wide problem", std::min(1.0, double(ascended_++) / ascents_));
-      if (i > 0) move(block, best_adjust, direction, step);
-      if (!block.inside(dag_, control_, &pool_)) {
-        result_.infeasible = !control_.cancelled() && i == 0;
-        return false;
-      }
-      std::array<bool, kLanes> better{};
-      bool any = false, much = false;
-      for (std::size_t l = 0; l < kLanes; ++l) {
-        const double bound = block.bound(static_cast<int>(l)),
-                     safe = bound - block.margin(static_cast<int>(l), std::abs(bound));
-        better[l] = safe > best[l];
-        any = any || better[l];
-        much = much || safe > best[l] + kLittle * std::abs(bound);
-        step[l] = better[l] ? std::min(1.0, step[l] * kLonger) : step[l] / kShorter;
-        best[l] = std::max(best[l], safe);
-      }
-      idle = much ? 0 : idle + 1;
-      note_states(block);
-      if (!any) continue;
-      block.outside(dag_, separate(everything), control_);
-      if (control_.cancelled()) return false;
-      aim(block, better, best_adjust, direction);
-      if (control_.stopped()) break;
-    }
-    for (std::size_t l = 0; l < kLanes; ++l)
-      result_.planes.push_back({block.weight_memory[l], block.weight_time[l], best[l]});
-    tried_.insert(chosen_.begin(), chosen_.end());
-    return true;
+    if (!achieved_.empty() && !multipliers.climb(achieved_, kClimbSteps)) return false;
+    const std::vector<HalfPlane> planes = multipliers.half_planes();
+    result_.planes.insert(result_.planes.end(), planes.begin(), planes.end());
+    find_plans(multipliers.choices(), exact);
+    if (achieved_.empty()) dive();
+    return !achieved_.empty();
   }
 
-  /// The states that the relaxation's plans on its hull use, of every copy of a variable; of equal layers together, so
-  /// that their tables stay one.
-  void note_states(const LaneBlock& block) {
-    std::vector<Choice> plans(kLanes);
-    pool_.for_each(kLanes, [&](std::size_t l, int) { plans[l] = block.trace(dag_, static_cast<int>(l)); });
-    for (const Choice& plan : plans)
-      for (std::size_t v = 0; v < relaxation_.original.size(); ++v) {
-        const auto& offsets = relaxation_.graph.leaves[relaxation_.graph.variables[v].leaf]->offsets;
-        const auto entry = std::upper_bound(offsets.begin(), offsets.end(), plan[v]) - offsets.begin() - 1;
-        wanted_[graph_.variables[relaxation_.original[v]].leaf].insert(static_cast<std::uint32_t>(entry));
-      }
-  }
-  States wanted_states() const {
-    States states(graph_.variables.size());
-    for (std::size_t v = 0; v < states.size(); ++v) {
-      const auto& wanted = wanted_.at(graph_.variables[v].leaf);
-      states[v].assign(wanted.begin(), wanted.end());
-    }
-    return states;
+  /// Among the states that the relaxed plans use, lists too if `exact`; and among all states of what is not cut.
+  void find_plans(std::vector<LaneChoice> choices, bool exact) {
+    std::stable_sort(choices.begin(), choices.end(), [](const LaneChoice& a, const LaneChoice& b) {
+      return a.weight_memory * b.weight_time < b.weight_memory * a.weight_time;
+    });
+    solve_between(choices, exact);
+    std::set<std::vector<std::uint32_t>> assignments;
+    for (const LaneChoice& choice : choices) assignments.insert(choice.assignment);
+    solve_assignments(assignments);
   }
 
-  /// Where lanes are better than before: keeps their multipliers, aims at equal min-marginals of all copies of a
-  /// variable, and notes the best common state.
-  void aim(const LaneBlock& block, const std::array<bool, kLanes>& better,
-           std::vector<std::vector<double>>& best_adjust, std::vector<std::vector<double>>& direction) {
-    chosen_.resize(kLanes);
-    for (std::size_t c = 0; c < relaxation_.copies.size(); ++c) {
-      const Relaxation::Copies& copies = relaxation_.copies[c];
-      std::vector<LaneValues> marginals;
-      for (const std::uint32_t v : copies.first) marginals.push_back(block.marginals(dag_.unique_of[v]));
-      std::vector<float> sum(marginals[0].size(), 0);
-      double count = 0;
-      for (std::size_t k = 0; k < marginals.size(); ++k) {
-        const auto weight = static_cast<float>(copies.count[k]);
-        for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += weight * marginals[k][i];
-        count += copies.count[k];
-      }
-      for (std::size_t k = 0; k < marginals.size(); ++k) {
-        const std::uint32_t table = dag_.unique_of[copies.first[k]];
-        direction[table].resize(sum.size(), 0);
-        for (std::size_t i = 0; i < sum.size(); ++i) {
-          if (!better[i % kLanes]) continue;
-          best_adjust[table][i] = block.adjust[table][i];
-          direction[table][i] = sum[i] < 1e28f ? double(sum[i]) / count - marginals[k][i] : 0;
-        }
-      }
-      for (std::size_t l = 0; l < kLanes; ++l) {
-        if (!better[l]) continue;
-        std::size_t state = 0;
-        for (std::size_t s = 1; s < sum.size() / kLanes; ++s)
-          if (sum[s * kLanes + l] < sum[state * kLanes + l]) state = s;
-        chosen_[l].resize(relaxation_.copies.size());
-        chosen_[l][c] = static_cast<std::uint32_t>(state);
-      }
+  /// Of all slopes together where that is narrow enough, else of each half of them.
+  void solve_between(std::span<const LaneChoice> choices, bool exact) {
+    if (control_.stopped()) return;
+    std::map<std::uint32_t, std::set<std::uint32_t>> used;
+    for (const LaneChoice& choice : choices)
+      for (const auto& [leaf, states] : choice.states) used[leaf].insert(states.begin(), states.end());
+    States allowed(graph_.variables.size());
+    for (std::size_t v = 0; v < allowed.size(); ++v) {
+      const auto& states = used.at(graph_.variables[v].leaf);
+      allowed[v].assign(states.begin(), states.end());
     }
+    if (solve_restricted(allowed, exact, kMostTerms) || choices.size() == 1) return;
+    solve_between(choices.first(choices.size() / 2), exact);
+    solve_between(choices.subspan(choices.size() / 2), exact);
   }
 
-  void move(LaneBlock& block, const std::vector<std::vector<double>>& from,
-            const std::vector<std::vector<double>>& direction, const Lanes& step) const {
-    for (const auto& copies : relaxation_.copies) {
-      for (const std::uint32_t c : copies.first) {
-        const std::uint32_t table = dag_.unique_of[c];
-        for (std::size_t i = 0; i < from[table].size(); ++i)
-          block.adjust[table][i] = from[table][i] + step[i % kLanes] * direction[table][i];
-      }
-      balance(block, copies);
-    }
-  }
-
-  /// The multipliers of one state must not add up to more than nothing, whatever rounding did.
-  void balance(LaneBlock& block, const Relaxation::Copies& copies) const {
-    auto& first = block.adjust[dag_.unique_of[copies.first[0]]];
-    for (std::size_t i = 0; i < first.size(); ++i) {
-      double others = 0, size = 0;
-      for (std::size_t k = 1; k < copies.first.size(); ++k) {
-        const double v = block.adjust[dag_.unique_of[copies.first[k]]][i] * copies.count[k];
-        others += v;
-        size += std::abs(v);
-      }
-      first[i] = (-others - size * 1e-15 * static_cast<double>(copies.first.size() + 2)) / copies.count[0];
-      if (first[i] > 0) first[i] *= 1 - 1e-15;
-    }
-  }
-
-  void solve_assignments(const std::set<std::vector<std::uint32_t>>& assignments, int round) {
-    // All suggested states at once where that is narrow enough, each assignment alone otherwise.
-    States together(graph_.variables.size());
-    for (const auto& a : assignments)
-      for (std::size_t i = 0; i < cut_.size(); ++i) together[cut_[i]].push_back(a[i]);
-    for (auto& states : together) {
-      std::sort(states.begin(), states.end());
-      states.erase(std::unique(states.begin(), states.end()), states.end());
-    }
-    if (!assignments.empty() && solve_restricted(together, round)) return;
+  /// All states of what is not cut: for some assignments of the cut, evenly over the slopes.
+  void solve_assignments(const std::set<std::vector<std::uint32_t>>& assignments) {
     std::size_t solved = 0, position = 0;
     for (const auto& a : assignments) {
       const std::size_t i = position++;
@@ -291,12 +105,12 @@ class WideSolver {
       ++solved;
       States one(graph_.variables.size());
       for (std::size_t k = 0; k < cut_.size(); ++k) one[cut_[k]] = {a[k]};
-      solve_restricted(one, round);
+      solve_restricted(one, false);
     }
   }
 
   /// False if it is too wide or too much still.
-  bool solve_restricted(const States& allowed, int round, std::size_t most_terms = ~std::size_t(0)) {
+  bool solve_restricted(const States& allowed, bool exact, std::size_t most_terms = ~std::size_t(0)) {
     const Graph part = restrict_states(graph_, allowed);
     const Elimination plan = eliminate(part, options_.max_table, control_.stop());
     if (control_.cancelled()) return true;
@@ -306,8 +120,7 @@ class WideSolver {
     if (!engine.hull(found)) return true;
     engine.coarse(found, options_.buckets);
     CostList floor;
-    if (round > 0 && options_.pass == Pass::exact && !control_.stopped())
-      engine.exact(found, options_.max_products, floor);
+    if (exact && !control_.stopped()) engine.exact(found, options_.max_products * kPartShare, floor);
     achieved_.add(std::move(found.points()));
     return true;
   }
@@ -321,7 +134,7 @@ class WideSolver {
 
   bool dive_from(std::size_t depth, States& allowed, int& tried) {
     if (depth == cut_.size()) {
-      solve_restricted(allowed, 0);
+      solve_restricted(allowed, false);
       return !achieved_.empty();
     }
     for (const std::uint32_t s : ordered_states(depth, allowed)) {
@@ -363,10 +176,6 @@ class WideSolver {
   Elimination plan_;
   Dag dag_;
   std::vector<LaneBlock> blocks_;
-  std::map<std::uint32_t, std::set<std::uint32_t>> wanted_;  // leaf of a variable -> states
-  std::vector<std::vector<std::uint32_t>> chosen_;           // per lane of the last block: states of the cut
-  std::set<std::vector<std::uint32_t>> tried_;               // assignments of the cut that the last round suggests
-  int ascents_ = 1, ascended_ = 0;                           // evaluations of the relaxation, of all rounds
   WideResult result_;
 };
 

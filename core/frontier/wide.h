@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Problems whose elimination is too wide: some variables are fixed (achievable plans) and, apart from that, split into
-// one copy per edge (lower bound, a mini-bucket relaxation whose copies are drawn together by Lagrange multipliers).
+// Problems whose elimination is too wide. Some variables are split into one copy per edge (relaxation.h), which Lagrange
+// multipliers draw together (multipliers.h): the lower bound. Plans are looked for among the states that the relaxed
+// plans use, and among all states with those variables fixed.
 #pragma once
 
 #include <vector>
