@@ -23,17 +23,25 @@ constexpr Family kFamilies[] = {{"albert", "Albert", albert},
                                 {"bart", "Bart", bart},
                                 {"bert", "Bert", bert},
                                 {"bloom", "Bloom", bloom},
+                                {"chatglm", "ChatGLM", chatglm},
+                                {"cohere", "Cohere", cohere},
                                 {"dbrx", "Dbrx", dbrx},
+                                {"deepseek", "Deepseek", deepseek},
                                 {"deepseek_v2", "DeepseekV2", deepseek_v2},
                                 {"deepseek_v3", "DeepseekV3", deepseek_v3},
                                 {"distilbert", "DistilBert", distilbert},
+                                {"electra", "Electra", electra},
                                 {"falcon", "Falcon", falcon},
                                 {"gemma", "Gemma", gemma},
                                 {"gemma2", "Gemma2", gemma2},
                                 {"gemma3_text", "Gemma3", gemma3},
                                 {"gpt2", "GPT2", gpt2},
+                                {"gpt_bigcode", "GPTBigCode", gpt_bigcode},
+                                {"gpt_neo", "GPTNeo", gpt_neo},
                                 {"gpt_neox", "GPTNeoX", gpt_neox},
+                                {"gpt_oss", "GptOss", gpt_oss},
                                 {"gptj", "GPTJ", gptj},
+                                {"granite", "Granite", granite},
                                 {"hf_olmo", "OLMo", hf_olmo},
                                 {"llama", "Llama", llama},
                                 {"mistral", "Mistral", mistral},
@@ -41,15 +49,18 @@ constexpr Family kFamilies[] = {{"albert", "Albert", albert},
                                 {"mpt", "Mpt", mpt},
                                 {"mt5", "MT5", t5},
                                 {"olmo", "Olmo", olmo},
+                                {"olmo2", "Olmo2", olmo2},
                                 {"opt", "OPT", opt},
                                 {"phi", "Phi", phi},
                                 {"phi3", "Phi3", phi3},
+                                {"phimoe", "PhiMoE", phimoe},
                                 {"qwen2", "Qwen2", qwen2},
                                 {"qwen2_moe", "Qwen2Moe", qwen2_moe},
                                 {"qwen3", "Qwen3", qwen3},
                                 {"qwen3_moe", "Qwen3Moe", qwen3_moe},
                                 {"roberta", "Roberta", roberta},
                                 {"stablelm", "StableLm", stablelm},
+                                {"starcoder2", "Starcoder2", starcoder2},
                                 {"t5", "T5", t5},
                                 {"xlm-roberta", "XLMRoberta", roberta}};
 
@@ -97,7 +108,8 @@ void choose_head(const Family& family, JsonFields& fields, TransformerShape& sha
     const bool listed = labels != fields.json().end() && labels->is_object() && !labels->empty();
     shape.labels =
         fields.integer("num_labels", 1, ConfigReader::kMaximumVocabulary, listed ? std::int64_t(labels->size()) : 2);
-  } else if ((head == "Model" || head == "ForTokenClassification" || head == "ForQuestionAnswering") &&
+  } else if (family.read != &chatglm &&
+             (head == "Model" || head == "ForTokenClassification" || head == "ForQuestionAnswering") &&
              !shape.tied_head) {
     // Training needs a loss, and the transposed token table adds no parameters.
     shape.tied_head = true;

@@ -70,6 +70,16 @@ TransformerShape albert(ConfigReader& c) {
   return s;
 }
 
+TransformerShape electra(ConfigReader& c) {
+  TransformerShape s = bert_like(c, sizes(12, 256, 4, 4, 1024, 30522, 512));
+  s.pooler = false;
+  s.embedding_channels = c.width({"embedding_size"}, 128);
+  s.embedding_projection = s.embedding_channels != s.hidden;
+  s.warnings.emplace_back(
+      "the head of the discriminator or generator is left out: tokens are predicted through the token table");
+  return s;
+}
+
 TransformerShape t5(ConfigReader& c) {
   const bool multilingual = c.text({"model_type"}, "t5") == "mt5";
   TransformerShape s;

@@ -82,7 +82,10 @@ TensorId TransformerLayers::scores(TensorId q, TensorId k) {
   auto names = query_names();
   names.insert(names.end(), {DimName::sequence, DimName::key_sequence});
   if (rotary_key_) key.back().clear();  // holds a part of the channels that q has
-  const TensorId y = b_.contraction(path("scores"), "MatMul", dims.list, q, a, k, key, out, names);
+  // A sink is one more score of its head, the same for every token: read, and its gradient summed, as a bias is.
+  std::optional<TensorId> sinks;
+  if (shape_.attention_sinks) sinks = parameter("sinks", {shape_.heads}, {DimName::head});
+  const TensorId y = b_.contraction(path("scores"), "MatMul", dims.list, q, a, k, key, out, names, sinks, {heads});
   if (b_.error()) return y;
   if (rotary_key_) b_.model().operators[b_.tensor(y).producer].inputs.push_back({*rotary_key_, {{n}, {t}, {}}, true});
   rotary_key_.reset();
@@ -149,12 +152,55 @@ TensorId TransformerLayers::attend(TensorId q, TensorId k, TensorId v) {
   return merge_heads(context(probabilities, v));
 }
 
+/// A norm over each head of q or k with a scale of its own for every head.
+TensorId TransformerLayers::norm_by_head(const std::string& leaf, TensorId x, Heads kind) {
+  const TensorId y =
+      norm(leaf, x, shape_.head_channels, int(b_.tensor(x).shape.size()) - 1, TransformerShape::Norm::bare);
+  const std::int64_t heads = kind == Heads::query ? shape_.heads : shape_.kv_heads;
+  const TensorId scale =
+      parameter(leaf + ".weight", {heads, shape_.head_channels}, {DimName::head, DimName::head_channel});
+  if (b_.error()) return y;
+  auto& op = b_.model().operators[b_.tensor(y).producer];
+  const auto& walks = op.outputs.front().walks;  // batch, heads, sequence, channel
+  std::vector<std::uint8_t> merged;
+  for (std::size_t d = 1; d + 2 < walks.size(); ++d) merged.insert(merged.end(), walks[d].begin(), walks[d].end());
+  op.inputs.push_back({scale, {std::move(merged), walks.back()}, true});
+  return y;
+}
+
+/// q or k whose norm is over all heads together: the projection is made whole, normed, and then seen as heads.
+TensorId TransformerLayers::project_normed(const std::string& leaf, TensorId x, Heads kind) {
+  const std::int64_t heads = kind == Heads::query ? shape_.heads : shape_.kv_heads, channels = shape_.head_channels;
+  TensorId y = linear(leaf, x, shape_.hidden, heads * channels, shape_.qkv_bias);
+  y = norm(leaf + "_norm", y, heads * channels, 2, *shape_.query_key_norm);
+  std::vector<std::int64_t> sizes = {batch_, sequence_};
+  std::vector<DimName> names = {DimName::batch, DimName::sequence};
+  if (has_kv_head()) sizes.push_back(shape_.kv_heads), names.push_back(DimName::head);
+  if (kind == Heads::query && has_group()) sizes.push_back(groups()), names.push_back(group_name());
+  sizes.push_back(channels), names.push_back(DimName::head_channel);
+  std::vector<int> order = {0};
+  for (int d = 2; d + 1 < int(sizes.size()); ++d) order.push_back(d);
+  order.insert(order.end(), {1, int(sizes.size()) - 1});
+  return b_.transpose(path(leaf + "_turn"), b_.reshape(path(leaf + "_heads"), y, std::move(sizes), std::move(names)),
+                      std::move(order));
+}
+
 TensorId TransformerLayers::attention(TensorId x, TensorId source) {
-  TensorId q = project("q", x, Heads::query, shape_.hidden, shape_.head_channels, shape_.qkv_bias);
-  TensorId k = project("k", source, Heads::key_value, shape_.hidden, shape_.head_channels, shape_.qkv_bias);
-  if (shape_.query_key_norm) {
-    q = norm("q_norm", q, shape_.head_channels, int(b_.tensor(q).shape.size()) - 1, *shape_.query_key_norm);
-    k = norm("k_norm", k, shape_.head_channels, int(b_.tensor(k).shape.size()) - 1, *shape_.query_key_norm);
+  using Scale = TransformerShape::QueryKeyScale;
+  TensorId q, k;
+  if (shape_.query_key_norm && shape_.query_key_scale == Scale::all_heads) {
+    q = project_normed("q", x, Heads::query);
+    k = project_normed("k", source, Heads::key_value);
+  } else {
+    q = project("q", x, Heads::query, shape_.hidden, shape_.head_channels, shape_.qkv_bias);
+    k = project("k", source, Heads::key_value, shape_.hidden, shape_.head_channels, shape_.qkv_bias);
+    if (shape_.query_key_norm && shape_.query_key_scale == Scale::head) {
+      q = norm_by_head("q_norm", q, Heads::query);
+      k = norm_by_head("k_norm", k, Heads::key_value);
+    } else if (shape_.query_key_norm) {
+      q = norm("q_norm", q, shape_.head_channels, int(b_.tensor(q).shape.size()) - 1, *shape_.query_key_norm);
+      k = norm("k_norm", k, shape_.head_channels, int(b_.tensor(k).shape.size()) - 1, *shape_.query_key_norm);
+    }
   }
   return attend(q, k, project("v", source, Heads::key_value, shape_.hidden, shape_.head_channels, shape_.qkv_bias));
 }

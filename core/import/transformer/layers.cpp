@@ -81,6 +81,8 @@ TensorId TransformerLayers::layer(std::int64_t index, TensorId x) {
     // stream; where they come last, a view does.
     if (shape_.block == Block::post_norm)
       return norm("norm", add("add", {x, body(narrow_view("branch", x, {DimName::batch, DimName::sequence}))}));
+    if (shape_.block == Block::norm_after)
+      return add("add", {x, norm("norm", body(narrow_view("branch", x, {DimName::batch, DimName::sequence})))});
     const TensorId y = body(norm("norm", x));
     return add("add", {x, shape_.block == Block::sandwich ? norm("norm_after", y) : y});
   };

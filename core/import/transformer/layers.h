@@ -56,6 +56,8 @@ class TransformerLayers {
   TensorId context(TensorId probabilities, TensorId v);
   TensorId merge_heads(TensorId x);
   TensorId attend(TensorId q, TensorId k, TensorId v);
+  TensorId norm_by_head(const std::string& leaf, TensorId x, Heads kind);
+  TensorId project_normed(const std::string& leaf, TensorId x, Heads kind);
   TensorId attention(TensorId x, TensorId source);
   TensorId narrow_to(const std::string& leaf, TensorId x, std::int64_t channels);
   TensorId latent_attention(TensorId x);

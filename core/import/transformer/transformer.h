@@ -28,6 +28,7 @@ struct ExpertLayers {
   std::int64_t shared_intermediate = 0;  ///< width of the MLP that every token uses besides; 0: none
   bool shared_gate = false;              ///< its result is scaled by a sigmoid of one further product
   bool router_bias = false;              ///< one number per expert is added to the scores
+  bool expert_bias = false;              ///< the products of every expert have a bias
   std::vector<bool> dense;  ///< layers with an ordinary MLP instead; shorter than the stack: no further ones
 };
 
@@ -44,6 +45,13 @@ struct TransformerShape {
     parallel,            ///< x + attention(n) + mlp(n) with one n = norm(x) (Phi)
     parallel_two_norms,  ///< the same with a norm each (GPT-NeoX, Falcon 40B)
     sandwich,            ///< x + norm(f(norm(x))), twice (Gemma 2)
+    norm_after,          ///< x + norm(f(x)), twice (OLMo 2)
+  };
+  /// What the norms of queries and keys are taken over, and what they have a scale for.
+  enum class QueryKeyScale : std::uint8_t {
+    channel,    ///< over each head; one scale for all (Qwen 3)
+    head,       ///< over each head, which has a scale of its own (Command R+)
+    all_heads,  ///< over all heads together (OLMo 2): the norm needs the whole projection
   };
   enum class Mlp : std::uint8_t { plain, gated };  ///< down(act(up)); down(act(gate) * up)
 
@@ -67,12 +75,14 @@ struct TransformerShape {
   std::string activation = "gelu";
   bool output_projection = true;  ///< false: the joined heads are the result of attention
   bool qkv_bias = false, output_bias = false, mlp_bias = false, head_bias = false;
-  std::optional<Norm> query_key_norm;  ///< over each head of q and k (Qwen 3, Gemma 3)
-  bool embedding_norm = false;         ///< a norm right after the embeddings (BERT, BLOOM)
-  bool pooler = false;                 ///< BERT's dense layer with tanh on the first position
-  bool tied_head = false;              ///< the output projection is the token table
-  std::int64_t labels = 0;             ///< the last token is sorted into so many classes; 0: tokens are predicted
-  std::int64_t shared_groups = 0;      ///< ALBERT: the layers share the parameters of this many; 0: each has its own
+  std::optional<Norm> query_key_norm;  ///< of q and k (Qwen 3, Gemma 3)
+  QueryKeyScale query_key_scale = QueryKeyScale::channel;
+  bool attention_sinks = false;    ///< one number per head takes part in the softmax of its scores (gpt-oss)
+  bool embedding_norm = false;     ///< a norm right after the embeddings (BERT, BLOOM)
+  bool pooler = false;             ///< BERT's dense layer with tanh on the first position
+  bool tied_head = false;          ///< the output projection is the token table
+  std::int64_t labels = 0;         ///< the last token is sorted into so many classes; 0: tokens are predicted
+  std::int64_t shared_groups = 0;  ///< ALBERT: the layers share the parameters of this many; 0: each has its own
   LatentAttention latent;
   ExpertLayers moe;
   /// Layers of an encoder before this decoder, whose result the decoder attends to; 0: none. Both read the token table.

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// Families whose layers differ from the usual ones, against the counts of published models and against formulas that
+// know nothing of the importer: what a layer holds, term by term.
+#include <QTest>
+#include <algorithm>
+
+#include "core/import/huggingface/families.h"
+#include "core/import/huggingface/huggingface.h"
+#include "core/import/model_source.h"
+
+using namespace turnpoint;
+
+namespace {
+
+using Count = std::int64_t;
+
+/// A product with or without a bias.
+Count product(Count in, Count out, bool bias) { return in * out + (bias ? out : 0); }
+/// LayerNorm has a scale and a bias, an RMS norm a scale.
+Count layer_norm(Count channels) { return 2 * channels; }
+/// Queries and the product after them are `wide`, keys and values `narrow`.
+Count attention(Count hidden, Count wide, Count narrow, bool in_bias, bool out_bias) {
+  return product(hidden, wide, in_bias) + 2 * product(hidden, narrow, in_bias) + product(wide, hidden, out_bias);
+}
+Count plain_mlp(Count hidden, Count inner, bool bias) {
+  return product(hidden, inner, bias) + product(inner, hidden, bias);
+}
+Count gated_mlp(Count hidden, Count inner) { return 3 * hidden * inner; }
+
+Expected<ModelPtr> made(const std::string& text, ModelBinding binding = {1, 0}) {
+  const auto source = parse_huggingface_config(text, "c.json");
+  if (!source) return source.error();
+  return (*source)->bind(binding);
+}
+
+std::vector<std::int64_t> shape_of(const Model& model, const std::string& name) {
+  for (const auto& op : model.operators)
+    if (op.name == name) return model.tensors[op.outputs[0].tensor].shape;
+  return {};
+}
+
+}  // namespace
+
+class HuggingfaceCountsTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void published_models_data() {
+    QTest::addColumn<QString>("config");
+    QTest::addColumn<qint64>("published");
+    QTest::addColumn<qint64>("formula");
+    QTest::addColumn<QString>("warning");
+    const auto row = [](const char* name, const char* config, Count published, Count formula,
+                        const char* warning = nullptr) {
+      QTest::newRow(name) << QString(config) << qint64(published) << qint64(formula) << QString(warning);
+    };
+    // Tied embeddings; one norm a layer, without a bias, before attention and MLP side by side.
+    row("Command R", R"("cohere")", 34980831232,
+        256000LL * 8192 + 40 * (8192 + attention(8192, 8192, 8192, false, false) + gated_mlp(8192, 22528)) + 8192);
+    // Queries and keys have norms with a scale of its own for every head.
+    row("Command R+", R"("cohere", "hidden_size": 12288, "num_hidden_layers": 64, "num_attention_heads": 96,
+        "num_key_value_heads": 8, "intermediate_size": 33792, "use_qk_norm": true)",
+        103810674688,
+        256000LL * 12288 +
+            64 * (12288 + attention(12288, 12288, 1024, false, false) + (96 + 8) * 128 + gated_mlp(12288, 33792)) +
+            12288);
+    row("StarCoder2-3B", R"("starcoder2")", 3030371328,
+        49152 * 3072 +
+            30 * (2 * layer_norm(3072) + attention(3072, 3072, 256, true, true) + plain_mlp(3072, 12288, true)) +
+            layer_norm(3072));
+    row("StarCoder2-7B", R"("starcoder2", "hidden_size": 4608, "num_hidden_layers": 32, "num_attention_heads": 36,
+        "num_key_value_heads": 4, "intermediate_size": 18432)",
+        7173923840,
+        49152 * 4608 +
+            32 * (2 * layer_norm(4608) + attention(4608, 4608, 512, true, true) + plain_mlp(4608, 18432, true)) +
+            layer_norm(4608));
+    row("StarCoderBase", R"("gpt_bigcode", "n_embd": 6144, "n_layer": 40, "n_head": 48, "n_inner": 24576,
+        "n_positions": 8192, "vocab_size": 49152, "multi_query": true)",
+        15517456384,
+        (49152 + 8192) * 6144LL +
+            40 * (2 * layer_norm(6144) + attention(6144, 6144, 128, true, true) + plain_mlp(6144, 24576, true)) +
+            layer_norm(6144));
+    // Norms after each branch, of queries and keys over all heads, and the last one.
+    row("OLMo-2-7B", R"("olmo2", "vocab_size": 100352, "max_position_embeddings": 4096)", 7298617344,
+        2 * 100352LL * 4096 +
+            32 * (2 * 4096 + 2 * 4096 + attention(4096, 4096, 4096, false, false) + gated_mlp(4096, 11008)) + 4096);
+    row("Phi-3.5-MoE", R"("phimoe", "attention_bias": true, "lm_head_bias": true)", 41873153344,
+        32064LL * 4096 + product(4096, 32064, true) +
+            32 * (2 * layer_norm(4096) + attention(4096, 4096, 1024, true, true) + 4096 * 16 +
+                  16 * gated_mlp(4096, 6400)) +
+            layer_norm(4096));
+    row("DeepSeekMoE-16B",
+        R"("deepseek", "hidden_size": 2048, "intermediate_size": 10944, "moe_intermediate_size": 1408,
+        "num_hidden_layers": 28, "num_attention_heads": 16, "num_key_value_heads": 16, "n_routed_experts": 64,
+        "n_shared_experts": 2, "num_experts_per_tok": 6, "first_k_dense_replace": 1, "vocab_size": 102400)",
+        16375728128,
+        2 * 102400LL * 2048 + 28 * (2 * 2048 + attention(2048, 2048, 2048, false, false)) + gated_mlp(2048, 10944) +
+            27 * (2048 * 64 + 64 * gated_mlp(2048, 1408) + gated_mlp(2048, 2 * 1408)) + 2048);
+    row("Granite-3.0-8B", R"("granite", "num_hidden_layers": 40, "intermediate_size": 12800, "num_key_value_heads": 8,
+        "vocab_size": 49155, "tie_word_embeddings": true)",
+        8170848256,
+        49155LL * 4096 + 40 * (2 * 4096 + attention(4096, 4096, 1024, false, false) + gated_mlp(4096, 12800)) + 4096);
+    // Biases everywhere but in queries, keys and values.
+    row("GPT-Neo-1.3B", R"("gpt_neo", "attention_types": [[["global", "local"], 12]])", 1315575808,
+        (50257 + 2048) * 2048LL +
+            24 * (2 * layer_norm(2048) + attention(2048, 2048, 2048, false, true) + plain_mlp(2048, 8192, true)) +
+            layer_norm(2048),
+        "window_size 256 of the local layers is not modelled");
+    row("GPT-Neo-125M", R"("gpt_neo", "hidden_size": 768, "num_layers": 12, "num_heads": 12,
+        "attention_layers": ["global", "local"])",
+        125198592,
+        (50257 + 2048) * 768 +
+            12 * (2 * layer_norm(768) + attention(768, 768, 768, false, true) + plain_mlp(768, 3072, true)) +
+            layer_norm(768),
+        "window_size 256 of the local layers is not modelled");
+    row("ELECTRA-base", R"("electra", "hidden_size": 768, "embedding_size": 768, "num_attention_heads": 12,
+        "intermediate_size": 3072)",
+        108891648,
+        (30522 + 512 + 2) * 768 + layer_norm(768) +
+            12 * (2 * layer_norm(768) + attention(768, 768, 768, true, true) + plain_mlp(768, 3072, true)),
+        "head of the discriminator or generator is left out");
+    // Narrow embeddings, widened by a product with a bias.
+    row("ELECTRA-small", R"("electra")", 13483008,
+        (30522 + 512 + 2) * 128 + layer_norm(128) + product(128, 256, true) +
+            12 * (2 * layer_norm(256) + attention(256, 256, 256, true, true) + plain_mlp(256, 1024, true)),
+        "head of the discriminator or generator is left out");
+    const char* glm = R"("chatglm", "architectures": ["ChatGLMModel"], "multi_query_attention": true, "num_layers": %1,
+        "multi_query_group_num": 2, "add_qkv_bias": true, "padded_vocab_size": %2, "seq_length": 8192)";
+    const auto glm_count = [](Count layers, Count words) {
+      return 2 * words * 4096 + layers * (2 * 4096 + attention(4096, 4096, 256, true, false) + 3 * 4096LL * 13696) +
+             4096;
+    };
+    row("ChatGLM3-6B", qPrintable(QString(glm).arg(28).arg(65024)), 6243584000, glm_count(28, 65024));
+    row("GLM-4-9B", qPrintable(QString(glm).arg(40).arg(151552)), 9399951360, glm_count(40, 151552));
+    // Every expert's products have biases; each head has a sink.
+    const auto oss_count = [](Count layers, Count experts) {
+      return 2 * 201088LL * 2880 + 2880 +
+             layers * (2 * 2880 + attention(2880, 4096, 512, true, true) + 64 + product(2880, experts, true) +
+                       experts * (product(2880, 2 * 2880, true) + product(2880, 2880, true)));
+    };
+    row("gpt-oss-20b",
+        R"("gpt_oss", "num_hidden_layers": 24, "num_local_experts": 32, "experts_per_token": 4, "sliding_window": 128)",
+        20914757184, oss_count(24, 32), "sliding_window 128 is not modelled");
+    row("gpt-oss-120b", R"("gpt_oss")", 116829156672, oss_count(36, 128), "sliding_window 128 is not modelled");
+  }
+  void published_models() {
+    QFETCH(QString, config);
+    QFETCH(qint64, published);
+    QFETCH(qint64, formula);
+    QFETCH(QString, warning);
+    QCOMPARE(formula, published);
+    const auto model = made("{\"model_type\": " + config.toStdString() + "}");
+    QVERIFY2(model.has_value(), model ? "" : model.error().message().c_str());
+    QCOMPARE(qint64((*model)->parameters + (*model)->buffers), published);
+    QCOMPARE((*model)->warnings.empty(), warning.isEmpty());
+    for (const auto& one : (*model)->warnings) QVERIFY2(one.find(warning.toStdString()) != one.npos, one.c_str());
+    for (std::size_t t = 0; t < (*model)->tensors.size(); ++t)
+      if ((*model)->tensors[TensorId(t)].role == TensorRole::parameter) QVERIFY(!(*model)->uses[TensorId(t)].empty());
+  }
+
+  void only_local_layers_have_a_window() {
+    const auto warnings = [](const char* types) {
+      const auto model = made(std::string(R"({"model_type": "gpt_neo", "num_layers": 1, "attention_types": )") + types +
+                              ", \"hidden_size\": 64, \"vocab_size\": 100}");
+      return model ? (*model)->warnings.size() : std::size_t(99);
+    };
+    QCOMPARE(warnings(R"([[["global"], 1]])"), std::size_t(0));
+    QCOMPARE(warnings(R"([[["local"], 1]])"), std::size_t(1));
+  }
+
+  void norms_over_all_heads_see_the_whole_projection() {
+    const auto model = made(R"({"model_type": "olmo2", "hidden_size": 64, "num_attention_heads": 8, "vocab_size": 100,
+        "num_key_value_heads": 2, "intermediate_size": 96, "num_hidden_layers": 1})",
+                            {2, 16});
+    QVERIFY(model.has_value());
+    using Shape = std::vector<std::int64_t>;
+    QCOMPARE(shape_of(**model, "layer0/attention/q_norm"), (Shape{2, 16, 64}));
+    QCOMPARE(shape_of(**model, "layer0/attention/k_norm"), (Shape{2, 16, 16}));
+    QCOMPARE(shape_of(**model, "layer0/attention/q_turn"), (Shape{2, 2, 4, 16, 8}));
+    QCOMPARE(shape_of(**model, "layer0/attention/scores"), (Shape{2, 2, 4, 16, 16}));
+    for (const auto& op : (*model)->operators) {
+      if (op.name != "layer0/attention/q_norm") continue;
+      QCOMPARE(op.dims.size(), std::size_t(3));
+      QVERIFY(op.dims[0].splittable && op.dims[1].splittable && !op.dims[2].splittable);
+    }
+  }
+
+  void what_is_not_supported_says_so_data() {
+    QTest::addColumn<QString>("config");
+    QTest::addColumn<QString>("said");
+    QTest::newRow("first ChatGLM") << R"("chatglm", "position_encoding_2d": true, "inner_hidden_size": 16384)"
+                                   << "first ChatGLM";
+  }
+  void what_is_not_supported_says_so() {
+    QFETCH(QString, config);
+    QFETCH(QString, said);
+    const auto model = made("{\"model_type\": " + config.toStdString() + "}");
+    QVERIFY(!model.has_value());
+    QCOMPARE(model.error().code, ErrorCode::bad_input);
+    QVERIFY2(model.error().message().find(said.toStdString()) != std::string::npos, model.error().message().c_str());
+  }
+};
+
+QTEST_APPLESS_MAIN(HuggingfaceCountsTest)
+#include "huggingface_counts_test.moc"
