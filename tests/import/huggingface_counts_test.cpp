@@ -141,6 +141,40 @@ class HuggingfaceCountsTest : public QObject {
     row("gpt-oss-20b",
         R"("gpt_oss", "num_hidden_layers": 24, "num_local_experts": 32, "experts_per_token": 4, "sliding_window": 128)",
         20914757184, oss_count(24, 32), "sliding_window 128 is not modelled");
+    // A product per patch, a class token, a position for each; the classifier has a bias.
+    const auto vit_count = [](Count layers, Count hidden, Count positions) {
+      return product(3 * 16 * 16, hidden, true) + hidden + positions * hidden + layer_norm(hidden) +
+             layers * (2 * layer_norm(hidden) + attention(hidden, hidden, hidden, true, true) +
+                       plain_mlp(hidden, 4 * hidden, true));
+    };
+    row("ViT-B/16", R"("vit", "num_labels": 1000, "architectures": ["ViTForImageClassification"])", 86567656,
+        vit_count(12, 768, 197) + product(768, 1000, true));
+    row("ViT-L/16", R"("vit", "num_labels": 1000, "hidden_size": 1024, "num_hidden_layers": 24,
+        "num_attention_heads": 16, "intermediate_size": 4096)",
+        304326632, vit_count(24, 1024, 197) + product(1024, 1000, true));
+    row("ViT-B/16 of 384 pixels", R"("vit", "num_labels": 1000, "image_size": [384, 384])", 86859496,
+        vit_count(12, 768, 577) + product(768, 1000, true));
+    row("ViT-B/16, ImageNet-21k", R"("vit", "architectures": ["ViTModel"])", 86389248,
+        vit_count(12, 768, 197) + product(768, 768, true), "no loss");
+    // Keys have no bias. The encoder's positions are counted where they are published, though nothing trains them.
+    const auto whisper_count = [](Count layers, Count hidden, Count bins, Count words) {
+      const Count own = attention(hidden, hidden, hidden, true, true) - hidden + layer_norm(hidden);
+      const Count mlp = plain_mlp(hidden, 4 * hidden, true) + layer_norm(hidden);
+      return product(3 * bins, hidden, true) + product(3 * hidden, hidden, true) + 1500 * hidden +
+             layers * (own + mlp) + layer_norm(hidden) + (words + 448) * hidden + layers * (2 * own + mlp) +
+             layer_norm(hidden);
+    };
+    row("Whisper-tiny", R"("whisper", "architectures": ["WhisperForConditionalGeneration"])", 37760640,
+        whisper_count(4, 384, 80, 51865));
+    row("Whisper-small",
+        R"("whisper", "d_model": 768, "encoder_layers": 12, "decoder_layers": 12, "encoder_attention_heads": 12,
+        "decoder_attention_heads": 12, "encoder_ffn_dim": 3072, "decoder_ffn_dim": 3072)",
+        241734912, whisper_count(12, 768, 80, 51865));
+    row("Whisper-large-v3",
+        R"("whisper", "d_model": 1280, "encoder_layers": 32, "decoder_layers": 32, "encoder_attention_heads": 20,
+        "decoder_attention_heads": 20, "encoder_ffn_dim": 5120, "decoder_ffn_dim": 5120, "vocab_size": 51866,
+        "num_mel_bins": 128)",
+        1543490560, whisper_count(32, 1280, 128, 51866));
     row("gpt-oss-120b", R"("gpt_oss")", 116829156672, oss_count(36, 128), "sliding_window 128 is not modelled");
   }
   void published_models() {
@@ -185,11 +219,58 @@ class HuggingfaceCountsTest : public QObject {
     }
   }
 
+  /// MACs of ViT-B/16 are known, too: the patches, 12 layers over 197 positions, the classifier.
+  void pictures_are_cut_into_patches() {
+    const auto model = made(R"({"model_type": "vit", "num_labels": 1000})", {2, 5});  // a sequence is not asked for
+    QVERIFY(model.has_value());
+    using Shape = std::vector<std::int64_t>;
+    QCOMPARE((*model)->sequence, std::int64_t(197));
+    QCOMPARE(shape_of(**model, "embed/patches"), (Shape{2, 768, 14, 14}));
+    QCOMPARE(shape_of(**model, "embed/add"), (Shape{2, 197, 768}));
+    QCOMPARE(shape_of(**model, "layer11/attention/scores"), (Shape{2, 12, 197, 197}));
+    QCOMPARE(shape_of(**model, "head/score"), (Shape{2, 1, 1000}));
+    const double layer = 197.0 * (4 * 768 * 768 + 2 * 197 * 768 + 8 * 768 * 768);
+    QCOMPARE(summarise(**model).macs_forward, 2 * (196.0 * 768 * 768 + 12 * layer + 768 * 1000));
+  }
+
+  void the_encoder_of_sound_has_its_own_length() {
+    const auto model = made(R"({"model_type": "whisper"})", {2, 100});
+    QVERIFY(model.has_value());
+    using Shape = std::vector<std::int64_t>;
+    QCOMPARE((*model)->sequence, std::int64_t(100));
+    QCOMPARE(qint64((*model)->buffers), qint64(1500 * 384));
+    QCOMPARE(shape_of(**model, "spectrogram"), (Shape{2, 80, 3000}));
+    QCOMPARE(shape_of(**model, "encoder/embed/frames"), (Shape{2, 384, 3000}));
+    QCOMPARE(shape_of(**model, "encoder/embed/halves"), (Shape{2, 384, 1500}));
+    QCOMPARE(shape_of(**model, "encoder/layer3/attention/scores"), (Shape{2, 6, 1500, 1500}));
+    QCOMPARE(shape_of(**model, "decoder/layer3/attention/scores"), (Shape{2, 6, 100, 100}));
+    QCOMPARE(shape_of(**model, "decoder/layer3/cross/scores"), (Shape{2, 6, 100, 1500}));
+    const double h = 384, e = 1500, d = 100;
+    const double heard = e * (2 * 3 * 80 * h + 3 * h * h) + 4 * (e * 12 * h * h + 2 * e * e * h);
+    const double said = 4 * (d * (4 + 2 + 8) * h * h + e * 2 * h * h + 2 * d * d * h + 2 * d * e * h) + d * h * 51865;
+    QCOMPARE(summarise(**model).macs_forward, 2 * (heard + said));
+    QVERIFY(!made(R"({"model_type": "whisper"})", {1, 449}).has_value());
+  }
+
   void what_is_not_supported_says_so_data() {
     QTest::addColumn<QString>("config");
     QTest::addColumn<QString>("said");
     QTest::newRow("first ChatGLM") << R"("chatglm", "position_encoding_2d": true, "inner_hidden_size": 16384)"
                                    << "first ChatGLM";
+    QTest::newRow("Mamba") << R"("mamba", "hidden_size": 768)"
+                           << "no operator for such a scan";
+    QTest::newRow("Jamba") << R"("jamba")"
+                           << "no operator for such a scan";
+    QTest::newRow("RWKV") << R"("rwkv")"
+                          << "linear recurrences";
+    QTest::newRow("masked pictures") << R"("vit", "architectures": ["ViTForMaskedImageModeling"])"
+                                     << "ViTForMaskedImageModeling";
+    QTest::newRow("three sides") << R"("vit", "image_size": [224, 224, 3])"
+                                 << "height and width";
+    QTest::newRow("large patch") << R"("vit", "patch_size": 225)"
+                                 << "larger than the picture";
+    QTest::newRow("sound to classes") << R"("whisper", "architectures": ["WhisperForAudioClassification"])"
+                                      << "WhisperForAudioClassification";
   }
   void what_is_not_supported_says_so() {
     QFETCH(QString, config);

@@ -62,7 +62,30 @@ constexpr Family kFamilies[] = {{"albert", "Albert", albert},
                                 {"stablelm", "StableLm", stablelm},
                                 {"starcoder2", "Starcoder2", starcoder2},
                                 {"t5", "T5", t5},
+                                {"vit", "ViT", vit},
+                                {"whisper", "Whisper", whisper},
                                 {"xlm-roberta", "XLMRoberta", roberta}};
+
+/// Families that are known and cannot be built from the operators there are.
+struct Missing {
+  const char* model_type;
+  const char* architecture;
+  const char* reason;
+};
+constexpr const char* kScan =
+    "its layers scan a state over the sequence (selective state spaces), and there is no operator for such a scan";
+constexpr const char* kRecurrence =
+    "its layers are linear recurrences over the sequence, and there is no operator for them";
+constexpr Missing kMissing[] = {{"bamba", "Bamba", kScan},
+                                {"falcon_h1", "FalconH1", kScan},
+                                {"falcon_mamba", "FalconMamba", kScan},
+                                {"jamba", "Jamba", kScan},
+                                {"mamba", "Mamba", kScan},
+                                {"mamba2", "Mamba2", kScan},
+                                {"recurrent_gemma", "RecurrentGemma", kRecurrence},
+                                {"rwkv", "Rwkv", kRecurrence},
+                                {"zamba", "Zamba", kScan},
+                                {"zamba2", "Zamba2", kScan}};
 
 /// "BertForMaskedLM", "GPT2LMHeadModel", "LlamaModel" belong to "Bert", "GPT2", "Llama".
 bool is_architecture_of(std::string_view architecture, std::string_view prefix) {
@@ -97,7 +120,7 @@ Named find_family(JsonFields& fields) {
 
 /// What the architecture puts on top of a decoder, where that is no prediction of tokens.
 void choose_head(const Family& family, JsonFields& fields, TransformerShape& shape) {
-  if (shape.pooler || shape.encoder_layers > 0) return;
+  if (shape.pooler || shape.encoder_layers > 0 || shape.image.channels > 0) return;
   const auto found = fields.json().find("architectures");
   if (found == fields.json().end() || !found->is_array() || found->empty() || !found->front().is_string()) return;
   const auto name = found->front().get<std::string>();
@@ -149,6 +172,11 @@ Expected<TransformerShape> read_huggingface_config(JsonFields fields) {
     nested_key = key;
   }
   if (fields.error()) return *fields.error();
+  for (const Missing& missing : kMissing)
+    if (!named.family && (named.name == missing.model_type || is_architecture_of(named.name, missing.architecture))) {
+      fields.fail(named.key, fmt::format("'{}' is not supported: {}", named.name, missing.reason));
+      return *fields.error();
+    }
   if (!named.family) {
     std::string known;
     for (const auto& name : huggingface_families()) known += (known.empty() ? "" : ", ") + name;

@@ -61,4 +61,8 @@ TransformerShape electra(ConfigReader& c);
 TransformerShape t5(ConfigReader& c);
 TransformerShape bart(ConfigReader& c);
 
+// families_media.cpp: pictures and sound
+TransformerShape vit(ConfigReader& c);
+TransformerShape whisper(ConfigReader& c);
+
 }  // namespace turnpoint::huggingface

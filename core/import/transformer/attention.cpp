@@ -28,7 +28,13 @@ std::vector<DimName> TransformerLayers::query_names() const {
   return names;
 }
 
-/// x [batch_, sequence_, in] to [batch_, heads..., sequence_, channels].
+/// Positions of x, which may be those of an encoder: [..., sequence, channels].
+std::int64_t TransformerLayers::length(TensorId x) const {
+  const auto& sizes = b_.tensor(x).shape;
+  return sizes.size() < 2 ? sequence_ : sizes[sizes.size() - 2];
+}
+
+/// x [batch_, sequence, in] to [batch_, heads..., sequence, channels].
 TensorId TransformerLayers::project(const std::string& leaf, TensorId x, Heads kind, std::int64_t in,
                                     std::int64_t channels, bool with_bias) {
   LoopDims dims;
@@ -38,7 +44,7 @@ TensorId TransformerLayers::project(const std::string& leaf, TensorId x, Heads k
     heads = query_heads(dims);
   else if (has_kv_head())
     heads.push_back(dims.add(DimName::head, shape_.kv_heads));
-  const auto s = dims.add(DimName::sequence, sequence_);
+  const auto s = dims.add(DimName::sequence, length(x));
   const auto d = dims.add(DimName::head_channel, channels);
   // The channels of a bottleneck are too few to be split.
   const bool bottleneck = shape_.latent.key_value_rank > 0;
@@ -70,7 +76,7 @@ TensorId TransformerLayers::scores(TensorId q, TensorId k) {
   const auto n = dims.add(DimName::batch, batch_);
   const auto heads = query_heads(dims);
   const auto s = dims.add(DimName::sequence, sequence_);
-  const auto t = dims.add(DimName::key_sequence, sequence_, DimRole::parallel, false);
+  const auto t = dims.add(DimName::key_sequence, length(k), DimRole::parallel, false);
   const auto d = dims.add(DimName::head_channel, b_.tensor(q).shape.back(), DimRole::reduction, false);
   Walks a = {{n}}, key = {{n}};
   for (const auto head : heads) a.push_back({head});
@@ -106,7 +112,7 @@ TensorId TransformerLayers::context(TensorId probabilities, TensorId v) {
   const auto heads = query_heads(dims);
   const auto s = dims.add(DimName::sequence, sequence_);
   const auto d = dims.add(DimName::head_channel, b_.tensor(v).shape.back(), DimRole::parallel, false);
-  const auto t = dims.add(DimName::key_sequence, sequence_, DimRole::reduction, false);
+  const auto t = dims.add(DimName::key_sequence, length(v), DimRole::reduction, false);
   Walks a = {{n}}, value = {{n}};
   for (const auto head : heads) a.push_back({head});
   if (has_kv_head()) value.push_back({heads.front()});
@@ -193,7 +199,7 @@ TensorId TransformerLayers::attention(TensorId x, TensorId source) {
     k = project_normed("k", source, Heads::key_value);
   } else {
     q = project("q", x, Heads::query, shape_.hidden, shape_.head_channels, shape_.qkv_bias);
-    k = project("k", source, Heads::key_value, shape_.hidden, shape_.head_channels, shape_.qkv_bias);
+    k = project("k", source, Heads::key_value, shape_.hidden, shape_.head_channels, shape_.qkv_bias && shape_.key_bias);
     if (shape_.query_key_norm && shape_.query_key_scale == Scale::head) {
       q = norm_by_head("q_norm", q, Heads::query);
       k = norm_by_head("k_norm", k, Heads::key_value);

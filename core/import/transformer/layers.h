@@ -45,6 +45,7 @@ class TransformerLayers {
   bool is_relu() const { return shape_.activation.find("relu") != std::string::npos; }
 
   // attention.cpp
+  std::int64_t length(TensorId x) const;
   std::int64_t groups() const { return shape_.heads / shape_.kv_heads; }
   bool has_kv_head() const { return shape_.kv_heads > 1 || groups() == 1; }
   bool has_group() const { return groups() > 1; }
