@@ -175,6 +175,20 @@ class HuggingfaceCountsTest : public QObject {
         "decoder_attention_heads": 20, "encoder_ffn_dim": 5120, "decoder_ffn_dim": 5120, "vocab_size": 51866,
         "num_mel_bins": 128)",
         1543490560, whisper_count(32, 1280, 128, 51866));
+    // No table of positions; one of distances for all layers, normed, seen through each layer's own projections.
+    const auto deberta_count = [](Count layers, Count hidden) {
+      return 128100 * hidden + layer_norm(hidden) + 2 * 256 * hidden + layer_norm(hidden) +
+             layers * (2 * layer_norm(hidden) + attention(hidden, hidden, hidden, true, true) +
+                       plain_mlp(hidden, 4 * hidden, true));
+    };
+    const char* deberta = R"("deberta-v2", "hidden_size": %1, "num_hidden_layers": %2, "num_attention_heads": %3,
+        "intermediate_size": %4, "type_vocab_size": 0, "relative_attention": true, "max_relative_positions": -1,
+        "position_buckets": 256, "norm_rel_ebd": "layer_norm", "share_att_key": true, "pos_att_type": "p2c|c2p",
+        "position_biased_input": false)";
+    row("DeBERTa-v3-base", qPrintable(QString(deberta).arg(768).arg(12).arg(12).arg(3072)), 183831552,
+        deberta_count(12, 768));
+    row("DeBERTa-v3-large", qPrintable(QString(deberta).arg(1024).arg(24).arg(16).arg(4096)), 434012160,
+        deberta_count(24, 1024));
     row("gpt-oss-120b", R"("gpt_oss")", 116829156672, oss_count(36, 128), "sliding_window 128 is not modelled");
   }
   void published_models() {
@@ -252,6 +266,39 @@ class HuggingfaceCountsTest : public QObject {
     QVERIFY(!made(R"({"model_type": "whisper"})", {1, 449}).has_value());
   }
 
+  void distances_are_attended_to() {
+    const std::string text =
+        R"({"model_type": "deberta-v2", "hidden_size": 64, "num_hidden_layers": 2, "vocab_size": 100,
+        "num_attention_heads": 4, "intermediate_size": 96, "relative_attention": true, "position_buckets": 8,
+        "norm_rel_ebd": "layer_norm", "position_biased_input": false, "pos_att_type": ["p2c", "c2p"])";
+    const auto model = made(text + R"(, "share_att_key": true})", {2, 32});
+    QVERIFY2(model.has_value(), model ? "" : model.error().message().c_str());
+    using Shape = std::vector<std::int64_t>;
+    QCOMPARE(shape_of(**model, "distances/norm"), (Shape{16, 64}));
+    QCOMPARE(shape_of(**model, "layer1/attention/position_k"), (Shape{4, 16, 16}));
+    QCOMPARE(shape_of(**model, "layer1/attention/to_position"), (Shape{2, 4, 32, 16}));
+    QCOMPARE(shape_of(**model, "layer1/attention/to_content_turn"), (Shape{2, 4, 32, 32}));
+    QCOMPARE(shape_of(**model, "layer1/attention/scores_sum"), (Shape{2, 4, 32, 32}));
+    // Two products of the table with weights, and of queries and keys with what comes of it, more than BERT.
+    const double h = 64, s = 32, r = 16;
+    const double layer = 2 * s * (4 * h * h + 2 * s * h + 2 * h * 96) + 2 * r * h * h + 2 * 2 * s * r * h;
+    QCOMPARE(summarise(**model).macs_forward, 2 * layer + 2 * s * h * 100);
+    // No key is split, whatever the sizes: a sequence may be as long as the table.
+    const auto square = made(text + R"(, "share_att_key": true})", {2, 16});
+    QVERIFY(square.has_value());
+    for (const auto& op : (*square)->operators)
+      for (const auto& loop : op.dims)
+        if (loop.name == DimName::other || loop.name == DimName::key_sequence)
+          QVERIFY2(!loop.splittable, op.name.c_str());
+    // With projections of their own each layer holds two further products.
+    const auto own = made(text + "}", {2, 32});
+    QVERIFY(own.has_value());
+    QCOMPARE(qint64((*own)->parameters - (*model)->parameters), qint64(2 * 2 * product(64, 64, true)));
+    const auto one = made(text.substr(0, text.find("[\"p2c")) + "\"c2p\"}", {2, 32});
+    QVERIFY(one.has_value());
+    QCOMPARE(qint64((*one)->parameters - (*model)->parameters), qint64(2 * product(64, 64, true)));
+  }
+
   void what_is_not_supported_says_so_data() {
     QTest::addColumn<QString>("config");
     QTest::addColumn<QString>("said");
@@ -265,6 +312,14 @@ class HuggingfaceCountsTest : public QObject {
                           << "linear recurrences";
     QTest::newRow("masked pictures") << R"("vit", "architectures": ["ViTForMaskedImageModeling"])"
                                      << "ViTForMaskedImageModeling";
+    QTest::newRow("DeBERTa with a convolution") << R"("deberta-v2", "conv_kernel_size": 3)"
+                                                << "conv_kernel_size";
+    QTest::newRow("unused distances") << R"("deberta-v2", "relative_attention": true)"
+                                      << "pos_att_type";
+    QTest::newRow("distances without a norm") << R"("deberta-v2", "relative_attention": true, "pos_att_type": "c2p")"
+                                              << "norm_rel_ebd";
+    QTest::newRow("narrow embeddings") << R"("deberta-v2", "embedding_size": 128)"
+                                       << "embedding_size";
     QTest::newRow("three sides") << R"("vit", "image_size": [224, 224, 3])"
                                  << "height and width";
     QTest::newRow("large patch") << R"("vit", "patch_size": 225)"

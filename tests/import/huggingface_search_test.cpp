@@ -97,6 +97,10 @@ class HuggingfaceSearchTest : public QObject {
         "intermediate_size": 64, "head_dim": 16, "num_hidden_layers": 1, "vocab_size": 96, "num_local_experts": 4,
         "num_experts_per_tok": 2})",
         "v100-16gb-1x4");
+    row("deberta", R"({"model_type": "deberta-v2", "hidden_size": 64, "num_hidden_layers": 2, "vocab_size": 96,
+        "num_attention_heads": 4, "intermediate_size": 96, "relative_attention": true, "position_buckets": 8,
+        "norm_rel_ebd": "layer_norm", "share_att_key": true, "pos_att_type": "p2c|c2p", "max_position_embeddings": 32})",
+        "v100-16gb-1x2");
     row("vit", R"({"model_type": "vit", "hidden_size": 64, "num_attention_heads": 4, "intermediate_size": 96,
         "num_hidden_layers": 2, "image_size": 32, "patch_size": 8})",
         "v100-16gb-2x2");

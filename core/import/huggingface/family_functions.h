@@ -58,6 +58,7 @@ TransformerShape roberta(ConfigReader& c);
 TransformerShape distilbert(ConfigReader& c);
 TransformerShape albert(ConfigReader& c);
 TransformerShape electra(ConfigReader& c);
+TransformerShape deberta_v2(ConfigReader& c);
 TransformerShape t5(ConfigReader& c);
 TransformerShape bart(ConfigReader& c);
 

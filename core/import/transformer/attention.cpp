@@ -153,7 +153,8 @@ TensorId TransformerLayers::merge_heads(TensorId x) {
 }
 
 TensorId TransformerLayers::attend(TensorId q, TensorId k, TensorId v) {
-  const TensorId s = scores(q, k);
+  TensorId s = scores(q, k);
+  if (distances_) s = add_distances(s, q, k);
   const TensorId probabilities = b_.softmax(path("softmax"), s, int(b_.tensor(s).shape.size()) - 1);
   return merge_heads(context(probabilities, v));
 }

@@ -40,6 +40,7 @@ class TransformerLayers {
 
   TensorId parameter(const std::string& leaf, std::vector<std::int64_t> shape, std::vector<DimName> dims);
   TensorId norm(const std::string& leaf, TensorId x, std::int64_t channels, int axis, TransformerShape::Norm kind);
+  void keep_whole(TensorId x, std::initializer_list<DimName> split = {});
   TensorId narrow_view(const std::string& leaf, TensorId x, std::initializer_list<DimName> split);
   TensorId add(const std::string& leaf, std::initializer_list<TensorId> operands);
   bool is_relu() const { return shape_.activation.find("relu") != std::string::npos; }
@@ -63,6 +64,12 @@ class TransformerLayers {
   TensorId narrow_to(const std::string& leaf, TensorId x, std::int64_t channels);
   TensorId latent_attention(TensorId x);
 
+  // distances.cpp
+  void make_distances();
+  TensorId project_distances(const std::string& leaf, TensorId like);
+  TensorId look_up(const std::string& leaf, TensorId x, TensorId distances, DimName rows_of_x);
+  TensorId add_distances(TensorId scores, TensorId q, TensorId k);
+
   // feed_forward.cpp
   TensorId mlp(TensorId x, std::int64_t width, const std::string& stem = "");
   TensorId feed_forward(std::int64_t index, TensorId x);
@@ -73,7 +80,7 @@ class TransformerLayers {
   const TransformerShape& shape_;
   std::string root_, prefix_, layer_;
   std::int64_t batch_, sequence_;
-  std::optional<TensorId> memory_, position_table_, rotary_key_;
+  std::optional<TensorId> memory_, position_table_, rotary_key_, distances_;
   std::int64_t group_ = -1;  ///< which set of shared parameters the current layer uses
   std::unordered_map<std::string, TensorId> shared_;
 };

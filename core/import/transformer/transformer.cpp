@@ -45,7 +45,8 @@ class Network {
     if (shape_.pooler) results.push_back(pool(layers, x));
     results.insert(results.begin(), loss(layers, x));
     for (const auto& warning : shape_.warnings) b_.warn(warning);
-    if (!shape_.learned_positions && shape_.position_buckets == 0 && sequence_ > shape_.positions)
+    if (!shape_.learned_positions && shape_.position_buckets == 0 && shape_.relative.rows == 0 &&
+        sequence_ > shape_.positions)
       b_.warn(fmt::format("sequence {} is longer than the {} positions the model was made for", sequence_,
                           shape_.positions));
     return b_.finish(std::move(results));
@@ -229,9 +230,10 @@ std::int64_t TransformerShape::default_sequence() const {
 bool TransformerShape::fits(std::int64_t batch, std::int64_t sequence) const {
   const double channels = double(head_channels + latent.rotary_channels + latent.value_channels);
   const double experts = double(moe.experts + moe.per_token) * double(hidden + moe.intermediate);
-  const double widest = std::max({double(hidden), double(intermediate), double(vocabulary), double(heads) * channels,
-                                  double(heads) * double(std::max(sequence, audio.positions)),
-                                  double(moe.shared_intermediate), experts, double(audio.bins)});
+  const double widest =
+      std::max({double(hidden), double(intermediate), double(vocabulary), double(heads) * channels,
+                double(heads) * double(std::max(sequence, audio.positions)), double(moe.shared_intermediate), experts,
+                double(audio.bins), double(heads) * double(relative.rows)});
   // Sums over all layers must stay far inside 64 bits.
   const double longest =
       std::max({double(sequence), 2.0 * double(audio.positions),

@@ -20,6 +20,14 @@ struct LatentAttention {
   std::int64_t rotary_channels = 0, value_channels = 0;
 };
 
+/// A table of distances that queries and keys attend to besides each other (DeBERTa's disentangled attention): one for
+/// all layers, normed, projected by each layer to heads of its own.
+struct RelativePositions {
+  std::int64_t rows = 0;  ///< of the table; 0: none
+  bool content_to_position = false, position_to_content = false;
+  bool own_projections = false;  ///< else by the layer's weights for queries and keys
+};
+
 /// MLPs of which each token uses a few.
 struct ExpertLayers {
   std::int64_t experts = 0;  ///< 0: every MLP is dense
@@ -102,6 +110,7 @@ struct TransformerShape {
   AudioInput audio;
   std::int64_t shared_groups = 0;  ///< ALBERT: the layers share the parameters of this many; 0: each has its own
   LatentAttention latent;
+  RelativePositions relative;
   ExpertLayers moe;
   /// Layers of an encoder before this decoder, whose result the decoder attends to; 0: none. Both read the token table.
   std::int64_t encoder_layers = 0;
