@@ -89,7 +89,7 @@ int run_export(const ExportArguments& arguments) {
   const auto points = read_points(*document, arguments.file);
   if (!points) return report(points.error());
   std::size_t chosen = 0;
-  if (holds_plans(*document)) {
+  if (holds_plans(*document) || (*points)->points.empty()) {
     const auto point = chosen_point(arguments.point, **points);
     if (!point) return report(point.error());
     chosen = *point;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <algorithm>
-#include <map>
+#include <chrono>
 
+#include "app/cli/answers.h"
 #include "app/cli/commands.h"
 #include "app/cli/scenario_arguments.h"
 #include "app/cli/search_objective.h"
@@ -32,6 +33,7 @@ struct ChosenMethod {
   std::string name;  // with its parameters
   MethodChoice choice;
   std::unique_ptr<Searcher> searcher;
+  std::string refusal = {};  // why it does not suit the scenario, where others of a list may; empty: it does
 };
 
 Expected<std::vector<ChosenMethod>> chosen_methods(const std::string& list, const Scenario& scenario) {
@@ -54,10 +56,11 @@ Expected<std::vector<ChosenMethod>> chosen_methods(const std::string& list, cons
     if (!choice) return choice.error();
     auto searcher = make_searcher(*choice->method, choice->parameters);
     if (!searcher) return searcher.error();
-    if (const auto reason = refusal_of(*choice->method, choice->parameters, scenario); !reason.empty())
-      return usage_error(fmt::format("method {}: {}", part, reason));
-    chosen.push_back({std::string(part), *choice, std::move(*searcher)});
+    chosen.push_back(
+        {std::string(part), *choice, std::move(*searcher), refusal_of(*choice->method, choice->parameters, scenario)});
   }
+  if (chosen.size() == 1 && !chosen[0].refusal.empty())
+    return usage_error(fmt::format("method {}: {}", chosen[0].name, chosen[0].refusal));
   return chosen;
 }
 
@@ -103,14 +106,17 @@ int run_search(const SearchArguments& arguments) {
     return run_objective(*objective, contenders, *scenario, context, {arguments.written_plans(), arguments.simulate},
                          arguments.out);
   }
-  std::vector<ResultPtr> results;
+  Answers answers(*scenario, *objective, chosen->size());
   for (auto& method : *chosen) {
+    if (!method.refusal.empty()) {
+      answers.left_out(method.name, method.refusal);
+      continue;
+    }
+    const auto start = std::chrono::steady_clock::now();
     auto result = method.searcher->run(*scenario, SearchPass::exact, context);
     if (!result) {
-      Error error = result.error();
-      if (error.code == ErrorCode::usage) error.what = fmt::format("method {}: {}", method.name, error.what);
-      // One method that gave up at its own limit does not take the others' results along.
-      if (report(error) != kInfeasible || chosen->size() == 1) return exit_code(error);
+      const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+      if (const auto ended = answers.failed(method.name, result.error(), spent.count())) return *ended;
       continue;
     }
     say(**result);
@@ -118,27 +124,12 @@ int run_search(const SearchArguments& arguments) {
       std::fprintf(stderr, "note: %s: %s\n", full_method(**result).c_str(), note.c_str());
     if (arguments.simulate) result = with_simulated_points(*result, context);
     if (!result) return report(result.error());
-    results.push_back(*result);
+    answers.keep(*result);
   }
-  if (results.empty()) return kInfeasible;
-  const int written = write_found(arguments.out, results, chosen->size() > 1, arguments.written_plans(), context);
-  if (written != kDone) return written;
-  const bool any_fits =
-      std::any_of(results.begin(), results.end(), [](const auto& r) { return r->fastest_that_fits().has_value(); });
-  if ((*scenario)->settings.memory_limit > 0 && !any_fits) {
-    std::fprintf(stderr, "no plan fits %s; the least any needs is %s\n",
-                 format_bytes((*scenario)->memory_limit()).c_str(),
-                 format_bytes(std::min_element(results.begin(), results.end(),
-                                               [](const auto& a, const auto& b) {
-                                                 return a->points.front().memory_bytes < b->points.front().memory_bytes;
-                                               })
-                                  ->get()
-                                  ->points.front()
-                                  .memory_bytes)
-                     .c_str());
-    return kInfeasible;
-  }
-  return kDone;
+  if (const auto ended = answers.nothing_to_write()) return *ended;
+  const int written =
+      write_found(arguments.out, answers.results(), chosen->size() > 1, arguments.written_plans(), context);
+  return written != kDone ? written : answers.exit_code((*scenario)->settings.memory_limit > 0);
 }
 
 }  // namespace

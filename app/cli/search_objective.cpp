@@ -2,8 +2,9 @@
 #include "app/cli/search_objective.h"
 
 #include <fmt/format.h>
-#include <algorithm>
+#include <chrono>
 
+#include "app/cli/answers.h"
 #include "app/cli/commands.h"
 #include "app/cli/written_results.h"
 #include "core/base/text.h"
@@ -18,9 +19,12 @@ std::string full_method(const Result& result) {
 namespace {
 
 void say_found(const Result& result) {
+  const int devices = result.scenario->cluster->devices();
+  for (const auto& note : result.notes)
+    std::fprintf(stderr, "note: %s on %d device%s: %s\n", full_method(result).c_str(), devices, devices == 1 ? "" : "s",
+                 note.c_str());
   if (result.points.empty()) return;
   const ResultPoint& point = result.points.front();
-  const int devices = result.scenario->cluster->devices();
   std::string line = fmt::format("{} on {} device{}: ", full_method(result), devices, devices == 1 ? "" : "s");
   if (point.fits)
     line += fmt::format("{} with {}", format_seconds(point.time_s), format_bytes(point.memory_bytes));
@@ -50,30 +54,34 @@ Expected<std::vector<ResultPtr>> search_with(Objective objective, const Contende
 
 int run_objective(Objective objective, const std::vector<Contender>& methods, const ScenarioPtr& scenario,
                   const RunContext& context, const WrittenParts& parts, const std::string& out) {
-  std::vector<ResultPtr> results;
+  Answers answers(scenario, objective, methods.size());
   for (const Contender& method : methods) {
+    // Other counts of devices may suit a method that this one does not.
+    const auto reason = objective == Objective::mini_time ? method.refuses(*scenario) : std::string();
+    if (!reason.empty() && methods.size() > 1) {
+      answers.left_out(method.name, reason);
+      continue;
+    }
+    const auto start = std::chrono::steady_clock::now();
     auto found = search_with(objective, method, scenario, context);
-    if (!found) return report(found.error());
+    if (!found) {
+      const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+      if (const auto ended = answers.failed(method.name, found.error(), spent.count())) return *ended;
+      continue;
+    }
     for (ResultPtr& result : *found) {
-      if (parts.simulated) {
+      if (parts.simulated && result->plans) {
         const auto simulated = with_simulated_points(result, context);
         if (!simulated) return report(simulated.error());
         result = *simulated;
       }
-      results.push_back(result);
+      answers.keep(result);
     }
   }
-  const bool single = objective != Objective::profile && results.size() == 1;
-  if (const int written = write_found(out, results, !single, parts.plans, context); written != kDone) return written;
-  const bool any_fits =
-      std::any_of(results.begin(), results.end(), [](const auto& r) { return r->fastest_that_fits().has_value(); });
-  if (any_fits) return kDone;
-  const auto least = std::min_element(results.begin(), results.end(), [](const auto& a, const auto& b) {
-    return a->points.front().memory_bytes < b->points.front().memory_bytes;
-  });
-  std::fprintf(stderr, "no plan fits %s; the least any needs is %s\n", format_bytes(scenario->memory_limit()).c_str(),
-               format_bytes((*least)->points.front().memory_bytes).c_str());
-  return kInfeasible;
+  if (const auto ended = answers.nothing_to_write()) return *ended;
+  const bool single = objective != Objective::profile && methods.size() == 1;
+  const int written = write_found(out, answers.results(), !single, parts.plans, context);
+  return written != kDone ? written : answers.exit_code(true);
 }
 
 }  // namespace turnpoint::cli

@@ -20,7 +20,7 @@ struct WrittenParts {
 };
 
 /// Searches, writes the results and says on standard error what was found; returns the exit code. 4 where nothing fits
-/// (on no count of devices), with the results written nevertheless.
+/// (on no count of devices), with the results written nevertheless. Methods that give no answer: answers.h.
 int run_objective(Objective objective, const std::vector<Contender>& methods, const ScenarioPtr& scenario,
                   const RunContext& context, const WrittenParts& parts, const std::string& out);
 

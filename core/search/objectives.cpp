@@ -2,10 +2,13 @@
 #include "core/search/objectives.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 
 #include "core/scenario/task_scenario.h"
+#include "core/search/unanswered.h"
 
 namespace turnpoint {
 
@@ -150,6 +153,8 @@ Expected<ResultPtr> mini_parallelism(const Contender& method, const ScenarioPtr&
   bool certain = true;
   double search_s = 0, needed_in_all = 0;
   std::string refusal;
+  std::optional<Error> given_up;
+  std::vector<int> gave_up_on;
   for (std::size_t i = 0; i < counts.size(); ++i) {
     if (context.cancelled()) return cancelled_error();
     const int devices = counts[i];
@@ -167,6 +172,13 @@ Expected<ResultPtr> mini_parallelism(const Contender& method, const ScenarioPtr&
       refusal = found.error().what;
       continue;
     }
+    // A search that gave up on this many devices may come to an end on others; what it would have found is not known.
+    if (!found && found.error().code == ErrorCode::infeasible) {
+      if (!given_up) given_up = found.error();
+      gave_up_on.push_back(devices);
+      certain = false;
+      continue;
+    }
     if (!found) return found.error();
     search_s += (*found)->search_s;
     auto one = std::make_shared<Result>(*fastest_within_limit(*found));
@@ -182,8 +194,12 @@ Expected<ResultPtr> mini_parallelism(const Contender& method, const ScenarioPtr&
     if (devices == 1 && holds_everything_once(method.name))
       needed_in_all = static_cast<double>((*found)->points.front().memory_bytes);
   }
+  if (!least && given_up) return *given_up;
   if (!least) return usage_error(fmt::format("method {}: {}", method.name, refusal.empty() ? "no plan" : refusal));
   auto answer = std::make_shared<Result>(*least);
+  if (given_up)
+    answer->notes.push_back(
+        fmt::format("no answer on {} devices, where a plan may fit: {}", fmt::join(gave_up_on, ", "), given_up->what));
   answer->search_s = search_s;
   return ResultPtr(std::move(answer));
 }
@@ -201,13 +217,16 @@ Expected<std::vector<ResultPtr>> profile(const Contender& method, const Scenario
       refusal = std::move(reason);
       continue;
     }
+    const auto start = std::chrono::steady_clock::now();
     const auto one = mini_time(method, *here, part_of(context, counts[i], i, counts.size()));
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
     if (!one && one.error().code == ErrorCode::usage) {
       refusal = one.error().what;
       continue;
     }
-    if (!one) return one.error();
-    auto marked = std::make_shared<Result>(**one);
+    if (!one && one.error().code != ErrorCode::infeasible) return one.error();
+    const auto answer = one ? *one : unanswered(method.name, *here, "no answer: " + one.error().what, spent.count());
+    auto marked = std::make_shared<Result>(*answer);
     marked->objective = to_string(Objective::profile);
     results.push_back(marked);
     if (found) found(results.back());

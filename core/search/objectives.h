@@ -55,12 +55,14 @@ Expected<ResultPtr> mini_time(const Contender& method, const ScenarioPtr& scenar
 /// whole), so nothing is concluded from one count about the next: all are tried, rising, until one fits. Only counts
 /// that could not hold one copy of everything even if nothing were ever stored twice are left out. `tried`: the counts
 /// that were searched. Where nothing fits, the plan with the least memory of all counts, fewest devices on ties.
-/// `exact` is false where a search before could not rule out that some plan fits.
+/// `exact` is false where a search before could not rule out that some plan fits, as one that gave up on its count of
+/// devices cannot; a note names such counts. Infeasible only where it gave up on all of them.
 Expected<ResultPtr> mini_parallelism(const Contender& method, const ScenarioPtr& scenario, const RunContext& context,
                                      std::vector<int>* tried = nullptr);
 
-/// mini-time for every one of `counts` that the method does not refuse, rising. `found` is called after each, on the
-/// calling thread; may be empty.
+/// mini-time for every one of `counts` that the method does not refuse, rising; where it gives up (infeasible), a
+/// result without points whose note says why (unanswered.h). `found` is called after each, on the calling thread; may
+/// be empty.
 Expected<std::vector<ResultPtr>> profile(const Contender& method, const ScenarioPtr& scenario,
                                          const std::vector<int>& counts, const RunContext& context,
                                          const std::function<void(const ResultPtr&)>& found = {});

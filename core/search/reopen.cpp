@@ -320,6 +320,9 @@ Expected<ResultPtr> read_points(const nlohmann::json& document, const std::strin
   };
   result->turning_point = index("turning_point");
   result->near_best = index("near_best");
+  if (const auto notes = document.find("notes"); notes != document.end() && notes->is_array())
+    for (const auto& note : *notes)
+      if (note.is_string()) result->notes.push_back(note.get<std::string>());
   if (holds_plans(document) && !fields.error()) {
     const auto& plans = document["plans"];
     if (!plans.is_array() || plans.size() != result->points.size())

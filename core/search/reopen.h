@@ -19,15 +19,15 @@ bool holds_plans(const nlohmann::json& document);
 /// The model or hardware file that the document's scenario names and that is not there; empty: all are.
 std::string missing_file(const nlohmann::json& document);
 
-/// Method, points and turning point of the document, to choose a point by: without a scenario, bound and plans. Errors:
-/// another format, a missing or wrong field, another number of plans than of points.
+/// Method, points, notes and turning point of the document, to choose a point by: without a scenario, bound and plans.
+/// Errors: another format, a missing or wrong field, another number of plans than of points.
 Expected<ResultPtr> read_points(const nlohmann::json& document, const std::string& where);
 
 /// The document on its model and hardware. Where it holds plans, those of `points` are read, checked against the
-/// scenario and re-evaluated (1e-9 relative); plans of other points must not be asked for. Where it holds none of one of
-/// them, its search is repeated (same scenario and seed, same result) and must meet the document's points. `where` names
-/// the file. Errors: those of read_points(), a model or hardware file that is gone or has changed, a plan that is not one
-/// of this scenario or costs something else.
+/// scenario and re-evaluated (1e-9 relative); plans of other points must not be asked for. Where it holds none of one
+/// of them, its search is repeated (same scenario and seed, same result) and must meet the document's points. `where`
+/// names the file. Errors: those of read_points(), a model or hardware file that is gone or has changed, a plan that is
+/// not one of this scenario or costs something else.
 Expected<ResultPtr> reopen_result(const nlohmann::json& document, const std::string& where,
                                   const std::vector<std::size_t>& points, const RunContext& context);
 

@@ -13,6 +13,7 @@
 #include "cli/command_line.h"
 #include "frontier/layered.h"
 #include "frontier/worked.h"
+#include "plan/schema_check.h"
 
 using namespace turnpoint;
 
@@ -34,6 +35,23 @@ class PublishedTest : public QObject {
     if (!out.open(QIODevice::WriteOnly)) qFatal("cannot write %s", qPrintable(path));
     out.write(QByteArray::fromStdString(frontier::write_problem(problem).dump()));
     return path;
+  }
+  /// A result without points that says why.
+  static void gave_up(const QJsonObject& result) {
+    QCOMPARE(SchemaCheck(TURNPOINT_SOURCE_DIR "/resources/schemas")
+                 .check("result@1", nlohmann::json::parse(QJsonDocument(result).toJson().toStdString())),
+             std::string());
+    QCOMPARE(result["method"].toString(), QString("ft-published-elimination"));
+    QCOMPARE(result["scenario"]["method_options"].toString(), QString("time-limit=0.2"));
+    QCOMPARE(result["points"].toArray().size(), 0);
+    QCOMPARE(result["exact"].toBool(true), false);
+    QVERIFY(result["gap"].isNull() && result["turning_point"].isNull());
+    QVERIFY(result["search_s"].toDouble() > 0);
+    const auto notes = result["notes"].toArray();
+    QCOMPARE(notes.size(), 1);
+    QVERIFY(
+        notes[0].toString().startsWith("no answer: the published elimination algorithm was not done within its "
+                                       "time limit of 0.2 s"));
   }
 
  private slots:
@@ -89,12 +107,6 @@ class PublishedTest : public QObject {
     QTest::newRow("negative") << search("ft-published-elimination:time-limit=-1") << 2
                               << QByteArray("must be between 0 and");
     QTest::newRow("no heuristic") << search("ft-published:heuristic=best") << 2 << QByteArray("weighted, memory");
-    QTest::newRow("search") << QStringList{"search",        "builtin:vgg16", "--hardware",
-                                           "v100-16gb-2x8", "--method",      "ft-published-elimination:time-limit=0.2"}
-                            << 4
-                            << QByteArray(
-                                   "ft-published-elimination: the published elimination algorithm was not "
-                                   "done within its time limit of 0.2 s");
   }
   void limits_and_wrong_parameters_are_said() {
     QFETCH(QStringList, arguments);
@@ -127,16 +139,52 @@ class PublishedTest : public QObject {
     QCOMPARE(results[2]["scenario"]["method_options"].toString(), QString("time-limit=0"));
   }
 
-  /// A method that gives up at its own limit says so and leaves the others' results; frontiers without a memory limit
-  /// exit 0.
+  /// A method that gives up at its own limit says so in the result, too, and leaves the others' results; frontiers
+  /// without a memory limit exit 0.
   void one_that_gives_up_leaves_the_others() {
     const Run result = run({"search", "builtin:vgg16", "--hardware", "v100-16gb-2x8", "--method",
                             "data-parallel,ft-published-elimination:time-limit=0.2,optcnn"});
     QVERIFY2(result.code == 0, result.err);
     const auto results = result.object()["results"].toArray();
-    QCOMPARE(results.size(), 2);
-    QCOMPARE(results[1]["method"].toString(), QString("optcnn"));
+    QCOMPARE(results.size(), 3);
+    QCOMPARE(results[0]["points"].toArray().size(), 1);
+    QCOMPARE(results[2]["method"].toString(), QString("optcnn"));
+    QCOMPARE(results[2]["points"].toArray().size(), 1);
+    gave_up(results[1].toObject());
     QVERIFY2(result.err.contains("time limit of 0.2 s"), result.err);
+  }
+
+  /// Nothing at all was found: 4, and the result is written nevertheless.
+  void one_that_gives_up_alone_writes_why() {
+    for (const QStringList& objective : {QStringList{}, QStringList{"--objective", "mini-time"}}) {
+      const Run result = run(QStringList{"search", "builtin:vgg16", "--hardware", "v100-16gb-2x8", "--method",
+                                         "ft-published-elimination:time-limit=0.2"} +
+                             objective);
+      QVERIFY2(result.code == 4, result.err);
+      gave_up(result.object());
+      QCOMPARE(result.err.count('\n'), 1);
+      QVERIFY2(result.err.contains("ft-published-elimination: the published elimination algorithm was not done within "
+                                   "its time limit of 0.2 s"),
+               result.err);
+      const QString path = folder_.filePath("gave_up.json");
+      QFile out(path);
+      QVERIFY(out.open(QIODevice::WriteOnly) && out.write(result.out) == result.out.size() && out.flush());
+      const Run plan = run({"export", path, "--point", "min-time", "--to", "json"});
+      QVERIFY2(plan.code == 4 && plan.err.contains("the result has no point: no answer: the published"), plan.err);
+    }
+  }
+
+  void profiles_keep_the_counts_that_were_done() {
+    const Run result = run({"search", "builtin:vgg16", "--hardware", "v100-16gb-1x8", "--method",
+                            "ft-published-elimination:time-limit=0.2", "--objective", "profile"});
+    QVERIFY2(result.code == 0, result.err);
+    const auto results = result.object()["results"].toArray();
+    QCOMPARE(results.size(), 4);
+    QCOMPARE(results[0]["points"].toArray().size(), 1);  // one device, one configuration each
+    gave_up(results[3].toObject());
+    QCOMPARE(results[3]["scenario"]["devices"].toInt(), 8);
+    QCOMPARE(results[3]["objective"].toString(), QString("profile"));
+    QVERIFY2(result.err.contains("on 8 devices: no answer"), result.err);
   }
 
   void exported_again_from_its_parameters() {

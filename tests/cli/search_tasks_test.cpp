@@ -70,11 +70,21 @@ class SearchTasksTest : public QObject {
   }
 
   void others_refuse_it_in_words() {
-    for (const char* method : {"ft", "data-parallel", "megatron", "manual:tp=2", "pardnn,optcnn"}) {
+    for (const char* method : {"ft", "data-parallel", "megatron", "manual:tp=2", "ft,optcnn"}) {
       const Run refused = run({"search", kGraph, "--method", method});
       QCOMPARE(refused.code, kUsage);
       QVERIFY2(refused.err.contains("a task graph has none"), refused.err);
     }
+  }
+
+  void others_are_left_out_of_a_list() {
+    const Run both = run({"search", kGraph, "--method", "heft,optcnn"});
+    QVERIFY2(both.code == kDone, both.err);
+    QVERIFY2(both.err.contains("method optcnn is left out: splits a model's operators"), both.err);
+    const auto results = both.object()["results"].toArray();
+    QCOMPARE(results.size(), 2);
+    QCOMPARE(results[0]["points"].toArray().size(), 1);
+    QVERIFY(results[1]["points"].toArray().isEmpty());
   }
 
   void plans_are_placements_that_simulate_reads() {

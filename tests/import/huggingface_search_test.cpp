@@ -87,6 +87,28 @@ class HuggingfaceSearchTest : public QObject {
     row("gemma2", R"({"model_type": "gemma2", "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2,
         "intermediate_size": 96, "num_hidden_layers": 2, "vocab_size": 96})",
         "v100-16gb-1x4");
+    row("olmo2", R"({"model_type": "olmo2", "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "intermediate_size": 96, "num_hidden_layers": 2, "vocab_size": 96})",
+        "v100-16gb-2x2");
+    row("cohere", R"({"model_type": "cohere", "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "intermediate_size": 96, "num_hidden_layers": 2, "vocab_size": 96, "use_qk_norm": true})",
+        "v100-16gb-2x2");
+    row("gpt_oss", R"({"model_type": "gpt_oss", "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "intermediate_size": 64, "head_dim": 16, "num_hidden_layers": 1, "vocab_size": 96, "num_local_experts": 4,
+        "num_experts_per_tok": 2})",
+        "v100-16gb-1x4");
+    row("deberta", R"({"model_type": "deberta-v2", "hidden_size": 64, "num_hidden_layers": 2, "vocab_size": 96,
+        "num_attention_heads": 4, "intermediate_size": 96, "relative_attention": true, "position_buckets": 8,
+        "norm_rel_ebd": "layer_norm", "share_att_key": true, "pos_att_type": "p2c|c2p", "max_position_embeddings": 32})",
+        "v100-16gb-1x2");
+    row("vit", R"({"model_type": "vit", "hidden_size": 64, "num_attention_heads": 4, "intermediate_size": 96,
+        "num_hidden_layers": 2, "image_size": 32, "patch_size": 8})",
+        "v100-16gb-2x2");
+    row("whisper",
+        R"({"model_type": "whisper", "d_model": 64, "encoder_layers": 1, "decoder_layers": 1, "vocab_size": 96,
+        "encoder_attention_heads": 4, "decoder_attention_heads": 4, "encoder_ffn_dim": 96, "decoder_ffn_dim": 96,
+        "max_source_positions": 24, "max_target_positions": 16, "num_mel_bins": 8})",
+        "v100-16gb-1x4");
     row("gnmt", "gnmt?hidden=64&layers=3&sequence=16", "v100-16gb-2x2");
     row("char-crn", "char-crn?hidden=64&layers=2&sequence=16", "v100-16gb-2x2");
     row("e3d", "e3d?hidden=32&layers=2&sequence=4", "v100-16gb-2x2");

@@ -249,8 +249,8 @@ class HuggingfaceTest : public QObject {
     row("list", "[]", "c.json: must be an object, not a list");
     row("nested", std::string(100000, '['), "c.json: nested deeper than 64 levels");
     row("no family", "{}", "c.json: model_type: neither model_type nor architectures says which family this is");
-    row("unknown family", R"({"model_type": "rwkv"})",
-        "c.json: model_type: unknown family 'rwkv'; known families: albert, bart, bert, bloom");
+    row("unknown family", R"({"model_type": "perceiver"})",
+        "c.json: model_type: unknown family 'perceiver'; known families: albert, bart, bert, bloom");
     row("unknown architecture", R"({"architectures": ["Qwen2VLForConditionalGeneration"]})",
         "c.json: architectures: unknown family 'Qwen2VLForConditionalGeneration'");
     row("family is a number", R"({"model_type": 3})", "c.json: model_type: must be a string, not a whole number");

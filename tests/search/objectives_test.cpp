@@ -63,7 +63,7 @@ std::vector<std::pair<const char*, ModelPtr>> models() {
 bool close(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b)); }
 
 /// A method whose one plan needs what a table says, per count of devices; `inexact` counts have a lower bound of 1
-/// byte.
+/// byte. On counts without an entry it gives up.
 struct MadeUp {
   std::map<int, std::int64_t> memory;
   std::vector<int> refused, inexact;
@@ -79,6 +79,7 @@ class MadeUpRun : public Searcher {
     const int devices = scenario->cluster->devices();
     if (of_.asked) of_.asked->push_back(devices);
     context.report("made up", 0.5);
+    if (!of_.memory.contains(devices)) return Error{ErrorCode::infeasible, "took too long", {}, {}};
     auto result = std::make_shared<Result>();
     result->scenario = scenario;
     result->method = "made-up";
@@ -289,6 +290,26 @@ class ObjectivesTest : public QObject {
     QVERIFY(!(*one)->exact);  // on two devices the bound would have let a plan of 50 bytes be
     MadeUp vague_at_the_end{{{1, 40}, {2, 90}, {3, 90}, {4, 40}, {8, 30}}, {}, {2}, nullptr};
     QVERIFY((*mini_parallelism(vague_at_the_end.contender(), scenario, {}))->exact);
+  }
+
+  void counts_where_the_search_gave_up_are_named() {
+    const auto scenario = with_limit(scenario_on(test::mlp(), "v100-16gb-2x4"), 50);
+    MadeUp slow{{{1, 90}, {4, 40}}, {}, {}, nullptr};
+    const auto one = mini_parallelism(slow.contender(), scenario, {});
+    QVERIFY(one.has_value());
+    QCOMPARE((*one)->scenario->cluster->devices(), 4);
+    QVERIFY(!(*one)->exact);  // two or three devices may do
+    QCOMPARE((*one)->notes, std::vector<std::string>{"no answer on 2, 3 devices, where a plan may fit: took too long"});
+    const auto all = profile(slow.contender(), scenario, {1, 2, 4}, {});
+    QVERIFY(all.has_value());
+    QCOMPARE(all->size(), std::size_t(3));
+    QVERIFY((*all)[1]->points.empty() && !(*all)[1]->exact && !(*all)[1]->gap);
+    QCOMPARE((*all)[1]->notes, std::vector<std::string>{"no answer: took too long"});
+    QCOMPARE((*all)[1]->objective, std::string("profile"));
+    QCOMPARE((*all)[2]->points.size(), std::size_t(1));
+    slow.memory.clear();
+    const auto none = mini_parallelism(slow.contender(), scenario, {});
+    QVERIFY(!none.has_value() && none.error().code == ErrorCode::infeasible);
   }
 
   void the_gap_of_one_plan_counts_all_plans_within_the_limit() {

@@ -23,17 +23,26 @@ constexpr Family kFamilies[] = {{"albert", "Albert", albert},
                                 {"bart", "Bart", bart},
                                 {"bert", "Bert", bert},
                                 {"bloom", "Bloom", bloom},
+                                {"chatglm", "ChatGLM", chatglm},
+                                {"cohere", "Cohere", cohere},
                                 {"dbrx", "Dbrx", dbrx},
+                                {"deberta-v2", "DebertaV2", deberta_v2},
+                                {"deepseek", "Deepseek", deepseek},
                                 {"deepseek_v2", "DeepseekV2", deepseek_v2},
                                 {"deepseek_v3", "DeepseekV3", deepseek_v3},
                                 {"distilbert", "DistilBert", distilbert},
+                                {"electra", "Electra", electra},
                                 {"falcon", "Falcon", falcon},
                                 {"gemma", "Gemma", gemma},
                                 {"gemma2", "Gemma2", gemma2},
                                 {"gemma3_text", "Gemma3", gemma3},
                                 {"gpt2", "GPT2", gpt2},
+                                {"gpt_bigcode", "GPTBigCode", gpt_bigcode},
+                                {"gpt_neo", "GPTNeo", gpt_neo},
                                 {"gpt_neox", "GPTNeoX", gpt_neox},
+                                {"gpt_oss", "GptOss", gpt_oss},
                                 {"gptj", "GPTJ", gptj},
+                                {"granite", "Granite", granite},
                                 {"hf_olmo", "OLMo", hf_olmo},
                                 {"llama", "Llama", llama},
                                 {"mistral", "Mistral", mistral},
@@ -41,17 +50,43 @@ constexpr Family kFamilies[] = {{"albert", "Albert", albert},
                                 {"mpt", "Mpt", mpt},
                                 {"mt5", "MT5", t5},
                                 {"olmo", "Olmo", olmo},
+                                {"olmo2", "Olmo2", olmo2},
                                 {"opt", "OPT", opt},
                                 {"phi", "Phi", phi},
                                 {"phi3", "Phi3", phi3},
+                                {"phimoe", "PhiMoE", phimoe},
                                 {"qwen2", "Qwen2", qwen2},
                                 {"qwen2_moe", "Qwen2Moe", qwen2_moe},
                                 {"qwen3", "Qwen3", qwen3},
                                 {"qwen3_moe", "Qwen3Moe", qwen3_moe},
                                 {"roberta", "Roberta", roberta},
                                 {"stablelm", "StableLm", stablelm},
+                                {"starcoder2", "Starcoder2", starcoder2},
                                 {"t5", "T5", t5},
+                                {"vit", "ViT", vit},
+                                {"whisper", "Whisper", whisper},
                                 {"xlm-roberta", "XLMRoberta", roberta}};
+
+/// Families that are known and cannot be built from the operators there are.
+struct Missing {
+  const char* model_type;
+  const char* architecture;
+  const char* reason;
+};
+constexpr const char* kScan =
+    "its layers scan a state over the sequence (selective state spaces), and there is no operator for such a scan";
+constexpr const char* kRecurrence =
+    "its layers are linear recurrences over the sequence, and there is no operator for them";
+constexpr Missing kMissing[] = {{"bamba", "Bamba", kScan},
+                                {"falcon_h1", "FalconH1", kScan},
+                                {"falcon_mamba", "FalconMamba", kScan},
+                                {"jamba", "Jamba", kScan},
+                                {"mamba", "Mamba", kScan},
+                                {"mamba2", "Mamba2", kScan},
+                                {"recurrent_gemma", "RecurrentGemma", kRecurrence},
+                                {"rwkv", "Rwkv", kRecurrence},
+                                {"zamba", "Zamba", kScan},
+                                {"zamba2", "Zamba2", kScan}};
 
 /// "BertForMaskedLM", "GPT2LMHeadModel", "LlamaModel" belong to "Bert", "GPT2", "Llama".
 bool is_architecture_of(std::string_view architecture, std::string_view prefix) {
@@ -86,7 +121,7 @@ Named find_family(JsonFields& fields) {
 
 /// What the architecture puts on top of a decoder, where that is no prediction of tokens.
 void choose_head(const Family& family, JsonFields& fields, TransformerShape& shape) {
-  if (shape.pooler || shape.encoder_layers > 0) return;
+  if (shape.pooler || shape.encoder_layers > 0 || shape.image.channels > 0) return;
   const auto found = fields.json().find("architectures");
   if (found == fields.json().end() || !found->is_array() || found->empty() || !found->front().is_string()) return;
   const auto name = found->front().get<std::string>();
@@ -97,7 +132,8 @@ void choose_head(const Family& family, JsonFields& fields, TransformerShape& sha
     const bool listed = labels != fields.json().end() && labels->is_object() && !labels->empty();
     shape.labels =
         fields.integer("num_labels", 1, ConfigReader::kMaximumVocabulary, listed ? std::int64_t(labels->size()) : 2);
-  } else if ((head == "Model" || head == "ForTokenClassification" || head == "ForQuestionAnswering") &&
+  } else if (family.read != &chatglm &&
+             (head == "Model" || head == "ForTokenClassification" || head == "ForQuestionAnswering") &&
              !shape.tied_head) {
     // Training needs a loss, and the transposed token table adds no parameters.
     shape.tied_head = true;
@@ -137,6 +173,11 @@ Expected<TransformerShape> read_huggingface_config(JsonFields fields) {
     nested_key = key;
   }
   if (fields.error()) return *fields.error();
+  for (const Missing& missing : kMissing)
+    if (!named.family && (named.name == missing.model_type || is_architecture_of(named.name, missing.architecture))) {
+      fields.fail(named.key, fmt::format("'{}' is not supported: {}", named.name, missing.reason));
+      return *fields.error();
+    }
   if (!named.family) {
     std::string known;
     for (const auto& name : huggingface_families()) known += (known.empty() ? "" : ", ") + name;

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decoders with LayerNorm: GPT-2 and what came between it and Llama.
+#include <fmt/format.h>
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
 #include "core/import/huggingface/family_functions.h"
 
 namespace turnpoint::huggingface {
@@ -132,6 +136,77 @@ TransformerShape phi(ConfigReader& c) {
   s.qkv_bias = s.output_bias = s.mlp_bias = s.head_bias = true;
   if (c.flag("qk_layernorm", false)) s.query_key_norm = Norm::layer;
   s.tied_head = c.flag("tie_word_embeddings", false);
+  return s;
+}
+
+TransformerShape gpt_bigcode(ConfigReader& c) {
+  TransformerShape s = gpt2(c);
+  s.activation = c.text({"activation_function", "hidden_act"}, "gelu_pytorch_tanh");
+  s.kv_heads = c.flag("multi_query", true) ? 1 : s.heads;
+  return s;
+}
+
+namespace {
+
+/// Whether some layer of GPT-Neo looks at its neighbourhood only: [[["global", "local"], 12]], or a list of names.
+bool has_local_layer(const nlohmann::json& types) {
+  if (types.is_string()) return types.get<std::string>() == "local";
+  return types.is_array() && std::any_of(types.begin(), types.end(), has_local_layer);
+}
+
+}  // namespace
+
+TransformerShape gpt_neo(ConfigReader& c) {
+  TransformerShape s;
+  s.hidden = c.width({"hidden_size"}, 2048);
+  s.layers = c.layers({"num_layers", "num_hidden_layers"}, 24);
+  c.heads(s, {"num_heads", "num_attention_heads"}, 16);
+  s.intermediate = c.width({"intermediate_size"}, 4 * s.hidden);
+  c.vocabulary(s, 50257, 2048);
+  s.activation = c.text({"activation_function", "hidden_act"}, "gelu_new");
+  s.learned_positions = s.output_bias = s.mlp_bias = true;
+  s.tied_head = c.flag("tie_word_embeddings", true);
+  const std::int64_t window = c.integer({"window_size"}, ConfigReader::kMaximumPositions, 256);
+  const auto& json = c.fields().json();
+  const char* key = json.contains("attention_types") ? "attention_types" : "attention_layers";
+  const bool local = !json.contains(key) || has_local_layer(json[key]);
+  if (c.good() && local && window < s.default_sequence())
+    s.warnings.push_back(fmt::format(
+        "window_size {} of the local layers is not modelled: attention is counted over the whole sequence", window));
+  return s;
+}
+
+TransformerShape starcoder2(ConfigReader& c) {
+  TransformerShape s;
+  s.hidden = c.width({"hidden_size"}, 3072);
+  s.layers = c.layers({"num_hidden_layers"}, 30);
+  c.heads(s, {"num_attention_heads"}, 24, 2);
+  s.intermediate = c.width({"intermediate_size"}, 12288);
+  c.vocabulary(s, 49152, 4096);
+  s.activation = c.text({"hidden_act"}, "gelu_pytorch_tanh");
+  s.qkv_bias = s.output_bias = s.mlp_bias = c.flag("use_bias", true);
+  s.tied_head = c.flag("tie_word_embeddings", true);
+  c.sliding_window(s, true);
+  return s;
+}
+
+TransformerShape cohere(ConfigReader& c) {
+  TransformerShape s;
+  s.hidden = c.width({"hidden_size"}, 8192);
+  s.layers = c.layers({"num_hidden_layers"}, 40);
+  c.heads(s, {"num_attention_heads"}, 64);
+  s.intermediate = c.width({"intermediate_size"}, 22528);
+  c.vocabulary(s, 256000, 8192);
+  s.activation = c.text({"hidden_act"}, "silu");
+  s.norm = Norm::layer_unbiased;
+  s.block = Block::parallel;
+  s.mlp = TransformerShape::Mlp::gated;
+  s.qkv_bias = s.output_bias = c.flag("attention_bias", false);
+  if (c.flag("use_qk_norm", false)) {
+    s.query_key_norm = Norm::layer_unbiased;
+    s.query_key_scale = TransformerShape::QueryKeyScale::head;
+  }
+  s.tied_head = c.flag("tie_word_embeddings", true);
   return s;
 }
 

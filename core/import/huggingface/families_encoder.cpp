@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Encoders and encoder-decoders.
 #include <fmt/format.h>
+#include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "core/import/huggingface/family_functions.h"
 
@@ -67,6 +69,48 @@ TransformerShape albert(ConfigReader& c) {
   if (s.shared_groups > s.layers)
     c.fail("num_hidden_groups", fmt::format("{} groups are more than the {} layers", s.shared_groups, s.layers));
   if (c.layers({"inner_group_num"}, 1) != 1) c.fail("inner_group_num", "only one layer per group is supported");
+  return s;
+}
+
+TransformerShape electra(ConfigReader& c) {
+  TransformerShape s = bert_like(c, sizes(12, 256, 4, 4, 1024, 30522, 512));
+  s.pooler = false;
+  s.embedding_channels = c.width({"embedding_size"}, 128);
+  s.embedding_projection = s.embedding_channels != s.hidden;
+  s.warnings.emplace_back(
+      "the head of the discriminator or generator is left out: tokens are predicted through the token table");
+  return s;
+}
+
+TransformerShape deberta_v2(ConfigReader& c) {
+  TransformerShape s = bert_like(c, sizes(24, 1536, 24, 24, 6144, 128100, 512));
+  s.pooler = false;
+  s.token_types = c.count("type_vocab_size", ConfigReader::kMaximumVocabulary, 0);
+  s.learned_positions = c.flag("position_biased_input", true);
+  if (c.has("attention_head_size")) s.head_channels = c.width({"attention_head_size"}, s.head_channels);
+  if (c.count("conv_kernel_size", 1024, 0) > 0)
+    c.fail("conv_kernel_size", "a convolution beside the first layer is not supported");
+  if (c.good() && c.width({"embedding_size"}, s.hidden) != s.hidden)
+    c.fail("embedding_size", "embeddings that are narrower than the layers are not supported here");
+  if (!c.good() || !c.flag("relative_attention", false)) return s;
+  // Absent sizes are written as -1.
+  const auto size = [&](const char* key) { return c.fields().integer(key, -1, ConfigReader::kMaximumWidth, -1); };
+  const std::int64_t buckets = size("position_buckets"), reach = size("max_relative_positions");
+  s.relative.rows = 2 * (buckets > 0 ? buckets : reach > 0 ? reach : s.positions);
+  const auto& json = c.fields().json();
+  const auto types = json.find("pos_att_type");
+  const auto has_type = [&](const char* type) {
+    if (types == json.end()) return false;
+    if (types->is_string())
+      return ("|" + types->get<std::string>() + "|").find(fmt::format("|{}|", type)) != std::string::npos;
+    return types->is_array() && std::find(types->begin(), types->end(), type) != types->end();
+  };
+  s.relative.content_to_position = has_type("c2p");
+  s.relative.position_to_content = has_type("p2c");
+  s.relative.own_projections = !c.flag("share_att_key", false);
+  if (!s.relative.content_to_position && !s.relative.position_to_content)
+    c.fail("pos_att_type", "must name c2p, p2c or both where relative_attention is true");
+  if (c.text({"norm_rel_ebd"}, "none") != "layer_norm") c.fail("norm_rel_ebd", "only 'layer_norm' is supported");
   return s;
 }
 

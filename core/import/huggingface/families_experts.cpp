@@ -29,7 +29,28 @@ void qwen_experts(ConfigReader& c, TransformerShape& s, std::int64_t experts, st
   c.sliding_window(s, c.flag("use_sliding_window", false));
 }
 
-TransformerShape deepseek(ConfigReader& c, const TransformerShape& defaults, std::int64_t width, std::int64_t dense) {
+/// Shared experts beside the chosen ones, the first layers dense.
+void deepseek_experts(ConfigReader& c, TransformerShape& s, const TransformerShape& defaults, std::int64_t width,
+                      std::int64_t dense) {
+  if (c.is_null("n_routed_experts")) return;  // an ordinary MLP everywhere
+  c.experts(s, {"n_routed_experts", "num_local_experts", "num_experts"}, defaults.moe.experts, {"num_experts_per_tok"},
+            defaults.moe.per_token);
+  s.moe.intermediate = c.width({"moe_intermediate_size"}, width);
+  const std::int64_t shared =
+      c.is_null("n_shared_experts") ? 0 : c.count("n_shared_experts", 1024, defaults.moe.shared_intermediate);
+  s.moe.shared_intermediate = shared * s.moe.intermediate;
+  const std::int64_t first = c.count("first_k_dense_replace", ConfigReader::kMaximumLayers, dense);
+  const std::int64_t every = c.layers({"moe_layer_freq"}, 1);
+  const std::int64_t groups = c.integer({"n_group"}, ConfigReader::kMaximumExperts, 1);
+  if (!c.good()) return;
+  if (s.moe.experts % groups != 0)
+    c.fail("n_group", fmt::format("{} does not divide the {} experts", groups, s.moe.experts));
+  s.moe.dense.resize(static_cast<std::size_t>(s.layers));
+  for (std::int64_t i = 0; i < s.layers; ++i) s.moe.dense[static_cast<std::size_t>(i)] = i < first || i % every != 0;
+}
+
+TransformerShape latent_deepseek(ConfigReader& c, const TransformerShape& defaults, std::int64_t width,
+                                 std::int64_t dense) {
   TransformerShape s;
   s.hidden = c.width({"hidden_size"}, defaults.hidden);
   s.layers = c.layers({"num_hidden_layers"}, defaults.layers);
@@ -46,21 +67,7 @@ TransformerShape deepseek(ConfigReader& c, const TransformerShape& defaults, std
   s.latent.value_channels = c.width({"v_head_dim"}, 128);
   s.latent.key_value_rank = c.width({"kv_lora_rank"}, 512);
   s.latent.query_rank = c.is_null("q_lora_rank") ? 0 : c.width({"q_lora_rank"}, 1536);
-  if (c.is_null("n_routed_experts")) return s;  // an ordinary MLP everywhere
-  c.experts(s, {"n_routed_experts", "num_local_experts", "num_experts"}, defaults.moe.experts, {"num_experts_per_tok"},
-            defaults.moe.per_token);
-  s.moe.intermediate = c.width({"moe_intermediate_size"}, width);
-  const std::int64_t shared =
-      c.is_null("n_shared_experts") ? 0 : c.count("n_shared_experts", 1024, defaults.moe.shared_intermediate);
-  s.moe.shared_intermediate = shared * s.moe.intermediate;
-  const std::int64_t first = c.count("first_k_dense_replace", ConfigReader::kMaximumLayers, dense);
-  const std::int64_t every = c.layers({"moe_layer_freq"}, 1);
-  const std::int64_t groups = c.integer({"n_group"}, ConfigReader::kMaximumExperts, 1);
-  if (!c.good()) return s;
-  if (s.moe.experts % groups != 0)
-    c.fail("n_group", fmt::format("{} does not divide the {} experts", groups, s.moe.experts));
-  s.moe.dense.resize(static_cast<std::size_t>(s.layers));
-  for (std::int64_t i = 0; i < s.layers; ++i) s.moe.dense[static_cast<std::size_t>(i)] = i < first || i % every != 0;
+  deepseek_experts(c, s, defaults, width, dense);
   return s;
 }
 
@@ -88,7 +95,7 @@ TransformerShape deepseek_v2(ConfigReader& c) {
   TransformerShape defaults = sizes(32, 4096, 32, 32, 11008, 32000, 2048);
   defaults.moe.experts = 64;
   defaults.moe.shared_intermediate = 2;
-  return deepseek(c, defaults, 1407, 0);
+  return latent_deepseek(c, defaults, 1407, 0);
 }
 
 TransformerShape deepseek_v3(ConfigReader& c) {
@@ -96,7 +103,7 @@ TransformerShape deepseek_v3(ConfigReader& c) {
   defaults.moe.experts = 256;
   defaults.moe.per_token = 8;
   defaults.moe.shared_intermediate = 1;
-  TransformerShape s = deepseek(c, defaults, 2048, 3);
+  TransformerShape s = latent_deepseek(c, defaults, 2048, 3);
   s.moe.router_bias = true;
   if (c.count("num_nextn_predict_layers", ConfigReader::kMaximumLayers, 0) > 0)
     s.warnings.emplace_back(
@@ -119,6 +126,42 @@ TransformerShape dbrx(ConfigReader& c) {
   mlp.experts(s, {"moe_num_experts"}, 4, {"moe_top_k"}, 1);
   s.intermediate = s.moe.intermediate = mlp.width({"ffn_hidden_size"}, 3584);
   s.tied_head = c.flag("tie_word_embeddings", false);
+  return s;
+}
+
+TransformerShape deepseek(ConfigReader& c) {
+  TransformerShape defaults = sizes(30, 4096, 32, 0, 11008, 102400, 2048);
+  TransformerShape s = rotary_decoder(c, defaults);
+  s.qkv_bias = s.output_bias = c.flag("attention_bias", false);
+  // The library's defaults are those of a dense model: what makes it a mixture stands in the file.
+  if (c.has("n_routed_experts")) deepseek_experts(c, s, defaults, 1407, 0);
+  return s;
+}
+
+TransformerShape phimoe(ConfigReader& c) {
+  TransformerShape s = rotary_decoder(c, sizes(32, 4096, 32, 8, 6400, 32064, 131072));
+  s.norm = TransformerShape::Norm::layer;
+  s.qkv_bias = s.output_bias = c.flag("attention_bias", false);
+  s.head_bias = c.flag("lm_head_bias", false);
+  c.experts(s, {"num_local_experts"}, 16, {"num_experts_per_tok"}, 2);
+  s.moe.intermediate = s.intermediate;
+  c.sliding_window(s, true);
+  return s;
+}
+
+TransformerShape gpt_oss(ConfigReader& c) {
+  TransformerShape s = rotary_decoder(c, sizes(36, 2880, 64, 8, 2880, 201088, 131072), 64);
+  s.qkv_bias = s.output_bias = c.flag("attention_bias", true);
+  s.attention_sinks = true;
+  c.experts(s, {"num_local_experts", "num_experts"}, 128, {"num_experts_per_tok", "experts_per_token"}, 4);
+  s.moe.intermediate = s.intermediate;
+  s.moe.router_bias = s.moe.expert_bias = true;
+  s.activation = "clamped swiglu";
+  const std::int64_t window =
+      c.is_null("sliding_window") ? 0 : c.integer({"sliding_window"}, ConfigReader::kMaximumPositions, 128);
+  if (c.good() && window > 0 && window < s.default_sequence())
+    s.warnings.push_back(fmt::format(
+        "sliding_window {} is not modelled: attention of every layer is counted over the whole sequence", window));
   return s;
 }
 

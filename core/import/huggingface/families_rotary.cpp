@@ -138,4 +138,50 @@ TransformerShape hf_olmo(ConfigReader& c) {
   return s;
 }
 
+TransformerShape granite(ConfigReader& c) {
+  // Its multipliers of embeddings, scores, residuals and logits are numbers, not parameters.
+  return llama(c);
+}
+
+TransformerShape olmo2(ConfigReader& c) {
+  TransformerShape s = rotary_decoder(c, sizes(32, 4096, 32, 0, 11008, 50304, 2048));
+  s.qkv_bias = s.output_bias = c.flag("attention_bias", false);
+  s.block = TransformerShape::Block::norm_after;
+  s.query_key_norm = TransformerShape::Norm::rms;
+  s.query_key_scale = TransformerShape::QueryKeyScale::all_heads;
+  return s;
+}
+
+// ChatGLM 2 and 3 and GLM-4; the first ChatGLM has the same name and another structure.
+TransformerShape chatglm(ConfigReader& c) {
+  TransformerShape s;
+  if (c.has("position_encoding_2d") || c.has("inner_hidden_size")) {
+    c.fail(
+        "model_type",
+        "the first ChatGLM (positions in two dimensions, scaled residuals) is not supported; ChatGLM 2 and later are");
+    return s;
+  }
+  s.hidden = c.width({"hidden_size"}, 4096);
+  s.layers = c.layers({"num_layers", "num_hidden_layers"}, 28);
+  s.heads = c.integer({"num_attention_heads"}, ConfigReader::kMaximumHeads, 32);
+  s.kv_heads = c.flag("multi_query_attention", false)
+                   ? c.integer({"multi_query_group_num"}, ConfigReader::kMaximumHeads, 1)
+                   : s.heads;
+  s.head_channels = c.width({"kv_channels"}, 128);
+  c.check_heads(s, "num_attention_heads", "multi_query_group_num");
+  s.intermediate = c.width({"ffn_hidden_size"}, 13696);
+  c.vocabulary(s, 65024, 2048, {"seq_length"});
+  s.vocabulary = c.integer({"padded_vocab_size"}, ConfigReader::kMaximumVocabulary, s.vocabulary);
+  s.activation = "silu";
+  s.norm = c.flag("rmsnorm", true) ? TransformerShape::Norm::rms : TransformerShape::Norm::layer;
+  s.mlp = TransformerShape::Mlp::gated;
+  s.output_bias = s.mlp_bias = c.flag("add_bias_linear", false);
+  s.qkv_bias = s.output_bias || c.flag("add_qkv_bias", false);
+  s.tied_head = c.flag("tie_word_embeddings", false);
+  if (c.flag("apply_residual_connection_post_layernorm", false))
+    c.fail("apply_residual_connection_post_layernorm", "is not supported: residuals begin before the norm");
+  if (!c.flag("post_layer_norm", true)) c.fail("post_layer_norm", "a stack without a last norm is not supported");
+  return s;
+}
+
 }  // namespace turnpoint::huggingface

@@ -15,6 +15,10 @@ TransformerShape falcon(ConfigReader& c);
 TransformerShape mpt(ConfigReader& c);
 TransformerShape opt(ConfigReader& c);
 TransformerShape phi(ConfigReader& c);
+TransformerShape gpt_bigcode(ConfigReader& c);
+TransformerShape gpt_neo(ConfigReader& c);
+TransformerShape starcoder2(ConfigReader& c);
+TransformerShape cohere(ConfigReader& c);
 
 // families_rotary.cpp: decoders after Llama
 TransformerShape llama(ConfigReader& c);
@@ -28,6 +32,9 @@ TransformerShape phi3(ConfigReader& c);
 TransformerShape olmo(ConfigReader& c);
 TransformerShape stablelm(ConfigReader& c);
 TransformerShape hf_olmo(ConfigReader& c);  // the keys of the first release
+TransformerShape granite(ConfigReader& c);
+TransformerShape olmo2(ConfigReader& c);
+TransformerShape chatglm(ConfigReader& c);
 /// What Llama, Mistral and Qwen share: sizes under their usual names, RMS norms, a gated MLP.
 TransformerShape rotary_decoder(ConfigReader& c, const TransformerShape& defaults,
                                 std::int64_t default_head_channels = 0);
@@ -41,13 +48,22 @@ TransformerShape qwen3_moe(ConfigReader& c);
 TransformerShape deepseek_v2(ConfigReader& c);
 TransformerShape deepseek_v3(ConfigReader& c);
 TransformerShape dbrx(ConfigReader& c);
+TransformerShape deepseek(ConfigReader& c);  // the first one, with ordinary attention
+TransformerShape phimoe(ConfigReader& c);
+TransformerShape gpt_oss(ConfigReader& c);
 
 // families_encoder.cpp: encoders and encoder-decoders
 TransformerShape bert(ConfigReader& c);
 TransformerShape roberta(ConfigReader& c);
 TransformerShape distilbert(ConfigReader& c);
 TransformerShape albert(ConfigReader& c);
+TransformerShape electra(ConfigReader& c);
+TransformerShape deberta_v2(ConfigReader& c);
 TransformerShape t5(ConfigReader& c);
 TransformerShape bart(ConfigReader& c);
+
+// families_media.cpp: pictures and sound
+TransformerShape vit(ConfigReader& c);
+TransformerShape whisper(ConfigReader& c);
 
 }  // namespace turnpoint::huggingface

@@ -189,6 +189,7 @@ class Binder {
   void interleave_fused_projections();
   void regroup(const Node& node, const Shape& target);
   bool fold_bias(const Node& node);
+  void find_unit_weight(const Node& node);
   bool matmul_of_groups(const Node& node);
   TensorId with_rank(TensorId tensor, const std::string& name, std::size_t rank);
   std::vector<std::int64_t> spatial_attribute(const Node& node, const char* key, std::size_t count,

@@ -61,6 +61,8 @@ void Binder::on_gemm(const Node& node) {
   }
   const auto y = builder_->matmul(operator_name(node), a, b, node.integer("transA", 0) != 0, transpose_b, "Gemm");
   if (!has(node, 2)) return set(node, 0, y, groups);
+  // Numbers that the file holds there are a weight, be it a single one.
+  if (in(node, 2).kind == Value::Kind::constant && graph_.values[node.inputs[2]].initializer) weight(node, 2);
   const auto bias_shape = shape(node, 2);
   const auto n = builder_->tensor(y).shape.empty() ? 1 : builder_->tensor(y).shape.back();
   std::int64_t elements = 1;

@@ -87,6 +87,7 @@ void Binder::on_unary(const Node& node) {
 void Binder::on_nary(const Node& node) {
   if (node.inputs.empty() || !needs(node, node.inputs.size())) return;
   if (node.kind == "Add" && fold_bias(node)) return;
+  if (node.kind == "Add" || node.kind == "PRelu") find_unit_weight(node);
   if (node.inputs.size() == 1) return alias(node, 0, node.inputs[0]);
   std::vector<int> chosen;
   std::size_t rank = 0;
@@ -135,8 +136,7 @@ bool Binder::fold_bias(const Node& node) {
     Value& bias = in(node, k);
     const int product = node.inputs[1 - k];
     const Value& y = values_[product];
-    if (bias.shape.size() != 1 || bias.shape[0] < 2 || bias.kind == Value::Kind::tensor || bias.transposed ||
-        y.kind != Value::Kind::tensor)
+    if (bias.shape.size() != 1 || bias.kind == Value::Kind::tensor || bias.transposed || y.kind != Value::Kind::tensor)
       continue;
     if (bias.kind == Value::Kind::constant && !is_floating(bias.type)) continue;
     const auto& maker = graph_.values[product];
@@ -150,6 +150,28 @@ bool Binder::fold_bias(const Node& node) {
     if (builder_->add_bias(y.tensor, materialise(node.inputs[k], true))) return alias(node, 0, product), true;
   }
   return false;
+}
+
+/// A single number of one or more dimensions is a parameter where only a weight stands: the slope of a PRelu, what is
+/// added to a product or convolution with one output channel. Elsewhere it is a constant that an exporter wrote so.
+void Binder::find_unit_weight(const Node& node) {
+  const auto channels_of = [&](int product) -> std::int64_t {
+    const int maker = graph_.values[product].producer;
+    if (maker < 0 || values_[product].kind != Value::Kind::tensor) return 0;
+    const auto& made = graph_.nodes[maker];
+    const bool convolution = made.kind == "Conv" || made.kind == "ConvTranspose";
+    if (!convolution && made.kind != "MatMul") return 0;
+    if (made.inputs.size() != 2 || values_[made.inputs[1]].kind != Value::Kind::parameter) return 0;  // or has a bias
+    const Shape& shape = values_[product].shape;
+    return shape.size() < 2 ? 0 : convolution ? shape[1] : shape.back();
+  };
+  for (std::size_t k = 0; k < node.inputs.size() && node.inputs.size() == 2; ++k) {
+    const Value& one = in(node, k);
+    const bool unit = one.kind == Value::Kind::constant && is_floating(one.type) && !one.shape.empty() &&
+                      graph_.values[node.inputs[k]].initializer && element_count(one.shape) == std::int64_t{1};
+    const bool weighs = node.kind == "PRelu" ? k == 1 : unit && channels_of(node.inputs[1 - k]) == 1;
+    if (unit && weighs) materialise(node.inputs[k], true);
+  }
 }
 
 void Binder::on_where(const Node& node) {

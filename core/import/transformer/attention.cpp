@@ -28,7 +28,13 @@ std::vector<DimName> TransformerLayers::query_names() const {
   return names;
 }
 
-/// x [batch_, sequence_, in] to [batch_, heads..., sequence_, channels].
+/// Positions of x, which may be those of an encoder: [..., sequence, channels].
+std::int64_t TransformerLayers::length(TensorId x) const {
+  const auto& sizes = b_.tensor(x).shape;
+  return sizes.size() < 2 ? sequence_ : sizes[sizes.size() - 2];
+}
+
+/// x [batch_, sequence, in] to [batch_, heads..., sequence, channels].
 TensorId TransformerLayers::project(const std::string& leaf, TensorId x, Heads kind, std::int64_t in,
                                     std::int64_t channels, bool with_bias) {
   LoopDims dims;
@@ -38,7 +44,7 @@ TensorId TransformerLayers::project(const std::string& leaf, TensorId x, Heads k
     heads = query_heads(dims);
   else if (has_kv_head())
     heads.push_back(dims.add(DimName::head, shape_.kv_heads));
-  const auto s = dims.add(DimName::sequence, sequence_);
+  const auto s = dims.add(DimName::sequence, length(x));
   const auto d = dims.add(DimName::head_channel, channels);
   // The channels of a bottleneck are too few to be split.
   const bool bottleneck = shape_.latent.key_value_rank > 0;
@@ -70,7 +76,7 @@ TensorId TransformerLayers::scores(TensorId q, TensorId k) {
   const auto n = dims.add(DimName::batch, batch_);
   const auto heads = query_heads(dims);
   const auto s = dims.add(DimName::sequence, sequence_);
-  const auto t = dims.add(DimName::key_sequence, sequence_, DimRole::parallel, false);
+  const auto t = dims.add(DimName::key_sequence, length(k), DimRole::parallel, false);
   const auto d = dims.add(DimName::head_channel, b_.tensor(q).shape.back(), DimRole::reduction, false);
   Walks a = {{n}}, key = {{n}};
   for (const auto head : heads) a.push_back({head});
@@ -82,7 +88,10 @@ TensorId TransformerLayers::scores(TensorId q, TensorId k) {
   auto names = query_names();
   names.insert(names.end(), {DimName::sequence, DimName::key_sequence});
   if (rotary_key_) key.back().clear();  // holds a part of the channels that q has
-  const TensorId y = b_.contraction(path("scores"), "MatMul", dims.list, q, a, k, key, out, names);
+  // A sink is one more score of its head, the same for every token: read, and its gradient summed, as a bias is.
+  std::optional<TensorId> sinks;
+  if (shape_.attention_sinks) sinks = parameter("sinks", {shape_.heads}, {DimName::head});
+  const TensorId y = b_.contraction(path("scores"), "MatMul", dims.list, q, a, k, key, out, names, sinks, {heads});
   if (b_.error()) return y;
   if (rotary_key_) b_.model().operators[b_.tensor(y).producer].inputs.push_back({*rotary_key_, {{n}, {t}, {}}, true});
   rotary_key_.reset();
@@ -103,7 +112,7 @@ TensorId TransformerLayers::context(TensorId probabilities, TensorId v) {
   const auto heads = query_heads(dims);
   const auto s = dims.add(DimName::sequence, sequence_);
   const auto d = dims.add(DimName::head_channel, b_.tensor(v).shape.back(), DimRole::parallel, false);
-  const auto t = dims.add(DimName::key_sequence, sequence_, DimRole::reduction, false);
+  const auto t = dims.add(DimName::key_sequence, length(v), DimRole::reduction, false);
   Walks a = {{n}}, value = {{n}};
   for (const auto head : heads) a.push_back({head});
   if (has_kv_head()) value.push_back({heads.front()});
@@ -144,17 +153,61 @@ TensorId TransformerLayers::merge_heads(TensorId x) {
 }
 
 TensorId TransformerLayers::attend(TensorId q, TensorId k, TensorId v) {
-  const TensorId s = scores(q, k);
+  TensorId s = scores(q, k);
+  if (distances_) s = add_distances(s, q, k);
   const TensorId probabilities = b_.softmax(path("softmax"), s, int(b_.tensor(s).shape.size()) - 1);
   return merge_heads(context(probabilities, v));
 }
 
+/// A norm over each head of q or k with a scale of its own for every head.
+TensorId TransformerLayers::norm_by_head(const std::string& leaf, TensorId x, Heads kind) {
+  const TensorId y =
+      norm(leaf, x, shape_.head_channels, int(b_.tensor(x).shape.size()) - 1, TransformerShape::Norm::bare);
+  const std::int64_t heads = kind == Heads::query ? shape_.heads : shape_.kv_heads;
+  const TensorId scale =
+      parameter(leaf + ".weight", {heads, shape_.head_channels}, {DimName::head, DimName::head_channel});
+  if (b_.error()) return y;
+  auto& op = b_.model().operators[b_.tensor(y).producer];
+  const auto& walks = op.outputs.front().walks;  // batch, heads, sequence, channel
+  std::vector<std::uint8_t> merged;
+  for (std::size_t d = 1; d + 2 < walks.size(); ++d) merged.insert(merged.end(), walks[d].begin(), walks[d].end());
+  op.inputs.push_back({scale, {std::move(merged), walks.back()}, true});
+  return y;
+}
+
+/// q or k whose norm is over all heads together: the projection is made whole, normed, and then seen as heads.
+TensorId TransformerLayers::project_normed(const std::string& leaf, TensorId x, Heads kind) {
+  const std::int64_t heads = kind == Heads::query ? shape_.heads : shape_.kv_heads, channels = shape_.head_channels;
+  TensorId y = linear(leaf, x, shape_.hidden, heads * channels, shape_.qkv_bias);
+  y = norm(leaf + "_norm", y, heads * channels, 2, *shape_.query_key_norm);
+  std::vector<std::int64_t> sizes = {batch_, sequence_};
+  std::vector<DimName> names = {DimName::batch, DimName::sequence};
+  if (has_kv_head()) sizes.push_back(shape_.kv_heads), names.push_back(DimName::head);
+  if (kind == Heads::query && has_group()) sizes.push_back(groups()), names.push_back(group_name());
+  sizes.push_back(channels), names.push_back(DimName::head_channel);
+  std::vector<int> order = {0};
+  for (int d = 2; d + 1 < int(sizes.size()); ++d) order.push_back(d);
+  order.insert(order.end(), {1, int(sizes.size()) - 1});
+  return b_.transpose(path(leaf + "_turn"), b_.reshape(path(leaf + "_heads"), y, std::move(sizes), std::move(names)),
+                      std::move(order));
+}
+
 TensorId TransformerLayers::attention(TensorId x, TensorId source) {
-  TensorId q = project("q", x, Heads::query, shape_.hidden, shape_.head_channels, shape_.qkv_bias);
-  TensorId k = project("k", source, Heads::key_value, shape_.hidden, shape_.head_channels, shape_.qkv_bias);
-  if (shape_.query_key_norm) {
-    q = norm("q_norm", q, shape_.head_channels, int(b_.tensor(q).shape.size()) - 1, *shape_.query_key_norm);
-    k = norm("k_norm", k, shape_.head_channels, int(b_.tensor(k).shape.size()) - 1, *shape_.query_key_norm);
+  using Scale = TransformerShape::QueryKeyScale;
+  TensorId q, k;
+  if (shape_.query_key_norm && shape_.query_key_scale == Scale::all_heads) {
+    q = project_normed("q", x, Heads::query);
+    k = project_normed("k", source, Heads::key_value);
+  } else {
+    q = project("q", x, Heads::query, shape_.hidden, shape_.head_channels, shape_.qkv_bias);
+    k = project("k", source, Heads::key_value, shape_.hidden, shape_.head_channels, shape_.qkv_bias && shape_.key_bias);
+    if (shape_.query_key_norm && shape_.query_key_scale == Scale::head) {
+      q = norm_by_head("q_norm", q, Heads::query);
+      k = norm_by_head("k_norm", k, Heads::key_value);
+    } else if (shape_.query_key_norm) {
+      q = norm("q_norm", q, shape_.head_channels, int(b_.tensor(q).shape.size()) - 1, *shape_.query_key_norm);
+      k = norm("k_norm", k, shape_.head_channels, int(b_.tensor(k).shape.size()) - 1, *shape_.query_key_norm);
+    }
   }
   return attend(q, k, project("v", source, Heads::key_value, shape_.hidden, shape_.head_channels, shape_.qkv_bias));
 }

@@ -43,9 +43,13 @@ TensorId TransformerLayers::expert_product(const std::string& leaf, TensorId x, 
                                      {DimName::out_channel, DimRole::parallel, out, true},
                                      {DimName::in_channel, DimRole::reduction, in, true}};
   std::optional<TensorId> bias;
-  const TensorId y = b_.contraction(path(leaf), "ExpertLinear", std::move(dims), x, {{n}, {e}, {s}, {k}}, w,
-                                    {{e}, {k}, {o}}, {{n}, {e}, {s}, {o}},
-                                    {DimName::batch, DimName::expert, DimName::sequence, DimName::channel}, bias);
+  if (moe.expert_bias) {
+    bias = parameter(leaf + ".bias", {moe.experts, out}, {DimName::expert, DimName::out_channel});
+    b_.add_idle_parameters((moe.experts - moe.per_token) * out);
+  }
+  const TensorId y = b_.contraction(
+      path(leaf), "ExpertLinear", std::move(dims), x, {{n}, {e}, {s}, {k}}, w, {{e}, {k}, {o}}, {{n}, {e}, {s}, {o}},
+      {DimName::batch, DimName::expert, DimName::sequence, DimName::channel}, bias, {{e}, {o}});
   if (b_.error()) return y;
   auto& op = b_.model().operators[b_.tensor(y).producer];
   for (double* work : {&op.forward_flop, &op.backward_flop, &op.forward_macs, &op.backward_macs}) *work *= filled;

@@ -51,10 +51,15 @@ TensorId TransformerLayers::add(const std::string& leaf, std::initializer_list<T
 TensorId TransformerLayers::narrow_view(const std::string& leaf, TensorId x, std::initializer_list<DimName> split) {
   const Tensor in = b_.tensor(x);
   const TensorId view = b_.reshape(path(leaf), x, in.shape, in.dims, "Identity");
-  if (b_.error()) return view;
-  for (auto& loop : b_.model().operators[b_.tensor(view).producer].dims)
-    loop.splittable = std::find(split.begin(), split.end(), loop.name) != split.end();
+  keep_whole(view, split);
   return view;
+}
+
+/// Nothing of the operator behind x is split but what is named.
+void TransformerLayers::keep_whole(TensorId x, std::initializer_list<DimName> split) {
+  if (b_.error()) return;
+  for (auto& loop : b_.model().operators[b_.tensor(x).producer].dims)
+    loop.splittable = std::find(split.begin(), split.end(), loop.name) != split.end();
 }
 
 TensorId TransformerLayers::layer(std::int64_t index, TensorId x) {
@@ -65,6 +70,7 @@ TensorId TransformerLayers::layer(std::int64_t index, TensorId x) {
   if (shape_.position_buckets > 0 && !position_table_)
     position_table_ =
         b_.parameter(root_ + "positions.weight", {shape_.position_buckets * shape_.heads}, {DimName::channel});
+  if (shape_.relative.rows > 0 && !distances_) make_distances();
   enter(scope + "/attention");
   const auto attend_to_self = [&](TensorId at) {
     return shape_.latent.key_value_rank > 0 ? latent_attention(at) : attention(at, at);
@@ -81,6 +87,8 @@ TensorId TransformerLayers::layer(std::int64_t index, TensorId x) {
     // stream; where they come last, a view does.
     if (shape_.block == Block::post_norm)
       return norm("norm", add("add", {x, body(narrow_view("branch", x, {DimName::batch, DimName::sequence}))}));
+    if (shape_.block == Block::norm_after)
+      return add("add", {x, norm("norm", body(narrow_view("branch", x, {DimName::batch, DimName::sequence})))});
     const TensorId y = body(norm("norm", x));
     return add("add", {x, shape_.block == Block::sandwich ? norm("norm_after", y) : y});
   };

@@ -40,11 +40,13 @@ class TransformerLayers {
 
   TensorId parameter(const std::string& leaf, std::vector<std::int64_t> shape, std::vector<DimName> dims);
   TensorId norm(const std::string& leaf, TensorId x, std::int64_t channels, int axis, TransformerShape::Norm kind);
+  void keep_whole(TensorId x, std::initializer_list<DimName> split = {});
   TensorId narrow_view(const std::string& leaf, TensorId x, std::initializer_list<DimName> split);
   TensorId add(const std::string& leaf, std::initializer_list<TensorId> operands);
   bool is_relu() const { return shape_.activation.find("relu") != std::string::npos; }
 
   // attention.cpp
+  std::int64_t length(TensorId x) const;
   std::int64_t groups() const { return shape_.heads / shape_.kv_heads; }
   bool has_kv_head() const { return shape_.kv_heads > 1 || groups() == 1; }
   bool has_group() const { return groups() > 1; }
@@ -56,9 +58,17 @@ class TransformerLayers {
   TensorId context(TensorId probabilities, TensorId v);
   TensorId merge_heads(TensorId x);
   TensorId attend(TensorId q, TensorId k, TensorId v);
+  TensorId norm_by_head(const std::string& leaf, TensorId x, Heads kind);
+  TensorId project_normed(const std::string& leaf, TensorId x, Heads kind);
   TensorId attention(TensorId x, TensorId source);
   TensorId narrow_to(const std::string& leaf, TensorId x, std::int64_t channels);
   TensorId latent_attention(TensorId x);
+
+  // distances.cpp
+  void make_distances();
+  TensorId project_distances(const std::string& leaf, TensorId like);
+  TensorId look_up(const std::string& leaf, TensorId x, TensorId distances, DimName rows_of_x);
+  TensorId add_distances(TensorId scores, TensorId q, TensorId k);
 
   // feed_forward.cpp
   TensorId mlp(TensorId x, std::int64_t width, const std::string& stem = "");
@@ -70,7 +80,7 @@ class TransformerLayers {
   const TransformerShape& shape_;
   std::string root_, prefix_, layer_;
   std::int64_t batch_, sequence_;
-  std::optional<TensorId> memory_, position_table_, rotary_key_;
+  std::optional<TensorId> memory_, position_table_, rotary_key_, distances_;
   std::int64_t group_ = -1;  ///< which set of shared parameters the current layer uses
   std::unordered_map<std::string, TensorId> shared_;
 };

@@ -21,6 +21,7 @@ class Network {
       : shape_(shape), b_(name, source, batch, sequence), batch_(batch), sequence_(sequence) {}
 
   Expected<ModelPtr> build() {
+    if (shape_.image.channels > 0) return classify_pictures();
     table_ = b_.parameter("embed/tokens.weight", {shape_.vocabulary, table_channels()},
                           {DimName::vocabulary, DimName::channel});
     TransformerShape encoder_shape = shape_;
@@ -31,23 +32,21 @@ class Network {
       if (shape_.encoder_heads) encoder_shape.heads = encoder_shape.kv_heads = shape_.encoder_heads;
       if (shape_.encoder_intermediate) encoder_shape.intermediate = shape_.encoder_intermediate;
       encoder_shape.head_channels = shape_.encoder_heads ? shape_.hidden / shape_.encoder_heads : shape_.head_channels;
-      TransformerLayers encoder(b_, encoder_shape, "encoder/", batch_, sequence_);
-      const TensorId memory = stack(encoder, encoder_shape, "tokens");
+      const bool hears = shape_.audio.bins > 0;
+      TransformerLayers encoder(b_, encoder_shape, "encoder/", batch_, hears ? shape_.audio.positions : sequence_);
+      const TensorId source = hears ? listen(encoder) : embed(encoder, "tokens");
+      const TensorId memory = stack(encoder, encoder_shape, source);
       keep_sequence_whole(memory);
       layers.attend_to(memory);
     }
-    const TensorId x = stack(layers, shape_, two_stacks ? "decoder_tokens" : "tokens");
+    const TensorId x = stack(layers, shape_, embed(layers, two_stacks ? "decoder_tokens" : "tokens"));
     layers.enter("head");
     std::vector<TensorId> results;
-    if (shape_.pooler) {
-      const TensorId first = b_.slice(layers.path("first"), "Slice", x, {batch_, 1, shape_.hidden});
-      const TensorId operands[] = {layers.linear("pooler", first, shape_.hidden, shape_.hidden, true)};
-      results.push_back(
-          b_.elementwise(layers.path("tanh"), "Tanh", operands, {.flop_per_element = 4, .saves_output = true}));
-    }
+    if (shape_.pooler) results.push_back(pool(layers, x));
     results.insert(results.begin(), loss(layers, x));
     for (const auto& warning : shape_.warnings) b_.warn(warning);
-    if (!shape_.learned_positions && shape_.position_buckets == 0 && sequence_ > shape_.positions)
+    if (!shape_.learned_positions && shape_.position_buckets == 0 && shape_.relative.rows == 0 &&
+        sequence_ > shape_.positions)
       b_.warn(fmt::format("sequence {} is longer than the {} positions the model was made for", sequence_,
                           shape_.positions));
     return b_.finish(std::move(results));
@@ -63,11 +62,84 @@ class Network {
       if (loop.name == DimName::sequence) loop.splittable = false;
   }
 
-  TensorId stack(TransformerLayers& layers, const TransformerShape& shape, const std::string& tokens_name) {
-    TensorId x = embed(layers, tokens_name);
+  TensorId stack(TransformerLayers& layers, const TransformerShape& shape, TensorId x) {
     for (std::int64_t i = 0; i < shape.layers; ++i) x = layers.layer(i, x);
     layers.enter("head");
     return shape.block == TransformerShape::Block::post_norm ? x : layers.norm("norm", x);
+  }
+
+  /// BERT's dense layer with tanh on the first position.
+  TensorId pool(TransformerLayers& layers, TensorId x) {
+    const TensorId first = b_.slice(layers.path("first"), "Slice", x, {batch_, 1, shape_.hidden});
+    const TensorId operands[] = {layers.linear("pooler", first, shape_.hidden, shape_.hidden, true)};
+    return b_.elementwise(layers.path("tanh"), "Tanh", operands, {.flop_per_element = 4, .saves_output = true});
+  }
+
+  TensorId convolve(TransformerLayers& layers, const std::string& leaf, TensorId x, std::int64_t in,
+                    const ConvolutionShape& shape) {
+    std::vector<std::int64_t> sizes = {shape_.hidden, in};
+    std::vector<DimName> names = {DimName::out_channel, DimName::in_channel};
+    sizes.insert(sizes.end(), shape.kernel.begin(), shape.kernel.end());
+    names.resize(sizes.size(), DimName::window);
+    const TensorId w = b_.parameter(layers.path(leaf + ".weight"), sizes, names);
+    const TensorId bias = b_.parameter(layers.path(leaf + ".bias"), {shape_.hidden}, {DimName::out_channel});
+    return b_.convolution(layers.path(leaf), x, w, bias, shape);
+  }
+
+  /// [batch, channel, positions...] as [batch, sequence, channel].
+  TensorId as_sequence(TransformerLayers& layers, TensorId x, std::int64_t positions) {
+    const TensorId flat = b_.reshape(layers.path("flat"), x, {batch_, shape_.hidden, positions},
+                                     {DimName::batch, DimName::channel, DimName::sequence});
+    return b_.transpose(layers.path("turn"), flat, {0, 2, 1});
+  }
+
+  /// ViT: a product per patch, a class token before them, learned positions.
+  Expected<ModelPtr> classify_pictures() {
+    const PatchInput& image = shape_.image;
+    TransformerLayers layers(b_, shape_, "", batch_, sequence_);
+    layers.enter("embed");
+    const TensorId pixels =
+        b_.input("pixels", {batch_, image.channels, image.height, image.width},
+                 {DimName::batch, DimName::channel, DimName::height, DimName::width}, ElementType::f32);
+    ConvolutionShape patch;
+    patch.kernel = patch.strides = {image.patch_height, image.patch_width};
+    patch.dilations = {1, 1};
+    patch.pads_begin = patch.pads_end = {0, 0};
+    const TensorId patches =
+        as_sequence(layers, convolve(layers, "patches", pixels, image.channels, patch), image.patches());
+    const TensorId token = b_.parameter(layers.path("class.weight"), {1, 1, shape_.hidden},
+                                        {DimName::batch, DimName::sequence, DimName::channel});
+    const TensorId first = b_.expand(layers.path("class"), token, {batch_, 1, shape_.hidden},
+                                     {DimName::batch, DimName::sequence, DimName::channel});
+    const TensorId both[] = {first, patches};
+    const TensorId positions = b_.parameter(layers.path("positions.weight"), {sequence_, shape_.hidden},
+                                            {DimName::sequence, DimName::channel});
+    const TensorId parts[] = {b_.concat(layers.path("join"), both, 1), positions};
+    const TensorId x = stack(layers, shape_, b_.elementwise(layers.path("add"), "Add", parts, {.flop_per_element = 1}));
+    layers.enter("head");
+    const TensorId result = shape_.pooler ? pool(layers, x) : classify(layers, x, shape_.hidden);
+    for (const auto& warning : shape_.warnings) b_.warn(warning);
+    return b_.finish({result});
+  }
+
+  /// Whisper: two convolutions over the frames, then positions that are not trained.
+  TensorId listen(TransformerLayers& layers) {
+    const AudioInput& audio = shape_.audio;
+    const TensorId spectrogram = b_.input("spectrogram", {batch_, audio.bins, 2 * audio.positions},
+                                          {DimName::batch, DimName::channel, DimName::sequence}, ElementType::f32);
+    layers.enter("embed");
+    ConvolutionShape three;
+    three.kernel = {3};
+    three.strides = three.dilations = three.pads_begin = three.pads_end = {1};
+    const ElementwiseTraits gelu{.flop_per_element = 8, .saves_input = {true}};
+    const TensorId once[] = {convolve(layers, "frames", spectrogram, audio.bins, three)};
+    const TensorId heard = b_.elementwise(layers.path("frames_act"), "gelu", once, gelu);
+    three.strides = {2};
+    const TensorId twice[] = {convolve(layers, "halves", heard, shape_.hidden, three)};
+    const TensorId halved = b_.elementwise(layers.path("halves_act"), "gelu", twice, gelu);
+    const TensorId positions = b_.buffer(layers.path("positions.weight"), {audio.positions, shape_.hidden});
+    const TensorId parts[] = {as_sequence(layers, halved, audio.positions), positions};
+    return b_.elementwise(layers.path("add"), "Add", parts, {.flop_per_element = 1});
   }
 
   TensorId embed(TransformerLayers& layers, const std::string& tokens_name) {
@@ -132,10 +204,13 @@ class Network {
   }
 
   TensorId classify(TransformerLayers& layers, TensorId x, std::int64_t width) {
-    const TensorId last = b_.slice(layers.path("last"), "Slice", x, {batch_, 1, width});
+    const char* which = shape_.image.channels > 0 ? "first" : "last";
+    const TensorId one = b_.slice(layers.path(which), "Slice", x, {batch_, 1, width});
     const TensorId w =
         b_.parameter(layers.path("score.weight"), {shape_.labels, width}, {DimName::vocabulary, DimName::in_channel});
-    const TensorId scores = b_.linear(layers.path("score"), last, w, {}, true, DimName::vocabulary);
+    std::optional<TensorId> bias;
+    if (shape_.label_bias) bias = b_.parameter(layers.path("score.bias"), {shape_.labels}, {DimName::vocabulary});
+    const TensorId scores = b_.linear(layers.path("score"), one, w, bias, true, DimName::vocabulary);
     const TensorId labels = b_.input("labels", {batch_, 1}, kTokenDims, ElementType::i64);
     return b_.cross_entropy(layers.path("loss"), scores, labels);
   }
@@ -148,19 +223,27 @@ class Network {
 
 }  // namespace
 
-std::int64_t TransformerShape::default_sequence() const { return std::min<std::int64_t>(2048, positions); }
+std::int64_t TransformerShape::default_sequence() const {
+  return image.channels > 0 ? positions : std::min<std::int64_t>(2048, positions);
+}
 
 bool TransformerShape::fits(std::int64_t batch, std::int64_t sequence) const {
   const double channels = double(head_channels + latent.rotary_channels + latent.value_channels);
   const double experts = double(moe.experts + moe.per_token) * double(hidden + moe.intermediate);
-  const double widest = std::max({double(hidden), double(intermediate), double(vocabulary), double(heads) * channels,
-                                  double(heads) * double(sequence), double(moe.shared_intermediate), experts});
+  const double widest =
+      std::max({double(hidden), double(intermediate), double(vocabulary), double(heads) * channels,
+                double(heads) * double(std::max(sequence, audio.positions)), double(moe.shared_intermediate), experts,
+                double(audio.bins), double(heads) * double(relative.rows)});
   // Sums over all layers must stay far inside 64 bits.
-  return double(layers + encoder_layers) * double(batch) * double(sequence) * widest <= std::ldexp(1.0, 52);
+  const double longest =
+      std::max({double(sequence), 2.0 * double(audio.positions),
+                double(image.channels) * double(image.height) * double(image.width) / double(hidden)});
+  return double(layers + encoder_layers) * double(batch) * longest * widest <= std::ldexp(1.0, 52);
 }
 
 Expected<ModelPtr> build_transformer(const TransformerShape& shape, const std::string& name, const std::string& source,
                                      std::int64_t batch, std::int64_t sequence) {
+  if (shape.image.channels > 0) sequence = shape.image.patches() + 1;
   if (batch < 1 || sequence < 1)
     return usage_error(fmt::format("batch {} and sequence {} must be at least 1", batch, sequence), source);
   if (shape.learned_positions && sequence > shape.positions)

@@ -20,6 +20,14 @@ struct LatentAttention {
   std::int64_t rotary_channels = 0, value_channels = 0;
 };
 
+/// A table of distances that queries and keys attend to besides each other (DeBERTa's disentangled attention): one for
+/// all layers, normed, projected by each layer to heads of its own.
+struct RelativePositions {
+  std::int64_t rows = 0;  ///< of the table; 0: none
+  bool content_to_position = false, position_to_content = false;
+  bool own_projections = false;  ///< else by the layer's weights for queries and keys
+};
+
 /// MLPs of which each token uses a few.
 struct ExpertLayers {
   std::int64_t experts = 0;  ///< 0: every MLP is dense
@@ -28,7 +36,21 @@ struct ExpertLayers {
   std::int64_t shared_intermediate = 0;  ///< width of the MLP that every token uses besides; 0: none
   bool shared_gate = false;              ///< its result is scaled by a sigmoid of one further product
   bool router_bias = false;              ///< one number per expert is added to the scores
+  bool expert_bias = false;              ///< the products of every expert have a bias
   std::vector<bool> dense;  ///< layers with an ordinary MLP instead; shorter than the stack: no further ones
+};
+
+/// Pictures cut into patches, each of which one product turns into a position (ViT). No token table.
+struct PatchInput {
+  std::int64_t channels = 0;  ///< of the picture; 0: the input is tokens
+  std::int64_t height = 0, width = 0, patch_height = 0, patch_width = 0;
+  std::int64_t patches() const { return channels > 0 ? (height / patch_height) * (width / patch_width) : 0; }
+};
+
+/// A spectrogram before an encoder: two convolutions over time, the second of stride 2 (Whisper).
+struct AudioInput {
+  std::int64_t bins = 0;       ///< of the spectrogram; 0: the encoder reads tokens
+  std::int64_t positions = 0;  ///< of the encoder: half the frames
 };
 
 struct TransformerShape {
@@ -44,6 +66,13 @@ struct TransformerShape {
     parallel,            ///< x + attention(n) + mlp(n) with one n = norm(x) (Phi)
     parallel_two_norms,  ///< the same with a norm each (GPT-NeoX, Falcon 40B)
     sandwich,            ///< x + norm(f(norm(x))), twice (Gemma 2)
+    norm_after,          ///< x + norm(f(x)), twice (OLMo 2)
+  };
+  /// What the norms of queries and keys are taken over, and what they have a scale for.
+  enum class QueryKeyScale : std::uint8_t {
+    channel,    ///< over each head; one scale for all (Qwen 3)
+    head,       ///< over each head, which has a scale of its own (Command R+)
+    all_heads,  ///< over all heads together (OLMo 2): the norm needs the whole projection
   };
   enum class Mlp : std::uint8_t { plain, gated };  ///< down(act(up)); down(act(gate) * up)
 
@@ -66,21 +95,29 @@ struct TransformerShape {
   Mlp mlp = Mlp::plain;
   std::string activation = "gelu";
   bool output_projection = true;  ///< false: the joined heads are the result of attention
+  bool key_bias = true;           ///< where queries and values have biases (not in Whisper)
   bool qkv_bias = false, output_bias = false, mlp_bias = false, head_bias = false;
-  std::optional<Norm> query_key_norm;  ///< over each head of q and k (Qwen 3, Gemma 3)
-  bool embedding_norm = false;         ///< a norm right after the embeddings (BERT, BLOOM)
-  bool pooler = false;                 ///< BERT's dense layer with tanh on the first position
-  bool tied_head = false;              ///< the output projection is the token table
-  std::int64_t labels = 0;             ///< the last token is sorted into so many classes; 0: tokens are predicted
-  std::int64_t shared_groups = 0;      ///< ALBERT: the layers share the parameters of this many; 0: each has its own
+  std::optional<Norm> query_key_norm;  ///< of q and k (Qwen 3, Gemma 3)
+  QueryKeyScale query_key_scale = QueryKeyScale::channel;
+  bool attention_sinks = false;  ///< one number per head takes part in the softmax of its scores (gpt-oss)
+  bool embedding_norm = false;   ///< a norm right after the embeddings (BERT, BLOOM)
+  bool pooler = false;           ///< BERT's dense layer with tanh on the first position
+  bool tied_head = false;        ///< the output projection is the token table
+  std::int64_t labels =
+      0;  ///< the last token, a picture's first, is sorted into so many classes; 0: tokens are predicted
+  bool label_bias = false;
+  PatchInput image;  ///< one further position leads the patches: the class token
+  AudioInput audio;
+  std::int64_t shared_groups = 0;  ///< ALBERT: the layers share the parameters of this many; 0: each has its own
   LatentAttention latent;
+  RelativePositions relative;
   ExpertLayers moe;
   /// Layers of an encoder before this decoder, whose result the decoder attends to; 0: none. Both read the token table.
   std::int64_t encoder_layers = 0;
   std::int64_t encoder_heads = 0, encoder_intermediate = 0;  ///< 0: like the decoder
   std::vector<std::string> warnings;
 
-  /// min(2048, positions), design.md 5.9.
+  /// min(2048, positions), design.md 5.9; all there are for pictures.
   std::int64_t default_sequence() const;
   /// Whether sums over the whole graph stay far inside 64 bits.
   bool fits(std::int64_t batch, std::int64_t sequence) const;
@@ -89,8 +126,9 @@ struct TransformerShape {
 /// Training graph with mean cross-entropy over all positions. Projections produce heads directly:
 /// q [batch, head, (group,) sequence, head_channel], k and v [batch, head, sequence, head_channel]; the causal mask and
 /// the scaling live in the softmax, rotary embedding in the projections' epilogues, dropout nowhere. Tokens are taken
-/// to spread evenly over the experts; `sequence` is the length on both sides of an encoder-decoder.
-/// Errors: sizes whose tensors would overflow, sequences longer than a learned position table.
+/// to spread evenly over the experts; `sequence` is the length on both sides of an encoder-decoder, of the decoder
+/// where the encoder hears, and not asked for pictures. Errors: sizes whose tensors would overflow, sequences longer
+/// than a learned position table.
 Expected<ModelPtr> build_transformer(const TransformerShape& shape, const std::string& name, const std::string& source,
                                      std::int64_t batch, std::int64_t sequence);
 
