@@ -180,6 +180,19 @@ class HouseRulesTest : public QObject {
     }
   }
 
+  void check_runs_the_sanitizers() {
+    const QString check = QDir(kRoot.c_str()).filePath("packaging/check");
+    for (const QStringList& wrong : {QStringList{"--sanitize"}, QStringList{"--sanitize", "--"}}) {
+      QProcess process;
+      process.start(check, wrong);
+      QVERIFY(process.waitForFinished(10000));
+      QCOMPARE(process.exitCode(), 2);
+      QVERIFY(process.readAllStandardError().contains("--sanitize is followed by address or thread"));
+    }
+    for (const char* file : {"README.md", "ARCHITECTURE.md"})
+      QVERIFY2(whole_file(file).find("packaging/check --sanitize address") != std::string::npos, file);
+  }
+
   void the_desktop_entry_is_valid() {
     RUN_OR_SKIP(validate, "desktop-file-validate",
                 {QDir(kRoot.c_str()).filePath("packaging/org.turnpoint.Turnpoint.desktop")});
