@@ -65,10 +65,9 @@ install_packages() {
   rm -f -- "$log"
 }
 
-# configure_and_build [PRESET [FOLDER]]: preset `release` into build/ unless said otherwise; FOLDER is the preset's own.
-# Quiet when nothing has to be done.
+# configure_and_build PRESET FOLDER: FOLDER is the preset's own. Quiet when nothing has to be done.
 configure_and_build() {
-  local preset="${1:-release}" folder="${2:-build}"
+  local preset="$1" folder="$2"
   mkdir -p "$folder"
   local log="$folder/configure.log"
   if [[ ! -f "$folder/build.ninja" ]]; then say "Configuring (log: $log)"; fi
