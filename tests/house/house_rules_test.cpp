@@ -11,6 +11,7 @@
 #include "core/base/json.h"
 #include "house/rules.h"
 #include "house/synthetic_tree.h"
+#include "sanitized.h"
 
 using namespace turnpoint::house;
 
@@ -191,6 +192,10 @@ class HouseRulesTest : public QObject {
     }
     for (const char* file : {"README.md", "ARCHITECTURE.md"})
       QVERIFY2(whole_file(file).find("packaging/check --sanitize address") != std::string::npos, file);
+  }
+
+  void functions_have_the_time_that_a_sanitizer_needs() {
+    QVERIFY(qEnvironmentVariableIntValue("QTEST_FUNCTION_TIMEOUT") >= 300'000 * turnpoint::test::kSanitizerFactor);
   }
 
   void the_desktop_entry_is_valid() {
