@@ -65,17 +65,18 @@ install_packages() {
   rm -f -- "$log"
 }
 
-# Configures and builds preset `release` into build/. Quiet when nothing has to be done.
+# configure_and_build PRESET FOLDER: FOLDER is the preset's own. Quiet when nothing has to be done.
 configure_and_build() {
-  mkdir -p build
-  local log=build/configure.log
-  if [[ ! -f build/build.ninja ]]; then say "Configuring (log: $log)"; fi
-  if ! cmake --preset release >"$log" 2>&1; then
+  local preset="$1" folder="$2"
+  mkdir -p "$folder"
+  local log="$folder/configure.log"
+  if [[ ! -f "$folder/build.ninja" ]]; then say "Configuring (log: $log)"; fi
+  if ! cmake --preset "$preset" >"$log" 2>&1; then
     tail -n 40 -- "$log" >&2
     fail "configuring failed; the whole log is $log"
   fi
-  say "Building what changed into build/ ($(nproc) jobs; from nothing it takes minutes)"
+  say "Building what changed into $folder/ ($(nproc) jobs; from nothing it takes minutes)"
   local quiet=()
   if [[ ! -t 1 ]]; then quiet=(--quiet); fi
-  cmake --build build --parallel "$(nproc)" -- "${quiet[@]}" || fail "the build failed"
+  cmake --build "$folder" --parallel "$(nproc)" -- "${quiet[@]}" || fail "the build failed"
 }

@@ -1,7 +1,7 @@
 # Reading headers and instantiating templates takes far longer than translating our own few lines, so the sources of one
 # folder are compiled as one (CMake's unity build, one group a folder). What follows: names in the anonymous namespaces
 # of a folder's sources differ. -DTURNPOINT_UNITY=OFF compiles each source by itself, which is quicker after small edits;
-# the presets debug, asan, tsan and coverage do, so that both ways stay good.
+# the presets debug and coverage do, so that both ways stay good.
 option(TURNPOINT_UNITY "Compile the sources of a folder together" ON)
 
 # turnpoint_unity(TARGET [ALONE regex...]): sources whose paths match one of the expressions stay by themselves.

@@ -11,6 +11,7 @@
 #include "core/base/json.h"
 #include "house/rules.h"
 #include "house/synthetic_tree.h"
+#include "sanitized.h"
 
 using namespace turnpoint::house;
 
@@ -178,6 +179,23 @@ class HouseRulesTest : public QObject {
       QCOMPARE(process.exitCode(), 0);
       QVERIFY(process.readAllStandardOutput().contains(name));
     }
+  }
+
+  void check_runs_the_sanitizers() {
+    const QString check = QDir(kRoot.c_str()).filePath("packaging/check");
+    for (const QStringList& wrong : {QStringList{"--sanitize"}, QStringList{"--sanitize", "--"}}) {
+      QProcess process;
+      process.start(check, wrong);
+      QVERIFY(process.waitForFinished(10000));
+      QCOMPARE(process.exitCode(), 2);
+      QVERIFY(process.readAllStandardError().contains("--sanitize is followed by address or thread"));
+    }
+    for (const char* file : {"README.md", "ARCHITECTURE.md"})
+      QVERIFY2(whole_file(file).find("packaging/check --sanitize address") != std::string::npos, file);
+  }
+
+  void functions_have_the_time_that_a_sanitizer_needs() {
+    QVERIFY(qEnvironmentVariableIntValue("QTEST_FUNCTION_TIMEOUT") >= 300'000 * turnpoint::test::kSanitizerFactor);
   }
 
   void the_desktop_entry_is_valid() {
