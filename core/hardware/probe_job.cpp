@@ -92,7 +92,9 @@ std::string contradiction(const ProbeCall& call) {
   if (call.kind == CallKind::pooling || call.kind == CallKind::pooling_backward) {
     if (call[1] >= 1 << 24 || call[2] >= 1 << 24 || call[9] >= call[5] || call[10] >= call[6])
       return "has a padding as large as its window";
-    // Rounding up lets the last window start inside the padded input.
+    const auto small = std::all_of(call.size.begin() + 1, call.size.begin() + 11, [](auto s) { return s < (1 << 24); });
+    if (!small) return "has a size above 16 million";
+    // Rounding up lets the last window start inside the padded input. Larger sizes would wrap these products.
     if ((call[3] - 1) * call[7] - call[9] >= call[1] || (call[4] - 1) * call[8] - call[10] >= call[2])
       return "has windows that lie outside its input";
   }
@@ -184,6 +186,17 @@ const char* to_string(ProbePrecision precision) { return kPrecisionNames[static_
 std::span<const CallRecord> call_records() { return kRecords; }
 const CallRecord& call_record(CallKind kind) { return kRecords[static_cast<std::size_t>(kind)]; }
 
+namespace {
+
+/// At most: what CPU ranks list of one plane's windows, each place in the 8 bytes of two elements.
+double window_elements(const ProbeCall& c) {
+  const auto places = [&](std::size_t in, std::size_t window) { return std::min(c.size[in], c.size[window]); };
+  const auto d = [](std::int64_t size) { return static_cast<double>(size); };
+  return 2 * d(c.size[3]) * d(c.size[4]) * (1 + d(places(1, 5)) * d(places(2, 6)));
+}
+
+}  // namespace
+
 double call_elements(const ProbeCall& c) {
   const auto d = [&](std::size_t i) { return static_cast<double>(c.size[i]); };
   switch (c.kind) {
@@ -200,8 +213,8 @@ double call_elements(const ProbeCall& c) {
     case CallKind::layer_norm_backward: return 3 * d(0) * d(1);
     case CallKind::batch_norm: return 2 * d(0) * d(1) * d(2);
     case CallKind::batch_norm_backward: return 3 * d(0) * d(1) * d(2);
-    case CallKind::pooling: return d(0) * (d(1) * d(2) + d(3) * d(4));
-    case CallKind::pooling_backward: return 2 * d(0) * (d(1) * d(2) + d(3) * d(4));
+    case CallKind::pooling: return d(0) * (d(1) * d(2) + d(3) * d(4)) + window_elements(c);
+    case CallKind::pooling_backward: return 2 * d(0) * (d(1) * d(2) + d(3) * d(4)) + window_elements(c);
     case CallKind::embedding:
     case CallKind::embedding_backward: return d(0) * d(1) + d(2) * d(1) + 2 * d(2);
     case CallKind::cross_entropy:

@@ -162,6 +162,12 @@ class ProbeTest : public QObject {
     QTest::newRow("output of another size")
         << one(R"({"call":"convolution","n":1,"c":1,"h":4,"w":4,"k":1,"r":3,"s":3,"p":9,"q":9,"stride_h":1,"stride_w":1,"pad_h":1,"pad_w":1,"dilation_h":1,"dilation_w":1,"groups":1})")
         << "has an output that";
+    QTest::newRow("strides that wrap")
+        << one(R"({"call":"pooling","planes":1,"h":1,"w":1,"p":33554432,"q":1,"r":1,"s":1,"stride_h":549755813888,"stride_w":1,"pad_h":0,"pad_w":0})")
+        << "above 16 million";
+    QTest::newRow("windows that fill the memory")
+        << one(R"({"call":"pooling","planes":1,"h":1000,"w":1000,"p":1000,"q":1000,"r":1000,"s":1000,"stride_h":1,"stride_w":1,"pad_h":500,"pad_w":500})")
+        << "1e12";
     QTest::newRow("too many ranks") << head + R"("ranks":1000,"operators":[]})"
                                     << "ranks";
     QTest::newRow("groups do not divide")
