@@ -96,6 +96,14 @@ std::uint32_t TaskGraph::device_limit() const {
 
 std::string TaskGraph::describe(TaskIndex task) const { return fmt::format("task {} {}", task, quoted(names[task])); }
 
+void SentBytes::add_other(std::uint32_t tensor, std::int64_t bytes) {
+  auto other = std::find_if(others_.begin(), others_.end(), [&](const auto& o) { return o.first == tensor; });
+  if (other == others_.end()) other = others_.insert(other, {tensor, 0});
+  const std::int64_t more = std::max<std::int64_t>(0, bytes - other->second);
+  other->second += more;
+  other_bytes_ += more;
+}
+
 TaskGraphBuilder::TaskGraphBuilder() : graph_(std::make_shared<TaskGraph>()) { scope(""); }
 
 void TaskGraphBuilder::reserve(std::size_t tasks, std::size_t edges) {
@@ -131,10 +139,6 @@ TaskIndex TaskGraphBuilder::add_task(const Task& task) {
   graph_->scope.push_back(task.scope);
   graph_->names.add(task.name);
   return TaskIndex(graph_->time_s.size() - 1);
-}
-
-void TaskGraphBuilder::add_edge(std::int64_t from, std::int64_t to, std::int64_t bytes, double seconds) {
-  edges_.push_back({from, to, bytes, seconds});
 }
 
 Expected<void> TaskGraphBuilder::check_tasks(const std::string& where) const {
@@ -236,6 +240,7 @@ void TaskGraphBuilder::build_rows() {
   g.out_to.reserve(edges_.size());
   g.out_bytes.reserve(edges_.size());
   if (timed) g.out_seconds.reserve(edges_.size());
+  if (several_) g.out_tensor.reserve(edges_.size());
   for (TaskIndex t = 0; t < tasks; ++t) {
     const auto row = sorted.begin() + begin[t], row_end = sorted.begin() + begin[t + 1];
     std::sort(row, row_end, [&](EdgeIndex a, EdgeIndex b) {
@@ -252,6 +257,7 @@ void TaskGraphBuilder::build_rows() {
       g.out_to.push_back(TaskIndex(edge.to));
       g.out_bytes.push_back(bytes);
       if (timed) g.out_seconds.push_back(edge.seconds);
+      if (several_) g.out_tensor.push_back(edge.tensor);
     }
     g.out_begin[t + 1] = EdgeIndex(g.out_to.size());
   }

@@ -7,6 +7,7 @@
 // range, no cycle, finite non-negative numbers and sums that do not overflow.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -14,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/base/expected.h"
@@ -94,15 +96,19 @@ struct TaskGraph {
 
   // Edges, deduplicated with the larger bytes. An edge has one number: its place among the outgoing edges, which are
   // sorted by source, then destination. Incoming rows are sorted by source and say the number.
+  //
+  // What a task makes lives as one. Where it is several tensors that not every consumer reads (gradients of the parts
+  // of a concatenation), `out_tensor` tells them apart, and a device is sent those that it has consumers of.
   std::vector<EdgeIndex> out_begin;     ///< task_count() + 1 entries: row of task t is [out_begin[t], out_begin[t + 1])
   std::vector<TaskIndex> out_to;        ///< by edge
   std::vector<std::int64_t> out_bytes;  ///< by edge: size of the tensor as this consumer wants it
   /// By edge: seconds of its transfer whatever the link, where the source of the graph states times instead of bytes
   /// (the device-placement workloads); else empty.
   std::vector<double> out_seconds;
-  std::vector<EdgeIndex> in_begin;  ///< task_count() + 1 entries
-  std::vector<TaskIndex> in_from;   ///< producer
-  std::vector<EdgeIndex> in_edge;   ///< number of the edge
+  std::vector<std::uint32_t> out_tensor;  ///< by edge: which of its source's tensors; empty: every task makes one
+  std::vector<EdgeIndex> in_begin;        ///< task_count() + 1 entries
+  std::vector<TaskIndex> in_from;         ///< producer
+  std::vector<EdgeIndex> in_edge;         ///< number of the edge
 
   std::vector<TaskIndex> topological;  ///< all tasks, producers first; of those possible, lowest index first
   TaskLinks links;
@@ -133,6 +139,30 @@ struct TaskGraph {
 };
 using TaskGraphPtr = std::shared_ptr<const TaskGraph>;
 
+/// Bytes that a device is sent of one task: each tensor once, with the largest bytes among its consumers there
+/// (design.md 8.2). Take one edge to that device after the other.
+class SentBytes {
+ public:
+  explicit SentBytes(const TaskGraph& graph) : graph_(graph) {}
+  void add(EdgeIndex edge) {
+    const std::uint32_t tensor = graph_.out_tensor.empty() ? 0 : graph_.out_tensor[edge];
+    if (first_ == kNone) first_ = tensor;
+    if (tensor == first_)
+      first_bytes_ = std::max(first_bytes_, graph_.out_bytes[edge]);
+    else
+      add_other(tensor, graph_.out_bytes[edge]);
+  }
+  std::int64_t total() const { return first_bytes_ + other_bytes_; }
+
+ private:
+  void add_other(std::uint32_t tensor, std::int64_t bytes);
+
+  const TaskGraph& graph_;
+  std::uint32_t first_ = kNone;
+  std::int64_t first_bytes_ = 0, other_bytes_ = 0;
+  std::vector<std::pair<std::uint32_t, std::int64_t>> others_;
+};
+
 /// Collects tasks and edges in any order, then checks and sorts them.
 class TaskGraphBuilder {
  public:
@@ -162,7 +192,15 @@ class TaskGraphBuilder {
   TaskIndex add_task(const Task& task);
   /// Tasks may be added later than the edges that name them. `from` and `to` are wide so that what a file says can be
   /// passed on unchecked.
-  void add_edge(std::int64_t from, std::int64_t to, std::int64_t bytes = kProducerBytes, double seconds = kNoSeconds);
+  void add_edge(std::int64_t from, std::int64_t to, std::int64_t bytes = kProducerBytes, double seconds = kNoSeconds) {
+    add_tensor(from, to, 0, bytes, seconds);
+  }
+  /// An edge of one of several tensors that `from` makes. Repeated, the edge is of the one it was of first.
+  void add_tensor(std::int64_t from, std::int64_t to, std::uint32_t tensor, std::int64_t bytes = kProducerBytes,
+                  double seconds = kNoSeconds) {
+    edges_.push_back({from, to, bytes, seconds, tensor});
+    several_ |= tensor != 0;
+  }
   std::size_t task_count() const { return graph_->time_s.size(); }
 
   TaskLinks links;
@@ -178,6 +216,7 @@ class TaskGraphBuilder {
   struct Edge {
     std::int64_t from, to, bytes;
     double seconds;
+    std::uint32_t tensor;
   };
   using Index = std::unordered_map<std::string, std::uint32_t>;
 
@@ -190,6 +229,7 @@ class TaskGraphBuilder {
 
   std::shared_ptr<TaskGraph> graph_;
   std::vector<Edge> edges_;
+  bool several_ = false;  ///< some task makes several tensors
   Index group_index_, scope_index_;
 };
 

@@ -46,6 +46,7 @@ void write_edges(std::string& text, const TaskGraph& g) {
     for (EdgeIndex e = g.out_begin[t]; e < g.out_begin[t + 1]; ++e) {
       fmt::format_to(Out(text), "{}{{\"from\": {}, \"to\": {}", separator, t, g.out_to[e]);
       if (g.out_bytes[e] != g.output_bytes[t]) fmt::format_to(Out(text), ", \"bytes\": {}", g.out_bytes[e]);
+      if (!g.out_tensor.empty() && g.out_tensor[e] != 0) fmt::format_to(Out(text), ", \"tensor\": {}", g.out_tensor[e]);
       text += '}';
       separator = ",\n";
     }

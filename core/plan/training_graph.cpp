@@ -183,18 +183,47 @@ class GraphMaker {
                          f.weight_gradient_bytes);
   }
 
+  /// What of an operator's outputs another one reads.
+  struct Part {
+    std::int64_t bytes = 0;
+    std::uint32_t slots = 0;  ///< a bit for each output
+    /// Tells sets of outputs apart (TaskGraph::out_tensor); the first output alone is 0.
+    std::uint32_t tensor() const { return slots - 1; }
+  };
+  static std::uint32_t slot_bit(std::size_t slot) { return 1u << slot % 31; }
+
   /// Who made the tensors that an operator's input accesses read, views looked through: distinct tensors by producer.
   template <class Want>
-  std::map<OperatorId, std::int64_t> producers(const Operator& op, Want&& want) const {
-    std::map<OperatorId, std::int64_t> bytes;
+  std::map<OperatorId, Part> producers(const Operator& op, Want&& want) const {
+    std::map<OperatorId, Part> parts;
     std::set<TensorId> seen;
     for (const Access& access : op.inputs) {
       if (!want(access)) continue;
       const TensorId stored = storage_of(model_, access.tensor);
       const OperatorId producer = model_.tensors[stored].producer;
-      if (producer.valid() && seen.insert(stored).second) bytes[producer] += tensor_bytes(stored);
+      if (!producer.valid() || !seen.insert(stored).second) continue;
+      Part& part = parts[producer];
+      part.bytes += tensor_bytes(stored);
+      const auto& outputs = model_.operators[producer].outputs;
+      for (std::size_t slot = 0; slot < outputs.size(); ++slot)
+        if (outputs[slot].tensor == stored) part.slots |= slot_bit(slot);
     }
-    return bytes;
+    return parts;
+  }
+
+  /// What an operator's own backward reads of what forward made. Where all that others read is in it, too, the same
+  /// tensor in another size.
+  Part kept_part(const Operator& op, const Facts& f) const {
+    Part part{f.kept_bytes, 0};
+    std::uint32_t read = 0;
+    for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
+      const bool internal = model_.tensors[op.outputs[slot].tensor].role == TensorRole::internal;
+      if (internal || op.outputs[slot].saved) part.slots |= slot_bit(slot);
+      if (!internal) read |= slot_bit(slot);
+    }
+    const bool one_output = (read & (read - 1)) == 0;
+    if (part.slots == 0 || (one_output && (part.slots & read) == read)) part.slots = read;
+    return part;
   }
 
   void connect(int m, OperatorId id) {
@@ -202,19 +231,21 @@ class GraphMaker {
     if (!f.is_task) return;
     const Operator& op = model_.operators[id];
     const Tasks t = tasks(m, id);
-    for (const auto& [producer, bytes] : producers(op, [](const Access&) { return true; }))
-      builder_.add_edge(tasks(m, producer).forward, t.forward, bytes);
+    for (const auto& [producer, part] : producers(op, [](const Access&) { return true; }))
+      builder_.add_tensor(tasks(m, producer).forward, t.forward, part.tensor(), part.bytes);
     if (!f.has_backward()) return;
     connect_saved(m, op, f, t);
     if (!f.input_gradient) return;
-    // The gradient of what it read goes back to whoever made that.
+    // The gradient of what it read goes back to whoever made that, to each a tensor of its own.
     const auto wanted = [&](const Access& access) {
       return !is_parameter(access) && model_.tensors[access.tensor].requires_gradient;
     };
-    for (const auto& [producer, bytes] : producers(op, wanted)) {
+    std::uint32_t tensor = 0;
+    for (const auto& [producer, part] : producers(op, wanted)) {
       const Tasks& back = tasks(m, producer);
       for (const TaskIndex to : {back.backward, back.weights})
-        if (to != kNone) builder_.add_edge(t.backward, to, bytes);
+        if (to != kNone) builder_.add_tensor(t.backward, to, tensor, part.bytes);
+      ++tensor;
     }
   }
 
@@ -225,9 +256,13 @@ class GraphMaker {
     for (const TaskIndex task : {t.backward, t.weights}) {
       if (task == kNone) continue;
       if (!(inputs_for_weights_only && task == t.backward))
-        for (const auto& [producer, bytes] : saved) builder_.add_edge(tasks(m, producer).forward, task, bytes);
+        for (const auto& [producer, part] : saved)
+          builder_.add_tensor(tasks(m, producer).forward, task, part.tensor(), part.bytes);
       // Where the network ends no gradient says when backward may begin: its own forward does.
-      if (f.kept_bytes > 0 || !has_gradient_consumer(op)) builder_.add_edge(t.forward, task, f.kept_bytes);
+      if (f.kept_bytes > 0 || !has_gradient_consumer(op)) {
+        const Part kept = kept_part(op, f);
+        builder_.add_tensor(t.forward, task, kept.tensor(), kept.bytes);
+      }
     }
   }
 

@@ -52,8 +52,10 @@ class Unroller {
     for (TaskIndex task = 0; task < graph_.task_count(); ++task) add_tasks(task);
     for (TaskIndex task = 0; task < graph_.task_count(); ++task) {
       if (expansions_[task].steps > 0) add_inner_edges(task);
-      for (EdgeIndex e = graph_.out_begin[task]; e < graph_.out_begin[task + 1]; ++e)
+      for (EdgeIndex e = graph_.out_begin[task]; e < graph_.out_begin[task + 1]; ++e) {
+        tensor_ = graph_.out_tensor.empty() ? 0 : graph_.out_tensor[e];
         connect(task, graph_.out_to[e], graph_.out_bytes[e]);
+      }
     }
     builder_.name = graph_.name;
     builder_.links = graph_.links;
@@ -303,6 +305,8 @@ class Unroller {
 
   // Edges between operators, and between forward and backward of one.
 
+  void add_edge(TaskIndex from, TaskIndex to, std::int64_t bytes) { builder_.add_tensor(from, to, tensor_, bytes); }
+
   struct Bytes {
     std::int64_t total = 0;
     bool gradient = false;  ///< each direction hands over its summand of a position's gradient
@@ -313,7 +317,7 @@ class Unroller {
 
   void connect(TaskIndex from, TaskIndex to, std::int64_t bytes) {
     const Expansion &a = expansions_[from], &b = expansions_[to];
-    if (a.steps == 0 && b.steps == 0) return builder_.add_edge(a.first, b.first, bytes);
+    if (a.steps == 0 && b.steps == 0) return add_edge(a.first, b.first, bytes);
     const bool sums = role(to) == TaskRole::update || role(to) == TaskRole::accumulate;
     if (sums) return connect_sum(from, to);
     // The gradients of weights take that of their step's gates, which backward of the step has made.
@@ -325,7 +329,7 @@ class Unroller {
     const Bytes each{bytes, role(from) == TaskRole::backward};
     for_each_step(a, [&](std::uint32_t d, std::int64_t p) {
       const TaskIndex made = a.at(d, p, role(from) == TaskRole::forward ? a.op->cell.output() : 0);
-      if (b.steps == 0) return builder_.add_edge(made, b.first, each.of(a, d, p));
+      if (b.steps == 0) return add_edge(made, b.first, each.of(a, d, p));
       const bool along = in_step(from, to);
       for_each_step(b, [&](std::uint32_t e, std::int64_t q) {
         if (!along || q == p) enter(made, from, to, e, q, each.of(a, d, p));
@@ -338,17 +342,17 @@ class Unroller {
     const Expansion& b = expansions_[to];
     const CellProgram& cell = b.op->cell;
     if (role(to) == TaskRole::weight_gradient) {
-      for (std::uint32_t part = 0; part < b.per_step; ++part) builder_.add_edge(made, b.at(d, p, part), bytes);
+      for (std::uint32_t part = 0; part < b.per_step; ++part) add_edge(made, b.at(d, p, part), bytes);
       return;
     }
     // A gradient enters backward where forward ends; so does an end of the network, whose own forward starts backward.
     const bool gradient = role(to) == TaskRole::backward && role(from) == TaskRole::backward;
-    if (gradient) return builder_.add_edge(made, b.at(d, p, cell.output()), bytes);
+    if (gradient) return add_edge(made, b.at(d, p, cell.output()), bytes);
     for (std::uint32_t part = 0; part < cell.parts.size(); ++part)
-      if (cell.parts[part].reads_input) builder_.add_edge(made, b.at(d, p, part), bytes);
+      if (cell.parts[part].reads_input) add_edge(made, b.at(d, p, part), bytes);
     if (unsplit(to))
       for (auto part = std::uint32_t(cell.parts.size()); part < b.per_step; ++part)
-        builder_.add_edge(made, b.at(d, p, part), bytes);
+        add_edge(made, b.at(d, p, part), bytes);
   }
 
   /// What forward of an operator keeps for its own backward, step by step.
@@ -358,7 +362,7 @@ class Unroller {
     const std::int64_t gates = std::min(internal_bytes(whole_.operator_of[from]), bytes);
     for_each_step(a, [&](std::uint32_t d, std::int64_t p) {
       const std::int64_t index = d * a.steps + p;
-      if (!cell.in_parts()) return builder_.add_edge(a.at(d, p, 0), b.at(d, p, 0), piece(bytes, a.pieces(), index));
+      if (!cell.in_parts()) return add_edge(a.at(d, p, 0), b.at(d, p, 0), piece(bytes, a.pieces(), index));
       std::vector<std::uint32_t> into{0, cell.output()};
       if (role(to) == TaskRole::weight_gradient || unsplit(to)) {
         if (role(to) == TaskRole::weight_gradient) into.clear();
@@ -367,8 +371,8 @@ class Unroller {
           into.push_back(part);
       }
       for (const std::uint32_t part : into) {
-        builder_.add_edge(a.at(d, p, 0), b.at(d, p, part), piece(gates, a.pieces(), index));
-        builder_.add_edge(a.at(d, p, cell.output()), b.at(d, p, part), piece(bytes - gates, a.pieces(), index));
+        add_edge(a.at(d, p, 0), b.at(d, p, part), piece(gates, a.pieces(), index));
+        add_edge(a.at(d, p, cell.output()), b.at(d, p, part), piece(bytes - gates, a.pieces(), index));
       }
     });
   }
@@ -382,7 +386,7 @@ class Unroller {
     for_each_step(a, [&](std::uint32_t d, std::int64_t p) {
       const bool makes = p == a.position(d, a.steps - 1);
       for (std::uint32_t part = first; part < a.per_step; ++part)
-        builder_.add_edge(a.at(d, p, part), b.first, makes ? gradient_piece(from, d, part - first) : 0);
+        add_edge(a.at(d, p, part), b.first, makes ? gradient_piece(from, d, part - first) : 0);
     });
   }
 
@@ -395,6 +399,7 @@ class Unroller {
   std::vector<Expansion> expansions_;         // by task of the whole graph
   std::vector<std::int64_t> gradient_bytes_;  // by task: of its parameters' gradients; -1: makes none
   double tasks_ = 0, edges_ = 0;
+  std::uint32_t tensor_ = 0;  // of the edge of the whole graph that is being connected
   TrainingGraph result_;
 };
 

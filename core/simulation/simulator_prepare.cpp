@@ -88,13 +88,14 @@ void Simulator::State::group_row(TaskIndex task) {
 void Simulator::State::add_transfer(TaskIndex task, std::uint32_t to, std::uint32_t begin, std::uint32_t end) {
   const TaskGraph& g = *graph;
   const std::uint32_t from = tasks[task].device;
-  std::int64_t bytes = 0;
+  SentBytes sent(g);
   double seconds = 0;
   for (std::uint32_t at = begin; at < end; ++at) {
     const auto e = EdgeIndex(row_keys[at - g.out_begin[task]]);
-    bytes = std::max(bytes, g.out_bytes[e]);
+    sent.add(e);
     if (!g.out_seconds.empty()) seconds = std::max(seconds, g.out_seconds[e]);
   }
+  const std::int64_t bytes = sent.total();
   if (g.out_seconds.empty()) seconds = g.links.seconds(from, to, bytes);
   result->transfers.push_back({task, from, to, bytes, 0, seconds});
   buffers.push_back({bytes, begin, end - begin});

@@ -126,8 +126,7 @@ class PlacementComparison {
         "phases and bytes are those of all devices");
     if (several_ > 0)
       report_.notes.push_back(fmt::format(
-          "{} of {} transfers carry more than the simulator counts: several tensors of one task, of which it "
-          "counts the largest, or summands of a gradient that all time steps have",
+          "{} of {} transfers carry more than the simulator counts: summands of a gradient that all time steps have",
           several_, simulation_.transfers.size()));
     report_.notes.push_back(fmt::format("measured times are {} of {} steps",
                                         measured_.backend == "cpu" ? "lower quartiles" : "medians",

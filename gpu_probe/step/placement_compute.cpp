@@ -259,15 +259,17 @@ void PlacedRank::walk_back(Piece piece, CellState state, bool of_inputs, bool of
   walk.gradients_here[position] = {};
 }
 
-// Where the gradient of a weight is computed: in the run that is updated, if it is the first there. Time steps add to
-// one buffer.
+// Where the gradient of a weight is computed: in the run that is updated, its owner's, if it is the first there. Time
+// steps add to one buffer.
 Value PlacedRank::weight_gradient(Piece piece, std::uint32_t k) {
   const Operator& op = op_of(piece.op);
   const Tensor& tensor = tensor_of(op.inputs[k]);
+  const int number = program_of(piece.op).input_tie[k];
+  const Tie* tie = number < 0 ? nullptr : &program_.program->ties[static_cast<std::size_t>(number)];
   const auto room = [&]() -> Value {
-    if (program_of(piece.op).owned[k])
-      for (auto& share : shares_[piece.op.index])
-        if (auto target = share.gradient_target(k)) return target;
+    if (!tie || !tie->turned)
+      for (auto& share : shares_[tie ? tie->owner.index : piece.op.index])
+        if (auto target = share.gradient_target(tie ? tie->owner_input : k)) return target;
     return make(tensor, whole_of(tensor));
   };
   if (!stepwise(piece.op)) return room();

@@ -26,9 +26,9 @@ std::string wrong_with_placed(const Scenario& scenario, const PlacementPlan& pla
   const auto simulation = simulate(*plan.graph, plan.placement);
   double planned = 0;
   for (const auto& transfer : simulation->transfers) planned += double(transfer.bytes);
-  if (m.planned_bytes != planned || m.received_bytes < planned) return "bytes";
+  if (m.planned_bytes != planned || m.received_bytes != planned) return "bytes";
   for (const auto& transfer : m.transfers) {
-    if (transfer.received_bytes < transfer.planned_bytes) return "bytes of a transfer";
+    if (transfer.received_bytes != transfer.planned_bytes) return "bytes of a transfer";
     if (transfer.time.samples != 3 || (transfer.planned_bytes > 0 && transfer.time.min_s <= 0))
       return "a transfer was not timed";
   }

@@ -237,7 +237,7 @@ class HostsTest : public QObject {
     QVERIFY2(measured.has_value(), measured ? "" : measured.error().message().c_str());
     if (placed) {
       QVERIFY(measured->numerics && measured->numerics->update_error <= measured->numerics->tolerance);
-      QVERIFY(measured->received_bytes >= measured->planned_bytes && measured->planned_bytes > 0);
+      QVERIFY(measured->received_bytes == measured->planned_bytes && measured->planned_bytes > 0);
       const bool said = std::any_of(measured->notes.begin(), measured->notes.end(), [](const std::string& note) {
         return note.find("transfers of the placement went over TCP") != std::string::npos;
       });

@@ -101,6 +101,20 @@ inline ModelPtr vision(std::int64_t batch = 6) {
   return finished(b, b.linear("head", x, b.parameter("wh", {4, 6}), b.parameter("bh", {6})));
 }
 
+/// Two inputs through the same layer, and how far apart they come out.
+inline ModelPtr twins(std::int64_t batch = 4) {
+  ModelBuilder b("twins", "test", batch, 0);
+  const TensorId weight = b.parameter("w", {16, 8});
+  const auto branch = [&](const std::string& name, TensorId w) {
+    const TensorId x = b.input(name, {batch, 16}, {DimName::batch, DimName::channel}, ElementType::f32);
+    const std::array one{b.linear(name + "_layer", x, w)};
+    return b.elementwise(name + "_tanh", "Tanh", one, {1, false, {}});
+  };
+  const std::array two{branch("left", weight), branch("right", b.tied_parameter("w_again", weight, {16, 8}))};
+  const TensorId apart = b.elementwise("apart", "Sub", two);
+  return finished(b, b.linear("head", apart, b.parameter("wh", {8, 2})));
+}
+
 /// A layer of DeepSeek's attention, whose keys are two tensors, or of T5's, which adds a table to the scores.
 inline ModelPtr open_attention(bool latent, bool key_bias = false) {
   TransformerShape shape;
@@ -139,6 +153,7 @@ inline const std::vector<StepModel>& step_models() {
       {"latent attention", [] { return open_attention(true); }},
       {"position table", [] { return open_attention(false); }},
       {"experts", [] { return routed_experts(1, 4, 2); }},
+      {"twins", [] { return twins(); }},
   };
   return kModels;
 }

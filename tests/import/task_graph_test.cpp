@@ -90,6 +90,25 @@ class TaskGraphTest : public QObject {
     QVERIFY((*again)->time_s == graph->time_s && (*again)->out_to == graph->out_to);
   }
 
+  /// Which of its producer's tensors an edge carries; without a word the only one.
+  void tensors_of_edges() {
+    const std::string text = with_tasks(R"([{"name": "a", "output_bytes": 9}, {"name": "b"}, {"name": "c"}])",
+                                        R"([{"from": 0, "to": 1, "bytes": 4, "tensor": 7}, {"from": 0, "to": 2}])");
+    const auto read = read_task_graph(text, "g");
+    QVERIFY(read);
+    QVERIFY((*read)->out_tensor == (std::vector<std::uint32_t>{7, 0}));
+    SentBytes both(**read);
+    both.add(0), both.add(1), both.add(0);
+    QCOMPARE(both.total(), std::int64_t(13));
+    const std::string written = write_task_graph(**read);
+    QCOMPARE(test::SchemaCheck(TURNPOINT_SOURCE_DIR "/resources/schemas").check("task-graph@1", json::parse(written)),
+             std::string());
+    const auto again = read_task_graph(written, "again");
+    QVERIFY(again && (*again)->out_tensor == (*read)->out_tensor);
+    const auto plain = read_task_graph(with_tasks(R"([{}, {}])", R"([{"from": 0, "to": 1, "tensor": 0}])"), "g");
+    QVERIFY(plain && (*plain)->out_tensor.empty());
+  }
+
   void mistakes_are_named_data() {
     QTest::addColumn<std::string>("text");
     QTest::addColumn<std::string>("expected");
@@ -135,6 +154,10 @@ class TaskGraphTest : public QObject {
         "g.json: tasks[0].kind: is 'sideways', not forward, backward, update or other");
     row("edge bytes negative", with_tasks(ab, R"([{"from": 0, "to": 1, "bytes": -1}])"),
         "g.json: edges[0].bytes: is negative (-1)");
+    row("edge tensor negative", with_tasks(ab, R"([{"from": 0, "to": 1, "tensor": -1}])"),
+        "g.json: edges[0].tensor: is -1; tensors are numbered from 0 to 4294967294");
+    row("edge tensor text", with_tasks(ab, R"([{"from": 0, "to": 1, "tensor": "x"}])"),
+        "g.json: edges[0].tensor: is not a whole number");
     row("edge missing end", with_tasks(ab, R"([{"from": 0}])"), "g.json: edges[0]: has no \"from\" or no \"to\"");
     row("edge fraction", with_tasks(ab, R"([{"from": 0.5, "to": 1}])"), "g.json: edges[0].from: is not a whole number");
     row("edge dangling", with_tasks(ab, R"([{"from": 0, "to": 2}])"),

@@ -154,6 +154,25 @@ class TrainingGraphTest : public QObject {
     QVERIFY(g.colocate[at.at("relu")] == kNone);
   }
 
+  /// The gradients that a concatenation gives its parts are tensors of their own, and a device with two of the parts is
+  /// sent both; what the parts gave it is one tensor each.
+  void parts_of_a_concatenation_have_their_own_gradients() {
+    const auto scenario = scenario_of("inception-v3", 1);
+    const auto graph = training_graph(*scenario);
+    QVERIFY(graph);
+    const TaskGraph& g = **graph;
+    std::size_t concatenations = 0;
+    for (TaskIndex t = 0; t < g.task_count(); ++t) {
+      SentBytes all(g);
+      for (EdgeIndex e = g.out_begin[t]; e < g.out_begin[t + 1]; ++e) all.add(e);
+      QVERIFY2(all.total() <= g.output_bytes[t], std::string(g.names[t]).c_str());
+      if (g.names[t].find("concat:gradient") == std::string_view::npos) continue;
+      QCOMPARE(all.total(), g.output_bytes[t]);
+      ++concatenations;
+    }
+    QCOMPARE(concatenations, std::size_t(11));
+  }
+
   void micro_batches_repeat_all_but_the_updates() {
     const auto scenario = scenario_of("resnet18", 4);
     const auto once = training_graph(*scenario), thrice = training_graph(*scenario, {3});

@@ -64,6 +64,7 @@ TaskGraphPtr random_graph(Random& random, std::uint32_t devices) {
     builder.add_task(task);
   }
   const bool timed = below(random, 8) == 0;
+  const std::uint64_t tensors = below(random, 2) ? 1 : 3;
   std::vector<std::uint32_t> rank(tasks);  // ids are not a topological order
   for (std::size_t t = 0; t < tasks; ++t) rank[t] = std::uint32_t(t);
   std::shuffle(rank.begin(), rank.end(), random);
@@ -71,9 +72,10 @@ TaskGraphPtr random_graph(Random& random, std::uint32_t devices) {
     const std::size_t a = below(random, tasks), b = below(random, tasks);
     if (a == b) continue;
     const bool forward = rank[a] < rank[b];
-    builder.add_edge(std::int64_t(forward ? a : b), std::int64_t(forward ? b : a),
-                     below(random, 2) ? pick(sizes) : TaskGraphBuilder::kProducerBytes,
-                     timed ? pick(times) : TaskGraphBuilder::kNoSeconds);
+    builder.add_tensor(std::int64_t(forward ? a : b), std::int64_t(forward ? b : a),
+                       std::uint32_t(below(random, tensors)),
+                       below(random, 2) ? pick(sizes) : TaskGraphBuilder::kProducerBytes,
+                       timed ? pick(times) : TaskGraphBuilder::kNoSeconds);
   }
   const double bandwidths[] = {1, 2, 0.5, 3}, latencies[] = {0, 0, 1, 0.25};
   builder.links.bandwidth = pick(bandwidths);

@@ -68,13 +68,16 @@ class SlowSimulation {
     run_queue_[device(t)].push_back(t);
   }
   std::pair<std::int64_t, double> size_and_duration(const Send& send) const {
-    std::int64_t bytes = 0;
+    std::map<std::uint32_t, std::int64_t> by_tensor;
     double stated = 0;
     for (EdgeIndex e = g_.out_begin[send.first]; e < g_.out_begin[send.first + 1]; ++e) {
       if (device(g_.out_to[e]) != send.second) continue;
-      bytes = std::max(bytes, g_.out_bytes[e]);
+      auto& largest = by_tensor[g_.out_tensor.empty() ? 0 : g_.out_tensor[e]];
+      largest = std::max(largest, g_.out_bytes[e]);
       if (!g_.out_seconds.empty()) stated = std::max(stated, g_.out_seconds[e]);
     }
+    std::int64_t bytes = 0;
+    for (const auto& [tensor, largest] : by_tensor) bytes += largest;
     const auto from = device(send.first);
     if (!g_.out_seconds.empty()) return {bytes, stated};
     return {bytes, g_.links.latency_of(from, send.second) + double(bytes) / g_.links.bandwidth_of(from, send.second)};

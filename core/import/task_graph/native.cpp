@@ -149,7 +149,7 @@ class NativeReader {
     if (section_ == Section::tasks)
       return key_ == "name" || key_ == "kind" || key_ == "scope" || key_ == "colocate" || key_ == "time_s" ||
              key_ == "output_bytes" || key_ == "persistent_bytes" || key_ == "workspace_bytes";
-    if (section_ == Section::edges) return key_ == "from" || key_ == "to" || key_ == "bytes";
+    if (section_ == Section::edges) return key_ == "from" || key_ == "to" || key_ == "bytes" || key_ == "tensor";
     return key_ == "memory_bytes" || key_ == "speed";
   }
 
@@ -158,6 +158,7 @@ class NativeReader {
     name_.clear();
     from_ = to_ = -1;
     bytes_ = TaskGraphBuilder::kProducerBytes;
+    tensor_ = 0;
     has_from_ = has_to_ = false;
     device_ = {};
   }
@@ -169,7 +170,7 @@ class NativeReader {
       builder_.add_task(task_);
     } else if (section_ == Section::edges) {
       if (!has_from_ || !has_to_) return fail("has no \"from\" or no \"to\"", place());
-      builder_.add_edge(from_, to_, bytes_);
+      builder_.add_tensor(from_, to_, tensor_, bytes_);
     } else if (section_ == Section::devices) {
       builder_.devices.push_back(device_);
     }
@@ -230,7 +231,15 @@ class NativeReader {
   bool edge_field(const Scalar& value) {
     if (key_ == "from") return index(value, from_, has_from_);
     if (key_ == "to") return index(value, to_, has_to_);
+    if (key_ == "tensor") return tensor(value);
     return key_ != "bytes" || bytes(value, bytes_);
+  }
+  bool tensor(const Scalar& value) {
+    if (value.type != Scalar::Type::integer) return fail("is not a whole number", place(key_));
+    if (value.integer < 0 || value.integer >= kNone)
+      return fail(fmt::format("is {}; tensors are numbered from 0 to {}", value.integer, kNone - 1), place(key_));
+    tensor_ = std::uint32_t(value.integer);
+    return true;
   }
   bool device_field(const Scalar& value) {
     if (key_ == "memory_bytes") return bytes(value, device_.memory_bytes);
@@ -291,6 +300,7 @@ class NativeReader {
   TaskGraphBuilder::Task task_;
   std::string name_;
   std::int64_t from_ = -1, to_ = -1, bytes_ = -1;
+  std::uint32_t tensor_ = 0;
   bool has_from_ = false, has_to_ = false;
   TaskDevice device_;
   std::size_t rows_ = 0, columns_ = 0, row_ = 0;

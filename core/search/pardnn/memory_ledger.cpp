@@ -36,10 +36,10 @@ std::uint32_t MemoryLedger::bucket_of(double time) const {
 
 std::int64_t MemoryLedger::size_on(TaskIndex tensor, std::uint32_t device) const {
   if (device_[tensor] == device) return graph_.output_bytes[tensor];
-  std::int64_t bytes = 0;
+  SentBytes sent(graph_);
   for (EdgeIndex e = graph_.out_begin[tensor]; e < graph_.out_begin[tensor + 1]; ++e)
-    if (device_[graph_.out_to[e]] == device) bytes = std::max(bytes, graph_.out_bytes[e]);
-  return bytes;
+    if (device_[graph_.out_to[e]] == device) sent.add(e);
+  return sent.total();
 }
 
 MemoryLedger::Interval MemoryLedger::life(TaskIndex tensor, std::uint32_t device) const {
