@@ -33,7 +33,7 @@ struct Solver::Impl {
   void live(Engine& engine, Achieved& achieved, const SolveOptions& options) {
     if (options.live_rests) {
       // Products grow with the number of buckets or its square; beyond many, more show nothing.
-      const double finer = std::pow(options.live_products / std::max(1.0, moved_products), kProductsGrow);
+      const double finer = moved_products > 0 ? std::pow(options.live_products / moved_products, kProductsGrow) : 1;
       engine.live(achieved, std::clamp(live_buckets * finer, live_buckets, kManyLiveBuckets), true);
       return;
     }

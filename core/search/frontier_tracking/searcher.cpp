@@ -49,9 +49,9 @@ class ConfigurationSearcher : public Searcher {
       threads_ = context.threads;
     }
     if (pass == SearchPass::coarse && wanted_) {
-      // Asked again for the same, the hand rests: small problems are searched as a whole.
+      // Asked again for the same, the hand rests.
       const bool rests = live_scenario_ && same_question(*live_scenario_, *scenario);
-      if (!rests || pairs_of_layouts() > kFewPairs) return run_live(scenario, rests, context, start);
+      return run_live(scenario, rests, context, start);
     }
     const auto prices = std::make_shared<const Prices>(scenario, structure_, prices_.get());
     auto priced = price_problem(*prices, *pool_, context, &routes_);
@@ -88,8 +88,8 @@ class ConfigurationSearcher : public Searcher {
   }
 
  private:
-  // Problems with few pairs of layouts are searched as a whole when a slider comes to rest.
-  static constexpr std::size_t kFewPairs = 30000;
+  // Problems with few pairs of layouts are searched over all states when a slider comes to rest.
+  static constexpr std::size_t kFewPairs = 80000;
   static constexpr std::size_t kPlansLookedAt = 1500;      // of an answer, for the states that they use
   static constexpr std::size_t kManyStates = 2000;         // beyond so many, those of the newest answer alone
   static constexpr std::size_t kManyPairs = 800000;        // of layouts: too many to look at within a few frames
@@ -114,22 +114,24 @@ class ConfigurationSearcher : public Searcher {
     if (wanted_->count() != before) live_structure_.reset();
   }
 
-  // A move of a slider: the narrowed problem at prices of its own, reshardings searched anew.
+  // A move of a slider: the narrowed problem at prices of its own, reshardings searched anew; at rest, small problems
+  // with all states.
   Expected<ResultPtr> run_live(const ScenarioPtr& scenario, bool rests, const RunContext& context,
                                std::chrono::steady_clock::time_point start) {
     if (auto done = look_far(prices_->scenario(), context); !done) return done.error();
     const bool deep = structure_->variables.size() > kManyVariables;
-    if (rests && !deep && pairs_of_layouts() <= kManyPairsAtRest)
+    const bool all_states = rests && pairs_of_layouts() <= kFewPairs;
+    if (rests && !all_states && !deep && pairs_of_layouts() <= kManyPairsAtRest)
       if (auto done = look_around(scenario, context); !done) return done.error();
     if (!live_structure_) {
       live_structure_ = narrow_structure(*structure_, wanted_->states());
       live_prices_.reset();
     }
-    const auto prices =
-        std::make_shared<const Prices>(scenario, live_structure_, live_prices_ ? live_prices_.get() : prices_.get());
+    const Prices* known = live_prices_ && !all_states ? live_prices_.get() : prices_.get();
+    const auto prices = std::make_shared<const Prices>(scenario, all_states ? structure_ : live_structure_, known);
     auto priced = price_problem(*prices, *pool_, context);
     if (!priced) return priced.error();
-    live_prices_ = prices;
+    if (!all_states) live_prices_ = prices;
     live_scenario_ = scenario;
     frontier::SolveOptions options;
     options.pass = frontier::Pass::coarse;
@@ -137,7 +139,7 @@ class ConfigurationSearcher : public Searcher {
     const double left = deep ? 2.8 * kManyVariables / static_cast<double>(structure_->variables.size()) : 1;
     options.live_products = rests ? kRestProducts * left : kLiveProducts;
     options.live_rests = rests;
-    auto answer = live_solver_.solve(priced->problem, options, context);
+    auto answer = (all_states ? solver_ : live_solver_).solve(priced->problem, options, context);
     if (!answer) return answer.error();
     // Bounds of the narrowed problem say nothing of other plans.
     certify(*answer, bounds_.at(*scenario));
