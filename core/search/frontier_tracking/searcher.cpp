@@ -80,7 +80,7 @@ class ConfigurationSearcher : public Searcher {
       bounds_.add(*scenario, *answer, least_compute_seconds(*structure_, *priced));
       // A window sketches first and searches exactly afterwards; who asks for one exact search alone drags nothing.
       if (pass == SearchPass::exact && seen_before_)
-        if (auto done = look_far(*scenario, context); !done) return done.error();
+        if (auto done = expect_moves(scenario, context); !done) return done.error();
       seen_before_ = true;
     }
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
@@ -95,6 +95,7 @@ class ConfigurationSearcher : public Searcher {
   static constexpr std::size_t kManyPairs = 800000;        // of layouts: too many to look at within a few frames
   static constexpr std::size_t kManyPairsAtRest = 180000;  // at rest: beyond, it takes longer than the hand waits
   static constexpr double kLiveProducts = 1.5e6;           // of points, for one move of a slider
+  static constexpr int kMovesTried = 3;                // before the first one, to learn how many buckets that allows
   static constexpr std::size_t kManyVariables = 1000;  // passes over the whole of a deep network take too long at rest
   static constexpr double kRestProducts = 7e6;         // for the last one, the hand at rest
   static constexpr std::pair<double, double> kFar[] = {{0.125, 1}, {0.35, 1},  {3, 1},
@@ -112,6 +113,17 @@ class ConfigurationSearcher : public Searcher {
       wanted_->add(points[i]);
     wanted_->add(points.back());
     if (wanted_->count() != before) live_structure_.reset();
+  }
+
+  // What the first moves of a slider would have to wait for: the states, the narrowed problem and how finely it can be
+  // searched in time.
+  Expected<void> expect_moves(const ScenarioPtr& scenario, const RunContext& context) {
+    if (looked_far_) return {};
+    if (auto done = look_far(*scenario, context); !done) return done.error();
+    for (int move = 0; move < kMovesTried; ++move)
+      if (auto drawn = run_live(scenario, false, context, {}); !drawn) return drawn.error();
+    live_scenario_.reset();
+    return {};
   }
 
   // A move of a slider: the narrowed problem at prices of its own, reshardings searched anew; at rest, small problems
