@@ -4,6 +4,7 @@
 #include <QtTest>
 #include <nlohmann/json.hpp>
 
+#include "core/import/transformer/transformer.h"
 #include "core/plan/evaluator.h"
 #include "search/scenarios.h"
 
@@ -208,6 +209,15 @@ class PracticeTest : public QObject {
     QCOMPARE(notes("megatron", gpt), vocabulary("2, 4"));
     QCOMPARE(notes("manual:dp=4", gpt), "[]");
     QCOMPARE(notes("manual:tp=2", scenario_on(llama(1), "v100-16gb-1x2")), "[]");
+    // A table of two kinds of tokens is no vocabulary.
+    TransformerShape shape;
+    shape.layers = 2, shape.hidden = 32, shape.heads = shape.kv_heads = 4, shape.head_channels = 8;
+    shape.intermediate = 64, shape.vocabulary = 64, shape.positions = 8, shape.token_types = 2;
+    const auto typed = build_transformer(shape, "typed", "test", 4, 8);
+    QVERIFY(typed.has_value());
+    QCOMPARE(notes("manual:tp=4", scenario_on(*typed, "v100-16gb-1x4")),
+             R"(["the table of 2 of 'embed/types' cannot be divided over tensor groups of 4: it stands whole on every )"
+             R"(device"])");
   }
 };
 

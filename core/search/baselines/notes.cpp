@@ -42,22 +42,32 @@ std::string undivided_batch(const Scenario& scenario) {
 }
 
 std::string undivided_vocabulary(const Model& model, const TransformerRoles& roles, const std::vector<int>& tensor) {
-  std::int64_t vocabulary = 0;
+  // Tables of words, and of the few kinds of words or classes that a network tells apart.
+  std::int64_t vocabulary = 0, undivided = 0;
+  std::string_view name;
   std::vector<int> sizes;
   for (std::size_t i = 0; i < model.operators.size(); ++i) {
     const int loop = roles.tensor_parallel_loop(model, OperatorId(i));
     if (loop < 0 || !roles.is_vocabulary[static_cast<std::size_t>(roles.dims.at(OperatorId(i), loop))]) continue;
-    const std::int64_t size = model.operators[OperatorId(i)].dims[static_cast<std::size_t>(loop)].size;
-    for (const int group : tensor)
-      if (size % group != 0 && std::find(sizes.begin(), sizes.end(), group) == sizes.end())
-        vocabulary = size, sizes.push_back(group);
+    const Operator& op = model.operators[OperatorId(i)];
+    const std::int64_t size = op.dims[static_cast<std::size_t>(loop)].size;
+    vocabulary = std::max(vocabulary, size);
+    std::vector<int> those;
+    std::copy_if(tensor.begin(), tensor.end(), std::back_inserter(those), [&](int group) { return size % group != 0; });
+    if (those.empty() || size <= undivided) continue;
+    undivided = size, name = op.name, sizes = std::move(those);
   }
   if (sizes.empty()) return {};
   std::sort(sizes.begin(), sizes.end());
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+  if (undivided < vocabulary)
+    return fmt::format(
+        "the table of {} of '{}' cannot be divided over tensor groups of {}: it stands whole on every device",
+        undivided, name, fmt::join(sizes, ", "));
   return fmt::format(
       "a vocabulary of {} cannot be divided over tensor groups of {}: embedding and logits stand whole on every device "
       "(Megatron pads the vocabulary)",
-      vocabulary, fmt::join(sizes, ", "));
+      undivided, fmt::join(sizes, ", "));
 }
 
 ResultPtr with_note(const ResultPtr& result, const std::string& note) {
