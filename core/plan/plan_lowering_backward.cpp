@@ -280,8 +280,6 @@ void PlanLowerer::synchronise(OperatorId id, std::uint32_t backward) {
     if (!scattered && !last_batch) continue;
     held_gradient_[g] = reduce(id, g, gradient, scattered);
     needed.push_back(held_gradient_[g]);
-    // ZeRO stage 1 keeps whole gradients although its update reads a shard of them.
-    if (how == Update::sharded_state && group.shards > 1) needed.push_back({held_gradient_[g].item, gradient.buffer});
   }
   if (last_batch) updates_.push_back({id, std::move(needed)});
 }
@@ -303,14 +301,15 @@ PlanValue PlanLowerer::reduce(OperatorId id, std::uint32_t g, const Value& gradi
     value.item = item;
     if (k == first)
       for (const TiedGradient& sum : pass_->tied_gradients[id.index]) wait(sum.value.item);
-    if (step.move == ReshardMove::all_reduce) continue;
+    // Stage 1 of ZeRO keeps whole gradients and sums its shard where they lie.
+    if (step.move == ReshardMove::all_reduce || !scattered) continue;
     const bool shard = k + 1 == end || steps[k + 1].move == ReshardMove::all_reduce;
-    if (shard && scattered && held.buffer != kNone) {
+    if (shard && held.buffer != kNone) {
       value.buffer = held.buffer;  // added to that of the micro-batches before
       need(held);
     } else {
       value.buffer = buffer(shard ? group.shard_gradient_bytes : group.full_gradient_bytes, BufferKind::copy, item);
-      if (shard && scattered) out_.counted[value.buffer] = 1;
+      if (shard) out_.counted[value.buffer] = 1;
     }
   }
   return value;

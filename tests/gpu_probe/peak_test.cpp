@@ -51,6 +51,11 @@ class PeakTest : public QObject {
     for (const char* method : {"ft", "tofu", "megatron"})
       for (const int narrow : {0, 32}) compare(transformer(narrow), "v100-16gb-1x4", 3, 0.02, 0, 1, 3, method);
   }
+  /// Stages 1 to 3 of ZeRO; the first keeps whole gradients and makes no shards beside them.
+  void sharded_updates() {
+    for (const char* method : {"fsdp:zero=1", "fsdp:zero=2", "fsdp"})
+      compare(transformer(0), "v100-16gb-1x4", 1, 0.02, 0, 1, 3, method);
+  }
   /// A network without a loss hands out its result and takes in the gradient of it.
   void large_results() {
     ModelBuilder b("large result", "test", 64, 0);
@@ -84,7 +89,9 @@ class PeakTest : public QObject {
     settings.batch = model->batch;
     const auto scenario = make_scenario(model, *cluster, hardware, settings);
     QVERIFY(scenario.has_value());
-    const auto result = (*make_searcher(**find_method(method)))->run(*scenario, SearchPass::exact, {});
+    const auto chosen = choose_method(method);
+    QVERIFY(chosen.has_value());
+    const auto result = (*make_searcher(*chosen->method, chosen->parameters))->run(*scenario, SearchPass::exact, {});
     QVERIFY(result.has_value());
     const std::size_t count = (*result)->points.size();
     for (std::size_t p = 0; p < count; p += std::max<std::size_t>(1, count / plans)) {
