@@ -20,12 +20,18 @@ struct PlanValue {
 
 class PlanLowerer {
  public:
-  PlanLowerer(const Scenario& scenario, const PlanFacts& facts, const Plan& plan);
+  PlanLowerer(const Scenario& scenario, const PlanFacts& facts, const Plan& plan, UnreadCopies unread);
   Expected<LoweredPlan> run();
 
  private:
   using Value = PlanValue;
   enum class Lane { none, compute, communication };
+
+  /// The gradient that another operator's use of a weight gave back; without a buffer once it is added to the first.
+  struct TiedGradient {
+    std::uint32_t owner_input = 0;
+    Value value;
+  };
 
   /// Where the tensors of one micro-batch are.
   struct Pass {
@@ -39,8 +45,8 @@ class PlanLowerer {
     std::vector<std::uint32_t> next_gather;                               // by group of parameters
     std::vector<char> gathered;                                           // by operator: for backward
     std::vector<std::vector<Value>> weights;                              // by operator: gathered for backward
-    std::vector<std::vector<Value>> tied_gradients;  // by operator: of weights that others use, too
-    std::uint32_t gradients_here = kNone;            // the send that brought gradients to the stage that runs now
+    std::vector<std::vector<TiedGradient>> tied_gradients;  // by operator: of weights that others use, too
+    std::uint32_t gradients_here = kNone;  // the send that brought gradients to the stage that runs now
   };
   struct PendingUpdate {
     OperatorId op;
@@ -89,7 +95,9 @@ class PlanLowerer {
   void collect_saved(OperatorId id, std::vector<Value>& needed);
   void tied_in_backward(OperatorId id, std::uint32_t access, std::uint32_t tie, std::vector<Value>& needed);
   void pass_gradients_on(OperatorId id, std::uint32_t item, const Value& through_view);
+  void hold_unread(OperatorId id);
   void contribute(std::uint32_t flow, const Value& value);
+  void contribute_tied(const ParameterTie& tie, Value gradient);
   Value repeat(std::uint32_t reshard, OperatorId op, const Value& from);
   Value produced_in_backward(std::uint32_t flow);
   Value shared_in_backward(std::uint32_t flow);
@@ -122,6 +130,7 @@ class PlanLowerer {
   const Model& model_;
   const Plan& plan_;
   PlanMeasure measure_;
+  const UnreadCopies unread_;
   LoweredPlan out_;
 
   Pass* pass_ = nullptr;
@@ -132,8 +141,9 @@ class PlanLowerer {
   std::uint32_t last_fetcher_ = kNone, before_last_fetcher_ = kNone;
   bool fetched_ = false;  ///< for the operator being lowered
   std::vector<Contribution> contributions_;
-  std::vector<PlanValue> held_gradient_;  ///< by group of parameters
-  std::vector<PendingUpdate> updates_;    ///< of the role whose last backward is being lowered
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> unread_until_;  ///< shared copies, and their producers' backward
+  std::vector<PlanValue> held_gradient_;                               ///< by group of parameters
+  std::vector<PendingUpdate> updates_;  ///< of the role whose last backward is being lowered
 
   // Pipelines.
   std::vector<Pass> passes_;

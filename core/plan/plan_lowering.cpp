@@ -22,13 +22,13 @@ PlanLowering::PlanLowering(const Scenario& scenario)
     : scenario_(scenario), facts_(std::make_unique<const Facts>(*scenario.model)) {}
 PlanLowering::~PlanLowering() = default;
 
-Expected<LoweredPlan> PlanLowering::lower(const Plan& plan) const {
+Expected<LoweredPlan> PlanLowering::lower(const Plan& plan, UnreadCopies unread) const {
   // Configurations and steps of a pipeline are those of one micro-batch.
   if (plan.pipeline && plan.pipeline->micro_batch) {
     const PlanFacts facts(*plan.pipeline->micro_batch);
-    return PlanLowerer(scenario_, facts, plan).run();
+    return PlanLowerer(scenario_, facts, plan, unread).run();
   }
-  return PlanLowerer(scenario_, facts_->facts, plan).run();
+  return PlanLowerer(scenario_, facts_->facts, plan, unread).run();
 }
 
 PlanLowerer::Pass::Pass(const PlanFacts& facts, const PlanMeasure& measure)
@@ -50,8 +50,8 @@ PlanLowerer::Pass::Pass(const PlanFacts& facts, const PlanMeasure& measure)
       weights(forward.size()),
       tied_gradients(forward.size()) {}
 
-PlanLowerer::PlanLowerer(const Scenario& scenario, const PlanFacts& facts, const Plan& plan)
-    : facts_(facts), model_(facts.model), plan_(plan), measure_(scenario, facts, plan) {}
+PlanLowerer::PlanLowerer(const Scenario& scenario, const PlanFacts& facts, const Plan& plan, UnreadCopies unread)
+    : facts_(facts), model_(facts.model), plan_(plan), measure_(scenario, facts, plan), unread_(unread) {}
 
 Expected<LoweredPlan> PlanLowerer::run() {
   if (auto done = measure_.run(); !done) return done.error();
@@ -178,6 +178,8 @@ void PlanLowerer::forward(OperatorId id, bool rerun) {
   fetched_for(item);
   if (measure_.internal_bytes[id.index] > 0)
     pass_->internal[id.index] = buffer(measure_.internal_bytes[id.index], BufferKind::activation, item);
+  if (measure_.result_bytes[id.index] > 0 && !op.is_view())
+    buffer(measure_.result_bytes[id.index], BufferKind::activation, item);
   for (std::uint32_t f = facts_.first_flow[id.index]; f < facts_.first_flow[id.index + 1]; ++f)
     produce(id, f, item, rerun);
 }
@@ -250,6 +252,11 @@ void PlanLowerer::mark_counted() {
     if (on_the_way_forward(out_.tasks[buffers.made_by[b]].kind) &&
         !on_the_way_forward(out_.tasks[buffers.read_item[k]].kind))
       out_.counted[b] = 1;
+  }
+  for (const auto& [buffer, until] : unread_until_) {
+    if (buffer == kNone || out_.counted[buffer]) continue;
+    out_.counted[buffer] = 1;
+    read(buffer, until);
   }
 }
 

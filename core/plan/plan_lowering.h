@@ -59,6 +59,10 @@ struct LoweredPlan {
   std::vector<std::int64_t> persistent() const;
 };
 
+/// What becomes of a shared tensor whose readers all keep copies of their own: the plan counts it, no backward reads
+/// it.
+enum class UnreadCopies : std::uint8_t { freed, kept };
+
 /// What of a model does not depend on the plan; made once per scenario. Immutable.
 class PlanLowering {
  public:
@@ -68,7 +72,7 @@ class PlanLowering {
 
   /// Error: the plan is not one of this scenario's model (sizes, reshardings nobody asked for, copies that are not
   /// there). Thread-safe.
-  Expected<LoweredPlan> lower(const Plan& plan) const;
+  Expected<LoweredPlan> lower(const Plan& plan, UnreadCopies unread = UnreadCopies::freed) const;
 
  private:
   struct Facts;

@@ -109,11 +109,30 @@ void PlanLowerer::backward(OperatorId id) {
     wait(pass_->forward[id.index]);
     wait(block_gate_);
     fetched_for(item);
+    // The loss gives its gradient to whoever made a result of the network.
+    if (gradients.empty() && measure_.result_bytes[id.index] > 0)
+      gradients.push_back({item, buffer(measure_.result_bytes[id.index], BufferKind::activation, item)});
     pass_gradients_on(id, item, gradients.empty() ? Value{} : gradients.front());
   } else {
     fetched_for(last());
   }
+  if (unread_ == UnreadCopies::kept) hold_unread(id);
   synchronise(id, item != kNone ? item : pass_->forward[id.index]);
+}
+
+// Copies of its output that the plan counts because a reader's backward could read them. What is made again later is
+// not kept.
+void PlanLowerer::hold_unread(OperatorId id) {
+  if (model_.operators[id].is_view()) return;
+  for (std::uint32_t f = facts_.first_flow[id.index]; f < facts_.first_flow[id.index + 1]; ++f) {
+    const auto& consumers = facts_.uses.flows[f].consumers;
+    const std::uint32_t s = measure_.shared_reshard[f];
+    const bool kept = (s == kNone || !measure_.from_source(s)) && !measure_.runs_again(f);
+    const bool saved = std::any_of(consumers.begin(), consumers.end(), [&](const Model::Use& use) {
+      return model_.operators[use.op].inputs[use.input].saved;
+    });
+    if (measure_.stored(f) && kept && saved) unread_until_.emplace_back(pass_->shared[f].buffer, last());
+  }
 }
 
 // The sum of the gradients that came back for an output, in the producer's layout. They are added where the first one
@@ -195,6 +214,19 @@ void PlanLowerer::contribute(std::uint32_t f, const Value& value) {
   pass_->gradient[f] = std::uint32_t(contributions_.size() - 1);
 }
 
+// Added to the first one's buffer, each as soon as both are there.
+void PlanLowerer::contribute_tied(const ParameterTie& tie, Value gradient) {
+  auto& sums = pass_->tied_gradients[tie.owner.index];
+  const auto first = std::find_if(sums.begin(), sums.end(), [&](const TiedGradient& sum) {
+    return sum.owner_input == tie.owner_input && sum.value.buffer != kNone;
+  });
+  if (first != sums.end()) {
+    read(gradient.buffer, first->value.item);
+    gradient.buffer = kNone;
+  }
+  sums.push_back({tie.owner_input, gradient});
+}
+
 void PlanLowerer::pass_gradients_on(OperatorId id, std::uint32_t item, const Value& through_view) {
   const Operator& op = model_.operators[id];
   if (op.is_view() && !through_view.valid()) return;
@@ -218,7 +250,7 @@ void PlanLowerer::pass_gradients_on(OperatorId id, std::uint32_t item, const Val
     if (t == kNone)
       contribute(f, gradient);
     else
-      pass_->tied_gradients[facts_.uses.ties[t].owner.index].push_back(gradient);
+      contribute_tied(facts_.uses.ties[t], gradient);
   }
 }
 
@@ -229,10 +261,15 @@ void PlanLowerer::synchronise(OperatorId id, std::uint32_t backward) {
   const Update how = plan_.operators[id.index].choice.update;
   const bool last_batch = batch_ + 1 == measure_.micro_batches();
   std::vector<Value> needed;
+  // What other operators' uses of its weights gave back is added before anything is exchanged.
+  const auto& tied = pass_->tied_gradients[id.index];
+  const std::uint32_t whole = tied.empty() ? backward : add(PlanTaskKind::turn, Lane::none, id, 0);
+  if (whole != backward) wait(backward);
+  for (const TiedGradient& sum : tied) need(sum.value);
   for (std::uint32_t g = begin; g < end; ++g) {
     const auto& group = measure_.groups[g];
     const bool scattered = group.shards > 1 && (how == Update::sharded || how == Update::sharded_weights);
-    Value gradient{backward, held_gradient_[g].buffer};
+    Value gradient{whole, held_gradient_[g].buffer};
     if (scattered || gradient.buffer == kNone) {
       gradient.buffer = buffer(group.full_gradient_bytes, BufferKind::activation, backward);
       if (!scattered) out_.counted[gradient.buffer] = 1;
@@ -240,14 +277,9 @@ void PlanLowerer::synchronise(OperatorId id, std::uint32_t backward) {
       read(gradient.buffer, backward);
     }
     if (!scattered) held_gradient_[g] = gradient;
-    if (!scattered && !last_batch) {
-      for (const Value& value : pass_->tied_gradients[id.index]) read(value.buffer, backward);
-      continue;
-    }
+    if (!scattered && !last_batch) continue;
     held_gradient_[g] = reduce(id, g, gradient, scattered);
     needed.push_back(held_gradient_[g]);
-    // ZeRO stage 1 keeps whole gradients although its update reads a shard of them.
-    if (how == Update::sharded_state && group.shards > 1) needed.push_back({held_gradient_[g].item, gradient.buffer});
   }
   if (last_batch) updates_.push_back({id, std::move(needed)});
 }
@@ -268,19 +300,18 @@ PlanValue PlanLowerer::reduce(OperatorId id, std::uint32_t g, const Value& gradi
     need(value);
     value.item = item;
     if (k == first)
-      for (const Value& tied : pass_->tied_gradients[id.index]) need(tied);
-    if (step.move == ReshardMove::all_reduce) continue;
+      for (const TiedGradient& sum : pass_->tied_gradients[id.index]) wait(sum.value.item);
+    // Stage 1 of ZeRO keeps whole gradients and sums its shard where they lie.
+    if (step.move == ReshardMove::all_reduce || !scattered) continue;
     const bool shard = k + 1 == end || steps[k + 1].move == ReshardMove::all_reduce;
-    if (shard && scattered && held.buffer != kNone) {
+    if (shard && held.buffer != kNone) {
       value.buffer = held.buffer;  // added to that of the micro-batches before
       need(held);
     } else {
       value.buffer = buffer(shard ? group.shard_gradient_bytes : group.full_gradient_bytes, BufferKind::copy, item);
-      if (shard && scattered) out_.counted[value.buffer] = 1;
+      if (shard) out_.counted[value.buffer] = 1;
     }
   }
-  if (group.syncs == 0)
-    for (const Value& tied : pass_->tied_gradients[id.index]) wait(tied.item), read(tied.buffer, value.item);
   return value;
 }
 

@@ -226,6 +226,17 @@ void PlanMeasure::measure_tensors() {
           forward_layout(model_.operators[OperatorId(i)], access, true, plan_.operators[i].split, axes);
       internal_bytes[i] += bytes_in(layout, access.tensor);
     }
+  result_bytes.assign(model_.operators.size(), 0);
+  for (const TensorId result : model_.results) {
+    const Tensor& tensor = model_.tensors[result];
+    if (!tensor.producer.valid() || !is_floating(tensor.type) || !model_.uses[result].empty()) continue;
+    const Operator& op = model_.operators[tensor.producer];
+    const auto access =
+        std::find_if(op.outputs.begin(), op.outputs.end(), [&](const Access& a) { return a.tensor == result; });
+    const Configuration& split = plan_.operators[tensor.producer.index].split;
+    if (access != op.outputs.end())
+      result_bytes[tensor.producer.index] += bytes_in(forward_layout(op, *access, true, split, axes), result);
+  }
 }
 
 std::pair<std::uint32_t, std::uint32_t> PlanMeasure::masks_of(const Operator& op, const Access& access,

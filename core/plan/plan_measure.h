@@ -52,6 +52,7 @@ class PlanMeasure {
   std::vector<std::int64_t> produced_bytes;   ///< by flow, in its producer's layout
   std::vector<std::int64_t> read_bytes;       ///< by access, in the layout its reader wants
   std::vector<std::int64_t> internal_bytes;   ///< by operator: saved inside it
+  std::vector<std::int64_t> result_bytes;     ///< by operator: outputs of the whole network that no operator reads
   std::vector<std::uint32_t> reshard_of;      ///< by access; kNone
   std::vector<std::uint32_t> shared_reshard;  ///< by flow: the resharding without consumer; kNone
   std::vector<std::uint32_t> repeated;        ///< by resharding: forward steps at the head of backward

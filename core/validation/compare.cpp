@@ -295,7 +295,7 @@ double measured_seconds(const StepMeasurement& measurement, const Spread& spread
 }
 
 Expected<std::int64_t> serial_peak(const Scenario& scenario, const Plan& plan) {
-  const auto lowered = PlanLowering(scenario).lower(plan);
+  const auto lowered = PlanLowering(scenario).lower(plan, UnreadCopies::kept);
   if (!lowered) return lowered.error();
   LaneTimes times;
   for (std::size_t i = 0; i < lowered->items.size(); ++i) {

@@ -74,7 +74,7 @@ std::string write_validation_markdown(const ValidationReport& report);
 /// "In bf16 the same step is off by what rounding explains: loss by ..."
 std::string describe(const StepRounding& rounding);
 
-/// The same of several, a column with the plan before.
+/// The same of several, columns with the plan and whether its prediction is calibrated before.
 std::string write_validations_csv(const std::vector<ValidationReport>& reports);
 
 /// Several plans of one model, as the TensorOpt study tabulates its errors (papers.md section 1): mean and largest

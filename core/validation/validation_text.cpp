@@ -93,9 +93,10 @@ std::string write_validation_csv(const ValidationReport& report) {
 }
 
 std::string write_validations_csv(const std::vector<ValidationReport>& reports) {
-  std::string csv = "plan," + std::string(kValueHead);
+  std::string csv = "plan,calibrated," + std::string(kValueHead);
   for (const auto& report : reports)
-    for (const auto& row : csv_rows(report)) csv += csv_field(report.plan) + "," + row;
+    for (const auto& row : csv_rows(report))
+      csv += csv_field(report.plan) + (report.calibrated ? ",yes," : ",no,") + row;
   return csv;
 }
 

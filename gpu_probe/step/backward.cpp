@@ -64,8 +64,8 @@ Expected<void> RankStep::repeat_what_is_listed(OperatorId id) {
     if (!flow.shared || !flow.shared->saved || shared_made_[number] || flow.of_view) continue;
     auto value = produced(flow, number);
     if (!value) return value.error();
-    value =
-        repeat(*flow.shared, *value, program_.model->tensors[flow.tensor], program_.model->tensors[flow.tensor].name);
+    value = repeat(*flow.shared, std::move(*value), program_.model->tensors[flow.tensor],
+                   program_.model->tensors[flow.tensor].name);
     if (!value) return value.error();
   }
   for (std::size_t k = 0; op.is_view() && k < op.inputs.size(); ++k) {
@@ -118,11 +118,14 @@ Expected<void> RankStep::backward_operator(OperatorId id) {
   if (auto done = read_weights(id, true, false, inputs); !done) return done;
 
   bool any = false;
-  for (std::size_t k = 0; k < inputs.size(); ++k) {
-    const Tensor& tensor = tensor_of(op.inputs[k]);
-    if (!tensor.requires_gradient) continue;
-    any = true;
-    results[k] = gradient_target(id, k);
+  if (Value same = gradient_seen_through(id, *gradients)) {
+    results[0] = std::move(same);
+  } else {
+    for (std::size_t k = 0; k < inputs.size(); ++k) {
+      if (!tensor_of(op.inputs[k]).requires_gradient) continue;
+      any = true;
+      results[k] = gradient_target(id, k);
+    }
   }
   if (any)
     if (auto done = compute_backward(id, inputs, outputs, *gradients, results); !done) return done;
@@ -146,7 +149,24 @@ Value RankStep::gradient_target(OperatorId id, std::size_t k) {
   if (fast() && here.owned[k])
     for (auto& share : shares_[id.index])
       if (auto target = share.gradient_target(static_cast<std::uint32_t>(k))) return target;
+  if (fast() && here.input_tie[k] >= 0) {
+    const Tie& tie = program_.ties[static_cast<std::size_t>(here.input_tie[k])];
+    if (!tie.turned && (tie.way.meets || !tie.way.reshard) && adds(tie.way.from, tie.way))
+      for (auto& share : shares_[tie.owner.index])
+        if (auto target = share.gradient_target(tie.owner_input)) return target;
+  }
   return make(tensor_of(op_of(id).inputs[k]), here.inputs[k]);
+}
+
+// That of a view's input where the view left every element where it was.
+Value RankStep::gradient_seen_through(OperatorId id, const Values& gradients) {
+  const Operator& op = op_of(id);
+  if (!op.is_view() || !fast() || !gradients[0] || !tensor_of(op.inputs[0]).requires_gradient) return nullptr;
+  const Tensor& tensor = tensor_of(op.inputs[0]);
+  const Region region = region_of(mesh(), rank(), program_of(id).inputs[0], tensor.shape);
+  if (!keeps_order(local(id), region, gradients[0]->region)) return nullptr;
+  return std::make_shared<Block>(report_.ledger, region, element_bytes(tensor, program_.options), gradients[0]->data,
+                                 false);
 }
 
 Expected<void> RankStep::compute_backward(OperatorId id, const Values& inputs, const Values& outputs,
@@ -165,13 +185,6 @@ Expected<void> RankStep::compute_backward(OperatorId id, const Values& inputs, c
       if (value) value->data.clear();
     return {};
   }
-  if (at.op().is_view() && fast() && gradients[0] && results[0] &&
-      keeps_order(at, results[0]->region, gradients[0]->region)) {
-    const Value& dy = gradients[0];
-    results[0] =
-        std::make_shared<Block>(report_.ledger, results[0]->region, results[0]->element_bytes, dy->data, false);
-    return {};
-  }
   for (const auto& value : results) result.push_back(value.get());
   if (fast() && here.kernel.fast_backward && here.kernel.fast_backward(at, in, out, gradient, result)) return {};
   for (auto* block : result)
@@ -179,8 +192,13 @@ Expected<void> RankStep::compute_backward(OperatorId id, const Values& inputs, c
   return here.kernel.backward(at, in, out, gradient, result);
 }
 
-// Brings an input's gradient to where the tensor's gradients are summed. What arrives there complete, where others are
-// still partial sums, is added by one rank only.
+// What arrives complete, where others are still partial sums, is added by one rank only.
+bool RankStep::adds(const Layout& meeting, const Way& way) const {
+  const std::uint32_t arrives = way.meets ? way.read.mask(Layout::kPartial) : 0;
+  return position_of(mesh(), rank(), meeting.mask(Layout::kPartial) & ~arrives) == 0;
+}
+
+// Brings an input's gradient to where the tensor's gradients are summed.
 Expected<void> RankStep::send_gradient(OperatorId id, std::size_t k, Value gradient) {
   const OperatorProgram& here = program_of(id);
   const Access& access = op_of(id).inputs[k];
@@ -192,28 +210,25 @@ Expected<void> RankStep::send_gradient(OperatorId id, std::size_t k, Value gradi
     gradient = std::move(*moved);
     return {};
   };
-  const auto adds = [&](const Layout& meeting, const Way& way) {
-    const std::uint32_t arrives = way.meets ? way.read.mask(Layout::kPartial) : 0;
-    return position_of(mesh(), rank(), meeting.mask(Layout::kPartial) & ~arrives) == 0;
-  };
   if (here.owned[k]) {
     for (std::size_t s = 0; s < here.parameters.size(); ++s) {
       const auto& of_set = here.parameters[s].inputs;
       if (std::find(of_set.begin(), of_set.end(), k) != of_set.end())
-        shares_[id.index][s].add_gradient(static_cast<std::uint32_t>(k), *gradient, backward_seconds(id));
+        shares_[id.index][s].add_gradient(static_cast<std::uint32_t>(k), gradient, false, backward_seconds(id));
     }
     return {};
   }
   if (here.input_tie[k] >= 0) {
     const Tie& tie = program_.ties[static_cast<std::size_t>(here.input_tie[k])];
     const Tensor& held = tensor_of(op_of(tie.owner).inputs[tie.owner_input]);
+    const bool moves = tie.way.reshard && !tie.way.meets && tie.way.reshard->backward.size() > tie.way.head();
     if (tie.turned) gradient = turned(report_.ledger, gradient);
     if (auto done = bring(tie.way, held, op_of(id).name + ": tied weight"); !done) return done;
     if (!adds(tie.way.from, tie.way)) return {};
     const auto& sets = program_of(tie.owner).parameters;
     for (std::size_t s = 0; s < sets.size(); ++s)
       if (std::find(sets[s].inputs.begin(), sets[s].inputs.end(), tie.owner_input) != sets[s].inputs.end())
-        shares_[tie.owner.index][s].add_gradient(tie.owner_input, *gradient, backward_seconds(id));
+        shares_[tie.owner.index][s].add_gradient(tie.owner_input, gradient, tie.turned || moves, backward_seconds(id));
     return {};
   }
   const auto number = static_cast<std::size_t>(here.input_flow[k]);

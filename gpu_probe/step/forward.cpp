@@ -17,7 +17,7 @@ Expected<void> RankStep::forward_operator(OperatorId id) {
     Values data;
     for (std::size_t o = 0; o < op.outputs.size(); ++o)
       data.push_back(generated(tensor_of(op.outputs[o]), op.outputs[o].tensor, here.outputs[o]));
-    return publish(id, data);
+    return publish(id, std::move(data));
   }
   Values inputs(op.inputs.size());
   if (auto done = read_weights(id, false, false, inputs); !done) return done;
@@ -29,7 +29,26 @@ Expected<void> RankStep::forward_operator(OperatorId id) {
   }
   auto outputs = compute(id, inputs, StepPhase::forward);
   if (!outputs) return outputs.error();
-  return publish(id, *outputs);
+  inputs.clear();  // what nobody else reads goes before anything is resharded
+  return publish(id, std::move(*outputs));
+}
+
+// To one reader, whose copy is kept if the plan keeps it. The source is let go after the first step.
+Expected<Value> RankStep::follow(std::size_t number, std::size_t reader, Value value) {
+  const Flow& flow = program_.flows[number];
+  const Way& way = flow.ways[reader];
+  if (way.reshard) {
+    const Tensor& tensor = program_.model->tensors[flow.tensor];
+    auto moved = move(*way.reshard, false, 0, way.reshard->forward.size(), way.start, tensor, std::move(value),
+                      tensor.name + " -> " + op_of(flow.consumers[reader].op).name);
+    if (!moved) return moved.error();
+    value = std::move(*moved);
+  }
+  if (way.saved && way.moves() && way.keeps_copy()) {
+    value->count_as(Held::kept);
+    kept_copy_[number][reader] = value;
+  }
+  return value;
 }
 
 // An activation by its way, or what is the same for every step.
@@ -39,21 +58,9 @@ Expected<Value> RankStep::input_value(OperatorId id, std::size_t k) {
   if (here.input_flow[k] < 0) return generated(tensor_of(access), access.tensor, here.inputs[k].without_partial());
   const auto number = static_cast<std::size_t>(here.input_flow[k]),
              reader = static_cast<std::size_t>(here.input_way[k]);
-  const Flow& flow = program_.flows[number];
-  const Way& way = flow.ways[reader];
   Value value = live_[number];
-  if (way.reshard) {
-    auto moved = move(*way.reshard, false, 0, way.reshard->forward.size(), way.start, tensor_of(access),
-                      std::move(value), tensor_of(access).name + " -> " + op_of(id).name);
-    if (!moved) return moved.error();
-    value = std::move(*moved);
-  }
-  if (way.saved && way.moves() && way.keeps_copy()) {
-    value->count_as(Held::kept);
-    kept_copy_[number][reader] = value;
-  }
   if (--unread_[number] == 0) live_[number].reset();
-  return value;
+  return program_.flows[number].goes_on_at_once() ? value : follow(number, reader, std::move(value));
 }
 
 Expected<RankStep::Values> RankStep::compute(OperatorId id, const Values& inputs, StepPhase phase) {
@@ -88,7 +95,7 @@ Value RankStep::seen_through(const LocalOperator& at, const Values& inputs) {
 }
 
 // Hands the outputs to their readers and keeps what the plan keeps.
-Expected<void> RankStep::publish(OperatorId id, const Values& outputs) {
+Expected<void> RankStep::publish(OperatorId id, Values outputs) {
   const Operator& op = op_of(id);
   const OperatorProgram& here = program_of(id);
   kept_internal_[id.index].resize(outputs.size());
@@ -104,17 +111,22 @@ Expected<void> RankStep::publish(OperatorId id, const Values& outputs) {
     const auto number = static_cast<std::size_t>(here.output_flow[o]);
     const Flow& flow = program_.flows[number];
     add_loss(flow, *outputs[o]);
-    Value source = outputs[o];
     const auto needs_source = [](const Way& way) {
       return way.saved && (!way.moves() || (way.reshard && way.reshard->keep == Keep::before));
     };
     bool keep = flow.producer_saves && !flow.restoring();
+    if (flow.shared) keep = keep || needs_source(*flow.shared);
+    for (std::size_t c = 0; !flow.shared && c < flow.ways.size(); ++c) keep = keep || needs_source(flow.ways[c]);
+    if (keep && !flow.of_view && !here.runs_again) {
+      outputs[o]->count_as(Held::kept);
+      kept_source_[number] = outputs[o];
+    }
+    Value source = std::move(outputs[o]);
     if (flow.shared) {
-      keep = keep || needs_source(*flow.shared);
       if (flow.shared->reshard) {
         const auto& steps = flow.shared->reshard->forward;
         auto moved = move(*flow.shared->reshard, false, 0, steps.size(), flow.shared->start, tensor_of(op.outputs[o]),
-                          source, tensor_of(op.outputs[o]).name);
+                          std::move(source), tensor_of(op.outputs[o]).name);
         if (!moved) return moved.error();
         source = std::move(*moved);
       }
@@ -123,14 +135,12 @@ Expected<void> RankStep::publish(OperatorId id, const Values& outputs) {
         kept_shared_[number] = source;
         shared_made_[number] = 1;
       }
-    } else {
-      for (const auto& way : flow.ways) keep = keep || needs_source(way);
+    } else if (flow.goes_on_at_once()) {
+      auto moved = follow(number, 0, std::move(source));
+      if (!moved) return moved.error();
+      source = std::move(*moved);
     }
-    if (keep && !flow.of_view && !here.runs_again) {
-      outputs[o]->count_as(Held::kept);
-      kept_source_[number] = outputs[o];
-    }
-    if (unread_[number] > 0) live_[number] = source;
+    if (unread_[number] > 0) live_[number] = std::move(source);
   }
   return {};
 }

@@ -305,17 +305,24 @@ Value ParameterShare::gradient_target(std::uint32_t input) {
       run.data.part(static_cast<std::size_t>(starts_[p]), static_cast<std::size_t>(regions_[p].elements())), false);
 }
 
-void ParameterShare::add_gradient(std::uint32_t input, const Block& gradient, double& seconds) {
+void ParameterShare::add_gradient(std::uint32_t input, const Value& gradient, bool own, double& seconds) {
   const std::size_t p = place_of(input);
   if (p == regions_.size()) return;
+  if (Value& run = sharded_gradient() ? passing_ : gradient_;
+      own && !run && regions_.size() == 1 && gradient->element_bytes == program_.options.gradient_bytes) {
+    run = gradient;
+    if (!sharded_gradient()) run->count_as(Held::gradients);
+    touched_[p] = true;
+    return;
+  }
   const Moment since = moment();
   const Place to = whole_gradient().data.data() + starts_[p];
-  const ConstPlace from = gradient.data.data();
+  const ConstPlace from = gradient->data.data();
   if (to == from) return;
   if (touched_[p])
-    add(from, to, gradient.data.size());
+    add(from, to, gradient->data.size());
   else
-    copy(from, to, gradient.data.size());
+    copy(from, to, gradient->data.size());
   touched_[p] = true;
   between(since, moment(), [&seconds](double passed) { seconds += passed; });
 }

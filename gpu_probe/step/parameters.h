@@ -24,8 +24,8 @@ class ParameterShare {
   /// Room for the gradient of an input where it is summed anyway, if it is the first of this step; else null.
   Value gradient_target(std::uint32_t input);
   /// Adds to the gradient of an input, in this rank's block; nothing where this rank is not to add (see Way::meets).
-  /// `seconds`: to which the time is added.
-  void add_gradient(std::uint32_t input, const Block& gradient, double& seconds);
+  /// `own`: nobody else holds its numbers, so that the first becomes the sum. `seconds`: to which the time is added.
+  void add_gradient(std::uint32_t input, const Value& gradient, bool own, double& seconds);
   /// Sums the gradient as the plan says and keeps what this rank updates.
   Expected<void> synchronise();
   /// The update, in `seconds`, and the way of the new weights to all that hold them.

@@ -303,7 +303,7 @@ void PlacedRank::give_weight_gradient(OperatorId id, std::size_t k, Value gradie
     input = tie.owner_input;
   }
   double seconds = 0;  // those of the task are taken as a whole
-  for (auto& share : shares_[owner.index]) share.add_gradient(input, *gradient, seconds);
+  for (auto& share : shares_[owner.index]) share.add_gradient(input, gradient, false, seconds);
 }
 
 // A task that reads the weights may come behind their update: it is to see them as they were.

@@ -49,6 +49,8 @@ struct Flow {
     const Way* way = shared ? &*shared : ways.size() == 1 ? &ways.front() : nullptr;
     return way && way->restored > 0 ? way : nullptr;
   }
+  /// A tensor of one reader is brought into its shape when it is there, not when it is read.
+  bool goes_on_at_once() const { return !shared && consumers.size() == 1; }
   /// Where readers take it from and gradients are summed.
   Layout meeting() const { return shared ? shared->read : produced.without_partial(); }
 };

@@ -44,7 +44,8 @@ class RankStep {
 
   Expected<void> forward();
   Expected<void> forward_operator(OperatorId id);
-  Expected<void> publish(OperatorId id, const Values& outputs);
+  Expected<void> publish(OperatorId id, Values outputs);
+  Expected<Value> follow(std::size_t number, std::size_t reader, Value value);
   Expected<Value> input_value(OperatorId id, std::size_t k);
   Expected<Values> compute(OperatorId id, const Values& inputs, StepPhase phase);
   Value seen_through(const LocalOperator& at, const Values& inputs);
@@ -56,8 +57,10 @@ class RankStep {
   Expected<Values> output_gradients(OperatorId id);
   Expected<void> send_gradient(OperatorId id, std::size_t k, Value gradient);
   Value gradient_target(OperatorId id, std::size_t k);
+  Value gradient_seen_through(OperatorId id, const Values& gradients);
   Expected<void> compute_backward(OperatorId id, const Values& inputs, const Values& outputs, const Values& gradients,
                                   Values& results);
+  bool adds(const Layout& meeting, const Way& way) const;
   double& backward_seconds(OperatorId id) { return report_.seconds[id.index][std::size_t(StepPhase::backward)]; }
   void release(OperatorId id);
 
@@ -69,14 +72,15 @@ class RankStep {
   void used(Values& all) {
     if (!learned_) last_use_of_all_[&all] = tick_;
   }
-  void advance();  ///< a computation of backward has ended, and its caller has let go of what it read
-  void learn();    ///< at the end of the first backward
+  /// A computation of backward has ended, and its caller has let go of what it read; or a long resharding is to begin.
+  void advance();
+  void learn();  ///< at the end of the first backward
 
   // What backward reads, from copies or computed again (recall.cpp).
   Expected<Value> fetch(OperatorId id, std::size_t k);
   Expected<Value> produced(const Flow& flow, std::size_t number);
   Expected<Values> run_again(OperatorId id);
-  Expected<Value> repeat(const Way& way, const Value& value, const Tensor& tensor, const std::string& where);
+  Expected<Value> repeat(const Way& way, Value value, const Tensor& tensor, const std::string& where);
 
   Expected<void> read_weights(OperatorId id, bool backward_only, bool rerun, Values& weights);
   /// Steps [first, last) of one direction of a resharding.

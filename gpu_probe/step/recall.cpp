@@ -40,7 +40,7 @@ Expected<Value> RankStep::fetch(OperatorId id, std::size_t k) {
     if (!repeated_shared_[number]) {
       auto value = produced(flow, number);
       if (!value) return value.error();
-      value = repeat(*flow.shared, *value, tensor_of(access), tensor_of(access).name);
+      value = repeat(*flow.shared, std::move(*value), tensor_of(access), tensor_of(access).name);
       if (!value) return value.error();
       repeated_shared_[number] = std::move(*value);
       shared_made_[number] = 1;
@@ -48,7 +48,7 @@ Expected<Value> RankStep::fetch(OperatorId id, std::size_t k) {
     used(repeated_shared_[number]);
     source = repeated_shared_[number];
   }
-  auto value = repeat(way, source, tensor_of(access), where);
+  auto value = repeat(way, std::move(source), tensor_of(access), where);
   if (!value) return value.error();
   known = std::move(*value);
   used(known);
@@ -56,12 +56,14 @@ Expected<Value> RankStep::fetch(OperatorId id, std::size_t k) {
 }
 
 // The forward resharding once more, where the plan lists it in backward.
-Expected<Value> RankStep::repeat(const Way& way, const Value& value, const Tensor& tensor, const std::string& where) {
+Expected<Value> RankStep::repeat(const Way& way, Value value, const Tensor& tensor, const std::string& where) {
   if (!way.moves()) return value;
   if (way.repeated == 0)
     return bad_input("plan: backward reads a copy that is neither kept nor made again",
                      program_.model->name + ": " + where);
-  return move(*way.reshard, true, 0, way.repeated, way.start, tensor, value, where + ": again");
+  // Nobody else is to hold what is let go after the first step.
+  if (way.repeated > 1) advance();
+  return move(*way.reshard, true, 0, way.repeated, way.start, tensor, std::move(value), where + ": again");
 }
 
 // The tensor as its producer left it.

@@ -39,16 +39,59 @@ class PeakTest : public QObject {
     QVERIFY(source.has_value());
     compare(*(*source)->bind({64, 0}), "v100-16gb-1x2", 3, 0.01, 0, 0, 1);
   }
+  /// Uses of one weight give their gradients to one sum; each for itself they would be as many times as large.
+  void shared_weights() {
+    const ModelPtr model = test::unrolled_rnn(6, 8, 96);
+    for (const char* method : {"data-parallel", "fsdp", "ft"})
+      for (const char* hardware : {"v100-16gb-1x2", "v100-16gb-1x4"})
+        compare(model, hardware, 2, 0.02, 0, 1, 3, method);
+  }
+  /// Sums made in several steps let go of what they were made from after the first.
+  void long_reshardings() {
+    for (const char* method : {"ft", "tofu", "megatron"})
+      for (const int narrow : {0, 32}) compare(transformer(narrow), "v100-16gb-1x4", 3, 0.02, 0, 1, 3, method);
+  }
+  /// Stages 1 to 3 of ZeRO; the first keeps whole gradients and makes no shards beside them.
+  void sharded_updates() {
+    for (const char* method : {"fsdp:zero=1", "fsdp:zero=2", "fsdp"})
+      compare(transformer(0), "v100-16gb-1x4", 1, 0.02, 0, 1, 3, method);
+  }
+  /// A network without a loss hands out its result and takes in the gradient of it.
+  void large_results() {
+    ModelBuilder b("large result", "test", 64, 0);
+    const TensorId x = b.input("x", {64, 16}, {DimName::batch, DimName::channel}, ElementType::f32);
+    const TensorId y =
+        b.linear("wide", b.linear("first", x, b.parameter("w0", {16, 16})), b.parameter("w1", {16, 512}));
+    const ModelPtr plain = test::finished(b, y);
+    for (const char* method : {"data-parallel", "ft"}) compare(plain, "v100-16gb-1x2", 2, 0.02, 0, 1, 3, method);
+    ModelBuilder v("its view", "test", 64, 0);
+    const TensorId data = v.input("x", {64, 16}, {DimName::batch, DimName::channel}, ElementType::f32);
+    const TensorId made = v.linear("wide", data, v.parameter("w1", {16, 512}));
+    compare(test::finished(v, v.reshape("turned", made, {64, 16, 32})), "v100-16gb-1x2", 2, 0.02, 0, 1, 3,
+            "data-parallel");
+  }
 
  private:
+  /// `narrow`: channels of the token table, 0: as many as those of the layers.
+  static ModelPtr transformer(int narrow) {
+    TransformerShape shape;
+    shape.layers = 1, shape.hidden = 64, shape.heads = shape.kv_heads = 4, shape.head_channels = 16;
+    shape.intermediate = 128, shape.vocabulary = 512, shape.positions = 16;
+    shape.embedding_channels = narrow, shape.own_output_projection = narrow > 0;
+    const auto model = build_transformer(shape, "transformer", "test", 8, 16);
+    return model ? *model : nullptr;
+  }
+
   void compare(const ModelPtr& model, const char* hardware, std::size_t plans, double share, double bytes,
-               int warm_up = 1, int steps = 3) {
+               int warm_up = 1, int steps = 3, const char* method = "ft") {
     const auto cluster = cluster_preset(hardware);
     Settings settings;
     settings.batch = model->batch;
     const auto scenario = make_scenario(model, *cluster, hardware, settings);
     QVERIFY(scenario.has_value());
-    const auto result = (*make_searcher(**find_method("ft")))->run(*scenario, SearchPass::exact, {});
+    const auto chosen = choose_method(method);
+    QVERIFY(chosen.has_value());
+    const auto result = (*make_searcher(*chosen->method, chosen->parameters))->run(*scenario, SearchPass::exact, {});
     QVERIFY(result.has_value());
     const std::size_t count = (*result)->points.size();
     for (std::size_t p = 0; p < count; p += std::max<std::size_t>(1, count / plans)) {
@@ -68,7 +111,8 @@ class PeakTest : public QObject {
       const double held = double(measured->memory.peak), off = held - double(*predicted);
       QVERIFY2(
           off >= -share * held && off <= share * held + bytes,
-          qPrintable(QString("%1 point %2: predicted %3, held %4").arg(hardware).arg(p).arg(*predicted).arg(held)));
+          qPrintable(
+              QString("%1 %2 point %3: predicted %4, held %5").arg(method, hardware).arg(p).arg(*predicted).arg(held)));
     }
   }
 };

@@ -159,8 +159,15 @@ class ReportTest : public QObject {
     QVERIFY(rows.contains("operator,\"fc, the second\",0.002,,,,,modelled"));
     for (const QString& row : std::as_const(rows))
       if (row.endsWith(",modelled")) QVERIFY2(row.contains(",,,,,"), qPrintable(row));
-    const QString several = QString::fromStdString(write_validations_csv({report, report}));
+    // Before and after calibration the same plan has the same name.
+    report.calibrated = false;
+    ValidationReport calibrated = report;
+    calibrated.calibrated = true;
+    const QString several = QString::fromStdString(write_validations_csv({report, calibrated}));
     QCOMPARE(several.count("\r\n"), 1 + 2 * (rows.size() - 1));
+    QVERIFY2(several.startsWith("plan,calibrated,part,name,"), qPrintable(several.left(60)));
+    QCOMPARE(several.count(",no,step,step,"), 1);
+    QCOMPARE(several.count(",yes,step,step,"), 1);
   }
 
   void markdown_shows_what_was_not_measured() {
