@@ -87,7 +87,7 @@ class PlacementComparison {
       const std::string name = fmt::format("{}: device {} to {}", std::string(plan_.graph->names[transfer.source]),
                                            transfer.from, transfer.to);
       report_.collectives.push_back(timed(name, transfer.end_s - transfer.start_s, measured_.transfers[t].time));
-      if (measured_.transfers[t].received_bytes > measured_.transfers[t].planned_bytes) ++several_;
+      if (measured_.transfers[t].received_bytes > measured_.transfers[t].planned_bytes) ++larger_;
     }
   }
 
@@ -124,10 +124,10 @@ class PlacementComparison {
     report_.notes.emplace_back(
         "a placement: execution is the computing of the device that computes longest, network the rest of the step; "
         "phases and bytes are those of all devices");
-    if (several_ > 0)
+    if (larger_ > 0)
       report_.notes.push_back(fmt::format(
           "{} of {} transfers carry more than the simulator counts: summands of a gradient that all time steps have",
-          several_, simulation_.transfers.size()));
+          larger_, simulation_.transfers.size()));
     report_.notes.push_back(fmt::format("measured times are {} of {} steps",
                                         measured_.backend == "cpu" ? "lower quartiles" : "medians",
                                         measured_.step.samples));
@@ -147,7 +147,7 @@ class PlacementComparison {
   const StepMeasurement& measured_;
   const Simulation& simulation_;
   ValidationReport report_;
-  std::size_t several_ = 0;
+  std::size_t larger_ = 0;
 };
 
 }  // namespace

@@ -137,19 +137,24 @@ TransformerShape t5(ConfigReader& c) {
   return s;
 }
 
-TransformerShape bart(ConfigReader& c) {
-  TransformerShape s;
-  s.hidden = c.width({"d_model", "hidden_size"}, 1024);
-  s.encoder_layers = c.layers({"encoder_layers", "num_hidden_layers"}, 12);
-  s.layers = c.layers({"decoder_layers"}, 12);
-  s.encoder_heads = c.integer({"encoder_attention_heads", "num_attention_heads"}, ConfigReader::kMaximumHeads, 16);
-  s.heads = s.kv_heads = c.integer({"decoder_attention_heads"}, ConfigReader::kMaximumHeads, 16);
-  s.encoder_intermediate = c.width({"encoder_ffn_dim"}, 4096);
-  s.intermediate = c.width({"decoder_ffn_dim"}, 4096);
+void encoder_decoder(ConfigReader& c, TransformerShape& s, std::int64_t hidden, std::int64_t layers,
+                     std::int64_t heads) {
+  s.hidden = c.width({"d_model", "hidden_size"}, hidden);
+  s.encoder_layers = c.layers({"encoder_layers", "num_hidden_layers"}, layers);
+  s.layers = c.layers({"decoder_layers"}, layers);
+  s.encoder_heads = c.integer({"encoder_attention_heads", "num_attention_heads"}, ConfigReader::kMaximumHeads, heads);
+  s.heads = s.kv_heads = c.integer({"decoder_attention_heads"}, ConfigReader::kMaximumHeads, heads);
+  s.encoder_intermediate = c.width({"encoder_ffn_dim"}, 4 * hidden);
+  s.intermediate = c.width({"decoder_ffn_dim"}, 4 * hidden);
   c.check_heads(s, "decoder_attention_heads", "decoder_attention_heads");
   if (c.good() && s.hidden % s.encoder_heads != 0)
     c.fail("encoder_attention_heads",
            fmt::format("{} heads do not divide the hidden size {}", s.encoder_heads, s.hidden));
+}
+
+TransformerShape bart(ConfigReader& c) {
+  TransformerShape s;
+  encoder_decoder(c, s, 1024, 12, 16);
   c.vocabulary(s, 50265, 1024);
   s.activation = c.text({"activation_function"}, "gelu");
   s.block = TransformerShape::Block::post_norm;

@@ -80,17 +80,7 @@ TransformerShape whisper(ConfigReader& c) {
   if (!architecture.empty() && architecture != "WhisperForConditionalGeneration" && architecture != "WhisperModel")
     c.fail("architectures",
            fmt::format("'{}' is not supported: WhisperForConditionalGeneration and WhisperModel are", architecture));
-  s.hidden = c.width({"d_model", "hidden_size"}, 384);
-  s.encoder_layers = c.layers({"encoder_layers", "num_hidden_layers"}, 4);
-  s.layers = c.layers({"decoder_layers"}, 4);
-  s.encoder_heads = c.integer({"encoder_attention_heads", "num_attention_heads"}, ConfigReader::kMaximumHeads, 6);
-  s.heads = s.kv_heads = c.integer({"decoder_attention_heads"}, ConfigReader::kMaximumHeads, 6);
-  s.encoder_intermediate = c.width({"encoder_ffn_dim"}, 1536);
-  s.intermediate = c.width({"decoder_ffn_dim"}, 1536);
-  c.check_heads(s, "decoder_attention_heads", "decoder_attention_heads");
-  if (c.good() && s.hidden % s.encoder_heads != 0)
-    c.fail("encoder_attention_heads",
-           fmt::format("{} heads do not divide the hidden size {}", s.encoder_heads, s.hidden));
+  encoder_decoder(c, s, 384, 4, 6);
   c.vocabulary(s, 51865, 448, {"max_target_positions"});
   s.activation = c.text({"activation_function"}, "gelu");
   s.learned_positions = s.qkv_bias = s.output_bias = s.mlp_bias = true;

@@ -61,6 +61,9 @@ TransformerShape electra(ConfigReader& c);
 TransformerShape deberta_v2(ConfigReader& c);
 TransformerShape t5(ConfigReader& c);
 TransformerShape bart(ConfigReader& c);
+/// What BART and Whisper share: sizes of both halves under their usual names; feed-forward parts four times as wide.
+void encoder_decoder(ConfigReader& c, TransformerShape& s, std::int64_t hidden, std::int64_t layers,
+                     std::int64_t heads);
 
 // families_media.cpp: pictures and sound
 TransformerShape vit(ConfigReader& c);
