@@ -39,7 +39,13 @@ constexpr double kReachMore = 1.05;                                         // f
 // Of plans collected under a slider, and of those once it rests: what the eye can tell apart, and more.
 constexpr double kLiveApart = 2.0 / 800, kRestApart = 2.0 / 4000;
 constexpr double kLiveDistance = 0.01;  // of points from the hull, for a curve of a deep network under a slider
+// Width of buckets where the frontier is steep, over that elsewhere: the second where the first would take too long, as
+// of deep networks or after a pass of so many products.
+constexpr double kSteepWidth = 1.0 / 8, kDearSteepWidth = 1.0 / 4, kDearProducts = 1e7;
 constexpr std::size_t kDeep = 350, kVeryDeep = 900;  // variables; only between the two that distance was seen to do
+// Variables from which crossings alone do under a slider: of WRN and TRN-2, lists took a third of the time of a move
+// and found 2 plans of 500.
+constexpr std::size_t kCrossingsDo = 2000;
 constexpr double kClosed = 0.002;  // share of the frontier's ranges that may hide behind a chord of its hull
 constexpr double kSteep = 6;       // ratio of scaled weights from which a slope is steep
 
@@ -249,7 +255,7 @@ void Engine::coarse(Achieved& achieved, int buckets) {
   // Rounding errors of the operators add up to several buckets, and a beam with four times as many costs little more.
   double delta = guess;
   while (pass(4.0 * buckets, delta)) delta *= 4;
-  if (!control_.stopped()) beam(achieved, 4.0 * buckets / beam_wider_, 1.0 / 8, steep(achieved, delta));
+  if (!control_.stopped()) beam(achieved, 4.0 * buckets / beam_wider_, kSteepWidth, steep(achieved, delta));
 }
 
 /// Where the frontier is steep, buckets of equal size are too wide: regions at steep slopes only, for finer ones.
@@ -269,11 +275,15 @@ std::vector<Slack> Engine::steep(const Achieved& achieved, double delta) const {
 
 double Engine::live(Achieved& achieved, double buckets, bool thorough) {
   const std::size_t depth = graph_.variables.size();
+  if (!thorough && depth > kCrossingsDo) return 0;
   const double distance = depth < kDeep || depth > kVeryDeep ? kInfinity : kLiveDistance;
   double products = 0;
   apart_ = thorough ? kRestApart : kLiveApart;
   beam(achieved, buckets, 1, slacks(used(), achieved, effective_limit(achieved), 0, distance).slack, &products);
-  if (thorough && !control_.stopped()) beam(achieved, buckets / 2, 1.0 / 8, steep(achieved, distance));
+  if (thorough && !control_.stopped()) {
+    const bool dear = depth > kVeryDeep || products > kDearProducts;
+    beam(achieved, buckets / 2, dear ? kDearSteepWidth : kSteepWidth, steep(achieved, distance));
+  }
   return products;
 }
 

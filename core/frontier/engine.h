@@ -33,8 +33,9 @@ class Engine {
   bool quick_hull(Achieved& achieved, int rounds = kClosingRounds);
   /// Quantised lists near the hull, traced back and re-costed.
   void coarse(Achieved& achieved, int buckets);
-  /// One round of it, in buckets of 1 / `buckets` of the range; returns the products of points that it took. Thorough:
-  /// a second round where the frontier is steep.
+  /// One round of it, in buckets of 1 / `buckets` of the range; returns the products of points that it took (0: none
+  /// was, since the problem is so deep that what is achieved does). Thorough: always, and a second round where the
+  /// frontier is steep.
   double live(Achieved& achieved, double buckets, bool thorough);
   /// Exact lists in a growing distance from the hull until no plan can be missed; true if that point was reached within
   /// the work allowed. Otherwise `floor` holds what was proven (Needed of all passes), empty if nothing.

@@ -170,30 +170,70 @@ EdgeTable make_edge_table(const Edge& edge) {
   return table;
 }
 
-/// Edges whose raw tables and used classes are equal share one EdgeTable (identical layers).
-std::vector<std::uint32_t> group_edges(const Problem& problem, ThreadPool& pool, const std::stop_token& stop) {
-  const auto& edges = problem.edges;
-  // Contents that edges share are read once: equal layers are most of a network.
-  std::unordered_map<const void*, std::uint32_t> first_with;
-  std::vector<std::uint32_t> first(edges.size()), distinct;
-  for (std::uint32_t k = 0; k < edges.size(); ++k) {
-    const auto [it, fresh] = first_with.emplace(edges[k].costs.identity(), k);
-    first[k] = it->second;
-    if (fresh) distinct.push_back(k);
+/// What is said more than once of a problem with equal layers: each is known by the first that says it.
+struct Repeats {
+  std::vector<std::uint32_t> from, to;  ///< per edge: equal lists of classes have equal numbers, on both sides
+  std::vector<std::uint32_t> edge;      ///< per edge: the first with the same contents (shared, not compared) and lists
+  std::vector<std::uint32_t> table;     ///< per edge: the first whose contents and used classes are equal
+};
+
+void find_equal_lists(const std::vector<Edge>& edges, ThreadPool& pool, const std::stop_token& stop, Repeats& repeats) {
+  const auto list = [&](std::size_t i) -> const std::vector<std::uint32_t>& {
+    return i % 2 == 0 ? edges[i / 2].from_class : edges[i / 2].to_class;
+  };
+  std::vector<std::uint64_t> hashes(2 * edges.size());
+  pool.for_each(
+      hashes.size(),
+      [&](std::size_t i, int) {
+        if (stop.stop_requested()) return;
+        std::uint64_t h = list(i).size();
+        for (const std::uint32_t c : list(i)) h = mix(h, c);
+        hashes[i] = h;
+      },
+      16);
+  // A collision leaves a list with a number of its own.
+  std::unordered_map<std::uint64_t, std::uint32_t> known;
+  std::vector<std::uint32_t> number(hashes.size());
+  for (std::uint32_t i = 0; i < hashes.size(); ++i) {
+    number[i] = known.emplace(hashes[i], i).first->second;
+    if (number[i] != i && list(i) != list(number[i])) number[i] = i;
+    (i % 2 == 0 ? repeats.from : repeats.to).push_back(number[i]);
   }
-  std::vector<std::uint64_t> contents(edges.size()), hashes(edges.size());
-  pool.for_each(distinct.size(), [&](std::size_t i, int) {
-    if (!stop.stop_requested()) contents[distinct[i]] = hash_points(edges[distinct[i]].costs.points(), 1);
+}
+
+void find_equal_edges(const std::vector<Edge>& edges, Repeats& repeats) {
+  std::map<std::tuple<const void*, std::uint32_t, std::uint32_t, std::uint32_t>, std::uint32_t> known;
+  for (std::uint32_t k = 0; k < edges.size(); ++k)
+    repeats.edge.push_back(
+        known.try_emplace({edges[k].costs.identity(), edges[k].columns, repeats.from[k], repeats.to[k]}, k)
+            .first->second);
+}
+
+/// Edges whose raw tables and used classes are equal share one EdgeTable (identical layers).
+void find_equal_tables(const std::vector<Edge>& edges, ThreadPool& pool, const std::stop_token& stop,
+                       Repeats& repeats) {
+  std::unordered_map<const void*, std::uint32_t> first_with;
+  std::vector<std::uint32_t> distinct, first, contents_of;
+  for (std::uint32_t k = 0; k < edges.size(); ++k) {
+    if (repeats.edge[k] != k) continue;
+    const auto [it, fresh] = first_with.emplace(edges[k].costs.identity(), contents_of.size());
+    if (fresh) contents_of.push_back(k);
+    distinct.push_back(k);
+    first.push_back(it->second);
+  }
+  std::vector<std::uint64_t> contents(contents_of.size()), hashes(distinct.size());
+  pool.for_each(contents.size(), [&](std::size_t i, int) {
+    if (!stop.stop_requested()) contents[i] = hash_points(edges[contents_of[i]].costs.points(), 1);
   });
-  pool.for_each(edges.size(), [&](std::size_t k, int) {
+  pool.for_each(distinct.size(), [&](std::size_t i, int) {
     if (stop.stop_requested()) return;
-    const Edge& edge = edges[k];
-    std::uint64_t h = mix(contents[first[k]], edge.rows);
+    const Edge& edge = edges[distinct[i]];
+    std::uint64_t h = mix(contents[first[i]], edge.rows);
     std::vector<char> used(edge.rows + edge.columns);
     for (const std::uint32_t r : edge.from_class) used[r] = 1;
     for (const std::uint32_t c : edge.to_class) used[edge.rows + c] = 1;
     for (const char u : used) h = mix(h, static_cast<std::uint64_t>(u));
-    hashes[k] = h;
+    hashes[i] = h;
   });
   const auto equal = [&](const Edge& x, const Edge& y) {
     if (x.rows != y.rows || x.columns != y.columns || !(x.costs == y.costs)) return false;
@@ -204,16 +244,49 @@ std::vector<std::uint32_t> group_edges(const Problem& problem, ThreadPool& pool,
     for (const std::uint32_t c : y.to_class) used[x.rows + c] |= 2;
     return std::none_of(used.begin(), used.end(), [](char u) { return u == 1 || u == 2; });
   };
-  // Equal hashes are taken for equal tables and then checked, all at once; a collision leaves an edge in a group of its
-  // own.
-  std::vector<std::uint32_t> group(edges.size());
+  // Equal hashes are taken for equal tables and then checked, all at once; a collision leaves an edge with a table of
+  // its own.
+  repeats.table.resize(edges.size());
   std::unordered_map<std::uint64_t, std::uint32_t> known;
-  for (std::uint32_t k = 0; k < edges.size(); ++k) group[k] = known.emplace(hashes[k], k).first->second;
-  pool.for_each(edges.size(), [&](std::size_t k, int) {
-    if (group[k] != k && !stop.stop_requested() && !equal(edges[k], edges[group[k]]))
-      group[k] = static_cast<std::uint32_t>(k);
+  for (std::size_t i = 0; i < distinct.size(); ++i)
+    repeats.table[distinct[i]] = known.emplace(hashes[i], distinct[i]).first->second;
+  pool.for_each(distinct.size(), [&](std::size_t i, int) {
+    const std::uint32_t k = distinct[i];
+    if (repeats.table[k] != k && !stop.stop_requested() && !equal(edges[k], edges[repeats.table[k]]))
+      repeats.table[k] = k;
   });
-  return group;
+  for (std::uint32_t k = 0; k < edges.size(); ++k) repeats.table[k] = repeats.table[repeats.edge[k]];
+}
+
+Repeats find_repeats(const Problem& problem, ThreadPool& pool, const std::stop_token& stop) {
+  Repeats repeats;
+  find_equal_lists(problem.edges, pool, stop, repeats);
+  find_equal_edges(problem.edges, repeats);
+  find_equal_tables(problem.edges, pool, stop, repeats);
+  return repeats;
+}
+
+/// One end of an edge at a node.
+struct End {
+  std::uint32_t edge = 0;
+  bool from = false;
+};
+
+/// Per node: the first with the same (shared) costs and equal edges at it, in order.
+std::vector<std::uint32_t> find_equal_nodes(const Problem& problem, const std::vector<std::vector<End>>& ends,
+                                            const Repeats& repeats) {
+  std::map<std::vector<std::uint64_t>, std::uint32_t> known;
+  std::vector<std::uint32_t> first;
+  for (std::uint32_t i = 0; i < problem.nodes.size(); ++i) {
+    std::vector<std::uint64_t> key{reinterpret_cast<std::uintptr_t>(problem.nodes[i].costs.identity())};
+    for (const End end : ends[i]) {
+      const std::uint32_t list = end.from ? repeats.from[end.edge] : repeats.to[end.edge];
+      key.push_back(std::uint64_t(repeats.table[end.edge]) << 32 | list);
+      key.push_back(end.from);
+    }
+    first.push_back(known.try_emplace(std::move(key), i).first->second);
+  }
+  return first;
 }
 
 /// States of one node: distinct tuples of classes over its edge ends.
@@ -268,46 +341,66 @@ bool Graph::same_structure(const Graph& other) const {
 Graph build_graph(const Problem& problem, ThreadPool& pool, std::stop_token stop) {
   Graph graph;
   const std::size_t nodes = problem.nodes.size(), edges = problem.edges.size();
-  const std::vector<std::uint32_t> group = group_edges(problem, pool, stop);
+  const Repeats repeats = find_repeats(problem, pool, stop);
   std::vector<EdgeTable> tables(edges);
   pool.for_each(edges, [&](std::size_t k, int) {
-    if (group[k] == k && !stop.stop_requested()) tables[k] = make_edge_table(problem.edges[k]);
+    if (repeats.table[k] == k && !stop.stop_requested()) tables[k] = make_edge_table(problem.edges[k]);
   });
   if (stop.stop_requested()) return {};
-  std::vector<std::vector<std::vector<std::uint32_t>>> classes(nodes);  // node, incident edge end, configuration
-  for (std::size_t k = 0; k < edges; ++k) {
-    const Edge& edge = problem.edges[k];
-    const EdgeTable& table = tables[group[k]];
-    auto& rows = classes[edge.from].emplace_back(edge.from_class);
-    for (auto& r : rows) r = table.row_class[r];
-    auto& columns = classes[edge.to].emplace_back(edge.to_class);
-    for (auto& c : columns) c = table.column_class[c];
+  std::vector<std::vector<End>> ends(nodes);
+  for (std::uint32_t k = 0; k < edges; ++k) {
+    ends[problem.edges[k].from].push_back({k, true});
+    ends[problem.edges[k].to].push_back({k, false});
   }
-  std::vector<NodeStates> states(nodes);
+  const std::vector<std::uint32_t> same = find_equal_nodes(problem, ends, repeats);
+  std::vector<NodeStates> states(nodes);  // of the first of equal nodes
   pool.for_each(nodes, [&](std::size_t i, int) {
-    if (!stop.stop_requested()) states[i] = make_states(problem.nodes[i], classes[i]);
+    if (same[i] != i || stop.stop_requested()) return;
+    std::vector<std::vector<std::uint32_t>> classes;  // per end and configuration
+    for (const End end : ends[i]) {
+      const Edge& edge = problem.edges[end.edge];
+      const EdgeTable& table = tables[repeats.table[end.edge]];
+      auto& own = classes.emplace_back(end.from ? edge.from_class : edge.to_class);
+      for (auto& c : own) c = (end.from ? table.row_class : table.column_class)[c];
+    }
+    states[i] = make_states(problem.nodes[i], classes);
   });
   if (stop.stop_requested()) return {};
 
   LeafStore store(graph.leaves);
-  for (std::size_t i = 0; i < nodes; ++i) {
-    const auto count = static_cast<std::uint32_t>(states[i].representative.size());
-    graph.variables.push_back({count, store.add(std::move(states[i].leaf)), static_cast<std::uint32_t>(i)});
-    graph.origins.push_back(std::move(states[i].origin));
-    graph.state_of.push_back(std::move(states[i].state_of));
+  for (std::uint32_t i = 0; i < nodes; ++i) {
+    NodeStates& own = states[same[i]];
+    const auto count = static_cast<std::uint32_t>(own.representative.size());
+    graph.variables.push_back(
+        {count, same[i] == i ? store.add(std::move(own.leaf)) : graph.variables[same[i]].leaf, i});
+    graph.origins.push_back(own.origin);
+    graph.state_of.push_back(own.state_of);
   }
-  std::vector<std::uint32_t> leaf_of(edges);
+  graph.factors.resize(edges);
   for (std::size_t k = 0; k < edges; ++k) {
-    const Edge& edge = problem.edges[k];
-    EdgeTable& table = tables[group[k]];
-    if (group[k] == k) leaf_of[k] = store.add(std::move(table.leaf));
-    Factor factor{edge.from, edge.to, {}, {}, table.rows, table.columns, leaf_of[group[k]]};
-    for (const std::uint32_t c : states[edge.from].representative)
-      factor.row_of.push_back(table.row_class[edge.from_class[c]]);
-    for (const std::uint32_t c : states[edge.to].representative)
-      factor.column_of.push_back(table.column_class[edge.to_class[c]]);
-    graph.factors.push_back(std::move(factor));
+    EdgeTable& table = tables[repeats.table[k]];
+    graph.factors[k] = {
+        problem.edges[k].from,
+        problem.edges[k].to,
+        {},
+        {},
+        table.rows,
+        table.columns,
+        repeats.table[k] == k ? store.add(std::move(table.leaf)) : graph.factors[repeats.table[k]].leaf};
   }
+  pool.for_each(
+      edges,
+      [&](std::size_t k, int) {
+        const Edge& edge = problem.edges[k];
+        const EdgeTable& table = tables[repeats.table[k]];
+        Factor& factor = graph.factors[k];
+        const auto &rows = states[same[edge.from]].representative, &columns = states[same[edge.to]].representative;
+        factor.row_of.reserve(rows.size());
+        factor.column_of.reserve(columns.size());
+        for (const std::uint32_t c : rows) factor.row_of.push_back(table.row_class[edge.from_class[c]]);
+        for (const std::uint32_t c : columns) factor.column_of.push_back(table.column_class[edge.to_class[c]]);
+      },
+      16);
   return graph;
 }
 

@@ -38,6 +38,7 @@ struct Solver::Impl {
       return;
     }
     moved_products = engine.live(achieved, live_buckets, false);
+    if (moved_products == 0) return;
     if (moved_products > options.live_products)
       live_buckets = std::max(kFewLiveBuckets, live_buckets / 2);
     else if (moved_products * 5 < options.live_products)
@@ -69,8 +70,10 @@ struct Solver::Impl {
 
 namespace {
 
-constexpr std::size_t kKeptPlans = 1000, kLivePlans = 600;
-constexpr std::size_t kCrossings = 2000, kLiveCrossings = 500;
+constexpr std::size_t kKeptPlans = 1000;
+// Under a slider: more plans that have more choices together take time and make the curve no better.
+constexpr std::size_t kLivePlans = 600, kLiveChoices = 300000;
+constexpr std::size_t kCrossings = 2000, kLiveCrossings = 500, kFewCrossings = 250;
 constexpr std::size_t kAlwaysWhole = 50000;  // problems with fewer products are solved afresh even under a slider
 constexpr double kSmallProducts = 1e7;       // and exactly, if that takes no more products of points
 constexpr double kRestShare = 0.01;          // of the work allowed, for the states of the hull after a slider's move
@@ -123,6 +126,14 @@ std::vector<Point> thin(const Achieved& achieved, std::size_t count) {
   for (std::size_t i = 0; i < points.size(); ++i)
     if (keep[i]) result.push_back(points[i]);
   return result;
+}
+
+/// How many plans under a slider do, from `few` for deep networks to `many`.
+std::size_t live_count(const Problem& problem, std::size_t few, std::size_t many) {
+  return std::clamp(kLiveChoices / std::max<std::size_t>(1, problem.nodes.size()), few, many);
+}
+std::size_t plans_to_keep(const Problem& problem, bool live) {
+  return live ? live_count(problem, 2 * kEnoughPlans, kLivePlans) : kKeptPlans;
 }
 
 }  // namespace
@@ -187,7 +198,8 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
     const int rounds = options.hull_only ? 1 : kClosingRounds;
     const bool bounded = in_haste && known ? engine.quick_hull(achieved, rounds) : engine.hull(achieved, rounds);
     if (bounded && !options.hull_only)
-      add_crossings(problem, achieved, live ? kLiveCrossings : kCrossings, *impl_->pool);
+      add_crossings(problem, achieved, live ? live_count(problem, kFewCrossings, kLiveCrossings) : kCrossings,
+                    *impl_->pool);
     if (bounded && live) {
       impl_->live(engine, achieved, options);
     } else if (bounded && !quick) {
@@ -204,12 +216,12 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
     }
   }
   if (control.cancelled()) {
-    if (live) impl_->previous = thin(achieved, kLivePlans);
+    if (live) impl_->previous = thin(achieved, plans_to_keep(problem, true));
     discard(std::move(achieved));
     return cancelled_error();
   }
   if (engine.infeasible()) return infeasible;
-  if (!quick) impl_->previous = thin(achieved, live ? kLivePlans : kKeptPlans);
+  if (!quick) impl_->previous = thin(achieved, plans_to_keep(problem, live));
   return finish(achieved, exact, engine.half_planes(), options.memory_limit, floor);
 }
 

@@ -153,6 +153,10 @@ int measure(const std::string& name, const std::string& hardware) {
 
 int main(int argc, char** argv) {
   const std::string hardware = argc > 1 ? argv[1] : "v100-16gb-2x8";
+  if (const auto opened = open_hardware(hardware); !opened) {
+    std::fprintf(stderr, "%s\n", opened.error().message().c_str());
+    return 2;
+  }
   std::vector<std::string> models(argv + std::min(argc, 2), argv + argc);
   if (models.empty())
     for (const auto& model : builtin_models()) models.push_back("builtin:" + model.name);
@@ -171,6 +175,7 @@ int main(int argc, char** argv) {
     waitpid(child, &status, 0);
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : kFailed;
     if (code != 0 && code != kMissed) std::printf("%-24s failed\n", name.c_str());
+    std::fflush(stdout);  // or the next child prints it again
     failed += code != 0;
   }
   return failed == 0 ? 0 : 1;

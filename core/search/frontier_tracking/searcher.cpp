@@ -148,7 +148,7 @@ class ConfigurationSearcher : public Searcher {
     frontier::SolveOptions options;
     options.pass = frontier::Pass::coarse;
     // The deeper the network, the less of the time at rest is left for products.
-    const double left = deep ? 2.8 * kManyVariables / static_cast<double>(structure_->variables.size()) : 1;
+    const double left = deep ? 5.6 * kManyVariables / static_cast<double>(structure_->variables.size()) : 1;
     options.live_products = rests ? kRestProducts * left : kLiveProducts;
     options.live_rests = rests;
     auto answer = (all_states ? solver_ : live_solver_).solve(priced->problem, options, context);
