@@ -91,10 +91,12 @@ class FrontierTrackingTest : public QObject {
     const auto cluster = scenario_on(test::mlp(), "v100-16gb-8x8")->cluster;
     QCOMPARE(sizes(search::search_mesh(*cluster)), (std::vector<int>{-4, -2, 4, 2}));
     QCOMPARE(sizes(search::search_mesh(*cluster, search::kFewSearchAxes)), (std::vector<int>{-8, 4, 2}));
-    const auto check = [](const ModelPtr& model, const char* hardware) {
+    int merged = 0;
+    const auto check = [&](const ModelPtr& model, const char* hardware) {
       const auto scenario = scenario_on(model, hardware);
       const auto result = (*find_method("ft"))->make()->run(scenario, SearchPass::coarse, {});
       QVERIFY2(result.has_value(), hardware);
+      merged += !(*result)->notes.empty();
       for (std::size_t k = 0; k < (*result)->points.size(); k += 1 + (*result)->points.size() / 4) {
         const Plan plan = (*result)->plans->plan(k);
         QCOMPARE(plan.mesh.count(), make_mesh(*scenario->cluster).count());
@@ -109,6 +111,9 @@ class FrontierTrackingTest : public QObject {
       check(test::mlp(), hardware);
     }
     check(test::attention(), "v100-16gb-4x8");
+    check(test::attention(), "v100-16gb-16x16");
+    check(test::mlp(), "v100-16gb-64x16");
+    QVERIFY(merged >= 2);
   }
 
   // Who reads "exact" must be told over what: on the whole mesh Mesh-TensorFlow's layouts lie below such a frontier.
@@ -120,12 +125,29 @@ class FrontierTrackingTest : public QObject {
         return (*result)->notes;
       };
       QVERIFY2(notes_on("v100-16gb-2x8").empty(), method);
-      const auto notes = notes_on("v100-16gb-8x8");
+      const auto notes = notes_on("v100-16gb-64x16");
       QVERIFY2(notes.size() == 1, method);
-      QVERIFY2(notes.front().find("4 2 nodes of 4 2 devices") != std::string::npos, notes.front().c_str());
+      QVERIFY2(notes.front().find("4 \u00d7 4 \u00d7 4 nodes of 4 \u00d7 2 \u00d7 2 devices") != std::string::npos,
+               notes.front().c_str());
     }
     const auto whole = test::run("data-parallel", scenario_on(test::mlp(), "v100-16gb-8x8"));
     QVERIFY(whole.has_value() && (*whole)->notes.empty());
+  }
+
+  // Small models are searched over all axes of larger clusters, too: no layouts of the whole mesh lie below.
+  void small_models_are_searched_on_the_whole_mesh() {
+    for (const char* hardware : {"v100-16gb-4x8", "v100-16gb-8x8"}) {
+      const auto scenario = scenario_on(test::mlp(), hardware);
+      const auto ft = test::run("ft", scenario), mesh = test::run("mesh-tensorflow", scenario);
+      QVERIFY(ft.has_value() && mesh.has_value());
+      QVERIFY((*ft)->exact && (*ft)->notes.empty());
+      for (const ResultPoint& point : (*mesh)->points) {
+        double time = std::numeric_limits<double>::infinity();
+        for (const ResultPoint& other : (*ft)->points)
+          if (other.memory_bytes <= point.memory_bytes) time = std::min(time, other.time_s);
+        QVERIFY2(time <= point.time_s * (1 + 1e-12), hardware);
+      }
+    }
   }
 
   // Any combination of choices, not only Pareto-optimal ones, must evaluate to what the tables say.

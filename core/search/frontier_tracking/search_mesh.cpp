@@ -84,7 +84,7 @@ std::string merged_axes_note(const Cluster& cluster, const Mesh& searched) {
   std::vector<int> across, inside;
   for (const auto& axis : searched.axes) (axis.level == kInterNode ? across : inside).push_back(axis.size);
   const auto part = [](const std::vector<int>& sizes, int all) {
-    return sizes.empty() ? fmt::format("{}", all) : fmt::format("{}", fmt::join(sizes, " "));
+    return sizes.empty() ? fmt::format("{}", all) : fmt::format("{}", fmt::join(sizes, " \u00d7 "));
   };
   return fmt::format(
       "searched as {} nodes of {} devices, neighbouring axes of the mesh taken together: exact and gap are over plans "

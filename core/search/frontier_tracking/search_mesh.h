@@ -2,8 +2,8 @@
 // The mesh on which a search looks for plans. Layouts multiply with every axis: 76 of a tensor on 16 devices, more than
 // 1,300 on 64. Beyond four axes neighbours of one level are therefore taken together, so that both lie on the same
 // dimension: 8 nodes x 8 devices are searched as 4 2 x 4 2 or, for models whose tables would still be too large, as
-// 8 x 4 2. What is lost are plans that use a level in more ways than it has axes. Plans themselves always name the real
-// axes.
+// 8 x 4 2; for small models on as many axes as can be afforded. What is lost are plans that use a level in more ways
+// than it has axes. Plans themselves always name the real axes.
 #pragma once
 
 #include <string>

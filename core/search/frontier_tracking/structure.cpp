@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <unordered_map>
 
@@ -148,8 +149,8 @@ std::vector<Layout> fully_split_layouts(const Mesh& mesh, const std::vector<std:
   return found;
 }
 
-// Searches of problems with more entries are not short any more.
-constexpr double kMostEntries = 1e7;
+constexpr double kMostEntries = 1e7;                      // searches of problems with more are not short any more
+constexpr double kFineEntries = 1e6, kFineLayouts = 1e6;  // with up to so many, more axes can be afforded
 
 class Builder {
  public:
@@ -352,6 +353,17 @@ double entries(const Structure& structure) {
   return total;
 }
 
+/// Whether a search on the axes of this structure is quick: few entries, and few layouts through which reshardings look
+/// for their paths, all of the mesh for every question.
+bool is_quick(const Structure& structure) {
+  if (entries(structure) > kFineEntries) return false;
+  const auto asked = collect_questions(structure.tables);
+  double layouts = 0;  // an axis splits a dimension or none, or sums are partial over it
+  for (const ReshardQuestion& question : asked->questions)
+    layouts += std::pow(static_cast<double>(question.shape.size()) + 2, structure.mesh.count());
+  return layouts <= kFineLayouts;
+}
+
 Expected<std::shared_ptr<Structure>> build_on(const Scenario& scenario, const SearchSpace& space, int merged_axes,
                                               const RunContext& context) {
   auto structure = std::make_shared<Structure>();
@@ -378,10 +390,20 @@ Expected<std::shared_ptr<Structure>> build_on(const Scenario& scenario, const Se
 Expected<std::shared_ptr<const Structure>> build_structure(const Scenario& scenario, const SearchSpace& space,
                                                            const RunContext& context) {
   const bool whole = space.only || space.sharded_tensors;
+  const int all_axes = make_mesh(*scenario.cluster).count();
   auto built = build_on(scenario, space, whole ? 0 : kSearchAxes, context);
-  if (built && !whole && (*built)->mesh.count() != make_mesh(*scenario.cluster).count() &&
-      entries(**built) > kMostEntries)
-    built = build_on(scenario, space, kFewSearchAxes, context);
+  if (built && !whole && all_axes > kSearchAxes) {
+    if (entries(**built) > kMostEntries) built = build_on(scenario, space, kFewSearchAxes, context);
+    const bool quick = built && is_quick(**built);
+    for (int axes = kSearchAxes + 1; built && quick && axes <= all_axes; ++axes) {
+      auto finer = build_on(scenario, space, axes, context);
+      if (!finer || is_quick(**finer))
+        built = std::move(finer);
+      else if (entries(**finer) >
+               kMostEntries)  // not at once: axes of equal sizes are interchangeable, so more of them
+        break;                // can mean fewer entries
+    }
+  }
   if (!built) return built.error();
   (*built)->questions = collect_questions((*built)->tables);
   return std::shared_ptr<const Structure>(std::move(*built));
