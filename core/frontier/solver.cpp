@@ -78,7 +78,7 @@ constexpr std::size_t kAlwaysWhole = 50000;  // problems with fewer products are
 constexpr double kSmallProducts = 1e7;       // and exactly, if that takes no more products of points
 constexpr double kRestShare = 0.01;          // of the work allowed, for the states of the hull after a slider's move
 constexpr double kRestrictedShare = 0.07;    // of the work allowed, for the states of the hull alone
-constexpr std::size_t kLongHull = 10000000;  // products of lists from which half the slopes must do for a hull alone
+constexpr std::size_t kLongHull = 10000000;  // products of lists from which one pass must do for a hull alone
 constexpr std::size_t kEnoughPlans = 64;     // kept plans that still form a frontier at new costs
 
 /// Memory and time at the costs of this problem; false where the plan uses a forbidden combination. Where an entry has
@@ -194,8 +194,9 @@ Expected<Answer> Solver::solve(const Problem& problem, const SolveOptions& optio
     // enough. Asked again at the same costs, the hand rests: then there is time for more.
     const bool known = achieved.points().size() >= kEnoughPlans;
     quick = coarse && !live && (options.hull_only || (known && !impl_->unchanged && impl_->plan.terms > kAlwaysWhole));
-    const bool in_haste = options.hull_only ? impl_->plan.terms > kLongHull : quick || (live && !options.live_rests);
-    const int rounds = options.hull_only ? 1 : kClosingRounds;
+    const bool long_hull = options.hull_only && impl_->plan.terms > kLongHull;
+    const bool in_haste = options.hull_only ? long_hull : quick || (live && !options.live_rests);
+    const int rounds = long_hull ? 0 : options.hull_only ? 1 : kClosingRounds;
     const bool bounded = in_haste && known ? engine.quick_hull(achieved, rounds) : engine.hull(achieved, rounds);
     if (bounded && !options.hull_only)
       add_crossings(problem, achieved, live ? live_count(problem, kFewCrossings, kLiveCrossings) : kCrossings,
