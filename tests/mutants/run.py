@@ -77,29 +77,46 @@ def run(command):
 
 
 def build(expressions):
-    """The tests of these names and what they run; every test is a target of the build by its name."""
+    """Names of the tests by expression, built with what they run: every test is a target by its name."""
     run(["cmake", "-S", COPY, "-B", OUT, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DTURNPOINT_BENCHMARKS=OFF"])
-    targets = set()
+    tests = {}
     for expression in expressions:
         found = re.findall(r"Test +#\d+: (\S+)", run(["ctest", "--test-dir", OUT, "-N", "-R", expression]))
         if not found:
             sys.exit(f"mutants: no test is called {expression}")
-        targets.update(found)
-    run(["cmake", "--build", OUT, "--parallel", str(os.cpu_count() or 2), "--target", *sorted(targets)])
+        tests[expression] = found
+    targets = sorted({name for names in tests.values() for name in names})
+    run(["cmake", "--build", OUT, "--parallel", str(os.cpu_count() or 2), "--target", *targets])
+    return tests
 
 
-def test(expression, slip, limit_s):
-    """Name of the first test that failed, or None."""
+def ctest(names, slip, limit_s):
     environment = {**os.environ, "TURNPOINT_SLIP": str(slip), "QT_QPA_PLATFORM": "offscreen",
                    "TURNPOINT_DATA": os.environ.get("TURNPOINT_DATA", str(ROOT.parent / "shared" / "data"))}
-    done = subprocess.run(["ctest", "--test-dir", OUT, "-R", expression, "--stop-on-failure", "--timeout", str(limit_s),
-                           "--parallel", "2"], capture_output=True, text=True, env=environment)
-    if done.returncode == 0:
-        return None
-    for line in done.stdout.splitlines():
-        if "***" in line:
-            return line.split(":", 1)[1].split("..")[0].strip().split(" ")[0] + (" (its time limit)" if "Timeout" in line else "")
-    return "?"
+    return subprocess.run(["ctest", "--test-dir", OUT, "-R", "^(" + "|".join(names) + ")$", "--stop-on-failure",
+                           "--timeout", str(limit_s), "--parallel", "2"], capture_output=True, text=True, env=environment)
+
+
+def seconds_without_slips(names, limit_s):
+    """How long each test takes; all of them have to pass."""
+    done = ctest(sorted(names), 0, limit_s)
+    if done.returncode != 0:
+        print(done.stdout[-3000:])
+        sys.exit("mutants: a test fails without any slip")
+    return {name: float(time) for name, time in re.findall(r": (\S+) \.+ +Passed +([0-9.]+) sec", done.stdout)}
+
+
+def who_notices(slip, names, seconds, limit_s):
+    """Name of the first test that fails, the quick ones tried first, or None."""
+    quick = [name for name in names if seconds[name] < 3]
+    slow = sorted((name for name in names if seconds[name] >= 3), key=seconds.get)
+    for batch in ([quick] if quick else []) + [[name] for name in slow]:
+        done = ctest(batch, slip, limit_s)
+        if done.returncode == 0:
+            continue
+        failed = re.search(r": (\S+) \.+.*?\*\*\*(\w+)", done.stdout)
+        return f"{failed[1]} ({failed[2].lower()})" if failed else "?"
+    return None
 
 
 def main():
@@ -116,16 +133,12 @@ def main():
 
     print(f"==> Building with {len(all_slips)} slips that can be switched on ({OUT})", flush=True)
     copy_sources(all_slips)
-    expressions = sorted({slip["tests"] for slip in slips})
-    build(expressions)
-
-    for expression in expressions:
-        if failed := test(expression, 0, options.limit):
-            sys.exit(f"mutants: {failed} fails without any slip")
+    tests = build(sorted({slip["tests"] for slip in slips}))
+    seconds = seconds_without_slips({name for names in tests.values() for name in names}, options.limit)
     survivors, score = [], {}
     for slip in slips:
         start = time.monotonic()
-        noticed = test(slip["tests"], slip["id"], options.limit)
+        noticed = who_notices(slip["id"], tests[slip["tests"]], seconds, options.limit)
         counts = score.setdefault(slip["module"], [0, 0])
         counts[0] += noticed is not None
         counts[1] += 1
