@@ -38,12 +38,19 @@ class Network {
       const TensorId memory = stack(encoder, encoder_shape, source);
       keep_sequence_whole(memory);
       layers.attend_to(memory);
+    } else if (shape_.foreign_memory) {
+      layers.attend_to(b_.input("encoder_states", {batch_, sequence_, shape_.hidden},
+                                {DimName::batch, DimName::sequence, DimName::channel}, ElementType::f32));
     }
     const TensorId x = stack(layers, shape_, embed(layers, two_stacks ? "decoder_tokens" : "tokens"));
     layers.enter("head");
     std::vector<TensorId> results;
-    if (shape_.pooler) results.push_back(pool(layers, x));
-    results.insert(results.begin(), loss(layers, x));
+    if (shape_.pooler && shape_.labels > 0 && !shape_.label_each) {
+      results.push_back(classify(layers, pool(layers, x), shape_.hidden));
+    } else {
+      if (shape_.pooler) results.push_back(pool(layers, x));
+      results.insert(results.begin(), loss(layers, x));
+    }
     for (const auto& warning : shape_.warnings) b_.warn(warning);
     if (!shape_.learned_positions && shape_.position_buckets == 0 && shape_.relative.rows == 0 &&
         sequence_ > shape_.positions)
@@ -65,7 +72,7 @@ class Network {
   TensorId stack(TransformerLayers& layers, const TransformerShape& shape, TensorId x) {
     for (std::int64_t i = 0; i < shape.layers; ++i) x = layers.layer(i, x);
     layers.enter("head");
-    return shape.block == TransformerShape::Block::post_norm ? x : layers.norm("norm", x);
+    return shape.block == TransformerShape::Block::post_norm || !shape.last_norm ? x : layers.norm("norm", x);
   }
 
   /// BERT's dense layer with tanh on the first position.
@@ -171,6 +178,11 @@ class Network {
     return projects_embeddings() && !project_first ? project(layers, x) : x;
   }
 
+  /// Of what the words are predicted from.
+  std::int64_t transform_channels() const {
+    return shape_.transform_channels ? shape_.transform_channels : shape_.hidden;
+  }
+
   TensorId project(TransformerLayers& layers, TensorId x) {
     const std::int64_t width = table_channels();
     projection_ = b_.parameter(layers.path("projection.weight"), {width, shape_.hidden},
@@ -181,9 +193,20 @@ class Network {
     return b_.linear(layers.path("projection"), x, projection_, bias, false, DimName::channel);
   }
 
+  /// BERT's dense layer, activation and norm before the words.
+  TensorId transform(TransformerLayers& layers, TensorId x) {
+    const std::int64_t width = transform_channels();
+    const TensorId dense[] = {layers.linear("transform", x, shape_.hidden, width, shape_.transform_bias)};
+    const TensorId y =
+        b_.elementwise(layers.path("transform_act"), "gelu", dense, {.flop_per_element = 8, .saves_input = {true}});
+    return layers.norm("transform_norm", y, width);
+  }
+
   TensorId loss(TransformerLayers& layers, TensorId x) {
-    const std::int64_t width = table_channels();
-    if (projects_embeddings()) {
+    const std::int64_t width = shape_.transform ? transform_channels() : table_channels();
+    if (shape_.transform) {
+      x = transform(layers, x);
+    } else if (projects_embeddings()) {
       const TensorId w = shape_.own_output_projection
                              ? b_.parameter(layers.path("projection.weight"), {width, shape_.hidden},
                                             {DimName::out_channel, DimName::in_channel})
@@ -205,13 +228,16 @@ class Network {
 
   TensorId classify(TransformerLayers& layers, TensorId x, std::int64_t width) {
     const char* which = shape_.image.channels > 0 ? "first" : "last";
-    const TensorId one = b_.slice(layers.path(which), "Slice", x, {batch_, 1, width});
+    const std::int64_t found = b_.error() ? 1 : b_.tensor(x).shape[1];
+    const TensorId one = found == 1 || shape_.label_each ? x
+                                                         : b_.slice(layers.path(which), "Slice", x, {batch_, 1, width});
     const TensorId w =
         b_.parameter(layers.path("score.weight"), {shape_.labels, width}, {DimName::vocabulary, DimName::in_channel});
     std::optional<TensorId> bias;
     if (shape_.label_bias) bias = b_.parameter(layers.path("score.bias"), {shape_.labels}, {DimName::vocabulary});
     const TensorId scores = b_.linear(layers.path("score"), one, w, bias, true, DimName::vocabulary);
-    const TensorId labels = b_.input("labels", {batch_, 1}, kTokenDims, ElementType::i64);
+    const TensorId labels =
+        b_.input("labels", {batch_, shape_.label_each ? found : 1}, kTokenDims, ElementType::i64);
     return b_.cross_entropy(layers.path("loss"), scores, labels);
   }
 
@@ -228,12 +254,14 @@ std::int64_t TransformerShape::default_sequence() const {
 }
 
 bool TransformerShape::fits(std::int64_t batch, std::int64_t sequence) const {
-  const double channels = double(head_channels + latent.rotary_channels + latent.value_channels);
+  const double channels = double(head_channels + value_channels + latent.rotary_channels + latent.value_channels);
   const double experts = double(moe.experts + moe.per_token) * double(hidden + moe.intermediate);
   const double widest =
       std::max({double(hidden), double(intermediate), double(vocabulary), double(heads) * channels,
                 double(heads) * double(std::max(sequence, audio.positions)), double(moe.shared_intermediate), experts,
-                double(audio.bins), double(heads) * double(relative.rows)});
+                double(audio.bins), double(heads) * double(relative.rows), double(indexer.heads) * double(sequence),
+                double(states.inner) * double(states.state),
+                double(delta.value_heads) * double(delta.key_channels + delta.value_channels)});
   // Sums over all layers must stay far inside 64 bits.
   const double longest =
       std::max({double(sequence), 2.0 * double(audio.positions),
