@@ -111,13 +111,11 @@ std::vector<FamilyDefaults> defaults_1() {
         num_attention_heads := 32; num_hidden_layers := 32; num_key_value_heads := 32
         tie_word_embeddings := false; vocab_size := 151936)"},
       {"qwen2_vl_text", R"(hidden_size := 8192; intermediate_size := 29568; num_attention_heads := 64
-        num_hidden_layers := 80; num_key_value_heads := 8; vocab_size := 152064
-        tie_word_embeddings := null)"},
+        num_hidden_layers := 80; num_key_value_heads := 8; vocab_size := 152064)"},
       {"qwen2_5_vl_text", R"(hidden_size := 8192; intermediate_size := 29568; num_attention_heads := 64
-        num_hidden_layers := 80; num_key_value_heads := 8; vocab_size := 152064
-        tie_word_embeddings := null)"},
+        num_hidden_layers := 80; num_key_value_heads := 8; vocab_size := 152064)"},
       {"qwen3", R"(intermediate_size := 22016; max_position_embeddings := 32768; vocab_size := 151936)"},
-      {"qwen3_vl_text", R"(max_position_embeddings := 128000; use_sliding_window := null; tie_word_embeddings := null)"},
+      {"qwen3_vl_text", R"(max_position_embeddings := 128000; use_sliding_window := null)"},
       {"gemma", R"(head_dim := 256; hidden_act := "gelu_pytorch_tanh"; hidden_size := 3072
         intermediate_size := 24576; max_position_embeddings := 8192; num_attention_heads := 16
         num_hidden_layers := 28; num_key_value_heads := 16; tie_word_embeddings := true
@@ -145,11 +143,10 @@ std::vector<FamilyDefaults> defaults_1() {
       {"glm", R"(attention_bias := true; head_dim := 128; hidden_size := 4096; intermediate_size := 13696
         max_position_embeddings := 131072; num_attention_heads := 32; num_hidden_layers := 40
         num_key_value_heads := 2; tie_word_embeddings := false; vocab_size := 151552)"},
-      {"glm4v_text", R"(max_position_embeddings := 32768; head_dim := null; tie_word_embeddings := null)"},
+      {"glm4v_text", R"(max_position_embeddings := 32768; head_dim := null)"},
       {"glm_ocr_text", R"(hidden_size := 1024; intermediate_size := 4096; num_attention_heads := 16
-        num_hidden_layers := 16; num_key_value_heads := 8; vocab_size := 59392; head_dim := null
-        tie_word_embeddings := null)"},
-      {"glm_image_text", R"(vocab_size := 168064; head_dim := null; tie_word_embeddings := null)"},
+        num_hidden_layers := 16; num_key_value_heads := 8; vocab_size := 59392; head_dim := null)"},
+      {"glm_image_text", R"(vocab_size := 168064; head_dim := null)"},
       {"moshi", R"(ffn_dim := 22528; head_dim := 128; hidden_size := 4096; max_position_embeddings := 3000
         num_attention_heads := 32; num_hidden_layers := 32; num_key_value_heads := 32
         sliding_window := 3000; tie_word_embeddings := false; vocab_size := 32000)"},
@@ -297,8 +294,8 @@ std::vector<FamilyDefaults> defaults_1() {
       {"minicpm3", R"(hidden_size := 2560; intermediate_size := 6400; kv_lora_rank := 256
         max_position_embeddings := 32768; mlp_bias := false; num_attention_heads := 40
         num_hidden_layers := 62; q_lora_rank := 768; qk_nope_head_dim := 64; qk_rope_head_dim := 32
-        tie_word_embeddings := true; v_head_dim := 64; vocab_size := 73448; n_shared_experts := null
-        first_k_dense_replace := null; moe_intermediate_size := null)"},
+        tie_word_embeddings := true; v_head_dim := 64; vocab_size := 73448
+        moe_intermediate_size := null; n_shared_experts := null; first_k_dense_replace := null)"},
       {"youtu", R"(hidden_size := 2048; intermediate_size := 6144; kv_lora_rank := 512
         max_position_embeddings := 131072; num_attention_heads := 16; num_hidden_layers := 32
         q_lora_rank := 1536; qk_nope_head_dim := 128; qk_rope_head_dim := 64; v_head_dim := 128
@@ -340,13 +337,13 @@ std::vector<FamilyDefaults> defaults_1() {
         linear_key_head_dim := 128; linear_num_key_heads := 16; linear_num_value_heads := 32
         linear_value_head_dim := 128; moe_intermediate_size := 512; num_attention_heads := 16
         num_experts := 512; num_experts_per_tok := 10; num_hidden_layers := 48
-        num_key_value_heads := 2; shared_expert_intermediate_size := 512; num_local_experts := null
-        use_sliding_window := null)"},
+        num_key_value_heads := 2; shared_expert_intermediate_size := 512; use_sliding_window := null
+        num_local_experts := null)"},
       {"qwen3_5_moe_text", R"(num_experts := 256; num_experts_per_tok := 8; num_hidden_layers := 40; vocab_size := 248320
-        decoder_sparse_step := null; intermediate_size := null)"},
+        intermediate_size := null; decoder_sparse_step := null)"},
       {"qwen3_5_text", R"(hidden_size := 4096; intermediate_size := 12288; num_hidden_layers := 32
-        num_key_value_heads := 4; vocab_size := 248320; decoder_sparse_step := null
-        moe_intermediate_size := null; num_experts_per_tok := null)"},
+        num_key_value_heads := 4; vocab_size := 248320; moe_intermediate_size := null
+        num_experts_per_tok := null)"},
       {"olmo_hybrid", R"(hidden_size := 3840; intermediate_size := 11008; linear_key_head_dim := 96
         linear_num_key_heads := 30; linear_num_value_heads := 30; linear_value_head_dim := 192
         max_position_embeddings := 65536; num_attention_heads := 30; num_key_value_heads := 30
@@ -355,8 +352,8 @@ std::vector<FamilyDefaults> defaults_1() {
         linear_head_dim := 128; linear_num_heads := 32; model_max_length := 1048576
         moe_intermediate_size := 1024; num_expert_group := 1; num_experts := 256
         num_experts_per_token := 8; num_hidden_layers := 27; num_shared_experts := 1
-        vocab_size := 163840; n_shared_experts := null; first_k_dense_replace := null
-        max_position_embeddings := null; q_lora_rank := null; n_routed_experts := null)"},
+        vocab_size := 163840; n_routed_experts := null; n_shared_experts := null
+        first_k_dense_replace := null; max_position_embeddings := null; q_lora_rank := null)"},
       {"bailing_hybrid", R"(first_k_dense_replace := 2; hidden_size := 2560; intermediate_size := 6144
         layer_group_size := 6; model_max_length := 262144; moe_intermediate_size := 768
         num_expert_group := 8; num_experts := 512; num_hidden_layers := 42; vocab_size := 157184)"},
@@ -381,21 +378,36 @@ std::vector<FamilyDefaults> defaults_1() {
         num_hidden_layers := 24; vocab_size := 50358)"},
       {"big_bird", R"(hidden_act := "gelu_new"; max_position_embeddings := 4096; use_bias := true
         vocab_size := 50358)"},
-      {"layoutlm", R"(add_cross_attention := null)"},
+      {"layoutlm", R"(max_2d_position_embeddings := 1024; add_cross_attention := null)"},
+      {"mra", R"(type_vocab_size := 1; vocab_size := 50265)"},
+      {"yoso", R"(max_position_embeddings := 4096; type_vocab_size := 1; vocab_size := 50265)"},
+      {"tapas", R"(max_position_embeddings := 1024)"},
       {"nystromformer", R"(hidden_act := "gelu_new"; max_position_embeddings := 510; vocab_size := 30000)"},
       {"rembert", R"(hidden_size := 1152; input_embedding_size := 256; intermediate_size := 4608
         num_attention_heads := 18; num_hidden_layers := 32; output_embedding_size := 1664
         vocab_size := 250300)"},
       {"roberta", R"(vocab_size := 50265)"},
       {"camembert", R"(vocab_size := 30522)"},
-      {"xlm-roberta", R"(vocab_size := 30522)"},
+      {"ibert", R"(vocab_size := 30522; add_cross_attention := null)"},
+      {"mpnet", R"(vocab_size := 30527; add_cross_attention := null)"},
+      {"jina_embeddings_v3", R"(hidden_size := 1024; intermediate_size := 4096; max_position_embeddings := 8194
+        num_attention_heads := 16; num_hidden_layers := 24; type_vocab_size := 1; vocab_size := 250002
+        add_cross_attention := null)"},
+      {"gte", R"(max_position_embeddings := 8192; type_vocab_size := 1; vocab_size := 250048
+        add_cross_attention := null)"},
+      {"nomic_bert", R"(head_dim := 64; hidden_act := "silu"; max_position_embeddings := 2048; type_vocab_size := 2
+        vocab_size := 30528)"},
+      {"xlm", R"(emb_dim := 2048; gelu_activation := true; n_heads := 16; n_langs := 1; n_layers := 12
+        use_lang_emb := true; vocab_size := 30145; hidden_size := null; num_attention_heads := null
+        add_cross_attention := null; num_hidden_layers := null)"},
+      {"flaubert", R"(pre_norm := false)"},
       {"data2vec-text", R"(vocab_size := 30522)"},
       {"xlm-roberta-xl", R"(hidden_size := 2560; intermediate_size := 10240; max_position_embeddings := 514
         num_attention_heads := 32; num_hidden_layers := 36; type_vocab_size := 1; vocab_size := 250880)"},
       {"roformer", R"(embedding_size := 768; max_position_embeddings := 1536; vocab_size := 50000)"},
       {"distilbert", R"(activation := "gelu"; dim := 768; hidden_dim := 3072; n_heads := 12; n_layers := 6
-        hidden_size := null; num_attention_heads := null; num_hidden_layers := null
-        add_cross_attention := null)"},
+        hidden_size := null; num_attention_heads := null; add_cross_attention := null
+        num_hidden_layers := null)"},
       {"albert", R"(embedding_size := 128; hidden_act := "gelu_new"; hidden_size := 4096; inner_group_num := 1
         intermediate_size := 16384; num_attention_heads := 64; num_hidden_groups := 1
         vocab_size := 30000; add_cross_attention := null)"},
@@ -407,6 +419,11 @@ std::vector<FamilyDefaults> defaults_1() {
         hidden_activation := "gelu"; hidden_size := 768; intermediate_size := 1152
         max_position_embeddings := 8192; mlp_bias := false; norm_bias := false
         num_attention_heads := 12; num_hidden_layers := 22; vocab_size := 50368)"},
+      {"eurobert", R"(head_dim := 64; hidden_size := 768; intermediate_size := 3072; max_position_embeddings := 8192
+        num_attention_heads := 12; num_hidden_layers := 12; num_key_value_heads := 12
+        vocab_size := 128256)"},
+      {"esmc", R"(head_dim := 64; hidden_size := 2560; intermediate_size := 6912; num_attention_heads := 40
+        num_hidden_layers := 80; num_key_value_heads := 40; vocab_size := 64)"},
       {"modernbert-decoder", R"(sliding_window := 64)"},
       {"bart", R"(activation_function := "gelu"; d_model := 1024; decoder_attention_heads := 16
         decoder_ffn_dim := 4096; decoder_layers := 12; encoder_attention_heads := 16
@@ -417,8 +434,8 @@ std::vector<FamilyDefaults> defaults_1() {
         vocab_size := 50005)"},
       {"mvp", R"(vocab_size := 50267)"},
       {"trocr", R"(layernorm_embedding := true; max_position_embeddings := 512
-        use_learned_position_embeddings := true; encoder_attention_heads := null
-        encoder_ffn_dim := null)"},
+        use_learned_position_embeddings := true; encoder_ffn_dim := null
+        encoder_attention_heads := null)"},
       {"blenderbot", R"(d_model := 2560; decoder_attention_heads := 32; decoder_ffn_dim := 10240; decoder_layers := 24
         encoder_attention_heads := 32; encoder_ffn_dim := 10240; encoder_layers := 2
         max_position_embeddings := 128; vocab_size := 8008)"},
@@ -430,6 +447,11 @@ std::vector<FamilyDefaults> defaults_1() {
       {"bigbird_pegasus", R"(activation_function := "gelu_new"; decoder_layers := 16; encoder_layers := 16
         max_position_embeddings := 4096; use_bias := false; vocab_size := 96103)"},
       {"m2m_100", R"(activation_function := "relu"; vocab_size := 128112)"},
+      {"led", R"(max_position_embeddings := null)"},
+      {"fsmt", R"(activation_function := "relu"; src_vocab_size := 42024; tgt_vocab_size := 42024
+        tie_word_embeddings := false)"},
+      {"pegasus_x", R"(activation_function := "gelu"; decoder_layers := 16; encoder_layers := 16
+        max_position_embeddings := 16384; vocab_size := 96103)"},
       {"whisper", R"(activation_function := "gelu"; decoder_attention_heads := 6; decoder_ffn_dim := 1536
         decoder_layers := 4; encoder_attention_heads := 6; encoder_ffn_dim := 1536; encoder_layers := 4
         max_source_positions := 1500; max_target_positions := 448; num_mel_bins := 80
@@ -439,6 +461,11 @@ std::vector<FamilyDefaults> defaults_1() {
         tie_word_embeddings := true; vocab_size := 32128)"},
       {"mt5", R"(d_ff := 1024; feed_forward_proj := "gated-gelu"; num_decoder_layers := 8; num_heads := 6
         num_layers := 8; vocab_size := 250112)"},
+      {"longt5", R"(encoder_attention_type := "local")"},
+      {"umt5", R"(d_ff := 1024; feed_forward_proj := "gated-gelu"; num_decoder_layers := 8; num_heads := 6
+        num_layers := 8; vocab_size := 250112)"},
+      {"switch_transformers", R"(d_model := 768; num_decoder_layers := 12; num_experts := 8; num_heads := 12; num_layers := 12
+        num_sparse_decoder_layers := 3; num_sparse_encoder_layers := 3; feed_forward_proj := null)"},
   };
 }
 

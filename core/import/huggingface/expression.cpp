@@ -92,51 +92,14 @@ class Evaluator {
     return left;
   }
   Value comparison() {
-    const Value left = sum();
-    if (take("==")) return same(left, sum());
-    if (take("!=")) return !same(left, sum());
-    if (take("<=")) return number(left) <= number(sum());
-    if (take(">=")) return number(left) >= number(sum());
-    if (take("<")) return number(left) < number(sum());
-    if (take(">")) return number(left) > number(sum());
+    const Value left = alternatives();
+    if (take("==")) return left == alternatives();
+    if (take("!=")) return left != alternatives();
+    if (take("<=")) return number(left) <= number(alternatives());
+    if (take(">=")) return number(left) >= number(alternatives());
+    if (take("<")) return number(left) < number(alternatives());
+    if (take(">")) return number(left) > number(alternatives());
     return left;
-  }
-  static bool same(const Value& a, const Value& b) { return a == b; }
-
-  Value sum() {
-    Value left = product();
-    for (;;) {
-      if (take("+"))
-        left = number(left) + number(product());
-      else if (take("-"))
-        left = number(left) - number(product());
-      else
-        return left;
-    }
-  }
-  Value product() {
-    Value left = unary();
-    for (;;) {
-      if (take("*")) {
-        left = number(left) * number(unary());
-      } else if (take("/")) {
-        const double by = number(unary());
-        left = by == 0 ? Value{} : Value{std::floor(number(left) / by)};
-      } else if (take("%")) {
-        const double by = number(unary());
-        left = by == 0 ? Value{} : Value{std::fmod(number(left), by)};
-      } else {
-        return left;
-      }
-    }
-  }
-  Value unary() {
-    skip();
-    if (at_ + 1 < text_.size() && text_[at_] == '!' && text_[at_ + 1] != '=') {
-      ++at_;
-      return !truth(unary());
-    }
-    return alternatives();
   }
 
   /// What stands between bars. Keys that the config gives win over those to their left that it leaves out.
@@ -152,13 +115,10 @@ class Evaluator {
     ++at_;
     return true;
   }
-  Value alternatives() {
-    std::vector<Alternative> list;
-    do list.push_back(atom());
-    while (bar());
-    const auto blame = [&](const Alternative& one) {
-      if (one.is_key && key_.empty() && !quiet_) key_ = one.key;
-    };
+  void blame(const Alternative& one) {
+    if (one.is_key && key_.empty() && !quiet_) key_ = one.key;
+  }
+  Value chosen_of(const std::vector<Alternative>& list) {
     for (const auto& one : list) {
       if (one.is_key && !is_none(one.given)) return blame(one), one.given;
       if (!one.container || quiet_) continue;
@@ -170,6 +130,50 @@ class Evaluator {
       if (!is_none(one.fallback)) return blame(one), one.fallback;
     blame(list.front());
     return {};
+  }
+  Value alternatives() {
+    std::vector<Alternative> list;
+    do list.push_back(sum());
+    while (bar());
+    return chosen_of(list);
+  }
+  double number(const Alternative& one) { return number(chosen_of({one})); }
+
+  // Arithmetic of single keys leaves them keys, so that bars know what the config gives.
+  Alternative sum() {
+    Alternative left = product();
+    for (;;) {
+      if (take("+"))
+        left = constant(number(left) + number(product()));
+      else if (take("-"))
+        left = constant(number(left) - number(product()));
+      else
+        return left;
+    }
+  }
+  Alternative product() {
+    Alternative left = unary();
+    for (;;) {
+      if (take("*")) {
+        left = constant(number(left) * number(unary()));
+      } else if (take("/")) {
+        const double by = number(unary());
+        left = constant(by == 0 ? Value{} : Value{std::floor(number(left) / by)});
+      } else if (take("%")) {
+        const double by = number(unary());
+        left = constant(by == 0 ? Value{} : Value{std::fmod(number(left), by)});
+      } else {
+        return left;
+      }
+    }
+  }
+  Alternative unary() {
+    skip();
+    if (at_ + 1 < text_.size() && text_[at_] == '!' && text_[at_ + 1] != '=') {
+      ++at_;
+      return constant(!truth(chosen_of({unary()})));
+    }
+    return atom();
   }
 
   Alternative constant(Value value) {

@@ -20,12 +20,15 @@ std::vector<FamilyRow> encoder_rows() {
         refuse position_embedding_type: has(position_embedding_type) && position_embedding_type != 'absolute': only 'absolute' is supported
         refuse add_cross_attention: add_cross_attention: cross attention is not supported)"},
       {"ernie", "Ernie", "bert", ""},
-      {"roc_bert", "RoCBert", "bert", ""},
       {"megatron-bert", "MegatronBert", "bert", "block = 'pre_norm'; embedding_norm = false"},
       {"bert-generation", "BertGeneration", "bert", R"(
         words_ = $class == 'Decoder'; transform = false; pooler = false; token_types = none)"},
       {"big_bird", "BigBird", "bert", "qkv_bias = use_bias; pooler = true"},
-      {"layoutlm", "LayoutLM", "bert", ""},
+      {"layoutlm", "LayoutLM", "bert", "pooler = true; token_types = type_vocab_size + 4 * max_2d_position_embeddings"},
+      {"mra", "Mra", "bert", "spare_positions = 2"},
+      {"yoso", "Yoso", "bert", "spare_positions = 2"},
+      {"tapas", "Tapas", "bert", "token_types = 3 + 256 + 256 + 2 + 256 + 256 + 10"},
+      {"convbert", "ConvBert", "bert", "refuse model_type: true: attention mixed with convolutions made of the input is not supported"},
       {"nystromformer", "Nystromformer", "bert", ""},
       {"rembert", "RemBert", "bert", R"(
         embedding_channels = input_embedding_size; embedding_projection = true
@@ -35,7 +38,16 @@ std::vector<FamilyRow> encoder_rows() {
         positions = max_position_embeddings - 2; spare_positions = 2
         refuse max_position_embeddings: max_position_embeddings < 3: must be at least 3, not {max_position_embeddings})"},
       {"camembert", "Camembert", "roberta", ""},
-      {"xlm-roberta", "XLMRoberta", "roberta", ""},
+      {"ibert", "IBert", "roberta", ""},
+      {"mpnet", "MPNet", "roberta", "token_types = none"},
+      {"jina_embeddings_v3", "JinaEmbeddingsV3", "bert", "learned_positions = false"},
+      {"gte", "Gte", "bert", "learned_positions = false; mlp = 'gated'; no_up_bias = true"},
+      {"nomic_bert", "NomicBert", "gte", "qkv_bias = false; output_bias = false; mlp_bias = false; no_up_bias = false"},
+      {"xlm", "XLM", "bert", R"(
+        intermediate = 4 * $hidden; token_types = none; transform = false; pooler = false
+        activation = gelu_activation ? 'gelu' : 'relu'
+        refuse n_langs: n_langs > 1 && use_lang_emb: tables of languages are not supported)"},
+      {"flaubert", "Flaubert", "xlm", "block = pre_norm ? 'pre_norm' : 'post_norm'"},
       {"data2vec-text", "Data2VecText", "roberta", ""},
       {"roberta-prelayernorm", "RobertaPreLayerNorm", "roberta", "block = 'pre_norm'"},
       {"xlm-roberta-xl", "XLMRobertaXL", "roberta", "block = 'pre_norm'; embedding_norm = false"},
@@ -69,6 +81,11 @@ std::vector<FamilyRow> encoder_rows() {
         transform = $words_; no_transform_bias = !classifier_bias; head_bias = $words_ && decoder_bias
         tied = $words_ ? tie_word_embeddings : true; tie_word_embeddings := true
         label_bias = true)"},
+      {"eurobert", "EuroBert", "llama", ""},
+      {"esmc", "Esmc", "llama", R"(
+        norm = 'layer'; query_key_norm = 'layer_unbiased'; query_key_scale = 'all_heads'
+        words_ = $class == 'ForMaskedLM' || $class == ''
+        transform = $words_; head_bias = $words_)"},
       {"modernbert-decoder", "ModernBertDecoder", "modernbert", ""},
   };
 }

@@ -14,8 +14,7 @@ std::vector<FamilyRow> expert_rows() {
         expert_intermediate = moe_intermediate_size | intermediate_size
         shared_experts_ = n_shared_experts | num_shared_experts
         shared_intermediate = shared_expert_intermediate_size | $shared_experts_ * $expert_intermediate
-        rule_ = 'sparse'
-        sparse = (mlp_layer_types[$i] | $rule_) == 'sparse'
+        sparse = (mlp_layer_types[$i] | 'sparse') == 'sparse'
         window = $window_
       )"},
       {"mixtral", "Mixtral", "-mixture", R"(
@@ -41,7 +40,6 @@ std::vector<FamilyRow> expert_rows() {
         mlp_bias = mlp_bias)"},
       {"qwen2_moe", "Qwen2Moe", "-mixture", R"(
         qkv_bias = qkv_bias; output_bias = false; experts = num_experts | num_local_experts
-        rule_ = ($i + 1) % (decoder_sparse_step | 1) == 0 && !in(mlp_only_layers, $i) ? 'sparse' : 'dense'
         sparse = (mlp_layer_types[$i] | (($i + 1) % (decoder_sparse_step | 1) == 0 && !in(mlp_only_layers, $i) ? 'sparse' : 'dense')) == 'sparse'
         shared_gate = true; use_sliding_window := false; qkv_bias := true)"},
       {"qwen3_moe", "Qwen3Moe", "qwen2_moe", R"(

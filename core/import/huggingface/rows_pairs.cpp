@@ -29,8 +29,15 @@ std::vector<FamilyRow> pair_rows() {
       {"blenderbot-small", "BlenderbotSmall", "bart", "spare_positions = none"},
       {"marian", "Marian", "blenderbot-small", R"(
         embedding_norm = false; vocabulary = $alone_ ? decoder_vocab_size | vocab_size : vocab_size)"},
-      {"bigbird_pegasus", "BigBirdPegasus", "pegasus", "qkv_bias = use_bias; output_bias = use_bias; embedding_norm = true"},
+      {"bigbird_pegasus", "BigBirdPegasus", "pegasus", "qkv_bias = use_bias; output_bias = use_bias; embedding_norm = true; tied = $alone_ ? false : tie_word_embeddings"},
       {"m2m_100", "M2M100", "mbart", "embedding_norm = false; learned_positions = false; activation = activation_function"},
+      {"led", "LED", "bart", R"(
+        refuse model_type: !$alone_: encoders with global attention of their own weights are not supported)"},
+      {"fsmt", "FSMT", "bart", R"(
+        vocabulary = tgt_vocab_size; own_tables = true; embedding_norm = false; positions = max_position_embeddings
+        refuse src_vocab_size: src_vocab_size != tgt_vocab_size: source and target of different vocabularies are not supported)"},
+      {"pegasus_x", "PegasusX", "m2m_100", R"(
+        note: true: the encoder's global tokens are left out)"},
       {"whisper", "Whisper", "-model", R"(
         hidden = d_model | hidden_size
         alone_ = $class == 'ForCausalLM'
@@ -53,6 +60,13 @@ std::vector<FamilyRow> pair_rows() {
         mlp = $gated_ ? 'gated' : 'plain'; activation = feed_forward_proj == 'gated-gelu' ? 'gelu' : feed_forward_proj == 'gated-silu' ? 'silu' : feed_forward_proj
         norm = 'rms'; head = none)"},
       {"mt5", "MT5", "t5", ""},
+      {"longt5", "LongT5", "t5", "refuse encoder_attention_type: encoder_attention_type == 'transient-global': only 'local' is supported"},
+      {"umt5", "UMT5", "t5", "own_buckets = true"},
+      {"switch_transformers", "SwitchTransformers", "t5", R"(
+        mlp = 'plain'; experts = num_experts; experts_per_token = 1; expert_intermediate = d_ff
+        step_ = num_decoder_layers / num_sparse_decoder_layers
+        sparse = num_sparse_decoder_layers > 0 && $i % $step_ == ($step_ > 1 ? 1 : 0)
+        refuse num_sparse_encoder_layers: num_sparse_encoder_layers != num_sparse_decoder_layers || num_layers != num_decoder_layers: must be as many as in the decoder)"},
   };
 }
 

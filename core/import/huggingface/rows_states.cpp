@@ -12,11 +12,11 @@ std::vector<FamilyRow> state_rows() {
         rank_ = time_step_rank == 'auto' ? none : time_step_rank
         scan_rank = $rank_ | ($hidden + 15) / 16
         scan_convolution_bias = use_conv_bias; scan_bias = use_bias
-        mixer = $i >= 0 ? 'mamba' : none; feed_forward = $i >= 0 ? 'none' : none)"},
+        mixer = 'mamba'; feed_forward = 'none')"},
       {"falcon_mamba", "FalconMamba", "mamba", ""},
       {"mamba2", "Mamba2", "mamba", R"(
         scan_inner = expand * $hidden; scan_heads = num_heads; scan_groups = n_groups; scan_chunk = chunk_size
-        scan_norm = true; scan_rank = none; mixer = $i >= 0 ? 'mamba2' : none)"},
+        scan_norm = true; scan_rank = none; mixer = 'mamba2')"},
       {"-bamba", "", "llama", R"(
         scan_inner = mamba_d_ssm | mamba_expand * $hidden; scan_state = mamba_d_state; scan_kernel = mamba_d_conv
         scan_heads = mamba_n_heads; scan_groups = mamba_n_groups; scan_chunk = mamba_chunk_size
@@ -24,7 +24,7 @@ std::vector<FamilyRow> state_rows() {
       {"bamba", "Bamba", "-bamba", R"(
         mixer = layer_types[$i] == 'full_attention' || in(attn_layer_indices, $i) ? 'attention' : 'mamba2')"},
       {"falcon_h1", "FalconH1", "-bamba", R"(
-        scan_norm = mamba_rms_norm; mixer = $i >= 0 ? 'attention_and_mamba2' : none)"},
+        scan_norm = mamba_rms_norm; mixer = 'attention_and_mamba2')"},
       {"granitemoehybrid", "GraniteMoeHybrid", "-bamba", R"(
         kind_ = (layer_types[$i] | layers_block_type[$i] | 'linear_attention')
         mixer = $kind_ == 'full_attention' || $kind_ == 'attention' ? 'attention' : 'mamba2'
@@ -81,7 +81,7 @@ std::vector<FamilyRow> state_rows() {
       {"lfm2", "Lfm2", "-rotary", R"(
         raw_ = block_auto_adjust_ff_dim ? (2 * (block_ff_dim | intermediate_size)) / 3 : none
         adjusted_ = block_auto_adjust_ff_dim ? up($raw_ * (block_ffn_dim_multiplier | 1), block_multiple_of | 256) : none
-        intermediate = $adjusted_ | block_ff_dim | intermediate_size
+        intermediate = block_auto_adjust_ff_dim ? $adjusted_ : block_ff_dim | intermediate_size
         query_key_norm = 'rms'; short_kernel = conv_L_cache; short_bias = conv_bias
         tied = tie_word_embeddings | tie_embedding | true
         mixer = (layer_types[$i] | (in(full_attn_idxs, $i) ? 'full_attention' : 'conv')) == 'conv' ? 'convolution' : 'attention')"},

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace turnpoint::huggingface {
 
@@ -28,7 +29,7 @@ ShapeReader::ShapeReader(const Family& family, JsonFields inner, const nlohmann:
     : family_(family), fields_(std::move(inner)), outer_(outer), class_name_(std::move(class_name)) {
   names_.key = [this](std::string_view path, bool defaults) { return key(path, defaults); };
   names_.setting = [this](std::string_view setting) -> Value {
-    if (setting == "i") return double(layer_);
+    if (setting == "i") return by_layer_ = true, double(layer_);
     if (setting == "class") return std::string(class_ending(class_name_));
     return evaluate_setting(setting).value;
   };
@@ -61,12 +62,12 @@ Result ShapeReader::evaluate_text(std::string_view expression) {
 Result ShapeReader::evaluate_setting(std::string_view setting) {
   const auto row = family_.settings.find(setting);
   if (row == family_.settings.end()) return {};
-  const bool by_layer = row->second.find("$i") != std::string::npos;
-  if (!by_layer)
-    if (const auto found = known_.find(setting); found != known_.end()) return found->second;
+  if (const auto found = known_.find(setting); found != known_.end()) return found->second;
+  const bool before = std::exchange(by_layer_, false);
   Result result = evaluate_text(row->second);
   if (!result.fault.empty()) fail(result.key.empty() ? setting : std::string_view(result.key), result.fault);
-  if (!by_layer) known_.emplace(setting, result);
+  if (!by_layer_) known_.emplace(setting, result);
+  by_layer_ = by_layer_ || before;
   return result;
 }
 
@@ -92,7 +93,7 @@ std::int64_t ShapeReader::number(std::string_view setting, std::int64_t minimum,
   }
   if (*value < double(minimum) || *value > double(maximum)) {
     const bool same = json && json->is_number() && json->get<double>() == *value;
-    fail(where, fmt::format("must be between {} and {}, not {}", minimum, maximum,
+    fail(where, fmt::format("must be between {} and {}, not {}", std::max<std::int64_t>(1, minimum), maximum,
                             same ? json->dump() : fmt::format("{:.0f}", *value)));
     return std::max<std::int64_t>(minimum, 1);
   }
@@ -199,6 +200,9 @@ void ShapeReader::read_structure(TransformerShape& s) {
   s.key_bias = !flag("no_key_bias");
   s.output_bias = flag("output_bias");
   s.mlp_bias = flag("mlp_bias");
+  s.gate_bias = !flag("no_up_bias");
+  s.own_tables = flag("own_tables");
+  s.own_buckets = flag("own_buckets");
   if (const std::string kind = text("query_key_norm"); !kind.empty())
     s.query_key_norm = TransformerShape::Norm(choice("query_key_norm", "layer layer_unbiased rms bare"));
   s.query_key_scale = TransformerShape::QueryKeyScale(choice("query_key_scale", "channel head all_heads"));

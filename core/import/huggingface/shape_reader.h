@@ -61,6 +61,7 @@ class ShapeReader {
   std::string class_name_;
   Names names_;
   std::int64_t layer_ = -1;
+  bool by_layer_ = false;  ///< whether what is being evaluated differs from layer to layer
   int depth_ = 0;
   std::map<std::string, Result, std::less<>> known_;
 };

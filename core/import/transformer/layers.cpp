@@ -85,9 +85,9 @@ TensorId TransformerLayers::layer(std::int64_t index, TensorId x) {
   const LayerShape kinds =
       static_cast<std::size_t>(index) < base_.each.size() ? base_.each[static_cast<std::size_t>(index)] : LayerShape{};
   if (shape_.shared_groups > 0) group_ = index * shape_.shared_groups / shape_.layers;
-  if (shape_.position_buckets > 0 && !position_table_)
+  if (shape_.position_buckets > 0 && (!position_table_ || shape_.own_buckets))
     position_table_ =
-        b_.parameter(root_ + "positions.weight", {shape_.position_buckets * shape_.heads}, {DimName::channel});
+        b_.parameter((shape_.own_buckets ? layer_ : root_) + "positions.weight", {shape_.position_buckets * shape_.heads}, {DimName::channel});
   if (shape_.relative.rows > 0 && !distances_) make_distances();
   enter(scope + (kinds.mixer == Mixer::attention ? "/attention" : "/mixer"));
   const auto attend_to_self = [&](TensorId at) { return mix(kinds.mixer, at); };

@@ -34,7 +34,12 @@ class Network {
       encoder_shape.head_channels = shape_.encoder_heads ? shape_.hidden / shape_.encoder_heads : shape_.head_channels;
       const bool hears = shape_.audio.bins > 0;
       TransformerLayers encoder(b_, encoder_shape, "encoder/", batch_, hears ? shape_.audio.positions : sequence_);
+      const TensorId decoder_table = table_;
+      if (shape_.own_tables)
+        table_ = b_.parameter("encoder/embed/tokens.weight", {shape_.vocabulary, table_channels()},
+                              {DimName::vocabulary, DimName::channel});
       const TensorId source = hears ? listen(encoder) : embed(encoder, "tokens");
+      table_ = decoder_table;
       const TensorId memory = stack(encoder, encoder_shape, source);
       keep_sequence_whole(memory);
       layers.attend_to(memory);

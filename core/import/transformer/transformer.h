@@ -187,6 +187,9 @@ struct TransformerShape {
   /// Layers of an encoder before this decoder, whose result the decoder attends to; 0: none. Both read the token table.
   std::int64_t encoder_layers = 0;
   std::int64_t encoder_heads = 0, encoder_intermediate = 0;  ///< 0: like the decoder
+  bool own_tables = false;   ///< the encoder has a token table of its own
+  bool own_buckets = false;  ///< every layer has a table of position buckets of its own (UMT5)
+  bool gate_bias = true;     ///< of the products before the activation, where the MLP has biases
   std::vector<std::string> warnings;
 
   /// min(2048, positions), design.md 5.9; all there are for pictures.
