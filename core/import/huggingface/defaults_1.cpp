@@ -27,21 +27,20 @@ std::vector<FamilyDefaults> defaults_1() {
       {"gpt_neox_japanese", R"(hidden_size := 2560; intermediate_multiple_size := 4; num_attention_heads := 32
         num_hidden_layers := 32; tie_word_embeddings := true; vocab_size := 32000)"},
       {"bloom", R"(hidden_size := 64; n_head := 8; n_layer := 2; tie_word_embeddings := true; vocab_size := 250880)"},
-      {"falcon", R"(activation := "gelu"; bias := false; ffn_hidden_size := 18176; hidden_size := 4544
-        max_position_embeddings := 2048; multi_query := true; new_decoder_architecture := false
-        num_attention_heads := 71; num_hidden_layers := 32; num_kv_heads := 71; parallel_attn := true
-        tie_word_embeddings := true; vocab_size := 65024)"},
+      {"falcon", R"(activation := "gelu"; bias := false; hidden_size := 4544; max_position_embeddings := 2048
+        multi_query := true; new_decoder_architecture := false; num_attention_heads := 71
+        num_hidden_layers := 32; parallel_attn := true; tie_word_embeddings := true
+        vocab_size := 65024)"},
       {"mpt", R"(attn_config.attn_type := "multihead_attention"; attn_config.qk_ln := false; d_model := 2048
         expansion_ratio := 4; max_seq_len := 2048; n_heads := 16; n_layers := 24; no_bias := true
         tie_word_embeddings := true; vocab_size := 50368)"},
       {"opt", R"(activation_function := "relu"; do_layer_norm_before := true; enable_bias := true
         ffn_dim := 3072; hidden_size := 768; layer_norm_elementwise_affine := true
         max_position_embeddings := 2048; num_attention_heads := 12; num_hidden_layers := 12
-        tie_word_embeddings := true; vocab_size := 50272; word_embed_proj_dim := 768)"},
+        tie_word_embeddings := true; vocab_size := 50272)"},
       {"phi", R"(hidden_act := "gelu_new"; hidden_size := 2048; intermediate_size := 8192
         max_position_embeddings := 2048; num_attention_heads := 32; num_hidden_layers := 24
-        num_key_value_heads := 32; qk_layernorm := false; tie_word_embeddings := false
-        vocab_size := 51200)"},
+        qk_layernorm := false; tie_word_embeddings := false; vocab_size := 51200)"},
       {"persimmon", R"(hidden_act := "relu2"; hidden_size := 4096; intermediate_size := 16384
         max_position_embeddings := 16384; num_attention_heads := 64; num_hidden_layers := 36
         qk_layernorm := true; tie_word_embeddings := false; vocab_size := 262144)"},
@@ -53,40 +52,36 @@ std::vector<FamilyDefaults> defaults_1() {
         num_key_value_heads := 2; tie_word_embeddings := true; use_bias := true; vocab_size := 49152)"},
       {"cohere", R"(attention_bias := false; hidden_act := "silu"; hidden_size := 8192; intermediate_size := 22528
         max_position_embeddings := 8192; num_attention_heads := 64; num_hidden_layers := 40
-        num_key_value_heads := 64; tie_word_embeddings := true; use_qk_norm := false
-        vocab_size := 256000)"},
+        tie_word_embeddings := true; use_qk_norm := false; vocab_size := 256000)"},
       {"cohere2", R"(head_dim := 128; sliding_window := 4096)"},
-      {"jais2", R"(attention_bias := true; head_dim := 128; hidden_act := "relu2"; hidden_size := 3328
-        intermediate_size := 26624; max_position_embeddings := 8192; mlp_bias := true
-        num_attention_heads := 26; num_hidden_layers := 32; num_key_value_heads := 26
-        tie_word_embeddings := false; vocab_size := 150272)"},
-      {"llama", R"(attention_bias := false; head_dim := 128; hidden_size := 4096; intermediate_size := 11008
+      {"jais2", R"(attention_bias := true; hidden_act := "relu2"; hidden_size := 3328; intermediate_size := 26624
+        max_position_embeddings := 8192; mlp_bias := true; num_attention_heads := 26
+        num_hidden_layers := 32; tie_word_embeddings := false; vocab_size := 150272)"},
+      {"llama", R"(attention_bias := false; hidden_size := 4096; intermediate_size := 11008
         max_position_embeddings := 2048; mlp_bias := false; num_attention_heads := 32
-        num_hidden_layers := 32; num_key_value_heads := 32; tie_word_embeddings := false
-        vocab_size := 32000)"},
-      {"arcee", R"(head_dim := 80; hidden_act := "relu2"; hidden_size := 2560; intermediate_size := 18432
+        num_hidden_layers := 32; tie_word_embeddings := false; vocab_size := 32000)"},
+      {"arcee", R"(hidden_act := "relu2"; hidden_size := 2560; intermediate_size := 18432
         max_position_embeddings := 4096)"},
-      {"helium", R"(hidden_size := 2560; intermediate_size := 7040; max_position_embeddings := 4096
-        num_attention_heads := 20; num_hidden_layers := 24; num_key_value_heads := 20
-        vocab_size := 48000)"},
-      {"internlm3", R"(intermediate_size := 10240; max_position_embeddings := 32768; num_hidden_layers := 48
-        num_key_value_heads := 2; vocab_size := 128512)"},
-      {"iquestcoder", R"(hidden_size := 5120; intermediate_size := 27648; max_position_embeddings := 131072
-        num_attention_heads := 40; num_hidden_layers := 80; num_key_value_heads := 8
-        vocab_size := 76800)"},
+      {"helium", R"(head_dim := 128; hidden_size := 2560; intermediate_size := 7040
+        max_position_embeddings := 4096; num_attention_heads := 20; num_hidden_layers := 24
+        num_key_value_heads := 20; vocab_size := 48000)"},
+      {"internlm3", R"(head_dim := 128; intermediate_size := 10240; max_position_embeddings := 32768
+        num_hidden_layers := 48; num_key_value_heads := 2; vocab_size := 128512)"},
+      {"iquestcoder", R"(head_dim := 128; hidden_size := 5120; intermediate_size := 27648
+        max_position_embeddings := 131072; num_attention_heads := 40; num_hidden_layers := 80
+        num_key_value_heads := 8; vocab_size := 76800)"},
       {"smollm3", R"(hidden_size := 2048; max_position_embeddings := 32768; num_attention_heads := 16
         num_hidden_layers := 36; num_key_value_heads := 4; tie_word_embeddings := true
-        use_sliding_window := false; vocab_size := 128256; head_dim := null)"},
-      {"cwm", R"(hidden_size := 6144; intermediate_size := 21504; max_position_embeddings := 131072
-        num_attention_heads := 48; num_hidden_layers := 64; num_key_value_heads := 8
-        sliding_window := 8192; vocab_size := 128256)"},
-      {"seed_oss", R"(attention_bias := true; attention_out_bias := false; intermediate_size := 27648
-        max_position_embeddings := 524288; num_attention_heads := 80; num_hidden_layers := 64
-        num_key_value_heads := 8; vocab_size := 155136)"},
-      {"granite", R"(head_dim := null)"},
+        use_sliding_window := false; vocab_size := 128256)"},
+      {"cwm", R"(head_dim := 128; hidden_size := 6144; intermediate_size := 21504
+        max_position_embeddings := 131072; num_attention_heads := 48; num_hidden_layers := 64
+        num_key_value_heads := 8; sliding_window := 8192; vocab_size := 128256)"},
+      {"seed_oss", R"(attention_bias := true; attention_out_bias := false; head_dim := 128
+        intermediate_size := 27648; max_position_embeddings := 524288; num_attention_heads := 80
+        num_hidden_layers := 64; num_key_value_heads := 8; vocab_size := 155136)"},
       {"granite_swa", R"(hidden_size := 2560; intermediate_size := 8192; max_position_embeddings := 8192
         num_attention_heads := 20; num_hidden_layers := 24; num_key_value_heads := 4
-        sliding_window := 128; tie_word_embeddings := true; vocab_size := 100352; head_dim := null)"},
+        sliding_window := 128; tie_word_embeddings := true; vocab_size := 100352)"},
       {"granite_docling_text", R"(hidden_size := 1024; intermediate_size := 2048; max_position_embeddings := 32768
         num_attention_heads := 16; num_hidden_layers := 28; num_key_value_heads := 4
         tie_word_embeddings := true; vocab_size := 133800)"},
@@ -94,19 +89,17 @@ std::vector<FamilyDefaults> defaults_1() {
       {"ernie4_5", R"(head_dim := 128; hidden_size := 1024; intermediate_size := 3072
         max_position_embeddings := 131072; num_attention_heads := 16; num_hidden_layers := 18
         num_key_value_heads := 2; tie_word_embeddings := true; use_bias := false; vocab_size := 103424)"},
-      {"diffllama", R"(head_dim := 64; hidden_size := 2048; intermediate_size := 8192; num_hidden_layers := 16)"},
+      {"diffllama", R"(hidden_size := 2048; intermediate_size := 8192; num_hidden_layers := 16)"},
       {"bitnet", R"(hidden_size := 2560; intermediate_size := 6912; num_attention_heads := 20
-        num_hidden_layers := 30; num_key_value_heads := 5; vocab_size := 128256; head_dim := null)"},
-      {"apertus", R"(intermediate_size := 14336; max_position_embeddings := 65536; vocab_size := 131072
-        head_dim := null)"},
+        num_hidden_layers := 30; num_key_value_heads := 5; vocab_size := 128256)"},
+      {"apertus", R"(intermediate_size := 14336; max_position_embeddings := 65536; vocab_size := 131072)"},
       {"nanochat", R"(hidden_act := "relu2"; hidden_size := 768; intermediate_size := 8192; num_attention_heads := 6
-        num_hidden_layers := 12; num_key_value_heads := 6; vocab_size := 50304; head_dim := null)"},
-      {"mistral", R"(head_dim := 128; hidden_size := 4096; intermediate_size := 14336
-        max_position_embeddings := 131072; num_attention_heads := 32; num_hidden_layers := 32
-        num_key_value_heads := 8; sliding_window := 4096; tie_word_embeddings := false
-        vocab_size := 32000)"},
-      {"ministral3", R"(max_position_embeddings := 262144; num_hidden_layers := 34; vocab_size := 131072
-        sliding_window := null)"},
+        num_hidden_layers := 12; vocab_size := 50304)"},
+      {"mistral", R"(hidden_size := 4096; intermediate_size := 14336; max_position_embeddings := 131072
+        num_attention_heads := 32; num_hidden_layers := 32; num_key_value_heads := 8
+        sliding_window := 4096; tie_word_embeddings := false; vocab_size := 32000)"},
+      {"ministral3", R"(head_dim := 128; max_position_embeddings := 262144; num_hidden_layers := 34
+        vocab_size := 131072; sliding_window := null)"},
       {"qwen2", R"(hidden_size := 4096; intermediate_size := 22016; max_position_embeddings := 32768
         num_attention_heads := 32; num_hidden_layers := 32; num_key_value_heads := 32
         tie_word_embeddings := false; vocab_size := 151936)"},
@@ -114,7 +107,8 @@ std::vector<FamilyDefaults> defaults_1() {
         num_hidden_layers := 80; num_key_value_heads := 8; vocab_size := 152064)"},
       {"qwen2_5_vl_text", R"(hidden_size := 8192; intermediate_size := 29568; num_attention_heads := 64
         num_hidden_layers := 80; num_key_value_heads := 8; vocab_size := 152064)"},
-      {"qwen3", R"(intermediate_size := 22016; max_position_embeddings := 32768; vocab_size := 151936)"},
+      {"qwen3", R"(head_dim := 128; intermediate_size := 22016; max_position_embeddings := 32768
+        num_key_value_heads := 32; vocab_size := 151936)"},
       {"qwen3_vl_text", R"(max_position_embeddings := 128000; use_sliding_window := null)"},
       {"gemma", R"(head_dim := 256; hidden_act := "gelu_pytorch_tanh"; hidden_size := 3072
         intermediate_size := 24576; max_position_embeddings := 8192; num_attention_heads := 16
@@ -128,10 +122,10 @@ std::vector<FamilyDefaults> defaults_1() {
         num_attention_heads := 8; num_hidden_layers := 26; num_key_value_heads := 4
         sliding_window := 4096; hidden_act := null)"},
       {"phi3", R"(hidden_size := 3072; intermediate_size := 8192; max_position_embeddings := 4096
-        num_attention_heads := 32; num_hidden_layers := 32; num_key_value_heads := 32
-        tie_word_embeddings := false; vocab_size := 32064)"},
-      {"olmo", R"(vocab_size := 50304; head_dim := null)"},
-      {"olmo2", R"(vocab_size := 50304; head_dim := null)"},
+        num_attention_heads := 32; num_hidden_layers := 32; tie_word_embeddings := false
+        vocab_size := 32064)"},
+      {"olmo", R"(vocab_size := 50304)"},
+      {"olmo2", R"(vocab_size := 50304)"},
       {"olmo3", R"(sliding_window := 4096)"},
       {"exaone4", R"(hidden_size := 4096; intermediate_size := 16384; max_position_embeddings := 2048
         num_attention_heads := 32; num_hidden_layers := 32; num_key_value_heads := 32
@@ -147,9 +141,9 @@ std::vector<FamilyDefaults> defaults_1() {
       {"glm_ocr_text", R"(hidden_size := 1024; intermediate_size := 4096; num_attention_heads := 16
         num_hidden_layers := 16; num_key_value_heads := 8; vocab_size := 59392; head_dim := null)"},
       {"glm_image_text", R"(vocab_size := 168064; head_dim := null)"},
-      {"moshi", R"(ffn_dim := 22528; head_dim := 128; hidden_size := 4096; max_position_embeddings := 3000
-        num_attention_heads := 32; num_hidden_layers := 32; num_key_value_heads := 32
-        sliding_window := 3000; tie_word_embeddings := false; vocab_size := 32000)"},
+      {"moshi", R"(ffn_dim := 22528; hidden_size := 4096; max_position_embeddings := 3000
+        num_attention_heads := 32; num_hidden_layers := 32; sliding_window := 3000
+        tie_word_embeddings := false; vocab_size := 32000)"},
       {"mixtral", R"(hidden_size := 4096; intermediate_size := 14336; max_position_embeddings := 131072
         num_attention_heads := 32; num_experts_per_tok := 2; num_hidden_layers := 32
         num_key_value_heads := 8; num_local_experts := 8; tie_word_embeddings := false
@@ -165,20 +159,19 @@ std::vector<FamilyDefaults> defaults_1() {
       {"openai_privacy_filter", R"(hidden_size := 640; intermediate_size := 640; num_attention_heads := 14; num_hidden_layers := 8
         num_key_value_heads := 2; vocab_size := 200064)"},
       {"granitemoe", R"(attention_bias := false; intermediate_size := 11008; max_position_embeddings := 2048
-        num_key_value_heads := 32)"},
+        num_key_value_heads := null)"},
       {"granitemoeshared", R"(shared_intermediate_size := 0)"},
       {"granitemoe_swa", R"(sliding_window := 128)"},
       {"flex_olmo", R"(attention_bias := false; hidden_size := 4096; intermediate_size := 11008
         max_position_embeddings := 4096; num_attention_heads := 32; num_experts := 7
-        num_experts_per_tok := 5; num_hidden_layers := 32; num_key_value_heads := 32
-        tie_word_embeddings := false; vocab_size := 100352)"},
+        num_experts_per_tok := 5; num_hidden_layers := 32; tie_word_embeddings := false
+        vocab_size := 100352)"},
       {"olmoe", R"(hidden_size := 2048; intermediate_size := 2048; num_attention_heads := 16; num_experts := 64
-        num_experts_per_tok := 8; num_hidden_layers := 16; num_key_value_heads := 16
-        vocab_size := 50304)"},
-      {"aria_text", R"(attention_bias := false; head_dim := 128; hidden_size := 4096; intermediate_size := 4096
+        num_experts_per_tok := 8; num_hidden_layers := 16; vocab_size := 50304)"},
+      {"aria_text", R"(attention_bias := false; hidden_size := 4096; intermediate_size := 4096
         max_position_embeddings := 2048; mlp_bias := false; moe_num_experts := 8
         moe_num_shared_experts := 2; moe_topk := 2; num_attention_heads := 32; num_hidden_layers := 32
-        num_key_value_heads := 32; tie_word_embeddings := false; vocab_size := 32000)"},
+        tie_word_embeddings := false; vocab_size := 32000)"},
       {"qwen2_moe", R"(decoder_sparse_step := 1; hidden_size := 2048; intermediate_size := 5632
         max_position_embeddings := 32768; moe_intermediate_size := 1408; num_attention_heads := 16
         num_experts := 60; num_experts_per_tok := 4; num_hidden_layers := 24; num_key_value_heads := 16
@@ -186,11 +179,10 @@ std::vector<FamilyDefaults> defaults_1() {
         vocab_size := 151936)"},
       {"qwen3_moe", R"(attention_bias := false; intermediate_size := 6144; moe_intermediate_size := 768
         num_attention_heads := 32; num_experts_per_tok := 8; num_key_value_heads := 4
-        num_local_experts := 128; num_experts := null; sliding_window := null)"},
-      {"qwen3_vl_moe_text", R"(head_dim := 128; intermediate_size := 5632; max_position_embeddings := 128000
-        moe_intermediate_size := 1408; num_attention_heads := 16; num_experts_per_tok := 4
-        num_key_value_heads := 16; num_local_experts := 60; tie_word_embeddings := true
-        use_sliding_window := null)"},
+        num_local_experts := 128; sliding_window := null; num_experts := null)"},
+      {"qwen3_vl_moe_text", R"(intermediate_size := 5632; max_position_embeddings := 128000; moe_intermediate_size := 1408
+        num_attention_heads := 16; num_experts_per_tok := 4; num_key_value_heads := 16
+        num_local_experts := 60; tie_word_embeddings := true; use_sliding_window := null)"},
       {"flint", R"(head_dim := 128; max_position_embeddings := 262144; moe_intermediate_size := 512
         num_experts := 256; num_experts_per_tok := 6; num_hidden_layers := 49
         shared_expert_intermediate_size := 1024; sliding_window := 513; vocab_size := 150144
@@ -237,8 +229,8 @@ std::vector<FamilyDefaults> defaults_1() {
       {"afmoe", R"(head_dim := 128; hidden_size := 2048; intermediate_size := 6144
         max_position_embeddings := 16384; moe_intermediate_size := 1408; num_attention_heads := 16
         num_dense_layers := 1; num_experts := 64; num_experts_per_tok := 6; num_hidden_layers := 32
-        num_key_value_heads := 16; num_shared_experts := 2; sliding_window := 1024
-        tie_word_embeddings := false; vocab_size := 200192)"},
+        num_shared_experts := 2; sliding_window := 1024; tie_word_embeddings := false
+        vocab_size := 200192)"},
       {"ernie4_5_moe", R"(hidden_size := 2560; intermediate_size := 12288; max_position_embeddings := 131072
         moe_intermediate_size := 1536; moe_k := 6; moe_layer_end_index := 27; moe_layer_interval := 1
         moe_layer_start_index := 1; moe_num_experts := 64; moe_num_shared_experts := 2
@@ -269,7 +261,7 @@ std::vector<FamilyDefaults> defaults_1() {
       {"deepseek_v3", R"(hidden_size := 7168; intermediate_size := 18432; max_position_embeddings := 4096
         moe_intermediate_size := 2048; n_group := 8; n_routed_experts := 256; n_shared_experts := 1
         num_attention_heads := 128; num_experts_per_tok := 8; num_hidden_layers := 61
-        num_nextn_predict_layers := 1; vocab_size := 129280)"},
+        vocab_size := 129280)"},
       {"axk1", R"(hidden_size := 7168; intermediate_size := 18432; max_position_embeddings := 32768
         moe_intermediate_size := 2048; n_group := 8; n_routed_experts := 192; n_shared_experts := 1
         num_attention_heads := 64; num_experts_per_tok := 8; num_hidden_layers := 61
@@ -294,8 +286,8 @@ std::vector<FamilyDefaults> defaults_1() {
       {"minicpm3", R"(hidden_size := 2560; intermediate_size := 6400; kv_lora_rank := 256
         max_position_embeddings := 32768; mlp_bias := false; num_attention_heads := 40
         num_hidden_layers := 62; q_lora_rank := 768; qk_nope_head_dim := 64; qk_rope_head_dim := 32
-        tie_word_embeddings := true; v_head_dim := 64; vocab_size := 73448
-        moe_intermediate_size := null; n_shared_experts := null; first_k_dense_replace := null)"},
+        tie_word_embeddings := true; vocab_size := 73448; moe_intermediate_size := null
+        n_shared_experts := null; v_head_dim := null; first_k_dense_replace := null)"},
       {"youtu", R"(hidden_size := 2048; intermediate_size := 6144; kv_lora_rank := 512
         max_position_embeddings := 131072; num_attention_heads := 16; num_hidden_layers := 32
         q_lora_rank := 1536; qk_nope_head_dim := 128; qk_rope_head_dim := 64; v_head_dim := 128
@@ -309,16 +301,15 @@ std::vector<FamilyDefaults> defaults_1() {
       {"bamba", R"(intermediate_size := 14336; mamba_chunk_size := 256; mamba_conv_bias := true; mamba_d_conv := 4
         mamba_d_state := 256; mamba_expand := 2; mamba_n_groups := 1; mamba_n_heads := 128
         mamba_proj_bias := false; max_position_embeddings := 262144; num_key_value_heads := 8
-        vocab_size := 128000; head_dim := null)"},
+        vocab_size := 128000)"},
       {"falcon_h1", R"(intermediate_size := 14336; mamba_chunk_size := 256; mamba_conv_bias := true; mamba_d_conv := 4
         mamba_d_ssm := 1024; mamba_d_state := 256; mamba_expand := 2; mamba_n_groups := 1
         mamba_n_heads := 128; mamba_proj_bias := false; mamba_rms_norm := false
-        max_position_embeddings := 8192; num_key_value_heads := 8; vocab_size := 128000
-        head_dim := null)"},
+        max_position_embeddings := 8192; num_key_value_heads := 8; vocab_size := 128000)"},
       {"granitemoehybrid", R"(mamba_chunk_size := 256; mamba_conv_bias := true; mamba_d_conv := 4; mamba_d_state := 256
         mamba_expand := 2; mamba_n_groups := 1; mamba_n_heads := 128; mamba_proj_bias := false
         num_experts_per_tok := 2; num_local_experts := 8; shared_intermediate_size := 1024
-        head_dim := null; mlp_bias := null)"},
+        mlp_bias := null)"},
       {"jamba", R"(attn_layer_offset := 4; attn_layer_period := 8; expert_layer_offset := 1
         expert_layer_period := 2; hidden_size := 4096; intermediate_size := 14336
         mamba_conv_bias := true; mamba_d_conv := 4; mamba_d_state := 16; mamba_dt_rank := 256
@@ -340,20 +331,20 @@ std::vector<FamilyDefaults> defaults_1() {
         num_key_value_heads := 2; shared_expert_intermediate_size := 512; use_sliding_window := null
         num_local_experts := null)"},
       {"qwen3_5_moe_text", R"(num_experts := 256; num_experts_per_tok := 8; num_hidden_layers := 40; vocab_size := 248320
-        intermediate_size := null; decoder_sparse_step := null)"},
+        decoder_sparse_step := null; intermediate_size := null)"},
       {"qwen3_5_text", R"(hidden_size := 4096; intermediate_size := 12288; num_hidden_layers := 32
         num_key_value_heads := 4; vocab_size := 248320; moe_intermediate_size := null
         num_experts_per_tok := null)"},
-      {"olmo_hybrid", R"(hidden_size := 3840; intermediate_size := 11008; linear_key_head_dim := 96
-        linear_num_key_heads := 30; linear_num_value_heads := 30; linear_value_head_dim := 192
-        max_position_embeddings := 65536; num_attention_heads := 30; num_key_value_heads := 30
-        vocab_size := 100352; head_dim := null)"},
+      {"olmo_hybrid", R"(hidden_size := 3840; intermediate_size := 11008; max_position_embeddings := 65536
+        num_attention_heads := 30; vocab_size := 100352; head_dim := null
+        linear_value_head_dim := null; linear_key_head_dim := null; linear_num_value_heads := null
+        linear_num_key_heads := null; num_key_value_heads := null)"},
       {"kimi_linear", R"(hidden_size := 2304; intermediate_size := 9216; linear_conv_kernel_dim := 4
         linear_head_dim := 128; linear_num_heads := 32; model_max_length := 1048576
         moe_intermediate_size := 1024; num_expert_group := 1; num_experts := 256
         num_experts_per_token := 8; num_hidden_layers := 27; num_shared_experts := 1
-        vocab_size := 163840; n_routed_experts := null; n_shared_experts := null
-        first_k_dense_replace := null; max_position_embeddings := null; q_lora_rank := null)"},
+        vocab_size := 163840; max_position_embeddings := null; q_lora_rank := null
+        n_shared_experts := null; first_k_dense_replace := null; n_routed_experts := null)"},
       {"bailing_hybrid", R"(first_k_dense_replace := 2; hidden_size := 2560; intermediate_size := 6144
         layer_group_size := 6; model_max_length := 262144; moe_intermediate_size := 768
         num_expert_group := 8; num_experts := 512; num_hidden_layers := 42; vocab_size := 157184)"},
@@ -364,66 +355,91 @@ std::vector<FamilyDefaults> defaults_1() {
       {"lfm3", R"(conv_L_cache := 7; head_dim := 128; hidden_size := 2048; intermediate_size := 7680
         num_attention_heads := 16; num_hidden_layers := 24; num_key_value_heads := 4
         sliding_window := 256; use_attention_gate := true; use_sandwich_norm := true
-        vocab_size := 128000; block_ffn_dim_multiplier := null; block_multiple_of := null
-        block_auto_adjust_ff_dim := null)"},
+        vocab_size := 128000; block_ffn_dim_multiplier := null; block_auto_adjust_ff_dim := null
+        block_multiple_of := null)"},
       {"recurrent_gemma", R"(attention_window_size := 2048; conv1d_width := 4; hidden_activation := "gelu_pytorch_tanh"
-        hidden_size := 2560; intermediate_size := 7680; lru_width := 2560; num_attention_heads := 10
-        num_hidden_layers := 26; num_key_value_heads := 10; hidden_act := null)"},
+        hidden_size := 2560; intermediate_size := 7680; num_attention_heads := 10
+        num_hidden_layers := 26; hidden_act := null; num_key_value_heads := null)"},
       {"bert", R"(add_cross_attention := false; hidden_act := "gelu"; hidden_size := 768
         intermediate_size := 3072; max_position_embeddings := 512; num_attention_heads := 12
         num_hidden_layers := 12; type_vocab_size := 2; vocab_size := 30522)"},
-      {"megatron-bert", R"(hidden_size := 1024; intermediate_size := 4096; num_attention_heads := 16
-        num_hidden_layers := 24; vocab_size := 29056)"},
-      {"bert-generation", R"(hidden_size := 1024; intermediate_size := 4096; num_attention_heads := 16
+      {"ernie", R"(add_cross_attention := false; hidden_act := "gelu"; hidden_size := 768
+        intermediate_size := 3072; max_position_embeddings := 512; num_attention_heads := 12
+        num_hidden_layers := 12; type_vocab_size := 2; vocab_size := 30522)"},
+      {"megatron-bert", R"(add_cross_attention := false; hidden_act := "gelu"; hidden_size := 1024
+        intermediate_size := 4096; max_position_embeddings := 512; num_attention_heads := 16
+        num_hidden_layers := 24; type_vocab_size := 2; vocab_size := 29056)"},
+      {"bert-generation", R"(add_cross_attention := false; hidden_act := "gelu"; hidden_size := 1024
+        intermediate_size := 4096; max_position_embeddings := 512; num_attention_heads := 16
         num_hidden_layers := 24; vocab_size := 50358)"},
-      {"big_bird", R"(hidden_act := "gelu_new"; max_position_embeddings := 4096; use_bias := true
-        vocab_size := 50358)"},
-      {"layoutlm", R"(max_2d_position_embeddings := 1024; add_cross_attention := null)"},
-      {"mra", R"(type_vocab_size := 1; vocab_size := 50265)"},
-      {"yoso", R"(max_position_embeddings := 4096; type_vocab_size := 1; vocab_size := 50265)"},
-      {"tapas", R"(max_position_embeddings := 1024)"},
-      {"nystromformer", R"(hidden_act := "gelu_new"; max_position_embeddings := 510; vocab_size := 30000)"},
-      {"rembert", R"(hidden_size := 1152; input_embedding_size := 256; intermediate_size := 4608
+      {"big_bird", R"(add_cross_attention := false; hidden_act := "gelu_new"; hidden_size := 768
+        intermediate_size := 3072; max_position_embeddings := 4096; num_attention_heads := 12
+        num_hidden_layers := 12; type_vocab_size := 2; use_bias := true; vocab_size := 50358)"},
+      {"layoutlm", R"(hidden_act := "gelu"; hidden_size := 768; intermediate_size := 3072
+        max_2d_position_embeddings := 1024; max_position_embeddings := 512; num_attention_heads := 12
+        num_hidden_layers := 12; type_vocab_size := 2; vocab_size := 30522)"},
+      {"mra", R"(add_cross_attention := false; hidden_act := "gelu"; hidden_size := 768
+        intermediate_size := 3072; max_position_embeddings := 512; num_attention_heads := 12
+        num_hidden_layers := 12; type_vocab_size := 1; vocab_size := 50265)"},
+      {"yoso", R"(add_cross_attention := false; hidden_act := "gelu"; hidden_size := 768
+        intermediate_size := 3072; max_position_embeddings := 4096; num_attention_heads := 12
+        num_hidden_layers := 12; type_vocab_size := 1; vocab_size := 50265)"},
+      {"tapas", R"(add_cross_attention := false; hidden_act := "gelu"; hidden_size := 768
+        intermediate_size := 3072; max_position_embeddings := 1024; num_attention_heads := 12
+        num_hidden_layers := 12; vocab_size := 30522)"},
+      {"convbert", R"(add_cross_attention := false; hidden_act := "gelu"; hidden_size := 768
+        intermediate_size := 3072; max_position_embeddings := 512; num_attention_heads := 12
+        num_hidden_layers := 12; type_vocab_size := 2; vocab_size := 30522)"},
+      {"nystromformer", R"(add_cross_attention := false; hidden_act := "gelu_new"; hidden_size := 768
+        intermediate_size := 3072; max_position_embeddings := 510; num_attention_heads := 12
+        num_hidden_layers := 12; type_vocab_size := 2; vocab_size := 30000)"},
+      {"rembert", R"(add_cross_attention := false; hidden_act := "gelu"; hidden_size := 1152
+        input_embedding_size := 256; intermediate_size := 4608; max_position_embeddings := 512
         num_attention_heads := 18; num_hidden_layers := 32; output_embedding_size := 1664
-        vocab_size := 250300)"},
-      {"roberta", R"(vocab_size := 50265)"},
+        type_vocab_size := 2; vocab_size := 250300)"},
+      {"roberta", R"(add_cross_attention := false; hidden_act := "gelu"; hidden_size := 768
+        intermediate_size := 3072; max_position_embeddings := 512; num_attention_heads := 12
+        num_hidden_layers := 12; type_vocab_size := 2; vocab_size := 50265)"},
       {"camembert", R"(vocab_size := 30522)"},
       {"ibert", R"(vocab_size := 30522; add_cross_attention := null)"},
       {"mpnet", R"(vocab_size := 30527; add_cross_attention := null)"},
-      {"jina_embeddings_v3", R"(hidden_size := 1024; intermediate_size := 4096; max_position_embeddings := 8194
-        num_attention_heads := 16; num_hidden_layers := 24; type_vocab_size := 1; vocab_size := 250002
-        add_cross_attention := null)"},
-      {"gte", R"(max_position_embeddings := 8192; type_vocab_size := 1; vocab_size := 250048
-        add_cross_attention := null)"},
-      {"nomic_bert", R"(head_dim := 64; hidden_act := "silu"; max_position_embeddings := 2048; type_vocab_size := 2
+      {"jina_embeddings_v3", R"(hidden_act := "gelu"; hidden_size := 1024; intermediate_size := 4096
+        max_position_embeddings := 8194; num_attention_heads := 16; num_hidden_layers := 24
+        type_vocab_size := 1; vocab_size := 250002)"},
+      {"gte", R"(hidden_act := "gelu"; hidden_size := 768; intermediate_size := 3072
+        max_position_embeddings := 8192; num_attention_heads := 12; num_hidden_layers := 12
+        type_vocab_size := 1; vocab_size := 250048)"},
+      {"nomic_bert", R"(hidden_act := "silu"; max_position_embeddings := 2048; type_vocab_size := 2
         vocab_size := 30528)"},
-      {"xlm", R"(emb_dim := 2048; gelu_activation := true; n_heads := 16; n_langs := 1; n_layers := 12
-        use_lang_emb := true; vocab_size := 30145; hidden_size := null; num_attention_heads := null
-        add_cross_attention := null; num_hidden_layers := null)"},
+      {"xlm", R"(emb_dim := 2048; gelu_activation := true; max_position_embeddings := 512; n_heads := 16
+        n_langs := 1; n_layers := 12; use_lang_emb := true; vocab_size := 30145)"},
       {"flaubert", R"(pre_norm := false)"},
       {"data2vec-text", R"(vocab_size := 30522)"},
       {"xlm-roberta-xl", R"(hidden_size := 2560; intermediate_size := 10240; max_position_embeddings := 514
         num_attention_heads := 32; num_hidden_layers := 36; type_vocab_size := 1; vocab_size := 250880)"},
-      {"roformer", R"(embedding_size := 768; max_position_embeddings := 1536; vocab_size := 50000)"},
-      {"distilbert", R"(activation := "gelu"; dim := 768; hidden_dim := 3072; n_heads := 12; n_layers := 6
-        hidden_size := null; num_attention_heads := null; add_cross_attention := null
-        num_hidden_layers := null)"},
+      {"roformer", R"(add_cross_attention := false; hidden_act := "gelu"; hidden_size := 768
+        intermediate_size := 3072; max_position_embeddings := 1536; num_attention_heads := 12
+        num_hidden_layers := 12; type_vocab_size := 2; vocab_size := 50000)"},
+      {"distilbert", R"(activation := "gelu"; dim := 768; hidden_dim := 3072; max_position_embeddings := 512
+        n_heads := 12; n_layers := 6; vocab_size := 30522)"},
       {"albert", R"(embedding_size := 128; hidden_act := "gelu_new"; hidden_size := 4096; inner_group_num := 1
-        intermediate_size := 16384; num_attention_heads := 64; num_hidden_groups := 1
-        vocab_size := 30000; add_cross_attention := null)"},
-      {"electra", R"(embedding_size := 128; hidden_size := 256; intermediate_size := 1024; num_attention_heads := 4)"},
-      {"deberta-v2", R"(hidden_size := 1536; intermediate_size := 6144; max_relative_positions := -1
-        num_attention_heads := 24; num_hidden_layers := 24; relative_attention := false
-        type_vocab_size := 0; vocab_size := 128100; add_cross_attention := null)"},
+        intermediate_size := 16384; max_position_embeddings := 512; num_attention_heads := 64
+        num_hidden_groups := 1; num_hidden_layers := 12; type_vocab_size := 2; vocab_size := 30000)"},
+      {"electra", R"(add_cross_attention := false; embedding_size := 128; hidden_act := "gelu"; hidden_size := 256
+        intermediate_size := 1024; max_position_embeddings := 512; num_attention_heads := 4
+        num_hidden_layers := 12; type_vocab_size := 2; vocab_size := 30522)"},
+      {"deberta-v2", R"(hidden_act := "gelu"; hidden_size := 1536; intermediate_size := 6144
+        max_position_embeddings := 512; max_relative_positions := -1; num_attention_heads := 24
+        num_hidden_layers := 24; relative_attention := false; type_vocab_size := 0
+        vocab_size := 128100)"},
       {"modernbert", R"(attention_bias := false; classifier_bias := false; decoder_bias := true
         hidden_activation := "gelu"; hidden_size := 768; intermediate_size := 1152
         max_position_embeddings := 8192; mlp_bias := false; norm_bias := false
         num_attention_heads := 12; num_hidden_layers := 22; vocab_size := 50368)"},
-      {"eurobert", R"(head_dim := 64; hidden_size := 768; intermediate_size := 3072; max_position_embeddings := 8192
-        num_attention_heads := 12; num_hidden_layers := 12; num_key_value_heads := 12
-        vocab_size := 128256)"},
-      {"esmc", R"(head_dim := 64; hidden_size := 2560; intermediate_size := 6912; num_attention_heads := 40
-        num_hidden_layers := 80; num_key_value_heads := 40; vocab_size := 64)"},
+      {"eurobert", R"(hidden_size := 768; intermediate_size := 3072; max_position_embeddings := 8192
+        num_attention_heads := 12; num_hidden_layers := 12; vocab_size := 128256)"},
+      {"esmc", R"(hidden_size := 2560; intermediate_size := 6912; num_attention_heads := 40
+        num_hidden_layers := 80; vocab_size := 64)"},
       {"modernbert-decoder", R"(sliding_window := 64)"},
       {"bart", R"(activation_function := "gelu"; d_model := 1024; decoder_attention_heads := 16
         decoder_ffn_dim := 4096; decoder_layers := 12; encoder_attention_heads := 16
@@ -434,38 +450,21 @@ std::vector<FamilyDefaults> defaults_1() {
         vocab_size := 50005)"},
       {"mvp", R"(vocab_size := 50267)"},
       {"trocr", R"(layernorm_embedding := true; max_position_embeddings := 512
-        use_learned_position_embeddings := true; encoder_ffn_dim := null
-        encoder_attention_heads := null)"},
+        use_learned_position_embeddings := true; encoder_attention_heads := null
+        encoder_ffn_dim := null)"},
       {"blenderbot", R"(d_model := 2560; decoder_attention_heads := 32; decoder_ffn_dim := 10240; decoder_layers := 24
         encoder_attention_heads := 32; encoder_ffn_dim := 10240; encoder_layers := 2
         max_position_embeddings := 128; vocab_size := 8008)"},
       {"blenderbot-small", R"(d_model := 512; decoder_ffn_dim := 2048; decoder_layers := 8; encoder_ffn_dim := 2048
         encoder_layers := 8; max_position_embeddings := 512)"},
-      {"marian", R"(d_model := 1024; decoder_ffn_dim := 4096; decoder_layers := 12; decoder_vocab_size := 58101
-        encoder_ffn_dim := 4096; encoder_layers := 12; max_position_embeddings := 1024
-        vocab_size := 58101)"},
+      {"marian", R"(d_model := 1024; decoder_ffn_dim := 4096; decoder_layers := 12; encoder_ffn_dim := 4096
+        encoder_layers := 12; max_position_embeddings := 1024; vocab_size := 58101)"},
       {"bigbird_pegasus", R"(activation_function := "gelu_new"; decoder_layers := 16; encoder_layers := 16
         max_position_embeddings := 4096; use_bias := false; vocab_size := 96103)"},
       {"m2m_100", R"(activation_function := "relu"; vocab_size := 128112)"},
       {"led", R"(max_position_embeddings := null)"},
       {"fsmt", R"(activation_function := "relu"; src_vocab_size := 42024; tgt_vocab_size := 42024
         tie_word_embeddings := false)"},
-      {"pegasus_x", R"(activation_function := "gelu"; decoder_layers := 16; encoder_layers := 16
-        max_position_embeddings := 16384; vocab_size := 96103)"},
-      {"whisper", R"(activation_function := "gelu"; decoder_attention_heads := 6; decoder_ffn_dim := 1536
-        decoder_layers := 4; encoder_attention_heads := 6; encoder_ffn_dim := 1536; encoder_layers := 4
-        max_source_positions := 1500; max_target_positions := 448; num_mel_bins := 80
-        vocab_size := 51865)"},
-      {"t5", R"(d_ff := 2048; d_kv := 64; d_model := 512; feed_forward_proj := "relu"; num_decoder_layers := 6
-        num_heads := 8; num_layers := 6; relative_attention_num_buckets := 32
-        tie_word_embeddings := true; vocab_size := 32128)"},
-      {"mt5", R"(d_ff := 1024; feed_forward_proj := "gated-gelu"; num_decoder_layers := 8; num_heads := 6
-        num_layers := 8; vocab_size := 250112)"},
-      {"longt5", R"(encoder_attention_type := "local")"},
-      {"umt5", R"(d_ff := 1024; feed_forward_proj := "gated-gelu"; num_decoder_layers := 8; num_heads := 6
-        num_layers := 8; vocab_size := 250112)"},
-      {"switch_transformers", R"(d_model := 768; num_decoder_layers := 12; num_experts := 8; num_heads := 12; num_layers := 12
-        num_sparse_decoder_layers := 3; num_sparse_encoder_layers := 3; feed_forward_proj := null)"},
   };
 }
 

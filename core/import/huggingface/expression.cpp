@@ -62,8 +62,10 @@ class Evaluator {
   }
 
   Value choice() {
+    const std::string before_condition = key_;
     const Value condition = either();
     if (!take("?")) return condition;
+    key_ = before_condition;  // a number is to blame, not what chose it
     const bool chosen = truth(condition);
     const bool before = quiet_;
     quiet_ = before || !chosen;

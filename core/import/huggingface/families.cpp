@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/import/huggingface/family_table.h"
+#include "core/import/huggingface/nearest.h"
 #include "core/import/huggingface/shape_reader.h"
 
 namespace turnpoint {
@@ -31,6 +32,11 @@ const Family* family_named(std::string_view name) {
   return found == family_table().end() || name.starts_with("-") ? nullptr : &found->second;
 }
 
+/// Known by name only, to say why it cannot be read.
+bool is_refused(const Family& family) {
+  return !family.refusals.empty() && family.refusals.front().condition == "true";
+}
+
 Named find_family(JsonFields& fields) {
   Named named;
   if (fields.has("model_type")) {
@@ -42,7 +48,42 @@ Named find_family(JsonFields& fields) {
   named.key = "architectures";
   named.name = first_architecture(fields.json());
   named.family = named.name.empty() ? nullptr : family_of_class(named.name);
+  // The files beside the checkpoints of Meta, Mistral and DeepSeek say sizes only.
+  if (named.name.empty() && fields.has("dim") && fields.has("n_layers") && fields.has("n_heads")) {
+    const char* row = fields.has("n_routed_experts") ? "-native_deepseek" : "-native_llama";
+    named.family = &family_table().at(row);
+    named.name = row;
+  }
   return named;
+}
+
+constexpr const char* kExport =
+    "or export the model to ONNX (torch.onnx.export), which needs no family: README.md, \"Models\"";
+
+std::string joined(const std::vector<std::string>& words) {
+  constexpr std::size_t kShown = 6;
+  std::string made;
+  for (std::size_t i = 0; i < std::min(words.size(), kShown); ++i) made += (i ? ", " : "") + words[i];
+  return words.size() > kShown ? made + fmt::format(" and {} more", words.size() - kShown) : made;
+}
+
+/// An unknown family as the nearest one, with a note, if nothing in the config speaks against it.
+const Family* take_nearest(JsonFields& fields, const Named& named, std::vector<std::string>& notes) {
+  const Nearest nearest = nearest_family(fields.json(), named.name);
+  const std::string& as = nearest.family->name;
+  if (nearest.agrees()) {
+    notes.push_back(fmt::format("unknown family '{}', read like '{}', whose keys it has: parameters that no key speaks "
+                                "of may be missing; choose another family by --as FAMILY",
+                                named.name, as));
+    return nearest.family;
+  }
+  const std::string why = !nearest.unread.empty()
+                              ? fmt::format("which knows nothing of {}", joined(nearest.unread))
+                              : fmt::format("which needs {}", joined(nearest.assumed));
+  fields.fail(named.key, fmt::format("unknown family '{}'; the nearest is '{}', {}: read it so all the same by "
+                                     "--as {}, {}",
+                                     named.name, as, why, as, kExport));
+  return nullptr;
 }
 
 /// Models of text and something else keep the text model's settings in an object of their own.
@@ -54,7 +95,7 @@ const std::vector<std::string>& huggingface_families() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> list;
     for (const auto& [name, family] : family_table())
-      if (!name.starts_with("-")) list.push_back(name);
+      if (!name.starts_with("-") && !is_refused(family)) list.push_back(name);
     return list;
   }();
   return names;
@@ -62,8 +103,14 @@ const std::vector<std::string>& huggingface_families() {
 
 Expected<TransformerShape> read_huggingface_config(JsonFields fields, std::string_view as) {
   if (fields.error()) return *fields.error();
-  (void)as;
+  std::vector<std::string> notes;
   Named named = find_family(fields);
+  const Family* forced = as.empty() ? nullptr : family_named(as);
+  if (!as.empty() && !forced) {
+    std::string known;
+    for (const auto& name : huggingface_families()) known += (known.empty() ? "" : ", ") + name;
+    return usage_error(fmt::format("--as '{}' names no known family; known are {}", as, known));
+  }
   std::optional<JsonFields> nested;
   const char* nested_key = nullptr;
   for (const char* key : kNested) {
@@ -71,20 +118,23 @@ Expected<TransformerShape> read_huggingface_config(JsonFields fields, std::strin
     JsonFields inner = fields.object(key);
     const Named inner_named = find_family(inner);
     // An outer name that we know says what the inner object is, where that says nothing itself.
-    if (!inner_named.family && (!inner_named.name.empty() || !named.family)) continue;
+    if (!forced && !inner_named.family && (!inner_named.name.empty() || !named.family)) continue;
     if (inner_named.family) named = inner_named;
     nested = inner;
     nested_key = key;
   }
   if (fields.error()) return *fields.error();
+  if (forced) named.family = forced;
+  if (!named.family && !named.name.empty() && !nested) named.family = take_nearest(fields, named, notes);
   if (!named.family) {
-    std::string known;
-    for (const auto& name : huggingface_families()) known += (known.empty() ? "" : ", ") + name;
-    if (named.name.empty())
-      fields.fail("model_type",
-                  "neither model_type nor architectures says which family this is; known families: " + known);
-    else
-      fields.fail(named.key, fmt::format("unknown family '{}'; known families: {}", named.name, known));
+    fields.fail("model_type", fmt::format("neither model_type nor architectures says which family this is: name one by "
+                                          "--as FAMILY (--as llama for a decoder with the usual keys), {}",
+                                          kExport));
+    return *fields.error();
+  }
+  if (is_refused(*named.family)) {
+    fields.fail(named.key, fmt::format("'{}' is not supported: {}; {}", named.name,
+                                       named.family->refusals.front().words, std::string(kExport).substr(3)));
     return *fields.error();
   }
   ShapeReader reader(*named.family, nested ? *nested : fields, fields.json(), first_architecture(fields.json()));
@@ -94,6 +144,7 @@ Expected<TransformerShape> read_huggingface_config(JsonFields fields, std::strin
                 fmt::format("{} layers of this width are too large even for one sample of {} tokens",
                             shape.layers + shape.encoder_layers, shape.default_sequence()));
   if (fields.error()) return *fields.error();
+  shape.warnings.insert(shape.warnings.begin(), notes.begin(), notes.end());
   if (nested_key)
     shape.warnings.push_back(fmt::format("only {} is read: the model's other parts are left out", nested_key));
   return shape;

@@ -8,7 +8,7 @@ namespace turnpoint::huggingface {
 
 std::vector<FamilyRow> encoder_rows() {
   return {
-      {"bert", "Bert", "-model", R"(
+      {"-bert", "", "-model", R"(
         block = 'post_norm'; learned_positions = true; embedding_norm = true; token_types = type_vocab_size
         qkv_bias = true; output_bias = true; mlp_bias = true
         words_ = $class == 'ForMaskedLM' || $class == 'LMHeadModel' || $class == 'ForCausalLM' || $class == 'ForPreTraining' || $class == 'WithLMHeadModel'
@@ -19,31 +19,35 @@ std::vector<FamilyRow> encoder_rows() {
         label_bias = true
         refuse position_embedding_type: has(position_embedding_type) && position_embedding_type != 'absolute': only 'absolute' is supported
         refuse add_cross_attention: add_cross_attention: cross attention is not supported)"},
-      {"ernie", "Ernie", "bert", ""},
-      {"megatron-bert", "MegatronBert", "bert", "block = 'pre_norm'; embedding_norm = false"},
-      {"bert-generation", "BertGeneration", "bert", R"(
+      // The published count of BERT's masked models is that of the bare model with its pooler.
+      {"bert", "Bert", "-bert", R"(
+        words_ = $class == 'LMHeadModel' || $class == 'ForCausalLM' || $class == 'ForPreTraining'
+        pooler = !$words_ && $head != 'each' && $head != 'span' || $class == 'ForPreTraining')"},
+      {"ernie", "Ernie", "-bert", ""},
+      {"megatron-bert", "MegatronBert", "-bert", "block = 'pre_norm'; embedding_norm = false"},
+      {"bert-generation", "BertGeneration", "-bert", R"(
         words_ = $class == 'Decoder'; transform = false; pooler = false; token_types = none)"},
-      {"big_bird", "BigBird", "bert", "qkv_bias = use_bias; pooler = true"},
-      {"layoutlm", "LayoutLM", "bert", "pooler = true; token_types = type_vocab_size + 4 * max_2d_position_embeddings"},
-      {"mra", "Mra", "bert", "spare_positions = 2"},
-      {"yoso", "Yoso", "bert", "spare_positions = 2"},
-      {"tapas", "Tapas", "bert", "token_types = 3 + 256 + 256 + 2 + 256 + 256 + 10"},
-      {"convbert", "ConvBert", "bert", "refuse model_type: true: attention mixed with convolutions made of the input is not supported"},
-      {"nystromformer", "Nystromformer", "bert", ""},
-      {"rembert", "RemBert", "bert", R"(
+      {"big_bird", "BigBird", "-bert", "qkv_bias = use_bias; pooler = true"},
+      {"layoutlm", "LayoutLM", "-bert", "pooler = true; token_types = type_vocab_size + 4 * max_2d_position_embeddings"},
+      {"mra", "Mra", "-bert", "spare_positions = 2"},
+      {"yoso", "Yoso", "-bert", "spare_positions = 2"},
+      {"tapas", "Tapas", "-bert", "token_types = 3 + 256 + 256 + 2 + 256 + 256 + 10"},
+      {"convbert", "ConvBert", "-bert", "refuse model_type: true: attention mixed with convolutions made of the input is not supported"},
+      {"nystromformer", "Nystromformer", "-bert", ""},
+      {"rembert", "RemBert", "-bert", R"(
         embedding_channels = input_embedding_size; embedding_projection = true
         transform_channels = output_embedding_size; tied = $words_ ? false : true)"},
       // Positions are numbered from the padding token on, so the table has two rows that no token reaches.
-      {"roberta", "Roberta", "bert", R"(
+      {"roberta", "Roberta", "-bert", R"(
         positions = max_position_embeddings - 2; spare_positions = 2
         refuse max_position_embeddings: max_position_embeddings < 3: must be at least 3, not {max_position_embeddings})"},
       {"camembert", "Camembert", "roberta", ""},
       {"ibert", "IBert", "roberta", ""},
       {"mpnet", "MPNet", "roberta", "token_types = none"},
-      {"jina_embeddings_v3", "JinaEmbeddingsV3", "bert", "learned_positions = false"},
-      {"gte", "Gte", "bert", "learned_positions = false; mlp = 'gated'; no_up_bias = true"},
+      {"jina_embeddings_v3", "JinaEmbeddingsV3", "-bert", "learned_positions = false"},
+      {"gte", "Gte", "-bert", "learned_positions = false; mlp = 'gated'; no_up_bias = true"},
       {"nomic_bert", "NomicBert", "gte", "qkv_bias = false; output_bias = false; mlp_bias = false; no_up_bias = false"},
-      {"xlm", "XLM", "bert", R"(
+      {"xlm", "XLM", "-bert", R"(
         intermediate = 4 * $hidden; token_types = none; transform = false; pooler = false
         activation = gelu_activation ? 'gelu' : 'relu'
         refuse n_langs: n_langs > 1 && use_lang_emb: tables of languages are not supported)"},
@@ -51,20 +55,20 @@ std::vector<FamilyRow> encoder_rows() {
       {"data2vec-text", "Data2VecText", "roberta", ""},
       {"roberta-prelayernorm", "RobertaPreLayerNorm", "roberta", "block = 'pre_norm'"},
       {"xlm-roberta-xl", "XLMRobertaXL", "roberta", "block = 'pre_norm'; embedding_norm = false"},
-      {"roformer", "RoFormer", "bert", R"(
+      {"roformer", "RoFormer", "-bert", R"(
         learned_positions = false; pooler = false; embedding_channels = embedding_size | $hidden
         transform_channels = embedding_size | $hidden)"},
-      {"distilbert", "DistilBert", "bert", R"(
+      {"distilbert", "DistilBert", "-bert", R"(
         intermediate = hidden_dim; token_types = none; pooler = $class == 'ForSequenceClassification'; activation = activation)"},
-      {"albert", "Albert", "bert", R"(
+      {"albert", "Albert", "-bert", R"(
         embedding_channels = embedding_size; embedding_projection = true; shared_groups = num_hidden_groups
         transform_channels = embedding_size
         refuse inner_group_num: inner_group_num != 1 && has(inner_group_num): only one layer per group is supported)"},
-      {"electra", "Electra", "bert", R"(
+      {"electra", "Electra", "-bert", R"(
         pooler = false; embedding_channels = embedding_size; embedding_projection = embedding_size != $hidden
         words_ = $class == 'ForMaskedLM' || $class == 'ForCausalLM'; transform_channels = embedding_size
         note: !$words_ && $head == none: the head of the discriminator or generator is left out: tokens are predicted through the token table)"},
-      {"deberta-v2", "DebertaV2", "bert", R"(
+      {"deberta-v2", "DebertaV2", "-bert", R"(
         pooler = false; learned_positions = position_biased_input; head_channels = attention_head_size
         distance_rows = relative_attention ? 2 * (position_buckets > 0 ? position_buckets : max_relative_positions > 0 ? max_relative_positions : $positions) : none
         content_to_position = in(pos_att_type, 'c2p'); position_to_content = in(pos_att_type, 'p2c')

@@ -59,7 +59,7 @@ std::vector<FamilyRow> pair_rows() {
         gated_ = begins(feed_forward_proj, 'gated-')
         mlp = $gated_ ? 'gated' : 'plain'; activation = feed_forward_proj == 'gated-gelu' ? 'gelu' : feed_forward_proj == 'gated-silu' ? 'silu' : feed_forward_proj
         norm = 'rms'; head = none)"},
-      {"mt5", "MT5", "t5", ""},
+      {"mt5", "MT5", "t5", "tie_word_embeddings := false"},
       {"longt5", "LongT5", "t5", "refuse encoder_attention_type: encoder_attention_type == 'transient-global': only 'local' is supported"},
       {"umt5", "UMT5", "t5", "own_buckets = true"},
       {"switch_transformers", "SwitchTransformers", "t5", R"(
@@ -67,11 +67,6 @@ std::vector<FamilyRow> pair_rows() {
         step_ = num_decoder_layers / num_sparse_decoder_layers
         sparse = num_sparse_decoder_layers > 0 && $i % $step_ == ($step_ > 1 ? 1 : 0)
         refuse num_sparse_encoder_layers: num_sparse_encoder_layers != num_sparse_decoder_layers || num_layers != num_decoder_layers: must be as many as in the decoder)"},
-  };
-}
-
-std::vector<FamilyRow> media_rows() {
-  return {
   };
 }
 

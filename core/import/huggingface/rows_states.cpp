@@ -78,6 +78,16 @@ std::vector<FamilyRow> state_rows() {
       {"bailing_hybrid", "BailingHybrid", "kimi_linear", R"(
         delta_decay_rank = none; delta_gate_rank = none; attention_gate = 'head'
         mixer = (layer_types[$i] | (($i + 1) % layer_group_size == 0 ? 'full_attention' : 'linear_attention')) == 'linear_attention' ? 'delta' : 'attention')"},
+      // What no operator stands for.
+      {"rwkv", "Rwkv", "", "refuse model_type: true: its layers are linear recurrences over the sequence, and there is no operator for them"},
+      {"xlstm", "xLSTM", "", "refuse model_type: true: its layers are linear recurrences over the sequence, and there is no operator for them"},
+      {"zamba", "Zamba", "", "refuse model_type: true: its layers share one block of attention whose input is twice as wide, and there is no operator for it"},
+      {"zamba2", "Zamba2", "", "refuse model_type: true: its layers share one block of attention whose input is twice as wide, and there is no operator for it"},
+      {"doge", "Doge", "", "refuse model_type: true: its attention masks keys by a product of the values, and there is no operator for it"},
+      {"longformer", "Longformer", "", "refuse model_type: true: global tokens have projections of their own, and there is no operator for them"},
+      {"gemma3n_text", "Gemma3n Gemma3nText", "", "refuse model_type: true: its layers mix four streams of states, and there is no operator for it"},
+      {"splinter", "Splinter", "", "refuse model_type: true: its head selects spans by products of pairs of positions, and there is no operator for it"},
+      {"pixtral", "PixtralVision", "", "refuse model_type: true: pictures of any size with positions in two dimensions are not supported"},
       {"lfm2", "Lfm2", "-rotary", R"(
         raw_ = block_auto_adjust_ff_dim ? (2 * (block_ff_dim | intermediate_size)) / 3 : none
         adjusted_ = block_auto_adjust_ff_dim ? up($raw_ * (block_ffn_dim_multiplier | 1), block_multiple_of | 256) : none

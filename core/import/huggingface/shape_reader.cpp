@@ -87,6 +87,9 @@ std::int64_t ShapeReader::number(std::string_view setting, std::int64_t minimum,
   const auto* value = std::get_if<double>(&result.value);
   const auto* json = key(where, false);
   if (!value || *value != std::floor(*value)) {
+    if (json && json->is_string())
+      for (const char* word : {"NaN", "Infinity", "-Infinity"})
+        if (*json == word) return fail(where, fmt::format("must be a finite number, not {}", word)), 1;
     const char* kind = value ? "a number with a fraction" : json ? kind_of_json(*json) : "a word";
     fail(where, fmt::format("must be a whole number, not {}", kind));
     return std::max<std::int64_t>(minimum, 1);
@@ -146,9 +149,22 @@ std::string ShapeReader::filled(const std::string& words) {
   return made;
 }
 
+/// Objects and switches are told by what the library takes for them where a config leaves them out.
+void ShapeReader::check_kinds() {
+  for (const auto& [name, otherwise] : family_.defaults.items()) {
+    if (otherwise.is_object()) fields_.object(name);
+    const auto* given = key(name, false);
+    if (otherwise.is_boolean() && given && !given->is_boolean() && !given->is_null())
+      fail(name, fmt::format("must be true or false, not {}", kind_of_json(*given)));
+  }
+}
+
 TransformerShape ShapeReader::read() {
   TransformerShape s;
-  read_sizes(s);
+  check_kinds();
+  for (const Refusal& refusal : family_.refusals)
+    if (good() && truth(evaluate_text(refusal.condition).value)) fail(refusal.key, filled(refusal.words));
+  if (good()) read_sizes(s);
   if (good()) read_structure(s);
   if (good()) read_head(s);
   if (good()) read_mixers(s);
@@ -379,6 +395,8 @@ void ShapeReader::read_encoder(TransformerShape& s) {
 void ShapeReader::read_inputs(TransformerShape& s) {
   s.audio.bins = number("audio_bins", 0, 1 << 16);
   s.audio.positions = number("audio_positions", s.audio.bins > 0 ? 1 : 0, 1 << 24);
+  if (s.audio.bins > 0 && s.encoder_layers == 0) s.positions = s.audio.positions;
+  if (has("image_channels")) read_picture(s);
   RelativePositions& r = s.relative;
   r.rows = number("distance_rows", 0, kMaximumPositions);
   if (r.rows == 0) return;
@@ -387,16 +405,37 @@ void ShapeReader::read_inputs(TransformerShape& s) {
   r.own_projections = flag("distance_projections");
 }
 
+void ShapeReader::read_picture(TransformerShape& s) {
+  for (const char* both : {"image_size", "patch_size"})
+    if (const auto* found = key(both, false); found && found->is_array() && found->size() != 2)
+      return fail(both, fmt::format("must be a size or two of them, height and width, up to {}", kMaximumWidth));
+  PatchInput& image = s.image;
+  image.channels = number("image_channels", 1, 1 << 16);
+  image.height = number("image_height", 1, kMaximumWidth);
+  image.width = number("image_width", 1, kMaximumWidth);
+  image.patch_height = number("patch_height", 1, kMaximumWidth);
+  image.patch_width = number("patch_width", 1, kMaximumWidth);
+  image.registers = number("image_registers", 0, 1 << 16);
+  image.tokens = number("image_tokens", 0, 1 << 16) + image.registers;
+  image.bias = flag("patch_bias");
+  image.positions = flag("image_positions");
+  s.label_mean = flag("label_mean");
+  s.attention_pool = flag("attention_pool");
+  if (good() && (image.height < image.patch_height || image.width < image.patch_width))
+    return fail("patch_size", "is larger than the picture");
+  if (good()) s.positions = image.patches() + image.tokens;
+}
+
 void ShapeReader::check(TransformerShape& s) {
-  if (s.vocabulary == 0 && s.image.channels == 0) fail(blamed("vocabulary"), fmt::format("must be between 1 and {}, not 0", kMaximumVocabulary));
+  const bool tower = s.image.channels > 0 || (s.audio.bins > 0 && s.encoder_layers == 0);
+  if (s.vocabulary == 0 && !tower)
+    fail(blamed("vocabulary"), fmt::format("must be between 1 and {}, not 0", kMaximumVocabulary));
   const bool feeds = s.each.empty() || std::any_of(s.each.begin(), s.each.end(), [](const LayerShape& own) {
                        return own.feed_forward == FeedForward::by_list || own.feed_forward == FeedForward::dense;
                      });
   const bool dense = s.moe.experts == 0 || std::find(s.moe.dense.begin(), s.moe.dense.end(), true) != s.moe.dense.end();
   if (good() && s.intermediate == 0 && feeds && dense)
     fail(blamed("intermediate"), fmt::format("must be between 1 and {}, not 0", kMaximumWidth));
-  for (const Refusal& refusal : family_.refusals)
-    if (good() && truth(evaluate_text(refusal.condition).value)) fail(refusal.key, filled(refusal.words));
 }
 
 void ShapeReader::note(TransformerShape& s) {

@@ -44,6 +44,7 @@ class ShapeReader {
   std::string blamed(std::string_view setting);
   std::string filled(const std::string& words);
 
+  void check_kinds();
   void read_sizes(TransformerShape& s);
   void read_structure(TransformerShape& s);
   void read_head(TransformerShape& s);
@@ -52,6 +53,7 @@ class ShapeReader {
   void read_layers(TransformerShape& s);
   void read_encoder(TransformerShape& s);
   void read_inputs(TransformerShape& s);
+  void read_picture(TransformerShape& s);
   void check(TransformerShape& s);
   void note(TransformerShape& s);
 

@@ -21,7 +21,7 @@ class Network {
       : shape_(shape), b_(name, source, batch, sequence), batch_(batch), sequence_(sequence) {}
 
   Expected<ModelPtr> build() {
-    if (shape_.image.channels > 0) return classify_pictures();
+    if (shape_.image.channels > 0 || (shape_.audio.bins > 0 && shape_.encoder_layers == 0)) return build_tower();
     table_ = b_.parameter("embed/tokens.weight", {shape_.vocabulary, table_channels()},
                           {DimName::vocabulary, DimName::channel});
     TransformerShape encoder_shape = shape_;
@@ -88,13 +88,14 @@ class Network {
   }
 
   TensorId convolve(TransformerLayers& layers, const std::string& leaf, TensorId x, std::int64_t in,
-                    const ConvolutionShape& shape) {
+                    const ConvolutionShape& shape, bool with_bias = true) {
     std::vector<std::int64_t> sizes = {shape_.hidden, in};
     std::vector<DimName> names = {DimName::out_channel, DimName::in_channel};
     sizes.insert(sizes.end(), shape.kernel.begin(), shape.kernel.end());
     names.resize(sizes.size(), DimName::window);
     const TensorId w = b_.parameter(layers.path(leaf + ".weight"), sizes, names);
-    const TensorId bias = b_.parameter(layers.path(leaf + ".bias"), {shape_.hidden}, {DimName::out_channel});
+    std::optional<TensorId> bias;
+    if (with_bias) bias = b_.parameter(layers.path(leaf + ".bias"), {shape_.hidden}, {DimName::out_channel});
     return b_.convolution(layers.path(leaf), x, w, bias, shape);
   }
 
@@ -105,10 +106,9 @@ class Network {
     return b_.transpose(layers.path("turn"), flat, {0, 2, 1});
   }
 
-  /// ViT: a product per patch, a class token before them, learned positions.
-  Expected<ModelPtr> classify_pictures() {
+  /// ViT and its kind: a product per patch, tokens before them, learned positions.
+  TensorId see(TransformerLayers& layers) {
     const PatchInput& image = shape_.image;
-    TransformerLayers layers(b_, shape_, "", batch_, sequence_);
     layers.enter("embed");
     const TensorId pixels =
         b_.input("pixels", {batch_, image.channels, image.height, image.width},
@@ -117,21 +117,75 @@ class Network {
     patch.kernel = patch.strides = {image.patch_height, image.patch_width};
     patch.dilations = {1, 1};
     patch.pads_begin = patch.pads_end = {0, 0};
-    const TensorId patches =
-        as_sequence(layers, convolve(layers, "patches", pixels, image.channels, patch), image.patches());
-    const TensorId token = b_.parameter(layers.path("class.weight"), {1, 1, shape_.hidden},
-                                        {DimName::batch, DimName::sequence, DimName::channel});
-    const TensorId first = b_.expand(layers.path("class"), token, {batch_, 1, shape_.hidden},
-                                     {DimName::batch, DimName::sequence, DimName::channel});
-    const TensorId both[] = {first, patches};
-    const TensorId positions = b_.parameter(layers.path("positions.weight"), {sequence_, shape_.hidden},
-                                            {DimName::sequence, DimName::channel});
-    const TensorId parts[] = {b_.concat(layers.path("join"), both, 1), positions};
-    const TensorId x = stack(layers, shape_, b_.elementwise(layers.path("add"), "Add", parts, {.flop_per_element = 1}));
+    TensorId x = as_sequence(layers, convolve(layers, "patches", pixels, image.channels, patch, image.bias),
+                             image.patches());
+    const std::vector<DimName> dims = {DimName::batch, DimName::sequence, DimName::channel};
+    const auto lead = [&](const std::string& leaf, std::int64_t tokens) {
+      const TensorId token = b_.parameter(layers.path(leaf + ".weight"), {1, tokens, shape_.hidden}, dims);
+      const TensorId both[] = {b_.expand(layers.path(leaf), token, {batch_, tokens, shape_.hidden}, dims), x};
+      x = b_.concat(layers.path(leaf == "class" ? "join" : leaf + "_join"), both, 1);
+    };
+    const std::int64_t placed = image.tokens - image.registers;
+    if (placed > 0) lead("class", placed);
+    if (image.positions) {
+      const TensorId positions = b_.parameter(layers.path("positions.weight"),
+                                              {image.patches() + placed, shape_.hidden},
+                                              {DimName::sequence, DimName::channel});
+      const TensorId parts[] = {x, positions};
+      x = b_.elementwise(layers.path("add"), "Add", parts, {.flop_per_element = 1});
+    }
+    if (image.registers > 0) lead("registers", image.registers);
+    return shape_.embedding_norm ? layers.norm("norm", x) : x;
+  }
+
+  /// A tower of pictures or sound alone: as far as its classes, its pooled result or its states.
+  Expected<ModelPtr> build_tower() {
+    const bool sees = shape_.image.channels > 0;
+    TransformerLayers layers(b_, shape_, "", batch_, sequence_);
+    const TensorId x = stack(layers, shape_, sees ? see(layers) : listen(layers));
     layers.enter("head");
-    const TensorId result = shape_.pooler ? pool(layers, x) : classify(layers, x, shape_.hidden);
+    TensorId result = x;
+    if (shape_.attention_pool) result = pool_by_attention(layers, x);
+    if (shape_.pooler)
+      result = pool(layers, x);
+    else if (shape_.labels > 0)
+      result = classify(layers, shape_.label_mean ? first_and_mean(layers, x) : x,
+                        shape_.label_mean ? 2 * shape_.hidden : shape_.hidden);
     for (const auto& warning : shape_.warnings) b_.warn(warning);
     return b_.finish({result});
+  }
+
+  TensorId first_and_mean(TransformerLayers& layers, TensorId x) {
+    const TensorId first = b_.slice(layers.path("first"), "Slice", x, {batch_, 1, shape_.hidden});
+    const TensorId both[] = {first, b_.reduction(layers.path("mean"), "Mean", x, {1}, true)};
+    return b_.concat(layers.path("both"), both, 2);
+  }
+
+  /// SigLIP: one learned query, attention of the usual heads, then x + MLP(norm(x)).
+  TensorId pool_by_attention(TransformerLayers& layers, TensorId x) {
+    const std::int64_t hidden = shape_.hidden, channels = hidden / shape_.heads, length = sequence_;
+    const std::vector<DimName> dims = {DimName::batch, DimName::sequence, DimName::channel};
+    const TensorId probe = b_.parameter(layers.path("probe.weight"), {1, 1, hidden}, dims);
+    const auto heads_of = [&](const std::string& leaf, TensorId of, std::int64_t positions) {
+      const TensorId y = layers.linear(leaf, of, hidden, hidden, true);
+      const TensorId split = b_.reshape(layers.path(leaf + "_heads"), y, {batch_, positions, shape_.heads, channels},
+                                        {DimName::batch, DimName::sequence, DimName::head, DimName::head_channel});
+      return b_.transpose(layers.path(leaf + "_turn"), split, {0, 2, 1, 3});
+    };
+    const TensorId q = heads_of("pool_q", b_.expand(layers.path("probe"), probe, {batch_, 1, hidden}, dims), 1);
+    const TensorId scores =
+        b_.matmul(layers.path("pool_scores"), q, heads_of("pool_k", x, length), false, true);
+    const TensorId context = b_.matmul(layers.path("pool_context"), b_.softmax(layers.path("pool_softmax"), scores, 3),
+                                       heads_of("pool_v", x, length));
+    const TensorId joined =
+        b_.reshape(layers.path("pool_join"), b_.transpose(layers.path("pool_back"), context, {0, 2, 1, 3}),
+                   {batch_, 1, hidden}, dims);
+    const TensorId pooled = layers.linear("pool_out", joined, hidden, hidden, true);
+    const TensorId up[] = {layers.linear("pool_up", layers.norm("pool_norm", pooled), hidden, shape_.intermediate, true)};
+    const TensorId act =
+        b_.elementwise(layers.path("pool_act"), shape_.activation, up, {.flop_per_element = 8, .saves_input = {true}});
+    const TensorId parts[] = {pooled, layers.linear("pool_down", act, shape_.intermediate, hidden, true)};
+    return b_.elementwise(layers.path("pool_add"), "Add", parts, {.flop_per_element = 1});
   }
 
   /// Whisper: two convolutions over the frames, then positions that are not trained.
@@ -255,7 +309,7 @@ class Network {
 }  // namespace
 
 std::int64_t TransformerShape::default_sequence() const {
-  return image.channels > 0 ? positions : std::min<std::int64_t>(2048, positions);
+  return image.channels > 0 || vocabulary == 0 ? positions : std::min<std::int64_t>(2048, positions);
 }
 
 bool TransformerShape::fits(std::int64_t batch, std::int64_t sequence) const {
@@ -276,7 +330,8 @@ bool TransformerShape::fits(std::int64_t batch, std::int64_t sequence) const {
 
 Expected<ModelPtr> build_transformer(const TransformerShape& shape, const std::string& name, const std::string& source,
                                      std::int64_t batch, std::int64_t sequence) {
-  if (shape.image.channels > 0) sequence = shape.image.patches() + 1;
+  if (shape.image.channels > 0) sequence = shape.image.patches() + shape.image.tokens;
+  if (shape.audio.bins > 0 && shape.encoder_layers == 0) sequence = shape.audio.positions;
   if (batch < 1 || sequence < 1)
     return usage_error(fmt::format("batch {} and sequence {} must be at least 1", batch, sequence), source);
   if (shape.learned_positions && sequence > shape.positions)

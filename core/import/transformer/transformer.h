@@ -44,6 +44,10 @@ struct ExpertLayers {
 struct PatchInput {
   std::int64_t channels = 0;  ///< of the picture; 0: the input is tokens
   std::int64_t height = 0, width = 0, patch_height = 0, patch_width = 0;
+  std::int64_t tokens = 1;     ///< positions before the patches: class, distillation, registers
+  bool bias = true;            ///< of the product per patch
+  bool positions = true;       ///< a learned row for each position but registers
+  std::int64_t registers = 0;  ///< of `tokens`: those without a position
   std::int64_t patches() const { return channels > 0 ? (height / patch_height) * (width / patch_width) : 0; }
 };
 
@@ -171,7 +175,9 @@ struct TransformerShape {
   bool label_bias = false;
   bool label_each = false;  ///< every token is sorted, not one of them
   bool foreign_memory = false;  ///< every layer also attends to states that come as data (a decoder without its encoder)
-  PatchInput image;  ///< one further position leads the patches: the class token
+  bool label_mean = false;  ///< the first position and the mean of the others are sorted side by side (DINOv2)
+  bool attention_pool = false;  ///< one learned query attends to all positions, then norm and MLP (SigLIP)
+  PatchInput image;
   AudioInput audio;
   std::int64_t shared_groups = 0;  ///< ALBERT: the layers share the parameters of this many; 0: each has its own
   LatentAttention latent;
