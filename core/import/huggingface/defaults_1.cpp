@@ -286,8 +286,8 @@ std::vector<FamilyDefaults> defaults_1() {
       {"minicpm3", R"(hidden_size := 2560; intermediate_size := 6400; kv_lora_rank := 256
         max_position_embeddings := 32768; mlp_bias := false; num_attention_heads := 40
         num_hidden_layers := 62; q_lora_rank := 768; qk_nope_head_dim := 64; qk_rope_head_dim := 32
-        tie_word_embeddings := true; vocab_size := 73448; moe_intermediate_size := null
-        n_shared_experts := null; v_head_dim := null; first_k_dense_replace := null)"},
+        tie_word_embeddings := true; vocab_size := 73448; first_k_dense_replace := null
+        v_head_dim := null; n_shared_experts := null; moe_intermediate_size := null)"},
       {"youtu", R"(hidden_size := 2048; intermediate_size := 6144; kv_lora_rank := 512
         max_position_embeddings := 131072; num_attention_heads := 16; num_hidden_layers := 32
         q_lora_rank := 1536; qk_nope_head_dim := 128; qk_rope_head_dim := 64; v_head_dim := 128
@@ -333,18 +333,18 @@ std::vector<FamilyDefaults> defaults_1() {
       {"qwen3_5_moe_text", R"(num_experts := 256; num_experts_per_tok := 8; num_hidden_layers := 40; vocab_size := 248320
         decoder_sparse_step := null; intermediate_size := null)"},
       {"qwen3_5_text", R"(hidden_size := 4096; intermediate_size := 12288; num_hidden_layers := 32
-        num_key_value_heads := 4; vocab_size := 248320; moe_intermediate_size := null
-        num_experts_per_tok := null)"},
+        num_key_value_heads := 4; vocab_size := 248320; num_experts_per_tok := null
+        moe_intermediate_size := null)"},
       {"olmo_hybrid", R"(hidden_size := 3840; intermediate_size := 11008; max_position_embeddings := 65536
-        num_attention_heads := 30; vocab_size := 100352; head_dim := null
-        linear_value_head_dim := null; linear_key_head_dim := null; linear_num_value_heads := null
-        linear_num_key_heads := null; num_key_value_heads := null)"},
+        num_attention_heads := 30; vocab_size := 100352; linear_num_key_heads := null
+        linear_value_head_dim := null; num_key_value_heads := null; linear_num_value_heads := null
+        linear_key_head_dim := null; head_dim := null)"},
       {"kimi_linear", R"(hidden_size := 2304; intermediate_size := 9216; linear_conv_kernel_dim := 4
         linear_head_dim := 128; linear_num_heads := 32; model_max_length := 1048576
         moe_intermediate_size := 1024; num_expert_group := 1; num_experts := 256
         num_experts_per_token := 8; num_hidden_layers := 27; num_shared_experts := 1
-        vocab_size := 163840; max_position_embeddings := null; q_lora_rank := null
-        n_shared_experts := null; first_k_dense_replace := null; n_routed_experts := null)"},
+        vocab_size := 163840; first_k_dense_replace := null; n_routed_experts := null
+        q_lora_rank := null; n_shared_experts := null; max_position_embeddings := null)"},
       {"bailing_hybrid", R"(first_k_dense_replace := 2; hidden_size := 2560; intermediate_size := 6144
         layer_group_size := 6; model_max_length := 262144; moe_intermediate_size := 768
         num_expert_group := 8; num_experts := 512; num_hidden_layers := 42; vocab_size := 157184)"},
@@ -355,15 +355,18 @@ std::vector<FamilyDefaults> defaults_1() {
       {"lfm3", R"(conv_L_cache := 7; head_dim := 128; hidden_size := 2048; intermediate_size := 7680
         num_attention_heads := 16; num_hidden_layers := 24; num_key_value_heads := 4
         sliding_window := 256; use_attention_gate := true; use_sandwich_norm := true
-        vocab_size := 128000; block_ffn_dim_multiplier := null; block_auto_adjust_ff_dim := null
-        block_multiple_of := null)"},
+        vocab_size := 128000; block_auto_adjust_ff_dim := null; block_multiple_of := null
+        block_ffn_dim_multiplier := null)"},
       {"recurrent_gemma", R"(attention_window_size := 2048; conv1d_width := 4; hidden_activation := "gelu_pytorch_tanh"
         hidden_size := 2560; intermediate_size := 7680; num_attention_heads := 10
-        num_hidden_layers := 26; hidden_act := null; num_key_value_heads := null)"},
+        num_hidden_layers := 26; num_key_value_heads := null; hidden_act := null)"},
       {"bert", R"(add_cross_attention := false; hidden_act := "gelu"; hidden_size := 768
         intermediate_size := 3072; max_position_embeddings := 512; num_attention_heads := 12
         num_hidden_layers := 12; type_vocab_size := 2; vocab_size := 30522)"},
       {"ernie", R"(add_cross_attention := false; hidden_act := "gelu"; hidden_size := 768
+        intermediate_size := 3072; max_position_embeddings := 512; num_attention_heads := 12
+        num_hidden_layers := 12; type_vocab_size := 2; vocab_size := 30522)"},
+      {"dpr", R"(add_cross_attention := false; hidden_act := "gelu"; hidden_size := 768
         intermediate_size := 3072; max_position_embeddings := 512; num_attention_heads := 12
         num_hidden_layers := 12; type_vocab_size := 2; vocab_size := 30522)"},
       {"megatron-bert", R"(add_cross_attention := false; hidden_act := "gelu"; hidden_size := 1024
@@ -414,6 +417,7 @@ std::vector<FamilyDefaults> defaults_1() {
       {"xlm", R"(emb_dim := 2048; gelu_activation := true; max_position_embeddings := 512; n_heads := 16
         n_langs := 1; n_layers := 12; use_lang_emb := true; vocab_size := 30145)"},
       {"flaubert", R"(pre_norm := false)"},
+      {"xlm-roberta", R"(vocab_size := 30522)"},
       {"data2vec-text", R"(vocab_size := 30522)"},
       {"xlm-roberta-xl", R"(hidden_size := 2560; intermediate_size := 10240; max_position_embeddings := 514
         num_attention_heads := 32; num_hidden_layers := 36; type_vocab_size := 1; vocab_size := 250880)"},
@@ -462,9 +466,6 @@ std::vector<FamilyDefaults> defaults_1() {
       {"bigbird_pegasus", R"(activation_function := "gelu_new"; decoder_layers := 16; encoder_layers := 16
         max_position_embeddings := 4096; use_bias := false; vocab_size := 96103)"},
       {"m2m_100", R"(activation_function := "relu"; vocab_size := 128112)"},
-      {"led", R"(max_position_embeddings := null)"},
-      {"fsmt", R"(activation_function := "relu"; src_vocab_size := 42024; tgt_vocab_size := 42024
-        tie_word_embeddings := false)"},
   };
 }
 

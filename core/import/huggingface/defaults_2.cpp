@@ -6,6 +6,9 @@ namespace turnpoint::huggingface {
 
 std::vector<FamilyDefaults> defaults_2() {
   return {
+      {"led", R"(max_position_embeddings := null)"},
+      {"fsmt", R"(activation_function := "relu"; src_vocab_size := 42024; tgt_vocab_size := 42024
+        tie_word_embeddings := false)"},
       {"pegasus_x", R"(activation_function := "gelu"; decoder_layers := 16; encoder_layers := 16
         max_position_embeddings := 16384; vocab_size := 96103)"},
       {"whisper", R"(activation_function := "gelu"; decoder_attention_heads := 6; decoder_ffn_dim := 1536

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
 namespace turnpoint::huggingface {
@@ -118,7 +119,7 @@ class Evaluator {
     return true;
   }
   void blame(const Alternative& one) {
-    if (one.is_key && key_.empty() && !quiet_) key_ = one.key;
+    if (key_.empty() && !quiet_) key_ = one.key;
   }
   Value chosen_of(const std::vector<Alternative>& list) {
     for (const auto& one : list) {
@@ -189,9 +190,11 @@ class Evaluator {
     const char c = text_[at_];
     if (c == '(') {
       ++at_;
-      Value inner = choice();
+      const std::string before = std::exchange(key_, std::string());
+      Alternative one = constant(choice());
       if (!take(")")) fail("is not understood");
-      return constant(std::move(inner));
+      one.key = fault_.empty() ? std::exchange(key_, before) : key_;
+      return one;
     }
     if (c == '\'') {
       const auto end = text_.find('\'', at_ + 1);
@@ -209,7 +212,10 @@ class Evaluator {
     }
     if (c == '$') {
       ++at_;
-      return constant(names_.setting(word()));
+      const Result setting = names_.setting(word());
+      Alternative one = constant(setting.value);
+      one.key = setting.key;
+      return one;
     }
     const std::string_view name = word();
     if (name.empty()) return fail("is not understood"), Alternative{};

@@ -29,17 +29,17 @@ using Value = std::variant<std::monostate, bool, double, std::string>;
 bool is_none(const Value& value);
 bool truth(const Value& value);
 
-/// Where names get their values from.
-struct Names {
-  /// The config's JSON at a dotted path, null where there is none; `given` keys only, or also the family's defaults.
-  std::function<const nlohmann::json*(std::string_view key, bool defaults)> key;
-  std::function<Value(std::string_view setting)> setting;
-};
-
 struct Result {
   Value value;
   std::string key;    ///< the key that the value was read from, or the first one looked at; empty: none
   std::string fault;  ///< what is wrong with the expression or a key's type; empty: nothing
+};
+
+/// Where names get their values from.
+struct Names {
+  /// The config's JSON at a dotted path, null where there is none; `given` keys only, or also the family's defaults.
+  std::function<const nlohmann::json*(std::string_view key, bool defaults)> key;
+  std::function<Result(std::string_view setting)> setting;
 };
 
 /// Evaluates an expression. Expressions come from the table, configs from outside: a fault about types names the key.

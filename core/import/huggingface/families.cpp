@@ -34,7 +34,8 @@ const Family* family_named(std::string_view name) {
 
 /// Known by name only, to say why it cannot be read.
 bool is_refused(const Family& family) {
-  return !family.refusals.empty() && family.refusals.front().condition == "true";
+  return std::any_of(family.refusals.begin(), family.refusals.end(),
+                     [](const Refusal& one) { return one.condition == "true"; });
 }
 
 Named find_family(JsonFields& fields) {
@@ -134,7 +135,7 @@ Expected<TransformerShape> read_huggingface_config(JsonFields fields, std::strin
   }
   if (is_refused(*named.family)) {
     fields.fail(named.key, fmt::format("'{}' is not supported: {}; {}", named.name,
-                                       named.family->refusals.front().words, std::string(kExport).substr(3)));
+                                       named.family->refusals.back().words, std::string(kExport).substr(3)));
     return *fields.error();
   }
   ShapeReader reader(*named.family, nested ? *nested : fields, fields.json(), first_architecture(fields.json()));

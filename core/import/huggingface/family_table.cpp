@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <nlohmann/json.hpp>
 
 namespace turnpoint::huggingface {
 
@@ -33,13 +34,13 @@ Refusal refusal_of(std::string_view line, bool has_key) {
   return made;
 }
 
-void read_line(Family& family, std::string_view line) {
+void read_line(Family& family, nlohmann::json& defaults, std::string_view line) {
   if (line.starts_with("refuse ")) {
     family.refusals.push_back(refusal_of(line.substr(7), true));
   } else if (line.starts_with("note:")) {
     family.notes.push_back(refusal_of(line, false));
   } else if (const auto assigned = line.find(":="); assigned != std::string_view::npos) {
-    set_path(family.defaults, trimmed(line.substr(0, assigned)),
+    set_path(defaults, trimmed(line.substr(0, assigned)),
              nlohmann::json::parse(trimmed(line.substr(assigned + 2))));
   } else if (const auto equals = line.find('='); equals != std::string_view::npos) {
     family.settings[std::string(trimmed(line.substr(0, equals)))] = trimmed(line.substr(equals + 1));
@@ -57,18 +58,18 @@ std::vector<std::string> words_of(std::string_view text) {
 }
 
 /// Several assignments of a line are separated by semicolons, but for lines of words.
-void read_text(Family& family, std::string_view text) {
+void read_text(Family& family, nlohmann::json& defaults, std::string_view text) {
   while (!text.empty()) {
     const auto end = std::min(text.find('\n'), text.size());
     std::string_view line = trimmed(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
     if (line.starts_with("refuse ") || line.starts_with("note:")) {
-      read_line(family, line);
+      read_line(family, defaults, line);
       continue;
     }
     while (!line.empty()) {
       const auto semicolon = std::min(line.find(';'), line.size());
-      read_line(family, trimmed(line.substr(0, semicolon)));
+      read_line(family, defaults, trimmed(line.substr(0, semicolon)));
       line.remove_prefix(std::min(semicolon + 1, line.size()));
     }
   }
@@ -87,8 +88,10 @@ std::map<std::string, Family, std::less<>> read_table() {
       family.name = row.name;
       family.like = row.like;
       family.begins = words_of(row.begin);
-      read_text(family, row.text);
-      if (const auto own = defaults.find(row.name); own != defaults.end()) read_text(family, own->second);
+      nlohmann::json given = family.defaults ? *family.defaults : nlohmann::json::object();
+      read_text(family, given, row.text);
+      if (const auto own = defaults.find(row.name); own != defaults.end()) read_text(family, given, own->second);
+      family.defaults = std::make_shared<const nlohmann::json>(std::move(given));
       table.emplace(row.name, std::move(family));
     }
   }

@@ -9,7 +9,8 @@
 #pragma once
 
 #include <map>
-#include <nlohmann/json.hpp>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -35,7 +36,7 @@ struct Family {
   std::vector<std::string> begins;
   std::string like;
   std::map<std::string, std::string, std::less<>> settings;
-  nlohmann::json defaults = nlohmann::json::object();  ///< nested as in a config
+  std::shared_ptr<const nlohmann::json> defaults;  ///< nested as in a config; never null
   std::vector<Refusal> refusals, notes;
 };
 

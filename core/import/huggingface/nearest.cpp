@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
 
@@ -43,7 +44,7 @@ Keys keys_of(const Family& family) {
   for (const auto& [name, expression] : family.settings) add_keys(expression, keys);
   for (const auto* list : {&family.refusals, &family.notes})
     for (const Refusal& one : *list) add_keys(one.condition, keys);
-  for (const auto& [key, value] : family.defaults.items()) keys.insert(key);
+  for (const auto& [key, value] : family.defaults->items()) keys.insert(key);
   return keys;
 }
 
@@ -96,7 +97,7 @@ Nearest nearest_family(const nlohmann::json& config, std::string_view name) {
     one.family = &family_table().find(family_name)->second;
     for (const auto& [key, value] : config.items())
       if (is_structural(key, value) && !keys.contains(key)) one.unread.push_back(key);
-    for (const auto& [key, value] : one.family->defaults.items())
+    for (const auto& [key, value] : one.family->defaults->items())
       if (is_structural(key, value) && value.is_number() && !config.contains(key)) one.assumed.push_back(key);
     const std::size_t letters = common_letters(family_name, name);
     const std::size_t common = letters < kTelling ? 0 : letters;
@@ -105,6 +106,8 @@ Nearest nearest_family(const nlohmann::json& config, std::string_view name) {
     best = std::move(one);
     best_score = score;
   }
+  // A config that says next to nothing is like every family.
+  if (best.unread.empty() && !best.assumed.empty()) best.family = &family_table().find("llama")->second;
   return best;
 }
 

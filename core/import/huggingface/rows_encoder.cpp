@@ -24,6 +24,7 @@ std::vector<FamilyRow> encoder_rows() {
         words_ = $class == 'LMHeadModel' || $class == 'ForCausalLM' || $class == 'ForPreTraining'
         pooler = !$words_ && $head != 'each' && $head != 'span' || $class == 'ForPreTraining')"},
       {"ernie", "Ernie", "-bert", ""},
+      {"dpr", "DPR", "-bert", "pooler = false"},
       {"megatron-bert", "MegatronBert", "-bert", "block = 'pre_norm'; embedding_norm = false"},
       {"bert-generation", "BertGeneration", "-bert", R"(
         words_ = $class == 'Decoder'; transform = false; pooler = false; token_types = none)"},
@@ -52,6 +53,7 @@ std::vector<FamilyRow> encoder_rows() {
         activation = gelu_activation ? 'gelu' : 'relu'
         refuse n_langs: n_langs > 1 && use_lang_emb: tables of languages are not supported)"},
       {"flaubert", "Flaubert", "xlm", "block = pre_norm ? 'pre_norm' : 'post_norm'"},
+      {"xlm-roberta", "XLMRoberta", "roberta", ""},
       {"data2vec-text", "Data2VecText", "roberta", ""},
       {"roberta-prelayernorm", "RobertaPreLayerNorm", "roberta", "block = 'pre_norm'"},
       {"xlm-roberta-xl", "XLMRobertaXL", "roberta", "block = 'pre_norm'; embedding_norm = false"},

@@ -20,7 +20,9 @@ std::vector<FamilyRow> latent_rows() {
         index_heads = index_n_heads; index_channels = index_head_dim; index_chosen = index_topk)"},
       {"glm_moe_dsa", "GlmMoeDsa", "deepseek_v32", "layer_indexed = (indexer_types[$i] | 'full') == 'full'"},
       {"hy_v4", "HYV4", "glm_moe_dsa", "sinks = true; attention_gate = 'channel'"},
-      {"minicpm3", "MiniCPM3", "deepseek_v2", "experts = none; sparse = false; shared_intermediate = none; mlp_bias = mlp_bias"},
+      {"minicpm3", "MiniCPM3", "deepseek_v2", R"(
+        experts = none; sparse = false; shared_intermediate = none; mlp_bias = mlp_bias
+        latent_value_channels = v_head_dim | ($hidden / $heads))"},
       {"youtu", "Youtu", "minicpm3", ""},
       // The checkpoints as DeepSeek publishes them, without model_type.
       {"-native_deepseek", "", "deepseek_v3", R"(

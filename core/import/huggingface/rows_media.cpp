@@ -46,7 +46,7 @@ std::vector<FamilyRow> media_rows() {
       {"smolvlm_vision", "SmolVLMVision", "idefics3_vision", ""},
       {"internvl_vision", "InternVLVision", "-picture", R"(
         qkv_bias = attention_bias; layer_scale = true; no_last_norm = use_mean_pooling
-        image_positions = use_absolute_position_embeddings; bare_ = true
+        image_positions = use_absolute_position_embeddings; bare_ = true; image_size := 448; patch_size := 14
         norm = norm_type == 'rms_norm' ? 'rms' : 'layer'
         refuse use_qk_norm: use_qk_norm: norms of queries and keys are not supported here)"},
       {"-sound", "", "-model", R"(

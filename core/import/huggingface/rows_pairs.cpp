@@ -32,7 +32,7 @@ std::vector<FamilyRow> pair_rows() {
       {"bigbird_pegasus", "BigBirdPegasus", "pegasus", "qkv_bias = use_bias; output_bias = use_bias; embedding_norm = true; tied = $alone_ ? false : tie_word_embeddings"},
       {"m2m_100", "M2M100", "mbart", "embedding_norm = false; learned_positions = false; activation = activation_function"},
       {"led", "LED", "bart", R"(
-        refuse model_type: !$alone_: encoders with global attention of their own weights are not supported)"},
+        refuse model_type: true: encoders with global attention of their own weights are not supported)"},
       {"fsmt", "FSMT", "bart", R"(
         vocabulary = tgt_vocab_size; own_tables = true; embedding_norm = false; positions = max_position_embeddings
         refuse src_vocab_size: src_vocab_size != tgt_vocab_size: source and target of different vocabularies are not supported)"},

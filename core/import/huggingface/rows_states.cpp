@@ -53,6 +53,7 @@ std::vector<FamilyRow> state_rows() {
         scan_inner = mamba_num_heads * mamba_head_dim; scan_state = ssm_state_size; scan_kernel = conv_kernel
         scan_heads = mamba_num_heads; scan_groups = n_groups; scan_chunk = chunk_size
         scan_convolution_bias = use_conv_bias; scan_bias = mamba_proj_bias | use_bias; scan_norm = true
+        layers_block_type := ["mamba", "moe", "attention", "mlp"]
         refuse moe_latent_size: moe_latent_size > 0: experts behind a bottleneck are not supported)"},
       {"qwen3_next", "Qwen3Next", "qwen3_moe", R"(
         attention_gate = 'channel'; shared_intermediate = shared_expert_intermediate_size; shared_gate = true
@@ -66,6 +67,9 @@ std::vector<FamilyRow> state_rows() {
         experts = none; sparse = none; shared_intermediate = none)"},
       {"olmo_hybrid", "OlmoHybrid", "qwen3_5_text", R"(
         attention_gate = none; query_key_norm = 'rms'; query_key_scale = 'all_heads'
+        delta_key_heads = linear_num_key_heads | $heads; delta_value_heads = linear_num_value_heads | $heads
+        delta_key_channels = linear_key_head_dim | (3 * $hidden / (4 * $heads))
+        delta_value_channels = linear_value_head_dim | (2 * $delta_key_channels)
         layer_block = (layer_types[$i] | (($i + 1) % 4 == 0 ? 'full_attention' : 'linear_attention')) == 'full_attention' ? 'norm_after' : 'pre_norm')"},
       // Latent attention without rotary queries' bottleneck beside Kimi's delta attention.
       {"kimi_linear", "KimiLinear", "deepseek_v2", R"(

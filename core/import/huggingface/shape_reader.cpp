@@ -28,10 +28,10 @@ const char* kind_of_json(const nlohmann::json& value) {
 ShapeReader::ShapeReader(const Family& family, JsonFields inner, const nlohmann::json& outer, std::string class_name)
     : family_(family), fields_(std::move(inner)), outer_(outer), class_name_(std::move(class_name)) {
   names_.key = [this](std::string_view path, bool defaults) { return key(path, defaults); };
-  names_.setting = [this](std::string_view setting) -> Value {
-    if (setting == "i") return by_layer_ = true, double(layer_);
-    if (setting == "class") return std::string(class_ending(class_name_));
-    return evaluate_setting(setting).value;
+  names_.setting = [this](std::string_view setting) -> Result {
+    if (setting == "i") return by_layer_ = true, Result{double(layer_), {}, {}};
+    if (setting == "class") return {std::string(class_ending(class_name_)), {}, {}};
+    return evaluate_setting(setting);
   };
 }
 
@@ -40,7 +40,7 @@ const nlohmann::json* ShapeReader::key(std::string_view path, bool defaults) con
   if (&outer_ != &inner && std::find(std::begin(kOuterFirst), std::end(kOuterFirst), path) != std::end(kOuterFirst))
     if (const auto found = outer_.find(path); found != outer_.end() && !found->is_null()) return &*found;
   if (const auto* found = find_path(inner, path)) return found;
-  return defaults ? find_path(family_.defaults, path) : nullptr;
+  return defaults ? find_path(*family_.defaults, path) : nullptr;
 }
 
 void ShapeReader::fail(std::string_view path, const std::string& what) {
@@ -151,7 +151,7 @@ std::string ShapeReader::filled(const std::string& words) {
 
 /// Objects and switches are told by what the library takes for them where a config leaves them out.
 void ShapeReader::check_kinds() {
-  for (const auto& [name, otherwise] : family_.defaults.items()) {
+  for (const auto& [name, otherwise] : family_.defaults->items()) {
     if (otherwise.is_object()) fields_.object(name);
     const auto* given = key(name, false);
     if (otherwise.is_boolean() && given && !given->is_boolean() && !given->is_null())
@@ -270,6 +270,10 @@ void ShapeReader::read_mixers(TransformerShape& s) {
   if (has("key_value_rank") && good() && s.latent.key_value_rank == 0 && !is_none(evaluate_setting("key_value_rank").value))
     return fail(blamed("key_value_rank"), fmt::format("must be between 1 and {}, not 0", kMaximumWidth));
   s.latent.query_rank = width("query_rank");
+  if (s.latent.key_value_rank > 0) {
+    number("head_channels", 1, kMaximumWidth);
+    number("latent_value_channels", 1, kMaximumWidth);
+  }
   s.latent.rotary_channels = width("rotary_channels");
   s.latent.value_channels = width("latent_value_channels");
   s.indexer.heads = number("index_heads", 0, kMaximumHeads);

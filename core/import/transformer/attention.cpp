@@ -179,7 +179,9 @@ TensorId TransformerLayers::merge_normed(TensorId x) {
 }
 
 TensorId TransformerLayers::attend(TensorId q, TensorId k, TensorId v, TensorId x) {
+  if (b_.error()) return q;
   TensorId s = scores(q, k);
+  if (b_.error()) return q;
   if (distances_) s = add_distances(s, q, k);
   const TensorId probabilities = b_.softmax(path("softmax"), s, int(b_.tensor(s).shape.size()) - 1);
   TensorId y = context(probabilities, v);

@@ -27,6 +27,7 @@ TensorId TransformerLayers::mix(Mixer mixer, TensorId x) {
 
 /// Each channel of [batch, sequence, channel] with its own few last positions.
 TensorId TransformerLayers::convolve_causally(const std::string& leaf, TensorId x, std::int64_t kernel, bool bias) {
+  if (b_.error()) return x;
   const std::int64_t channels = b_.tensor(x).shape.back();
   ConvolutionShape shape;
   shape.kernel = {kernel};
