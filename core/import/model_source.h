@@ -40,14 +40,15 @@ class ModelSource {
 };
 using ModelSourcePtr = std::shared_ptr<const ModelSource>;
 
-/// `specification` is a path or "builtin:NAME[?batch=256&layers=24]". The kind of file is told by its content.
+/// `specification` is a path or "builtin:NAME[?batch=256&layers=24]". The kind of file is told by its content. A path
+/// may end with "?as=FAMILY": a config.json is read as one of that family whatever it says.
 Expected<ModelSourcePtr> open_model(const std::string& specification);
 
 // The parts behind it.
 Expected<ModelSourcePtr> open_onnx(const std::string& path);
 /// GraphDef, MetaGraphDef or SavedModel, in binary (.pb) or text (.pbtxt).
 Expected<ModelSourcePtr> open_tensorflow(const std::string& path);
-Expected<ModelSourcePtr> open_huggingface_config(const std::string& path);
+Expected<ModelSourcePtr> open_huggingface_config(const std::string& path, const std::string& as = {});
 /// Whatever core/import/task_graph.h reads.
 Expected<ModelSourcePtr> open_task_graph_source(const std::string& path);
 Expected<ModelSourcePtr> open_builtin(const std::string& specification_after_colon);

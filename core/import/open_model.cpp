@@ -63,8 +63,13 @@ Expected<ModelSourcePtr> open_model(const std::string& specification) {
   constexpr std::string_view kBuiltin = "builtin:";
   if (specification.empty()) return usage_error("no model named: give a path or builtin:NAME");
   if (specification.starts_with(kBuiltin)) return open_builtin(specification.substr(kBuiltin.size()));
-  std::string path = specification;
+  std::string path = specification, as;
   std::error_code ec;
+  if (const auto mark = path.rfind("?as="); mark != std::string::npos && !fs::exists(path, ec)) {
+    as = path.substr(mark + 4);
+    path.resize(mark);
+    if (as.empty()) return usage_error("?as= names no family", specification);
+  }
   if (!fs::exists(path, ec)) {
     Error error = bad_input("no such file", path);
     for (const auto& model : builtin_models())
@@ -78,8 +83,10 @@ Expected<ModelSourcePtr> open_model(const std::string& specification) {
   }
   const auto kind = sniff(path);
   if (!kind) return kind.error();
+  if (!as.empty() && *kind != Kind::json)
+    return usage_error("only a config.json can be read as one of a family (?as= and --as)", path);
   switch (*kind) {
-    case Kind::json: return open_huggingface_config(path);
+    case Kind::json: return open_huggingface_config(path, as);
     case Kind::tasks: return open_task_graph_source(path);
     case Kind::tensorflow: return open_tensorflow(path);
     case Kind::onnx: return open_onnx(path);
