@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/import/files/foreign_file.h"
+#include "core/import/files/safetensors.h"
 #include "core/import/model_source.h"
 #include "core/import/onnx/mapped_file.h"
 #include "core/import/task_graph.h"
@@ -31,7 +33,7 @@ Expected<std::string> file_in_folder(const std::string& folder) {
   return models.front();
 }
 
-enum class Kind { json, tasks, tensorflow, onnx, text, empty };
+enum class Kind { json, tasks, tensorflow, onnx, stored, text, empty };
 
 /// Tells JSON from protobuf by the first bytes: an ONNX file begins with field 1 (ir_version, 0x08) or another small
 /// field key, never with '{' and white space before it. TensorFlow's graphs are told by the fields at their top, and
@@ -45,8 +47,11 @@ Expected<Kind> sniff(const std::string& path) {
   if (head.empty()) return Kind::empty;
   const auto file = onnx::MappedFile::open(path);
   if (!file) return file.error();
+  const std::string_view whole(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
+  if (is_safetensors(whole) || is_safetensors_index(whole)) return Kind::stored;
+  if (const auto foreign = foreign_kind(whole)) return foreign_error(*foreign, path);
   if (is_tensorflow(file->bytes())) return Kind::tensorflow;
-  if (is_task_graph({reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size()})) return Kind::tasks;
+  if (is_task_graph(whole)) return Kind::tasks;
   if (head.starts_with("\xef\xbb\xbf")) head.remove_prefix(3);
   // 0x0a is white space and the key of a protobuf's first field when that is a message or a string; JSON needs a
   // bracket after it.
@@ -90,6 +95,7 @@ Expected<ModelSourcePtr> open_model(const std::string& specification) {
     case Kind::tasks: return open_task_graph_source(path);
     case Kind::tensorflow: return open_tensorflow(path);
     case Kind::onnx: return open_onnx(path);
+    case Kind::stored: return open_stored_weights(path);
     case Kind::empty: return bad_input("the file is empty", path);
     case Kind::text: break;
   }

@@ -21,6 +21,11 @@ void Binder::on_concat(const Node& node) {
     const bool empty = std::find(own.begin(), own.end(), 0) != own.end();
     if (empty) continue;
     auto x = operand(node, i);
+    if (plan_.repeated.count(node.input(i)) && own.size() == rank) {
+      Shape wanted = own;
+      wanted[0] = batch_;
+      x = builder_->expand(operator_name(node) + "/batch", x, wanted);
+    }
     // In a file of batch 1 a constant part was never repeated for the batch.
     if (reference_ && plan_.fixed_batch == 1 && own.size() == rank && *along != 0 && own[0] == 1) {
       Shape wanted = own;
@@ -110,8 +115,12 @@ void Binder::on_slice(const Node& node) {
     const std::int64_t span = step > 0 ? end - begin : begin - end, stride = std::abs(step);
     target[*at] = span <= 0 ? 0 : (span - 1) / stride + 1;
     if (axes->size() == 1 && *at + 1 == from.size() && step == 1) last_begin = begin;
-    if (target[*at] == 0) return fail(node, "leaves nothing of a dimension of size " + std::to_string(size));
+    if (target[*at] == 0 && !only_joined(node.output(0)))
+      return fail(node, "leaves nothing of a dimension of size " + std::to_string(size));
   }
+  // What is left of a rotation over all channels: nothing, which a concatenation passes over.
+  if (std::find(target.begin(), target.end(), 0) != target.end())
+    return set_unknown_constant(node.outputs[0], target, in(node, 0).type);
   if (target == from && !steps) return alias(node, 0, node.inputs[0]);
   const Value& value = in(node, 0);
   bool whole = value.kind == Value::Kind::tensor && !value.groups.empty();
@@ -126,6 +135,12 @@ void Binder::on_slice(const Node& node) {
   const auto part = builder_->slice(operator_name(node), "Slice", x, target);
   if (last_begin) remember_cut(x, *last_begin, part);
   set(node, 0, part);
+}
+
+bool Binder::only_joined(int value) const {
+  if (value < 0 || graph_.values[value].result || graph_.values[value].consumers.empty()) return false;
+  const auto& readers = graph_.values[value].consumers;
+  return std::all_of(readers.begin(), readers.end(), [&](int n) { return graph_.nodes[n].kind == "Concat"; });
 }
 
 void Binder::remember_cut(TensorId from, std::int64_t begin, TensorId part) {

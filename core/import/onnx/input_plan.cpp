@@ -127,6 +127,7 @@ InputPlan plan_inputs(const Graph& graph) {
       if (plan.fixed_batch == 0 && !shape.empty() && shape[0].value > 0) plan.fixed_batch = shape[0].value;
     }
   }
+  find_tables(graph, plan);
   for (const auto& symbol : symbols) {
     if (symbol == plan.batch_symbol) continue;
     bool spatial = false;
