@@ -11,6 +11,7 @@
 #include "core/hardware/calibrate_links.h"
 #include "core/hardware/logs/log_text.h"
 #include "core/hardware/naming.h"
+#include "core/hardware/take_sheets.h"
 
 namespace turnpoint {
 
@@ -125,18 +126,11 @@ void take_figures(const std::vector<MeasuredLog>& logs, Cluster& cluster, std::v
       if (figure.value < 1) continue;  // none of these is that slow
       if (figure.figure == Figure::host_to_device || figure.figure == Figure::device_to_host)
         host = host > 0 ? std::min(host, figure.value) : figure.value;
-      if (log.kind != LogKind::gpu_specs) continue;
-      if (figure.figure == Figure::device_memory) cluster.device.memory_bandwidth = figure.value;
-      if (figure.figure == Figure::peak_16bit) cluster.device.peak_bf16 = figure.value;
     }
   if (host > 0) {
     cluster.host_link_bandwidth = host;
     notes.push_back(fmt::format("host link: {:.1f} GB/s, the slower direction measured", host / 1e9));
   }
-  for (const auto& log : logs)
-    if (log.kind == LogKind::gpu_specs)
-      notes.push_back(fmt::format("{}: peak and memory bandwidth taken; its links are wire rates, so the preset's stay",
-                                  short_name(log)));
 }
 
 /// Column-major C (M x N) = A B without transposes is the forward product of M outputs, N samples and K inputs.
@@ -174,9 +168,10 @@ Expected<ClusterPtr> build_profile(const std::vector<MeasuredLog>& logs, const C
   auto cluster = std::make_shared<Cluster>(*base);
   // Nobody chose this preset, so whoever reads results of the profile must hear of it.
   if (!given) cluster->notes.push_back(notes.back());
+  take_sheets(logs, *cluster, notes);
   for (const auto& log : logs) {
     const std::string found = preset_key_of(log.device_name);
-    if (given && !found.empty() && !cluster->name.starts_with(found))
+    if (given && log.kind != LogKind::gpu_specs && !found.empty() && !cluster->name.starts_with(found))
       notes.push_back(fmt::format("{} was measured on '{}', the profile is for {}", short_name(log), log.device_name,
                                   cluster->device.name));
   }
@@ -212,6 +207,13 @@ bool is_profile(std::string_view text) {
          text.find("\"turnpoint/hardware-profile@") != std::string_view::npos;
 }
 
+Expected<ClusterPtr> parse_profile(const FileStart& start, const std::string& path) {
+  if (start.whole) return parse_hardware_profile(start.text, path);
+  const auto text = read_file(path, kMaximumFile);
+  if (!text) return text.error();
+  return parse_hardware_profile(*text, path);
+}
+
 }  // namespace
 
 Expected<HardwareReport> read_hardware_files(const std::vector<std::string>& paths, const ClusterPtr& base) {
@@ -219,20 +221,22 @@ Expected<HardwareReport> read_hardware_files(const std::vector<std::string>& pat
   ClusterPtr profile;
   std::string profile_path;
   for (const auto& path : paths) {
-    const auto text = read_file(path, kMaximumFile);
-    if (!text) return text.error();
-    if (is_profile(*text)) {
+    const auto start = read_start(path);
+    if (start && is_profile(start->text)) {
       if (profile) return usage_error(fmt::format("'{}' and '{}' are both profiles: give one", profile_path, path));
-      const auto found = parse_hardware_profile(*text, path);
+      const auto found = parse_profile(*start, path);
       if (!found) return found.error();
       profile = *found;
       profile_path = path;
       continue;
     }
-    auto log = parse_measured_log(*text, path);
-    if (!log) return log.error();
-    report.logs.push_back(std::move(*log));
+    auto log = start ? read_measured_log(path, *start) : Expected<MeasuredLog>(start.error());
+    if (log)
+      report.logs.push_back(std::move(*log));
+    else
+      report.unread.push_back({path, log.error()});
   }
+  if (!report.unread.empty() && report.logs.empty() && !profile) return report.unread.front().error;
   if (profile && base) report.notes.push_back(fmt::format("'{}' is the base, not the preset", profile_path));
   const auto cluster = build_profile(report.logs, profile ? profile : base, report.notes);
   if (!cluster) {
@@ -245,10 +249,10 @@ Expected<HardwareReport> read_hardware_files(const std::vector<std::string>& pat
 }
 
 Expected<ClusterPtr> read_hardware_file(const std::string& path) {
-  const auto text = read_file(path, kMaximumFile);
-  if (!text) return text.error();
-  if (is_profile(*text)) return parse_hardware_profile(*text, path);
-  const auto log = parse_measured_log(*text, path);
+  const auto start = read_start(path);
+  if (!start) return start.error();
+  if (is_profile(start->text)) return parse_profile(*start, path);
+  const auto log = read_measured_log(path, *start);
   if (!log) return log.error();
   std::vector<std::string> notes;
   auto cluster = build_profile({*log}, nullptr, notes);

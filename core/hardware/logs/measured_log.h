@@ -76,6 +76,7 @@ enum class Figure : std::uint8_t {
   host_link_wire,    ///< bytes/s of the PCIe wire
   overlap_slowdown,  ///< factor on computing and communicating at once
   peak_16bit,        ///< FLOP/s, dense
+  peak_32bit,        ///< FLOP/s, vector units
   intra_node_link,
   inter_node_link,  ///< bytes/s as a data sheet has them
   link_latency      ///< s
@@ -134,5 +135,14 @@ inline constexpr std::size_t kMaximumProblems = 200;
 /// knows, no usable row.
 Expected<MeasuredLog> read_measured_log(const std::string& path);
 Expected<MeasuredLog> parse_measured_log(std::string_view text, const std::string& path);
+
+/// What a file begins with, gzip undone: all of it, or the first 32 MiB. A longer log is read from the file again, line
+/// by line, so that its length does not matter.
+struct FileStart {
+  std::string text;
+  bool whole = true;
+};
+Expected<FileStart> read_start(const std::string& path);
+Expected<MeasuredLog> read_measured_log(const std::string& path, const FileStart& start);
 
 }  // namespace turnpoint

@@ -6,13 +6,14 @@
 #include <string>
 #include <string_view>
 
+#include "core/hardware/logs/line_reader.h"
 #include "core/hardware/logs/measured_log.h"
 
 namespace turnpoint::logs {
 
-/// True if the text has a header or a row of the nccl-tests table.
-bool looks_like_nccl_tests(std::string_view text);
-Expected<MeasuredLog> read_nccl_tests(std::string_view text, const std::string& path);
+/// True for a header or a row of the nccl-tests table, whatever a launcher put before it.
+bool is_nccl_tests_line(std::string_view line);
+Expected<MeasuredLog> read_nccl_tests(LineReader& lines, const std::string& path);
 Expected<MeasuredLog> read_nccl_tests_json(const nlohmann::json& document, const std::string& path);
 
 Expected<MeasuredLog> read_nvbandwidth(std::string_view text, const std::string& path);
@@ -29,12 +30,13 @@ bool looks_like_nnscaler(const nlohmann::json& document);
 Expected<MeasuredLog> read_nnscaler(const nlohmann::json& document, const std::string& path);
 Expected<MeasuredLog> read_gpu_specs(const nlohmann::json& document, const std::string& path);
 
-Expected<MeasuredLog> read_vidur_collectives(std::string_view text, const std::string& path);
-Expected<MeasuredLog> read_vidur_compute(std::string_view text, const std::string& path);
-Expected<MeasuredLog> read_deepbench(std::string_view text, const std::string& path);
+Expected<MeasuredLog> read_vidur_collectives(LineReader& lines, const std::string& path);
+/// `heading`: the table's first line, which names its operators.
+Expected<MeasuredLog> read_vidur_compute(LineReader& lines, std::string_view heading, const std::string& path);
+Expected<MeasuredLog> read_deepbench(LineReader& lines, const std::string& path);
 
-Expected<MeasuredLog> read_aceso_operators(std::string_view text, const std::string& path);
-Expected<MeasuredLog> read_aceso_collectives(std::string_view text, const std::string& path);
+Expected<MeasuredLog> read_aceso_operators(LineReader& lines, const std::string& path);
+Expected<MeasuredLog> read_aceso_collectives(LineReader& lines, const std::string& path);
 Expected<MeasuredLog> read_aceso_p2p(std::string_view text, const std::string& path);
 
 /// The collective that an nccl-tests program or a file name speaks of; nullopt: none, or one without a place in a

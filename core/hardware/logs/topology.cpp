@@ -47,7 +47,7 @@ class SmiReader {
     LineReader lines(text);
     for (Line line; lines.next(line);) {
       const auto cells = words(line.text);
-      if (line.too_long) out_.warn(line.number, "line too long: left out");
+      if (!line.left_out.empty()) out_.warn(line.number, line.left_out + ": left out");
       if (cells.empty()) continue;
       if (names_.empty()) {
         if (is_name(cells[0])) header(cells);
