@@ -46,7 +46,11 @@ class Document : public QObject {
   const std::vector<views::PinnedFrontier>& pinned() const { return pinned_; }
   void pin(views::PinnedFrontier frontier);
   void set_pinned(std::vector<views::PinnedFrontier> pinned);
+  /// Of the model that is open; others keep theirs.
   void clear_pinned();
+  bool is_of_this_model(const views::PinnedFrontier& pinned) const;
+  /// Those that say something about the model that is open.
+  std::vector<views::PinnedFrontier> pinned_here() const;
 
  signals:
   /// `live`: one of a stream of slider moves; the hand may still be moving.

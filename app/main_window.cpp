@@ -22,6 +22,7 @@
 #include "app/pick_keeper.h"
 #include "app/pinned_searches.h"
 #include "app/plan_loader.h"
+#include "app/recovery.h"
 #include "app/schedule_loader.h"
 #include "app/search_runner.h"
 #include "app/simulated_clock.h"
@@ -47,7 +48,7 @@
 namespace turnpoint::app {
 
 namespace {
-constexpr int kLeftDock = 288, kRightDock = 316;
+constexpr int kLeftDock = 288, kRightDock = 316, kTitleEvery_ms = 1000;
 constexpr ActionId kToggles[] = {ActionId::show_parts, ActionId::show_others, ActionId::show_pinned, ActionId::log_time,
                                  ActionId::simulated_clock};
 
@@ -86,6 +87,9 @@ MainWindow::MainWindow(const SearchBackend& backend, AppSettings& settings, QWid
   connect_actions();
   connect_validation();
   watch_kept_work();
+  auto* marker = new QTimer(this);
+  marker->start(kTitleEvery_ms);
+  connect(marker, &QTimer::timeout, this, &MainWindow::show_title);
   fill_choices();
   show_scenario();
   resize(1600, 1000);
@@ -244,8 +248,10 @@ void MainWindow::connect_document() {
   });
   connect(document, &Document::built, this, [this] { messages_->clear_errors(about_opening()); });
   connect(runner_.get(), &SearchRunner::result_changed, this, [this](const QString& method) {
-    if (const MethodRun* run = runner_->find(method.toStdString()); run && run->result)
+    if (const MethodRun* run = runner_->find(method.toStdString());
+        run && run->result && run->state != MethodRun::State::failed)
       messages_->clear_errors(views::to_qt(run->title));
+    if (runner_->more_follow()) return;
     show_chart();
     show_point();
   });
@@ -464,6 +470,7 @@ void MainWindow::closeEvent(QCloseEvent* event) {
   settings_.set_window(saveGeometry(), saveState());
   runner_->stop_all();
   tasks_->cancel_all();
+  if (!recovery_folder_.isEmpty()) drop_recovery();
   event->accept();
 }
 

@@ -100,6 +100,7 @@ void MainWindow::open_scenario(const std::string& model, const std::string& hard
     notes_view_->set_notes({}, {});
     session_path_.clear();
     kept_ = work_now();
+    show_title();
   });
 }
 
@@ -231,7 +232,10 @@ void MainWindow::pin_frontier() {
   }
   if (differs.isEmpty()) differs << views::to_qt(result.scenario->cluster->title);
   if (!result.scenario->tasks) differs << batch_words(*result.scenario);
-  document_->pin({differs.join(QStringLiteral(", ")), result.method, result.points});
+  // Other models have pinned frontiers of their own, which come and go with them.
+  const std::string& model = result.scenario->model->name;
+  differs.prepend(views::to_qt(model));
+  document_->pin({differs.join(QStringLiteral(", ")), result.method, result.points, model});
   actions_[ActionId::show_pinned]->setChecked(true);
 }
 

@@ -14,6 +14,8 @@
 #include "app/graph_tab.h"
 #include "app/main_window.h"
 #include "app/plan_loader.h"
+#include "app/recent_name.h"
+#include "app/scenario_words.h"
 #include "app/schedule_loader.h"
 #include "app/search_runner.h"
 #include "app/simulated_clock.h"
@@ -89,9 +91,7 @@ void MainWindow::show_scenario() {
     if (other) chart_->fit();
     remember_opened();
   }
-  setWindowTitle(
-      model ? tr("%1 on %2 — Turnpoint").arg(views::to_qt(model->name), views::to_qt(state.scenario->cluster->title))
-            : QStringLiteral("Turnpoint"));
+  show_title();
   show_chart();
   show_methods();
   show_status();
@@ -110,12 +110,18 @@ void MainWindow::show_chart() {
       series.result = curve->drawn;
       if (run.method->frontier) series.line = curve->line;
     }
-    series.stale = &run != runner_->subject() && run.result->scenario != scenario;
+    if (run.result->scenario != scenario) {
+      series.of = words_of_other(*run.result->scenario, *scenario);
+      if (series.of.isEmpty()) series.of = tr("the scenario before");
+      // A sketch of the line is on its way within a frame; without one the old line is as old as the rest.
+      series.stale = &run != runner_->subject() || run.state == MethodRun::State::cancelled ||
+                     run.state == MethodRun::State::failed;
+    }
     chart_data.series.push_back(std::move(series));
   }
   // Pinned frontiers of models are plain sums: among simulated figures they would compare what cannot be compared.
   const bool moved = clock_->on() && !(scenario && scenario->tasks);
-  if (!moved) chart_data.pinned = document_->pinned();
+  if (!moved) chart_data.pinned = document_->pinned_here();
   // What a pinned frontier shares with the one on show is not what it is told apart by.
   if (scenario && !scenario->tasks) {
     const QString same = batch_words(*scenario);
@@ -154,7 +160,7 @@ void MainWindow::show_chart() {
   QAction* pinned = actions_[ActionId::show_pinned];
   pinned->setText(chart_data.pinned.empty() ? tr("Pinned") : tr("Pinned %1").arg(chart_data.pinned.size()));
   pinned->setEnabled(!chart_data.pinned.empty());
-  actions_[ActionId::clear_pinned]->setEnabled(!document_->pinned().empty());
+  actions_[ActionId::clear_pinned]->setEnabled(!document_->pinned_here().empty());
   for (const ActionId id : {ActionId::pin, ActionId::export_results_json, ActionId::export_points_csv,
                             ActionId::export_chart_png, ActionId::export_chart_svg})
     actions_[id]->setEnabled(subject != nullptr);
@@ -373,7 +379,7 @@ void MainWindow::show_recent() {
 void MainWindow::fill_choices() {
   std::vector<views::Choice> models, machines;
   for (const QString& recent : settings_.recent_models())
-    if (!recent.startsWith(QStringLiteral("builtin:"))) models.push_back({recent.section(u'/', -2), recent, recent});
+    if (!recent.startsWith(QStringLiteral("builtin:"))) models.push_back({recent_name(recent), recent, recent});
   for (const BuiltinModel& model : backend_.builtin_models())
     models.push_back({views::to_qt(model.name), QStringLiteral("builtin:") + views::to_qt(model.name),
                       views::to_qt(model.description)});

@@ -12,6 +12,7 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
+#include "app/recent_name.h"
 #include "app/studies.h"
 #include "core/hardware/cluster.h"
 #include "views/common/format.h"
@@ -122,7 +123,7 @@ void StartPage::set_recent(const QStringList& paths) {
   }
   for (const QString& path : paths) {
     const bool builtin = path.startsWith(QStringLiteral("builtin:"));
-    auto* link = make_link(this, QStringLiteral("file"), builtin ? path : QFileInfo(path).fileName());
+    auto* link = make_link(this, QStringLiteral("file"), builtin ? path : recent_name(path));
     link->setToolTip(path);
     if (!builtin && !QFileInfo::exists(path)) {
       link->setEnabled(false);
