@@ -51,6 +51,10 @@ void Document::open_model(const std::string& specification) {
   build(next, tr("Open %1").arg(views::to_qt(specification)), false);
 }
 
+void Document::close_model() {
+  if (state_.scenario) push({}, tr("Close model"), 0);
+}
+
 void Document::open_hardware(const std::string& specification, bool read_again) {
   ScenarioRequest next = request();
   next.read_hardware_again = next.read_hardware_again || read_again;

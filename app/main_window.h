@@ -37,6 +37,7 @@ namespace turnpoint::app {
 class AppSettings;
 class CommandPalette;
 class Document;
+class FocusRegions;
 class HardwarePage;
 class ParallelismPage;
 class PinnedSearches;
@@ -112,12 +113,14 @@ class MainWindow : public QMainWindow {
   views::MessageBar* messages() { return messages_; }
   TaskStrip* task_strip() { return task_strip_; }
   CommandPalette* palette_box() { return palette_; }
+  FocusRegions& focus_regions() { return *focus_regions_; }
 
  protected:
   void closeEvent(QCloseEvent* event) override;
   void dragEnterEvent(QDragEnterEvent* event) override;
   void dropEvent(QDropEvent* event) override;
   void showEvent(QShowEvent* event) override;
+  bool focusNextPrevChild(bool next) override;
 
  private:
   // main_window.cpp: building and wiring; main_window_bars.cpp: menus and bars
@@ -224,6 +227,7 @@ class MainWindow : public QMainWindow {
   QStackedWidget* centre_ = nullptr;
   StartPage* start_page_ = nullptr;
   CommandPalette* palette_ = nullptr;
+  FocusRegions* focus_regions_ = nullptr;
   TaskStrip* task_strip_ = nullptr;
   QDockWidget *scenario_dock_ = nullptr, *plan_dock_ = nullptr;
   std::vector<QDockWidget*> view_docks_;

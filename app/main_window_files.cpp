@@ -272,6 +272,26 @@ void MainWindow::open_palette() {
     entries.push_back({action->text().remove(u'&'), action->shortcut().toString(QKeySequence::NativeText),
                        [action] { action->trigger(); }});
   }
+  for (const OptionRecord& option : scenario_options()) {
+    const QString key = views::to_qt(option.key);
+    if (scenario_panel_->has_setting(key))
+      entries.push_back({views::to_qt(option.text), tr("setting"), [this, key] {
+                           scenario_dock_->show();
+                           scenario_dock_->raise();
+                           scenario_panel_->focus_setting(key);
+                         }});
+  }
+  for (const Method& method : backend_.methods()) {
+    const QString title = views::to_qt(method.title);
+    if (!method.refuses_with)
+      entries.push_back({title, tr("search with this method"), [this, name = method.name] {
+                           runner_->set_enabled(name, true);
+                           runner_->search(name);
+                         }});
+  }
+  for (const BuiltinModel& model : backend_.builtin_models())
+    entries.push_back({views::to_qt(model.name), tr("open this model"),
+                       [this, name = "builtin:" + model.name] { open_path(QString::fromStdString(name)); }});
   if (shown_model_) {
     for (std::size_t i = 0; i < shown_model_->operators.size(); ++i) {
       const Operator& op = shown_model_->operators[OperatorId(i)];

@@ -88,6 +88,7 @@ void MainWindow::show_scenario() {
       linked.set_model(state.scenario);
     }
     plan_panel_->set_plan(nullptr, nullptr);
+    if (!model) show_point();
     if (other) chart_->fit();
     remember_opened();
   }
@@ -163,10 +164,11 @@ void MainWindow::show_chart() {
   actions_[ActionId::clear_pinned]->setEnabled(!document_->pinned_here().empty());
   for (const ActionId id : {ActionId::pin, ActionId::export_results_json, ActionId::export_points_csv,
                             ActionId::export_chart_png, ActionId::export_chart_svg})
-    actions_[id]->setEnabled(subject != nullptr);
+    actions_.allow(id, subject ? QString() : tr("There is no result yet."));
   for (const ActionId id : {ActionId::export_graph_svg, ActionId::export_graph_png})
-    actions_[id]->setEnabled(scenario != nullptr);
-  if (moved) actions_[ActionId::pin]->setEnabled(false);
+    actions_.allow(id, scenario ? QString() : tr("Nothing is open."));
+  actions_.allow(ActionId::close_model, scenario ? QString() : tr("Nothing is open."));
+  if (moved) actions_.allow(ActionId::pin, tr("Pinned frontiers are plain sums: switch the simulated clock off."));
   comparison_view_->set_data(chart_data);
   chart_->set_data(std::move(chart_data));
 }
@@ -225,7 +227,7 @@ void MainWindow::show_methods() {
 void MainWindow::show_point() {
   const auto& picked = document_->selection().point();
   const MethodRun* run = picked ? runner_->find(picked->method) : nullptr;
-  const bool there = run && run->enabled && run->result && picked->index < run->result->points.size();
+  const bool there = document_->scenario() && run && run->enabled && run->result && picked->index < run->result->points.size();
   // On the simulated clock the panel says what the chart shows, as soon as the chart can.
   const SimulatedClock::Curve* curve = there && clock_->on() ? clock_->find(run->name) : nullptr;
   const bool simulated = curve && curve->of == run->result && views::drawable(curve->drawn->points[picked->index]);
@@ -236,11 +238,12 @@ void MainWindow::show_point() {
                          there ? (run->name == "ft" ? QStringLiteral("FT") : views::to_qt(run->title)) : QString(),
                          there && run->coarse);
   for (const ActionId id : {ActionId::copy_point, ActionId::export_plan_json, ActionId::export_plan_csv,
-                            ActionId::export_plan_dot, ActionId::export_plan_svg})
-    actions_[id]->setEnabled(there && run->result->plans);
+                            ActionId::export_plan_dot, ActionId::export_plan_svg, ActionId::export_plan_trace})
+    actions_.allow(id, !there               ? tr("No plan is picked: click a point of the chart.")
+                       : run->result->plans ? QString()
+                                            : tr("This method gives figures without a plan."));
   const bool placed = there && run->result->plans && run->result->plans->placement(picked->index);
-  actions_[ActionId::export_plan_trace]->setEnabled(placed);
-  if (placed) actions_[ActionId::export_plan_svg]->setEnabled(false);
+  if (placed) actions_.allow(ActionId::export_plan_svg, tr("A placement is drawn by Graph as SVG."));
   show_peak();
 }
 

@@ -74,8 +74,7 @@ StartPage::StartPage(const ActionSet& actions, QWidget* parent) : QWidget(parent
   recent_ = new QVBoxLayout;
   auto* sample_column = new QVBoxLayout;
   for (int i = 0; const Sample& sample : kSamples) {
-    auto* link = make_link(body, QStringLiteral("search"),
-                           tr("%1 on %2").arg(tr(sample.title), hardware_title(sample.hardware)));
+    auto* link = make_link(body, QStringLiteral("search"), title_of(sample));
     connect(link, &QToolButton::clicked, this, [this, i] { emit sample_chosen(i); });
     sample_column->addWidget(link);
     ++i;
@@ -114,6 +113,10 @@ StartPage::StartPage(const ActionSet& actions, QWidget* parent) : QWidget(parent
   auto* outer = new QVBoxLayout(this);
   outer->setContentsMargins(0, 0, 0, 0);
   outer->addWidget(scroll);
+}
+
+QString StartPage::title_of(const Sample& sample) {
+  return tr("%1 on %2").arg(tr(sample.title), hardware_title(sample.hardware));
 }
 
 void StartPage::set_recent(const QStringList& paths) {

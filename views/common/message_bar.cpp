@@ -130,6 +130,9 @@ void MessageBar::refresh() {
   painter.drawPoint(QPointF(8, 12.2));
   painter.end();
   icon_->setPixmap(mark);
+  icon_->setAccessibleName(note                                     ? tr("Note")
+                           : message.kind == Message::Kind::warning ? tr("Warning")
+                                                                    : tr("Error"));
   what_->setText(message.what);
   where_->setText(message.where);
   where_->setVisible(!message.where.isEmpty());
