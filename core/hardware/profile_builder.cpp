@@ -119,6 +119,30 @@ void drop_replaced(Cluster& cluster, const std::vector<MeasuredLog>& logs) {
   });
 }
 
+/// One card's rate becomes the node's where a topology counts the cards; alone it says too little.
+void take_cards(const std::vector<MeasuredLog>& logs, Cluster& cluster, std::vector<std::string>& notes) {
+  std::size_t cards = 0;
+  double rate = 0;
+  for (const auto& log : logs) {
+    if (log.topology) cards = std::max(cards, log.topology->nics.size());
+    for (const auto& figure : log.figures)
+      if (figure.figure == Figure::network_card) rate = std::max(rate, figure.value);
+  }
+  if (rate < 1) return;
+  LinkLevel& link = cluster.links[kInterNode];
+  if (cards == 0) {
+    notes.push_back(
+        fmt::format("one network card carries {:.1f} GB/s; how many a node has is not told (a topology file "
+                    "would), so the link between nodes stays {:.1f} GB/s",
+                    rate / 1e9, link.bandwidth / 1e9));
+  } else if (link.origin == Origin::modelled) {
+    link.bandwidth = rate * static_cast<double>(cards);
+    link.origin = Origin::calibrated;
+    notes.push_back(fmt::format("link between nodes: {:.1f} GB/s, {} network card{} of {:.1f} GB/s measured",
+                                link.bandwidth / 1e9, cards, cards == 1 ? "" : "s", rate / 1e9));
+  }
+}
+
 void take_figures(const std::vector<MeasuredLog>& logs, Cluster& cluster, std::vector<std::string>& notes) {
   double host = 0;
   for (const auto& log : logs)
@@ -127,6 +151,7 @@ void take_figures(const std::vector<MeasuredLog>& logs, Cluster& cluster, std::v
       if (figure.figure == Figure::host_to_device || figure.figure == Figure::device_to_host)
         host = host > 0 ? std::min(host, figure.value) : figure.value;
     }
+  take_cards(logs, cluster, notes);
   if (host > 0) {
     cluster.host_link_bandwidth = host;
     notes.push_back(fmt::format("host link: {:.1f} GB/s, the slower direction measured", host / 1e9));
@@ -135,13 +160,15 @@ void take_figures(const std::vector<MeasuredLog>& logs, Cluster& cluster, std::v
 
 /// Column-major C (M x N) = A B without transposes is the forward product of M outputs, N samples and K inputs.
 void take_operators(const std::vector<MeasuredLog>& logs, Cluster& cluster, std::vector<std::string>& notes) {
-  std::map<std::tuple<Precision, std::vector<std::int64_t>>, std::vector<double>> products;
+  std::map<std::tuple<Precision, std::vector<std::int64_t>, std::string>, std::vector<double>> products;
   for (const auto& log : logs) {
     std::size_t raw = 0;
     for (const auto& sample : log.operators) {
       const auto dim = [&](std::size_t i) { return sample.dims[i].second; };
       if (log.kind == LogKind::deepbench_gemm && dim(3) == 0 && dim(4) == 0)
-        products[{sample.precision, {dim(1), dim(2), dim(0)}}].push_back(sample.time_s);
+        products[{sample.precision, {dim(1), dim(2), dim(0)}, "forward"}].push_back(sample.time_s);
+      else if (log.kind == LogKind::kineto && sample.kind == "matmul")
+        products[{sample.precision, {dim(0), dim(1), dim(2)}, sample.phase}].push_back(sample.time_s);
       else
         ++raw;
     }
@@ -151,7 +178,8 @@ void take_operators(const std::vector<MeasuredLog>& logs, Cluster& cluster, std:
   }
   for (auto& [key, times] : products) {
     std::sort(times.begin(), times.end());
-    cluster.operators.push_back({"matmul", std::get<1>(key), std::get<0>(key), "forward", logs::quantile(times, 0.5)});
+    cluster.operators.push_back(
+        {"matmul", std::get<1>(key), std::get<0>(key), std::get<2>(key), logs::quantile(times, 0.5)});
   }
 }
 

@@ -237,6 +237,7 @@ class ContentBuilder {
   static QString figure_value(const MeasuredFigure& figure) {
     switch (figure.figure) {
       case Figure::host_latency:
+      case Figure::card_latency:
       case Figure::link_latency: return latency_text(figure.value);
       case Figure::overlap_slowdown: return factor_text(figure.value);
       case Figure::peak_16bit:

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/json.h"
+#include "core/hardware/logs/json_stream.h"
 #include "core/hardware/logs/log_text.h"
 #include "core/hardware/logs/readers.h"
 
@@ -31,21 +32,33 @@ constexpr const char* kKindNames[] = {"nccl-tests table",
                                       "Aceso table of operators",
                                       "Aceso table of collectives",
                                       "Aceso point-to-point table",
+                                      "PyTorch profiler trace",
+                                      "OSU micro-benchmark",
+                                      "Intel MPI benchmark",
+                                      "perftest log",
+                                      "rocm-smi topology",
+                                      "Nsight Systems summary",
                                       "device data sheet"};
-constexpr const char* kFigureNames[] = {"bus bandwidth",      "host to device", "device to host",    "device to device",
-                                        "device memory",      "host latency",   "network of a node", "PCIe wire",
-                                        "overlap slowdown",   "16-bit peak",    "32-bit peak",       "link in the node",
-                                        "link between nodes", "link latency"};
+constexpr const char* kFigureNames[] = {
+    "bus bandwidth",      "host to device", "device to host",    "device to device",
+    "device memory",      "host latency",   "network of a node", "PCIe wire",
+    "overlap slowdown",   "16-bit peak",    "32-bit peak",       "link in the node",
+    "link between nodes", "link latency",   "network card",      "network card latency"};
 
 Error unknown_kind(const std::string& path) {
   Error error = bad_input("is no hardware profile and no log of a kind that is read", path);
   error.hint =
-      "nccl-tests, nvbandwidth, nvidia-smi topo -m, NCCL topology XML, Galvatron, nnScaler, Vidur, DeepBench and Aceso "
-      "files are";
+      "nccl-tests, nvbandwidth, nvidia-smi topo -m, rocm-smi --showtopo, NCCL topology XML, PyTorch profiler traces, "
+      "nsys "
+      "stats, OSU and Intel MPI benchmarks, perftest, Galvatron, nnScaler, Vidur, DeepBench and Aceso files are";
   return error;
 }
 
 Expected<MeasuredLog> read_json_log(std::string_view text, const std::string& path) {
+  if (looks_like_kineto(text)) {
+    const auto source = text_source(text);
+    return read_kineto(*source, path);
+  }
   if (text.size() > kMaximumJson) return bad_input(fmt::format("larger than {} MiB", kMaximumJson >> 20), path);
   const auto document = parse_json(text, path);
   if (!document) return document.error();
@@ -101,7 +114,9 @@ struct LineKind {
   bool (*tells)(std::string_view line);
   Expected<MeasuredLog> (*read)(LineReader& lines, const std::string& path);
 };
-constexpr LineKind kLineKinds[] = {{is_nccl_tests_line, read_nccl_tests}};
+constexpr LineKind kLineKinds[] = {{is_nccl_tests_line, read_nccl_tests},       {is_osu_line, read_osu},
+                                   {is_intel_mpi_line, read_intel_mpi},         {is_perftest_line, read_perftest},
+                                   {is_rocm_topology_line, read_rocm_topology}, {is_nsys_line, read_nsys}};
 
 const LineKind* line_kind(LineReader& lines) {
   for (Line line; lines.next(line);)
@@ -128,6 +143,7 @@ Expected<MeasuredLog> read_text_log(std::string_view text, const std::string& pa
 Expected<MeasuredLog> read_long_log(const std::string& start, const std::string& path) {
   auto table = open_bytes(path);
   if (!table) return table.error();
+  if (looks_like_kineto(start)) return read_kineto(**table, path);
   LineReader rows(std::move(*table));
   if (auto read = read_table(rows, first_line(start), path)) return std::move(*read);
   auto sought = open_bytes(path), found = open_bytes(path);

@@ -29,7 +29,13 @@ enum class LogKind : std::uint8_t {
   aceso_operators,
   aceso_collectives,  ///< prim_*.csv
   aceso_p2p,
-  gpu_specs  ///< data-sheet figures of one device, nothing measured
+  kineto,         ///< a trace of the PyTorch profiler
+  osu,            ///< OSU micro-benchmarks
+  intel_mpi,      ///< Intel MPI Benchmarks
+  perftest,       ///< ib_write_bw and its sisters
+  rocm_topology,  ///< rocm-smi --showtopo
+  nsys,           ///< nsys stats, summaries of kernels as csv
+  gpu_specs       ///< data-sheet figures of one device, nothing measured
 };
 const char* to_string(LogKind kind);  ///< "nccl-tests table", for people
 
@@ -79,7 +85,9 @@ enum class Figure : std::uint8_t {
   peak_32bit,        ///< FLOP/s, vector units
   intra_node_link,
   inter_node_link,  ///< bytes/s as a data sheet has them
-  link_latency      ///< s
+  link_latency,     ///< s
+  network_card,     ///< bytes/s of one card between two nodes, one direction
+  card_latency      ///< s, one way between two nodes, one card
 };
 const char* to_string(Figure figure);
 struct MeasuredFigure {

@@ -16,6 +16,18 @@ bool is_nccl_tests_line(std::string_view line);
 Expected<MeasuredLog> read_nccl_tests(LineReader& lines, const std::string& path);
 Expected<MeasuredLog> read_nccl_tests_json(const nlohmann::json& document, const std::string& path);
 
+// Logs told by one of their lines.
+bool is_osu_line(std::string_view line);
+Expected<MeasuredLog> read_osu(LineReader& lines, const std::string& path);
+bool is_intel_mpi_line(std::string_view line);
+Expected<MeasuredLog> read_intel_mpi(LineReader& lines, const std::string& path);
+bool is_perftest_line(std::string_view line);
+Expected<MeasuredLog> read_perftest(LineReader& lines, const std::string& path);
+bool is_rocm_topology_line(std::string_view line);
+Expected<MeasuredLog> read_rocm_topology(LineReader& lines, const std::string& path);
+bool is_nsys_line(std::string_view line);
+Expected<MeasuredLog> read_nsys(LineReader& lines, const std::string& path);
+
 Expected<MeasuredLog> read_nvbandwidth(std::string_view text, const std::string& path);
 Expected<MeasuredLog> read_nvbandwidth_json(const nlohmann::json& document, const std::string& path);
 
@@ -23,6 +35,10 @@ Expected<MeasuredLog> read_nvbandwidth_json(const nlohmann::json& document, cons
 bool looks_like_smi_topology(std::string_view text);
 Expected<MeasuredLog> read_smi_topology(std::string_view text, const std::string& path);
 Expected<MeasuredLog> read_nccl_topology(std::string_view text, const std::string& path);
+
+/// True if a JSON text begins like a trace of events.
+bool looks_like_kineto(std::string_view start);
+Expected<MeasuredLog> read_kineto(ByteSource& source, const std::string& path);
 
 bool looks_like_galvatron(const nlohmann::json& document);
 Expected<MeasuredLog> read_galvatron(const nlohmann::json& document, const std::string& path);
