@@ -128,7 +128,7 @@ void MainWindow::ask_open(const QString& title, const QString& filter, void (Mai
 
 void MainWindow::ask_open_logs() {
   auto* dialog = new QFileDialog(this, tr("Open measured logs"), settings_.folder(),
-                                 tr("Measured logs (*.log *.txt *.csv *.json *.xml);;All files (*)"));
+                                 tr("Measured logs (*.log *.txt *.csv *.json *.xml *.gz);;All files (*)"));
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   dialog->setFileMode(QFileDialog::ExistingFiles);
   connect(dialog, &QFileDialog::filesSelected, this, &MainWindow::open_logs);

@@ -38,7 +38,7 @@ int list_hardware(bool as_json) {
                     {"devices_per_node", (*cluster)->devices_per_node},
                     {"memory_bytes", device.memory_bytes},
                     {"peak_flop_per_s", {{"fp32", device.peak_fp32}, {"bf16", device.peak_bf16}}}});
-    text += fmt::format("{:<18} {}, {} and {:g} TFLOP/s (fp32) a device, {}\n", preset.name, preset.title,
+    text += fmt::format("{:<20} {}, {} and {:g} TFLOP/s (fp32) a device, {}\n", preset.name, preset.title,
                         format_bytes(device.memory_bytes), device.peak_fp32 / 1e12, preset.note);
   }
   return write_output({}, as_json ? list.dump(1) + "\n" : text);
