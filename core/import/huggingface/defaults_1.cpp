@@ -179,7 +179,7 @@ std::vector<FamilyDefaults> defaults_1() {
         vocab_size := 151936)"},
       {"qwen3_moe", R"(attention_bias := false; intermediate_size := 6144; moe_intermediate_size := 768
         num_attention_heads := 32; num_experts_per_tok := 8; num_key_value_heads := 4
-        num_local_experts := 128; sliding_window := null; num_experts := null)"},
+        num_local_experts := 128; num_experts := null; sliding_window := null)"},
       {"qwen3_vl_moe_text", R"(intermediate_size := 5632; max_position_embeddings := 128000; moe_intermediate_size := 1408
         num_attention_heads := 16; num_experts_per_tok := 4; num_key_value_heads := 16
         num_local_experts := 60; tie_word_embeddings := true; use_sliding_window := null)"},
@@ -286,15 +286,15 @@ std::vector<FamilyDefaults> defaults_1() {
       {"minicpm3", R"(hidden_size := 2560; intermediate_size := 6400; kv_lora_rank := 256
         max_position_embeddings := 32768; mlp_bias := false; num_attention_heads := 40
         num_hidden_layers := 62; q_lora_rank := 768; qk_nope_head_dim := 64; qk_rope_head_dim := 32
-        tie_word_embeddings := true; vocab_size := 73448; first_k_dense_replace := null
-        v_head_dim := null; n_shared_experts := null; moe_intermediate_size := null)"},
+        tie_word_embeddings := true; vocab_size := 73448; n_shared_experts := null
+        moe_intermediate_size := null; v_head_dim := null; first_k_dense_replace := null)"},
       {"youtu", R"(hidden_size := 2048; intermediate_size := 6144; kv_lora_rank := 512
         max_position_embeddings := 131072; num_attention_heads := 16; num_hidden_layers := 32
         q_lora_rank := 1536; qk_nope_head_dim := 128; qk_rope_head_dim := 64; v_head_dim := 128
         vocab_size := 128256; mlp_bias := null)"},
       {"mamba", R"(conv_kernel := 4; expand := 2; hidden_size := 768; intermediate_size := 1536
-        num_hidden_layers := 32; state_size := 16; tie_word_embeddings := true; time_step_rank := 48
-        use_bias := false; use_conv_bias := true; vocab_size := 50280)"},
+        num_hidden_layers := 32; state_size := 16; tie_word_embeddings := true; use_bias := false
+        use_conv_bias := true; vocab_size := 50280)"},
       {"mamba2", R"(chunk_size := 256; hidden_size := 4096; n_groups := 8; num_heads := 128
         num_hidden_layers := 64; state_size := 128; tie_word_embeddings := false; time_step_rank := 256
         vocab_size := 32768)"},
@@ -312,10 +312,10 @@ std::vector<FamilyDefaults> defaults_1() {
         mlp_bias := null)"},
       {"jamba", R"(attn_layer_offset := 4; attn_layer_period := 8; expert_layer_offset := 1
         expert_layer_period := 2; hidden_size := 4096; intermediate_size := 14336
-        mamba_conv_bias := true; mamba_d_conv := 4; mamba_d_state := 16; mamba_dt_rank := 256
-        mamba_expand := 2; mamba_proj_bias := false; max_position_embeddings := 262144
-        num_attention_heads := 32; num_experts := 16; num_experts_per_tok := 2; num_hidden_layers := 32
-        num_key_value_heads := 8; tie_word_embeddings := false; vocab_size := 65536)"},
+        mamba_conv_bias := true; mamba_d_conv := 4; mamba_d_state := 16; mamba_expand := 2
+        mamba_proj_bias := false; max_position_embeddings := 262144; num_attention_heads := 32
+        num_experts := 16; num_experts_per_tok := 2; num_hidden_layers := 32; num_key_value_heads := 8
+        tie_word_embeddings := false; vocab_size := 65536)"},
       {"nemotron_h", R"(attention_bias := false; chunk_size := 128; conv_kernel := 4; head_dim := 128
         hidden_size := 4096; intermediate_size := 21504; mamba_head_dim := 64; mamba_num_heads := 128
         mamba_proj_bias := false; max_position_embeddings := 4096; mlp_bias := false
@@ -328,23 +328,23 @@ std::vector<FamilyDefaults> defaults_1() {
         linear_key_head_dim := 128; linear_num_key_heads := 16; linear_num_value_heads := 32
         linear_value_head_dim := 128; moe_intermediate_size := 512; num_attention_heads := 16
         num_experts := 512; num_experts_per_tok := 10; num_hidden_layers := 48
-        num_key_value_heads := 2; shared_expert_intermediate_size := 512; use_sliding_window := null
-        num_local_experts := null)"},
+        num_key_value_heads := 2; shared_expert_intermediate_size := 512; num_local_experts := null
+        use_sliding_window := null)"},
       {"qwen3_5_moe_text", R"(num_experts := 256; num_experts_per_tok := 8; num_hidden_layers := 40; vocab_size := 248320
-        decoder_sparse_step := null; intermediate_size := null)"},
+        intermediate_size := null; decoder_sparse_step := null)"},
       {"qwen3_5_text", R"(hidden_size := 4096; intermediate_size := 12288; num_hidden_layers := 32
-        num_key_value_heads := 4; vocab_size := 248320; num_experts_per_tok := null
-        moe_intermediate_size := null)"},
+        num_key_value_heads := 4; vocab_size := 248320; moe_intermediate_size := null
+        num_experts_per_tok := null)"},
       {"olmo_hybrid", R"(hidden_size := 3840; intermediate_size := 11008; max_position_embeddings := 65536
-        num_attention_heads := 30; vocab_size := 100352; linear_num_key_heads := null
-        linear_value_head_dim := null; num_key_value_heads := null; linear_num_value_heads := null
-        linear_key_head_dim := null; head_dim := null)"},
+        num_attention_heads := 30; vocab_size := 100352; linear_value_head_dim := null
+        head_dim := null; linear_key_head_dim := null; linear_num_key_heads := null
+        num_key_value_heads := null; linear_num_value_heads := null)"},
       {"kimi_linear", R"(hidden_size := 2304; intermediate_size := 9216; linear_conv_kernel_dim := 4
         linear_head_dim := 128; linear_num_heads := 32; model_max_length := 1048576
         moe_intermediate_size := 1024; num_expert_group := 1; num_experts := 256
         num_experts_per_token := 8; num_hidden_layers := 27; num_shared_experts := 1
-        vocab_size := 163840; first_k_dense_replace := null; n_routed_experts := null
-        q_lora_rank := null; n_shared_experts := null; max_position_embeddings := null)"},
+        vocab_size := 163840; n_shared_experts := null; max_position_embeddings := null
+        n_routed_experts := null; q_lora_rank := null; first_k_dense_replace := null)"},
       {"bailing_hybrid", R"(first_k_dense_replace := 2; hidden_size := 2560; intermediate_size := 6144
         layer_group_size := 6; model_max_length := 262144; moe_intermediate_size := 768
         num_expert_group := 8; num_experts := 512; num_hidden_layers := 42; vocab_size := 157184)"},
@@ -355,11 +355,11 @@ std::vector<FamilyDefaults> defaults_1() {
       {"lfm3", R"(conv_L_cache := 7; head_dim := 128; hidden_size := 2048; intermediate_size := 7680
         num_attention_heads := 16; num_hidden_layers := 24; num_key_value_heads := 4
         sliding_window := 256; use_attention_gate := true; use_sandwich_norm := true
-        vocab_size := 128000; block_auto_adjust_ff_dim := null; block_multiple_of := null
-        block_ffn_dim_multiplier := null)"},
+        vocab_size := 128000; block_ffn_dim_multiplier := null; block_auto_adjust_ff_dim := null
+        block_multiple_of := null)"},
       {"recurrent_gemma", R"(attention_window_size := 2048; conv1d_width := 4; hidden_activation := "gelu_pytorch_tanh"
         hidden_size := 2560; intermediate_size := 7680; num_attention_heads := 10
-        num_hidden_layers := 26; num_key_value_heads := null; hidden_act := null)"},
+        num_hidden_layers := 26; hidden_act := null; num_key_value_heads := null)"},
       {"bert", R"(add_cross_attention := false; hidden_act := "gelu"; hidden_size := 768
         intermediate_size := 3072; max_position_embeddings := 512; num_attention_heads := 12
         num_hidden_layers := 12; type_vocab_size := 2; vocab_size := 30522)"},

@@ -136,8 +136,12 @@ class Evaluator {
   }
   Value alternatives() {
     std::vector<Alternative> list;
-    do list.push_back(sum());
-    while (bar());
+    const std::string before = std::exchange(key_, std::string());
+    do {
+      list.push_back(sum());
+      if (fault_.empty() && !key_.empty()) list.back().key = std::exchange(key_, std::string());
+    } while (bar());
+    if (fault_.empty()) key_ = before;
     return chosen_of(list);
   }
   double number(const Alternative& one) { return number(chosen_of({one})); }

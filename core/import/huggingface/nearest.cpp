@@ -87,11 +87,17 @@ std::size_t common_letters(std::string_view a, std::string_view b) {
   return static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
 }
 
+/// Rows that differ from this one only in part: the more, the more usual it is.
+std::ptrdiff_t followers(std::string_view name) {
+  return std::count_if(family_table().begin(), family_table().end(),
+                       [&](const auto& entry) { return entry.second.like == name; });
+}
+
 }  // namespace
 
 Nearest nearest_family(const nlohmann::json& config, std::string_view name) {
   Nearest best;
-  std::tuple<std::size_t, std::size_t, std::size_t, std::size_t> best_score;
+  std::tuple<std::size_t, std::size_t, std::size_t, std::ptrdiff_t, std::size_t> best_score;
   for (const auto& [family_name, keys] : keys_by_family()) {
     Nearest one;
     one.family = &family_table().find(family_name)->second;
@@ -101,7 +107,8 @@ Nearest nearest_family(const nlohmann::json& config, std::string_view name) {
       if (is_structural(key, value) && value.is_number() && !config.contains(key)) one.assumed.push_back(key);
     const std::size_t letters = common_letters(family_name, name);
     const std::size_t common = letters < kTelling ? 0 : letters;
-    const std::tuple score(one.unread.size(), one.assumed.size(), name.size() - common, one.family->settings.size());
+    const std::tuple score(one.unread.size(), one.assumed.size(), name.size() - common, -followers(family_name),
+                           one.family->settings.size());
     if (best.family && score >= best_score) continue;
     best = std::move(one);
     best_score = score;

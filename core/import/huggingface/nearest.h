@@ -18,7 +18,7 @@ struct Nearest {
   bool agrees() const { return unread.empty() && assumed.empty(); }
 };
 
-/// Judged by the keys alone; of equals the one whose name is most like `name`, then the simplest.
+/// Judged by the keys alone; of equals the one whose name is most like `name`, then the most usual.
 Nearest nearest_family(const nlohmann::json& config, std::string_view name);
 
 }  // namespace turnpoint::huggingface

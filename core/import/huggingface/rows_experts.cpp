@@ -47,14 +47,17 @@ std::vector<FamilyRow> expert_rows() {
         shared_intermediate = none)"},
       {"qwen3_vl_moe_text", "Qwen3VLMoeText", "qwen3_moe", ""},
       {"qwen3_omni_moe_text", "Qwen3OmniMoeText Qwen3OmniMoeThinkerText", "qwen3_moe", ""},
-      {"flint", "Flint", "qwen3_moe", "sinks = true; shared_intermediate = shared_expert_intermediate_size; use_sliding_window := true"},
+      {"flint", "Flint", "qwen3_moe", "mlp_only_layers := [0, 1]; sinks = true; shared_intermediate = shared_expert_intermediate_size; use_sliding_window := true"},
       {"mellum", "Mellum", "-mixture", "query_key_norm = 'rms'; shared_intermediate = none"},
       {"kolibri1", "Kolibri1", "-mixture", R"(
         qkv_bias = false; output_bias = false; query_key_norm = 'rms'; block = 'sandwich')"},
       {"laguna", "Laguna", "-mixture", R"(
         query_key_norm = 'rms'; attention_gate = gating ? 'head' : none; router_bias = true
-        layer_heads = num_attention_heads_per_layer[$i])"},
-      {"beam", "Beam", "-mixture", "query_key_norm = 'rms'; block = 'sandwich'; attention_gate = 'channel'"},
+        layer_heads = num_attention_heads_per_layer[$i]
+        sparse = (mlp_layer_types[$i] | ($i < 1 ? 'dense' : 'sparse')) == 'sparse')"},
+      {"beam", "Beam", "-mixture", R"(
+        query_key_norm = 'rms'; block = 'sandwich'; attention_gate = 'channel'
+        sparse = (mlp_layer_types[$i] | ($i < 3 ? 'dense' : 'sparse')) == 'sparse')"},
       {"hy_v3", "HYV3", "-mixture", R"(
         query_key_norm = 'rms'
         sparse = (mlp_layer_types[$i] | ($i < (first_k_dense_replace | 1) ? 'dense' : 'sparse')) == 'sparse')"},
@@ -92,8 +95,10 @@ std::vector<FamilyRow> expert_rows() {
         shared_intermediate = shared_intermediate_size; intermediate = dense_intermediate_size)"},
       {"mimo_v2_flash", "MiMoV2Flash", "-deepseek", R"(
         output_bias = false; value_channels = v_head_dim
-        layer_sinks = layer_types[$i] == 'sliding_attention'; sinks = true
-        layer_kv_heads = layer_types[$i] == 'sliding_attention' ? swa_num_key_value_heads : none)"},
+        first_ = first_k_dense_replace | 1
+        kind_ = (layer_types[$i] | ($i == 0 || ($i + 1) % 6 == 0 ? 'full_attention' : 'sliding_attention'))
+        layer_sinks = $kind_ == 'sliding_attention'; sinks = true
+        layer_kv_heads = $kind_ == 'sliding_attention' ? swa_num_key_value_heads : none)"},
       {"dbrx", "Dbrx", "-mixture", R"(
         hidden = d_model | hidden_size; norm = 'layer_unbiased'; activation = 'silu'
         qkv_bias = false; output_bias = false

@@ -14,7 +14,7 @@ std::vector<FamilyRow> latent_rows() {
         router_bias = true; first_k_dense_replace := 3
         note: num_nextn_predict_layers != 0 && has(num_nextn_predict_layers): num_nextn_predict_layers is not modelled: the layers for predicting further tokens are left out)"},
       {"kimi_k2", "KimiK2", "deepseek_v3", ""},
-      {"axk1", "AXK1", "deepseek_v2", ""},
+      {"axk1", "AXK1", "deepseek_v2", "first_ = first_k_dense_replace | 1"},
       {"glm4_moe_lite", "Glm4MoeLite", "deepseek_v2", "first_ = first_k_dense_replace | 1"},
       {"deepseek_v32", "DeepseekV32", "deepseek_v2", R"(
         index_heads = index_n_heads; index_channels = index_head_dim; index_chosen = index_topk)"},

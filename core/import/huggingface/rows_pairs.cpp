@@ -34,7 +34,7 @@ std::vector<FamilyRow> pair_rows() {
       {"led", "LED", "bart", R"(
         refuse model_type: true: encoders with global attention of their own weights are not supported)"},
       {"fsmt", "FSMT", "bart", R"(
-        vocabulary = tgt_vocab_size; own_tables = true; embedding_norm = false; positions = max_position_embeddings
+        vocabulary = tgt_vocab_size; own_tables = !tie_word_embeddings; embedding_norm = false; positions = max_position_embeddings
         refuse src_vocab_size: src_vocab_size != tgt_vocab_size: source and target of different vocabularies are not supported)"},
       {"pegasus_x", "PegasusX", "m2m_100", R"(
         note: true: the encoder's global tokens are left out)"},

@@ -12,8 +12,8 @@ std::vector<FamilyRow> state_rows() {
         rank_ = time_step_rank == 'auto' ? none : time_step_rank
         scan_rank = $rank_ | ($hidden + 15) / 16
         scan_convolution_bias = use_conv_bias; scan_bias = use_bias
-        mixer = 'mamba'; feed_forward = 'none')"},
-      {"falcon_mamba", "FalconMamba", "mamba", ""},
+        mixer = 'mamba'; feed_forward = 'none'; time_step_rank := "auto")"},
+      {"falcon_mamba", "FalconMamba", "mamba", "time_step_rank := \"auto\""},
       {"mamba2", "Mamba2", "mamba", R"(
         scan_inner = expand * $hidden; scan_heads = num_heads; scan_groups = n_groups; scan_chunk = chunk_size
         scan_norm = true; scan_rank = none; mixer = 'mamba2')"},
@@ -38,7 +38,7 @@ std::vector<FamilyRow> state_rows() {
         scan_inner = mamba_expand * $hidden; scan_state = mamba_d_state; scan_kernel = mamba_d_conv
         rank_ = mamba_dt_rank == 'auto' ? none : mamba_dt_rank
         scan_rank = $rank_ | ($hidden + 15) / 16
-        scan_convolution_bias = mamba_conv_bias; scan_bias = mamba_proj_bias; scan_part_norms = true
+        scan_convolution_bias = mamba_conv_bias; scan_bias = mamba_proj_bias; scan_part_norms = true; mamba_dt_rank := "auto"
         mixer = $i % attn_layer_period == attn_layer_offset ? 'attention' : 'mamba'
         sparse = $i % expert_layer_period == expert_layer_offset && num_experts > 1)"},
       // One branch a layer: a scan, attention, an MLP or a mixture, as a list of words or a pattern of letters says.
