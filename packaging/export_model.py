@@ -64,6 +64,9 @@ def hugging_face(path, batch, sequence):
         if part is not None:
             part.use_cache = False
     kind = next((getattr(transformers, a) for a in config.architectures or [] if hasattr(transformers, a)), None)
+    if (ints(config, "num_local_experts", "num_experts", "n_routed_experts") or 0) > 1:
+        print("note: PyTorch's graph of experts copies their weights for every token, and memory is that of these copies; "
+              "turnpoint reads mixtures better from their config.json itself", file=sys.stderr)
     options = {"attn_implementation": "eager"}
     # Experts as one product over all of them: the other ways count tokens, which a graph without numbers cannot.
     config._experts_implementation = "batched_mm"

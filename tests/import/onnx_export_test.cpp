@@ -125,6 +125,15 @@ class OnnxExportTest : public QObject {
     QCOMPARE(bound.model->parameters, std::int64_t(8));
   }
 
+  void buffers_of_positions_are_no_weights() {
+    test::Model m;
+    m.input("x", {"batch", "4"}, test::kInt64).weight("h.0.attn.embed_positions", {16, 8}).weight("w.weight", {16, 8});
+    m.node("Gather", {"h.0.attn.embed_positions", "x"}, {"sines"}).node("Gather", {"w.weight", "x"}, {"h"});
+    m.node("Mul", {"h", "sines"}, {"y"}).output("y");
+    BIND(bound, m);
+    QCOMPARE(bound.model->parameters, std::int64_t(128));
+  }
+
   void a_tied_table_stored_transposed_counts_once() {
     BIND(tied, folded(transposed(16, 8, 0.5f)), 3);
     QCOMPARE(tied.model->parameters, std::int64_t(128));
@@ -194,6 +203,65 @@ class OnnxExportTest : public QObject {
     m.node("Concat", {"turned", "rest"}, {"y"}, {attribute("axis", std::int64_t(1))}).output("y");
     BIND(bound, m);
     QCOMPARE(bound.result().shape, list({4, 8}));
+  }
+
+  void parts_of_a_sequence() {
+    // What torch.export writes for chunk() without its optimiser.
+    for (const bool listed : {false, true}) {
+      test::Model m(18);
+      m.input("x", {"batch", "12"}).weight("w", {12, 12}).node("MatMul", {"x", "w"}, {"h"});
+      m.initializer(listed ? integers("size", {8, 4}) : test::integer("size", 8));
+      m.node("SplitToSequence", {"h", "size"}, {"parts"}, {attribute("axis", std::int64_t(-1))});
+      m.initializer(test::integer("second", -1)).node("SequenceAt", {"parts", "second"}, {"y"}).output("y");
+      BIND(bound, m);
+      QCOMPARE(bound.result().shape, list({4, 4}));
+      QVERIFY(bound.model->warnings.empty());
+    }
+    test::Model beyond(18);
+    beyond.input("x", {"batch", "12"}).initializer(test::integer("size", 6)).initializer(test::integer("third", 2));
+    beyond.node("SplitToSequence", {"x", "size"}, {"parts"}, {attribute("axis", std::int64_t(-1))});
+    beyond.node("SequenceAt", {"parts", "third"}, {"y"}).output("y");
+    QVERIFY(bind(beyond).error.find("beyond the end") != std::string::npos);
+  }
+
+  void weights_among_inputs_are_told_from_masks() {
+    const auto model = [](const char* table, bool weights) {
+      test::Model m;
+      m.input("x", {"3", "4", "8"}).input("token", {"1", "1", "8"}).input(table, {"1", "5", "8"});
+      if (weights) m.input("w", {"8", "8"});
+      if (!weights) m.weight("w", {8, 8});
+      m.node("MatMul", {"x", "w"}, {"h"}).initializer(integers("shape", {3, 1, 8}));
+      m.node("Expand", {"token", "shape"}, {"tokens"});
+      m.node("Concat", {"tokens", "h"}, {"joined"}, {attribute("axis", std::int64_t(1))});
+      m.node("Add", {"joined", table}, {"y"}).output("y");
+      return m;
+    };
+    BIND(named, model("position", true), 3);
+    QCOMPARE(named.model->parameters, std::int64_t(64 + 8 + 40));
+    BIND(mask, model("attention_mask", true), 3);
+    QCOMPARE(mask.model->parameters, std::int64_t(64 + 8));
+    // Without a weight among the inputs, all inputs are data.
+    BIND(data, model("position", false), 3);
+    QCOMPARE(data.model->parameters, std::int64_t(64));
+  }
+
+  void filled_constants_that_stand_for_weights() {
+    const auto model = [](bool weight_slot) {
+      test::Model m;
+      m.input("x", {"batch", "3", "6", "6"})
+          .initializer(integers("three", {3}))
+          .initializer(integers("all", {3, 3, 1, 1}));
+      m.node("ConstantOfShape", {"three"}, {"scale"}).node("ConstantOfShape", {"three"}, {"shift"});
+      m.node("ConstantOfShape", {"all"}, {"kernel"}).weight("own", {3, 3, 1, 1});
+      m.node("Conv", {"x", weight_slot ? "kernel" : "own"}, {"h"}).initializer(integers("axes", {1, 2}));
+      m.node("Unsqueeze", {"scale", "axes"}, {"wide"}).node("Mul", {"h", "wide"}, {"scaled"});
+      m.node("Unsqueeze", {"shift", "axes"}, {"tall"}).node("Add", {"tall", "scaled"}, {"y"}).output("y");
+      return m;
+    };
+    BIND(light, model(true));
+    QCOMPARE(light.model->parameters, std::int64_t(9 + 3 + 3));
+    BIND(plain, model(false));
+    QCOMPARE(plain.model->parameters, std::int64_t(9));
   }
 
   void eight_bit_weights_are_said() {

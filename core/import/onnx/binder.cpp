@@ -240,6 +240,14 @@ bool Binder::enabled(const Node& node) const {
 void Binder::visit(const Node& node) {
   if (!enabled(node)) return;
   if (node.kind == "If" && node.domain.empty()) return on_if(node);
+  if (node.output(0) >= 0 && plan_.filled_weights.count(node.outputs[0])) {
+    Value& value = values_[node.outputs[0]];
+    value = Value();
+    value.kind = Value::Kind::parameter;
+    value.root = node.outputs[0];
+    value.shape = graph_.constant(node.input(0))->integers;
+    return;
+  }
   if (try_constant(node)) return;
   const bool runtime = node.domain == "com.microsoft";
   const auto& table = runtime ? runtime_handlers() : handlers();

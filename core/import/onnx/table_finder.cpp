@@ -43,7 +43,9 @@ class TableFinder {
   bool is_table(int value) const {
     const auto* tensor = graph_.values[value].initializer;
     if (!tensor || !tensor->type || !is_floating(*tensor->type) || tensor->dims.empty()) return false;
-    if (feeds_angles(value)) return true;
+    // Buffers of Transformers that no state dictionary holds: rotary frequencies and sinusoidal positions.
+    const std::string_view name = graph_.values[value].name;
+    if (name.ends_with("inv_freq") || name.ends_with(".embed_positions") || feeds_angles(value)) return true;
     return named_ && tensor->dims.size() >= 2 && is_generated_name(graph_.values[value].name) && only_pointwise(value);
   }
 
@@ -112,9 +114,42 @@ class TableFinder {
   bool named_ = false;
 };
 
+void find_filled_weights(const Graph& graph, InputPlan& plan) {
+  bool stands_for_weights = false;
+  std::vector<int> candidates;
+  for (const auto& node : graph.nodes) {
+    if (node.kind != "ConstantOfShape" || node.output(0) < 0) continue;
+    const auto shape = graph.constant(node.input(0));
+    const auto* fill = node.attribute("value");
+    const bool floating = !fill || !fill->tensor || (fill->tensor->type && is_floating(*fill->tensor->type));
+    if (!shape || shape->floating() || !floating) continue;
+    for (const int reader : graph.values[node.outputs[0]].consumers) {
+      const auto& kind = graph.nodes[reader].kind;
+      const bool weighs = is_any(kind, {"Conv", "ConvTranspose", "Gemm", "MatMul", "BatchNormalization"});
+      stands_for_weights = stands_for_weights || (weighs && graph.nodes[reader].input(0) != node.outputs[0]);
+    }
+    if (shape->size() == 1 && shape->integers[0] > 1) candidates.push_back(node.outputs[0]);
+  }
+  for (const int value : candidates) {
+    int at = value;
+    while (graph.values[at].consumers.size() == 1 && graph.nodes[graph.values[at].consumers[0]].output(0) >= 0 &&
+           is_any(graph.nodes[graph.values[at].consumers[0]].kind, {"Unsqueeze", "Reshape", "Identity"}))
+      at = graph.nodes[graph.values[at].consumers[0]].outputs[0];
+    for (const int reader : graph.values[at].consumers) {
+      const auto& node = graph.nodes[reader];
+      if (!stands_for_weights || !is_any(node.kind, {"Mul", "Add"}) || node.inputs.size() != 2) continue;
+      const int other = node.inputs[0] == at ? node.inputs[1] : node.inputs[0];
+      const int maker = other >= 0 ? graph.values[other].producer : -1;
+      if (maker >= 0 && !is_any(graph.nodes[maker].kind, {"Constant", "ConstantOfShape"}))
+        plan.filled_weights.insert(value);
+    }
+  }
+}
+
 }  // namespace
 
 void find_tables(const Graph& graph, InputPlan& plan) {
+  find_filled_weights(graph, plan);
   const TableFinder finder(graph);
   std::map<std::uint64_t, int> first;  // of each set of samples
   double small = 0;
