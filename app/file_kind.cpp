@@ -4,15 +4,21 @@
 #include <QFile>
 #include <QObject>
 
+#include "core/import/files/foreign_file.h"
+#include "core/import/files/training_settings.h"
+
 namespace turnpoint::app {
 
 namespace {
 
 constexpr int kSniff_bytes = 4096;
 
-QByteArray head_of(const QString& path) {
+/// Settings of a framework are told by keys that may stand anywhere, and are no larger than this.
+constexpr int kSettings_bytes = 1 << 16;
+
+QByteArray head_of(const QString& path, int bytes = kSniff_bytes) {
   QFile file(path);
-  return file.open(QIODevice::ReadOnly) ? file.read(kSniff_bytes) : QByteArray();
+  return file.open(QIODevice::ReadOnly) ? file.read(bytes) : QByteArray();
 }
 
 bool is_log_by_name(const QString& path) {
@@ -32,6 +38,9 @@ FileKind kind_of_file(const QString& path) {
   if (head.contains("turnpoint/hardware-profile@")) return FileKind::hardware;
   // PipeDream's profiles: "node1 -- Input0 -- ...".
   if (head.startsWith("node") && head.contains(" -- ")) return FileKind::model;
+  const QByteArray more = head_of(path, kSettings_bytes + 1);
+  if (more.size() <= kSettings_bytes && is_training_settings({more.data(), std::size_t(more.size())}))
+    return FileKind::settings;
   return is_log_by_name(path) ? FileKind::log : FileKind::model;
 }
 
@@ -54,6 +63,9 @@ QString describe_file(const QString& path) {
                {"\"tasks\"", QObject::tr("a task graph, which is opened as a model")}};
   for (const auto& kind : known)
     if (head.contains(kind.sign)) return kind.words;
+  if (kind_of_file(path) == FileKind::settings) return QObject::tr("the settings of a training framework");
+  if (const auto foreign = foreign_kind({head.data(), std::size_t(head.size())}))
+    return QString::fromStdString(foreign->what);
   if (path.endsWith(QStringLiteral(".onnx"), Qt::CaseInsensitive)) return QObject::tr("an ONNX model");
   if (path.endsWith(QStringLiteral(".pb"), Qt::CaseInsensitive)) return QObject::tr("a TensorFlow graph");
   return {};

@@ -6,7 +6,8 @@
 
 namespace turnpoint::app {
 
-enum class FileKind { session, hardware, report, log, model };
+/// `settings`: of a training framework, whose split is added to the user's own (core/import/files/training_settings.h).
+enum class FileKind { session, hardware, report, log, settings, model };
 
 /// What cannot be read or told is taken for a model, whose importers say what is wrong with it.
 FileKind kind_of_file(const QString& path);

@@ -70,6 +70,7 @@ class MainWindow : public QMainWindow {
   void open_session(const QString& path);
   /// Measured logs, read together in the background; where they make a profile it becomes the hardware.
   void open_logs(const QStringList& paths);
+  void open_settings(const QString& path);  ///< of a training framework: its split as one of the user's own
   bool save_session(const QString& path);
   /// The window is to need no more than this: docks share one side where the screen is too narrow for both. 0: any.
   void set_most_width(int width);

@@ -22,6 +22,7 @@
 #include "app/start_page.h"
 #include "app/task_manager.h"
 #include "app/validation_page.h"
+#include "core/import/files/training_settings.h"
 #include "views/common/format.h"
 #include "views/common/message_bar.h"
 #include "views/frontier/frontier_chart.h"
@@ -57,6 +58,8 @@ void MainWindow::open_path(const QString& path) {
     open_session(path);
   } else if (kind == FileKind::report) {
     validation_page_->open(path);
+  } else if (kind == FileKind::settings) {
+    open_settings(path);
   } else if (kind == FileKind::log) {
     open_logs({path});
   } else if (kind == FileKind::hardware) {
@@ -69,6 +72,18 @@ void MainWindow::open_path(const QString& path) {
   } else {
     open_scenario(path.toStdString(), {}, 0);
   }
+}
+
+void MainWindow::open_settings(const QString& path) {
+  const QString what = tr("Open settings");
+  const auto settings = open_training_settings(path.toStdString());
+  if (!settings) return report(settings.error(), what);
+  if (!document_->scenario()) return note(tr("Open the model that these settings train first"), path);
+  const auto split = settings->split_on(document_->scenario()->cluster->devices());
+  if (!split) return report(split.error(), what);
+  if (const auto added = runner_->add_split(*split); !added) return report(added.error(), what);
+  note(tr("%1's split stands among the methods: %2").arg(views::to_qt(settings->framework), views::to_qt(*split)),
+       path);
 }
 
 void MainWindow::open_hardware_file(const QString& path) {

@@ -56,6 +56,26 @@ class OpeningTest : public QObject {
     QCOMPARE(app::kind_of_file(written(real, "h.json", kConfig)), app::FileKind::model);
   }
 
+  void settings_of_a_framework_become_a_split() {
+    Real real;
+    const QString path = written(real, "titan.toml",
+                                 "[parallelism]\ntensor_parallel_degree = 1\n"
+                                 "data_parallel_shard_degree = -1\n");
+    QCOMPARE(app::kind_of_file(path), app::FileKind::settings);
+    QVERIFY(app::describe_file(path).contains("training framework"));
+    QVERIFY(app::describe_file(written(real, "m.gguf", "GGUF....")).contains("GGUF"));
+    QVERIFY(real.open("builtin:lenet"));
+    const auto before = real.window->document().scenario();
+    real.window->open_path(path);
+    QVERIFY2(front(real).contains("torchtitan's split stands among the methods: dp="), qPrintable(front(real)));
+    QVERIFY2(front(real).contains("zero=3"), qPrintable(front(real)));
+    QVERIFY(real.settle());
+    QCOMPARE(real.window->document().scenario(), before);
+    const QString many = written(real, "many.toml", "[parallelism]\ntensor_parallel_degree = 4096\n");
+    real.window->open_path(many);
+    QVERIFY2(front(real).contains("tp=4096"), qPrintable(front(real)));
+  }
+
   void what_is_no_hardware_profile_is_not_taken_for_a_model() {
     Real real;
     QVERIFY(real.open("builtin:lenet"));
