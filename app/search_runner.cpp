@@ -107,8 +107,7 @@ bool SearchRunner::needs_search(const MethodRun& run) const {
   if (!document_.scenario() || !run.enabled || !run.refusal.empty()) return false;
   if (run.again) return true;
   const bool stopped = run.state == MethodRun::State::failed || run.state == MethodRun::State::cancelled;
-  return !(stopped && run.stopped_for == document_.scenario()) &&
-         (!is_current(run) || run.coarse || !run.result->plans);
+  return !(stopped && run.stopped_for == document_.scenario()) && (!is_current(run) || run.coarse || run.carried);
 }
 
 void SearchRunner::withdraw(MethodRun& run) {
@@ -134,13 +133,14 @@ std::vector<std::string> SearchRunner::take_kept() {
   for (MethodRun& run : runs_) {
     if (!run.enabled || !run.refusal.empty() || run.again) continue;
     const bool shown = is_current(run) && !run.coarse;
-    if (shown && run.result->plans) continue;
+    if (shown && !run.carried) continue;
     const ResultPtr kept = kept_.find(run.question);
     if (!kept) {
       const auto offered = offered_.find(run.question);
       if (shown || offered == offered_.end()) continue;
       run.result = answer_of(offered->second, scenario);
       run.coarse = false;
+      run.carried = true;
       changed.push_back(run.name);
       continue;
     }
@@ -149,7 +149,7 @@ std::vector<std::string> SearchRunner::take_kept() {
     run.asked.clear();
     std::erase(others_, run.name);
     run.result = answer_of(kept, scenario);
-    run.coarse = false;
+    run.coarse = run.carried = false;
     run.error.reset();
     run.state = MethodRun::State::done;
     changed.push_back(run.name);
@@ -173,7 +173,7 @@ void SearchRunner::forget_other_model() {
     if (run.result) emptied.push_back(run.name);
     withdraw(run);
     run.result = nullptr;
-    run.coarse = false;
+    run.coarse = run.carried = false;
     run.state = MethodRun::State::idle;
   }
   announce(emptied);
@@ -338,6 +338,7 @@ bool SearchRunner::take(MethodRun& run, const ResultPtr& answer, SearchPass pass
   if (current && coarse && is_current(run) && !run.coarse) return false;
   run.result = current ? answer_of(answer, scenario) : answer;
   run.coarse = coarse;
+  run.carried = false;
   run.error.reset();
   return true;
 }

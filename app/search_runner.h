@@ -55,6 +55,7 @@ struct MethodRun {
   std::string asked;        ///< what the newest task was asked
   ScenarioPtr stopped_for;  ///< the scenario that it failed on, or that the user stopped it on
   bool again = false;       ///< to be searched although there is an answer
+  bool carried = false;     ///< `result` came with a session: the search that finds its plans is still to come
 };
 
 class SearchRunner : public QObject {

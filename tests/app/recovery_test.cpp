@@ -9,8 +9,8 @@
 
 #include "app/recovery.h"
 #include "core/base/json.h"
-#include "views/notes/notes_view.h"
 #include "send_signal.h"
+#include "views/notes/notes_view.h"
 #include "window_fixture.h"
 
 using namespace turnpoint;
@@ -93,7 +93,7 @@ class RecoveryTest : public QObject {
         // A window that runs keeps its copy to itself.
         QVERIFY(app::left_behind(folder).empty());
         QVERIFY(QTest::qWaitFor([&] { return copies_in(folder).size() == 1; }, 5000));
-        QVERIFY(test::send_signal(child.process.processId(), SIGKILL));
+        QVERIFY(send_signal(child.process.processId(), SIGKILL));
         QVERIFY(child.process.waitForFinished());
       }
       WindowFixture f;
@@ -162,7 +162,7 @@ class RecoveryTest : public QObject {
       const QString settings = home.filePath(QStringLiteral("config/turnpoint/turnpoint.conf"));
       QVERIFY(QTest::qWaitFor([&] { return QFile::exists(settings); }, 60000));
       QTest::qWait(500);
-      QVERIFY(test::send_signal(program.processId(), signal));
+      QVERIFY(send_signal(program.processId(), signal));
       QVERIFY(program.waitForFinished(20000));
       // A clean end where a signal may be answered; nothing was unsaved, so nothing is kept, and nothing is left in
       // /tmp.

@@ -227,7 +227,7 @@ class ReopenTest : public QObject {
     QCOMPARE((*points)->points.size(), document["points"].size());
     QCOMPARE(json((*points)->turning_point.value_or(9999)),
              document["turning_point"].is_null() ? json(9999) : document["turning_point"]);
-    QCOMPARE(missing_file(document), std::string("gone/away.onnx"));
+    QCOMPARE(missing_file(document, "result.json"), std::string("gone/away.onnx"));
     document["plans"].erase(0);
     QVERIFY(!read_points(document, "r.json"));
   }
