@@ -316,7 +316,7 @@ QRectF LabelItem::draw_callout(QPainter& painter, LabelPlacer& placer, const std
       const QRectF padded = at.adjusted(-4, -3, 4, 3);
       const double near = lift > 0 ? tip.y() - 9 : tip.y() + 9, far = lift > 0 ? at.top() : at.bottom();
       const QRectF leader(QPointF(tip.x() - 2, std::min(near, far)), QPointF(tip.x() + 2, std::max(near, far)));
-      if (!placer.is_free(padded)) continue;
+      if (!placer.is_free(padded) || leader.intersects(state_->callout)) continue;  // never through the other words
       placer.block(padded);
       placer.block(leader);
       painter.setPen(QPen(colors.text, 1.2));
