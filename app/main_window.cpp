@@ -65,7 +65,8 @@ MainWindow::MainWindow(const SearchBackend& backend, AppSettings& settings, QWid
       tasks_(std::make_unique<TaskManager>()),
       document_(std::make_unique<Document>(backend, *tasks_)),
       runner_(std::make_unique<SearchRunner>(backend, *tasks_, *document_)),
-      keeper_(std::make_unique<PickKeeper>(*runner_, document_->selection())),
+      judge_(std::make_unique<FitJudge>(*runner_, *tasks_)),
+      keeper_(std::make_unique<PickKeeper>(*runner_, *judge_, document_->selection())),
       loader_(std::make_unique<PlanLoader>(*runner_, *tasks_, document_->selection())),
       schedules_(std::make_unique<ScheduleLoader>(*loader_, *tasks_, document_->selection())),
       clock_(std::make_unique<SimulatedClock>(*runner_, *tasks_)),
@@ -112,7 +113,8 @@ MainWindow::~MainWindow() {
 
 bool MainWindow::settled() const {
   return runner_->up_to_date() && runner_->settled() && loader_->up_to_date() && schedules_->up_to_date() &&
-         clock_->settled() && pinned_searches_->settled() && !tasks_->busy() && !document_->building();
+         clock_->settled() && judge_->settled() && pinned_searches_->settled() && !tasks_->busy() &&
+         !document_->building();
 }
 
 void MainWindow::build_centre() {
@@ -272,6 +274,10 @@ void MainWindow::connect_document() {
     show_status();
   });
   connect(clock_.get(), &SimulatedClock::failed, this, &MainWindow::report);
+  connect(judge_.get(), &FitJudge::judged_changed, this, [this] {
+    show_chart();
+    show_point();
+  });
   connect(tasks_.get(), &TaskManager::changed, this, [this] {
     show_methods();
     show_status();

@@ -41,6 +41,7 @@ class FocusRegions;
 class HardwarePage;
 class ParallelismPage;
 class PinnedSearches;
+class FitJudge;
 class PickKeeper;
 class PlanLoader;
 class RecoveryCopy;
@@ -205,6 +206,7 @@ class MainWindow : public QMainWindow {
   std::unique_ptr<TaskManager> tasks_;  ///< ends before everything it calls back into
   std::unique_ptr<Document> document_;
   std::unique_ptr<SearchRunner> runner_;
+  std::unique_ptr<FitJudge> judge_;
   std::unique_ptr<PickKeeper> keeper_;
   std::unique_ptr<PlanLoader> loader_;
   std::unique_ptr<ScheduleLoader> schedules_;

@@ -11,6 +11,7 @@
 
 #include "app/app_settings.h"
 #include "app/document.h"
+#include "app/fit_judge.h"
 #include "app/graph_tab.h"
 #include "app/main_window.h"
 #include "app/plan_loader.h"
@@ -104,7 +105,7 @@ void MainWindow::show_chart() {
   for (const MethodRun& run : runner_->runs()) {
     if (!run.enabled || !run.result || !scenario || run.result->scenario->model != scenario->model) continue;
     views::ChartSeries series{run.name, run.name == "ft" ? QStringLiteral("FT") : views::to_qt(run.title),
-                              run.method->frontier, run.coarse, run.result};
+                              run.method->frontier, run.coarse, judge_->judged(run)};
     if (clock_->on() && run.result->clock == Clock::additive) {
       const SimulatedClock::Curve* curve = clock_->find(run.name);
       if (!curve) continue;  // plain sums would stand among simulated figures
@@ -140,6 +141,7 @@ void MainWindow::show_chart() {
     if (scenario->hardware != kFileHardware) chart_data.device = views::to_qt(scenario->cluster->device.name);
   }
   const views::ChartSeries* subject = chart_data.subject();
+  if (moved && subject && subject->line) chart_data.envelope = views::lower_left(chart_data);
   QString subtitle;
   if (subject && !subject->frontier)
     subtitle = tr("%1 of %2 on %3")
@@ -147,12 +149,12 @@ void MainWindow::show_chart() {
                         views::counted(double(scenario->tasks->task_count()), tr("1 task"), tr("%1 tasks")),
                         views::counted(double(scenario->cluster->devices()), tr("1 device"), tr("%1 devices")));
   else if (subject && subject->line)
-    subtitle = tr("%1 of %2 plans simulated · lower left is better")
+    subtitle = tr("%1 plans simulated · the line: %2")
                    .arg(std::count_if(subject->result->points.begin(), subject->result->points.end(), views::drawable))
-                   .arg(views::grouped_number(double(subject->result->points.size()), 0));
+                   .arg(chart_data.envelope_words());
   else if (subject)
-    subtitle = tr("%1 frontier plans · lower left is better")
-                   .arg(views::grouped_number(double(subject->result->points.size()), 0));
+    subtitle = tr("%1 different plans · lower left is better")
+                   .arg(views::about_plans(views::distinct_plans(subject->result->points)));
   header_->set_subtitle(subtitle);
   actions_[ActionId::simulated_clock]->setEnabled(!scenario || !scenario->tasks);
   actions_[ActionId::simulated_clock]->setToolTip(scenario && scenario->tasks
@@ -204,7 +206,7 @@ void MainWindow::show_methods() {
           row.status = row.fraction >= 0 ? views::share_text(row.fraction) : tr("searching");
           break;
         }
-        case MethodRun::State::done: row.state = Shown::done, row.status = run.coarse ? tr("coarse") : seconds; break;
+        case MethodRun::State::done: row.state = Shown::done, row.status = run.coarse ? tr("sketch") : seconds; break;
         case MethodRun::State::failed:
           row.state = Shown::failed, row.status = run.error ? views::to_qt(run.error->what) : tr("failed");
           break;
@@ -233,7 +235,7 @@ void MainWindow::show_point() {
   const bool simulated = curve && curve->of == run->result && views::drawable(curve->drawn->points[picked->index]);
   plan_panel_->set_point(!there      ? nullptr
                          : simulated ? curve->drawn
-                                     : run->result,
+                                     : judge_->judged(*run),
                          there ? picked->index : 0,
                          there ? (run->name == "ft" ? QStringLiteral("FT") : views::to_qt(run->title)) : QString(),
                          there && run->coarse);
@@ -316,12 +318,10 @@ void MainWindow::show_status() {
       state = main->coarse ? tr("Placed before, simulated again") : tr("Simulated exactly");
       if (main->coarse) tint = colors.warning, chart_state = tr("being placed again");
     } else if (main->coarse) {
-      state = result.gap ? tr("Coarse, gap %1").arg(gap_shown(result)) : tr("Coarse");
+      // What is certified of a sketch is shown to who hovers over it; at rest the exact curve takes its place.
+      state = tr("Sketch");
       tint = colors.warning;
-      // The band elsewhere may be a hundred times as high.
-      chart_state = !result.gap            ? tr("coarse")
-                    : result.turning_point ? tr("coarse, gap %1 at the turning point").arg(gap_shown(result))
-                                           : tr("coarse, gap %1").arg(gap_shown(result));
+      chart_state = tr("sketch");
     } else if (result.exact) {
       state = tr("Exact");
     } else {
@@ -333,13 +333,13 @@ void MainWindow::show_status() {
             << views::counted(double(scenario->tasks->edge_count()), tr("1 edge"), tr("%1 edges"));
     else if (result.exact)
       parts << tr("gap 0");
-    else if (result.gap && result.turning_point)
+    else if (result.gap && result.turning_point && !main->coarse)
       parts << (*result.gap < views::kLeastGap
                     ? tr("anywhere")
                     : tr("at the turning point, at most %1 anywhere").arg(views::gap_text(*result.gap)));
     if (clock_->on() && !scenario->tasks) parts << tr("searched by plain sums");
     if (!scenario->tasks)
-      parts << tr("%1 plans").arg(views::grouped_number(double(result.points.size()), 0))
+      parts << tr("%1 plans").arg(views::about_plans(views::distinct_plans(result.points)))
             << tr("%1 operators").arg(scenario->model->operators.size());
     figures = parts.join(QStringLiteral(" · "));
   }

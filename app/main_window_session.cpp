@@ -37,7 +37,8 @@ Session MainWindow::make_session(bool with_answers) const {
   session.title = notes_view_->title().toStdString();
   session.notes = notes_view_->notes().toStdString();
   const auto& point = document_->selection().point();
-  const MethodRun* run = point && !keeper_->follows_turning_point() ? runner_->find(point->method) : nullptr;
+  const MethodRun* run =
+      point && keeper_->follows() != PickKeeper::Follows::fastest ? runner_->find(point->method) : nullptr;
   if (run && run->result && point->index < run->result->points.size()) {
     session.picked_method = point->method;
     session.picked_memory = static_cast<double>(run->result->points[point->index].memory_bytes);

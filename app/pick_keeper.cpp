@@ -3,16 +3,18 @@
 
 #include <cmath>
 
+#include "app/fit_judge.h"
 #include "app/search_runner.h"
+#include "core/plan/fitting.h"
 
 namespace turnpoint::app {
 
 namespace {
 
-std::size_t default_point(const Result& result) {
-  if (result.turning_point) return *result.turning_point;
+/// Where nothing fits, the plan that comes nearest to it.
+std::size_t fastest_point(const Result& result) {
   if (const auto best = result.fastest_that_fits()) return *best;
-  return 0;
+  return least_peak(result).value_or(0);
 }
 
 std::size_t nearest_memory(const Result& result, double memory) {
@@ -27,14 +29,15 @@ std::size_t nearest_memory(const Result& result, double memory) {
 
 }  // namespace
 
-PickKeeper::PickKeeper(SearchRunner& runner, views::SelectionModel& selection, QObject* parent)
-    : QObject(parent), runner_(runner), selection_(selection) {
+PickKeeper::PickKeeper(SearchRunner& runner, const FitJudge& judge, views::SelectionModel& selection, QObject* parent)
+    : QObject(parent), runner_(runner), judge_(judge), selection_(selection) {
   connect(&runner, &SearchRunner::result_changed, this, &PickKeeper::result_changed);
+  connect(&judge, &FitJudge::judged_changed, this, &PickKeeper::result_changed);
   connect(&selection, &views::SelectionModel::point_changed, this, &PickKeeper::point_changed);
 }
 
 void PickKeeper::want(const std::string& method, double memory_bytes) {
-  follows_ = false;
+  follows_ = Follows::memory;
   method_ = method;
   memory_ = memory_bytes;
 }
@@ -43,21 +46,32 @@ void PickKeeper::point_changed() {
   if (own_) return;
   const auto& point = selection_.point();
   const MethodRun* run = point ? runner_.find(point->method) : nullptr;
-  if (!run || !run->result || point->index >= run->result->points.size()) return;
-  follows_ = run == runner_.subject() && run->result->turning_point == point->index;
+  const ResultPtr result = run ? judge_.judged(*run) : nullptr;
+  if (!result || point->index >= result->points.size()) return;
+  const bool subject = run == runner_.subject();
+  follows_ = subject && point->index == fastest_point(*result)  ? Follows::fastest
+             : subject && result->turning_point == point->index ? Follows::turning_point
+                                                                : Follows::memory;
   method_ = point->method;
-  memory_ = static_cast<double>(run->result->points[point->index].memory_bytes);
+  memory_ = static_cast<double>(result->points[point->index].memory_bytes);
+}
+
+void PickKeeper::pick(const std::string& method, std::size_t index) {
+  own_ = true;
+  selection_.pick_point(views::PickedPoint{method, index});
+  own_ = false;
 }
 
 void PickKeeper::result_changed(const QString& changed) {
   const MethodRun* subject = runner_.subject();
-  const std::string wanted = follows_ ? (subject ? subject->name : std::string()) : method_;
+  const bool of_subject = follows_ != Follows::memory;
+  const std::string wanted = of_subject ? (subject ? subject->name : std::string()) : method_;
   const MethodRun* run = runner_.find(wanted);
   const bool gone = !run || !run->enabled || !run->result || run->result->points.empty();
   if (gone) {
     // A picked marker whose method was switched off: back to the frontier.
-    if (!follows_ && (!run || !run->enabled) && subject && subject->result && !subject->result->points.empty()) {
-      follows_ = true;
+    if (!of_subject && (!run || !run->enabled) && subject && subject->result && !subject->result->points.empty()) {
+      follows_ = Follows::fastest;
       result_changed(changed);
     } else if (selection_.point() && !(subject && subject->result)) {
       own_ = true;
@@ -67,10 +81,9 @@ void PickKeeper::result_changed(const QString& changed) {
     return;
   }
   if (changed.toStdString() != wanted && selection_.point()) return;
-  const std::size_t index = follows_ ? default_point(*run->result) : nearest_memory(*run->result, memory_);
-  own_ = true;
-  selection_.pick_point(views::PickedPoint{wanted, index});
-  own_ = false;
+  const Result& result = *judge_.judged(*run);
+  const bool turning = follows_ == Follows::turning_point && result.turning_point;
+  pick(wanted, !of_subject ? nearest_memory(result, memory_) : turning ? *result.turning_point : fastest_point(result));
 }
 
 }  // namespace turnpoint::app

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps the picked point while results change under it: the turning point stays the turning point, any other pick stays
-// at its memory.
+// Keeps the picked point while results change under it: the fastest plan that fits, which is picked at first, stays the
+// fastest that fits, the turning point stays the turning point, any other pick stays at its memory.
 #pragma once
 
 #include <QObject>
@@ -10,23 +10,31 @@
 
 namespace turnpoint::app {
 
+class FitJudge;
 class SearchRunner;
 
 class PickKeeper : public QObject {
   Q_OBJECT
  public:
-  PickKeeper(SearchRunner& runner, views::SelectionModel& selection, QObject* parent = nullptr);
-  bool follows_turning_point() const { return follows_; }
+  /// What a pick sticks to.
+  enum class Follows { fastest, turning_point, memory };
+
+  PickKeeper(SearchRunner& runner, const FitJudge& judge, views::SelectionModel& selection, QObject* parent = nullptr);
+  Follows follows() const { return follows_; }
+
   /// From a session: the point nearest to this memory once results are there.
   void want(const std::string& method, double memory_bytes);
 
  private:
   void result_changed(const QString& method);
   void point_changed();
+  void pick(const std::string& method, std::size_t index);
 
   SearchRunner& runner_;
+  const FitJudge& judge_;
   views::SelectionModel& selection_;
-  bool follows_ = true, own_ = false;
+  Follows follows_ = Follows::fastest;
+  bool own_ = false;
   std::string method_;
   double memory_ = 0;
 };

@@ -34,7 +34,7 @@ struct Session {
   std::vector<CarriedAnswer> answers;  ///< what the checked methods had found
   std::vector<PinnedSearch> searches;
   std::vector<ValidationReport> reports;     ///< plans that were run, oldest first
-  std::string picked_method;                 ///< empty: the turning point
+  std::string picked_method;                 ///< empty: the fastest plan that fits
   double picked_memory = 0;                  ///< bytes
   std::string geometry, layout;              ///< base64 of QMainWindow's own state
   std::map<std::string, bool> view;          ///< toggles of the chart by action key

@@ -62,6 +62,8 @@ struct Result {
   std::string method_options;  ///< what followed the name after colons
   std::string objective;  ///< "mini-time" where it is one chosen plan (core/search/objectives.h); empty: the frontier
   Clock clock = Clock::additive;
+  /// What fits, and so the turning point, was judged by simulated peaks (core/plan/fitting.h), not by plain sums.
+  bool fits_by_peak = false;
   bool exact = false;
   std::optional<double> gap;                            ///< nullopt: not certified (a single-answer method)
   std::optional<std::uint32_t> heuristic_eliminations;  ///< of the published algorithms only
@@ -84,8 +86,15 @@ std::optional<std::size_t> find_near_best(const std::vector<ResultPoint>& points
 /// (T - L) / T at one point: how far below it a better plan could still lie, as a fraction. Result::gap is the largest
 /// of these, which on a steep stretch says little; 0 for an exact result, nullopt where nothing is certified.
 std::optional<double> gap_at(const Result& result, std::size_t point);
-/// The three lines of the callout ("Turning point 9.6 GiB · 812 ms", ...) and their variants.
+/// The lines of the callout ("Turning point 11.2 GiB peak · 812 ms", ...) and their variants. Memory is the simulated
+/// peak where the result knows it; where nobody has simulated it yet, a line says that they speak of the plain sum.
 std::vector<std::string> describe_turning_point(const Result& result);
+/// "Fastest that fits 71.9 GiB peak · 691 ms", ...; empty where that is the turning point itself, or nothing fits.
+std::vector<std::string> describe_fastest(const Result& result);
+/// Which plans a method does not have, for "no plan ... fits": " without micro-batches", or nothing.
+std::string space_words(const std::string& method);
+/// "11.2 GiB peak", or the plain sum where the peak was not simulated: "9.6 GiB".
+std::string memory_words(const ResultPoint& point);
 
 /// turnpoint/result@1 and turnpoint/results@1.
 nlohmann::json write_result(const Result& result, bool with_plans);

@@ -46,7 +46,36 @@ std::optional<std::size_t> farthest_below_chord(const std::vector<ResultPoint>& 
 }
 
 std::string in_words(const ResultPoint& point) {
-  return format_bytes(point.memory_bytes) + " \u00b7 " + format_seconds(point.time_s);
+  return memory_words(point) + " \u00b7 " + format_seconds(point.time_s);
+}
+
+std::int64_t shown_memory(const ResultPoint& point) {
+  return point.simulated_memory_bytes.value_or(point.memory_bytes);
+}
+
+// Peaks need not rise with the sums: a difference has its sign.
+std::string memory_difference(const ResultPoint& from, const ResultPoint& to) {
+  const bool peaks = from.simulated_memory_bytes && to.simulated_memory_bytes;
+  const std::int64_t more =
+      peaks ? *to.simulated_memory_bytes - *from.simulated_memory_bytes : to.memory_bytes - from.memory_bytes;
+  return more < 0 ? "\u2212" + format_bytes(-more) : "+" + format_bytes(more);
+}
+
+// Whether the words are about sums of which somebody could expect that they are what a device will need.
+bool only_sums(const Result& result) {
+  return !result.fits_by_peak && result.clock == Clock::additive && result.scenario &&
+         result.scenario->settings.accounting == Accounting::full;
+}
+
+std::vector<std::string> that_nothing_fits(const Result& result) {
+  const auto& points = result.points;
+  const auto less = [](const ResultPoint& a, const ResultPoint& b) { return shown_memory(a) < shown_memory(b); };
+  std::vector<ResultPoint> simulated;
+  for (const ResultPoint& point : points)
+    if (point.simulated_memory_bytes) simulated.push_back(point);
+  const auto& among = result.fits_by_peak && !simulated.empty() ? simulated : points;
+  return {"No plan" + space_words(result.method) + " fits " + format_bytes(result.scenario->memory_limit()),
+          "The least any plan needs is " + in_words(*std::min_element(among.begin(), among.end(), less))};
 }
 
 }  // namespace
@@ -81,31 +110,59 @@ std::optional<double> gap_at(const Result& result, std::size_t point) {
   return std::max(0.0, (at.time_s - std::prev(above)->time) / at.time_s);
 }
 
-std::vector<std::string> describe_turning_point(const Result& result) {
+std::string space_words(const std::string& method) {
+  const std::string name = method.substr(0, method.find(':'));
+  return name == "megatron" || name == "manual" ? "" : " without micro-batches";
+}
+
+std::string memory_words(const ResultPoint& point) {
+  return point.simulated_memory_bytes ? format_bytes(*point.simulated_memory_bytes) + " peak"
+                                      : format_bytes(point.memory_bytes);
+}
+
+namespace {
+
+std::vector<std::string> turning_point_lines(const Result& result) {
   const auto& points = result.points;
-  if (points.empty()) return {"No plan"};
   const auto fastest = result.fastest_that_fits();
-  if (!fastest) {
-    std::vector<std::string> lines = {"No plan fits " + format_bytes(result.scenario->memory_limit())};
-    lines.push_back("The least any plan needs is " + in_words(points.front()));
-    return lines;
-  }
+  if (!fastest) return that_nothing_fits(result);
   if (points.size() == 1) return {"One plan only"};
   if (result.turning_point && points[*result.turning_point].fits) {
     const ResultPoint &turning = points[*result.turning_point], &best = points[*fastest];
+    if (*result.turning_point == *fastest)
+      return {"Turning point " + in_words(turning), "It is the fastest plan that fits, too"};
     const double change = best.time_s / turning.time_s - 1;
     // The turning point is a bend, not an end: what lies above it can still be worth having.
     return {"Turning point " + in_words(turning),
             change < -kLittle ? "Above it more memory buys less:" : "Above it more memory buys little:",
-            format_percent(change) + " time for +" + format_bytes(best.memory_bytes - turning.memory_bytes)};
+            format_percent(change) + " time for " + memory_difference(turning, best)};
   }
   // Memory keeps paying as far as it goes; say so only if the device's size is not what hides the turning point.
   std::vector<ResultPoint> unlimited = points;
   for (auto& point : unlimited) point.fits = true;
-  if (const auto beyond = find_turning_point(unlimited); beyond && !points[*beyond].fits)
-    return {"Turning point " + format_bytes(points[*beyond].memory_bytes) + " does not fit; best that fits " +
+  const auto beyond = find_turning_point(unlimited);
+  if (beyond && !points[*beyond].fits && shown_memory(points[*beyond]) > result.scenario->memory_limit())
+    return {"Turning point " + memory_words(points[*beyond]) + " does not fit; best that fits " +
             in_words(points[*fastest])};
   return {"No turning point: memory keeps paying"};
+}
+
+}  // namespace
+
+std::vector<std::string> describe_turning_point(const Result& result) {
+  if (result.points.empty()) return {"No plan"};
+  auto lines = turning_point_lines(result);
+  if (only_sums(result) && result.points.size() > 1) lines.push_back("By the plain sum; peak not simulated yet");
+  return lines;
+}
+
+std::vector<std::string> describe_fastest(const Result& result) {
+  const auto fastest = result.fastest_that_fits();
+  if (!fastest || result.points.size() < 2 || result.turning_point == fastest) return {};
+  const ResultPoint& point = result.points[*fastest];
+  std::vector<std::string> lines{"Fastest that fits " + in_words(point)};
+  if (only_sums(result)) lines.push_back("By the plain sum; peak not simulated yet");
+  return lines;
 }
 
 }  // namespace turnpoint

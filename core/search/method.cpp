@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "core/plan/beyond_switches.h"
 #include "core/plan/simulated_points.h"
 #include "core/search/baselines/fsdp.h"
 #include "core/search/baselines/manual.h"
 #include "core/search/baselines/megatron.h"
 #include "core/search/baselines/mesh_tensorflow.h"
+#include "core/search/baselines/notes.h"
 #include "core/search/baselines/tofu.h"
 #include "core/search/frontier_tracking/published_searcher.h"
 #include "core/search/frontier_tracking/searcher.h"
@@ -20,7 +22,8 @@ namespace {
 
 std::string accepts_all(const Scenario&) { return {}; }
 
-/// Exact answers of few points come with what they are on the simulated clock.
+/// Exact answers of few points come with what they are on the simulated clock; one that does what the scenario's
+/// switches deny says so.
 class WithClock : public Searcher {
  public:
   static constexpr std::size_t kFewPoints = 16;
@@ -28,6 +31,7 @@ class WithClock : public Searcher {
   explicit WithClock(std::unique_ptr<Searcher> searcher) : searcher_(std::move(searcher)) {}
   Expected<ResultPtr> run(const ScenarioPtr& scenario, SearchPass pass, const RunContext& context) override {
     auto result = searcher_->run(scenario, pass, context);
+    if (result) result = search::with_note(*result, beyond_switches_note(**result));
     if (!result || pass != SearchPass::exact || (*result)->points.size() > kFewPoints || !(*result)->plans)
       return result;
     auto simulated = with_simulated_points(*result, context);

@@ -156,8 +156,11 @@ class StudiesTest : public QObject {
     for (const char* file : {"frontier-rnn", "frontier-wide-resnet", "frontier-transformer"}) {
       const StudyScenario own = scenarios_of(file).front();
       const auto ft = searched(own, "ft"), tofu = searched(own, "tofu"), dp = searched(own, "data-parallel");
-      QVERIFY2(tofu->points.front().memory_bytes < dp->points.front().memory_bytes / 2, file);
-      QVERIFY2(tofu->points.front().time_s > ft->points.back().time_s, file);
+      const ResultPoint& own_point = tofu->points.front();
+      QVERIFY2(own_point.memory_bytes < dp->points.front().memory_bytes * 3 / 5, file);
+      QVERIFY2(own_point.time_s > ft->points.back().time_s, file);
+      // Slow as in the paper: under the session's switches it has nothing that ft is denied.
+      if (std::string(file) != "frontier-rnn") QVERIFY2(own_point.time_s > 1.6 * ft->points.back().time_s, file);
     }
   }
 

@@ -55,9 +55,12 @@ class WindowTest : public QObject {
     QCOMPARE(f.chart().data().subject()->result->points.size(), std::size_t(58));
     QVERIFY(!f.chart().data().subject()->coarse);
     QCOMPARE(f.chart().data().series.size(), std::size_t(3));
-    // The turning point is picked and its plan is there.
+    // The fastest plan that fits is picked, and its plan is there. The fake's plans cannot be simulated: by its sum.
     QVERIFY(f.document().selection().point());
-    QCOMPARE(f.document().selection().point()->index, *f.chart().data().subject()->result->turning_point);
+    const Result& shown = *f.chart().data().subject()->result;
+    const std::size_t fastest = *shown.fastest_that_fits();
+    QCOMPARE(f.document().selection().point()->index, fastest);
+    QVERIFY(!shown.fits_by_peak && f.chart().describe().contains("peak not simulated yet"));
     QVERIFY(f.window->loader().plan());
     QVERIFY(f.window->plan_panel()->reshard_model()->rowCount() > 0);
     QCOMPARE(fake_world().coarse_runs.load(), 1);

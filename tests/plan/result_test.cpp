@@ -18,6 +18,14 @@ namespace {
 
 constexpr std::int64_t kGiB = std::int64_t(1) << 30;
 
+/// Without the line that a result has whose peaks nobody has simulated.
+std::vector<std::string> callout(const Result& result) {
+  auto lines = describe_turning_point(result);
+  if (lines.back() != "By the plain sum; peak not simulated yet") return {"says nothing of sums"};
+  lines.pop_back();
+  return lines;
+}
+
 ResultPoint point(double gib, double time_s, bool fits = true) {
   ResultPoint p;
   p.memory_bytes = static_cast<std::int64_t>(gib * static_cast<double>(kGiB));
@@ -142,24 +150,24 @@ class ResultTest : public QObject {
   void callout_compares_with_the_fastest_that_fits() {
     const Result result =
         result_of({point(4, 4), point(9.6, 0.812), point(12, 0.8), point(15.7, 0.790), point(30, 0.7, false)});
-    QCOMPARE(describe_turning_point(result),
+    QCOMPARE(callout(result),
              (std::vector<std::string>{"Turning point 9.6 GiB \u00b7 812 ms",
                                        "Above it more memory buys little:", "\u22122.7% time for +6.1 GiB"}));
   }
   void callout_variants() {
     // A tenth or more is not little.
-    QCOMPARE(describe_turning_point(result_of({point(1, 10), point(1.5, 1.3), point(2, 1.0)})),
+    QCOMPARE(callout(result_of({point(1, 10), point(1.5, 1.3), point(2, 1.0)})),
              (std::vector<std::string>{"Turning point 1.5 GiB \u00b7 1\u2009300 ms",
                                        "Above it more memory buys less:", "\u221223% time for +512 MiB"}));
     QCOMPARE(describe_turning_point(result_of({point(4, 1)})), (std::vector<std::string>{"One plan only"}));
-    QCOMPARE(describe_turning_point(result_of({point(4, 2), point(8, 1)})),
+    QCOMPARE(callout(result_of({point(4, 2), point(8, 1)})),
              (std::vector<std::string>{"No turning point: memory keeps paying"}));
-    QCOMPARE(describe_turning_point(
-                 result_of({point(10, 0.9), point(15.7, 0.79), point(18.2, 0.3, false), point(60, 0.2, false)})),
+    QCOMPARE(callout(result_of({point(10, 0.9), point(15.7, 0.79), point(18.2, 0.3, false), point(60, 0.2, false)})),
              (std::vector<std::string>{"Turning point 18.2 GiB does not fit; best that fits 15.7 GiB \u00b7 790 ms"}));
-    QCOMPARE(describe_turning_point(result_of({point(18, 2, false), point(20, 1, false)})),
-             (std::vector<std::string>{"No plan fits " + format_bytes(result_of({}).scenario->memory_limit()),
-                                       "The least any plan needs is 18.0 GiB \u00b7 2\u2009000 ms"}));
+    QCOMPARE(callout(result_of({point(18, 2, false), point(20, 1, false)})),
+             (std::vector<std::string>{
+                 "No plan without micro-batches fits " + format_bytes(result_of({}).scenario->memory_limit()),
+                 "The least any plan needs is 18.0 GiB \u00b7 2\u2009000 ms"}));
   }
 
   void json_follows_its_schema_and_survives_reading() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The chart without a window around it: ranges, units, labels, points that cannot be drawn.
+#include <QPainter>
 #include <QtTest>
 #include <cmath>
 #include <limits>
@@ -88,6 +89,23 @@ class FrontierChartTest : public QObject {
     QVERIFY(range);
     QVERIFY(range->x_high < 2);
     QVERIFY2(range->x_low > 0.5, "all plans need nearly the same memory: the axis starts late");
+  }
+
+  // A marker that does not fit, half as far again as all else, is named at the edge; one that fits is shown.
+  void the_range_is_that_of_the_frontier_and_what_fits() {
+    ChartData data = chart_of({point(3, 2), point(8, 1), point(15, 0.8)}, 16);
+    ChartSeries other = data.series[0];
+    other.method = "data-parallel", other.frontier = false;
+    auto one = std::make_shared<Result>(*other.result);
+    one->points = {point(21, 0.9)};
+    one->points[0].fits = false;
+    other.result = one;
+    data.series.push_back(other);
+    const auto range = fitted_range(data, units_for(data), true, true, false);
+    QVERIFY(range && range->x_high < 20);
+    one->points[0].fits = true;
+    const auto wide = fitted_range(data, units_for(data), true, true, false);
+    QVERIFY(wide && wide->x_high > 21);
   }
 
   void a_steep_end_is_cut() {
@@ -231,8 +249,8 @@ class FrontierChartTest : public QObject {
     chart.show();
     QVERIFY(QTest::qWaitForWindowExposed(&chart));
     const QString svg = svg_of(chart).section(QStringLiteral("</desc>"), 1);  // there it is the chart in words
-    QCOMPARE(svg.count(QStringLiteral("No plan fits")), 1);
-    QCOMPARE(svg.count(QStringLiteral("the smallest needs 384")), 1);
+    QCOMPARE(svg.count(QStringLiteral("No plan without micro-batches fits 16.0")), 1);
+    QCOMPARE(svg.count(QStringLiteral("smallest needs 384")), 1);
   }
 
   void the_turning_point_is_told_in_the_axes_unit() {

@@ -15,15 +15,17 @@ namespace {
 
 const QString kDot = QStringLiteral(" · ");
 
-QString point_text(const ResultPoint& point) {
-  return memory_text(point.memory_bytes) + kDot + time_text(point.time_s);
-}
+/// Its simulated peak, which decides what fits, where that is known.
+std::int64_t needed(const ResultPoint& point) { return point.simulated_memory_bytes.value_or(point.memory_bytes); }
+
+QString point_text(const ResultPoint& point) { return memory_text(needed(point)) + kDot + time_text(point.time_s); }
 
 QString answer_text(const ChartSeries& series) {
   const Result& result = *series.result;
   // Whatever it was there, here it is nothing yet.
   if (!series.of.isEmpty()) return ComparisonModel::tr("of %1").arg(series.of);
   if (series.coarse) return ComparisonModel::tr("sketch");
+  if (series.beyond()) return ComparisonModel::tr("beyond the switches");
   if (result.exact) return ComparisonModel::tr("exact");
   if (result.gap) return ComparisonModel::tr("gap %1").arg(gap_text(*result.gap));
   return ComparisonModel::tr("not certified");
@@ -33,8 +35,7 @@ QString answer_text(const ChartSeries& series) {
 std::size_t least_memory(const std::vector<ResultPoint>& points) {
   std::size_t least = 0;
   for (std::size_t i = 1; i < points.size(); ++i)
-    if (drawable(points[i]) && (!drawable(points[least]) || points[i].memory_bytes < points[least].memory_bytes))
-      least = i;
+    if (drawable(points[i]) && (!drawable(points[least]) || needed(points[i]) < needed(points[least]))) least = i;
   return least;
 }
 
@@ -98,10 +99,10 @@ QString ComparisonModel::text(const Row& row, int column) const {
   const ResultPoint* fastest = row.fastest ? &result.points[*row.fastest] : nullptr;
   switch (column) {
     case method: return result.notes.empty() ? row.series.title : tr("%1 (note)").arg(row.series.title);
-    case plans: return grouped_number(double(std::count_if(result.points.begin(), result.points.end(), drawable)), 0);
+    case plans: return about_plans(distinct_plans(result.points));
     case memory:
-      return fastest ? memory_text(fastest->memory_bytes)
-                     : tr("needs %1").arg(memory_text(result.points[row.least].memory_bytes));
+      return fastest ? memory_text(needed(*fastest))
+                     : tr("needs %1").arg(memory_text(needed(result.points[row.least])));
     case time: return fastest ? time_text(fastest->time_s) : tr("does not fit");
     case against_best:
       if (!fastest || !row.series.of.isEmpty()) return {};
@@ -124,12 +125,12 @@ QVariant ComparisonModel::sort_value(const Row& row, int column) const {
   const ResultPoint* fastest = row.fastest ? &result.points[*row.fastest] : nullptr;
   switch (column) {
     case plans: return double(std::count_if(result.points.begin(), result.points.end(), drawable));
-    case memory: return fastest ? double(fastest->memory_bytes) : never;
+    case memory: return fastest ? double(needed(*fastest)) : never;
     case time:
     case against_best: return fastest && row.series.of.isEmpty() ? fastest->time_s : never;
     case network: return network_share(fastest).value_or(never);
     case turning: return result.turning_point ? result.points[*result.turning_point].time_s : never;
-    case least: return double(result.points[row.least].memory_bytes);
+    case least: return double(needed(result.points[row.least]));
     case answer: return !row.series.of.isEmpty() || row.series.coarse ? never / 2 : result.gap.value_or(never);
     default: return text(row, column);
   }
@@ -192,8 +193,9 @@ QVariant ComparisonModel::headerData(int section, Qt::Orientation orientation, i
                                        QT_TR_NOOP("Clock")};
   static const char* const kTips[] = {
       QT_TR_NOOP("The method; a click picks its fastest plan that fits"),
-      QT_TR_NOOP("Plans that the method found, none of which is better than another in both memory and time"),
-      QT_TR_NOOP("Memory per device of the fastest plan that fits"),
+      QT_TR_NOOP(
+          "Plans of the method that differ by a thousandth or more, none better than another in both memory and time"),
+      QT_TR_NOOP("Memory per device of the fastest plan that fits: its simulated peak where that is known"),
       QT_TR_NOOP("Iteration time of the fastest plan that fits"),
       QT_TR_NOOP("Its time against the fastest of all methods"),
       QT_TR_NOOP("Share of its time that is network; of a placement, that its busiest device waits"),

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/plan/beyond_switches.h"
+#include "views/common/format.h"
+
 namespace turnpoint::views {
 
 namespace {
@@ -30,6 +33,35 @@ std::vector<ResultPoint> ChartSeries::line_points() const {
   return points;
 }
 
+bool ChartSeries::beyond() const { return result && !beyond_switches(*result).empty(); }
+
+std::size_t distinct_place(const std::vector<ResultPoint>& points, std::size_t index) {
+  constexpr double kApart = 1e-3;
+  std::size_t place = 0;
+  const ResultPoint* last = nullptr;
+  for (std::size_t i = 0; i <= index && i < points.size(); ++i) {
+    const ResultPoint& p = points[i];
+    if (!drawable(p)) continue;
+    const auto memory = [](const ResultPoint& one) { return static_cast<double>(one.memory_bytes); };
+    if (last && std::abs(memory(p) - memory(*last)) <= kApart * memory(*last) &&
+        std::abs(p.time_s - last->time_s) <= kApart * last->time_s)
+      continue;
+    last = &p;
+    ++place;
+  }
+  return place;
+}
+
+std::size_t distinct_plans(const std::vector<ResultPoint>& points) {
+  return points.empty() ? 0 : distinct_place(points, points.size() - 1);
+}
+
+QString about_plans(std::size_t count) {
+  if (count < 100) return grouped_number(double(count), 0);
+  const double scale = std::pow(10, std::floor(std::log10(double(count))) - 1);
+  return QObject::tr("about %1").arg(grouped_number(std::round(double(count) / scale) * scale, 0));
+}
+
 const ChartSeries* ChartData::subject() const {
   for (const auto& s : series)
     if (s.frontier && s.result && !s.result->points.empty()) return &s;
@@ -47,6 +79,57 @@ const ChartSeries* ChartData::find(const std::string& method) const {
   for (const auto& s : series)
     if (s.method == method) return &s;
   return nullptr;
+}
+
+std::optional<ChartEnvelope> lower_left(const ChartData& data) {
+  std::vector<PickedPoint> all;
+  const auto at = [&](const PickedPoint& p) -> const ResultPoint& {
+    return data.find(p.method)->result->points[p.index];
+  };
+  for (const auto& s : data.series)
+    for (std::size_t i = 0; s.result && !s.stale && i < s.result->points.size(); ++i)
+      if (drawable(s.result->points[i])) all.push_back({s.method, i});
+  if (all.empty()) return std::nullopt;
+  std::stable_sort(all.begin(), all.end(), [&](const PickedPoint& a, const PickedPoint& b) {
+    return std::pair(at(a).memory_bytes, at(a).time_s) < std::pair(at(b).memory_bytes, at(b).time_s);
+  });
+  auto result = std::make_shared<Result>();
+  const ChartSeries* subject = data.subject();
+  result->scenario = (subject ? *subject : data.series.front()).result->scenario;
+  result->clock = data.clock;
+  ChartEnvelope envelope;
+  for (const PickedPoint& p : all) {
+    if (!result->points.empty() && at(p).time_s >= result->points.back().time_s) continue;
+    result->points.push_back(at(p));
+    envelope.from.push_back(p);
+  }
+  result->turning_point = find_turning_point(result->points);
+  envelope.result = std::move(result);
+  return envelope;
+}
+
+QString ChartData::envelope_words() const {
+  if (!envelope) return {};
+  const ChartUnits units = units_for(*this);
+  const auto& from = envelope->from;
+  QStringList parts;
+  std::size_t runs = 0;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    if (i + 1 < from.size() && from[i + 1].method == from[i].method) continue;
+    const QString giver = find(from[i].method)->title;
+    const bool last = i + 1 == from.size();
+    const QString end = last ? QString() : units.memory_text(double(envelope->result->points[i + 1].memory_bytes), 100);
+    parts << (last && runs == 0 ? QObject::tr("all by %1").arg(giver)
+              : last            ? QObject::tr("%1 from there").arg(giver)
+                                : QObject::tr("%1 to %2").arg(giver, end));
+    ++runs;
+  }
+  constexpr std::size_t kMostRuns = 3;
+  if (runs <= kMostRuns) return parts.join(QStringLiteral(", "));
+  QStringList names;  // they take turns: who is among them
+  for (const PickedPoint& p : from)
+    if (const QString giver = find(p.method)->title; !names.contains(giver)) names << giver;
+  return QObject::tr("the best of %1").arg(names.join(QStringLiteral(", ")));
 }
 
 ChartUnits units_for(const ChartData& data) {
@@ -104,11 +187,13 @@ std::optional<ChartRange> fitted_range(const ChartData& data, const ChartUnits& 
   const auto limit = static_cast<double>(data.memory_limit);
   if (limit > 0 && (x == 0 || limit < 3 * x)) x = std::max(x, limit * 1.06);
   if (others && subject) {
-    const double far_x = 1.6 * x, far_y = 1.6 * most;
+    // What does not fit is of less interest than the room it would take: from further off it is named at the edge.
+    const double far_x = 1.6 * x, near_x = 1.15 * x, far_y = 1.6 * most;
     for (const auto& s : data.series) {
       if (!s.result || &s == subject) continue;
       for (const auto& p : s.result->points)
-        if (drawable(p) && static_cast<double>(p.memory_bytes) <= far_x && p.time_s <= far_y) take(p);
+        if (drawable(p) && static_cast<double>(p.memory_bytes) <= (p.fits ? far_x : near_x) && p.time_s <= far_y)
+          take(p);
     }
     if (!log_time) most = std::min(most, 1.6 * kSteepest * least);
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/plan/result.h"
+#include "views/common/selection_model.h"
 
 namespace turnpoint::views {
 
@@ -28,6 +29,8 @@ struct ChartSeries {
   QString of = {};
 
   std::vector<ResultPoint> line_points() const;
+  /// Does what the scenario's switches deny (core/plan/beyond_switches.h): drawn hollow, and said.
+  bool beyond() const;
 
   friend bool operator==(const ChartSeries&, const ChartSeries&) = default;
 };
@@ -42,6 +45,16 @@ struct PinnedFrontier {
   friend bool operator==(const PinnedFrontier&, const PinnedFrontier&) = default;
 };
 
+/// The lower-left envelope of several methods' points, by rising memory, and whose plan each of them is.
+struct ChartEnvelope {
+  ResultPtr result;  ///< points and turning point alone
+  std::vector<PickedPoint> from;
+
+  friend bool operator==(const ChartEnvelope& a, const ChartEnvelope& b) {
+    return a.from == b.from && a.result->points == b.result->points;
+  }
+};
+
 struct ChartData {
   /// The first frontier is the chart's subject; where there is none (a task graph), the first method that answered.
   std::vector<ChartSeries> series;
@@ -52,6 +65,11 @@ struct ChartData {
   QString title;                  ///< "gpt2 on 1 x 8 V100-16GB", over a saved picture
   Clock clock = Clock::additive;  ///< what the points of series are; under either, placements are simulated
 
+  /// On the simulated clock, where a method may beat what was searched by plain sums: the line is the best of all.
+  std::optional<ChartEnvelope> envelope = std::nullopt;
+  /// Who gives which part of it: "FT to 34.1 GiB, Fully sharded from there". Empty: there is none.
+  QString envelope_words() const;
+
   const ChartSeries* subject() const;
   /// All series have one marker each: nothing is the chart's line.
   bool markers_only() const;
@@ -59,6 +77,9 @@ struct ChartData {
 
   friend bool operator==(const ChartData&, const ChartData&) = default;
 };
+
+/// The best of all methods' points, those of another scenario left out. None if nothing is drawable.
+std::optional<ChartEnvelope> lower_left(const ChartData& data);
 
 /// Units and scale shared by everything in one chart. Axis coordinates are memory / bytes_per_unit and
 /// time_s * per_second.
@@ -87,12 +108,20 @@ ChartUnits units_for(const ChartData& data);
 struct ChartRange {
   double x_low = 0, x_high = 1, y_low = 0, y_high = 1;
 };
-/// Everything of the subject, the memory line where it is near, other methods where they are not far off, and of pinned
-/// frontiers, which stand there to be compared, the bend as well as the fast end. A steep left end is cut at kSteepest
-/// times the best time: with time from zero it would press the rest flat. Empty if there is nothing finite to show.
+/// Everything of the subject, the memory line where it is near, other methods where they fit and are not far off (or do
+/// not fit and are near), and of pinned frontiers, which stand there to be compared, the bend as well as the fast end.
+/// A steep left end is cut at kSteepest times the best time: with time from zero it would press the rest flat. Empty if
+/// there is nothing finite to show.
 std::optional<ChartRange> fitted_range(const ChartData& data, const ChartUnits& units, bool others, bool pinned,
                                        bool log_time);
 inline constexpr double kSteepest = 5;
+
+/// How many of a line's plans can be told apart: each differs from the one before by a thousandth in memory or time.
+std::size_t distinct_plans(const std::vector<ResultPoint>& points);
+/// The place among them, from 1, of the plan at `index`.
+std::size_t distinct_place(const std::vector<ResultPoint>& points, std::size_t index);
+/// "58", "about 1 900": two digits from a hundred on, since more would pretend.
+QString about_plans(std::size_t count);
 
 /// Whether a point can be drawn at all.
 bool drawable(const ResultPoint& point);

@@ -126,10 +126,12 @@ void add_parts(QCustomPlot& plot, const ChartState& state, const ChartSeries& su
 }
 
 void add_markers(QCustomPlot& plot, const ChartState& state, const ChartSeries& series, const Columns& points,
-                 bool hollow, double radius) {
+                 bool fits, double radius) {
   if (points.x.isEmpty()) return;
   const QColor color = series_color(state, series);
-  const QColor fill = hollow ? state.colors->no_fit_area : color;
+  // Hollow too: what does things that the scenario switches off.
+  const bool hollow = !fits || series.beyond();
+  const QColor fill = !fits ? state.colors->no_fit_area : hollow ? state.colors->base : color;
   auto* graph = new MarkerGraph(
       plot,
       MethodMarker(QString::fromStdString(series.method), radius, color, hollow, fill, plot.bufferDevicePixelRatio()),
@@ -144,22 +146,23 @@ void add_series(QCustomPlot& plot, const ChartState& state, const ChartSeries& s
     // Every point has its mark, wherever it went; the line is told by those that no other one beats.
     for (const auto& p : series.result->points)
       if (drawable(p))
-        (state.fits(p) ? inside : beyond)
+        (state.fits(series, p) ? inside : beyond)
             .add(state.units.x(static_cast<double>(p.memory_bytes)), state.units.y(p.time_s));
   }
   const bool marks = !series.line;
   for (const auto& p : series.line_points()) {
     if (!drawable(p)) continue;
     const double x = state.units.x(static_cast<double>(p.memory_bytes)), y = state.units.y(p.time_s);
-    if (state.fits(p)) {
+    if (state.fits(series, p)) {
       line.add(x, y);
       if (marks) inside.add(x, y);
     } else {
       if (beyond_line.x.isEmpty() && !line.x.isEmpty()) {
-        // The last fitting step runs on to the memory line, thin beyond it.
-        const double last = line.y.last();
-        line.add(limit, last);
-        beyond_line.add(limit, last);
+        // The last fitting step runs on to the memory line, thin beyond it; a plan whose peak does not fit though its
+        // sum does ends it earlier.
+        const double last = line.y.last(), end = std::min(limit, x);
+        line.add(end, last);
+        beyond_line.add(end, last);
       }
       beyond_line.add(x, y);
       if (marks) beyond.add(x, y);
@@ -169,7 +172,8 @@ void add_series(QCustomPlot& plot, const ChartState& state, const ChartSeries& s
   const QColor color = series_color(state, series);
   const bool strong = series.method == state.emphasised;
   if (series.frontier) {
-    const double width = (subject ? 2.2 : 1.5) + (strong ? 0.8 : 0);
+    const double main_width = state.data.envelope ? 1 : 2.2;  // the envelope is the line then
+    const double width = (subject ? main_width : 1.5) + (strong ? 0.8 : 0);
     const QPen pen = subject && series.coarse ? dashed(color, 1.6, {4, 2}) : QPen(color, width);
     add_graph(plot, QStringLiteral("main"), Thinner(plot).line(line), pen, QCPGraph::lsStepLeft);
     if (!beyond_line.x.isEmpty())
@@ -179,8 +183,22 @@ void add_series(QCustomPlot& plot, const ChartState& state, const ChartSeries& s
   const double other_radius = series.result->points.size() <= ChartSeries::kFewPlans ? 4 : 2.2;
   const double frontier_radius = subject ? method_radius(name) : other_radius;
   const double radius = series.frontier ? frontier_radius : method_radius(name) + (strong ? 1.5 : 0);
-  add_markers(plot, state, series, inside, false, radius);
-  add_markers(plot, state, series, beyond, true, series.frontier ? std::max(radius, 2.6) : radius);
+  add_markers(plot, state, series, inside, true, radius);
+  add_markers(plot, state, series, beyond, false, series.frontier ? std::max(radius, 2.6) : radius);
+}
+
+/// In the colour of whose plan each part is.
+void add_envelope(QCustomPlot& plot, const ChartState& state, const ChartEnvelope& envelope) {
+  const auto& points = envelope.result->points;
+  for (std::size_t begin = 0, end = 0; begin < points.size(); begin = end) {
+    Columns part;
+    for (end = begin; end < points.size() && envelope.from[end].method == envelope.from[begin].method; ++end)
+      part.add(state.units.x(static_cast<double>(points[end].memory_bytes)), state.units.y(points[end].time_s));
+    // A plan is the best one up to where the next one begins.
+    if (end < points.size()) part.add(state.units.x(static_cast<double>(points[end].memory_bytes)), part.y.last());
+    const QColor color = state.colors->method(envelope.from[begin].method);
+    add_graph(plot, QStringLiteral("main"), Thinner(plot).line(part), QPen(color, 2.2), QCPGraph::lsStepLeft);
+  }
 }
 
 }  // namespace
@@ -206,6 +224,7 @@ void rebuild_graphs(QCustomPlot& plot, const ChartState& state) {
   for (const auto& series : state.data.series)
     if (&series != subject && state.visible(series)) add_series(plot, state, series, false);
   if (subject) add_series(plot, state, *subject, true);
+  if (state.data.envelope && state.show_others) add_envelope(plot, state, *state.data.envelope);
 }
 
 }  // namespace turnpoint::views

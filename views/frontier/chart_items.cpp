@@ -29,6 +29,24 @@ QPolygonF ChartItem::steps(const std::vector<ResultPoint>& points) const {
   return line;
 }
 
+/// Between the curve and what no plan can beat; at least three pixels, or nobody sees that there is a bound.
+void ChartItem::draw_band(QPainter& painter, const ChartSeries& subject) const {
+  if (subject.result->lower_bound.empty()) return;
+  QPolygonF band = steps(subject.result->points), lower;
+  for (const auto& p : subject.result->lower_bound) {
+    if (!std::isfinite(p.time)) continue;
+    const QPointF at(pixel_x(static_cast<double>(p.memory)), pixel_y(p.time));
+    if (!lower.isEmpty()) lower << QPointF(at.x(), lower.last().y());
+    lower << at;
+  }
+  for (auto i = lower.size(); i-- > 0;) band << lower[i];
+  QColor tint = state_->colors->method(subject.method);
+  tint.setAlpha(48);
+  painter.setBrush(tint);
+  painter.setPen(QPen(tint, 3));
+  painter.drawPolygon(band);
+}
+
 void BackdropItem::draw(QCPPainter* painter) {
   const ThemeColors& colors = *state_->colors;
   const QRectF frame = area();
@@ -40,24 +58,9 @@ void BackdropItem::draw(QCPPainter* painter) {
       painter->fillRect(QRectF(QPointF(std::max(x, frame.left()), frame.top()), frame.bottomRight()),
                         colors.no_fit_area);
   }
+  // The wide band of a sketch is for who asks, by hovering (OverlayItem): at rest the exact curve takes its place.
   const ChartSeries* subject = state_->data.subject();
-  if (subject && !subject->result->lower_bound.empty()) {
-    // Between the curve and what no plan can beat; at least three pixels, or nobody sees that there is a bound.
-    QPolygonF upper = steps(subject->result->points), lower;
-    for (const auto& p : subject->result->lower_bound) {
-      if (!std::isfinite(p.time)) continue;
-      const QPointF at(pixel_x(static_cast<double>(p.memory)), pixel_y(p.time));
-      if (!lower.isEmpty()) lower << QPointF(at.x(), lower.last().y());
-      lower << at;
-    }
-    QPolygonF band = upper;
-    for (auto i = lower.size(); i-- > 0;) band << lower[i];
-    QColor tint = colors.method(subject->method);
-    tint.setAlpha(48);
-    painter->setBrush(tint);
-    painter->setPen(QPen(tint, 3));
-    painter->drawPolygon(band);
-  }
+  if (subject && !subject->coarse) draw_band(*painter, *subject);
   painter->restore();
 }
 

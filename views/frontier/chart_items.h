@@ -21,6 +21,7 @@ class ChartItem : public QCPAbstractItem {
   QRectF area() const { return QRectF(mParentPlot->axisRect()->rect()); }
   /// The steps of a frontier in pixels, for obstacles and bands.
   QPolygonF steps(const std::vector<ResultPoint>& points) const;
+  void draw_band(QPainter& painter, const ChartSeries& subject) const;
 
   ChartState* state_;
 };
@@ -46,7 +47,12 @@ class LabelItem : public ChartItem {
   void draw_titles(QPainter& painter);
   void draw_limit(QPainter& painter, class LabelPlacer& placer);
   QString in_axis_units(QString line, const Result& result) const;
-  void draw_callout(QPainter& painter, LabelPlacer& placer);
+  void draw_callouts(QPainter& painter, LabelPlacer& placer);
+  void draw_envelope_callout(QPainter& painter, LabelPlacer& placer);
+  /// Words about one point of the subject, with a leader where there is room for them near it; nullopt: words about all
+  /// of it. Where they stand; empty: nowhere.
+  QRectF draw_callout(QPainter& painter, LabelPlacer& placer, const std::vector<std::string>& words,
+                      const ChartSeries& subject, std::optional<std::size_t> index);
   void draw_names(QPainter& painter, LabelPlacer& placer);
   void draw_part_names(QPainter& painter, LabelPlacer& placer);
 };

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/base/text.h"
+#include "views/common/counted.h"
 #include "views/common/format.h"
 #include "views/common/section_head.h"
 #include "views/frontier/chart_items.h"
@@ -54,6 +55,35 @@ std::optional<QRectF> free_below(const LabelPlacer& placer, const QRectF& wanted
   return std::nullopt;
 }
 
+/// What fits though nothing of the subject does: its methods search other plans. "dp=4 tp=2 pp=2 fits: 22.0 GiB peak".
+QStringList others_that_fit(const ChartState& state, double span) {
+  const ChartSeries *subject = state.data.subject(), *least = nullptr;
+  std::int64_t memory = 0;
+  int answered = 0, fitting = 0;
+  for (const auto& series : state.data.series) {
+    if (!series.result || &series == subject || series.stale) continue;
+    ++answered;
+    bool any = false;
+    for (const auto& p : series.result->points) {
+      if (!drawable(p) || !state.fits(series, p)) continue;
+      any = true;
+      const std::int64_t needs = p.simulated_memory_bytes.value_or(p.memory_bytes);
+      if (!least || needs < memory) least = &series, memory = needs;
+    }
+    fitting += any;
+  }
+  if (answered == 0) return {};
+  if (!least)
+    return {QObject::tr("nor does one of %1")
+                .arg(counted(answered, QObject::tr("1 other method"), QObject::tr("%1 other methods")))};
+  const QString needs = state.units.memory_text(double(memory), span);
+  const QString name = least->title;
+  QStringList lines{QObject::tr("%1 fits with %2").arg(name, needs)};
+  if (fitting > 1)
+    lines << counted(fitting - 1, QObject::tr("and 1 other method fits"), QObject::tr("and %1 other methods fit"));
+  return lines;
+}
+
 }  // namespace
 
 void LabelItem::draw(QCPPainter* painter) {
@@ -94,7 +124,7 @@ void LabelItem::draw(QCPPainter* painter) {
   if (state_->show_pinned)
     for (const auto& pinned : state_->data.pinned) placer.block_line(steps(pinned.points));
   draw_limit(*painter, placer);
-  draw_callout(*painter, placer);
+  draw_callouts(*painter, placer);
   draw_names(*painter, placer);
   if (parts) draw_part_names(*painter, placer);
   if (!state_->callout.isEmpty()) state_->words.push_back(state_->callout);
@@ -154,15 +184,24 @@ void LabelItem::draw_limit(QPainter& painter, LabelPlacer& placer) {
     if (!series.result || (&series != subject && !state_->data.markers_only())) continue;
     for (const auto& p : series.result->points) {
       if (!drawable(p)) continue;
-      (state_->fits(p) ? any_fits : any_beyond) = true;
-      least = std::min(least, p.memory_bytes);
+      (state_->fits(series, p) ? any_fits : any_beyond) = true;
+      const bool peaks = series.result->fits_by_peak;
+      if (!peaks || p.simulated_memory_bytes)
+        least = std::min(least, p.simulated_memory_bytes.value_or(p.memory_bytes));
     }
   }
   const bool infeasible = subject && !any_fits && any_beyond;
+  const double span = mParentPlot->xAxis->range().size();
   if (infeasible) {
-    block.lines[0] = QObject::tr("No plan fits %1").arg(memory_text(state_->data.memory_limit));
-    block.lines << QObject::tr("the smallest needs %1")
-                       .arg(state_->units.memory_text(double(least), mParentPlot->xAxis->range().size()));
+    block.lines[0] = QObject::tr("No plan%1 fits %2")
+                         .arg(subject->frontier ? to_qt(space_words(subject->method)) : QString(),
+                              state_->units.memory_text(double(state_->data.memory_limit), span));
+    const QString least_words = state_->units.memory_text(double(least), span);
+    block.lines << (!subject->frontier ? QObject::tr("the smallest needs %1").arg(least_words)
+                    : subject->result->fits_by_peak
+                        ? QObject::tr("%1's smallest peak is %2").arg(subject->title, least_words)
+                        : QObject::tr("%1's smallest needs %2").arg(subject->title, least_words));
+    if (subject->frontier) block.lines << others_that_fit(*state_, span);
     state_->nothing_fits_said = true;
   } else if (any_beyond) {
     const QString device = state_->data.device;
@@ -201,43 +240,71 @@ QString LabelItem::in_axis_units(QString line, const Result& result) const {
   for (const auto& plan : {turning, fastest}) {
     if (!plan || *plan >= result.points.size()) continue;
     const ResultPoint& p = result.points[*plan];
-    replace(format_bytes(p.memory_bytes), state_->units.memory_text(double(p.memory_bytes), span));
+    const std::int64_t memory = p.simulated_memory_bytes.value_or(p.memory_bytes);
+    replace(format_bytes(memory), state_->units.memory_text(double(memory), span));
     replace(format_seconds(p.time_s), state_->units.time_text(p.time_s));
   }
   if (turning && fastest && *turning < result.points.size()) {
-    const std::int64_t more = result.points[*fastest].memory_bytes - result.points[*turning].memory_bytes;
-    replace("+" + format_bytes(more), state_->units.memory_difference(double(more)));
+    const ResultPoint &from = result.points[*turning], &to = result.points[*fastest];
+    const bool peaks = from.simulated_memory_bytes && to.simulated_memory_bytes;
+    const std::int64_t more =
+        peaks ? *to.simulated_memory_bytes - *from.simulated_memory_bytes : to.memory_bytes - from.memory_bytes;
+    replace((more < 0 ? "\u2212" : "+") + format_bytes(std::abs(more)), state_->units.memory_difference(double(more)));
   }
   return line;
 }
 
-void LabelItem::draw_callout(QPainter& painter, LabelPlacer& placer) {
+void LabelItem::draw_callouts(QPainter& painter, LabelPlacer& placer) {
   state_->callout = {};
   const ChartSeries* subject = state_->data.subject();
-  if (!subject || !subject->frontier) return;  // of single answers none is the turning point
-  const std::vector<std::string> words = describe_turning_point(*subject->result);
-  if (words.empty() || state_->nothing_fits_said) return;
+  if (!subject || !subject->frontier || state_->nothing_fits_said)
+    return;  // of single answers none is the turning point
+  if (state_->data.envelope && state_->show_others) return draw_envelope_callout(painter, placer);
+  const Result& result = *subject->result;
+  state_->callout = draw_callout(painter, placer, describe_turning_point(result), *subject, result.turning_point);
+  const auto fastest = describe_fastest(result);
+  if (fastest.empty()) return;
+  const ResultPoint& point = result.points[*result.fastest_that_fits()];
+  if (!drawable(point) || !area().contains(pixel(point))) return;
+  const QRectF at = draw_callout(painter, placer, fastest, *subject, result.fastest_that_fits());
+  if (!at.isEmpty()) state_->words.push_back(at);
+}
+
+void LabelItem::draw_envelope_callout(QPainter& painter, LabelPlacer& placer) {
+  const ChartEnvelope& envelope = *state_->data.envelope;
+  ChartSeries best;
+  best.result = envelope.result;
+  std::vector<std::string> words = describe_turning_point(*best.result);
+  const auto turning = best.result->turning_point;
+  if (turning) words.push_back("a plan of " + state_->data.find(envelope.from[*turning].method)->title.toStdString());
+  state_->callout = draw_callout(painter, placer, words, best, turning);
+}
+
+QRectF LabelItem::draw_callout(QPainter& painter, LabelPlacer& placer, const std::vector<std::string>& words,
+                               const ChartSeries& subject, std::optional<std::size_t> index) {
+  if (words.empty()) return {};
   const ThemeColors& colors = *state_->colors;
   TextBlock block{{}, bold(state_->font), secondary_font(state_->font)};
-  for (const auto& line : words) block.lines << with_groups(in_axis_units(to_qt(line), *subject->result));
+  for (const auto& line : words) block.lines << with_groups(in_axis_units(to_qt(line), *subject.result));
   const QSizeF size = block.size();
   const QRectF frame = area();
-  const auto& points = subject->result->points;
-  const auto index = subject->result->turning_point;
+  const auto& points = subject.result->points;
   if (!index || *index >= points.size() || !drawable(points[*index])) {
     // Without a turning point the sentence stands in the quiet upper right.
     for (double y = frame.top() + 48; y < frame.bottom() - size.height(); y += 12) {
       const QRectF at(frame.right() - size.width() - 16, y, size.width(), size.height());
       if (!placer.is_free(at)) continue;
       placer.block(at);
-      state_->callout = at;
       block.draw(painter, at, colors.text, colors.secondary);
-      return;
+      return at;
     }
-    return;
+    return {};
   }
   const QPointF tip = pixel(points[*index]);
-  if (!frame.contains(tip)) return;
+  if (!frame.contains(tip)) return {};
+  painter.setPen(QPen(colors.text, 1.4));
+  painter.setBrush(colors.base);
+  painter.drawEllipse(tip, 4, 4);
   // From near to far above the point, right of the leader first; the frontier falls, so above right is quiet. Where
   // there is no room above, below.
   const double above = tip.y() - frame.top() - size.height(), below = frame.bottom() - tip.y() - size.height();
@@ -247,15 +314,15 @@ void LabelItem::draw_callout(QPainter& painter, LabelPlacer& placer) {
       const QRectF at(right ? tip.x() + 8 : tip.x() - 8 - size.width(), tip.y() - lift - size.height(), size.width(),
                       size.height());
       const QRectF padded = at.adjusted(-4, -3, 4, 3);
-      if (!placer.is_free(padded)) continue;
-      placer.block(padded);
       const double near = lift > 0 ? tip.y() - 9 : tip.y() + 9, far = lift > 0 ? at.top() : at.bottom();
-      placer.block(QRectF(QPointF(tip.x() - 2, std::min(near, far)), QPointF(tip.x() + 2, std::max(near, far))));
-      state_->callout = padded;
+      const QRectF leader(QPointF(tip.x() - 2, std::min(near, far)), QPointF(tip.x() + 2, std::max(near, far)));
+      if (!placer.is_free(padded) || leader.intersects(state_->callout)) continue;  // never through the other words
+      placer.block(padded);
+      placer.block(leader);
       painter.setPen(QPen(colors.text, 1.2));
       painter.drawLine(QPointF(tip.x(), near), QPointF(tip.x(), far));
       block.draw(painter, at, colors.text, colors.secondary, right ? Qt::AlignLeft : Qt::AlignRight);
-      return;
+      return padded;
     }
   }
   // Hemmed in between line and memory line: the nearest quiet place, without a leader; the words name the point.
@@ -268,10 +335,11 @@ void LabelItem::draw_callout(QPainter& painter, LabelPlacer& placer) {
       if (distance < nearest && placer.is_free(at.adjusted(-4, -3, 4, 3))) nearest = distance, best = at;
     }
   }
-  if (best.isNull()) return;
-  state_->callout = best.adjusted(-4, -3, 4, 3);
-  placer.block(state_->callout);
+  if (best.isNull()) return {};
+  const QRectF padded = best.adjusted(-4, -3, 4, 3);
+  placer.block(padded);
   block.draw(painter, best, colors.text, colors.secondary);
+  return padded;
 }
 
 void LabelItem::draw_names(QPainter& painter, LabelPlacer& placer) {
@@ -317,7 +385,9 @@ void LabelItem::draw_names(QPainter& painter, LabelPlacer& placer) {
     const std::vector<ResultPoint> points = series.line_points();
     // Among plain sums a simulated figure has to say that it is one.
     const bool odd = series.result->clock == Clock::simulated && state_->data.clock == Clock::additive;
-    const QString title = odd ? QObject::tr("%1 (simulated)").arg(series.title) : series.title;
+    const QString title = odd               ? QObject::tr("%1 (simulated)").arg(series.title)
+                          : series.beyond() ? QObject::tr("%1 (beyond the switches)").arg(series.title)
+                                            : series.title;
     const auto in_view = [&](const ResultPoint& p) { return drawable(p) && frame.contains(pixel(p)); };
     const bool seen = &series == subject || std::any_of(points.begin(), points.end(), in_view);
     if (series.frontier && seen) {

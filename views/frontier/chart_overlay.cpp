@@ -17,6 +17,13 @@ void OverlayItem::draw(QCPPainter* painter) {
   painter->save();
   painter->setRenderHint(QPainter::Antialiasing);
   const auto inside = [&](const ResultPoint& p) { return frame.adjusted(-1, -1, 1, 1).contains(pixel(p)); };
+  const ChartSeries* subject = state_->data.subject();
+  if (hovered && subject && subject->coarse) {
+    painter->save();
+    painter->setClipRect(frame);
+    draw_band(*painter, *subject);
+    painter->restore();
+  }
   if (hovered && hovered != picked && inside(*hovered)) {
     const QPointF at = pixel(*hovered);
     painter->setPen(QPen(colors.secondary, 1, Qt::DashLine));
@@ -125,12 +132,18 @@ void OverlayItem::draw_read_out(QPainter& painter, const ResultPoint& point, con
   };
   std::vector<Row> rows{{QObject::tr("compute %1").arg(units.time_text(point.compute_s)),
                          QObject::tr("network %1").arg(units.time_text(point.network_s))}};
+  if (point.simulated_memory_bytes && series && series->result->clock == Clock::additive)
+    rows.push_back({QObject::tr("peak %1").arg(
+                        units.memory_text(double(*point.simulated_memory_bytes), mParentPlot->xAxis->range().size())),
+                    QObject::tr("plain sum %1")
+                        .arg(units.memory_text(double(point.memory_bytes), mParentPlot->xAxis->range().size()))});
   if (picked && picked != &point) {
     rows.push_back(
         {QObject::tr("vs picked %1").arg(units.memory_difference(double(point.memory_bytes - picked->memory_bytes))),
          units.time_difference(point.time_s - picked->time_s)});
   }
-  if (!state_->fits(point)) rows.push_back({QObject::tr("does not fit"), {}});
+  if (series && !state_->fits(*series, point)) rows.push_back({QObject::tr("does not fit"), {}});
+  if (series && series->beyond()) rows.push_back({QObject::tr("does what the scenario switches off"), {}});
   if (series && series->stale)
     rows.push_back(
         {series->of.isEmpty() ? QObject::tr("of the scenario before") : QObject::tr("of %1").arg(series->of), {}});

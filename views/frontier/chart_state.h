@@ -33,10 +33,8 @@ struct ChartState {
   /// Nothing for points that are gone or belong to a hidden method.
   const ResultPoint* find_point(const std::optional<PickedPoint>& picked) const;
   bool visible(const ChartSeries& series) const;
-  bool fits(const ResultPoint& point) const {
-    if (data.own_limits) return point.fits;
-    return data.memory_limit <= 0 || point.memory_bytes <= data.memory_limit;
-  }
+  /// By its simulated peak where that is known; between such points as the result says (core/plan/fitting.h).
+  bool fits(const ChartSeries& series, const ResultPoint& point) const;
 };
 
 }  // namespace turnpoint::views

@@ -395,6 +395,10 @@ void FrontierChart::pick_last() {
 void FrontierChart::pick_turning_point() {
   const ChartSeries* series = p_->state.data.subject();
   if (!series || !p_->selection) return;
+  if (const auto& best = p_->state.data.envelope) {
+    if (const auto turning = best->result->turning_point) p_->selection->pick_point(best->from[*turning]);
+    return;
+  }
   if (series->result->turning_point)
     p_->selection->pick_point(PickedPoint{series->method, *series->result->turning_point});
 }
@@ -456,7 +460,9 @@ QString FrontierChart::describe() const {
   }
   QStringList words{series->title + QStringLiteral(": ") +
                     counted(double(series->result->points.size()), tr("1 plan"), tr("%1 plans"))};
-  for (const auto& line : describe_turning_point(*series->result)) words << with_groups(to_qt(line));
+  if (p_->state.data.envelope) words << tr("The line: %1").arg(p_->state.data.envelope_words());
+  const Result& told = p_->state.data.envelope ? *p_->state.data.envelope->result : *series->result;
+  for (const auto& line : describe_turning_point(told)) words << with_groups(to_qt(line));
   return words.join(QStringLiteral(". "));
 }
 

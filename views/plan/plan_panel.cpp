@@ -21,6 +21,7 @@
 #include "views/common/section_head.h"
 #include "views/common/selection_model.h"
 #include "views/common/theme_colors.h"
+#include "views/frontier/chart_data.h"
 #include "views/plan/breakdown_bar.h"
 #include "views/plan/legend_table.h"
 #include "views/plan/plan_words.h"
@@ -157,6 +158,14 @@ void PlanPanel::build_head(QVBoxLayout* column) {
   row->addWidget(previous_);
   row->addWidget(next_);
   column->addLayout(row);
+  peak_ = make_label(this, false);  // a note would keep its own colour
+  peak_->setObjectName(QStringLiteral("simulated_peak"));
+  peak_->setToolTip(
+      tr("The plain sum counts what the plan keeps for backward, all at once and nothing else.\n"
+         "The simulation follows every tensor from its making to its last use: what is computed again lives again in "
+         "backward,\nand so do gathered weights and gradients on their way; what ends early makes room. See Memory."));
+  peak_->hide();
+  column->addWidget(peak_);
   where_ = make_label(this, true);
   where_->setObjectName(QStringLiteral("picked_where"));
   column->addWidget(where_);
@@ -175,13 +184,6 @@ void PlanPanel::build_bars(QVBoxLayout* column) {
   memory_bar_->setAccessibleName(tr("Memory by part"));
   memory_legend_ = new LegendTable(this);
   memory_legend_->setObjectName(QStringLiteral("memory_legend"));
-  peak_ = make_label(this, false);  // a note would keep its own colour
-  peak_->setObjectName(QStringLiteral("simulated_peak"));
-  peak_->setToolTip(
-      tr("The sum above counts what the plan keeps for backward, all at once and nothing else.\n"
-         "The simulation follows every tensor from its making to its last use: what is computed again lives again in "
-         "backward,\nand so do gathered weights and gradients on their way; what ends early makes room. See Memory."));
-  peak_->hide();
   time_head_ = new SectionHead(tr("Iteration time"), this);
   time_bar_ = new BreakdownBar(this);
   time_bar_->setAccessibleName(tr("Time by part"));
@@ -192,7 +194,6 @@ void PlanPanel::build_bars(QVBoxLayout* column) {
   for (QWidget* part :
        {static_cast<QWidget*>(memory_head_), static_cast<QWidget*>(memory_bar_), static_cast<QWidget*>(memory_legend_)})
     column->addWidget(part);
-  column->addWidget(peak_);
   column->addSpacing(8);
   column->addWidget(time_head_);
   column->addWidget(time_bar_);
@@ -315,24 +316,25 @@ void PlanPanel::show_point() {
   show_notes();
   if (!result_) return;
   const ResultPoint& point = result_->points[index_];
-  memory_->setText(memory_text(point.memory_bytes));
   time_->setText(time_text(point.time_s));
-  fit_head();
+  show_peak();
   QStringList where;
   if (result_->turning_point == index_) where << tr("Turning point");
+  if (result_->fastest_that_fits() == index_) where << tr("Fastest that fits");
   const bool single = result_->plans && result_->plans->placement(index_);
   if (single)
     where << tr("placement on %1 devices").arg(result_->scenario->cluster->devices());
   else
-    where << tr("point %1 of %2")
-                 .arg(grouped_number(double(index_), 0), grouped_number(double(result_->points.size()), 0));
+    where << tr("plan %1 of %2")
+                 .arg(grouped_number(double(distinct_place(result_->points, index_)), 0),
+                      about_plans(distinct_plans(result_->points)));
   where << method_title_;
   if (result_->clock == Clock::simulated && !single) where << tr("simulated");
   const auto gap = gap_at(*result_, index_);
   if (coarse_ && single)
     where << tr("placed before, simulated again");
   else if (coarse_)
-    where << (gap ? tr("coarse, gap %1").arg(gap_text(*gap)) : tr("coarse"));
+    where << (tr("sketch"));
   else if (result_->exact)
     where << tr("exact");
   else if (gap)
@@ -346,11 +348,10 @@ void PlanPanel::show_point() {
   previous_->setEnabled(single || index_ > 0);
   next_->setEnabled(single || index_ + 1 < result_->points.size());
   time_head_->set_value(time_text(point.time_s));
-  if (result_->scenario)
-    memory_head_->set_value(
-        result_->scenario->memory_limit() == kUnlimitedBytes
-            ? memory_text(point.memory_bytes)
-            : tr("%1 of %2").arg(memory_text(point.memory_bytes), memory_text(result_->scenario->memory_limit())));
+  const std::int64_t limit = result_->scenario ? result_->scenario->memory_limit() : kUnlimitedBytes;
+  memory_head_->set_value(limit == kUnlimitedBytes
+                              ? memory_text(point.memory_bytes)
+                              : tr("%1 of %2").arg(memory_text(point.memory_bytes), memory_text(limit)));
 }
 
 void PlanPanel::show_bars() {
@@ -412,34 +413,6 @@ void PlanPanel::show_bars() {
   time_bar_->set_parts(std::move(times));
   compute_legend_->set_rows(std::move(compute));
   network_legend_->set_rows(std::move(network));
-}
-
-void PlanPanel::set_peak(std::optional<std::int64_t> bytes) {
-  peak_bytes_ = bytes;
-  show_peak();
-}
-
-void PlanPanel::show_peak() {
-  // On the simulated clock the headline is this peak itself.
-  const bool shown = peak_bytes_ && result_ && scenario_ && result_->clock == Clock::additive;
-  peak_->setVisible(shown);
-  if (!shown) return;
-  const bool over = *peak_bytes_ > scenario_->memory_limit();
-  QString text = tr("Peak, simulated %1").arg(memory_text(*peak_bytes_));
-  if (over) text += QStringLiteral(" \u00b7 ") + tr("does not fit");
-  peak_->setText(text);
-  // Where the sum does not fit either, the headline has said so.
-  const ResultPoint& point = result_->points[index_];
-  const bool warns = over && point.fits;
-  const ThemeColors& colors = theme_colors(palette());
-  QPalette tinted = palette();
-  tinted.setColor(QPalette::WindowText, warns                               ? colors.warning
-                                        : *peak_bytes_ > point.memory_bytes ? colors.text
-                                                                            : colors.secondary);
-  QFont weight = secondary_font(font());
-  weight.setBold(warns);
-  peak_->setFont(weight);
-  peak_->setPalette(tinted);
 }
 
 void PlanPanel::show_reshards() {

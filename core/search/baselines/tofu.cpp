@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 
 #include "core/base/parallel.h"
 #include "core/frontier/solver.h"
@@ -32,6 +33,33 @@ std::vector<Configuration> without_repeats(const Model& model, const Operator& o
   return configurations;
 }
 
+// Over how many devices the operator's weights are replicated, as a sum over them.
+std::int64_t replicas_of_weights(const Model& model, const Operator& op, const Mesh& mesh,
+                                 const Configuration& configuration) {
+  std::int64_t replicas = 0;
+  for (const Access& input : op.inputs) {
+    if (model.tensors[storage_of(model, input.tensor)].role != TensorRole::parameter) continue;
+    const Layout layout = forward_layout(op, input, false, configuration, mesh.count());
+    std::int64_t devices = 1;
+    for (int a = 0; a < mesh.count(); ++a)
+      if (layout.axis[static_cast<std::size_t>(a)] < 0) devices *= mesh.axes[static_cast<std::size_t>(a)].size;
+    replicas += devices;
+  }
+  return replicas;
+}
+
+// Where weights must not be gathered on demand, "every tensor split, nothing replicated" is up to the configurations:
+// of those without repeated work the ones that split the operator's weights most.
+std::vector<Configuration> with_split_weights(const Model& model, const Operator& op, const Mesh& mesh,
+                                              bool split_windows) {
+  auto configurations = without_repeats(model, op, mesh, split_windows);
+  std::int64_t fewest = std::numeric_limits<std::int64_t>::max();
+  for (const auto& c : configurations) fewest = std::min(fewest, replicas_of_weights(model, op, mesh, c));
+  std::erase_if(configurations,
+                [&](const Configuration& c) { return replicas_of_weights(model, op, mesh, c) > fewest; });
+  return configurations;
+}
+
 // Network time alone, memory forgotten.
 frontier::Problem network_problem(const PricedProblem& priced, const Structure& structure) {
   frontier::Problem problem = priced.problem;
@@ -54,14 +82,8 @@ class Tofu : public Searcher {
  public:
   Expected<ResultPtr> run(const ScenarioPtr& scenario, SearchPass, const RunContext& context) override {
     const auto start = std::chrono::steady_clock::now();
-    const Model& model = *scenario->model;
     const Mesh mesh = make_mesh(*scenario->cluster);
-    SearchSpace space;
-    space.only = [&](OperatorId, const Operator& op, const Mesh& on) {
-      return without_repeats(model, op, on, scenario->settings.split_windows);
-    };
-    space.choice = MemoryChoice{Update::sharded_weights, (1u << mesh.count()) - 1, false, false};
-    space.sharded_tensors = true;
+    const SearchSpace space = space_of(*scenario, mesh);
     const auto structure = build_structure(*scenario, space, context);
     if (!structure) return structure.error();
     ThreadPool pool(context.threads);
@@ -79,6 +101,23 @@ class Tofu : public Searcher {
     answer->lower_bound.clear();
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     return make_result("tofu", scenario, prices, *priced, std::move(*answer), elapsed.count());
+  }
+
+ private:
+  // A comparison method obeys the scenario's switches: without update sharding it has no privilege that `ft` lacks, and
+  // is a restriction of the same space, as the TensorOpt study simulates it.
+  static SearchSpace space_of(const Scenario& scenario, const Mesh& mesh) {
+    const bool gathers = scenario.settings.update_sharding;
+    SearchSpace space;
+    space.only = [model = scenario.model, gathers, windows = scenario.settings.split_windows](
+                     OperatorId, const Operator& op, const Mesh& on) {
+      return gathers ? without_repeats(*model, op, on, windows) : with_split_weights(*model, op, on, windows);
+    };
+    space.sharded_tensors = gathers;
+    space.gathers_again = !gathers;
+    space.choice = MemoryChoice{};
+    if (gathers) space.choice = MemoryChoice{Update::sharded_weights, (1u << mesh.count()) - 1, false, false};
+    return space;
   }
 };
 

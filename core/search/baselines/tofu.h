@@ -6,6 +6,11 @@
 //
 // A tensor that cannot be divided that often is split over as many axes as divide it. Data is loaded as by every other
 // method. A weight used in two places (tied embeddings) travels to the second one as it does in every plan of ours.
+//
+// Where the scenario switches update sharding off, nothing is gathered on demand that `ft` could not gather, too: of
+// the configurations without repeated work those that split an operator's weights most, readers' copies gathered again
+// in backward. But for copies that several readers share that is a part of what `ft` searches, and slow, as the study
+// says.
 #pragma once
 
 #include <memory>
