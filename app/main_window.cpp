@@ -260,6 +260,7 @@ void MainWindow::connect_document() {
     show_status();
   });
   connect(clock_.get(), &SimulatedClock::failed, this, &MainWindow::report);
+  connect(tasks_.get(), &TaskManager::failed, this, &MainWindow::report);
   connect(tasks_.get(), &TaskManager::changed, this, [this] {
     show_methods();
     show_status();
