@@ -26,6 +26,8 @@ constexpr ActionRecord kTable[] = {
      QT_TRANSLATE_NOOP("actions", "Save scenario, pinned frontiers, layout and picked point"), "save"},
     {Id::save_session_as, "save_session_as", QT_TRANSLATE_NOOP("actions", "Save session as…"), "Ctrl+Shift+S",
      QT_TRANSLATE_NOOP("actions", "Save the session under another name"), ""},
+    {Id::close_model, "close_model", QT_TRANSLATE_NOOP("actions", "Close model"), "Ctrl+W",
+     QT_TRANSLATE_NOOP("actions", "Back to the start page with its samples and recent files; undo opens it again"), ""},
     {Id::quit, "quit", QT_TRANSLATE_NOOP("actions", "Quit"), "Ctrl+Q", QT_TRANSLATE_NOOP("actions", "Close the window"),
      ""},
     {Id::undo, "undo", QT_TRANSLATE_NOOP("actions", "Undo"), "Ctrl+Z",
@@ -82,7 +84,7 @@ constexpr ActionRecord kTable[] = {
     {Id::export_plan_svg, "export_plan_svg", QT_TRANSLATE_NOOP("actions", "Plan as SVG…"), "",
      QT_TRANSLATE_NOOP("actions", "A drawing of the picked plan"), ""},
     {Id::export_plan_trace, "export_plan_trace", QT_TRANSLATE_NOOP("actions", "Schedule as trace…"), "",
-     QT_TRANSLATE_NOOP("actions", "The picked placement's timeline, for Perfetto and chrome://tracing"), ""},
+     QT_TRANSLATE_NOOP("actions", "The picked plan's timeline, for Perfetto and chrome://tracing"), ""},
     {Id::export_chart_svg, "export_chart_svg", QT_TRANSLATE_NOOP("actions", "Chart as SVG…"), "",
      QT_TRANSLATE_NOOP("actions", "The chart as it is on screen, as vectors"), ""},
     {Id::export_chart_png, "export_chart_png", QT_TRANSLATE_NOOP("actions", "Chart as PNG…"), "",
@@ -93,6 +95,10 @@ constexpr ActionRecord kTable[] = {
      QT_TRANSLATE_NOOP("actions", "The whole graph as it is folded and coloured"), ""},
     {Id::find, "find", QT_TRANSLATE_NOOP("actions", "Find operator or action…"), "Ctrl+K",
      QT_TRANSLATE_NOOP("actions", "Find an operator of the model or a command of the window"), "find"},
+    {Id::next_region, "next_region", QT_TRANSLATE_NOOP("actions", "Next part of the window"), "F6",
+     QT_TRANSLATE_NOOP("actions", "Move the keyboard to the next of scenario, chart, tabs, view, plan and bars"), ""},
+    {Id::previous_region, "previous_region", QT_TRANSLATE_NOOP("actions", "Previous part of the window"), "Shift+F6",
+     QT_TRANSLATE_NOOP("actions", "Move the keyboard to the previous part of the window"), ""},
     {Id::fit_chart, "fit_chart", QT_TRANSLATE_NOOP("actions", "Fit chart"), "Ctrl+0",
      QT_TRANSLATE_NOOP("actions", "Show everything in the chart"), "fit"},
     {Id::zoom_in, "zoom_in", QT_TRANSLATE_NOOP("actions", "Zoom in"), "Ctrl++",
@@ -141,6 +147,11 @@ constexpr ActionRecord kTable[] = {
      QT_TRANSLATE_NOOP("actions", "Version and licences"), ""},
 };
 
+QString tip_of(const QAction& action) {
+  const QString keys = action.shortcut().toString(QKeySequence::NativeText);
+  return keys.isEmpty() ? action.statusTip() : action.statusTip() + QStringLiteral(" (%1)").arg(keys);
+}
+
 }  // namespace
 
 std::span<const ActionRecord> action_table() { return kTable; }
@@ -153,16 +164,20 @@ ActionSet::ActionSet(QWidget* window) {
     const QString tip = QCoreApplication::translate("actions", record.tip);
     if (*record.shortcut && !record.in_chart_only) {
       action->setShortcut(QKeySequence(QString::fromLatin1(record.shortcut), QKeySequence::PortableText));
-      action->setToolTip(tip + QStringLiteral(" (%1)").arg(action->shortcut().toString(QKeySequence::NativeText)));
-    } else {
-      action->setToolTip(tip);
     }
     action->setStatusTip(tip);
+    action->setToolTip(tip_of(*action));
     action->setCheckable(record.checkable);
     if (*record.icon) action->setIcon(views::themed_icon(QString::fromLatin1(record.icon)));
     window->addAction(action);
     actions_.insert(static_cast<int>(record.id), action);
   }
+}
+
+void ActionSet::allow(ActionId id, const QString& why_not) const {
+  QAction* action = (*this)[id];
+  action->setEnabled(why_not.isEmpty());
+  action->setToolTip(why_not.isEmpty() ? tip_of(*action) : tip_of(*action) + u'\n' + why_not);
 }
 
 QList<QAction*> ActionSet::all() const {

@@ -18,6 +18,7 @@ enum class ActionId {
   open_session,
   save_session,
   save_session_as,
+  close_model,
   quit,
   undo,
   redo,
@@ -49,6 +50,8 @@ enum class ActionId {
   export_graph_svg,
   export_graph_png,
   find,
+  next_region,
+  previous_region,
   fit_chart,
   zoom_in,
   zoom_out,
@@ -93,6 +96,8 @@ class ActionSet {
   explicit ActionSet(QWidget* window);
   QAction* operator[](ActionId id) const { return actions_.value(static_cast<int>(id)); }
   QList<QAction*> all() const;
+  /// Enabled where `why_not` is empty; else disabled, and the tool tip ends with that sentence.
+  void allow(ActionId id, const QString& why_not) const;
 
  private:
   QHash<int, QAction*> actions_;

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/app_settings.h"
 
+#include <QDir>
+#include <QFileInfo>
+#include <QLockFile>
+
 namespace turnpoint::app {
 
 namespace {
@@ -15,6 +19,13 @@ constexpr const char* kSessions = "recent/sessions";
 constexpr const char* kFolder = "files/folder";
 constexpr const char* kSample = "start/sample";
 constexpr const char* kShown = "chart/";
+constexpr int kLongest_ms = 500;
+
+/// Names that hold wherever the program is started; what is no file (a preset) stays.
+QString whole_path(const QString& entry) {
+  const QFileInfo file(entry);
+  return file.exists() ? QDir::cleanPath(file.absoluteFilePath()) : entry;
+}
 
 }  // namespace
 
@@ -24,11 +35,19 @@ AppSettings::AppSettings(const QString& ini_file) : store_(ini_file, QSettings::
 QStringList AppSettings::list(const char* key) const { return store_.value(QLatin1String(key)).toStringList(); }
 
 void AppSettings::add(const char* key, const QString& entry) {
-  QStringList entries = list(key);
-  entries.removeAll(entry);
-  entries.prepend(entry);
+  // Another window may have added its own since this one has looked: read, changed and written in one go. Where the
+  // lock cannot be had (a read-only home), the list is this window's alone.
+  QLockFile lock(store_.fileName() + QStringLiteral(".recent"));
+  (void)lock.tryLock(kLongest_ms);
+  store_.sync();
+  const QString whole = whole_path(entry);
+  QStringList entries;
+  for (const QString& each : list(key))
+    if (whole_path(each) != whole) entries << each;
+  entries.prepend(whole);
   while (entries.size() > kRecent) entries.removeLast();
   store_.setValue(QLatin1String(key), entries);
+  store_.sync();
 }
 
 QStringList AppSettings::recent_models() const { return list(kModels); }

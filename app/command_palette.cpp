@@ -2,16 +2,46 @@
 #include "app/command_palette.h"
 
 #include <QKeyEvent>
+#include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
+#include <QPainter>
+#include <QStyledItemDelegate>
 #include <QVBoxLayout>
 #include <algorithm>
+
+#include "views/common/theme_colors.h"
 
 namespace turnpoint::app {
 
 namespace {
 constexpr std::size_t kMostShown = 60;
-}
+constexpr int kNoteRole = Qt::UserRole + 1;
+
+/// The name on the left, its shortcut or kind in a column at the right.
+class PaletteDelegate : public QStyledItemDelegate {
+ public:
+  using QStyledItemDelegate::QStyledItemDelegate;
+
+  void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+    const QString note = index.data(kNoteRole).toString();
+    QStyleOptionViewItem name = option;
+    initStyleOption(&name, index);
+    constexpr int kGap = 12;
+    const int wide = std::min(option.fontMetrics.horizontalAdvance(note), option.rect.width() / 2);
+    const int room = option.rect.width() - (note.isEmpty() ? 0 : wide + 2 * kGap);
+    name.text = option.fontMetrics.elidedText(name.text, Qt::ElideMiddle, room - kGap);
+    name.widget->style()->drawControl(QStyle::CE_ItemViewItem, &name, painter, name.widget);
+    if (note.isEmpty()) return;
+    const bool picked = option.state & QStyle::State_Selected;
+    painter->setPen(picked ? option.palette.color(QPalette::HighlightedText)
+                           : views::theme_colors(option.palette).secondary);
+    painter->drawText(option.rect.adjusted(room, 0, -kGap / 2, 0), Qt::AlignRight | Qt::AlignVCenter,
+                      option.fontMetrics.elidedText(note, Qt::ElideRight, wide));
+  }
+};
+
+}  // namespace
 
 std::vector<std::size_t> find_entries(const std::vector<PaletteEntry>& entries, const QString& query,
                                       std::size_t limit) {
@@ -42,18 +72,24 @@ CommandPalette::CommandPalette(QWidget* parent) : QFrame(parent) {
   setFrameShape(QFrame::StyledPanel);
   setAutoFillBackground(true);
   field_ = new QLineEdit(this);
-  field_->setPlaceholderText(tr("Find operator or action"));
-  field_->setAccessibleName(tr("Find operator or action"));
+  field_->setPlaceholderText(tr("Find action, setting, method, model or operator"));
+  field_->setAccessibleName(tr("Find action, setting, method, model or operator"));
   field_->setClearButtonEnabled(true);
   list_ = new QListWidget(this);
   list_->setAccessibleName(tr("Found"));
   list_->setUniformItemSizes(true);
+  list_->setItemDelegate(new PaletteDelegate(list_));
+  nothing_ = new QLabel(this);
+  nothing_->setAlignment(Qt::AlignCenter);
+  nothing_->setWordWrap(true);
+  nothing_->setTextFormat(Qt::PlainText);
   list_->setFocusPolicy(Qt::NoFocus);
   list_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(8, 8, 8, 8);
   column->addWidget(field_);
-  column->addWidget(list_);
+  column->addWidget(list_, 1);
+  column->addWidget(nothing_, 1);
   field_->installEventFilter(this);
   connect(field_, &QLineEdit::textChanged, this, &CommandPalette::refresh);
   connect(list_, &QListWidget::itemClicked, this, &CommandPalette::run_current);
@@ -76,11 +112,18 @@ void CommandPalette::refresh() {
   list_->clear();
   for (const std::size_t index : find_entries(entries_, field_->text(), kMostShown)) {
     const PaletteEntry& entry = entries_[index];
-    auto* item =
-        new QListWidgetItem(entry.note.isEmpty() ? entry.text : entry.text + QStringLiteral("   ") + entry.note, list_);
+    auto* item = new QListWidgetItem(entry.text, list_);
+    item->setData(kNoteRole, entry.note);
+    item->setData(Qt::AccessibleTextRole, entry.note.isEmpty() ? entry.text : entry.text + u' ' + entry.note);
     item->setData(Qt::UserRole, static_cast<int>(index));
   }
   list_->setCurrentRow(0);
+  const bool found = list_->count() > 0;
+  list_->setVisible(found);
+  nothing_->setVisible(!found);
+  if (!found)
+    nothing_->setText(tr("Nothing is called \u201c%1\u201d: no action, setting, method, model or operator.")
+                          .arg(field_->text().simplified().left(60)));
 }
 
 void CommandPalette::run_current() {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <vector>
 
+class QLabel;
 class QLineEdit;
 class QListWidget;
 
@@ -13,7 +14,7 @@ namespace turnpoint::app {
 
 struct PaletteEntry {
   QString text;
-  QString note;  ///< shortcut or kind, shown at the right
+  QString note;  ///< shortcut or kind, in a column of its own at the right
   std::function<void()> run;
 };
 
@@ -28,6 +29,7 @@ class CommandPalette : public QFrame {
   void open(std::vector<PaletteEntry> entries);
   QLineEdit* field() const { return field_; }
   QListWidget* list() const { return list_; }
+  QLabel* nothing() const { return nothing_; }  ///< what is said where nothing is found
 
  protected:
   bool eventFilter(QObject* watched, QEvent* event) override;
@@ -39,6 +41,7 @@ class CommandPalette : public QFrame {
   std::vector<PaletteEntry> entries_;
   QLineEdit* field_;
   QListWidget* list_;
+  QLabel* nothing_;
 };
 
 }  // namespace turnpoint::app

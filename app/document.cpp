@@ -7,6 +7,7 @@
 #include "app/scenario_command.h"
 #include "app/start_page.h"
 #include "app/task_manager.h"
+#include "core/base/named_file.h"
 #include "core/scenario/task_scenario.h"
 #include "views/common/format.h"
 
@@ -43,24 +44,31 @@ void Document::push(ScenarioState next, const QString& text, quint64 gesture) {
 
 void Document::open_model(const std::string& specification) {
   ScenarioRequest next = request();
-  next.model = specification;
+  next.model = absolute_name(specification);
   next.settings.sequence = 0;  // another model has another default
   next.model_chooses_batch = true;
   next.model_chooses_hardware = true;
   build(next, tr("Open %1").arg(views::to_qt(specification)), false);
 }
 
+void Document::close_model() {
+  if (state_.scenario) push({}, tr("Close model"), 0);
+}
+
 void Document::open_hardware(const std::string& specification, bool read_again) {
   ScenarioRequest next = request();
   next.read_hardware_again = next.read_hardware_again || read_again;
   if (next.hardware == kFileHardware || specification == kFileHardware) next.settings.memory_limit = 0;
-  next.hardware = specification;
+  next.hardware = absolute_name(specification);
   next.model_chooses_hardware = false;
   next.settings.devices = 0;
   build(next, tr("Hardware %1").arg(views::to_qt(specification)), false);
 }
 
-void Document::open(const ScenarioRequest& wanted, std::function<void()> then) {
+void Document::open(const ScenarioRequest& asked, std::function<void()> then) {
+  ScenarioRequest wanted = asked;
+  wanted.model = absolute_name(asked.model);
+  wanted.hardware = absolute_name(asked.hardware);
   build(wanted, tr("Open"), true, std::move(then));
 }
 
@@ -153,6 +161,20 @@ void Document::set_pinned(std::vector<views::PinnedFrontier> pinned) {
   emit pinned_changed();
 }
 
-void Document::clear_pinned() { set_pinned({}); }
+bool Document::is_of_this_model(const views::PinnedFrontier& pinned) const {
+  return pinned.model.empty() || (state_.scenario && pinned.model == state_.scenario->model->name);
+}
+
+std::vector<views::PinnedFrontier> Document::pinned_here() const {
+  std::vector<views::PinnedFrontier> here;
+  for (const views::PinnedFrontier& each : pinned_)
+    if (is_of_this_model(each)) here.push_back(each);
+  return here;
+}
+
+void Document::clear_pinned() {
+  std::erase_if(pinned_, [this](const views::PinnedFrontier& each) { return is_of_this_model(each); });
+  emit pinned_changed();
+}
 
 }  // namespace turnpoint::app

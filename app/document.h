@@ -34,6 +34,8 @@ class Document : public QObject {
   /// Each is one undo step once it has succeeded; a failure changes nothing and is reported by `failed`.
   void open_model(const std::string& specification);
   /// `read_again`: also where the hardware of this name is the open one, for there is another profile behind it now.
+  /// The start page again; undo brings the model back.
+  void close_model();
   void open_hardware(const std::string& specification, bool read_again = false);
   /// Several things at once (a session, the first start); clears the undo history.
   void open(const ScenarioRequest& request, std::function<void()> then = {});
@@ -46,7 +48,11 @@ class Document : public QObject {
   const std::vector<views::PinnedFrontier>& pinned() const { return pinned_; }
   void pin(views::PinnedFrontier frontier);
   void set_pinned(std::vector<views::PinnedFrontier> pinned);
+  /// Of the model that is open; others keep theirs.
   void clear_pinned();
+  bool is_of_this_model(const views::PinnedFrontier& pinned) const;
+  /// Those that say something about the model that is open.
+  std::vector<views::PinnedFrontier> pinned_here() const;
 
  signals:
   /// `live`: one of a stream of slider moves; the hand may still be moving.

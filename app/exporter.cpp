@@ -6,7 +6,9 @@
 #include "core/base/json.h"
 #include "core/plan/export.h"
 #include "core/plan/placement_export.h"
+#include "core/plan/plan_schedule.h"
 #include "core/plan/result_text.h"
+#include "core/simulation/trace.h"
 
 namespace turnpoint::app {
 
@@ -20,6 +22,12 @@ Expected<std::string> placement_text(ExportKind kind, const Scenario& scenario, 
     case ExportKind::plan_trace: return write_placement_trace(placement);
     default: return usage_error("a placement is written as JSON, CSV, Graphviz DOT or a trace, not as SVG");
   }
+}
+
+/// What the Timeline draws: every device's computing and sending, pipelines with their micro-batches.
+Expected<std::string> plan_trace(const Scenario& scenario, const Plan& plan) {
+  const auto schedule = plan_schedule(scenario, plan);
+  return schedule ? Expected<std::string>(write_trace(**schedule)) : schedule.error();
 }
 
 Expected<void> write_all_results(const ExportInput& input, const TextSink& sink) {
@@ -50,7 +58,7 @@ Expected<std::string> export_text(ExportKind kind, const ExportInput& input) {
     case ExportKind::plan_csv: return write_plan_csv(scenario, plan);
     case ExportKind::plan_dot: return write_plan_dot(scenario, plan);
     case ExportKind::plan_svg: return write_plan_svg(scenario, plan);
-    case ExportKind::plan_trace: return usage_error("traces are written of placements only");
+    case ExportKind::plan_trace: return plan_trace(scenario, plan);
     default: return usage_error("unknown format");
   }
 }

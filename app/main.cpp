@@ -8,10 +8,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 
 #include "app/app_settings.h"
 #include "app/core_backend.h"
+#include "app/end_signals.h"
 #include "app/main_window.h"
+#include "app/recovery.h"
 #include "app/start_options.h"
 #include "app/unattended.h"
 #include "app/window_size.h"
@@ -48,9 +51,10 @@ int main(int argc, char** argv) {
   }
 
   // A picture must not depend on what the user did last, nor change it.
-  QTemporaryDir scratch;
+  std::optional<QTemporaryDir> scratch;
+  if (unattended) scratch.emplace();
   const auto settings = unattended
-                            ? std::make_unique<app::AppSettings>(scratch.filePath(QStringLiteral("settings.ini")))
+                            ? std::make_unique<app::AppSettings>(scratch->filePath(QStringLiteral("settings.ini")))
                             : std::make_unique<app::AppSettings>();
   const app::CoreBackend backend;
   app::MainWindow window(backend, *settings);
@@ -72,6 +76,13 @@ int main(int argc, char** argv) {
     window.open_scenario(options->path, options->hardware, options->devices);
   else if (settings->opens_sample() || unattended)
     window.open_scenario({}, {}, options->devices);
+
+  std::optional<app::EndSignals> end_signals;
+  if (!unattended) {
+    end_signals.emplace();
+    QObject::connect(&*end_signals, &app::EndSignals::ended, &window, &app::MainWindow::end_by_signal);
+    if (options->autosave_s > 0) window.keep_recovery(app::recovery_folder(), 1000 * options->autosave_s);
+  }
 
   std::unique_ptr<app::Unattended> automaton;
   if (unattended)

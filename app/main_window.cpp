@@ -16,12 +16,14 @@
 #include "app/command_palette.h"
 #include "app/dock_title.h"
 #include "app/document.h"
+#include "app/focus_regions.h"
 #include "app/graph_tab.h"
 #include "app/hardware_page.h"
 #include "app/parallelism_page.h"
 #include "app/pick_keeper.h"
 #include "app/pinned_searches.h"
 #include "app/plan_loader.h"
+#include "app/recovery.h"
 #include "app/schedule_loader.h"
 #include "app/search_runner.h"
 #include "app/simulated_clock.h"
@@ -29,6 +31,7 @@
 #include "app/task_manager.h"
 #include "app/task_strip.h"
 #include "app/validation_runner.h"
+#include "views/common/accessible_roles.h"
 #include "views/common/icons.h"
 #include "views/common/message_bar.h"
 #include "views/common/section_head.h"
@@ -47,7 +50,7 @@
 namespace turnpoint::app {
 
 namespace {
-constexpr int kLeftDock = 288, kRightDock = 316;
+constexpr int kLeftDock = 288, kRightDock = 316, kTitleEvery_ms = 1000;
 constexpr ActionId kToggles[] = {ActionId::show_parts, ActionId::show_others, ActionId::show_pinned, ActionId::log_time,
                                  ActionId::simulated_clock};
 
@@ -76,6 +79,8 @@ MainWindow::MainWindow(const SearchBackend& backend, AppSettings& settings, QWid
   setCorner(Qt::TopLeftCorner, Qt::LeftDockWidgetArea);
   setCorner(Qt::BottomRightCorner, Qt::RightDockWidgetArea);
   setCorner(Qt::TopRightCorner, Qt::RightDockWidgetArea);
+  views::install_accessible_roles();
+  focus_regions_ = new FocusRegions(this);
   build_centre();
   build_docks();
   build_menus();
@@ -86,8 +91,12 @@ MainWindow::MainWindow(const SearchBackend& backend, AppSettings& settings, QWid
   connect_actions();
   connect_validation();
   watch_kept_work();
+  auto* marker = new QTimer(this);
+  marker->start(kTitleEvery_ms);
+  connect(marker, &QTimer::timeout, this, &MainWindow::show_title);
   fill_choices();
   show_scenario();
+  show_point();
   resize(1600, 1000);
   if (!settings.geometry().isEmpty()) restoreGeometry(settings.geometry());
 }
@@ -143,6 +152,7 @@ QDockWidget* MainWindow::add_dock(const QString& key, const QString& title, QWid
   auto* dock = new QDockWidget(title, this);
   dock->setObjectName(key);
   dock->setWidget(widget);
+  focus_regions_->watch(dock);
   // Never side by side, not even for a moment: their widths together would push the window out.
   if (behind)
     tabifyDockWidget(behind, dock);
@@ -244,8 +254,10 @@ void MainWindow::connect_document() {
   });
   connect(document, &Document::built, this, [this] { messages_->clear_errors(about_opening()); });
   connect(runner_.get(), &SearchRunner::result_changed, this, [this](const QString& method) {
-    if (const MethodRun* run = runner_->find(method.toStdString()); run && run->result)
+    if (const MethodRun* run = runner_->find(method.toStdString());
+        run && run->result && run->state != MethodRun::State::failed)
       messages_->clear_errors(views::to_qt(run->title));
+    if (runner_->more_follow()) return;
     show_chart();
     show_point();
   });
@@ -305,6 +317,7 @@ void MainWindow::connect_panels() {
   });
   connect(tabs_.timeline, &views::TimelineView::export_requested, this,
           [this](const QString& suffix) { ask_export_picture(tabs_.timeline, QStringLiteral("timeline"), suffix); });
+  tabs_.timeline->add_export(actions_[ActionId::export_plan_trace]);
   connect(tabs_.memory, &views::MemoryView::export_requested, this,
           [this](const QString& suffix) { ask_export_picture(tabs_.memory, QStringLiteral("memory"), suffix); });
   connect(parallelism_page_, &ParallelismPage::export_requested, this, &MainWindow::ask_export_parallelism);
@@ -341,6 +354,7 @@ void MainWindow::connect_actions() {
     save_session(session_path_);
   });
   on(Id::save_session_as, [this] { ask_save_session(); });
+  on(Id::close_model, [this] { document_->close_model(); });
   on(Id::quit, [this] { close(); });
   QUndoStack& undo = document_->undo_stack();
   on(Id::undo, [&undo] { undo.undo(); });
@@ -386,6 +400,8 @@ void MainWindow::connect_actions() {
   on(Id::export_graph_png, [export_graph] { export_graph(QStringLiteral("png")); });
   connect(tabs_.graph->tasks(), &views::TaskGraphView::export_requested, this, export_graph);
   on(Id::find, [this] { open_palette(); });
+  on(Id::next_region, [this] { focus_regions_->jump(true); });
+  on(Id::previous_region, [this] { focus_regions_->jump(false); });
   on(Id::fit_chart, [this] { chart_->fit(); });
   on(Id::zoom_in, [this] { chart_->zoom(1.25); });
   on(Id::zoom_out, [this] { chart_->zoom(0.8); });
@@ -452,6 +468,8 @@ void MainWindow::showEvent(QShowEvent* event) {
   });
 }
 
+bool MainWindow::focusNextPrevChild(bool next) { return focus_regions_->step(next); }
+
 void MainWindow::closeEvent(QCloseEvent* event) {
   if (!leaving_ && asks_before_leaving_ && !unsaved().isEmpty()) {
     event->ignore();
@@ -465,6 +483,7 @@ void MainWindow::closeEvent(QCloseEvent* event) {
   settings_.set_window(saveGeometry(), saveState());
   runner_->stop_all();
   tasks_->cancel_all();
+  if (!recovery_folder_.isEmpty()) drop_recovery();
   event->accept();
 }
 

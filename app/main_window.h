@@ -37,11 +37,13 @@ namespace turnpoint::app {
 class AppSettings;
 class CommandPalette;
 class Document;
+class FocusRegions;
 class HardwarePage;
 class ParallelismPage;
 class PinnedSearches;
 class PickKeeper;
 class PlanLoader;
+class RecoveryCopy;
 class ScheduleLoader;
 class SearchRunner;
 class SimulatedClock;
@@ -73,6 +75,11 @@ class MainWindow : public QMainWindow {
   void set_most_width(int width);
   /// Whether closing or opening a session asks first where work would be lost. Off at first: nobody may be there.
   void set_asks_before_leaving(bool asks) { asks_before_leaving_ = asks; }
+  /// From now on unsaved work is copied to `folder` whenever it has changed, and what windows that were killed have
+  /// left there is offered (app/recovery.h).
+  void keep_recovery(const QString& folder, int every_ms);
+  /// Ends as a clean exit does, but for unsaved work, which stays as a recovery copy; nobody is asked.
+  void end_by_signal();
   void export_to(ExportKind kind, const QString& path);
   bool export_chart(const QString& path);        ///< .svg or .png by suffix
   bool export_parallelism(const QString& path);  ///< .svg or .csv by suffix
@@ -106,12 +113,14 @@ class MainWindow : public QMainWindow {
   views::MessageBar* messages() { return messages_; }
   TaskStrip* task_strip() { return task_strip_; }
   CommandPalette* palette_box() { return palette_; }
+  FocusRegions& focus_regions() { return *focus_regions_; }
 
  protected:
   void closeEvent(QCloseEvent* event) override;
   void dragEnterEvent(QDragEnterEvent* event) override;
   void dropEvent(QDropEvent* event) override;
   void showEvent(QShowEvent* event) override;
+  bool focusNextPrevChild(bool next) override;
 
  private:
   // main_window.cpp: building and wiring; main_window_bars.cpp: menus and bars
@@ -154,14 +163,21 @@ class MainWindow : public QMainWindow {
   void ask_export_picture(QWidget* view, const QString& name, const QString& suffix);
   void remember_opened();
   // main_window_session.cpp: sessions, and what would be lost
-  Session make_session() const;
+  Session make_session(bool with_answers = true) const;
   void ask_save_session(std::function<void()> then = {});
   KeptWork work_now() const;
   QStringList unsaved() const;  ///< in words, what a session file would keep and none does
   void watch_kept_work();
   /// At once where nothing is unsaved; else once the user has saved it or does not want it, or never.
   void before_leaving(std::function<void()> then);
-  void take_session(const Session& session, const QString& path);
+  /// `recovered`: nobody else has it, so it is unsaved as a whole. `then` is called once it is open.
+  void take_session(const Session& session, const QString& path, bool recovered = false,
+                    std::function<void()> then = {});
+  // main_window_recovery.cpp: unsaved work that outlives the window
+  void write_recovery();
+  void drop_recovery();
+  void offer_recovery();
+  void show_title();
   // main_window_probe.cpp: this machine measured, plans run on it
   void build_validation();
   void connect_validation();
@@ -211,6 +227,7 @@ class MainWindow : public QMainWindow {
   QStackedWidget* centre_ = nullptr;
   StartPage* start_page_ = nullptr;
   CommandPalette* palette_ = nullptr;
+  FocusRegions* focus_regions_ = nullptr;
   TaskStrip* task_strip_ = nullptr;
   QDockWidget *scenario_dock_ = nullptr, *plan_dock_ = nullptr;
   std::vector<QDockWidget*> view_docks_;
@@ -221,7 +238,10 @@ class MainWindow : public QMainWindow {
          *memory_label_ = nullptr, *message_label_ = nullptr;
   ModelPtr shown_model_;
   QString session_path_;
-  KeptWork kept_;  ///< as it was opened or saved
+  KeptWork kept_;                           ///< as it was opened or saved
+  std::unique_ptr<RecoveryCopy> recovery_;  ///< null: nothing is unsaved, as far as was looked
+  KeptWork recovered_;                      ///< what it holds
+  QString recovery_folder_;                 ///< empty: no copy is kept
   bool untouched_ = true, asks_before_leaving_ = false, leaving_ = false;
   QByteArray before_chart_only_;
   bool first_show_ = true;

@@ -13,6 +13,7 @@
 
 #include "app/main_window.h"
 #include "app/search_runner.h"
+#include "app/start_page.h"
 #include "app/studies.h"
 #include "app/task_strip.h"
 #include "views/common/elided_label.h"
@@ -32,15 +33,19 @@ void MainWindow::build_menus() {
   QMenu* file = menuBar()->addMenu(tr("&File"));
   add(file, {Id::open_model, Id::open_hardware, Id::open_logs, Id::open_session});
   recent_menu_ = file->addMenu(tr("Open recent"));
+  QMenu* ready = file->addMenu(tr("Samples"));
+  for (int i = 0; const Sample& sample : samples())
+    ready->addAction(StartPage::title_of(sample), this, [this, sample_index = i++] { open_sample(sample_index); });
   QMenu* sample_studies = file->addMenu(tr("Sample studies"));
   for (int i = 0; const Study& study : studies()) {
     sample_studies->addAction(QCoreApplication::translate("Studies", study.title), this, [this, i] { open_study(i); });
     ++i;
   }
   file->addSeparator();
-  add(file, {Id::save_session, Id::save_session_as});
+  add(file, {Id::save_session, Id::save_session_as, Id::close_model});
   file->addSeparator();
   export_menu_ = file->addMenu(actions_[Id::export_menu]->icon(), tr("Export"));
+  export_menu_->setToolTipsVisible(true);  // a disabled one says why
   add(export_menu_,
       {Id::export_plan_json, Id::export_plan_csv, Id::export_plan_dot, Id::export_plan_svg, Id::export_plan_trace});
   export_menu_->addSeparator();
@@ -86,6 +91,8 @@ void MainWindow::build_menus() {
     });
     if (i < 9) show->setShortcut(QKeySequence(QStringLiteral("Ctrl+%1").arg(i + 1)));
   }
+  view->addSeparator();
+  add(view, {Id::next_region, Id::previous_region});
   view->addSeparator();
   add(view, {Id::chart_only, Id::reset_layout});
   QMenu* help = menuBar()->addMenu(tr("&Help"));

@@ -100,6 +100,7 @@ void MainWindow::open_scenario(const std::string& model, const std::string& hard
     notes_view_->set_notes({}, {});
     session_path_.clear();
     kept_ = work_now();
+    show_title();
   });
 }
 
@@ -127,7 +128,7 @@ void MainWindow::ask_open(const QString& title, const QString& filter, void (Mai
 
 void MainWindow::ask_open_logs() {
   auto* dialog = new QFileDialog(this, tr("Open measured logs"), settings_.folder(),
-                                 tr("Measured logs (*.log *.txt *.csv *.json *.xml);;All files (*)"));
+                                 tr("Measured logs (*.log *.txt *.csv *.json *.xml *.gz);;All files (*)"));
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   dialog->setFileMode(QFileDialog::ExistingFiles);
   connect(dialog, &QFileDialog::filesSelected, this, &MainWindow::open_logs);
@@ -231,7 +232,10 @@ void MainWindow::pin_frontier() {
   }
   if (differs.isEmpty()) differs << views::to_qt(result.scenario->cluster->title);
   if (!result.scenario->tasks) differs << batch_words(*result.scenario);
-  document_->pin({differs.join(QStringLiteral(", ")), result.method, result.points});
+  // Other models have pinned frontiers of their own, which come and go with them.
+  const std::string& model = result.scenario->model->name;
+  differs.prepend(views::to_qt(model));
+  document_->pin({differs.join(QStringLiteral(", ")), result.method, result.points, model});
   actions_[ActionId::show_pinned]->setChecked(true);
 }
 
@@ -268,6 +272,26 @@ void MainWindow::open_palette() {
     entries.push_back({action->text().remove(u'&'), action->shortcut().toString(QKeySequence::NativeText),
                        [action] { action->trigger(); }});
   }
+  for (const OptionRecord& option : scenario_options()) {
+    const QString key = views::to_qt(option.key);
+    if (scenario_panel_->has_setting(key))
+      entries.push_back({views::to_qt(option.text), tr("setting"), [this, key] {
+                           scenario_dock_->show();
+                           scenario_dock_->raise();
+                           scenario_panel_->focus_setting(key);
+                         }});
+  }
+  for (const Method& method : backend_.methods()) {
+    const QString title = views::to_qt(method.title);
+    if (!method.refuses_with)
+      entries.push_back({title, tr("search with this method"), [this, name = method.name] {
+                           runner_->set_enabled(name, true);
+                           runner_->search(name);
+                         }});
+  }
+  for (const BuiltinModel& model : backend_.builtin_models())
+    entries.push_back({views::to_qt(model.name), tr("open this model"),
+                       [this, name = "builtin:" + model.name] { open_path(QString::fromStdString(name)); }});
   if (shown_model_) {
     for (std::size_t i = 0; i < shown_model_->operators.size(); ++i) {
       const Operator& op = shown_model_->operators[OperatorId(i)];

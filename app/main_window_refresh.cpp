@@ -14,6 +14,8 @@
 #include "app/graph_tab.h"
 #include "app/main_window.h"
 #include "app/plan_loader.h"
+#include "app/recent_name.h"
+#include "app/scenario_words.h"
 #include "app/schedule_loader.h"
 #include "app/search_runner.h"
 #include "app/simulated_clock.h"
@@ -86,12 +88,11 @@ void MainWindow::show_scenario() {
       linked.set_model(state.scenario);
     }
     plan_panel_->set_plan(nullptr, nullptr);
+    if (!model) show_point();
     if (other) chart_->fit();
     remember_opened();
   }
-  setWindowTitle(
-      model ? tr("%1 on %2 — Turnpoint").arg(views::to_qt(model->name), views::to_qt(state.scenario->cluster->title))
-            : QStringLiteral("Turnpoint"));
+  show_title();
   show_chart();
   show_methods();
   show_status();
@@ -110,12 +111,18 @@ void MainWindow::show_chart() {
       series.result = curve->drawn;
       if (run.method->frontier) series.line = curve->line;
     }
-    series.stale = &run != runner_->subject() && run.result->scenario != scenario;
+    if (run.result->scenario != scenario) {
+      series.of = words_of_other(*run.result->scenario, *scenario);
+      if (series.of.isEmpty()) series.of = tr("the scenario before");
+      // A sketch of the line is on its way within a frame; without one the old line is as old as the rest.
+      series.stale = &run != runner_->subject() || run.state == MethodRun::State::cancelled ||
+                     run.state == MethodRun::State::failed;
+    }
     chart_data.series.push_back(std::move(series));
   }
   // Pinned frontiers of models are plain sums: among simulated figures they would compare what cannot be compared.
   const bool moved = clock_->on() && !(scenario && scenario->tasks);
-  if (!moved) chart_data.pinned = document_->pinned();
+  if (!moved) chart_data.pinned = document_->pinned_here();
   // What a pinned frontier shares with the one on show is not what it is told apart by.
   if (scenario && !scenario->tasks) {
     const QString same = batch_words(*scenario);
@@ -154,13 +161,14 @@ void MainWindow::show_chart() {
   QAction* pinned = actions_[ActionId::show_pinned];
   pinned->setText(chart_data.pinned.empty() ? tr("Pinned") : tr("Pinned %1").arg(chart_data.pinned.size()));
   pinned->setEnabled(!chart_data.pinned.empty());
-  actions_[ActionId::clear_pinned]->setEnabled(!document_->pinned().empty());
+  actions_[ActionId::clear_pinned]->setEnabled(!document_->pinned_here().empty());
   for (const ActionId id : {ActionId::pin, ActionId::export_results_json, ActionId::export_points_csv,
                             ActionId::export_chart_png, ActionId::export_chart_svg})
-    actions_[id]->setEnabled(subject != nullptr);
+    actions_.allow(id, subject ? QString() : tr("There is no result yet."));
   for (const ActionId id : {ActionId::export_graph_svg, ActionId::export_graph_png})
-    actions_[id]->setEnabled(scenario != nullptr);
-  if (moved) actions_[ActionId::pin]->setEnabled(false);
+    actions_.allow(id, scenario ? QString() : tr("Nothing is open."));
+  actions_.allow(ActionId::close_model, scenario ? QString() : tr("Nothing is open."));
+  if (moved) actions_.allow(ActionId::pin, tr("Pinned frontiers are plain sums: switch the simulated clock off."));
   comparison_view_->set_data(chart_data);
   chart_->set_data(std::move(chart_data));
 }
@@ -219,7 +227,7 @@ void MainWindow::show_methods() {
 void MainWindow::show_point() {
   const auto& picked = document_->selection().point();
   const MethodRun* run = picked ? runner_->find(picked->method) : nullptr;
-  const bool there = run && run->enabled && run->result && picked->index < run->result->points.size();
+  const bool there = document_->scenario() && run && run->enabled && run->result && picked->index < run->result->points.size();
   // On the simulated clock the panel says what the chart shows, as soon as the chart can.
   const SimulatedClock::Curve* curve = there && clock_->on() ? clock_->find(run->name) : nullptr;
   const bool simulated = curve && curve->of == run->result && views::drawable(curve->drawn->points[picked->index]);
@@ -230,11 +238,12 @@ void MainWindow::show_point() {
                          there ? (run->name == "ft" ? QStringLiteral("FT") : views::to_qt(run->title)) : QString(),
                          there && run->coarse);
   for (const ActionId id : {ActionId::copy_point, ActionId::export_plan_json, ActionId::export_plan_csv,
-                            ActionId::export_plan_dot, ActionId::export_plan_svg})
-    actions_[id]->setEnabled(there && run->result->plans);
+                            ActionId::export_plan_dot, ActionId::export_plan_svg, ActionId::export_plan_trace})
+    actions_.allow(id, !there               ? tr("No plan is picked: click a point of the chart.")
+                       : run->result->plans ? QString()
+                                            : tr("This method gives figures without a plan."));
   const bool placed = there && run->result->plans && run->result->plans->placement(picked->index);
-  actions_[ActionId::export_plan_trace]->setEnabled(placed);
-  if (placed) actions_[ActionId::export_plan_svg]->setEnabled(false);
+  if (placed) actions_.allow(ActionId::export_plan_svg, tr("A placement is drawn by Graph as SVG."));
   show_peak();
 }
 
@@ -373,7 +382,7 @@ void MainWindow::show_recent() {
 void MainWindow::fill_choices() {
   std::vector<views::Choice> models, machines;
   for (const QString& recent : settings_.recent_models())
-    if (!recent.startsWith(QStringLiteral("builtin:"))) models.push_back({recent.section(u'/', -2), recent, recent});
+    if (!recent.startsWith(QStringLiteral("builtin:"))) models.push_back({recent_name(recent), recent, recent});
   for (const BuiltinModel& model : backend_.builtin_models())
     models.push_back({views::to_qt(model.name), QStringLiteral("builtin:") + views::to_qt(model.name),
                       views::to_qt(model.description)});

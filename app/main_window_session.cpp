@@ -13,6 +13,7 @@
 #include "app/main_window.h"
 #include "app/pick_keeper.h"
 #include "app/pinned_searches.h"
+#include "app/recovery.h"
 #include "app/search_runner.h"
 #include "app/studies.h"
 #include "app/validation_page.h"
@@ -22,7 +23,7 @@
 
 namespace turnpoint::app {
 
-Session MainWindow::make_session() const {
+Session MainWindow::make_session(bool with_answers) const {
   Session session;
   const ScenarioState& state = document_->state();
   session.scenario = {state.model, state.hardware, state.scenario ? state.scenario->settings : Settings()};
@@ -31,6 +32,7 @@ Session MainWindow::make_session() const {
   session.splits = runner_->splits();
   session.pinned = document_->pinned();
   session.searches = pinned_searches_->waiting();
+  if (with_answers) session.answers = runner_->answers();
   for (const ReportPtr& made : validation_page_->reports()) session.reports.push_back(*made);
   session.title = notes_view_->title().toStdString();
   session.notes = notes_view_->notes().toStdString();
@@ -58,8 +60,10 @@ bool MainWindow::save_session(const QString& path) {
     report(saved.error(), tr("Save session"));
     return false;
   }
-  session_path_ = path;
+  session_path_ = QFileInfo(path).absoluteFilePath();
   kept_ = work_now();
+  drop_recovery();
+  show_title();
   settings_.add_recent_session(path);
   show_recent();
   messages_->clear_errors(tr("Save session"));
@@ -118,6 +122,7 @@ void MainWindow::watch_kept_work() {
   connect(document_.get(), &Document::built, this, [this] {
     const ScenarioState& state = document_->state();
     if (untouched_ && (state.model != kept_.model || state.hardware != kept_.hardware)) kept_ = work_now();
+    show_title();
   });
   // What could not be searched for is not something that the user took away.
   connect(pinned_searches_, &PinnedSearches::failed, this, [this](const Error&, const QString& label) {

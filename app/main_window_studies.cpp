@@ -2,6 +2,7 @@
 // What a session brings into the window; the sample studies; the parallelism tab's files.
 #include <QAction>
 #include <QDockWidget>
+#include <QFileInfo>
 #include <QImage>
 #include <QJsonDocument>
 #include <QJsonObject>
@@ -9,6 +10,7 @@
 #include <QSvgGenerator>
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "app/app_settings.h"
 #include "app/document.h"
@@ -42,12 +44,18 @@ void MainWindow::raise_view(const QString& key) {
   }
 }
 
-void MainWindow::take_session(const Session& session, const QString& path) {
+void MainWindow::take_session(const Session& session, const QString& path, bool recovered, std::function<void()> then) {
   // Model and hardware are opened first; only when both are there does the rest replace what the window shows.
   const bool study = is_study_path(path);
-  document_->open(session.scenario, [this, session, path, study] {
-    session_path_ = study ? QString() : path;  // a study is saved under a name of the user's
-    document_->set_pinned(session.pinned);
+  runner_->offer(session.answers);
+  document_->open(session.scenario, [this, session, path, study, recovered, then = std::move(then)] {
+    // A study is saved under a name of the user's, and so is what was recovered before it had one.
+    session_path_ = study || path.isEmpty() ? QString() : QFileInfo(path).absoluteFilePath();
+    auto pinned = session.pinned;
+    // Sessions of before pins had models: it was pinned beside the model that the session holds.
+    for (views::PinnedFrontier& frontier : pinned)
+      if (frontier.model.empty()) frontier.model = document_->scenario()->model->name;
+    document_->set_pinned(std::move(pinned));
     for (const std::string& split : session.splits)
       if (const auto added = runner_->add_split(split, false); !added) report(added.error(), tr("Open session"));
     if (!session.methods.empty()) runner_->set_enabled_methods(session.methods);
@@ -69,10 +77,13 @@ void MainWindow::take_session(const Session& session, const QString& path) {
     if (!session.layout.empty()) restoreState(QByteArray::fromBase64(QByteArray::fromStdString(session.layout)));
     if (!session.front.empty()) raise_view(QString::fromStdString(session.front));
     pinned_searches_->set(session.searches);
-    if (!study) settings_.add_recent_session(path);
-    kept_ = work_now();
+    if (!session_path_.isEmpty()) settings_.add_recent_session(path);
+    // What was recovered is nowhere else, so all of it is unsaved.
+    kept_ = recovered ? KeptWork() : work_now();
+    show_title();
     show_recent();
     show_chart();
+    if (then) then();
   });
 }
 

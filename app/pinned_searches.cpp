@@ -122,7 +122,9 @@ void PinnedSearches::take(const std::shared_ptr<Mailbox>& mailbox) {
 }
 
 void PinnedSearches::pin(const PinnedSearch& search, const Result& result) {
-  const views::PinnedFrontier frontier{views::to_qt(search.label), search.method, result.points};
+  // Whatever model it searches, it was asked for to stand beside this one.
+  const std::string model = document_.scenario() ? document_.scenario()->model->name : std::string();
+  const views::PinnedFrontier frontier{views::to_qt(search.label), search.method, result.points, model};
   auto all = document_.pinned();
   const auto at = std::find_if(all.begin(), all.end(), [&](const views::PinnedFrontier& each) {
     return each.label == frontier.label && each.method == frontier.method;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/scenario_builder.h"
 
+#include "app/content_digest.h"
 #include "core/scenario/task_scenario.h"
 
 namespace turnpoint::app {
@@ -50,6 +51,7 @@ Expected<ScenarioState> build_scenario(const SearchBackend& backend, const Scena
     auto scenario = make_task_scenario(tasks, *model, next.cluster, next.hardware, settings);
     if (!scenario) return scenario.error();
     next.scenario = *scenario;
+    next.content = content_digest(*next.scenario);
     return next;
   }
   auto scenario = std::make_shared<Scenario>();
@@ -63,6 +65,7 @@ Expected<ScenarioState> build_scenario(const SearchBackend& backend, const Scena
   }
   scenario->model = *model;
   next.scenario = std::move(scenario);
+  next.content = content_digest(*next.scenario);
   return next;
 }
 

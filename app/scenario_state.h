@@ -16,6 +16,7 @@ struct ScenarioState {
   ModelSourcePtr source;  ///< unbound model
   ClusterPtr cluster;     ///< before cutting to `settings.devices`
   ScenarioPtr scenario;   ///< null: nothing open
+  std::string content;    ///< content_digest() of `scenario`
 };
 
 /// What a state is asked to become; sources are reused where the specification is unchanged.

@@ -12,9 +12,6 @@ namespace turnpoint::app {
 
 namespace {
 
-/// The method whose parameters are splits of the user's own: a row for each of those, none for itself.
-constexpr const char* kSplits = "manual";
-
 /// Quick and comparable on every model; the rest waits for its check box.
 bool runs_unasked(const std::string& name) {
   for (const char* known : {"ft", "data-parallel", "optcnn", "mesh-tensorflow", "tofu", "fsdp", "megatron"})
@@ -29,21 +26,12 @@ bool places_unasked(const std::string& name) {
   return false;
 }
 
-/// Whether one scenario costs what the other does, to the last bit: a price changes no plan.
-bool same_costs(const Scenario& a, const Scenario& b) {
-  Settings settings = a.settings;
-  settings.price_per_hour = b.settings.price_per_hour;
-  return a.model == b.model && a.cluster == b.cluster && settings == b.settings;
-}
-
-QString purpose_of(const std::string& name) { return QStringLiteral("search:") + views::to_qt(name); }
-
 }  // namespace
 
 SearchRunner::SearchRunner(const SearchBackend& backend, TaskManager& tasks, Document& document, QObject* parent)
     : QObject(parent), backend_(backend), tasks_(tasks), document_(document) {
   for (const Method& method : backend.methods()) {
-    if (method.name == kSplits) {
+    if (method.name == kSplitMethod) {
       splits_ = &method;
       continue;
     }
@@ -66,8 +54,16 @@ SearchRunner::SearchRunner(const SearchBackend& backend, TaskManager& tasks, Doc
   });
   // Asked for again at the same costs, the coarse curve is refined within a few frames; the exact one follows.
   connect(&rest_, &QTimer::timeout, this, [this] {
-    exact_follows_ = true;
-    start_coarse();
+    frame_.stop();
+    moved_in_frame_ = false;
+    refresh_refusals();
+    const MethodRun* main = subject();
+    const bool refined = main && main->state == MethodRun::State::running && main->asked == main->question &&
+                         main->newest_pass == SearchPass::exact;
+    sketch_due_ = main && needs_search(*main) && !refined;
+    advance();
+    emit runs_changed();
+    check_settled();
   });
   connect(&document, &Document::scenario_changed, this, &SearchRunner::scenario_changed);
 }
@@ -103,22 +99,69 @@ void SearchRunner::refresh_refusals() {
     run.refusal = document_.scenario() ? refusal_of(*run.method, run.parameters, *document_.scenario()) : std::string();
 }
 
-bool SearchRunner::carry_over() {
+bool SearchRunner::is_current(const MethodRun& run) const {
+  return run.result && document_.scenario() && run.result->scenario == document_.scenario();
+}
+
+bool SearchRunner::needs_search(const MethodRun& run) const {
+  if (!document_.scenario() || !run.enabled || !run.refusal.empty()) return false;
+  if (run.again) return true;
+  const bool stopped = run.state == MethodRun::State::failed || run.state == MethodRun::State::cancelled;
+  return !(stopped && run.stopped_for == document_.scenario()) &&
+         (!is_current(run) || run.coarse || !run.result->plans);
+}
+
+void SearchRunner::withdraw(MethodRun& run) {
+  // Its answer, should there still be one, is that of nobody's newest task.
+  if (run.state == MethodRun::State::running) tasks_.cancel_purpose(search_purpose(run.name));
+  if (run.state == MethodRun::State::running || run.state == MethodRun::State::waiting)
+    run.state = MethodRun::State::idle;
+  run.task = 0;
+  run.asked.clear();
+  std::erase(others_, run.name);
+}
+
+void SearchRunner::ask_questions() {
+  const ScenarioState& state = document_.state();
+  for (MethodRun& run : runs_)
+    run.question = state.scenario ? question_of(*run.method, run.parameters, *state.scenario, state.content) : "";
+}
+
+std::vector<std::string> SearchRunner::take_kept() {
+  std::vector<std::string> changed;
   const ScenarioPtr& scenario = document_.scenario();
-  const MethodRun* main = subject();
-  if (!scenario || !settled() || !main || !main->result || main->coarse) return false;
-  for (const MethodRun& run : runs_)
-    if (run.enabled && run.refusal.empty() && (!run.result || !same_costs(*run.result->scenario, *scenario)))
-      return false;
+  if (!scenario) return changed;
   for (MethodRun& run : runs_) {
-    // What is refused here has at most an answer to something else.
-    if (!run.enabled || !run.result || !run.refusal.empty()) continue;
-    auto copy = std::make_shared<Result>(*run.result);
-    copy->scenario = scenario;
-    run.result = std::move(copy);
-    emit result_changed(views::to_qt(run.name));
+    if (!run.enabled || !run.refusal.empty() || run.again) continue;
+    const bool shown = is_current(run) && !run.coarse;
+    if (shown && run.result->plans) continue;
+    const ResultPtr kept = kept_.find(run.question);
+    if (!kept) {
+      const auto offered = offered_.find(run.question);
+      if (shown || offered == offered_.end()) continue;
+      run.result = answer_of(offered->second, scenario);
+      run.coarse = false;
+      changed.push_back(run.name);
+      continue;
+    }
+    if (run.state == MethodRun::State::running) tasks_.cancel_purpose(search_purpose(run.name));
+    run.task = 0;
+    run.asked.clear();
+    std::erase(others_, run.name);
+    run.result = answer_of(kept, scenario);
+    run.coarse = false;
+    run.error.reset();
+    run.state = MethodRun::State::done;
+    changed.push_back(run.name);
   }
-  return true;
+  return changed;
+}
+
+void SearchRunner::announce(const std::vector<std::string>& names) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    more_follow_ = i + 1 < names.size();
+    emit result_changed(views::to_qt(names[i]));
+  }
 }
 
 void SearchRunner::forget_other_model() {
@@ -128,86 +171,102 @@ void SearchRunner::forget_other_model() {
   std::vector<std::string> emptied;
   for (MethodRun& run : runs_) {
     if (run.result) emptied.push_back(run.name);
+    withdraw(run);
     run.result = nullptr;
     run.coarse = false;
-    run.error.reset();
-    if (run.state == MethodRun::State::running || run.state == MethodRun::State::waiting) continue;
     run.state = MethodRun::State::idle;
-    run.task = 0;
   }
-  for (const std::string& name : emptied) emit result_changed(views::to_qt(name));
+  announce(emptied);
 }
 
 void SearchRunner::scenario_changed(bool live) {
   change_kind();
-  if (carry_over()) return;
+  ask_questions();
   forget_other_model();
   edited_at_ = clock_.elapsed();
-  for (const std::string& name : others_)
-    if (MethodRun* run = find_mutable(name); run && run->state == MethodRun::State::waiting)
-      run->state = MethodRun::State::idle;
-  others_.clear();
-  for (MethodRun& run : runs_)
-    if (&run != subject_mutable() && run.state == MethodRun::State::running)
-      tasks_.cancel_purpose(purpose_of(run.name));
-  if (!document_.scenario()) {
+  const ScenarioPtr& scenario = document_.scenario();
+  if (!scenario) {
     frame_.stop();
     moved_in_frame_ = false;
     rest_.stop();
-    for (MethodRun& run : runs_) run.result = nullptr;
+    for (MethodRun& run : runs_) {
+      withdraw(run);
+      run.result = nullptr;
+    }
     emit runs_changed();
-    return;
+    return check_settled();
   }
+  if (!live) refresh_refusals();
+  const MethodRun* const main = subject_mutable();
+  for (MethodRun& run : runs_) {
+    if (run.asked == run.question && run.state == MethodRun::State::running) continue;  // answers this one as well
+    run.again = false;
+    const bool stopped = run.state == MethodRun::State::failed || run.state == MethodRun::State::cancelled;
+    if (stopped && run.stopped_for != scenario) {
+      run.state = MethodRun::State::idle;
+      run.error.reset();
+    }
+    // The subject's task gives way by itself, a sketch only once it is there: that keeps a dragged curve moving.
+    if (&run != main) withdraw(run);
+  }
+  announce(take_kept());
+  const bool searching = main && main->asked == main->question && main->state == MethodRun::State::running;
+  sketch_due_ = main && !searching && needs_search(*main) && !(is_current(*main) && !main->coarse);
   if (live) {
-    exact_follows_ = false;
     rest_.start();
     // The first move of a frame is answered at once, the last one when the frame ends.
     if (frame_.isActive())
       moved_in_frame_ = true;
     else
       start_live();
-    return;
+  } else {
+    frame_.stop();
+    moved_in_frame_ = false;
+    rest_.stop();
+    advance();
   }
-  refresh_refusals();
-  frame_.stop();
-  moved_in_frame_ = false;
-  rest_.stop();
-  exact_follows_ = true;
-  start_coarse();
+  emit runs_changed();
+  check_settled();
 }
 
 void SearchRunner::start_live() {
   frame_.start();
-  start_coarse();
+  MethodRun* const main = subject_mutable();
+  if (main && sketch_due_ && needs_search(*main)) start(*main, SearchPass::coarse);
 }
 
-void SearchRunner::start_coarse() {
-  MethodRun* run = subject_mutable();
-  // The first placement of a large graph takes seconds, others' markers are there in a tenth of one.
-  const bool alone =
-      !run || (of_tasks_ && !(run->result && run->result->scenario->model == document_.scenario()->model));
-  if (run)
-    start(*run, SearchPass::coarse);
-  else
-    exact_follows_ = false;
-  if (alone) start_others();
-}
-
-void SearchRunner::start_exact() {
-  exact_follows_ = false;
-  if (MethodRun* run = subject_mutable())
-    start(*run, SearchPass::exact);
-  else
-    start_others();
+void SearchRunner::advance() {
+  if (!document_.scenario() || hand_moves()) return;
+  for (MethodRun& run : runs_)
+    if (run.state == MethodRun::State::idle && run.enabled && run.refusal.empty() && !needs_search(run))
+      run.state = MethodRun::State::done;
+  MethodRun* const main = subject_mutable();
+  if (main && needs_search(*main)) {
+    const bool searching = main->state == MethodRun::State::running && main->asked == main->question;
+    const bool sketch = std::exchange(sketch_due_, false);
+    if (sketch || !searching) start(*main, sketch ? SearchPass::coarse : SearchPass::exact);
+  }
+  start_others();
 }
 
 void SearchRunner::search_all() {
   if (!document_.scenario()) return;
-  for (MethodRun& run : runs_)
-    if (run.enabled && &run != subject_mutable()) run.result = nullptr;
+  std::vector<std::string> emptied;
+  for (MethodRun& run : runs_) {
+    if (!run.enabled || !run.refusal.empty()) continue;
+    withdraw(run);
+    run.again = true;
+    run.error.reset();
+    if (&run == subject_mutable() || !run.result) continue;
+    run.result = nullptr;
+    emptied.push_back(run.name);
+  }
+  announce(emptied);
+  frame_.stop();
+  rest_.stop();
+  moved_in_frame_ = sketch_due_ = false;
   edited_at_ = clock_.elapsed();
-  start_exact();
-  start_others();
+  advance();
 }
 
 void SearchRunner::search(const std::string& name) {
@@ -221,17 +280,17 @@ void SearchRunner::search(const std::string& name) {
 void SearchRunner::start_others() {
   // Methods share the machine's cores, so one after another is as fast and leaves the window responsive; beside the
   // exact pass, though, which may take long, since most of them answer within a second.
-  if (!document_.scenario() || frame_.isActive() || rest_.isActive()) return;
   const MethodRun* main = subject_mutable();
+  const bool sketching = main && needs_search(*main) && main->newest_pass == SearchPass::coarse &&
+                         main->state == MethodRun::State::running;
+  // The first placement of a large graph takes seconds, others' markers are there in a tenth of one.
+  if (sketching && !(of_tasks_ && !main->result)) return;
   bool running = false;
   others_.clear();
   for (MethodRun& run : runs_) {
     if (&run == main) continue;
     running = running || run.state == MethodRun::State::running;
-    const bool current = run.result && run.result->scenario == document_.scenario();
-    const bool gave_up =
-        (run.state == MethodRun::State::failed || run.state == MethodRun::State::cancelled) && run.task;
-    if (!run.enabled || !run.refusal.empty() || current || gave_up || run.state == MethodRun::State::running) continue;
+    if (!needs_search(run) || run.state == MethodRun::State::running) continue;
     run.state = MethodRun::State::waiting;
     others_.push_back(run.name);
   }
@@ -253,20 +312,39 @@ void SearchRunner::start(MethodRun& run, SearchPass pass) {
   if (run.state != MethodRun::State::running) run.pass = pass;
   run.newest_pass = pass;
   run.state = MethodRun::State::running;
+  run.asked = run.question;
+  run.stopped_for = nullptr;
+  run.again = false;
+  const ScenarioPtr asked_of = document_.scenario();
   *id = run.task = tasks_.start(
-      purpose_of(name), views::to_qt(run.title),
-      [searcher = searchers_[index], scenario = document_.scenario(), pass, answer](const RunContext& context) {
-        answer->emplace(searcher->run(scenario, pass, context));
+      search_purpose(name), views::to_qt(run.title),
+      [searcher = searchers_[index], asked_of, pass, answer](const RunContext& context) {
+        answer->emplace(searcher->run(asked_of, pass, context));
       },
-      [this, name, id, pass, answer, edited = edited_at_](TaskOutcome outcome) {
-        ended(name, *id, pass, *answer, outcome, edited);
+      [this, name, id, pass, asked = run.asked, asked_of, answer, edited = edited_at_](TaskOutcome outcome) {
+        ended(name, *id, pass, asked, asked_of, *answer, outcome, edited);
       },
       short_pass ? Preempt::let_it_finish : Preempt::stop_running);
   emit runs_changed();
 }
 
-void SearchRunner::ended(const std::string& name, quint64 task, SearchPass pass,
-                         const std::optional<Expected<ResultPtr>>& answer, TaskOutcome outcome, qint64 edited_at) {
+bool SearchRunner::take(MethodRun& run, const ResultPtr& answer, SearchPass pass, const std::string& asked) {
+  const bool coarse = pass == SearchPass::coarse && !answer->exact;
+  if (!coarse) kept_.keep(asked, answer);
+  const ScenarioPtr& scenario = document_.scenario();
+  if (!scenario || !answer->scenario) return false;
+  const bool current = asked == run.question;
+  if (!current && (answer->scenario->model != scenario->model || is_current(run))) return false;
+  if (current && coarse && is_current(run) && !run.coarse) return false;
+  run.result = current ? answer_of(answer, scenario) : answer;
+  run.coarse = coarse;
+  run.error.reset();
+  return true;
+}
+
+void SearchRunner::ended(const std::string& name, quint64 task, SearchPass pass, const std::string& asked,
+                         const ScenarioPtr& scenario, const std::optional<Expected<ResultPtr>>& answer,
+                         TaskOutcome outcome, qint64 edited_at) {
   MethodRun* const found = find_mutable(name);
   if (!found) return;  // a split that was taken out while it ran
   MethodRun& run = *found;
@@ -276,153 +354,82 @@ void SearchRunner::ended(const std::string& name, quint64 task, SearchPass pass,
   // One that ran has made room for the waiting one; one that was replaced while it waited changes nothing.
   if (!newest && answer) run.pass = run.newest_pass;
   const bool usable = outcome == TaskOutcome::finished && answer && answer->has_value() && **answer;
-  if (usable && document_.scenario() && (**answer)->scenario &&
-      (**answer)->scenario->model == document_.scenario()->model) {
-    run.result = **answer;
-    run.coarse = pass == SearchPass::coarse && !run.result->exact;
-    run.error.reset();
-    if (pass == SearchPass::coarse || last_change_s_ == 0)
-      last_change_s_ = static_cast<double>(clock_.elapsed() - edited_at) / 1e3;
-  }
+  const bool taken = usable && take(run, **answer, pass, asked);
+  if (taken && (pass == SearchPass::coarse || last_change_s_ == 0))
+    last_change_s_ = static_cast<double>(clock_.elapsed() - edited_at) / 1e3;
   if (newest) {
     const bool stopped = outcome != TaskOutcome::finished ||
                          (answer && !answer->has_value() && answer->error().code == ErrorCode::cancelled);
     run.state = usable ? MethodRun::State::done : stopped ? MethodRun::State::cancelled : MethodRun::State::failed;
+    run.task = 0;
+    run.asked.clear();
+    if (!usable) {
+      // Whatever the scenario became meanwhile, it is another one that may well be searched.
+      run.stopped_for = asked == run.question ? document_.scenario() : scenario;
+      if (run.stopped_for != document_.scenario()) run.state = MethodRun::State::idle;
+    }
     if (run.state == MethodRun::State::failed && answer) {
       run.error = answer->error();
       emit failed(*run.error, views::to_qt(run.title));
     }
   }
-  if (usable) emit result_changed(views::to_qt(name));
-  if (newest) {
-    const bool main = &run == subject_mutable();
-    if (main && exact_follows_ && run.state == MethodRun::State::done) {
-      exact_follows_ = false;
-      if (run.coarse) start_exact();
-      start_others();
-    } else if (!frame_.isActive() && !rest_.isActive() && !exact_follows_) {
-      start_others();
-    }
-  }
+  // What is shown of one that was stopped is no longer about to be replaced.
+  if (taken || (newest && !usable)) emit result_changed(views::to_qt(name));
+  if (newest) advance();
   emit runs_changed();
   check_settled();
-}
-
-void SearchRunner::set_enabled(const std::string& name, bool on) {
-  MethodRun* run = find_mutable(name);
-  if (!run || run->enabled == on) return;
-  const MethodRun* before = subject_mutable();
-  run->enabled = on;
-  if (!on) {
-    tasks_.cancel_purpose(purpose_of(name));
-    if (run->state == MethodRun::State::waiting) run->state = MethodRun::State::idle;
-  } else {
-    run->task = 0;
-    run->state = MethodRun::State::idle;
-  }
-  emit result_changed(views::to_qt(name));
-  if (document_.scenario()) {
-    MethodRun* main = subject_mutable();
-    const bool needs_search =
-        main && main != before && (!main->result || main->result->scenario != document_.scenario());
-    if (needs_search) {
-      exact_follows_ = true;
-      start_coarse();
-    } else {
-      start_others();
-    }
-  }
-  emit runs_changed();
-}
-
-Expected<void> SearchRunner::add_split(const std::string& parameters, bool enabled) {
-  if (!splits_) return usage_error("there is no method for splits of one's own");
-  const auto searcher = make_searcher(*splits_, parameters);
-  if (!searcher) return searcher.error();
-  MethodRun run;
-  run.method = splits_;
-  run.parameters = parameters;
-  run.name = std::string(kSplits) + ":" + parameters;
-  run.title = parameters;
-  std::replace(run.title.begin(), run.title.end(), ':', ' ');
-  if (find(run.name)) {
-    set_enabled(run.name, enabled);
-    return {};
-  }
-  run.enabled = enabled;
-  runs_.push_back(std::move(run));
-  searchers_.emplace_back();
-  refresh_refusals();
-  start_others();
-  emit runs_changed();
-  return {};
-}
-
-void SearchRunner::remove_split(const std::string& name) {
-  const MethodRun* run = find(name);
-  if (!run || run->method != splits_) return;
-  tasks_.cancel_purpose(purpose_of(name));
-  std::erase(others_, name);
-  const auto index = run - runs_.data();
-  runs_.erase(runs_.begin() + index);
-  searchers_.erase(searchers_.begin() + index);
-  emit result_changed(views::to_qt(name));
-  emit runs_changed();
-  check_settled();
-}
-
-std::vector<std::string> SearchRunner::splits() const {
-  std::vector<std::string> list;
-  for (const MethodRun& run : runs_)
-    if (run.method == splits_) list.push_back(run.parameters);
-  return list;
-}
-
-void SearchRunner::set_enabled_methods(const std::vector<std::string>& names) {
-  for (const std::string& name : names)
-    if (splits_ && name.starts_with(std::string(kSplits) + ":") && !find(name))
-      (void)add_split(name.substr(name.find(':') + 1));  // one that means nothing is left out
-  for (MethodRun& run : runs_) {
-    run.enabled = std::find(names.begin(), names.end(), run.name) != names.end();
-    if (run.enabled) continue;
-    tasks_.cancel_purpose(purpose_of(run.name));
-    if (run.state == MethodRun::State::waiting) run.state = MethodRun::State::idle;
-    std::erase(others_, run.name);
-  }
-  if (document_.scenario()) {
-    // What was on before may have been searching; what is on now has to begin by itself.
-    const MethodRun* main = subject_mutable();
-    if (!main) {
-      exact_follows_ = false;
-      start_others();
-    } else if (main->state != MethodRun::State::running &&
-               (!main->result || main->result->scenario != document_.scenario())) {
-      exact_follows_ = true;
-      start_coarse();
-    }
-  }
-  emit runs_changed();
 }
 
 void SearchRunner::cancel(const std::string& name) {
-  exact_follows_ = false;
-  tasks_.cancel_purpose(purpose_of(name));
+  MethodRun* const run = find_mutable(name);
+  if (!run) return;
+  if (run->state == MethodRun::State::waiting) {
+    run->state = MethodRun::State::cancelled;
+    run->stopped_for = document_.scenario();
+    std::erase(others_, name);
+    emit runs_changed();
+    return check_settled();
+  }
+  tasks_.cancel_purpose(search_purpose(name));
 }
 
 void SearchRunner::stop_all() {
   frame_.stop();
-  moved_in_frame_ = false;
+  moved_in_frame_ = sketch_due_ = false;
   rest_.stop();
-  exact_follows_ = false;
-  for (const std::string& name : others_)
-    if (MethodRun* run = find_mutable(name)) run->state = MethodRun::State::idle;
   others_.clear();
-  for (const MethodRun& run : runs_) tasks_.cancel_purpose(purpose_of(run.name));
+  std::vector<std::string> stopped;
+  for (MethodRun& run : runs_) {
+    if (run.state == MethodRun::State::running) {
+      tasks_.cancel_purpose(search_purpose(run.name));
+    } else if (needs_search(run)) {
+      run.state = MethodRun::State::cancelled;
+      run.stopped_for = document_.scenario();
+      stopped.push_back(run.name);
+    }
+    run.again = false;
+  }
+  announce(stopped);
   emit runs_changed();
+  check_settled();
+}
+
+void SearchRunner::offer(const std::vector<CarriedAnswer>& answers) {
+  offered_.clear();
+  for (const CarriedAnswer& answer : answers)
+    if (answer.result) offered_[answer.question] = answer.result;
+}
+
+std::vector<CarriedAnswer> SearchRunner::answers() const {
+  std::vector<CarriedAnswer> answers;
+  for (const MethodRun& run : runs_)
+    if (run.enabled && is_current(run) && !run.coarse && can_be_carried(*run.result))
+      answers.push_back({run.question, run.result});
+  return answers;
 }
 
 bool SearchRunner::settled() const {
-  if (frame_.isActive() || rest_.isActive() || exact_follows_ || !others_.empty()) return false;
+  if (hand_moves() || !others_.empty()) return false;
   return std::none_of(runs_.begin(), runs_.end(), [](const MethodRun& run) {
     return run.state == MethodRun::State::running || run.state == MethodRun::State::waiting;
   });

@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keeps the results in step with the scenario: a coarse pass at once, an exact one when the hand rests, then the other
-// methods one after another. Last good results stay until better ones replace them.
+// methods one after another. Last good results stay until better ones replace them. What was answered before is not
+// searched again: exact answers are kept by their questions.
+//
+// Invariant, whatever is edited, undone, opened or switched at whatever moment: once settled, every enabled method that
+// the scenario does not refuse has an exact result of the present scenario, or has failed for it, or was stopped by the
+// user while this scenario was asked for.
 #pragma once
 
 #include <QElapsedTimer>
 #include <QObject>
 #include <QTimer>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "app/carried_answers.h"
+#include "app/kept_answers.h"
 #include "app/search_backend.h"
 
 namespace turnpoint::app {
@@ -18,6 +26,13 @@ namespace turnpoint::app {
 class Document;
 class TaskManager;
 enum class TaskOutcome;
+
+/// The method whose parameters are splits of the user's own: a row for each of those, none for itself.
+inline constexpr const char* kSplitMethod = "manual";
+/// Of a method's tasks.
+inline QString search_purpose(const std::string& name) {
+  return QStringLiteral("search:") + QString::fromStdString(name);
+}
 
 /// One method's place in the list.
 struct MethodRun {
@@ -35,7 +50,11 @@ struct MethodRun {
   ResultPtr result;                            ///< last good
   bool coarse = false;                         ///< `result` is a coarse pass
   std::optional<Error> error;
-  quint64 task = 0;  ///< newest, 0: none
+  quint64 task = 0;         ///< newest, 0: none
+  std::string question;     ///< what the present scenario asks of this method; empty: no scenario
+  std::string asked;        ///< what the newest task was asked
+  ScenarioPtr stopped_for;  ///< the scenario that it failed on, or that the user stopped it on
+  bool again = false;       ///< to be searched although there is an answer
 };
 
 class SearchRunner : public QObject {
@@ -59,11 +78,20 @@ class SearchRunner : public QObject {
   /// Parameters of all of them.
   std::vector<std::string> splits() const;
   void set_enabled_methods(const std::vector<std::string>& names);
-  /// Searches again, exactly.
+  /// Searches again, exactly, every enabled method, those that failed or were stopped included.
   void search_all();
   void search(const std::string& name);
+  /// The user's own word: the method stays stopped until the scenario changes or it is asked for.
   void cancel(const std::string& name);
   void stop_all();
+  /// Answers of a session that is about to open: shown where they are asked for, until the search that follows brings
+  /// the plans. They take the place of those of the session before.
+  void offer(const std::vector<CarriedAnswer>& answers);
+  /// The exact answers to the present scenario, for a session to carry.
+  std::vector<CarriedAnswer> answers() const;
+  /// Several results change at once and this signal is not the last of them.
+  bool more_follow() const { return more_follow_; }
+  const KeptAnswers& kept() const { return kept_; }
 
   /// No slider is being moved.
   bool hand_rests() const { return !frame_.isActive() && !rest_.isActive(); }
@@ -87,15 +115,26 @@ class SearchRunner : public QObject {
   MethodRun* find_mutable(const std::string& name);
   MethodRun* subject_mutable();
   void scenario_changed(bool live);
-  /// Where only the price changed, the results are those of the new scenario, too; false where they are not.
-  bool carry_over();
+  /// Starts what is due now: the subject's passes, then the others.
+  void advance();
   void start_live();
-  void start_coarse();
-  void start_exact();
   void start_others();
   void start(MethodRun& run, SearchPass pass);
-  void ended(const std::string& name, quint64 task, SearchPass pass, const std::optional<Expected<ResultPtr>>& answer,
-             TaskOutcome outcome, qint64 edited_at);
+  void ended(const std::string& name, quint64 task, SearchPass pass, const std::string& asked,
+             const ScenarioPtr& scenario, const std::optional<Expected<ResultPtr>>& answer, TaskOutcome outcome,
+             qint64 edited_at);
+  /// True where the answer became the result of the run.
+  bool take(MethodRun& run, const ResultPtr& answer, SearchPass pass, const std::string& asked);
+  void ask_questions();
+  /// Answers that are there already become results; the names of those that changed.
+  std::vector<std::string> take_kept();
+  void announce(const std::vector<std::string>& names);
+  bool hand_moves() const { return frame_.isActive() || rest_.isActive(); }
+  bool is_current(const MethodRun& run) const;
+  /// Whether it has yet to answer the present scenario exactly.
+  bool needs_search(const MethodRun& run) const;
+  /// Its task is of no use any more; not what the user calls cancelled.
+  void withdraw(MethodRun& run);
   void refresh_refusals();
   /// Answers about another model say nothing about this one, not even while they are the only ones.
   void forget_other_model();
@@ -113,7 +152,10 @@ class SearchRunner : public QObject {
   QTimer frame_, rest_;
   ModelPtr model_;         ///< of the scenario that results belong to
   bool of_tasks_ = false;  ///< the scenario has a task graph
-  bool exact_follows_ = false, moved_in_frame_ = false;
+  KeptAnswers kept_;
+  std::map<std::string, ResultPtr> offered_;  ///< by question, without plans
+  bool sketch_due_ = false;                   ///< the subject's coarse pass is to come before its exact one
+  bool moved_in_frame_ = false, more_follow_ = false;
   QElapsedTimer clock_;
   qint64 edited_at_ = 0;
   double last_change_s_ = 0;

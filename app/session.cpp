@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/json.h"
+#include "core/base/named_file.h"
 #include "views/common/format.h"
 
 namespace turnpoint::app {
@@ -83,6 +84,9 @@ Expected<views::PinnedFrontier> read_pinned(const json& object, const std::strin
   const auto method = read_text(object, "method", where, true);
   if (!method) return method.error();
   pinned.method = *method;
+  auto model = read_text(object, "model", where, false);
+  if (!model) return model.error();
+  pinned.model = std::move(*model);
   const auto points = object.find("points");
   if (points == object.end() || !points->is_array() || points->size() > kMostPoints)
     return bad_input("'points' must be a list", where);
@@ -123,6 +127,7 @@ json write_session(const Session& session) {
     }
     pinned.push_back(
         {{"label", frontier.label.toStdString()}, {"method", frontier.method}, {"points", std::move(points)}});
+    if (!frontier.model.empty()) pinned.back()["model"] = frontier.model;
   }
   json document = {{"format", kFormat},
                    {"scenario",
@@ -146,6 +151,7 @@ json write_session(const Session& session) {
     auto state = json::parse(text, nullptr, false);
     if (!state.is_discarded()) document["window"]["views"][key] = std::move(state);
   }
+  for (const CarriedAnswer& answer : session.answers) document["answers"].push_back(write_answer(answer));
   for (const ValidationReport& report : session.reports) document["reports"].push_back(write_validation(report));
   if (!session.picked_method.empty())
     document["point"] = {{"method", session.picked_method}, {"memory_bytes", session.picked_memory}};
@@ -204,6 +210,15 @@ Expected<Session> read_session(const json& document, const std::string& where) {
       session.searches.push_back(std::move(*read));
     }
   }
+  if (const auto answers = document.find("answers"); answers != document.end()) {
+    if (!answers->is_array() || answers->size() > kMostSearches)
+      return bad_input("'answers' must be a list of at most 64 answers", where);
+    for (const json& item : *answers) {
+      auto read = read_answer(item, where + ": answer " + std::to_string(session.answers.size()));
+      if (!read) return read.error();
+      if (read->result) session.answers.push_back(std::move(*read));
+    }
+  }
   if (const auto reports = document.find("reports"); reports != document.end()) {
     if (!reports->is_array() || reports->size() > kMostReports)
       return bad_input("'reports' must be a list of at most 1000 validation reports", where);
@@ -244,7 +259,30 @@ Expected<Session> read_session(const json& document, const std::string& where) {
   return session;
 }
 
-Expected<void> save_session(const Session& session, const std::filesystem::path& path) {
+namespace {
+
+/// Every file that the session names, as `name` makes it.
+template <class Name>
+Session with_names(Session session, const Name& name) {
+  session.scenario.model = name(session.scenario.model);
+  session.scenario.hardware = name(session.scenario.hardware);
+  for (PinnedSearch& search : session.searches) {
+    search.scenario.model = name(search.scenario.model);
+    search.scenario.hardware = name(search.scenario.hardware);
+  }
+  return session;
+}
+
+std::filesystem::path folder_of(const std::filesystem::path& path) {
+  std::error_code ec;
+  return std::filesystem::absolute(path, ec).lexically_normal().parent_path();
+}
+
+}  // namespace
+
+Expected<void> save_session(const Session& open, const std::filesystem::path& path) {
+  const Session session = with_names(
+      open, [folder = folder_of(path)](const std::string& named) { return name_from(folder, absolute_name(named)); });
   return write_file_atomically(path, write_session(session).dump(1, ' ', false, json::error_handler_t::replace) + "\n");
 }
 
@@ -257,7 +295,10 @@ Expected<Session> parse_session(std::string_view text, const std::string& where)
 Expected<Session> load_session(const std::filesystem::path& path) {
   const auto document = read_json_file(path);
   if (!document) return document.error();
-  return read_session(*document, path.filename().string());
+  auto session = read_session(*document, path.filename().string());
+  if (!session) return session;
+  return with_names(std::move(*session),
+                    [folder = folder_of(path)](const std::string& named) { return resolve_name(folder, named); });
 }
 
 }  // namespace turnpoint::app

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "app/carried_answers.h"
 #include "app/scenario_state.h"
 #include "core/base/expected.h"
 #include "core/validation/validation_report.h"
@@ -30,6 +31,7 @@ struct Session {
   std::vector<std::string> methods;  ///< checked ones
   std::vector<std::string> splits;   ///< the user's own, checked or not: parameters of `manual`
   std::vector<views::PinnedFrontier> pinned;
+  std::vector<CarriedAnswer> answers;  ///< what the checked methods had found
   std::vector<PinnedSearch> searches;
   std::vector<ValidationReport> reports;     ///< plans that were run, oldest first
   std::string picked_method;                 ///< empty: the turning point
@@ -44,6 +46,8 @@ nlohmann::json write_session(const Session& session);
 /// Unknown keys are ignored; anything malformed is one error naming file and place.
 Expected<Session> read_session(const nlohmann::json& document, const std::string& where);
 
+/// Files that the session names are written relative to its folder where they lie there or below, else whole; read,
+/// they are absolute again, wherever the program was started (core/base/named_file.h).
 Expected<void> save_session(const Session& session, const std::filesystem::path& path);
 Expected<Session> load_session(const std::filesystem::path& path);
 Expected<Session> parse_session(std::string_view text, const std::string& where);

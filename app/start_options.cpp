@@ -26,6 +26,10 @@ Expected<StartOptions> parse_start_options(int argc, const char* const* argv) {
                     "wait for the first frontier, save its turning point's plan as JSON, quit");
   parser.add_option("--size", size, "window size, e.g. 1600x1000");
   parser.add_option("--theme", theme, "light or dark")->check(CLI::IsMember({"light", "dark"}));
+  parser
+      .add_option("--autosave", options.autosave_s,
+                  "seconds between recovery copies of unsaved work, 60 if not given; 0: none")
+      ->check(CLI::Range(0, 86400));
   try {
     parser.parse(argc, const_cast<char**>(argv));
   } catch (const CLI::CallForHelp&) {

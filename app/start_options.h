@@ -15,6 +15,7 @@ struct StartOptions {
   int devices = 0;
   std::string screenshot, export_plan;
   int width = 0, height = 0;
+  int autosave_s = 60;  ///< between recovery copies; 0: none
   std::optional<bool> dark;
   bool stop = false;  ///< --help or --version was answered
 };

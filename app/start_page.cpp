@@ -12,6 +12,7 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
+#include "app/recent_name.h"
 #include "app/studies.h"
 #include "core/hardware/cluster.h"
 #include "views/common/format.h"
@@ -73,8 +74,7 @@ StartPage::StartPage(const ActionSet& actions, QWidget* parent) : QWidget(parent
   recent_ = new QVBoxLayout;
   auto* sample_column = new QVBoxLayout;
   for (int i = 0; const Sample& sample : kSamples) {
-    auto* link = make_link(body, QStringLiteral("search"),
-                           tr("%1 on %2").arg(tr(sample.title), hardware_title(sample.hardware)));
+    auto* link = make_link(body, QStringLiteral("search"), title_of(sample));
     connect(link, &QToolButton::clicked, this, [this, i] { emit sample_chosen(i); });
     sample_column->addWidget(link);
     ++i;
@@ -115,6 +115,10 @@ StartPage::StartPage(const ActionSet& actions, QWidget* parent) : QWidget(parent
   outer->addWidget(scroll);
 }
 
+QString StartPage::title_of(const Sample& sample) {
+  return tr("%1 on %2").arg(tr(sample.title), hardware_title(sample.hardware));
+}
+
 void StartPage::set_recent(const QStringList& paths) {
   while (QLayoutItem* item = recent_->takeAt(0)) {
     if (item->widget()) item->widget()->deleteLater();
@@ -122,7 +126,7 @@ void StartPage::set_recent(const QStringList& paths) {
   }
   for (const QString& path : paths) {
     const bool builtin = path.startsWith(QStringLiteral("builtin:"));
-    auto* link = make_link(this, QStringLiteral("file"), builtin ? path : QFileInfo(path).fileName());
+    auto* link = make_link(this, QStringLiteral("file"), builtin ? path : recent_name(path));
     link->setToolTip(path);
     if (!builtin && !QFileInfo::exists(path)) {
       link->setEnabled(false);

@@ -24,6 +24,7 @@ class StartPage : public QWidget {
   Q_OBJECT
  public:
   explicit StartPage(const ActionSet& actions, QWidget* parent = nullptr);
+  static QString title_of(const Sample& sample);  ///< "GPT-2 on 2 x 8 V100"
   void set_recent(const QStringList& paths);
   void set_opens_sample(bool on);
 

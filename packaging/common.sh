@@ -9,7 +9,7 @@
 build_packages=(
   build-essential cmake ninja-build pkg-config
   qt6-base-dev qt6-svg-dev libqcustomplot-dev libgraphviz-dev libmetis-dev libscotch-dev
-  nlohmann-json3-dev libfmt-dev libcli11-dev libjemalloc-dev libbenchmark-dev
+  nlohmann-json3-dev libfmt-dev libcli11-dev zlib1g-dev libjemalloc-dev libbenchmark-dev
   fonts-dejavu-core
 )
 # These only make the build faster.

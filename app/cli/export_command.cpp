@@ -96,7 +96,7 @@ int run_export(const ExportArguments& arguments) {
     const auto point = chosen_point(arguments.point, **points);
     if (!point) return report(point.error());
     chosen = *point;
-    if (const std::string missing = missing_file(*document); !missing.empty())
+    if (const std::string missing = missing_file(*document, arguments.file); !missing.empty())
       return export_alone(arguments, (*document)["plans"][chosen], chosen, missing);
   }
   const auto result = reopen_result(*document, arguments.file, {chosen}, command_context(arguments.threads));

@@ -38,7 +38,7 @@ int list_hardware(bool as_json) {
                     {"devices_per_node", (*cluster)->devices_per_node},
                     {"memory_bytes", device.memory_bytes},
                     {"peak_flop_per_s", {{"fp32", device.peak_fp32}, {"bf16", device.peak_bf16}}}});
-    text += fmt::format("{:<18} {}, {} and {:g} TFLOP/s (fp32) a device, {}\n", preset.name, preset.title,
+    text += fmt::format("{:<20} {}, {} and {:g} TFLOP/s (fp32) a device, {}\n", preset.name, preset.title,
                         format_bytes(device.memory_bytes), device.peak_fp32 / 1e12, preset.note);
   }
   return write_output({}, as_json ? list.dump(1) + "\n" : text);
@@ -151,7 +151,12 @@ Json report_json(const HardwareReport& report) {
     entry["samples"] = item.samples;
     items.push_back(std::move(entry));
   }
-  Json root = {{"files", std::move(files)}, {"notes", report.notes}, {"coverage", std::move(items)}};
+  Json unread = Json::array();
+  for (const auto& file : report.unread) unread.push_back({{"path", file.path}, {"what", file.error.message()}});
+  Json root = {{"files", std::move(files)},
+               {"unread", std::move(unread)},
+               {"notes", report.notes},
+               {"coverage", std::move(items)}};
   root["profile"] = report.cluster ? Json::parse(write_hardware_profile(*report.cluster)) : Json();
   if (!report.cluster) root["no_profile"] = report.no_cluster;
   return root;
@@ -209,6 +214,7 @@ int read_files(const Arguments& arguments) {
   } else {
     for (const auto& log : read->logs) text += describe(log);
     for (const auto& log : read->logs) text += problems(log);
+    for (const auto& unread : read->unread) text += "not read: " + unread.error.message() + "\n";
     for (const auto& note : read->notes) text += note + "\n";
     text += read->cluster ? coverage_table(*read) : "\nno profile: " + read->no_cluster + "\n";
   }

@@ -15,7 +15,7 @@ namespace turnpoint::cli {
 namespace {
 
 struct InspectOptions {
-  std::string model, batch, sequence;
+  std::string model, as, batch, sequence;
   bool json = false;
 };
 
@@ -76,7 +76,7 @@ int inspect(const InspectOptions& options) {
   if (!batch) return report(batch.error());
   const auto sequence = read_size("sequence", options.sequence);
   if (!sequence) return report(sequence.error());
-  const auto source = open_model(options.model);
+  const auto source = open_model(options.model + (options.as.empty() ? "" : "?as=" + options.as));
   if (!source) return report(source.error());
   if (const TaskGraphPtr tasks = (*source)->tasks()) return inspect_tasks(**source, *tasks, options.json);
   binding.batch = *batch ? *batch : (*source)->chosen_batch() ? (*source)->chosen_batch() : 1;
@@ -111,6 +111,8 @@ void add_inspect_command(CLI::App& app, Command& command) {
   sub->add_option("MODEL", options->model, "A path, or builtin:NAME[?batch=256&layers=24]")->required();
   sub->add_option("--batch", options->batch, "Samples in one iteration (default 1)");
   sub->add_option("--sequence", options->sequence, "Tokens per sample (default: the model's)");
+  sub->add_option("--as", options->as, "Read a config.json as one of this family, whatever it says (llama, qwen3...)")
+      ->type_name("FAMILY");
   sub->add_flag("--json", options->json, "Print JSON");
   sub->callback([&command, options] { command.run = [options] { return inspect(*options); }; });
 }

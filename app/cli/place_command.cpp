@@ -115,8 +115,12 @@ int place(const PlaceArguments& arguments) {
                                                         : with_findings(**graph, request, *result));
   if (written != kDone) return written;
   const auto peak = std::max_element(result->peak_bytes.begin(), result->peak_bytes.end());
-  std::fprintf(stderr, "%s: makespan %s, busiest device %s, at most %s on a device\n", result->method.c_str(),
-               format_seconds(result->makespan_s).c_str(), format_seconds(result->max_load_s).c_str(),
+  // The load may be above the makespan: it adds up what a single pass does side by side.
+  std::fprintf(stderr,
+               "%s: makespan %s for a single pass; passes that follow one another without a gap take %s each, what the "
+               "busiest device computes and sends, added up; at most %s of memory on a device\n",
+               result->method.c_str(), format_seconds(result->makespan_s).c_str(),
+               format_seconds(result->max_load_s).c_str(),
                format_bytes(peak == result->peak_bytes.end() ? 0 : *peak).c_str());
   if (result->fits()) return kDone;
   const std::string never = placement::never_fits(**graph, request);

@@ -26,6 +26,8 @@ void add_scenario_arguments(CLI::App& app, ScenarioArguments& arguments) {
   app.add_option("model", arguments.model, "A model file, a task graph, or builtin:NAME")
       ->required()
       ->type_name("MODEL");
+  app.add_option("--as", arguments.as, "Read a config.json as one of this family, whatever it says (llama, qwen3...)")
+      ->type_name("FAMILY");
   app.add_option("--hardware", arguments.hardware,
                  "A preset such as v100-16gb-2x8, or a profile file; a task graph's own file without it")
       ->type_name("HW");
@@ -64,7 +66,7 @@ Expected<ScenarioPtr> open_scenario(const ScenarioArguments& arguments) {
       set_option(settings, name, 0);
     }
   }
-  auto source = open_model(arguments.model);
+  auto source = open_model(arguments.model + (arguments.as.empty() ? "" : "?as=" + arguments.as));
   if (!source) return source.error();
   // "builtin:gpt2?batch=8" counts unless --batch says otherwise.
   const bool batch_given = std::any_of(arguments.options.begin(), arguments.options.end(), [](const auto& option) {

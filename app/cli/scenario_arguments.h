@@ -12,7 +12,7 @@
 namespace turnpoint::cli {
 
 struct ScenarioArguments {
-  std::string model, hardware, without;
+  std::string model, as, hardware, without;
   /// Key and text as given; empty text: not given. A list, because the parser keeps references to its elements.
   std::list<std::pair<std::string, std::string>> options;
 };

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <chrono>
+#include <optional>
 
 #include "app/cli/answers.h"
 #include "app/cli/commands.h"
@@ -9,6 +10,7 @@
 #include "app/cli/search_objective.h"
 #include "app/cli/written_results.h"
 #include "core/base/text.h"
+#include "core/import/files/training_settings.h"
 #include "core/plan/simulated_points.h"
 #include "core/search/method.h"
 
@@ -18,7 +20,7 @@ namespace {
 
 struct SearchArguments {
   ScenarioArguments scenario;
-  std::string methods, objective = "frontier", out;
+  std::string methods, objective = "frontier", out, settings;
   int threads = 0;
   bool plans = false, simulate = false, json = false;
   std::size_t max_plans = 0;  ///< 0: not said
@@ -91,17 +93,60 @@ void say(const Result& result) {
   std::fprintf(stderr, "%s\n", line.c_str());
 }
 
-int run_search(const SearchArguments& arguments) {
+/// Batch, sequence and precision of a settings file where no option names them, with a note of what was taken.
+Expected<TrainingSettings> take_settings(const std::string& path, ScenarioArguments& scenario) {
+  auto settings = open_training_settings(path);
+  if (!settings) return settings;
+  const auto text_of = [&](std::string_view key) -> std::string& {
+    return std::find_if(scenario.options.begin(), scenario.options.end(), [&](const auto& o) { return o.first == key; })
+        ->second;
+  };
+  std::int64_t devices = parse_int(text_of("devices")).value_or(0);
+  if (devices <= 0 && !scenario.hardware.empty()) {
+    const auto hardware = open_hardware(scenario.hardware);
+    if (!hardware) return hardware.error();
+    devices = (*hardware)->devices();
+  }
+  std::string taken;
+  const auto take = [&](std::string_view key, const std::string& value) {
+    if (!text_of(key).empty() || value.empty() || value == "0") return;
+    text_of(key) = value;
+    taken += fmt::format("{}{} {}", taken.empty() ? "" : ", ", key, value);
+  };
+  take("batch", std::to_string(settings->batch_on(devices)));
+  take("sequence", std::to_string(settings->sequence));
+  take("precision", settings->precision);
+  if (const auto batch = parse_int(text_of("batch")); batch && settings->micro_batch > 0)
+    settings->global_batch = *batch;
+  std::fprintf(stderr, "note: %s: settings of %s%s%s\n", path.c_str(), settings->framework.c_str(),
+               taken.empty() ? "" : "; taken: ", taken.c_str());
+  return settings;
+}
+
+int run_search(const SearchArguments& given) {
+  SearchArguments arguments = given;
   if (const int refused = check_output(arguments.out); refused != kDone) return refused;
   const auto objective = parse_objective(arguments.objective);
   if (!objective) return report(objective.error());
+  std::optional<TrainingSettings> settings;
+  if (!arguments.settings.empty()) {
+    auto taken = take_settings(arguments.settings, arguments.scenario);
+    if (!taken) return report(taken.error());
+    settings = std::move(*taken);
+  }
   const auto scenario = open_scenario(arguments.scenario);
   if (!scenario) return report(scenario.error());
   for (const auto& warning : (*scenario)->model->warnings) std::fprintf(stderr, "warning: %s\n", warning.c_str());
   if (const auto note = note_on_added_nodes(arguments.scenario, **scenario); !note.empty())
     std::fprintf(stderr, "note: %s\n", note.c_str());
   for (const auto& note : (*scenario)->cluster->notes) std::fprintf(stderr, "note: hardware: %s\n", note.c_str());
-  const std::string wanted = !arguments.methods.empty() ? arguments.methods : (*scenario)->tasks ? "pardnn" : "ft";
+  std::string wanted = !arguments.methods.empty() ? arguments.methods : (*scenario)->tasks ? "pardnn" : "ft";
+  if (settings) {
+    const auto split = settings->split_on((*scenario)->cluster->devices());
+    if (!split) return report(split.error());
+    if (wanted == "all") return report(usage_error("--settings adds a method to a list; --method all stands alone"));
+    wanted += ",manual:" + *split;
+  }
   auto chosen = chosen_methods(wanted, **scenario);
   if (!chosen) return report(chosen.error());
 
@@ -152,6 +197,11 @@ void add_search_command(CLI::App& app, Command& command) {
                   "Methods, comma-separated, or all, which leaves out ft-published, ft-published-elimination and "
                   "pardnn-published: the papers' own algorithms, a minute each, run where they are named "
                   "[ft; pardnn for a task graph, which placement methods alone take]");
+  sub->add_option(
+         "--settings", arguments->settings,
+         "Settings of DeepSpeed, Megatron-LM, NeMo, MaxText or torchtitan: their split beside the methods, their "
+         "batch, sequence and precision where no option names one")
+      ->type_name("FILE");
   sub->add_option("--objective", arguments->objective, "frontier, mini-time, mini-parallelism or profile")
       ->capture_default_str();
   sub->add_option("--threads", arguments->threads, "Threads; 0: all")->check(CLI::Range(0, 1024));

@@ -113,8 +113,8 @@ bool fit_sends(Cluster& cluster, int level, std::vector<std::string>& notes) {
 
 /// NVLinks of the devices that presets are known for.
 int nvlinks_of(std::string_view device) {
-  constexpr std::pair<std::string_view, int> kCounts[] = {{"P100", 4},  {"V100", 6},  {"A100", 12},
-                                                          {"H100", 18}, {"H200", 18}, {"B200", 18}};
+  constexpr std::pair<std::string_view, int> kCounts[] = {{"P100", 4},  {"V100", 6},  {"A100", 12},  {"H100", 18},
+                                                          {"H200", 18}, {"B200", 18}, {"GB200", 18}, {"GB300", 18}};
   for (const auto& [name, count] : kCounts)
     if (device.starts_with(name)) return count;
   return 0;

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <cctype>
+#include <span>
 
 #include "core/base/text.h"
 #include "core/hardware/cluster.h"
@@ -24,6 +25,31 @@ namespace {
 
 constexpr double kTera = 1e12, kGiga = 1e9;
 constexpr std::int64_t kGiB = std::int64_t(1) << 30;
+
+struct Shape {
+  int nodes, devices_per_node;
+};
+
+/// The shapes that people are shown of a device.
+enum class Shapes : std::uint8_t { servers, racks, boards, hosts_of_4, hosts_of_8, instances_of_16 };
+
+std::span<const Shape> shapes_of(Shapes shapes) {
+  static constexpr Shape kServers[] = {{1, 2}, {1, 4}, {1, 8}, {2, 8}, {4, 8}};
+  static constexpr Shape kRacks[] = {{1, 36}, {1, 72}, {2, 72}};
+  static constexpr Shape kBoards[] = {{1, 2}, {4, 2}, {16, 2}, {64, 2}};
+  static constexpr Shape kHostsOf4[] = {{1, 4}, {4, 4}, {16, 4}};
+  static constexpr Shape kHostsOf8[] = {{1, 8}, {2, 8}, {8, 8}};
+  static constexpr Shape kInstances[] = {{1, 16}, {4, 16}};
+  switch (shapes) {
+    case Shapes::servers: return kServers;
+    case Shapes::racks: return kRacks;
+    case Shapes::boards: return kBoards;
+    case Shapes::hosts_of_4: return kHostsOf4;
+    case Shapes::hosts_of_8: return kHostsOf8;
+    case Shapes::instances_of_16: return kInstances;
+  }
+  return kServers;
+}
 
 struct KnownDevice {
   const char* key;
@@ -37,6 +63,8 @@ struct KnownDevice {
   double host_link_gb_per_s;    ///< 0: not known
   double hop_s;                 ///< latency of one step inside a node
   double efficiency_16bit = 0;  ///< where the 16-bit format reaches another part of its peak than fp32
+  double pair_gb_per_s = 0;     ///< devices joined pair by pair: what one such link reaches; 0: a switch or a torus
+  Shapes shapes = Shapes::servers;
 };
 
 constexpr double kNvlinkHop = 3.4e-6, kPcieHop = 5.7e-6, kInterLatency = 5e-6;
@@ -58,6 +86,14 @@ constexpr KnownDevice kDevices[] = {
     {"h200-141gb", "H200-141GB", 141, 67, 989, 4800, "NVLink 4", 370, "8 x InfiniBand NDR", 400, 48, kNvlinkHop},
     // NVIDIA HGX B200 data sheet (180 GB usable of 192; 7.7 TB/s is quoted too); ring all-reduce 682; PCIe 5 as H100.
     {"b200-180gb", "B200-180GB", 180, 80, 2250, 8000, "NVLink 5", 682, "8 x InfiniBand NDR", 400, 48, kNvlinkHop},
+    // NVIDIA GB200 NVL72 data sheet, a rack of 72 as one node: 13.4 TB and 576 TB/s of memory, dense bf16 180 PFLOP/s,
+    // fp32 5760 TFLOP/s. NVLink 5 as B200, whose ring all-reduce stands for it; a 400 Gb/s card for each device. Host:
+    // NVLink-C2C, 225 GB/s a device on the wire, of which GH200 reaches four fifths (nvbandwidth).
+    {"gb200-186gb", "GB200-186GB", 186, 80, 2500, 8000, "NVLink 5", 682, "72 x InfiniBand NDR", 3600, 180, kNvlinkHop,
+     0, 0, Shapes::racks},
+    // NVIDIA GB300 NVL72 data sheet: 20 TB and 576 TB/s of memory, dense bf16 180 PFLOP/s; 800 Gb/s cards (ConnectX-8).
+    {"gb300-279gb", "GB300-279GB", 279, 80, 2500, 8000, "NVLink 5", 682, "72 x InfiniBand XDR", 7200, 180, kNvlinkHop,
+     0, 0, Shapes::racks},
     // NVIDIA L40S data sheet; no NVLink: 20 GB/s through the host is an estimate for PCIe 4 x16 (31 on the wire);
     // network: the least of the usual one to four cards.
     {"l40s-48gb", "L40S-48GB", 48, 91.6, 362, 864, "PCIe 4 x16", 20, "InfiniBand HDR", 25, 21, kPcieHop},
@@ -65,22 +101,52 @@ constexpr KnownDevice kDevices[] = {
     // through the host: 10 GB/s is an estimate within the "few to 20" reported. Network: an estimate, 100 Gb/s
     // Ethernet.
     {"rtx4090-24gb", "RTX4090-24GB", 24, 82.6, 165, 1008, "PCIe 4 x16", 10, "100 Gb/s Ethernet", 12.5, 21, kPcieHop},
-    // AMD MI300X data sheet; all-reduce of eight 313. See link_bandwidth for fewer.
-    {"mi300x-192gb", "MI300X-192GB", 192, 163, 1307, 5300, "xGMI", 313, "8 x InfiniBand NDR", 400, 48, kNvlinkHop},
+    // AMD MI300X data sheet; all-reduce of eight 313. Joined pair by pair, 48 GB/s usable each of 64.
+    {"mi300x-192gb", "MI300X-192GB", 192, 163, 1307, 5300, "xGMI", 313, "8 x InfiniBand NDR", 400, 48, kNvlinkHop, 0,
+     48},
+    // AMD MI325X data sheet: the MI300X's chip and links with more memory.
+    {"mi325x-256gb", "MI325X-256GB", 256, 163.4, 1307, 6000, "xGMI", 313, "8 x InfiniBand NDR", 400, 48, kNvlinkHop, 0,
+     48},
+    // AMD MI355X data sheet; 76.8 GB/s a link on the wire where the MI300X has 64: its collectives scaled by that.
+    {"mi355x-288gb", "MI355X-288GB", 288, 157.3, 2516, 8000, "xGMI", 375, "8 x InfiniBand NDR", 400, 48, kNvlinkHop, 0,
+     57.6},
+    // Intel Gaudi 3 (Hot Chips 2024): 128 GB, 3.67 TB/s, bf16 1835, vector units 28.7 in bf16 and half of it in fp32.
+    // 21 of its 24 ports of 200 Gb/s lead to the seven others of a server, three to each; what collectives reach of
+    // that is an estimate, 0.95. The other three ports leave the server.
+    {"gaudi3-128gb", "Gaudi3-128GB", 128, 14.3, 1835, 3670, "RoCE 200GbE", 500, "24 x 200 Gb/s Ethernet", 600, 48,
+     kPcieHop, 0, 71.4},
+    // AWS Neuron documentation, Trainium2: 96 GiB, 2.9 TB/s, bf16 667, fp32 181; 16 to an instance (trn2.48xlarge) in a
+    // 4 x 4 torus, 1 TB/s of NeuronLink-v3 a device in both directions together: a ring along one axis has two of the
+    // four links, 256 GB/s. EFA 3.2 Tb/s an instance.
+    {"trainium2-96gb", "Trainium2-96GB", 96, 181, 667, 2900, "NeuronLink 3", 256, "EFA", 400, 0, kNvlinkHop, 0, 0,
+     Shapes::instances_of_16},
     // One device is a board of four chips, as in AccPar's study. Chips: 46 and 123 TFLOP/s, 16 and 32 GiB, 0.7 and 0.9
     // TB/s (Google Cloud TPU pages; Norrie et al., IEEE Micro 2021; boards are quoted with 180 and 420), vector fp32 3
     // and 4 TFLOP/s (Jouppi et al., CACM 2020). Links: 496 and 656 Gb/s each; a board's side towards the next in the
     // torus has two, which is what a ring uses. AccPar's own network constants could not be confirmed.
-    {"tpu-v2", "TPU-v2-board", 64, 12, 180, 2800, "ICI", 124, "ICI torus", 124, 0, kNvlinkHop},
-    {"tpu-v3", "TPU-v3-board", 128, 16, 420, 3600, "ICI", 164, "ICI torus", 164, 0, kNvlinkHop},
+    {"tpu-v2", "TPU-v2-board", 64, 12, 180, 2800, "ICI", 124, "ICI torus", 124, 0, kNvlinkHop, 0, 0, Shapes::boards},
+    {"tpu-v3", "TPU-v3-board", 128, 16, 420, 3600, "ICI", 164, "ICI torus", 164, 0, kNvlinkHop, 0, 0, Shapes::boards},
+    // From v4 on one device is one chip, a node the host of four (2 x 2) or eight (2 x 4). Google Cloud TPU pages (v4,
+    // v5e, v5p, v6e, TPU7x): memory, bandwidth, bf16; ICI in both directions together 400 GB/s (v5e), 1200 (v5p), 800
+    // (v6e), 1200 (v7) over 4 or 6 ports; v4 has six of 50 GB/s each way (Jouppi et al., ISCA 2023). A ring along one
+    // axis of the torus sends both ways round; a host's smaller side has two chips. One fp32 product is made of six in
+    // bf16 (XLA's highest precision). Latencies of ICI are not published: NVLink's stand for them.
+    {"tpu-v4", "TPU-v4", 32, 275.0 / 6, 275, 1200, "ICI", 100, "ICI torus", 200, 0, kNvlinkHop, 0, 0,
+     Shapes::hosts_of_4},
+    {"tpu-v5e", "TPU-v5e", 16, 197.0 / 6, 197, 819, "ICI", 100, "ICI torus", 200, 0, kNvlinkHop, 0, 0,
+     Shapes::hosts_of_8},
+    {"tpu-v5p", "TPU-v5p", 95, 459.0 / 6, 459, 2765, "ICI", 200, "ICI torus", 400, 0, kNvlinkHop, 0, 0,
+     Shapes::hosts_of_4},
+    {"tpu-v6e", "TPU-v6e", 32, 918.0 / 6, 918, 1638, "ICI", 200, "ICI torus", 400, 0, kNvlinkHop, 0, 0,
+     Shapes::hosts_of_8},
+    {"tpu-v7", "TPU-v7", 192, 2307.0 / 6, 2307, 7380, "ICI", 200, "ICI torus", 400, 0, kNvlinkHop, 0, 0,
+     Shapes::hosts_of_4},
 };
 
-/// MI300X are joined pair by pair, 48 GB/s usable each: fewer devices reach less.
+/// Of devices that are joined pair by pair fewer reach less.
 double link_bandwidth(const KnownDevice& known, int devices_per_node) {
-  constexpr double kXgmiPair = 48;
-  const bool pairwise = std::string_view(known.link) == "xGMI";
-  return kGiga * (pairwise ? std::min(known.link_gb_per_s, kXgmiPair * std::max(1, devices_per_node - 1))
-                           : known.link_gb_per_s);
+  const double pairs = known.pair_gb_per_s * std::max(1, devices_per_node - 1);
+  return kGiga * (pairs > 0 ? std::min(known.link_gb_per_s, pairs) : known.link_gb_per_s);
 }
 
 ClusterPtr make(const KnownDevice& known, int nodes, int devices_per_node) {
@@ -100,10 +166,6 @@ ClusterPtr make(const KnownDevice& known, int nodes, int devices_per_node) {
   cluster->host_link_bandwidth = known.host_link_gb_per_s * kGiga;
   return cluster;
 }
-
-struct Shape {
-  int nodes, devices_per_node;
-};
 
 /// The last "-NxM" of a name.
 std::optional<Shape> parse_shape(std::string_view text) {
@@ -192,25 +254,20 @@ std::string preset_key_of(std::string_view device_name) {
 const std::vector<PresetInfo>& preset_names() {
   static const std::vector<PresetInfo> infos = [] {
     std::vector<PresetInfo> list;
-    const auto is_tpu = [](const KnownDevice& known) { return std::string_view(known.key).starts_with("tpu"); };
     const auto add = [&](const KnownDevice& known, const Shape& shape) {
       const ClusterPtr cluster = make(known, shape.nodes, shape.devices_per_node);
       std::string note = fmt::format("{} {:g} GB/s", known.link, cluster->links[kIntraNode].bandwidth / kGiga);
       if (shape.nodes > 1) note += fmt::format(", {} {:g} GB/s a node", known.network, known.network_gb_per_s);
       if (std::string_view(known.link).starts_with("PCIe")) note += " (estimates)";
-      if (shape.devices_per_node < 8 && shape.nodes == 1 && !is_tpu(known)) note += ", workstation";
+      if (shape.devices_per_node < 8 && shape.nodes == 1 && known.shapes == Shapes::servers) note += ", workstation";
       list.push_back({cluster->name, cluster->title, note});
     };
     for (const auto& known : kDevices)
-      for (const Shape shape : {Shape{1, 2}, Shape{1, 4}, Shape{1, 8}, Shape{2, 8}, Shape{4, 8}})
-        if (!is_tpu(known)) add(known, shape);
-    for (const auto& known : kDevices)
-      for (const Shape shape : {Shape{1, 2}, Shape{4, 2}, Shape{16, 2}, Shape{64, 2}})
-        if (is_tpu(known)) add(known, shape);
+      for (const Shape& shape : shapes_of(known.shapes)) add(known, shape);
     // AccPar's heterogeneous array: 128 boards of each.
     std::vector<ClusterPtr> boards;
     for (const auto& known : kDevices)
-      if (is_tpu(known)) boards.push_back(make(known, 64, 2));
+      if (known.shapes == Shapes::boards) boards.push_back(make(known, 64, 2));
     const ClusterPtr mixed = *join_clusters(boards);
     list.push_back({mixed->name, mixed->title, "mixed, the slower ICI counts"});
     return list;

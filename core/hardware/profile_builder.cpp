@@ -11,6 +11,7 @@
 #include "core/hardware/calibrate_links.h"
 #include "core/hardware/logs/log_text.h"
 #include "core/hardware/naming.h"
+#include "core/hardware/take_sheets.h"
 
 namespace turnpoint {
 
@@ -118,6 +119,30 @@ void drop_replaced(Cluster& cluster, const std::vector<MeasuredLog>& logs) {
   });
 }
 
+/// One card's rate becomes the node's where a topology counts the cards; alone it says too little.
+void take_cards(const std::vector<MeasuredLog>& logs, Cluster& cluster, std::vector<std::string>& notes) {
+  std::size_t cards = 0;
+  double rate = 0;
+  for (const auto& log : logs) {
+    if (log.topology) cards = std::max(cards, log.topology->nics.size());
+    for (const auto& figure : log.figures)
+      if (figure.figure == Figure::network_card) rate = std::max(rate, figure.value);
+  }
+  if (rate < 1) return;
+  LinkLevel& link = cluster.links[kInterNode];
+  if (cards == 0) {
+    notes.push_back(
+        fmt::format("one network card carries {:.1f} GB/s; how many a node has is not told (a topology file "
+                    "would), so the link between nodes stays {:.1f} GB/s",
+                    rate / 1e9, link.bandwidth / 1e9));
+  } else if (link.origin == Origin::modelled) {
+    link.bandwidth = rate * static_cast<double>(cards);
+    link.origin = Origin::calibrated;
+    notes.push_back(fmt::format("link between nodes: {:.1f} GB/s, {} network card{} of {:.1f} GB/s measured",
+                                link.bandwidth / 1e9, cards, cards == 1 ? "" : "s", rate / 1e9));
+  }
+}
+
 void take_figures(const std::vector<MeasuredLog>& logs, Cluster& cluster, std::vector<std::string>& notes) {
   double host = 0;
   for (const auto& log : logs)
@@ -125,29 +150,25 @@ void take_figures(const std::vector<MeasuredLog>& logs, Cluster& cluster, std::v
       if (figure.value < 1) continue;  // none of these is that slow
       if (figure.figure == Figure::host_to_device || figure.figure == Figure::device_to_host)
         host = host > 0 ? std::min(host, figure.value) : figure.value;
-      if (log.kind != LogKind::gpu_specs) continue;
-      if (figure.figure == Figure::device_memory) cluster.device.memory_bandwidth = figure.value;
-      if (figure.figure == Figure::peak_16bit) cluster.device.peak_bf16 = figure.value;
     }
+  take_cards(logs, cluster, notes);
   if (host > 0) {
     cluster.host_link_bandwidth = host;
     notes.push_back(fmt::format("host link: {:.1f} GB/s, the slower direction measured", host / 1e9));
   }
-  for (const auto& log : logs)
-    if (log.kind == LogKind::gpu_specs)
-      notes.push_back(fmt::format("{}: peak and memory bandwidth taken; its links are wire rates, so the preset's stay",
-                                  short_name(log)));
 }
 
 /// Column-major C (M x N) = A B without transposes is the forward product of M outputs, N samples and K inputs.
 void take_operators(const std::vector<MeasuredLog>& logs, Cluster& cluster, std::vector<std::string>& notes) {
-  std::map<std::tuple<Precision, std::vector<std::int64_t>>, std::vector<double>> products;
+  std::map<std::tuple<Precision, std::vector<std::int64_t>, std::string>, std::vector<double>> products;
   for (const auto& log : logs) {
     std::size_t raw = 0;
     for (const auto& sample : log.operators) {
       const auto dim = [&](std::size_t i) { return sample.dims[i].second; };
       if (log.kind == LogKind::deepbench_gemm && dim(3) == 0 && dim(4) == 0)
-        products[{sample.precision, {dim(1), dim(2), dim(0)}}].push_back(sample.time_s);
+        products[{sample.precision, {dim(1), dim(2), dim(0)}, "forward"}].push_back(sample.time_s);
+      else if (log.kind == LogKind::kineto && sample.kind == "matmul")
+        products[{sample.precision, {dim(0), dim(1), dim(2)}, sample.phase}].push_back(sample.time_s);
       else
         ++raw;
     }
@@ -157,7 +178,8 @@ void take_operators(const std::vector<MeasuredLog>& logs, Cluster& cluster, std:
   }
   for (auto& [key, times] : products) {
     std::sort(times.begin(), times.end());
-    cluster.operators.push_back({"matmul", std::get<1>(key), std::get<0>(key), "forward", logs::quantile(times, 0.5)});
+    cluster.operators.push_back(
+        {"matmul", std::get<1>(key), std::get<0>(key), std::get<2>(key), logs::quantile(times, 0.5)});
   }
 }
 
@@ -174,9 +196,10 @@ Expected<ClusterPtr> build_profile(const std::vector<MeasuredLog>& logs, const C
   auto cluster = std::make_shared<Cluster>(*base);
   // Nobody chose this preset, so whoever reads results of the profile must hear of it.
   if (!given) cluster->notes.push_back(notes.back());
+  take_sheets(logs, *cluster, notes);
   for (const auto& log : logs) {
     const std::string found = preset_key_of(log.device_name);
-    if (given && !found.empty() && !cluster->name.starts_with(found))
+    if (given && log.kind != LogKind::gpu_specs && !found.empty() && !cluster->name.starts_with(found))
       notes.push_back(fmt::format("{} was measured on '{}', the profile is for {}", short_name(log), log.device_name,
                                   cluster->device.name));
   }
@@ -212,6 +235,13 @@ bool is_profile(std::string_view text) {
          text.find("\"turnpoint/hardware-profile@") != std::string_view::npos;
 }
 
+Expected<ClusterPtr> parse_profile(const FileStart& start, const std::string& path) {
+  if (start.whole) return parse_hardware_profile(start.text, path);
+  const auto text = read_file(path, kMaximumFile);
+  if (!text) return text.error();
+  return parse_hardware_profile(*text, path);
+}
+
 }  // namespace
 
 Expected<HardwareReport> read_hardware_files(const std::vector<std::string>& paths, const ClusterPtr& base) {
@@ -219,20 +249,22 @@ Expected<HardwareReport> read_hardware_files(const std::vector<std::string>& pat
   ClusterPtr profile;
   std::string profile_path;
   for (const auto& path : paths) {
-    const auto text = read_file(path, kMaximumFile);
-    if (!text) return text.error();
-    if (is_profile(*text)) {
+    const auto start = read_start(path);
+    if (start && is_profile(start->text)) {
       if (profile) return usage_error(fmt::format("'{}' and '{}' are both profiles: give one", profile_path, path));
-      const auto found = parse_hardware_profile(*text, path);
+      const auto found = parse_profile(*start, path);
       if (!found) return found.error();
       profile = *found;
       profile_path = path;
       continue;
     }
-    auto log = parse_measured_log(*text, path);
-    if (!log) return log.error();
-    report.logs.push_back(std::move(*log));
+    auto log = start ? read_measured_log(path, *start) : Expected<MeasuredLog>(start.error());
+    if (log)
+      report.logs.push_back(std::move(*log));
+    else
+      report.unread.push_back({path, log.error()});
   }
+  if (!report.unread.empty() && report.logs.empty() && !profile) return report.unread.front().error;
   if (profile && base) report.notes.push_back(fmt::format("'{}' is the base, not the preset", profile_path));
   const auto cluster = build_profile(report.logs, profile ? profile : base, report.notes);
   if (!cluster) {
@@ -245,10 +277,10 @@ Expected<HardwareReport> read_hardware_files(const std::vector<std::string>& pat
 }
 
 Expected<ClusterPtr> read_hardware_file(const std::string& path) {
-  const auto text = read_file(path, kMaximumFile);
-  if (!text) return text.error();
-  if (is_profile(*text)) return parse_hardware_profile(*text, path);
-  const auto log = parse_measured_log(*text, path);
+  const auto start = read_start(path);
+  if (!start) return start.error();
+  if (is_profile(start->text)) return parse_profile(*start, path);
+  const auto log = read_measured_log(path, *start);
   if (!log) return log.error();
   std::vector<std::string> notes;
   auto cluster = build_profile({*log}, nullptr, notes);

@@ -30,9 +30,16 @@ std::vector<CoverageItem> coverage(const Cluster& cluster);
 /// A profile's measured collectives as curves again.
 std::vector<MeasuredCurve> curves_of(const Cluster& cluster);
 
+/// A file of a set that could not be read, and why; the others are taken without it.
+struct UnreadFile {
+  std::string path;
+  Error error;
+};
+
 /// Everything a page about a profile shows. `cluster` is null where no file tells the device and no preset was given.
 struct HardwareReport {
   std::vector<MeasuredLog> logs;  ///< in the order of the files; curves with spread, figures, topologies, problems
+  std::vector<UnreadFile> unread;
   ClusterPtr cluster;
   std::string no_cluster;  ///< why there is none
   std::vector<CoverageItem> coverage;
@@ -47,7 +54,8 @@ Expected<ClusterPtr> build_profile(const std::vector<MeasuredLog>& logs, const C
                                    std::vector<std::string>& notes);
 
 /// Reads files of any kind: measured logs, and at most one hardware profile, which becomes the base unless one is
-/// given. The first file that cannot be read is the error.
+/// given. A log that cannot be read is left out and listed; it is the error where no other was read, and so is a
+/// broken profile, since another base would be another machine.
 Expected<HardwareReport> read_hardware_files(const std::vector<std::string>& paths, const ClusterPtr& base = nullptr);
 
 /// A cluster from one file, a profile or a measured log that names its device.

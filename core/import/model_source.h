@@ -29,8 +29,8 @@ class ModelSource {
   virtual ~ModelSource() = default;
   virtual std::string name() const = 0;
   virtual std::string source() const = 0;
-  /// The batch that the specification itself names ("builtin:gpt2?batch=8"); 0: none. Callers with a default of their
-  /// own put it behind this one.
+  /// The batch that the specification itself names ("builtin:gpt2?batch=8") or that an exported file fixes, if that is
+  /// above 1 or no other can be bound; 0: none. Callers with a default of their own put it behind this one.
   virtual std::int64_t chosen_batch() const { return 0; }
   /// Builds the graph; cheap enough to be repeated when batch or sequence change.
   virtual Expected<ModelPtr> bind(const ModelBinding& binding) const = 0;
@@ -40,14 +40,18 @@ class ModelSource {
 };
 using ModelSourcePtr = std::shared_ptr<const ModelSource>;
 
-/// `specification` is a path or "builtin:NAME[?batch=256&layers=24]". The kind of file is told by its content.
+/// `specification` is a path or "builtin:NAME[?batch=256&layers=24]". The kind of file is told by its content. A path
+/// may end with "?as=FAMILY": a config.json is read as one of that family whatever it says.
 Expected<ModelSourcePtr> open_model(const std::string& specification);
 
 // The parts behind it.
 Expected<ModelSourcePtr> open_onnx(const std::string& path);
 /// GraphDef, MetaGraphDef or SavedModel, in binary (.pb) or text (.pbtxt).
 Expected<ModelSourcePtr> open_tensorflow(const std::string& path);
-Expected<ModelSourcePtr> open_huggingface_config(const std::string& path);
+Expected<ModelSourcePtr> open_huggingface_config(const std::string& path, const std::string& as = {});
+/// A safetensors file, or the index of several (core/import/files/safetensors.h): the config.json beside it with the
+/// stored count compared, else parameters without operators, which can be inspected and not searched.
+Expected<ModelSourcePtr> open_stored_weights(const std::string& path);
 /// Whatever core/import/task_graph.h reads.
 Expected<ModelSourcePtr> open_task_graph_source(const std::string& path);
 Expected<ModelSourcePtr> open_builtin(const std::string& specification_after_colon);

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "core/import/files/foreign_file.h"
+#include "core/import/files/safetensors.h"
 #include "core/import/model_source.h"
 #include "core/import/onnx/mapped_file.h"
 #include "core/import/task_graph.h"
@@ -30,7 +32,7 @@ Expected<std::string> file_in_folder(const std::string& folder) {
   return models.front();
 }
 
-enum class Kind { json, tasks, tensorflow, onnx, text, empty };
+enum class Kind { json, tasks, tensorflow, onnx, stored, text, empty };
 
 /// Tells JSON from protobuf by the first bytes: an ONNX file begins with field 1 (ir_version, 0x08) or another small
 /// field key, never with '{' and white space before it. TensorFlow's graphs are told by the fields at their top, and
@@ -40,10 +42,13 @@ Expected<Kind> sniff(const std::string& path) {
   if (fs::is_regular_file(path, ec) && fs::file_size(path, ec) == 0 && !ec) return Kind::empty;
   const auto file = onnx::MappedFile::open(path);
   if (!file) return file.error();
+  const std::string_view whole(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
   constexpr std::size_t kLooked = 512;
-  std::string_view head(reinterpret_cast<const char*>(file->bytes().data()), std::min(kLooked, file->bytes().size()));
+  std::string_view head = whole.substr(0, kLooked);
+  if (is_safetensors(whole) || is_safetensors_index(whole)) return Kind::stored;
+  if (const auto foreign = foreign_kind(whole)) return foreign_error(*foreign, path);
   if (is_tensorflow(file->bytes())) return Kind::tensorflow;
-  if (is_task_graph({reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size()})) return Kind::tasks;
+  if (is_task_graph(whole)) return Kind::tasks;
   if (head.starts_with("\xef\xbb\xbf")) head.remove_prefix(3);
   // 0x0a is white space and the key of a protobuf's first field when that is a message or a string; JSON needs a
   // bracket after it.
@@ -60,8 +65,13 @@ Expected<ModelSourcePtr> open_model(const std::string& specification) {
   constexpr std::string_view kBuiltin = "builtin:";
   if (specification.empty()) return usage_error("no model named: give a path or builtin:NAME");
   if (specification.starts_with(kBuiltin)) return open_builtin(specification.substr(kBuiltin.size()));
-  std::string path = specification;
+  std::string path = specification, as;
   std::error_code ec;
+  if (const auto mark = path.rfind("?as="); mark != std::string::npos && !fs::exists(path, ec)) {
+    as = path.substr(mark + 4);
+    path.resize(mark);
+    if (as.empty()) return usage_error("?as= names no family", specification);
+  }
   if (!fs::exists(path, ec)) {
     Error error = bad_input("no such file", path);
     for (const auto& model : builtin_models())
@@ -75,11 +85,14 @@ Expected<ModelSourcePtr> open_model(const std::string& specification) {
   }
   const auto kind = sniff(path);
   if (!kind) return kind.error();
+  if (!as.empty() && *kind != Kind::json)
+    return usage_error("only a config.json can be read as one of a family (?as= and --as)", path);
   switch (*kind) {
-    case Kind::json: return open_huggingface_config(path);
+    case Kind::json: return open_huggingface_config(path, as);
     case Kind::tasks: return open_task_graph_source(path);
     case Kind::tensorflow: return open_tensorflow(path);
     case Kind::onnx: return open_onnx(path);
+    case Kind::stored: return open_stored_weights(path);
     case Kind::empty: return bad_input("the file is empty", path);
     case Kind::text: break;
   }

@@ -128,6 +128,21 @@ class ModelBuilder {
   /// the exchange of the state to the edge that follows.
   TensorId convolutional_recurrent(std::string name, std::string detail, TensorId x, std::span<const TensorId> weights,
                                    std::int64_t hidden, std::int64_t kept, double recall_macs);
+  struct ScanOperand {
+    TensorId tensor;
+    std::vector<std::vector<std::uint8_t>> walks;
+  };
+  struct ScanWork {
+    double macs = 0;            ///< forward, all positions; backward costs them twice
+    double pointwise_flop = 0;  ///< forward, beside them
+    std::vector<std::vector<std::uint8_t>> state_walks = {};  ///< of the states kept for backward; empty: none
+  };
+  /// A state carried over the sequence and read at every position (Mamba, delta rule, gated recurrences), of kind
+  /// `attention`: the loop dimension of the sequence must not be splittable. Operands and output say which of `dims`
+  /// they walk, as in contraction(); all operands are kept for backward.
+  TensorId scan(std::string name, std::string detail, std::vector<LoopDimension> dims,
+                std::span<const ScanOperand> operands, std::vector<std::vector<std::uint8_t>> out_walks,
+                std::vector<DimName> out_dims, const ScanWork& work);
   /// A mixture of experts as one dimension: tokens x [batch, sequence, channel] go to the experts that `routing`
   /// [batch, sequence, expert] chose, as [batch, expert, slot, channel] with the same number of `slots` per sample and
   /// expert. Their weights travel with them. Split by batch, the step to an expert split is the all-to-all of expert

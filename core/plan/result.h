@@ -40,6 +40,8 @@ class PlanSource {
   virtual Plan plan(std::size_t point) const = 0;
   /// Of a placement method; its points have no sharding plan, plan() must not be called. Null: a sharding plan.
   virtual PlacementPlanPtr placement(std::size_t /*point*/) const { return nullptr; }
+  /// Roughly how much memory goes when this goes, for whoever keeps results under a limit; 0: very little.
+  virtual std::size_t bytes() const { return 0; }
 };
 
 /// What a result's times and bytes are (design.md 5.5).

@@ -2,6 +2,7 @@
 // turnpoint/result@1 and turnpoint/results@1 (design.md section 6).
 #include <nlohmann/json.hpp>
 
+#include "core/base/named_file.h"
 #include "core/plan/escape.h"
 #include "core/plan/export.h"
 #include "core/plan/placement_export.h"
@@ -45,7 +46,10 @@ ResultParts result_parts(const Result& result, bool with_plans) {
   const Model& model = *result.scenario->model;
   const TaskGraph* tasks = result.scenario->tasks.get();
   json scenario = write_scenario(*result.scenario);
-  scenario["model"] = valid_utf8(model.source);
+  // Whoever opens the result may do so from another folder.
+  scenario["model"] = valid_utf8(absolute_name(model.source));
+  if (result.scenario->hardware.find('/') != std::string::npos || result.scenario->hardware.ends_with(".json"))
+    scenario["hardware"] = valid_utf8(absolute_name(result.scenario->hardware));
   scenario["method_options"] = valid_utf8(result.method_options);
   json head = {{"format", "turnpoint/result@1"},
                {"model",

@@ -22,6 +22,7 @@ class OnePlan : public PlanSource {
   OnePlan(std::shared_ptr<const PlanSource> all, std::size_t point) : all_(std::move(all)), point_(point) {}
   Plan plan(std::size_t) const override { return all_->plan(point_); }
   PlacementPlanPtr placement(std::size_t) const override { return all_->placement(point_); }
+  std::size_t bytes() const override { return all_->bytes(); }
 
  private:
   std::shared_ptr<const PlanSource> all_;

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/json_fields.h"
+#include "core/base/named_file.h"
 #include "core/base/text.h"
 #include "core/import/model_source.h"
 #include "core/import/task_graph.h"
@@ -106,9 +107,10 @@ Error not_a_result(const std::string& format, const std::string& where) {
 Expected<ScenarioPtr> open_its_scenario(const nlohmann::json& document, const std::string& where) {
   const auto names = read_scenario(document["scenario"], where + ": scenario");
   if (!names) return names.error();
-  const auto source = open_model(names->model);
+  const auto folder = std::filesystem::path(where).parent_path();
+  const auto source = open_model(resolve_name(folder, names->model));
   if (!source) return source.error();
-  auto scenario = scenario_of(**source, names->hardware, names->settings);
+  auto scenario = scenario_of(**source, resolve_name(folder, names->hardware), names->settings);
   if (!scenario) return scenario.error();
   if (auto same = compare_model(document, where, **scenario); !same) return same.error();
   return scenario;
@@ -275,7 +277,7 @@ bool holds_plans(const nlohmann::json& document) {
   return document.is_object() && found != document.end() && !found->is_null();
 }
 
-std::string missing_file(const nlohmann::json& document) {
+std::string missing_file(const nlohmann::json& document, const std::string& where) {
   const auto gone = [&](const char* key) {
     const auto scenario = document.find("scenario");
     if (scenario == document.end() || !scenario->is_object()) return std::string();
@@ -283,7 +285,8 @@ std::string missing_file(const nlohmann::json& document) {
     if (found == scenario->end() || !found->is_string()) return std::string();
     const auto path = found->get<std::string>();
     std::error_code ec;
-    if (std::filesystem::exists(path, ec)) return std::string();
+    if (std::filesystem::exists(resolve_name(std::filesystem::path(where).parent_path(), path), ec))
+      return std::string();
     if (std::string_view(key) == "model") return path.starts_with("builtin:") ? std::string() : path;
     const bool is_path = path.find('/') != std::string::npos || path.ends_with(".json");
     return is_path ? path : std::string();

@@ -16,8 +16,9 @@ namespace turnpoint {
 /// Whether a turnpoint/result@1 document holds plans of its points, of all or of some.
 bool holds_plans(const nlohmann::json& document);
 
-/// The model or hardware file that the document's scenario names and that is not there; empty: all are.
-std::string missing_file(const nlohmann::json& document);
+/// The model or hardware file that the document's scenario names and that is neither there nor beside the document,
+/// whose path `where` is; empty: all are there.
+std::string missing_file(const nlohmann::json& document, const std::string& where);
 
 /// Method, points, notes and turning point of the document, to choose a point by: without a scenario, bound and plans.
 /// Errors: another format, a missing or wrong field, another number of plans than of points.

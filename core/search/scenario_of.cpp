@@ -20,6 +20,11 @@ Expected<ScenarioPtr> scenario_of(const ModelSource& source, const std::string& 
   auto model = source.bind({settings.batch, settings.sequence});
   if (!model) return model.error();
   if (source.tasks()) return make_task_scenario(source.tasks(), *model, cluster, hardware, settings);
+  if ((*model)->operators.empty()) {
+    Error error = bad_input("holds weights and no graph, so that there is nothing to split", source.source());
+    error.hint = "open the config.json of the model, or a graph of it";
+    return error;
+  }
   return make_scenario(*model, cluster, hardware, settings);
 }
 

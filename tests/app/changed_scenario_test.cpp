@@ -5,6 +5,8 @@
 
 #include "app/actions.h"
 #include "app/shortcut_page.h"
+#include "views/comparison/comparison_model.h"
+#include "views/comparison/comparison_view.h"
 #include "views/scenario/methods_model.h"
 #include "window_fixture.h"
 
@@ -41,10 +43,44 @@ class ChangedScenarioTest : public QObject {
     QVERIFY(f.settle());
     QCOMPARE(stale(), 0);
     QCOMPARE(ticks(), all);
+    // Undone, it was answered before.
     f.document().undo_stack().undo();
-    QVERIFY(stale() > 0);
-    QVERIFY(f.settle());
     QCOMPARE(stale(), 0);
+    QVERIFY(f.settle());
+    QCOMPARE(ticks(), all);
+  }
+
+  void the_table_says_whose_answer_is_whose() {
+    WindowFixture f;
+    QVERIFY(f.open());
+    using Model = views::ComparisonModel;
+    const Model* table = f.window->comparison_view()->findChild<Model*>();
+    QVERIFY(table);
+    const auto cell = [&](const char* method, int column) {
+      return table->index(table->row_of(method), column).data().toString();
+    };
+    QCOMPARE(cell("optcnn", Model::answer), QStringLiteral("exact"));
+    fake_world().other_ms = 300;
+    f.document().set_option("intra-bandwidth-scale", 0.5, 0);
+    QVERIFY(f.settle());
+    f.document().set_option("intra-bandwidth-scale", 0.25, 0);
+    for (const char* method : {"ft", "optcnn", "data-parallel"}) {
+      QVERIFY2(cell(method, Model::answer).contains(QStringLiteral("\u00D70.50")),
+               qPrintable(cell(method, Model::answer)));
+      QVERIFY(cell(method, Model::against_best).isEmpty());
+    }
+    QCOMPARE(table->best_row(), -1);
+    QCOMPARE(f.chart().data().find("optcnn")->of, QStringLiteral("Intra-node bandwidth \u00D70.50"));
+    QVERIFY(f.settle());
+    QCOMPARE(cell("optcnn", Model::answer), QStringLiteral("exact"));
+    QVERIFY(table->best_row() >= 0);
+    // A curve whose search was stopped is as old as everything else.
+    fake_world().coarse_ms = 2000;
+    f.document().set_option("intra-bandwidth-scale", 2, 0);
+    f.runner().stop_all();
+    QVERIFY(QTest::qWaitFor([&] { return f.runner().settled() && !f.window->tasks().busy(); }, 5000));
+    QVERIFY(f.chart().data().subject()->stale);
+    QVERIFY(cell("ft", Model::answer).startsWith(QStringLiteral("of ")));
   }
 
   void a_pinned_frontier_is_named_by_what_differs() {

@@ -352,6 +352,31 @@ class EndToEndTest : public QObject {
     QVERIFY2(refused.err.contains("wrong.json: plans[0]: operators[0].configuration: 99"), refused.err);
   }
 
+  void settings_of_a_framework_are_a_split_beside_the_others() {
+    write(path("ds.json"),
+          R"({"train_batch_size": 32, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 2,
+      "zero_optimization": {"stage": 1}, "bf16": {"enabled": true}})");
+    const QStringList search{"search",     "builtin:lenet", "--hardware", "v100-16gb-1x4",
+                             "--settings", path("ds.json"), "--method",   "data-parallel"};
+    const Run found = run(search);
+    QVERIFY2(found.code == kDone, found.err);
+    const auto results = object_of(found.out)["results"].toArray();
+    QCOMPARE(results.size(), 2);
+    const auto scenario = results[1].toObject()["scenario"].toObject();
+    QCOMPARE(results[1].toObject()["method"].toString(), QString("manual"));
+    QCOMPARE(scenario["batch"].toInt(), 32);
+    QCOMPARE(scenario["precision"].toString(), QString("bf16"));
+    QVERIFY2(found.err.contains("settings of DeepSpeed; taken: batch 32, precision bf16"), found.err);
+    QVERIFY2(found.err.contains("manual:dp=4:micro-batches=2:zero=1"), found.err);
+    // An option goes before the file, and more samples are more micro-batches.
+    const Run other = run(search + QStringList{"--batch", "64"});
+    QVERIFY2(other.code == kDone && other.err.contains("manual:dp=4:micro-batches=4:zero=1"), other.err);
+    QCOMPARE(object_of(other.out)["results"][0]["scenario"]["batch"].toInt(), 64);
+    write(path("notes.yaml"), "a: 1\n");
+    QCOMPARE(run({"search", "builtin:lenet", "--hardware", "v100-16gb-1x4", "--settings", path("notes.yaml")}).code,
+             kBadInput);
+  }
+
   void some_plans_are_written_and_the_others_found_again() {
     const Run all = run(kSmallSearch + QStringList{"--plans", "--out", path("all.json")});
     const Run some = run(kSmallSearch + QStringList{"--max-plans", "5", "--out", path("some.json")});

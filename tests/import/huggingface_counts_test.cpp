@@ -304,10 +304,6 @@ class HuggingfaceCountsTest : public QObject {
     QTest::addColumn<QString>("said");
     QTest::newRow("first ChatGLM") << R"("chatglm", "position_encoding_2d": true, "inner_hidden_size": 16384)"
                                    << "first ChatGLM";
-    QTest::newRow("Mamba") << R"("mamba", "hidden_size": 768)"
-                           << "no operator for such a scan";
-    QTest::newRow("Jamba") << R"("jamba")"
-                           << "no operator for such a scan";
     QTest::newRow("RWKV") << R"("rwkv")"
                           << "linear recurrences";
     QTest::newRow("masked pictures") << R"("vit", "architectures": ["ViTForMaskedImageModeling"])"

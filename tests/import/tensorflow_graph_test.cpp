@@ -33,6 +33,24 @@ class TensorflowGraphTest : public QObject {
     QCOMPARE(m.model->parameters, std::int64_t{15});
   }
 
+  void what_reads_gradients_is_no_network() {
+    // Names of an optimiser's own, and a Transpose whose order nobody knows.
+    BIND(m, kDense + node("r", "Relu", {"y"}) + node("Adam/r", "ReluGrad", {"r", "r"}) +
+                placeholder("Adam/order", {2}, "DT_INT32") +
+                node("Adam/turned", "Transpose", {"Adam/r", "Adam/order"}) +
+                node("Adam/norm", "L2Loss", {"Adam/turned"}));
+    QCOMPARE(m.model->results.size(), std::size_t(1));
+    QCOMPARE(m.result().shape, (Shape{4, 10}));
+    QCOMPARE(m.macs(), 240.0);
+  }
+
+  void what_cannot_be_read_can_be_placed() {
+    const auto refused =
+        bind_graph(kDense + placeholder("order", {2}, "DT_INT32") + node("z", "Transpose", {"y", "order"}));
+    QVERIFY(!refused.model);
+    QVERIFY2(refused.error.find("turnpoint-cli place test.pbtxt") != std::string::npos, refused.error.c_str());
+  }
+
   void batch_is_the_unknown_leading_dimension() {
     for (const std::int64_t batch : {1, 4, 64}) {
       BIND(m, kDense, batch);

@@ -90,7 +90,7 @@ class MemoryBoundTest : public QObject {
     QVERIFY(never_fits(*works, limited(2, 600)).empty());
     // A pipeline that is always full counts parameters alone; a task that takes no time leaves no trace.
     PlacementRequest full = limited(2, 599);
-    full.objective = Objective::max_load;
+    full.objective = placement::Objective::max_load;
     QVERIFY(never_fits(*works, full).empty());
     task.time_s = 0;
     QVERIFY(never_fits(*of_tasks({task}), limited(2, 599)).empty());

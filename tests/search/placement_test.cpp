@@ -94,7 +94,7 @@ void check_result(const TaskGraph& graph, const PlacementRequest& request, const
   QCOMPARE(result.makespan_s, simulated->makespan_s);
   bool fits = true;
   for (std::uint32_t d = 0; d < request.devices; ++d) {
-    if (request.objective == Objective::makespan) QCOMPARE(result.peak_bytes[d], simulated->devices[d].peak_bytes);
+    if (request.objective == placement::Objective::makespan) QCOMPARE(result.peak_bytes[d], simulated->devices[d].peak_bytes);
     fits &= result.peak_bytes[d] <= request.limit_of(graph, d);
   }
   QCOMPARE(result.fits(), fits);
@@ -135,7 +135,7 @@ class PlacementTest : public QObject {
       const auto graph = test::random_task_graph(std::uint64_t(seed), 1 + std::size_t(seed) % 40);
       for (const auto& method : placement_methods()) {
         if (method.unavailable && !method.unavailable().empty()) continue;
-        for (const Objective objective : {Objective::makespan, Objective::max_load}) {
+        for (const placement::Objective objective : {placement::Objective::makespan, placement::Objective::max_load}) {
           PlacementRequest request;
           request.devices = 1 + std::uint32_t(seed) % 5;
           request.objective = objective;
@@ -163,10 +163,10 @@ class PlacementTest : public QObject {
     const auto graph = test::random_task_graph(5, 30, [](TaskGraphBuilder& b) { b.links.latency = 1e6; });
     PlacementRequest request;
     request.devices = 4;
-    for (const Objective objective : {Objective::makespan, Objective::max_load}) {
+    for (const placement::Objective objective : {placement::Objective::makespan, placement::Objective::max_load}) {
       request.objective = objective;
       const PlacementResult result = place("pardnn", *graph, request);
-      const double reached = objective == Objective::makespan ? result.makespan_s : result.max_load_s;
+      const double reached = objective == placement::Objective::makespan ? result.makespan_s : result.max_load_s;
       QVERIFY(reached <= total_s(*graph) * (1 + 1e-12));
     }
   }
@@ -189,7 +189,7 @@ class PlacementTest : public QObject {
       if (!test::one_size_per_tensor(*graph)) continue;  // those are searched with the longest transfer
       PlacementRequest request;
       request.devices = 3;
-      request.objective = Objective::max_load;
+      request.objective = placement::Objective::max_load;
       double best = 1e300;
       each_assignment(graph->task_count(), 3, [&](const std::vector<std::uint32_t>& device) {
         if (respects_groups(*graph, device)) best = std::min(best, slow_max_load(*graph, device, 3));
@@ -205,7 +205,7 @@ class PlacementTest : public QObject {
       const auto graph = test::chain(std::uint64_t(seed), 10);
       PlacementRequest request;
       request.devices = 4;
-      request.objective = Objective::max_load;
+      request.objective = placement::Objective::max_load;
       double best = 1e300;
       for (std::uint32_t cuts = 0; cuts < (1u << 9); ++cuts) {
         if (__builtin_popcount(cuts) > 3) continue;
@@ -292,7 +292,7 @@ class PlacementTest : public QObject {
       QVERIFY2(graph.has_value(), row.file);
       PlacementRequest request;
       request.devices = row.devices;
-      request.objective = Objective::max_load;
+      request.objective = placement::Objective::max_load;
       const PlacementResult result = place("pardnn", **graph, request);
       check_result(**graph, request, result);
       QVERIFY2(result.fits(), row.file);

@@ -32,7 +32,7 @@ std::vector<std::filesystem::path> workloads(const std::filesystem::path& folder
 }
 
 double seconds(const PlacementResult& result) {
-  return result.objective == Objective::max_load ? result.max_load_s : result.makespan_s;
+  return result.objective == placement::Objective::max_load ? result.max_load_s : result.makespan_s;
 }
 
 }  // namespace
@@ -68,7 +68,7 @@ class PlacementWorkloadsTest : public QObject {
     QVERIFY2(graph.has_value(), graph ? "" : graph.error().message().c_str());
     PlacementRequest request;
     request.devices = std::min(std::uint32_t(devices), (*graph)->device_limit());
-    request.objective = throughput ? Objective::max_load : Objective::makespan;
+    request.objective = throughput ? placement::Objective::max_load : placement::Objective::makespan;
     const PlacementResult one = place("single-device", **graph, request), ours = place("pardnn", **graph, request);
     QVERIFY(ours.fits() || !one.fits());
     if (one.fits()) QVERIFY2(seconds(ours) <= seconds(one), qPrintable(QString::number(seconds(ours) / seconds(one))));

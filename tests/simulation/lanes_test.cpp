@@ -58,6 +58,8 @@ class LanesTest : public QObject {
   void two_lanes_meet();
   void random_programs_follow_the_rules();
   void the_critical_path_has_no_holes();
+  void of_equal_causes_the_first_is_critical();
+  void a_peak_is_where_it_is_first_reached();
   void frees_come_before_allocations();
   void nothing_to_do();
 };
@@ -149,6 +151,25 @@ void LanesTest::the_critical_path_has_no_holes() {
     }
     QCOMPARE(at, times.makespan_s);
   }
+}
+
+void LanesTest::of_equal_causes_the_first_is_critical() {
+  Program program(3);
+  const auto a = program.add(0, 2), b = program.add(1, 2), both = program.add(2, 1, {b, a});
+  const LaneItems items = program.finished();
+  QCOMPARE(critical_items(items, run_lanes(items)), (std::vector<std::uint32_t>{a, both}));
+}
+
+void LanesTest::a_peak_is_where_it_is_first_reached() {
+  Program program(1);
+  const auto a = program.add(0, 1), b = program.add(0, 1, {a}), c = program.add(0, 1, {b});
+  Buffers buffers;
+  buffers.add(10, BufferKind::activation, a, 0);
+  buffers.add(70, BufferKind::workspace, b, 0);
+  buffers.add(70, BufferKind::copy, c, 0);
+  const auto memory = memory_over_time(buffers, run_lanes(program.finished()), {0}, false);
+  QCOMPARE(memory[0].peak_bytes, 70);
+  QCOMPARE(memory[0].peak_at_s, 1.0);
 }
 
 void LanesTest::frees_come_before_allocations() {

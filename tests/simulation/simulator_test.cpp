@@ -221,6 +221,15 @@ class SimulatorTest : public QObject {
     QCOMPARE(result->memory[0].size(), std::size_t(7));
   }
 
+  void a_peak_is_where_it_is_first_reached() {
+    const auto graph = make_graph({1, 1, 1}, {1, 7, 7}, {{0, 1}, {0, 2}});
+    const auto result = simulate(*graph, on(1, {0, 0, 0}));
+    QCOMPARE(result->devices[0].peak_bytes, std::int64_t(15));  // results that nobody reads stay to the end
+    QCOMPARE(result->devices[0].peak_at_s, 2.0);
+    const auto level = make_graph({1, 1, 1}, {7, 0, 7}, {{0, 1}, {1, 2}});
+    QCOMPARE(simulate(*level, on(1, {0, 0, 0}))->devices[0].peak_at_s, 0.0);
+  }
+
   void random_graphs_follow_the_rules() {
     Random random(5);
     std::size_t deadlocks = 0, ordered = 0, zero_makespans = 0;

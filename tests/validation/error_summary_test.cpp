@@ -88,6 +88,11 @@ class ErrorSummaryTest : public QObject {
     QVERIFY(text.contains("| step | 3 | 11.7 % | 10.0 % | 25.0 % |"));
     QVERIFY(text.contains("1.000 over 3 plans"));
     QVERIFY(!summarise(std::vector<ValidationReport>{}).rank_correlation);
+    // The median of an even number is the mean of the middle two, without their signs: 0, 10, 25 and 50 %.
+    reports.push_back(test::sample_report());
+    reports.back().step = test::compared("step", 1, 2);
+    QVERIFY(std::abs(summarise(reports).rows[0].median - 0.175) < 1e-12);
+    QVERIFY(std::abs(summarise(reports).rows[0].worst - 0.5) < 1e-12);
   }
 };
 

@@ -38,6 +38,8 @@ MessageBar::MessageBar(QWidget* parent) : QFrame(parent) {
   bold.setBold(true);
   what_->setFont(bold);
   position_ = new QLabel(this);
+  act_ = new QToolButton(this);
+  act_->setObjectName(QStringLiteral("message_action"));
   copy_ = new QToolButton(this);
   copy_->setText(tr("Copy"));
   copy_->setAccessibleName(tr("Copy message"));
@@ -60,9 +62,11 @@ MessageBar::MessageBar(QWidget* parent) : QFrame(parent) {
   row->addWidget(icon_, 0, Qt::AlignTop);
   row->addLayout(lines, 1);
   row->addWidget(position_);
+  row->addWidget(act_);
   row->addWidget(copy_);
   row->addWidget(dismiss_);
 
+  connect(act_, &QToolButton::clicked, this, &MessageBar::act);
   connect(copy_, &QToolButton::clicked, this, &MessageBar::copy);
   connect(dismiss_, &QToolButton::clicked, this, &MessageBar::dismiss);
   connect(leave_, &QTimer::timeout, this, &MessageBar::dismiss);
@@ -84,13 +88,23 @@ void MessageBar::clear_errors(const QString& about) {
 }
 
 void MessageBar::dismiss() {
-  if (!queue_.empty()) queue_.pop_front();
+  if (queue_.empty()) return;
+  const auto dismissed = std::move(queue_.front().dismissed);
+  queue_.pop_front();
   refresh();
+  if (dismissed) dismissed();
 }
 
 void MessageBar::dismiss_all() {
-  queue_.clear();
+  while (!queue_.empty()) dismiss();
+}
+
+void MessageBar::act() {
+  if (queue_.empty() || !queue_.front().act) return;
+  const auto act = std::move(queue_.front().act);
+  queue_.pop_front();
   refresh();
+  act();
 }
 
 void MessageBar::refresh() {
@@ -116,10 +130,15 @@ void MessageBar::refresh() {
   painter.drawPoint(QPointF(8, 12.2));
   painter.end();
   icon_->setPixmap(mark);
+  icon_->setAccessibleName(note                                     ? tr("Note")
+                           : message.kind == Message::Kind::warning ? tr("Warning")
+                                                                    : tr("Error"));
   what_->setText(message.what);
   where_->setText(message.where);
   where_->setVisible(!message.where.isEmpty());
   position_->setText(queue_.size() > 1 ? tr("1 of %1").arg(queue_.size()) : QString());
+  act_->setText(message.action);
+  act_->setVisible(!message.action.isEmpty());
   setAccessibleDescription(message.what + u' ' + message.where);
   if (note) leave_->start();
   update();

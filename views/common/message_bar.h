@@ -4,6 +4,7 @@
 
 #include <QFrame>
 #include <deque>
+#include <functional>
 
 class QLabel;
 class QTimer;
@@ -14,9 +15,12 @@ namespace turnpoint::views {
 struct Message {
   enum class Kind { note, warning, error };
   Kind kind = Kind::error;
-  QString what;        ///< one line
-  QString where;       ///< one line: place, reason, what to do; may be empty
-  QString about = {};  ///< what failed; succeeding in it takes errors about it away; empty: only the user does
+  QString what;         ///< one line
+  QString where;        ///< one line: place, reason, what to do; may be empty
+  QString about = {};   ///< what failed; succeeding in it takes errors about it away; empty: only the user does
+  QString action = {};  ///< on a button that calls `act` and takes the message away; empty: none
+  std::function<void()> act = {};
+  std::function<void()> dismissed = {};  ///< the user did not want it
 };
 
 class MessageBar : public QFrame {
@@ -48,7 +52,9 @@ class MessageBar : public QFrame {
 
   std::deque<Message> queue_;
   QLabel *icon_, *what_, *where_, *position_;
-  QToolButton *copy_, *dismiss_;
+  void act();
+
+  QToolButton *act_, *copy_, *dismiss_;
   QTimer* leave_;
 };
 

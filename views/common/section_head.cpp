@@ -41,6 +41,7 @@ void SectionHead::set_link(const QString& text, bool enabled) {
   value_ = text;
   link_ = true;
   link_enabled_ = enabled;
+  setAccessibleDescription(text);
   setFocusPolicy(enabled ? Qt::TabFocus : Qt::NoFocus);
   setMouseTracking(true);
   update();

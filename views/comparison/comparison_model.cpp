@@ -21,6 +21,8 @@ QString point_text(const ResultPoint& point) {
 
 QString answer_text(const ChartSeries& series) {
   const Result& result = *series.result;
+  // Whatever it was there, here it is nothing yet.
+  if (!series.of.isEmpty()) return ComparisonModel::tr("of %1").arg(series.of);
   if (series.coarse) return ComparisonModel::tr("sketch");
   if (result.exact) return ComparisonModel::tr("exact");
   if (result.gap) return ComparisonModel::tr("gap %1").arg(gap_text(*result.gap));
@@ -60,7 +62,8 @@ void ComparisonModel::set_data(const ChartData& data) {
   best_ = -1;
   for (int row = 0; row < rowCount(); ++row) {
     const Row& here = rows_[std::size_t(row)];
-    if (here.fastest && here.series.result->points[*here.fastest].time_s < best_time()) best_ = row;
+    if (here.fastest && here.series.of.isEmpty() && here.series.result->points[*here.fastest].time_s < best_time())
+      best_ = row;
   }
   if (!same_methods)
     endResetModel();
@@ -101,7 +104,7 @@ QString ComparisonModel::text(const Row& row, int column) const {
                      : tr("needs %1").arg(memory_text(result.points[row.least].memory_bytes));
     case time: return fastest ? time_text(fastest->time_s) : tr("does not fit");
     case against_best:
-      if (!fastest) return {};
+      if (!fastest || !row.series.of.isEmpty()) return {};
       return fastest->time_s <= best_time() ? tr("fastest") : percent_text(fastest->time_s / best_time() - 1);
     case network: {
       const auto share = network_share(fastest);
@@ -123,17 +126,19 @@ QVariant ComparisonModel::sort_value(const Row& row, int column) const {
     case plans: return double(std::count_if(result.points.begin(), result.points.end(), drawable));
     case memory: return fastest ? double(fastest->memory_bytes) : never;
     case time:
-    case against_best: return fastest ? fastest->time_s : never;
+    case against_best: return fastest && row.series.of.isEmpty() ? fastest->time_s : never;
     case network: return network_share(fastest).value_or(never);
     case turning: return result.turning_point ? result.points[*result.turning_point].time_s : never;
     case least: return double(result.points[row.least].memory_bytes);
-    case answer: return row.series.coarse ? never / 2 : result.gap.value_or(never);
+    case answer: return !row.series.of.isEmpty() || row.series.coarse ? never / 2 : result.gap.value_or(never);
     default: return text(row, column);
   }
 }
 
 QString ComparisonModel::tool_tip(const Row& row, int column) const {
   const Result& result = *row.series.result;
+  if (!row.series.of.isEmpty())
+    return tr("Found for another scenario, %1; it has not been searched for the present one").arg(row.series.of);
   if (column == method) return notes_text(result);
   if (column == answer && !result.exact && result.gap)
     return tr("No plan of this method's kind can be faster by more than this at the same memory");
@@ -157,6 +162,7 @@ QVariant ComparisonModel::data(const QModelIndex& index, int role) const {
                  (index.column() == method || index.column() == answer || index.column() == clock ? Qt::AlignLeft
                                                                                                   : Qt::AlignRight));
     case Qt::ForegroundRole:
+      if (!row.series.of.isEmpty()) return theme.disabled;
       if (!row.fastest && (index.column() == memory || index.column() == time)) return theme.warning;
       if (index.column() == clock || index.column() == plans) return theme.secondary;
       return theme.text;

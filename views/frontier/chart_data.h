@@ -24,6 +24,8 @@ struct ChartSeries {
   std::shared_ptr<const std::vector<std::size_t>> line = nullptr;
   /// Found for a scenario that was changed since: drawn faint until it has been found again.
   bool stale = false;
+  /// The scenario that the result belongs to where that is not the present one, by what tells it apart; else empty.
+  QString of = {};
 
   std::vector<ResultPoint> line_points() const;
 
@@ -35,6 +37,7 @@ struct PinnedFrontier {
   QString label;  ///< what differs: "NVLink x1.00"
   std::string method;
   std::vector<ResultPoint> points;
+  std::string model = {};  ///< name of the model that it says something about; empty: of whichever is open
 
   friend bool operator==(const PinnedFrontier&, const PinnedFrontier&) = default;
 };

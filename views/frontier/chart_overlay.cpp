@@ -131,7 +131,9 @@ void OverlayItem::draw_read_out(QPainter& painter, const ResultPoint& point, con
          units.time_difference(point.time_s - picked->time_s)});
   }
   if (!state_->fits(point)) rows.push_back({QObject::tr("does not fit"), {}});
-  if (series && series->stale) rows.push_back({QObject::tr("of the scenario before"), {}});
+  if (series && series->stale)
+    rows.push_back(
+        {series->of.isEmpty() ? QObject::tr("of the scenario before") : QObject::tr("of %1").arg(series->of), {}});
   const QFontMetricsF big(head), body(small);
   double wide = big.horizontalAdvance(title);
   for (const Row& row : rows)

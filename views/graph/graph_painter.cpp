@@ -246,21 +246,31 @@ void GraphPainter::paint_operator_text(QPainter& painter, const GraphScene& scen
   painter.setPen(text_color(view, index));
   if (!view.figures || box.height() < kThreeLines) {
     painter.setFont(small);
-    painter.drawText(inside, Qt::AlignCenter | Qt::TextSingleLine, shown);
+    const QFontMetricsF metrics(small);
+    if (scene.op_kind[drawn].isEmpty() || box.height() < 2 * metrics.height()) {
+      painter.drawText(inside, Qt::AlignCenter | Qt::TextSingleLine, shown);
+      return;
+    }
+    const QRectF upper(inside.left(), box.center().y() - metrics.height(), inside.width(), metrics.height());
+    painter.drawText(upper, Qt::AlignCenter | Qt::TextSingleLine, shown);
+    painter.drawText(upper.translated(0, metrics.height()), Qt::AlignCenter | Qt::TextSingleLine,
+                     metrics.elidedText(scene.op_kind[drawn], Qt::ElideRight, inside.width()));
     return;
   }
   const QFontMetricsF metrics(small);
-  const double line = metrics.height(), top = box.center().y() - line * 1.5;
+  const bool four = !scene.op_kind[drawn].isEmpty() && box.height() >= 4 * metrics.height();
+  const double line = metrics.height(), top = box.center().y() - line * (four ? 2 : 1.5);
   const OperatorFigures& figures = view.figures->of(scene.op_id[drawn]);
   painter.setFont(name_font_);
   painter.drawText(QRectF(inside.left(), top, inside.width(), line),
                    Qt::AlignLeft | Qt::AlignVCenter | Qt::TextSingleLine,
                    QFontMetricsF(painter.font()).elidedText(scene.op_name[drawn], Qt::ElideMiddle, inside.width()));
   painter.setFont(small);
-  const QString rows[] = {
-      view.figures->configuration_of(scene.op_id[drawn]).text,
-      seconds_text(figures.time_s()) + QStringLiteral(" \u00b7 ") + bytes_text(figures.memory_bytes)};
-  for (int r = 0; r < 2; ++r)
+  QStringList rows;
+  if (four) rows << scene.op_kind[drawn];
+  rows << view.figures->configuration_of(scene.op_id[drawn]).text
+       << seconds_text(figures.time_s()) + QStringLiteral(" \u00b7 ") + bytes_text(figures.memory_bytes);
+  for (int r = 0; r < rows.size(); ++r)
     painter.drawText(QRectF(inside.left(), top + line * (r + 1), inside.width(), line),
                      Qt::AlignLeft | Qt::AlignVCenter | Qt::TextSingleLine,
                      metrics.elidedText(rows[r], Qt::ElideRight, inside.width()));

@@ -17,10 +17,23 @@ constexpr double kMargin = 26;  // around the scene; row connectors run in it
 constexpr double kCardHeight = 38;
 constexpr double kCardGap = 22, kRowGap = 22;
 constexpr double kCardPad = 14;
-constexpr double kOperatorHeight = 26;
+constexpr double kOperatorHeight = 34;  // two lines: name, and kind with sizes
 constexpr double kPort = 2;  // entry and exit of an open card
 
 }  // namespace
+
+QString kind_line(const Model& model, OperatorId op) {
+  const Operator& of = model.operators[op];
+  QStringList sizes;
+  if (!of.outputs.empty()) {
+    const auto& shape = model.tensors[of.outputs.front().tensor].shape;
+    for (const auto size : shape) sizes << QString::number(size);
+    if (sizes.size() > 1 && shape.front() == model.batch) sizes.removeFirst();
+  }
+  const bool said = of.detail.empty() || std::string_view(of.name).substr(0, of.detail.size() + 1) == of.detail + " ";
+  const QString shown = sizes.join(QStringLiteral("\u00d7"));
+  return said ? shown : (to_qt(of.detail) + u' ' + shown).trimmed();
+}
 
 SceneBuilder::SceneBuilder(const Model& model, const Hierarchy& hierarchy, const FoldState& fold,
                            const SceneStyle& style)
@@ -88,8 +101,9 @@ SceneBuilder::Panel SceneBuilder::make_panel(const GraphCard& card) const {
   for (std::uint32_t m = card.member_begin; m < card.member_end; ++m) {
     const OperatorId op = members_[m];
     node_of[op.index] = static_cast<int>(panel.request.nodes.size());
-    const double text = style_.small_font.horizontalAdvance(to_qt(hierarchy_.label[op]));
-    panel.request.nodes.emplace_back(std::ceil(std::clamp(text + 14, 44.0, 96.0)), kOperatorHeight);
+    const double name = style_.small_font.horizontalAdvance(to_qt(hierarchy_.label[op]));
+    const double kind = style_.small_font.horizontalAdvance(kind_line(model_, op));
+    panel.request.nodes.emplace_back(std::ceil(std::clamp(std::max(name, kind) + 14, 44.0, 112.0)), kOperatorHeight);
   }
   std::unordered_map<std::uint64_t, std::size_t> known;
   const auto add = [&](int from, int to, const EdgeUse& use) {
@@ -241,6 +255,7 @@ void SceneBuilder::fill_panel(GraphScene& scene, GraphCard& card, const Panel& p
     scene.op_x.push_back(static_cast<float>(box.x())), scene.op_y.push_back(static_cast<float>(box.y()));
     scene.op_w.push_back(static_cast<float>(box.width())), scene.op_h.push_back(static_cast<float>(box.height()));
     scene.op_name.push_back(to_qt(hierarchy_.label[op]));
+    scene.op_kind.push_back(kind_line(model_, op));
   }
   if (panel.in >= 0) card.in_y = origin.y() + inner.nodes[static_cast<std::size_t>(panel.in)].center().y();
   if (panel.out >= 0) card.out_y = origin.y() + inner.nodes[static_cast<std::size_t>(panel.out)].center().y();

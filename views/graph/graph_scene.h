@@ -58,6 +58,7 @@ struct GraphScene {
   std::vector<OperatorId> op_id;
   std::vector<std::uint8_t> op_color;
   std::vector<QString> op_name;  ///< as long as it is; painters elide
+  std::vector<QString> op_kind;  ///< what it is, with the sizes of its result: "Conv 64×112×112"
   double typical_width = 64;
 
   // Edges of open cards, then from `connector_begin` on those between neighbouring cards.
@@ -77,6 +78,10 @@ struct GraphScene {
 struct FoldState {
   std::vector<bool> expanded, containers;
 };
+
+/// "Conv 64x112x112": the source's word and the sizes of one sample's result; the sizes alone where the name says the
+/// word already.
+QString kind_line(const Model& model, OperatorId op);
 
 /// Groups of at most this many operators open in place; larger ones are replaced by their children.
 inline constexpr std::uint32_t kLargestPanel = 150;

@@ -237,9 +237,11 @@ class ContentBuilder {
   static QString figure_value(const MeasuredFigure& figure) {
     switch (figure.figure) {
       case Figure::host_latency:
+      case Figure::card_latency:
       case Figure::link_latency: return latency_text(figure.value);
       case Figure::overlap_slowdown: return factor_text(figure.value);
-      case Figure::peak_16bit: return speed_text(figure.value);
+      case Figure::peak_16bit:
+      case Figure::peak_32bit: return speed_text(figure.value);
       default: return bandwidth_text(figure.value);
     }
   }
@@ -272,6 +274,17 @@ class ContentBuilder {
   }
 
   void add_remarks() {
+    for (const auto& unread : report_->unread) {
+      // The file stands in a column of its own; the place in it may follow.
+      const QString path = to_qt(unread.path);
+      QString where = to_qt(unread.error.where);
+      where = where.startsWith(path) ? where.mid(path.size()) : QString();
+      while (where.startsWith(u':') || where.startsWith(u' ')) where.remove(0, 1);
+      QString what = where.isEmpty() ? QString() : where + QStringLiteral(": ");
+      what += to_qt(unread.error.what);
+      if (!unread.error.hint.empty()) what += QStringLiteral(" (%1)").arg(to_qt(unread.error.hint));
+      out_.remarks.push_back({RemarkRow::Kind::warning, path, 0, QObject::tr("not read: %1").arg(what)});
+    }
     for (const auto& log : report_->logs) {
       for (const auto& problem : log.problems)
         out_.remarks.push_back(

@@ -25,17 +25,37 @@ class MethodDelegate : public QStyledItemDelegate {
  public:
   using QStyledItemDelegate::QStyledItemDelegate;
 
-  QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex&) const override {
-    return {option.rect.width(), std::max(kRow, option.fontMetrics.height() + 6)};
+  QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+    const int line = std::max(kRow, option.fontMetrics.height() + 6);
+    const auto* list = qobject_cast<const QAbstractItemView*>(option.widget);
+    const int width = list ? list->viewport()->width() : option.rect.width();
+    const QString reason = reason_below(index);
+    if (reason.isEmpty()) return {width, line};
+    return {width, line + reason_lines(option, width - indent(option), reason) + 2};
   }
 
-  void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
-    const ThemeColors& colors = theme_colors(option.palette);
+  /// Why a split or variant of the user's own is refused: its own row says so, whole.
+  static QString reason_below(const QModelIndex& index) {
+    const bool refused = index.data(MethodsModel::kStateRole).toInt() == static_cast<int>(MethodRow::State::refused);
+    const bool own = index.data(MethodsModel::kNameRole).toString().contains(u':');
+    return refused && own ? index.data(MethodsModel::kStatusRole).toString() : QString();
+  }
+  static int indent(const QStyleOptionViewItem& option) { return check_rect(option).width() + 1 + kGap; }
+  static int reason_lines(const QStyleOptionViewItem& option, int width, const QString& reason) {
+    const QFontMetrics metrics(secondary_font(option.font));
+    return metrics.boundingRect(QRect(0, 0, std::max(60, width), 10000), Qt::TextWordWrap, reason).height();
+  }
+
+  void paint(QPainter* painter, const QStyleOptionViewItem& whole, const QModelIndex& index) const override {
+    const ThemeColors& colors = theme_colors(whole.palette);
+    const QString reason = reason_below(index);
+    QStyleOptionViewItem option = whole;
+    option.rect.setHeight(std::max(kRow, whole.fontMetrics.height() + 6));
     const auto state = static_cast<MethodRow::State>(index.data(MethodsModel::kStateRole).toInt());
     const bool on = index.data(Qt::CheckStateRole).toInt() == Qt::Checked;
     const bool running = state == MethodRow::State::running || state == MethodRow::State::coarse;
     painter->save();
-    if (option.state & QStyle::State_Selected) painter->fillRect(option.rect, colors.accent_background);
+    if (option.state & QStyle::State_Selected) painter->fillRect(whole.rect, colors.accent_background);
 
     QStyleOptionButton box;
     box.initFrom(option.widget);
@@ -72,7 +92,11 @@ class MethodDelegate : public QStyledItemDelegate {
     painter->drawText(QRect(x, option.rect.top(), title_width, option.rect.height()), Qt::AlignVCenter,
                       option.fontMetrics.elidedText(title, Qt::ElideRight, title_width));
     const int status_left = x + title_width + kGap;
-    if (right > status_left) {
+    if (!reason.isEmpty()) {
+      painter->setFont(small);
+      painter->setPen(colors.error);
+      painter->drawText(whole.rect.adjusted(indent(option), option.rect.height(), 0, 0), Qt::TextWordWrap, reason);
+    } else if (right > status_left) {
       painter->setFont(small);
       painter->setPen(state == MethodRow::State::failed ? colors.error : on ? colors.secondary : colors.disabled);
       const QString status = small_metrics.elidedText(index.data(MethodsModel::kStatusRole).toString(), Qt::ElideRight,
@@ -137,6 +161,7 @@ MethodsList::MethodsList(QWidget* parent) : QListView(parent) {
   setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
   setEditTriggers(NoEditTriggers);
+  setResizeMode(Adjust);
   viewport()->setAutoFillBackground(false);
   connect(this, &QListView::clicked, this,
           [this](const QModelIndex& index) { emit method_clicked(index.data(MethodsModel::kNameRole).toString()); });
@@ -144,12 +169,46 @@ MethodsList::MethodsList(QWidget* parent) : QListView(parent) {
 
 void MethodsList::setModel(QAbstractItemModel* new_model) {
   QListView::setModel(new_model);
-  connect(new_model, &QAbstractItemModel::modelReset, this, [this] { updateGeometry(); });
+  connect(new_model, &QAbstractItemModel::modelReset, this, &MethodsList::fold_again);
+  connect(new_model, &QAbstractItemModel::dataChanged, this, [this] {
+    scheduleDelayedItemsLayout();
+    updateGeometry();
+  });
+}
+
+bool MethodsList::is_unused(int row) const {
+  const QModelIndex index = model()->index(row, 0);
+  return index.data(Qt::CheckStateRole).toInt() != Qt::Checked &&
+         !index.data(MethodsModel::kNameRole).toString().contains(u':');
+}
+
+void MethodsList::set_folded(bool folded) {
+  folded_ = folded;
+  fold_again();
+}
+
+void MethodsList::fold_again() {
+  if (!model()) return;
+  int unused = 0;
+  const int rows = model()->rowCount();
+  for (int row = 0; row < rows; ++row) unused += is_unused(row);
+  // Of a list in which nothing is on there would be nothing left to switch on.
+  const bool fold = folded_ && unused < rows;
+  for (int row = 0; row < rows; ++row) setRowHidden(row, fold && is_unused(row));
+  updateGeometry();
+  emit unused_changed(unused < rows ? unused : 0);
 }
 
 QSize MethodsList::sizeHint() const {
-  const int rows = model() ? model()->rowCount() : 0;
-  return {200, rows * std::max(kRow, fontMetrics().height() + 6) + 2};
+  int height = 2;
+  for (int row = 0; model() && row < model()->rowCount(); ++row)
+    if (!isRowHidden(row)) height += sizeHintForRow(row);
+  return {200, height};
+}
+
+void MethodsList::resizeEvent(QResizeEvent* event) {
+  QListView::resizeEvent(event);
+  if (event->oldSize().width() != event->size().width()) updateGeometry();  // reasons wrap otherwise
 }
 
 QSize MethodsList::minimumSizeHint() const { return {120, sizeHint().height()}; }
@@ -171,6 +230,7 @@ void MethodsList::mousePressEvent(QMouseEvent* event) {
     QStyleOptionViewItem option;
     initViewItemOption(&option);
     option.rect = visualRect(index);
+    option.rect.setHeight(std::max(kRow, fontMetrics().height() + 6));
     if (state != MethodRow::State::refused &&
         MethodDelegate::check_rect(option).adjusted(-2, -3, 3, 3).contains(event->pos())) {
       model()->setData(index, index.data(Qt::CheckStateRole).toInt() == Qt::Checked ? Qt::Unchecked : Qt::Checked,

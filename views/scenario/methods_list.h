@@ -15,8 +15,13 @@ class MethodsList : public QListView {
   /// Where the cancel cross of a row is; for tests and hit testing.
   QRect cancel_rect(const QModelIndex& index) const;
   void setModel(QAbstractItemModel* model) override;
+  /// Methods that are off lie folded away, until the list changes or is unfolded: one that is switched off under the
+  /// pointer stays where it is.
+  void set_folded(bool folded);
+  void fold_again();
 
  signals:
+  void unused_changed(int methods);  ///< how many there are to fold
   void cancel_requested(const QString& method);
   void method_clicked(const QString& method);
   /// A split of the user's own: its parameters go back into the line; it is taken out of the list.
@@ -28,6 +33,12 @@ class MethodsList : public QListView {
   void wheelEvent(QWheelEvent* event) override;
   void contextMenuEvent(QContextMenuEvent* event) override;
   void keyPressEvent(QKeyEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
+
+ private:
+  bool is_unused(int row) const;
+
+  bool folded_ = true;
 };
 
 }  // namespace turnpoint::views

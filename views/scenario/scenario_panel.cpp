@@ -365,6 +365,22 @@ void ScenarioPanel::build_methods(QVBoxLayout* column) {
   methods_list_ = new MethodsList(this);
   methods_list_->setModel(&methods_);
   column->addWidget(methods_list_);
+  more_methods_ = new QToolButton(this);
+  more_methods_->setObjectName(QStringLiteral("more_methods"));
+  more_methods_->setCheckable(true);
+  more_methods_->setAutoRaise(true);
+  more_methods_->setArrowType(Qt::RightArrow);
+  more_methods_->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+  more_methods_->hide();
+  column->addWidget(more_methods_);
+  connect(more_methods_, &QToolButton::toggled, this, [this](bool open) {
+    more_methods_->setArrowType(open ? Qt::DownArrow : Qt::RightArrow);
+    methods_list_->set_folded(!open);
+  });
+  connect(methods_list_, &MethodsList::unused_changed, this, [this](int unused) {
+    more_methods_->setVisible(unused > 0);
+    more_methods_->setText(tr("More methods (%1)").arg(unused));
+  });
   connect(&methods_, &MethodsModel::method_toggled, this, &ScenarioPanel::method_toggled);
   connect(methods_list_, &MethodsList::cancel_requested, this, &ScenarioPanel::cancel_method_requested);
   connect(methods_list_, &MethodsList::method_clicked, this, &ScenarioPanel::method_clicked);

@@ -17,6 +17,7 @@ class QComboBox;
 class QLabel;
 class QLineEdit;
 class QSpinBox;
+class QToolButton;
 class QVBoxLayout;
 class QFormLayout;
 
@@ -53,6 +54,9 @@ class ScenarioPanel : public QScrollArea {
   void show_split_message(const QString& message);
   MethodsModel* methods_model() { return &methods_; }
   SliderRow* slider_row(const QString& key) const;
+  /// Whether a row of the panel edits this option now; and the keyboard on that row, in sight.
+  bool has_setting(const QString& key) const;
+  void focus_setting(const QString& key);
   const std::map<QString, SliderRow*>& slider_rows() const { return sliders_; }
 
  signals:
@@ -106,6 +110,8 @@ class ScenarioPanel : public QScrollArea {
   SectionHead *what_if_head_ = nullptr, *methods_head_ = nullptr;
   MethodsModel methods_;
   MethodsList* methods_list_ = nullptr;
+  QToolButton* more_methods_ = nullptr;
+  bool fold_again_ = true;
   QLineEdit* split_line_ = nullptr;
   QLabel* split_note_ = nullptr;
 };

@@ -5,7 +5,9 @@
 #include <QDoubleSpinBox>
 #include <QLabel>
 #include <QLineEdit>
+#include <QLayout>
 #include <QSpinBox>
+#include <QToolButton>
 #include <algorithm>
 #include <numeric>
 
@@ -18,6 +20,7 @@
 #include "views/scenario/methods_list.h"
 #include "views/scenario/scenario_panel.h"
 #include "views/scenario/slider_row.h"
+#include "views/scenario/what_if_slider.h"
 
 namespace turnpoint::views {
 
@@ -60,6 +63,7 @@ void ScenarioPanel::set_methods(std::vector<MethodRow> rows) {
   }
   methods_head_->set_value(tr("%1 of %2 on").arg(on).arg(able));
   methods_.set_rows(std::move(rows));
+  if (std::exchange(fold_again_, false)) methods_list_->fold_again();
 }
 
 void ScenarioPanel::set_scenario(const ScenarioView& view) {
@@ -69,6 +73,7 @@ void ScenarioPanel::set_scenario(const ScenarioView& view) {
                             view_.hardware_specification == view.hardware_specification;
   view_ = view;
   // While a slider is dragged only the sliders change; refilling the boxes sixty times a second would be waste.
+  if (!same_model) fold_again_ = true;  // other methods suit another model
   if (!same_model) show_model();
   if (!same_machine || !same_model) show_machine();
   show_options();
@@ -192,6 +197,23 @@ void ScenarioPanel::show_options() {
   const bool any_number = is_as_file(view_) && view_.scenario->tasks->device_limit() == kNone;
   if (devices_note_) devices_note_->setText(!open ? QString() : any_number ? tr("any number") : devices_text());
   tasks_note_->setVisible(open && view_.scenario->tasks != nullptr);
+}
+
+bool ScenarioPanel::has_setting(const QString& key) const {
+  const auto editor = editors_.find(key);
+  return editor != editors_.end() ? editor->second->isEnabled() : slider_row(key) != nullptr;
+}
+
+void ScenarioPanel::focus_setting(const QString& key) {
+  const auto found = editors_.find(key);
+  QWidget* editor = found != editors_.end() ? found->second : nullptr;
+  if (SliderRow* row = slider_row(key)) editor = row->slider();
+  if (!editor) return;
+  auto* more = findChild<QToolButton*>(QStringLiteral("more_settings"));
+  if (more && !editor->isVisibleTo(this)) more->setChecked(true);
+  editor->setFocus(Qt::ShortcutFocusReason);
+  widget()->layout()->activate();
+  ensureWidgetVisible(editor);
 }
 
 void ScenarioPanel::show_limit() {

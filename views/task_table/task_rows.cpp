@@ -83,6 +83,9 @@ TaskRowsPtr make_task_rows(TaskRowsRequest request) {
     if (!s.is_transfer(item)) rows->critical[s.task[item]] = true;
   for (TaskIndex t = 0; t < count; ++t) rows->longest_s = std::max(rows->longest_s, task_duration_s(s, t));
   rows->tasks = kept_tasks(*s.graph, split_words(rows->request.words));
+  // Where nothing takes time, times are not what the rows are about.
+  if (!rows->request.without_time && rows->longest_s > 0)
+    std::erase_if(rows->tasks, [&](TaskIndex t) { return task_duration_s(s, t) <= 0; });
   sort_tasks(*rows);
   rows->row_of.assign(count, kNone);
   for (std::uint32_t row = 0; row < rows->tasks.size(); ++row) {

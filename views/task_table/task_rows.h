@@ -18,6 +18,7 @@ struct TaskRowsRequest {
   std::string words;  ///< UTF-8; tasks whose name, scope or kind hold every one of them, whatever their case
   TaskColumn sorted_by = TaskColumn::start;
   bool descending = false;
+  bool without_time = false;  ///< also tasks that take none: waits, views, inputs
 };
 
 /// Immutable once made.

@@ -5,11 +5,13 @@
 #include <QClipboard>
 #include <QEvent>
 #include <QHeaderView>
+#include <QLayout>
 #include <QScrollBar>
 #include <algorithm>
 
 #include "views/common/counted.h"
 #include "views/common/table_setup.h"
+#include "views/common/toggle_button.h"
 #include "views/plan_table/plan_delegates.h"
 
 namespace turnpoint::views {
@@ -41,6 +43,13 @@ void TaskTableView::make_tool_bar() {
       this);
   connect_copy(bar_, this, [this] { QApplication::clipboard()->setText(rows_as_text()); });
   connect(bar_.filter, &QLineEdit::textChanged, this, &TaskTableView::wish);
+  without_time_ = new ToggleButton(bar_.widget);
+  without_time_->setText(tr("Without time"));
+  without_time_->setCheckable(true);
+  without_time_->setObjectName(QStringLiteral("tasks_without_time"));
+  without_time_->setToolTip(tr("Show also tasks that take no time: waits, views and inputs"));
+  bar_.widget->layout()->addWidget(without_time_);
+  connect(without_time_, &QToolButton::toggled, this, &TaskTableView::wish);
 }
 
 void TaskTableView::make_table() {
@@ -89,7 +98,8 @@ void TaskTableView::set_selection(SelectionModel* selection) {
 void TaskTableView::set_message(const QString& message) { message_->setText(message); }
 
 void TaskTableView::wish() {
-  TaskRowsRequest request{schedule_, bar_.filter->text().toStdString(), sorted_by_, descending_};
+  TaskRowsRequest request{schedule_, bar_.filter->text().toStdString(), sorted_by_, descending_,
+                          without_time_->isChecked()};
   if (working_)
     next_ = std::move(request);
   else
@@ -216,10 +226,13 @@ QString TaskTableView::rows_as_text() const {
 }
 
 QJsonObject TaskTableView::save_state() const {
-  return {{QStringLiteral("sorted_by"), int(sorted_by_)}, {QStringLiteral("descending"), descending_}};
+  return {{QStringLiteral("sorted_by"), int(sorted_by_)},
+          {QStringLiteral("descending"), descending_},
+          {QStringLiteral("without_time"), without_time_->isChecked()}};
 }
 
 void TaskTableView::restore_state(const QJsonObject& state) {
+  without_time_->setChecked(state[QStringLiteral("without_time")].toBool());
   const int column = state[QStringLiteral("sorted_by")].toInt(int(TaskColumn::start));
   if (column < 0 || column >= int(TaskColumn::kCount)) return;
   table_->header()->setSortIndicator(

@@ -20,6 +20,8 @@
 
 namespace turnpoint::views {
 
+class ToggleButton;
+
 class TaskTableView : public QWidget {
   Q_OBJECT
  public:
@@ -67,6 +69,7 @@ class TaskTableView : public QWidget {
   SchedulePtr schedule_;
   TaskColumn sorted_by_ = TaskColumn::start;
   bool descending_ = false;
+  ToggleButton* without_time_ = nullptr;
   bool changing_selection_ = false, columns_fitted_ = false;
 
   std::jthread worker_;

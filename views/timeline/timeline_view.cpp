@@ -93,6 +93,7 @@ void TimelineView::make_tool_bar() {
   auto* menu = new QMenu(export_button_);
   menu->addAction(tr("Picture as PNG\u2026"), this, [this] { emit export_requested(QStringLiteral("png")); });
   menu->addAction(tr("Picture as SVG\u2026"), this, [this] { emit export_requested(QStringLiteral("svg")); });
+  menu->setToolTipsVisible(true);
   export_button_->setMenu(menu);
   row->addWidget(export_button_);
   connect(color_box_, &QComboBox::currentIndexChanged, this,
@@ -165,6 +166,8 @@ void TimelineView::set_message(const QString& message) {
   canvas_->set_message(message);
   update_words();
 }
+
+void TimelineView::add_export(QAction* action) { export_button_->menu()->addAction(action); }
 
 void TimelineView::update_words() {
   QString text;

@@ -11,6 +11,7 @@
 #include "core/simulation/schedule.h"
 #include "views/common/selection_model.h"
 
+class QAction;
 class QComboBox;
 class QLabel;
 class QLineEdit;
@@ -54,6 +55,8 @@ class TimelineView : public QWidget {
   ToggleButton* path_button() const { return path_button_; }
   QLineEdit* find_box() const { return find_box_; }
   QString words() const;
+  /// "Schedule as trace" belongs to the window, which knows the plan; it is offered beside the pictures.
+  void add_export(QAction* action);
 
  signals:
   void export_requested(const QString& suffix);  ///< "png", "svg": the app asks for a file and calls paint_to

@@ -22,7 +22,7 @@ Precision precision_of(std::string_view model) {
 
 }  // namespace
 
-Expected<MeasuredLog> read_aceso_operators(std::string_view text, const std::string& path) {
+Expected<MeasuredLog> read_aceso_operators(LineReader& lines, const std::string& path) {
   LogBuilder out(LogKind::aceso_operators, path);
   const std::string name = file_name(path);
   MeasuredOperator base;
@@ -36,7 +36,7 @@ Expected<MeasuredLog> read_aceso_operators(std::string_view text, const std::str
     out.warn(
         0,
         "the name lacks micro-batch or tensor-parallel degree (as in gpt_350M_mbs1_tp2_algo0.csv): they are not known");
-  read_csv(out, text, [&](CsvRow& row) {
+  read_csv(out, lines, [&](CsvRow& row) {
     MeasuredOperator sample = base;
     sample.kind = std::string(row.text("op_name").substr(0, 200));
     sample.line = row.line();
@@ -61,7 +61,7 @@ Expected<MeasuredLog> read_aceso_operators(std::string_view text, const std::str
   return out.finish();
 }
 
-Expected<MeasuredLog> read_aceso_collectives(std::string_view text, const std::string& path) {
+Expected<MeasuredLog> read_aceso_collectives(LineReader& lines, const std::string& path) {
   LogBuilder out(LogKind::aceso_collectives, path);
   const std::string name = file_name(path);
   const auto kind = collective_in_name(name);
@@ -74,7 +74,7 @@ Expected<MeasuredLog> read_aceso_collectives(std::string_view text, const std::s
   out.log().nodes = 1;
   out.log().devices_per_node = *ranks;
   int not_measured = 0;
-  read_csv(out, text, [&](CsvRow& row) {
+  read_csv(out, lines, [&](CsvRow& row) {
     const double mib = row.number("data_size(MB)"), milliseconds = row.number("time(ms)");
     if (!row.good()) return;
     if (milliseconds >= kNotMeasuredMs) return void(++not_measured);
@@ -96,7 +96,7 @@ Expected<MeasuredLog> read_aceso_p2p(std::string_view text, const std::string& p
   LineReader lines(text);
   std::vector<std::string_view> sizes;
   for (Line line; lines.next(line);) {
-    if (line.too_long) out.warn(line.number, fmt::format("longer than {} bytes: left out", kMaximumLine));
+    if (!line.left_out.empty()) out.warn(line.number, line.left_out + ": left out");
     if (trimmed(line.text).empty()) continue;
     auto cells = csv_cells(line.text);
     if (sizes.empty()) {

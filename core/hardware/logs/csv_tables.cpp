@@ -33,12 +33,11 @@ std::int64_t CsvRow::integer(std::string_view column, std::int64_t minimum, std:
   return good_ ? static_cast<std::int64_t>(value) : minimum;
 }
 
-void read_csv(LogBuilder& out, std::string_view text, const std::function<void(CsvRow&)>& row) {
-  LineReader lines(text);
+void read_csv(LogBuilder& out, LineReader& lines, const std::function<void(CsvRow&)>& row) {
   std::vector<std::string> heading;
   for (Line line; lines.next(line);) {
-    if (line.too_long) {
-      out.warn(line.number, fmt::format("longer than {} bytes: left out", kMaximumLine));
+    if (!line.left_out.empty()) {
+      out.warn(line.number, line.left_out + ": left out");
       continue;
     }
     if (trimmed(line.text).empty()) continue;

@@ -32,6 +32,6 @@ class CsvRow {
 };
 
 /// Calls `row` for each row of as many cells as the heading (the first line that is not empty); others are problems.
-void read_csv(LogBuilder& out, std::string_view text, const std::function<void(CsvRow&)>& row);
+void read_csv(LogBuilder& out, LineReader& lines, const std::function<void(CsvRow&)>& row);
 
 }  // namespace turnpoint::logs

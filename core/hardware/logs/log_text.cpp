@@ -24,17 +24,6 @@ bool blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c
 
 }  // namespace
 
-bool LineReader::next(Line& line) {
-  if (rest_.empty()) return false;
-  const auto end = rest_.find('\n');
-  line.text = rest_.substr(0, end);
-  rest_ = end == std::string_view::npos ? std::string_view() : rest_.substr(end + 1);
-  line.number = ++number_;
-  line.too_long = line.text.size() > kMaximumLine;
-  if (line.too_long) line.text = {};
-  return true;
-}
-
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && blank(text.front())) text.remove_prefix(1);
   while (!text.empty() && blank(text.back())) text.remove_suffix(1);

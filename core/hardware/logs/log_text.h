@@ -10,29 +10,13 @@
 #include <utility>
 #include <vector>
 
+#include "core/hardware/logs/line_reader.h"
 #include "core/hardware/logs/measured_log.h"
 
 namespace turnpoint::logs {
 
-inline constexpr std::size_t kMaximumLine = 64 << 10;  ///< bytes of one line; longer ones are reported and left out
 inline constexpr std::size_t kMaximumCells = 2048;
 inline constexpr double kMiB = 1048576;
-
-/// Lines without their ends and without terminal colours, each with its number from 1. Too long ones come as empty.
-struct Line {
-  int number = 0;
-  std::string_view text;
-  bool too_long = false;
-};
-class LineReader {
- public:
-  explicit LineReader(std::string_view text) : rest_(text) {}
-  bool next(Line& line);
-
- private:
-  std::string_view rest_;
-  int number_ = 0;
-};
 
 std::string_view trimmed(std::string_view text);
 std::vector<std::string_view> words(std::string_view text);      ///< at blanks, at most kMaximumCells

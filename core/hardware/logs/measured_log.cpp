@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/json.h"
+#include "core/hardware/logs/json_stream.h"
 #include "core/hardware/logs/log_text.h"
 #include "core/hardware/logs/readers.h"
 
@@ -31,56 +32,33 @@ constexpr const char* kKindNames[] = {"nccl-tests table",
                                       "Aceso table of operators",
                                       "Aceso table of collectives",
                                       "Aceso point-to-point table",
+                                      "PyTorch profiler trace",
+                                      "OSU micro-benchmark",
+                                      "Intel MPI benchmark",
+                                      "perftest log",
+                                      "rocm-smi topology",
+                                      "Nsight Systems summary",
                                       "device data sheet"};
-constexpr const char* kFigureNames[] = {"bus bandwidth",    "host to device", "device to host",    "device to device",
-                                        "device memory",    "host latency",   "network of a node", "PCIe wire",
-                                        "overlap slowdown", "16-bit peak",    "link in the node",  "link between nodes",
-                                        "link latency"};
-
-/// The first byte that no UTF-8 text has, NUL included; npos if there is none.
-std::size_t first_bad_byte(std::string_view text) {
-  for (std::size_t i = 0; i < text.size();) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    const std::size_t more = byte < 0x80                   ? 0
-                             : byte >= 0xc2 && byte < 0xe0 ? 1
-                             : byte >= 0xe0 && byte < 0xf0 ? 2
-                             : byte >= 0xf0 && byte < 0xf5 ? 3
-                                                           : 9;
-    if (byte == 0 || more == 9 || i + more >= text.size()) return i;
-    for (std::size_t k = 1; k <= more; ++k)
-      if ((static_cast<unsigned char>(text[i + k]) & 0xc0) != 0x80) return i;
-    i += more + 1;
-  }
-  return std::string_view::npos;
-}
-
-/// Without "ESC [ 4 m" and its like: nvidia-smi underlines its heading even into files.
-std::string without_colours(std::string_view text) {
-  std::string plain;
-  plain.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '\x1b') {
-      plain += text[i];
-      continue;
-    }
-    if (i + 1 < text.size() && text[i + 1] == '[') {
-      std::size_t end = i + 2;
-      while (end < text.size() && end < i + 16 && (text[end] < '@' || text[end] > '~')) ++end;
-      i = end;
-    }
-  }
-  return plain;
-}
+constexpr const char* kFigureNames[] = {
+    "bus bandwidth",      "host to device", "device to host",    "device to device",
+    "device memory",      "host latency",   "network of a node", "PCIe wire",
+    "overlap slowdown",   "16-bit peak",    "32-bit peak",       "link in the node",
+    "link between nodes", "link latency",   "network card",      "network card latency"};
 
 Error unknown_kind(const std::string& path) {
   Error error = bad_input("is no hardware profile and no log of a kind that is read", path);
   error.hint =
-      "nccl-tests, nvbandwidth, nvidia-smi topo -m, NCCL topology XML, Galvatron, nnScaler, Vidur, DeepBench and Aceso "
-      "files are";
+      "nccl-tests, nvbandwidth, nvidia-smi topo -m, rocm-smi --showtopo, NCCL topology XML, PyTorch profiler traces, "
+      "nsys "
+      "stats, OSU and Intel MPI benchmarks, perftest, Galvatron, nnScaler, Vidur, DeepBench and Aceso files are";
   return error;
 }
 
 Expected<MeasuredLog> read_json_log(std::string_view text, const std::string& path) {
+  if (looks_like_kineto(text)) {
+    const auto source = text_source(text);
+    return read_kineto(*source, path);
+  }
   if (text.size() > kMaximumJson) return bad_input(fmt::format("larger than {} MiB", kMaximumJson >> 20), path);
   const auto document = parse_json(text, path);
   if (!document) return document.error();
@@ -116,23 +94,66 @@ bool all_numbers(const std::vector<std::string_view>& cells) {
          std::all_of(cells.begin(), cells.end(), [](std::string_view cell) { return bool(number(cell)); });
 }
 
-Expected<MeasuredLog> read_text_log(std::string_view text, const std::string& path) {
-  const std::string_view first = first_line(text);
+/// Tables by their heading; nullopt: no heading that is known.
+std::optional<Expected<MeasuredLog>> read_table(LineReader& lines, std::string_view first, const std::string& path) {
   const auto cells = csv_cells(first);
   const auto has = [&](std::string_view column) {
     return std::find(cells.begin(), cells.end(), column) != cells.end();
   };
-  if (text[text.find_first_not_of(" \t\r\n")] == '<') return read_nccl_topology(text, path);
-  if (has("op_name") && has("forward-compute")) return read_aceso_operators(text, path);
-  if (has("data_size(MB)") && has("time(ms)")) return read_aceso_collectives(text, path);
-  if (has("M") && has("N") && has("K") && has("time_ms")) return read_deepbench(text, path);
+  if (has("op_name") && has("forward-compute")) return read_aceso_operators(lines, path);
+  if (has("data_size(MB)") && has("time(ms)")) return read_aceso_collectives(lines, path);
+  if (has("M") && has("N") && has("K") && has("time_ms")) return read_deepbench(lines, path);
   if (first.find("time_stats.") != std::string_view::npos)
-    return has("collective") && has("size") ? read_vidur_collectives(text, path) : read_vidur_compute(text, path);
+    return has("collective") && has("size") ? read_vidur_collectives(lines, path)
+                                            : read_vidur_compute(lines, first, path);
+  return std::nullopt;
+}
+
+/// Logs that are told by one of their lines, wherever it stands.
+struct LineKind {
+  bool (*tells)(std::string_view line);
+  Expected<MeasuredLog> (*read)(LineReader& lines, const std::string& path);
+};
+constexpr LineKind kLineKinds[] = {{is_nccl_tests_line, read_nccl_tests},       {is_osu_line, read_osu},
+                                   {is_intel_mpi_line, read_intel_mpi},         {is_perftest_line, read_perftest},
+                                   {is_rocm_topology_line, read_rocm_topology}, {is_nsys_line, read_nsys}};
+
+const LineKind* line_kind(LineReader& lines) {
+  for (Line line; lines.next(line);)
+    for (const auto& kind : kLineKinds)
+      if (kind.tells(line.text)) return &kind;
+  return nullptr;
+}
+
+Expected<MeasuredLog> read_text_log(std::string_view text, const std::string& path) {
+  const std::string_view first = first_line(text);
+  if (text[text.find_first_not_of(" \t\r\n")] == '<') return read_nccl_topology(text, path);
+  LineReader table(text);
+  if (auto read = read_table(table, first, path)) return std::move(*read);
   if (looks_like_smi_topology(text)) return read_smi_topology(text, path);
   if (text.substr(0, 65536).find("nvbandwidth") != std::string_view::npos) return read_nvbandwidth(text, path);
-  if (looks_like_nccl_tests(text)) return read_nccl_tests(text, path);
-  if (all_numbers(cells) && file_name(path).find("p2p") != std::string::npos) return read_aceso_p2p(text, path);
+  LineReader lines(text), again(text);
+  if (const LineKind* kind = line_kind(lines)) return kind->read(again, path);
+  if (all_numbers(csv_cells(first)) && file_name(path).find("p2p") != std::string::npos)
+    return read_aceso_p2p(text, path);
   return unknown_kind(path);
+}
+
+/// A file of which `start` is only the beginning: kinds that are read line by line.
+Expected<MeasuredLog> read_long_log(const std::string& start, const std::string& path) {
+  auto table = open_bytes(path);
+  if (!table) return table.error();
+  if (looks_like_kineto(start)) return read_kineto(**table, path);
+  LineReader rows(std::move(*table));
+  if (auto read = read_table(rows, first_line(start), path)) return std::move(*read);
+  auto sought = open_bytes(path), found = open_bytes(path);
+  if (!sought || !found) return (sought ? found : sought).error();
+  LineReader lines(std::move(*sought)), again(std::move(*found));
+  if (const LineKind* kind = line_kind(lines)) return kind->read(again, path);
+  if (const auto error = lines.error()) return *error;
+  Error error = unknown_kind(path);
+  error.what += fmt::format("; it is larger than {} MiB, which only logs of lines may be", kMaximumText >> 20);
+  return error;
 }
 
 }  // namespace
@@ -154,17 +175,34 @@ Expected<MeasuredLog> parse_measured_log(std::string_view text, const std::strin
                                  1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(bad), '\n')));
   const auto begin = text.find_first_not_of(" \t\r\n");
   if (begin == std::string_view::npos) return bad_input("is empty", path);
-  // "[1,0]<stdout>:" before every line is a launcher's, not JSON.
-  const bool list = text[begin] == '[' && !looks_like_nccl_tests(text);
+  // "[1,0]<stdout>:" or a time in brackets before every line is a launcher's, not JSON.
+  const std::string_view first = first_line(text);
+  const bool list = text[begin] == '[' && without_prefixes(first).size() == first.size();
   if (text[begin] == '{' || list) return read_json_log(text, path);
   if (text.find('\x1b') == std::string_view::npos) return read_text_log(text, path);
   return read_text_log(without_colours(text), path);
 }
 
+Expected<FileStart> read_start(const std::string& path) {
+  auto source = open_bytes(path);
+  if (!source) return source.error();
+  FileStart start;
+  for (std::string_view piece; start.whole && !(piece = (*source)->next()).empty();) {
+    start.text += piece;
+    start.whole = start.text.size() <= kMaximumText;
+  }
+  if ((*source)->error()) return *(*source)->error();
+  return start;
+}
+
+Expected<MeasuredLog> read_measured_log(const std::string& path, const FileStart& start) {
+  return start.whole ? parse_measured_log(start.text, path) : read_long_log(start.text, path);
+}
+
 Expected<MeasuredLog> read_measured_log(const std::string& path) {
-  const auto text = read_file(path, kMaximumText);
-  if (!text) return text.error();
-  return parse_measured_log(*text, path);
+  const auto start = read_start(path);
+  if (!start) return start.error();
+  return read_measured_log(path, *start);
 }
 
 }  // namespace turnpoint

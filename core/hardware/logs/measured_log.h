@@ -29,7 +29,13 @@ enum class LogKind : std::uint8_t {
   aceso_operators,
   aceso_collectives,  ///< prim_*.csv
   aceso_p2p,
-  gpu_specs  ///< data-sheet figures of one device, nothing measured
+  kineto,         ///< a trace of the PyTorch profiler
+  osu,            ///< OSU micro-benchmarks
+  intel_mpi,      ///< Intel MPI Benchmarks
+  perftest,       ///< ib_write_bw and its sisters
+  rocm_topology,  ///< rocm-smi --showtopo
+  nsys,           ///< nsys stats, summaries of kernels as csv
+  gpu_specs       ///< data-sheet figures of one device, nothing measured
 };
 const char* to_string(LogKind kind);  ///< "nccl-tests table", for people
 
@@ -76,9 +82,12 @@ enum class Figure : std::uint8_t {
   host_link_wire,    ///< bytes/s of the PCIe wire
   overlap_slowdown,  ///< factor on computing and communicating at once
   peak_16bit,        ///< FLOP/s, dense
+  peak_32bit,        ///< FLOP/s, vector units
   intra_node_link,
   inter_node_link,  ///< bytes/s as a data sheet has them
-  link_latency      ///< s
+  link_latency,     ///< s
+  network_card,     ///< bytes/s of one card between two nodes, one direction
+  card_latency      ///< s, one way between two nodes, one card
 };
 const char* to_string(Figure figure);
 struct MeasuredFigure {
@@ -134,5 +143,14 @@ inline constexpr std::size_t kMaximumProblems = 200;
 /// knows, no usable row.
 Expected<MeasuredLog> read_measured_log(const std::string& path);
 Expected<MeasuredLog> parse_measured_log(std::string_view text, const std::string& path);
+
+/// What a file begins with, gzip undone: all of it, or the first 32 MiB. A longer log is read from the file again, line
+/// by line, so that its length does not matter.
+struct FileStart {
+  std::string text;
+  bool whole = true;
+};
+Expected<FileStart> read_start(const std::string& path);
+Expected<MeasuredLog> read_measured_log(const std::string& path, const FileStart& start);
 
 }  // namespace turnpoint

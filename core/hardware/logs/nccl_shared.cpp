@@ -58,15 +58,43 @@ Kind kind_of(LogBuilder& out, const NcclSection& section, double factor) {
   return {exact_one ? Collective::broadcast : Collective::all_gather, ""};
 }
 
-int ranks_of(LogBuilder& out, const NcclSection& section, Collective kind, double factor) {
-  if (section.ranks > 0) return section.ranks;
+/// How many ranks the ratio of the two bandwidth columns allows, both printed with two decimals; only rings tell.
+struct Told {
+  double least = 0, most = 0;
+  bool any() const { return most > 0; }
+  bool allows(int ranks) const { return any() && ranks >= least && ranks <= most; }
+  /// The one number of ranks that is allowed; 0: several are.
+  int one() const { return any() && std::ceil(least) == std::floor(most) ? static_cast<int>(std::floor(most)) : 0; }
+};
+Told told_of(const NcclSection& section, Collective kind) {
+  if (kind == Collective::broadcast || kind == Collective::send) return {};
+  const NcclTimes* best = nullptr;
+  for (const auto& row : section.rows)
+    if (!best || row.out_of_place.algbw > best->algbw) best = &row.out_of_place;
+  if (!best || best->algbw < kTrustedBandwidth) return {};
+  const double both = kind == Collective::all_reduce ? 2 : 1, digit = 0.006;
+  const double least = (best->busbw - digit) / (best->algbw + digit) / both;  // (n-1)/n
+  const double most = (best->busbw + digit) / (best->algbw - digit) / both;
+  if (least < 0.3 || least >= 1) return {};
+  return {1 / (1 - least), most < 1 ? 1 / (1 - most) : 1e9};
+}
+
+/// Who took part, as list, host names and bandwidths say together; 0 nodes: `refused` says why there is no such group.
+struct Whole {
+  int ranks = 0, nodes = 0;
+  std::string refused;
+};
+
+int unlisted_ranks(LogBuilder& out, const NcclSection& section, const Told& told) {
   const int line = section.rows.front().line;
-  const double part = kind == Collective::all_reduce ? factor / 2 : factor;  // (n-1)/n
-  const bool tells = kind != Collective::broadcast && kind != Collective::send && part >= 0.45 && part < 0.999;
-  if (tells) {
-    const int ranks = static_cast<int>(std::lround(1 / (1 - part)));
-    out.note(line, fmt::format("the log lists no ranks; its bandwidths say {}", ranks));
-    return ranks;
+  if (const int one = told.one(); one > 1) {
+    out.note(line, fmt::format("the log lists no ranks; its bandwidths say {}", one));
+    return one;
+  }
+  if (told.any() && told.most - told.least < 0.25 * told.least) {
+    const int about = static_cast<int>(std::lround((told.least + told.most) / 2));
+    out.warn(line, fmt::format("the log lists no ranks; its bandwidths say about {}", about));
+    return about;
   }
   if (section.gpus_per_process > 1) {
     out.note(line,
@@ -76,16 +104,68 @@ int ranks_of(LogBuilder& out, const NcclSection& section, Collective kind, doubl
   return 0;
 }
 
-int nodes_of(LogBuilder& out, const NcclSection& section, int ranks) {
-  if (!section.hosts.empty()) return static_cast<int>(section.hosts.size());
+int ranks_of(LogBuilder& out, const NcclSection& section, const Told& told) {
+  if (section.ranks == 0) return unlisted_ranks(out, section, told);
+  const int line = section.rows.front().line, numbered = std::max(section.ranks, section.highest_rank + 1);
+  if (!told.any() || told.allows(numbered)) {
+    if (numbered != section.ranks)
+      out.warn(line, fmt::format("the list shows {} ranks, but numbers them up to {}: {} taken", section.ranks,
+                                 numbered - 1, numbered));
+    return numbered;
+  }
+  if (told.allows(section.ranks)) return section.ranks;
+  // The program is named, so the collective is sure, and the columns are computed from the true number.
+  if (const int one = told.one(); one > 1 && !section.program.empty()) {
+    out.warn(line, fmt::format("the log lists {} ranks, but its bandwidth columns say {}: {} taken", section.ranks, one,
+                               one));
+    return one;
+  }
+  return numbered;
+}
+
+Whole by_hosts(LogBuilder& out, const NcclSection& section, int ranks) {
+  const int line = section.rows.front().line;
+  int hosts = static_cast<int>(section.hosts.size()), least = ranks, most = 0, shared = 1;
+  for (const auto& [device, count] : section.devices) shared = std::max(shared, count);
+  for (const auto& [host, count] : section.hosts) {
+    least = std::min(least, count);
+    most = std::max(most, count);
+  }
+  if (shared > 1) {
+    out.warn(line, fmt::format("{} ranks each say that they are on the same device: {} hosts of one name are assumed",
+                               shared, hosts * shared));
+    hosts *= shared;
+    least /= shared;
+    most /= shared;
+  }
+  if (section.ranks < ranks && most > 0 && ranks % most == 0 && ranks / most >= hosts) {
+    if (const int nodes = ranks / most; nodes != hosts) {
+      out.warn(line, fmt::format("the list names {} host{}, but {} ranks of at most {} a host need {}: {} nodes taken",
+                                 hosts, hosts == 1 ? "" : "s", ranks, most, nodes, nodes));
+      return {ranks, nodes, {}};
+    }
+    return {ranks, hosts, {}};
+  }
+  if (ranks % hosts == 0 && (least == most || section.ranks != ranks)) return {ranks, hosts, {}};
+  return {ranks, 0,
+          fmt::format("{} ranks on {} hosts of {} to {} devices: a group of unequal nodes has no place in a profile, "
+                      "left out",
+                      ranks, hosts, least, most)};
+}
+
+Whole whole_of(LogBuilder& out, const NcclSection& section, Collective kind) {
+  const int ranks = ranks_of(out, section, told_of(section, kind));
+  if (ranks < 2)
+    return {ranks, 0, ranks == 1 ? "one rank: nothing was communicated" : "the number of ranks is not known"};
+  if (!section.hosts.empty()) return by_hosts(out, section, ranks);
   const std::string name = file_name(out.log().path);
   for (const char* word : {"nodes", "node", "hosts"})
-    if (const auto count = number_before(name, word); count && ranks % *count == 0) return *count;
-  if (ranks <= kUsualNode) return 1;
+    if (const auto count = number_before(name, word); count && ranks % *count == 0) return {ranks, *count, {}};
+  if (ranks <= kUsualNode) return {ranks, 1, {}};
   const int nodes = ranks % kUsualNode == 0 ? ranks / kUsualNode : 1;
   out.warn(section.rows.front().line,
            fmt::format("neither the log nor its name says on how many nodes {} ranks ran; {} assumed", ranks, nodes));
-  return nodes;
+  return {ranks, nodes, {}};
 }
 
 /// The unit that makes size / time equal to the printed bandwidth; `named` where nothing tells.
@@ -113,6 +193,11 @@ double unit_of(LogBuilder& out, const NcclSection& section) {
 
 }  // namespace
 
+void add_rank(NcclSection& section, const std::string& host, const std::string& device) {
+  ++section.hosts[host];
+  ++section.devices[host + device];
+}
+
 std::optional<Collective> collective_in_name(std::string_view name) {
   std::string plain;
   for (const char c : lower(name))
@@ -138,17 +223,16 @@ void add_nccl_section(LogBuilder& out, const NcclSection& section) {
   const double factor = bandwidth_factor(section);
   const Kind kind = kind_of(out, section, factor);
   if (!kind.collective) return out.warn(first_line, kind.refused);
-  const int ranks = ranks_of(out, section, *kind.collective, factor);
-  if (ranks < 2)
-    return out.warn(first_line, ranks == 1 ? "one rank: nothing was communicated" : "the number of ranks is not known");
+  const Whole all = whole_of(out, section, *kind.collective);
+  if (all.nodes == 0) return out.warn(first_line, all.refused);
+  const int ranks = all.ranks;
   const double ring = (ranks - 1.0) / ranks * (*kind.collective == Collective::all_reduce ? 2 : 1);
   const bool ringed = *kind.collective != Collective::broadcast && *kind.collective != Collective::send;
   if (factor > 0 && std::abs(factor / (ringed ? ring : 1) - 1) > 0.02)
     out.warn(first_line,
              fmt::format("busbw / algbw is {:.3f}, but {} of {} ranks has {:.3f}: collective or ranks may be wrong",
                          factor, to_string(*kind.collective), ranks, ringed ? ring : 1));
-  const int nodes = nodes_of(out, section, ranks);
-  const DeviceGroup whole = group_over(ranks, nodes);
+  const DeviceGroup whole = group_over(ranks, all.nodes);
   out.log().nodes = std::max(out.log().nodes, whole.nodes);
   out.log().devices_per_node = std::max(out.log().devices_per_node, whole.per_node);
   DeviceGroup group = whole;

@@ -17,6 +17,7 @@ namespace turnpoint::logs {
 
 namespace {
 
+constexpr int kMostRanks = 65536;
 constexpr std::size_t kLeastLead = 2, kMostLead = 5;  // size count [type] [redop] [root]
 
 /// Where the time, algbw and busbw of out-of-place and in-place runs stand, counted from the first "time" column.
@@ -26,19 +27,6 @@ struct Columns {
   bool has_in_place = true, known = false;
   std::vector<std::size_t> least, most;  ///< of single iterations (-I 1), out-of-place first
 };
-
-/// "0: ", "[1,0]<stdout>:" and the like, which launchers put before every line.
-std::string_view without_rank_prefix(std::string_view line) {
-  std::string_view text = trimmed(line);
-  if (text.starts_with("[")) {
-    const auto end = text.find(">:");
-    if (end != std::string_view::npos && end < 32 && text.find("<std") < end) return trimmed(text.substr(end + 2));
-  }
-  const auto colon = text.find(": ");
-  if (colon != std::string_view::npos && colon <= 6 && all_digits(text.substr(0, colon)))
-    return trimmed(text.substr(colon + 1));
-  return text;
-}
 
 bool is_header(const std::vector<std::string_view>& cells) {
   const auto has = [&](std::string_view name) { return std::find(cells.begin(), cells.end(), name) != cells.end(); };
@@ -56,26 +44,39 @@ bool is_row(const std::vector<std::string_view>& cells) {
   return cells.size() >= 2 && all_digits(cells[0]) && all_digits(cells[1]);
 }
 
+/// "Rank  0 Group  0 Pid 100 on node1 device 0 [0000:04:00] NVIDIA H100".
+bool is_rank(const std::vector<std::string_view>& cells) {
+  return cells.size() > 5 && cells[0] == "Rank" && all_digits(cells[1]) &&
+         std::find(cells.begin(), cells.end(), "device") != cells.end();
+}
+
+/// Lines of the heading, whether their '#' was copied from the terminal or not.
+bool is_heading(const std::vector<std::string_view>& cells) {
+  return is_header(cells) || is_rank(cells) || (!cells.empty() && cells[0] == "nThread");
+}
+
 class Reader {
  public:
   explicit Reader(const std::string& path) : out_(LogKind::nccl_tests, path) {}
 
-  Expected<MeasuredLog> read(std::string_view text) {
-    LineReader lines(text);
+  Expected<MeasuredLog> read(LineReader& lines) {
     for (Line line; lines.next(line);) {
-      if (line.too_long) {
-        out_.warn(line.number, fmt::format("longer than {} bytes: left out", kMaximumLine));
+      if (!line.left_out.empty()) {
+        out_.warn(line.number, line.left_out + ": left out");
         continue;
       }
-      const std::string_view content = without_rank_prefix(line.text);
+      const std::string_view content = without_prefixes(line.text);
       if (content.empty()) continue;
       if (content.front() == '#')
         comment(content.substr(1), line.number);
       else if (const auto cells = words(content); is_row(cells))
         row(cells, line.number);
+      else if (is_heading(cells))
+        comment(content, line.number);
       else
         other(content, cells, line.number);
     }
+    if (const auto error = lines.error()) return *error;
     close_section();
     return out_.finish();
   }
@@ -127,8 +128,14 @@ class Reader {
 
   void rank(std::string_view text, const std::vector<std::string_view>& cells) {
     ++section_.ranks;
-    for (std::size_t i = 0; i + 1 < cells.size(); ++i)
-      if (cells[i] == "on" && section_.hosts.size() < 65536) section_.hosts.insert(std::string(cells[i + 1]));
+    if (const auto index = cells.size() > 1 ? parse_int(cells[1]) : std::nullopt; index && *index < kMostRanks)
+      section_.highest_rank = std::max(section_.highest_rank, static_cast<int>(*index));
+    const auto on = std::find(cells.begin(), cells.end(), "on"), device = std::find(on, cells.end(), "device");
+    if (cells.end() - on > 1 && section_.ranks <= kMostRanks) {
+      std::string which;  // number and bus
+      for (auto cell = device; cell != cells.end() && cell - device < 3; ++cell) which += " " + std::string(*cell);
+      add_rank(section_, std::string(on[1]), which);
+    }
     const auto bracket = text.rfind(']');
     if (bracket != std::string_view::npos && out_.log().device_name.empty())
       out_.log().device_name = std::string(trimmed(text.substr(bracket + 1)).substr(0, 80));
@@ -200,20 +207,16 @@ class Reader {
 
 }  // namespace
 
-bool looks_like_nccl_tests(std::string_view text) {
-  LineReader lines(text);
-  for (Line line; lines.next(line) && line.number <= 20000;) {
-    std::string_view content = without_rank_prefix(line.text);
-    const bool comment = content.starts_with("#");
-    if (comment) content.remove_prefix(1);
-    const auto cells = words(content);
-    if (comment ? is_header(cells) : cells.size() > 5 && is_row(cells) && is_type(cells[2])) return true;
-  }
-  return false;
+bool is_nccl_tests_line(std::string_view line) {
+  std::string_view content = without_prefixes(line);
+  const bool comment = content.starts_with("#");
+  if (comment) content.remove_prefix(1);
+  if (content.size() < 12) return false;
+  const auto cells = words(content);
+  if (is_header(cells)) return true;
+  return !comment && cells.size() > 5 && is_row(cells) && is_type(cells[2]);
 }
 
-Expected<MeasuredLog> read_nccl_tests(std::string_view text, const std::string& path) {
-  return Reader(path).read(text);
-}
+Expected<MeasuredLog> read_nccl_tests(LineReader& lines, const std::string& path) { return Reader(path).read(lines); }
 
 }  // namespace turnpoint::logs

@@ -42,7 +42,8 @@ void read_devices(LogBuilder& out, const json& config, NcclSection& section) {
   const int per_process = count_of(member(config, "nthreads"), 1) * count_of(member(config, "ngpus"), 1);
   section.ranks = static_cast<int>(std::min<std::size_t>(devices.size(), 65536)) * per_process;
   for (const auto& device : devices) {
-    if (const std::string host = text_of(member(device, "hostname")); !host.empty()) section.hosts.insert(host);
+    const std::string host = text_of(member(device, "hostname")).substr(0, 256);
+    if (!host.empty() && section.hosts.size() < 65536) section.hosts[host] += per_process;
     if (out.log().device_name.empty()) out.log().device_name = text_of(member(device, "device_info")).substr(0, 80);
   }
 }

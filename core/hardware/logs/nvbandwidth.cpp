@@ -64,8 +64,8 @@ class TextReader {
   Expected<MeasuredLog> read(std::string_view text) {
     LineReader lines(text);
     for (Line line; lines.next(line);) {
-      if (line.too_long) out_.warn(line.number, "line too long: left out");
-      const std::string_view content = trimmed(line.text);
+      if (!line.left_out.empty()) out_.warn(line.number, line.left_out + ": left out");
+      const std::string_view content = without_prefixes(line.text);
       if (content.starts_with("Running "))
         begin(content.substr(8), line.number);
       else if (content.starts_with("Waived"))

@@ -40,6 +40,8 @@ class Galvatron {
     out_.log().nodes = nodes_ = nodes.value_or(0);
     out_.log().devices_per_node = per_node.value_or(0);
     per_node_ = per_node.value_or(8);
+    if (!nodes && (name.find("bandwidth") != std::string::npos || name.find("sp_time") != std::string::npos))
+      out_.warn(0, "its name does not tell the nodes, as in p2p_bandwidth_2nodes_8gpus_per_node.json: one is assumed");
     precision_ = name.find("fp32") == std::string::npos ? Precision::bf16 : Precision::fp32;
     if (const auto at = name.find("computation_profiling_"); at != std::string::npos)
       model_ = name.substr(at + 22, name.find(".json", at) - at - 22);
@@ -67,8 +69,14 @@ class Galvatron {
     };
     if (prefix("pp_size_")) {
       const auto stages = take_number(key, "");
-      if (!stages) return false;
-      return out_.figure(0, Figure::bus_bandwidth, value * 1e9, label, Collective::send, pair(*stages)), true;
+      if (!stages || !key.empty()) return false;
+      const auto group = pair(*stages);
+      if (!group)
+        return out_.note(0, fmt::format("{}: some of its sends cross nodes and some do not, so it tells of no link: "
+                                        "left out",
+                                        shown(label))),
+               true;
+      return out_.figure(0, Figure::bus_bandwidth, value * 1e9, label, Collective::send, *group), true;
     }
     if (key.starts_with("layertype_") || key.starts_with("layernum[")) return layer(key, value);
     const Collective kind = key.starts_with("all2all")     ? Collective::all_to_all
@@ -93,10 +101,12 @@ class Galvatron {
     if (consecutive) return group_over(size, (size + per_node - 1) / per_node);
     return group_over(size, std::min(size, nodes));
   }
-  /// Neighbouring stages of a pipeline over all devices: in one node as long as there is only one.
-  DeviceGroup pair(int stages) const {
-    const bool across = nodes_ > 1 && stages <= nodes_;
-    return {2, across ? 2 : 1, across ? 1 : 2, 1};
+  /// Neighbouring stages of a pipeline over all devices: on one node all sends stay inside it; on several, all of them
+  /// cross while a stage is a node or more, and of smaller stages only those at a node's end, which one mean hides.
+  std::optional<DeviceGroup> pair(int stages) const {
+    if (nodes_ <= 1) return DeviceGroup{2, 1, 2, 1};
+    if (stages <= nodes_) return DeviceGroup{2, 2, 1, 1};
+    return std::nullopt;
   }
 
   /// "layertype_0_bsz4_seq2048": ms a layer and sample; "layernum[2]_bsz4_seq2048": ms of a run with that many layers.
@@ -194,7 +204,8 @@ Expected<MeasuredLog> read_gpu_specs(const json& document, const std::string& pa
       {"intra_node_bandwidth_in_GB_per_sec", Figure::intra_node_link, 1e9},
       {"inter_node_bandwidth_in_GB_per_sec", Figure::inter_node_link, 1e9},
       {"intra_node_min_message_latency", Figure::link_latency, 1},
-      {"peak_fp16_TFLOPS", Figure::peak_16bit, 1e12}};
+      {"peak_fp16_TFLOPS", Figure::peak_16bit, 1e12},
+      {"peak_fp32_TFLOPS", Figure::peak_32bit, 1e12}};
   for (const auto& [key, figure, unit] : kKeys)
     if (const auto found = value(key)) out.figure(0, figure, *found * unit, key);
   out.note(0, "data-sheet figures, nothing measured");

@@ -24,9 +24,9 @@ std::optional<Collective> vidur_collective(std::string_view name) {
 /// time_stats.<collective>.{min,max,mean,median,std} in ms, size in bytes of the buffer each rank passes in
 /// (all-gather: its own part; reduce-scatter: its own result). One row a size and shape; sizes that occur twice are
 /// merged.
-Expected<MeasuredLog> read_vidur_collectives(std::string_view text, const std::string& path) {
+Expected<MeasuredLog> read_vidur_collectives(LineReader& lines, const std::string& path) {
   LogBuilder out(LogKind::vidur_collectives, path);
-  read_csv(out, text, [&](CsvRow& row) {
+  read_csv(out, lines, [&](CsvRow& row) {
     const std::string_view name = row.text("collective");
     const auto kind = vidur_collective(name);
     if (!kind) return out.warn(row.line(), fmt::format("broken row: unknown collective '{}'", shown(name)));
@@ -59,18 +59,17 @@ Expected<MeasuredLog> read_vidur_collectives(std::string_view text, const std::s
 
 /// Operators of one transformer layer, forward, 16 bit: time_stats.<operator>.* in ms by number of tokens and degree of
 /// tensor parallelism.
-Expected<MeasuredLog> read_vidur_compute(std::string_view text, const std::string& path) {
+Expected<MeasuredLog> read_vidur_compute(LineReader& lines, std::string_view heading, const std::string& path) {
   LogBuilder out(LogKind::vidur_compute, path);
   const std::string name = file_name(path);
   const std::string model = name.substr(0, name.rfind('.'));
   std::vector<std::string> operators;
-  const std::string_view heading = text.substr(0, text.find('\n'));
   for (const auto cell : csv_cells(heading)) {
     constexpr std::string_view kEnd = ".median";
     if (cell.starts_with(kStats) && cell.ends_with(kEnd) && cell.size() > kStats.size() + kEnd.size())
       operators.emplace_back(cell.substr(kStats.size(), cell.size() - kStats.size() - kEnd.size()));
   }
-  read_csv(out, text, [&](CsvRow& row) {
+  read_csv(out, lines, [&](CsvRow& row) {
     MeasuredOperator base;
     base.model = model;
     base.precision = Precision::bf16;
@@ -96,12 +95,12 @@ Expected<MeasuredLog> read_vidur_compute(std::string_view text, const std::strin
 
 /// M,N,K,a_t,b_t,time_ms,tflops of dense products, fp32 unless the name says half. Column-major: C (M x N) = A (M x K)
 /// B (K x N).
-Expected<MeasuredLog> read_deepbench(std::string_view text, const std::string& path) {
+Expected<MeasuredLog> read_deepbench(LineReader& lines, const std::string& path) {
   LogBuilder out(LogKind::deepbench_gemm, path);
   const std::string name = lower(file_name(path));
   const bool half = name.find("fp16") != std::string::npos || name.find("half") != std::string::npos;
   if (!half && name.find("fp32") == std::string::npos) out.note(0, "the precision is not named: fp32 assumed");
-  read_csv(out, text, [&](CsvRow& row) {
+  read_csv(out, lines, [&](CsvRow& row) {
     MeasuredOperator sample;
     sample.kind = "gemm";
     sample.line = row.line();

@@ -6,14 +6,27 @@
 #include <string>
 #include <string_view>
 
+#include "core/hardware/logs/line_reader.h"
 #include "core/hardware/logs/measured_log.h"
 
 namespace turnpoint::logs {
 
-/// True if the text has a header or a row of the nccl-tests table.
-bool looks_like_nccl_tests(std::string_view text);
-Expected<MeasuredLog> read_nccl_tests(std::string_view text, const std::string& path);
+/// True for a header or a row of the nccl-tests table, whatever a launcher put before it.
+bool is_nccl_tests_line(std::string_view line);
+Expected<MeasuredLog> read_nccl_tests(LineReader& lines, const std::string& path);
 Expected<MeasuredLog> read_nccl_tests_json(const nlohmann::json& document, const std::string& path);
+
+// Logs told by one of their lines.
+bool is_osu_line(std::string_view line);
+Expected<MeasuredLog> read_osu(LineReader& lines, const std::string& path);
+bool is_intel_mpi_line(std::string_view line);
+Expected<MeasuredLog> read_intel_mpi(LineReader& lines, const std::string& path);
+bool is_perftest_line(std::string_view line);
+Expected<MeasuredLog> read_perftest(LineReader& lines, const std::string& path);
+bool is_rocm_topology_line(std::string_view line);
+Expected<MeasuredLog> read_rocm_topology(LineReader& lines, const std::string& path);
+bool is_nsys_line(std::string_view line);
+Expected<MeasuredLog> read_nsys(LineReader& lines, const std::string& path);
 
 Expected<MeasuredLog> read_nvbandwidth(std::string_view text, const std::string& path);
 Expected<MeasuredLog> read_nvbandwidth_json(const nlohmann::json& document, const std::string& path);
@@ -23,18 +36,23 @@ bool looks_like_smi_topology(std::string_view text);
 Expected<MeasuredLog> read_smi_topology(std::string_view text, const std::string& path);
 Expected<MeasuredLog> read_nccl_topology(std::string_view text, const std::string& path);
 
+/// True if a JSON text begins like a trace of events.
+bool looks_like_kineto(std::string_view start);
+Expected<MeasuredLog> read_kineto(ByteSource& source, const std::string& path);
+
 bool looks_like_galvatron(const nlohmann::json& document);
 Expected<MeasuredLog> read_galvatron(const nlohmann::json& document, const std::string& path);
 bool looks_like_nnscaler(const nlohmann::json& document);
 Expected<MeasuredLog> read_nnscaler(const nlohmann::json& document, const std::string& path);
 Expected<MeasuredLog> read_gpu_specs(const nlohmann::json& document, const std::string& path);
 
-Expected<MeasuredLog> read_vidur_collectives(std::string_view text, const std::string& path);
-Expected<MeasuredLog> read_vidur_compute(std::string_view text, const std::string& path);
-Expected<MeasuredLog> read_deepbench(std::string_view text, const std::string& path);
+Expected<MeasuredLog> read_vidur_collectives(LineReader& lines, const std::string& path);
+/// `heading`: the table's first line, which names its operators.
+Expected<MeasuredLog> read_vidur_compute(LineReader& lines, std::string_view heading, const std::string& path);
+Expected<MeasuredLog> read_deepbench(LineReader& lines, const std::string& path);
 
-Expected<MeasuredLog> read_aceso_operators(std::string_view text, const std::string& path);
-Expected<MeasuredLog> read_aceso_collectives(std::string_view text, const std::string& path);
+Expected<MeasuredLog> read_aceso_operators(LineReader& lines, const std::string& path);
+Expected<MeasuredLog> read_aceso_collectives(LineReader& lines, const std::string& path);
 Expected<MeasuredLog> read_aceso_p2p(std::string_view text, const std::string& path);
 
 /// The collective that an nccl-tests program or a file name speaks of; nullopt: none, or one without a place in a

@@ -47,7 +47,7 @@ class SmiReader {
     LineReader lines(text);
     for (Line line; lines.next(line);) {
       const auto cells = words(line.text);
-      if (line.too_long) out_.warn(line.number, "line too long: left out");
+      if (!line.left_out.empty()) out_.warn(line.number, line.left_out + ": left out");
       if (cells.empty()) continue;
       if (names_.empty()) {
         if (is_name(cells[0])) header(cells);
@@ -132,7 +132,7 @@ std::string name_of(std::string_view vendor, std::string_view device) {
       {"0x10de", "0x20b2", "NVIDIA A100-SXM4-80GB"}, {"0x10de", "0x2330", "NVIDIA H100-SXM5-80GB"},
       {"0x10de", "0x2335", "NVIDIA H200"},           {"0x10de", "0x2901", "NVIDIA B200"},
       {"0x10de", "0x26b9", "NVIDIA L40S"},           {"0x10de", "0x2684", "NVIDIA GeForce RTX 4090"},
-      {"0x1002", "0x74a1", "AMD Instinct MI300X"}};
+      {"0x1002", "0x74a1", "AMD Instinct MI300X"},   {"0x1002", "0x74a5", "AMD Instinct MI325X"}};
   for (const auto& [v, d, name] : kProducts)
     if (v == vendor && d == device) return name;
   return {};

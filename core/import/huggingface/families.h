@@ -15,6 +15,7 @@ namespace turnpoint {
 const std::vector<std::string>& huggingface_families();
 
 /// Reads and checks a config. `fields` names file and key in every message.
-Expected<TransformerShape> read_huggingface_config(JsonFields fields);
+/// `as` names the family whatever the config says; empty: the config does.
+Expected<TransformerShape> read_huggingface_config(JsonFields fields, std::string_view as = {});
 
 }  // namespace turnpoint

@@ -47,21 +47,23 @@ std::optional<Error> another_format(const nlohmann::json& document, const std::s
 
 }  // namespace
 
-Expected<ModelSourcePtr> parse_huggingface_config(std::string_view text, const std::string& path) {
+Expected<ModelSourcePtr> parse_huggingface_config(std::string_view given, const std::string& path,
+                                                  std::string_view as) {
+  const std::string text = quote_non_numbers(given);
   if (auto fault = find_json_fault(text, path)) return *fault;
   const auto document = parse_json(text, path);
   if (!document) return document.error();
   if (auto other = another_format(*document, path)) return *other;
-  auto shape = read_huggingface_config(JsonFields(*document, path));
+  auto shape = read_huggingface_config(JsonFields(*document, path), as);
   if (!shape) return shape.error();
-  return ModelSourcePtr(std::make_shared<ConfigSource>(std::move(*shape), name_of(path), path));
+  return ModelSourcePtr(std::make_shared<ConfigSource>(std::move(*shape), name_of(path), as.empty() ? path : path + "?as=" + std::string(as)));
 }
 
-Expected<ModelSourcePtr> open_huggingface_config(const std::string& path) {
+Expected<ModelSourcePtr> open_huggingface_config(const std::string& path, const std::string& as) {
   constexpr std::size_t kLargestConfig = std::size_t(4) << 20;
   const auto text = read_file(path, kLargestConfig);
   if (!text) return text.error();
-  return parse_huggingface_config(*text, path);
+  return parse_huggingface_config(*text, path, as);
 }
 
 }  // namespace turnpoint

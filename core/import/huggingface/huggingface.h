@@ -9,8 +9,10 @@
 
 namespace turnpoint {
 
-/// `path` names the source in messages and in the model; the model's name is the file's, or its folder's where the
+/// `as` names the family whatever the config says ("llama"); empty: the config does. NaN and Infinity, which Python
+/// writes, are allowed where nobody reads them. `path` names the source in messages and in the model; the model's name is the file's, or its folder's where the
 /// file is called config.json.
-Expected<ModelSourcePtr> parse_huggingface_config(std::string_view text, const std::string& path);
+Expected<ModelSourcePtr> parse_huggingface_config(std::string_view text, const std::string& path,
+                                                  std::string_view as = {});
 
 }  // namespace turnpoint

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/import/huggingface/text_checks.h"
 
-#include <fmt/format.h>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 #include <vector>
@@ -32,10 +32,7 @@ class FaultFinder final : public nlohmann::json_sax<nlohmann::json> {
     open_.back().key = name;
     return true;
   }
-  bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception&) override {
-    error_at = position;
-    return false;
-  }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
 
   /// "attn_config.kv_n_heads": the key that was read last, with those around it.
   std::string path() const {
@@ -46,7 +43,6 @@ class FaultFinder final : public nlohmann::json_sax<nlohmann::json> {
   }
 
   std::string fault;
-  std::optional<std::size_t> error_at;
 
  private:
   struct Level {
@@ -66,30 +62,40 @@ class FaultFinder final : public nlohmann::json_sax<nlohmann::json> {
   std::vector<Level> open_;
 };
 
-/// The word that ends just before `end` or goes on there, with its sign.
-std::string_view word_at(std::string_view text, std::size_t end) {
-  const auto is_letter = [&](std::size_t i) {
-    return i < text.size() && ((text[i] >= 'a' && text[i] <= 'z') || (text[i] >= 'A' && text[i] <= 'Z'));
-  };
-  std::size_t first = std::min(end, text.size()), last = first;
-  while (first > 0 && (is_letter(first - 1) || text[first - 1] == '-')) --first;
-  while (is_letter(last)) ++last;
-  return text.substr(first, last - first);
-}
+constexpr std::string_view kNonNumbers[] = {"-Infinity", "Infinity", "NaN"};
 
 }  // namespace
 
 std::optional<Error> find_json_fault(std::string_view text, const std::string& path) {
   FaultFinder finder;
   nlohmann::json::sax_parse(text, &finder);
-  if (finder.error_at) {
-    const std::string_view word = word_at(text, *finder.error_at);
-    for (const std::string_view known : {"NaN", "nan", "Infinity", "-Infinity", "inf", "-inf"})
-      if (word == known) finder.fault = fmt::format("must be a finite number, not {}", word);
-  }
   if (finder.fault.empty()) return std::nullopt;
   const std::string key = finder.path();
   return bad_input(finder.fault, key.empty() ? path : path + ": " + key);
+}
+
+std::string quote_non_numbers(std::string_view text) {
+  std::string made;
+  made.reserve(text.size());
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (in_string && text[i] == '\\' && i + 1 < text.size()) {
+      made += text[i++];
+    } else if (text[i] == '"') {
+      in_string = !in_string;
+    } else if (!in_string) {
+      const auto found = std::find_if(std::begin(kNonNumbers), std::end(kNonNumbers), [&](std::string_view word) {
+        return text.substr(i).starts_with(word);
+      });
+      if (found != std::end(kNonNumbers)) {
+        ((made += '"') += *found) += '"';
+        i += found->size() - 1;
+        continue;
+      }
+    }
+    made += text[i];
+  }
+  return made;
 }
 
 }  // namespace turnpoint

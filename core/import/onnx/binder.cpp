@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/import/onnx/binder.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace turnpoint::onnx {
@@ -92,9 +94,21 @@ void Binder::add_initializers() {
     value.shape = tensor->dims;
     value.data = tensor->data;
     value.kind = Value::Kind::constant;
+    if (plan_.tables.count(static_cast<int>(v))) {
+      // A folded mask or table of angles that has a row for each sample of the exported batch has one for each of any.
+      if (reference_ && plan_.fixed_batch > 1 && value.shape.size() > 2 && value.shape[0] == plan_.fixed_batch) {
+        value.shape[0] = batch_;
+        value.data = nullptr;
+      }
+      continue;
+    }
     if (elements == 0 || !is_floating(value.type) || tensor->dims.empty() || elements == 1) continue;
     value.kind = Value::Kind::parameter;
     value.root = static_cast<int>(v);
+    if (plan_.repeated.count(static_cast<int>(v))) {
+      value.shape[0] = 1;
+      value.data = nullptr;
+    }
     if (tensor->external.empty()) continue;
     // Two names for the same bytes of the external file are one parameter.
     const auto [first, added] = external.emplace(tensor->external, static_cast<int>(v));
@@ -102,6 +116,16 @@ void Binder::add_initializers() {
       value.root = first->second;
     }
   }
+  for (const auto& [twin, root] : plan_.transposed_twins) {
+    if (values_[twin].kind != Value::Kind::parameter || values_[root].kind != Value::Kind::parameter) continue;
+    values_[twin].root = root;
+    values_[twin].transposed = true;
+  }
+  if (plan_.eight_bit_elements > 0)
+    builder_->warn(
+        fmt::format("{:.0f} elements of 8-bit tensors are not counted as parameters: training keeps weights in "
+                    "floating point, so this is a model made for inference",
+                    plan_.eight_bit_elements));
 }
 
 void Binder::add_inputs() {
@@ -182,6 +206,11 @@ bool Binder::try_constant(const Node& node) {
   std::vector<ConstantPtr> inputs;
   for (const int input : node.inputs)
     inputs.push_back(input >= 0 && values_[input].kind == Value::Kind::constant ? values_[input].data : nullptr);
+  if (node.kind == "CastLike" && node.domain.empty() && inputs.size() == 2 && inputs[0] && has(node, 1)) {
+    const auto result = evaluate_cast_like(*inputs[0], in(node, 1).type);
+    if (result) set_constant(node.outputs[0], result);
+    return result != nullptr;
+  }
   const Shape* first = node.input(0) >= 0 && values_[node.inputs[0]].kind != Value::Kind::missing
                            ? &values_[node.inputs[0]].shape
                            : nullptr;
@@ -211,6 +240,14 @@ bool Binder::enabled(const Node& node) const {
 void Binder::visit(const Node& node) {
   if (!enabled(node)) return;
   if (node.kind == "If" && node.domain.empty()) return on_if(node);
+  if (node.output(0) >= 0 && plan_.filled_weights.count(node.outputs[0])) {
+    Value& value = values_[node.outputs[0]];
+    value = Value();
+    value.kind = Value::Kind::parameter;
+    value.root = node.outputs[0];
+    value.shape = graph_.constant(node.input(0))->integers;
+    return;
+  }
   if (try_constant(node)) return;
   const bool runtime = node.domain == "com.microsoft";
   const auto& table = runtime ? runtime_handlers() : handlers();

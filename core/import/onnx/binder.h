@@ -26,8 +26,23 @@ struct InputPlan {
   std::string batch_symbol;      ///< empty: the batch is fixed
   std::int64_t fixed_batch = 0;  ///< leading dimension of the first data input where it is fixed
   std::vector<std::string> sequence_symbols, other_symbols;
+  std::set<int> tables;                 ///< floating initialisers that are no weights: see find_tables()
+  std::map<int, int> transposed_twins;  ///< initialiser to the one that holds the same numbers transposed
+  std::set<int> filled_weights;         ///< results of ConstantOfShape that stand for weights: see find_tables()
+  std::set<int> repeated;               ///< initialisers that hold a class token once for each sample of the batch
+  double eight_bit_elements = 0;        ///< of 8-bit initialisers with two or more dimensions, which are no parameters
 };
+/// Weights among the graph's inputs: floating ones of fixed shape that reach a weight slot of an operator and, where
+/// there are such, those after the first input with one row for all samples that are expanded, joined or added to data
+/// (class tokens, tables of positions), masks apart.
 InputPlan plan_inputs(const Graph& graph);
+/// Which initialisers are not trained, or not once more. Tables are (1) what reaches nothing but sines and cosines
+/// (frequencies of rotary positions) or is called inv_freq or embed_positions and (2) in files that name weights by
+/// module, what has a name that an exporter made up, two dimensions or more, and is only added, multiplied or chosen
+/// from (folded masks, angles, position biases). What such a file folded to a row for each sample and joins to data is
+/// a parameter of one row, repeated for the batch (class tokens). A twin has the samples of another matrix, transposed
+/// (a tied table that constant folding stored again). Called by plan_inputs().
+void find_tables(const Graph& graph, InputPlan& plan);
 /// Symbol of an input's dimension: its name, or a made-up one for an unknown size; empty if the size is known.
 std::string dimension_symbol(const ValueNode& value, std::size_t dim);
 
@@ -151,6 +166,8 @@ class Binder {
   void on_tile(const Node& node);
   void on_concat(const Node& node);
   void on_split(const Node& node);
+  void on_split_to_sequence(const Node& node);
+  void on_sequence_at(const Node& node);
   void on_slice(const Node& node);
   void on_pad(const Node& node);
   void on_resize(const Node& node);
@@ -185,6 +202,7 @@ class Binder {
   void attend(const Node& node, TensorId q, TensorId k, TensorId v, bool merge);
 
   void reshape_to(const Node& node, Shape target);
+  bool only_joined(int value) const;  ///< whether concatenations alone read it
   void remember_cut(TensorId from, std::int64_t begin, TensorId part);
   void interleave_fused_projections();
   void regroup(const Node& node, const Shape& target);
@@ -207,6 +225,12 @@ class Binder {
   std::map<int, Shape> root_shape_;
   /// Cuts of a tensor's last dimension: where each part begins.
   std::map<TensorId, std::map<std::int64_t, TensorId>> cuts_;
+  struct Sequence {
+    std::vector<TensorId> tensors;
+    std::vector<std::uint8_t> groups;
+    std::optional<std::int64_t> dropped;  ///< dimension of size 1 that each part loses
+  };
+  std::map<int, Sequence> sequences_;  ///< by the value that SplitToSequence makes
   std::set<std::string> unknown_kinds_;
   std::optional<Error> error_;
   bool scratch_ = false;

@@ -21,6 +21,11 @@ void Binder::on_concat(const Node& node) {
     const bool empty = std::find(own.begin(), own.end(), 0) != own.end();
     if (empty) continue;
     auto x = operand(node, i);
+    if (plan_.repeated.count(node.input(i)) && own.size() == rank) {
+      Shape wanted = own;
+      wanted[0] = batch_;
+      x = builder_->expand(operator_name(node) + "/batch", x, wanted);
+    }
     // In a file of batch 1 a constant part was never repeated for the batch.
     if (reference_ && plan_.fixed_batch == 1 && own.size() == rank && *along != 0 && own[0] == 1) {
       Shape wanted = own;
@@ -77,6 +82,64 @@ void Binder::on_split(const Node& node) {
   for (std::size_t k = 0; k < made.size() && k < node.outputs.size(); ++k) set(node, k, made[k], groups);
 }
 
+/// A list of equal or named parts; SequenceAt picks one by a constant place, as unoptimised graphs of torch.export do.
+void Binder::on_split_to_sequence(const Node& node) {
+  if (!needs(node, 1) || node.output(0) < 0) return;
+  const Shape from = shape(node, 0);
+  const auto along = axis(node, node.integer("axis", 0), from.size());
+  if (!along) return;
+  const auto wanted = constant_integers(node, 1);
+  if (has(node, 1) && (!wanted || wanted->empty())) return fail(node, "its sizes are not constant");
+  const bool listed = wanted && in(node, 1).shape.size() == 1;
+  Shape sizes = listed ? *wanted : Shape();
+  const std::int64_t chunk = wanted ? wanted->front() : 1;
+  if (!listed && (chunk < 1 || (from[*along] - 1) / chunk >= 4096)) return fail(node, "makes too many parts");
+  for (std::int64_t at = 0; !listed && at < from[*along]; at += chunk)
+    sizes.push_back(std::min(chunk, from[*along] - at));
+  const bool keep = wanted.has_value() || node.integer("keepdims", 1) != 0;
+  if (std::any_of(sizes.begin(), sizes.end(), [&](auto size) { return size != sizes.front(); }) && scratch_)
+    return fail(node, "splits a constant into unequal parts");
+  Sequence parts{{}, in(node, 0).groups, {}};
+  if (scratch_) {
+    Shape part = from;
+    part[*along] = sizes.front();
+    if (!keep) part.erase(part.begin() + static_cast<std::ptrdiff_t>(*along));
+    return set_unknown_constant(node.outputs[0], part, in(node, 0).type);
+  }
+  const bool whole = is_whole(parts.groups, *along);
+  if (!whole) parts.groups.clear();
+  const auto x = whole && !parts.groups.empty() ? in(node, 0).tensor : operand(node, 0);
+  const auto at = whole ? first_of(parts.groups, *along) : *along;
+  parts.tensors = sizes.size() == 1 ? std::vector<TensorId>{x}
+                                    : builder_->split(operator_name(node), x, static_cast<int>(at), sizes);
+  if (builder_->error()) return;
+  if (*along + 1 == from.size()) {
+    std::int64_t begin = 0;
+    for (std::size_t k = 0; k < parts.tensors.size(); begin += sizes[k++])
+      if (sizes.size() > 1) remember_cut(x, begin, parts.tensors[k]);
+  }
+  if (!keep) parts.dropped = static_cast<std::int64_t>(*along);
+  set(node, 0, parts.tensors.front(), parts.groups);
+  sequences_[node.outputs[0]] = std::move(parts);
+}
+
+void Binder::on_sequence_at(const Node& node) {
+  if (!needs(node, 2)) return;
+  if (in(node, 0).kind == Value::Kind::constant) return alias(node, 0, node.inputs[0]);
+  const auto found = sequences_.find(node.inputs[0]);
+  const auto place = scalar(node, 1);
+  if (found == sequences_.end() || !place) return fail(node, "picks from a sequence that is not known here");
+  const auto& parts = found->second;
+  const auto count = static_cast<double>(parts.tensors.size());
+  const double k = *place < 0 ? *place + count : *place;
+  if (!(k >= 0 && k < count)) return fail(node, "picks beyond the end of its sequence");
+  const TensorId part = parts.tensors[static_cast<std::size_t>(k)];
+  if (!parts.dropped) return set(node, 0, part, parts.groups);
+  Shape target = builder_->tensor(part).shape;
+  target.erase(target.begin() + static_cast<std::ptrdiff_t>(*parts.dropped));
+  set(node, 0, builder_->reshape(operator_name(node), part, target));
+}
+
 void Binder::on_slice(const Node& node) {
   if (!needs(node, 1)) return;
   const Shape from = shape(node, 0);
@@ -110,8 +173,12 @@ void Binder::on_slice(const Node& node) {
     const std::int64_t span = step > 0 ? end - begin : begin - end, stride = std::abs(step);
     target[*at] = span <= 0 ? 0 : (span - 1) / stride + 1;
     if (axes->size() == 1 && *at + 1 == from.size() && step == 1) last_begin = begin;
-    if (target[*at] == 0) return fail(node, "leaves nothing of a dimension of size " + std::to_string(size));
+    if (target[*at] == 0 && !only_joined(node.output(0)))
+      return fail(node, "leaves nothing of a dimension of size " + std::to_string(size));
   }
+  // What is left of a rotation over all channels: nothing, which a concatenation passes over.
+  if (std::find(target.begin(), target.end(), 0) != target.end())
+    return set_unknown_constant(node.outputs[0], target, in(node, 0).type);
   if (target == from && !steps) return alias(node, 0, node.inputs[0]);
   const Value& value = in(node, 0);
   bool whole = value.kind == Value::Kind::tensor && !value.groups.empty();
@@ -126,6 +193,12 @@ void Binder::on_slice(const Node& node) {
   const auto part = builder_->slice(operator_name(node), "Slice", x, target);
   if (last_begin) remember_cut(x, *last_begin, part);
   set(node, 0, part);
+}
+
+bool Binder::only_joined(int value) const {
+  if (value < 0 || graph_.values[value].result || graph_.values[value].consumers.empty()) return false;
+  const auto& readers = graph_.values[value].consumers;
+  return std::all_of(readers.begin(), readers.end(), [&](int n) { return graph_.nodes[n].kind == "Concat"; });
 }
 
 void Binder::remember_cut(TensorId from, std::int64_t begin, TensorId part) {
@@ -226,7 +299,7 @@ void Binder::on_gather(const Node& node) {
   const bool constant_indices = in(node, 1).kind == Value::Kind::constant;
   Value& table = in(node, 0);
   if (*along == 0 && data.size() == 2 && !constant_indices && is_floating(table.type) &&
-      table.kind != Value::Kind::tensor) {
+      table.kind != Value::Kind::tensor && !plan_.tables.count(node.input(0))) {
     const auto rows = weight(node, 0);
     return set(node, 0, builder_->embedding(operator_name(node), rows, operand(node, 1), "Gather"));
   }

@@ -88,6 +88,8 @@ const std::map<std::string, Binder::Handler, std::less<>>& Binder::handlers() {
     add(&Binder::on_tile, {"Tile"});
     add(&Binder::on_concat, {"Concat"});
     add(&Binder::on_split, {"Split"});
+    add(&Binder::on_split_to_sequence, {"SplitToSequence"});
+    add(&Binder::on_sequence_at, {"SequenceAt"});
     add(&Binder::on_slice, {"Slice"});
     add(&Binder::on_pad, {"Pad"});
     add(&Binder::on_resize, {"Resize", "Upsample"});

@@ -235,6 +235,19 @@ ConstantPtr range(const Inputs& inputs) {
   return keep(std::move(result));
 }
 
+/// Between a lower and an upper bound, each of which may be absent (opset 11 and newer).
+ConstantPtr clip(const Inputs& inputs) {
+  Constant result = *inputs[0];
+  for (std::size_t k = 1; k < inputs.size(); ++k) {
+    if (!inputs[k]) continue;
+    const Constant& bound = *inputs[k];
+    if (bound.size() != 1 || bound.floating() != result.floating()) return nullptr;
+    for (auto& v : result.reals) v = k == 1 ? std::max(v, bound.reals[0]) : std::min(v, bound.reals[0]);
+    for (auto& v : result.integers) v = k == 1 ? std::max(v, bound.integers[0]) : std::min(v, bound.integers[0]);
+  }
+  return keep(std::move(result));
+}
+
 ConstantPtr where(const Constant& condition, const Constant& a, const Constant& b) {
   auto shape = broadcast(a.shape, b.shape);
   if (shape) shape = broadcast(*shape, condition.shape);
@@ -334,6 +347,8 @@ std::optional<std::vector<std::int64_t>> broadcast(const Shape& a, const Shape& 
   return result;
 }
 
+ConstantPtr evaluate_cast_like(const Constant& value, ElementType type) { return cast(value, type); }
+
 ConstantPtr evaluate(const Node& node, const Inputs& inputs, const Shape* shape0, std::int64_t opset) {
   const std::string& kind = node.kind;
   if (!node.domain.empty()) return nullptr;
@@ -349,6 +364,7 @@ ConstantPtr evaluate(const Node& node, const Inputs& inputs, const Shape* shape0
   const Constant* c = inputs.size() > 2 ? inputs[2].get() : nullptr;
   if (kind == "Identity") return inputs[0];
   if (kind == "Cast") return cast(node, a);
+  if (kind == "Clip" && !node.attribute("min") && !node.attribute("max")) return clip(inputs);
   if (kind == "ConstantOfShape") return constant_of_shape(node, a);
   if (kind == "Unsqueeze") return unsqueeze(node, inputs);
   if (kind == "Squeeze") return squeeze(node, inputs);

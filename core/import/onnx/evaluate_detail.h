@@ -66,5 +66,6 @@ std::optional<double> real_result(const std::string& kind, double a, double b);
 ConstantPtr binary(const Node& node, const Constant& a, const Constant& b);
 ConstantPtr unary(const Node& node, const Constant& a);
 ConstantPtr cast(const Node& node, const Constant& a);
+ConstantPtr cast(const Constant& a, ElementType type);
 
 }  // namespace turnpoint::onnx::detail

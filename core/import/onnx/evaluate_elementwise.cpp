@@ -90,7 +90,9 @@ ConstantPtr unary(const Node& node, const Constant& a) {
     return a.floating() ? nullptr : keep(std::move(result));
   }
   for (auto& v : result.integers) {
-    if (kind == "Neg")
+    if (kind == "Sign")
+      v = (v > 0) - (v < 0);
+    else if (kind == "Neg")
       v = static_cast<std::int64_t>(-static_cast<std::uint64_t>(v));
     else if (kind == "Abs")
       v = v < 0 ? static_cast<std::int64_t>(-static_cast<std::uint64_t>(v)) : v;
@@ -98,7 +100,9 @@ ConstantPtr unary(const Node& node, const Constant& a) {
       return nullptr;
   }
   for (auto& v : result.reals) {
-    if (kind == "Neg")
+    if (kind == "Sign")
+      v = (v > 0) - (v < 0);
+    else if (kind == "Neg")
       v = -v;
     else if (kind == "Abs")
       v = std::abs(v);
@@ -114,10 +118,31 @@ ConstantPtr unary(const Node& node, const Constant& a) {
       v = std::exp(v);
     else if (kind == "Log")
       v = std::log(v);
+    else if (kind == "Sin")
+      v = std::sin(v);
+    else if (kind == "Cos")
+      v = std::cos(v);
     else if (kind == "Reciprocal")
       v = 1 / v;
     else
       return nullptr;
+  }
+  return keep(std::move(result));
+}
+
+ConstantPtr cast(const Constant& a, ElementType type) {
+  Constant result{type, a.shape, {}, {}};
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (is_floating(type)) {
+      result.reals.push_back(a.real(i));
+    } else if (type == ElementType::boolean) {
+      result.integers.push_back(a.floating() ? a.reals[i] != 0 : a.integers[i] != 0);
+    } else if (a.floating()) {
+      if (!(std::abs(a.reals[i]) < 9.2e18)) return nullptr;
+      result.integers.push_back(static_cast<std::int64_t>(a.reals[i]));
+    } else {
+      result.integers.push_back(a.integers[i]);
+    }
   }
   return keep(std::move(result));
 }
@@ -127,22 +152,8 @@ ConstantPtr cast(const Node& node, const Constant& a) {
       {1, ElementType::f32},  {2, ElementType::u8},   {3, ElementType::i8},      {5, ElementType::i16},
       {6, ElementType::i32},  {7, ElementType::i64},  {9, ElementType::boolean}, {10, ElementType::f16},
       {11, ElementType::f64}, {12, ElementType::i32}, {13, ElementType::i64},    {16, ElementType::bf16}};
-  for (const auto& [code, type] : kTypes) {
-    if (code != node.integer("to", 0)) continue;
-    Constant result{type, a.shape, {}, {}};
-    for (std::size_t i = 0; i < a.size(); ++i) {
-      if (is_floating(type)) {
-        result.reals.push_back(a.real(i));
-      } else if (a.floating()) {
-        if (!(std::abs(a.reals[i]) < 9.2e18)) return nullptr;
-        result.integers.push_back(type == ElementType::boolean ? a.reals[i] != 0
-                                                               : static_cast<std::int64_t>(a.reals[i]));
-      } else {
-        result.integers.push_back(type == ElementType::boolean ? a.integers[i] != 0 : a.integers[i]);
-      }
-    }
-    return keep(std::move(result));
-  }
+  for (const auto& [code, type] : kTypes)
+    if (code == node.integer("to", 0)) return cast(a, type);
   return nullptr;
 }
 

@@ -1,11 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/import/onnx/graph_builder.h"
 
+#include <fmt/format.h>
+#include <algorithm>
+#include <map>
 #include <queue>
 
 namespace turnpoint::onnx {
 
 namespace {
+
+/// "n12" -> "n", "Conv_3" -> "Conv_", "/layer1/Conv" -> itself.
+std::string_view without_number(std::string_view name) {
+  return name.substr(0, name.find_last_not_of("0123456789") + 1);
+}
+
+/// Numbers alone, all alike whatever the node does ("n0", "n1", ...), tell nobody anything: "Conv 12" does. Names that
+/// tell kinds or layers apart stay.
+void name_by_kind(std::vector<Node>& nodes) {
+  constexpr std::size_t kFew = 8;
+  constexpr std::size_t kLongestPrefix = 5;
+  std::vector<Node*> named;  // a constant is called after the weight that it makes
+  for (Node& node : nodes)
+    if (!node.kind.starts_with("Constant")) named.push_back(&node);
+  if (named.size() < kFew) return;
+  const std::string prefix(without_number(named.front()->name));
+  const std::string& kind = named.front()->kind;
+  const bool kinds = std::any_of(named.begin(), named.end(), [&](const Node* node) { return node->kind != kind; });
+  const bool alike = std::all_of(named.begin(), named.end(), [&](const Node* node) {
+    return without_number(node->name) == prefix && node->name.size() > prefix.size();
+  });
+  if (!kinds || !alike || prefix.size() > kLongestPrefix || prefix.find('/') != std::string::npos) return;
+  std::map<std::string, int> counted;
+  for (Node* node : named) node->name = fmt::format("{} {}", node->kind, ++counted[node->kind]);
+}
+
 
 constexpr std::size_t kMaxNodes = 500'000;
 constexpr int kMaxInlining = 16;
@@ -44,6 +73,7 @@ Expected<std::shared_ptr<const Graph>> GraphBuilder::run() {
   if (!sort()) return *error_;
   fold_patterns(graph_);
   drop_dead();
+  name_by_kind(graph_.nodes);
   return std::make_shared<const Graph>(std::move(graph_));
 }
 

@@ -69,6 +69,21 @@ class WeightFinder {
     return false;
   }
 
+  /// A class token or a table of positions: one row for all samples, joined or added to what is computed. Masks have
+  /// that form too; they say so in their names.
+  bool feeds_positions(int value) const {
+    const auto& source = graph_.values[value];
+    if (!is_static(source) || !source.input->type || !is_floating(*source.input->type)) return false;
+    const auto& shape = source.input->shape;
+    if (shape.size() < 2 || shape[0].value != 1 || lower(source.name).find("mask") != std::string::npos) return false;
+    return std::any_of(source.consumers.begin(), source.consumers.end(), [&](int n) {
+      const auto& node = graph_.nodes[n];
+      if (node.kind == "Expand" || node.kind == "Concat") return node.kind == "Expand" || node.inputs.size() > 1;
+      return node.kind == "Add" && node.inputs.size() == 2 &&
+             computed(node.inputs[0] == value ? node.inputs[1] : node.inputs[0]);
+    });
+  }
+
  private:
   bool computed(int value) const { return value >= 0 && graph_.values[value].producer >= 0; }
 
@@ -105,6 +120,15 @@ InputPlan plan_inputs(const Graph& graph) {
     else
       plan.data.push_back(value);
   }
+  // Only where weights are inputs at all, and never the only data.
+  for (std::size_t k = 1; k < plan.data.size() && !plan.weights.empty();) {
+    if (!finder.feeds_positions(plan.data[k])) {
+      ++k;
+      continue;
+    }
+    plan.weights.insert(plan.data[k]);
+    plan.data.erase(plan.data.begin() + static_cast<std::ptrdiff_t>(k));
+  }
   std::vector<std::string> symbols, leading;
   for (const int value : plan.data) {
     const auto& v = graph.values[value];
@@ -127,6 +151,7 @@ InputPlan plan_inputs(const Graph& graph) {
       if (plan.fixed_batch == 0 && !shape.empty() && shape[0].value > 0) plan.fixed_batch = shape[0].value;
     }
   }
+  find_tables(graph, plan);
   for (const auto& symbol : symbols) {
     if (symbol == plan.batch_symbol) continue;
     bool spatial = false;

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/import/onnx/onnx_source.h"
 
+#include <fmt/format.h>
+
+#include <mutex>
+
 #include "core/import/onnx/binder.h"
 #include "core/import/onnx/mapped_file.h"
 
@@ -8,7 +12,6 @@ namespace turnpoint {
 
 namespace {
 
-constexpr std::int64_t kDefaultBatch = 256;
 constexpr std::int64_t kLongestDefaultSequence = 2048, kShortestDefaultSequence = 16;
 constexpr std::int64_t kMaxBinding = std::int64_t{1} << 40;
 
@@ -23,33 +26,66 @@ class OnnxSource final : public ModelSource {
   }
   std::string source() const override { return graph_->file; }
 
+  /// A batch above 1 that the file fixes was meant by whoever exported it. A batch of 1 is what exporters are given for
+  /// want of a better one: it stands only where no other can be bound.
+  std::int64_t chosen_batch() const override {
+    if (!is_fixed()) return 0;
+    return plan_.fixed_batch > 1 || contradiction() ? plan_.fixed_batch : 0;
+  }
+
   Expected<ModelPtr> bind(const ModelBinding& binding) const override {
     if (binding.batch < 0 || binding.batch > kMaxBinding || binding.sequence < 0 || binding.sequence > kMaxBinding) {
       return usage_error("batch and sequence must lie between 1 and 2^40", graph_->file);
     }
-    const std::int64_t batch = binding.batch > 0 ? binding.batch : kDefaultBatch;
-    if (binding.sequence > 0 || plan_.sequence_symbols.empty())
-      return bind_to(batch, std::max<std::int64_t>(binding.sequence, 1));
+    const std::int64_t batch = binding.batch > 0 ? binding.batch : chosen_batch() > 0 ? chosen_batch() : kDefaultBatch;
+    auto model = bind_batch(batch, binding.sequence);
+    if (!model || !is_fixed() || batch != plan_.fixed_batch || !contradiction()) return model;
+    auto noted = std::make_shared<Model>(**model);
+    noted->warnings.push_back(fmt::format(
+        "this export fixes the batch at {0}, which is taken; export with dynamic_shapes to choose another", batch));
+    return ModelPtr(std::move(noted));
+  }
+
+ private:
+  bool is_fixed() const { return plan_.batch_symbol.empty() && plan_.fixed_batch > 0; }
+
+  /// Whether no batch but the file's own can be bound; tried once, with the default batch.
+  bool contradiction() const {
+    std::call_once(tried_, [&] {
+      const std::int64_t other = plan_.fixed_batch == kDefaultBatch ? 2 * kDefaultBatch : kDefaultBatch;
+      contradicts_ = !bind_batch(other, 0).has_value();
+    });
+    return contradicts_;
+  }
+
+  Expected<ModelPtr> bind_batch(std::int64_t batch, std::int64_t sequence) const {
+    if (sequence > 0 || plan_.sequence_symbols.empty()) return bind_to(batch, std::max<std::int64_t>(sequence, 1));
     // The longest sequence the model takes is not written anywhere: position tables refuse what is too long.
     auto result = bind_to(batch, kLongestDefaultSequence);
-    for (auto sequence = kLongestDefaultSequence / 2; !result && sequence >= kShortestDefaultSequence; sequence /= 2) {
-      auto shorter = bind_to(batch, sequence);
-      if (shorter) return shorter;
+    for (auto shorter = kLongestDefaultSequence / 2; !result && shorter >= kShortestDefaultSequence; shorter /= 2) {
+      auto model = bind_to(batch, shorter);
+      if (model) return model;
     }
     return result;
   }
 
- private:
   Expected<ModelPtr> bind_to(std::int64_t batch, std::int64_t sequence) const {
-    const bool rebinds = plan_.batch_symbol.empty() && plan_.fixed_batch > 0 && plan_.fixed_batch != batch;
-    if (!rebinds) return onnx::Binder(*graph_, plan_, batch, sequence, nullptr).run().model;
+    if (!is_fixed() || plan_.fixed_batch == batch)
+      return onnx::Binder(*graph_, plan_, batch, sequence, nullptr).run().model;
     auto reference = onnx::Binder(*graph_, plan_, plan_.fixed_batch, sequence, nullptr).run();
     if (!reference.model) return reference.model;
-    return onnx::Binder(*graph_, plan_, batch, sequence, &reference.shapes).run().model;
+    auto model = onnx::Binder(*graph_, plan_, batch, sequence, &reference.shapes).run().model;
+    Error error = !model ? model.error() : bad_input("has other parameters at another batch", graph_->file);
+    if (model && (*model)->parameters == (*reference.model)->parameters) return model;
+    error.hint = fmt::format("this export fixes the batch at {0}; give --batch {0} or export with dynamic_shapes",
+                             plan_.fixed_batch);
+    return error;
   }
 
   std::shared_ptr<const onnx::Graph> graph_;
   onnx::InputPlan plan_;
+  mutable std::once_flag tried_;
+  mutable bool contradicts_ = false;
 };
 
 }  // namespace

@@ -251,6 +251,7 @@ class Parser : public MessageParser {
     });
     out.type = element_type(code);
     if (outside) out.external = location + ":" + offset;
+    if (!outside && out.type) out.samples = sample_matrix(raw, out.dims, static_cast<std::size_t>(size_of(*out.type)));
     if (!outside && out.type) keep_data(out, code, raw, std::move(data));
   }
 

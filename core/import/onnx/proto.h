@@ -38,6 +38,9 @@ struct TensorProto {
   std::vector<std::int64_t> dims;
   ConstantPtr data;      ///< of small tensors with data inside the file
   std::string external;  ///< "location:offset" of data outside the file, as an identity only: never opened
+  /// Hash of some elements of a matrix inside the file, chosen so that its transpose has the same; 0: none (another
+  /// rank, square, outside the file, too few different numbers).
+  std::uint64_t samples = 0;
 };
 
 struct Dimension {

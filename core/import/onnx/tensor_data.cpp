@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/import/onnx/tensor_data.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <set>
 
 namespace turnpoint::onnx {
 
@@ -73,6 +75,28 @@ void append_raw(Constant& constant, std::span<const std::uint8_t> raw, std::int6
     case 13: constant.integers.push_back(load<std::int64_t>(at + 8 * i)); break;
     default: break;
   }
+}
+
+std::uint64_t sample_matrix(std::span<const std::uint8_t> raw, const std::vector<std::int64_t>& dims,
+                            std::size_t element_bytes) {
+  if (dims.size() != 2 || dims[0] < 2 || dims[1] < 2 || dims[0] == dims[1] || element_bytes < 2) return 0;
+  const auto rows = static_cast<std::uint64_t>(dims[0]), columns = static_cast<std::uint64_t>(dims[1]);
+  if (rows > raw.size() || columns > raw.size() || raw.size() != rows * columns * element_bytes) return 0;
+  const std::uint64_t longer = std::max(rows, columns), shorter = std::min(rows, columns);
+  constexpr std::uint64_t kSamples = 64, kPrime = 1099511628211ULL;
+  std::uint64_t hash = 14695981039346656037ULL, state = longer * 31 + shorter;
+  std::set<std::uint64_t> different;
+  for (std::uint64_t k = 0; k < kSamples; ++k) {
+    state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+    const std::uint64_t far = (state >> 33) % longer, near = (state >> 13) % shorter;
+    const std::uint64_t at = rows > columns ? far * columns + near : near * columns + far;
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, raw.data() + at * element_bytes, std::min<std::size_t>(element_bytes, sizeof bits));
+    different.insert(bits);
+    hash = (hash ^ bits) * kPrime;
+  }
+  // Matrices of a few numbers (zeros, identities, masks) resemble each other without being tied.
+  return different.size() < 8 ? 0 : hash | 1;
 }
 
 }  // namespace turnpoint::onnx

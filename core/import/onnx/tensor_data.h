@@ -13,5 +13,8 @@ double from_half(std::uint16_t bits);
 double from_bfloat(std::uint16_t bits);
 /// Appends element `i` of raw_data (little-endian, as the machines we run on are). The caller has checked its size.
 void append_raw(Constant& constant, std::span<const std::uint8_t> raw, std::int64_t code, std::size_t i);
+/// TensorProto::samples of raw_data.
+std::uint64_t sample_matrix(std::span<const std::uint8_t> raw, const std::vector<std::int64_t>& dims,
+                            std::size_t element_bytes);
 
 }  // namespace turnpoint::onnx

@@ -93,7 +93,16 @@ class Selector {
       dead_[n] = node.is_call || writes_variable(node.op) || is_bookkeeping(node.op) || is_gradient(node);
     }
     cut_loops();
-    if (g_.results.empty()) choose_results();
+    if (g_.results.empty()) {
+      // Optimisers work on under names of their own with what differentiation made: clipping, norms, averages.
+      const auto before = dead_;
+      prune_after_gradients();
+      choose_results();
+      if (g_.results.empty()) {  // a loss that reads gradients is all that there is
+        dead_ = before;
+        choose_results();
+      }
+    }
     if (g_.results.empty()) return bad_input("computes no result from its inputs", g_.file);
     if (const auto sorted = order(); !sorted) return sorted;
     fold_recurrent(g_);
@@ -136,6 +145,25 @@ class Selector {
       }
       cut_.push_back(static_cast<int>(n));
       inputs.erase(back);
+    }
+  }
+
+  void prune_after_gradients() {
+    std::vector<std::vector<int>> readers(g_.nodes.size());
+    std::vector<int> pending;
+    for (std::size_t n = 0; n < g_.nodes.size(); ++n) {
+      for (const auto& edge : g_.nodes[n].inputs)
+        readers[static_cast<std::size_t>(edge.node)].push_back(static_cast<int>(n));
+      if (is_gradient(g_.nodes[n])) pending.push_back(static_cast<int>(n));
+    }
+    while (!pending.empty()) {
+      const auto n = static_cast<std::size_t>(pending.back());
+      pending.pop_back();
+      for (const int reader : readers[n]) {
+        if (dead_[static_cast<std::size_t>(reader)]) continue;
+        dead_[static_cast<std::size_t>(reader)] = true;
+        pending.push_back(reader);
+      }
     }
   }
 

@@ -47,7 +47,11 @@ Expected<ModelSourcePtr> open_tensorflow_bytes(std::span<const std::uint8_t> byt
   auto graph = tensorflow::flatten(std::make_shared<const tensorflow::GraphDef>(std::move(*def)), name);
   if (!graph) return graph.error();
   auto lowered = tensorflow::Lowering(*graph).run();
-  if (!lowered) return lowered.error();
+  if (!lowered) {
+    Error error = lowered.error();
+    if (error.hint.empty()) error.hint = "it can be placed node by node as it is: turnpoint-cli place " + name;
+    return error;
+  }
   auto warnings = graph->warnings;
   warnings.insert(warnings.end(), lowered->warnings.begin(), lowered->warnings.end());
   const auto& onnx = lowered->bytes;

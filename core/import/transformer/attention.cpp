@@ -76,14 +76,17 @@ TensorId TransformerLayers::scores(TensorId q, TensorId k) {
   const auto n = dims.add(DimName::batch, batch_);
   const auto heads = query_heads(dims);
   const auto s = dims.add(DimName::sequence, sequence_);
-  const auto t = dims.add(DimName::key_sequence, length(k), DimRole::parallel, false);
+  // Of chosen keys each query sees others, so the keys' own positions are not walked.
+  const std::int64_t seen = chosen_keys_ ? b_.tensor(*chosen_keys_).shape.back() : length(k);
+  const auto t = dims.add(DimName::key_sequence, seen, DimRole::parallel, false);
   const auto d = dims.add(DimName::head_channel, b_.tensor(q).shape.back(), DimRole::reduction, false);
   Walks a = {{n}}, key = {{n}};
   for (const auto head : heads) a.push_back({head});
   if (has_kv_head()) key.push_back({heads.front()});
   Walks out = a;
   a.insert(a.end(), {{s}, {d}});
-  key.insert(key.end(), {{t}, {d}});
+  const std::vector<std::uint8_t> positions = chosen_keys_ ? std::vector<std::uint8_t>{} : std::vector<std::uint8_t>{t};
+  key.insert(key.end(), {positions, {d}});
   out.insert(out.end(), {{s}, {t}});
   auto names = query_names();
   names.insert(names.end(), {DimName::sequence, DimName::key_sequence});
@@ -93,7 +96,8 @@ TensorId TransformerLayers::scores(TensorId q, TensorId k) {
   if (shape_.attention_sinks) sinks = parameter("sinks", {shape_.heads}, {DimName::head});
   const TensorId y = b_.contraction(path("scores"), "MatMul", dims.list, q, a, k, key, out, names, sinks, {heads});
   if (b_.error()) return y;
-  if (rotary_key_) b_.model().operators[b_.tensor(y).producer].inputs.push_back({*rotary_key_, {{n}, {t}, {}}, true});
+  if (rotary_key_) b_.model().operators[b_.tensor(y).producer].inputs.push_back({*rotary_key_, {{n}, positions, {}}, true});
+  if (chosen_keys_) b_.model().operators[b_.tensor(y).producer].inputs.push_back({*chosen_keys_, {{n}, {s}, {t}}, true});
   rotary_key_.reset();
   if (!position_table_) return y;
   // T5: a learned number per head and bucket of distances, added to the scores of every layer of the stack. The table
@@ -112,13 +116,14 @@ TensorId TransformerLayers::context(TensorId probabilities, TensorId v) {
   const auto heads = query_heads(dims);
   const auto s = dims.add(DimName::sequence, sequence_);
   const auto d = dims.add(DimName::head_channel, b_.tensor(v).shape.back(), DimRole::parallel, false);
-  const auto t = dims.add(DimName::key_sequence, length(v), DimRole::reduction, false);
+  const std::int64_t seen = chosen_keys_ ? b_.tensor(*chosen_keys_).shape.back() : length(v);
+  const auto t = dims.add(DimName::key_sequence, seen, DimRole::reduction, false);
   Walks a = {{n}}, value = {{n}};
   for (const auto head : heads) a.push_back({head});
   if (has_kv_head()) value.push_back({heads.front()});
   Walks out = a;
   a.insert(a.end(), {{s}, {t}});
-  value.insert(value.end(), {{t}, {d}});
+  value.insert(value.end(), {chosen_keys_ ? std::vector<std::uint8_t>{} : std::vector<std::uint8_t>{t}, {d}});
   out.insert(out.end(), {{s}, {d}});
   auto names = query_names();
   names.insert(names.end(), {DimName::sequence, DimName::head_channel});
@@ -152,11 +157,37 @@ TensorId TransformerLayers::merge_heads(TensorId x) {
                         {DimName::batch, DimName::sequence, DimName::channel}, bias, {{o}});
 }
 
-TensorId TransformerLayers::attend(TensorId q, TensorId k, TensorId v) {
+/// Sigmoid factors of the result of attention, made of the layer's input: one a head or one a channel.
+TensorId TransformerLayers::gate(TensorId context, TensorId x) {
+  const bool head = shape_.attention_gate == TransformerShape::Gate::head;
+  const std::int64_t channels = head ? 1 : b_.tensor(context).shape.back();
+  const TensorId factors = project("gate", x, Heads::query, b_.tensor(x).shape.back(), channels, false);
+  const TensorId operands[] = {factors, context};
+  return b_.elementwise(path("gated"), "Sigmoid*", operands, {.flop_per_element = 5, .saves_input = {true, true}});
+}
+
+/// Joined heads with a norm over all of them before the product.
+TensorId TransformerLayers::merge_normed(TensorId x) {
+  const std::int64_t width = shape_.heads * b_.tensor(x).shape.back();
+  const int rank = int(b_.tensor(x).shape.size());
+  std::vector<int> order = {0, rank - 2};
+  for (int d = 1; d < rank - 2; ++d) order.push_back(d);
+  order.push_back(rank - 1);
+  const TensorId joined = b_.reshape(path("joined"), b_.transpose(path("join"), x, std::move(order)),
+                                     {batch_, sequence_, width}, {DimName::batch, DimName::sequence, DimName::channel});
+  return linear("out", norm("norm_inner", joined, width), width, shape_.hidden, shape_.output_bias);
+}
+
+TensorId TransformerLayers::attend(TensorId q, TensorId k, TensorId v, TensorId x) {
+  if (b_.error()) return q;
   TensorId s = scores(q, k);
+  if (b_.error()) return q;
   if (distances_) s = add_distances(s, q, k);
   const TensorId probabilities = b_.softmax(path("softmax"), s, int(b_.tensor(s).shape.size()) - 1);
-  return merge_heads(context(probabilities, v));
+  TensorId y = context(probabilities, v);
+  chosen_keys_.reset();
+  if (shape_.attention_gate != TransformerShape::Gate::none) y = gate(y, x);
+  return shape_.attention_norm ? merge_normed(y) : merge_heads(y);
 }
 
 /// A norm over each head of q or k with a scale of its own for every head.
@@ -209,7 +240,9 @@ TensorId TransformerLayers::attention(TensorId x, TensorId source) {
       k = norm("k_norm", k, shape_.head_channels, int(b_.tensor(k).shape.size()) - 1, *shape_.query_key_norm);
     }
   }
-  return attend(q, k, project("v", source, Heads::key_value, shape_.hidden, shape_.head_channels, shape_.qkv_bias));
+  const std::int64_t value_channels = shape_.value_channels > 0 ? shape_.value_channels : shape_.head_channels;
+  if (shape_.indexer.heads > 0) chosen_keys_ = choose_keys(x, x, shape_.hidden);
+  return attend(q, k, project("v", source, Heads::key_value, shape_.hidden, value_channels, shape_.qkv_bias), x);
 }
 
 /// A product down to a bottleneck that the next norm needs whole.
@@ -231,13 +264,15 @@ TensorId TransformerLayers::latent_attention(TensorId x) {
   if (l.query_rank > 0) {
     const TensorId source = norm("q_norm", narrow_to("q_down", x, l.query_rank), l.query_rank, 2, kRms);
     q = project("q", source, Heads::query, l.query_rank, channels, false);
+    if (shape_.indexer.heads > 0) chosen_keys_ = choose_keys(x, source, l.query_rank);
   } else {
+    if (shape_.indexer.heads > 0) chosen_keys_ = choose_keys(x, x, shape_.hidden);
     q = project("q", x, Heads::query, shape_.hidden, channels, false);
   }
   const TensorId latent = norm("kv_norm", narrow_to("kv_down", x, l.key_value_rank), l.key_value_rank, 2, kRms);
   const TensorId k = project("k", latent, Heads::key_value, l.key_value_rank, shape_.head_channels, false);
   if (l.rotary_channels > 0) rotary_key_ = narrow_to("k_rotary", x, l.rotary_channels);
-  return attend(q, k, project("v", latent, Heads::key_value, l.key_value_rank, l.value_channels, false));
+  return attend(q, k, project("v", latent, Heads::key_value, l.key_value_rank, l.value_channels, false), x);
 }
 
 }  // namespace turnpoint

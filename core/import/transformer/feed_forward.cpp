@@ -5,25 +5,32 @@ namespace turnpoint {
 
 TensorId TransformerLayers::mlp(TensorId x, std::int64_t width, const std::string& stem) {
   const auto name = [&](const char* leaf) { return stem.empty() ? std::string(leaf) : stem + "_" + leaf; };
+  const bool inner_bias = shape_.mlp_bias && shape_.gate_bias;
   if (shape_.mlp == TransformerShape::Mlp::gated) {
-    const TensorId gate = linear(name("gate"), x, shape_.hidden, width, shape_.mlp_bias);
-    const TensorId up = linear(name("up"), x, shape_.hidden, width, shape_.mlp_bias);
+    const TensorId gate = linear(name("gate"), x, shape_.hidden, width, inner_bias);
+    const TensorId up = linear(name("up"), x, shape_.hidden, width, inner_bias);
     const TensorId operands[] = {gate, up};
     const TensorId product = b_.elementwise(path(name("act")), shape_.activation + "*up", operands,
                                             {.flop_per_element = 6, .saves_input = {true, true}});
-    return linear(name("down"), product, width, shape_.hidden, shape_.mlp_bias);
+    return linear(name("down"), shape_.mlp_norm ? norm(name("norm_inner"), product, width) : product, width,
+                  shape_.hidden, shape_.mlp_bias);
   }
-  const TensorId up = linear(name("up"), x, shape_.hidden, width, shape_.mlp_bias);
+  const TensorId up = linear(name("up"), x, shape_.hidden, width, inner_bias);
   const ElementwiseTraits traits{
       .flop_per_element = is_relu() ? 1.0 : 8.0, .saves_output = is_relu(), .saves_input = {!is_relu()}};
   const TensorId operands[] = {up};
   const TensorId hidden = b_.elementwise(path(name("act")), shape_.activation, operands, traits);
-  return linear(name("down"), hidden, width, shape_.hidden, shape_.mlp_bias);
+  return linear(name("down"), shape_.mlp_norm ? norm(name("norm_inner"), hidden, width) : hidden, width, shape_.hidden,
+                shape_.mlp_bias);
 }
 
 TensorId TransformerLayers::feed_forward(std::int64_t index, TensorId x) {
   const auto& dense = shape_.moe.dense;
-  const bool is_dense = shape_.moe.experts == 0 ||
+  const auto own = static_cast<std::size_t>(index) < base_.each.size()
+                       ? base_.each[static_cast<std::size_t>(index)].feed_forward
+                       : FeedForward::by_list;
+  if (own == FeedForward::experts) return mixture(x);
+  const bool is_dense = own == FeedForward::dense || shape_.moe.experts == 0 ||
                         (static_cast<std::size_t>(index) < dense.size() && dense[static_cast<std::size_t>(index)]);
   return is_dense ? mlp(x, shape_.intermediate) : mixture(x);
 }

@@ -62,19 +62,36 @@ void TransformerLayers::keep_whole(TensorId x, std::initializer_list<DimName> sp
     loop.splittable = std::find(split.begin(), split.end(), loop.name) != split.end();
 }
 
+void TransformerLayers::enter_layer(std::int64_t index) {
+  if (static_cast<std::size_t>(index) >= base_.each.size()) return;
+  const LayerShape& own = base_.each[static_cast<std::size_t>(index)];
+  const auto or_base = [](std::int64_t value, std::int64_t base) { return value > 0 ? value : base; };
+  shape_.heads = or_base(own.heads, base_.heads);
+  shape_.kv_heads = or_base(own.kv_heads, base_.kv_heads);
+  shape_.head_channels = or_base(own.head_channels, base_.head_channels);
+  shape_.value_channels = or_base(own.value_channels, base_.value_channels);
+  shape_.intermediate = or_base(own.intermediate, base_.intermediate);
+  shape_.latent.key_value_rank = or_base(own.key_value_rank, base_.latent.key_value_rank);
+  shape_.indexer.heads = own.indexed ? base_.indexer.heads : 0;
+  shape_.attention_sinks = base_.attention_sinks && own.sinks;
+  shape_.block = own.block < 0 ? base_.block : static_cast<TransformerShape::Block>(own.block);
+}
+
 TensorId TransformerLayers::layer(std::int64_t index, TensorId x) {
   using Block = TransformerShape::Block;
   const std::string scope = fmt::format("layer{}", index);
   layer_ = root_ + scope + "/";
+  enter_layer(index);
+  const LayerShape kinds =
+      static_cast<std::size_t>(index) < base_.each.size() ? base_.each[static_cast<std::size_t>(index)] : LayerShape{};
   if (shape_.shared_groups > 0) group_ = index * shape_.shared_groups / shape_.layers;
-  if (shape_.position_buckets > 0 && !position_table_)
+  if (shape_.position_buckets > 0 && (!position_table_ || shape_.own_buckets))
     position_table_ =
-        b_.parameter(root_ + "positions.weight", {shape_.position_buckets * shape_.heads}, {DimName::channel});
+        b_.parameter((shape_.own_buckets ? layer_ : root_) + "positions.weight", {shape_.position_buckets * shape_.heads}, {DimName::channel});
   if (shape_.relative.rows > 0 && !distances_) make_distances();
-  enter(scope + "/attention");
-  const auto attend_to_self = [&](TensorId at) {
-    return shape_.latent.key_value_rank > 0 ? latent_attention(at) : attention(at, at);
-  };
+  enter(scope + (kinds.mixer == Mixer::attention ? "/attention" : "/mixer"));
+  const auto attend_to_self = [&](TensorId at) { return mix(kinds.mixer, at); };
+  const bool feeds = kinds.feed_forward != FeedForward::none;
   if (shape_.block == Block::parallel || shape_.block == Block::parallel_two_norms) {
     const TensorId normed = norm("norm", x);
     const TensorId attended = attend_to_self(normed);
@@ -82,6 +99,12 @@ TensorId TransformerLayers::layer(std::int64_t index, TensorId x) {
     const TensorId own = shape_.block == Block::parallel ? normed : norm("norm", x);
     return add("add", {x, attended, feed_forward(index, own)});
   }
+  bool feeding = false;
+  const auto scaled = [&](TensorId y) {
+    if (!shape_.layer_scale) return y;
+    const TensorId operands[] = {y, parameter("scale.weight", {shape_.hidden}, {DimName::channel})};
+    return b_.elementwise(path("scaled"), "Mul", operands, {.flop_per_element = 1, .saves_input = {true, true}});
+  };
   const auto branch = [&](auto&& body) {
     // Where norms come first, the norm of a branch keeps channels whole and sums partial gradients before the residual
     // stream; where they come last, a view does.
@@ -89,10 +112,11 @@ TensorId TransformerLayers::layer(std::int64_t index, TensorId x) {
       return norm("norm", add("add", {x, body(narrow_view("branch", x, {DimName::batch, DimName::sequence}))}));
     if (shape_.block == Block::norm_after)
       return add("add", {x, norm("norm", body(narrow_view("branch", x, {DimName::batch, DimName::sequence})))});
-    const TensorId y = body(norm("norm", x));
-    return add("add", {x, shape_.block == Block::sandwich ? norm("norm_after", y) : y});
+    const bool plain = index == 0 && !shape_.first_norm && !feeding;
+    const TensorId y = body(plain ? narrow_view("branch", x, {DimName::batch, DimName::sequence}) : norm("norm", x));
+    return add("add", {x, shape_.block == Block::sandwich ? norm("norm_after", y) : scaled(y)});
   };
-  x = branch(attend_to_self);
+  if (kinds.mixer != Mixer::none) x = branch(attend_to_self);
   if (memory_) {
     enter(scope + "/cross");
     const auto table = std::exchange(position_table_, std::nullopt);  // belongs to self attention only
@@ -102,6 +126,8 @@ TensorId TransformerLayers::layer(std::int64_t index, TensorId x) {
     x = branch([&](TensorId at) { return attention(at, source); });
     position_table_ = table;
   }
+  if (!feeds) return x;
+  feeding = true;
   enter(scope + "/mlp");
   return branch([&](TensorId at) { return feed_forward(index, at); });
 }

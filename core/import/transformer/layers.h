@@ -18,7 +18,7 @@ class TransformerLayers {
   /// `root` begins every scope ("encoder/" or ""). Shape and builder must outlive this.
   TransformerLayers(ModelBuilder& builder, const TransformerShape& shape, std::string root, std::int64_t batch,
                     std::int64_t sequence)
-      : b_(builder), shape_(shape), root_(std::move(root)), batch_(batch), sequence_(sequence) {}
+      : b_(builder), base_(shape), shape_(shape), root_(std::move(root)), batch_(batch), sequence_(sequence) {}
 
   /// The encoder's result, to which every layer attends.
   void attend_to(TensorId memory) { memory_ = memory; }
@@ -57,14 +57,30 @@ class TransformerLayers {
   TensorId scores(TensorId q, TensorId k);
   TensorId context(TensorId probabilities, TensorId v);
   TensorId merge_heads(TensorId x);
-  TensorId attend(TensorId q, TensorId k, TensorId v);
+  TensorId attend(TensorId q, TensorId k, TensorId v, TensorId x);
   TensorId norm_by_head(const std::string& leaf, TensorId x, Heads kind);
   TensorId project_normed(const std::string& leaf, TensorId x, Heads kind);
   TensorId attention(TensorId x, TensorId source);
   TensorId narrow_to(const std::string& leaf, TensorId x, std::int64_t channels);
   TensorId latent_attention(TensorId x);
+  TensorId gate(TensorId context, TensorId x);
+  TensorId merge_normed(TensorId x);
+
+  // indexer.cpp
+  std::optional<TensorId> choose_keys(TensorId x, TensorId query_source, std::int64_t query_channels);
+
+  // scans.cpp
+  TensorId mix(Mixer mixer, TensorId x);
+  TensorId convolve_causally(const std::string& leaf, TensorId x, std::int64_t kernel, bool bias);
+  TensorId times(const std::string& leaf, const std::string& detail, TensorId gate, TensorId x);
+  TensorId selective_scan(TensorId x);
+  TensorId state_space(TensorId x);
+  TensorId delta_net(TensorId x);
+  TensorId short_convolution(TensorId x);
+  TensorId recurrence(TensorId x);
 
   // distances.cpp
+  void enter_layer(std::int64_t index);
   void make_distances();
   TensorId project_distances(const std::string& leaf, TensorId like);
   TensorId look_up(const std::string& leaf, TensorId x, TensorId distances, DimName rows_of_x);
@@ -77,10 +93,11 @@ class TransformerLayers {
   TensorId expert_product(const std::string& leaf, TensorId x, std::int64_t in, std::int64_t out, double filled);
 
   ModelBuilder& b_;
-  const TransformerShape& shape_;
+  const TransformerShape& base_;
+  TransformerShape shape_;  ///< that of the current layer
   std::string root_, prefix_, layer_;
   std::int64_t batch_, sequence_;
-  std::optional<TensorId> memory_, position_table_, rotary_key_, distances_;
+  std::optional<TensorId> memory_, position_table_, rotary_key_, distances_, chosen_keys_;
   std::int64_t group_ = -1;  ///< which set of shared parameters the current layer uses
   std::unordered_map<std::string, TensorId> shared_;
 };

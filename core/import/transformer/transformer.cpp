@@ -21,7 +21,7 @@ class Network {
       : shape_(shape), b_(name, source, batch, sequence), batch_(batch), sequence_(sequence) {}
 
   Expected<ModelPtr> build() {
-    if (shape_.image.channels > 0) return classify_pictures();
+    if (shape_.image.channels > 0 || (shape_.audio.bins > 0 && shape_.encoder_layers == 0)) return build_tower();
     table_ = b_.parameter("embed/tokens.weight", {shape_.vocabulary, table_channels()},
                           {DimName::vocabulary, DimName::channel});
     TransformerShape encoder_shape = shape_;
@@ -34,16 +34,28 @@ class Network {
       encoder_shape.head_channels = shape_.encoder_heads ? shape_.hidden / shape_.encoder_heads : shape_.head_channels;
       const bool hears = shape_.audio.bins > 0;
       TransformerLayers encoder(b_, encoder_shape, "encoder/", batch_, hears ? shape_.audio.positions : sequence_);
+      const TensorId decoder_table = table_;
+      if (shape_.own_tables)
+        table_ = b_.parameter("encoder/embed/tokens.weight", {shape_.vocabulary, table_channels()},
+                              {DimName::vocabulary, DimName::channel});
       const TensorId source = hears ? listen(encoder) : embed(encoder, "tokens");
+      table_ = decoder_table;
       const TensorId memory = stack(encoder, encoder_shape, source);
       keep_sequence_whole(memory);
       layers.attend_to(memory);
+    } else if (shape_.foreign_memory) {
+      layers.attend_to(b_.input("encoder_states", {batch_, sequence_, shape_.hidden},
+                                {DimName::batch, DimName::sequence, DimName::channel}, ElementType::f32));
     }
     const TensorId x = stack(layers, shape_, embed(layers, two_stacks ? "decoder_tokens" : "tokens"));
     layers.enter("head");
     std::vector<TensorId> results;
-    if (shape_.pooler) results.push_back(pool(layers, x));
-    results.insert(results.begin(), loss(layers, x));
+    if (shape_.pooler && shape_.labels > 0 && !shape_.label_each) {
+      results.push_back(classify(layers, pool(layers, x), shape_.hidden));
+    } else {
+      if (shape_.pooler) results.push_back(pool(layers, x));
+      results.insert(results.begin(), loss(layers, x));
+    }
     for (const auto& warning : shape_.warnings) b_.warn(warning);
     if (!shape_.learned_positions && shape_.position_buckets == 0 && shape_.relative.rows == 0 &&
         sequence_ > shape_.positions)
@@ -65,7 +77,7 @@ class Network {
   TensorId stack(TransformerLayers& layers, const TransformerShape& shape, TensorId x) {
     for (std::int64_t i = 0; i < shape.layers; ++i) x = layers.layer(i, x);
     layers.enter("head");
-    return shape.block == TransformerShape::Block::post_norm ? x : layers.norm("norm", x);
+    return shape.block == TransformerShape::Block::post_norm || !shape.last_norm ? x : layers.norm("norm", x);
   }
 
   /// BERT's dense layer with tanh on the first position.
@@ -76,13 +88,14 @@ class Network {
   }
 
   TensorId convolve(TransformerLayers& layers, const std::string& leaf, TensorId x, std::int64_t in,
-                    const ConvolutionShape& shape) {
+                    const ConvolutionShape& shape, bool with_bias = true) {
     std::vector<std::int64_t> sizes = {shape_.hidden, in};
     std::vector<DimName> names = {DimName::out_channel, DimName::in_channel};
     sizes.insert(sizes.end(), shape.kernel.begin(), shape.kernel.end());
     names.resize(sizes.size(), DimName::window);
     const TensorId w = b_.parameter(layers.path(leaf + ".weight"), sizes, names);
-    const TensorId bias = b_.parameter(layers.path(leaf + ".bias"), {shape_.hidden}, {DimName::out_channel});
+    std::optional<TensorId> bias;
+    if (with_bias) bias = b_.parameter(layers.path(leaf + ".bias"), {shape_.hidden}, {DimName::out_channel});
     return b_.convolution(layers.path(leaf), x, w, bias, shape);
   }
 
@@ -93,10 +106,9 @@ class Network {
     return b_.transpose(layers.path("turn"), flat, {0, 2, 1});
   }
 
-  /// ViT: a product per patch, a class token before them, learned positions.
-  Expected<ModelPtr> classify_pictures() {
+  /// ViT and its kind: a product per patch, tokens before them, learned positions.
+  TensorId see(TransformerLayers& layers) {
     const PatchInput& image = shape_.image;
-    TransformerLayers layers(b_, shape_, "", batch_, sequence_);
     layers.enter("embed");
     const TensorId pixels =
         b_.input("pixels", {batch_, image.channels, image.height, image.width},
@@ -105,21 +117,75 @@ class Network {
     patch.kernel = patch.strides = {image.patch_height, image.patch_width};
     patch.dilations = {1, 1};
     patch.pads_begin = patch.pads_end = {0, 0};
-    const TensorId patches =
-        as_sequence(layers, convolve(layers, "patches", pixels, image.channels, patch), image.patches());
-    const TensorId token = b_.parameter(layers.path("class.weight"), {1, 1, shape_.hidden},
-                                        {DimName::batch, DimName::sequence, DimName::channel});
-    const TensorId first = b_.expand(layers.path("class"), token, {batch_, 1, shape_.hidden},
-                                     {DimName::batch, DimName::sequence, DimName::channel});
-    const TensorId both[] = {first, patches};
-    const TensorId positions = b_.parameter(layers.path("positions.weight"), {sequence_, shape_.hidden},
-                                            {DimName::sequence, DimName::channel});
-    const TensorId parts[] = {b_.concat(layers.path("join"), both, 1), positions};
-    const TensorId x = stack(layers, shape_, b_.elementwise(layers.path("add"), "Add", parts, {.flop_per_element = 1}));
+    TensorId x = as_sequence(layers, convolve(layers, "patches", pixels, image.channels, patch, image.bias),
+                             image.patches());
+    const std::vector<DimName> dims = {DimName::batch, DimName::sequence, DimName::channel};
+    const auto lead = [&](const std::string& leaf, std::int64_t tokens) {
+      const TensorId token = b_.parameter(layers.path(leaf + ".weight"), {1, tokens, shape_.hidden}, dims);
+      const TensorId both[] = {b_.expand(layers.path(leaf), token, {batch_, tokens, shape_.hidden}, dims), x};
+      x = b_.concat(layers.path(leaf == "class" ? "join" : leaf + "_join"), both, 1);
+    };
+    const std::int64_t placed = image.tokens - image.registers;
+    if (placed > 0) lead("class", placed);
+    if (image.positions) {
+      const TensorId positions = b_.parameter(layers.path("positions.weight"),
+                                              {image.patches() + placed, shape_.hidden},
+                                              {DimName::sequence, DimName::channel});
+      const TensorId parts[] = {x, positions};
+      x = b_.elementwise(layers.path("add"), "Add", parts, {.flop_per_element = 1});
+    }
+    if (image.registers > 0) lead("registers", image.registers);
+    return shape_.embedding_norm ? layers.norm("norm", x) : x;
+  }
+
+  /// A tower of pictures or sound alone: as far as its classes, its pooled result or its states.
+  Expected<ModelPtr> build_tower() {
+    const bool sees = shape_.image.channels > 0;
+    TransformerLayers layers(b_, shape_, "", batch_, sequence_);
+    const TensorId x = stack(layers, shape_, sees ? see(layers) : listen(layers));
     layers.enter("head");
-    const TensorId result = shape_.pooler ? pool(layers, x) : classify(layers, x, shape_.hidden);
+    TensorId result = x;
+    if (shape_.attention_pool) result = pool_by_attention(layers, x);
+    if (shape_.pooler)
+      result = pool(layers, x);
+    else if (shape_.labels > 0)
+      result = classify(layers, shape_.label_mean ? first_and_mean(layers, x) : x,
+                        shape_.label_mean ? 2 * shape_.hidden : shape_.hidden);
     for (const auto& warning : shape_.warnings) b_.warn(warning);
     return b_.finish({result});
+  }
+
+  TensorId first_and_mean(TransformerLayers& layers, TensorId x) {
+    const TensorId first = b_.slice(layers.path("first"), "Slice", x, {batch_, 1, shape_.hidden});
+    const TensorId both[] = {first, b_.reduction(layers.path("mean"), "Mean", x, {1}, true)};
+    return b_.concat(layers.path("both"), both, 2);
+  }
+
+  /// SigLIP: one learned query, attention of the usual heads, then x + MLP(norm(x)).
+  TensorId pool_by_attention(TransformerLayers& layers, TensorId x) {
+    const std::int64_t hidden = shape_.hidden, channels = hidden / shape_.heads, length = sequence_;
+    const std::vector<DimName> dims = {DimName::batch, DimName::sequence, DimName::channel};
+    const TensorId probe = b_.parameter(layers.path("probe.weight"), {1, 1, hidden}, dims);
+    const auto heads_of = [&](const std::string& leaf, TensorId of, std::int64_t positions) {
+      const TensorId y = layers.linear(leaf, of, hidden, hidden, true);
+      const TensorId split = b_.reshape(layers.path(leaf + "_heads"), y, {batch_, positions, shape_.heads, channels},
+                                        {DimName::batch, DimName::sequence, DimName::head, DimName::head_channel});
+      return b_.transpose(layers.path(leaf + "_turn"), split, {0, 2, 1, 3});
+    };
+    const TensorId q = heads_of("pool_q", b_.expand(layers.path("probe"), probe, {batch_, 1, hidden}, dims), 1);
+    const TensorId scores =
+        b_.matmul(layers.path("pool_scores"), q, heads_of("pool_k", x, length), false, true);
+    const TensorId context = b_.matmul(layers.path("pool_context"), b_.softmax(layers.path("pool_softmax"), scores, 3),
+                                       heads_of("pool_v", x, length));
+    const TensorId joined =
+        b_.reshape(layers.path("pool_join"), b_.transpose(layers.path("pool_back"), context, {0, 2, 1, 3}),
+                   {batch_, 1, hidden}, dims);
+    const TensorId pooled = layers.linear("pool_out", joined, hidden, hidden, true);
+    const TensorId up[] = {layers.linear("pool_up", layers.norm("pool_norm", pooled), hidden, shape_.intermediate, true)};
+    const TensorId act =
+        b_.elementwise(layers.path("pool_act"), shape_.activation, up, {.flop_per_element = 8, .saves_input = {true}});
+    const TensorId parts[] = {pooled, layers.linear("pool_down", act, shape_.intermediate, hidden, true)};
+    return b_.elementwise(layers.path("pool_add"), "Add", parts, {.flop_per_element = 1});
   }
 
   /// Whisper: two convolutions over the frames, then positions that are not trained.
@@ -171,6 +237,11 @@ class Network {
     return projects_embeddings() && !project_first ? project(layers, x) : x;
   }
 
+  /// Of what the words are predicted from.
+  std::int64_t transform_channels() const {
+    return shape_.transform_channels ? shape_.transform_channels : shape_.hidden;
+  }
+
   TensorId project(TransformerLayers& layers, TensorId x) {
     const std::int64_t width = table_channels();
     projection_ = b_.parameter(layers.path("projection.weight"), {width, shape_.hidden},
@@ -181,9 +252,20 @@ class Network {
     return b_.linear(layers.path("projection"), x, projection_, bias, false, DimName::channel);
   }
 
+  /// BERT's dense layer, activation and norm before the words.
+  TensorId transform(TransformerLayers& layers, TensorId x) {
+    const std::int64_t width = transform_channels();
+    const TensorId dense[] = {layers.linear("transform", x, shape_.hidden, width, shape_.transform_bias)};
+    const TensorId y =
+        b_.elementwise(layers.path("transform_act"), "gelu", dense, {.flop_per_element = 8, .saves_input = {true}});
+    return layers.norm("transform_norm", y, width);
+  }
+
   TensorId loss(TransformerLayers& layers, TensorId x) {
-    const std::int64_t width = table_channels();
-    if (projects_embeddings()) {
+    const std::int64_t width = shape_.transform ? transform_channels() : table_channels();
+    if (shape_.transform) {
+      x = transform(layers, x);
+    } else if (projects_embeddings()) {
       const TensorId w = shape_.own_output_projection
                              ? b_.parameter(layers.path("projection.weight"), {width, shape_.hidden},
                                             {DimName::out_channel, DimName::in_channel})
@@ -205,13 +287,16 @@ class Network {
 
   TensorId classify(TransformerLayers& layers, TensorId x, std::int64_t width) {
     const char* which = shape_.image.channels > 0 ? "first" : "last";
-    const TensorId one = b_.slice(layers.path(which), "Slice", x, {batch_, 1, width});
+    const std::int64_t found = b_.error() ? 1 : b_.tensor(x).shape[1];
+    const TensorId one = found == 1 || shape_.label_each ? x
+                                                         : b_.slice(layers.path(which), "Slice", x, {batch_, 1, width});
     const TensorId w =
         b_.parameter(layers.path("score.weight"), {shape_.labels, width}, {DimName::vocabulary, DimName::in_channel});
     std::optional<TensorId> bias;
     if (shape_.label_bias) bias = b_.parameter(layers.path("score.bias"), {shape_.labels}, {DimName::vocabulary});
     const TensorId scores = b_.linear(layers.path("score"), one, w, bias, true, DimName::vocabulary);
-    const TensorId labels = b_.input("labels", {batch_, 1}, kTokenDims, ElementType::i64);
+    const TensorId labels =
+        b_.input("labels", {batch_, shape_.label_each ? found : 1}, kTokenDims, ElementType::i64);
     return b_.cross_entropy(layers.path("loss"), scores, labels);
   }
 
@@ -224,16 +309,18 @@ class Network {
 }  // namespace
 
 std::int64_t TransformerShape::default_sequence() const {
-  return image.channels > 0 ? positions : std::min<std::int64_t>(2048, positions);
+  return image.channels > 0 || vocabulary == 0 ? positions : std::min<std::int64_t>(2048, positions);
 }
 
 bool TransformerShape::fits(std::int64_t batch, std::int64_t sequence) const {
-  const double channels = double(head_channels + latent.rotary_channels + latent.value_channels);
+  const double channels = double(head_channels + value_channels + latent.rotary_channels + latent.value_channels);
   const double experts = double(moe.experts + moe.per_token) * double(hidden + moe.intermediate);
   const double widest =
       std::max({double(hidden), double(intermediate), double(vocabulary), double(heads) * channels,
                 double(heads) * double(std::max(sequence, audio.positions)), double(moe.shared_intermediate), experts,
-                double(audio.bins), double(heads) * double(relative.rows)});
+                double(audio.bins), double(heads) * double(relative.rows), double(indexer.heads) * double(sequence),
+                double(states.inner) * double(states.state),
+                double(delta.value_heads) * double(delta.key_channels + delta.value_channels)});
   // Sums over all layers must stay far inside 64 bits.
   const double longest =
       std::max({double(sequence), 2.0 * double(audio.positions),
@@ -243,7 +330,8 @@ bool TransformerShape::fits(std::int64_t batch, std::int64_t sequence) const {
 
 Expected<ModelPtr> build_transformer(const TransformerShape& shape, const std::string& name, const std::string& source,
                                      std::int64_t batch, std::int64_t sequence) {
-  if (shape.image.channels > 0) sequence = shape.image.patches() + 1;
+  if (shape.image.channels > 0) sequence = shape.image.patches() + shape.image.tokens;
+  if (shape.audio.bins > 0 && shape.encoder_layers == 0) sequence = shape.audio.positions;
   if (batch < 1 || sequence < 1)
     return usage_error(fmt::format("batch {} and sequence {} must be at least 1", batch, sequence), source);
   if (shape.learned_positions && sequence > shape.positions)

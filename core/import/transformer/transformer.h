@@ -44,6 +44,10 @@ struct ExpertLayers {
 struct PatchInput {
   std::int64_t channels = 0;  ///< of the picture; 0: the input is tokens
   std::int64_t height = 0, width = 0, patch_height = 0, patch_width = 0;
+  std::int64_t tokens = 1;     ///< positions before the patches: class, distillation, registers
+  bool bias = true;            ///< of the product per patch
+  bool positions = true;       ///< a learned row for each position but registers
+  std::int64_t registers = 0;  ///< of `tokens`: those without a position
   std::int64_t patches() const { return channels > 0 ? (height / patch_height) * (width / patch_width) : 0; }
 };
 
@@ -51,6 +55,59 @@ struct PatchInput {
 struct AudioInput {
   std::int64_t bins = 0;       ///< of the spectrogram; 0: the encoder reads tokens
   std::int64_t positions = 0;  ///< of the encoder: half the frames
+};
+
+/// An indexer scores every key for every query by small heads of its own and lets attention see the best `chosen` only
+/// (DeepSeek-V3.2's sparse attention, arXiv 2512.02556 section 2).
+struct KeyIndexer {
+  std::int64_t heads = 0;  ///< 0: attention sees every key
+  std::int64_t channels = 0, chosen = 0;
+};
+
+/// A state carried over the sequence by a scan: Mamba (arXiv 2312.00752) or Mamba-2 (arXiv 2405.21060).
+struct StateSpace {
+  std::int64_t inner = 0;  ///< channels that are scanned
+  std::int64_t state = 0;  ///< numbers kept for each of them
+  std::int64_t kernel = 4;
+  std::int64_t heads = 0, groups = 1;  ///< Mamba-2: heads of inner / heads channels; groups share their in- and outputs
+  std::int64_t rank = 0;               ///< Mamba: channels from which the steps are made
+  std::int64_t chunk = 256;            ///< Mamba-2: positions worked on by matrix products at once
+  bool convolution_bias = true, projection_bias = false;
+  bool norm = true;         ///< Mamba-2: a norm of the gated result
+  bool part_norms = false;  ///< Mamba: norms of step, in- and output (Jamba)
+};
+
+/// Linear attention that corrects its memory by the delta rule, with decay (Gated DeltaNet, arXiv 2412.06464; Kimi Delta
+/// Attention, arXiv 2510.26692).
+struct DeltaNet {
+  std::int64_t key_heads = 0, value_heads = 0, key_channels = 0, value_channels = 0;
+  std::int64_t kernel = 4;
+  bool channel_decay = false;    ///< the decay differs by channel (Kimi), else by head
+  std::int64_t decay_rank = 0;   ///< channel decay through a bottleneck; 0: directly
+  std::int64_t gate_rank = 0;    ///< the output gate through a bottleneck; 0: directly
+};
+
+/// What carries information between positions in a layer.
+enum class Mixer : std::uint8_t {
+  attention,
+  selective_scan,  ///< Mamba
+  state_space,     ///< Mamba-2
+  attention_and_state_space,  ///< both side by side on the same norm (Falcon-H1)
+  delta,
+  short_convolution,  ///< gated convolution over a few positions (LFM2)
+  recurrence,         ///< RG-LRU (arXiv 2402.19427)
+  none,
+};
+enum class FeedForward : std::uint8_t { by_list, dense, experts, none };  ///< by_list: as ExpertLayers says
+
+/// What one layer has instead of what the model has; 0 or nothing: the same.
+struct LayerShape {
+  Mixer mixer = Mixer::attention;
+  FeedForward feed_forward = FeedForward::by_list;
+  std::int64_t heads = 0, kv_heads = 0, head_channels = 0, value_channels = 0, intermediate = 0, key_value_rank = 0;
+  bool indexed = true;  ///< has an indexer of its own where the model has indexers
+  bool sinks = true;    ///< has sinks where the model has
+  int block = -1;       ///< a TransformerShape::Block
 };
 
 struct TransformerShape {
@@ -74,6 +131,7 @@ struct TransformerShape {
     head,       ///< over each head, which has a scale of its own (Command R+)
     all_heads,  ///< over all heads together (OLMo 2): the norm needs the whole projection
   };
+  enum class Gate : std::uint8_t { none, head, channel };  ///< sigmoid factors of attention's result: one per what
   enum class Mlp : std::uint8_t { plain, gated };  ///< down(act(up)); down(act(gate) * up)
 
   std::int64_t layers = 0, hidden = 0, heads = 0;
@@ -99,22 +157,45 @@ struct TransformerShape {
   bool qkv_bias = false, output_bias = false, mlp_bias = false, head_bias = false;
   std::optional<Norm> query_key_norm;  ///< of q and k (Qwen 3, Gemma 3)
   QueryKeyScale query_key_scale = QueryKeyScale::channel;
+  std::int64_t value_channels = 0;     ///< of a head's values where they differ from head_channels
+  Gate attention_gate = Gate::none;
+  bool attention_norm = false, mlp_norm = false;  ///< a norm before the last product of each branch (BitNet)
+  bool layer_scale = false;                       ///< each branch's result is multiplied by a vector (CaiT, DINOv2)
+  bool first_norm = true;                         ///< false: the first layer's attention reads its input (ModernBERT)
+  bool last_norm = true;                          ///< after the stack, unless norms come last in every layer
   bool attention_sinks = false;  ///< one number per head takes part in the softmax of its scores (gpt-oss)
   bool embedding_norm = false;   ///< a norm right after the embeddings (BERT, BLOOM)
+  bool transform = false;        ///< BERT's dense layer and norm before the words are predicted
+  bool transform_bias = true;
+  std::int64_t transform_channels = 0;  ///< of that layer; 0: hidden
   bool pooler = false;           ///< BERT's dense layer with tanh on the first position
   bool tied_head = false;        ///< the output projection is the token table
   std::int64_t labels =
       0;  ///< the last token, a picture's first, is sorted into so many classes; 0: tokens are predicted
   bool label_bias = false;
-  PatchInput image;  ///< one further position leads the patches: the class token
+  bool label_each = false;  ///< every token is sorted, not one of them
+  bool foreign_memory = false;  ///< every layer also attends to states that come as data (a decoder without its encoder)
+  bool label_mean = false;  ///< the first position and the mean of the others are sorted side by side (DINOv2)
+  bool attention_pool = false;  ///< one learned query attends to all positions, then norm and MLP (SigLIP)
+  PatchInput image;
   AudioInput audio;
   std::int64_t shared_groups = 0;  ///< ALBERT: the layers share the parameters of this many; 0: each has its own
   LatentAttention latent;
+  KeyIndexer indexer;
+  StateSpace states;
+  DeltaNet delta;
+  std::int64_t convolution_kernel = 0;  ///< of short convolutions and recurrences
+  bool convolution_bias = false;
+  std::int64_t recurrence_channels = 0;
+  std::vector<LayerShape> each;  ///< a layer each where they differ; else empty
   RelativePositions relative;
   ExpertLayers moe;
   /// Layers of an encoder before this decoder, whose result the decoder attends to; 0: none. Both read the token table.
   std::int64_t encoder_layers = 0;
   std::int64_t encoder_heads = 0, encoder_intermediate = 0;  ///< 0: like the decoder
+  bool own_tables = false;   ///< the encoder has a token table of its own
+  bool own_buckets = false;  ///< every layer has a table of position buckets of its own (UMT5)
+  bool gate_bias = true;     ///< of the products before the activation, where the MLP has biases
   std::vector<std::string> warnings;
 
   /// min(2048, positions), design.md 5.9; all there are for pictures.

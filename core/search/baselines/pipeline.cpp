@@ -46,6 +46,9 @@ class Precomputed : public PlanSource {
  public:
   explicit Precomputed(Plan plan) : plan_(std::move(plan)) {}
   Plan plan(std::size_t) const override { return plan_; }
+  std::size_t bytes() const override {
+    return plan_.operators.size() * sizeof(PlanOperator) + plan_.reshards.size() * sizeof(PlanReshard);
+  }
 
  private:
   Plan plan_;

@@ -20,6 +20,13 @@ class MergedPlans : public PlanSource {
   };
   explicit MergedPlans(std::vector<From> from) : from_(std::move(from)) {}
   Plan plan(std::size_t point) const override { return from_.at(point).plans->plan(from_.at(point).point); }
+  std::size_t bytes() const override {
+    std::size_t bytes = 0;
+    const PlanSource* last = nullptr;  // neighbours mostly come from one source
+    for (const From& from : from_)
+      if (from.plans.get() != last) last = from.plans.get(), bytes += last->bytes();
+    return bytes;
+  }
 
  private:
   std::vector<From> from_;

@@ -197,6 +197,14 @@ Plan FrontierPlans::plan(std::size_t point) const {
   return on_full_mesh(Unroller(*prices_, points_.at(point), *known_).run(), make_mesh(*prices_->scenario().cluster));
 }
 
+std::size_t FrontierPlans::bytes() const {
+  std::size_t bytes = points_.capacity() * sizeof(frontier::Point);
+  for (const frontier::Point& point : points_)
+    bytes += point.configs.capacity() * sizeof(std::uint32_t) +
+             (point.node_alternatives.capacity() + point.edge_alternatives.capacity()) * sizeof(std::uint16_t);
+  return bytes;
+}
+
 ResultPtr make_result(std::string method, ScenarioPtr scenario, std::shared_ptr<const Prices> prices,
                       const PricedProblem& priced, frontier::Answer answer, double search_s, ThreadPool* pool) {
   const Structure& s = prices->structure();

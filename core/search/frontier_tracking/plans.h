@@ -19,6 +19,7 @@ class FrontierPlans : public PlanSource {
   /// The last holder is often the interface thread.
   ~FrontierPlans() override;
   Plan plan(std::size_t point) const override;
+  std::size_t bytes() const override;
 
  private:
   struct Known;  ///< paths and operators that earlier plans were made of; guarded

@@ -26,6 +26,11 @@ class OnePlacement : public PlanSource {
   explicit OnePlacement(PlacementPlanPtr placement) : placement_(std::move(placement)) {}
   Plan plan(std::size_t) const override { return {}; }
   PlacementPlanPtr placement(std::size_t) const override { return placement_; }
+  std::size_t bytes() const override {
+    // A graph that was opened as it is stays without this; one that was made of a model does not.
+    constexpr std::size_t kTask = 160, kEdge = 32;
+    return placement_->graph->task_count() * kTask + placement_->graph->edge_count() * kEdge;
+  }
 
  private:
   PlacementPlanPtr placement_;

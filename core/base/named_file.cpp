@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/base/named_file.h"
+
+namespace turnpoint {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_there(const fs::path& path) {
+  std::error_code ec;
+  return !path.empty() && fs::exists(path, ec);
+}
+
+fs::path whole(const fs::path& path) {
+  std::error_code ec;
+  const fs::path made = fs::absolute(path, ec);
+  return ec ? path : made.lexically_normal();
+}
+
+/// A preset or a built-in model has neither a folder nor a suffix that files have.
+bool looks_like_path(const std::string& named) {
+  if (named.starts_with("builtin:")) return false;
+  if (named.find('/') != std::string::npos) return true;
+  for (const char* suffix : {".json", ".onnx", ".pb", ".pbtxt", ".txt"})
+    if (named.ends_with(suffix)) return true;
+  return false;
+}
+
+}  // namespace
+
+std::string absolute_name(const std::string& named) {
+  if (named.starts_with("builtin:") || !is_there(named)) return named;
+  return whole(named).string();
+}
+
+std::string name_from(const fs::path& folder, const std::string& named) {
+  if (named.starts_with("builtin:") || !fs::path(named).is_absolute()) return named;
+  const fs::path relative = fs::path(named).lexically_normal().lexically_relative(whole(folder));
+  if (relative.empty() || *relative.begin() == ".." || relative == ".") return named;
+  std::string text = relative.string();
+  return looks_like_path(text) ? text : "./" + text;  // read again, it must not be taken for a preset
+}
+
+std::string resolve_name(const fs::path& folder, const std::string& named) {
+  if (!looks_like_path(named)) return named;
+  const fs::path path(named);
+  const fs::path here = whole(folder / path);  // an absolute `path` stays what it is
+  if (is_there(here)) return here.string();
+  if (is_there(path)) return whole(path).string();
+  const fs::path beside = whole(folder / path.filename());
+  if (path.has_filename() && is_there(beside)) return beside.string();
+  return here.string();
+}
+
+}  // namespace turnpoint

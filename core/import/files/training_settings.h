@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The split that somebody trains with today, from the settings file of their framework: DeepSpeed (JSON), Megatron-LM
+// (a script or list of arguments), NeMo and MaxText (YAML), torchtitan (TOML). Only numbers, words and switches of
+// known names are taken. YAML is read line by line, indentation and plain scalars: anchors, aliases and tags are never
+// expanded, so that no file grows when it is read.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/base/expected.h"
+
+namespace turnpoint {
+
+struct TrainingSettings {
+  std::string framework;  ///< "DeepSpeed", "Megatron-LM", "NeMo", "MaxText", "torchtitan"
+  std::int64_t data = 0;  ///< 0: what is left of the devices
+  std::int64_t tensor = 1, stages = 1, zero = 0;
+  /// Samples of a data-parallel replica in one forward pass, and of all in one iteration; 0: not said. `accumulation`:
+  /// forward passes of an iteration where the file says that instead.
+  std::int64_t micro_batch = 0, global_batch = 0, accumulation = 0;
+  std::int64_t sequence = 0;  ///< tokens; 0: not said
+  bool recompute = false, selective = false, sequence_parallel = false;
+  std::string precision;  ///< "bf16", "fp32" or empty: not said
+
+  /// Samples of an iteration on this many devices; 0 where the file does not say.
+  std::int64_t batch_on(std::int64_t devices) const;
+  /// Parameters of the method `manual` on this many devices: "tp=2:pp=4:micro-batches=8:zero=1". Usage error where the
+  /// file's own numbers contradict each other there.
+  Expected<std::string> split_on(std::int64_t devices) const;
+};
+
+/// Whether the text is settings of one of the frameworks; by its keys, not by the file's name.
+bool is_training_settings(std::string_view text);
+/// Bad input naming the file and the key whose value is out of range.
+Expected<TrainingSettings> parse_training_settings(std::string_view text, const std::string& path);
+/// At most 1 MiB.
+Expected<TrainingSettings> open_training_settings(const std::string& path);
+
+}  // namespace turnpoint

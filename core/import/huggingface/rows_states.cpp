@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layers that carry a state along the sequence, alone or among layers that attend.
+#include "core/import/huggingface/family_table.h"
+
+namespace turnpoint::huggingface {
+
+std::vector<FamilyRow> state_rows() {
+  return {
+      {"mamba", "Mamba", "-rotary", R"(
+        heads = 1; kv_heads = 1; head_channels = 1; intermediate = none; window = none
+        scan_inner = intermediate_size | expand * $hidden; scan_state = state_size; scan_kernel = conv_kernel
+        rank_ = time_step_rank == 'auto' ? none : time_step_rank
+        scan_rank = $rank_ | ($hidden + 15) / 16
+        scan_convolution_bias = use_conv_bias; scan_bias = use_bias
+        mixer = 'mamba'; feed_forward = 'none'; time_step_rank := "auto")"},
+      {"falcon_mamba", "FalconMamba", "mamba", "time_step_rank := \"auto\""},
+      {"mamba2", "Mamba2", "mamba", R"(
+        scan_inner = expand * $hidden; scan_heads = num_heads; scan_groups = n_groups; scan_chunk = chunk_size
+        scan_norm = true; scan_rank = none; mixer = 'mamba2')"},
+      {"-bamba", "", "llama", R"(
+        scan_inner = mamba_d_ssm | mamba_expand * $hidden; scan_state = mamba_d_state; scan_kernel = mamba_d_conv
+        scan_heads = mamba_n_heads; scan_groups = mamba_n_groups; scan_chunk = mamba_chunk_size
+        scan_convolution_bias = mamba_conv_bias; scan_bias = mamba_proj_bias; scan_norm = true)"},
+      {"bamba", "Bamba", "-bamba", R"(
+        mixer = layer_types[$i] == 'full_attention' || in(attn_layer_indices, $i) ? 'attention' : 'mamba2')"},
+      {"falcon_h1", "FalconH1", "-bamba", R"(
+        scan_norm = mamba_rms_norm; mixer = 'attention_and_mamba2')"},
+      {"granitemoehybrid", "GraniteMoeHybrid", "-bamba", R"(
+        kind_ = (layer_types[$i] | layers_block_type[$i] | 'linear_attention')
+        mixer = $kind_ == 'full_attention' || $kind_ == 'attention' ? 'attention' : 'mamba2'
+        experts = num_local_experts > 0 ? num_local_experts : none; experts_per_token = num_experts_per_tok
+        expert_intermediate = intermediate_size
+        shared_intermediate = $experts > 0 ? shared_intermediate_size : none
+        intermediate = $experts > 0 ? intermediate_size : shared_intermediate_size)"},
+      {"jamba", "Jamba", "-mixture", R"(
+        qkv_bias = false; output_bias = false; experts = num_experts; expert_intermediate = intermediate_size
+        shared_intermediate = none
+        scan_inner = mamba_expand * $hidden; scan_state = mamba_d_state; scan_kernel = mamba_d_conv
+        rank_ = mamba_dt_rank == 'auto' ? none : mamba_dt_rank
+        scan_rank = $rank_ | ($hidden + 15) / 16
+        scan_convolution_bias = mamba_conv_bias; scan_bias = mamba_proj_bias; scan_part_norms = true; mamba_dt_rank := "auto"
+        mixer = $i % attn_layer_period == attn_layer_offset ? 'attention' : 'mamba'
+        sparse = $i % expert_layer_period == expert_layer_offset && num_experts > 1)"},
+      // One branch a layer: a scan, attention, an MLP or a mixture, as a list of words or a pattern of letters says.
+      {"nemotron_h", "NemotronH", "-mixture", R"(
+        layers = size(layers_block_type) | num_hidden_layers | size(hybrid_override_pattern)
+        kind_ = letter(hybrid_override_pattern, $i) | layers_block_type[$i]
+        mixer = $kind_ == 'linear_attention' || $kind_ == 'mamba' || $kind_ == 'M' ? 'mamba2' : $kind_ == 'full_attention' || $kind_ == 'attention' || $kind_ == '*' ? 'attention' : 'none'
+        feed_forward = $kind_ == 'moe' || $kind_ == 'E' ? 'experts' : $kind_ == 'mlp' || $kind_ == '-' ? 'dense' : 'none'
+        mlp = 'plain'; activation = mlp_hidden_act; mlp_bias = mlp_bias
+        experts = n_routed_experts > 0 ? n_routed_experts : none; sparse = none
+        shared_intermediate = moe_shared_expert_intermediate_size * n_shared_experts
+        scan_inner = mamba_num_heads * mamba_head_dim; scan_state = ssm_state_size; scan_kernel = conv_kernel
+        scan_heads = mamba_num_heads; scan_groups = n_groups; scan_chunk = chunk_size
+        scan_convolution_bias = use_conv_bias; scan_bias = mamba_proj_bias | use_bias; scan_norm = true
+        layers_block_type := ["mamba", "moe", "attention", "mlp"]
+        refuse moe_latent_size: moe_latent_size > 0: experts behind a bottleneck are not supported)"},
+      {"qwen3_next", "Qwen3Next", "qwen3_moe", R"(
+        attention_gate = 'channel'; shared_intermediate = shared_expert_intermediate_size; shared_gate = true
+        window = none
+        delta_key_heads = linear_num_key_heads; delta_value_heads = linear_num_value_heads
+        delta_key_channels = linear_key_head_dim; delta_value_channels = linear_value_head_dim
+        delta_kernel = linear_conv_kernel_dim
+        mixer = (layer_types[$i] | (($i + 1) % (full_attention_interval | 4) == 0 ? 'full_attention' : 'linear_attention')) == 'linear_attention' ? 'delta' : 'attention')"},
+      {"qwen3_5_moe_text", "Qwen3_5Moe Qwen3_5MoeText", "qwen3_next", "intermediate = moe_intermediate_size"},
+      {"qwen3_5_text", "Qwen3_5 Qwen3_5Text", "qwen3_next", R"(
+        experts = none; sparse = none; shared_intermediate = none)"},
+      {"olmo_hybrid", "OlmoHybrid", "qwen3_5_text", R"(
+        attention_gate = none; query_key_norm = 'rms'; query_key_scale = 'all_heads'
+        delta_key_heads = linear_num_key_heads | $heads; delta_value_heads = linear_num_value_heads | $heads
+        delta_key_channels = linear_key_head_dim | (3 * $hidden / (4 * $heads))
+        delta_value_channels = linear_value_head_dim | (2 * $delta_key_channels)
+        layer_block = (layer_types[$i] | (($i + 1) % 4 == 0 ? 'full_attention' : 'linear_attention')) == 'full_attention' ? 'norm_after' : 'pre_norm')"},
+      // Latent attention without rotary queries' bottleneck beside Kimi's delta attention.
+      {"kimi_linear", "KimiLinear", "deepseek_v2", R"(
+        delta_key_heads = linear_num_heads | linear_attn_config.num_heads; delta_value_heads = $delta_key_heads
+        delta_key_channels = linear_head_dim | linear_attn_config.head_dim; delta_value_channels = $delta_key_channels
+        delta_kernel = linear_conv_kernel_dim | linear_attn_config.short_conv_kernel_size
+        delta_channel_decay = true; delta_decay_rank = $delta_key_channels; delta_gate_rank = $delta_key_channels
+        expert_groups = num_expert_group; positions = model_max_length | max_position_embeddings | 4096
+        mixer = (layer_types[$i] | (in(linear_attn_config.full_attn_layers, $i + 1) ? 'full_attention' : 'linear_attention')) == 'linear_attention' ? 'delta' : 'attention')"},
+      {"bailing_hybrid", "BailingHybrid", "kimi_linear", R"(
+        delta_decay_rank = none; delta_gate_rank = none; attention_gate = 'head'
+        mixer = (layer_types[$i] | (($i + 1) % layer_group_size == 0 ? 'full_attention' : 'linear_attention')) == 'linear_attention' ? 'delta' : 'attention')"},
+      // What no operator stands for.
+      {"rwkv", "Rwkv", "", "refuse model_type: true: its layers are linear recurrences over the sequence, and there is no operator for them"},
+      {"xlstm", "xLSTM", "", "refuse model_type: true: its layers are linear recurrences over the sequence, and there is no operator for them"},
+      {"zamba", "Zamba", "", "refuse model_type: true: its layers share one block of attention whose input is twice as wide, and there is no operator for it"},
+      {"zamba2", "Zamba2", "", "refuse model_type: true: its layers share one block of attention whose input is twice as wide, and there is no operator for it"},
+      {"doge", "Doge", "", "refuse model_type: true: its attention masks keys by a product of the values, and there is no operator for it"},
+      {"longformer", "Longformer", "", "refuse model_type: true: global tokens have projections of their own, and there is no operator for them"},
+      {"gemma3n_text", "Gemma3n Gemma3nText", "", "refuse model_type: true: its layers mix four streams of states, and there is no operator for it"},
+      {"splinter", "Splinter", "", "refuse model_type: true: its head selects spans by products of pairs of positions, and there is no operator for it"},
+      {"pixtral", "PixtralVision", "", "refuse model_type: true: pictures of any size with positions in two dimensions are not supported"},
+      {"lfm2", "Lfm2", "-rotary", R"(
+        raw_ = block_auto_adjust_ff_dim ? (2 * (block_ff_dim | intermediate_size)) / 3 : none
+        adjusted_ = block_auto_adjust_ff_dim ? up($raw_ * (block_ffn_dim_multiplier | 1), block_multiple_of | 256) : none
+        intermediate = block_auto_adjust_ff_dim ? $adjusted_ : block_ff_dim | intermediate_size
+        query_key_norm = 'rms'; short_kernel = conv_L_cache; short_bias = conv_bias
+        tied = tie_word_embeddings | tie_embedding | true
+        mixer = (layer_types[$i] | (in(full_attn_idxs, $i) ? 'full_attention' : 'conv')) == 'conv' ? 'convolution' : 'attention')"},
+      {"lfm2_moe", "Lfm2Moe", "lfm2", R"(
+        intermediate = intermediate_size; experts = num_experts; experts_per_token = num_experts_per_tok
+        expert_intermediate = moe_intermediate_size; sparse = $i >= num_dense_layers)"},
+      {"lfm3", "Lfm3", "lfm2", R"(
+        intermediate = intermediate_size; attention_gate = use_attention_gate ? 'head' : none
+        block = use_sandwich_norm ? 'sandwich' : 'pre_norm'; window = $window_)"},
+      {"recurrent_gemma", "RecurrentGemma", "gemma", R"(
+        qkv_bias = attention_bias; output_bias = true; mlp_bias = true; intermediate = intermediate_size / 2
+        recurrence_channels = lru_width | $hidden; short_kernel = conv1d_width; positions = attention_window_size
+        mixer = block_types[$i % size(block_types)] == 'recurrent' ? 'recurrence' : 'attention'
+        block_types := ["recurrent", "recurrent", "attention"])"},
+  };
+}
+
+}  // namespace turnpoint::huggingface

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// A session carries what was found: opened, its curve is there at once, and the plans follow.
+#include <QElapsedTimer>
+#include <QtTest>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "app/carried_answers.h"
+#include "app/session.h"
+#include "core/base/json.h"
+#include "window_fixture.h"
+
+using namespace turnpoint;
+using namespace turnpoint::test;
+using nlohmann::json;
+
+namespace {
+
+app::CarriedAnswer some_answer() {
+  auto result = std::make_shared<Result>();
+  result->method = "ft";
+  result->exact = true;
+  result->gap = 0;
+  result->search_s = 1.5;
+  result->notes = {"a note"};
+  for (int i = 0; i < 300; ++i)
+    result->points.push_back({(std::int64_t(1) << 40) + i, 1.0 / (3 + i), 0.7 / (3 + i), 0.3 / (3 + i)});
+  result->lower_bound = {{5, 0.25}};
+  result->near_best = 17;
+  return {"what was asked", result};
+}
+
+}  // namespace
+
+class CarriedAnswersTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void what_is_written_is_read_to_the_last_bit() {
+    const app::CarriedAnswer before = some_answer();
+    const auto after = app::read_answer(app::write_answer(before), "s");
+    QVERIFY(after && after->result);
+    QCOMPARE(after->question, before.question);
+    QVERIFY(after->result->points == before.result->points);
+    QVERIFY(after->result->lower_bound == before.result->lower_bound);
+    QCOMPARE(after->result->exact, true);
+    QVERIFY(after->result->gap == before.result->gap);
+    QVERIFY(after->result->notes == before.result->notes);
+    QVERIFY(!after->result->plans && !after->result->scenario);
+  }
+
+  void another_version_is_searched_again() {
+    json object = app::write_answer(some_answer());
+    object["version"] = "0.0.1 1";
+    const auto read = app::read_answer(object, "s");
+    QVERIFY(read && !read->result);
+  }
+
+  void damaged_figures_are_an_error_and_do_no_harm() {
+    const json whole = app::write_answer(some_answer());
+    for (const auto& [key, wrong] : {std::pair<const char*, json>{"count", 299},
+                                     {"count", 0},
+                                     {"count", 1e15},
+                                     {"points", ""},
+                                     {"points", "AAAA"},
+                                     {"points", "/////////w=="},
+                                     {"points", 7},
+                                     {"bounds", 2},
+                                     {"question", nullptr},
+                                     {"gap", -1}}) {
+      json object = whole;
+      object[key] = wrong;
+      const auto read = app::read_answer(object, "s.turnpoint");
+      QVERIFY2(!read, key);
+      QVERIFY(read.error().message().find("s.turnpoint") != std::string::npos);
+    }
+    std::mt19937 random(5);
+    const std::string text = whole["points"].get<std::string>();
+    for (int i = 0; i < 500; ++i) {
+      json object = whole;
+      std::string changed = text;
+      for (int k = 0; k < 3; ++k) changed[random() % changed.size()] = char(32 + random() % 95);
+      object["points"] = changed;
+      const auto read = app::read_answer(object, "s");
+      if (read && read->result)
+        for (const ResultPoint& point : read->result->points) QVERIFY(std::isfinite(point.time_s));
+    }
+  }
+
+  void an_opened_session_draws_its_curve_before_anything_is_searched() {
+    QTemporaryDir folder;
+    const QString path = folder.filePath(QStringLiteral("s.turnpoint"));
+    std::vector<ResultPoint> points;
+    std::optional<std::size_t> turning;
+    {
+      WindowFixture f;
+      QVERIFY(f.open());
+      f.document().set_option("inter-bandwidth-scale", 0.5, 0);
+      QVERIFY(f.settle());
+      points = f.runner().find("ft")->result->points;
+      turning = f.runner().find("ft")->result->turning_point;
+      QVERIFY(f.window->save_session(path));
+    }
+    WindowFixture f;
+    fake_world().exact_ms = fake_world().other_ms = fake_world().coarse_ms = 1500;
+    QElapsedTimer clock;
+    clock.start();
+    f.window->open_session(path);
+    QVERIFY(QTest::qWaitFor([&] { return f.chart().data().series.size() >= 3; }, 1000));
+    const views::ChartSeries& drawn = *f.chart().data().subject();
+    QVERIFY(drawn.result->points == points);
+    QCOMPARE(drawn.result->turning_point, turning);
+    QVERIFY(!drawn.coarse && drawn.of.isEmpty());
+    QVERIFY(!drawn.result->plans);
+    QCOMPARE(f.runner().coarse_started(), 0);
+    QVERIFY(clock.elapsed() < 1400);
+    // The plans follow, without a figure that moves.
+    fake_world().other_ms = 5;
+    QVERIFY(f.settle());
+    const auto& found = f.runner().find("ft")->result;
+    QVERIFY(found->plans && found->points == points);
+  }
+
+  void a_session_whose_question_has_changed_is_searched() {
+    QTemporaryDir folder;
+    const QString path = folder.filePath(QStringLiteral("s.turnpoint"));
+    {
+      WindowFixture f;
+      QVERIFY(f.open());
+      QVERIFY(f.window->save_session(path));
+    }
+    json document = *read_json_file(path.toStdString());
+    document["scenario"]["settings"]["inter-bandwidth-scale"] = "0.5";
+    QVERIFY(write_file_atomically(path.toStdString(), document.dump()));
+    WindowFixture f;
+    f.window->open_session(path);
+    QVERIFY(QTest::qWaitFor([&] { return f.runner().find("ft")->result != nullptr; }, 5000));
+    QVERIFY(f.runner().find("ft")->result->plans);  // searched, not carried
+    QVERIFY(f.settle());
+  }
+};
+
+QTEST_MAIN(CarriedAnswersTest)
+#include "carried_answers_test.moc"
