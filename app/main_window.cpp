@@ -278,6 +278,7 @@ void MainWindow::connect_document() {
     show_chart();
     show_point();
   });
+  connect(tasks_.get(), &TaskManager::failed, this, &MainWindow::report);
   connect(tasks_.get(), &TaskManager::changed, this, [this] {
     show_methods();
     show_status();

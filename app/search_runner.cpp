@@ -350,6 +350,8 @@ void SearchRunner::ended(const std::string& name, quint64 task, SearchPass pass,
   if (!found) return;  // a split that was taken out while it ran
   MethodRun& run = *found;
   const bool newest = run.task == task;
+  // What memory ran out under is half made: the next search begins afresh.
+  if (outcome == TaskOutcome::failed) searchers_[static_cast<std::size_t>(&run - runs_.data())].reset();
   // One that ran has made room for the waiting one; one that was replaced while it waited changes nothing.
   if (!newest && answer) run.pass = run.newest_pass;
   const bool usable = outcome == TaskOutcome::finished && answer && answer->has_value() && **answer;

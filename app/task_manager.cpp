@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
+#include <new>
 #include <set>
+#include <system_error>
 #include <thread>
 
 namespace turnpoint::app {
@@ -17,6 +19,7 @@ namespace turnpoint::app {
 namespace {
 
 constexpr auto kProgressEvery = std::chrono::milliseconds(50);
+constexpr char kWayOut[] = "a smaller model, fewer devices, or other programs closed; nothing else is lost";
 
 /// Work steps back where the interface thread wants the processor; threads that it starts inherit this.
 void yield_to_interface() {
@@ -41,6 +44,7 @@ struct TaskManager::Task {
   double fraction = -1;
   std::set<std::string> phases;  ///< met so far
   qint64 risen_ms = 0;           ///< when `fraction` last changed
+  std::optional<Error> error;    ///< what ended the work, where it is no fault of its input
   std::chrono::steady_clock::time_point reported{};
   std::jthread thread;  ///< last: it is waited for before anything that it writes to goes
 };
@@ -85,7 +89,16 @@ void TaskManager::launch(Lane& lane, std::shared_ptr<Task> task) {
   lane.running = task;
   // The worker shares the task, but never touches the manager except by posting to it.
   Task* raw = task.get();
-  task->thread = std::jthread([this, raw, purpose = task->purpose, id = task->id](std::stop_token stop) {
+  try {
+    start_thread(raw);
+  } catch (const std::system_error& error) {
+    raw->error = Error{ErrorCode::device, "no thread could be started: " + error.code().message(), {}, kWayOut};
+    QTimer::singleShot(0, this, [this, purpose = raw->purpose, id = raw->id] { ended(purpose, id); });
+  }
+}
+
+void TaskManager::start_thread(Task* raw) {
+  raw->thread = std::jthread([this, raw, purpose = raw->purpose, id = raw->id](std::stop_token stop) {
     yield_to_interface();
     RunContext context;
     context.stop = stop;
@@ -106,7 +119,15 @@ void TaskManager::launch(Lane& lane, std::shared_ptr<Task> task) {
       }
       QMetaObject::invokeMethod(this, &TaskManager::changed, Qt::QueuedConnection);
     };
-    raw->work(context);
+    try {
+      raw->work(context);
+    } catch (const std::bad_alloc&) {
+      const std::lock_guard lock(raw->mutex);
+      raw->error = Error{ErrorCode::device, "there is not enough memory for this", {}, kWayOut};
+    } catch (const std::system_error& error) {
+      const std::lock_guard lock(raw->mutex);
+      raw->error = Error{ErrorCode::device, error.code().message(), {}, kWayOut};
+    }
     QMetaObject::invokeMethod(
         this, [this, purpose, id] { ended(purpose, id); }, Qt::QueuedConnection);
   });
@@ -118,7 +139,7 @@ void TaskManager::ended(const QString& purpose, quint64 id) {
   Lane& lane = found->second;
   const std::shared_ptr<Task> task = std::move(lane.running);
   lane.running.reset();
-  task->thread.join();
+  if (task->thread.joinable()) task->thread.join();
   if (lane.waiting) {
     std::shared_ptr<Task> next = std::move(lane.waiting);
     lane.waiting.reset();
@@ -126,9 +147,11 @@ void TaskManager::ended(const QString& purpose, quint64 id) {
   } else {
     lanes_.erase(found);
   }
+  if (task->error) emit failed(*task->error, task->title);
   const bool stopped = task->thread.get_stop_token().stop_requested() || task->stopping || task->superseded;
   if (task->done)
-    task->done(!stopped                              ? TaskOutcome::finished
+    task->done(task->error                           ? TaskOutcome::failed
+               : !stopped                              ? TaskOutcome::finished
                : task->superseded && !task->stopping ? TaskOutcome::superseded
                                                      : TaskOutcome::cancelled);
   emit changed();

@@ -12,6 +12,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/base/expected.h"
 #include "core/base/progress.h"
 
 namespace turnpoint::app {
@@ -20,6 +21,7 @@ enum class TaskOutcome {
   finished,
   cancelled,   ///< by the user or at the end of the program
   superseded,  ///< a newer request of the same purpose took its place
+  failed,      ///< memory or threads ran out, as `failed` has said: its result is not there
 };
 
 /// What happens to a running task when a newer request of its purpose arrives; a waiting one is always replaced.
@@ -62,6 +64,7 @@ class TaskManager : public QObject {
  signals:
   void changed();  ///< the list, or progress of a task (at most 20 times a second per task)
   void idle();     ///< the last task ended
+  void failed(const Error& error, const QString& title);  ///< once per task of TaskOutcome::failed, before its Done
 
  private:
   struct Task;
@@ -70,6 +73,7 @@ class TaskManager : public QObject {
   };
 
   void launch(Lane& lane, std::shared_ptr<Task> task);
+  void start_thread(Task* raw);  ///< throws where the system starts no more
   void ended(const QString& purpose, quint64 id);
 
   std::map<QString, Lane> lanes_;

@@ -55,7 +55,8 @@ install_packages() {
   fi
   local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get --quiet=2
     -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 -o Dpkg::Use-Pty=0)
-  say "Installing ${#missing[@]} missing packages: ${missing[*]}"
+  say "These ${#missing[@]} Debian packages are missing and will be installed, with what they depend on:"
+  printf '    %s\n' "${missing[@]}"
   local log
   log="$(mktemp)"
   if ! { "${apt[@]}" update && "${apt[@]}" install --yes --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
@@ -65,9 +66,12 @@ install_packages() {
   rm -f -- "$log"
 }
 
-# configure_and_build PRESET FOLDER: FOLDER is the preset's own. Quiet when nothing has to be done.
+# configure_and_build PRESET FOLDER [TARGET...]: FOLDER is the preset's own; without targets everything is built. Quiet
+# when nothing has to be done.
 configure_and_build() {
-  local preset="$1" folder="$2"
+  local preset="$1" folder="$2" targets=()
+  shift 2
+  if (($#)); then targets=(--target "$@"); fi
   mkdir -p "$folder"
   local log="$folder/configure.log"
   if [[ ! -f "$folder/build.ninja" ]]; then say "Configuring (log: $log)"; fi
@@ -78,5 +82,5 @@ configure_and_build() {
   say "Building what changed into $folder/ ($(nproc) jobs; from nothing it takes minutes)"
   local quiet=()
   if [[ ! -t 1 ]]; then quiet=(--quiet); fi
-  cmake --build "$folder" --parallel "$(nproc)" -- "${quiet[@]}" || fail "the build failed"
+  cmake --build "$folder" --parallel "$(nproc)" "${targets[@]}" -- "${quiet[@]}" || fail "the build failed"
 }

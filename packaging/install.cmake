@@ -7,8 +7,10 @@ if(TARGET turnpoint)
   install(TARGETS turnpoint turnpoint-layout RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(FILES packaging/org.turnpoint.Turnpoint.desktop DESTINATION ${CMAKE_INSTALL_DATADIR}/applications)
   install(FILES packaging/org.turnpoint.Turnpoint.metainfo.xml DESTINATION ${CMAKE_INSTALL_DATADIR}/metainfo)
+  install(FILES packaging/org.turnpoint.Turnpoint.mime.xml DESTINATION ${CMAKE_INSTALL_DATADIR}/mime/packages
+    RENAME org.turnpoint.Turnpoint.xml)
   install(FILES packaging/turnpoint.svg DESTINATION ${CMAKE_INSTALL_DATADIR}/icons/hicolor/scalable/apps)
-  list(APPEND manual_pages turnpoint.1)
+  list(APPEND manual_pages turnpoint.1 turnpoint-layout.1)
 endif()
 install(DIRECTORY resources/schemas DESTINATION ${CMAKE_INSTALL_DATADIR}/turnpoint)
 install(DIRECTORY resources/studies DESTINATION ${CMAKE_INSTALL_DATADIR}/turnpoint FILES_MATCHING PATTERN "*.turnpoint")
@@ -41,7 +43,8 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "fonts-dejavu-core, qt6-wayland")
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "fonts-dejavu-core, qt6-wayland, libdnnl3 | libdnnl2")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libopenblas0-pthread | libopenblas0, openmpi-bin | mpich")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "explore how to train a deep-learning model on several GPUs")
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
 "Turnpoint loads a neural network and a description of a GPU cluster, searches
@@ -49,6 +52,22 @@ the ways to split every operator over the devices, and draws what can be
 achieved as one curve: memory on each device against the time of an iteration.
 A point of the curve is a complete plan that can be inspected and exported.
 
-The package holds the window (turnpoint), the command line (turnpoint-cli) and
-the process that lays out graphs (turnpoint-layout).")
+The package holds the window (turnpoint), the command line (turnpoint-cli),
+the process that measures devices and runs training steps (turnpoint-probe)
+and the one that lays out graphs (turnpoint-layout).")
+# What is built against an MPI is a package of its own, so that nobody needs an MPI for the rest.
+if(TARGET turnpoint-probe-mpi)
+  set(CPACK_DEB_COMPONENT_INSTALL ON)
+  set(CPACK_COMPONENTS_ALL Unspecified mpi)
+  set(CPACK_DEBIAN_UNSPECIFIED_PACKAGE_NAME turnpoint)
+  set(CPACK_COMPONENT_UNSPECIFIED_DESCRIPTION ${CPACK_DEBIAN_PACKAGE_DESCRIPTION})
+  set(CPACK_DEBIAN_UNSPECIFIED_PACKAGE_SUGGESTS "turnpoint-mpi, ${CPACK_DEBIAN_PACKAGE_SUGGESTS}")
+  set(CPACK_DEBIAN_MPI_PACKAGE_NAME turnpoint-mpi)
+  set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "turnpoint (= ${PROJECT_VERSION})")
+  set(CPACK_DEBIAN_MPI_PACKAGE_RECOMMENDS "openmpi-bin | mpich")
+  set(CPACK_DEBIAN_MPI_PACKAGE_SUGGESTS "")
+  set(CPACK_COMPONENT_MPI_DESCRIPTION "MPI between the hosts of turnpoint-probe
+turnpoint-probe loads this where mpirun or srun has started it on several
+hosts and --transport asks for MPI, or its default finds it.")
+endif()
 include(CPack)

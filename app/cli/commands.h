@@ -24,12 +24,23 @@ struct Command {
 
 /// Prints "turnpoint-cli: message" to standard error and returns the exit code.
 int report(const Error& error);
-/// Whether a result could go there, asked before hours are spent on it: kDone, or what report() returned.
-int check_output(const std::string& path);
+/// Whether a result of at least so many bytes could go there, asked before hours are spent on it: kDone, or what
+/// report() returned.
+int check_output(const std::string& path, std::size_t bytes = 0);
+/// What a measurement's or a validation's file takes, generously.
+inline constexpr std::size_t kMeasuredBytes = 512u << 10;
 /// Writes to the file, or to standard output if the path is empty or "-"; returns an exit code.
 int write_output(const std::string& path, std::string_view text);
 /// The same for a text that is made while it is written; a file appears whole or not at all.
 int write_output(const std::string& path, const std::function<Expected<void>(const TextSink&)>& write);
+/// Whether a result that no file was named for would be read by a person: standard output, as the command found it, is a
+/// terminal.
+bool shown_to_a_person(const std::string& path);
+/// First thing in main: SIGINT and SIGTERM are blocked in every thread and waited for in one of their own, since a stop
+/// request runs callbacks, which a signal handler must not. A command that has asked for its context is requested to
+/// stop, and a second signal ends it at once; any other ends at once. The exit code is kInterrupted, and no unfinished
+/// file stays.
+void watch_interrupts();
 /// Stop token that an interrupt (Ctrl+C) triggers; progress goes to standard error where that is a terminal.
 RunContext command_context(int threads);
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <unistd.h>
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <mutex>
 #include <stop_token>
+#include <system_error>
 #include <thread>
 
 #include "app/cli/commands.h"
@@ -14,34 +17,36 @@ namespace turnpoint::cli {
 
 namespace {
 
+[[noreturn]] void end_at_once() {
+  remove_unfinished_files();
+  std::_Exit(kInterrupted);
+}
+
 std::stop_source& interrupt_source() {
   static std::stop_source source;
   return source;
 }
 
-/// Blocks SIGINT and SIGTERM in every thread and waits for them in one of its own: a stop request runs callbacks, which
-/// a signal handler must not. A second interrupt ends the process at once.
-void watch_interrupts() {
-  static const bool started = [] {
-    interrupt_source();
-    sigset_t signals;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGTERM);
-    pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-    std::thread([signals] {
-      int signal = 0;
-      sigwait(&signals, &signal);
-      interrupt_source().request_stop();
-      sigwait(&signals, &signal);
-      std::_Exit(kInterrupted);
-    }).detach();
-    return true;
-  }();
-  (void)started;
+std::atomic<bool> g_takes_stops = false;  ///< the command has asked for a stop token and will end by itself
+std::mutex g_terminal;                    ///< progress and the watcher's word share a line
+
+void wait_for_interrupts(const sigset_t& signals) {
+  int signal = 0;
+  sigwait(&signals, &signal);
+  interrupt_source().request_stop();
+  // Nothing of this program's is left behind by its end: unfinished files have no name yet, or go here.
+  if (!g_takes_stops) end_at_once();
+  {
+    const std::lock_guard lock(g_terminal);
+    if (isatty(STDERR_FILENO)) std::fputs("\r\033[K", stderr);
+    std::fputs("turnpoint-cli: interrupting; once more to end at once\n", stderr);
+  }
+  sigwait(&signals, &signal);
+  end_at_once();
 }
 
 void print_progress(const Progress& progress) {
+  const std::lock_guard lock(g_terminal);
   if (progress.fraction < 0)
     std::fprintf(stderr, "\r\033[K%s", progress.phase.c_str());
   else
@@ -67,6 +72,20 @@ void keep_results_apart() {
 
 }  // namespace
 
+void watch_interrupts() {
+  interrupt_source();
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  try {
+    std::thread(wait_for_interrupts, signals).detach();
+  } catch (const std::system_error&) {
+    pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);  // no thread to be had: an interrupt ends the program at once
+  }
+}
+
 int exit_code(const Error& error) {
   switch (error.code) {
     case ErrorCode::usage: return kUsage;
@@ -84,12 +103,17 @@ int report(const Error& error) {
   return exit_code(error);
 }
 
-int check_output(const std::string& path) {
+int check_output(const std::string& path, std::size_t bytes) {
   if (path.empty() || path == "-") return kDone;
   std::error_code failure;
   const auto folder = std::filesystem::absolute(path, failure).parent_path();
-  if (!failure && std::filesystem::is_directory(folder, failure) && !std::filesystem::is_directory(path, failure))
-    return kDone;
+  if (!failure && std::filesystem::is_directory(folder, failure) && !std::filesystem::is_directory(path, failure)) {
+    if (std::filesystem::exists(path, failure) && !std::filesystem::is_regular_file(path, failure)) return kDone;
+    auto file = FileWriter::open(path);  // never committed
+    if (!file) return report(file.error());
+    const auto written = file->write(std::string(bytes, ' '));
+    return written ? kDone : report(written.error());
+  }
   return report(bad_input(std::filesystem::is_directory(path, failure) ? "cannot be written: it is a folder"
                                                                        : "cannot be written: there is no such folder",
                           path));
@@ -103,6 +127,7 @@ int write_output(const std::string& path, const std::function<Expected<void>(con
   if (!path.empty() && path != "-") {
     auto file = FileWriter::open(path);
     if (!file) return report(file.error());
+    // An interrupt does not end this: what was measured or found until then is kept, and is written soon.
     auto written = write([&](std::string_view text) { return file->write(text); });
     if (written) written = file->commit();
     return written ? kDone : report(written.error());
@@ -117,8 +142,12 @@ int write_output(const std::string& path, const std::function<Expected<void>(con
   return std::fflush(out) == 0 ? kDone : report(unwritten());
 }
 
+bool shown_to_a_person(const std::string& path) {
+  return path.empty() && isatty(g_results ? fileno(g_results) : STDOUT_FILENO);
+}
+
 RunContext command_context(int threads) {
-  watch_interrupts();
+  g_takes_stops = true;
   keep_results_apart();
   RunContext context;
   context.stop = interrupt_source().get_token();

@@ -6,6 +6,7 @@
 
 #include "app/cli/chosen_point.h"
 #include "app/cli/commands.h"
+#include "app/cli/one_result.h"
 #include "core/base/json.h"
 #include "core/import/task_graph.h"
 #include "core/plan/export.h"
@@ -20,7 +21,7 @@ namespace turnpoint::cli {
 namespace {
 
 struct ExportArguments {
-  std::string file, point = "turning", to, out;
+  std::string file, method, point = "turning", to, out;
   int threads = 0;
 };
 
@@ -84,7 +85,9 @@ int run_export(const ExportArguments& arguments) {
     return report(usage_error("--to " + arguments.to + " is not built yet"));
   if (std::find(std::begin(kBuilt), std::end(kBuilt), arguments.to) == std::end(kBuilt))
     return report(usage_error("--to knows json, csv, dot, svg and trace, not '" + arguments.to + "'"));
-  const auto document = read_json_file(arguments.file);
+  auto read = read_json_file(arguments.file);
+  if (!read) return report(read.error());
+  const auto document = one_result(std::move(*read), arguments.method, arguments.file);
   if (!document) return report(document.error());
   const auto points = read_points(*document, arguments.file);
   if (!points) return report(points.error());
@@ -114,6 +117,7 @@ void add_export_command(CLI::App& app, Command& command) {
   auto* sub = app.add_subcommand("export", "Write the plan of one point of a result");
   auto arguments = std::make_shared<ExportArguments>();
   sub->add_option("result", arguments->file, "A turnpoint/result@1 file")->required()->type_name("RESULT.json");
+  sub->add_option("--method", arguments->method, "Which result, where the file holds those of several methods");
   sub->add_option("--point", arguments->point, "Index, turning, min-time or min-memory")->capture_default_str();
   sub->add_option("--to", arguments->to,
                   "json, csv, dot or trace; of a sharding plan also svg (jax, pytorch and megatron are not built yet)")

@@ -122,7 +122,7 @@ int write_profile(const MeasureArguments& arguments, const ProbeMessages& messag
 int run_measure(const MeasureArguments& arguments) {
   // Before a minute is spent on what cannot be kept.
   for (const auto& path : {arguments.out, arguments.record, arguments.job_out})
-    if (const int refused = check_output(path); refused != kDone) return refused;
+    if (const int refused = check_output(path, kMeasuredBytes); refused != kDone) return refused;
   auto options = options_of(arguments);
   if (!options) return report(options.error());
   if (!arguments.from.empty()) {

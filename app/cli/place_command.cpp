@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/commands.h"
+#include "app/cli/result_table.h"
 #include "core/base/text.h"
 #include "core/import/task_graph.h"
 #include "core/plan/task_graph_json.h"
@@ -24,7 +25,33 @@ struct PlaceArguments {
   std::uint32_t devices = 0;
   std::uint64_t seed = 0;
   int threads = 0;
+  bool json = false;
 };
+
+/// What a person at a terminal reads: a row for each device.
+std::string table_of(const PlaceArguments& arguments, const TaskGraph& graph, const placement::PlacementRequest& request,
+                     const placement::PlacementResult& result) {
+  std::vector<std::vector<std::string>> rows{{"device", "tasks", "busy", "peak", "persistent", "memory", "fits", ""}};
+  std::vector<std::size_t> tasks(arguments.devices);
+  std::vector<double> busy(arguments.devices);
+  for (std::size_t t = 0; t < result.placement.device.size(); ++t) {
+    ++tasks[result.placement.device[t]];
+    busy[result.placement.device[t]] += graph.time_s[t] / graph.speed_of(result.placement.device[t]);
+  }
+  for (std::uint32_t d = 0; d < arguments.devices; ++d) {
+    const std::int64_t limit = request.memory_limit > 0 ? request.memory_limit : graph.memory_of(d);
+    const bool unlimited = limit == kUnlimitedBytes;
+    rows.push_back({std::to_string(d), std::to_string(tasks[d]), format_seconds(busy[d]),
+                    format_bytes(result.peak_bytes[d]), format_bytes(result.persistent_bytes[d]),
+                    unlimited ? "-" : format_bytes(limit), result.peak_bytes[d] <= limit ? "yes" : "no", ""});
+  }
+  return fmt::format(
+      "{}: {} tasks on {} devices, placed by {} for the {}\nmakespan {}, busiest device {}\n\n{}\n"
+      "Whether a device fits is judged by its simulated peak. --json prints the placement, --out FILE keeps it.\n",
+      arguments.graph, graph.task_count(), arguments.devices, result.method,
+      request.objective == placement::Objective::makespan ? "makespan" : "busiest device",
+      format_seconds(result.makespan_s), format_seconds(result.max_load_s), aligned(rows));
+}
 
 /// The written placement, with what only `place` knows beside it: later keys of the object.
 std::string with_findings(const TaskGraph& graph, const placement::PlacementRequest& request,
@@ -83,7 +110,9 @@ int place(const PlaceArguments& arguments) {
     if (error.where.empty() && error.code != ErrorCode::cancelled) error.where = arguments.graph;
     return report(error);
   }
-  const int written = write_output(arguments.out, with_findings(**graph, request, *result));
+  const bool table = !arguments.json && shown_to_a_person(arguments.out);
+  const int written = write_output(arguments.out, table ? table_of(arguments, **graph, request, *result)
+                                                        : with_findings(**graph, request, *result));
   if (written != kDone) return written;
   const auto peak = std::max_element(result->peak_bytes.begin(), result->peak_bytes.end());
   // The load may be above the makespan: it adds up what a single pass does side by side.
@@ -136,6 +165,7 @@ void add_place_command(CLI::App& app, Command& command) {
   sub->add_option("--seed", arguments->seed, "Same seed, same placement");
   sub->add_option("--threads", arguments->threads, "Threads; 0: as many as the machine has; the placement is the same")
       ->check(CLI::Range(0, 1024));
+  sub->add_flag("--json", arguments->json, "Print the placement also on a terminal, which shows a table without it");
   sub->add_option("--out", arguments->out, "File for the placement; standard output without it");
   sub->callback([arguments, &command] { command.run = [arguments] { return place(*arguments); }; });
 }

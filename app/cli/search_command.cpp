@@ -22,9 +22,11 @@ struct SearchArguments {
   ScenarioArguments scenario;
   std::string methods, objective = "frontier", out, settings;
   int threads = 0;
-  bool plans = false, simulate = false;
+  bool plans = false, simulate = false, json = false;
   std::size_t max_plans = 0;  ///< 0: not said
 
+  /// Plans and simulated points are in the document alone: who asks for them wants that.
+  bool as_table() const { return !json && !plans && max_plans == 0 && !simulate && shown_to_a_person(out); }
   WrittenPlans written_plans() const {
     return {max_plans > 0 ? max_plans : plans ? WrittenPlans::kAll : std::size_t(0)};
   }
@@ -38,10 +40,14 @@ struct ChosenMethod {
   std::string refusal = {};  // why it does not suit the scenario, where others of a list may; empty: it does
 };
 
+/// The papers' own algorithms as printed, a minute each: there to be compared with, by who asks for them by name.
+bool is_for_comparison(const std::string& method) { return method.find("-published") != std::string::npos; }
+
 Expected<std::vector<ChosenMethod>> chosen_methods(const std::string& list, const Scenario& scenario) {
   std::vector<ChosenMethod> chosen;
   if (list == "all") {
     for (const auto& method : methods()) {
+      if (is_for_comparison(method.name)) continue;
       if (!refusal_of(method, {}, scenario).empty()) continue;
       auto searcher = make_searcher(method);
       if (!searcher) return searcher.error();
@@ -148,7 +154,7 @@ int run_search(const SearchArguments& given) {
   if (*objective != Objective::frontier) {
     std::vector<Contender> contenders;
     for (const auto& method : *chosen) contenders.push_back(contender(*method.choice.method, method.choice.parameters));
-    return run_objective(*objective, contenders, *scenario, context, {arguments.written_plans(), arguments.simulate},
+    return run_objective(*objective, contenders, *scenario, context, {arguments.written_plans(), arguments.simulate, arguments.as_table()},
                          arguments.out);
   }
   Answers answers(*scenario, *objective, chosen->size());
@@ -172,6 +178,10 @@ int run_search(const SearchArguments& given) {
     answers.keep(*result);
   }
   if (const auto ended = answers.nothing_to_write()) return *ended;
+  if (arguments.as_table()) {
+    const int shown = show_found(answers.results(), context);
+    return shown != kDone ? shown : answers.exit_code((*scenario)->settings.memory_limit > 0);
+  }
   const int written =
       write_found(arguments.out, answers.results(), chosen->size() > 1, arguments.written_plans(), context);
   return written != kDone ? written : answers.exit_code((*scenario)->settings.memory_limit > 0);
@@ -184,7 +194,9 @@ void add_search_command(CLI::App& app, Command& command) {
   auto arguments = std::make_shared<SearchArguments>();
   add_scenario_arguments(*sub, arguments->scenario);
   sub->add_option("--method", arguments->methods,
-                  "Methods, comma-separated, or all [ft; pardnn for a task graph, which placement methods alone take]");
+                  "Methods, comma-separated, or all, which leaves out ft-published, ft-published-elimination and "
+                  "pardnn-published: the papers' own algorithms, a minute each, run where they are named "
+                  "[ft; pardnn for a task graph, which placement methods alone take]");
   sub->add_option(
          "--settings", arguments->settings,
          "Settings of DeepSpeed, Megatron-LM, NeMo, MaxText or torchtitan: their split beside the methods, their "
@@ -199,6 +211,7 @@ void add_search_command(CLI::App& app, Command& command) {
       ->check(CLI::Range(std::size_t(1), WrittenPlans::kAll));
   sub->add_flag("--simulate", arguments->simulate,
                 "Write simulated_time_s and simulated_memory_bytes of every point; few points always have them");
+  sub->add_flag("--json", arguments->json, "Print the document also on a terminal, which shows a table without it");
   sub->add_option("--out", arguments->out, "Result file; default standard output");
   sub->callback([&command, arguments] { command.run = [arguments] { return run_search(*arguments); }; });
 }

@@ -79,6 +79,10 @@ int run_objective(Objective objective, const std::vector<Contender>& methods, co
     }
   }
   if (const auto ended = answers.nothing_to_write()) return *ended;
+  if (parts.table) {
+    const int shown = show_found(answers.results(), context);
+    return shown != kDone ? shown : answers.exit_code(true);
+  }
   const bool single = objective != Objective::profile && methods.size() == 1;
   const int written = write_found(out, answers.results(), !single, parts.plans, context);
   return written != kDone ? written : answers.exit_code(true);

@@ -17,6 +17,7 @@ std::string full_method(const Result& result);
 struct WrittenParts {
   WrittenPlans plans;
   bool simulated = false;
+  bool table = false;  ///< for a person, instead of the document
 };
 
 /// Searches, writes the results and says on standard error what was found; returns the exit code. 4 where nothing fits

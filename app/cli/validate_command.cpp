@@ -9,6 +9,7 @@
 
 #include "app/cli/chosen_point.h"
 #include "app/cli/commands.h"
+#include "app/cli/one_result.h"
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/hardware/probe_local.h"
@@ -24,7 +25,7 @@ namespace {
 constexpr int kMostPlans = 1000;
 
 struct Arguments {
-  std::string file, point = "turning", backend = "auto", kernels = "auto", out, csv, markdown, profile, job_out, from,
+  std::string file, method, point = "turning", backend = "auto", kernels = "auto", out, csv, markdown, profile, job_out, from,
                     record, launcher;
   int plans = 1, slice = -1, device = 0, steps = 10, runs = 1, warm_up = 2, threads = 0;
   double budget_s = 60;
@@ -191,11 +192,13 @@ Expected<StepRunner> runner_of(const Arguments& arguments, std::string& lines) {
 int run_validate(const Arguments& arguments) {
   for (const std::string* path :
        {&arguments.job_out, &arguments.out, &arguments.csv, &arguments.markdown, &arguments.profile})
-    if (const int refused = check_output(*path); refused != kDone) return refused;
+    if (const int refused = check_output(*path, kMeasuredBytes); refused != kDone) return refused;
   auto choice = choice_of(arguments);
   if (!choice) return report(choice.error());
   const RunContext context = command_context(arguments.threads);
-  const auto document = read_json_file(arguments.file);
+  auto read = read_json_file(arguments.file);
+  if (!read) return report(read.error());
+  const auto document = one_result(std::move(*read), arguments.method, arguments.file);
   if (!document) return report(document.error());
   const auto points = read_points(*document, arguments.file);
   if (!points) return report(points.error());
@@ -262,6 +265,7 @@ void add_validate_command(CLI::App& app, Command& command) {
   auto* sub = app.add_subcommand("validate", "Run a plan's training step here and compare it with its prediction");
   auto a = std::make_shared<Arguments>();
   sub->add_option("result", a->file, "A turnpoint/result@1 file")->required()->type_name("RESULT.json");
+  sub->add_option("--method", a->method, "Which result, where the file holds those of several methods");
   sub->add_option("--point", a->point, "Index, turning, min-time or min-memory")->capture_default_str();
   sub->add_option("--plans", a->plans, "So many plans spread over the frontier, the chosen one among them")
       ->check(CLI::Range(1, kMostPlans))

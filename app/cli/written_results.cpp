@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "app/cli/commands.h"
+#include "app/cli/result_table.h"
 #include "core/base/text.h"
 
 namespace turnpoint::cli {
@@ -41,6 +42,11 @@ int write_found(const std::string& out, const std::vector<ResultPtr>& results, b
                  size.c_str());
   return write_output(out,
                       [&](const TextSink& sink) { return write_results_text(results, as_list, plans, sink, context); });
+}
+
+int show_found(const std::vector<ResultPtr>& results, const RunContext& context) {
+  const auto table = results_table(results, context);
+  return table ? write_output({}, *table) : report(table.error());
 }
 
 }  // namespace turnpoint::cli

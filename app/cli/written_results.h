@@ -15,4 +15,7 @@ namespace turnpoint::cli {
 int write_found(const std::string& out, const std::vector<ResultPtr>& results, bool as_list, const WrittenPlans& plans,
                 const RunContext& context);
 
+/// What a person at a terminal reads instead: the table of result_table.h.
+int show_found(const std::vector<ResultPtr>& results, const RunContext& context);
+
 }  // namespace turnpoint::cli

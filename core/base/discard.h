@@ -2,6 +2,8 @@
 // Freeing large memory: at once, or behind the caller's back.
 #pragma once
 
+#include <new>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -16,7 +18,11 @@ void free_memory(Container& container) {
 /// Giving a gigabyte, or a million small blocks, back takes as long as a user waits for a cancel or a frame.
 template <class T>
 void discard(T&& large) {
-  std::thread([gone = std::move(large)] {}).detach();
+  try {
+    std::thread([gone = std::move(large)] {}).detach();
+  } catch (const std::system_error&) {  // no thread to be had: it is freed by now, and the caller has waited
+  } catch (const std::bad_alloc&) {
+  }
 }
 
 }  // namespace turnpoint

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/file_writer.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <cassert>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
+#include <set>
 #include <utility>
 
 #include "core/base/json.h"
@@ -27,16 +31,82 @@ std::filesystem::path followed(const std::filesystem::path& path) {
   return ec ? path : target;
 }
 
+// Names of files that are being written, for a program that ends in the middle. Never destroyed: a thread may look.
+struct Unfinished {
+  std::mutex mutex;
+  std::set<std::string> names;
+};
+
+Unfinished& unfinished() {
+  static Unfinished& all = *new Unfinished;
+  return all;
+}
+
+void forget(const std::string& name) {
+  const std::lock_guard lock(unfinished().mutex);
+  unfinished().names.erase(name);
+}
+
+void remove_neighbour(const std::string& name) {
+  if (name.empty()) return;
+  std::remove(name.c_str());
+  forget(name);
+}
+
+std::string neighbour_name(const std::filesystem::path& path, int attempt) {
+  return path.string() + ".part" + std::to_string(::getpid()) + "-" + std::to_string(attempt);
+}
+
+constexpr int kAttempts = 100;
+
+// Calls make(name) with names beside `path` until one is free; the name that was made, or none and errno.
+template <class Make>
+std::string free_neighbour(const std::filesystem::path& path, const Make& make) {
+  for (int i = 0; i < kAttempts; ++i) {
+    const std::string name = neighbour_name(path, i);
+    const std::lock_guard lock(unfinished().mutex);
+    if (make(name)) {
+      unfinished().names.insert(name);
+      return name;
+    }
+    if (errno != EEXIST) break;
+  }
+  return {};
+}
+
+std::filesystem::path folder_of(const std::filesystem::path& path) {
+  return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+}
+
+// A file of the folder without a name: a writer that is killed leaves nothing. Not every file system has them.
+std::FILE* open_nameless(const std::filesystem::path& path) {
+#ifdef O_TMPFILE
+  const int file = ::open(folder_of(path).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+  if (file < 0) return nullptr;
+  // Named with the commit through /proc, which not every container has.
+  if (::access(("/proc/self/fd/" + std::to_string(file)).c_str(), F_OK) == 0) return ::fdopen(file, "wb");
+  ::close(file);
+#endif
+  (void)path;
+  return nullptr;
+}
+
 // A new file beside `path`; exclusive, so that two writers of one path never share it.
 std::FILE* open_neighbour(const std::filesystem::path& path, std::string& name) {
-  constexpr int kAttempts = 100;
   std::FILE* handle = nullptr;
-  for (int i = 0; i < kAttempts; ++i) {
-    name = path.string() + ".part" + std::to_string(::getpid()) + "-" + std::to_string(i);
-    handle = std::fopen(name.c_str(), "wbx");
-    if (handle || errno != EEXIST) break;
-  }
+  name = free_neighbour(path, [&](const std::string& free) {
+    handle = std::fopen(free.c_str(), "wbxe");
+    return handle != nullptr;
+  });
   return handle;
+}
+
+// After a power cut the new file is there under its name, or the old one is: never an empty one.
+void keep_folder(const std::filesystem::path& path) {
+  const int folder = ::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return;
+  ::fsync(folder);  // not every file system can; the file itself is safe
+  ::close(folder);
 }
 
 }  // namespace
@@ -46,10 +116,13 @@ Expected<FileWriter> FileWriter::open(const std::filesystem::path& path) {
   writer.path_ = path;
   writer.target_ = followed(path);
   writer.in_place_ = is_special_file(writer.target_);
-  writer.handle_ =
-      writer.in_place_ ? std::fopen(writer.target_.c_str(), "wb") : open_neighbour(writer.target_, writer.name_);
+  if (writer.in_place_) {
+    writer.handle_ = std::fopen(writer.target_.c_str(), "wbe");
+  } else {
+    writer.handle_ = open_nameless(writer.target_);
+    if (!writer.handle_) writer.handle_ = open_neighbour(writer.target_, writer.name_);
+  }
   if (writer.handle_) return writer;
-  writer.name_.clear();  // it is somebody else's
   return writer.failed("written");
 }
 
@@ -63,14 +136,14 @@ FileWriter::FileWriter(FileWriter&& other) noexcept
 FileWriter::~FileWriter() {
   if (!handle_) return;
   std::fclose(handle_);
-  if (!in_place_) std::remove(name_.c_str());
+  remove_neighbour(name_);
 }
 
 // The reason is errno's; nothing is left of the temporary file.
 Error FileWriter::failed(const char* doing) {
   const std::string reason = std::strerror(errno);
   if (handle_) std::fclose(std::exchange(handle_, nullptr));
-  if (!in_place_ && !name_.empty()) std::remove(name_.c_str());
+  remove_neighbour(name_);
   return bad_input(std::string("cannot be ") + doing + ": " + reason, path_.string());
 }
 
@@ -80,16 +153,35 @@ Expected<void> FileWriter::write(std::string_view text) {
   return {};
 }
 
+// The nameless file gets a name of its own first: a link cannot take the place of what is there.
+bool FileWriter::give_name() {
+  const std::string nameless = "/proc/self/fd/" + std::to_string(::fileno(handle_));
+  name_ = free_neighbour(target_, [&](const std::string& free) {
+    return ::linkat(AT_FDCWD, nameless.c_str(), AT_FDCWD, free.c_str(), AT_SYMLINK_FOLLOW) == 0;
+  });
+  return !name_.empty();
+}
+
 Expected<void> FileWriter::commit() {
   assert(handle_);
   if (std::fflush(handle_) != 0) return failed("written");
+  if (in_place_) return std::fclose(std::exchange(handle_, nullptr)) == 0 ? Expected<void>() : failed("written");
+  struct stat existing {};
+  if (::stat(target_.c_str(), &existing) == 0)
+    if (::fchmod(::fileno(handle_), existing.st_mode & 07777) != 0) errno = 0;  // somebody else's file system
+  if (::fsync(::fileno(handle_)) != 0 && errno != EINVAL && errno != ENOTSUP) return failed("written");
+  if (name_.empty() && !give_name()) return failed("written");
   if (std::fclose(std::exchange(handle_, nullptr)) != 0) return failed("written");
-  if (in_place_) return {};
-  std::error_code ec;
-  const auto existing = std::filesystem::status(target_, ec);
-  if (!ec && std::filesystem::exists(existing)) std::filesystem::permissions(name_, existing.permissions(), ec);
   if (std::rename(name_.c_str(), target_.c_str()) != 0) return failed("replaced");
+  forget(name_);
+  keep_folder(target_);
   return {};
+}
+
+void remove_unfinished_files() {
+  Unfinished& all = unfinished();
+  all.mutex.lock();  // for good: nothing gets a name any more
+  for (const auto& name : all.names) std::remove(name.c_str());
 }
 
 Expected<void> write_file_atomically(const std::filesystem::path& path, std::string_view contents) {

@@ -15,9 +15,10 @@ namespace turnpoint {
 /// Takes a text in pieces, in their order. After an error no further piece follows.
 using TextSink = std::function<Expected<void>(std::string_view)>;
 
-/// Writes to a temporary neighbour, which takes the file's place with commit() and is removed without it: a full disk,
-/// an error or a cancelled writer leave what was there before. Permissions stay, a link keeps pointing. Devices and
-/// pipes (/dev/null) are written in place.
+/// Writes to a temporary file of the same folder, which takes the file's place with commit() and goes away without it: a
+/// full disk, an error, a cancelled or a killed writer leave what was there before. What is committed is on the disk, so
+/// that a power cut leaves the old file or the new one. Permissions stay, a link keeps pointing. Devices and pipes
+/// (/dev/null) are written in place.
 class FileWriter {
  public:
   /// Bad input, naming `path`: the folder is not there or cannot be written.
@@ -32,11 +33,16 @@ class FileWriter {
  private:
   FileWriter() = default;
   Error failed(const char* doing);
+  bool give_name();  ///< false with errno: the folder takes no name
 
   std::filesystem::path path_, target_;  ///< as asked; what a link of that name points to
-  std::string name_;                     ///< of the temporary file
+  std::string name_;                     ///< of the temporary file; empty while it has none
   std::FILE* handle_ = nullptr;
   bool in_place_ = false;
 };
+
+/// For a program that is about to end without unwinding: removes the files that are being written and have a name. No
+/// writer commits afterwards.
+void remove_unfinished_files();
 
 }  // namespace turnpoint

@@ -2,9 +2,7 @@
 #include "core/base/json.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
+#include <new>
 #include <nlohmann/json.hpp>
 
 namespace turnpoint {
@@ -53,6 +51,8 @@ Expected<nlohmann::json> parse_json(std::string_view text, const std::string& wh
     const std::size_t at = std::min<std::size_t>(e.byte > 0 ? e.byte - 1 : 0, text.size());
     const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
     return bad_input("not valid JSON: " + reason_of(e.what()), where + ": line " + std::to_string(line));
+  } catch (const std::bad_alloc&) {
+    throw;  // no fault of the text
   } catch (const std::exception& e) {
     return bad_input("not valid JSON: " + reason_of(e.what()), where);
   }
@@ -60,24 +60,6 @@ Expected<nlohmann::json> parse_json(std::string_view text, const std::string& wh
 
 std::string json_text(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-Expected<std::string> read_file(const std::filesystem::path& path, std::size_t max_bytes) {
-  std::error_code ec;
-  const auto status = std::filesystem::status(path, ec);
-  if (ec || !std::filesystem::exists(status)) return bad_input("no such file", path.string());
-  if (std::filesystem::is_directory(status)) return bad_input("is a folder, not a file", path.string());
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return bad_input(std::string("cannot be read: ") + std::strerror(errno), path.string());
-  std::string text;
-  char buffer[1 << 16];
-  while (in.read(buffer, sizeof buffer) || in.gcount() > 0) {
-    text.append(buffer, static_cast<std::size_t>(in.gcount()));
-    if (text.size() > max_bytes)
-      return bad_input("larger than " + std::to_string(max_bytes >> 20) + " MiB", path.string());
-  }
-  if (in.bad()) return bad_input(std::string("cannot be read: ") + std::strerror(errno), path.string());
-  return text;
 }
 
 Expected<nlohmann::json> read_json_file(const std::filesystem::path& path) {

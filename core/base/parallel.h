@@ -13,7 +13,8 @@ class ThreadPool {
  public:
   static constexpr int kMaxThreads = 256;
 
-  /// `threads` counts the caller: 1 runs everything inline; 0 takes the hardware's number; never more than kMaxThreads.
+  /// `threads` counts the caller: 1 runs everything inline; 0 takes the hardware's number; never more than kMaxThreads,
+  /// and fewer where the system starts no more: the results are the same.
   explicit ThreadPool(int threads = 0);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -22,7 +23,8 @@ class ThreadPool {
   int threads() const;
 
   /// Calls body(i, worker) for every i in [0, count), in chunks handed out dynamically; worker is in [0, threads()).
-  /// Returns when all are done. body must not throw and must only write to places owned by i (or by worker).
+  /// Returns when all are done. body must only write to places owned by i (or by worker). Where it throws (memory runs
+  /// out), what has not begun is left out and the first exception is thrown here, by the caller's thread.
   /// A loop inside a loop of the same pool runs inline, as the worker it is called from; loops that several threads
   /// start on one pool run one after the other.
   void for_each(std::size_t count, const std::function<void(std::size_t index, int worker)>& body,

@@ -171,8 +171,8 @@ class TakenOver {
 /// The probe's lines with those of earlier runs put in behind its hello; gathers what is worth keeping.
 class Gathering : public ProbeSink {
  public:
-  Gathering(const MeasureOptions& options, const ProbeJob& job, const std::vector<std::string>& before)
-      : options_(options), job_(job), before_(before) {}
+  Gathering(const MeasureOptions& options, const ProbeJob& job, const std::vector<std::string>& before, MachineUse& use)
+      : options_(options), job_(job), before_(before), use_(use) {}
 
   Expected<void> take(std::string_view line) override {
     const std::size_t items = messages.items().size();
@@ -192,11 +192,16 @@ class Gathering : public ProbeSink {
 
   ProbeMessages messages;
   std::vector<KeptTime> measured;
+  int disturbed = 0;  ///< times that are not kept, since another measurement ran meanwhile
 
  private:
   void keep(const ProbeItem& item, std::string_view line) {
-    // A device that slowed itself down is measured again the next time.
+    // What was slowed down, by the device itself or by somebody who measured as well, is measured again the next time.
     if (!item.not_measured.empty() || !item.throttled.empty()) return;
+    if (use_.disturbed()) {
+      ++disturbed;
+      return;
+    }
     const auto index = static_cast<std::size_t>(item.index);
     if (!item.collective && index >= job_.operators.size()) return;
     const json said = json::parse(line, nullptr, false);
@@ -210,6 +215,7 @@ class Gathering : public ProbeSink {
   const MeasureOptions& options_;
   const ProbeJob& job_;
   const std::vector<std::string>& before_;
+  MachineUse& use_;
 };
 
 /// Nothing left to measure, and no curve that wants another size.
@@ -285,7 +291,7 @@ Expected<Measurement> measure_machine(const MeasureOptions& given, const RunCont
     options.kept_in.clear();
     options.fresh = true;
   }
-  const MachineUse use;  // so that whoever measures at the same time knows
+  MachineUse use(options.use_file);  // so that whoever measures at the same time knows
   auto greeting = greet(launch, options, context);
   if (!greeting) return greeting.error();
   Measurement made;
@@ -307,18 +313,22 @@ Expected<Measurement> measure_machine(const MeasureOptions& given, const RunCont
   if (!cache.ignored().empty()) made.warnings.push_back("times kept before are ignored: " + cache.ignored());
   TakenOver taken_over(options, greeting->hello, cache, static_cast<double>(std::time(nullptr)));
   if (!options.fresh && !options.check) taken_over.take_from(job);
-  Gathering gathering(options, job, taken_over.lines());
+  Gathering gathering(options, job, taken_over.lines(), use);
   Expected<void> ran;
   if (all_there(job)) {
     for (const auto& line : {greeting->line, std::string(kNothingLeft)})
       if (ran) ran = gathering.take(line);
   } else {
-    ran = run_probe(launch, write_probe_job(job), job.budget_s + job.limit_s + 300, gathering, context);
+    ran = run_probe(launch, write_probe_job(job), most_seconds(job), gathering, context);
   }
   if (!options.kept_in.empty())
     if (const auto kept = cache.keep(gathering.measured); !kept)
       made.warnings.push_back("what was measured is not kept for the next time: " + kept.error().message());
   if (!ran) return ran.error();
+  if (gathering.disturbed > 0)
+    made.warnings.push_back(fmt::format(
+        "another measurement ran on this machine meanwhile: {} times may be too long, and later runs measure them again",
+        gathering.disturbed));
   made.messages = std::move(gathering.messages);
   made.reused = static_cast<int>(taken_over.lines().size());
   made.reused_since = taken_over.oldest();

@@ -37,6 +37,7 @@ struct MeasureOptions {
   bool fresh = false;         ///< measure everything, also what was measured before on this device
   double most_age_days = 30;  ///< what is older is measured again
   std::filesystem::path kept_in = measured_cache_folder();  ///< empty: nothing is kept or taken from there
+  std::filesystem::path use_file;  ///< where measurements see each other (core/base/machine_use.h); empty: as usual
   std::function<void(const std::string& line)> on_line;     ///< what the probe says, as it comes
 };
 

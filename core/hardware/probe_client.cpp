@@ -265,6 +265,12 @@ Expected<std::vector<std::string>> launcher_words(std::string_view text) {
   return words;
 }
 
+double most_seconds(const ProbeJob& job) {
+  constexpr double kStarting = 75, kLoadingLibraries = 135, kChecking = 255;
+  return job.budget_s + job.limit_s + kStarting + (job.backend == ProbeBackend::cpu ? 0 : kLoadingLibraries) +
+         (job.check ? kChecking : 0);
+}
+
 Expected<void> run_probe(const ProbeLaunch& launch, const std::string& job, double most_s, ProbeSink& sink,
                          const RunContext& context) {
   return Listener(launch, context, sink).run(job, most_s);
@@ -273,7 +279,7 @@ Expected<void> run_probe(const ProbeLaunch& launch, const std::string& job, doub
 Expected<ProbeMessages> run_probe(const ProbeLaunch& launch, const ProbeJob& job, const RunContext& context,
                                   ProbeMessages* partial) {
   MeasuredItems items;
-  const auto ran = run_probe(launch, write_probe_job(job), job.budget_s + job.limit_s + 300, items, context);
+  const auto ran = run_probe(launch, write_probe_job(job), most_seconds(job), items, context);
   if (ran) return std::move(items.messages);
   if (partial) *partial = std::move(items.messages);
   return ran.error();

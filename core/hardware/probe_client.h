@@ -41,6 +41,10 @@ class ProbeSink {
 Expected<void> run_probe(const ProbeLaunch& launch, const std::string& job, double most_s, ProbeSink& sink,
                          const RunContext& context);
 
+/// What a job that measures kernels takes at most: its budget, one item that began before its end, and what goes before
+/// (ranks that wait for each other; half a gigabyte of libraries of a GPU; its kernels' checks). A probe that only ever says that it
+/// lives is ended then.
+double most_seconds(const ProbeJob& job);
 /// A job that measures kernels. What was measured before an error is in `partial`, if given.
 Expected<ProbeMessages> run_probe(const ProbeLaunch& launch, const ProbeJob& job, const RunContext& context,
                                   ProbeMessages* partial = nullptr);

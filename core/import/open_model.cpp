@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 
 #include "core/import/files/foreign_file.h"
 #include "core/import/files/safetensors.h"
@@ -39,15 +38,13 @@ enum class Kind { json, tasks, tensorflow, onnx, stored, text, empty };
 /// field key, never with '{' and white space before it. TensorFlow's graphs are told by the fields at their top, and
 /// first: a node of 91 bytes begins like a JSON list.
 Expected<Kind> sniff(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return bad_input("cannot be read", path);
-  char bytes[512];
-  in.read(bytes, sizeof bytes);
-  std::string_view head(bytes, static_cast<std::size_t>(in.gcount()));
-  if (head.empty()) return Kind::empty;
+  std::error_code ec;
+  if (fs::is_regular_file(path, ec) && fs::file_size(path, ec) == 0 && !ec) return Kind::empty;
   const auto file = onnx::MappedFile::open(path);
   if (!file) return file.error();
   const std::string_view whole(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
+  constexpr std::size_t kLooked = 512;
+  std::string_view head = whole.substr(0, kLooked);
   if (is_safetensors(whole) || is_safetensors_index(whole)) return Kind::stored;
   if (const auto foreign = foreign_kind(whole)) return foreign_error(*foreign, path);
   if (is_tensorflow(file->bytes())) return Kind::tensorflow;

@@ -74,7 +74,7 @@ std::string write_step_job(const StepJob& job);
 /// same job on another machine or priced on other hardware has the same.
 std::string fingerprint(const StepJob& job);
 
-/// What the proof takes: the step carried out twice by plain loops in double, everything recorded.
+/// What the proof takes: the step carried out twice in double, everything recorded.
 struct ProofNeeds {
   double seconds = 0, bytes = 0;
   /// Within the budget and half the memory that can be had (0: not known); else the probe leaves the proof out.

@@ -97,7 +97,7 @@ Expected<void> compare_points(const nlohmann::json& document, const std::string&
 
 Error not_a_result(const std::string& format, const std::string& where) {
   if (format == "turnpoint/results@1")
-    return bad_input("holds several results; search with one --method and export that", where);
+    return bad_input("holds the results of several methods, where one is wanted", where);
   return bad_input(fmt::format("is not a turnpoint/result@1 file, as 'turnpoint-cli search --out' writes them{}",
                                format.starts_with("turnpoint/") ? ", but " + format.substr(0, 40) : std::string()),
                    where);

@@ -22,6 +22,14 @@ struct GemmShape {
 /// beta 0 overwrites C, 1 adds to it.
 void gemm(const GemmShape& shape, const float* a, const float* b, float beta, float* c);
 
+/// Elements from one row, or column, of a matrix to the next; columns of C lie beside each other.
+struct StridedProduct {
+  std::int64_t m = 0, n = 0, k = 0;
+  std::int64_t a_row = 0, a_column = 0, b_row = 0, b_column = 0, c_row = 0;
+};
+/// C += A B in double, by the same blocks.
+void add_product(const StridedProduct& product, const double* a, const double* b, double* c);
+
 using GemmFunction = void (*)(const GemmShape&, const float* a, const float* b, float beta, float* c);
 
 }  // namespace turnpoint::probe

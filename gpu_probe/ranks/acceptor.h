@@ -25,10 +25,10 @@ class Acceptor {
   std::vector<Guest> take();
 
   int refused() const { return refused_; }
+  void refuse(LineChannel& channel, const std::string& why);  ///< tells the guest, and counts it
   const std::string& last_refusal() const { return last_refusal_; }
 
  private:
-  void refuse(LineChannel& channel, const std::string& why);
 
   struct Waiting {
     LineChannel channel;

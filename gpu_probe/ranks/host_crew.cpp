@@ -63,7 +63,17 @@ void HostCrew::take_part(Process& process, const json& hello) {
     if (core.is_number_integer()) process.cores.push_back(core.get<int>());
 }
 
+/// A guest whose words are of the wrong kind is none of ours, whatever its token: it is sent away, and the run waits on.
 Expected<void> HostCrew::admit(Acceptor::Guest guest) {
+  try {
+    return admit_introduced(guest);
+  } catch (const json::exception&) {
+    door_->refuse(guest.channel, "it did not say who it is");
+    return {};
+  }
+}
+
+Expected<void> HostCrew::admit_introduced(Acceptor::Guest& guest) {
   const auto hello = parse_json(guest.hello, "hello", 4);
   const int rank = hello->value("rank", -1), size = hello->value("size", -1);
   const std::string node = hello->value("node", "?"), version = hello->value("version", "?");
@@ -82,8 +92,10 @@ Expected<void> HostCrew::admit(Acceptor::Guest guest) {
     guest.channel.finish(0.2);
     return device(why);
   }
+  Process introduced;
+  take_part(introduced, *hello);
   Process& process = processes_[static_cast<std::size_t>(rank)];
-  take_part(process, *hello);
+  process = std::move(introduced);
   process.address = remote_address(guest.channel.socket());
   process.channel = std::move(guest.channel);
   --missing_;
@@ -349,6 +361,14 @@ Expected<void> HostCrew::listen_to(std::size_t which) {
 }
 
 Expected<void> HostCrew::message(std::size_t which, const std::string& line) {
+  try {
+    return understood(which, line);
+  } catch (const json::exception&) {
+    return device(fmt::format("{} sent what is no message: '{}'", name_of(which), line.substr(0, 60)));
+  }
+}
+
+Expected<void> HostCrew::understood(std::size_t which, const std::string& line) {
   Process& process = processes_[which];
   // "L<start> <rank> <what the rank printed>"
   if (line.starts_with('L')) {

@@ -57,6 +57,7 @@ class HostCrew : public Crew {
 
   Expected<void> welcome();
   Expected<void> admit(Acceptor::Guest guest);
+  Expected<void> admit_introduced(Acceptor::Guest& guest);  ///< throws where a word is of the wrong kind
   void take_part(Process& process, const nlohmann::json& introduction);
   void assign();
   Expected<void> choose_carrier();
@@ -64,6 +65,7 @@ class HostCrew : public Crew {
   Expected<void> begin();
   Expected<void> listen_to(std::size_t which);
   Expected<void> message(std::size_t which, const std::string& line);
+  Expected<void> understood(std::size_t which, const std::string& line);  ///< throws where a word is of the wrong kind
   void take_ready(Process& process, const nlohmann::json& answer);
   std::string name_of(std::size_t which) const;
   int total_cores() const;

@@ -2,6 +2,7 @@
 #include "gpu_probe/ranks/step_worker.h"
 
 #include <fmt/format.h>
+#include <cmath>
 #include <unistd.h>
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -197,15 +198,22 @@ class StepWorker {
     return step::in_double::prove_apart(job_, *communicator, links_.transport());
   }
 
+  /// What would make the proof affordable: more time, or less to keep.
+  std::string way_to_a_proof(const ProofNeeds& needs) const {
+    if (needs.seconds <= job_.budget_s) return "take a smaller batch, sequence or model, which keeps less";
+    return fmt::format("allow {:.0f} s (--budget of turnpoint-cli validate), or take a smaller batch, sequence or model",
+                       std::ceil(needs.seconds));
+  }
+
   Expected<void> prove() {
     if (!job_.prove || job_.mode != StepMode::ranks) return {};
     const ProofNeeds needs = proof_needs(*job_.model);
     if (!needs.affordable(job_.budget_s, machine_memory().available)) {
       notes_.push_back(fmt::format(
-          "not proven: the step in double by plain loops would take about {} and {}, more than the budget of {} or "
-          "half of the memory that can be had",
+          "not proven: the step in double would take about {} and {}, more than the budget of {} or half of the memory "
+          "that can be had; to prove it, {}",
           format_seconds(needs.seconds), format_bytes(static_cast<std::int64_t>(std::min(needs.bytes, 4e18))),
-          format_seconds(job_.budget_s)));
+          format_seconds(job_.budget_s), way_to_a_proof(needs)));
       return {};
     }
     sign_of_life("proving", 0, 30 + 10 * needs.seconds);

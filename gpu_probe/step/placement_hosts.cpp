@@ -28,10 +28,15 @@ class HostLinks : public PlacementLinks {
         here_(board_links(program, *board_, carriers.collectives.rank())),
         seconds_(program.transfers.size(), 0) {
     const int ranks = carriers_.collectives.ranks();
-    threads_.emplace_back([this] { send_all(); });
-    for (int from = 0; from < ranks; ++from) {
-      const auto& list = program_.arrivals[static_cast<std::size_t>(rank() * ranks + from)];
-      if (is_far(from) && !list.empty()) threads_.emplace_back([this, from, &list] { receive_all(from, list); });
+    try {
+      threads_.emplace_back([this] { send_all(); });
+      for (int from = 0; from < ranks; ++from) {
+        const auto& list = program_.arrivals[static_cast<std::size_t>(rank() * ranks + from)];
+        if (is_far(from) && !list.empty()) threads_.emplace_back([this, from, &list] { receive_all(from, list); });
+      }
+    } catch (...) {  // those that run would wait for ever
+      end_threads();
+      throw;
     }
   }
   ~HostLinks() override {
@@ -42,8 +47,7 @@ class HostLinks : public PlacementLinks {
       idle = to_send_.empty() && receiving_ == 0;
     }
     if (!idle) give_up();
-    changed_.notify_all();
-    threads_.clear();
+    end_threads();
     if (through_) board_->give_back();  // all ranks are
   }
 
@@ -99,6 +103,14 @@ class HostLinks : public PlacementLinks {
   }
 
  private:
+  void end_threads() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    changed_.notify_all();
+    threads_.clear();
+  }
   bool is_far(int other) const { return carriers_.collectives.node_of(other) != carriers_.collectives.node_of(rank()); }
   bool over() const { return lost_ || board_->given_up(); }
 
@@ -109,7 +121,7 @@ class HostLinks : public PlacementLinks {
     std::unique_lock lock(mutex_);
     while (!done()) {
       if (over()) return Error{ErrorCode::device, "another rank gave up", {}, {}};
-      changed_.wait_until(lock, std::chrono::system_clock::now() + std::chrono::milliseconds(20));
+      changed_.wait_for(lock, std::chrono::milliseconds(20));  // of a clock that nobody sets
     }
     return {};
   }

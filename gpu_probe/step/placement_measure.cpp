@@ -10,6 +10,7 @@
 #include "gpu_probe/measure/statistics.h"
 #include "gpu_probe/step/placement_rank.h"
 #include "gpu_probe/step/placement_run.h"
+#include "gpu_probe/step/rank_threads.h"
 
 namespace turnpoint::step::TURNPOINT_REAL {
 
@@ -209,25 +210,28 @@ Expected<StepMeasurement> measure_placement(const StepJob& job, const StepProgre
   if (!board) return board.error();
   std::vector<std::optional<Error>> errors(job.placement->devices);
   std::optional<StepMeasurement> measured;
+  std::optional<Error> not_started;
   {
+    const auto body = [&](int rank) {
+      const auto r = static_cast<std::size_t>(rank);
+      const StepProgress silent = [](const char*, double, double) {};
+      try {
+        const auto links = board_links(**program, **board, rank);
+        auto one = measured_over(job, **program, *links, r == 0 ? progress : silent);
+        if (!one)
+          errors[r] = one.error();
+        else if (r == 0)
+          measured = std::move(*one);
+      } catch (const std::bad_alloc&) {
+        errors[r] = Error{ErrorCode::device, "the GPU's memory is too small for this step", job.model->name,
+                          "a smaller batch or model"};
+      }
+      if (errors[r]) (*board)->give_up();
+    };
     std::vector<std::jthread> threads;
-    for (std::size_t r = 0; r < errors.size(); ++r)
-      threads.emplace_back([&, r] {
-        const StepProgress silent = [](const char*, double, double) {};
-        try {
-          const auto links = board_links(**program, **board, static_cast<int>(r));
-          auto one = measured_over(job, **program, *links, r == 0 ? progress : silent);
-          if (!one)
-            errors[r] = one.error();
-          else if (r == 0)
-            measured = std::move(*one);
-        } catch (const std::bad_alloc&) {
-          errors[r] = Error{ErrorCode::device, "the GPU's memory is too small for this step", job.model->name,
-                            "a smaller batch or model"};
-        }
-        if (errors[r]) (*board)->give_up();
-      });
+    not_started = start_ranks(threads, 0, static_cast<int>(errors.size()), body, [&] { (*board)->give_up(); });
   }
+  if (not_started) return *not_started;
   if (const auto error = first_own(errors)) return *error;
   return std::move(*measured);
 }

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "gpu_probe/step/placement_rank.h"
+#include "gpu_probe/step/rank_threads.h"
 #include "gpu_probe/step/run_apart.h"
 
 namespace turnpoint::step::TURNPOINT_REAL {
@@ -62,22 +63,25 @@ Expected<PlacementRun> run_placement(const StepJob& job, const StepOptions& opti
   run.step.ranks.resize(count);
   std::vector<std::vector<double>> received(count);
   std::vector<std::optional<Error>> errors(count);
+  std::optional<Error> not_started;
   {
+    const auto body = [&](int rank) {
+      const auto r = static_cast<std::size_t>(rank);
+      try {
+        const auto links = board_links(**program, **board, rank);
+        PlacedRank step(**program, *links);
+        if (auto done = carry_out(step, *links, steps); !done) errors[r] = done.error();
+        run.step.ranks[r] = std::move(step.report());
+        received[r] = step.received_bytes();
+      } catch (const std::bad_alloc&) {
+        errors[r] = Error{ErrorCode::device, "out of memory", job.model->name, "a smaller batch or model"};
+      }
+      if (errors[r]) (*board)->give_up();
+    };
     std::vector<std::jthread> threads;
-    for (std::size_t r = 0; r < count; ++r)
-      threads.emplace_back([&, r] {
-        try {
-          const auto links = board_links(**program, **board, static_cast<int>(r));
-          PlacedRank step(**program, *links);
-          if (auto done = carry_out(step, *links, steps); !done) errors[r] = done.error();
-          run.step.ranks[r] = std::move(step.report());
-          received[r] = step.received_bytes();
-        } catch (const std::bad_alloc&) {
-          errors[r] = Error{ErrorCode::device, "out of memory", job.model->name, "a smaller batch or model"};
-        }
-        if (errors[r]) (*board)->give_up();
-      });
+    not_started = start_ranks(threads, 0, static_cast<int>(count), body, [&] { (*board)->give_up(); });
   }
+  if (not_started) return *not_started;
   if (const auto error = first_own(errors)) return *error;
   for (const auto& report : run.step.ranks) run.step.loss += report.loss;
   run.received_bytes.assign((*program)->transfers.size(), 0);

@@ -10,6 +10,7 @@
 
 #include "gpu_probe/step/communicator.h"
 #include "gpu_probe/step/rank_step.h"
+#include "gpu_probe/step/rank_threads.h"
 
 namespace turnpoint::step::TURNPOINT_REAL {
 
@@ -21,22 +22,24 @@ Expected<StepRun> run_step(const Model& model, const Plan& plan, const StepOptio
   StepRun run;
   run.ranks.resize(static_cast<std::size_t>(count));
   std::vector<std::optional<Error>> errors(static_cast<std::size_t>(count));
+  std::optional<Error> not_started;
   {
+    const auto body = [&](int r) {
+      const auto communicator = ranks.communicator(r);
+      auto& error = errors[static_cast<std::size_t>(r)];
+      try {
+        RankStep step(**program, *communicator);
+        if (auto done = step.run(); !done) error = done.error();
+        run.ranks[static_cast<std::size_t>(r)] = step.report();
+      } catch (const std::bad_alloc&) {
+        error = Error{ErrorCode::device, "out of memory", model.name, "a smaller batch or model"};
+      }
+      if (error) communicator->give_up();
+    };
     std::vector<std::jthread> threads;
-    for (int r = 0; r < count; ++r)
-      threads.emplace_back([&, r] {
-        const auto communicator = ranks.communicator(r);
-        auto& error = errors[static_cast<std::size_t>(r)];
-        try {
-          RankStep step(**program, *communicator);
-          if (auto done = step.run(); !done) error = done.error();
-          run.ranks[static_cast<std::size_t>(r)] = step.report();
-        } catch (const std::bad_alloc&) {
-          error = Error{ErrorCode::device, "out of memory", model.name, "a smaller batch or model"};
-        }
-        if (error) communicator->give_up();
-      });
+    not_started = start_ranks(threads, 0, count, body, [&] { ranks.communicator(0)->give_up(); });
   }
+  if (not_started) return *not_started;
   const std::optional<Error>* first = nullptr;
   for (const auto& error : errors)
     if (error && (!first || ((*first)->code == ErrorCode::device && error->code != ErrorCode::device))) first = &error;

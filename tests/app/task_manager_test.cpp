@@ -4,6 +4,7 @@
 #include <QTest>
 #include <atomic>
 #include <chrono>
+#include <new>
 #include <thread>
 
 #include "app/task_manager.h"
@@ -119,6 +120,24 @@ class TaskManagerTest : public QObject {
     QSignalSpy idle(&tasks, &TaskManager::idle);
     tasks.cancel_all();
     QTRY_COMPARE(idle.count(), 1);
+  }
+
+  void running_out_of_memory_costs_the_task_only() {
+    TaskManager tasks;
+    QStringList said;
+    QList<TaskOutcome> outcomes;
+    connect(&tasks, &TaskManager::failed, this, [&](const Error& error, const QString& title) {
+      said << title + ": " + QString::fromStdString(error.what);
+    });
+    tasks.start(
+        QStringLiteral("a"), QStringLiteral("Search"), [](const RunContext&) { throw std::bad_alloc(); },
+        [&](TaskOutcome outcome) { outcomes << outcome; });
+    tasks.start(
+        QStringLiteral("b"), QStringLiteral("Other"), work_for(5), [&](TaskOutcome outcome) { outcomes << outcome; });
+    QTRY_COMPARE(outcomes.size(), 2);
+    QVERIFY(outcomes.contains(TaskOutcome::failed) && outcomes.contains(TaskOutcome::finished));
+    QCOMPARE(said, QStringList{"Search: there is not enough memory for this"});
+    QVERIFY(!tasks.busy());
   }
 
   void destruction_joins() {

@@ -1,17 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/parallel.h"
 
+#include <dlfcn.h>
+#include <pthread.h>
+
 #include <QtTest>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <mutex>
+#include <new>
 #include <numeric>
 #include <set>
 #include <thread>
 #include <vector>
 
+#include "core/base/discard.h"
+
 using namespace turnpoint;
+
+namespace {
+
+std::atomic<int> g_threads_left{-1};  // of those that the system starts; negative: no limit
+
+}  // namespace
+
+// As a limit of processes would, which a test that runs as root cannot set.
+extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*body)(void*), void* data) {
+  static const auto real = reinterpret_cast<decltype(&pthread_create)>(dlsym(RTLD_NEXT, "pthread_create"));
+  if (g_threads_left.load() == 0) return EAGAIN;
+  if (g_threads_left.load() > 0) --g_threads_left;
+  return real(thread, attributes, body, data);
+}
 
 namespace {
 
@@ -168,6 +188,41 @@ class ParallelTest : public QObject {
       QCOMPARE(total.load(), std::uint64_t(2 * 300 * 28));
       QCOMPARE(overlaps.load(), 0);
     }
+  }
+
+  // A limit of processes, or of memory: with the threads there are, to the same end.
+  void threads_that_cannot_be_started_are_done_without() {
+    for (const int left : {0, 1, 3}) {
+      g_threads_left = left;
+      ThreadPool pool(8);
+      g_threads_left = -1;
+      QCOMPARE(pool.threads(), left + 1);
+      std::vector<int> visits(100, 0);
+      pool.for_each(visits.size(), [&](std::size_t i, int) { ++visits[i]; });
+      QCOMPARE(std::count(visits.begin(), visits.end(), 1), std::ptrdiff_t(100));
+    }
+    g_threads_left = 0;
+    discard(std::vector<int>(1000, 1));
+    g_threads_left = -1;
+  }
+
+  void an_exception_reaches_the_caller_and_the_pool_goes_on() {
+    for (const int threads : {1, 4})
+      for (const std::size_t count : {std::size_t(1), std::size_t(1000)}) {
+        ThreadPool pool(threads);
+        for (int repeat = 0; repeat < 3; ++repeat) {
+          QVERIFY_THROWS_EXCEPTION(std::bad_alloc, pool.for_each(count, [&](std::size_t i, int) {
+            if (i == count / 2) throw std::bad_alloc();
+          }));
+          // A loop inside a loop as well.
+          QVERIFY_THROWS_EXCEPTION(std::bad_alloc, pool.for_each(count, [&](std::size_t, int) {
+            pool.for_each(2, [](std::size_t, int) { throw std::bad_alloc(); });
+          }));
+          std::atomic<int> done{0};
+          pool.for_each(100, [&](std::size_t, int) { ++done; });
+          QCOMPARE(done.load(), 100);
+        }
+      }
   }
 
   void pools_end_without_ever_having_run() {

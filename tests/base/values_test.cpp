@@ -95,6 +95,15 @@ class ValuesTest : public QObject {
              QString("a.json: line 3: what"));
     QCOMPARE(QString::fromStdString(Error{ErrorCode::bad_input, "what", "a.json", "do this"}.message()),
              QString("a.json: what (do this)"));
+    // Names from files have any length; both ends of each are kept.
+    const std::string name = "begin" + std::string(5000, 'x') + "end";
+    for (const std::string& what : {"node '" + name + "' has no shape", "node " + name + " has no shape"}) {
+      const std::string said = bad_input(what, "a.json").message();
+      QVERIFY2(said.size() < 250, said.c_str());
+      QVERIFY(said.starts_with("a.json: node ") && said.ends_with(" has no shape"));
+      QVERIFY(said.find("begin") != std::string::npos && said.find("xend") != std::string::npos);
+    }
+    QVERIFY(bad_input("'" + std::string(3000, 'a') + " " + std::string(3000, 'b') + "' is odd").message().size() < 250);
     QVERIFY(cancelled_error().code == ErrorCode::cancelled);
   }
 

@@ -140,7 +140,7 @@ class ListingTest : public QObject {
     };
     row({"--help"}, 0, "");
     row({"inspect", "--help"}, 0, "");
-    row({}, 2, "no command given");
+    row({}, 2, "For example:");
     row({"inspct"}, 2, "did you mean 'inspect'?");
     row({"--frobnicate"}, 2, "turnpoint-cli: ");
     row({"inspect"}, 2, "MODEL is required");

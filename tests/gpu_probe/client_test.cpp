@@ -139,6 +139,27 @@ class ClientTest : public QObject {
     QVERIFY2(messages.has_value(), messages ? "" : messages.error().message().c_str());
   }
 
+  // What only ever says that it lives is ended: at the most that its job can take, not minutes after.
+  void endless_heartbeats_are_ended() {
+    class Nothing : public ProbeSink {
+      Expected<void> take(std::string_view) override { return {}; }
+      bool finished() const override { return false; }
+      ProbeProgress progress() const override { return {}; }
+    } sink;
+    const auto ended = run_probe({fake(kHello + "while :; do echo '{\"type\":\"heartbeat\"}'; sleep 0.1; done\n"), 10, 0.3, {}},
+                                 std::string("{}"), 1.5, sink, {});
+    QVERIFY(!ended.has_value());
+    QVERIFY2(ended.error().message().find("takes longer than its time budget") != std::string::npos,
+             ended.error().message().c_str());
+    ProbeJob job = small_job();
+    job.backend = ProbeBackend::cpu;
+    job.budget_s = 2;
+    job.limit_s = 20;
+    QVERIFY(most_seconds(job) < 100);
+    job.backend = ProbeBackend::cuda;
+    QVERIFY(most_seconds(job) > 120 + 22);  // libraries of a GPU may take two minutes to load
+  }
+
   void a_stop_ends_it_within_a_second_data() {
     QTest::addColumn<QByteArray>("body");
     QTest::newRow("sleeping") << kHello + "sleep 60\n";

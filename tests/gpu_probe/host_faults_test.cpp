@@ -90,9 +90,12 @@ class HostFaultsTest : public QObject {
     QByteArray noise;
     for (int i = 0; i < 100'000; ++i) noise += static_cast<char>(i * 7919 >> 3 | 1);
     noise.replace('\n', 'x');
-    QTcpSocket sockets[5];
-    const QByteArray words[5] = {"GET / HTTP/1.1\r\n\r\n", noise, "{\"token\":\"word\"", "\n\n\n", ""};
-    for (int i = 0; i < 5; ++i) {
+    // The last two know the token, and say the rest in words of the wrong kind.
+    QTcpSocket sockets[7];
+    const QByteArray words[7] = {"GET / HTTP/1.1\r\n\r\n", noise, "{\"token\":\"word\"", "\n\n\n", "",
+                                 "{\"token\":\"word\",\"rank\":\"x\"}\n",
+                                 "{\"token\":\"word\",\"rank\":1,\"size\":2,\"node\":[1]}\n"};
+    for (int i = 0; i < 7; ++i) {
       sockets[i].connectToHost(QHostAddress::LocalHost, number);
       QVERIFY(sockets[i].waitForConnected(5000));
       sockets[i].write(words[i]);

@@ -204,6 +204,30 @@ class HouseRulesTest : public QObject {
     QCOMPARE(output, QByteArray());
   }
 
+  // A newcomer waits for the programs alone, and a double click on what they write opens them.
+  void packages_hold_what_they_need() {
+    const std::string start = whole_file("packaging/start");
+    QVERIFY(start.find("programs=(turnpoint turnpoint-cli turnpoint-layout turnpoint-probe)") != std::string::npos);
+    QVERIFY(start.find("configure_and_build release build \"${programs[@]}\"") != std::string::npos);
+    const std::string entry = whole_file("packaging/org.turnpoint.Turnpoint.desktop");
+    const std::string types = whole_file("packaging/org.turnpoint.Turnpoint.mime.xml");
+    for (const std::string type : {"application/x-turnpoint-session", "application/x-onnx"}) {
+      QVERIFY(entry.find(type + ";") != std::string::npos);
+      QVERIFY(types.find("<mime-type type=\"" + type + "\">") != std::string::npos);
+    }
+    for (const char* pattern : {"*.turnpoint", "*.onnx"})
+      QVERIFY(types.find(std::string("<glob pattern=\"") + pattern) != std::string::npos);
+    const std::string install = whole_file("packaging/install.cmake");
+    for (const char* name : {"training steps (turnpoint-probe)", "libdnnl3", "turnpoint-mpi", "turnpoint-layout.1", "mime/packages"})
+      QVERIFY2(install.find(name) != std::string::npos, name);
+    const auto document = turnpoint::read_json_file(std::filesystem::path(kRoot) / "CMakePresets.json");
+    const auto& package = document->at("packagePresets").at(0);
+    for (const auto& preset : document->at("configurePresets"))
+      if (preset.at("name") == package.at("configurePreset"))
+        QCOMPARE(preset.at("cacheVariables").at("TURNPOINT_HARDENED").get<std::string>(), std::string("ON"));
+    QVERIFY(!package.at("configurePreset").get<std::string>().starts_with("release"));
+  }
+
   void the_appstream_metainfo_is_valid() {
     RUN_OR_SKIP(validate, "appstreamcli",
                 (QStringList{"validate", "--no-net",

@@ -111,7 +111,11 @@ void TaskTableView::start(TaskRowsRequest request) {
   if (!request.schedule) return arrived(nullptr);
   working_ = true;
   worker_ = std::jthread([this, request = std::move(request)]() mutable {
-    TaskRowsPtr rows = make_task_rows(std::move(request));
+    TaskRowsPtr rows;
+    try {
+      rows = make_task_rows(std::move(request));
+    } catch (const std::bad_alloc&) {  // the table stays empty; a task that needs memory says that there is none
+    }
     // The destructor waits for this thread, so that `this` is there to be posted to.
     QMetaObject::invokeMethod(
         this, [this, rows = std::move(rows)] { arrived(rows); }, Qt::QueuedConnection);

@@ -11,6 +11,7 @@
 #include "gpu_probe/step/cuda/device.h"
 #include "gpu_probe/step/cuda/gpu_ranks.h"
 #include "gpu_probe/step/placement_run.h"
+#include "gpu_probe/step/rank_threads.h"
 #include "gpu_probe/step/run.h"
 #include "gpu_probe/step/run_apart.h"
 
@@ -262,14 +263,14 @@ Expected<StepMeasurement> measure_on_gpu(const StepJob& job, const StepProgress&
   } else {
     in_cuda::ThreadRanks ranks(count);
     std::vector<std::optional<Error>> errors(static_cast<std::size_t>(count));
-    std::vector<std::jthread> threads;
-    for (int r = 1; r < count; ++r)
-      threads.emplace_back([&, r] {
-        const auto communicator = ranks.communicator(r);
-        if (auto done = measure_one_rank(job, *communicator, [](const char*, double, double) {}); !done)
-          errors[static_cast<std::size_t>(r)] = done.error();
-      });
+    const auto body = [&](int r) {
+      const auto communicator = ranks.communicator(r);
+      if (auto done = measure_one_rank(job, *communicator, [](const char*, double, double) {}); !done)
+        errors[static_cast<std::size_t>(r)] = done.error();
+    };
     const auto communicator = ranks.communicator(0);
+    std::vector<std::jthread> threads;
+    if (auto missing = start_ranks(threads, 1, count, body, [&] { communicator->give_up(); })) return *missing;
     measured.emplace(measure_one_rank(job, *communicator, progress));
     threads.clear();
     if (!*measured && measured->error().what == "another rank gave up")

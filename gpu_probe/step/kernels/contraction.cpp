@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Y = sum over reduced loops of A x B, plus a bias that only one of the ranks sharing a sum adds.
 #include "gpu_probe/step/kernels/fast/fast.h"
+#include "gpu_probe/step/kernels/multiply.h"
 #include "gpu_probe/step/kernels/product.h"
 
 namespace turnpoint::step::TURNPOINT_REAL {
@@ -15,8 +16,7 @@ Expected<void> forward(const LocalOperator& at, Inputs in, Outputs out) {
   const auto a_strides = at.strides(op.inputs[0], *in[0]), y_strides = at.strides(op.outputs[0], *out[0]);
   for (const auto& part : product->parts) {
     const Real *a = in[0]->data.data() + part.offset(a_strides), *b = in[part.other]->data.data();
-    for_each<3>(part.sizes(at), {a_strides, part.strides(at, *in[part.other]), y_strides},
-                [&](const auto&, const auto& o) { y[o[2]] += a[o[0]] * b[o[1]]; });
+    multiply_add({part.sizes(at), {a_strides, part.strides(at, *in[part.other]), y_strides}}, a, b, y);
   }
   if (!at.adds_once) return {};
   if (product->bias) {
@@ -42,8 +42,7 @@ Expected<void> backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradi
   const auto y_strides = at.strides(op.outputs[0], *gradient[0]);
   // d += dy x other, where both are walked as given.
   const auto add = [&](const ProductPart& part, Real* d, const auto& strides, const Real* other, const auto& others) {
-    for_each<3>(part.sizes(at), {strides, others, y_strides},
-                [&](const auto&, const auto& o) { d[o[0]] += dy[o[2]] * other[o[1]]; });
+    multiply_add({part.sizes(at), {y_strides, others, strides}}, dy, other, d);
   };
   for (const auto& part : product->parts) {
     if ((result[0] && !in[part.other]) || (result[part.other] && !in[0]))

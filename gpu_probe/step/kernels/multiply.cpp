@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu_probe/step/kernels/multiply.h"
+
+#include <utility>
+
+#include "gpu_probe/cpu/gemm.h"
+#include "gpu_probe/step/kernels/kernels.h"
+
+namespace turnpoint::step::TURNPOINT_REAL {
+
+#ifndef TURNPOINT_STEP_FLOAT  // whose kernels have faster means of their own (kernels/fast)
+namespace {
+
+constexpr double kWorthPacking = 4096;  ///< multiplications; below, loops are as fast
+
+/// Three loops that are a product of matrices; rows of y are walked by m, its columns, side by side, by n.
+struct Matrices {
+  std::size_t m = 0, n = 0, k = 0;
+  bool swapped = false;  ///< the rows are b's, the columns a's
+  double multiplications = 0;
+};
+
+Matrices best_matrices(const Multiplied& loops) {
+  const auto& [a, b, y] = loops.strides;
+  Matrices best;
+  const std::size_t count = loops.sizes.size();
+  const auto consider = [&](std::size_t m, std::size_t n, std::size_t k, bool swapped) {
+    const auto& rows = swapped ? b : a;
+    const auto& columns = swapped ? a : b;
+    const bool fine = rows[m] != 0 && columns[m] == 0 && y[m] != 0 && columns[n] != 0 && rows[n] == 0 && y[n] == 1 &&
+                      rows[k] != 0 && columns[k] != 0 && y[k] == 0;
+    const double size = static_cast<double>(loops.sizes[m]) * static_cast<double>(loops.sizes[n]) *
+                        static_cast<double>(loops.sizes[k]);
+    if (fine && size > best.multiplications) best = {m, n, k, swapped, size};
+  };
+  for (std::size_t m = 0; m < count; ++m)
+    for (std::size_t n = 0; n < count; ++n)
+      for (std::size_t k = 0; k < count; ++k)
+        for (const bool swapped : {false, true})
+          if (m != n && n != k && m != k) consider(m, n, k, swapped);
+  return best;
+}
+
+void multiply_matrices(const Multiplied& loops, const Matrices& found, const double* a, const double* b, double* y) {
+  const auto& rows = loops.strides[found.swapped ? 1 : 0];
+  const auto& columns = loops.strides[found.swapped ? 0 : 1];
+  const auto& result = loops.strides[2];
+  const probe::StridedProduct product{loops.sizes[found.m], loops.sizes[found.n], loops.sizes[found.k],
+                                      rows[found.m],        rows[found.k],        columns[found.k],
+                                      columns[found.n],     result[found.m]};
+  auto others = loops.sizes;
+  others[found.m] = others[found.n] = others[found.k] = 1;
+  for_each<3>(others, loops.strides, [&](const auto&, const auto& at) {
+    const double *first = a + at[0], *second = b + at[1];
+    if (found.swapped) std::swap(first, second);
+    probe::add_product(product, first, second, y + at[2]);
+  });
+}
+
+}  // namespace
+#endif
+
+void multiply_add_plainly(const Multiplied& loops, const Real* a, const Real* b, Real* y) {
+  for_each<3>(loops.sizes, loops.strides, [&](const auto&, const auto& at) { y[at[2]] += a[at[0]] * b[at[1]]; });
+}
+
+void multiply_add(const Multiplied& loops, const Real* a, const Real* b, Real* y) {
+#ifndef TURNPOINT_STEP_FLOAT
+  const Matrices found = best_matrices(loops);
+  if (found.multiplications >= kWorthPacking) return multiply_matrices(loops, found, a, b, y);
+#endif
+  multiply_add_plainly(loops, a, b, y);
+}
+
+}  // namespace turnpoint::step::TURNPOINT_REAL
