@@ -24,6 +24,7 @@ int main(int argc, char** argv) {
   std::map<std::string, std::vector<std::string>> found;
   int families = 0, absent = 0;
   for (std::string line; std::getline(in, line);) {
+    if (line.ends_with('\r')) line.pop_back();
     const auto cells = split(line, ',');
     const auto truth = cells.size() == 3 ? parse_int(cells[2]) : std::nullopt;
     if (!truth) continue;
