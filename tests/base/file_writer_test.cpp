@@ -78,7 +78,7 @@ class FileWriterTest : public QObject {
     if (child == 0) {
       auto writer = FileWriter::open(path);
       (void)writer->write(std::string(1 << 20, 'x'));
-      ::kill(::getpid(), SIGKILL);
+      ::raise(SIGKILL);
     }
     int status = 0;
     QCOMPARE(::waitpid(child, &status, 0), child);

@@ -88,7 +88,8 @@ class JsonTest : public QObject {
     QVERIFY(message_of(absent).endsWith("absent.json: no such file"));
     QVERIFY(absent.error().code == ErrorCode::bad_input);
     QVERIFY(message_of(read_json_file(folder.path().toStdString())).endsWith(": is a folder, not a file"));
-    QVERIFY(message_of(read_json_file(std::string(5000, 'x'))).endsWith(": no such file"));
+    const QString too_long = message_of(read_json_file(std::string(5000, 'x')));
+    QVERIFY2(too_long.endsWith("File name too long") && too_long.size() < 400, qPrintable(too_long));
   }
 
   void files_above_the_limit_are_refused() {

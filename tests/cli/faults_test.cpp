@@ -26,6 +26,7 @@ Run limited(const QStringList& arguments, int what, rlim_t most) {
   process.setChildProcessModifier([=] {
     const rlimit limit{most, most};
     ::signal(SIGXFSZ, SIG_IGN);
+    ::close_range(3, ~0u, CLOSE_RANGE_CLOEXEC);  // what the test's own parent left open counts against the limit
     setrlimit(static_cast<__rlimit_resource>(what), &limit);
   });
   process.start(TURNPOINT_BINARY_DIR "/turnpoint-cli", arguments);
