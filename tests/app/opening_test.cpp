@@ -13,6 +13,7 @@
 #include "views/common/theme_colors.h"
 #include "views/frontier/chart_header.h"
 #include "views/memory/memory_summary.h"
+#include "views/plan/legend_table.h"
 #include "views/plan/plan_panel.h"
 #include "views/scenario/scenario_panel.h"
 
@@ -142,6 +143,10 @@ class OpeningTest : public QObject {
     QVERIFY(least > 2 * sum);
     QVERIFY2(peak->text().endsWith("plain sum " + views::memory_text(sum)), qPrintable(peak->text()));
     QVERIFY(!peak->toolTip().isEmpty());
+    // The bar below has room for what is there at the peak alone, so that nobody takes that for free.
+    const auto& parts = real.child<views::LegendTable>("memory_legend")->rows();
+    QCOMPARE(parts.back().name, QStringLiteral("Passing at the peak"));
+    QCOMPARE(parts.back().value, views::memory_text(least - sum));
     // A plan in the middle that nobody has simulated: at once the sum, which says so, never the peak of another.
     window.document().selection().pick_point(views::PickedPoint{"ft", result->points.size() / 3 + 1});
     if (!window.chart()->data().subject()->result->points[result->points.size() / 3 + 1].simulated_memory_bytes) {

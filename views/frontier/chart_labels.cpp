@@ -261,13 +261,17 @@ void LabelItem::draw_callouts(QPainter& painter, LabelPlacer& placer) {
     return;  // of single answers none is the turning point
   if (state_->data.envelope && state_->show_others) return draw_envelope_callout(painter, placer);
   const Result& result = *subject->result;
-  state_->callout = draw_callout(painter, placer, describe_turning_point(result), *subject, result.turning_point);
+  const auto at = result.fastest_that_fits();
   const auto fastest = describe_fastest(result);
-  if (fastest.empty()) return;
-  const ResultPoint& point = result.points[*result.fastest_that_fits()];
-  if (!drawable(point) || !area().contains(pixel(point))) return;
-  const QRectF at = draw_callout(painter, placer, fastest, *subject, result.fastest_that_fits());
-  if (!at.isEmpty()) state_->words.push_back(at);
+  const bool marked = !fastest.empty() && drawable(result.points[*at]) && area().contains(pixel(result.points[*at]));
+  auto words = describe_turning_point(result);
+  // The fastest that fits is named once: where it is marked.
+  if (marked && !words.empty())
+    words.front().resize(std::min(words.front().size(), words.front().find("; best that fits")));
+  state_->callout = draw_callout(painter, placer, words, *subject, result.turning_point);
+  if (!marked) return;
+  const QRectF drawn = draw_callout(painter, placer, fastest, *subject, at);
+  if (!drawn.isEmpty()) state_->words.push_back(drawn);
 }
 
 void LabelItem::draw_envelope_callout(QPainter& painter, LabelPlacer& placer) {

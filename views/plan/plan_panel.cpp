@@ -348,10 +348,6 @@ void PlanPanel::show_point() {
   previous_->setEnabled(single || index_ > 0);
   next_->setEnabled(single || index_ + 1 < result_->points.size());
   time_head_->set_value(time_text(point.time_s));
-  const std::int64_t limit = result_->scenario ? result_->scenario->memory_limit() : kUnlimitedBytes;
-  memory_head_->set_value(limit == kUnlimitedBytes
-                              ? memory_text(point.memory_bytes)
-                              : tr("%1 of %2").arg(memory_text(point.memory_bytes), memory_text(limit)));
 }
 
 void PlanPanel::show_bars() {
@@ -387,7 +383,11 @@ void PlanPanel::show_bars() {
     memory_head_->set_value(tr("sum %1").arg(memory_text(cost.memory_bytes())));
     time_head_->set_value(tr("sum %1").arg(time_text(cost.time_s())));
   }
-  const std::int64_t free = limit - cost.memory_bytes();
+  const std::int64_t passing = passing_bytes(), free = limit - cost.memory_bytes() - passing;
+  if (passing > 0) {
+    parts.push_back({colors.axis, double(passing), tr("Passing at the peak %1").arg(memory_text(passing))});
+    rows.push_back({colors.axis, tr("Passing at the peak"), memory_text(passing), {}});
+  }
   memory_bar_->set_parts(std::move(parts), static_cast<double>(limit),
                          free > 0 ? tr("%1 free").arg(memory_text(free)) : QString());
   memory_legend_->set_rows(std::move(rows));

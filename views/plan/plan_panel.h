@@ -70,6 +70,7 @@ class PlanPanel : public QScrollArea {
   void show_bars();
   void show_notes();
   void show_peak();
+  std::int64_t passing_bytes() const;
   std::optional<std::int64_t> peak_of_point() const;
   void show_operator();
   void show_reshards();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The picked plan's memory in the headline: its simulated peak as soon as that is known.
 #include <QLabel>
+#include <algorithm>
 
 #include "views/common/format.h"
 #include "views/common/section_head.h"
@@ -10,8 +11,17 @@
 namespace turnpoint::views {
 
 void PlanPanel::set_peak(std::optional<std::int64_t> bytes) {
+  if (peak_bytes_ == bytes) return;
   peak_bytes_ = bytes;
   show_peak();
+  show_bars();
+}
+
+/// What is there at the peak alone: gathered weights, tensors that are computed again, workspaces. The plain sum has
+/// none of it.
+std::int64_t PlanPanel::passing_bytes() const {
+  const auto peak = peak_of_point();
+  return peak && plan_ ? std::max<std::int64_t>(0, *peak - plan_->cost.memory_bytes()) : 0;
 }
 
 std::optional<std::int64_t> PlanPanel::peak_of_point() const {
@@ -26,12 +36,15 @@ void PlanPanel::show_peak() {
   if (!result_) return;
   const ResultPoint& point = result_->points[index_];
   const std::optional<std::int64_t> peak = peak_of_point();
-  memory_->setText(memory_text(peak.value_or(point.memory_bytes)));
+  const QString memory = memory_text(peak.value_or(point.memory_bytes));
+  memory_->setText(memory);
+  const std::int64_t limit = result_->scenario ? result_->scenario->memory_limit() : kUnlimitedBytes;
+  memory_head_->set_value(limit == kUnlimitedBytes ? memory : tr("%1 of %2").arg(memory, memory_text(limit)));
   fit_head();
   const bool sums = result_->clock == Clock::additive && result_->scenario && result_->scenario->model;
   peak_->setVisible(sums);
   if (!sums) return;
-  const bool over = peak && *peak > result_->scenario->memory_limit();
+  const bool over = peak && *peak > limit;
   peak_->setText(!peak  ? tr("Plain sum; peak not simulated yet")
                  : over ? tr("Peak, simulated \u00b7 does not fit; plain sum %1").arg(memory_text(point.memory_bytes))
                         : tr("Peak, simulated; plain sum %1").arg(memory_text(point.memory_bytes)));
