@@ -383,7 +383,7 @@ void PlanPanel::show_bars() {
     memory_head_->set_value(tr("sum %1").arg(memory_text(cost.memory_bytes())));
     time_head_->set_value(tr("sum %1").arg(time_text(cost.time_s())));
   }
-  const std::int64_t passing = passing_bytes(), free = limit - cost.memory_bytes() - passing;
+  const std::int64_t passing = passing_bytes(), free = limit - peak_of_point().value_or(cost.memory_bytes());
   if (passing > 0) {
     parts.push_back({colors.axis, double(passing), tr("Passing at the peak %1").arg(memory_text(passing))});
     rows.push_back({colors.axis, tr("Passing at the peak"), memory_text(passing), {}});
