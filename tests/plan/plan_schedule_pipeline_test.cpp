@@ -204,6 +204,15 @@ void PlanSchedulePipelineTest::a_small_one_by_the_rules() {
   QCOMPARE((*schedule)->devices[1].name, std::string("stage 1"));
   QCOMPARE((*schedule)->devices[1].stands_for, 2u);
   QCOMPARE((*schedule)->end_s[(*schedule)->critical.back()], (*schedule)->makespan_s);
+  // Micro-batches are counted from 1.
+  const TaskGraph& graph = *(*schedule)->graph;
+  int first = 0, second = 0;
+  for (TaskIndex t = 0; t < graph.task_count(); ++t) {
+    const auto name = graph.names[t];
+    first += name.ends_with("#1"), second += name.ends_with("#2");
+    QVERIFY2(!name.ends_with("#0") && !name.ends_with("#3"), std::string(name).c_str());
+  }
+  QVERIFY(first > 0 && second > 0);
 }
 
 QTEST_APPLESS_MAIN(PlanSchedulePipelineTest)
