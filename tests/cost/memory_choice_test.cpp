@@ -163,6 +163,19 @@ class MemoryChoiceTest : public QObject {
     }
   }
 
+  // On two nodes of four every sharded update is offered among all devices and among those of a node.
+  void updates_are_sharded_among_all_or_within_a_node() {
+    std::map<Update, std::set<std::uint32_t>> offered;
+    for (const auto& choice : enumerate_choices(mesh_of({2}, {2, 2}), 0b111, {true, false, false}))
+      offered[choice.update].insert(choice.update_axes);
+    const std::set<std::uint32_t> both = {0b111, 0b110};
+    QVERIFY(offered[Update::sharded] == both && offered[Update::sharded_weights] == both);
+    QVERIFY(offered[Update::replicated] == std::set<std::uint32_t>{0} && offered.size() == 3);
+    // A parameter that is split inside the nodes lies whole between them alone.
+    for (const auto& choice : enumerate_choices(mesh_of({2}, {2, 2}), 0b001, {true, false, false}))
+      QVERIFY(choice.update_axes == 0 || choice.update_axes == 0b001);
+  }
+
   // Producers that keep their own inputs; what they feed may carry the choice on, and so do those whose backward reads
   // none of their weights. Residual sums keep theirs.
   void who_may_run_again() {

@@ -377,6 +377,22 @@ class ManualTest : public QObject {
     }
     QVERIFY(answers > 20);
   }
+
+  /// Two stages on two nodes: what passes the boundary goes over the network, every device of a stage sending at once.
+  void stages_on_two_nodes_send_over_the_network() {
+    const std::string model = "gpt2?layers=2&hidden=128&sequence=16";
+    const auto scenario = scenario_on(builtin(model, 8), "v100-16gb-2x4");
+    const auto result = run("manual:dp=4:pp=2:micro-batches=2", scenario);
+    QVERIFY2(result.has_value(), result ? "" : result.error().message().c_str());
+    const Plan plan = (*result)->plans->plan(0);
+    // Of a micro-batch of 4 samples each device holds one: 16 positions of 128 numbers.
+    const double bytes = 16 * 128 * 4;
+    const auto& links = scenario->cluster->links[kInterNode];
+    const double expected = links.latency_s + bytes / (links.bandwidth / 4);
+    QCOMPARE(plan.pipeline->send_s.size(), std::size_t(1));
+    QVERIFY2(std::abs(plan.pipeline->send_s[0] - expected) < 1e-9 * expected,
+             qPrintable(QString("%1 %2").arg(plan.pipeline->send_s[0]).arg(expected)));
+  }
 };
 
 QTEST_APPLESS_MAIN(ManualTest)
