@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of tasks: rows against a direct sort and filter, the newest wish, picking and hovering both ways.
+#include <QAbstractButton>
 #include <QHeaderView>
 #include <QtTest>
 
@@ -23,6 +24,11 @@ SchedulePtr random_schedule(std::uint64_t seed, std::size_t tasks) {
   return make_schedule(graph, placement, *simulation);
 }
 
+/// With the tasks that take no time.
+struct FullTable : TaskTableView {
+  FullTable() { findChild<QAbstractButton*>(QStringLiteral("tasks_without_time"))->setChecked(true); }
+};
+
 }  // namespace
 
 class TaskTableTest : public QObject {
@@ -34,7 +40,7 @@ class TaskTableTest : public QObject {
       const SchedulePtr schedule = random_schedule(seed, 60);
       for (int column = 0; column < int(TaskColumn::kCount); ++column)
         for (const bool descending : {false, true}) {
-          const auto rows = make_task_rows({schedule, "", TaskColumn(column), descending});
+          const auto rows = make_task_rows({schedule, "", TaskColumn(column), descending, true});
           QCOMPARE(rows->tasks.size(), std::size_t(60));
           for (std::uint32_t row = 0; row < 60; ++row) QCOMPARE(rows->row_of[rows->tasks[row]], row);
           for (std::size_t i = 1; i < 60; ++i) {
@@ -52,7 +58,7 @@ class TaskTableTest : public QObject {
   void filter_wants_every_word_in_any_case() {
     const SchedulePtr schedule = random_schedule(3, 400);
     const TaskGraph& g = *schedule->graph;
-    const auto rows = make_task_rows({schedule, "BACKWARD  t1", TaskColumn::start, false});
+    const auto rows = make_task_rows({schedule, "BACKWARD  t1", TaskColumn::start, false, true});
     std::size_t expected = 0;
     double seconds = 0;
     for (TaskIndex t = 0; t < 400; ++t) {
@@ -69,16 +75,25 @@ class TaskTableTest : public QObject {
 
   void critical_tasks_come_first() {
     const SchedulePtr schedule = random_schedule(4, 60);
-    const auto rows = make_task_rows({schedule, "", TaskColumn::critical, false});
+    const auto rows = make_task_rows({schedule, "", TaskColumn::critical, false, true});
     const auto count = std::count(rows->critical.begin(), rows->critical.end(), true);
     QVERIFY(count > 0);
     for (std::size_t row = 0; row < rows->tasks.size(); ++row)
       QCOMPARE(bool(rows->critical[rows->tasks[row]]), row < std::size_t(count));
   }
 
+  void what_takes_no_time_is_left_out_unless_asked() {
+    const SchedulePtr schedule = random_schedule(4, 200);
+    std::size_t timed = 0;
+    for (TaskIndex t = 0; t < 200; ++t) timed += task_duration_s(*schedule, t) > 0;
+    QVERIFY(timed > 100 && timed < 200);
+    QCOMPARE(make_task_rows({schedule, "", TaskColumn::start, false})->tasks.size(), timed);
+    QCOMPARE(make_task_rows({schedule, "", TaskColumn::start, false, true})->tasks.size(), std::size_t(200));
+  }
+
   void follows_picks_and_hovers() {
     SelectionModel selection;
-    TaskTableView view;
+    FullTable view;
     view.set_selection(&selection);
     QVERIFY(view.table()->isHidden());
     selection.follow_schedule(random_schedule(5, 300));
@@ -118,7 +133,7 @@ class TaskTableTest : public QObject {
     for (std::uint32_t t = 0; t < 300; ++t) placement.device.push_back(t % 3);
     const auto simulation = simulate(*graph, placement, true);
     SelectionModel selection;
-    TaskTableView view;
+    FullTable view;
     view.set_selection(&selection);
     view.resize(1400, 300);
     selection.follow_schedule(make_schedule(graph, placement, *simulation));
@@ -134,7 +149,7 @@ class TaskTableTest : public QObject {
 
   void the_newest_wish_wins() {
     SelectionModel selection;
-    TaskTableView view;
+    FullTable view;
     view.set_selection(&selection);
     selection.follow_schedule(random_schedule(6, 5000));
     for (const char* words : {"t1", "t12", "t123", "t1234"}) view.filter_field()->setText(words);
