@@ -26,6 +26,7 @@ Document::Document(const SearchBackend& backend, TaskManager& tasks, QObject* pa
 ScenarioRequest Document::request() const {
   if (wanted_) return *wanted_;
   ScenarioRequest now{state_.model, state_.hardware, state_.scenario ? state_.scenario->settings : Settings()};
+  now.given = given_in(state_);
   now.usual_hardware = usual_hardware_.empty() ? samples().front().hardware : usual_hardware_;
   return now;
 }
@@ -45,8 +46,7 @@ void Document::push(ScenarioState next, const QString& text, quint64 gesture) {
 void Document::open_model(const std::string& specification) {
   ScenarioRequest next = request();
   next.model = absolute_name(specification);
-  next.settings.sequence = 0;  // another model has another default
-  next.model_chooses_batch = true;
+  next.given = {false, false, false};  // another model has other defaults
   next.model_chooses_hardware = true;
   build(next, tr("Open %1").arg(views::to_qt(specification)), false);
 }
@@ -112,7 +112,9 @@ void Document::edit_settings(const Settings& settings, const QString& text, quin
   if (building_ || needs_build(state_.scenario->settings, settings)) {
     ScenarioRequest next = base;
     next.settings = settings;
-    if (settings.batch != base.settings.batch) next.model_chooses_batch = false;
+    next.given.batch = next.given.batch || settings.batch != base.settings.batch;
+    next.given.sequence = next.given.sequence || settings.sequence != base.settings.sequence;
+    next.given.precision = next.given.precision || settings.precision != base.settings.precision;
     build(next, text, false);
     return;
   }

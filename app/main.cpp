@@ -2,6 +2,7 @@
 #include <QApplication>
 #include <QIcon>
 #include <QScreen>
+#include <QStandardPaths>
 #include <QTemporaryDir>
 #include <algorithm>
 #include <clocale>
@@ -15,6 +16,7 @@
 #include "app/end_signals.h"
 #include "app/main_window.h"
 #include "app/recovery.h"
+#include "app/search_runner.h"
 #include "app/start_options.h"
 #include "app/unattended.h"
 #include "app/window_size.h"
@@ -67,6 +69,9 @@ int main(int argc, char** argv) {
   }
   const QString platform = QGuiApplication::platformName();
   window.set_asks_before_leaving(!unattended && platform != u"offscreen" && platform != u"minimal");
+  if (!unattended)
+    window.runner().keep_figures_in(QStandardPaths::writableLocation(QStandardPaths::CacheLocation) +
+                                    QStringLiteral("/answers"));
   window.show();
   const QString path = QString::fromLocal8Bit(options->path.c_str());
   const bool is_session = path.endsWith(QStringLiteral(".turnpoint"));

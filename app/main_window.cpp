@@ -91,6 +91,7 @@ MainWindow::MainWindow(const SearchBackend& backend, AppSettings& settings, QWid
   connect_panels();
   connect_actions();
   connect_validation();
+  connect_offers();
   watch_kept_work();
   auto* marker = new QTimer(this);
   marker->start(kTitleEvery_ms);
@@ -301,18 +302,7 @@ void MainWindow::connect_panels() {
     document_->set_option(key.toStdString(), value, gesture);
   });
   connect(scenario_panel_, &Panel::reset_factors_requested, document_.get(), &Document::reset_factors);
-  connect(scenario_panel_, &Panel::method_toggled, this,
-          [this](const QString& name, bool on) { runner_->set_enabled(name.toStdString(), on); });
-  connect(scenario_panel_, &Panel::split_added, this, [this](const QString& parameters) {
-    const auto added = runner_->add_split(parameters.toStdString());
-    scenario_panel_->show_split_message(added ? QString() : views::to_qt(added.error().what));
-  });
-  connect(scenario_panel_, &Panel::split_removed, this,
-          [this](const QString& name) { runner_->remove_split(name.toStdString()); });
-  connect(scenario_panel_, &Panel::cancel_method_requested, this,
-          [this](const QString& name) { runner_->cancel(name.toStdString()); });
-  connect(scenario_panel_, &Panel::method_clicked, this,
-          [this](const QString& name) { chart_->set_emphasised(name.toStdString()); });
+  connect_methods();
   connect(chart_, &views::FrontierChart::memory_limit_dragged, document_.get(), &Document::set_memory_limit);
   using Stride = views::FrontierChart::Stride;
   connect(plan_panel_, &views::PlanPanel::step_requested, chart_,

@@ -134,6 +134,13 @@ class MainWindow : public QMainWindow {
   void connect_document();
   void connect_panels();
   void connect_actions();
+  // main_window_methods.cpp: the list of methods, splits and variants
+  void connect_methods();
+  void ask_method_settings(const QString& name);
+  void add_split(const QString& text);
+  // main_window_offers.cpp
+  void connect_offers();
+  void say_what_was_taken();
   void default_layout();
   void fit_docks();
   QDockWidget* add_dock(const QString& key, const QString& title, QWidget* widget, Qt::DockWidgetArea area,
@@ -237,6 +244,7 @@ class MainWindow : public QMainWindow {
   std::vector<LinkedView> linked_;
   LinkedTabs tabs_;  ///< its list is in linked_
   QMenu *recent_menu_ = nullptr, *export_menu_ = nullptr, *views_menu_ = nullptr;
+  const ModelSource* said_of_ = nullptr;  ///< whose taken settings have been said
   QLabel *state_label_ = nullptr, *figures_label_ = nullptr, *change_label_ = nullptr, *seed_label_ = nullptr,
          *memory_label_ = nullptr, *message_label_ = nullptr;
   ModelPtr shown_model_;

@@ -108,7 +108,7 @@ void MainWindow::open_scenario(const std::string& model, const std::string& hard
   request.hardware = hardware;
   request.usual_hardware = samples().front().hardware;
   request.settings.devices = devices;
-  request.model_chooses_batch = true;
+  request.given = {false, false, false};
   document_->open(request, [this] {
     // Another beginning: what a session before had to say is not about this.
     pinned_searches_->set({});

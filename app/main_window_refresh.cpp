@@ -184,6 +184,7 @@ void MainWindow::show_methods() {
     row.name = views::to_qt(run.name);
     row.title = views::to_qt(run.title);
     row.frontier = run.method->frontier;
+    row.has_settings = run.method->make_with && !run.method->options.empty();
     row.enabled = run.enabled && run.refusal.empty();
     row.tool_tip = views::to_qt(run.method->description) +
                    (run.method->paper.empty() ? QString() : u'\n' + views::to_qt(run.method->paper));

@@ -29,8 +29,7 @@ Expected<ScenarioState> build_scenario(const SearchBackend& backend, const Scena
     next.source = *source;
   }
   const TaskGraphPtr tasks = next.source->tasks();
-  Settings settings = request.settings;
-  if (request.model_chooses_batch && next.source->chosen_batch() > 0) settings.batch = next.source->chosen_batch();
+  Settings settings = with_stated(*next.source, request.settings, request.given);
   next.hardware = hardware_for(request, tasks != nullptr);
   if (next.hardware != request.hardware && !request.hardware.empty()) {
     // Counts and limits were those of other devices.
@@ -64,6 +63,7 @@ Expected<ScenarioState> build_scenario(const SearchBackend& backend, const Scena
     scenario->cluster = *cut;
   }
   scenario->model = *model;
+  scenario->taken = taken_settings(*next.source, *scenario, request.given);
   next.scenario = std::move(scenario);
   next.content = content_digest(*next.scenario);
   return next;
@@ -72,9 +72,22 @@ Expected<ScenarioState> build_scenario(const SearchBackend& backend, const Scena
 ScenarioState with_settings(const ScenarioState& state, const Settings& settings) {
   ScenarioState next = state;
   auto scenario = std::make_shared<Scenario>(*state.scenario);
+  if (settings.precision != scenario->settings.precision)
+    std::erase_if(scenario->taken, [](const TakenSetting& taken) { return taken.key == "precision"; });
   scenario->settings = settings;
   next.scenario = std::move(scenario);
   return next;
+}
+
+GivenSettings given_in(const ScenarioState& state) {
+  GivenSettings given = {true, true, true};
+  if (!state.scenario) return given;
+  for (const TakenSetting& taken : state.scenario->taken) {
+    if (taken.key == "batch") given.batch = false;
+    if (taken.key == "sequence") given.sequence = false;
+    if (taken.key == "precision") given.precision = false;
+  }
+  return given;
 }
 
 bool needs_build(const Settings& from, const Settings& to) {

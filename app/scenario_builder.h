@@ -14,6 +14,9 @@ Expected<ScenarioState> build_scenario(const SearchBackend& backend, const Scena
 /// The same model and cluster under other settings; only for settings that need no new binding (see needs_build).
 ScenarioState with_settings(const ScenarioState& state, const Settings& settings);
 
+/// What somebody chose of the state's settings: all that was not taken from the model.
+GivenSettings given_in(const ScenarioState& state);
+
 /// Batch, sequence and devices change the model or the cluster; everything else only changes costs.
 bool needs_build(const Settings& from, const Settings& to);
 

@@ -7,6 +7,7 @@
 
 #include "core/import/model_source.h"
 #include "core/scenario/scenario.h"
+#include "core/search/scenario_of.h"
 
 namespace turnpoint::app {
 
@@ -23,8 +24,8 @@ struct ScenarioState {
 struct ScenarioRequest {
   std::string model, hardware;
   Settings settings;
-  bool model_chooses_batch =
-      false;  ///< a batch that the specification names ("builtin:gpt2?batch=8") replaces that of `settings`
+  /// What is not given is taken from the model, whatever `settings` says (core/search/scenario_of.h).
+  GivenSettings given = {true, true, true};
   /// A task graph is placed on the devices of its own file, whatever `hardware` says. A model never is: where
   /// `hardware` is empty or a task graph's, it gets `usual_hardware`.
   bool model_chooses_hardware = false;

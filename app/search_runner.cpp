@@ -29,7 +29,11 @@ bool places_unasked(const std::string& name) {
 }  // namespace
 
 SearchRunner::SearchRunner(const SearchBackend& backend, TaskManager& tasks, Document& document, QObject* parent)
-    : QObject(parent), backend_(backend), tasks_(tasks), document_(document) {
+    : QObject(parent),
+      backend_(backend),
+      tasks_(tasks),
+      document_(document),
+      figures_(std::make_shared<FiguresStore>()) {
   for (const Method& method : backend.methods()) {
     if (method.name == kSplitMethod) {
       splits_ = &method;
@@ -126,7 +130,7 @@ void SearchRunner::ask_questions() {
     run.question = state.scenario ? question_of(*run.method, run.parameters, *state.scenario, state.content) : "";
 }
 
-std::vector<std::string> SearchRunner::take_kept() {
+std::vector<std::string> SearchRunner::take_kept(bool figures) {
   std::vector<std::string> changed;
   const ScenarioPtr& scenario = document_.scenario();
   if (!scenario) return changed;
@@ -136,9 +140,9 @@ std::vector<std::string> SearchRunner::take_kept() {
     if (shown && !run.carried) continue;
     const ResultPtr kept = kept_.find(run.question);
     if (!kept) {
-      const auto offered = offered_.find(run.question);
-      if (shown || offered == offered_.end()) continue;
-      run.result = answer_of(offered->second, scenario);
+      const ResultPtr known = shown || !figures ? nullptr : figures_->find(run.question);
+      if (!known) continue;
+      run.result = answer_of(known, scenario);
       run.coarse = false;
       run.carried = true;
       changed.push_back(run.name);
@@ -209,7 +213,7 @@ void SearchRunner::scenario_changed(bool live) {
     // The subject's task gives way by itself, a sketch only once it is there: that keeps a dragged curve moving.
     if (&run != main) withdraw(run);
   }
-  announce(take_kept());
+  announce(take_kept(!live));  // under the hand a sketch is better, which has plans
   const bool searching = main && main->asked == main->question && main->state == MethodRun::State::running;
   sketch_due_ = main && !searching && needs_search(*main) && !(is_current(*main) && !main->coarse);
   if (live) {
@@ -318,8 +322,10 @@ void SearchRunner::start(MethodRun& run, SearchPass pass) {
   const ScenarioPtr asked_of = document_.scenario();
   *id = run.task = tasks_.start(
       search_purpose(name), views::to_qt(run.title),
-      [searcher = searchers_[index], asked_of, pass, answer](const RunContext& context) {
+      [searcher = searchers_[index], asked_of, pass, answer, figures = figures_,
+       question = run.question](const RunContext& context) {
         answer->emplace(searcher->run(asked_of, pass, context));
+        if (**answer && pass == SearchPass::exact) figures->keep(question, ***answer);
       },
       [this, name, id, pass, asked = run.asked, asked_of, answer, edited = edited_at_](TaskOutcome outcome) {
         ended(name, *id, pass, asked, asked_of, *answer, outcome, edited);
@@ -416,10 +422,11 @@ void SearchRunner::stop_all() {
 }
 
 void SearchRunner::offer(const std::vector<CarriedAnswer>& answers) {
-  offered_.clear();
   for (const CarriedAnswer& answer : answers)
-    if (answer.result) offered_[answer.question] = answer.result;
+    if (answer.result) figures_->lend(answer.question, answer.result);
 }
+
+void SearchRunner::keep_figures_in(const QString& folder) { figures_ = std::make_shared<FiguresStore>(folder); }
 
 std::vector<CarriedAnswer> SearchRunner::answers() const {
   std::vector<CarriedAnswer> answers;

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "app/carried_answers.h"
+#include "app/figures_store.h"
 #include "app/kept_answers.h"
 #include "app/search_backend.h"
 
@@ -56,6 +57,8 @@ struct MethodRun {
   ScenarioPtr stopped_for;  ///< the scenario that it failed on, or that the user stopped it on
   bool again = false;       ///< to be searched although there is an answer
   bool carried = false;     ///< `result` came with a session: the search that finds its plans is still to come
+
+  bool is_own() const { return name != method->name; }  ///< a split or variant of the user's own
 };
 
 class SearchRunner : public QObject {
@@ -72,11 +75,11 @@ class SearchRunner : public QObject {
   const MethodRun* subject() const;
 
   void set_enabled(const std::string& name, bool on);
-  /// A split of the user's own, as the parameters of `manual`. Usage error where they mean nothing; one that the
-  /// scenario refuses is kept, with the reason.
+  /// A split of the user's own, as the parameters of `manual`, or a variant of another method ("fsdp:zero=2"). Usage
+  /// error where they mean nothing; one that the scenario refuses is kept, with the reason.
   Expected<void> add_split(const std::string& parameters, bool enabled = true);
   void remove_split(const std::string& name);
-  /// Parameters of all of them.
+  /// All of them as add_split() takes them.
   std::vector<std::string> splits() const;
   void set_enabled_methods(const std::vector<std::string>& names);
   /// Searches again, exactly, every enabled method, those that failed or were stopped included.
@@ -86,13 +89,15 @@ class SearchRunner : public QObject {
   void cancel(const std::string& name);
   void stop_all();
   /// Answers of a session that is about to open: shown where they are asked for, until the search that follows brings
-  /// the plans. They take the place of those of the session before.
+  /// the plans.
   void offer(const std::vector<CarriedAnswer>& answers);
   /// The exact answers to the present scenario, for a session to carry.
   std::vector<CarriedAnswer> answers() const;
   /// Several results change at once and this signal is not the last of them.
   bool more_follow() const { return more_follow_; }
   const KeptAnswers& kept() const { return kept_; }
+  /// Answers' figures are kept in this folder too, for windows to come.
+  void keep_figures_in(const QString& folder);
 
   /// No slider is being moved.
   bool hand_rests() const { return !frame_.isActive() && !rest_.isActive(); }
@@ -128,10 +133,13 @@ class SearchRunner : public QObject {
   bool take(MethodRun& run, const ResultPtr& answer, SearchPass pass, const std::string& asked);
   void ask_questions();
   /// Answers that are there already become results; the names of those that changed.
-  std::vector<std::string> take_kept();
+  /// `figures`: also such as are kept without their plans.
+  std::vector<std::string> take_kept(bool figures = true);
   void announce(const std::vector<std::string>& names);
   bool hand_moves() const { return frame_.isActive() || rest_.isActive(); }
   bool is_current(const MethodRun& run) const;
+  /// "fsdp:zero=2" by the method's name; anything else is parameters of `manual`.
+  MethodChoice chosen(const std::string& text) const;
   /// Whether it has yet to answer the present scenario exactly.
   bool needs_search(const MethodRun& run) const;
   /// Its task is of no use any more; not what the user calls cancelled.
@@ -154,8 +162,8 @@ class SearchRunner : public QObject {
   ModelPtr model_;         ///< of the scenario that results belong to
   bool of_tasks_ = false;  ///< the scenario has a task graph
   KeptAnswers kept_;
-  std::map<std::string, ResultPtr> offered_;  ///< by question, without plans
-  bool sketch_due_ = false;                   ///< the subject's coarse pass is to come before its exact one
+  std::shared_ptr<FiguresStore> figures_;
+  bool sketch_due_ = false;  ///< the subject's coarse pass is to come before its exact one
   bool moved_in_frame_ = false, more_follow_ = false;
   QElapsedTimer clock_;
   qint64 edited_at_ = 0;

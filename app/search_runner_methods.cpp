@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which methods are asked: check marks, and splits of the user's own.
+#include <fmt/format.h>
 #include <algorithm>
 #include <utility>
 
@@ -29,16 +30,28 @@ void SearchRunner::set_enabled(const std::string& name, bool on) {
   check_settled();
 }
 
-Expected<void> SearchRunner::add_split(const std::string& parameters, bool enabled) {
+MethodChoice SearchRunner::chosen(const std::string& text) const {
+  const std::size_t colon = text.find(':');
+  for (const Method& method : backend_.methods())
+    if (method.name == text.substr(0, colon))
+      return {&method, colon == std::string::npos ? std::string() : text.substr(colon + 1)};
+  return {splits_, text};
+}
+
+Expected<void> SearchRunner::add_split(const std::string& text, bool enabled) {
   if (!splits_) return usage_error("there is no method for splits of one's own");
-  const auto searcher = make_searcher(*splits_, parameters);
+  const auto [method, parameters] = chosen(text);
+  if (parameters.empty() && method != splits_)
+    return usage_error(fmt::format("{} stands in the list already; its settings follow its name", method->name));
+  const auto searcher = make_searcher(*method, parameters);
   if (!searcher) return searcher.error();
   MethodRun run;
-  run.method = splits_;
+  run.method = method;
   run.parameters = parameters;
-  run.name = std::string(kSplitMethod) + ":" + parameters;
-  run.title = parameters;
+  run.name = method->name + ":" + run.parameters;
+  run.title = run.parameters;
   std::replace(run.title.begin(), run.title.end(), ':', ' ');
+  if (run.method != splits_) run.title = run.method->title + " " + run.title;
   if (find(run.name)) {
     set_enabled(run.name, enabled);
     return {};
@@ -56,7 +69,7 @@ Expected<void> SearchRunner::add_split(const std::string& parameters, bool enabl
 
 void SearchRunner::remove_split(const std::string& name) {
   const MethodRun* run = find(name);
-  if (!run || run->method != splits_) return;
+  if (!run || !run->is_own()) return;
   tasks_.cancel_purpose(search_purpose(name));
   std::erase(others_, name);
   const auto index = run - runs_.data();
@@ -71,14 +84,14 @@ void SearchRunner::remove_split(const std::string& name) {
 std::vector<std::string> SearchRunner::splits() const {
   std::vector<std::string> list;
   for (const MethodRun& run : runs_)
-    if (run.method == splits_) list.push_back(run.parameters);
+    if (run.is_own()) list.push_back(run.method == splits_ ? run.parameters : run.name);
   return list;
 }
 
 void SearchRunner::set_enabled_methods(const std::vector<std::string>& names) {
   for (const std::string& name : names)
-    if (splits_ && name.starts_with(std::string(kSplitMethod) + ":") && !find(name))
-      (void)add_split(name.substr(name.find(':') + 1));  // one that means nothing is left out
+    if (splits_ && name.find(':') != std::string::npos && !find(name))
+      (void)add_split(name);  // one that means nothing is left out
   const MethodRun* const before = subject_mutable();
   for (MethodRun& run : runs_) {
     run.enabled = std::find(names.begin(), names.end(), run.name) != names.end();

@@ -29,7 +29,7 @@ struct Session {
   std::string notes;  ///< Markdown
   ScenarioRequest scenario;
   std::vector<std::string> methods;  ///< checked ones
-  std::vector<std::string> splits;   ///< the user's own, checked or not: parameters of `manual`
+  std::vector<std::string> splits;   ///< the user's own, checked or not: parameters of `manual`, or "fsdp:zero=2"
   std::vector<views::PinnedFrontier> pinned;
   std::vector<CarriedAnswer> answers;  ///< what the checked methods had found
   std::vector<PinnedSearch> searches;

@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "app/cli/commands.h"
+#include "app/cli/search_objective.h"
 #include "core/base/text.h"
+#include "core/plan/fitting.h"
 #include "core/search/unanswered.h"
 
 namespace turnpoint::cli {
@@ -41,6 +43,37 @@ std::optional<int> Answers::nothing_to_write() const {
   return report(usage_error("none of the methods suits this model on this hardware"));
 }
 
+std::string Answers::space() const {
+  std::string words = scenario_->tasks ? "" : space_words("");
+  for (const auto& result : results_)
+    if (space_words(result->method).empty()) words.clear();
+  return words;
+}
+
+Expected<void> Answers::tell_of_peaks(const RunContext& context) const {
+  for (const auto& result : results_) {
+    const auto named = result->fastest_that_fits();
+    if (!named || !can_judge_fits(*result)) continue;
+    const auto judged = judge_fits(result, context);
+    if (!judged) {
+      if (judged.error().code == ErrorCode::cancelled) return judged.error();
+      continue;
+    }
+    const auto truly = (*judged)->fastest_that_fits();
+    if (truly == named) continue;
+    const std::string limit = format_bytes(scenario_->memory_limit());
+    std::fprintf(stderr, "note: %s: the fastest plan that fits %s by plain sums, point %zu, peaks at %s and does not; %s\n",
+                 full_method(*result).c_str(), limit.c_str(), *named,
+                 memory_words((*judged)->points[*named]).c_str(),
+                 truly ? fmt::format("the fastest that truly fits is point {}, {} and {}", *truly,
+                                     memory_words((*judged)->points[*truly]),
+                                     format_seconds((*judged)->points[*truly].time_s))
+                             .c_str()
+                       : "no plan of it truly fits");
+  }
+  return {};
+}
+
 int Answers::exit_code(bool limited) const {
   const Result* least = nullptr;
   for (const auto& result : results_) {
@@ -49,7 +82,7 @@ int Answers::exit_code(bool limited) const {
     if (!least || result->points.front().memory_bytes < least->points.front().memory_bytes) least = result.get();
   }
   if (least)
-    std::fprintf(stderr, "no plan fits %s; the least any needs is %s\n",
+    std::fprintf(stderr, "no plan%s fits %s; the least any keeps is %s, by plain sums\n", space().c_str(),
                  format_bytes(scenario_->memory_limit()).c_str(),
                  format_bytes(least->points.front().memory_bytes).c_str());
   return kInfeasible;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/expected.h"
+#include "core/base/progress.h"
 #include "core/plan/result.h"
 #include "core/search/objectives.h"
 
@@ -31,10 +32,15 @@ class Answers {
   const std::vector<ResultPtr>& results() const { return results_; }
   /// What to exit with where no method at all could begin, so that there is nothing to write.
   std::optional<int> nothing_to_write() const;
+  /// Where the fastest plan that fits by its plain sum does not fit by its simulated peak (core/plan/fitting.h): said on
+  /// standard error. What is written says `fits` by plain sums. Errors: cancelled.
+  Expected<void> tell_of_peaks(const RunContext& context) const;
   /// After writing: 4, said on standard error, where no method found a plan or, `limited`, none that fits; else 0.
   int exit_code(bool limited) const;
 
  private:
+  /// Which plans none of the methods has: " without micro-batches", or nothing.
+  std::string space() const;
   void keep_unanswered(const std::string& method, const std::string& note, double seconds);
 
   ScenarioPtr scenario_;

@@ -34,7 +34,8 @@ void add_scenario_arguments(CLI::App& app, ScenarioArguments& arguments) {
   for (const auto& record : scenario_options()) {
     auto& [key, text] = arguments.options.emplace_back(std::string(record.key), std::string());
     std::string help(record.help);
-    help += fmt::format(" [{}]", format_option(record, record.default_value));
+    const bool stated = record.key == "batch" || record.key == "precision";
+    help += fmt::format(" [{}{}]", stated ? "what the model states, else " : "", format_option(record, record.default_value));
     if (record.type == OptionType::flag && record.default_value != 0) continue;  // switched off by --without
     if (record.type == OptionType::flag) {
       app.add_flag_callback(
@@ -68,14 +69,18 @@ Expected<ScenarioPtr> open_scenario(const ScenarioArguments& arguments) {
   }
   auto source = open_model(arguments.model + (arguments.as.empty() ? "" : "?as=" + arguments.as));
   if (!source) return source.error();
-  // "builtin:gpt2?batch=8" counts unless --batch says otherwise.
-  const bool batch_given = std::any_of(arguments.options.begin(), arguments.options.end(), [](const auto& option) {
-    return option.first == "batch" && !option.second.empty();
-  });
-  if (!batch_given && (*source)->chosen_batch() > 0) settings.batch = (*source)->chosen_batch();
+  const auto is_given = [&](std::string_view key) {
+    return std::any_of(arguments.options.begin(), arguments.options.end(),
+                       [&](const auto& option) { return option.first == key && !option.second.empty(); });
+  };
+  const GivenSettings given = {is_given("batch"), is_given("sequence"), is_given("precision")};
   if (arguments.hardware.empty() && !(*source)->tasks())
     return usage_error("--hardware is required for a model: a preset such as v100-16gb-2x8, or a profile file");
-  return scenario_of(**source, arguments.hardware, settings);
+  auto scenario = scenario_of(**source, arguments.hardware, with_stated(**source, settings, given));
+  if (!scenario) return scenario;
+  auto told = std::make_shared<Scenario>(**scenario);
+  told->taken = taken_settings(**source, **scenario, given);
+  return ScenarioPtr(std::move(told));
 }
 
 std::string note_on_added_nodes(const ScenarioArguments& arguments, const Scenario& scenario) {

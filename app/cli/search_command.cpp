@@ -85,7 +85,7 @@ void say(const Result& result) {
                         *result.heuristic_eliminations == 1 ? "" : "s");
   if (result.turning_point) {
     const auto& point = result.points[*result.turning_point];
-    line += fmt::format(", turning point {} and {}", format_bytes(point.memory_bytes), format_seconds(point.time_s));
+    line += fmt::format(", turning point {} and {} by plain sums", format_bytes(point.memory_bytes), format_seconds(point.time_s));
   }
   if (result.points.size() == 1 && !result.turning_point)
     line += fmt::format(", {} and {}", format_bytes(result.points[0].memory_bytes),
@@ -137,6 +137,8 @@ int run_search(const SearchArguments& given) {
   const auto scenario = open_scenario(arguments.scenario);
   if (!scenario) return report(scenario.error());
   for (const auto& warning : (*scenario)->model->warnings) std::fprintf(stderr, "warning: %s\n", warning.c_str());
+  if (const auto taken = words_of((*scenario)->taken); !taken.empty())
+    std::fprintf(stderr, "note: taken: %s\n", taken.c_str());
   if (const auto note = note_on_added_nodes(arguments.scenario, **scenario); !note.empty())
     std::fprintf(stderr, "note: %s\n", note.c_str());
   for (const auto& note : (*scenario)->cluster->notes) std::fprintf(stderr, "note: hardware: %s\n", note.c_str());
@@ -182,6 +184,7 @@ int run_search(const SearchArguments& given) {
     const int shown = show_found(answers.results(), context);
     return shown != kDone ? shown : answers.exit_code((*scenario)->settings.memory_limit > 0);
   }
+  if (const auto told = answers.tell_of_peaks(context); !told) return report(told.error());
   const int written =
       write_found(arguments.out, answers.results(), chosen->size() > 1, arguments.written_plans(), context);
   return written != kDone ? written : answers.exit_code((*scenario)->settings.memory_limit > 0);

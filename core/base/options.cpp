@@ -68,4 +68,35 @@ std::string format_option(const OptionRecord& option, double value) {
   return {};
 }
 
+std::string format_parameters(std::span<const OptionRecord> options, std::span<const double> values) {
+  std::string text;
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    if (values[i] == options[i].default_value) continue;
+    text += (text.empty() ? "" : ":") + std::string(options[i].key);
+    if (options[i].type != OptionType::flag) text += '=' + format_option(options[i], values[i]);
+  }
+  return text;
+}
+
+std::optional<std::vector<double>> parse_parameters(std::span<const OptionRecord> options, std::string_view text) {
+  std::vector<double> values;
+  for (const OptionRecord& option : options) values.push_back(option.default_value);
+  if (text.empty()) return values;
+  for (const std::string_view part : split(text, ':')) {
+    const std::string_view key = part.substr(0, part.find('='));
+    const auto option = std::find_if(options.begin(), options.end(), [&](const auto& one) { return one.key == key; });
+    if (option == options.end()) return std::nullopt;
+    double& value = values[std::size_t(option - options.begin())];
+    if (key.size() == part.size()) {
+      // "recompute" alone is the most of it.
+      value = option->type == OptionType::choice ? double(option->choices.size()) - 1 : 1;
+      continue;
+    }
+    const auto read = parse_option(*option, part.substr(key.size() + 1));
+    if (!read) return std::nullopt;
+    value = *read;
+  }
+  return values;
+}
+
 }  // namespace turnpoint

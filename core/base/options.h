@@ -2,6 +2,7 @@
 // Options as records: command line, session file and window panel are all made from the same table.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,5 +31,11 @@ struct OptionRecord {
 Expected<double> parse_option(const OptionRecord& option, std::string_view text);
 /// The inverse: text that parse_option reads back to the same value.
 std::string format_option(const OptionRecord& option, double value);
+
+/// Values of `options` as parameters behind a method's name: "zero=2:group=node". What has its default is left out;
+/// flags are their key alone.
+std::string format_parameters(std::span<const OptionRecord> options, std::span<const double> values);
+/// The inverse, one value for each option; nullopt where a part names none of them or has a value that is none.
+std::optional<std::vector<double>> parse_parameters(std::span<const OptionRecord> options, std::string_view text);
 
 }  // namespace turnpoint

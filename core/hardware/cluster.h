@@ -167,6 +167,8 @@ class CollectiveModel {
 /// Presets, "v100-16gb-2x8" = 2 nodes x 8 devices. Any node count and device count is accepted for a known device
 /// ("h100-80gb-4x8"); `preset_names` lists the ones shown to people.
 Expected<ClusterPtr> cluster_preset(const std::string& name);
+/// "v100-16gb-2x8" as another shape of the same device: "v100-16gb-64x8"; nullopt: no preset of one kind of device.
+std::optional<std::string> preset_of_shape(const std::string& name, int nodes, int devices_per_node);
 struct PresetInfo {
   std::string name, title, note;
 };

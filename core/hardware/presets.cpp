@@ -234,6 +234,11 @@ Expected<ClusterPtr> cluster_preset(const std::string& name) {
   return make(kDevices[known - keys.begin()], shape->nodes, shape->devices_per_node);
 }
 
+std::optional<std::string> preset_of_shape(const std::string& name, int nodes, int devices_per_node) {
+  if (!cluster_preset(name)) return std::nullopt;
+  return name.substr(0, name.rfind('-')) + shape_suffix(nodes, devices_per_node);
+}
+
 std::string preset_key_of(std::string_view device_name) {
   const std::string text = plain(device_name);
   // Of two memories, the one named counts, else the first listed.

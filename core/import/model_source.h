@@ -6,9 +6,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/expected.h"
+#include "core/hardware/cluster.h"
 #include "core/model/model.h"
 #include "core/model/task_graph.h"
 
@@ -16,12 +18,29 @@ namespace turnpoint {
 
 /// Batch where nobody chose one (design.md 5.9).
 inline constexpr std::int64_t kDefaultBatch = 256;
+/// The longest sequence that is taken where nobody chose one, however many positions the model has (design.md 5.9).
+inline constexpr std::int64_t kLongestDefaultSequence = 8192;
 
 /// Sizes the user may choose for one iteration. 0: the source's default (design.md 5.9).
 struct ModelBinding {
   std::int64_t batch = 0;     ///< samples
   std::int64_t sequence = 0;  ///< tokens per sample
 };
+
+/// What a source says of its own training, and where it says so (design.md 5.9). A reason stands behind the value:
+/// "torch_dtype says float16"; it is empty where the source says nothing.
+struct StatedDefaults {
+  std::optional<Precision> precision;
+  std::string precision_reason;
+  std::string batch_reason;     ///< of chosen_batch()
+  std::string sequence_reason;  ///< of the sequence that bind() takes where none is chosen
+};
+
+/// The precision that a type's name stands for: "float32", "BF16", "torch.float16". 16 and 8 bits are counted as bf16;
+/// nullopt: another name.
+std::optional<Precision> stated_precision(std::string_view type_name);
+/// "torch_dtype says float16, counted as bf16": `where` and `type_name` as a reason.
+std::string precision_reason(std::string_view where, std::string_view type_name);
 
 /// A model that has been read but not yet bound to a batch size. Immutable, thread-safe.
 class ModelSource {
@@ -32,6 +51,7 @@ class ModelSource {
   /// The batch that the specification itself names ("builtin:gpt2?batch=8") or that an exported file fixes, if that is
   /// above 1 or no other can be bound; 0: none. Callers with a default of their own put it behind this one.
   virtual std::int64_t chosen_batch() const { return 0; }
+  virtual StatedDefaults stated() const { return {}; }
   /// Builds the graph; cheap enough to be repeated when batch or sequence change.
   virtual Expected<ModelPtr> bind(const ModelBinding& binding) const = 0;
   /// The task graph of a source that is one, as its file has it; its bound model has no operators, and what else is

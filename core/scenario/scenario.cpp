@@ -6,6 +6,12 @@
 
 namespace turnpoint {
 
+std::string words_of(const std::vector<TakenSetting>& taken) {
+  std::string words;
+  for (const auto& [key, value, reason, stated] : taken) words += (words.empty() ? "" : ", ") + key + " " + value + " (" + reason + ")";
+  return words;
+}
+
 namespace {
 
 constexpr std::string_view kPrecisions[] = {"fp32", "bf16"};

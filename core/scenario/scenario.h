@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/base/expected.h"
 #include "core/base/options.h"
@@ -53,6 +54,14 @@ std::span<const OptionRecord> scenario_options();
 double get_option(const Settings& settings, std::string_view key);
 void set_option(Settings& settings, std::string_view key, double value);  ///< value already validated by parse_option
 
+/// A setting that nobody gave, as it was taken and why (design.md 5.9): {"sequence", "8192", "the model's own maximum"}.
+struct TakenSetting {
+  std::string key, value, reason;
+  bool stated = false;  ///< by the model, as one of several that would do; false: a default
+};
+/// "batch 256 (the default), sequence 8192 (the model's own maximum)"
+std::string words_of(const std::vector<TakenSetting>& taken);
+
 /// Immutable; shared between threads.
 struct Scenario {
   ModelPtr model;        ///< of a task graph that was opened as it is: without operators, with the graph's name
@@ -60,6 +69,7 @@ struct Scenario {
   ClusterPtr cluster;    ///< already cut to `settings.devices`
   std::string hardware;  ///< as the user named it: preset or path
   Settings settings;
+  std::vector<TakenSetting> taken;  ///< of batch, sequence and precision, those that were not given
 
   /// What `fits` compares with, bytes; kUnlimitedBytes where a task graph's file states no memory.
   std::int64_t memory_limit() const;

@@ -58,6 +58,8 @@ nlohmann::json write_scenario(const Scenario& scenario) {
       {"seed", settings.seed},
   };
   for (const auto& factor : kFactors) object["factors"][factor.key] = settings.factors.*factor.field;
+  for (const TakenSetting& taken : scenario.taken)
+    object["taken"].push_back({{"setting", taken.key}, {"value", taken.value}, {"reason", taken.reason}});
   if (settings.memory_limit > 0) object["memory_limit_bytes"] = settings.memory_limit;
   if (settings.price_per_hour > 0) object["price_per_hour"] = settings.price_per_hour;
   return object;

@@ -11,7 +11,8 @@
 namespace turnpoint {
 
 /// {model, batch, sequence, hardware, devices, precision, optimizer, accounting, factors, switches,
-/// memory_limit_bytes?, seed}. `model` is the source as the user named it; `devices` the number used.
+/// memory_limit_bytes?, seed, taken?}. `taken`: {setting, value, reason} of what nobody gave, to be read by people
+/// alone. `model` is the source as the user named it; `devices` the number used.
 nlohmann::json write_scenario(const Scenario& scenario);
 
 /// What a scenario object names; the model and the hardware are still to be opened.

@@ -11,6 +11,7 @@
 #include "core/search/baselines/megatron.h"
 #include "core/search/baselines/mesh_tensorflow.h"
 #include "core/search/baselines/notes.h"
+#include "core/search/baselines/options.h"
 #include "core/search/baselines/tofu.h"
 #include "core/search/frontier_tracking/published_searcher.h"
 #include "core/search/frontier_tracking/searcher.h"
@@ -92,7 +93,7 @@ std::vector<Method> sharding_methods() {
        "Data-parallel with weights, gradients and optimizer state sharded; parameters zero=1|2|3, "
        "group=node|all, recompute=selective",
        false,
-       {},
+       search::fsdp_options(),
        &accepts_all,
        nullptr,
        &search::make_fsdp},
@@ -108,7 +109,7 @@ std::vector<Method> sharding_methods() {
        "Tensor groups inside a node times data parallelism, for every size of the groups; parameters "
        "sequence-parallel, recompute=selective",
        true,
-       {},
+       search::megatron_options(),
        &search::megatron_refuses,
        nullptr,
        &search::make_megatron},
@@ -117,7 +118,7 @@ std::vector<Method> sharding_methods() {
        "today's practice: Megatron-LM, DeepSpeed; 1F1B schedule, arXiv 2104.04473",
        "A split of your own: dp=4:tp=2:pp=2:micro-batches=16:zero=1:recompute[=selective]:sequence-parallel",
        false,
-       {},
+       search::manual_options(),
        &accepts_all,
        nullptr,
        &search::make_manual,

@@ -5,6 +5,29 @@
 
 namespace turnpoint {
 
+Settings with_stated(const ModelSource& source, Settings settings, const GivenSettings& given) {
+  const Settings defaults;
+  if (!given.batch) settings.batch = source.chosen_batch() > 0 ? source.chosen_batch() : defaults.batch;
+  if (!given.sequence) settings.sequence = defaults.sequence;
+  if (!given.precision) settings.precision = source.stated().precision.value_or(defaults.precision);
+  return settings;
+}
+
+std::vector<TakenSetting> taken_settings(const ModelSource& source, const Scenario& scenario,
+                                         const GivenSettings& given) {
+  std::vector<TakenSetting> taken;
+  if (scenario.tasks) return taken;
+  const StatedDefaults stated = source.stated();
+  const auto take = [&](const char* key, std::string value, const std::string& reason) {
+    taken.push_back({key, std::move(value), reason.empty() ? "the default" : reason, !reason.empty()});
+  };
+  if (!given.precision) take("precision", to_string(scenario.settings.precision), stated.precision_reason);
+  if (!given.batch) take("batch", std::to_string(scenario.model->batch), stated.batch_reason);
+  if (!given.sequence && scenario.model->sequence > 0 && !stated.sequence_reason.empty())
+    take("sequence", std::to_string(scenario.model->sequence), stated.sequence_reason);
+  return taken;
+}
+
 Expected<ScenarioPtr> scenario_of(const ModelSource& source, const std::string& hardware, const Settings& settings) {
   const bool own = source.tasks() && (hardware.empty() || hardware == kFileHardware);
   if (hardware.empty() && !own)

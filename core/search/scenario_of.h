@@ -3,12 +3,24 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "core/base/expected.h"
 #include "core/import/model_source.h"
 #include "core/scenario/scenario.h"
 
 namespace turnpoint {
+
+/// Which of these somebody chose.
+struct GivenSettings {
+  bool batch = false, sequence = false, precision = false;
+};
+
+/// What the source states in place of what nobody gave, else the defaults (design.md 5.9).
+Settings with_stated(const ModelSource& source, Settings settings, const GivenSettings& given);
+/// What a scenario of such settings took unasked, each with its reason; none of a task graph, whose file has it all.
+std::vector<TakenSetting> taken_settings(const ModelSource& source, const Scenario& scenario,
+                                         const GivenSettings& given);
 
 /// Opens the hardware, binds the model and cuts the cluster. `hardware` empty: a task graph's own file; a usage error
 /// where the source is a model.

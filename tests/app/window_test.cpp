@@ -276,7 +276,7 @@ class WindowTest : public QObject {
     f.document().set_option("devices", 12, 0);
     QTRY_COMPARE(f.window->messages()->count(), 2);
     QCOMPARE(f.document().scenario(), before);
-    QCOMPARE(f.window->scenario_panel()->findChild<QSpinBox*>(QStringLiteral("devices"))->value(), 16);
+    QCOMPARE(f.window->scenario_panel()->findChild<QSpinBox*>(QStringLiteral("devices"))->value(), 8);
     f.window->messages()->dismiss();
     QCOMPARE(f.window->messages()->count(), 1);
     f.window->messages()->dismiss();

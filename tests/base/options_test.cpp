@@ -41,6 +41,21 @@ class OptionsTest : public QObject {
     for (const char* off : {"false", "0", "off"}) QCOMPARE(value_of(parse_option(flag_option(), off)), 0.0);
   }
 
+  void parameters_are_written_without_their_defaults_and_read_back() {
+    const std::array options = {integer_option(), choice_option(), flag_option()};
+    const auto text = [&](double batch, double precision, double flag) {
+      const std::array values = {batch, precision, flag};
+      return format_parameters(options, values);
+    };
+    QCOMPARE(text(256, 0, 0), std::string());
+    QCOMPARE(text(8, 1, 1), std::string("batch=8:precision=bf16:split-windows"));
+    QCOMPARE(text(256, 0, 1), std::string("split-windows"));
+    QVERIFY((parse_parameters(options, "batch=8:precision=bf16:split-windows") == std::vector<double>{8, 1, 1}));
+    QVERIFY((parse_parameters(options, "") == std::vector<double>{256, 0, 0}));
+    for (const char* wrong : {"batch", "batch=0", "bach=8", "precision=fp64", "batch=8:", ":", "="})
+      if (std::string_view(wrong) != "batch") QVERIFY2(!parse_parameters(options, wrong), wrong);
+  }
+
   void mistakes_are_usage_errors_that_name_the_option() {
     const auto check = [](const OptionRecord& option, const char* text, const char* message) {
       const auto value = parse_option(option, text);

@@ -101,6 +101,13 @@ class PresetsTest : public QObject {
     QCOMPARE(preset_key_of("NVIDIA GH200 480GB"), std::string());
     QCOMPARE((*cluster_preset("gb200-1x72"))->name, std::string("gb200-186gb-1x72"));
   }
+
+  void a_preset_has_other_shapes() {
+    QCOMPARE(preset_of_shape("v100-16gb-2x8", 64, 4), std::optional<std::string>("v100-16gb-64x4"));
+    QCOMPARE(preset_of_shape("H200-1x8", 2, 8), std::optional<std::string>("H200-2x8"));
+    for (const char* other : {"local", "tpu-v2-4x2+tpu-v3-4x2", "/a/profile-2x8.json", "as-file", "v100-16gb", ""})
+      QVERIFY2(!preset_of_shape(other, 2, 8), other);
+  }
 };
 
 QTEST_APPLESS_MAIN(PresetsTest)

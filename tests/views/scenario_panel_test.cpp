@@ -107,29 +107,6 @@ class ScenarioPanelTest : public QObject {
     QCOMPARE(moved.count(), 4);
   }
 
-  void more_devices_than_there_are_mean_more_nodes() {
-    ScenarioPanel panel(scenario_options());
-    const auto whole = *cluster_preset("v100-16gb-2x8");
-    const auto says = [&](int devices, const char* words) {
-      auto scenario = std::make_shared<Scenario>();
-      scenario->model = std::make_shared<Model>();
-      scenario->cluster = *with_devices(whole, devices);
-      scenario->settings.devices = devices;
-      ScenarioView view;
-      view.scenario = scenario;
-      view.hardware_specification = QStringLiteral("v100-16gb-2x8");
-      view.cluster_devices = whole->devices();
-      panel.set_scenario(view);
-      for (const QLabel* label : panel.findChildren<QLabel*>())
-        if (label->text() == QLatin1String(words)) return true;
-      return false;
-    };
-    QVERIFY(says(16, "of 16"));
-    QVERIFY(says(40, "5 nodes, not 2"));
-    QVERIFY(!says(40, "of 16"));
-    QVERIFY(says(4, "of 16"));
-  }
-
   void a_price_has_cents_and_a_unit() {
     ScenarioPanel panel(scenario_options());
     auto* box = panel.findChild<QDoubleSpinBox*>(QStringLiteral("price-per-hour"));
@@ -175,25 +152,6 @@ class ScenarioPanelTest : public QObject {
     auto* wide = new QLabel(QString(60, u'M'), panel.widget());
     panel.widget()->layout()->addWidget(wide);
     QTRY_VERIFY(panel.minimumWidth() >= wanted_width(panel) && panel.minimumWidth() > before);
-  }
-
-  void arrows_step_through_numbers_of_devices_that_can_be_had() {
-    ScenarioPanel panel(scenario_options());
-    auto* box = panel.findChild<QSpinBox*>(QStringLiteral("devices"));
-    QVERIFY(box);
-    const auto stepped = [&](const char* hardware, int from, int steps) {
-      panel.set_scenario(view_of(hardware, from));
-      QSignalSpy edited(&panel, &ScenarioPanel::option_edited);
-      box->stepBy(steps);
-      return edited.isEmpty() ? from : int(edited.last()[1].toDouble());
-    };
-    QCOMPARE(stepped("v100-16gb-2x8", 8, 1), 16);
-    QCOMPARE(stepped("v100-16gb-2x8", 16, -1), 8);
-    QCOMPARE(stepped("v100-16gb-2x8", 8, -1), 7);
-    QCOMPARE(stepped("v100-16gb-2x8", 7, 2), 16);
-    QCOMPARE(stepped("v100-16gb-2x8", 16, 1), 24);
-    QCOMPARE(stepped("v100-16gb-2x8", 1, -1), 1);
-    QCOMPARE(stepped("tpu-v2-64x2", 128, -1), 126);
   }
 
   void undo_passes_a_box_that_has_nothing_of_its_own_to_undo() {

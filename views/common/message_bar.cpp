@@ -83,7 +83,7 @@ void MessageBar::show_message(Message message) {
 
 void MessageBar::clear_errors(const QString& about) {
   const auto gone = std::erase_if(
-      queue_, [&](const Message& m) { return m.kind == Message::Kind::error && !about.isEmpty() && m.about == about; });
+      queue_, [&](const Message& m) { return m.kind != Message::Kind::note && !about.isEmpty() && m.about == about; });
   if (gone > 0) refresh();
 }
 

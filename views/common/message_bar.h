@@ -17,7 +17,7 @@ struct Message {
   Kind kind = Kind::error;
   QString what;         ///< one line
   QString where;        ///< one line: place, reason, what to do; may be empty
-  QString about = {};   ///< what failed; succeeding in it takes errors about it away; empty: only the user does
+  QString about = {};   ///< what failed; succeeding in it takes errors and warnings about it away; empty: only the user does
   QString action = {};  ///< on a button that calls `act` and takes the message away; empty: none
   std::function<void()> act = {};
   std::function<void()> dismissed = {};  ///< the user did not want it

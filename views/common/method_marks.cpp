@@ -25,7 +25,8 @@ QPainterPath polygon(int corners, double radius, double start_degrees, double in
 
 }  // namespace
 
-QPainterPath method_shape(const QString& method, double radius) {
+QPainterPath method_shape(const QString& full_name, double radius) {
+  const QString method = full_name.section(u':', 0, 0);
   QPainterPath path;
   if (method == u"mesh-tensorflow" || method == u"fsdp") {
     path.addRect(-radius * 0.9, -radius * 0.9, radius * 1.8, radius * 1.8);
@@ -34,7 +35,7 @@ QPainterPath method_shape(const QString& method, double radius) {
   if (method == u"optcnn") return polygon(3, radius * 1.2, -90);
   if (method == u"tofu") return polygon(3, radius * 1.2, 90);
   if (method == u"megatron") return polygon(4, radius * 1.2, -90);
-  if (method.startsWith(u"manual")) {
+  if (method == u"manual") {
     // An upright cross: made by hand.
     const double arm = radius * 0.42;
     path.addRect(-radius * 1.1, -arm, radius * 2.2, arm * 2);

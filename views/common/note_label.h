@@ -12,7 +12,9 @@ namespace turnpoint::views {
 
 class NoteLabel : public QLabel {
  public:
-  explicit NoteLabel(QWidget* parent = nullptr) : QLabel(parent) {
+  explicit NoteLabel(QWidget* parent = nullptr) : NoteLabel(QString(), parent) {}
+  explicit NoteLabel(const QString& text, QWidget* parent = nullptr) : QLabel(parent) {
+    setText(text);
     setTextFormat(Qt::PlainText);
     setFont(secondary_font(font()));
     recolour();

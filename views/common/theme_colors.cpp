@@ -47,7 +47,8 @@ ThemeColors make_dark() {
 
 }  // namespace
 
-QColor ThemeColors::method(const std::string& name) const {
+QColor ThemeColors::method(const std::string& full_name) const {
+  const std::string name = full_name.substr(0, full_name.find(':'));  // variants are told apart by their labels
   if (name == "ft") return accent;
   if (name == "mesh-tensorflow") return hex(dark ? 0xE8944A : 0xB85C00);
   if (name == "data-parallel") return hex(dark ? 0xC3C9CF : 0x4A5057);
@@ -55,7 +56,7 @@ QColor ThemeColors::method(const std::string& name) const {
   if (name == "tofu") return hex(dark ? 0xE585AE : 0xA8406A);
   if (name == "fsdp") return hex(dark ? 0xB09AF0 : 0x6D4FB0);
   if (name == "megatron") return hex(dark ? 0x9CC95B : 0x4C7A12);
-  if (name.starts_with("manual")) return hex(dark ? 0xE0A0A0 : 0x8A3B12);
+  if (name == "manual") return hex(dark ? 0xE0A0A0 : 0x8A3B12);
   if (name == "accpar") return hex(dark ? 0xD9B84A : 0x8C6A00);
   if (name == "pardnn") return hex(dark ? 0xF0857A : 0xBF3B30);
   if (name == "pardnn-published") return hex(dark ? 0xC9968F : 0x8F5A52);

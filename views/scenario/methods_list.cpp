@@ -248,19 +248,37 @@ QString parameters_of(const QString& method) { return method.section(u':', 1); }
 }  // namespace
 
 void MethodsList::contextMenuEvent(QContextMenuEvent* event) {
-  const QString method = indexAt(event->pos()).data(MethodsModel::kNameRole).toString();
-  if (parameters_of(method).isEmpty()) return;
+  const QModelIndex index =
+      event->reason() == QContextMenuEvent::Keyboard ? currentIndex() : indexAt(event->pos());
+  const QString method = index.data(MethodsModel::kNameRole).toString();
+  const bool own = !parameters_of(method).isEmpty(), settable = index.data(MethodsModel::kSettingsRole).toBool();
+  if (!own && !settable) return;
   auto* menu = new QMenu(this);
   menu->setAttribute(Qt::WA_DeleteOnClose);
-  menu->addAction(tr("Change…"), this, [this, method] { emit edit_requested(parameters_of(method)); });
-  menu->addAction(tr("Remove"), this, [this, method] { emit remove_requested(method); });
-  menu->popup(event->globalPos());
+  if (settable)
+    menu->addAction(own ? tr("Change\u2026") : tr("Settings\u2026"), this, [this, method] { emit settings_requested(method); });
+  if (own) menu->addAction(tr("Remove"), this, [this, method] { emit remove_requested(method); });
+  menu->popup(event->reason() == QContextMenuEvent::Keyboard ? mapToGlobal(visualRect(index).center())
+                                                             : event->globalPos());
+}
+
+void MethodsList::mouseDoubleClickEvent(QMouseEvent* event) {
+  const QModelIndex index = indexAt(event->pos());
+  if (index.data(MethodsModel::kSettingsRole).toBool() && event->button() == Qt::LeftButton)
+    emit settings_requested(index.data(MethodsModel::kNameRole).toString());
+  else
+    QListView::mouseDoubleClickEvent(event);
 }
 
 void MethodsList::keyPressEvent(QKeyEvent* event) {
   const QString method = currentIndex().data(MethodsModel::kNameRole).toString();
   if (event->key() == Qt::Key_Delete && !parameters_of(method).isEmpty()) {
     emit remove_requested(method);
+    return;
+  }
+  const bool enters = event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter || event->key() == Qt::Key_F2;
+  if (enters && currentIndex().data(MethodsModel::kSettingsRole).toBool()) {
+    emit settings_requested(method);
     return;
   }
   QListView::keyPressEvent(event);

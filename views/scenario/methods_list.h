@@ -24,14 +24,15 @@ class MethodsList : public QListView {
   void unused_changed(int methods);  ///< how many there are to fold
   void cancel_requested(const QString& method);
   void method_clicked(const QString& method);
-  /// A split of the user's own: its parameters go back into the line; it is taken out of the list.
-  void edit_requested(const QString& parameters);
+  /// The settings of a method that has some, to add a variant; of a split or variant of the user's own, to change it.
+  void settings_requested(const QString& method);
   void remove_requested(const QString& method);
 
  protected:
   void mousePressEvent(QMouseEvent* event) override;
   void wheelEvent(QWheelEvent* event) override;
   void contextMenuEvent(QContextMenuEvent* event) override;
+  void mouseDoubleClickEvent(QMouseEvent* event) override;
   void keyPressEvent(QKeyEvent* event) override;
   void resizeEvent(QResizeEvent* event) override;
 

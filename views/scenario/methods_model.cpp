@@ -32,7 +32,9 @@ QVariant MethodsModel::data(const QModelIndex& index, int role) const {
   const MethodRow& row = rows_[static_cast<std::size_t>(index.row())];
   switch (role) {
     case Qt::DisplayRole: return row.title;
-    case Qt::ToolTipRole: return row.notes.isEmpty() ? row.tool_tip : row.notes + u'\n' + row.tool_tip;
+    case Qt::ToolTipRole:
+      return (row.notes.isEmpty() ? row.tool_tip : row.notes + u'\n' + row.tool_tip) +
+             (row.has_settings ? u'\n' + tr("Double-click: its settings") : QString());
     case Qt::CheckStateRole: return row.enabled ? Qt::Checked : Qt::Unchecked;
     case Qt::AccessibleTextRole:
       return row.title + QStringLiteral(", ") + row.status +
@@ -43,6 +45,7 @@ QVariant MethodsModel::data(const QModelIndex& index, int role) const {
     case kFractionRole: return row.fraction;
     case kFrontierRole: return row.frontier;
     case kNotesRole: return row.notes;
+    case kSettingsRole: return row.has_settings;
     default: return {};
   }
 }

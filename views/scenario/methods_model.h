@@ -15,6 +15,7 @@ struct MethodRow {
   QString notes;     ///< what its result said beside its figures; stands before the tool tip
   bool enabled = false;
   bool frontier = false;
+  bool has_settings = false;  ///< takes parameters: "Settings..." adds a variant beside it
   State state = State::off;
   QString status;        ///< what the right side says: "0.84 s", "63%", "off", the reason
   double fraction = -1;  ///< of running work; negative where unknown
@@ -24,7 +25,7 @@ struct MethodRow {
 class MethodsModel : public QAbstractListModel {
   Q_OBJECT
  public:
-  enum Role { kNameRole = Qt::UserRole, kStateRole, kStatusRole, kFractionRole, kFrontierRole, kNotesRole };
+  enum Role { kNameRole = Qt::UserRole, kStateRole, kStatusRole, kFractionRole, kFrontierRole, kNotesRole, kSettingsRole };
   using QAbstractListModel::QAbstractListModel;
 
   /// Same names in the same order update rows in place; else the model resets.

@@ -9,25 +9,26 @@
 #include <QLineEdit>
 #include <QScrollBar>
 #include <QSpinBox>
-#include <QStylePainter>
 #include <QTimer>
 #include <QToolButton>
 #include <QVBoxLayout>
-#include <QWheelEvent>
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <optional>
 
 #include "core/base/text.h"
 #include "core/scenario/task_scenario.h"
+#include "views/common/calm.h"
 #include "views/common/check_outline.h"
+#include "views/common/elided_label.h"
 #include "views/common/format.h"
 #include "views/common/note_label.h"
 #include "views/common/price_box.h"
 #include "views/common/section_head.h"
 #include "views/common/typed_undo.h"
+#include "views/scenario/method_settings.h"
 #include "views/scenario/methods_list.h"
+#include "views/scenario/shape_boxes.h"
 #include "views/scenario/slider_row.h"
 
 namespace turnpoint::views {
@@ -36,45 +37,6 @@ namespace {
 
 /// These rows are always there, in this order; all others are under "More settings".
 constexpr std::string_view kFront[] = {"devices", "batch", "sequence", "precision", "optimizer"};
-
-/// The wheel scrolls the dock; it must not change what the pointer happens to be over.
-template <class Editor>
-class Calm : public Editor {
- public:
-  using Editor::Editor;
-
- protected:
-  void wheelEvent(QWheelEvent* event) override { event->ignore(); }
-};
-
-/// Arrows go from one number of devices that can be had to the next; any number can be typed.
-class DevicesBox : public Calm<QSpinBox> {
- public:
-  DevicesBox(std::function<int(int, int)> stepped, QWidget* parent)
-      : Calm<QSpinBox>(parent), stepped_(std::move(stepped)) {}
-  void stepBy(int steps) override { setValue(stepped_(value(), steps)); }
-
- private:
-  std::function<int(int, int)> stepped_;
-};
-
-/// A box whose entry is longer than itself says so by three dots; the whole entry is its tool tip.
-class ElidedBox : public Calm<QComboBox> {
- public:
-  using Calm<QComboBox>::Calm;
-
- protected:
-  void paintEvent(QPaintEvent*) override {
-    QStyleOptionComboBox option;
-    initStyleOption(&option);
-    const int room =
-        style()->subControlRect(QStyle::CC_ComboBox, &option, QStyle::SC_ComboBoxEditField, this).width() - 4;
-    option.currentText = fontMetrics().elidedText(option.currentText, Qt::ElideMiddle, room);
-    QStylePainter painter(this);
-    painter.drawComplexControl(QStyle::CC_ComboBox, option);
-    painter.drawControl(QStyle::CE_ComboBoxLabel, option);
-  }
-};
 
 QLabel* make_note(QWidget* parent) {
   auto* note = new NoteLabel(parent);
@@ -122,16 +84,6 @@ void ScenarioPanel::fit_width() {
   setMinimumWidth(std::max(260, widget()->minimumSizeHint().width() + verticalScrollBar()->sizeHint().width()));
 }
 
-QComboBox* ScenarioPanel::make_specification_box(const QString& name) {
-  auto* box = new ElidedBox(this);
-  box->setObjectName(name);
-  box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-  box->setMinimumContentsLength(10);
-  box->setFocusPolicy(Qt::StrongFocus);
-  box->setMaxVisibleItems(24);
-  return box;
-}
-
 void ScenarioPanel::build_machine(QVBoxLayout* column) {
   column->addWidget(new SectionHead(tr("Model and machine"), this));
   auto* grid = new QGridLayout;
@@ -143,15 +95,19 @@ void ScenarioPanel::build_machine(QVBoxLayout* column) {
     auto* label = new QLabel(text, this);
     label->setBuddy(buddy);
     buddy->setAccessibleName(text);
+    if (auto* box = qobject_cast<QComboBox*>(buddy); box && box->lineEdit()) box->lineEdit()->setAccessibleName(text);
     grid->addWidget(label, row, 0);
   };
-  model_box_ = make_specification_box(QStringLiteral("model_box"));
+  model_box_ = new SpecificationBox(QStringLiteral("model_box"), this);
   add_label(tr("Model"), model_box_);
   grid->addWidget(model_box_, row++, 1);
   model_note_ = make_note(this);
   model_note_->setWordWrap(true);
   grid->addWidget(model_note_, row++, 1);
-  hardware_box_ = make_specification_box(QStringLiteral("hardware_box"));
+  taken_note_ = new Elided<NoteLabel>(this);
+  taken_note_->setObjectName(QStringLiteral("taken_note"));
+  grid->addWidget(taken_note_, row++, 1);
+  hardware_box_ = new SpecificationBox(QStringLiteral("hardware_box"), this);
   add_label(tr("Hardware"), hardware_box_);
   grid->addWidget(hardware_box_, row++, 1);
   hardware_note_ = make_note(this);
@@ -173,7 +129,7 @@ void ScenarioPanel::build_machine(QVBoxLayout* column) {
   }
   for (const OptionRecord* record : front) {
     const OptionRecord& option = *record;
-    QWidget* editor = make_editor(option);
+    QWidget* editor = option.key == "devices" ? make_shape_boxes() : make_editor(option);
     if (option.key == "sequence" && batch_line) {
       auto* label = new QLabel(tr("× seq"), this);
       label->setBuddy(editor);
@@ -182,20 +138,12 @@ void ScenarioPanel::build_machine(QVBoxLayout* column) {
       batch_line->addWidget(editor, 1);
       continue;
     }
-    add_label(to_qt(option.text), editor);
+    add_label(to_qt(option.text), editor == shape_ ? shape_->nodes() : editor);
     if (option.key == "batch") {
       batch_line = new QHBoxLayout;
       batch_line->setSpacing(8);
       batch_line->addWidget(editor, 1);
       grid->addLayout(batch_line, row++, 1);
-    } else if (option.key == "devices") {
-      auto* line = new QHBoxLayout;
-      line->setSpacing(8);
-      line->addWidget(editor, 1);
-      devices_note_ = make_note(this);
-      devices_note_->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Preferred);
-      line->addWidget(devices_note_, 1);
-      grid->addLayout(line, row++, 1);
     } else {
       grid->addWidget(editor, row++, 1);
     }
@@ -278,21 +226,18 @@ void ScenarioPanel::build_machine(QVBoxLayout* column) {
     column->addWidget(box);
   }
 
-  const auto connect_box = [this](QComboBox* box, auto chosen, auto browse) {
-    connect(box, &QComboBox::activated, this, [this, box, chosen, browse](int index) {
-      const bool wants_file = box->itemData(index, kOpensFile).toBool();
-      const QString specification = box->itemData(index).toString();
-      // The box shows the scenario, not the wish: it changes when the model is really open.
-      show_model();
-      show_machine();
-      if (wants_file)
-        emit(this->*browse)();
-      else
-        emit(this->*chosen)(specification);
-    });
-  };
-  connect_box(model_box_, &ScenarioPanel::model_chosen, &ScenarioPanel::open_model_requested);
-  connect_box(hardware_box_, &ScenarioPanel::hardware_chosen, &ScenarioPanel::open_hardware_requested);
+  connect(model_box_, &SpecificationBox::chosen, this, &ScenarioPanel::model_chosen);
+  connect(model_box_, &SpecificationBox::file_wanted, this, &ScenarioPanel::open_model_requested);
+  connect(hardware_box_, &SpecificationBox::chosen, this, &ScenarioPanel::hardware_chosen);
+  connect(hardware_box_, &SpecificationBox::file_wanted, this, &ScenarioPanel::open_hardware_requested);
+}
+
+QWidget* ScenarioPanel::make_shape_boxes() {
+  shape_ = new ShapeBoxes(this);
+  connect(shape_, &ShapeBoxes::hardware_edited, this, &ScenarioPanel::hardware_chosen);
+  connect(shape_, &ShapeBoxes::devices_edited, this,
+          [this](int devices) { emit option_edited(QStringLiteral("devices"), devices, 0); });
+  return shape_;
 }
 
 QWidget* ScenarioPanel::make_editor(const OptionRecord& option) {
@@ -320,14 +265,12 @@ QWidget* ScenarioPanel::make_editor(const OptionRecord& option) {
     connect(box, &QDoubleSpinBox::valueChanged, this, [this, key](double value) { emit option_edited(key, value, 0); });
     editor = box;
   } else {
-    auto* box = option.key == "devices"
-                    ? new DevicesBox([this](int count, int steps) { return stepped_devices(count, steps); }, this)
-                    : new Calm<QSpinBox>(this);
+    auto* box = new Calm<QSpinBox>(this);
     box->setRange(static_cast<int>(std::max(option.minimum, -2147483648.0)),
                   static_cast<int>(std::min(option.maximum, 2147483647.0)));
     box->setKeyboardTracking(false);
     box->setMinimumWidth(64);
-    if (option.key == "sequence" || option.key == "devices") box->setSpecialValueText(QStringLiteral("–"));
+    if (option.key == "sequence") box->setSpecialValueText(QStringLiteral("–"));
     box->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
     connect(box, &QSpinBox::valueChanged, this, [this, key](int value) { emit option_edited(key, value, 0); });
     editor = box;
@@ -395,11 +338,22 @@ void ScenarioPanel::build_split_line(QVBoxLayout* column) {
   split_line_->setToolTip(
       tr("dp=4 tp=2 pp=2 micro-batches=16 zero=1 recompute=selective sequence-parallel\n"
          "What is left out is 1, dp is what is left of the devices. Enter adds it to the chart.\n"
+         "fsdp zero=2 group=node adds a variant of a method.\n"
          "Run again in backward: recompute=selective the cores of attentions, recompute=full (or recompute) whole "
          "layers."));
   split_line_->setClearButtonEnabled(true);
   leave_spent_undo(split_line_);
-  column->addWidget(split_line_);
+  auto* boxes = new QToolButton(this);
+  boxes->setObjectName(QStringLiteral("split_settings"));
+  boxes->setText(QStringLiteral("\u2026"));
+  boxes->setToolTip(tr("Choose a split by boxes"));
+  boxes->setAccessibleName(boxes->toolTip());
+  connect(boxes, &QToolButton::clicked, this, [this] { emit settings_requested({}); });
+  auto* line = new QHBoxLayout;
+  line->setSpacing(4);
+  line->addWidget(split_line_, 1);
+  line->addWidget(boxes);
+  column->addLayout(line);
   split_note_ = new NoteLabel(this);
   split_note_->setObjectName(QStringLiteral("split_note"));
   split_note_->setWordWrap(true);
@@ -410,11 +364,18 @@ void ScenarioPanel::build_split_line(QVBoxLayout* column) {
     if (!text.isEmpty()) emit split_added(text);
   });
   connect(split_line_, &QLineEdit::textEdited, split_note_, &QLabel::hide);
-  connect(methods_list_, &MethodsList::edit_requested, this, [this](const QString& parameters) {
-    split_line_->setText(parameters);
-    split_line_->setFocus();
-  });
+  connect(methods_list_, &MethodsList::settings_requested, this, &ScenarioPanel::settings_requested);
   connect(methods_list_, &MethodsList::remove_requested, this, &ScenarioPanel::split_removed);
+}
+
+MethodSettings* ScenarioPanel::show_method_settings(const QString& title, std::span<const OptionRecord> options,
+                                                    const QString& parameters, bool changes) {
+  auto* settings = new MethodSettings(title, options, parameters, changes, this);
+  settings->adjustSize();
+  const QPoint below = split_line_->mapToGlobal(QPoint(0, 0)), list = methods_list_->mapToGlobal(QPoint(0, 0));
+  settings->move(list.x() + 24, std::max(0, std::min(list.y() + 24, below.y() - settings->height() - 4)));
+  settings->show();
+  return settings;
 }
 
 void ScenarioPanel::show_split_message(const QString& message) {

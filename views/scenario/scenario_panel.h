@@ -11,6 +11,7 @@
 #include "core/base/options.h"
 #include "core/scenario/scenario.h"
 #include "views/scenario/methods_model.h"
+#include "views/scenario/specification_box.h"
 
 class QCheckBox;
 class QComboBox;
@@ -23,16 +24,11 @@ class QFormLayout;
 
 namespace turnpoint::views {
 
+class MethodSettings;
 class MethodsList;
 class SectionHead;
+class ShapeBoxes;
 class SliderRow;
-
-/// An entry of the model or hardware box.
-struct Choice {
-  QString text;
-  QString specification;
-  QString tool_tip;
-};
 
 /// What the panel shows.
 struct ScenarioView {
@@ -52,6 +48,9 @@ class ScenarioPanel : public QScrollArea {
   void set_methods(std::vector<MethodRow> rows);
   /// Answers split_added: the line is emptied, or keeps its text and says what is wrong with it.
   void show_split_message(const QString& message);
+  /// Boxes over the list; the caller hears of what is chosen from them.
+  MethodSettings* show_method_settings(const QString& title, std::span<const OptionRecord> options,
+                                       const QString& parameters, bool changes);
   MethodsModel* methods_model() { return &methods_; }
   SliderRow* slider_row(const QString& key) const;
   /// Whether a row of the panel edits this option now; and the keyboard on that row, in sight.
@@ -73,27 +72,24 @@ class ScenarioPanel : public QScrollArea {
   /// "tp=4:pp=2", as typed, blanks for colons allowed.
   void split_added(const QString& parameters);
   void split_removed(const QString& name);
+  /// The settings of a method, or of a variant of it; empty: a split of one's own.
+  void settings_requested(const QString& name);
 
  protected:
   /// Rows that became wider take the panel with them: there is no horizontal scroll bar to reach what would be cut.
   bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
-  static constexpr int kOpensFile = Qt::UserRole + 1;  ///< role of a box's entry that asks for a file
-
   void build_machine(QVBoxLayout* column);
   void build_what_if(QVBoxLayout* column);
   void build_methods(QVBoxLayout* column);
   void build_split_line(QVBoxLayout* column);
+  QWidget* make_shape_boxes();
+  QWidget* editor_of(const QString& key) const;  ///< null: no row edits it
   QWidget* make_editor(const OptionRecord& option);
-  QComboBox* make_specification_box(const QString& name);
-  void fill_box(QComboBox* box, const std::vector<Choice>& choices, const QString& specification, const QString& title);
   void show_model();
   void show_machine();
   void show_options();
-  QString devices_text() const;
-  /// The number of devices `steps` arrow clicks from `count` that this hardware can give; `count` where there is none.
-  int stepped_devices(int count, int steps) const;
   void fit_width();
   void show_limit();
   void show_sliders();
@@ -101,8 +97,9 @@ class ScenarioPanel : public QScrollArea {
   std::span<const OptionRecord> options_;
   ScenarioView view_;
   std::vector<Choice> model_choices_, hardware_choices_;
-  QComboBox *model_box_ = nullptr, *hardware_box_ = nullptr;
-  QLabel *model_note_ = nullptr, *hardware_note_ = nullptr, *devices_note_ = nullptr, *tasks_note_ = nullptr;
+  SpecificationBox *model_box_ = nullptr, *hardware_box_ = nullptr;
+  QLabel *model_note_ = nullptr, *taken_note_ = nullptr, *hardware_note_ = nullptr, *tasks_note_ = nullptr;
+  ShapeBoxes* shape_ = nullptr;
   QLabel* limit_label_ = nullptr;
   QLineEdit* limit_line_ = nullptr;      ///< of a task graph whose file states no memory
   std::map<QString, QWidget*> editors_;  ///< spin boxes, combo boxes and check boxes by option key

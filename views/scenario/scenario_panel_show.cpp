@@ -18,8 +18,10 @@
 #include "views/common/price_box.h"
 #include "views/common/section_head.h"
 #include "views/scenario/methods_list.h"
+#include "views/scenario/shape_boxes.h"
 #include "views/scenario/scenario_panel.h"
 #include "views/scenario/slider_row.h"
+#include "views/scenario/specification_box.h"
 #include "views/scenario/what_if_slider.h"
 
 namespace turnpoint::views {
@@ -40,6 +42,15 @@ bool is_of_models(const QString& key) {
   for (const char16_t* mine : {u"devices", u"seed", u"price-per-hour"})
     if (key == mine) return false;
   return true;
+}
+
+/// "bf16 and sequence 4096 as its file says": what was taken and is still so.
+QString stated_words(const Scenario& scenario) {
+  QStringList stated;
+  for (const TakenSetting& taken : scenario.taken)
+    if (taken.stated)
+      stated << (taken.key == "precision" ? to_qt(taken.value) : to_qt(taken.key) + u' ' + to_qt(taken.value));
+  return stated.isEmpty() ? QString() : QObject::tr("%1: its own").arg(stated.join(QStringLiteral(", ")));
 }
 
 bool is_as_file(const ScenarioView& view) {
@@ -81,30 +92,9 @@ void ScenarioPanel::set_scenario(const ScenarioView& view) {
   show_sliders();
 }
 
-void ScenarioPanel::fill_box(QComboBox* box, const std::vector<Choice>& choices, const QString& specification,
-                             const QString& title) {
-  const QSignalBlocker quiet(box);
-  box->clear();
-  int current = -1;
-  for (const Choice& choice : choices) {
-    if (choice.specification == specification) current = box->count();
-    box->addItem(choice.text, choice.specification);
-    box->setItemData(box->count() - 1, choice.tool_tip, Qt::ToolTipRole);
-  }
-  if (current < 0 && !specification.isEmpty()) {
-    box->insertItem(0, title, specification);
-    current = 0;
-  }
-  box->insertSeparator(box->count());
-  box->addItem(tr("Open file…"));
-  box->setItemData(box->count() - 1, true, kOpensFile);
-  box->setCurrentIndex(current);
-  box->setToolTip(specification);
-}
-
 void ScenarioPanel::show_model() {
   const Model* model = view_.scenario ? view_.scenario->model.get() : nullptr;
-  fill_box(model_box_, model_choices_, view_.model_specification, model ? to_qt(model->name) : QString());
+  model_box_->fill(model_choices_, view_.model_specification, model ? to_qt(model->name) : QString());
   if (const TaskGraph* tasks = view_.scenario ? view_.scenario->tasks.get() : nullptr) {
     QStringList parts{counted(double(tasks->task_count()), tr("1 task"), tr("%1 tasks")),
                       counted(double(tasks->edge_count()), tr("1 edge"), tr("%1 edges"))};
@@ -130,7 +120,7 @@ void ScenarioPanel::show_machine() {
   if (view_.scenario && view_.scenario->tasks)
     choices.insert(choices.begin(), {tr("As the file says"), QString::fromLatin1(kFileHardware),
                                      tr("The links and devices that the task graph's own file describes")});
-  fill_box(hardware_box_, choices, view_.hardware_specification, cluster ? to_qt(cluster->title) : QString());
+  hardware_box_->fill(choices, view_.hardware_specification, cluster ? to_qt(cluster->title) : QString());
   if (!cluster) {
     hardware_note_->setText({});
     return;
@@ -151,28 +141,11 @@ void ScenarioPanel::show_machine() {
                           (links.isEmpty() ? QString() : QStringLiteral(" · ") + links.join(QStringLiteral(", "))));
 }
 
-/// More devices than the hardware has are whole nodes beside its own.
-QString ScenarioPanel::devices_text() const {
-  const Cluster& used = *view_.scenario->cluster;
-  if (used.devices() <= view_.cluster_devices || used.nodes < 2) return tr("of %1").arg(view_.cluster_devices);
-  return tr("%1 nodes, not %2").arg(used.nodes).arg(view_.cluster_devices / used.devices_per_node);
-}
-
-int ScenarioPanel::stepped_devices(int count, int steps) const {
-  // Nodes of the largest machines have hundreds of devices: the next whole node is never further away.
-  constexpr int kFurthest = 1024;
-  const int way = steps < 0 ? -1 : 1;
-  const int first = count;
-  for (int next = count + way; steps != 0 && next >= 1 && std::abs(next - count) <= kFurthest; next += way) {
-    if (view_.cluster && !with_devices(view_.cluster, next)) continue;
-    count = next;
-    steps -= way;
-  }
-  return view_.scenario ? count : first;
-}
-
 void ScenarioPanel::show_options() {
   const bool open = view_.scenario != nullptr;
+  taken_note_->setText(open ? stated_words(*view_.scenario) : QString());
+  taken_note_->setToolTip(open ? to_qt(words_of(view_.scenario->taken)) : QString());
+  taken_note_->setVisible(!taken_note_->text().isEmpty());
   for (const auto& [key, editor] : editors_) {
     const QSignalBlocker quiet(editor);
     if (!open)
@@ -180,8 +153,7 @@ void ScenarioPanel::show_options() {
     else if (key != u"sequence")
       editor->setEnabled(!(view_.scenario->tasks && is_of_models(key)));
     double value = get_option(open ? view_.scenario->settings : Settings(), key.toStdString());
-    // Zero means "the default" in these three; the boxes show what that is.
-    if (open && key == u"devices" && value == 0) value = view_.scenario->cluster->devices();
+    // Zero means "the default" in these two; the boxes show what that is.
     if (open && key == u"sequence" && value == 0) value = static_cast<double>(view_.scenario->model->sequence);
     if (open && key == u"batch" && value == 0) value = static_cast<double>(view_.scenario->model->batch);
     if (auto* box = qobject_cast<QComboBox*>(editor)) box->setCurrentIndex(static_cast<int>(value));
@@ -194,20 +166,24 @@ void ScenarioPanel::show_options() {
     }
     if (auto* box = qobject_cast<QCheckBox*>(editor)) box->setChecked(value != 0);
   }
-  const bool any_number = is_as_file(view_) && view_.scenario->tasks->device_limit() == kNone;
-  if (devices_note_) devices_note_->setText(!open ? QString() : any_number ? tr("any number") : devices_text());
+  if (shape_) shape_->show_shape(view_);
   tasks_note_->setVisible(open && view_.scenario->tasks != nullptr);
 }
 
+QWidget* ScenarioPanel::editor_of(const QString& key) const {
+  if (key == u"devices" && shape_) return shape_->nodes()->isEnabled() ? shape_->nodes() : shape_->devices();
+  if (SliderRow* row = slider_row(key)) return row->slider();
+  const auto found = editors_.find(key);
+  return found != editors_.end() ? found->second : nullptr;
+}
+
 bool ScenarioPanel::has_setting(const QString& key) const {
-  const auto editor = editors_.find(key);
-  return editor != editors_.end() ? editor->second->isEnabled() : slider_row(key) != nullptr;
+  const QWidget* editor = editor_of(key);
+  return editor && (editor->isEnabled() || slider_row(key));
 }
 
 void ScenarioPanel::focus_setting(const QString& key) {
-  const auto found = editors_.find(key);
-  QWidget* editor = found != editors_.end() ? found->second : nullptr;
-  if (SliderRow* row = slider_row(key)) editor = row->slider();
+  QWidget* editor = editor_of(key);
   if (!editor) return;
   auto* more = findChild<QToolButton*>(QStringLiteral("more_settings"));
   if (more && !editor->isVisibleTo(this)) more->setChecked(true);

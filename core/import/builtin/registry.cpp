@@ -122,6 +122,12 @@ class BuiltinSource final : public ModelSource {
   std::string name() const override { return parameters_.name; }
   std::string source() const override { return parameters_.source; }
   std::int64_t chosen_batch() const override { return parameters_.batch; }
+  StatedDefaults stated() const override {
+    StatedDefaults stated;
+    if (parameters_.batch > 0) stated.batch_reason = "the model's name says so";
+    if (parameters_.sequence != default_of(entry_, "sequence")) stated.sequence_reason = "the model's name says so";
+    return stated;
+  }
   Expected<ModelPtr> bind(const ModelBinding& binding) const override {
     NetworkParameters p = parameters_;
     if (binding.batch) p.batch = binding.batch;

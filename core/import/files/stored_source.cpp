@@ -25,6 +25,7 @@ class StoredSource final : public ModelSource {
   }
   std::string source() const override { return path_; }
   std::int64_t chosen_batch() const override { return graph_ ? graph_->chosen_batch() : 0; }
+  StatedDefaults stated() const override { return graph_ ? graph_->stated() : StatedDefaults(); }
 
   Expected<ModelPtr> bind(const ModelBinding& binding) const override {
     auto model = std::make_shared<Model>();

@@ -15,10 +15,11 @@ namespace {
 
 class ConfigSource final : public ModelSource {
  public:
-  ConfigSource(TransformerShape shape, std::string name, std::string path)
-      : shape_(std::move(shape)), name_(std::move(name)), path_(std::move(path)) {}
+  ConfigSource(TransformerShape shape, StatedDefaults stated, std::string name, std::string path)
+      : shape_(std::move(shape)), stated_(std::move(stated)), name_(std::move(name)), path_(std::move(path)) {}
   std::string name() const override { return name_; }
   std::string source() const override { return path_; }
+  StatedDefaults stated() const override { return stated_; }
   Expected<ModelPtr> bind(const ModelBinding& binding) const override {
     const std::int64_t batch = binding.batch ? binding.batch : kDefaultBatch;
     return build_transformer(shape_, name_, path_, batch,
@@ -27,8 +28,28 @@ class ConfigSource final : public ModelSource {
 
  private:
   TransformerShape shape_;
+  StatedDefaults stated_;
   std::string name_, path_;
 };
+
+/// The type that a config of one model, or of several parts, names: of the whole before that of its text part.
+StatedDefaults stated_by(const nlohmann::json& document, const TransformerShape& shape) {
+  StatedDefaults stated;
+  stated.sequence_reason = shape.default_sequence_reason();
+  const auto look = [&](const nlohmann::json& object) {
+    for (const char* key : {"torch_dtype", "dtype"}) {
+      const auto found = object.is_object() ? object.find(key) : object.end();
+      if (stated.precision || !object.is_object() || found == object.end() || !found->is_string()) continue;
+      const auto name = found->get<std::string>();
+      stated.precision = stated_precision(name);
+      if (stated.precision) stated.precision_reason = precision_reason(key, name);
+    }
+  };
+  look(document);
+  for (const char* part : {"text_config", "llm_config", "language_config"})
+    if (const auto found = document.find(part); found != document.end()) look(*found);
+  return stated;
+}
 
 std::string name_of(const std::string& path) {
   const std::filesystem::path file(path);
@@ -56,7 +77,9 @@ Expected<ModelSourcePtr> parse_huggingface_config(std::string_view given, const 
   if (auto other = another_format(*document, path)) return *other;
   auto shape = read_huggingface_config(JsonFields(*document, path), as);
   if (!shape) return shape.error();
-  return ModelSourcePtr(std::make_shared<ConfigSource>(std::move(*shape), name_of(path), as.empty() ? path : path + "?as=" + std::string(as)));
+  StatedDefaults stated = stated_by(*document, *shape);
+  return ModelSourcePtr(std::make_shared<ConfigSource>(std::move(*shape), std::move(stated), name_of(path),
+                                                       as.empty() ? path : path + "?as=" + std::string(as)));
 }
 
 Expected<ModelSourcePtr> open_huggingface_config(const std::string& path, const std::string& as) {

@@ -196,6 +196,7 @@ void ShapeReader::read_sizes(TransformerShape& s) {
   s.value_channels = width("value_channels");
   s.vocabulary = number("vocabulary", 0, kMaximumVocabulary);
   s.positions = number("positions", 1, kMaximumPositions);
+  s.positions_named = !evaluate_setting("positions").key.empty();
   s.spare_positions = number("spare_positions", 0, kMaximumPositions);
   s.position_buckets = number("position_buckets", 0, 1 << 20);
   s.token_types = number("token_types", 0, kMaximumVocabulary);

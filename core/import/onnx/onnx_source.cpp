@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
 #include <mutex>
 
 #include "core/import/onnx/binder.h"
@@ -12,8 +14,13 @@ namespace turnpoint {
 
 namespace {
 
-constexpr std::int64_t kLongestDefaultSequence = 2048, kShortestDefaultSequence = 16;
+/// A graph does not say how long its sequences may be: position tables refuse what is too long.
+constexpr std::int64_t kUsualSequence = 2048, kShortestDefaultSequence = 16;
 constexpr std::int64_t kMaxBinding = std::int64_t{1} << 40;
+
+const char* type_name(ElementType type) {
+  return type == ElementType::f32 ? "float32" : type == ElementType::f16 ? "float16" : type == ElementType::bf16 ? "bfloat16" : "";
+}
 
 class OnnxSource final : public ModelSource {
  public:
@@ -31,6 +38,27 @@ class OnnxSource final : public ModelSource {
   std::int64_t chosen_batch() const override {
     if (!is_fixed()) return 0;
     return plan_.fixed_batch > 1 || contradiction() ? plan_.fixed_batch : 0;
+  }
+
+  StatedDefaults stated() const override {
+    StatedDefaults stated;
+    std::map<ElementType, double> bytes;
+    for (const onnx::TensorProto& weights : graph_->proto->graph.initializers) {
+      if (!weights.type || !is_floating(*weights.type)) continue;
+      double elements = 1;
+      for (const std::int64_t size : weights.dims) elements *= double(size);
+      bytes[*weights.type] += elements * size_of(*weights.type);
+    }
+    const auto most = std::max_element(bytes.begin(), bytes.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (most != bytes.end() && most->second > 0) {
+      stated.precision = stated_precision(type_name(most->first));
+      if (stated.precision) stated.precision_reason = precision_reason("the type of its weights", type_name(most->first));
+    }
+    if (chosen_batch() > 0) stated.batch_reason = "the export fixes it";
+    if (!plan_.sequence_symbols.empty())
+      stated.sequence_reason = fmt::format("the longest up to {} that the graph takes, which names none", kUsualSequence);
+    return stated;
   }
 
   Expected<ModelPtr> bind(const ModelBinding& binding) const override {
@@ -60,9 +88,8 @@ class OnnxSource final : public ModelSource {
 
   Expected<ModelPtr> bind_batch(std::int64_t batch, std::int64_t sequence) const {
     if (sequence > 0 || plan_.sequence_symbols.empty()) return bind_to(batch, std::max<std::int64_t>(sequence, 1));
-    // The longest sequence the model takes is not written anywhere: position tables refuse what is too long.
-    auto result = bind_to(batch, kLongestDefaultSequence);
-    for (auto shorter = kLongestDefaultSequence / 2; !result && shorter >= kShortestDefaultSequence; shorter /= 2) {
+    auto result = bind_to(batch, kUsualSequence);
+    for (auto shorter = kUsualSequence / 2; !result && shorter >= kShortestDefaultSequence; shorter /= 2) {
       auto model = bind_to(batch, shorter);
       if (model) return model;
     }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/import/model_source.h"
 #include "core/import/transformer/layers.h"
 
 namespace turnpoint {
@@ -309,7 +310,14 @@ class Network {
 }  // namespace
 
 std::int64_t TransformerShape::default_sequence() const {
-  return image.channels > 0 || vocabulary == 0 ? positions : std::min<std::int64_t>(2048, positions);
+  return image.channels > 0 || vocabulary == 0 ? positions : std::min(kLongestDefaultSequence, positions);
+}
+
+std::string TransformerShape::default_sequence_reason() const {
+  if (image.channels > 0 || vocabulary == 0) return {};
+  if (!positions_named) return "a usual length: the file names no maximum";
+  if (positions <= kLongestDefaultSequence) return "the model's own maximum";
+  return fmt::format("the most that is taken unasked; the model's own maximum is {}", positions);
 }
 
 bool TransformerShape::fits(std::int64_t batch, std::int64_t sequence) const {

@@ -140,6 +140,7 @@ struct TransformerShape {
   std::int64_t intermediate = 0;   ///< width of the MLP
   std::int64_t vocabulary = 0;
   std::int64_t positions = 0;           ///< the longest sequence meant for the model
+  bool positions_named = true;          ///< false: nothing says how long, `positions` is a usual length
   bool learned_positions = false;       ///< a table with a row a position; else rotary or fixed, without parameters
   std::int64_t spare_positions = 0;     ///< rows of that table beyond `positions` (padding, offsets)
   std::int64_t position_buckets = 0;    ///< T5: per stack a table [buckets, heads] added to the scores; 0: none
@@ -198,8 +199,10 @@ struct TransformerShape {
   bool gate_bias = true;     ///< of the products before the activation, where the MLP has biases
   std::vector<std::string> warnings;
 
-  /// min(2048, positions), design.md 5.9; all there are for pictures.
+  /// The model's own maximum up to kLongestDefaultSequence; all there are for pictures and sound.
   std::int64_t default_sequence() const;
+  /// Why it is that; empty for pictures and sound, where there is nothing to choose.
+  std::string default_sequence_reason() const;
   /// Whether sums over the whole graph stay far inside 64 bits.
   bool fits(std::int64_t batch, std::int64_t sequence) const;
 };

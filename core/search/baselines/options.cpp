@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/search/baselines/options.h"
+
+namespace turnpoint::search {
+
+namespace {
+
+constexpr int kMostOffered = 65536;
+constexpr std::string_view kStages[] = {"0", "1", "2", "3"}, kShardedStages[] = {"1", "2", "3"};
+constexpr std::string_view kGroups[] = {"all", "node"};
+constexpr std::string_view kCores[] = {"none", "selective"}, kRecompute[] = {"none", "selective", "full"};
+
+constexpr std::string_view kRecomputeHelp = "What backward computes again: the cores of attentions, or whole layers";
+constexpr std::string_view kSequenceHelp =
+    "What tensor groups hold whole is split over the sequence instead (Korthikanti et al. 2022)";
+
+OptionRecord parts(std::string_view key, std::string_view text, std::string_view help, double otherwise) {
+  return {key, text, "", OptionType::integer, otherwise, otherwise, kMostOffered, {}, help};
+}
+
+OptionRecord sequence_parallel() {
+  return {"sequence-parallel", "Sequence parallel", "", OptionType::flag, 0, 0, 1, {}, kSequenceHelp};
+}
+
+}  // namespace
+
+const std::vector<OptionRecord>& fsdp_options() {
+  static const std::vector<OptionRecord> kOptions = {
+      {"zero", "Sharded", "", OptionType::choice, 0, 2, 0, kShardedStages,
+       "1: optimizer state; 2: gradients too; 3: weights too"},
+      {"group", "Shards within", "", OptionType::choice, 0, 0, 0, kGroups,
+       "All devices, or those of a node, nodes then holding copies (hybrid sharding)"},
+      {"recompute", "Recompute", "", OptionType::choice, 0, 0, 0, kCores, kRecomputeHelp},
+  };
+  return kOptions;
+}
+
+const std::vector<OptionRecord>& megatron_options() {
+  static const std::vector<OptionRecord> kOptions = {
+      sequence_parallel(),
+      {"recompute", "Recompute", "", OptionType::choice, 0, 0, 0, kCores, kRecomputeHelp},
+  };
+  return kOptions;
+}
+
+const std::vector<OptionRecord>& manual_options() {
+  static const std::vector<OptionRecord> kOptions = {
+      parts("dp", "Data parallel", "Groups that share the batch; 0: what the others leave of the devices", 0),
+      parts("tp", "Tensor parallel", "Devices that share each layer's matrices", 1),
+      parts("pp", "Pipeline stages", "Stages that share the layers", 1),
+      parts("micro-batches", "Micro-batches", "Parts of the batch that go through one after the other", 1),
+      {"zero", "Sharded", "", OptionType::choice, 0, 0, 0, kStages,
+       "0: nothing; 1: optimizer state; 2: gradients too; 3: weights too"},
+      {"recompute", "Recompute", "", OptionType::choice, 0, 0, 0, kRecompute, kRecomputeHelp},
+      sequence_parallel(),
+  };
+  return kOptions;
+}
+
+}  // namespace turnpoint::search

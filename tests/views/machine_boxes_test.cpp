@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// The boxes of the Scenario dock that say what is open: nodes x devices, the list that typing filters, a method's
+// settings.
+#include <QCheckBox>
+#include <QComboBox>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QSpinBox>
+#include <QtTest>
+
+#include "core/hardware/cluster.h"
+#include "core/scenario/scenario.h"
+#include "core/search/method.h"
+#include "views/scenario/method_settings.h"
+#include "views/scenario/scenario_panel.h"
+#include "views/scenario/shape_boxes.h"
+#include "views/scenario/specification_box.h"
+
+using namespace turnpoint;
+using namespace turnpoint::views;
+
+namespace {
+
+ScenarioView view_on(const ClusterPtr& whole, const char* specification, int devices) {
+  auto scenario = std::make_shared<Scenario>();
+  scenario->model = std::make_shared<Model>();
+  scenario->cluster = *with_devices(whole, devices);
+  scenario->hardware = specification;
+  ScenarioView view;
+  view.scenario = scenario;
+  view.hardware_specification = QString::fromLatin1(specification);
+  view.cluster_devices = whole->devices();
+  view.cluster = whole;
+  return view;
+}
+
+}  // namespace
+
+class MachineBoxesTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void a_preset_takes_any_shape() {
+    ShapeBoxes boxes;
+    boxes.show_shape(view_on(*cluster_preset("h100-80gb-2x8"), "h100-80gb-2x8", 16));
+    QCOMPARE(boxes.nodes()->value(), 2);
+    QCOMPARE(boxes.devices()->value(), 8);
+    QSignalSpy edited(&boxes, &ShapeBoxes::hardware_edited);
+    boxes.nodes()->setValue(1024);
+    QCOMPARE(edited.last()[0].toString(), QStringLiteral("h100-80gb-1024x8"));
+    QVERIFY(cluster_preset(edited.last()[0].toString().toStdString()).has_value());
+    boxes.show_shape(view_on(*cluster_preset("h100-80gb-1024x8"), "h100-80gb-1024x8", 8192));
+    boxes.devices()->setValue(4);
+    QCOMPARE(edited.last()[0].toString(), QStringLiteral("h100-80gb-1024x4"));
+    // A part of a node, as of a session: its shape is the start of what is edited.
+    boxes.show_shape(view_on(*cluster_preset("h100-80gb-2x8"), "h100-80gb-2x8", 4));
+    QCOMPARE(boxes.nodes()->value(), 1);
+    boxes.nodes()->setValue(3);
+    QCOMPARE(edited.last()[0].toString(), QStringLiteral("h100-80gb-3x4"));
+  }
+
+  void measured_hardware_has_whole_nodes_or_a_part_of_one() {
+    auto measured = std::make_shared<Cluster>(**cluster_preset("v100-16gb-2x8"));
+    measured->name = "measured";
+    ShapeBoxes boxes;
+    QSignalSpy edited(&boxes, &ShapeBoxes::devices_edited), hardware(&boxes, &ShapeBoxes::hardware_edited);
+    boxes.show_shape(view_on(measured, "/somewhere/profile.json", 16));
+    QVERIFY(boxes.nodes()->isEnabled());
+    QVERIFY(!boxes.devices()->isEnabled());
+    QVERIFY(boxes.devices()->toolTip().contains(QStringLiteral("of 8 devices")));
+    boxes.nodes()->setValue(4);
+    QCOMPARE(edited.last()[0].toInt(), 32);
+    boxes.show_shape(view_on(measured, "/somewhere/profile.json", 8));
+    QVERIFY(boxes.devices()->isEnabled());
+    QCOMPARE(boxes.devices()->maximum(), 8);
+    boxes.devices()->setValue(3);
+    QCOMPARE(edited.last()[0].toInt(), 3);
+    QVERIFY(hardware.isEmpty());
+  }
+
+  void nodes_that_differ_are_taken_as_a_whole() {
+    const auto mixed = open_hardware("tpu-v2-4x2+tpu-v3-4x2");
+    QVERIFY(mixed.has_value());
+    ShapeBoxes boxes;
+    boxes.show_shape(view_on(*mixed, "tpu-v2-4x2+tpu-v3-4x2", 16));
+    QVERIFY(!boxes.nodes()->isEnabled() && !boxes.devices()->isEnabled());
+    QVERIFY(boxes.nodes()->toolTip().contains(QStringLiteral("differ")));
+  }
+
+  void typing_filters_the_list_and_names_what_is_not_in_it() {
+    SpecificationBox box(QStringLiteral("hardware_box"), nullptr);
+    box.fill({{QStringLiteral("8 × V100-16GB"), QStringLiteral("v100-16gb-1x8"), {}},
+              {QStringLiteral("8 × H100-80GB"), QStringLiteral("h100-80gb-1x8"), {}}},
+             QStringLiteral("v100-16gb-1x8"), {});
+    QCOMPARE(box.currentText(), QStringLiteral("8 × V100-16GB"));
+    QCOMPARE(box.meant(QStringLiteral("h100")), QStringLiteral("h100-80gb-1x8"));
+    QCOMPARE(box.meant(QStringLiteral("H100-80GB-1x8")), QStringLiteral("h100-80gb-1x8"));
+    QCOMPARE(box.meant(QStringLiteral("h100-80gb-16x8")), QStringLiteral("h100-80gb-16x8"));
+    QCOMPARE(box.meant(QStringLiteral("  ")), QString());
+    QSignalSpy chosen(&box, &SpecificationBox::chosen), file(&box, &SpecificationBox::file_wanted);
+    box.show();
+    QVERIFY(QTest::qWaitForWindowExposed(&box));
+    box.lineEdit()->selectAll();
+    QTest::keyClicks(box.lineEdit(), QStringLiteral("h100-80gb-16x8"));
+    QTest::keyClick(box.lineEdit(), Qt::Key_Return);
+    QCOMPARE(chosen.size(), 1);
+    QCOMPARE(chosen.last()[0].toString(), QStringLiteral("h100-80gb-16x8"));
+    // It shows what is open until that has changed.
+    QCOMPARE(box.currentText(), QStringLiteral("8 × V100-16GB"));
+    box.lineEdit()->selectAll();
+    QTest::keyClicks(box.lineEdit(), QStringLiteral("h10"));
+    QTest::keyClick(box.lineEdit(), Qt::Key_Return);
+    QCOMPARE(chosen.size(), 2);
+    QCOMPARE(chosen.last()[0].toString(), QStringLiteral("h100-80gb-1x8"));
+    // What is open already is not opened again, neither is nothing.
+    QTest::keyClick(box.lineEdit(), Qt::Key_Return);
+    box.lineEdit()->clear();
+    QTest::keyClick(box.lineEdit(), Qt::Key_Return);
+    QCOMPARE(chosen.size(), 2);
+    QVERIFY(file.isEmpty());
+    emit box.activated(box.count() - 1);
+    QCOMPARE(file.size(), 1);
+  }
+
+  void settings_make_the_text_of_a_variant() {
+    const Method& fsdp = **find_method("fsdp");
+    auto* settings = new MethodSettings(QStringLiteral("Fully sharded"), fsdp.options, {}, false, nullptr);
+    settings->show();
+    auto* add = settings->findChild<QPushButton*>(QStringLiteral("add_variant"));
+    QVERIFY(!add->isEnabled());
+    settings->findChild<QComboBox*>(QStringLiteral("zero"))->setCurrentIndex(1);
+    settings->findChild<QComboBox*>(QStringLiteral("group"))->setCurrentIndex(1);
+    QVERIFY(add->isEnabled());
+    QSignalSpy accepted(settings, &MethodSettings::accepted);
+    QTest::keyClick(settings, Qt::Key_Return);
+    QCOMPARE(accepted.size(), 1);
+    QCOMPARE(accepted[0][0].toString(), QStringLiteral("zero=2:group=node"));
+  }
+
+  void settings_show_what_a_variant_has() {
+    const Method& manual = **find_method("manual");
+    MethodSettings settings(QStringLiteral("Split"), manual.options,
+                            QStringLiteral("dp=4:tp=2:recompute:sequence-parallel"), true, nullptr);
+    settings.setAttribute(Qt::WA_DeleteOnClose, false);
+    QCOMPARE(settings.findChild<QSpinBox*>(QStringLiteral("dp"))->value(), 4);
+    QCOMPARE(settings.findChild<QComboBox*>(QStringLiteral("recompute"))->currentText(), QStringLiteral("full"));
+    QVERIFY(settings.findChild<QCheckBox*>(QStringLiteral("sequence-parallel"))->isChecked());
+    settings.findChild<QSpinBox*>(QStringLiteral("dp"))->setValue(0);
+    QCOMPARE(settings.parameters(), QStringLiteral("tp=2:recompute=full:sequence-parallel"));
+  }
+};
+
+QTEST_MAIN(MachineBoxesTest)
+#include "machine_boxes_test.moc"
