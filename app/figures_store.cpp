@@ -32,9 +32,10 @@ ResultPtr thinned(const Result& result) {
   thin->turning_point.reset();
   thin->near_best.reset();
   const auto& points = result.points;
+  const auto fastest = result.fastest_that_fits();
   for (std::size_t i = 0; i < points.size(); ++i) {
     const bool named = i == 0 || i + 1 == points.size() || result.turning_point == i || result.near_best == i ||
-                       result.fastest_that_fits() == i;
+                       fastest == i;
     const ResultPoint* last = thin->points.empty() ? nullptr : &thin->points.back();
     const bool told = last && (double(points[i].memory_bytes) >= double(last->memory_bytes) * (1 + kTold) ||
                                points[i].time_s <= last->time_s * (1 - kTold));
