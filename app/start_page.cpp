@@ -128,7 +128,7 @@ void StartPage::set_recent(const QStringList& paths) {
     const bool builtin = path.startsWith(QStringLiteral("builtin:"));
     auto* link = make_link(this, QStringLiteral("file"), builtin ? path : recent_name(path));
     link->setToolTip(path);
-    if (!builtin && !QFileInfo::exists(path)) {
+    if (!builtin && !QFileInfo::exists(file_of(path))) {
       link->setEnabled(false);
       link->setText(tr("%1 — file is gone").arg(link->text()));
     }
