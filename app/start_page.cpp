@@ -62,7 +62,7 @@ StartPage::StartPage(const ActionSet& actions, QWidget* parent) : QWidget(parent
     return button;
   };
   grid->addWidget(
-      big(ActionId::open_model, tr("Open model…"), tr("ONNX, Hugging Face config.json, TensorFlow graph, task graph")),
+      big(ActionId::open_model, tr("Open model…"), tr("ONNX, torch.export (.pt2), Hugging Face config.json, TensorFlow graph, task graph")),
       0, 0);
   grid->addWidget(big(ActionId::open_session, tr("Open session…"), tr("A .turnpoint file")), 0, 1);
   auto* drop = new QLabel(tr("or drop a model, hardware profile or .turnpoint session anywhere in the window"), body);

@@ -22,7 +22,7 @@ fs::path whole(const fs::path& path) {
 bool looks_like_path(const std::string& named) {
   if (named.starts_with("builtin:")) return false;
   if (named.find('/') != std::string::npos || named.find(".json?") != std::string::npos) return true;
-  for (const char* suffix : {".json", ".onnx", ".pb", ".pbtxt", ".txt"})
+  for (const char* suffix : {".json", ".onnx", ".pt2", ".pb", ".pbtxt", ".txt"})
     if (named.ends_with(suffix)) return true;
   return false;
 }

@@ -24,7 +24,7 @@ ForeignKind archive(std::string_view bytes) {
            (bytes.size() > kLooked && has(bytes.substr(bytes.size() - kLooked), name));
   };
   if (named("serialized_exported_program.json") || named("models/model.json"))
-    return {"a program of torch.export (.pt2)",
+    return {"a program of torch.export (.pt2) that is cut off: its archive has no directory",
             "torch.onnx.export takes the loaded program as it is; open what it writes"};
   if (named("data.pkl") && (named("/code/") || named("constants.pkl")))
     return {"a TorchScript module", std::string("TorchScript has no shapes: ") + kExport};

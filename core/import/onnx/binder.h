@@ -43,6 +43,9 @@ InputPlan plan_inputs(const Graph& graph);
 /// a parameter of one row, repeated for the batch (class tokens). A twin has the samples of another matrix, transposed
 /// (a tied table that constant folding stored again). Called by plan_inputs().
 void find_tables(const Graph& graph, InputPlan& plan);
+/// Puts what is known in the place of what was guessed: these initialisers are not trained, all others are, all inputs are
+/// data. Running statistics stay what their normalisation takes them for.
+void take_buffers(const Graph& graph, const std::set<std::string>& buffers, InputPlan& plan);
 /// Symbol of an input's dimension: its name, or a made-up one for an unknown size; empty if the size is known.
 std::string dimension_symbol(const ValueNode& value, std::size_t dim);
 

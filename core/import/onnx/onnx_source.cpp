@@ -90,12 +90,14 @@ class OnnxSource final : public ModelSource {
 
 }  // namespace
 
-Expected<ModelSourcePtr> open_onnx_bytes(std::span<const std::uint8_t> bytes, const std::string& name) {
+Expected<ModelSourcePtr> open_onnx_bytes(std::span<const std::uint8_t> bytes, const std::string& name,
+                                         const std::optional<std::set<std::string>>& buffers) {
   auto proto = onnx::parse_model(bytes, name);
   if (!proto) return proto.error();
   auto graph = onnx::make_graph(std::make_shared<const onnx::ModelProto>(std::move(*proto)), name);
   if (!graph) return graph.error();
   auto plan = onnx::plan_inputs(**graph);
+  if (buffers) onnx::take_buffers(**graph, *buffers, plan);
   return ModelSourcePtr(std::make_shared<const OnnxSource>(*graph, std::move(plan)));
 }
 
