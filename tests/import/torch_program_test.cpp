@@ -195,6 +195,36 @@ class TorchProgramTest : public QObject {
     QCOMPARE((*model)->parameters, std::int64_t(0));
   }
 
+  // Exports at a fixed batch fill masks for it and count its rows out; a mask chosen by them grows with the batch.
+  void a_batch_that_the_graph_counts_out_is_any_other_too() {
+    P p;
+    p.data("x", {"3", "5", "8"}).tensor("rows", {"3"}, 5).tensor("column", {"3", "1"}, 5).tensor("places", {"5"}, 5);
+    p.tensor("ones", {"3", "5"}).tensor("mask", {"3", "5"}).tensor("last", {"3", "5", "1"}).tensor("y", {"3", "5", "8"});
+    p.node("aten.arange.default", {{"end", P::whole(3)}}, {"rows"}).node("aten.arange.default", {{"end", P::whole(5)}}, {"places"});
+    p.node("aten.unsqueeze.default", {{"self", P::of("rows")}, {"dim", P::whole(1)}}, {"column"});
+    p.node("aten.ones.default", {{"size", P::ints("3, 5")}}, {"ones"});
+    p.node("aten.index.Tensor", {{"self", P::of("ones")}, {"indices", P::list({"column", "places"})}}, {"mask"});
+    p.node("aten.unsqueeze.default", {{"self", P::of("mask")}, {"dim", P::whole(2)}}, {"last"});
+    p.node("aten.mul.Tensor", {{"self", P::of("x")}, {"other", P::of("last")}}, {"y"}).result("y");
+    const auto source = opened_program(p);
+    QVERIFY(source.has_value());
+    QCOMPARE((*source)->chosen_batch(), std::int64_t(3));
+    for (const std::int64_t batch : {3, 12}) {
+      const auto model = (*source)->bind({batch, 0});
+      QVERIFY2(model.has_value(), model ? "" : model.error().message().c_str());
+      QCOMPARE(made_by(**model, "y")->shape, (Shape{batch, 5, 8}));
+    }
+  }
+
+  void a_window_that_reaches_beyond_its_input_is_the_whole() {
+    P p;
+    p.data("x", {"2", "4", "7", "7"}).tensor("y", {"2", "4", "1", "1"});
+    p.node("aten.avg_pool2d.default", {{"self", P::of("x")}, {"kernel_size", P::ints("9, 9")}, {"ceil_mode", R"({"as_bool": true})"}}, {"y"});
+    const auto model = bound(p.result("y"), {6, 0});
+    QVERIFY2(model.has_value(), model ? "" : model.error().message().c_str());
+    QCOMPARE(made_by(**model, "y")->shape, (Shape{6, 4, 1, 1}));
+  }
+
   // A mask costs nothing; a bias of distances that is trained is a parameter and is added.
   void a_trained_bias_of_attention_counts() {
     for (const bool trained : {false, true}) {
@@ -262,6 +292,7 @@ class TorchProgramTest : public QObject {
     row("aten.pad.default", "pad=" + P::ints("1, 2, 0, 3"), "10,9,11");
     row("aten.repeat.default", "repeats=" + P::ints("1, 2, 1"), "10,12,8");
     row("aten.repeat_interleave.self_int", "repeats=" + P::whole(3) + ";dim=" + P::whole(1), "10,18,8");
+    row("aten.expand_as.default", "other=" + P::of("x"), "10,6,8");
     row("aten.expand.default", "size=" + P::ints("3, -1, -1, -1"), "3,10,6,8");
     row("aten.cumsum.default", "dim=" + P::whole(1), "10,6,8");
     row("aten.argmax.default", "dim=" + P::whole(2), "10,6");

@@ -30,6 +30,7 @@ struct InputPlan {
   std::map<int, int> transposed_twins;  ///< initialiser to the one that holds the same numbers transposed
   std::set<int> filled_weights;         ///< results of ConstantOfShape that stand for weights: see find_tables()
   std::set<int> repeated;               ///< initialisers that hold a class token once for each sample of the batch
+  bool literal_batch = false;           ///< tensors that nodes fill or count out for the file's own batch are for any
   double eight_bit_elements = 0;        ///< of 8-bit initialisers with two or more dimensions, which are no parameters
 };
 /// Weights among the graph's inputs: floating ones of fixed shape that reach a weight slot of an operator and, where
@@ -93,6 +94,7 @@ class Binder {
   bool enabled(const Node& node) const;
   bool takes_then(int condition) const;
   bool try_constant(const Node& node);
+  bool try_literal_batch(const Node& node);
   void visit_constants_only(const Node& node, Handler handler);
   void fail(const Node& node, std::string what);
   std::string operator_name(const Node& node) const;

@@ -75,6 +75,11 @@ class OnnxSource final : public ModelSource {
     auto reference = onnx::Binder(*graph_, plan_, plan_.fixed_batch, sequence, nullptr).run();
     if (!reference.model) return reference.model;
     auto model = onnx::Binder(*graph_, plan_, batch, sequence, &reference.shapes).run().model;
+    if (!model) {
+      onnx::InputPlan literal = plan_;
+      literal.literal_batch = true;
+      model = onnx::Binder(*graph_, literal, batch, sequence, &reference.shapes).run().model;
+    }
     Error error = !model ? model.error() : bad_input("has other parameters at another batch", graph_->file);
     if (model && (*model)->parameters == (*reference.model)->parameters) return model;
     error.hint = fmt::format("this export fixes the batch at {0}; give --batch {0} or export with dynamic_shapes",

@@ -121,6 +121,7 @@ class Lowering {
   void on_permute();
   void on_turn_last();
   void on_expand();
+  void on_expand_as();
   void on_unsqueeze();
   void on_squeeze();
   void on_cat();

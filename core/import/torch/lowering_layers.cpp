@@ -237,6 +237,15 @@ void Lowering::on_pool() {
   const bool largest = kind_.starts_with("max");
   const std::size_t count = std::size_t(kind_[kind_.find("pool") + 4] - '0');
   const auto kernel = integers("kernel_size", count);
+  // With ceil_mode a window may reach beyond its input, which it then covers as a whole.
+  const auto sizes = sizes_of(node_->inputs.empty() ? "" : node_->inputs.front().first);
+  if (error_ || kernel.size() != count || sizes.size() < count) return fail("its window does not fit its input");
+  bool whole = flag("ceil_mode", false);
+  for (std::size_t d = 0; d < count; ++d) {
+    const std::int64_t size = sizes[sizes.size() - count + d].value;
+    whole = whole && size > 0 && kernel[d] >= size;
+  }
+  if (whole) return set(0, emit(largest ? "GlobalMaxPool" : "GlobalAveragePool", {tensor(first_tensor())}));
   auto strides = has("stride") ? integers("stride", count) : kernel;
   if (strides.empty()) strides = kernel;
   auto pads = has("padding") ? integers("padding", count) : Integers(count, 0);

@@ -18,6 +18,7 @@ void Lowering::add_views(Table& table) {
   add(&Lowering::on_permute, {"permute", "permute_copy"});
   add(&Lowering::on_turn_last, {"t", "numpy_T", "mT", "adjoint", "t_copy"});
   add(&Lowering::on_expand, {"expand", "broadcast_to", "expand_copy"});
+  add(&Lowering::on_expand_as, {"expand_as"});
   add(&Lowering::on_unsqueeze, {"unsqueeze", "unsqueeze_copy"});
   add(&Lowering::on_squeeze, {"squeeze", "squeeze_copy"});
   add(&Lowering::on_cat, {"cat", "concat", "concatenate"});
@@ -115,6 +116,8 @@ void Lowering::on_expand() {
     if (size.name.empty() && size.value == -1) size.value = 1;
   set(emit("Expand", {value("self"), list(target)}));
 }
+
+void Lowering::on_expand_as() { set(emit("Expand", {value("self"), emit("Shape", {value("other")})})); }
 
 void Lowering::on_unsqueeze() {
   set(emit("Unsqueeze", {value("self"), list(Integers{axis("dim", 0, rank_of("self") + 1)})}));
