@@ -67,6 +67,7 @@ QString describe_file(const QString& path) {
   if (const auto foreign = foreign_kind({head.data(), std::size_t(head.size())}))
     return QString::fromStdString(foreign->what);
   if (path.endsWith(QStringLiteral(".onnx"), Qt::CaseInsensitive)) return QObject::tr("an ONNX model");
+  if (path.endsWith(QStringLiteral(".pt2"), Qt::CaseInsensitive)) return QObject::tr("a program of torch.export");
   if (path.endsWith(QStringLiteral(".pb"), Qt::CaseInsensitive)) return QObject::tr("a TensorFlow graph");
   return {};
 }

@@ -334,7 +334,7 @@ void MainWindow::connect_actions() {
   using Id = ActionId;
   const auto on = [this](Id id, auto call) { connect(actions_[id], &QAction::triggered, this, call); };
   on(Id::open_model, [this] {
-    ask_open(tr("Open model"), tr("Models and task graphs (*.onnx *.json *.pb *.pbtxt *.graph.txt);;All files (*)"),
+    ask_open(tr("Open model"), tr("Models and task graphs (*.onnx *.pt2 *.json *.pb *.pbtxt *.graph.txt);;All files (*)"),
              &MainWindow::open_path);
   });
   on(Id::open_hardware, [this] {

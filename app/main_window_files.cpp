@@ -8,6 +8,7 @@
 #include <QFileInfo>
 #include <QMessageBox>
 #include <QMimeData>
+#include <QRegularExpression>
 
 #include "app/app_settings.h"
 #include "app/command_palette.h"
@@ -43,7 +44,15 @@ void MainWindow::report_about(const Error& error, const QString& what_failed, co
   if (!error.where.empty()) where << views::to_qt(error.where);
   if (!error.hint.empty()) where << views::to_qt(error.hint);
   if (where.isEmpty()) where << what_failed;
-  messages_->show_message({views::Message::Kind::error, what, where.join(QStringLiteral(" — ")), about});
+  views::Message message{views::Message::Kind::error, what, where.join(QStringLiteral(" — ")), about};
+  // A config.json of an unknown family: the error names the nearest one, its place is the file and the key.
+  static const QRegularExpression nearest(QStringLiteral(R"(config\.json(\?as=([\w.-]+)))"));
+  if (const auto found = nearest.match(views::to_qt(error.what)); found.hasMatch() && !error.where.empty()) {
+    const QString instead = views::to_qt(error.where).section(QStringLiteral(": "), 0, -2) + found.captured(1);
+    message.action = tr("Read as %1").arg(found.captured(2));
+    message.act = [this, instead] { open_path(instead); };
+  }
+  messages_->show_message(std::move(message));
 }
 
 void MainWindow::note(const QString& what, const QString& where) {

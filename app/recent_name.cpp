@@ -28,7 +28,14 @@ bool says_nothing(const QString& folder) {
 
 }  // namespace
 
-QString recent_name(const QString& path) {
+QString file_of(const QString& specification) {
+  const auto mark = specification.lastIndexOf(u'?');
+  return mark < 0 || QFileInfo::exists(specification) ? specification : specification.left(mark);
+}
+
+QString recent_name(const QString& given) {
+  const QString path = file_of(given);
+  if (path != given) return recent_name(path) + given.mid(path.size());
   const QFileInfo file(path);
   if (file.fileName() != u"config.json") return file.fileName();
   const QString folder = file.dir().dirName();

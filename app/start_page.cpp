@@ -62,7 +62,7 @@ StartPage::StartPage(const ActionSet& actions, QWidget* parent) : QWidget(parent
     return button;
   };
   grid->addWidget(
-      big(ActionId::open_model, tr("Open model…"), tr("ONNX, Hugging Face config.json, TensorFlow graph, task graph")),
+      big(ActionId::open_model, tr("Open model…"), tr("ONNX, torch.export (.pt2), Hugging Face config.json, TensorFlow graph, task graph")),
       0, 0);
   grid->addWidget(big(ActionId::open_session, tr("Open session…"), tr("A .turnpoint file")), 0, 1);
   auto* drop = new QLabel(tr("or drop a model, hardware profile or .turnpoint session anywhere in the window"), body);
@@ -128,7 +128,7 @@ void StartPage::set_recent(const QStringList& paths) {
     const bool builtin = path.startsWith(QStringLiteral("builtin:"));
     auto* link = make_link(this, QStringLiteral("file"), builtin ? path : recent_name(path));
     link->setToolTip(path);
-    if (!builtin && !QFileInfo::exists(path)) {
+    if (!builtin && !QFileInfo::exists(file_of(path))) {
       link->setEnabled(false);
       link->setText(tr("%1 — file is gone").arg(link->text()));
     }

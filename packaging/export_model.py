@@ -16,25 +16,46 @@ import os
 import sys
 import warnings
 
-import torch
+
+def library(name):
+    """Imported when it is needed, so that wrong usage is told from a missing library."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        sys.exit(f"{name} is needed and cannot be imported: {error}")
 
 
-class Logits(torch.nn.Module):
-    """Names the inputs of a Hugging Face model and keeps the tensor that training computes its loss from."""
+def logits_of(model, names):
+    """The model with named inputs; its result is the tensor that training computes its loss from."""
+    torch = library("torch")
 
-    def __init__(self, model, names):
-        super().__init__()
-        self.model = model
-        self.names = names
+    class Logits(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.model = model
 
-    def forward(self, *values):
-        out = self.model(**dict(zip(self.names, values)))
-        if isinstance(out, torch.Tensor):
-            return out
-        for key in ("logits", "logits_per_image", "last_hidden_state"):
-            if out.get(key) is not None:
-                return out[key]
-        return out[0]
+        def forward(self, *values):
+            out = self.model(**dict(zip(names, values)))
+            if isinstance(out, torch.Tensor):
+                return out
+            for key in ("logits", "logits_per_image", "last_hidden_state"):
+                if out.get(key) is not None:
+                    return out[key]
+            return out[0]
+
+    return Logits()
+
+
+def values_of(path):
+    """What a config.json says."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            values = json.load(file)
+    except (OSError, ValueError) as error:
+        sys.exit(f"{path}: {error}")
+    if not isinstance(values, dict):
+        sys.exit(f"{path}: must be an object")
+    return values
 
 
 def ints(config, *names):
@@ -49,17 +70,18 @@ def ints(config, *names):
 
 def hugging_face(path, batch, sequence):
     """(module, arguments, dynamic shapes) of a config.json."""
-    import transformers
-
     folder = path if os.path.isdir(path) else None
-    if folder is None:
-        values = json.load(open(path, encoding="utf-8"))
-        kind = values.pop("model_type", None)
-        if kind is None:
-            sys.exit(f"{path}: has no model_type")
-        config = transformers.AutoConfig.for_model(kind, **values)
-    else:
-        config = transformers.AutoConfig.from_pretrained(folder)
+    values = {} if folder else values_of(path)
+    kind = values.pop("model_type", None)
+    if not folder and kind is None:
+        sys.exit(f"{path}: has no model_type")
+    if folder and not os.path.exists(os.path.join(folder, "config.json")):
+        sys.exit(f"{path}: the folder holds no config.json")
+    torch, transformers = library("torch"), library("transformers")
+    try:
+        config = transformers.AutoConfig.from_pretrained(folder) if folder else transformers.AutoConfig.for_model(kind, **values)
+    except ValueError as error:
+        sys.exit(f"{path}: {error}")
     for part in (config, getattr(config, "text_config", None)):
         if part is not None:
             part.use_cache = False
@@ -103,14 +125,19 @@ def hugging_face(path, batch, sequence):
         axes.append(token_axes)
     if not names:
         sys.exit(f"{path}: the input '{main}' of {type(model).__name__} is not known here; give module:callable")
-    return Logits(model, names), tuple(values), (tuple(axes),)
+    return logits_of(model, names), tuple(values), (tuple(axes),)
 
 
 def own_module(specification):
     module, _, name = specification.partition(":")
+    torch = library("torch")
     sys.path.insert(0, os.getcwd())
+    try:
+        make = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        sys.exit(f"{specification}: {error}")
     with torch.device("meta"):
-        made = getattr(importlib.import_module(module), name)()
+        made = make()
     model, arguments = made if isinstance(made, tuple) else (made, None)
     if arguments is None:
         sys.exit(f"{specification}: return (module, arguments); what the module is called with is not known")
@@ -121,6 +148,7 @@ def own_module(specification):
 
 def export(model, arguments, axes):
     """The exported program, with a free batch and sequence where that can be traced."""
+    torch = library("torch")
     tries = [axes, None] if axes else [None]
     for shapes in tries:
         try:
@@ -133,8 +161,7 @@ def export(model, arguments, axes):
 
 def write_without_weights(program, path):
     """Every tensor on the meta device becomes a reference to a file that need not exist."""
-    import onnx_ir as ir
-
+    torch, ir = library("torch"), library("onnx_ir")
     graph = program.model.graph
     offset = 0
     for name, value in graph.initializers.items():
@@ -149,12 +176,18 @@ def write_without_weights(program, path):
         out.write(ir.to_proto(program.model).SerializeToString())
 
 
+def positive(text):
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is no whole number of at least 1")
+    return int(text)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", metavar="CONFIG|FOLDER|module:callable")
     parser.add_argument("out", metavar="OUT.onnx")
-    parser.add_argument("--batch", type=int, default=2, help="of the traced example (default 2)")
-    parser.add_argument("--sequence", type=int, default=128, help="tokens of the traced example (default 128)")
+    parser.add_argument("--batch", type=positive, default=2, help="of the traced example (default 2)")
+    parser.add_argument("--sequence", type=positive, default=128, help="tokens of the traced example (default 128)")
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
     logging.disable(logging.WARNING)

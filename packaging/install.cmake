@@ -2,7 +2,7 @@
 include(GNUInstallDirs)
 
 install(TARGETS turnpoint-cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-set(manual_pages turnpoint-cli.1 turnpoint-probe.1)
+set(manual_pages turnpoint-cli.1 turnpoint-probe.1 turnpoint-export-model.1)
 if(TARGET turnpoint)
   install(TARGETS turnpoint turnpoint-layout RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(FILES packaging/org.turnpoint.Turnpoint.desktop DESTINATION ${CMAKE_INSTALL_DATADIR}/applications)
@@ -14,6 +14,8 @@ if(TARGET turnpoint)
 endif()
 install(DIRECTORY resources/schemas DESTINATION ${CMAKE_INSTALL_DATADIR}/turnpoint)
 install(DIRECTORY resources/studies DESTINATION ${CMAKE_INSTALL_DATADIR}/turnpoint FILES_MATCHING PATTERN "*.turnpoint")
+# A command without the suffix of its language, as Debian asks.
+install(PROGRAMS packaging/export_model.py DESTINATION ${CMAKE_INSTALL_BINDIR} RENAME turnpoint-export-model)
 install(FILES NOTICE README.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/turnpoint)
 install(FILES packaging/deb/copyright DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/turnpoint)
 
@@ -44,7 +46,7 @@ set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "fonts-dejavu-core, qt6-wayland, libdnnl3 | libdnnl2")
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libopenblas0-pthread | libopenblas0, openmpi-bin | mpich")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libopenblas0-pthread | libopenblas0, openmpi-bin | mpich, python3")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "explore how to train a deep-learning model on several GPUs")
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
 "Turnpoint loads a neural network and a description of a GPU cluster, searches
@@ -53,8 +55,9 @@ achieved as one curve: memory on each device against the time of an iteration.
 A point of the curve is a complete plan that can be inspected and exported.
 
 The package holds the window (turnpoint), the command line (turnpoint-cli),
-the process that measures devices and runs training steps (turnpoint-probe)
-and the one that lays out graphs (turnpoint-layout).")
+the process that measures devices and runs training steps (turnpoint-probe),
+the one that lays out graphs (turnpoint-layout) and a script that writes the
+graph of a PyTorch model (turnpoint-export-model, needs PyTorch).")
 # What is built against an MPI is a package of its own, so that nobody needs an MPI for the rest.
 if(TARGET turnpoint-probe-mpi)
   set(CPACK_DEB_COMPONENT_INSTALL ON)

@@ -21,8 +21,8 @@ fs::path whole(const fs::path& path) {
 /// A preset or a built-in model has neither a folder nor a suffix that files have.
 bool looks_like_path(const std::string& named) {
   if (named.starts_with("builtin:")) return false;
-  if (named.find('/') != std::string::npos) return true;
-  for (const char* suffix : {".json", ".onnx", ".pb", ".pbtxt", ".txt"})
+  if (named.find('/') != std::string::npos || named.find(".json?") != std::string::npos) return true;
+  for (const char* suffix : {".json", ".onnx", ".pt2", ".pb", ".pbtxt", ".txt"})
     if (named.ends_with(suffix)) return true;
   return false;
 }
@@ -30,8 +30,11 @@ bool looks_like_path(const std::string& named) {
 }  // namespace
 
 std::string absolute_name(const std::string& named) {
-  if (named.starts_with("builtin:") || !is_there(named)) return named;
-  return whole(named).string();
+  if (named.starts_with("builtin:")) return named;
+  if (is_there(named)) return whole(named).string();
+  const auto mark = named.rfind('?');
+  if (mark == std::string::npos || !is_there(named.substr(0, mark))) return named;
+  return whole(named.substr(0, mark)).string() + named.substr(mark);
 }
 
 std::string name_from(const fs::path& folder, const std::string& named) {
@@ -44,6 +47,8 @@ std::string name_from(const fs::path& folder, const std::string& named) {
 
 std::string resolve_name(const fs::path& folder, const std::string& named) {
   if (!looks_like_path(named)) return named;
+  if (const auto mark = named.rfind('?'); mark != std::string::npos && !is_there(named) && !is_there(folder / named))
+    return resolve_name(folder, named.substr(0, mark)) + named.substr(mark);
   const fs::path path(named);
   const fs::path here = whole(folder / path);  // an absolute `path` stays what it is
   if (is_there(here)) return here.string();

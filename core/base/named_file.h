@@ -7,8 +7,8 @@
 
 namespace turnpoint {
 
-/// `named` with the whole path where it names a file or folder that is there; anything else (builtin:NAME, a preset, a
-/// file that is gone) as it is.
+/// `named` with the whole path where it names a file or folder that is there, what follows a question mark kept
+/// (config.json?as=llama); anything else (builtin:NAME, a preset, a file that is gone) as it is.
 std::string absolute_name(const std::string& named);
 
 /// `named` as a file in `folder` writes it: relative where it lies in that folder or below, else unchanged.

@@ -110,7 +110,7 @@ std::vector<MeasuredWork> deepbench_rows(const MeasuredLog& log) {
 
 std::vector<MeasuredWork> measured_work(const MeasuredLog& log) {
   if (log.kind == LogKind::aceso_operators) return aceso_rows(log);
-  if (log.kind == LogKind::deepbench_gemm) return deepbench_rows(log);
+  if (log.kind == LogKind::deepbench_gemm || log.kind == LogKind::aiconfigurator) return deepbench_rows(log);
   return {};
 }
 

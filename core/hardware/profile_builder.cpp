@@ -165,7 +165,8 @@ void take_operators(const std::vector<MeasuredLog>& logs, Cluster& cluster, std:
     std::size_t raw = 0;
     for (const auto& sample : log.operators) {
       const auto dim = [&](std::size_t i) { return sample.dims[i].second; };
-      if (log.kind == LogKind::deepbench_gemm && dim(3) == 0 && dim(4) == 0)
+      const bool products_alone = log.kind == LogKind::deepbench_gemm || log.kind == LogKind::aiconfigurator;
+      if (products_alone && dim(3) == 0 && dim(4) == 0)
         products[{sample.precision, {dim(1), dim(2), dim(0)}, "forward"}].push_back(sample.time_s);
       else if (log.kind == LogKind::kineto && sample.kind == "matmul")
         products[{sample.precision, {dim(0), dim(1), dim(2)}, sample.phase}].push_back(sample.time_s);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One door for every kind of model: a file (ONNX, TensorFlow, Hugging Face config.json, a task graph) or a built-in by
+// One door for every kind of model: a file (ONNX, torch.export, TensorFlow, Hugging Face config.json, a task graph) or a built-in by
 // name.
 #pragma once
 
@@ -66,6 +66,8 @@ Expected<ModelSourcePtr> open_model(const std::string& specification);
 
 // The parts behind it.
 Expected<ModelSourcePtr> open_onnx(const std::string& path);
+/// What torch.export.save wrote (.pt2).
+Expected<ModelSourcePtr> open_torch_program(const std::string& path);
 /// GraphDef, MetaGraphDef or SavedModel, in binary (.pb) or text (.pbtxt).
 Expected<ModelSourcePtr> open_tensorflow(const std::string& path);
 Expected<ModelSourcePtr> open_huggingface_config(const std::string& path, const std::string& as = {});

@@ -8,6 +8,7 @@
 #include "core/import/onnx/mapped_file.h"
 #include "core/import/task_graph.h"
 #include "core/import/tensorflow/tensorflow_source.h"
+#include "core/import/torch/torch_source.h"
 
 namespace turnpoint {
 
@@ -32,7 +33,7 @@ Expected<std::string> file_in_folder(const std::string& folder) {
   return models.front();
 }
 
-enum class Kind { json, tasks, tensorflow, onnx, stored, text, empty };
+enum class Kind { json, tasks, tensorflow, onnx, torch, stored, text, empty };
 
 /// Tells JSON from protobuf by the first bytes: an ONNX file begins with field 1 (ir_version, 0x08) or another small
 /// field key, never with '{' and white space before it. TensorFlow's graphs are told by the fields at their top, and
@@ -46,6 +47,7 @@ Expected<Kind> sniff(const std::string& path) {
   constexpr std::size_t kLooked = 512;
   std::string_view head = whole.substr(0, kLooked);
   if (is_safetensors(whole) || is_safetensors_index(whole)) return Kind::stored;
+  if (is_torch_program(file->bytes())) return Kind::torch;
   if (const auto foreign = foreign_kind(whole)) return foreign_error(*foreign, path);
   if (is_tensorflow(file->bytes())) return Kind::tensorflow;
   if (is_task_graph(whole)) return Kind::tasks;
@@ -92,6 +94,7 @@ Expected<ModelSourcePtr> open_model(const std::string& specification) {
     case Kind::tasks: return open_task_graph_source(path);
     case Kind::tensorflow: return open_tensorflow(path);
     case Kind::onnx: return open_onnx(path);
+    case Kind::torch: return open_torch_program(path);
     case Kind::stored: return open_stored_weights(path);
     case Kind::empty: return bad_input("the file is empty", path);
     case Kind::text: break;

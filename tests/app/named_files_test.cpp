@@ -83,6 +83,26 @@ class NamedFilesTest : public QObject {
     QCOMPARE(resolve_name(root_, "local"), std::string("local"));
   }
 
+  void a_family_behind_a_file_goes_where_the_file_goes() {
+    write_text(root_ / "work/config.json", "{}");
+    fs::current_path(root_ / "work");
+    QCOMPARE(absolute_name("config.json?as=llama"), (root_ / "work/config.json?as=llama").string());
+    QCOMPARE(absolute_name("gone.json?as=llama"), std::string("gone.json?as=llama"));
+    app::Session session;
+    session.scenario.model = absolute_name("config.json?as=llama");
+    session.scenario.hardware = "v100-16gb-2x8";
+    QVERIFY(app::save_session(session, root_ / "work/s.turnpoint"));
+    QCOMPARE(model_in(root_ / "work/s.turnpoint"), std::string("config.json?as=llama"));
+    fs::current_path("/");
+    fs::rename(root_ / "work", root_ / "moved");
+    const auto again = app::load_session(root_ / "moved/s.turnpoint");
+    QVERIFY(again);
+    QCOMPARE(again->scenario.model, (root_ / "moved/config.json?as=llama").string());
+    const QString recent = QString::fromStdString(again->scenario.model);
+    QCOMPARE(app::file_of(recent), QString::fromStdString((root_ / "moved/config.json").string()));
+    QCOMPARE(app::recent_name(recent), QStringLiteral("moved?as=llama"));
+  }
+
   void a_session_of_before_is_read_as_it_was_meant() {
     write_text(root_ / "cwd/net.onnx", "x");
     write_text(root_ / "s.turnpoint",

@@ -103,6 +103,25 @@ class OpeningTest : public QObject {
     QCOMPARE(messages->count(), 0);
   }
 
+  void an_unknown_family_is_read_like_another_at_a_click() {
+    Real real;
+    real.window->open_path(written(real, "new.json",
+                                   R"({"model_type": "brandnew", "strange_rank": 7, "hidden_size": 64, "vocab_size": 99,
+                                       "num_hidden_layers": 1, "num_attention_heads": 4, "intermediate_size": 128})"));
+    QTRY_COMPARE(real.window->messages()->count(), 1);
+    const views::Message* message = real.window->messages()->current();
+    QVERIFY2(front(real).contains("?as="), qPrintable(front(real)));
+    QVERIFY2(message->action.startsWith("Read as "), qPrintable(message->action));
+    const QString family = message->action.section(u' ', -1);
+    message->act();
+    QVERIFY(real.settle());
+    QVERIFY(real.window->document().scenario());
+    QVERIFY(real.window->document().state().model.ends_with("new.json?as=" + family.toStdString()));
+    QCOMPARE(real.window->messages()->count(), 0);
+    const auto recent = real.settings.recent_models();
+    QVERIFY(!recent.isEmpty() && recent.front().endsWith("new.json?as=" + family));
+  }
+
   void another_model_has_no_plan_until_it_has_one() {
     Real real;
     QVERIFY(real.open("builtin:lenet"));

@@ -87,6 +87,26 @@ class PresetsTest : public QObject {
     QVERIFY(equal(network("trainium2-2x16"), 400));
   }
 
+  // A figure that nobody measured is called an estimate where the preset is listed, and none that was measured is.
+  void estimates_are_called_so_data() {
+    QTest::addColumn<QString>("preset");
+    QTest::addColumn<bool>("estimated");
+    for (const char* name : {"mi355x-288gb-1x8", "gaudi3-128gb-1x8", "trainium2-96gb-1x16", "tpu-v7-1x4", "l40s-48gb-1x8"})
+      QTest::newRow(name) << QString(name) << true;
+    for (const char* name : {"v100-16gb-1x8", "a100-80gb-1x8", "h100-80gb-2x8", "b200-180gb-1x8", "mi300x-192gb-1x8"})
+      QTest::newRow(name) << QString(name) << false;
+  }
+  void estimates_are_called_so() {
+    QFETCH(QString, preset);
+    QFETCH(bool, estimated);
+    for (const auto& info : preset_names()) {
+      if (info.name != preset.toStdString()) continue;
+      QCOMPARE(info.note.find("GB/s (estimated)") != std::string::npos, estimated);
+      return;
+    }
+    QFAIL("is not listed");
+  }
+
   // What drivers and logs call these devices; "GB200" is no B200.
   void names_of_drivers() {
     QCOMPARE(preset_key_of("NVIDIA GB200"), std::string("gb200-186gb"));

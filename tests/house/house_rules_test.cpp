@@ -218,7 +218,8 @@ class HouseRulesTest : public QObject {
     for (const char* pattern : {"*.turnpoint", "*.onnx"})
       QVERIFY(types.find(std::string("<glob pattern=\"") + pattern) != std::string::npos);
     const std::string install = whole_file("packaging/install.cmake");
-    for (const char* name : {"training steps (turnpoint-probe)", "libdnnl3", "turnpoint-mpi", "turnpoint-layout.1", "mime/packages"})
+    for (const char* name : {"training steps (turnpoint-probe)", "libdnnl3", "turnpoint-mpi", "turnpoint-layout.1", "mime/packages",
+                             "RENAME turnpoint-export-model", "turnpoint-export-model.1"})
       QVERIFY2(install.find(name) != std::string::npos, name);
     const auto document = turnpoint::read_json_file(std::filesystem::path(kRoot) / "CMakePresets.json");
     const auto& package = document->at("packagePresets").at(0);

@@ -41,7 +41,7 @@ class ForeignFileTest : public QObject {
     row("gguf", "GGUF\3", "is a GGUF file");
     row("pth", QByteArray("PK\3\4", 4) + "archive/data.pkl", "is a PyTorch checkpoint");
     row("torchscript", QByteArray("PK\3\4", 4) + "m/data.pkl m/code/__torch__.py", "is a TorchScript module");
-    row("pt2", QByteArray("PK\3\4", 4) + "serialized_exported_program.json", "is a program of torch.export");
+    row("pt2", QByteArray("PK\3\4", 4) + "serialized_exported_program.json", "is a program of torch.export (.pt2) that is cut off");
     row("keras", QByteArray("PK\3\4", 4) + "metadata.json config.json", "is a Keras model");
     row("npz", QByteArray("PK\3\4", 4) + "w.npy", "is a NumPy archive");
     row("h5", "\x89HDF\r\n\x1a\n", "is an HDF5 file");

@@ -309,6 +309,29 @@ class HardwareViewTest : public QObject {
     QVERIFY(find_row(*f.view.content(), QStringLiteral("Figures in the files"), QStringLiteral("host")) >= 0);
   }
 
+  // The others are taken without them, so the page must say which were left.
+  void files_that_could_not_be_read_are_named_with_the_reason() {
+    HardwareReport report = broken_report();
+    Error error = bad_input("is not UTF-8 text", "/data/logs/rank3.log: line 12");
+    error.hint = "save it as UTF-8";
+    report.unread = {{"/data/logs/rank3.log", error}, {"/data/logs/empty.txt", bad_input("is empty", "/data/logs/empty.txt")}};
+    Shown f(make_hardware_content(measured_pair(), &report));
+    QTableView* table = f.view.remarks();
+    QVERIFY(table->isVisible());
+    QCOMPARE(f.view.content()->warnings, 4);
+    QStringList rows;
+    for (int row = 0; row < table->model()->rowCount(); ++row)
+      rows += table->model()->index(row, RemarkModel::file).data().toString() + u'|' +
+              table->model()->index(row, RemarkModel::what).data().toString();
+    const auto has = [&](const char* file, const char* words) {
+      return std::any_of(rows.begin(), rows.end(), [&](const QString& row) {
+        return row.section(u'|', 0, 0).contains(QLatin1String(file)) && row.contains(QLatin1String(words));
+      });
+    };
+    QVERIFY2(has("rank3.log", "not read: line 12: is not UTF-8 text (save it as UTF-8)"), qPrintable(rows.join(u'\n')));
+    QVERIFY2(has("empty.txt", "not read: is empty"), qPrintable(rows.join(u'\n')));
+  }
+
   void without_a_profile_the_curves_of_the_files_are_shown_and_a_base_is_offered() {
     HardwareReport report = broken_report();
     report.no_cluster = "no file names a device that a preset is known for";

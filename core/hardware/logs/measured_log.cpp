@@ -37,6 +37,9 @@ constexpr const char* kKindNames[] = {"nccl-tests table",
                                       "Intel MPI benchmark",
                                       "perftest log",
                                       "rocm-smi topology",
+                                      "PARAM benchmark",
+                                      "superbench results",
+                                      "aiconfigurator table",
                                       "Nsight Systems summary",
                                       "device data sheet"};
 constexpr const char* kFigureNames[] = {
@@ -50,7 +53,7 @@ Error unknown_kind(const std::string& path) {
   error.hint =
       "nccl-tests, nvbandwidth, nvidia-smi topo -m, rocm-smi --showtopo, NCCL topology XML, PyTorch profiler traces, "
       "nsys "
-      "stats, OSU and Intel MPI benchmarks, perftest, Galvatron, nnScaler, Vidur, DeepBench and Aceso files are";
+      "stats, OSU, Intel MPI and PARAM benchmarks, perftest, superbench, aiconfigurator, Galvatron, nnScaler, Vidur, DeepBench and Aceso files are";
   return error;
 }
 
@@ -59,6 +62,7 @@ Expected<MeasuredLog> read_json_log(std::string_view text, const std::string& pa
     const auto source = text_source(text);
     return read_kineto(*source, path);
   }
+  if (looks_like_superbench(text)) return read_superbench(text, path);
   if (text.size() > kMaximumJson) return bad_input(fmt::format("larger than {} MiB", kMaximumJson >> 20), path);
   const auto document = parse_json(text, path);
   if (!document) return document.error();
@@ -103,6 +107,8 @@ std::optional<Expected<MeasuredLog>> read_table(LineReader& lines, std::string_v
   if (has("op_name") && has("forward-compute")) return read_aceso_operators(lines, path);
   if (has("data_size(MB)") && has("time(ms)")) return read_aceso_collectives(lines, path);
   if (has("M") && has("N") && has("K") && has("time_ms")) return read_deepbench(lines, path);
+  if (has("nccl_dtype") && has("num_gpus") && has("message_size")) return read_aiconfigurator_nccl(lines, path);
+  if (has("gemm_dtype") && has("m") && has("n") && has("k")) return read_aiconfigurator_gemm(lines, path);
   if (first.find("time_stats.") != std::string_view::npos)
     return has("collective") && has("size") ? read_vidur_collectives(lines, path)
                                             : read_vidur_compute(lines, first, path);
@@ -116,7 +122,8 @@ struct LineKind {
 };
 constexpr LineKind kLineKinds[] = {{is_nccl_tests_line, read_nccl_tests},       {is_osu_line, read_osu},
                                    {is_intel_mpi_line, read_intel_mpi},         {is_perftest_line, read_perftest},
-                                   {is_rocm_topology_line, read_rocm_topology}, {is_nsys_line, read_nsys}};
+                                   {is_rocm_topology_line, read_rocm_topology}, {is_nsys_line, read_nsys},
+                                   {is_param_line, read_param}};
 
 const LineKind* line_kind(LineReader& lines) {
   for (Line line; lines.next(line);)
@@ -177,7 +184,10 @@ Expected<MeasuredLog> parse_measured_log(std::string_view text, const std::strin
   if (begin == std::string_view::npos) return bad_input("is empty", path);
   // "[1,0]<stdout>:" or a time in brackets before every line is a launcher's, not JSON.
   const std::string_view first = first_line(text);
-  const bool list = text[begin] == '[' && without_prefixes(first).size() == first.size();
+  // So is "[Rank 0]": a list of JSON goes on with a value.
+  const auto next = text.find_first_not_of(" \t\r\n", begin + 1);
+  const bool value = next == std::string_view::npos || std::string_view("{[]\"-0123456789tfn").find(text[next]) != std::string_view::npos;
+  const bool list = text[begin] == '[' && value && without_prefixes(first).size() == first.size();
   if (text[begin] == '{' || list) return read_json_log(text, path);
   if (text.find('\x1b') == std::string_view::npos) return read_text_log(text, path);
   return read_text_log(without_colours(text), path);

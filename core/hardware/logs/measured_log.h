@@ -34,6 +34,9 @@ enum class LogKind : std::uint8_t {
   intel_mpi,      ///< Intel MPI Benchmarks
   perftest,       ///< ib_write_bw and its sisters
   rocm_topology,  ///< rocm-smi --showtopo
+  param,          ///< PARAM's comms benchmark
+  superbench,     ///< results of superbench: collectives, network cards, copies
+  aiconfigurator, ///< nccl_perf and gemm_perf as text
   nsys,           ///< nsys stats, summaries of kernels as csv
   gpu_specs       ///< data-sheet figures of one device, nothing measured
 };

@@ -25,6 +25,8 @@ bool is_perftest_line(std::string_view line);
 Expected<MeasuredLog> read_perftest(LineReader& lines, const std::string& path);
 bool is_rocm_topology_line(std::string_view line);
 Expected<MeasuredLog> read_rocm_topology(LineReader& lines, const std::string& path);
+bool is_param_line(std::string_view line);
+Expected<MeasuredLog> read_param(LineReader& lines, const std::string& path);
 bool is_nsys_line(std::string_view line);
 Expected<MeasuredLog> read_nsys(LineReader& lines, const std::string& path);
 
@@ -40,6 +42,10 @@ Expected<MeasuredLog> read_nccl_topology(std::string_view text, const std::strin
 bool looks_like_kineto(std::string_view start);
 Expected<MeasuredLog> read_kineto(ByteSource& source, const std::string& path);
 
+/// True if a JSON text, or lines of it, names metrics of superbench that are read.
+bool looks_like_superbench(std::string_view start);
+Expected<MeasuredLog> read_superbench(std::string_view text, const std::string& path);
+
 bool looks_like_galvatron(const nlohmann::json& document);
 Expected<MeasuredLog> read_galvatron(const nlohmann::json& document, const std::string& path);
 bool looks_like_nnscaler(const nlohmann::json& document);
@@ -49,6 +55,8 @@ Expected<MeasuredLog> read_gpu_specs(const nlohmann::json& document, const std::
 Expected<MeasuredLog> read_vidur_collectives(LineReader& lines, const std::string& path);
 /// `heading`: the table's first line, which names its operators.
 Expected<MeasuredLog> read_vidur_compute(LineReader& lines, std::string_view heading, const std::string& path);
+Expected<MeasuredLog> read_aiconfigurator_nccl(LineReader& lines, const std::string& path);
+Expected<MeasuredLog> read_aiconfigurator_gemm(LineReader& lines, const std::string& path);
 Expected<MeasuredLog> read_deepbench(LineReader& lines, const std::string& path);
 
 Expected<MeasuredLog> read_aceso_operators(LineReader& lines, const std::string& path);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kLooked = std::size_t(4) << 20;
 constexpr const char* kConfig = "open the config.json of the model that it belongs to";
-constexpr const char* kExport = "export the model with torch.onnx.export or packaging/export_model.py and open that";
+constexpr const char* kExport = "export the model with torch.onnx.export or turnpoint-export-model (packaging/export_model.py) and open that";
 
 bool has(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
 
@@ -24,7 +24,7 @@ ForeignKind archive(std::string_view bytes) {
            (bytes.size() > kLooked && has(bytes.substr(bytes.size() - kLooked), name));
   };
   if (named("serialized_exported_program.json") || named("models/model.json"))
-    return {"a program of torch.export (.pt2)",
+    return {"a program of torch.export (.pt2) that is cut off: its archive has no directory",
             "torch.onnx.export takes the loaded program as it is; open what it writes"};
   if (named("data.pkl") && (named("/code/") || named("constants.pkl")))
     return {"a TorchScript module", std::string("TorchScript has no shapes: ") + kExport};
@@ -117,7 +117,7 @@ std::optional<ForeignKind> json_kind(std::string_view bytes) {
   if (document.contains("_diffusers_version") || document.contains("_class_name"))
     return ForeignKind{
         "a diffusers configuration (" + (text("_class_name").empty() ? "a part" : text("_class_name")) + ")",
-        "export that part with packaging/export_model.py module:callable and open the graph"};
+        "export that part with turnpoint-export-model module:callable (packaging/export_model.py) and open the graph"};
   if (document.contains("model_type")) return std::nullopt;
   if (document.contains("class_name") && document.contains("config"))
     return ForeignKind{"a Keras architecture", "write the model as a SavedModel with model.export() and open that"};

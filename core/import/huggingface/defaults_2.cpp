@@ -7,6 +7,18 @@ namespace turnpoint::huggingface {
 std::vector<FamilyDefaults> defaults_2() {
   return {
       {"led", R"(max_position_embeddings := null)"},
+      {"fnet", R"(hidden_act := "gelu_new"; hidden_size := 768; intermediate_size := 3072; max_position_embeddings := 512
+        num_hidden_layers := 12; vocab_size := 32000)"},
+      {"rwkv", R"(context_length := 1024; hidden_size := 4096; num_hidden_layers := 32; vocab_size := 50277)"},
+      {"zamba", R"(attn_layer_offset := 4; attn_layer_period := 6; hidden_size := 3712; intermediate_size := 14848
+        max_position_embeddings := 4096; num_attention_heads := 16; num_hidden_layers := 76; vocab_size := 32000)"},
+      {"zamba2", R"(hidden_size := 2560; intermediate_size := 10240; num_attention_heads := 32; num_hidden_layers := 54)"},
+      {"t5gemma", R"(decoder.hidden_size := 2304; decoder.intermediate_size := 9216; decoder.num_hidden_layers := 26
+        decoder.num_attention_heads := 8; decoder.num_key_value_heads := 4; decoder.head_dim := 256
+        decoder.max_position_embeddings := 8192; decoder.hidden_activation := "gelu_pytorch_tanh"
+        decoder.vocab_size := 256000; encoder.hidden_size := 2304; encoder.intermediate_size := 9216
+        encoder.num_hidden_layers := 26; encoder.num_attention_heads := 8; encoder.num_key_value_heads := 4
+        encoder.head_dim := 256; decoder.sliding_window := 4096; vocab_size := null)"},
       {"fsmt", R"(activation_function := "relu"; src_vocab_size := 42024; tgt_vocab_size := 42024
         tie_word_embeddings := false)"},
       {"pegasus_x", R"(activation_function := "gelu"; decoder_layers := 16; encoder_layers := 16

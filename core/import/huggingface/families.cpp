@@ -82,8 +82,8 @@ const Family* take_nearest(JsonFields& fields, const Named& named, std::vector<s
                               ? fmt::format("which knows nothing of {}", joined(nearest.unread))
                               : fmt::format("which needs {}", joined(nearest.assumed));
   fields.fail(named.key, fmt::format("unknown family '{}'; the nearest is '{}', {}: read it so all the same by "
-                                     "--as {}, {}",
-                                     named.name, as, why, as, kExport));
+                                     "--as {} (config.json?as={}), {}",
+                                     named.name, as, why, as, as, kExport));
   return nullptr;
 }
 
@@ -129,7 +129,8 @@ Expected<TransformerShape> read_huggingface_config(JsonFields fields, std::strin
   if (!named.family && !named.name.empty() && !nested) named.family = take_nearest(fields, named, notes);
   if (!named.family) {
     fields.fail("model_type", fmt::format("neither model_type nor architectures says which family this is: name one by "
-                                          "--as FAMILY (--as llama for a decoder with the usual keys), {}",
+                                          "--as FAMILY (--as llama, config.json?as=llama, for a decoder with the usual "
+                                          "keys), {}",
                                           kExport));
     return *fields.error();
   }

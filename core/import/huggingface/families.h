@@ -15,7 +15,8 @@ namespace turnpoint {
 const std::vector<std::string>& huggingface_families();
 
 /// Reads and checks a config. `fields` names file and key in every message.
-/// `as` names the family whatever the config says; empty: the config does.
+/// `as` names the family whatever the config says; empty: the config does. The error of an unknown family says
+/// "config.json?as=NEAREST", which the window offers on a button.
 Expected<TransformerShape> read_huggingface_config(JsonFields fields, std::string_view as = {});
 
 }  // namespace turnpoint

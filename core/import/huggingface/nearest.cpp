@@ -104,7 +104,7 @@ Nearest nearest_family(const nlohmann::json& config, std::string_view name) {
     for (const auto& [key, value] : config.items())
       if (is_structural(key, value) && !keys.contains(key)) one.unread.push_back(key);
     for (const auto& [key, value] : one.family->defaults->items())
-      if (is_structural(key, value) && value.is_number() && !config.contains(key)) one.assumed.push_back(key);
+      if (is_structural(key, value) && (value.is_number() || value.is_object()) && !config.contains(key)) one.assumed.push_back(key);
     const std::size_t letters = common_letters(family_name, name);
     const std::size_t common = letters < kTelling ? 0 : letters;
     const std::tuple score(one.unread.size(), one.assumed.size(), name.size() - common, -followers(family_name),

@@ -42,6 +42,11 @@ std::vector<FamilyRow> encoder_rows() {
       {"roberta", "Roberta", "-bert", R"(
         positions = max_position_embeddings - 2; spare_positions = 2
         refuse max_position_embeddings: max_position_embeddings < 3: must be at least 3, not {max_position_embeddings})"},
+      {"longformer", "Longformer", "roberta", R"(
+        global_token = true; window = attention_window[0] | attention_window
+        note: true: attention to the first position has weights of its own; other global positions are not counted)"},
+      {"fnet", "FNet", "-bert", R"(
+        heads = 1; embedding_projection = true; pooler = true; mixer = 'fourier'; type_vocab_size := 4)"},
       {"camembert", "Camembert", "roberta", ""},
       {"ibert", "IBert", "roberta", ""},
       {"mpnet", "MPNet", "roberta", "token_types = none"},

@@ -32,7 +32,10 @@ std::vector<FamilyRow> pair_rows() {
       {"bigbird_pegasus", "BigBirdPegasus", "pegasus", "qkv_bias = use_bias; output_bias = use_bias; embedding_norm = true; tied = $alone_ ? false : tie_word_embeddings"},
       {"m2m_100", "M2M100", "mbart", "embedding_norm = false; learned_positions = false; activation = activation_function"},
       {"led", "LED", "bart", R"(
-        refuse model_type: true: encoders with global attention of their own weights are not supported)"},
+        global_token = !$alone_; positions = max_decoder_position_embeddings; encoder_positions = max_encoder_position_embeddings
+        spare_positions = none; window = attention_window[0] | attention_window
+        max_decoder_position_embeddings := 1024; max_encoder_position_embeddings := 16384
+        note: true: attention to the encoder's first position has weights of its own; other global positions are not counted)"},
       {"fsmt", "FSMT", "bart", R"(
         vocabulary = tgt_vocab_size; own_tables = !tie_word_embeddings; embedding_norm = false; positions = max_position_embeddings
         refuse src_vocab_size: src_vocab_size != tgt_vocab_size: source and target of different vocabularies are not supported)"},
@@ -59,6 +62,14 @@ std::vector<FamilyRow> pair_rows() {
         gated_ = begins(feed_forward_proj, 'gated-')
         mlp = $gated_ ? 'gated' : 'plain'; activation = feed_forward_proj == 'gated-gelu' ? 'gelu' : feed_forward_proj == 'gated-silu' ? 'silu' : feed_forward_proj
         norm = 'rms'; head = none)"},
+      {"t5gemma", "T5Gemma", "gemma2", R"(
+        hidden = decoder.hidden_size; layers = decoder.num_hidden_layers; intermediate = decoder.intermediate_size
+        heads = decoder.num_attention_heads; kv_heads = decoder.num_key_value_heads; head_channels = decoder.head_dim
+        vocabulary = decoder.vocab_size | vocab_size; positions = decoder.max_position_embeddings
+        activation = decoder.hidden_activation; window = decoder.sliding_window
+        encoder_layers = encoder.num_hidden_layers; encoder_intermediate = encoder.intermediate_size; own_tables = true
+        refuse encoder.hidden_size: encoder.hidden_size != decoder.hidden_size: encoders of another width than the decoder are not supported
+        refuse encoder.num_attention_heads: encoder.num_attention_heads != decoder.num_attention_heads || encoder.num_key_value_heads != decoder.num_key_value_heads || encoder.head_dim != decoder.head_dim: encoders with other heads than the decoder are not supported)"},
       {"mt5", "MT5", "t5", "tie_word_embeddings := false"},
       {"longt5", "LongT5", "t5", "refuse encoder_attention_type: encoder_attention_type == 'transient-global': only 'local' is supported"},
       {"umt5", "UMT5", "t5", "own_buckets = true"},

@@ -13,6 +13,29 @@ std::vector<FamilyRow> state_rows() {
         scan_rank = $rank_ | ($hidden + 15) / 16
         scan_convolution_bias = use_conv_bias; scan_bias = use_bias
         mixer = 'mamba'; feed_forward = 'none'; time_step_rank := "auto")"},
+      {"rwkv", "Rwkv", "-model", R"(
+        heads = 1; kv_heads = 1; head_channels = 1; positions = context_length | 1024; embedding_norm = true
+        recurrence_channels = attention_hidden_size | $hidden; intermediate = intermediate_size | 4 * $hidden
+        activation = 'relu2'; mixer = 'weighted_average'; feed_forward = 'gated_mix')"},
+      {"zamba", "Zamba", "mamba", R"(
+        heads = num_attention_heads; kv_heads = num_key_value_heads | $heads; head_channels = attention_head_dim | (2 * $hidden / $heads)
+        intermediate = intermediate_size; activation = hidden_mamba_act | 'silu'; norm = 'rms'; mlp_bias = false
+        scan_inner = mamba_expand * $hidden; scan_state = mamba_d_state; scan_kernel = mamba_d_conv
+        rank_ = mamba_dt_rank == 'auto' ? none : mamba_dt_rank
+        scan_convolution_bias = mamba_conv_bias; scan_bias = mamba_proj_bias
+        positions = max_position_embeddings | 4096; shared_blocks = 1
+        layer_shared = (layers_block_type[$i] | (in(hybrid_layer_ids, $i) || !has(hybrid_layer_ids) && !has(layers_block_type) && $by_period_ ? 'hybrid' : 'mamba')) == 'hybrid'
+        by_period_ = $i == 2 || $i > 2 && ($i - 3) % attn_layer_period == attn_layer_offset
+        mamba_conv_bias := true; mamba_dt_rank := "auto"; mamba_expand := 2; mamba_d_state := 16; mamba_d_conv := 4
+        tie_word_embeddings := true)"},
+      {"zamba2", "Zamba2", "zamba", R"(
+        activation = hidden_act | 'gelu'; mlp_bias = add_bias_linear; mixer = 'mamba2'
+        scan_heads = n_mamba_heads; scan_groups = mamba_ngroups; scan_chunk = chunk_size; scan_norm = true; scan_rank = none
+        scan_convolution_bias = use_conv_bias; scan_bias = add_bias_linear
+        shared_blocks = num_mem_blocks; shared_rank = adapter_rank; shared_attention_rank = use_shared_attention_adapter
+        by_period_ = $i == 47 || $i == 51 || $i > 0 && $i % 6 == 0 && $i <= 42
+        use_conv_bias := true; adapter_rank := 128; num_mem_blocks := 1; mamba_d_state := 64; mamba_ngroups := 1
+        n_mamba_heads := 8; chunk_size := 256)"},
       {"falcon_mamba", "FalconMamba", "mamba", "time_step_rank := \"auto\""},
       {"mamba2", "Mamba2", "mamba", R"(
         scan_inner = expand * $hidden; scan_heads = num_heads; scan_groups = n_groups; scan_chunk = chunk_size
@@ -83,12 +106,8 @@ std::vector<FamilyRow> state_rows() {
         delta_decay_rank = none; delta_gate_rank = none; attention_gate = 'head'
         mixer = (layer_types[$i] | (($i + 1) % layer_group_size == 0 ? 'full_attention' : 'linear_attention')) == 'linear_attention' ? 'delta' : 'attention')"},
       // What no operator stands for.
-      {"rwkv", "Rwkv", "", "refuse model_type: true: its layers are linear recurrences over the sequence, and there is no operator for them"},
       {"xlstm", "xLSTM", "", "refuse model_type: true: its layers are linear recurrences over the sequence, and there is no operator for them"},
-      {"zamba", "Zamba", "", "refuse model_type: true: its layers share one block of attention whose input is twice as wide, and there is no operator for it"},
-      {"zamba2", "Zamba2", "", "refuse model_type: true: its layers share one block of attention whose input is twice as wide, and there is no operator for it"},
       {"doge", "Doge", "", "refuse model_type: true: its attention masks keys by a product of the values, and there is no operator for it"},
-      {"longformer", "Longformer", "", "refuse model_type: true: global tokens have projections of their own, and there is no operator for them"},
       {"gemma3n_text", "Gemma3n Gemma3nText", "", "refuse model_type: true: its layers mix four streams of states, and there is no operator for it"},
       {"splinter", "Splinter", "", "refuse model_type: true: its head selects spans by products of pairs of positions, and there is no operator for it"},
       {"pixtral", "PixtralVision", "", "refuse model_type: true: pictures of any size with positions in two dimensions are not supported"},

@@ -232,6 +232,7 @@ void ShapeReader::read_structure(TransformerShape& s) {
   s.attention_sinks = flag("sinks");
   s.embedding_norm = flag("embedding_norm");
   s.foreign_memory = flag("foreign_memory");
+  s.global_token = flag("global_token");
   s.shared_groups = number("shared_groups", 0, kMaximumLayers);
   if (good() && s.shared_groups > s.layers)
     fail(blamed("shared_groups"), fmt::format("{} groups are more than the {} layers", s.shared_groups, s.layers));
@@ -308,6 +309,9 @@ void ShapeReader::read_mixers(TransformerShape& s) {
   s.convolution_kernel = number("short_kernel", 0, 1 << 10);
   s.convolution_bias = flag("short_bias");
   s.recurrence_channels = width("recurrence_channels");
+  s.shared.blocks = number("shared_blocks", 0, kMaximumLayers);
+  s.shared.rank = width("shared_rank");
+  s.shared.attention_rank = s.shared.rank > 0 && flag("shared_attention_rank");
 }
 
 void ShapeReader::read_experts(TransformerShape& s) {
@@ -349,13 +353,15 @@ void ShapeReader::read_experts(TransformerShape& s) {
 void ShapeReader::read_layers(TransformerShape& s) {
   static constexpr const char* kByLayer[] = {"mixer", "feed_forward", "layer_heads", "layer_kv_heads",
                                              "layer_head_channels", "layer_value_channels", "layer_intermediate",
-                                             "layer_rank", "layer_indexed", "layer_sinks", "layer_block"};
+                                             "layer_rank", "layer_indexed", "layer_sinks", "layer_block",
+                                             "layer_shared"};
   if (std::none_of(std::begin(kByLayer), std::end(kByLayer), [&](const char* name) { return has(name); })) return;
   s.each.resize(static_cast<std::size_t>(s.layers));
   for (layer_ = 0; layer_ < s.layers && good(); ++layer_) {
     LayerShape& own = s.each[static_cast<std::size_t>(layer_)];
-    own.mixer = Mixer(choice("mixer", "attention mamba mamba2 attention_and_mamba2 delta convolution recurrence none"));
-    own.feed_forward = FeedForward(choice("feed_forward", "by_list dense experts none"));
+    own.mixer = Mixer(choice("mixer", "attention mamba mamba2 attention_and_mamba2 delta convolution recurrence none "
+                                    "weighted_average fourier"));
+    own.feed_forward = FeedForward(choice("feed_forward", "by_list dense experts none gated_mix"));
     own.heads = number("layer_heads", 0, kMaximumHeads);
     own.kv_heads = number("layer_kv_heads", 0, kMaximumHeads);
     own.head_channels = width("layer_head_channels");
@@ -363,6 +369,7 @@ void ShapeReader::read_layers(TransformerShape& s) {
     own.intermediate = width("layer_intermediate");
     own.key_value_rank = width("layer_rank");
     own.indexed = !has("layer_indexed") || truth(evaluate_setting("layer_indexed").value);
+    own.shared_block = has("layer_shared") && truth(evaluate_setting("layer_shared").value);
     own.sinks = !has("layer_sinks") || truth(evaluate_setting("layer_sinks").value);
     if (!text("layer_block").empty())
       own.block = choice("layer_block", "pre_norm post_norm parallel parallel_two_norms sandwich norm_after");
@@ -380,6 +387,8 @@ void ShapeReader::read_layers(TransformerShape& s) {
     missing(own.mixer == Mixer::delta && s.delta.key_heads == 0, "delta net");
     missing(own.mixer == Mixer::short_convolution && s.convolution_kernel == 0, "convolution");
     missing(own.mixer == Mixer::recurrence && (s.recurrence_channels == 0 || s.convolution_kernel == 0), "recurrence");
+    missing(own.mixer == Mixer::weighted_average && s.recurrence_channels == 0, "weighted average");
+    missing(own.shared_block && s.shared.blocks == 0, "scan behind a shared block");
     missing(own.feed_forward == FeedForward::experts && s.moe.experts == 0, "mixture of experts");
   }
   layer_ = -1;
@@ -390,6 +399,7 @@ void ShapeReader::read_encoder(TransformerShape& s) {
   if (s.encoder_layers == 0) return;
   s.encoder_heads = number("encoder_heads", 0, kMaximumHeads);
   s.encoder_intermediate = width("encoder_intermediate");
+  s.encoder_positions = number("encoder_positions", 0, kMaximumPositions);
   if (has("encoder_heads") && good() && s.encoder_heads == 0)
     return fail(blamed("encoder_heads"), fmt::format("must be between 1 and {}, not 0", kMaximumHeads));
   if (good() && s.encoder_heads > 0 && s.hidden % s.encoder_heads != 0)

@@ -225,6 +225,26 @@ bool Binder::try_constant(const Node& node) {
   return true;
 }
 
+/// Masks and states of an export at a fixed batch: filled with that many rows, or chosen by counting up to it.
+bool Binder::try_literal_batch(const Node& node) {
+  if (!plan_.literal_batch || !reference_ || plan_.fixed_batch < 2 || node.output(0) < 0 || !node.domain.empty()) return false;
+  if (node.kind == "ConstantOfShape") {
+    auto dims = constant_integers(node, 0);
+    if (!dims || dims->size() < 2 || dims->front() != plan_.fixed_batch) return false;
+    on_constant_of_shape(node);
+    if (error_) return true;
+    const ElementType type = values_[node.outputs[0]].type;
+    dims->front() = batch_;
+    set_unknown_constant(node.outputs[0], *dims, type);
+    return true;
+  }
+  if (node.kind != "Range" || node.inputs.size() != 3) return false;
+  const auto begin = scalar(node, 0), end = scalar(node, 1), step = scalar(node, 2);
+  if (begin != 0.0 || step != 1.0 || !end || *end != double(plan_.fixed_batch)) return false;
+  set_unknown_constant(node.outputs[0], {batch_}, in(node, 0).type);
+  return true;
+}
+
 /// A condition that depends on data is taken to hold.
 bool Binder::takes_then(int condition) const {
   const auto& value = values_[condition];
@@ -248,7 +268,7 @@ void Binder::visit(const Node& node) {
     value.shape = graph_.constant(node.input(0))->integers;
     return;
   }
-  if (try_constant(node)) return;
+  if (try_literal_batch(node) || try_constant(node)) return;
   const bool runtime = node.domain == "com.microsoft";
   const auto& table = runtime ? runtime_handlers() : handlers();
   const auto found = runtime || node.domain.empty() ? table.find(node.kind) : table.end();

@@ -30,6 +30,7 @@ struct InputPlan {
   std::map<int, int> transposed_twins;  ///< initialiser to the one that holds the same numbers transposed
   std::set<int> filled_weights;         ///< results of ConstantOfShape that stand for weights: see find_tables()
   std::set<int> repeated;               ///< initialisers that hold a class token once for each sample of the batch
+  bool literal_batch = false;           ///< tensors that nodes fill or count out for the file's own batch are for any
   double eight_bit_elements = 0;        ///< of 8-bit initialisers with two or more dimensions, which are no parameters
 };
 /// Weights among the graph's inputs: floating ones of fixed shape that reach a weight slot of an operator and, where
@@ -43,6 +44,9 @@ InputPlan plan_inputs(const Graph& graph);
 /// a parameter of one row, repeated for the batch (class tokens). A twin has the samples of another matrix, transposed
 /// (a tied table that constant folding stored again). Called by plan_inputs().
 void find_tables(const Graph& graph, InputPlan& plan);
+/// Puts what is known in the place of what was guessed: these initialisers are not trained, all others are, all inputs are
+/// data. Running statistics stay what their normalisation takes them for.
+void take_buffers(const Graph& graph, const std::set<std::string>& buffers, InputPlan& plan);
 /// Symbol of an input's dimension: its name, or a made-up one for an unknown size; empty if the size is known.
 std::string dimension_symbol(const ValueNode& value, std::size_t dim);
 
@@ -90,6 +94,7 @@ class Binder {
   bool enabled(const Node& node) const;
   bool takes_then(int condition) const;
   bool try_constant(const Node& node);
+  bool try_literal_batch(const Node& node);
   void visit_constants_only(const Node& node, Handler handler);
   void fail(const Node& node, std::string what);
   std::string operator_name(const Node& node) const;

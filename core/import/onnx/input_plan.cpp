@@ -111,6 +111,22 @@ std::string dimension_symbol(const ValueNode& value, std::size_t dim) {
   return d.symbol.empty() ? value.name + ":" + std::to_string(dim) : d.symbol;
 }
 
+void take_buffers(const Graph& graph, const std::set<std::string>& buffers, InputPlan& plan) {
+  if (!plan.weights.empty()) {
+    plan.weights.clear();
+    plan.data = graph.inputs;
+  }
+  plan.tables.clear();
+  plan.repeated.clear();
+  plan.filled_weights.clear();
+  for (std::size_t v = 0; v < graph.values.size(); ++v) {
+    const ValueNode& value = graph.values[v];
+    const bool statistics = std::any_of(value.consumers.begin(), value.consumers.end(),
+                                        [&](int n) { return graph.nodes[n].kind == "BatchNormalization"; });
+    if (value.initializer && buffers.count(value.name) && !statistics) plan.tables.insert(static_cast<int>(v));
+  }
+}
+
 InputPlan plan_inputs(const Graph& graph) {
   InputPlan plan;
   const WeightFinder finder(graph);

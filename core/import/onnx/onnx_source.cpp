@@ -102,6 +102,11 @@ class OnnxSource final : public ModelSource {
     auto reference = onnx::Binder(*graph_, plan_, plan_.fixed_batch, sequence, nullptr).run();
     if (!reference.model) return reference.model;
     auto model = onnx::Binder(*graph_, plan_, batch, sequence, &reference.shapes).run().model;
+    if (!model) {
+      onnx::InputPlan literal = plan_;
+      literal.literal_batch = true;
+      model = onnx::Binder(*graph_, literal, batch, sequence, &reference.shapes).run().model;
+    }
     Error error = !model ? model.error() : bad_input("has other parameters at another batch", graph_->file);
     if (model && (*model)->parameters == (*reference.model)->parameters) return model;
     error.hint = fmt::format("this export fixes the batch at {0}; give --batch {0} or export with dynamic_shapes",
@@ -117,12 +122,14 @@ class OnnxSource final : public ModelSource {
 
 }  // namespace
 
-Expected<ModelSourcePtr> open_onnx_bytes(std::span<const std::uint8_t> bytes, const std::string& name) {
+Expected<ModelSourcePtr> open_onnx_bytes(std::span<const std::uint8_t> bytes, const std::string& name,
+                                         const std::optional<std::set<std::string>>& buffers) {
   auto proto = onnx::parse_model(bytes, name);
   if (!proto) return proto.error();
   auto graph = onnx::make_graph(std::make_shared<const onnx::ModelProto>(std::move(*proto)), name);
   if (!graph) return graph.error();
   auto plan = onnx::plan_inputs(**graph);
+  if (buffers) onnx::take_buffers(**graph, *buffers, plan);
   return ModelSourcePtr(std::make_shared<const OnnxSource>(*graph, std::move(plan)));
 }
 

@@ -21,31 +21,6 @@ void put_bytes(std::string& out, std::uint32_t field, std::string_view value) {
   out += value;
 }
 
-/// TensorProto.DataType of onnx.proto. Quantised types count as the integers they are stored in.
-std::int64_t onnx_type(DataType type) {
-  switch (type) {
-    case DataType::f32: return 1;
-    case DataType::u8:
-    case DataType::quint8: return 2;
-    case DataType::i8:
-    case DataType::qint8: return 3;
-    case DataType::u16:
-    case DataType::quint16: return 4;
-    case DataType::i16:
-    case DataType::qint16: return 5;
-    case DataType::i32:
-    case DataType::qint32: return 6;
-    case DataType::i64: return 7;
-    case DataType::boolean: return 9;
-    case DataType::f16: return 10;
-    case DataType::f64: return 11;
-    case DataType::u32: return 12;
-    case DataType::u64: return 13;
-    case DataType::bf16: return 16;
-    default: return 0;
-  }
-}
-
 /// TensorProto. Values of 16-bit floating-point constants are written as the 32-bit ones they equal.
 std::string tensor_bytes(const TensorValue& tensor, std::string_view name) {
   std::string out;
@@ -92,6 +67,30 @@ std::string value_info(const std::string& name, DataType type, const Shape& shap
 }
 
 }  // namespace
+
+std::int64_t onnx_type(DataType type) {
+  switch (type) {
+    case DataType::f32: return 1;
+    case DataType::u8:
+    case DataType::quint8: return 2;
+    case DataType::i8:
+    case DataType::qint8: return 3;
+    case DataType::u16:
+    case DataType::quint16: return 4;
+    case DataType::i16:
+    case DataType::qint16: return 5;
+    case DataType::i32:
+    case DataType::qint32: return 6;
+    case DataType::i64: return 7;
+    case DataType::boolean: return 9;
+    case DataType::f16: return 10;
+    case DataType::f64: return 11;
+    case DataType::u32: return 12;
+    case DataType::u64: return 13;
+    case DataType::bf16: return 16;
+    default: return 0;
+  }
+}
 
 Attributes& Attributes::set(std::string_view key, std::int64_t value) {
   std::string out;

@@ -13,6 +13,9 @@
 
 namespace turnpoint::tensorflow {
 
+/// TensorProto.DataType of onnx.proto; 0: none. Quantised types count as the integers they are stored in.
+std::int64_t onnx_type(DataType type);
+
 /// Attributes of one ONNX node, in the wire format.
 class Attributes {
  public:

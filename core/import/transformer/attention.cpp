@@ -75,7 +75,7 @@ TensorId TransformerLayers::scores(TensorId q, TensorId k) {
   LoopDims dims;
   const auto n = dims.add(DimName::batch, batch_);
   const auto heads = query_heads(dims);
-  const auto s = dims.add(DimName::sequence, sequence_);
+  const auto s = dims.add(DimName::sequence, length(q));
   // Of chosen keys each query sees others, so the keys' own positions are not walked.
   const std::int64_t seen = chosen_keys_ ? b_.tensor(*chosen_keys_).shape.back() : length(k);
   const auto t = dims.add(DimName::key_sequence, seen, DimRole::parallel, false);
@@ -114,7 +114,7 @@ TensorId TransformerLayers::context(TensorId probabilities, TensorId v) {
   LoopDims dims;
   const auto n = dims.add(DimName::batch, batch_);
   const auto heads = query_heads(dims);
-  const auto s = dims.add(DimName::sequence, sequence_);
+  const auto s = dims.add(DimName::sequence, length(probabilities));
   const auto d = dims.add(DimName::head_channel, b_.tensor(v).shape.back(), DimRole::parallel, false);
   const std::int64_t seen = chosen_keys_ ? b_.tensor(*chosen_keys_).shape.back() : length(v);
   const auto t = dims.add(DimName::key_sequence, seen, DimRole::reduction, false);
@@ -186,8 +186,30 @@ TensorId TransformerLayers::attend(TensorId q, TensorId k, TensorId v, TensorId 
   const TensorId probabilities = b_.softmax(path("softmax"), s, int(b_.tensor(s).shape.size()) - 1);
   TensorId y = context(probabilities, v);
   chosen_keys_.reset();
+  if (shape_.global_token) y = with_global_token(y, x);
   if (shape_.attention_gate != TransformerShape::Gate::none) y = gate(y, x);
   return shape_.attention_norm ? merge_normed(y) : merge_heads(y);
+}
+
+/// Longformer, arXiv 2004.05150, section 3.1: the first position attends to all others by products of its own, and what
+/// it finds takes the place of what it found as the others do.
+TensorId TransformerLayers::with_global_token(TensorId context, TensorId x) {
+  if (b_.error()) return context;
+  const std::string scope = prefix_.substr(root_.size(), prefix_.size() - root_.size() - 1);
+  const int axis = int(b_.tensor(context).shape.size()) - 2;
+  std::vector<std::int64_t> others = b_.tensor(context).shape;
+  if (--others[static_cast<std::size_t>(axis)] < 1) return context;
+  enter(scope + "/global");
+  const std::int64_t channels = shape_.head_channels;
+  const TensorId first = b_.slice(path("first"), "Slice", x, {batch_, 1, shape_.hidden});
+  const TensorId q = project("q", first, Heads::query, shape_.hidden, channels, shape_.qkv_bias);
+  const TensorId k = project("k", x, Heads::key_value, shape_.hidden, channels, shape_.qkv_bias && shape_.key_bias);
+  const TensorId v = project("v", x, Heads::key_value, shape_.hidden, channels, shape_.qkv_bias);
+  const TensorId found = this->context(b_.softmax(path("softmax"), scores(q, k), axis + 1), v);
+  const TensorId both[] = {found, b_.slice(path("others"), "Slice", context, std::move(others))};
+  const TensorId joined = b_.concat(path("join"), both, axis);
+  enter(scope);
+  return joined;
 }
 
 /// A norm over each head of q or k with a scale of its own for every head.

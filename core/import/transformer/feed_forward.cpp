@@ -30,6 +30,7 @@ TensorId TransformerLayers::feed_forward(std::int64_t index, TensorId x) {
                        ? base_.each[static_cast<std::size_t>(index)].feed_forward
                        : FeedForward::by_list;
   if (own == FeedForward::experts) return mixture(x);
+  if (own == FeedForward::gated_mix) return gated_mix(x);
   const bool is_dense = own == FeedForward::dense || shape_.moe.experts == 0 ||
                         (static_cast<std::size_t>(index) < dense.size() && dense[static_cast<std::size_t>(index)]);
   return is_dense ? mlp(x, shape_.intermediate) : mixture(x);

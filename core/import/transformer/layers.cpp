@@ -84,6 +84,7 @@ TensorId TransformerLayers::layer(std::int64_t index, TensorId x) {
   enter_layer(index);
   const LayerShape kinds =
       static_cast<std::size_t>(index) < base_.each.size() ? base_.each[static_cast<std::size_t>(index)] : LayerShape{};
+  if (index == 0) embedded_ = x;
   if (shape_.shared_groups > 0) group_ = index * shape_.shared_groups / shape_.layers;
   if (shape_.position_buckets > 0 && (!position_table_ || shape_.own_buckets))
     position_table_ =
@@ -113,7 +114,8 @@ TensorId TransformerLayers::layer(std::int64_t index, TensorId x) {
     if (shape_.block == Block::norm_after)
       return add("add", {x, norm("norm", body(narrow_view("branch", x, {DimName::batch, DimName::sequence})))});
     const bool plain = index == 0 && !shape_.first_norm && !feeding;
-    const TensorId y = body(plain ? narrow_view("branch", x, {DimName::batch, DimName::sequence}) : norm("norm", x));
+    const TensorId seen = kinds.shared_block && !feeding ? add("shared_add", {x, shared_block(x)}) : x;
+    const TensorId y = body(plain ? narrow_view("branch", x, {DimName::batch, DimName::sequence}) : norm("norm", seen));
     return add("add", {x, shape_.block == Block::sandwich ? norm("norm_after", y) : scaled(y)});
   };
   if (kinds.mixer != Mixer::none) x = branch(attend_to_self);

@@ -65,6 +65,7 @@ class TransformerLayers {
   TensorId latent_attention(TensorId x);
   TensorId gate(TensorId context, TensorId x);
   TensorId merge_normed(TensorId x);
+  TensorId with_global_token(TensorId context, TensorId x);
 
   // indexer.cpp
   std::optional<TensorId> choose_keys(TensorId x, TensorId query_source, std::int64_t query_channels);
@@ -78,6 +79,14 @@ class TransformerLayers {
   TensorId delta_net(TensorId x);
   TensorId short_convolution(TensorId x);
   TensorId recurrence(TensorId x);
+
+  // mixes.cpp
+  TensorId mixed_with_last(const std::string& leaf, TensorId x);
+  TensorId weighted_average(TensorId x);
+  TensorId gated_mix(TensorId x);
+  TensorId fourier(TensorId x);
+  TensorId shared_block(TensorId x);
+  TensorId beside(const std::string& leaf, TensorId product, TensorId x, Heads kind);
 
   // distances.cpp
   void enter_layer(std::int64_t index);
@@ -97,8 +106,9 @@ class TransformerLayers {
   TransformerShape shape_;  ///< that of the current layer
   std::string root_, prefix_, layer_;
   std::int64_t batch_, sequence_;
-  std::optional<TensorId> memory_, position_table_, rotary_key_, distances_, chosen_keys_;
+  std::optional<TensorId> memory_, position_table_, rotary_key_, distances_, chosen_keys_, embedded_;
   std::int64_t group_ = -1;  ///< which set of shared parameters the current layer uses
+  std::int64_t blocks_met_ = 0;  ///< shared blocks so far
   std::unordered_map<std::string, TensorId> shared_;
 };
 

@@ -15,6 +15,8 @@ TensorId TransformerLayers::mix(Mixer mixer, TensorId x) {
     case Mixer::delta: return delta_net(x);
     case Mixer::short_convolution: return short_convolution(x);
     case Mixer::recurrence: return recurrence(x);
+    case Mixer::weighted_average: return weighted_average(x);
+    case Mixer::fourier: return fourier(x);
     case Mixer::attention_and_state_space: {
       const TensorId attended = attention(x, x);
       return add("mixed", {attended, state_space(x)});

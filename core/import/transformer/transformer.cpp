@@ -27,7 +27,9 @@ class Network {
                           {DimName::vocabulary, DimName::channel});
     TransformerShape encoder_shape = shape_;
     const bool two_stacks = shape_.encoder_layers > 0;
-    TransformerLayers layers(b_, shape_, two_stacks ? "decoder/" : "", batch_, sequence_);
+    TransformerShape decoder_shape = shape_;
+    decoder_shape.global_token = shape_.global_token && !two_stacks;
+    TransformerLayers layers(b_, decoder_shape, two_stacks ? "decoder/" : "", batch_, sequence_);
     if (two_stacks) {
       encoder_shape.layers = shape_.encoder_layers;
       if (shape_.encoder_heads) encoder_shape.heads = encoder_shape.kv_heads = shape_.encoder_heads;
@@ -39,7 +41,7 @@ class Network {
       if (shape_.own_tables)
         table_ = b_.parameter("encoder/embed/tokens.weight", {shape_.vocabulary, table_channels()},
                               {DimName::vocabulary, DimName::channel});
-      const TensorId source = hears ? listen(encoder) : embed(encoder, "tokens");
+      const TensorId source = hears ? listen(encoder) : embed(encoder, "tokens", shape_.encoder_positions);
       table_ = decoder_table;
       const TensorId memory = stack(encoder, encoder_shape, source);
       keep_sequence_whole(memory);
@@ -209,7 +211,7 @@ class Network {
     return b_.elementwise(layers.path("add"), "Add", parts, {.flop_per_element = 1});
   }
 
-  TensorId embed(TransformerLayers& layers, const std::string& tokens_name) {
+  TensorId embed(TransformerLayers& layers, const std::string& tokens_name, std::int64_t own_positions = 0) {
     const TensorId tokens = b_.input(tokens_name, {batch_, sequence_}, kTokenDims, ElementType::i64);
     layers.enter("embed");
     std::vector<TensorId> parts = {b_.embedding(layers.path("tokens"), table_, tokens)};
@@ -219,7 +221,7 @@ class Network {
     if (project_first) parts.front() = project(layers, parts.front());
     const auto channels = project_first ? shape_.hidden : width;
     if (shape_.learned_positions) {
-      const std::int64_t rows = shape_.positions + shape_.spare_positions;
+      const std::int64_t rows = (own_positions ? own_positions : shape_.positions) + shape_.spare_positions;
       TensorId positions =
           b_.parameter(layers.path("positions.weight"), {rows, channels}, {DimName::sequence, DimName::channel});
       if (sequence_ < rows) positions = b_.slice(layers.path("positions"), "Slice", positions, {sequence_, channels});
@@ -342,9 +344,11 @@ Expected<ModelPtr> build_transformer(const TransformerShape& shape, const std::s
   if (shape.audio.bins > 0 && shape.encoder_layers == 0) sequence = shape.audio.positions;
   if (batch < 1 || sequence < 1)
     return usage_error(fmt::format("batch {} and sequence {} must be at least 1", batch, sequence), source);
-  if (shape.learned_positions && sequence > shape.positions)
-    return usage_error(
-        fmt::format("sequence {} is longer than the model's {} learned positions", sequence, shape.positions), source);
+  const std::int64_t positions =
+      shape.encoder_positions ? std::min(shape.positions, shape.encoder_positions) : shape.positions;
+  if (shape.learned_positions && sequence > positions)
+    return usage_error(fmt::format("sequence {} is longer than the model's {} learned positions", sequence, positions),
+                       source);
   if (!shape.fits(batch, sequence))
     return usage_error(fmt::format("batch {} with sequence {} is too large for this model", batch, sequence), source);
   return Network(shape, name, source, batch, sequence).build();

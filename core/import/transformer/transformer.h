@@ -87,6 +87,15 @@ struct DeltaNet {
   std::int64_t gate_rank = 0;    ///< the output gate through a bottleneck; 0: directly
 };
 
+/// One block of attention and MLP that some scanning layers put before their scan: it reads the layer's input and the
+/// embeddings side by side, and its weights are those of all such layers but for a product behind it (Zamba, arXiv
+/// 2405.16712) and small products beside its own (Zamba 2, arXiv 2411.15242).
+struct SharedBlock {
+  std::int64_t blocks = 0;        ///< so many, used in turn; 0: none
+  std::int64_t rank = 0;          ///< of the products beside those of the MLP; 0: none
+  bool attention_rank = false;    ///< and beside those of queries, keys and values
+};
+
 /// What carries information between positions in a layer.
 enum class Mixer : std::uint8_t {
   attention,
@@ -97,8 +106,11 @@ enum class Mixer : std::uint8_t {
   short_convolution,  ///< gated convolution over a few positions (LFM2)
   recurrence,         ///< RG-LRU (arXiv 2402.19427)
   none,
+  weighted_average,  ///< RWKV (arXiv 2305.13048): an average of values whose weights decay
+  fourier,           ///< the transform over positions and channels, without weights (FNet, arXiv 2105.03824)
 };
-enum class FeedForward : std::uint8_t { by_list, dense, experts, none };  ///< by_list: as ExpertLayers says
+/// by_list: as ExpertLayers says; gated_mix: RWKV's channel mixing, sigmoid(r) * down(relu(up)^2).
+enum class FeedForward : std::uint8_t { by_list, dense, experts, none, gated_mix };
 
 /// What one layer has instead of what the model has; 0 or nothing: the same.
 struct LayerShape {
@@ -107,6 +119,7 @@ struct LayerShape {
   std::int64_t heads = 0, kv_heads = 0, head_channels = 0, value_channels = 0, intermediate = 0, key_value_rank = 0;
   bool indexed = true;  ///< has an indexer of its own where the model has indexers
   bool sinks = true;    ///< has sinks where the model has
+  bool shared_block = false;  ///< the model's shared block stands before the mixer
   int block = -1;       ///< a TransformerShape::Block
 };
 
@@ -175,6 +188,8 @@ struct TransformerShape {
       0;  ///< the last token, a picture's first, is sorted into so many classes; 0: tokens are predicted
   bool label_bias = false;
   bool label_each = false;  ///< every token is sorted, not one of them
+  bool global_token = false;  ///< the first position (of an encoder, if there is one) sees all by products of its own
+  std::int64_t encoder_positions = 0;  ///< of the encoder's table where they differ; 0: `positions`
   bool foreign_memory = false;  ///< every layer also attends to states that come as data (a decoder without its encoder)
   bool label_mean = false;  ///< the first position and the mean of the others are sorted side by side (DINOv2)
   bool attention_pool = false;  ///< one learned query attends to all positions, then norm and MLP (SigLIP)
@@ -185,6 +200,7 @@ struct TransformerShape {
   KeyIndexer indexer;
   StateSpace states;
   DeltaNet delta;
+  SharedBlock shared;
   std::int64_t convolution_kernel = 0;  ///< of short convolutions and recurrences
   bool convolution_bias = false;
   std::int64_t recurrence_channels = 0;
