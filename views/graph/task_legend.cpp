@@ -252,7 +252,7 @@ void TaskLegend::paint_lines(QPainter& painter) const {
                      edge_weight_text(*figures_, figures_->weight_total));
   if (scene && scene->lines_left_out > 0)
     below += (below.isEmpty() ? QString() : QStringLiteral(" \u00b7 ")) +
-             tr("%1 light lines left out").arg(grouped_number(double(scene->lines_left_out), 0));
+             tr("%1 at the pointer").arg(grouped_number(double(scene->lines_left_out), 0));
   const QFontMetrics metrics(painter.font());
   painter.drawText(line, Qt::AlignLeft | Qt::AlignVCenter, metrics.elidedText(below, Qt::ElideRight, line.width()));
   if (!figures_->schedule || !critical_path_) return;
