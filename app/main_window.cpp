@@ -10,6 +10,7 @@
 #include <QProcess>
 #include <QPushButton>
 #include <QStackedWidget>
+#include <QStatusTipEvent>
 #include <QTimer>
 #include <QVBoxLayout>
 
@@ -428,6 +429,16 @@ void MainWindow::connect_actions() {
   on(Id::help, [this] { show_help(); });
   on(Id::shortcuts, [this] { show_shortcuts(); });
   on(Id::about, [this] { show_about(); });
+}
+
+bool MainWindow::event(QEvent* event) {
+  // In the status bar's own way a tip would cover the verdict beside the figures.
+  if (event->type() == QEvent::StatusTip && figures_label_) {
+    tip_ = static_cast<QStatusTipEvent*>(event)->tip();
+    figures_label_->setText(tip_.isEmpty() ? figures_ : tip_);
+    return true;
+  }
+  return QMainWindow::event(event);
 }
 
 bool MainWindow::focusNextPrevChild(bool next) { return focus_regions_->step(next); }

@@ -124,6 +124,7 @@ class MainWindow : public QMainWindow {
   void showEvent(QShowEvent* event) override;
   void resizeEvent(QResizeEvent* event) override;
   bool focusNextPrevChild(bool next) override;
+  bool event(QEvent* event) override;
 
  private:
   // main_window.cpp: building and wiring; main_window_bars.cpp: menus and bars
@@ -249,7 +250,8 @@ class MainWindow : public QMainWindow {
          *memory_label_ = nullptr, *message_label_ = nullptr;
   ModelPtr shown_model_;
   QString session_path_;
-  KeptWork kept_;                           ///< as it was opened or saved
+  QString figures_, tip_;  ///< of the status bar; the tip of what the pointer is on stands in the place of the figures
+  KeptWork kept_;          ///< as it was opened or saved
   std::unique_ptr<RecoveryCopy> recovery_;  ///< null: nothing is unsaved, as far as was looked
   KeptWork recovered_;                      ///< what it holds
   QString recovery_folder_;                 ///< empty: no copy is kept

@@ -351,8 +351,9 @@ void MainWindow::show_status() {
   QPalette tinted = state_label_->palette();
   tinted.setColor(QPalette::WindowText, tint);
   state_label_->setPalette(tinted);
-  figures_label_->setText(figures);
-  figures_label_->setToolTip(figures);
+  figures_ = figures;
+  figures_label_->setText(tip_.isEmpty() ? figures_ : tip_);
+  figures_label_->setToolTip(figures_);
   header_->set_state(chart_state);
   const auto newest = tasks_->newest();
   header_->set_progress(newest ? newest->fraction : -1, newest.has_value());

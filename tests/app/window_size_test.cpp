@@ -7,7 +7,9 @@
 #include <QLabel>
 #include <QRegularExpression>
 #include <QScreen>
+#include <QStatusTipEvent>
 #include <QtTest>
+#include <cmath>
 
 #include "app/theme.h"
 #include "views/common/theme_colors.h"
@@ -179,6 +181,40 @@ class WindowSizeTest : public QObject {
     f.window->actions()[ActionId::theme_system]->trigger();
     QCOMPARE(theme_of_key(f.settings.theme()), std::optional(Theme::system));
     QVERIFY(!theme_of_key(QStringLiteral("pink")));
+  }
+
+  void a_tip_stands_beside_the_verdict() {
+    WindowFixture f;
+    QVERIFY(f.open());
+    const auto* state = f.window->findChild<QLabel*>(QStringLiteral("status_state"));
+    const auto* figures = f.window->findChild<QLabel*>(QStringLiteral("status_figures"));
+    const QString before = figures->text();
+    QVERIFY(!before.isEmpty());
+    f.window->actions()[ActionId::pin]->hover();
+    QStatusTipEvent tip(QStringLiteral("What this button does"));
+    QApplication::sendEvent(f.window.get(), &tip);
+    QVERIFY(state->isVisible() && !state->text().isEmpty());
+    QCOMPARE(figures->text(), QStringLiteral("What this button does"));
+    QStatusTipEvent none{QString()};
+    QApplication::sendEvent(f.window.get(), &none);
+    QCOMPARE(figures->text(), before);
+  }
+
+  // What is off is still to be read: 4.5 to 1 is what WCAG asks of text.
+  void what_is_disabled_can_be_read() {
+    const auto luminance = [](const QColor& color) {
+      const auto part = [](double c) { return c <= 0.03928 ? c / 12.92 : std::pow((c + 0.055) / 1.055, 2.4); };
+      return 0.2126 * part(color.redF()) + 0.7152 * part(color.greenF()) + 0.0722 * part(color.blueF());
+    };
+    for (const bool dark : {false, true}) {
+      const auto& colors = turnpoint::views::theme_colors(turnpoint::views::make_palette(dark));
+      for (const QColor& ground : {colors.window, colors.base, colors.alternate})
+        for (const QColor& text : {colors.disabled, colors.secondary, colors.text}) {
+          const double a = luminance(text) + 0.05, b = luminance(ground) + 0.05,
+                       contrast = std::max(a, b) / std::min(a, b);
+          QVERIFY2(contrast >= 4.5, qPrintable(text.name() + ground.name() + QString::number(contrast)));
+        }
+    }
   }
 
   void the_chart_is_exported_as_a_page_of_its_size() {
