@@ -18,6 +18,7 @@ constexpr const char* kHardware = "recent/hardware";
 constexpr const char* kSessions = "recent/sessions";
 constexpr const char* kFolder = "files/folder";
 constexpr const char* kSample = "start/sample";
+constexpr const char* kTheme = "look/theme";
 constexpr const char* kShown = "chart/";
 constexpr int kLongest_ms = 500;
 
@@ -66,6 +67,8 @@ void AppSettings::set_window(const QByteArray& geometry, const QByteArray& layou
 
 QString AppSettings::folder() const { return store_.value(QLatin1String(kFolder)).toString(); }
 void AppSettings::set_folder(const QString& folder) { store_.setValue(QLatin1String(kFolder), folder); }
+QString AppSettings::theme() const { return store_.value(QLatin1String(kTheme)).toString(); }
+void AppSettings::set_theme(const QString& key) { store_.setValue(QLatin1String(kTheme), key); }
 bool AppSettings::opens_sample() const { return store_.value(QLatin1String(kSample), true).toBool(); }
 void AppSettings::set_opens_sample(bool on) { store_.setValue(QLatin1String(kSample), on); }
 bool AppSettings::shown(const QString& key, bool otherwise) const {

@@ -27,6 +27,8 @@ class AppSettings {
 
   QString folder() const;
   void set_folder(const QString& folder);
+  QString theme() const;  ///< key (app/theme.h); empty: nothing was chosen
+  void set_theme(const QString& key);
   bool opens_sample() const;
   void set_opens_sample(bool on);
   /// Toggles of the chart by action key.

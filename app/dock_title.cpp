@@ -34,6 +34,10 @@ DockTitle::DockTitle(QWidget* tool_bar, QDockWidget* dock) : QWidget(dock), tool
   connect(button("close", tr("Close %1").arg(dock->windowTitle())), &QToolButton::clicked, dock, &QDockWidget::close);
 }
 
+QSize DockTitle::minimumSizeHint() const {
+  return QWidget::minimumSizeHint().boundedTo({kLeastWidth, QWIDGETSIZE_MAX});
+}
+
 void DockTitle::resizeEvent(QResizeEvent* event) {
   QWidget::resizeEvent(event);
   // A word is shown whole or not at all.

@@ -13,6 +13,10 @@ class DockTitle : public QWidget {
  public:
   DockTitle(QWidget* tool_bar, QDockWidget* dock);
 
+  /// Narrower than its tool bar would like: boxes and words give way before a narrow window is held open.
+  QSize minimumSizeHint() const override;
+  static constexpr int kLeastWidth = 400;
+
  protected:
   void resizeEvent(QResizeEvent* event) override;
 

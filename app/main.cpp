@@ -18,9 +18,9 @@
 #include "app/recovery.h"
 #include "app/search_runner.h"
 #include "app/start_options.h"
+#include "app/theme.h"
 #include "app/unattended.h"
 #include "app/window_size.h"
-#include "views/common/theme_colors.h"
 
 int main(int argc, char** argv) {
   using namespace turnpoint;
@@ -47,17 +47,15 @@ int main(int argc, char** argv) {
   QApplication::setApplicationVersion(QStringLiteral("0.1.0"));
   QApplication::setDesktopFileName(QStringLiteral("org.turnpoint.Turnpoint"));
   QApplication::setWindowIcon(QIcon::fromTheme(QStringLiteral("turnpoint")));
-  if (options->dark) {
-    QApplication::setStyle(QStringLiteral("Fusion"));
-    QApplication::setPalette(views::make_palette(*options->dark));
-  }
-
   // A picture must not depend on what the user did last, nor change it.
   std::optional<QTemporaryDir> scratch;
   if (unattended) scratch.emplace();
   const auto settings = unattended
                             ? std::make_unique<app::AppSettings>(scratch->filePath(QStringLiteral("settings.ini")))
                             : std::make_unique<app::AppSettings>();
+  const auto kept_theme = app::theme_of_key(settings->theme());
+  if (options->dark || kept_theme)
+    app::apply_theme(options->dark ? (*options->dark ? app::Theme::dark : app::Theme::light) : *kept_theme);
   const app::CoreBackend backend;
   app::MainWindow window(backend, *settings);
   const QSize asked = options->width > 0 ? QSize(options->width, options->height) : QSize();

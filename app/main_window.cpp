@@ -2,13 +2,15 @@
 #include "app/main_window.h"
 
 #include <QAction>
+#include <QApplication>
 #include <QCloseEvent>
 #include <QDockWidget>
 #include <QLabel>
 #include <QMenu>
+#include <QProcess>
 #include <QPushButton>
 #include <QStackedWidget>
-#include <QTabBar>
+#include <QStatusTipEvent>
 #include <QTimer>
 #include <QVBoxLayout>
 
@@ -50,7 +52,7 @@
 namespace turnpoint::app {
 
 namespace {
-constexpr int kLeftDock = 288, kRightDock = 316, kTitleEvery_ms = 1000;
+constexpr int kTitleEvery_ms = 1000, kLeastWidth = 640, kLeastHeight = 420;
 constexpr ActionId kToggles[] = {ActionId::show_parts, ActionId::show_others, ActionId::show_pinned, ActionId::log_time,
                                  ActionId::simulated_clock};
 
@@ -99,6 +101,8 @@ MainWindow::MainWindow(const SearchBackend& backend, AppSettings& settings, QWid
   fill_choices();
   show_scenario();
   show_point();
+  // Half a screen beside a terminal: narrower than all docks side by side need (fit_docks).
+  setMinimumSize(kLeastWidth, kLeastHeight);
   resize(1600, 1000);
   if (!settings.geometry().isEmpty()) restoreGeometry(settings.geometry());
 }
@@ -137,9 +141,10 @@ void MainWindow::build_centre() {
   auto* outer = new QVBoxLayout(whole);
   outer->setContentsMargins(0, 0, 0, 0);
   outer->setSpacing(0);
-  messages_ = new views::MessageBar(whole);
-  outer->addWidget(messages_);
   outer->addWidget(centre_, 1);
+  // Over the chart's edge: in a place of its own it would push chart and axes down, and up again when it leaves.
+  messages_ = new views::MessageBar(whole);
+  messages_->hang_below(header_, whole);
   setCentralWidget(whole);
   QList<QAction*> toggles;
   for (const ActionId id : kToggles) {
@@ -188,6 +193,7 @@ void MainWindow::build_docks() {
   for (std::size_t i = 0; i < linked_.size(); ++i) {
     QDockWidget* dock = add_dock(linked_[i].key, linked_[i].title, linked_[i].widget, Qt::BottomDockWidgetArea,
                                  i > 0 ? view_docks_[0] : nullptr);
+    linked_[i].widget->setMinimumWidth(DockTitle::kLeastWidth);
     if (linked_[i].tool_bar) dock->setTitleBarWidget(new DockTitle(linked_[i].tool_bar, dock));
     connect(dock, &QDockWidget::visibilityChanged, this, [this, i](bool visible) {
       if (visible && linked_[i].outdated) show_plan_in(linked_[i]);
@@ -205,45 +211,6 @@ void MainWindow::build_docks() {
   }
   connect(plan_dock_, &QDockWidget::visibilityChanged, schedules_.get(), &ScheduleLoader::set_wanted_at_rest);
   default_layout();
-}
-
-void MainWindow::default_layout() {
-  for (QDockWidget* dock : {scenario_dock_, plan_dock_}) {
-    dock->setFloating(false);
-    dock->show();
-  }
-  addDockWidget(Qt::LeftDockWidgetArea, scenario_dock_);
-  addDockWidget(Qt::RightDockWidgetArea, plan_dock_);
-  // Never side by side, not even for a moment: the window would grow to hold them all and stay so.
-  for (QDockWidget* dock : view_docks_) {
-    dock->setFloating(false);
-    removeDockWidget(dock);
-  }
-  for (std::size_t i = 0; i < view_docks_.size(); ++i) {
-    if (i == 0)
-      addDockWidget(Qt::BottomDockWidgetArea, view_docks_[i]);
-    else
-      tabifyDockWidget(view_docks_[0], view_docks_[i]);
-    view_docks_[i]->show();
-  }
-  resizeDocks({scenario_dock_, plan_dock_}, {kLeftDock, kRightDock}, Qt::Horizontal);
-  if (!view_docks_.empty()) {
-    view_docks_[0]->raise();
-    resizeDocks({view_docks_[0]}, {(height() - 90) * 45 / 100}, Qt::Vertical);
-  }
-  fit_docks();
-}
-
-void MainWindow::set_most_width(int width) {
-  most_width_ = width;
-  fit_docks();
-}
-
-void MainWindow::fit_docks() {
-  if (most_width_ == 0 || minimumSizeHint().width() <= most_width_) return;
-  // Twice the scale on a usual screen: what stands on both sides of the chart elsewhere shares one side.
-  tabifyDockWidget(scenario_dock_, plan_dock_);
-  scenario_dock_->raise();
 }
 
 void MainWindow::connect_document() {
@@ -307,6 +274,9 @@ void MainWindow::connect_panels() {
   using Stride = views::FrontierChart::Stride;
   connect(plan_panel_, &views::PlanPanel::step_requested, chart_,
           [this](int steps, bool every) { chart_->step_pick(steps, every ? Stride::every : Stride::visible); });
+  plan_panel_->set_figures([this](std::int64_t bytes) { return chart_->memory_words(bytes); },
+                           [this](double seconds) { return chart_->time_words(seconds); });
+  connect(chart_, &views::FrontierChart::view_changed, plan_panel_, &views::PlanPanel::refresh_figures);
   connect(plan_panel_->export_button(), &QPushButton::clicked, this, [this] {
     QPushButton* button = plan_panel_->export_button();
     export_menu_->popup(button->mapToGlobal(QPoint(0, button->height())));
@@ -351,6 +321,10 @@ void MainWindow::connect_actions() {
   });
   on(Id::save_session_as, [this] { ask_save_session(); });
   on(Id::close_model, [this] { document_->close_model(); });
+  on(Id::new_window, [this] {
+    if (!QProcess::startDetached(QApplication::applicationFilePath(), {}))
+      report(Error{ErrorCode::device, "another window could not be started", {}, {}}, tr("New window"));
+  });
   on(Id::quit, [this] { close(); });
   QUndoStack& undo = document_->undo_stack();
   on(Id::undo, [&undo] { undo.undo(); });
@@ -389,6 +363,7 @@ void MainWindow::connect_actions() {
   on(Id::export_plan_trace, [this] { ask_export(ExportKind::plan_trace); });
   on(Id::export_chart_svg, [this] { ask_export_chart(QStringLiteral("svg")); });
   on(Id::export_chart_png, [this] { ask_export_chart(QStringLiteral("png")); });
+  on(Id::export_chart_pdf, [this] { ask_export_chart(QStringLiteral("pdf")); });
   const auto export_graph = [this](const QString& suffix) {
     ask_export_picture(tabs_.graph, QStringLiteral("graph"), suffix);
   };
@@ -434,10 +409,10 @@ void MainWindow::connect_actions() {
   dock_toggle(Id::plan_dock, plan_dock_);
   on(Id::chart_only, [this](bool only) {
     if (only) {
-      before_chart_only_ = saveState();
+      before_chart_only_ = layout_state();
       for (QDockWidget* dock : findChildren<QDockWidget*>()) dock->hide();
     } else {
-      restoreState(before_chart_only_);
+      restore_layout(before_chart_only_);
     }
   });
   on(Id::reset_layout, [this] { default_layout(); });
@@ -446,22 +421,14 @@ void MainWindow::connect_actions() {
   on(Id::about, [this] { show_about(); });
 }
 
-void MainWindow::showEvent(QShowEvent* event) {
-  QMainWindow::showEvent(event);
-  if (!first_show_) return;
-  first_show_ = false;
-  // Docks take their sizes only once the window has its own; their tab bars appear with the first layout.
-  if (settings_.layout().isEmpty() || !restoreState(settings_.layout())) default_layout();
-  fit_docks();
-  QTimer::singleShot(0, this, [this] {
-    for (QTabBar* tabs : findChildren<QTabBar*>()) {
-      if (!tabs->accessibleName().isEmpty()) continue;
-      tabs->setAccessibleName(tr("Views of the picked plan"));
-      // In a narrow window whole names that scroll say more than nine cut ones.
-      tabs->setElideMode(Qt::ElideNone);
-      tabs->setUsesScrollButtons(true);
-    }
-  });
+bool MainWindow::event(QEvent* event) {
+  // In the status bar's own way a tip would cover the verdict beside the figures.
+  if (event->type() == QEvent::StatusTip && figures_label_) {
+    tip_ = static_cast<QStatusTipEvent*>(event)->tip();
+    figures_label_->setText(tip_.isEmpty() ? figures_ : tip_);
+    return true;
+  }
+  return QMainWindow::event(event);
 }
 
 bool MainWindow::focusNextPrevChild(bool next) { return focus_regions_->step(next); }
@@ -475,8 +442,8 @@ void MainWindow::closeEvent(QCloseEvent* event) {
     });
     return;
   }
-  if (actions_[ActionId::chart_only]->isChecked()) restoreState(before_chart_only_);
-  settings_.set_window(saveGeometry(), saveState());
+  settings_.set_window(saveGeometry(),
+                       actions_[ActionId::chart_only]->isChecked() ? before_chart_only_ : layout_state());
   runner_->stop_all();
   tasks_->cancel_all();
   if (!recovery_folder_.isEmpty()) drop_recovery();

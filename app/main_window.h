@@ -83,7 +83,7 @@ class MainWindow : public QMainWindow {
   /// Ends as a clean exit does, but for unsaved work, which stays as a recovery copy; nobody is asked.
   void end_by_signal();
   void export_to(ExportKind kind, const QString& path);
-  bool export_chart(const QString& path);        ///< .svg or .png by suffix
+  bool export_chart(const QString& path);        ///< .svg, .pdf or .png by suffix
   bool export_parallelism(const QString& path);  ///< .svg or .csv by suffix
   /// The timeline or the memory view as it is on show, .svg or .png by suffix.
   bool export_picture(QWidget* view, const QString& path);
@@ -122,13 +122,16 @@ class MainWindow : public QMainWindow {
   void dragEnterEvent(QDragEnterEvent* event) override;
   void dropEvent(QDropEvent* event) override;
   void showEvent(QShowEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
   bool focusNextPrevChild(bool next) override;
+  bool event(QEvent* event) override;
 
  private:
   // main_window.cpp: building and wiring; main_window_bars.cpp: menus and bars
   void build_centre();
   void build_docks();
   void build_menus();
+  void build_theme_menu(QMenu* menu);
   void build_tool_bar();
   void build_status_bar();
   void connect_document();
@@ -141,10 +144,16 @@ class MainWindow : public QMainWindow {
   // main_window_offers.cpp
   void connect_offers();
   void say_what_was_taken();
-  void default_layout();
-  void fit_docks();
   QDockWidget* add_dock(const QString& key, const QString& title, QWidget* widget, Qt::DockWidgetArea area,
                         QDockWidget* behind = nullptr);
+
+  // main_window_layout.cpp: where the docks stand
+  void default_layout();
+  /// Scenario and plan share one side while the window is too narrow for both, and part again when it is not.
+  void fit_docks();
+  QByteArray layout_state() const;  ///< as it is where there is room
+  void restore_layout(const QByteArray& state);
+  void name_tab_bars();
 
   // main_window_refresh.cpp: from state to what is shown
   void show_scenario();
@@ -249,14 +258,16 @@ class MainWindow : public QMainWindow {
          *memory_label_ = nullptr, *message_label_ = nullptr;
   ModelPtr shown_model_;
   QString session_path_;
-  KeptWork kept_;                           ///< as it was opened or saved
+  QString figures_, tip_;  ///< of the status bar; the tip of what the pointer is on stands in the place of the figures
+  KeptWork kept_;          ///< as it was opened or saved
   std::unique_ptr<RecoveryCopy> recovery_;  ///< null: nothing is unsaved, as far as was looked
   KeptWork recovered_;                      ///< what it holds
   QString recovery_folder_;                 ///< empty: no copy is kept
   bool untouched_ = true, asks_before_leaving_ = false, leaving_ = false;
   QByteArray before_chart_only_;
-  bool first_show_ = true;
-  int most_width_ = 0;
+  bool first_show_ = true, folded_ = false;
+  QByteArray unfolded_state_;
+  int most_width_ = 0, unfolded_width_ = 0;
 };
 
 }  // namespace turnpoint::app

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Menus, tool bar and status bar: made once from the table of actions.
 #include <QAction>
+#include <QActionGroup>
 #include <QCoreApplication>
 #include <QDockWidget>
 #include <QLabel>
@@ -11,11 +12,13 @@
 #include <QToolBar>
 #include <QToolButton>
 
+#include "app/app_settings.h"
 #include "app/main_window.h"
 #include "app/search_runner.h"
 #include "app/start_page.h"
 #include "app/studies.h"
 #include "app/task_strip.h"
+#include "app/theme.h"
 #include "views/common/elided_label.h"
 #include "views/common/section_head.h"
 
@@ -51,9 +54,10 @@ void MainWindow::build_menus() {
   export_menu_->addSeparator();
   add(export_menu_, {Id::export_results_json, Id::export_points_csv});
   export_menu_->addSeparator();
-  add(export_menu_, {Id::export_chart_svg, Id::export_chart_png, Id::export_graph_svg, Id::export_graph_png});
+  add(export_menu_,
+      {Id::export_chart_svg, Id::export_chart_png, Id::export_chart_pdf, Id::export_graph_svg, Id::export_graph_png});
   file->addSeparator();
-  add(file, {Id::quit});
+  add(file, {Id::new_window, Id::quit});
   QMenu* edit = menuBar()->addMenu(tr("&Edit"));
   add(edit, {Id::undo, Id::redo});
   edit->addSeparator();
@@ -95,8 +99,30 @@ void MainWindow::build_menus() {
   add(view, {Id::next_region, Id::previous_region});
   view->addSeparator();
   add(view, {Id::chart_only, Id::reset_layout});
+  view->addSeparator();
+  build_theme_menu(view->addMenu(tr("Theme")));
   QMenu* help = menuBar()->addMenu(tr("&Help"));
   add(help, {Id::help, Id::shortcuts, Id::about});
+}
+
+void MainWindow::build_theme_menu(QMenu* menu) {
+  auto* choices = new QActionGroup(menu);
+  const struct {
+    ActionId id;
+    Theme theme;
+  } entries[] = {{ActionId::theme_system, Theme::system},
+                 {ActionId::theme_light, Theme::light},
+                 {ActionId::theme_dark, Theme::dark}};
+  for (const auto& [id, theme] : entries) {
+    QAction* action = actions_[id];
+    choices->addAction(action);
+    action->setChecked(theme == applied_theme());
+    menu->addAction(action);
+    connect(action, &QAction::triggered, this, [this, theme = theme] {
+      apply_theme(theme);
+      settings_.set_theme(theme_key(theme));
+    });
+  }
 }
 
 void MainWindow::build_tool_bar() {

@@ -235,8 +235,10 @@ void MainWindow::export_to(ExportKind kind, const QString& path) {
 }
 
 bool MainWindow::export_chart(const QString& path) {
-  const bool done =
-      path.endsWith(QStringLiteral(".svg"), Qt::CaseInsensitive) ? chart_->save_svg(path) : chart_->save_png(path);
+  const auto ends = [&](const char* suffix) { return path.endsWith(QLatin1String(suffix), Qt::CaseInsensitive); };
+  const bool done = ends(".svg")   ? chart_->save_svg(path)
+                    : ends(".pdf") ? chart_->save_pdf(path)
+                                   : chart_->save_png(path);
   if (done)
     note(tr("Exported %1").arg(QFileInfo(path).fileName()), path);
   else

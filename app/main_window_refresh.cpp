@@ -165,7 +165,7 @@ void MainWindow::show_chart() {
   pinned->setEnabled(!chart_data.pinned.empty());
   actions_[ActionId::clear_pinned]->setEnabled(!document_->pinned_here().empty());
   for (const ActionId id : {ActionId::pin, ActionId::export_results_json, ActionId::export_points_csv,
-                            ActionId::export_chart_png, ActionId::export_chart_svg})
+                            ActionId::export_chart_png, ActionId::export_chart_svg, ActionId::export_chart_pdf})
     actions_.allow(id, subject ? QString() : tr("There is no result yet."));
   for (const ActionId id : {ActionId::export_graph_svg, ActionId::export_graph_png})
     actions_.allow(id, scenario ? QString() : tr("Nothing is open."));
@@ -230,7 +230,8 @@ void MainWindow::show_methods() {
 void MainWindow::show_point() {
   const auto& picked = document_->selection().point();
   const MethodRun* run = picked ? runner_->find(picked->method) : nullptr;
-  const bool there = document_->scenario() && run && run->enabled && run->result && picked->index < run->result->points.size();
+  const bool there =
+      document_->scenario() && run && run->enabled && run->result && picked->index < run->result->points.size();
   // On the simulated clock the panel says what the chart shows, as soon as the chart can.
   const SimulatedClock::Curve* curve = there && clock_->on() ? clock_->find(run->name) : nullptr;
   const bool simulated = curve && curve->of == run->result && views::drawable(curve->drawn->points[picked->index]);
@@ -351,8 +352,9 @@ void MainWindow::show_status() {
   QPalette tinted = state_label_->palette();
   tinted.setColor(QPalette::WindowText, tint);
   state_label_->setPalette(tinted);
-  figures_label_->setText(figures);
-  figures_label_->setToolTip(figures);
+  figures_ = figures;
+  figures_label_->setText(tip_.isEmpty() ? figures_ : tip_);
+  figures_label_->setToolTip(figures_);
   header_->set_state(chart_state);
   const auto newest = tasks_->newest();
   header_->set_progress(newest ? newest->fraction : -1, newest.has_value());

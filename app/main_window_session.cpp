@@ -44,7 +44,7 @@ Session MainWindow::make_session(bool with_answers) const {
     session.picked_memory = static_cast<double>(run->result->points[point->index].memory_bytes);
   }
   session.geometry = saveGeometry().toBase64().toStdString();
-  session.layout = saveState().toBase64().toStdString();
+  session.layout = layout_state().toBase64().toStdString();
   for (const ActionId id : {ActionId::show_parts, ActionId::show_others, ActionId::show_pinned, ActionId::log_time,
                             ActionId::simulated_clock})
     session.view[actions_[id]->objectName().toStdString()] = actions_[id]->isChecked();

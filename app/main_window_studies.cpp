@@ -74,7 +74,7 @@ void MainWindow::take_session(const Session& session, const QString& path, bool 
     if (!session.searches.empty() && !session.view.contains("show_pinned"))
       actions_[ActionId::show_pinned]->setChecked(true);
     notes_view_->set_notes(QString::fromStdString(session.title), QString::fromStdString(session.notes));
-    if (!session.layout.empty()) restoreState(QByteArray::fromBase64(QByteArray::fromStdString(session.layout)));
+    if (!session.layout.empty()) restore_layout(QByteArray::fromBase64(QByteArray::fromStdString(session.layout)));
     if (!session.front.empty()) raise_view(QString::fromStdString(session.front));
     pinned_searches_->set(session.searches);
     if (!session_path_.isEmpty()) settings_.add_recent_session(path);

@@ -34,14 +34,24 @@ QString as_sentence(const Error& error) {
 
 }  // namespace
 
-StepChoice step_choice(views::ValidationWay way, bool prove, const Scenario& scenario) {
+StepChoice step_choice(views::ValidationWay way, bool prove, const Scenario& scenario, double budget_s) {
   StepChoice choice;
+  choice.budget_s = budget_s;
   using Way = views::ValidationWay;
   choice.backend = way == Way::cuda_slice ? ProbeBackend::cuda : ProbeBackend::cpu;
   choice.prove = prove;
   const bool slice = way == Way::cpu_slice || way == Way::cuda_slice;
   choice.mode = slice && scenario.cluster->devices() > 1 ? StepMode::slice : StepMode::ranks;
   return choice;
+}
+
+StepChoice ValidationPage::choice_for(const Scenario& scenario) const {
+  return step_choice(view_->way(), view_->proves(), scenario, view_->budget_s());
+}
+
+QString ValidationPage::running_words() const {
+  const QString phase = runner_.phase();
+  return phase.isEmpty() || expected_.isEmpty() ? phase : phase + QStringLiteral(" \u00b7 ") + expected_;
 }
 
 ValidationPage::ValidationPage(Document& document, SearchRunner& searches, PlanLoader& plans, ValidationRunner& runner,
@@ -58,7 +68,7 @@ ValidationPage::ValidationPage(Document& document, SearchRunner& searches, PlanL
   connect(&plans_, &PlanLoader::plan_changed, this, &ValidationPage::refresh);
   connect(&searches_, &SearchRunner::result_changed, this, &ValidationPage::refresh);
   connect(&runner_, &ValidationRunner::running_changed, this, &ValidationPage::refresh);
-  connect(&runner_, &ValidationRunner::phase_changed, this, [this] { view_->set_state(refusal_, runner_.phase()); });
+  connect(&runner_, &ValidationRunner::phase_changed, this, [this] { view_->set_state(refusal_, running_words()); });
   connect(&runner_, &ValidationRunner::failed, this, &ValidationPage::failed);
   connect(&runner_, &ValidationRunner::report_made, this, [this](const ReportPtr& report) {
     add({report}, show_next_);
@@ -86,8 +96,11 @@ QString ValidationPage::refusal_of(const Result& result, std::size_t index, cons
   WhatIf factors = scenario.settings.factors;
   factors.device_memory = 1;
   if (!(factors == WhatIf()))
-    return tr("What-if sliders are set: this machine is what it is. Reset them to compare with what was predicted.");
-  const StepChoice choice = step_choice(view_->way(), view_->proves(), scenario);
+    return tr(
+        "What-if sliders are set, and this machine cannot be made faster or slower. Reset them to run the plan as it "
+        "was "
+        "predicted.");
+  const StepChoice choice = choice_for(scenario);
   const int devices = placement ? static_cast<int>(placement->placement.devices) : plan ? plan->mesh.devices() : 1;
   if (choice.backend == ProbeBackend::cpu) {
     if (scenario.settings.precision == Precision::bf16)
@@ -112,8 +125,9 @@ const Error* ValidationPage::room_refusal(const Result& result, std::size_t inde
                                           const PlacementPlan* placement, const StepChoice& choice) const {
   if (choice.backend != ProbeBackend::cpu) return nullptr;
   Room& room = room_;
-  if (room.result != &result || room.index != index || room.mode != choice.mode || room.prove != choice.prove) {
-    room = {&result, index, choice.mode, choice.prove, this_host(), {}, {}};
+  if (room.result != &result || room.index != index || room.mode != choice.mode || room.prove != choice.prove ||
+      room.budget_s != choice.budget_s) {
+    room = {&result, index, choice.mode, choice.prove, choice.budget_s, this_host(), {}, {}};
     const auto needs = placement ? run_needs(*result.scenario, *placement, choice, room.host)
                                  : run_needs(*result.scenario, *plan, choice, room.host);
     if (needs) room.needs = *needs;
@@ -122,10 +136,7 @@ const Error* ValidationPage::room_refusal(const Result& result, std::size_t inde
   room.host.memory_bytes = machine_memory().available;
   const auto fits = check_room(*room.needs, choice, room.host);
   room.error = fits ? std::optional<Error>() : fits.error();
-  // How long a run may take is an option of the command line; the window has no control for it.
-  if (room.error)
-    if (const auto at = room.error->hint.find(", or give a budget"); at != std::string::npos)
-      room.error->hint.resize(at);
+  if (room.error) room.error->hint = views::in_window_words(room.error->hint);
   return room.error ? &*room.error : nullptr;
 }
 
@@ -144,8 +155,18 @@ bool ValidationPage::is_calibrated(const Scenario& scenario) {
 void ValidationPage::run() {
   if (!refusal().isEmpty()) return;
   const ResultPtr& result = plans_.result();
-  runner_.run({{result, plans_.index(), step_choice(view_->way(), view_->proves(), *result->scenario),
-                is_calibrated(*result->scenario)}});
+  const StepChoice choice = choice_for(*result->scenario);
+  expected_.clear();
+  if (choice.backend == ProbeBackend::cpu && room_.needs && room_.needs->step_s > 0) {
+    const double steps_s =
+        std::min(choice.steps * room_.needs->step_s, std::max(choice.budget_s, room_.needs->least_s));
+    expected_ = tr("predicted: %1 a step, %2 for %3 to warm up and %4 to time")
+                    .arg(views::time_text(room_.needs->step_s),
+                         views::time_text(choice.warm_up * room_.needs->step_s + steps_s))
+                    .arg(choice.warm_up)
+                    .arg(choice.steps);
+  }
+  runner_.run({{result, plans_.index(), choice, is_calibrated(*result->scenario)}});
   show_next_ = true;
   emit shown();
 }
@@ -157,7 +178,7 @@ std::vector<PlanToRun> ValidationPage::sample() const {
     const Result& result = *run.result;
     const std::size_t chosen = plans_.result() == run.result ? plans_.index() : result.turning_point.value_or(0);
     for (const std::size_t at : sampled_points(result, kSample - plans.size(), chosen)) {
-      const StepChoice choice = step_choice(view_->way(), view_->proves(), *result.scenario);
+      const StepChoice choice = choice_for(*result.scenario);
       // Of a placement one device's part alone cannot be run.
       if (const auto placed = result.plans->placement(at); placed && !step_job_of(*result.scenario, *placed, choice))
         continue;
@@ -174,6 +195,7 @@ std::vector<PlanToRun> ValidationPage::sample() const {
 
 void ValidationPage::run_sample() {
   if (!refusal().isEmpty()) return;
+  expected_.clear();
   runner_.run(sample());
   view_->show_page(views::ValidationView::Page::plans);
   show_next_ = true;
@@ -315,7 +337,7 @@ void ValidationPage::refresh() {
         known ? tr("A plan is being run.") : tr("Runs made since the window was opened can calibrate; there is none."));
   for (const ActionId id : {ActionId::save_report, ActionId::export_report_csv, ActionId::export_report_markdown})
     allow(id, !reports_.empty(), tr("There is no report."));
-  view_->set_state(reason, runner_.phase());
+  view_->set_state(reason, running_words());
   emit picked_report(report_of_picked(), reason.isEmpty()
                                              ? tr("Not run yet. Validate runs its step on this machine (Ctrl+R).")
                                              : tr("Not run yet. %1").arg(reason));

@@ -25,7 +25,8 @@ class PlanLoader;
 class SearchRunner;
 
 /// How a plan is run when the user asks for it in this way.
-StepChoice step_choice(views::ValidationWay way, bool prove, const Scenario& scenario);
+StepChoice step_choice(views::ValidationWay way, bool prove, const Scenario& scenario,
+                       double budget_s = StepChoice().budget_s);
 
 class ValidationPage : public QObject {
   Q_OBJECT
@@ -68,11 +69,14 @@ class ValidationPage : public QObject {
     std::size_t index = 0;
     StepMode mode = StepMode::ranks;
     bool prove = true;
+    double budget_s = 0;
     HostRoom host;
     std::optional<RunNeeds> needs;
     std::optional<Error> error;
   };
   void refresh();
+  StepChoice choice_for(const Scenario& scenario) const;
+  QString running_words() const;
   QString refusal_of(const Result& result, std::size_t index, const Plan* plan, const PlacementPlan* placement) const;
   const Error* room_refusal(const Result& result, std::size_t index, const Plan* plan, const PlacementPlan* placement,
                             const StepChoice& choice) const;
@@ -91,6 +95,7 @@ class ValidationPage : public QObject {
   std::vector<ReportPtr> reports_;
   mutable Room room_;
   QString refusal_;        ///< when it was last looked at
+  QString expected_;       ///< of the plan that is being run: how long it will take, in words
   bool show_next_ = true;  ///< of a series of runs the first is shown; the others must not push it away
 };
 

@@ -9,6 +9,7 @@
 #include "app/task_manager.h"
 #include "core/plan/step_client.h"
 #include "views/common/format.h"
+#include "views/validation/validation_content.h"
 
 namespace turnpoint::app {
 
@@ -123,6 +124,7 @@ void ValidationRunner::run(std::vector<PlanToRun> plans) {
         take(mailbox);
         if (mailbox->error && outcome == TaskOutcome::finished) {
           Error error = *mailbox->error;
+          error.hint = views::in_window_words(error.hint);
           if (mailbox->count > 1 && mailbox->left_out > 0)
             error.what =
                 fmt::format("{} of {} plans could not be run: {}", mailbox->left_out, mailbox->count, error.what);

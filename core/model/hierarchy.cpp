@@ -19,6 +19,8 @@ using Child = Hierarchy::Child;
 /// A level without groups is cut into bands above these sizes: a band becomes a card that opens into its operators.
 constexpr std::size_t kFlatRoot = 64;
 constexpr std::size_t kFlatGroup = 150;
+/// Blocks of a flat level: shorter stretches are chains; so many operators lead to a block at most.
+constexpr std::size_t kLeastInBlock = 4, kFewestBlocks = 3, kLongestChain = 6, kMostStages = 40;
 
 struct Node {
   std::string name, path;
@@ -118,17 +120,161 @@ class Build {
   void cut_levels() {
     for (std::size_t n = 0; n < nodes_.size(); ++n) {
       if (n > 0 && nodes_[n].children.size() < 2) continue;  // merged away
-      const bool flat =
+      bool flat =
           std::none_of(nodes_[n].children.begin(), nodes_[n].children.end(), [](Child c) { return c.is_group; });
       const auto loose =
           std::count_if(nodes_[n].children.begin(), nodes_[n].children.end(), [](Child c) { return !c.is_group; });
       // Names that group only a few operators do not make layers.
       const bool loose_root = n == 0 && static_cast<std::size_t>(loose) * 2 > model_.operators.size();
+      if (loose_root && !flat && static_cast<std::size_t>(loose) * 10 >= model_.operators.size() * 9) {
+        dissolve_groups_of_root();  // "gpu_0/data" and "gpu_0/softmax" are no layer
+        flat = true;
+      }
       const std::size_t limit = flat && n > 0 ? kFlatGroup : flat || loose_root ? kFlatRoot : Hierarchy::kMaxChildren;
       if (nodes_[n].children.size() <= limit) continue;
+      if (flat && cut_into_blocks(n)) continue;
       cut(n, flat);
       while (nodes_[n].children.size() > Hierarchy::kMaxChildren) cut(n, false);
     }
+  }
+
+  void dissolve_groups_of_root() {
+    std::vector<Child> all, open = std::move(nodes_[0].children);
+    while (!open.empty()) {
+      const Child child = open.back();
+      open.pop_back();
+      if (!child.is_group) {
+        all.push_back(child);
+        continue;
+      }
+      Node& gone = nodes_[child.index];
+      open.insert(open.end(), gone.children.begin(), gone.children.end());
+      gone.children.clear();
+    }
+    std::sort(all.begin(), all.end(), [](Child a, Child b) { return a.index < b.index; });
+    nodes_[0].children = std::move(all);
+  }
+
+  /// A stretch of a flat level, from one place where all goes through one tensor to the next.
+  struct Stretch {
+    std::size_t begin, end;
+    bool block;  ///< long enough to be one; else part of a chain
+  };
+
+  /// The level as blocks with what leads to each, and what stands before and behind them all; empty: it has no such
+  /// form.
+  std::vector<Stretch> blocks_of(const std::vector<Child>& all) const {
+    const auto alive = alive_after(all);
+    const std::size_t margin = all.size() / 10;
+    // What every part reads (a mask, positions) is alive all along.
+    const int base = std::max(1, *std::min_element(alive.begin() + std::ptrdiff_t(margin),
+                                                   alive.begin() + std::ptrdiff_t(all.size() - margin)));
+    std::vector<Stretch> stretches;
+    for (std::size_t begin = 0, i = 0; i < all.size(); ++i) {
+      if (alive[i] > base && i + 1 < all.size()) continue;
+      stretches.push_back({begin, i + 1, i + 1 - begin >= kLeastInBlock});
+      begin = i + 1;
+    }
+    std::vector<Stretch> joined;
+    std::size_t blocks = 0, inside = 0, largest = 0;
+    for (std::size_t s = 0; s < stretches.size(); ++s) {
+      Stretch one = stretches[s];
+      // What only finishes a block (an activation, a normalisation) is its end.
+      while (!one.block && blocks > 0 && joined.back().block && one.begin < one.end && finishes(all[one.begin]))
+        joined.back().end = ++one.begin;
+      if (one.begin == one.end) continue;
+      // A short chain between two blocks belongs to the second one.
+      const bool between =
+          one.block && blocks > 0 && !joined.back().block && joined.back().end - joined.back().begin <= kLongestChain;
+      if (between)
+        joined.back() = {joined.back().begin, one.end, true};
+      else if (!one.block && !joined.empty() && !joined.back().block)
+        joined.back().end = one.end;
+      else
+        joined.push_back(one);
+      if (!one.block) continue;
+      ++blocks;
+      inside += one.end - one.begin;
+      largest = std::max(largest, one.end - one.begin);
+    }
+    if (blocks < kFewestBlocks || inside * 10 < all.size() * 6 || largest * 2 > all.size()) return {};
+    return joined;
+  }
+
+  bool finishes(const Child& child) const {
+    const OperatorKind kind = model_.operators[OperatorId(child.index)].kind;
+    return kind == OperatorKind::elementwise || kind == OperatorKind::normalisation ||
+           kind == OperatorKind::batch_normalisation;
+  }
+
+  std::vector<std::int64_t> shape_behind(const Child& last) const {
+    const Operator& op = model_.operators[OperatorId(last.index)];
+    if (op.outputs.empty()) return {};
+    const auto& shape = model_.tensors[op.outputs.front().tensor].shape;
+    return {shape.begin() + (shape.empty() ? 0 : 1), shape.end()};  // without the batch
+  }
+
+  std::uint32_t add_node(std::size_t above, std::string name, std::vector<Child> children) {
+    Node node;
+    node.name = std::move(name);
+    node.path = nodes_[above].path + (nodes_[above].path.empty() ? "#" : "/#") + std::to_string(nodes_.size());
+    node.children = std::move(children);
+    nodes_.push_back(std::move(node));
+    return static_cast<std::uint32_t>(nodes_.size() - 1);
+  }
+
+  /// Networks without names are mostly rows of blocks (residual blocks, inception modules), in stages between which the
+  /// shape changes: "stage 2" of "block 4", "block 5" ... False: this level is none.
+  bool cut_into_blocks(std::size_t n) {
+    const std::vector<Child> all = nodes_[n].children;
+    const auto stretches = blocks_of(all);
+    if (stretches.empty()) return false;
+    struct Stage {
+      std::vector<std::int64_t> shape;
+      std::vector<std::size_t> stretches;
+    };
+    std::vector<Stage> stages;
+    for (std::size_t s = 0; s < stretches.size(); ++s) {
+      if (!stretches[s].block) continue;
+      auto shape = shape_behind(all[stretches[s].end - 1]);
+      if (stages.empty() || stages.back().shape != shape || stages.back().stretches.back() + 1 != s)
+        stages.push_back({std::move(shape), {}});
+      stages.back().stretches.push_back(s);
+    }
+    const auto of_several =
+        std::count_if(stages.begin(), stages.end(), [](const Stage& stage) { return stage.stretches.size() > 1; });
+    const bool staged = of_several >= 2 && stages.size() <= kMostStages;
+    std::vector<Child> level;
+    std::size_t stage = 0, blocks = 0;
+    for (std::size_t s = 0; s < stretches.size(); ++s) {
+      const auto children_of = [&](const Stretch& stretch) {
+        return std::vector<Child>(all.begin() + std::ptrdiff_t(stretch.begin),
+                                  all.begin() + std::ptrdiff_t(stretch.end));
+      };
+      if (!stretches[s].block) {
+        const auto loose = children_of(stretches[s]);
+        if (loose.size() > kLongestChain * 4)
+          level.push_back({add_node(n, band_name(loose), loose), true});
+        else
+          level.insert(level.end(), loose.begin(), loose.end());
+        continue;
+      }
+      if (!staged || stages[stage].stretches.size() == 1) {
+        level.push_back({add_node(n, "block " + std::to_string(++blocks), children_of(stretches[s])), true});
+        if (staged) ++stage;
+        continue;
+      }
+      const std::uint32_t around = add_node(n, "stage " + std::to_string(stage + 1), {});
+      for (const std::size_t member : stages[stage].stretches) {
+        const auto block = add_node(around, "block " + std::to_string(++blocks), children_of(stretches[member]));
+        nodes_[around].children.push_back({block, true});
+      }
+      level.push_back({around, true});
+      s = stages[stage].stretches.back();
+      ++stage;
+    }
+    nodes_[n].children = std::move(level);
+    return true;
   }
 
   /// Replaces the children of `n` by bands of them. Bands of `flat` levels end where few tensors are alive.
@@ -155,15 +301,17 @@ class Build {
     }
   }
 
-  void add_band(std::size_t n, const std::vector<Child>& all, std::size_t begin, std::size_t end) {
+  std::string band_name(const std::vector<Child>& band) const {
     const auto title = [this](Child c) { return c.is_group ? nodes_[c.index].name : out_.label[OperatorId(c.index)]; };
-    Node band;
-    band.name = title(all[begin]) + " \u2026 " + title(all[end - 1]);
-    band.path = nodes_[n].path + (nodes_[n].path.empty() ? "#" : "/#") + std::to_string(nodes_.size());
-    band.children.assign(all.begin() + static_cast<std::ptrdiff_t>(begin),
-                         all.begin() + static_cast<std::ptrdiff_t>(end));
-    nodes_[n].children.push_back({static_cast<std::uint32_t>(nodes_.size()), true});
-    nodes_.push_back(std::move(band));
+    return title(band.front()) + " \u2026 " + title(band.back());
+  }
+
+  void add_band(std::size_t n, const std::vector<Child>& all, std::size_t begin, std::size_t end) {
+    std::vector<Child> band(all.begin() + static_cast<std::ptrdiff_t>(begin),
+                            all.begin() + static_cast<std::ptrdiff_t>(end));
+    std::string name = band_name(band);
+    const std::uint32_t node = add_node(n, std::move(name), std::move(band));
+    nodes_[n].children.push_back({node, true});
   }
 
   /// Tensors alive between child i and i+1 of a level of operators.

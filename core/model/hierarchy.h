@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tree of layers over the operators of a Model, for drawing and for folding tables.
 //
-// Paths come from operator scopes ('/'-separated), else from the operators' names, else operators are cut into bands of
-// consecutive operators at the places where the fewest tensors are alive. By construction every group but the root has
-// 2..400 children (the root has fewer where the model has): chains of single children are merged into one group, a
+// Paths come from operator scopes ('/'-separated), else from the operators' names. Operators without either are cut
+// into the blocks between places where all goes through one tensor, and these into stages of one shape; else into bands
+// of consecutive operators, at the places where the fewest tensors are alive. By construction every group but the root
+// has 2..400 children (the root has fewer where the model has): chains of single children are merged into one group, a
 // group of one operator becomes that operator, and longer levels are cut into bands. Groups of the same shape_class
 // hold the same operators (kind, loop dimensions, tensor shapes), nested and connected in the same way.
 // No recursion; time is linear in operators, uses and path components (paths deeper than kMaxDepth are cut there).

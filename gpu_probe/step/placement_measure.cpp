@@ -53,7 +53,8 @@ class PlacementMeasurer {
     PlacedRank step(program_, links_);
     const double limit = job_.budget_s + 10;
     for (int i = 0; i < job_.warm_up; ++i) {
-      progress_("warming up", 0, limit);
+      const std::string phase = "warming up: step " + std::to_string(i + 1) + " of " + std::to_string(job_.warm_up);
+      progress_(phase.c_str(), static_cast<double>(i) / (job_.warm_up + job_.steps), limit);
       if (auto done = one(step); !done) return done.error();
     }
     counted_memory().reset_peak();

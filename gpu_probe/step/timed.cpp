@@ -39,8 +39,10 @@ class Measurer {
     RankStep step(**program, communicator_);
     const double limit = job_.budget_s + 10;
     // The first step finds out how long backward holds what (RankStep::learn), and so holds more than the others do.
-    for (int i = 0; i < std::max(1, job_.warm_up); ++i) {
-      progress_("warming up", 0, limit);
+    const int warm_up = std::max(1, job_.warm_up);
+    for (int i = 0; i < warm_up; ++i) {
+      const std::string phase = "warming up: step " + std::to_string(i + 1) + " of " + std::to_string(warm_up);
+      progress_(phase.c_str(), static_cast<double>(i) / (warm_up + job_.steps), limit);
       if (auto done = step.run(); !done) return done.error();
     }
     if (auto done = barrier(); !done) return done.error();

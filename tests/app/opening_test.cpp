@@ -152,28 +152,29 @@ class OpeningTest : public QObject {
     QVERIFY(real.settle());
     auto *peak = real.child<QLabel>("simulated_peak"), *memory = real.child<QLabel>("picked_memory");
     QVERIFY(peak->isVisible());
-    QCOMPARE(memory->text(), views::memory_text(window.schedules().loaded().memory->largest_peak()));
+    QCOMPARE(memory->text(), window.chart()->memory_words(window.schedules().loaded().memory->largest_peak()));
     window.chart()->pick_first();
     QVERIFY(real.settle());
     const std::int64_t least = window.schedules().loaded().memory->largest_peak();
-    QCOMPARE(memory->text(), views::memory_text(least));
+    QCOMPARE(memory->text(), window.chart()->memory_words(least));
     const ResultPtr result = window.runner().find("ft")->result;
     const std::int64_t sum = result->points.front().memory_bytes;
     QVERIFY(least > 2 * sum);
-    QVERIFY2(peak->text().endsWith("plain sum " + views::memory_text(sum)), qPrintable(peak->text()));
+    QVERIFY2(peak->text().endsWith("plain sum " + window.chart()->memory_words(sum)), qPrintable(peak->text()));
     QVERIFY(!peak->toolTip().isEmpty());
     // The bar below has room for what is there at the peak alone, so that nobody takes that for free.
     const auto& parts = real.child<views::LegendTable>("memory_legend")->rows();
     QCOMPARE(parts.back().name, QStringLiteral("Passing at the peak"));
-    QCOMPARE(parts.back().value, views::memory_text(least - sum));
+    QCOMPARE(parts.back().value, window.chart()->memory_words(least - sum));
     // A plan in the middle that nobody has simulated: at once the sum, which says so, never the peak of another.
     window.document().selection().pick_point(views::PickedPoint{"ft", result->points.size() / 3 + 1});
     if (!window.chart()->data().subject()->result->points[result->points.size() / 3 + 1].simulated_memory_bytes) {
       QVERIFY2(peak->text().contains("not simulated yet"), qPrintable(peak->text()));
-      QCOMPARE(memory->text(), views::memory_text(result->points[result->points.size() / 3 + 1].memory_bytes));
+      QCOMPARE(memory->text(),
+               window.chart()->memory_words(result->points[result->points.size() / 3 + 1].memory_bytes));
     }
     QVERIFY(real.settle());
-    QCOMPARE(memory->text(), views::memory_text(window.schedules().loaded().memory->largest_peak()));
+    QCOMPARE(memory->text(), window.chart()->memory_words(window.schedules().loaded().memory->largest_peak()));
   }
 
   /// A device between the sum and the peak of the smallest plan: all that is named moves to plans that truly fit.

@@ -364,6 +364,7 @@ class ValidationPageTest : public QObject {
     using Way = views::ValidationWay;
     Scenario scenario;
     scenario.cluster = open_hardware("v100-16gb-1x2").value();
+    QCOMPARE(app::step_choice(Way::cpu_ranks, true, scenario, 300).budget_s, 300.0);
     const auto ranks = app::step_choice(Way::cpu_ranks, false, scenario);
     QVERIFY(ranks.backend == ProbeBackend::cpu && ranks.mode == StepMode::ranks && !ranks.prove);
     const auto part = app::step_choice(Way::cpu_slice, true, scenario);

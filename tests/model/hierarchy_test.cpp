@@ -237,6 +237,53 @@ class HierarchyTest : public QObject {
     for (std::size_t g = 2; g < h.groups.size(); ++g) QVERIFY(!inside[h.groups[g].first.index - 1]);
   }
 
+  // A network without names is a row of blocks, between which all goes through one tensor, in stages of one shape.
+  void nameless_networks_are_stages_of_blocks() {
+    fixture::Maker make("residual");
+    std::vector<LoopDimension> dims{fixture::dim(DimName::batch, 8), fixture::dim(DimName::channel, 64)};
+    int number = 0;
+    const auto op = [&](const char* kind, std::vector<TensorId> from) {
+      return make.add(std::string(kind).append(" ").append(std::to_string(++number)), "", OperatorKind::elementwise,
+                      kind, dims, {0, 1}, std::move(from));
+    };
+    TensorId mask = make.add("gpu_0/mask", "", OperatorKind::input, "Input", dims, {0, 1}, {});
+    TensorId x = make.add("gpu_0/image", "", OperatorKind::input, "Input", dims, {0, 1}, {});
+    for (const char* kind : {"Conv", "Norm", "Relu"}) x = op(kind, {x});
+    const int in_stage[] = {3, 4, 2};
+    for (int stage = 0; stage < 3; ++stage) {
+      dims[1].size = 64 << stage;
+      for (int b = 0; b < in_stage[stage]; ++b) {
+        TensorId way = x;
+        for (const char* kind : {"Conv", "Norm", "Relu", "Conv", "Norm", "Relu", "Conv", "Norm"}) way = op(kind, {way});
+        x = op("Relu", {op("Add", {way, x})});
+      }
+    }
+    make.add("Gemm 1", "", OperatorKind::matmul, "Gemm", dims, {0, 1}, {x, mask});  // the mask is alive all along
+    const auto model = make.finish();
+    const auto h = build_hierarchy(*model);
+    QCOMPARE(broken_rule(*model, h), QString());
+    std::vector<std::string> names;
+    for (const auto child : h.groups[0].children)
+      if (child.is_group) names.push_back(h.groups[child.index].name);
+    QCOMPARE(names, (std::vector<std::string>{"stage 1", "stage 2", "stage 3"}));
+    int block = 0;
+    for (int stage = 0; stage < 3; ++stage) {
+      const auto& around = h.groups[std::size_t(1 + stage)];
+      QCOMPARE(around.children.size(), std::size_t(in_stage[stage]));
+      for (const auto child : around.children) {
+        const auto& one = h.groups[child.index];
+        QCOMPARE(one.name, "block " + std::to_string(++block));
+        QCOMPARE(one.operators, 10u);
+      }
+    }
+    // Layers are the blocks, not the stages around them.
+    const auto containers = h.layer_containers();
+    QVERIFY(containers[1] && containers[2]);
+    // A chain has no blocks.
+    const auto chain = build_hierarchy(*fixture::chain(200));
+    for (const auto& group : chain.groups) QVERIFY(!QString::fromStdString(group.name).startsWith("block"));
+  }
+
   void any_model_keeps_the_rules() {
     for (unsigned seed = 1; seed <= 400; ++seed) {
       std::mt19937 random(seed);

@@ -442,6 +442,8 @@ class FrontierChartTest : public QObject {
     QCOMPARE(grouped_number(-0.04, 1), QStringLiteral("0.0"));
     QCOMPARE(grouped_number(-4.1, 1), QStringLiteral("\u22124.1"));
     QCOMPARE(memory_text(static_cast<std::int64_t>(9.6 * kGiB)), QStringLiteral("9.6\u00a0GiB"));
+    QCOMPARE(bytes_beside(20e6, 9e9), QStringLiteral("<0.1\u00a0GiB"));  // little is not nothing
+    QCOMPARE(bytes_beside(0, 9e9), QStringLiteral("0\u00a0GiB"));
     QCOMPARE(memory_text(148LL << 20), QStringLiteral("148\u00a0MiB"));
     QCOMPARE(time_text(0.812), QStringLiteral("812\u00a0ms"));
     QCOMPARE(time_text(0.0316), QStringLiteral("31.6\u00a0ms"));

@@ -117,6 +117,26 @@ class PlanPanelTest : public QObject {
     QVERIFY(!notes->isVisible());
   }
 
+  // One number looks the same in the chart and beside it.
+  void figures_are_written_as_the_chart_writes_them() {
+    PlanPanel panel;
+    panel.set_point(result_of(0.48, 0.0698), 1, QStringLiteral("FT"), false);
+    auto* memory = panel.findChild<QLabel*>(QStringLiteral("picked_memory"));
+    auto* time = panel.findChild<QLabel*>(QStringLiteral("picked_time"));
+    QCOMPARE(memory->text(), QStringLiteral("492\u00a0MiB"));
+    int digits = 2;
+    panel.set_figures(
+        [&digits](std::int64_t bytes) {
+          return QString::number(double(bytes) / 1073741824.0, 'f', digits) + QStringLiteral("\u00a0GiB");
+        },
+        [](double seconds) { return QString::number(seconds * 1e3, 'f', 1) + QStringLiteral("\u00a0ms"); });
+    QCOMPARE(memory->text(), QStringLiteral("0.48\u00a0GiB"));
+    QCOMPARE(time->text(), QStringLiteral("69.8\u00a0ms"));
+    digits = 3;  // the chart was zoomed
+    panel.refresh_figures();
+    QCOMPARE(memory->text(), QStringLiteral("0.480\u00a0GiB"));
+  }
+
   void names_of_the_times_parts_have_room_at_any_width() {
     PlanPanel panel;
     panel.show();

@@ -145,14 +145,22 @@ class PlanTableTest : public QObject {
     double top = 0;
     for (const int row : rows.top) top += rows.rows[std::size_t(row)].share;
     QVERIFY(qAbs(top - 1) < 1e-9);
-    // Figures are of one layer: 24 of them, with the rest, are the plan.
+    // Figures are of all copies, as shares are: the column adds up to the plan, at every level.
     const auto plan = fixture::plan(*s.model, 2);
+    const auto time_of = [](const PlanRow& r) { return r.compute_s + r.network_s + r.reshard_s; };
     double time = 0;
-    for (const int row : rows.top) {
-      const PlanRow& r = rows.rows[std::size_t(row)];
-      time += r.copies * (r.compute_s + r.network_s + r.reshard_s);
-    }
+    for (const int row : rows.top) time += time_of(rows.rows[std::size_t(row)]);
     QVERIFY(qAbs(time - plan->cost.time_s()) < 1e-9);
+    for (const PlanRow& row : rows.rows) {
+      double inside = 0;
+      std::int64_t bytes = 0;
+      for (const int child : row.children)
+        inside += time_of(rows.rows[std::size_t(child)]), bytes += rows.rows[std::size_t(child)].memory_bytes;
+      if (!row.children.empty()) QVERIFY(qAbs(inside - time_of(row)) < 1e-9 && bytes == row.memory_bytes);
+      QVERIFY(qAbs(time_of(row) - row.share * plan->cost.time_s()) < 1e-9);
+    }
+    QVERIFY2(layer.data(Qt::ToolTipRole).toString().contains("of all 24 together"),
+             qPrintable(layer.data(Qt::ToolTipRole).toString()));
   }
 
   void layers_that_differ_in_the_plan_are_apart() {
@@ -176,7 +184,7 @@ class PlanTableTest : public QObject {
     QCOMPARE(cell(PlanTableModel::kind), QString("matmul"));
     QCOMPARE(cell(PlanTableModel::configuration), QString("batch yx \u00b7 in-channel z"));
     QVERIFY2(cell(PlanTableModel::layout).contains("partial z"), qPrintable(cell(PlanTableModel::layout)));
-    QCOMPARE(cell(PlanTableModel::network), QString("0.51"));
+    QCOMPARE(cell(PlanTableModel::network), QString("12.2"));  // of all 24
     QVERIFY(
         fc2.siblingAtColumn(PlanTableModel::configuration).data(PlanTableModel::ColorRole).value<QColor>().isValid());
     QVERIFY(cell(PlanTableModel::share).endsWith('%'));

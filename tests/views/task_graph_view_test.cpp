@@ -13,6 +13,7 @@
 #include <QSignalSpy>
 #include <QTest>
 #include <QTimer>
+#include <random>
 
 #include "core/model/task_hierarchy.h"
 #include "send_signal.h"
@@ -83,6 +84,24 @@ void point_at(QWidget* widget, QPoint position) {
   QApplication::sendEvent(widget, &move);
 }
 
+/// Rows of tasks without names that say anything, most of which read from rows far before them as well.
+TaskGraphPtr nameless_tasks(int tasks, int lanes) {
+  TaskGraphBuilder builder;
+  std::mt19937 random(1);
+  for (int t = 0; t < tasks; ++t) {
+    const std::string name = "n" + std::to_string(t);
+    TaskGraphBuilder::Task task;
+    task.name = name, task.kind = TaskKind::other, task.time_s = 1e-4, task.output_bytes = 1 << 16;
+    builder.add_task(task);
+    if (t < lanes) continue;
+    builder.add_edge(TaskIndex(t - lanes), TaskIndex(t));
+    builder.add_edge(TaskIndex(random() % unsigned(t - t % lanes)), TaskIndex(t));
+  }
+  auto graph = builder.finish("nameless");
+  if (!graph) qFatal("%s", graph.error().message().c_str());
+  return *graph;
+}
+
 int count_pixels(const QImage& image, QColor color) {
   int found = 0;
   for (int y = 0; y < image.height(); ++y)
@@ -129,6 +148,53 @@ class TaskGraphViewTest : public QObject {
     QTest::mouseClick(shown.surface(), Qt::LeftButton, {}, shown.title(shown.box(QStringLiteral("layer2"))));
     shown.settle();
     QCOMPARE(shown.scene().boxes.size(), std::size_t(7));
+  }
+
+  // A hundred thousand tasks without names: bands of depth that can be read, near lines, the others of what is picked.
+  void a_crowded_level_shows_near_lines_and_the_others_of_what_is_picked() {
+    Shown shown(nameless_tasks(3000, 30), 0, QSize(1100, 420));
+    const TaskScene& scene = shown.scene();
+    QVERIFY(scene.boxes.size() > 20);
+    QVERIFY(scene.boxes[1].name.startsWith(QStringLiteral("depth 0")));
+    QVERIFY(scene.lines_left_out > 0);
+    // Wrapped like text: boxes are large enough to be read.
+    const double zoom = shown.view.canvas()->zoom();
+    QVERIFY2(scene.typical_width * zoom > 50,
+             qPrintable(QStringLiteral("%1 px at %2").arg(scene.typical_width * zoom).arg(zoom)));
+    const auto& hierarchy = *build_task_hierarchy(shown.graph);
+    for (std::size_t l = 0; l < scene.lines(); ++l) QVERIFY(scene.line_edge[l] < hierarchy.groups[0].edge_end);
+    QVERIFY(scene.lines() <= 3 * scene.boxes.size());
+    // Drawn and left out together are all of a box's lines.
+    for (int box = 1; box < int(scene.boxes.size()); ++box) {
+      const auto ordinal = std::uint32_t(box - 1);
+      std::size_t all = 0, drawn = 0;
+      for (const auto& edge : hierarchy.edges_of(0)) all += edge.from == ordinal || edge.to == ordinal;
+      for (const auto e : scene.line_edge)
+        drawn += hierarchy.edges[e].from == ordinal || hierarchy.edges[e].to == ordinal;
+      QCOMPARE(drawn + lines_left_out_of(scene, hierarchy, box, 100000).size(), all);
+      QVERIFY(lines_left_out_of(scene, hierarchy, box, 2).size() <= 2);
+    }
+    // Under the pointer the others appear.
+    int box = -1;
+    for (int b = 1; b < int(scene.boxes.size()) && box < 0; ++b)
+      if (lines_left_out_of(scene, hierarchy, b, 9).size() >= 3) box = b;
+    QVERIFY(box > 0);
+    const QImage before = shown.view.canvas()->grab().toImage();
+    point_at(shown.surface(), shown.point(box));
+    const QImage after = shown.view.canvas()->grab().toImage();
+    const QColor accent = theme_colors(shown.view.palette()).accent;
+    const auto bluish = [&](const QImage& image) {
+      int found = 0;
+      for (int y = 0; y < image.height(); ++y)
+        for (int x = 0; x < image.width(); ++x) {
+          const QColor c = image.pixelColor(x, y);
+          found += std::abs(c.red() - accent.red()) < 90 && std::abs(c.green() - accent.green()) < 70 &&
+                   std::abs(c.blue() - accent.blue()) < 50;
+        }
+      return found;
+    };
+    QVERIFY2(bluish(after) > bluish(before) + 30,
+             qPrintable(QStringLiteral("%1, %2").arg(bluish(before)).arg(bluish(after))));
   }
 
   void tasks_that_nothing_joins_are_a_grid() {

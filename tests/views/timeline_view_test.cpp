@@ -363,6 +363,42 @@ class TimelineViewTest : public QObject {
     QCOMPARE(s.selection.device(), device);
   }
 
+  // A grey picture tells nothing: where all tasks are of the one kind that says nothing, colours mean something else.
+  void colours_mean_what_tells_tasks_apart_until_the_user_says_otherwise() {
+    const auto of_kind = [](TaskKind kind, int scopes) {
+      TaskGraphBuilder builder;
+      for (int t = 0; t < 40; ++t) {
+        TaskGraphBuilder::Task task;
+        const std::string name = fmt::format("n{}", t);
+        task.name = name, task.kind = kind, task.time_s = 1e-3 * (1 + t % 7);
+        if (scopes > 0) task.scope = builder.scope(fmt::format("part{}", t % scopes));
+        builder.add_task(task);
+      }
+      auto graph = builder.finish("kinds");
+      if (!graph) qFatal("%s", graph.error().message().c_str());
+      Placement placement;
+      placement.devices = 2;
+      placement.device.assign((*graph)->task_count(), 0);
+      return fixture::simulated(*graph, placement);
+    };
+    TimelineView view;
+    view.set_schedule(of_kind(TaskKind::other, 0));
+    QCOMPARE(view.color_box()->currentIndex(), int(TimelineColor::duration));
+    view.set_schedule(of_kind(TaskKind::other, 5));
+    QCOMPARE(view.color_box()->currentIndex(), int(TimelineColor::layer));
+    view.set_schedule(of_kind(TaskKind::forward, 0));
+    QCOMPARE(view.color_box()->currentIndex(), int(TimelineColor::kind));
+    // What was chosen stays, here and in a session.
+    view.color_box()->setCurrentIndex(int(TimelineColor::layer));
+    emit view.color_box()->activated(int(TimelineColor::layer));
+    view.set_schedule(of_kind(TaskKind::other, 0));
+    QCOMPARE(view.color_box()->currentIndex(), int(TimelineColor::layer));
+    TimelineView other;
+    other.restore_state(view.save_state());
+    other.set_schedule(of_kind(TaskKind::other, 0));
+    QCOMPARE(other.color_box()->currentIndex(), int(TimelineColor::layer));
+  }
+
   void state_and_pictures() {
     Shown s(fixture::pipeline());
     s.view.color_box()->setCurrentIndex(2);

@@ -4,6 +4,7 @@
 #include <QAbstractItemModelTester>
 #include <QAction>
 #include <QApplication>
+#include <QDoubleSpinBox>
 #include <QImage>
 #include <QLabel>
 #include <QListWidget>
@@ -13,6 +14,7 @@
 #include <QTreeView>
 #include <algorithm>
 
+#include "core/validation/step_of.h"
 #include "validation/reports.h"
 #include "views/common/selection_model.h"
 #include "views/common/theme_colors.h"
@@ -318,6 +320,45 @@ class ValidationViewTest : public QObject {
     QCOMPARE(f.view.current(), reports[2]);
     f.view.set_reports({reports[0]}, 0);
     QVERIFY2(f.view.summary_text().contains("three different plans"), qPrintable(f.view.summary_text()));
+  }
+
+  void what_was_not_compared_says_why_and_what_would_prove_it() {
+    const auto verdict = [](ValidationReport report) {
+      return make_validation_content(share(std::move(report)), nullptr, nullptr)->verdict;
+    };
+    QVERIFY(verdict(slice_report()).contains("Run the whole plan"));
+    ValidationReport off = ranks_report();
+    off.numerics.reset();
+    QVERIFY2(verdict(off).contains("Switch Compare results on"), qPrintable(verdict(off)));
+    ValidationReport dear = off;
+    dear.notes = {
+        "a note",
+        "not proven: the step in double would take about 75 s and 1.0 GiB, more than the budget of 60 s or half of the "
+        "memory that can be had; to prove it, allow 75 s (--budget of turnpoint-cli validate), or take a smaller "
+        "batch"};
+    QVERIFY2(verdict(dear).startsWith("Not proven: ") && verdict(dear).contains("allow 75 s, or take"),
+             qPrintable(verdict(dear)));
+    for (const QString& note : make_validation_content(share(dear), nullptr, nullptr)->notes)
+      QVERIFY2(!note.contains("--budget"), qPrintable(note));
+    QVERIFY(verdict(ranks_report()).startsWith("Loss and gradients within"));
+  }
+
+  void ways_and_budget_are_in_sight_and_kept() {
+    Fixture f;
+    QSignalSpy changed(&f.view, &ValidationView::way_changed);
+    auto* part = f.view.findChild<QToolButton*>("cpu_slice");
+    QVERIFY(part && part->isVisible() && part->text().contains("One device's part"));
+    QTest::mouseClick(part, Qt::LeftButton);
+    QCOMPARE(f.view.way(), ValidationWay::cpu_slice);
+    auto* budget = f.view.findChild<QDoubleSpinBox*>("validation_budget");
+    QVERIFY(budget && budget->isVisible());
+    QCOMPARE(f.view.budget_s(), turnpoint::StepChoice().budget_s);
+    budget->setValue(300);
+    QCOMPARE(changed.count(), 2);
+    Fixture g;
+    g.view.restore_state(f.view.save_state());
+    QCOMPARE(g.view.budget_s(), 300.0);
+    QCOMPARE(g.view.way(), ValidationWay::cpu_slice);
   }
 
   void an_empty_tab_says_what_it_is_and_why_it_cannot() {

@@ -121,6 +121,7 @@ ByteUnit byte_unit_for(double largest_bytes) {
 
 QString bytes_in(const ByteUnit& unit, double bytes) {
   const double value = bytes / unit.bytes;
+  if (unit.bytes > 1 && value > 0 && value < 0.05) return QStringLiteral("<0.1");  // little is not nothing
   return grouped_number(value, unit.bytes == 1 || value >= 99.95 || value == 0 ? 0 : 1);
 }
 

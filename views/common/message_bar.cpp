@@ -11,6 +11,7 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <utility>
 
 #include "views/common/icons.h"
 #include "views/common/theme_colors.h"
@@ -19,7 +20,22 @@ namespace turnpoint::views {
 
 namespace {
 constexpr int kNoteStays_ms = 8000;
+constexpr qsizetype kLongestHead = 140, kShortestHead = 20;
+
+/// What is bold and what is not: of a long text (one that lists all that it would have taken) its first part, up to
+/// where it may be cut.
+std::pair<QString, QString> head_and_rest(const QString& what) {
+  if (what.size() <= kLongestHead) return {what, {}};
+  qsizetype cut = -1;
+  for (const QString& mark : {QStringLiteral(". "), QStringLiteral("; "), QStringLiteral(": "), QStringLiteral(", ")})
+    if (const auto at = what.indexOf(mark, kShortestHead); at > 0 && at < kLongestHead) {
+      cut = at + 1;
+      break;
+    }
+  if (cut < 0) return {what, {}};
+  return {what.left(cut), what.mid(cut).trimmed()};
 }
+}  // namespace
 
 MessageBar::MessageBar(QWidget* parent) : QFrame(parent) {
   setObjectName(QStringLiteral("message_bar"));
@@ -130,18 +146,50 @@ void MessageBar::refresh() {
   painter.drawPoint(QPointF(8, 12.2));
   painter.end();
   icon_->setPixmap(mark);
-  icon_->setAccessibleName(note                                     ? tr("Note")
-                           : message.kind == Message::Kind::warning ? tr("Warning")
-                                                                    : tr("Error"));
-  what_->setText(message.what);
-  where_->setText(message.where);
-  where_->setVisible(!message.where.isEmpty());
+  icon_->setAccessibleName(note ? tr("Note") : message.kind == Message::Kind::warning ? tr("Warning") : tr("Error"));
+  const auto [head, rest] = head_and_rest(message.what);
+  what_->setText(head);
+  const QString below = rest.isEmpty() || message.where.isEmpty() ? rest + message.where : rest + u'\n' + message.where;
+  where_->setText(below);
+  where_->setVisible(!below.isEmpty());
   position_->setText(queue_.size() > 1 ? tr("1 of %1").arg(queue_.size()) : QString());
   act_->setText(message.action);
   act_->setVisible(!message.action.isEmpty());
   setAccessibleDescription(message.what + u' ' + message.where);
   if (note) leave_->start();
+  place();
   update();
+}
+
+void MessageBar::hang_below(QWidget* above, QWidget* area) {
+  above_ = above;
+  area_ = area;
+  setParent(area);
+  for (QWidget* watched : {above, area}) watched->installEventFilter(this);
+  setVisible(!queue_.empty());
+  place();
+}
+
+void MessageBar::place() {
+  if (!area_ || queue_.empty()) return;
+  const int top = above_->isVisibleTo(area_) ? above_->mapTo(area_, QPoint(0, above_->height())).y() : 0;
+  const int wide = area_->width();
+  // The layout's own hint does not know how often words wrap at this width.
+  const int high =
+      layout()->hasHeightForWidth() ? layout()->totalHeightForWidth(wide) : layout()->totalSizeHint().height();
+  setGeometry(0, top, wide, std::min(high, area_->height() - top));
+  raise();
+}
+
+bool MessageBar::eventFilter(QObject* watched, QEvent* event) {
+  switch (event->type()) {
+    case QEvent::Resize:
+    case QEvent::Move:
+    case QEvent::Show:
+    case QEvent::Hide: place(); break;
+    default: break;
+  }
+  return QFrame::eventFilter(watched, event);
 }
 
 void MessageBar::copy() {

@@ -32,6 +32,9 @@ class MessageBar : public QFrame {
   void show_message(Message message);
   /// It succeeded now: what is said of its failure no longer holds.
   void clear_errors(const QString& about);
+  /// From now on it lies over `area`, right below `above` where that is visible, else at the top, as high as its words
+  /// need; nothing makes room for it. Both outlive it.
+  void hang_below(QWidget* above, QWidget* area);
   int count() const { return static_cast<int>(queue_.size()); }
   const Message* current() const { return queue_.empty() ? nullptr : &queue_.front(); }
 
@@ -45,10 +48,14 @@ class MessageBar : public QFrame {
  protected:
   void paintEvent(QPaintEvent* event) override;
   void changeEvent(QEvent* event) override;
+  bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
   void refresh();
   void copy();
+  void place();
+
+  QWidget *above_ = nullptr, *area_ = nullptr;
 
   std::deque<Message> queue_;
   QLabel *icon_, *what_, *where_, *position_;

@@ -12,7 +12,7 @@ ThemeColors make_light() {
   c.dark = false;
   c.window = hex(0xF2F3F4), c.base = hex(0xFFFFFF), c.alternate = hex(0xF7F8F9), c.head = hex(0xE9EBED);
   c.border = hex(0xCBD0D5), c.grid = hex(0xECEEF0), c.axis = hex(0x8A929A), c.text = hex(0x1D2125);
-  c.secondary = hex(0x565E66), c.disabled = hex(0x8E969E), c.accent = hex(0x1F5FA8),
+  c.secondary = hex(0x565E66), c.disabled = hex(0x666E76), c.accent = hex(0x1F5FA8),
   c.accent_background = hex(0xDCE8F6);
   c.no_fit_area = hex(0xF0F1F2), c.pinned = hex(0x9AA2AA), c.ok = hex(0x2B7A4B), c.warning = hex(0x9A5B00);
   c.warning_background = hex(0xFFF4DC), c.error = hex(0xB3261E), c.error_background = hex(0xFCE9E7);
@@ -31,7 +31,7 @@ ThemeColors make_dark() {
   c.dark = true;
   c.window = hex(0x26292D), c.base = hex(0x1A1D20), c.alternate = hex(0x1F2226), c.head = hex(0x2E3237);
   c.border = hex(0x42484F), c.grid = hex(0x282C30), c.axis = hex(0x7C858D), c.text = hex(0xE4E7EA);
-  c.secondary = hex(0xA9B1B9), c.disabled = hex(0x747D86), c.accent = hex(0x6FAAE8),
+  c.secondary = hex(0xA9B1B9), c.disabled = hex(0x939CA4), c.accent = hex(0x6FAAE8),
   c.accent_background = hex(0x2B425B);
   c.no_fit_area = hex(0x222529), c.pinned = hex(0x79828A), c.ok = hex(0x6CC28C), c.warning = hex(0xE9B44C);
   c.warning_background = hex(0x3A3120), c.error = hex(0xF2857C), c.error_background = hex(0x402624);

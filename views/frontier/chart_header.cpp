@@ -10,6 +10,7 @@
 #include <QToolButton>
 #include <algorithm>
 
+#include "views/common/elided_label.h"
 #include "views/common/icons.h"
 #include "views/common/section_head.h"
 #include "views/common/theme_colors.h"
@@ -22,7 +23,7 @@ ChartHeader::ChartHeader(QWidget* parent) : QWidget(parent) {
   QFont bold = font();
   bold.setBold(true);
   title_->setFont(bold);
-  subtitle_ = new QLabel(this);
+  subtitle_ = new Elided<QLabel>(this);
   subtitle_->setObjectName(QStringLiteral("chart_subtitle"));
   state_ = new QLabel(this);
   state_->setObjectName(QStringLiteral("chart_state"));

@@ -5,8 +5,14 @@
 #include <qcustomplot.h>
 
 #include "views/frontier/chart_state.h"
+#include "views/frontier/label_placer.h"
 
 namespace turnpoint::views {
+
+inline QFont bold(QFont font) {
+  font.setBold(true);
+  return font;
+}
 
 /// Common base: an item without positions that paints with the plot's axes.
 class ChartItem : public QCPAbstractItem {
@@ -45,7 +51,7 @@ class LabelItem : public ChartItem {
 
  private:
   void draw_titles(QPainter& painter);
-  void draw_limit(QPainter& painter, class LabelPlacer& placer);
+  void draw_limit(QPainter& painter, LabelPlacer& placer);
   QString in_axis_units(QString line, const Result& result) const;
   void draw_callouts(QPainter& painter, LabelPlacer& placer);
   void draw_envelope_callout(QPainter& painter, LabelPlacer& placer);
@@ -53,7 +59,17 @@ class LabelItem : public ChartItem {
   /// of it. Where they stand; empty: nowhere.
   QRectF draw_callout(QPainter& painter, LabelPlacer& placer, const std::vector<std::string>& words,
                       const ChartSeries& subject, std::optional<std::size_t> index);
-  void draw_names(QPainter& painter, LabelPlacer& placer);
+  struct Words {
+    QString text;
+    QFont font;
+    QColor color;
+  };
+  bool write_beside(QPainter& painter, LabelPlacer& placer, const Words& words, QPointF anchor, double gap,
+                    const std::vector<LabelPlacer::Side>& order, bool led = false);
+  void name_at_edge(QPainter& painter, LabelPlacer& placer, const QString& title, const ResultPoint& shown);
+  QString title_of(const ChartSeries& series) const;
+  void draw_group_names(QPainter& painter, LabelPlacer& placer, const std::vector<MarkerGroup>& groups);
+  void draw_names(QPainter& painter, LabelPlacer& placer, const std::vector<MarkerGroup>& groups);
   void draw_part_names(QPainter& painter, LabelPlacer& placer);
 };
 
@@ -77,6 +93,7 @@ class OverlayItem : public ChartItem {
   void draw_tags(QPainter& painter, const ResultPoint& point, const QColor& fill, const QColor& text,
                  const ResultPoint* other = nullptr);
   void hide_tick_labels(QPainter& painter, QCPAxis* axis, const QRectF& tag);
+  void draw_fan(QPainter& painter, const MarkerGroup& group) const;
   void draw_read_out(QPainter& painter, const ResultPoint& point, const ResultPoint* picked);
 };
 

@@ -9,17 +9,11 @@
 #include "views/common/section_head.h"
 #include "views/frontier/chart_items.h"
 #include "views/frontier/label_placer.h"
+#include "views/frontier/marker_groups.h"
 
 namespace turnpoint::views {
 
 namespace {
-
-using Side = LabelPlacer::Side;
-
-QFont bold(QFont font) {
-  font.setBold(true);
-  return font;
-}
 
 /// A block of lines, the first one bold, measured before it is placed.
 struct TextBlock {
@@ -125,7 +119,8 @@ void LabelItem::draw(QCPPainter* painter) {
     for (const auto& pinned : state_->data.pinned) placer.block_line(steps(pinned.points));
   draw_limit(*painter, placer);
   draw_callouts(*painter, placer);
-  draw_names(*painter, placer);
+  const auto groups = marker_groups(*state_, [this](const ResultPoint& p) { return pixel(p); });
+  draw_names(*painter, placer, groups);
   if (parts) draw_part_names(*painter, placer);
   if (!state_->callout.isEmpty()) state_->words.push_back(state_->callout);
   painter->restore();
@@ -344,119 +339,6 @@ QRectF LabelItem::draw_callout(QPainter& painter, LabelPlacer& placer, const std
   placer.block(padded);
   block.draw(painter, best, colors.text, colors.secondary);
   return padded;
-}
-
-void LabelItem::draw_names(QPainter& painter, LabelPlacer& placer) {
-  const ThemeColors& colors = *state_->colors;
-  const QRectF frame = area();
-  const ChartSeries* subject = state_->data.subject();
-  const auto write = [&](const QString& text, const QFont& font, const QColor& color, QPointF anchor, double gap,
-                         const std::vector<Side>& order) {
-    const QFontMetricsF metrics(font);
-    const auto at = placer.place(anchor, {metrics.horizontalAdvance(text) + 2, metrics.height()}, gap, order);
-    if (!at) return false;
-    state_->words.push_back(*at);
-    painter.setFont(font);
-    painter.setPen(color);
-    painter.drawText(*at, Qt::AlignCenter | Qt::TextDontClip, text);
-    return true;
-  };
-  // Out of view: named at the edge it lies beyond, with its figures, so that nothing is lost without a word.
-  const auto name_at_edge = [&](const QString& title, const ResultPoint& shown) {
-    const QPointF at = pixel(shown);
-    const QString arrow = at.x() > frame.right()  ? QStringLiteral("→")
-                          : at.y() < frame.top()  ? QStringLiteral("↑")
-                          : at.x() < frame.left() ? QStringLiteral("←")
-                                                  : QStringLiteral("↓");
-    const QString text =
-        QStringLiteral("%1 %2 · %3 %4")
-            .arg(title, state_->units.memory_text(double(shown.memory_bytes), mParentPlot->xAxis->range().size()),
-                 state_->units.time_text(shown.time_s), arrow);
-    const QPointF edge(std::clamp(at.x(), frame.left() + 8, frame.right() - 8),
-                       std::clamp(at.y(), frame.top() + 12, frame.bottom() - 12));
-    // Where the words do not fit between the edge and the memory line, they stand further inside.
-    const double into = edge.y() < frame.center().y() ? 1 : -1, across = edge.x() < frame.center().x() ? 1 : -1;
-    for (double aside = 0; aside < 0.8 * frame.width(); aside += 24)
-      for (double down = 0; down < frame.height() / 2; down += 14)
-        if (write(text, secondary_font(state_->font), colors.secondary, edge + QPointF(across * aside, into * down), 0,
-                  {Side::left, Side::right}))
-          return;
-  };
-  for (const auto& series : state_->data.series) {
-    if (!state_->visible(series)) continue;
-    const bool strong = &series == subject || series.method == state_->emphasised;
-    const QFont font = strong ? bold(state_->font) : state_->font;
-    const std::vector<ResultPoint> points = series.line_points();
-    // Among plain sums a simulated figure has to say that it is one.
-    const bool odd = series.result->clock == Clock::simulated && state_->data.clock == Clock::additive;
-    const QString title = odd               ? QObject::tr("%1 (simulated)").arg(series.title)
-                          : series.beyond() ? QObject::tr("%1 (beyond the switches)").arg(series.title)
-                                            : series.title;
-    const auto in_view = [&](const ResultPoint& p) { return drawable(p) && frame.contains(pixel(p)); };
-    const bool seen = &series == subject || std::any_of(points.begin(), points.end(), in_view);
-    if (series.frontier && seen) {
-      // Along the line from its steep end until a free place turns up.
-      const std::size_t stride = std::max<std::size_t>(1, points.size() / 24);
-      for (std::size_t i = 0; i < points.size(); i += stride)
-        if (in_view(points[i]) &&
-            write(series.title, font, series.stale ? colors.disabled : colors.method(series.method), pixel(points[i]),
-                  7, {Side::right, Side::above, Side::below}))
-          break;
-    } else if (!points.empty() && drawable(points.back())) {
-      const ResultPoint& shown = points.back();  // of a line, its fastest plan
-      const QPointF at = pixel(shown);
-      if (frame.contains(at)) {
-        write(title, font, series.stale ? colors.disabled : colors.text, at, 9,
-              {Side::right, Side::left, Side::above, Side::below});
-        continue;
-      }
-      name_at_edge(title, shown);
-    }
-  }
-  if (!state_->show_pinned) return;
-  const QFont small = secondary_font(state_->font);
-  for (const auto& pinned : state_->data.pinned) {
-    const QString text = QObject::tr("pinned: %1").arg(pinned.label);
-    const std::size_t stride = std::max<std::size_t>(1, pinned.points.size() / 24);
-    bool in_view = false, written = false;
-    for (std::size_t i = 0; i < pinned.points.size() && !written; i += stride) {
-      const ResultPoint& p = pinned.points[i];
-      if (!drawable(p) || !frame.contains(pixel(p))) continue;
-      in_view = true;
-      written = write(text, small, colors.secondary, pixel(p), 7, {Side::left, Side::below, Side::right, Side::above});
-    }
-    if (!in_view && !pinned.points.empty() && drawable(pinned.points.back()) &&
-        !frame.contains(pixel(pinned.points.back())))
-      name_at_edge(text, pinned.points.back());
-  }
-}
-
-void LabelItem::draw_part_names(QPainter& painter, LabelPlacer& placer) {
-  const ChartSeries* subject = state_->data.subject();
-  if (!subject) return;
-  const QRectF frame = area();
-  const QFont small = secondary_font(state_->font);
-  const QFontMetricsF metrics(small);
-  painter.setFont(small);
-  painter.setPen(state_->colors->method(subject->method));
-  const auto& points = subject->result->points;
-  for (const bool compute : {true, false}) {
-    const QString text = compute ? QObject::tr("compute") : QObject::tr("network");
-    // From right to left: the parts are flat there.
-    const std::size_t stride = std::max<std::size_t>(1, points.size() / 48);
-    for (std::size_t k = points.size(); k > 0; k = k > stride ? k - stride : 0) {
-      const auto& p = points[k - 1];
-      if (!drawable(p)) continue;
-      const QPointF at(pixel_x(static_cast<double>(p.memory_bytes)), pixel_y(compute ? p.compute_s : p.network_s));
-      if (at.x() > frame.left() + 0.8 * frame.width() || !frame.contains(at)) continue;
-      const auto place =
-          placer.place(at, {metrics.horizontalAdvance(text) + 2, metrics.height() - 2}, 4, {Side::above, Side::below});
-      if (!place) continue;
-      state_->words.push_back(*place);
-      painter.drawText(*place, Qt::AlignCenter | Qt::TextDontClip, text);
-      break;
-    }
-  }
 }
 
 }  // namespace turnpoint::views

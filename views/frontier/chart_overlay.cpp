@@ -2,9 +2,11 @@
 #include <algorithm>
 
 #include "views/common/format.h"
+#include "views/common/method_marks.h"
 #include "views/common/section_head.h"
 #include "views/frontier/chart_items.h"
 #include "views/frontier/label_placer.h"
+#include "views/frontier/marker_groups.h"
 
 namespace turnpoint::views {
 
@@ -48,6 +50,7 @@ void OverlayItem::draw(QCPPainter* painter) {
     painter->setBrush(colors.accent);
     painter->drawEllipse(at, 3.6, 3.6);
   }
+  if (state_->fanned) draw_fan(*painter, *state_->fanned);
   if (hovered && inside(*hovered)) draw_read_out(*painter, *hovered, picked);
   painter->restore();
 }
@@ -114,6 +117,36 @@ void OverlayItem::draw_tags(QPainter& painter, const ResultPoint& point, const Q
   painter.drawText(tag_beside, Qt::AlignCenter, tags.time);
 }
 
+/// Markers that cover each other, on a disc of their own, each with a line to where it belongs.
+void OverlayItem::draw_fan(QPainter& painter, const MarkerGroup& group) const {
+  const ThemeColors& colors = *state_->colors;
+  const MarkerFan fan = fan_of(group, area());
+  const auto& hovered = state_->selection->hovered_point();
+  constexpr double kAround_px = 10;
+  painter.setPen(QPen(colors.border, 1));
+  painter.setBrush(colors.base);
+  painter.drawEllipse(fan.centre, fan.radius + kAround_px, fan.radius + kAround_px);
+  for (std::size_t i = 0; i < group.members.size(); ++i) {
+    const ChartSeries* series = state_->data.find(group.members[i].method);
+    if (!series) continue;
+    const bool meant = hovered == group.members[i];
+    painter.setPen(QPen(meant ? colors.text : colors.axis, meant ? 1.4 : 0.8));
+    painter.drawLine(group.at, fan.at[i]);
+    const ResultPoint& point = series->result->points[group.members[i].index];
+    const bool hollow = !state_->fits(*series, point) || series->beyond();
+    MethodMarker(QString::fromStdString(series->method), method_radius(QString::fromStdString(series->method)) + meant,
+                 colors.method(series->method), hollow, colors.base, 1)
+        .draw_outline(painter, fan.at[i]);
+    if (!meant) continue;
+    painter.setPen(QPen(colors.text, 1.4));
+    painter.setBrush(Qt::NoBrush);
+    painter.drawEllipse(fan.at[i], 9, 9);
+  }
+  painter.setPen(Qt::NoPen);
+  painter.setBrush(colors.axis);
+  painter.drawEllipse(group.at, 2, 2);
+}
+
 void OverlayItem::draw_read_out(QPainter& painter, const ResultPoint& point, const ResultPoint* picked) {
   const ThemeColors& colors = *state_->colors;
   const QRectF frame = area();
@@ -147,6 +180,16 @@ void OverlayItem::draw_read_out(QPainter& painter, const ResultPoint& point, con
   if (series && series->stale)
     rows.push_back(
         {series->of.isEmpty() ? QObject::tr("of the scenario before") : QObject::tr("of %1").arg(series->of), {}});
+  if (state_->fanned) {
+    rows.push_back({QObject::tr("Beside it:"), {}});
+    for (const PickedPoint& member : state_->fanned->members) {
+      const ChartSeries* other = state_->data.find(member.method);
+      if (!other || hovered == member) continue;
+      const ResultPoint& p = other->result->points[member.index];
+      rows.push_back({other->title, units.memory_text(double(p.memory_bytes), mParentPlot->xAxis->range().size()) +
+                                        separator + units.time_text(p.time_s)});
+    }
+  }
   const QFontMetricsF big(head), body(small);
   double wide = big.horizontalAdvance(title);
   for (const Row& row : rows)
@@ -162,18 +205,26 @@ void OverlayItem::draw_read_out(QPainter& painter, const ResultPoint& point, con
         if (drawable(p)) markers.push_back(pixel(p));
   const QPointF at = pixel(point);
   const QPolygonF curve = state_->data.subject() ? steps(state_->data.subject()->line_points()) : QPolygonF();
-  QRectF box, best;
+  QRectF box, best, fan_at;
+  double beside = 0;  // the fan is not to be covered
+  if (state_->fanned) {
+    const MarkerFan fan = fan_of(*state_->fanned, frame);
+    beside = fan.radius;
+    fan_at = QRectF(fan.centre - QPointF(beside, beside), QSizeF(2 * beside, 2 * beside));
+  }
   double best_cost = 1e18;
-  for (const QPointF offset :
+  for (QPointF offset :
        {QPointF(14, -14 - size.height()), QPointF(14, -54 - size.height()), QPointF(54, -34 - size.height()),
         QPointF(24, 18), QPointF(-14 - size.width(), 18), QPointF(-14 - size.width(), -14 - size.height()),
         QPointF(14, -94 - size.height()), QPointF(24, 58), QPointF(-14 - size.width(), 58), QPointF(110, 18),
         QPointF(110, -14 - size.height())}) {
+    offset.rx() += offset.x() > 0 ? beside : -beside;
     box = QRectF(at + offset, size);
     box.moveLeft(
         std::clamp(box.left(), frame.left() + 2, std::max(frame.left() + 2, frame.right() - size.width() - 2)));
     box.moveTop(std::clamp(box.top(), frame.top() + 2, std::max(frame.top() + 2, frame.bottom() - size.height() - 2)));
     double cost = box.adjusted(-8, -8, 8, 8).contains(at) ? 1000 : 0;
+    if (box.intersects(fan_at)) cost += 2000;
     for (const QRectF& words : state_->words) {
       const QRectF shared = box.intersected(words);
       cost += shared.width() * shared.height() / 20;

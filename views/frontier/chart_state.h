@@ -4,6 +4,7 @@
 
 #include <QColor>
 #include <QFont>
+#include <QPointF>
 #include <QRectF>
 #include <optional>
 #include <vector>
@@ -14,6 +15,13 @@
 
 namespace turnpoint::views {
 
+/// Markers that lie so near each other that they cover one another.
+struct MarkerGroup {
+  QPointF at;  ///< pixels; its first member's place
+  /// In the order of the series; a group of one is a marker by itself.
+  std::vector<PickedPoint> members;
+};
+
 struct ChartState {
   ChartData data;
   ChartUnits units;
@@ -22,8 +30,9 @@ struct ChartState {
   const SelectionModel* selection = nullptr;
   const ThemeColors* colors = nullptr;
   QFont font;
-  QRectF callout;             ///< where the turning point's words are; the read-out avoids them
-  std::vector<QRectF> words;  ///< where any words are; the lines to the axes leave them readable
+  QRectF callout;                     ///< where the turning point's words are; the read-out avoids them
+  std::vector<QRectF> words;          ///< where any words are; the lines to the axes leave them readable
+  std::optional<MarkerGroup> fanned;  ///< spread out under the pointer (marker_groups.h)
   bool limit_hovered = false;
   bool nothing_fits_said = false;  ///< beside the memory line; once is enough
   bool picture = false;            ///< being saved: with a title of its own, and shapes where the screen has pixels

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "views/frontier/frontier_chart.h"
 
-#include <QApplication>
-#include <QClipboard>
-#include <QKeyEvent>
 #include <QMouseEvent>
-#include <QSvgGenerator>
 #include <QVBoxLayout>
 #include <QWheelEvent>
 #include <algorithm>
@@ -15,24 +11,15 @@
 #include "views/common/format.h"
 #include "views/common/section_head.h"
 #include "views/frontier/chart_graphs.h"
-#include "views/frontier/chart_items.h"
-#include "views/frontier/plan_steps.h"
+#include "views/frontier/chart_private.h"
 #include "views/frontier/point_finder.h"
 
 namespace turnpoint::views {
 
 namespace {
-constexpr double kPick_px = 24, kLimit_px = 5, kClick_px = 4;
+constexpr double kPick_px = 24, kLimit_px = 5, kClick_px = 4, kFan_px = 14;
 constexpr int kTop = 34, kRight = 22, kBottom = 46, kLeft = 56, kPictureTitle = 24;
 }  // namespace
-
-struct FrontierChart::Private {
-  ChartState state;
-  SelectionModel* selection = nullptr;
-  QSharedPointer<NumberTicker> x_ticker, y_ticker;
-  OverlayItem* overlay = nullptr;
-  QSize built_for;  ///< the axis rect for which the graphs were thinned
-};
 
 FrontierChart::FrontierChart(QWidget* parent)
     : QWidget(parent), p_(std::make_unique<Private>()), plot_(new QCustomPlot(this)) {
@@ -119,6 +106,7 @@ void FrontierChart::set_data(ChartData data) {
 }
 
 void FrontierChart::rebuild() {
+  p_->state.fanned.reset();  // its markers have moved
   rebuild_graphs(*plot_, p_->state);
   for (QCPAxis* axis : {plot_->xAxis, plot_->yAxis}) axis->setTickLabels(!p_->state.empty());
   p_->built_for = plot_->axisRect()->size();
@@ -278,7 +266,37 @@ void FrontierChart::move_to(QPointF position, Qt::MouseButtons buttons) {
     plot_->replot(QCustomPlot::rpQueuedReplot);
   }
   setCursor(limit ? Qt::SplitHCursor : Qt::ArrowCursor);
-  if (p_->selection) p_->selection->hover_point(find_nearest(p_->state, *plot_, position, kPick_px));
+  if (p_->selection) p_->selection->hover_point(under(position));
+}
+
+std::optional<PickedPoint> FrontierChart::under(QPointF position) {
+  const auto pixel = [this](const ResultPoint& p) { return pixel_of(p); };
+  const auto nearest = find_nearest(p_->state, *plot_, position, kPick_px);
+  auto& fanned = p_->state.fanned;
+  if (fanned) {
+    const MarkerFan fan = fan_of(*fanned, QRectF(plot_->axisRect()->rect()));
+    if (fan.covers(position)) {
+      // In the middle of the fan all are equally near: what lies under the pointer itself is meant there.
+      const bool moved_out = QLineF(fan.centre, position).length() > fan.radius / 3;
+      return moved_out || !nearest ? fanned->members[fan.nearest(position)] : nearest;
+    }
+    fanned.reset();
+    redraw_overlay();
+  }
+  if (!nearest) return nearest;
+  for (const MarkerGroup& group : marker_groups(p_->state, pixel)) {
+    const bool of_it = std::find(group.members.begin(), group.members.end(), *nearest) != group.members.end();
+    if (!of_it || group.members.size() < 2 || QLineF(group.at, position).length() > kFan_px) continue;
+    fanned = group;
+    redraw_overlay();
+  }
+  return nearest;
+}
+
+void FrontierChart::close_fan() {
+  if (!p_->state.fanned) return;
+  p_->state.fanned.reset();
+  redraw_overlay();
 }
 
 void FrontierChart::release(QPointF position) {
@@ -286,7 +304,7 @@ void FrontierChart::release(QPointF position) {
   drag_ = Drag::none;
   setCursor(Qt::ArrowCursor);
   if (ended != Drag::pan || moved_ || !p_->selection) return;
-  if (const auto nearest = find_nearest(p_->state, *plot_, position, kPick_px)) p_->selection->pick_point(nearest);
+  if (const auto nearest = under(position)) p_->selection->pick_point(nearest);
 }
 
 bool FrontierChart::eventFilter(QObject* watched, QEvent* event) {
@@ -309,141 +327,11 @@ bool FrontierChart::eventFilter(QObject* watched, QEvent* event) {
       return true;
     }
     case QEvent::Leave:
+      close_fan();
       if (p_->selection) p_->selection->hover_point(std::nullopt);
       return false;
     default: return QWidget::eventFilter(watched, event);
   }
-}
-
-void FrontierChart::keyPressEvent(QKeyEvent* event) {
-  const bool plain = !(event->modifiers() & (Qt::ControlModifier | Qt::AltModifier));
-  const Stride stride = event->modifiers() & Qt::ShiftModifier ? Stride::every : Stride::visible;
-  switch (event->key()) {
-    case Qt::Key_Left: return step_pick(-1, stride);
-    case Qt::Key_Right: return step_pick(1, stride);
-    case Qt::Key_Home: return pick_first();
-    case Qt::Key_End: return pick_last();
-    case Qt::Key_Plus:
-    case Qt::Key_Equal: return zoom(1.25);
-    case Qt::Key_Minus: return zoom(0.8);
-    case Qt::Key_0:
-      if (event->modifiers() & Qt::ControlModifier) return fit();
-      break;
-    case Qt::Key_T:
-      if (plain) return pick_turning_point();
-      break;
-    case Qt::Key_C:
-      if (plain || event->matches(QKeySequence::Copy)) return copy_point();
-      break;
-    case Qt::Key_Escape:
-      if (p_->selection) {
-        if (p_->selection->hovered_point())
-          p_->selection->hover_point(std::nullopt);
-        else
-          p_->selection->pick_operators({});
-      }
-      return;
-    default: break;
-  }
-  QWidget::keyPressEvent(event);
-}
-
-void FrontierChart::step_pick(int steps, Stride stride) {
-  const ChartSeries* series = p_->state.data.subject();
-  if (!p_->selection || !series) return;
-  const auto& picked = p_->selection->point();
-  std::size_t index = 0;
-  if (p_->state.data.markers_only()) return step_marker(steps);
-  if (picked && p_->state.find_point(picked)) {
-    series = p_->state.data.find(picked->method);
-    index = stepped_plan(series->result->points, picked->index, steps, stride == Stride::every ? 0 : kVisiblyApart_px,
-                         [this](const ResultPoint& p) { return pixel_of(p); });
-  }
-  p_->selection->pick_point(PickedPoint{series->method, index});
-}
-
-void FrontierChart::step_marker(int steps) {
-  // By rising memory, as along a line.
-  std::vector<const ChartSeries*> answers;
-  for (const auto& s : p_->state.data.series)
-    if (p_->state.visible(s) && !s.result->points.empty() && drawable(s.result->points.front())) answers.push_back(&s);
-  if (answers.empty()) return;
-  std::stable_sort(answers.begin(), answers.end(), [](const ChartSeries* a, const ChartSeries* b) {
-    return a->result->points.front().memory_bytes < b->result->points.front().memory_bytes;
-  });
-  const auto& picked = p_->selection->point();
-  const auto at = std::find_if(answers.begin(), answers.end(),
-                               [&](const ChartSeries* s) { return picked && s->method == picked->method; });
-  std::ptrdiff_t index = at == answers.end() ? 0 : (at - answers.begin()) + steps;
-  index = std::clamp<std::ptrdiff_t>(index, 0, std::ptrdiff_t(answers.size()) - 1);
-  p_->selection->pick_point(PickedPoint{answers[std::size_t(index)]->method, 0});
-}
-
-void FrontierChart::pick_first() {
-  if (p_->selection && p_->state.data.markers_only()) return step_marker(-int(p_->state.data.series.size()));
-  if (const ChartSeries* series = p_->state.data.subject(); series && p_->selection)
-    p_->selection->pick_point(PickedPoint{series->method, 0});
-}
-
-void FrontierChart::pick_last() {
-  if (p_->selection && p_->state.data.markers_only()) return step_marker(int(p_->state.data.series.size()));
-  const ChartSeries* series = p_->state.data.subject();
-  if (!series || !p_->selection) return;
-  p_->selection->pick_point(PickedPoint{series->method, series->result->points.size() - 1});
-}
-
-void FrontierChart::pick_turning_point() {
-  const ChartSeries* series = p_->state.data.subject();
-  if (!series || !p_->selection) return;
-  if (const auto& best = p_->state.data.envelope) {
-    if (const auto turning = best->result->turning_point) p_->selection->pick_point(best->from[*turning]);
-    return;
-  }
-  if (series->result->turning_point)
-    p_->selection->pick_point(PickedPoint{series->method, *series->result->turning_point});
-}
-
-void FrontierChart::copy_point() {
-  const auto picked = p_->selection ? p_->selection->point() : std::nullopt;
-  const ResultPoint* point = p_->state.find_point(picked);
-  if (!point) return;
-  QApplication::clipboard()->setText(tr("%1 · %2 (compute %3, network %4), %5")
-                                         .arg(memory_text(point->memory_bytes), time_text(point->time_s),
-                                              time_text(point->compute_s), time_text(point->network_s),
-                                              p_->state.data.find(picked->method)->title));
-}
-
-bool FrontierChart::as_picture(const std::function<bool()>& save) {
-  p_->state.picture = true;
-  rebuild();
-  const bool saved = save();
-  p_->state.picture = false;
-  rebuild();
-  return saved;
-}
-
-bool FrontierChart::save_png(const QString& path, double scale) {
-  return as_picture([&] { return plot_->savePng(path, plot_->width(), plot_->height(), scale); });
-}
-
-bool FrontierChart::save_svg(const QString& path) {
-  return as_picture([&] { return write_svg(path); });
-}
-
-bool FrontierChart::write_svg(const QString& path) {
-  QSvgGenerator svg;
-  svg.setFileName(path);
-  svg.setSize(plot_->size());
-  svg.setViewBox(QRect(QPoint(), plot_->size()));
-  svg.setTitle(p_->state.data.title.isEmpty() ? tr("Memory and time") : p_->state.data.title);
-  svg.setDescription(describe());
-  QCPPainter painter;
-  if (!painter.begin(&svg)) return false;
-  painter.setMode(QCPPainter::pmVectorized);
-  painter.setMode(QCPPainter::pmNoCaching);
-  painter.fillRect(plot_->rect(), p_->state.colors->base);
-  plot_->toPainter(&painter, plot_->width(), plot_->height());
-  return painter.end();
 }
 
 QString FrontierChart::describe() const {
@@ -464,6 +352,15 @@ QString FrontierChart::describe() const {
   const Result& told = p_->state.data.envelope ? *p_->state.data.envelope->result : *series->result;
   for (const auto& line : describe_turning_point(told)) words << with_groups(to_qt(line));
   return words.join(QStringLiteral(". "));
+}
+
+QString FrontierChart::memory_words(std::int64_t bytes) const {
+  return p_->state.empty() ? memory_text(bytes)
+                           : p_->state.units.memory_text(double(bytes), plot_->xAxis->range().size());
+}
+
+QString FrontierChart::time_words(double seconds) const {
+  return p_->state.empty() ? time_text(seconds) : p_->state.units.time_text(seconds);
 }
 
 QPointF FrontierChart::pixel_of(const ResultPoint& point) const {

@@ -15,9 +15,10 @@ namespace turnpoint::views {
 class SelectionModel;
 
 /// Keyboard: left and right along the picked method's points to the next that looks different, with Shift to the very
-/// next, Home least memory, End least time, T turning point,
+/// next, up and down to the next slower and faster method, Home least memory, End least time, T turning point,
 /// + and - zoom, Ctrl+0 fits, C copies the point. Mouse: click picks, drag pans, wheel zooms (Shift or over an axis:
-/// that axis only), double click fits, dragging the memory line moves it.
+/// that axis only), double click fits, dragging the memory line moves it. Markers that cover each other spread out
+/// under the pointer.
 class FrontierChart : public QWidget {
   Q_OBJECT
  public:
@@ -43,6 +44,8 @@ class FrontierChart : public QWidget {
   /// How far a step goes: to the next plan that looks different at this zoom, or to the very next one.
   enum class Stride { visible, every };
   void step_pick(int steps, Stride stride = Stride::visible);
+  /// To another method's plan: by falling time of the methods' fastest plans.
+  void step_method(int steps);
   void pick_first();
   void pick_last();
   void pick_turning_point();
@@ -51,6 +54,10 @@ class FrontierChart : public QWidget {
   /// As it is on screen, under the model's and the hardware's name.
   bool save_png(const QString& path, double scale = 2);
   bool save_svg(const QString& path);
+  bool save_pdf(const QString& path);
+  /// Figures as axes and words have them now, for whoever repeats them beside the chart.
+  QString memory_words(std::int64_t bytes) const;
+  QString time_words(double seconds) const;
   /// The chart in words.
   QString describe() const;
 
@@ -88,9 +95,12 @@ class FrontierChart : public QWidget {
   void zoom_at(QPointF position, double factor, bool horizontal, bool vertical);
   bool on_limit(QPointF position) const;
   void step_marker(int steps);
+  std::optional<PickedPoint> under(QPointF position);
+  void close_fan();
   QPointF pixel_of(const ResultPoint& point) const;
   bool as_picture(const std::function<bool()>& save);
   bool write_svg(const QString& path);
+  bool write_pdf(const QString& path);
 
   std::unique_ptr<Private> p_;
   QCustomPlot* plot_;

@@ -8,6 +8,8 @@ namespace turnpoint::views {
 
 namespace {
 
+constexpr double kOverhang_px = 12;  ///< of words above or below an anchor that is not in their middle
+
 /// Liang-Barsky: does the segment touch the rectangle?
 bool touches(const QRectF& r, const QLineF& s) {
   double enter = 0, leave = 1;
@@ -51,10 +53,56 @@ std::optional<QRectF> LabelPlacer::place(QPointF anchor, QSizeF size, double gap
       case Side::above: r.moveTo(anchor.x() - size.width() / 2, anchor.y() - gap - size.height()); break;
       case Side::below: r.moveTo(anchor.x() - size.width() / 2, anchor.y() + gap); break;
     }
-    if (!is_free(r)) continue;
-    block(r);
-    return r;
+    // Near a border, or beside other words, above and below the anchor there may be room to one side of it.
+    const bool upright = side == Side::above || side == Side::below;
+    const double across = upright ? std::max(0.0, size.width() / 2 - kOverhang_px) : 0;
+    for (const double shift : {0.0, -across, across}) {
+      const QRectF shifted = r.translated(shift, 0);
+      if (!is_free(shifted) || names_another(shifted, anchor)) continue;
+      block(shifted);
+      return shifted;
+    }
   }
+  return std::nullopt;
+}
+
+QPointF nearest_in(const QRectF& rectangle, QPointF anchor) {
+  return {std::clamp(anchor.x(), rectangle.left(), rectangle.right()),
+          std::clamp(anchor.y(), rectangle.top(), rectangle.bottom())};
+}
+
+bool LabelPlacer::names_another(const QRectF& rectangle, QPointF anchor) const {
+  return std::any_of(others_.begin(), others_.end(), [&](const std::pair<QPointF, double>& other) {
+    const auto& [point, distance] = other;
+    return QLineF(point, anchor).length() > 1 && QLineF(nearest_in(rectangle, point), point).length() < distance;
+  });
+}
+
+std::optional<QRectF> LabelPlacer::place_away(QPointF anchor, QSizeF size) {
+  constexpr double kClear_px = 7, kDistances_px[] = {24, 36, 50, 66, 84, 104};
+  const auto may_lead = [&](const QLineF& leader) {
+    const bool crosses = std::any_of(others_.begin(), others_.end(), [&](const auto& other) {
+      const QPointF at = other.first;
+      return QLineF(at, anchor).length() > 1 &&
+             touches({at.x() - kClear_px, at.y() - kClear_px, 2 * kClear_px, 2 * kClear_px}, leader);
+    });
+    return !crosses && std::none_of(rectangles_.begin(), rectangles_.end(), [&](const QRectF& words) {
+      return words.width() > 2 * kClear_px + 6 && touches(words, leader);  // markers and the memory line are narrow
+    });
+  };
+  // From near to far, above before below: curves fall. Beside the anchor, over it, or as far in as the border asks for.
+  for (const double distance : kDistances_px)
+    for (const double up : {-1.0, 1.0})
+      for (const double left : {0.6 * distance, -size.width() / 2, -size.width() - 0.6 * distance, -1e6, 1e6}) {
+        const double x =
+            std::clamp(anchor.x() + left, bounds_.left(), std::max(bounds_.left(), bounds_.right() - size.width()));
+        const QRectF r(QPointF(x, anchor.y() + up * 0.7 * distance - size.height() / 2), size);
+        const bool near = std::abs(x - std::clamp(x, anchor.x() - size.width() - distance, anchor.x() + distance)) < 1;
+        if (!near || !is_free(r) || names_another(r, anchor)) continue;
+        if (!may_lead(QLineF(anchor, nearest_in(r, anchor)))) continue;
+        block(r);
+        return r;
+      }
   return std::nullopt;
 }
 

@@ -20,17 +20,29 @@ class LabelPlacer {
   void block(const QRectF& rectangle) { rectangles_.push_back(rectangle); }
   void block_line(const QPolygonF& line);
 
+  /// Words that name something else keep this far from `point`, or they would seem to name it.
+  void keep_off(QPointF point, double distance) { others_.emplace_back(point, distance); }
+
   bool is_free(const QRectF& rectangle) const;
-  /// Finds a free rectangle of `size` beside `anchor`, `gap` away from it, and blocks it.
+  /// Finds a free rectangle of `size` beside `anchor`, `gap` away from it, and blocks it. Points that are to be kept
+  /// off count unless they are the anchor itself.
   std::optional<QRectF> place(QPointF anchor, QSizeF size, double gap, const std::vector<Side>& order);
+  /// The same further away, where a line to the anchor leads through nothing that is to be kept off.
+  std::optional<QRectF> place_away(QPointF anchor, QSizeF size);
 
   const QRectF& bounds() const { return bounds_; }
 
  private:
+  bool names_another(const QRectF& rectangle, QPointF anchor) const;
+
   QRectF bounds_;
   std::vector<QRectF> rectangles_;
   std::vector<QLineF> segments_;
+  std::vector<std::pair<QPointF, double>> others_;
 };
+
+/// Where a line from `anchor` meets the words in `rectangle`.
+QPointF nearest_in(const QRectF& rectangle, QPointF anchor);
 
 /// What is left of a horizontal or vertical line, from left to right or top to bottom, once it keeps clear of all
 /// rectangles.

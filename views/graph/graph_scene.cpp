@@ -18,7 +18,7 @@ constexpr double kCardHeight = 38;
 constexpr double kCardGap = 22, kRowGap = 22;
 constexpr double kCardPad = 14;
 constexpr double kOperatorHeight = 34;  // two lines: name, and kind with sizes
-constexpr double kPort = 2;  // entry and exit of an open card
+constexpr double kPort = 2;             // entry and exit of an open card
 
 }  // namespace
 
@@ -86,7 +86,9 @@ void SceneBuilder::add_card(std::uint32_t group, OperatorId op, bool open) {
     if (group != 0 && name.size() > name_stem(name).size() && (container != 0 || name_stem(name).empty())) {
       const QString above = to_qt(hierarchy_.groups[group].path).section(QLatin1Char('/'), -2, -2);
       const auto digits = name.find_last_not_of("0123456789") + 1;
-      if (!above.isEmpty()) card.name = above + QLatin1Char('.') + to_qt(name.substr(digits));
+      // Of groups that we have made ourselves nobody knows the number.
+      if (!above.isEmpty() && !above.startsWith(QLatin1Char('#')))
+        card.name = above + QLatin1Char('.') + to_qt(name.substr(digits));
     }
   }
   card.member_end = static_cast<std::uint32_t>(members_.size());

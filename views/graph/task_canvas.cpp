@@ -122,6 +122,12 @@ void TaskCanvas::paint_scene(QPainter& painter, const SceneView& view, bool pict
 
 void TaskCanvas::paint_overlay(QPainter& painter, const SceneView& view) {
   const TaskPaint paint = task_paint(view);
+  if (scene_->lines_left_out > 0) {
+    constexpr std::size_t kMostPicked = 6;  // of many the bows would be the web that was left out
+    for (std::size_t i = 0; i < std::min(picked_.size(), kMostPicked); ++i)
+      painter_.paint_left_out(painter, *scene_, paint, hierarchy(), picked_[i]);
+    painter_.paint_left_out(painter, *scene_, paint, hierarchy(), hover_.box);
+  }
   painter_.paint_line_mark(painter, *scene_, paint, hover_.line);
   painter_.paint_marks(painter, *scene_, paint, picked_, hover_.box > 0 ? hover_.box : hovered_elsewhere_,
                        hasFocus() && by_keyboard_ ? focus_ : -1);

@@ -123,7 +123,10 @@ void TaskLegend::set_selection(SelectionModel* selection) {
 
 int TaskLegend::row_height() const { return QFontMetrics(graph_small_font(font())).height() + 4; }
 
-int TaskLegend::lines_high() const { return row_height() * (figures_ && figures_->schedule ? 4 : 3); }
+int TaskLegend::lines_high() const {
+  const bool left_out = canvas_->scene() && canvas_->scene()->lines_left_out > 0 && figures_ && figures_->schedule;
+  return row_height() * ((figures_ && figures_->schedule ? 4 : 3) + left_out);
+}
 
 /// Two columns as soon as one would push the mini-map away.
 int TaskLegend::columns() const {
@@ -250,11 +253,15 @@ void TaskLegend::paint_lines(QPainter& painter) const {
     below = tr("%1 of %2 crosses")
                 .arg(edge_weight_beside(*figures_, figures_->cut_total, figures_->weight_total),
                      edge_weight_text(*figures_, figures_->weight_total));
-  if (scene && scene->lines_left_out > 0)
-    below += (below.isEmpty() ? QString() : QStringLiteral(" \u00b7 ")) +
-             tr("%1 light lines left out").arg(grouped_number(double(scene->lines_left_out), 0));
   const QFontMetrics metrics(painter.font());
-  painter.drawText(line, Qt::AlignLeft | Qt::AlignVCenter, metrics.elidedText(below, Qt::ElideRight, line.width()));
+  const auto write = [&](const QString& words) {
+    painter.drawText(line, Qt::AlignLeft | Qt::AlignVCenter, metrics.elidedText(words, Qt::ElideRight, line.width()));
+  };
+  if (!below.isEmpty()) write(below);
+  if (scene && scene->lines_left_out > 0) {
+    if (!below.isEmpty()) line.translate(0, row_height());
+    write(tr("%1 long lines at the pointer").arg(grouped_number(double(scene->lines_left_out), 0)));
+  }
   if (!figures_->schedule || !critical_path_) return;
   line.translate(0, row_height());
   painter.setPen(QPen(theme.error, 2));

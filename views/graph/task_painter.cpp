@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "views/graph/task_painter.h"
 
+#include <QPainterPath>
 #include <algorithm>
 #include <cmath>
 
@@ -327,6 +328,28 @@ void TaskPainter::paint_line_mark(QPainter& painter, const TaskScene& scene, con
   if (line_.size() < 2) return;
   painter.setRenderHint(QPainter::Antialiasing, true);
   paint_edge_line(painter, line_, paint.theme->accent, std::max(2.0, double(scene.line_width[l])), true, paint.zoom);
+}
+
+void TaskPainter::paint_left_out(QPainter& painter, const TaskScene& scene, const TaskPaint& paint,
+                                 const TaskHierarchy& hierarchy, int box) const {
+  constexpr std::size_t kMostBows = 60;
+  if (box <= 0 || painted_box(scene, paint, box) != box) return;
+  const TaskBox& around = scene.boxes[std::size_t(scene.boxes[std::size_t(box)].parent)];
+  painter.setRenderHint(QPainter::Antialiasing, true);
+  QColor color = paint.theme->accent;
+  color.setAlpha(170);
+  painter.setPen(QPen(color, 1.3));
+  painter.setBrush(Qt::NoBrush);
+  for (const std::uint32_t e : lines_left_out_of(scene, hierarchy, box, kMostBows)) {
+    const auto place = [&](std::uint32_t ordinal) { return paint.map(scene.boxes[around.child_begin + ordinal].rect); };
+    const QRectF from = place(hierarchy.edges[e].from), to = place(hierarchy.edges[e].to);
+    if (!from.united(to).intersects(paint.viewport)) continue;
+    const QPointF a(from.right(), from.center().y()), b(to.left(), to.center().y());
+    const double reach = std::clamp(std::abs(b.x() - a.x()) / 3, 14.0, 90.0);
+    QPainterPath bow(a);
+    bow.cubicTo(a + QPointF(reach, 0), b - QPointF(reach, 0), b);
+    painter.drawPath(bow);
+  }
 }
 
 void TaskPainter::paint_marks(QPainter& painter, const TaskScene& scene, const TaskPaint& paint,

@@ -35,6 +35,10 @@ class TaskPainter {
   /// A hovered line on top of all others.
   void paint_line_mark(QPainter& painter, const TaskScene& scene, const TaskPaint& paint, int line);
 
+  /// The lines of a box that the crowded level around it leaves out, as bows.
+  void paint_left_out(QPainter& painter, const TaskScene& scene, const TaskPaint& paint, const TaskHierarchy& hierarchy,
+                      int box) const;
+
   static std::array<QColor, kDeviceColors> colors(const TaskPaint& paint);
   /// The box itself, or the innermost box around it whose inside is not painted.
   static int painted_box(const TaskScene& scene, const TaskPaint& paint, int box);

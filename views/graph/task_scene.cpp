@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "views/common/format.h"
 #include "views/graph/edge_line.h"
@@ -22,13 +23,27 @@ constexpr double kMostWiderByLines = 1.3, kMostAreaByLines = 2.5;
 /// Lines of a level beyond this many per box are a web in which none can be followed.
 constexpr std::size_t kLinesPerBox = 3;
 
-/// Heaviest first, and the heaviest that leads to each box, so that none hangs loose.
+/// By child of `group`: the length of the longest way to it inside the group.
+std::vector<std::uint32_t> ranks_in(const TaskHierarchy& h, std::uint32_t group) {
+  const auto& g = h.groups[group];
+  std::vector<std::uint32_t> rank(g.child_end - g.child_begin, 0);
+  // Edges lead to later children and are sorted by where they begin.
+  for (std::uint32_t e = g.edge_begin; e < g.edge_end; ++e)
+    rank[h.edges[e].to] = std::max(rank[h.edges[e].to], rank[h.edges[e].from] + 1);
+  return rank;
+}
+
+/// Of a crowded level those between neighbours in rank, heaviest first, and the heaviest that leads to each box, so
+/// that none hangs loose. Lines from far away run past most of the boxes between and hold the level together as one
+/// wide band: they are shown of what is picked or under the pointer.
 std::vector<std::uint32_t> edges_to_draw(const TaskHierarchy& h, std::uint32_t group) {
   const auto& g = h.groups[group];
   std::vector<std::uint32_t> edges(g.edge_end - g.edge_begin);
   for (std::size_t e = 0; e < edges.size(); ++e) edges[e] = g.edge_begin + std::uint32_t(e);
   const std::size_t limit = kLinesPerBox * (g.child_end - g.child_begin);
   if (edges.size() <= limit) return edges;
+  const auto rank = ranks_in(h, group);
+  std::erase_if(edges, [&](std::uint32_t e) { return rank[h.edges[e].to] != rank[h.edges[e].from] + 1; });
   const auto weight = [&](std::uint32_t e) {
     return std::tuple(double(h.edges[e].bytes()) + h.edges[e].seconds, h.edges[e].there + h.edges[e].back);
   };
@@ -220,6 +235,24 @@ void TaskSceneBuilder::fill(TaskScene& scene, std::size_t index, const Level& le
   }
   scene.boxes[index].edge_end = std::uint32_t(scene.lines());
   scene.lines_left_out += level.left_out;
+}
+
+std::vector<std::uint32_t> lines_left_out_of(const TaskScene& scene, const TaskHierarchy& h, int box,
+                                             std::size_t most) {
+  std::vector<std::uint32_t> found;
+  if (box <= 0) return found;
+  const TaskBox& around = scene.boxes[std::size_t(scene.boxes[std::size_t(box)].parent)];
+  const auto ordinal = std::uint32_t(box) - around.child_begin;
+  const auto drawn_begin = scene.line_edge.begin() + around.edge_begin,
+             drawn_end = scene.line_edge.begin() + around.edge_end;
+  const auto& g = h.groups[around.index];
+  for (std::uint32_t e = g.edge_begin; e < g.edge_end; ++e)
+    if ((h.edges[e].from == ordinal || h.edges[e].to == ordinal) && !std::binary_search(drawn_begin, drawn_end, e))
+      found.push_back(e);
+  const auto weight = [&](std::uint32_t e) { return double(h.edges[e].bytes()) + h.edges[e].seconds; };
+  std::stable_sort(found.begin(), found.end(), [&](auto a, auto b) { return weight(a) > weight(b); });
+  found.resize(std::min(found.size(), most));
+  return found;
 }
 
 TaskHit hit_test(const TaskScene& scene, QPointF position, double reach) {

@@ -45,7 +45,7 @@ struct TaskScene {
   std::vector<QPointF> points;
   std::vector<std::uint32_t> point_begin{0};  ///< one more than lines
   std::vector<std::uint32_t> line_edge;       ///< by line: the hierarchy's edge
-  std::size_t lines_left_out = 0;             ///< light ones of crowded levels
+  std::size_t lines_left_out = 0;             ///< long and light ones of crowded levels
   double typical_width = 100;                 ///< of a box that is not open
 
   // Of the placement, by decorate().
@@ -100,6 +100,10 @@ class TaskSceneBuilder {
 
 /// Texts, colours and line widths.
 void decorate(TaskScene& scene, const TaskFigures& figures, TaskColor color);
+
+/// The hierarchy's edges to and from a box, among its level, that the scene has no line of; heaviest first.
+std::vector<std::uint32_t> lines_left_out_of(const TaskScene& scene, const TaskHierarchy& hierarchy, int box,
+                                             std::size_t most);
 
 struct TaskHit {
   int box = -1, line = -1;

@@ -6,6 +6,7 @@
 
 #include "views/common/counted.h"
 #include "views/common/format.h"
+#include "views/graph/device_palette.h"
 
 namespace turnpoint::views {
 
@@ -58,8 +59,8 @@ std::vector<PartRow> device_rows(const PlacementPlan& placement, const ThemeColo
     const bool fits = peak <= limit;
     const double busy = placement.makespan_s > 0 ? placement.busy_s[d] / placement.makespan_s : 0;
     rows.push_back(
-        {fits ? colors.memory[0] : colors.error, QObject::tr("%1 \u00b7 busy %2").arg(device_name(d), share_text(busy)),
-         memory_text(peak),
+        {fits ? device_palette(colors)[device_slot(d)] : colors.error,
+         QObject::tr("%1 \u00b7 busy %2").arg(device_name(d), share_text(busy)), memory_text(peak),
          limit == kUnlimitedBytes || limit <= 0 ? QString() : share_text(static_cast<double>(peak) / double(limit))});
   }
   if (all > kShownDevices)

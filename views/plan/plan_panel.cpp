@@ -74,7 +74,7 @@ class ReshardDelegate : public QStyledItemDelegate {
 
 }  // namespace
 
-PlanPanel::PlanPanel(QWidget* parent) : QScrollArea(parent) {
+PlanPanel::PlanPanel(QWidget* parent) : QScrollArea(parent), memory_of_(memory_text), time_of_(time_text) {
   setObjectName(QStringLiteral("plan_panel"));
   setAccessibleName(tr("Plan"));
   setWidgetResizable(true);
@@ -316,7 +316,7 @@ void PlanPanel::show_point() {
   show_notes();
   if (!result_) return;
   const ResultPoint& point = result_->points[index_];
-  time_->setText(time_text(point.time_s));
+  time_->setText(time_of_(point.time_s));
   show_peak();
   QStringList where;
   if (result_->turning_point == index_) where << tr("Turning point");
@@ -347,7 +347,7 @@ void PlanPanel::show_point() {
   // A placement's neighbours are those of other methods; the chart knows them.
   previous_->setEnabled(single || index_ > 0);
   next_->setEnabled(single || index_ + 1 < result_->points.size());
-  time_head_->set_value(time_text(point.time_s));
+  time_head_->set_value(time_of_(point.time_s));
 }
 
 void PlanPanel::show_bars() {
@@ -374,22 +374,22 @@ void PlanPanel::show_bars() {
     if (cost.memory[i] == 0) continue;
     const auto value = static_cast<double>(cost.memory[i]);
     parts.push_back({colors.memory[i], value, tr(kMemory[i]) + u' ' + memory_text(cost.memory[i])});
-    rows.push_back({colors.memory[i], tr(kMemory[i]), memory_text(cost.memory[i]),
+    rows.push_back({colors.memory[i], tr(kMemory[i]), part_text(cost.memory[i]),
                     total > 0 ? share_text(value / total) : QString()});
   }
   const std::int64_t limit = scenario_->memory_limit();
   if (result_ && result_->clock == Clock::simulated) {
     // The parts are those of the plain sums: overlap and liveness cannot be told part by part.
-    memory_head_->set_value(tr("sum %1").arg(memory_text(cost.memory_bytes())));
-    time_head_->set_value(tr("sum %1").arg(time_text(cost.time_s())));
+    memory_head_->set_value(tr("sum %1").arg(memory_of_(cost.memory_bytes())));
+    time_head_->set_value(tr("sum %1").arg(time_of_(cost.time_s())));
   }
   const std::int64_t passing = passing_bytes(), free = limit - peak_of_point().value_or(cost.memory_bytes());
   if (passing > 0) {
     parts.push_back({colors.axis, double(passing), tr("Passing at the peak %1").arg(memory_text(passing))});
-    rows.push_back({colors.axis, tr("Passing at the peak"), memory_text(passing), {}});
+    rows.push_back({colors.axis, tr("Passing at the peak"), part_text(passing), {}});
   }
   memory_bar_->set_parts(std::move(parts), static_cast<double>(limit),
-                         free > 0 ? tr("%1 free").arg(memory_text(free)) : QString());
+                         free > 0 ? tr("%1 free").arg(part_text(free)) : QString());
   memory_legend_->set_rows(std::move(rows));
 
   std::vector<BarPart> times;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <QScrollArea>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -38,6 +39,10 @@ class PlanPanel : public QScrollArea {
   void set_point(ResultPtr result, std::size_t index, const QString& method_title, bool coarse);
   /// What stands in an empty panel.
   void set_empty_text(const QString& text);
+  /// How the point's memory and time are written: as the chart beside the panel writes them, so that one number looks
+  /// the same everywhere. At first each in the unit that suits it alone.
+  void set_figures(std::function<QString(std::int64_t)> memory, std::function<QString(double)> time);
+  void refresh_figures();  ///< they are written in another way now
   void set_plan(std::shared_ptr<const Plan> plan, ScenarioPtr scenario);
   /// A placement's in the place of a plan. Null: the point has none, or none yet.
   void set_placement(PlacementPlanPtr placement, ScenarioPtr scenario);
@@ -70,6 +75,7 @@ class PlanPanel : public QScrollArea {
   void show_bars();
   void show_notes();
   void show_peak();
+  QString part_text(std::int64_t bytes) const;  ///< in the unit of the whole, unless it is too small for that
   std::int64_t passing_bytes() const;
   std::optional<std::int64_t> peak_of_point() const;
   void show_operator();
@@ -81,6 +87,8 @@ class PlanPanel : public QScrollArea {
   void add_fact(int row, const QString& name, const QString& value);
 
   SelectionModel* selection_ = nullptr;
+  std::function<QString(std::int64_t)> memory_of_;
+  std::function<QString(double)> time_of_;
   ResultPtr result_;
   std::size_t index_ = 0;
   QString method_title_;

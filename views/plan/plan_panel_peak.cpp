@@ -10,6 +10,28 @@
 
 namespace turnpoint::views {
 
+void PlanPanel::set_figures(std::function<QString(std::int64_t)> memory, std::function<QString(double)> time) {
+  memory_of_ = std::move(memory);
+  time_of_ = std::move(time);
+  refresh_figures();
+}
+
+void PlanPanel::refresh_figures() {
+  if (!result_) return;
+  if (time_->text() == time_of_(result_->points[index_].time_s) &&
+      memory_->text() == memory_of_(peak_of_point().value_or(result_->points[index_].memory_bytes)))
+    return;
+  show_point();
+  show_bars();
+}
+
+QString PlanPanel::part_text(std::int64_t bytes) const {
+  const QString beside = memory_of_(bytes);
+  const bool something =
+      std::any_of(beside.begin(), beside.end(), [](QChar c) { return c.isDigit() && c != QLatin1Char('0'); });
+  return something ? beside : memory_text(bytes);
+}
+
 void PlanPanel::set_peak(std::optional<std::int64_t> bytes) {
   if (peak_bytes_ == bytes) return;
   peak_bytes_ = bytes;
@@ -36,7 +58,7 @@ void PlanPanel::show_peak() {
   if (!result_) return;
   const ResultPoint& point = result_->points[index_];
   const std::optional<std::int64_t> peak = peak_of_point();
-  const QString memory = memory_text(peak.value_or(point.memory_bytes));
+  const QString memory = memory_of_(peak.value_or(point.memory_bytes));
   memory_->setText(memory);
   const std::int64_t limit = result_->scenario ? result_->scenario->memory_limit() : kUnlimitedBytes;
   memory_head_->set_value(limit == kUnlimitedBytes ? memory : tr("%1 of %2").arg(memory, memory_text(limit)));
@@ -46,8 +68,8 @@ void PlanPanel::show_peak() {
   if (!sums) return;
   const bool over = peak && *peak > limit;
   peak_->setText(!peak  ? tr("Plain sum; peak not simulated yet")
-                 : over ? tr("Peak, simulated \u00b7 does not fit; plain sum %1").arg(memory_text(point.memory_bytes))
-                        : tr("Peak, simulated; plain sum %1").arg(memory_text(point.memory_bytes)));
+                 : over ? tr("Peak, simulated \u00b7 does not fit; plain sum %1").arg(memory_of_(point.memory_bytes))
+                        : tr("Peak, simulated; plain sum %1").arg(memory_of_(point.memory_bytes)));
   const ThemeColors& colors = theme_colors(palette());
   QPalette tinted = palette();
   tinted.setColor(QPalette::WindowText, over ? colors.warning : colors.secondary);

@@ -9,6 +9,7 @@
 #include "views/common/section_head.h"
 #include "views/common/selection_model.h"
 #include "views/common/theme_colors.h"
+#include "views/graph/device_palette.h"
 #include "views/plan/breakdown_bar.h"
 #include "views/plan/legend_table.h"
 #include "views/plan/placement_words.h"
@@ -43,13 +44,12 @@ void PlanPanel::show_kind() {
 void PlanPanel::show_placement() {
   const ThemeColors& colors = theme_colors(palette());
   words_->setText(describe_placement(*placement_));
-  const auto fullest =
-      std::size_t(std::max_element(placement_->peak_bytes.begin(), placement_->peak_bytes.end()) -
-                  placement_->peak_bytes.begin());
+  const auto fullest = std::size_t(std::max_element(placement_->peak_bytes.begin(), placement_->peak_bytes.end()) -
+                                   placement_->peak_bytes.begin());
   const std::int64_t peak = placement_->peak_bytes[fullest], limit = placement_->limit_bytes[fullest];
   const bool limited = limit != kUnlimitedBytes;
-  memory_bar_->set_parts({{peak > limit ? colors.error : colors.memory[0], double(peak),
-                           tr("Peak of device %1: %2").arg(fullest).arg(memory_text(peak))}},
+  memory_bar_->set_parts({{peak > limit ? colors.error : device_palette(colors)[device_slot(std::uint32_t(fullest))],
+                           double(peak), tr("Peak of device %1: %2").arg(fullest).arg(memory_text(peak))}},
                          limited ? double(limit) : 0,
                          limited && limit > peak ? tr("%1 free").arg(memory_text(limit - peak)) : QString());
   memory_legend_->set_rows(device_rows(*placement_, colors));
@@ -69,7 +69,8 @@ void PlanPanel::show_task() {
   const auto& picked = selection_ ? selection_->tasks() : std::set<TaskIndex>();
   operator_head_->set_value(picked.size() > 1 ? tr("%1 selected").arg(picked.size()) : QString());
   if (picked.size() != 1 || *picked.begin() >= placement_->graph->task_count()) {
-    add_fact(0, picked.empty() ? tr("Click a task in the graph or the timeline.") : tr("Click one task for its details."),
+    add_fact(0,
+             picked.empty() ? tr("Click a task in the graph or the timeline.") : tr("Click one task for its details."),
              {});
     return;
   }

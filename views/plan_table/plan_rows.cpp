@@ -124,8 +124,9 @@ class Build {
     const QString name = to_qt(g.name);
     if (g.name.size() == name_stem(g.name).size() || (g.parent == 0 && !name_stem(g.name).empty())) return name;
     const QString above = to_qt(g.path).section(QLatin1Char('/'), -2, -2);
-    return above.isEmpty() ? name
-                           : above + QLatin1Char('.') + name.mid(qsizetype(g.name.find_last_not_of("0123456789") + 1));
+    return above.isEmpty() || above.startsWith(QLatin1Char('#'))
+               ? name  // made by us: a number that nobody has seen
+               : above + QLatin1Char('.') + name.mid(qsizetype(g.name.find_last_not_of("0123456789") + 1));
   }
 
   /// "layer x24" where these are all the layers, else "layer0 ... layer22 x12".
@@ -186,22 +187,19 @@ class Build {
       time += figures.time_s();
       configurations.push_back(figures.configuration);
     }
-    const double copies = row.copies;
-    row.memory_bytes /= row.copies;
-    row.compute_s /= copies, row.network_s /= copies, row.reshard_s /= copies;
     row.share = figures_->time_s > 0 ? time / figures_->time_s : 0;
     std::sort(configurations.begin(), configurations.end());
     row.configurations =
         static_cast<int>(std::unique(configurations.begin(), configurations.end()) - configurations.begin());
     row.configuration = configurations.empty() ? 0 : configurations.front();
-    row.choice = row.op.valid() ? choice_text(row.op) : choices_text(row.operators, row.copies, figures_->plan());
+    row.choice = row.op.valid() ? choice_text(row.op) : choices_text(row.operators, figures_->plan());
   }
 
   QString choice_text(OperatorId op) const {
     return to_qt(describe(figures_->plan().mesh, figures_->plan().operators[op.index].choice));
   }
 
-  static QString choices_text(const std::vector<OperatorId>& operators, int copies, const Plan& plan) {
+  static QString choices_text(const std::vector<OperatorId>& operators, const Plan& plan) {
     std::size_t again = 0, sharded = 0, offloaded = 0;
     for (const OperatorId op : operators) {
       const MemoryChoice& choice = plan.operators[op.index].choice;
@@ -209,7 +207,7 @@ class Build {
     }
     QStringList words;
     const auto add = [&](const QString& word, std::size_t count) {
-      if (count) words << word + QLatin1Char(' ') + QString::number(count / static_cast<std::size_t>(copies));
+      if (count) words << word + QLatin1Char(' ') + QString::number(count);
     };
     add(QObject::tr("recompute"), again);
     add(QObject::tr("shard"), sharded);

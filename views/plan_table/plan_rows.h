@@ -20,7 +20,7 @@ struct PlanRow {
   OperatorId op;                      ///< of the first copy; invalid for groups
   int copies = 1;                     ///< how many equal ones the row stands for
   std::vector<OperatorId> operators;  ///< of all copies, sorted
-  // Figures of one copy; share is of all copies together, of the whole iteration.
+  // Figures of all copies together, so that those of a level add up to the plan's; share is of the whole iteration.
   std::int64_t memory_bytes = 0;
   double compute_s = 0, network_s = 0, reshard_s = 0, share = 0;
   int configurations = 0;           ///< different ones inside

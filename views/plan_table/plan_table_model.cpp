@@ -177,7 +177,8 @@ QVariant PlanTableModel::data(const QModelIndex& index, int role) const {
                                    : tr("%1 \u00b7 %2")
                                          .arg(row.name, counted(double(row.operators.size()) / row.copies,
                                                                 tr("1 operator"), tr("%1 operators")));
-      if (row.copies > 1) tip += tr(", and %1 equal ones; figures are of one").arg(row.copies - 1);
+      if (row.copies > 1)
+        tip += tr(", and %1 equal ones; figures are of all %2 together").arg(row.copies - 1).arg(row.copies);
       return column >= configuration && column <= choice ? text(row, column) : tip;
     }
     default: return {};

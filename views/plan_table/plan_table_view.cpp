@@ -147,6 +147,7 @@ void PlanTableView::measure_columns() {
       widest = std::max(widest, width);
     }
     const auto i = static_cast<std::size_t>(c);
+    full_width_[i] = widest + 14;
     wished_width_[i] = std::clamp(widest, least[c] * letter, most[c] * letter) + 14;
     // Figures are never cut, and of "elementwise" and "normalisation" the middle would not say which it is.
     least_width_[i] = figure ? std::max(head, metrics.horizontalAdvance(QStringLiteral("<0.001"))) + 10
@@ -154,20 +155,25 @@ void PlanTableView::measure_columns() {
                           ? wished_width_[i]
                           : std::min(wished_width_[i], std::max(head + 10, least[c] * letter + 14));
     wished_width_[i] = std::max(wished_width_[i], least_width_[i]);
+    full_width_[i] = c == PlanTableModel::share ? wished_width_[i] : std::max(wished_width_[i], full_width_[i]);
   }
 }
 
-/// Where the view is too narrow for all wishes, every column gives up the same part of what it can give.
+/// Where the view is too narrow for all wishes, every column gives up the same part of what it can give; where there is
+/// more room than that, nothing is cut that it could hold.
 void PlanTableView::fit_columns() {
   if (columns_are_the_users_) return;
   const auto sum = [](const auto& widths) { return std::accumulate(widths.begin(), widths.end(), 0); };
   const int wished = sum(wished_width_), least = sum(least_width_), room = tree_->viewport()->width();
   const double give = wished <= room || wished == least ? 0 : std::min(1.0, double(wished - room) / (wished - least));
+  const int lacking = sum(full_width_) - wished;
+  const double take = lacking <= 0 ? 0 : std::clamp(double(room - wished) / lacking, 0.0, 1.0);
   fitting_columns_ = true;
   for (int c = 0; c < PlanTableModel::share; ++c) {
     const auto i = static_cast<std::size_t>(c);
-    tree_->setColumnWidth(c,
-                          wished_width_[i] - static_cast<int>(std::ceil(give * (wished_width_[i] - least_width_[i]))));
+    tree_->setColumnWidth(c, wished_width_[i] -
+                                 static_cast<int>(std::ceil(give * (wished_width_[i] - least_width_[i]))) +
+                                 static_cast<int>(take * (full_width_[i] - wished_width_[i])));
   }
   fitting_columns_ = false;
 }

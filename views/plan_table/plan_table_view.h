@@ -66,7 +66,7 @@ class PlanTableView : public QWidget {
   std::shared_ptr<ConfigurationColors> colors_ = std::make_shared<ConfigurationColors>();
   QPointer<SelectionModel> selection_;
   bool changing_selection_ = false;
-  std::array<int, PlanTableModel::kColumns> least_width_{}, wished_width_{};
+  std::array<int, PlanTableModel::kColumns> least_width_{}, wished_width_{}, full_width_{};
   bool columns_measured_ = false, columns_are_the_users_ = false, fitting_columns_ = false;
   QStringList waiting_keys_;  ///< of a restored state whose model has not come yet
 

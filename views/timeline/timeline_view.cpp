@@ -23,6 +23,13 @@ namespace {
 
 constexpr std::size_t kMostFound = 1'000'000;
 
+/// Kinds, unless the schedule's tasks are all of one that says nothing; then layers, or where there are none durations.
+TimelineColor telling_color(const TimelineSummary& summary) {
+  for (const TaskKind kind : {TaskKind::forward, TaskKind::backward, TaskKind::update})
+    if (summary.has_class(TimelineColor::kind, std::size_t(kind))) return TimelineColor::kind;
+  return summary.layer_count() > 1 ? TimelineColor::layer : TimelineColor::duration;
+}
+
 }  // namespace
 
 TimelineView::TimelineView(QWidget* parent) : QWidget(parent), canvas_(new TimelineCanvas(this)) {
@@ -98,6 +105,7 @@ void TimelineView::make_tool_bar() {
   row->addWidget(export_button_);
   connect(color_box_, &QComboBox::currentIndexChanged, this,
           [this](int index) { canvas_->set_color(static_cast<TimelineColor>(index)); });
+  connect(color_box_, &QComboBox::activated, this, [this] { color_chosen_ = true; });
   connect(path_button_, &QToolButton::toggled, canvas_, &TimelineCanvas::set_critical);
   connect(find_box_, &QLineEdit::textChanged, this, [this] { found_->clear(); });
   connect(fit_button_, &QToolButton::clicked, canvas_, &TimelineCanvas::fit);
@@ -153,6 +161,7 @@ void TimelineView::set_schedule(SchedulePtr schedule) {
 void TimelineView::set_prepared(std::shared_ptr<const TimelineSummary> summary) {
   summary_ = std::move(summary);
   canvas_->set_summary(summary_);
+  if (summary_ && !color_chosen_) color_box_->setCurrentIndex(static_cast<int>(telling_color(*summary_)));
   found_->clear();
   for (QWidget* widget :
        std::initializer_list<QWidget*>{color_box_, path_button_, find_box_, fit_button_, export_button_})
@@ -191,12 +200,14 @@ void TimelineView::paint_to(QPainter& painter, QSize size) {
 
 QJsonObject TimelineView::save_state() const {
   return {{QStringLiteral("colour"), color_box_->currentIndex()},
+          {QStringLiteral("colour_chosen"), color_chosen_},
           {QStringLiteral("critical_path"), path_button_->isChecked()}};
 }
 
 void TimelineView::restore_state(const QJsonObject& state) {
   const int color = state.value(QLatin1String("colour")).toInt(color_box_->currentIndex());
   if (color >= 0 && color < color_box_->count()) color_box_->setCurrentIndex(color);
+  color_chosen_ = state.value(QLatin1String("colour_chosen")).toBool(color > 0);  // older sessions say the colour alone
   path_button_->setChecked(state.value(QLatin1String("critical_path")).toBool());
 }
 

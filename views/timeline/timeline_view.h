@@ -74,6 +74,7 @@ class TimelineView : public QWidget {
   QString message_;
   QWidget* tool_bar_;
   TimelineCanvas* canvas_;
+  bool color_chosen_ = false;  ///< by the user; else what the schedule is best told apart by
   QComboBox* color_box_;
   ToggleButton* path_button_;
   QLineEdit* find_box_;

@@ -113,12 +113,23 @@ class RowBuilder {
   bool placement_ = false;
 };
 
+/// The reason, and what would have made it a proof.
+QString why_not_compared(const ValidationReport& report) {
+  for (const std::string& note : report.notes)
+    if (note.starts_with("not proven: ")) return capitalised(in_window_words(note));
+  if (report.mode == "slice")
+    return QObject::tr(
+        "Not compared with the unpartitioned step: of one device's part nobody else's are known. Run the whole plan to "
+        "compare results");
+  return QObject::tr(
+      "Not compared with the unpartitioned step: that was switched off for this run. Switch Compare results on and run "
+      "it again");
+}
+
 void judge(ValidationContent& out) {
   const auto& numerics = out.report->numerics;
   if (!numerics) {
-    out.verdict = out.report->mode == "slice"
-                      ? QObject::tr("One device's part alone: results are not compared with the unpartitioned step")
-                      : QObject::tr("Results were not compared with the unpartitioned step");
+    out.verdict = why_not_compared(*out.report);
     return;
   }
   if (numerics->holds()) {
@@ -211,6 +222,12 @@ QString error_text(const ComparedValue& value, bool bytes) {
   return (*error > 0 ? QObject::tr("%1 too slow") : QObject::tr("%1 too fast")).arg(size);
 }
 
+std::string in_window_words(std::string text) {
+  for (const std::string_view option : {" (--budget of turnpoint-cli validate)", " (--budget)"})
+    if (const auto at = text.find(option); at != std::string::npos) text.erase(at, option.size());
+  return text;
+}
+
 QString source_text(const ComparedValue& value) {
   return value.measured ? QObject::tr("measured") : QObject::tr("modelled");
 }
@@ -239,7 +256,7 @@ ValidationContentPtr make_validation_content(const ValidationReportPtr& report, 
   rows.add(*report, false);
   if (other) rows.add(*other, true);
   rows.finish();
-  for (const auto& note : report->notes) out->notes << to_qt(note);
+  for (const auto& note : report->notes) out->notes << to_qt(in_window_words(note));
   if (const std::string* why = report->disturbed()) {
     // The reason is what counts; how much it made up stands among the notes.
     const auto reason = why->find(kRanksWaited);

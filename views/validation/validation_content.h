@@ -64,6 +64,8 @@ QString figures_text(const ValidationRow& row, const std::optional<ComparedValue
 /// nothing was measured. A bare sign would be read as the change from the first figure to the second.
 QString error_text(const ComparedValue& value, bool bytes);
 QString source_text(const ComparedValue& value);
+/// Without the names of the command line's options, for which the window has boxes.
+std::string in_window_words(std::string text);
 
 /// Errors above this are drawn in the warning colour.
 inline constexpr double kLargeError = 0.07;

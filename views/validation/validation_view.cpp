@@ -2,7 +2,8 @@
 #include "views/validation/validation_view.h"
 
 #include <QAction>
-#include <QActionGroup>
+#include <QButtonGroup>
+#include <QDoubleSpinBox>
 #include <QEvent>
 #include <QHeaderView>
 #include <QLabel>
@@ -13,6 +14,7 @@
 #include <QStackedWidget>
 #include <QTreeView>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "views/common/counted.h"
 #include "views/common/note_label.h"
@@ -29,7 +31,6 @@ namespace turnpoint::views {
 namespace {
 
 constexpr int kLeastHeight = 120;
-constexpr const char* kWayKeys[] = {"cpu_ranks", "cpu_slice", "cuda_slice"};
 
 }  // namespace
 
@@ -51,6 +52,7 @@ ValidationView::ValidationView(const ValidationActions& actions, QWidget* parent
   all->setContentsMargins(0, 0, 0, 0);
   all->setSpacing(0);
   all->addWidget(tool_bar_);
+  all->addWidget(make_ways());
   // In a low window it scrolls rather than holding the window open.
   auto* scroll = new QScrollArea(this);
   scroll->setFrameShape(QFrame::NoFrame);
@@ -251,6 +253,8 @@ ValidationView::Page ValidationView::page() const { return static_cast<Page>(pag
 
 bool ValidationView::proves() const { return prove_->isChecked(); }
 
+double ValidationView::budget_s() const { return budget_->value(); }
+
 void ValidationView::set_state(const QString& reason, const QString& words) {
   if (reason == reason_ && words == running_words_) return;
   reason_ = reason;
@@ -267,9 +271,7 @@ void ValidationView::show_state() {
   empty_reason_->setVisible(!empty_reason_->text().isEmpty());
 }
 
-ValidationWay ValidationView::way() const {
-  return static_cast<ValidationWay>(ways_->checkedAction() ? ways_->checkedAction()->data().toInt() : 0);
-}
+ValidationWay ValidationView::way() const { return static_cast<ValidationWay>(std::max(0, ways_->checkedId())); }
 
 void ValidationView::pick_table_row() {
   if (changing_ || !selection_) return;
@@ -355,6 +357,7 @@ QJsonObject ValidationView::save_state() const {
   QJsonObject state{{QStringLiteral("page"), static_cast<int>(page())},
                     {QStringLiteral("way"), QString::fromLatin1(kWayKeys[static_cast<int>(way())])},
                     {QStringLiteral("prove"), proves()},
+                    {QStringLiteral("budget_s"), budget_s()},
                     {QStringLiteral("report"), row_of(current())},
                     {QStringLiteral("compared"), row_of(compared())}};
   if (const int column = table_->header()->sortIndicatorSection(); column >= 0) {
@@ -368,9 +371,13 @@ void ValidationView::restore_state(const QJsonObject& state) {
   const int page = state[QLatin1String("page")].toInt();
   if (page >= 0 && page < 3) show_page(static_cast<Page>(page));
   const QString way = state[QLatin1String("way")].toString();
-  for (QAction* action : ways_->actions())
-    if (way == QLatin1String(kWayKeys[action->data().toInt()])) action->setChecked(true);
+  for (QAbstractButton* button : ways_->buttons())
+    if (way == button->objectName()) button->setChecked(true);
   prove_->setChecked(state[QLatin1String("prove")].toBool(true));
+  {
+    const QSignalBlocker once(budget_);  // way_changed follows
+    budget_->setValue(state[QLatin1String("budget_s")].toDouble(budget_s()));
+  }
   const int report = state[QLatin1String("report")].toInt(-1);
   if (report >= 0 && report < list_->count()) list_->setCurrentRow(report);
   const int beside = state[QLatin1String("compared")].toInt(-1);
@@ -380,7 +387,7 @@ void ValidationView::restore_state(const QJsonObject& state) {
   if (column >= 0 && column < ValidationModel::kColumns)
     table_->sortByColumn(column,
                          state[QLatin1String("descending")].toBool() ? Qt::DescendingOrder : Qt::AscendingOrder);
-  take_way();
+  emit way_changed();
 }
 
 }  // namespace turnpoint::views

@@ -13,7 +13,8 @@
 #include "views/validation/validation_content.h"
 
 class QAction;
-class QActionGroup;
+class QButtonGroup;
+class QDoubleSpinBox;
 class QLabel;
 class QListWidget;
 class QSortFilterProxyModel;
@@ -44,6 +45,9 @@ enum class ValidationWay : std::uint8_t {
   cuda_slice,  ///< the same on a GPU
 };
 
+/// By ValidationWay, in session files.
+inline constexpr const char* kWayKeys[] = {"cpu_ranks", "cpu_slice", "cuda_slice"};
+
 class ValidationView : public QWidget {
   Q_OBJECT
  public:
@@ -63,6 +67,7 @@ class ValidationView : public QWidget {
   ValidationReportPtr compared() const;  ///< null: only one is picked in the list
   ValidationWay way() const;
   bool proves() const;  ///< results are compared with the unpartitioned step first
+  double budget_s() const;
   /// Reports that may be judged together with the current one: same model, hardware, machine and calibration.
   std::vector<ValidationReportPtr> comparable() const { return comparable(current() && current()->calibrated); }
 
@@ -97,7 +102,6 @@ class ValidationView : public QWidget {
  private:
   void make_tool_bar();
   QWidget* make_ways();
-  void take_way();
   QWidget* make_empty();
   QWidget* make_list();
   QWidget* make_report();
@@ -124,9 +128,10 @@ class ValidationView : public QWidget {
 
   QWidget* tool_bar_;
   NoteLabel* words_;
-  QToolButton *way_button_, *stop_;
-  QActionGroup* ways_;
-  QAction* prove_;
+  QToolButton* stop_;
+  QButtonGroup* ways_;
+  ToggleButton* prove_;
+  QDoubleSpinBox* budget_;
   QStackedWidget *whole_, *pages_;
   QLabel *empty_reason_, *title_, *verdict_, *disturbed_;
   NoteLabel *facts_, *compared_;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The widgets of the Validation tab, made once.
 #include <QAction>
-#include <QActionGroup>
 #include <QApplication>
+#include <QButtonGroup>
 #include <QClipboard>
+#include <QDoubleSpinBox>
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLabel>
@@ -33,6 +34,8 @@ namespace turnpoint::views {
 
 namespace {
 
+constexpr double kUsualBudget_s = 60;
+
 /// A button that does what the menu entry does, and is allowed when it is.
 QToolButton* button_for(QAction* action, QWidget* parent) {
   auto* button = new QToolButton(parent);
@@ -61,53 +64,63 @@ void ValidationView::make_tool_bar() {
   connect(stop_, &QToolButton::clicked, this, &ValidationView::stop_requested);
   row->addWidget(words_, 1);
   row->addWidget(stop_);
-  row->addWidget(make_ways());
   row->addWidget(button_for(actions_.run, tool_bar_));
   row->addWidget(button_for(actions_.sample, tool_bar_));
   actions_.calibrate->setIconText(tr("Calibrate"));
   row->addWidget(button_for(actions_.calibrate, tool_bar_));
 }
 
-/// Beside the button, not in it: where one way is refused another may not be.
+/// How it is run, in sight: where one way is refused another may not be, and most refusals name what is set here.
 QWidget* ValidationView::make_ways() {
-  way_button_ = new QToolButton(tool_bar_);
-  way_button_->setObjectName(QStringLiteral("validation_way"));
-  way_button_->setPopupMode(QToolButton::InstantPopup);
-  way_button_->setToolTip(tr("How plans are run here"));
-  way_button_->setAccessibleName(tr("How plans are run here"));
-  auto* menu = new QMenu(way_button_);
-  menu->setToolTipsVisible(true);
-  ways_ = new QActionGroup(this);
-  const struct {
-    QString name, short_name, tip;
-  } ways[] = {{tr("CPU ranks"), tr("CPU ranks"), tr("A process for every device of the plan, with all exchanges")},
-              {tr("One device's part, on the CPU"), tr("One part, CPU"),
-               tr("Computing and memory of one device; exchanges are modelled")},
-              {tr("One device's part, on the GPU"), tr("One part, GPU"),
-               tr("Computing and memory of one device; exchanges are modelled")}};
+  auto* bar = new QWidget(this);
+  bar->setObjectName(QStringLiteral("validation_ways"));
+  auto* row = new QHBoxLayout(bar);
+  row->setContentsMargins(8, 3, 8, 3);
+  row->setSpacing(4);
+  ways_ = new QButtonGroup(bar);
+  const QString names[] = {tr("Whole plan, CPU"), tr("One device's part, CPU"), tr("One device's part, GPU")};
+  const QString tips[] = {tr("A process for every device of the plan, with all exchanges"),
+                          tr("Computing and memory of one device; exchanges are modelled"),
+                          tr("Computing and memory of one device; exchanges are modelled")};
   for (int i = 0; i < 3; ++i) {
-    QAction* action = menu->addAction(ways[i].name);
-    action->setIconText(ways[i].short_name);
-    action->setToolTip(ways[i].tip);
-    action->setCheckable(true);
-    action->setData(i);
-    ways_->addAction(action);
+    auto* way = new ToggleButton(bar);
+    way->setText(names[i]);
+    way->setToolTip(tips[i]);
+    way->setCheckable(true);
+    way->setObjectName(QLatin1String(kWayKeys[i]));
+    ways_->addButton(way, i);
+    row->addWidget(way);
   }
-  menu->addSeparator();
-  prove_ = menu->addAction(tr("Compare results first"));
+  ways_->button(0)->setChecked(true);
+  row->addSpacing(8);
+  prove_ = new ToggleButton(bar);
+  prove_->setText(tr("Compare results"));
   prove_->setToolTip(tr("Loss and gradients of the plan's step against the unpartitioned step on one rank"));
   prove_->setCheckable(true);
   prove_->setChecked(true);
-  way_button_->setMenu(menu);
-  ways_->actions().front()->setChecked(true);
-  way_button_->setText(ways[0].short_name);
-  connect(ways_, &QActionGroup::triggered, this, [this] { take_way(); });
-  return way_button_;
-}
-
-void ValidationView::take_way() {
-  way_button_->setText(ways_->checkedAction()->iconText());
-  emit way_changed();
+  row->addWidget(prove_);
+  row->addSpacing(8);
+  budget_ = new QDoubleSpinBox(bar);
+  budget_->setObjectName(QStringLiteral("validation_budget"));
+  budget_->setRange(1, 86400);
+  budget_->setDecimals(0);
+  budget_->setValue(kUsualBudget_s);
+  budget_->setSingleStep(30);
+  budget_->setPrefix(tr("at most "));
+  budget_->setSuffix(tr(" s"));
+  budget_->setKeyboardTracking(false);
+  budget_->setAccessibleName(tr("Seconds for one plan's timed steps"));
+  budget_->setToolTip(tr("Seconds for one plan's timed steps, and the most that comparing its results may take"));
+  row->addWidget(budget_);
+  row->addStretch(1);
+  // Clipped at its end rather than holding a narrow window open.
+  row->setSizeConstraint(QLayout::SetNoConstraint);
+  bar->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
+  bar->setMinimumHeight(row->minimumSize().height());
+  connect(ways_, &QButtonGroup::idClicked, this, &ValidationView::way_changed);
+  connect(prove_, &QToolButton::clicked, this, &ValidationView::way_changed);
+  connect(budget_, &QDoubleSpinBox::valueChanged, this, &ValidationView::way_changed);
+  return bar;
 }
 
 QWidget* ValidationView::make_empty() {
