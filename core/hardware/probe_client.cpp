@@ -3,12 +3,15 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <poll.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cerrno>
 #include <chrono>
@@ -58,7 +61,13 @@ class Child {
     const bool ready = job >= 0 && write_all(job, input) && lseek(job, 0, SEEK_SET) == 0 &&
                        pipe2(out, O_CLOEXEC) == 0 && pipe2(err, O_CLOEXEC) == 0;
     int failed = ready ? 0 : errno;
-    if (ready) failed = spawn(words, job, out[1], err[1]);
+    std::vector<std::string> token;
+    if (!launch.launcher.empty() && !std::getenv(kRunToken)) {
+      const auto word = random_word();
+      if (word.empty()) failed = errno;
+      token = {std::string(kRunToken) + '=' + word, std::string(kOpenMpiToken) + '=' + word};
+    }
+    if (ready && failed == 0) failed = spawn(words, token, job, out[1], err[1]);
     for (const int file : {job, out[1], err[1]})
       if (file >= 0) close(file);
     out_ = out[0];
@@ -98,7 +107,18 @@ class Child {
     }
     return true;
   }
-  int spawn(std::vector<std::string>& words, int job, int out, int err) {
+  /// 128 bits; empty where the system has none.
+  static std::string random_word() {
+    std::array<unsigned char, 16> bytes{};
+    if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) return {};
+    return fmt::format("{:02x}", fmt::join(bytes, ""));
+  }
+  /// `more`: variables besides this process's own.
+  int spawn(std::vector<std::string>& words, std::vector<std::string>& more, int job, int out, int err) {
+    std::vector<char*> variables;
+    for (char** variable = environ; *variable; ++variable) variables.push_back(*variable);
+    for (auto& variable : more) variables.push_back(variable.data());
+    variables.push_back(nullptr);
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     posix_spawn_file_actions_init(&actions);
@@ -117,7 +137,7 @@ class Child {
     std::vector<char*> arguments;
     for (auto& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
-    const int failed = posix_spawnp(&pid_, arguments[0], &actions, &attributes, arguments.data(), environ);
+    const int failed = posix_spawnp(&pid_, arguments[0], &actions, &attributes, arguments.data(), variables.data());
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attributes);
     return failed;

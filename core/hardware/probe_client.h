@@ -13,13 +13,19 @@
 
 namespace turnpoint {
 
+/// The variables by which processes of one run know each other. Launchers hand the first on from host to host, but for
+/// Open MPI, which does so with what begins as the second.
+inline constexpr const char* kRunToken = "TURNPOINT_TOKEN";
+inline constexpr const char* kOpenMpiToken = "OMPI_TURNPOINT_TOKEN";
+
 struct ProbeLaunch {
   std::string program;    ///< path of turnpoint-probe
   double silence_s = 10;  ///< without a sound for so long, it counts as hung (it says something every second)
   double ending_s = 0.4;  ///< between asking it to end and ending it by force
   std::function<void(const std::string& line)> on_line;  ///< every line as it comes, for recordings; may be empty
   /// Words in front of the program, which start it on several hosts ("mpirun", "-n", "4"): the first of them is looked
-  /// for in PATH. Its standard input must reach rank 0, and rank 0's output its own.
+  /// for in PATH. Its standard input must reach rank 0, and rank 0's output its own. Unless the environment has a token
+  /// for the run, it is given a random one.
   std::vector<std::string> launcher = {};
 };
 /// "mpirun -n 4 --hostfile 'my hosts'" as words; quotes and backslashes as in a shell, nothing else of one. Usage

@@ -137,11 +137,23 @@ Expected<void> StepMessages::take(std::string_view line) {
   return {};
 }
 
+double most_seconds(const StepJob& job, bool launched) {
+  constexpr double kStarting = 15, kMeeting = 60, kLoadingLibraries = 135, kMostOpening = 300;
+  const bool cpu = job.backend == ProbeBackend::cpu;
+  double most = kStarting + (launched ? kMeeting : 0) + (cpu ? 0 : kLoadingLibraries);
+  const ProofNeeds proof = proof_needs(*job.model);
+  // On a GPU only one of the proof's two steps is made on the processor, if that.
+  if (job.prove && job.mode == StepMode::ranks && (!cpu || proof.seconds <= job.budget_s))
+    most += 60 + 10 * std::min(proof.seconds, cpu ? job.budget_s : 2 * job.budget_s);
+  // Weights are drawn one after the other, those of all ranks on the cores that there are.
+  most += std::min(kMostOpening, 10 + 1e-7 * static_cast<double>(job.model->parameters) * job.devices());
+  return most + 3 * job.budget_s + 30;
+}
+
 Expected<StepMeasurement> measure_step(const ProbeLaunch& launch, const StepJob& job, const RunContext& context,
                                        std::optional<ProbeHello>* hello) {
   StepMessages messages(job);
-  // The probe keeps to its own limits; this is for one that does not.
-  const double most = 12 * job.budget_s + 600;
+  const double most = most_seconds(job, !launch.launcher.empty());
   const auto ran = run_probe(launch, write_step_job(job), most, messages, context);
   if (hello) *hello = messages.hello();
   if (!ran) return ran.error();

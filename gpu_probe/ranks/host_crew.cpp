@@ -227,6 +227,11 @@ void HostCrew::describe(json& hello) const {
         fmt::format("{} of the {} processes that were started take no part: the job is for {} "
                     "ranks",
                     idle, launch_.size, ranks_));
+  if (launch_.guessable)
+    hello["warnings"].push_back(
+        fmt::format("others on this network can guess the word that lets processes into this run, since {} gave it none at "
+                    "random: give --token or TURNPOINT_TOKEN a word that nobody knows",
+                    launch_.launcher));
 }
 
 json HostCrew::preparation(const Process& process) const {

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "core/base/text.h"
+#include "core/hardware/probe_client.h"
 #include "core/hardware/probe_job.h"
 
 namespace turnpoint::probe {
@@ -125,7 +126,7 @@ class Reader {
   void read_meeting() {
     const std::string owner = fmt::format("{}-{}", getuid(), job_);
     const std::string place = given("--rendezvous", env("TURNPOINT_RENDEZVOUS"));
-    launch_.token = given("--token", env("TURNPOINT_TOKEN"));
+    launch_.token = given("--token", env(kRunToken));
     if (!place.empty()) {
       const auto endpoint = parse_endpoint(place);
       if (!endpoint) return fail(endpoint.error().what);
@@ -144,7 +145,18 @@ class Reader {
     if (!launch_.token.empty()) return;
     if (job_.empty())
       return fail("--token (or TURNPOINT_TOKEN) is missing: any word that all processes of this run are given");
+    launch_.token = drawn_by_launcher();
+    if (!launch_.token.empty()) return;
     launch_.token = owner;
+    launch_.guessable = launch_.meeting.local_name.empty();  // a local door is opened to processes of this user alone
+  }
+
+  /// A random word that the launcher brings to all processes of the run and to no other; empty: it has none.
+  std::string drawn_by_launcher() const {
+    // Open MPI takes to other hosts what begins with OMPI_, and draws a key of 128 bits for each run.
+    for (const char* name : {kOpenMpiToken, "OMPI_MCA_orte_precondition_transports"})
+      if (const std::string value = env(name); !value.empty()) return value;
+    return {};
   }
 
   /// Where rank 0 runs unless the user has arranged it otherwise.

@@ -21,6 +21,7 @@ struct Launch {
   bool one_host = false;   ///< all of them are on this machine, the launcher says
   Endpoint meeting;        ///< where rank 0 listens for the others
   std::string token;       ///< what only processes of this run know
+  bool guessable = false;  ///< the token is made of user and job number, and connections from other hosts are taken
   std::string node;        ///< name of this host; processes of one name share memory
   double wait_s = 60;      ///< for the others to come
   Carrier carrier = Carrier::automatic;
@@ -33,7 +34,9 @@ using Environment = std::function<const char*(const char* name)>;
 
 /// Options without --job (name, value, name, value): --rank, --size, --rendezvous, --token, --wait, --node,
 /// --transport. Without --rank what the launcher has put into the environment counts: Open MPI, MPICH and Intel MPI,
-/// Slurm. Usage error: an option is wrong or missing, or it cannot be known where to meet.
+/// Slurm. The token is drawn at random wherever one reaches all processes: what is given, what the program that started
+/// the launcher drew, the key of Open MPI's own run. Usage error: an option is wrong or missing, or it cannot be known
+/// where to meet.
 Expected<Launch> read_launch(const std::vector<std::string>& options, const Environment& environment,
                              const std::string& host_name);
 

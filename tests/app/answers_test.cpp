@@ -30,7 +30,7 @@ struct Searches {
     return settle();
   }
   bool settle() {
-    return QTest::qWaitFor([&] { return !document.building() && runner.settled() && !tasks.busy(); }, 10000);
+    return QTest::qWaitFor([&] { return !document.building() && runner.settled() && !tasks.busy(); }, 60000);
   }
   int started() const { return runner.coarse_started() + runner.exact_started(); }
   const MethodRun& run(const char* name) { return *runner.find(name); }
@@ -118,7 +118,7 @@ class AnswersTest : public QObject {
       }
       fake_world().fail_search = false;
       // What failed here may be asked again; another scenario is asked by itself.
-      QVERIFY(QTest::qWaitFor([&] { return !s.document.building(); }, 10000));
+      QVERIFY(QTest::qWaitFor([&] { return !s.document.building(); }, 60000));
       s.document.set_option("latency-scale", round % 2 ? 2 : 0.5, 0);
       QVERIFY2(s.settle(), "it never comes to rest");
       const QString wrong = difference_from_fresh(s);
@@ -178,7 +178,7 @@ class AnswersTest : public QObject {
     Searches s;
     fake_world().exact_ms = 5000;
     s.document.open({"builtin:transformer-s", "v100-16gb-2x8", Settings()});
-    QVERIFY(QTest::qWaitFor([&] { return s.runner.exact_started() > 0 && s.run("ft").coarse; }, 5000));
+    QVERIFY(QTest::qWaitFor([&] { return s.runner.exact_started() > 0 && s.run("ft").coarse; }, 60000));
     s.runner.cancel("ft");
     QVERIFY(s.settle());
     QVERIFY(s.run("ft").state == MethodRun::State::cancelled && s.run("ft").coarse);
@@ -268,7 +268,7 @@ class AnswersTest : public QObject {
     Searches s;
     fake_world().exact_ms = 300;
     s.document.open({"builtin:transformer-s", "v100-16gb-2x8", Settings()});
-    QVERIFY(QTest::qWaitFor([&] { return s.runner.exact_started() > 0 && s.run("ft").coarse; }, 5000));
+    QVERIFY(QTest::qWaitFor([&] { return s.runner.exact_started() > 0 && s.run("ft").coarse; }, 60000));
     const int cancelled = fake_world().cancelled_runs;
     s.document.set_option("device-memory-scale", 0.5, 3);
     QVERIFY(s.settle());

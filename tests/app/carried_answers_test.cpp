@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // A session carries what was found: opened, its curve is there at once, and the plans follow.
-#include <QElapsedTimer>
 #include <QtTest>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -102,20 +101,17 @@ class CarriedAnswersTest : public QObject {
       QVERIFY(f.window->save_session(path));
     }
     WindowFixture f;
-    fake_world().exact_ms = fake_world().other_ms = fake_world().coarse_ms = 1500;
-    QElapsedTimer clock;
-    clock.start();
+    fake_world().held = true;
     f.window->open_session(path);
-    QVERIFY(QTest::qWaitFor([&] { return f.chart().data().series.size() >= 3; }, 1000));
+    QVERIFY(QTest::qWaitFor([&] { return f.chart().data().series.size() >= 3; }, 60000));
     const views::ChartSeries& drawn = *f.chart().data().subject();
     QVERIFY(drawn.result->points == points);
     QCOMPARE(drawn.result->turning_point, turning);
     QVERIFY(!drawn.coarse && drawn.of.isEmpty());
     QVERIFY(!drawn.result->plans);
     QCOMPARE(f.runner().coarse_started(), 0);
-    QVERIFY(clock.elapsed() < 1400);
     // The plans follow, without a figure that moves.
-    fake_world().other_ms = 5;
+    fake_world().held = false;
     QVERIFY(f.settle());
     const auto& found = f.runner().find("ft")->result;
     QVERIFY(found->plans && found->points == points);
@@ -134,7 +130,7 @@ class CarriedAnswersTest : public QObject {
     QVERIFY(write_file_atomically(path.toStdString(), document.dump()));
     WindowFixture f;
     f.window->open_session(path);
-    QVERIFY(QTest::qWaitFor([&] { return f.runner().find("ft")->result != nullptr; }, 5000));
+    QVERIFY(QTest::qWaitFor([&] { return f.runner().find("ft")->result != nullptr; }, 60000));
     QVERIFY(f.runner().find("ft")->result->plans);  // searched, not carried
     QVERIFY(f.settle());
   }

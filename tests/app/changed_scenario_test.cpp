@@ -78,7 +78,7 @@ class ChangedScenarioTest : public QObject {
     fake_world().coarse_ms = 2000;
     f.document().set_option("intra-bandwidth-scale", 2, 0);
     f.runner().stop_all();
-    QVERIFY(QTest::qWaitFor([&] { return f.runner().settled() && !f.window->tasks().busy(); }, 5000));
+    QVERIFY(QTest::qWaitFor([&] { return f.runner().settled() && !f.window->tasks().busy(); }, 60000));
     QVERIFY(f.chart().data().subject()->stale);
     QVERIFY(cell("ft", Model::answer).startsWith(QStringLiteral("of ")));
   }

@@ -19,6 +19,7 @@ struct FakeWorld {
   std::atomic<int> coarse_ms{5}, exact_ms{20}, other_ms{10}, bind_ms{0}, plan_ms{0};
   std::atomic<int> coarse_runs{0}, exact_runs{0}, other_runs{0}, cancelled_runs{0};
   std::atomic<bool> fail_search{false};
+  std::atomic<bool> held{false};  ///< no search ends while this is set
   std::atomic<bool> noted{false};  ///< data-parallel has something to say
 };
 inline FakeWorld& fake_world() {
@@ -179,12 +180,12 @@ class FakePlans : public PlanSource {
 
 inline Expected<ResultPtr> fake_run(const ScenarioPtr& scenario, const std::string& method, SearchPass pass,
                                     const RunContext& context, int wait_ms, const std::vector<double>& xs) {
-  for (int waited = 0; waited < wait_ms; ++waited) {
+  for (int waited = 0; waited < wait_ms || fake_world().held; ++waited) {
     if (context.cancelled()) {
       ++fake_world().cancelled_runs;
       return cancelled_error();
     }
-    context.report("exact frontier", static_cast<double>(waited) / wait_ms);
+    context.report("exact frontier", std::min(1.0, static_cast<double>(waited) / wait_ms));
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   if (fake_world().fail_search) return bad_input("tables do not agree", "layer3/fc1");

@@ -53,7 +53,7 @@ class Window {
     (void)QTest::qWaitForWindowExposed(window.get());
   }
   bool settle() {
-    return QTest::qWaitFor([&] { return window->settled() && !window->tasks().busy(); }, 20000);
+    return QTest::qWaitFor([&] { return window->settled() && !window->tasks().busy(); }, 60000);
   }
   bool open() {
     window->open_scenario("builtin:transformer-s", "v100-16gb-2x8", 0);
@@ -121,7 +121,7 @@ class HardwarePageTest : public QObject {
     views::HardwareView* view = f.window->hardware_view();
     QVERIFY2(!view->content(), "nobody looks: nothing is computed");
     view->parentWidget()->raise();
-    QVERIFY(QTest::qWaitFor([&] { return view->content() != nullptr; }, 5000));
+    QVERIFY(QTest::qWaitFor([&] { return view->content() != nullptr; }, 60000));
     QCOMPARE(view->content()->cluster, f.window->document().scenario()->cluster);
     f.window->document().open_hardware("v100-16gb-1x8");
     QVERIFY(f.settle());

@@ -28,7 +28,7 @@ struct Tab : WindowFixture {
   /// Raises the tab and waits for all of its counts.
   bool look() {
     dock()->raise();
-    return QTest::qWaitFor([&] { return data().counts.size() > 1 && page().settled() && window->settled(); }, 15000);
+    return QTest::qWaitFor([&] { return data().counts.size() > 1 && page().settled() && window->settled(); }, 60000);
   }
   void look_away() {
     window->findChild<QDockWidget*>(QStringLiteral("graph"))->raise();
@@ -84,13 +84,13 @@ class ParallelismPageTest : public QObject {
     tab.view().chart()->set_picked(4);
     QCOMPARE(tab.view().use_button()->text(), QStringLiteral("Use 4 devices"));
     tab.view().use_button()->click();
-    QVERIFY(QTest::qWaitFor([&] { return tab.scenario_settings().devices == 4; }, 5000));
+    QVERIFY(QTest::qWaitFor([&] { return tab.scenario_settings().devices == 4; }, 60000));
     QVERIFY(tab.settle());
     QCOMPARE(tab.data().devices, 4);
     QCOMPARE(tab.data().counts, (std::vector<int>{1, 2, 4, 8, 16}));  // still up to the whole hardware
     QCOMPARE(tab.page().searches(), searches);                        // all of it is known
     tab.document().undo_stack().undo();
-    QVERIFY(QTest::qWaitFor([&] { return tab.document().scenario()->cluster->devices() == 16; }, 5000));
+    QVERIFY(QTest::qWaitFor([&] { return tab.document().scenario()->cluster->devices() == 16; }, 60000));
     QCOMPARE(tab.data().devices, 16);
   }
 
@@ -138,8 +138,8 @@ class ParallelismPageTest : public QObject {
     QVERIFY(tab.open());
     fake_world().exact_ms = 1000;  // longer than any pause between two searches
     tab.dock()->raise();
-    QVERIFY(QTest::qWaitFor([&] { return tab.page().searches() == 1; }, 5000));
-    QVERIFY(QTest::qWaitFor([&] { return tab.line("ft") && tab.line("ft")->at(8)->fits(); }, 5000));
+    QVERIFY(QTest::qWaitFor([&] { return tab.page().searches() == 1; }, 60000));
+    QVERIFY(QTest::qWaitFor([&] { return tab.line("ft") && tab.line("ft")->at(8)->fits(); }, 60000));
     QTest::qWait(400);  // the sketches are over, an exact search is on its way
     const int cancelled = fake_world().cancelled_runs;
     tab.document().set_option("latency-scale", 4, 0);
@@ -149,9 +149,9 @@ class ParallelismPageTest : public QObject {
     QVERIFY(tab.data().complete());
     // Looking away stops the work; looking again goes on with what is missing.
     tab.document().set_option("latency-scale", 2, 0);
-    QVERIFY(QTest::qWaitFor([&] { return tab.runner().settled() && tab.page().searches() >= 3; }, 8000));
+    QVERIFY(QTest::qWaitFor([&] { return tab.runner().settled() && tab.page().searches() >= 3; }, 60000));
     tab.look_away();
-    QVERIFY(QTest::qWaitFor([&] { return !tab.window->tasks().busy(); }, 5000));
+    QVERIFY(QTest::qWaitFor([&] { return !tab.window->tasks().busy(); }, 60000));
     QVERIFY(tab.look());
     QVERIFY(tab.data().complete());
   }
@@ -161,9 +161,9 @@ class ParallelismPageTest : public QObject {
     fake_world().exact_ms = 400;
     QVERIFY(tab.open());
     tab.dock()->raise();
-    QVERIFY(QTest::qWaitFor([&] { return tab.view().state_words().contains(QStringLiteral("searching")); }, 5000));
+    QVERIFY(QTest::qWaitFor([&] { return tab.view().state_words().contains(QStringLiteral("searching")); }, 60000));
     tab.view().run_button()->click();
-    QVERIFY(QTest::qWaitFor([&] { return tab.view().state_words() == QStringLiteral("stopped"); }, 5000));
+    QVERIFY(QTest::qWaitFor([&] { return tab.view().state_words() == QStringLiteral("stopped"); }, 60000));
     QVERIFY(!tab.data().complete());
     QVERIFY(!tab.window->tasks().busy());
     fake_world().exact_ms = 5;
@@ -178,7 +178,7 @@ class ParallelismPageTest : public QObject {
     QVERIFY(tab.open());
     fake_world().fail_search = true;
     tab.dock()->raise();
-    QVERIFY(QTest::qWaitFor([&] { return tab.page().settled() && tab.page().searches() == 1; }, 8000));
+    QVERIFY(QTest::qWaitFor([&] { return tab.page().settled() && tab.page().searches() == 1; }, 60000));
     QVERIFY2(tab.view().state_words().contains(QStringLiteral("tables do not agree")),
              qPrintable(tab.view().state_words()));
     QCOMPARE(tab.line("ft")->at(8)->state, State::failed);
@@ -195,7 +195,7 @@ class ParallelismPageTest : public QObject {
     QVERIFY(tab.data().nothing.contains(QStringLiteral("Open a model")));
     QVERIFY(tab.open());
     for (const char* method : {"ft", "data-parallel", "optcnn"}) tab.runner().set_enabled(method, false);
-    QVERIFY(QTest::qWaitFor([&] { return tab.runner().settled(); }, 5000));
+    QVERIFY(QTest::qWaitFor([&] { return tab.runner().settled(); }, 60000));
     QVERIFY2(tab.data().nothing.contains(QStringLiteral("No method")), qPrintable(tab.data().nothing));
   }
 

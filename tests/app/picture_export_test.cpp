@@ -46,7 +46,7 @@ class PictureExportTest : public QObject {
     QVERIFY(action(real, "export_graph_png")->isEnabled() && action(real, "export_graph_svg")->isEnabled());
     app::GraphTab* tab = real.window->tabs().graph;
     QVERIFY(tab->shows_tasks());
-    QVERIFY(QTest::qWaitFor([&] { return !tab->tasks()->busy(); }, 20000));
+    QVERIFY(QTest::qWaitFor([&] { return !tab->tasks()->busy(); }, 60000));
     const QString png = real.folder.filePath("graph.png"), svg = real.folder.filePath("graph.svg");
     QVERIFY(real.window->export_picture(tab, png));
     const QImage image(png);
@@ -70,7 +70,7 @@ class PictureExportTest : public QObject {
     app::GraphTab* tab = real.window->tabs().graph;
     QVERIFY(!tab->shows_tasks());
     const QString png = real.folder.filePath("graph.png");
-    QVERIFY(QTest::qWaitFor([&] { return !tab->operators()->canvas()->scene_size().isEmpty(); }, 20000));
+    QVERIFY(QTest::qWaitFor([&] { return !tab->operators()->canvas()->scene_size().isEmpty(); }, 60000));
     QVERIFY(real.window->export_picture(tab, png));
     QVERIFY(drawn(QImage(png)) > 0.05);
   }

@@ -28,7 +28,7 @@ struct Loading {
   }
   void pick(std::size_t index) { selection.pick_point(views::PickedPoint{"ft", index}); }
   bool comes_to_rest() {
-    return QTest::qWaitFor([this] { return !tasks.busy(); }, 5000);
+    return QTest::qWaitFor([this] { return !tasks.busy(); }, 60000);
   }
 };
 
@@ -44,7 +44,7 @@ class PlanLoaderTest : public QObject {
     Loading l;
     QVERIFY(l.open());
     l.pick(1);
-    QVERIFY(QTest::qWaitFor([&] { return l.loader->up_to_date() && l.loader->plan(); }, 5000));
+    QVERIFY(QTest::qWaitFor([&] { return l.loader->up_to_date() && l.loader->plan(); }, 60000));
     QTest::qWait(2 * PlanLoader::kEvery_ms);
     const auto first = l.loader->plan();
 
@@ -63,7 +63,7 @@ class PlanLoaderTest : public QObject {
     // The same point again: nothing in the selection changes, and it is loaded all the same.
     fake_world().plan_ms = 0;
     l.pick(5);
-    QVERIFY(QTest::qWaitFor([&] { return l.loader->up_to_date(); }, 5000));
+    QVERIFY(QTest::qWaitFor([&] { return l.loader->up_to_date(); }, 60000));
     QCOMPARE(l.loader->index(), std::size_t(5));
     QVERIFY(l.loader->plan() != first);
   }
@@ -72,7 +72,7 @@ class PlanLoaderTest : public QObject {
     Loading l;
     QVERIFY(l.open());
     l.pick(2);
-    QVERIFY(QTest::qWaitFor([&] { return l.loader->up_to_date() && l.loader->plan(); }, 5000));
+    QVERIFY(QTest::qWaitFor([&] { return l.loader->up_to_date() && l.loader->plan(); }, 60000));
     QTest::qWait(2 * PlanLoader::kEvery_ms);
     const auto started = l.tasks.started();
     l.pick(2);

@@ -64,7 +64,7 @@ class RecoveryTest : public QObject {
   Q_OBJECT
 
  private slots:
-  // Run by Child alone.
+  // Run by Child, and by tests/kills/run.py with a file to save into.
   void a_window_that_is_edited() {
     const QString folder = qEnvironmentVariable(kChildFolder);
     if (folder.isEmpty()) QSKIP("a part of the other tests");
@@ -76,6 +76,10 @@ class RecoveryTest : public QObject {
       f.document().set_option("inter-bandwidth-scale", 0.25 + 0.001 * i, 0);
       f.window->notes_view()->set_notes(QString(), QStringLiteral("note %1").arg(i));
       QTest::qWait(int(random() % 30));
+      if (const QString file = qEnvironmentVariable("TURNPOINT_TEST_SAVES"); !file.isEmpty() && i % 3 == 0) {
+        QVERIFY(f.window->save_session(file));
+        std::printf("saved %d\n", i);
+      }
       std::printf("edited %d\n", i);
       std::fflush(stdout);
     }
@@ -92,7 +96,7 @@ class RecoveryTest : public QObject {
         QTest::qWait(int(random() % 200));
         // A window that runs keeps its copy to itself.
         QVERIFY(app::left_behind(folder).empty());
-        QVERIFY(QTest::qWaitFor([&] { return copies_in(folder).size() == 1; }, 5000));
+        QVERIFY(QTest::qWaitFor([&] { return copies_in(folder).size() == 1; }, 60000));
         QVERIFY(send_signal(child.process.processId(), SIGKILL));
         QVERIFY(child.process.waitForFinished());
       }
@@ -119,7 +123,7 @@ class RecoveryTest : public QObject {
     {
       Child child(folder);
       QVERIFY(child.wait_for_edits(2));
-      QVERIFY(QTest::qWaitFor([&] { return copies_in(folder).size() == 1; }, 5000));
+      QVERIFY(QTest::qWaitFor([&] { return copies_in(folder).size() == 1; }, 60000));
     }
     {
       WindowFixture f;

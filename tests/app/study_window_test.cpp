@@ -47,7 +47,7 @@ class StudyWindowTest : public QObject {
     WindowFixture f;
     f.window->open_study(index_of("network-bandwidth"));
     QVERIFY(f.settle());
-    QVERIFY(QTest::qWaitFor([&] { return f.document().pinned().size() == 3 && f.window->settled(); }, 10000));
+    QVERIFY(QTest::qWaitFor([&] { return f.document().pinned().size() == 3 && f.window->settled(); }, 60000));
     QCOMPARE(f.document().pinned()[0].label, QStringLiteral("inter-node ×0.5"));
     for (const auto& pinned : f.document().pinned()) QCOMPARE(pinned.points.size(), std::size_t(58));  // exact ones
     // Slower links between nodes: every point of the first is above the last one's.
@@ -64,7 +64,7 @@ class StudyWindowTest : public QObject {
     WindowFixture f;
     f.window->open_study(index_of("network-bandwidth"));
     QVERIFY(f.settle());
-    QVERIFY(QTest::qWaitFor([&] { return f.window->settled() && f.document().pinned().size() == 3; }, 10000));
+    QVERIFY(QTest::qWaitFor([&] { return f.window->settled() && f.document().pinned().size() == 3; }, 60000));
     const QString path = f.folder.filePath(QStringLiteral("mine.turnpoint"));
     QVERIFY(f.window->save_session(path));
     const auto saved = app::load_session(path.toStdString());
@@ -79,7 +79,7 @@ class StudyWindowTest : public QObject {
     WindowFixture f;
     fake_world().exact_ms = 300;
     f.window->open_study(index_of("network-bandwidth"));
-    QVERIFY(QTest::qWaitFor([&] { return f.document().pinned().size() == 3; }, 10000));  // the sketches
+    QVERIFY(QTest::qWaitFor([&] { return f.document().pinned().size() == 3; }, 60000));  // the sketches
     QVERIFY(!f.window->pinned_searches()->waiting().empty());
     const QString path = f.folder.filePath(QStringLiteral("early.turnpoint"));
     QVERIFY(f.window->save_session(path));
@@ -89,7 +89,7 @@ class StudyWindowTest : public QObject {
     QCOMPARE(saved->searches.back().scenario.settings.factors.inter_bandwidth, 4.0);
     // Removing them ends the work.
     f.window->actions()[app::ActionId::clear_pinned]->trigger();
-    QVERIFY(QTest::qWaitFor([&] { return !f.window->tasks().busy(); }, 5000));
+    QVERIFY(QTest::qWaitFor([&] { return !f.window->tasks().busy(); }, 60000));
     QVERIFY(f.document().pinned().empty());
   }
 
@@ -100,9 +100,9 @@ class StudyWindowTest : public QObject {
     QVERIFY(f.window->save_session(path));
     fake_world().exact_ms = 200;
     f.window->open_study(index_of("hidden-size"));
-    QVERIFY(QTest::qWaitFor([&] { return !f.document().pinned().empty(); }, 10000));
+    QVERIFY(QTest::qWaitFor([&] { return !f.document().pinned().empty(); }, 60000));
     f.window->open_session(path);
-    QVERIFY(QTest::qWaitFor([&] { return f.document().pinned().empty(); }, 10000));
+    QVERIFY(QTest::qWaitFor([&] { return f.document().pinned().empty(); }, 60000));
     QVERIFY(f.settle());
     QVERIFY(f.document().pinned().empty());
     QVERIFY(f.window->notes_view()->notes().isEmpty());

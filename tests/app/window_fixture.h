@@ -42,7 +42,7 @@ class WindowFixture {
     return settle();
   }
   bool settle() {
-    return QTest::qWaitFor([&] { return window->settled(); }, 10000);
+    return QTest::qWaitFor([&] { return window->settled(); }, 60000);
   }
   app::Document& document() { return window->document(); }
   app::SearchRunner& runner() { return window->runner(); }

@@ -340,25 +340,21 @@ class SolverTest : public QObject {
       std::stop_source source;
       RunContext c = context(2);
       c.stop = source.get_token();
-      std::chrono::steady_clock::time_point asked;
       std::clock_t cpu_asked = 0;
       std::jthread stopper([&] {
         std::this_thread::sleep_for(std::chrono::milliseconds(delay_ms));
-        asked = std::chrono::steady_clock::now();
         cpu_asked = std::clock();
         source.request_stop();
       });
       Solver solver;  // whoever cancels keeps the solver and its working memory
       const auto answer = solver.solve(problem, {}, c);
-      const auto ended = std::chrono::steady_clock::now();
       const std::clock_t cpu_ended = std::clock();
       stopper.join();
       if (answer) continue;  // it was done before
       QVERIFY(answer.error().code == ErrorCode::cancelled);
       // On a machine that others keep busy the clock on the wall says little; the processor time of both threads does.
-      const double latency = std::min(std::chrono::duration<double>(ended - asked).count(),
-                                      double(cpu_ended - cpu_asked) / CLOCKS_PER_SEC);
-      QVERIFY2(latency < 0.1 * kSlow, ("cancelled after " + std::to_string(latency) + " s").c_str());
+      const double latency = double(cpu_ended - cpu_asked) / CLOCKS_PER_SEC;
+      QVERIFY2(latency < 0.2 * kSlow, ("cancelled after " + std::to_string(latency) + " s").c_str());
     }
   }
 

@@ -12,6 +12,8 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 /// Each target names its corpus folders, colon separated.
 extern "C" const char* turnpoint_fuzz_corpus();
+/// Seeds that a target makes itself are appended; null where it makes none.
+extern "C" __attribute__((weak)) void turnpoint_fuzz_seeds(std::vector<std::string>& seeds);
 
 namespace turnpoint::test {
 

@@ -79,6 +79,26 @@ class LaunchTest : public QObject {
     QVERIFY(read({}, apart)->token != one->token);
   }
 
+  // User and job number are no secret: they are the token only where the launcher brings nothing better, which is said.
+  void tokens_are_random_where_something_carries_them() {
+    Variables apart = kOpenMpi;
+    apart["OMPI_COMM_WORLD_LOCAL_SIZE"] = std::string("2");
+    apart["OMPI_MCA_orte_hnp_uri"] = "299565056.0;tcp://10.1.2.3:51727";
+    const auto guessable = read({}, apart);
+    QVERIFY(guessable && guessable->guessable);
+    QVERIFY(guessable->token.find("299565057") != std::string::npos);
+    apart["OMPI_MCA_orte_precondition_transports"] = "6526dd487c454db6-7bd344fa04fc9d10";
+    const auto of_run = read({}, apart);
+    QVERIFY(of_run && !of_run->guessable && of_run->token == "6526dd487c454db6-7bd344fa04fc9d10");
+    apart["OMPI_TURNPOINT_TOKEN"] = "drawn";
+    QVERIFY(read({}, apart)->token == "drawn" && !read({}, apart)->guessable);
+    apart["TURNPOINT_TOKEN"] = "mine";
+    QVERIFY(read({}, apart)->token == "mine" && read({"--token", "word"}, apart)->token == "word");
+    // On one host the door is open to this user's processes alone.
+    const auto local = read({}, {{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALNRANKS", "2"}});
+    QVERIFY(local && !local->guessable);
+  }
+
   void mpich_and_slurm() {
     const Variables mpich{{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALNRANKS", "2"}};
     const auto local = read({}, mpich);

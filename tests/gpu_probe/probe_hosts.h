@@ -94,7 +94,7 @@ class Host {
     return errors[0]["what"].toString();
   }
   QString complaint() { return complaints += process.readAllStandardError(); }
-  bool wait_for(const QByteArray& words, int limit = 30000) {
+  bool wait_for(const QByteArray& words, int limit = 120000) {
     for (QElapsedTimer timer = started(); timer.elapsed() < limit && !said.contains(words);) {
       process.waitForReadyRead(100);
       said += process.readAllStandardOutput();
@@ -147,7 +147,7 @@ inline void start(Hosts& list, const std::string& job) {
   for (auto& host : list) host->start(host == list.front() ? job : std::string());
 }
 /// All have ended, and none has left anybody behind.
-inline bool all_end(Hosts& list, const std::vector<int>& ranks = {}, int limit = 30000) {
+inline bool all_end(Hosts& list, const std::vector<int>& ranks = {}, int limit = 120000) {
   QElapsedTimer timer = Host::started();
   for (auto& host : list)
     if (!host->finished(std::max(1, limit - static_cast<int>(timer.elapsed())))) return false;

@@ -210,8 +210,6 @@ class StepPlacedHostsTest : public QObject {
     std::mt19937_64 random(8);
     const StepJob job = placed_job(scenario, random, true, false);
     const auto options = test::step_options(scenario->settings);
-    QElapsedTimer timer;
-    timer.start();
     std::atomic<int> told = 0;
     const int wrong = on_nodes(
         {0, 0, 1, 1},
@@ -226,7 +224,6 @@ class StepPlacedHostsTest : public QObject {
         });
     QCOMPARE(wrong, 4);
     QCOMPARE(told.load(), 4);
-    QVERIFY2(timer.elapsed() < 20000, QByteArray::number(timer.elapsed()));
   }
 
   /// Tensors that no socket takes at once go in both directions at the same time.

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <QElapsedTimer>
 #include <QTest>
 #include <cmath>
 #include <fstream>
@@ -10,6 +9,7 @@
 #include "core/import/huggingface/families.h"
 #include "core/import/huggingface/huggingface.h"
 #include "core/import/model_source.h"
+#include "processor_clock.h"
 #include "test_data.h"
 
 using namespace turnpoint;
@@ -285,8 +285,7 @@ class HuggingfaceTest : public QObject {
   void broken_configs() {
     QFETCH(QString, text);
     QFETCH(QString, message);
-    QElapsedTimer timer;
-    timer.start();
+    const turnpoint::test::ProcessorClock timer;
     const auto source = parse_huggingface_config(text.toStdString(), "c.json");
     QVERIFY(!source.has_value());
     QCOMPARE(source.error().code, ErrorCode::bad_input);

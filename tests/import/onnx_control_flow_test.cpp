@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "import/onnx_bound.h"
+#include "processor_clock.h"
 
 namespace {
 
@@ -145,8 +146,7 @@ class OnnxControlFlowTest : public QObject {
       for (const char* output : {"go_on", "next", "seen"}) outer.message(12, named(output));
       inner = outer;
     }
-    QElapsedTimer clock;
-    clock.start();
+    const turnpoint::test::ProcessorClock clock;
     const Bound bound = bind(loop(1000, inner));
     QVERIFY2(bound.model || !bound.error.empty(), "neither a model nor a message");
     QVERIFY2(clock.elapsed() < 5000, qPrintable(QString::number(clock.elapsed())));

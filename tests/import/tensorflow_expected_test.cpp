@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Real TensorFlow files against EXPECTED.csv (what they hold) and against counts by hand (what they mean).
-#include <QElapsedTimer>
 #include <QtTest>
 #include <fstream>
 #include <map>
@@ -8,6 +7,7 @@
 #include "core/import/model_source.h"
 #include "core/import/onnx/mapped_file.h"
 #include "core/import/tensorflow/tensorflow_source.h"
+#include "processor_clock.h"
 #include "test_data.h"
 
 using namespace turnpoint;
@@ -95,8 +95,7 @@ class TensorflowExpectedTest : public QObject {
   // A training graph: gradients, Adam, assignments and summaries are no part of the network.
   void training_graph() {
     REQUIRE_DATA(folder);
-    QElapsedTimer timer;
-    timer.start();
+    const turnpoint::test::ProcessorClock timer;
     const auto source = open_model((folder / "tf/msra_quantize_train_graph.pbtxt").string());
     QVERIFY2(source.has_value(), source ? "" : source.error().message().c_str());
     qInfo("training graph of 4 MB opened in %lld ms", static_cast<long long>(timer.elapsed()));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whatever is wrong with a file: one message that names file and place, in little time.
-#include <QElapsedTimer>
 #include <QTemporaryDir>
 #include <fstream>
 
 #include "core/import/model_source.h"
 #include "import/onnx_writer.h"
 #include "import/tensorflow_bound.h"
+#include "processor_clock.h"
 
 using test::Message;
 
@@ -33,8 +33,7 @@ std::string wire_graph(const std::vector<std::uint64_t>& sizes) {
   return Message().message(1, x).message(1, wire_node("y", "Relu", {"x"})).bytes();
 }
 std::string open_error(const std::string& content, std::int64_t batch = 4) {
-  QElapsedTimer timer;
-  timer.start();
+  const turnpoint::test::ProcessorClock timer;
   const auto bound = bind_graph(content, batch);
   if (timer.elapsed() > 5000) return "took " + std::to_string(timer.elapsed()) + " ms";
   return bound.error;
@@ -213,8 +212,7 @@ class TensorflowMalformedTest : public QObject {
         "{ dim { size: 6 } dim { size: 3000000 } } tensor_content: \"";
     for (int i = 0; i < 16'000'000; ++i) content += "\\000";
     content += "\" } } } }\n" + node("y", "MatMul", {"x", "w"});
-    QElapsedTimer timer;
-    timer.start();
+    const turnpoint::test::ProcessorClock timer;
     BIND(m, content);
     QVERIFY2(timer.elapsed() < 3000, std::to_string(timer.elapsed()).c_str());
     QCOMPARE(m.model->parameters, std::int64_t{18'000'000});

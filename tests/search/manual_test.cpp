@@ -393,6 +393,23 @@ class ManualTest : public QObject {
     QVERIFY2(std::abs(plan.pipeline->send_s[0] - expected) < 1e-9 * expected,
              qPrintable(QString("%1 %2").arg(plan.pipeline->send_s[0]).arg(expected)));
   }
+
+  /// A table that the first and the last stage hold: both take part in the sum of its gradients, and with a device for
+  /// each stage there is no other. The first stage ends last, so that its part of the sum is in the iteration's time.
+  void both_stages_of_a_tied_weight_sum_its_gradient() {
+    const auto scenario = scenario_on(builtin("gpt2?layers=4&hidden=64&sequence=16", 8), "v100-16gb-1x2");
+    const auto result = run("manual:pp=2:micro-batches=4", scenario);
+    QVERIFY2(result.has_value(), qPrintable(why(result)));
+    const Plan plan = (*result)->plans->plan(0);
+    QCOMPARE(plan.pipeline->tied.size(), std::size_t(1));
+    const auto& sum = plan.pipeline->tied[0];
+    QCOMPARE(sum.owner, 0);
+    QCOMPARE(sum.user, 1);
+    const auto& link = scenario->cluster->links[kIntraNode];
+    const double bytes = 50257.0 * 64 * 4;
+    QVERIFY2(sum.time_s > bytes / link.bandwidth, qPrintable(QString::number(sum.time_s)));
+    QCOMPARE(plan.cost[NetworkPart::all_reduce], sum.time_s);
+  }
 };
 
 QTEST_APPLESS_MAIN(ManualTest)

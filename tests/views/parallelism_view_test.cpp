@@ -241,7 +241,7 @@ class ParallelismViewTest : public QObject {
     QTest::keyClick(view.chart(), Qt::Key_Left);  // from the scenario's count
     QCOMPARE(view.chart()->picked(), 4);
     QTest::mouseMove(view.chart(), at(4));
-    QVERIFY(QTest::qWaitFor([] { return QToolTip::text().contains(QStringLiteral("4 devices")); }, 2000));
+    QVERIFY(QTest::qWaitFor([] { return QToolTip::text().contains(QStringLiteral("4 devices")); }, 60000));
   }
 
   void undo_passes_a_price_that_was_taken_over() {

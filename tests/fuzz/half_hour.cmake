@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+# Runs every program of PROGRAMS for its share of SECONDS (half an hour unless told) of processor time, with SEED (unless
+# told, one of the minute, which is printed). Goes on after a failure, and fails then.
+if(NOT DEFINED SECONDS)
+  set(SECONDS 1800)
+endif()
+if(NOT DEFINED SEED)
+  string(TIMESTAMP SEED "%s")
+endif()
+list(LENGTH PROGRAMS count)
+math(EXPR share "${SECONDS} / ${count}")
+set(failed "")
+foreach(program ${PROGRAMS})
+  get_filename_component(name ${program} NAME)
+  file(MAKE_DIRECTORY half_hour/${name})
+  execute_process(COMMAND ${program} --seconds ${share} --seed ${SEED} WORKING_DIRECTORY half_hour/${name}
+    RESULT_VARIABLE status OUTPUT_VARIABLE said ERROR_VARIABLE said)
+  message(STATUS "${name}: ${status}: ${said}")
+  if(NOT status EQUAL 0)
+    list(APPEND failed ${name})
+  endif()
+endforeach()
+if(failed)
+  message(FATAL_ERROR "failed: ${failed}; inputs are in half_hour/ below the working folder")
+endif()
