@@ -35,7 +35,8 @@ void MainWindow::connect_offers() {
 /// Once for every model that is opened: what its file did not leave to the user.
 void MainWindow::say_what_was_taken() {
   const ScenarioState& state = document_->state();
-  if (!state.scenario || std::exchange(said_of_, state.source.get()) == state.source.get()) return;
+  // Of a built-in network only what its name says is stated: whoever named it knows.
+  if (!state.scenario || state.model.starts_with("builtin:") || std::exchange(said_of_, state.source.get()) == state.source.get()) return;
   const auto& taken = state.scenario->taken;
   const bool stated = std::any_of(taken.begin(), taken.end(), [](const TakenSetting& one) { return one.stated; });
   if (stated) note(tr("Taken: %1").arg(views::to_qt(words_of(taken))));
