@@ -137,8 +137,6 @@ int run_search(const SearchArguments& given) {
   const auto scenario = open_scenario(arguments.scenario);
   if (!scenario) return report(scenario.error());
   for (const auto& warning : (*scenario)->model->warnings) std::fprintf(stderr, "warning: %s\n", warning.c_str());
-  if (const auto taken = words_of((*scenario)->taken); !taken.empty())
-    std::fprintf(stderr, "note: taken: %s\n", taken.c_str());
   if (const auto note = note_on_added_nodes(arguments.scenario, **scenario); !note.empty())
     std::fprintf(stderr, "note: %s\n", note.c_str());
   for (const auto& note : (*scenario)->cluster->notes) std::fprintf(stderr, "note: hardware: %s\n", note.c_str());
@@ -151,6 +149,10 @@ int run_search(const SearchArguments& given) {
   }
   auto chosen = chosen_methods(wanted, **scenario);
   if (!chosen) return report(chosen.error());
+  // Defaults alone are no news; the result has them all.
+  const auto& taken = (*scenario)->taken;
+  if (std::any_of(taken.begin(), taken.end(), [](const TakenSetting& one) { return one.stated; }))
+    std::fprintf(stderr, "note: taken: %s\n", words_of(taken).c_str());
 
   const RunContext context = command_context(arguments.threads);
   if (*objective != Objective::frontier) {

@@ -224,7 +224,7 @@ class HuggingfaceTest : public QObject {
   }
 
   void sequence_defaults_and_limits() {
-    QCOMPARE(build(kLlama)->sequence, std::int64_t(2048));
+    QCOMPARE(build(kLlama)->sequence, std::int64_t(4096));
     QCOMPARE(build(kLlama)->batch, std::int64_t(256));
     QCOMPARE(build(R"({"model_type": "gpt2"})")->sequence, std::int64_t(1024));
     const auto longer = build(kLlama, {1, 5000});
