@@ -78,7 +78,7 @@ class Host {
     process.write(job.c_str(), static_cast<qint64>(job.size()));
     process.closeWriteChannel();
   }
-  bool finished(int limit = 60000) { return process.state() == QProcess::NotRunning || process.waitForFinished(limit); }
+  bool finished(int limit = 120000) { return process.state() == QProcess::NotRunning || process.waitForFinished(limit); }
   QList<QJsonObject> lines(const QString& type = {}) {
     said += process.readAllStandardOutput();
     QList<QJsonObject> list;
