@@ -140,7 +140,7 @@ class CommandLine:
         except ValueError:
             whole = False
         if not whole:
-            raise Failure(f"{name}: half a file, {out.stat().st_size} bytes")
+            raise Failure(f"{name}: neither what was there nor what was to be written, {out.stat().st_size} bytes")
         return f"{name}: whole" + (", killed behind it" if ended else "")
 
 
@@ -270,8 +270,7 @@ def main():
     chance = random.Random(options.seed)
     counts, failures = {}, []
     with tempfile.TemporaryDirectory(prefix="turnpoint-kills-") as root:
-        start = Place(root, "start")
-        kinds = [(4, CommandLine(options.programs, start)), (3, Probe(options.programs, start))]
+        kinds = [(4, CommandLine(options.programs, Place(root, "written"))), (3, Probe(options.programs, Place(root, "probed")))]
         if options.tests and (options.tests / "app_tests").exists():
             kinds.append((3, Window(options.programs, options.tests)))
         order = [kind for weight, kind in kinds for _ in range(weight)]
