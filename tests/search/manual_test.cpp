@@ -400,7 +400,7 @@ class ManualTest : public QObject {
     const auto scenario = scenario_on(builtin("gpt2?layers=4&hidden=64&sequence=16", 8), "v100-16gb-1x2");
     const auto result = run("manual:pp=2:micro-batches=4", scenario);
     QVERIFY2(result.has_value(), qPrintable(why(result)));
-    const Plan plan = (*result)->plans->plan(0);
+    Plan plan = (*result)->plans->plan(0);
     QCOMPARE(plan.pipeline->tied.size(), std::size_t(1));
     const auto& sum = plan.pipeline->tied[0];
     QCOMPARE(sum.owner, 0);
