@@ -141,7 +141,7 @@ double most_seconds(const StepJob& job, bool launched) {
   constexpr double kStarting = 15, kMeeting = 60, kLoadingLibraries = 135, kMostOpening = 300;
   const bool cpu = job.backend == ProbeBackend::cpu;
   double most = kStarting + (launched ? kMeeting : 0) + (cpu ? 0 : kLoadingLibraries);
-  const ProofNeeds proof = proof_needs(*job.model);
+  const ProofNeeds proof = proof_needs(*job.model, job.plan);
   // On a GPU only one of the proof's two steps is made on the processor, if that.
   if (job.prove && job.mode == StepMode::ranks && (!cpu || proof.seconds <= job.budget_s))
     most += 60 + 10 * std::min(proof.seconds, cpu ? job.budget_s : 2 * job.budget_s);

@@ -31,6 +31,21 @@ Enum named(JsonFields& fields, const char* key, const Enum (&values)[N], Enum ot
   return otherwise;
 }
 
+/// Elements of parameters that all ranks hold together while they compute.
+double held_by_ranks(const Model& model, const Plan& plan) {
+  double held = 0;
+  for (const auto& planned : plan.operators) {
+    const Operator& op = model.operators[planned.op];
+    for (const auto& access : op.inputs) {
+      const Tensor& tensor = model.tensors[access.tensor];
+      if (tensor.role != TensorRole::parameter || tensor.tied_to.valid()) continue;
+      const Layout layout = gradient_layout(op, access, false, planned.split, plan.mesh.count()).without_partial();
+      held += static_cast<double>(local_elements(plan.mesh, layout, tensor.shape)) * plan.mesh.devices();
+    }
+  }
+  return held;
+}
+
 }  // namespace
 
 const char* to_string(StepMode mode) { return mode == StepMode::ranks ? "ranks" : "slice"; }
@@ -54,17 +69,17 @@ bool ProofNeeds::affordable(double budget_s, std::int64_t available_bytes) const
   return seconds <= budget_s && (available_bytes <= 0 || bytes <= 0.5 * static_cast<double>(available_bytes));
 }
 
-ProofNeeds proof_needs(const Model& model) {
+ProofNeeds proof_needs(const Model& model, const Plan& plan) {
   double macs = 0, multiplied = 0, elements = 0;
   for (const auto& op : model.operators) {
     (op.kind == OperatorKind::matmul ? multiplied : macs) += (op.forward_flop + op.backward_flop) / 2;
     for (const auto& access : op.outputs) elements += static_cast<double>(model.tensors[access.tensor].elements());
   }
-  const double weights = static_cast<double>(model.parameters) * 4;
-  // Twice: with the plan and without. Measured on a core: 4 ns a multiply-accumulate in loops, 0.4 ns in products of
-  // matrices, which go by blocks, and 100 ns an element. The 20 ns for one of weights, which are only made, added and compared,
-  // are an estimate.
-  return {2 * (4e-9 * macs + 4e-10 * multiplied + 1e-7 * elements + 2e-8 * weights), 6 * 8 * (elements + weights)};
+  const double weights = static_cast<double>(model.parameters) + held_by_ranks(model, plan);
+  // Measured on a core with GPT-2 of two layers, 256 and 1024 tokens on two ranks, and with convolutions: 4 ns a
+  // multiply-accumulate in loops, less than 0.1 ns in products of matrices, which go by blocks, 100 ns an element, and 110 ns a
+  // weight that the whole step or a rank holds. Of memory 7 numbers an element and 5 a weight.
+  return {2 * (4e-9 * macs + 1e-10 * multiplied + 1e-7 * elements) + 1.1e-7 * weights, 8 * (7 * elements + 5 * weights)};
 }
 
 Expected<StepJob> parse_step_job(std::string_view text, const std::string& where) {

@@ -74,13 +74,14 @@ std::string write_step_job(const StepJob& job);
 /// same job on another machine or priced on other hardware has the same.
 std::string fingerprint(const StepJob& job);
 
-/// What the proof takes: the step carried out twice in double, everything recorded.
+/// What the proof takes: the step carried out twice in double, by all ranks and whole, everything recorded.
 struct ProofNeeds {
   double seconds = 0, bytes = 0;
   /// Within the budget and half the memory that can be had (0: not known); else the probe leaves the proof out.
   bool affordable(double budget_s, std::int64_t available_bytes) const;
 };
-ProofNeeds proof_needs(const Model& model);
+/// Of a placement unsplit_plan().
+ProofNeeds proof_needs(const Model& model, const Plan& plan);
 
 /// Seconds over the timed steps.
 struct Spread {

@@ -44,8 +44,8 @@ void set_times(RunNeeds& needs, double step_s, const StepChoice& choice) {
   needs.least_s = step_s * (choice.warm_up + std::min(choice.steps, kLeastSteps));
 }
 
-void set_proof(RunNeeds& needs, const Model& model, const StepChoice& choice, const HostRoom& host) {
-  const ProofNeeds proof = proof_needs(model);
+void set_proof(RunNeeds& needs, const Model& model, const Plan& plan, const StepChoice& choice, const HostRoom& host) {
+  const ProofNeeds proof = proof_needs(model, plan);
   if (choice.prove && proof.affordable(choice.budget_s, host.memory_bytes)) needs.proof_bytes = proof.bytes;
 }
 
@@ -88,7 +88,7 @@ Expected<RunNeeds> run_needs(const Scenario& scenario, const Plan& plan, const S
   const auto peak = serial_peak(here, priced);
   if (!peak) return peak.error();
   needs.ranks_bytes = static_cast<double>(*peak) * ranks;
-  if (!slice) set_proof(needs, *scenario.model, choice, host);
+  if (!slice) set_proof(needs, *scenario.model, plan, choice, host);
   return needs;
 }
 
@@ -108,7 +108,7 @@ Expected<RunNeeds> run_needs(const Scenario& scenario, const PlacementPlan& plan
   for (const double busy : priced->busy_s) work += busy;
   set_times(needs, std::max(priced->makespan_s, work / host.cores), choice);
   for (const std::int64_t peak : priced->peak_bytes) needs.ranks_bytes += static_cast<double>(peak);
-  set_proof(needs, *scenario.model, choice, host);
+  set_proof(needs, *scenario.model, unsplit_plan(*scenario.model), choice, host);
   return needs;
 }
 

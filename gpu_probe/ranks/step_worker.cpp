@@ -138,7 +138,7 @@ class StepWorker {
   /// Whether there is a proof, which begins then.
   bool proves() {
     if (!job_.prove || job_.mode != StepMode::ranks) return false;
-    sign_of_life("proving", 0, 60 + 10 * proof_needs(*job_.model).seconds);
+    sign_of_life("proving", 0, 60 + 10 * proof_needs(*job_.model, job_.plan).seconds);
     return true;
   }
   step::StepProgress progress() {
@@ -200,19 +200,23 @@ class StepWorker {
 
   /// What would make the proof affordable: more time, or less to keep.
   std::string way_to_a_proof(const ProofNeeds& needs) const {
-    if (needs.seconds <= job_.budget_s) return "take a smaller batch, sequence or model, which keeps less";
-    return fmt::format("allow {:.0f} s (--budget of turnpoint-cli validate), or take a smaller batch, sequence or model",
-                       std::ceil(needs.seconds));
+    const std::string smaller = "take a smaller batch, sequence or model", more = format_bytes(whole_bytes(2 * needs.bytes));
+    const std::string time = fmt::format("allow {:.0f} s (--budget of turnpoint-cli validate)", std::ceil(needs.seconds));
+    if (needs.affordable(job_.budget_s, 0)) return smaller + ", or a machine on which " + more + " can be had";
+    if (needs.affordable(needs.seconds, machine_memory().available)) return time + ", or " + smaller;
+    return smaller + ", or " + time + " on a machine on which " + more + " can be had";
   }
+
+  static std::int64_t whole_bytes(double bytes) { return static_cast<std::int64_t>(std::min(bytes, 4e18)); }
 
   Expected<void> prove() {
     if (!job_.prove || job_.mode != StepMode::ranks) return {};
-    const ProofNeeds needs = proof_needs(*job_.model);
+    const ProofNeeds needs = proof_needs(*job_.model, job_.plan);
     if (!needs.affordable(job_.budget_s, machine_memory().available)) {
       notes_.push_back(fmt::format(
           "not proven: the step in double would take about {} and {}, more than the budget of {} or half of the memory "
           "that can be had; to prove it, {}",
-          format_seconds(needs.seconds), format_bytes(static_cast<std::int64_t>(std::min(needs.bytes, 4e18))),
+          format_seconds(needs.seconds), format_bytes(whole_bytes(needs.bytes)),
           format_seconds(job_.budget_s), way_to_a_proof(needs)));
       return {};
     }

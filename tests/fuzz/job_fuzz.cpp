@@ -90,7 +90,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::string written = write_step_job(*job);
     const auto again = parse_step_job(written, "again.json");
     if (!again || write_step_job(*again) != written || fingerprint(*again) != fingerprint(*job)) std::abort();
-    if (!(proof_needs(*job->model).seconds >= 0)) std::abort();
+    if (!(proof_needs(*job->model, job->plan).seconds >= 0)) std::abort();
   } else {
     test::check_message(job.error(), "fuzz.json");
   }
