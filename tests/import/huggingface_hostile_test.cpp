@@ -98,7 +98,7 @@ class HuggingfaceHostileTest : public QObject {
     row("all at their limits",
         R"("mixtral", "num_local_experts": 65536, "num_experts_per_tok": 65536, "num_hidden_layers": 4096,
         "hidden_size": 4194304, "intermediate_size": 4194304, "num_attention_heads": 65536, "num_key_value_heads": 65536)",
-        "c.json: num_hidden_layers: 4096 layers of this width are too large even for one sample of 2048 tokens");
+        "c.json: num_hidden_layers: 4096 layers of this width are too large even for one sample of 8192 tokens");
     row("parameters",
         R"("bart", "d_model": 4194304, "encoder_layers": 4096, "decoder_layers": 4096, "encoder_ffn_dim": 4194304,
         "decoder_ffn_dim": 4194304, "encoder_attention_heads": 1024, "decoder_attention_heads": 1024)",

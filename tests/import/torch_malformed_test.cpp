@@ -123,6 +123,31 @@ class TorchMalformedTest : public QObject {
     QVERIFY2(said.find(words.toStdString()) != std::string::npos && said.find("net.pt2") != std::string::npos, said.c_str());
   }
 
+  // Arguments of an inner graph, and the tensor that is changed in place, are named by what reads them.
+  void a_tensor_may_lack_its_name() {
+    P p;
+    p.data("x", {"4", "8"}).tensor("outer", {"4", "8"}).tensor("y", {"4", "8"});
+    const std::string inner = R"({"as_graph": {"name": "submod_1", "graph": {"inputs": [)" + P::of("x") +
+                              R"(], "outputs": [)" + P::of("sin") + R"(], "nodes": [)" +
+                              P::made_node("aten.sin.default", {{"self", P::of("x")}}, {"sin"}, "") +
+                              R"(], "tensor_values": {}}}})";
+    p.node("higher_order.wrap_with_set_grad_enabled", {{"", inner}, {"", P::of("x")}}, {"outer"});
+    p.node("aten.add_.Tensor", {{"self", P::of("outer")}, {"other", P::of("x")}}, {"y"}).result("y");
+    const std::string whole = p.json();
+    QVERIFY(opened_archive(archive(whole)).has_value());
+    int refused = 0;
+    for (const std::string name : {"x", "outer", "sin", "y"})
+      for (std::size_t at = 0; (at = whole.find(P::of(name), at)) != whole.npos; ++at)
+        for (const char* wrong : {"null", "[]", "7"}) {
+          std::string broken = whole;
+          broken.replace(at, P::of(name).size(), std::string(R"({"as_tensor": )") + wrong + "}");
+          const auto source = opened_archive(archive(broken));
+          if (source) continue;  // of a result or a signature: what is left may still be a program
+          refused += source.error().message().find("has a tensor without a name") != std::string::npos;
+        }
+    QCOMPARE(refused, 4 * 3);  // the inner graph's argument, what it reads, and both operands of the sum
+  }
+
   void two_programs_are_one_too_many() {
     const std::string json = product().json();
     const auto source = opened_archive(TorchArchive().add("n/models/a.json", json).add("n/models/b.json", json).text());

@@ -113,6 +113,7 @@ class Reader {
     if (key == "as_tensor" || key == "as_tensors" || key == "as_optional_tensors") {
       made.kind = key == "as_tensor" ? Kind::tensor : Kind::tensors;
       add_names(value, made.tensors);
+      if (made.kind == Kind::tensor && made.tensors.empty()) fail("has a tensor without a name", place);
     } else if (key == "as_int" || key == "as_sym_int") {
       made.kind = Kind::integers;
       made.integers.push_back(whole(held, place));

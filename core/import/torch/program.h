@@ -39,7 +39,7 @@ struct Argument {
   enum class Kind { none, tensor, tensors, integers, reals, flag, text, type, graph, other };
   Kind kind = Kind::none;
   bool list = false;                  ///< integers and reals: as a list
-  std::vector<std::string> tensors;   ///< names; "" where a list has none
+  std::vector<std::string> tensors;   ///< names, one of a tensor; "" where a list has none
   std::vector<Number> integers;
   std::vector<double> reals;
   bool flag = false;
