@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/batch_offer.h"
 
-#include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "app/document.h"
 #include "app/fit_judge.h"
 #include "app/search_runner.h"
 #include "app/task_manager.h"
-#include "core/scenario/scenario_json.h"
 #include "core/search/fitting_batch.h"
 
 namespace turnpoint::app {
 
 namespace {
 const QString kBatchPurpose = QStringLiteral("batch that fits");
-
-std::string key_of(const ScenarioState& state) { return state.content + write_scenario(*state.scenario).dump(); }
 }  // namespace
 
 BatchOffer::BatchOffer(Document& document, SearchRunner& runner, FitJudge& judge, TaskManager& tasks, QObject* parent)
@@ -28,7 +25,7 @@ BatchOffer::BatchOffer(Document& document, SearchRunner& runner, FitJudge& judge
 
 void BatchOffer::withdraw() {
   tasks_.cancel_purpose(kBatchPurpose);
-  looked_.clear();
+  looked_ = nullptr;
   if (std::exchange(offered_, false)) emit withdrawn();
 }
 
@@ -42,8 +39,7 @@ void BatchOffer::look() {
   for (const MethodRun& run : runner_.runs())
     if (run.enabled && run.result && judge_.judged(run)->fastest_that_fits()) return;
   if (state.scenario->settings.batch <= 1) return;
-  const std::string key = key_of(state);
-  if (std::exchange(looked_, key) == key) return;
+  if (std::exchange(looked_, state.scenario) == state.scenario) return;
   search();
 }
 

@@ -4,7 +4,8 @@
 #pragma once
 
 #include <QObject>
-#include <string>
+
+#include "core/scenario/scenario.h"
 
 namespace turnpoint::app {
 
@@ -33,7 +34,7 @@ class BatchOffer : public QObject {
   SearchRunner& runner_;
   FitJudge& judge_;
   TaskManager& tasks_;
-  std::string looked_;    ///< what tells the scenario that was looked at from others
+  ScenarioPtr looked_;  ///< the scenario that a batch was looked for
   bool offered_ = false;
 };
 

@@ -10,12 +10,12 @@
 
 #include "app/carried_answers.h"
 #include "core/base/json.h"
+#include "views/frontier/chart_data.h"
 
 namespace turnpoint::app {
 
 namespace {
 
-constexpr double kTold = 1e-3;
 constexpr qint64 kLargestFile = qint64(16) << 20;
 
 std::int64_t figure_bytes(const Result& result) {
@@ -36,9 +36,7 @@ ResultPtr thinned(const Result& result) {
   for (std::size_t i = 0; i < points.size(); ++i) {
     const bool named = i == 0 || i + 1 == points.size() || result.turning_point == i || result.near_best == i ||
                        fastest == i;
-    const ResultPoint* last = thin->points.empty() ? nullptr : &thin->points.back();
-    const bool told = last && (double(points[i].memory_bytes) >= double(last->memory_bytes) * (1 + kTold) ||
-                               points[i].time_s <= last->time_s * (1 - kTold));
+    const bool told = !thin->points.empty() && views::told_apart(points[i], thin->points.back());
     if (!named && !told) continue;
     if (result.turning_point == i) thin->turning_point = thin->points.size();
     if (result.near_best == i) thin->near_best = thin->points.size();

@@ -13,8 +13,8 @@
 
 namespace turnpoint::app {
 
-/// The result with only as many points as can be told apart: each differs from the one before by a thousandth in memory
-/// or in time. Its ends stay, and so does what is named of it; it has no plans.
+/// The result with only as many points as can be told apart: each is told apart from the one before
+/// (views::told_apart). Its ends stay, and so does what is named of it; it has no plans.
 ResultPtr thinned(const Result& result);
 
 class FiguresStore {

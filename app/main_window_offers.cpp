@@ -16,17 +16,18 @@ void MainWindow::connect_offers() {
   connect(offer, &BatchOffer::found, this, [this, about](qint64 batch) {
     const Scenario& scenario = *document_->scenario();
     views::Message message{views::Message::Kind::warning,
-                           tr("No plan fits %1 with batch %2.")
+                           tr("No plan of the checked methods fits %1 with batch %2.")
                                .arg(views::memory_text(scenario.memory_limit()))
                                .arg(scenario.model->batch),
                            {},
                            about};
     if (batch > 0) {
-      message.where = tr("With batch %1 one does.").arg(batch);
+      message.where = tr("With batch %1 FT has one.").arg(batch);
       message.action = tr("Use batch %1").arg(batch);
       message.act = [this, batch] { document_->set_option("batch", double(batch), 0); };
     } else {
-      message.where = tr("None fits with any smaller batch: it takes more devices, more memory or a shorter sequence.");
+      message.where = tr("FT has none with any smaller batch either: more devices, more memory, a shorter sequence or "
+                         "micro-batches (a split of your own) are left.");
     }
     messages_->show_message(std::move(message));
   });

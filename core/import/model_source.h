@@ -34,6 +34,7 @@ struct StatedDefaults {
   std::string precision_reason;
   std::string batch_reason;     ///< of chosen_batch()
   std::string sequence_reason;  ///< of the sequence that bind() takes where none is chosen
+  bool names_sequence = true;   ///< false: the source names none, and the reason is that of a usual length
 };
 
 /// The precision that a type's name stands for: "float32", "BF16", "torch.float16". 16 and 8 bits are counted as bf16;

@@ -57,7 +57,7 @@ void set_option(Settings& settings, std::string_view key, double value);  ///< v
 /// A setting that nobody gave, as it was taken and why (design.md 5.9): {"sequence", "8192", "the model's own maximum"}.
 struct TakenSetting {
   std::string key, value, reason;
-  bool stated = false;  ///< by the model, as one of several that would do; false: a default
+  bool stated = false;  ///< the model says so; false: a default
 };
 /// "batch 256 (the default), sequence 8192 (the model's own maximum)"
 std::string words_of(const std::vector<TakenSetting>& taken);

@@ -41,8 +41,8 @@ class FiguresStoreTest : public QObject {
     for (const ResultPoint& point : whole->points) {
       while (at + 1 < thin->points.size() && thin->points[at + 1].memory_bytes <= point.memory_bytes) ++at;
       const ResultPoint& near = thin->points[at];
-      QVERIFY(double(point.memory_bytes) <= double(near.memory_bytes) * 1.001);
-      QVERIFY(point.time_s >= near.time_s * 0.999);
+      QVERIFY(double(point.memory_bytes) <= double(near.memory_bytes) * (1.001 + 1e-12));
+      QVERIFY(point.time_s >= near.time_s * (0.999 - 1e-12));
     }
     if (whole->turning_point)
       QVERIFY(thin->points[*thin->turning_point] == whole->points[*whole->turning_point]);

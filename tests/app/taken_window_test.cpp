@@ -75,14 +75,14 @@ class TakenWindowTest : public QObject {
     QVERIFY(real.settle());
     const auto& points = real.window->runner().find("ft")->result->points;
     real.window->document().set_option("memory-limit", double(points.front().memory_bytes / 3), 0);
-    QVERIFY(QTest::qWaitFor([&] { return message_with(real, "No plan fits") != nullptr; }, 60000));
+    QVERIFY(QTest::qWaitFor([&] { return message_with(real, "No plan of the checked methods fits") != nullptr; }, 60000));
     QVERIFY(real.settle());
-    const views::Message* message = message_with(real, "No plan fits");
+    const views::Message* message = message_with(real, "No plan of the checked methods fits");
     QVERIFY(message && message->action.startsWith(QStringLiteral("Use batch ")));
     message->act();
     QVERIFY(QTest::qWaitFor([&] { return settings_of(real).batch < 256; }, 10000));
     QVERIFY(real.settle());
-    QVERIFY(!message_with(real, "No plan fits"));
+    QVERIFY(!message_with(real, "No plan of the checked methods fits"));
     bool fits = false;
     for (const auto& series : real.window->chart()->data().series)
       fits = fits || (series.result && series.result->fastest_that_fits());

@@ -18,15 +18,19 @@ struct Run {
   QJsonObject object() const { return QJsonDocument::fromJson(out).object(); }
 };
 
-inline Run run(const QStringList& arguments) {
+inline Run run_program(const QString& program, const QStringList& arguments) {
   QProcess process;
-  process.start(TURNPOINT_BINARY_DIR "/turnpoint-cli", arguments);
+  process.start(program, arguments);
   Run result;
   if (!process.waitForFinished(300000) || process.exitStatus() != QProcess::NormalExit) return result;
   result.code = process.exitCode();
   result.out = process.readAllStandardOutput();
   result.err = process.readAllStandardError();
   return result;
+}
+
+inline Run run(const QStringList& arguments) {
+  return run_program(QStringLiteral(TURNPOINT_BINARY_DIR "/turnpoint-cli"), arguments);
 }
 
 }  // namespace turnpoint::test

@@ -12,21 +12,13 @@ using namespace turnpoint::test;
 namespace {
 
 Run script(const QStringList& arguments) {
-  QProcess process;
-  process.start(QStringLiteral("python3"), QStringList{TURNPOINT_SOURCE_DIR "/packaging/export_model.py"} + arguments);
-  Run result;
-  if (!process.waitForFinished(300000) || process.exitStatus() != QProcess::NormalExit) return result;
-  result.code = process.exitCode();
-  result.out = process.readAllStandardOutput();
-  result.err = process.readAllStandardError();
-  return result;
+  return run_program(QStringLiteral("python3"),
+                     QStringList{TURNPOINT_SOURCE_DIR "/packaging/export_model.py"} + arguments);
 }
 
 /// Whether these modules are there to be imported.
 bool has_modules(const char* names) {
-  QProcess process;
-  process.start(QStringLiteral("python3"), {"-c", QStringLiteral("import ") + names});
-  return process.waitForFinished(300000) && process.exitStatus() == QProcess::NormalExit && process.exitCode() == 0;
+  return run_program(QStringLiteral("python3"), {"-c", QStringLiteral("import ") + names}).code == 0;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "fuzz/checks.h"
 #include "tests/import/torch_archive.h"
 
 extern "C" const char* turnpoint_fuzz_corpus() { return "torch_program"; }
@@ -16,24 +17,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto source =
       test::opened_archive(archive ? text : test::TorchArchive(true).add("n/models/model.json", text).text());
   if (!source) {
-    if (source.error().message().empty()) std::abort();
+    test::check_message(source.error());
     return 0;
   }
-  for (const std::int64_t batch : {1, 12}) {
-    const auto model = (*source)->bind({batch, 16});
-    if (!model) {
-      if (model.error().message().empty()) std::abort();
-      continue;
-    }
-    for (const auto& op : (*model)->operators)
-      for (const auto* accesses : {&op.inputs, &op.outputs})
-        for (const auto& access : *accesses) {
-          if (access.walks.size() != (*model)->tensors[access.tensor].shape.size()) std::abort();
-          for (const auto& walk : access.walks)
-            for (const auto loop : walk)
-              if (loop >= op.dims.size()) std::abort();
-        }
-    if (summarise(**model).parameters < 0) std::abort();
-  }
+  test::check_bound(**source);
   return 0;
 }

@@ -5,6 +5,7 @@
 #include <QtTest>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "core/plan/fitting.h"
 #include "core/scenario/scenario_json.h"
@@ -74,6 +75,27 @@ class TakenSettingsTest : public QObject {
       return stated;
     }());
     QCOMPARE(told(*source, {true, true, false}, settings), std::string("precision bf16 (torch_dtype says bfloat16)"));
+  }
+
+  // A usual length is told with its reason, and never called the model's own. Bloom's positions have no end.
+  void a_length_that_nobody_names_is_no_statement() {
+    QTemporaryDir folder;
+    for (const auto& [text, words, stated] :
+         {std::tuple{R"({"model_type": "bloom", "hidden_size": 64, "n_layer": 1, "n_head": 4, "vocab_size": 1000})",
+                     "sequence 2048 (a usual length: the file names no maximum)", false},
+          std::tuple{R"({"model_type": "gpt2", "n_embd": 64, "n_layer": 1, "n_head": 4, "n_positions": 64})",
+                     "sequence 64 (the model's own maximum)", true}}) {
+      const std::string path = folder.filePath(QStringLiteral("config.json")).toStdString();
+      std::ofstream(path) << text;
+      const auto source = open_model(path);
+      QVERIFY2(source.has_value(), source ? "" : source.error().message().c_str());
+      const auto scenario = scenario_of(**source, "v100-16gb-1x2", with_stated(**source, {}, {}));
+      QVERIFY(scenario.has_value());
+      const auto taken = taken_settings(**source, **scenario, {});
+      QCOMPARE(taken.back().key, std::string("sequence"));
+      QCOMPARE(taken.back().stated, stated);
+      QVERIFY2(words_of(taken).ends_with(words), words_of(taken).c_str());
+    }
   }
 
   void a_name_with_a_batch_says_it() {

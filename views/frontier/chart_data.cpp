@@ -35,17 +35,19 @@ std::vector<ResultPoint> ChartSeries::line_points() const {
 
 bool ChartSeries::beyond() const { return result && !beyond_switches(*result).empty(); }
 
-std::size_t distinct_place(const std::vector<ResultPoint>& points, std::size_t index) {
+bool told_apart(const ResultPoint& a, const ResultPoint& b) {
   constexpr double kApart = 1e-3;
+  const double memory = double(b.memory_bytes);
+  return std::abs(double(a.memory_bytes) - memory) > kApart * memory ||
+         std::abs(a.time_s - b.time_s) > kApart * b.time_s;
+}
+
+std::size_t distinct_place(const std::vector<ResultPoint>& points, std::size_t index) {
   std::size_t place = 0;
   const ResultPoint* last = nullptr;
   for (std::size_t i = 0; i <= index && i < points.size(); ++i) {
     const ResultPoint& p = points[i];
-    if (!drawable(p)) continue;
-    const auto memory = [](const ResultPoint& one) { return static_cast<double>(one.memory_bytes); };
-    if (last && std::abs(memory(p) - memory(*last)) <= kApart * memory(*last) &&
-        std::abs(p.time_s - last->time_s) <= kApart * last->time_s)
-      continue;
+    if (!drawable(p) || (last && !told_apart(p, *last))) continue;
     last = &p;
     ++place;
   }

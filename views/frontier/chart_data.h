@@ -116,7 +116,9 @@ std::optional<ChartRange> fitted_range(const ChartData& data, const ChartUnits& 
                                        bool log_time);
 inline constexpr double kSteepest = 5;
 
-/// How many of a line's plans can be told apart: each differs from the one before by a thousandth in memory or time.
+/// Whether they differ by a thousandth in memory or in time.
+bool told_apart(const ResultPoint& a, const ResultPoint& b);
+/// How many of a line's plans can be told apart, each from the one before.
 std::size_t distinct_plans(const std::vector<ResultPoint>& points);
 /// The place among them, from 1, of the plan at `index`.
 std::size_t distinct_place(const std::vector<ResultPoint>& points, std::size_t index);

@@ -36,6 +36,7 @@ class ConfigSource final : public ModelSource {
 StatedDefaults stated_by(const nlohmann::json& document, const TransformerShape& shape) {
   StatedDefaults stated;
   stated.sequence_reason = shape.default_sequence_reason();
+  stated.names_sequence = shape.positions_named;
   const auto look = [&](const nlohmann::json& object) {
     for (const char* key : {"torch_dtype", "dtype"}) {
       const auto found = object.is_object() ? object.find(key) : object.end();

@@ -56,6 +56,7 @@ class OnnxSource final : public ModelSource {
       if (stated.precision) stated.precision_reason = precision_reason("the type of its weights", type_name(most->first));
     }
     if (chosen_batch() > 0) stated.batch_reason = "the export fixes it";
+    stated.names_sequence = false;
     if (!plan_.sequence_symbols.empty())
       stated.sequence_reason = fmt::format("the longest up to {} that the graph takes, which names none", kUsualSequence);
     return stated;
