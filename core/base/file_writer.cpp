@@ -2,6 +2,7 @@
 #include "core/base/file_writer.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cassert>
@@ -53,8 +54,30 @@ void remove_neighbour(const std::string& name) {
   forget(name);
 }
 
+constexpr std::string_view kNeighbour = ".part";
+
 std::string neighbour_name(const std::filesystem::path& path, int attempt) {
-  return path.string() + ".part" + std::to_string(::getpid()) + "-" + std::to_string(attempt);
+  return path.string() + std::string(kNeighbour) + std::to_string(::getpid()) + "-" + std::to_string(attempt);
+}
+
+// What neighbour_name() adds to a file's name: ".part1234-0".
+bool is_neighbour_suffix(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789";
+  if (text.substr(0, kNeighbour.size()) != kNeighbour) return false;
+  text.remove_prefix(kNeighbour.size());
+  const auto dash = text.find('-');
+  if (dash == std::string_view::npos || dash == 0 || dash + 1 == text.size()) return false;
+  return text.find_first_not_of(kDigits) == dash && text.find_first_not_of(kDigits, dash + 1) == std::string_view::npos;
+}
+
+// A writer holds its file's lock from before the file has a name until the file has its last one, so that a file beside
+// the target without a lock is one whose writer was killed. False with EEXIST: somebody took it for such a file.
+bool lock_own(int file) {
+  struct stat state {};
+  const bool taken = ::flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  if (!taken && ::fstat(file, &state) == 0 && state.st_nlink > 0) return true;
+  errno = EEXIST;
+  return false;
 }
 
 constexpr int kAttempts = 100;
@@ -96,9 +119,34 @@ std::FILE* open_neighbour(const std::filesystem::path& path, std::string& name) 
   std::FILE* handle = nullptr;
   name = free_neighbour(path, [&](const std::string& free) {
     handle = std::fopen(free.c_str(), "wbxe");
-    return handle != nullptr;
+    if (!handle) return false;
+    if (lock_own(::fileno(handle))) return true;
+    std::fclose(std::exchange(handle, nullptr));
+    return false;
   });
   return handle;
+}
+
+// Whether the name still is that of the open file: another writer may have moved it on and taken the name again.
+bool is_file_of(const std::filesystem::path& name, int file) {
+  struct stat named {}, opened {};
+  return ::lstat(name.c_str(), &named) == 0 && ::fstat(file, &opened) == 0 && named.st_dev == opened.st_dev &&
+         named.st_ino == opened.st_ino;
+}
+
+// Removes what killed writers of `path` left: a nameless file needs a name for a moment before it can replace another.
+void remove_left_neighbours(const std::filesystem::path& path) {
+  const std::string own = path.filename().string();
+  std::error_code ec;
+  for (std::filesystem::directory_iterator entry(folder_of(path), ec), end; !ec && entry != end; entry.increment(ec)) {
+    const std::string name = entry->path().filename().string();
+    if (name.size() <= own.size() || name.compare(0, own.size(), own) != 0) continue;
+    if (!is_neighbour_suffix(std::string_view(name).substr(own.size()))) continue;
+    const int file = ::open(entry->path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (file < 0) continue;
+    if (::flock(file, LOCK_EX | LOCK_NB) == 0 && is_file_of(entry->path(), file)) ::unlink(entry->path().c_str());
+    ::close(file);
+  }
 }
 
 // After a power cut the new file is there under its name, or the old one is: never an empty one.
@@ -153,12 +201,20 @@ Expected<void> FileWriter::write(std::string_view text) {
   return {};
 }
 
-// The nameless file gets a name of its own first: a link cannot take the place of what is there.
+// Where nothing stands yet the nameless file takes the target's name at once, and a writer that is killed has left
+// nothing or all. A link cannot take the place of a file: there it gets a name beside it first, which commit() moves.
 bool FileWriter::give_name() {
   const std::string nameless = "/proc/self/fd/" + std::to_string(::fileno(handle_));
-  name_ = free_neighbour(target_, [&](const std::string& free) {
-    return ::linkat(AT_FDCWD, nameless.c_str(), AT_FDCWD, free.c_str(), AT_SYMLINK_FOLLOW) == 0;
-  });
+  const auto link_to = [&](const std::string& name) {
+    return ::linkat(AT_FDCWD, nameless.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+  };
+  {
+    const std::lock_guard lock(unfinished().mutex);
+    if (link_to(target_.string())) return true;
+  }
+  if (errno != EEXIST) return false;
+  ::flock(::fileno(handle_), LOCK_EX | LOCK_NB);
+  name_ = free_neighbour(target_, link_to);
   return !name_.empty();
 }
 
@@ -171,9 +227,10 @@ Expected<void> FileWriter::commit() {
     if (::fchmod(::fileno(handle_), existing.st_mode & 07777) != 0) errno = 0;  // somebody else's file system
   if (::fsync(::fileno(handle_)) != 0 && errno != EINVAL && errno != ENOTSUP) return failed("written");
   if (name_.empty() && !give_name()) return failed("written");
-  if (std::fclose(std::exchange(handle_, nullptr)) != 0) return failed("written");
-  if (std::rename(name_.c_str(), target_.c_str()) != 0) return failed("replaced");
+  if (!name_.empty() && std::rename(name_.c_str(), target_.c_str()) != 0) return failed("replaced");
   forget(name_);
+  std::fclose(std::exchange(handle_, nullptr));  // all of it is on the disk; with this its lock goes
+  remove_left_neighbours(target_);
   keep_folder(target_);
   return {};
 }

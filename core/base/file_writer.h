@@ -18,7 +18,8 @@ using TextSink = std::function<Expected<void>(std::string_view)>;
 /// Writes to a temporary file of the same folder, which takes the file's place with commit() and goes away without it: a
 /// full disk, an error, a cancelled or a killed writer leave what was there before. What is committed is on the disk, so
 /// that a power cut leaves the old file or the new one. Permissions stay, a link keeps pointing. Devices and pipes
-/// (/dev/null) are written in place.
+/// (/dev/null) are written in place. A writer that is killed in the instant in which it replaces a file can leave the whole
+/// new file beside it; the next writer of that path removes it.
 class FileWriter {
  public:
   /// Bad input, naming `path`: the folder is not there or cannot be written.

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files that are written in pieces: whole or not there. Whole texts at once: json_test.
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <QtTest>
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <thread>
+#include <vector>
 
 #include "core/base/file_writer.h"
 #include "core/base/json.h"
@@ -85,6 +89,61 @@ class FileWriterTest : public QObject {
     QVERIFY(WIFSIGNALED(status));
     if (names_in(folder).size() == 1) QSKIP("this file system has no files without a name");
     QVERIFY2(names_in(folder).isEmpty(), qPrintable(names_in(folder).join(' ')));
+  }
+
+  // A writer that replaces a file and is killed in that instant leaves the new one beside it, and nobody holds its lock.
+  void what_a_killed_writer_left_goes_with_the_next() {
+    QTemporaryDir folder;
+    const auto path = folder.filePath("f").toStdString();
+    for (const char* name : {"f.part1-0", "f.part123456-12", "f.part1-", "f.part-1", "f.part1-0x", "f.parts", "g.part1-0"}) {
+      QFile file(folder.filePath(name));
+      QVERIFY(file.open(QIODevice::WriteOnly));
+    }
+    const int held = ::open((path + ".part2-0").c_str(), O_CREAT | O_WRONLY, 0600);
+    QCOMPARE(::flock(held, LOCK_EX), 0);
+    QVERIFY(write_file_atomically(path, "text"));
+    QCOMPARE(names_in(folder), QStringList({"f", "f.part-1", "f.part1-", "f.part1-0x", "f.part2-0", "f.parts", "g.part1-0"}));
+    ::close(held);
+  }
+
+  // Killed at every step of a commit: linkat, rename and what stands between.
+  void killed_at_any_moment_the_file_is_the_old_or_the_new() {
+    QTemporaryDir folder;
+    const auto path = folder.filePath("f").toStdString();
+    for (int round = 0; round < 200; ++round) {
+      const bool replaces = round % 2 != 0;
+      std::filesystem::remove(path);
+      if (replaces) QVERIFY(write_file_atomically(path, "old"));
+      const pid_t child = ::fork();
+      if (child == 0)
+        for (;;) (void)write_file_atomically(path, "new");
+      ::usleep(static_cast<unsigned>(round * 37));
+      ::kill(child, SIGKILL);
+      QCOMPARE(::waitpid(child, nullptr, 0), child);
+      const auto text = read_file(path);
+      QVERIFY(text ? *text == "new" || (replaces && *text == "old") : !replaces);
+    }
+    QVERIFY(write_file_atomically(path, "last"));
+    QCOMPARE(names_in(folder), QStringList{"f"});
+  }
+
+  // Many writers of one path: each file is whole, none takes another's for what a killed one left.
+  void writers_of_one_path_do_not_disturb_each_other() {
+    QTemporaryDir folder;
+    const auto path = folder.filePath("f").toStdString();
+    std::atomic<int> failures = 0;
+    {
+      std::vector<std::jthread> writers;
+      for (int w = 0; w < 8; ++w)
+        writers.emplace_back([&, w] {
+          for (int i = 0; i < 100; ++i)
+            if (!write_file_atomically(path, std::string(1000, static_cast<char>('a' + w)))) ++failures;
+        });
+    }
+    QCOMPARE(failures.load(), 0);
+    const auto text = read_file(path);
+    QVERIFY(text && text->size() == 1000 && text->find_first_not_of(text->front()) == std::string::npos);
+    QCOMPARE(names_in(folder), QStringList{"f"});
   }
 
   void what_is_unfinished_can_be_removed_at_the_end() {

@@ -6,15 +6,17 @@
 
 Two fifths of the kills end the command line while it writes, three tenths a window that is edited and saved, three
 tenths the probe, its ranks or the command line above them. After each: a file holds what it held before or all of what
-was to be written; no other file stands beside it; what was saved is there, the recovery copy can be read; no process of
-the run is alive; nothing of it lies in TMPDIR, which is the run's own, or in /dev/shm. Everything is done in a folder of
-its own that is removed. Exit code 1 after the first five failures, or at the end if there was one.
+was to be written; nothing stands beside it but, at most, one whole file that the next writing removes; what was saved is
+there, the recovery copy can be read; no process of the run is alive; nothing of it lies in TMPDIR, which is the run's own,
+or in /dev/shm. Everything is done in a folder of its own that is removed. Exit code 1 after the first five failures, or at
+the end if there was one.
 """
 import argparse
 import json
 import os
 import pathlib
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -91,11 +93,33 @@ def without_times(document):
     return [without_times(v) for v in document] if isinstance(document, list) else document
 
 
+def look_beside(programs, place, out):
+    """Nothing stands beside `out`. A kill in the instant of replacing leaves the new file, and the next writing removes it."""
+    others = [n for n in os.listdir(out.parent) if n != out.name]
+    if not others:
+        return
+    parts = [n for n in others if re.fullmatch(re.escape(out.name) + r"\.part\d+-\d+", n)]
+    try:
+        for name in parts:
+            json.loads((out.parent / name).read_text())
+    except ValueError as error:
+        raise Failure(f"{name} stands beside what was asked for, and is not whole: {error}") from error
+    if len(others) > 1 or not parts or not out.exists():
+        raise Failure(f"files beside the one that was asked for: {others}")
+    before = out.read_bytes()
+    subprocess.run([str(programs / "turnpoint-cli"), "hardware", "v100-16gb-1x2", "--out", str(out)], env=place.environment(),
+                   check=True, capture_output=True)
+    if os.listdir(out.parent) != [out.name]:
+        raise Failure(f"the next writing leaves {others}")
+    out.write_bytes(before)
+
+
 class CommandLine:
     """Ended while it writes: before, in and after the writing, wherever the moment falls."""
     OLD = b'{"this": "was here before"}\n'
 
     def __init__(self, programs, place):
+        self.programs = programs
         cli = str(programs / "turnpoint-cli")
         small = ["builtin:alexnet", "--hardware", "v100-16gb-1x8"]
         result = str(place.folder / "out" / "result.json")
@@ -126,9 +150,7 @@ class CommandLine:
         time.sleep(share * self.seconds[name])
         kill(process.pid)
         ended = process.wait()
-        others = [n for n in os.listdir(out.parent) if n != out.name]
-        if others:
-            raise Failure(f"{name}: files beside the one that was asked for: {others}")
+        look_beside(self.programs, place, out)
         if not out.exists():
             if before or ended == 0:
                 raise Failure(f"{name}: the file is gone")
@@ -150,7 +172,7 @@ class Window:
     SESSION = '{"format":"turnpoint/session@1","scenario":{"model":"builtin:lenet","hardware":"v100-16gb-1x2"}}'
 
     def __init__(self, programs, tests):
-        self.real, self.program = programs / "turnpoint", tests / "app_tests"
+        self.programs, self.real, self.program = programs, programs / "turnpoint", tests / "app_tests"
 
     def real_round(self, place, chance):
         """The program itself, at any moment from its start on: it has nothing unsaved."""
@@ -189,9 +211,7 @@ class Window:
         kill(process.pid)
         process.stdout.read()
         process.wait()
-        others = [n for n in os.listdir(saved.parent) if n != saved.name]
-        if others:
-            raise Failure(f"files beside the session: {others}")
+        look_beside(self.programs, place, saved)
         notes = []
         if last["saved"] and not saved.exists():
             raise Failure("a session that was saved is gone")
@@ -213,6 +233,7 @@ class Probe:
     """The probe, one of its ranks, or the command line above them, under measure and validate."""
 
     def __init__(self, programs, place):
+        self.programs = programs
         self.cli = str(programs / "turnpoint-cli")
         self.result = str(place.folder / "out" / "result.json")
         subprocess.run([self.cli, "search", "builtin:lenet", "--hardware", "v100-16gb-1x2", "--batch", "64", "--out",
@@ -248,9 +269,7 @@ class Probe:
                 raise Failure(f"{command} ended with {process.returncode}: {said[-300:]}")
             if process.returncode == 5 and "turnpoint-cli: " not in said:
                 raise Failure(f"{command} does not say what happened: {said[-300:]}")
-        others = [n for n in os.listdir(out.parent) if n != out.name]
-        if others:
-            raise Failure(f"files beside the one that was asked for: {others}")
+        look_beside(self.programs, place, out)
         for file in [out, *(place.folder / "home").rglob("*.json")]:
             try:
                 if file.exists():
