@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -8,7 +9,8 @@
 #include "app/cli/commands.h"
 #include "core/base/text.h"
 #include "core/import/model_source.h"
-#include "core/scenario/scenario.h"
+#include "core/scenario/scenario_json.h"
+#include "core/search/scenario_of.h"
 
 namespace turnpoint::cli {
 
@@ -37,9 +39,23 @@ nlohmann::ordered_json whole(double count) {
   return count;
 }
 
-std::string describe(const Model& model, const ModelSummary& s) {
-  std::string text = fmt::format("{}\n  source        {}\n  batch         {}\n", model.name, model.source, model.batch);
-  if (model.sequence > 0) text += fmt::format("  sequence      {}\n", model.sequence);
+/// What was taken unasked, and why. Of the precision only one that the model states: nothing here depends on it.
+std::vector<TakenSetting> told_settings(const ModelSource& source, const Model& model, const GivenSettings& given) {
+  auto taken = taken_settings(source, model, source.stated().precision.value_or(Precision::fp32), given);
+  std::erase_if(taken, [](const TakenSetting& one) { return one.key == "precision" && !one.stated; });
+  return taken;
+}
+
+std::string describe(const Model& model, const ModelSummary& s, const std::vector<TakenSetting>& taken) {
+  const auto reason = [&](std::string_view key) {
+    const auto found = std::find_if(taken.begin(), taken.end(), [&](const TakenSetting& one) { return one.key == key; });
+    return found == taken.end() ? std::string() : fmt::format(" ({})", found->reason);
+  };
+  std::string text = fmt::format("{}\n  source        {}\n  batch         {}{}\n", model.name, model.source, model.batch,
+                                 reason("batch"));
+  if (model.sequence > 0) text += fmt::format("  sequence      {}{}\n", model.sequence, reason("sequence"));
+  for (const TakenSetting& one : taken)
+    if (one.key == "precision") text += fmt::format("  precision     {} ({})\n", one.value, one.reason);
   text += fmt::format("  operators     {}\n  parameters    {} ({}), {} in fp32\n", s.operators, s.parameters,
                       format_count(double(s.parameters)), format_bytes(s.parameter_bytes));
   if (s.active_parameters != s.parameters) text += fmt::format("  active        {}\n", s.active_parameters);
@@ -87,8 +103,9 @@ int inspect(const InspectOptions& options) {
     std::fprintf(stderr, "note: --sequence is ignored: %s has no sequence that could be chosen\n",
                  (*source)->name().c_str());
   const ModelSummary s = summarise(**model);
-  if (!options.json) return write_output({}, describe(**model, s));
-  const nlohmann::ordered_json out = {{"name", (*model)->name},
+  const auto taken = told_settings(**source, **model, {!options.batch.empty(), !options.sequence.empty(), false});
+  if (!options.json) return write_output({}, describe(**model, s, taken));
+  nlohmann::ordered_json out = {{"name", (*model)->name},
                                       {"source", (*model)->source},
                                       {"operators", s.operators},
                                       {"parameters", s.parameters},
@@ -100,6 +117,7 @@ int inspect(const InspectOptions& options) {
                                       {"activation_bytes", s.activation_bytes},
                                       {"symbolic_dimensions", (*model)->symbolic_dimensions},
                                       {"warnings", (*model)->warnings}};
+  if (!taken.empty()) out["taken"] = write_taken(taken);
   return write_output({}, out.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
 }
 

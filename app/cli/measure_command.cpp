@@ -9,6 +9,7 @@
 #include "core/base/text.h"
 #include "core/cost/measure_machine.h"
 #include "core/import/model_source.h"
+#include "core/search/scenario_of.h"
 
 namespace turnpoint::cli {
 
@@ -46,9 +47,16 @@ Expected<ModelPtr> chosen_model(const MeasureArguments& arguments) {
   if (arguments.model.empty()) return ModelPtr();
   const auto source = open_model(arguments.model);
   if (!source) return source.error();
-  std::int64_t batch = arguments.batch;
-  if (batch == 0) batch = (*source)->chosen_batch() > 0 ? (*source)->chosen_batch() : 256;
-  return (*source)->bind({batch, arguments.sequence});
+  const GivenSettings given = {arguments.batch > 0, arguments.sequence > 0, true};
+  Settings settings;
+  settings.batch = arguments.batch;
+  settings.sequence = arguments.sequence;
+  settings = with_stated(**source, settings, given);
+  auto model = (*source)->bind({settings.batch, settings.sequence});
+  if (!model) return model;
+  const auto taken = taken_settings(**source, **model, settings.precision, given);
+  if (!taken.empty()) std::fprintf(stderr, "note: taken: %s\n", words_of(taken).c_str());
+  return model;
 }
 
 Expected<MeasureOptions> options_of(const MeasureArguments& arguments) {

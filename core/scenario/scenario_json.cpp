@@ -39,6 +39,13 @@ std::string choice(const Settings& settings, std::string_view key) {
 
 }  // namespace
 
+nlohmann::json write_taken(const std::vector<TakenSetting>& taken) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const TakenSetting& one : taken)
+    list.push_back({{"setting", one.key}, {"value", one.value}, {"reason", one.reason}});
+  return list;
+}
+
 nlohmann::json write_scenario(const Scenario& scenario) {
   const Settings& settings = scenario.settings;
   nlohmann::json object = {
@@ -58,8 +65,7 @@ nlohmann::json write_scenario(const Scenario& scenario) {
       {"seed", settings.seed},
   };
   for (const auto& factor : kFactors) object["factors"][factor.key] = settings.factors.*factor.field;
-  for (const TakenSetting& taken : scenario.taken)
-    object["taken"].push_back({{"setting", taken.key}, {"value", taken.value}, {"reason", taken.reason}});
+  if (!scenario.taken.empty()) object["taken"] = write_taken(scenario.taken);
   if (settings.memory_limit > 0) object["memory_limit_bytes"] = settings.memory_limit;
   if (settings.price_per_hour > 0) object["price_per_hour"] = settings.price_per_hour;
   return object;

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 #include "core/base/expected.h"
 #include "core/scenario/scenario.h"
@@ -14,6 +15,8 @@ namespace turnpoint {
 /// memory_limit_bytes?, seed, taken?}. `taken`: {setting, value, reason} of what nobody gave, to be read by people
 /// alone. `model` is the source as the user named it; `devices` the number used.
 nlohmann::json write_scenario(const Scenario& scenario);
+/// [{setting, value, reason}], empty where all was given.
+nlohmann::json write_taken(const std::vector<TakenSetting>& taken);
 
 /// What a scenario object names; the model and the hardware are still to be opened.
 struct ScenarioNames {

@@ -15,16 +15,21 @@ Settings with_stated(const ModelSource& source, Settings settings, const GivenSe
 
 std::vector<TakenSetting> taken_settings(const ModelSource& source, const Scenario& scenario,
                                          const GivenSettings& given) {
+  if (scenario.tasks) return {};
+  return taken_settings(source, *scenario.model, scenario.settings.precision, given);
+}
+
+std::vector<TakenSetting> taken_settings(const ModelSource& source, const Model& bound, Precision precision,
+                                         const GivenSettings& given) {
   std::vector<TakenSetting> taken;
-  if (scenario.tasks) return taken;
   const StatedDefaults stated = source.stated();
   const auto take = [&](const char* key, std::string value, const std::string& reason, bool named = true) {
     taken.push_back({key, std::move(value), reason.empty() ? "the default" : reason, named && !reason.empty()});
   };
-  if (!given.precision) take("precision", to_string(scenario.settings.precision), stated.precision_reason);
-  if (!given.batch) take("batch", std::to_string(scenario.model->batch), stated.batch_reason);
-  if (!given.sequence && scenario.model->sequence > 0 && !stated.sequence_reason.empty())
-    take("sequence", std::to_string(scenario.model->sequence), stated.sequence_reason, stated.names_sequence);
+  if (!given.precision) take("precision", to_string(precision), stated.precision_reason);
+  if (!given.batch) take("batch", std::to_string(bound.batch), stated.batch_reason);
+  if (!given.sequence && bound.sequence > 0 && !stated.sequence_reason.empty())
+    take("sequence", std::to_string(bound.sequence), stated.sequence_reason, stated.names_sequence);
   return taken;
 }
 

@@ -21,6 +21,9 @@ Settings with_stated(const ModelSource& source, Settings settings, const GivenSe
 /// What a scenario of such settings took unasked, each with its reason; none of a task graph, whose file has it all.
 std::vector<TakenSetting> taken_settings(const ModelSource& source, const Scenario& scenario,
                                          const GivenSettings& given);
+/// The same of a model bound without a scenario.
+std::vector<TakenSetting> taken_settings(const ModelSource& source, const Model& bound, Precision precision,
+                                         const GivenSettings& given);
 
 /// Opens the hardware, binds the model and cuts the cluster. `hardware` empty: a task graph's own file; a usage error
 /// where the source is a model.

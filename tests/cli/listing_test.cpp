@@ -82,6 +82,33 @@ class ListingTest : public QObject {
     QVERIFY(object["warnings"].isArray() && object["symbolic_dimensions"].isArray());
   }
 
+  // What nobody gave is said with its reason (design.md 5.9); the precision only where the model states one.
+  void inspect_says_what_it_took() {
+    QTemporaryDir folder;
+    QFile config(folder.filePath("config.json"));
+    QVERIFY(config.open(QIODevice::WriteOnly));
+    config.write(R"({"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 64, "intermediate_size": 128,
+                     "num_attention_heads": 4, "num_hidden_layers": 2, "vocab_size": 100, "max_position_embeddings": 512,
+                     "torch_dtype": "bfloat16"})");
+    config.close();
+    const Run text = run({"inspect", config.fileName()});
+    QVERIFY2(text.code == 0, text.err);
+    for (const char* line : {"  batch         1 (the default)\n", "  sequence      512 (", "  precision     bf16 (torch_dtype says "})
+      QVERIFY2(text.out.contains(line), text.out);
+    const auto taken = [](const QStringList& arguments) {
+      const Run ran = run(QStringList{"inspect", "--json"} + arguments);
+      QStringList keys;
+      for (const auto& one : QJsonDocument::fromJson(ran.out).object()["taken"].toArray()) {
+        keys += one.toObject()["setting"].toString();
+        if (one.toObject()["reason"].toString().isEmpty()) keys += "without a reason";
+      }
+      return keys.join(' ');
+    };
+    QCOMPARE(taken({config.fileName()}), QString("precision batch sequence"));
+    QCOMPARE(taken({config.fileName(), "--batch", "2", "--sequence", "128"}), QString("precision"));
+    QCOMPARE(taken({"builtin:lenet"}), QString("batch"));
+  }
+
   void inspect_counts_one_sample_by_default() {
     const auto macs = [](const QStringList& arguments) {
       return QJsonDocument::fromJson(run(QStringList{"inspect", "--json"} + arguments).out)
