@@ -62,6 +62,14 @@ ResultPtr KeptAnswers::find(const std::string& question) {
   return at->second->answer;
 }
 
+void KeptAnswers::forget_unless(const std::function<bool(const Scenario&)>& wanted) {
+  for (auto entry = entries_.begin(); entry != entries_.end();) {
+    const auto next = std::next(entry);
+    if (!wanted(*entry->answer->scenario)) forget(entry);
+    entry = next;
+  }
+}
+
 void KeptAnswers::forget(std::list<Entry>::iterator entry) {
   bytes_ -= entry->bytes;
   places_.erase(entry->question);

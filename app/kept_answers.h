@@ -2,6 +2,7 @@
 // Answers of searches by what was asked: whoever goes back to a question has its answer at once.
 #pragma once
 
+#include <functional>
 #include <list>
 #include <string>
 #include <unordered_map>
@@ -34,6 +35,8 @@ class KeptAnswers {
   void keep(const std::string& question, ResultPtr answer);
   /// Null: not kept.
   ResultPtr find(const std::string& question);
+  /// Answers hold what their plans are made of, the tables of their model, which their bytes do not count.
+  void forget_unless(const std::function<bool(const Scenario&)>& wanted);
 
   std::size_t size() const { return places_.size(); }
   std::size_t bytes() const { return bytes_; }

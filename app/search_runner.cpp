@@ -180,6 +180,11 @@ void SearchRunner::forget_other_model() {
     run.coarse = run.carried = false;
     run.state = MethodRun::State::idle;
   }
+  if (scenario->model->source != source_) {
+    const std::string before = std::exchange(source_, scenario->model->source);
+    kept_.forget_unless([&](const Scenario& one) { return one.model->source == before || one.model->source == source_; });
+    for (auto& searcher : searchers_) searcher.reset();  // a task that still runs holds its own
+  }
   announce(emptied);
 }
 

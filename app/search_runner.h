@@ -145,7 +145,8 @@ class SearchRunner : public QObject {
   /// Its task is of no use any more; not what the user calls cancelled.
   void withdraw(MethodRun& run);
   void refresh_refusals();
-  /// Answers about another model say nothing about this one, not even while they are the only ones.
+  /// Answers about another model say nothing about this one, not even while they are the only ones. Those about the
+  /// model before it are kept all the same; of models further back the figures are enough (keep_figures_in()).
   void forget_other_model();
   /// Between models and task graphs placement methods change their check marks.
   void change_kind();
@@ -160,6 +161,7 @@ class SearchRunner : public QObject {
   std::deque<std::string> others_;
   QTimer frame_, rest_;
   ModelPtr model_;         ///< of the scenario that results belong to
+  std::string source_;     ///< of that model: another batch binds it anew
   bool of_tasks_ = false;  ///< the scenario has a task graph
   KeptAnswers kept_;
   std::shared_ptr<FiguresStore> figures_;

@@ -138,6 +138,23 @@ class AnswersTest : public QObject {
     QCOMPARE(difference_from_fresh(s), QString());
   }
 
+  // What plans are made of is large: the window must not grow with every model that was looked at.
+  void answers_of_the_model_before_are_kept_and_no_others() {
+    Searches s;
+    QVERIFY(s.open("builtin:transformer-s"));
+    QVERIFY(s.open("builtin:lenet"));
+    const std::size_t two = s.runner.kept().size();
+    int started = s.started();
+    QVERIFY(s.open("builtin:transformer-s"));
+    QCOMPARE(s.started(), started);
+    QVERIFY(s.open("builtin:alexnet"));
+    QCOMPARE(s.runner.kept().size(), two);
+    started = s.started();
+    QVERIFY(s.open("builtin:lenet"));
+    QVERIFY(s.started() > started);
+    QCOMPARE(difference_from_fresh(s), QString());
+  }
+
   void the_users_own_cancel_stays_until_the_scenario_changes_or_all_are_asked() {
     Searches s;
     fake_world().other_ms = 400;
