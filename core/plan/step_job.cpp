@@ -57,8 +57,8 @@ struct ProofWork {
     for (const auto& access : op.outputs)
       elements += times * static_cast<double>(model.tensors[access.tensor].elements());
   }
-  /// Of processor time. GPT-2 of two layers on two ranks took 25.7 s with 512 tokens and 15.8 s with 256 on a machine that
-  /// did much else, with OpenBLAS, and this says 23.4 s and 14.9 s. Products by blocks and loops as they were measured
+  /// Of processor time. GPT-2 of two layers on two ranks took 20.8 and 25.7 s with 512 tokens, 13.2 and 15.8 s with
+  /// 256, on a machine that did much else, with OpenBLAS, and this says 23.4 s and 14.9 s. Products by blocks and loops as they were measured
   /// before: less than 0.1 ns and 4 ns a multiply-accumulate.
   double seconds(bool library) const {
     return kLooped * looped + (library ? kByLibrary : kByBlocks) * multiplied + kElement * elements + kWeight * weights;
@@ -106,8 +106,8 @@ ProofNeeds proof_needs(const Model& model, const Plan& plan, const ProofMachine&
   ranks.weights = held_by_ranks(model, plan);
   const int together = std::max(1, std::min(machine.cores, plan.mesh.devices()));
   // One after the other; where there is room the two run beside each other and take less time and about half as much
-  // memory again (gpu_probe/step/whole_step.h). Of memory GPT-2 of two layers with 256 tokens took 7.04 GB one after the
-  // other, which this says too.
+  // memory again (gpu_probe/step/whole_step.h). Of memory GPT-2 of two layers took 7.0 GB with 256 tokens, one after the
+  // other, and 8.3 GB with 512, and this says 7.0 and 8.1 GB.
   return {whole.seconds(machine.library) + ranks.seconds(machine.library) / together,
           8 * (3 * (whole.elements + ranks.elements) + 4.7 * (whole.weights + ranks.weights))};
 }

@@ -125,7 +125,7 @@ class StepMultiplyTest : public QObject {
   void libraries_and_blocks_are_the_same_sums() {
     if (!double_products().library) qInfo("only own blocks: %s", double_products().why.c_str());
     std::mt19937_64 random(9);
-    for (int round = 0; round < 200; ++round) {
+    for (int round = 0; round < 80; ++round) {
       const auto size = [&](std::uint64_t most) { return 1 + static_cast<std::int64_t>(random() % most); };
       StridedProduct p{size(90), size(70), size(110), 0, 0, 0, 0, 0};
       const auto lie = [&](std::int64_t rows, std::int64_t columns, std::int64_t& row, std::int64_t& column) {
