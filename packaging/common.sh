@@ -14,8 +14,9 @@ build_packages=(
 )
 # These only make the build faster.
 speed_packages=(ccache mold)
-# These let the tests look at more: other number formats, the desktop files, the shell scripts, the faster CPU kernels.
-check_packages=(locales desktop-file-utils appstream shellcheck libdnnl-dev)
+# These let the tests look at more: other number formats, the desktop files, the shell scripts, the faster CPU kernels and
+# the products of proofs.
+check_packages=(locales desktop-file-utils appstream shellcheck libdnnl-dev libopenblas0-pthread)
 
 say() { printf '==> %s\n' "$*"; }
 fail() {

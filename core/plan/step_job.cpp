@@ -2,6 +2,7 @@
 #include "core/plan/step_job.h"
 
 #include <fmt/format.h>
+#include <algorithm>
 #include <initializer_list>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -46,6 +47,33 @@ double held_by_ranks(const Model& model, const Plan& plan) {
   return held;
 }
 
+/// What a step in double has to do, on one rank or on all.
+struct ProofWork {
+  double multiplied = 0, looped = 0;  ///< multiply-accumulates, in products of matrices and in loops
+  double elements = 0, weights = 0;   ///< that are computed, that are held
+
+  void add(const Model& model, const Operator& op, double times) {
+    (op.kind == OperatorKind::matmul ? multiplied : looped) += times * (op.forward_flop + op.backward_flop) / 2;
+    for (const auto& access : op.outputs)
+      elements += times * static_cast<double>(model.tensors[access.tensor].elements());
+  }
+  /// Of processor time. GPT-2 of two layers on two ranks took 20.8 and 25.7 s with 512 tokens, 13.2 and 15.8 s with
+  /// 256, on a machine that did much else, with OpenBLAS, and this says 23.4 s and 14.9 s. Products by blocks and loops as they were measured
+  /// before: less than 0.1 ns and 4 ns a multiply-accumulate.
+  double seconds(bool library) const {
+    return kLooped * looped + (library ? kByLibrary : kByBlocks) * multiplied + kElement * elements + kWeight * weights;
+  }
+  static constexpr double kLooped = 4e-9, kByLibrary = 5e-11, kByBlocks = 1e-10, kElement = 1e-7, kWeight = 4e-8;
+};
+
+/// Ranks that do the same as another one: how often an operator is carried out.
+double times_done(const PlanOperator& planned, const Mesh& mesh) {
+  double times = 1;
+  for (int a = 0; a < mesh.count(); ++a)
+    if (planned.split.axis[static_cast<std::size_t>(a)] < 0) times *= mesh.axes[static_cast<std::size_t>(a)].size;
+  return times;
+}
+
 }  // namespace
 
 const char* to_string(StepMode mode) { return mode == StepMode::ranks ? "ranks" : "slice"; }
@@ -69,17 +97,19 @@ bool ProofNeeds::affordable(double budget_s, std::int64_t available_bytes) const
   return seconds <= budget_s && (available_bytes <= 0 || bytes <= 0.5 * static_cast<double>(available_bytes));
 }
 
-ProofNeeds proof_needs(const Model& model, const Plan& plan) {
-  double macs = 0, multiplied = 0, elements = 0;
-  for (const auto& op : model.operators) {
-    (op.kind == OperatorKind::matmul ? multiplied : macs) += (op.forward_flop + op.backward_flop) / 2;
-    for (const auto& access : op.outputs) elements += static_cast<double>(model.tensors[access.tensor].elements());
-  }
-  const double weights = static_cast<double>(model.parameters) + held_by_ranks(model, plan);
-  // Fitted on a core to GPT-2 of two layers with 256 and 1024 tokens on two ranks: less than 0.1 ns a multiply-accumulate in
-  // products of matrices, which go by blocks, and 110 ns a weight that the whole step or a rank holds; 7 numbers of memory an
-  // element and 5 a weight. From an older measurement: 4 ns a multiply-accumulate in loops, 100 ns an element.
-  return {2 * (4e-9 * macs + 1e-10 * multiplied + 1e-7 * elements) + 1.1e-7 * weights, 8 * (7 * elements + 5 * weights)};
+ProofNeeds proof_needs(const Model& model, const Plan& plan, const ProofMachine& machine) {
+  ProofWork whole, ranks;
+  for (const auto& op : model.operators) whole.add(model, op, 1);
+  for (const auto& planned : plan.operators)
+    ranks.add(model, model.operators[planned.op], times_done(planned, plan.mesh));
+  whole.weights = static_cast<double>(model.parameters);
+  ranks.weights = held_by_ranks(model, plan);
+  const int together = std::max(1, std::min(machine.cores, plan.mesh.devices()));
+  // One after the other; where there is room the two run beside each other and take less time and about half as much
+  // memory again (gpu_probe/step/whole_step.h). Of memory GPT-2 of two layers took 7.0 GB with 256 tokens, one after the
+  // other, and 8.3 GB with 512, and this says 7.0 and 8.1 GB.
+  return {whole.seconds(machine.library) + ranks.seconds(machine.library) / together,
+          8 * (3 * (whole.elements + ranks.elements) + 4.7 * (whole.weights + ranks.weights))};
 }
 
 Expected<StepJob> parse_step_job(std::string_view text, const std::string& where) {

@@ -80,8 +80,13 @@ struct ProofNeeds {
   /// Within the budget and half the memory that can be had (0: not known); else the probe leaves the proof out.
   bool affordable(double budget_s, std::int64_t available_bytes) const;
 };
+/// What the machine has to prove with.
+struct ProofMachine {
+  int cores = 1;
+  bool library = false;  ///< products by a library (gpu_probe/cpu/double_products.h)
+};
 /// Of a placement unsplit_plan().
-ProofNeeds proof_needs(const Model& model, const Plan& plan);
+ProofNeeds proof_needs(const Model& model, const Plan& plan, const ProofMachine& machine = {});
 
 /// Seconds over the timed steps.
 struct Spread {

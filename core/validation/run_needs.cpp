@@ -45,7 +45,7 @@ void set_times(RunNeeds& needs, double step_s, const StepChoice& choice) {
 }
 
 void set_proof(RunNeeds& needs, const Model& model, const Plan& plan, const StepChoice& choice, const HostRoom& host) {
-  const ProofNeeds proof = proof_needs(model, plan);
+  const ProofNeeds proof = proof_needs(model, plan, {host.cores, true});
   if (choice.prove && proof.affordable(choice.budget_s, host.memory_bytes)) needs.proof_bytes = proof.bytes;
 }
 

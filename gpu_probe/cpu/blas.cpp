@@ -61,6 +61,8 @@ Expected<void> choose_kernels(CpuKernels wanted) {
   return Error{ErrorCode::device, "oneDNN is not there (" + looked + ")", {}, "install libdnnl, or take other kernels"};
 }
 
+CpuKernels chosen_kernels() { return g_wanted; }
+
 const Blas& blas() {
   static const Blas chosen = find();
   return chosen;

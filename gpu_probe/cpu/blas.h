@@ -22,6 +22,7 @@ struct Blas {
 /// Which kernels this process uses from then on; before the first call of blas(). Without it: automatic. Device error:
 /// oneDNN is wanted and not there.
 Expected<void> choose_kernels(CpuKernels wanted);
+CpuKernels chosen_kernels();
 
 /// automatic: oneDNN, else OpenBLAS, else our own loops, whichever is there first; each on one thread. Loaded once per
 /// process.

@@ -14,6 +14,7 @@
 #include "gpu_probe/backend.h"
 #include "gpu_probe/cpu/blas.h"
 #include "gpu_probe/cpu/cpu_backend.h"
+#include "gpu_probe/cpu/double_products.h"
 #include "gpu_probe/cuda/describe.h"
 #include "gpu_probe/ranks/controller.h"
 #include "gpu_probe/step/carried_ranks.h"
@@ -211,7 +212,8 @@ class StepWorker {
 
   Expected<void> prove() {
     if (!job_.prove || job_.mode != StepMode::ranks) return {};
-    const ProofNeeds needs = proof_needs(*job_.model, job_.plan);
+    const ProofNeeds needs =
+        proof_needs(*job_.model, job_.plan, {usable_cores(), double_products().library != nullptr});
     if (!needs.affordable(job_.budget_s, machine_memory().available)) {
       notes_.push_back(fmt::format(
           "not proven: the step in double would take about {} and {}, more than the budget of {} or half of the memory "
@@ -221,6 +223,8 @@ class StepWorker {
       return {};
     }
     sign_of_life("proving", 0, 30 + 10 * needs.seconds);
+    // Found before there are threads. A refused library is told; that there is none is nothing to be told of.
+    if (const auto& products = double_products(); products.refused) notes_.push_back("proven by own products; " + products.why);
     // Ranks on several hosts prove it together, over what carries the timed steps too.
     if (links_.several_nodes()) {
       prove_apart_ = true;

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "core/plan/step_job.h"
+#include "gpu_probe/cpu/clones.h"
 #include "gpu_probe/step/numbers.h"
 #include "gpu_probe/step/run.h"
 
@@ -58,14 +59,29 @@ const Tensor& tensor_of(const Model& model, const Recorded& r) {
   return model.tensors[output ? op.outputs[r.slot].tensor : op.inputs[r.slot].tensor];
 }
 
-std::size_t global_index(const Region& region, std::int64_t at, const Shape& shape) {
-  std::int64_t index = 0, stride = 1;
-  for (std::size_t d = shape.size(); d-- > 0;) {
-    index += (region.offset[d] + at % region.extent[d]) * stride;
-    at /= region.extent[d];
-    stride *= shape[d];
+/// Of a run of elements: the sum of the squared differences, no number or infinite if one of them is, and the largest.
+struct Difference {
+  double square = 0, most = 0;
+};
+TURNPOINT_CLONES void differ(const double* a, const double* b, std::int64_t count, Difference& result) {
+  double square = 0, most = 0;
+#pragma omp simd reduction(+ : square) reduction(max : most)
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double off = a[i] - b[i], size = std::abs(off);
+    square += off * off;
+    most = size > most ? size : most;
   }
-  return static_cast<std::size_t>(index);
+  result = {square, most};
+}
+TURNPOINT_CLONES void sizes_of(const double* a, std::int64_t count, Difference& result) {
+  double square = 0, most = 0;
+#pragma omp simd reduction(+ : square) reduction(max : most)
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double size = std::abs(a[i]);
+    square += size * size;
+    most = size > most ? size : most;
+  }
+  result = {square, most};
 }
 
 using Reference = std::map<Key, Whole>;
@@ -101,10 +117,10 @@ Expected<Comparison> compare(const Model& model, const Plan& plan, const StepRun
   for (const auto& r : whole.ranks.front().recorded) {
     Whole& here = reference[{r.kind, r.op, r.slot}];
     here.recorded = &r;
-    for (const double v : r.data) {
-      here.scale = std::max(here.scale, std::abs(v));
-      here.square += v * v / static_cast<double>(r.data.size());
-    }
+    Difference sizes;
+    sizes_of(r.data.data(), static_cast<std::int64_t>(r.data.size()), sizes);
+    here.scale = sizes.most;
+    here.square = sizes.square / std::max(1.0, static_cast<double>(r.data.size()));
   }
   raise_small_gradients(reference);
   Comparison result;
@@ -116,21 +132,26 @@ Expected<Comparison> compare(const Model& model, const Plan& plan, const StepRun
       return bad_input("the unpartitioned step has no " + std::string(to_string(r.kind)) + " '" + tensor.name + "'");
     const auto kind = static_cast<std::size_t>(r.kind);
     const double scale = std::max(found->second.scale, 1e-12);
-    for (std::size_t i = 0; i < data.size(); ++i) {
-      const std::size_t at = global_index(r.region, r.first + static_cast<std::int64_t>(i), tensor.shape);
-      const double off = data[i] - found->second.recorded->data[at], difference = std::abs(off) / scale;
-      found->second.off += off * off;
-      if (difference <= result.worst[kind]) continue;
-      // A value that is no number is wrong, whatever it is compared with.
-      result.worst[kind] = std::isfinite(difference) ? difference : HUGE_VAL;
-      if (result.worst[kind] >= result.largest())
-        result.where = model.operators[r.op].name + ": " + to_string(r.kind) + " '" + tensor.name + "'";
+    bool numbers = true;
+    for_each_run(r.region, tensor.shape, r.first, static_cast<std::int64_t>(data.size()),
+                 [&](std::int64_t local, std::int64_t index, std::int64_t count) {
+                   const double* ours = data.data() + (local - r.first);
+                   Difference run;
+                   differ(ours, found->second.recorded->data.data() + index, count, run);
+                   found->second.off += run.square;
+                   // A value that is no number is wrong, whatever it is compared with; the largest does not show it.
+                   const bool finite = std::isfinite(run.square);
+                   if (!finite) numbers = numbers && std::none_of(ours, ours + count, [](double v) { return std::isnan(v); });
+                   const double difference = finite ? run.most / scale : HUGE_VAL;
+                   if (difference <= result.worst[kind]) return;
+                   result.worst[kind] = difference;
+                   if (result.worst[kind] >= result.largest())
+                     result.where = model.operators[r.op].name + ": " + to_string(r.kind) + " '" + tensor.name + "'";
+                 });
+    if (!numbers) {
+      result.worst[kind] = HUGE_VAL;
+      result.where = model.operators[r.op].name + ": " + to_string(r.kind) + " '" + tensor.name + "' is no number";
     }
-    for (const double v : data)
-      if (std::isnan(v)) {
-        result.worst[kind] = HUGE_VAL;
-        result.where = model.operators[r.op].name + ": " + to_string(r.kind) + " '" + tensor.name + "' is no number";
-      }
     found->second.compared += static_cast<std::int64_t>(data.size());
     result.elements[kind] += static_cast<std::int64_t>(data.size());
     return {};

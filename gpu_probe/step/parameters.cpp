@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
+#include "gpu_probe/cpu/clones.h"
 #include "gpu_probe/step/numbers.h"
 
 namespace turnpoint::step::TURNPOINT_REAL {
@@ -11,6 +13,20 @@ namespace turnpoint::step::TURNPOINT_REAL {
 namespace {
 
 enum Stream : std::uint64_t { kWeight = 1, kFirst = 2, kSecond = 3 };
+
+/// What is made of a number drawn from [0, 1).
+struct Drawn {
+  double times = 1, plus = 0, scale = 1;
+  double of(double uniform) const { return (times * uniform + plus) * scale; }
+};
+
+/// Numbers by counter for elements that follow each other.
+TURNPOINT_CLONES void draw(std::uint64_t seed, std::uint64_t stream, std::uint64_t first, const Drawn& what, Real* to,
+                           std::int64_t count) {
+  const Drawn made = what;
+  for (std::int64_t i = 0; i < count; ++i)
+    to[i] = static_cast<Real>(made.of(counter_uniform(seed, stream, first + static_cast<std::uint64_t>(i))));
+}
 
 // A run of elements as a block of one dimension.
 Value make_run(Ledger& ledger, std::int64_t elements, int bytes, Held held) {
@@ -101,7 +117,9 @@ void ParameterShare::generate() {
   weights_ = make_run(report_.ledger, held.end - held.begin, options.weight_bytes, Held::parameters);
   const int state = options.optimizer_bytes;
   // Both states are counted in the first; what the host keeps is not the device's.
-  const bool has_first = options.rule != UpdateRule::sgd, has_second = options.rule == UpdateRule::adam;
+  const bool drawn_now = !draws_state_late();
+  const bool has_first = options.rule != UpdateRule::sgd && drawn_now,
+             has_second = options.rule == UpdateRule::adam && drawn_now;
   const auto room = [&](bool there) {
     const auto size = static_cast<std::size_t>(there ? own : 0);
     return offload ? Array::outside(size) : Array::whole(size);
@@ -123,40 +141,43 @@ void ParameterShare::generate() {
     for (std::size_t i = 0; i < master_.size(); ++i)
       master[i] = weights[i + static_cast<std::size_t>(mine_.begin - held.begin)];
   };
-  const Operator& described = program_.model->operators[op_];
   if (options.quick) {
     generate_quickly(weights, first, second);
     return copy_to_master();
   }
+  if (weights_->data.size() > 0) draw_run(held, kWeight, &weights[0]);
+  if (first_->data.size() > 0) draw_run(mine_, kFirst, &first[0]);
+  if (second_->data.size() > 0) draw_run(mine_, kSecond, &second[0]);
+  copy_to_master();
+}
+
+// Numbers by counter for a part of the run.
+void ParameterShare::draw_run(Span part, std::uint64_t stream, Real* to) const {
+  const StepOptions& options = program_.options;
+  const Operator& described = program_.model->operators[op_];
   for (std::size_t p = 0; p < regions_.size(); ++p) {
+    const Span here{std::max(part.begin, starts_[p]), std::min(part.end, starts_[p + 1])};
+    if (here.begin >= here.end) continue;
     TensorId id = described.inputs[set_.inputs[p]].tensor;
     const Tensor& tensor = program_.model->tensors[id];
     if (tensor.tied_to.valid()) id = tensor.tied_to;
     const double fan = std::sqrt(static_cast<double>(tensor.elements()));
-    const Region& r = regions_[p];
-    for (std::int64_t i = 0; i < r.elements(); ++i) {
-      std::int64_t rest = i, index = 0, stride = 1;
-      for (std::size_t d = r.extent.size(); d-- > 0;) {
-        index += (r.offset[d] + rest % r.extent[d]) * stride;
-        stride *= tensor.shape[d];
-        rest /= r.extent[d];
-      }
-      const auto draw = [&](std::uint64_t stream) {
-        return counter_uniform(options.seed, id.index * 8ull + stream, static_cast<std::uint64_t>(index));
-      };
-      const double drawn =
-          tensor.shape.size() < 2 ? 0.5 + draw(kWeight) : (2 * draw(kWeight) - 1) * 1.5 / std::sqrt(fan);
-      const double weight = options.initial ? options.initial(id, index, drawn) : drawn;
-      const std::int64_t at = starts_[p] + i;
-      if (at >= held.begin && at < held.end)
-        weights[static_cast<std::size_t>(at - held.begin)] = static_cast<Real>(weight);
-      if (at < mine_.begin || at >= mine_.end) continue;
-      const auto state_at = static_cast<std::size_t>(at - mine_.begin);
-      if (has_first) first[state_at] = static_cast<Real>(0.02 * draw(kFirst) - 0.01);
-      if (has_second) second[state_at] = static_cast<Real>(0.01 + 0.01 * draw(kSecond));
-    }
+    const Drawn drawn = stream == kFirst         ? Drawn{0.02, -0.01, 1}
+                        : stream == kSecond      ? Drawn{0.01, 0.01, 1}
+                        : tensor.shape.size() < 2 ? Drawn{1, 0.5, 1}
+                                                  : Drawn{2, -1, 1.5 / std::sqrt(fan)};
+    const std::uint64_t numbered = id.index * 8ull + stream;
+    for_each_run(regions_[p], tensor.shape, here.begin - starts_[p], here.size(),
+                 [&](std::int64_t local, std::int64_t index, std::int64_t count) {
+                   Real* at = to + (starts_[p] + local - part.begin);
+                   const auto first = static_cast<std::uint64_t>(index);
+                   if (stream != kWeight || !options.initial) return draw(options.seed, numbered, first, drawn, at, count);
+                   for (std::int64_t i = 0; i < count; ++i) {
+                     const double uniform = counter_uniform(options.seed, numbered, first + static_cast<std::uint64_t>(i));
+                     at[i] = static_cast<Real>(options.initial(id, index + i, drawn.of(uniform)));
+                   }
+                 });
   }
-  copy_to_master();
 }
 
 // Numbers of the same sizes, at a nanosecond each: gigabytes of them are made.
@@ -370,9 +391,13 @@ Expected<void> ParameterShare::update(double& seconds) {
   const bool visits = program_.operators[op_.index].choice.offload;
   const Array visiting =
       Array::whole(visits ? count * static_cast<std::size_t>(options.optimizer_bytes) / sizeof(Real) : 0);
-  apply(options.rule, static_cast<Real>(options.learning_rate), gradient_->data.data(),
-        weights_->data.data() + (sharded_weights() ? 0 : mine_.begin), master_.data(), first_->data.data(),
-        second_->data.data(), count);
+  const auto rate = static_cast<Real>(options.learning_rate);
+  const ConstPlace gradient = gradient_->data.data();
+  const Place own = weights_->data.data() + (sharded_weights() ? 0 : mine_.begin);
+  if (draws_state_late())
+    update_by_parts(rate, gradient, own);
+  else
+    apply(options.rule, rate, gradient, own, master_.data(), first_->data.data(), second_->data.data(), count);
   between(since, moment(), [&seconds](double passed) { seconds += passed; });
   if (!set_.spread) return {};
   // What others update is theirs to send: in the proof nothing of it may be left from before.
@@ -386,6 +411,29 @@ Expected<void> ParameterShare::update(double& seconds) {
   line.received_bytes = static_cast<double>(received) * options.weight_bytes;
   tell_seconds(began);
   return {};
+}
+
+// The proof takes one step, and nobody looks at its optimizer state: so it is drawn where it is read, and the proof is a
+// third smaller.
+bool ParameterShare::draws_state_late() const {
+  return std::is_same_v<Real, double> && program_.options.record && !program_.options.quick;
+}
+
+void ParameterShare::update_by_parts(Real rate, ConstPlace gradient, Place weights) {
+  constexpr std::int64_t kPart = 8192;
+  Array first = Array::whole_scratch(kPart), second = Array::whole_scratch(kPart);
+  for (std::int64_t at = mine_.begin; at < mine_.end; at += kPart) {
+    const Span part{at, std::min(at + kPart, mine_.end)};
+    const auto count = static_cast<std::size_t>(part.size());
+    {
+      Filling firsts(first.data(), count), seconds(second.data(), count);
+      draw_run(part, kFirst, &firsts[0]);
+      draw_run(part, kSecond, &seconds[0]);
+    }
+    const std::int64_t from = at - mine_.begin;
+    apply(program_.options.rule, rate, gradient + from, weights + from, master_.data(), first.data(), second.data(),
+          count);
+  }
 }
 
 void ParameterShare::record(std::vector<Recorded>& out, Compared kind) const {

@@ -46,6 +46,9 @@ class ParameterShare {
   bool sharded_weights() const;
   bool sharded_gradient() const;
   void generate();
+  void draw_run(Span part, std::uint64_t stream, Real* to) const;
+  bool draws_state_late() const;
+  void update_by_parts(Real rate, ConstPlace gradient, Place weights);
   void generate_quickly(Filling& weights, Filling& first, Filling& second);
   std::string where(const char* what) const;
   Traffic& traffic(const char* what, const ReshardStep& step, std::size_t index);

@@ -62,8 +62,11 @@ void copy_overlap(const Region& from, ConstPlace source, const Region& to, Place
 }
 
 void transpose(ConstPlace from, std::int64_t rows, std::int64_t columns, Place to) {
-  for (std::int64_t i = 0; i < rows; ++i)
-    for (std::int64_t j = 0; j < columns; ++j) to[j * rows + i] = from[i * columns + j];
+  constexpr std::int64_t kTile = 16;  // neighbours of the one are far apart in the other
+  for (std::int64_t i = 0; i < rows; i += kTile)
+    for (std::int64_t j = 0; j < columns; j += kTile)
+      for (std::int64_t b = j; b < std::min(j + kTile, columns); ++b)
+        for (std::int64_t a = i; a < std::min(i + kTile, rows); ++a) to[b * rows + a] = from[a * columns + b];
 }
 
 void weighted_sum(ConstPlace a, ConstPlace b, std::size_t count, std::function<void(double)> take) {

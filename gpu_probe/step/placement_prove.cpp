@@ -4,6 +4,7 @@
 
 #include "gpu_probe/step/placement_links.h"
 #include "gpu_probe/step/placement_run.h"
+#include "gpu_probe/step/whole_step.h"
 
 namespace turnpoint::step {
 
@@ -38,8 +39,7 @@ Expected<void> check_all_computed(const StepJob& job, const Comparison& compared
 
 namespace {
 
-Expected<StepNumerics> compared_to_whole(const StepJob& job, const StepOptions& options, const StepRun& run) {
-  const auto whole = in_double::run_step(*job.model, job.plan, options);
+Expected<StepNumerics> compared_to_whole(const StepJob& job, const StepRun& run, const Expected<StepRun>& whole) {
   if (!whole) return whole.error();
   const auto compared = compare(*job.model, job.plan, run, *whole);
   if (!compared) return compared.error();
@@ -57,9 +57,10 @@ StepOptions recording(const StepJob& job) {
 
 Expected<StepNumerics> prove_placement(const StepJob& job) {
   const StepOptions options = recording(job);
+  WholeStep whole(job, [&] { return in_double::run_step(*job.model, job.plan, options); });
   const auto run = in_double::run_placement(job, options);
   if (!run) return run.error();
-  return compared_to_whole(job, options, run->step);
+  return compared_to_whole(job, run->step, whole.get());
 }
 
 Expected<std::optional<StepNumerics>> prove_placement(const StepJob& job, const PlacementCarriers& carriers) {
@@ -67,7 +68,7 @@ Expected<std::optional<StepNumerics>> prove_placement(const StepJob& job, const 
   const auto run = in_double::run_placement_apart(job, options, carriers);
   if (!run) return run.error();
   if (carriers.collectives.rank() != 0) return std::optional<StepNumerics>();
-  const auto numerics = compared_to_whole(job, options, run->step);
+  const auto numerics = compared_to_whole(job, run->step, in_double::run_step(*job.model, job.plan, options));
   if (numerics) return std::optional(*numerics);
   carriers.transport.abort();
   return numerics.error();

@@ -4,6 +4,7 @@
 
 #include "core/base/machine_memory.h"
 #include "gpu_probe/step/run.h"
+#include "gpu_probe/step/whole_step.h"
 #include "gpu_probe/step/timed.h"
 
 namespace turnpoint::step {
@@ -113,11 +114,12 @@ StepNumerics numerics_of(const Comparison& compared) {
 Expected<StepNumerics> prove(const StepJob& job) {
   StepOptions options = options_of(job);
   options.record = true;
+  WholeStep whole(job, [&] { return in_double::run_whole(*job.model, job.plan, options); });
   const auto run = in_double::run_step(*job.model, job.plan, options);
   if (!run) return run.error();
-  const auto whole = in_double::run_whole(*job.model, job.plan, options);
-  if (!whole) return whole.error();
-  const auto compared = compare(*job.model, job.plan, *run, *whole);
+  const auto& unpartitioned = whole.get();
+  if (!unpartitioned) return unpartitioned.error();
+  const auto compared = compare(*job.model, job.plan, *run, *unpartitioned);
   if (!compared) return compared.error();
   return numerics_of(*compared);
 }

@@ -2,6 +2,7 @@
 // Which part of a tensor a rank holds, and the count of the bytes that it holds.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -43,6 +44,31 @@ void for_each_element(const Region& region, const Shape& shape, const Visit& vis
       if (++at[d] < region.extent[d]) break;
       at[d] = 0;
     }
+  }
+}
+
+/// Calls visit(local index, row-major index in the whole tensor, count) for runs that lie side by side in both, of
+/// `count` elements of a region from `first` on.
+template <class Visit>
+void for_each_run(const Region& region, const Shape& shape, std::int64_t first, std::int64_t count,
+                  const Visit& visit) {
+  std::size_t outer = region.extent.size();
+  std::int64_t run = 1;
+  while (outer > 0) {
+    --outer;
+    run *= region.extent[outer];
+    if (region.extent[outer] != shape[outer]) break;
+  }
+  for (std::int64_t at = first, end = first + count; at < end;) {
+    const std::int64_t length = std::min(run - at % run, end - at);
+    std::int64_t rest = at, index = 0, stride = 1;
+    for (std::size_t d = region.extent.size(); d-- > 0;) {
+      index += (region.offset[d] + rest % region.extent[d]) * stride;
+      stride *= shape[d];
+      rest /= region.extent[d];
+    }
+    visit(at, index, length);
+    at += length;
   }
 }
 

@@ -69,8 +69,8 @@ class RunNeedsTest : public QObject {
   }
 
   // Weights count once for the whole step and once for every rank that holds them: 8 whole copies on 8 ranks, one in
-  // eight parts where they are split. Two layers of GPT-2 with 512 tokens on two ranks took 31 s of processor time, and
-  // are proven within the budget that is the default.
+  // eight parts where they are split. Two layers of GPT-2 with 512 tokens on two ranks took 26 s of processor time by a
+  // library, and are proven within the budget that is the default, without one too.
   void a_proof_needs_what_ranks_hold() {
     const auto needs_of = [](const char* method, const char* hardware, const char* model, int batch) {
       const auto scenario = test::scenario_on(test::builtin(model, batch), hardware);
@@ -80,7 +80,7 @@ class RunNeedsTest : public QObject {
                eight = needs_of("data-parallel", "v100-16gb-1x8", "gpt2?layers=2&sequence=64", 8);
     QVERIFY2(two.seconds > 15 && two.seconds < 60, qPrintable(QString::number(two.seconds)));
     QVERIFY(two.affordable(StepChoice().budget_s, 24'000'000'000));
-    const double weights = 8.0 * 5 * double(test::builtin("gpt2?layers=2&sequence=64", 8)->parameters);  // of one copy
+    const double weights = 8.0 * 4.7 * double(test::builtin("gpt2?layers=2&sequence=64", 8)->parameters);  // of one copy
     QVERIFY2(std::abs(eight.bytes - two.bytes - 6 * weights) < 0.1 * weights,
              qPrintable(QString("%1 %2").arg(two.bytes).arg(eight.bytes)));
     QVERIFY(eight.seconds > two.seconds);

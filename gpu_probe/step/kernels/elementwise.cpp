@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <utility>
 
 #include "gpu_probe/step/kernels/fast/fast.h"
 #include "gpu_probe/step/kernels/meaning.h"
@@ -24,6 +25,37 @@ std::int64_t global_index(const LocalOperator& at, const Block& block, std::int6
   return index;
 }
 
+/// Elements along the innermost loop: where the first lies in the result and in the operands, and how far it is to the
+/// next.
+struct Row {
+  std::int64_t count = 1, y = 0, y_step = 0;
+  std::vector<std::int64_t> x, x_step;
+};
+template <class Visit>
+void for_each_row(const LocalOperator& at, const std::vector<std::int64_t>& y_strides,
+                  const std::vector<std::vector<std::int64_t>>& x_strides, const Visit& visit) {
+  auto outer = at.sizes();
+  std::size_t last = outer.size();
+  while (last > 0 && outer[last - 1] == 1) --last;
+  Row row;
+  row.x.resize(x_strides.size());
+  row.x_step.assign(x_strides.size(), 0);
+  if (last-- > 0) {
+    row.count = std::exchange(outer[last], std::min<std::int64_t>(1, outer[last]));
+    row.y_step = y_strides[last];
+    for (std::size_t k = 0; k < x_strides.size(); ++k)
+      if (!x_strides[k].empty()) row.x_step[k] = x_strides[k][last];
+  }
+  for_each<1>(outer, {y_strides}, [&](const auto& index, const auto& o) {
+    row.y = o[0];
+    for (std::size_t k = 0; k < x_strides.size(); ++k) {
+      row.x[k] = 0;
+      for (std::size_t l = 0; l < x_strides[k].size(); ++l) row.x[k] += index[l] * x_strides[k][l];
+    }
+    visit(std::as_const(row));
+  });
+}
+
 Expected<void> forward(const LocalOperator& at, Inputs in, Outputs out) {
   const Operator& op = at.op();
   const Call call(at);
@@ -34,20 +66,22 @@ Expected<void> forward(const LocalOperator& at, Inputs in, Outputs out) {
   std::vector<std::vector<std::int64_t>> strides;
   for (std::size_t k = 0; k < in.size() && !mask_only; ++k) strides.push_back(at.strides(op.inputs[k], *in[k]));
   std::vector<Real> x(in.size());
-  for_each<1>(at.sizes(), {at.strides(op.outputs[0], *out[0])}, [&](const auto& index, const auto& o) {
-    for (std::size_t k = 0; k < in.size() && !mask_only; ++k) {
-      std::int64_t from = 0;
-      for (std::size_t l = 0; l < index.size(); ++l) from += index[l] * strides[k][l];
-      x[k] = in[k]->data[index_of(from)];
+  for_each_row(at, at.strides(op.outputs[0], *out[0]), strides, [&](const Row& row) {
+    // Along a row the place in the whole result goes on by as much each time.
+    std::int64_t element = masked ? global_index(at, *out[0], row.y) : 0;
+    const std::int64_t further = masked && row.count > 1 ? global_index(at, *out[0], row.y + row.y_step) - element : 0;
+    for (std::int64_t i = 0; i < row.count; ++i, element += further) {
+      for (std::size_t k = 0; k < row.x.size(); ++k) x[k] = in[k]->data[index_of(row.x[k] + i * row.x_step[k])];
+      double y = call.function.value(x, call.saved);
+      const auto o = index_of(row.y + i * row.y_step);
+      if (masked) {
+        const bool kept =
+            counter_uniform(at.seed, at.id.index + kMaskStream, static_cast<std::uint64_t>(element)) >= kDropped;
+        y = kept ? y / (1 - kDropped) : 0;
+        if (out[1]) out[1]->data[o] = kept ? 1 : 0;
+      }
+      out[0]->data[o] = static_cast<Real>(floating ? y : std::floor(std::abs(y)));
     }
-    double y = call.function.value(x, call.saved);
-    if (masked) {
-      const auto element = static_cast<std::uint64_t>(global_index(at, *out[0], o[0]));
-      const bool kept = counter_uniform(at.seed, at.id.index + kMaskStream, element) >= kDropped;
-      y = kept ? y / (1 - kDropped) : 0;
-      if (out[1]) out[1]->data[index_of(o[0])] = kept ? 1 : 0;
-    }
-    out[0]->data[index_of(o[0])] = static_cast<Real>(floating ? y : std::floor(std::abs(y)));
   });
   return {};
 }
@@ -67,20 +101,19 @@ Expected<void> backward(const LocalOperator& at, Inputs in, Inputs out, Inputs g
                       : result[k] ? at.strides(op.inputs[k], *result[k])
                                   : std::vector<std::int64_t>());
   std::vector<Real> x(in.size());
-  std::vector<std::int64_t> place(in.size());
-  for_each<1>(at.sizes(), {at.strides(op.outputs[0], *gradient[0])}, [&](const auto& index, const auto& o) {
-    const auto element = index_of(o[0]);
-    double dy = gradient[0]->data[element];
-    if (masked) dy *= out[1]->data[element] / (1 - kDropped);
-    const double y = out[0] ? out[0]->data[element] : 0;
-    for (std::size_t k = 0; k < in.size(); ++k) {
-      place[k] = 0;
-      for (std::size_t l = 0; l < strides[k].size(); ++l) place[k] += index[l] * strides[k][l];
-      x[k] = in[k] ? in[k]->data[index_of(place[k])] : 0;
+  for_each_row(at, at.strides(op.outputs[0], *gradient[0]), strides, [&](const Row& row) {
+    for (std::int64_t i = 0; i < row.count; ++i) {
+      const auto element = index_of(row.y + i * row.y_step);
+      double dy = gradient[0]->data[element];
+      if (masked) dy *= out[1]->data[element] / (1 - kDropped);
+      const double y = out[0] ? out[0]->data[element] : 0;
+      for (std::size_t k = 0; k < in.size(); ++k)
+        x[k] = in[k] ? in[k]->data[index_of(row.x[k] + i * row.x_step[k])] : 0;
+      for (std::size_t k = 0; k < in.size(); ++k)
+        if (result[k])
+          result[k]->data[index_of(row.x[k] + i * row.x_step[k])] +=
+              static_cast<Real>(dy * call.function.slope(x, y, k, call.saved));
     }
-    for (std::size_t k = 0; k < in.size(); ++k)
-      if (result[k])
-        result[k]->data[index_of(place[k])] += static_cast<Real>(dy * call.function.slope(x, y, k, call.saved));
   });
   return {};
 }
@@ -107,13 +140,14 @@ Expected<void> loss_backward(const LocalOperator& at, Inputs in, Inputs, Inputs 
   if (!in[0] || !in[1]) return at.error("backward needs logits and labels");
   const Rows r = rows_of(at, *in[0]);
   const double scale = gradient[0]->data[0] / static_cast<double>(r.all_rows);
+  std::vector<double> powers(index_of(r.classes));
   for (std::int64_t row = 0; row < r.rows; ++row) {
     const Real* x = in[0]->data.data() + row * r.classes;
     Real* d = result[0]->data.data() + row * r.classes;
     const double largest = *std::max_element(x, x + r.classes);
     double total = 0;
-    for (std::int64_t c = 0; c < r.classes; ++c) total += std::exp(x[c] - largest);
-    for (std::int64_t c = 0; c < r.classes; ++c) d[c] += static_cast<Real>(scale * std::exp(x[c] - largest) / total);
+    for (std::int64_t c = 0; c < r.classes; ++c) total += powers[index_of(c)] = std::exp(x[c] - largest);
+    for (std::int64_t c = 0; c < r.classes; ++c) d[c] += static_cast<Real>(scale * powers[index_of(c)] / total);
     d[label_of(*in[1], row, r.classes)] -= static_cast<Real>(scale);
   }
   return {};

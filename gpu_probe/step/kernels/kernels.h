@@ -25,6 +25,7 @@
 
 #include <functional>
 #include <span>
+#include <utility>
 
 #include "core/base/expected.h"
 #include "core/model/model.h"
@@ -97,9 +98,19 @@ void for_each(const std::vector<std::int64_t>& sizes, const std::array<std::vect
   std::array<std::int64_t, K> at{};
   for (const auto size : sizes)
     if (size == 0) return;
+  // The innermost loop by itself, where nearly all of the time goes.
+  const std::size_t outer = n > 0 ? n - 1 : 0;
+  const std::int64_t count = n > 0 ? sizes[outer] : 1;
+  std::array<std::int64_t, K> step{};
+  for (std::size_t k = 0; k < K && n > 0; ++k) step[k] = strides[k][outer];
   for (;;) {
-    visit(index, at);
-    std::size_t l = n;
+    std::array<std::int64_t, K> inner = at;
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (n > 0) index[outer] = i;
+      visit(std::as_const(index), std::as_const(inner));
+      for (std::size_t k = 0; k < K; ++k) inner[k] += step[k];
+    }
+    std::size_t l = outer;
     for (; l > 0; --l) {
       if (++index[l - 1] < sizes[l - 1]) {
         for (std::size_t k = 0; k < K; ++k) at[k] += strides[k][l - 1];

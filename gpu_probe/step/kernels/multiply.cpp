@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu_probe/step/kernels/multiply.h"
 
+#include <algorithm>
 #include <utility>
 
-#include "gpu_probe/cpu/gemm.h"
+#include "gpu_probe/cpu/double_products.h"
 #include "gpu_probe/step/kernels/kernels.h"
 
 namespace turnpoint::step::TURNPOINT_REAL {
@@ -12,6 +13,25 @@ namespace turnpoint::step::TURNPOINT_REAL {
 namespace {
 
 constexpr double kWorthPacking = 4096;  ///< multiplications; below, loops are as fast
+
+/// Loops that are one walk for all three are one loop: samples and their tokens are the rows of one matrix. A weight of
+/// many megabytes is then read once and not for each sample.
+Multiplied joined(Multiplied loops) {
+  const auto goes_on = [&](std::size_t outer, std::size_t inner) {
+    return std::all_of(loops.strides.begin(), loops.strides.end(), [&](const auto& strides) {
+      return strides[outer] == strides[inner] * loops.sizes[inner];
+    });
+  };
+  for (std::size_t outer = 0; outer < loops.sizes.size(); ++outer)
+    for (std::size_t inner = 0; inner < loops.sizes.size(); ++inner) {
+      if (outer == inner || loops.sizes[outer] == 1 || loops.sizes[inner] == 1 || !goes_on(outer, inner)) continue;
+      loops.sizes[outer] *= loops.sizes[inner];
+      for (auto& strides : loops.strides) strides[outer] = strides[inner];
+      loops.sizes[inner] = 1;
+      inner = static_cast<std::size_t>(-1);  // others may go on from there
+    }
+  return loops;
+}
 
 /// Three loops that are a product of matrices; rows of y are walked by m, its columns, side by side, by n.
 struct Matrices {
@@ -48,12 +68,13 @@ void multiply_matrices(const Multiplied& loops, const Matrices& found, const dou
   const probe::StridedProduct product{loops.sizes[found.m], loops.sizes[found.n], loops.sizes[found.k],
                                       rows[found.m],        rows[found.k],        columns[found.k],
                                       columns[found.n],     result[found.m]};
+  const probe::DoubleProducts& products = probe::double_products();
   auto others = loops.sizes;
   others[found.m] = others[found.n] = others[found.k] = 1;
   for_each<3>(others, loops.strides, [&](const auto&, const auto& at) {
     const double *first = a + at[0], *second = b + at[1];
     if (found.swapped) std::swap(first, second);
-    probe::add_product(product, first, second, y + at[2]);
+    products.add(product, first, second, y + at[2]);
   });
 }
 
@@ -66,8 +87,9 @@ void multiply_add_plainly(const Multiplied& loops, const Real* a, const Real* b,
 
 void multiply_add(const Multiplied& loops, const Real* a, const Real* b, Real* y) {
 #ifndef TURNPOINT_STEP_FLOAT
-  const Matrices found = best_matrices(loops);
-  if (found.multiplications >= kWorthPacking) return multiply_matrices(loops, found, a, b, y);
+  const Multiplied whole = joined(loops);
+  const Matrices found = best_matrices(whole);
+  if (found.multiplications >= kWorthPacking) return multiply_matrices(whole, found, a, b, y);
 #endif
   multiply_add_plainly(loops, a, b, y);
 }

@@ -18,8 +18,9 @@ struct Multiplied {
 
 /// Number by number, in the order of the loops.
 void multiply_add_plainly(const Multiplied& loops, const Real* a, const Real* b, Real* y);
-/// The same sums. In double, of which the proof is made, by blocks in registers where three of the loops are a product
-/// of matrices: in another order, so that a result differs by roundings.
+/// The same sums. In double, of which the proof is made, by a library or by blocks in registers
+/// (gpu_probe/cpu/double_products.h) where three of the loops are a product of matrices: in another order, so that a
+/// result differs by roundings.
 void multiply_add(const Multiplied& loops, const Real* a, const Real* b, Real* y);
 
 }  // namespace turnpoint::step::TURNPOINT_REAL
