@@ -206,6 +206,46 @@ class HuggingfaceCountsTest : public QObject {
       if ((*model)->tensors[TensorId(t)].role == TensorRole::parameter) QVERIFY(!(*model)->uses[TensorId(t)].empty());
   }
 
+  // What one switch adds, of two layers of 64 with four heads of 16, two of keys and values, and an MLP of 128: figures
+  // that no published model shows, since the switch has one value in all of them.
+  void a_switch_adds_what_it_stands_for_data() {
+    QTest::addColumn<QString>("family");
+    QTest::addColumn<QString>("text");
+    QTest::addColumn<qint64>("difference");
+    const auto row = [](const char* family, const char* text, Count difference) {
+      QTest::newRow(qPrintable(QString("%1 %2").arg(family, text)))
+          << QString(family) << QString(text) << qint64(difference);
+    };
+    constexpr Count kKeysAndValues = 2 * 32, kHidden = 64, kInner = 128, kLayers = 2;
+    row("chatglm", "add_qkv_bias", kLayers * (kHidden + kKeysAndValues));
+    row("chatglm", "add_bias_linear", kLayers * (kHidden + kKeysAndValues + kHidden + 2 * kInner + kHidden));
+    row("llama", "attention_bias", kLayers * (kHidden + kKeysAndValues + kHidden));
+    row("llama", "mlp_bias", kLayers * (2 * kInner + kHidden));
+    row("llama", "tie_word_embeddings", -100 * kHidden);
+    row("starcoder2", "use_bias", kLayers * (kHidden + kKeysAndValues + kHidden + kInner + kHidden));
+    row("cohere", "use_qk_norm", kLayers * (kHidden + kKeysAndValues / 2));
+    row("cohere", "attention_bias", kLayers * (kHidden + kKeysAndValues + kHidden));
+    row("falcon", "bias", kLayers * (kHidden + 2 * 16 + kHidden + kInner + kHidden));  // one head of keys
+  }
+  void a_switch_adds_what_it_stands_for() {
+    QFETCH(QString, family);
+    QFETCH(QString, text);
+    QFETCH(qint64, difference);
+    qint64 parameters[2] = {};
+    for (const bool on : {false, true}) {
+      const QString config =
+          QString(R"({"model_type": "%1", "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2,
+          "multi_query_attention": true, "multi_query_group_num": 2, "kv_channels": 16, "intermediate_size": 128,
+          "ffn_hidden_size": 128, "num_hidden_layers": 2, "num_layers": 2, "vocab_size": 100,
+          "padded_vocab_size": 100, "max_position_embeddings": 32, "seq_length": 32, "%2": %3})")
+              .arg(family, text, on ? "true" : "false");
+      const auto model = made(config.toStdString());
+      QVERIFY2(model.has_value(), model ? "" : model.error().message().c_str());
+      parameters[on] = (*model)->parameters;
+    }
+    QCOMPARE(parameters[1] - parameters[0], difference);
+  }
+
   void only_local_layers_have_a_window() {
     const auto warnings = [](const char* types) {
       const auto model = made(std::string(R"({"model_type": "gpt_neo", "num_layers": 1, "attention_types": )") + types +

@@ -184,6 +184,16 @@ class OnnxMalformedTest : public QObject {
         .node("Reshape", {"x", "t"}, {"y"}, {}, "reshaper")
         .output("y");
     EXPECT_MESSAGE(reshape.bytes(), "reshaper", "[4, 8]");
+    // With allowzero a 0 is a size, of a tensor that holds nothing; without it, the size of before.
+    for (const std::int64_t allowed : {0, 1}) {
+      test::Model zero;
+      zero.input("x", {"batch", "8"}).initializer(test::integers("t", {0, -1}));
+      zero.node("Reshape", {"x", "t"}, {"y"}, {test::attribute("allowzero", allowed)}, "reshaper").output("y");
+      if (allowed)
+        EXPECT_MESSAGE(zero.bytes(), "reshaper", "[0, -1]");
+      else
+        QVERIFY(outcome(zero.bytes()).empty());
+    }
     test::Model axis;
     axis.input("x", {"batch", "8"})
         .node("Softmax", {"x"}, {"y"}, {test::attribute("axis", std::int64_t{5})}, "soft")

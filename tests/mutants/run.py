@@ -17,7 +17,8 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "build" / "mutants"
-COPY, OUT = FOLDER / "src", FOLDER / "out"
+COPY = FOLDER / "src"
+OUT = COPY / "build"  # where that of the sources themselves lies, so that ccache finds what has no slip in it
 ENOUGH = 0.75  # of the slips of every module
 
 
@@ -63,7 +64,7 @@ def copy_sources(slips):
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_bytes(content)
         copy.chmod(source.stat().st_mode & 0o777)
-    for path in [p for p in COPY.rglob("*") if p.is_file()]:
+    for path in [p for p in COPY.rglob("*") if p.is_file() and OUT not in p.parents]:
         if str(path.relative_to(COPY)) not in present:
             path.unlink()
 
@@ -76,7 +77,7 @@ def run(command):
     return done.stdout
 
 
-def build(expressions):
+def build(expressions, jobs):
     """Names of the tests by expression, built with what they run: every test is a target by its name."""
     run(["cmake", "-S", COPY, "-B", OUT, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DTURNPOINT_BENCHMARKS=OFF"])
     tests = {}
@@ -86,7 +87,7 @@ def build(expressions):
             sys.exit(f"mutants: no test is called {expression}")
         tests[expression] = found
     targets = sorted({name for names in tests.values() for name in names})
-    run(["cmake", "--build", OUT, "--parallel", str(os.cpu_count() or 2), "--target", *targets])
+    run(["cmake", "--build", OUT, "--parallel", str(jobs), "--target", *targets])
     return tests
 
 
@@ -124,6 +125,7 @@ def main():
     parser.add_argument("--module", help="only the slips of this module")
     parser.add_argument("--id", type=int, action="append", help="only this slip; may be repeated")
     parser.add_argument("--limit", type=int, default=240, help="seconds that a test may take (%(default)s)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 2, help="how many compilers at once (%(default)s)")
     options = parser.parse_args()
     all_slips = read_slips()
     slips = [s for s in all_slips if (not options.module or s["module"] == options.module) and
@@ -131,9 +133,9 @@ def main():
     if not slips:
         sys.exit("mutants: no slip is chosen")
 
-    print(f"==> Building with {len(all_slips)} slips that can be switched on ({OUT})", flush=True)
-    copy_sources(all_slips)
-    tests = build(sorted({slip["tests"] for slip in slips}))
+    print(f"==> Building with {len(slips)} slips that can be switched on ({OUT})", flush=True)
+    copy_sources(slips)  # of one module alone, so that ccache has the others' files without switches
+    tests = build(sorted({slip["tests"] for slip in slips}), options.jobs)
     seconds = seconds_without_slips({name for names in tests.values() for name in names}, options.limit)
     survivors, score = [], {}
     for slip in slips:

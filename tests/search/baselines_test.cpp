@@ -35,14 +35,6 @@ std::vector<std::string> method_texts() {
           "manual:tp=2:zero=3"};
 }
 
-/// Best time on a staircase at most this much memory.
-double best_within(const ResultPtr& ft, std::int64_t memory) {
-  double best = INFINITY;
-  for (const auto& p : ft->points)
-    if (p.memory_bytes <= memory) best = std::min(best, p.time_s);
-  return best;
-}
-
 }  // namespace
 
 class BaselinesTest : public QObject {
@@ -95,7 +87,7 @@ class BaselinesTest : public QObject {
             QVERIFY(other.has_value());
             if (!beyond_switches(**other).empty()) continue;
             for (const auto& point : (*other)->points)
-              QVERIFY2(best_within(*ft, point.memory_bytes) <= point.time_s * (1 + 1e-9),
+              QVERIFY2(best_within(**ft, point.memory_bytes) <= point.time_s * (1 + 1e-9),
                        qPrintable(QString("%1 on %2 by %3").arg(name.c_str(), hardware, method.c_str())));
           }
         }
@@ -150,7 +142,7 @@ class BaselinesTest : public QObject {
         for (const auto& point : (*other)->points) {
           // Above the curve, or no further below it than the certificate leaves open.
           const double slack = (*ft)->exact ? 0 : (*ft)->gap.value_or(1);
-          QVERIFY2(best_within(*ft, point.memory_bytes) * (1 - slack) <= point.time_s * (1 + 1e-9),
+          QVERIFY2(best_within(**ft, point.memory_bytes) * (1 - slack) <= point.time_s * (1 + 1e-9),
                    qPrintable(QString("%1 by %2").arg(name.c_str(), method)));
           ++compared;
         }

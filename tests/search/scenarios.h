@@ -3,6 +3,7 @@
 #pragma once
 
 #include <QtTest>
+#include <algorithm>
 #include <cmath>
 
 #include "core/import/model_source.h"
@@ -31,5 +32,13 @@ inline Expected<ResultPtr> run(const std::string& text, const ScenarioPtr& scena
 }
 
 inline bool close(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max({std::abs(a), std::abs(b), 1e-12}); }
+
+/// Best time of a result's points with at most this much memory.
+inline double best_within(const Result& result, std::int64_t memory) {
+  double best = INFINITY;
+  for (const auto& p : result.points)
+    if (p.memory_bytes <= memory) best = std::min(best, p.time_s);
+  return best;
+}
 
 }  // namespace turnpoint::test

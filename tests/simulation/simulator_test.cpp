@@ -131,6 +131,8 @@ std::string difference(const TaskGraph& graph, const Placement& placement) {
   for (std::uint32_t d = 0; d < placement.devices; ++d) {
     if (fast->devices[d].peak_bytes != slow.peak[d])
       return fmt::format("peak of device {}: {} instead of {}", d, fast->devices[d].peak_bytes, slow.peak[d]);
+    if (fast->devices[d].peak_at_s != slow.peak_at[d])
+      return fmt::format("peak of device {} at {} instead of {}", d, fast->devices[d].peak_at_s, slow.peak_at[d]);
     if (std::abs(fast->devices[d].busy_s - slow.busy[d]) > 1e-9 * slow.busy[d]) return "busy";
     std::int64_t highest = fast->devices[d].persistent_bytes;
     for (const auto& sample : fast->memory[d])

@@ -21,6 +21,7 @@ struct SlowResult {
   std::vector<double> start, end, busy;
   std::map<std::pair<TaskIndex, std::uint32_t>, std::pair<double, double>> transfers;  // (source, device) -> from, to
   std::vector<std::int64_t> peak;
+  std::vector<double> peak_at;  ///< the first instant of the peak; 0 where nothing is above what stays
 };
 
 class SlowSimulation {
@@ -173,12 +174,15 @@ class SlowSimulation {
       pieces[device(t)].push_back({r_.start[t], until < 0 ? r_.makespan : until, g_.output_bytes[t]});
     }
     r_.peak = persistent;
+    r_.peak_at.assign(p_.devices, 0);
     for (std::uint32_t d = 0; d < p_.devices; ++d)
       for (const Piece& at : pieces[d]) {
         std::int64_t bytes = persistent[d];
         for (const Piece& piece : pieces[d])
           if (piece.from <= at.from && at.from < piece.to) bytes += piece.bytes;
-        r_.peak[d] = std::max(r_.peak[d], bytes);
+        // Pieces are in no order of time.
+        if (bytes > r_.peak[d] || (bytes == r_.peak[d] && bytes > persistent[d] && at.from < r_.peak_at[d]))
+          r_.peak[d] = bytes, r_.peak_at[d] = at.from;
       }
   }
 

@@ -131,6 +131,50 @@ class FrontierChartTest : public QObject {
     QVERIFY(far && far->y_high < 3500);
   }
 
+  // Of what is out of view, the arrow says where: one marker beyond each of the four edges.
+  void a_name_at_the_edge_points_to_where_its_marker_is() {
+    ChartData data = chart_of({point(6, 1.4), point(8, 1.2), point(10, 1)}, 0);
+    const struct {
+      const char *method, *title, *arrow;
+      ResultPoint at;
+    } beyond[] = {{"data-parallel", "Rightmost", "\u2192", point(14, 1.2)},
+                  {"optcnn", "Topmost", "\u2191", point(8, 1.9)},
+                  {"tofu", "Leftmost", "\u2190", point(2.5, 1.2)},
+                  {"fsdp", "Lowermost", "\u2193", point(8, 0.5)}};
+    for (const auto& each : beyond) {
+      ChartSeries other = data.series[0];
+      auto one = std::make_shared<Result>(*other.result);
+      one->method = each.method;
+      one->points = {each.at};
+      other.method = each.method, other.title = each.title, other.frontier = false, other.result = one;
+      data.series.push_back(other);
+    }
+    SelectionModel selection;
+    FrontierChart chart;
+    chart.set_selection(&selection);
+    chart.resize(900, 600);
+    chart.set_data(data);
+    chart.show();
+    QVERIFY(QTest::qWaitForWindowExposed(&chart));
+    selection.pick_point(PickedPoint{"ft", 1});  // zooming keeps it where it is
+    for (int i = 0; i < 30; ++i) {
+      const bool seen = std::any_of(std::begin(beyond), std::end(beyond), [&](const auto& each) {
+        return chart.plot_area().contains(chart.position_of(each.at));
+      });
+      if (!seen) break;
+      chart.zoom(1.1);
+    }
+    for (const auto& each : beyond) QVERIFY(!chart.plot_area().contains(chart.position_of(each.at)));
+    QTest::qWait(30);
+    const QString svg = svg_of(chart).section(QStringLiteral("</desc>"), 1);
+    for (const auto& each : beyond) {
+      const qsizetype at = svg.indexOf(QString::fromUtf8(each.title));
+      QVERIFY2(at >= 0, each.title);
+      const QString words = svg.mid(at, svg.indexOf(u'<', at) - at).trimmed();
+      QVERIFY2(words.endsWith(QString::fromUtf8(each.arrow)), qPrintable(words));
+    }
+  }
+
   void what_is_not_finite_is_never_drawn() {
     ResultPoint infinite = point(5, 1), broken = point(6, 1);
     infinite.time_s = std::numeric_limits<double>::infinity();

@@ -12,6 +12,8 @@
 #include <QPainter>
 #include <QSignalSpy>
 #include <QTest>
+#include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include "views/common/theme_colors.h"
@@ -42,6 +44,24 @@ OperatorId op_named(const Model& model, const std::string& name) {
   for (std::uint32_t i = 0; i < model.operators.size(); ++i)
     if (model.operators[OperatorId(i)].name == name) return OperatorId(i);
   return {};
+}
+
+/// The fixture's plan with figures that order operators in another way in each column. Equal layers stay equal.
+std::shared_ptr<Plan> uneven_plan(const Model& model) {
+  const auto made = fixture::plan(model, 2);
+  made->cost = {};
+  for (PlanOperator& op : made->operators) {
+    const std::string& name = model.operators[op.op].name;
+    unsigned mixed = 7;
+    for (const char c : name.substr(name.rfind('/') + 1)) mixed = mixed * 31 + static_cast<unsigned char>(c);
+    op.cost.compute = {1e-4 * (1 + mixed % 17), 2e-4 * (1 + mixed % 17)};
+    op.cost.network = {1e-4 * (1 + mixed / 17 % 23)};
+    op.cost.memory = {};
+    op.cost.memory[0] = std::int64_t(1 + mixed / 400 % 19) << 20;
+    made->cost += op.cost;
+  }
+  for (const PlanReshard& reshard : made->reshards) made->cost += reshard.cost;
+  return made;
 }
 
 struct Shown {
@@ -207,28 +227,90 @@ class PlanTableTest : public QObject {
     QCOMPARE(s.shown().rowCount(), 5);
   }
 
+  // At every level, by figures that are not asked of the model: a column that is sorted by its neighbour would pass a
+  // test of one column alone.
   void header_clicks_sort_by_value() {
     Shown s(fixture::transformer(24));
+    s.view.set_plan(uneven_plan(*s.model), fixture::scenario(s.model));
     QHeaderView* header = s.tree().header();
-    const auto click = [&] {
-      QTest::mouseClick(header->viewport(), Qt::LeftButton, {},
-                        QPoint(header->sectionViewportPosition(PlanTableModel::compute) + 10, 8));
+    using M = PlanTableModel;
+    const std::vector<int> columns{M::memory, M::compute, M::network, M::reshard, M::share};
+    const auto value = [](const PlanRow& row, int column) {
+      return column == M::memory    ? double(row.memory_bytes)
+             : column == M::compute ? row.compute_s
+             : column == M::network ? row.network_s
+             : column == M::reshard ? row.reshard_s
+                                    : row.share;
     };
-    const auto values = [&] {
-      std::vector<double> list;
-      for (int r = 0; r < s.shown().rowCount(); ++r)
-        list.push_back(s.shown().index(r, PlanTableModel::compute).data(PlanTableModel::SortRole).toDouble());
+    const auto& rows = s.view.source_model()->rows().rows;
+    // The figures of each level as shown, which has to rise or to fall in all of them.
+    const auto levels = [&](int column) {
+      std::vector<std::vector<double>> list;
+      const std::function<void(const QModelIndex&)> walk = [&](const QModelIndex& parent) {
+        std::vector<double> level;
+        for (int r = 0; r < s.shown().rowCount(parent); ++r) {
+          const QModelIndex index = s.shown().index(r, 0, parent);
+          const QString key = index.data(M::KeyRole).toString();
+          const auto row = std::find_if(rows.begin(), rows.end(), [&](const PlanRow& each) { return each.key == key; });
+          if (row != rows.end()) level.push_back(value(*row, column));
+          if (s.shown().rowCount(index) > 0) walk(index);
+        }
+        list.push_back(std::move(level));
+      };
+      walk({});
       return list;
     };
-    click();
-    auto list = values();
-    const bool rising = std::is_sorted(list.begin(), list.end());
-    QVERIFY(rising || std::is_sorted(list.rbegin(), list.rend()));
-    click();
-    list = values();
-    QVERIFY(rising ? std::is_sorted(list.rbegin(), list.rend()) : std::is_sorted(list.begin(), list.end()));
-    click();
-    QCOMPARE(names(s.shown()).front(), QString("tokens"));  // the model's order again
+    const auto all = [](const std::vector<std::vector<double>>& list, bool rising) {
+      return std::all_of(list.begin(), list.end(), [&](const std::vector<double>& level) {
+        return rising ? std::is_sorted(level.begin(), level.end()) : std::is_sorted(level.rbegin(), level.rend());
+      });
+    };
+    for (const int column : columns) {
+      const auto click = [&] {
+        QTest::mouseClick(header->viewport(), Qt::LeftButton, {},
+                          QPoint(header->sectionViewportPosition(column) + 10, 8));
+      };
+      const auto at = qPrintable(QString("column %1").arg(column));
+      click();
+      const bool rising = all(levels(column), true);
+      QVERIFY2(rising || all(levels(column), false), at);
+      click();
+      QVERIFY2(all(levels(column), !rising), at);
+      QVERIFY2(!all(levels(column), rising), at);
+      // Rows in the order of this column are in that of no other one.
+      for (const int other : columns)
+        if (other != column)
+          QVERIFY2(!all(levels(other), !rising), qPrintable(QString("%1 %2").arg(column).arg(other)));
+      click();
+      QCOMPARE(names(s.shown()).front(), QString("tokens"));  // the model's order again
+    }
+  }
+
+  void little_shares_are_told_and_only_the_least_are_nearly_nothing() {
+    Shown s(fixture::transformer(24));
+    const auto& rows = s.view.source_model()->rows().rows;
+    int little = 0;
+    const std::function<void(const QModelIndex&)> check = [&](const QModelIndex& parent) {
+      for (int r = 0; r < s.shown().rowCount(parent); ++r) {
+        const QModelIndex index = s.shown().index(r, 0, parent);
+        const QString key = index.data(PlanTableModel::KeyRole).toString();
+        const auto row = std::find_if(rows.begin(), rows.end(), [&](const PlanRow& each) { return each.key == key; });
+        QVERIFY(row != rows.end());
+        QString text = index.siblingAtColumn(PlanTableModel::share).data().toString();
+        const double percent = row->share * 100;
+        if (text == QString("<0.1%")) {
+          QVERIFY2(percent > 0 && percent < 0.05, qPrintable(QString::number(percent)));
+        } else {
+          QVERIFY(text.endsWith('%'));
+          text.chop(1);
+          QVERIFY2(qAbs(text.toDouble() - percent) <= (percent < 9.95 ? 0.0501 : 0.501), qPrintable(text));
+          little += percent > 0.05 && percent < 0.5;
+        }
+        check(index);
+      }
+    };
+    check({});
+    QVERIFY(little > 0);
   }
 
   void copy_gives_tabs() {
