@@ -16,6 +16,7 @@ namespace turnpoint::app {
 
 namespace {
 constexpr std::size_t kMostShown = 60;
+constexpr int kNothingHeight_px = 64;
 constexpr int kNoteRole = Qt::UserRole + 1;
 
 /// The name on the left, its shortcut or kind in a column at the right.
@@ -99,8 +100,9 @@ CommandPalette::CommandPalette(QWidget* parent) : QFrame(parent) {
 void CommandPalette::open(std::vector<PaletteEntry> entries) {
   entries_ = std::move(entries);
   const QWidget* over = parentWidget();
-  const int wide = std::min(560, over->width() - 40), high = std::min(420, over->height() - 80);
-  setGeometry((over->width() - wide) / 2, 64, wide, high);
+  const int wide = std::min(560, over->width() - 40);
+  most_height_ = std::min(420, over->height() - 80);
+  setGeometry((over->width() - wide) / 2, 64, wide, most_height_);
   field_->clear();
   refresh();
   show();
@@ -124,6 +126,16 @@ void CommandPalette::refresh() {
   if (!found)
     nothing_->setText(tr("Nothing is called \u201c%1\u201d: no action, setting, method, model or operator.")
                           .arg(field_->text().simplified().left(60)));
+  fit_height();
+}
+
+/// As high as what was found: one line in a tall empty box looks as if more were to come.
+void CommandPalette::fit_height() {
+  const int rows = list_->count();
+  const int shown = rows > 0 ? rows * list_->sizeHintForRow(0) + 2 * list_->frameWidth() : kNothingHeight_px;
+  const QMargins around = layout()->contentsMargins();
+  const int wanted = around.top() + field_->sizeHint().height() + layout()->spacing() + shown + around.bottom();
+  resize(width(), std::min(most_height_, wanted + 2 * frameWidth()));
 }
 
 void CommandPalette::run_current() {

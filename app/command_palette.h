@@ -36,12 +36,14 @@ class CommandPalette : public QFrame {
 
  private:
   void refresh();
+  void fit_height();
   void run_current();
 
   std::vector<PaletteEntry> entries_;
   QLineEdit* field_;
   QListWidget* list_;
   QLabel* nothing_;
+  int most_height_ = 420;
 };
 
 }  // namespace turnpoint::app

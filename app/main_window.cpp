@@ -145,6 +145,7 @@ void MainWindow::build_centre() {
   // Over the chart's edge: in a place of its own it would push chart and axes down, and up again when it leaves.
   messages_ = new views::MessageBar(whole);
   messages_->hang_below(header_, whole);
+  connect(messages_, &views::MessageBar::covers, start_page_, &StartPage::keep_clear);
   setCentralWidget(whole);
   QList<QAction*> toggles;
   for (const ActionId id : kToggles) {
@@ -304,7 +305,8 @@ void MainWindow::connect_actions() {
   using Id = ActionId;
   const auto on = [this](Id id, auto call) { connect(actions_[id], &QAction::triggered, this, call); };
   on(Id::open_model, [this] {
-    ask_open(tr("Open model"), tr("Models and task graphs (*.onnx *.pt2 *.json *.pb *.pbtxt *.graph.txt);;All files (*)"),
+    ask_open(tr("Open model"),
+             tr("Models and task graphs (*.onnx *.pt2 *.json *.pb *.pbtxt *.graph.txt);;All files (*)"),
              &MainWindow::open_path);
   });
   on(Id::open_hardware, [this] {

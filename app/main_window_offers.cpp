@@ -22,12 +22,13 @@ void MainWindow::connect_offers() {
                            {},
                            about};
     if (batch > 0) {
-      message.where = tr("With batch %1 FT has one.").arg(batch);
+      message.where = tr("FT finds one that fits with batch %1.").arg(batch);
       message.action = tr("Use batch %1").arg(batch);
       message.act = [this, batch] { document_->set_option("batch", double(batch), 0); };
     } else {
-      message.where = tr("FT has none with any smaller batch either: more devices, more memory, a shorter sequence or "
-                         "micro-batches (a split of your own) are left.");
+      message.where =
+          tr("FT finds none with a smaller batch either. More devices or memory, a shorter sequence or "
+             "micro-batches (a split of your own) can help.");
     }
     messages_->show_message(std::move(message));
   });
@@ -37,7 +38,9 @@ void MainWindow::connect_offers() {
 void MainWindow::say_what_was_taken() {
   const ScenarioState& state = document_->state();
   // Of a built-in network only what its name says is stated: whoever named it knows.
-  if (!state.scenario || state.model.starts_with("builtin:") || std::exchange(said_of_, state.source.get()) == state.source.get()) return;
+  if (!state.scenario || state.model.starts_with("builtin:") ||
+      std::exchange(said_of_, state.source.get()) == state.source.get())
+    return;
   const auto& taken = state.scenario->taken;
   const bool stated = std::any_of(taken.begin(), taken.end(), [](const TakenSetting& one) { return one.stated; });
   if (stated) note(tr("Taken: %1").arg(views::to_qt(words_of(taken))));

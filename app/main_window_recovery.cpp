@@ -6,6 +6,7 @@
 
 #include "app/document.h"
 #include "app/main_window.h"
+#include "app/recent_name.h"
 #include "app/recovery.h"
 #include "views/common/message_bar.h"
 
@@ -55,12 +56,12 @@ void MainWindow::end_by_signal() {
 void MainWindow::offer_recovery() {
   for (LeftBehind& each : left_behind(recovery_folder_)) {
     auto left = std::make_shared<LeftBehind>(std::move(each));
-    const QString name =
-        left->session_path.isEmpty() ? QString::fromStdString(left->session.scenario.model) : left->session_path;
+    QString name = recent_name(left->session_path.isEmpty() ? QString::fromStdString(left->session.scenario.model)
+                                                            : left->session_path);
+    if (name.startsWith(QStringLiteral("builtin:"))) name = name.section(u':', 1);
     views::Message message;
     message.kind = views::Message::Kind::warning;
-    message.what =
-        tr("Turnpoint did not close properly: unsaved work on %1 is still there").arg(QFileInfo(name).fileName());
+    message.what = tr("Turnpoint did not close properly: unsaved work on %1 is still there").arg(name);
     message.where = tr("From %1; it is kept until it is restored or this message is dismissed")
                         .arg(QFileInfo(left->copy.path()).lastModified().toString(Qt::ISODate).replace(u'T', u' '));
     message.action = tr("Restore");

@@ -61,9 +61,9 @@ StartPage::StartPage(const ActionSet& actions, QWidget* parent) : QWidget(parent
     connect(button, &QCommandLinkButton::clicked, actions[id], &QAction::trigger);
     return button;
   };
-  grid->addWidget(
-      big(ActionId::open_model, tr("Open model…"), tr("ONNX, torch.export (.pt2), Hugging Face config.json, TensorFlow graph, task graph")),
-      0, 0);
+  grid->addWidget(big(ActionId::open_model, tr("Open model…"),
+                      tr("ONNX, torch.export (.pt2), Hugging Face config.json, TensorFlow graph, task graph")),
+                  0, 0);
   grid->addWidget(big(ActionId::open_session, tr("Open session…"), tr("A .turnpoint file")), 0, 1);
   auto* drop = new QLabel(tr("or drop a model, hardware profile or .turnpoint session anywhere in the window"), body);
   drop->setAlignment(Qt::AlignCenter);
@@ -138,6 +138,8 @@ void StartPage::set_recent(const QStringList& paths) {
   if (paths.isEmpty()) recent_->addWidget(new QLabel(tr("Nothing yet"), this));
   recent_->addStretch(1);
 }
+
+void StartPage::keep_clear(int top) { layout()->setContentsMargins(0, top, 0, 0); }
 
 void StartPage::set_opens_sample(bool on) {
   const QSignalBlocker quiet(opens_sample_);

@@ -27,6 +27,8 @@ class StartPage : public QWidget {
   static QString title_of(const Sample& sample);  ///< "GPT-2 on 2 x 8 V100"
   void set_recent(const QStringList& paths);
   void set_opens_sample(bool on);
+  /// The uppermost of the page that something else hides: its buttons begin below.
+  void keep_clear(int top);
 
  signals:
   void path_chosen(const QString& path);

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QAction>
 #include <QKeySequence>
+#include <QLayout>
+#include <QLineEdit>
 #include <QMap>
 #include <QTest>
 #include <QWidget>
 
 #include "app/actions.h"
 #include "app/command_palette.h"
+#include "app/start_page.h"
+#include "views/common/message_bar.h"
 
 using namespace turnpoint::app;
+namespace views = turnpoint::views;
 
 class ActionsTest : public QObject {
   Q_OBJECT
@@ -52,6 +57,44 @@ class ActionsTest : public QObject {
     QCOMPARE(find_entries(entries, QStringLiteral("fc layer1"), 10), std::vector<std::size_t>{2});
     QCOMPARE(find_entries(entries, QStringLiteral("nothing"), 10), std::vector<std::size_t>{});
     QCOMPARE(find_entries(entries, QString(), 2).size(), std::size_t(2));
+  }
+
+  void palette_is_as_high_as_what_it_found() {
+    QWidget window;
+    window.resize(1200, 800);
+    window.show();
+    CommandPalette palette(&window);
+    std::vector<PaletteEntry> entries(40, {QStringLiteral("layer"), {}, {}});
+    entries.push_back({QStringLiteral("Batch"), {}, {}});
+    palette.open(entries);
+    const int full = palette.height();
+    QVERIFY(full > 300 && full <= 420);
+    auto* field = palette.findChild<QLineEdit*>();
+    field->setText(QStringLiteral("batch"));
+    QVERIFY2(palette.height() < 100, qPrintable(QString::number(palette.height())));
+    field->clear();
+    QCOMPARE(palette.height(), full);
+  }
+
+  // An error at the start would hide the very buttons that lead out of it.
+  void the_start_page_begins_below_a_message() {
+    QWidget window;
+    const ActionSet actions(&window);
+    QWidget area;
+    StartPage page(actions, &area);
+    views::MessageBar messages;
+    QWidget head(&area);
+    head.hide();
+    connect(&messages, &views::MessageBar::covers, &page, &StartPage::keep_clear);
+    messages.hang_below(&head, &area);
+    area.resize(600, 400);
+    page.resize(600, 400);
+    area.show();
+    messages.show_message({views::Message::Kind::error, QStringLiteral("No such file"), QStringLiteral("/a"), {}});
+    QVERIFY(messages.height() > 20);
+    QCOMPARE(page.layout()->contentsMargins().top(), messages.height());
+    messages.dismiss();
+    QCOMPARE(page.layout()->contentsMargins().top(), 0);
   }
 };
 

@@ -409,6 +409,14 @@ class FrontierChartTest : public QObject {
     QVERIFY(at && at->bottom() < 50);
   }
 
+  void leaders_cross_no_other_and_nothing_covers_them() {
+    LabelPlacer placer(QRectF(0, 0, 200, 100));
+    placer.block_leader({100, 10, 100, 90});
+    QVERIFY(!placer.may_lead({50, 50, 150, 50}));
+    QVERIFY(placer.may_lead({110, 50, 150, 50}));
+    QVERIFY(!placer.is_free(QRectF(90, 40, 20, 10)));
+  }
+
   void lines_keep_clear_of_words() {
     const std::vector<QRectF> words{{20, 40, 30, 20}, {45, 45, 15, 10}, {80, 10, 10, 20}, {90, 49, 30, 4}};
     QCOMPARE(pieces_beside({100, 50, 0, 50}, words), (std::vector<QLineF>{{0, 50, 20, 50}, {60, 50, 90, 50}}));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the frontier chart says of several methods: who gives the line, what fits outside the searched space, how many
 // plans there are.
+#include <QRegularExpression>
 #include <QtTest>
 #include <cmath>
 
@@ -116,6 +117,36 @@ class FrontierWordsTest : public QObject {
     QVERIFY(svg.contains(QStringLiteral("and 1 other method fits")));
   }
 
+  // A turning point beyond the memory line, in a low chart full of words: its words have a line to it.
+  void a_callout_leads_to_its_mark() {
+    FrontierChart chart;
+    chart.resize(585, 430);
+    std::vector<ResultPoint> points;
+    for (int i = 0; i <= 30; ++i) points.push_back(point(40 + 5 * i, 34 - 0.2 * i));
+    for (int i = 1; i <= 30; ++i) points.push_back(point(190 + 12 * i, 28 - 0.03 * i));
+    for (ResultPoint& p : points) p.fits = p.memory_bytes < 80 * kGiB;
+    ChartData data = chart_of(points, 80);
+    chart.set_data(data);
+    chart.show();
+    QVERIFY(QTest::qWaitForWindowExposed(&chart));
+    const QString svg = svg_of(chart).section(QStringLiteral("</desc>"), 1);
+    QVERIFY(svg.contains(QStringLiteral("does not fit")) && svg.contains(QStringLiteral("Fastest that fits")));
+    // Both marks, the turning point at 190 GiB and the fastest that fits at 75, have a line that begins beside them.
+    for (const std::size_t at : {std::size_t(30), std::size_t(7)}) {
+      const QPointF mark = chart.position_of(points[at]);
+      bool led = false;
+      static const QRegularExpression kLine(QStringLiteral("points=\"([-0-9.]+),([-0-9.]+) ([-0-9.]+),([-0-9.]+) \""));
+      for (auto found = kLine.globalMatch(svg); found.hasNext();) {
+        const auto line = found.next();
+        const QLineF drawn(line.captured(1).toDouble(), line.captured(2).toDouble(), line.captured(3).toDouble(),
+                           line.captured(4).toDouble());
+        // By its place along the memory axis: a saved picture is higher by its title.
+        led = led || (std::abs(drawn.x1() - mark.x()) < 2 && drawn.y1() < 380 && drawn.length() > 10);
+      }
+      QVERIFY2(led, qPrintable(QString::number(at)));
+    }
+  }
+
   void plans_are_counted_as_they_can_be_told_apart() {
     std::vector<ResultPoint> points;
     for (int i = 0; i < 2000; ++i)
@@ -124,6 +155,8 @@ class FrontierWordsTest : public QObject {
     QVERIFY2(apart >= 4 && apart <= 6, qPrintable(QString::number(apart)));
     QCOMPARE(distinct_place(points, 0), std::size_t(1));
     QCOMPARE(distinct_place(points, 1999), apart);
+    QCOMPARE(place_words(12, 372), QStringLiteral("plan 12 of about 370"));
+    QCOMPARE(place_words(372, 372), QStringLiteral("plan 372 of 372"));
     QCOMPARE(about_plans(58), QStringLiteral("58"));
     QCOMPARE(about_plans(1937), QStringLiteral("about 1\u2009900"));
   }

@@ -3,6 +3,7 @@
 // settings.
 #include <QCheckBox>
 #include <QComboBox>
+#include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
 #include <QSpinBox>
@@ -57,6 +58,55 @@ class MachineBoxesTest : public QObject {
     QCOMPARE(boxes.nodes()->value(), 1);
     boxes.nodes()->setValue(3);
     QCOMPARE(edited.last()[0].toString(), QStringLiteral("h100-80gb-3x4"));
+  }
+
+  // Whoever aims at a box while the model or the hardware changes hits it.
+  void rows_stay_where_they_are_whatever_is_open() {
+    ScenarioPanel panel(scenario_options());
+    panel.resize(panel.minimumWidth(), 700);
+    panel.show();
+    QVERIFY(QTest::qWaitForWindowExposed(&panel));
+    struct Opened {
+      const char* hardware;
+      std::int64_t parameters;
+      std::size_t operators;
+      std::vector<TakenSetting> taken;
+    };
+    const Opened all[] = {
+        {"v100-16gb-1x1", 61706, 9, {}},
+        {"h100-80gb-2x8", 6738415616, 486, {}},
+        {"gb200-186gb-1x72", 6738415616, 123456, {{"precision", "bf16", "as its file says", true}}},
+        {"v100-16gb-2x8", 0, 1, {{"precision", "bf16", "", true}, {"sequence", "131072", "", true}}},
+    };
+    std::map<QString, QPoint> first;
+    for (const Opened& one : all) {
+      const auto whole = cluster_preset(one.hardware);
+      QVERIFY2(whole, one.hardware);
+      ScenarioView view = view_on(*whole, one.hardware, (*whole)->devices());
+      auto scenario = std::make_shared<Scenario>(*view.scenario);
+      auto model = std::make_shared<Model>();
+      model->name = one.hardware;
+      model->parameters = one.parameters;
+      model->operators.resize(one.operators);
+      scenario->model = model;
+      scenario->taken = one.taken;
+      view.scenario = scenario;
+      panel.set_scenario(view);
+      QTest::qWait(20);
+      std::map<QString, QPoint> now;
+      for (const char* name : {"hardware_box", "batch", "precision", "optimizer", "more_settings", "split_line"}) {
+        auto* control = panel.findChild<QWidget*>(QString::fromLatin1(name));
+        QVERIFY2(control, name);
+        now[control->objectName()] = control->mapTo(panel.widget(), QPoint());
+      }
+      if (first.empty()) first = now;
+      for (const auto& [name, at] : now)
+        QVERIFY2(at == first[name], qPrintable(QStringLiteral("%1 on %2").arg(name, QLatin1String(one.hardware))));
+      for (const char* name : {"model_note", "hardware_note"}) {
+        const auto* caption = panel.findChild<QLabel*>(QString::fromLatin1(name));
+        QCOMPARE(caption->toolTip(), caption->text());  // what is cut can be read
+      }
+    }
   }
 
   void measured_hardware_has_whole_nodes_or_a_part_of_one() {

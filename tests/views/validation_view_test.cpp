@@ -343,6 +343,34 @@ class ValidationViewTest : public QObject {
     QVERIFY(verdict(ranks_report()).startsWith("Loss and gradients within"));
   }
 
+  void a_narrow_page_cuts_no_word_and_no_figure() {
+    Fixture f;
+    for (const int width : {1100, 560}) {
+      f.view.resize(width, 500);
+      QTest::qWait(20);
+      for (const char* way : {"cpu", "cpu_slice", "cuda_slice"}) {
+        auto* button = f.view.findChild<QToolButton*>(QString::fromLatin1(way));
+        if (!button) continue;
+        QVERIFY2(button->sizeHint().width() <= button->width(), qPrintable(button->text()));
+      }
+    }
+    QVERIFY(!f.view.findChild<QToolButton*>("cpu_slice")->text().contains("device"));
+  }
+
+  void bars_end_before_the_figures() {
+    ValidationBars bars;
+    bars.set_content(make_validation_content(share(ranks_report()), nullptr, nullptr));
+    for (const int width : {900, 420, 330}) {
+      bars.resize(width, 600);
+      bars.show();
+      QTest::qWait(20);
+      const double figures = bars.viewport()->width() - 12 - bars.fontMetrics().horizontalAdvance(bars.row_figures(0));
+      for (const Bar& bar : bars.bars(0)) {
+        QVERIFY2(bar.rect.right() < figures && bar.whisker_to < figures, qPrintable(QString::number(width)));
+      }
+    }
+  }
+
   void ways_and_budget_are_in_sight_and_kept() {
     Fixture f;
     QSignalSpy changed(&f.view, &ValidationView::way_changed);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line that gives way where there is no room and says so by three dots; the whole text is its tool tip.
+// One line, of the same height with and without words, that gives way where there is no room and says so by three dots;
+// the whole text is its tool tip.
 #pragma once
 
 #include <QLabel>
 #include <QPainter>
+#include <algorithm>
 
 #include "views/common/note_label.h"
 
@@ -16,6 +18,11 @@ class Elided : public Label {
     this->setTextFormat(Qt::PlainText);
     this->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     this->setForegroundRole(QPalette::WindowText);  // on a panel of the base colour it would be Text
+  }
+
+  QSize sizeHint() const override {
+    const QSize hint = Label::sizeHint();
+    return {hint.width(), std::max(hint.height(), this->fontMetrics().height())};
   }
 
  protected:

@@ -127,7 +127,7 @@ void MessageBar::refresh() {
   leave_->stop();
   setVisible(!queue_.empty());
   emit count_changed(count());
-  if (queue_.empty()) return;
+  if (queue_.empty()) return place();
   const Message& message = queue_.front();
   const ThemeColors& colors = theme_colors(palette());
   const bool note = message.kind == Message::Kind::note;
@@ -171,7 +171,10 @@ void MessageBar::hang_below(QWidget* above, QWidget* area) {
 }
 
 void MessageBar::place() {
-  if (!area_ || queue_.empty()) return;
+  if (!area_ || queue_.empty()) {
+    emit covers(0);
+    return;
+  }
   const int top = above_->isVisibleTo(area_) ? above_->mapTo(area_, QPoint(0, above_->height())).y() : 0;
   const int wide = area_->width();
   // The layout's own hint does not know how often words wrap at this width.
@@ -179,6 +182,7 @@ void MessageBar::place() {
       layout()->hasHeightForWidth() ? layout()->totalHeightForWidth(wide) : layout()->totalSizeHint().height();
   setGeometry(0, top, wide, std::min(high, area_->height() - top));
   raise();
+  emit covers(height());
 }
 
 bool MessageBar::eventFilter(QObject* watched, QEvent* event) {

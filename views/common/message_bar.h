@@ -15,9 +15,10 @@ namespace turnpoint::views {
 struct Message {
   enum class Kind { note, warning, error };
   Kind kind = Kind::error;
-  QString what;         ///< one line
-  QString where;        ///< one line: place, reason, what to do; may be empty
-  QString about = {};   ///< what failed; succeeding in it takes errors and warnings about it away; empty: only the user does
+  QString what;   ///< one line
+  QString where;  ///< one line: place, reason, what to do; may be empty
+  QString about =
+      {};  ///< what failed; succeeding in it takes errors and warnings about it away; empty: only the user does
   QString action = {};  ///< on a button that calls `act` and takes the message away; empty: none
   std::function<void()> act = {};
   std::function<void()> dismissed = {};  ///< the user did not want it
@@ -44,6 +45,8 @@ class MessageBar : public QFrame {
 
  signals:
   void count_changed(int count);
+  /// How much of the area it hangs over, from where it hangs; 0: none.
+  void covers(int height);
 
  protected:
   void paintEvent(QPaintEvent* event) override;

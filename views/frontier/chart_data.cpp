@@ -58,10 +58,22 @@ std::size_t distinct_plans(const std::vector<ResultPoint>& points) {
   return points.empty() ? 0 : distinct_place(points, points.size() - 1);
 }
 
+namespace {
+double rounded_plans(std::size_t count) {
+  const double scale = std::pow(10, std::floor(std::log10(double(count))) - 1);
+  return std::round(double(count) / scale) * scale;
+}
+}  // namespace
+
 QString about_plans(std::size_t count) {
   if (count < 100) return grouped_number(double(count), 0);
-  const double scale = std::pow(10, std::floor(std::log10(double(count))) - 1);
-  return QObject::tr("about %1").arg(grouped_number(std::round(double(count) / scale) * scale, 0));
+  return QObject::tr("about %1").arg(grouped_number(rounded_plans(count), 0));
+}
+
+QString place_words(std::size_t place, std::size_t count) {
+  const bool beyond = count >= 100 && double(place) > rounded_plans(count);
+  return QObject::tr("plan %1 of %2")
+      .arg(grouped_number(double(place), 0), beyond ? grouped_number(double(count), 0) : about_plans(count));
 }
 
 const ChartSeries* ChartData::subject() const {

@@ -124,6 +124,8 @@ std::size_t distinct_plans(const std::vector<ResultPoint>& points);
 std::size_t distinct_place(const std::vector<ResultPoint>& points, std::size_t index);
 /// "58", "about 1 900": two digits from a hundred on, since more would pretend.
 QString about_plans(std::size_t count);
+/// "plan 12 of about 370"; the last ones of 372 are not beyond their number: "plan 371 of 372".
+QString place_words(std::size_t place, std::size_t count);
 
 /// Whether a point can be drawn at all.
 bool drawable(const ResultPoint& point);

@@ -55,8 +55,8 @@ class LabelItem : public ChartItem {
   QString in_axis_units(QString line, const Result& result) const;
   void draw_callouts(QPainter& painter, LabelPlacer& placer);
   void draw_envelope_callout(QPainter& painter, LabelPlacer& placer);
-  /// Words about one point of the subject, with a leader where there is room for them near it; nullopt: words about all
-  /// of it. Where they stand; empty: nowhere.
+  /// Words about one point of the subject, with its mark and a leader to it; nullopt: words about all of it. Where they
+  /// stand; empty: nowhere.
   QRectF draw_callout(QPainter& painter, LabelPlacer& placer, const std::vector<std::string>& words,
                       const ChartSeries& subject, std::optional<std::size_t> index);
   struct Words {

@@ -2,6 +2,7 @@
 #include <QRegularExpression>
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "core/base/text.h"
 #include "views/common/counted.h"
@@ -41,12 +42,23 @@ struct TextBlock {
   }
 };
 
+constexpr double kLeastLeader_px = 16;  ///< shorter ones, less the mark's own room, could not be seen
+
 /// The first free place for a caption at `wanted` or below it, in the upper two thirds.
 std::optional<QRectF> free_below(const LabelPlacer& placer, const QRectF& wanted) {
   const QRectF room = placer.bounds();
   for (QRectF at = wanted; at.bottom() < room.top() + room.height() * 2 / 3; at.translate(0, 6))
     if (placer.is_free(at)) return at;
   return std::nullopt;
+}
+
+/// What describe_turning_point speaks of where it names one that does not fit.
+std::optional<std::size_t> turning_point_beyond(const Result& result) {
+  if (result.turning_point && result.points[*result.turning_point].fits) return std::nullopt;
+  std::vector<ResultPoint> unlimited = result.points;
+  for (ResultPoint& point : unlimited) point.fits = true;
+  const auto beyond = find_turning_point(unlimited);
+  return beyond && !result.points[*beyond].fits ? beyond : std::nullopt;
 }
 
 /// What fits though nothing of the subject does: its methods search other plans. "dp=4 tp=2 pp=2 fits: 22.0 GiB peak".
@@ -232,7 +244,7 @@ QString LabelItem::in_axis_units(QString line, const Result& result) const {
     line.replace(QRegularExpression(kWhole.arg(QRegularExpression::escape(to_qt(figure)))), by);
   };
   const auto turning = result.turning_point, fastest = result.fastest_that_fits();
-  for (const auto& plan : {turning, fastest}) {
+  for (const auto& plan : {turning, fastest, turning_point_beyond(result)}) {
     if (!plan || *plan >= result.points.size()) continue;
     const ResultPoint& p = result.points[*plan];
     const std::int64_t memory = p.simulated_memory_bytes.value_or(p.memory_bytes);
@@ -263,7 +275,12 @@ void LabelItem::draw_callouts(QPainter& painter, LabelPlacer& placer) {
   // The fastest that fits is named once: where it is marked.
   if (marked && !words.empty())
     words.front().resize(std::min(words.front().size(), words.front().find("; best that fits")));
-  state_->callout = draw_callout(painter, placer, words, *subject, result.turning_point);
+  // One that does not fit is marked where it is, or the words would seem to name what stands beside them.
+  auto turning = result.turning_point;
+  const bool told = !words.empty() && to_qt(words.front()).startsWith(u"Turning point");
+  if (const auto beyond = turning_point_beyond(result); beyond && told)
+    turning = area().contains(pixel(result.points[*beyond])) ? beyond : std::nullopt;
+  state_->callout = draw_callout(painter, placer, words, *subject, turning);
   if (!marked) return;
   const QRectF drawn = draw_callout(painter, placer, fastest, *subject, at);
   if (!drawn.isEmpty()) state_->words.push_back(drawn);
@@ -314,31 +331,41 @@ QRectF LabelItem::draw_callout(QPainter& painter, LabelPlacer& placer, const std
                       size.height());
       const QRectF padded = at.adjusted(-4, -3, 4, 3);
       const double near = lift > 0 ? tip.y() - 9 : tip.y() + 9, far = lift > 0 ? at.top() : at.bottom();
-      const QRectF leader(QPointF(tip.x() - 2, std::min(near, far)), QPointF(tip.x() + 2, std::max(near, far)));
-      if (!placer.is_free(padded) || leader.intersects(state_->callout)) continue;  // never through the other words
+      const QLineF leader(tip.x(), near, tip.x(), far);
+      if (!placer.is_free(padded) || !placer.may_lead(leader)) continue;
       placer.block(padded);
-      placer.block(leader);
+      placer.block_leader(leader);
       painter.setPen(QPen(colors.text, 1.2));
-      painter.drawLine(QPointF(tip.x(), near), QPointF(tip.x(), far));
+      painter.drawLine(leader);
       block.draw(painter, at, colors.text, colors.secondary, right ? Qt::AlignLeft : Qt::AlignRight);
       return padded;
     }
   }
-  // Hemmed in between line and memory line: the nearest quiet place, without a leader; the words name the point.
-  QRectF best;
-  double nearest = std::numeric_limits<double>::max();
-  for (double y = frame.top() + 8; y + size.height() < frame.bottom(); y += 16) {
-    for (double x = frame.left() + 12; x + size.width() < frame.right(); x += 24) {
+  // Hemmed in between line and memory line: the nearest quiet place, with a leader from the side.
+  std::vector<std::pair<double, QRectF>> places;
+  for (double y = frame.top() + 8; y + size.height() < frame.bottom(); y += 8) {
+    for (double x = frame.left() + 12; x + size.width() < frame.right(); x += 12) {
       const QRectF at(x, y, size.width(), size.height());
-      const double distance = QLineF(at.center(), tip).length();
-      if (distance < nearest && placer.is_free(at.adjusted(-4, -3, 4, 3))) nearest = distance, best = at;
+      places.emplace_back(QLineF(nearest_in(at, tip), tip).length(), at);
     }
   }
-  if (best.isNull()) return {};
-  const QRectF padded = best.adjusted(-4, -3, 4, 3);
-  placer.block(padded);
-  block.draw(painter, best, colors.text, colors.secondary);
-  return padded;
+  const auto nearer = [](const auto& a, const auto& b) { return a.first < b.first; };
+  std::stable_sort(places.begin(), places.end(), nearer);
+  for (const auto& [distance, at] : places) {
+    const QRectF padded = at.adjusted(-4, -3, 4, 3);
+    const QPointF end = nearest_in(padded, tip);
+    QLineF leader(tip, end);
+    if (distance < kLeastLeader_px || !placer.may_lead(leader) || !placer.is_free(padded)) continue;
+    leader.setPoints(leader.pointAt(9 / leader.length()), end);
+    placer.block(padded);
+    placer.block_leader(leader);
+    painter.setPen(QPen(colors.text, 1.2));
+    painter.drawLine(leader);
+    // Shorter lines stand at the leader's side.
+    block.draw(painter, at, colors.text, colors.secondary, at.right() < tip.x() ? Qt::AlignRight : Qt::AlignLeft);
+    return padded;
+  }
+  return {};
 }
 
 }  // namespace turnpoint::views

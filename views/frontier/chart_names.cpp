@@ -29,6 +29,7 @@ bool LabelItem::write_beside(QPainter& painter, LabelPlacer& placer, const Words
     leader.setPoints(leader.pointAt(std::min(1.0, 6 / leader.length())), leader.p2());
     painter.setPen(QPen(state_->colors->axis, 1));
     painter.drawLine(leader);
+    placer.block_leader(leader);
   }
   if (!at) return false;
   state_->words.push_back(*at);

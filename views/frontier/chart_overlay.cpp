@@ -104,17 +104,24 @@ void OverlayItem::draw_tags(QPainter& painter, const ResultPoint& point, const Q
       pixel(point).y() >= pixel(*other).y() ? tags.beside.moveTop(others.beside.bottom() + 2)
                                             : tags.beside.moveBottom(others.beside.top() - 2);
   }
-  const QRectF &tag_below = tags.below, &tag_beside = tags.beside;
-  hide_tick_labels(painter, mParentPlot->xAxis, tag_below);
-  hide_tick_labels(painter, mParentPlot->yAxis, tag_beside);
-  painter.setPen(Qt::NoPen);
-  painter.setBrush(fill);
-  painter.drawRoundedRect(tag_below, 3, 3);
-  painter.drawRoundedRect(tag_beside, 3, 3);
-  painter.setFont(small);
-  painter.setPen(text);
-  painter.drawText(tag_below, Qt::AlignCenter, tags.memory);
-  painter.drawText(tag_beside, Qt::AlignCenter, tags.time);
+  if (other) {
+    // Of the same figures one is enough.
+    const Tags others = tags_of(*other);
+    if (tags.memory == others.memory) tags.below = {};
+    if (tags.time == others.time) tags.beside = {};
+  }
+  const auto draw = [&](QCPAxis* axis, const QRectF& tag, const QString& figure) {
+    if (tag.isEmpty()) return;
+    hide_tick_labels(painter, axis, tag);
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(fill);
+    painter.drawRoundedRect(tag, 3, 3);
+    painter.setFont(small);
+    painter.setPen(text);
+    painter.drawText(tag, Qt::AlignCenter, figure);
+  };
+  draw(mParentPlot->xAxis, tags.below, tags.memory);
+  draw(mParentPlot->yAxis, tags.beside, tags.time);
 }
 
 /// Markers that cover each other, on a disc of their own, each with a line to where it belongs.

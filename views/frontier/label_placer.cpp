@@ -9,6 +9,7 @@ namespace turnpoint::views {
 namespace {
 
 constexpr double kOverhang_px = 12;  ///< of words above or below an anchor that is not in their middle
+constexpr double kClear_px = 7;      ///< between a leader and the middle of a marker that it passes
 
 /// Liang-Barsky: does the segment touch the rectangle?
 bool touches(const QRectF& r, const QLineF& s) {
@@ -41,7 +42,7 @@ bool LabelPlacer::is_free(const QRectF& rectangle) const {
   const auto hit = [&](const QRectF& r) { return r.intersects(rectangle); };
   const auto cut = [&](const QLineF& s) { return touches(rectangle, s); };
   return std::none_of(rectangles_.begin(), rectangles_.end(), hit) &&
-         std::none_of(segments_.begin(), segments_.end(), cut);
+         std::none_of(segments_.begin(), segments_.end(), cut) && std::none_of(leaders_.begin(), leaders_.end(), cut);
 }
 
 std::optional<QRectF> LabelPlacer::place(QPointF anchor, QSizeF size, double gap, const std::vector<Side>& order) {
@@ -53,11 +54,12 @@ std::optional<QRectF> LabelPlacer::place(QPointF anchor, QSizeF size, double gap
       case Side::above: r.moveTo(anchor.x() - size.width() / 2, anchor.y() - gap - size.height()); break;
       case Side::below: r.moveTo(anchor.x() - size.width() / 2, anchor.y() + gap); break;
     }
-    // Near a border, or beside other words, above and below the anchor there may be room to one side of it.
+    // Near a border, or beside other words, there may be room a little to one side.
     const bool upright = side == Side::above || side == Side::below;
     const double across = upright ? std::max(0.0, size.width() / 2 - kOverhang_px) : 0;
-    for (const double shift : {0.0, -across, across}) {
-      const QRectF shifted = r.translated(shift, 0);
+    const double along = upright ? 0 : size.height() / 3;
+    for (const double shift : {0.0, -1.0, 1.0}) {
+      const QRectF shifted = r.translated(shift * across, shift * along);
       if (!is_free(shifted) || names_another(shifted, anchor)) continue;
       block(shifted);
       return shifted;
@@ -78,18 +80,23 @@ bool LabelPlacer::names_another(const QRectF& rectangle, QPointF anchor) const {
   });
 }
 
+bool LabelPlacer::may_lead(const QLineF& leader) const {
+  const QPointF anchor = leader.p1();
+  const bool crosses = std::any_of(others_.begin(), others_.end(), [&](const auto& other) {
+    const QPointF at = other.first;
+    return QLineF(at, anchor).length() > 1 &&
+           touches({at.x() - kClear_px, at.y() - kClear_px, 2 * kClear_px, 2 * kClear_px}, leader);
+  });
+  const bool over = std::any_of(leaders_.begin(), leaders_.end(), [&](const QLineF& other) {
+    return other.intersects(leader, nullptr) == QLineF::BoundedIntersection;
+  });
+  return !crosses && !over && std::none_of(rectangles_.begin(), rectangles_.end(), [&](const QRectF& words) {
+    return words.width() > 2 * kClear_px + 6 && touches(words, leader);  // markers and the memory line are narrow
+  });
+}
+
 std::optional<QRectF> LabelPlacer::place_away(QPointF anchor, QSizeF size) {
-  constexpr double kClear_px = 7, kDistances_px[] = {24, 36, 50, 66, 84, 104};
-  const auto may_lead = [&](const QLineF& leader) {
-    const bool crosses = std::any_of(others_.begin(), others_.end(), [&](const auto& other) {
-      const QPointF at = other.first;
-      return QLineF(at, anchor).length() > 1 &&
-             touches({at.x() - kClear_px, at.y() - kClear_px, 2 * kClear_px, 2 * kClear_px}, leader);
-    });
-    return !crosses && std::none_of(rectangles_.begin(), rectangles_.end(), [&](const QRectF& words) {
-      return words.width() > 2 * kClear_px + 6 && touches(words, leader);  // markers and the memory line are narrow
-    });
-  };
+  constexpr double kDistances_px[] = {24, 36, 50, 66, 84, 104};
   // From near to far, above before below: curves fall. Beside the anchor, over it, or as far in as the border asks for.
   for (const double distance : kDistances_px)
     for (const double up : {-1.0, 1.0})

@@ -20,6 +20,9 @@ class LabelPlacer {
   void block(const QRectF& rectangle) { rectangles_.push_back(rectangle); }
   void block_line(const QPolygonF& line);
 
+  /// A line from words to their point: nothing may cover it, and no other such line may cross it.
+  void block_leader(const QLineF& leader) { leaders_.push_back(leader); }
+
   /// Words that name something else keep this far from `point`, or they would seem to name it.
   void keep_off(QPointF point, double distance) { others_.emplace_back(point, distance); }
 
@@ -27,6 +30,8 @@ class LabelPlacer {
   /// Finds a free rectangle of `size` beside `anchor`, `gap` away from it, and blocks it. Points that are to be kept
   /// off count unless they are the anchor itself.
   std::optional<QRectF> place(QPointF anchor, QSizeF size, double gap, const std::vector<Side>& order);
+  /// Whether a line may lead from a point to its words: through no other words or leader, and over no other's marker.
+  bool may_lead(const QLineF& leader) const;
   /// The same further away, where a line to the anchor leads through nothing that is to be kept off.
   std::optional<QRectF> place_away(QPointF anchor, QSizeF size);
 
@@ -37,7 +42,7 @@ class LabelPlacer {
 
   QRectF bounds_;
   std::vector<QRectF> rectangles_;
-  std::vector<QLineF> segments_;
+  std::vector<QLineF> segments_, leaders_;
   std::vector<std::pair<QPointF, double>> others_;
 };
 

@@ -84,8 +84,8 @@ void GraphView::make_tool_bar() {
   };
   color_box_ = add_box(tr("Colour"), {tr("Configuration"), tr("Time"), tr("Memory")},
                        tr("What the colour of an operator means"));
-  edge_box_ =
-      add_box(tr("Edges"), {tr("Resharding bytes"), tr("Resharding time")}, tr("What the width of an edge means"));
+  edge_box_ = add_box(tr("Edges"), {tr("Bytes"), tr("Time")},
+                      tr("What the width of an edge means: the bytes or the time of its resharding"));
   fold_box_ = add_box(tr("Fold"), {tr("Layers"), tr("Operators"), tr("Outline")}, tr("How far the graph is unfolded"));
   mesh_label_ = new Elided<QLabel>(tool_bar_);
   mesh_label_->setToolTip(tr("The axes of the device mesh, outermost first"));

@@ -84,7 +84,8 @@ void HardwareView::make_tool_bar() {
   auto* row = new QHBoxLayout(tool_bar_);
   row->setContentsMargins(8, 2, 8, 2);
   row->setSpacing(10);
-  title_ = new QLabel(tool_bar_);
+  title_ = new Elided<QLabel>(tool_bar_);
+  title_->setSizePolicy(QSizePolicy::Maximum, QSizePolicy::Preferred);
   QFont bold = font();
   bold.setBold(true);
   title_->setFont(bold);

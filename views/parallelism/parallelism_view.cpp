@@ -51,7 +51,8 @@ void ParallelismView::make_tool_bar() {
   range_box_->setObjectName(QStringLiteral("parallelism_range"));
   range_box_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
   range_box_->setAccessibleName(tr("Most devices"));
-  range_box_->setToolTip(tr("Counts above those of the hardware add nodes of the same kind"));
+  range_box_->setToolTip(
+      tr("The most devices to search; counts above those of the hardware add nodes of the same kind"));
   label(tr("Up to"), range_box_);
   price_box_ = new QDoubleSpinBox(tool_bar_);
   price_box_->setObjectName(QStringLiteral("parallelism_price"));
@@ -129,7 +130,7 @@ void ParallelismView::set_ranges(const std::vector<int>& most, int chosen) {
   const QSignalBlocker quiet(range_box_);
   range_box_->clear();
   for (const int count : most) {
-    range_box_->addItem(devices_text(count), count);
+    range_box_->addItem(grouped_number(count, 0), count);
     if (count == chosen) range_box_->setCurrentIndex(range_box_->count() - 1);
   }
   range_box_->setEnabled(most.size() > 1);

@@ -325,9 +325,7 @@ void PlanPanel::show_point() {
   if (single)
     where << tr("placement on %1 devices").arg(result_->scenario->cluster->devices());
   else
-    where << tr("plan %1 of %2")
-                 .arg(grouped_number(double(distinct_place(result_->points, index_)), 0),
-                      about_plans(distinct_plans(result_->points)));
+    where << place_words(distinct_place(result_->points, index_), distinct_plans(result_->points));
   where << method_title_;
   if (result_->clock == Clock::simulated && !single) where << tr("simulated");
   const auto gap = gap_at(*result_, index_);

@@ -38,10 +38,12 @@ namespace {
 /// These rows are always there, in this order; all others are under "More settings".
 constexpr std::string_view kFront[] = {"devices", "batch", "sequence", "precision", "optimizer"};
 
-QLabel* make_note(QWidget* parent) {
-  auto* note = new NoteLabel(parent);
-  note->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-  return note;
+/// Of one line whatever is open, or all rows below would move under the pointer.
+QLabel* make_caption(QGridLayout& grid, int row, const QString& name, QWidget* parent) {
+  auto* caption = new Elided<NoteLabel>(parent);
+  caption->setObjectName(name);
+  grid.addWidget(caption, row, 0, 1, 2);
+  return caption;
 }
 
 bool is_factor(const OptionRecord& option) { return option.key.ends_with("-scale"); }
@@ -101,18 +103,12 @@ void ScenarioPanel::build_machine(QVBoxLayout* column) {
   model_box_ = new SpecificationBox(QStringLiteral("model_box"), this);
   add_label(tr("Model"), model_box_);
   grid->addWidget(model_box_, row++, 1);
-  model_note_ = make_note(this);
-  model_note_->setWordWrap(true);
-  grid->addWidget(model_note_, row++, 1);
-  taken_note_ = new Elided<NoteLabel>(this);
-  taken_note_->setObjectName(QStringLiteral("taken_note"));
-  grid->addWidget(taken_note_, row++, 1);
+  model_note_ = make_caption(*grid, row++, QStringLiteral("model_note"), this);
+  taken_note_ = make_caption(*grid, row++, QStringLiteral("taken_note"), this);
   hardware_box_ = new SpecificationBox(QStringLiteral("hardware_box"), this);
   add_label(tr("Hardware"), hardware_box_);
   grid->addWidget(hardware_box_, row++, 1);
-  hardware_note_ = make_note(this);
-  hardware_note_->setWordWrap(true);
-  grid->addWidget(hardware_note_, row++, 1);
+  hardware_note_ = make_caption(*grid, row++, QStringLiteral("hardware_note"), this);
 
   std::vector<const OptionRecord*> rest, switches;
   QHBoxLayout* batch_line = nullptr;  // batch and sequence share a line

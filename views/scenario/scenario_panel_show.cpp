@@ -4,8 +4,8 @@
 #include <QComboBox>
 #include <QDoubleSpinBox>
 #include <QLabel>
-#include <QLineEdit>
 #include <QLayout>
+#include <QLineEdit>
 #include <QSpinBox>
 #include <QToolButton>
 #include <algorithm>
@@ -18,8 +18,8 @@
 #include "views/common/price_box.h"
 #include "views/common/section_head.h"
 #include "views/scenario/methods_list.h"
-#include "views/scenario/shape_boxes.h"
 #include "views/scenario/scenario_panel.h"
+#include "views/scenario/shape_boxes.h"
 #include "views/scenario/slider_row.h"
 #include "views/scenario/specification_box.h"
 #include "views/scenario/what_if_slider.h"
@@ -51,6 +51,12 @@ QString stated_words(const Scenario& scenario) {
     if (taken.stated)
       stated << (taken.key == "precision" ? to_qt(taken.value) : to_qt(taken.key) + u' ' + to_qt(taken.value));
   return stated.isEmpty() ? QString() : QObject::tr("%1: its own").arg(stated.join(QStringLiteral(", ")));
+}
+
+/// A caption that may be cut says all of it in its tool tip.
+void say(QLabel& caption, const QString& text) {
+  caption.setText(text);
+  caption.setToolTip(text);
 }
 
 bool is_as_file(const ScenarioView& view) {
@@ -103,13 +109,13 @@ void ScenarioPanel::show_model() {
     if (held > 0) parts << tr("%1 persistent").arg(memory_text(held));
     if (made > 0) parts << tr("%1 of tensors").arg(memory_text(made));
     if (tasks->groups.size() > 0) parts << counted(double(tasks->groups.size()), tr("1 group"), tr("%1 groups"));
-    model_note_->setText(parts.join(QStringLiteral(" · ")));
+    say(*model_note_, parts.join(QStringLiteral(" · ")));
     return;
   }
-  model_note_->setText(model ? tr("%1 parameters · %2 operators")
-                                   .arg(to_qt(format_count(static_cast<double>(model->parameters))))
-                                   .arg(model->operators.size())
-                             : tr("none open"));
+  say(*model_note_, model ? tr("%1 parameters · %2 operators")
+                                .arg(to_qt(format_count(static_cast<double>(model->parameters))))
+                                .arg(model->operators.size())
+                          : tr("none open"));
   if (const auto found = editors_.find(QStringLiteral("sequence")); found != editors_.end())
     found->second->setEnabled(model && model->sequence > 0);
 }
@@ -122,30 +128,29 @@ void ScenarioPanel::show_machine() {
                                      tr("The links and devices that the task graph's own file describes")});
   hardware_box_->fill(choices, view_.hardware_specification, cluster ? to_qt(cluster->title) : QString());
   if (!cluster) {
-    hardware_note_->setText({});
+    say(*hardware_note_, QString());
     return;
   }
   if (is_as_file(view_)) {
     const bool stated = !view_.scenario->tasks->out_seconds.empty();
     const bool limited = cluster->device.memory_bytes != kUnlimitedBytes;
-    hardware_note_->setText(
-        (stated ? tr("transfer times stated") : tr("links of the file")) +
-        (limited ? tr(" · %1 a device").arg(memory_text(cluster->device.memory_bytes)) : tr(" · no memory stated")));
+    say(*hardware_note_, (stated ? tr("transfer times stated") : tr("links of the file")) +
+                             (limited ? tr(" · %1 a device").arg(memory_text(cluster->device.memory_bytes))
+                                      : tr(" · no memory stated")));
     return;
   }
   const bool measured = !cluster->collectives.empty() || !cluster->operators.empty();
   QStringList links;
   if (cluster->devices_per_node > 1) links << to_qt(cluster->links[kIntraNode].name);
   if (cluster->nodes > 1) links << to_qt(cluster->links[kInterNode].name);
-  hardware_note_->setText((measured ? tr("measured") : tr("nominal")) +
-                          (links.isEmpty() ? QString() : QStringLiteral(" · ") + links.join(QStringLiteral(", "))));
+  say(*hardware_note_, (measured ? tr("measured") : tr("nominal")) +
+                           (links.isEmpty() ? QString() : QStringLiteral(" · ") + links.join(QStringLiteral(", "))));
 }
 
 void ScenarioPanel::show_options() {
   const bool open = view_.scenario != nullptr;
   taken_note_->setText(open ? stated_words(*view_.scenario) : QString());
   taken_note_->setToolTip(open ? to_qt(words_of(view_.scenario->taken)) : QString());
-  taken_note_->setVisible(!taken_note_->text().isEmpty());
   for (const auto& [key, editor] : editors_) {
     const QSignalBlocker quiet(editor);
     if (!open)

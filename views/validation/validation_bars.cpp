@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kSide = 12, kGap = 10, kRowPadding = 8, kPairPadding = 14, kLeastBars = 60;
 constexpr double kBar = 6, kBetween = 1.5, kWhisker = 4;
-constexpr int kLongestName = 260;
+constexpr int kLongestName = 260, kLeastName = 56;
 
 bool large(const ComparedValue& value) {
   const auto error = value.error();
@@ -110,6 +110,9 @@ void ValidationBars::lay_out() {
   }
   const int width = viewport()->width();
   name_width_ = std::min({longest_name_ + 4, kLongestName, width * 3 / 10});
+  // In a narrow window names are cut before bars reach into the figures.
+  const int left_over = width - 2 * kSide - 3 * kGap - error_width_ - figures_width_ - kLeastBars;
+  name_width_ = std::min(name_width_, std::max(kLeastName, left_over));
   const int wrap = std::max(100, width - 2 * kSide);
   for (qsizetype i = 0; i < content_->notes.size(); ++i) {
     if (i == 0) add({Line::Kind::heading, ValidationPart::step, -2, 0, line + 20});
@@ -131,7 +134,7 @@ std::vector<ValidationBars::Bar> ValidationBars::bars(int at) const {
   const double scale = scale_[static_cast<std::size_t>(here.part)];
   const double left = kSide + name_width_ + kGap;
   const double right = viewport()->width() - kSide - error_width_ - kGap - figures_width_ - kGap;
-  const double whole = std::max<double>(kLeastBars, right - left);
+  const double whole = std::max(1.0, right - left);
   const auto length = [&](double value) { return scale > 0 ? std::max(1.0, whole * value / scale) : 1.0; };
   std::vector<Bar> made;
   const int pairs = content_->other ? 2 : 1;

@@ -18,6 +18,8 @@
 #include <QTreeView>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <array>
+#include <functional>
 
 #include "views/common/elided_label.h"
 #include "views/common/icons.h"
@@ -44,6 +46,19 @@ QToolButton* button_for(QAction* action, QWidget* parent) {
   button->setAccessibleName(action->text());
   return button;
 }
+
+/// Says when it has another width.
+class WaysBar : public QWidget {
+ public:
+  using QWidget::QWidget;
+  std::function<void()> fit;
+
+ protected:
+  void resizeEvent(QResizeEvent* event) override {
+    QWidget::resizeEvent(event);
+    if (fit) fit();
+  }
+};
 
 }  // namespace
 
@@ -72,19 +87,20 @@ void ValidationView::make_tool_bar() {
 
 /// How it is run, in sight: where one way is refused another may not be, and most refusals name what is set here.
 QWidget* ValidationView::make_ways() {
-  auto* bar = new QWidget(this);
+  auto* bar = new WaysBar(this);
   bar->setObjectName(QStringLiteral("validation_ways"));
   auto* row = new QHBoxLayout(bar);
   row->setContentsMargins(8, 3, 8, 3);
   row->setSpacing(4);
   ways_ = new QButtonGroup(bar);
-  const QString names[] = {tr("Whole plan, CPU"), tr("One device's part, CPU"), tr("One device's part, GPU")};
+  const std::array names{tr("Whole plan, CPU"), tr("One device's part, CPU"), tr("One device's part, GPU")};
+  const std::array brief{tr("Whole plan"), tr("A part, CPU"), tr("A part, GPU")};
   const QString tips[] = {tr("A process for every device of the plan, with all exchanges"),
                           tr("Computing and memory of one device; exchanges are modelled"),
                           tr("Computing and memory of one device; exchanges are modelled")};
   for (int i = 0; i < 3; ++i) {
     auto* way = new ToggleButton(bar);
-    way->setText(names[i]);
+    way->setText(names[std::size_t(i)]);
     way->setToolTip(tips[i]);
     way->setCheckable(true);
     way->setObjectName(QLatin1String(kWayKeys[i]));
@@ -113,6 +129,15 @@ QWidget* ValidationView::make_ways() {
   budget_->setToolTip(tr("Seconds for one plan's timed steps, and the most that comparing its results may take"));
   row->addWidget(budget_);
   row->addStretch(1);
+  // Whole words in a narrow window, too: shorter ones, that the tool tips explain.
+  bar->fit = [this, bar, names, brief] {
+    const auto write = [&](const std::array<QString, 3>& words) {
+      for (int i = 0; i < 3; ++i) ways_->button(i)->setText(words[std::size_t(i)]);
+      bar->layout()->invalidate();
+    };
+    write(names);
+    if (bar->layout()->sizeHint().width() > bar->width()) write(brief);
+  };
   // Clipped at its end rather than holding a narrow window open.
   row->setSizeConstraint(QLayout::SetNoConstraint);
   bar->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
