@@ -103,6 +103,20 @@ class ComparisonViewTest : public QObject {
     QVERIFY(view.summary().contains("FT"));
   }
 
+  // A faint answer to another scenario is no rival.
+  void an_answer_to_another_scenario_is_never_the_fastest() {
+    ChartData data = three_methods();
+    data.series[2] = series("optcnn", {{2 * kGiB, 0.1, 0.08, 0.02, true}});
+    ComparisonView view;
+    view.set_data(data);
+    QCOMPARE(view.model()->best_row(), 2);
+    data.series[2].of = QStringLiteral("\u00d70.27");
+    view.set_data(data);
+    QCOMPARE(view.model()->best_row(), 0);
+    QCOMPARE(cell(view, 0, M::against_best), QString("fastest"));
+    QVERIFY(cell(view, 2, M::against_best).isEmpty());
+  }
+
   void simulated_points_lie_in_any_order() {
     const double none = std::numeric_limits<double>::quiet_NaN();
     ChartData data;

@@ -497,6 +497,7 @@ class FrontierChartTest : public QObject {
     QCOMPARE(bytes_beside(20e6, 9e9), QStringLiteral("<0.1\u00a0GiB"));  // little is not nothing
     QCOMPARE(bytes_beside(0, 9e9), QStringLiteral("0\u00a0GiB"));
     QCOMPARE(memory_text(148LL << 20), QStringLiteral("148\u00a0MiB"));
+    QCOMPARE(memory_text(600LL << 10), QStringLiteral("600\u00a0KiB"));
     QCOMPARE(time_text(0.812), QStringLiteral("812\u00a0ms"));
     QCOMPARE(time_text(0.0316), QStringLiteral("31.6\u00a0ms"));
     QCOMPARE(time_text(12.4), QStringLiteral("12.4\u00a0s"));

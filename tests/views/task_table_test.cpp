@@ -4,6 +4,7 @@
 #include <QHeaderView>
 #include <QtTest>
 
+#include <map>
 #include <numeric>
 
 #include "search/small_graphs.h"
@@ -53,6 +54,26 @@ class TaskTableTest : public QObject {
           }
         }
     }
+  }
+
+  // Starts reach the whole schedule's length, durations only that of the longest task: each column has a unit of its own.
+  void figures_stand_in_the_unit_of_their_column() {
+    const SchedulePtr schedule = random_schedule(4, 200);
+    TaskTableModel model;
+    model.set_rows(make_task_rows({schedule, "", TaskColumn::duration, true}));
+    const auto unit_of = [&](TaskColumn column) {
+      return model.headerData(int(column), Qt::Horizontal, Qt::DisplayRole).toString().section(u' ', -1);
+    };
+    QVERIFY2(unit_of(TaskColumn::start) != unit_of(TaskColumn::duration), qPrintable(unit_of(TaskColumn::start)));
+    const std::map<QString, double> per_second{{"s", 1}, {"ms", 1e3}, {"\u00b5s", 1e6}};
+    for (const TaskColumn column : {TaskColumn::start, TaskColumn::duration})
+      for (int row = 0; row < model.rowCount(); ++row) {
+        QString text = model.index(row, int(column)).data().toString();
+        const TaskIndex task = model.task_at(row);
+        const double wanted = (column == TaskColumn::start ? task_start_s(*schedule, task) : task_duration_s(*schedule, task)) *
+                              per_second.at(unit_of(column));
+        QVERIFY2(std::abs(text.remove(u'\u2009').toDouble() - wanted) <= 0.01 * wanted + 0.01, qPrintable(text));
+      }
   }
 
   void filter_wants_every_word_in_any_case() {
