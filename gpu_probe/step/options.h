@@ -21,6 +21,7 @@ struct StepOptions {
   /// Per operator and loop dimension, over how many shares statistics are taken (LoopRange::shares); empty: one.
   std::vector<std::vector<std::int64_t>> shares;
   bool record = false;  ///< keep a copy of everything that can be compared
+  bool one_step = false;  ///< no step follows, so that the optimizer state is drawn where the update reads it and is not held
   bool quick = false;   ///< weights that are drawn quickly, each rank its own: for times, not for comparisons
   bool plain = false;   ///< no kernel but the plain loops, whatever is faster
   /// If set, the initial value of a parameter's element (the first of tied ones) instead of the one drawn for it: to

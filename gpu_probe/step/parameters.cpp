@@ -413,10 +413,9 @@ Expected<void> ParameterShare::update(double& seconds) {
   return {};
 }
 
-// The proof takes one step, and nobody looks at its optimizer state: so it is drawn where it is read, and the proof is a
-// third smaller.
+// A proof takes one step, and nobody looks at its optimizer state: held from the start it would make it larger by half.
 bool ParameterShare::draws_state_late() const {
-  return std::is_same_v<Real, double> && program_.options.record && !program_.options.quick;
+  return std::is_same_v<Real, double> && program_.options.one_step && !program_.options.quick;
 }
 
 void ParameterShare::update_by_parts(Real rate, ConstPlace gradient, Place weights) {

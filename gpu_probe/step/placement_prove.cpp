@@ -49,7 +49,7 @@ Expected<StepNumerics> compared_to_whole(const StepJob& job, const StepRun& run,
 
 StepOptions recording(const StepJob& job) {
   StepOptions options = options_of(job);
-  options.record = true;
+  options.record = options.one_step = true;
   return options;
 }
 

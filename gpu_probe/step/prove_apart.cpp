@@ -10,7 +10,7 @@ namespace turnpoint::step::TURNPOINT_REAL {
 Expected<std::optional<StepNumerics>> prove_apart(const StepJob& job, Communicator& communicator,
                                                   probe::Transport& transport) {
   StepOptions options = options_of(job);
-  options.record = true;
+  options.record = options.one_step = true;
   const auto run = run_apart(job, options, communicator, transport);
   if (!run) {
     communicator.give_up();

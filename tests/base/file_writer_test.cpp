@@ -17,6 +17,7 @@
 
 #include "core/base/file_writer.h"
 #include "core/base/json.h"
+#include "send_signal.h"
 
 using namespace turnpoint;
 
@@ -118,7 +119,7 @@ class FileWriterTest : public QObject {
       if (child == 0)
         for (;;) (void)write_file_atomically(path, "new");
       ::usleep(static_cast<unsigned>(round * 37));
-      ::kill(child, SIGKILL);
+      QVERIFY(test::send_signal(child, SIGKILL));
       QCOMPARE(::waitpid(child, nullptr, 0), child);
       const auto text = read_file(path);
       QVERIFY(text ? *text == "new" || (replaces && *text == "old") : !replaces);
