@@ -344,8 +344,6 @@ class HuggingfaceCountsTest : public QObject {
     QTest::addColumn<QString>("said");
     QTest::newRow("first ChatGLM") << R"("chatglm", "position_encoding_2d": true, "inner_hidden_size": 16384)"
                                    << "first ChatGLM";
-    QTest::newRow("xLSTM") << R"("xlstm")"
-                           << "linear recurrences";
     QTest::newRow("masked pictures") << R"("vit", "architectures": ["ViTForMaskedImageModeling"])"
                                      << "ViTForMaskedImageModeling";
     QTest::newRow("DeBERTa with a convolution") << R"("deberta-v2", "conv_kernel_size": 3)"

@@ -65,6 +65,26 @@ std::vector<FamilyDefaults> defaults_2() {
         num_hidden_layers := 12; patch_size := 16; vision_use_head := true)"},
       {"siglip2_vision_model", R"(num_patches := 256)"},
       {"idefics3_vision", R"(hidden_size := 1152; num_attention_heads := 16; patch_size := 32)"},
+      {"mlcd_vision_model", R"(hidden_act := "gelu"; hidden_size := 1664; image_size := 336; intermediate_size := 8192
+        num_attention_heads := 16; num_hidden_layers := 48; patch_size := 14)"},
+      {"audio-spectrogram-transformer", R"(frequency_stride := 10; hidden_act := "gelu"; hidden_size := 768
+        intermediate_size := 3072; max_length := 1024; num_attention_heads := 12; num_hidden_layers := 12
+        num_mel_bins := 128; patch_size := 16; time_stride := 10)"},
+      {"pixtral", R"(hidden_act := "gelu"; hidden_size := 1024; image_size := 1024; intermediate_size := 4096
+        num_attention_heads := 16; num_channels := 3; num_hidden_layers := 24; patch_size := 16)"},
+      {"video_llama_3_vision", R"(hidden_size := 768; num_attention_heads := 12; patch_size := 16; image_size := null)"},
+      {"glmasr_encoder", R"(hidden_act := "gelu"; hidden_size := 1280; intermediate_size := 5120
+        max_position_embeddings := 1500; num_attention_heads := 20; num_hidden_layers := 32; num_mel_bins := 128)"},
+      {"xlnet", R"(d_inner := 4096; d_model := 1024; ff_activation := "gelu"; n_head := 16; n_layer := 24
+        tie_word_embeddings := true; vocab_size := 32000)"},
+      {"clip_text_model", R"(hidden_act := "quick_gelu"; hidden_size := 512; intermediate_size := 2048
+        max_position_embeddings := 77; num_attention_heads := 8; num_hidden_layers := 12; vocab_size := 49408)"},
+      {"xlstm", R"(add_out_norm := true; chunk_size := 64; ffn_proj_factor := 2.667; hidden_size := 4096; num_heads := 8
+        num_hidden_layers := 32; qk_dim_factor := 0.5; use_bias := false; v_dim_factor := 1.0
+        tie_word_embeddings := false; vocab_size := 50304)"},
+      {"doge", R"(hidden_size := 1024; intermediate_size := 2048; is_moe := false; keep_window_size := 2048
+        max_position_embeddings := 2048; num_attention_heads := 8; num_hidden_layers := 32; num_key_value_heads := null
+        tie_word_embeddings := false; vocab_size := 32768)"},
       {"internvl_vision", R"(attention_bias := false; hidden_act := "gelu"; hidden_size := 1024; intermediate_size := 4096
         norm_type := "layer_norm"; num_attention_heads := 16; num_channels := 3
         num_hidden_layers := 24; use_absolute_position_embeddings := true; use_mean_pooling := true

@@ -58,6 +58,8 @@ Named find_family(JsonFields& fields) {
   return named;
 }
 
+constexpr const char* kRoad =
+    "export the model to ONNX (torch.onnx.export), which needs no family: README.md, \"Models\"";
 constexpr const char* kExport =
     "or export the model to ONNX (torch.onnx.export), which needs no family: README.md, \"Models\"";
 
@@ -71,6 +73,15 @@ std::string joined(const std::vector<std::string>& words) {
 /// An unknown family as the nearest one, with a note, if nothing in the config speaks against it.
 const Family* take_nearest(JsonFields& fields, const Named& named, std::vector<std::string>& notes) {
   const Nearest nearest = nearest_family(fields.json(), named.name);
+  if (!nearest.family) {
+    const ConfigKind kind = kind_of_config(fields.json(), named.name);
+    const std::string what = !kind.known ? "and no family has keys like these"
+                             : kind.kind == FamilyKind::other
+                                 ? "and a model of several parts, of whose text nothing known is said, is like no family"
+                                 : fmt::format("and no family of its kind ({}) has keys like these", kind.words);
+    fields.fail(named.key, fmt::format("unknown family '{}', {}: {}", named.name, what, kRoad));
+    return nullptr;
+  }
   const std::string& as = nearest.family->name;
   if (nearest.agrees()) {
     notes.push_back(fmt::format("unknown family '{}', read like '{}', whose keys it has: parameters that no key speaks "
@@ -120,6 +131,11 @@ Expected<TransformerShape> read_huggingface_config(JsonFields fields, std::strin
     const Named inner_named = find_family(inner);
     // An outer name that we know says what the inner object is, where that says nothing itself.
     if (!forced && !inner_named.family && (!inner_named.name.empty() || !named.family)) continue;
+    // An encoder of text beside other parts stands for the whole only where the whole is to find words.
+    const std::string_view ending = class_ending(first_architecture(fields.json()));
+    const bool words =
+        ending.empty() || ending == "ForMaskedLM" || ending == "ForCausalLM" || ending == "ForPreTraining";
+    if (!forced && inner_named.family && inner_named.family->kind == FamilyKind::encoder && !words) continue;
     if (inner_named.family) named = inner_named;
     nested = inner;
     nested_key = key;
@@ -136,7 +152,7 @@ Expected<TransformerShape> read_huggingface_config(JsonFields fields, std::strin
   }
   if (is_refused(*named.family)) {
     fields.fail(named.key, fmt::format("'{}' is not supported: {}; {}", named.name,
-                                       named.family->refusals.back().words, std::string(kExport).substr(3)));
+                                       named.family->refusals.back().words, kRoad));
     return *fields.error();
   }
   ShapeReader reader(*named.family, nested ? *nested : fields, fields.json(), first_architecture(fields.json()));

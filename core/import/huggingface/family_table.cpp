@@ -86,11 +86,24 @@ std::map<std::string, Family, std::less<>> read_table() {
       Family family;
       if (*row.like) family = table.at(row.like);  // rows stand below those that they are like
       family.name = row.name;
+      family.kind = rows == pair_rows      ? FamilyKind::pair
+                    : rows == encoder_rows ? FamilyKind::encoder
+                                           : FamilyKind::decoder;
       family.like = row.like;
       family.begins = words_of(row.begin);
       nlohmann::json given = family.defaults ? *family.defaults : nlohmann::json::object();
       read_text(family, given, row.text);
       if (const auto own = defaults.find(row.name); own != defaults.end()) read_text(family, given, own->second);
+      // A spectrogram cut into patches is read as a picture is, but is sound.
+      const auto given_to = [&](const char* setting) {
+        const auto found = family.settings.find(setting);
+        return found != family.settings.end() ? std::string_view(found->second) : std::string_view();
+      };
+      if (rows == media_rows)
+        family.kind = given_to("audio_bins").empty() && given_to("image_height") != "num_mel_bins" ? FamilyKind::picture
+                                                                                                 : FamilyKind::sound;
+      else if (!given_to("audio_bins").empty())
+        family.kind = FamilyKind::sound;
       family.defaults = std::make_shared<const nlohmann::json>(std::move(given));
       table.emplace(row.name, std::move(family));
     }

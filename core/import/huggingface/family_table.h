@@ -8,6 +8,7 @@
 //   note: condition: words       said beside the model
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -30,8 +31,12 @@ struct Refusal {
   std::string key, condition, words;
 };
 
+/// What a model reads and makes; `other` holds several at once, or nothing tells.
+enum class FamilyKind : std::uint8_t { decoder, encoder, pair, picture, sound, other };
+
 /// A row with all that it takes from others.
 struct Family {
+  FamilyKind kind = FamilyKind::decoder;
   std::string name;
   std::vector<std::string> begins;
   std::string like;

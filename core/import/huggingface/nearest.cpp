@@ -93,14 +93,67 @@ std::ptrdiff_t followers(std::string_view name) {
                        [&](const auto& entry) { return entry.second.like == name; });
 }
 
+bool holds(std::string_view text, std::initializer_list<std::string_view> parts) {
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](std::string_view part) { return text.find(part) != std::string_view::npos; });
+}
+
+bool has_key(const nlohmann::json& config, std::initializer_list<const char*> keys) {
+  return std::any_of(keys.begin(), keys.end(), [&](const char* key) {
+    const auto found = config.find(key);
+    return found != config.end() && !found->is_null();
+  });
+}
+
+constexpr ConfigKind kDecoder{FamilyKind::decoder, true, "decoder"},
+    kEncoder{FamilyKind::encoder, true, "encoder of text"}, kPair{FamilyKind::pair, true, "encoder with decoder"},
+    kPicture{FamilyKind::picture, true, "model of pictures"}, kSound{FamilyKind::sound, true, "model of sound"},
+    kParts{FamilyKind::other, true, "model of several parts"},
+    kUntold{};
+
+/// Whether a family may be offered for a config of this kind.
+bool fits_kind(const Family& family, const ConfigKind& kind) {
+  return !kind.known || kind.kind == family.kind;
+}
+
 }  // namespace
+
+ConfigKind kind_of_config(const nlohmann::json& config, std::string_view name) {
+  // Parts that are models: objects with sizes of their own. The settings of an attention or of a quantization are none.
+  for (const auto& [key, value] : config.items())
+    if (value.is_object() && (value.contains("model_type") ||
+                              (key.ends_with("_config") && has_key(value, {"hidden_size", "vocab_size"}))))
+      return kParts;
+  std::string head;
+  if (const auto found = config.find("architectures"); found != config.end() && found->is_array() && !found->empty())
+    if (found->front().is_string()) head = found->front().get<std::string>();
+  if (holds(head, {"ForCTC", "ForRNNT", "Audio", "Speech"}) || holds(name, {"audio", "speech", "wav2vec", "whisper"}) ||
+      has_key(config, {"num_mel_bins", "sampling_rate", "feat_extract_norm", "mask_time_length", "audio_channels"}))
+    return kSound;
+  const bool sees =
+      holds(head, {"ForImage", "Vision", "ForObject", "ForSemantic", "ForDepth", "ForKeypoint", "ForVideo"}) ||
+                    holds(name, {"vision", "_vit", "image"}) ||
+                    has_key(config, {"image_size", "patch_size", "num_channels", "in_chans", "in_channels"});
+  const bool reads = has_key(config, {"vocab_size"});
+  // Beside a picture's sizes, words are another part, but for a class that sorts pictures: BEiT's words are of pictures.
+  if (sees) return reads && !holds(head, {"ForImageClassification", "VisionModel"}) ? kParts : kPicture;
+  if (holds(head, {"ForMaskedLM", "ForPreTraining"})) return kEncoder;
+  if (has_key(config, {"encoder_layers", "num_encoder_layers", "num_decoder_layers"})) return kPair;
+  if (const auto both = config.find("is_encoder_decoder"); both != config.end() && *both == true) return kPair;
+  if (holds(head, {"ForCausalLM", "LMHeadModel"})) return kDecoder;
+  return kUntold;
+}
 
 Nearest nearest_family(const nlohmann::json& config, std::string_view name) {
   Nearest best;
   std::tuple<std::size_t, std::size_t, std::size_t, std::ptrdiff_t, std::size_t> best_score;
+  const ConfigKind kind = kind_of_config(config, name);
   for (const auto& [family_name, keys] : keys_by_family()) {
     Nearest one;
     one.family = &family_table().find(family_name)->second;
+    if (!fits_kind(*one.family, kind)) continue;
+    // Where nothing tells, pictures and sound are not guessed.
+    if (!kind.known && (one.family->kind == FamilyKind::picture || one.family->kind == FamilyKind::sound)) continue;
     for (const auto& [key, value] : config.items())
       if (is_structural(key, value) && !keys.contains(key)) one.unread.push_back(key);
     for (const auto& [key, value] : one.family->defaults->items())
@@ -113,8 +166,16 @@ Nearest nearest_family(const nlohmann::json& config, std::string_view name) {
     best = std::move(one);
     best_score = score;
   }
-  // A config that says next to nothing is like every family.
-  if (best.unread.empty() && !best.assumed.empty()) best.family = &family_table().find("llama")->second;
+  // A config that says next to nothing is like every family of text.
+  const bool text = !kind.known || kind.kind == FamilyKind::decoder;
+  if (best.family && text && best.unread.empty() && !best.assumed.empty()) best.family = &family_table().find("llama")->second;
+  // Neither words nor a head are told of, and there are sizes that no family of text knows: what it is stays open. A
+  // config that is silent on most of a family's sizes (a network of convolutions), or knows more than a few others, is
+  // of none.
+  constexpr std::size_t kMostAssumed = 2, kMostUnread = 6;
+  const bool vague = !kind.known && !config.contains("vocab_size") && !best.unread.empty();
+  const bool silent = kind.known && kind.kind != FamilyKind::decoder && best.assumed.size() > kMostAssumed;
+  if (vague || silent || best.unread.size() > kMostUnread) best.family = nullptr;
   return best;
 }
 

@@ -85,6 +85,17 @@ std::vector<FamilyRow> encoder_rows() {
         refuse embedding_size: has(embedding_size) && embedding_size != $hidden: embeddings that are narrower than the layers are not supported here
         refuse pos_att_type: relative_attention && !in(pos_att_type, 'c2p') && !in(pos_att_type, 'p2c'): must name c2p, p2c or both where relative_attention is true
         refuse norm_rel_ebd: relative_attention && norm_rel_ebd != 'layer_norm': only 'layer_norm' is supported)"},
+      // Predicts words from both sides in the order that a permutation gives, which only its mask knows.
+      {"xlnet", "XLNet", "-model", R"(
+        block = 'post_norm'; intermediate = d_inner | 4 * $hidden; head_channels = d_head; activation = ff_activation
+        kv_heads = $heads; mlp_bias = true; head_bias = $class == 'LMHeadModel' || $class == ''
+        tied = $head_bias ? tie_word_embeddings : true; label_bias = true
+        distances_fixed = true; distance_rows = 2 * $positions; content_to_position = true; distance_projections = true
+        refuse architectures: $class != '' && $class != 'Model' && $class != 'LMHeadModel' && $class != 'ForTokenClassification': XLNet{$class} is not supported: XLNetLMHeadModel, XLNetModel and XLNetForTokenClassification are
+        note: true: the second stream of queries, and the vector it begins with, are left out)"},
+      {"clip_text_model", "CLIPText", "-classic", R"(
+        tied = true; qkv_bias = true
+        note: true: this encoder has no loss: tokens are predicted through the token table)"},
       {"modernbert", "ModernBert", "-model", R"(
         norm = norm_bias ? 'layer' : 'layer_unbiased'; mlp = 'gated'; embedding_norm = true; no_first_norm = true
         activation = hidden_activation; qkv_bias = attention_bias; output_bias = attention_bias; mlp_bias = mlp_bias

@@ -46,7 +46,7 @@ std::vector<FamilyRow> expert_rows() {
         qkv_bias = attention_bias; output_bias = attention_bias; query_key_norm = 'rms'; shared_gate = false
         shared_intermediate = none)"},
       {"qwen3_vl_moe_text", "Qwen3VLMoeText", "qwen3_moe", ""},
-      {"qwen3_omni_moe_text", "Qwen3OmniMoeText Qwen3OmniMoeThinkerText", "qwen3_moe", ""},
+      {"qwen3_omni_moe_text", "Qwen3OmniMoeText Qwen3OmniMoeThinkerText", "qwen3_moe", "uneven_heads = true"},
       {"flint", "Flint", "qwen3_moe", "mlp_only_layers := [0, 1]; sinks = true; shared_intermediate = shared_expert_intermediate_size; use_sliding_window := true"},
       {"mellum", "Mellum", "-mixture", "query_key_norm = 'rms'; shared_intermediate = none"},
       {"kolibri1", "Kolibri1", "-mixture", R"(

@@ -38,11 +38,25 @@ std::vector<FamilyRow> media_rows() {
         qkv_bias = true; patch_bias = false; embedding_norm = true
         bare_ = $class != 'ForImageClassification')"},
       {"chinese_clip_vision_model", "ChineseCLIPVision", "clip_vision_model", ""},
+      {"mlcd_vision_model", "MLCDVision", "clip_vision_model", "image_positions = false"},
+      // Patches overlap, and the picture is a spectrogram.
+      {"audio-spectrogram-transformer", "AST", "-picture", R"(
+        image_channels = 1; image_height = num_mel_bins; image_width = max_length; image_tokens = 2
+        step_height = frequency_stride; step_width = time_stride
+        note: !$bare_: the norm before the classes is left out
+        refuse architectures: $class != '' && !$bare_ && $class != 'ForAudioClassification': AST{$class} is not supported: ASTForAudioClassification and ASTModel are)"},
+      {"pixtral", "PixtralVision", "-picture", R"(
+        norm = 'rms'; mlp = 'gated'; qkv_bias = false; output_bias = false; mlp_bias = false; patch_bias = false
+        head_channels = head_dim; image_tokens = 0; image_positions = false; embedding_norm = true; no_last_norm = true; bare_ = true
+        note: true: smaller pictures have fewer patches: image_size is taken)"},
       {"siglip_vision_model", "SiglipVision Siglip", "-picture", R"(
         qkv_bias = true; image_tokens = 0; bare_ = $class != 'ForImageClassification'; attention_pool = $bare_ && (vision_use_head | true))"},
       {"siglip2_vision_model", "Siglip2Vision", "siglip_vision_model", R"(
         image_height = 16 * patch_size; image_width = (num_patches / 16) * patch_size)"},
       {"idefics3_vision", "Idefics3Vision", "siglip_vision_model", "attention_pool = false"},
+      {"video_llama_3_vision", "VideoLlama3Vision", "idefics3_vision", R"(
+        image_positions = false; image_height = image_size[0] | image_size | 224; image_width = image_size[1] | image_size | 224
+        note: !has(image_size): pictures may have any size: 224 by 224 is taken)"},
       {"smolvlm_vision", "SmolVLMVision", "idefics3_vision", ""},
       {"internvl_vision", "InternVLVision", "-picture", R"(
         qkv_bias = attention_bias; layer_scale = true; no_last_norm = use_mean_pooling
@@ -59,6 +73,7 @@ std::vector<FamilyRow> media_rows() {
       {"voxtral_encoder", "Voxtral", "-sound", ""},
       {"qwen2_audio_encoder", "Qwen2Audio", "-sound", ""},
       {"audioflamingo3_encoder", "AudioFlamingo3", "-sound", ""},
+      {"glmasr_encoder", "GlmAsr", "-sound", "audio_positions = max_position_embeddings; activation = hidden_act"},
   };
 }
 

@@ -21,6 +21,10 @@ std::vector<FamilyRow> rotary_rows() {
       {"granite_docling_text", "GraniteDoclingText", "granite", ""},
       {"hyperclovax", "HyperCLOVAX", "llama", "block = use_post_norm ? 'sandwich' : 'pre_norm'"},
       {"ernie4_5", "Ernie4_5", "-rotary", "qkv_bias = use_bias; output_bias = use_bias; mlp_bias = use_bias"},
+      {"doge", "Doge", "llama", R"(
+        query_key_norm = 'rms'; residual_scale = true; value_mask = true; window = sliding_window
+        note: keep_window_size > 0: keep_window_size is not modelled: attention is counted over the whole sequence
+        refuse is_moe: is_moe: its mixture of single neurons, found by products of two keys, is not supported)"},
       {"diffllama", "DiffLlama", "llama", "mlp_bias = false"},
       {"bitnet", "BitNet", "llama", "attention_norm = true; mlp_norm = true; mlp_bias = false; activation = 'relu2'"},
       {"apertus", "Apertus", "llama", "mlp = 'plain'; query_key_norm = 'rms'; mlp_bias = false; activation = 'xielu'"},

@@ -105,12 +105,20 @@ std::vector<FamilyRow> state_rows() {
       {"bailing_hybrid", "BailingHybrid", "kimi_linear", R"(
         delta_decay_rank = none; delta_gate_rank = none; attention_gate = 'head'
         mixer = (layer_types[$i] | (($i + 1) % layer_group_size == 0 ? 'full_attention' : 'linear_attention')) == 'linear_attention' ? 'delta' : 'attention')"},
+      {"xlstm", "xLSTM", "-rotary", R"(
+        hidden = hidden_size | embedding_dim; layers = num_hidden_layers | num_blocks
+        heads = num_heads; kv_heads = $heads; head_channels = $delta_key_channels; activation = 'silu'
+        raw_ = $hidden * ffn_proj_factor; keys_ = $hidden * qk_dim_factor; values_ = $hidden * v_dim_factor
+        intermediate = up($raw_ - $raw_ % 1, ffn_round_up_to_multiple_of | 64)
+        delta_key_heads = num_heads; delta_value_heads = num_heads; delta_chunk = chunk_size
+        delta_key_channels = ($keys_ - $keys_ % 1) / num_heads
+        delta_value_channels = ($values_ - $values_ % 1) / num_heads
+        mixer = 'matrix_memory'
+        refuse use_bias: use_bias: products and norms with biases are not supported here
+        refuse add_out_norm: !add_out_norm: a stack without a last norm is not supported)"},
       // What no operator stands for.
-      {"xlstm", "xLSTM", "", "refuse model_type: true: its layers are linear recurrences over the sequence, and there is no operator for them"},
-      {"doge", "Doge", "", "refuse model_type: true: its attention masks keys by a product of the values, and there is no operator for it"},
       {"gemma3n_text", "Gemma3n Gemma3nText", "", "refuse model_type: true: its layers mix four streams of states, and there is no operator for it"},
       {"splinter", "Splinter", "", "refuse model_type: true: its head selects spans by products of pairs of positions, and there is no operator for it"},
-      {"pixtral", "PixtralVision", "", "refuse model_type: true: pictures of any size with positions in two dimensions are not supported"},
       {"lfm2", "Lfm2", "-rotary", R"(
         raw_ = block_auto_adjust_ff_dim ? (2 * (block_ff_dim | intermediate_size)) / 3 : none
         adjusted_ = block_auto_adjust_ff_dim ? up($raw_ * (block_ffn_dim_multiplier | 1), block_multiple_of | 256) : none

@@ -163,7 +163,12 @@ TransformerShape ShapeReader::read() {
   TransformerShape s;
   check_kinds();
   for (const Refusal& refusal : family_.refusals)
-    if (good() && truth(evaluate_text(refusal.condition).value)) fail(refusal.key, filled(refusal.words));
+    if (good() && truth(evaluate_text(refusal.condition).value)) {
+      // What no row can stand for has another road; what is merely wrong is to be put right.
+      const std::string words = filled(refusal.words);
+      const bool closed = words.find("support") != std::string::npos;
+      fail(refusal.key, closed ? words + "; an export to ONNX can be read: README.md, \"Models\"" : words);
+    }
   if (good()) read_sizes(s);
   if (good()) read_structure(s);
   if (good()) read_head(s);
@@ -227,6 +232,9 @@ void ShapeReader::read_structure(TransformerShape& s) {
   s.attention_norm = flag("attention_norm");
   s.mlp_norm = flag("mlp_norm");
   s.layer_scale = flag("layer_scale");
+  s.residual_scale = flag("residual_scale");
+  s.value_mask = flag("value_mask");
+  s.gated_norm_rank = width("gated_norm_rank");
   s.first_norm = !flag("no_first_norm");
   s.last_norm = !flag("no_last_norm");
   s.attention_sinks = flag("sinks");
@@ -276,6 +284,7 @@ void ShapeReader::read_mixers(TransformerShape& s) {
     number("head_channels", 1, kMaximumWidth);
     number("latent_value_channels", 1, kMaximumWidth);
   }
+  s.latent.query_both = flag("query_both");
   s.latent.rotary_channels = width("rotary_channels");
   s.latent.value_channels = width("latent_value_channels");
   s.indexer.heads = number("index_heads", 0, kMaximumHeads);
@@ -301,6 +310,7 @@ void ShapeReader::read_mixers(TransformerShape& s) {
   d.key_channels = number("delta_key_channels", d.key_heads > 0 ? 1 : 0, kMaximumWidth);
   d.value_channels = number("delta_value_channels", d.key_heads > 0 ? 1 : 0, kMaximumWidth);
   d.kernel = std::max<std::int64_t>(1, number("delta_kernel", 0, 1 << 10));
+  if (has("delta_chunk")) d.chunk = number("delta_chunk", 1, 1 << 20);
   d.channel_decay = flag("delta_channel_decay");
   d.decay_rank = width("delta_decay_rank");
   d.gate_rank = width("delta_gate_rank");
@@ -360,7 +370,7 @@ void ShapeReader::read_layers(TransformerShape& s) {
   for (layer_ = 0; layer_ < s.layers && good(); ++layer_) {
     LayerShape& own = s.each[static_cast<std::size_t>(layer_)];
     own.mixer = Mixer(choice("mixer", "attention mamba mamba2 attention_and_mamba2 delta convolution recurrence none "
-                                    "weighted_average fourier"));
+                                    "weighted_average fourier matrix_memory"));
     own.feed_forward = FeedForward(choice("feed_forward", "by_list dense experts none gated_mix"));
     own.heads = number("layer_heads", 0, kMaximumHeads);
     own.kv_heads = number("layer_kv_heads", 0, kMaximumHeads);
@@ -384,7 +394,7 @@ void ShapeReader::read_layers(TransformerShape& s) {
     missing((own.mixer == Mixer::state_space || own.mixer == Mixer::attention_and_state_space) &&
                 (s.states.inner == 0 || s.states.heads == 0),
             "state space");
-    missing(own.mixer == Mixer::delta && s.delta.key_heads == 0, "delta net");
+    missing((own.mixer == Mixer::delta || own.mixer == Mixer::matrix_memory) && s.delta.key_heads == 0, "delta net");
     missing(own.mixer == Mixer::short_convolution && s.convolution_kernel == 0, "convolution");
     missing(own.mixer == Mixer::recurrence && (s.recurrence_channels == 0 || s.convolution_kernel == 0), "recurrence");
     missing(own.mixer == Mixer::weighted_average && s.recurrence_channels == 0, "weighted average");
@@ -418,6 +428,7 @@ void ShapeReader::read_inputs(TransformerShape& s) {
   r.content_to_position = flag("content_to_position");
   r.position_to_content = flag("position_to_content");
   r.own_projections = flag("distance_projections");
+  r.fixed = flag("distances_fixed");
 }
 
 void ShapeReader::read_picture(TransformerShape& s) {
@@ -430,6 +441,8 @@ void ShapeReader::read_picture(TransformerShape& s) {
   image.width = number("image_width", 1, kMaximumWidth);
   image.patch_height = number("patch_height", 1, kMaximumWidth);
   image.patch_width = number("patch_width", 1, kMaximumWidth);
+  image.step_height = width("step_height");
+  image.step_width = width("step_width");
   image.registers = number("image_registers", 0, 1 << 16);
   image.tokens = number("image_tokens", 0, 1 << 16) + image.registers;
   image.bias = flag("patch_bias");

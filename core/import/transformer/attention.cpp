@@ -98,7 +98,13 @@ TensorId TransformerLayers::scores(TensorId q, TensorId k) {
   if (b_.error()) return y;
   if (rotary_key_) b_.model().operators[b_.tensor(y).producer].inputs.push_back({*rotary_key_, {{n}, positions, {}}, true});
   if (chosen_keys_) b_.model().operators[b_.tensor(y).producer].inputs.push_back({*chosen_keys_, {{n}, {s}, {t}}, true});
+  if (value_mask_) {
+    const std::vector<std::uint8_t> own =
+        has_kv_head() ? std::vector<std::uint8_t>{heads.front()} : std::vector<std::uint8_t>{};
+    b_.model().operators[b_.tensor(y).producer].inputs.push_back({*value_mask_, {{n}, own, {t}}, true});
+  }
   rotary_key_.reset();
+  value_mask_.reset();
   if (!position_table_) return y;
   // T5: a learned number per head and bucket of distances, added to the scores of every layer of the stack. The table
   // is read as it is, and being tiny it counts as one of the vectors that every user may store.
@@ -161,7 +167,9 @@ TensorId TransformerLayers::merge_heads(TensorId x) {
 TensorId TransformerLayers::gate(TensorId context, TensorId x) {
   const bool head = shape_.attention_gate == TransformerShape::Gate::head;
   const std::int64_t channels = head ? 1 : b_.tensor(context).shape.back();
-  const TensorId factors = project("gate", x, Heads::query, b_.tensor(x).shape.back(), channels, false);
+  const TensorId source = gate_source_.value_or(x);
+  gate_source_.reset();
+  const TensorId factors = project("gate", source, Heads::query, b_.tensor(source).shape.back(), channels, false);
   const TensorId operands[] = {factors, context};
   return b_.elementwise(path("gated"), "Sigmoid*", operands, {.flop_per_element = 5, .saves_input = {true, true}});
 }
@@ -252,7 +260,7 @@ TensorId TransformerLayers::attention(TensorId x, TensorId source) {
     q = project_normed("q", x, Heads::query);
     k = project_normed("k", source, Heads::key_value);
   } else {
-    q = project("q", x, Heads::query, shape_.hidden, shape_.head_channels, shape_.qkv_bias);
+    q = project("q", x, Heads::query, shape_.hidden, shape_.head_channels, shape_.qkv_bias || shape_.relative.fixed);
     k = project("k", source, Heads::key_value, shape_.hidden, shape_.head_channels, shape_.qkv_bias && shape_.key_bias);
     if (shape_.query_key_norm && shape_.query_key_scale == Scale::head) {
       q = norm_by_head("q_norm", q, Heads::query);
@@ -264,7 +272,39 @@ TensorId TransformerLayers::attention(TensorId x, TensorId source) {
   }
   const std::int64_t value_channels = shape_.value_channels > 0 ? shape_.value_channels : shape_.head_channels;
   if (shape_.indexer.heads > 0) chosen_keys_ = choose_keys(x, x, shape_.hidden);
-  return attend(q, k, project("v", source, Heads::key_value, shape_.hidden, value_channels, shape_.qkv_bias), x);
+  const TensorId v = project("v", source, Heads::key_value, shape_.hidden, value_channels, shape_.qkv_bias);
+  if (shape_.value_mask) value_mask_ = mask_by_values(v);
+  return attend(q, k, v, x);
+}
+
+/// Doge, arXiv 2412.11834: exp(a * softplus(product of a key's values)), a number for each key and its head, joins the
+/// scores. Every product reads the values of all heads.
+TensorId TransformerLayers::mask_by_values(TensorId v) {
+  if (b_.error()) return v;
+  LoopDims dims;
+  const std::int64_t heads = shape_.kv_heads, channels = b_.tensor(v).shape.back();
+  const auto n = dims.add(DimName::batch, batch_);
+  const auto s = dims.add(DimName::sequence, length(v));
+  const auto o = dims.add(DimName::head, heads, DimRole::parallel, false);
+  Walks a = {{n}};
+  std::vector<std::uint8_t> merged;
+  if (has_kv_head()) {
+    merged.push_back(dims.add(DimName::other, heads, DimRole::reduction, false));
+    a.push_back({merged.front()});
+  }
+  const auto d = dims.add(DimName::head_channel, channels, DimRole::reduction, false);
+  a.insert(a.end(), {{s}, {d}});
+  merged.push_back(d);
+  const TensorId w = parameter("mask.weight", {heads * channels, heads}, {DimName::in_channel, DimName::out_channel});
+  std::optional<TensorId> bias;
+  if (shape_.qkv_bias) bias = parameter("mask.bias", {heads}, {DimName::out_channel});
+  const TensorId steps =
+      b_.contraction(path("mask"), "Linear", dims.list, v, a, w, {merged, {o}}, {{n}, {s}, {o}},
+                     {DimName::batch, DimName::sequence, DimName::head}, bias, {{o}});
+  const TensorId operands[] = {steps, parameter("mask_rate", {heads}, {DimName::head})};
+  const TensorId mask = b_.elementwise(path("mask_exp"), "ExpSoftplus", operands,
+                                       {.flop_per_element = 8, .saves_input = {true, true}});
+  return b_.transpose(path("mask_turn"), mask, {0, 2, 1});
 }
 
 /// A product down to a bottleneck that the next norm needs whole.
@@ -284,8 +324,15 @@ TensorId TransformerLayers::latent_attention(TensorId x) {
   const std::int64_t channels = shape_.head_channels + l.rotary_channels;
   TensorId q;
   if (l.query_rank > 0) {
-    const TensorId source = norm("q_norm", narrow_to("q_down", x, l.query_rank), l.query_rank, 2, kRms);
-    q = project("q", source, Heads::query, l.query_rank, channels, false);
+    const TensorId narrow = narrow_to("q_down", x, l.query_rank);
+    const TensorId source = norm("q_norm", narrow, l.query_rank, 2, kRms);
+    if (l.query_both) {
+      const TensorId both[] = {source, narrow};
+      gate_source_ = b_.concat(path("q_both"), both, 2);
+      q = project("q", *gate_source_, Heads::query, 2 * l.query_rank, channels, false);
+    } else {
+      q = project("q", source, Heads::query, l.query_rank, channels, false);
+    }
     if (shape_.indexer.heads > 0) chosen_keys_ = choose_keys(x, source, l.query_rank);
   } else {
     if (shape_.indexer.heads > 0) chosen_keys_ = choose_keys(x, x, shape_.hidden);

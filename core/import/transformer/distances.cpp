@@ -8,6 +8,10 @@ namespace turnpoint {
 // One table for all layers. It is small and read by every layer, so nothing of it is split: its layout is no choice
 // that would tie all layers together.
 void TransformerLayers::make_distances() {
+  if (shape_.relative.fixed) {
+    distances_ = b_.buffer(root_ + "distances", {shape_.relative.rows, shape_.hidden});
+    return;
+  }
   const TensorId table = b_.parameter(root_ + "distances.weight", {shape_.relative.rows, shape_.hidden},
                                       {DimName::other, DimName::channel});
   enter("distances");
@@ -18,14 +22,16 @@ void TransformerLayers::make_distances() {
 /// The table as [head, row, channel], by weights of its own or those that made `like` of the layer's input.
 TensorId TransformerLayers::project_distances(const std::string& leaf, TensorId like) {
   const std::int64_t rows = shape_.relative.rows, channels = shape_.head_channels, width = shape_.heads * channels;
-  const TensorId table = narrow_view(leaf + "_table", *distances_, {});
+  const bool fixed = shape_.relative.fixed;
+  const TensorId table = fixed ? *distances_ : narrow_view(leaf + "_table", *distances_, {});
   if (b_.error()) return table;
   const std::vector<std::int64_t> sizes = {shape_.hidden, width};
   const std::vector<DimName> names = {DimName::in_channel, DimName::out_channel};
-  TensorId w, bias;
+  TensorId w;
+  std::optional<TensorId> bias;
   if (shape_.relative.own_projections) {
     w = parameter(leaf + ".weight", sizes, names);
-    bias = parameter(leaf + ".bias", {width}, {DimName::out_channel});
+    if (!fixed) bias = parameter(leaf + ".bias", {width}, {DimName::out_channel});
   } else {
     const auto& inputs = b_.model().operators[b_.tensor(like).producer].inputs;
     const TensorId own_w = inputs[1].tensor, own_bias = inputs[2].tensor;
@@ -43,17 +49,27 @@ TensorId TransformerLayers::project_distances(const std::string& leaf, TensorId 
 
 /// What each position of x scores with each distance, looked up for the distances to the `sequence_` positions there
 /// are: [batch, head, position, sequence]. `rows_of_x` names the positions of x.
-TensorId TransformerLayers::look_up(const std::string& leaf, TensorId x, TensorId distances, DimName rows_of_x) {
+TensorId TransformerLayers::look_up(const std::string& leaf, TensorId x, TensorId distances, DimName rows_of_x,
+                                    const std::string& own_vector) {
+  if (b_.error()) return x;
+  const std::int64_t rows = b_.tensor(distances).shape[1];
   enum : std::uint8_t { n, h, s, r, d };
   const bool keys = rows_of_x == DimName::key_sequence;
   std::vector<LoopDimension> dims = {{DimName::batch, DimRole::parallel, batch_, true},
                                      {DimName::head, DimRole::parallel, shape_.heads, true},
                                      {rows_of_x, DimRole::parallel, sequence_, !keys},
-                                     {DimName::other, DimRole::parallel, shape_.relative.rows, false},
+                                     {DimName::other, DimRole::parallel, rows, false},
                                      {DimName::head_channel, DimRole::reduction, shape_.head_channels, false}};
   const TensorId all =
       b_.contraction(path(leaf), "MatMul", std::move(dims), x, {{n}, {h}, {s}, {d}}, distances, {{h}, {r}, {d}},
                      {{n}, {h}, {s}, {r}}, {DimName::batch, DimName::head, rows_of_x, DimName::other});
+  if (!own_vector.empty()) {
+    // Added to x as it is read: one vector a head, for all positions.
+    const TensorId vector =
+        parameter(own_vector, {shape_.heads, shape_.head_channels}, {DimName::head, DimName::head_channel});
+    if (b_.error()) return x;
+    b_.model().operators[b_.tensor(all).producer].inputs.push_back({vector, {{h}, {d}}, true});
+  }
   const TensorId chosen = b_.slice(path(leaf + "_chosen"), "Gather", all, {batch_, shape_.heads, sequence_, sequence_});
   if (keys)
     keep_whole(chosen, {DimName::batch, DimName::head});
@@ -65,8 +81,15 @@ TensorId TransformerLayers::look_up(const std::string& leaf, TensorId x, TensorI
 
 TensorId TransformerLayers::add_distances(TensorId scores, TensorId q, TensorId k) {
   std::vector<TensorId> terms = {scores};
+  const bool fixed = shape_.relative.fixed;
   if (shape_.relative.content_to_position)
-    terms.push_back(look_up("to_position", q, project_distances("position_k", k), DimName::sequence));
+    terms.push_back(look_up("to_position", q, project_distances("position_k", k), DimName::sequence,
+                            fixed ? "position_bias" : ""));
+  if (fixed) {
+    const TensorId segments = parameter("segments.weight", {shape_.heads, 2, shape_.head_channels},
+                                        {DimName::head, DimName::other, DimName::head_channel});
+    terms.push_back(look_up("to_segment", q, segments, DimName::sequence, "segment_bias"));
+  }
   if (shape_.relative.position_to_content) {
     const TensorId to_content = look_up("to_content", k, project_distances("position_q", q), DimName::key_sequence);
     terms.push_back(b_.transpose(path("to_content_turn"), to_content, {0, 1, 3, 2}));

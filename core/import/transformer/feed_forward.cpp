@@ -24,16 +24,18 @@ TensorId TransformerLayers::mlp(TensorId x, std::int64_t width, const std::strin
                 shape_.mlp_bias);
 }
 
-TensorId TransformerLayers::feed_forward(std::int64_t index, TensorId x) {
+bool TransformerLayers::is_sparse(std::int64_t index) const {
+  const auto at = static_cast<std::size_t>(index);
   const auto& dense = shape_.moe.dense;
-  const auto own = static_cast<std::size_t>(index) < base_.each.size()
-                       ? base_.each[static_cast<std::size_t>(index)].feed_forward
-                       : FeedForward::by_list;
-  if (own == FeedForward::experts) return mixture(x);
-  if (own == FeedForward::gated_mix) return gated_mix(x);
-  const bool is_dense = own == FeedForward::dense || shape_.moe.experts == 0 ||
-                        (static_cast<std::size_t>(index) < dense.size() && dense[static_cast<std::size_t>(index)]);
-  return is_dense ? mlp(x, shape_.intermediate) : mixture(x);
+  const auto own = at < base_.each.size() ? base_.each[at].feed_forward : FeedForward::by_list;
+  if (own != FeedForward::by_list) return own == FeedForward::experts;
+  return shape_.moe.experts > 0 && !(at < dense.size() && dense[at]);
+}
+
+TensorId TransformerLayers::feed_forward(std::int64_t index, TensorId x) {
+  const auto at = static_cast<std::size_t>(index);
+  if (at < base_.each.size() && base_.each[at].feed_forward == FeedForward::gated_mix) return gated_mix(x);
+  return is_sparse(index) ? mixture(x) : mlp(x, shape_.intermediate);
 }
 
 /// One product for all experts: [batch_, expert, slot, in] with a weight [expert, in, out]. `filled`: the part of the

@@ -77,6 +77,16 @@ void TransformerLayers::enter_layer(std::int64_t index) {
   shape_.block = own.block < 0 ? base_.block : static_cast<TransformerShape::Block>(own.block);
 }
 
+/// The norm before a branch, which A.X K2 multiplies by a sigmoid of two narrow products of itself.
+TensorId TransformerLayers::branch_norm(std::int64_t index, bool feeding, TensorId x) {
+  const TensorId y = norm("norm", x);
+  if (shape_.gated_norm_rank == 0 || (feeding && !is_sparse(index))) return y;
+  const TensorId low[] = {linear("norm_down", y, shape_.hidden, shape_.gated_norm_rank, false)};
+  const TensorId act =
+      b_.elementwise(path("norm_act"), "silu", low, {.flop_per_element = 4, .saves_input = {true}});
+  return times("norm_gated", "Sigmoid*", linear("norm_up", act, shape_.gated_norm_rank, shape_.hidden, false), y);
+}
+
 TensorId TransformerLayers::layer(std::int64_t index, TensorId x) {
   using Block = TransformerShape::Block;
   const std::string scope = fmt::format("layer{}", index);
@@ -101,6 +111,11 @@ TensorId TransformerLayers::layer(std::int64_t index, TensorId x) {
     return add("add", {x, attended, feed_forward(index, own)});
   }
   bool feeding = false;
+  const auto kept = [&](TensorId y) {
+    if (!shape_.residual_scale) return y;
+    const TensorId operands[] = {y, parameter("kept.weight", {shape_.hidden}, {DimName::channel})};
+    return b_.elementwise(path("kept"), "Mul", operands, {.flop_per_element = 1, .saves_input = {true, true}});
+  };
   const auto scaled = [&](TensorId y) {
     if (!shape_.layer_scale) return y;
     const TensorId operands[] = {y, parameter("scale.weight", {shape_.hidden}, {DimName::channel})};
@@ -115,8 +130,9 @@ TensorId TransformerLayers::layer(std::int64_t index, TensorId x) {
       return add("add", {x, norm("norm", body(narrow_view("branch", x, {DimName::batch, DimName::sequence})))});
     const bool plain = index == 0 && !shape_.first_norm && !feeding;
     const TensorId seen = kinds.shared_block && !feeding ? add("shared_add", {x, shared_block(x)}) : x;
-    const TensorId y = body(plain ? narrow_view("branch", x, {DimName::batch, DimName::sequence}) : norm("norm", seen));
-    return add("add", {x, shape_.block == Block::sandwich ? norm("norm_after", y) : scaled(y)});
+    const TensorId y = body(plain ? narrow_view("branch", x, {DimName::batch, DimName::sequence})
+                                  : branch_norm(index, feeding, seen));
+    return add("add", {kept(x), shape_.block == Block::sandwich ? norm("norm_after", y) : scaled(y)});
   };
   if (kinds.mixer != Mixer::none) x = branch(attend_to_self);
   if (memory_) {

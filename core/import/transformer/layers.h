@@ -43,6 +43,8 @@ class TransformerLayers {
   void keep_whole(TensorId x, std::initializer_list<DimName> split = {});
   TensorId narrow_view(const std::string& leaf, TensorId x, std::initializer_list<DimName> split);
   TensorId add(const std::string& leaf, std::initializer_list<TensorId> operands);
+  TensorId branch_norm(std::int64_t index, bool feeding, TensorId x);
+  bool is_sparse(std::int64_t index) const;
   bool is_relu() const { return shape_.activation.find("relu") != std::string::npos; }
 
   // attention.cpp
@@ -66,6 +68,7 @@ class TransformerLayers {
   TensorId gate(TensorId context, TensorId x);
   TensorId merge_normed(TensorId x);
   TensorId with_global_token(TensorId context, TensorId x);
+  TensorId mask_by_values(TensorId v);
 
   // indexer.cpp
   std::optional<TensorId> choose_keys(TensorId x, TensorId query_source, std::int64_t query_channels);
@@ -77,6 +80,7 @@ class TransformerLayers {
   TensorId selective_scan(TensorId x);
   TensorId state_space(TensorId x);
   TensorId delta_net(TensorId x);
+  TensorId matrix_memory(TensorId x);
   TensorId short_convolution(TensorId x);
   TensorId recurrence(TensorId x);
 
@@ -92,7 +96,8 @@ class TransformerLayers {
   void enter_layer(std::int64_t index);
   void make_distances();
   TensorId project_distances(const std::string& leaf, TensorId like);
-  TensorId look_up(const std::string& leaf, TensorId x, TensorId distances, DimName rows_of_x);
+  TensorId look_up(const std::string& leaf, TensorId x, TensorId distances, DimName rows_of_x,
+                   const std::string& own_vector = "");
   TensorId add_distances(TensorId scores, TensorId q, TensorId k);
 
   // feed_forward.cpp
@@ -106,7 +111,8 @@ class TransformerLayers {
   TransformerShape shape_;  ///< that of the current layer
   std::string root_, prefix_, layer_;
   std::int64_t batch_, sequence_;
-  std::optional<TensorId> memory_, position_table_, rotary_key_, distances_, chosen_keys_, embedded_;
+  std::optional<TensorId> memory_, position_table_, rotary_key_, distances_, chosen_keys_, embedded_, gate_source_,
+      value_mask_;
   std::int64_t group_ = -1;  ///< which set of shared parameters the current layer uses
   std::int64_t blocks_met_ = 0;  ///< shared blocks so far
   std::unordered_map<std::string, TensorId> shared_;

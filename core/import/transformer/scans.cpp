@@ -17,6 +17,7 @@ TensorId TransformerLayers::mix(Mixer mixer, TensorId x) {
     case Mixer::recurrence: return recurrence(x);
     case Mixer::weighted_average: return weighted_average(x);
     case Mixer::fourier: return fourier(x);
+    case Mixer::matrix_memory: return matrix_memory(x);
     case Mixer::attention_and_state_space: {
       const TensorId attended = attention(x, x);
       return add("mixed", {attended, state_space(x)});
@@ -176,6 +177,45 @@ TensorId TransformerLayers::delta_net(TensorId x) {
   const TensorId joined = b_.reshape(path("join"), normed, {batch_, sequence_, values},
                                      {DimName::batch, DimName::sequence, DimName::channel});
   return linear("out", times("gated", "silu*", through("gate", m.gate_rank, values), joined), values, shape_.hidden,
+                false);
+}
+
+/// arXiv 2405.04517, section 2.3, in chunks: per head a matrix that a gated key writes its value to and a query reads.
+TensorId TransformerLayers::matrix_memory(TensorId x) {
+  const DeltaNet& m = shape_.delta;
+  const std::int64_t heads = m.value_heads, keys = heads * m.key_channels, values = heads * m.value_channels;
+  const TensorId q = linear("q", x, shape_.hidden, keys, false), k = linear("k", x, shape_.hidden, keys, false);
+  const TensorId v = linear("v", x, shape_.hidden, values, false);
+  const TensorId write = linear("input_gate", x, shape_.hidden, heads, true);
+  const TensorId keep = linear("forget_gate", x, shape_.hidden, heads, true);
+  enum : std::uint8_t { n, s, h, d, e, p };
+  const std::int64_t chunk = std::min(m.chunk, sequence_);
+  std::vector<LoopDimension> dims = {{DimName::batch, DimRole::parallel, batch_, true},
+                                     {DimName::sequence, DimRole::parallel, sequence_, false},
+                                     {DimName::head, DimRole::parallel, heads, true},
+                                     {DimName::head_channel, DimRole::parallel, m.value_channels, false},
+                                     {DimName::other, DimRole::parallel, m.key_channels, false},
+                                     {DimName::time, DimRole::parallel, (sequence_ + chunk - 1) / chunk, false}};
+  const ModelBuilder::ScanOperand operands[] = {{q, {{n}, {s}, {h, e}}},
+                                                {k, {{n}, {s}, {h, e}}},
+                                                {v, {{n}, {s}, {h, d}}},
+                                                {write, {{n}, {s}, {h}}},
+                                                {keep, {{n}, {s}, {h}}}};
+  const double tokens = double(batch_) * double(sequence_), dk = double(m.key_channels), dv = double(m.value_channels);
+  const double macs = tokens * double(heads) * (double(chunk) * (dk + dv) + 2 * dk * dv);
+  const TensorId y = b_.scan(path("scan"), "MatrixMemory", std::move(dims), operands, {{n}, {s}, {h, d}},
+                             {DimName::batch, DimName::sequence, DimName::channel},
+                             {.macs = macs,
+                              .pointwise_flop = tokens * double(heads) * (8 * double(chunk) + 2 * dv),
+                              .state_walks = {{n}, {p}, {h}, {d}, {e}}});
+  const TensorId by_head = b_.reshape(path("heads"), y, {batch_, sequence_, heads, m.value_channels},
+                                      {DimName::batch, DimName::sequence, DimName::head, DimName::head_channel});
+  const TensorId normed = norm("norm_inner", by_head, m.value_channels, 3, TransformerShape::Norm::bare);
+  const TensorId joined = b_.reshape(path("join"), normed, {batch_, sequence_, values},
+                                     {DimName::batch, DimName::sequence, DimName::channel});
+  const TensorId scale = parameter("norm_inner.weight", {values}, {DimName::channel});
+  const TensorId gate = linear("gate", x, shape_.hidden, values, false);
+  return linear("out", times("gated", "Sigmoid*", gate, times("scaled", "Mul", scale, joined)), values, shape_.hidden,
                 false);
 }
 

@@ -117,7 +117,8 @@ class Network {
         b_.input("pixels", {batch_, image.channels, image.height, image.width},
                  {DimName::batch, DimName::channel, DimName::height, DimName::width}, ElementType::f32);
     ConvolutionShape patch;
-    patch.kernel = patch.strides = {image.patch_height, image.patch_width};
+    patch.kernel = {image.patch_height, image.patch_width};
+    patch.strides = {image.rows_apart(), image.columns_apart()};
     patch.dilations = {1, 1};
     patch.pads_begin = patch.pads_end = {0, 0};
     TensorId x = as_sequence(layers, convolve(layers, "patches", pixels, image.channels, patch, image.bias),
@@ -351,7 +352,9 @@ Expected<ModelPtr> build_transformer(const TransformerShape& shape, const std::s
                        source);
   if (!shape.fits(batch, sequence))
     return usage_error(fmt::format("batch {} with sequence {} is too large for this model", batch, sequence), source);
-  return Network(shape, name, source, batch, sequence).build();
+  TransformerShape own = shape;
+  if (own.relative.fixed) own.relative.rows = 2 * sequence;
+  return Network(own, name, source, batch, sequence).build();
 }
 
 }  // namespace turnpoint

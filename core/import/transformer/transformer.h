@@ -18,6 +18,7 @@ struct LatentAttention {
   std::int64_t key_value_rank = 0;  ///< channels of the bottleneck; 0: ordinary attention
   std::int64_t query_rank = 0;      ///< the queries' own bottleneck; 0: none
   std::int64_t rotary_channels = 0, value_channels = 0;
+  bool query_both = false;  ///< queries and gate read their bottleneck before and behind its norm, side by side (A.X K2)
 };
 
 /// A table of distances that queries and keys attend to besides each other (DeBERTa's disentangled attention): one for
@@ -26,6 +27,9 @@ struct RelativePositions {
   std::int64_t rows = 0;  ///< of the table; 0: none
   bool content_to_position = false, position_to_content = false;
   bool own_projections = false;  ///< else by the layer's weights for queries and keys
+  /// The table is made of sines, two rows a position, and queries have a vector of their own for each of content,
+  /// distance and segment (Transformer-XL, arXiv 1901.02860; XLNet, arXiv 1906.08237).
+  bool fixed = false;
 };
 
 /// MLPs of which each token uses a few.
@@ -48,7 +52,13 @@ struct PatchInput {
   bool bias = true;            ///< of the product per patch
   bool positions = true;       ///< a learned row for each position but registers
   std::int64_t registers = 0;  ///< of `tokens`: those without a position
-  std::int64_t patches() const { return channels > 0 ? (height / patch_height) * (width / patch_width) : 0; }
+  std::int64_t step_height = 0, step_width = 0;  ///< from patch to patch where they overlap; 0: the patch's size
+  std::int64_t rows_apart() const { return step_height > 0 ? step_height : patch_height; }
+  std::int64_t columns_apart() const { return step_width > 0 ? step_width : patch_width; }
+  std::int64_t patches() const {
+    return channels > 0 ? ((height - patch_height) / rows_apart() + 1) * ((width - patch_width) / columns_apart() + 1)
+                        : 0;
+  }
 };
 
 /// A spectrogram before an encoder: two convolutions over time, the second of stride 2 (Whisper).
@@ -85,6 +95,7 @@ struct DeltaNet {
   bool channel_decay = false;    ///< the decay differs by channel (Kimi), else by head
   std::int64_t decay_rank = 0;   ///< channel decay through a bottleneck; 0: directly
   std::int64_t gate_rank = 0;    ///< the output gate through a bottleneck; 0: directly
+  std::int64_t chunk = 64;       ///< positions worked on by matrix products at once
 };
 
 /// One block of attention and MLP that some scanning layers put before their scan: it reads the layer's input and the
@@ -108,6 +119,7 @@ enum class Mixer : std::uint8_t {
   none,
   weighted_average,  ///< RWKV (arXiv 2305.13048): an average of values whose weights decay
   fourier,           ///< the transform over positions and channels, without weights (FNet, arXiv 2105.03824)
+  matrix_memory,     ///< mLSTM (arXiv 2405.04517): a matrix a head, written and kept by gates; sizes as in DeltaNet
 };
 /// by_list: as ExpertLayers says; gated_mix: RWKV's channel mixing, sigmoid(r) * down(relu(up)^2).
 enum class FeedForward : std::uint8_t { by_list, dense, experts, none, gated_mix };
@@ -175,6 +187,9 @@ struct TransformerShape {
   Gate attention_gate = Gate::none;
   bool attention_norm = false, mlp_norm = false;  ///< a norm before the last product of each branch (BitNet)
   bool layer_scale = false;                       ///< each branch's result is multiplied by a vector (CaiT, DINOv2)
+  bool residual_scale = false;                    ///< what a branch is added to is multiplied by a vector (Doge)
+  bool value_mask = false;                        ///< a score per key made of all its values joins its scores (Doge)
+  std::int64_t gated_norm_rank = 0;  ///< norms before attention and mixtures scale themselves through so many channels
   bool first_norm = true;                         ///< false: the first layer's attention reads its input (ModernBERT)
   bool last_norm = true;                          ///< after the stack, unless norms come last in every layer
   bool attention_sinks = false;  ///< one number per head takes part in the softmax of its scores (gpt-oss)
