@@ -171,7 +171,7 @@ class HuggingfaceNearestTest : public QObject {
       right_decoders += close && decoder;
     }
     QVERIFY2(right_decoders >= 77, qPrintable(QString("%1 of %2").arg(right_decoders).arg(decoders)));
-    // Known to be wrong where a config leaves them to defaults: hy_v4, lfm2 and MT5's encoder alone.
+    // Known to be wrong where a config leaves them to defaults: hy_v4, lfm2 and mt5.
     QVERIFY2(silent <= 3, qPrintable(QString::number(silent)));
     QVERIFY(right > 100);
   }
