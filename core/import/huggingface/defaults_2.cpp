@@ -85,6 +85,12 @@ std::vector<FamilyDefaults> defaults_2() {
       {"doge", R"(hidden_size := 1024; intermediate_size := 2048; is_moe := false; keep_window_size := 2048
         max_position_embeddings := 2048; num_attention_heads := 8; num_hidden_layers := 32; num_key_value_heads := null
         tie_word_embeddings := false; vocab_size := 32768)"},
+      {"axk2", R"(first_k_dense_replace := 1; hidden_size := 2048; index_head_dim := 128; index_n_heads := 16
+        index_topk := 2048; intermediate_size := 5120; kv_lora_rank := 128; moe_intermediate_size := 512
+        n_group := null; n_routed_experts := 128; n_shared_experts := 1; num_attention_heads := 32
+        num_experts_per_tok := 8; num_hidden_layers := 48; q_lora_rank := 384; qk_nope_head_dim := 64
+        qk_rope_head_dim := 32; v_head_dim := 64; tie_word_embeddings := false; vocab_size := 163840
+        max_position_embeddings := 131072; num_key_value_heads := null)"},
       {"internvl_vision", R"(attention_bias := false; hidden_act := "gelu"; hidden_size := 1024; intermediate_size := 4096
         norm_type := "layer_norm"; num_attention_heads := 16; num_channels := 3
         num_hidden_layers := 24; use_absolute_position_embeddings := true; use_mean_pooling := true

@@ -19,7 +19,16 @@ std::vector<FamilyRow> latent_rows() {
       {"deepseek_v32", "DeepseekV32", "deepseek_v2", R"(
         index_heads = index_n_heads; index_channels = index_head_dim; index_chosen = index_topk)"},
       {"glm_moe_dsa", "GlmMoeDsa", "deepseek_v32", "layer_indexed = (indexer_types[$i] | 'full') == 'full'"},
-      {"hy_v4", "HYV4", "glm_moe_dsa", "sinks = true; attention_gate = 'channel'"},
+      // First layers are dense as the older key says, where no list of layers is given.
+      {"axk2", "AXK2", "deepseek_v32", R"(
+        first_ = first_k_dense_replace; gated_norm_rank = gated_norm_rank; query_both = true
+        attention_gate = 'channel'; expert_groups = n_group; gated_norm_rank := 16
+        refuse q_lora_rank: !(q_lora_rank > 0): must be above 0: the queries' bottleneck also makes the gate)"},
+      {"hy_v4", "HYV4", "glm_moe_dsa", R"(
+        sinks = true; attention_gate = 'channel'; first_ = 1
+        layer_indexed = (indexer_types[$i] | ($i == 0 || ($i - 1) % 4 == 0 ? 'full' : 'shared')) == 'full'
+        hc_mult := 4
+        note: hc_mult > 1: one stream of states is modelled, not {hc_mult}: the parameters that mix them are left out, and what the others keep)"},
       {"minicpm3", "MiniCPM3", "deepseek_v2", R"(
         experts = none; sparse = false; shared_intermediate = none; mlp_bias = mlp_bias
         latent_value_channels = v_head_dim | ($hidden / $heads))"},

@@ -70,7 +70,7 @@ std::vector<FamilyRow> pair_rows() {
         encoder_layers = encoder.num_hidden_layers; encoder_intermediate = encoder.intermediate_size; own_tables = true
         refuse encoder.hidden_size: encoder.hidden_size != decoder.hidden_size: encoders of another width than the decoder are not supported
         refuse encoder.num_attention_heads: encoder.num_attention_heads != decoder.num_attention_heads || encoder.num_key_value_heads != decoder.num_key_value_heads || encoder.head_dim != decoder.head_dim: encoders with other heads than the decoder are not supported)"},
-      {"mt5", "MT5", "t5", "tie_word_embeddings := false"},
+      {"mt5", "MT5", "t5", ""},
       {"longt5", "LongT5", "t5", "refuse encoder_attention_type: encoder_attention_type == 'transient-global': only 'local' is supported"},
       {"umt5", "UMT5", "t5", "own_buckets = true"},
       {"switch_transformers", "SwitchTransformers", "t5", R"(

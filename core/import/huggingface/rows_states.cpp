@@ -125,12 +125,14 @@ std::vector<FamilyRow> state_rows() {
         intermediate = block_auto_adjust_ff_dim ? $adjusted_ : block_ff_dim | intermediate_size
         query_key_norm = 'rms'; short_kernel = conv_L_cache; short_bias = conv_bias
         tied = tie_word_embeddings | tie_embedding | true
-        mixer = (layer_types[$i] | (in(full_attn_idxs, $i) ? 'full_attention' : 'conv')) == 'conv' ? 'convolution' : 'attention')"},
+        mixer = (layer_types[$i] | (!has(full_attn_idxs) || in(full_attn_idxs, $i) ? 'full_attention' : 'conv')) == 'conv' ? 'convolution' : 'attention')"},
       {"lfm2_moe", "Lfm2Moe", "lfm2", R"(
         intermediate = intermediate_size; experts = num_experts; experts_per_token = num_experts_per_tok
         expert_intermediate = moe_intermediate_size; sparse = $i >= num_dense_layers)"},
       {"lfm3", "Lfm3", "lfm2", R"(
         intermediate = intermediate_size; attention_gate = use_attention_gate ? 'head' : none
+        kind_ = (layer_types[$i] | ($i > 0 && $i % 2 == 0 ? 'attention' : 'conv'))
+        mixer = $kind_ == 'conv' ? 'convolution' : 'attention'
         block = use_sandwich_norm ? 'sandwich' : 'pre_norm'; window = $window_)"},
       {"recurrent_gemma", "RecurrentGemma", "gemma", R"(
         qkv_bias = attention_bias; output_bias = true; mlp_bias = true; intermediate = intermediate_size / 2
