@@ -16,7 +16,7 @@ namespace turnpoint::app {
 
 namespace {
 constexpr std::size_t kMostShown = 60;
-constexpr int kNothingHeight_px = 64;
+constexpr int kNothingHeight_px = 64;  ///< three lines of the sentence that nothing was found
 constexpr int kNoteRole = Qt::UserRole + 1;
 
 /// The name on the left, its shortcut or kind in a column at the right.

@@ -106,17 +106,17 @@ int inspect(const InspectOptions& options) {
   const auto taken = told_settings(**source, **model, {!options.batch.empty(), !options.sequence.empty(), false});
   if (!options.json) return write_output({}, describe(**model, s, taken));
   nlohmann::ordered_json out = {{"name", (*model)->name},
-                                      {"source", (*model)->source},
-                                      {"operators", s.operators},
-                                      {"parameters", s.parameters},
-                                      {"buffers", s.buffers},
-                                      {"active_parameters", s.active_parameters},
-                                      {"parameter_bytes", s.parameter_bytes},
-                                      {"macs_forward", whole(s.macs_forward)},
-                                      {"macs_backward", whole(s.macs_backward)},
-                                      {"activation_bytes", s.activation_bytes},
-                                      {"symbolic_dimensions", (*model)->symbolic_dimensions},
-                                      {"warnings", (*model)->warnings}};
+                                {"source", (*model)->source},
+                                {"operators", s.operators},
+                                {"parameters", s.parameters},
+                                {"buffers", s.buffers},
+                                {"active_parameters", s.active_parameters},
+                                {"parameter_bytes", s.parameter_bytes},
+                                {"macs_forward", whole(s.macs_forward)},
+                                {"macs_backward", whole(s.macs_backward)},
+                                {"activation_bytes", s.activation_bytes},
+                                {"symbolic_dimensions", (*model)->symbolic_dimensions},
+                                {"warnings", (*model)->warnings}};
   if (!taken.empty()) out["taken"] = write_taken(taken);
   return write_output({}, out.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
 }

@@ -57,12 +57,14 @@ struct ProofWork {
     for (const auto& access : op.outputs)
       elements += times * static_cast<double>(model.tensors[access.tensor].elements());
   }
-  /// Of processor time. GPT-2 of two layers on two ranks took 20.8 and 25.7 s with 512 tokens, 13.2 and 15.8 s with
-  /// 256, on a machine that did much else, with OpenBLAS, and this says 23.4 s and 14.9 s. Products by blocks and loops as they were measured
-  /// before: less than 0.1 ns and 4 ns a multiply-accumulate.
+  /// Of processor time. Fitted to GPT-2 of two layers on two ranks with OpenBLAS, on a machine that did much else: 20.8
+  /// and 25.7 s with 512 tokens, 13.2 and 15.8 s with 256, where this says 23.4 s and 14.9 s. Of models that were not
+  /// fitted an LSTM took 1.6 s (this says 3.3 s) and LeNet 0.3 s (0.5 s). Products by blocks and loops as measured before:
+  /// less than 0.1 ns and 4 ns a multiply-accumulate.
   double seconds(bool library) const {
     return kLooped * looped + (library ? kByLibrary : kByBlocks) * multiplied + kElement * elements + kWeight * weights;
   }
+  /// Seconds a multiply-accumulate in loops, by a library and by blocks; an element, a weight.
   static constexpr double kLooped = 4e-9, kByLibrary = 5e-11, kByBlocks = 1e-10, kElement = 1e-7, kWeight = 4e-8;
 };
 

@@ -45,6 +45,7 @@ void set_times(RunNeeds& needs, double step_s, const StepChoice& choice) {
 }
 
 void set_proof(RunNeeds& needs, const Model& model, const Plan& plan, const StepChoice& choice, const HostRoom& host) {
+  // Whether the probe has a library is not known here: with one it proves more, and room is kept for that.
   const ProofNeeds proof = proof_needs(model, plan, {host.cores, true});
   if (choice.prove && proof.affordable(choice.budget_s, host.memory_bytes)) needs.proof_bytes = proof.bytes;
 }

@@ -59,7 +59,9 @@ bool right(CblasDgemm library, const CheckedShape& s, bool ta, bool tb) {
   const auto a = whole_numbers(a_rows, a_columns, state), b = whole_numbers(b_rows, b_columns, state);
   auto expected = whole_numbers(s.m, s.n, state), got = expected;
   const int lead_a = a_columns + kGap, lead_b = b_columns + kGap, lead_c = s.n + kGap;
-  const auto at = [](int row, int lead, int column) { return static_cast<std::size_t>(row) * static_cast<std::size_t>(lead) + static_cast<std::size_t>(column); };
+  const auto at = [](int row, int lead, int column) {
+    return static_cast<std::size_t>(row) * static_cast<std::size_t>(lead) + static_cast<std::size_t>(column);
+  };
   for (int i = 0; i < s.m; ++i)
     for (int l = 0; l < s.k; ++l) {
       const double left = a[ta ? at(l, lead_a, i) : at(i, lead_a, l)];
