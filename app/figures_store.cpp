@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "app/carried_answers.h"
+#include "app/kept_answers.h"
 #include "core/base/json.h"
 #include "views/frontier/chart_data.h"
 
@@ -18,30 +19,27 @@ namespace {
 
 constexpr qint64 kLargestFile = qint64(16) << 20;
 
-std::int64_t figure_bytes(const Result& result) {
-  return std::int64_t(sizeof(Result) + result.points.size() * sizeof(ResultPoint) +
-                      result.lower_bound.size() * sizeof(frontier::CostPoint));
-}
-
 }  // namespace
 
 ResultPtr thinned(const Result& result) {
   auto thin = std::make_shared<Result>(result);
   thin->plans = nullptr;
-  thin->points.clear();
   thin->turning_point.reset();
   thin->near_best.reset();
   const auto& points = result.points;
   const auto fastest = result.fastest_that_fits();
+  std::vector<ResultPoint> kept;
   for (std::size_t i = 0; i < points.size(); ++i) {
     const bool named = i == 0 || i + 1 == points.size() || result.turning_point == i || result.near_best == i ||
                        fastest == i;
-    const bool told = !thin->points.empty() && views::told_apart(points[i], thin->points.back());
+    const bool told = !kept.empty() && views::told_apart(points[i], kept.back());
     if (!named && !told) continue;
-    if (result.turning_point == i) thin->turning_point = thin->points.size();
-    if (result.near_best == i) thin->near_best = thin->points.size();
-    thin->points.push_back(points[i]);
+    if (result.turning_point == i) thin->turning_point = kept.size();
+    if (result.near_best == i) thin->near_best = kept.size();
+    kept.push_back(points[i]);
   }
+  kept.shrink_to_fit();
+  thin->points = std::move(kept);  // with the room of what was left out it would be ten times as large
   return thin;
 }
 
@@ -56,12 +54,12 @@ QString FiguresStore::path_of(const std::string& question) const {
 
 void FiguresStore::remember(const std::string& question, ResultPtr figures) {
   const auto forget = [this](std::list<Entry>::iterator entry) {
-    bytes_ -= figure_bytes(*entry->figures);
+    bytes_ -= bytes_of(*entry->figures);
     places_.erase(entry->question);
     entries_.erase(entry);
   };
   if (const auto at = places_.find(question); at != places_.end()) forget(at->second);
-  bytes_ += figure_bytes(*figures);
+  bytes_ += bytes_of(*figures);
   entries_.push_front({question, std::move(figures)});
   places_[question] = entries_.begin();
   while (bytes_ > kMostInMemory && entries_.size() > 1) forget(std::prev(entries_.end()));

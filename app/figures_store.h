@@ -20,7 +20,8 @@ ResultPtr thinned(const Result& result);
 class FiguresStore {
  public:
   /// All files of the folder together, and all answers in memory.
-  static constexpr std::int64_t kMostBytes = std::int64_t(64) << 20, kMostInMemory = std::int64_t(8) << 20;
+  static constexpr std::int64_t kMostBytes = std::int64_t(64) << 20;
+  static constexpr std::size_t kMostInMemory = std::size_t(8) << 20;
 
   /// `folder` empty: memory alone. It is made when the first file is written.
   explicit FiguresStore(QString folder = {}, std::int64_t most_bytes = kMostBytes);
@@ -47,7 +48,7 @@ class FiguresStore {
   std::mutex mutex_;
   std::list<Entry> entries_;  ///< newest first
   std::unordered_map<std::string, std::list<Entry>::iterator> places_;
-  std::int64_t bytes_ = 0;
+  std::size_t bytes_ = 0;
 };
 
 }  // namespace turnpoint::app

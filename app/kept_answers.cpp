@@ -11,14 +11,14 @@ namespace {
 
 bool decides_only_what_fits(std::string_view key) { return key == "memory-limit" || key == "device-memory-scale"; }
 
+}  // namespace
+
 std::size_t bytes_of(const Result& result) {
   std::size_t bytes = sizeof result + result.points.capacity() * sizeof(ResultPoint) +
                       result.lower_bound.capacity() * sizeof(frontier::CostPoint);
   if (result.plans) bytes += result.plans->bytes();
   return bytes;
 }
-
-}  // namespace
 
 std::string question_of(const Method& method, const std::string& parameters, const Scenario& scenario,
                         const std::string& content) {

@@ -25,6 +25,9 @@ std::string question_of(const Method& method, const std::string& parameters, con
 /// stay. The same pointer where nothing differs.
 ResultPtr answer_of(const ResultPtr& result, const ScenarioPtr& scenario);
 
+/// That an answer holds, plans included, without what they are made of (the tables of their model).
+std::size_t bytes_of(const Result& result);
+
 /// Least recently used first out, by bytes. Not thread-safe.
 class KeptAnswers {
  public:

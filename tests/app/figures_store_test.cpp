@@ -34,6 +34,7 @@ class FiguresStoreTest : public QObject {
     const ResultPtr whole = figures_of(9000);
     const ResultPtr thin = app::thinned(*whole);
     QVERIFY(thin->points.size() < 1000);
+    QCOMPARE(thin->points.capacity(), thin->points.size());  // not the room of the 9,000
     QVERIFY(thin->points.front() == whole->points.front() && thin->points.back() == whole->points.back());
     QVERIFY(!thin->plans);
     // Every point that is gone has a neighbour before it within a thousandth.

@@ -10,7 +10,6 @@
 #include "views/common/selection_model.h"
 #include "views/frontier/frontier_chart.h"
 #include "views/frontier/label_placer.h"
-#include "views/frontier/plan_steps.h"
 
 using namespace turnpoint;
 using namespace turnpoint::views;
@@ -71,6 +70,18 @@ class FrontierChartTest : public QObject {
     QCOMPARE(small.x(600 * 1024.0), 600.0);
     // A task graph that states no bytes needs none.
     QCOMPARE(units_for(chart_of({point(0, 0.5)}, 16)).memory_name, QStringLiteral("GiB"));
+  }
+
+  void a_bound_of_many_points_is_drawn_in_as_many_as_pixels() {
+    ChartData data = chart_of({point(3, 2), point(8, 1), point(20, 0.8)}, 32);
+    auto result = std::make_shared<Result>(*data.series[0].result);
+    for (int i = 0; i < 200'000; ++i)
+      result->lower_bound.push_back({std::int64_t(3 * kGiB) + i * 90'000ll, 1.9 - i * 5.5e-6});
+    data.series[0].result = std::move(result);
+    FrontierChart chart;
+    chart.resize(800, 500);
+    chart.set_data(std::move(data));
+    QVERIFY2(svg_of(chart).size() < 100'000, "a painter keeps the room of its longest outline");
   }
 
   void the_view_holds_every_plan_and_a_near_memory_line() {
@@ -202,25 +213,6 @@ class FrontierChartTest : public QObject {
     QCOMPARE(selection.point()->index, std::size_t(0));
     chart.set_data(chart_of({infinite}, 16));
     chart.grab();
-  }
-
-  void steps_go_to_what_looks_different() {
-    std::vector<ResultPoint> points;
-    for (int i = 0; i < 1000; ++i) points.push_back(point(4 + i * 1e-3, 2 - i * 1e-3));
-    const auto pixel = [&](const ResultPoint& p) { return QPointF(double(p.memory_bytes) / kGiB * 100, 0); };
-    // A tenth of a pixel from plan to plan.
-    QCOMPARE(stepped_plan(points, 0, 1, 1.95, pixel), std::size_t(20));
-    QCOMPARE(stepped_plan(points, 0, 3, 1.95, pixel), std::size_t(60));
-    QCOMPARE(stepped_plan(points, 500, -1, 1.95, pixel), std::size_t(480));
-    QCOMPARE(stepped_plan(points, 500, -1, 0, pixel), std::size_t(499));
-    QCOMPARE(stepped_plan(points, 990, 1, 2.0, pixel), std::size_t(999));
-    QCOMPARE(stepped_plan(points, 999, 1, 2.0, pixel), std::size_t(999));
-    QCOMPARE(stepped_plan(points, 5, -4, 2.0, pixel), std::size_t(0));
-    points[520].time_s = std::nan("");
-    QCOMPARE(stepped_plan(points, 500, 1, 1.95, pixel), std::size_t(521));
-    for (std::size_t i = 990; i < 1000; ++i) points[i].time_s = std::nan("");
-    QCOMPARE(stepped_plan(points, 980, 1, 1.95, pixel), std::size_t(989));
-    QCOMPARE(stepped_plan(points, 989, 1, 0, pixel), std::size_t(989));
   }
 
   void keys_step_by_what_can_be_seen() {

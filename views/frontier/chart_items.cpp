@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "views/frontier/chart_items.h"
 
+#include <algorithm>
+
 namespace turnpoint::views {
 
 ChartItem::ChartItem(QCustomPlot* plot, const QString& layer, ChartState* state)
@@ -16,30 +18,47 @@ QPointF ChartItem::pixel(const ResultPoint& point) const {
   return {pixel_x(static_cast<double>(point.memory_bytes)), pixel_y(point.time_s)};
 }
 
-QPolygonF ChartItem::steps(const std::vector<ResultPoint>& points) const {
-  QPolygonF line;
-  for (const auto& p : points) {
-    if (!drawable(p)) continue;
-    const QPointF at = pixel(p);
-    // Thousands of plans on a few hundred pixels: what cannot be told apart need not be kept apart.
-    if (!line.isEmpty() && (at - line.last()).manhattanLength() < 1 && &p != &points.back()) continue;
-    if (!line.isEmpty()) line << QPointF(at.x(), line.last().y());
-    line << at;
+namespace {
+
+/// Steps in pixels. Thousands of plans lie on a few hundred pixels: what cannot be told apart is not kept apart, and what
+/// lies beyond the frame lies just beyond it. A painter keeps the room of the longest outline that it ever drew.
+class StepLine {
+ public:
+  explicit StepLine(const QRectF& frame) : near_(frame.adjusted(-kBeyond, -kBeyond, kBeyond, kBeyond)) {}
+
+  void add(QPointF at, bool last) {
+    at = {std::clamp(at.x(), near_.left(), near_.right()), std::clamp(at.y(), near_.top(), near_.bottom())};
+    if (!line_.isEmpty() && (at - line_.last()).manhattanLength() < 1 && !last) return;
+    if (!line_.isEmpty()) line_ << QPointF(at.x(), line_.last().y());
+    line_ << at;
   }
-  return line;
+  const QPolygonF& line() const { return line_; }
+
+ private:
+  static constexpr double kBeyond = 16;  // wider than any pen and mark
+  QRectF near_;
+  QPolygonF line_;
+};
+
+}  // namespace
+
+QPolygonF ChartItem::steps(const std::vector<ResultPoint>& points) const {
+  StepLine line(area());
+  for (const auto& p : points)
+    if (drawable(p)) line.add(pixel(p), &p == &points.back());
+  return line.line();
 }
 
 /// Between the curve and what no plan can beat; at least three pixels, or nobody sees that there is a bound.
 void ChartItem::draw_band(QPainter& painter, const ChartSeries& subject) const {
-  if (subject.result->lower_bound.empty()) return;
-  QPolygonF band = steps(subject.result->points), lower;
-  for (const auto& p : subject.result->lower_bound) {
-    if (!std::isfinite(p.time)) continue;
-    const QPointF at(pixel_x(static_cast<double>(p.memory)), pixel_y(p.time));
-    if (!lower.isEmpty()) lower << QPointF(at.x(), lower.last().y());
-    lower << at;
-  }
-  for (auto i = lower.size(); i-- > 0;) band << lower[i];
+  const auto& bound = subject.result->lower_bound;
+  if (bound.empty()) return;
+  StepLine lower(area());
+  for (const auto& p : bound)
+    if (std::isfinite(p.time))
+      lower.add({pixel_x(static_cast<double>(p.memory)), pixel_y(p.time)}, &p == &bound.back());
+  QPolygonF band = steps(subject.result->points);
+  band.append(QPolygonF(lower.line().rbegin(), lower.line().rend()));
   QColor tint = state_->colors->method(subject.method);
   tint.setAlpha(48);
   painter.setBrush(tint);
