@@ -30,7 +30,7 @@ Expected<StepRun> run_step(const Model& model, const Plan& plan, const StepOptio
       try {
         RankStep step(**program, *communicator);
         if (auto done = step.run(); !done) error = done.error();
-        run.ranks[static_cast<std::size_t>(r)] = step.report();
+        run.ranks[static_cast<std::size_t>(r)] = std::move(step.report());  // what it recorded is large
       } catch (const std::bad_alloc&) {
         error = Error{ErrorCode::device, "out of memory", model.name, "a smaller batch or model"};
       }
