@@ -57,10 +57,10 @@ struct ProofWork {
     for (const auto& access : op.outputs)
       elements += times * static_cast<double>(model.tensors[access.tensor].elements());
   }
-  /// Of processor time. Fitted to GPT-2 of two layers on two ranks with OpenBLAS, on a machine that did much else: 20.8
-  /// and 25.7 s with 512 tokens, 13.2 and 15.8 s with 256, where this says 23.4 s and 14.9 s. Of models that were not
-  /// fitted an LSTM took 1.6 s (this says 3.3 s) and LeNet 0.3 s (0.5 s). Products by blocks and loops as measured before:
-  /// less than 0.1 ns and 4 ns a multiply-accumulate.
+  /// Of processor time, a little more than it takes. Fitted to GPT-2 of two layers on two ranks with OpenBLAS on a machine
+  /// that did much else: this says 23.4 s with 512 tokens, where 15.4 s were used on an idle one (8.7 s on its two
+  /// cores). Of models that were not fitted an LSTM took 1.6 s (this says 3.3 s) and LeNet 0.3 s (0.5 s). Products by
+  /// blocks and loops as measured before: less than 0.1 ns and 4 ns a multiply-accumulate.
   double seconds(bool library) const {
     return kLooped * looped + (library ? kByLibrary : kByBlocks) * multiplied + kElement * elements + kWeight * weights;
   }
@@ -107,9 +107,9 @@ ProofNeeds proof_needs(const Model& model, const Plan& plan, const ProofMachine&
   whole.weights = static_cast<double>(model.parameters);
   ranks.weights = held_by_ranks(model, plan);
   const int together = std::max(1, std::min(machine.cores, plan.mesh.devices()));
-  // One after the other; where there is room the two run beside each other and take less time and about half as much
-  // memory again (gpu_probe/step/whole_step.h). Of memory GPT-2 of two layers took 7.0 GB with 256 tokens, one after the
-  // other, and 8.3 GB with 512, and this says 7.0 and 8.1 GB.
+  // The two steps run beside each other (gpu_probe/step/whole_step.h) and take less time than one after the other. The
+  // memory is that of both: GPT-2 of two layers took 5.4 GB with 256 tokens and 7.6 GB with 512, and this says 7.0 and
+  // 8.1 GB.
   return {whole.seconds(machine.library) + ranks.seconds(machine.library) / together,
           8 * (3 * (whole.elements + ranks.elements) + 4.7 * (whole.weights + ranks.weights))};
 }

@@ -57,7 +57,7 @@ StepOptions recording(const StepJob& job) {
 
 Expected<StepNumerics> prove_placement(const StepJob& job) {
   const StepOptions options = recording(job);
-  WholeStep whole(job, [&] { return in_double::run_step(*job.model, job.plan, options); });
+  WholeStep whole([&] { return in_double::run_step(*job.model, job.plan, options); });
   const auto run = in_double::run_placement(job, options);
   if (!run) return run.error();
   return compared_to_whole(job, run->step, whole.get());

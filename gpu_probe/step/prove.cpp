@@ -114,7 +114,7 @@ StepNumerics numerics_of(const Comparison& compared) {
 Expected<StepNumerics> prove(const StepJob& job) {
   StepOptions options = options_of(job);
   options.record = options.one_step = true;
-  WholeStep whole(job, [&] { return in_double::run_whole(*job.model, job.plan, options); });
+  WholeStep whole([&] { return in_double::run_whole(*job.model, job.plan, options); });
   const auto run = in_double::run_step(*job.model, job.plan, options);
   if (!run) return run.error();
   const auto& unpartitioned = whole.get();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The unpartitioned step of a proof: as much work as all ranks together, done by one thread, which would leave other
-// cores idle after them. So it is carried out beside them where there is memory for both.
+// cores idle after them. So it is carried out beside them; ProofNeeds counts the memory of both.
 #pragma once
 
 #include <functional>
@@ -10,8 +10,6 @@
 #include <thread>
 #include <utility>
 
-#include "core/base/machine_memory.h"
-#include "core/plan/step_job.h"
 #include "gpu_probe/step/run.h"
 
 namespace turnpoint::step {
@@ -19,11 +17,7 @@ namespace turnpoint::step {
 class WholeStep {
  public:
   /// What `run` refers to must outlive this.
-  WholeStep(const StepJob& job, std::function<Expected<StepRun>()> run) : run_(std::move(run)) {
-    // What GPT-2 and an LSTM took more than one after the other: at most a half. Three quarters of what can be had.
-    constexpr double kMore = 1.5, kMost = 0.75;
-    const auto there = static_cast<double>(machine_memory().available);
-    if (kMore * proof_needs(*job.model, job.plan).bytes > kMost * there) return;
+  explicit WholeStep(std::function<Expected<StepRun>()> run) : run_(std::move(run)) {
     try {
       thread_ = std::thread([this] { carry_out(); });
     } catch (const std::system_error&) {  // a limit of processes: then after the ranks
