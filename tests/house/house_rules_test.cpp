@@ -142,7 +142,7 @@ class HouseRulesTest : public QObject {
                                        "core/base/bad.h:2: cites rules.md, 6, which is not there"}));
   }
 
-  void the_page_of_figures_is_made_from_the_data() {
+  void the_page_of_figures_agrees_with_its_files() {
     RUN_OR_SKIP(
         python, "python3",
         (QStringList{QDir(kRoot.c_str()).filePath("resources/figures/make_page.py"), QStringLiteral("--check")}));
