@@ -17,6 +17,8 @@ install(DIRECTORY resources/studies DESTINATION ${CMAKE_INSTALL_DATADIR}/turnpoi
 # A command without the suffix of its language, as Debian asks.
 install(PROGRAMS packaging/export_model.py DESTINATION ${CMAKE_INSTALL_BINDIR} RENAME turnpoint-export-model)
 install(FILES NOTICE README.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/turnpoint)
+# README's links lead there.
+install(DIRECTORY resources/manual DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/turnpoint/resources)
 install(FILES packaging/deb/copyright DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/turnpoint)
 
 # Debian wants its documents compressed, without a time in them.

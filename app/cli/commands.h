@@ -13,7 +13,7 @@
 
 namespace turnpoint::cli {
 
-/// Exit codes of design.md section 7.
+/// Exit codes of resources/manual/command-line.md.
 inline constexpr int kDone = 0, kUsage = 2, kBadInput = 3, kInfeasible = 4, kDevice = 5, kInterrupted = 130;
 int exit_code(const Error& error);
 

@@ -11,7 +11,7 @@
 
 namespace turnpoint {
 
-/// What kind of failure; the command line maps each to its exit code (design.md section 7).
+/// What kind of failure; the command line maps each to its exit code (resources/manual/command-line.md).
 enum class ErrorCode {
   usage,       ///< wrong usage: unknown name, option or combination (exit 2)
   bad_input,   ///< a file or document is broken (exit 3)

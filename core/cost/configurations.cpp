@@ -128,7 +128,7 @@ bool divides_evenly(const Operator& op, const Mesh& mesh, const Configuration& c
   return true;
 }
 
-// design.md 5.1: at most two dimensions of one tensor are split per link level.
+// resources/manual/costs.md, 1: at most two dimensions of one tensor are split per link level.
 bool splits_at_most_two_dims_per_level(const Operator& op, const Mesh& mesh, const Configuration& configuration) {
   const auto within = [&](const Access& access, bool is_output) {
     const Layout layout = forward_layout(op, access, is_output, configuration, mesh.count());

@@ -82,9 +82,9 @@ Layout forward_layout(const Operator& op, const Access& access, bool is_output, 
 Layout gradient_layout(const Operator& op, const Access& access, bool is_output, const Configuration& configuration,
                        int axes);
 
-/// All legal configurations of an operator in canonical axis order (design.md 5.1 and 5.2), repeat included:
-/// every split dimension divisible by the product of its splits, splittable and the outermost walker of each merged
-/// tensor dimension, and at most two dimensions of one tensor split per level. Axes of one level and size are
+/// All legal configurations of an operator in canonical axis order (resources/manual/costs.md, 1 and 2), repeat
+/// included: every split dimension divisible by the product of its splits, splittable and the outermost walker of each
+/// merged tensor dimension, and at most two dimensions of one tensor split per level. Axes of one level and size are
 /// interchangeable, so they are handed out in one order: batch-like dimensions take the outermost axes, repeats the
 /// middle, channel-like ones the innermost; where several channel-like dimensions are split both orders are kept.
 /// Deterministic order; the first is the most batch-parallel.

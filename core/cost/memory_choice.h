@@ -3,9 +3,9 @@
 // its parameters, and where the optimizer state lives. None of these changes a layout, so a search folds them into the
 // operator's own short list of alternatives and no state is multiplied.
 //
-// Sharded weight update: Xu et al., arXiv 2004.13336 (papers.md 5): devices that hold the same parameter each update
-// one shard of it. Sharded weights are that paper's variant B (the weight stays sharded between iterations), known
-// today as fully sharded data parallelism.
+// Sharded weight update: Xu et al., arXiv 2004.13336 (resources/manual/mathematics.md, 5): devices that hold the same
+// parameter each update one shard of it. Sharded weights are that paper's variant B (the weight stays sharded between
+// iterations), known today as fully sharded data parallelism.
 #pragma once
 
 #include <cstdint>

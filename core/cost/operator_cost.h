@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time and memory of one operator under one configuration (design.md 5.3 to 5.5). Reshardings and kept activations are
-// not in here: they belong to tensors (core/cost/tensor_use.h).
+// Time and memory of one operator under one configuration (resources/manual/costs.md, 3 to 5). Reshardings and kept
+// activations are not in here: they belong to tensors (core/cost/tensor_use.h).
 #pragma once
 
 #include <map>
@@ -54,10 +54,11 @@ class OperatorCostModel {
   /// backward reads;
   /// forward and backward = max(FLOP / (peak e_f), bytes / (bandwidth e_m)) + launch, or what was fitted to
   /// measurements of its kind, or the measured time of the same local signature; the update reads gradient, weight and
-  /// state and writes the latter two (papers.md 5.3); gradient synchronisation over the axes that split a loop
-  /// dimension a parameter does not walk. A sharded update divides gradients, optimizer state and update (and, with
-  /// sharded weights, the weights) by the shards; what is gathered for a moment is not counted, nor are the few bytes
-  /// of the norms that layer-wise optimizers exchange. Offloaded state crosses the host link twice an iteration.
+  /// state and writes the latter two (resources/manual/mathematics.md, 5.3); gradient synchronisation over the axes
+  /// that split a loop dimension a parameter does not walk. A sharded update divides gradients, optimizer state and
+  /// update (and, with sharded weights, the weights) by the shards; what is gathered for a moment is not counted, nor
+  /// are the few bytes of the norms that layer-wise optimizers exchange. Offloaded state crosses the host link twice an
+  /// iteration.
   Cost cost(OperatorId id, const Configuration& configuration, const MemoryChoice& choice = {},
             bool with_steps = false) const;
 

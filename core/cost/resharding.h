@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bringing a tensor from one layout to another by the cheapest sequence of collectives (TensorOpt: tensor
-// re-scheduling; papers.md 1.5). Shortest path over layouts; one edge is one collective:
+// re-scheduling; resources/manual/mathematics.md, 1.5). Shortest path over layouts; one edge is one collective:
 //   all-gather      the last axes of a dimension become replicated
 //   slice           replicated axes split a dimension further (as its last axes): free, no bytes
 //   all-to-all      the last axes of one dimension become the last axes of another

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who reads which tensor, and which copies backward keeps: facts of the model that do not depend on any configuration.
 //
-// Rules (design.md 5.5, made precise so that every cost is a sum over operators and pairs):
+// Rules (resources/manual/costs.md, 5, made precise so that every cost is a sum over operators and pairs):
 //  - A tensor with one consumer goes straight from producer to consumer. If the consumer's backward reads it, the
 //    resharded copy is kept ("after"), or the copy before the resharding, which backward then repeats ("before").
 //  - If the producer's own backward reads it too (relu, softmax), its copy is kept beside the resharded one ("both"),

@@ -6,8 +6,8 @@
 // Eliminating a variable v with states s: P0[s] = costs of v; each factor F on v is then absorbed,
 //   P'[X'][s'] = union over the s with suffix s' of  P[X][s] (x) F[y][class of s in F]
 // where X' joins the outer classes X of P and y of F, and the suffix s' forgets what only F looks at. So a
-// configuration is visited once per class of the first factor, and later factors see classes only (design.md 4.2).
-// Node, edge and branch elimination of the paper (Eq. 4 to 6) are all this one step.
+// configuration is visited once per class of the first factor, and later factors see classes only
+// (resources/manual/engine.md). Node, edge and branch elimination of the paper (Eq. 4 to 6) are all this one step.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The algebra of cost frontiers (papers.md 1.2): lists of (memory, time) with memory strictly rising and time strictly
-// falling. Dominance is exact `<` on doubles, no epsilons. These are the plain definitions; the engine has faster
-// kernels and is checked against them.
+// The algebra of cost frontiers (resources/manual/mathematics.md, 1.2): lists of (memory, time) with memory strictly
+// rising and time strictly falling. Dominance is exact `<` on doubles, no epsilons. These are the plain definitions;
+// the engine has faster kernels and is checked against them.
 #pragma once
 
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frontier problem (design.md section 6): choose one configuration per node so that the sums of memory and time
-// over all nodes and edges are Pareto-optimal. This folder knows nothing of networks or devices and depends on base/
-// only.
+// The frontier problem (resources/manual/formats.md): choose one configuration per node so that the sums of memory and
+// time over all nodes and edges are Pareto-optimal. This folder knows nothing of networks or devices and depends on
+// base/ only.
 //
 // Memory: integers from 0 to 2^53 per entry, sums below 2^63. Time: finite, >= 0, seconds. An entry is a short list of
 // alternatives (memory, time); an empty list forbids the combination.

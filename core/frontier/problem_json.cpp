@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// turnpoint/frontier-problem@1 and turnpoint/frontier@1 as JSON (design.md section 6).
+// turnpoint/frontier-problem@1 and turnpoint/frontier@1 as JSON (resources/manual/formats.md).
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>

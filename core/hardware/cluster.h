@@ -126,18 +126,19 @@ struct WhatIf {
   friend bool operator==(const WhatIf&, const WhatIf&) = default;
 };
 
-/// Time of collectives on one cluster under given factors (design.md 5.4). Ring formulas where nothing was measured:
-/// with group size g, n = full bytes, s = n/g: all-gather, reduce-scatter (g-1)(a + s/B); all-reduce twice that;
-/// all-to-all of a local block L: a + L(g-1)/(gB); send a + L/B; broadcast a + n/B. A group that spans nodes uses the
-/// slowest link, and `concurrent` groups crossing nodes share the node's bandwidth (spread evenly over the cluster's
-/// nodes; in an all-to-all the members of one node share it too). Measured curves: interpolated bandwidth, times
-/// divided by the bandwidth factor; a curve is used for its own group shape, inside a node whatever runs beside it.
+/// Time of collectives on one cluster under given factors (resources/manual/costs.md, 4). Ring formulas where nothing
+/// was measured: with group size g, n = full bytes, s = n/g: all-gather, reduce-scatter (g-1)(a + s/B); all-reduce
+/// twice that; all-to-all of a local block L: a + L(g-1)/(gB); send a + L/B; broadcast a + n/B. A group that spans
+/// nodes uses the slowest link, and `concurrent` groups crossing nodes share the node's bandwidth (spread evenly over
+/// the cluster's nodes; in an all-to-all the members of one node share it too). Measured curves: interpolated
+/// bandwidth, times divided by the bandwidth factor; a curve is used for its own group shape, inside a node whatever
+/// runs beside it.
 class CollectiveModel {
  public:
   enum class Latency {
     per_step,
     per_collective
-  };  ///< per_collective: one latency however many ring steps (papers.md F6)
+  };  ///< per_collective: one latency however many ring steps (resources/manual/mathematics.md, F6)
   CollectiveModel(const Cluster& cluster, const WhatIf& factors, Latency latency = Latency::per_step);
 
   /// `bytes`: all-reduce, all-gather, reduce-scatter, broadcast: the full tensor n of one group; all-to-all and send:
@@ -190,8 +191,9 @@ std::string write_hardware_profile(const Cluster& cluster);
 /// A path, a preset name, or presets joined by '+'.
 Expected<ClusterPtr> open_hardware(const std::string& specification);
 
-/// The first `devices` devices: up to the devices per node, that many of node 0; above, whole nodes (design.md 5.9),
-/// nodes being added beyond the preset's. A mixed cluster takes all. Usage error where it is not a multiple.
+/// The first `devices` devices: up to the devices per node, that many of node 0; above, whole nodes
+/// (resources/manual/costs.md, 9), nodes being added beyond the preset's. A mixed cluster takes all. Usage error where
+/// it is not a multiple.
 Expected<ClusterPtr> with_devices(const ClusterPtr& cluster, int devices);
 
 }  // namespace turnpoint

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measured curves where the profile has them, ring formulas elsewhere (design.md 5.4, papers.md 0 and 1.6).
+// Measured curves where the profile has them, ring formulas elsewhere (resources/manual/costs.md, 4).
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -9,7 +9,8 @@
 
 namespace turnpoint {
 
-/// How a measured curve is read between its sizes (papers.md 1.6): the bandwidth or the time is linear in the bytes.
+/// How a measured curve is read between its sizes (resources/manual/mathematics.md, 1.6): the bandwidth or the time is
+/// linear in the bytes.
 enum class Interpolation : std::uint8_t { time, bandwidth };
 const char* to_string(Interpolation interpolation);
 std::optional<Interpolation> parse_interpolation(std::string_view name);

@@ -16,19 +16,20 @@
 
 namespace turnpoint {
 
-/// Batch where nobody chose one (design.md 5.9).
+/// Batch where nobody chose one (resources/manual/costs.md, 9).
 inline constexpr std::int64_t kDefaultBatch = 256;
-/// The longest sequence that is taken where nobody chose one, however many positions the model has (design.md 5.9).
+/// The longest sequence that is taken where nobody chose one, however many positions the model has
+/// (resources/manual/costs.md, 9).
 inline constexpr std::int64_t kLongestDefaultSequence = 8192;
 
-/// Sizes the user may choose for one iteration. 0: the source's default (design.md 5.9).
+/// Sizes the user may choose for one iteration. 0: the source's default (resources/manual/costs.md, 9).
 struct ModelBinding {
   std::int64_t batch = 0;     ///< samples
   std::int64_t sequence = 0;  ///< tokens per sample
 };
 
-/// What a source says of its own training, and where it says so (design.md 5.9). A reason stands behind the value:
-/// "torch_dtype says float16"; it is empty where the source says nothing.
+/// What a source says of its own training, and where it says so (resources/manual/costs.md, 9). A reason stands behind
+/// the value: "torch_dtype says float16"; it is empty where the source says nothing.
 struct StatedDefaults {
   std::optional<Precision> precision;
   std::string precision_reason;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Task graphs and placements from files (design.md 6). The kind of file is told by its content:
+// Task graphs and placements from files (resources/manual/formats.md). The kind of file is told by its content:
 //   - turnpoint/task-graph@1;
 //   - workloads of the NeurIPS 2020 device-placement study: accelerators only, latencies and transfer costs in seconds
 //     as they stand (costs of the latency inputs divided by 1000), sizes persistent, colour classes co-located;

@@ -5,7 +5,7 @@
 // walks which loop dimension. Everything a planner needs follows from that one description: local shapes under a
 // split, FLOP, bytes, legal splits, partial sums (a split reduction dimension leaves the output a partial sum) and
 // gradient synchronisation (a split loop dimension that a weight does not walk). No search method has an operator
-// list of its own (design.md 4.1).
+// list of its own (ARCHITECTURE.md).
 #pragma once
 
 #include <array>
@@ -95,7 +95,7 @@ struct Access {
   bool saved = false;  ///< backward of this operator reads it
 };
 
-/// Kinds of operator. The table in operator_kinds.h gives each its name and its arithmetic.
+/// Kinds of operator. The builder (builder.h) gives each its arithmetic, core/cost/kind_name.h its name.
 enum class OperatorKind : std::uint8_t {
   input,
   matmul,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device per task, and optionally the order in which each device runs its tasks (design.md 6, "Placement").
+// A device per task, and optionally the order in which each device runs its tasks (resources/manual/formats.md).
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fine-grained training DAG (forward, backward, update tasks with times and bytes): what placement methods and the
-// simulator read (design.md 6, "Task graph"; rules in design.md 8).
+// simulator read (resources/manual/formats.md and simulator.md).
 //
 // A structure of arrays: one entry per task, edges in compressed rows in both directions. Built once by
 // TaskGraphBuilder, which checks everything, and immutable afterwards: whoever holds a TaskGraph may rely on ids in
@@ -67,7 +67,8 @@ struct TaskLinks {
   double latency_of(std::uint32_t from, std::uint32_t to) const {
     return latencies.empty() ? latency : latencies[std::size_t(from) * size + to];
   }
-  /// Seconds of one transfer by itself: latency + (bytes / bandwidth), in this order of rounding (design.md 8.3).
+  /// Seconds of one transfer by itself: latency + (bytes / bandwidth), in this order of rounding
+  /// (resources/manual/simulator.md, rule 3).
   double seconds(std::uint32_t from, std::uint32_t to, std::int64_t bytes) const {
     return latency_of(from, to) + double(bytes) / bandwidth_of(from, to);
   }
@@ -85,7 +86,7 @@ struct TaskGraph {
   // Tasks.
   std::vector<TaskKind> kind;
   std::vector<double> time_s;                  ///< on a device of speed 1
-  std::vector<std::int64_t> output_bytes;      ///< the tensor that the task makes; lives as design.md 8.4 says
+  std::vector<std::int64_t> output_bytes;      ///< the tensor that it makes (resources/manual/simulator.md, rule 4)
   std::vector<std::int64_t> persistent_bytes;  ///< on the task's device from 0 to the end (parameters, states)
   std::vector<std::int64_t> workspace_bytes;   ///< while the task runs
   std::vector<std::uint32_t> colocate;         ///< group of tasks that must share a device, or kNone
@@ -140,7 +141,7 @@ struct TaskGraph {
 using TaskGraphPtr = std::shared_ptr<const TaskGraph>;
 
 /// Bytes that a device is sent of one task: each tensor once, with the largest bytes among its consumers there
-/// (design.md 8.2). Take one edge to that device after the other.
+/// (resources/manual/simulator.md, rule 2). Take one edge to that device after the other.
 class SentBytes {
  public:
   explicit SentBytes(const TaskGraph& graph) : graph_(graph) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The independent evaluator: recomputes a plan's cost from its configurations, layouts and paths alone, with none of
-// the search's tables. Every method's plan is costed here (design.md 4.6).
+// the search's tables. Every method's plan is costed here (resources/manual/costs.md).
 #pragma once
 
 #include "core/base/expected.h"

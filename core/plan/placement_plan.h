@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a placement method answers for one point: the task graph it placed, a device per task (design.md 2, "placement")
-// and what the simulator says of it. The data beside core/plan/plan.h's sharding plan.
+// What a placement method answers for one point: the task graph it placed, a device per task
+// (resources/manual/formats.md) and what the simulator says of it. The data beside core/plan/plan.h's sharding plan.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// turnpoint/plan@1 (design.md section 6).
+// turnpoint/plan@1 (resources/manual/formats.md).
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -91,7 +91,7 @@ json nonzero_parts(const CostBreakdown& cost) {
 }
 
 // Of the axes that a layout calls partial, those on which only gradients are, on their way back: an activation is
-// partial where its producer left it so and nowhere else (design.md 5.2).
+// partial where its producer left it so and nowhere else (resources/manual/costs.md, 2).
 struct GradientPartial {
   std::uint32_t from = 0, to = 0;
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The second clock of sharding plans (design.md 8; 4.6): a plan becomes a schedule with overlap, waiting and liveness.
-// Devices that play the same role do the same at the same time, so each role is simulated once: all devices of a plan
-// without stages, or the devices of one stage. A role has a lane for computing and one for communication; a collective
-// holds the communication lanes of all its members, which of one role are one lane. How lanes work is in
+// The second clock of sharding plans (resources/manual/clocks.md): a plan becomes a schedule with overlap, waiting and
+// liveness. Devices that play the same role do the same at the same time, so each role is simulated once: all devices
+// of a plan without stages, or the devices of one stage. A role has a lane for computing and one for communication; a
+// collective holds the communication lanes of all its members, which of one role are one lane. How lanes work is in
 // core/simulation/lanes.h, what lives how long in core/simulation/liveness.h; what runs is here, so that anyone can
 // recompute it:
 //

@@ -44,10 +44,10 @@ class PlanSource {
   virtual std::size_t bytes() const { return 0; }
 };
 
-/// What a result's times and bytes are (design.md 5.5).
+/// What a result's times and bytes are (resources/manual/costs.md, 5).
 enum class Clock : std::uint8_t {
   additive,   ///< plain sums, no overlap, no liveness
-  simulated,  ///< design.md 8: overlap, waiting, liveness
+  simulated,  ///< resources/manual/clocks.md: overlap, waiting, liveness
 };
 const char* to_string(Clock clock);
 
@@ -80,7 +80,7 @@ struct Result {
 };
 using ResultPtr = std::shared_ptr<const Result>;
 
-/// design.md 5.7 over points sorted by memory; `fits` restricts unless none fits.
+/// resources/manual/turning-point.md over points sorted by memory; `fits` restricts unless none fits.
 std::optional<std::size_t> find_turning_point(const std::vector<ResultPoint>& points);
 std::optional<std::size_t> find_near_best(const std::vector<ResultPoint>& points, double tolerance = 0.05);
 /// (T - L) / T at one point: how far below it a better plan could still lie, as a fraction. Result::gap is the largest

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// turnpoint/result@1 and turnpoint/results@1 (design.md section 6).
+// turnpoint/result@1 and turnpoint/results@1 (resources/manual/formats.md).
 #include <nlohmann/json.hpp>
 
 #include "core/base/named_file.h"

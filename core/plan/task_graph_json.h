@@ -16,7 +16,7 @@ namespace turnpoint {
 /// such a graph keeps its bytes only.
 std::string write_task_graph(const TaskGraph& graph);
 
-/// Figures that stand beside a placement (design.md 6); only those that are given are written.
+/// Figures that stand beside a placement (resources/manual/formats.md); only those that are given are written.
 struct PlacementFigures {
   std::string method;
   std::optional<double> makespan_s, max_load_s, search_s;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where extra memory stops paying (design.md 5.7), in numbers and in words.
+// Where extra memory stops paying (resources/manual/turning-point.md), in numbers and in words.
 #include <algorithm>
 #include <cmath>
 #include <iterator>

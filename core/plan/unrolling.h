@@ -16,9 +16,10 @@
 // accumulate in place: the buffer is made by the first step that has one and lives until the update. All tasks of an
 // operator with parameters stay co-located.
 //
-// Node counts of the ParDNN study (papers.md 2.4). Theirs are TensorFlow's nodes: beside what computes, shapes,
-// constants, identities, initialisers and savers, which take no time and are no tasks here. The same size is reached
-// with the study's steps, in parts where that comes within a tenth, and so many micro-batches as come closest:
+// Node counts of the ParDNN study (resources/manual/mathematics.md, 2.4). Theirs are TensorFlow's nodes: beside what
+// computes, shapes, constants, identities, initialisers and savers, which take no time and are no tasks here. The same
+// size is reached with the study's steps, in parts where that comes within a tenth, and so many micro-batches as come
+// closest:
 //
 //   model        study   reached          steps        micro-batches
 //   word-rnn     11,744   12,054  +2.6 %  28, whole    14

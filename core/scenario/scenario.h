@@ -20,7 +20,8 @@ namespace turnpoint {
 
 enum class Optimizer : std::uint8_t { sgd, momentum, adam, lars, lamb, adafactor };
 const char* to_string(Optimizer optimizer);
-/// Optimizer state per parameter element, bytes in fp32 (papers.md 5.3): SGD 0, momentum and LARS 4, Adam and LAMB 8.
+/// Optimizer state per parameter element, bytes in fp32 (resources/manual/mathematics.md, 5.3): SGD 0, momentum and
+/// LARS 4, Adam and LAMB 8.
 int optimizer_state_bytes(Optimizer optimizer);
 
 enum class Accounting : std::uint8_t {
@@ -54,7 +55,8 @@ std::span<const OptionRecord> scenario_options();
 double get_option(const Settings& settings, std::string_view key);
 void set_option(Settings& settings, std::string_view key, double value);  ///< value already validated by parse_option
 
-/// A setting that nobody gave, as it was taken and why (design.md 5.9): {"sequence", "8192", "the model's own maximum"}.
+/// A setting that nobody gave, as it was taken and why (resources/manual/costs.md, 9): {"sequence", "8192", "the
+/// model's own maximum"}.
 struct TakenSetting {
   std::string key, value, reason;
   bool stated = false;  ///< the model says so; false: a default

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The `scenario` object of results and sessions (design.md section 6).
+// The `scenario` object of results and sessions (resources/manual/formats.md).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -43,7 +43,7 @@ struct Method {
 };
 
 const std::vector<Method>& methods();
-/// One of the names that are kept for methods to come (design.md 2).
+/// One of the names that are kept for methods to come (resources/manual/methods.md).
 bool is_unbuilt_method(std::string_view name);
 Expected<const Method*> find_method(const std::string& name);
 

@@ -2,8 +2,8 @@
 // What a user wants of a frontier: the fastest plan under a memory limit (mini-time), the fewest devices on which some
 // plan fits (mini-parallelism), the fastest plan for a range of device counts with its price (profile).
 //
-// Source: TensorOpt, arXiv 2004.10856, the three options of find_strategy (papers.md 1.7). They ask methods, whichever
-// they are, for their points and choose among them; command line and window share this.
+// Source: TensorOpt, arXiv 2004.10856, the three options of find_strategy (resources/manual/mathematics.md, 1.7). They
+// ask methods, whichever they are, for their points and choose among them; command line and window share this.
 #pragma once
 
 #include <functional>

@@ -16,7 +16,7 @@ struct GivenSettings {
   bool batch = false, sequence = false, precision = false;
 };
 
-/// What the source states in place of what nobody gave, else the defaults (design.md 5.9).
+/// What the source states in place of what nobody gave, else the defaults (resources/manual/costs.md, 9).
 Settings with_stated(const ModelSource& source, Settings settings, const GivenSettings& given);
 /// What a scenario of such settings took unasked, each with its reason; none of a task graph, whose file has it all.
 std::vector<TakenSetting> taken_settings(const ModelSource& source, const Scenario& scenario,

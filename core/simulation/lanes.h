@@ -2,7 +2,7 @@
 // The clock of sharding plans: items that wait for each other and occupy lanes, one item at a time on each. A device
 // (or a role that many devices play alike) has a lane for computing and one for communication.
 //
-// Rules, in the manner of design.md section 8, so that anyone can recompute them:
+// Rules, in the manner of resources/manual/simulator.md, so that anyone can recompute them:
 //  1. An item is ready when all items it waits for have ended; items that wait for nothing are ready at 0.
 //  2. A ready item enters the queue of its lane, or of both its lanes. A queue is ordered by the instant at which its
 //     items became ready, then by their index (the order in which they were issued).

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory over time from what is made and read by items whose times are known. At one instant frees are counted before
-// allocations, so what begins and ends in the same instant never counts (design.md 8.4).
+// allocations, so what begins and ends in the same instant never counts (resources/manual/simulator.md, rule 4).
 #pragma once
 
 #include <cstdint>

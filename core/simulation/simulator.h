@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exact discrete-event simulator of a placed task graph (the rules are design.md section 8, and docs of the fields
-// below repeat what matters). Deterministic; no tolerance anywhere: two instants are equal if the doubles are.
+// The exact discrete-event simulator of a placed task graph (the rules are resources/manual/simulator.md, and docs of
+// the fields below repeat what matters). Deterministic; no tolerance anywhere: two instants are equal if the doubles
+// are.
 //
 // In short: a device runs its tasks one at a time in the order in which they became runnable (or in the order given),
 // sends one tensor at a time, once to each other device that wants it, while it computes; receiving is free.

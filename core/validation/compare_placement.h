@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What was predicted of a placed step beside what was measured of it.
 //
-// Predicted: the simulated schedule of the placement (design.md 8). Execution is the computing of the device that
-// computes longest, network the rest of the step: waiting for other devices, and for tensors on their way. Collectives
-// are the transfers, each by itself. Bytes sent are those of all transfers together.
+// Predicted: the simulated schedule of the placement (resources/manual/simulator.md). Execution is the computing of the
+// device that computes longest, network the rest of the step: waiting for other devices, and for tensors on their way.
+// Collectives are the transfers, each by itself. Bytes sent are those of all transfers together.
 #pragma once
 
 #include "core/base/expected.h"

@@ -77,8 +77,8 @@ std::string describe(const StepRounding& rounding);
 /// The same of several, columns with the plan and whether its prediction is calibrated before.
 std::string write_validations_csv(const std::vector<ValidationReport>& reports);
 
-/// Several plans of one model, as the TensorOpt study tabulates its errors (papers.md section 1): mean and largest
-/// |error| of execution, network and memory, and whether predicted and measured order agree.
+/// Several plans of one model, as the TensorOpt study tabulates its errors (resources/manual/mathematics.md, 1.7): mean
+/// and largest |error| of execution, network and memory, and whether predicted and measured order agree.
 struct ErrorSummary {
   struct Row {
     std::string name;                        ///< "step", "execution", "network", "memory"

@@ -44,7 +44,8 @@ class Communicator {
   /// What carries the data of this group: "shared memory", "TCP".
   virtual const char* carrier(const Group& group) const = 0;
 
-  /// Bytes that this rank has sent in the ring's counting, as design.md 5.4 has it: what a plan predicts.
+  /// Bytes that this rank has sent in the ring's counting, as resources/manual/costs.md, 4, has it: what a plan
+  /// predicts.
   double sent_bytes() const { return sent_bytes_; }
   /// Elements received from other ranks in all-reduces, all-gathers and reduce-scatters, since the last call.
   std::int64_t take_received() { return std::exchange(received_, 0); }

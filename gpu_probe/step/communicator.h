@@ -5,7 +5,8 @@
 //
 // Pieces need not be equal: `cuts` has one entry more than the group has members, from 0 to the length of `data`;
 // member i owns [cuts[i], cuts[i + 1]). Over all members a ring receives exactly (n - 1) x length elements in an
-// all-gather or reduce-scatter and twice that in an all-reduce: what design.md 5.4 counts, whatever the cuts.
+// all-gather or reduce-scatter and twice that in an all-reduce: what resources/manual/costs.md, 4, counts, whatever the
+// cuts.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transfers of a placed step between hosts, beside the computing: one thread of a rank sends what its tasks post, one
-// transfer at a time as the simulator has it (design.md 8.2), and one for each rank of another host takes in what that
-// one sends, in its order. So a sender waits for nothing but the network, and no order of transfers can wait for
-// itself.
+// transfer at a time as the simulator has it (resources/manual/simulator.md, rule 2), and one for each rank of another
+// host takes in what that one sends, in its order. So a sender waits for nothing but the network, and no order of
+// transfers can wait for itself.
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>

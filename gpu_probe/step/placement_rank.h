@@ -2,9 +2,9 @@
 // One device's part of a placed step: its tasks, one after the other in the placement's order, each once what it reads
 // is there.
 //
-// What is held follows the simulator's rules (design.md 8.4): what a task makes is there from its start until the last
-// task here that reads of it has ended, and to the end of the step where nobody reads it anywhere; what arrives, until
-// its last reader here has ended.
+// What is held follows the simulator's rules (resources/manual/simulator.md, rule 4): what a task makes is there from
+// its start until the last task here that reads of it has ended, and to the end of the step where nobody reads it
+// anywhere; what arrives, until its last reader here has ended.
 #pragma once
 
 #include <map>

@@ -55,7 +55,8 @@ inline std::optional<ResultPoint> turning_of_shape(const Result& result) {
   const auto at = find_turning_point(points);
   return at ? std::optional(points[*at]) : std::nullopt;
 }
-/// The least memory within 5 % of the best time, the other definition of a turning point (papers.md 1.7).
+/// The least memory within 5 % of the best time, the other definition of a turning point
+/// (resources/manual/turning-point.md).
 inline std::optional<ResultPoint> near_best_of_shape(const Result& result) {
   auto points = result.points;
   for (auto& point : points) point.fits = true;

@@ -82,7 +82,8 @@ class ListingTest : public QObject {
     QVERIFY(object["warnings"].isArray() && object["symbolic_dimensions"].isArray());
   }
 
-  // What nobody gave is said with its reason (design.md 5.9); the precision only where the model states one.
+  // What nobody gave is said with its reason (resources/manual/costs.md, 9); the precision only where the model states
+  // one.
   void inspect_says_what_it_took() {
     QTemporaryDir folder;
     QFile config(folder.filePath("config.json"));

@@ -140,7 +140,8 @@ class LayoutTest : public QObject {
     QCOMPARE(forward_layout(op, op.inputs[0], false, configuration_of({0, 2}), 2), layout_of({0, 1}));
   }
 
-  // papers.md 1.5: C(p + r, r) with repeat, axis order ignored; less what splits three dims of a tensor on one level.
+  // resources/manual/mathematics.md, 1.5: C(p + r, r) with repeat, axis order ignored; less what splits three dims of a
+  // tensor on one level.
   void matmul_count_on_one_level() {
     const Operator op = [] {  // no sequence: three iteration dims
       Operator o = matmul(64, 1, 256, 512);
@@ -166,7 +167,8 @@ class LayoutTest : public QObject {
     QVERIFY(std::find(configurations.begin(), configurations.end(), Configuration()) != configurations.end());
   }
 
-  // Independent check of completeness: every assignment at all, filtered by the rules as design.md states them.
+  // Independent check of completeness: every assignment at all, filtered by the rules as resources/manual/costs.md, 1,
+  // has them.
   void enumeration_is_complete_up_to_order() {
     for (const auto& [mesh, op] :
          std::vector<std::pair<Mesh, Operator>>{{mesh_of({2}, {2, 2}), matmul(4, 2, 6, 8)},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operator costs against figures worked by hand from design.md 5.3 to 5.5, and the bookkeeping of who keeps what.
+// Operator costs against figures worked by hand from resources/manual/costs.md, 3 to 5, and the bookkeeping of who
+// keeps what.
 #include <QtTest>
 #include <cmath>
 

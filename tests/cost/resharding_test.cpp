@@ -60,7 +60,7 @@ class ReshardingTest : public QObject {
   Q_OBJECT
 
  private slots:
-  // papers.md F6: fp32 [200,100], 4 devices, 5 us, 10 GB/s, one latency per collective.
+  // resources/manual/mathematics.md, F6: fp32 [200,100], 4 devices, 5 us, 10 GB/s, one latency per collective.
   void paper_figure_5() {
     const auto model = paper_model(mesh_of({}, {2, 2}));
     compare(model.path(kPaperShape, 4, layout_of({1, 1}), layout_of({0, 0})), {ReshardMove::all_to_all}, 15000, 6.5e-6);
@@ -155,7 +155,8 @@ class ReshardingTest : public QObject {
     }
   }
 
-  // One collective is one ring over its group: (g-1)(a + s/B), twice that for an all-reduce (papers.md 0).
+  // One collective is one ring over its group: (g-1)(a + s/B), twice that for an all-reduce
+  // (resources/manual/mathematics.md, 0).
   void a_step_is_a_ring() {
     const Mesh mesh = mesh_of({2}, {2, 2, 2});
     const CollectiveModel collectives(cluster_of(2, 8, 12.5e9, 130e9), {});

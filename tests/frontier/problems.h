@@ -177,7 +177,8 @@ inline CostList costs_of(const Answer& answer) {
   return list;
 }
 
-/// Equal as design.md 5.6 says: for every memory value the best times agree to 1e-9 relative (exactly if `exact`).
+/// Equal as resources/manual/costs.md, 6, says: for every memory value the best times agree to 1e-9 relative (exactly
+/// if `exact`).
 inline bool equal_frontiers(const CostList& a, const CostList& b, bool exact) {
   if (exact) return a == b;
   const auto covered = [](const CostList& x, const CostList& y) {

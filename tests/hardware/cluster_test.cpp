@@ -60,7 +60,7 @@ class ClusterTest : public QObject {
     QCOMPARE(model.time(Collective::all_reduce, inside(8), 0).value, 0.0);
   }
 
-  // papers.md F6, which charges one latency per collective.
+  // resources/manual/mathematics.md, F6, which charges one latency per collective.
   void rescheduling_oracle() {
     const CollectiveModel model(flat(1, 4), {}, CollectiveModel::Latency::per_collective);
     QVERIFY(close(model.time(Collective::all_to_all, inside(4), 20000).value, 6.5e-6));
@@ -97,7 +97,7 @@ class ClusterTest : public QObject {
     QVERIFY(close(model.time(Collective::all_gather, {2, 2, 1, 1}, 8e6).value, 60e-6 + 4e6 / 8e9));
   }
 
-  // papers.md 1.6: 1.5 x 2^20 bytes between 5 GB/s at 2^20 and 8 GB/s at 2^21 takes 241.98 us.
+  // resources/manual/mathematics.md, 1.6: 1.5 x 2^20 bytes between 5 GB/s at 2^20 and 8 GB/s at 2^21 takes 241.98 us.
   void measured_curves_interpolate_bandwidth() {
     Cluster cluster = flat(1, 8);
     const double mib = 1048576;
@@ -212,7 +212,7 @@ class ClusterTest : public QObject {
     QVERIFY(close(CollectiveModel(cluster, {}).time(Collective::all_to_all, inside(8), 1e6).value, 1e-3));
   }
 
-  // papers.md F7: no time rises with bandwidth, none falls with bytes, on modelled links.
+  // resources/manual/mathematics.md, F7: no time rises with bandwidth, none falls with bytes, on modelled links.
   void monotone_in_bandwidth_and_bytes() {
     std::mt19937 random(7);
     for (int i = 0; i < 2000; ++i) {

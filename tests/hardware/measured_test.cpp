@@ -54,8 +54,8 @@ class MeasuredTest : public QObject {
     QVERIFY(sum / count < 0.10);
   }
 
-  // Samples at powers of two predict the sizes between them (papers.md 1.6): A100 all-reduces, seven ways to place the
-  // devices, nearly a thousand sizes each.
+  // Samples at powers of two predict the sizes between them (resources/manual/mathematics.md, 1.6): A100 all-reduces,
+  // seven ways to place the devices, nearly a thousand sizes each.
   void sparse_samples_predict_the_rest() {
     REQUIRE_DATA(data);
     // Some sizes were measured twice: their mean.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The other rules of the house: licence lines, ASCII, lengths, no leftovers, what lies at the top level, the presets,
-// the two commands, the documents' links, and the files that desktops read. Each check is also run on a tree that
-// breaks it.
+// the two commands, the documents' links, what code cites of them, and the files that desktops read. Each check is also
+// run on a tree that breaks it.
 #include <QDir>
 #include <QProcess>
 #include <QStandardPaths>
@@ -52,6 +52,7 @@ class HouseRulesTest : public QObject {
   void sent_signals() { expect_none(check_signals(kRoot)); }
   void top_level() { expect_none(check_top_level(kRoot)); }
   void links() { expect_none(check_links(kRoot)); }
+  void citations() { expect_none(check_citations(kRoot)); }
 
   void missing_licence_lines_are_found() {
     SyntheticTree tree;
@@ -124,6 +125,27 @@ class HouseRulesTest : public QObject {
     tree.write("README.md", "[a](NOTICE) [b](https://example.org/x) [c](#here) [d](NOTICE#part)\n![e](gone.png)\n");
     QCOMPARE(texts(check_links(tree.root())),
              std::vector<std::string>{"README.md:2: links to a file that does not exist: gone.png"});
+    tree.write("resources/manual/page.md", "[a](../../NOTICE) [b](NOTICE)\n");
+    QCOMPARE(texts(check_links(tree.root())).back(),
+             std::string("resources/manual/page.md:1: links to a file that does not exist: NOTICE"));
+  }
+
+  void dead_citations_are_found() {
+    SyntheticTree tree;
+    tree.write("resources/manual/rules.md", "## Rule 4: memory\n## 5. Clock\n### 1.7 Figures\n- **F6** case\n");
+    const std::string manual = "// (resources/manual/";
+    tree.write("core/base/good.h", manual + "rules.md, rule 4)\n" + manual + "rules.md, 5, says)\n" + manual +
+                                       "rules.md, 1.7).\n" + manual + "rules.md, F6)\n" + manual + "rules.md)\n");
+    tree.write("core/base/bad.h", manual + "gone.md)\n" + manual + "rules.md, 6)\n");
+    QCOMPARE(texts(check_citations(tree.root())),
+             (std::vector<std::string>{"core/base/bad.h:1: cites a page that does not exist: gone.md",
+                                       "core/base/bad.h:2: cites rules.md, 6, which is not there"}));
+  }
+
+  void the_page_of_figures_agrees_with_its_files() {
+    RUN_OR_SKIP(
+        python, "python3",
+        (QStringList{QDir(kRoot.c_str()).filePath("resources/figures/make_page.py"), QStringLiteral("--check")}));
   }
 
   void presets() {

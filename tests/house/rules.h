@@ -335,13 +335,49 @@ inline std::vector<Violation> check_top_level(const fs::path& root) {
 inline std::vector<Violation> check_links(const fs::path& root) {
   static const std::regex pattern(R"(\]\(([^)#\s]+)(#[^)]*)?\))");
   std::vector<Violation> found;
-  for (const auto& file : read_tree(root, {}, {".md"}, true)) {
+  for (const auto& file : read_tree(root, {"resources"}, {".md"}, true)) {
+    const fs::path folder = (root / file.name).parent_path();
     for (std::size_t i = 0; i < file.lines.size(); ++i) {
       const std::string& line = file.lines[i];
       for (std::sregex_iterator it(line.begin(), line.end(), pattern), end; it != end; ++it) {
         const std::string target = (*it)[1].str();
-        if (target.find("://") == std::string::npos && !fs::exists(root / target))
+        if (target.find("://") == std::string::npos && !fs::exists(folder / target))
           found.push_back({file.name, static_cast<int>(i) + 1, "links to a file that does not exist: " + target});
+      }
+    }
+  }
+  return found;
+}
+
+/// What code cites of the manual ("simulator.md, rule 4") is there: the page, and a section, rule or case so numbered.
+inline std::vector<Violation> check_citations(const fs::path& root) {
+  static const std::regex pattern(R"(resources/manual/([a-z-]+\.md)(, (?:rule )?([A-Z]?[0-9]+(\.[0-9]+)?))?)");
+  std::map<std::string, std::vector<std::string>> pages;
+  std::vector<Violation> found;
+  for (const auto& file : read_tree(root, {"app", "core", "views", "gpu_probe", "tests"}, kCppEndings)) {
+    if (file.name.starts_with("tests/house/")) continue;
+    for (std::size_t i = 0; i < file.lines.size(); ++i) {
+      const std::string& line = file.lines[i];
+      for (std::sregex_iterator it(line.begin(), line.end(), pattern), end; it != end; ++it) {
+        const std::string page = (*it)[1].str(), number = (*it)[3].str();
+        const auto broken = [&](const std::string& what) {
+          found.push_back({file.name, static_cast<int>(i) + 1, what});
+        };
+        const fs::path path = root / "resources/manual" / page;
+        if (!fs::is_regular_file(path)) {
+          broken("cites a page that does not exist: " + page);
+          continue;
+        }
+        if (number.empty()) continue;
+        auto& lines = pages[page];
+        if (lines.empty()) lines = read_lines(path);
+        const std::string heads[] = {"## " + number + ". ", "### " + number + " ", "## Rule " + number + ":",
+                                     "- **" + number + "**"};
+        const bool there = std::any_of(lines.begin(), lines.end(), [&](const std::string& text) {
+          return std::any_of(std::begin(heads), std::end(heads),
+                             [&](const std::string& head) { return text.starts_with(head); });
+        });
+        if (!there) broken("cites " + page + ", " + number + ", which is not there");
       }
     }
   }

@@ -10,7 +10,7 @@ class ScenarioTest : public QObject {
   Q_OBJECT
 
  private slots:
-  // The keys are the command line of design.md section 7; sessions and the window use the same ones.
+  // The keys are the command line (resources/manual/command-line.md); sessions and the window use the same ones.
   void keys_are_the_contract() {
     const std::set<std::string_view> expected = {"batch",
                                                  "sequence",

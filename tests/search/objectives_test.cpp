@@ -165,7 +165,7 @@ class ObjectivesTest : public QObject {
           }
           QCOMPARE(point.memory_bytes, expected->memory_bytes);
           QVERIFY(close(point.time_s, expected->time_s));
-          // papers.md F7: more memory never costs time.
+          // resources/manual/mathematics.md, F7: more memory never costs time.
           QVERIFY2(point.time_s <= before * (1 + 1e-9), name);
           before = point.time_s;
           const auto cost = evaluate_plan(*(*one)->scenario, (*one)->plans->plan(0));

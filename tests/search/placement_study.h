@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ParDNN study (papers.md 2.4): ten models, the largest batch that fits 1 to 16 devices, and the speed there.
-// Shared by the benchmark that prints it and the test that pins what the sample session's notes quote.
+// The ParDNN study (resources/manual/mathematics.md, 2.4): ten models, the largest batch that fits 1 to 16 devices, and
+// the speed there. Shared by the benchmark that prints it and the test that pins what the sample session's notes quote.
 //
 // Devices: the study's DGX-2, sixteen V100 of 32 GB on one switch (preset v100-32gb-1xK, 120 GB/s). Training in fp32
 // with Adam, which the study does not state: 16 bytes per parameter, with which a model of 1.9 to 2 billion parameters

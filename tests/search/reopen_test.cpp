@@ -54,7 +54,7 @@ class ReopenTest : public QObject {
       QVERIFY2(alone.has_value(), alone ? "" : alone.error().message().c_str());
       QVERIFY(alone->parts);
       QCOMPARE(write_plan_csv(*alone), write_plan_csv(*scenario, plan));
-      // A resharding ends without partial sums (design.md 5.2), whatever is partial on the way back.
+      // A resharding ends without partial sums (resources/manual/costs.md, 2), whatever is partial on the way back.
       for (const json& item : document["reshards"]) QVERIFY2(item["to"]["partial"].empty(), item.dump().c_str());
       // Files of before parts, `again` and `gradient_partial` were written mean the same plan.
       for (const char* list : {"operators", "reshards"})

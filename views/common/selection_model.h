@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one selection that every view reads and writes (design.md 4.8): picked point, operators, tasks, device, range of
-// time; hover apart. Tasks are those of the schedule on show; operators and tasks are kept in step by whoever knows the
-// schedule (follow_schedule).
+// The one selection that every view reads and writes (resources/manual/window.md): picked point, operators, tasks,
+// device, range of time; hover apart. Tasks are those of the schedule on show; operators and tasks are kept in step by
+// whoever knows the schedule (follow_schedule).
 #pragma once
 
 #include <QObject>

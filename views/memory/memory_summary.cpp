@@ -112,7 +112,7 @@ double MemorySummary::seconds_over(std::uint32_t device) const {
 }
 
 /// A tensor stays until its last consumer on the device and its last transfer away have ended, a copy until its last
-/// consumer has; without any, to the end (design.md 8.4).
+/// consumer has; without any, to the end (resources/manual/simulator.md, rule 4).
 void MemorySummary::find_lifetimes() {
   const Schedule& s = *schedule_;
   if (!s.graph || s.item_of.size() != s.graph->task_count() || s.device_of.size() != s.graph->task_count()) return;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mesh-TensorFlow (Shazeer et al. 2018, arXiv 1811.02084) as the TensorOpt study simulates it (papers.md 1.7): one mesh
-// for all operators, and a logical dimension that is split over a mesh dimension is split over it everywhere it occurs.
+// Mesh-TensorFlow (Shazeer et al. 2018, arXiv 1811.02084) as the TensorOpt study simulates it
+// (resources/manual/mathematics.md, 1.7): one mesh for all operators, and a logical dimension that is split over a mesh
+// dimension is split over it everywhere it occurs.
 //
 //  - A mesh is a grouping of the cluster's axes, outermost first, into one, two or (up to four axes) three
 //    dimensions.

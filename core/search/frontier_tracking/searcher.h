@@ -2,8 +2,8 @@
 // The methods that solve a frontier problem over configurations: `ft` (all points), and on the same tables
 // `data-parallel` (one configuration per operator) and `optcnn` (the least time, memory ignored).
 //
-// Source: TensorOpt / frontier tracking, arXiv 2004.10856 (papers.md section 1); OptCNN as the study simulates it: the
-// least-time end of the frontier.
+// Source: TensorOpt / frontier tracking, arXiv 2004.10856 (resources/manual/mathematics.md, 1); OptCNN as the study
+// simulates it: the least-time end of the frontier.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ParDNN's first two steps (papers.md section 2.2): slicing the graph into linear clusters along its heaviest paths,
-// and mapping the clusters to devices by the load in their window of time.
+// ParDNN's first two steps (resources/manual/mathematics.md, 2.2): slicing the graph into linear clusters along its
+// heaviest paths, and mapping the clusters to devices by the load in their window of time.
 #pragma once
 
 #include <cstdint>

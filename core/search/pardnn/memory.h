@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ParDNN's memory step (papers.md section 2.3): where a device lacks memory at some instant, tasks move away, those
-// first that free most for the least work and traffic; a prune pass takes moves back that turned out unnecessary. The
-// simulator, with memory over time, says what is lacking before and after.
+// ParDNN's memory step (resources/manual/mathematics.md, 2.3): where a device lacks memory at some instant, tasks move
+// away, those first that free most for the least work and traffic; a prune pass takes moves back that turned out
+// unnecessary. The simulator, with memory over time, says what is lacking before and after.
 //
 // What moves together: a tensor is freed early only if all tasks that still read it are elsewhere, so the candidate is
 // the tensor with those tasks (and their co-location groups), and its potential is what their going away frees at that

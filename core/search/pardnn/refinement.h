@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ParDNN's third step (papers.md section 2.2): clusters, then tasks, then the tasks on the emulated critical path are
-// tried on other devices. After every round the simulator decides: what is not faster is undone, so the makespan never
-// rises.
+// ParDNN's third step (resources/manual/mathematics.md, 2.2): clusters, then tasks, then the tasks on the emulated
+// critical path are tried on other devices. After every round the simulator decides: what is not faster is undone, so
+// the makespan never rises.
 #pragma once
 
 #include <functional>

@@ -53,7 +53,7 @@ struct PlacementResult {
   double makespan_s = 0;
   double max_load_s = 0;
   std::vector<double> busy_s;            ///< per device, computing
-  std::vector<std::int64_t> peak_bytes;  ///< per device, by the simulator (design.md 8.4), whatever the objective
+  std::vector<std::int64_t> peak_bytes;  ///< per device, whatever the objective (resources/manual/simulator.md, rule 4)
   /// Per device, without what comes and goes: what the search itself keeps to the limit under max_load, as the study
   /// counts; under makespan it keeps the peaks to it.
   std::vector<std::int64_t> persistent_bytes;
