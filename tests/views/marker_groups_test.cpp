@@ -105,6 +105,14 @@ class MarkerGroupsTest : public QObject {
     QCOMPARE(marker_groups(state, pixel).size(), std::size_t(4));
   }
 
+  void where_names_have_no_room_their_number_stands() {
+    ChartData data = piled();
+    QVERIFY(ShownChart(data).svg().contains(u"optcnn, data-parallel, +2"));
+    for (std::size_t i = 1; i <= 4; ++i) data.series[i].title = QStringLiteral("a method of a long name");
+    const QString svg = ShownChart(data).svg();
+    QVERIFY(!svg.contains(u"long name") && svg.contains(u"4 methods"));
+  }
+
   void a_fan_stays_inside_and_keeps_its_markers_apart() {
     const QRectF frame(0, 0, 400, 300);
     for (const std::size_t count : {2, 3, 7, 12})

@@ -43,6 +43,7 @@ struct TextBlock {
 };
 
 constexpr double kLeastLeader_px = 16;  ///< shorter ones, less the mark's own room, could not be seen
+constexpr double kRing_px = 9;          ///< half the ring around the picked plan, and a little
 
 /// The first free place for a caption at `wanted` or below it, in the upper two thirds.
 std::optional<QRectF> free_below(const LabelPlacer& placer, const QRectF& wanted) {
@@ -321,6 +322,7 @@ QRectF LabelItem::draw_callout(QPainter& painter, LabelPlacer& placer, const std
   painter.setPen(QPen(colors.text, 1.4));
   painter.setBrush(colors.base);
   painter.drawEllipse(tip, 4, 4);
+  placer.block({tip.x() - kRing_px, tip.y() - kRing_px, 2 * kRing_px, 2 * kRing_px});  // the plan may be the picked one
   // From near to far above the point, right of the leader first; the frontier falls, so above right is quiet. Where
   // there is no room above, below.
   const double above = tip.y() - frame.top() - size.height(), below = frame.bottom() - tip.y() - size.height();

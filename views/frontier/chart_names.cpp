@@ -95,10 +95,13 @@ void LabelItem::draw_group_names(QPainter& painter, LabelPlacer& placer, const s
       name_at_edge(painter, placer, group_title(names), shown);
       continue;
     }
-    write_beside(
-        painter, placer,
-        {group_title(names), strong ? bold(state_->font) : state_->font, stale ? colors.disabled : colors.text},
-        group.at, 9, {Side::right, Side::left, Side::above, Side::below}, true);
+    // Where there is no room for the names, their number: the fan that opens under the pointer names each.
+    for (const QString& text : {group_title(names), QObject::tr("%1 methods").arg(names.size())}) {
+      const Words words{text, strong ? bold(state_->font) : state_->font, stale ? colors.disabled : colors.text};
+      const bool written = write_beside(painter, placer, words, group.at, 9,
+                                        {Side::right, Side::left, Side::above, Side::below}, true);
+      if (written || names.size() == 1) break;
+    }
   }
 }
 
