@@ -238,9 +238,9 @@ class Evaluator {
   }
 
   Expected<void> follow_all(const std::string& at, const Tensor& tensor, const std::vector<ReshardStep>& steps,
-                            std::size_t first, std::size_t last, Layout start, const Layout& end, CostBreakdown& cost) {
-    for (std::size_t i = first; i < last; ++i)
-      if (auto done = follow(at, tensor, steps[i], start, cost); !done) return done;
+                            Layout start, const Layout& end, CostBreakdown& cost) {
+    for (const ReshardStep& step : steps)
+      if (auto done = follow(at, tensor, step, start, cost); !done) return done;
     if (start != end) return bad(at, "the steps do not end in the layout that is read");
     return {};
   }
@@ -275,28 +275,27 @@ class Evaluator {
         return bad(at, "a needed resharding is missing");
       return read.saved || producer_reads;
     }
-    if (auto done = follow_all(at, tensor, reshard->forward, 0, reshard->forward.size(), start, goal, cost); !done)
-      return done.error();
-    std::size_t repeated = 0, restored = 0;
-    if ((reshard->keep == Keep::before || reshard->keep == Keep::again) && start != goal) {
-      repeated = reshard->forward.size();
-      if (reshard->backward.size() < repeated) return bad(at, "backward does not repeat the resharding");
-      if (auto done = follow_all(at, tensor, reshard->backward, 0, repeated, start, goal, cost); !done)
-        return done.error();
-    } else if (producer_reads && tensor.requires_gradient && read.saved && reshard->keep == Keep::after &&
-               start != goal) {
-      restored = restoring_steps(*reshard);
-      if (restored == 0) return bad(at, "the producer's copy is neither kept nor made again");
-      if (auto done = follow_all(at, tensor, reshard->backward, 0, restored, goal, start, cost); !done)
-        return done.error();
+    if (auto done = follow_all(at, tensor, reshard->forward, start, goal, cost); !done) return done.error();
+    const bool repeated = (reshard->keep == Keep::before || reshard->keep == Keep::again) && start != goal;
+    const bool restored = producer_reads && tensor.requires_gradient && read.saved && reshard->keep == Keep::after &&
+                          start != goal;
+    if (repeated) {
+      if (reshard->repeated.size() != reshard->forward.size())
+        return bad(at, "backward does not repeat the resharding");
+      if (auto done = follow_all(at, tensor, reshard->repeated, start, goal, cost); !done) return done.error();
+    } else if (!reshard->repeated.empty()) {
+      return bad(at, "repeats a resharding that nobody reads");
     }
-    const std::size_t head = repeated + restored;
+    if (restored) {
+      if (reshard->restored.empty()) return bad(at, "the producer's copy is neither kept nor made again");
+      if (auto done = follow_all(at, tensor, reshard->restored, goal, start, cost); !done) return done.error();
+    } else if (!reshard->restored.empty()) {
+      return bad(at, "brings back a copy that nobody reads");
+    }
     if (gradient) {
-      if (auto done = follow_all(at, tensor, reshard->backward, head, reshard->backward.size(), read.layout,
-                                 source.without_partial(), cost);
-          !done)
+      if (auto done = follow_all(at, tensor, reshard->gradient, read.layout, source.without_partial(), cost); !done)
         return done.error();
-    } else if (reshard->backward.size() != head) {
+    } else if (!reshard->gradient.empty()) {
       return bad(at, "moves a gradient that nobody needs");
     }
     const bool repeats = reshard->keep == Keep::again;
@@ -309,9 +308,9 @@ class Evaluator {
       return true;
     }
     if (reshard->keep == Keep::none) return bad(at, "backward reads a copy that is not kept");
-    cost[second_copy && restored == 0 ? MemoryPart::copies : MemoryPart::activations] +=
+    cost[second_copy && !restored ? MemoryPart::copies : MemoryPart::activations] +=
         local_bytes(mesh_, goal, tensor, scenario_.settings.precision);
-    return producer_reads && restored == 0;
+    return producer_reads && !restored;
   }
 
   const PlanReshard* take(TensorId tensor, OperatorId consumer, const Layout& from, const Layout& to) {

@@ -3,6 +3,7 @@
 // this header is the data, core/plan/evaluator.h the independent arithmetic over it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -35,22 +36,35 @@ struct PlanOperator {
   int stage = 0;  ///< of the plan's pipeline
 };
 
-/// One resharding of one tensor, forward and the adjoint in backward. `consumer` invalid: made once and shared by all
-/// consumers of the tensor that want it.
+/// What steps of a resharding are for. All but `forward` are carried out in backward, in this order.
+enum class ReshardRole : std::uint8_t { forward, repeated, restored, gradient };
+inline constexpr std::array kReshardRoles = {ReshardRole::forward, ReshardRole::repeated, ReshardRole::restored,
+                                             ReshardRole::gradient};
+
+/// One resharding of one tensor, forward and in backward. `consumer` invalid: made once and shared by all consumers of
+/// the tensor that want it.
 struct PlanReshard {
   TensorId tensor;
   OperatorId producer, consumer;
   Layout from, to;
-  std::vector<ReshardStep> forward, backward;  ///< backward begins with the forward steps once more where keep is
-                                               ///< `before` or `again`, and with restoring_steps()
+  std::vector<ReshardStep> forward;   ///< from `from` to `to`
+  std::vector<ReshardStep> repeated;  ///< the same once more, where keep is `before` or `again`
+  std::vector<ReshardStep> restored;  ///< from the copy after the resharding, which alone is kept (Keep::after), to
+                                      ///< the producer's own, which its backward reads
+  std::vector<ReshardStep> gradient;  ///< of the gradient, from `to` to `from` without partial sums
   Keep keep = Keep::none;
   CostBreakdown cost;
   double time_s() const { return cost.time_s(); }
-};
 
-/// How many steps at the head of backward lead from the kept copy after the resharding back to `from`, of a plan that
-/// keeps that copy alone (Keep::after) although backward of the producer reads its own; 0: none do.
-std::size_t restoring_steps(const PlanReshard& reshard);
+  const std::vector<ReshardStep>& steps(ReshardRole role) const;
+  std::vector<ReshardStep>& steps(ReshardRole role);
+  /// All that is carried out in backward, one after the other: as files hold it, and as reports number its steps.
+  std::vector<ReshardStep> backward() const;
+  /// The number among them of a role's first step.
+  std::size_t first_in_backward(ReshardRole role) const;
+  /// Takes backward() apart again; `forward`, `keep` and `from` are there. Steps that no role explains are the gradient's.
+  void set_backward(std::vector<ReshardStep> steps);
+};
 
 /// A schedule laid over a plan: stages of consecutive layers on parts of the machine, the batch cut into micro-batches
 /// that pass through them one after another. Configurations, layouts and steps are then those of one micro-batch on one

@@ -118,7 +118,7 @@ json write_reshard(const Scenario& scenario, const Mesh& mesh, const std::set<Te
       {"from", write_layout(mesh, gradient.from ? reshard.from.without_partial() : reshard.from, dims)},
       {"to", write_layout(mesh, reshard.to.without_partial(), dims)},
       {"steps", write_steps(mesh, reshard.forward, dims)},
-      {"backward_steps", write_steps(mesh, reshard.backward, dims)},
+      {"backward_steps", write_steps(mesh, reshard.backward(), dims)},
       {"keep", reshard.keep == Keep::none || reshard.keep == Keep::again ? json() : json(to_string(reshard.keep))},
       {"memory_bytes", cost.memory_bytes()},
       {"time_s", cost.time_s()},

@@ -74,7 +74,7 @@ class PlanLowerer {
     read(value.buffer, last());
   }
   Value follow(PlanTaskKind kind, OperatorId op, TensorId tensor, const std::vector<ReshardStep>& steps,
-               std::size_t first, std::size_t end, Value value, std::uint32_t gate);
+               Value value, std::uint32_t gate);
 
   // Blocks: all forward, all backward, or one of either of a micro-batch on a stage.
   void open_block(std::uint32_t role, std::uint32_t gate);

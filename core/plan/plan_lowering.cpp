@@ -103,13 +103,13 @@ std::uint32_t PlanLowerer::buffer(std::int64_t bytes, BufferKind kind, std::uint
 
 // The steps of a resharding one after the other; `gate` is what the first waits for besides its input.
 PlanValue PlanLowerer::follow(PlanTaskKind kind, OperatorId op, TensorId tensor, const std::vector<ReshardStep>& steps,
-                              std::size_t first, std::size_t end, Value value, std::uint32_t gate) {
-  for (std::size_t k = first; k < end; ++k) {
-    const std::uint32_t item = add_step(kind, op, steps[k]);
+                              Value value, std::uint32_t gate) {
+  for (const ReshardStep& step : steps) {
+    const std::uint32_t item = add_step(kind, op, step);
     out_.tasks.back().tensor = tensor;
     need(value);
-    if (k == first) wait(gate);
-    value = {item, buffer(measure_.bytes_in(steps[k].result, tensor), BufferKind::copy, item)};
+    if (&step == &steps.front()) wait(gate);
+    value = {item, buffer(measure_.bytes_in(step.result, tensor), BufferKind::copy, item)};
   }
   return value;
 }
@@ -194,7 +194,7 @@ void PlanLowerer::produce(OperatorId id, std::uint32_t f, std::uint32_t item, bo
   pass_->produced[f] = pass_->shared[f] = {item, bytes};
   if (const std::uint32_t s = measure_.shared_reshard[f]; s != kNone) {
     const auto& steps = plan_.reshards[s].forward;
-    pass_->shared[f] = follow(kind, id, flow.tensor, steps, 0, steps.size(), pass_->produced[f], kNone);
+    pass_->shared[f] = follow(kind, id, flow.tensor, steps, pass_->produced[f], kNone);
   }
   // A tensor of one reader goes on at once; where several each bring it into shape, that is fetched for each.
   if (measure_.stored(f)) return;
@@ -204,7 +204,7 @@ void PlanLowerer::produce(OperatorId id, std::uint32_t f, std::uint32_t item, bo
     pass_->base[a] = pass_->read[a] = pass_->produced[f];
     if (r == kNone || measure_.role_of(use.op) != role_) continue;
     const auto& steps = plan_.reshards[r].forward;
-    pass_->read[a] = follow(kind, use.op, flow.tensor, steps, 0, steps.size(), pass_->produced[f], kNone);
+    pass_->read[a] = follow(kind, use.op, flow.tensor, steps, pass_->produced[f], kNone);
   }
 }
 
@@ -219,8 +219,8 @@ void PlanLowerer::read_input(OperatorId id, std::uint32_t a, PlanTaskKind kind) 
   if (r == kNone) return;
   const auto& steps = plan_.reshards[r].forward;
   const std::size_t items = out_.items.size();
-  pass_->read[a] = follow(rerun ? PlanTaskKind::reshard_again : kind, id, flow.tensor, steps, 0, steps.size(),
-                          pass_->base[a], fetch_gate());
+  pass_->read[a] = follow(rerun ? PlanTaskKind::reshard_again : kind, id, flow.tensor, steps, pass_->base[a],
+                          fetch_gate());
   fetched_ = fetched_ || out_.items.size() > items;
 }
 
@@ -235,7 +235,7 @@ void PlanLowerer::read_tied(OperatorId id, std::uint32_t a, std::uint32_t t) {
   const auto& steps = plan_.reshards[r].forward;
   const std::size_t items = out_.items.size();
   pass_->read[a] =
-      follow(PlanTaskKind::reshard, id, plan_.reshards[r].tensor, steps, 0, steps.size(), pass_->base[a], fetch_gate());
+      follow(PlanTaskKind::reshard, id, plan_.reshards[r].tensor, steps, pass_->base[a], fetch_gate());
   fetched_ = fetched_ || out_.items.size() > items;
 }
 

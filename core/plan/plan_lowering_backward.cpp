@@ -8,9 +8,8 @@ namespace turnpoint {
 // The repeated forward steps of a resharding; its source itself where there are none.
 PlanValue PlanLowerer::repeat(std::uint32_t r, OperatorId op, const Value& from) {
   const PlanReshard& reshard = plan_.reshards[r];
-  const std::size_t steps = measure_.repeated[r];
-  fetched_ = fetched_ || steps > 0;
-  return follow(PlanTaskKind::reshard_again, op, reshard.tensor, reshard.backward, 0, steps, from, fetch_gate());
+  fetched_ = fetched_ || !reshard.repeated.empty();
+  return follow(PlanTaskKind::reshard_again, op, reshard.tensor, reshard.repeated, from, fetch_gate());
 }
 
 PlanValue PlanLowerer::produced_in_backward(std::uint32_t f) {
@@ -27,8 +26,8 @@ PlanValue PlanLowerer::produced_in_backward(std::uint32_t f) {
     const auto& use = flow.consumers.front();
     const Value kept = measure_.stored(f) ? pass_->shared[f] : pass_->read[facts_.access(use.op, use.input)];
     fetched_ = true;
-    return made = follow(PlanTaskKind::reshard_again, producer, flow.tensor, plan_.reshards[r].backward, 0,
-                         measure_.restored[r], kept, fetch_gate());
+    return made = follow(PlanTaskKind::reshard_again, producer, flow.tensor, plan_.reshards[r].restored, kept,
+                         fetch_gate());
   }
   if (!measure_.runs_again(f)) return pass_->produced[f];
   run_again(producer);
@@ -97,7 +96,7 @@ void PlanLowerer::backward(OperatorId id) {
   collect_saved(id, needed);
   // A repeated resharding that nobody asked for is paid for all the same.
   for (std::uint32_t f = begin; f < end; ++f)
-    if (const std::uint32_t s = measure_.shared_reshard[f]; s != kNone && measure_.repeated[s] > 0)
+    if (const std::uint32_t s = measure_.shared_reshard[f]; s != kNone && !plan_.reshards[s].repeated.empty())
       shared_in_backward(f);
   std::uint32_t item = kNone;
   if (facts_.has_gradient[id.index]) {
@@ -154,8 +153,7 @@ PlanValue PlanLowerer::gradient_of_output(OperatorId id, std::uint32_t f) {
     sum = {item, target.buffer};
   }
   if (s == kNone) return sum;
-  const auto& steps = plan_.reshards[s].backward;
-  return follow(PlanTaskKind::reshard_back, id, flow.tensor, steps, measure_.head(s), steps.size(), sum, kNone);
+  return follow(PlanTaskKind::reshard_back, id, flow.tensor, plan_.reshards[s].gradient, sum, kNone);
 }
 
 // What backward of an operator reads besides gradients, with all that is fetched for it.
@@ -165,7 +163,7 @@ void PlanLowerer::collect_saved(OperatorId id, std::vector<Value>& needed) {
   bool reads_weights = false;
   for (std::uint32_t k = 0; k < op.inputs.size(); ++k) {
     const std::uint32_t a = facts_.access(id, k), r = measure_.reshard_of[a];
-    const bool saved = op.inputs[k].saved && runs, repeated = r != kNone && measure_.repeated[r] > 0;
+    const bool saved = op.inputs[k].saved && runs, repeated = r != kNone && !plan_.reshards[r].repeated.empty();
     if (const std::uint32_t t = facts_.tie_of[a]; t != kNone) {
       if (saved || repeated) tied_in_backward(id, a, t, needed);
     } else if (facts_.flow_of[a] == kNone) {
@@ -242,11 +240,9 @@ void PlanLowerer::pass_gradients_on(OperatorId id, std::uint32_t item, const Val
     if (!op.is_view())
       gradient.buffer =
           buffer(t != kNone ? measure_.tied_gradient_bytes(a) : measure_.read_bytes[a], BufferKind::activation, item);
-    if (r != kNone) {
-      const auto& steps = plan_.reshards[r].backward;
-      gradient = follow(PlanTaskKind::reshard_back, id, plan_.reshards[r].tensor, steps, measure_.head(r), steps.size(),
-                        gradient, kNone);
-    }
+    if (r != kNone)
+      gradient = follow(PlanTaskKind::reshard_back, id, plan_.reshards[r].tensor, plan_.reshards[r].gradient, gradient,
+                        kNone);
     if (t == kNone)
       contribute(f, gradient);
     else

@@ -137,16 +137,15 @@ std::int64_t PlanMeasure::visiting_bytes(OperatorId op) const {
 Expected<void> PlanMeasure::match_reshards() {
   const std::size_t operators = model_.operators.size();
   std::vector<std::uint32_t> row(operators + 1, 0), by_consumer(plan_.reshards.size());
-  repeated.assign(plan_.reshards.size(), 0);
   shared_reshard.assign(facts_.uses.flows.size(), kNone);
   reshard_of.assign(facts_.accesses(), kNone);
   read_bytes.assign(facts_.accesses(), 0);
   std::size_t used = 0;
   for (std::size_t r = 0; r < plan_.reshards.size(); ++r) {
     const PlanReshard& reshard = plan_.reshards[r];
-    if (reshard.keep == Keep::before || reshard.keep == Keep::again)
-      repeated[r] = std::uint32_t(reshard.forward.size());
-    if (reshard.backward.size() < repeated[r]) return bad(reshard.producer, "backward does not repeat a resharding");
+    const bool repeats = reshard.keep == Keep::before || reshard.keep == Keep::again;
+    if (reshard.repeated.size() != (repeats ? reshard.forward.size() : 0))
+      return bad(reshard.producer, "backward does not repeat a resharding");
     if (reshard.consumer.valid()) {
       ++row[reshard.consumer.index + 1];
       continue;
@@ -194,7 +193,7 @@ Expected<void> PlanMeasure::match_reshards() {
 // Where the producer's backward reads its output and the copy after alone is kept, the producer's is made again from
 // it.
 Expected<void> PlanMeasure::match_restored() {
-  restored.assign(plan_.reshards.size(), 0);
+  std::vector<char> restores(plan_.reshards.size(), 0);
   restored_by.assign(facts_.uses.flows.size(), kNone);
   for (std::uint32_t f = 0; f < facts_.uses.flows.size(); ++f) {
     const TensorFlow& flow = facts_.uses.flows[f];
@@ -202,11 +201,14 @@ Expected<void> PlanMeasure::match_restored() {
     const auto& use = flow.consumers.front();
     const std::uint32_t r = stored(f) ? shared_reshard[f] : reshard_of[facts_.access(use.op, use.input)];
     if (r == kNone || plan_.reshards[r].keep != Keep::after || plan_.reshards[r].forward.empty()) continue;
-    restored[r] = std::uint32_t(restoring_steps(plan_.reshards[r]));
-    if (restored[r] == 0) return bad(flow.producer, "its copy of its output is neither kept nor made again");
+    if (plan_.reshards[r].restored.empty()) return bad(flow.producer, "its copy of its output is neither kept nor made again");
     if (plan_.pipeline) return bad(flow.producer, "a pipeline does not make its copy of its output again");
     restored_by[f] = r;
+    restores[r] = 1;
   }
+  for (std::size_t r = 0; r < plan_.reshards.size(); ++r)
+    if (!restores[r] && !plan_.reshards[r].restored.empty())
+      return bad(plan_.reshards[r].producer, "brings back a copy that nobody reads");
   return {};
 }
 

@@ -55,9 +55,7 @@ class PlanMeasure {
   std::vector<std::int64_t> result_bytes;     ///< by operator: outputs of the whole network that no operator reads
   std::vector<std::uint32_t> reshard_of;      ///< by access; kNone
   std::vector<std::uint32_t> shared_reshard;  ///< by flow: the resharding without consumer; kNone
-  std::vector<std::uint32_t> repeated;        ///< by resharding: forward steps at the head of backward
-  std::vector<std::uint32_t> restored;        ///< by resharding: steps there back to the producer's copy
-  std::vector<std::uint32_t> restored_by;     ///< by flow: the resharding whose steps those are; kNone
+  std::vector<std::uint32_t> restored_by;     ///< by flow: the resharding that brings the producer's copy back; kNone
   std::vector<std::uint32_t> group_of_tie;    ///< by tie: the owner's group
 
   std::uint32_t stages() const { return stages_; }
@@ -73,8 +71,6 @@ class PlanMeasure {
   /// Backward finds the tensor of this flow by running its producer again.
   bool runs_again(std::uint32_t flow) const;
   bool internals_again(OperatorId op) const;
-  /// Steps at the head of backward that are no gradient's.
-  std::uint32_t head(std::uint32_t reshard) const { return repeated[reshard] + restored[reshard]; }
   /// Backward finds what this resharding brought by starting from its source again.
   bool from_source(std::uint32_t reshard) const;
   std::pair<std::uint32_t, std::uint32_t> groups_of(OperatorId op) const {

@@ -313,20 +313,20 @@ class PlanReader {
       add_partial(partial, "to", made.to);
     }
     made.forward = read_steps(fields, "steps", rank, true);
-    made.backward = read_steps(fields, "backward_steps", rank, true);
+    std::vector<ReshardStep> backward = read_steps(fields, "backward_steps", rank, true);
     const std::string keep = fields.has("keep") ? fields.text("keep") : std::string();
     if (keep.empty())
-      made.keep = runs_again(fields, made) ? Keep::again : Keep::none;
+      made.keep = runs_again(fields, made, backward) ? Keep::again : Keep::none;
     else if (keep == "before" || keep == "after" || keep == "both")
       made.keep = keep == "before" ? Keep::before : keep == "after" ? Keep::after : Keep::both;
     else
       fields.fail("keep", fmt::format("'{}' is not known", keep));
+    made.set_backward(std::move(backward));
     const double time = fields.number("time_s", 0, kMostSecondsRead);
     ReadCost total{fields.integer("memory_bytes", 0, kMostBytesRead), 0, time};
     read_cost(fields, "parts", total, made.cost);
     if (!fields.has("parts")) {
-      add_network(made.cost, made.forward);
-      add_network(made.cost, made.backward);
+      for (const ReshardRole role : kReshardRoles) add_network(made.cost, made.steps(role));
       made.cost[MemoryPart::activations] = total.memory_bytes;
       if (!near(made.cost.time_s(), time)) fields.fail("time_s", "is not the sum of the steps");
     }
@@ -334,11 +334,11 @@ class PlanReader {
   }
 
   /// Files of before `again` was written: backward then begins with the way forward, which no gradient takes.
-  bool runs_again(JsonFields& fields, const PlanReshard& made) {
+  bool runs_again(JsonFields& fields, const PlanReshard& made, const std::vector<ReshardStep>& backward) {
     if (fields.has("again")) return fields.flag("again", false);
     if (!made.producer.valid() || !plan_.operators[made.producer.index].choice.recompute) return false;
-    return !made.forward.empty() && made.backward.size() >= made.forward.size() &&
-           std::equal(made.forward.begin(), made.forward.end(), made.backward.begin(),
+    return !made.forward.empty() && backward.size() >= made.forward.size() &&
+           std::equal(made.forward.begin(), made.forward.end(), backward.begin(),
                       [](const ReshardStep& a, const ReshardStep& b) {
                         return a.move == b.move && a.axes == b.axes && a.result == b.result;
                       });

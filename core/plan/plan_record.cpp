@@ -179,8 +179,9 @@ class Reader {
     reshard.from = read_layout(fields, "from", dims);
     reshard.to = read_layout(fields, "to", dims);
     reshard.forward = read_steps(fields, "forward", dims);
-    reshard.backward = read_steps(fields, "backward", dims);
+    std::vector<ReshardStep> backward = read_steps(fields, "backward", dims);
     reshard.keep = named(fields, "keep", kKeeps);
+    reshard.set_backward(std::move(backward));
     reshard.cost = read_cost(fields);
     return reshard;
   }
@@ -212,7 +213,7 @@ nlohmann::json write_plan_record(const Plan& plan) {
                         {"from", write_axes(plan.mesh, reshard.from.axis)},
                         {"to", write_axes(plan.mesh, reshard.to.axis)},
                         {"forward", write_steps(plan.mesh, reshard.forward)},
-                        {"backward", write_steps(plan.mesh, reshard.backward)},
+                        {"backward", write_steps(plan.mesh, reshard.backward())},
                         {"keep", to_string(reshard.keep)},
                         {"cost", write_parts(reshard.cost)}});
   return {{"mesh", std::move(mesh)},

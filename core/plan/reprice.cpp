@@ -87,11 +87,11 @@ Expected<Plan> repriced(const Scenario& scenario, const Plan& plan) {
     priced.cost += cost;
   }
   for (PlanReshard& reshard : priced.reshards) {
-    price(plan.mesh, collectives, reshard.forward);
-    price(plan.mesh, collectives, reshard.backward);
     reshard.cost.network = {};
-    add_network(reshard.cost, reshard.forward);
-    add_network(reshard.cost, reshard.backward);
+    for (const ReshardRole role : kReshardRoles) {
+      price(plan.mesh, collectives, reshard.steps(role));
+      add_network(reshard.cost, reshard.steps(role));
+    }
     priced.cost += reshard.cost;
   }
   return priced;

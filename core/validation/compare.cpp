@@ -144,7 +144,7 @@ class Comparison {
           reshard.consumer.valid() ? model_.operators[reshard.consumer].name : std::string("all readers");
       const std::string of = fmt::format("{} to {}", model_.tensors[reshard.tensor].name, to);
       for (const bool backward : {false, true}) {
-        const auto& steps = backward ? reshard.backward : reshard.forward;
+        const auto steps = backward ? reshard.backward() : reshard.forward;
         for (std::size_t s = 0; s < steps.size(); ++s)
           collective(backward ? of + " (backward)" : of, steps[s],
                      key(static_cast<std::int32_t>(r), {}, backward, static_cast<std::int32_t>(s)));

@@ -26,8 +26,8 @@ Expected<RankStep::Values> RankStep::output_gradients(OperatorId id) {
     Value gradient = std::move(gradient_[number]);
     if (flow.shared && gradient && flow.shared->reshard) {
       const Way& way = *flow.shared;
-      auto moved = move(*way.reshard, true, way.head(), way.reshard->backward.size(), way.read, tensor,
-                        std::move(gradient), tensor.name + ": gradient");
+      auto moved = move(*way.reshard, ReshardRole::gradient, way.read, tensor, std::move(gradient),
+                        tensor.name + ": gradient");
       if (!moved) return moved.error();
       gradient = std::move(*moved);
     }
@@ -204,8 +204,8 @@ Expected<void> RankStep::send_gradient(OperatorId id, std::size_t k, Value gradi
   const Access& access = op_of(id).inputs[k];
   const auto bring = [&](const Way& way, const Tensor& tensor, const std::string& where) -> Expected<void> {
     if (way.meets || !way.reshard) return {};
-    auto moved = move(*way.reshard, true, way.head(), way.reshard->backward.size(), way.read, tensor,
-                      std::move(gradient), where + ": gradient");
+    auto moved = move(*way.reshard, ReshardRole::gradient, way.read, tensor, std::move(gradient),
+                      where + ": gradient");
     if (!moved) return moved.error();
     gradient = std::move(*moved);
     return {};
@@ -221,7 +221,7 @@ Expected<void> RankStep::send_gradient(OperatorId id, std::size_t k, Value gradi
   if (here.input_tie[k] >= 0) {
     const Tie& tie = program_.ties[static_cast<std::size_t>(here.input_tie[k])];
     const Tensor& held = tensor_of(op_of(tie.owner).inputs[tie.owner_input]);
-    const bool moves = tie.way.reshard && !tie.way.meets && tie.way.reshard->backward.size() > tie.way.head();
+    const bool moves = tie.way.reshard && !tie.way.meets && !tie.way.reshard->gradient.empty();
     if (tie.turned) gradient = turned(report_.ledger, gradient);
     if (auto done = bring(tie.way, held, op_of(id).name + ": tied weight"); !done) return done;
     if (!adds(tie.way.from, tie.way)) return {};
@@ -261,7 +261,7 @@ void RankStep::release(OperatorId id) {
       const auto number = static_cast<std::size_t>(here.input_flow[k]),
                  reader = static_cast<std::size_t>(here.input_way[k]);
       // The producer's backward is still to read what is made from it.
-      if (program_.flows[number].ways[reader].restored == 0) kept_copy_[number][reader].reset();
+      if (!program_.flows[number].ways[reader].restores) kept_copy_[number][reader].reset();
     }
     if (here.input_tie[k] >= 0) kept_tie_[static_cast<std::size_t>(here.input_tie[k])].reset();
   }

@@ -39,7 +39,7 @@ Expected<Value> RankStep::follow(std::size_t number, std::size_t reader, Value v
   const Way& way = flow.ways[reader];
   if (way.reshard) {
     const Tensor& tensor = program_.model->tensors[flow.tensor];
-    auto moved = move(*way.reshard, false, 0, way.reshard->forward.size(), way.start, tensor, std::move(value),
+    auto moved = move(*way.reshard, ReshardRole::forward, way.start, tensor, std::move(value),
                       tensor.name + " -> " + op_of(flow.consumers[reader].op).name);
     if (!moved) return moved.error();
     value = std::move(*moved);
@@ -124,9 +124,9 @@ Expected<void> RankStep::publish(OperatorId id, Values outputs) {
     Value source = std::move(outputs[o]);
     if (flow.shared) {
       if (flow.shared->reshard) {
-        const auto& steps = flow.shared->reshard->forward;
-        auto moved = move(*flow.shared->reshard, false, 0, steps.size(), flow.shared->start, tensor_of(op.outputs[o]),
-                          std::move(source), tensor_of(op.outputs[o]).name);
+        const Tensor& tensor = tensor_of(op.outputs[o]);
+        auto moved = move(*flow.shared->reshard, ReshardRole::forward, flow.shared->start, tensor, std::move(source),
+                          tensor.name);
         if (!moved) return moved.error();
         source = std::move(*moved);
       }

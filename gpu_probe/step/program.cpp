@@ -105,9 +105,8 @@ class Maker {
   }
 
   // Checks that the steps lead from one layout to another; what each does is checked when it is executed.
-  static bool leads(const std::vector<ReshardStep>& steps, std::size_t first, std::size_t last, const Layout& from,
-                    const Layout& to) {
-    return first == last ? from == to : steps[last - 1].result == to;
+  static bool leads(const std::vector<ReshardStep>& steps, const Layout& from, const Layout& to) {
+    return steps.empty() ? from == to : steps.back().result == to;
   }
 
   Expected<Way> make_way(const std::string& at, const Tensor& tensor, const Layout& from, bool from_output,
@@ -127,20 +126,20 @@ class Maker {
         return bad_at(at, "a needed resharding is missing");
       return way;
     }
-    if (!leads(reshard->forward, 0, reshard->forward.size(), way.start, way.goal))
+    if (!leads(reshard->forward, way.start, way.goal))
       return bad_at(at, "the steps do not end in the layout that is read");
-    if (way.moves() && (reshard->keep == Keep::before || reshard->keep == Keep::again))
-      way.repeated = reshard->forward.size();
-    if (producer_reads && saved && way.moves() && reshard->keep == Keep::after) {
-      way.restored = restoring_steps(*reshard);
-      if (way.restored == 0) return bad_at(at, "the producer's copy is neither kept nor made again");
-    }
-    if (reshard->backward.size() < way.repeated ||
-        !leads(reshard->backward, 0, way.repeated, way.start, way.repeated ? way.goal : way.start))
+    const bool repeats = way.moves() && (reshard->keep == Keep::before || reshard->keep == Keep::again);
+    if (reshard->repeated.size() != (repeats ? reshard->forward.size() : 0) ||
+        (repeats && !leads(reshard->repeated, way.start, way.goal)))
       return bad_at(at, "backward does not repeat the resharding");
-    if (moves_gradient && !leads(reshard->backward, way.head(), reshard->backward.size(), read, from.without_partial()))
+    way.restores = producer_reads && saved && way.moves() && reshard->keep == Keep::after;
+    if (way.restores && reshard->restored.empty())
+      return bad_at(at, "the producer's copy is neither kept nor made again");
+    if (way.restores ? !leads(reshard->restored, way.goal, way.start) : !reshard->restored.empty())
+      return bad_at(at, "brings back a copy that nobody reads");
+    if (moves_gradient && !leads(reshard->gradient, read, from.without_partial()))
       return bad_at(at, "the gradient does not come back to where it belongs");
-    if (!moves_gradient && reshard->backward.size() != way.head()) return bad_at(at, "moves a gradient nobody needs");
+    if (!moves_gradient && !reshard->gradient.empty()) return bad_at(at, "moves a gradient nobody needs");
     if (saved && way.moves() && reshard->keep == Keep::none)
       return bad_at(at, "backward reads a copy that is not kept");
     return way;

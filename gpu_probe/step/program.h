@@ -24,13 +24,12 @@ struct Way {
   Layout start, goal;  ///< of the data; `start` is partial where a producer's sum is still to be made
   Layout read;         ///< `goal` with the axes on which the reader's gradient is partial
   const PlanReshard* reshard = nullptr;  ///< null: the reader takes it as it lies
-  std::size_t repeated = 0;              ///< so many of the backward steps, the first ones, repeat the forward ones
-  std::size_t restored = 0;              ///< or bring the copy that is kept back to `start`, for the producer
+  bool restores = false;                 ///< the copy that is kept is brought back to `start`, for the producer
   bool saved = false;                    ///< backward reads the tensor through this way
   bool gradient = false;                 ///< the gradient travels back
   bool meets = false;                    ///< it stays partial, to be summed with others at the source
   bool moves() const { return start != goal; }
-  std::size_t head() const { return repeated + restored; }
+  bool repeats() const { return reshard && !reshard->repeated.empty(); }
   bool keeps_copy() const { return reshard && (reshard->keep == Keep::after || reshard->keep == Keep::both); }
 };
 
@@ -47,7 +46,7 @@ struct Flow {
   /// The producer's copy, which its backward reads, is not kept but made again from the one at the end of this way.
   const Way* restoring() const {
     const Way* way = shared ? &*shared : ways.size() == 1 ? &ways.front() : nullptr;
-    return way && way->restored > 0 ? way : nullptr;
+    return way && way->restores ? way : nullptr;
   }
   /// A tensor of one reader is brought into its shape when it is there, not when it is read.
   bool goes_on_at_once() const { return !shared && consumers.size() == 1; }

@@ -195,10 +195,10 @@ Value RankStep::generated(const Tensor& tensor, TensorId id, const Layout& layou
   return std::make_shared<Block>(report_.ledger, region, bytes, std::move(loaded), true);
 }
 
-Expected<Value> RankStep::move(const PlanReshard& reshard, bool backward, std::size_t first, std::size_t last,
-                               Layout from, const Tensor& tensor, Value value, const std::string& where) {
-  const auto& steps = backward ? reshard.backward : reshard.forward;
-  for (std::size_t i = first; i < last; ++i) {
+Expected<Value> RankStep::move(const PlanReshard& reshard, ReshardRole role, Layout from, const Tensor& tensor,
+                               Value value, const std::string& where) {
+  const auto& steps = reshard.steps(role);
+  for (std::size_t i = 0; i < steps.size(); ++i) {
     std::int64_t in_place = 0;
     communicator_.take_received();
     const Moment since = moment();
@@ -213,8 +213,8 @@ Expected<Value> RankStep::move(const PlanReshard& reshard, bool backward, std::s
     traffic.where = where;
     traffic.reshard = static_cast<std::int32_t>(&reshard - program_.plan->reshards.data());
     traffic.op = reshard.producer;
-    traffic.backward = backward;
-    traffic.step = static_cast<std::int32_t>(i);
+    traffic.backward = role != ReshardRole::forward;
+    traffic.step = static_cast<std::int32_t>(reshard.first_in_backward(role) + i);
     traffic.move = steps[i].move;
     traffic.planned_bytes = steps[i].bytes;
     traffic.received_bytes = static_cast<double>(communicator_.take_received()) * bytes;
@@ -269,8 +269,8 @@ Expected<void> RankStep::read_weights(OperatorId id, bool backward_only, bool re
     if (in_forward && tie.way.moves()) {
       Value counted =
           std::make_shared<Block>(report_.ledger, value->region, program_.options.floating_bytes, value->data, true);
-      auto moved = move(*tie.way.reshard, false, 0, tie.way.reshard->forward.size(), tie.way.start, held,
-                        std::move(counted), op.name + ": tied weight");
+      auto moved = move(*tie.way.reshard, ReshardRole::forward, tie.way.start, held, std::move(counted),
+                        op.name + ": tied weight");
       if (!moved) return moved.error();
       value = std::move(*moved);
       if (tie.way.keeps_copy()) {

@@ -83,9 +83,9 @@ class RankStep {
   Expected<Value> repeat(const Way& way, Value value, const Tensor& tensor, const std::string& where);
 
   Expected<void> read_weights(OperatorId id, bool backward_only, bool rerun, Values& weights);
-  /// Steps [first, last) of one direction of a resharding.
-  Expected<Value> move(const PlanReshard& reshard, bool backward, std::size_t first, std::size_t last, Layout from,
-                       const Tensor& tensor, Value value, const std::string& where);
+  /// A resharding's steps of one role.
+  Expected<Value> move(const PlanReshard& reshard, ReshardRole role, Layout from, const Tensor& tensor, Value value,
+                       const std::string& where);
   static Value turned(Ledger& ledger, const Value& value);
   void add_loss(const Flow& flow, const Block& value);
   void record(Compared kind, OperatorId op, std::uint32_t slot, const Block& block, std::uint32_t partial);

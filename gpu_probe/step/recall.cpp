@@ -58,12 +58,12 @@ Expected<Value> RankStep::fetch(OperatorId id, std::size_t k) {
 // The forward resharding once more, where the plan lists it in backward.
 Expected<Value> RankStep::repeat(const Way& way, Value value, const Tensor& tensor, const std::string& where) {
   if (!way.moves()) return value;
-  if (way.repeated == 0)
+  if (!way.repeats())
     return bad_input("plan: backward reads a copy that is neither kept nor made again",
                      program_.model->name + ": " + where);
   // Nobody else is to hold what is let go after the first step.
-  if (way.repeated > 1) advance();
-  return move(*way.reshard, true, 0, way.repeated, way.start, tensor, std::move(value), where + ": again");
+  if (way.reshard->repeated.size() > 1) advance();
+  return move(*way.reshard, ReshardRole::repeated, way.start, tensor, std::move(value), where + ": again");
 }
 
 // The tensor as its producer left it.
@@ -78,7 +78,7 @@ Expected<Value> RankStep::produced(const Flow& flow, std::size_t number) {
       Value& kept = flow.shared ? kept_shared_[number] : kept_copy_[number].front();
       used(kept);
       const Tensor& tensor = program_.model->tensors[flow.tensor];
-      auto moved = move(*way->reshard, true, 0, way->restored, way->goal, tensor, kept, tensor.name + ": back");
+      auto moved = move(*way->reshard, ReshardRole::restored, way->goal, tensor, kept, tensor.name + ": back");
       if (!moved) return moved.error();
       made = std::move(*moved);
     }

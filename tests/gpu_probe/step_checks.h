@@ -55,7 +55,7 @@ inline std::string step_fault(const Scenario& scenario, const Plan& plan, StepSt
   const auto count = [&](const std::vector<ReshardStep>& steps) {
     for (const auto& one : steps) listed += one.bytes;
   };
-  for (const auto& reshard : plan.reshards) count(reshard.forward), count(reshard.backward);
+  for (const auto& reshard : plan.reshards) count(reshard.forward), count(reshard.backward());
   for (const auto& op : plan.operators) count(op.gradient_sync);
   for (const auto& traffic : run->ranks.front().traffic) executed += traffic.planned_bytes;
   if (std::abs(listed - executed) > 1e-9 * std::max(listed, 1.0))

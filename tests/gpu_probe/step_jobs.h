@@ -48,7 +48,7 @@ inline std::string fault(const Scenario& scenario, const StepJob& job, const Ste
     listed += steps.size();
     for (const auto& step : steps) bytes += step.bytes;
   };
-  for (const auto& reshard : plan.reshards) count(reshard.forward), count(reshard.backward);
+  for (const auto& reshard : plan.reshards) count(reshard.forward), count(reshard.backward());
   for (const auto& op : plan.operators) count(op.gradient_sync);
   if (m.exchanges.size() != listed)
     return std::to_string(m.exchanges.size()) + " exchanges of " + std::to_string(listed);

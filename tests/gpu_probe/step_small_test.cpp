@@ -154,8 +154,8 @@ class StepSmallTest : public QObject {
           must_fail(other, "a forward step is missing");
         }
         other = plan;
-        if (!reshard.backward.empty()) {
-          other.reshards[r].backward.pop_back();
+        if (!reshard.gradient.empty()) {
+          other.reshards[r].gradient.pop_back();
           must_fail(other, "a backward step is missing");
         }
         other = plan;

@@ -114,9 +114,9 @@ bool saved_by_reader(const Subject& s, const PlanReshard& reshard) {
 // Backward keeps the output as its producer left it, a partial sum, and makes the whole one again from that.
 bool keeps_a_partial_sum(const Subject& s, PlanReshard& reshard) {
   if (!s.is_moved(reshard) || !reshard.from.has_partial() || reshard.keep != Keep::after) return false;
-  if (restoring_steps(reshard) > 0) return false;
+  if (!reshard.restored.empty()) return false;
   reshard.keep = Keep::before;
-  reshard.backward.insert(reshard.backward.begin(), reshard.forward.begin(), reshard.forward.end());
+  reshard.repeated = reshard.forward;
   return true;
 }
 
@@ -128,7 +128,7 @@ bool forgets_the_copy(const Subject& s, PlanReshard& reshard) {
 
 bool repeats_nothing(const Subject& s, PlanReshard& reshard) {
   if (!s.is_moved(reshard) || reshard.keep != Keep::before || reshard.forward.empty()) return false;
-  reshard.backward.clear();
+  reshard.repeated.clear();
   return true;
 }
 
@@ -150,8 +150,7 @@ bool does_not_restore(const Subject& s, PlanReshard& reshard) {
   if (!s.is_moved(reshard) || reshard.keep != Keep::after || !flow->producer_copy_is_here() ||
       !s.tensor(reshard).requires_gradient || flow->shared())
     return false;
-  const auto last = reshard.backward.begin() + static_cast<std::ptrdiff_t>(restoring_steps(reshard));
-  reshard.backward.erase(reshard.backward.begin(), last);
+  reshard.restored.clear();
   return true;
 }
 
@@ -162,8 +161,8 @@ bool stops_early(const Subject& s, PlanReshard& reshard) {
 }
 
 bool leaves_the_gradient_on_its_way(const Subject& s, PlanReshard& reshard) {
-  if (!s.tensor(reshard).requires_gradient || reshard.backward.empty() || reshard.keep != Keep::both) return false;
-  reshard.backward.pop_back();
+  if (!s.tensor(reshard).requires_gradient || reshard.gradient.empty() || reshard.keep != Keep::both) return false;
+  reshard.gradient.pop_back();
   return true;
 }
 

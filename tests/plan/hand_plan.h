@@ -47,9 +47,9 @@ inline Plan hand_plan(const Scenario& scenario, std::uint64_t seed) {
     item.to = gradient_layout(consumer, consumer.inputs[use.input], false, plan.operators[use.op.index].split, axes);
     const Layout read = item.to.without_partial(), source = item.from.without_partial();
     item.forward = resharding.path(tensor.shape, bytes, item.from, read).steps;
-    if (tensor.requires_gradient) item.backward = resharding.path(tensor.shape, bytes, item.to, source).steps;
+    if (tensor.requires_gradient) item.gradient = resharding.path(tensor.shape, bytes, item.to, source).steps;
     add_network(item.cost, item.forward);
-    add_network(item.cost, item.backward);
+    add_network(item.cost, item.gradient);
     const std::int64_t produced = local_bytes(plan.mesh, source, tensor, scenario.settings.precision),
                        resharded = local_bytes(plan.mesh, read, tensor, scenario.settings.precision);
     const bool kept_anyway = flow.producer_saves || flow.producer_is_view;
@@ -57,10 +57,9 @@ inline Plan hand_plan(const Scenario& scenario, std::uint64_t seed) {
     if (flow.producer_copy_is_here() && tensor.requires_gradient && flow.consumer_saves[0] && item.from != read) {
       // Both copies, the one before, or the one after: all three are tried.
       const auto choice = (seed + flow.producer.index) % 3;
-      const ReshardPath restored = resharding.path(tensor.shape, bytes, read, source);
-      const auto& first = choice == 1 ? item.forward : restored.steps;
-      if (choice > 0) item.backward.insert(item.backward.begin(), first.begin(), first.end());
-      if (choice > 0) add_network(item.cost, first);
+      if (choice == 1) item.repeated = item.forward;
+      if (choice == 2) item.restored = resharding.path(tensor.shape, bytes, read, source).steps;
+      add_network(item.cost, choice == 1 ? item.repeated : item.restored);
       item.keep = choice == 0 ? Keep::both : choice == 1 ? Keep::before : Keep::after;
       if (choice < 2) kept += produced;
       if (choice == 0) item.cost[MemoryPart::copies] += resharded;
@@ -73,7 +72,7 @@ inline Plan hand_plan(const Scenario& scenario, std::uint64_t seed) {
       kept += produced;
       if (flow.consumer_saves[0]) item.keep = Keep::before;
     }
-    if (item.from != item.to || !item.forward.empty() || !item.backward.empty())
+    if (item.from != item.to || !item.forward.empty() || !item.gradient.empty())
       plan.reshards.push_back(std::move(item));
   }
   for (const auto& item : plan.operators) plan.cost += item.cost;

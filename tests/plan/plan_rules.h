@@ -27,7 +27,7 @@ class PlanRules {
       if (const QString what = fault_of(op); !what.isEmpty())
         return what + " " + QString::fromStdString(model_.operators[op.op].name);
     std::size_t steps = 0, found = 0;
-    for (const PlanReshard& reshard : plan_.reshards) steps += reshard.forward.size() + reshard.backward.size();
+    for (const PlanReshard& reshard : plan_.reshards) steps += reshard.forward.size() + reshard.backward().size();
     for (const PlanTask& task : lowered_.tasks)
       found += task.kind == PlanTaskKind::reshard || task.kind == PlanTaskKind::reshard_back ||
                task.kind == PlanTaskKind::reshard_again;

@@ -28,7 +28,8 @@ Plan without_collectives(Plan plan, bool sends) {
     for (ReshardStep& step : steps) step.time_s = 0;
   };
   for (auto& op : plan.operators) clear(op.gradient_sync), op.cost[NetworkPart::offload] = 0;
-  for (auto& reshard : plan.reshards) clear(reshard.forward), clear(reshard.backward);
+  for (auto& reshard : plan.reshards)
+    for (const ReshardRole role : kReshardRoles) clear(reshard.steps(role));
   for (auto& sum : plan.pipeline->tied) sum.time_s = 0;
   if (sends) return plan;
   for (auto* times : {&plan.pipeline->send_s, &plan.pipeline->send_back_s})

@@ -63,7 +63,8 @@ Plan without_network(Plan plan) {
     for (ReshardStep& step : steps) step.time_s = 0;
   };
   for (auto& op : plan.operators) clear(op.gradient_sync), op.cost[NetworkPart::offload] = 0;
-  for (auto& reshard : plan.reshards) clear(reshard.forward), clear(reshard.backward);
+  for (auto& reshard : plan.reshards)
+    for (const ReshardRole role : kReshardRoles) clear(reshard.steps(role));
   return plan;
 }
 
@@ -374,7 +375,7 @@ void PlanScheduleTest::bad_plans() {
   says([](Plan& plan) { plan.reshards[0].tensor = TensorId(100000); }, "not there");
   says(
       [](Plan& plan) {
-        plan.reshards[0].keep = Keep::before, plan.reshards[0].backward.clear(), plan.reshards[0].forward.resize(3);
+        plan.reshards[0].keep = Keep::before, plan.reshards[0].repeated.clear(), plan.reshards[0].forward.resize(3);
       },
       "does not repeat");
   says(

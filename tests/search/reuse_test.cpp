@@ -40,14 +40,11 @@ std::vector<PlanReshard> other_copies(const Scenario& scenario, const TensorUses
   if (leaves_producer && reshard.from.has_partial()) return result;
   const Tensor& tensor = scenario.model->tensors[reshard.tensor];
   const bool both_read = leaves_producer && flow->producer_saves && !flow->producer_is_view && tensor.requires_gradient;
-  std::ptrdiff_t head = reshard.keep == Keep::before ? std::ptrdiff_t(reshard.forward.size()) : 0;
-  if (both_read && reshard.keep == Keep::after)
-    while (reshard.backward[std::size_t(head++)].result != reshard.from) continue;
   PlanReshard other = reshard;
   const auto add = [&](Keep keep, const std::vector<ReshardStep>& first) {
     other.keep = keep;
-    other.backward = first;
-    other.backward.insert(other.backward.end(), reshard.backward.begin() + head, reshard.backward.end());
+    other.repeated = keep == Keep::before ? first : std::vector<ReshardStep>();
+    other.restored = keep == Keep::after ? first : std::vector<ReshardStep>();
     result.push_back(other);
   };
   add(Keep::both, {});
@@ -177,8 +174,7 @@ class ReuseTest : public QObject {
             });
             if (!read || reshard.keep != Keep::after) continue;
             ++found;
-            const std::size_t back = restoring_steps(reshard);
-            QVERIFY(back > 0);
+            QVERIFY(!reshard.restored.empty());
             QCOMPARE(reshard.cost[MemoryPart::copies], std::int64_t(0));
             QCOMPARE(plan.operators[reshard.producer.index].cost[MemoryPart::activations], std::int64_t(0));
             const auto document = write_plan(*scenario, plan);
@@ -187,7 +183,7 @@ class ReuseTest : public QObject {
             QVERIFY2(again.has_value(), again ? "" : again.error().message().c_str());
             QVERIFY(again->cost.memory == plan.cost.memory);
             QVERIFY(lowering.lower(plan).has_value());
-            reshard.backward.erase(reshard.backward.begin(), reshard.backward.begin() + std::ptrdiff_t(back));
+            reshard.restored.clear();
             QVERIFY(!evaluate_plan(*scenario, plan).has_value());
             break;
           }

@@ -246,7 +246,7 @@ inline std::shared_ptr<Plan> plan(const Model& model, int variant = 0) {
       step.time_s = step.bytes / 31e9;
       step.result = reshard.to;
       reshard.forward = {step};
-      reshard.backward = {step};
+      reshard.gradient = {step};
       reshard.keep = Keep::after;
       reshard.cost.network[step.move == ReshardMove::all_reduce ? 0 : 3] = 2 * step.time_s;
       reshard.cost.memory[4] = static_cast<std::int64_t>(step.bytes);

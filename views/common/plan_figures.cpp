@@ -75,8 +75,8 @@ void PlanFigures::add_reshards() {
   std::vector<std::size_t> moving;
   for (std::size_t i = 0; i < plan_->reshards.size(); ++i) {
     const PlanReshard& source = plan_->reshards[i];
-    for (const auto* steps : {&source.forward, &source.backward})
-      for (const ReshardStep& step : *steps) reshards[i].bytes += step.bytes;
+    for (const ReshardRole role : kReshardRoles)
+      for (const ReshardStep& step : source.steps(role)) reshards[i].bytes += step.bytes;
     reshards[i].time_s = source.time_s();
     if (reshards[i].bytes > 0) moving.push_back(i);
     largest_reshard_bytes = std::max(largest_reshard_bytes, reshards[i].bytes);
@@ -111,7 +111,7 @@ QString PlanFigures::collectives(const PlanReshard& reshard) const {
   for (const ReshardStep& step : reshard.forward)
     words << move_text(step.move) + QStringLiteral(" over ") + axes_text(plan_->mesh, step.axes);
   if (words.isEmpty())
-    for (const ReshardStep& step : reshard.backward)
+    for (const ReshardStep& step : reshard.backward())
       words << move_text(step.move) + QStringLiteral(" over ") + axes_text(plan_->mesh, step.axes) +
                    QStringLiteral(" in backward");
   return words.isEmpty() ? QStringLiteral("copy kept") : words.join(QStringLiteral(", "));

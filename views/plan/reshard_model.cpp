@@ -53,8 +53,8 @@ std::vector<ReshardRow> fold_reshards(const Plan& plan, const Model& model) {
         reshard.consumer.valid() ? to_qt(model.operators[reshard.consumer].name) : QObject::tr("all consumers");
     double bytes = 0, largest = -1;
     QString collective;
-    for (const auto* steps : {&reshard.forward, &reshard.backward}) {
-      for (const ReshardStep& step : *steps) {
+    for (const ReshardRole role : kReshardRoles) {
+      for (const ReshardStep& step : reshard.steps(role)) {
         bytes += step.bytes;
         if (step.time_s > largest) largest = step.time_s, collective = collective_word(step.move);
       }

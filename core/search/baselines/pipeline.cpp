@@ -119,9 +119,10 @@ class Pipeline {
           reshard.consumer.valid() ? unit_of(reshard.consumer) : first_reader(reshard.tensor, reshard.producer);
       Part& part = units_[unit];
       part.forward_network += seconds(reshard.forward);
-      part.backward_network += seconds(reshard.backward);
+      const std::vector<ReshardStep> backward = reshard.backward();
+      part.backward_network += seconds(backward);
       add_network(part.forward_steps, reshard.forward);
-      add_network(part.backward_steps, reshard.backward);
+      add_network(part.backward_steps, backward);
       CostBreakdown cost = reshard.cost;
       for (const MemoryPart kept : {MemoryPart::activations, MemoryPart::copies})
         (weight ? part.held : part.kept)[kept] += cost[kept];
@@ -405,7 +406,7 @@ class Pipeline {
     }
     for (auto& reshard : plan.reshards) {
       reshard.from = layout(reshard.from), reshard.to = layout(reshard.to);
-      steps(reshard.forward), steps(reshard.backward);
+      for (const ReshardRole role : kReshardRoles) steps(reshard.steps(role));
     }
     plan.cost = compute_;
     plan.cost.memory = largest_.memory;

@@ -140,13 +140,12 @@ class Unroller {
 
     identify(pair, table, reshard);
     reshard.forward = there.steps;
-    if (taken.copy == Copy::before || taken.copy == Copy::again) reshard.backward = there.steps;
-    if (taken.copy == Copy::restore) reshard.backward = restored.steps;
-    reshard.backward.insert(reshard.backward.end(), back.steps.begin(), back.steps.end());
+    if (taken.copy == Copy::before || taken.copy == Copy::again) reshard.repeated = there.steps;
+    if (taken.copy == Copy::restore) reshard.restored = restored.steps;
+    reshard.gradient = back.steps;
     reshard.keep =
         keep_of(taken.copy, table.before_is_kept || table.producer_reads || table.kind == PairKind::from_shared);
-    add_network(reshard.cost, reshard.forward);
-    add_network(reshard.cost, reshard.backward);
+    for (const ReshardRole role : kReshardRoles) add_network(reshard.cost, reshard.steps(role));
     PlanOperator& producer = plan_.operators[reshard.producer.index];
     if (taken.copy == Copy::again && table.again.valid()) producer.choice.recompute = true;
     producer.cost[ComputePart::recompute] += taken.compute;
@@ -154,7 +153,9 @@ class Unroller {
     producer.cost[MemoryPart::activations] += taken.produced;
     reshard.cost[reshard.keep == Keep::both ? MemoryPart::copies : MemoryPart::activations] +=
         taken.memory - taken.produced;
-    if (!reshard.forward.empty() || !reshard.backward.empty() || reshard.from != reshard.to)
+    const bool moves = std::any_of(kReshardRoles.begin(), kReshardRoles.end(),
+                                   [&](ReshardRole role) { return !reshard.steps(role).empty(); });
+    if (moves || reshard.from != reshard.to)
       plan_.reshards.push_back(std::move(reshard));
   }
 

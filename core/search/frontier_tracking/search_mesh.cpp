@@ -103,8 +103,7 @@ Plan on_full_mesh(Plan plan, const Mesh& full) {
   for (auto& reshard : plan.reshards) {
     reshard.from = expand.split(reshard.from);
     reshard.to = expand.split(reshard.to);
-    expand.steps(reshard.forward);
-    expand.steps(reshard.backward);
+    for (const ReshardRole role : kReshardRoles) expand.steps(reshard.steps(role));
   }
   plan.mesh = full;
   return plan;
