@@ -78,6 +78,7 @@ enum class ActionId {
   theme_dark,
   tasks,
   help,
+  manual,
   shortcuts,
   about,
 };

@@ -21,6 +21,7 @@
 #include "app/focus_regions.h"
 #include "app/graph_tab.h"
 #include "app/hardware_page.h"
+#include "app/manual_window.h"
 #include "app/parallelism_page.h"
 #include "app/pick_keeper.h"
 #include "app/pinned_searches.h"
@@ -419,6 +420,7 @@ void MainWindow::connect_actions() {
   });
   on(Id::reset_layout, [this] { default_layout(); });
   on(Id::help, [this] { show_help(); });
+  on(Id::manual, [this] { (new ManualWindow(this))->show(); });
   on(Id::shortcuts, [this] { show_shortcuts(); });
   on(Id::about, [this] { show_about(); });
 }

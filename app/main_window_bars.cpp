@@ -102,7 +102,7 @@ void MainWindow::build_menus() {
   view->addSeparator();
   build_theme_menu(view->addMenu(tr("Theme")));
   QMenu* help = menuBar()->addMenu(tr("&Help"));
-  add(help, {Id::help, Id::shortcuts, Id::about});
+  add(help, {Id::help, Id::manual, Id::shortcuts, Id::about});
 }
 
 void MainWindow::build_theme_menu(QMenu* menu) {

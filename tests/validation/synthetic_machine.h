@@ -68,7 +68,7 @@ struct SyntheticMachine {
     };
     for (std::size_t r = 0; r < plan.reshards.size(); ++r) {
       exchanges(plan.reshards[r].forward, std::int32_t(r), plan.reshards[r].producer, false);
-      exchanges(plan.reshards[r].backward, std::int32_t(r), plan.reshards[r].producer, true);
+      exchanges(plan.reshards[r].backward(), std::int32_t(r), plan.reshards[r].producer, true);
     }
     for (const PlanOperator& planned : plan.operators) exchanges(planned.gradient_sync, -1, planned.op, true);
     made.step = {step_s * 0.98, step_s, step_s * 1.02, step_s * 1.04, 10};
