@@ -147,6 +147,44 @@ class KernelsTest : public QObject {
     }
   }
 
+  /// Costs are whole numbers of 30 bits and weights powers of two: weighted costs are exact in doubles and rounded in
+  /// the floats that bounds are made of. What becomes a line of the certificate lies below every plan, to the last bit.
+  void half_planes_lie_below_every_plan() {
+    std::size_t rounded_up = 0;
+    for (std::uint64_t seed = 0; seed < 120; ++seed) {
+      Generator g(seed);
+      Problem problem = random_problem(seed, 4 + seed % 3, {}, static_cast<std::uint32_t>(seed % 9));
+      const auto make_rough = [&](CostTable& costs) {
+        const auto rough = [&] { return g.number(1u << 29, 1u << 30); };
+        for (CostPoint& p : costs.mutable_points()) p.memory = rough(), p.time = rough();
+      };
+      for (Node& node : problem.nodes) make_rough(node.costs);
+      for (Edge& edge : problem.edges) make_rough(edge.costs);
+      const CostList plans = brute_force(problem);
+      Parts parts(problem);
+      LaneBlock block;
+      for (std::size_t l = 0; l < kLanes; ++l) {
+        block.weight_memory[l] = l == 0 ? 0 : std::ldexp(1, -int(l % 4));
+        block.weight_time[l] = l == 1 ? 0 : std::ldexp(1, -int(l / 4));
+      }
+      if (!block.inside(parts.dag, parts.control)) continue;
+      std::vector<HalfPlane> planes;
+      append_half_planes(block, planes);
+      QCOMPARE(planes.size(), std::size_t(kLanes));
+      for (std::size_t l = 0; l < kLanes; ++l) {
+        double least = kInfinity;
+        for (const CostPoint& p : plans)
+          least = std::min(least, block.weight_memory[l] * double(p.memory) + block.weight_time[l] * p.time);
+        rounded_up += block.bound(static_cast<int>(l)) > least;
+        const double above = planes[l].bound - least;
+        QVERIFY2(above <= 0,
+                 qPrintable(QString("seed %1, lane %2: %3 above %4").arg(seed).arg(l).arg(above).arg(least)));
+        QVERIFY(planes[l].bound > least * (1 - 1e-5));
+      }
+    }
+    QVERIFY2(rounded_up > 100, qPrintable(QString::number(rounded_up)));  // else nothing was at stake
+  }
+
   /// The best plan through each state of each node, against problems in which only that state is allowed.
   void marginals_equal_restricted_problems() {
     for (std::uint64_t seed = 0; seed < 60; ++seed) {

@@ -157,6 +157,20 @@ class BuiltinTest : public QObject {
              32000 * h + 9 * (h * h + h) + 2 * (2 * 64 * 128 + 128 + 64) + 5 * 2 * h);
   }
 
+  // Wu et al. 2016: residual connections start with the third layer from the bottom, in encoder and decoder.
+  void translation_adds_from_the_third_layer_on() {
+    for (const char* name : {"gnmt?hidden=64&layers=5", "nmt-2?hidden=64&layers=5"}) {
+      const auto model = build(name, {2, 0});
+      QVERIFY2(model, name);
+      std::set<std::string> sums;
+      for (const auto& op : model->operators)
+        if (op.detail == "Add") sums.insert(op.name);
+      QVERIFY2((sums == std::set<std::string>{"encoder/layer2/add", "encoder/layer3/add", "encoder/layer4/add",
+                                              "decoder/layer2/add", "decoder/layer3/add", "decoder/layer4/add"}),
+               name);
+    }
+  }
+
   void cells_multiply_as_published() {
     // imgclsmob's list: 23,976 M and 25,141 M, which count poolings and norms too.
     QVERIFY(std::abs(summarise(*build("nasnet-large", {1, 0})).macs_forward / 23976.44e6 - 1) < 0.012);

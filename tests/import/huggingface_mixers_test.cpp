@@ -99,6 +99,37 @@ class HuggingfaceMixersTest : public QObject {
     }
   }
 
+  // Whatever carries a state from each position to the next must see all positions; samples know nothing of each other.
+  void no_state_is_split_along_its_positions_data() {
+    QTest::addColumn<QString>("config");
+    QTest::newRow("selective scan") << R"("model_type": "mamba", "hidden_size": 64, "num_hidden_layers": 1, "vocab_size": 99)";
+    QTest::newRow("state space") << R"("model_type": "mamba2", "hidden_size": 64, "num_hidden_layers": 1, "vocab_size": 99,
+      "num_heads": 4, "head_dim": 32, "state_size": 16, "n_groups": 2)";
+    QTest::newRow("delta rule") << R"("model_type": "qwen3_5_text", "layer_types": ["linear_attention"], "hidden_size": 64,
+      "num_hidden_layers": 1, "vocab_size": 99, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16,
+      "intermediate_size": 96, "linear_num_key_heads": 2, "linear_num_value_heads": 4, "linear_key_head_dim": 24,
+      "linear_value_head_dim": 16, "linear_conv_kernel_dim": 4)";
+    QTest::newRow("matrix memory") << R"("model_type": "xlstm", "hidden_size": 64, "num_hidden_layers": 1, "vocab_size": 99,
+      "num_heads": 4)";
+    QTest::newRow("recurrence") << R"("model_type": "recurrent_gemma", "hidden_size": 64, "num_hidden_layers": 1,
+      "vocab_size": 99, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "intermediate_size": 96)";
+    QTest::newRow("average") << QString(kRwkv);
+  }
+  void no_state_is_split_along_its_positions() {
+    QFETCH(QString, config);
+    const auto model = opened(config.toStdString());
+    QVERIFY2(model.has_value(), model ? "" : model.error().message().c_str());
+    const auto* op = find(**model, "layer0/mixer/scan");
+    QVERIFY(op);
+    std::set<DimName> seen;
+    for (const auto& loop : op->dims) {
+      seen.insert(loop.name);
+      if (loop.name == DimName::sequence || loop.name == DimName::time) QVERIFY(!loop.splittable);
+      if (loop.name == DimName::batch) QVERIFY(loop.splittable);
+    }
+    QVERIFY(seen.count(DimName::sequence) && seen.count(DimName::batch));
+  }
+
   // One position attends by weights of its own and takes the place of what it found otherwise: the same shape goes on.
   void a_global_token_attends_once_more() {
     const auto model = opened(kLongformer);

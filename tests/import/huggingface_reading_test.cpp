@@ -209,18 +209,25 @@ class HuggingfaceReadingTest : public QObject {
     QCOMPARE(model->tensors[op->outputs[1].tensor].elements(), std::int64_t(2 * 4 * 128 * 16));
   }
   void delta_nets_follow_the_closed_formula() {
-    const double b = 2, s = 32, h = 64, f = 96, hk = 2, hv = 4, dk = 24, dv = 16, kernel = 4, words = 100;
-    const auto model = built(R"({"model_type": "qwen3_5_text", "layer_types": ["linear_attention"], "num_hidden_layers": 1,
-      "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "intermediate_size": 96,
-      "vocab_size": 100, "linear_num_key_heads": 2, "linear_num_value_heads": 4, "linear_key_head_dim": 24,
-      "linear_value_head_dim": 16, "linear_conv_kernel_dim": 4})", {2, 32});
-    QVERIFY(model);
+    const double b = 2, h = 64, f = 96, hk = 2, hv = 4, dk = 24, dv = 16, kernel = 4, words = 100;
     const double keys = hk * dk, values = hv * dv;
     const double products = h * (2 * keys + 2 * values + 2 * hv) + values * h + 3 * h * f;
-    const double chunk = 32;  // 64 positions, but no more than there are
-    const double scan = hv * (chunk * (3 * dk + 2 * dv) + 3 * dk * dv);
-    QCOMPARE(summarise(*model).macs_forward,
-             b * s * (products + kernel * (2 * keys + values) + scan + h * words));
+    for (const int positions : {32, 64, 160}) {
+      const auto model = built(R"({"model_type": "qwen3_5_text", "layer_types": ["linear_attention"], "num_hidden_layers": 1,
+        "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "intermediate_size": 96,
+        "vocab_size": 100, "linear_num_key_heads": 2, "linear_num_value_heads": 4, "linear_key_head_dim": 24,
+        "linear_value_head_dim": 16, "linear_conv_kernel_dim": 4})", {2, positions});
+      QVERIFY(model);
+      const double chunk = positions == 32 ? 32 : 64;  // 64 positions, but no more than there are
+      const double scan = hv * (chunk * (3 * dk + 2 * dv) + 3 * dk * dv);
+      QCOMPARE(summarise(*model).macs_forward,
+               b * positions * (products + kernel * (2 * keys + values) + scan + h * words));
+      // One state [head, value channel, key channel] is kept for each chunk.
+      const Operator* op = find(*model, "layer0/mixer/scan");
+      QVERIFY(op);
+      QCOMPARE(model->tensors[op->outputs[1].tensor].elements(),
+               std::int64_t(2 * (positions == 160 ? 3 : 1) * 4 * 24 * 16));
+    }
   }
   void an_indexer_pays_for_itself() {
     const auto model_of = [](int chosen) {

@@ -327,6 +327,30 @@ class TaskGraphTest : public QObject {
     QCOMPARE((*piper)->memory_of(3), std::int64_t(80000000000));
   }
 
+  // Each layer's activations go to whoever reads it and to its own backward task, gradients of the same size come back.
+  void profiles_send_gradients_back() {
+    const auto read = read_task_graph(
+        "node1 -- A -- forward_compute_time=1, backward_compute_time=2, activation_size=100, parameter_size=20\n"
+        "node2 -- B -- forward_compute_time=3, backward_compute_time=4, activation_size=30, parameter_size=0\n"
+        "node3 -- C -- forward_compute_time=5, backward_compute_time=6, activation_size=7, parameter_size=0\n"
+        "\tnode1 -- node2\n\tnode1 -- node3\n\tnode2 -- node3\n",
+        "profile.txt");
+    QVERIFY2(read, read ? "" : read.error().message().c_str());
+    const TaskGraph& g = **read;
+    std::set<std::string> edges;
+    for (TaskIndex t = 0; t < g.task_count(); ++t)
+      for (EdgeIndex e = g.out_begin[t]; e < g.out_begin[t + 1]; ++e)
+        edges.insert(fmt::format("{} > {}: {}", g.names[t], g.names[g.out_to[e]], g.out_bytes[e]));
+    const std::set<std::string> expected = {
+        "node1 A > node2 B: 100",           "node1 A > node3 C: 100",
+        "node2 B > node3 C: 30",            "node1 A > node1 A (backward): 100",
+        "node2 B > node2 B (backward): 30", "node3 C > node3 C (backward): 7",
+        "node2 B (backward) > node1 A (backward): 100", "node3 C (backward) > node1 A (backward): 100",
+        "node3 C (backward) > node2 B (backward): 30"};
+    for (const auto& edge : edges) QVERIFY2(expected.count(edge), edge.c_str());
+    QCOMPARE(edges.size(), expected.size());
+  }
+
   void every_real_graph_simulates() {
     REQUIRE_DATA(data);
     for (const auto& entry : std::filesystem::recursive_directory_iterator(data / "placement")) {

@@ -410,6 +410,38 @@ class ManualTest : public QObject {
     QVERIFY2(sum.time_s > bytes / link.bandwidth, qPrintable(QString::number(sum.time_s)));
     QCOMPARE(plan.cost[NetworkPart::all_reduce], sum.time_s);
   }
+
+  /// Layers that run again are rebuilt one at a time, in the room of the largest, wherever it stands: here the first,
+  /// whose dense block is far wider than the experts behind it. Each channel more of its gate, up and their product is
+  /// there once; its weights, their gradients and both moments are held with or without running again.
+  void what_runs_again_needs_the_room_of_the_largest_layer() {
+    const std::int64_t batch = 16, sequence = 8;
+    const auto layers = [&](int width) {
+      const auto source = parse_huggingface_config(R"({"model_type": "deepseek_v2", "hidden_size": 64, "vocab_size": 96,
+        "num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 4, "moe_intermediate_size": 32,
+        "n_routed_experts": 4, "n_shared_experts": 1, "num_experts_per_tok": 2, "first_k_dense_replace": 1,
+        "kv_lora_rank": 16, "qk_nope_head_dim": 16, "qk_rope_head_dim": 8, "v_head_dim": 16, "q_lora_rank": null,
+        "intermediate_size": )" + std::to_string(width) +
+                                                       "}",
+                                                   "config.json");
+      if (!source) qFatal("%s", source.error().message().c_str());
+      return scenario_on(*(*source)->bind({batch, sequence}), "v100-16gb-1x1");
+    };
+    for (const char* text : {"manual:recompute", "manual"}) {
+      const std::int64_t more = point_of(text, layers(2048)).memory_bytes - point_of(text, layers(1024)).memory_bytes;
+      QCOMPARE(more, 1024 * (3 * batch * sequence * 4 + 3 * 64 * (4 + 4 + 8)));
+    }
+  }
+
+  /// Groups of two do not fit into nodes of three, and a device of each of two nodes is no group either.
+  void a_tensor_group_is_a_part_of_a_node_or_whole_nodes() {
+    const auto scenario = scenario_on(builtin("gpt2?layers=2&hidden=384&sequence=16", 6), "v100-16gb-2x3");
+    for (const char* fits : {"manual:tp=1", "manual:tp=3", "manual:tp=6"})
+      QVERIFY2(run(fits, scenario).has_value(), qPrintable(why(run(fits, scenario))));
+    const auto across = run("manual:tp=2", scenario);
+    QVERIFY(!across.has_value());
+    QVERIFY2(why(across).contains("neither equal parts of a node nor whole nodes"), qPrintable(why(across)));
+  }
 };
 
 QTEST_APPLESS_MAIN(ManualTest)
