@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products, convolutions and recurrent cells: the operators whose multiply-accumulates are counted.
+#include <algorithm>
+
 #include "core/model/builder.h"
 #include "core/model/builder_detail.h"
 
@@ -215,8 +217,10 @@ TensorId ModelBuilder::convolution(std::string name, TensorId x, TensorId w, std
       if (value < 1 || value > kLimit)
         return broken(name, "a stride, dilation or size of a convolution is out of range");
     }
-    if (std::abs(c.pads_begin[i]) > kLimit || std::abs(c.pads_end[i]) > kLimit)
+    if (std::min(c.pads_begin[i], c.pads_end[i]) < -kLimit || std::max(c.pads_begin[i], c.pads_end[i]) > kLimit)
       return broken(name, "a padding of a convolution is out of range");
+    if (c.transposed && in.shape[i + 2] > kMaxElements / c.strides[i])
+      return broken(name, "a convolution's output is too large");
     const double extent_check = static_cast<double>(c.dilations[i]) * static_cast<double>(c.kernel[i]);
     if (extent_check > static_cast<double>(kLimit)) return broken(name, "the kernel of a convolution is out of range");
     const std::int64_t extent = (c.kernel[i] - 1) * c.dilations[i] + 1, pads = c.pads_begin[i] + c.pads_end[i];

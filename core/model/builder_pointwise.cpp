@@ -205,7 +205,8 @@ TensorId ModelBuilder::pooling(std::string name, std::string detail, TensorId x,
     if (size <= 1) continue;
     auto dim = parallel_dim(in.dims[d], size);
     if (d >= 2) {
-      const bool no_halo = !kernel.empty() && d - 2 < kernel.size() && in.shape[d] == out_shape[d] * kernel[d - 2];
+      const bool no_halo = !kernel.empty() && d - 2 < kernel.size() && in.shape[d] % kernel[d - 2] == 0 &&
+                           in.shape[d] / kernel[d - 2] == out_shape[d];
       dim.role = kernel.empty() ? DimRole::reduction : DimRole::window;
       dim.splittable = no_halo;
       const auto loop = add(op.dims, dim);

@@ -7,6 +7,7 @@
 #include <QtTest>
 #include <ctime>
 #include <fstream>
+#include <limits>
 #include <set>
 
 #include "core/import/onnx/onnx_source.h"
@@ -154,6 +155,127 @@ class OnnxMalformedTest : public QObject {
         .initializer(test::integers("a", {1}));
     sliced.node("Slice", {"x", "s", "e", "a"}, {"y"}, {}, "nothing").output("y");
     EXPECT_MESSAGE(sliced.bytes(), "nothing");
+  }
+
+  // No element in all, whatever the other sizes are: what is known of them is neither added up nor walked along.
+  void no_elements_in_huge_sizes() {
+    constexpr std::int64_t kHuge = std::int64_t{1} << 62;
+    const auto begun = [] {
+      test::Model m;
+      m.input("x", {"batch", "8"}).initializer(test::integers("none", {0, kHuge}));
+      m.node("ConstantOfShape", {"none"}, {"c"});
+      return m;
+    };
+    test::Model joined = begun();
+    joined.node("Concat", {"c", "c"}, {"d"}, {test::attribute("axis", std::int64_t{1})}, "joined");
+    joined.node("Add", {"x", "d"}, {"y"}).output("y");
+    EXPECT_MESSAGE(joined.bytes(), "'");
+    test::Model cut = begun();
+    cut.initializer(test::integers("first", {0})).node("Slice", {"c", "first", "first", "first"}, {"d"}, {}, "cut");
+    cut.node("Add", {"x", "d"}, {"y"}).output("y");
+    EXPECT_MESSAGE(cut.bytes(), "'");
+  }
+
+  // Its amount is no number of 64 bits, so that no bound on amounts holds it off.
+  void the_least_number() {
+    using Sizes = std::vector<std::int64_t>;
+    constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+    const auto layer = [](const char* kind, const std::vector<Message>& attributes) {
+      test::Model m;
+      m.input("x", {"batch", "4", "16"}).weight("w", {4, 4, 1});
+      const bool weighs = std::string_view(kind).starts_with("Conv");
+      m.node(kind, weighs ? std::vector<std::string>{"x", "w"} : std::vector<std::string>{"x"}, {"y"}, attributes, "layer");
+      return m.output("y").bytes();
+    };
+    for (const Sizes& pads : {Sizes{kLeast, -1}, Sizes{-1, kLeast}}) {
+      EXPECT_MESSAGE(layer("Conv", {test::attribute("pads", pads)}), "layer", "a padding is out of range");
+      EXPECT_MESSAGE(layer("MaxPool", {test::attribute("kernel_shape", Sizes{2}), test::attribute("pads", pads)}), "layer",
+                     "a padding is out of range");
+    }
+    EXPECT_MESSAGE(layer("Pad", {test::attribute("paddings", Sizes{0, 0, kLeast, 0, 0, -1})}), "layer",
+                   "a padding is out of range");
+    EXPECT_MESSAGE(layer("ConvTranspose", {test::attribute("output_padding", Sizes{kLeast})}), "layer",
+                   "output_padding is out of range");
+    EXPECT_MESSAGE(layer("ConvTranspose", {test::attribute("output_shape", Sizes{kLeast})}), "layer",
+                   "output_shape is out of range");
+  }
+
+  void products_beyond_64_bits() {
+    const auto layer = [](const char* kind, const char* size, const std::vector<Message>& attributes) {
+      test::Model m;
+      m.input("x", {"batch", "1", size}).weight("w", {1, 1, 1});
+      const bool weighs = std::string_view(kind).starts_with("Conv");
+      m.node(kind, weighs ? std::vector<std::string>{"x", "w"} : std::vector<std::string>{"x"}, {"y"}, attributes, "layer");
+      return m.output("y").bytes();
+    };
+    using Sizes = std::vector<std::int64_t>;
+    EXPECT_MESSAGE(layer("ConvTranspose", "549755813888", {test::attribute("strides", Sizes{1 << 29})}), "layer", "too large");
+    // Windows side by side are told by sizes that are multiples.
+    QCOMPARE(outcome(layer("MaxPool", "70368744177664", {test::attribute("kernel_shape", Sizes{1 << 29})})), std::string());
+  }
+
+  void results_that_have_no_name() {
+    test::Model product;
+    product.input("x", {"batch", "8"}).weight("w", {8, 4}).weight("bias", {1, 4});
+    product.node("Gemm", {"x", "w", "bias"}, {"", "more"}, {}, "unnamed").node("Relu", {"more"}, {"y"}).output("y");
+    EXPECT_MESSAGE(product.bytes(), "reads 'more'");
+    test::Model cut;
+    cut.input("x", {"batch", "8"}).initializer(test::integers("none", {0, 5000}));
+    cut.initializer(test::integers("one", {1})).initializer(test::integers("two", {2}));
+    cut.node("ConstantOfShape", {"none"}, {"c"}).node("Slice", {"c", "one", "two", "one"}, {"", "more"}, {}, "cut");
+    cut.node("Add", {"x", "more"}, {"y"}).output("y");
+    EXPECT_MESSAGE(cut.bytes(), "reads 'more'");
+  }
+
+  void scalars_where_dimensions_are_read() {
+    test::Model attention;
+    attention.input("x", {"batch", "4", "16"}).initializer(test::number("s", 1)).weight("bias", {48});
+    attention.node("MultiHeadAttention", {"x", "s", "s", "bias"}, {"y"}, {test::attribute("num_heads", std::int64_t{2})}, "layer",
+                   "com.microsoft");
+    attention.output("y");
+    EXPECT_MESSAGE(attention.bytes(), "layer", "heads do not divide");
+    test::Model embedding;
+    embedding.input("x", {"batch", "8"}).weight("words", {10, 8}).weight("places", {10, 8}).initializer(test::integer("id", 3));
+    embedding.node("EmbedLayerNormalization", {"id", "", "words", "places"}, {"row", "mask"}, {}, "layer", "com.microsoft");
+    embedding.node("Add", {"x", "row"}, {"y"}).output("y");
+    QCOMPARE(outcome(embedding.bytes()), std::string());
+  }
+
+  void sums_that_come_round_again() {
+    constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+    using Sizes = std::vector<std::int64_t>;
+    const auto runtime = [](const char* kind, const std::vector<std::string>& inputs, const std::vector<Message>& attributes) {
+      test::Model m;
+      m.input("x", {"batch", "4", "16"}).weight("w", {16, 16});
+      return m.node(kind, inputs, {"y"}, attributes, "layer", "com.microsoft").output("y").bytes();
+    };
+    EXPECT_MESSAGE(runtime("GroupQueryAttention", {"x"},
+                           {test::attribute("num_heads", std::int64_t{2}), test::attribute("kv_num_heads", kMost)}),
+                   "layer", "do not fit its heads");
+    EXPECT_MESSAGE(runtime("Attention", {"x", "w"},
+                           {test::attribute("num_heads", std::int64_t{2}),
+                            test::attribute("qkv_hidden_sizes", Sizes{kMost, kMost, 18})}),
+                   "layer", "three projections");
+    test::Model gathered;
+    gathered.input("x", {"batch", "8"}).initializer(test::integers("at", {0}));
+    gathered.node("GatherND", {"x", "at"}, {"y"}, {test::attribute("batch_dims", kMost)}, "layer").output("y");
+    EXPECT_MESSAGE(gathered.bytes(), "layer", "do not fit its data");
+    // Heads times channels, of a result that is refused before.
+    test::Model merged;
+    merged.input("q", {"batch", "1099511627776", "1", "1"}).weight("k", {4, 1, 1, 1}).weight("v", {4, 1, 1, 1099511627776});
+    merged.node("MultiHeadAttention", {"q", "k", "v"}, {"y"}, {test::attribute("num_heads", std::int64_t{1})}, "layer",
+                "com.microsoft");
+    merged.output("y");
+    EXPECT_MESSAGE(merged.bytes(), "layer");
+    test::Model biased;
+    biased.input("x", {"batch", "8"}).weight("w", {8, 4}).initializer(test::integers("wide", {1LL << 48, 1LL << 48}));
+    biased.node("ConstantOfShape", {"wide"}, {"c"}).node("Gemm", {"x", "w", "c"}, {"y"}, {}, "layer").output("y");
+    EXPECT_MESSAGE(biased.bytes(), "layer");
+    test::Model padded;  // a constant of nothing in all
+    padded.input("x", {"batch", "8"}).initializer(test::integers("sides", {0, 1LL << 40, 0, 1LL << 40}));
+    padded.node("Constant", {}, {"c"}, {test::tensor_attribute("value", test::tensor("", {0, kMost}, test::kFloat))}, "layer");
+    padded.node("Pad", {"c", "sides"}, {"d"}).node("Add", {"x", "d"}, {"y"}).output("y");
+    EXPECT_MESSAGE(padded.bytes(), "layer", "impossible dimension");
   }
 
   void sizes_that_do_not_fit() {

@@ -116,6 +116,23 @@ class TensorflowMalformedTest : public QObject {
             "number of parts");
   }
 
+  // Its amount is no number of 64 bits, so that no bound on amounts holds it off.
+  void the_least_number() {
+    const std::string least = "-9223372036854775808";
+    const auto constant = [](const std::string& name, const std::string& shape_, const std::vector<std::string>& values) {
+      std::string words = "tensor { dtype: DT_INT64 tensor_shape " + shape_;
+      for (const auto& value : values) words += " int64_val: " + value;
+      return node(name, "Const", {}, attribute("value", words + " }"));
+    };
+    const std::string scalars = constant("from", "{}", {least}) + constant("to", "{}", {"0"}) + constant("step", "{}", {"1"});
+    REFUSED(placeholder("x", {-1, 6}, "DT_INT64") + scalars + node("r", "Range", {"from", "to", "step"}) +
+                node("y", "AddV2", {"x", "r"}),
+            "'r'");
+    REFUSED(placeholder("x", {-1, 6}) + constant("sides", shape_text({2, 2}), {"0", "0", least, "-1"}) +
+                node("y", "Pad", {"x", "sides"}),
+            "a padding is out of range");
+  }
+
   void cycles_and_recursion() {
     REFUSED(
         placeholder("x", {-1, 6}) + node("a", "Add", {"x", "b"}) + node("b", "Relu", {"a"}) + node("c", "Relu", {"b"}),

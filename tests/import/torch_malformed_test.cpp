@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Archives and programs that are cut, wrong or meant to harm: one message each, no crash, no memory for what is claimed.
 #include <QTest>
+#include <limits>
 
 #include "core/import/torch/archive.h"
 #include "tests/import/torch_archive.h"
@@ -146,6 +147,56 @@ class TorchMalformedTest : public QObject {
           refused += source.error().message().find("has a tensor without a name") != std::string::npos;
         }
     QCOMPARE(refused, 4 * 3);  // the inner graph's argument, what it reads, and both operands of the sum
+  }
+
+  void numbers_that_no_operator_takes_data() {
+    QTest::addColumn<QString>("target");
+    QTest::addColumn<QString>("arguments");
+    QTest::addColumn<QString>("words");
+    const auto row = [](const char* name, const char* target, const std::string& arguments, const char* words) {
+      QTest::newRow(name) << QString(target) << QString::fromStdString(arguments) << QString(words);
+    };
+    // Of x [4, 8], a scalar s, and queries and keys [2, 4, 6, 8] and [2, 2, 6, 8].
+    constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+    const std::string x = "self=" + P::of("x") + ";", repeat = "aten.repeat_interleave.self_int";
+    const auto repeated = [&](const char* name, const std::string& what, std::int64_t times, int dim, const char* words) {
+      row(name, repeat.c_str(), what + "repeats=" + P::whole(times) + ";dim=" + P::whole(dim), words);
+    };
+    repeated("repeated beyond the dimensions", x, 2, 2, "dimension 2 of 2");
+    repeated("repeated scalar", "self=" + P::of("s") + ";", 2, 0, "of a scalar");
+    repeated("repeated too often", x, kMost, 1, "impossible number of times");
+    repeated("repeated less than never", x, -2, 1, "impossible number of times");
+    row("narrowed beyond any number", "aten.narrow.default",
+        x + "dim=" + P::whole(1) + ";start=" + P::whole(kMost) + ";length=" + P::whole(kMost), "(aten.narrow.default)");
+    row("range without its end", "aten.arange.default", R"(end={"as_floats": []})", "");
+    row("range to beyond any number", "aten.arange.default", R"(end={"as_float": 1e300})", "");
+    row("filled beyond any number", "aten.scalar_tensor.default", R"(s={"as_float": -1e300})", "");
+    const std::string q = "query=" + P::of("q") + ";key=" + P::of("k") + ";attn_mask=" + P::of("bias") + ";value=";
+    const char* attention = "aten.scaled_dot_product_attention.default";
+    row("values without heads", attention, q + P::of("x"), "values do not fit the keys");
+    row("values that nothing tells of", attention, q + P::of("untold"), "which nothing makes");
+    row("values of other heads", attention, q + P::of("wide"), "values do not fit the keys");
+  }
+  void numbers_that_no_operator_takes() {
+    QFETCH(QString, target);
+    QFETCH(QString, arguments);
+    QFETCH(QString, words);
+    P p;
+    p.data("x", {"4", "8"}).data("s", {}).data("q", {"2", "4", "6", "8"}).data("k", {"2", "2", "6", "8"});
+    p.data("wide", {"2", "281474976710656", "6", "8"}).parameter("bias", "attn.bias", {"1", "4", "6", "6"});
+    p.tensor("untold", {"4", "8"}).tensor("y", {"4", "8"}, 5).tensor("z", {"4", "8"});
+    std::vector<std::pair<std::string, std::string>> given;
+    for (const QString& one : arguments.split(u';', Qt::SkipEmptyParts))
+      given.emplace_back(one.section(u'=', 0, 0).toStdString(), one.section(u'=', 1).toStdString());
+    p.node(target.toStdString(), given, {"y"}).node("aten.mul.Tensor", {{"self", P::of("x")}, {"other", P::of("y")}}, {"z"});
+    std::string json = p.result("z").json();
+    const std::string untold = R"("untold": {)";
+    json.replace(json.find(untold), untold.size(), R"("other": {)");
+    const auto source = opened_archive(archive(json));
+    const Expected<ModelPtr> model = source ? (*source)->bind({4, 0}) : Expected<ModelPtr>(source.error());
+    // Ranges and numbers of any value may be said in a file: a model, or one message.
+    const std::string said = model ? "" : model.error().message();
+    QVERIFY2(said.find(words.toStdString()) != std::string::npos, said.c_str());
   }
 
   void two_programs_are_one_too_many() {

@@ -286,6 +286,7 @@ class TorchProgramTest : public QObject {
     row("aten.flatten.using_ints", "start_dim=" + P::whole(1) + ";end_dim=" + P::whole(2), "10,48");
     row("aten.select.int", "dim=" + P::whole(1) + ";index=" + P::whole(0), "10,8");
     row("aten.slice.Tensor", "dim=" + P::whole(2) + ";start=" + P::whole(2) + ";end=" + P::whole(6), "10,6,4");
+    row("aten.narrow.default", "dim=" + P::whole(2) + ";start=" + P::whole(-3) + ";length=" + P::whole(3), "10,6,3");
     row("aten.mean.dim", "dim=" + P::ints("-1") + R"(;keepdim={"as_bool": true})", "10,6,1");
     row("aten.sum.dim_IntList", "dim=" + P::ints("1"), "10,8");
     row("aten.roll.default", "shifts=" + P::ints("3") + ";dims=" + P::ints("1"), "10,6,8");

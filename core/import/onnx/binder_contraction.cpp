@@ -23,13 +23,18 @@ void Binder::on_convolution(const Node& node) {
   if (c.transposed) {
     const auto extra = spatial_attribute(node, "output_padding", spatial, 0), wanted = node.integers("output_shape");
     if (extra.size() != spatial) return fail(node, "output_padding has the wrong number of dimensions");
+    constexpr std::int64_t kLimit = std::int64_t{1} << 30, kLargest = std::int64_t{1} << 60;
     for (std::size_t s = 0; s < spatial; ++s) {
+      if (extra[s] <= -kLimit || extra[s] >= kLimit) return fail(node, "output_padding is out of range");
+      if (x[s + 2] > kLargest / c.strides[s]) return fail(node, "its result is too large");
+      if (wanted.size() == spatial && (wanted[s] < 1 || wanted[s] > kLargest))
+        return fail(node, "output_shape is out of range");
       const std::int64_t full = (x[s + 2] - 1) * c.strides[s] + (c.kernel[s] - 1) * c.dilations[s] + 1;
       if (wanted.size() == spatial)
         c.pads_end[s] = full - c.pads_begin[s] - wanted[s];
       else if (node.text("auto_pad", "NOTSET").rfind("SAME", 0) == 0)
         c.pads_end[s] = full - c.pads_begin[s] - x[s + 2] * c.strides[s];
-      else if (std::abs(extra[s]) < (1 << 30))
+      else
         c.pads_end[s] -= extra[s];
     }
   }
@@ -65,10 +70,9 @@ void Binder::on_gemm(const Node& node) {
   if (in(node, 2).kind == Value::Kind::constant && graph_.values[node.inputs[2]].initializer) weight(node, 2);
   const auto bias_shape = shape(node, 2);
   const auto n = builder_->tensor(y).shape.empty() ? 1 : builder_->tensor(y).shape.back();
-  std::int64_t elements = 1;
-  for (const auto size : bias_shape) elements *= size;
-  if (bias_shape.size() == 1 && elements == n && builder_->add_bias(y, weight(node, 2))) return set(node, 0, y, groups);
+  if (bias_shape.size() == 1 && bias_shape[0] == n && builder_->add_bias(y, weight(node, 2))) return set(node, 0, y, groups);
   set(node, 0, y, groups);
+  if (node.output(0) < 0) return;
   const auto terms = grouped_operands({node.outputs[0], node.inputs[2]});
   set(node, 0, builder_->elementwise(operator_name(node) + "/bias", "Add", terms.tensors), terms.groups);
 }

@@ -141,7 +141,8 @@ void Binder::on_embed_norm(const Node& node) {
   const auto sum = builder_->elementwise(name + "/sum", "Add", terms);
   const int last = static_cast<int>(builder_->tensor(sum).shape.size()) - 1;
   set(node, 0, builder_->normalisation(name, sum, last, optional_weight(node, 5), optional_weight(node, 6)));
-  if (node.output(1) >= 0) set_unknown_constant(node.outputs[1], {shape(node, 0)[0]}, ElementType::i32);
+  const Shape rows = shape(node, 0).empty() ? Shape() : Shape{shape(node, 0)[0]};
+  if (node.output(1) >= 0) set_unknown_constant(node.outputs[1], rows, ElementType::i32);
   if (node.output(2) >= 0) set(node, 2, sum);
 }
 
@@ -180,7 +181,7 @@ void Binder::attend(const Node& node, TensorId q, TensorId k, TensorId v, bool m
   const int last = shared > 1 ? 4 : 3;
   auto y = builder_->matmul(name + "/context", builder_->softmax(name + "/softmax", scores, last), values);
   if (shared > 1) y = builder_->reshape(name + "/together", y, {qs[0], qs[1], qs[2], vs[3]});
-  if (merge) {
+  if (merge && !builder_->error()) {
     y = builder_->transpose(name + "/by_position", y, {0, 2, 1, 3});
     y = builder_->reshape(name + "/merged", y, {qs[0], qs[2], qs[1] * vs[3]});
   }
@@ -214,7 +215,11 @@ void Binder::on_multi_head_attention(const Node& node) {
   std::vector<TensorId> parts{operand(node, 0), operand(node, 1), operand(node, 2)};
   if (has(node, 3)) {
     std::vector<std::int64_t> sizes;
-    for (const auto part : parts) sizes.push_back(builder_->tensor(part).shape.back());
+    for (const auto part : parts) {
+      const Shape& own = builder_->tensor(part).shape;
+      if (own.empty()) return fail(node, "its heads do not divide its channels");
+      sizes.push_back(own.back());
+    }
     const auto biases = builder_->split(operator_name(node) + "/bias", weight(node, 3), 0, sizes);
     for (std::size_t i = 0; i < 3 && biases.size() == 3; ++i) {
       const TensorId terms[] = {parts[i], biases[i]};
@@ -236,7 +241,8 @@ void Binder::on_group_query_attention(const Node& node) {
     k = operand(node, 1), v = operand(node, 2);
   } else {
     const Shape packed = builder_->tensor(q).shape;
-    if (packed.size() != 3 || heads < 1 || shared < 1 || packed[2] % (heads + 2 * shared) != 0)
+    if (packed.size() != 3 || heads < 1 || shared < 1 || std::max(heads, shared) > packed[2] ||
+        packed[2] % (heads + 2 * shared) != 0)
       return fail(node, "its packed projections do not fit its heads");
     const auto channels = packed[2] / (heads + 2 * shared);
     const std::int64_t sizes[] = {heads * channels, shared * channels, shared * channels};
@@ -257,7 +263,8 @@ void Binder::on_packed_attention(const Node& node) {
   const Shape w = shape(node, 1);
   if (w.size() != 2) return fail(node, "its weight is no matrix");
   if (sizes.empty()) sizes.assign(3, w[1] / 3);
-  if (sizes.size() != 3 || sizes[0] + sizes[1] + sizes[2] != w[1])
+  const auto part_of_all = [&](std::int64_t size) { return size >= 1 && size <= w[1]; };
+  if (sizes.size() != 3 || !std::all_of(sizes.begin(), sizes.end(), part_of_all) || sizes[0] + sizes[1] + sizes[2] != w[1])
     return fail(node, "its weight does not fit three projections");
   const auto all = builder_->linear(operator_name(node) + "/projection", operand(node, 0), weight(node, 1),
                                     optional_weight(node, 2));

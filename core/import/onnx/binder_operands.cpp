@@ -301,11 +301,12 @@ bool Binder::pads_of(const Node& node, const Shape& input, const Shape& kernel, 
     }
   } else if (!pads.empty() && automatic != "VALID") {
     if (pads.size() != 2 * count) return fail(node, "pads do not fit the number of spatial dimensions"), false;
+    constexpr std::int64_t kLimit = 1 << 30;  // no amounts: that of the least number is none
+    for (const auto pad : pads)
+      if (pad < -kLimit || pad > kLimit) return fail(node, "a padding is out of range"), false;
     for (std::size_t s = 0; s < count; ++s) {
       begin[s] = pads[s];
       end[s] = pads[s + count];
-      if (std::abs(begin[s]) > (1 << 30) || std::abs(end[s]) > (1 << 30))
-        return fail(node, "a padding is out of range"), false;
     }
   }
   return true;

@@ -177,7 +177,9 @@ void Binder::on_slice(const Node& node) {
       return fail(node, "leaves nothing of a dimension of size " + std::to_string(size));
   }
   // What is left of a rotation over all channels: nothing, which a concatenation passes over.
-  if (std::find(target.begin(), target.end(), 0) != target.end())
+  const bool nothing = std::find(target.begin(), target.end(), 0) != target.end();
+  if (nothing && node.output(0) < 0) return;
+  if (nothing)
     return set_unknown_constant(node.outputs[0], target, in(node, 0).type);
   if (target == from && !steps) return alias(node, 0, node.inputs[0]);
   const Value& value = in(node, 0);
@@ -235,7 +237,8 @@ void Binder::on_pad(const Node& node) {
     const auto at = axes ? axis(node, (*axes)[k], from.size()) : std::optional<std::size_t>(k);
     if (!at) return;
     const std::int64_t before = (*pads)[k], after = (*pads)[k + count];
-    if (std::abs(before) > (1LL << 40) || std::abs(after) > (1LL << 40)) return fail(node, "a padding is out of range");
+    constexpr std::int64_t kLimit = std::int64_t{1} << 40;
+    if (std::min(before, after) < -kLimit || std::max(before, after) > kLimit) return fail(node, "a padding is out of range");
     target[*at] += before + after;
     if (target[*at] < 1) return fail(node, "pads away a whole dimension");
   }

@@ -137,7 +137,7 @@ void Binder::on_constant(const Node& node) {
   if (!tensor || node.output(0) < 0) return fail(node, "holds no tensor of numbers");
   double elements = 1;
   for (const auto size : attribute->tensor->dims) {
-    if (size < 0) return fail(node, "holds a tensor with a negative dimension");
+    if (size < 0 || size > (std::int64_t{1} << 48)) return fail(node, "holds a tensor with an impossible dimension");
     elements *= static_cast<double>(size);
   }
   if (elements > 1e18) return fail(node, "holds a tensor of more than 10^18 elements");
@@ -199,9 +199,11 @@ void Binder::on_known_opaque(const Node& node) {
     if (!needs(node, 2)) return;
     const Shape indices = shape(node, 1);
     const auto batch = node.integer("batch_dims", 0);
-    const auto depth = indices.empty() ? 0 : indices.back() + batch;
-    if (indices.empty() || depth < 0 || depth > static_cast<std::int64_t>(out.size()))
-      return fail(node, "its indices do not fit its data");
+    const auto rank = static_cast<std::int64_t>(out.size());
+    const auto depth = indices.empty() || std::min(batch, indices.back()) < 0 || std::max(batch, indices.back()) > rank
+                           ? -1
+                           : indices.back() + batch;
+    if (depth < 0 || depth > rank) return fail(node, "its indices do not fit its data");
     Shape result(indices.begin(), indices.end() - 1);
     result.insert(result.end(), out.begin() + depth, out.end());
     out = result;

@@ -13,10 +13,11 @@ namespace turnpoint::onnx::detail {
 using Shape = std::vector<std::int64_t>;
 using Inputs = std::vector<ConstantPtr>;
 
+/// None too where a size alone is beyond what is kept, though another be 0: sizes are added up and walked along.
 inline std::optional<std::size_t> elements(const Shape& shape) {
   std::size_t total = 1;
   for (const auto size : shape) {
-    if (size < 0) return std::nullopt;
+    if (size < 0 || size > static_cast<std::int64_t>(kMaxKeptElements)) return std::nullopt;
     if (size > 0 && total > kMaxKeptElements / static_cast<std::size_t>(size)) return std::nullopt;
     total *= static_cast<std::size_t>(size);
   }

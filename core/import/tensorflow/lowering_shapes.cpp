@@ -221,7 +221,7 @@ void Lowering::on_range() {
   if (!needs(3)) return;
   const auto from = constants(0), to = constants(1), step = constants(2);
   if (from && to && step && from->size() == 1 && to->size() == 1 && step->size() == 1 && step->front() != 0 &&
-      std::abs(from->front()) <= 64 && std::abs(to->front()) <= 64) {
+      std::min(from->front(), to->front()) >= -64 && std::max(from->front(), to->front()) <= 64) {
     std::vector<std::int64_t> values;
     for (auto v = from->front(); step->front() > 0 ? v < to->front() : v > to->front();
          v += std::clamp<std::int64_t>(step->front(), -8192, 8192))

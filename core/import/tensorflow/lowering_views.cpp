@@ -256,10 +256,10 @@ void Lowering::on_pad() {
     }
     Shape shape = *x.shape;
     for (std::size_t d = 0; d < shape.size(); ++d) {
-      const bool known =
-          shape[d] >= 0 && std::abs((*pads)[2 * d]) < (1LL << 40) && std::abs((*pads)[2 * d + 1]) < (1LL << 40);
-      if ((*pads)[2 * d] != 0 || (*pads)[2 * d + 1] != 0)
-        shape[d] = known ? shape[d] + (*pads)[2 * d] + (*pads)[2 * d + 1] : -1;
+      constexpr std::int64_t kLimit = std::int64_t{1} << 40;
+      const std::int64_t before = (*pads)[2 * d], after = (*pads)[2 * d + 1];
+      const bool known = shape[d] >= 0 && std::min(before, after) > -kLimit && std::max(before, after) < kLimit;
+      if (before != 0 || after != 0) shape[d] = known ? shape[d] + before + after : -1;
     }
     const auto name = first_order ? x.name : plain(x);
     if (!failed()) set(0, tensor(emit("Pad", {name, integers("pads", list)}), shape, x.type, first_order));

@@ -2,12 +2,21 @@
 // What a node of the program is called with, as ONNX values and attributes.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/import/torch/lowering.h"
 
 namespace turnpoint::torch_program {
 
 using Kind = Argument::Kind;
+
+std::int64_t whole_number(double number) {
+  using Limits = std::numeric_limits<std::int64_t>;
+  constexpr double kBeyond = 9223372036854775808.0;  // 2^63
+  if (std::isnan(number)) return 0;
+  if (number >= kBeyond) return Limits::max();
+  return number <= -kBeyond ? Limits::min() : static_cast<std::int64_t>(number);
+}
 
 const Argument* Lowering::argument(std::string_view name) const {
   for (const auto& [key, given] : node_->inputs)
@@ -41,7 +50,7 @@ std::string Lowering::scalar(double number, DataType type) {
   if (real)
     out_.initializer(name, {DataType::f32, {}, true, {}, {number}});
   else
-    out_.initializer(name, {DataType::i64, {}, true, {static_cast<std::int64_t>(number)}, {}});
+    out_.initializer(name, {DataType::i64, {}, true, {whole_number(number)}, {}});
   return name;
 }
 
@@ -84,7 +93,7 @@ std::string Lowering::value(const Argument& given) {
   const DataType type = like ? like->type : DataType::f32;
   if (given.kind == Kind::integers && !given.integers.empty()) {
     const Number& number = given.integers.front();
-    return number.name.empty() ? scalar(double(number.value), type) : scalar(number);
+    return number.name.empty() && tensorflow::is_floating(type) ? scalar(double(number.value), type) : scalar(number);
   }
   if (given.kind == Kind::reals && !given.reals.empty()) return scalar(given.reals.front(), DataType::f32);
   if (given.kind == Kind::flag) return scalar(given.flag ? 1 : 0, type);
@@ -152,10 +161,11 @@ std::vector<Size> Lowering::sizes_of(std::string_view name) {
 
 std::size_t Lowering::rank_of(std::string_view name) { return sizes_of(name).size(); }
 
-/// A dimension from 0 on.
+/// A dimension from 0 on; a scalar is counted as having one, as PyTorch does.
 std::int64_t Lowering::axis(std::string_view name, std::int64_t otherwise, std::size_t rank) {
-  const auto given = integer(name, otherwise), made = given < 0 ? given + std::int64_t(rank) : given;
-  if (made < 0 || made > std::int64_t(rank)) {
+  const auto count = std::int64_t(std::max<std::size_t>(rank, 1));
+  const auto given = integer(name, otherwise), made = given < 0 ? given + count : given;
+  if (made < 0 || made >= count) {
     fail("dimension " + std::to_string(given) + " of " + std::to_string(rank));
     return 0;
   }

@@ -20,6 +20,9 @@ struct Lowered {
   std::set<std::string> buffers;  ///< initialisers that nothing trains
 };
 
+/// Towards zero, the nearest that 64 bits hold: a file may say any number, and C++ leaves open what becomes of others.
+std::int64_t whole_number(double number);
+
 class Lowering {
  public:
   Lowering(const Program& program, const std::string& file) : program_(program), file_(file) {}

@@ -152,6 +152,9 @@ void Lowering::on_attention() {
   if (rank < 2 || q.size() != rank) return fail("queries and keys of different ranks are not supported");
   std::string keys = value("key"), values = value("value");
   if (rank == 4 && q[1].value > k[1].value && k[1].value > 0 && k[3].value > 0) {
+    const auto v = sizes_of("value");
+    if (error_) return;
+    if (v.size() != rank || v[1].value != k[1].value || v[3].value < 1) return fail("its values do not fit the keys");
     keys = repeated_heads(keys, "key", q[1].value / k[1].value);
     values = repeated_heads(values, "value", q[1].value / k[1].value);
   }

@@ -179,8 +179,10 @@ void Lowering::on_slice() {
   auto begin = numbers("start"), end = numbers("end"), step = numbers("step");
   if (begin.empty()) begin = {Number{0, {}}};
   if (kind_ == "narrow") {
-    const auto length = integer("length", 1);
-    end = {Number{integer("start", 0) + length, {}}};
+    const auto first = integer("start", 0), length = integer("length", 1);
+    if (length < 0 || std::max(length, first) > kLargestSize) return fail("to an impossible part");
+    // What is counted from the end and reaches it has no last place to be counted from there.
+    end = {Number{first < 0 && first + length == 0 ? kEnd : first + length, {}}};
   }
   if (end.empty()) end = {Number{kEnd, {}}};
   if (step.empty()) step = {Number{1, {}}};
@@ -247,8 +249,7 @@ void Lowering::on_gather() {
 void Lowering::on_arange() {
   const auto whole = [&](const char* name, std::int64_t otherwise) {
     const auto* given = argument(name);
-    if (given && given->kind == Argument::Kind::reals)
-      return scalar(double(std::int64_t(given->reals.front())), DataType::i64);
+    if (given && !given->reals.empty()) return scalar(Number{whole_number(given->reals.front()), {}});
     const auto own = numbers(name);
     return scalar(own.empty() ? Number{otherwise, {}} : own.front());
   };
@@ -292,6 +293,9 @@ void Lowering::on_repeat_interleave() {
   const auto at = axis("dim", 0, sizes.size());
   const auto times = integer("repeats", 1);
   if (error_) return;
+  if (sizes.empty()) return fail("of a scalar is not supported");
+  if (times < 0 || times > kLargestSize / std::max<std::int64_t>(sizes[std::size_t(at)].value, 1))
+    return fail("an impossible number of times");
   std::vector<Number> target(std::size_t(at), Number{0, {}});
   Integers many(sizes.size() + 1, 1);
   many[std::size_t(at) + 1] = times;

@@ -150,7 +150,6 @@ class Reader {
   }
 
   TensorMeta meta(const json& value, const std::string& name) {
-    constexpr std::int64_t kLargest = std::int64_t(1) << 48;
     constexpr std::size_t kMostDims = 32;
     TensorMeta made;
     made.type = type_of(at(value, "dtype"));
@@ -159,7 +158,7 @@ class Reader {
       Size own;
       if (const json& known = at(size, "as_int"); known.is_number_integer()) {
         own.value = known.get<std::int64_t>();
-        if (own.value < 0 || own.value > kLargest) fail("tensor '" + name + "' has an impossible dimension");
+        if (own.value < 0 || own.value > kLargestSize) fail("tensor '" + name + "' has an impossible dimension");
       } else {
         own.symbol = symbol_of(text_of(at(at(size, "as_expr"), "expr_str")));
       }

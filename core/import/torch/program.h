@@ -16,6 +16,8 @@ namespace turnpoint::torch_program {
 
 using tensorflow::DataType;
 
+inline constexpr std::int64_t kLargestSize = std::int64_t{1} << 48;  ///< of a dimension
+
 /// A size: known, or one of a symbol (empty: of an expression of symbols).
 struct Size {
   std::int64_t value = -1;
