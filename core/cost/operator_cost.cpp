@@ -4,16 +4,11 @@
 #include <fmt/format.h>
 #include <algorithm>
 
-#include "core/cost/kind_name.h"
+#include "core/model/operator_kind.h"
 
 namespace turnpoint {
 
 namespace {
-
-bool is_contraction(OperatorKind kind) {
-  return kind == OperatorKind::matmul || kind == OperatorKind::convolution || kind == OperatorKind::recurrent ||
-         kind == OperatorKind::attention;
-}
 
 std::string signature(std::string_view kind, const std::vector<std::int64_t>& dims, std::string_view phase) {
   return fmt::format("{} {} {}", kind, fmt::join(dims, "x"), phase);
@@ -32,23 +27,6 @@ NetworkPart part_of(ReshardMove move) {
 }
 
 }  // namespace
-
-std::string_view kind_name(OperatorKind kind) {
-  switch (kind) {
-    case OperatorKind::matmul: return "matmul";
-    case OperatorKind::convolution: return "convolution";
-    case OperatorKind::recurrent: return "recurrent";
-    case OperatorKind::embedding: return "embedding";
-    case OperatorKind::attention: return "attention";
-    case OperatorKind::softmax: return "softmax";
-    case OperatorKind::normalisation: return "normalisation";
-    case OperatorKind::batch_normalisation: return "batch-normalisation";
-    case OperatorKind::pooling: return "pooling";
-    case OperatorKind::reduction: return "reduction";
-    case OperatorKind::cross_entropy: return "cross-entropy";
-    default: return "elementwise";
-  }
-}
 
 int element_bytes(const Tensor& tensor, Precision precision) {
   if (!is_floating(tensor.type)) return size_of(tensor.type);
@@ -96,7 +74,7 @@ OperatorCostModel::OperatorCostModel(const Scenario& scenario, const TensorUses&
 }
 
 std::string fitted_kind(const Model& model, const Operator& op) {
-  std::string kind(kind_name(op.kind));
+  std::string kind(record_of(op.kind).timed_as);
   if (op.kind == OperatorKind::matmul && op.inputs.size() > 1 &&
       model.tensors[op.inputs[1].tensor].role == TensorRole::activation)
     return kind + " of activations";
@@ -120,7 +98,7 @@ double OperatorCostModel::phase_seconds(const Operator& op, const Configuration&
       if (configuration.axis[static_cast<std::size_t>(a)] >= 0)
         dims[static_cast<std::size_t>(configuration.axis[static_cast<std::size_t>(a)])] /=
             mesh.axes[static_cast<std::size_t>(a)].size;
-    const auto it = measured_.find(signature(kind_name(op.kind), dims, backward ? "backward" : "forward"));
+    const auto it = measured_.find(signature(record_of(op.kind).timed_as, dims, backward ? "backward" : "forward"));
     if (it != measured_.end()) return it->second;
   }
   const PhaseWork todo = work(op, configuration, backward);
@@ -128,7 +106,7 @@ double OperatorCostModel::phase_seconds(const Operator& op, const Configuration&
     if (const auto fit = fits_.find({fitted_kind(model, op), backward}); fit != fits_.end())
       return fit->second.launch_s + todo.flop * fit->second.s_per_flop + todo.bytes * fit->second.s_per_byte;
   }
-  const double rate = is_contraction(op.kind) ? flop_per_second_ : vector_flop_per_second_;
+  const double rate = record_of(op.kind).products ? flop_per_second_ : vector_flop_per_second_;
   return std::max(todo.flop / rate, todo.bytes / bytes_per_second_) + scenario_.cluster->device.launch_s;
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/cost/probe_items.h"
-#include "core/cost/kind_name.h"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include <set>
 
 #include "core/model/builder.h"
+#include "core/model/operator_kind.h"
 
 namespace turnpoint {
 
@@ -18,10 +18,6 @@ constexpr std::size_t kMostItems = 20'000;
 
 Precision modelled_as(ProbePrecision precision) {
   return precision == ProbePrecision::bf16 ? Precision::bf16 : Precision::fp32;
-}
-
-bool uses_matrix_units(OperatorKind kind) {
-  return kind == OperatorKind::matmul || kind == OperatorKind::convolution || kind == OperatorKind::recurrent;
 }
 
 /// Gathers items, each signature once.
@@ -40,9 +36,9 @@ class Gatherer {
       if (calls->empty()) continue;
       for (const auto precision : precisions_) {
         // Only products have a reduced format of their own; the rest would be measured twice.
-        if (precision == ProbePrecision::tf32 && !uses_matrix_units(op.kind)) continue;
+        if (precision == ProbePrecision::tf32 && !record_of(op.kind).products) continue;
         ProbeOperator item;
-        item.kind = kind_name(op.kind);
+        item.kind = record_of(op.kind).timed_as;
         item.fit = fitted_kind(model, op);
         item.dims = local;
         item.precision = precision;

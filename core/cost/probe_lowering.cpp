@@ -7,7 +7,7 @@
 #include <initializer_list>
 #include <optional>
 
-#include "core/cost/kind_name.h"
+#include "core/model/operator_kind.h"
 #include "core/cost/probe_items.h"
 
 namespace turnpoint {
@@ -26,7 +26,7 @@ ProbeCall call(CallKind kind, std::initializer_list<std::int64_t> sizes, std::in
 }
 
 Error none(const Operator& op, std::string what) {
-  return {ErrorCode::device, fmt::format("{}: {}", kind_name(op.kind), what), {}, {}};
+  return {ErrorCode::device, fmt::format("{}: {}", record_of(op.kind).words, what), {}, {}};
 }
 
 /// Size of one dimension of a tensor on a device.
@@ -287,7 +287,7 @@ Expected<Calls> probe_calls(const Model& model, const Operator& op, Local local,
       return Calls{call(CallKind::copy, {elements})};
     }
     case OperatorKind::gather:
-    case OperatorKind::attention:
+    case OperatorKind::scan:
     case OperatorKind::opaque: break;
   }
   return none(op, fmt::format("'{}' has no kernel in the probe", op.detail));

@@ -10,7 +10,7 @@ TensorId ModelBuilder::scan(std::string name, std::string detail, std::vector<Lo
                             std::span<const ScanOperand> operands, Walks out_walks, Dims out_dims,
                             const ScanWork& scan_work) {
   if (operands.empty()) return broken(name, "a scan without operands");
-  auto op = start(std::move(name), OperatorKind::attention, std::move(detail));
+  auto op = start(std::move(name), OperatorKind::scan, std::move(detail));
   const auto shape_of = [&](const Walks& walks) {
     Shape shape;
     for (const auto& walk : walks) {

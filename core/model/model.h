@@ -95,14 +95,14 @@ struct Access {
   bool saved = false;  ///< backward of this operator reads it
 };
 
-/// Kinds of operator. The builder (builder.h) gives each its arithmetic, core/cost/kind_name.h its name.
+/// Kinds of operator. The builder (builder.h) gives each its arithmetic, operator_kind.h its names and properties.
 enum class OperatorKind : std::uint8_t {
   input,
   matmul,
   convolution,
   recurrent,
   embedding,
-  attention,
+  scan,  ///< carries a state along the sequence: Mamba, delta nets, matrix memories
   elementwise,
   softmax,
   normalisation,

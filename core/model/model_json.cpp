@@ -5,16 +5,14 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "core/model/operator_kind.h"
+
 namespace turnpoint {
 
 namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kKinds[] = {
-    "input",   "matmul",        "convolution",         "recurrent", "embedding", "attention", "elementwise",
-    "softmax", "normalisation", "batch-normalisation", "pooling",   "reduction", "view",      "concat",
-    "slice",   "gather",        "cross-entropy",       "opaque"};
 constexpr std::string_view kRoles[] = {"parallel", "reduction", "window"};
 constexpr std::string_view kTypes[] = {"f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "u8", "boolean"};
 constexpr std::string_view kTensorRoles[] = {"input", "parameter", "buffer", "constant", "activation", "internal"};
@@ -45,7 +43,7 @@ json write_operator(const Operator& op) {
                     {"size", dim.size},
                     {"splittable", dim.splittable}});
   return {{"name", op.name},
-          {"kind", name_of(kKinds, op.kind)},
+          {"kind", record_of(op.kind).name},
           {"detail", op.detail},
           {"scope", op.scope},
           {"dims", std::move(dims)},
@@ -207,7 +205,11 @@ class Reader {
   Operator read_operator(JsonFields& fields, const Model& model) {
     Operator op;
     op.name = fields.text("name", "");
-    op.kind = named<OperatorKind>(fields, "kind", kKinds);
+    const std::string kind = fields.text("kind");
+    if (const auto known = operator_kind(kind))
+      op.kind = *known;
+    else
+      fields.fail("kind", fmt::format("'{}' is not known", kind));
     op.detail = fields.text("detail", "");
     op.scope = fields.text("scope", "");
     fields.each("dims", [&](JsonFields& one, std::size_t index) {

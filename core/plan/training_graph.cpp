@@ -10,6 +10,7 @@
 
 #include "core/cost/operator_cost.h"
 #include "core/cost/tensor_use.h"
+#include "core/model/operator_kind.h"
 #include "core/plan/unrolling.h"
 #include "core/scenario/task_scenario.h"
 
@@ -111,8 +112,7 @@ class GraphMaker {
           f.input_gradient_bytes += tensor_bytes(access.tensor);
         }
       }
-      const bool products =
-          op.kind == OperatorKind::matmul || op.kind == OperatorKind::convolution || op.kind == OperatorKind::recurrent;
+      const bool products = record_of(op.kind).products;
       // Of two operands that are multiplied with each other (scores of attention, to which a table is added), the
       // gradient of each needs the other: nothing could begin earlier.
       f.split =

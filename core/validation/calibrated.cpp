@@ -12,8 +12,8 @@
 
 #include "core/base/text.h"
 #include "core/cost/calibration.h"
-#include "core/cost/kind_name.h"
 #include "core/cost/operator_cost.h"
+#include "core/model/operator_kind.h"
 #include "core/plan/reprice.h"
 #include "core/validation/compare.h"
 
@@ -96,7 +96,7 @@ class Calibration {
     if (op.dims.empty() || op.is_view() || op.kind == OperatorKind::input || work.flop + work.bytes <= 0) return;
     const std::string phase = backward ? "backward" : "forward", fitted = fitted_kind(*scenario.model, op);
     const Precision precision = scenario.settings.precision;
-    times_[{std::string(kind_name(op.kind)), local_dims(op, plan.mesh, planned.split), precision, phase}]
+    times_[{std::string(record_of(op.kind).timed_as), local_dims(op, plan.mesh, planned.split), precision, phase}]
           [{fitted, work.flop, work.bytes}]
               .push_back(seconds);
     ++operator_times_;

@@ -3,7 +3,9 @@
 
 #include <QCoreApplication>
 #include <algorithm>
+#include <string>
 
+#include "core/model/operator_kind.h"
 #include "views/common/format.h"
 #include "views/graph/graph_painter.h"
 
@@ -28,29 +30,7 @@ QString short_name(const Model& model, OperatorId op) {
 
 }  // namespace
 
-QString kind_text(OperatorKind kind) {
-  switch (kind) {
-    case OperatorKind::input: return tr("input");
-    case OperatorKind::matmul: return tr("matmul");
-    case OperatorKind::convolution: return tr("convolution");
-    case OperatorKind::recurrent: return tr("recurrent");
-    case OperatorKind::embedding: return tr("embedding");
-    case OperatorKind::attention: return tr("attention");
-    case OperatorKind::elementwise: return tr("elementwise");
-    case OperatorKind::softmax: return tr("softmax");
-    case OperatorKind::normalisation: return tr("normalisation");
-    case OperatorKind::batch_normalisation: return tr("batch normalisation");
-    case OperatorKind::pooling: return tr("pooling");
-    case OperatorKind::reduction: return tr("reduction");
-    case OperatorKind::view: return tr("view");
-    case OperatorKind::concat: return tr("concat");
-    case OperatorKind::slice: return tr("slice");
-    case OperatorKind::gather: return tr("gather");
-    case OperatorKind::cross_entropy: return tr("cross entropy");
-    case OperatorKind::opaque: return tr("unknown kind");
-  }
-  return {};
-}
+QString kind_text(OperatorKind kind) { return tr(std::string(record_of(kind).words).c_str()); }
 
 HoverText operator_hover(const Model& model, OperatorId id, const PlanFigures* figures) {
   const Operator& op = model.operators[id];

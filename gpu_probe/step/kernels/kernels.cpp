@@ -81,7 +81,7 @@ Expected<Kernel> kernel_of(const Model& model, OperatorId id) {
     }
     case OperatorKind::opaque: return kernels::kOpaque;
     case OperatorKind::input:
-    case OperatorKind::attention: break;
+    case OperatorKind::scan: break;
   }
   return refused("no arithmetic is known for its kind");
 }
