@@ -98,8 +98,16 @@ class MovedBoundTest : public QObject {
         [](Settings& s) { s.precision = Precision::bf16; }, [](Settings& s) { s.optimizer = Optimizer::sgd; },
         [](Settings& s) { s.accounting = Accounting::paper; }, [](Settings& s) { s.recompute = false; },
         [](Settings& s) { s.update_sharding = false; }, [](Settings& s) { s.split_windows = true; }};
-    for (const auto& change : changes) QVERIFY(bounds.at(*test::scenario_on(test::mlp(), "v100-16gb-2x4", change)).empty());
-    QVERIFY(bounds.at(*test::scenario_on(test::mlp(), "v100-16gb-2x2")).empty());
+    for (const auto& change : changes) {
+      auto other = std::make_shared<Scenario>(*base);  // the same model on the same hardware
+      change(other->settings);
+      QVERIFY(bounds.at(*other).empty());
+    }
+    auto other_model = std::make_shared<Scenario>(*base), other_hardware = std::make_shared<Scenario>(*base);
+    other_model->model = test::residual();
+    QVERIFY(bounds.at(*other_model).empty());
+    other_hardware->cluster = test::scenario_on(test::mlp(), "v100-16gb-2x2")->cluster;
+    QVERIFY(bounds.at(*other_hardware).empty());
     const auto limited = test::scenario_on(test::mlp(), "v100-16gb-2x4", [](Settings& s) { s.memory_limit = 1000; });
     auto same_model = std::make_shared<Scenario>(*base);
     same_model->settings = limited->settings;
