@@ -88,7 +88,7 @@ struct ActionRecord {
   const char* tip;       ///< one sentence
   const char* icon;      ///< "" for none
   bool checkable = false;
-  bool in_chart_only = false;  ///< the key works while the chart has the focus (the chart handles it itself)
+  bool in_chart_only = false;            ///< the key works while the chart has the focus (the chart handles it itself)
   const ExportFormat* format = nullptr;  ///< of export_format
 };
 

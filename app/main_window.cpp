@@ -17,6 +17,7 @@
 #include "app/command_palette.h"
 #include "app/dock_title.h"
 #include "app/document.h"
+#include "app/fit_judge.h"
 #include "app/focus_regions.h"
 #include "app/graph_tab.h"
 #include "app/hardware_page.h"
@@ -40,10 +41,12 @@
 #include "views/frontier/chart_header.h"
 #include "views/frontier/frontier_chart.h"
 #include "views/hardware/hardware_view.h"
+#include "views/memory/memory_view.h"
 #include "views/notes/notes_view.h"
 #include "views/parallelism/parallelism_view.h"
 #include "views/plan/plan_panel.h"
 #include "views/scenario/scenario_panel.h"
+#include "views/timeline/timeline_view.h"
 
 namespace turnpoint::app {
 

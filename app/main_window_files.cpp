@@ -29,6 +29,7 @@
 #include "views/frontier/frontier_chart.h"
 #include "views/hardware/hardware_view.h"
 #include "views/notes/notes_view.h"
+#include "views/scenario/scenario_panel.h"
 
 namespace turnpoint::app {
 
