@@ -5,7 +5,12 @@
 #include <QCoreApplication>
 #include <QKeySequence>
 #include <QWidget>
+#include <algorithm>
+#include <deque>
+#include <string>
+#include <vector>
 
+#include "core/export/format.h"
 #include "views/common/icons.h"
 
 namespace turnpoint::app {
@@ -13,6 +18,7 @@ namespace turnpoint::app {
 namespace {
 
 using Id = ActionId;
+constexpr std::string_view kQuickExport = "json";  // the format with a key of its own
 constexpr ActionRecord kTable[] = {
     {Id::open_model, "open_model", QT_TRANSLATE_NOOP("actions", "Open model…"), "Ctrl+O",
      QT_TRANSLATE_NOOP("actions", "Open an ONNX file, a Hugging Face config.json or a task graph"), "open"},
@@ -73,20 +79,6 @@ constexpr ActionRecord kTable[] = {
      QT_TRANSLATE_NOOP("actions", "The report on show as tables; of several plans their errors too"), ""},
     {Id::export_menu, "export_menu", QT_TRANSLATE_NOOP("actions", "Export"), "Ctrl+E",
      QT_TRANSLATE_NOOP("actions", "Export plan, results or chart"), "export"},
-    {Id::export_plan_json, "export_plan_json", QT_TRANSLATE_NOOP("actions", "Plan as JSON…"), "Ctrl+Shift+E",
-     QT_TRANSLATE_NOOP("actions", "The picked plan, for other programs"), ""},
-    {Id::export_results_json, "export_results_json", QT_TRANSLATE_NOOP("actions", "Results as JSON…"), "",
-     QT_TRANSLATE_NOOP("actions", "All points of all methods"), ""},
-    {Id::export_points_csv, "export_points_csv", QT_TRANSLATE_NOOP("actions", "Points as CSV…"), "",
-     QT_TRANSLATE_NOOP("actions", "One row per point of the frontier"), ""},
-    {Id::export_plan_csv, "export_plan_csv", QT_TRANSLATE_NOOP("actions", "Plan as CSV…"), "",
-     QT_TRANSLATE_NOOP("actions", "One row per operator of the picked plan"), ""},
-    {Id::export_plan_dot, "export_plan_dot", QT_TRANSLATE_NOOP("actions", "Plan as Graphviz DOT…"), "",
-     QT_TRANSLATE_NOOP("actions", "The picked plan as a coloured graph"), ""},
-    {Id::export_plan_svg, "export_plan_svg", QT_TRANSLATE_NOOP("actions", "Plan as SVG…"), "",
-     QT_TRANSLATE_NOOP("actions", "A drawing of the picked plan"), ""},
-    {Id::export_plan_trace, "export_plan_trace", QT_TRANSLATE_NOOP("actions", "Schedule as trace…"), "",
-     QT_TRANSLATE_NOOP("actions", "The picked plan's timeline, for Perfetto and chrome://tracing"), ""},
     {Id::export_chart_svg, "export_chart_svg", QT_TRANSLATE_NOOP("actions", "Chart as SVG…"), "",
      QT_TRANSLATE_NOOP("actions", "The chart as it is on screen, as vectors"), ""},
     {Id::export_chart_png, "export_chart_png", QT_TRANSLATE_NOOP("actions", "Chart as PNG…"), "",
@@ -159,6 +151,30 @@ constexpr ActionRecord kTable[] = {
      QT_TRANSLATE_NOOP("actions", "Version and licences"), ""},
 };
 
+/// The records of formats that can be exported, behind that of their menu.
+std::vector<ActionRecord> with_exports() {
+  static std::deque<std::string> kept;  // what the records point to
+  const auto keep = [](std::string text) { return kept.emplace_back(std::move(text)).c_str(); };
+  std::vector<ActionRecord> table;
+  for (const ActionRecord& record : kTable) {
+    table.push_back(record);
+    if (record.id != Id::export_menu) continue;
+    for (const ExportFormat& format : export_formats()) {
+      std::string key = (format.for_plans() ? "export_plan_" : "export_") + std::string(format.key);
+      std::replace(key.begin(), key.end(), '-', '_');
+      ActionRecord made{Id::export_format,
+                        keep(std::move(key)),
+                        keep(format.title() + "…"),
+                        format.key == kQuickExport ? "Ctrl+Shift+E" : "",
+                        keep(std::string(format.text)),
+                        ""};
+      made.format = &format;
+      table.push_back(made);
+    }
+  }
+  return table;
+}
+
 QString tip_of(const QAction& action) {
   const QString keys = action.shortcut().toString(QKeySequence::NativeText);
   return keys.isEmpty() ? action.statusTip() : action.statusTip() + QStringLiteral(" (%1)").arg(keys);
@@ -166,10 +182,13 @@ QString tip_of(const QAction& action) {
 
 }  // namespace
 
-std::span<const ActionRecord> action_table() { return kTable; }
+std::span<const ActionRecord> action_table() {
+  static const std::vector<ActionRecord> table = with_exports();
+  return table;
+}
 
 ActionSet::ActionSet(QWidget* window) {
-  for (const ActionRecord& record : kTable) {
+  for (const ActionRecord& record : action_table()) {
     const QString text = QCoreApplication::translate("actions", record.text);
     auto* action = new QAction(text, window);
     action->setObjectName(QString::fromLatin1(record.key));
@@ -182,20 +201,17 @@ ActionSet::ActionSet(QWidget* window) {
     action->setCheckable(record.checkable);
     if (*record.icon) action->setIcon(views::themed_icon(QString::fromLatin1(record.icon)));
     window->addAction(action);
-    actions_.insert(static_cast<int>(record.id), action);
+    all_ << action;
+    if (record.format)
+      exports_.insert(record.format, action);
+    else
+      actions_.insert(static_cast<int>(record.id), action);
   }
 }
 
-void ActionSet::allow(ActionId id, const QString& why_not) const {
-  QAction* action = (*this)[id];
+void ActionSet::allow(QAction* action, const QString& why_not) const {
   action->setEnabled(why_not.isEmpty());
   action->setToolTip(why_not.isEmpty() ? tip_of(*action) : tip_of(*action) + u'\n' + why_not);
-}
-
-QList<QAction*> ActionSet::all() const {
-  QList<QAction*> list;
-  for (const ActionRecord& record : kTable) list << actions_.value(static_cast<int>(record.id));
-  return list;
 }
 
 }  // namespace turnpoint::app

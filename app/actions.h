@@ -9,6 +9,10 @@
 class QAction;
 class QWidget;
 
+namespace turnpoint {
+struct ExportFormat;
+}
+
 namespace turnpoint::app {
 
 enum class ActionId {
@@ -39,13 +43,7 @@ enum class ActionId {
   export_report_csv,
   export_report_markdown,
   export_menu,
-  export_plan_json,
-  export_results_json,
-  export_points_csv,
-  export_plan_csv,
-  export_plan_dot,
-  export_plan_svg,
-  export_plan_trace,
+  export_format,  ///< one record for each of core/export/format.h, told apart by `format`
   export_chart_svg,
   export_chart_png,
   export_chart_pdf,
@@ -91,7 +89,8 @@ struct ActionRecord {
   const char* tip;       ///< one sentence
   const char* icon;      ///< "" for none
   bool checkable = false;
-  bool in_chart_only = false;  ///< the key works while the chart has the focus (the chart handles it itself)
+  bool in_chart_only = false;            ///< the key works while the chart has the focus (the chart handles it itself)
+  const ExportFormat* format = nullptr;  ///< of export_format
 };
 
 std::span<const ActionRecord> action_table();
@@ -101,12 +100,16 @@ class ActionSet {
  public:
   explicit ActionSet(QWidget* window);
   QAction* operator[](ActionId id) const { return actions_.value(static_cast<int>(id)); }
-  QList<QAction*> all() const;
+  QAction* operator[](const ExportFormat& format) const { return exports_.value(&format); }
+  const QList<QAction*>& all() const { return all_; }
   /// Enabled where `why_not` is empty; else disabled, and the tool tip ends with that sentence.
-  void allow(ActionId id, const QString& why_not) const;
+  void allow(QAction* action, const QString& why_not) const;
+  void allow(ActionId id, const QString& why_not) const { allow((*this)[id], why_not); }
 
  private:
   QHash<int, QAction*> actions_;
+  QHash<const ExportFormat*, QAction*> exports_;
+  QList<QAction*> all_;  ///< in the table's order
 };
 
 }  // namespace turnpoint::app

@@ -8,7 +8,6 @@
 #include <QLabel>
 #include <QMenu>
 #include <QProcess>
-#include <QPushButton>
 #include <QStackedWidget>
 #include <QStatusTipEvent>
 #include <QTimer>
@@ -18,6 +17,7 @@
 #include "app/command_palette.h"
 #include "app/dock_title.h"
 #include "app/document.h"
+#include "app/fit_judge.h"
 #include "app/focus_regions.h"
 #include "app/graph_tab.h"
 #include "app/hardware_page.h"
@@ -41,7 +41,6 @@
 #include "views/comparison/comparison_view.h"
 #include "views/frontier/chart_header.h"
 #include "views/frontier/frontier_chart.h"
-#include "views/graph/task_graph_view.h"
 #include "views/hardware/hardware_view.h"
 #include "views/memory/memory_view.h"
 #include "views/notes/notes_view.h"
@@ -279,16 +278,6 @@ void MainWindow::connect_panels() {
   plan_panel_->set_figures([this](std::int64_t bytes) { return chart_->memory_words(bytes); },
                            [this](double seconds) { return chart_->time_words(seconds); });
   connect(chart_, &views::FrontierChart::view_changed, plan_panel_, &views::PlanPanel::refresh_figures);
-  connect(plan_panel_->export_button(), &QPushButton::clicked, this, [this] {
-    QPushButton* button = plan_panel_->export_button();
-    export_menu_->popup(button->mapToGlobal(QPoint(0, button->height())));
-  });
-  connect(tabs_.timeline, &views::TimelineView::export_requested, this,
-          [this](const QString& suffix) { ask_export_picture(tabs_.timeline, QStringLiteral("timeline"), suffix); });
-  tabs_.timeline->add_export(actions_[ActionId::export_plan_trace]);
-  connect(tabs_.memory, &views::MemoryView::export_requested, this,
-          [this](const QString& suffix) { ask_export_picture(tabs_.memory, QStringLiteral("memory"), suffix); });
-  connect(parallelism_page_, &ParallelismPage::export_requested, this, &MainWindow::ask_export_parallelism);
   connect(hardware_view_, &views::HardwareView::open_logs_requested, actions_[ActionId::open_logs], &QAction::trigger);
   connect(hardware_page_, &HardwarePage::failed, this, &MainWindow::report);
   connect(hardware_page_, &HardwarePage::succeeded, messages_, &views::MessageBar::clear_errors);
@@ -356,23 +345,7 @@ void MainWindow::connect_actions() {
     document_->clear_pinned();
   });
   on(Id::reset_factors, [this] { document_->reset_factors(); });
-  on(Id::export_menu, [this] { export_menu_->popup(mapToGlobal(QPoint(width() / 3, 64))); });
-  on(Id::export_plan_json, [this] { ask_export(ExportKind::plan_json); });
-  on(Id::export_results_json, [this] { ask_export(ExportKind::results_json); });
-  on(Id::export_points_csv, [this] { ask_export(ExportKind::points_csv); });
-  on(Id::export_plan_csv, [this] { ask_export(ExportKind::plan_csv); });
-  on(Id::export_plan_dot, [this] { ask_export(ExportKind::plan_dot); });
-  on(Id::export_plan_svg, [this] { ask_export(ExportKind::plan_svg); });
-  on(Id::export_plan_trace, [this] { ask_export(ExportKind::plan_trace); });
-  on(Id::export_chart_svg, [this] { ask_export_chart(QStringLiteral("svg")); });
-  on(Id::export_chart_png, [this] { ask_export_chart(QStringLiteral("png")); });
-  on(Id::export_chart_pdf, [this] { ask_export_chart(QStringLiteral("pdf")); });
-  const auto export_graph = [this](const QString& suffix) {
-    ask_export_picture(tabs_.graph, QStringLiteral("graph"), suffix);
-  };
-  on(Id::export_graph_svg, [export_graph] { export_graph(QStringLiteral("svg")); });
-  on(Id::export_graph_png, [export_graph] { export_graph(QStringLiteral("png")); });
-  connect(tabs_.graph->tasks(), &views::TaskGraphView::export_requested, this, export_graph);
+  connect_exports();
   on(Id::find, [this] { open_palette(); });
   on(Id::next_region, [this] { focus_regions_->jump(true); });
   on(Id::previous_region, [this] { focus_regions_->jump(false); });

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "app/actions.h"
-#include "app/exporter.h"
 #include "app/kept_work.h"
 #include "app/linked_views.h"
 #include "app/search_backend.h"
@@ -53,6 +52,7 @@ class TaskManager;
 class TaskStrip;
 class ValidationPage;
 class ValidationRunner;
+struct MethodRun;
 
 class MainWindow : public QMainWindow {
   Q_OBJECT
@@ -82,7 +82,7 @@ class MainWindow : public QMainWindow {
   void keep_recovery(const QString& folder, int every_ms);
   /// Ends as a clean exit does, but for unsaved work, which stays as a recovery copy; nobody is asked.
   void end_by_signal();
-  void export_to(ExportKind kind, const QString& path);
+  void export_to(const ExportFormat& format, const QString& path);
   bool export_chart(const QString& path);        ///< .svg, .pdf or .png by suffix
   bool export_parallelism(const QString& path);  ///< .svg or .csv by suffix
   /// The timeline or the memory view as it is on show, .svg or .png by suffix.
@@ -160,6 +160,7 @@ class MainWindow : public QMainWindow {
   void show_chart();
   void show_methods();
   void show_point();
+  const MethodRun* picked_run() const;  ///< the one with the picked point; null: none is picked
   void show_plan();
   void show_plan_in(LinkedView& view);
   void show_schedule();
@@ -168,18 +169,23 @@ class MainWindow : public QMainWindow {
   void show_recent();
   void fill_choices();
 
-  // main_window_files.cpp: files, sessions, exports
+  // main_window_files.cpp: files and the few pages of help
   void ask_open(const QString& title, const QString& filter, void (MainWindow::*then)(const QString&));
   void ask_open_logs();
   void show_hardware_page();
   void open_profile(const QString& path, const QString& title);
   void ask_save(const QString& title, const QString& suggestion, const QString& filter,
                 std::function<void(const QString&)> then);
-  void ask_export(ExportKind kind);
+  void remember_opened();
+  // main_window_exports.cpp: formats of core/export, and the chart
+  void build_export_menu(QMenu* file);
+  void connect_exports();
+  void show_result_exports(bool there);  ///< which can be written now, and why the others cannot
+  void show_plan_exports();
+  void ask_export(const ExportFormat& format);
   void ask_export_chart(const QString& suffix);
   void ask_export_parallelism(const QString& suffix);
   void ask_export_picture(QWidget* view, const QString& name, const QString& suffix);
-  void remember_opened();
   // main_window_session.cpp: sessions, and what would be lost
   Session make_session(bool with_answers = true) const;
   void ask_save_session(std::function<void()> then = {});

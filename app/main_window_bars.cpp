@@ -47,15 +47,7 @@ void MainWindow::build_menus() {
   file->addSeparator();
   add(file, {Id::save_session, Id::save_session_as, Id::close_model});
   file->addSeparator();
-  export_menu_ = file->addMenu(actions_[Id::export_menu]->icon(), tr("Export"));
-  export_menu_->setToolTipsVisible(true);  // a disabled one says why
-  add(export_menu_,
-      {Id::export_plan_json, Id::export_plan_csv, Id::export_plan_dot, Id::export_plan_svg, Id::export_plan_trace});
-  export_menu_->addSeparator();
-  add(export_menu_, {Id::export_results_json, Id::export_points_csv});
-  export_menu_->addSeparator();
-  add(export_menu_,
-      {Id::export_chart_svg, Id::export_chart_png, Id::export_chart_pdf, Id::export_graph_svg, Id::export_graph_png});
+  build_export_menu(file);
   file->addSeparator();
   add(file, {Id::new_window, Id::quit});
   QMenu* edit = menuBar()->addMenu(tr("&Edit"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opening, saving, exporting, dropping; and the few pages of help.
+// Opening, saving, dropping; and the few pages of help.
 #include <QAction>
 #include <QApplication>
 #include <QDockWidget>
@@ -29,6 +29,7 @@
 #include "views/frontier/frontier_chart.h"
 #include "views/hardware/hardware_view.h"
 #include "views/notes/notes_view.h"
+#include "views/scenario/scenario_panel.h"
 
 namespace turnpoint::app {
 
@@ -193,57 +194,6 @@ void MainWindow::ask_save(const QString& title, const QString& suggestion, const
     then(path);
   });
   dialog->open();
-}
-
-void MainWindow::ask_export(ExportKind kind) {
-  static const char* const kNames[] = {"plan.json", "results.json", "points.csv", "plan.csv",
-                                       "plan.dot",  "plan.svg",     "trace.json"};
-  const QString name = QString::fromLatin1(kNames[static_cast<int>(kind)]);
-  ask_save(tr("Export"), name, tr("%1 files (*.%2)").arg(QFileInfo(name).suffix().toUpper(), QFileInfo(name).suffix()),
-           [this, kind](const QString& path) { export_to(kind, path); });
-}
-
-void MainWindow::ask_export_chart(const QString& suffix) {
-  ask_save(tr("Export chart"), QStringLiteral("chart.") + suffix, tr("%1 files (*.%2)").arg(suffix.toUpper(), suffix),
-           [this](const QString& path) { export_chart(path); });
-}
-
-void MainWindow::export_to(ExportKind kind, const QString& path) {
-  ExportInput input;
-  const MethodRun* subject = runner_->subject();
-  if (subject && subject->result) input.results.push_back(subject->result);
-  for (const MethodRun& run : runner_->runs())
-    if (&run != subject && run.enabled && run.result) input.results.push_back(run.result);
-  if (const auto& point = document_->selection().point()) {
-    const MethodRun* run = runner_->find(point->method);
-    if (run) input.picked = run->result;
-    input.point = point->index;
-  }
-  // Numbered by target, so that two exports do not supersede each other.
-  auto written = std::make_shared<std::optional<Expected<void>>>();
-  tasks_->start(
-      QStringLiteral("export:") + path, tr("Export %1").arg(QFileInfo(path).fileName()),
-      [kind, input, written, target = to_path(path)](const RunContext&) {
-        written->emplace(export_to_file(kind, input, target));
-      },
-      [this, written, path](TaskOutcome) {
-        if (!written->has_value()) return;
-        if (!**written) return report((*written)->error(), tr("Export"));
-        messages_->clear_errors(tr("Export"));
-        note(tr("Exported %1").arg(QFileInfo(path).fileName()), path);
-      });
-}
-
-bool MainWindow::export_chart(const QString& path) {
-  const auto ends = [&](const char* suffix) { return path.endsWith(QLatin1String(suffix), Qt::CaseInsensitive); };
-  const bool done = ends(".svg")   ? chart_->save_svg(path)
-                    : ends(".pdf") ? chart_->save_pdf(path)
-                                   : chart_->save_png(path);
-  if (done)
-    note(tr("Exported %1").arg(QFileInfo(path).fileName()), path);
-  else
-    report(bad_input("the file cannot be written", path.toStdString()), tr("Export chart"));
-  return done;
 }
 
 void MainWindow::pin_frontier() {

@@ -164,11 +164,8 @@ void MainWindow::show_chart() {
   pinned->setText(chart_data.pinned.empty() ? tr("Pinned") : tr("Pinned %1").arg(chart_data.pinned.size()));
   pinned->setEnabled(!chart_data.pinned.empty());
   actions_[ActionId::clear_pinned]->setEnabled(!document_->pinned_here().empty());
-  for (const ActionId id : {ActionId::pin, ActionId::export_results_json, ActionId::export_points_csv,
-                            ActionId::export_chart_png, ActionId::export_chart_svg, ActionId::export_chart_pdf})
-    actions_.allow(id, subject ? QString() : tr("There is no result yet."));
-  for (const ActionId id : {ActionId::export_graph_svg, ActionId::export_graph_png})
-    actions_.allow(id, scenario ? QString() : tr("Nothing is open."));
+  show_result_exports(subject != nullptr);
+  actions_.allow(ActionId::pin, subject ? QString() : tr("There is no result yet."));
   actions_.allow(ActionId::close_model, scenario ? QString() : tr("Nothing is open."));
   if (moved) actions_.allow(ActionId::pin, tr("Pinned frontiers are plain sums: switch the simulated clock off."));
   comparison_view_->set_data(chart_data);
@@ -229,9 +226,8 @@ void MainWindow::show_methods() {
 
 void MainWindow::show_point() {
   const auto& picked = document_->selection().point();
-  const MethodRun* run = picked ? runner_->find(picked->method) : nullptr;
-  const bool there =
-      document_->scenario() && run && run->enabled && run->result && picked->index < run->result->points.size();
+  const MethodRun* run = picked_run();
+  const bool there = run != nullptr;
   // On the simulated clock the panel says what the chart shows, as soon as the chart can.
   const SimulatedClock::Curve* curve = there && clock_->on() ? clock_->find(run->name) : nullptr;
   const bool simulated = curve && curve->of == run->result && views::drawable(curve->drawn->points[picked->index]);
@@ -241,14 +237,14 @@ void MainWindow::show_point() {
                          there ? picked->index : 0,
                          there ? (run->name == "ft" ? QStringLiteral("FT") : views::to_qt(run->title)) : QString(),
                          there && run->coarse);
-  for (const ActionId id : {ActionId::copy_point, ActionId::export_plan_json, ActionId::export_plan_csv,
-                            ActionId::export_plan_dot, ActionId::export_plan_svg, ActionId::export_plan_trace})
-    actions_.allow(id, !there               ? tr("No plan is picked: click a point of the chart.")
-                       : run->result->plans ? QString()
-                                            : tr("This method gives figures without a plan."));
-  const bool placed = there && run->result->plans && run->result->plans->placement(picked->index);
-  if (placed) actions_.allow(ActionId::export_plan_svg, tr("A placement is drawn by Graph as SVG."));
+  show_plan_exports();
   show_peak();
+}
+
+const MethodRun* MainWindow::picked_run() const {
+  const auto& picked = document_->selection().point();
+  const MethodRun* run = picked && document_->scenario() ? runner_->find(picked->method) : nullptr;
+  return run && run->enabled && run->result && picked->index < run->result->points.size() ? run : nullptr;
 }
 
 /// Never that of another plan than the one whose figures stand above it.
@@ -274,6 +270,7 @@ void MainWindow::show_plan() {
     linked_[i].outdated = !linked_[i].widget->isVisible();
     if (!linked_[i].outdated) show_plan_in(linked_[i]);
   }
+  show_plan_exports();
   show_peak();
 }
 

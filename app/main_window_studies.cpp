@@ -1,36 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a session brings into the window; the sample studies; the parallelism tab's files.
+// What a session brings into the window; the sample studies.
 #include <QAction>
 #include <QDockWidget>
 #include <QFileInfo>
-#include <QImage>
 #include <QJsonDocument>
 #include <QJsonObject>
-#include <QPainter>
-#include <QSvgGenerator>
-#include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "app/app_settings.h"
 #include "app/document.h"
-#include "app/graph_tab.h"
 #include "app/main_window.h"
 #include "app/pick_keeper.h"
 #include "app/pinned_searches.h"
 #include "app/search_runner.h"
 #include "app/studies.h"
 #include "app/validation_page.h"
-#include "core/base/json.h"
-#include "views/graph/graph_canvas.h"
-#include "views/graph/graph_view.h"
-#include "views/graph/task_canvas.h"
-#include "views/graph/task_graph_view.h"
-#include "views/memory/memory_view.h"
 #include "views/notes/notes_view.h"
-#include "views/parallelism/parallelism_chart.h"
-#include "views/parallelism/parallelism_view.h"
-#include "views/timeline/timeline_view.h"
 
 namespace turnpoint::app {
 
@@ -85,75 +70,6 @@ void MainWindow::take_session(const Session& session, const QString& path, bool 
     show_chart();
     if (then) then();
   });
-}
-
-void MainWindow::ask_export_parallelism(const QString& suffix) {
-  ask_save(tr("Export parallelism"), QStringLiteral("parallelism.") + suffix,
-           tr("%1 files (*.%2)").arg(suffix.toUpper(), suffix),
-           [this](const QString& path) { export_parallelism(path); });
-}
-
-bool MainWindow::export_parallelism(const QString& path) {
-  const views::ParallelismChart* chart = parallelism_view_->chart();
-  bool done = false;
-  if (path.endsWith(QStringLiteral(".svg"), Qt::CaseInsensitive)) {
-    done = chart->save_svg(path);
-  } else {
-    const auto text = views::parallelism_csv(chart->data()).toStdString();
-    done = write_file_atomically(std::filesystem::path(path.toStdU16String()), text).has_value();
-  }
-  if (done)
-    note(tr("Exported %1").arg(path.section(u'/', -1)), path);
-  else
-    report(bad_input("the file cannot be written", path.toStdString()), tr("Export parallelism"));
-  return done;
-}
-
-void MainWindow::ask_export_picture(QWidget* view, const QString& name, const QString& suffix) {
-  ask_save(tr("Export picture"), name + u'.' + suffix, tr("%1 files (*.%2)").arg(suffix.toUpper(), suffix),
-           [this, view](const QString& path) { export_picture(view, path); });
-}
-
-bool MainWindow::export_picture(QWidget* view, const QString& path) {
-  // The graph is exported whole, the others as they are on screen.
-  const bool of_tasks = tabs_.graph->shows_tasks();
-  const QSize size = view != tabs_.graph ? view->size()
-                     : of_tasks          ? tabs_.graph->tasks()->canvas()->picture_size()
-                                         : tabs_.graph->operators()->canvas()->picture_size();
-  const auto paint = [&](QPainter& painter) {
-    if (view == tabs_.timeline) tabs_.timeline->paint_to(painter, size);
-    if (view == tabs_.memory) tabs_.memory->paint_to(painter, size);
-    if (view != tabs_.graph) return;
-    if (of_tasks)
-      tabs_.graph->tasks()->paint_to(painter, size);
-    else
-      tabs_.graph->operators()->paint_to(painter, size);
-  };
-  bool done = false;
-  if (path.endsWith(QStringLiteral(".svg"), Qt::CaseInsensitive)) {
-    QSvgGenerator svg;
-    svg.setFileName(path);
-    svg.setSize(size);
-    svg.setViewBox(QRect(QPoint(), size));
-    QPainter painter;
-    done = painter.begin(&svg);
-    if (done) paint(painter), done = painter.end();
-  } else {
-    constexpr double kScale = 2, kMostPixels = 30e6;
-    const double scale = std::min(kScale, std::sqrt(kMostPixels / (double(size.width()) * size.height())));
-    QImage image(size * scale, QImage::Format_ARGB32_Premultiplied);
-    image.setDevicePixelRatio(scale);
-    image.fill(view->palette().color(QPalette::Base));
-    QPainter painter(&image);
-    paint(painter);
-    painter.end();
-    done = image.save(path);
-  }
-  if (done)
-    note(tr("Exported %1").arg(path.section(u'/', -1)), path);
-  else
-    report(bad_input("the file cannot be written", path.toStdString()), tr("Export picture"));
-  return done;
 }
 
 }  // namespace turnpoint::app

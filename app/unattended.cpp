@@ -4,10 +4,10 @@
 #include <QApplication>
 #include <cstdio>
 
-#include "app/exporter.h"
 #include "app/main_window.h"
 #include "app/plan_loader.h"
 #include "app/search_runner.h"
+#include "core/export/format.h"
 #include "views/common/message_bar.h"
 
 namespace turnpoint::app {
@@ -54,10 +54,8 @@ void Unattended::look() {
 void Unattended::finish() {
   poll_.stop();
   if (!plan_.isEmpty() && exit_code_ == 0) {
-    ExportInput input;
-    input.picked = window_.loader().result();
-    input.point = window_.loader().index();
-    const auto written = export_to_file(ExportKind::plan_json, input, plan_.toStdString());
+    const ExportSource source{{}, window_.loader().result(), window_.loader().index()};
+    const auto written = export_to_file(*find_format("json"), source, plan_.toStdString());
     if (!written) {
       std::fprintf(stderr, "turnpoint: %s\n", written.error().message().c_str());
       exit_code_ = 3;

@@ -8,13 +8,10 @@
 #include "app/cli/commands.h"
 #include "app/cli/one_result.h"
 #include "core/base/json.h"
+#include "core/export/format.h"
 #include "core/import/task_graph.h"
-#include "core/plan/export.h"
-#include "core/plan/placement_export.h"
 #include "core/plan/plan_read.h"
-#include "core/plan/plan_schedule.h"
 #include "core/search/reopen.h"
-#include "core/simulation/trace.h"
 
 namespace turnpoint::cli {
 
@@ -25,103 +22,118 @@ struct ExportArguments {
   int threads = 0;
 };
 
+/// What goes to files besides a result of several methods, which a result file is itself.
+bool writes(const ExportFormat& format) { return format.for_plans() || format.points; }
+
+/// "svg (not of placements)": what each does and does not take, in one line of help.
+std::string formats_help() {
+  std::vector<std::string> words;
+  for (const ExportFormat& format : export_formats()) {
+    if (!writes(format)) continue;
+    std::vector<std::string> not_of;
+    for (const PlanKind kind : kPlanKinds)
+      if (format.for_plans() && !format.accepts(kind)) not_of.emplace_back(plural_of(kind));
+    words.push_back(std::string(format.key) + (not_of.empty() ? "" : fmt::format(" (not of {})", listed(not_of))));
+  }
+  const auto reserved = reserved_formats();
+  std::string text = listed(words);
+  if (!reserved.empty())
+    text += fmt::format("; {} {} not built yet", listed({reserved.begin(), reserved.end()}),
+                        reserved.size() == 1 ? "is" : "are");
+  return text;
+}
+
+Expected<const ExportFormat*> format_of(const std::string& key) {
+  const ExportFormat* format = find_format(key);
+  if (format && writes(*format)) return format;
+  const auto reserved = reserved_formats();
+  if (std::find(reserved.begin(), reserved.end(), key) != reserved.end())
+    return usage_error(fmt::format("--to {} is not built yet", key));
+  std::vector<std::string> known;
+  for (const ExportFormat& each : export_formats())
+    if (writes(each)) known.emplace_back(each.key);
+  return usage_error(fmt::format("--to knows {}, not '{}'", listed(known), key));
+}
+
 int write_or_report(const std::string& out, const Expected<std::string>& text) {
   return text ? write_output(out, *text) : report(text.error());
 }
 
-int export_placement(const ExportArguments& arguments, const Scenario& scenario, const PlacementPlan& plan) {
-  if (arguments.to == "json") return write_output(arguments.out, write_placement_plan(scenario, plan));
-  if (arguments.to == "trace") return write_or_report(arguments.out, write_placement_trace(plan));
-  if (arguments.to == "csv") return write_or_report(arguments.out, write_placement_csv(plan));
-  if (arguments.to == "dot") return write_or_report(arguments.out, write_placement_dot(plan));
-  return report(
-      usage_error(fmt::format("--to {} is not for placements, which go to json, trace, csv and dot", arguments.to)));
-}
-
-int export_sharding(const ExportArguments& arguments, const Scenario& scenario, const Plan& plan) {
-  if (arguments.to == "json") return write_output(arguments.out, write_plan(scenario, plan).dump(1) + "\n");
-  if (arguments.to == "dot") return write_output(arguments.out, write_plan_dot(scenario, plan));
-  if (arguments.to == "svg") return write_output(arguments.out, write_plan_svg(scenario, plan));
-  if (arguments.to == "csv") return write_output(arguments.out, write_plan_csv(scenario, plan));
-  const auto schedule = plan_schedule(scenario, plan);
-  return schedule ? write_output(arguments.out, write_trace(**schedule)) : report(schedule.error());
+/// By what the plan says of itself; whether that is true is checked when it is read.
+PlanKind kind_of_held(const nlohmann::json& plan) {
+  if (!plan.is_object()) return PlanKind::sharding;
+  if (plan.value("kind", nlohmann::json()) == "placement") return PlanKind::placement;
+  return plan.contains("pipeline") ? PlanKind::pipeline : PlanKind::sharding;
 }
 
 /// The plan of a file whose model or hardware is gone: as far as the file itself goes.
-int export_alone(const ExportArguments& arguments, const nlohmann::json& plan, std::size_t point,
-                 const std::string& missing) {
-  const std::string where = fmt::format("{}: plans[{}]", arguments.file, point);
+Expected<std::string> text_alone(const ExportFormat& format, const nlohmann::json& plan, const std::string& where,
+                                 const std::string& missing) {
+  const auto needs = [&](std::string_view what) {
+    return bad_input(fmt::format("no such file; --to {} needs {}", format.key, what), missing);
+  };
+  const PlanKind kind = kind_of_held(plan);
+  if (!format.accepts(kind)) return usage_error(refusal_of(format, kind, FormatNames::keys));
+  if (kind == PlanKind::placement) {
+    if (!format.held) return needs("the tasks that it places");
+    if (const auto read = read_placement(plan.dump(-1, ' ', true), where); !read) return read.error();
+    return format.held(plan);
+  }
+  if (!format.held && !format.plan_alone) return needs("the model and the hardware of the result");
+  const auto read = read_plan_alone(plan, where);
+  if (!read) return read.error();
+  if (format.held) return format.held(plan);
+  auto text = format.plan_alone(*read);
+  return text ? text : needs(text.error().what);
+}
+
+int export_alone(const ExportArguments& arguments, const ExportFormat& format, const nlohmann::json& plan,
+                 std::size_t point, const std::string& missing) {
   if (plan.is_null())
     return report(bad_input(fmt::format("no such file; {} holds no plan of point {}", arguments.file, point), missing));
-  const auto needs = [&](const char* what) {
-    return report(bad_input(fmt::format("no such file; --to {} needs {}", arguments.to, what), missing));
-  };
-  const auto unchecked = [&] {
-    std::fprintf(stderr, "note: %s is gone: the plan is written as %s has it, its costs unchecked\n", missing.c_str(),
-                 arguments.file.c_str());
-  };
-  const bool placement = plan.is_object() && plan.value("kind", nlohmann::json()) == "placement";
-  if (arguments.to != "json" && (placement || arguments.to != "csv"))
-    return needs(placement ? "the tasks that it places" : "the model and the hardware of the result");
-  if (placement) {
-    if (const auto read = read_placement(plan.dump(-1, ' ', true), where); !read) return report(read.error());
-  } else {
-    const auto read = read_plan_alone(plan, where);
-    if (!read) return report(read.error());
-    if (arguments.to == "csv" && !read->parts) return needs("the model: this file has no parts of costs");
-    if (arguments.to == "csv") {
-      unchecked();
-      return write_output(arguments.out, write_plan_csv(*read));
-    }
-  }
-  unchecked();
-  return write_output(arguments.out, plan.dump(1) + "\n");
+  const auto text = text_alone(format, plan, fmt::format("{}: plans[{}]", arguments.file, point), missing);
+  if (!text) return report(text.error());
+  std::fprintf(stderr, "note: %s is gone: the plan is written as %s has it, its costs unchecked\n", missing.c_str(),
+               arguments.file.c_str());
+  return write_output(arguments.out, *text);
 }
 
 int run_export(const ExportArguments& arguments) {
-  static constexpr std::string_view kUnbuilt[] = {"jax", "pytorch", "megatron"};
-  static constexpr std::string_view kBuilt[] = {"json", "dot", "svg", "csv", "trace"};
-  if (std::find(std::begin(kUnbuilt), std::end(kUnbuilt), arguments.to) != std::end(kUnbuilt))
-    return report(usage_error("--to " + arguments.to + " is not built yet"));
-  if (std::find(std::begin(kBuilt), std::end(kBuilt), arguments.to) == std::end(kBuilt))
-    return report(usage_error("--to knows json, csv, dot, svg and trace, not '" + arguments.to + "'"));
+  const auto format = format_of(arguments.to);
+  if (!format) return report(format.error());
   auto read = read_json_file(arguments.file);
   if (!read) return report(read.error());
   const auto document = one_result(std::move(*read), arguments.method, arguments.file);
   if (!document) return report(document.error());
   const auto points = read_points(*document, arguments.file);
   if (!points) return report(points.error());
+  if ((*format)->points) return write_or_report(arguments.out, (*format)->points(**points));
   std::size_t chosen = 0;
   if (holds_plans(*document) || (*points)->points.empty()) {
     const auto point = chosen_point(arguments.point, **points);
     if (!point) return report(point.error());
     chosen = *point;
     if (const std::string missing = missing_file(*document, arguments.file); !missing.empty())
-      return export_alone(arguments, (*document)["plans"][chosen], chosen, missing);
+      return export_alone(arguments, **format, (*document)["plans"][chosen], chosen, missing);
   }
   const auto result = reopen_result(*document, arguments.file, {chosen}, command_context(arguments.threads));
   if (!result) return report(result.error());
   const auto point = chosen_point(arguments.point, **result);
   if (!point) return report(point.error());
-  if (holds_plans(*document) && arguments.to == "json" && !(*document)["plans"][chosen].is_null())  // checked by now
-    return write_output(arguments.out, (*document)["plans"][chosen].dump(1) + "\n");
-  const Scenario& scenario = *(*result)->scenario;
-  if (const PlacementPlanPtr placement = (*result)->plans->placement(*point))
-    return export_placement(arguments, scenario, *placement);
-  return export_sharding(arguments, scenario, (*result)->plans->plan(*point));
+  if (holds_plans(*document) && (*format)->held && !(*document)["plans"][chosen].is_null())  // checked by now
+    return write_or_report(arguments.out, (*format)->held((*document)["plans"][chosen]));
+  return write_or_report(arguments.out, export_text(**format, {{}, *result, *point}, FormatNames::keys));
 }
 
 }  // namespace
 
 void add_export_command(CLI::App& app, Command& command) {
-  auto* sub = app.add_subcommand("export", "Write the plan of one point of a result");
+  auto* sub = app.add_subcommand("export", "Write the plan of one point of a result, or its points");
   auto arguments = std::make_shared<ExportArguments>();
   sub->add_option("result", arguments->file, "A turnpoint/result@1 file")->required()->type_name("RESULT.json");
   sub->add_option("--method", arguments->method, "Which result, where the file holds those of several methods");
   sub->add_option("--point", arguments->point, "Index, turning, min-time or min-memory")->capture_default_str();
-  sub->add_option("--to", arguments->to,
-                  "json, csv, dot or trace; of a sharding plan also svg (jax, pytorch and megatron are not built yet)")
-      ->required();
+  sub->add_option("--to", arguments->to, formats_help())->required();
   sub->add_option("--out", arguments->out, "File; default standard output");
   sub->add_option("--threads", arguments->threads, "Threads; 0: all")->check(CLI::Range(0, 1024));
   sub->callback([&command, arguments] { command.run = [arguments] { return run_export(*arguments); }; });

@@ -10,6 +10,7 @@
 #include "app/actions.h"
 #include "app/command_palette.h"
 #include "app/start_page.h"
+#include "core/export/format.h"
 #include "views/common/message_bar.h"
 
 using namespace turnpoint::app;
@@ -42,10 +43,26 @@ class ActionsTest : public QObject {
       QVERIFY(*record.text && *record.tip);
       QVERIFY2(!keys.contains(QString::fromLatin1(record.key)), record.key);
       keys.insert(QString::fromLatin1(record.key));
-      QAction* action = actions[record.id];
+      QAction* action = record.format ? actions[*record.format] : actions[record.id];
       QVERIFY2(action, record.key);
       if (*record.icon)
         QVERIFY2(!action->icon().isNull() && !action->icon().pixmap(16, 16).toImage().isNull(), record.icon);
+    }
+  }
+
+  void every_format_has_an_action() {
+    QWidget window;
+    const ActionSet actions(&window);
+    QStringList texts;
+    for (const turnpoint::ExportFormat& format : turnpoint::export_formats()) {
+      QAction* action = actions[format];
+      QVERIFY2(action && actions.all().contains(action), format.title().c_str());
+      QCOMPARE(action->text(), QString::fromStdString(format.title()) + QStringLiteral("…"));
+      QVERIFY2(!texts.contains(action->text()), qPrintable(action->text()));
+      texts << action->text();
+      actions.allow(action, QStringLiteral("Not now."));
+      QVERIFY(!action->isEnabled() && action->toolTip().endsWith(QStringLiteral("\nNot now.")));
+      QVERIFY(action->toolTip().startsWith(QString::fromUtf8(format.text)));
     }
   }
 

@@ -17,6 +17,7 @@
 #include "app/plan_loader.h"
 #include "app/schedule_loader.h"
 #include "core/base/json.h"
+#include "core/export/format.h"
 #include "core/import/model_source.h"
 #include "real_window.h"
 #include "test_data.h"
@@ -200,9 +201,7 @@ class ReadmeTest : public QObject {
     real.window->document().selection().pick_point(views::PickedPoint{own, 0});
     QVERIFY(first_plan(real));
     // A trace of a pipeline holds its stages on their own devices.
-    app::ExportInput input;
-    input.picked = real.window->runner().find(own)->result;
-    const auto text = app::export_text(app::ExportKind::plan_trace, input);
+    const auto text = export_text(*find_format("trace"), {{}, real.window->runner().find(own)->result, 0});
     QVERIFY2(text, text ? "" : text.error().what.c_str());
     QVERIFY(nlohmann::json::parse(*text).at("traceEvents").size() > 100);
     QCOMPARE(action(real, "export_plan_trace")->isEnabled(), true);

@@ -460,27 +460,6 @@ class TaskGraphWindowTest : public QObject {
     QCOMPARE(real.window->document().scenario()->settings.memory_limit, limit);
   }
 
-  void exports_of_a_placement() {
-    Real real;
-    QVERIFY(real.open(kSmall));
-    QVERIFY(action(real, "export_plan_trace")->isEnabled());
-    QVERIFY(!action(real, "export_plan_svg")->isEnabled());
-    const auto text = [&](app::ExportKind kind, const char* name) {
-      const QString path = real.folder.filePath(QString::fromLatin1(name));
-      real.window->export_to(kind, path);
-      (void)real.settle();
-      QFile file(path);
-      return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
-    };
-    QVERIFY(text(app::ExportKind::plan_json, "plan.json").contains("\"kind\": \"placement\""));
-    QVERIFY(text(app::ExportKind::plan_trace, "trace.json").contains("traceEvents"));
-    QCOMPARE(text(app::ExportKind::plan_csv, "plan.csv").count("\r\n"), 5);
-    const QString picture = real.folder.filePath("timeline.png"), drawing = real.folder.filePath("memory.svg");
-    QVERIFY(real.window->export_picture(real.window->tabs().timeline, picture));
-    QVERIFY(real.window->export_picture(real.window->tabs().memory, drawing));
-    QVERIFY(QFile(picture).size() > 1000 && QFile(drawing).size() > 500);
-  }
-
   void closing_while_everything_runs() {
     Real real;
     real.window->open_path(real.random_graph(12, 20000));

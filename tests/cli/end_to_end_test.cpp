@@ -303,8 +303,16 @@ class EndToEndTest : public QObject {
     QVERIFY2(no_result.err.contains("but turnpoint/plan@"), no_result.err);
     QCOMPARE(run({"export", path("result.json"), "--point", "100000", "--to", "json"}).code, kUsage);
     QCOMPARE(run({"export", path("result.json"), "--point", "best", "--to", "json"}).code, kUsage);
-    QCOMPARE(run({"export", path("result.json"), "--point", "0", "--to", "jax"}).code, kUsage);
-    QCOMPARE(run({"export", path("result.json"), "--point", "0", "--to", "morse"}).code, kUsage);
+    for (const char* name : {"jax", "morse"}) {
+      const Run refused = run({"export", path("result.json"), "--point", "0", "--to", name});
+      QCOMPARE(refused.code, kUsage);
+      const char* reason = *name == 'j' ? "--to jax is not built yet"
+                                        : "--to knows json, csv, dot, svg, trace and points-csv, not 'morse'";
+      QVERIFY2(refused.err.contains(reason), refused.err);
+    }
+    const Run table = run({"export", path("result.json"), "--to", "points-csv"});
+    QVERIFY2(table.code == kDone && table.out.startsWith("point,memory_bytes,"), table.err);
+    QCOMPARE(table.out.count("\r\n"), points.size() + 1);
   }
 
   // The plan of the file is exported, with its model or without; what needs the model says so.
@@ -328,7 +336,11 @@ class EndToEndTest : public QObject {
       QCOMPARE(read.out, again.out);
       before[form] = read.out;
     }
+    const QByteArray points = run({"export", with, "--to", "points-csv"}).out;
+    QVERIFY(points.count("\r\n") > 1);
     QVERIFY(QFile::remove(path("config.json")));
+    QCOMPARE(run({"export", with, "--to", "points-csv"}).out, points);
+    QCOMPARE(run({"export", without, "--to", "points-csv"}).out, points);
     for (const QString form : {"json", "csv"}) {
       const Run read = run({"export", with, "--point", "0", "--to", form});
       QVERIFY2(read.code == kDone, read.err);
@@ -343,6 +355,7 @@ class EndToEndTest : public QObject {
     QVERIFY2(placement.code == kDone, placement.err);
     QCOMPARE(object_of(placement.out)["kind"].toString(), QString("placement"));
     QCOMPARE(run({"export", placed, "--to", "csv"}).code, kBadInput);
+    QCOMPARE(run({"export", placed, "--to", "svg"}).code, kUsage);
     QByteArray wrong = contents(with);
     const auto at = wrong.indexOf("\"configuration\": ", wrong.indexOf("\"plans\""));
     wrong.replace(at + 17, 1, "99");

@@ -189,7 +189,7 @@ class SearchTasksTest : public QObject {
     QVERIFY(dot.out.startsWith("digraph") && dot.out.count("->") == 4);
     const Run svg = run({"export", result, "--to", "svg"});
     QCOMPARE(svg.code, kUsage);
-    QVERIFY2(svg.err.contains("not for placements"), svg.err);
+    QVERIFY2(svg.err.contains("--to svg is not for placements, which go to json, csv, dot and trace"), svg.err);
   }
 
   void limits_and_hardware() {

@@ -84,6 +84,7 @@ class IncludeDirectionsTest : public QObject {
     row("core/search/a_method/x.cpp", "\"core/import/i.h\"",
         "core/search must not include core/import: \"core/import/i.h\"");
     row("core/plan/x.cpp", "\"core/import/i.h\"", "core/plan must not include core/import: \"core/import/i.h\"");
+    row("core/export/x.cpp", "\"core/search/s.h\"", "core/export must not include core/search: \"core/search/s.h\"");
     row("core/import/x.cpp", "\"core/cost/c.h\"", "core/import must not include core/cost: \"core/cost/c.h\"");
     row("core/search/x.cpp", "\"views/v.h\"", "core/search must not include views: \"views/v.h\"");
     row("core/search/x.cpp", "<QString>", "core/search must not include Qt: <QString>");

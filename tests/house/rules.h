@@ -150,6 +150,7 @@ inline const std::map<std::string, std::set<std::string>>& allowed_includes() {
     t["core/search"] = t["core/plan"];
     t["core/search"].insert("core/plan");
     t["core/validation"] = t["core/search"];
+    t["core/export"] = t["core/search"];
     std::set<std::string> whole_core;
     for (const auto& [name, unused] : t) whole_core.insert(name);
     t["views"] = whole_core;

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/export/format.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <iterator>
+
+#include "core/base/json.h"
+
+namespace turnpoint {
+
+namespace {
+
+Expected<std::string> plan_text(const ExportFormat& format, const ExportSource& source, FormatNames names) {
+  const ResultPtr& result = source.picked;
+  if (!result || !result->plans || source.point >= result->points.size()) return usage_error("no plan is picked");
+  if (const PlacementPlanPtr placement = result->plans->placement(source.point))
+    return format.placement ? format.placement(*result->scenario, *placement)
+                            : usage_error(refusal_of(format, PlanKind::placement, names));
+  const Plan plan = result->plans->plan(source.point);
+  if (const PlanKind kind = kind_of(plan); !format.accepts(kind)) return usage_error(refusal_of(format, kind, names));
+  return format.plan(*result->scenario, plan);
+}
+
+}  // namespace
+
+PlanKind kind_of(const Plan& plan) { return plan.pipeline ? PlanKind::pipeline : PlanKind::sharding; }
+
+const char* plural_of(PlanKind kind) {
+  switch (kind) {
+    case PlanKind::sharding: return "sharding plans";
+    case PlanKind::pipeline: return "pipelines";
+    case PlanKind::placement: return "placements";
+  }
+  return "";
+}
+
+std::string ExportFormat::title() const { return fmt::format("{} as {}", subject, name); }
+
+std::string_view ExportFormat::suffix() const { return file.substr(file.rfind('.') + 1); }
+
+bool ExportFormat::accepts(PlanKind kind) const {
+  if (kind == PlanKind::placement) return placement != nullptr;
+  return plan && (pipelines || kind != PlanKind::pipeline);
+}
+
+bool ExportFormat::for_plans() const { return plan || placement; }
+
+const ExportFormat* find_format(std::string_view key) {
+  const auto formats = export_formats();
+  const auto found =
+      std::find_if(formats.begin(), formats.end(), [&](const auto& format) { return format.key == key; });
+  return found == formats.end() ? nullptr : &*found;
+}
+
+std::string listed(const std::vector<std::string>& words) {
+  if (words.size() < 2) return words.empty() ? std::string() : words.front();
+  return fmt::format("{} and {}", fmt::join(words.begin(), words.end() - 1, ", "), words.back());
+}
+
+std::string refusal_of(const ExportFormat& format, PlanKind kind, FormatNames names) {
+  const bool keys = names == FormatNames::keys;
+  std::vector<std::string> others;
+  for (const ExportFormat& other : export_formats())
+    if (other.accepts(kind)) others.emplace_back(keys ? other.key : other.name);
+  return fmt::format("{}{} is not for {}, which go to {}", keys ? "--to " : "", keys ? format.key : format.name,
+                     plural_of(kind), listed(others));
+}
+
+Expected<std::string> export_text(const ExportFormat& format, const ExportSource& source, FormatNames names) {
+  if (format.for_plans()) return plan_text(format, source, names);
+  if (source.results.empty()) return usage_error("there is no result yet");
+  if (format.points) return format.points(*source.results.front());
+  std::string text;
+  const auto written = format.results(source.results, [&](std::string_view piece) {
+    text += piece;
+    return Expected<void>();
+  });
+  return written ? Expected<std::string>(std::move(text)) : written.error();
+}
+
+Expected<void> export_to_file(const ExportFormat& format, const ExportSource& source,
+                              const std::filesystem::path& path) {
+  if (format.results && !source.results.empty()) {
+    auto file = FileWriter::open(path);
+    if (!file) return file.error();
+    const auto written = format.results(source.results, [&](std::string_view text) { return file->write(text); });
+    return written ? file->commit() : written;
+  }
+  const auto text = export_text(format, source);
+  if (!text) return text.error();
+  return write_file_atomically(path, *text);
+}
+
+}  // namespace turnpoint

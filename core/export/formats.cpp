@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <vector>
+
+#include "core/export/format.h"
+
+namespace turnpoint {
+
+// Each in the source of its name.
+ExportFormat json_format(), csv_format(), dot_format(), svg_format(), trace_format(), results_json_format(),
+    points_csv_format();
+
+std::span<const ExportFormat> export_formats() {
+  static const std::vector<ExportFormat> formats = {
+      json_format(),  csv_format(),          dot_format(),        svg_format(),
+      trace_format(), results_json_format(), points_csv_format(),
+  };
+  return formats;
+}
+
+std::span<const std::string_view> reserved_formats() {
+  static constexpr std::string_view kNames[] = {"jax", "pytorch", "megatron"};
+  return kNames;
+}
+
+}  // namespace turnpoint
