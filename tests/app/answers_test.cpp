@@ -328,6 +328,14 @@ class AnswersTest : public QObject {
     QVERIFY(kept.bytes() < std::size_t(3500) * sizeof(ResultPoint));
   }
 
+  void two_splits_are_two_questions() {
+    Searches s;
+    QVERIFY(s.open());
+    const Method& manual = s.backend.methods().back();
+    const auto asked = [&](const char* split) { return app::question_of(manual, split, *s.document.scenario(), "m"); };
+    QVERIFY(asked("tp=2") == asked("tp=2") && asked("tp=2") != asked("tp=4"));
+  }
+
   void a_digest_tells_contents_apart() {
     Scenario scenario;
     auto model = std::make_shared<Model>(fake_model("m", 256, 0));
