@@ -234,6 +234,20 @@ class AnswersTest : public QObject {
     QCOMPARE(s.document.scenario()->model->sequence, std::int64_t(256));
   }
 
+  void the_number_of_devices_is_not_carried_to_other_hardware() {
+    Searches s;
+    QVERIFY(s.open());
+    QCOMPARE(s.document.scenario()->cluster->devices(), 16);
+    s.document.set_option("devices", 4, 0);
+    QVERIFY(s.settle());
+    QCOMPARE(s.document.scenario()->cluster->devices(), 4);
+    s.document.open_hardware("v100-16gb-1x8");
+    QVERIFY(s.settle());
+    QCOMPARE(s.document.scenario()->settings.devices, 0);
+    QCOMPARE(s.document.scenario()->cluster->devices(), 8);
+    QCOMPARE(difference_from_fresh(s), QString());
+  }
+
   void going_back_searches_nothing() {
     Searches s;
     QVERIFY(s.open());
@@ -312,6 +326,14 @@ class AnswersTest : public QObject {
     kept.keep("a", answer(10));
     QCOMPARE(kept.size(), std::size_t(3));
     QVERIFY(kept.bytes() < std::size_t(3500) * sizeof(ResultPoint));
+  }
+
+  void two_splits_are_two_questions() {
+    Searches s;
+    QVERIFY(s.open());
+    const Method& manual = s.backend.methods().back();
+    const auto asked = [&](const char* split) { return app::question_of(manual, split, *s.document.scenario(), "m"); };
+    QVERIFY(asked("tp=2") == asked("tp=2") && asked("tp=2") != asked("tp=4"));
   }
 
   void a_digest_tells_contents_apart() {
