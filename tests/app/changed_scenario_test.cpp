@@ -50,6 +50,22 @@ class ChangedScenarioTest : public QObject {
     QCOMPARE(ticks(), all);
   }
 
+  // Whoever picked the point where the curve bends has it picked again when the curve bends elsewhere.
+  void a_picked_turning_point_stays_the_turning_point() {
+    WindowFixture f;
+    QVERIFY(f.open());
+    const auto turning = [&] { return f.chart().data().subject()->result->turning_point; };
+    const auto before = turning();
+    QVERIFY(before.has_value());
+    f.document().selection().pick_point(views::PickedPoint{"ft", *before});
+    f.document().set_option("device-memory-scale", 0.5, 0);
+    QVERIFY(f.settle());
+    QVERIFY(turning().has_value() && turning() != before);
+    QVERIFY(turning() != f.chart().data().subject()->result->fastest_that_fits());
+    QCOMPARE(f.document().selection().point()->method, std::string("ft"));
+    QCOMPARE(f.document().selection().point()->index, *turning());
+  }
+
   void the_table_says_whose_answer_is_whose() {
     WindowFixture f;
     QVERIFY(f.open());
