@@ -11,6 +11,14 @@ namespace turnpoint::app {
 
 void MainWindow::connect_methods() {
   using Panel = views::ScenarioPanel;
+  views::SplitWords words;
+  for (const Method& method : backend_.methods()) {
+    if (method.own_split)
+      words.own = method.options;
+    else if (!method.options.empty())
+      words.methods[method.name] = method.options;
+  }
+  scenario_panel_->offer_splits(words);
   connect(scenario_panel_, &Panel::method_toggled, this,
           [this](const QString& name, bool on) { runner_->set_enabled(name.toStdString(), on); });
   connect(scenario_panel_, &Panel::split_added, this, &MainWindow::add_split);
