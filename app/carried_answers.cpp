@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/json_fields.h"
+#include "core/search/registry.h"
 
 namespace turnpoint::app {
 
@@ -97,6 +98,7 @@ Expected<CarriedAnswer> read_answer(const json& object, const std::string& where
   auto result = std::make_shared<Result>();
   result->method = fields.text("method");
   result->method_options = fields.text("method_options", std::string());
+  result->traits = traits_of(result->method, result->method_options);
   result->exact = fields.flag("exact", false);
   result->search_s = fields.number("search_s", 0, 1e30, 0);
   if (fields.has("gap")) result->gap = fields.number("gap", 0, 1e30);

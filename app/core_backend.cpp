@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/core_backend.h"
+#include "core/search/registry.h"
 
 namespace turnpoint::app {
 

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "core/search/method.h"
+#include "core/search/registry.h"
 
 namespace turnpoint::app {
 

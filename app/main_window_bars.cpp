@@ -60,7 +60,7 @@ void MainWindow::build_menus() {
   add(search, {Id::search_all});
   QMenu* single = search->addMenu(tr("Search with"));
   for (const Method& method : backend_.methods())
-    if (!method.refuses_with)  // those need parameters: the list of methods has them
+    if (!method.own_split)  // that needs parameters: the list of methods has it
       single->addAction(QString::fromStdString(method.title), this,
                         [this, name = method.name] { runner_->search(name); });
   search->addSeparator();
@@ -146,7 +146,7 @@ void MainWindow::build_tool_bar() {
   bar->addSeparator();
   auto* search_menu = new QMenu(bar);
   for (const Method& method : backend_.methods())
-    if (!method.refuses_with)
+    if (!method.own_split)
       search_menu->addAction(QString::fromStdString(method.title), this,
                              [this, name = method.name] { runner_->search(name); });
   search_menu->addSeparator();

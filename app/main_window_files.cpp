@@ -259,7 +259,7 @@ void MainWindow::open_palette() {
   }
   for (const Method& method : backend_.methods()) {
     const QString title = views::to_qt(method.title);
-    if (!method.refuses_with)
+    if (!method.own_split)
       entries.push_back({title, tr("search with this method"), [this, name = method.name] {
                            runner_->set_enabled(name, true);
                            runner_->search(name);

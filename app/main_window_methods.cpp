@@ -11,6 +11,14 @@ namespace turnpoint::app {
 
 void MainWindow::connect_methods() {
   using Panel = views::ScenarioPanel;
+  views::SplitWords words;
+  for (const Method& method : backend_.methods()) {
+    if (method.own_split)
+      words.own = method.options;
+    else if (!method.options.empty())
+      words.methods[method.name] = method.options;
+  }
+  scenario_panel_->offer_splits(words);
   connect(scenario_panel_, &Panel::method_toggled, this,
           [this](const QString& name, bool on) { runner_->set_enabled(name.toStdString(), on); });
   connect(scenario_panel_, &Panel::split_added, this, &MainWindow::add_split);
@@ -29,12 +37,13 @@ void MainWindow::add_split(const QString& text) {
 }
 
 void MainWindow::ask_method_settings(const QString& name) {
-  const QString of = name.isEmpty() ? QString::fromLatin1(kSplitMethod) : name.section(u':', 0, 0);
+  const Method* const splits = runner_->split_method();
+  const QString of = !name.isEmpty() ? name.section(u':', 0, 0) : splits ? views::to_qt(splits->name) : QString();
   const QString parameters = name.section(u':', 1);
   for (const Method& method : backend_.methods()) {
     if (method.name != of.toStdString() || method.options.empty()) continue;
     views::MethodSettings* settings =
-        scenario_panel_->show_method_settings(of == kSplitMethod ? tr("Split of your own") : views::to_qt(method.title),
+        scenario_panel_->show_method_settings(method.own_split ? tr("Split of your own") : views::to_qt(method.title),
                                               method.options, parameters, !parameters.isEmpty());
     connect(settings, &views::MethodSettings::accepted, this, [this, of, parameters, name](const QString& chosen) {
       if (chosen == parameters) return;

@@ -23,6 +23,7 @@
 #include "app/start_page.h"
 #include "app/task_manager.h"
 #include "core/scenario/task_scenario.h"
+#include "core/search/registry.h"
 #include "views/common/counted.h"
 #include "views/common/format.h"
 #include "views/common/message_bar.h"
@@ -104,7 +105,7 @@ void MainWindow::show_chart() {
   const ScenarioPtr& scenario = document_->scenario();
   for (const MethodRun& run : runner_->runs()) {
     if (!run.enabled || !run.result || !scenario || run.result->scenario->model != scenario->model) continue;
-    views::ChartSeries series{run.name, run.name == "ft" ? QStringLiteral("FT") : views::to_qt(run.title),
+    views::ChartSeries series{run.name, views::to_qt(run.label()),
                               run.method->frontier, run.coarse, judge_->judged(run)};
     if (clock_->on() && run.result->clock == Clock::additive) {
       const SimulatedClock::Curve* curve = clock_->find(run.name);
@@ -183,7 +184,7 @@ void MainWindow::show_methods() {
     row.frontier = run.method->frontier;
     row.has_settings = run.method->make_with && !run.method->options.empty();
     row.enabled = run.enabled && run.refusal.empty();
-    row.tool_tip = views::to_qt(run.method->description) +
+    row.tool_tip = views::to_qt(described(*run.method)) +
                    (run.method->paper.empty() ? QString() : u'\n' + views::to_qt(run.method->paper));
     if (run.result && run.enabled) row.notes = views::notes_text(*run.result);
     const QString seconds = run.result ? views::search_time_text(run.result->search_s) : QString();
@@ -235,7 +236,7 @@ void MainWindow::show_point() {
                          : simulated ? curve->drawn
                                      : judge_->judged(*run),
                          there ? picked->index : 0,
-                         there ? (run->name == "ft" ? QStringLiteral("FT") : views::to_qt(run->title)) : QString(),
+                         there ? views::to_qt(run->label()) : QString(),
                          there && run->coarse);
   show_plan_exports();
   show_peak();

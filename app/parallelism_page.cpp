@@ -290,7 +290,7 @@ void ParallelismPage::show() {
     if (!run.enabled) continue;
     any = true;
     views::ParallelismLine line{
-        run.name, run.name == "ft" ? QStringLiteral("FT") : views::to_qt(run.method->title), {}};
+        run.name, views::to_qt(run.method->label()), {}};
     for (const int devices : data.counts) {
       Point point;
       point.devices = devices;

@@ -10,24 +10,6 @@
 
 namespace turnpoint::app {
 
-namespace {
-
-/// Quick and comparable on every model; the rest waits for its check box.
-bool runs_unasked(const std::string& name) {
-  for (const char* known : {"ft", "data-parallel", "optcnn", "mesh-tensorflow", "tofu", "fsdp", "megatron"})
-    if (name == known) return true;
-  return false;
-}
-
-/// The same of task graphs.
-bool places_unasked(const std::string& name) {
-  for (const char* known : {"pardnn", "heft", "layered-expert", "single-device"})
-    if (name == known) return true;
-  return false;
-}
-
-}  // namespace
-
 SearchRunner::SearchRunner(const SearchBackend& backend, TaskManager& tasks, Document& document, QObject* parent)
     : QObject(parent),
       backend_(backend),
@@ -35,7 +17,7 @@ SearchRunner::SearchRunner(const SearchBackend& backend, TaskManager& tasks, Doc
       document_(document),
       figures_(std::make_shared<FiguresStore>()) {
   for (const Method& method : backend.methods()) {
-    if (method.name == kSplitMethod) {
+    if (method.own_split) {
       splits_ = &method;
       continue;
     }
@@ -43,8 +25,9 @@ SearchRunner::SearchRunner(const SearchBackend& backend, TaskManager& tasks, Doc
     run.method = &method;
     run.name = method.name;
     run.title = method.title;
-    run.enabled = runs_unasked(method.name);
-    run.enabled_otherwise = method.places ? places_unasked(method.name) : run.enabled;
+    // Quick and comparable on every model, or of task graphs; the rest waits for its check box.
+    run.enabled = method.on_by_default && !method.places;
+    run.enabled_otherwise = method.on_by_default;
     runs_.push_back(std::move(run));
   }
   searchers_.resize(runs_.size());

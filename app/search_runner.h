@@ -21,6 +21,7 @@
 #include "app/figures_store.h"
 #include "app/kept_answers.h"
 #include "app/search_backend.h"
+#include "core/search/registry.h"
 
 namespace turnpoint::app {
 
@@ -28,8 +29,6 @@ class Document;
 class TaskManager;
 enum class TaskOutcome;
 
-/// The method whose parameters are splits of the user's own: a row for each of those, none for itself.
-inline constexpr const char* kSplitMethod = "manual";
 /// Of a method's tasks.
 inline QString search_purpose(const std::string& name) {
   return QStringLiteral("search:") + QString::fromStdString(name);
@@ -58,6 +57,7 @@ struct MethodRun {
   bool again = false;       ///< to be searched although there is an answer
   bool carried = false;     ///< `result` came with a session: the search that finds its plans is still to come
 
+  const std::string& label() const { return is_own() ? title : method->label(); }  ///< in charts
   bool is_own() const { return name != method->name; }  ///< a split or variant of the user's own
 };
 
@@ -73,9 +73,11 @@ class SearchRunner : public QObject {
   /// The frontier method the chart is about; of a task graph, which has no frontier, the first placement method; null
   /// if none is enabled.
   const MethodRun* subject() const;
+  /// The method whose parameters are splits of the user's own: a row for each of those, none for itself; null: none.
+  const Method* split_method() const { return splits_; }
 
   void set_enabled(const std::string& name, bool on);
-  /// A split of the user's own, as the parameters of `manual`, or a variant of another method ("fsdp:zero=2"). Usage
+  /// A split of the user's own, as the parameters of split_method(), or a variant of another method ("fsdp:zero=2"). Usage
   /// error where they mean nothing; one that the scenario refuses is kept, with the reason.
   Expected<void> add_split(const std::string& parameters, bool enabled = true);
   void remove_split(const std::string& name);

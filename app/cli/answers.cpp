@@ -44,9 +44,9 @@ std::optional<int> Answers::nothing_to_write() const {
 }
 
 std::string Answers::space() const {
-  std::string words = scenario_->tasks ? "" : space_words("");
+  std::string words = scenario_->tasks ? "" : space_words({});
   for (const auto& result : results_)
-    if (space_words(result->method).empty()) words.clear();
+    if (space_words(result->traits).empty()) words.clear();
   return words;
 }
 

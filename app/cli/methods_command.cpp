@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/commands.h"
-#include "core/search/method.h"
-#include "core/search/placement/placement_method.h"
+#include "core/search/placement/placement_registry.h"
+#include "core/search/registry.h"
 
 namespace turnpoint::cli {
 
@@ -20,7 +20,7 @@ void add_methods_command(CLI::App& app, Command& command) {
           list.push_back({{"name", method.name},
                           {"title", method.title},
                           {"paper", method.paper},
-                          {"description", method.description},
+                          {"description", described(method)},
                           {"frontier", method.frontier}});
           if (!method.places) continue;
           list.back()["places"] = true;
@@ -31,7 +31,7 @@ void add_methods_command(CLI::App& app, Command& command) {
       }
       std::string text;
       for (const auto& method : methods())
-        text += fmt::format("{:<25} {} ({}{})\n", method.name, method.description, method.paper,
+        text += fmt::format("{:<25} {} ({}{})\n", method.name, described(method), method.paper,
                             method.places ? "; for 'place' as well" : "");
       return write_output("", text);
     };

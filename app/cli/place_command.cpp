@@ -12,16 +12,16 @@
 #include "core/base/text.h"
 #include "core/import/task_graph.h"
 #include "core/plan/task_graph_json.h"
-#include "core/search/method.h"
 #include "core/search/placement/memory_bound.h"
-#include "core/search/placement/placement_method.h"
+#include "core/search/placement/placement_registry.h"
+#include "core/search/registry.h"
 
 namespace turnpoint::cli {
 
 namespace {
 
 struct PlaceArguments {
-  std::string graph, memory_limit, method = "pardnn", objective = "makespan", out;
+  std::string graph, memory_limit, method = placement::default_placement_method().name, objective = "makespan", out;
   std::uint32_t devices = 0;
   std::uint64_t seed = 0;
   int threads = 0;

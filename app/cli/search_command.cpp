@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -12,7 +13,7 @@
 #include "core/base/text.h"
 #include "core/import/files/training_settings.h"
 #include "core/plan/simulated_points.h"
-#include "core/search/method.h"
+#include "core/search/registry.h"
 
 namespace turnpoint::cli {
 
@@ -40,14 +41,20 @@ struct ChosenMethod {
   std::string refusal = {};  // why it does not suit the scenario, where others of a list may; empty: it does
 };
 
-/// The papers' own algorithms as printed, a minute each: there to be compared with, by who asks for them by name.
-bool is_for_comparison(const std::string& method) { return method.find("-published") != std::string::npos; }
+/// "a, b and c": what `all` leaves out.
+std::string left_out_of_all() {
+  std::vector<std::string> names;
+  for (const auto& method : methods())
+    if (method.for_comparison) names.push_back(method.name);
+  return fmt::format("{}{}{}", fmt::join(names.begin(), names.end() - 1, ", "), names.size() > 1 ? " and " : "",
+                     names.back());
+}
 
 Expected<std::vector<ChosenMethod>> chosen_methods(const std::string& list, const Scenario& scenario) {
   std::vector<ChosenMethod> chosen;
   if (list == "all") {
     for (const auto& method : methods()) {
-      if (is_for_comparison(method.name)) continue;
+      if (method.for_comparison) continue;
       if (!refusal_of(method, {}, scenario).empty()) continue;
       auto searcher = make_searcher(method);
       if (!searcher) return searcher.error();
@@ -85,7 +92,8 @@ void say(const Result& result) {
                         *result.heuristic_eliminations == 1 ? "" : "s");
   if (result.turning_point) {
     const auto& point = result.points[*result.turning_point];
-    line += fmt::format(", turning point {} and {} by plain sums", format_bytes(point.memory_bytes), format_seconds(point.time_s));
+    line += fmt::format(", turning point {} and {} by plain sums", format_bytes(point.memory_bytes),
+                        format_seconds(point.time_s));
   }
   if (result.points.size() == 1 && !result.turning_point)
     line += fmt::format(", {} and {}", format_bytes(result.points[0].memory_bytes),
@@ -140,12 +148,13 @@ int run_search(const SearchArguments& given) {
   if (const auto note = note_on_added_nodes(arguments.scenario, **scenario); !note.empty())
     std::fprintf(stderr, "note: %s\n", note.c_str());
   for (const auto& note : (*scenario)->cluster->notes) std::fprintf(stderr, "note: hardware: %s\n", note.c_str());
-  std::string wanted = !arguments.methods.empty() ? arguments.methods : (*scenario)->tasks ? "pardnn" : "ft";
+  const bool of_tasks = (*scenario)->tasks != nullptr;
+  std::string wanted = arguments.methods.empty() ? default_method(of_tasks).name : arguments.methods;
   if (settings) {
     const auto split = settings->split_on((*scenario)->cluster->devices());
     if (!split) return report(split.error());
     if (wanted == "all") return report(usage_error("--settings adds a method to a list; --method all stands alone"));
-    wanted += ",manual:" + *split;
+    wanted += fmt::format(",{}:{}", split_method().name, *split);
   }
   auto chosen = chosen_methods(wanted, **scenario);
   if (!chosen) return report(chosen.error());
@@ -158,8 +167,8 @@ int run_search(const SearchArguments& given) {
   if (*objective != Objective::frontier) {
     std::vector<Contender> contenders;
     for (const auto& method : *chosen) contenders.push_back(contender(*method.choice.method, method.choice.parameters));
-    return run_objective(*objective, contenders, *scenario, context, {arguments.written_plans(), arguments.simulate, arguments.as_table()},
-                         arguments.out);
+    return run_objective(*objective, contenders, *scenario, context,
+                         {arguments.written_plans(), arguments.simulate, arguments.as_table()}, arguments.out);
   }
   Answers answers(*scenario, *objective, chosen->size());
   for (auto& method : *chosen) {
@@ -199,9 +208,10 @@ void add_search_command(CLI::App& app, Command& command) {
   auto arguments = std::make_shared<SearchArguments>();
   add_scenario_arguments(*sub, arguments->scenario);
   sub->add_option("--method", arguments->methods,
-                  "Methods, comma-separated, or all, which leaves out ft-published, ft-published-elimination and "
-                  "pardnn-published: the papers' own algorithms, a minute each, run where they are named "
-                  "[ft; pardnn for a task graph, which placement methods alone take]");
+                  fmt::format("Methods, comma-separated, or all, which leaves out {}: the papers' own algorithms, a "
+                              "minute each, run where they are named [{}; {} for a task graph, which placement methods "
+                              "alone take]",
+                              left_out_of_all(), default_method().name, default_method(true).name));
   sub->add_option(
          "--settings", arguments->settings,
          "Settings of DeepSpeed, Megatron-LM, NeMo, MaxText or torchtitan: their split beside the methods, their "

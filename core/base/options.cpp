@@ -2,7 +2,11 @@
 #include "core/base/options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <algorithm>
+#include <cassert>
 #include <cmath>
+#include <set>
 
 #include "core/base/text.h"
 
@@ -17,6 +21,22 @@ std::string range_text(const OptionRecord& option) {
   if (option.type == OptionType::integer)
     return fmt::format("--{} must be between {:.0f} and {:.0f}", option.key, option.minimum, option.maximum);
   return fmt::format("--{} must be between {:g} and {:g}", option.key, option.minimum, option.maximum);
+}
+
+/// A default that a text leaves out because it is nothing: "none", "0".
+bool stands_for_nothing(const OptionRecord& option, std::size_t choice) {
+  return option.type == OptionType::choice && double(choice) == option.default_value &&
+         (option.choices[choice] == "none" || option.choices[choice] == "0");
+}
+
+/// The choices as people are told of them: the default last, or not at all.
+std::vector<std::string_view> written_choices(const OptionRecord& option) {
+  std::vector<std::string_view> written(option.choices.begin(), option.choices.end());
+  const auto usual = written.begin() + std::ptrdiff_t(option.default_value);
+  const bool nothing = stands_for_nothing(option, std::size_t(option.default_value));
+  std::rotate(usual, usual + 1, written.end());
+  if (nothing) written.pop_back();
+  return written;
 }
 
 }  // namespace
@@ -79,24 +99,84 @@ std::string format_parameters(std::span<const OptionRecord> options, std::span<c
 }
 
 std::optional<std::vector<double>> parse_parameters(std::span<const OptionRecord> options, std::string_view text) {
+  const auto read = read_parameters("this", options, text);
+  return read ? std::optional(read->values()) : std::nullopt;
+}
+
+std::size_t Parameters::index(std::string_view key) const {
+  const auto option = std::find_if(options_.begin(), options_.end(), [&](const auto& one) { return one.key == key; });
+  assert(option != options_.end());
+  return std::size_t(option - options_.begin());
+}
+
+double Parameters::number(std::string_view key) const { return values_[index(key)]; }
+
+std::string_view Parameters::choice(std::string_view key) const {
+  const std::size_t at = index(key);
+  return options_[at].choices[std::size_t(values_[at])];
+}
+
+Expected<Parameters> read_parameters(std::string_view whose, std::span<const OptionRecord> options,
+                                     std::string_view text) {
   std::vector<double> values;
   for (const OptionRecord& option : options) values.push_back(option.default_value);
-  if (text.empty()) return values;
+  if (text.empty()) return Parameters(options, std::move(values));
+  std::set<std::string_view> given;
   for (const std::string_view part : split(text, ':')) {
     const std::string_view key = part.substr(0, part.find('='));
     const auto option = std::find_if(options.begin(), options.end(), [&](const auto& one) { return one.key == key; });
-    if (option == options.end()) return std::nullopt;
+    const bool alone = key.size() == part.size();
+    const bool flag = option != options.end() && option->type == OptionType::flag;
+    const bool most =
+        option != options.end() && option->type == OptionType::choice && option->choices.front() == "none";
+    if (option == options.end() || (alone && !flag && !most)) {
+      const auto known = parameter_words(options);
+      return usage_error(fmt::format("{} knows the parameters {}{}{}, not '{}'", whose,
+                                     fmt::join(known.begin(), known.end() - 1, ", "), known.size() > 1 ? " and " : "",
+                                     known.back(), part));
+    }
+    if (!given.insert(key).second) return usage_error(fmt::format("{} has the parameter '{}' twice", whose, key));
     double& value = values[std::size_t(option - options.begin())];
-    if (key.size() == part.size()) {
-      // "recompute" alone is the most of it.
-      value = option->type == OptionType::choice ? double(option->choices.size()) - 1 : 1;
+    if (alone) {
+      value = flag ? 1 : double(option->choices.size()) - 1;
       continue;
     }
-    const auto read = parse_option(*option, part.substr(key.size() + 1));
-    if (!read) return std::nullopt;
+    const std::string_view written = part.substr(key.size() + 1);
+    if (flag)
+      return usage_error(
+          fmt::format("{}: {} is on where it is written and takes no value, such as '{}'", whose, key, written));
+    const auto read = parse_option(*option, written);
+    if (!read) return usage_error(fmt::format("{}: {}", whose, read.error().what.substr(2)));  // without its dashes
     value = *read;
   }
-  return values;
+  return Parameters(options, std::move(values));
+}
+
+std::vector<std::string> parameter_words(std::span<const OptionRecord> options) {
+  std::vector<std::string> words;
+  for (const OptionRecord& option : options) {
+    std::string word(option.key);
+    switch (option.type) {
+      case OptionType::flag: break;
+      case OptionType::choice: word += fmt::format("={}", fmt::join(written_choices(option), "|")); break;
+      case OptionType::integer: word += "=N"; break;
+      case OptionType::bytes: word += "=BYTES"; break;
+      case OptionType::real: word += option.unit == "s" ? "=SECONDS" : "=NUMBER"; break;
+    }
+    words.push_back(std::move(word));
+  }
+  return words;
+}
+
+std::vector<std::string> parameter_completions(std::span<const OptionRecord> options) {
+  std::vector<std::string> words;
+  for (const OptionRecord& option : options) {
+    if (option.type == OptionType::choice)
+      for (const auto choice : written_choices(option)) words.push_back(fmt::format("{}={}", option.key, choice));
+    else
+      words.push_back(std::string(option.key) + (option.type == OptionType::flag ? "" : "="));
+  }
+  return words;
 }
 
 }  // namespace turnpoint

@@ -4,33 +4,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "core/base/text.h"
-
 namespace turnpoint {
-namespace {
-
-bool asks_for(const Result& result, std::string_view key) {
-  for (const auto word : split(result.method_options, ':'))
-    if (word.substr(0, word.find('=')) == key) return true;
-  return false;
-}
-
-bool shards_updates(const Result& result) {
-  if (result.method == "fsdp") return true;  // zero=1 as well: each device updates its share
-  if (result.method != "manual") return false;
-  for (const auto word : split(result.method_options, ':'))
-    if (word.starts_with("zero=") && word != "zero=0") return true;
-  return false;
-}
-
-}  // namespace
 
 std::vector<std::string> beyond_switches(const Result& result) {
   std::vector<std::string> beyond;
   if (!result.scenario) return beyond;
   const Settings& settings = result.scenario->settings;
-  if (!settings.update_sharding && shards_updates(result)) beyond.push_back("update-sharding");
-  if (!settings.recompute && asks_for(result, "recompute")) beyond.push_back("recompute");
+  if (!settings.update_sharding && result.traits.shards_updates) beyond.push_back("update-sharding");
+  if (!settings.recompute && result.traits.recomputes) beyond.push_back("recompute");
   return beyond;
 }
 

@@ -12,7 +12,7 @@
 namespace turnpoint {
 
 /// The switches by their names on the command line ("update-sharding", "recompute"); empty: the result stays within its
-/// scenario. Follows from the method, its parameters and the scenario's settings.
+/// scenario. Follows from the result's traits and the scenario's settings.
 std::vector<std::string> beyond_switches(const Result& result);
 /// "shards the weight update, which is switched off in this scenario: ..."; empty where it stays within.
 std::string beyond_switches_note(const Result& result);

@@ -12,6 +12,7 @@
 
 #include "core/base/expected.h"
 #include "core/frontier/problem.h"
+#include "core/plan/method_traits.h"
 #include "core/plan/placement_plan.h"
 #include "core/plan/plan.h"
 #include "core/scenario/scenario.h"
@@ -60,6 +61,7 @@ struct Result {
   ScenarioPtr scenario;
   std::string method;          ///< "ft"
   std::string method_options;  ///< what followed the name after colons
+  MethodTraits traits;         ///< of the method with these options; not in files
   std::string objective;  ///< "mini-time" where it is one chosen plan (core/search/objectives.h); empty: the frontier
   Clock clock = Clock::additive;
   /// What fits, and so the turning point, was judged by simulated peaks (core/plan/fitting.h), not by plain sums.
@@ -92,7 +94,7 @@ std::vector<std::string> describe_turning_point(const Result& result);
 /// "Fastest that fits 71.9 GiB peak · 691 ms", ...; empty where that is the turning point itself, or nothing fits.
 std::vector<std::string> describe_fastest(const Result& result);
 /// Which plans a method does not have, for "no plan ... fits": " without micro-batches", or nothing.
-std::string space_words(const std::string& method);
+std::string space_words(const MethodTraits& method);
 /// "11.2 GiB peak", or the plain sum where the peak was not simulated: "9.6 GiB".
 std::string memory_words(const ResultPoint& point);
 

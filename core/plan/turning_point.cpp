@@ -74,7 +74,7 @@ std::vector<std::string> that_nothing_fits(const Result& result) {
   for (const ResultPoint& point : points)
     if (point.simulated_memory_bytes) simulated.push_back(point);
   const auto& among = result.fits_by_peak && !simulated.empty() ? simulated : points;
-  return {"No plan" + space_words(result.method) + " fits " + format_bytes(result.scenario->memory_limit()),
+  return {"No plan" + space_words(result.traits) + " fits " + format_bytes(result.scenario->memory_limit()),
           "The least any plan needs is " + in_words(*std::min_element(among.begin(), among.end(), less))};
 }
 
@@ -110,10 +110,7 @@ std::optional<double> gap_at(const Result& result, std::size_t point) {
   return std::max(0.0, (at.time_s - std::prev(above)->time) / at.time_s);
 }
 
-std::string space_words(const std::string& method) {
-  const std::string name = method.substr(0, method.find(':'));
-  return name == "megatron" || name == "manual" ? "" : " without micro-batches";
-}
+std::string space_words(const MethodTraits& method) { return method.micro_batches ? "" : " without micro-batches"; }
 
 std::string memory_words(const ResultPoint& point) {
   return point.simulated_memory_bytes ? format_bytes(*point.simulated_memory_bytes) + " peak"

@@ -2,16 +2,14 @@
 #include "core/search/fitting_batch.h"
 
 #include "core/plan/fitting.h"
-#include "core/search/method.h"
+#include "core/search/registry.h"
 
 namespace turnpoint {
 
 namespace {
 
 Expected<bool> fits_with(const ScenarioPtr& scenario, const RunContext& context) {
-  const auto method = find_method("ft");
-  if (!method) return method.error();
-  auto searcher = make_searcher(**method);
+  auto searcher = make_searcher(default_method());
   if (!searcher) return searcher.error();
   auto result = (*searcher)->run(scenario, SearchPass::coarse, context);
   if (!result) return result.error();

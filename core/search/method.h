@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Search methods behind one door; window and command line both list this registry.
+// What a search method is: a record with all that others ask of it. core/search/registry.h lists them.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/base/expected.h"
+#include "core/base/options.h"
 #include "core/base/progress.h"
+#include "core/plan/method_traits.h"
 #include "core/plan/result.h"
 #include "core/scenario/scenario.h"
 
@@ -23,41 +26,38 @@ class Searcher {
   virtual Expected<ResultPtr> run(const ScenarioPtr& scenario, SearchPass pass, const RunContext& context) = 0;
 };
 
+/// Window and command line know a method by this record alone; only its own sources know its name.
 struct Method {
-  std::string name;         ///< "ft"
-  std::string title;        ///< "FT frontier tracking"
-  std::string paper;        ///< where it is from
-  std::string description;  ///< one sentence
-  bool frontier = false;    ///< draws a line; else one marker
-  std::vector<OptionRecord> options;
-  /// Empty if the method accepts this scenario, else the reason it cannot run.
-  std::string (*refuses)(const Scenario&) = nullptr;
-  std::unique_ptr<Searcher> (*make)() = nullptr;
-  /// For methods with parameters ("dp=4:tp=2", "" for none): a searcher, or a usage error saying what they may be.
-  /// Whether they suit a scenario is for run() to say. `make` is then not set.
-  Expected<std::unique_ptr<Searcher>> (*make_with)(std::string_view parameters) = nullptr;
-  /// Why these parameters cannot be had on this scenario; empty: they can. Not set: `refuses` says all.
-  std::string (*refuses_with)(const Scenario&, std::string_view parameters) = nullptr;
+  std::string name = {};         ///< "ft"
+  std::string title = {};        ///< "FT frontier tracking"
+  std::string short_name = {};   ///< in charts, where the title is long: "FT"; empty: the title
+  std::string paper = {};        ///< where it is from
+  std::string description = {};  ///< one sentence, without its parameters (described() adds them)
+  /// How described() ends where the options' own words would not say it well; empty: those words.
+  std::string parameter_words = {};
+  bool frontier = false;  ///< draws a line; else one marker
   /// Answers with a placement of a task graph; the only kind of method that accepts one as it is.
   bool places = false;
-};
+  bool on_by_default = false;   ///< searched unasked; a placement method where the scenario is a task graph
+  bool default_method = false;  ///< what is asked where none is named: one for models, one placement method
+  bool own_split = false;       ///< its parameters are splits of the user's own, a row each; one method at most
+  bool for_comparison = false;  ///< slow, for those who ask for it by name: "all" leaves it out
+  /// Every tensor lies somewhere in each of its plans and is counted, so what they need on one device bounds what they
+  /// need on several (core/search/objectives.h). Methods that count as they like do not say so.
+  bool holds_everything_once = false;
+  std::vector<OptionRecord> options = {};
+  /// Empty if the method accepts this scenario, else the reason it cannot run. Not set: it accepts all.
+  std::function<std::string(const Scenario&)> refuses = {};
+  std::function<std::unique_ptr<Searcher>()> make = {};
+  /// For methods with parameters ("dp=4:tp=2", "" for none): a searcher, or a usage error saying what they may be.
+  /// Whether they suit a scenario is for run() to say. `make` is then not set.
+  std::function<Expected<std::unique_ptr<Searcher>>(std::string_view parameters)> make_with = {};
+  /// Why these parameters cannot be had on this scenario; empty: they can. Not set: `refuses` says all.
+  std::function<std::string(const Scenario&, std::string_view parameters)> refuses_with = {};
+  /// Of its results with these parameters, which it accepts. Not set: none.
+  std::function<MethodTraits(std::string_view parameters)> traits = {};
 
-const std::vector<Method>& methods();
-/// One of the names that are kept for methods to come (resources/manual/methods.md).
-bool is_unbuilt_method(std::string_view name);
-Expected<const Method*> find_method(const std::string& name);
-
-/// A method with its parameters, as in `--method ft,manual:dp=4:tp=2`.
-struct MethodChoice {
-  const Method* method = nullptr;
-  std::string parameters;  ///< what followed the name after a colon
+  const std::string& label() const { return short_name.empty() ? title : short_name; }
 };
-/// Usage error: no such method.
-Expected<MethodChoice> choose_method(std::string_view text);
-/// Empty if the method with these parameters accepts this scenario, else the reason. The one door to ask: methods
-/// themselves say nothing of scenarios with a task graph, which all but placement methods refuse.
-std::string refusal_of(const Method& method, std::string_view parameters, const Scenario& scenario);
-/// Usage error where the method does not take these parameters.
-Expected<std::unique_ptr<Searcher>> make_searcher(const Method& method, std::string_view parameters = {});
 
 }  // namespace turnpoint

@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "core/scenario/task_scenario.h"
+#include "core/search/registry.h"
 #include "core/search/unanswered.h"
 
 namespace turnpoint {
@@ -44,14 +45,6 @@ bool surely_does_not_fit(const Result& result, std::int64_t limit) {
   return result.gap && !result.lower_bound.empty() && result.lower_bound.front().memory > limit;
 }
 
-// Every tensor lies somewhere, so n devices together hold at least what one device would alone. True of methods that
-// choose among the configurations of the cost model; others are free to count as they like.
-bool holds_everything_once(const std::string& method) {
-  for (const char* name : {"ft", "ft-published", "ft-published-elimination", "data-parallel", "optcnn"})
-    if (method == name) return true;
-  return false;
-}
-
 RunContext part_of(const RunContext& whole, int devices, std::size_t index, std::size_t count) {
   RunContext part = whole;
   if (!whole.progress) return part;
@@ -80,7 +73,8 @@ Contender contender(const Method& method, const std::string& parameters) {
             if (const auto made = make_searcher(method, parameters); !made) return made.error().what;
             return refusal_of(method, parameters, scenario);
           },
-          [&method, parameters] { return std::move(*make_searcher(method, parameters)); }};
+          [&method, parameters] { return std::move(*make_searcher(method, parameters)); },
+          method.holds_everything_once};
 }
 
 std::optional<double> price_of(const Scenario& scenario, double time_s) {
@@ -192,7 +186,7 @@ Expected<ResultPtr> mini_parallelism(const Contender& method, const ScenarioPtr&
     }
     if (fits) break;
     certain = certain && surely_does_not_fit(**found, (*here)->memory_limit());
-    if (devices == 1 && holds_everything_once(method.name))
+    if (devices == 1 && method.holds_everything_once)
       needed_in_all = static_cast<double>((*found)->points.front().memory_bytes);
   }
   if (!least && given_up) return *given_up;

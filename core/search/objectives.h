@@ -28,6 +28,7 @@ struct Contender {
   std::string name;  ///< of the method, its parameters behind a colon
   std::function<std::string(const Scenario&)> refuses;
   std::function<std::unique_ptr<Searcher>()> make;  ///< to be called only where it does not refuse
+  bool holds_everything_once = false;               ///< as of Method
 };
 /// `method` must outlive it, as those of the registry do.
 Contender contender(const Method& method, const std::string& parameters = {});

@@ -18,9 +18,9 @@
 #include "core/plan/plan_read.h"
 #include "core/scenario/scenario_json.h"
 #include "core/scenario/task_scenario.h"
-#include "core/search/method.h"
 #include "core/search/objectives.h"
-#include "core/search/placement/placement_search.h"
+#include "core/search/placement/placed.h"
+#include "core/search/registry.h"
 #include "core/search/scenario_of.h"
 
 namespace turnpoint {
@@ -304,6 +304,7 @@ Expected<ResultPtr> read_points(const nlohmann::json& document, const std::strin
   if (!fields.has("scenario")) fields.fail("scenario", "is missing");
   if (fields.error()) return *fields.error();
   result->method_options = fields.object("scenario").text("method_options", std::string());
+  result->traits = traits_of(result->method, result->method_options);
   result->objective = fields.text("objective", std::string());
   result->clock = fields.text("clock", "additive") == "simulated" ? Clock::simulated : Clock::additive;
   result->exact = fields.flag("exact", false);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/search/unanswered.h"
 
+#include "core/search/registry.h"
+
 namespace turnpoint {
 
 ResultPtr unanswered(std::string_view method, const ScenarioPtr& scenario, const std::string& why, double search_s) {
@@ -9,6 +11,7 @@ ResultPtr unanswered(std::string_view method, const ScenarioPtr& scenario, const
   result->scenario = scenario;
   result->method = method.substr(0, colon);
   if (colon != std::string_view::npos) result->method_options = method.substr(colon + 1);
+  result->traits = traits_of(result->method, result->method_options);
   if (scenario->tasks) result->clock = Clock::simulated;
   result->search_s = search_s;
   result->notes.push_back(why);

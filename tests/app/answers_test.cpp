@@ -10,6 +10,7 @@
 #include "app/kept_answers.h"
 #include "app/search_runner.h"
 #include "app/task_manager.h"
+#include "core/search/registry.h"
 #include "fake_backend.h"
 
 using namespace turnpoint;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "app/search_backend.h"
+#include "core/search/registry.h"
 
 namespace turnpoint::test {
 
@@ -19,7 +20,7 @@ struct FakeWorld {
   std::atomic<int> coarse_ms{5}, exact_ms{20}, other_ms{10}, bind_ms{0}, plan_ms{0};
   std::atomic<int> coarse_runs{0}, exact_runs{0}, other_runs{0}, cancelled_runs{0};
   std::atomic<bool> fail_search{false};
-  std::atomic<bool> held{false};  ///< no search ends while this is set
+  std::atomic<bool> held{false};   ///< no search ends while this is set
   std::atomic<bool> noted{false};  ///< data-parallel has something to say
 };
 inline FakeWorld& fake_world() {
@@ -256,15 +257,16 @@ class FakeBackend : public app::SearchBackend {
     static const std::vector<Method> table = [] {
       std::vector<Method> list;
       Method ft;
-      ft.name = "ft", ft.title = "FT", ft.paper = "TensorOpt", ft.description = "Exact frontier", ft.frontier = true;
+      ft.name = "ft", ft.title = "FT", ft.on_by_default = true, ft.paper = "TensorOpt",
+      ft.description = "Exact frontier", ft.frontier = true;
       ft.make = [] { return std::unique_ptr<Searcher>(std::make_unique<FakeFrontierSearcher>()); };
       list.push_back(ft);
       Method dp;
-      dp.name = "data-parallel", dp.title = "Data-parallel";
+      dp.name = "data-parallel", dp.title = "Data-parallel", dp.on_by_default = true;
       dp.make = [] { return std::unique_ptr<Searcher>(std::make_unique<FakePointSearcher<0>>()); };
       list.push_back(dp);
       Method optcnn;
-      optcnn.name = "optcnn", optcnn.title = "OptCNN";
+      optcnn.name = "optcnn", optcnn.title = "OptCNN", optcnn.on_by_default = true;
       optcnn.make = [] { return std::unique_ptr<Searcher>(std::make_unique<FakePointSearcher<1>>()); };
       list.push_back(optcnn);
       Method refused;
@@ -273,7 +275,7 @@ class FakeBackend : public app::SearchBackend {
       refused.make = optcnn.make;
       list.push_back(refused);
       Method manual;
-      manual.name = "manual", manual.title = "Manual";
+      manual.name = "manual", manual.title = "Manual", manual.own_split = true;
       manual.make_with = [](std::string_view parameters) -> Expected<std::unique_ptr<Searcher>> {
         if (parameters.find("tp") == std::string_view::npos) return usage_error("a split is written tp=2");
         return std::unique_ptr<Searcher>(std::make_unique<FakePointSearcher<1>>());

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/json.h"
+#include "core/search/registry.h"
 #include "plan/schema_check.h"
 #include "study_figures.h"
 

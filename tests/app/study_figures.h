@@ -13,6 +13,7 @@
 #include "app/scenario_builder.h"
 #include "app/studies.h"
 #include "core/search/objectives.h"
+#include "core/search/registry.h"
 
 namespace turnpoint::test {
 

@@ -12,7 +12,7 @@
 
 #include "core/import/model_source.h"
 #include "core/plan/simulated_points.h"
-#include "core/search/method.h"
+#include "core/search/registry.h"
 
 using namespace turnpoint;
 

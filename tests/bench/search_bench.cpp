@@ -12,7 +12,7 @@
 #include <filesystem>
 
 #include "core/import/model_source.h"
-#include "core/search/method.h"
+#include "core/search/registry.h"
 
 namespace {
 

@@ -22,7 +22,7 @@
 
 #include "core/import/model_source.h"
 #include "core/search/frontier_tracking/structure.h"
-#include "core/search/method.h"
+#include "core/search/registry.h"
 
 namespace {
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "app/study_figures.h"
+#include "core/search/registry.h"
 
 using namespace turnpoint;
 using namespace turnpoint::test;

@@ -19,7 +19,7 @@
 #include "core/cost/calibration.h"
 #include "core/hardware/profile_builder.h"
 #include "core/import/model_source.h"
-#include "core/search/method.h"
+#include "core/search/registry.h"
 #include "test_data.h"
 
 using namespace turnpoint;

@@ -13,7 +13,7 @@
 #include "core/cost/measure_machine.h"
 #include "core/import/model_source.h"
 #include "core/plan/step_client.h"
-#include "core/search/method.h"
+#include "core/search/registry.h"
 #include "core/validation/validate_plans.h"
 
 using namespace turnpoint;

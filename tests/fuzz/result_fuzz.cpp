@@ -6,7 +6,7 @@
 #include "core/base/json.h"
 #include "core/plan/export.h"
 #include "core/plan/plan_read.h"
-#include "core/search/method.h"
+#include "core/search/registry.h"
 #include "core/search/reopen.h"
 #include "core/search/scenario_of.h"
 #include "core/validation/validation_report.h"

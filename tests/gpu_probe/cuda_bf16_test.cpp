@@ -9,7 +9,7 @@
 #include <random>
 #include <set>
 
-#include "core/search/method.h"
+#include "core/search/registry.h"
 #include "gpu_probe/emulated_gpu/bf16.h"
 #include "gpu_probe/emulated_gpu/load.h"
 #include "gpu_probe/step/block.h"

@@ -5,7 +5,7 @@
 
 #include "core/import/model_source.h"
 #include "core/plan/step_client.h"
-#include "core/search/method.h"
+#include "core/search/registry.h"
 #include "core/validation/compare.h"
 #include "core/validation/step_of.h"
 #include "gpu_probe/step_models.h"

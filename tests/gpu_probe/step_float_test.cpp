@@ -4,7 +4,7 @@
 #include <QtTest>
 #include <random>
 
-#include "core/search/method.h"
+#include "core/search/registry.h"
 #include "gpu_probe/step_checks.h"
 #include "gpu_probe/step_models.h"
 

@@ -6,7 +6,7 @@
 
 #include "core/plan/evaluator.h"
 #include "core/search/frontier_tracking/plans.h"
-#include "core/search/method.h"
+#include "core/search/registry.h"
 #include "gpu_probe/step_checks.h"
 #include "gpu_probe/step_models.h"
 

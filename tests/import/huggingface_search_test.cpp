@@ -8,7 +8,7 @@
 #include "core/import/huggingface/huggingface.h"
 #include "core/import/model_source.h"
 #include "core/plan/evaluator.h"
-#include "core/search/method.h"
+#include "core/search/registry.h"
 
 using namespace turnpoint;
 

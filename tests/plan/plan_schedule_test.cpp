@@ -13,6 +13,7 @@
 #include <set>
 
 #include "core/plan/evaluator.h"
+#include "core/search/registry.h"
 #include "core/simulation/trace.h"
 #include "plan/plan_rules.h"
 #include "search/scenarios.h"

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/plan/result.h"
-#include "core/search/method.h"
+#include "core/search/registry.h"
 #include "plan/hand_plan.h"
 #include "plan/schema_check.h"
 

@@ -4,6 +4,7 @@
 #include <QtTest>
 
 #include "search/scenarios.h"
+#include "core/search/registry.h"
 #include "search/small_models.h"
 
 using namespace turnpoint;

@@ -9,7 +9,7 @@
 #include "core/frontier/published.h"
 #include "core/frontier/solver.h"
 #include "core/search/frontier_tracking/plans.h"
-#include "core/search/method.h"
+#include "core/search/registry.h"
 #include "frontier/problems.h"
 #include "search/wide_models.h"
 

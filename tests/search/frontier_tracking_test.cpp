@@ -8,7 +8,7 @@
 #include "core/plan/evaluator.h"
 #include "core/search/frontier_tracking/plans.h"
 #include "core/search/frontier_tracking/search_mesh.h"
-#include "core/search/method.h"
+#include "core/search/registry.h"
 #include "search/scenarios.h"
 #include "search/small_models.h"
 

@@ -10,7 +10,7 @@
 #include "core/plan/evaluator.h"
 #include "core/search/frontier_tracking/costs.h"
 #include "core/search/frontier_tracking/narrow.h"
-#include "core/search/method.h"
+#include "core/search/registry.h"
 #include "search/scenarios.h"
 #include "search/small_models.h"
 

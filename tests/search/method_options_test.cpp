@@ -2,7 +2,7 @@
 // What the window offers as a method's settings is what the method takes: records and readers of the texts agree.
 #include <QtTest>
 
-#include "core/search/method.h"
+#include "core/search/registry.h"
 
 using namespace turnpoint;
 
@@ -39,6 +39,45 @@ class MethodOptionsTest : public QObject {
       }
     }
     QVERIFY(tried > 20);
+  }
+
+  void parameters_are_described_by_their_records() {
+    const auto joined = [](const std::vector<std::string>& words) {
+      QStringList list;
+      for (const std::string& word : words) list << QString::fromStdString(word);
+      return list.join(u' ');
+    };
+    const Method &fsdp = **find_method("fsdp"), &manual = split_method();
+    QCOMPARE(joined(parameter_words(fsdp.options)), QStringLiteral("zero=1|2|3 group=node|all recompute=selective"));
+    QCOMPARE(described(fsdp), fsdp.description + "; parameters zero=1|2|3, group=node|all, recompute=selective");
+    QCOMPARE(joined(parameter_completions(manual.options)),
+             QStringLiteral("dp= tp= pp= micro-batches= zero=1 zero=2 zero=3 recompute=selective recompute=full "
+                            "sequence-parallel"));
+    // What a line completes to is understood.
+    for (const Method& method : methods())
+      for (const std::string& word : parameter_completions(method.options))
+        QVERIFY2(make_searcher(method, word.ends_with('=') ? word + "2" : word).has_value(), word.c_str());
+  }
+
+  void each_kind_of_scenario_has_one_default() {
+    QCOMPARE(default_method().name, std::string("ft"));
+    QCOMPARE(default_method(true).name, std::string("pardnn"));
+    QCOMPARE(split_method().name, std::string("manual"));
+    std::size_t defaults = 0, splits = 0;
+    for (const Method& method : methods()) defaults += method.default_method, splits += method.own_split;
+    QCOMPARE(defaults, std::size_t(2));
+    QCOMPARE(splits, std::size_t(1));
+  }
+
+  void traits_follow_the_parameters() {
+    const MethodTraits plain{}, sharded{.shards_updates = true};
+    QVERIFY(traits_of("ft", "") == plain && traits_of("no-such", "") == plain && traits_of("tofu", "") == plain);
+    QVERIFY(traits_of("fsdp", "") == sharded && traits_of("fsdp", "zero=1:group=node") == sharded);
+    QVERIFY(traits_of("fsdp", "recompute=selective").recomputes);
+    const MethodTraits split{.micro_batches = true};
+    QVERIFY(traits_of("manual", "dp=4") == split && traits_of("manual", "zero=0:recompute=none") == split);
+    QVERIFY(traits_of("manual", "zero=1").shards_updates && traits_of("manual", "recompute").recomputes);
+    QVERIFY(traits_of("megatron", "") == split && traits_of("megatron", "recompute=selective").recomputes);
   }
 
   void texts_that_people_type_fill_the_boxes() {

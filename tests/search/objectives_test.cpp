@@ -7,6 +7,7 @@
 
 #include "core/plan/evaluator.h"
 #include "core/search/objectives.h"
+#include "core/search/registry.h"
 #include "search/scenarios.h"
 #include "search/small_models.h"
 

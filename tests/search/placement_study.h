@@ -27,8 +27,8 @@
 #include "core/plan/training_graph.h"
 #include "core/search/frontier_tracking/plans.h"
 #include "core/search/frontier_tracking/structure.h"
-#include "core/search/method.h"
-#include "core/search/placement/placement_method.h"
+#include "core/search/registry.h"
+#include "core/search/placement/placement_registry.h"
 
 namespace turnpoint::test {
 

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "core/import/model_source.h"
-#include "core/search/method.h"
+#include "core/search/registry.h"
 #include "search/scenario_on.h"
 
 namespace turnpoint::test {

@@ -10,7 +10,7 @@
 #include "core/plan/fitting.h"
 #include "core/scenario/scenario_json.h"
 #include "core/search/fitting_batch.h"
-#include "core/search/method.h"
+#include "core/search/registry.h"
 #include "core/search/scenario_of.h"
 
 using namespace turnpoint;

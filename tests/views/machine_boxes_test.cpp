@@ -11,7 +11,7 @@
 
 #include "core/hardware/cluster.h"
 #include "core/scenario/scenario.h"
-#include "core/search/method.h"
+#include "core/search/registry.h"
 #include "views/scenario/method_settings.h"
 #include "views/scenario/scenario_panel.h"
 #include "views/scenario/shape_boxes.h"

@@ -3,6 +3,7 @@
 
 #include <QPainter>
 #include <cmath>
+#include <initializer_list>
 #include <numbers>
 
 namespace turnpoint::views {
@@ -23,44 +24,102 @@ QPainterPath polygon(int corners, double radius, double start_degrees, double in
   return path;
 }
 
-}  // namespace
-
-QPainterPath method_shape(const QString& full_name, double radius) {
-  const QString method = full_name.section(u':', 0, 0);
+QPainterPath closed(std::initializer_list<QPointF> corners, double radius) {
+  QPolygonF points;
+  for (const QPointF& corner : corners) points << corner * radius;
+  points << points.first();
   QPainterPath path;
-  if (method == u"mesh-tensorflow" || method == u"fsdp") {
-    path.addRect(-radius * 0.9, -radius * 0.9, radius * 1.8, radius * 1.8);
-    return path;
-  }
-  if (method == u"optcnn") return polygon(3, radius * 1.2, -90);
-  if (method == u"tofu") return polygon(3, radius * 1.2, 90);
-  if (method == u"megatron") return polygon(4, radius * 1.2, -90);
-  if (method == u"manual") {
-    // An upright cross: made by hand.
-    const double arm = radius * 0.42;
-    path.addRect(-radius * 1.1, -arm, radius * 2.2, arm * 2);
-    path.addRect(-arm, -radius * 1.1, arm * 2, radius * 2.2);
-    path.setFillRule(Qt::WindingFill);
-    return path;
-  }
-  if (method == u"accpar") return polygon(5, radius * 1.1, -90);
-  if (method == u"pardnn") return polygon(6, radius * 1.1, 0);
-  if (method == u"pardnn-published") return polygon(6, radius * 1.1, 30);
-  if (method == u"heft") return polygon(3, radius * 1.2, 0);
-  if (method == u"pipedream") return polygon(3, radius * 1.2, 180);
-  if (method == u"layered-expert") return polygon(4, radius * 1.2, -45);
-  if (method == u"metis") return polygon(5, radius * 1.1, 90);
-  if (method == u"scotch") return polygon(4, radius * 1.3, -90, 0.45);
-  if (method == u"round-robin") return polygon(6, radius * 1.3, 0, 0.55);
-  if (method == u"trinity") return polygon(5, radius * 1.3, -90, 0.45);
+  path.addPolygon(points);
+  return path;
+}
+
+QPainterPath box(double half_width, double half_height) {
+  QPainterPath path;
+  path.addRect(-half_width, -half_height, half_width * 2, half_height * 2);
+  return path;
+}
+
+QPainterPath disc(double radius) {
+  QPainterPath path;
   path.addEllipse(QPointF(0, 0), radius, radius);
   return path;
 }
 
+// `down`: -1 for one that lies on its flat side.
+QPainterPath half_disc(double radius, double down) {
+  const double r = radius * 1.3, flat = -radius * 0.5 * down;
+  QPainterPath path;
+  path.moveTo(-r, flat);
+  path.arcTo(-r, flat - r, r * 2, r * 2, 180, 180 * down);
+  path.closeSubpath();
+  return path;
+}
+
+QPainterPath tee(double radius, double down) {
+  return closed({{-1.1, -1.1 * down},
+                 {1.1, -1.1 * down},
+                 {1.1, -0.35 * down},
+                 {0.4, -0.35 * down},
+                 {0.4, 1.1 * down},
+                 {-0.4, 1.1 * down},
+                 {-0.4, -0.35 * down},
+                 {-1.1, -0.35 * down}},
+                radius);
+}
+
+}  // namespace
+
+QPainterPath shape_path(MethodShape shape, double radius) {
+  switch (shape) {
+    case MethodShape::circle: return disc(radius);
+    case MethodShape::square: return box(radius * 0.9, radius * 0.9);
+    case MethodShape::tilted_square: return polygon(4, radius * 1.2, -45);
+    case MethodShape::diamond: return polygon(4, radius * 1.2, -90);
+    case MethodShape::upright_cross: {
+      const double arm = radius * 0.42;
+      QPainterPath path = box(radius * 1.1, arm);
+      path.addPath(box(arm, radius * 1.1));
+      path.setFillRule(Qt::WindingFill);
+      return path;
+    }
+    case MethodShape::triangle_up: return polygon(3, radius * 1.2, -90);
+    case MethodShape::triangle_down: return polygon(3, radius * 1.2, 90);
+    case MethodShape::triangle_right: return polygon(3, radius * 1.2, 0);
+    case MethodShape::triangle_left: return polygon(3, radius * 1.2, 180);
+    case MethodShape::pentagon_down: return polygon(5, radius * 1.1, 90);
+    case MethodShape::hexagon: return polygon(6, radius * 1.1, 0);
+    case MethodShape::tilted_hexagon: return polygon(6, radius * 1.1, 30);
+    case MethodShape::star_of_four: return polygon(4, radius * 1.3, -90, 0.45);
+    case MethodShape::star_of_five: return polygon(5, radius * 1.3, -90, 0.45);
+    case MethodShape::star_of_six: return polygon(6, radius * 1.3, 0, 0.55);
+    case MethodShape::bow_tie: return closed({{-1.05, -1.05}, {1.05, 1.05}, {1.05, -1.05}, {-1.05, 1.05}}, radius);
+    case MethodShape::hourglass: return closed({{-1.05, -1.05}, {1.05, -1.05}, {-1.05, 1.05}, {1.05, 1.05}}, radius);
+    case MethodShape::ring: {
+      QPainterPath path = disc(radius * 1.15);
+      path.addPath(disc(radius * 0.5));
+      path.setFillRule(Qt::OddEvenFill);
+      return path;
+    }
+    case MethodShape::three_points_up: return polygon(3, radius * 1.5, -90, 0.28);
+    case MethodShape::three_points_down: return polygon(3, radius * 1.5, 90, 0.28);
+    case MethodShape::post: return box(radius * 0.42, radius * 1.3);
+    case MethodShape::plank: return box(radius * 1.3, radius * 0.42);
+    case MethodShape::tee: return tee(radius, 1);
+    case MethodShape::tee_down: return tee(radius, -1);
+    case MethodShape::half_disc_up: return half_disc(radius, -1);
+    case MethodShape::half_disc_down: return half_disc(radius, 1);
+  }
+  return {};
+}
+
+QPainterPath method_shape(const QString& method, double radius) {
+  const MethodStyle* style = find_method_style(method.toStdString());
+  return shape_path(style ? style->shape : MethodShape::circle, radius);
+}
+
 double method_radius(const QString& method) {
-  if (method == u"ft") return 2.3;
-  if (method == u"mesh-tensorflow") return 2.2;
-  return 5;
+  const MethodStyle* style = find_method_style(method.toStdString());
+  return style ? style->radius : MethodStyle{}.radius;
 }
 
 MethodMarker::MethodMarker(const QString& method, double radius, const QColor& color, bool hollow,
@@ -95,7 +154,8 @@ void draw_method_swatch(QPainter& painter, const QRect& area, const QString& met
   painter.setRenderHint(QPainter::Antialiasing);
   const QPointF center = QRectF(area).center();
   if (frontier) {
-    painter.setPen(QPen(color, method == u"ft" ? 2.2 : 1.5));
+    const MethodStyle* style = find_method_style(method.toStdString());
+    painter.setPen(QPen(color, style ? style->line_width : MethodStyle{}.line_width));
     painter.drawLine(QPointF(area.left() + 1, center.y()), QPointF(area.right() - 1, center.y()));
   }
   painter.translate(center);

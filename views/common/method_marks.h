@@ -8,10 +8,14 @@
 #include <QPixmap>
 #include <QString>
 
+#include "views/common/method_style.h"
+
 class QPainter;
 
 namespace turnpoint::views {
 
+/// Outline of a marker around (0, 0) with about the given radius.
+QPainterPath shape_path(MethodShape shape, double radius);
 /// Outline of a method's marker around (0, 0) with about the given radius.
 QPainterPath method_shape(const QString& method, double radius);
 

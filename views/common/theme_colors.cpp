@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "views/common/theme_colors.h"
 
+#include "views/common/method_style.h"
+
 namespace turnpoint::views {
 
 namespace {
@@ -47,28 +49,9 @@ ThemeColors make_dark() {
 
 }  // namespace
 
-QColor ThemeColors::method(const std::string& full_name) const {
-  const std::string name = full_name.substr(0, full_name.find(':'));  // variants are told apart by their labels
-  if (name == "ft") return accent;
-  if (name == "mesh-tensorflow") return hex(dark ? 0xE8944A : 0xB85C00);
-  if (name == "data-parallel") return hex(dark ? 0xC3C9CF : 0x4A5057);
-  if (name == "optcnn") return hex(dark ? 0x45C2A6 : 0x0B7F6B);
-  if (name == "tofu") return hex(dark ? 0xE585AE : 0xA8406A);
-  if (name == "fsdp") return hex(dark ? 0xB09AF0 : 0x6D4FB0);
-  if (name == "megatron") return hex(dark ? 0x9CC95B : 0x4C7A12);
-  if (name == "manual") return hex(dark ? 0xE0A0A0 : 0x8A3B12);
-  if (name == "accpar") return hex(dark ? 0xD9B84A : 0x8C6A00);
-  if (name == "pardnn") return hex(dark ? 0xF0857A : 0xBF3B30);
-  if (name == "pardnn-published") return hex(dark ? 0xC9968F : 0x8F5A52);
-  if (name == "heft") return hex(dark ? 0x45C2A6 : 0x0B7F6B);
-  if (name == "layered-expert") return hex(dark ? 0xE8944A : 0xB85C00);
-  if (name == "pipedream") return hex(dark ? 0xB09AF0 : 0x6D4FB0);
-  if (name == "metis") return hex(dark ? 0x9CC95B : 0x4C7A12);
-  if (name == "scotch") return hex(dark ? 0xE585AE : 0xA8406A);
-  if (name == "round-robin") return hex(dark ? 0xD9B84A : 0x8C6A00);
-  if (name == "single-device") return hex(dark ? 0xC3C9CF : 0x4A5057);
-  if (name == "trinity") return hex(dark ? 0x5CC3E8 : 0x0A7EA8);
-  return axis;
+QColor ThemeColors::method(const std::string& name) const {
+  const MethodStyle* style = find_method_style(name);
+  return !style ? axis : dark ? style->dark : style->light;
 }
 
 const ThemeColors& theme_colors(const QPalette& palette) {

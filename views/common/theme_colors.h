@@ -20,7 +20,7 @@ struct ThemeColors {
   std::array<QColor, 7> network;  ///< all-reduce, all-gather, reduce-scatter, all-to-all, permute, offload, bubble
   std::array<QColor, 5> heat;     ///< cost, low to high
 
-  /// The colour of a method's line or marker by its registry name.
+  /// The colour of a method's line or marker by its registry name (views/common/method_style.h).
   QColor method(const std::string& name) const;
 };
 

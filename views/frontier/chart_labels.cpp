@@ -202,7 +202,7 @@ void LabelItem::draw_limit(QPainter& painter, LabelPlacer& placer) {
   const double span = mParentPlot->xAxis->range().size();
   if (infeasible) {
     block.lines[0] = QObject::tr("No plan%1 fits %2")
-                         .arg(subject->frontier ? to_qt(space_words(subject->method)) : QString(),
+                         .arg(subject->frontier ? to_qt(space_words(subject->result->traits)) : QString(),
                               state_->units.memory_text(double(state_->data.memory_limit), span));
     const QString least_words = state_->units.memory_text(double(least), span);
     block.lines << (!subject->frontier ? QObject::tr("the smallest needs %1").arg(least_words)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "views/scenario/scenario_panel.h"
 
+#include <QAbstractItemView>
 #include <QCheckBox>
 #include <QComboBox>
 #include <QDoubleSpinBox>
@@ -331,12 +332,6 @@ void ScenarioPanel::build_split_line(QVBoxLayout* column) {
   split_line_->setObjectName(QStringLiteral("split_line"));
   split_line_->setPlaceholderText(tr("Add a split of your own…"));
   split_line_->setAccessibleName(tr("Add a split of your own"));
-  split_line_->setToolTip(
-      tr("dp=4 tp=2 pp=2 micro-batches=16 zero=1 recompute=selective sequence-parallel\n"
-         "What is left out is 1, dp is what is left of the devices. Enter adds it to the chart.\n"
-         "fsdp zero=2 group=node adds a variant of a method.\n"
-         "Run again in backward: recompute=selective the cores of attentions, recompute=full (or recompute) whole "
-         "layers."));
   split_line_->setClearButtonEnabled(true);
   leave_spent_undo(split_line_);
   auto* boxes = new QToolButton(this);
@@ -356,6 +351,8 @@ void ScenarioPanel::build_split_line(QVBoxLayout* column) {
   split_note_->hide();
   column->addWidget(split_note_);
   connect(split_line_, &QLineEdit::returnPressed, this, [this] {
+    if (split_completer_ && split_completer_->is_choosing()) return;
+    if (split_completer_) split_completer_->popup()->hide();
     const QString text = split_line_->text().simplified().replace(u' ', u':');
     if (!text.isEmpty()) emit split_added(text);
   });
@@ -372,6 +369,12 @@ MethodSettings* ScenarioPanel::show_method_settings(const QString& title, std::s
   settings->move(list.x() + 24, std::max(0, std::min(list.y() + 24, below.y() - settings->height() - 4)));
   settings->show();
   return settings;
+}
+
+void ScenarioPanel::offer_splits(const SplitWords& words) {
+  split_line_->setToolTip(split_help(words));
+  delete split_completer_;
+  split_completer_ = new SplitCompleter(words, split_line_);
 }
 
 void ScenarioPanel::show_split_message(const QString& message) {

@@ -12,6 +12,7 @@
 #include "core/scenario/scenario.h"
 #include "views/scenario/methods_model.h"
 #include "views/scenario/specification_box.h"
+#include "views/scenario/split_completer.h"
 
 class QCheckBox;
 class QComboBox;
@@ -46,6 +47,8 @@ class ScenarioPanel : public QScrollArea {
   void set_choices(std::vector<Choice> models, std::vector<Choice> hardware);
   void set_scenario(const ScenarioView& view);
   void set_methods(std::vector<MethodRow> rows);
+  /// What the line "Add a split of your own" explains and completes.
+  void offer_splits(const SplitWords& words);
   /// Answers split_added: the line is emptied, or keeps its text and says what is wrong with it.
   void show_split_message(const QString& message);
   /// Boxes over the list; the caller hears of what is chosen from them.
@@ -110,6 +113,7 @@ class ScenarioPanel : public QScrollArea {
   QToolButton* more_methods_ = nullptr;
   bool fold_again_ = true;
   QLineEdit* split_line_ = nullptr;
+  SplitCompleter* split_completer_ = nullptr;  ///< once something is offered
   QLabel* split_note_ = nullptr;
 };
 

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/search/baselines/fsdp.h"
 
-#include <fmt/format.h>
-#include <set>
-
-#include "core/base/text.h"
 #include "core/search/baselines/notes.h"
+#include "core/search/baselines/options.h"
 #include "core/search/baselines/pipeline.h"
 #include "core/search/baselines/restricted.h"
 
@@ -53,6 +50,16 @@ class FullySharded : public Searcher {
   std::string parameters_;
 };
 
+Expected<Parameters> read_fsdp(std::string_view text) { return read_parameters("method fsdp", fsdp_options(), text); }
+
+Expected<std::unique_ptr<Searcher>> make_fsdp(std::string_view text) {
+  const auto parameters = read_fsdp(text);
+  if (!parameters) return parameters.error();
+  const int stage = 1 + parameters->integer("zero");  // the first choice is stage 1
+  return with_batch_note(std::make_unique<FullySharded>(
+      stage, parameters->choice("group") == "node", parameters->choice("recompute") == "selective", std::string(text)));
+}
+
 }  // namespace
 
 MemoryChoice zero_choice(int stage, std::uint32_t axes) {
@@ -63,26 +70,23 @@ MemoryChoice zero_choice(int stage, std::uint32_t axes) {
   return choice;
 }
 
-Expected<std::unique_ptr<Searcher>> make_fsdp(std::string_view parameters) {
-  int stage = 3;
-  bool in_node = false, selective = false;
-  if (!parameters.empty()) {
-    std::set<std::string_view> given;
-    for (const auto word : split(parameters, ':')) {
-      if (const auto key = word.substr(0, word.find('=')); !key.empty() && !given.insert(key).second)
-        return usage_error(fmt::format("method fsdp has the parameter '{}' twice", key));
-      if (word == "zero=1" || word == "zero=2" || word == "zero=3")
-        stage = word.back() - '0';
-      else if (word == "group=node" || word == "group=all")
-        in_node = word == "group=node";
-      else if (word == "recompute=selective")
-        selective = true;
-      else
-        return usage_error(fmt::format(
-            "method fsdp knows the parameters zero=1|2|3, group=node|all and recompute=selective, not '{}'", word));
-    }
-  }
-  return with_batch_note(std::make_unique<FullySharded>(stage, in_node, selective, std::string(parameters)));
+Method fsdp_method() {
+  return {
+      .name = "fsdp",
+      .title = "Fully sharded",
+      .paper = "ZeRO, arXiv 1910.02054; PyTorch FSDP, arXiv 2304.11277",
+      .description = "Data-parallel with weights, gradients and optimizer state sharded",
+      .on_by_default = true,
+      .options = fsdp_options(),
+      .make_with = &make_fsdp,
+      .traits =
+          [](std::string_view text) {
+            const auto parameters = read_fsdp(text);
+            // Stage 1 as well: each device updates its share.
+            return MethodTraits{.shards_updates = true,
+                                .recomputes = parameters && parameters->choice("recompute") != "none"};
+          },
+  };
 }
 
 }  // namespace turnpoint::search

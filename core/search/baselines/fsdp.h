@@ -9,9 +9,6 @@
 //   zero=3  and weights sharded (default)  all-gather n before forward, again before backward, reduce-scatter n
 #pragma once
 
-#include <memory>
-#include <string_view>
-
 #include "core/cost/memory_choice.h"
 #include "core/search/method.h"
 
@@ -22,6 +19,6 @@ MemoryChoice zero_choice(int stage, std::uint32_t axes);
 
 /// Parameters "zero=2:group=node:recompute=selective"; the last computes the cores of attentions again in backward, as
 /// `manual` does (pipeline.h). Its result says where the batch is over fewer devices than there are.
-Expected<std::unique_ptr<Searcher>> make_fsdp(std::string_view parameters);
+Method fsdp_method();
 
 }  // namespace turnpoint::search

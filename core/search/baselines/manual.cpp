@@ -2,28 +2,16 @@
 #include "core/search/baselines/manual.h"
 
 #include <fmt/format.h>
-#include <charconv>
-#include <optional>
-#include <set>
 
-#include "core/base/text.h"
 #include "core/search/baselines/fsdp.h"
 #include "core/search/baselines/megatron.h"
 #include "core/search/baselines/notes.h"
+#include "core/search/baselines/options.h"
 #include "core/search/baselines/parallel_axes.h"
 
 namespace turnpoint::search {
 
 namespace {
-
-constexpr int kMostParts = 1 << 20;
-
-std::optional<int> whole_number(std::string_view text) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 class Manual : public Searcher {
  public:
@@ -58,65 +46,17 @@ class Manual : public Searcher {
 }  // namespace
 
 Expected<ManualParameters> parse_manual(std::string_view text) {
+  const auto read = read_parameters("a split", manual_options(), text);
+  if (!read) return read.error();
   ManualParameters parameters;
-  if (text.empty()) return parameters;
-  std::set<std::string_view> given;
-  for (const auto word : split(text, ':')) {
-    const auto equals = word.find('=');
-    const std::string_view key = word.substr(0, equals);
-    if (!given.insert(key).second) return usage_error(fmt::format("a split has '{}' twice", key));
-    if (equals == std::string_view::npos) {
-      if (key == "recompute")
-        parameters.recompute = true;
-      else if (key == "sequence-parallel")
-        parameters.sequence_parallel = true;
-      else
-        return usage_error(fmt::format(
-            "a split is written dp=4:tp=2:pp=2:micro-batches=16:zero=1:recompute=selective:sequence-parallel; '{}' "
-            "is none of these",
-            word));
-      continue;
-    }
-    if (key == "sequence-parallel")
-      return usage_error(
-          fmt::format("{} is on where it is written and takes no value, such as '{}'", key, word.substr(equals + 1)));
-    if (key == "recompute") {
-      parameters.recompute = true;
-      parameters.selective = word == "recompute=selective";
-      if (!parameters.selective && word != "recompute=full")
-        return usage_error(fmt::format("recompute is full or selective, not '{}'", word.substr(equals + 1)));
-      continue;
-    }
-    int* target = key == "dp"              ? &parameters.data
-                  : key == "tp"            ? &parameters.tensor
-                  : key == "pp"            ? &parameters.stages
-                  : key == "micro-batches" ? &parameters.micro_batches
-                  : key == "zero"          ? &parameters.zero
-                                           : nullptr;
-    if (!target)
-      return usage_error(
-          fmt::format("a split knows dp, tp, pp, micro-batches, zero, recompute and sequence-parallel, not '{}'", key));
-    const auto value = whole_number(word.substr(equals + 1));
-    const int least = key == "zero" ? 0 : 1, most = key == "zero" ? 3 : kMostParts;
-    if (!value || *value < least || *value > most)
-      return usage_error(
-          fmt::format("{} must be a whole number from {} to {}, not '{}'", key, least, most, word.substr(equals + 1)));
-    *target = *value;
-  }
+  parameters.data = read->integer("dp"), parameters.tensor = read->integer("tp"),
+  parameters.stages = read->integer("pp");
+  parameters.micro_batches = read->integer("micro-batches");
+  parameters.zero = read->integer("zero");  // the choices are the stages from 0 on
+  parameters.recompute = read->choice("recompute") != "none";
+  parameters.selective = read->choice("recompute") == "selective";
+  parameters.sequence_parallel = read->flag("sequence-parallel");
   return parameters;
-}
-
-std::string format_manual(const ManualParameters& parameters) {
-  std::string text;
-  const auto add = [&](const std::string& word) { text += (text.empty() ? "" : ":") + word; };
-  if (parameters.data > 0) add(fmt::format("dp={}", parameters.data));
-  if (parameters.tensor > 1) add(fmt::format("tp={}", parameters.tensor));
-  if (parameters.stages > 1) add(fmt::format("pp={}", parameters.stages));
-  if (parameters.micro_batches > 1) add(fmt::format("micro-batches={}", parameters.micro_batches));
-  if (parameters.zero > 0) add(fmt::format("zero={}", parameters.zero));
-  if (parameters.recompute) add(parameters.selective ? "recompute=selective" : "recompute");
-  if (parameters.sequence_parallel) add("sequence-parallel");
-  return text;
 }
 
 Expected<ManualSplit> fit_manual(const ManualParameters& parameters, const Scenario& scenario,
@@ -161,6 +101,8 @@ Expected<ManualSplit> fit_manual(const ManualParameters& parameters, const Scena
                      parameters.sequence_parallel, parameters.selective};
 }
 
+namespace {
+
 std::string manual_refuses(const Scenario& scenario, std::string_view parameters) {
   const auto parsed = parse_manual(parameters);
   if (!parsed) return parsed.error().what;
@@ -174,6 +116,29 @@ Expected<std::unique_ptr<Searcher>> make_manual(std::string_view parameters) {
   const auto parsed = parse_manual(parameters);
   if (!parsed) return parsed.error();
   return std::unique_ptr<Searcher>(std::make_unique<Manual>(*parsed, std::string(parameters)));
+}
+
+}  // namespace
+
+Method manual_method() {
+  return {
+      .name = "manual",
+      .title = "Manual",
+      .paper = "today's practice: Megatron-LM, DeepSpeed; 1F1B schedule, arXiv 2104.04473",
+      .description = "A split of your own",
+      .parameter_words = ": dp=4:tp=2:pp=2:micro-batches=16:zero=1:recompute[=selective]:sequence-parallel",
+      .own_split = true,
+      .options = manual_options(),
+      .make_with = &make_manual,
+      .refuses_with = &manual_refuses,
+      .traits =
+          [](std::string_view text) {
+            const auto split = parse_manual(text);
+            return MethodTraits{.shards_updates = split && split->zero > 0,
+                                .recomputes = split && split->recompute,
+                                .micro_batches = true};
+          },
+  };
 }
 
 }  // namespace turnpoint::search

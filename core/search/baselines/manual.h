@@ -10,7 +10,6 @@
 // sum like any other and its plan can be evaluated: dp alone is `data-parallel`, tp is `megatron`'s point.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <string_view>
 
@@ -25,17 +24,14 @@ struct ManualParameters {
   bool recompute = false, sequence_parallel = false;
   bool selective = false;  ///< of recompute: only the cores of attentions
 };
-/// Usage error naming the word that is wrong.
+/// By manual_options(). Usage error naming the word that is wrong.
 Expected<ManualParameters> parse_manual(std::string_view text);
-/// The shortest text that parse_manual reads back to the same value: "tp=2:pp=4:micro-batches=8".
-std::string format_manual(const ManualParameters& parameters);
 
 /// The split on a scenario's devices. Usage error: in one sentence, with the numbers, why it cannot be. `roles` as
 /// found, null where the model is no transformer (`why_not` then says why).
 Expected<ManualSplit> fit_manual(const ManualParameters& parameters, const Scenario& scenario,
                                  const TransformerRoles* roles, const std::string& why_not);
 
-Expected<std::unique_ptr<Searcher>> make_manual(std::string_view parameters);
-std::string manual_refuses(const Scenario& scenario, std::string_view parameters);
+Method manual_method();
 
 }  // namespace turnpoint::search

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 #include <chrono>
 
-#include "core/base/text.h"
 #include "core/search/baselines/notes.h"
+#include "core/search/baselines/options.h"
 #include "core/search/baselines/parallel_axes.h"
 #include "core/search/baselines/pipeline.h"
 #include "core/search/baselines/restricted.h"
@@ -66,6 +66,31 @@ class Megatron : public Searcher {
   std::string parameters_;
 };
 
+/// Why the model cannot be split like this; empty: it can.
+std::string megatron_refuses(const Scenario& scenario) {
+  const auto roles = find_transformer_roles(*scenario.model, scenario.settings.split_windows);
+  if (!roles) return roles.error().what;
+  std::string reason;
+  for (int tensor = 1; tensor <= scenario.cluster->devices_per_node; ++tensor) {
+    if (scenario.cluster->devices_per_node % tensor != 0) continue;
+    auto refusal = size_refusal(scenario, *roles, tensor, false);
+    if (refusal.empty()) return {};
+    if (reason.empty()) reason = std::move(refusal);
+  }
+  return reason;
+}
+
+Expected<Parameters> read_megatron(std::string_view text) {
+  return read_parameters("method megatron", megatron_options(), text);
+}
+
+Expected<std::unique_ptr<Searcher>> make_megatron(std::string_view text) {
+  const auto parameters = read_megatron(text);
+  if (!parameters) return parameters.error();
+  return std::unique_ptr<Searcher>(std::make_unique<Megatron>(
+      parameters->flag("sequence-parallel"), parameters->choice("recompute") == "selective", std::string(text)));
+}
+
 }  // namespace
 
 std::string tensor_parallel_refusal(const TransformerRoles& roles, int tensor, bool sequence_parallel) {
@@ -97,32 +122,24 @@ Expected<ResultPtr> tensor_data_point(const std::string& method, const ScenarioP
   return fastest_with(method, scenario, space, context);
 }
 
-std::string megatron_refuses(const Scenario& scenario) {
-  const auto roles = find_transformer_roles(*scenario.model, scenario.settings.split_windows);
-  if (!roles) return roles.error().what;
-  std::string reason;
-  for (int tensor = 1; tensor <= scenario.cluster->devices_per_node; ++tensor) {
-    if (scenario.cluster->devices_per_node % tensor != 0) continue;
-    auto refusal = size_refusal(scenario, *roles, tensor, false);
-    if (refusal.empty()) return {};
-    if (reason.empty()) reason = std::move(refusal);
-  }
-  return reason;
-}
-
-Expected<std::unique_ptr<Searcher>> make_megatron(std::string_view parameters) {
-  bool sequence_parallel = false, selective = false;
-  if (!parameters.empty()) {
-    for (const auto word : split(parameters, ':')) {
-      if (word != "sequence-parallel" && word != "recompute=selective")
-        return usage_error(fmt::format(
-            "method megatron knows the parameters sequence-parallel and recompute=selective, not '{}'", word));
-      bool& given = word == "sequence-parallel" ? sequence_parallel : selective;
-      if (given) return usage_error(fmt::format("method megatron has the parameter '{}' twice", word));
-      given = true;
-    }
-  }
-  return std::unique_ptr<Searcher>(std::make_unique<Megatron>(sequence_parallel, selective, std::string(parameters)));
+Method megatron_method() {
+  return {
+      .name = "megatron",
+      .title = "Megatron",
+      .paper = "Megatron-LM, arXiv 1909.08053",
+      .description = "Tensor groups inside a node times data parallelism, for every size of the groups",
+      .frontier = true,
+      .on_by_default = true,
+      .options = megatron_options(),
+      .refuses = &megatron_refuses,
+      .make_with = &make_megatron,
+      .traits =
+          [](std::string_view text) {
+            const auto parameters = read_megatron(text);
+            return MethodTraits{.recomputes = parameters && parameters->choice("recompute") != "none",
+                                .micro_batches = true};
+          },
+  };
 }
 
 }  // namespace turnpoint::search

@@ -12,17 +12,14 @@
 // the cores of attentions again (pipeline.h).
 #pragma once
 
-#include <memory>
-#include <string_view>
+#include <string>
 
 #include "core/search/baselines/transformer_roles.h"
 #include "core/search/method.h"
 
 namespace turnpoint::search {
 
-Expected<std::unique_ptr<Searcher>> make_megatron(std::string_view parameters);
-/// Why the model cannot be split like this; empty: it can.
-std::string megatron_refuses(const Scenario& scenario);
+Method megatron_method();
 
 /// Why a transformer cannot be split by tensor groups of `tensor` devices; empty: it can.
 std::string tensor_parallel_refusal(const TransformerRoles& roles, int tensor, bool sequence_parallel);

@@ -331,6 +331,16 @@ class MeshTensorFlow : public Searcher {
 
 }  // namespace
 
-std::unique_ptr<Searcher> make_mesh_tensorflow() { return std::make_unique<MeshTensorFlow>(); }
+Method mesh_tensorflow_method() {
+  return {
+      .name = "mesh-tensorflow",
+      .title = "Mesh-TensorFlow",
+      .paper = "Mesh-TensorFlow, arXiv 1811.02084; as the TensorOpt study simulates it",
+      .description = "One mesh for all operators, every logical dimension split alike wherever it occurs",
+      .frontier = true,
+      .on_by_default = true,
+      .make = [] { return std::make_unique<MeshTensorFlow>(); },
+  };
+}
 
 }  // namespace turnpoint::search

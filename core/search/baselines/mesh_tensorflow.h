@@ -17,12 +17,10 @@
 // update. Data is loaded as by every other method.
 #pragma once
 
-#include <memory>
-
 #include "core/search/method.h"
 
 namespace turnpoint::search {
 
-std::unique_ptr<Searcher> make_mesh_tensorflow();
+Method mesh_tensorflow_method();
 
 }  // namespace turnpoint::search

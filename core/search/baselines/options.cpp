@@ -5,7 +5,7 @@ namespace turnpoint::search {
 
 namespace {
 
-constexpr int kMostOffered = 65536;
+constexpr int kMostParts = 1 << 20;
 constexpr std::string_view kStages[] = {"0", "1", "2", "3"}, kShardedStages[] = {"1", "2", "3"};
 constexpr std::string_view kGroups[] = {"all", "node"};
 constexpr std::string_view kCores[] = {"none", "selective"}, kRecompute[] = {"none", "selective", "full"};
@@ -15,7 +15,7 @@ constexpr std::string_view kSequenceHelp =
     "What tensor groups hold whole is split over the sequence instead (Korthikanti et al. 2022)";
 
 OptionRecord parts(std::string_view key, std::string_view text, std::string_view help, double otherwise) {
-  return {key, text, "", OptionType::integer, otherwise, otherwise, kMostOffered, {}, help};
+  return {key, text, "", OptionType::integer, otherwise, otherwise, kMostParts, {}, help};
 }
 
 OptionRecord sequence_parallel() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parameters of methods that take some, as records: what a window can offer as boxes. The readers of the texts are
-// with the methods.
+// The parameters of methods that take some, as records: texts are read and described by them, a window offers them as
+// boxes.
 #pragma once
 
 #include <vector>

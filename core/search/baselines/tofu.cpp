@@ -123,6 +123,15 @@ class Tofu : public Searcher {
 
 }  // namespace
 
-std::unique_ptr<Searcher> make_tofu() { return std::make_unique<Tofu>(); }
+Method tofu_method() {
+  return {
+      .name = "tofu",
+      .title = "ToFu",
+      .paper = "ToFu, arXiv 1807.08887; as the TensorOpt study simulates it",
+      .description = "Every tensor split over all devices, nothing replicated, least network time",
+      .on_by_default = true,
+      .make = [] { return std::make_unique<Tofu>(); },
+  };
+}
 
 }  // namespace turnpoint::search

@@ -14,12 +14,10 @@
 // says.
 #pragma once
 
-#include <memory>
-
 #include "core/search/method.h"
 
 namespace turnpoint::search {
 
-std::unique_ptr<Searcher> make_tofu();
+Method tofu_method();
 
 }  // namespace turnpoint::search

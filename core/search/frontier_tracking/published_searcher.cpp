@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/search/frontier_tracking/published_searcher.h"
 
-#include <fmt/format.h>
-#include <algorithm>
 #include <array>
 #include <chrono>
 
 #include "core/base/parallel.h"
-#include "core/base/text.h"
 #include "core/frontier/published.h"
 #include "core/search/frontier_tracking/plans.h"
 
@@ -49,34 +46,6 @@ class PublishedSearcher : public Searcher {
   frontier::PublishedOptions options_;
 };
 
-Expected<std::unique_ptr<Searcher>> make(std::string method, frontier::PublishedAlgorithm algorithm,
-                                         std::string_view parameters) {
-  frontier::PublishedOptions options;
-  options.algorithm = algorithm;
-  options.time_limit_s = published_options()[0].default_value;
-  if (!parameters.empty())
-    for (const auto part : split(parameters, ':')) {
-      const auto sign = part.find('=');
-      const auto key = part.substr(0, sign);
-      const auto& records = published_options();
-      const auto record = std::find_if(records.begin(), records.end(), [&](const auto& r) { return r.key == key; });
-      if (record == records.end() || sign == std::string_view::npos)
-        return usage_error(
-            fmt::format("method {} knows time-limit=SECONDS and heuristic=weighted or memory, not '{}'", method, part));
-      const auto value = parse_option(*record, part.substr(sign + 1));
-      if (!value) return usage_error(fmt::format("method {}: {}", method, value.error().what.substr(2)));
-      if (key == "heuristic")
-        options.heuristic =
-            *value == 0 ? frontier::PublishedHeuristic::weighted : frontier::PublishedHeuristic::least_memory;
-      else
-        options.time_limit_s = *value;
-    }
-  return std::unique_ptr<Searcher>(
-      std::make_unique<PublishedSearcher>(std::move(method), std::string(parameters), options));
-}
-
-}  // namespace
-
 const std::vector<OptionRecord>& published_options() {
   static const std::vector<OptionRecord> kOptions = {
       {"time-limit",
@@ -94,12 +63,47 @@ const std::vector<OptionRecord>& published_options() {
   return kOptions;
 }
 
-Expected<std::unique_ptr<Searcher>> make_published(std::string_view parameters) {
-  return make("ft-published", frontier::PublishedAlgorithm::dynamic_programme, parameters);
+Expected<std::unique_ptr<Searcher>> make(const std::string& method, frontier::PublishedAlgorithm algorithm,
+                                         std::string_view text) {
+  const auto parameters = read_parameters("method " + method, published_options(), text);
+  if (!parameters) return parameters.error();
+  frontier::PublishedOptions options;
+  options.algorithm = algorithm;
+  options.time_limit_s = parameters->number("time-limit");
+  options.heuristic = parameters->choice("heuristic") == "memory" ? frontier::PublishedHeuristic::least_memory
+                                                                  : frontier::PublishedHeuristic::weighted;
+  return std::unique_ptr<Searcher>(std::make_unique<PublishedSearcher>(method, std::string(text), options));
 }
 
-Expected<std::unique_ptr<Searcher>> make_published_elimination(std::string_view parameters) {
-  return make("ft-published-elimination", frontier::PublishedAlgorithm::elimination, parameters);
+/// What both have in common.
+Method as_published(std::string name, frontier::PublishedAlgorithm algorithm) {
+  return {
+      .name = name,
+      .paper = "TensorOpt, arXiv 2004.10856",
+      .frontier = true,
+      .for_comparison = true,
+      .holds_everything_once = true,
+      .options = published_options(),
+      .make_with = [name, algorithm](std::string_view text) { return make(name, algorithm, text); },
+  };
+}
+
+}  // namespace
+
+Method published_method() {
+  Method method = as_published("ft-published", frontier::PublishedAlgorithm::dynamic_programme);
+  method.title = "FT as published";
+  method.description = "The paper's Algorithms 1 to 3 as printed, for comparison";
+  method.parameter_words = "; parameters time-limit=SECONDS, heuristic";
+  return method;
+}
+
+Method published_elimination_method() {
+  Method method = as_published("ft-published-elimination", frontier::PublishedAlgorithm::elimination);
+  method.title = "FT-Elimination as published";
+  method.description = "The paper's baseline: elimination to two operators, then brute force";
+  method.parameter_words = "; same parameters as ft-published";
+  return method;
 }
 
 }  // namespace turnpoint::search

@@ -6,17 +6,11 @@
 // far it came; `heuristic=weighted|memory`. There is no coarse pass: both passes are the same.
 #pragma once
 
-#include <memory>
-#include <string_view>
-#include <vector>
-
-#include "core/base/options.h"
 #include "core/search/method.h"
 
 namespace turnpoint::search {
 
-const std::vector<OptionRecord>& published_options();
-Expected<std::unique_ptr<Searcher>> make_published(std::string_view parameters);
-Expected<std::unique_ptr<Searcher>> make_published_elimination(std::string_view parameters);
+Method published_method();
+Method published_elimination_method();
 
 }  // namespace turnpoint::search

@@ -223,20 +223,55 @@ class ConfigurationSearcher : public Searcher {
 
 }  // namespace
 
-std::unique_ptr<Searcher> make_frontier_tracking() {
-  return std::make_unique<ConfigurationSearcher>("ft", SearchSpace{}, Objective::frontier);
-}
-
-std::unique_ptr<Searcher> make_data_parallel() {
-  const auto only = [](OperatorId, const Operator& op, const Mesh& mesh) {
-    return std::vector<Configuration>{data_parallel_configuration(op, mesh)};
+Method frontier_tracking_method() {
+  return {
+      .name = "ft",
+      .title = "FT frontier tracking",
+      .short_name = "FT",
+      .paper = "TensorOpt, arXiv 2004.10856",
+      .description = "Every Pareto-optimal plan over all configurations, by exact variable elimination",
+      .frontier = true,
+      .on_by_default = true,
+      .default_method = true,
+      .holds_everything_once = true,
+      .make = [] { return std::make_unique<ConfigurationSearcher>("ft", SearchSpace{}, Objective::frontier); },
   };
-  return with_batch_note(
-      std::make_unique<ConfigurationSearcher>("data-parallel", SearchSpace{only, false, {}}, Objective::frontier));
 }
 
-std::unique_ptr<Searcher> make_optcnn() {
-  return std::make_unique<ConfigurationSearcher>("optcnn", SearchSpace{nullptr, false, {}}, Objective::least_time);
+Method data_parallel_method() {
+  return {
+      .name = "data-parallel",
+      .title = "Data-parallel",
+      .paper = "common practice",
+      .description = "Every operator splits the batch over all devices; parameters are replicated",
+      .on_by_default = true,
+      .holds_everything_once = true,
+      .make =
+          [] {
+            const auto only = [](OperatorId, const Operator& op, const Mesh& mesh) {
+              return std::vector<Configuration>{data_parallel_configuration(op, mesh)};
+            };
+            return with_batch_note(std::make_unique<ConfigurationSearcher>(
+                "data-parallel", SearchSpace{only, false, {}}, Objective::frontier));
+          },
+  };
+}
+
+Method optcnn_method() {
+  return {
+      .name = "optcnn",
+      .title = "OptCNN",
+      .paper = "OptCNN, arXiv 1802.04924; as the TensorOpt study simulates it",
+      .description =
+          "The fastest plan over all configurations, memory ignored; updates replicated, nothing computed again",
+      .on_by_default = true,
+      .holds_everything_once = true,
+      .make =
+          [] {
+            return std::make_unique<ConfigurationSearcher>("optcnn", SearchSpace{nullptr, false, {}},
+                                                           Objective::least_time);
+          },
+  };
 }
 
 }  // namespace turnpoint::search

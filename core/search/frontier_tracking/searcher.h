@@ -6,14 +6,12 @@
 // simulates it: the least-time end of the frontier.
 #pragma once
 
-#include <memory>
-
 #include "core/search/method.h"
 
 namespace turnpoint::search {
 
-std::unique_ptr<Searcher> make_frontier_tracking();
-std::unique_ptr<Searcher> make_data_parallel();
-std::unique_ptr<Searcher> make_optcnn();
+Method frontier_tracking_method();
+Method data_parallel_method();
+Method optcnn_method();
 
 }  // namespace turnpoint::search

@@ -44,8 +44,6 @@ Expected<Judged> judge_devices(Judge& judge, std::uint32_t devices, std::vector<
   return judged;
 }
 
-}  // namespace
-
 Expected<PlacementResult> run_published(const TaskGraph& graph, const PlacementRequest& request,
                                         const RunContext& context) {
   if (graph.task_count() == 0 || request.devices == 1) return placement::run_single_device(graph, request, context);
@@ -78,8 +76,6 @@ Expected<PlacementResult> run_published(const TaskGraph& graph, const PlacementR
   if (request.limited(graph)) stages.push_back({"memory", best.verdict.makespan_s});
   return finish(std::move(best), std::move(stages), *moved);
 }
-
-namespace {
 
 /// The ways to a first placement. Each is computed on its own, so that threads change nothing.
 class Seeds {
@@ -223,8 +219,6 @@ Expected<std::size_t> fit_best(const ScheduleCosts& costs, Judge& judge, const P
   return *moved;
 }
 
-}  // namespace
-
 Expected<PlacementResult> run_pardnn(const TaskGraph& graph, const PlacementRequest& request,
                                      const RunContext& context) {
   if (graph.task_count() == 0 || request.devices == 1) return placement::run_single_device(graph, request, context);
@@ -264,6 +258,32 @@ Expected<PlacementResult> run_pardnn(const TaskGraph& graph, const PlacementRequ
     stages.push_back({"memory", best.verdict.makespan_s});
   }
   return finish(std::move(best), std::move(stages), moved);
+}
+
+}  // namespace
+
+placement::PlacementMethod pardnn_method() {
+  return {
+      .name = "pardnn",
+      .title = "ParDNN",
+      .paper = "ParDNN: automatically partitioning the operations of a deep-learning model",
+      .description =
+          "Slices, maps and refines the graph, seeded by list schedules as well; the simulator judges every stage",
+      .on_by_default = true,
+      .default_method = true,
+      .run = &run_pardnn,
+  };
+}
+
+placement::PlacementMethod published_method() {
+  return {
+      .name = "pardnn-published",
+      .title = "ParDNN as printed",
+      .paper = "ParDNN: automatically partitioning the operations of a deep-learning model",
+      .description = "Slicing, mapping and refinement as the paper has them; devices run tasks as they become ready",
+      .for_comparison = true,
+      .run = &run_published,
+  };
 }
 
 }  // namespace turnpoint::pardnn

@@ -8,9 +8,7 @@
 
 namespace turnpoint::pardnn {
 
-Expected<placement::PlacementResult> run_published(const TaskGraph&, const placement::PlacementRequest&,
-                                                   const RunContext&);
-Expected<placement::PlacementResult> run_pardnn(const TaskGraph&, const placement::PlacementRequest&,
-                                                const RunContext&);
+placement::PlacementMethod published_method();
+placement::PlacementMethod pardnn_method();
 
 }  // namespace turnpoint::pardnn

@@ -92,10 +92,9 @@ PlacementResult placed(const Undirected<int>& u, std::uint32_t devices) {
   return usage_error(std::string("this build has no ") + library);
 }
 
-}  // namespace
-
 #ifdef TURNPOINT_METIS
 
+/// Empty, or why the method cannot run.
 std::string metis_unavailable() { return {}; }
 
 Expected<PlacementResult> run_metis(const TaskGraph& graph, const PlacementRequest& request,
@@ -178,5 +177,29 @@ Expected<PlacementResult> run_scotch(const TaskGraph&, const PlacementRequest&, 
 }
 
 #endif
+
+}  // namespace
+
+PlacementMethod metis_method() {
+  return {
+      .name = "metis",
+      .title = "METIS",
+      .paper = "Karypis, Kumar: multilevel k-way partitioning (METIS 5)",
+      .description = "Balanced parts of the smallest cut",
+      .unavailable = &metis_unavailable,
+      .run = &run_metis,
+  };
+}
+
+PlacementMethod scotch_method() {
+  return {
+      .name = "scotch",
+      .title = "Scotch",
+      .paper = "Pellegrini, Roman: Scotch 7",
+      .description = "Balanced parts of the smallest cut",
+      .unavailable = &scotch_unavailable,
+      .run = &run_scotch,
+  };
+}
 
 }  // namespace turnpoint::placement

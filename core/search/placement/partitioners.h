@@ -6,10 +6,7 @@
 
 namespace turnpoint::placement {
 
-/// Empty, or why the method cannot run.
-std::string metis_unavailable();
-std::string scotch_unavailable();
-Expected<PlacementResult> run_metis(const TaskGraph&, const PlacementRequest&, const RunContext&);
-Expected<PlacementResult> run_scotch(const TaskGraph&, const PlacementRequest&, const RunContext&);
+PlacementMethod metis_method();
+PlacementMethod scotch_method();
 
 }  // namespace turnpoint::placement

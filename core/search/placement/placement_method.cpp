@@ -18,15 +18,6 @@ bool PlacementRequest::limited(const TaskGraph& graph) const {
   return false;
 }
 
-Expected<const PlacementMethod*> find_placement_method(const std::string& name) {
-  std::string known;
-  for (const PlacementMethod& method : placement_methods()) {
-    if (method.name == name) return &method;
-    known += (known.empty() ? "" : ", ") + method.name;
-  }
-  return usage_error(fmt::format("there is no placement method '{}'; there are {}", name, known));
-}
-
 std::string describe(const MemoryShortage& shortage) {
   return fmt::format("device {} lacks {} at {}", shortage.device, format_bytes(shortage.bytes),
                      format_seconds(shortage.time_s));

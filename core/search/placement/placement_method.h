@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Placement methods behind one door: a task graph and a number of devices go in, a device per task and an order per
-// device come out. Command line and window list the same registry.
+// What a placement method is: a task graph and a number of devices go in, a device per task and an order per device
+// come out. placement_registry.h lists them.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -66,18 +67,18 @@ struct PlacementResult {
 };
 
 struct PlacementMethod {
-  std::string name;  ///< "pardnn"
-  std::string title;
-  std::string paper;        ///< where it is from
-  std::string description;  ///< one sentence
-  /// Empty if the method can run in this build, else why not.
-  std::string (*unavailable)() = nullptr;
+  std::string name = {};  ///< "pardnn"
+  std::string title = {};
+  std::string paper = {};        ///< where it is from
+  std::string description = {};  ///< one sentence
+  bool on_by_default = false;    ///< searched unasked where the scenario is a task graph
+  bool default_method = false;   ///< what places where none is named; one of all
+  bool for_comparison = false;   ///< for those who ask for it by name: "all" leaves it out
+  /// Empty if the method can run in this build, else why not. Not set: it can.
+  std::function<std::string()> unavailable = {};
   /// Fills placement, stages and moved_tasks; run_placement() adds what is measured.
-  Expected<PlacementResult> (*run)(const TaskGraph&, const PlacementRequest&, const RunContext&) = nullptr;
+  std::function<Expected<PlacementResult>(const TaskGraph&, const PlacementRequest&, const RunContext&)> run = {};
 };
-
-const std::vector<PlacementMethod>& placement_methods();
-Expected<const PlacementMethod*> find_placement_method(const std::string& name);
 
 /// Checks the request, runs the method, simulates what it found and says whether it fits. Errors: usage (no device,
 /// more devices than the graph knows), cancelled, co-location that a method broke. A placement that does not fit is a

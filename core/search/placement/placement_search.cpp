@@ -1,25 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/search/placement/placement_search.h"
 
-#include <fmt/format.h>
 #include <algorithm>
-#include <cassert>
 #include <chrono>
-#include <numeric>
 #include <utility>
 
-#include "core/plan/training_graph.h"
-#include "core/scenario/task_scenario.h"
-#include "core/search/placement/judge.h"
+#include "core/search/placement/placed.h"
+#include "core/search/placement/placement_registry.h"
 
 namespace turnpoint::search {
 
 namespace {
 
-using placement::Judge;
 using placement::PlacementMethod;
 using placement::PlacementRequest;
-using placement::PlacementResult;
 
 class OnePlacement : public PlanSource {
  public:
@@ -35,12 +29,6 @@ class OnePlacement : public PlanSource {
  private:
   PlacementPlanPtr placement_;
 };
-
-double one_device_seconds(const TaskGraph& graph, std::uint32_t devices) {
-  double speed = 0;
-  for (std::uint32_t d = 0; d < devices; ++d) speed = std::max(speed, graph.speed_of(d));
-  return std::accumulate(graph.time_s.begin(), graph.time_s.end(), 0.0) / speed;
-}
 
 ResultPtr make_result(const ScenarioPtr& scenario, const PlacementMethod& method, PlacementPlanPtr plan,
                       double search_s) {
@@ -59,39 +47,6 @@ ResultPtr make_result(const ScenarioPtr& scenario, const PlacementMethod& method
   if (point.fits) result->near_best = 0;
   result->plans = std::make_shared<OnePlacement>(std::move(plan));
   return result;
-}
-
-/// Only the figures that do not come from the placement found.
-std::shared_ptr<PlacementPlan> begin_plan(std::string method, PlacedGraph placed, const PlacementRequest& request) {
-  auto plan = std::make_shared<PlacementPlan>();
-  plan->method = std::move(method);
-  plan->one_device_s = one_device_seconds(*placed.graph, request.devices);
-  for (std::uint32_t d = 0; d < request.devices; ++d) plan->limit_bytes.push_back(request.limit_of(*placed.graph, d));
-  plan->graph = std::move(placed.graph);
-  plan->operator_of = std::move(placed.operator_of);
-  plan->role = std::move(placed.role);
-  return plan;
-}
-
-/// Gives a plan a placement and what the simulator says of it.
-Expected<PlacementPlanPtr> simulated(std::shared_ptr<PlacementPlan> plan, Placement placement,
-                                     const PlacementRequest& request, bool locate) {
-  plan->placement = std::move(placement);
-  Judge judge(*plan->graph, request);
-  const auto verdict = judge.measure(plan->placement);
-  if (!verdict) return verdict.error();
-  plan->makespan_s = verdict->makespan_s;
-  plan->max_load_s = placement::max_load_s(*plan->graph, plan->placement);
-  for (const SimulatedDevice& device : judge.simulation().devices) plan->busy_s.push_back(device.busy_s);
-  plan->peak_bytes = verdict->peak_bytes;
-  auto shortage = verdict->shortage;
-  if (shortage && locate) {
-    auto located = judge.locate_shortage(plan->placement);
-    if (!located) return located.error();
-    shortage = *located;
-  }
-  if (shortage) plan->shortage = PlacementShortage{shortage->device, shortage->time_s, shortage->bytes};
-  return PlacementPlanPtr(std::move(plan));
 }
 
 class PlacementSearcher : public Searcher {
@@ -151,70 +106,27 @@ class PlacementSearcher : public Searcher {
   bool full_ = false;  ///< last_ is an answer to its scenario, not an older placement simulated under it
 };
 
-// A Method holds plain function pointers; each entry has its own by its place in the registry.
-template <std::size_t I>
-std::unique_ptr<Searcher> make_entry() {
-  return std::make_unique<PlacementSearcher>(placement::placement_methods()[I]);
-}
-
-template <std::size_t I>
-std::string entry_refuses(const Scenario&) {
-  const PlacementMethod& method = placement::placement_methods()[I];
-  return method.unavailable ? method.unavailable() : std::string();
-}
-
-constexpr std::size_t kEntries = 9;
-
-template <std::size_t... I>
-std::vector<Method> make_entries(std::index_sequence<I...>) {
-  const auto entry = [](const PlacementMethod& placed, std::unique_ptr<Searcher> (*make)(),
-                        std::string (*refuses)(const Scenario&)) {
-    Method method;
-    method.name = placed.name;
-    method.title = placed.title;
-    method.paper = placed.paper;
-    method.description = placed.description;
-    method.places = true;
-    method.refuses = refuses;
-    method.make = make;
-    return method;
+Method entry_of(const PlacementMethod& placed) {
+  return {
+      .name = placed.name,
+      .title = placed.title,
+      .paper = placed.paper,
+      .description = placed.description,
+      .places = true,
+      .on_by_default = placed.on_by_default,
+      .default_method = placed.default_method,
+      .for_comparison = placed.for_comparison,
+      .refuses = [&placed](const Scenario&) { return placed.unavailable ? placed.unavailable() : std::string(); },
+      .make = [&placed] { return std::make_unique<PlacementSearcher>(placed); },
   };
-  return {entry(placement::placement_methods()[I], &make_entry<I>, &entry_refuses<I>)...};
 }
 
 }  // namespace
 
 std::vector<Method> placement_search_methods() {
-  assert(placement::placement_methods().size() == kEntries);
-  return make_entries(std::make_index_sequence<kEntries>());
-}
-
-Expected<PlacedGraph> graph_to_place(const Scenario& scenario) {
-  if (scenario.tasks) return PlacedGraph{placed_tasks(scenario), {}, {}};
-  TrainingGraphOptions options;
-  options.unrolled_steps = true;  // recurrent layers run side by side only step by step
-  auto made = training_graph_of(scenario, options);
-  if (!made) return made.error();
-  return PlacedGraph{std::move(made->graph), std::move(made->operator_of), std::move(made->role)};
-}
-
-Expected<PlacementPlanPtr> placed_as(const Scenario& scenario, Placement placement, const std::string& method,
-                                     const std::string& where) {
-  auto placed = graph_to_place(scenario);
-  if (!placed) return placed.error();
-  if (auto fits = check_placement(*placed->graph, placement, where); !fits) return fits.error();
-  const PlacementRequest request = placement_request(scenario);
-  if (placement.devices != request.devices)
-    return bad_input(fmt::format("has {} devices, its scenario {}", placement.devices, request.devices), where);
-  return simulated(begin_plan(method, std::move(*placed), request), std::move(placement), request, true);
-}
-
-PlacementRequest placement_request(const Scenario& scenario) {
-  PlacementRequest request;
-  request.devices = std::uint32_t(scenario.cluster->devices());
-  if (scenario.settings.memory_limit > 0) request.memory_limit = scenario.settings.memory_limit;
-  request.seed = scenario.settings.seed;
-  return request;
+  std::vector<Method> entries;
+  for (const PlacementMethod& placed : placement::placement_methods()) entries.push_back(entry_of(placed));
+  return entries;
 }
 
 }  // namespace turnpoint::search

@@ -6,10 +6,15 @@
 
 namespace turnpoint::placement {
 
+PlacementMethod heft_method();
+PlacementMethod pipedream_method();
+PlacementMethod layered_expert_method();
+PlacementMethod round_robin_method();
+PlacementMethod single_device_method();
+
+// What the methods do, for those that begin with such placements.
 Expected<PlacementResult> run_single_device(const TaskGraph&, const PlacementRequest&, const RunContext&);
-Expected<PlacementResult> run_round_robin(const TaskGraph&, const PlacementRequest&, const RunContext&);
 Expected<PlacementResult> run_layered_expert(const TaskGraph&, const PlacementRequest&, const RunContext&);
-Expected<PlacementResult> run_heft(const TaskGraph&, const PlacementRequest&, const RunContext&);
 Expected<PlacementResult> run_pipedream(const TaskGraph&, const PlacementRequest&, const RunContext&);
 
 /// The fastest device of those with the most memory that the graph fits on; else the one with the most memory.

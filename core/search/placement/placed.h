@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What placement methods place on a scenario, and a placement as the plan of a result.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/plan/placement_plan.h"
+#include "core/scenario/scenario.h"
+#include "core/search/placement/placement_method.h"
+
+namespace turnpoint::search {
+
+/// The task graph that placement methods place on this scenario; of a Model its training graph, with recurrent
+/// operators as their time steps.
+struct PlacedGraph {
+  TaskGraphPtr graph;
+  std::vector<OperatorId> operator_of;  ///< by task; empty for a task graph that was opened as it is
+  std::vector<TaskRole> role;           ///< likewise
+};
+Expected<PlacedGraph> graph_to_place(const Scenario& scenario);
+placement::PlacementRequest placement_request(const Scenario& scenario);
+
+/// Only the figures that do not come from the placement found.
+std::shared_ptr<PlacementPlan> begin_plan(std::string method, PlacedGraph placed,
+                                          const placement::PlacementRequest& request);
+/// Gives a plan a placement and what the simulator says of it. `locate`: the first instant of a shortage is looked for.
+Expected<PlacementPlanPtr> simulated(std::shared_ptr<PlacementPlan> plan, Placement placement,
+                                     const placement::PlacementRequest& request, bool locate);
+
+/// A placement that is there already, simulated; without stages and moved tasks, which only its search knows. Bad input
+/// at `where`: it is of another task graph or another number of devices, or its order cannot end.
+Expected<PlacementPlanPtr> placed_as(const Scenario& scenario, Placement placement, const std::string& method,
+                                     const std::string& where);
+
+}  // namespace turnpoint::search

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/search/registry.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <algorithm>
+
+#include "core/base/text.h"
+#include "core/plan/beyond_switches.h"
+#include "core/plan/simulated_points.h"
+#include "core/search/baselines/fsdp.h"
+#include "core/search/baselines/manual.h"
+#include "core/search/baselines/megatron.h"
+#include "core/search/baselines/mesh_tensorflow.h"
+#include "core/search/baselines/notes.h"
+#include "core/search/baselines/tofu.h"
+#include "core/search/frontier_tracking/published_searcher.h"
+#include "core/search/frontier_tracking/searcher.h"
+#include "core/search/placement/placement_search.h"
+
+namespace turnpoint {
+
+namespace {
+
+/// The methods that split operators, in their order; those that place tasks follow.
+std::vector<Method> sharding_methods() {
+  return {
+      search::frontier_tracking_method(),
+      search::data_parallel_method(),
+      search::optcnn_method(),
+      search::mesh_tensorflow_method(),
+      search::tofu_method(),
+      search::fsdp_method(),
+      search::published_method(),
+      search::published_elimination_method(),
+      search::megatron_method(),
+      search::manual_method(),
+  };
+}
+
+/// Exact answers of few points come with what they are on the simulated clock; one that does what the scenario's
+/// switches deny says so. All carry their method's traits.
+class WithClock : public Searcher {
+ public:
+  static constexpr std::size_t kFewPoints = 16;
+
+  WithClock(std::unique_ptr<Searcher> searcher, MethodTraits traits)
+      : searcher_(std::move(searcher)), traits_(traits) {}
+  Expected<ResultPtr> run(const ScenarioPtr& scenario, SearchPass pass, const RunContext& context) override {
+    auto result = searcher_->run(scenario, pass, context);
+    if (!result) return result;
+    result = with_traits(*result);
+    result = search::with_note(*result, beyond_switches_note(**result));
+    if (pass != SearchPass::exact || (*result)->points.size() > kFewPoints || !(*result)->plans) return result;
+    auto simulated = with_simulated_points(*result, context);
+    // The answer of a search stands whatever becomes of its second clock, which whoever needs it asks for again.
+    if (!simulated && simulated.error().code != ErrorCode::cancelled) return result;
+    return simulated;
+  }
+
+ private:
+  ResultPtr with_traits(const ResultPtr& result) const {
+    if (result->traits == traits_) return result;
+    auto carrying = std::make_shared<Result>(*result);
+    carrying->traits = traits_;
+    return carrying;
+  }
+
+  std::unique_ptr<Searcher> searcher_;
+  MethodTraits traits_;
+};
+
+const Method& the_one(bool (*is)(const Method&)) { return *std::find_if(methods().begin(), methods().end(), is); }
+
+}  // namespace
+
+const std::vector<Method>& methods() {
+  static const std::vector<Method> kMethods = [] {
+    std::vector<Method> all = sharding_methods();
+    for (Method& method : search::placement_search_methods()) all.push_back(std::move(method));
+    return all;
+  }();
+  return kMethods;
+}
+
+bool is_unbuilt_method(std::string_view name) {
+  static constexpr std::string_view kKept[] = {
+      "accpar", "hypar", "owt", "trinity", "hierarchical", "update-sharding", "random-search", "simulated-annealing"};
+  const bool kept = std::find(std::begin(kKept), std::end(kKept), name) != std::end(kKept);
+  return kept && std::none_of(methods().begin(), methods().end(), [&](const Method& one) { return one.name == name; });
+}
+
+const Method& default_method(bool of_tasks) {
+  return of_tasks ? the_one([](const Method& one) { return one.default_method && one.places; })
+                  : the_one([](const Method& one) { return one.default_method && !one.places; });
+}
+
+const Method& split_method() {
+  return the_one([](const Method& one) { return one.own_split; });
+}
+
+Expected<const Method*> find_method(const std::string& name) {
+  std::vector<std::string> names;
+  for (const auto& method : methods()) {
+    if (method.name == name) return &method;
+    names.push_back(method.name);
+  }
+  if (is_unbuilt_method(name)) return usage_error("method '" + name + "' is not built yet");
+  Error error = usage_error("no method '" + name + "'");
+  if (const auto close = closest_match(name, names); !close.empty())
+    error.hint = "did you mean " + close + "?";
+  else
+    error.hint = fmt::format("there are {}", fmt::join(names, ", "));
+  return error;
+}
+
+Expected<MethodChoice> choose_method(std::string_view text) {
+  const auto colon = text.find(':');
+  const auto method = find_method(std::string(text.substr(0, colon)));
+  if (!method) return method.error();
+  return MethodChoice{*method, colon == std::string_view::npos ? std::string() : std::string(text.substr(colon + 1))};
+}
+
+MethodTraits traits_of(const std::string& name, std::string_view parameters) {
+  const auto method = find_method(name);
+  return method && (*method)->traits ? (*method)->traits(parameters) : MethodTraits{};
+}
+
+std::string described(const Method& method) {
+  if (!method.parameter_words.empty()) return method.description + method.parameter_words;
+  if (method.options.empty()) return method.description;
+  return fmt::format("{}; parameters {}", method.description, fmt::join(parameter_words(method.options), ", "));
+}
+
+std::string refusal_of(const Method& method, std::string_view parameters, const Scenario& scenario) {
+  if (scenario.tasks && !method.places)
+    return fmt::format("splits a model's operators, and a task graph has none; placement methods such as {} place it",
+                       default_method(true).name);
+  if (method.refuses_with) return method.refuses_with(scenario, parameters);
+  return method.refuses ? method.refuses(scenario) : std::string();
+}
+
+Expected<std::unique_ptr<Searcher>> make_searcher(const Method& method, std::string_view parameters) {
+  if (!method.make_with && !parameters.empty())
+    return usage_error(fmt::format("method {} takes no parameters", method.name));
+  auto searcher = method.make_with ? method.make_with(parameters) : method.make();
+  if (!searcher || method.places) return searcher;  // a placement is simulated as it is
+  const MethodTraits traits = method.traits ? method.traits(parameters) : MethodTraits{};
+  return std::unique_ptr<Searcher>(std::make_unique<WithClock>(std::move(*searcher), traits));
+}
+
+}  // namespace turnpoint

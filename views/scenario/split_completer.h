@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Completes the last word of a line that is a split of one's own or a variant of a method: "dp=4 ze", "fsdp gr".
+#pragma once
+
+#include <QCompleter>
+#include <QStringList>
+#include <QStringListModel>
+#include <map>
+#include <span>
+#include <string>
+
+#include "core/base/options.h"
+
+class QLineEdit;
+
+namespace turnpoint::views {
+
+/// What such a line may say, from the records of methods' parameters; those must outlive whoever holds it.
+struct SplitWords {
+  std::span<const OptionRecord> own;                             ///< of splits of one's own
+  std::map<std::string, std::span<const OptionRecord>> methods;  ///< by the method's name: of its variants
+};
+/// How such lines are written and what their words mean, for a tool tip.
+QString split_help(const SplitWords& words);
+
+class SplitCompleter : public QCompleter {
+  Q_OBJECT
+ public:
+  /// Offers what fits the words of `line` so far.
+  SplitCompleter(const SplitWords& words, QLineEdit* line);
+
+  /// What may follow this text; its last word has been begun.
+  QStringList offered(const QString& text) const;
+  /// An entry of the list is about to be taken over; Enter does not end the line.
+  bool is_choosing() const;
+
+ protected:
+  QStringList splitPath(const QString& path) const override;
+  QString pathFromIndex(const QModelIndex& index) const override;
+
+ private:
+  QStringList own_;  ///< names of methods among them
+  std::map<QString, QStringList> methods_;
+  QStringListModel model_;
+  QString typed_;
+};
+
+}  // namespace turnpoint::views
