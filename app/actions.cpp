@@ -143,7 +143,7 @@ constexpr ActionRecord kTable[] = {
      QT_TRANSLATE_NOOP("actions", "List everything that is running"), ""},
     {Id::help, "help", QT_TRANSLATE_NOOP("actions", "What the chart shows"), "F1",
      QT_TRANSLATE_NOOP("actions", "A page about the chart and its words"), "help"},
-    {Id::manual, "manual", QT_TRANSLATE_NOOP("actions", "Manual"), "",
+    {Id::manual, "read_manual", QT_TRANSLATE_NOOP("actions", "Manual"), "",
      QT_TRANSLATE_NOOP("actions", "How to use the window, what opens, and the rules behind every figure"), ""},
     {Id::shortcuts, "shortcuts", QT_TRANSLATE_NOOP("actions", "Keyboard shortcuts"), "Ctrl+F1",
      QT_TRANSLATE_NOOP("actions", "All commands with their keys"), ""},

@@ -136,7 +136,7 @@ class TerminalTest : public QObject {
     const Run shown = run_at_terminal({"place", file, "--devices", "2"});
     QVERIFY2(shown.code == kDone, shown.out);
     QVERIFY2(shown.out.contains("2 tasks on 2 devices, placed by pardnn"), shown.out);
-    QCOMPARE(table_under(shown.out, "device").size(), 3);
+    QVERIFY2(table_under(shown.out, "device").size() == 3, shown.out);
     const Run document = run_at_terminal({"place", file, "--devices", "2", "--json"});
     QVERIFY2(document.out.contains("turnpoint/placement@1"), document.out);
   }
