@@ -143,27 +143,6 @@ double OperatorCostModel::forward_s(OperatorId id, const Configuration& configur
   return phase_seconds(scenario_.model->operators[id], configuration, false);
 }
 
-std::vector<ReshardStep> parameter_steps(const ReshardingModel& resharding, const ParameterGroup& group,
-                                         const MemoryChoice& choice) {
-  const Mesh& mesh = resharding.mesh();
-  std::vector<ReshardStep> steps;
-  const std::uint32_t shards = choice.update == Update::replicated ? 0 : choice.update_axes & group.whole;
-  if (shards && choice.update == Update::sharded_weights)
-    for (const double bytes : choice.recompute ? group.rerun_read_bytes : group.read_bytes)
-      steps.push_back(resharding.step(ReshardMove::all_gather, shards, bytes));
-  double held = group.gradient_bytes;
-  const std::uint32_t scattered = shards & group.partial, sliced = shards & ~group.partial,
-                      reduced = group.partial & ~shards;
-  if (scattered) steps.push_back(resharding.step(ReshardMove::reduce_scatter, scattered, held));
-  held /= static_cast<double>(mesh.size_of(scattered));
-  if (sliced) steps.push_back(resharding.step(ReshardMove::slice, sliced, held));
-  held /= static_cast<double>(mesh.size_of(sliced));
-  if (reduced) steps.push_back(resharding.step(ReshardMove::all_reduce, reduced, held));
-  if (shards && choice.update != Update::sharded_weights)
-    steps.push_back(resharding.step(ReshardMove::all_gather, shards, group.weight_bytes));
-  return steps;
-}
-
 // What of an operator's cost no memory choice changes, and what each needs to know.
 struct OperatorCostModel::Base {
   CostBreakdown fixed;                                ///< forward, backward
@@ -172,6 +151,7 @@ struct OperatorCostModel::Base {
   bool carries_recompute = false;                     ///< may have its outputs again, if its neighbours agree
   struct Held {
     ParameterGroup group;
+    ParameterTraffic traffic;
     std::int64_t elements = 0;
   };
   std::vector<Held> parameters;  ///< by group
@@ -203,34 +183,27 @@ OperatorCostModel::Base OperatorCostModel::base(OperatorId id, const Configurati
 
   // Bytes that travel do not depend on what the accounting chooses to count.
   const ParameterBytes real = parameter_bytes(precision, scenario_.settings.optimizer, Accounting::full);
-  std::map<std::pair<std::uint32_t, std::uint32_t>, Base::Held> groups;
-  for (std::size_t k = 0; k < op.inputs.size(); ++k) {
-    const Access& access = op.inputs[k];
-    const Tensor& tensor = model.tensors[access.tensor];
-    // A parameter owned elsewhere is stored, summed and updated there; the tie's resharding carries it to and fro.
-    if (tensor.role != TensorRole::parameter || !uses_.owns_parameter[id.index][k]) continue;
-    const Layout gradient = gradient_layout(op, access, false, configuration, mesh.count());
-    std::uint32_t whole = 0;
-    for (int a = 0; a < mesh.count(); ++a)
-      if (gradient.axis[static_cast<std::size_t>(a)] < 0) whole |= 1u << a;
-    const std::uint32_t partial = gradient.mask(Layout::kPartial);
-    Base::Held& held = groups[{partial, whole}];
-    const std::int64_t elements = local_elements(mesh, gradient, tensor.shape);
-    const double weight_bytes = static_cast<double>(elements) * real.weight;
-    held.elements += elements;
-    held.group.partial = partial;
-    held.group.whole = whole;
-    held.group.gradient_bytes += static_cast<double>(elements) * real.gradient;
-    held.group.weight_bytes += weight_bytes;
-    const auto add_reads = [&](std::vector<double>& reads, int times) {
-      if (reads.size() < static_cast<std::size_t>(times)) reads.resize(static_cast<std::size_t>(times), 0);
-      for (int i = 0; i < times; ++i) reads[static_cast<std::size_t>(i)] += weight_bytes;
-    };
-    const int times = uses_.parameter_reads[id.index][k];
-    add_reads(held.group.read_bytes, times);
-    add_reads(held.group.rerun_read_bytes, times + uses_.rerun_reads[id.index][k]);
+  for (ParameterGroup& group : parameter_groups(model, uses_, id, configuration, mesh.count())) {
+    Base::Held held;
+    for (const std::uint32_t k : group.inputs) {
+      const std::int64_t elements =
+          local_elements(mesh, gradient_layout(op, op.inputs[k], false, configuration, mesh.count()),
+                         model.tensors[op.inputs[k].tensor].shape);
+      const double weight_bytes = static_cast<double>(elements) * real.weight;
+      held.elements += elements;
+      held.traffic.gradient_bytes += static_cast<double>(elements) * real.gradient;
+      held.traffic.weight_bytes += weight_bytes;
+      const auto add_reads = [&](std::vector<double>& reads, int times) {
+        if (reads.size() < static_cast<std::size_t>(times)) reads.resize(static_cast<std::size_t>(times), 0);
+        for (int i = 0; i < times; ++i) reads[static_cast<std::size_t>(i)] += weight_bytes;
+      };
+      const int times = uses_.parameter_reads[id.index][k];
+      add_reads(held.traffic.read_bytes, times);
+      add_reads(held.traffic.rerun_read_bytes, times + uses_.rerun_reads[id.index][k]);
+    }
+    held.group = std::move(group);
+    result.parameters.push_back(std::move(held));
   }
-  for (auto& [masks, held] : groups) result.parameters.push_back(std::move(held));
   for (const auto& access : op.outputs) {
     const Tensor& tensor = model.tensors[access.tensor];
     if (!access.saved || !counted_with_operator(model, op, access)) continue;
@@ -255,16 +228,16 @@ OperatorCostModel::Cost OperatorCostModel::apply(const Base& base, const MemoryC
   const Precision precision = scenario_.settings.precision;
   const ParameterBytes real = parameter_bytes(precision, scenario_.settings.optimizer, Accounting::full);
   double offloaded_bytes = 0;
-  for (const auto& [group, elements] : base.parameters) {
-    const std::uint32_t axes = choice.update == Update::replicated ? 0 : choice.update_axes & group.whole;
-    const std::int64_t shards = resharding_.mesh().size_of(axes), updated = (elements + shards - 1) / shards;
+  for (const auto& [group, traffic, elements] : base.parameters) {
+    const std::int64_t shards = resharding_.mesh().size_of(group.shards(choice)),
+                       updated = (elements + shards - 1) / shards;
     out[MemoryPart::parameters] += (choice.update == Update::sharded_weights ? updated : elements) * bytes_.weight;
     out[MemoryPart::gradients] += (choice.update == Update::sharded_state ? elements : updated) * bytes_.gradient;
     if (!choice.offload) out[MemoryPart::optimizer] += updated * bytes_.optimizer;
     offloaded_bytes += choice.offload ? 2.0 * static_cast<double>(updated) * real.optimizer : 0;
-    auto steps = parameter_steps(resharding_, group, choice);
-    add_network(out, steps);
-    if (with_steps) result.gradient_sync.insert(result.gradient_sync.end(), steps.begin(), steps.end());
+    ParameterSteps steps = parameter_steps(resharding_, group, traffic, choice);
+    for (const ParameterRole role : kParameterRoles) add_network(out, steps.steps(role));
+    if (with_steps) result.parameters.push_back(std::move(steps));
   }
   if (const double bytes = update_bytes(base, choice); bytes > 0) out[ComputePart::update] = update_seconds(bytes);
   if (offloaded_bytes > 0) out[NetworkPart::offload] = offloaded_bytes / scenario_.cluster->host_link_bandwidth;
@@ -275,9 +248,9 @@ double OperatorCostModel::update_bytes(const Base& base, const MemoryChoice& cho
   const Precision precision = scenario_.settings.precision;
   const ParameterBytes real = parameter_bytes(precision, scenario_.settings.optimizer, Accounting::full);
   double bytes = 0;
-  for (const auto& [group, elements] : base.parameters) {
-    const std::uint32_t axes = choice.update == Update::replicated ? 0 : choice.update_axes & group.whole;
-    const std::int64_t shards = resharding_.mesh().size_of(axes), updated = (elements + shards - 1) / shards;
+  for (const auto& [group, traffic, elements] : base.parameters) {
+    const std::int64_t shards = resharding_.mesh().size_of(group.shards(choice)),
+                       updated = (elements + shards - 1) / shards;
     bytes += static_cast<double>(updated) *
              (real.gradient + 2.0 * (real.optimizer + (precision == Precision::fp32 ? 4 : 0)) +
               (precision == Precision::fp32 ? 0 : 2));

@@ -11,6 +11,7 @@
 #include "core/cost/breakdown.h"
 #include "core/cost/layout.h"
 #include "core/cost/memory_choice.h"
+#include "core/cost/parameters.h"
 #include "core/cost/resharding.h"
 #include "core/cost/tensor_use.h"
 #include "core/scenario/scenario.h"
@@ -48,7 +49,7 @@ class OperatorCostModel {
 
   struct Cost {
     CostBreakdown breakdown;  ///< parameters, gradients, optimizer, internal saved tensors, compute, sync
-    std::vector<ReshardStep> gradient_sync;  ///< collectives over its parameters, in the order of parameter_steps()
+    std::vector<ParameterSteps> parameters;  ///< collectives over its parameters
   };
   /// Memory of the parameters it owns, of tensors saved inside the operator and of outputs without reader that its own
   /// backward reads;
@@ -96,22 +97,6 @@ class OperatorCostModel {
       fits_;                           ///< by kind and whether backward, already at the device's speed
   std::optional<OperatorFit> update_;  ///< of kUpdateKind, likewise
 };
-
-/// The parameters of one operator that lie alike on the mesh, per device.
-struct ParameterGroup {
-  std::uint32_t partial = 0;  ///< axes over which their gradient is a partial sum
-  std::uint32_t whole = 0;    ///< axes that do not split them: partial, and those of repeated work
-  double gradient_bytes = 0, weight_bytes = 0;
-  std::vector<double> read_bytes;  ///< weights that forward and backward of all users read once, twice, ... or more
-  std::vector<double> rerun_read_bytes;  ///< the same where the operator runs again
-};
-
-/// The collectives of one iteration over such a group, each over all its axes at once, as one call of a communication
-/// library does it: a ring. [sharded weights: an all-gather per read of all that is read so often], reduce-scatter of
-/// the gradient over the sharded axes on which it is partial, a free slice over the sharded axes on which it is whole,
-/// all-reduce over the others, [sharded update: all-gather of the weights].
-std::vector<ReshardStep> parameter_steps(const ReshardingModel& resharding, const ParameterGroup& group,
-                                         const MemoryChoice& choice);
 
 /// Whether internal tensors can be had again from inputs that backward keeps anyway; masks need their seed alone.
 bool internals_can_be_recomputed(const Model& model, const Operator& op);

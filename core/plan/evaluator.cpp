@@ -106,19 +106,19 @@ class Evaluator {
           uses_.parameter_reads[id.index][k] + (planned.choice.recompute ? uses_.rerun_reads[id.index][k] : 0);
       group.read_exactly[reads] += elements * sizes.weight;
     }
+    const auto steps = all_steps(planned.parameters);
     std::size_t at = 0;
     for (const auto& [masks, group] : owned) {
       const auto& [partial, whole] = masks;
       const std::uint32_t shards = planned.choice.update == Update::replicated ? 0 : planned.choice.update_axes & whole;
-      if (auto done = follow_sync(op, planned, at, partial, shards, group, cost); !done) return done;
+      if (auto done = follow_sync(op, planned.choice.update, steps, at, partial, shards, group, cost); !done) return done;
     }
-    if (at != planned.gradient_sync.size()) return bad(op.name, "synchronises gradients that are whole already");
+    if (at != steps.size()) return bad(op.name, "synchronises gradients that are whole already");
     return {};
   }
 
-  Expected<void> follow_sync(const Operator& op, const PlanOperator& planned, std::size_t& at, std::uint32_t partial,
-                             std::uint32_t shards, const Owned& group, CostBreakdown& cost) {
-    const auto& steps = planned.gradient_sync;
+  Expected<void> follow_sync(const Operator& op, Update update, const std::vector<ReshardStep>& steps, std::size_t& at,
+                             std::uint32_t partial, std::uint32_t shards, const Owned& group, CostBreakdown& cost) {
     const auto gather = [&](double bytes) -> Expected<void> {
       if (!shards) return {};
       if (at == steps.size() || steps[at].move != ReshardMove::all_gather || steps[at].axes != shards)
@@ -126,7 +126,7 @@ class Evaluator {
       price(cost, ReshardMove::all_gather, steps[at++].axes, bytes);
       return {};
     };
-    if (planned.choice.update == Update::sharded_weights) {
+    if (update == Update::sharded_weights) {
       const int most = group.read_exactly.empty() ? 0 : group.read_exactly.rbegin()->first;
       for (int read = 1; read <= most; ++read) {
         double bytes = 0;
@@ -149,7 +149,7 @@ class Evaluator {
       if (step.move != ReshardMove::all_reduce) held /= static_cast<double>(mesh_.size_of(step.axes));
       pending &= ~step.axes;
     }
-    return planned.choice.update == Update::sharded_weights ? Expected<void>{} : gather(group.weight);
+    return update == Update::sharded_weights ? Expected<void>{} : gather(group.weight);
   }
 
   // A permute takes place among all devices of the levels it crosses; blocks that stay in a node may be the slower

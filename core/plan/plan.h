@@ -12,6 +12,7 @@
 #include "core/cost/breakdown.h"
 #include "core/cost/layout.h"
 #include "core/cost/memory_choice.h"
+#include "core/cost/parameters.h"
 #include "core/cost/resharding.h"
 #include "core/model/model.h"
 
@@ -32,7 +33,7 @@ struct PlanOperator {
   Configuration split;
   MemoryChoice choice;
   CostBreakdown cost;  ///< its own: parameters, kept outputs, compute, gradient synchronisation
-  std::vector<ReshardStep> gradient_sync;
+  std::vector<ParameterSteps> parameters;  ///< by group, as parameter_groups() orders them
   int stage = 0;  ///< of the plan's pipeline
 };
 

@@ -160,7 +160,8 @@ json write_plan(const Scenario& scenario, const Plan& plan) {
     if (!op.detail.empty()) object["detail"] = valid_utf8(op.detail);
     if (!op.scope.empty()) object["scope"] = valid_utf8(op.scope);
     if (plan.pipeline) object["stage"] = item.stage;
-    if (!item.gradient_sync.empty()) object["gradient_sync"] = write_steps(plan.mesh, item.gradient_sync, std::nullopt);
+    if (const auto steps = all_steps(item.parameters); !steps.empty())
+      object["gradient_sync"] = write_steps(plan.mesh, steps, std::nullopt);
     operators.push_back(std::move(object));
   }
   std::set<TensorId> shared;

@@ -144,10 +144,10 @@ void PlanLowerer::gather(OperatorId owner, std::uint32_t only, std::vector<Value
   const auto [begin, end] = measure_.groups_of(owner);
   for (std::uint32_t g = begin; g < end; ++g) {
     const auto& group = measure_.groups[g];
-    if ((only != kNone && only != g) || pass_->next_gather[g] == group.gathers) continue;
+    const auto& gathers = group.steps->gather;
+    if ((only != kNone && only != g) || pass_->next_gather[g] == gathers.size()) continue;
     const std::uint32_t n = pass_->next_gather[g]++;
-    const std::uint32_t item =
-        add_step(PlanTaskKind::weights, owner, plan_.operators[owner.index].gradient_sync[group.first_step + n]);
+    const std::uint32_t item = add_step(PlanTaskKind::weights, owner, gathers[n]);
     wait(fetch_gate());
     fetched_ = true;
     values.push_back({item, buffer(measure_.gathered_bytes(group, n), BufferKind::workspace, item)});

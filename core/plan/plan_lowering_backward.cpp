@@ -282,24 +282,23 @@ void PlanLowerer::synchronise(OperatorId id, std::uint32_t backward) {
 
 PlanValue PlanLowerer::reduce(OperatorId id, std::uint32_t g, const Value& gradient, bool scattered) {
   const auto& group = measure_.groups[g];
-  const auto& steps = plan_.operators[id.index].gradient_sync;
-  const std::uint32_t first = group.first_step + group.gathers, end = first + group.syncs;
+  const auto& steps = group.steps->sync;
   const Value held = held_gradient_[g];
   Value value = gradient;
-  if (group.syncs == 0) {
+  if (steps.empty()) {
     value.item = add(PlanTaskKind::turn, Lane::none, id, 0);
     need(gradient);
   }
-  for (std::uint32_t k = first; k < end; ++k) {
+  for (std::size_t k = 0; k < steps.size(); ++k) {
     const ReshardStep& step = steps[k];
     const std::uint32_t item = add_step(PlanTaskKind::gradients, id, step);
     need(value);
     value.item = item;
-    if (k == first)
+    if (k == 0)
       for (const TiedGradient& sum : pass_->tied_gradients[id.index]) wait(sum.value.item);
     // Stage 1 of ZeRO keeps whole gradients and sums its shard where they lie.
     if (step.move == ReshardMove::all_reduce || !scattered) continue;
-    const bool shard = k + 1 == end || steps[k + 1].move == ReshardMove::all_reduce;
+    const bool shard = k + 1 == steps.size() || steps[k + 1].move == ReshardMove::all_reduce;
     if (shard && held.buffer != kNone) {
       value.buffer = held.buffer;  // added to that of the micro-batches before
       need(held);
@@ -343,11 +342,11 @@ void PlanLowerer::update(OperatorId id, std::vector<Value>& needed) {
     fetched_for(last());
   }
   const auto [begin, end] = measure_.groups_of(id);
-  for (std::uint32_t g = begin; g < end; ++g) {
-    if (measure_.groups[g].new_weights == kNone) continue;
-    add_step(PlanTaskKind::new_weights, id, planned.gradient_sync[measure_.groups[g].new_weights]);
-    wait(item);
-  }
+  for (std::uint32_t g = begin; g < end; ++g)
+    for (const ReshardStep& step : measure_.groups[g].steps->spread) {
+      add_step(PlanTaskKind::new_weights, id, step);
+      wait(item);
+    }
 }
 
 }  // namespace turnpoint

@@ -241,77 +241,58 @@ void PlanMeasure::measure_tensors() {
   }
 }
 
-std::pair<std::uint32_t, std::uint32_t> PlanMeasure::masks_of(const Operator& op, const Access& access,
-                                                              const Configuration& split) const {
-  const Layout gradient = gradient_layout(op, access, false, split, plan_.mesh.count());
-  std::uint32_t whole = 0;
-  for (int a = 0; a < plan_.mesh.count(); ++a)
-    if (gradient.axis[std::size_t(a)] < 0) whole |= 1u << a;
-  return {gradient.mask(Layout::kPartial), whole};
-}
-
 Expected<void> PlanMeasure::group_parameters(OperatorId id) {
   const Operator& op = model_.operators[id];
   const PlanOperator& planned = plan_.operators[id.index];
+  const auto expected = parameter_groups(model_, facts_.uses, id, planned.split, plan_.mesh.count());
   const std::size_t begin = groups.size();
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> owned;  // input, index of its group
-  for (std::uint32_t k = 0; k < op.inputs.size(); ++k) {
-    if (!facts_.uses.owns_parameter[id.index][k]) continue;
-    const Layout gradient = gradient_layout(op, op.inputs[k], false, planned.split, plan_.mesh.count());
-    Group mine;
-    std::tie(mine.partial, mine.whole) = masks_of(op, op.inputs[k], planned.split);
-    const auto found = std::find_if(groups.begin() + std::ptrdiff_t(begin), groups.end(), [&](const Group& group) {
-      return group.partial == mine.partial && group.whole == mine.whole;
-    });
-    Group& group = found != groups.end() ? *found : groups.emplace_back(mine);
-    const std::int64_t elements = local_elements(plan_.mesh, gradient, model_.tensors[op.inputs[k].tensor].shape);
-    group.elements += elements;
-    const auto reads = std::size_t(facts_.uses.parameter_reads[id.index][k] +
-                                   (planned.choice.recompute ? facts_.uses.rerun_reads[id.index][k] : 0));
-    if (group.read_elements.size() < reads) group.read_elements.resize(reads, 0);
-    for (std::size_t n = 0; n < reads; ++n) group.read_elements[n] += elements;
+  if (planned.parameters.size() != expected.size())
+    return bad(id, expected.empty() ? "synchronises gradients that it does not have"
+                                    : "parameters are not in the groups in which they lie on the mesh");
+  for (std::size_t g = 0; g < expected.size(); ++g) {
+    if (planned.parameters[g].group != expected[g])
+      return bad(id, "parameters are not in the groups in which they lie on the mesh");
+    Group& group = groups.emplace_back();
+    group.steps = &planned.parameters[g];
+    group.shards = plan_.mesh.size_of(expected[g].shards(planned.choice));
+    for (const std::uint32_t k : expected[g].inputs) {
+      const Layout gradient = gradient_layout(op, op.inputs[k], false, planned.split, plan_.mesh.count());
+      const std::int64_t elements = local_elements(plan_.mesh, gradient, model_.tensors[op.inputs[k].tensor].shape);
+      group.elements += elements;
+      const auto reads = std::size_t(facts_.uses.parameter_reads[id.index][k] +
+                                     (planned.choice.recompute ? facts_.uses.rerun_reads[id.index][k] : 0));
+      if (group.read_elements.size() < reads) group.read_elements.resize(reads, 0);
+      for (std::size_t n = 0; n < reads; ++n) group.read_elements[n] += elements;
+    }
+    group.full_gradient_bytes = group.elements * bytes_.gradient;
+    group.shard_gradient_bytes = (group.elements + group.shards - 1) / group.shards * bytes_.gradient;
+    if (auto done = check_steps(id, group); !done) return done;
   }
-  if (begin == groups.size()) {
-    if (!planned.gradient_sync.empty()) return bad(id, "synchronises gradients that it does not have");
-    return {};
-  }
-  // The order in which the cost model goes through them, and gradient_sync with it.
-  std::sort(groups.begin() + std::ptrdiff_t(begin), groups.end(), [](const Group& a, const Group& b) {
-    return std::pair(a.partial, a.whole) < std::pair(b.partial, b.whole);
-  });
-  std::uint32_t at = 0;
-  for (std::size_t g = begin; g < groups.size(); ++g)
-    if (auto done = follow_steps(id, groups[g], at); !done) return done;
-  if (at != planned.gradient_sync.size()) return bad(id, "synchronises gradients that are whole already");
   for (std::size_t t = 0; t < facts_.uses.ties.size(); ++t) {
     const ParameterTie& tie = facts_.uses.ties[t];
     if (tie.owner != id) continue;
-    const auto [partial, whole] = masks_of(op, op.inputs[tie.owner_input], planned.split);
-    for (std::size_t g = begin; g < groups.size(); ++g)
-      if (groups[g].partial == partial && groups[g].whole == whole) group_of_tie[t] = std::uint32_t(g);
+    for (std::size_t g = 0; g < expected.size(); ++g)
+      if (std::ranges::count(expected[g].inputs, tie.owner_input)) group_of_tie[t] = std::uint32_t(begin + g);
   }
   return {};
 }
 
-Expected<void> PlanMeasure::follow_steps(OperatorId id, Group& group, std::uint32_t& at) const {
-  const PlanOperator& planned = plan_.operators[id.index];
-  const auto& steps = planned.gradient_sync;
-  const Update update = planned.choice.update;
-  const std::uint32_t shards = update == Update::replicated ? 0 : planned.choice.update_axes & group.whole;
-  group.shards = plan_.mesh.size_of(shards);
-  group.full_gradient_bytes = group.elements * bytes_.gradient;
-  group.shard_gradient_bytes = (group.elements + group.shards - 1) / group.shards * bytes_.gradient;
-  group.first_step = at;
-  if (shards && update == Update::sharded_weights) group.gathers = std::uint32_t(group.read_elements.size());
-  at += group.gathers;
-  for (std::uint32_t pending = group.partial | shards; pending != 0;) {
-    if (at >= steps.size() || (steps[at].axes & pending) == 0 || steps[at].move == ReshardMove::all_gather)
+Expected<void> PlanMeasure::check_steps(OperatorId id, const Group& group) const {
+  const MemoryChoice& choice = plan_.operators[id.index].choice;
+  const ParameterSteps& steps = *group.steps;
+  const std::uint32_t shards = steps.group.shards(choice);
+  const bool kept_sharded = choice.update == Update::sharded_weights;
+  std::uint32_t pending = steps.group.partial | shards;
+  for (const ReshardStep& step : steps.sync) {
+    if (!pending) return bad(id, "synchronises gradients that are whole already");
+    if ((step.axes & pending) == 0 || step.move == ReshardMove::all_gather)
       return bad(id, "gradients are not summed over all their axes once");
-    pending &= ~steps[at++].axes;
-    ++group.syncs;
+    pending &= ~step.axes;
   }
-  if (shards && update != Update::sharded_weights) group.new_weights = at++;
-  if (at > steps.size()) return bad(id, "sharded weights are not gathered for whoever reads them");
+  if (pending) return bad(id, "gradients are not summed over all their axes once");
+  if (steps.gather.size() != (shards && kept_sharded ? group.read_elements.size() : 0) ||
+      steps.spread.size() != (shards && !kept_sharded ? 1 : 0))
+    return bad(id, "sharded weights are not gathered for whoever reads them");
   return {};
 }
 

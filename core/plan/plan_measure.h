@@ -37,12 +37,9 @@ class PlanMeasure {
   PlanMeasure(const Scenario& scenario, const PlanFacts& facts, const Plan& plan);
   Expected<void> run();
 
-  /// Parameters of one operator that lie alike on the mesh (ParameterGroup), and their steps in gradient_sync.
+  /// What one group of an operator's parameters holds on a device.
   struct Group {
-    std::uint32_t partial = 0, whole = 0;
-    std::uint32_t first_step = 0, gathers = 0;  ///< of sharded weights, from first_step on
-    std::uint32_t syncs = 0;                    ///< behind the gathers
-    std::uint32_t new_weights = kNone;          ///< the gather behind the update
+    const ParameterSteps* steps = nullptr;  ///< the plan's
     std::int64_t shards = 1, elements = 0;
     std::int64_t full_gradient_bytes = 0, shard_gradient_bytes = 0;
     std::vector<std::int64_t> read_elements;  ///< read once or more often, twice or more often, ...
@@ -76,7 +73,7 @@ class PlanMeasure {
   std::pair<std::uint32_t, std::uint32_t> groups_of(OperatorId op) const {
     return {first_group_[op.index], first_group_[op.index + 1]};
   }
-  std::int64_t gathered_bytes(const Group& group, std::uint32_t gather) const {
+  std::int64_t gathered_bytes(const Group& group, std::size_t gather) const {
     return group.read_elements[gather] * real_.weight;
   }
   std::int64_t bytes_in(const Layout& layout, TensorId tensor) const;
@@ -91,11 +88,9 @@ class PlanMeasure {
   Expected<void> check() const;
   Expected<void> match_reshards();
   Expected<void> match_restored();
-  /// Axes on which the gradient of a parameter is partial, and on which the parameter is whole.
-  std::pair<std::uint32_t, std::uint32_t> masks_of(const Operator& op, const Access& access,
-                                                   const Configuration& split) const;
   Expected<void> group_parameters(OperatorId id);
-  Expected<void> follow_steps(OperatorId id, Group& group, std::uint32_t& at) const;
+  /// The steps of a group are those that its layout and its operator's memory choice ask for.
+  Expected<void> check_steps(OperatorId id, const Group& group) const;
   void measure_tensors();
   Error bad(OperatorId op, const char* what) const;
 

@@ -44,7 +44,9 @@ bool near(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max(std::a
 class PlanReader {
  public:
   /// `model` null: the plan alone.
-  PlanReader(JsonFields fields, const Model* model) : fields_(std::move(fields)), model_(model) {}
+  PlanReader(JsonFields fields, const Model* model) : fields_(std::move(fields)), model_(model) {
+    if (model) uses_ = analyse_tensor_uses(*model);
+  }
 
   Expected<PlanAlone> read() {
     if (fields_.text("format", std::string()) != "turnpoint/plan@1" ||
@@ -183,7 +185,11 @@ class PlanReader {
     made.stage = static_cast<int>(fields.integer("stage", 0, 1 << 20, 0));
     read_cost(fields, "parts", total, made.cost);
     alone_.parts = alone_.parts && total.parts;
-    made.gradient_sync = read_steps(fields, "gradient_sync", std::nullopt);
+    const auto steps = read_steps(fields, "gradient_sync", std::nullopt);
+    if (fields.error()) return;
+    auto groups = model_ ? parameter_groups(*model_, uses_, made.op, made.split, plan_.mesh.count())
+                         : std::vector<ParameterGroup>();
+    made.parameters = in_groups(std::move(groups), steps, made.choice);
     operators_.emplace(name, made.op);
     totals_.push_back(total);
     if (!model_) alone_.model.operators.push_back(std::move(unknown));
@@ -359,6 +365,7 @@ class PlanReader {
  private:
   JsonFields fields_;
   const Model* model_;
+  TensorUses uses_;
   PlanAlone alone_;
   Plan& plan_ = alone_.plan;
   std::unordered_map<std::string, std::size_t> axes_;
@@ -390,7 +397,7 @@ void give_parts(const Scenario& scenario, Plan& plan, const std::vector<ReadCost
     const double offload = op.cost[NetworkPart::offload];
     op.cost.network = {};
     op.cost[NetworkPart::offload] = offload;
-    add_network(op.cost, op.gradient_sync);
+    add_network(op.cost, all_steps(op.parameters));
     op.cost[MemoryPart::activations] += total.memory_bytes - op.cost.memory_bytes();
     const double rest = total.compute_s - op.cost.compute_s();
     if (std::abs(rest) > 1e-9 * total.compute_s) op.cost[ComputePart::recompute] += rest;

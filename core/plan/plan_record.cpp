@@ -160,7 +160,8 @@ class Reader {
     op.choice.offload = fields.flag("offload", false);
     op.choice.recompute = fields.flag("recompute", false);
     op.cost = read_cost(fields);
-    op.gradient_sync = read_steps(fields, "gradient_sync", kMaxAxes);
+    // The groups are left to whoever carries the plan out, who does not trust it.
+    op.parameters = in_groups({}, read_steps(fields, "gradient_sync", kMaxAxes), op.choice);
     return op;
   }
 
@@ -205,7 +206,7 @@ nlohmann::json write_plan_record(const Plan& plan) {
                          {"offload", op.choice.offload},
                          {"recompute", op.choice.recompute},
                          {"cost", write_parts(op.cost)},
-                         {"gradient_sync", write_steps(plan.mesh, op.gradient_sync)}});
+                         {"gradient_sync", write_steps(plan.mesh, all_steps(op.parameters))}});
   for (const auto& reshard : plan.reshards)
     reshards.push_back({{"tensor", reshard.tensor.index},
                         {"producer", number(reshard.producer)},

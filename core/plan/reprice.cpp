@@ -79,10 +79,13 @@ Expected<Plan> repriced(const Scenario& scenario, const Plan& plan) {
         before > 0 ? op.cost[ComputePart::recompute] / before * cost[ComputePart::forward] : 0;
     for (const MemoryPart part : {MemoryPart::activations, MemoryPart::copies, MemoryPart::workspace})
       cost[part] = op.cost[part];
-    price(plan.mesh, collectives, op.gradient_sync);
     cost.network = {};
     cost[NetworkPart::offload] = offload;
-    add_network(cost, op.gradient_sync);
+    for (ParameterSteps& group : op.parameters)
+      for (const ParameterRole role : kParameterRoles) {
+        price(plan.mesh, collectives, group.steps(role));
+        add_network(cost, group.steps(role));
+      }
     op.cost = cost;
     priced.cost += cost;
   }

@@ -50,7 +50,7 @@ MeasuredExchange StepMessages::read_exchange(JsonFields& fields) const {
   exchange.step = static_cast<std::int32_t>(fields.integer("step", 0, 1'000'000));
   if (fields.error()) return exchange;
   const auto index = static_cast<std::size_t>(std::max(exchange.reshard, 0));
-  const std::vector<ReshardStep> steps = exchange.reshard < 0 ? job_.plan.operators[exchange.op.index].gradient_sync
+  const std::vector<ReshardStep> steps = exchange.reshard < 0 ? all_steps(job_.plan.operators[exchange.op.index].parameters)
                                          : exchange.backward  ? job_.plan.reshards[index].backward()
                                                               : job_.plan.reshards[index].forward;
   if (static_cast<std::size_t>(exchange.step) >= steps.size())

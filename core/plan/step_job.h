@@ -106,7 +106,7 @@ struct MeasuredPhase {
 
 /// One collective of the plan. Its time is that of the rank that waited least for the others, step by step.
 struct MeasuredExchange {
-  std::int32_t reshard = -1;  ///< index into Plan::reshards; -1: of `op`'s parameters (PlanOperator::gradient_sync)
+  std::int32_t reshard = -1;  ///< index into Plan::reshards; -1: of `op`'s parameters (all_steps())
   OperatorId op;              ///< reshard: its producer
   bool backward = false;
   std::int32_t step = 0;  ///< index into the steps of that direction

@@ -111,16 +111,16 @@ class Calibration {
   void add_exchange(const CalibrationRun& run, const MeasuredExchange& exchange) {
     if (!exchange.time || exchange.time->samples == 0 || exchange.move == ReshardMove::slice) return;
     const ReshardStep* step = nullptr;
-    std::vector<ReshardStep> backward;
+    std::vector<ReshardStep> list;
     const auto pick = [&](const std::vector<ReshardStep>& steps) {
       if (exchange.step >= 0 && static_cast<std::size_t>(exchange.step) < steps.size())
         step = &steps[static_cast<std::size_t>(exchange.step)];
     };
     if (exchange.reshard >= 0 && static_cast<std::size_t>(exchange.reshard) < run.plan->reshards.size()) {
       const PlanReshard& reshard = run.plan->reshards[static_cast<std::size_t>(exchange.reshard)];
-      pick(exchange.backward ? backward = reshard.backward() : reshard.forward);
+      pick(exchange.backward ? list = reshard.backward() : reshard.forward);
     } else if (exchange.reshard < 0 && exchange.op.index < run.plan->operators.size()) {
-      pick(run.plan->operators[exchange.op.index].gradient_sync);
+      pick(list = all_steps(run.plan->operators[exchange.op.index].parameters));
     }
     if (!step || step->move != exchange.move) return;
     const auto asked = collective_of(run.plan->mesh, *step);

@@ -152,8 +152,9 @@ class Comparison {
     }
     for (const PlanOperator& op : plan_.operators) {
       const std::string of = fmt::format("parameters of {}", model_.operators[op.op].name);
-      for (std::size_t s = 0; s < op.gradient_sync.size(); ++s)
-        collective(of, op.gradient_sync[s], key(-1, op.op, false, static_cast<std::int32_t>(s)));
+      const auto steps = all_steps(op.parameters);
+      for (std::size_t s = 0; s < steps.size(); ++s)
+        collective(of, steps[s], key(-1, op.op, false, static_cast<std::int32_t>(s)));
       CostBreakdown cost = op.cost;
       if (const double host = cost[NetworkPart::offload]; host > 0) {
         host_s_ += host;

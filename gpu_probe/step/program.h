@@ -70,7 +70,7 @@ struct ParameterSet {
   std::vector<ReshardStep> gathers;      ///< of sharded weights, for whoever reads them
   std::vector<ReshardStep> sync;         ///< of the gradient
   std::optional<ReshardStep> spread;     ///< of the new weights after a sharded update
-  std::int32_t first_step = 0;           ///< where these three begin in PlanOperator::gradient_sync
+  std::int32_t first_step = 0;           ///< where these three begin in all_steps()
 };
 
 struct OperatorProgram {

@@ -118,9 +118,9 @@ Expected<std::vector<Tie>> find_ties(const Model& model, Program& program) {
 namespace {
 
 // Takes one set's steps from the plan's list.
-Expected<void> take_steps(const Program& program, OperatorId id, ParameterSet& set, std::size_t& next) {
+Expected<void> take_steps(const Program& program, OperatorId id, const std::vector<ReshardStep>& steps,
+                          ParameterSet& set, std::size_t& next) {
   const PlanOperator& planned = program.plan->operators[id.index];
-  const auto& steps = planned.gradient_sync;
   const auto bad = [&](const char* what) {
     return bad_input(std::string("plan: ") + what, program.model->name + ": " + program.model->operators[id].name);
   };
@@ -162,6 +162,7 @@ Expected<void> add_parameters(Program& program, OperatorId id) {
       if (here.inputs[k].axis[static_cast<std::size_t>(a)] < 0) whole |= 1u << a;
     sets[{here.inputs[k].mask(Layout::kPartial), whole}].push_back(k);
   }
+  const auto steps = all_steps(program.plan->operators[id.index].parameters);
   std::size_t next = 0;
   for (auto& [masks, inputs] : sets) {
     ParameterSet set;
@@ -169,10 +170,10 @@ Expected<void> add_parameters(Program& program, OperatorId id) {
     set.partial = masks.first;
     set.whole = masks.second;
     set.shards = here.choice.update == Update::replicated ? 0 : here.choice.update_axes & set.whole;
-    if (auto done = take_steps(program, id, set, next); !done) return done;
+    if (auto done = take_steps(program, id, steps, set, next); !done) return done;
     here.parameters.push_back(std::move(set));
   }
-  if (next != program.plan->operators[id.index].gradient_sync.size())
+  if (next != steps.size())
     return bad_input("plan: synchronises gradients that are whole already", program.model->name + ": " + op.name);
   return {};
 }

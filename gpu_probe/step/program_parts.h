@@ -22,7 +22,7 @@ void mark_runs_again(Program& program, OperatorId id);
 /// Later uses of matrices that an operator before them stores (vectors are stored by every user); marks who owns what.
 Expected<std::vector<Tie>> find_ties(const Model& model, Program& program);
 
-/// The sets of parameters of one operator with their part of the plan's gradient_sync.
+/// The sets of parameters of one operator with their steps of the plan, which are checked and not believed.
 Expected<void> add_parameters(Program& program, OperatorId id);
 
 }  // namespace turnpoint::step::TURNPOINT_REAL

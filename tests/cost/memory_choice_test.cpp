@@ -47,8 +47,10 @@ class MemoryChoiceTest : public QObject {
     QVERIFY(close(part(sharded.breakdown, NetworkPart::all_gather), ring));
     QCOMPARE(part(sharded.breakdown, NetworkPart::all_reduce), 0.0);
     QVERIFY(close(part(sharded.breakdown, ComputePart::update), parameters / 4 * 28.0 / 1e11 + 1e-6));
-    QCOMPARE(sharded.gradient_sync.size(), std::size_t(2));
-    QCOMPARE(sharded.gradient_sync[0].move, ReshardMove::reduce_scatter);
+    QCOMPARE(sharded.parameters.size(), std::size_t(1));
+    QCOMPARE(sharded.parameters[0].sync.size(), std::size_t(1));
+    QCOMPARE(sharded.parameters[0].sync[0].move, ReshardMove::reduce_scatter);
+    QCOMPARE(sharded.parameters[0].spread.size(), std::size_t(1));
 
     // Data needs no gradient, so the first layer reads its weight in forward alone.
     const auto first = s.costs->cost(id, split, {Update::sharded_weights, 0b11, false, false}).breakdown;
@@ -78,9 +80,10 @@ class MemoryChoiceTest : public QObject {
     const OperatorId id = s.find("fc1");
     const auto split = data_parallel_configuration(s.scenario.model->operators[id], s.resharding->mesh());
     const auto cost = s.costs->cost(id, split, {Update::sharded, 0b110, false, false}, true);
-    QCOMPARE(cost.gradient_sync.size(), std::size_t(3));
-    QCOMPARE(cost.gradient_sync[1].move, ReshardMove::all_reduce);
-    QCOMPARE(cost.gradient_sync[1].axes, 0b001u);
+    QCOMPARE(cost.parameters[0].sync.size(), std::size_t(2));
+    QCOMPARE(cost.parameters[0].sync[1].move, ReshardMove::all_reduce);
+    QCOMPARE(cost.parameters[0].sync[1].axes, 0b001u);
+    QCOMPARE(cost.parameters[0].spread.size(), std::size_t(1));
     const double bytes = 4.0 * (32 * 64 + 64), shard = bytes / 4;
     QVERIFY(close(part(cost.breakdown, NetworkPart::reduce_scatter), 3 * (1e-6 + shard / 1e10)));
     // Four groups, one per device of a node, share the node's 1 GB/s.
@@ -93,8 +96,8 @@ class MemoryChoiceTest : public QObject {
     const OperatorId id = s.find("fc1");
     const auto cost = s.costs->cost(id, Configuration(), {Update::sharded, 0b11, false, false}, true);
     QCOMPARE(part(cost.breakdown, NetworkPart::reduce_scatter), 0.0);
-    QCOMPARE(cost.gradient_sync.size(), std::size_t(2));
-    QCOMPARE(cost.gradient_sync[0].move, ReshardMove::slice);
+    QCOMPARE(cost.parameters[0].sync.size(), std::size_t(1));
+    QCOMPARE(cost.parameters[0].sync[0].move, ReshardMove::slice);
     QCOMPARE(part(cost.breakdown, MemoryPart::optimizer), std::int64_t(32 * 64 + 64) * 8 / 4);
   }
 

@@ -211,7 +211,7 @@ class CudaProbeTest : public QObject {
   void a_wrong_plan_is_refused() {
     const auto result = test::run("data-parallel", mlp_);
     StepJob job = on_gpu(mlp_, (*result)->plans->plan(0));
-    for (auto& op : job.plan.operators) op.gradient_sync.clear();
+    for (auto& op : job.plan.operators) op.parameters.clear();
     const auto m = measure_step(launch(), job, {});
     QVERIFY(!m.has_value());
     QVERIFY2(m.error().message().find("not summed") != std::string::npos, m.error().message().c_str());

@@ -170,7 +170,7 @@ class GpuRanksTest : public QObject {
   /// A plan that computes something else is found out here as well.
   void a_wrong_plan_is_refused() {
     StepJob job = small_step();
-    for (auto& op : job.plan.operators) op.gradient_sync.clear();
+    for (auto& op : job.plan.operators) op.parameters.clear();
     const auto m = measure_step(launch(), job, {});
     QVERIFY(!m.has_value());
     QVERIFY2(m.error().message().find("not summed") != std::string::npos, m.error().message().c_str());

@@ -56,7 +56,7 @@ class PlanClientTest : public QObject {
   std::string fake(const QByteArray& body) { return write("#!/bin/sh\n" + body); }
 
  private slots:
-  void initTestCase() { QVERIFY(!job_.plan.operators[1].gradient_sync.empty()); }
+  void initTestCase() { QVERIFY(!all_steps(job_.plan.operators[1].parameters).empty()); }
 
   void a_good_run_is_taken_whole() {
     const std::string got = folder_.filePath("job.json").toStdString();

@@ -140,7 +140,7 @@ class RunPlanTest : public QObject {
              answer.error().message().c_str());
     // A plan that computes something else is refused by the ranks themselves.
     job = test::long_job();
-    for (auto& op : job.plan.operators) op.gradient_sync.clear();
+    for (auto& op : job.plan.operators) op.parameters.clear();
     answer = measure_step(launch(), job, {});
     QVERIFY(!answer.has_value());
     QVERIFY2(answer.error().message().find("not summed") != std::string::npos, answer.error().message().c_str());

@@ -56,7 +56,7 @@ inline std::string step_fault(const Scenario& scenario, const Plan& plan, StepSt
     for (const auto& one : steps) listed += one.bytes;
   };
   for (const auto& reshard : plan.reshards) count(reshard.forward), count(reshard.backward());
-  for (const auto& op : plan.operators) count(op.gradient_sync);
+  for (const auto& op : plan.operators) count(all_steps(op.parameters));
   for (const auto& traffic : run->ranks.front().traffic) executed += traffic.planned_bytes;
   if (std::abs(listed - executed) > 1e-9 * std::max(listed, 1.0))
     return "the plan lists " + std::to_string(listed) + " bytes, " + std::to_string(executed) + " were moved";

@@ -49,7 +49,7 @@ inline std::string fault(const Scenario& scenario, const StepJob& job, const Ste
     for (const auto& step : steps) bytes += step.bytes;
   };
   for (const auto& reshard : plan.reshards) count(reshard.forward), count(reshard.backward());
-  for (const auto& op : plan.operators) count(op.gradient_sync);
+  for (const auto& op : plan.operators) count(all_steps(op.parameters));
   if (m.exchanges.size() != listed)
     return std::to_string(m.exchanges.size()) + " exchanges of " + std::to_string(listed);
   const auto near = [](double a, double b) { return std::abs(a - b) <= 1e-9 * std::max({a, b, 1.0}); };

@@ -8,6 +8,7 @@
 
 #include "core/cost/tensor_use.h"
 #include "core/plan/evaluator.h"
+#include "plan/parameter_edits.h"
 #include "search/scenarios.h"
 #include "search/small_models.h"
 
@@ -191,35 +192,40 @@ bool permutes_to_other_sizes(const Subject&, PlanReshard& reshard) {
 }
 
 bool drops_a_sum(const Subject&, PlanOperator& op) {
-  if (op.gradient_sync.empty() || op.choice.update != Update::replicated) return false;
-  op.gradient_sync.pop_back();
+  auto* steps = test::last_steps(op);
+  if (!steps || op.choice.update != Update::replicated) return false;
+  steps->pop_back();
   return true;
 }
 
 bool sums_twice(const Subject&, PlanOperator& op) {
-  if (op.gradient_sync.empty() || op.choice.update != Update::replicated) return false;
-  op.gradient_sync.push_back(op.gradient_sync.back());
+  auto* steps = test::last_steps(op);
+  if (!steps || op.choice.update != Update::replicated) return false;
+  steps->push_back(steps->back());
   return true;
 }
 
 bool sums_over_too_few(const Subject&, PlanOperator& op) {
-  for (ReshardStep& step : op.gradient_sync)
-    if (step.move == ReshardMove::all_reduce && (step.axes & (step.axes - 1))) {
-      step.axes &= step.axes - 1;
-      return true;
-    }
+  for (ParameterSteps& group : op.parameters)
+    for (ReshardStep& step : group.sync)
+      if (step.move == ReshardMove::all_reduce && (step.axes & (step.axes - 1))) {
+        step.axes &= step.axes - 1;
+        return true;
+      }
   return false;
 }
 
 /// New weights of a sharded update stay where they are (`Update::sharded`), or weights are not gathered to be read.
 Break does_not_gather(Update update, bool last) {
   return in_an_operator([update, last](const Subject&, PlanOperator& op) {
-    auto& steps = op.gradient_sync;
-    if (op.choice.update != update || steps.empty()) return false;
-    const auto at = last ? steps.end() - 1 : steps.begin();
-    if (at->move != ReshardMove::all_gather) return false;
-    steps.erase(at);
-    return true;
+    if (op.choice.update != update) return false;
+    for (ParameterSteps& group : op.parameters) {
+      auto& steps = last ? group.spread : group.gather;
+      if (steps.empty()) continue;
+      steps.pop_back();
+      return true;
+    }
+    return false;
   });
 }
 

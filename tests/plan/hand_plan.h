@@ -29,7 +29,7 @@ inline Plan hand_plan(const Scenario& scenario, std::uint64_t seed) {
     item.split = all[random() % all.size()];
     auto cost = costs.cost(item.op, item.split, {}, true);
     item.cost = cost.breakdown;
-    item.gradient_sync = std::move(cost.gradient_sync);
+    item.parameters = std::move(cost.parameters);
     plan.operators.push_back(std::move(item));
   }
   for (const TensorFlow& flow : uses.flows) {

@@ -68,7 +68,7 @@ class PlanRules {
     if (forward.items != 1 || backward.items > 1 || (cost[ComputePart::backward] > 0) > backward.items)
       return "not run once:";
     if (again.items != (cost[ComputePart::recompute] > 0)) return "not run again as often as planned:";
-    if (weights.items + sync.items + gathered.items != int(planned.gradient_sync.size())) return "steps lost:";
+    if (weights.items + sync.items + gathered.items != int(all_steps(planned.parameters).size())) return "steps lost:";
     for (const Access& in : op.inputs) {
       const OperatorId producer = model_.tensors[in.tensor].producer;
       if (producer.valid() && span(PlanTaskKind::forward, producer).end > forward.start)

@@ -8,6 +8,7 @@
 #include "core/plan/plan_schedule.h"
 #include "core/search/baselines/pipeline.h"
 #include "core/search/baselines/pipeline_schedule.h"
+#include "plan/parameter_edits.h"
 #include "search/scenarios.h"
 #include "simulation/slow_lanes.h"
 
@@ -27,7 +28,7 @@ Plan without_collectives(Plan plan, bool sends) {
   const auto clear = [](std::vector<ReshardStep>& steps) {
     for (ReshardStep& step : steps) step.time_s = 0;
   };
-  for (auto& op : plan.operators) clear(op.gradient_sync), op.cost[NetworkPart::offload] = 0;
+  for (auto& op : plan.operators) each_list(op, clear), op.cost[NetworkPart::offload] = 0;
   for (auto& reshard : plan.reshards)
     for (const ReshardRole role : kReshardRoles) clear(reshard.steps(role));
   for (auto& sum : plan.pipeline->tied) sum.time_s = 0;

@@ -30,7 +30,7 @@ void choose_at_random(const Scenario& scenario, Plan& plan, std::mt19937_64& ran
     auto cost = costs.cost(op.op, op.split, op.choice, true);
     op.cost = cost.breakdown;
     op.cost[MemoryPart::activations] += kept;
-    op.gradient_sync = std::move(cost.gradient_sync);
+    op.parameters = std::move(cost.parameters);
   }
   plan.cost = {};
   for (const auto& op : plan.operators) plan.cost += op.cost;

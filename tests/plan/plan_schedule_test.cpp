@@ -15,6 +15,7 @@
 #include "core/plan/evaluator.h"
 #include "core/search/registry.h"
 #include "core/simulation/trace.h"
+#include "plan/parameter_edits.h"
 #include "plan/plan_rules.h"
 #include "search/scenarios.h"
 #include "search/small_models.h"
@@ -63,7 +64,7 @@ Plan without_network(Plan plan) {
   const auto clear = [](std::vector<ReshardStep>& steps) {
     for (ReshardStep& step : steps) step.time_s = 0;
   };
-  for (auto& op : plan.operators) clear(op.gradient_sync), op.cost[NetworkPart::offload] = 0;
+  for (auto& op : plan.operators) each_list(op, clear), op.cost[NetworkPart::offload] = 0;
   for (auto& reshard : plan.reshards)
     for (const ReshardRole role : kReshardRoles) clear(reshard.steps(role));
   return plan;
@@ -221,7 +222,7 @@ void PlanScheduleTest::data_parallel_by_hand() {
       PlanOperator op = plan.operators[i];
       computing += op.cost[ComputePart::backward];
       double there = computing;
-      for (const ReshardStep& step : op.gradient_sync) {
+      for (const ReshardStep& step : all_steps(op.parameters)) {
         sending = std::max(sending, computing) + step.time_s;
         there = sending;
       }
@@ -255,12 +256,13 @@ void PlanScheduleTest::gathers_by_hand() {
     double computing = 0, gathering = 0, last = 0, before_last = 0;
     std::size_t checked = 0;
     for (PlanOperator op : plan.operators) {
-      if (!op.gradient_sync.empty()) {
-        gathering = std::max(gathering, before_last) + op.gradient_sync.front().time_s;
+      const auto steps = all_steps(op.parameters);
+      if (!steps.empty()) {
+        gathering = std::max(gathering, before_last) + steps.front().time_s;
         computing = std::max(computing, gathering);
       }
       computing += op.cost[ComputePart::forward];
-      if (!op.gradient_sync.empty()) before_last = last, last = computing;
+      if (!steps.empty()) before_last = last, last = computing;
       for (std::size_t i = 0; i < lowered->tasks.size(); ++i) {
         const PlanTask& task = lowered->tasks[i];
         if (task.kind != PlanTaskKind::forward || task.op != op.op || lowered->items.lane[i] == kNone) continue;
@@ -382,7 +384,7 @@ void PlanScheduleTest::bad_plans() {
   says(
       [](Plan& plan) {
         for (auto& op : plan.operators)
-          if (!op.gradient_sync.empty()) op.gradient_sync.pop_back();
+          if (auto* steps = last_steps(op)) steps->pop_back();
       },
       "gradients");
   says([](Plan& plan) { plan.pipeline = PlanPipeline{}, plan.pipeline->stages = 3; }, "parts missing");

@@ -70,7 +70,7 @@ struct SyntheticMachine {
       exchanges(plan.reshards[r].forward, std::int32_t(r), plan.reshards[r].producer, false);
       exchanges(plan.reshards[r].backward(), std::int32_t(r), plan.reshards[r].producer, true);
     }
-    for (const PlanOperator& planned : plan.operators) exchanges(planned.gradient_sync, -1, planned.op, true);
+    for (const PlanOperator& planned : plan.operators) exchanges(all_steps(planned.parameters), -1, planned.op, true);
     made.step = {step_s * 0.98, step_s, step_s * 1.02, step_s * 1.04, 10};
     CostBreakdown cost = plan.cost;
     made.memory = {cost[MemoryPart::parameters],

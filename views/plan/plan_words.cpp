@@ -101,9 +101,9 @@ std::vector<Fact> describe_operator(const Plan& plan, const Model& model, Operat
   const std::int64_t held = how.cost.memory[static_cast<std::size_t>(MemoryPart::parameters)];
   if (held > 0) {
     QString weight = QObject::tr("%1 per device").arg(memory_text(held));
-    if (!how.gradient_sync.empty()) {
+    if (const auto steps = all_steps(how.parameters); !steps.empty()) {
       double time = 0;
-      for (const ReshardStep& step : how.gradient_sync) time += step.time_s;
+      for (const ReshardStep& step : steps) time += step.time_s;
       weight += QObject::tr(", gradients synchronised in %1").arg(time_text(time));
     }
     facts.push_back({QObject::tr("Weight"), weight});

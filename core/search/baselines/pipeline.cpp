@@ -107,7 +107,7 @@ class Pipeline {
       part.forward_compute += cost[ComputePart::forward];
       part.backward_compute += cost[ComputePart::backward] + cost[ComputePart::recompute];
       part.once_compute += cost[ComputePart::update];
-      for (const auto& step : op.gradient_sync) add_sync(part, step, op.choice.update);
+      for (const ParameterSteps& steps : op.parameters) add_parameters(part, steps, op.choice.update);
       for (const MemoryPart held : {MemoryPart::parameters, MemoryPart::gradients, MemoryPart::optimizer})
         part.held[held] += cost[held];
       for (const MemoryPart kept : {MemoryPart::activations, MemoryPart::copies, MemoryPart::workspace})
@@ -129,20 +129,19 @@ class Pipeline {
     }
   }
 
-  void add_sync(Part& part, const ReshardStep& step, Update update) const {
-    const bool gather = step.move == ReshardMove::all_gather;
-    if (gather && update == Update::sharded_weights) {
+  void add_parameters(Part& part, const ParameterSteps& steps, Update update) const {
+    for (const ReshardStep& step : steps.gather) {
       part.forward_network += step.time_s / 2;  // as often before forward as before backward
       part.backward_network += step.time_s / 2;
       part.forward_steps[NetworkPart::all_gather] += step.time_s / 2;
       part.backward_steps[NetworkPart::all_gather] += step.time_s / 2;
-    } else if (!gather && (update == Update::sharded || update == Update::sharded_weights)) {
-      part.backward_network += step.time_s;
-      add_network(part.backward_steps, {step});
-    } else {
-      part.once_network += step.time_s;
-      add_network(part.once_steps, {step});
     }
+    // Shards are all that is kept of a gradient: every micro-batch scatters its own.
+    const bool each = update == Update::sharded || update == Update::sharded_weights;
+    for (const ReshardStep& step : steps.sync) (each ? part.backward_network : part.once_network) += step.time_s;
+    add_network(each ? part.backward_steps : part.once_steps, steps.sync);
+    for (const ReshardStep& step : steps.spread) part.once_network += step.time_s;
+    add_network(part.once_steps, steps.spread);
   }
 
   // What of a core runs again, and what it need not keep then: whatever only the core itself reads.
@@ -374,11 +373,12 @@ class Pipeline {
     Plan plan = plan_;
     plan.mesh = make_mesh(*scenario_.cluster);
     std::vector<std::size_t> axis_of;  // stage axis -> machine axis
+    std::uint32_t between_stages = 0;
     int left = split_.stages;
     for (std::size_t a = 0; a < plan.mesh.axes.size(); ++a) {
       const int size = plan.mesh.axes[a].size;
       if (left % size == 0 && left > 1)
-        left /= size;
+        left /= size, between_stages |= 1u << a;
       else
         axis_of.push_back(a);
     }
@@ -402,7 +402,11 @@ class Pipeline {
       op.split = moved;
       op.choice.update_axes = mask(op.choice.update_axes);
       op.stage = stage_of(unit_of(op.op));
-      steps(op.gradient_sync);
+      for (ParameterSteps& group : op.parameters) {
+        group.group.partial = mask(group.group.partial);
+        group.group.whole = mask(group.group.whole) | between_stages;
+        for (const ParameterRole role : kParameterRoles) steps(group.steps(role));
+      }
     }
     for (auto& reshard : plan.reshards) {
       reshard.from = layout(reshard.from), reshard.to = layout(reshard.to);

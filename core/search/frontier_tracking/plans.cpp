@@ -105,7 +105,7 @@ class Unroller {
     op.choice = prices_.alternatives(variable, point_.configs[v])[point_.node_alternatives[v]].choice;
     auto cost = prices_.operators().cost(variable.op, op.split, op.choice, true);
     op.cost = cost.breakdown;
-    op.gradient_sync = std::move(cost.gradient_sync);
+    op.parameters = std::move(cost.parameters);
     return op;
   }
 

@@ -98,7 +98,11 @@ Plan on_full_mesh(Plan plan, const Mesh& full) {
   for (auto& op : plan.operators) {
     op.split = expand.split(op.split);
     op.choice.update_axes = expand.mask(op.choice.update_axes);
-    expand.steps(op.gradient_sync);
+    for (ParameterSteps& steps : op.parameters) {
+      steps.group.partial = expand.mask(steps.group.partial);
+      steps.group.whole = expand.mask(steps.group.whole);
+      for (const ParameterRole role : kParameterRoles) expand.steps(steps.steps(role));
+    }
   }
   for (auto& reshard : plan.reshards) {
     reshard.from = expand.split(reshard.from);

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parameters of one operator, in groups that lie alike on the mesh: what each group exchanges in one iteration to
+// be read, summed and updated. Sources: resources/manual/costs.md, 5; Xu et al., arXiv 2004.13336 (sharded updates).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "core/cost/layout.h"
+#include "core/cost/memory_choice.h"
+#include "core/cost/resharding.h"
+#include "core/cost/tensor_use.h"
+#include "core/model/model.h"
+
+namespace turnpoint {
+
+/// Parameters of one operator that lie alike on the mesh: they are synchronised and updated as one.
+struct ParameterGroup {
+  std::uint32_t partial = 0;          ///< axes over which their gradient is a partial sum
+  std::uint32_t whole = 0;            ///< axes that do not split them: partial, and those of repeated work
+  std::vector<std::uint32_t> inputs;  ///< of the operator
+
+  /// Axes among whose devices the update is shared out; 0: every holder updates all that it holds.
+  std::uint32_t shards(const MemoryChoice& choice) const {
+    return choice.update == Update::replicated ? 0 : choice.update_axes & whole;
+  }
+  friend bool operator==(const ParameterGroup&, const ParameterGroup&) = default;
+};
+
+/// Axes on which the gradient of the parameter at this input is partial, and on which the parameter is whole.
+ParameterGroup parameter_group(const Operator& op, const Access& access, const Configuration& split, int axes);
+
+/// The groups of those parameters that the operator owns (TensorUses::owns_parameter), by (partial, whole).
+std::vector<ParameterGroup> parameter_groups(const Model& model, const TensorUses& uses, OperatorId id,
+                                             const Configuration& split, int axes);
+
+/// Bytes of one group on one device, in the precision that travels.
+struct ParameterTraffic {
+  double gradient_bytes = 0, weight_bytes = 0;
+  std::vector<double> read_bytes;  ///< weights that forward and backward of all users read once, twice, ... or more
+  std::vector<double> rerun_read_bytes;  ///< the same where the operator runs again
+};
+
+/// What steps over a group of parameters are for, in the order of an iteration.
+enum class ParameterRole : std::uint8_t { gather, sync, spread };
+inline constexpr std::array kParameterRoles = {ParameterRole::gather, ParameterRole::sync, ParameterRole::spread};
+
+/// The collectives of one iteration over one group, each over all its axes at once, as one call of a communication
+/// library makes it: a ring.
+struct ParameterSteps {
+  ParameterGroup group;
+  std::vector<ReshardStep> gather;  ///< of sharded weights: one all-gather per read, of all that is read so often
+  std::vector<ReshardStep> sync;    ///< of the gradient: reduce-scatter over the sharded axes on which it is partial, a
+                                    ///< free slice over those on which it is whole, all-reduce over the others
+  std::vector<ReshardStep> spread;  ///< of the new weights behind a sharded update: one all-gather, or nothing
+
+  const std::vector<ReshardStep>& steps(ParameterRole role) const;
+  std::vector<ReshardStep>& steps(ParameterRole role);
+};
+ParameterSteps parameter_steps(const ReshardingModel& resharding, ParameterGroup group, const ParameterTraffic& traffic,
+                               const MemoryChoice& choice);
+
+/// All steps of an operator's groups, one after the other: as files hold them, and as reports number them.
+std::vector<ReshardStep> all_steps(const std::vector<ParameterSteps>& parameters);
+/// Gives the steps of such a list to the groups again. Steps that no group explains are the last group's sync, so that
+/// whoever checks the plan finds them; without groups one is made for them.
+std::vector<ParameterSteps> in_groups(std::vector<ParameterGroup> groups, const std::vector<ReshardStep>& steps,
+                                      const MemoryChoice& choice);
+
+}  // namespace turnpoint
