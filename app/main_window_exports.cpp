@@ -95,15 +95,8 @@ void MainWindow::show_plan_exports() {
                        : run->result->plans ? QString()
                                             : tr("This method gives figures without a plan.");
   actions_.allow(ActionId::copy_point, none);
-  // Whether a plan is a pipeline is known once it is unrolled, which is at once.
-  PlanKind kind = PlanKind::sharding;
-  if (none.isEmpty()) {
-    const std::size_t index = document_->selection().point()->index;
-    if (run->result->plans->placement(index))
-      kind = PlanKind::placement;
-    else if (loader_->plan() && loader_->result() == run->result && loader_->index() == index)
-      kind = kind_of(*loader_->plan());
-  }
+  const PlanKind kind =
+      none.isEmpty() ? run->result->plans->kind(document_->selection().point()->index) : PlanKind::sharding;
   for (const ExportFormat& format : export_formats()) {
     if (!format.for_plans()) continue;
     const bool refused = none.isEmpty() && !format.accepts(kind);

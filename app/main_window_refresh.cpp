@@ -256,9 +256,9 @@ void MainWindow::show_peak() {
 }
 
 void MainWindow::show_plan() {
-  const auto& plan = loader_->plan();
+  const PlanPtr plan = loader_->plan();
   const ScenarioPtr scenario = loader_->result() ? loader_->result()->scenario : nullptr;
-  const PlacementPlanPtr& placement = loader_->placement();
+  const PlacementPlanPtr placement = loader_->placement();
   if ((plan || placement) && (!scenario || scenario->model != shown_model_)) return;
   if (placement) {
     plan_panel_->set_placement(placement, scenario);

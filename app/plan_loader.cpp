@@ -17,6 +17,16 @@ PlanLoader::PlanLoader(SearchRunner& runner, TaskManager& tasks, views::Selectio
   connect(&runner, &SearchRunner::result_changed, this, &PlanLoader::request);
 }
 
+PlanPtr PlanLoader::plan() const {
+  const auto* plan = plan_ ? std::get_if<PlanPtr>(&*plan_) : nullptr;
+  return plan ? *plan : nullptr;
+}
+
+PlacementPlanPtr PlanLoader::placement() const {
+  const auto* plan = plan_ ? std::get_if<PlacementPlanPtr>(&*plan_) : nullptr;
+  return plan ? *plan : nullptr;
+}
+
 void PlanLoader::picked(ResultPtr& result, std::size_t& index) const {
   const auto& point = selection_.point();
   const MethodRun* run = point ? runner_.find(point->method) : nullptr;
@@ -29,7 +39,7 @@ bool PlanLoader::up_to_date() const {
   ResultPtr result;
   std::size_t index = 0;
   picked(result, index);
-  return result == result_ && (!result || (index == index_ && (plan_ || placement_ || !result->plans)));
+  return result == result_ && (!result || (index == index_ && (plan_ || !result->plans)));
 }
 
 void PlanLoader::request() {
@@ -51,20 +61,19 @@ void PlanLoader::load() {
   asked_ = result;
   asked_index_ = index;
   // A placement is there as soon as its point is.
-  PlacementPlanPtr placement = result && result->plans ? result->plans->placement(index) : nullptr;
-  if (!result || !result->plans || placement) {
-    plan_ = nullptr;
-    placement_ = std::move(placement);
+  const bool any = result && result->plans;
+  if (!any || result->plans->kind(index) == PlanKind::placement) {
+    plan_ = any ? std::optional(result->plans->plan(index)) : std::nullopt;
     result_ = result;
     index_ = index;
     emit plan_changed();
     return;
   }
-  auto made = std::make_shared<std::shared_ptr<const Plan>>();
+  auto made = std::make_shared<std::optional<AnyPlan>>();
   tasks_.start(
       QStringLiteral("plan"), tr("Plan"),
       [result, index, made](const RunContext& context) {
-        if (!context.cancelled()) *made = std::make_shared<const Plan>(result->plans->plan(index));
+        if (!context.cancelled()) *made = result->plans->plan(index);
       },
       [this, result, index, made](TaskOutcome) {
         if (result != asked_ || index != asked_index_) return;
@@ -74,7 +83,6 @@ void PlanLoader::load() {
           return;
         }
         plan_ = *made;
-        placement_ = nullptr;
         result_ = result;
         index_ = index;
         emit plan_changed();

@@ -5,6 +5,7 @@
 #include <QObject>
 #include <QTimer>
 #include <memory>
+#include <optional>
 
 #include "core/plan/result.h"
 
@@ -25,9 +26,10 @@ class PlanLoader : public QObject {
 
   PlanLoader(SearchRunner& runner, TaskManager& tasks, views::SelectionModel& selection, QObject* parent = nullptr);
 
-  const std::shared_ptr<const Plan>& plan() const { return plan_; }
-  const PlacementPlanPtr& placement() const { return placement_; }  ///< instead of a plan
-  const ResultPtr& result() const { return result_; }               ///< the plan's
+  const std::optional<AnyPlan>& picked_plan() const { return plan_; }
+  PlanPtr plan() const;                ///< where it splits operators; else null
+  PlacementPlanPtr placement() const;  ///< where it is one; else null
+  const ResultPtr& result() const { return result_; }  ///< the plan's
   std::size_t index() const { return index_; }
   /// The shown plan is that of the picked point.
   bool up_to_date() const;
@@ -44,8 +46,7 @@ class PlanLoader : public QObject {
   TaskManager& tasks_;
   views::SelectionModel& selection_;
   QTimer throttle_;
-  std::shared_ptr<const Plan> plan_;
-  PlacementPlanPtr placement_;
+  std::optional<AnyPlan> plan_;
   ResultPtr result_, asked_;
   std::size_t index_ = 0, asked_index_ = 0;
 };

@@ -19,11 +19,22 @@ namespace {
 
 const QString kSchedulePurpose = QStringLiteral("schedule");
 
-Expected<SchedulePtr> placement_schedule(const PlacementPlan& plan, const Scenario& scenario) {
+Expected<SchedulePtr> schedule_of(const Scenario& scenario, const PlacementPlan& plan) {
   const std::int64_t limit = scenario.settings.memory_limit > 0 ? scenario.settings.memory_limit : kUnlimitedBytes;
   auto simulation = simulate(*plan.graph, plan.placement, true, "placement on show");
   if (!simulation) return simulation.error();
   return make_schedule(plan.graph, plan.placement, *simulation, limit, plan.operator_of);
+}
+
+Expected<SchedulePtr> schedule_of(const Scenario& scenario, const AnyPlan& plan) {
+  return visit_plan(
+      plan, [&](const Plan& one) { return plan_schedule(scenario, one); },
+      [&](const PlacementPlan& one) { return schedule_of(scenario, one); });
+}
+
+/// The plan's own address: what asked_ and shown_ compare and hold.
+std::shared_ptr<const void> key_of(const std::optional<AnyPlan>& plan) {
+  return plan ? std::visit([](const auto& one) -> std::shared_ptr<const void> { return one; }, *plan) : nullptr;
 }
 
 }  // namespace
@@ -66,16 +77,14 @@ void ScheduleLoader::clear(const QString& message) {
 }
 
 void ScheduleLoader::load() {
-  const PlacementPlanPtr placement = plans_.placement();
-  const auto plan = plans_.plan();
-  std::shared_ptr<const void> wanted = plan;
-  if (placement) wanted = placement;
+  const auto& plan = plans_.picked_plan();
+  const std::shared_ptr<const void> wanted = key_of(plan);
   if (!wanted) {
     if (asked_ || loaded_.schedule) clear(tr("Pick a point in the chart to see its schedule."));
     return;
   }
   if (wanted == asked_) return;
-  if (!placement && seen_.empty()) {
+  if (kind_of(*plan) != PlanKind::placement && seen_.empty()) {
     // Nobody sees it: the old one would be wrong, the new one is made when somebody looks.
     if (loaded_.schedule) clear(QString());
     if (wanted_at_rest_) rest_.start();
@@ -86,24 +95,22 @@ void ScheduleLoader::load() {
 
 void ScheduleLoader::start() {
   rest_.stop();
-  const PlacementPlanPtr placement = plans_.placement();
-  const auto plan = plans_.plan();
-  std::shared_ptr<const void> wanted = plan;
-  if (placement) wanted = placement;
-  if (!wanted) return;
+  if (!plans_.picked_plan()) return;
+  const AnyPlan plan = *plans_.picked_plan();
+  const std::shared_ptr<const void> wanted = key_of(plan);
   asked_ = wanted;
   auto made = std::make_shared<std::optional<Expected<LoadedSchedule>>>();
   tasks_.start(
       kSchedulePurpose, tr("Schedule"),
-      [placement, plan, scenario = plans_.result()->scenario, made](const RunContext& context) {
-        auto schedule = placement ? placement_schedule(*placement, *scenario) : plan_schedule(*scenario, *plan);
+      [plan, scenario = plans_.result()->scenario, made](const RunContext& context) {
+        auto schedule = schedule_of(*scenario, plan);
         if (context.cancelled()) return;
         if (!schedule) {
           made->emplace(schedule.error());
           return;
         }
         made->emplace(LoadedSchedule{*schedule, views::TimelineView::prepare(*schedule),
-                                     views::MemoryView::prepare(*schedule), placement != nullptr});
+                                     views::MemoryView::prepare(*schedule), kind_of(plan) == PlanKind::placement});
       },
       [this, wanted, made](TaskOutcome) {
         if (wanted != asked_) return;

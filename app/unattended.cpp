@@ -42,7 +42,7 @@ void Unattended::look() {
     return;
   }
   // A first frontier is what was asked for; where the exact one takes long, the coarse one is shown as what it is.
-  const bool enough = clock_.elapsed() > kExactWithin_ms && (window_.loader().plan() || window_.loader().placement());
+  const bool enough = clock_.elapsed() > kExactWithin_ms && window_.loader().picked_plan();
   if (!window_.settled() && !enough) {
     quiet_.invalidate();
     return;

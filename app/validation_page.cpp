@@ -90,8 +90,7 @@ ValidationPage::ValidationPage(Document& document, SearchRunner& searches, PlanL
   refresh();
 }
 
-QString ValidationPage::refusal_of(const Result& result, std::size_t index, const Plan* plan,
-                                   const PlacementPlan* placement) const {
+QString ValidationPage::refusal_of(const Result& result, std::size_t index, const AnyPlan& plan) const {
   const Scenario& scenario = *result.scenario;
   WhatIf factors = scenario.settings.factors;
   factors.device_memory = 1;
@@ -101,35 +100,31 @@ QString ValidationPage::refusal_of(const Result& result, std::size_t index, cons
         "was "
         "predicted.");
   const StepChoice choice = choice_for(scenario);
-  const int devices = placement ? static_cast<int>(placement->placement.devices) : plan ? plan->mesh.devices() : 1;
+  const int devices = devices_of(plan);
   if (choice.backend == ProbeBackend::cpu) {
     if (scenario.settings.precision == Precision::bf16)
       return tr("The plan is in bf16, and CPU ranks compute in fp32. Set the precision to fp32.");
-    if (choice.mode == StepMode::ranks && !(plan && plan->pipeline) && devices > kMostCpuRanks)
+    if (choice.mode == StepMode::ranks && kind_of(plan) != PlanKind::pipeline && devices > kMostCpuRanks)
       return tr("The plan is for %1 devices, and at most %2 CPU ranks are run here. Choose fewer devices, or run one "
                 "device's part.")
           .arg(devices)
           .arg(kMostCpuRanks);
   }
-  if (plan || placement) {
-    const auto job = placement ? step_job_of(scenario, *placement, choice) : step_job_of(scenario, *plan, choice);
-    if (!job) return as_sentence(job.error());
-    if (const Error* error = room_refusal(result, index, plan, placement, choice)) return as_sentence(*error);
-  }
+  if (const auto job = step_job_of(scenario, plan, choice); !job) return as_sentence(job.error());
+  if (const Error* error = room_refusal(result, index, plan, choice)) return as_sentence(*error);
   if (const auto probe = find_probe(); !probe) return views::to_qt(probe.error().message()) + u'.';
   return {};
 }
 
 // Asked at every change of the page, and worked out once per plan and way to run it.
-const Error* ValidationPage::room_refusal(const Result& result, std::size_t index, const Plan* plan,
-                                          const PlacementPlan* placement, const StepChoice& choice) const {
+const Error* ValidationPage::room_refusal(const Result& result, std::size_t index, const AnyPlan& plan,
+                                          const StepChoice& choice) const {
   if (choice.backend != ProbeBackend::cpu) return nullptr;
   Room& room = room_;
   if (room.result != &result || room.index != index || room.mode != choice.mode || room.prove != choice.prove ||
       room.budget_s != choice.budget_s) {
     room = {&result, index, choice.mode, choice.prove, choice.budget_s, this_host(), {}, {}};
-    const auto needs = placement ? run_needs(*result.scenario, *placement, choice, room.host)
-                                 : run_needs(*result.scenario, *plan, choice, room.host);
+    const auto needs = run_needs(*result.scenario, plan, choice, room.host);
     if (needs) room.needs = *needs;
   }
   if (!room.needs) return nullptr;
@@ -144,8 +139,8 @@ QString ValidationPage::refusal() const {
   const ScenarioPtr& scenario = document_.scenario();
   if (!scenario) return tr("Open a model and pick a plan in the chart.");
   if (scenario->tasks) return tr("A task graph has no operators that could be run; open a model.");
-  if (!(plans_.plan() || plans_.placement()) || !plans_.result()) return tr("Pick a plan in the chart.");
-  return refusal_of(*plans_.result(), plans_.index(), plans_.plan().get(), plans_.placement().get());
+  if (!plans_.picked_plan() || !plans_.result()) return tr("Pick a plan in the chart.");
+  return refusal_of(*plans_.result(), plans_.index(), *plans_.picked_plan());
 }
 
 bool ValidationPage::is_calibrated(const Scenario& scenario) {
@@ -180,7 +175,8 @@ std::vector<PlanToRun> ValidationPage::sample() const {
     for (const std::size_t at : sampled_points(result, kSample - plans.size(), chosen)) {
       const StepChoice choice = choice_for(*result.scenario);
       // Of a placement one device's part alone cannot be run.
-      if (const auto placed = result.plans->placement(at); placed && !step_job_of(*result.scenario, *placed, choice))
+      if (result.plans->kind(at) == PlanKind::placement &&
+          !step_job_of(*result.scenario, result.plans->plan(at), choice))
         continue;
       plans.push_back({run.result, at, choice, is_calibrated(*result.scenario)});
     }

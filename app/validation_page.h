@@ -77,8 +77,8 @@ class ValidationPage : public QObject {
   void refresh();
   StepChoice choice_for(const Scenario& scenario) const;
   QString running_words() const;
-  QString refusal_of(const Result& result, std::size_t index, const Plan* plan, const PlacementPlan* placement) const;
-  const Error* room_refusal(const Result& result, std::size_t index, const Plan* plan, const PlacementPlan* placement,
+  QString refusal_of(const Result& result, std::size_t index, const AnyPlan& plan) const;
+  const Error* room_refusal(const Result& result, std::size_t index, const AnyPlan& plan,
                             const StepChoice& choice) const;
   void add(std::vector<ReportPtr> reports, bool show);
   void remove(const QList<int>& rows);

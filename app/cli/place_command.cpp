@@ -30,7 +30,7 @@ struct PlaceArguments {
 
 /// What a person at a terminal reads: a row for each device.
 std::string table_of(const PlaceArguments& arguments, const TaskGraph& graph, const placement::PlacementRequest& request,
-                     const placement::PlacementResult& result) {
+                     const SimulatedPlacement& result) {
   std::vector<std::vector<std::string>> rows{{"device", "tasks", "busy", "peak", "persistent", "memory", "fits", ""}};
   std::vector<std::size_t> tasks(arguments.devices);
   std::vector<double> busy(arguments.devices);
@@ -55,7 +55,7 @@ std::string table_of(const PlaceArguments& arguments, const TaskGraph& graph, co
 
 /// The written placement, with what only `place` knows beside it: later keys of the object.
 std::string with_findings(const TaskGraph& graph, const placement::PlacementRequest& request,
-                          const placement::PlacementResult& result) {
+                          const SimulatedPlacement& result) {
   PlacementFigures figures;
   figures.method = result.method;
   figures.makespan_s = result.makespan_s;
@@ -64,7 +64,7 @@ std::string with_findings(const TaskGraph& graph, const placement::PlacementRequ
   figures.peak_bytes = result.peak_bytes;
   figures.persistent_bytes = result.persistent_bytes;
   std::string text = write_placement(result.placement, figures);
-  nlohmann::json more = {{"objective", to_string(result.objective)}, {"fits", result.fits()}};
+  nlohmann::json more = {{"objective", to_string(request.objective)}, {"fits", result.fits()}};
   if (request.limited(graph)) {
     more["moved_tasks"] = result.moved_tasks;
     more["limited_by"] = request.objective == placement::Objective::max_load ? "persistent_bytes" : "peak_bytes";

@@ -164,9 +164,7 @@ int calibrate(const Arguments& arguments, const Scenario& scenario, const std::v
 
 int write_job(const Arguments& arguments, const Result& result, std::size_t point, const StepChoice& choice) {
   if (!result.plans) return report(usage_error("the result has no plans"));
-  const auto placement = result.plans->placement(point);
-  const auto job = placement ? step_job_of(*result.scenario, *placement, choice)
-                             : step_job_of(*result.scenario, result.plans->plan(point), choice);
+  const auto job = step_job_of(*result.scenario, result.plans->plan(point), choice);
   if (!job) return report(job.error());
   return write_output(arguments.job_out, write_step_job(*job));
 }

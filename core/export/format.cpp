@@ -14,26 +14,14 @@ namespace {
 Expected<std::string> plan_text(const ExportFormat& format, const ExportSource& source, FormatNames names) {
   const ResultPtr& result = source.picked;
   if (!result || !result->plans || source.point >= result->points.size()) return usage_error("no plan is picked");
-  if (const PlacementPlanPtr placement = result->plans->placement(source.point))
-    return format.placement ? format.placement(*result->scenario, *placement)
-                            : usage_error(refusal_of(format, PlanKind::placement, names));
-  const Plan plan = result->plans->plan(source.point);
-  if (const PlanKind kind = kind_of(plan); !format.accepts(kind)) return usage_error(refusal_of(format, kind, names));
-  return format.plan(*result->scenario, plan);
+  const PlanKind kind = result->plans->kind(source.point);
+  if (!format.accepts(kind)) return usage_error(refusal_of(format, kind, names));
+  return visit_plan(
+      result->plans->plan(source.point), [&](const Plan& plan) { return format.plan(*result->scenario, plan); },
+      [&](const PlacementPlan& plan) { return format.placement(*result->scenario, plan); });
 }
 
 }  // namespace
-
-PlanKind kind_of(const Plan& plan) { return plan.pipeline ? PlanKind::pipeline : PlanKind::sharding; }
-
-const char* plural_of(PlanKind kind) {
-  switch (kind) {
-    case PlanKind::sharding: return "sharding plans";
-    case PlanKind::pipeline: return "pipelines";
-    case PlanKind::placement: return "placements";
-  }
-  return "";
-}
 
 std::string ExportFormat::title() const { return fmt::format("{} as {}", subject, name); }
 

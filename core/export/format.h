@@ -20,15 +20,6 @@
 
 namespace turnpoint {
 
-enum class PlanKind : std::uint8_t {
-  sharding,   ///< one configuration per operator, all devices alike
-  pipeline,   ///< a sharding plan with stages and micro-batches
-  placement,  ///< a device per task
-};
-inline constexpr PlanKind kPlanKinds[] = {PlanKind::sharding, PlanKind::pipeline, PlanKind::placement};
-PlanKind kind_of(const Plan& plan);
-const char* plural_of(PlanKind kind);  ///< "placements"
-
 struct ExportFormat {
   std::string_view key;      ///< what --to takes; unique
   std::string_view subject;  ///< what of it is written, as a menu begins: "Plan", "Schedule"

@@ -29,22 +29,30 @@ struct PlacementStage {
   double makespan_s = 0;
 };
 
-struct PlacementPlan {
-  TaskGraphPtr graph;
-  Placement placement;
-  std::vector<OperatorId> operator_of;  ///< by task; empty where the graph was not made of a Model
-  std::vector<TaskRole> role;           ///< likewise
-
-  // What is known of it; all by the simulator.
+/// A placement with an order per device, and what the simulator says of it.
+struct SimulatedPlacement {
   std::string method;
+  Placement placement;
   double makespan_s = 0, max_load_s = 0;
-  double one_device_s = 0;                    ///< everything on the fastest single device, one task after another
-  std::vector<double> busy_s;                 ///< by device, computing
-  std::vector<std::int64_t> peak_bytes;       ///< by device
-  std::vector<std::int64_t> limit_bytes;      ///< by device; kUnlimitedBytes: none
-  std::optional<PlacementShortage> shortage;  ///< absent where everything fits
+  std::vector<double> busy_s;            ///< by device, computing
+  std::vector<std::int64_t> peak_bytes;  ///< by device, whatever the objective (resources/manual/simulator.md, rule 4)
+  /// By device, without what comes and goes: what the search itself keeps to the limit where it goes by the busiest
+  /// device, as the study counts; where it goes by the makespan it keeps the peaks to it.
+  std::vector<std::int64_t> persistent_bytes;
+  std::optional<PlacementShortage> shortage;  ///< of a peak; absent where everything fits
   std::size_t moved_tasks = 0;                ///< that the memory stage put elsewhere
   std::vector<PlacementStage> stages;
+  double search_s = 0;
+
+  bool fits() const { return !shortage.has_value(); }
+};
+
+struct PlacementPlan : SimulatedPlacement {
+  TaskGraphPtr graph;
+  std::vector<OperatorId> operator_of;    ///< by task; empty where the graph was not made of a Model
+  std::vector<TaskRole> role;             ///< likewise
+  double one_device_s = 0;                ///< everything on the fastest single device, one task after another
+  std::vector<std::int64_t> limit_bytes;  ///< by device; kUnlimitedBytes: none
 
   bool limited() const;                  ///< some device has a limit
   std::uint32_t busiest_device() const;  ///< lowest index on ties

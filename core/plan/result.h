@@ -12,9 +12,8 @@
 
 #include "core/base/expected.h"
 #include "core/frontier/problem.h"
+#include "core/plan/any_plan.h"
 #include "core/plan/method_traits.h"
-#include "core/plan/placement_plan.h"
-#include "core/plan/plan.h"
 #include "core/scenario/scenario.h"
 
 namespace turnpoint {
@@ -38,11 +37,14 @@ struct ResultPoint {
 class PlanSource {
  public:
   virtual ~PlanSource() = default;
-  virtual Plan plan(std::size_t point) const = 0;
-  /// Of a placement method; its points have no sharding plan, plan() must not be called. Null: a sharding plan.
-  virtual PlacementPlanPtr placement(std::size_t /*point*/) const { return nullptr; }
+  virtual AnyPlan plan(std::size_t point) const = 0;
+  /// What plan() gives; known without unrolling.
+  virtual PlanKind kind(std::size_t point) const = 0;
   /// Roughly how much memory goes when this goes, for whoever keeps results under a limit; 0: very little.
   virtual std::size_t bytes() const { return 0; }
+
+  /// The plan of a method that splits operators; std::bad_variant_access where it is a placement.
+  Plan sharding(std::size_t point) const { return *std::get<PlanPtr>(plan(point)); }
 };
 
 /// What a result's times and bytes are (resources/manual/costs.md, 5).

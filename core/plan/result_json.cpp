@@ -33,9 +33,10 @@ json write_point(const ResultPoint& point) {
 }
 
 json write_any_plan(const Result& result, std::size_t point) {
-  const PlacementPlanPtr placement = result.plans->placement(point);
-  return placement ? json::parse(write_placement_plan(*result.scenario, *placement))
-                   : write_plan(*result.scenario, result.plans->plan(point));
+  const Scenario& scenario = *result.scenario;
+  return visit_plan(
+      result.plans->plan(point), [&](const Plan& plan) { return write_plan(scenario, plan); },
+      [&](const PlacementPlan& plan) { return json::parse(write_placement_plan(scenario, plan)); });
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ Expected<std::vector<SimulatedCost>> simulate_points(const Result& result, std::
   context.report("simulated points", 0);
   pool.for_each(indices.size(), [&](std::size_t i, int) {
     if (context.cancelled()) return;
-    const auto cost = simulate_plan(lowering, result.plans->plan(indices[i]));
+    const auto cost = simulate_plan(lowering, result.plans->sharding(indices[i]));
     if (cost) {
       costs[i] = *cost;
     } else {

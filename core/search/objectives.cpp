@@ -21,8 +21,8 @@ constexpr const char* kObjectives[] = {"frontier", "mini-time", "mini-parallelis
 class OnePlan : public PlanSource {
  public:
   OnePlan(std::shared_ptr<const PlanSource> all, std::size_t point) : all_(std::move(all)), point_(point) {}
-  Plan plan(std::size_t) const override { return all_->plan(point_); }
-  PlacementPlanPtr placement(std::size_t) const override { return all_->placement(point_); }
+  AnyPlan plan(std::size_t) const override { return all_->plan(point_); }
+  PlanKind kind(std::size_t) const override { return all_->kind(point_); }
   std::size_t bytes() const override { return all_->bytes(); }
 
  private:

@@ -171,13 +171,9 @@ Error plan_changed(const std::string& differs, const std::string& where, const S
 /// The plans of some points, as a file has them.
 class FilePlans : public PlanSource {
  public:
-  std::map<std::size_t, Plan> sharding;
-  std::map<std::size_t, PlacementPlanPtr> placements;
-  Plan plan(std::size_t point) const override { return sharding.at(point); }
-  PlacementPlanPtr placement(std::size_t point) const override {
-    const auto found = placements.find(point);
-    return found == placements.end() ? nullptr : found->second;
-  }
+  std::map<std::size_t, AnyPlan> plans;
+  AnyPlan plan(std::size_t point) const override { return plans.at(point); }
+  PlanKind kind(std::size_t point) const override { return kind_of(plans.at(point)); }
 };
 
 Expected<PlacementPlanPtr> read_file_placement(const nlohmann::json& plan, const std::string& where,
@@ -232,10 +228,7 @@ Expected<ResultPtr> with_file_plans(const nlohmann::json& document, const std::s
     if (held.is_null()) {
       const auto found = searched();
       if (!found) return found.error();
-      if (auto placement = (*found)->plans->placement(k))
-        plans->placements.emplace(k, std::move(placement));
-      else
-        plans->sharding.emplace(k, (*found)->plans->plan(k));
+      plans->plans.emplace(k, (*found)->plans->plan(k));
       continue;
     }
     JsonFields fields(held, place);
@@ -244,7 +237,7 @@ Expected<ResultPtr> with_file_plans(const nlohmann::json& document, const std::s
       if (!placed) return placed.error();
       const auto most = std::max_element((*placed)->peak_bytes.begin(), (*placed)->peak_bytes.end());
       if (auto same = compare_point(points.points[k], *most, (*placed)->makespan_s, place); !same) return same.error();
-      plans->placements.emplace(k, std::move(*placed));
+      plans->plans.emplace(k, std::move(*placed));
       continue;
     }
     if (scenario->tasks) return bad_input("is no placement, and its scenario has a task graph", place);
@@ -252,17 +245,17 @@ Expected<ResultPtr> with_file_plans(const nlohmann::json& document, const std::s
       // Its costs come from a schedule, which its method lays out in no time.
       const auto found = searched();
       if (!found) return found.error();
-      Plan plan = (*found)->plans->plan(k);
-      const auto differs = first_difference(held, write_plan(*scenario, plan));
+      auto plan = std::make_shared<const Plan>((*found)->plans->sharding(k));
+      const auto differs = first_difference(held, write_plan(*scenario, *plan));
       if (!differs.empty()) return plan_changed(differs, place, *scenario);
-      plans->sharding.emplace(k, std::move(plan));
+      plans->plans.emplace(k, std::move(plan));
       continue;
     }
     auto plan = read_plan(held, place, *scenario);
     if (!plan) return plan.error();
     if (auto same = compare_point(points.points[k], plan->cost.memory_bytes(), plan->cost.time_s(), place); !same)
       return same.error();
-    plans->sharding.emplace(k, std::move(*plan));
+    plans->plans.emplace(k, std::make_shared<const Plan>(std::move(*plan)));
   }
   auto result = std::make_shared<Result>(points);
   result->scenario = scenario;

@@ -113,6 +113,11 @@ Expected<RunNeeds> run_needs(const Scenario& scenario, const PlacementPlan& plan
   return needs;
 }
 
+Expected<RunNeeds> run_needs(const Scenario& scenario, const AnyPlan& plan, const StepChoice& choice,
+                             const HostRoom& host) {
+  return visit_plan(plan, [&](const auto& one) { return run_needs(scenario, one, choice, host); });
+}
+
 Expected<void> check_room(const RunNeeds& needs, const StepChoice& choice, const HostRoom& host) {
   if (choice.backend != ProbeBackend::cpu) return {};
   const auto there = static_cast<double>(host.memory_bytes);

@@ -8,7 +8,7 @@
 
 #include "core/base/expected.h"
 #include "core/hardware/cluster.h"
-#include "core/plan/placement_plan.h"
+#include "core/plan/any_plan.h"
 #include "core/plan/step_job.h"
 #include "core/scenario/scenario.h"
 #include "core/validation/step_of.h"
@@ -39,6 +39,8 @@ Expected<RunNeeds> run_needs(const Scenario& scenario, const Plan& plan, const S
                              const HostRoom& host);
 
 Expected<RunNeeds> run_needs(const Scenario& scenario, const PlacementPlan& plan, const StepChoice& choice,
+                             const HostRoom& host);
+Expected<RunNeeds> run_needs(const Scenario& scenario, const AnyPlan& plan, const StepChoice& choice,
                              const HostRoom& host);
 
 /// Usage error that says what is needed, what there is and what to change. Nothing is refused for a backend other than

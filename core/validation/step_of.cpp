@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/cost/operator_cost.h"
+#include "core/validation/placement_step.h"
 
 namespace turnpoint {
 
@@ -30,6 +31,10 @@ std::string not_run_yet(const PlanPipeline& schedule) {
 
 Expected<StepJob> step_job_of(const Scenario& scenario, const Plan& plan, const StepChoice& choice) {
   return step_job_of(scenario, plan, choice, plan.mesh.devices());
+}
+
+Expected<StepJob> step_job_of(const Scenario& scenario, const AnyPlan& plan, const StepChoice& choice) {
+  return visit_plan(plan, [&](const auto& one) { return step_job_of(scenario, one, choice); });
 }
 
 Expected<StepJob> step_job_of(const Scenario& scenario, const Plan& plan, const StepChoice& choice, int devices) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/base/expected.h"
+#include "core/plan/any_plan.h"
 #include "core/plan/step_job.h"
 #include "core/scenario/scenario.h"
 
@@ -27,6 +28,8 @@ struct StepChoice {
 /// Usage error where the plan cannot be run as it is: a pipeline, 16 bits on the CPU, an optimizer without arithmetic
 /// in the probe, more ranks than kMostCpuRanks, a slice of a device that is not there.
 Expected<StepJob> step_job_of(const Scenario& scenario, const Plan& plan, const StepChoice& choice);
+/// Of any kind; a placement as step_job_of() in placement_step.h has it.
+Expected<StepJob> step_job_of(const Scenario& scenario, const AnyPlan& plan, const StepChoice& choice);
 
 /// The same for a plan whose ranks are so many (of a placement its devices, whatever the plan's mesh).
 Expected<StepJob> step_job_of(const Scenario& scenario, const Plan& plan, const StepChoice& choice, int devices);

@@ -19,31 +19,39 @@ namespace {
 
 constexpr const char* kDisturbed =
     "another measurement of ours ran on this machine meanwhile: the times are longer than they need be";
-Expected<ValidationReport> compared(const Scenario& scenario, const ValidatedPlan& run, const PlacementPlan* placement,
-                                    const Plan& plan, const CompareLabels& labels) {
-  return placement ? compare_placement(scenario, *placement, run.measurement, labels)
-                   : compare_step(scenario, plan, run.measurement, labels);
+
+Expected<ValidationReport> compared(const Scenario& scenario, const AnyPlan& plan, const StepMeasurement& measured,
+                                    const CompareLabels& labels) {
+  return visit_plan(
+      plan, [&](const Plan& one) { return compare_step(scenario, one, measured, labels); },
+      [&](const PlacementPlan& one) { return compare_placement(scenario, one, measured, labels); });
+}
+
+/// The plan with what this scenario's hardware predicts of it.
+Expected<AnyPlan> predicted_again(const Scenario& scenario, const AnyPlan& plan) {
+  return visit_plan(
+      plan,
+      [&](const Plan& one) -> Expected<AnyPlan> {
+        auto priced = repriced(scenario, one);
+        if (!priced) return priced.error();
+        return AnyPlan(std::make_shared<const Plan>(std::move(*priced)));
+      },
+      [&](const PlacementPlan& one) -> Expected<AnyPlan> {
+        auto again = placed_again(scenario, one);
+        if (!again) return again.error();
+        return AnyPlan(std::move(*again));
+      });
 }
 
 /// The same run beside what another scenario's hardware predicts of its plan.
 Expected<ValidationReport> compared_again(const Scenario& scenario, const ValidatedPlan& run,
                                           const CompareLabels& labels) {
-  if (run.placement) {
-    const auto again = placed_again(scenario, *run.placement);
-    if (!again) return again.error();
-    return compared(scenario, run, again->get(), run.plan, labels);
-  }
-  const auto priced = repriced(scenario, run.plan);
-  if (!priced) return priced.error();
-  return compared(scenario, run, nullptr, *priced, labels);
+  const auto again = predicted_again(scenario, run.plan);
+  if (!again) return again.error();
+  return compared(scenario, *again, run.measurement, labels);
 }
 
 constexpr std::size_t kHeldOut = 3;  ///< plans from which each is predicted without its own measurement
-
-Expected<StepJob> job_of(const Result& result, const ValidatedPlan& plan, const StepChoice& choice) {
-  return plan.placement ? step_job_of(*result.scenario, *plan.placement, choice)
-                        : step_job_of(*result.scenario, result.plans->plan(plan.point), choice);
-}
 
 Expected<StepMeasurement> watched_run(const StepJob& job, const StepRunner& runner, const RunContext& context) {
   MachineUse use;
@@ -54,8 +62,7 @@ Expected<StepMeasurement> watched_run(const StepJob& job, const StepRunner& runn
 
 Expected<void> report_on(const Result& result, ValidatedPlan& made, const std::string& date) {
   const Scenario& scenario = *result.scenario;
-  auto report =
-      compared(scenario, made, made.placement.get(), made.plan, {point_label(result, made.point), date, false});
+  auto report = compared(scenario, made.plan, made.measurement, {point_label(result, made.point), date, false});
   if (!report) return report.error();
   made.report = std::move(*report);
   if (made.measurement.backend == "cpu" && is_preset(scenario.hardware))
@@ -97,13 +104,12 @@ Expected<ValidatedPlan> validate_point(const Result& result, std::size_t point, 
   const Scenario& scenario = *result.scenario;
   ValidatedPlan made;
   made.point = point;
-  made.placement = result.plans->placement(point);
-  const auto job = job_of(result, made, choice);
+  made.plan = result.plans->plan(point);
+  const auto job = step_job_of(scenario, made.plan, choice);
   if (!job) return job.error();
-  made.plan = job->plan;
+  made.ran = job->plan;
   if (host) {
-    const auto needs = made.placement ? run_needs(scenario, *made.placement, choice, *host)
-                                      : run_needs(scenario, made.plan, choice, *host);
+    const auto needs = run_needs(scenario, made.plan, choice, *host);
     if (!needs) return needs.error();
     if (auto fits = check_room(*needs, choice, *host); !fits) return fits.error();
   }
@@ -118,7 +124,7 @@ Expected<void> run_again(const Result& result, ValidatedPlan& plan, const StepCh
                          const RunContext& context) {
   StepChoice timed = choice;
   timed.prove = false;
-  const auto job = job_of(result, plan, timed);
+  const auto job = step_job_of(*result.scenario, plan.plan, timed);
   if (!job) return job.error();
   auto measured = watched_run(*job, runner, context);
   if (!measured) return measured.error();
@@ -152,7 +158,7 @@ Expected<CalibratedPlans> calibrate_plans(const Scenario& scenario, const std::v
   const auto cluster_without = [&](std::size_t left_out, std::vector<std::string>& notes) {
     std::vector<CalibrationRun> runs;
     for (std::size_t p = 0; p < plans.size(); ++p)
-      if (p != left_out) runs.push_back({&scenario, &plans[p].plan, &plans[p].measurement});
+      if (p != left_out) runs.push_back({&scenario, &plans[p].ran, &plans[p].measurement});
     return calibrated_with(scenario.cluster, runs, notes);
   };
   made.cluster = cluster_without(plans.size(), made.notes);

@@ -28,8 +28,8 @@ using StepRunner = std::function<Expected<StepMeasurement>(const StepJob& job, c
 
 struct ValidatedPlan {
   std::size_t point = 0;
-  Plan plan;                   ///< of a placement unsplit_plan()
-  PlacementPlanPtr placement;  ///< null: a sharding plan
+  AnyPlan plan;
+  Plan ran;  ///< what the step job says of operators: the plan, or of a placement unsplit_plan()
   StepMeasurement measurement;
   ValidationReport report;
 };

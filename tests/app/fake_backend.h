@@ -125,7 +125,8 @@ class FakePlans : public PlanSource {
  public:
   FakePlans(ScenarioPtr scenario, std::vector<ResultPoint> points)
       : scenario_(std::move(scenario)), points_(std::move(points)) {}
-  Plan plan(std::size_t index) const override {
+  PlanKind kind(std::size_t) const override { return PlanKind::sharding; }
+  AnyPlan plan(std::size_t index) const override {
     std::this_thread::sleep_for(std::chrono::milliseconds(fake_world().plan_ms.load()));
     const Model& model = *scenario_->model;
     const ResultPoint& point = points_[index];
@@ -171,7 +172,7 @@ class FakePlans : public PlanSource {
       plan.cost += reshard.cost;
       plan.reshards.push_back(reshard);
     }
-    return plan;
+    return std::make_shared<const Plan>(std::move(plan));
   }
 
  private:

@@ -384,7 +384,7 @@ class TaskGraphWindowTest : public QObject {
         if (!views::drawable(series.result->points[i])) continue;
         ++drawn;
         // The same plan, by the simulator itself.
-        QCOMPARE(series.result->points[i].time_s, simulate_plan(*result->scenario, result->plans->plan(i)));
+        QCOMPARE(series.result->points[i].time_s, simulate_plan(*result->scenario, result->plans->sharding(i)));
         QVERIFY(series.result->points[i].time_s <= result->points[i].time_s * (1 + 1e-9));
       }
       QVERIFY(drawn > 0 && drawn <= app::SimulatedClock::kMost);

@@ -95,7 +95,7 @@ Costs costs_of(const Result& result) {
   const PlanLowering lowering(*result.scenario);
   for (int i = 0; i < 10; ++i) {
     auto start = Clock::now();
-    const Plan plan = result.plans->plan(point);
+    const Plan plan = result.plans->sharding(point);
     best.unroll_s = std::min(best.unroll_s, seconds_since(start));
     start = Clock::now();
     const auto cost = simulate_plan(lowering, plan);

@@ -29,7 +29,7 @@ double processor_seconds() {
 }
 
 struct Measured {
-  PlacementResult result;
+  SimulatedPlacement result;
   double processor_s = 0;
   bool good = false;
 };

@@ -27,7 +27,7 @@ const StepJob& lenet_job() {
     RunContext context;
     context.threads = 1;
     const auto result = *searcher->run(scenario, SearchPass::exact, context);
-    return *step_job_of(*scenario, result->plans->plan(0), {});
+    return *step_job_of(*scenario, result->plans->sharding(0), {});
   }();
   return job;
 }

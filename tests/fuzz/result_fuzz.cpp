@@ -57,7 +57,7 @@ void check_plans(const nlohmann::json& document, const Result& points) {
       test::check_message(result.error());
       continue;
     }
-    const Plan read = (*result)->plans->plan(k);
+    const Plan read = (*result)->plans->sharding(k);
     if (read.cost.memory_bytes() != points.points[k].memory_bytes) std::abort();
     if (write_plan(*(*result)->scenario, read).empty()) std::abort();
   }

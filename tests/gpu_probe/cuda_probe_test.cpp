@@ -49,7 +49,7 @@ class CudaProbeTest : public QObject {
     for (const auto& model : {test::mlp(12), test::block()}) {
       const auto scenario = test::scenario_on(model, "v100-16gb-2x2");
       const auto result = test::run("ft", scenario);
-      StepJob job = on_gpu(scenario, (*result)->plans->plan((*result)->points.size() / 2));
+      StepJob job = on_gpu(scenario, (*result)->plans->sharding((*result)->points.size() / 2));
       job.mode = StepMode::slice;
       job.slice_device = 3;
       std::optional<ProbeHello> hello;
@@ -81,7 +81,7 @@ class CudaProbeTest : public QObject {
 
   void virtual_devices_prove() {
     const auto result = test::run("ft", mlp_);
-    const Plan plan = (*result)->plans->plan(0);
+    const Plan plan = (*result)->plans->sharding(0);
     const auto m = measure_step(launch(), on_gpu(mlp_, plan), {});
     QVERIFY2(m.has_value(), m ? "" : m.error().message().c_str());
     QVERIFY(m->ranks == 2 && m->cores == 1 && m->numerics && m->numerics->precision == "fp32");
@@ -94,7 +94,7 @@ class CudaProbeTest : public QObject {
 
   void tf32_is_said() {
     const auto result = test::run("data-parallel", mlp_);
-    StepJob job = on_gpu(mlp_, (*result)->plans->plan(0));
+    StepJob job = on_gpu(mlp_, (*result)->plans->sharding(0));
     job.precision = ProbePrecision::tf32;
     job.mode = StepMode::slice;
     const auto m = measure_step(launch(), job, {});
@@ -116,7 +116,7 @@ class CudaProbeTest : public QObject {
       const auto result = test::run("ft", scenario);
       QVERIFY2(result.has_value(), result ? "" : result.error().message().c_str());
       for (const std::size_t point : std::set<std::size_t>{0, (*result)->points.size() - 1}) {
-        const Plan plan = (*result)->plans->plan(point);
+        const Plan plan = (*result)->plans->sharding(point);
         StepChoice choice;
         choice.backend = ProbeBackend::cuda;
         choice.warm_up = 1, choice.steps = 3;
@@ -150,7 +150,7 @@ class CudaProbeTest : public QObject {
   void convolutions_without_cudnn_are_said() {
     const auto scenario = test::scenario_on(test::convolution(6), "a100-80gb-1x1",
                                             [](Settings& settings) { settings.precision = Precision::bf16; });
-    StepJob job = on_gpu(scenario, (*test::run("ft", scenario))->plans->plan(0));
+    StepJob job = on_gpu(scenario, (*test::run("ft", scenario))->plans->sharding(0));
     job.precision = ProbePrecision::bf16;
     const auto with = measure_step(launch(), job, {});
     qputenv("TURNPOINT_EMULATED_GPU_NO_CONVOLUTIONS", "1");
@@ -164,7 +164,7 @@ class CudaProbeTest : public QObject {
   void bf16_is_refused_where_it_is_missing() {
     qputenv("TURNPOINT_EMULATED_GPU_MAJOR", "7");
     const auto result = test::run("data-parallel", mlp_);
-    StepJob job = on_gpu(mlp_, (*result)->plans->plan(0));
+    StepJob job = on_gpu(mlp_, (*result)->plans->sharding(0));
     job.precision = ProbePrecision::bf16;
     for (const auto mode : {StepMode::slice, StepMode::ranks}) {
       job.mode = mode;
@@ -177,7 +177,7 @@ class CudaProbeTest : public QObject {
 
   void what_is_missing_is_said() {
     const auto result = test::run("data-parallel", mlp_);
-    StepJob job = on_gpu(mlp_, (*result)->plans->plan(0));
+    StepJob job = on_gpu(mlp_, (*result)->plans->sharding(0));
     const auto refused = [&](const char* what) {
       const auto m = measure_step(launch(), job, {});
       if (m) return std::string("nothing");
@@ -195,7 +195,7 @@ class CudaProbeTest : public QObject {
     QVERIFY2(wrong.empty(), wrong.c_str());
     const auto large = test::scenario_on(test::builtin("lenet", 512), "v100-16gb-1x2");
     const auto plans = test::run("data-parallel", large);
-    job = on_gpu(large, (*plans)->plans->plan(0));
+    job = on_gpu(large, (*plans)->plans->sharding(0));
     job.mode = StepMode::slice;
     qputenv("TURNPOINT_EMULATED_GPU_BYTES", "72000000");
     wrong = refused("GPU's memory");
@@ -210,7 +210,7 @@ class CudaProbeTest : public QObject {
   /// A plan that computes something else is found out on a GPU as well.
   void a_wrong_plan_is_refused() {
     const auto result = test::run("data-parallel", mlp_);
-    StepJob job = on_gpu(mlp_, (*result)->plans->plan(0));
+    StepJob job = on_gpu(mlp_, (*result)->plans->sharding(0));
     for (auto& op : job.plan.operators) op.parameters.clear();
     const auto m = measure_step(launch(), job, {});
     QVERIFY(!m.has_value());

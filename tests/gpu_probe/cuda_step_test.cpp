@@ -85,7 +85,7 @@ class CudaStepTest : public QObject {
         if (!result || (*result)->points.empty() || !(*result)->plans) continue;
         const std::size_t count = (*result)->points.size();
         for (std::size_t p = 0; p < count; p += std::max<std::size_t>(1, count / 2)) {
-          const Plan plan = (*result)->plans->plan(p);
+          const Plan plan = (*result)->plans->sharding(p);
           if (plan.pipeline) continue;
           const std::string wrong = fault(*network, plan, test::step_options(settings));
           QVERIFY2(wrong.empty(),

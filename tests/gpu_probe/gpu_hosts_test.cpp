@@ -99,7 +99,7 @@ class GpuHostsTest : public QObject {
     const auto scenario = test::scenario_on(test::block(), "v100-16gb-2x2");
     const auto result = test::run("ft", scenario);
     QVERIFY(result.has_value());
-    StepJob job = test::job_of(scenario, (*result)->plans->plan(0));
+    StepJob job = test::job_of(scenario, (*result)->plans->sharding(0));
     job.backend = ProbeBackend::cuda;
     auto list = gpu_hosts(2, 2);
     test::start(list, write_step_job(job));

@@ -64,7 +64,7 @@ class GpuRanksTest : public QObject {
   }
   StepJob small_step() {
     const auto scenario = test::scenario_on(test::mlp(12), "v100-16gb-1x2");
-    return on_gpus(scenario, (*test::run("data-parallel", scenario))->plans->plan(0));
+    return on_gpus(scenario, (*test::run("data-parallel", scenario))->plans->sharding(0));
   }
 
  private slots:
@@ -120,7 +120,7 @@ class GpuRanksTest : public QObject {
         if (!result || (*result)->points.empty() || !(*result)->plans) continue;
         const std::size_t count = (*result)->points.size();
         for (const std::size_t point : std::set<std::size_t>{0, count / 2}) {
-          const Plan plan = (*result)->plans->plan(point);
+          const Plan plan = (*result)->plans->sharding(point);
           if (plan.pipeline) continue;
           const auto m = measure_step(launch(), on_gpus(scenario, plan), {});
           const std::string wrong = m ? wrong_with(*m, gpus) : m.error().message();
@@ -149,7 +149,7 @@ class GpuRanksTest : public QObject {
       for (const char* method : {"ft", "fsdp"}) {
         const auto result = test::run(method, scenario);
         if (!result || (*result)->points.empty() || !(*result)->plans) continue;
-        const Plan plan = (*result)->plans->plan((*result)->points.size() / 2);
+        const Plan plan = (*result)->plans->sharding((*result)->points.size() / 2);
         if (plan.pipeline) continue;
         StepJob job = on_gpus(scenario, plan);
         job.precision = ProbePrecision::bf16;

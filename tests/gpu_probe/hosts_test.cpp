@@ -81,7 +81,7 @@ class HostsTest : public QObject {
       const auto scenario = test::scenario_on(test::step_models()[model].make(), "v100-16gb-2x2");
       const auto result = test::run("ft", scenario);
       QVERIFY(result.has_value());
-      const StepJob job = test::job_of(scenario, (*result)->plans->plan(0));
+      const StepJob job = test::job_of(scenario, (*result)->plans->sharding(0));
       std::optional<ProbeHello> hello;
       const auto apart =
           measure_step({kProbe.toStdString(), 30, 0.4, {}, launcher(folder_, processes, per_host)}, job, {}, &hello);
@@ -210,7 +210,7 @@ class HostsTest : public QObject {
       qputenv(name, "1");
     const auto scenario = scenario_on(step_models()[0].make(), "v100-16gb-1x2");
     const auto result = test::run("ft", scenario);
-    StepJob job = job_of(scenario, (*result)->plans->plan(0));
+    StepJob job = job_of(scenario, (*result)->plans->sharding(0));
     QFETCH(bool, placed);
     if (placed) {
       StepChoice choice;

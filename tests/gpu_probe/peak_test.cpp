@@ -95,7 +95,7 @@ class PeakTest : public QObject {
     QVERIFY(result.has_value());
     const std::size_t count = (*result)->points.size();
     for (std::size_t p = 0; p < count; p += std::max<std::size_t>(1, count / plans)) {
-      const Plan plan = (*result)->plans->plan(p);
+      const Plan plan = (*result)->plans->sharding(p);
       StepChoice choice;
       choice.prove = false;
       choice.warm_up = warm_up;

@@ -75,7 +75,7 @@ class RunPlanTest : public QObject {
       QVERIFY2(result.has_value(), result ? "" : result.error().message().c_str());
       // The least memory has every memory choice in it, the least time none.
       for (const std::size_t p : {std::size_t(0), (*result)->points.size() - 1}) {
-        const StepJob job = test::job_of(scenario, (*result)->plans->plan(p));
+        const StepJob job = test::job_of(scenario, (*result)->plans->sharding(p));
         std::vector<std::string> lines;
         const auto measured = measure_step(launch(&lines), job, {});
         QVERIFY2(measured.has_value(), measured ? "" : measured.error().message().c_str());
@@ -96,7 +96,7 @@ class RunPlanTest : public QObject {
     const auto scenario = test::scenario_on(test::block(32, 4, 64, 4), "v100-16gb-2x8");
     const auto result = test::run("ft", scenario);
     QVERIFY(result.has_value());
-    StepJob job = test::job_of(scenario, (*result)->plans->plan(0));
+    StepJob job = test::job_of(scenario, (*result)->plans->sharding(0));
     const auto refused = measure_step(launch(), job, {});
     QVERIFY(!refused.has_value());
     QVERIFY2(refused.error().message().find("16 devices") != std::string::npos, refused.error().message().c_str());
@@ -132,7 +132,7 @@ class RunPlanTest : public QObject {
     const auto scenario = test::scenario_on(test::builtin("gpt2", 65536), "v100-16gb-1x2");
     const auto result = test::run("data-parallel", scenario);
     QVERIFY(result.has_value());
-    job = test::job_of(scenario, (*result)->plans->plan(0));
+    job = test::job_of(scenario, (*result)->plans->sharding(0));
     answer = measure_step(launch(), job, {});
     QVERIFY(!answer.has_value());
     QVERIFY2(answer.error().message().find("can be had on this machine") != std::string::npos ||
@@ -150,7 +150,7 @@ class RunPlanTest : public QObject {
   void a_large_proof_is_left_out() {
     const auto scenario = test::scenario_on(test::builtin("lenet", 256), "v100-16gb-1x2");
     const auto result = test::run("data-parallel", scenario);
-    StepJob job = test::job_of(scenario, (*result)->plans->plan(0));
+    StepJob job = test::job_of(scenario, (*result)->plans->sharding(0));
     job.budget_s = 0.5;
     const auto m = measure_step(launch(), job, {});
     QVERIFY2(m.has_value(), m ? "" : m.error().message().c_str());

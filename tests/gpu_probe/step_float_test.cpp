@@ -98,7 +98,7 @@ class StepFloatTest : public QObject {
       const auto options = test::step_options(settings);
       const std::size_t count = (*result)->points.size();
       for (std::size_t p = 0; p < count; p += std::max<std::size_t>(1, count / 4)) {
-        const Plan plan = (*result)->plans->plan(p);
+        const Plan plan = (*result)->plans->sharding(p);
         const auto fast = step::in_float::run_step(*network, plan, options);
         QVERIFY2(fast.has_value(), fast ? "" : fast.error().message().c_str());
         const auto whole = step::in_double::run_whole(*network, plan, options);

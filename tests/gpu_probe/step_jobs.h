@@ -25,7 +25,7 @@ inline StepJob job_of(const ScenarioPtr& scenario, const Plan& plan) {
 inline StepJob long_job() {
   const auto scenario = scenario_on(builtin("lenet", 64), "v100-16gb-1x2");
   const auto result = run("data-parallel", scenario);
-  StepJob job = job_of(scenario, (*result)->plans->plan(0));
+  StepJob job = job_of(scenario, (*result)->plans->sharding(0));
   job.prove = false;
   job.steps = 100'000;
   job.budget_s = 600;

@@ -39,7 +39,7 @@ std::string frontier_fault(const ModelPtr& model, const std::string& hardware, t
   if (!result) return result.error().message();
   const std::size_t count = (*result)->points.size(), step = std::max<std::size_t>(1, count / 3);
   for (std::size_t p = 0; p < count; p += step) {
-    const std::string fault = test::step_fault(*scenario, (*result)->plans->plan(p), &statistics);
+    const std::string fault = test::step_fault(*scenario, (*result)->plans->sharding(p), &statistics);
     if (!fault.empty()) return hardware + ", point " + std::to_string(p) + ": " + fault;
   }
   return {};
@@ -96,7 +96,7 @@ class StepPlansTest : public QObject {
         }
         if ((*result)->points.empty() || !(*result)->plans) continue;
         for (const std::size_t p : {std::size_t(0), (*result)->points.size() - 1}) {
-          const Plan plan = (*result)->plans->plan(p);
+          const Plan plan = (*result)->plans->sharding(p);
           if (plan.pipeline) continue;
           const std::string fault = test::step_fault(*scenario, plan, &statistics);
           QVERIFY2(fault.empty(), (std::string(name) + " on " + hardware + ": " + fault).c_str());

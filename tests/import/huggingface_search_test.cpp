@@ -124,7 +124,7 @@ class HuggingfaceSearchTest : public QObject {
     const std::size_t count = result->points.size(), stride = std::max<std::size_t>(1, count / 20);
     QVERIFY(count > 0);
     for (std::size_t k = 0; k < count; k += stride) {
-      const auto cost = evaluate_plan(*scenario, result->plans->plan(k));
+      const auto cost = evaluate_plan(*scenario, result->plans->sharding(k));
       QVERIFY2(cost.has_value(), cost ? "" : cost.error().message().c_str());
       QCOMPARE(cost->memory_bytes(), result->points[k].memory_bytes);
       QVERIFY(std::abs(cost->time_s() - result->points[k].time_s) <= 1e-9 * result->points[k].time_s);
@@ -139,7 +139,7 @@ class HuggingfaceSearchTest : public QObject {
     const std::size_t stride = std::max<std::size_t>(1, result->points.size() / 100);
     std::size_t looked_at = 0;
     for (std::size_t k = 0; k < result->points.size(); k += stride, ++looked_at) {
-      const Plan plan = result->plans->plan(k);
+      const Plan plan = result->plans->sharding(k);
       const Model& model = *scenario->model;
       bool split = false, exchanged = false;
       for (const auto& planned : plan.operators)

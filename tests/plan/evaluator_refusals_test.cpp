@@ -381,7 +381,7 @@ class EvaluatorRefusalsTest : public QObject {
     if (!result) qFatal("%s", result.error().message().c_str());
     const std::size_t count = (*result)->points.size();
     for (std::size_t k = 0; k < count; k += 1 + count / 60) {
-      list.push_back({scenario, uses, (*result)->plans->plan(k)});
+      list.push_back({scenario, uses, (*result)->plans->sharding(k)});
       if (!evaluate_plan(*scenario, list.back().plan)) qFatal("a plan of a search is refused");
     }
   }

@@ -18,7 +18,8 @@ constexpr std::int64_t kMiB = std::int64_t(1) << 20;
 
 class NoPlans : public PlanSource {
  public:
-  Plan plan(std::size_t) const override { return {}; }
+  AnyPlan plan(std::size_t) const override { return std::make_shared<const Plan>(); }
+  PlanKind kind(std::size_t) const override { return PlanKind::sharding; }
 };
 
 /// A curve of `count` plans, of 1000 MiB to twice that by their sums, under a limit.
@@ -164,7 +165,7 @@ class FittingTest : public QObject {
     QVERIFY(found.has_value());
     const PlanLowering lowering(*(*found)->scenario);
     const std::size_t last = (*found)->points.size() - 1;
-    const auto peak = simulate_plan(lowering, (*found)->plans->plan(last));
+    const auto peak = simulate_plan(lowering, (*found)->plans->sharding(last));
     QVERIFY(peak.has_value());
     QVERIFY(peak->memory_bytes > (*found)->points[last].memory_bytes);
     auto scenario = std::make_shared<Scenario>(*(*found)->scenario);
@@ -181,7 +182,7 @@ class FittingTest : public QObject {
     const auto fastest = (*now)->fastest_that_fits();
     QVERIFY(fastest != std::optional(last));
     if (!fastest) return;
-    const auto own = simulate_plan(lowering, (*found)->plans->plan(*fastest));
+    const auto own = simulate_plan(lowering, (*found)->plans->sharding(*fastest));
     QVERIFY(own.has_value() && own->memory_bytes <= scenario->memory_limit());
     QCOMPARE((*now)->points[*fastest].simulated_memory_bytes, std::optional(own->memory_bytes));
   }

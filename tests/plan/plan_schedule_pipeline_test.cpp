@@ -20,7 +20,7 @@ namespace {
 Plan plan_of(const std::string& method, const ScenarioPtr& scenario) {
   const auto result = run(method, scenario);
   if (!result) qFatal("%s: %s", method.c_str(), result.error().message().c_str());
-  return (*result)->plans->plan(0);
+  return (*result)->plans->sharding(0);
 }
 
 /// Nothing takes time but computing and, if wanted, sends between stages.
@@ -180,7 +180,7 @@ void PlanSchedulePipelineTest::one_stage_is_the_plain_plan() {
     const auto scheduled = search::pipeline_point(scenario, &*roles, split, {});
     QVERIFY(scheduled.has_value());
     const PlanLowering lowering(*scenario);
-    const auto one = simulate_plan(lowering, (*scheduled)->plans->plan(0));
+    const auto one = simulate_plan(lowering, (*scheduled)->plans->sharding(0));
     const auto plain = simulate_plan(lowering, plan_of("manual:tp=4:zero=" + std::to_string(zero), scenario));
     QVERIFY(one.has_value() && plain.has_value());
     QVERIFY(close(one->time_s, plain->time_s));

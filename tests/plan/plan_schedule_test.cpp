@@ -154,7 +154,7 @@ void PlanScheduleTest::every_plan() {
   Tally tally;
   const std::size_t points = (*result)->points.size(), step = std::max<std::size_t>(1, points / 200);
   for (std::size_t k = 0; k < points; k += step) {
-    const QString fault = fault_of(*scenario, lowering, (*result)->plans->plan(k), tally);
+    const QString fault = fault_of(*scenario, lowering, (*result)->plans->sharding(k), tally);
     QVERIFY2(fault.isEmpty(), qPrintable(QString("point %1: %2").arg(k).arg(fault)));
   }
   QVERIFY(tally.plans > 0);
@@ -196,7 +196,7 @@ void PlanScheduleTest::larger_models() {
     if (!result) continue;
     const std::size_t points = (*result)->points.size(), step = std::max<std::size_t>(1, points / 12);
     for (std::size_t k = 0; k < points; k += step) {
-      const QString fault = fault_of(*scenario, lowering, (*result)->plans->plan(k), tally);
+      const QString fault = fault_of(*scenario, lowering, (*result)->plans->sharding(k), tally);
       QVERIFY2(fault.isEmpty(), qPrintable(QString("%1 point %2: %3").arg(method).arg(k).arg(fault)));
     }
   }
@@ -213,7 +213,7 @@ void PlanScheduleTest::data_parallel_by_hand() {
     const auto scenario = scenario_on(builtin(name, 256), "v100-16gb-2x8");
     const auto result = run("data-parallel", scenario);
     QVERIFY(result.has_value());
-    const Plan plan = (*result)->plans->plan(0);
+    const Plan plan = (*result)->plans->sharding(0);
     QVERIFY(plan.reshards.empty());
     double computing = 0, sending = 0, end = 0;
     for (PlanOperator op : plan.operators) computing += op.cost[ComputePart::forward];
@@ -248,7 +248,7 @@ void PlanScheduleTest::gathers_by_hand() {
     const auto scenario = scenario_on(builtin(name, 256), "v100-16gb-2x8");
     const auto result = run("fsdp", scenario);
     QVERIFY(result.has_value());
-    const Plan plan = (*result)->plans->plan(0);
+    const Plan plan = (*result)->plans->sharding(0);
     QVERIFY(plan.reshards.empty());
     const auto lowered = PlanLowering(*scenario).lower(plan);
     QVERIFY(lowered.has_value());
@@ -281,7 +281,7 @@ void PlanScheduleTest::one_device_is_the_sum() {
     const auto scenario = scenario_on(builtin(name, 16), "v100-16gb-1x1");
     const auto result = run("data-parallel", scenario);
     QVERIFY(result.has_value());
-    const Plan plan = (*result)->plans->plan(0);
+    const Plan plan = (*result)->plans->sharding(0);
     const auto lowered = PlanLowering(*scenario).lower(plan);
     QVERIFY(lowered.has_value());
     const LaneTimes times = run_lanes(lowered->items);
@@ -294,7 +294,7 @@ void PlanScheduleTest::a_schedule_is_whole() {
   const auto scenario = scenario_on(attention(), "v100-16gb-2x2");
   const auto result = run("fsdp", scenario);
   QVERIFY(result.has_value());
-  const Plan plan = (*result)->plans->plan(0);
+  const Plan plan = (*result)->plans->sharding(0);
   const auto made = plan_schedule(*scenario, plan);
   QVERIFY(made.has_value());
   const Schedule& s = **made;
@@ -335,7 +335,7 @@ void PlanScheduleTest::the_trace_is_json() {
   const auto scenario = scenario_on(attention(), "v100-16gb-2x2");
   const auto result = run("tofu", scenario);
   QVERIFY(result.has_value());
-  const auto schedule = plan_schedule(*scenario, (*result)->plans->plan(0));
+  const auto schedule = plan_schedule(*scenario, (*result)->plans->sharding(0));
   QVERIFY(schedule.has_value());
   const auto document = QJsonDocument::fromJson(QByteArray::fromStdString(write_trace(**schedule)));
   std::size_t items = 0, samples = 0, flows = 0;
@@ -357,7 +357,7 @@ void PlanScheduleTest::bad_plans() {
   const auto scenario = scenario_on(attention(), "v100-16gb-2x2");
   const auto result = run("tofu", scenario);
   QVERIFY(result.has_value());
-  const Plan good = (*result)->plans->plan(0);
+  const Plan good = (*result)->plans->sharding(0);
   QVERIFY(!good.reshards.empty());
   const PlanLowering lowering(*scenario);
   const auto message = [&](const std::function<void(Plan&)>& break_it) {

@@ -17,7 +17,8 @@ namespace {
 class PlansByHand : public PlanSource {
  public:
   explicit PlansByHand(ScenarioPtr scenario) : scenario_(std::move(scenario)) {}
-  Plan plan(std::size_t k) const override { return hand_plan(*scenario_, k + 1); }
+  AnyPlan plan(std::size_t k) const override { return std::make_shared<const Plan>(hand_plan(*scenario_, k + 1)); }
+  PlanKind kind(std::size_t) const override { return PlanKind::sharding; }
 
  private:
   ScenarioPtr scenario_;

@@ -52,7 +52,7 @@ class SimulatedPointsTest : public QObject {
     // Each is what its plan gives by itself, and never slower than its sum.
     const PlanLowering lowering(*result->scenario);
     for (std::size_t k = 0; k < indices.size(); k += 37) {
-      const auto alone = simulate_plan(lowering, result->plans->plan(k));
+      const auto alone = simulate_plan(lowering, result->plans->sharding(k));
       QVERIFY(alone.has_value() && *alone == (*one)[k]);
       QVERIFY((*one)[k].time_s <= result->points[k].time_s * (1 + 1e-12));
       QVERIFY((*one)[k].time_s >= result->points[k].compute_s * (1 - 1e-9));

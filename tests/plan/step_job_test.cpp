@@ -77,7 +77,7 @@ StepJob small_job() {
   const auto result = test::run("data-parallel", scenario);
   if (!result) qFatal("%s", result.error().message().c_str());
   job.model = scenario->model;
-  job.plan = (*result)->plans->plan(0);
+  job.plan = (*result)->plans->sharding(0);
   return job;
 }
 
@@ -125,7 +125,7 @@ class StepJobTest : public QObject {
         for (std::size_t p = 0; p < count; p += std::max<std::size_t>(1, count / 4)) {
           StepJob job;
           job.model = scenario->model;
-          job.plan = (*result)->plans->plan(p);
+          job.plan = (*result)->plans->sharding(p);
           job.mode = StepMode::slice;
           job.slice_device = job.plan.mesh.devices() - 1;
           job.optimizer = "momentum";

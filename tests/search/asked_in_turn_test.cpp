@@ -64,7 +64,7 @@ class AskedInTurnTest : public QObject {
         QVERIFY((*kept)->exact == (*fresh)->exact && (*kept)->gap == (*fresh)->gap);
         QCOMPARE((*kept)->scenario, scenario);
         const std::size_t last = (*kept)->points.size() - 1;
-        QVERIFY((*kept)->plans->plan(last).cost.memory == (*fresh)->plans->plan(last).cost.memory);
+        QVERIFY((*kept)->plans->sharding(last).cost.memory == (*fresh)->plans->sharding(last).cost.memory);
         answers.push_back(*kept);
       }
     // The questions are different ones: at least half of them have answers of their own.

@@ -59,7 +59,7 @@ class BaselinesTest : public QObject {
             QVERIFY(!(*result)->points.empty());
             for (std::size_t k = 0; k < (*result)->points.size(); ++k) {
               const auto& point = (*result)->points[k];
-              const auto cost = evaluate_plan(*scenario, (*result)->plans->plan(k));
+              const auto cost = evaluate_plan(*scenario, (*result)->plans->sharding(k));
               QVERIFY2(cost.has_value(), cost ? "" : qPrintable(at + cost.error().message().c_str()));
               QVERIFY2(cost->memory_bytes() == point.memory_bytes,
                        qPrintable(at + QString("%1 %2").arg(cost->memory_bytes()).arg(point.memory_bytes)));

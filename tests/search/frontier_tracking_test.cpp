@@ -66,7 +66,7 @@ class FrontierTrackingTest : public QObject {
       const std::size_t count = (*result)->points.size(), stride = std::max<std::size_t>(1, count / 40);
       for (std::size_t k = 0; k < count; k += stride) {
         const auto& point = (*result)->points[k];
-        const Plan plan = (*result)->plans->plan(k);
+        const Plan plan = (*result)->plans->sharding(k);
         const auto cost = evaluate_plan(*scenario, plan);
         QVERIFY2(cost.has_value(), cost ? "" : cost.error().message().c_str());
         QCOMPARE(cost->memory_bytes(), point.memory_bytes);
@@ -98,7 +98,7 @@ class FrontierTrackingTest : public QObject {
       QVERIFY2(result.has_value(), hardware);
       merged += !(*result)->notes.empty();
       for (std::size_t k = 0; k < (*result)->points.size(); k += 1 + (*result)->points.size() / 4) {
-        const Plan plan = (*result)->plans->plan(k);
+        const Plan plan = (*result)->plans->sharding(k);
         QCOMPARE(plan.mesh.count(), make_mesh(*scenario->cluster).count());
         const auto cost = evaluate_plan(*scenario, plan);
         QVERIFY2(cost.has_value(), cost ? "" : cost.error().message().c_str());
@@ -180,7 +180,7 @@ class FrontierTrackingTest : public QObject {
         if (!possible) continue;
         ++tried;
         const auto expected = frontier::evaluate(problem, point);
-        const Plan plan = search::FrontierPlans(prices, {point}).plan(0);
+        const Plan plan = search::FrontierPlans(prices, {point}).sharding(0);
         const auto cost = evaluate_plan(*scenario, plan);
         QVERIFY2(
             cost.has_value(),
@@ -256,7 +256,7 @@ class FrontierTrackingTest : public QObject {
     const auto scenario = scenario_on(test::residual(), "v100-16gb-2x4");
     const auto result = (*find_method("ft"))->make()->run(scenario, SearchPass::exact, {});
     QVERIFY(result.has_value());
-    const Plan good = (*result)->plans->plan((*result)->points.size() / 2);
+    const Plan good = (*result)->plans->sharding((*result)->points.size() / 2);
     QVERIFY(evaluate_plan(*scenario, good).has_value());
     Plan missing = good;
     missing.operators.pop_back();

@@ -155,7 +155,7 @@ class LiveTest : public QObject {
                            curve.points[i].time_s < curve.points[i - 1].time_s));
       }
       for (std::size_t i = 0; i < curve.points.size(); i += 1 + curve.points.size() / 25) {
-        const auto cost = evaluate_plan(*at, curve.plans->plan(i));
+        const auto cost = evaluate_plan(*at, curve.plans->sharding(i));
         QVERIFY2(cost.has_value(), cost ? "" : cost.error().message().c_str());
         QCOMPARE(cost->memory_bytes(), curve.points[i].memory_bytes);
         QVERIFY(close(cost->time_s(), curve.points[i].time_s));

@@ -115,7 +115,7 @@ class ManualTest : public QObject {
         QVERIFY(close(point.time_s, plain.time_s) && close(point.compute_s, plain.compute_s));
         // Not only the sum: every collective has its own share.
         const auto other = run("manual:tp=" + std::to_string(tensor) + ":zero=" + std::to_string(zero), scenario);
-        const auto mine = (*scheduled)->plans->plan(0).cost, its = (*other)->plans->plan(0).cost;
+        const auto mine = (*scheduled)->plans->sharding(0).cost, its = (*other)->plans->sharding(0).cost;
         for (std::size_t i = 0; i < kNetworkParts; ++i)
           QVERIFY2(std::abs(mine.network[i] - its.network[i]) < 1e-9 * plain.time_s, qPrintable(QString::number(i)));
       }
@@ -127,7 +127,7 @@ class ManualTest : public QObject {
     for (const char* text : {"manual:dp=2:tp=2:pp=4:micro-batches=4", "manual:tp=4:pp=4:micro-batches=2:recompute"}) {
       const auto result = run(text, scenario);
       QVERIFY2(result.has_value(), qPrintable(why(result)));
-      auto plan = (*result)->plans->plan(0);
+      auto plan = (*result)->plans->sharding(0);
       QVERIFY(plan.pipeline.has_value() && plan.pipeline->bubble_s > 0);
       QVERIFY(close(plan.cost.time_s(), (*result)->points.front().time_s));
       QVERIFY(plan.cost[NetworkPart::all_reduce] > 0);
@@ -194,7 +194,7 @@ class ManualTest : public QObject {
     const auto scenario = scenario_on(model, "v100-16gb-2x8", [](Settings& s) { s.accounting = Accounting::paper; });
     const auto whole = run("manual:dp=16", scenario), halves = run("manual:pp=2:micro-batches=4", scenario);
     QVERIFY2(halves.has_value(), qPrintable(why(halves)));
-    const Plan plan = (*halves)->plans->plan(0);
+    const Plan plan = (*halves)->plans->sharding(0);
     QVERIFY(plan.pipeline.has_value());
     QCOMPARE(plan.pipeline->stages, 2);
     QCOMPARE(plan.pipeline->micro_batches, 4);
@@ -207,7 +207,7 @@ class ManualTest : public QObject {
       parameters += op.cost[MemoryPart::parameters];
       stages.push_back(op.stage);
     }
-    auto all = (*whole)->plans->plan(0).cost;
+    auto all = (*whole)->plans->sharding(0).cost;
     QCOMPARE(parameters, all[MemoryPart::parameters]);
     QCOMPARE(stages.front(), 0);
     QCOMPARE(stages.back(), 1);
@@ -224,7 +224,7 @@ class ManualTest : public QObject {
     for (const int m : {1, 2, 4, 8, 16}) {
       const auto result = run("manual:pp=4:micro-batches=" + std::to_string(m), scenario);
       QVERIFY2(result.has_value(), qPrintable(why(result)));
-      const Plan plan = (*result)->plans->plan(0);
+      const Plan plan = (*result)->plans->sharding(0);
       const double share = plan.pipeline->bubble_s / (*result)->points.front().time_s;
       QVERIFY2(share < before, qPrintable(QString("%1 micro-batches: %2").arg(m).arg(share)));
       before = share;
@@ -247,7 +247,7 @@ class ManualTest : public QObject {
       QVERIFY2(result.has_value(), qPrintable(why(result)));
       QVERIFY((*result)->points.front().memory_bytes < before);
       before = (*result)->points.front().memory_bytes;
-      cost[static_cast<std::size_t>(zero)] = (*result)->plans->plan(0).cost;
+      cost[static_cast<std::size_t>(zero)] = (*result)->plans->sharding(0).cost;
     }
     const auto near = [](std::int64_t a, std::int64_t b) { return std::abs(a - b) < 4096; };  // rounding up of shards
     QVERIFY(near(cost[1][MemoryPart::optimizer], cost[0][MemoryPart::optimizer] / 4));
@@ -265,7 +265,7 @@ class ManualTest : public QObject {
       for (const int tensor : {1, 2, 4, 8}) {
         const auto result = run("manual:tp=" + std::to_string(tensor), scenario);
         QVERIFY2(result.has_value(), qPrintable(why(result)));
-        auto cost = (*result)->plans->plan(0).cost;
+        auto cost = (*result)->plans->sharding(0).cost;
         QVERIFY(cost[MemoryPart::parameters] < before);
         before = cost[MemoryPart::parameters];
       }
@@ -280,7 +280,7 @@ class ManualTest : public QObject {
       const auto model = builtin("gpt2?layers=" + std::to_string(layers) + "&hidden=1024&sequence=512", b);
       const auto scenario = scenario_on(model, "a100-80gb-1x1", [](Settings& t) { t.precision = Precision::bf16; });
       const auto result = run("manual", scenario);
-      auto cost = (*result)->plans->plan(0).cost;
+      auto cost = (*result)->plans->sharding(0).cost;
       return static_cast<double>(cost[MemoryPart::activations] + cost[MemoryPart::copies]);
     };
     const double layer = (bytes(6) - bytes(2)) / 4;
@@ -370,7 +370,7 @@ class ManualTest : public QObject {
         QVERIFY(point.memory_bytes > 0 && std::isfinite(point.time_s) && point.compute_s > 0 && point.network_s >= 0);
         QVERIFY(close(point.compute_s + point.network_s, point.time_s));
         QVERIFY(write_result(**result, true).dump().size() > 100);
-        const Plan plan = (*result)->plans->plan(0);
+        const Plan plan = (*result)->plans->sharding(0);
         if (plan.pipeline) continue;
         const auto cost = evaluate_plan(**scenario, plan);
         QVERIFY2(cost.has_value() && cost->memory_bytes() == point.memory_bytes && close(cost->time_s(), point.time_s),
@@ -386,7 +386,7 @@ class ManualTest : public QObject {
     const auto scenario = scenario_on(builtin(model, 8), "v100-16gb-2x4");
     const auto result = run("manual:dp=4:pp=2:micro-batches=2", scenario);
     QVERIFY2(result.has_value(), result ? "" : result.error().message().c_str());
-    const Plan plan = (*result)->plans->plan(0);
+    const Plan plan = (*result)->plans->sharding(0);
     // Of a micro-batch of 4 samples each device holds one: 16 positions of 128 numbers.
     const double bytes = 16 * 128 * 4;
     const auto& links = scenario->cluster->links[kInterNode];
@@ -402,7 +402,7 @@ class ManualTest : public QObject {
     const auto scenario = scenario_on(builtin("gpt2?layers=4&hidden=64&sequence=16", 8), "v100-16gb-1x2");
     const auto result = run("manual:pp=2:micro-batches=4", scenario);
     QVERIFY2(result.has_value(), qPrintable(why(result)));
-    Plan plan = (*result)->plans->plan(0);
+    Plan plan = (*result)->plans->sharding(0);
     QCOMPARE(plan.pipeline->tied.size(), std::size_t(1));
     const auto& sum = plan.pipeline->tied[0];
     QCOMPARE(sum.owner, 0);

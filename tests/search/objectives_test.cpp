@@ -169,7 +169,7 @@ class ObjectivesTest : public QObject {
           // resources/manual/mathematics.md, F7: more memory never costs time.
           QVERIFY2(point.time_s <= before * (1 + 1e-9), name);
           before = point.time_s;
-          const auto cost = evaluate_plan(*(*one)->scenario, (*one)->plans->plan(0));
+          const auto cost = evaluate_plan(*(*one)->scenario, (*one)->plans->sharding(0));
           QVERIFY2(cost.has_value(), cost ? "" : cost.error().message().c_str());
           QCOMPARE(cost->memory_bytes(), point.memory_bytes);
           QVERIFY(close(cost->time_s(), point.time_s));

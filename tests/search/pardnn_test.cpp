@@ -20,12 +20,12 @@ using namespace turnpoint::placement;
 
 namespace {
 
-Expected<PlacementResult> try_place(const char* name, const TaskGraph& graph, const PlacementRequest& request,
+Expected<SimulatedPlacement> try_place(const char* name, const TaskGraph& graph, const PlacementRequest& request,
                                     RunContext context = {}) {
   return run_placement(**find_placement_method(name), graph, request, context);
 }
 
-PlacementResult place(const char* name, const TaskGraph& graph, const PlacementRequest& request, int threads = 1) {
+SimulatedPlacement place(const char* name, const TaskGraph& graph, const PlacementRequest& request, int threads = 1) {
   RunContext context;
   context.threads = threads;
   auto result = try_place(name, graph, request, context);

@@ -20,7 +20,7 @@ using namespace turnpoint::placement;
 
 namespace {
 
-PlacementResult place(const char* name, const TaskGraph& graph, const PlacementRequest& request) {
+SimulatedPlacement place(const char* name, const TaskGraph& graph, const PlacementRequest& request) {
   auto result = run_placement(**find_placement_method(name), graph, request, {});
   if (!result) qFatal("%s: %s", name, result.error().message().c_str());
   return std::move(*result);
@@ -61,7 +61,7 @@ TaskGraphPtr without_edges(std::uint32_t tasks) {
   return *builder.finish("without edges");
 }
 
-std::vector<std::uint32_t> tasks_by_device(const PlacementResult& result, std::uint32_t devices) {
+std::vector<std::uint32_t> tasks_by_device(const SimulatedPlacement& result, std::uint32_t devices) {
   std::vector<std::uint32_t> tasks(devices, 0);
   for (const std::uint32_t d : result.placement.device) ++tasks[d];
   return tasks;
@@ -99,7 +99,7 @@ class PartitionersTest : public QObject {
     for (std::uint64_t seed = 0; seed < 60; ++seed) {
       const auto graph = test::random_task_graph(seed, 20 + seed);
       grouped += graph->groups.size() > 1;
-      const PlacementResult result = place(name, *graph, on(2 + std::uint32_t(seed % 4)));
+      const SimulatedPlacement result = place(name, *graph, on(2 + std::uint32_t(seed % 4)));
       for (TaskIndex a = 0; a < graph->task_count(); ++a)
         for (TaskIndex b = 0; b < a; ++b)
           if (graph->colocate[a] != kNone && graph->colocate[a] == graph->colocate[b])
@@ -121,7 +121,7 @@ class PartitionersTest : public QObject {
       if (i > 0) builder.add_edge(i - 1, i, 8);
     }
     const auto graph = *builder.finish("one group");
-    const PlacementResult result = place(name, *graph, on(4));
+    const SimulatedPlacement result = place(name, *graph, on(4));
     for (TaskIndex t = 1; t < 40; ++t) QCOMPARE(result.placement.device[t], result.placement.device[0]);
   }
 
@@ -130,7 +130,7 @@ class PartitionersTest : public QObject {
     REQUIRE_LIBRARY(name);
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       const auto graph = test::random_task_graph(seed, 60);
-      const PlacementResult free = place(name, *graph, on(3));
+      const SimulatedPlacement free = place(name, *graph, on(3));
       const auto simulated = simulate(*graph, free.placement);
       QVERIFY(simulated.has_value() && free.fits());
       std::int64_t highest = 0;
@@ -141,7 +141,7 @@ class PartitionersTest : public QObject {
       // They do not look at memory: the same placement comes out, and what is missing is said.
       PlacementRequest tight = on(3);
       tight.memory_limit = highest - 1;
-      const PlacementResult limited = place(name, *graph, tight);
+      const SimulatedPlacement limited = place(name, *graph, tight);
       QCOMPARE(limited.placement.device, free.placement.device);
       QVERIFY(!limited.fits());
       QCOMPARE(limited.shortage->bytes, std::int64_t(1));
@@ -157,7 +157,7 @@ class PartitionersTest : public QObject {
     REQUIRE_LIBRARY(name);
     const auto graph = chains(32, 16);
     for (const std::uint32_t devices : {2u, 3u, 4u, 7u, 8u, 16u}) {
-      const PlacementResult result = place(name, *graph, on(devices));
+      const SimulatedPlacement result = place(name, *graph, on(devices));
       const auto tasks = tasks_by_device(result, devices);
       const double fair = 512.0 / devices;
       for (const std::uint32_t count : tasks)
@@ -178,9 +178,9 @@ class PartitionersTest : public QObject {
     REQUIRE_LIBRARY(name);
     const auto graph = test::random_task_graph(5, 300);
     for (const std::uint64_t seed : {0ull, 1ull, 77ull, ~0ull}) {
-      const PlacementResult first = place(name, *graph, on(5, seed));
+      const SimulatedPlacement first = place(name, *graph, on(5, seed));
       place(name, *chains(9, 9), on(3, 4));  // what ran between does not matter
-      const PlacementResult second = place(name, *graph, on(5, seed));
+      const SimulatedPlacement second = place(name, *graph, on(5, seed));
       QCOMPARE(first.placement.device, second.placement.device);
       QCOMPARE(first.makespan_s, second.makespan_s);
     }
@@ -190,17 +190,17 @@ class PartitionersTest : public QObject {
   void too_small_to_part() {
     REQUIRE_LIBRARY(name);
     QVERIFY(!TaskGraphBuilder().finish("empty"));  // no graph without tasks ever reaches a method
-    const PlacementResult one = place(name, *without_edges(1), on(4));
+    const SimulatedPlacement one = place(name, *without_edges(1), on(4));
     QCOMPARE(one.placement.device.size(), std::size_t(1));
     QCOMPARE(one.makespan_s, 1.0);
     // Fewer tasks than devices, as many, and one more: all valid, none doubled up needlessly where there is room.
     for (const std::uint32_t tasks : {2u, 7u, 8u, 9u}) {
-      const PlacementResult few = place(name, *without_edges(tasks), on(8));
+      const SimulatedPlacement few = place(name, *without_edges(tasks), on(8));
       const auto used = tasks_by_device(few, 8);
       QCOMPARE(std::accumulate(used.begin(), used.end(), 0u), tasks);
       if (tasks <= 8) QCOMPARE(*std::max_element(used.begin(), used.end()), 1u);
     }
-    const PlacementResult whole = place(name, *chains(4, 4), on(1));
+    const SimulatedPlacement whole = place(name, *chains(4, 4), on(1));
     QCOMPARE(tasks_by_device(whole, 1)[0], 16u);
   }
 

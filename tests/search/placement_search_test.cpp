@@ -40,7 +40,7 @@ ScenarioPtr of_tasks(TaskGraphPtr graph, const std::function<void(Settings&)>& c
   return *scenario;
 }
 
-const PlacementPlan& plan_of(const ResultPtr& result) { return *result->plans->placement(0); }
+const PlacementPlan& plan_of(const ResultPtr& result) { return *std::get<PlacementPlanPtr>(result->plans->plan(0)); }
 
 }  // namespace
 
@@ -213,7 +213,7 @@ class PlacementSearchTest : public QObject {
     QCOMPARE(all->size(), std::size_t(3));
     for (std::size_t i = 0; i < 3; ++i) {
       QCOMPARE((*all)[i]->scenario->cluster->devices(), 1 << i);
-      QVERIFY((*all)[i]->plans->placement(0));
+      QVERIFY((*all)[i]->plans->kind(0) == PlanKind::placement);
     }
     const TaskGraph& graph = *scenario->tasks;
     QVERIFY(close((*all)[0]->points[0].time_s, std::accumulate(graph.time_s.begin(), graph.time_s.end(), 0.0)));

@@ -77,7 +77,7 @@ struct StudyPlacement {
   bool fits = false;
   double makespan_s = 0, search_s = 0;
   std::size_t tasks = 0, moved = 0;
-  std::optional<placement::MemoryShortage> shortage;
+  std::optional<PlacementShortage> shortage;
 };
 
 /// `micro_batches` of `batch` samples each.

@@ -20,7 +20,7 @@ using namespace turnpoint::placement;
 
 namespace {
 
-PlacementResult place(const char* name, const TaskGraph& graph, const PlacementRequest& request, int threads = 1) {
+SimulatedPlacement place(const char* name, const TaskGraph& graph, const PlacementRequest& request, int threads = 1) {
   RunContext context;
   context.threads = threads;
   auto result = run_placement(**find_placement_method(name), graph, request, context);
@@ -84,7 +84,7 @@ bool stages_rise(const TaskGraph& graph, const std::vector<std::uint32_t>& stage
   return true;
 }
 
-void check_result(const TaskGraph& graph, const PlacementRequest& request, const PlacementResult& result) {
+void check_result(const TaskGraph& graph, const PlacementRequest& request, const SimulatedPlacement& result) {
   const auto good = check_placement(graph, result.placement, "test");
   QVERIFY2(good.has_value(), good ? "" : good.error().message().c_str());
   QCOMPARE(result.placement.order.size(), std::size_t(request.devices));
@@ -140,7 +140,7 @@ class PlacementTest : public QObject {
           request.devices = 1 + std::uint32_t(seed) % 5;
           request.objective = objective;
           if (seed % 3 == 0) request.memory_limit = 400 + 100 * seed;
-          const PlacementResult result = place(method.name.c_str(), *graph, request);
+          const SimulatedPlacement result = place(method.name.c_str(), *graph, request);
           check_result(*graph, request, result);
           if (QTest::currentTestFailed()) QFAIL(qPrintable(QString("%1, seed %2").arg(method.name.c_str()).arg(seed)));
         }
@@ -165,7 +165,7 @@ class PlacementTest : public QObject {
     request.devices = 4;
     for (const placement::Objective objective : {placement::Objective::makespan, placement::Objective::max_load}) {
       request.objective = objective;
-      const PlacementResult result = place("pardnn", *graph, request);
+      const SimulatedPlacement result = place("pardnn", *graph, request);
       const double reached = objective == placement::Objective::makespan ? result.makespan_s : result.max_load_s;
       QVERIFY(reached <= total_s(*graph) * (1 + 1e-12));
     }
@@ -293,7 +293,7 @@ class PlacementTest : public QObject {
       PlacementRequest request;
       request.devices = row.devices;
       request.objective = placement::Objective::max_load;
-      const PlacementResult result = place("pardnn", **graph, request);
+      const SimulatedPlacement result = place("pardnn", **graph, request);
       check_result(**graph, request, result);
       QVERIFY2(result.fits(), row.file);
       QVERIFY2(result.max_load_s <= row.bar + 5e-4, qPrintable(QString("%1: %2").arg(row.file).arg(result.max_load_s)));

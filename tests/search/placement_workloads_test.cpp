@@ -15,7 +15,7 @@ using namespace turnpoint::placement;
 
 namespace {
 
-PlacementResult place(const char* name, const TaskGraph& graph, const PlacementRequest& request) {
+SimulatedPlacement place(const char* name, const TaskGraph& graph, const PlacementRequest& request) {
   auto result = run_placement(**find_placement_method(name), graph, request, {});
   if (!result) qFatal("%s: %s", name, result.error().message().c_str());
   return std::move(*result);
@@ -29,10 +29,6 @@ std::vector<std::filesystem::path> workloads(const std::filesystem::path& folder
       files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   return files;
-}
-
-double seconds(const PlacementResult& result) {
-  return result.objective == placement::Objective::max_load ? result.max_load_s : result.makespan_s;
 }
 
 }  // namespace
@@ -69,9 +65,10 @@ class PlacementWorkloadsTest : public QObject {
     PlacementRequest request;
     request.devices = std::min(std::uint32_t(devices), (*graph)->device_limit());
     request.objective = throughput ? placement::Objective::max_load : placement::Objective::makespan;
-    const PlacementResult one = place("single-device", **graph, request), ours = place("pardnn", **graph, request);
+    const SimulatedPlacement one = place("single-device", **graph, request), ours = place("pardnn", **graph, request);
     QVERIFY(ours.fits() || !one.fits());
-    if (one.fits()) QVERIFY2(seconds(ours) <= seconds(one), qPrintable(QString::number(seconds(ours) / seconds(one))));
+    const auto figure = throughput ? &SimulatedPlacement::max_load_s : &SimulatedPlacement::makespan_s;
+    if (one.fits()) QVERIFY2(ours.*figure <= one.*figure, qPrintable(QString::number(ours.*figure / one.*figure)));
   }
 
   void latency_inputs_are_feasible() {
@@ -84,7 +81,7 @@ class PlacementWorkloadsTest : public QObject {
       request.devices = (*graph)->intended_devices;
       QVERIFY2(request.devices > 1, file.c_str());
       QVERIFY(request.limited(**graph));
-      const PlacementResult result = place("pardnn", **graph, request);
+      const SimulatedPlacement result = place("pardnn", **graph, request);
       QVERIFY2(result.fits(), qPrintable(QString::fromStdString(
                                   file.string() + (result.shortage ? ": " + describe(*result.shortage) : ""))));
       for (std::uint32_t d = 0; d < request.devices; ++d) QVERIFY(result.peak_bytes[d] <= request.limit_of(**graph, d));

@@ -29,7 +29,7 @@ std::int64_t inner() {
 Plan plan_of(const std::string& text, const ScenarioPtr& scenario) {
   const auto result = run(text, scenario);
   if (!result) qFatal("%s: %s", text.c_str(), result.error().message().c_str());
-  return (*result)->plans->plan(0);
+  return (*result)->plans->sharding(0);
 }
 
 // What one more layer adds.
@@ -79,7 +79,7 @@ class PracticeTest : public QObject {
         const auto result = run(method, scenario);
         QVERIFY(result.has_value());
         for (std::size_t k = 0; k < (*result)->points.size(); ++k) {
-          const auto cost = evaluate_plan(*scenario, (*result)->plans->plan(k));
+          const auto cost = evaluate_plan(*scenario, (*result)->plans->sharding(k));
           QVERIFY2(cost.has_value(), cost ? "" : cost.error().message().c_str());
           QCOMPARE(cost->memory_bytes(), (*result)->points[k].memory_bytes);
           QVERIFY(close(cost->time_s(), (*result)->points[k].time_s));
@@ -101,7 +101,7 @@ class PracticeTest : public QObject {
     const auto scenario = scenario_on(llama(4), "v100-16gb-1x2");
     const auto result = run("manual:pp=2", scenario);
     QVERIFY(result.has_value());
-    Plan plan = (*result)->plans->plan(0);
+    Plan plan = (*result)->plans->sharding(0);
     const auto link = scenario->cluster->links[kIntraNode];
     const double send = link.latency_s + double(kStream) / link.bandwidth;
     double second = send;

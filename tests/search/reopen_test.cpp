@@ -44,7 +44,7 @@ class ReopenTest : public QObject {
     QVERIFY2(result.has_value(), result ? "" : result.error().message().c_str());
     const std::size_t points = (*result)->points.size();
     for (std::size_t k = 0; k < points; k += std::max<std::size_t>(1, points / 7)) {
-      const Plan plan = (*result)->plans->plan(k);
+      const Plan plan = (*result)->plans->sharding(k);
       json document = json::parse(write_plan(*scenario, plan).dump());
       const auto read = read_plan(document, "p.json", *scenario);
       QVERIFY2(read.has_value(), read ? "" : read.error().message().c_str());
@@ -168,7 +168,7 @@ class ReopenTest : public QObject {
     for (const char* key : {"points", "plans"}) document[key] = fsdp[key];
     const auto opened = reopen_result(document, "r.json", {0}, {});
     QVERIFY2(opened.has_value(), opened ? "" : opened.error().message().c_str());
-    QVERIFY(write_plan(*(*opened)->scenario, (*opened)->plans->plan(0)) == fsdp["plans"][0]);
+    QVERIFY(write_plan(*(*opened)->scenario, (*opened)->plans->sharding(0)) == fsdp["plans"][0]);
     document.erase("plans");  // without plans it is searched again, and that is another one
     QVERIFY(!reopen_result(document, "r.json", {0}, {}));
   }
@@ -213,7 +213,7 @@ class ReopenTest : public QObject {
     const auto opened = reopen_result(document, "r.json", {0, last}, {});
     QVERIFY2(opened.has_value(), opened ? "" : opened.error().message().c_str());
     for (const std::size_t k : {std::size_t(0), last})
-      QVERIFY(write_plan(*(*opened)->scenario, (*opened)->plans->plan(k)) == whole["plans"][k]);
+      QVERIFY(write_plan(*(*opened)->scenario, (*opened)->plans->sharding(k)) == whole["plans"][k]);
     document["points"][1]["time_s"] = 99.0;  // another search than the file's
     QVERIFY(!reopen_result(document, "r.json", {0}, {}));
     QVERIFY(reopen_result(document, "r.json", {last}, {}));

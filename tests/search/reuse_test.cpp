@@ -126,7 +126,7 @@ class ReuseTest : public QObject {
         const TensorUses uses = analyse_tensor_uses(*model);
         const std::size_t count = (*ft)->points.size();
         for (std::size_t k = 0; k < count; k += 1 + count / 30) {
-          const Plan plan = (*ft)->plans->plan(k);
+          const Plan plan = (*ft)->plans->sharding(k);
           const auto own = evaluate_plan(*scenario, plan);
           QVERIFY2(own.has_value(), own ? "" : own.error().message().c_str());
           QCOMPARE(own->memory_bytes(), (*ft)->points[k].memory_bytes);
@@ -165,7 +165,7 @@ class ReuseTest : public QObject {
         const PlanLowering lowering(*scenario);
         const TensorUses uses = analyse_tensor_uses(*model);
         for (std::size_t k = 0; k < (*ft)->points.size(); ++k) {
-          Plan plan = (*ft)->plans->plan(k);
+          Plan plan = (*ft)->plans->sharding(k);
           for (std::size_t r = 0; r < plan.reshards.size(); ++r) {
             PlanReshard& reshard = plan.reshards[r];
             const bool read = std::any_of(uses.flows.begin(), uses.flows.end(), [&](const TensorFlow& flow) {

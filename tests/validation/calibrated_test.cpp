@@ -81,7 +81,7 @@ class CalibratedTest : public QObject {
     std::vector<Plan> plans;
     std::vector<StepMeasurement> measured;
     for (std::size_t p = 0; p < count; ++p) {
-      plans.push_back((*result)->plans->plan(p));
+      plans.push_back((*result)->plans->sharding(p));
       measured.push_back(machine.run(*scenario, plans.back()));
     }
     const std::set<std::size_t> used = {0, count / 2, count - 1};
@@ -112,7 +112,7 @@ class CalibratedTest : public QObject {
   void exact_where_the_signature_matches() {
     const auto scenario = test::scenario_on(test::mlp(), "v100-16gb-1x2");
     const auto result = test::run("data-parallel", scenario);
-    const Plan plan = (*result)->plans->plan(0);
+    const Plan plan = (*result)->plans->sharding(0);
     auto machine = machine_of(true);
     machine.noise = 0.2;
     const StepMeasurement measured = machine.run(*scenario, plan);
@@ -142,7 +142,7 @@ class CalibratedTest : public QObject {
     known->collectives.push_back({Collective::all_reduce, {2, 1, 2, 1}, 1e12, 7});
     const Scenario before = on(*scenario, known);
     const auto result = test::run("data-parallel", std::make_shared<Scenario>(before));
-    const Plan plan = (*result)->plans->plan(0);
+    const Plan plan = (*result)->plans->sharding(0);
     auto machine = machine_of(false);
     const StepMeasurement measured = machine.run(before, plan);
     std::vector<std::string> notes;
@@ -178,7 +178,7 @@ class CalibratedTest : public QObject {
     auto machine = machine_of(false);
     std::vector<Plan> plans;
     std::vector<StepMeasurement> measured;
-    for (std::size_t p = 0; p < (*result)->points.size(); ++p) plans.push_back((*result)->plans->plan(p));
+    for (std::size_t p = 0; p < (*result)->points.size(); ++p) plans.push_back((*result)->plans->sharding(p));
     std::vector<CalibrationRun> runs;
     for (const auto& plan : plans) measured.push_back(machine.run(*scenario, plan));
     for (std::size_t p = 0; p < plans.size(); ++p) runs.push_back({scenario.get(), &plans[p], &measured[p]});
@@ -191,7 +191,7 @@ class CalibratedTest : public QObject {
   void slices_say_nothing_of_links_and_nothing_says_nothing() {
     const auto scenario = test::scenario_on(test::mlp(), "v100-16gb-1x2");
     const auto result = test::run("data-parallel", scenario);
-    const Plan plan = (*result)->plans->plan(0);
+    const Plan plan = (*result)->plans->sharding(0);
     auto machine = machine_of(false);
     const StepMeasurement slice = machine.run(*scenario, plan, StepMode::slice);
     std::vector<std::string> notes;

@@ -64,7 +64,7 @@ class ComparePlacementTest : public QObject {
   static PlacementPlanPtr placed(const ScenarioPtr& scenario, const char* method = "heft") {
     const auto result = test::run(method, scenario);
     if (!result) qFatal("%s", result.error().message().c_str());
-    return (*result)->plans->placement(0);
+    return std::get<PlacementPlanPtr>((*result)->plans->plan(0));
   }
 
  private slots:
@@ -202,13 +202,13 @@ class ComparePlacementTest : public QObject {
     for (const char* method : {"heft", "pardnn", "round-robin"}) {
       const auto result = test::run(method, scenario);
       QVERIFY(result.has_value());
-      const auto placement = (*result)->plans->placement(0);
+      const auto placement = std::get<PlacementPlanPtr>((*result)->plans->plan(0));
       const StepRunner runner = [&](const StepJob& job, const RunContext&) -> Expected<StepMeasurement> {
         return measured(*placement, *job.placement, 3);
       };
       auto plan = validate_point(**result, 0, {}, "", runner, {});
       QVERIFY2(plan.has_value(), plan ? "" : plan.error().message().c_str());
-      QVERIFY(plan->placement && plan->report.placement);
+      QVERIFY(kind_of(plan->plan) == PlanKind::placement && plan->report.placement);
       plans.push_back(std::move(*plan));
     }
     const auto made = calibrate_plans(*scenario, plans);

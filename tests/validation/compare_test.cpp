@@ -58,7 +58,7 @@ class CompareTest : public QObject {
       other->cluster = cluster;
       const auto result = searched(scenario);
       for (std::size_t p = 0; p < result->points.size(); ++p) {
-        const Plan plan = result->plans->plan(p);
+        const Plan plan = result->plans->sharding(p);
         const auto same = repriced(*scenario, plan);
         QVERIFY(same.has_value());
         QVERIFY(near(same->cost.time_s(), plan.cost.time_s()));
@@ -82,7 +82,7 @@ class CompareTest : public QObject {
   void repriced_elsewhere_is_refused() {
     const auto scenario = test::scenario_on(test::mlp(), "v100-16gb-1x4"),
                other = test::scenario_on(test::mlp(), "v100-16gb-1x2");
-    QVERIFY(!repriced(*other, searched(scenario)->plans->plan(0)));
+    QVERIFY(!repriced(*other, searched(scenario)->plans->sharding(0)));
   }
 
   /// On the machine that was predicted nothing is off.
@@ -93,7 +93,7 @@ class CompareTest : public QObject {
     const auto result = searched(scenario);
     auto machine = test::as_predicted(*scenario);
     for (std::size_t p = 0; p < result->points.size(); p += 3) {
-      const Plan plan = result->plans->plan(p);
+      const Plan plan = result->plans->sharding(p);
       const StepMeasurement measured = machine.run(*scenario, plan);
       const auto report = compare_step(*scenario, plan, measured, {"point", "2026-01-01T00:00:00Z", false});
       QVERIFY2(report.has_value(), report ? "" : report.error().message().c_str());
@@ -124,7 +124,7 @@ class CompareTest : public QObject {
   /// What a slice cannot measure has no measured value anywhere.
   void a_slice_measures_no_exchange() {
     const auto scenario = test::scenario_on(test::attention(), "v100-16gb-1x4");
-    const Plan plan = searched(scenario)->plans->plan(0);
+    const Plan plan = searched(scenario)->plans->sharding(0);
     auto machine = test::as_predicted(*scenario);
     const auto report = compare_step(*scenario, plan, machine.run(*scenario, plan, StepMode::slice), {});
     QVERIFY(report.has_value());
@@ -144,7 +144,7 @@ class CompareTest : public QObject {
   void what_was_left_out_is_not_measured() {
     const auto scenario = test::scenario_on(test::mlp(), "v100-16gb-1x4");
     const auto result = searched(scenario);
-    const Plan plan = result->plans->plan(result->points.size() - 1);
+    const Plan plan = result->plans->sharding(result->points.size() - 1);
     auto machine = test::as_predicted(*scenario);
     StepMeasurement measured = machine.run(*scenario, plan);
     QVERIFY(!measured.exchanges.empty());
@@ -163,7 +163,7 @@ class CompareTest : public QObject {
 
   void waiting_is_named() {
     const auto scenario = test::scenario_on(test::mlp(), "v100-16gb-1x2");
-    const Plan plan = searched(scenario)->plans->plan(0);
+    const Plan plan = searched(scenario)->plans->sharding(0);
     auto machine = test::as_predicted(*scenario);
     StepMeasurement measured = machine.run(*scenario, plan);
     const auto waited = [&](double times) {
@@ -182,7 +182,7 @@ class CompareTest : public QObject {
 
   void the_worst_of_the_numerics() {
     const auto scenario = test::scenario_on(test::mlp(), "v100-16gb-1x2");
-    const Plan plan = searched(scenario)->plans->plan(0);
+    const Plan plan = searched(scenario)->plans->sharding(0);
     auto machine = test::as_predicted(*scenario);
     StepMeasurement measured = machine.run(*scenario, plan);
     measured.numerics = StepNumerics{0, 1e-16, 1e-16, 0.5, 1e-10, "fp64", "fc1"};
@@ -196,7 +196,7 @@ class CompareTest : public QObject {
   void paper_accounting_predicts_all_that_is_held() {
     const auto scenario = test::scenario_on(test::mlp(), "v100-16gb-1x2",
                                             [](Settings& settings) { settings.accounting = Accounting::paper; });
-    const Plan plan = searched(scenario)->plans->plan(0);
+    const Plan plan = searched(scenario)->plans->sharding(0);
     auto machine = test::as_predicted(*scenario);
     const auto report = compare_step(*scenario, plan, machine.run(*scenario, plan), {});
     QVERIFY(report.has_value());
@@ -206,7 +206,7 @@ class CompareTest : public QObject {
 
   void jobs() {
     const auto scenario = test::scenario_on(test::mlp(), "v100-16gb-1x4");
-    const Plan plan = searched(scenario)->plans->plan(0);
+    const Plan plan = searched(scenario)->plans->sharding(0);
     const auto job = step_job_of(*scenario, plan, {});
     QVERIFY(job.has_value());
     QCOMPARE(job->optimizer, std::string("adam"));
@@ -231,16 +231,16 @@ class CompareTest : public QObject {
       return false;
     };
     auto scenario = test::scenario_on(test::mlp(), "v100-16gb-1x2");
-    Plan plan = searched(scenario)->plans->plan(0);
+    Plan plan = searched(scenario)->plans->sharding(0);
     plan.pipeline.emplace();
     QVERIFY(refused(scenario, plan, "pipeline"));
     QVERIFY(!compare_step(*scenario, plan, {}, {}));
     scenario = test::scenario_on(test::mlp(), "v100-16gb-1x2", [](Settings& s) { s.precision = Precision::bf16; });
-    QVERIFY(refused(scenario, searched(scenario)->plans->plan(0), "bf16"));
+    QVERIFY(refused(scenario, searched(scenario)->plans->sharding(0), "bf16"));
     scenario = test::scenario_on(test::mlp(), "v100-16gb-1x2", [](Settings& s) { s.optimizer = Optimizer::lamb; });
-    QVERIFY(refused(scenario, searched(scenario)->plans->plan(0), "lamb"));
+    QVERIFY(refused(scenario, searched(scenario)->plans->sharding(0), "lamb"));
     scenario = test::scenario_on(test::mlp(), "v100-16gb-2x8");
-    QVERIFY(refused(scenario, searched(scenario)->plans->plan(0), "--devices 8"));
+    QVERIFY(refused(scenario, searched(scenario)->plans->sharding(0), "--devices 8"));
     QVERIFY(refused(scenario, Plan{}, "model"));
   }
 };

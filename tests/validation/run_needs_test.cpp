@@ -49,7 +49,7 @@ class RunNeedsTest : public QObject {
   void a_plan_for_other_hardware_is_priced_again() {
     const auto scenario = test::scenario_on(test::mlp(), "v100-16gb-1x4");
     const auto result = searched(scenario, "data-parallel");
-    const Plan plan = result->plans->plan(0);
+    const Plan plan = result->plans->sharding(0);
     StepChoice choice;
     const double there = plan.cost.time_s();
     const auto four = run_needs(*scenario, plan, choice, host_like(*scenario->cluster, 10, 4));
@@ -74,7 +74,7 @@ class RunNeedsTest : public QObject {
   void a_proof_needs_what_ranks_hold() {
     const auto needs_of = [](const char* method, const char* hardware, const char* model, int batch) {
       const auto scenario = test::scenario_on(test::builtin(model, batch), hardware);
-      return proof_needs(*scenario->model, searched(scenario, method)->plans->plan(0));
+      return proof_needs(*scenario->model, searched(scenario, method)->plans->sharding(0));
     };
     const auto two = needs_of("data-parallel", "v100-16gb-1x2", "gpt2?layers=2&sequence=64", 8),
                eight = needs_of("data-parallel", "v100-16gb-1x8", "gpt2?layers=2&sequence=64", 8);
@@ -88,7 +88,7 @@ class RunNeedsTest : public QObject {
 
   void a_slice_needs_one_rank() {
     const auto scenario = test::scenario_on(test::mlp(), "v100-16gb-1x4");
-    const Plan plan = searched(scenario, "data-parallel")->plans->plan(0);
+    const Plan plan = searched(scenario, "data-parallel")->plans->sharding(0);
     StepChoice choice;
     choice.mode = StepMode::slice;
     const auto needs = run_needs(*scenario, plan, choice, host_like(*scenario->cluster, 1, 1));
@@ -100,7 +100,7 @@ class RunNeedsTest : public QObject {
 
   void a_placement() {
     const auto scenario = test::scenario_on(test::mlp(), "v100-16gb-1x2");
-    const auto placement = searched(scenario, "heft")->plans->placement(0);
+    const auto placement = std::get<PlacementPlanPtr>(searched(scenario, "heft")->plans->plan(0));
     QVERIFY(placement);
     const auto needs = run_needs(*scenario, *placement, {}, host_like(*scenario->cluster, 10, 2));
     QVERIFY2(needs.has_value(), needs ? "" : needs.error().message().c_str());

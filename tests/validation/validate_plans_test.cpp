@@ -78,7 +78,7 @@ class ValidatePlansTest : public QObject {
     const auto without = calibrate_plans(*scenario, others);
     Scenario known = *scenario;
     known.cluster = without->cluster;
-    const auto priced = repriced(known, plans[0].plan);
+    const auto priced = repriced(known, *std::get<PlanPtr>(plans[0].plan));
     CostBreakdown cost = priced->cost;
     QCOMPARE(calibrated->reports[0].step.predicted, cost.time_s() - cost[NetworkPart::offload]);
 

@@ -128,7 +128,7 @@ class TimelinePicturesTest : public QObject {
     for (const char* method : {"manual:tp=4:zero=2", "manual:dp=2:tp=2:pp=4:micro-batches=8"}) {
       const auto result = test::run(method, scenario);
       QVERIFY(result.has_value());
-      const auto schedule = plan_schedule(*scenario, (*result)->plans->plan(0));
+      const auto schedule = plan_schedule(*scenario, (*result)->plans->sharding(0));
       QVERIFY(schedule.has_value());
       both(QString::fromLatin1(method).section(u':', 1).replace(u':', u'-'), *schedule,
            [](SelectionModel&, TimelineView& t, MemoryView&) { t.path_button()->setChecked(t.width() < 1000); });

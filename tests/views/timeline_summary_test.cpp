@@ -195,7 +195,7 @@ class TimelineSummaryTest : public QObject {
     const auto scenario = test::scenario_on(test::builtin("gpt2?layers=2&hidden=128&sequence=16", 8), "v100-16gb-1x4");
     const auto result = test::run("manual:tp=2:pp=2:micro-batches=2", scenario);
     QVERIFY(result.has_value());
-    const auto s = plan_schedule(*scenario, (*result)->plans->plan(0));
+    const auto s = plan_schedule(*scenario, (*result)->plans->sharding(0));
     QVERIFY(s.has_value());
     const auto summary = TimelineSummary::make(*s);
     const ClassSums& kinds = summary->classes(TimelineColor::kind);

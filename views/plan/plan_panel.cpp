@@ -321,7 +321,7 @@ void PlanPanel::show_point() {
   QStringList where;
   if (result_->turning_point == index_) where << tr("Turning point");
   if (result_->fastest_that_fits() == index_) where << tr("Fastest that fits");
-  const bool single = result_->plans && result_->plans->placement(index_);
+  const bool single = result_->plans && result_->plans->kind(index_) == PlanKind::placement;
   if (single)
     where << tr("placement on %1 devices").arg(result_->scenario->cluster->devices());
   else

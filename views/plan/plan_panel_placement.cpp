@@ -30,7 +30,7 @@ void PlanPanel::set_placement(PlacementPlanPtr placement, ScenarioPtr scenario) 
 }
 
 void PlanPanel::show_kind() {
-  const bool placed = placement_ || (result_ && result_->plans && result_->plans->placement(index_));
+  const bool placed = placement_ || (result_ && result_->plans && result_->plans->kind(index_) == PlanKind::placement);
   for (QWidget* part : {static_cast<QWidget*>(stage_head_), static_cast<QWidget*>(stage_legend_)})
     part->setVisible(placed && placement_ && !placement_->stages.empty());
   reshard_head_->setVisible(!placed);

@@ -44,14 +44,15 @@ double seconds(const std::vector<ReshardStep>& steps) {
 
 class Precomputed : public PlanSource {
  public:
-  explicit Precomputed(Plan plan) : plan_(std::move(plan)) {}
-  Plan plan(std::size_t) const override { return plan_; }
+  explicit Precomputed(Plan plan) : plan_(std::make_shared<const Plan>(std::move(plan))) {}
+  AnyPlan plan(std::size_t) const override { return plan_; }
+  PlanKind kind(std::size_t) const override { return PlanKind::pipeline; }
   std::size_t bytes() const override {
-    return plan_.operators.size() * sizeof(PlanOperator) + plan_.reshards.size() * sizeof(PlanReshard);
+    return plan_->operators.size() * sizeof(PlanOperator) + plan_->reshards.size() * sizeof(PlanReshard);
   }
 
  private:
-  Plan plan_;
+  PlanPtr plan_;
 };
 
 /// Costs one split: units are the layers, with what stands before and behind them.
@@ -477,7 +478,7 @@ Expected<ResultPtr> pipeline_point(const ScenarioPtr& scenario, const Transforme
   const auto point = tensor_data_point("manual", one_stage, roles, split.tensor, split.sequence_parallel,
                                        zero_choice(split.zero, sharing), context);
   if (!point) return point.error();
-  auto result = Pipeline(*scenario, *one_stage, roles, split, (*point)->plans->plan(0)).run();
+  auto result = Pipeline(*scenario, *one_stage, roles, split, (*point)->plans->sharding(0)).run();
   result->scenario = scenario;
   result->method = "manual";
   result->exact = true;

@@ -19,7 +19,8 @@ class MergedPlans : public PlanSource {
     std::size_t point = 0;
   };
   explicit MergedPlans(std::vector<From> from) : from_(std::move(from)) {}
-  Plan plan(std::size_t point) const override { return from_.at(point).plans->plan(from_.at(point).point); }
+  AnyPlan plan(std::size_t point) const override { return from_.at(point).plans->plan(from_.at(point).point); }
+  PlanKind kind(std::size_t point) const override { return from_.at(point).plans->kind(from_.at(point).point); }
   std::size_t bytes() const override {
     std::size_t bytes = 0;
     const PlanSource* last = nullptr;  // neighbours mostly come from one source

@@ -194,8 +194,9 @@ FrontierPlans::~FrontierPlans() {
   discard(std::pair(std::pair(std::move(prices_), std::move(points_)), std::move(known_)));
 }
 
-Plan FrontierPlans::plan(std::size_t point) const {
-  return on_full_mesh(Unroller(*prices_, points_.at(point), *known_).run(), make_mesh(*prices_->scenario().cluster));
+AnyPlan FrontierPlans::plan(std::size_t point) const {
+  return std::make_shared<const Plan>(
+      on_full_mesh(Unroller(*prices_, points_.at(point), *known_).run(), make_mesh(*prices_->scenario().cluster)));
 }
 
 std::size_t FrontierPlans::bytes() const {

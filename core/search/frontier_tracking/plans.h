@@ -18,7 +18,8 @@ class FrontierPlans : public PlanSource {
   FrontierPlans(std::shared_ptr<const Prices> prices, std::vector<frontier::Point> points);
   /// The last holder is often the interface thread.
   ~FrontierPlans() override;
-  Plan plan(std::size_t point) const override;
+  AnyPlan plan(std::size_t point) const override;
+  PlanKind kind(std::size_t) const override { return PlanKind::sharding; }
   std::size_t bytes() const override;
 
  private:

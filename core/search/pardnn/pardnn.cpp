@@ -20,14 +20,13 @@ using placement::Judge;
 using placement::ListOptions;
 using placement::Objective;
 using placement::PlacementRequest;
-using placement::PlacementResult;
 using placement::ScheduleCosts;
 
 /// Clusters are sliced again and again, once per device: worth it up to so many tasks times devices.
 constexpr double kMostSlicing = 4e6;
 
-PlacementResult finish(Judged&& judged, std::vector<placement::StageReport>&& stages, std::size_t moved) {
-  PlacementResult result;
+SimulatedPlacement finish(Judged&& judged, std::vector<PlacementStage>&& stages, std::size_t moved) {
+  SimulatedPlacement result;
   result.placement = std::move(judged.placement);
   result.stages = std::move(stages);
   result.moved_tasks = moved;
@@ -44,7 +43,7 @@ Expected<Judged> judge_devices(Judge& judge, std::uint32_t devices, std::vector<
   return judged;
 }
 
-Expected<PlacementResult> run_published(const TaskGraph& graph, const PlacementRequest& request,
+Expected<SimulatedPlacement> run_published(const TaskGraph& graph, const PlacementRequest& request,
                                         const RunContext& context) {
   if (graph.task_count() == 0 || request.devices == 1) return placement::run_single_device(graph, request, context);
   const ScheduleCosts costs(graph, request.devices);
@@ -52,7 +51,7 @@ Expected<PlacementResult> run_published(const TaskGraph& graph, const PlacementR
   if (context.cancelled()) return cancelled_error();
   Judge judge(graph, request);
   Judged best;
-  std::vector<placement::StageReport> stages;
+  std::vector<PlacementStage> stages;
   for (const Mapping mapping : {Mapping::level_aware, Mapping::guided}) {
     auto device = map_clusters(costs, clusters, mapping, context);
     if (context.cancelled()) return cancelled_error();
@@ -129,7 +128,7 @@ class Seeds {
     seeds_.push_back({std::move(name), std::move(make)});
   }
 
-  static Placement devices_of(Expected<PlacementResult> result) {
+  static Placement devices_of(Expected<SimulatedPlacement> result) {
     return result ? std::move(result->placement) : Placement{};
   }
   Placement list(double affinity, const std::vector<std::uint32_t>* fixed, bool with_room,
@@ -219,7 +218,7 @@ Expected<std::size_t> fit_best(const ScheduleCosts& costs, Judge& judge, const P
   return *moved;
 }
 
-Expected<PlacementResult> run_pardnn(const TaskGraph& graph, const PlacementRequest& request,
+Expected<SimulatedPlacement> run_pardnn(const TaskGraph& graph, const PlacementRequest& request,
                                      const RunContext& context) {
   if (graph.task_count() == 0 || request.devices == 1) return placement::run_single_device(graph, request, context);
   if (request.objective == Objective::max_load) return placement::run_max_load(graph, request, context);
@@ -227,7 +226,7 @@ Expected<PlacementResult> run_pardnn(const TaskGraph& graph, const PlacementRequ
   const Seeds seeds(costs, request);
   auto judged = judge_seeds(seeds, graph, request, context);
   if (!judged) return judged.error();
-  std::vector<placement::StageReport> stages;
+  std::vector<PlacementStage> stages;
   std::size_t fastest = 0;
   for (std::size_t i = 0; i < judged->size(); ++i) {
     stages.push_back({seeds.name(i), (*judged)[i].verdict.makespan_s});

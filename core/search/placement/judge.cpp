@@ -31,7 +31,7 @@ Expected<Verdict> Judge::measure(const Placement& placement, bool memory) {
     if (bytes <= limit) continue;
     verdict.missing_bytes += bytes - limit;
     if (!verdict.shortage || verdict.shortage->bytes < bytes - limit)
-      verdict.shortage = MemoryShortage{d, simulation_.devices[d].peak_at_s, bytes - limit};
+      verdict.shortage = PlacementShortage{d, simulation_.devices[d].peak_at_s, bytes - limit};
   }
   return verdict;
 }
@@ -47,10 +47,10 @@ void Judge::keep_order(Placement& placement) const {
   }
 }
 
-Expected<MemoryShortage> Judge::locate_shortage(const Placement& placement) {
+Expected<PlacementShortage> Judge::locate_shortage(const Placement& placement) {
   auto verdict = measure(placement, true);
   if (!verdict) return verdict.error();
-  MemoryShortage worst = *verdict->shortage;
+  PlacementShortage worst = *verdict->shortage;
   const std::int64_t limit = request_.limit_of(graph_, worst.device);
   const SimulatedDevice& device = simulation_.devices[worst.device];
   if (device.persistent_bytes > limit) {

@@ -11,7 +11,7 @@ struct Verdict {
   double makespan_s = 0;
   double max_load_s = 0;  ///< for the objective max-load only
   std::vector<std::int64_t> peak_bytes;
-  std::optional<MemoryShortage> shortage;  ///< of the device that lacks most; its instant is that device's peak
+  std::optional<PlacementShortage> shortage;  ///< of the device that lacks most; its instant is that device's peak
   std::int64_t missing_bytes = 0;          ///< sum over devices
 
   double objective_s(Objective objective) const { return objective == Objective::makespan ? makespan_s : max_load_s; }
@@ -30,7 +30,7 @@ class Judge {
   /// Gives the placement measured last the order in which its tasks ran.
   void keep_order(Placement& placement) const;
   /// Simulates once more, with memory over time, for the first instant at which anything is missing.
-  Expected<MemoryShortage> locate_shortage(const Placement& placement);
+  Expected<PlacementShortage> locate_shortage(const Placement& placement);
   /// Simulates with memory over time, kept in simulation().
   Expected<Verdict> measure_memory(const Placement& placement);
 

@@ -278,7 +278,7 @@ std::vector<Found> first_placements(const TaskGraph& graph, const Units& units, 
 
 }  // namespace
 
-Expected<PlacementResult> run_max_load(const TaskGraph& graph, const PlacementRequest& request,
+Expected<SimulatedPlacement> run_max_load(const TaskGraph& graph, const PlacementRequest& request,
                                        const RunContext& context) {
   const Units units = make_units(graph);
   ThreadPool pool(context.threads);
@@ -307,7 +307,7 @@ Expected<PlacementResult> run_max_load(const TaskGraph& graph, const PlacementRe
   });
   if (context.cancelled()) return cancelled_error();
   for (Found& f : found) starts.push_back(std::move(f.device));
-  PlacementResult result;
+  SimulatedPlacement result;
   Judge judge(graph, request);
   std::optional<Verdict> best;
   for (const auto& device : starts) {

@@ -7,6 +7,6 @@
 
 namespace turnpoint::placement {
 
-Expected<PlacementResult> run_max_load(const TaskGraph&, const PlacementRequest&, const RunContext&);
+Expected<SimulatedPlacement> run_max_load(const TaskGraph&, const PlacementRequest&, const RunContext&);
 
 }  // namespace turnpoint::placement

@@ -79,8 +79,8 @@ Undirected<int> undirected(const TaskGraph& g) {
   return u;
 }
 
-PlacementResult placed(const Undirected<int>& u, std::uint32_t devices) {
-  PlacementResult result;
+SimulatedPlacement placed(const Undirected<int>& u, std::uint32_t devices) {
+  SimulatedPlacement result;
   result.placement.devices = devices;
   for (const std::uint32_t vertex : u.of_task) result.placement.device.push_back(std::uint32_t(u.part[vertex]));
   return result;
@@ -97,7 +97,7 @@ PlacementResult placed(const Undirected<int>& u, std::uint32_t devices) {
 /// Empty, or why the method cannot run.
 std::string metis_unavailable() { return {}; }
 
-Expected<PlacementResult> run_metis(const TaskGraph& graph, const PlacementRequest& request,
+Expected<SimulatedPlacement> run_metis(const TaskGraph& graph, const PlacementRequest& request,
                                     const RunContext& context) {
   static_assert(sizeof(idx_t) == sizeof(int), "METIS with 32-bit indices");
   context.report("METIS");
@@ -120,7 +120,7 @@ Expected<PlacementResult> run_metis(const TaskGraph& graph, const PlacementReque
 #else
 
 std::string metis_unavailable() { return "this build has no METIS (libmetis-dev)"; }
-Expected<PlacementResult> run_metis(const TaskGraph&, const PlacementRequest&, const RunContext&) {
+Expected<SimulatedPlacement> run_metis(const TaskGraph&, const PlacementRequest&, const RunContext&) {
   return not_built("METIS");
 }
 
@@ -130,7 +130,7 @@ Expected<PlacementResult> run_metis(const TaskGraph&, const PlacementRequest&, c
 
 std::string scotch_unavailable() { return {}; }
 
-Expected<PlacementResult> run_scotch(const TaskGraph& graph, const PlacementRequest& request,
+Expected<SimulatedPlacement> run_scotch(const TaskGraph& graph, const PlacementRequest& request,
                                      const RunContext& context) {
   static_assert(sizeof(SCOTCH_Num) == sizeof(int), "Scotch with 32-bit indices");
   // The library's random numbers are one for the process.
@@ -172,7 +172,7 @@ Expected<PlacementResult> run_scotch(const TaskGraph& graph, const PlacementRequ
 #else
 
 std::string scotch_unavailable() { return "this build has no Scotch (libscotch-dev)"; }
-Expected<PlacementResult> run_scotch(const TaskGraph&, const PlacementRequest&, const RunContext&) {
+Expected<SimulatedPlacement> run_scotch(const TaskGraph&, const PlacementRequest&, const RunContext&) {
   return not_built("Scotch");
 }
 

@@ -44,15 +44,17 @@ Expected<PlacementPlanPtr> simulated(std::shared_ptr<PlacementPlan> plan, Placem
   if (!verdict) return verdict.error();
   plan->makespan_s = verdict->makespan_s;
   plan->max_load_s = placement::max_load_s(*plan->graph, plan->placement);
-  for (const SimulatedDevice& device : judge.simulation().devices) plan->busy_s.push_back(device.busy_s);
+  for (const SimulatedDevice& device : judge.simulation().devices) {
+    plan->busy_s.push_back(device.busy_s);
+    plan->persistent_bytes.push_back(device.persistent_bytes);
+  }
   plan->peak_bytes = verdict->peak_bytes;
-  auto shortage = verdict->shortage;
-  if (shortage && locate) {
+  plan->shortage = verdict->shortage;
+  if (plan->shortage && locate) {
     auto located = judge.locate_shortage(plan->placement);
     if (!located) return located.error();
-    shortage = *located;
+    plan->shortage = *located;
   }
-  if (shortage) plan->shortage = PlacementShortage{shortage->device, shortage->time_s, shortage->bytes};
   return PlacementPlanPtr(std::move(plan));
 }
 

@@ -18,11 +18,6 @@ bool PlacementRequest::limited(const TaskGraph& graph) const {
   return false;
 }
 
-std::string describe(const MemoryShortage& shortage) {
-  return fmt::format("device {} lacks {} at {}", shortage.device, format_bytes(shortage.bytes),
-                     format_seconds(shortage.time_s));
-}
-
 std::vector<double> device_loads(const TaskGraph& graph, const Placement& placement) {
   std::vector<double> load(placement.devices, 0);
   std::vector<double> wanted(placement.devices, -1);  // of one tensor, by device: its longest transfer there
@@ -54,7 +49,7 @@ double max_load_s(const TaskGraph& graph, const Placement& placement) {
   return *std::max_element(loads.begin(), loads.end());
 }
 
-Expected<PlacementResult> run_placement(const PlacementMethod& method, const TaskGraph& graph,
+Expected<SimulatedPlacement> run_placement(const PlacementMethod& method, const TaskGraph& graph,
                                         const PlacementRequest& request, const RunContext& context) {
   const auto begin = std::chrono::steady_clock::now();
   if (request.devices == 0) return usage_error("a placement needs at least one device");
@@ -68,7 +63,6 @@ Expected<PlacementResult> run_placement(const PlacementMethod& method, const Tas
   if (!result) return result.error();
   if (context.cancelled()) return cancelled_error();
   result->method = method.name;
-  result->objective = request.objective;
   // Reported is what the simulator says, also where the search went by persistent bytes alone.
   PlacementRequest simulated = request;
   simulated.objective = Objective::makespan;

@@ -11,8 +11,8 @@
 
 #include "core/base/expected.h"
 #include "core/base/progress.h"
-#include "core/model/placement.h"
 #include "core/model/task_graph.h"
+#include "core/plan/placement_plan.h"
 
 namespace turnpoint::placement {
 
@@ -34,38 +34,6 @@ struct PlacementRequest {
   bool limited(const TaskGraph& graph) const;
 };
 
-/// The first instant at which a device lacks memory.
-struct MemoryShortage {
-  std::uint32_t device = 0;
-  double time_s = 0;
-  std::int64_t bytes = 0;  ///< most that is missing on this device at any instant
-};
-
-/// What a stage of a method brought, for those who want to see it.
-struct StageReport {
-  std::string name;
-  double makespan_s = 0;  ///< as the simulator measures the placement at the end of the stage
-};
-
-struct PlacementResult {
-  std::string method;
-  Placement placement;  ///< with an order per device
-  Objective objective = Objective::makespan;
-  double makespan_s = 0;
-  double max_load_s = 0;
-  std::vector<double> busy_s;            ///< per device, computing
-  std::vector<std::int64_t> peak_bytes;  ///< per device, whatever the objective (resources/manual/simulator.md, rule 4)
-  /// Per device, without what comes and goes: what the search itself keeps to the limit under max_load, as the study
-  /// counts; under makespan it keeps the peaks to it.
-  std::vector<std::int64_t> persistent_bytes;
-  std::optional<MemoryShortage> shortage;  ///< of a peak; absent where everything fits
-  std::size_t moved_tasks = 0;             ///< that the memory stage put elsewhere
-  std::vector<StageReport> stages;
-  double search_s = 0;
-
-  bool fits() const { return !shortage.has_value(); }
-};
-
 struct PlacementMethod {
   std::string name = {};  ///< "pardnn"
   std::string title = {};
@@ -77,21 +45,18 @@ struct PlacementMethod {
   /// Empty if the method can run in this build, else why not. Not set: it can.
   std::function<std::string()> unavailable = {};
   /// Fills placement, stages and moved_tasks; run_placement() adds what is measured.
-  std::function<Expected<PlacementResult>(const TaskGraph&, const PlacementRequest&, const RunContext&)> run = {};
+  std::function<Expected<SimulatedPlacement>(const TaskGraph&, const PlacementRequest&, const RunContext&)> run = {};
 };
 
 /// Checks the request, runs the method, simulates what it found and says whether it fits. Errors: usage (no device,
 /// more devices than the graph knows), cancelled, co-location that a method broke. A placement that does not fit is a
 /// result, with its shortage.
-Expected<PlacementResult> run_placement(const PlacementMethod& method, const TaskGraph& graph,
+Expected<SimulatedPlacement> run_placement(const PlacementMethod& method, const TaskGraph& graph,
                                         const PlacementRequest& request, const RunContext& context);
 
 /// Load of the busiest device: its tasks' time, plus one transfer for every tensor that it receives, plus one for every
 /// tensor that any other device wants of it (the longest of the tensor's edges concerned).
 double max_load_s(const TaskGraph& graph, const Placement& placement);
 std::vector<double> device_loads(const TaskGraph& graph, const Placement& placement);
-
-/// "device 3 lacks 1.2 GiB at 0.731 s".
-std::string describe(const MemoryShortage& shortage);
 
 }  // namespace turnpoint::placement

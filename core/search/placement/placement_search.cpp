@@ -18,8 +18,8 @@ using placement::PlacementRequest;
 class OnePlacement : public PlanSource {
  public:
   explicit OnePlacement(PlacementPlanPtr placement) : placement_(std::move(placement)) {}
-  Plan plan(std::size_t) const override { return {}; }
-  PlacementPlanPtr placement(std::size_t) const override { return placement_; }
+  AnyPlan plan(std::size_t) const override { return placement_; }
+  PlanKind kind(std::size_t) const override { return PlanKind::placement; }
   std::size_t bytes() const override {
     // A graph that was opened as it is stays without this; one that was made of a model does not.
     constexpr std::size_t kTask = 160, kEdge = 32;
@@ -71,9 +71,11 @@ class PlacementSearcher : public Searcher {
   }
 
  private:
+  PlacementPlanPtr placed_last() const { return std::get<PlacementPlanPtr>(last_->plans->plan(0)); }
+
   bool same_tasks(const TaskGraph& graph, const PlacementRequest& request) const {
     if (!last_) return false;
-    const PlacementPlanPtr before = last_->plans->placement(0);
+    const PlacementPlanPtr before = placed_last();
     const TaskGraph& old = *before->graph;
     return before->placement.devices == request.devices && old.task_count() == graph.task_count() &&
            old.out_begin == graph.out_begin && old.out_to == graph.out_to && old.colocate == graph.colocate;
@@ -83,21 +85,13 @@ class PlacementSearcher : public Searcher {
     auto plan = begin_plan(method_.name, std::move(placed), request);
     auto found = placement::run_placement(method_, *plan->graph, request, context);
     if (!found) return found.error();
-    plan->placement = std::move(found->placement);
-    plan->makespan_s = found->makespan_s;
-    plan->max_load_s = found->max_load_s;
-    plan->busy_s = std::move(found->busy_s);
-    plan->peak_bytes = std::move(found->peak_bytes);
-    plan->moved_tasks = found->moved_tasks;
-    if (found->shortage)
-      plan->shortage = PlacementShortage{found->shortage->device, found->shortage->time_s, found->shortage->bytes};
-    for (auto& stage : found->stages) plan->stages.push_back({std::move(stage.name), stage.makespan_s});
+    static_cast<SimulatedPlacement&>(*plan) = std::move(*found);
     return PlacementPlanPtr(std::move(plan));
   }
 
   /// The placement found last on links, devices and times of now.
   Expected<PlacementPlanPtr> simulate_again(PlacedGraph placed, const PlacementRequest& request) {
-    return simulated(begin_plan(method_.name, std::move(placed), request), last_->plans->placement(0)->placement,
+    return simulated(begin_plan(method_.name, std::move(placed), request), placed_last()->placement,
                      request, false);
   }
 

@@ -9,14 +9,14 @@
 namespace turnpoint::placement {
 namespace {
 
-PlacementResult without_order(std::vector<std::uint32_t> device, std::uint32_t devices) {
-  PlacementResult result;
+SimulatedPlacement without_order(std::vector<std::uint32_t> device, std::uint32_t devices) {
+  SimulatedPlacement result;
   result.placement.devices = devices;
   result.placement.device = std::move(device);
   return result;
 }
 
-Expected<PlacementResult> run_round_robin(const TaskGraph& graph, const PlacementRequest& request, const RunContext&) {
+Expected<SimulatedPlacement> run_round_robin(const TaskGraph& graph, const PlacementRequest& request, const RunContext&) {
   std::vector<std::uint32_t> device(graph.task_count()), group(graph.groups.size(), kNone);
   std::uint32_t next = 0;
   for (const TaskIndex t : graph.topological) {
@@ -31,7 +31,7 @@ Expected<PlacementResult> run_round_robin(const TaskGraph& graph, const Placemen
   return without_order(std::move(device), request.devices);
 }
 
-Expected<PlacementResult> run_heft(const TaskGraph& graph, const PlacementRequest& request, const RunContext& context) {
+Expected<SimulatedPlacement> run_heft(const TaskGraph& graph, const PlacementRequest& request, const RunContext& context) {
   context.report("upward ranks", 0.1);
   const ScheduleCosts costs(graph, request.devices);
   const auto order = order_by_priority(costs, bottom_levels(costs, 1.0));
@@ -40,7 +40,7 @@ Expected<PlacementResult> run_heft(const TaskGraph& graph, const PlacementReques
   context.report("list scheduling", 0.4);
   Schedule schedule = list_schedule(costs, order, options, context);
   if (context.cancelled()) return cancelled_error();
-  PlacementResult result;
+  SimulatedPlacement result;
   result.placement = std::move(schedule.placement);
   return result;
 }
@@ -66,19 +66,19 @@ std::int64_t smallest_limit(const TaskGraph& graph, const PlacementRequest& requ
   return limit;
 }
 
-Expected<PlacementResult> run_single_device(const TaskGraph& graph, const PlacementRequest& request,
+Expected<SimulatedPlacement> run_single_device(const TaskGraph& graph, const PlacementRequest& request,
                                             const RunContext&) {
   const std::uint32_t device = best_single_device(graph, request);
   return without_order(std::vector<std::uint32_t>(graph.task_count(), device), request.devices);
 }
 
-Expected<PlacementResult> run_layered_expert(const TaskGraph& graph, const PlacementRequest& request,
+Expected<SimulatedPlacement> run_layered_expert(const TaskGraph& graph, const PlacementRequest& request,
                                              const RunContext&) {
   const Sequence line = line_up(graph, SequenceOrder::topological);
   return without_order(cut(line, balanced_stages(line, request.devices)), request.devices);
 }
 
-Expected<PlacementResult> run_pipedream(const TaskGraph& graph, const PlacementRequest& request,
+Expected<SimulatedPlacement> run_pipedream(const TaskGraph& graph, const PlacementRequest& request,
                                         const RunContext& context) {
   context.report("stages", 0.1);
   const Sequence line = line_up(graph, SequenceOrder::topological);

@@ -13,9 +13,9 @@ PlacementMethod round_robin_method();
 PlacementMethod single_device_method();
 
 // What the methods do, for those that begin with such placements.
-Expected<PlacementResult> run_single_device(const TaskGraph&, const PlacementRequest&, const RunContext&);
-Expected<PlacementResult> run_layered_expert(const TaskGraph&, const PlacementRequest&, const RunContext&);
-Expected<PlacementResult> run_pipedream(const TaskGraph&, const PlacementRequest&, const RunContext&);
+Expected<SimulatedPlacement> run_single_device(const TaskGraph&, const PlacementRequest&, const RunContext&);
+Expected<SimulatedPlacement> run_layered_expert(const TaskGraph&, const PlacementRequest&, const RunContext&);
+Expected<SimulatedPlacement> run_pipedream(const TaskGraph&, const PlacementRequest&, const RunContext&);
 
 /// The fastest device of those with the most memory that the graph fits on; else the one with the most memory.
 std::uint32_t best_single_device(const TaskGraph& graph, const PlacementRequest& request);

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan of any kind that a method answers with. Whoever handles plans visits it, so that a kind that is forgotten does
+// not compile.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <variant>
+
+#include "core/plan/placement_plan.h"
+#include "core/plan/plan.h"
+
+namespace turnpoint {
+
+using PlanPtr = std::shared_ptr<const Plan>;
+/// The pointers are never null.
+using AnyPlan = std::variant<PlanPtr, PlacementPlanPtr>;
+
+enum class PlanKind : std::uint8_t {
+  sharding,   ///< one configuration per operator, all devices alike
+  pipeline,   ///< a sharding plan with stages and micro-batches
+  placement,  ///< a device per task
+};
+inline constexpr PlanKind kPlanKinds[] = {PlanKind::sharding, PlanKind::pipeline, PlanKind::placement};
+const char* plural_of(PlanKind kind);  ///< "placements"
+PlanKind kind_of(const AnyPlan& plan);
+int devices_of(const AnyPlan& plan);
+
+/// Calls `visitor` with the plan itself, `const Plan&` or `const PlacementPlan&`: one overload a kind.
+template <class... Visitors>
+auto visit_plan(const AnyPlan& plan, Visitors&&... visitors) {
+  struct All : std::remove_cvref_t<Visitors>... {
+    using std::remove_cvref_t<Visitors>::operator()...;
+  };
+  const All all{std::forward<Visitors>(visitors)...};
+  return std::visit([&](const auto& pointer) { return all(*pointer); }, plan);
+}
+
+}  // namespace turnpoint
