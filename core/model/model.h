@@ -56,6 +56,7 @@ struct LoopDimension {
   std::int64_t size = 1;
   bool splittable =
       true;  ///< false: never split here (softmax's own axis, kernel positions, key sequence of attention)
+  friend auto operator<=>(const LoopDimension&, const LoopDimension&) = default;
 };
 
 /// Element types that occur in model files. Sizes in memory during training follow the scenario's precision for

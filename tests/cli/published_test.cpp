@@ -176,7 +176,7 @@ class PublishedTest : public QObject {
 
   void profiles_keep_the_counts_that_were_done() {
     const Run result = run({"search", "builtin:vgg16", "--hardware", "v100-16gb-1x8", "--method",
-                            "ft-published-elimination:time-limit=0.2", "--objective", "profile"});
+                            "ft-published-elimination:time-limit=2", "--objective", "profile"});
     QVERIFY2(result.code == 0, result.err);
     const auto results = result.object()["results"].toArray();
     QCOMPARE(results.size(), 4);

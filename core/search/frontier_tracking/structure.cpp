@@ -5,52 +5,15 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <unordered_map>
 
 #include "core/cost/operator_cost.h"
+#include "core/search/frontier_tracking/equal_operators.h"
 #include "core/search/frontier_tracking/questions.h"
 #include "core/search/frontier_tracking/search_mesh.h"
 
 namespace turnpoint::search {
 
 namespace {
-
-void append(std::string& key, std::int64_t value) { key.append(reinterpret_cast<const char*>(&value), sizeof value); }
-
-void append_access(std::string& key, const Model& model, const Access& access) {
-  const Tensor& tensor = model.tensors[access.tensor];
-  append(key, static_cast<int>(tensor.role) * 1000 + static_cast<int>(tensor.type) * 10 + tensor.requires_gradient * 2 +
-                  access.saved);
-  append(key, static_cast<std::int64_t>(tensor.shape.size()));
-  for (const auto size : tensor.shape) append(key, size);
-  for (const auto& walk : access.walks) {
-    append(key, static_cast<std::int64_t>(walk.size()));
-    for (const auto dim : walk) append(key, dim);
-  }
-}
-
-// Operators with equal keys have equal configurations, layouts and costs.
-std::string operator_key(const Model& model, const Operator& op, const TensorUses& uses, OperatorId id,
-                         RunAgain again) {
-  std::string key;
-  append(key, static_cast<int>(again));
-  append(key, static_cast<int>(op.kind));
-  for (const auto& dim : op.dims)
-    append(key, dim.size),
-        append(key, static_cast<int>(dim.name) * 100 + static_cast<int>(dim.role) * 10 + dim.splittable);
-  for (const double value : {op.forward_flop, op.backward_flop, op.forward_passes, op.backward_passes})
-    key.append(reinterpret_cast<const char*>(&value), sizeof value);
-  append(key, static_cast<std::int64_t>(op.inputs.size()));
-  for (const auto& access : op.inputs) append_access(key, model, access);
-  for (const auto& access : op.outputs) {
-    append_access(key, model, access);
-    append(key, counted_with_operator(model, op, access));
-  }
-  for (const bool own : uses.owns_parameter[id.index]) append(key, own);
-  for (const int reads : uses.parameter_reads[id.index]) append(key, reads);
-  for (const int reads : uses.rerun_reads[id.index]) append(key, reads);
-  return key;
-}
 
 std::uint32_t class_of(std::vector<Layout>& layouts, std::map<Layout, std::uint32_t>& known, const Layout& layout) {
   const auto [it, fresh] = known.try_emplace(layout, static_cast<std::uint32_t>(layouts.size()));
@@ -172,17 +135,13 @@ class Builder {
   Expected<void> add_operator(OperatorId id) {
     const Operator& op = model_.operators[id];
     const RunAgain again = run_again(id);
-    std::string key = operator_key(model_, op, s_.uses, id, again);
-    // Where a method chooses the configurations, equal operators may be given different ones.
-    std::vector<Configuration> chosen;
-    if (only_) chosen = only_(id, op, s_.mesh);
-    for (const auto& configuration : chosen)
-      key.append(reinterpret_cast<const char*>(configuration.axis.data()), configuration.axis.size());
-    const auto [it, fresh] = groups_.try_emplace(key, static_cast<std::uint32_t>(group_choices_.size()));
+    OperatorTraits traits = traits_of(model_, s_.uses, id, again);
+    if (only_) traits.configurations = only_(id, op, s_.mesh);
+    const auto [it, fresh] = groups_.try_emplace(std::move(traits), static_cast<std::uint32_t>(group_choices_.size()));
     if (fresh) {
-      group_choices_.push_back(
-          make_choices(op, s_.mesh, again,
-                       only_ ? std::move(chosen) : enumerate_configurations(model_, op, s_.mesh, s_.split_windows)));
+      group_choices_.push_back(make_choices(
+          op, s_.mesh, again,
+          only_ ? it->first.configurations : enumerate_configurations(model_, op, s_.mesh, s_.split_windows)));
       s_.group_example.push_back(static_cast<std::uint32_t>(s_.variables.size()));
       if (group_choices_.back()->configurations.empty())
         return bad_input("operator '" + op.name + "' has no legal configuration", model_.source);
@@ -227,27 +186,21 @@ class Builder {
     table.restores = table.producer_reads && consumer_saves && table.gradient && s_.memory_choices;
     table.stored_once = s_.sharded_tensors;
     table.gathers_again = s_.gathers_again && pair_starts_at_output(kind);
-    table.from = from_classes.layouts;
-    table.to = to_classes.layouts;
+    table.from_classes = &from_classes;
+    table.to_classes = &to_classes;
     const OperatorId producer = producer_of(kind, flow);
     if (producer.valid()) {
-      if (run_again(producer) == RunAgain::folded) table.again = producer;
+      table.producer_again = run_again(producer) == RunAgain::folded;
       table.producer_must_agree = run_again(producer) == RunAgain::carried && !s_.uses.flows[flow].producer_saves;
     }
-    table.from_again = from_classes.again;
-    table.to_again = to_classes.again;
-    std::string key;
-    append(key,
-           table.several_save * 8 + table.producer_reads * 4 + table.again.valid() * 2 + table.producer_must_agree);
-    append(key, static_cast<int>(kind) * 1000 + table.element_bytes * 10 + table.gradient * 4 + before_is_kept * 2 +
-                    consumer_saves);
-    for (const auto size : table.shape) append(key, size);
-    // Class lists are shared between equal operators, so their addresses identify them.
-    append(key, reinterpret_cast<std::intptr_t>(&from_classes.layouts));
-    append(key, reinterpret_cast<std::intptr_t>(&to_classes.layouts));
-    const auto [it, fresh] = table_of_.try_emplace(std::move(key), static_cast<std::uint32_t>(s_.tables.size()));
+    const auto [it, fresh] = table_of_.try_emplace(table, static_cast<std::uint32_t>(s_.tables.size()));
     if (fresh) {
-      if (table.again.valid()) {
+      table.from = from_classes.layouts;
+      table.to = to_classes.layouts;
+      table.from_again = from_classes.again;
+      table.to_again = to_classes.again;
+      if (table.producer_again) {
+        table.again = producer;
         table.from_configurations.resize(table.from.size());
         for (std::size_t c = 0; c < from_classes.of.size(); ++c)
           table.from_configurations[from_classes.of[c]] = s_.variables[from].choices->configurations[c];
@@ -334,7 +287,8 @@ class Builder {
   Structure& s_;
   const Model& model_;
   const ConfigurationFilter& only_;
-  std::unordered_map<std::string, std::uint32_t> groups_, table_of_;
+  std::map<OperatorTraits, std::uint32_t> groups_;
+  std::map<PairTraits, std::uint32_t> table_of_;
   std::vector<std::shared_ptr<const OperatorChoices>> group_choices_;
   std::map<std::vector<const void*>, std::shared_ptr<const LayoutClasses>> states_of_;
 };

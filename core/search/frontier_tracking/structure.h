@@ -51,8 +51,8 @@ enum class PairKind : std::uint8_t { direct, to_shared, from_shared, tie };
 /// Only then may the `from` layout be partial in forward; elsewhere partial axes speak of gradients.
 inline bool pair_starts_at_output(PairKind kind) { return kind == PairKind::direct || kind == PairKind::to_shared; }
 
-/// Everything a pair's cost table depends on, apart from prices.
-struct PairTable {
+/// Everything a pair's cost table depends on, apart from prices: pairs that are equal in these share one.
+struct PairTraits {
   PairKind kind = PairKind::direct;
   std::vector<std::int64_t> shape;
   int element_bytes = 4;
@@ -64,11 +64,18 @@ struct PairTable {
   bool gathers_again = false;   ///< of a gathered tensor the smaller copy before is kept, never the one after
   bool consumer_saves = false;  ///< direct, from_shared: this consumer; to_shared: any consumer
   bool several_save = false;    ///< to_shared: backward of more than one consumer reads it
-  OperatorId again;  ///< valid: this producer (or its like) may run again in backward, as RunAgain::folded has it
-  std::vector<Configuration> from_configurations;  ///< where `again` is valid: one of each class of `from`
+  bool producer_again = false;  ///< the producer may run again in backward, as RunAgain::folded has it
   /// The producer keeps nothing of its own: a consumer that runs again needs it to run again, too.
   bool producer_must_agree = false;
-  std::vector<char> from_again, to_again;  ///< LayoutClasses::again of either end
+  /// To be compared alone: equal operators share their lists, so that the addresses identify them.
+  const LayoutClasses *from_classes = nullptr, *to_classes = nullptr;
+  friend auto operator<=>(const PairTraits&, const PairTraits&) = default;
+};
+
+struct PairTable : PairTraits {
+  OperatorId again;  ///< where producer_again: that producer or its like
+  std::vector<Configuration> from_configurations;  ///< where `again` is valid: one of each class of `from`
+  std::vector<char> from_again, to_again;          ///< LayoutClasses::again of either end
   std::vector<Layout> from, to;
 };
 
