@@ -1,8 +1,10 @@
 # Reading headers and instantiating templates takes far longer than translating our own few lines, so the sources of one
-# folder are compiled as one (CMake's unity build, one group a folder). What follows: names in the anonymous namespaces
-# of a folder's sources differ. -DTURNPOINT_UNITY=OFF compiles each source by itself, which is quicker after small edits;
-# the presets debug and coverage do, so that both ways stay good.
+# folder are compiled together (CMake's unity build), up to TURNPOINT_UNITY_BYTES of them at once, so that no unit takes
+# half a minute. What follows: names in the anonymous namespaces of a folder's sources differ. -DTURNPOINT_UNITY=OFF
+# compiles each source by itself, which is quicker after small edits; the presets debug and coverage do, so that both
+# ways stay good.
 option(TURNPOINT_UNITY "Compile the sources of a folder together" ON)
+set(TURNPOINT_UNITY_BYTES 100000)
 
 # turnpoint_unity(TARGET [ALONE regex...]): sources whose paths match one of the expressions stay by themselves.
 function(turnpoint_unity target)
@@ -26,7 +28,13 @@ function(turnpoint_unity target)
     if(NOT alone)
       get_filename_component(folder ${relative} DIRECTORY)
       string(MAKE_C_IDENTIFIER "${folder}" folder)
-      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder})
+      file(SIZE ${source} bytes)
+      if(NOT DEFINED filled_${folder})
+        set(filled_${folder} 0)
+      endif()
+      math(EXPR filled_${folder} "${filled_${folder}} + ${bytes}")
+      math(EXPR unit "${filled_${folder}} / ${TURNPOINT_UNITY_BYTES}")
+      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${unit})
     endif()
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
