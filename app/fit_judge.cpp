@@ -5,7 +5,7 @@
 
 #include "app/search_runner.h"
 #include "app/task_manager.h"
-#include "core/plan/fitting.h"
+#include "core/schedule/fitting.h"
 #include "views/common/format.h"
 
 namespace turnpoint::app {

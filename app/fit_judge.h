@@ -20,7 +20,7 @@ class FitJudge : public QObject {
  public:
   FitJudge(SearchRunner& runner, TaskManager& tasks, QObject* parent = nullptr);
 
-  /// The method's present result, judged by simulated peaks (core/plan/fitting.h) where that has been done, else as it
+  /// The method's present result, judged by simulated peaks (core/schedule/fitting.h) where that has been done, else as it
   /// was found; indices are the same in both. Null: the method has none.
   ResultPtr find(const std::string& method) const;
   ResultPtr judged(const MethodRun& run) const;

@@ -12,7 +12,7 @@
 #include "app/task_manager.h"
 #include "core/base/json.h"
 #include "core/cost/calibration.h"
-#include "core/cost/measure_machine.h"
+#include "core/probe/measure_machine.h"
 #include "views/common/format.h"
 #include "views/hardware/hardware_view.h"
 

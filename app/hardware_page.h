@@ -9,8 +9,8 @@
 #include <string>
 
 #include "core/base/expected.h"
-#include "core/cost/measure_machine.h"
-#include "core/hardware/profile_builder.h"
+#include "core/hardware/measured/profile_builder.h"
+#include "core/probe/measure_machine.h"
 #include "views/hardware/hardware_content.h"
 
 namespace turnpoint::views {

@@ -4,7 +4,7 @@
 
 #include <QDialog>
 
-#include "core/cost/measure_machine.h"
+#include "core/probe/measure_machine.h"
 
 class QCheckBox;
 class QComboBox;

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "core/import/model_source.h"
+#include "core/import/source/model_source.h"
 #include "core/search/objectives.h"
 #include "views/parallelism/parallelism_view.h"
 

@@ -5,7 +5,7 @@
 
 #include "app/fit_judge.h"
 #include "app/search_runner.h"
-#include "core/plan/fitting.h"
+#include "core/schedule/fitting.h"
 
 namespace turnpoint::app {
 

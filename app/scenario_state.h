@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "core/import/model_source.h"
+#include "core/import/source/model_source.h"
 #include "core/scenario/scenario.h"
 #include "core/search/scenario_of.h"
 

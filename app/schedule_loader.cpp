@@ -7,7 +7,7 @@
 #include "app/task_manager.h"
 #include "core/base/discard.h"
 #include "core/plan/placement_plan.h"
-#include "core/plan/plan_schedule.h"
+#include "core/schedule/plan_schedule.h"
 #include "views/common/format.h"
 #include "views/common/selection_model.h"
 #include "views/memory/memory_view.h"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/import/model_source.h"
-#include "core/search/method.h"
+#include "core/import/source/model_source.h"
+#include "core/search/method/method.h"
 
 namespace turnpoint::app {
 

@@ -6,7 +6,7 @@
 
 #include "app/search_runner.h"
 #include "app/task_manager.h"
-#include "core/plan/simulated_points.h"
+#include "core/schedule/simulated_points.h"
 #include "views/common/format.h"
 
 namespace turnpoint::app {

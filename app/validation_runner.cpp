@@ -7,7 +7,7 @@
 
 #include "app/hardware_page.h"
 #include "app/task_manager.h"
-#include "core/plan/step_client.h"
+#include "core/probe/step_client.h"
 #include "views/common/format.h"
 #include "views/validation/validation_content.h"
 

@@ -7,7 +7,7 @@
 #include "app/cli/commands.h"
 #include "app/cli/search_objective.h"
 #include "core/base/text.h"
-#include "core/plan/fitting.h"
+#include "core/schedule/fitting.h"
 #include "core/search/unanswered.h"
 
 namespace turnpoint::cli {

@@ -32,7 +32,7 @@ class Answers {
   const std::vector<ResultPtr>& results() const { return results_; }
   /// What to exit with where no method at all could begin, so that there is nothing to write.
   std::optional<int> nothing_to_write() const;
-  /// Where the fastest plan that fits by its plain sum does not fit by its simulated peak (core/plan/fitting.h): said on
+  /// Where the fastest plan that fits by its plain sum does not fit by its simulated peak (core/schedule/fitting.h): said on
   /// standard error. What is written says `fits` by plain sums. Errors: cancelled.
   Expected<void> tell_of_peaks(const RunContext& context) const;
   /// After writing: 4, said on standard error, where no method found a plan or, `limited`, none that fits; else 0.

@@ -10,7 +10,7 @@
 #include "core/base/json.h"
 #include "core/export/format.h"
 #include "core/import/task_graph.h"
-#include "core/plan/plan_read.h"
+#include "core/plan_io/plan_read.h"
 #include "core/search/reopen.h"
 
 namespace turnpoint::cli {

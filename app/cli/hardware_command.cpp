@@ -10,7 +10,7 @@
 #include "core/base/text.h"
 #include "core/cost/calibration.h"
 #include "core/hardware/cluster.h"
-#include "core/hardware/profile_builder.h"
+#include "core/hardware/measured/profile_builder.h"
 
 namespace turnpoint::cli {
 

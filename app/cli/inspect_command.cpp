@@ -8,7 +8,7 @@
 
 #include "app/cli/commands.h"
 #include "core/base/text.h"
-#include "core/import/model_source.h"
+#include "core/import/source/model_source.h"
 #include "core/scenario/scenario_json.h"
 #include "core/search/scenario_of.h"
 

@@ -7,8 +7,8 @@
 #include "app/cli/commands.h"
 #include "core/base/json.h"
 #include "core/base/text.h"
-#include "core/cost/measure_machine.h"
-#include "core/import/model_source.h"
+#include "core/import/source/model_source.h"
+#include "core/probe/measure_machine.h"
 #include "core/search/scenario_of.h"
 
 namespace turnpoint::cli {

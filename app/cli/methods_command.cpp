@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/commands.h"
-#include "core/search/placement/placement_registry.h"
+#include "core/search/placement_registry.h"
 #include "core/search/registry.h"
 
 namespace turnpoint::cli {

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/commands.h"
-#include "core/import/model_source.h"
+#include "core/import/source/model_source.h"
 
 namespace turnpoint::cli {
 

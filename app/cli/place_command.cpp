@@ -11,9 +11,9 @@
 #include "app/cli/result_table.h"
 #include "core/base/text.h"
 #include "core/import/task_graph.h"
-#include "core/plan/task_graph_json.h"
+#include "core/plan_io/task_graph_json.h"
 #include "core/search/placement/memory_bound.h"
-#include "core/search/placement/placement_registry.h"
+#include "core/search/placement_registry.h"
 #include "core/search/registry.h"
 
 namespace turnpoint::cli {

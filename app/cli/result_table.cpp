@@ -7,7 +7,7 @@
 
 #include "app/cli/search_objective.h"
 #include "core/base/text.h"
-#include "core/plan/simulated_points.h"
+#include "core/schedule/simulated_points.h"
 
 namespace turnpoint::cli {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/base/text.h"
-#include "core/import/model_source.h"
+#include "core/import/source/model_source.h"
 #include "core/search/scenario_of.h"
 
 namespace turnpoint::cli {

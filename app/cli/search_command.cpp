@@ -12,7 +12,7 @@
 #include "app/cli/written_results.h"
 #include "core/base/text.h"
 #include "core/import/files/training_settings.h"
-#include "core/plan/simulated_points.h"
+#include "core/schedule/simulated_points.h"
 #include "core/search/registry.h"
 
 namespace turnpoint::cli {

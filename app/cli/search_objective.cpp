@@ -8,7 +8,7 @@
 #include "app/cli/commands.h"
 #include "app/cli/written_results.h"
 #include "core/base/text.h"
-#include "core/plan/simulated_points.h"
+#include "core/schedule/simulated_points.h"
 
 namespace turnpoint::cli {
 

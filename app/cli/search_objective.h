@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/plan/result_text.h"
+#include "core/plan_io/result_text.h"
 #include "core/search/objectives.h"
 
 namespace turnpoint::cli {

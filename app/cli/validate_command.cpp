@@ -13,7 +13,7 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/hardware/probe_local.h"
-#include "core/plan/step_client.h"
+#include "core/probe/step_client.h"
 #include "core/search/reopen.h"
 #include "core/validation/placement_step.h"
 #include "core/validation/validate_plans.h"

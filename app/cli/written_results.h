@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/base/progress.h"
-#include "core/plan/result_text.h"
+#include "core/plan_io/result_text.h"
 
 namespace turnpoint::cli {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/cost/operator_cost.h"
-#include "core/hardware/profile_builder.h"
+#include "core/hardware/measured/profile_builder.h"
 
 namespace turnpoint {
 

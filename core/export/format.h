@@ -15,8 +15,8 @@
 
 #include "core/base/expected.h"
 #include "core/base/file_writer.h"
-#include "core/plan/plan_read.h"
 #include "core/plan/result.h"
+#include "core/plan_io/plan_read.h"
 
 namespace turnpoint {
 

@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/export/format.h"
-#include "core/plan/export.h"
-#include "core/plan/placement_export.h"
+#include "core/plan_io/placement_json.h"
+#include "core/plan_io/plan_json.h"
 
 namespace turnpoint {
 

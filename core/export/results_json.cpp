@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // turnpoint/result@1 or turnpoint/results@1, without plans.
 #include "core/export/format.h"
-#include "core/plan/result_text.h"
+#include "core/plan_io/result_text.h"
 
 namespace turnpoint {
 

@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Timeline draws: every device's computing and sending, pipelines with their micro-batches.
+// A plan's schedule for Perfetto and chrome://tracing.
 #include "core/simulation/trace.h"
+
 #include "core/export/format.h"
-#include "core/plan/placement_export.h"
-#include "core/plan/plan_schedule.h"
+#include "core/export/writers.h"
+#include "core/schedule/plan_schedule.h"
+#include "core/simulation/simulator.h"
 
 namespace turnpoint {
+
+Expected<std::string> write_placement_trace(const PlacementPlan& plan) {
+  const auto simulation = simulate(*plan.graph, plan.placement, true, "placement of the plan");
+  if (!simulation) return simulation.error();
+  return write_trace(*plan.graph, plan.placement, *simulation);
+}
 
 ExportFormat trace_format() {
   return {.key = "trace",

@@ -3,12 +3,9 @@
 
 #include <fmt/format.h>
 #include <algorithm>
-#include <filesystem>
 
 #include "core/base/text.h"
 #include "core/hardware/naming.h"
-#include "core/hardware/probe_local.h"
-#include "core/hardware/profile_builder.h"
 
 namespace turnpoint {
 
@@ -70,23 +67,6 @@ Expected<ClusterPtr> with_devices(const ClusterPtr& cluster, int devices) {
   cut->name = base + shape_suffix(cut->nodes, cut->devices_per_node);
   cut->title = cluster_title(cut->nodes, cut->devices_per_node, cluster->device.name);
   return ClusterPtr(cut);
-}
-
-Expected<ClusterPtr> open_hardware(const std::string& specification) {
-  if (specification.empty()) return usage_error("no hardware named: give a preset or the path of a hardware profile");
-  if (specification == "local") return local_hardware();
-  std::error_code ec;
-  const bool looks_like_a_path = specification.find('/') != std::string::npos || specification.ends_with(".json");
-  if (looks_like_a_path || std::filesystem::is_regular_file(specification, ec))
-    return read_hardware_file(specification);
-  if (specification.find('+') == std::string::npos) return cluster_preset(specification);
-  std::vector<ClusterPtr> parts;
-  for (const auto name : split(specification, '+')) {
-    auto part = cluster_preset(std::string(name));
-    if (!part) return part.error();
-    parts.push_back(*part);
-  }
-  return join_clusters(parts);
 }
 
 }  // namespace turnpoint

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include "core/import/model_source.h"
+#include "core/import/source/model_source.h"
 
 namespace turnpoint {
 

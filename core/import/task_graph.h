@@ -10,7 +10,7 @@
 //     all, with its control inputs; a variable is co-located with what reads and writes it; one round of a loop. Bytes
 //     come from the shapes that the file states and those that follow from them, with 1 for sizes that it leaves open,
 //     times from the default device's data sheet. The network's own training graph, with the importer's costs, is
-//     core/plan/training_graph.h.
+//     core/schedule/training_graph.h.
 // Reading is one pass over the text without a tree of it, so that a graph of a million tasks needs little more than
 // itself; nesting is limited, and every message names file, place and reason.
 #pragma once

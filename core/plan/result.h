@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,7 +21,7 @@ struct ResultPoint {
   std::int64_t memory_bytes = 0;
   double time_s = 0, compute_s = 0, network_s = 0;
   bool fits = false;
-  /// On the simulated clock (core/plan/simulated_points.h), where that was asked for.
+  /// On the simulated clock (core/schedule/simulated_points.h), where that was asked for.
   std::optional<double> simulated_time_s = std::nullopt;
   std::optional<std::int64_t> simulated_memory_bytes = std::nullopt;
 
@@ -66,7 +65,7 @@ struct Result {
   MethodTraits traits;         ///< of the method with these options; not in files
   std::string objective;  ///< "mini-time" where it is one chosen plan (core/search/objectives.h); empty: the frontier
   Clock clock = Clock::additive;
-  /// What fits, and so the turning point, was judged by simulated peaks (core/plan/fitting.h), not by plain sums.
+  /// What fits, and so the turning point, was judged by simulated peaks (core/schedule/fitting.h), not by plain sums.
   bool fits_by_peak = false;
   bool exact = false;
   std::optional<double> gap;                            ///< nullopt: not certified (a single-answer method)
@@ -99,9 +98,5 @@ std::vector<std::string> describe_fastest(const Result& result);
 std::string space_words(const MethodTraits& method);
 /// "11.2 GiB peak", or the plain sum where the peak was not simulated: "9.6 GiB".
 std::string memory_words(const ResultPoint& point);
-
-/// turnpoint/result@1 and turnpoint/results@1.
-nlohmann::json write_result(const Result& result, bool with_plans);
-nlohmann::json write_results(const std::vector<ResultPtr>& results, bool with_plans);
 
 }  // namespace turnpoint

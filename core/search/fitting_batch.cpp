@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/search/fitting_batch.h"
 
-#include "core/plan/fitting.h"
+#include "core/schedule/fitting.h"
 #include "core/search/registry.h"
 
 namespace turnpoint {

@@ -7,12 +7,12 @@
 
 #include "core/base/expected.h"
 #include "core/base/progress.h"
-#include "core/import/model_source.h"
+#include "core/import/source/model_source.h"
 #include "core/scenario/scenario.h"
 
 namespace turnpoint {
 
-/// The largest of batch/2, batch/4, ..., 1 with which `ft` has a plan whose simulated peak fits (core/plan/fitting.h):
+/// The largest of batch/2, batch/4, ..., 1 with which `ft` has a plan whose simulated peak fits (core/schedule/fitting.h):
 /// sketches are searched, so a batch that it names truly has such a plan, and one that it passes over nearly certainly
 /// has none. nullopt: none of them, or the model cannot be bound to any of them. Errors: cancelled, no memory.
 Expected<std::optional<std::int64_t>> fitting_batch(const ModelSource& source, const ScenarioPtr& scenario,

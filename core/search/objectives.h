@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/search/method.h"
+#include "core/search/method/method.h"
 
 namespace turnpoint {
 

@@ -7,16 +7,16 @@
 
 #include "core/base/text.h"
 #include "core/plan/beyond_switches.h"
-#include "core/plan/simulated_points.h"
+#include "core/schedule/simulated_points.h"
 #include "core/search/baselines/fsdp.h"
 #include "core/search/baselines/manual.h"
 #include "core/search/baselines/megatron.h"
 #include "core/search/baselines/mesh_tensorflow.h"
-#include "core/search/baselines/notes.h"
 #include "core/search/baselines/tofu.h"
 #include "core/search/frontier_tracking/published_searcher.h"
 #include "core/search/frontier_tracking/searcher.h"
-#include "core/search/placement/placement_search.h"
+#include "core/search/method/notes.h"
+#include "core/search/placement_search.h"
 
 namespace turnpoint {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/search/method.h"
+#include "core/search/method/method.h"
 
 namespace turnpoint {
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/plan_io/placement_json.h"
+#include "core/plan_io/plan_json.h"
 #include "core/search/reopen.h"
 
 #include <fmt/format.h>
@@ -11,11 +13,9 @@
 #include "core/base/json_fields.h"
 #include "core/base/named_file.h"
 #include "core/base/text.h"
-#include "core/import/model_source.h"
+#include "core/import/source/model_source.h"
 #include "core/import/task_graph.h"
-#include "core/plan/export.h"
-#include "core/plan/placement_export.h"
-#include "core/plan/plan_read.h"
+#include "core/plan_io/plan_read.h"
 #include "core/scenario/scenario_json.h"
 #include "core/scenario/task_scenario.h"
 #include "core/search/objectives.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/base/expected.h"
-#include "core/import/model_source.h"
+#include "core/import/source/model_source.h"
 #include "core/scenario/scenario.h"
 
 namespace turnpoint {

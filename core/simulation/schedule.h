@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who does what when, and what it holds meanwhile: what timeline and memory views draw. One form for placements (made
-// of a Simulation) and for sharding plans (core/plan/plan_schedule.h), so that the views know one thing.
+// of a Simulation) and for sharding plans (core/schedule/plan_schedule.h), so that the views know one thing.
 //
 // A structure of arrays: items lie lane by lane, and in a lane by rising start. Immutable and shared.
 #pragma once

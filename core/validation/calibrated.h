@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/plan/plan.h"
-#include "core/plan/step_job.h"
+#include "core/probe/step_job.h"
 #include "core/scenario/scenario.h"
 
 namespace turnpoint {

@@ -9,8 +9,8 @@
 #include <tuple>
 
 #include "core/base/text.h"
-#include "core/plan/plan_lowering.h"
 #include "core/plan/reprice.h"
+#include "core/schedule/plan_lowering.h"
 
 namespace turnpoint {
 

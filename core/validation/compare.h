@@ -4,7 +4,7 @@
 // Predicted: the plan's own items, on the additive clock (core/plan/plan.h), since ranks compute and exchange one after
 // the other. Memory per kind is that clock's; their sum knows no liveness: what is held at once stays below it, since
 // kept copies go while gradients come. The peak is that of the plan's items in the order of their issue, one after the
-// other (core/plan/plan_schedule.h has the rules of what lives how long).
+// other (core/schedule/plan_schedule.h has the rules of what lives how long).
 //
 // Measured: the lower quartile of the timed steps on CPU ranks, the median on GPUs: the statistics that profiles are
 // made of as well. Ranks that share cores with other programs wait for each other at every exchange, so what disturbs
@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "core/base/expected.h"
-#include "core/plan/step_job.h"
+#include "core/probe/step_job.h"
 #include "core/scenario/scenario.h"
 #include "core/validation/validation_report.h"
 

@@ -5,8 +5,8 @@
 
 #include <map>
 
-#include "core/plan/step_links.h"
-#include "core/plan/training_graph.h"
+#include "core/schedule/step_links.h"
+#include "core/schedule/training_graph.h"
 #include "core/simulation/simulator.h"
 
 namespace turnpoint {
@@ -20,7 +20,7 @@ Error cannot_run(std::string what, std::string hint) {
 }
 
 /// Which part of its operator each task is: all of it, or one time step. The unrolled graph has the steps of an
-/// operator in a row, those of the second direction behind those of the first (core/plan/unrolling.h).
+/// operator in a row, those of the second direction behind those of the first (core/schedule/unrolling.h).
 Expected<std::vector<StepPlacement::Task>> tasks_of(const Model& model, const PlacementPlan& plan) {
   std::map<std::pair<OperatorId, TaskRole>, std::vector<TaskIndex>> all;
   for (TaskIndex t = 0; t < plan.graph->task_count(); ++t) {

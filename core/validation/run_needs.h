@@ -9,7 +9,7 @@
 #include "core/base/expected.h"
 #include "core/hardware/cluster.h"
 #include "core/plan/any_plan.h"
-#include "core/plan/step_job.h"
+#include "core/probe/step_job.h"
 #include "core/scenario/scenario.h"
 #include "core/validation/step_of.h"
 

@@ -4,7 +4,7 @@
 
 #include "core/base/expected.h"
 #include "core/plan/any_plan.h"
-#include "core/plan/step_job.h"
+#include "core/probe/step_job.h"
 #include "core/scenario/scenario.h"
 
 namespace turnpoint {

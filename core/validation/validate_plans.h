@@ -9,7 +9,7 @@
 
 #include "core/base/progress.h"
 #include "core/plan/result.h"
-#include "core/plan/step_job.h"
+#include "core/probe/step_job.h"
 #include "core/validation/run_needs.h"
 #include "core/validation/step_of.h"
 #include "core/validation/validation_report.h"

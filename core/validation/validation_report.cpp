@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/json_fields.h"
-#include "core/plan/escape.h"
+#include "core/plan_io/escape.h"
 
 namespace turnpoint {
 

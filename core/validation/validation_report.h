@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/base/expected.h"
-#include "core/plan/step_job.h"
+#include "core/probe/step_job.h"
 
 namespace turnpoint {
 

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "core/base/text.h"
-#include "core/plan/escape.h"
+#include "core/plan_io/escape.h"
 #include "core/validation/validation_report.h"
 
 namespace turnpoint {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "gpu_probe/backend.h"
+#include "gpu_probe/job/backend.h"
 
 namespace turnpoint::probe {
 

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 
-#include "gpu_probe/backend.h"
+#include "gpu_probe/job/backend.h"
 
 namespace turnpoint::probe::cuda {
 

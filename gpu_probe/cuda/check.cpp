@@ -7,9 +7,9 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "gpu_probe/backend.h"
 #include "gpu_probe/cpu/kernels.h"
 #include "gpu_probe/cuda/calls.h"
+#include "gpu_probe/job/backend.h"
 
 namespace turnpoint::probe::cuda {
 

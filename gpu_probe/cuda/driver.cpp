@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "gpu_probe/backend.h"
+#include "gpu_probe/job/backend.h"
 
 namespace turnpoint::probe::cuda {
 

@@ -5,7 +5,7 @@
 #include <sched.h>
 #include <algorithm>
 
-#include "gpu_probe/backend.h"
+#include "gpu_probe/job/backend.h"
 
 namespace turnpoint::probe::cuda {
 

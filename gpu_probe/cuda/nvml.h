@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/hardware/host_topology.h"
-#include "gpu_probe/backend.h"
 #include "gpu_probe/cuda/library.h"
+#include "gpu_probe/job/backend.h"
 
 namespace turnpoint::probe::cuda {
 

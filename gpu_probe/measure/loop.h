@@ -8,7 +8,7 @@
 #include <span>
 
 #include "core/hardware/probe_job.h"
-#include "gpu_probe/backend.h"
+#include "gpu_probe/job/backend.h"
 
 namespace turnpoint::probe {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/hardware/probe_job.h"
-#include "core/plan/step_job.h"
+#include "core/probe/step_job.h"
 #include "gpu_probe/ranks/launch.h"
 
 namespace turnpoint::probe {

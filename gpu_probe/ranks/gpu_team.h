@@ -2,8 +2,8 @@
 // Ranks with a GPU each, as the measuring loop sees them: they agree as CPU ranks do, and exchange by NCCL.
 #pragma once
 
-#include "gpu_probe/ranks/gpu_collectives.h"
 #include "gpu_probe/ranks/host_team.h"
+#include "gpu_probe/transport/gpu_collectives.h"
 
 namespace turnpoint::probe {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "gpu_probe/ranks/acceptor.h"
 #include "gpu_probe/ranks/host_part.h"
+#include "gpu_probe/transport/acceptor.h"
 
 namespace turnpoint::probe {
 

@@ -12,7 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gpu_probe/cpu/cpu_backend.h"
-#include "gpu_probe/ranks/mpi_links.h"
+#include "gpu_probe/transport/mpi_links.h"
 
 namespace turnpoint::probe {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "gpu_probe/ranks/crew.h"
 #include "gpu_probe/ranks/launch.h"
+#include "gpu_probe/transport/crew.h"
 
 namespace turnpoint::probe {
 

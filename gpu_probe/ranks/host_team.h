@@ -3,7 +3,7 @@
 #pragma once
 
 #include "gpu_probe/measure/loop.h"
-#include "gpu_probe/ranks/collectives.h"
+#include "gpu_probe/transport/collectives.h"
 
 namespace turnpoint::probe {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/base/expected.h"
-#include "gpu_probe/ranks/socket.h"
+#include "gpu_probe/transport/socket.h"
 
 namespace turnpoint::probe {
 

@@ -5,9 +5,9 @@
 #include <functional>
 #include <string>
 
-#include "core/plan/step_job.h"
-#include "gpu_probe/ranks/crew.h"
-#include "gpu_probe/ranks/rank_links.h"
+#include "core/probe/step_job.h"
+#include "gpu_probe/transport/crew.h"
+#include "gpu_probe/transport/rank_links.h"
 
 namespace turnpoint::probe {
 

@@ -14,8 +14,8 @@
 #include "gpu_probe/ranks/controller.h"
 #include "gpu_probe/ranks/gpu_team.h"
 #include "gpu_probe/ranks/host_team.h"
-#include "gpu_probe/ranks/rank_links.h"
 #include "gpu_probe/ranks/step_worker.h"
+#include "gpu_probe/transport/rank_links.h"
 
 namespace turnpoint::probe {
 

@@ -2,7 +2,7 @@
 // One rank: opens its device and measures the job's items in step with the other ranks.
 #pragma once
 
-#include "gpu_probe/ranks/crew.h"
+#include "gpu_probe/transport/crew.h"
 
 namespace turnpoint::probe {
 

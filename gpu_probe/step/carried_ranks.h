@@ -8,9 +8,9 @@
 
 #include <memory>
 
-#include "gpu_probe/ranks/collectives.h"
-#include "gpu_probe/ranks/transport.h"
 #include "gpu_probe/step/communicator.h"
+#include "gpu_probe/transport/collectives.h"
+#include "gpu_probe/transport/transport.h"
 
 namespace turnpoint::step::TURNPOINT_REAL {
 

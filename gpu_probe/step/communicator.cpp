@@ -7,7 +7,7 @@
 #include <deque>
 #include <mutex>
 
-#include "gpu_probe/step/block.h"
+#include "gpu_probe/step/values/block.h"
 
 namespace turnpoint::step::TURNPOINT_REAL {
 

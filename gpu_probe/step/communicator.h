@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "core/base/expected.h"
-#include "gpu_probe/step/place.h"
+#include "gpu_probe/step/values/place.h"
 
 namespace turnpoint::step::TURNPOINT_REAL {
 

@@ -5,10 +5,10 @@
 #include <map>
 #include <tuple>
 
-#include "core/plan/step_job.h"
+#include "core/probe/step_job.h"
 #include "gpu_probe/cpu/clones.h"
-#include "gpu_probe/step/numbers.h"
 #include "gpu_probe/step/run.h"
+#include "gpu_probe/step/values/numbers.h"
 
 namespace turnpoint::step {
 

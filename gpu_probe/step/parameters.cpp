@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "gpu_probe/cpu/clones.h"
-#include "gpu_probe/step/numbers.h"
+#include "gpu_probe/step/values/numbers.h"
 
 namespace turnpoint::step::TURNPOINT_REAL {
 

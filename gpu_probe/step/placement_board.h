@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "core/base/expected.h"
-#include "gpu_probe/step/block.h"
+#include "gpu_probe/step/values/block.h"
 
 namespace turnpoint::step::TURNPOINT_REAL {
 

@@ -8,11 +8,11 @@
 #include <memory>
 #include <vector>
 
-#include "gpu_probe/ranks/collectives.h"
-#include "gpu_probe/ranks/shared_region.h"
-#include "gpu_probe/ranks/transport.h"
 #include "gpu_probe/step/placement_board.h"
 #include "gpu_probe/step/placement_program.h"
+#include "gpu_probe/transport/collectives.h"
+#include "gpu_probe/transport/shared_region.h"
+#include "gpu_probe/transport/transport.h"
 
 namespace turnpoint::probe {
 class GpuCollectives;

@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/plan/step_job.h"
+#include "core/probe/step_job.h"
 #include "gpu_probe/step/placement_pieces.h"
 #include "gpu_probe/step/program.h"
 

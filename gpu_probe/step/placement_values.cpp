@@ -2,8 +2,8 @@
 // What the tasks of a placed step read: tensors and their parts, through views; gradients summed over all readers.
 #include <algorithm>
 
-#include "gpu_probe/step/numbers.h"
 #include "gpu_probe/step/placement_rank.h"
+#include "gpu_probe/step/values/numbers.h"
 
 namespace turnpoint::step::TURNPOINT_REAL {
 

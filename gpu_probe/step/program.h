@@ -14,7 +14,7 @@
 #include "core/base/expected.h"
 #include "core/plan/plan.h"
 #include "gpu_probe/step/kernels/kernels.h"
-#include "gpu_probe/step/options.h"
+#include "gpu_probe/step/values/options.h"
 
 namespace turnpoint::step::TURNPOINT_REAL {
 

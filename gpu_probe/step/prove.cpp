@@ -4,8 +4,8 @@
 
 #include "core/base/machine_memory.h"
 #include "gpu_probe/step/run.h"
-#include "gpu_probe/step/whole_step.h"
 #include "gpu_probe/step/timed.h"
+#include "gpu_probe/step/whole_step.h"
 
 namespace turnpoint::step {
 

@@ -5,9 +5,9 @@
 
 #include <optional>
 
-#include "core/plan/step_job.h"
-#include "gpu_probe/ranks/transport.h"
+#include "core/probe/step_job.h"
 #include "gpu_probe/step/communicator.h"
+#include "gpu_probe/transport/transport.h"
 
 namespace turnpoint::step::TURNPOINT_REAL {
 

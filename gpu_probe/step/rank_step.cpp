@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gpu_probe/step/numbers.h"
+#include "gpu_probe/step/values/numbers.h"
 
 namespace turnpoint::step::TURNPOINT_REAL {
 

@@ -10,7 +10,7 @@
 #include <memory>
 #include <unordered_map>
 
-#include "core/plan/step_job.h"
+#include "core/probe/step_job.h"
 #include "gpu_probe/step/communicator.h"
 #include "gpu_probe/step/parameters.h"
 #include "gpu_probe/step/program.h"

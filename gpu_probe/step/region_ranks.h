@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "gpu_probe/ranks/shared_region.h"
 #include "gpu_probe/step/communicator.h"
+#include "gpu_probe/transport/shared_region.h"
 
 namespace turnpoint::step::TURNPOINT_REAL {
 

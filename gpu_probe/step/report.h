@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "gpu_probe/step/region.h"
+#include "gpu_probe/step/values/region.h"
 
 namespace turnpoint::step {
 

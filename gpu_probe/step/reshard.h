@@ -4,8 +4,8 @@
 #pragma once
 
 #include "core/plan/plan.h"
-#include "gpu_probe/step/block.h"
 #include "gpu_probe/step/communicator.h"
+#include "gpu_probe/step/values/block.h"
 
 namespace turnpoint::step::TURNPOINT_REAL {
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "core/plan/plan.h"
-#include "gpu_probe/step/options.h"
-#include "gpu_probe/step/real.h"
 #include "gpu_probe/step/report.h"
+#include "gpu_probe/step/values/options.h"
+#include "gpu_probe/step/values/real.h"
 
 namespace turnpoint::step {
 

@@ -2,10 +2,10 @@
 // A whole step on ranks that are processes, with all that they recorded brought together.
 #pragma once
 
-#include "core/plan/step_job.h"
-#include "gpu_probe/ranks/transport.h"
+#include "core/probe/step_job.h"
 #include "gpu_probe/step/communicator.h"
 #include "gpu_probe/step/run.h"
+#include "gpu_probe/transport/transport.h"
 
 namespace turnpoint::step::TURNPOINT_REAL {
 

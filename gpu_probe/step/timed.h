@@ -4,10 +4,10 @@
 
 #include <functional>
 
-#include "core/plan/step_job.h"
-#include "gpu_probe/ranks/rank_links.h"
+#include "core/probe/step_job.h"
 #include "gpu_probe/step/communicator.h"
-#include "gpu_probe/step/options.h"
+#include "gpu_probe/step/values/options.h"
+#include "gpu_probe/transport/rank_links.h"
 
 namespace turnpoint::step {
 

@@ -18,7 +18,7 @@
 #include "app/schedule_loader.h"
 #include "core/base/json.h"
 #include "core/export/format.h"
-#include "core/import/model_source.h"
+#include "core/import/source/model_source.h"
 #include "real_window.h"
 #include "test_data.h"
 #include "views/graph/graph_scene.h"

@@ -15,7 +15,7 @@
 #include "app/document.h"
 #include "app/main_window.h"
 #include "app/search_runner.h"
-#include "core/plan/task_graph_json.h"
+#include "core/plan_io/task_graph_json.h"
 #include "search/small_graphs.h"
 #include "views/common/selection_model.h"
 #include "views/frontier/frontier_chart.h"

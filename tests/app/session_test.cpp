@@ -7,7 +7,7 @@
 
 #include "app/session.h"
 #include "core/base/json.h"
-#include "plan/schema_check.h"
+#include "plan_io/schema_check.h"
 
 using namespace turnpoint;
 using namespace turnpoint::app;

@@ -10,7 +10,7 @@
 
 #include "core/base/json.h"
 #include "core/search/registry.h"
-#include "plan/schema_check.h"
+#include "plan_io/schema_check.h"
 #include "study_figures.h"
 
 using namespace turnpoint;

@@ -10,8 +10,8 @@
 #include <cstring>
 #include <thread>
 
-#include "core/import/model_source.h"
-#include "core/plan/simulated_points.h"
+#include "core/import/source/model_source.h"
+#include "core/schedule/simulated_points.h"
 #include "core/search/registry.h"
 
 using namespace turnpoint;

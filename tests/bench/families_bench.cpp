@@ -19,7 +19,7 @@
 #include "core/base/text.h"
 #include "core/import/huggingface/nearest.h"
 #include "core/import/huggingface/text_checks.h"
-#include "core/import/model_source.h"
+#include "core/import/source/model_source.h"
 
 namespace {
 

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <string>
 
-#include "core/import/model_source.h"
+#include "core/import/source/model_source.h"
 #include "import/onnx_writer.h"
 #include "test_data.h"
 

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "core/search/placement/placement_registry.h"
+#include "core/search/placement_registry.h"
 #include "simulation/layered_dag.h"
 
 namespace {

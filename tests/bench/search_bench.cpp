@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "core/import/model_source.h"
+#include "core/import/source/model_source.h"
 #include "core/search/registry.h"
 
 namespace {

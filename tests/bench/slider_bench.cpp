@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "core/import/model_source.h"
+#include "core/import/source/model_source.h"
 #include "core/search/frontier_tracking/structure.h"
 #include "core/search/registry.h"
 

@@ -20,7 +20,7 @@
 #include <fstream>
 #include <string>
 
-#include "core/search/placement/placement_registry.h"
+#include "core/search/placement_registry.h"
 #include "core/simulation/schedule.h"
 #include "simulation/layered_dag.h"
 #include "views/graph/layout_service.h"

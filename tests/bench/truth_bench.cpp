@@ -17,8 +17,8 @@
 #include <thread>
 
 #include "core/cost/calibration.h"
-#include "core/hardware/profile_builder.h"
-#include "core/import/model_source.h"
+#include "core/hardware/measured/profile_builder.h"
+#include "core/import/source/model_source.h"
 #include "core/search/registry.h"
 #include "test_data.h"
 

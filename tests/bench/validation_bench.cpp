@@ -10,9 +10,9 @@
 #include <string>
 
 #include "core/base/text.h"
-#include "core/cost/measure_machine.h"
-#include "core/import/model_source.h"
-#include "core/plan/step_client.h"
+#include "core/import/source/model_source.h"
+#include "core/probe/measure_machine.h"
+#include "core/probe/step_client.h"
 #include "core/search/registry.h"
 #include "core/validation/validate_plans.h"
 

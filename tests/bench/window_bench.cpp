@@ -37,7 +37,7 @@
 #include "app/graph_tab.h"
 #include "app/main_window.h"
 #include "bench/opened_window.h"
-#include "core/plan/task_graph_json.h"
+#include "core/plan_io/task_graph_json.h"
 #include "simulation/layered_dag.h"
 #include "views/frontier/frontier_chart.h"
 #include "views/graph/task_graph_view.h"

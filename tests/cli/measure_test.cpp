@@ -12,7 +12,7 @@
 #include "core/hardware/cluster.h"
 #include "core/hardware/probe_job.h"
 #include "core/hardware/probe_messages.h"
-#include "plan/schema_check.h"
+#include "plan_io/schema_check.h"
 
 using namespace turnpoint;
 using namespace turnpoint::test;

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command_line.h"
-#include "plan/schema_check.h"
+#include "plan_io/schema_check.h"
 
 using namespace turnpoint::test;
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command_line.h"
-#include "plan/schema_check.h"
+#include "plan_io/schema_check.h"
 
 using namespace turnpoint;
 using nlohmann::json;

@@ -10,8 +10,10 @@
 #include <set>
 
 #include "core/export/format.h"
-#include "core/plan/export.h"
-#include "core/plan/result_text.h"
+#include "core/export/writers.h"
+#include "core/plan_io/plan_json.h"
+#include "core/plan_io/result_json.h"
+#include "core/plan_io/result_text.h"
 #include "search/scenarios.h"
 
 using namespace turnpoint;

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "core/base/expected.h"
-#include "core/import/model_source.h"
+#include "core/import/source/model_source.h"
 
 namespace turnpoint::test {
 

@@ -6,7 +6,7 @@
 
 #include "core/base/text.h"
 #include "core/hardware/probe_messages.h"
-#include "core/plan/step_client.h"
+#include "core/probe/step_client.h"
 #include "core/search/registry.h"
 #include "core/search/scenario_of.h"
 #include "core/validation/step_of.h"

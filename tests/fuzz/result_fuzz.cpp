@@ -4,8 +4,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/json.h"
-#include "core/plan/export.h"
-#include "core/plan/plan_read.h"
+#include "core/export/writers.h"
+#include "core/plan_io/plan_json.h"
+#include "core/plan_io/plan_read.h"
+#include "core/plan_io/result_json.h"
 #include "core/search/registry.h"
 #include "core/search/reopen.h"
 #include "core/search/scenario_of.h"

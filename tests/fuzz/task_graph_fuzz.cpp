@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "core/import/task_graph.h"
-#include "core/plan/task_graph_json.h"
+#include "core/plan_io/task_graph_json.h"
 #include "core/simulation/simulator.h"
 
 extern "C" const char* turnpoint_fuzz_corpus() { return "placement:task_graph"; }

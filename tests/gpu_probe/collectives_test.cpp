@@ -5,7 +5,7 @@
 #include <functional>
 #include <thread>
 
-#include "gpu_probe/ranks/collectives.h"
+#include "gpu_probe/transport/collectives.h"
 
 using namespace turnpoint;
 using namespace turnpoint::probe;

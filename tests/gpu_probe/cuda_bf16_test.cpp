@@ -12,12 +12,12 @@
 #include "core/search/registry.h"
 #include "gpu_probe/emulated_gpu/bf16.h"
 #include "gpu_probe/emulated_gpu/load.h"
-#include "gpu_probe/step/block.h"
 #include "gpu_probe/step/cuda/run.h"
 #include "gpu_probe/step/cuda/walk.h"
 #include "gpu_probe/step/kernels/kernels.h"
 #include "gpu_probe/step/program.h"
 #include "gpu_probe/step/run.h"
+#include "gpu_probe/step/values/block.h"
 #include "gpu_probe/step_checks.h"
 #include "gpu_probe/step_models.h"
 

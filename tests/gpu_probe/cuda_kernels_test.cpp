@@ -8,10 +8,10 @@
 #include <random>
 
 #include "gpu_probe/emulated_gpu/load.h"
-#include "gpu_probe/step/block.h"
 #include "gpu_probe/step/cuda/run.h"
 #include "gpu_probe/step/cuda/walk.h"
 #include "gpu_probe/step/run.h"
+#include "gpu_probe/step/values/block.h"
 #include "gpu_probe/step_models.h"
 
 using namespace turnpoint;

@@ -5,7 +5,7 @@
 #include <QtTest>
 #include <random>
 
-#include "core/plan/step_client.h"
+#include "core/probe/step_client.h"
 #include "core/validation/compare_placement.h"
 #include "core/validation/placement_step.h"
 #include "gpu_probe/emulated_gpu/load.h"

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/cost/operator_cost.h"
-#include "core/plan/step_client.h"
-#include "core/search/method.h"
+#include "core/probe/step_client.h"
+#include "core/search/method/method.h"
 #include "core/validation/compare.h"
 #include "core/validation/step_of.h"
 #include "gpu_probe/emulated_gpu/probe.h"

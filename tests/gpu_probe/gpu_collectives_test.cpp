@@ -6,8 +6,8 @@
 
 #include "gpu_probe/emulated_gpu/load.h"
 #include "gpu_probe/host_ranks.h"
-#include "gpu_probe/ranks/gpu_collectives.h"
 #include "gpu_probe/ranks/host_team.h"
+#include "gpu_probe/transport/gpu_collectives.h"
 
 using namespace turnpoint;
 using namespace turnpoint::probe;

@@ -9,7 +9,7 @@
 #include "gpu_probe/probe_hosts.h"
 #include "gpu_probe/step_jobs.h"
 #include "gpu_probe/step_models.h"
-#include "plan/schema_check.h"
+#include "plan_io/schema_check.h"
 
 using namespace turnpoint;
 

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "core/plan/step_client.h"
+#include "core/probe/step_client.h"
 #include "core/simulation/simulator.h"
 #include "core/validation/compare_placement.h"
 #include "core/validation/placement_step.h"

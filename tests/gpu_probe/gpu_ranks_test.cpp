@@ -6,8 +6,8 @@
 #include <QTest>
 #include <nlohmann/json.hpp>
 
-#include "core/cost/measure_machine.h"
 #include "core/hardware/probe_client.h"
+#include "core/probe/measure_machine.h"
 #include "gpu_probe/cuda/nccl.h"
 #include "gpu_probe/emulated_gpu/probe.h"
 #include "gpu_probe/step_jobs.h"

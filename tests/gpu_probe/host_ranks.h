@@ -5,7 +5,7 @@
 #include <functional>
 #include <thread>
 
-#include "gpu_probe/ranks/host_collectives.h"
+#include "gpu_probe/transport/host_collectives.h"
 
 namespace turnpoint::test {
 

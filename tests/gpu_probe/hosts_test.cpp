@@ -7,7 +7,7 @@
 #include "gpu_probe/recurrent_models.h"
 #include "gpu_probe/step_jobs.h"
 #include "gpu_probe/step_models.h"
-#include "plan/schema_check.h"
+#include "plan_io/schema_check.h"
 
 using namespace turnpoint;
 using namespace turnpoint::test;

@@ -3,8 +3,8 @@
 // a CPU rank counts while turnpoint-probe carries out the plan.
 #include <QtTest>
 
-#include "core/import/model_source.h"
-#include "core/plan/step_client.h"
+#include "core/import/source/model_source.h"
+#include "core/probe/step_client.h"
 #include "core/search/registry.h"
 #include "core/validation/compare.h"
 #include "core/validation/step_of.h"

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "core/plan/placement_plan.h"
-#include "core/plan/training_graph.h"
+#include "core/schedule/training_graph.h"
 
 namespace turnpoint::test {
 

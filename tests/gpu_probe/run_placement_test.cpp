@@ -6,15 +6,15 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "core/plan/step_client.h"
-#include "core/plan/step_placement.h"
+#include "core/probe/step_client.h"
+#include "core/probe/step_placement.h"
 #include "core/simulation/simulator.h"
 #include "core/validation/compare_placement.h"
 #include "core/validation/placement_step.h"
 #include "gpu_probe/placements.h"
 #include "gpu_probe/recurrent_models.h"
 #include "gpu_probe/step_models.h"
-#include "plan/schema_check.h"
+#include "plan_io/schema_check.h"
 #include "search/scenarios.h"
 
 using namespace turnpoint;

@@ -9,11 +9,11 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "core/plan/step_client.h"
-#include "core/search/method.h"
+#include "core/probe/step_client.h"
+#include "core/search/method/method.h"
 #include "gpu_probe/step_jobs.h"
 #include "gpu_probe/step_models.h"
-#include "plan/schema_check.h"
+#include "plan_io/schema_check.h"
 #include "send_signal.h"
 
 using namespace turnpoint;

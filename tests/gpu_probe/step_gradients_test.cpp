@@ -5,7 +5,7 @@
 #include <cmath>
 #include <map>
 
-#include "gpu_probe/step/numbers.h"
+#include "gpu_probe/step/values/numbers.h"
 #include "gpu_probe/step_checks.h"
 #include "gpu_probe/step_models.h"
 

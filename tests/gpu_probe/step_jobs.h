@@ -3,8 +3,8 @@
 #pragma once
 
 #include "core/cost/operator_cost.h"
-#include "core/plan/step_client.h"
-#include "core/search/method.h"
+#include "core/probe/step_client.h"
+#include "core/search/method/method.h"
 #include "search/scenarios.h"
 
 namespace turnpoint::test {

@@ -5,7 +5,7 @@
 #include <random>
 #include <set>
 
-#include "core/plan/training_graph.h"
+#include "core/schedule/training_graph.h"
 #include "core/simulation/simulator.h"
 #include "core/validation/placement_step.h"
 #include "gpu_probe/placements.h"

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "gpu_probe/step/communicator.h"
-#include "gpu_probe/step/place.h"
+#include "gpu_probe/step/values/place.h"
 #include "gpu_probe/step_checks.h"
 #include "plan/hand_plan.h"
 

@@ -9,10 +9,10 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "core/cost/probe_profile.h"
 #include "core/hardware/probe_client.h"
+#include "core/probe/probe_profile.h"
 #include "gpu_probe/cuda/nvml.h"
-#include "plan/schema_check.h"
+#include "plan_io/schema_check.h"
 
 using namespace turnpoint;
 using nlohmann::json;

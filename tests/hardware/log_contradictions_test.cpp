@@ -7,7 +7,7 @@
 #include <QTest>
 #include <fstream>
 
-#include "core/hardware/profile_builder.h"
+#include "core/hardware/measured/profile_builder.h"
 
 using namespace turnpoint;
 

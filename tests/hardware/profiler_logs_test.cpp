@@ -8,7 +8,7 @@
 #include <cmath>
 #include <fstream>
 
-#include "core/hardware/profile_builder.h"
+#include "core/hardware/measured/profile_builder.h"
 #include "test_data.h"
 
 using namespace turnpoint;

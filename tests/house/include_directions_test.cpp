@@ -48,6 +48,19 @@ class IncludeDirectionsTest : public QObject {
     QVERIFY2(left.empty(), left.empty() ? "" : left.begin()->first.c_str());
   }
 
+  void folders_of_the_tree_form_no_circle() { QCOMPARE(texts(check_folder_circles(TURNPOINT_SOURCE_DIR)), std::vector<std::string>()); }
+
+  void a_circle_of_folders_is_found() {
+    SyntheticTree tree;
+    tree.add("core/search/registry.h", {"\"core/search/a_method/a.h\""});
+    tree.add("core/search/a_method/a.h");
+    QCOMPARE(texts(check_folder_circles(tree.root())), std::vector<std::string>());
+    tree.add("core/search/a_method/a.cpp", {"\"core/search/registry.h\""});
+    QCOMPARE(texts(check_folder_circles(tree.root())),
+             std::vector<std::string>({"core/search/a_method/a.cpp:2: closes a circle of folders: core/search -> "
+                                       "core/search/a_method -> core/search"}));
+  }
+
   void legal_includes_pass() {
     SyntheticTree tree;
     tree.add("core/base/a.h");

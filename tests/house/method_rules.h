@@ -33,7 +33,7 @@ inline std::vector<Violation> check_method_names(const fs::path& root, const std
 /// Who may include what between the registries of methods and the methods, which are the folders of core/search.
 inline std::vector<Violation> check_method_includes(const fs::path& root) {
   const std::string search = "core/search/", registry = "core/search/registry.h",
-                    placements = "core/search/placement/placement_registry.h";
+                    placements = "core/search/placement_registry.h";
   const std::set<std::string> of_placements = {search + "placement/placement_registry.cpp",
                                                search + "placement/placement_search.cpp"};
   // What is no method but what placement methods work on.

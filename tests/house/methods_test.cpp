@@ -49,10 +49,10 @@ class MethodsTest : public QObject {
 
   void wrong_includes_are_found() {
     SyntheticTree tree;
-    tree.add("core/search/a_method/a.h", {"\"core/search/method.h\""});
+    tree.add("core/search/a_method/a.h", {"\"core/search/method/method.h\""});
     tree.add("core/search/a_method/a.cpp", {"\"core/search/registry.h\""});
-    tree.add("core/search/pardnn/p.cpp", {"\"core/search/placement/placement_registry.h\""});
-    tree.add("core/search/placement/placement_search.cpp", {"\"core/search/placement/placement_registry.h\""});
+    tree.add("core/search/pardnn/p.cpp", {"\"core/search/placement_registry.h\""});
+    tree.add("core/search/placement_search.cpp", {"\"core/search/placement_registry.h\""});
     tree.add("core/search/registry.cpp", {"\"core/search/a_method/a.h\"", "\"core/search/registry.h\""});
     tree.add("core/search/reopen.cpp", {"\"core/search/placement/placed.h\"", "\"core/search/a_method/a.h\""});
     tree.add("app/x.cpp", {"\"core/search/registry.h\"", "\"core/search/a_method/a.h\""});
@@ -62,7 +62,7 @@ class MethodsTest : public QObject {
                  "core/search/a_method/a.cpp:2: a method must not include a registry of methods: "
                  "\"core/search/registry.h\"",
                  "core/search/pardnn/p.cpp:2: a method must not include a registry of methods: "
-                 "\"core/search/placement/placement_registry.h\"",
+                 "\"core/search/placement_registry.h\"",
                  "core/search/reopen.cpp:3: only the registry includes methods: \"core/search/a_method/a.h\""}));
   }
 };

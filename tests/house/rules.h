@@ -145,12 +145,18 @@ inline const std::map<std::string, std::set<std::string>>& allowed_includes() {
     t["core/cost"] = {"core/base", "core/model", "core/hardware", "core/scenario"};
     t["core/simulation"] = t["core/cost"];
     t["core/frontier"] = {"core/base"};
-    t["core/plan"] = {"core/base", "core/model",    "core/hardware",  "core/scenario",
-                      "core/cost", "core/frontier", "core/simulation"};
-    t["core/search"] = t["core/plan"];
-    t["core/search"].insert("core/plan");
-    t["core/validation"] = t["core/search"];
-    t["core/export"] = t["core/search"];
+    const auto above = [&](const char* module, const std::set<std::string>& more) {
+      t[module] = t["core/cost"];
+      t[module].insert("core/cost");
+      t[module].insert(more.begin(), more.end());
+    };
+    above("core/plan", {"core/frontier"});
+    above("core/plan_io", {"core/plan"});
+    above("core/schedule", {"core/plan", "core/simulation"});
+    above("core/probe", {"core/plan"});
+    above("core/export", {"core/plan", "core/plan_io", "core/schedule", "core/simulation"});
+    above("core/search", {"core/frontier", "core/plan", "core/plan_io", "core/schedule", "core/simulation"});
+    above("core/validation", {"core/plan", "core/plan_io", "core/probe", "core/schedule", "core/simulation"});
     std::set<std::string> whole_core;
     for (const auto& [name, unused] : t) whole_core.insert(name);
     t["views"] = whole_core;
@@ -211,14 +217,53 @@ inline std::vector<Violation> check_includes(const fs::path& root) {
       // Two doors: the probe reads plans and jobs that hold one; search/ itself (no method below it) opens models to
       // find a result's plans again.
       const bool door =
-          (module == "gpu_probe" && (include.path == "core/plan/plan.h" || include.path == "core/plan/step_job.h" ||
-                                     include.path == "core/plan/step_placement.h")) ||
+          (module == "gpu_probe" && (include.path == "core/plan/plan.h" || include.path == "core/probe/step_job.h" ||
+                                     include.path == "core/probe/step_placement.h")) ||
           (target == "core/import" && file.name.starts_with("core/search/") &&
            file.name.find('/', 12) == std::string::npos);
       if (target != module && !rule->second.contains(target) && !door)
         broken(module + " must not include " + target + ": \"" + include.path + "\"");
     }
   }
+  return found;
+}
+
+/// Folders include each other one way only, inside modules too: a search method its registry no more than a device of
+/// the probe its ranks. Each circle is told once, by its folders and one include that closes it.
+inline std::vector<Violation> check_folder_circles(const fs::path& root) {
+  struct Arrow {
+    std::string file, path;
+    int line = 0;
+  };
+  std::map<std::string, std::map<std::string, Arrow>> arrows;
+  const auto folder_of = [](const std::string& name) { return name.substr(0, name.rfind('/')); };
+  for (const auto& file : read_tree(root, {"app", "core", "views", "gpu_probe"}, kCppEndings))
+    for (const auto& include : includes_of(file))
+      if (const std::string to = folder_of(include.path);
+          include.quoted && to != folder_of(file.name) && fs::is_regular_file(root / include.path))
+        arrows[folder_of(file.name)].try_emplace(to, Arrow{file.name, include.path, include.line});
+  std::vector<Violation> found;
+  std::vector<std::string> way;
+  std::set<std::string> left;
+  const std::function<void(const std::string&)> walk = [&](const std::string& folder) {
+    way.push_back(folder);
+    for (const auto& [to, arrow] : arrows[folder]) {
+      const auto first = std::find(way.begin(), way.end(), to);
+      if (first != way.end()) {
+        std::string circle;
+        for (auto it = first; it != way.end(); ++it) circle += *it + " -> ";
+        found.push_back({arrow.file, arrow.line, "closes a circle of folders: " + circle + to});
+      } else if (!left.contains(to)) {
+        walk(to);
+      }
+    }
+    way.pop_back();
+    left.insert(folder);
+  };
+  std::vector<std::string> folders;
+  for (const auto& [folder, unused] : arrows) folders.push_back(folder);
+  for (const auto& folder : folders)
+    if (!left.contains(folder)) walk(folder);
   return found;
 }
 

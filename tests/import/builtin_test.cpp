@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "core/import/model_source.h"
+#include "core/import/source/model_source.h"
 
 using namespace turnpoint;
 

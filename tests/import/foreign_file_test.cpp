@@ -6,7 +6,7 @@
 
 #include "core/import/files/foreign_file.h"
 #include "core/import/files/safetensors.h"
-#include "core/import/model_source.h"
+#include "core/import/source/model_source.h"
 
 using namespace turnpoint;
 

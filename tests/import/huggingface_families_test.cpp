@@ -7,7 +7,7 @@
 
 #include "core/import/huggingface/families.h"
 #include "core/import/huggingface/huggingface.h"
-#include "core/import/model_source.h"
+#include "core/import/source/model_source.h"
 
 using namespace turnpoint;
 

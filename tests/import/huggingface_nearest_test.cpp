@@ -7,7 +7,7 @@
 
 #include "core/base/text.h"
 #include "core/import/huggingface/huggingface.h"
-#include "core/import/model_source.h"
+#include "core/import/source/model_source.h"
 #include "core/search/registry.h"
 #include "tests/test_data.h"
 

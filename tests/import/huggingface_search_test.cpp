@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "core/import/huggingface/huggingface.h"
-#include "core/import/model_source.h"
+#include "core/import/source/model_source.h"
 #include "core/plan/evaluator.h"
 #include "core/search/registry.h"
 

@@ -8,7 +8,7 @@
 #include "core/base/text.h"
 #include "core/import/huggingface/families.h"
 #include "core/import/huggingface/huggingface.h"
-#include "core/import/model_source.h"
+#include "core/import/source/model_source.h"
 #include "processor_clock.h"
 #include "test_data.h"
 

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <map>
 
-#include "core/import/model_source.h"
+#include "core/import/source/model_source.h"
 #include "test_data.h"
 
 using namespace turnpoint;

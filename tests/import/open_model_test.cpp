@@ -3,7 +3,7 @@
 #include <QTest>
 #include <fstream>
 
-#include "core/import/model_source.h"
+#include "core/import/source/model_source.h"
 #include "test_data.h"
 
 using namespace turnpoint;

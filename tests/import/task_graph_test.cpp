@@ -11,9 +11,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "core/plan/task_graph_json.h"
+#include "core/plan_io/task_graph_json.h"
 #include "core/simulation/simulator.h"
-#include "plan/schema_check.h"
+#include "plan_io/schema_check.h"
 #include "processor_clock.h"
 #include "sanitized.h"
 #include "simulation/layered_dag.h"

@@ -4,8 +4,8 @@
 #include <fstream>
 #include <map>
 
-#include "core/import/model_source.h"
-#include "core/import/onnx/mapped_file.h"
+#include "core/import/source/mapped_file.h"
+#include "core/import/source/model_source.h"
 #include "core/import/tensorflow/tensorflow_source.h"
 #include "processor_clock.h"
 #include "test_data.h"

@@ -3,7 +3,7 @@
 #include <QTemporaryDir>
 #include <fstream>
 
-#include "core/import/model_source.h"
+#include "core/import/source/model_source.h"
 #include "import/onnx_writer.h"
 #include "import/tensorflow_bound.h"
 #include "processor_clock.h"

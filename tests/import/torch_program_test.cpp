@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <map>
 
-#include "core/import/model_source.h"
+#include "core/import/source/model_source.h"
 #include "tests/import/torch_archive.h"
 
 using namespace turnpoint;

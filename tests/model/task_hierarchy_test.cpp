@@ -9,8 +9,8 @@
 #include <map>
 #include <random>
 
-#include "core/import/model_source.h"
-#include "core/plan/training_graph.h"
+#include "core/import/source/model_source.h"
+#include "core/schedule/training_graph.h"
 #include "simulation/layered_dag.h"
 
 using namespace turnpoint;

@@ -3,8 +3,8 @@
 // that was made for the question.
 #include <QtTest>
 
-#include "search/scenarios.h"
 #include "core/search/registry.h"
+#include "search/scenarios.h"
 #include "search/small_models.h"
 
 using namespace turnpoint;

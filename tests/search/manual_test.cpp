@@ -7,6 +7,7 @@
 
 #include "core/import/huggingface/huggingface.h"
 #include "core/plan/evaluator.h"
+#include "core/plan_io/result_json.h"
 #include "core/search/baselines/manual.h"
 #include "core/search/baselines/micro_batch.h"
 #include "search/scenarios.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <ctime>
 
-#include "core/search/placement/placement_registry.h"
+#include "core/search/placement_registry.h"
 #include "core/simulation/simulator.h"
 #include "search/small_graphs.h"
 

@@ -9,7 +9,7 @@
 #include "core/base/text.h"
 #include "core/search/pardnn/clusters.h"
 #include "core/search/pardnn/memory_ledger.h"
-#include "core/search/placement/placement_registry.h"
+#include "core/search/placement_registry.h"
 #include "core/simulation/simulator.h"
 #include "processor_clock.h"
 #include "search/small_graphs.h"

@@ -11,7 +11,7 @@
 #include <numeric>
 #include <set>
 
-#include "core/search/placement/placement_registry.h"
+#include "core/search/placement_registry.h"
 #include "core/simulation/simulator.h"
 #include "search/small_graphs.h"
 

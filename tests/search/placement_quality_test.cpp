@@ -4,7 +4,7 @@
 #include <QtTest>
 
 #include "core/import/task_graph.h"
-#include "core/search/placement/placement_registry.h"
+#include "core/search/placement_registry.h"
 #include "test_data.h"
 
 using namespace turnpoint;

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/plan/training_graph.h"
 #include "core/scenario/task_scenario.h"
+#include "core/schedule/training_graph.h"
 #include "core/search/objectives.h"
 #include "core/search/placement/placed.h"
-#include "core/search/placement/placement_registry.h"
-#include "core/search/placement/placement_search.h"
+#include "core/search/placement_registry.h"
+#include "core/search/placement_search.h"
 #include "core/search/registry.h"
 #include "core/search/scenario_of.h"
 #include "core/simulation/simulator.h"

@@ -23,12 +23,12 @@
 #include "core/base/parallel.h"
 #include "core/frontier/solver.h"
 #include "core/hardware/cluster.h"
-#include "core/import/model_source.h"
-#include "core/plan/training_graph.h"
+#include "core/import/source/model_source.h"
+#include "core/schedule/training_graph.h"
 #include "core/search/frontier_tracking/plans.h"
 #include "core/search/frontier_tracking/structure.h"
+#include "core/search/placement_registry.h"
 #include "core/search/registry.h"
-#include "core/search/placement/placement_registry.h"
 
 namespace turnpoint::test {
 

@@ -56,7 +56,7 @@ class PlacementStudyTest : public QObject {
     QVERIFY(fits && fits->fits);
   }
 
-  /// The tasks that each model comes to, and how: the table of core/plan/unrolling.h.
+  /// The tasks that each model comes to, and how: the table of core/schedule/unrolling.h.
   void node_counts() {
     struct Expected {
       const char* model;

@@ -10,7 +10,7 @@
 #include "core/import/task_graph.h"
 #include "core/search/placement/convex_stages.h"
 #include "core/search/placement/list_schedule.h"
-#include "core/search/placement/placement_registry.h"
+#include "core/search/placement_registry.h"
 #include "core/simulation/simulator.h"
 #include "search/small_graphs.h"
 #include "test_data.h"

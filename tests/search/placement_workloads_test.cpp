@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/import/task_graph.h"
-#include "core/search/placement/placement_registry.h"
+#include "core/search/placement_registry.h"
 #include "test_data.h"
 
 using namespace turnpoint;

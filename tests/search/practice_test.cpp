@@ -6,6 +6,7 @@
 
 #include "core/import/transformer/transformer.h"
 #include "core/plan/evaluator.h"
+#include "core/plan_io/result_json.h"
 #include "search/scenarios.h"
 
 using namespace turnpoint;

@@ -3,9 +3,11 @@
 #include <QtTest>
 #include <nlohmann/json.hpp>
 
-#include "core/plan/export.h"
-#include "core/plan/plan_read.h"
-#include "core/plan/plan_record.h"
+#include "core/export/writers.h"
+#include "core/plan_io/plan_json.h"
+#include "core/plan_io/plan_read.h"
+#include "core/plan_io/result_json.h"
+#include "core/probe/plan_record.h"
 #include "core/search/reopen.h"
 #include "search/scenarios.h"
 

@@ -7,9 +7,9 @@
 
 #include "core/cost/operator_cost.h"
 #include "core/plan/evaluator.h"
-#include "core/plan/export.h"
-#include "core/plan/plan_lowering.h"
-#include "core/plan/plan_read.h"
+#include "core/plan_io/plan_json.h"
+#include "core/plan_io/plan_read.h"
+#include "core/schedule/plan_lowering.h"
 #include "search/random_models.h"
 #include "search/scenarios.h"
 #include "search/small_models.h"

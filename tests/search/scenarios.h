@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/import/model_source.h"
+#include "core/import/source/model_source.h"
 #include "core/search/registry.h"
 #include "search/scenario_on.h"
 

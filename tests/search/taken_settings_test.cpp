@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
-#include "core/plan/fitting.h"
 #include "core/scenario/scenario_json.h"
+#include "core/schedule/fitting.h"
 #include "core/search/fitting_batch.h"
 #include "core/search/registry.h"
 #include "core/search/scenario_of.h"

@@ -8,7 +8,7 @@
 #include <set>
 #include <vector>
 
-#include "core/plan/plan_lowering.h"
+#include "core/schedule/plan_lowering.h"
 
 namespace turnpoint::test {
 

@@ -2,7 +2,7 @@
 // Reports of placed steps with made-up measurements, and the same placement under other prices.
 #include <QtTest>
 
-#include "core/plan/training_graph.h"
+#include "core/schedule/training_graph.h"
 #include "core/simulation/simulator.h"
 #include "core/validation/compare_placement.h"
 #include "core/validation/placement_step.h"

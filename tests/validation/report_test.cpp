@@ -8,7 +8,7 @@
 
 #include "core/base/json.h"
 #include "core/validation/validation_report.h"
-#include "plan/schema_check.h"
+#include "plan_io/schema_check.h"
 #include "validation/reports.h"
 
 using namespace turnpoint;

@@ -4,7 +4,7 @@
 
 #include "core/hardware/probe_local.h"
 #include "core/plan/reprice.h"
-#include "core/search/placement/placement_search.h"
+#include "core/search/placement_search.h"
 #include "core/validation/compare.h"
 #include "core/validation/placement_step.h"
 #include "core/validation/run_needs.h"

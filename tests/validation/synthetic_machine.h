@@ -7,7 +7,7 @@
 
 #include "core/cost/operator_cost.h"
 #include "core/plan/reprice.h"
-#include "core/plan/step_job.h"
+#include "core/probe/step_job.h"
 #include "core/scenario/scenario.h"
 #include "core/validation/compare.h"
 

@@ -9,7 +9,7 @@
 #include <QTest>
 #include <functional>
 
-#include "core/plan/plan_schedule.h"
+#include "core/schedule/plan_schedule.h"
 #include "search/scenarios.h"
 #include "views/common/theme_colors.h"
 #include "views/common/toggle_button.h"

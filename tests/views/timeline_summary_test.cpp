@@ -5,7 +5,7 @@
 #include <cmath>
 #include <random>
 
-#include "core/plan/plan_schedule.h"
+#include "core/schedule/plan_schedule.h"
 #include "search/scenarios.h"
 #include "views/memory/memory_summary.h"
 #include "views/schedule_fixture.h"

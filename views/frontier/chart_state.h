@@ -42,7 +42,7 @@ struct ChartState {
   /// Nothing for points that are gone or belong to a hidden method.
   const ResultPoint* find_point(const std::optional<PickedPoint>& picked) const;
   bool visible(const ChartSeries& series) const;
-  /// By its simulated peak where that is known; between such points as the result says (core/plan/fitting.h).
+  /// By its simulated peak where that is known; between such points as the result says (core/schedule/fitting.h).
   bool fits(const ChartSeries& series, const ResultPoint& point) const;
 };
 

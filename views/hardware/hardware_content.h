@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/hardware/profile_builder.h"
+#include "core/hardware/measured/profile_builder.h"
 
 namespace turnpoint::views {
 

@@ -5,7 +5,7 @@
 
 #include "core/base/text.h"
 #include "core/import/builtin/networks.h"
-#include "core/import/model_source.h"
+#include "core/import/source/model_source.h"
 
 namespace turnpoint {
 

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "core/base/json.h"
-#include "core/import/onnx/mapped_file.h"
+#include "core/import/source/mapped_file.h"
 
 namespace turnpoint {
 

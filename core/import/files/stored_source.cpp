@@ -7,8 +7,8 @@
 
 #include "core/import/files/foreign_file.h"
 #include "core/import/files/safetensors.h"
-#include "core/import/model_source.h"
-#include "core/import/onnx/mapped_file.h"
+#include "core/import/source/mapped_file.h"
+#include "core/import/source/model_source.h"
 
 namespace turnpoint {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/import/model_source.h"
+#include "core/import/source/model_source.h"
 
 namespace turnpoint {
 

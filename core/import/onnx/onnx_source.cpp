@@ -8,7 +8,7 @@
 #include <mutex>
 
 #include "core/import/onnx/binder.h"
-#include "core/import/onnx/mapped_file.h"
+#include "core/import/source/mapped_file.h"
 
 namespace turnpoint {
 

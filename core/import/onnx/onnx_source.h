@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "core/import/model_source.h"
+#include "core/import/source/model_source.h"
 
 namespace turnpoint {
 

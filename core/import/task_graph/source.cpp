@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/import/model_source.h"
+#include "core/import/source/model_source.h"
 #include "core/import/task_graph.h"
 
 namespace turnpoint {

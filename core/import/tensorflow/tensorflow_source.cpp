@@ -3,8 +3,8 @@
 
 #include <unordered_set>
 
-#include "core/import/onnx/mapped_file.h"
 #include "core/import/onnx/onnx_source.h"
+#include "core/import/source/mapped_file.h"
 #include "core/import/tensorflow/flat_graph.h"
 #include "core/import/tensorflow/lowering.h"
 #include "core/import/tensorflow/text_format.h"

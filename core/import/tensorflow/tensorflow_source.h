@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "core/import/model_source.h"
+#include "core/import/source/model_source.h"
 
 namespace turnpoint {
 

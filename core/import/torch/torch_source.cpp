@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "core/import/onnx/mapped_file.h"
 #include "core/import/onnx/onnx_source.h"
+#include "core/import/source/mapped_file.h"
 #include "core/import/torch/archive.h"
 #include "core/import/torch/lowering.h"
 

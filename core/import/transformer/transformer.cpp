@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/import/model_source.h"
+#include "core/import/source/model_source.h"
 #include "core/import/transformer/layers.h"
 
 namespace turnpoint {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/search/baselines/fsdp.h"
 
-#include "core/search/baselines/notes.h"
 #include "core/search/baselines/options.h"
 #include "core/search/baselines/pipeline.h"
 #include "core/search/baselines/restricted.h"
+#include "core/search/method/notes.h"
 
 namespace turnpoint::search {
 

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "core/cost/memory_choice.h"
-#include "core/search/method.h"
+#include "core/search/method/method.h"
 
 namespace turnpoint::search {
 

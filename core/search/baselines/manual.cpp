@@ -5,9 +5,9 @@
 
 #include "core/search/baselines/fsdp.h"
 #include "core/search/baselines/megatron.h"
-#include "core/search/baselines/notes.h"
 #include "core/search/baselines/options.h"
 #include "core/search/baselines/parallel_axes.h"
+#include "core/search/method/notes.h"
 
 namespace turnpoint::search {
 

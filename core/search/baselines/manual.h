@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "core/search/baselines/pipeline.h"
-#include "core/search/method.h"
+#include "core/search/method/method.h"
 
 namespace turnpoint::search {
 

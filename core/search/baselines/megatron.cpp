@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 #include <chrono>
 
-#include "core/search/baselines/notes.h"
 #include "core/search/baselines/options.h"
 #include "core/search/baselines/parallel_axes.h"
 #include "core/search/baselines/pipeline.h"
 #include "core/search/baselines/restricted.h"
+#include "core/search/method/notes.h"
 
 namespace turnpoint::search {
 

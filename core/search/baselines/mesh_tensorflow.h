@@ -17,7 +17,7 @@
 // update. Data is loaded as by every other method.
 #pragma once
 
-#include "core/search/method.h"
+#include "core/search/method/method.h"
 
 namespace turnpoint::search {
 

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 
-#include "core/search/baselines/logical_dims.h"
+#include "core/search/roles/logical_dims.h"
 
 namespace turnpoint::search {
 

@@ -25,7 +25,7 @@
 
 #include "core/base/progress.h"
 #include "core/plan/result.h"
-#include "core/search/baselines/transformer_roles.h"
+#include "core/search/roles/transformer_roles.h"
 
 namespace turnpoint::search {
 

@@ -14,7 +14,7 @@
 // says.
 #pragma once
 
-#include "core/search/method.h"
+#include "core/search/method/method.h"
 
 namespace turnpoint::search {
 

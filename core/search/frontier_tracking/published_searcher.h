@@ -6,7 +6,7 @@
 // far it came; `heuristic=weighted|memory`. There is no coarse pass: both passes are the same.
 #pragma once
 
-#include "core/search/method.h"
+#include "core/search/method/method.h"
 
 namespace turnpoint::search {
 

@@ -6,10 +6,10 @@
 
 #include "core/base/parallel.h"
 #include "core/frontier/solver.h"
-#include "core/search/baselines/notes.h"
 #include "core/search/frontier_tracking/moved_bound.h"
 #include "core/search/frontier_tracking/narrow.h"
 #include "core/search/frontier_tracking/plans.h"
+#include "core/search/method/notes.h"
 
 namespace turnpoint::search {
 

@@ -6,7 +6,7 @@
 // simulates it: the least-time end of the frontier.
 #pragma once
 
-#include "core/search/method.h"
+#include "core/search/method/method.h"
 
 namespace turnpoint::search {
 

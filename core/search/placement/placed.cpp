@@ -6,8 +6,8 @@
 #include <numeric>
 #include <utility>
 
-#include "core/plan/training_graph.h"
 #include "core/scenario/task_scenario.h"
+#include "core/schedule/training_graph.h"
 #include "core/search/placement/judge.h"
 
 namespace turnpoint::search {

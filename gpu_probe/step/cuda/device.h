@@ -11,7 +11,7 @@
 #include "gpu_probe/cuda/gpu.h"
 #include "gpu_probe/step/cuda/arguments.h"
 #include "gpu_probe/step/cuda/kernel_source.h"
-#include "gpu_probe/step/place.h"
+#include "gpu_probe/step/values/place.h"
 
 namespace turnpoint::step::in_cuda {
 

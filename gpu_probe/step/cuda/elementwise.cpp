@@ -5,7 +5,7 @@
 
 #include "gpu_probe/step/cuda/walk.h"
 #include "gpu_probe/step/kernels/meaning.h"
-#include "gpu_probe/step/numbers.h"
+#include "gpu_probe/step/values/numbers.h"
 
 namespace turnpoint::step::in_cuda {
 

@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "gpu_probe/ranks/gpu_collectives.h"
 #include "gpu_probe/step/communicator.h"
+#include "gpu_probe/transport/gpu_collectives.h"
 
 namespace turnpoint::step::in_cuda {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers in the memory of a CUDA device.
-#include "gpu_probe/step/place.h"
+#include "gpu_probe/step/values/place.h"
 
 #include <algorithm>
 #include <bit>

@@ -3,9 +3,9 @@
 // computing, on every rank in the program's one order; events tie it to the tasks that make and read it.
 #include <span>
 
-#include "gpu_probe/ranks/gpu_collectives.h"
 #include "gpu_probe/step/cuda/device.h"
 #include "gpu_probe/step/placement_links.h"
+#include "gpu_probe/transport/gpu_collectives.h"
 
 namespace turnpoint::step::in_cuda {
 

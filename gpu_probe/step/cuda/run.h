@@ -6,10 +6,10 @@
 
 #include <optional>
 
-#include "core/plan/step_job.h"
-#include "gpu_probe/ranks/gpu_collectives.h"
+#include "core/probe/step_job.h"
 #include "gpu_probe/step/run.h"
 #include "gpu_probe/step/timed.h"
+#include "gpu_probe/transport/gpu_collectives.h"
 
 namespace turnpoint::probe::cuda {
 struct Gpu;

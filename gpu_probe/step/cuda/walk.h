@@ -4,11 +4,11 @@
 
 #include <array>
 
-#include "gpu_probe/step/block.h"
 #include "gpu_probe/step/cuda/arguments.h"
 #include "gpu_probe/step/cuda/device.h"
 #include "gpu_probe/step/kernels/fast/matrix.h"
 #include "gpu_probe/step/kernels/fast/nest.h"
+#include "gpu_probe/step/values/block.h"
 
 namespace turnpoint::step::in_cuda {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "gpu_probe/step/real.h"
+#include "gpu_probe/step/values/real.h"
 
 namespace turnpoint::step::TURNPOINT_REAL {
 

@@ -29,7 +29,7 @@
 
 #include "core/base/expected.h"
 #include "core/model/model.h"
-#include "gpu_probe/step/block.h"
+#include "gpu_probe/step/values/block.h"
 
 namespace turnpoint::step::TURNPOINT_REAL {
 

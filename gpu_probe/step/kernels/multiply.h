@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "gpu_probe/step/real.h"
+#include "gpu_probe/step/values/real.h"
 
 namespace turnpoint::step::TURNPOINT_REAL {
 

@@ -8,9 +8,9 @@
 #include <optional>
 
 #include "core/hardware/probe_client.h"
-#include "core/plan/step_client.h"
+#include "core/probe/step_client.h"
 #include "gpu_probe/emulated_gpu/load.h"
-#include "plan/schema_check.h"
+#include "plan_io/schema_check.h"
 
 namespace turnpoint::test {
 

@@ -9,7 +9,7 @@
 #include "gpu_probe/step/kernels/fast/fast.h"
 #include "gpu_probe/step/kernels/fast/nest.h"
 #include "gpu_probe/step/kernels/functions.h"
-#include "gpu_probe/step/numbers.h"
+#include "gpu_probe/step/values/numbers.h"
 
 namespace turnpoint::step::in_float::fast {
 

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/hardware/measured/calibrate_links.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <map>
+
+#include "core/base/text.h"
+#include "core/hardware/logs/log_text.h"
+
+namespace turnpoint {
+
+namespace {
+
+constexpr double kLeastBandwidthSize = 1 << 20, kMostLatencySize = 64 << 10;  // bytes
+constexpr const char* kLevels[] = {"between nodes", "inside a node"};
+
+/// What a link can be; a broken log may say anything.
+bool is_rate(double bytes_per_s) { return bytes_per_s >= 1 && bytes_per_s <= 1e15; }
+bool is_latency(double seconds) { return seconds >= 0 && seconds <= 1; }
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return logs::quantile(values, 0.5);
+}
+
+/// Ring steps, and the bytes on one link for one byte of the full tensor.
+struct Ring {
+  double steps = 0, share = 0;
+};
+std::optional<Ring> ring_of(Collective kind, int size) {
+  const double g = size;
+  if (kind == Collective::all_reduce) return Ring{2 * (g - 1), 2 * (g - 1) / g};
+  if (kind == Collective::all_gather || kind == Collective::reduce_scatter) return Ring{g - 1, (g - 1) / g};
+  return std::nullopt;
+}
+
+/// Larger groups first; among equals more devices a node.
+std::pair<int, int> rank(const DeviceGroup& group) { return {group.size, group.per_node}; }
+
+/// Fits one level to the curves of its largest measured group; false where none was measured.
+bool fit_curves(Cluster& cluster, int level, std::vector<std::string>& notes) {
+  std::map<Collective, std::vector<CurvePoint>> curves;
+  DeviceGroup largest;
+  for (const auto& sample : cluster.collectives) {
+    const bool at_level = (sample.group.nodes > 1) == (level == kInterNode) && sample.group.concurrent == 1;
+    if (!at_level || !ring_of(sample.kind, sample.group.size) || rank(sample.group) < rank(largest)) continue;
+    if (rank(sample.group) > rank(largest)) curves.clear();
+    largest = sample.group;
+    curves[sample.kind].push_back({sample.bytes, sample.time_s});
+  }
+  std::vector<double> bandwidths, latencies;
+  for (const auto& [kind, points] : curves) {
+    const Ring ring = *ring_of(kind, largest.size);
+    const auto [least, most] = std::minmax_element(points.begin(), points.end(),
+                                                   [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
+    const double bandwidth = ring.share * most->bytes / most->time_s;
+    if (most->bytes >= kLeastBandwidthSize && is_rate(bandwidth)) bandwidths.push_back(bandwidth);
+    if (least->bytes <= kMostLatencySize && is_latency(least->time_s / ring.steps))
+      latencies.push_back(least->time_s / ring.steps);
+  }
+  if (bandwidths.empty()) return false;
+  LinkLevel& link = cluster.links[level];
+  link.bandwidth = median(bandwidths);
+  if (!latencies.empty()) link.latency_s = median(latencies);
+  link.origin = Origin::calibrated;
+  notes.push_back(fmt::format("link {}: {:.1f} GB/s and {} a step, fitted to collectives of {} devices{}",
+                              kLevels[level], link.bandwidth / 1e9, format_seconds(link.latency_s), largest.size,
+                              latencies.empty() ? " (latency: the preset's)" : ""));
+  return true;
+}
+
+bool fit_figures(const std::vector<MeasuredLog>& logs, Cluster& cluster, int level, std::vector<std::string>& notes) {
+  std::vector<double> ring, pair;
+  DeviceGroup largest;
+  for (const auto& log : logs)
+    for (const auto& figure : log.figures) {
+      const bool at_level = (figure.group.nodes > 1) == (level == kInterNode);
+      if (!is_rate(figure.value)) continue;
+      if (figure.figure == Figure::device_to_device && level == kIntraNode) pair.push_back(figure.value);
+      if (figure.figure != Figure::bus_bandwidth || !at_level) continue;
+      if (figure.kind == Collective::send) {
+        pair.push_back(figure.value);
+      } else if (rank(figure.group) >= rank(largest)) {
+        if (rank(figure.group) > rank(largest)) ring.clear();
+        largest = figure.group;
+        ring.push_back(figure.value);
+      }
+    }
+  const auto& values = ring.empty() ? pair : ring;
+  if (values.empty()) return false;
+  cluster.links[level].bandwidth = median(values);
+  cluster.links[level].origin = Origin::calibrated;
+  notes.push_back(fmt::format("link {}: {:.1f} GB/s, from measured bandwidths without sizes", kLevels[level],
+                              cluster.links[level].bandwidth / 1e9));
+  return true;
+}
+
+/// Curves of sends between two devices are the last resort: a ring may use more links than a pair.
+bool fit_sends(Cluster& cluster, int level, std::vector<std::string>& notes) {
+  CurvePoint largest;
+  for (const auto& sample : cluster.collectives)
+    if (sample.kind == Collective::send && (sample.group.nodes > 1) == (level == kInterNode) &&
+        sample.bytes > largest.bytes)
+      largest = {sample.bytes, sample.time_s};
+  if (largest.bytes < kLeastBandwidthSize || !is_rate(largest.bytes / largest.time_s)) return false;
+  cluster.links[level].bandwidth = largest.bytes / largest.time_s;
+  cluster.links[level].origin = Origin::calibrated;
+  notes.push_back(fmt::format("link {}: {:.1f} GB/s, from sends between two devices", kLevels[level],
+                              cluster.links[level].bandwidth / 1e9));
+  return true;
+}
+
+/// NVLinks of the devices that presets are known for.
+int nvlinks_of(std::string_view device) {
+  constexpr std::pair<std::string_view, int> kCounts[] = {{"P100", 4},  {"V100", 6},  {"A100", 12},  {"H100", 18},
+                                                          {"H200", 18}, {"B200", 18}, {"GB200", 18}, {"GB300", 18}};
+  for (const auto& [name, count] : kCounts)
+    if (device.starts_with(name)) return count;
+  return 0;
+}
+
+}  // namespace
+
+void calibrate_links(const std::vector<MeasuredLog>& logs, Cluster& cluster, std::vector<std::string>& notes) {
+  for (const int level : {kIntraNode, kInterNode})
+    if (!fit_curves(cluster, level, notes) && !fit_figures(logs, cluster, level, notes))
+      fit_sends(cluster, level, notes);
+}
+
+void take_topology(const std::vector<MeasuredLog>& logs, Cluster& cluster, std::vector<std::string>& notes) {
+  for (const auto& log : logs) {
+    const std::string name = logs::file_name(log.path);
+    if (log.topology) {
+      const Topology& topology = *log.topology;
+      if (topology.devices != cluster.devices_per_node)
+        notes.push_back(fmt::format("{} shows {} devices in a node, the profile has {}", name, topology.devices,
+                                    cluster.devices_per_node));
+      const bool told = std::any_of(topology.links.begin(), topology.links.end(), [](const auto& row) {
+        return std::any_of(row.begin(), row.end(), [](const auto& link) { return !link.empty() && link != "X"; });
+      });
+      const bool xgmi = told && std::any_of(topology.links.front().begin(), topology.links.front().end(),
+                                            [](const auto& link) { return link == "xGMI"; });
+      const int full = nvlinks_of(cluster.device.name);
+      LinkLevel& link = cluster.links[kIntraNode];
+      if (told && full > 0 && topology.nvlinks_per_device > 0 && topology.nvlinks_per_device < full) {
+        link.bandwidth *= static_cast<double>(topology.nvlinks_per_device) / full;
+        notes.push_back(fmt::format("{}: {} NVLinks a device instead of {}: link scaled to {:.1f} GB/s", name,
+                                    topology.nvlinks_per_device, full, link.bandwidth / 1e9));
+      } else if (told && full > 0 && topology.nvlinks_per_device == 0 && !xgmi && cluster.host_link_bandwidth > 0) {
+        link.name = "PCIe";
+        link.bandwidth = cluster.host_link_bandwidth;
+        notes.push_back(fmt::format("{}: no NVLink: devices exchange over PCIe, {:.1f} GB/s as the host link", name,
+                                    link.bandwidth / 1e9));
+      }
+    }
+    for (const auto& figure : log.figures)
+      if (figure.figure == Figure::node_network && is_rate(figure.value)) {
+        cluster.links[kInterNode].bandwidth = figure.value;
+        cluster.links[kInterNode].name = "network";
+        notes.push_back(
+            fmt::format("{}: {:.0f} GB/s between nodes, the sum of a node's network cards", name, figure.value / 1e9));
+      }
+  }
+}
+
+}  // namespace turnpoint

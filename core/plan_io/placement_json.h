@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Placements as turnpoint/plan@1 (resources/manual/formats.md).
+#pragma once
+
+#include <string>
+
+#include "core/plan/placement_plan.h"
+#include "core/scenario/scenario.h"
+
+namespace turnpoint {
+
+/// turnpoint/plan@1 of kind placement: the keys of turnpoint/placement@1, which placement readers find in it, beside
+/// the model, the hardware and what the simulator says.
+std::string write_placement_plan(const Scenario& scenario, const PlacementPlan& plan);
+
+}  // namespace turnpoint

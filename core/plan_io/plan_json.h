@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sharding plans and pipelines as turnpoint/plan@1 (resources/manual/formats.md); core/plan_io/plan_read.h reads them.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/plan/plan.h"
+#include "core/scenario/scenario.h"
+
+namespace turnpoint {
+
+nlohmann::json write_plan(const Scenario& scenario, const Plan& plan);
+
+}  // namespace turnpoint

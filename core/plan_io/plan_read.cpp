@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan_io/plan_read.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+
+#include "core/base/json_fields.h"
+#include "core/base/text.h"
+#include "core/cost/operator_cost.h"
+#include "core/cost/tensor_use.h"
+#include "core/plan/evaluator.h"
+#include "core/plan/reprice.h"
+#include "core/plan_io/escape.h"
+#include "core/plan_io/plan_names.h"
+
+namespace turnpoint {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::int64_t kMostBytesRead = std::int64_t(1) << 62;
+constexpr double kMostSecondsRead = 1e30, kMostBytesMoved = 1e24;
+
+/// One entry of `configurations`; loop dimensions by name, since an operator gives them their numbers.
+struct ReadConfiguration {
+  std::vector<std::pair<std::string, std::uint32_t>> split;
+  MemoryChoice choice;
+};
+
+/// Costs as a file states them: totals, and parts where it has them.
+struct ReadCost {
+  std::int64_t memory_bytes = 0;
+  double compute_s = 0, network_s = 0;
+  bool parts = false;
+};
+
+bool near(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b)) + 1e-15; }
+
+class PlanReader {
+ public:
+  /// `model` null: the plan alone.
+  PlanReader(JsonFields fields, const Model* model) : fields_(std::move(fields)), model_(model) {
+    if (model) uses_ = analyse_tensor_uses(*model);
+  }
+
+  Expected<PlanAlone> read() {
+    if (fields_.text("format", std::string()) != "turnpoint/plan@1" ||
+        fields_.text("kind", std::string()) != "sharding")
+      fields_.fail("kind", "is not that of a turnpoint/plan@1 of kind sharding");
+    read_mesh();
+    fields_.each("configurations", [&](JsonFields& one, std::size_t) { read_configuration(one); });
+    fields_.each("operators", [&](JsonFields& one, std::size_t index) { read_operator(one, index); });
+    if (model_ && !fields_.error() && plan_.operators.size() != model_->operators.size())
+      fields_.fail("operators",
+                   fmt::format("are {}, the model has {}", plan_.operators.size(), model_->operators.size()));
+    if (model_)
+      for (std::size_t t = 0; t < model_->tensors.size(); ++t)
+        tensors_.emplace(valid_utf8(model_->tensors[TensorId(t)].name), TensorId(t));
+    fields_.each("reshards", [&](JsonFields& one, std::size_t) { read_reshard(one); });
+    read_total();
+    if (fields_.error()) return *fields_.error();
+    return std::move(alone_);
+  }
+
+ private:
+  void read_mesh() {
+    fields_.each("mesh", [&](JsonFields& one, std::size_t index) {
+      if (index >= static_cast<std::size_t>(kMaxAxes)) return one.fail("axis", "is one of more than a mesh has");
+      MeshAxis axis;
+      axis.name = one.text("axis");
+      axis.size = static_cast<int>(one.integer("size", 1, 1 << 20));
+      const std::string level = one.text("level");
+      axis.level = level == "inter-node" ? kInterNode : kIntraNode;
+      if (level != "inter-node" && level != "intra-node") one.fail("level", fmt::format("'{}' is not known", level));
+      if (!axes_.emplace(axis.name, index).second) one.fail("axis", fmt::format("'{}' is there twice", axis.name));
+      plan_.mesh.axes.push_back(std::move(axis));
+    });
+  }
+
+  /// The axes of a list of names, none twice and none of `taken`, to which they are added.
+  std::uint32_t read_axes(JsonFields& fields, const char* key, const json& list, std::uint32_t& taken) {
+    std::uint32_t mask = 0;
+    if (!list.is_array()) {
+      fields.fail(key, "must be a list of axes");
+      return 0;
+    }
+    for (const json& name : list) {
+      const auto found = name.is_string() ? axes_.find(name.get<std::string>()) : axes_.end();
+      if (found == axes_.end()) {
+        fields.fail(key, fmt::format("the mesh has no axis {}", name.dump(-1, ' ', true)));
+        return 0;
+      }
+      const std::uint32_t bit = 1u << found->second;
+      if (taken & bit) fields.fail(key, fmt::format("axis '{}' is there twice", found->first));
+      taken |= bit;
+      mask |= bit;
+    }
+    return mask;
+  }
+  std::uint32_t read_axes(JsonFields& fields, const char* key, std::uint32_t& taken) {
+    const auto found = fields.json().find(key);
+    if (found != fields.json().end()) return read_axes(fields, key, *found, taken);
+    fields.fail(key, "is missing");
+    return 0;
+  }
+
+  void read_configuration(JsonFields& fields) {
+    ReadConfiguration made;
+    std::uint32_t taken = 0;
+    const auto split = fields.json().find("split");
+    if (split == fields.json().end() || !split->is_object()) return fields.fail("split", "must be an object");
+    for (const auto& [name, axes] : split->items())
+      made.split.emplace_back(name, read_axes(fields, "split", axes, taken));
+    read_axes(fields, "repeat", taken);
+    if (taken != (1u << plan_.mesh.count()) - 1) fields.fail("repeat", "leaves out an axis that nothing splits");
+    made.choice.recompute = fields.flag("recompute", false);
+    made.choice.offload = fields.flag("offload", false);
+    const auto update = fields.json().find("update");
+    if (update != fields.json().end() && update->is_object()) {
+      JsonFields sharded = fields.object("update");
+      std::uint32_t none = 0;
+      made.choice.update_axes = read_axes(sharded, "group", none);
+      const auto is_sharded = [&](const char* key, const char* otherwise) {
+        const std::string text = sharded.text(key, otherwise);
+        if (text != "sharded" && text != "replicated") sharded.fail(key, fmt::format("'{}' is not known", text));
+        return text == "sharded";
+      };
+      made.choice.update = is_sharded("weights", "replicated")  ? Update::sharded_weights
+                           : is_sharded("gradients", "sharded") ? Update::sharded
+                                                                : Update::sharded_state;
+    } else if (update == fields.json().end() || *update != "replicated") {
+      fields.fail("update", "must be \"replicated\" or an object");
+    }
+    configurations_.push_back(std::move(made));
+  }
+
+  template <class Values, class Key>
+  void read_parts(JsonFields& parts, const char* name, Values& values, const Key& key) {
+    if (!parts.has(name)) return;
+    JsonFields of = parts.object(name);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if constexpr (std::is_integral_v<typename Values::value_type>)
+        values[i] = of.integer(key(i), 0, kMostBytesRead, 0);
+      else
+        values[i] = of.number(key(i), 0, kMostSecondsRead, 0);
+    }
+  }
+
+  /// Parts into `cost`; their sums must be the totals that `read` has already.
+  void read_cost(JsonFields& fields, const char* key, ReadCost& read, CostBreakdown& cost) {
+    read.parts = fields.has(key) || (read.memory_bytes == 0 && read.compute_s == 0 && read.network_s == 0);
+    if (!fields.has(key)) return;
+    JsonFields parts = fields.object(key);
+    read_parts(parts, "memory", cost.memory, memory_key);
+    read_parts(parts, "compute", cost.compute, compute_key);
+    read_parts(parts, "network", cost.network, network_key);
+    if (cost.memory_bytes() != read.memory_bytes || !near(cost.time_s(), read.compute_s + read.network_s))
+      fields.fail(key, "do not add up to the operator's or resharding's cost");
+  }
+
+  void read_operator(JsonFields& fields, std::size_t index) {
+    const std::string name = fields.text("name");
+    const auto at = fields.integer("configuration", 0, kMostBytesRead);
+    ReadCost total{fields.integer("memory_bytes", 0, kMostBytesRead), fields.number("compute_s", 0, kMostSecondsRead),
+                   fields.number("network_s", 0, kMostSecondsRead)};
+    if (!fields.error() && static_cast<std::size_t>(at) >= configurations_.size())
+      fields.fail("configuration", fmt::format("{} is outside the {} configurations", at, configurations_.size()));
+    if (model_ && index >= model_->operators.size())
+      fields.fail("name", fmt::format("'{}' is one operator more than the model has", name));
+    else if (model_ && valid_utf8(model_->operators[OperatorId(index)].name) != name)
+      fields.fail("name", fmt::format("'{}' is '{}' in the model", name, model_->operators[OperatorId(index)].name));
+    if (fields.error()) return;
+    const ReadConfiguration& configuration = configurations_[static_cast<std::size_t>(at)];
+    Operator unknown;
+    if (!model_) unknown = operator_of_file(fields, name, configuration);
+    PlanOperator made;
+    made.op = OperatorId(index);
+    made.split = split_of(fields, configuration, model_ ? model_->operators[made.op] : unknown);
+    made.choice = configuration.choice;
+    made.stage = static_cast<int>(fields.integer("stage", 0, 1 << 20, 0));
+    read_cost(fields, "parts", total, made.cost);
+    alone_.parts = alone_.parts && total.parts;
+    const auto steps = read_steps(fields, "gradient_sync", std::nullopt);
+    if (fields.error()) return;
+    auto groups = model_ ? parameter_groups(*model_, uses_, made.op, made.split, plan_.mesh.count())
+                         : std::vector<ParameterGroup>();
+    made.parameters = in_groups(std::move(groups), steps, made.choice);
+    operators_.emplace(name, made.op);
+    totals_.push_back(total);
+    if (!model_) alone_.model.operators.push_back(std::move(unknown));
+    plan_.operators.push_back(std::move(made));
+  }
+
+  /// With the loop dimensions that the file names, by the outermost axis that splits them.
+  Operator operator_of_file(JsonFields& fields, const std::string& name, const ReadConfiguration& configuration) {
+    Operator op;
+    op.name = name;
+    op.detail = fields.text("detail", std::string());
+    op.scope = fields.text("scope", std::string());
+    for (const auto& [loop, mask] : configuration.split) {
+      const auto number = loop.find_last_not_of("0123456789");
+      const std::string word = number + 1 < loop.size() && loop[number] == '-' ? loop.substr(0, number) : loop;
+      LoopDimension dim;
+      int n = 0;
+      while (n <= static_cast<int>(DimName::other) && to_string(static_cast<DimName>(n)) != word) ++n;
+      if (n > static_cast<int>(DimName::other))
+        fields.fail("configuration", fmt::format("splits '{}', which is no loop dimension", loop));
+      else
+        dim.name = static_cast<DimName>(n);
+      op.dims.push_back(dim);
+    }
+    return op;
+  }
+
+  Configuration split_of(JsonFields& fields, const ReadConfiguration& configuration, const Operator& op) {
+    Configuration split;
+    const auto names = model_ ? loop_names(op) : std::vector<std::string>();
+    for (std::size_t k = 0; k < configuration.split.size(); ++k) {
+      const auto& [loop, mask] = configuration.split[k];
+      std::size_t dim = k;
+      if (model_) dim = static_cast<std::size_t>(std::find(names.begin(), names.end(), loop) - names.begin());
+      if (model_ && dim == names.size())
+        fields.fail("configuration", fmt::format("splits '{}', which '{}' does not have", loop, op.name));
+      for (int a = 0; a < plan_.mesh.count(); ++a)
+        if (mask >> a & 1u) split.axis[static_cast<std::size_t>(a)] = static_cast<std::int8_t>(dim);
+    }
+    return split;
+  }
+
+  /// `rank`: dimensions of the tensor; unknown where there is no model.
+  Layout read_layout(JsonFields& parent, const char* key, std::optional<std::size_t> rank) {
+    Layout layout;
+    if (!parent.has(key)) {
+      parent.fail(key, "is missing");
+      return layout;
+    }
+    JsonFields fields = parent.object(key);
+    const auto dims = fields.json().find("dims");
+    if (dims == fields.json().end() || !dims->is_array() || dims->size() > 127 || (rank && dims->size() != *rank)) {
+      fields.fail("dims", rank ? fmt::format("must have a list for each of {} dimensions", *rank) : "must be a list");
+      return layout;
+    }
+    std::uint32_t taken = 0;
+    const auto put = [&](std::uint32_t mask, std::int8_t value) {
+      for (int a = 0; a < plan_.mesh.count(); ++a)
+        if (mask >> a & 1u) layout.axis[static_cast<std::size_t>(a)] = value;
+    };
+    for (std::size_t d = 0; d < dims->size(); ++d)
+      put(read_axes(fields, "dims", (*dims)[d], taken), static_cast<std::int8_t>(d));
+    put(read_axes(fields, "partial", taken), Layout::kPartial);
+    return layout;
+  }
+
+  void add_partial(JsonFields& fields, const char* key, Layout& layout) {
+    std::uint32_t taken = 0;
+    const std::uint32_t mask = read_axes(fields, key, taken);
+    for (int a = 0; a < plan_.mesh.count(); ++a) {
+      if (!(mask >> a & 1u)) continue;
+      auto& value = layout.axis[static_cast<std::size_t>(a)];
+      if (value != Layout::kReplicated) return fields.fail(key, "names an axis that the layout splits");
+      value = Layout::kPartial;
+    }
+  }
+
+  std::vector<ReshardStep> read_steps(JsonFields& fields, const char* key, std::optional<std::size_t> rank,
+                                      bool layouts = false) {
+    static constexpr ReshardMove kAll[] = {ReshardMove::all_gather,     ReshardMove::slice,
+                                           ReshardMove::all_to_all,     ReshardMove::all_reduce,
+                                           ReshardMove::reduce_scatter, ReshardMove::permute};
+    std::vector<ReshardStep> steps;
+    fields.each(key, [&](JsonFields& one, std::size_t) {
+      ReshardStep step;
+      const std::string word = one.text("collective");
+      const auto move = std::find_if(std::begin(kAll), std::end(kAll), [&](auto m) { return word == to_string(m); });
+      if (move == std::end(kAll)) return one.fail("collective", fmt::format("'{}' is not known", word));
+      step.move = *move;
+      std::uint32_t taken = 0;
+      step.axes = read_axes(one, "axes", taken);
+      step.bytes = one.number("bytes", 0, kMostBytesMoved);
+      step.time_s = one.number("time_s", 0, kMostSecondsRead);
+      if (layouts) step.result = read_layout(one, "layout", rank);
+      steps.push_back(step);
+    });
+    return steps;
+  }
+
+  OperatorId read_end(JsonFields& fields, const char* key) {
+    if (!fields.has(key)) return {};
+    const std::string name = fields.text(key);
+    const auto found = operators_.find(name);
+    if (found != operators_.end()) return found->second;
+    fields.fail(key, fmt::format("'{}' is no operator of the plan", name));
+    return {};
+  }
+
+  void read_reshard(JsonFields& fields) {
+    PlanReshard made;
+    const std::string tensor = fields.text("tensor");
+    std::optional<std::size_t> rank;
+    if (model_) {
+      const auto found = tensors_.find(tensor);
+      if (found == tensors_.end()) return fields.fail("tensor", fmt::format("the model has no '{}'", tensor));
+      made.tensor = found->second;
+      rank = model_->tensors[made.tensor].shape.size();
+    }
+    made.producer = read_end(fields, "producer");
+    made.consumer = read_end(fields, "consumer");
+    if (!made.producer.valid() && !made.consumer.valid()) fields.fail("producer", "is missing, and so is a consumer");
+    made.from = read_layout(fields, "from", rank);
+    made.to = read_layout(fields, "to", rank);
+    if (fields.has("gradient_partial")) {
+      JsonFields partial = fields.object("gradient_partial");
+      add_partial(partial, "from", made.from);
+      add_partial(partial, "to", made.to);
+    }
+    made.forward = read_steps(fields, "steps", rank, true);
+    std::vector<ReshardStep> backward = read_steps(fields, "backward_steps", rank, true);
+    const std::string keep = fields.has("keep") ? fields.text("keep") : std::string();
+    if (keep.empty())
+      made.keep = runs_again(fields, made, backward) ? Keep::again : Keep::none;
+    else if (keep == "before" || keep == "after" || keep == "both")
+      made.keep = keep == "before" ? Keep::before : keep == "after" ? Keep::after : Keep::both;
+    else
+      fields.fail("keep", fmt::format("'{}' is not known", keep));
+    made.set_backward(std::move(backward));
+    const double time = fields.number("time_s", 0, kMostSecondsRead);
+    ReadCost total{fields.integer("memory_bytes", 0, kMostBytesRead), 0, time};
+    read_cost(fields, "parts", total, made.cost);
+    if (!fields.has("parts")) {
+      for (const ReshardRole role : kReshardRoles) add_network(made.cost, made.steps(role));
+      made.cost[MemoryPart::activations] = total.memory_bytes;
+      if (!near(made.cost.time_s(), time)) fields.fail("time_s", "is not the sum of the steps");
+    }
+    plan_.reshards.push_back(std::move(made));
+  }
+
+  /// Files of before `again` was written: backward then begins with the way forward, which no gradient takes.
+  bool runs_again(JsonFields& fields, const PlanReshard& made, const std::vector<ReshardStep>& backward) {
+    if (fields.has("again")) return fields.flag("again", false);
+    if (!made.producer.valid() || !plan_.operators[made.producer.index].choice.recompute) return false;
+    return !made.forward.empty() && backward.size() >= made.forward.size() &&
+           std::equal(made.forward.begin(), made.forward.end(), backward.begin(),
+                      [](const ReshardStep& a, const ReshardStep& b) {
+                        return a.move == b.move && a.axes == b.axes && a.result == b.result;
+                      });
+  }
+
+  void read_total() {
+    if (!fields_.has("cost")) return fields_.fail("cost", "is missing");
+    JsonFields cost = fields_.object("cost");
+    ReadCost total{cost.integer("memory_bytes", 0, kMostBytesRead), cost.number("compute_s", 0, kMostSecondsRead),
+                   cost.number("network_s", 0, kMostSecondsRead)};
+    read_cost(fields_, "cost", total, plan_.cost);
+  }
+
+ public:
+  /// Totals by operator, of files without parts.
+  const std::vector<ReadCost>& totals() const { return totals_; }
+
+ private:
+  JsonFields fields_;
+  const Model* model_;
+  TensorUses uses_;
+  PlanAlone alone_;
+  Plan& plan_ = alone_.plan;
+  std::unordered_map<std::string, std::size_t> axes_;
+  std::vector<ReadConfiguration> configurations_;
+  std::unordered_map<std::string, OperatorId> operators_;
+  std::unordered_map<std::string, TensorId> tensors_;
+  std::vector<ReadCost> totals_;
+};
+
+Expected<void> same_mesh(const Mesh& read, const Mesh& now, const std::string& where) {
+  const bool same = std::equal(
+      read.axes.begin(), read.axes.end(), now.axes.begin(), now.axes.end(),
+      [](const MeshAxis& a, const MeshAxis& b) { return a.name == b.name && a.size == b.size && a.level == b.level; });
+  if (same) return {};
+  return bad_input("is not the mesh of the hardware that the result names", where + ": mesh");
+}
+
+/// Costs of operators from before they had parts: what the cost model says, and what is left is kept and run again.
+void give_parts(const Scenario& scenario, Plan& plan, const std::vector<ReadCost>& totals) {
+  const ReshardingModel resharding(
+      plan.mesh, CollectiveModel(*scenario.cluster, scenario.settings.factors),
+      scenario.cluster->device.memory_bandwidth * scenario.cluster->device.memory_efficiency);
+  const TensorUses uses = analyse_tensor_uses(*scenario.model);
+  const OperatorCostModel costs(scenario, uses, resharding);
+  for (PlanOperator& op : plan.operators) {
+    const ReadCost& total = totals[op.op.index];
+    if (total.parts) continue;
+    op.cost = costs.cost(op.op, op.split, op.choice).breakdown;
+    const double offload = op.cost[NetworkPart::offload];
+    op.cost.network = {};
+    op.cost[NetworkPart::offload] = offload;
+    add_network(op.cost, all_steps(op.parameters));
+    op.cost[MemoryPart::activations] += total.memory_bytes - op.cost.memory_bytes();
+    const double rest = total.compute_s - op.cost.compute_s();
+    if (std::abs(rest) > 1e-9 * total.compute_s) op.cost[ComputePart::recompute] += rest;
+  }
+}
+
+/// One sentence where two costs differ; empty where they are the same.
+std::string difference(const CostBreakdown& file, const CostBreakdown& now) {
+  if (file.memory_bytes() != now.memory_bytes())
+    return fmt::format("memory_bytes is {} and comes to {}", file.memory_bytes(), now.memory_bytes());
+  if (!near(file.compute_s(), now.compute_s()))
+    return fmt::format("compute_s is {} and comes to {}", file.compute_s(), now.compute_s());
+  if (!near(file.network_s(), now.network_s()))
+    return fmt::format("network_s is {} and comes to {}", file.network_s(), now.network_s());
+  for (std::size_t i = 0; i < file.memory.size(); ++i)
+    if (file.memory[i] != now.memory[i])
+      return fmt::format("memory.{} is {} and comes to {}", memory_key(i), file.memory[i], now.memory[i]);
+  for (std::size_t i = 0; i < file.compute.size(); ++i)
+    if (!near(file.compute[i], now.compute[i]))
+      return fmt::format("compute.{} is {} and comes to {}", compute_key(i), file.compute[i], now.compute[i]);
+  for (std::size_t i = 0; i < file.network.size(); ++i)
+    if (!near(file.network[i], now.network[i]))
+      return fmt::format("network.{} is {} and comes to {}", network_key(i), file.network[i], now.network[i]);
+  return {};
+}
+
+Expected<void> check_costs(const Scenario& scenario, const Plan& plan, bool parts, const std::string& where) {
+  const auto wrong = [&](const std::string& at, const std::string& what) {
+    Error error = bad_input(what + " on the result's model and hardware", where + ": " + at);
+    error.hint = "the plan, the model, the hardware or the program has changed since it was searched";
+    return error;
+  };
+  const auto total = evaluate_plan(scenario, plan);
+  if (!total) return bad_input("cannot be carried out: " + total.error().message(), where);
+  const auto now = repriced(scenario, plan);
+  if (!now) return bad_input(now.error().what, where);
+  for (std::size_t i = 0; i < plan.operators.size(); ++i)
+    if (const auto differs = difference(plan.operators[i].cost, now->operators[i].cost); !differs.empty())
+      return wrong(fmt::format("operators[{}] '{}'", i, scenario.model->operators[OperatorId(i)].name), differs);
+  for (std::size_t i = 0; i < plan.reshards.size(); ++i)
+    if (const auto differs = difference(plan.reshards[i].cost, now->reshards[i].cost); !differs.empty())
+      return wrong(fmt::format("reshards[{}]", i), differs);
+  CostBreakdown sum;
+  for (const auto& op : plan.operators) sum += op.cost;
+  for (const auto& reshard : plan.reshards) sum += reshard.cost;
+  // Files without parts do not say which copies are second ones.
+  if (const auto differs = difference(parts ? sum : plan.cost, plan.cost); !differs.empty())
+    return wrong("cost", "the sum of operators and reshards differs: " + differs);
+  if (const auto differs = difference(plan.cost, *total); !differs.empty()) return wrong("cost", differs);
+  return {};
+}
+
+}  // namespace
+
+Expected<Plan> read_plan(const nlohmann::json& document, const std::string& where, const Scenario& scenario) {
+  JsonFields fields(document, where);
+  if (fields.has("pipeline")) return bad_input("is a pipeline, which is made anew by its method", where);
+  PlanReader reader(std::move(fields), scenario.model.get());
+  auto read = reader.read();
+  if (!read) return read.error();
+  if (auto same = same_mesh(read->plan.mesh, make_mesh(*scenario.cluster), where); !same) return same.error();
+  if (!read->parts) give_parts(scenario, read->plan, reader.totals());
+  if (auto right = check_costs(scenario, read->plan, read->parts, where); !right) return right.error();
+  return std::move(read->plan);
+}
+
+Expected<PlanAlone> read_plan_alone(const nlohmann::json& document, const std::string& where) {
+  return PlanReader(JsonFields(document, where), nullptr).read();
+}
+
+}  // namespace turnpoint

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/schedule/plan_schedule.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace turnpoint {
+namespace {
+
+std::string_view word_of(PlanTaskKind kind) {
+  switch (kind) {
+    case PlanTaskKind::forward: return "forward";
+    case PlanTaskKind::backward: return "backward";
+    case PlanTaskKind::again: return "forward again";
+    case PlanTaskKind::update: return "update";
+    case PlanTaskKind::reshard: return "of";
+    case PlanTaskKind::reshard_back: return "of the gradient of";
+    case PlanTaskKind::reshard_again: return "again of";
+    case PlanTaskKind::weights: return "of the weights";
+    case PlanTaskKind::gradients: return "of the weights' gradients";
+    case PlanTaskKind::new_weights: return "of the new weights";
+    case PlanTaskKind::from_host: return "optimizer state from the host";
+    case PlanTaskKind::to_host: return "optimizer state to the host";
+    case PlanTaskKind::send: return "send to the next stage";
+    case PlanTaskKind::send_back: return "send gradients to the stage before";
+    case PlanTaskKind::tied_sum: return "sum of the tied weights' gradients";
+    case PlanTaskKind::turn: return "wait";
+  }
+  return "";
+}
+
+TaskKind kind_of(PlanTaskKind kind) {
+  switch (kind) {
+    case PlanTaskKind::forward:
+    case PlanTaskKind::reshard:
+    case PlanTaskKind::send: return TaskKind::forward;
+    case PlanTaskKind::backward:
+    case PlanTaskKind::again:
+    case PlanTaskKind::reshard_back:
+    case PlanTaskKind::reshard_again:
+    case PlanTaskKind::gradients:
+    case PlanTaskKind::send_back:
+    case PlanTaskKind::tied_sum: return TaskKind::backward;
+    case PlanTaskKind::update:
+    case PlanTaskKind::new_weights:
+    case PlanTaskKind::from_host:
+    case PlanTaskKind::to_host: return TaskKind::update;
+    case PlanTaskKind::weights:
+    case PlanTaskKind::turn: break;
+  }
+  return TaskKind::other;
+}
+
+/// "h0/fc1 forward", "h0/fc1: all-gather of h0/norm", with "#3" for the third micro-batch.
+std::string name_of(const Model& model, const PlanTask& task, bool numbered) {
+  const std::string op = task.op.valid() ? model.operators[task.op].name : std::string();
+  std::string name, move = to_string(task.move);
+  std::replace(move.begin(), move.end(), '_', '-');
+  if (task.tensor.valid())
+    name = fmt::format("{}: {} {} {}", op, move, word_of(task.kind), model.tensors[task.tensor].name);
+  else if (task.kind == PlanTaskKind::weights || task.kind == PlanTaskKind::gradients ||
+           task.kind == PlanTaskKind::new_weights)
+    name = fmt::format("{}: {} {}", op, move, word_of(task.kind));
+  else
+    name = fmt::format("{}{}{}", op, op.empty() ? "" : " ", word_of(task.kind));
+  return numbered ? fmt::format("{} #{}", name, task.micro_batch + 1) : name;
+}
+
+std::string role_name(const LoweredPlan& lowered, std::size_t role) {
+  const std::uint32_t devices = lowered.roles[role].devices;
+  if (lowered.roles.size() > 1) return fmt::format("stage {}", role);
+  return devices == 1 ? "device 0" : fmt::format("devices 0-{}", devices - 1);
+}
+
+Expected<TaskGraphPtr> graph_of(const Model& model, const LoweredPlan& lowered, bool numbered) {
+  TaskGraphBuilder builder;
+  builder.reserve(lowered.items.size(), lowered.items.wait_for.size());
+  builder.name = model.name;
+  // What its buffers say, so that the graph can be coloured by bytes.
+  std::vector<std::int64_t> made(lowered.items.size(), 0), workspace(lowered.items.size(), 0);
+  for (std::size_t b = 0; b < lowered.buffers.size(); ++b) {
+    auto& bytes = lowered.buffers.kind[b] == BufferKind::workspace ? workspace : made;
+    bytes[lowered.buffers.made_by[b]] += lowered.buffers.bytes[b];
+  }
+  for (std::size_t i = 0; i < lowered.items.size(); ++i) {
+    const PlanTask& planned = lowered.tasks[i];
+    const std::string name = name_of(model, planned, numbered);
+    TaskGraphBuilder::Task task;
+    task.name = name;
+    task.kind = kind_of(planned.kind);
+    task.time_s = lowered.items.duration_s[i];
+    task.output_bytes = made[i];
+    task.workspace_bytes = workspace[i];
+    if (planned.op.valid()) task.scope = builder.scope(model.operators[planned.op].scope);
+    builder.add_task(task);
+    for (std::uint32_t k = lowered.items.wait_begin[i]; k < lowered.items.wait_begin[i + 1]; ++k)
+      builder.add_edge(lowered.items.wait_for[k], std::int64_t(i), 0);
+  }
+  return builder.finish(model.name);
+}
+
+void add_lanes(Schedule& schedule, const LoweredPlan& lowered, const LaneTimes& times) {
+  for (std::uint32_t lane = 0; lane < lowered.items.lanes; ++lane) {
+    Schedule::Lane made{lane / 2, lane % 2 == 0 ? LaneKind::compute : LaneKind::communication,
+                        std::uint32_t(schedule.item_count()), 0, 0};
+    for (const std::uint32_t i : times.run[lane]) {
+      // A send is in the lanes of both stages; the first is its own.
+      if (schedule.item_of[i] == kNone) schedule.item_of[i] = std::uint32_t(schedule.item_count());
+      schedule.start_s.push_back(times.start_s[i]);
+      schedule.end_s.push_back(times.end_s[i]);
+      schedule.task.push_back(i);
+      schedule.peer.push_back(kNone);
+      schedule.bytes.push_back(std::llround(lowered.tasks[i].bytes));
+      made.busy_s += lowered.items.duration_s[i];
+    }
+    made.end = std::uint32_t(schedule.item_count());
+    schedule.lanes.push_back(made);
+  }
+}
+
+}  // namespace
+
+Expected<SimulatedCost> simulate_plan(const PlanLowering& lowering, const Plan& plan) {
+  const auto lowered = lowering.lower(plan);
+  if (!lowered) return lowered.error();
+  const LaneTimes times = run_lanes(lowered->items);
+  SimulatedCost cost{times.makespan_s, 0};
+  for (const auto& role : memory_over_time(lowered->buffers, times, lowered->persistent(), false))
+    cost.memory_bytes = std::max(cost.memory_bytes, role.peak_bytes);
+  return cost;
+}
+
+Expected<SchedulePtr> plan_schedule(const Scenario& scenario, const Plan& plan) {
+  const PlanLowering lowering(scenario);
+  const auto lowered = lowering.lower(plan);
+  if (!lowered) return lowered.error();
+  const LaneTimes times = run_lanes(lowered->items);
+  auto graph = graph_of(*scenario.model, *lowered, plan.pipeline && plan.pipeline->micro_batches > 1);
+  if (!graph) return graph.error();
+
+  auto schedule = std::make_shared<Schedule>();
+  schedule->graph = std::move(*graph);
+  schedule->makespan_s = times.makespan_s;
+  schedule->item_of.assign(lowered->items.size(), kNone);
+  add_lanes(*schedule, *lowered, times);
+  for (const PlanTask& task : lowered->tasks) {
+    schedule->device_of.push_back(task.role);
+    schedule->operator_of.push_back(task.op);
+  }
+  auto memory = memory_over_time(lowered->buffers, times, lowered->persistent(), true);
+  for (std::size_t r = 0; r < lowered->roles.size(); ++r) {
+    schedule->devices.push_back({role_name(*lowered, r), lowered->roles[r].persistent_bytes, memory[r].peak_bytes,
+                                 memory[r].peak_at_s, scenario.memory_limit(), lowered->roles[r].devices});
+    schedule->memory.push_back(std::move(memory[r].samples));
+  }
+  for (const std::uint32_t i : critical_items(lowered->items, times))
+    schedule->critical.push_back(schedule->item_of[i]);
+  return SchedulePtr(std::move(schedule));
+}
+
+}  // namespace turnpoint

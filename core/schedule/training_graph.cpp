@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/schedule/training_graph.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "core/cost/operator_cost.h"
+#include "core/cost/tensor_use.h"
+#include "core/model/operator_kind.h"
+#include "core/scenario/task_scenario.h"
+#include "core/schedule/unrolling.h"
+
+namespace turnpoint {
+namespace {
+
+/// The scenario on a single device of its cluster.
+Scenario on_one_device(const Scenario& scenario) {
+  auto cluster = std::make_shared<Cluster>(*scenario.cluster);
+  cluster->nodes = cluster->devices_per_node = 1;
+  cluster->groups.clear();
+  Scenario alone = scenario;
+  alone.cluster = std::move(cluster);
+  return alone;
+}
+
+/// What of an operator does not depend on the micro-batch.
+struct Facts {
+  CostBreakdown cost;
+  bool is_task = false;  ///< not a view
+  bool input_gradient = false, weight_gradient = false;
+  bool split = false;                             ///< the two gradients are tasks of their own
+  std::int64_t output_bytes = 0, kept_bytes = 0;  ///< main outputs; internals, and outputs that its backward reads
+  std::int64_t internal_bytes = 0;
+  std::int64_t input_gradient_bytes = 0, weight_gradient_bytes = 0;
+  std::uint32_t group = kNone;
+  bool has_backward() const { return input_gradient || weight_gradient; }
+};
+
+/// The tasks of one operator in one micro-batch; kNone where there is none.
+struct Tasks {
+  TaskIndex forward = kNone;
+  TaskIndex backward = kNone;  ///< both gradients, or that of the inputs where split
+  TaskIndex weights = kNone;   ///< where split
+  TaskIndex makes_weight_gradient(const Facts& facts) const {
+    return !facts.weight_gradient ? kNone : facts.split ? weights : backward;
+  }
+};
+
+class GraphMaker {
+ public:
+  GraphMaker(const Scenario& scenario, int micro_batches)
+      : scenario_(scenario),
+        alone_(on_one_device(scenario)),
+        model_(*scenario.model),
+        micro_batches_(micro_batches),
+        uses_(analyse_tensor_uses(model_)),
+        bytes_per_second_(alone_.cluster->device.memory_bandwidth * alone_.cluster->device.memory_efficiency *
+                          scenario.settings.factors.device_speed),
+        resharding_(make_mesh(*alone_.cluster), CollectiveModel(*alone_.cluster, scenario.settings.factors),
+                    bytes_per_second_),
+        costs_(alone_, uses_, resharding_) {}
+
+  Expected<TrainingGraph> make() {
+    collect_facts();
+    collect_groups();
+    for (int m = 0; m < micro_batches_; ++m) {
+      tasks_.emplace_back(model_.operators.size());
+      for (std::size_t i = 0; i < model_.operators.size(); ++i) add_forward(m, OperatorId(i));
+      for (std::size_t i = model_.operators.size(); i-- > 0;) add_backward(m, OperatorId(i));
+      for (std::size_t i = 0; i < model_.operators.size(); ++i) connect(m, OperatorId(i));
+    }
+    add_updates();
+    describe_cluster();
+    builder_.name = model_.name;
+    auto graph = builder_.finish(model_.name);
+    if (!graph) return graph.error();
+    return TrainingGraph{std::move(*graph), std::move(operator_of_), std::move(role_)};
+  }
+
+ private:
+  const Facts& facts(OperatorId id) const { return facts_[id.index]; }
+  Tasks& tasks(int m, OperatorId id) { return tasks_[std::size_t(m)][id.index]; }
+
+  std::int64_t tensor_bytes(TensorId id) const {
+    const Tensor& tensor = model_.tensors[id];
+    return tensor.elements() * element_bytes(tensor, scenario_.settings.precision);
+  }
+  bool is_parameter(const Access& access) const { return model_.tensors[access.tensor].role == TensorRole::parameter; }
+
+  void collect_facts() {
+    const ParameterBytes sizes =
+        parameter_bytes(scenario_.settings.precision, scenario_.settings.optimizer, Accounting::full);
+    for (std::size_t i = 0; i < model_.operators.size(); ++i) {
+      const Operator& op = model_.operators[OperatorId(i)];
+      Facts f;
+      f.is_task = !op.is_view();
+      f.cost = costs_.cost(OperatorId(i), Configuration()).breakdown;
+      int operands = 0;  // that are no parameters
+      for (const Access& access : op.inputs) {
+        const Tensor& tensor = model_.tensors[access.tensor];
+        if (!tensor.requires_gradient || !f.is_task) continue;
+        operands += is_parameter(access) ? 0 : 1;
+        if (is_parameter(access)) {
+          f.weight_gradient = true;
+          f.weight_gradient_bytes += tensor.elements() * sizes.gradient;
+        } else if (model_.tensors[storage_of(model_, access.tensor)].producer.valid()) {
+          f.input_gradient = true;
+          f.input_gradient_bytes += tensor_bytes(access.tensor);
+        }
+      }
+      const bool products = record_of(op.kind).products;
+      // Of two operands that are multiplied with each other (scores of attention, to which a table is added), the
+      // gradient of each needs the other: nothing could begin earlier.
+      f.split =
+          products && f.input_gradient && f.weight_gradient && (op.kind == OperatorKind::recurrent || operands <= 1);
+      for (const Access& access : op.outputs) {
+        const bool internal = model_.tensors[access.tensor].role == TensorRole::internal;
+        (internal ? f.internal_bytes : f.output_bytes) += tensor_bytes(access.tensor);
+        if (internal || access.saved) f.kept_bytes += tensor_bytes(access.tensor);
+      }
+      facts_.push_back(f);
+    }
+  }
+
+  /// Operators with parameters, joined where a parameter is shared.
+  void collect_groups() {
+    std::vector<std::uint32_t> parent(model_.operators.size());
+    std::iota(parent.begin(), parent.end(), 0u);
+    const auto root = [&](std::uint32_t i) {
+      while (parent[i] != i) i = parent[i] = parent[parent[i]];
+      return i;
+    };
+    for (const auto& tie : uses_.ties) {
+      const std::uint32_t a = root(tie.owner.index), b = root(tie.user.index);
+      parent[std::max(a, b)] = std::min(a, b);
+    }
+    for (std::uint32_t i = 0; i < parent.size(); ++i)
+      if (facts_[i].weight_gradient) facts_[i].group = builder_.group(model_.operators[OperatorId(root(i))].name);
+  }
+
+  TaskIndex add_task(int m, OperatorId id, TaskKind kind, TaskRole role, const char* suffix, double seconds,
+                     std::int64_t output, std::int64_t persistent = 0) {
+    const Operator& op = model_.operators[id];
+    const std::string name = micro_batches_ == 1 ? op.name + suffix : fmt::format("{}{} #{}", op.name, suffix, m + 1);
+    TaskGraphBuilder::Task task;
+    task.name = name;
+    task.kind = kind;
+    task.time_s = seconds;
+    task.output_bytes = output;
+    task.persistent_bytes = persistent;
+    task.colocate = facts(id).group;
+    task.scope = builder_.scope(op.scope);
+    operator_of_.push_back(id);
+    role_.push_back(role);
+    return builder_.add_task(task);
+  }
+
+  void add_forward(int m, OperatorId id) {
+    Facts f = facts(id);
+    if (!f.is_task) return;
+    const bool data = model_.operators[id].kind == OperatorKind::input;
+    tasks(m, id).forward = add_task(m, id, data ? TaskKind::other : TaskKind::forward, TaskRole::forward, "",
+                                    f.cost[ComputePart::forward], f.output_bytes + f.internal_bytes);
+  }
+
+  void add_backward(int m, OperatorId id) {
+    Facts f = facts(id);
+    if (!f.has_backward()) return;
+    const double seconds = f.cost[ComputePart::backward];
+    Tasks& t = tasks(m, id);
+    if (!f.split) {
+      t.backward = add_task(m, id, TaskKind::backward, TaskRole::backward, ":gradient", seconds,
+                            f.input_gradient_bytes + f.weight_gradient_bytes);
+      return;
+    }
+    t.backward = add_task(m, id, TaskKind::backward, TaskRole::backward, ":input-gradient", seconds - seconds / 2,
+                          f.input_gradient_bytes);
+    t.weights = add_task(m, id, TaskKind::backward, TaskRole::weight_gradient, ":weight-gradient", seconds / 2,
+                         f.weight_gradient_bytes);
+  }
+
+  /// What of an operator's outputs another one reads.
+  struct Part {
+    std::int64_t bytes = 0;
+    std::uint32_t slots = 0;  ///< a bit for each output
+    /// Tells sets of outputs apart (TaskGraph::out_tensor); the first output alone is 0.
+    std::uint32_t tensor() const { return slots - 1; }
+  };
+  static std::uint32_t slot_bit(std::size_t slot) { return 1u << slot % 31; }
+
+  /// Who made the tensors that an operator's input accesses read, views looked through: distinct tensors by producer.
+  template <class Want>
+  std::map<OperatorId, Part> producers(const Operator& op, Want&& want) const {
+    std::map<OperatorId, Part> parts;
+    std::set<TensorId> seen;
+    for (const Access& access : op.inputs) {
+      if (!want(access)) continue;
+      const TensorId stored = storage_of(model_, access.tensor);
+      const OperatorId producer = model_.tensors[stored].producer;
+      if (!producer.valid() || !seen.insert(stored).second) continue;
+      Part& part = parts[producer];
+      part.bytes += tensor_bytes(stored);
+      const auto& outputs = model_.operators[producer].outputs;
+      for (std::size_t slot = 0; slot < outputs.size(); ++slot)
+        if (outputs[slot].tensor == stored) part.slots |= slot_bit(slot);
+    }
+    return parts;
+  }
+
+  /// What an operator's own backward reads of what forward made. Where all that others read is in it, too, the same
+  /// tensor in another size.
+  Part kept_part(const Operator& op, const Facts& f) const {
+    Part part{f.kept_bytes, 0};
+    std::uint32_t read = 0;
+    for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
+      const bool internal = model_.tensors[op.outputs[slot].tensor].role == TensorRole::internal;
+      if (internal || op.outputs[slot].saved) part.slots |= slot_bit(slot);
+      if (!internal) read |= slot_bit(slot);
+    }
+    const bool one_output = (read & (read - 1)) == 0;
+    if (part.slots == 0 || (one_output && (part.slots & read) == read)) part.slots = read;
+    return part;
+  }
+
+  void connect(int m, OperatorId id) {
+    const Facts& f = facts(id);
+    if (!f.is_task) return;
+    const Operator& op = model_.operators[id];
+    const Tasks t = tasks(m, id);
+    for (const auto& [producer, part] : producers(op, [](const Access&) { return true; }))
+      builder_.add_tensor(tasks(m, producer).forward, t.forward, part.tensor(), part.bytes);
+    if (!f.has_backward()) return;
+    connect_saved(m, op, f, t);
+    if (!f.input_gradient) return;
+    // The gradient of what it read goes back to whoever made that, to each a tensor of its own.
+    const auto wanted = [&](const Access& access) {
+      return !is_parameter(access) && model_.tensors[access.tensor].requires_gradient;
+    };
+    std::uint32_t tensor = 0;
+    for (const auto& [producer, part] : producers(op, wanted)) {
+      const Tasks& back = tasks(m, producer);
+      for (const TaskIndex to : {back.backward, back.weights})
+        if (to != kNone) builder_.add_tensor(t.backward, to, tensor, part.bytes);
+      ++tensor;
+    }
+  }
+
+  void connect_saved(int m, const Operator& op, const Facts& f, const Tasks& t) {
+    // The gradient of a product's input is made of the weights and the output's gradient alone.
+    const bool inputs_for_weights_only = f.split && op.kind != OperatorKind::recurrent;
+    const auto saved = producers(op, [&](const Access& access) { return access.saved && !is_parameter(access); });
+    for (const TaskIndex task : {t.backward, t.weights}) {
+      if (task == kNone) continue;
+      if (!(inputs_for_weights_only && task == t.backward))
+        for (const auto& [producer, part] : saved)
+          builder_.add_tensor(tasks(m, producer).forward, task, part.tensor(), part.bytes);
+      // Where the network ends no gradient says when backward may begin: its own forward does.
+      if (f.kept_bytes > 0 || !has_gradient_consumer(op)) {
+        const Part kept = kept_part(op, f);
+        builder_.add_tensor(t.forward, task, kept.tensor(), kept.bytes);
+      }
+    }
+  }
+
+  /// Whether some operator's backward sends a gradient for one of the outputs, views looked through.
+  bool has_gradient_consumer(const Operator& op) const {
+    for (const Access& access : op.outputs)
+      if (model_.tensors[access.tensor].role != TensorRole::internal && reaches_gradient(access.tensor)) return true;
+    return false;
+  }
+  bool reaches_gradient(TensorId tensor) const {
+    std::vector<TensorId> open{tensor};
+    while (!open.empty()) {
+      const TensorId next = open.back();
+      open.pop_back();
+      for (const auto& use : model_.uses[next]) {
+        const Operator& consumer = model_.operators[use.op];
+        if (!model_.tensors[next].requires_gradient) continue;
+        if (!consumer.is_view()) return true;
+        for (const Access& access : consumer.outputs) open.push_back(access.tensor);
+      }
+    }
+    return false;
+  }
+
+  /// Accumulations, and one update per operator that owns parameters.
+  void add_updates() {
+    std::map<OperatorId, std::set<OperatorId>> users;
+    for (std::size_t i = 0; i < facts_.size(); ++i)
+      if (facts_[i].weight_gradient) {
+        const auto& owns = uses_.owns_parameter[i];
+        if (std::find(owns.begin(), owns.end(), true) != owns.end()) users[OperatorId(i)].insert(OperatorId(i));
+      }
+    for (const auto& tie : uses_.ties) users[tie.owner].insert(tie.user);
+    for (const auto& [owner, readers] : users) {
+      CostBreakdown cost = facts(owner).cost;
+      const TaskIndex update =
+          add_task(0, owner, TaskKind::update, TaskRole::update, ":update", cost[ComputePart::update], 0,
+                   cost[MemoryPart::parameters] + cost[MemoryPart::optimizer]);
+      for (const OperatorId reader : readers) add_gradients(reader, update);
+    }
+  }
+
+  void add_gradients(OperatorId reader, TaskIndex update) {
+    const Facts& f = facts(reader);
+    const TaskIndex first = tasks(0, reader).makes_weight_gradient(f);
+    if (first == kNone) return;
+    builder_.add_edge(first, update, f.weight_gradient_bytes);
+    for (int m = 1; m < micro_batches_; ++m) {
+      const double seconds = 3 * double(f.weight_gradient_bytes) / bytes_per_second_ + alone_.cluster->device.launch_s;
+      const TaskIndex sum = add_task(m, reader, TaskKind::backward, TaskRole::accumulate, ":accumulate", seconds, 0);
+      builder_.add_edge(tasks(m, reader).makes_weight_gradient(f), sum, f.weight_gradient_bytes);
+      builder_.add_edge(first, sum, f.weight_gradient_bytes);
+      builder_.add_edge(sum, update, 0);
+    }
+  }
+
+  void describe_cluster() {
+    const Cluster& cluster = *scenario_.cluster;
+    builder_.intended_devices = std::uint32_t(cluster.devices());
+    builder_.devices.assign(std::size_t(cluster.devices()), {scenario_.memory_limit(), 1});
+    builder_.links = links_of(cluster, scenario_.settings.factors);
+  }
+
+  const Scenario& scenario_;
+  const Scenario alone_;
+  const Model& model_;
+  const int micro_batches_;
+  const TensorUses uses_;
+  const double bytes_per_second_;
+  const ReshardingModel resharding_;
+  const OperatorCostModel costs_;
+  TaskGraphBuilder builder_;
+  std::vector<Facts> facts_;
+  std::vector<OperatorId> operator_of_;    // by task
+  std::vector<TaskRole> role_;             // by task
+  std::vector<std::vector<Tasks>> tasks_;  // [micro-batch][operator]
+};
+
+}  // namespace
+
+Expected<TrainingGraph> training_graph_of(const Scenario& scenario, const TrainingGraphOptions& options) {
+  if (options.micro_batches < 1 || options.micro_batches > kMaxMicroBatches)
+    return usage_error(
+        fmt::format("{} micro-batches; between 1 and {} are possible", options.micro_batches, kMaxMicroBatches));
+  auto made = GraphMaker(scenario, options.micro_batches).make();
+  if (!made || !(options.unrolled_steps || options.cells_in_parts)) return made;
+  return unroll_steps(*made, scenario, options.cells_in_parts);
+}
+
+Expected<TaskGraphPtr> training_graph(const Scenario& scenario, const TrainingGraphOptions& options) {
+  auto made = training_graph_of(scenario, options);
+  if (!made) return made.error();
+  return made->graph;
+}
+
+}  // namespace turnpoint

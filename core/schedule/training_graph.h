@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// A Model becomes the task graph of one training iteration: what placement methods place and the simulator runs.
+//
+// Per operator (views and parameters are no tasks): a forward task; a backward task, or, for products, convolutions and
+// recurrent cells with weights, one for the gradient of its inputs and one for that of its weights; an update task
+// where it owns parameters. Times are those of the one evaluator on one device (core/cost), so that their sum is the
+// additive time of the single-device plan; the two halves of a backward share its time equally, since their products
+// are equally large. With several micro-batches everything but the updates is there once per micro-batch, and gradients
+// of the second and later ones are added to the first's by accumulation tasks (two reads and a write of the gradient).
+//
+// Bytes: a task's output is all it makes, with what its own backward keeps inside (gates, masks); an edge carries the
+// part that its consumer reads. Parameters and optimizer state are persistent with the update task; gradients live from
+// the task that makes them to the update. All tasks of an operator with parameters, and of operators tied to them, are
+// co-located. Forward and backward tasks have the scope of their operator.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/base/expected.h"
+#include "core/base/ids.h"
+#include "core/model/task_graph.h"
+#include "core/model/task_role.h"
+#include "core/scenario/scenario.h"
+
+namespace turnpoint {
+
+struct TrainingGraphOptions {
+  /// An iteration is this many runs of the scenario's model, whose batch is then that of one micro-batch.
+  int micro_batches = 1;
+  /// Recurrent operators as their time steps (core/schedule/unrolling.h).
+  bool unrolled_steps = false;
+  /// Their steps as the products, gates and elementwise parts that frameworks build them of.
+  bool cells_in_parts = false;
+};
+inline constexpr int kMaxMicroBatches = 4096;
+
+/// Links and devices are those of the scenario's cluster under its what-if factors: a pair of devices of one node sends
+/// over the inner links, others over the outer ones; every device has the scenario's memory limit. In a mixed cluster
+/// times are those of the weakest device. Error: more micro-batches than kMaxMicroBatches or fewer than one.
+Expected<TaskGraphPtr> training_graph(const Scenario& scenario, const TrainingGraphOptions& options = {});
+
+/// The same with whose forward, backward or update each task is.
+struct TrainingGraph {
+  TaskGraphPtr graph;
+  std::vector<OperatorId> operator_of;  ///< by task
+  std::vector<TaskRole> role;           ///< by task
+};
+Expected<TrainingGraph> training_graph_of(const Scenario& scenario, const TrainingGraphOptions& options = {});
+
+}  // namespace turnpoint

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the probe is asked to measure is what the cost model looks up: the same signatures, the same work, and kernels
+// that do the operator's arithmetic.
+#include <fmt/format.h>
+#include <QTest>
+#include <cmath>
+#include <map>
+
+#include "core/import/source/model_source.h"
+#include "core/probe/probe_items.h"
+#include "core/probe/probe_profile.h"
+
+using namespace turnpoint;
+
+namespace {
+
+ModelPtr model_of(const std::string& name, std::int64_t batch, std::int64_t sequence = 0) {
+  auto source = open_model(name);
+  if (!source) return nullptr;
+  auto model = (*source)->bind({batch, sequence});
+  return model ? *model : nullptr;
+}
+
+std::vector<std::int64_t> whole(const Operator& op) {
+  std::vector<std::int64_t> local;
+  for (const auto& dim : op.dims) local.push_back(dim.size);
+  return local;
+}
+
+bool multiplies(const Operator& op) { return op.kind == OperatorKind::matmul || op.kind == OperatorKind::convolution; }
+
+std::string item_line(int n, const char* precision, double flop, double bytes, double time) {
+  return fmt::format(
+      R"({{"type":"item","index":0,"phase":"forward","kind":"matmul","fit":"matmul","dims":[{0},{0},{0}],)"
+      R"("precision":"{1}","flop":{2},"bytes":{3},"time_s":{4}}})",
+      n, precision, flop, bytes, time);
+}
+
+/// Everything but launch 10 us, 500 TFLOP/s, no bytes, which is exactly what fits can say.
+std::vector<std::string> made_up_messages() {
+  std::vector<std::string> lines{
+      R"({"type":"hello","program":"turnpoint-probe","protocol":1,"backend":"cuda","ranks":1,"device":0,"cold":true,)"
+      R"("devices":[{"name":"NVIDIA H200","kind":"cuda","memory_bytes":150000000000}]})"};
+  for (const int n : {1024, 2048, 4096, 8192}) {
+    const double flop = 2.0 * n * n * n;
+    lines.push_back(item_line(n, "bf16", flop, 6.0 * n * n, 10e-6 + flop / 500e12));
+  }
+  lines.push_back(item_line(4096, "tf32", 2.0 * 4096 * 4096 * 4096, 2e8, 1e-3));
+  lines.emplace_back(R"({"type":"item","index":9,"kind":"launch","dims":[],"time_s":2e-6})");
+  lines.emplace_back(R"({"type":"item","index":10,"kind":"host-to-device","dims":[100000000],"time_s":2e-3})");
+  lines.emplace_back(R"({"type":"item","index":11,"kind":"convolution","dims":[1],"not_measured":"no cuDNN"})");
+  lines.emplace_back(R"({"type":"result","measured":7,"not_measured":1,"skipped":0})");
+  return lines;
+}
+
+}  // namespace
+
+class ProbeItemsTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void models_data() {
+    QTest::addColumn<QString>("name");
+    QTest::addColumn<int>("sequence");
+    QTest::newRow("gpt2") << "builtin:gpt2" << 64;
+    QTest::newRow("resnet50") << "builtin:resnet50" << 0;
+    QTest::newRow("inception") << "builtin:inception-v3" << 0;
+    QTest::newRow("rnn") << "builtin:rnn" << 0;
+    QTest::newRow("vgg11") << "builtin:vgg11" << 0;
+  }
+
+  // FLOP and bytes are those of the cost model, under every configuration of the first operators.
+  void work_is_that_of_the_cost_model_data() { models_data(); }
+  void work_is_that_of_the_cost_model() {
+    QFETCH(QString, name);
+    QFETCH(int, sequence);
+    const auto model = model_of(name.toStdString(), 16, sequence);
+    QVERIFY(model != nullptr);
+    for (const auto precision : {Precision::fp32, Precision::bf16}) {
+      Settings settings;
+      settings.batch = 16;
+      settings.sequence = sequence;
+      settings.precision = precision;
+      const auto scenario = make_scenario(model, *cluster_preset("v100-16gb-1x4"), "v100-16gb-1x4", settings);
+      QVERIFY(scenario.has_value());
+      const Mesh mesh = make_mesh(*(*scenario)->cluster);
+      const ReshardingModel resharding(mesh, CollectiveModel(*(*scenario)->cluster, {}), 1e11);
+      const TensorUses uses = analyse_tensor_uses(*model);
+      const OperatorCostModel costs(**scenario, uses, resharding);
+      int compared = 0;
+      for (const auto& op : model->operators) {
+        // Nothing split, and both axes on the first dimension that can be.
+        for (std::size_t d = 0; d <= op.dims.size(); ++d) {
+          Configuration configuration;
+          auto local = whole(op);
+          if (d < op.dims.size()) {
+            if (!op.dims[d].splittable || op.dims[d].size % mesh.axes[0].size != 0) continue;
+            configuration.axis[0] = static_cast<std::int8_t>(d);
+            local[d] /= mesh.axes[0].size;
+          }
+          for (const bool backward : {false, true}) {
+            const PhaseWork wanted = costs.work(op, configuration, backward),
+                            got = local_work(*model, op, local, precision, backward);
+            QVERIFY2(std::abs(wanted.flop - got.flop) <= 1e-9 * wanted.flop, op.name.c_str());
+            QVERIFY2(std::abs(wanted.bytes - got.bytes) <= 1e-9 * wanted.bytes, op.name.c_str());
+            ++compared;
+          }
+        }
+      }
+      QVERIFY(compared > 50);
+    }
+  }
+
+  // The products of a call list are the operator's multiply-accumulates, forward and backward.
+  void kernels_do_the_arithmetic_data() { models_data(); }
+  void kernels_do_the_arithmetic() {
+    QFETCH(QString, name);
+    QFETCH(int, sequence);
+    const auto model = model_of(name.toStdString(), 8, sequence);
+    QVERIFY(model != nullptr);
+    int compared = 0;
+    for (const auto& op : model->operators) {
+      if (!multiplies(op)) continue;
+      for (const bool backward : {false, true}) {
+        const auto calls = probe_calls(*model, op, whole(op), backward);
+        QVERIFY2(calls.has_value(), calls ? "" : (op.name + ": " + calls.error().message()).c_str());
+        double flop = 0;
+        for (const auto& call : *calls) flop += call_flop(call) * static_cast<double>(call.count);
+        const double wanted = 2 * (backward ? op.backward_macs : op.forward_macs);
+        QVERIFY2(std::abs(flop - wanted) <= 1e-9 * wanted, (op.name + (backward ? " backward" : " forward")).c_str());
+        ++compared;
+      }
+    }
+    QVERIFY(compared > 0 || name.contains("rnn"));
+  }
+
+  // Jobs survive being written and read, and no item is refused.
+  void lists_are_valid_jobs() {
+    const auto model = model_of("builtin:resnet50", 32);
+    const ProbePrecision precisions[] = {ProbePrecision::fp32, ProbePrecision::bf16};
+    for (const bool large : {false, true}) {
+      ProbeJob job;
+      job.ranks = 4;
+      job.operators = standard_items(large, precisions).operators;
+      const auto of_model = model_items(*model, 4, precisions);
+      job.operators.insert(job.operators.end(), of_model.operators.begin(), of_model.operators.end());
+      job.collectives = standard_collectives(4, 64, 1 << 20);
+      const std::string text = write_probe_job(job);
+      const auto read = parse_probe_job(text, "job");
+      QVERIFY2(read.has_value(), read ? "" : read.error().message().c_str());
+      QCOMPARE(write_probe_job(*read), text);
+      QVERIFY(read->items() > 300);
+    }
+    // A short budget leaves some of both kinds.
+    ProbeJob few;
+    few.operators.resize(6);
+    few.collectives.resize(3);
+    QCOMPARE(run_order(few), (std::vector<std::size_t>{0, 6, 1, 2, 7, 3, 4, 8, 5}));
+    few.operators.clear();
+    QCOMPARE(run_order(few), (std::vector<std::size_t>{0, 1, 2}));
+    // Coarse sizes first: what a short budget leaves is a whole curve.
+    const auto list = standard_collectives(2, 64, 4096);
+    QCOMPARE(list.front().bytes, std::int64_t(64));
+    QCOMPARE(list.back().bytes, std::int64_t(2048));
+    QCOMPARE(list.size(), std::size_t(7 * 6));
+  }
+
+  // A profile of made-up times: rates, signatures and fits come back out.
+  void profiles_hold_what_was_measured() {
+    ProbeMessages messages;
+    for (const auto& line : made_up_messages()) {
+      const auto taken = messages.take(line);
+      QVERIFY2(taken.has_value(), taken ? "" : taken.error().message().c_str());
+    }
+    const auto made = measured_profile(messages, nullptr, false);
+    QVERIFY2(made.has_value(), made ? "" : made.error().message().c_str());
+    const Cluster& cluster = *made->cluster;
+    QCOMPARE(cluster.name, std::string("h200-141gb-1x1"));
+    QCOMPARE(cluster.device.memory_bytes, std::int64_t(150000000000));
+    QCOMPARE(cluster.device.launch_s, 2e-6);
+    QCOMPARE(cluster.host_link_bandwidth, 5e10);
+    QCOMPARE(cluster.operators.size(), std::size_t(4));
+    QVERIFY(std::abs(cluster.device.flop_efficiency_16bit - 0.5) < 0.01);
+    QCOMPARE(cluster.device.flop_efficiency, DeviceType().flop_efficiency);  // no fp32 product was measured
+    QCOMPARE(cluster.fits.size(), std::size_t(1));
+    QVERIFY2(std::abs(cluster.fits[0].s_per_flop * 500e12 - 1) < 0.02,
+             std::to_string(cluster.fits[0].s_per_flop * 500e12).c_str());
+    const auto with_tf32 = measured_profile(messages, nullptr, true);
+    QVERIFY(with_tf32.has_value());
+    QCOMPARE(with_tf32->cluster->operators.size(), std::size_t(5));
+    // Written and read again.
+    const auto read = parse_hardware_profile(write_hardware_profile(cluster), "profile");
+    QVERIFY2(read.has_value(), read ? "" : read.error().message().c_str());
+  }
+
+  // A device without a data sheet, of which a short budget left no product and no copy: what stands in is named.
+  void figures_that_were_not_measured_are_named() {
+    ProbeMessages messages;
+    for (std::string line : made_up_messages()) {
+      const std::string known = "NVIDIA H200";
+      if (const auto at = line.find(known); at != std::string::npos) line.replace(at, known.size(), "Some device");
+      const auto taken = messages.take(line);
+      QVERIFY2(taken.has_value(), taken ? "" : taken.error().message().c_str());
+    }
+    const auto made = measured_profile(messages, nullptr, false);
+    QVERIFY2(made.has_value(), made ? "" : made.error().message().c_str());
+    QCOMPARE(made->cluster->device.peak_fp32, 1e9);
+    std::string notes;
+    for (const auto& note : made->cluster->notes) notes += note + "; ";
+    QVERIFY2(notes.find("1 GFLOP/s is assumed") != std::string::npos, notes.c_str());
+    QVERIFY2(notes.find("1 GB/s is assumed") != std::string::npos, notes.c_str());
+  }
+};
+
+QTEST_APPLESS_MAIN(ProbeItemsTest)
+#include "probe_items_test.moc"

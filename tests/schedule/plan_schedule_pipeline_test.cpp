@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pipelines on the simulated clock against the closed 1F1B recursion of core/search/baselines, where both assume the
+// same, and against bounds where they do not.
+#include <QtTest>
+#include <cmath>
+#include <numeric>
+
+#include "core/schedule/plan_schedule.h"
+#include "core/search/baselines/pipeline.h"
+#include "core/search/baselines/pipeline_schedule.h"
+#include "plan/parameter_edits.h"
+#include "search/scenarios.h"
+#include "simulation/slow_lanes.h"
+
+using namespace turnpoint;
+using namespace turnpoint::test;
+
+namespace {
+
+Plan plan_of(const std::string& method, const ScenarioPtr& scenario) {
+  const auto result = run(method, scenario);
+  if (!result) qFatal("%s: %s", method.c_str(), result.error().message().c_str());
+  return (*result)->plans->sharding(0);
+}
+
+/// Nothing takes time but computing and, if wanted, sends between stages.
+Plan without_collectives(Plan plan, bool sends) {
+  const auto clear = [](std::vector<ReshardStep>& steps) {
+    for (ReshardStep& step : steps) step.time_s = 0;
+  };
+  for (auto& op : plan.operators) each_list(op, clear), op.cost[NetworkPart::offload] = 0;
+  for (auto& reshard : plan.reshards)
+    for (const ReshardRole role : kReshardRoles) clear(reshard.steps(role));
+  for (auto& sum : plan.pipeline->tied) sum.time_s = 0;
+  if (sends) return plan;
+  for (auto* times : {&plan.pipeline->send_s, &plan.pipeline->send_back_s})
+    for (double& seconds : *times) seconds = 0;
+  return plan;
+}
+
+/// When the last stage has updated its weights, by the closed recursion; receiving is counted with the receiver.
+double closed_form(const Plan& plan) {
+  const PlanPipeline& p = *plan.pipeline;
+  std::vector<search::StageTimes> stages(static_cast<std::size_t>(p.stages));
+  std::vector<double> update(stages.size(), 0);
+  for (PlanOperator op : plan.operators) {
+    const auto s = static_cast<std::size_t>(op.stage);
+    stages[s].forward += op.cost[ComputePart::forward];
+    stages[s].backward += op.cost[ComputePart::backward] + op.cost[ComputePart::recompute];
+    if (p.recompute && p.layer_of[op.op.index] >= 0) stages[s].backward += op.cost[ComputePart::forward];
+    update[s] += op.cost[ComputePart::update];
+  }
+  for (std::size_t s = 0; s + 1 < stages.size(); ++s) {
+    stages[s + 1].forward += p.send_s[s];
+    stages[s].backward += p.send_back_s[s];
+  }
+  const auto ends = search::one_forward_one_backward(stages, p.micro_batches);
+  double last = 0;
+  for (std::size_t s = 0; s < stages.size(); ++s) last = std::max(last, ends[s] + update[s]);
+  return last;
+}
+
+ModelPtr small_gpt(std::int64_t batch = 32) { return builtin("gpt2?layers=4&hidden=512&sequence=32", batch); }
+
+const char* const kSplits[] = {"manual:dp=2:tp=2:pp=4:micro-batches=8",
+                               "manual:dp=8:pp=2:micro-batches=4",
+                               "manual:tp=4:pp=4:micro-batches=2",
+                               "manual:tp=8:pp=2:micro-batches=1",
+                               "manual:tp=4:pp=4:micro-batches=16:recompute",
+                               "manual:tp=4:pp=4:micro-batches=16:recompute=selective",
+                               "manual:dp=4:pp=4:micro-batches=4:recompute=selective:zero=3",
+                               "manual:dp=4:tp=4:sequence-parallel:recompute=selective",
+                               "manual:dp=4:pp=4:micro-batches=4:recompute:zero=3",
+                               "manual:dp=4:tp=2:pp=2:micro-batches=4:zero=1",
+                               "manual:dp=4:tp=2:pp=2:micro-batches=4:zero=2",
+                               "manual:dp=4:tp=2:pp=2:micro-batches=4:zero=3",
+                               "manual:tp=4:pp=4:micro-batches=8:sequence-parallel",
+                               "manual:dp=16:micro-batches=2:zero=2",
+                               "manual:dp=16:recompute"};
+
+}  // namespace
+
+class PlanSchedulePipelineTest : public QObject {
+  Q_OBJECT
+ private slots:
+  void without_a_network_it_is_1f1b();
+  void one_micro_batch_sends_as_the_closed_form();
+  void bounds();
+  void memory();
+  void one_stage_is_the_plain_plan();
+  void a_small_one_by_the_rules();
+};
+
+void PlanSchedulePipelineTest::without_a_network_it_is_1f1b() {
+  const auto scenario = scenario_on(small_gpt(), "v100-16gb-2x8");
+  const PlanLowering lowering(*scenario);
+  for (const char* split : kSplits) {
+    const Plan plan = without_collectives(plan_of(split, scenario), false);
+    const auto cost = simulate_plan(lowering, plan);
+    QVERIFY2(cost.has_value(), split);
+    QVERIFY2(close(cost->time_s, closed_form(plan)),
+             qPrintable(QString("%1: %2, closed form %3").arg(split).arg(cost->time_s).arg(closed_form(plan))));
+  }
+}
+
+// With one micro-batch nothing is there that could overlap.
+void PlanSchedulePipelineTest::one_micro_batch_sends_as_the_closed_form() {
+  const auto scenario = scenario_on(small_gpt(), "v100-16gb-2x8");
+  for (const char* split : {"manual:tp=8:pp=2", "manual:tp=4:pp=4", "manual:dp=2:tp=2:pp=4:recompute"}) {
+    const Plan plan = without_collectives(plan_of(split, scenario), true);
+    QVERIFY(plan.pipeline->send_s[0] > 0);
+    const auto cost = simulate_plan(PlanLowering(*scenario), plan);
+    QVERIFY2(cost.has_value(), split);
+    QVERIFY2(close(cost->time_s, closed_form(plan)),
+             qPrintable(QString("%1: %2, closed form %3").arg(split).arg(cost->time_s).arg(closed_form(plan))));
+  }
+}
+
+void PlanSchedulePipelineTest::bounds() {
+  const auto scenario = scenario_on(small_gpt(), "v100-16gb-2x8");
+  const PlanLowering lowering(*scenario);
+  for (const char* split : kSplits) {
+    const Plan plan = plan_of(split, scenario);
+    const auto lowered = lowering.lower(plan);
+    QVERIFY2(lowered.has_value(), split);
+    const LaneTimes times = run_lanes(lowered->items);
+    const double sum = std::accumulate(lowered->items.duration_s.begin(), lowered->items.duration_s.end(), 0.0);
+    double busiest = 0;
+    for (const auto& lane : times.run) {
+      double busy = 0;
+      for (const std::uint32_t i : lane) busy += lowered->items.duration_s[i];
+      busiest = std::max(busiest, busy);
+    }
+    const auto bare = simulate_plan(lowering, without_collectives(plan, false));
+    QVERIFY2(times.makespan_s <= sum && times.makespan_s >= busiest * (1 - 1e-12), split);
+    QVERIFY2(times.makespan_s >= bare->time_s * (1 - 1e-12), split);
+    // Holding both ends of a send costs a little more than the closed form; overlap wins more than that elsewhere.
+    QVERIFY2(times.makespan_s <= 1.25 * plan.cost.time_s(),
+             qPrintable(QString("%1: %2 against %3").arg(split).arg(times.makespan_s).arg(plan.cost.time_s())));
+  }
+}
+
+void PlanSchedulePipelineTest::memory() {
+  const auto scenario = scenario_on(small_gpt(), "v100-16gb-2x8");
+  for (const char* split : kSplits) {
+    const Plan plan = plan_of(split, scenario);
+    auto lowered = PlanLowering(*scenario).lower(plan);
+    QVERIFY2(lowered.has_value(), split);
+    const LaneTimes times = run_lanes(lowered->items);
+    const auto whole = memory_over_time(lowered->buffers, times, lowered->persistent(), true);
+    for (const auto& role : whole) {
+      const MemorySample& last = role.samples.back();
+      QVERIFY2(last.activation_bytes + last.copy_bytes + last.workspace_bytes == 0, split);
+    }
+    // What the stage's sum counts is never more than the sum, but for what has been received for the next block.
+    std::vector<std::int64_t> received(lowered->roles.size(), 0);
+    for (std::size_t b = 0; b < lowered->buffers.size(); ++b)
+      if (lowered->tasks[lowered->buffers.made_by[b]].kind == PlanTaskKind::send)
+        received[lowered->buffers.device[b]] += lowered->buffers.bytes[b] / plan.pipeline->micro_batches;
+    for (std::size_t b = 0; b < lowered->buffers.size(); ++b)
+      if (!lowered->counted[b]) lowered->buffers.bytes[b] = 0;
+    const auto counted = memory_over_time(lowered->buffers, times, lowered->persistent(), false);
+    for (std::size_t s = 0; s < counted.size(); ++s)
+      QVERIFY2(counted[s].peak_bytes <= plan.pipeline->stage_memory_bytes[s] + received[s],
+               qPrintable(QString("%1 stage %2: %3, summed %4")
+                              .arg(split)
+                              .arg(s)
+                              .arg(counted[s].peak_bytes)
+                              .arg(plan.pipeline->stage_memory_bytes[s] + received[s])));
+  }
+}
+
+void PlanSchedulePipelineTest::one_stage_is_the_plain_plan() {
+  const auto scenario = scenario_on(small_gpt(), "v100-16gb-2x8");
+  const auto roles = search::find_transformer_roles(*scenario->model, false);
+  QVERIFY(roles.has_value());
+  for (const int zero : {0, 1, 2, 3}) {
+    search::ManualSplit split;
+    split.data = 4, split.tensor = 4, split.zero = zero;
+    const auto scheduled = search::pipeline_point(scenario, &*roles, split, {});
+    QVERIFY(scheduled.has_value());
+    const PlanLowering lowering(*scenario);
+    const auto one = simulate_plan(lowering, (*scheduled)->plans->sharding(0));
+    const auto plain = simulate_plan(lowering, plan_of("manual:tp=4:zero=" + std::to_string(zero), scenario));
+    QVERIFY(one.has_value() && plain.has_value());
+    QVERIFY(close(one->time_s, plain->time_s));
+    QCOMPARE(one->memory_bytes, plain->memory_bytes);
+  }
+}
+
+void PlanSchedulePipelineTest::a_small_one_by_the_rules() {
+  const auto scenario = scenario_on(builtin("gpt2?layers=2&hidden=128&sequence=16", 8), "v100-16gb-1x4");
+  for (const char* split : {"manual:tp=2:pp=2:micro-batches=2", "manual:dp=2:pp=2:micro-batches=4:zero=3:recompute"}) {
+    const auto lowered = PlanLowering(*scenario).lower(plan_of(split, scenario));
+    QVERIFY(lowered.has_value());
+    const LaneTimes times = run_lanes(lowered->items);
+    const SlowLanes slow = slow_lanes(lowered->items);
+    QVERIFY(times.start_s == slow.start && times.end_s == slow.end);
+    const auto memory = memory_over_time(lowered->buffers, times, lowered->persistent(), false);
+    for (std::uint32_t s = 0; s < 2; ++s)
+      QCOMPARE(memory[s].peak_bytes, slow_peak(lowered->buffers, slow, lowered->roles[s].persistent_bytes, s));
+  }
+  const auto schedule = plan_schedule(*scenario, plan_of("manual:tp=2:pp=2:micro-batches=2", scenario));
+  QVERIFY(schedule.has_value());
+  QCOMPARE((*schedule)->devices.size(), std::size_t(2));
+  QCOMPARE((*schedule)->devices[1].name, std::string("stage 1"));
+  QCOMPARE((*schedule)->devices[1].stands_for, 2u);
+  QCOMPARE((*schedule)->end_s[(*schedule)->critical.back()], (*schedule)->makespan_s);
+  // Micro-batches are counted from 1.
+  const TaskGraph& graph = *(*schedule)->graph;
+  int first = 0, second = 0;
+  for (TaskIndex t = 0; t < graph.task_count(); ++t) {
+    const auto name = graph.names[t];
+    first += name.ends_with("#1"), second += name.ends_with("#2");
+    QVERIFY2(!name.ends_with("#0") && !name.ends_with("#3"), std::string(name).c_str());
+  }
+  QVERIFY(first > 0 && second > 0);
+}
+
+QTEST_APPLESS_MAIN(PlanSchedulePipelineTest)
+#include "plan_schedule_pipeline_test.moc"

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// The training graph of a model: as much time as the additive evaluation on one device, as many bytes of parameters and
+// states, acyclic, parameters together with their updates, and micro-batches.
+#include "core/schedule/training_graph.h"
+
+#include <fmt/format.h>
+
+#include <QtTest>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "core/import/source/model_source.h"
+#include "core/plan/evaluator.h"
+#include "core/simulation/simulator.h"
+#include "search/small_models.h"
+
+using namespace turnpoint;
+
+namespace {
+
+ScenarioPtr scenario_of(const std::string& model, std::int64_t batch, const char* hardware = "v100-16gb-2x4") {
+  const auto source = open_model("builtin:" + model);
+  if (!source) return nullptr;
+  const auto bound = (*source)->bind({batch, 0});
+  if (!bound) return nullptr;
+  Settings settings;
+  settings.batch = batch;
+  const auto scenario = make_scenario(*bound, *cluster_preset(hardware), hardware, settings);
+  return scenario ? *scenario : nullptr;
+}
+
+/// What the evaluator says of the plan that splits nothing, on one device of the same kind.
+CostBreakdown additive(const Scenario& scenario) {
+  Settings settings = scenario.settings;
+  settings.devices = 1;
+  const auto alone = make_scenario(scenario.model, scenario.cluster, scenario.hardware, settings);
+  Plan plan;
+  plan.mesh = make_mesh(*(*alone)->cluster);
+  plan.operators.resize(scenario.model->operators.size());
+  const auto cost = evaluate_plan(**alone, plan);
+  if (!cost) qFatal("%s", cost.error().message().c_str());
+  return *cost;
+}
+
+bool close(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b)); }
+
+double sum(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
+
+Placement on_one(const TaskGraph& graph) {
+  Placement placement;
+  placement.device.assign(graph.task_count(), 0);
+  return placement;
+}
+
+const char* const kModels[] = {"lenet", "alexnet", "resnet18", "inception-v3", "bert-large",
+                               "gpt2",  "lstm-lm", "ncf",      "mixtral-8x7b", "gnmt"};
+
+}  // namespace
+
+class TrainingGraphTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void times_are_those_of_one_device_data() {
+    QTest::addColumn<QString>("model");
+    for (const char* name : kModels) QTest::newRow(name) << name;
+  }
+  void times_are_those_of_one_device() {
+    QFETCH(QString, model);
+    const auto scenario = scenario_of(model.toStdString(), 8);
+    QVERIFY(scenario);
+    const auto graph = training_graph(*scenario);
+    QVERIFY2(graph, graph ? "" : graph.error().message().c_str());
+    CostBreakdown cost = additive(*scenario);
+    const TaskGraph& g = **graph;
+    QVERIFY2(close(sum(g.time_s), cost.compute_s()),
+             fmt::format("{} instead of {}", sum(g.time_s), cost.compute_s()).c_str());
+    std::map<TaskKind, double> by_kind;
+    for (TaskIndex t = 0; t < g.task_count(); ++t) by_kind[g.kind[t]] += g.time_s[t];
+    QVERIFY(close(by_kind[TaskKind::forward], cost[ComputePart::forward]));
+    QVERIFY(close(by_kind[TaskKind::backward], cost[ComputePart::backward]));
+    QVERIFY(close(by_kind[TaskKind::update], cost[ComputePart::update]));
+    const auto persistent = std::accumulate(g.persistent_bytes.begin(), g.persistent_bytes.end(), std::int64_t(0));
+    QCOMPARE(persistent, cost[MemoryPart::parameters] + cost[MemoryPart::optimizer]);
+
+    // One device simply runs everything; its memory lies between the parameters and all that the evaluator would keep.
+    const auto simulation = simulate(g, on_one(g));
+    QVERIFY(simulation);
+    QVERIFY(close(simulation->makespan_s, cost.compute_s()));
+    QVERIFY(simulation->devices[0].peak_bytes > persistent);
+  }
+
+  void parameters_stay_with_their_updates() {
+    for (const auto& model : {test::mlp(), test::residual(), test::attention()}) {
+      Scenario scenario;
+      scenario.model = model;
+      scenario.cluster = *cluster_preset("v100-16gb-1x4");
+      const auto graph = training_graph(scenario);
+      QVERIFY(graph);
+      const TaskGraph& g = **graph;
+      std::size_t updates = 0;
+      for (TaskIndex t = 0; t < g.task_count(); ++t) {
+        if (g.kind[t] != TaskKind::update) continue;
+        ++updates;
+        QVERIFY(g.colocate[t] != kNone);
+        QVERIFY(!g.predecessors(t).empty());
+        for (const TaskIndex from : g.predecessors(t)) QCOMPARE(g.colocate[from], g.colocate[t]);
+        QVERIFY(g.successors(t).empty());
+      }
+      QVERIFY(updates > 0);
+      QVERIFY(check_colocation(g, on_one(g), "test"));
+    }
+  }
+
+  void a_chain_task_by_task() {
+    Scenario scenario;
+    scenario.model = test::mlp();  // fc1, relu, fc2 with weights and biases
+    scenario.cluster = *cluster_preset("v100-16gb-1x4");
+    const auto graph = training_graph(scenario);
+    QVERIFY(graph);
+    const TaskGraph& g = **graph;
+    std::map<std::string, TaskIndex> at;
+    for (TaskIndex t = 0; t < g.task_count(); ++t) at[std::string(g.names[t])] = t;
+    const std::set<std::string> expected = {"x",
+                                            "fc1",
+                                            "relu",
+                                            "fc2",
+                                            "fc1:gradient",
+                                            "relu:gradient",
+                                            "fc2:input-gradient",
+                                            "fc2:weight-gradient",
+                                            "fc1:update",
+                                            "fc2:update"};
+    std::set<std::string> names;
+    for (const auto& [name, unused] : at) names.insert(name);
+    QVERIFY(names == expected);
+    const auto bytes = [&](const char* from, const char* to) {
+      const auto row = g.successors(at.at(from));
+      const auto found = std::find(row.begin(), row.end(), at.at(to));
+      return found == row.end() ? std::int64_t(-1)
+                                : g.out_bytes[g.out_begin[at.at(from)] + std::size_t(found - row.begin())];
+    };
+    QCOMPARE(bytes("x", "fc1"), std::int64_t(64 * 32 * 4));
+    QCOMPARE(bytes("fc1", "relu"), std::int64_t(64 * 64 * 4));
+    QCOMPARE(bytes("relu", "fc2:weight-gradient"), std::int64_t(64 * 64 * 4));
+    QCOMPARE(bytes("relu", "fc2:input-gradient"), std::int64_t(-1));
+    QCOMPARE(bytes("fc2:input-gradient", "relu:gradient"), std::int64_t(64 * 64 * 4));
+    QCOMPARE(bytes("relu:gradient", "fc1:gradient"), std::int64_t(64 * 64 * 4));
+    QCOMPARE(bytes("x", "fc1:gradient"), std::int64_t(64 * 32 * 4));
+    QCOMPARE(bytes("fc2:weight-gradient", "fc2:update"), std::int64_t((64 * 16 + 16) * 4));
+    QCOMPARE(g.persistent_bytes[at.at("fc2:update")], std::int64_t((64 * 16 + 16) * 12));  // weight and two moments
+    QVERIFY(g.colocate[at.at("relu")] == kNone);
+  }
+
+  /// The gradients that a concatenation gives its parts are tensors of their own, and a device with two of the parts is
+  /// sent both; what the parts gave it is one tensor each.
+  void parts_of_a_concatenation_have_their_own_gradients() {
+    const auto scenario = scenario_of("inception-v3", 1);
+    const auto graph = training_graph(*scenario);
+    QVERIFY(graph);
+    const TaskGraph& g = **graph;
+    std::size_t concatenations = 0;
+    for (TaskIndex t = 0; t < g.task_count(); ++t) {
+      SentBytes all(g);
+      for (EdgeIndex e = g.out_begin[t]; e < g.out_begin[t + 1]; ++e) all.add(e);
+      QVERIFY2(all.total() <= g.output_bytes[t], std::string(g.names[t]).c_str());
+      if (g.names[t].find("concat:gradient") == std::string_view::npos) continue;
+      QCOMPARE(all.total(), g.output_bytes[t]);
+      ++concatenations;
+    }
+    QCOMPARE(concatenations, std::size_t(11));
+  }
+
+  void micro_batches_repeat_all_but_the_updates() {
+    const auto scenario = scenario_of("resnet18", 4);
+    const auto once = training_graph(*scenario), thrice = training_graph(*scenario, {3});
+    QVERIFY(once && thrice);
+    const auto count = [](const TaskGraph& g, TaskKind kind) { return std::count(g.kind.begin(), g.kind.end(), kind); };
+    QCOMPARE(count(**thrice, TaskKind::forward), 3 * count(**once, TaskKind::forward));
+    QCOMPARE(count(**thrice, TaskKind::update), count(**once, TaskKind::update));
+    const auto accumulations = count(**thrice, TaskKind::backward) - 3 * count(**once, TaskKind::backward);
+    QCOMPARE(accumulations, 2 * count(**once, TaskKind::update));
+    QVERIFY(simulate(**thrice, on_one(**thrice)));
+    QVERIFY(!training_graph(*scenario, {0}));
+    QVERIFY(!training_graph(*scenario, {kMaxMicroBatches + 1}));
+  }
+
+  void links_are_those_of_the_cluster() {
+    const auto scenario = scenario_of("lenet", 4, "v100-16gb-2x4");
+    const auto graph = training_graph(*scenario);
+    QVERIFY(graph);
+    const Cluster& cluster = *scenario->cluster;
+    QCOMPARE((*graph)->device_limit(), 8u);
+    QCOMPARE((*graph)->links.bandwidth_of(0, 3), cluster.links[kIntraNode].bandwidth);
+    QCOMPARE((*graph)->links.bandwidth_of(3, 4), cluster.links[kInterNode].bandwidth);
+    QCOMPARE((*graph)->links.latency_of(7, 0), cluster.links[kInterNode].latency_s);
+    QCOMPARE((*graph)->memory_of(5), scenario->memory_limit());
+  }
+};
+
+QTEST_APPLESS_MAIN(TrainingGraphTest)
+#include "training_graph_test.moc"

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+// Unrolled recurrent steps: sums are those of the whole graph, a small graph edge by edge, steps that follow one
+// another, micro-batches, parts, both directions, and bounds.
+#include "core/schedule/unrolling.h"
+
+#include <fmt/format.h>
+
+#include <QtTest>
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "core/hardware/cluster.h"
+#include "core/import/source/model_source.h"
+#include "core/schedule/cell_parts.h"
+#include "core/simulation/simulator.h"
+
+using namespace turnpoint;
+
+namespace {
+
+ScenarioPtr scenario_of(const std::string& model, std::int64_t batch) {
+  const auto source = open_model("builtin:" + model);
+  if (!source) qFatal("%s", source.error().message().c_str());
+  const auto bound = (*source)->bind({batch, 0});
+  if (!bound) qFatal("%s", bound.error().message().c_str());
+  Settings settings;
+  settings.batch = batch;
+  const char* hardware = "v100-32gb-1x4";
+  const auto scenario = make_scenario(*bound, *cluster_preset(hardware), hardware, settings);
+  if (!scenario) qFatal("%s", scenario.error().message().c_str());
+  return *scenario;
+}
+
+TrainingGraph graph_of(const Scenario& scenario, const TrainingGraphOptions& options) {
+  auto made = training_graph_of(scenario, options);
+  if (!made) qFatal("%s", made.error().message().c_str());
+  return std::move(*made);
+}
+
+bool close(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b)); }
+
+/// Of one operator in one role: seconds, output bytes, persistent bytes.
+struct Sums {
+  double time_s = 0;
+  std::int64_t output = 0, persistent = 0;
+};
+using Key = std::pair<std::uint32_t, TaskRole>;
+std::map<Key, Sums> sums_of(const TrainingGraph& made) {
+  std::map<Key, Sums> sums;
+  const TaskGraph& g = *made.graph;
+  for (TaskIndex t = 0; t < g.task_count(); ++t) {
+    Sums& s = sums[{made.operator_of[t].index, made.role[t]}];
+    s.time_s += g.time_s[t];
+    s.output += g.output_bytes[t];
+    s.persistent += g.persistent_bytes[t];
+  }
+  return sums;
+}
+
+Placement on_one(const TaskGraph& graph) {
+  Placement placement;
+  placement.device.assign(graph.task_count(), 0);
+  return placement;
+}
+
+std::map<std::string, TaskIndex> by_name(const TaskGraph& g) {
+  std::map<std::string, TaskIndex> at;
+  for (TaskIndex t = 0; t < g.task_count(); ++t) at[std::string(g.names[t])] = t;
+  return at;
+}
+
+/// "from > to bytes" of all edges that concern the operator.
+std::set<std::string> edges_of(const TaskGraph& g, const std::string& op) {
+  std::set<std::string> edges;
+  for (TaskIndex t = 0; t < g.task_count(); ++t)
+    for (EdgeIndex e = g.out_begin[t]; e < g.out_begin[t + 1]; ++e) {
+      const auto from = std::string(g.names[t]), to = std::string(g.names[g.out_to[e]]);
+      if (from.starts_with(op) || to.starts_with(op)) edges.insert(fmt::format("{} > {} {}", from, to, g.out_bytes[e]));
+    }
+  return edges;
+}
+
+const char* const kModels[] = {"lstm-lm", "rnn", "gnmt", "nmt-2", "char-crn", "e3d?layers=2&hidden=32", "resnet18"};
+
+}  // namespace
+
+class UnrollingTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void sums_are_those_of_the_whole_graph_data() {
+    QTest::addColumn<QString>("model");
+    QTest::addColumn<int>("micro_batches");
+    QTest::addColumn<bool>("in_parts");
+    for (const char* model : kModels)
+      for (const int micro_batches : {1, 3})
+        for (const bool in_parts : {false, true})
+          QTest::addRow("%s, %d, %s", model, micro_batches, in_parts ? "parts" : "steps")
+              << model << micro_batches << in_parts;
+  }
+  void sums_are_those_of_the_whole_graph() {
+    QFETCH(QString, model);
+    QFETCH(int, micro_batches);
+    QFETCH(bool, in_parts);
+    const auto scenario = scenario_of(model.toStdString(), 3);
+    const TrainingGraph whole = graph_of(*scenario, {micro_batches}),
+                        made = graph_of(*scenario, {micro_batches, true, in_parts});
+    const bool recurrent = model != "resnet18";
+    QCOMPARE(made.graph->task_count() > whole.graph->task_count(), recurrent);
+    const auto expected = sums_of(whole), found = sums_of(made);
+    QCOMPARE(found.size(), expected.size());
+    for (const auto& [key, sums] : expected) {
+      const auto at = found.find(key);
+      QVERIFY(at != found.end());
+      QVERIFY(close(at->second.time_s, sums.time_s));
+      // Both directions of GNMT's first layer make a gradient of what they read.
+      const bool twice = key.second == TaskRole::backward && model == "gnmt" &&
+                         scenario->model->operators[OperatorId(key.first)].name == "encoder/layer0/lstm";
+      QCOMPARE(at->second.output, sums.output * (twice ? 2 : 1));
+      QCOMPARE(at->second.persistent, sums.persistent);
+    }
+    // Everything still runs, and on one device for as long as before; parameters stay with their updates.
+    const auto one = simulate(*made.graph, on_one(*made.graph)), before = simulate(*whole.graph, on_one(*whole.graph));
+    QVERIFY(one && before);
+    QVERIFY(close(one->makespan_s, before->makespan_s));
+    std::map<std::uint32_t, std::set<std::uint32_t>> groups;
+    for (TaskIndex t = 0; t < made.graph->task_count(); ++t)
+      groups[made.operator_of[t].index].insert(made.graph->colocate[t]);
+    for (const auto& [op, ids] : groups) QCOMPARE(ids.size(), std::size_t(1));
+  }
+
+  void two_layers_of_two_steps_edge_by_edge() {
+    // Batch 2, 4 units, 2 steps, fp32: a step's output has 32 bytes, its gates 128; the states it hands on are two
+    // vectors. The gradients of 4 x 4 x (4 + 4 + 2) weights have 640 bytes.
+    const auto scenario = scenario_of("lstm-lm?layers=2&hidden=4&sequence=2", 2);
+    const TrainingGraph made = graph_of(*scenario, {1, true});
+    const TaskGraph& g = *made.graph;
+    const std::set<std::string> expected = {
+        "layer0/lstm/step0 > layer1/lstm/step0 32",
+        "layer0/lstm/step1 > layer1/lstm/step1 32",
+        "layer1/lstm/step0 > layer1/lstm/step1 64",
+        "layer1/lstm/step0 > head/logits 32",
+        "layer1/lstm/step1 > head/logits 32",
+        "layer1/lstm/step0 > head/logits:weight-gradient 32",
+        "layer1/lstm/step1 > head/logits:weight-gradient 32",
+        // What backward keeps: own steps, and the input.
+        "layer1/lstm/step0 > layer1/lstm/step0:input-gradient 160",
+        "layer1/lstm/step1 > layer1/lstm/step1:input-gradient 160",
+        "layer1/lstm/step0 > layer1/lstm/step0:weight-gradient 160",
+        "layer1/lstm/step1 > layer1/lstm/step1:weight-gradient 160",
+        "layer0/lstm/step0 > layer1/lstm/step0:input-gradient 32",
+        "layer0/lstm/step1 > layer1/lstm/step1:input-gradient 32",
+        "layer0/lstm/step0 > layer1/lstm/step0:weight-gradient 32",
+        "layer0/lstm/step1 > layer1/lstm/step1:weight-gradient 32",
+        // Backward in reverse, into the layer below step by step.
+        "head/logits:input-gradient > layer1/lstm/step0:input-gradient 64",
+        "head/logits:input-gradient > layer1/lstm/step1:input-gradient 64",
+        "layer1/lstm/step1:input-gradient > layer1/lstm/step0:input-gradient 64",
+        "layer1/lstm/step0:input-gradient > layer0/lstm/step0:input-gradient 32",
+        "layer1/lstm/step1:input-gradient > layer0/lstm/step1:input-gradient 32",
+        // Gradients of weights after their step's backward, into one buffer.
+        "layer1/lstm/step0:input-gradient > layer1/lstm/step0:weight-gradient 0",
+        "layer1/lstm/step1:input-gradient > layer1/lstm/step1:weight-gradient 0",
+        "layer1/lstm/step1:weight-gradient > layer1/lstm/step0:weight-gradient 0",
+        "layer1/lstm/step1:weight-gradient > layer1/lstm:update 640",
+        "layer1/lstm/step0:weight-gradient > layer1/lstm:update 0",
+    };
+    const auto found = edges_of(g, "layer1/lstm");
+    for (const auto& edge : found) QVERIFY2(expected.contains(edge), edge.c_str());
+    for (const auto& edge : expected) QVERIFY2(found.contains(edge), edge.c_str());
+    const auto at = by_name(g);
+    QCOMPARE(g.output_bytes[at.at("layer1/lstm/step1:weight-gradient")], std::int64_t(640));
+    QCOMPARE(g.output_bytes[at.at("layer1/lstm/step0:weight-gradient")], std::int64_t(0));
+    QCOMPARE(g.output_bytes[at.at("layer1/lstm/step0")], std::int64_t(160));
+    // What is no recurrent operator waits for all steps and feeds all.
+    const auto below = edges_of(g, "embed/tokens");
+    for (const char* edge : {"embed/tokens > layer0/lstm/step0 64", "embed/tokens > layer0/lstm/step1 64",
+                             "layer0/lstm/step0:input-gradient > embed/tokens:gradient 32",
+                             "layer0/lstm/step1:input-gradient > embed/tokens:gradient 32"})
+      QVERIFY2(below.contains(edge), edge);
+  }
+
+  void layers_run_ahead_of_one_another() {
+    // L layers of T equal steps on L devices, without transfers: the forward wave takes T + L - 1 steps.
+    const auto scenario = scenario_of("lstm-lm?layers=4&hidden=64&sequence=12", 4);
+    const TrainingGraph made = graph_of(*scenario, {1, true});
+    const TaskGraph& g = *made.graph;
+    std::vector<std::uint32_t> layer(g.task_count(), 0);
+    for (TaskIndex t = 0; t < g.task_count(); ++t)
+      if (const auto name = g.names[t]; name.starts_with("layer")) layer[t] = std::uint32_t(name[5] - '0');
+    TaskGraph quick = g;
+    quick.links.bandwidth = 1e30, quick.links.latency = 0;
+    quick.links.contention = TaskLinks::Contention::none;
+    Placement placement{4, layer, {}};
+    const auto run = simulate(quick, placement);
+    QVERIFY(run);
+    const auto at = by_name(g);
+    const double step = g.time_s[at.at("layer0/lstm/step0")], begin = run->start_s[at.at("layer0/lstm/step0")];
+    const double end = run->end_s[at.at("layer3/lstm/step11")];
+    QVERIFY2(std::abs((end - begin) / step - (12 + 4 - 1)) < 1e-6, fmt::format("{}", (end - begin) / step).c_str());
+  }
+
+  void both_directions_have_steps_of_their_own() {
+    const auto scenario = scenario_of("gnmt?sequence=3", 2);
+    const TrainingGraph made = graph_of(*scenario, {1, true});
+    const TaskGraph& g = *made.graph;
+    const auto at = by_name(g);
+    const auto edge = [&](const std::string& from, const std::string& to) {
+      const auto row = g.successors(at.at(from));
+      return std::find(row.begin(), row.end(), at.at(to)) != row.end();
+    };
+    const std::string both = "encoder/layer0/lstm";
+    QVERIFY(edge(both + "/step0", both + "/step1") && edge(both + "/step1", both + "/step2"));
+    QVERIFY(edge(both + "/step2-reverse", both + "/step1-reverse") &&
+            edge(both + "/step1-reverse", both + "/step0-reverse"));
+    QVERIFY(!edge(both + "/step0-reverse", both + "/step1-reverse"));
+    QVERIFY(edge(both + "/step0-reverse:input-gradient", both + "/step1-reverse:input-gradient"));
+    // The next layer wants both for each of its steps.
+    for (const int step : {0, 1, 2})
+      for (const char* direction : {"", "-reverse"})
+        QVERIFY(
+            edge(fmt::format("{}/step{}{}", both, step, direction), fmt::format("encoder/layer1/lstm/step{}", step)));
+    QVERIFY(!edge(both + "/step0", "encoder/layer1/lstm/step1"));
+    // Residuals between layers go along step by step.
+    QVERIFY(edge("encoder/layer2/lstm/step1", "encoder/layer2/add/step1"));
+    QVERIFY(edge("encoder/layer2/add/step1", "encoder/layer3/lstm/step1"));
+  }
+
+  void a_step_in_parts() {
+    const auto scenario = scenario_of("lstm-lm?layers=1&hidden=4&sequence=2", 2);
+    const TrainingGraph made = graph_of(*scenario, {1, true, true});
+    const TaskGraph& g = *made.graph;
+    const auto at = by_name(g);
+    // Twelve parts forward, as many backward, and three parameters, at each of two steps.
+    QCOMPARE(std::count_if(at.begin(), at.end(), [](const auto& each) { return each.first.starts_with("layer0/"); }),
+             std::ptrdiff_t(2 * (12 + 12 + 3) + 1));
+    const auto edge = [&](const std::string& from, const std::string& to) {
+      const auto row = g.successors(at.at("layer0/lstm/" + from));
+      return std::find(row.begin(), row.end(), at.at("layer0/lstm/" + to)) != row.end();
+    };
+    QVERIFY(edge("step0/output", "step1/state-product"));
+    QVERIFY(edge("step0/cell", "step1/keep"));
+    QVERIFY(edge("step1/forget-gate", "step1/keep"));
+    QVERIFY(edge("step1/keep:input-gradient", "step1/forget-gate:input-gradient"));
+    QVERIFY(edge("step1/state-product:input-gradient", "step0/output:input-gradient"));
+    QVERIFY(edge("step1/keep:input-gradient", "step0/cell:input-gradient"));
+    QVERIFY(edge("step1/sum:input-gradient", "step1/parameter0:weight-gradient"));
+    QVERIFY(!edge("step0/input-product", "step1/input-product"));
+    // 2 x 2 x 4 x 16 multiply-accumulates for each product, and a sixteenth of that element by element.
+    const double product = g.time_s[at.at("layer0/lstm/step0/input-product")];
+    QVERIFY(close(product, g.time_s[at.at("layer0/lstm/step1/state-product")]));
+    QVERIFY(g.time_s[at.at("layer0/lstm/step0/keep")] < product);
+    // The buffer of the gates and the output.
+    QCOMPARE(g.output_bytes[at.at("layer0/lstm/step0/input-product")], std::int64_t(128));
+    QCOMPARE(g.output_bytes[at.at("layer0/lstm/step0/output")], std::int64_t(32));
+    QCOMPARE(g.output_bytes[at.at("layer0/lstm/step0/keep")], std::int64_t(0));
+  }
+
+  void programs_are_sound_data() {
+    QTest::addColumn<QString>("model");
+    for (const char* model : {"lstm-lm", "gnmt", "e3d"}) QTest::newRow(model) << model;
+  }
+  void programs_are_sound() {
+    QFETCH(QString, model);
+    const auto scenario = scenario_of(model.toStdString(), 2);
+    std::size_t cells = 0;
+    for (const Operator& op : scenario->model->operators) {
+      if (op.kind != OperatorKind::recurrent) continue;
+      ++cells;
+      const CellProgram cell = cell_program(*scenario->model, op, true);
+      QVERIFY(cell.in_parts());
+      QVERIFY(close(std::accumulate(cell.share.begin(), cell.share.end(), 0.0), 1));
+      QVERIFY(close(std::accumulate(cell.parameter_share.begin(), cell.parameter_share.end(), 0.0), 1));
+      std::set<std::uint32_t> read, weights;
+      for (std::uint32_t i = 0; i < cell.parts.size(); ++i) {
+        for (const std::uint32_t from : cell.parts[i].of) QVERIFY(from < i);
+        for (const auto* row : {&cell.parts[i].of, &cell.parts[i].old, &cell.parts[i].all})
+          for (const std::uint32_t from : *row) {
+            QVERIFY(from < cell.parts.size());
+            read.insert(from);
+          }
+        if (cell.parts[i].work == CellPart::Work::product) QVERIFY(weights.insert(cell.parts[i].weight).second);
+      }
+      // Every part is for something, and every matrix is used.
+      for (std::uint32_t i = 0; i + 1 < cell.parts.size(); ++i) QVERIFY2(read.contains(i), cell.parts[i].name);
+      for (const std::uint32_t weight : weights)
+        QVERIFY(std::count(cell.parameters.begin(), cell.parameters.end(), weight));
+    }
+    QVERIFY(cells > 0);
+  }
+
+  void too_much_is_refused() {
+    const auto scenario = scenario_of("e3d?sequence=4000&layers=4&hidden=8", 1);
+    const auto made = training_graph(*scenario, {1, true, true});
+    QVERIFY(!made);
+    QVERIFY(made.error().message().find("unrolling makes") != std::string::npos);
+    QVERIFY(!training_graph(*scenario_of("lstm-lm?sequence=100000&layers=90&hidden=4", 1), {2, true}));
+  }
+};
+
+QTEST_APPLESS_MAIN(UnrollingTest)
+#include "unrolling_test.moc"
