@@ -138,7 +138,7 @@ class StepPlansTest : public QObject {
           if (possible) point.edge_alternatives.push_back(static_cast<std::uint16_t>(random() % entry.size()));
         }
         if (!possible) continue;
-        const Plan plan = search::FrontierPlans(prices, {point}).plan(0);
+        const Plan plan = search::FrontierPlans(prices, {point}).sharding(0);
         const auto cost = evaluate_plan(*scenario, plan);
         QVERIFY2(cost.has_value(), cost ? "" : cost.error().message().c_str());
         const std::string fault = test::step_fault(*scenario, plan, &statistics);
