@@ -10,9 +10,7 @@ Expected<ModelSourcePtr> CoreBackend::open_model(const std::string& specificatio
 Expected<ClusterPtr> CoreBackend::open_hardware(const std::string& specification) const {
   return turnpoint::open_hardware(specification);
 }
-Expected<ClusterPtr> CoreBackend::with_devices(const ClusterPtr& cluster, int devices) const {
-  return turnpoint::with_devices(cluster, devices);
-}
+
 const std::vector<Method>& CoreBackend::methods() const { return turnpoint::methods(); }
 const std::vector<BuiltinModel>& CoreBackend::builtin_models() const { return turnpoint::builtin_models(); }
 const std::vector<PresetInfo>& CoreBackend::hardware_presets() const { return preset_names(); }

@@ -10,7 +10,6 @@ class CoreBackend : public SearchBackend {
  public:
   Expected<ModelSourcePtr> open_model(const std::string& specification) const override;
   Expected<ClusterPtr> open_hardware(const std::string& specification) const override;
-  Expected<ClusterPtr> with_devices(const ClusterPtr& cluster, int devices) const override;
   const std::vector<Method>& methods() const override;
   const std::vector<BuiltinModel>& builtin_models() const override;
   const std::vector<PresetInfo>& hardware_presets() const override;

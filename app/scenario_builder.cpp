@@ -44,25 +44,9 @@ Expected<ScenarioState> build_scenario(const SearchBackend& backend, const Scena
     if (!cluster) return cluster.error();
     next.cluster = *cluster;
   }
-  auto model = next.source->bind({settings.batch, settings.sequence});
-  if (!model) return model.error();
-  if (tasks) {
-    auto scenario = make_task_scenario(tasks, *model, next.cluster, next.hardware, settings);
-    if (!scenario) return scenario.error();
-    next.scenario = *scenario;
-    next.content = content_digest(*next.scenario);
-    return next;
-  }
-  auto scenario = std::make_shared<Scenario>();
-  scenario->settings = settings;
-  scenario->hardware = next.hardware;
-  scenario->cluster = next.cluster;
-  if (settings.devices > 0) {
-    auto cut = backend.with_devices(next.cluster, settings.devices);
-    if (!cut) return cut.error();
-    scenario->cluster = *cut;
-  }
-  scenario->model = *model;
+  auto made = scenario_on(*next.source, next.cluster, next.hardware, settings);
+  if (!made) return made.error();
+  auto scenario = std::make_shared<Scenario>(**made);
   scenario->taken = taken_settings(*next.source, *scenario, request.given);
   next.scenario = std::move(scenario);
   next.content = content_digest(*next.scenario);

@@ -18,7 +18,6 @@ class SearchBackend {
 
   virtual Expected<ModelSourcePtr> open_model(const std::string& specification) const = 0;
   virtual Expected<ClusterPtr> open_hardware(const std::string& specification) const = 0;
-  virtual Expected<ClusterPtr> with_devices(const ClusterPtr& cluster, int devices) const = 0;
 
   virtual const std::vector<Method>& methods() const = 0;
   virtual const std::vector<BuiltinModel>& builtin_models() const = 0;

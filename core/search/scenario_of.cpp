@@ -45,6 +45,11 @@ Expected<ScenarioPtr> scenario_of(const ModelSource& source, const std::string& 
     if (!opened) return opened.error();
     cluster = *opened;
   }
+  return scenario_on(source, cluster, hardware, settings);
+}
+
+Expected<ScenarioPtr> scenario_on(const ModelSource& source, const ClusterPtr& cluster, const std::string& hardware,
+                                  const Settings& settings) {
   auto model = source.bind({settings.batch, settings.sequence});
   if (!model) return model.error();
   if (source.tasks()) return make_task_scenario(source.tasks(), *model, cluster, hardware, settings);

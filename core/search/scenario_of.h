@@ -28,5 +28,8 @@ std::vector<TakenSetting> taken_settings(const ModelSource& source, const Model&
 /// Opens the hardware, binds the model and cuts the cluster. `hardware` empty: a task graph's own file; a usage error
 /// where the source is a model.
 Expected<ScenarioPtr> scenario_of(const ModelSource& source, const std::string& hardware, const Settings& settings);
+/// The same on hardware that is open already, uncut; a task graph's own file needs none.
+Expected<ScenarioPtr> scenario_on(const ModelSource& source, const ClusterPtr& cluster, const std::string& hardware,
+                                  const Settings& settings);
 
 }  // namespace turnpoint

@@ -248,12 +248,6 @@ class FakeBackend : public app::SearchBackend {
       return usage_error("unknown hardware '" + specification + "'");
     return cluster(nodes, devices);
   }
-  Expected<ClusterPtr> with_devices(const ClusterPtr& whole, int devices) const override {
-    if (devices <= whole->devices_per_node) return cluster(1, devices);
-    if (devices % whole->devices_per_node)
-      return usage_error("devices must be a multiple of " + std::to_string(whole->devices_per_node));
-    return cluster(devices / whole->devices_per_node, whole->devices_per_node);
-  }
   const std::vector<Method>& methods() const override {
     static const std::vector<Method> table = [] {
       std::vector<Method> list;

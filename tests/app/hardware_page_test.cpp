@@ -37,9 +37,6 @@ class HardwareBackend : public FakeBackend {
   Expected<ClusterPtr> open_hardware(const std::string& specification) const override {
     return turnpoint::open_hardware(specification);
   }
-  Expected<ClusterPtr> with_devices(const ClusterPtr& whole, int devices) const override {
-    return turnpoint::with_devices(whole, devices);
-  }
 };
 
 class Window {
