@@ -192,7 +192,13 @@ void TaskManager::cancel_all() {
 std::vector<TaskInfo> TaskManager::tasks() const {
   std::vector<TaskInfo> all;
   const auto add = [&](Task& task, bool waiting) {
-    TaskInfo info{task.id, task.purpose, task.title, {}, -1, task.clock.elapsed(), waiting, task.stopping};
+    TaskInfo info;
+    info.id = task.id;
+    info.purpose = task.purpose;
+    info.title = task.title;
+    info.elapsed_ms = task.clock.elapsed();
+    info.waiting = waiting;
+    info.stopping = task.stopping;
     const std::lock_guard lock(task.mutex);
     info.phase = QString::fromStdString(task.phase);
     info.fraction = task.fraction;

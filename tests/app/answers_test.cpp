@@ -24,7 +24,7 @@ struct Searches {
   Searches() : document(backend, tasks), runner(backend, tasks, document) {
     FakeWorld& world = fake_world();
     world.coarse_ms = 3, world.exact_ms = 12, world.other_ms = 6, world.bind_ms = 1, world.plan_ms = 0;
-    world.fail_search = false;
+    world.fail_search = world.held = false;
   }
   bool open(const std::string& model = "builtin:transformer-s") {
     document.open({model, "v100-16gb-2x8", Settings()});
@@ -191,6 +191,31 @@ class AnswersTest : public QObject {
     QCOMPARE(difference_from_fresh(s), QString());
   }
 
+  // Neither while the slider moves nor while the curve is sketched, when nothing has taken the place of the words.
+  void what_failed_or_was_stopped_is_not_said_of_the_next_scenario() {
+    Searches s;
+    QVERIFY(s.open());
+    for (const quint64 drag : {quint64(0), quint64(7)}) {
+      fake_world().fail_search = true;
+      s.document.set_option("inter-bandwidth-scale", drag ? 0.5 : 0.9, 0);
+      QVERIFY(s.settle());
+      QVERIFY(s.run("optcnn").state == MethodRun::State::failed && s.run("optcnn").error);
+      s.runner.search("data-parallel");
+      s.runner.cancel("data-parallel");
+      QVERIFY(s.settle());
+      QVERIFY(s.run("data-parallel").state == MethodRun::State::cancelled);
+      fake_world().fail_search = false;
+      s.document.set_option("inter-bandwidth-scale", drag ? 0.3 : 0.7, drag);
+      for (const char* name : {"ft", "optcnn", "data-parallel"}) {
+        const MethodRun& run = s.run(name);
+        QVERIFY2(run.state != MethodRun::State::failed && run.state != MethodRun::State::cancelled, name);
+        QVERIFY2(!run.error, name);
+      }
+      QVERIFY(s.settle());
+      QCOMPARE(difference_from_fresh(s), QString());
+    }
+  }
+
   // A curve that stayed coarse because its exact pass was stopped is no answer to the next scenario, either.
   void a_price_edit_after_a_cancelled_exact_pass_searches() {
     Searches s;
@@ -218,6 +243,36 @@ class AnswersTest : public QObject {
     s.document.set_option("inter-bandwidth-scale", 0.5, 7);  // its sketch is held up
     QTest::qWait(40);
     s.document.open_model("builtin:vgg16");
+    QVERIFY(s.settle());
+    QVERIFY(!foreign);
+    QCOMPARE(difference_from_fresh(s), QString());
+  }
+
+  // Cancelled in the task strip, the newest request goes and the sketch before it goes on; nobody asks for the method
+  // in the next model, so nothing takes the place of that sketch either.
+  void a_sketch_that_nobody_stopped_is_dropped_in_another_model() {
+    Searches s;
+    QVERIFY(s.open());
+    bool foreign = false;
+    const auto is_foreign = [&] {
+      const MethodRun& run = s.run("ft");
+      return run.result && run.result->scenario->model != s.document.scenario()->model;
+    };
+    connect(&s.runner, &app::SearchRunner::result_changed, this, [&] { foreign = foreign || is_foreign(); });
+    fake_world().held = true;
+    s.document.set_option("inter-bandwidth-scale", 0.5, 0);   // its sketch runs
+    s.document.set_option("inter-bandwidth-scale", 0.25, 0);  // its sketch waits
+    const auto newest = s.tasks.newest();
+    QVERIFY(newest && newest->waiting && newest->purpose == app::search_purpose("ft"));
+    s.tasks.cancel(newest->id);
+    QVERIFY(s.run("ft").state == MethodRun::State::cancelled);
+    s.runner.set_enabled("ft", false);
+    s.document.open_model("builtin:vgg16");
+    QVERIFY(QTest::qWaitFor([&] { return !s.document.building(); }, 60000));
+    fake_world().held = false;
+    QVERIFY(s.settle());
+    s.runner.set_enabled("ft", true);
+    QVERIFY(!is_foreign() && !foreign);
     QVERIFY(s.settle());
     QVERIFY(!foreign);
     QCOMPARE(difference_from_fresh(s), QString());

@@ -118,6 +118,27 @@ class TaskManagerTest : public QObject {
     QTRY_COMPARE(idle.count(), 1);
   }
 
+  void what_waits_and_what_is_stopping_is_told() {
+    TaskManager tasks;
+    const quint64 first = tasks.start(QStringLiteral("a"), QStringLiteral("first"), work_for(60000), {});
+    const quint64 second =
+        tasks.start(QStringLiteral("a"), QStringLiteral("second"), work_for(60000), {}, Preempt::let_it_finish);
+    auto listed = tasks.tasks();
+    QCOMPARE(listed.size(), std::size_t(2));
+    QCOMPARE(listed[0].id, second);
+    QVERIFY(listed[0].waiting && !listed[0].stopping);
+    QCOMPARE(listed[1].id, first);
+    QVERIFY(!listed[1].waiting && !listed[1].stopping);
+    tasks.cancel(first);  // it is there until the event loop hears of its end
+    listed = tasks.tasks();
+    QVERIFY(listed[0].waiting && !listed[0].stopping);
+    QVERIFY(!listed[1].waiting && listed[1].stopping);
+    QTRY_COMPARE(tasks.tasks().size(), std::size_t(1));
+    QVERIFY(!tasks.newest()->waiting && !tasks.newest()->stopping);
+    tasks.cancel_all();
+    QTRY_VERIFY(!tasks.busy());
+  }
+
   void running_out_of_memory_costs_the_task_only() {
     TaskManager tasks;
     QStringList said;

@@ -5,6 +5,8 @@
 #include <QLabel>
 #include <QTest>
 #include <QToolButton>
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <thread>
 
@@ -41,6 +43,30 @@ class TaskStripTest : public QObject {
     QCOMPARE(strip.findChild<QToolButton*>()->text(), QStringLiteral("Search: exact"));
     QTRY_VERIFY2_WITH_TIMEOUT(words().contains(QStringLiteral("so far")), qPrintable(words()), 3000);
     strip.cancel_button()->click();
+    QTRY_VERIFY(!tasks.busy());
+  }
+
+  // Whoever has cancelled a task sees that it was heard, and has nothing to press again.
+  void a_task_that_was_cancelled_is_stopping_until_it_ends() {
+    std::atomic<bool> may_end = false;
+    TaskManager tasks;
+    TaskStrip strip(tasks);
+    tasks.start(
+        QStringLiteral("search"), QStringLiteral("Search"),
+        [&](const RunContext&) {
+          for (int i = 0; i < 2000 && !may_end; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        },
+        [](TaskOutcome) {});
+    QTRY_VERIFY(!strip.isHidden());
+    const auto says = [&](const QString& words) {
+      const auto labels = strip.findChildren<QLabel*>();
+      return std::any_of(labels.begin(), labels.end(), [&](const QLabel* one) { return one->text() == words; });
+    };
+    QVERIFY(strip.cancel_button()->isEnabled() && !says(QStringLiteral("stopping")));
+    strip.cancel_button()->click();
+    QVERIFY(!strip.cancel_button()->isEnabled());
+    QVERIFY(says(QStringLiteral("stopping")));
+    may_end = true;
     QTRY_VERIFY(!tasks.busy());
   }
 };

@@ -285,6 +285,43 @@ class HuggingfaceFamiliesTest : public QObject {
     QCOMPARE(summarise(*model).macs_forward, 2 * 16 * (2 * (a + m) + 3 * (2 * a + m) + h * 32128));
   }
 
+  // T5's biases by distance: one table [buckets, heads] per stack, read by every layer's attention to itself and by no
+  // other, whose numbers are looked up and added to the scores: an addition an element either way, and no product.
+  void biases_by_distance_are_looked_up_and_added() {
+    const std::int64_t batch = 2, length = 16, heads = 4, buckets = 7, h = 64, a = 4 * h * 48, m = 2 * h * 96;
+    const std::string sizes = R"("d_model": 64, "d_ff": 96, "d_kv": 12, "num_heads": 4, "num_layers": 2, "vocab_size": 100,
+      "num_decoder_layers": 3, "relative_attention_num_buckets": 7, "feed_forward_proj": "relu"})";
+    for (const bool each_layer : {false, true}) {
+      const auto model = build(std::string("{\"model_type\": \"") + (each_layer ? "umt5" : "t5") +
+                                   "\", \"tie_word_embeddings\": true, " + sizes, {batch, length});
+      const std::int64_t tables = each_layer ? 2 + 3 : 2;
+      // Layers have a norm before each branch, stacks one at their end.
+      QCOMPARE(model->parameters, 100 * h + 2 * (a + m + 2 * h) + h + 3 * (2 * a + m + 3 * h) + h + tables * buckets * heads);
+      const double elements = double(batch * heads * length * length);
+      std::set<std::uint32_t> read;
+      int biased = 0, across = 0;
+      for (const Operator& op : model->operators) {
+        if (!op.name.ends_with("/scores")) continue;
+        const bool own = op.name.find("/attention/") != std::string::npos;
+        QVERIFY(own || op.name.find("/cross/") != std::string::npos);
+        QCOMPARE(op.forward_macs, elements * 12);
+        QCOMPARE(op.forward_flop, 2 * elements * 12 + (own ? elements : 0));
+        QCOMPARE(op.backward_flop, 4 * elements * 12 + (own ? elements : 0));
+        QCOMPARE(op.inputs.size(), std::size_t(own ? 3 : 2));
+        ++(own ? biased : across);
+        if (!own) continue;
+        QVERIFY(!op.inputs[2].saved);
+        const Tensor& table = model->tensors[op.inputs[2].tensor];
+        QVERIFY(table.role == TensorRole::parameter && !table.tied_to.valid());
+        QCOMPARE(table.elements(), buckets * heads);
+        read.insert(op.inputs[2].tensor.index);
+      }
+      QCOMPARE(biased, 5);
+      QCOMPARE(across, 3);
+      QCOMPARE(std::int64_t(read.size()), tables);
+    }
+  }
+
   void albert_shares_one_layer() {
     const std::string sizes = R"("albert", "hidden_size": 64, "intermediate_size": 256, "num_attention_heads": 4,
       "embedding_size": 16, "vocab_size": 100, "num_hidden_layers": 6)";
