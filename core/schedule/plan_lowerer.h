@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/schedule/plan_lowering.h"
-#include "core/schedule/plan_measure.h"
+#include "core/plan/resolved_plan.h"
 
 namespace turnpoint {
 
@@ -35,7 +35,7 @@ class PlanLowerer {
 
   /// Where the tensors of one micro-batch are.
   struct Pass {
-    Pass(const PlanFacts& facts, const PlanMeasure& measure);
+    Pass(const PlanFacts& facts, const ResolvedPlan& measure);
     std::vector<Value> produced, shared;              // by flow: in the producer's layout, in the shared one
     std::vector<Value> produced_again, shared_again;  // made in backward
     std::vector<Value> received;                      // by flow: on the stage that runs now
@@ -129,7 +129,7 @@ class PlanLowerer {
   const PlanFacts& facts_;
   const Model& model_;
   const Plan& plan_;
-  PlanMeasure measure_;
+  ResolvedPlan resolved_;
   const UnreadCopies unread_;
   LoweredPlan out_;
 

@@ -31,7 +31,7 @@ Expected<LoweredPlan> PlanLowering::lower(const Plan& plan, UnreadCopies unread)
   return PlanLowerer(scenario_, facts_->facts, plan, unread).run();
 }
 
-PlanLowerer::Pass::Pass(const PlanFacts& facts, const PlanMeasure& measure)
+PlanLowerer::Pass::Pass(const PlanFacts& facts, const ResolvedPlan& measure)
     : produced(facts.uses.flows.size()),
       shared(produced.size()),
       produced_again(produced.size()),
@@ -51,21 +51,21 @@ PlanLowerer::Pass::Pass(const PlanFacts& facts, const PlanMeasure& measure)
       tied_gradients(forward.size()) {}
 
 PlanLowerer::PlanLowerer(const Scenario& scenario, const PlanFacts& facts, const Plan& plan, UnreadCopies unread)
-    : facts_(facts), model_(facts.model), plan_(plan), measure_(scenario, facts, plan), unread_(unread) {}
+    : facts_(facts), model_(facts.model), plan_(plan), resolved_(scenario, facts, plan), unread_(unread) {}
 
 Expected<LoweredPlan> PlanLowerer::run() {
-  if (auto done = measure_.run(); !done) return done.error();
-  out_.roles.resize(measure_.stages());
+  if (auto done = resolved_.run(); !done) return done.error();
+  out_.roles.resize(resolved_.stages());
   for (std::size_t r = 0; r < out_.roles.size(); ++r) {
-    out_.roles[r].persistent_bytes = measure_.persistent[r];
-    out_.roles[r].devices = std::uint32_t(plan_.mesh.devices()) / measure_.stages();
+    out_.roles[r].persistent_bytes = resolved_.persistent[r];
+    out_.roles[r].devices = std::uint32_t(plan_.mesh.devices()) / resolved_.stages();
   }
-  out_.items.lanes = 2 * measure_.stages();
-  held_gradient_.resize(measure_.groups.size());
+  out_.items.lanes = 2 * resolved_.stages();
+  held_gradient_.resize(resolved_.groups.size());
   if (plan_.pipeline) {
     run_pipeline();
   } else {
-    Pass pass(facts_, measure_);
+    Pass pass(facts_, resolved_);
     pass_ = &pass;
     open_block(0, kNone);
     for (std::size_t i = 0; i < model_.operators.size(); ++i) forward(OperatorId(i));
@@ -109,7 +109,7 @@ PlanValue PlanLowerer::follow(PlanTaskKind kind, OperatorId op, TensorId tensor,
     out_.tasks.back().tensor = tensor;
     need(value);
     if (&step == &steps.front()) wait(gate);
-    value = {item, buffer(measure_.bytes_in(step.result, tensor), BufferKind::copy, item)};
+    value = {item, buffer(resolved_.bytes_in(step.result, tensor), BufferKind::copy, item)};
   }
   return value;
 }
@@ -141,16 +141,16 @@ void PlanLowerer::fetched_for(std::uint32_t item) {
 
 // The next gathers of an operator's sharded weights: of one group, or of all.
 void PlanLowerer::gather(OperatorId owner, std::uint32_t only, std::vector<Value>& values) {
-  const auto [begin, end] = measure_.groups_of(owner);
+  const auto [begin, end] = resolved_.groups_of(owner);
   for (std::uint32_t g = begin; g < end; ++g) {
-    const auto& group = measure_.groups[g];
+    const auto& group = resolved_.groups[g];
     const auto& gathers = group.steps->gather;
     if ((only != kNone && only != g) || pass_->next_gather[g] == gathers.size()) continue;
     const std::uint32_t n = pass_->next_gather[g]++;
     const std::uint32_t item = add_step(PlanTaskKind::weights, owner, gathers[n]);
     wait(fetch_gate());
     fetched_ = true;
-    values.push_back({item, buffer(measure_.gathered_bytes(group, n), BufferKind::workspace, item)});
+    values.push_back({item, buffer(resolved_.gathered_bytes(group, n), BufferKind::workspace, item)});
   }
 }
 
@@ -170,16 +170,16 @@ void PlanLowerer::forward(OperatorId id, bool rerun) {
   }
   CostBreakdown cost = plan_.operators[id.index].cost;
   const std::uint32_t item = add(rerun ? PlanTaskKind::again : PlanTaskKind::forward,
-                                 measure_.works(id) ? Lane::compute : Lane::none, id, cost[ComputePart::forward]);
+                                 resolved_.works(id) ? Lane::compute : Lane::none, id, cost[ComputePart::forward]);
   for (const Value& value : needed) need(value);
   wait(block_gate_);
   if (rerun) wait(rerun_gate_);
   pass_->forward[id.index] = item;
   fetched_for(item);
-  if (measure_.internal_bytes[id.index] > 0)
-    pass_->internal[id.index] = buffer(measure_.internal_bytes[id.index], BufferKind::activation, item);
-  if (measure_.result_bytes[id.index] > 0 && !op.is_view())
-    buffer(measure_.result_bytes[id.index], BufferKind::activation, item);
+  if (resolved_.internal_bytes[id.index] > 0)
+    pass_->internal[id.index] = buffer(resolved_.internal_bytes[id.index], BufferKind::activation, item);
+  if (resolved_.result_bytes[id.index] > 0 && !op.is_view())
+    buffer(resolved_.result_bytes[id.index], BufferKind::activation, item);
   for (std::uint32_t f = facts_.first_flow[id.index]; f < facts_.first_flow[id.index + 1]; ++f)
     produce(id, f, item, rerun);
 }
@@ -190,31 +190,31 @@ void PlanLowerer::produce(OperatorId id, std::uint32_t f, std::uint32_t item, bo
   std::uint32_t bytes = kNone;
   for (std::uint32_t k = 0; flow.producer_is_view && bytes == kNone && k < model_.operators[id].inputs.size(); ++k)
     bytes = pass_->read[facts_.access(id, k)].buffer;
-  if (bytes == kNone) bytes = buffer(measure_.produced_bytes[f], BufferKind::activation, item);
+  if (bytes == kNone) bytes = buffer(resolved_.produced_bytes[f], BufferKind::activation, item);
   pass_->produced[f] = pass_->shared[f] = {item, bytes};
-  if (const std::uint32_t s = measure_.shared_reshard[f]; s != kNone) {
+  if (const std::uint32_t s = resolved_.shared_reshard[f]; s != kNone) {
     const auto& steps = plan_.reshards[s].forward;
     pass_->shared[f] = follow(kind, id, flow.tensor, steps, pass_->produced[f], kNone);
   }
   // A tensor of one reader goes on at once; where several each bring it into shape, that is fetched for each.
-  if (measure_.stored(f)) return;
+  if (resolved_.stored(f)) return;
   for (const auto& use : flow.consumers) {
-    const std::uint32_t a = facts_.access(use.op, use.input), r = measure_.reshard_of[a];
-    if (rerun && measure_.layer(id) != measure_.layer(use.op)) continue;
+    const std::uint32_t a = facts_.access(use.op, use.input), r = resolved_.reshard_of[a];
+    if (rerun && resolved_.layer(id) != resolved_.layer(use.op)) continue;
     pass_->base[a] = pass_->read[a] = pass_->produced[f];
-    if (r == kNone || measure_.role_of(use.op) != role_) continue;
+    if (r == kNone || resolved_.role_of(use.op) != role_) continue;
     const auto& steps = plan_.reshards[r].forward;
     pass_->read[a] = follow(kind, use.op, flow.tensor, steps, pass_->produced[f], kNone);
   }
 }
 
 void PlanLowerer::read_input(OperatorId id, std::uint32_t a, PlanTaskKind kind) {
-  const std::uint32_t f = facts_.flow_of[a], r = measure_.reshard_of[a];
+  const std::uint32_t f = facts_.flow_of[a], r = resolved_.reshard_of[a];
   const TensorFlow& flow = facts_.uses.flows[f];
-  const bool here = measure_.role_of(flow.producer) == role_, rerun = kind == PlanTaskKind::again;
-  if (here && !measure_.stored(f)) return;  // followed where it was produced
+  const bool here = resolved_.role_of(flow.producer) == role_, rerun = kind == PlanTaskKind::again;
+  if (here && !resolved_.stored(f)) return;  // followed where it was produced
   // A layer that runs again finds its inputs as they were read.
-  if (rerun && (!here || measure_.layer(flow.producer) != measure_.layer(id))) return;
+  if (rerun && (!here || resolved_.layer(flow.producer) != resolved_.layer(id))) return;
   pass_->base[a] = pass_->read[a] = here ? pass_->shared[f] : pass_->received[f];
   if (r == kNone) return;
   const auto& steps = plan_.reshards[r].forward;
@@ -226,11 +226,11 @@ void PlanLowerer::read_input(OperatorId id, std::uint32_t a, PlanTaskKind kind) 
 
 void PlanLowerer::read_tied(OperatorId id, std::uint32_t a, std::uint32_t t) {
   const ParameterTie& tie = facts_.uses.ties[t];
-  if (measure_.role_of(tie.owner) != role_) return;  // the stage has a copy of its own
+  if (resolved_.role_of(tie.owner) != role_) return;  // the stage has a copy of its own
   std::vector<Value> gathered;
-  gather(tie.owner, measure_.group_of_tie[t], gathered);
+  gather(tie.owner, resolved_.group_of_tie[t], gathered);
   pass_->base[a] = pass_->read[a] = gathered.empty() ? Value{} : gathered.front();
-  const std::uint32_t r = measure_.reshard_of[a];
+  const std::uint32_t r = resolved_.reshard_of[a];
   if (r == kNone) return;
   const auto& steps = plan_.reshards[r].forward;
   const std::size_t items = out_.items.size();

@@ -20,24 +20,24 @@ PlanValue PlanLowerer::produced_in_backward(std::uint32_t f) {
       if (const std::uint32_t a = facts_.access(producer, k); facts_.flow_of[a] != kNone)
         return input_in_backward(producer, a);
   }
-  if (const std::uint32_t r = measure_.restored_by[f]; r != kNone) {
+  if (const std::uint32_t r = resolved_.restored_by[f]; r != kNone) {
     Value& made = pass_->produced_again[f];
     if (made.valid()) return made;
     const auto& use = flow.consumers.front();
-    const Value kept = measure_.stored(f) ? pass_->shared[f] : pass_->read[facts_.access(use.op, use.input)];
+    const Value kept = resolved_.stored(f) ? pass_->shared[f] : pass_->read[facts_.access(use.op, use.input)];
     fetched_ = true;
     return made = follow(PlanTaskKind::reshard_again, producer, flow.tensor, plan_.reshards[r].restored, kept,
                          fetch_gate());
   }
-  if (!measure_.runs_again(f)) return pass_->produced[f];
+  if (!resolved_.runs_again(f)) return pass_->produced[f];
   run_again(producer);
   return pass_->produced_again[f];
 }
 
 PlanValue PlanLowerer::shared_in_backward(std::uint32_t f) {
-  const std::uint32_t s = measure_.shared_reshard[f];
+  const std::uint32_t s = resolved_.shared_reshard[f];
   if (s == kNone) return produced_in_backward(f);
-  if (!measure_.from_source(s)) return pass_->shared[f];
+  if (!resolved_.from_source(s)) return pass_->shared[f];
   if (!pass_->shared_again[f].valid())
     pass_->shared_again[f] = repeat(s, facts_.uses.flows[f].producer, produced_in_backward(f));
   return pass_->shared_again[f];
@@ -45,13 +45,13 @@ PlanValue PlanLowerer::shared_in_backward(std::uint32_t f) {
 
 // The tensor of an access as backward of its reader finds it: kept, brought into shape again, or made again.
 PlanValue PlanLowerer::input_in_backward(OperatorId id, std::uint32_t a) {
-  const std::uint32_t f = facts_.flow_of[a], r = measure_.reshard_of[a];
+  const std::uint32_t f = facts_.flow_of[a], r = resolved_.reshard_of[a];
   const auto source = [&] {
-    if (measure_.role_of(facts_.uses.flows[f].producer) != measure_.role_of(id)) return pass_->base[a];
-    return measure_.stored(f) ? shared_in_backward(f) : produced_in_backward(f);
+    if (resolved_.role_of(facts_.uses.flows[f].producer) != resolved_.role_of(id)) return pass_->base[a];
+    return resolved_.stored(f) ? shared_in_backward(f) : produced_in_backward(f);
   };
   if (r == kNone) return source();
-  if (!measure_.from_source(r)) return pass_->read[a];
+  if (!resolved_.from_source(r)) return pass_->read[a];
   if (!pass_->read_again[a].valid()) pass_->read_again[a] = repeat(r, id, source());
   return pass_->read_again[a];
 }
@@ -71,11 +71,11 @@ void PlanLowerer::run_again(OperatorId id) {
   wait(fetch_gate());
   fetched_ = true;
   pass_->again[id.index] = item;
-  if (measure_.internals_again(id))
-    pass_->internal_again[id.index] = buffer(measure_.internal_bytes[id.index], BufferKind::activation, item);
+  if (resolved_.internals_again(id))
+    pass_->internal_again[id.index] = buffer(resolved_.internal_bytes[id.index], BufferKind::activation, item);
   for (std::uint32_t f = facts_.first_flow[id.index]; f < facts_.first_flow[id.index + 1]; ++f)
-    if (measure_.runs_again(f))
-      pass_->produced_again[f] = {item, buffer(measure_.produced_bytes[f], BufferKind::activation, item)};
+    if (resolved_.runs_again(f))
+      pass_->produced_again[f] = {item, buffer(resolved_.produced_bytes[f], BufferKind::activation, item)};
 }
 
 // Gathered once for an operator's backward and for its running again before that.
@@ -96,21 +96,21 @@ void PlanLowerer::backward(OperatorId id) {
   collect_saved(id, needed);
   // A repeated resharding that nobody asked for is paid for all the same.
   for (std::uint32_t f = begin; f < end; ++f)
-    if (const std::uint32_t s = measure_.shared_reshard[f]; s != kNone && !plan_.reshards[s].repeated.empty())
+    if (const std::uint32_t s = resolved_.shared_reshard[f]; s != kNone && !plan_.reshards[s].repeated.empty())
       shared_in_backward(f);
   std::uint32_t item = kNone;
   if (facts_.has_gradient[id.index]) {
     CostBreakdown cost = plan_.operators[id.index].cost;
     item =
-        add(PlanTaskKind::backward, measure_.works(id) ? Lane::compute : Lane::none, id, cost[ComputePart::backward]);
+        add(PlanTaskKind::backward, resolved_.works(id) ? Lane::compute : Lane::none, id, cost[ComputePart::backward]);
     for (const Value& value : needed) need(value);
     for (const Value& value : gradients) need(value);
     wait(pass_->forward[id.index]);
     wait(block_gate_);
     fetched_for(item);
     // The loss gives its gradient to whoever made a result of the network.
-    if (gradients.empty() && measure_.result_bytes[id.index] > 0)
-      gradients.push_back({item, buffer(measure_.result_bytes[id.index], BufferKind::activation, item)});
+    if (gradients.empty() && resolved_.result_bytes[id.index] > 0)
+      gradients.push_back({item, buffer(resolved_.result_bytes[id.index], BufferKind::activation, item)});
     pass_gradients_on(id, item, gradients.empty() ? Value{} : gradients.front());
   } else {
     fetched_for(last());
@@ -125,12 +125,12 @@ void PlanLowerer::hold_unread(OperatorId id) {
   if (model_.operators[id].is_view()) return;
   for (std::uint32_t f = facts_.first_flow[id.index]; f < facts_.first_flow[id.index + 1]; ++f) {
     const auto& consumers = facts_.uses.flows[f].consumers;
-    const std::uint32_t s = measure_.shared_reshard[f];
-    const bool kept = (s == kNone || !measure_.from_source(s)) && !measure_.runs_again(f);
+    const std::uint32_t s = resolved_.shared_reshard[f];
+    const bool kept = (s == kNone || !resolved_.from_source(s)) && !resolved_.runs_again(f);
     const bool saved = std::any_of(consumers.begin(), consumers.end(), [&](const Model::Use& use) {
       return model_.operators[use.op].inputs[use.input].saved;
     });
-    if (measure_.stored(f) && kept && saved) unread_until_.emplace_back(pass_->shared[f].buffer, last());
+    if (resolved_.stored(f) && kept && saved) unread_until_.emplace_back(pass_->shared[f].buffer, last());
   }
 }
 
@@ -138,7 +138,7 @@ void PlanLowerer::hold_unread(OperatorId id) {
 // lies, each as soon as both are there.
 PlanValue PlanLowerer::gradient_of_output(OperatorId id, std::uint32_t f) {
   const TensorFlow& flow = facts_.uses.flows[f];
-  const std::uint32_t latest = pass_->gradient[f], s = measure_.shared_reshard[f];
+  const std::uint32_t latest = pass_->gradient[f], s = resolved_.shared_reshard[f];
   if (latest == kNone) return {};
   Value sum = contributions_[latest].value;
   if (contributions_[latest].before != kNone) {
@@ -162,7 +162,7 @@ void PlanLowerer::collect_saved(OperatorId id, std::vector<Value>& needed) {
   const bool runs = facts_.has_gradient[id.index] && !op.is_view();
   bool reads_weights = false;
   for (std::uint32_t k = 0; k < op.inputs.size(); ++k) {
-    const std::uint32_t a = facts_.access(id, k), r = measure_.reshard_of[a];
+    const std::uint32_t a = facts_.access(id, k), r = resolved_.reshard_of[a];
     const bool saved = op.inputs[k].saved && runs, repeated = r != kNone && !plan_.reshards[r].repeated.empty();
     if (const std::uint32_t t = facts_.tie_of[a]; t != kNone) {
       if (saved || repeated) tied_in_backward(id, a, t, needed);
@@ -183,7 +183,7 @@ void PlanLowerer::collect_saved(OperatorId id, std::vector<Value>& needed) {
   if (!runs) return;
   for (std::uint32_t f = facts_.first_flow[id.index]; f < facts_.first_flow[id.index + 1]; ++f)
     if (facts_.uses.flows[f].producer_saves) needed.push_back(produced_in_backward(f));
-  if (measure_.internals_again(id) && pass_->again[id.index] != kNone)
+  if (resolved_.internals_again(id) && pass_->again[id.index] != kNone)
     needed.push_back({pass_->again[id.index], pass_->internal_again[id.index]});
   else if (pass_->internal[id.index] != kNone)
     needed.push_back({pass_->forward[id.index], pass_->internal[id.index]});
@@ -191,14 +191,14 @@ void PlanLowerer::collect_saved(OperatorId id, std::vector<Value>& needed) {
 
 void PlanLowerer::tied_in_backward(OperatorId id, std::uint32_t a, std::uint32_t t, std::vector<Value>& needed) {
   const ParameterTie& tie = facts_.uses.ties[t];
-  if (measure_.role_of(tie.owner) != role_) return;
-  const std::uint32_t r = measure_.reshard_of[a];
+  if (resolved_.role_of(tie.owner) != role_) return;
+  const std::uint32_t r = resolved_.reshard_of[a];
   std::vector<Value> gathered;
-  gather(tie.owner, measure_.group_of_tie[t], gathered);
+  gather(tie.owner, resolved_.group_of_tie[t], gathered);
   const Value held = gathered.empty() ? pass_->base[a] : gathered.front();
   if (r == kNone) {
     if (held.valid()) needed.push_back(held);
-  } else if (measure_.from_source(r)) {
+  } else if (resolved_.from_source(r)) {
     const Value value = repeat(r, id, held);
     if (value.valid()) needed.push_back(value);
   } else {
@@ -229,9 +229,9 @@ void PlanLowerer::pass_gradients_on(OperatorId id, std::uint32_t item, const Val
   const Operator& op = model_.operators[id];
   if (op.is_view() && !through_view.valid()) return;
   for (std::uint32_t k = 0; k < op.inputs.size(); ++k) {
-    const std::uint32_t a = facts_.access(id, k), f = facts_.flow_of[a], r = measure_.reshard_of[a];
+    const std::uint32_t a = facts_.access(id, k), f = facts_.flow_of[a], r = resolved_.reshard_of[a];
     const std::uint32_t t = facts_.tie_of[a];
-    if (t != kNone && measure_.role_of(facts_.uses.ties[t].owner) != role_) {
+    if (t != kNone && resolved_.role_of(facts_.uses.ties[t].owner) != role_) {
       tied_user(id, a, item);
       continue;
     }
@@ -239,7 +239,7 @@ void PlanLowerer::pass_gradients_on(OperatorId id, std::uint32_t item, const Val
     Value gradient{item, through_view.buffer};
     if (!op.is_view())
       gradient.buffer =
-          buffer(t != kNone ? measure_.tied_gradient_bytes(a) : measure_.read_bytes[a], BufferKind::activation, item);
+          buffer(t != kNone ? resolved_.tied_gradient_bytes(a) : resolved_.read_bytes[a], BufferKind::activation, item);
     if (r != kNone)
       gradient = follow(PlanTaskKind::reshard_back, id, plan_.reshards[r].tensor, plan_.reshards[r].gradient, gradient,
                         kNone);
@@ -252,10 +252,10 @@ void PlanLowerer::pass_gradients_on(OperatorId id, std::uint32_t item, const Val
 
 // Gradients of an operator's parameters on their way to the update, and the update behind the last micro-batch.
 void PlanLowerer::synchronise(OperatorId id, std::uint32_t backward) {
-  const auto [begin, end] = measure_.groups_of(id);
+  const auto [begin, end] = resolved_.groups_of(id);
   if (begin == end) return;
   const Update how = plan_.operators[id.index].choice.update;
-  const bool last_batch = batch_ + 1 == measure_.micro_batches();
+  const bool last_batch = batch_ + 1 == resolved_.micro_batches();
   std::vector<Value> needed;
   // What other operators' uses of its weights gave back is added before anything is exchanged.
   const auto& tied = pass_->tied_gradients[id.index];
@@ -263,7 +263,7 @@ void PlanLowerer::synchronise(OperatorId id, std::uint32_t backward) {
   if (whole != backward) wait(backward);
   for (const TiedGradient& sum : tied) need(sum.value);
   for (std::uint32_t g = begin; g < end; ++g) {
-    const auto& group = measure_.groups[g];
+    const auto& group = resolved_.groups[g];
     const bool scattered = group.shards > 1 && (how == Update::sharded || how == Update::sharded_weights);
     Value gradient{whole, held_gradient_[g].buffer};
     if (scattered || gradient.buffer == kNone) {
@@ -281,7 +281,7 @@ void PlanLowerer::synchronise(OperatorId id, std::uint32_t backward) {
 }
 
 PlanValue PlanLowerer::reduce(OperatorId id, std::uint32_t g, const Value& gradient, bool scattered) {
-  const auto& group = measure_.groups[g];
+  const auto& group = resolved_.groups[g];
   const auto& steps = group.steps->sync;
   const Value held = held_gradient_[g];
   Value value = gradient;
@@ -325,10 +325,10 @@ void PlanLowerer::update(OperatorId id, std::vector<Value>& needed) {
   std::uint32_t state = kNone;
   if (offload > 0) {
     const std::uint32_t item = add(PlanTaskKind::from_host, Lane::communication, id, offload / 2);
-    out_.tasks.back().bytes = double(measure_.visiting_bytes(id));
+    out_.tasks.back().bytes = double(resolved_.visiting_bytes(id));
     wait(fetch_gate());
     fetched_ = true;
-    state = buffer(measure_.visiting_bytes(id), BufferKind::workspace, item);
+    state = buffer(resolved_.visiting_bytes(id), BufferKind::workspace, item);
     needed.push_back({item, state});
   }
   const double seconds = cost[ComputePart::update];
@@ -337,13 +337,13 @@ void PlanLowerer::update(OperatorId id, std::vector<Value>& needed) {
   wait(block_gate_);
   if (offload > 0) {
     add(PlanTaskKind::to_host, Lane::communication, id, offload - offload / 2);
-    out_.tasks.back().bytes = double(measure_.visiting_bytes(id));
+    out_.tasks.back().bytes = double(resolved_.visiting_bytes(id));
     need({item, state});
     fetched_for(last());
   }
-  const auto [begin, end] = measure_.groups_of(id);
+  const auto [begin, end] = resolved_.groups_of(id);
   for (std::uint32_t g = begin; g < end; ++g)
-    for (const ReshardStep& step : measure_.groups[g].steps->spread) {
+    for (const ReshardStep& step : resolved_.groups[g].steps->spread) {
       add_step(PlanTaskKind::new_weights, id, step);
       wait(item);
     }

@@ -8,14 +8,14 @@ namespace turnpoint {
 // Blocks in an order in which every block comes behind those it waits for; on each stage min(p - 1 - s, m) forwards,
 // then one forward and one backward in turn, then the backwards that are left (1F1B).
 void PlanLowerer::run_pipeline() {
-  const auto stages = measure_.stages();
-  const std::int32_t batches = measure_.micro_batches();
-  passes_.assign(std::size_t(batches), Pass(facts_, measure_));
+  const auto stages = resolved_.stages();
+  const std::int32_t batches = resolved_.micro_batches();
+  passes_.assign(std::size_t(batches), Pass(facts_, resolved_));
   operators_of_.resize(stages);
   for (std::size_t i = 0; i < model_.operators.size(); ++i)
-    operators_of_[measure_.role_of(OperatorId(i))].push_back(OperatorId(i));
+    operators_of_[resolved_.role_of(OperatorId(i))].push_back(OperatorId(i));
   stage_gate_.assign(stages, kNone);
-  tied_user_gradient_.resize(measure_.tied_sums().size());
+  tied_user_gradient_.resize(resolved_.tied_sums().size());
   struct Done {
     std::int32_t forwards = 0, backwards = 0;
   };
@@ -55,7 +55,7 @@ void PlanLowerer::forward_block(std::uint32_t stage, std::int32_t batch) {
   // Every stage loads the data that it reads itself.
   for (std::uint32_t f = 0; stage > 0 && f < facts_.uses.flows.size(); ++f) {
     const TensorFlow& flow = facts_.uses.flows[f];
-    if (model_.tensors[flow.tensor].role == TensorRole::activation || measure_.role_of(flow.producer) == stage)
+    if (model_.tensors[flow.tensor].role == TensorRole::activation || resolved_.role_of(flow.producer) == stage)
       continue;
     const std::int64_t bytes = bytes_beyond(f, stage - 1);
     if (bytes == 0) continue;
@@ -65,20 +65,20 @@ void PlanLowerer::forward_block(std::uint32_t stage, std::int32_t batch) {
   }
   for (const OperatorId op : operators_of_[stage]) forward(op);
   stage_gate_[stage] = close_block();
-  if (stage + 1 < measure_.stages()) send_on(stage);
+  if (stage + 1 < resolved_.stages()) send_on(stage);
 }
 
 void PlanLowerer::backward_block(std::uint32_t stage, std::int32_t batch) {
   begin_block(stage, batch);
   const auto& operators = operators_of_[stage];
   for (std::size_t i = operators.size(); i-- > 0;) {
-    const int layer = measure_.layer(operators[i]);
+    const int layer = resolved_.layer(operators[i]);
     if (plan_.pipeline->recompute && layer >= 0 && rerun_layers_.insert(layer).second) run_layer_again(layer);
     backward(operators[i]);
   }
   stage_gate_[stage] = close_block();
   if (stage > 0) send_back(stage);
-  if (batch + 1 == measure_.micro_batches()) update_block(stage, stage_gate_[stage]);
+  if (batch + 1 == resolved_.micro_batches()) update_block(stage, stage_gate_[stage]);
 }
 
 // A layer (or the core of an attention) that kept its inputs only runs forward again when everything issued before it
@@ -91,21 +91,21 @@ void PlanLowerer::run_layer_again(int layer) {
       break;
     }
   for (const OperatorId op : operators_of_[role_])
-    if (measure_.layer(op) == layer) forward(op, true);
+    if (resolved_.layer(op) == layer) forward(op, true);
 }
 
 bool PlanLowerer::crosses(std::uint32_t f, std::uint32_t stage) const {
   const TensorFlow& flow = facts_.uses.flows[f];
-  if (model_.tensors[flow.tensor].role != TensorRole::activation || measure_.role_of(flow.producer) > stage)
+  if (model_.tensors[flow.tensor].role != TensorRole::activation || resolved_.role_of(flow.producer) > stage)
     return false;
   return std::any_of(flow.consumers.begin(), flow.consumers.end(),
-                     [&](const Model::Use& use) { return measure_.role_of(use.op) > stage; });
+                     [&](const Model::Use& use) { return resolved_.role_of(use.op) > stage; });
 }
 
 // In the layout in which it is read behind the boundary; 0: by nobody.
 std::int64_t PlanLowerer::bytes_beyond(std::uint32_t f, std::uint32_t stage) const {
   for (const auto& use : facts_.uses.flows[f].consumers)
-    if (measure_.role_of(use.op) > stage) return measure_.read_bytes[facts_.access(use.op, use.input)];
+    if (resolved_.role_of(use.op) > stage) return resolved_.read_bytes[facts_.access(use.op, use.input)];
   return 0;
 }
 
@@ -114,7 +114,7 @@ void PlanLowerer::send_on(std::uint32_t stage) {
   out_.items.other_lane[item] = 2 * (stage + 1) + 1;
   for (std::uint32_t f = 0; f < facts_.uses.flows.size(); ++f) {
     if (!crosses(f, stage)) continue;
-    need(measure_.role_of(facts_.uses.flows[f].producer) == stage ? pass_->shared[f] : pass_->received[f]);
+    need(resolved_.role_of(facts_.uses.flows[f].producer) == stage ? pass_->shared[f] : pass_->received[f]);
     const std::int64_t bytes = bytes_beyond(f, stage);
     out_.tasks[item].bytes += double(bytes);
     role_ = stage + 1;
@@ -143,7 +143,7 @@ void PlanLowerer::send_back(std::uint32_t stage) {
 
 // The gradient of a weight whose owner is on another stage: kept here until the two are added.
 void PlanLowerer::tied_user(OperatorId id, std::uint32_t access, std::uint32_t item) {
-  const auto& sums = measure_.tied_sums();
+  const auto& sums = resolved_.tied_sums();
   for (std::size_t t = 0; t < sums.size(); ++t) {
     if (sums[t].user_op != id || facts_.uses.ties[facts_.tie_of[access]].owner != sums[t].owner_op) continue;
     Value& gradient = tied_user_gradient_[t];
@@ -157,7 +157,7 @@ void PlanLowerer::tied_user(OperatorId id, std::uint32_t access, std::uint32_t i
 }
 
 void PlanLowerer::sum_between_stages(OperatorId id, std::vector<Value>& needed) {
-  const auto& sums = measure_.tied_sums();
+  const auto& sums = resolved_.tied_sums();
   for (std::size_t t = 0; t < sums.size(); ++t) {
     if (sums[t].owner_op != id || !tied_user_gradient_[t].valid()) continue;
     const std::uint32_t item = add(PlanTaskKind::tied_sum, Lane::communication, id, sums[t].time_s);

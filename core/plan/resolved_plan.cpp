@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/schedule/plan_measure.h"
+#include "core/plan/resolved_plan.h"
 
 #include <fmt/format.h>
 
@@ -29,7 +29,7 @@ PlanFacts::PlanFacts(const Model& of) : model(of), uses(analyse_tensor_uses(of))
   }
 }
 
-PlanMeasure::PlanMeasure(const Scenario& scenario, const PlanFacts& facts, const Plan& plan)
+ResolvedPlan::ResolvedPlan(const Scenario& scenario, const PlanFacts& facts, const Plan& plan)
     : facts_(facts),
       model_(facts.model),
       plan_(plan),
@@ -37,11 +37,11 @@ PlanMeasure::PlanMeasure(const Scenario& scenario, const PlanFacts& facts, const
       bytes_(parameter_bytes(precision_, scenario.settings.optimizer, scenario.settings.accounting)),
       real_(parameter_bytes(precision_, scenario.settings.optimizer, Accounting::full)) {}
 
-Error PlanMeasure::bad(OperatorId op, const char* what) const {
+Error ResolvedPlan::bad(OperatorId op, const char* what) const {
   return bad_input(fmt::format("plan: {}", what), fmt::format("{}: {}", model_.name, model_.operators[op].name));
 }
 
-Expected<void> PlanMeasure::run() {
+Expected<void> ResolvedPlan::run() {
   if (auto done = check(); !done) return done;
   if (plan_.pipeline) {
     stages_ = std::uint32_t(plan_.pipeline->stages);
@@ -66,7 +66,7 @@ Expected<void> PlanMeasure::run() {
   return {};
 }
 
-Expected<void> PlanMeasure::check() const {
+Expected<void> ResolvedPlan::check() const {
   if (plan_.operators.size() != model_.operators.size())
     return bad_input(
         fmt::format("plan has {} operators, the model {}", plan_.operators.size(), model_.operators.size()),
@@ -96,36 +96,36 @@ Expected<void> PlanMeasure::check() const {
   return {};
 }
 
-const std::vector<PlanPipeline::TiedSum>& PlanMeasure::tied_sums() const {
+const std::vector<PlanPipeline::TiedSum>& ResolvedPlan::tied_sums() const {
   static const std::vector<PlanPipeline::TiedSum> kNoSums;
   return plan_.pipeline ? plan_.pipeline->tied : kNoSums;
 }
 
-std::int64_t PlanMeasure::bytes_in(const Layout& layout, TensorId tensor) const {
+std::int64_t ResolvedPlan::bytes_in(const Layout& layout, TensorId tensor) const {
   return local_bytes(plan_.mesh, layout, model_.tensors[tensor], precision_);
 }
 
-bool PlanMeasure::works(OperatorId op) const {
+bool ResolvedPlan::works(OperatorId op) const {
   const Operator& what = model_.operators[op];
   return !what.is_view() && what.kind != OperatorKind::input;
 }
 
-bool PlanMeasure::runs_again(std::uint32_t flow) const {
+bool ResolvedPlan::runs_again(std::uint32_t flow) const {
   const OperatorId producer = facts_.uses.flows[flow].producer;
   return plan_.operators[producer.index].choice.recompute && facts_.uses.run_again[producer.index] != RunAgain::never;
 }
 
-bool PlanMeasure::internals_again(OperatorId op) const {
+bool ResolvedPlan::internals_again(OperatorId op) const {
   return plan_.operators[op.index].choice.recompute && internal_bytes[op.index] > 0 &&
          internals_can_be_recomputed(model_, model_.operators[op]);
 }
 
-bool PlanMeasure::from_source(std::uint32_t reshard) const {
+bool ResolvedPlan::from_source(std::uint32_t reshard) const {
   const PlanReshard& r = plan_.reshards[reshard];
   return r.forward.empty() || r.keep == Keep::before || r.keep == Keep::again;
 }
 
-std::int64_t PlanMeasure::visiting_bytes(OperatorId op) const {
+std::int64_t ResolvedPlan::visiting_bytes(OperatorId op) const {
   const auto [begin, end] = groups_of(op);
   std::int64_t bytes = 0;
   for (std::uint32_t g = begin; g < end; ++g)
@@ -134,7 +134,7 @@ std::int64_t PlanMeasure::visiting_bytes(OperatorId op) const {
 }
 
 // Reshardings in the order of the plan; those of one consumer and tensor are told apart by the layout it reads.
-Expected<void> PlanMeasure::match_reshards() {
+Expected<void> ResolvedPlan::match_reshards() {
   const std::size_t operators = model_.operators.size();
   std::vector<std::uint32_t> row(operators + 1, 0), by_consumer(plan_.reshards.size());
   shared_reshard.assign(facts_.uses.flows.size(), kNone);
@@ -192,7 +192,7 @@ Expected<void> PlanMeasure::match_reshards() {
 
 // Where the producer's backward reads its output and the copy after alone is kept, the producer's is made again from
 // it.
-Expected<void> PlanMeasure::match_restored() {
+Expected<void> ResolvedPlan::match_restored() {
   std::vector<char> restores(plan_.reshards.size(), 0);
   restored_by.assign(facts_.uses.flows.size(), kNone);
   for (std::uint32_t f = 0; f < facts_.uses.flows.size(); ++f) {
@@ -212,7 +212,7 @@ Expected<void> PlanMeasure::match_restored() {
   return {};
 }
 
-void PlanMeasure::measure_tensors() {
+void ResolvedPlan::measure_tensors() {
   const int axes = plan_.mesh.count();
   internal_bytes.assign(model_.operators.size(), 0);
   for (const TensorFlow& flow : facts_.uses.flows) {
@@ -241,7 +241,7 @@ void PlanMeasure::measure_tensors() {
   }
 }
 
-Expected<void> PlanMeasure::group_parameters(OperatorId id) {
+Expected<void> ResolvedPlan::group_parameters(OperatorId id) {
   const Operator& op = model_.operators[id];
   const PlanOperator& planned = plan_.operators[id.index];
   const auto expected = parameter_groups(model_, facts_.uses, id, planned.split, plan_.mesh.count());
@@ -277,7 +277,7 @@ Expected<void> PlanMeasure::group_parameters(OperatorId id) {
   return {};
 }
 
-Expected<void> PlanMeasure::check_steps(OperatorId id, const Group& group) const {
+Expected<void> ResolvedPlan::check_steps(OperatorId id, const Group& group) const {
   const MemoryChoice& choice = plan_.operators[id.index].choice;
   const ParameterSteps& steps = *group.steps;
   const std::uint32_t shards = steps.group.shards(choice);

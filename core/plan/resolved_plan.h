@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes and cross-references of one plan that its lowering needs, in flat arrays: who is resharded by what, how many
-// bytes everything has on one device, how parameters are grouped.
+// A plan with everything looked up, in flat arrays: which resharding brings each input to its reader, which resharding
+// restores a producer's copy, how many bytes everything has on one device, what each group of parameters holds. Whoever
+// carries a plan on (schedules, exports) starts from here; the evaluator and the probe do not, since they check it.
 #pragma once
 
 #include <cstdint>
@@ -32,9 +33,9 @@ struct PlanFacts {
   std::size_t accesses() const { return flow_of.size(); }
 };
 
-class PlanMeasure {
+class ResolvedPlan {
  public:
-  PlanMeasure(const Scenario& scenario, const PlanFacts& facts, const Plan& plan);
+  ResolvedPlan(const Scenario& scenario, const PlanFacts& facts, const Plan& plan);
   Expected<void> run();
 
   /// What one group of an operator's parameters holds on a device.

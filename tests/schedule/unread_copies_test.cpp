@@ -8,7 +8,7 @@
 
 #include "core/cost/operator_cost.h"
 #include "core/plan/evaluator.h"
-#include "core/plan/plan_lowering.h"
+#include "core/schedule/plan_lowering.h"
 #include "search/scenario_on.h"
 #include "search/small_models.h"
 
@@ -55,7 +55,7 @@ struct Case {
       item.choice.recompute = i == kStem && stem_runs_again;
       auto cost = costs.cost(item.op, item.split, item.choice, true);
       item.cost = cost.breakdown;
-      item.gradient_sync = std::move(cost.gradient_sync);
+      item.parameters = std::move(cost.parameters);
       if (item.choice.recompute) item.cost[ComputePart::recompute] += costs.forward_s(item.op, item.split);
       plan.operators.push_back(std::move(item));
     }
