@@ -140,6 +140,27 @@ json write_cost(const CostBreakdown& cost) {
   return object;
 }
 
+json write_pipeline(const Model& model, const PlanPipeline& pipeline) {
+  json object = {{"stages", pipeline.stages},
+                 {"micro_batches", pipeline.micro_batches},
+                 {"recompute", pipeline.recompute},
+                 {"selective", pipeline.selective},
+                 {"bubble_s", pipeline.bubble_s},
+                 {"stage_memory_bytes", pipeline.stage_memory_bytes},
+                 {"send_s", pipeline.send_s},
+                 {"send_back_s", pipeline.send_back_s}};
+  for (const PlanPipeline::TiedSum& sum : pipeline.tied)
+    object["tied"].push_back({{"owner", valid_utf8(model.operators[sum.owner_op].name)},
+                              {"user", valid_utf8(model.operators[sum.user_op].name)},
+                              {"owner_stage", sum.owner},
+                              {"user_stage", sum.user},
+                              {"time_s", sum.time_s},
+                              {"parameter_bytes", sum.parameter_bytes},
+                              {"gradient_bytes", sum.gradient_bytes},
+                              {"optimizer_bytes", sum.optimizer_bytes}});
+  return object;
+}
+
 }  // namespace
 
 json write_plan(const Scenario& scenario, const Plan& plan) {
@@ -159,7 +180,11 @@ json write_plan(const Scenario& scenario, const Plan& plan) {
                    {"parts", nonzero_parts(item.cost)}};
     if (!op.detail.empty()) object["detail"] = valid_utf8(op.detail);
     if (!op.scope.empty()) object["scope"] = valid_utf8(op.scope);
-    if (plan.pipeline) object["stage"] = item.stage;
+    if (plan.pipeline) {
+      object["stage"] = item.stage;
+      const auto& layers = plan.pipeline->layer_of;
+      if (!layers.empty() && layers[item.op.index] >= 0) object["layer"] = layers[item.op.index];
+    }
     if (const auto steps = all_steps(item.parameters); !steps.empty())
       object["gradient_sync"] = write_steps(plan.mesh, steps, std::nullopt);
     operators.push_back(std::move(object));
@@ -174,11 +199,7 @@ json write_plan(const Scenario& scenario, const Plan& plan) {
                    {"mesh", write_mesh(plan.mesh)},     {"configurations", std::move(configurations)},
                    {"operators", std::move(operators)}, {"reshards", std::move(reshards)},
                    {"cost", write_cost(plan.cost)}};
-  if (plan.pipeline)
-    document["pipeline"] = {
-        {"stages", plan.pipeline->stages},       {"micro_batches", plan.pipeline->micro_batches},
-        {"recompute", plan.pipeline->recompute}, {"selective", plan.pipeline->selective},
-        {"bubble_s", plan.pipeline->bubble_s},   {"stage_memory_bytes", plan.pipeline->stage_memory_bytes}};
+  if (plan.pipeline) document["pipeline"] = write_pipeline(model, *plan.pipeline);
   return document;
 }
 

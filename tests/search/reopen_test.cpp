@@ -182,6 +182,15 @@ class ReopenTest : public QObject {
     QTest::newRow("pipeline") << "manual:dp=2:pp=2:micro-batches=4"
                               << "/plans/0/pipeline/bubble_s"
                               << "7.5";
+    QTest::newRow("pipeline's sends") << "manual:dp=2:pp=2:micro-batches=4"
+                                      << "/plans/0/pipeline/send_s/0"
+                                      << "7.5";
+    QTest::newRow("pipeline's tied weight") << "manual:dp=2:pp=2:micro-batches=4"
+                                            << "/plans/0/pipeline/tied/0/time_s"
+                                            << "7.5";
+    QTest::newRow("pipeline's layer") << "manual:dp=2:pp=2:micro-batches=4"
+                                      << "/plans/0/operators/5/layer"
+                                      << "40";
     QTest::newRow("pipeline's split") << "manual:dp=2:pp=2:micro-batches=4"
                                       << "/plans/0/configurations/0/repeat"
                                       << "[]";
