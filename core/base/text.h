@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as people read them (mock-up sheet, section 3) and as people write them on a command line.
+// Numbers as people read them and as people write them on a command line.
 #pragma once
 
 #include <cstdint>

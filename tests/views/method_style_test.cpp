@@ -121,10 +121,8 @@ class MethodStyleTest : public QObject {
     for (std::size_t i = 0; i < all.size(); ++i)
       for (std::size_t j = i + 1; j < all.size(); ++j) {
         const auto &a = all[i], &b = all[j];
-        // One device and data parallelism, both the plainest of their kind, share the grey disc; layers by hand are a
-        // marker where Mesh-TensorFlow is a line.
-        if (!a.places_tasks && b.places_tasks && ((a.place == 1 && b.place == 8) || (a.place == 3 && b.place == 4)))
-          continue;
+        // Layers by hand are a marker where Mesh-TensorFlow is a line.
+        if (!a.places_tasks && b.places_tasks && a.place == 3 && b.place == 4) continue;
         const double between = distance(a.style(), b.style());
         const bool further =
             a.place >= (a.places_tasks ? placing : splitting) || b.place >= (b.places_tasks ? placing : splitting);

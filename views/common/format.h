@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as the window writes them (mock-up sheet, section 3): unit after a no-break space, U+2212, U+00D7, thin
+// Numbers as the window writes them: unit after a no-break space, U+2212, U+00D7, thin
 // spaces between thousands.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shape of each method (mock-up sheet, section 5): colour never stands alone.
+// The shape of each method: colour never stands alone.
 #pragma once
 
 #include <QColor>

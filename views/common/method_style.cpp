@@ -29,7 +29,7 @@ struct Fixed {
   double radius = 5, line_width = 1.5;
 };
 
-// The first of either list, chosen by hand (mock-up sheet, section 5).
+// The first of either list, chosen by hand.
 constexpr Fixed kSplitting[] = {
     {kBlue, Shape::circle, 2.3, 2.2}, {kGrey, Shape::circle},        {kTeal, Shape::triangle_up},
     {kOrange, Shape::square, 2.2},    {kPink, Shape::triangle_down}, {kViolet, Shape::square},
@@ -39,7 +39,7 @@ constexpr Fixed kSplitting[] = {
 constexpr Fixed kPlacing[] = {
     {kRed, Shape::hexagon},          {kDull, Shape::tilted_hexagon},  {kTeal, Shape::triangle_right},
     {kViolet, Shape::triangle_left}, {kOrange, Shape::tilted_square}, {kGreen, Shape::pentagon_down},
-    {kPink, Shape::star_of_four},    {kGold, Shape::star_of_six},     {kGrey, Shape::circle},
+    {kPink, Shape::star_of_four},    {kGold, Shape::star_of_six},     {kGrey, Shape::square},
 };
 
 // All further ones: shapes that those do not have, in turn; warm and cool colours alternate, so that of an odd number

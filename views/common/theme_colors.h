@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The colour table of the mock-up sheet, light and dark, for everything QPalette has no role for.
+// The colour table, light and dark, for everything QPalette has no role for.
 #pragma once
 
 #include <QColor>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Paints a GraphScene: the same code for the screen, for pictures and for the mini-map's background. Never more
-// primitives than pixels: three tiers by the width of an operator (mock-up sheet, panel D).
+// primitives than pixels: three tiers by the width of an operator.
 #pragma once
 
 #include <QFont>
