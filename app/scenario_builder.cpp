@@ -2,6 +2,7 @@
 #include "app/scenario_builder.h"
 
 #include "app/content_digest.h"
+#include "core/scenario/task_scenario.h"
 #include "core/search/scenario_of.h"
 
 namespace turnpoint::app {

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "core/import/huggingface/huggingface.h"
-#include "core/import/model_source.h"
+#include "core/import/source/model_source.h"
 
 using namespace turnpoint;
 using nlohmann::json;
