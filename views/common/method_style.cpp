@@ -39,7 +39,7 @@ constexpr Fixed kSplitting[] = {
 constexpr Fixed kPlacing[] = {
     {kRed, Shape::hexagon},          {kDull, Shape::tilted_hexagon},  {kTeal, Shape::triangle_right},
     {kViolet, Shape::triangle_left}, {kOrange, Shape::tilted_square}, {kGreen, Shape::pentagon_down},
-    {kPink, Shape::star_of_four},    {kGold, Shape::star_of_six},     {kGrey, Shape::square},
+    {kPink, Shape::star_of_four},    {kGold, Shape::star_of_six},     {kGrey, Shape::upright_cross},
 };
 
 // All further ones: shapes that those do not have, in turn; warm and cool colours alternate, so that of an odd number
