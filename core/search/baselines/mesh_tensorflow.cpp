@@ -2,14 +2,12 @@
 #include "core/search/baselines/mesh_tensorflow.h"
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <numeric>
 #include <set>
 
-#include "core/base/parallel.h"
 #include "core/search/baselines/mesh_layouts.h"
-#include "core/search/frontier_tracking/plans.h"
+#include "core/search/frontier_tracking/sharding_run.h"
 
 namespace turnpoint::search {
 
@@ -278,7 +276,6 @@ void keep_if_better(std::map<std::int64_t, Candidate>& kept, Candidate candidate
 class MeshTensorFlow : public Searcher {
  public:
   Expected<ResultPtr> run(const ScenarioPtr& scenario, SearchPass, const RunContext& context) override {
-    const auto start = std::chrono::steady_clock::now();
     const Model& model = *scenario->model;
     const Mesh mesh = make_mesh(*scenario->cluster);
     const auto meshes = enumerate_meshes(mesh, mesh_dims_for(mesh.count()));
@@ -297,15 +294,19 @@ class MeshTensorFlow : public Searcher {
       }
       return std::vector<Configuration>(found.begin(), found.end());
     };
-    const auto structure = build_structure(*scenario, space, context);
-    if (!structure) return structure.error();
-    ThreadPool pool(context.threads);
-    const auto prices = std::make_shared<const Prices>(scenario, *structure);
-    const auto priced = price_problem(*prices, pool, context);
-    if (!priced) return priced.error();
+    const auto solve = [&](const Structure& structure, const PricedProblem& priced) {
+      return best_layouts(structure, priced.problem, named, meshes, context);
+    };
+    return run_sharding("mesh-tensorflow", scenario, space, solve, context);
+  }
 
+ private:
+  // The Pareto-optimal ones of all layoutings of all meshes.
+  static Expected<frontier::Answer> best_layouts(const Structure& structure, const frontier::Problem& problem,
+                                                 const NamedDims& named, const std::vector<MeshDims>& meshes,
+                                                 const RunContext& context) {
     context.report("layouts", 0);
-    LayoutCosts costs(**structure, priced->problem, named, meshes);
+    LayoutCosts costs(structure, problem, named, meshes);
     std::vector<int> names(static_cast<std::size_t>(named.names));
     std::iota(names.begin(), names.end(), 0);
     std::map<std::int64_t, Candidate> kept;
@@ -324,8 +325,7 @@ class MeshTensorFlow : public Searcher {
     answer.exact = true;
     for (const auto& [memory, candidate] : kept)
       answer.points.push_back(costs.unroll(candidate.mesh, candidate.layouting));
-    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-    return make_result("mesh-tensorflow", scenario, prices, *priced, std::move(answer), elapsed.count());
+    return answer;
   }
 };
 

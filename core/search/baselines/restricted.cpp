@@ -2,11 +2,9 @@
 #include "core/search/baselines/restricted.h"
 
 #include <algorithm>
-#include <chrono>
 
-#include "core/base/parallel.h"
 #include "core/frontier/solver.h"
-#include "core/search/frontier_tracking/plans.h"
+#include "core/search/frontier_tracking/sharding_run.h"
 
 namespace turnpoint::search {
 
@@ -37,19 +35,12 @@ class MergedPlans : public PlanSource {
 
 Expected<ResultPtr> fastest_with(const std::string& method, const ScenarioPtr& scenario, const SearchSpace& space,
                                  const RunContext& context) {
-  const auto start = std::chrono::steady_clock::now();
-  const auto structure = build_structure(*scenario, space, context);
-  if (!structure) return structure.error();
-  ThreadPool pool(context.threads);
-  const auto prices = std::make_shared<const Prices>(scenario, *structure);
-  auto priced = price_problem(*prices, pool, context);
-  if (!priced) return priced.error();
-  frontier::Solver solver;
-  auto answer = solver.solve(priced->problem, {}, context);
-  if (!answer) return answer.error();
-  answer->points.erase(answer->points.begin(), answer->points.end() - 1);
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  return make_result(method, scenario, prices, *priced, std::move(*answer), elapsed.count());
+  const auto solve = [&](const Structure&, const PricedProblem& priced) {
+    auto answer = frontier::Solver().solve(priced.problem, {}, context);
+    if (answer) answer->points.erase(answer->points.begin(), answer->points.end() - 1);
+    return answer;
+  };
+  return run_sharding(method, scenario, space, solve, context);
 }
 
 ResultPtr merge_points(const std::string& method, const std::vector<ResultPtr>& results, double search_s) {

@@ -2,12 +2,10 @@
 #include "core/search/baselines/tofu.h"
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 
-#include "core/base/parallel.h"
 #include "core/frontier/solver.h"
-#include "core/search/frontier_tracking/plans.h"
+#include "core/search/frontier_tracking/sharding_run.h"
 
 namespace turnpoint::search {
 
@@ -81,26 +79,13 @@ frontier::Problem network_problem(const PricedProblem& priced, const Structure& 
 class Tofu : public Searcher {
  public:
   Expected<ResultPtr> run(const ScenarioPtr& scenario, SearchPass, const RunContext& context) override {
-    const auto start = std::chrono::steady_clock::now();
     const Mesh mesh = make_mesh(*scenario->cluster);
-    const SearchSpace space = space_of(*scenario, mesh);
-    const auto structure = build_structure(*scenario, space, context);
-    if (!structure) return structure.error();
-    ThreadPool pool(context.threads);
-    const auto prices = std::make_shared<const Prices>(scenario, *structure);
-    const auto priced = price_problem(*prices, pool, context);
-    if (!priced) return priced.error();
-    frontier::Solver solver;
-    auto answer = solver.solve(network_problem(*priced, **structure), {}, context);
-    if (!answer) return answer.error();
-    answer->points.erase(answer->points.begin(), answer->points.end() - 1);
-    frontier::Point& point = answer->points.front();
-    const frontier::CostPoint cost = frontier::evaluate(priced->problem, point);
-    point.memory = cost.memory;
-    point.time = cost.time;
-    answer->lower_bound.clear();
-    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-    return make_result("tofu", scenario, prices, *priced, std::move(*answer), elapsed.count());
+    const auto solve = [&](const Structure& structure, const PricedProblem& priced) {
+      auto answer = frontier::Solver().solve(network_problem(priced, structure), {}, context);
+      if (answer) keep_fastest(priced.problem, *answer);
+      return answer;
+    };
+    return run_sharding("tofu", scenario, space_of(*scenario, mesh), solve, context);
   }
 
  private:

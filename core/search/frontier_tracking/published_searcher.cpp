@@ -2,11 +2,9 @@
 #include "core/search/frontier_tracking/published_searcher.h"
 
 #include <array>
-#include <chrono>
 
-#include "core/base/parallel.h"
 #include "core/frontier/published.h"
-#include "core/search/frontier_tracking/plans.h"
+#include "core/search/frontier_tracking/sharding_run.h"
 
 namespace turnpoint::search {
 
@@ -20,23 +18,16 @@ class PublishedSearcher : public Searcher {
       : method_(std::move(method)), parameters_(std::move(parameters)), options_(options) {}
 
   Expected<ResultPtr> run(const ScenarioPtr& scenario, SearchPass, const RunContext& context) override {
-    const auto start = std::chrono::steady_clock::now();
-    const auto structure = build_structure(*scenario, SearchSpace{}, context);
-    if (!structure) return structure.error();
-    const auto prices = std::make_shared<const Prices>(scenario, *structure);
-    ThreadPool pool(context.threads);
-    const auto priced = price_problem(*prices, pool, context);
-    if (!priced) return priced.error();
-    auto answer = frontier::solve_published(priced->problem, options_, context);
-    if (!answer) {
+    const auto solve = [&](const Structure&, const PricedProblem& priced) -> Expected<frontier::Answer> {
+      auto answer = frontier::solve_published(priced.problem, options_, context);
+      if (answer) return std::move(*answer);
       Error error = answer.error();
       if (error.where.empty()) error.where = method_;
       return error;
-    }
-    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-    const auto result = make_result(method_, scenario, prices, *priced, std::move(*answer), elapsed.count());
-    if (parameters_.empty()) return result;
-    auto named = std::make_shared<Result>(*result);
+    };
+    const auto result = run_sharding(method_, scenario, SearchSpace{}, solve, context);
+    if (!result || parameters_.empty()) return result;
+    auto named = std::make_shared<Result>(**result);
     named->method_options = parameters_;
     return ResultPtr(std::move(named));
   }

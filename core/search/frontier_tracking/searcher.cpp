@@ -9,6 +9,7 @@
 #include "core/search/frontier_tracking/moved_bound.h"
 #include "core/search/frontier_tracking/narrow.h"
 #include "core/search/frontier_tracking/plans.h"
+#include "core/search/frontier_tracking/sharding_run.h"
 #include "core/search/method/notes.h"
 
 namespace turnpoint::search {
@@ -192,15 +193,6 @@ class ConfigurationSearcher : public Searcher {
     std::size_t pairs = 0;
     for (const PairTable& table : structure_->tables) pairs += table.from.size() * table.to.size();
     return pairs;
-  }
-
-  static void keep_fastest(const frontier::Problem& problem, frontier::Answer& answer) {
-    answer.points.erase(answer.points.begin(), answer.points.end() - 1);
-    frontier::Point& point = answer.points.front();
-    const frontier::CostPoint cost = frontier::evaluate(problem, point);
-    point.memory = cost.memory;
-    point.time = cost.time;
-    answer.lower_bound.clear();
   }
 
   std::string method_;
