@@ -8,7 +8,6 @@ namespace turnpoint {
 namespace {
 
 constexpr int kSweeps = 8;
-constexpr std::size_t kMaxPlaces = 200'000;  // beyond, long edges run straight
 
 // Nodes and the places of long edges, all in layers.
 struct Layered {
@@ -17,9 +16,11 @@ struct Layered {
   std::vector<std::vector<std::uint32_t>> rows;
   std::vector<std::vector<std::uint32_t>> route;  ///< per edge: its places
   std::vector<double> x;
+  std::vector<double> takes;  ///< of its layer
 
-  std::uint32_t add_place(int at) {
+  std::uint32_t add_place(int at, double room) {
     layer.push_back(at);
+    takes.push_back(room);
     above.emplace_back();
     below.emplace_back();
     return static_cast<std::uint32_t>(layer.size() - 1);
@@ -30,9 +31,10 @@ struct Layered {
   }
 };
 
-Layered assign_layers(std::size_t nodes, const std::vector<std::pair<std::uint32_t, std::uint32_t>>& edges) {
+Layered assign_layers(std::size_t nodes, const std::vector<std::pair<std::uint32_t, std::uint32_t>>& edges,
+                      const LayerRoom& room) {
   Layered g;
-  for (std::size_t n = 0; n < nodes; ++n) g.add_place(0);
+  for (std::size_t n = 0; n < nodes; ++n) g.add_place(0, room.nodes.empty() ? 0 : room.nodes[n]);
   std::vector<std::vector<std::uint32_t>> successors(nodes);
   for (const auto& [from, to] : edges)
     if (from < to) successors[from].push_back(to);
@@ -56,8 +58,8 @@ Layered assign_layers(std::size_t nodes, const std::vector<std::pair<std::uint32
     const auto [from, to] = edges[e];
     if (from >= to) continue;
     std::uint32_t previous = from;
-    for (int at = g.layer[from] + 1; at < g.layer[to] && places <= kMaxPlaces; ++at) {
-      const std::uint32_t place = g.add_place(at);
+    for (int at = g.layer[from] + 1; at < g.layer[to] && places <= room.most_places; ++at) {
+      const std::uint32_t place = g.add_place(at, room.line);
       g.route[e].push_back(place);
       g.connect(previous, place);
       previous = place;
@@ -93,17 +95,19 @@ void order_rows(Layered& g, int layers) {
   }
 }
 
-// Moves a row's places to where they wish to be, as far as their order and a distance of one allow: least squares by
-// pooling neighbours that collide.
-void settle_row(const std::vector<std::uint32_t>& row, const std::vector<double>& wanted, std::vector<double>& x) {
+// Moves a row's places to where they wish to be, as far as their order and distances allow: least squares by pooling
+// neighbours that collide.
+void settle_row(const std::vector<std::uint32_t>& row, const std::vector<double>& wanted, double gap, Layered& g) {
   struct Block {
     double sum;
     std::size_t count;
     double mean() const { return sum / static_cast<double>(count); }
   };
   std::vector<Block> blocks;
+  std::vector<double> offset(row.size(), 0);  // from the row's first place where all stand as near as they may
   for (std::size_t i = 0; i < row.size(); ++i) {
-    blocks.push_back({wanted[i] - static_cast<double>(i), 1});
+    if (i > 0) offset[i] = offset[i - 1] + (g.takes[row[i - 1]] + g.takes[row[i]]) / 2 + gap;
+    blocks.push_back({wanted[i] - offset[i], 1});
     while (blocks.size() > 1 && blocks[blocks.size() - 2].mean() > blocks.back().mean()) {
       const Block last = blocks.back();
       blocks.pop_back();
@@ -113,12 +117,12 @@ void settle_row(const std::vector<std::uint32_t>& row, const std::vector<double>
   }
   std::size_t i = 0;
   for (const Block& block : blocks)
-    for (std::size_t k = 0; k < block.count; ++k, ++i) x[row[i]] = block.mean() + static_cast<double>(i);
+    for (std::size_t k = 0; k < block.count; ++k, ++i) g.x[row[i]] = block.mean() + offset[i];
 }
 
 // Straightens: rows follow the row above, then the row below, and so on; the last pass goes down, so that chains hang
 // straight from where they begin.
-void place_columns(Layered& g) {
+void place_columns(Layered& g, double gap) {
   const auto middle = [&](const std::vector<std::uint32_t>& neighbours) {
     double sum = 0;
     for (const std::uint32_t m : neighbours) sum += g.x[m];
@@ -129,7 +133,7 @@ void place_columns(Layered& g) {
     wanted.clear();
     for (const std::uint32_t n : row)
       wanted.push_back(!first[n].empty() ? middle(first[n]) : !second[n].empty() ? middle(second[n]) : g.x[n]);
-    settle_row(row, wanted, g.x);
+    settle_row(row, wanted, gap, g);
   };
   for (int sweep = 0; sweep < kSweeps; ++sweep) {
     if (sweep > 0)
@@ -142,13 +146,14 @@ void place_columns(Layered& g) {
 
 }  // namespace
 
-LayeredLayout layered_layout(std::size_t nodes, const std::vector<std::pair<std::uint32_t, std::uint32_t>>& edges) {
+LayeredLayout layered_layout(std::size_t nodes, const std::vector<std::pair<std::uint32_t, std::uint32_t>>& edges,
+                             const LayerRoom& room) {
   LayeredLayout layout;
   if (nodes == 0) return layout;
-  Layered g = assign_layers(nodes, edges);
+  Layered g = assign_layers(nodes, edges, room);
   layout.layers = 1 + *std::max_element(g.layer.begin(), g.layer.end());
   order_rows(g, layout.layers);
-  place_columns(g);
+  place_columns(g, room.gap);
   const auto at = [&](std::uint32_t n) { return LayeredLayout::Point{g.x[n], static_cast<double>(g.layer[n])}; };
   for (std::uint32_t n = 0; n < nodes; ++n) layout.nodes.push_back(at(n));
   for (std::size_t e = 0; e < edges.size(); ++e) {
