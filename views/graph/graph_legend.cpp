@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "views/graph/graph_legend.h"
 
-#include <QHelpEvent>
 #include <QMouseEvent>
 #include <QPainter>
-#include <QToolTip>
 #include <algorithm>
 #include <cmath>
 
@@ -12,7 +10,6 @@ namespace turnpoint::views {
 
 namespace {
 
-constexpr int kPad = 10, kSwatch = 11;
 constexpr int kHeatSteps = 5;
 
 QString percent(double share) {
@@ -75,61 +72,7 @@ std::vector<GraphLegendRow> legend_rows(const PlanFigures& figures, const Config
   return rows;
 }
 
-MiniMap::MiniMap(SceneCanvas* canvas, QWidget* parent) : QWidget(parent), canvas_(canvas) {
-  setAccessibleName(tr("Mini-map of the graph"));
-  setCursor(Qt::PointingHandCursor);
-  connect(canvas, &SceneCanvas::view_changed, this, qOverload<>(&QWidget::update));
-}
-
-void MiniMap::refresh() {
-  stale_ = true;
-  update();
-}
-
-double MiniMap::scale() const {
-  const QSizeF scene = canvas_->scene_size();
-  if (scene.isEmpty()) return 0;
-  return std::min((width() - 6) / scene.width(), (height() - 6) / scene.height());
-}
-
-QPointF MiniMap::corner() const {
-  const QSizeF drawn = canvas_->scene_size() * scale();
-  return {(width() - drawn.width()) / 2, (height() - drawn.height()) / 2};
-}
-
-void MiniMap::paintEvent(QPaintEvent*) {
-  const ThemeColors& theme = theme_colors(palette());
-  QPainter painter(this);
-  if (scale() <= 0) return;
-  const double ratio = devicePixelRatioF();
-  const QSize pixels = (QSizeF(size()) * ratio).toSize();
-  if (stale_ || picture_.size() != pixels) {
-    picture_ = QPixmap(pixels);
-    picture_.setDevicePixelRatio(ratio);
-    picture_.fill(theme.base);
-    QPainter inner(&picture_);
-    inner.translate(3, 3);
-    canvas_->paint_to(inner, QSizeF(width() - 6, height() - 6), theme);
-    stale_ = false;
-  }
-  painter.drawPixmap(0, 0, picture_);
-  painter.setPen(theme.border);
-  painter.drawRect(rect().adjusted(0, 0, -1, -1));
-  const QRectF seen = canvas_->visible_scene();
-  const QRectF frame = QRectF(seen.topLeft() * scale() + corner(), seen.size() * scale())
-                           .intersected(QRectF(rect()).adjusted(1, 1, -1, -1));
-  painter.setPen(QPen(theme.accent, 1.5));
-  painter.drawRect(frame);
-}
-
-void MiniMap::mousePressEvent(QMouseEvent* event) {
-  if (scale() > 0 && event->buttons() & Qt::LeftButton) canvas_->center_on((event->position() - corner()) / scale());
-}
-
-void MiniMap::mouseMoveEvent(QMouseEvent* event) { mousePressEvent(event); }
-
-GraphLegend::GraphLegend(GraphCanvas* canvas, QWidget* parent) : QWidget(parent), map_(new MiniMap(canvas, this)) {
-  setAccessibleName(tr("Legend"));
+GraphLegend::GraphLegend(GraphCanvas* canvas, QWidget* parent) : SceneLegend(canvas, parent) {
   const QFontMetrics metrics(graph_small_font(font()));
   setFixedWidth(kPad * 2 + kSwatch + 14 +
                 metrics.horizontalAdvance(QStringLiteral("batch yx \u00b7 out-channel z 100%")));
@@ -140,12 +83,10 @@ void GraphLegend::set_figures(PlanFiguresPtr figures, const ConfigurationColors&
   figures_ = std::move(figures);
   color_ = color, edges_ = edges;
   rows_ = figures_ ? legend_rows(*figures_, colors, color) : std::vector<GraphLegendRow>{};
-  map_->refresh();
+  mini_map()->refresh();
   resizeEvent(nullptr);
   update();
 }
-
-int GraphLegend::row_height() const { return QFontMetrics(graph_small_font(font())).height() + 4; }
 
 int GraphLegend::row_at(QPoint position) const {
   const int row = (position.y() - kPad) / row_height() - 1;
@@ -153,28 +94,18 @@ int GraphLegend::row_at(QPoint position) const {
 }
 
 void GraphLegend::resizeEvent(QResizeEvent*) {
-  const int text_rows = figures_ ? static_cast<int>(rows_.size()) + 4 : 5;
-  const int top = kPad + row_height() * text_rows + 6;
-  const int room = height() - top - kPad;
-  map_->setVisible(room >= 44);
-  map_->setGeometry(kPad, height() - kPad - std::min(room, 110), width() - 2 * kPad, std::min(room, 110));
+  place_map(kPad + row_height() * (figures_ ? static_cast<int>(rows_.size()) + 4 : 5) + 6);
 }
 
 void GraphLegend::paintEvent(QPaintEvent*) {
   const ThemeColors& theme = theme_colors(palette());
   QPainter painter(this);
-  painter.fillRect(rect(), theme.base);
-  painter.setPen(theme.border);
-  painter.drawLine(0, 0, 0, height());
-  const QFont bold = graph_name_font(font()), small = graph_small_font(font());
-  const QRect line(kPad, kPad, width() - 2 * kPad, row_height());
-  painter.setFont(bold);
-  painter.setPen(theme.secondary);
-  const QString title = color_ == GraphColor::configuration ? tr("Configuration")
-                        : color_ == GraphColor::time        ? tr("Time per operator")
-                                                            : tr("Memory per operator");
-  painter.drawText(line, Qt::AlignLeft | Qt::AlignVCenter, title);
-  painter.setFont(small);
+  paint_ground(painter);
+  const QRect line = first_line();
+  paint_title(painter, line,
+              color_ == GraphColor::configuration ? tr("Configuration")
+              : color_ == GraphColor::time        ? tr("Time per operator")
+                                                  : tr("Memory per operator"));
   if (!figures_) {
     painter.drawText(line.adjusted(0, row_height(), 0, row_height() * 4),
                      Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap,
@@ -182,57 +113,32 @@ void GraphLegend::paintEvent(QPaintEvent*) {
     return;
   }
   if (color_ == GraphColor::configuration) painter.drawText(line, Qt::AlignRight | Qt::AlignVCenter, tr("of time"));
-  const QFontMetrics metrics(small);
-  for (std::size_t r = 0; r < rows_.size(); ++r) {
-    const QRect row = line.translated(0, row_height() * static_cast<int>(r + 1));
-    const QRect swatch(row.left(), row.center().y() - kSwatch / 2, kSwatch, kSwatch);
-    GraphPaint paint;
-    paint.theme = &theme, paint.figures = figures_.get(), paint.color = color_;
-    painter.fillRect(swatch, GraphPainter::fill_color(paint, rows_[r].color));
-    painter.setPen(theme.axis);
-    painter.drawRect(swatch.adjusted(0, 0, -1, -1));
-    const int value = metrics.horizontalAdvance(rows_[r].value) + 8;
-    painter.setPen(theme.text);
-    painter.drawText(row.adjusted(kSwatch + 6, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter,
-                     metrics.elidedText(rows_[r].text, Qt::ElideMiddle, row.width() - kSwatch - 6 - value));
-    painter.setPen(theme.secondary);
-    painter.drawText(row, Qt::AlignRight | Qt::AlignVCenter, rows_[r].value);
-  }
+  GraphPaint paint;
+  paint.theme = &theme, paint.figures = figures_.get(), paint.color = color_;
+  for (std::size_t r = 0; r < rows_.size(); ++r)
+    paint_row(painter, line.translated(0, row_height() * static_cast<int>(r + 1)),
+              GraphPainter::fill_color(paint, rows_[r].color), rows_[r].text, rows_[r].value);
   paint_edge_scale(painter, kPad + row_height() * static_cast<int>(rows_.size() + 1) + 6);
 }
 
 void GraphLegend::paint_edge_scale(QPainter& painter, int top) const {
   const ThemeColors& theme = theme_colors(palette());
-  const QRect line(kPad, top, width() - 2 * kPad, row_height());
-  painter.setFont(graph_name_font(font()));
-  painter.setPen(theme.secondary);
-  painter.drawText(
-      line, Qt::AlignLeft | Qt::AlignVCenter,
-      edges_ == EdgeMeasure::bytes ? tr("Edge width: resharding bytes") : tr("Edge width: resharding time"));
-  painter.setFont(graph_small_font(font()));
-  const double largest = edges_ == EdgeMeasure::bytes ? figures_->largest_reshard_bytes : figures_->largest_reshard_s;
-  const QRect second = line.translated(0, row_height());
+  const bool bytes = edges_ == EdgeMeasure::bytes;
+  const QRect line(kPad, top, width() - 2 * kPad, row_height()), second = line.translated(0, row_height());
+  paint_title(painter, line, bytes ? tr("Edge width: resharding bytes") : tr("Edge width: resharding time"));
+  const double largest = bytes ? figures_->largest_reshard_bytes : figures_->largest_reshard_s;
   if (largest <= 0) {
     painter.drawText(second, Qt::AlignLeft | Qt::AlignVCenter, tr("nothing is resharded"));
     return;
   }
+  const auto pen = [](const QColor& color, double width) { return QPen(color, width, Qt::SolidLine, Qt::FlatCap); };
+  const auto text = [&](double value) { return bytes ? bytes_beside(value, largest) : time_beside(value, largest); };
   // Widths follow the square root: a quarter of the largest is drawn half as far above the thinnest.
-  const double fractions[] = {0, 0.25, 1};
-  double x = second.left();
-  for (int i = 0; i < 3; ++i) {
-    const double value = largest * fractions[i];
-    const QString text = i == 0                         ? QStringLiteral("0")
-                         : edges_ == EdgeMeasure::bytes ? bytes_beside(value, largest)
-                                                        : time_beside(value, largest);
-    const double width = 1.2 + 4.3 * std::sqrt(fractions[i]);
-    painter.setPen(QPen(i == 0 ? theme.axis : theme.heat[i == 1 ? 2 : 4], width, Qt::SolidLine, Qt::FlatCap));
-    painter.drawLine(QPointF(x, second.center().y() + 1), QPointF(x + 16, second.center().y() + 1));
-    painter.setPen(theme.secondary);
-    const double advance = QFontMetricsF(painter.font()).horizontalAdvance(text);
-    painter.drawText(QRectF(x + 20, second.top(), advance + 4, second.height()), Qt::AlignLeft | Qt::AlignVCenter,
-                     text);
-    x += 20 + advance + 12;
-  }
+  paint_widths(painter, second,
+               {{pen(theme.axis, 1.2), QStringLiteral("0")},
+                {pen(theme.heat[2], 1.2 + 4.3 / 2), text(largest / 4)},
+                {pen(theme.heat[4], 1.2 + 4.3), text(largest)}},
+               12);
 }
 
 void GraphLegend::mousePressEvent(QMouseEvent* event) {
@@ -246,15 +152,7 @@ void GraphLegend::mousePressEvent(QMouseEvent* event) {
   if (!operators.empty()) selection_->pick_operators(std::move(operators));
 }
 
-bool GraphLegend::event(QEvent* event) {
-  if (event->type() == QEvent::PaletteChange) map_->refresh();
-  if (event->type() != QEvent::ToolTip) return QWidget::event(event);
-  const auto* help = static_cast<QHelpEvent*>(event);
-  const int row = row_at(help->pos());
-  if (row < 0 || !figures_) {
-    QToolTip::hideText();
-    return true;
-  }
+QString GraphLegend::tip_of(int row) const {
   QStringList lines;
   for (const auto c : rows_[static_cast<std::size_t>(row)].configurations)
     lines << figures_->configurations[c].text + QStringLiteral(": ") +
@@ -262,8 +160,7 @@ bool GraphLegend::event(QEvent* event) {
                      .arg(figures_->configurations[c].operators)
                      .arg(seconds_text(figures_->configurations[c].time_s));
   if (lines.size() > 20) lines = lines.mid(0, 20) << tr("and %1 more").arg(lines.size() - 20);
-  QToolTip::showText(help->globalPos(), lines.join(QLatin1Char('\n')), this);
-  return true;
+  return lines.join(QLatin1Char('\n'));
 }
 
 }  // namespace turnpoint::views

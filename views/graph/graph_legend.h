@@ -3,35 +3,14 @@
 // mini-map.
 #pragma once
 
-#include <QPixmap>
 #include <QPointer>
-#include <QWidget>
 #include <vector>
 
 #include "views/common/selection_model.h"
 #include "views/graph/graph_canvas.h"
+#include "views/graph/scene_legend.h"
 
 namespace turnpoint::views {
-
-/// A small picture of the whole scene; the frame is what the canvas shows, dragging it scrolls.
-class MiniMap : public QWidget {
-  Q_OBJECT
- public:
-  explicit MiniMap(SceneCanvas* canvas, QWidget* parent = nullptr);
-  void refresh();  ///< scene or colours changed
-
- protected:
-  void paintEvent(QPaintEvent* event) override;
-  void mousePressEvent(QMouseEvent* event) override;
-  void mouseMoveEvent(QMouseEvent* event) override;
-
- private:
-  SceneCanvas* canvas_;
-  QPixmap picture_;
-  bool stale_ = true;
-  double scale() const;
-  QPointF corner() const;
-};
 
 struct GraphLegendRow {
   int color = 0;
@@ -42,30 +21,27 @@ struct GraphLegendRow {
 std::vector<GraphLegendRow> legend_rows(const PlanFigures& figures, const ConfigurationColors& colors,
                                         GraphColor color);
 
-class GraphLegend : public QWidget {
+class GraphLegend : public SceneLegend {
   Q_OBJECT
  public:
   GraphLegend(GraphCanvas* canvas, QWidget* parent = nullptr);
   void set_figures(PlanFiguresPtr figures, const ConfigurationColors& colors, GraphColor color, EdgeMeasure edges);
   void set_selection(SelectionModel* selection) { selection_ = selection; }
-  MiniMap* mini_map() const { return map_; }
   const std::vector<GraphLegendRow>& rows() const { return rows_; }
 
  protected:
   void paintEvent(QPaintEvent* event) override;
   void resizeEvent(QResizeEvent* event) override;
   void mousePressEvent(QMouseEvent* event) override;
-  bool event(QEvent* event) override;
+  int row_at(QPoint position) const override;
+  QString tip_of(int row) const override;
 
  private:
-  MiniMap* map_;
   QPointer<SelectionModel> selection_;
   PlanFiguresPtr figures_;
   std::vector<GraphLegendRow> rows_;
   GraphColor color_ = GraphColor::configuration;
   EdgeMeasure edges_ = EdgeMeasure::bytes;
-  int row_height() const;
-  int row_at(QPoint position) const;
   void paint_edge_scale(QPainter& painter, int top) const;
 };
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "views/graph/task_legend.h"
 
-#include <QHelpEvent>
 #include <QMouseEvent>
 #include <QPainter>
-#include <QToolTip>
 #include <algorithm>
 #include <cmath>
 
@@ -16,8 +14,7 @@ namespace turnpoint::views {
 
 namespace {
 
-constexpr int kEdge = 10, kMark = 11, kColumnGap = 12;
-constexpr int kLeastMap = 44, kMostMap = 110;
+constexpr int kColumnGap = 12;
 
 std::vector<TaskLegendRow> device_rows(const TaskFigures& figures) {
   std::vector<TaskLegendRow> rows;
@@ -93,11 +90,9 @@ std::vector<TaskLegendRow> task_legend_rows(const TaskFigures& figures, const Ta
   return heat_rows(scene, color);
 }
 
-TaskLegend::TaskLegend(TaskCanvas* canvas, QWidget* parent)
-    : QWidget(parent), canvas_(canvas), map_(new MiniMap(canvas, this)) {
-  setAccessibleName(tr("Legend"));
+TaskLegend::TaskLegend(TaskCanvas* canvas, QWidget* parent) : SceneLegend(canvas, parent), canvas_(canvas) {
   const QFontMetrics metrics(graph_small_font(font()));
-  setFixedWidth(kEdge * 2 + 2 * (kMark + 6) + kColumnGap +
+  setFixedWidth(kPad * 2 + 2 * (kSwatch + 6) + kColumnGap +
                 2 * metrics.horizontalAdvance(QStringLiteral("device 15 100%")) + 8);
 }
 
@@ -106,7 +101,7 @@ void TaskLegend::set_figures(TaskFiguresPtr figures, TaskColor color, bool criti
   color_ = color, critical_path_ = critical_path;
   rows_ = figures_ && canvas_->scene() ? task_legend_rows(*figures_, *canvas_->scene(), color)
                                        : std::vector<TaskLegendRow>{};
-  map_->refresh();
+  mini_map()->refresh();
   resizeEvent(nullptr);
   update();
 }
@@ -116,12 +111,10 @@ void TaskLegend::set_selection(SelectionModel* selection) {
   selection_ = selection;
   if (selection_)
     connect(selection_, &SelectionModel::device_changed, this, [this] {
-      map_->refresh();
+      mini_map()->refresh();
       update();
     });
 }
-
-int TaskLegend::row_height() const { return QFontMetrics(graph_small_font(font())).height() + 4; }
 
 int TaskLegend::lines_high() const {
   const bool left_out = canvas_->scene() && canvas_->scene()->lines_left_out > 0 && figures_ && figures_->schedule;
@@ -130,18 +123,18 @@ int TaskLegend::lines_high() const {
 
 /// Two columns as soon as one would push the mini-map away.
 int TaskLegend::columns() const {
-  const int one = kEdge + row_height() * (int(rows_.size()) + 1) + 6 + lines_high() + kLeastMap + kEdge;
+  const int one = kPad + row_height() * (int(rows_.size()) + 1) + 6 + lines_high() + kLeastMap + kPad;
   return rows_.size() > 3 && one > height() && color_ == TaskColor::device ? 2 : 1;
 }
 
 int TaskLegend::lines_top() const {
-  return kEdge + row_height() * (1 + std::max(rows_high(), rows_.empty() ? 2 : 1)) + 6;
+  return kPad + row_height() * (1 + std::max(rows_high(), rows_.empty() ? 2 : 1)) + 6;
 }
 
 QRect TaskLegend::row_rect(int row) const {
-  const int high = rows_high(), width = (this->width() - 2 * kEdge - (columns() - 1) * kColumnGap) / columns();
+  const int high = rows_high(), width = (this->width() - 2 * kPad - (columns() - 1) * kColumnGap) / columns();
   const int column = high > 0 ? row / high : 0;
-  return {kEdge + column * (width + kColumnGap), kEdge + row_height() * (1 + row - column * high), width, row_height()};
+  return {kPad + column * (width + kColumnGap), kPad + row_height() * (1 + row - column * high), width, row_height()};
 }
 
 int TaskLegend::row_at(QPoint position) const {
@@ -150,18 +143,11 @@ int TaskLegend::row_at(QPoint position) const {
   return -1;
 }
 
-void TaskLegend::resizeEvent(QResizeEvent*) {
-  const int room = height() - lines_top() - lines_high() - kEdge - 4;
-  map_->setVisible(room >= kLeastMap);
-  map_->setGeometry(kEdge, height() - kEdge - std::min(room, kMostMap), width() - 2 * kEdge, std::min(room, kMostMap));
-}
+void TaskLegend::resizeEvent(QResizeEvent*) { place_map(lines_top() + lines_high() + 4); }
 
 void TaskLegend::paintEvent(QPaintEvent*) {
-  const ThemeColors& theme = theme_colors(palette());
   QPainter painter(this);
-  painter.fillRect(rect(), theme.base);
-  painter.setPen(theme.border);
-  painter.drawLine(0, 0, 0, height());
+  paint_ground(painter);
   if (!figures_) return;
   paint_rows(painter);
   paint_lines(painter);
@@ -169,16 +155,12 @@ void TaskLegend::paintEvent(QPaintEvent*) {
 
 void TaskLegend::paint_rows(QPainter& painter) const {
   const ThemeColors& theme = theme_colors(palette());
-  const QFont small = graph_small_font(font());
-  const QRect line(kEdge, kEdge, width() - 2 * kEdge, row_height());
-  painter.setFont(graph_name_font(font()));
-  painter.setPen(theme.secondary);
-  const QString title = color_ == TaskColor::device  ? tr("Devices")
-                        : color_ == TaskColor::scope ? tr("Scopes")
-                        : color_ == TaskColor::time  ? tr("Time per box")
-                                                     : tr("Bytes per box");
-  painter.drawText(line, Qt::AlignLeft | Qt::AlignVCenter, title);
-  painter.setFont(small);
+  const QRect line = first_line();
+  paint_title(painter, line,
+              color_ == TaskColor::device  ? tr("Devices")
+              : color_ == TaskColor::scope ? tr("Scopes")
+              : color_ == TaskColor::time  ? tr("Time per box")
+                                           : tr("Bytes per box"));
   if (rows_.empty()) {
     painter.drawText(line.adjusted(0, row_height(), 0, 2 * row_height()),
                      Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap,
@@ -191,23 +173,13 @@ void TaskLegend::paint_rows(QPainter& painter) const {
   paint.theme = &theme, paint.color = color_;
   paint.device = selection_ ? selection_->device() : kNone;
   const auto colors = TaskPainter::colors(paint);
-  const QFontMetrics metrics(small);
   for (int r = 0; r < int(rows_.size()); ++r) {
     const QRect row = row_rect(r);
     if (row.bottom() > height()) break;
     const auto& entry = rows_[std::size_t(r)];
     if (entry.device != kNone && entry.device == paint.device)
       painter.fillRect(row.adjusted(-3, 0, 3, 0), theme.accent_background);
-    const QRect swatch(row.left(), row.center().y() - kMark / 2, kMark, kMark);
-    painter.fillRect(swatch, colors[entry.color]);
-    painter.setPen(theme.axis);
-    painter.drawRect(swatch.adjusted(0, 0, -1, -1));
-    const int value = entry.value.isEmpty() ? 0 : metrics.horizontalAdvance(entry.value) + 8;
-    painter.setPen(theme.text);
-    painter.drawText(row.adjusted(kMark + 6, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter,
-                     metrics.elidedText(entry.text, Qt::ElideMiddle, row.width() - kMark - 6 - value));
-    painter.setPen(theme.secondary);
-    painter.drawText(row, Qt::AlignRight | Qt::AlignVCenter, entry.value);
+    paint_row(painter, row, colors[entry.color], entry.text, entry.value);
   }
 }
 
@@ -215,12 +187,8 @@ void TaskLegend::paint_lines(QPainter& painter) const {
   const TaskScene* scene = canvas_->scene();
   const ThemeColors& theme = theme_colors(palette());
   const bool placed = !figures_->cut.empty();
-  QRect line(kEdge, lines_top(), width() - 2 * kEdge, row_height());
-  painter.setFont(graph_name_font(font()));
-  painter.setPen(theme.secondary);
-  painter.drawText(line, Qt::AlignLeft | Qt::AlignVCenter,
-                   placed ? tr("Lines: sent between devices") : tr("Lines: sent in all"));
-  painter.setFont(graph_small_font(font()));
+  QRect line(kPad, lines_top(), width() - 2 * kPad, row_height());
+  paint_title(painter, line, placed ? tr("Lines: sent between devices") : tr("Lines: sent in all"));
   line.translate(0, row_height());
   if (!scene || scene->largest_line <= 0) {
     const bool edges = !scene || figures_->graph().edge_count() > 0;
@@ -230,21 +198,15 @@ void TaskLegend::paint_lines(QPainter& painter) const {
                               : tr("no sizes are known"));
   } else {
     // Widths follow the square root, so a quarter is half as far above the thinnest.
-    const double fractions[] = {0, 0.25, 1};
-    double x = line.left();
-    for (int i = placed ? 0 : 1; i < 3; ++i) {
-      const double part = std::sqrt(fractions[i]);
-      const QString text = i == 0
-                               ? QStringLiteral("0")
-                               : edge_weight_beside(*figures_, scene->largest_line * fractions[i], scene->largest_line);
-      painter.setPen(QPen(i == 0 || !placed ? theme.axis : theme.heat[std::size_t(1 + std::min(3, int(part * 4)))],
-                          1.1 + (placed ? 3.1 : 1.3) * part, Qt::SolidLine, Qt::FlatCap));
-      painter.drawLine(QPointF(x, line.center().y() + 1), QPointF(x + 16, line.center().y() + 1));
-      painter.setPen(theme.secondary);
-      const double advance = QFontMetricsF(painter.font()).horizontalAdvance(text);
-      painter.drawText(QRectF(x + 20, line.top(), advance + 4, line.height()), Qt::AlignLeft | Qt::AlignVCenter, text);
-      x += 20 + advance + 10;
-    }
+    const auto width = [&](double part, const QString& text) {
+      const QColor& color = part == 0 || !placed ? theme.axis : theme.heat[std::size_t(1 + std::min(3, int(part * 4)))];
+      return LineWidth{QPen(color, 1.1 + (placed ? 3.1 : 1.3) * part, Qt::SolidLine, Qt::FlatCap), text};
+    };
+    const double largest = scene->largest_line;
+    std::vector<LineWidth> widths{width(0.5, edge_weight_beside(*figures_, largest / 4, largest)),
+                                  width(1, edge_weight_beside(*figures_, largest, largest))};
+    if (placed) widths.insert(widths.begin(), width(0, QStringLiteral("0")));
+    paint_widths(painter, line, widths, 10);
   }
   line.translate(0, row_height());
   painter.setPen(theme.secondary);
@@ -281,23 +243,12 @@ void TaskLegend::mousePressEvent(QMouseEvent* event) {
   selection_->pick_tasks(std::set<TaskIndex>(order.begin() + entry.positions[0], order.begin() + entry.positions[1]));
 }
 
-bool TaskLegend::event(QEvent* event) {
-  if (event->type() == QEvent::PaletteChange) map_->refresh();
-  if (event->type() != QEvent::ToolTip) return QWidget::event(event);
-  const auto* help = static_cast<QHelpEvent*>(event);
-  const int row = row_at(help->pos());
-  if (row < 0 || !figures_) {
-    QToolTip::hideText();
-    return true;
-  }
+QString TaskLegend::tip_of(int row) const {
   const TaskLegendRow& entry = rows_[std::size_t(row)];
-  QString text = entry.text;
-  if (entry.device != kNone)
-    text += QStringLiteral(": ") +
-            tr("%1 of computing in %2. Click to see only its tasks.")
-                .arg(time_text(figures_->load_s[entry.device]), time_text(figures_->schedule->makespan_s));
-  QToolTip::showText(help->globalPos(), text, this);
-  return true;
+  if (entry.device == kNone) return entry.text;
+  return entry.text + QStringLiteral(": ") +
+         tr("%1 of computing in %2. Click to see only its tasks.")
+             .arg(time_text(figures_->load_s[entry.device]), time_text(figures_->schedule->makespan_s));
 }
 
 }  // namespace turnpoint::views

@@ -4,11 +4,10 @@
 #pragma once
 
 #include <QPointer>
-#include <QWidget>
 #include <vector>
 
 #include "views/common/selection_model.h"
-#include "views/graph/graph_legend.h"
+#include "views/graph/scene_legend.h"
 #include "views/graph/task_canvas.h"
 
 namespace turnpoint::views {
@@ -21,13 +20,12 @@ struct TaskLegendRow {
 };
 std::vector<TaskLegendRow> task_legend_rows(const TaskFigures& figures, const TaskScene& scene, TaskColor color);
 
-class TaskLegend : public QWidget {
+class TaskLegend : public SceneLegend {
   Q_OBJECT
  public:
   TaskLegend(TaskCanvas* canvas, QWidget* parent = nullptr);
   void set_figures(TaskFiguresPtr figures, TaskColor color, bool critical_path);
   void set_selection(SelectionModel* selection);
-  MiniMap* mini_map() const { return map_; }
   const std::vector<TaskLegendRow>& rows() const { return rows_; }
   QRect row_rect(int row) const;
 
@@ -35,23 +33,21 @@ class TaskLegend : public QWidget {
   void paintEvent(QPaintEvent* event) override;
   void resizeEvent(QResizeEvent* event) override;
   void mousePressEvent(QMouseEvent* event) override;
-  bool event(QEvent* event) override;
+  int row_at(QPoint position) const override;
+  QString tip_of(int row) const override;
 
  private:
   TaskCanvas* canvas_;
-  MiniMap* map_;
   QPointer<SelectionModel> selection_;
   TaskFiguresPtr figures_;
   TaskColor color_ = TaskColor::device;
   bool critical_path_ = true;
   std::vector<TaskLegendRow> rows_;
 
-  int row_height() const;
   int columns() const;
   int rows_high() const { return (int(rows_.size()) + columns() - 1) / columns(); }
   int lines_top() const;
   int lines_high() const;
-  int row_at(QPoint position) const;
   void paint_rows(QPainter& painter) const;
   void paint_lines(QPainter& painter) const;
 };
