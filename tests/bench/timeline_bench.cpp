@@ -114,7 +114,7 @@ bool measure(const char* placed, const SchedulePtr& schedule) {
   good &= report(placed, "memory", sweep(memory, target, makespan, show_curves));
   // The pointer moves: the frame is kept, marks are drawn over it.
   std::vector<double> hovers;
-  timeline.canvas()->fit();
+  timeline.canvas()->show_time(0, makespan);
   for (TaskIndex t = 0; t < schedule->graph->task_count(); t += TaskIndex(schedule->graph->task_count() / 40)) {
     selection.hover_task(t);
     selection.hover_time(schedule->start_s[schedule->item_of[t]]);

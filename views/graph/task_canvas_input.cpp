@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "views/common/format.h"
+#include "views/common/picture_export.h"
 #include "views/graph/task_canvas.h"
 #include "views/graph/task_hover.h"
 
@@ -189,8 +190,7 @@ void TaskCanvas::contextMenuEvent(QContextMenuEvent* event) {
       ->setEnabled(!words.isEmpty());
   menu.addAction(tr("Fit"), this, &TaskCanvas::fit);
   menu.addSeparator();
-  menu.addAction(tr("Picture as PNG\u2026"), this, [this] { emit export_requested(QStringLiteral("png")); });
-  menu.addAction(tr("Picture as SVG\u2026"), this, [this] { emit export_requested(QStringLiteral("svg")); });
+  add_picture_actions(&menu, this);
   clear_hover();
   menu.exec(event->globalPos());
 }

@@ -6,7 +6,7 @@
 #include <QMenu>
 #include <QToolButton>
 
-#include "views/common/icons.h"
+#include "views/common/picture_export.h"
 #include "views/graph/fit_button.h"
 
 namespace turnpoint::views {
@@ -64,17 +64,7 @@ TaskGraphBar::TaskGraphBar(QWidget* parent) : QWidget(parent) {
   fit_button->setToolTip(tr("Fit the whole graph (F)"));
   fit_button->setAccessibleName(tr("Fit"));
   row->addWidget(fit_button);
-  auto* export_button = new QToolButton(this);
-  export_button->setIcon(themed_icon(QStringLiteral("export")));
-  export_button->setToolTip(tr("Export this picture"));
-  export_button->setAccessibleName(tr("Export"));
-  export_button->setPopupMode(QToolButton::InstantPopup);
-  export_button->setAutoRaise(true);
-  auto* menu = new QMenu(export_button);
-  menu->addAction(tr("Picture as PNG\u2026"), this, [this] { emit export_requested(QStringLiteral("png")); });
-  menu->addAction(tr("Picture as SVG\u2026"), this, [this] { emit export_requested(QStringLiteral("svg")); });
-  export_button->setMenu(menu);
-  row->addWidget(export_button);
+  row->addWidget(make_export_button(this, this));
 
   // What does not fit is left out instead of keeping the window wide.
   row->setSizeConstraint(QLayout::SetNoConstraint);

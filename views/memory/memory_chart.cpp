@@ -65,7 +65,7 @@ MemoryChart::Frame MemoryChart::frame(QSizeF size) const {
                   std::max(30.0, size.height() - kTop - ruler));
   f.ruler = QRectF(f.plot.left(), f.plot.bottom(), f.plot.width(), ruler);
   if (legend > 0) f.legend = QRectF(f.plot.right() + kRight, kTop, legend, f.plot.height());
-  f.window = time_.window(f.plot.left(), f.plot.width());
+  f.window = time().window(f.plot.left(), f.plot.width());
   double most = 1;
   if (summary_ && device_ < summary_->devices()) {
     const Schedule::Device& device = summary_->schedule()->devices[device_];
@@ -111,7 +111,7 @@ void MemoryChart::paintEvent(QPaintEvent*) {
   painter.drawPixmap(0, 0, frame_);
   if (!drawable()) return;
   paint_cursor(painter, frame(), theme);
-  if (drag_ == Drag::none || drag_ == Drag::waiting) paint_hover(painter, hover_text_, pointer_, rect(), theme, font());
+  if (hand_.rests()) paint_hover(painter, hover_text_, pointer_, rect(), theme, font());
 }
 
 void MemoryChart::paint(QPainter& painter, QSizeF size, const ThemeColors& theme) {
@@ -173,7 +173,7 @@ void MemoryChart::paint_scale(QPainter& painter, const Frame& f, const ThemeColo
 /// Every column shows its fullest sample, so that the outline is the maximum of what lies below a pixel.
 void MemoryChart::paint_areas(QPainter& painter, const Frame& f, const ThemeColors& theme) const {
   const int width = int(f.plot.width());
-  const double makespan = time_.makespan();
+  const double makespan = time().makespan();
   std::array<QPolygonF, 4> outlines;
   const double limit = double(summary_->schedule()->devices[device_].memory_limit);
   double begin = f.plot.right(), behind = f.plot.left();

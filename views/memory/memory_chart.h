@@ -9,15 +9,14 @@
 #include "views/common/selection_model.h"
 #include "views/graph/hover_text.h"
 #include "views/memory/memory_summary.h"
-#include "views/timeline/time_axis.h"
+#include "views/time/time_hand.h"
 
 namespace turnpoint::views {
 
-/// Wheel zooms time about the pointer, a drag pans, a drag on the ruler or with Shift picks a range of time.
 class MemoryChart : public QWidget {
   Q_OBJECT
  public:
-  explicit MemoryChart(QWidget* parent = nullptr);
+  explicit MemoryChart(TimeZoomPtr zoom, QWidget* parent = nullptr);
 
   void set_summary(MemorySummaryPtr summary);
   void set_selection(SelectionModel* selection);
@@ -27,9 +26,8 @@ class MemoryChart : public QWidget {
   void set_show_limit(bool on);
 
   std::uint32_t device() const { return device_; }
-  const TimeView& time() const { return time_; }
-  void fit();
-  void show_time(double from, double to);
+  const TimeView& time() const { return zoom_->time(); }
+  void show_time(double from, double to) { zoom_->show(from, to); }
 
   struct Frame {
     QRectF plot, ruler, legend;
@@ -66,7 +64,6 @@ class MemoryChart : public QWidget {
   void changeEvent(QEvent* event) override;
 
  private:
-  enum class Drag { none, waiting, pan, range };
   bool follows() const;
   bool drawable() const;
   void moved();
@@ -86,12 +83,10 @@ class MemoryChart : public QWidget {
   std::uint32_t device_ = kNone;
   QString message_, limit_words_;
   bool show_limit_ = false;
-  TimeView time_;
+  TimeZoomPtr zoom_;
+  TimeHand hand_;
   HoverText hover_text_;
-  QPointF pointer_, press_, last_;
-  double press_time_ = 0;
-  Drag drag_ = Drag::none;
-  bool changing_selection_ = false;
+  QPointF pointer_;
   QPixmap frame_;
   bool frame_stale_ = true;
   qint64 last_frame_ns_ = 0;

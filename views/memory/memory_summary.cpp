@@ -101,16 +101,6 @@ std::optional<double> MemorySummary::first_over(std::uint32_t device) const {
   return samples(device)[std::size_t(at - total.begin())].time_s;
 }
 
-double MemorySummary::seconds_over(std::uint32_t device) const {
-  const auto& total = curves_[device].total;
-  const auto& all = samples(device);
-  double seconds = 0;
-  for (std::size_t i = 0; i < total.size(); ++i)
-    if (total[i] > schedule_->devices[device].memory_limit)
-      seconds += (i + 1 < all.size() ? all[i + 1].time_s : schedule_->makespan_s) - all[i].time_s;
-  return seconds;
-}
-
 /// A tensor stays until its last consumer on the device and its last transfer away have ended, a copy until its last
 /// consumer has; without any, to the end (resources/manual/simulator.md, rule 4).
 void MemorySummary::find_lifetimes() {

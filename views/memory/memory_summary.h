@@ -45,8 +45,7 @@ class MemorySummary {
     return schedule_->devices[device].peak_bytes > schedule_->devices[device].memory_limit;
   }
   std::size_t devices_over() const;
-  /// Seconds during which the device holds more than its limit, and the first such instant.
-  double seconds_over(std::uint32_t device) const;
+  /// The first instant at which the device holds more than its limit.
   std::optional<double> first_over(std::uint32_t device) const;
 
   /// Tensors on a device at an instant, largest first, at most `most`; `count` and `bytes` of all of them. Nothing

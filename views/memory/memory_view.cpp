@@ -9,8 +9,8 @@
 #include <algorithm>
 
 #include "views/common/format.h"
-#include "views/common/icons.h"
 #include "views/common/note_label.h"
+#include "views/common/picture_export.h"
 #include "views/common/toggle_button.h"
 #include "views/memory/device_strip.h"
 #include "views/memory/memory_chart.h"
@@ -23,10 +23,11 @@ constexpr int kStripFrom = 520;  // narrower views show one device only
 
 }  // namespace
 
-MemoryView::MemoryView(QWidget* parent)
-    : QWidget(parent), chart_(new MemoryChart(this)), strip_(new DeviceStrip(this)) {
+MemoryView::MemoryView(QWidget* parent, TimeZoomPtr zoom)
+    : QWidget(parent), chart_(new MemoryChart(zoom, this)), strip_(new DeviceStrip(this)) {
   setObjectName(QStringLiteral("memory_view"));
   make_tool_bar();
+  connect(fit_button_, &QToolButton::clicked, zoom.get(), &TimeZoom::fit);
   auto* body = new QHBoxLayout;
   body->setContentsMargins(0, 0, 0, 0);
   body->setSpacing(0);
@@ -80,26 +81,12 @@ void MemoryView::make_tool_bar() {
     row->addWidget(button);
   }
   strip_button_->setChecked(true);
-  fit_button_ = new QToolButton(tool_bar_);
-  fit_button_->setIcon(themed_icon(QStringLiteral("fit")));
-  fit_button_->setAutoRaise(true);
-  fit_button_->setToolTip(tr("Fit the whole schedule (F)"));
-  fit_button_->setAccessibleName(tr("Fit"));
+  fit_button_ = icon_button(tool_bar_, QStringLiteral("fit"), tr("Fit"), tr("Fit the whole schedule (F)"));
+  export_button_ = make_export_button(tool_bar_, this);
   row->addWidget(fit_button_);
-  export_button_ = new QToolButton(tool_bar_);
-  export_button_->setIcon(themed_icon(QStringLiteral("export")));
-  export_button_->setToolTip(tr("Export this picture"));
-  export_button_->setAccessibleName(tr("Export"));
-  export_button_->setPopupMode(QToolButton::InstantPopup);
-  export_button_->setAutoRaise(true);
-  auto* menu = new QMenu(export_button_);
-  menu->addAction(tr("Picture as PNG\u2026"), this, [this] { emit export_requested(QStringLiteral("png")); });
-  menu->addAction(tr("Picture as SVG\u2026"), this, [this] { emit export_requested(QStringLiteral("svg")); });
-  export_button_->setMenu(menu);
   row->addWidget(export_button_);
   connect(strip_button_, &QToolButton::toggled, this, &MemoryView::arrange);
   connect(scale_button_, &QToolButton::toggled, chart_, &MemoryChart::set_show_limit);
-  connect(fit_button_, &QToolButton::clicked, chart_, &MemoryChart::fit);
 }
 
 void MemoryView::set_selection(SelectionModel* selection) {

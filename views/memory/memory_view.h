@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "core/simulation/schedule.h"
-#include "views/common/selection_model.h"
+#include "views/time/time_zoom.h"
 
 class QPainter;
 class QToolButton;
@@ -27,7 +27,7 @@ class ToggleButton;
 class MemoryView : public QWidget {
   Q_OBJECT
  public:
-  explicit MemoryView(QWidget* parent = nullptr);
+  explicit MemoryView(QWidget* parent = nullptr, TimeZoomPtr zoom = std::make_shared<TimeZoom>());
 
   /// What drawing needs beside the schedule itself; may be made on any thread. Null of null.
   static std::shared_ptr<const MemorySummary> prepare(SchedulePtr schedule);

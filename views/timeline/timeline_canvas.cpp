@@ -18,7 +18,9 @@ constexpr double kReadable = 120;  // pixels of an item that is brought close
 
 }  // namespace
 
-TimelineCanvas::TimelineCanvas(QWidget* parent) : QAbstractScrollArea(parent) {
+TimelineCanvas::TimelineCanvas(TimeZoomPtr zoom, QWidget* parent)
+    : QAbstractScrollArea(parent), zoom_(std::move(zoom)), hand_(viewport(), zoom_) {
+  connect(zoom_.get(), &TimeZoom::changed, this, &TimelineCanvas::window_moved);
   setFrameShape(QFrame::NoFrame);
   setFocusPolicy(Qt::StrongFocus);
   setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
@@ -31,11 +33,11 @@ TimelineCanvas::TimelineCanvas(QWidget* parent) : QAbstractScrollArea(parent) {
 void TimelineCanvas::set_summary(TimelineSummaryPtr summary) {
   if (summary == summary_) return;
   summary_ = std::move(summary);
-  time_.set_makespan(summary_ ? summary_->schedule()->makespan_s : 0);
+  zoom_->set_schedule(summary_ ? summary_->schedule() : nullptr);
   current_ = kNone;
   hover_ = {};
   hover_text_.clear();
-  drag_ = Drag::none;
+  hand_.cancel();
   gutter_ = TimelinePainter::gutter_width(summary_.get(), font());
   verticalScrollBar()->setValue(0);
   update_picked();
@@ -46,13 +48,14 @@ void TimelineCanvas::set_summary(TimelineSummaryPtr summary) {
 void TimelineCanvas::set_selection(SelectionModel* selection) {
   if (selection_) disconnect(selection_, nullptr, this, nullptr);
   selection_ = selection;
+  zoom_->follow(selection);
   if (selection_) {
     connect(selection_, &SelectionModel::tasks_changed, this, &TimelineCanvas::tasks_changed);
     connect(selection_, &SelectionModel::schedule_changed, this, [this] {
       update_picked();
       repaint_all();
     });
-    connect(selection_, &SelectionModel::time_range_changed, this, &TimelineCanvas::range_changed);
+    connect(selection_, &SelectionModel::time_range_changed, this, &TimelineCanvas::repaint_all);
     connect(selection_, &SelectionModel::device_changed, this, [this] {
       if (follows() && !changing_selection_) scroll_to_device(selection_->device());
       repaint_all();
@@ -91,7 +94,7 @@ TimelineLayout TimelineCanvas::layout() const {
 
 TimeWindow TimelineCanvas::window() const {
   const TimelineLayout l = layout();
-  return time_.window(l.lanes.left(), l.lanes.width());
+  return time().window(l.lanes.left(), l.lanes.width());
 }
 
 TimelinePaint TimelineCanvas::view() const {
@@ -99,7 +102,7 @@ TimelinePaint TimelineCanvas::view() const {
   view.summary = summary_.get();
   view.theme = &theme_colors(palette());
   view.layout = layout();
-  view.window = time_.window(view.layout.lanes.left(), view.layout.lanes.width());
+  view.window = time().window(view.layout.lanes.left(), view.layout.lanes.width());
   view.color = color_;
   view.critical = critical_;
   view.picked = &picked_;
@@ -152,24 +155,6 @@ void TimelineCanvas::tasks_changed() {
   if (first != kNone) reveal(first, false);
 }
 
-void TimelineCanvas::range_changed() {
-  if (follows() && !changing_selection_ && selection_->time_range()) {
-    const auto range = *selection_->time_range();
-    if (time_.reveal(range.first, range.second)) emit window_changed();
-  }
-  repaint_all();
-}
-
-void TimelineCanvas::fit() {
-  time_.fit();
-  window_moved();
-}
-
-void TimelineCanvas::show_time(double from, double to) {
-  time_.show(from, to);
-  window_moved();
-}
-
 void TimelineCanvas::scroll_to_device(std::uint32_t device) {
   if (!summary_ || device >= summary_->schedule()->devices.size()) return;
   const TimelineLayout l = layout();
@@ -183,13 +168,12 @@ void TimelineCanvas::reveal(std::uint32_t item, bool closely) {
   const Schedule& s = *summary_->schedule();
   scroll_to_device(s.lanes[summary_->lane_of(item)].device);
   const double from = s.start_s[item], to = s.end_s[item], width = window().width;
-  if (closely && (to - from) < (time_.to() - time_.from()) * kReadable / width) {
-    const double span = std::max(to - from, time_.least_span()) * std::max(1.0, width / kReadable);
-    time_.show((from + to - span) / 2, (from + to + span) / 2);
+  if (closely && (to - from) < (time().to() - time().from()) * kReadable / width) {
+    const double span = std::max(to - from, time().least_span()) * std::max(1.0, width / kReadable);
+    zoom_->show((from + to - span) / 2, (from + to + span) / 2);
   } else {
-    time_.reveal(from, to);
+    zoom_->reveal(from, to);
   }
-  window_moved();
 }
 
 void TimelineCanvas::set_current(std::uint32_t item) {
@@ -297,8 +281,7 @@ void TimelineCanvas::paintEvent(QPaintEvent*) {
     painter.drawText(v.layout.lanes, Qt::AlignCenter | Qt::TextWordWrap,
                      tr("Every task of this schedule takes no time."));
   }
-  if (drag_ == Drag::none || drag_ == Drag::waiting)
-    paint_hover(painter, hover_text_, pointer_, viewport()->rect(), theme, font());
+  if (hand_.rests()) paint_hover(painter, hover_text_, pointer_, viewport()->rect(), theme, font());
 }
 
 void TimelineCanvas::paint_to(QPainter& painter, QSizeF size, const ThemeColors& theme) {
@@ -309,7 +292,7 @@ void TimelineCanvas::paint_to(QPainter& painter, QSizeF size, const ThemeColors&
   v.ratio = 1;
   v.layout = TimelineLayout::make(size, summary_.get(), gutter_, QFontMetricsF(secondary_font(font())).height(),
                                   verticalScrollBar()->value());
-  v.window = time_.window(v.layout.lanes.left(), v.layout.lanes.width());
+  v.window = time().window(v.layout.lanes.left(), v.layout.lanes.width());
   TimelinePainter own;
   own.paint(painter, v);
 }

@@ -8,6 +8,7 @@
 
 #include "views/common/selection_model.h"
 #include "views/graph/hover_text.h"
+#include "views/time/time_hand.h"
 #include "views/timeline/timeline_painter.h"
 
 namespace turnpoint::views {
@@ -15,7 +16,7 @@ namespace turnpoint::views {
 class TimelineCanvas : public QAbstractScrollArea {
   Q_OBJECT
  public:
-  explicit TimelineCanvas(QWidget* parent = nullptr);
+  explicit TimelineCanvas(TimeZoomPtr zoom, QWidget* parent = nullptr);
 
   void set_summary(TimelineSummaryPtr summary);
   void set_selection(SelectionModel* selection);
@@ -24,11 +25,10 @@ class TimelineCanvas : public QAbstractScrollArea {
   void set_critical(bool on);
 
   const TimelineSummary* summary() const { return summary_.get(); }
-  const TimeView& time() const { return time_; }
+  const TimeView& time() const { return zoom_->time(); }
   TimelineColor color() const { return color_; }
   bool critical() const { return critical_; }
-  void fit();
-  void show_time(double from, double to);
+  void show_time(double from, double to) { zoom_->show(from, to); }
   /// Brings an item into sight; `closely`: also wide enough to be read.
   void reveal(std::uint32_t item, bool closely);
   void set_current(std::uint32_t item);  ///< the keyboard's place
@@ -66,12 +66,11 @@ class TimelineCanvas : public QAbstractScrollArea {
   void scrollContentsBy(int dx, int dy) override;
 
  private:
-  enum class Drag { none, waiting, pan, range, overview };
-
   TimelineSummaryPtr summary_;
   QPointer<SelectionModel> selection_;
   QString message_;
-  TimeView time_;
+  TimeZoomPtr zoom_;
+  TimeHand hand_;
   TimelineColor color_ = TimelineColor::kind;
   bool critical_ = false;
   TimelinePainter painter_;
@@ -82,9 +81,6 @@ class TimelineCanvas : public QAbstractScrollArea {
   Hit hover_;
   HoverText hover_text_;
   QPointF pointer_;
-  Drag drag_ = Drag::none;
-  QPointF press_, last_;
-  double press_time_ = 0;
   double gutter_ = 110;
   qint64 last_frame_ns_ = 0;
 
@@ -96,12 +92,10 @@ class TimelineCanvas : public QAbstractScrollArea {
   void update_scroll_bar();
   void update_picked();
   void tasks_changed();
-  void range_changed();
   void set_hover(QPointF position);
   void clear_hover();
   void pick(const Hit& hit, bool add);
-  void pick_range(double from, double to);
-  void drag_to(QPointF position);
+  void center_overview(double x);
   void step_item(int direction);
   void step_device(int direction);
   void go_to(std::uint32_t item);

@@ -9,16 +9,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "views/common/picture_export.h"
 #include "views/timeline/timeline_canvas.h"
 #include "views/timeline/timeline_words.h"
 
 namespace turnpoint::views {
-
-namespace {
-
-constexpr double kZoomStep = 1.25, kPanShare = 0.1;
-
-}  // namespace
 
 void TimelineCanvas::pick(const Hit& hit, bool add) {
   if (!selection_ || !summary_) return;
@@ -41,104 +36,59 @@ void TimelineCanvas::pick(const Hit& hit, bool add) {
   changing_selection_ = false;
 }
 
-void TimelineCanvas::pick_range(double from, double to) {
-  if (!selection_) return;
-  const double makespan = time_.makespan();
-  from = std::clamp(from, 0.0, makespan), to = std::clamp(to, 0.0, makespan);
-  if (to < from) std::swap(from, to);
-  changing_selection_ = true;
-  selection_->pick_time_range(std::pair(from, to));
-  changing_selection_ = false;
+void TimelineCanvas::center_overview(double x) {
+  const TimelineLayout l = layout();
+  const TimeWindow all{0, std::max(time().makespan(), 1e-300), l.overview.left(), l.overview.width()};
+  const double half = (time().to() - time().from()) / 2, middle = all.at(x);
+  if (!time().fitted()) show_time(middle - half, middle + half);
 }
 
 void TimelineCanvas::mousePressEvent(QMouseEvent* event) {
-  if (!summary_ || (event->button() != Qt::LeftButton && event->button() != Qt::MiddleButton)) return;
-  press_ = last_ = event->position();
-  press_time_ = window().at(press_.x());
-  const Hit hit = hit_at(press_);
-  drag_ = Drag::waiting;
-  if (hit.area == Hit::Area::overview) {
-    drag_ = Drag::overview;
-    drag_to(press_);
-  }
-}
-
-void TimelineCanvas::drag_to(QPointF position) {
-  const TimelineLayout l = layout();
-  switch (drag_) {
-    case Drag::pan: {
-      const QPointF delta = position - last_;
-      verticalScrollBar()->setValue(verticalScrollBar()->value() - int(std::lround(delta.y())));
-      time_.pan(-delta.x() * window().per_pixel());
-      window_moved();
-      break;
-    }
-    case Drag::range: {
-      const TimeWindow w = window();
-      pick_range(press_time_, w.at(std::clamp(position.x(), l.lanes.left(), l.lanes.right())));
-      if (selection_) selection_->hover_time(std::nullopt);
-      break;
-    }
-    case Drag::overview: {
-      const TimeWindow all{0, std::max(time_.makespan(), 1e-300), l.overview.left(), l.overview.width()};
-      const double half = (time_.to() - time_.from()) / 2, middle = all.at(position.x());
-      if (!time_.fitted()) time_.show(middle - half, middle + half);
-      window_moved();
-      break;
-    }
-    default: break;
-  }
-  last_ = position;
+  if (!summary_ || !hand_.press(*event, window())) return;
+  if (hit_at(event->position()).area != Hit::Area::overview) return;
+  hand_.press_other();
+  center_overview(event->position().x());
 }
 
 void TimelineCanvas::mouseMoveEvent(QMouseEvent* event) {
+  using Drag = TimeHand::Drag;
   const QPointF position = event->position();
-  if (drag_ == Drag::none) return set_hover(position);
-  if (drag_ == Drag::waiting) {
-    if ((position - press_).manhattanLength() < QApplication::startDragDistance()) return;
-    const bool ranged = (event->modifiers() & Qt::ShiftModifier) || hit_at(press_).area == Hit::Area::ruler;
-    drag_ = ranged ? Drag::range : Drag::pan;
-    clear_hover();
-    viewport()->setCursor(ranged ? Qt::SizeHorCursor : Qt::ClosedHandCursor);
-  }
-  drag_to(position);
+  if (hand_.drag() == Drag::none) return set_hover(position);
+  if (hand_.drag() == Drag::other) return center_overview(position.x());
+  if (hand_.begins(*event, hit_at(hand_.pressed_at()).area == Hit::Area::ruler)) clear_hover();
+  if (hand_.drag() == Drag::waiting) return;
+  const QPointF delta = hand_.move(position, window());
+  if (hand_.drag() == Drag::pan)
+    verticalScrollBar()->setValue(verticalScrollBar()->value() - int(std::lround(delta.y())));
+  else if (selection_)
+    selection_->hover_time(std::nullopt);
 }
 
 void TimelineCanvas::mouseReleaseEvent(QMouseEvent* event) {
-  const bool click = drag_ == Drag::waiting;
-  drag_ = Drag::none;
-  viewport()->unsetCursor();
-  if (click && event->button() == Qt::LeftButton)
+  if (hand_.release() && event->button() == Qt::LeftButton)
     pick(hit_at(event->position()), event->modifiers() & Qt::ControlModifier);
   set_hover(event->position());
 }
 
 void TimelineCanvas::mouseDoubleClickEvent(QMouseEvent* event) {
-  drag_ = Drag::none;
+  hand_.cancel();
   if (event->button() != Qt::LeftButton || !summary_) return;
   const Hit hit = hit_at(event->position());
   if (hit.area == Hit::Area::item) return go_to(hit.item);
   if (hit.area == Hit::Area::ruler && selection_ && selection_->time_range()) return zoom_to_picked();
-  if (hit.area != Hit::Area::gutter) fit();
+  if (hit.area != Hit::Area::gutter) zoom_->fit();
 }
 
 void TimelineCanvas::wheelEvent(QWheelEvent* event) {
-  const QPoint delta = event->angleDelta();
-  const bool in_gutter = event->position().x() < gutter_;
   event->accept();
   if (!summary_) return;
-  if (in_gutter || (event->modifiers() & Qt::AltModifier)) {
+  if (event->position().x() < gutter_ || (event->modifiers() & Qt::AltModifier)) {
+    const QPoint delta = event->angleDelta();
     const int turn = delta.y() != 0 ? delta.y() : delta.x();
     verticalScrollBar()->setValue(verticalScrollBar()->value() - turn / 2);
     return;
   }
-  if ((event->modifiers() & Qt::ShiftModifier) || std::abs(delta.x()) > std::abs(delta.y())) {
-    const int turn = delta.x() != 0 ? delta.x() : delta.y();
-    time_.pan(-turn / 120.0 * kPanShare * (time_.to() - time_.from()));
-  } else {
-    time_.zoom(std::pow(kZoomStep, delta.y() / 120.0), window().at(event->position().x()));
-  }
-  window_moved();
+  hand_.wheel(*event, window());
   set_hover(event->position());
 }
 
@@ -149,7 +99,7 @@ void TimelineCanvas::set_hover(QPointF position) {
   std::optional<double> instant;
   if (hit.area == Hit::Area::item || hit.area == Hit::Area::idle || hit.area == Hit::Area::ruler) {
     const double at = window().at(position.x());
-    if (at >= 0 && at <= time_.makespan() && position.x() >= layout().lanes.left()) instant = at;
+    if (at >= 0 && at <= time().makespan() && position.x() >= layout().lanes.left()) instant = at;
   }
   switch (hit.area) {
     case Hit::Area::item:
@@ -189,14 +139,14 @@ bool TimelineCanvas::viewportEvent(QEvent* event) {
 void TimelineCanvas::go_to(std::uint32_t item) {
   const Schedule& s = *summary_->schedule();
   const double from = s.start_s[item], to = s.end_s[item];
-  const double pad = std::max(to - from, time_.makespan() * 1e-9) * 0.3;
+  const double pad = std::max(to - from, time().makespan() * 1e-9) * 0.3;
   scroll_to_device(s.lanes[summary_->lane_of(item)].device);
   show_time(from - pad, to + pad);
 }
 
 void TimelineCanvas::zoom_to_picked() {
   if (!follows()) return;
-  double from = time_.makespan(), to = 0;
+  double from = time().makespan(), to = 0;
   if (selection_->time_range()) {
     std::tie(from, to) = *selection_->time_range();
   } else {
@@ -214,7 +164,7 @@ void TimelineCanvas::step_item(int direction) {
     for (const TimelineSummary::Lane& lane : summary_->lanes_of(device))
       if (next == kNone && lane.tracks > 0) {
         const auto& track = summary_->track(lane.first_track);
-        const std::uint32_t place = std::min(summary_->first_ending_after(track, time_.from()), track.end - 1);
+        const std::uint32_t place = std::min(summary_->first_ending_after(track, time().from()), track.end - 1);
         if (place >= track.begin && track.end > track.begin) next = summary_->item_at(place);
       }
   } else {
@@ -260,33 +210,16 @@ void TimelineCanvas::escape() {
 
 void TimelineCanvas::keyPressEvent(QKeyEvent* event) {
   if (!summary_ || summary_->schedule()->item_count() == 0) return QAbstractScrollArea::keyPressEvent(event);
-  const double middle = (time_.from() + time_.to()) / 2, span = time_.to() - time_.from();
-  const auto zoom = [&](double factor) {
-    time_.zoom(factor, middle);
-    window_moved();
-  };
-  const auto pan = [&](double share) {
-    time_.pan(share * span);
-    window_moved();
-  };
   const bool control = event->modifiers() & Qt::ControlModifier, shift = event->modifiers() & Qt::ShiftModifier;
   switch (event->key()) {
-    case Qt::Key_Left: return shift ? pan(-kPanShare) : step_item(-1);
-    case Qt::Key_Right: return shift ? pan(kPanShare) : step_item(1);
+    case Qt::Key_Left:
+      if (!shift) return step_item(-1);
+      break;
+    case Qt::Key_Right:
+      if (!shift) return step_item(1);
+      break;
     case Qt::Key_Up: return step_device(-1);
     case Qt::Key_Down: return step_device(1);
-    case Qt::Key_A: return pan(-kPanShare);
-    case Qt::Key_D: return pan(kPanShare);
-    case Qt::Key_W:
-    case Qt::Key_Plus:
-    case Qt::Key_Equal: return zoom(kZoomStep);
-    case Qt::Key_S:
-    case Qt::Key_Minus: return zoom(1 / kZoomStep);
-    case Qt::Key_F:
-    case Qt::Key_Home: return fit();
-    case Qt::Key_0:
-      if (control) return fit();
-      break;
     case Qt::Key_Z: return zoom_to_picked();
     case Qt::Key_Return:
     case Qt::Key_Enter:
@@ -303,6 +236,7 @@ void TimelineCanvas::keyPressEvent(QKeyEvent* event) {
     case Qt::Key_Escape: return escape();
     default: break;
   }
+  if (hand_.key(*event)) return;
   QAbstractScrollArea::keyPressEvent(event);
 }
 
@@ -327,10 +261,9 @@ void TimelineCanvas::contextMenuEvent(QContextMenuEvent* event) {
   }
   QAction* to_picked = menu.addAction(tr("Zoom to what is picked"), this, &TimelineCanvas::zoom_to_picked);
   to_picked->setEnabled(follows() && (selection_->time_range() || !picked_.empty()));
-  menu.addAction(tr("Fit all"), this, &TimelineCanvas::fit);
+  menu.addAction(tr("Fit all"), zoom_.get(), &TimeZoom::fit);
   menu.addSeparator();
-  menu.addAction(tr("Picture as PNG\u2026"), this, [this] { emit export_requested(QStringLiteral("png")); });
-  menu.addAction(tr("Picture as SVG\u2026"), this, [this] { emit export_requested(QStringLiteral("svg")); });
+  add_picture_actions(&menu, this);
   clear_hover();
   menu.exec(event->globalPos());
 }

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "views/common/theme_colors.h"
-#include "views/timeline/time_axis.h"
+#include "views/time/time_axis.h"
 #include "views/timeline/timeline_colors.h"
 #include "views/timeline/timeline_layout.h"
 

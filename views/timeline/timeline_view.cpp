@@ -11,8 +11,8 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
-#include "views/common/icons.h"
 #include "views/common/note_label.h"
+#include "views/common/picture_export.h"
 #include "views/common/toggle_button.h"
 #include "views/timeline/timeline_canvas.h"
 #include "views/timeline/timeline_words.h"
@@ -32,9 +32,11 @@ TimelineColor telling_color(const TimelineSummary& summary) {
 
 }  // namespace
 
-TimelineView::TimelineView(QWidget* parent) : QWidget(parent), canvas_(new TimelineCanvas(this)) {
+TimelineView::TimelineView(QWidget* parent, TimeZoomPtr zoom)
+    : QWidget(parent), canvas_(new TimelineCanvas(zoom, this)) {
   setObjectName(QStringLiteral("timeline_view"));
   make_tool_bar();
+  connect(fit_button_, &QToolButton::clicked, zoom.get(), &TimeZoom::fit);
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(0);
@@ -85,30 +87,15 @@ void TimelineView::make_tool_bar() {
   words_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   words_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
   row->addWidget(words_, 2);
-  fit_button_ = new QToolButton(tool_bar_);
-  fit_button_->setIcon(themed_icon(QStringLiteral("fit")));
-  fit_button_->setAutoRaise(true);
-  fit_button_->setToolTip(tr("Fit the whole schedule (F)"));
-  fit_button_->setAccessibleName(tr("Fit"));
+  fit_button_ = icon_button(tool_bar_, QStringLiteral("fit"), tr("Fit"), tr("Fit the whole schedule (F)"));
+  export_button_ = make_export_button(tool_bar_, this);
   row->addWidget(fit_button_);
-  export_button_ = new QToolButton(tool_bar_);
-  export_button_->setIcon(themed_icon(QStringLiteral("export")));
-  export_button_->setToolTip(tr("Export this picture"));
-  export_button_->setAccessibleName(tr("Export"));
-  export_button_->setPopupMode(QToolButton::InstantPopup);
-  export_button_->setAutoRaise(true);
-  auto* menu = new QMenu(export_button_);
-  menu->addAction(tr("Picture as PNG\u2026"), this, [this] { emit export_requested(QStringLiteral("png")); });
-  menu->addAction(tr("Picture as SVG\u2026"), this, [this] { emit export_requested(QStringLiteral("svg")); });
-  menu->setToolTipsVisible(true);
-  export_button_->setMenu(menu);
   row->addWidget(export_button_);
   connect(color_box_, &QComboBox::currentIndexChanged, this,
           [this](int index) { canvas_->set_color(static_cast<TimelineColor>(index)); });
   connect(color_box_, &QComboBox::activated, this, [this] { color_chosen_ = true; });
   connect(path_button_, &QToolButton::toggled, canvas_, &TimelineCanvas::set_critical);
   connect(find_box_, &QLineEdit::textChanged, this, [this] { found_->clear(); });
-  connect(fit_button_, &QToolButton::clicked, canvas_, &TimelineCanvas::fit);
 }
 
 bool TimelineView::eventFilter(QObject* watched, QEvent* event) {
@@ -176,7 +163,10 @@ void TimelineView::set_message(const QString& message) {
   update_words();
 }
 
-void TimelineView::add_export(QAction* action) { export_button_->menu()->addAction(action); }
+void TimelineView::add_export(QAction* action) {
+  export_button_->menu()->setToolTipsVisible(true);
+  export_button_->menu()->addAction(action);
+}
 
 void TimelineView::update_words() {
   QString text;

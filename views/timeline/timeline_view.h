@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "core/simulation/schedule.h"
-#include "views/common/selection_model.h"
+#include "views/time/time_zoom.h"
 
 class QAction;
 class QComboBox;
@@ -30,7 +30,7 @@ class ToggleButton;
 class TimelineView : public QWidget {
   Q_OBJECT
  public:
-  explicit TimelineView(QWidget* parent = nullptr);
+  explicit TimelineView(QWidget* parent = nullptr, TimeZoomPtr zoom = std::make_shared<TimeZoom>());
 
   /// What drawing needs beside the schedule itself; may be made on any thread. Null of null.
   static std::shared_ptr<const TimelineSummary> prepare(SchedulePtr schedule);

@@ -5,7 +5,7 @@
 #include <cctype>
 
 #include "views/common/format.h"
-#include "views/timeline/time_axis.h"
+#include "views/time/time_axis.h"
 
 namespace turnpoint::views {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "views/timeline/time_axis.h"
+#include "views/time/time_axis.h"
 
 #include <algorithm>
 #include <cmath>
@@ -89,8 +89,8 @@ void TimeView::clamp() {
 }
 
 bool TimeView::reveal(double from, double to) {
-  if (from >= from_ && to <= to_) return false;
-  const double span = to_ - from_;
+  const double span = to_ - from_, least = span * 1e-9;  // an end that was computed from a pixel is in sight
+  if (from >= from_ - least && to <= to_ + least) return false;
   if (to - from > span * 0.9) {
     const double pad = (to - from) * 0.1;
     show(from - pad, to + pad);
