@@ -9,31 +9,22 @@
 
 namespace turnpoint::app {
 
-class Document;
-class FitJudge;
-class SearchRunner;
-class TaskManager;
+class Voice;
+struct Workspace;
 
 class BatchOffer : public QObject {
   Q_OBJECT
  public:
-  BatchOffer(Document& document, SearchRunner& runner, FitJudge& judge, TaskManager& tasks, QObject* parent = nullptr);
-
- signals:
-  /// `batch` 0: not even one sample fits.
-  void found(qint64 batch);
-  /// What was offered is about another scenario than the one that is open now.
-  void withdrawn();
+  BatchOffer(Workspace& work, Voice& voice);
 
  private:
   void look();
   void withdraw();
   void search();
+  void offer(std::int64_t batch);  ///< 0: not even one sample fits
 
-  Document& document_;
-  SearchRunner& runner_;
-  FitJudge& judge_;
-  TaskManager& tasks_;
+  Workspace& work_;
+  Voice& voice_;
   ScenarioPtr looked_;  ///< the scenario that a batch was looked for
   bool offered_ = false;
 };

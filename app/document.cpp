@@ -34,8 +34,13 @@ ScenarioRequest Document::request() const {
 void Document::apply(const ScenarioState& state, bool live) {
   // An undo while something is still being opened means: not that.
   if (building_) tasks_.cancel_purpose(kBuild);
+  const ModelPtr before = state_.scenario ? state_.scenario->model : nullptr;
   state_ = state;
   if (state.hardware != kFileHardware) usual_hardware_ = state.hardware;
+  if (before != (state_.scenario ? state_.scenario->model : nullptr)) {
+    selection_.pick_operators({});
+    emit model_changed();
+  }
   emit scenario_changed(live);
 }
 

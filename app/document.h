@@ -28,6 +28,7 @@ class Document : public QObject {
   const ScenarioPtr& scenario() const { return state_.scenario; }
   QUndoStack& undo_stack() { return undo_; }
   views::SelectionModel& selection() { return selection_; }
+  const views::SelectionModel& selection() const { return selection_; }
   /// A model is being opened or bound right now.
   bool building() const { return building_; }
 
@@ -55,6 +56,8 @@ class Document : public QObject {
   std::vector<views::PinnedFrontier> pinned_here() const;
 
  signals:
+  /// Another model is open, or none, with no operators picked; `scenario_changed` follows.
+  void model_changed();
   /// `live`: one of a stream of slider moves; the hand may still be moving.
   void scenario_changed(bool live);
   void pinned_changed();

@@ -13,10 +13,12 @@
 
 #include "app/app_settings.h"
 #include "app/core_backend.h"
+#include "app/dock_layout.h"
 #include "app/end_signals.h"
 #include "app/main_window.h"
+#include "app/opener.h"
 #include "app/recovery.h"
-#include "app/search_runner.h"
+#include "app/sessions.h"
 #include "app/start_options.h"
 #include "app/theme.h"
 #include "app/unattended.h"
@@ -60,31 +62,31 @@ int main(int argc, char** argv) {
   app::MainWindow window(backend, *settings);
   const QSize asked = options->width > 0 ? QSize(options->width, options->height) : QSize();
   if (!unattended) {
-    window.set_most_width(std::max(window.screen()->availableGeometry().width(), asked.width()));
+    window.docks().set_most_width(std::max(window.screen()->availableGeometry().width(), asked.width()));
     app::place_first_window(window, asked);
   } else if (asked.isValid()) {
     window.resize(asked);  // a picture is as large as it is asked for, whatever the screen
   }
   const QString platform = QGuiApplication::platformName();
-  window.set_asks_before_leaving(!unattended && platform != u"offscreen" && platform != u"minimal");
+  window.sessions().set_asks_before_leaving(!unattended && platform != u"offscreen" && platform != u"minimal");
   if (!unattended)
-    window.runner().keep_figures_in(QStandardPaths::writableLocation(QStandardPaths::CacheLocation) +
-                                    QStringLiteral("/answers"));
+    window.work().runner.keep_figures_in(QStandardPaths::writableLocation(QStandardPaths::CacheLocation) +
+                                         QStringLiteral("/answers"));
   window.show();
   const QString path = QString::fromLocal8Bit(options->path.c_str());
   const bool is_session = path.endsWith(QStringLiteral(".turnpoint"));
   if (is_session)
-    window.open_session(path);
+    window.sessions().open(path);
   else if (!path.isEmpty() || !options->hardware.empty())
-    window.open_scenario(options->path, options->hardware, options->devices);
+    window.opener().open_scenario(options->path, options->hardware, options->devices);
   else if (settings->opens_sample() || unattended)
-    window.open_scenario({}, {}, options->devices);
+    window.opener().open_scenario({}, {}, options->devices);
 
   std::optional<app::EndSignals> end_signals;
   if (!unattended) {
     end_signals.emplace();
-    QObject::connect(&*end_signals, &app::EndSignals::ended, &window, &app::MainWindow::end_by_signal);
-    if (options->autosave_s > 0) window.keep_recovery(app::recovery_folder(), 1000 * options->autosave_s);
+    QObject::connect(&*end_signals, &app::EndSignals::ended, &window.sessions(), &app::Sessions::end_by_signal);
+    if (options->autosave_s > 0) window.sessions().keep_recovery(app::recovery_folder(), 1000 * options->autosave_s);
   }
 
   std::unique_ptr<app::Unattended> automaton;

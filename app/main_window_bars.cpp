@@ -1,32 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// Menus, tool bar and status bar: made once from the table of actions.
+// Menus, tool bar and find field: made from the table of actions.
 #include <QAction>
 #include <QActionGroup>
 #include <QCoreApplication>
 #include <QDockWidget>
-#include <QLabel>
 #include <QMenu>
 #include <QMenuBar>
-#include <QStatusBar>
-#include <QTimer>
 #include <QToolBar>
 #include <QToolButton>
 
 #include "app/app_settings.h"
+#include "app/command_palette.h"
+#include "app/exports.h"
 #include "app/main_window.h"
-#include "app/search_runner.h"
+#include "app/opener.h"
+#include "app/sessions.h"
 #include "app/start_page.h"
 #include "app/studies.h"
-#include "app/task_strip.h"
 #include "app/theme.h"
-#include "views/common/elided_label.h"
-#include "views/common/section_head.h"
+#include "views/common/format.h"
+#include "views/scenario/scenario_panel.h"
 
 namespace turnpoint::app {
-
-namespace {
-constexpr int kStatusEvery_ms = 1000;
-}
 
 void MainWindow::build_menus() {
   const auto add = [this](QMenu* menu, std::initializer_list<ActionId> ids) {
@@ -38,16 +33,18 @@ void MainWindow::build_menus() {
   recent_menu_ = file->addMenu(tr("Open recent"));
   QMenu* ready = file->addMenu(tr("Samples"));
   for (int i = 0; const Sample& sample : samples())
-    ready->addAction(StartPage::title_of(sample), this, [this, sample_index = i++] { open_sample(sample_index); });
+    ready->addAction(StartPage::title_of(sample), this,
+                     [this, sample_index = i++] { opener_->open_sample(sample_index); });
   QMenu* sample_studies = file->addMenu(tr("Sample studies"));
   for (int i = 0; const Study& study : studies()) {
-    sample_studies->addAction(QCoreApplication::translate("Studies", study.title), this, [this, i] { open_study(i); });
+    sample_studies->addAction(QCoreApplication::translate("Studies", study.title), this,
+                              [this, i] { sessions_->open_study(i); });
     ++i;
   }
   file->addSeparator();
   add(file, {Id::save_session, Id::save_session_as, Id::close_model});
   file->addSeparator();
-  build_export_menu(file);
+  file->addMenu(exports_->menu());
   file->addSeparator();
   add(file, {Id::new_window, Id::quit});
   QMenu* edit = menuBar()->addMenu(tr("&Edit"));
@@ -59,10 +56,10 @@ void MainWindow::build_menus() {
   QMenu* search = menuBar()->addMenu(tr("Sea&rch"));
   add(search, {Id::search_all});
   QMenu* single = search->addMenu(tr("Search with"));
-  for (const Method& method : backend_.methods())
+  for (const Method& method : work_.backend.methods())
     if (!method.own_split)  // that needs parameters: the list of methods has it
       single->addAction(QString::fromStdString(method.title), this,
-                        [this, name = method.name] { runner_->search(name); });
+                        [this, name = method.name] { work_.runner.search(name); });
   search->addSeparator();
   add(search, {Id::stop_newest, Id::stop_all, Id::tasks});
   QMenu* tools = menuBar()->addMenu(tr("&Tools"));
@@ -80,11 +77,8 @@ void MainWindow::build_menus() {
   add(view, {Id::zoom_in, Id::zoom_out, Id::fit_chart});
   view->addSeparator();
   add(view, {Id::scenario_dock, Id::plan_dock});
-  for (std::size_t i = 0; i < view_docks_.size(); ++i) {
-    QAction* show = view->addAction(view_docks_[i]->windowTitle(), this, [dock = view_docks_[i]] {
-      dock->show();
-      dock->raise();
-    });
+  for (std::size_t i = 0; i < tabs_.size(); ++i) {
+    QAction* show = view->addAction(tabs_[i]->title(), tabs_[i], &Tab::raise_requested);
     if (i < 9) show->setShortcut(QKeySequence(QStringLiteral("Ctrl+%1").arg(i + 1)));
   }
   view->addSeparator();
@@ -145,15 +139,15 @@ void MainWindow::build_tool_bar() {
   button(Id::redo, {});
   bar->addSeparator();
   auto* search_menu = new QMenu(bar);
-  for (const Method& method : backend_.methods())
+  for (const Method& method : work_.backend.methods())
     if (!method.own_split)
       search_menu->addAction(QString::fromStdString(method.title), this,
-                             [this, name = method.name] { runner_->search(name); });
+                             [this, name = method.name] { work_.runner.search(name); });
   search_menu->addSeparator();
   search_menu->addAction(actions_[Id::stop_all]);
   button(Id::search_all, tr("Search"), search_menu);
   button(Id::pin, tr("Pin frontier"));
-  button(Id::export_menu, tr("Export"), export_menu_);
+  button(Id::export_menu, tr("Export"), exports_->menu());
   auto* gap = new QWidget(bar);
   gap->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
   bar->addWidget(gap);
@@ -165,37 +159,42 @@ void MainWindow::build_tool_bar() {
   bar->addWidget(find);
 }
 
-void MainWindow::build_status_bar() {
-  const auto label = [this](const char* name) {
-    auto* made = new QLabel(this);
-    made->setObjectName(QLatin1String(name));
-    made->setFont(views::secondary_font(font()));
-    made->setContentsMargins(6, 2, 6, 2);
-    return made;
-  };
-  statusBar()->setSizeGripEnabled(false);
-  state_label_ = label("status_state");
-  QFont bold = state_label_->font();
-  bold.setBold(true);
-  state_label_->setFont(bold);
-  // Gives way first: in a narrow window it ends in three dots, and its tip has the rest.
-  figures_label_ = new views::Elided<QLabel>(this);
-  figures_label_->setObjectName(QStringLiteral("status_figures"));
-  figures_label_->setFont(views::secondary_font(font()));
-  change_label_ = label("status_change");
-  seed_label_ = label("status_seed");
-  memory_label_ = label("status_memory");
-  message_label_ = label("status_messages");
-  task_strip_ = new TaskStrip(*tasks_, this);
-  statusBar()->addWidget(state_label_);
-  statusBar()->addWidget(figures_label_, 1);
-  statusBar()->addPermanentWidget(task_strip_);
-  for (QLabel* part : {change_label_, memory_label_, seed_label_, message_label_})
-    statusBar()->addPermanentWidget(part);
-  auto* timer = new QTimer(this);
-  timer->setInterval(kStatusEvery_ms);
-  connect(timer, &QTimer::timeout, this, &MainWindow::show_status);
-  timer->start();
+void MainWindow::open_palette() {
+  std::vector<PaletteEntry> entries;
+  for (QAction* action : actions_.all()) {
+    if (!action->isEnabled()) continue;
+    entries.push_back({action->text().remove(u'&'), action->shortcut().toString(QKeySequence::NativeText),
+                       [action] { action->trigger(); }});
+  }
+  for (const OptionRecord& option : scenario_options()) {
+    const QString key = views::to_qt(option.key);
+    if (scenario_panel_->has_setting(key))
+      entries.push_back({views::to_qt(option.text), tr("setting"), [this, key] {
+                           scenario_dock_->show();
+                           scenario_dock_->raise();
+                           scenario_panel_->focus_setting(key);
+                         }});
+  }
+  for (const Method& method : work_.backend.methods()) {
+    const QString title = views::to_qt(method.title);
+    if (!method.own_split)
+      entries.push_back({title, tr("search with this method"), [this, name = method.name] {
+                           work_.runner.set_enabled(name, true);
+                           work_.runner.search(name);
+                         }});
+  }
+  for (const BuiltinModel& model : work_.backend.builtin_models())
+    entries.push_back({views::to_qt(model.name), tr("open this model"),
+                       [this, name = "builtin:" + model.name] { opener_->open_path(QString::fromStdString(name)); }});
+  if (const ScenarioPtr& scenario = work_.document.scenario()) {
+    const Model& model = *scenario->model;
+    for (std::size_t i = 0; i < model.operators.size(); ++i) {
+      const Operator& op = model.operators[OperatorId(i)];
+      entries.push_back({views::to_qt(op.name), views::to_qt(op.detail),
+                         [this, i] { work_.document.selection().pick_operators({OperatorId(i)}); }});
+    }
+  }
+  palette_->open(std::move(entries));
 }
 
 }  // namespace turnpoint::app

@@ -5,10 +5,7 @@
 #include <cstdio>
 
 #include "app/main_window.h"
-#include "app/plan_loader.h"
-#include "app/search_runner.h"
 #include "core/export/format.h"
-#include "views/common/message_bar.h"
 
 namespace turnpoint::app {
 
@@ -26,8 +23,8 @@ Unattended::Unattended(MainWindow& window, QString screenshot, QString plan, QOb
 }
 
 void Unattended::look() {
-  const auto* message = window_.messages()->current();
-  if (message && message->kind == views::Message::Kind::error && !window_.settled()) {
+  const auto* message = window_.voice().bar().current();
+  if (message && message->kind == views::Message::Kind::error && !window_.work().settled()) {
     std::fprintf(
         stderr, "turnpoint: %s\n",
         qPrintable(message->where.isEmpty() ? message->what : message->where + QStringLiteral(": ") + message->what));
@@ -42,8 +39,8 @@ void Unattended::look() {
     return;
   }
   // A first frontier is what was asked for; where the exact one takes long, the coarse one is shown as what it is.
-  const bool enough = clock_.elapsed() > kExactWithin_ms && window_.loader().picked_plan();
-  if (!window_.settled() && !enough) {
+  const bool enough = clock_.elapsed() > kExactWithin_ms && window_.work().loader.picked_plan();
+  if (!window_.work().settled() && !enough) {
     quiet_.invalidate();
     return;
   }
@@ -54,7 +51,7 @@ void Unattended::look() {
 void Unattended::finish() {
   poll_.stop();
   if (!plan_.isEmpty() && exit_code_ == 0) {
-    const ExportSource source{{}, window_.loader().result(), window_.loader().index()};
+    const ExportSource source{{}, window_.work().loader.result(), window_.work().loader.index()};
     const auto written = export_to_file(*find_format("json"), source, plan_.toStdString());
     if (!written) {
       std::fprintf(stderr, "turnpoint: %s\n", written.error().message().c_str());

@@ -5,7 +5,7 @@
 #include <QDateTime>
 #include <mutex>
 
-#include "app/hardware_page.h"
+#include "app/profiles.h"
 #include "app/task_manager.h"
 #include "core/probe/step_client.h"
 #include "views/common/format.h"
@@ -168,7 +168,7 @@ void ValidationRunner::calibrate_with(const std::vector<Run>& runs, Calibration&
     cluster.name += kCalibrated;
     cluster.title += " (calibrated)";
   }
-  const auto path = HardwarePage::store(cluster);
+  const auto path = store_profile(cluster);
   if (!path) {
     made.error = path.error();
     return;

@@ -98,11 +98,11 @@ class CarriedAnswersTest : public QObject {
       QVERIFY(f.settle());
       points = f.runner().find("ft")->result->points;
       turning = f.runner().find("ft")->result->turning_point;
-      QVERIFY(f.window->save_session(path));
+      QVERIFY(f.window->sessions().save(path));
     }
     WindowFixture f;
     fake_world().held = true;
-    f.window->open_session(path);
+    f.window->sessions().open(path);
     QVERIFY(QTest::qWaitFor([&] { return f.chart().data().series.size() >= 3; }, 60000));
     const views::ChartSeries& drawn = *f.chart().data().subject();
     QVERIFY(drawn.result->points == points);
@@ -123,13 +123,13 @@ class CarriedAnswersTest : public QObject {
     {
       WindowFixture f;
       QVERIFY(f.open());
-      QVERIFY(f.window->save_session(path));
+      QVERIFY(f.window->sessions().save(path));
     }
     json document = *read_json_file(path.toStdString());
     document["scenario"]["settings"]["inter-bandwidth-scale"] = "0.5";
     QVERIFY(write_file_atomically(path.toStdString(), document.dump()));
     WindowFixture f;
-    f.window->open_session(path);
+    f.window->sessions().open(path);
     QVERIFY(QTest::qWaitFor([&] { return f.runner().find("ft")->result != nullptr; }, 60000));
     QVERIFY(f.runner().find("ft")->result->plans);  // searched, not carried
     QVERIFY(f.settle());

@@ -4,7 +4,7 @@
 #include <QUndoStack>
 
 #include "app/actions.h"
-#include "app/shortcut_page.h"
+#include "app/help_pages.h"
 #include "views/comparison/comparison_model.h"
 #include "views/comparison/comparison_view.h"
 #include "views/scenario/methods_model.h"
@@ -26,7 +26,7 @@ class ChangedScenarioTest : public QObject {
       return count;
     };
     const auto ticks = [&] {
-      const views::MethodsModel* model = f.window->scenario_panel()->methods_model();
+      const views::MethodsModel* model = part<views::ScenarioPanel>(f.window)->methods_model();
       int count = 0;
       for (int row = 0; row < model->rowCount(); ++row)
         count += model->index(row).data(views::MethodsModel::kStateRole).toInt() == int(views::MethodRow::State::done);
@@ -70,7 +70,7 @@ class ChangedScenarioTest : public QObject {
     WindowFixture f;
     QVERIFY(f.open());
     using Model = views::ComparisonModel;
-    const Model* table = f.window->comparison_view()->findChild<Model*>();
+    const Model* table = part<views::ComparisonView>(f.window)->findChild<Model*>();
     QVERIFY(table);
     const auto cell = [&](const char* method, int column) {
       return table->index(table->row_of(method), column).data().toString();
@@ -94,7 +94,7 @@ class ChangedScenarioTest : public QObject {
     fake_world().coarse_ms = 2000;
     f.document().set_option("intra-bandwidth-scale", 2, 0);
     f.runner().stop_all();
-    QVERIFY(QTest::qWaitFor([&] { return f.runner().settled() && !f.window->tasks().busy(); }, 60000));
+    QVERIFY(QTest::qWaitFor([&] { return f.runner().settled() && !f.window->work().tasks.busy(); }, 60000));
     QVERIFY(f.chart().data().subject()->stale);
     QVERIFY(cell("ft", Model::answer).startsWith(QStringLiteral("of ")));
   }

@@ -45,8 +45,7 @@ class FiguresStoreTest : public QObject {
       QVERIFY(double(point.memory_bytes) <= double(near.memory_bytes) * (1.001 + 1e-12));
       QVERIFY(point.time_s >= near.time_s * (0.999 - 1e-12));
     }
-    if (whole->turning_point)
-      QVERIFY(thin->points[*thin->turning_point] == whole->points[*whole->turning_point]);
+    if (whole->turning_point) QVERIFY(thin->points[*thin->turning_point] == whole->points[*whole->turning_point]);
     QVERIFY(thin->points[*thin->near_best] == whole->points[*whole->near_best]);
   }
 
@@ -125,13 +124,13 @@ class FiguresStoreTest : public QObject {
     WindowFixture f;
     fake_world().coarse_ms = fake_world().exact_ms = fake_world().other_ms = 2000;
     f.runner().keep_figures_in(folder.path());
-    f.window->open_scenario("builtin:transformer-s", "v100-16gb-2x8", 0);
+    f.window->opener().open_scenario("builtin:transformer-s", "v100-16gb-2x8", 0);
     QTRY_VERIFY_WITH_TIMEOUT(f.runner().find("ft")->result, 1500);
     QCOMPARE(f.runner().find("ft")->result->points.size(), points.size());
     QVERIFY(f.runner().find("ft")->carried);
     QCOMPARE(f.runner().find("ft")->result->scenario, f.document().scenario());
     fake_world().coarse_ms = fake_world().exact_ms = fake_world().other_ms = 5;
-    QVERIFY(QTest::qWaitFor([&] { return f.window->settled(); }, 20000));
+    QVERIFY(QTest::qWaitFor([&] { return f.window->work().settled(); }, 20000));
     QVERIFY(!f.runner().find("ft")->carried);
     QVERIFY(f.runner().find("ft")->result->plans);
   }

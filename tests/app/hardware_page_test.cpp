@@ -16,8 +16,8 @@
 
 #include "app/app_settings.h"
 #include "app/document.h"
-#include "app/hardware_page.h"
-#include "app/main_window.h"
+#include "app/profiles.h"
+#include "app/tabs/hardware_tab.h"
 #include "app/task_manager.h"
 #include "fake_backend.h"
 #include "test_data.h"
@@ -50,10 +50,10 @@ class Window {
     (void)QTest::qWaitForWindowExposed(window.get());
   }
   bool settle() {
-    return QTest::qWaitFor([&] { return window->settled() && !window->tasks().busy(); }, 60000);
+    return QTest::qWaitFor([&] { return window->work().settled() && !window->work().tasks.busy(); }, 60000);
   }
   bool open() {
-    window->open_scenario("builtin:transformer-s", "v100-16gb-2x8", 0);
+    window->opener().open_scenario("builtin:transformer-s", "v100-16gb-2x8", 0);
     return settle();
   }
   QString write(const QString& name, const QByteArray& text) {
@@ -73,7 +73,7 @@ class Window {
     QDropEvent event(QPointF(400, 400), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
     QApplication::sendEvent(window.get(), &event);
   }
-  QString hardware() const { return QString::fromStdString(window->document().state().hardware); }
+  QString hardware() const { return QString::fromStdString(window->work().document.state().hardware); }
 
   QTemporaryDir folder;
   HardwareBackend backend;
@@ -109,20 +109,20 @@ class HardwarePageTest : public QObject {
   void init() {
     home_ = std::make_unique<QTemporaryDir>();
     qputenv("XDG_DATA_HOME", home_->path().toLocal8Bit());
-    QVERIFY(app::HardwarePage::profile_folder().startsWith(home_->path()));
+    QVERIFY(QString::fromStdString(app::profile_folder().string()).startsWith(home_->path()));
   }
 
   void the_page_follows_the_open_hardware_when_somebody_looks() {
     Window f;
     QVERIFY(f.open());
-    views::HardwareView* view = f.window->hardware_view();
+    views::HardwareView* view = part<views::HardwareView>(f.window);
     QVERIFY2(!view->content(), "nobody looks: nothing is computed");
     view->parentWidget()->raise();
     QVERIFY(QTest::qWaitFor([&] { return view->content() != nullptr; }, 60000));
-    QCOMPARE(view->content()->cluster, f.window->document().scenario()->cluster);
-    f.window->document().open_hardware("v100-16gb-1x8");
+    QCOMPARE(view->content()->cluster, f.window->work().document.scenario()->cluster);
+    f.window->work().document.open_hardware("v100-16gb-1x8");
     QVERIFY(f.settle());
-    QTRY_COMPARE(view->content()->cluster, f.window->document().scenario()->cluster);
+    QTRY_COMPARE(view->content()->cluster, f.window->work().document.scenario()->cluster);
     QCOMPARE(view->content()->cluster->nodes, 1);
   }
 
@@ -136,7 +136,7 @@ class HardwarePageTest : public QObject {
     QVERIFY(f.open());
     const long long mine = read_by_this_thread(), all = read_by_all();
     if (mine < 0 || all < 0) QSKIP("the system does not count what threads read");
-    f.window->open_logs(paths);
+    f.window->opener().open_logs(paths);
     QVERIFY(f.settle());
     QTRY_VERIFY(f.hardware().startsWith(home_->path()));
     QVERIFY(f.settle());
@@ -145,12 +145,13 @@ class HardwarePageTest : public QObject {
     QVERIFY2(by_me < 64 * 1024, qPrintable(QStringLiteral("the interface thread read %1 bytes").arg(by_me)));
 
     // What is open is the profile, and the page shows the files' curves and problems.
-    const auto cluster = f.window->document().scenario()->cluster;
+    const auto cluster = f.window->work().document.scenario()->cluster;
     QVERIFY(!cluster->collectives.empty());
-    QTRY_VERIFY(f.window->hardware_view()->content() && f.window->hardware_view()->content()->cluster == cluster);
-    QVERIFY(f.window->hardware_view()->isVisible());
-    QVERIFY(f.window->hardware_view()->content()->warnings > 0);
-    QVERIFY(!f.window->hardware_view()->chart()->chart().points.empty());
+    QTRY_VERIFY(part<views::HardwareView>(f.window)->content() &&
+                part<views::HardwareView>(f.window)->content()->cluster == cluster);
+    QVERIFY(part<views::HardwareView>(f.window)->isVisible());
+    QVERIFY(part<views::HardwareView>(f.window)->content()->warnings > 0);
+    QVERIFY(!part<views::HardwareView>(f.window)->chart()->chart().points.empty());
 
     // TURNPOINT_PICTURES=folder keeps what the window looks like.
     if (const QString pictures = qEnvironmentVariable("TURNPOINT_PICTURES"); !pictures.isEmpty()) {
@@ -163,20 +164,20 @@ class HardwarePageTest : public QObject {
     }
 
     // Undone, the page goes back with the hardware; redone, the problems are there again.
-    f.window->document().undo_stack().undo();
+    f.window->work().document.undo_stack().undo();
     QVERIFY(f.settle());
     QCOMPARE(f.hardware(), QStringLiteral("v100-16gb-2x8"));
-    QTRY_COMPARE(f.window->hardware_view()->content()->warnings, 0);
-    f.window->document().undo_stack().redo();
+    QTRY_COMPARE(part<views::HardwareView>(f.window)->content()->warnings, 0);
+    f.window->work().document.undo_stack().redo();
     QVERIFY(f.settle());
-    QTRY_VERIFY(f.window->hardware_view()->content()->warnings > 0);
+    QTRY_VERIFY(part<views::HardwareView>(f.window)->content()->warnings > 0);
 
     // The same logs make the same file, others of the same name another one.
     const QString first = f.hardware();
-    f.window->open_logs(paths);
+    f.window->opener().open_logs(paths);
     QVERIFY(f.settle());
     QCOMPARE(f.hardware(), first);
-    f.window->open_logs({paths.front()});
+    f.window->opener().open_logs({paths.front()});
     QTRY_VERIFY(f.hardware() != first);
     QVERIFY(f.settle());
     QVERIFY(open_hardware(first.toStdString()).has_value());
@@ -187,10 +188,10 @@ class HardwarePageTest : public QObject {
     REQUIRE_DATA(data);
     Window f;
     f.drop(measured_logs(data));
-    QTRY_VERIFY_WITH_TIMEOUT(f.window->document().scenario(), 20000);
+    QTRY_VERIFY_WITH_TIMEOUT(f.window->work().document.scenario(), 20000);
     QVERIFY(f.settle());
     QVERIFY(f.hardware().startsWith(home_->path()));
-    QVERIFY(f.window->hardware_view()->isVisible());
+    QVERIFY(part<views::HardwareView>(f.window)->isVisible());
   }
 
   void a_file_that_cannot_be_read_changes_nothing() {
@@ -198,14 +199,14 @@ class HardwarePageTest : public QObject {
     QVERIFY(f.open());
     const QString path = f.write(QStringLiteral("shopping.log"), "milk\nbread\n");
     f.drop({path});
-    QTRY_VERIFY(f.window->messages()->current());
+    QTRY_VERIFY(f.window->voice().bar().current());
     QVERIFY(f.settle());
-    const auto* message = f.window->messages()->current();
+    const auto* message = f.window->voice().bar().current();
     QCOMPARE(message->kind, views::Message::Kind::error);
     QVERIFY2(message->where.contains(path) || message->what.contains(path),
              qPrintable(message->what + u'|' + message->where));
     QCOMPARE(f.hardware(), QStringLiteral("v100-16gb-2x8"));
-    QVERIFY(!QDir(app::HardwarePage::profile_folder()).exists());
+    QVERIFY(!QDir(QString::fromStdString(app::profile_folder().string())).exists());
   }
 
   void logs_without_a_device_are_shown_and_filled_in_on_request() {
@@ -213,8 +214,8 @@ class HardwarePageTest : public QObject {
     const QString path = QString::fromStdString((data / "hardware/vidur/network/a100_dgx/send_recv.csv").string());
     Window f;
     QVERIFY(f.open());
-    f.window->open_logs({path});
-    views::HardwareView* view = f.window->hardware_view();
+    f.window->opener().open_logs({path});
+    views::HardwareView* view = part<views::HardwareView>(f.window);
     QTRY_VERIFY(view->content() && !view->content()->not_in_use.isEmpty());
     QVERIFY(f.settle());
     QCOMPARE(f.hardware(), QStringLiteral("v100-16gb-2x8"));
@@ -222,7 +223,7 @@ class HardwarePageTest : public QObject {
     emit view->base_requested();
     QTRY_VERIFY(f.hardware().startsWith(home_->path()));
     QVERIFY(f.settle());
-    QVERIFY(f.window->document().scenario()->cluster->device.name.find("V100") != std::string::npos);
+    QVERIFY(f.window->work().document.scenario()->cluster->device.name.find("V100") != std::string::npos);
     QTRY_VERIFY(view->content()->not_in_use.isEmpty());
   }
 
@@ -234,7 +235,7 @@ class HardwarePageTest : public QObject {
 
   void a_layout_saved_before_there_was_this_page_keeps_it_in_reach() {
     Window f;
-    auto* dock = qobject_cast<QDockWidget*>(f.window->hardware_view()->parentWidget());
+    auto* dock = qobject_cast<QDockWidget*>(part<views::HardwareView>(f.window)->parentWidget());
     QVERIFY(dock);
     dock->setObjectName(QStringLiteral("not_yet"));
     const QByteArray before = f.window->saveState();
@@ -251,14 +252,15 @@ class HardwarePageTest : public QObject {
     Window f;
     QVERIFY(f.open());
     // A file where the folder should be; permissions would not stop root.
-    QDir().mkpath(QFileInfo(app::HardwarePage::profile_folder()).path());
-    QFile block(app::HardwarePage::profile_folder());
+    QDir().mkpath(QFileInfo(QString::fromStdString(app::profile_folder().string())).path());
+    QFile block(QString::fromStdString(app::profile_folder().string()));
     QVERIFY(block.open(QIODevice::WriteOnly));
-    f.window->open_logs({measured_logs(data).front()});
-    QTRY_VERIFY(f.window->messages()->current());
-    QVERIFY(f.window->messages()->current()->where.contains(QStringLiteral("profiles")));
-    QTRY_VERIFY(f.window->hardware_view()->content() && f.window->hardware_view()->content()->cluster);
-    QVERIFY(!f.window->hardware_view()->content()->not_in_use.isEmpty());
+    f.window->opener().open_logs({measured_logs(data).front()});
+    QTRY_VERIFY(f.window->voice().bar().current());
+    QVERIFY(f.window->voice().bar().current()->where.contains(QStringLiteral("profiles")));
+    QTRY_VERIFY(part<views::HardwareView>(f.window)->content() &&
+                part<views::HardwareView>(f.window)->content()->cluster);
+    QVERIFY(!part<views::HardwareView>(f.window)->content()->not_in_use.isEmpty());
     QCOMPARE(f.hardware(), QStringLiteral("v100-16gb-2x8"));
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The window without a mouse: every stop of the Tab key can be seen and has a name, regions are reached by F6, and screen
-// readers learn what the views' own widgets are.
+// The window without a mouse: every stop of the Tab key can be seen and has a name, regions are reached by F6, and
+// screen readers learn what the views' own widgets are.
 #include <QAccessible>
 #include <QDockWidget>
 #include <QLabel>
@@ -75,7 +75,7 @@ class KeyboardTest : public QObject {
       f.chart().setFocus();
       QList<QWidget*> back = walk(Qt::Key_Backtab);
       QCOMPARE(back.size(), stops.size());
-      QCOMPARE(std::size_t(stops.size()), f.window->focus_regions().stops().size());
+      QCOMPARE(std::size_t(stops.size()), part<app::FocusRegions>(f.window)->stops().size());
     }
   }
 

@@ -18,7 +18,7 @@ QAction* action_of(Real& real, const ExportFormat& format) { return real.window-
 
 QByteArray written(Real& real, const ExportFormat& format) {
   const QString path = real.folder.filePath(QString::fromUtf8(format.file));
-  real.window->export_to(format, path);
+  real.window->exports().export_to(format, path);
   (void)real.settle();
   QFile file(path);
   return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
@@ -27,7 +27,7 @@ QByteArray written(Real& real, const ExportFormat& format) {
 /// Every format is offered where it accepts the picked plan, and writes it; where not, its tip ends with the reason.
 void check_offers(Real& real, PlanKind kind) {
   for (const ExportFormat& format : export_formats()) {
-    if (!format.for_plans() && !real.window->runner().subject()) continue;  // no method with a frontier is on
+    if (!format.for_plans() && !real.window->work().runner.subject()) continue;  // no method with a frontier is on
     const QAction* action = action_of(real, format);
     const QString tip = action->toolTip();
     if (format.for_plans() && !format.accepts(kind)) {
@@ -77,7 +77,7 @@ class MainWindowExportsTest : public QObject {
 
   void sharding_plans_and_their_files() {
     Real real;
-    real.window->open_scenario("builtin:lenet", "v100-16gb-1x4", 0);
+    real.window->opener().open_scenario("builtin:lenet", "v100-16gb-1x4", 0);
     QVERIFY(real.settle());
     check_offers(real, PlanKind::sharding);
     // The dialog asks for the format's own files.
@@ -96,14 +96,14 @@ class MainWindowExportsTest : public QObject {
 
   void pipelines() {
     Real real;
-    real.window->open_scenario("builtin:gpt2", "v100-16gb-1x4", 0);
-    QVERIFY(QTest::qWaitFor([&] { return real.window->document().scenario() != nullptr; }, 60000));
+    real.window->opener().open_scenario("builtin:gpt2", "v100-16gb-1x4", 0);
+    QVERIFY(QTest::qWaitFor([&] { return real.window->work().document.scenario() != nullptr; }, 60000));
     const std::string split = "manual:dp=2:pp=2:micro-batches=4";
-    QVERIFY(real.window->runner().add_split(split));
-    real.window->runner().set_enabled_methods({split});
-    QTRY_VERIFY_WITH_TIMEOUT(real.window->runner().find(split)->result, 60000);
-    real.window->document().selection().pick_point(views::PickedPoint{split, 0});
-    QTRY_VERIFY_WITH_TIMEOUT(real.window->loader().plan() && real.window->loader().plan()->pipeline, 60000);
+    QVERIFY(real.window->work().runner.add_split(split));
+    real.window->work().runner.set_enabled_methods({split});
+    QTRY_VERIFY_WITH_TIMEOUT(real.window->work().runner.find(split)->result, 60000);
+    real.window->work().document.selection().pick_point(views::PickedPoint{split, 0});
+    QTRY_VERIFY_WITH_TIMEOUT(real.window->work().loader.plan() && real.window->work().loader.plan()->pipeline, 60000);
     check_offers(real, PlanKind::pipeline);
   }
 
@@ -116,8 +116,8 @@ class MainWindowExportsTest : public QObject {
     QVERIFY(written(real, *find_format("trace")).contains("traceEvents"));
     QCOMPARE(written(real, *find_format("csv")).count("\r\n"), 5);
     const QString picture = real.folder.filePath("timeline.png"), drawing = real.folder.filePath("memory.svg");
-    QVERIFY(real.window->export_picture(real.window->tabs().timeline, picture));
-    QVERIFY(real.window->export_picture(real.window->tabs().memory, drawing));
+    QVERIFY(tab<app::Tab>(real.window, "timeline")->export_picture(picture));
+    QVERIFY(tab<app::Tab>(real.window, "memory")->export_picture(drawing));
     QVERIFY(QFile(picture).size() > 1000 && QFile(drawing).size() > 500);
   }
 };

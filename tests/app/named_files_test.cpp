@@ -192,9 +192,9 @@ class NamedFilesTest : public QObject {
     QCOMPARE(f.chart().data().pinned.size(), std::size_t(1));
     // Sessions keep whose they are.
     const QString path = f.folder.filePath(QStringLiteral("s.turnpoint"));
-    QVERIFY(f.window->save_session(path));
+    QVERIFY(f.window->sessions().save(path));
     WindowFixture other;
-    other.window->open_session(path);
+    other.window->sessions().open(path);
     QVERIFY(other.settle());
     QCOMPARE(other.chart().data().pinned.size(), std::size_t(1));
     other.document().open_model("builtin:vgg16");

@@ -7,7 +7,7 @@
 #include "app/file_kind.h"
 #include "app/plan_loader.h"
 #include "app/schedule_loader.h"
-#include "app/validation_page.h"
+#include "app/tabs/validation_tab.h"
 #include "real_window.h"
 #include "views/common/message_bar.h"
 #include "views/common/theme_colors.h"
@@ -32,7 +32,7 @@ QString written(Real& real, const char* name, const char* text) {
 }
 
 QString front(Real& real) {
-  const views::Message* message = real.window->messages()->current();
+  const views::Message* message = real.window->voice().bar().current();
   return message ? message->what + u'|' + message->where : QString();
 }
 
@@ -66,37 +66,37 @@ class OpeningTest : public QObject {
     QVERIFY(app::describe_file(path).contains("training framework"));
     QVERIFY(app::describe_file(written(real, "m.gguf", "GGUF....")).contains("GGUF"));
     QVERIFY(real.open("builtin:lenet"));
-    const auto before = real.window->document().scenario();
-    real.window->open_path(path);
+    const auto before = real.window->work().document.scenario();
+    real.window->opener().open_path(path);
     QVERIFY2(front(real).contains("torchtitan's split stands among the methods: dp="), qPrintable(front(real)));
     QVERIFY2(front(real).contains("zero=3"), qPrintable(front(real)));
     QVERIFY(real.settle());
-    QCOMPARE(real.window->document().scenario(), before);
+    QCOMPARE(real.window->work().document.scenario(), before);
     const QString many = written(real, "many.toml", "[parallelism]\ntensor_parallel_degree = 4096\n");
-    real.window->open_path(many);
+    real.window->opener().open_path(many);
     QVERIFY2(front(real).contains("tp=4096"), qPrintable(front(real)));
   }
 
   void what_is_no_hardware_profile_is_not_taken_for_a_model() {
     Real real;
     QVERIFY(real.open("builtin:lenet"));
-    const auto before = real.window->document().scenario();
-    real.window->open_hardware_file(written(real, "config.json", kConfig));
+    const auto before = real.window->work().document.scenario();
+    real.window->opener().open_hardware_file(written(real, "config.json", kConfig));
     QVERIFY2(front(real).contains("no hardware profile") && front(real).contains("seems to be a model's config.json"),
              qPrintable(front(real)));
-    real.window->open_hardware_file(written(real, "odd.json", "[1]"));
+    real.window->opener().open_hardware_file(written(real, "odd.json", "[1]"));
     QVERIFY2(front(real).contains("odd.json") && front(real).contains("hardware-profile@1"), qPrintable(front(real)));
     QVERIFY(real.settle());
-    QCOMPARE(real.window->document().scenario(), before);
+    QCOMPARE(real.window->work().document.scenario(), before);
   }
 
   void a_good_file_answers_a_bad_one() {
     Real real;
     QVERIFY(real.open("builtin:lenet"));
-    const auto* messages = real.window->messages();
-    real.window->open_path(written(real, "bad.onnx", "nothing"));
+    const auto* messages = &real.window->voice().bar();
+    real.window->opener().open_path(written(real, "bad.onnx", "nothing"));
     QTRY_COMPARE(messages->count(), 1);
-    real.window->open_path(written(real, "worse.turnpoint", "{"));
+    real.window->opener().open_path(written(real, "worse.turnpoint", "{"));
     QTRY_COMPARE(messages->count(), 2);
     QVERIFY2(front(real).contains("worse.turnpoint"), qPrintable(front(real)));  // the newest is in front
     QVERIFY(real.open("builtin:alexnet"));
@@ -105,20 +105,21 @@ class OpeningTest : public QObject {
 
   void an_unknown_family_is_read_like_another_at_a_click() {
     Real real;
-    real.window->open_path(written(real, "new.json",
-                                   R"({"model_type": "brandnew", "strange_rank": 7, "hidden_size": 64, "vocab_size": 99,
+    real.window->opener().open_path(
+        written(real, "new.json",
+                R"({"model_type": "brandnew", "strange_rank": 7, "hidden_size": 64, "vocab_size": 99,
                                        "num_hidden_layers": 1, "num_attention_heads": 4, "intermediate_size": 128})"));
-    QTRY_COMPARE(real.window->messages()->count(), 1);
-    const views::Message* message = real.window->messages()->current();
+    QTRY_COMPARE(real.window->voice().bar().count(), 1);
+    const views::Message* message = real.window->voice().bar().current();
     QVERIFY2(front(real).contains("?as="), qPrintable(front(real)));
     QVERIFY2(message->action.startsWith("Read as "), qPrintable(message->action));
     const QString family = message->action.section(u' ', -1);
     message->act();
     QVERIFY(real.settle());
-    QVERIFY(real.window->document().scenario());
-    QVERIFY(real.window->document().state().model.ends_with("new.json?as=" + family.toStdString()));
+    QVERIFY(real.window->work().document.scenario());
+    QVERIFY(real.window->work().document.state().model.ends_with("new.json?as=" + family.toStdString()));
     // The error is gone; a note of what was taken from the model may stand there for a while.
-    message = real.window->messages()->current();
+    message = real.window->voice().bar().current();
     QVERIFY2(!message || message->kind == views::Message::Kind::note, qPrintable(front(real)));
     const auto recent = real.settings.recent_models();
     QVERIFY(!recent.isEmpty() && recent.front().endsWith("new.json?as=" + family));
@@ -128,21 +129,22 @@ class OpeningTest : public QObject {
     Real real;
     QVERIFY(real.open("builtin:lenet"));
     auto& window = *real.window;
-    QVERIFY(window.loader().plan() && !window.validation_page()->refusal().startsWith("Pick a plan"));
-    QSignalSpy changed(&window.document(), &app::Document::scenario_changed);
+    QVERIFY(window.work().loader.plan() && !tab<app::ValidationTab>(window)->refusal().startsWith("Pick a plan"));
+    QSignalSpy changed(&window.work().document, &app::Document::scenario_changed);
     bool seen = false, clean = true;
-    connect(&window.document(), &app::Document::scenario_changed, this, [&] {
+    connect(&window.work().document, &app::Document::scenario_changed, this, [&] {
       seen = true;
-      clean = clean && !window.loader().plan() && !window.plan_panel()->validate_button()->isEnabled() &&
-              window.validation_page()->refusal().startsWith("Pick a plan") && !window.document().selection().point() &&
-              window.chart()->data().series.empty();
-      for (const app::MethodRun& run : window.runner().runs())
+      clean = clean && !window.work().loader.plan() &&
+              !part<views::PlanPanel>(window)->validate_button()->isEnabled() &&
+              tab<app::ValidationTab>(window)->refusal().startsWith("Pick a plan") &&
+              !window.work().document.selection().point() && part<views::FrontierChart>(window)->data().series.empty();
+      for (const app::MethodRun& run : window.work().runner.runs())
         clean = clean && !run.result && run.state != app::MethodRun::State::done;
       clean = clean && real.child<QLabel>("no_plan")->isVisible();
     });
     QVERIFY(real.open("builtin:alexnet"));
     QVERIFY(seen && clean);
-    QVERIFY(window.loader().plan());
+    QVERIFY(window.work().loader.plan());
     QVERIFY(!real.child<QLabel>("no_plan")->isVisible());
   }
 
@@ -150,72 +152,79 @@ class OpeningTest : public QObject {
   void the_headline_is_the_simulated_peak_and_never_that_of_another_plan() {
     Real real;
     auto& window = *real.window;
-    window.open_scenario("builtin:vgg16", "v100-16gb-1x8", 0);
+    window.opener().open_scenario("builtin:vgg16", "v100-16gb-1x8", 0);
     QVERIFY(real.settle());
     auto *peak = real.child<QLabel>("simulated_peak"), *memory = real.child<QLabel>("picked_memory");
     QVERIFY(peak->isVisible());
-    QCOMPARE(memory->text(), window.chart()->memory_words(window.schedules().loaded().memory->largest_peak()));
-    window.chart()->pick_first();
+    QCOMPARE(memory->text(),
+             part<views::FrontierChart>(window)->memory_words(window.work().schedules.loaded().memory->largest_peak()));
+    part<views::FrontierChart>(window)->pick_first();
     QVERIFY(real.settle());
-    const std::int64_t least = window.schedules().loaded().memory->largest_peak();
-    QCOMPARE(memory->text(), window.chart()->memory_words(least));
-    const ResultPtr result = window.runner().find("ft")->result;
+    const std::int64_t least = window.work().schedules.loaded().memory->largest_peak();
+    QCOMPARE(memory->text(), part<views::FrontierChart>(window)->memory_words(least));
+    const ResultPtr result = window.work().runner.find("ft")->result;
     const std::int64_t sum = result->points.front().memory_bytes;
     QVERIFY(least > 2 * sum);
-    QVERIFY2(peak->text().endsWith("plain sum " + window.chart()->memory_words(sum)), qPrintable(peak->text()));
+    QVERIFY2(peak->text().endsWith("plain sum " + part<views::FrontierChart>(window)->memory_words(sum)),
+             qPrintable(peak->text()));
     QVERIFY(!peak->toolTip().isEmpty());
     // The bar below has room for what is there at the peak alone, so that nobody takes that for free.
     const auto& parts = real.child<views::LegendTable>("memory_legend")->rows();
     QCOMPARE(parts.back().name, QStringLiteral("Passing at the peak"));
-    QCOMPARE(parts.back().value, window.chart()->memory_words(least - sum));
+    QCOMPARE(parts.back().value, part<views::FrontierChart>(window)->memory_words(least - sum));
     // A plan in the middle that nobody has simulated: at once the sum, which says so, never the peak of another.
-    window.document().selection().pick_point(views::PickedPoint{"ft", result->points.size() / 3 + 1});
-    if (!window.chart()->data().subject()->result->points[result->points.size() / 3 + 1].simulated_memory_bytes) {
+    window.work().document.selection().pick_point(views::PickedPoint{"ft", result->points.size() / 3 + 1});
+    if (!part<views::FrontierChart>(window)
+             ->data()
+             .subject()
+             ->result->points[result->points.size() / 3 + 1]
+             .simulated_memory_bytes) {
       QVERIFY2(peak->text().contains("not simulated yet"), qPrintable(peak->text()));
-      QCOMPARE(memory->text(),
-               window.chart()->memory_words(result->points[result->points.size() / 3 + 1].memory_bytes));
+      QCOMPARE(memory->text(), part<views::FrontierChart>(window)->memory_words(
+                                   result->points[result->points.size() / 3 + 1].memory_bytes));
     }
     QVERIFY(real.settle());
-    QCOMPARE(memory->text(), window.chart()->memory_words(window.schedules().loaded().memory->largest_peak()));
+    QCOMPARE(memory->text(),
+             part<views::FrontierChart>(window)->memory_words(window.work().schedules.loaded().memory->largest_peak()));
   }
 
   /// A device between the sum and the peak of the smallest plan: all that is named moves to plans that truly fit.
   void what_is_named_fits_by_its_peak() {
     Real real;
     auto& window = *real.window;
-    window.open_scenario("builtin:vgg16", "v100-16gb-1x8", 0);
+    window.opener().open_scenario("builtin:vgg16", "v100-16gb-1x8", 0);
     QVERIFY(real.settle());
-    const ResultPtr free = window.chart()->data().subject()->result;
+    const ResultPtr free = part<views::FrontierChart>(window)->data().subject()->result;
     QVERIFY(free->fits_by_peak);
     const std::size_t last = free->points.size() - 1;
     const std::int64_t sum = free->points[last].memory_bytes, peak = *free->points[last].simulated_memory_bytes;
     QVERIFY(peak > sum);
-    window.document().set_memory_limit((sum + peak) / 2, 0);
+    window.work().document.set_memory_limit((sum + peak) / 2, 0);
     QVERIFY(real.settle());
-    const ResultPtr shown = window.chart()->data().subject()->result;
+    const ResultPtr shown = part<views::FrontierChart>(window)->data().subject()->result;
     QVERIFY(shown->fits_by_peak);
     QCOMPARE(shown->scenario->memory_limit(), (sum + peak) / 2);
     QVERIFY(shown->fastest_that_fits() != std::optional(last));
-    const auto& picked = window.document().selection().point();
+    const auto& picked = window.work().document.selection().point();
     const auto fastest = shown->fastest_that_fits();
     if (fastest) {
       QCOMPARE(picked->index, *fastest);
-      QVERIFY(window.schedules().loaded().memory->largest_peak() <= (sum + peak) / 2);
-      const auto words = window.chart()->describe();
+      QVERIFY(window.work().schedules.loaded().memory->largest_peak() <= (sum + peak) / 2);
+      const auto words = part<views::FrontierChart>(window)->describe();
       QVERIFY2(words.contains("peak") && !words.contains("plain sum"), qPrintable(words));
     } else {
-      QVERIFY(window.chart()->describe().contains("No plan without micro-batches fits"));
+      QVERIFY(part<views::FrontierChart>(window)->describe().contains("No plan without micro-batches fits"));
     }
   }
 
   void points_have_the_numbers_of_the_command_line() {
     Real real;
     QVERIFY(real.open("builtin:lenet"));
-    real.window->chart()->pick_first();
+    part<views::FrontierChart>(real.window)->pick_first();
     QVERIFY(real.settle());
     const auto* where = real.child<QLabel>("picked_where");
     // Plans that can be told apart, counted from 1; the command line's number stands in the tool tip.
-    const auto& points = real.window->runner().find("ft")->result->points;
+    const auto& points = real.window->work().runner.find("ft")->result->points;
     QVERIFY2(where->text().contains(QStringLiteral("lan 1 of ") + views::about_plans(views::distinct_plans(points))),
              qPrintable(where->text()));
     QVERIFY2(where->toolTip().contains("--point 0"), qPrintable(where->toolTip()));

@@ -9,7 +9,7 @@
 #include <QToolButton>
 #include <QtTest>
 
-#include "app/parallelism_page.h"
+#include "app/tabs/parallelism_tab.h"
 #include "views/parallelism/parallelism_chart.h"
 #include "views/parallelism/parallelism_view.h"
 #include "window_fixture.h"
@@ -21,14 +21,15 @@ using State = views::ParallelismPoint::State;
 namespace {
 
 struct Tab : WindowFixture {
-  views::ParallelismView& view() { return *window->parallelism_view(); }
-  app::ParallelismPage& page() { return *window->parallelism_page(); }
+  views::ParallelismView& view() { return *part<views::ParallelismView>(window); }
+  app::ParallelismTab& page() { return *tab<app::ParallelismTab>(window); }
   const views::ParallelismData& data() { return view().chart()->data(); }
   QDockWidget* dock() { return window->findChild<QDockWidget*>(QStringLiteral("parallelism")); }
   /// Raises the tab and waits for all of its counts.
   bool look() {
     dock()->raise();
-    return QTest::qWaitFor([&] { return data().counts.size() > 1 && page().settled() && window->settled(); }, 60000);
+    return QTest::qWaitFor([&] { return data().counts.size() > 1 && page().settled() && window->work().settled(); },
+                           60000);
   }
   void look_away() {
     window->findChild<QDockWidget*>(QStringLiteral("graph"))->raise();
@@ -109,12 +110,12 @@ class ParallelismPageTest : public QObject {
     QCOMPARE(fake_world().coarse_runs.load(), coarse);
     QVERIFY(tab.runner().up_to_date());
     const QString path = tab.folder.filePath(QStringLiteral("priced.turnpoint"));
-    QVERIFY(tab.window->save_session(path));
+    QVERIFY(tab.window->sessions().save(path));
     tab.document().undo_stack().undo();
     QVERIFY(tab.settle());
     QVERIFY(!tab.data().price_per_hour);
     QCOMPARE(tab.view().price_box()->value(), 0.0);
-    tab.window->open_session(path);
+    tab.window->sessions().open(path);
     QVERIFY(tab.settle());
     QCOMPARE(tab.scenario_settings().price_per_hour, 1.24);
     QCOMPARE(tab.view().price_box()->value(), 1.24);
@@ -151,7 +152,7 @@ class ParallelismPageTest : public QObject {
     tab.document().set_option("latency-scale", 2, 0);
     QVERIFY(QTest::qWaitFor([&] { return tab.runner().settled() && tab.page().searches() >= 3; }, 60000));
     tab.look_away();
-    QVERIFY(QTest::qWaitFor([&] { return !tab.window->tasks().busy(); }, 60000));
+    QVERIFY(QTest::qWaitFor([&] { return !tab.window->work().tasks.busy(); }, 60000));
     QVERIFY(tab.look());
     QVERIFY(tab.data().complete());
   }
@@ -165,7 +166,7 @@ class ParallelismPageTest : public QObject {
     tab.view().run_button()->click();
     QVERIFY(QTest::qWaitFor([&] { return tab.view().state_words() == QStringLiteral("stopped"); }, 60000));
     QVERIFY(!tab.data().complete());
-    QVERIFY(!tab.window->tasks().busy());
+    QVERIFY(!tab.window->work().tasks.busy());
     fake_world().exact_ms = 5;
     tab.view().run_button()->click();
     QVERIFY(tab.look());
@@ -213,8 +214,8 @@ class ParallelismPageTest : public QObject {
     QCOMPARE(tab.data().counts.back(), 64);
     QVERIFY(tab.data().complete());
     const QString path = tab.folder.filePath(QStringLiteral("wide.turnpoint"));
-    QVERIFY(tab.window->save_session(path));
-    tab.window->open_session(path);
+    QVERIFY(tab.window->sessions().save(path));
+    tab.window->sessions().open(path);
     QVERIFY(tab.settle());
     QVERIFY(tab.look());
     QCOMPARE(tab.data().counts.back(), 64);
@@ -226,13 +227,13 @@ class ParallelismPageTest : public QObject {
     QVERIFY(tab.look());
     const QString csv = tab.folder.filePath(QStringLiteral("p.csv")),
                   svg = tab.folder.filePath(QStringLiteral("p.svg"));
-    QVERIFY(tab.window->export_parallelism(csv));
-    QVERIFY(tab.window->export_parallelism(svg));
+    QVERIFY(tab.page().export_to(csv));
+    QVERIFY(tab.page().export_to(svg));
     QFile file(csv);
     QVERIFY(file.open(QIODevice::ReadOnly));
     QCOMPARE(file.readAll().count('\n'), 1 + 3 * 5);
     QVERIFY(QFile::exists(svg));
-    QVERIFY(!tab.window->export_parallelism(tab.folder.filePath(QStringLiteral("absent/p.csv"))));
+    QVERIFY(!tab.page().export_to(tab.folder.filePath(QStringLiteral("absent/p.csv"))));
     if (const QString pictures = qEnvironmentVariable("TURNPOINT_PICTURES"); !pictures.isEmpty()) {
       tab.view().price_box()->setValue(1.24);
       QVERIFY(tab.look());

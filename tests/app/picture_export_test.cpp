@@ -5,7 +5,7 @@
 #include <QImage>
 #include <QSignalSpy>
 
-#include "app/graph_tab.h"
+#include "app/tabs/graph_tab.h"
 #include "real_window.h"
 #include "views/graph/graph_canvas.h"
 #include "views/graph/graph_view.h"
@@ -44,41 +44,41 @@ class PictureExportTest : public QObject {
     QVERIFY(!action(real, "export_graph_png")->isEnabled());
     QVERIFY(real.open(real.random_graph(5, 60)));
     QVERIFY(action(real, "export_graph_png")->isEnabled() && action(real, "export_graph_svg")->isEnabled());
-    app::GraphTab* tab = real.window->tabs().graph;
-    QVERIFY(tab->shows_tasks());
-    QVERIFY(QTest::qWaitFor([&] { return !tab->tasks()->busy(); }, 60000));
+    auto* graph = tab<app::GraphTab>(real.window);
+    QVERIFY(graph->shows_tasks());
+    QVERIFY(QTest::qWaitFor([&] { return !graph->tasks()->busy(); }, 60000));
     const QString png = real.folder.filePath("graph.png"), svg = real.folder.filePath("graph.svg");
-    QVERIFY(real.window->export_picture(tab, png));
+    QVERIFY(graph->export_picture(png));
     const QImage image(png);
-    const QSize whole = tab->tasks()->canvas()->picture_size();
-    QCOMPARE(whole, tab->tasks()->canvas()->scene_size().toSize());
+    const QSize whole = graph->tasks()->canvas()->picture_size();
+    QCOMPARE(whole, graph->tasks()->canvas()->scene_size().toSize());
     QVERIFY(qAbs(image.width() - 2 * whole.width()) <= 2 && qAbs(image.height() - 2 * whole.height()) <= 2);
     QVERIFY2(drawn(image) > 0.1, qPrintable(QString::number(drawn(image))));
     // Vectors of the same size, not an empty page.
-    QVERIFY(real.window->export_picture(tab, svg));
+    QVERIFY(graph->export_picture(svg));
     const QByteArray text = read(svg);
     QVERIFY(text.contains(QStringLiteral("viewBox=\"0 0 %1 %2\"").arg(whole.width()).arg(whole.height()).toUtf8()));
     QVERIFY2(text.size() > 5000, qPrintable(QString::number(text.size())));
     // What cannot be written is said.
-    QVERIFY(!real.window->export_picture(tab, real.folder.filePath("nowhere/graph.svg")));
+    QVERIFY(!graph->export_picture(real.folder.filePath("nowhere/graph.svg")));
   }
 
   void the_graph_of_a_model_too() {
     Real real;
-    real.window->open_scenario("builtin:lenet", "v100-16gb-1x4", 0);
+    real.window->opener().open_scenario("builtin:lenet", "v100-16gb-1x4", 0);
     QVERIFY(real.settle());
-    app::GraphTab* tab = real.window->tabs().graph;
-    QVERIFY(!tab->shows_tasks());
+    auto* graph = tab<app::GraphTab>(real.window);
+    QVERIFY(!graph->shows_tasks());
     const QString png = real.folder.filePath("graph.png");
-    QVERIFY(QTest::qWaitFor([&] { return !tab->operators()->canvas()->scene_size().isEmpty(); }, 60000));
-    QVERIFY(real.window->export_picture(tab, png));
+    QVERIFY(QTest::qWaitFor([&] { return !graph->operators()->canvas()->scene_size().isEmpty(); }, 60000));
+    QVERIFY(graph->export_picture(png));
     QVERIFY(drawn(QImage(png)) > 0.05);
   }
 
   void the_view_asks_for_it() {
     Real real;
     QVERIFY(real.open(real.random_graph(5, 60)));
-    views::TaskGraphView* view = real.window->tabs().graph->tasks();
+    views::TaskGraphView* view = tab<app::GraphTab>(real.window)->tasks();
     QSignalSpy asked(view, &views::TaskGraphView::export_requested);
     for (QAction* choice : view->tool_bar()->findChildren<QAction*>())
       if (choice->text().startsWith(QStringLiteral("Picture as SVG"))) choice->trigger();

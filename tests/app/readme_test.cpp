@@ -9,8 +9,8 @@
 #include <QListWidget>
 #include <QMenu>
 #include <QRegularExpression>
-#include <QTreeView>
 #include <QToolButton>
+#include <QTreeView>
 #include <nlohmann/json.hpp>
 
 #include "app/command_palette.h"
@@ -66,7 +66,7 @@ QStringList code_spans(const QString& text) {
 }
 
 bool first_plan(Real& real) {
-  return QTest::qWaitFor([&] { return real.window->loader().plan() != nullptr; }, kLong_ms);
+  return QTest::qWaitFor([&] { return real.window->work().loader.plan() != nullptr; }, kLong_ms);
 }
 
 void raise(Real& real, const char* dock) {
@@ -119,33 +119,34 @@ class ReadmeTest : public QObject {
 
     // 1 and 2: the curve with its turning point
     Real real;
-    real.window->open_scenario(model.toStdString(), hardware.toStdString(), 0);
+    real.window->opener().open_scenario(model.toStdString(), hardware.toStdString(), 0);
     QVERIFY(first_plan(real));
-    const auto* subject = real.window->chart()->data().subject();
+    const auto* subject = part<views::FrontierChart>(real.window)->data().subject();
     QVERIFY(subject && subject->result->points.size() > 2);
     QVERIFY(subject->result->turning_point);
 
     // 3: pin, drag, undo
     QTRY_VERIFY_WITH_TIMEOUT(action(real, "pin")->isEnabled(), kLong_ms);
     action(real, "pin")->trigger();
-    QCOMPARE(real.window->document().pinned().size(), std::size_t(1));
-    auto* slider = real.window->scenario_panel()->slider_row(QStringLiteral("inter-bandwidth-scale"))->slider();
+    QCOMPARE(real.window->work().document.pinned().size(), std::size_t(1));
+    auto* slider =
+        part<views::ScenarioPanel>(real.window)->slider_row(QStringLiteral("inter-bandwidth-scale"))->slider();
     slider->setFocus();
     QTest::keyClick(slider, Qt::Key_PageUp);
-    QCOMPARE(real.window->document().scenario()->settings.factors.inter_bandwidth, 2.0);
+    QCOMPARE(real.window->work().document.scenario()->settings.factors.inter_bandwidth, 2.0);
     QTRY_VERIFY_WITH_TIMEOUT(
-        real.window->runner().subject()->result->scenario == real.window->document().scenario(), kLong_ms);
+        real.window->work().runner.subject()->result->scenario == real.window->work().document.scenario(), kLong_ms);
     action(real, "undo")->trigger();
-    QCOMPARE(real.window->document().scenario()->settings.factors.inter_bandwidth, 1.0);
+    QCOMPARE(real.window->work().document.scenario()->settings.factors.inter_bandwidth, 1.0);
     QTRY_VERIFY_WITH_TIMEOUT(
-        real.window->runner().subject()->result->scenario == real.window->document().scenario(), kLong_ms);
+        real.window->work().runner.subject()->result->scenario == real.window->work().document.scenario(), kLong_ms);
     QVERIFY(first_plan(real));
 
     // 4: along the curve by keys; graph and plan table
-    const auto before = *real.window->document().selection().point();
-    real.window->chart()->setFocus();
-    QTest::keyClick(real.window->chart(), Qt::Key_Left);
-    QVERIFY(real.window->document().selection().point()->index != before.index);
+    const auto before = *real.window->work().document.selection().point();
+    part<views::FrontierChart>(real.window)->setFocus();
+    QTest::keyClick(part<views::FrontierChart>(real.window), Qt::Key_Left);
+    QVERIFY(real.window->work().document.selection().point()->index != before.index);
     raise(real, "plan_table");
     QTRY_VERIFY(real.child<QDockWidget>("plan_table")->findChild<QTreeView*>()->model()->rowCount() > 5);
 
@@ -154,14 +155,14 @@ class ReadmeTest : public QObject {
     QCOMPARE(splits.size(), 2);
     add_split(real, splits[0]);
     const std::string own = "manual:" + splits[0].toStdString();
-    QTRY_VERIFY(real.window->runner().find(own));
-    QCOMPARE(real.window->runner().find(own)->refusal, std::string());
-    QTRY_VERIFY_WITH_TIMEOUT(real.window->runner().find(own)->result, kLong_ms);
-    QVERIFY(!real.window->runner().find(own)->result->points.empty());
+    QTRY_VERIFY(real.window->work().runner.find(own));
+    QCOMPARE(real.window->work().runner.find(own)->refusal, std::string());
+    QTRY_VERIFY_WITH_TIMEOUT(real.window->work().runner.find(own)->result, kLong_ms);
+    QVERIFY(!real.window->work().runner.find(own)->result->points.empty());
 
     // 6: time against devices
     raise(real, "parallelism");
-    QTRY_VERIFY_WITH_TIMEOUT(real.window->parallelism_view()->chart()->data().counts.size() > 1, kLong_ms);
+    QTRY_VERIFY_WITH_TIMEOUT(part<views::ParallelismView>(real.window)->chart()->data().counts.size() > 1, kLong_ms);
 
     // 7: the plan as a schedule, in three tabs
     for (const char* tab : {"timeline", "memory", "task_table"}) {
@@ -172,9 +173,10 @@ class ReadmeTest : public QObject {
 
     // 8: everything that the step names
     const QString exports = step(8);
-    for (const char* word : {"JSON", "CSV", "SVG", "PNG", "trace"}) QVERIFY2(exports.contains(QLatin1String(word)), word);
+    for (const char* word : {"JSON", "CSV", "SVG", "PNG", "trace"})
+      QVERIFY2(exports.contains(QLatin1String(word)), word);
     raise(real, "graph");
-    QTRY_VERIFY_WITH_TIMEOUT(real.window->loader().up_to_date(), kLong_ms);
+    QTRY_VERIFY_WITH_TIMEOUT(real.window->work().loader.up_to_date(), kLong_ms);
     const auto at = [&](const char* file) { return real.folder.filePath(QString::fromLatin1(file)); };
     QVERIFY(export_by_dialog(real, action(real, "export_plan_json"), at("plan.json")));
     QVERIFY(json_of(at("plan.json")).contains("operators"));
@@ -188,20 +190,20 @@ class ReadmeTest : public QObject {
 
   void the_other_split_of_the_text_suits_a_transformer() {
     Real real;
-    real.window->open_scenario("builtin:gpt2", "v100-16gb-2x8", 0);
-    QVERIFY(QTest::qWaitFor([&] { return real.window->document().scenario() != nullptr; }, 60000));
-    real.window->runner().set_enabled_methods({});
+    real.window->opener().open_scenario("builtin:gpt2", "v100-16gb-2x8", 0);
+    QVERIFY(QTest::qWaitFor([&] { return real.window->work().document.scenario() != nullptr; }, 60000));
+    real.window->work().runner.set_enabled_methods({});
     const QString split = code_spans(step(5)).value(1);
     QVERIFY(split.contains(QStringLiteral("pp=")));
     add_split(real, split);
     const std::string own = "manual:" + split.toStdString();
-    QTRY_VERIFY(real.window->runner().find(own));
-    QCOMPARE(real.window->runner().find(own)->refusal, std::string());
-    QTRY_VERIFY_WITH_TIMEOUT(real.window->runner().find(own)->result, kLong_ms);
-    real.window->document().selection().pick_point(views::PickedPoint{own, 0});
+    QTRY_VERIFY(real.window->work().runner.find(own));
+    QCOMPARE(real.window->work().runner.find(own)->refusal, std::string());
+    QTRY_VERIFY_WITH_TIMEOUT(real.window->work().runner.find(own)->result, kLong_ms);
+    real.window->work().document.selection().pick_point(views::PickedPoint{own, 0});
     QVERIFY(first_plan(real));
     // A trace of a pipeline holds its stages on their own devices.
-    const auto text = export_text(*find_format("trace"), {{}, real.window->runner().find(own)->result, 0});
+    const auto text = export_text(*find_format("trace"), {{}, real.window->work().runner.find(own)->result, 0});
     QVERIFY2(text, text ? "" : text.error().what.c_str());
     QVERIFY(nlohmann::json::parse(*text).at("traceEvents").size() > 100);
     QCOMPARE(action(real, "export_plan_trace")->isEnabled(), true);
@@ -219,14 +221,14 @@ class ReadmeTest : public QObject {
 
   void a_refused_split_shows_its_reason_in_its_row() {
     Real real;
-    real.window->open_scenario("builtin:lenet", "v100-16gb-1x8", 0);
-    QVERIFY(QTest::qWaitFor([&] { return real.window->document().scenario() != nullptr; }, 60000));
-    real.window->runner().set_enabled_methods({});
+    real.window->opener().open_scenario("builtin:lenet", "v100-16gb-1x8", 0);
+    QVERIFY(QTest::qWaitFor([&] { return real.window->work().document.scenario() != nullptr; }, 60000));
+    real.window->work().runner.set_enabled_methods({});
     QTest::qWait(50);
     auto* list = real.child<views::MethodsList>("methods_list");
     const int plain = list->sizeHintForRow(0);
     add_split(real, QStringLiteral("dp=2:tp=4"));
-    QTRY_VERIFY(!real.window->runner().find("manual:dp=2:tp=4")->refusal.empty());
+    QTRY_VERIFY(!real.window->work().runner.find("manual:dp=2:tp=4")->refusal.empty());
     QTest::qWait(50);
     const int row = list->model()->rowCount() - 1;
     QVERIFY2(list->sizeHintForRow(row) > 2 * plain - 4, qPrintable(QString::number(list->sizeHintForRow(row))));
@@ -257,9 +259,9 @@ class ReadmeTest : public QObject {
 
   void the_palette_finds_settings_methods_and_models_or_says_that_there_is_none() {
     Real real;
-    real.window->open_scenario("builtin:lenet", "v100-16gb-1x8", 0);
+    real.window->opener().open_scenario("builtin:lenet", "v100-16gb-1x8", 0);
     QVERIFY(first_plan(real));
-    app::CommandPalette* palette = real.window->palette_box();
+    app::CommandPalette* palette = part<app::CommandPalette>(real.window);
     const auto search = [&](const char* words) {
       action(real, "find")->trigger();
       palette->field()->setText(QString::fromLatin1(words));
@@ -282,7 +284,7 @@ class ReadmeTest : public QObject {
 
   void tasks_without_time_are_shown_when_asked_for() {
     Real real;
-    real.window->open_scenario("builtin:lenet", "v100-16gb-1x8", 0);
+    real.window->opener().open_scenario("builtin:lenet", "v100-16gb-1x8", 0);
     QVERIFY(first_plan(real));
     raise(real, "task_table");
     auto* table = real.child<QDockWidget>("task_table")->findChild<QTreeView*>();
@@ -300,19 +302,19 @@ class ReadmeTest : public QObject {
 
   void the_start_page_can_be_reached_and_left() {
     Real real;
-    real.window->open_scenario("builtin:lenet", "v100-16gb-1x8", 0);
+    real.window->opener().open_scenario("builtin:lenet", "v100-16gb-1x8", 0);
     QVERIFY(first_plan(real));
     action(real, "close_model")->trigger();
     QVERIFY(real.child<QWidget>("start_page")->isVisible());
     QVERIFY(!action(real, "close_model")->isEnabled());
     QVERIFY(!action(real, "export_plan_json")->isEnabled());
-    QTRY_VERIFY(real.window->tasks().tasks().empty());
+    QTRY_VERIFY(real.window->work().tasks.tasks().empty());
     action(real, "undo")->trigger();
     QVERIFY(!real.child<QWidget>("start_page")->isVisible());
-    QCOMPARE(real.window->document().scenario()->model->name, std::string("lenet"));
+    QCOMPARE(real.window->work().document.scenario()->model->name, std::string("lenet"));
     action(real, "close_model")->trigger();
-    real.window->open_sample(2);
-    QVERIFY(QTest::qWaitFor([&] { return real.window->document().scenario() != nullptr; }, 60000));
+    real.window->opener().open_sample(2);
+    QVERIFY(QTest::qWaitFor([&] { return real.window->work().document.scenario() != nullptr; }, 60000));
   }
 };
 

@@ -13,12 +13,12 @@
 #include "app/app_settings.h"
 #include "app/core_backend.h"
 #include "app/document.h"
-#include "app/main_window.h"
 #include "app/search_runner.h"
 #include "core/plan_io/task_graph_json.h"
 #include "search/small_graphs.h"
 #include "views/common/selection_model.h"
 #include "views/frontier/frontier_chart.h"
+#include "window_parts.h"
 
 namespace turnpoint::test {
 
@@ -31,10 +31,10 @@ struct Real {
     (void)QTest::qWaitForWindowExposed(window.get());
   }
   bool settle() {
-    return QTest::qWaitFor([&] { return window->settled(); }, 60000);
+    return QTest::qWaitFor([&] { return window->work().settled(); }, 60000);
   }
   bool open(const QString& path) {
-    window->open_path(path);
+    window->opener().open_path(path);
     return settle();
   }
   /// A random graph without a word about devices or memory.
@@ -47,12 +47,15 @@ struct Real {
   Widget* child(const char* name) {
     return window->findChild<Widget*>(QString::fromLatin1(name));
   }
-  const ResultPoint& point(const std::string& method) { return window->runner().find(method)->result->points.front(); }
-  void click(const std::string& method) {
-    auto* plot = window->chart()->findChild<QWidget*>(QString(), Qt::FindDirectChildrenOnly);
-    QTest::mouseClick(plot, Qt::LeftButton, Qt::NoModifier, window->chart()->position_of(point(method)));
+  const ResultPoint& point(const std::string& method) {
+    return window->work().runner.find(method)->result->points.front();
   }
-  const SchedulePtr& schedule() { return window->document().selection().schedule(); }
+  void click(const std::string& method) {
+    auto* plot = part<views::FrontierChart>(window)->findChild<QWidget*>(QString(), Qt::FindDirectChildrenOnly);
+    QTest::mouseClick(plot, Qt::LeftButton, Qt::NoModifier,
+                      part<views::FrontierChart>(window)->position_of(point(method)));
+  }
+  const SchedulePtr& schedule() { return window->work().document.selection().schedule(); }
 
   QTemporaryDir folder;
   app::CoreBackend backend;

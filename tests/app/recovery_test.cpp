@@ -26,7 +26,7 @@ QStringList copies_in(const QString& folder) {
 }
 
 QToolButton* restore_button(const WindowFixture& f) {
-  auto* button = f.window->messages()->findChild<QToolButton*>(QStringLiteral("message_action"));
+  auto* button = f.window->voice().bar().findChild<QToolButton*>(QStringLiteral("message_action"));
   return button && button->isVisible() ? button : nullptr;
 }
 
@@ -70,14 +70,14 @@ class RecoveryTest : public QObject {
     if (folder.isEmpty()) QSKIP("a part of the other tests");
     WindowFixture f;
     QVERIFY(f.open());
-    f.window->keep_recovery(folder, qEnvironmentVariableIsEmpty("TURNPOINT_TEST_QUICK") ? kNever_ms : 5);
+    f.window->sessions().keep_recovery(folder, qEnvironmentVariableIsEmpty("TURNPOINT_TEST_QUICK") ? kNever_ms : 5);
     std::mt19937 random(unsigned(QCoreApplication::applicationPid()));
     for (int i = 1; i < 100000; ++i) {
       f.document().set_option("inter-bandwidth-scale", 0.25 + 0.001 * i, 0);
-      f.window->notes_view()->set_notes(QString(), QStringLiteral("note %1").arg(i));
+      part<views::NotesView>(f.window)->set_notes(QString(), QStringLiteral("note %1").arg(i));
       QTest::qWait(int(random() % 30));
       if (const QString file = qEnvironmentVariable("TURNPOINT_TEST_SAVES"); !file.isEmpty() && i % 3 == 0) {
-        QVERIFY(f.window->save_session(file));
+        QVERIFY(f.window->sessions().save(file));
         std::printf("saved %d\n", i);
       }
       std::printf("edited %d\n", i);
@@ -101,14 +101,14 @@ class RecoveryTest : public QObject {
         QVERIFY(child.process.waitForFinished());
       }
       WindowFixture f;
-      f.window->keep_recovery(folder, kNever_ms);
+      f.window->sessions().keep_recovery(folder, kNever_ms);
       QToolButton* restore = restore_button(f);
       QVERIFY2(restore, qPrintable(QStringLiteral("round %1").arg(round)));
       restore->click();
       QVERIFY(f.settle());
       QVERIFY(f.document().scenario());
       QVERIFY(f.scenario_settings().factors.inter_bandwidth > 0.25);
-      QVERIFY(f.window->notes_view()->notes().startsWith(QStringLiteral("note ")));
+      QVERIFY(part<views::NotesView>(f.window)->notes().startsWith(QStringLiteral("note ")));
       QVERIFY(f.window->isWindowModified());
       // It is in this window's hands now, under its name, and leaves with it.
       QCOMPARE(copies_in(folder).size(), qsizetype(1));
@@ -127,7 +127,7 @@ class RecoveryTest : public QObject {
     }
     {
       WindowFixture f;
-      f.window->keep_recovery(folder, kNever_ms);
+      f.window->sessions().keep_recovery(folder, kNever_ms);
       QVERIFY(restore_button(f));
       // Another window meanwhile is not offered the same.
       QVERIFY(app::left_behind(folder).empty());
@@ -136,9 +136,9 @@ class RecoveryTest : public QObject {
     QCOMPARE(copies_in(folder).size(), qsizetype(1));
     {
       WindowFixture f;
-      f.window->keep_recovery(folder, kNever_ms);
+      f.window->sessions().keep_recovery(folder, kNever_ms);
       QVERIFY(restore_button(f));
-      f.window->messages()->dismiss();
+      f.window->voice().bar().dismiss();
       QVERIFY(!restore_button(f));
     }
     QCOMPARE(copies_in(folder).size(), qsizetype(0));
@@ -184,11 +184,11 @@ class RecoveryTest : public QObject {
     {
       WindowFixture f;
       QVERIFY(f.open());
-      f.window->keep_recovery(folder, kNever_ms);
-      f.window->set_asks_before_leaving(true);
+      f.window->sessions().keep_recovery(folder, kNever_ms);
+      f.window->sessions().set_asks_before_leaving(true);
       f.document().set_option("inter-bandwidth-scale", 0.5, 0);
       QVERIFY(copies_in(folder).isEmpty());
-      f.window->end_by_signal();
+      f.window->sessions().end_by_signal();
       QVERIFY(!f.window->isVisible());
     }
     const auto left = app::left_behind(folder);
@@ -201,14 +201,14 @@ class RecoveryTest : public QObject {
     const QString folder = home.filePath(QStringLiteral("r"));
     WindowFixture f;
     QVERIFY(f.open());
-    f.window->keep_recovery(folder, 20);
+    f.window->sessions().keep_recovery(folder, 20);
     QTest::qWait(100);
     QVERIFY(copies_in(folder).isEmpty());  // nothing was done yet
     QVERIFY(!f.window->isWindowModified());
     f.document().set_option("inter-bandwidth-scale", 0.5, 0);
     QTRY_COMPARE(copies_in(folder).size(), qsizetype(1));
     QTRY_VERIFY(f.window->isWindowModified());
-    QVERIFY(f.window->save_session(home.filePath(QStringLiteral("mine.turnpoint"))));
+    QVERIFY(f.window->sessions().save(home.filePath(QStringLiteral("mine.turnpoint"))));
     QVERIFY(copies_in(folder).isEmpty());
     QVERIFY(!f.window->isWindowModified());
     QVERIFY2(f.window->windowTitle().startsWith(QStringLiteral("mine: ")), qPrintable(f.window->windowTitle()));

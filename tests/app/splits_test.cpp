@@ -12,7 +12,7 @@ using namespace turnpoint::test;
 namespace {
 
 void type_split(WindowFixture& f, const QString& text) {
-  auto* line = f.window->scenario_panel()->findChild<QLineEdit*>(QStringLiteral("split_line"));
+  auto* line = part<views::ScenarioPanel>(f.window)->findChild<QLineEdit*>(QStringLiteral("split_line"));
   line->setFocus();
   line->clear();
   QTest::keyClicks(line, text);
@@ -20,7 +20,7 @@ void type_split(WindowFixture& f, const QString& text) {
 }
 
 const views::MethodRow* row_of(WindowFixture& f, const QString& name) {
-  for (const auto& row : f.window->scenario_panel()->methods_model()->rows())
+  for (const auto& row : part<views::ScenarioPanel>(f.window)->methods_model()->rows())
     if (row.name == name) return &row;
   return nullptr;
 }
@@ -45,7 +45,7 @@ class SplitsTest : public QObject {
     QCOMPARE(row->state, views::MethodRow::State::done);
     QCOMPARE(f.chart().data().series.size(), series + 1);
     QCOMPARE(f.chart().data().series.back().title, QStringLiteral("tp=2 recompute"));
-    auto* line = f.window->scenario_panel()->findChild<QLineEdit*>(QStringLiteral("split_line"));
+    auto* line = part<views::ScenarioPanel>(f.window)->findChild<QLineEdit*>(QStringLiteral("split_line"));
     QVERIFY(line->text().isEmpty());
     // The same one again is the same row.
     type_split(f, QStringLiteral("tp=2:recompute"));
@@ -64,8 +64,8 @@ class SplitsTest : public QObject {
     WindowFixture f;
     QVERIFY(f.open());
     type_split(f, QStringLiteral("foo"));
-    auto* note = f.window->scenario_panel()->findChild<QLabel*>(QStringLiteral("split_note"));
-    auto* line = f.window->scenario_panel()->findChild<QLineEdit*>(QStringLiteral("split_line"));
+    auto* note = part<views::ScenarioPanel>(f.window)->findChild<QLabel*>(QStringLiteral("split_note"));
+    auto* line = part<views::ScenarioPanel>(f.window)->findChild<QLineEdit*>(QStringLiteral("split_line"));
     QVERIFY(note->isVisible());
     QCOMPARE(note->text(), QStringLiteral("a split is written tp=2"));
     QCOMPARE(line->text(), QStringLiteral("foo"));
@@ -92,7 +92,7 @@ class SplitsTest : public QObject {
     fake_world().other_ms = 400;
     type_split(f, QStringLiteral("tp=4"));
     QTRY_COMPARE(row_of(f, QStringLiteral("manual:tp=4"))->state, views::MethodRow::State::running);
-    auto* list = f.window->scenario_panel()->findChild<views::MethodsList*>();
+    auto* list = part<views::ScenarioPanel>(f.window)->findChild<views::MethodsList*>();
     list->setCurrentIndex(list->model()->index(list->model()->rowCount() - 1, 0));
     list->setFocus();
     QTest::keyClick(list, Qt::Key_Delete);
@@ -115,10 +115,10 @@ class SplitsTest : public QObject {
       type_split(f, QStringLiteral("tp=8"));
       QVERIFY(f.settle());
       f.runner().set_enabled("manual:tp=8", false);
-      QVERIFY(f.window->save_session(path));
+      QVERIFY(f.window->sessions().save(path));
     }
     WindowFixture f;
-    f.window->open_session(path);
+    f.window->sessions().open(path);
     QVERIFY(f.settle());
     QTRY_VERIFY(row_of(f, QStringLiteral("manual:tp=8")));
     QVERIFY(row_of(f, QStringLiteral("manual:tp=2"))->enabled);

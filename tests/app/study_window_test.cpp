@@ -45,32 +45,32 @@ class StudyWindowTest : public QObject {
  private slots:
   void a_study_opens_with_its_notes_and_frontiers() {
     WindowFixture f;
-    f.window->open_study(index_of("network-bandwidth"));
+    f.window->sessions().open_study(index_of("network-bandwidth"));
     QVERIFY(f.settle());
-    QVERIFY(QTest::qWaitFor([&] { return f.document().pinned().size() == 3 && f.window->settled(); }, 60000));
+    QVERIFY(QTest::qWaitFor([&] { return f.document().pinned().size() == 3 && f.window->work().settled(); }, 60000));
     QCOMPARE(f.document().pinned()[0].label, QStringLiteral("inter-node ×0.5"));
     for (const auto& pinned : f.document().pinned()) QCOMPARE(pinned.points.size(), std::size_t(58));  // exact ones
     // Slower links between nodes: every point of the first is above the last one's.
     QVERIFY(f.document().pinned()[0].points[10].time_s > f.document().pinned()[2].points[10].time_s);
-    QCOMPARE(f.window->notes_view()->title(), QStringLiteral("Bandwidth between nodes"));
+    QCOMPARE(part<views::NotesView>(f.window)->title(), QStringLiteral("Bandwidth between nodes"));
     QVERIFY(in_front(*f.window, "notes"));
     QCOMPARE(f.scenario_settings().accounting, Accounting::paper);
     QVERIFY(!f.scenario_settings().recompute);
-    QVERIFY(f.window->pinned_searches()->waiting().empty());
+    QVERIFY(f.window->work().pinned_searches.waiting().empty());
     QVERIFY(f.settings.recent_sessions().isEmpty());  // it is always at hand
   }
 
   void a_study_is_saved_as_a_session_of_the_users() {
     WindowFixture f;
-    f.window->open_study(index_of("network-bandwidth"));
+    f.window->sessions().open_study(index_of("network-bandwidth"));
     QVERIFY(f.settle());
-    QVERIFY(QTest::qWaitFor([&] { return f.window->settled() && f.document().pinned().size() == 3; }, 60000));
+    QVERIFY(QTest::qWaitFor([&] { return f.window->work().settled() && f.document().pinned().size() == 3; }, 60000));
     const QString path = f.folder.filePath(QStringLiteral("mine.turnpoint"));
-    QVERIFY(f.window->save_session(path));
+    QVERIFY(f.window->sessions().save(path));
     const auto saved = app::load_session(path.toStdString());
     QVERIFY(saved.has_value());
     QCOMPARE(saved->title, std::string("Bandwidth between nodes"));
-    QCOMPARE(saved->notes, f.window->notes_view()->notes().toStdString());
+    QCOMPARE(saved->notes, part<views::NotesView>(f.window)->notes().toStdString());
     QVERIFY(saved->searches.empty());  // they are answered: their points are in the file
     QCOMPARE(saved->pinned.size(), std::size_t(3));
   }
@@ -78,18 +78,18 @@ class StudyWindowTest : public QObject {
   void what_is_not_answered_yet_is_saved_as_a_search() {
     WindowFixture f;
     fake_world().exact_ms = 300;
-    f.window->open_study(index_of("network-bandwidth"));
+    f.window->sessions().open_study(index_of("network-bandwidth"));
     QVERIFY(QTest::qWaitFor([&] { return f.document().pinned().size() == 3; }, 60000));  // the sketches
-    QVERIFY(!f.window->pinned_searches()->waiting().empty());
+    QVERIFY(!f.window->work().pinned_searches.waiting().empty());
     const QString path = f.folder.filePath(QStringLiteral("early.turnpoint"));
-    QVERIFY(f.window->save_session(path));
+    QVERIFY(f.window->sessions().save(path));
     const auto saved = app::load_session(path.toStdString());
     QVERIFY(saved.has_value());
     QVERIFY(!saved->searches.empty());
     QCOMPARE(saved->searches.back().scenario.settings.factors.inter_bandwidth, 4.0);
     // Removing them ends the work.
     f.window->actions()[app::ActionId::clear_pinned]->trigger();
-    QVERIFY(QTest::qWaitFor([&] { return !f.window->tasks().busy(); }, 60000));
+    QVERIFY(QTest::qWaitFor([&] { return !f.window->work().tasks.busy(); }, 60000));
     QVERIFY(f.document().pinned().empty());
   }
 
@@ -97,15 +97,15 @@ class StudyWindowTest : public QObject {
     WindowFixture f;
     QVERIFY(f.open());
     const QString path = f.folder.filePath(QStringLiteral("plain.turnpoint"));
-    QVERIFY(f.window->save_session(path));
+    QVERIFY(f.window->sessions().save(path));
     fake_world().exact_ms = 200;
-    f.window->open_study(index_of("hidden-size"));
+    f.window->sessions().open_study(index_of("hidden-size"));
     QVERIFY(QTest::qWaitFor([&] { return !f.document().pinned().empty(); }, 60000));
-    f.window->open_session(path);
+    f.window->sessions().open(path);
     QVERIFY(QTest::qWaitFor([&] { return f.document().pinned().empty(); }, 60000));
     QVERIFY(f.settle());
     QVERIFY(f.document().pinned().empty());
-    QVERIFY(f.window->notes_view()->notes().isEmpty());
+    QVERIFY(part<views::NotesView>(f.window)->notes().isEmpty());
   }
 
   void start_page_and_menu_list_every_study() {
@@ -133,7 +133,7 @@ class StudyWindowTest : public QObject {
 
   void the_parallelism_study_opens_on_its_tab() {
     WindowFixture f;
-    f.window->open_study(index_of("parallelism-transformer"));
+    f.window->sessions().open_study(index_of("parallelism-transformer"));
     QVERIFY(f.settle());
     QVERIFY(in_front(*f.window, "parallelism"));
   }
@@ -141,18 +141,18 @@ class StudyWindowTest : public QObject {
   void notes_are_written_saved_and_read() {
     WindowFixture f;
     QVERIFY(f.open());
-    views::NotesView& notes = *f.window->notes_view();
+    views::NotesView& notes = *part<views::NotesView>(f.window);
     QVERIFY(notes.page()->toPlainText().contains(QStringLiteral("No notes")));
     QVERIFY(notes.notes().isEmpty());
     notes.edit_button()->setChecked(true);
     notes.editor()->setPlainText(QStringLiteral("# Mine\n\nTwo *words*, <b>no tags</b>."));
     const QString path = f.folder.filePath(QStringLiteral("noted.turnpoint"));
-    QVERIFY(f.window->save_session(path));  // while still writing
+    QVERIFY(f.window->sessions().save(path));  // while still writing
     notes.edit_button()->setChecked(false);
     QVERIFY(notes.page()->toPlainText().contains(QStringLiteral("Two words")));
     QVERIFY(notes.page()->toPlainText().contains(QStringLiteral("<b>")));
     notes.set_notes({}, {});
-    f.window->open_session(path);
+    f.window->sessions().open(path);
     QVERIFY(f.settle());
     QCOMPARE(notes.notes(), QStringLiteral("# Mine\n\nTwo *words*, <b>no tags</b>."));
     QVERIFY(notes.page()->toHtml().contains(QStringLiteral("Mine")));

@@ -28,11 +28,11 @@ QString decoder(Real& real) {
 }
 
 const views::Message* message_with(Real& real, const char* words) {
-  const views::Message* message = real.window->messages()->current();
+  const views::Message* message = real.window->voice().bar().current();
   return message && message->what.contains(QString::fromLatin1(words)) ? message : nullptr;
 }
 
-const Settings& settings_of(Real& real) { return real.window->document().scenario()->settings; }
+const Settings& settings_of(Real& real) { return real.window->work().document.scenario()->settings; }
 
 }  // namespace
 
@@ -42,9 +42,9 @@ class TakenWindowTest : public QObject {
  private slots:
   void another_model_takes_its_own_and_says_so() {
     Real real;
-    real.window->open_scenario("builtin:lenet", "v100-16gb-1x2", 0);
+    real.window->opener().open_scenario("builtin:lenet", "v100-16gb-1x2", 0);
     QVERIFY(real.settle());
-    real.window->document().set_option("batch", 7, 0);
+    real.window->work().document.set_option("batch", 7, 0);
     QVERIFY(real.settle());
     auto* note = real.child<QLabel>("taken_note");
     QVERIFY(note->text().isEmpty());
@@ -55,27 +55,28 @@ class TakenWindowTest : public QObject {
     QVERIFY(note->toolTip().contains(QStringLiteral("torch_dtype says bfloat16")));
     QVERIFY(message_with(real, "precision bf16 (torch_dtype says bfloat16), batch 256 (the default)"));
     // What the user chooses is the user's.
-    real.window->document().set_option("precision", 0, 0);
+    real.window->work().document.set_option("precision", 0, 0);
     QVERIFY(real.settle());
     QCOMPARE(note->text(), QStringLiteral("sequence 512: its own"));
-    real.window->document().set_option("batch", 32, 0);
+    real.window->work().document.set_option("batch", 32, 0);
     QVERIFY(real.settle());
     QCOMPARE(settings_of(real).precision, Precision::fp32);
     QCOMPARE(settings_of(real).batch, std::int64_t(32));
     QCOMPARE(note->text(), QStringLiteral("sequence 512: its own"));
-    real.window->document().undo_stack().undo();
-    real.window->document().undo_stack().undo();
+    real.window->work().document.undo_stack().undo();
+    real.window->work().document.undo_stack().undo();
     QVERIFY(real.settle());
     QCOMPARE(note->text(), QStringLiteral("bf16, sequence 512: its own"));
   }
 
   void a_batch_that_fits_is_offered_and_taken() {
     Real real;
-    real.window->open_scenario(decoder(real).toStdString(), "v100-16gb-1x2", 0);
+    real.window->opener().open_scenario(decoder(real).toStdString(), "v100-16gb-1x2", 0);
     QVERIFY(real.settle());
-    const auto& points = real.window->runner().find("ft")->result->points;
-    real.window->document().set_option("memory-limit", double(points.front().memory_bytes / 3), 0);
-    QVERIFY(QTest::qWaitFor([&] { return message_with(real, "No plan of the checked methods fits") != nullptr; }, 60000));
+    const auto& points = real.window->work().runner.find("ft")->result->points;
+    real.window->work().document.set_option("memory-limit", double(points.front().memory_bytes / 3), 0);
+    QVERIFY(
+        QTest::qWaitFor([&] { return message_with(real, "No plan of the checked methods fits") != nullptr; }, 60000));
     QVERIFY(real.settle());
     const views::Message* message = message_with(real, "No plan of the checked methods fits");
     QVERIFY(message && message->action.startsWith(QStringLiteral("Use batch ")));
@@ -84,14 +85,14 @@ class TakenWindowTest : public QObject {
     QVERIFY(real.settle());
     QVERIFY(!message_with(real, "No plan of the checked methods fits"));
     bool fits = false;
-    for (const auto& series : real.window->chart()->data().series)
+    for (const auto& series : part<views::FrontierChart>(real.window)->data().series)
       fits = fits || (series.result && series.result->fastest_that_fits());
     QVERIFY(fits);
   }
 
   void settings_of_a_method_add_a_variant_beside_it() {
     Real real;
-    real.window->open_scenario(decoder(real).toStdString(), "v100-16gb-2x2", 0);
+    real.window->opener().open_scenario(decoder(real).toStdString(), "v100-16gb-2x2", 0);
     QVERIFY(real.settle());
     auto* list = real.child<views::MethodsList>("methods_list");
     const auto index_of = [&](const QString& name) {
@@ -107,16 +108,16 @@ class TakenWindowTest : public QObject {
     settings->findChild<QComboBox*>(QStringLiteral("zero"))->setCurrentText(QStringLiteral("2"));
     settings->findChild<QPushButton*>(QStringLiteral("add_variant"))->click();
     QVERIFY(real.settle());
-    const auto* run = real.window->runner().find("fsdp:zero=2");
+    const auto* run = real.window->work().runner.find("fsdp:zero=2");
     QVERIFY(run && run->result && run->enabled);
     QVERIFY(index_of(QStringLiteral("fsdp:zero=2")).isValid());
-    QCOMPARE(real.window->runner().splits(), std::vector<std::string>{"fsdp:zero=2"});
+    QCOMPARE(real.window->work().runner.splits(), std::vector<std::string>{"fsdp:zero=2"});
     // Typed it is the same; changed it takes the place of what it was; removed it is gone.
     auto* line = real.child<QLineEdit>("split_line");
     QTest::keyClicks(line, QStringLiteral("fsdp group=node"));
     QTest::keyClick(line, Qt::Key_Return);
     QVERIFY(real.settle());
-    QVERIFY(real.window->runner().find("fsdp:group=node"));
+    QVERIFY(real.window->work().runner.find("fsdp:group=node"));
     list->setCurrentIndex(index_of(QStringLiteral("fsdp:group=node")));
     QTest::keyClick(list, Qt::Key_F2);
     QTRY_VERIFY(real.child<views::MethodSettings>("method_settings"));
@@ -125,11 +126,11 @@ class TakenWindowTest : public QObject {
     settings->findChild<QComboBox*>(QStringLiteral("zero"))->setCurrentText(QStringLiteral("1"));
     settings->findChild<QPushButton*>(QStringLiteral("add_variant"))->click();
     QVERIFY(real.settle());
-    QVERIFY(!real.window->runner().find("fsdp:group=node"));
-    QVERIFY(real.window->runner().find("fsdp:zero=1:group=node"));
+    QVERIFY(!real.window->work().runner.find("fsdp:group=node"));
+    QVERIFY(real.window->work().runner.find("fsdp:zero=1:group=node"));
     emit list->remove_requested(QStringLiteral("fsdp:zero=2"));
     QVERIFY(real.settle());
-    QVERIFY(!real.window->runner().find("fsdp:zero=2"));
+    QVERIFY(!real.window->work().runner.find("fsdp:zero=2"));
     QTest::keyClicks(line, QStringLiteral("fsdp zero=9"));
     QTest::keyClick(line, Qt::Key_Return);
     QVERIFY(real.child<QLabel>("split_note")->text().contains(QStringLiteral("zero expects one of 1, 2, 3")));

@@ -18,12 +18,11 @@
 #include <fstream>
 
 #include "app/document.h"
-#include "app/graph_tab.h"
-#include "app/main_window.h"
 #include "app/plan_loader.h"
 #include "app/schedule_loader.h"
 #include "app/search_runner.h"
 #include "app/simulated_clock.h"
+#include "app/tabs/graph_tab.h"
 #include "app/task_manager.h"
 #include "core/scenario/task_scenario.h"
 #include "core/schedule/plan_schedule.h"
@@ -54,7 +53,7 @@ class TaskGraphWindowTest : public QObject {
   void a_task_graph_opens_as_it_is() {
     Real real;
     QVERIFY(real.open(kSmall));
-    const ScenarioPtr& scenario = real.window->document().scenario();
+    const ScenarioPtr& scenario = real.window->work().document.scenario();
     QVERIFY(scenario && scenario->tasks);
     QCOMPARE(scenario->hardware, std::string(kFileHardware));
     QCOMPARE(scenario->cluster->devices(), 3);
@@ -66,12 +65,12 @@ class TaskGraphWindowTest : public QObject {
     QVERIFY(real.child<QLabel>("tasks_note")->isVisible());
     QCOMPARE(real.child<QComboBox>("hardware_box")->currentText(), QString("As the file says"));
     // Those that place come first; the others stand below with their reason.
-    const auto& rows = real.window->scenario_panel()->methods_model()->rows();
+    const auto& rows = part<views::ScenarioPanel>(real.window)->methods_model()->rows();
     QCOMPARE(rows.front().name, QString("pardnn"));
     QVERIFY(rows.front().enabled);
     QVERIFY(rows.back().status.contains("task graph"));
     // One marker per method, all simulated.
-    const views::ChartData& chart = real.window->chart()->data();
+    const views::ChartData& chart = part<views::FrontierChart>(real.window)->data();
     QVERIFY(chart.markers_only());
     QCOMPARE(chart.subject()->method, std::string("pardnn"));
     QCOMPARE(chart.clock, Clock::simulated);
@@ -86,17 +85,17 @@ class TaskGraphWindowTest : public QObject {
     QVERIFY(real.open(kSmall));
     QVERIFY(real.schedule());
     QCOMPARE(real.schedule()->makespan_s, real.point("pardnn").time_s);
-    QVERIFY(real.window->tabs().graph->shows_tasks());
-    QVERIFY(real.window->loader().placement());
-    QVERIFY(real.window->plan_panel()->findChild<QLabel*>("picked_time")->text().contains("s"));
+    QVERIFY(tab<app::GraphTab>(real.window)->shows_tasks());
+    QVERIFY(real.window->work().loader.placement());
+    QVERIFY(part<views::PlanPanel>(real.window)->findChild<QLabel*>("picked_time")->text().contains("s"));
     // Another marker, by the mouse: its schedule follows.
     for (const char* name : {"single-device", "heft", "layered-expert"}) {
       if (real.point(name) == real.point("pardnn")) continue;
       real.click(name);
-      QCOMPARE(real.window->document().selection().point()->method, std::string(name));
+      QCOMPARE(real.window->work().document.selection().point()->method, std::string(name));
       QVERIFY(real.settle());
       QCOMPARE(real.schedule()->makespan_s, real.point(name).time_s);
-      QCOMPARE(real.window->loader().placement()->method, std::string(name));
+      QCOMPARE(real.window->work().loader.placement()->method, std::string(name));
       return;
     }
     QFAIL("all methods found the same");
@@ -105,7 +104,7 @@ class TaskGraphWindowTest : public QObject {
   void a_picked_task_stays_picked_from_placement_to_placement() {
     Real real;
     QVERIFY(real.open(real.random_graph(4, 60)));
-    views::SelectionModel& selection = real.window->document().selection();
+    views::SelectionModel& selection = real.window->work().document.selection();
     selection.pick_tasks({7});
     for (const char* name : {"single-device", "heft", "layered-expert"}) {
       const SchedulePtr before = real.schedule();
@@ -113,7 +112,7 @@ class TaskGraphWindowTest : public QObject {
       QVERIFY(QTest::qWaitFor([&] { return real.schedule() && real.schedule() != before; }, 60000));
       QVERIFY(real.settle());
       QCOMPARE(selection.tasks(), std::set<TaskIndex>({7}));
-      QVERIFY(!real.window->tabs().timeline->canvas()->view().picked->empty());
+      QVERIFY(!part<views::TimelineView>(real.window)->canvas()->view().picked->empty());
     }
     QVERIFY(real.open(real.random_graph(5, 60)));
     QVERIFY(selection.tasks().empty());
@@ -121,11 +120,11 @@ class TaskGraphWindowTest : public QObject {
 
   void a_stopped_schedule_comes_with_the_next_look() {
     Real real;
-    real.window->open_scenario("builtin:lenet", "v100-16gb-1x4", 0);
+    real.window->opener().open_scenario("builtin:lenet", "v100-16gb-1x4", 0);
     QVERIFY(real.settle());
     real.child<QDockWidget>("timeline")->raise();
-    QVERIFY(QTest::qWaitFor([&] { return !real.window->tasks().tasks().empty() || real.schedule(); }, 60000));
-    real.window->tasks().cancel_all();
+    QVERIFY(QTest::qWaitFor([&] { return !real.window->work().tasks.tasks().empty() || real.schedule(); }, 60000));
+    real.window->work().tasks.cancel_all();
     QVERIFY(real.settle());
     if (!real.schedule()) {
       real.child<QDockWidget>("graph")->raise();
@@ -138,13 +137,13 @@ class TaskGraphWindowTest : public QObject {
   void keys_walk_through_the_markers_by_memory() {
     Real real;
     QVERIFY(real.open(real.random_graph(4, 60)));
-    auto* chart = real.window->chart();
+    auto* chart = part<views::FrontierChart>(real.window);
     chart->setFocus();
     QTest::keyClick(chart, Qt::Key_Home);
     std::vector<std::int64_t> seen;
     std::set<std::string> methods;
     for (std::size_t i = 0; i < chart->data().series.size(); ++i) {
-      const auto point = real.window->document().selection().point();
+      const auto point = real.window->work().document.selection().point();
       methods.insert(point->method);
       seen.push_back(real.point(point->method).memory_bytes);
       QTest::keyClick(chart, Qt::Key_Right);
@@ -157,18 +156,18 @@ class TaskGraphWindowTest : public QObject {
   void devices_are_edited_and_undone() {
     Real real;
     QVERIFY(real.open(real.random_graph(1, 80)));
-    QCOMPARE(real.window->document().scenario()->cluster->devices(), kDefaultPlacementDevices);
+    QCOMPARE(real.window->work().document.scenario()->cluster->devices(), kDefaultPlacementDevices);
     auto* devices = real.child<QSpinBox>("devices");
     devices->setFocus();
     devices->selectAll();
     QTest::keyClicks(devices, "4");
     QTest::keyClick(devices, Qt::Key_Return);
-    QVERIFY(QTest::qWaitFor([&] { return real.window->document().scenario()->cluster->devices() == 4; }, 60000));
+    QVERIFY(QTest::qWaitFor([&] { return real.window->work().document.scenario()->cluster->devices() == 4; }, 60000));
     QVERIFY(real.settle());
     QCOMPARE(real.schedule()->devices.size(), std::size_t(4));
     action(real, "undo")->trigger();
     QVERIFY(real.settle());
-    QCOMPARE(real.window->document().scenario()->cluster->devices(), kDefaultPlacementDevices);
+    QCOMPARE(real.window->work().document.scenario()->cluster->devices(), kDefaultPlacementDevices);
     QCOMPARE(real.schedule()->devices.size(), std::size_t(kDefaultPlacementDevices));
     QCOMPARE(devices->value(), kDefaultPlacementDevices);
   }
@@ -176,10 +175,10 @@ class TaskGraphWindowTest : public QObject {
   void more_devices_than_the_file_has_are_refused_in_words() {
     Real real;
     QVERIFY(real.open(kSmall));
-    real.window->document().set_option("devices", 5, 0);
-    QVERIFY(QTest::qWaitFor([&] { return real.window->messages()->count() == 1; }, 60000));
-    QVERIFY(real.window->messages()->current()->what.contains("describes 3"));
-    QCOMPARE(real.window->document().scenario()->cluster->devices(), 3);
+    real.window->work().document.set_option("devices", 5, 0);
+    QVERIFY(QTest::qWaitFor([&] { return real.window->voice().bar().count() == 1; }, 60000));
+    QVERIFY(real.window->voice().bar().current()->what.contains("describes 3"));
+    QCOMPARE(real.window->work().document.scenario()->cluster->devices(), 3);
     QVERIFY(real.settle());
   }
 
@@ -187,27 +186,27 @@ class TaskGraphWindowTest : public QObject {
   void devices_of_different_memory_have_no_common_line() {
     Real real;
     QVERIFY(real.open(kSmall));
-    QVERIFY(real.window->chart()->data().own_limits);
-    QCOMPARE(real.window->chart()->data().memory_limit, std::int64_t(0));
-    real.window->document().set_option("devices", 2, 0);
-    QVERIFY(QTest::qWaitFor([&] { return real.window->document().scenario()->cluster->devices() == 2; }, 60000));
+    QVERIFY(part<views::FrontierChart>(real.window)->data().own_limits);
+    QCOMPARE(part<views::FrontierChart>(real.window)->data().memory_limit, std::int64_t(0));
+    real.window->work().document.set_option("devices", 2, 0);
+    QVERIFY(QTest::qWaitFor([&] { return real.window->work().document.scenario()->cluster->devices() == 2; }, 60000));
     QVERIFY(real.settle());
-    QVERIFY(!real.window->chart()->data().own_limits);
-    QCOMPARE(real.window->chart()->data().memory_limit, std::int64_t(1000));
+    QVERIFY(!part<views::FrontierChart>(real.window)->data().own_limits);
+    QCOMPARE(part<views::FrontierChart>(real.window)->data().memory_limit, std::int64_t(1000));
   }
 
   void a_slider_moves_the_markers() {
     Real real;
     QVERIFY(real.open(real.random_graph(2, 80)));
     const double before = real.point("pardnn").time_s;
-    views::SliderRow* row = real.window->scenario_panel()->slider_row("device-speed-scale");
+    views::SliderRow* row = part<views::ScenarioPanel>(real.window)->slider_row("device-speed-scale");
     row->slider()->setFocus();
     for (int i = 0; i < 5; ++i) QTest::keyClick(row->slider(), Qt::Key_PageUp);
-    QVERIFY(real.window->document().scenario()->settings.factors.device_speed > 1);
+    QVERIFY(real.window->work().document.scenario()->settings.factors.device_speed > 1);
     QVERIFY(real.settle());
     QVERIFY(real.point("pardnn").time_s < before);
-    QVERIFY(!real.window->runner().find("pardnn")->coarse);
-    QCOMPARE(real.schedule()->makespan_s, real.point(real.window->document().selection().point()->method).time_s);
+    QVERIFY(!real.window->work().runner.find("pardnn")->coarse);
+    QCOMPARE(real.schedule()->makespan_s, real.point(real.window->work().document.selection().point()->method).time_s);
   }
 
   void a_memory_limit_is_typed_where_the_file_states_none() {
@@ -215,16 +214,17 @@ class TaskGraphWindowTest : public QObject {
     QVERIFY(real.open(real.random_graph(6, 80)));
     auto* line = real.child<QLineEdit>("memory_limit_line");
     QVERIFY(line->isVisible());
-    QVERIFY(!real.window->scenario_panel()->slider_row("device-memory-scale")->slider()->isEnabled());
-    QCOMPARE(real.window->chart()->data().memory_limit, std::int64_t(0));
+    QVERIFY(!part<views::ScenarioPanel>(real.window)->slider_row("device-memory-scale")->slider()->isEnabled());
+    QCOMPARE(part<views::FrontierChart>(real.window)->data().memory_limit, std::int64_t(0));
     line->setFocus();
     QTest::keyClicks(line, "1");  // a byte holds nothing
     QTest::keyClick(line, Qt::Key_Return);
-    QVERIFY(QTest::qWaitFor([&] { return real.window->document().scenario()->settings.memory_limit == 1; }, 60000));
+    QVERIFY(
+        QTest::qWaitFor([&] { return real.window->work().document.scenario()->settings.memory_limit == 1; }, 60000));
     QVERIFY(real.settle());
     QVERIFY(!real.point("pardnn").fits);
-    QCOMPARE(real.window->chart()->data().memory_limit, std::int64_t(1));
-    QVERIFY(real.window->loader().placement()->shortage.has_value());
+    QCOMPARE(part<views::FrontierChart>(real.window)->data().memory_limit, std::int64_t(1));
+    QVERIFY(real.window->work().loader.placement()->shortage.has_value());
     action(real, "undo")->trigger();
     QVERIFY(real.settle());
     QVERIFY(real.point("pardnn").fits);
@@ -237,62 +237,62 @@ class TaskGraphWindowTest : public QObject {
     {
       Real real;
       QVERIFY(real.open(graph));
-      real.window->document().set_option("devices", 2, 0);
-      QVERIFY(QTest::qWaitFor([&] { return real.window->document().scenario()->cluster->devices() == 2; }, 60000));
+      real.window->work().document.set_option("devices", 2, 0);
+      QVERIFY(QTest::qWaitFor([&] { return real.window->work().document.scenario()->cluster->devices() == 2; }, 60000));
       QVERIFY(real.settle());
-      real.window->runner().set_enabled("round-robin", true);
+      real.window->work().runner.set_enabled("round-robin", true);
       QVERIFY(real.settle());
-      QVERIFY(real.window->save_session(path));
+      QVERIFY(real.window->sessions().save(path));
     }
     Real real;
     QVERIFY(real.open(path));
-    QCOMPARE(real.window->document().scenario()->hardware, std::string(kFileHardware));
-    QCOMPARE(real.window->document().scenario()->cluster->devices(), 2);
-    QVERIFY(real.window->runner().find("round-robin")->result);
+    QCOMPARE(real.window->work().document.scenario()->hardware, std::string(kFileHardware));
+    QCOMPARE(real.window->work().document.scenario()->cluster->devices(), 2);
+    QVERIFY(real.window->work().runner.find("round-robin")->result);
     QVERIFY(real.schedule());
     // A model after that needs hardware, and nobody has named any.
-    real.window->document().open_model("builtin:lenet");
+    real.window->work().document.open_model("builtin:lenet");
     QVERIFY(real.settle());
-    QVERIFY(!real.window->document().scenario()->tasks);
-    QCOMPARE(real.window->document().scenario()->hardware, std::string("v100-16gb-2x8"));
+    QVERIFY(!real.window->work().document.scenario()->tasks);
+    QCOMPARE(real.window->work().document.scenario()->hardware, std::string("v100-16gb-2x8"));
   }
 
   void between_models_and_task_graphs() {
     Real real;
-    real.window->open_scenario("builtin:lenet", "v100-16gb-1x4", 0);
+    real.window->opener().open_scenario("builtin:lenet", "v100-16gb-1x4", 0);
     QVERIFY(real.settle());
-    QVERIFY(!real.window->runner().find("pardnn")->enabled);
-    QVERIFY(!real.window->tabs().graph->shows_tasks());
+    QVERIFY(!real.window->work().runner.find("pardnn")->enabled);
+    QVERIFY(!tab<app::GraphTab>(real.window)->shows_tasks());
     QVERIFY(real.open(kSmall));
-    QVERIFY(real.window->runner().find("pardnn")->enabled);
-    QVERIFY(!real.window->runner().find("ft")->refusal.empty());
-    QVERIFY(real.window->tabs().graph->shows_tasks());
+    QVERIFY(real.window->work().runner.find("pardnn")->enabled);
+    QVERIFY(!real.window->work().runner.find("ft")->refusal.empty());
+    QVERIFY(tab<app::GraphTab>(real.window)->shows_tasks());
     // Back: the hardware that was there before, every split as it was.
-    real.window->document().open_model("builtin:lenet");
+    real.window->work().document.open_model("builtin:lenet");
     QVERIFY(real.settle());
-    QCOMPARE(real.window->document().scenario()->hardware, std::string("v100-16gb-1x4"));
-    QVERIFY(!real.window->runner().find("pardnn")->enabled);
-    QVERIFY(real.window->runner().find("ft")->refusal.empty());
-    QVERIFY(!real.window->tabs().graph->shows_tasks());
+    QCOMPARE(real.window->work().document.scenario()->hardware, std::string("v100-16gb-1x4"));
+    QVERIFY(!real.window->work().runner.find("pardnn")->enabled);
+    QVERIFY(real.window->work().runner.find("ft")->refusal.empty());
+    QVERIFY(!tab<app::GraphTab>(real.window)->shows_tasks());
     QVERIFY(real.child<QWidget>("batch")->isEnabled());
     action(real, "undo")->trigger();
     QVERIFY(real.settle());
-    QVERIFY(real.window->document().scenario()->tasks);
-    QVERIFY(real.window->tabs().graph->shows_tasks());
+    QVERIFY(real.window->work().document.scenario()->tasks);
+    QVERIFY(tab<app::GraphTab>(real.window)->shows_tasks());
   }
 
   void a_task_graph_goes_onto_real_hardware() {
     Real real;
     QVERIFY(real.open(real.random_graph(9, 60)));
-    real.window->document().open_hardware("v100-16gb-2x8");
+    real.window->work().document.open_hardware("v100-16gb-2x8");
     QVERIFY(real.settle());
-    QCOMPARE(real.window->document().scenario()->cluster->devices(), 16);
+    QCOMPARE(real.window->work().document.scenario()->cluster->devices(), 16);
     QCOMPARE(real.schedule()->devices.size(), std::size_t(16));
-    QVERIFY(real.window->chart()->data().memory_limit > 0);
+    QVERIFY(part<views::FrontierChart>(real.window)->data().memory_limit > 0);
     QVERIFY(!real.child<QLineEdit>("memory_limit_line")->isVisible());
-    real.window->document().open_hardware(kFileHardware);
+    real.window->work().document.open_hardware(kFileHardware);
     QVERIFY(real.settle());
-    QCOMPARE(real.window->document().scenario()->cluster->devices(), kDefaultPlacementDevices);
+    QCOMPARE(real.window->work().document.scenario()->cluster->devices(), kDefaultPlacementDevices);
   }
 
   void dropped_profiles_of_text_open() {
@@ -308,76 +308,76 @@ class TaskGraphWindowTest : public QObject {
     data.setUrls({QUrl::fromLocalFile(path)});
     QDropEvent drop(QPointF(100, 100), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
     static_cast<QObject*>(real.window.get())->event(&drop);
-    QVERIFY(QTest::qWaitFor([&] { return real.window->document().scenario() != nullptr; }, 60000));
+    QVERIFY(QTest::qWaitFor([&] { return real.window->work().document.scenario() != nullptr; }, 60000));
     QVERIFY(real.settle());
-    QVERIFY(real.window->document().scenario()->tasks);
+    QVERIFY(real.window->work().document.scenario()->tasks);
   }
 
   void broken_graphs_lose_nothing() {
     Real real;
     QVERIFY(real.open(kSmall));
-    const ScenarioPtr before = real.window->document().scenario();
+    const ScenarioPtr before = real.window->work().document.scenario();
     const QString path = real.folder.filePath("cycle.json");
     std::ofstream(path.toStdString())
         << R"({"format": "turnpoint/task-graph@1", "tasks": [{"name": "a"}, {"name": "b"}],
       "edges": [{"from": 0, "to": 1}, {"from": 1, "to": 0}]})";
-    real.window->open_path(path);
-    QVERIFY(QTest::qWaitFor([&] { return real.window->messages()->count() == 1; }, 60000));
-    QVERIFY(real.window->messages()->current()->what.contains("cycle", Qt::CaseInsensitive));
-    QCOMPARE(real.window->document().scenario(), before);
+    real.window->opener().open_path(path);
+    QVERIFY(QTest::qWaitFor([&] { return real.window->voice().bar().count() == 1; }, 60000));
+    QVERIFY(real.window->voice().bar().current()->what.contains("cycle", Qt::CaseInsensitive));
+    QCOMPARE(real.window->work().document.scenario(), before);
     QVERIFY(real.settle());
     QVERIFY(real.schedule());
   }
 
   void a_model_s_placements_share_the_tabs() {
     Real real;
-    real.window->open_scenario("builtin:lenet", "v100-16gb-1x4", 0);
+    real.window->opener().open_scenario("builtin:lenet", "v100-16gb-1x4", 0);
     QVERIFY(real.settle());
-    real.window->runner().set_enabled("pardnn", true);
+    real.window->work().runner.set_enabled("pardnn", true);
     QVERIFY(real.settle());
-    real.window->document().selection().pick_point(views::PickedPoint{"pardnn", 0});
+    real.window->work().document.selection().pick_point(views::PickedPoint{"pardnn", 0});
     QVERIFY(real.settle());
-    QVERIFY(real.window->tabs().graph->shows_tasks());
+    QVERIFY(tab<app::GraphTab>(real.window)->shows_tasks());
     QVERIFY(real.schedule() && !real.schedule()->operator_of.empty());
     // An operator picked anywhere is its tasks, and the other way round.
     const OperatorId op = real.schedule()->operator_of.back();
-    real.window->document().selection().pick_operators({op});
-    for (const TaskIndex task : real.window->document().selection().tasks())
+    real.window->work().document.selection().pick_operators({op});
+    for (const TaskIndex task : real.window->work().document.selection().tasks())
       QCOMPARE(real.schedule()->operator_of[task], op);
-    QVERIFY(!real.window->document().selection().tasks().empty());
-    real.window->document().selection().pick_point(views::PickedPoint{"ft", 0});
+    QVERIFY(!real.window->work().document.selection().tasks().empty());
+    real.window->work().document.selection().pick_point(views::PickedPoint{"ft", 0});
     QVERIFY(real.settle());
-    QVERIFY(!real.window->tabs().graph->shows_tasks());
-    QVERIFY(real.window->loader().plan());
+    QVERIFY(!tab<app::GraphTab>(real.window)->shows_tasks());
+    QVERIFY(real.window->work().loader.plan());
   }
 
   void sharding_plans_have_schedules_while_somebody_looks() {
     Real real;
     action(real, "plan_dock")->trigger();  // hidden: it shows the schedule's peak
-    real.window->open_scenario("builtin:lenet", "v100-16gb-1x4", 0);
+    real.window->opener().open_scenario("builtin:lenet", "v100-16gb-1x4", 0);
     QVERIFY(real.settle());
     QVERIFY(!real.schedule());
     real.child<QDockWidget>("timeline")->raise();
     QVERIFY(QTest::qWaitFor([&] { return real.schedule() != nullptr; }, 60000));
     QVERIFY(real.settle());
-    const auto simulated = simulate_plan(*real.window->document().scenario(), *real.window->loader().plan());
+    const auto simulated = simulate_plan(*real.window->work().document.scenario(), *real.window->work().loader.plan());
     QCOMPARE(real.schedule()->makespan_s, simulated);
-    QVERIFY(!real.window->tabs().timeline->words().isEmpty());
+    QVERIFY(!part<views::TimelineView>(real.window)->words().isEmpty());
   }
 
   void the_clock_switch_moves_every_sharding_point() {
     Real real;
-    real.window->open_scenario("builtin:lenet", "v100-16gb-1x4", 0);
+    real.window->opener().open_scenario("builtin:lenet", "v100-16gb-1x4", 0);
     QVERIFY(real.settle());
-    const views::ChartData before = real.window->chart()->data();
+    const views::ChartData before = part<views::FrontierChart>(real.window)->data();
     QCOMPARE(before.clock, Clock::additive);
     action(real, "simulated_clock")->trigger();
     QVERIFY(real.settle());
-    const views::ChartData& after = real.window->chart()->data();
+    const views::ChartData& after = part<views::FrontierChart>(real.window)->data();
     QCOMPARE(after.clock, Clock::simulated);
     QCOMPARE(after.series.size(), before.series.size());
     for (const views::ChartSeries& series : after.series) {
-      const ResultPtr& result = real.window->runner().find(series.method)->result;
+      const ResultPtr& result = real.window->work().runner.find(series.method)->result;
       QCOMPARE(series.result->points.size(), result->points.size());
       std::size_t drawn = 0;
       for (std::size_t i = 0; i < result->points.size(); ++i) {
@@ -389,34 +389,36 @@ class TaskGraphWindowTest : public QObject {
       }
       QVERIFY(drawn > 0 && drawn <= app::SimulatedClock::kMost);
     }
-    QVERIFY(real.window->plan_panel()->findChild<QLabel*>("picked_where")->text().contains("simulated"));
+    QVERIFY(part<views::PlanPanel>(real.window)->findChild<QLabel*>("picked_where")->text().contains("simulated"));
     action(real, "simulated_clock")->trigger();
     QVERIFY(real.settle());
-    QCOMPARE(real.window->chart()->data(), before);
+    QCOMPARE(part<views::FrontierChart>(real.window)->data(), before);
   }
 
   void the_clock_follows_a_slider() {
     Real real;
-    real.window->open_scenario("builtin:lenet", "v100-16gb-1x4", 0);
+    real.window->opener().open_scenario("builtin:lenet", "v100-16gb-1x4", 0);
     QVERIFY(real.settle());
     action(real, "pin")->trigger();
-    QVERIFY(!real.window->chart()->data().pinned.empty());
+    QVERIFY(!part<views::FrontierChart>(real.window)->data().pinned.empty());
     action(real, "simulated_clock")->trigger();
     QVERIFY(real.settle());
     // Plain sums that were pinned are no company for simulated figures.
-    QVERIFY(real.window->chart()->data().pinned.empty());
+    QVERIFY(part<views::FrontierChart>(real.window)->data().pinned.empty());
     QVERIFY(!action(real, "pin")->isEnabled());
-    const double before = real.window->chart()->data().find("data-parallel")->result->points[0].time_s;
-    views::SliderRow* row = real.window->scenario_panel()->slider_row("device-speed-scale");
+    const double before =
+        part<views::FrontierChart>(real.window)->data().find("data-parallel")->result->points[0].time_s;
+    views::SliderRow* row = part<views::ScenarioPanel>(real.window)->slider_row("device-speed-scale");
     row->slider()->setFocus();
     for (int i = 0; i < 4; ++i) QTest::keyClick(row->slider(), Qt::Key_PageUp);
     QVERIFY(real.settle());
-    const views::ChartSeries* moved = real.window->chart()->data().find("data-parallel");
+    const views::ChartSeries* moved = part<views::FrontierChart>(real.window)->data().find("data-parallel");
     QVERIFY(moved->result->points[0].time_s < before);
-    QCOMPARE(moved->result->scenario, real.window->document().scenario());
-    QCOMPARE(real.window->chart()->data().subject()->result->scenario, real.window->document().scenario());
+    QCOMPARE(moved->result->scenario, real.window->work().document.scenario());
+    QCOMPARE(part<views::FrontierChart>(real.window)->data().subject()->result->scenario,
+             real.window->work().document.scenario());
     action(real, "simulated_clock")->trigger();
-    QVERIFY(!real.window->chart()->data().pinned.empty());
+    QVERIFY(!part<views::FrontierChart>(real.window)->data().pinned.empty());
     QVERIFY(real.settle());
   }
 
@@ -425,26 +427,26 @@ class TaskGraphWindowTest : public QObject {
     const QString path = folder.filePath("clock.turnpoint");
     {
       Real real;
-      real.window->open_scenario("builtin:lenet", "v100-16gb-1x4", 0);
+      real.window->opener().open_scenario("builtin:lenet", "v100-16gb-1x4", 0);
       QVERIFY(real.settle());
       action(real, "simulated_clock")->trigger();
       QVERIFY(real.settle());
-      QVERIFY(real.window->save_session(path));
+      QVERIFY(real.window->sessions().save(path));
     }
     Real real;
     QVERIFY(real.open(path));
     QVERIFY(action(real, "simulated_clock")->isChecked());
-    QCOMPARE(real.window->chart()->data().clock, Clock::simulated);
-    QVERIFY(real.window->chart()->data().subject()->line);
+    QCOMPARE(part<views::FrontierChart>(real.window)->data().clock, Clock::simulated);
+    QVERIFY(part<views::FrontierChart>(real.window)->data().subject()->line);
   }
 
   void the_memory_line_is_dragged() {
     Real real;
     QVERIFY(real.open(real.random_graph(6, 80)));
     const std::int64_t limit = real.point("single-device").memory_bytes;
-    real.window->document().set_option("memory-limit", double(limit), 0);
+    real.window->work().document.set_option("memory-limit", double(limit), 0);
     QVERIFY(real.settle());
-    auto* chart = real.window->chart();
+    auto* chart = part<views::FrontierChart>(real.window);
     QCOMPARE(chart->data().memory_limit, limit);
     auto* plot = chart->findChild<QWidget*>(QString(), Qt::FindDirectChildrenOnly);
     const QPoint from = chart->limit_position(), to = from - QPoint(80, 0);
@@ -452,17 +454,17 @@ class TaskGraphWindowTest : public QObject {
     for (int i = 1; i <= 8; ++i) QTest::mouseMove(plot, from + (to - from) * i / 8);
     QTest::mouseRelease(plot, Qt::LeftButton, Qt::NoModifier, to);
     QVERIFY(real.settle());
-    const std::int64_t now = real.window->document().scenario()->settings.memory_limit;
+    const std::int64_t now = real.window->work().document.scenario()->settings.memory_limit;
     QVERIFY2(now > 0 && now < limit, qPrintable(QString::number(now)));
     QVERIFY(!real.point("single-device").fits);
     action(real, "undo")->trigger();  // one gesture, one step
     QVERIFY(real.settle());
-    QCOMPARE(real.window->document().scenario()->settings.memory_limit, limit);
+    QCOMPARE(real.window->work().document.scenario()->settings.memory_limit, limit);
   }
 
   void closing_while_everything_runs() {
     Real real;
-    real.window->open_path(real.random_graph(12, 20000));
+    real.window->opener().open_path(real.random_graph(12, 20000));
     QTest::qWait(30);
     real.window->close();
     real.window.reset();

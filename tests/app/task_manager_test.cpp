@@ -149,8 +149,8 @@ class TaskManagerTest : public QObject {
     tasks.start(
         QStringLiteral("a"), QStringLiteral("Search"), [](const RunContext&) { throw std::bad_alloc(); },
         [&](TaskOutcome outcome) { outcomes << outcome; });
-    tasks.start(
-        QStringLiteral("b"), QStringLiteral("Other"), work_for(5), [&](TaskOutcome outcome) { outcomes << outcome; });
+    tasks.start(QStringLiteral("b"), QStringLiteral("Other"), work_for(5),
+                [&](TaskOutcome outcome) { outcomes << outcome; });
     QTRY_COMPARE(outcomes.size(), 2);
     QVERIFY(outcomes.contains(TaskOutcome::failed) && outcomes.contains(TaskOutcome::finished));
     QCOMPARE(said, QStringList{"Search: there is not enough memory for this"});

@@ -37,7 +37,7 @@ class UnsavedTest : public QObject {
  private slots:
   void nothing_changed_nothing_asked() {
     WindowFixture f;
-    f.window->set_asks_before_leaving(true);
+    f.window->sessions().set_asks_before_leaving(true);
     QVERIFY(f.open());
     // Looking is no change, nor is a model that the work begins with.
     f.document().selection().pick_point(views::PickedPoint{"ft", 50});
@@ -50,7 +50,7 @@ class UnsavedTest : public QObject {
 
   void a_change_is_asked_about_and_its_undo_is_not() {
     WindowFixture f;
-    f.window->set_asks_before_leaving(true);
+    f.window->sessions().set_asks_before_leaving(true);
     QVERIFY(f.open());
     f.document().set_option("intra-bandwidth-scale", 0.5, 0);
     QVERIFY(f.settle());
@@ -67,10 +67,10 @@ class UnsavedTest : public QObject {
 
   void pins_methods_and_a_second_model_count() {
     WindowFixture f;
-    f.window->set_asks_before_leaving(true);
+    f.window->sessions().set_asks_before_leaving(true);
     QVERIFY(f.open());
     const QString path = f.folder.filePath(QStringLiteral("a.turnpoint"));
-    QVERIFY(f.window->save_session(path));
+    QVERIFY(f.window->sessions().save(path));
     const auto asked = [&](const char* about) {
       const bool open = !f.window->close();
       QMessageBox* box = question(f);
@@ -79,13 +79,13 @@ class UnsavedTest : public QObject {
     };
     f.window->actions()[ActionId::pin]->trigger();
     QVERIFY(asked("pinned frontiers"));
-    QVERIFY(f.window->save_session(path));
+    QVERIFY(f.window->sessions().save(path));
     f.runner().set_enabled("optcnn", false);
     QVERIFY(asked("methods"));
-    QVERIFY(f.window->save_session(path));
-    f.window->notes_view()->set_notes({}, QStringLiteral("measured on Monday"));
+    QVERIFY(f.window->sessions().save(path));
+    part<views::NotesView>(f.window)->set_notes({}, QStringLiteral("measured on Monday"));
     QVERIFY(asked("notes"));
-    QVERIFY(f.window->save_session(path));
+    QVERIFY(f.window->sessions().save(path));
     // Of a session that is in a file, another model is a change.
     f.document().open_model("builtin:gpt2");
     QVERIFY(f.settle());
@@ -97,10 +97,10 @@ class UnsavedTest : public QObject {
 
   void saved_work_is_in_the_file_and_the_window_closes() {
     WindowFixture f;
-    f.window->set_asks_before_leaving(true);
+    f.window->sessions().set_asks_before_leaving(true);
     QVERIFY(f.open());
     const QString path = f.folder.filePath(QStringLiteral("a.turnpoint"));
-    QVERIFY(f.window->save_session(path));
+    QVERIFY(f.window->sessions().save(path));
     f.window->actions()[ActionId::pin]->trigger();
     QVERIFY(!f.window->close());
     QVERIFY(question(f)->text().contains(QStringLiteral("a.turnpoint")));
@@ -113,7 +113,7 @@ class UnsavedTest : public QObject {
 
   void discarded_work_is_gone_without_a_second_question() {
     WindowFixture f;
-    f.window->set_asks_before_leaving(true);
+    f.window->sessions().set_asks_before_leaving(true);
     QVERIFY(f.open());
     f.window->actions()[ActionId::pin]->trigger();
     QVERIFY(!f.window->close());
@@ -123,20 +123,20 @@ class UnsavedTest : public QObject {
 
   void another_session_asks_before_it_opens() {
     WindowFixture f;
-    f.window->set_asks_before_leaving(true);
+    f.window->sessions().set_asks_before_leaving(true);
     QVERIFY(f.open());
     const QString path = f.folder.filePath(QStringLiteral("other.turnpoint"));
-    QVERIFY(f.window->save_session(path));
+    QVERIFY(f.window->sessions().save(path));
     f.document().set_option("latency-scale", 2, 0);
     QVERIFY(f.settle());
-    f.window->open_path(path);
+    f.window->opener().open_path(path);
     QVERIFY(answer(f, QMessageBox::Cancel));
     QVERIFY(f.settle());
     QCOMPARE(f.scenario_settings().factors.latency, 2.0);
     // What cannot be opened asks nothing.
-    f.window->open_path(f.folder.filePath(QStringLiteral("none.turnpoint")));
+    f.window->opener().open_path(f.folder.filePath(QStringLiteral("none.turnpoint")));
     QVERIFY(!question(f));
-    f.window->open_path(path);
+    f.window->opener().open_path(path);
     QVERIFY(answer(f, QMessageBox::Discard));
     QTRY_COMPARE(f.scenario_settings().factors.latency, 1.0);
     QVERIFY(f.settle());
@@ -154,11 +154,11 @@ class UnsavedTest : public QObject {
     session.searches = {search, {"impossible", "no-such-method", session.scenario}};
     const QString path = f.folder.filePath(QStringLiteral("searches.turnpoint"));
     QVERIFY(app::save_session(session, path.toStdString()).has_value());
-    f.window->set_asks_before_leaving(true);
-    f.window->open_path(path);
+    f.window->sessions().set_asks_before_leaving(true);
+    f.window->opener().open_path(path);
     QTRY_COMPARE(f.document().pinned().size(), std::size_t(1));
     QVERIFY(f.settle());
-    QVERIFY(f.window->pinned_searches()->waiting().empty());
+    QVERIFY(f.window->work().pinned_searches.waiting().empty());
     QVERIFY(f.window->close());
     QVERIFY(!question(f));
   }

@@ -4,7 +4,7 @@
 #include <QTest>
 
 #include "app/real_window.h"
-#include "app/validation_page.h"
+#include "app/tabs/validation_tab.h"
 #include "views/validation/validation_view.h"
 
 using namespace turnpoint;
@@ -19,13 +19,13 @@ class ValidationBudgetTest : public QObject {
 
   void a_budget_is_given_in_the_page() {
     Real real;
-    real.window->open_scenario("builtin:lenet?batch=32", "v100-16gb-1x2", 0);
+    real.window->opener().open_scenario("builtin:lenet?batch=32", "v100-16gb-1x2", 0);
     QVERIFY(real.settle());
-    app::ValidationPage* page = real.window->validation_page();
+    app::ValidationTab* page = tab<app::ValidationTab>(real.window);
     QVERIFY2(page->refusal().isEmpty(), qPrintable(page->refusal()));
-    real.window->document().set_option("batch", 32768, 0);
+    real.window->work().document.set_option("batch", 32768, 0);
     QVERIFY(real.settle());
-    views::ValidationView* view = real.window->validation_view();
+    views::ValidationView* view = part<views::ValidationView>(real.window);
     view->restore_state({{"budget_s", 1}});
     const QString refusal = page->refusal();
     QVERIFY2(!refusal.isEmpty() && !refusal.contains("--"), qPrintable(refusal));

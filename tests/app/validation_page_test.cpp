@@ -12,13 +12,13 @@
 #include <QToolButton>
 #include <nlohmann/json.hpp>
 
-#include "app/hardware_page.h"
 #include "app/measure_dialog.h"
 #include "app/plan_loader.h"
 #include "app/real_window.h"
 #include "app/session.h"
+#include "app/tabs/hardware_tab.h"
+#include "app/tabs/validation_tab.h"
 #include "app/task_manager.h"
-#include "app/validation_page.h"
 #include "core/base/json.h"
 #include "validation/reports.h"
 #include "views/common/message_bar.h"
@@ -42,14 +42,14 @@ constexpr const char* kModel = "builtin:lenet?batch=32";
 constexpr const char* kHardware = "v100-16gb-1x2";
 
 struct Validating : Real {
-  Validating() { window->open_scenario(kModel, kHardware, 0); }
-  views::ValidationView& view() { return *window->validation_view(); }
-  app::ValidationPage& page() { return *window->validation_page(); }
+  Validating() { window->opener().open_scenario(kModel, kHardware, 0); }
+  views::ValidationView& view() { return *part<views::ValidationView>(window); }
+  app::ValidationTab& page() { return *tab<app::ValidationTab>(window); }
   QAction* run() { return action(*this, "validate"); }
   bool quiet() {
-    return QTest::qWaitFor([&] { return !window->validation_runner().running() && window->settled(); }, 300000);
+    return QTest::qWaitFor([&] { return !window->work().validations.running() && window->work().settled(); }, 300000);
   }
-  const views::Message* message() { return window->messages()->current(); }
+  const views::Message* message() { return window->voice().bar().current(); }
   /// The error on show, whole; empty without one.
   QString error() {
     const auto* shown = message();
@@ -106,18 +106,18 @@ class ValidationPageTest : public QObject {
     f.run()->trigger();
     QVERIFY(f.quiet());
     QVERIFY2(f.error().contains(said, Qt::CaseInsensitive), qPrintable(f.error()));
-    QCOMPARE(f.window->messages()->count(), 1);
+    QCOMPARE(f.window->voice().bar().count(), 1);
     QVERIFY(f.page().reports().empty() && f.view().is_empty());
     QVERIFY(f.run()->isEnabled());
     // The same of measuring: one error, and the hardware stays what it was.
-    f.window->messages()->dismiss();
-    f.window->hardware_page()->measure({});
-    QVERIFY(!f.window->hardware_view()->measure_button()->isEnabled());
+    f.window->voice().bar().dismiss();
+    tab<app::HardwareTab>(f.window)->measure({});
+    QVERIFY(!part<views::HardwareView>(f.window)->measure_button()->isEnabled());
     QVERIFY(f.quiet());
     QTRY_VERIFY2(f.error().contains(said, Qt::CaseInsensitive), qPrintable(f.error()));
-    QCOMPARE(f.window->messages()->count(), 1);
-    QCOMPARE(f.window->document().state().hardware, std::string(kHardware));
-    QVERIFY(f.window->hardware_view()->measure_button()->isEnabled());
+    QCOMPARE(f.window->voice().bar().count(), 1);
+    QCOMPARE(f.window->work().document.state().hardware, std::string(kHardware));
+    QVERIFY(part<views::HardwareView>(f.window)->measure_button()->isEnabled());
   }
 
   void a_probe_that_hangs_can_be_stopped() {
@@ -125,10 +125,10 @@ class ValidationPageTest : public QObject {
     Validating f;
     QVERIFY(f.settle());
     f.run()->trigger();
-    QTRY_VERIFY(f.window->tasks().busy());
+    QTRY_VERIFY(f.window->work().tasks.busy());
     QTest::qWait(300);
-    QVERIFY2(f.window->validation_runner().phase().startsWith("Running"),
-             qPrintable(f.window->validation_runner().phase()));
+    QVERIFY2(f.window->work().validations.phase().startsWith("Running"),
+             qPrintable(f.window->work().validations.phase()));
     auto* stop = f.window->findChild<QToolButton*>("validation_stop");
     QVERIFY(stop && stop->isVisible());
     stop->click();
@@ -146,9 +146,9 @@ class ValidationPageTest : public QObject {
     QTest::qWait(300);
     fake("cat > /dev/null\necho no luck >&2\nexit 3\n");
     f.run()->trigger();
-    QVERIFY(QTest::qWaitFor([&] { return !f.window->validation_runner().running(); }, 60000));
+    QVERIFY(QTest::qWaitFor([&] { return !f.window->work().validations.running(); }, 60000));
     QVERIFY2(f.error().contains("no luck"), qPrintable(f.error()));
-    QCOMPARE(f.window->messages()->count(), 1);
+    QCOMPARE(f.window->voice().bar().count(), 1);
   }
 
   void a_plan_is_run_compared_and_calibrates() {
@@ -160,7 +160,7 @@ class ValidationPageTest : public QObject {
     QVERIFY2(f.error().isEmpty(), qPrintable(f.error()));
     QCOMPARE(f.page().reports().size(), std::size_t(1));
     const ValidationReport& report = *f.page().reports()[0];
-    QCOMPARE(report.model, f.window->document().scenario()->model->name);
+    QCOMPARE(report.model, f.window->work().document.scenario()->model->name);
     QCOMPARE(report.ranks, 2);
     QVERIFY(report.step.measured && *report.step.measured > 0 && report.execution.measured);
     QVERIFY(report.numerics && report.numerics->holds());
@@ -181,7 +181,7 @@ class ValidationPageTest : public QObject {
     QVERIFY(std::abs(*f.page().reports()[1]->execution.error()) < std::abs(*f.page().reports()[0]->execution.error()));
     QCOMPARE(f.view().current(), f.page().reports()[0]);
     QCOMPARE(f.view().compared(), f.page().reports()[1]);
-    QTRY_VERIFY(f.window->document().state().hardware.ends_with("-calibrated.json"));
+    QTRY_VERIFY(f.window->work().document.state().hardware.ends_with("-calibrated.json"));
     QVERIFY(f.quiet());
     QVERIFY(f.view().isVisible());
     // What is run on it is predicted with what runs showed.
@@ -197,7 +197,7 @@ class ValidationPageTest : public QObject {
     Validating f;
     QVERIFY(f.settle());
     const std::size_t plans = f.page().sample().size();
-    QVERIFY(plans >= 3 && plans <= app::ValidationPage::kSample);
+    QVERIFY(plans >= 3 && plans <= app::ValidationTab::kSample);
     action(f, "validate_sample")->trigger();
     QTRY_VERIFY_WITH_TIMEOUT(f.page().reports().size() >= 3, 60000);
     f.view().list()->setCurrentRow(1);
@@ -219,19 +219,20 @@ class ValidationPageTest : public QObject {
     options.budget_s = 3;
     options.item_s = 0.01;
     for (const int time : {1, 2}) {
-      f.window->hardware_page()->measure(options);
-      QVERIFY(f.window->hardware_page()->measuring());
-      QVERIFY(QTest::qWaitFor([&] { return !f.window->hardware_page()->measuring(); }, 60000));
+      tab<app::HardwareTab>(f.window)->measure(options);
+      QVERIFY(tab<app::HardwareTab>(f.window)->measuring());
+      QVERIFY(QTest::qWaitFor([&] { return !tab<app::HardwareTab>(f.window)->measuring(); }, 60000));
       QVERIFY2(f.error().isEmpty(), qPrintable(f.error()));
-      QTRY_COMPARE(f.window->document().state().hardware, std::string("local"));
+      QTRY_COMPARE(f.window->work().document.state().hardware, std::string("local"));
       QVERIFY(f.quiet());
-      const ClusterPtr cluster = f.window->document().scenario()->cluster;
+      const ClusterPtr cluster = f.window->work().document.scenario()->cluster;
       QCOMPARE(cluster->devices(), 2);
       QVERIFY(!cluster->operators.empty());
-      QVERIFY(f.window->hardware_view()->isVisible());
-      QTRY_VERIFY(f.window->hardware_view()->content() && f.window->hardware_view()->content()->cluster == cluster);
+      QVERIFY(part<views::HardwareView>(f.window)->isVisible());
+      QTRY_VERIFY(part<views::HardwareView>(f.window)->content() &&
+                  part<views::HardwareView>(f.window)->content()->cluster == cluster);
       bool told = false, fitted = false, reused = false;
-      for (const auto& remark : f.window->hardware_view()->content()->remarks) {
+      for (const auto& remark : part<views::HardwareView>(f.window)->content()->remarks) {
         told |= remark.what.contains("measured by turnpoint-probe");
         fitted |= remark.what.contains("times fitted within");
         reused |= remark.what.contains("times were measured before");
@@ -241,7 +242,7 @@ class ValidationPageTest : public QObject {
       QCOMPARE(fitted, !cluster->fits.empty());  // on a busy machine there may be too few times
       if (time == 1) first_ = cluster;
     }
-    QVERIFY2(first_ != f.window->document().scenario()->cluster, "measured anew, it is read anew");
+    QVERIFY2(first_ != f.window->work().document.scenario()->cluster, "measured anew, it is read anew");
     first_.reset();
   }
 
@@ -262,15 +263,15 @@ class ValidationPageTest : public QObject {
     QVERIFY2(f.page().refusal().contains("Open a model"), qPrintable(f.page().refusal()));
     QVERIFY(f.settle());
     QCOMPARE(f.page().refusal(), QString());
-    f.window->document().set_option("precision", 1, 0);
+    f.window->work().document.set_option("precision", 1, 0);
     QVERIFY(f.settle());
     QVERIFY2(f.page().refusal().contains("fp32"), qPrintable(f.page().refusal()));
-    f.window->document().set_option("precision", 0, 0);
-    f.window->document().set_option("intra-bandwidth-scale", 2, 0);
+    f.window->work().document.set_option("precision", 0, 0);
+    f.window->work().document.set_option("intra-bandwidth-scale", 2, 0);
     QVERIFY(f.settle());
     QVERIFY2(f.page().refusal().contains("What-if"), qPrintable(f.page().refusal()));
-    f.window->document().reset_factors();
-    f.window->document().open_hardware("v100-16gb-2x8");
+    f.window->work().document.reset_factors();
+    f.window->work().document.open_hardware("v100-16gb-2x8");
     QVERIFY(f.settle());
     QVERIFY2(f.page().refusal().contains("16 devices"), qPrintable(f.page().refusal()));
     // One device's part of it can be run all the same.
@@ -284,18 +285,18 @@ class ValidationPageTest : public QObject {
   void the_plan_dock_shows_the_newest_run() {
     Validating v;
     QVERIFY(v.quiet());
-    const auto words = [&] { return v.window->plan_panel()->validated()->text(); };
+    const auto words = [&] { return part<views::PlanPanel>(v.window)->validated()->text(); };
     QTRY_VERIFY2(words().contains("Not run yet") && words().contains("Ctrl+R"), qPrintable(words()));
-    QVERIFY(v.window->plan_panel()->validate_button()->isEnabled());
-    v.window->plan_panel()->validate_button()->click();
+    QVERIFY(part<views::PlanPanel>(v.window)->validate_button()->isEnabled());
+    part<views::PlanPanel>(v.window)->validate_button()->click();
     QVERIFY(v.quiet());
     QTRY_VERIFY2(!v.page().reports().empty(), qPrintable(v.error()));
     QTRY_VERIFY2(words().contains("Time ") && words().contains("Peak ") && words().contains("2 CPU ranks"),
                  qPrintable(words()));
     QVERIFY(v.page().report_of_picked() == v.page().reports().front());
-    v.window->chart()->step_pick(-1, views::FrontierChart::Stride::every);
+    part<views::FrontierChart>(v.window)->step_pick(-1, views::FrontierChart::Stride::every);
     QTRY_VERIFY2(words().contains("Not run yet"), qPrintable(words()));
-    v.window->chart()->step_pick(1, views::FrontierChart::Stride::every);
+    part<views::FrontierChart>(v.window)->step_pick(1, views::FrontierChart::Stride::every);
     QTRY_VERIFY2(words().contains("Time "), qPrintable(words()));
     v.page().set_reports({});
     QVERIFY2(words().contains("Not run yet"), qPrintable(words()));
@@ -304,31 +305,31 @@ class ValidationPageTest : public QObject {
   /// Hours of work are refused before they begin, with what would have to change.
   void too_much_for_this_machine() {
     Validating v;
-    v.window->open_scenario("builtin:vgg16?batch=512", kHardware, 0);
+    v.window->opener().open_scenario("builtin:vgg16?batch=512", kHardware, 0);
     QVERIFY(v.quiet());
     // Time or memory, whichever this machine has less of.
     const auto refused = [&] { return v.page().refusal(); };
     QTRY_VERIFY2(refused().contains("on this machine") && refused().contains("smaller model"), qPrintable(refused()));
     QVERIFY2(!refused().contains("--"), qPrintable(refused()));
     QVERIFY(!v.run()->isEnabled());
-    QVERIFY(!v.window->plan_panel()->validate_button()->isEnabled());
+    QVERIFY(!part<views::PlanPanel>(v.window)->validate_button()->isEnabled());
   }
 
   void a_placement_is_run() {
     Validating v;
-    v.window->runner().set_enabled("heft", true);
+    v.window->work().runner.set_enabled("heft", true);
     QVERIFY(v.quiet());
-    v.window->document().selection().pick_point(views::PickedPoint{"heft", 0});
+    v.window->work().document.selection().pick_point(views::PickedPoint{"heft", 0});
     QVERIFY(v.quiet());
-    QTRY_VERIFY(v.window->loader().placement());
+    QTRY_VERIFY(v.window->work().loader.placement());
     auto* run = v.run();
-    QTRY_VERIFY2(run->isEnabled(), qPrintable(v.window->validation_page()->refusal()));
+    QTRY_VERIFY2(run->isEnabled(), qPrintable(tab<app::ValidationTab>(v.window)->refusal()));
     run->trigger();
     QVERIFY(v.quiet());
     QTRY_VERIFY2(!v.page().reports().empty(), qPrintable(v.error()));
-    const auto report = v.window->validation_page()->reports().front();
+    const auto report = tab<app::ValidationTab>(v.window)->reports().front();
     QVERIFY(report->placement && report->numerics && report->numerics->holds());
-    QTRY_VERIFY(v.window->plan_panel()->validated()->text().contains("Time "));
+    QTRY_VERIFY(part<views::PlanPanel>(v.window)->validated()->text().contains("Time "));
   }
 
   void the_dialog_asks_what_measuring_needs() {
@@ -348,12 +349,12 @@ class ValidationPageTest : public QObject {
     QVERIFY(dialog->options().fresh);
     options = dialog->options();
     QVERIFY(options.backend == ProbeBackend::cpu && options.ranks == 3 && options.budget_s == 7);
-    QCOMPARE(options.model, f.window->document().scenario()->model);
+    QCOMPARE(options.model, f.window->work().document.scenario()->model);
     dialog->backend()->setCurrentIndex(2);
     QVERIFY(!dialog->ranks()->isEnabled());
     QCOMPARE(dialog->options().ranks, 0);
     dialog->reject();
-    QVERIFY(!f.window->hardware_page()->measuring());
+    QVERIFY(!tab<app::HardwareTab>(f.window)->measuring());
   }
 
   void ways_become_choices() {
@@ -374,7 +375,7 @@ class ValidationPageTest : public QObject {
 
   void one_part_of_a_large_plan_is_measured_and_its_exchanges_are_not() {
     Validating f;
-    f.window->open_scenario(kModel, "v100-16gb-2x8", 0);
+    f.window->opener().open_scenario(kModel, "v100-16gb-2x8", 0);
     QVERIFY(f.settle());
     QVERIFY(!f.run()->isEnabled());
     f.view().restore_state({{"way", "cpu_slice"}});
@@ -402,7 +403,7 @@ class ValidationPageTest : public QObject {
     QVERIFY(f.quiet());
     if (!f.page().reports().empty()) QSKIP("this machine has a GPU that carried it out");
     QVERIFY2(f.error().contains("libcuda"), qPrintable(f.error()));
-    QCOMPARE(f.window->messages()->count(), 1);
+    QCOMPARE(f.window->voice().bar().count(), 1);
   }
 
   void reports_are_opened_saved_exported_and_kept_in_sessions() {
@@ -410,7 +411,7 @@ class ValidationPageTest : public QObject {
     QVERIFY(f.settle());
     const QString path = f.folder.filePath("one.json"), session = f.folder.filePath("s.turnpoint");
     QVERIFY(write_file_atomically(path.toStdString(), write_validation(ranks_report()).dump()).has_value());
-    f.window->open_path(path);
+    f.window->opener().open_path(path);
     QCOMPARE(f.page().reports().size(), std::size_t(1));
     QVERIFY(f.view().isVisible() && !f.view().is_empty());
     QVERIFY(!action(f, "calibrate")->isEnabled());
@@ -429,20 +430,20 @@ class ValidationPageTest : public QObject {
     QVERIFY(f.error().contains("/nowhere"));
 
     f.view().show_page(views::ValidationView::Page::table);
-    QVERIFY(f.window->save_session(session));
+    QVERIFY(f.window->sessions().save(session));
     Real other;
-    other.window->open_session(session);
+    other.window->sessions().open(session);
     QVERIFY(other.settle());
-    QCOMPARE(other.window->validation_page()->reports().size(), std::size_t(1));
-    QCOMPARE(write_validation(*other.window->validation_view()->current()), write_validation(ranks_report()));
-    QCOMPARE(other.window->validation_view()->page(), views::ValidationView::Page::table);
+    QCOMPARE(tab<app::ValidationTab>(other.window)->reports().size(), std::size_t(1));
+    QCOMPARE(write_validation(*part<views::ValidationView>(other.window)->current()), write_validation(ranks_report()));
+    QCOMPARE(part<views::ValidationView>(other.window)->page(), views::ValidationView::Page::table);
     // A session from before there were reports has none.
     auto old = load_session_document(session);
     old.erase("reports");
     QVERIFY(write_file_atomically(session.toStdString(), old.dump()).has_value());
-    other.window->open_session(session);
+    other.window->sessions().open(session);
     QVERIFY(other.settle());
-    QVERIFY(other.window->validation_page()->reports().empty());
+    QVERIFY(tab<app::ValidationTab>(other.window)->reports().empty());
     old["reports"] = {{{"format", "no"}}};
     const auto broken = app::parse_session(old.dump(), "s");
     QVERIFY(!broken.has_value());
@@ -454,7 +455,7 @@ class ValidationPageTest : public QObject {
     QVERIFY(f.settle());
     const QString path = f.folder.filePath("bad.json");
     QVERIFY(write_file_atomically(path.toStdString(), R"({"format":"turnpoint/validation@1","plan":7})").has_value());
-    f.window->open_path(path);
+    f.window->opener().open_path(path);
     QVERIFY2(f.error().contains("bad.json"), qPrintable(f.error()));
     QVERIFY(f.page().reports().empty());
   }
@@ -468,7 +469,7 @@ class ValidationPageTest : public QObject {
       report.plan = std::string(200, 'x');
       report.operators[0].name = std::string(300, 'o');
       QVERIFY(write_file_atomically(path.toStdString(), write_validation(report).dump()).has_value());
-      f.window->open_path(path);
+      f.window->opener().open_path(path);
     }
     for (const auto page :
          {views::ValidationView::Page::bars, views::ValidationView::Page::table, views::ValidationView::Page::plans}) {
@@ -482,7 +483,7 @@ class ValidationPageTest : public QObject {
  private:
   ClusterPtr first_;
 
-  static ModelPtr report_model(Validating& f) { return f.window->document().scenario()->model; }
+  static ModelPtr report_model(Validating& f) { return f.window->work().document.scenario()->model; }
   static nlohmann::json load_session_document(const QString& path) {
     auto document = read_json_file(path.toStdString());
     return document ? *document : nlohmann::json();

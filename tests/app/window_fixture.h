@@ -9,7 +9,6 @@
 
 #include "app/app_settings.h"
 #include "app/document.h"
-#include "app/main_window.h"
 #include "app/plan_loader.h"
 #include "app/search_runner.h"
 #include "app/task_manager.h"
@@ -20,6 +19,7 @@
 #include "views/scenario/scenario_panel.h"
 #include "views/scenario/slider_row.h"
 #include "views/scenario/what_if_slider.h"
+#include "window_parts.h"
 
 namespace turnpoint::test {
 
@@ -38,17 +38,21 @@ class WindowFixture {
 
   /// Opens the sample scenario and waits for its exact frontier and plan.
   bool open() {
-    window->open_scenario("builtin:transformer-s", "v100-16gb-2x8", 0);
+    window->opener().open_scenario("builtin:transformer-s", "v100-16gb-2x8", 0);
     return settle();
   }
   bool settle() {
-    return QTest::qWaitFor([&] { return window->settled(); }, 60000);
+    return QTest::qWaitFor([&] { return window->work().settled(); }, 60000);
   }
-  app::Document& document() { return window->document(); }
-  app::SearchRunner& runner() { return window->runner(); }
-  views::FrontierChart& chart() { return *window->chart(); }
-  QWidget* plot() { return window->chart()->findChild<QWidget*>(QString(), Qt::FindDirectChildrenOnly); }
-  views::SliderRow* row(const char* key) { return window->scenario_panel()->slider_row(QString::fromLatin1(key)); }
+  app::Document& document() { return window->work().document; }
+  app::SearchRunner& runner() { return window->work().runner; }
+  views::FrontierChart& chart() { return *part<views::FrontierChart>(window); }
+  QWidget* plot() {
+    return part<views::FrontierChart>(window)->findChild<QWidget*>(QString(), Qt::FindDirectChildrenOnly);
+  }
+  views::SliderRow* row(const char* key) {
+    return part<views::ScenarioPanel>(window)->slider_row(QString::fromLatin1(key));
+  }
   const Settings& scenario_settings() { return document().scenario()->settings; }
 
   QTemporaryDir folder;

@@ -54,7 +54,7 @@ class WindowSizeTest : public QObject {
     WindowFixture f;
     QVERIFY(f.open());
     const QSize screen(960, 510);  // logical pixels of 1920 x 1080, less a title bar
-    f.window->set_most_width(screen.width());
+    f.window->docks().set_most_width(screen.width());
     const QSize least = f.window->minimumSizeHint();
     QString parts;
     for (auto* dock : f.window->findChildren<QDockWidget*>())
@@ -76,7 +76,7 @@ class WindowSizeTest : public QObject {
     QVERIFY(f.window->tabifiedDockWidgets(scenario).contains(plan));
     WindowFixture wide;
     QVERIFY(wide.open());
-    wide.window->set_most_width(1366);
+    wide.window->docks().set_most_width(1366);
     QVERIFY(
         wide.window->tabifiedDockWidgets(wide.window->findChild<QDockWidget*>(QStringLiteral("scenario"))).isEmpty());
   }
@@ -111,9 +111,9 @@ class WindowSizeTest : public QObject {
     f.window->resize(900, 700);
     QTest::qWait(50);
     const QString session = f.folder.filePath(QStringLiteral("narrow.turnpoint"));
-    QVERIFY(f.window->save_session(session));
+    QVERIFY(f.window->sessions().save(session));
     WindowFixture wide;
-    wide.window->open_session(session);
+    wide.window->sessions().open(session);
     QVERIFY(wide.settle());
     wide.window->resize(1600, 1000);
     QTest::qWait(50);
@@ -140,18 +140,18 @@ class WindowSizeTest : public QObject {
     const QPoint before = f.chart().mapTo(f.window.get(), QPoint());
     const QRect plot = f.chart().plot_area();
     const QSize size = f.chart().size();
-    f.window->messages()->show_message({turnpoint::views::Message::Kind::error, QStringLiteral("It went wrong"),
-                                        QString(400, QLatin1Char('x')) + QStringLiteral(" and more")});
+    f.window->voice().bar().show_message({turnpoint::views::Message::Kind::error, QStringLiteral("It went wrong"),
+                                          QString(400, QLatin1Char('x')) + QStringLiteral(" and more")});
     QTest::qWait(50);
-    QVERIFY(f.window->messages()->isVisible());
+    QVERIFY(f.window->voice().bar().isVisible());
     QCOMPARE(f.chart().mapTo(f.window.get(), QPoint()), before);
     QCOMPARE(f.chart().size(), size);
     QCOMPARE(f.chart().plot_area(), plot);
-    QCOMPARE(f.window->messages()->width(), f.window->messages()->parentWidget()->width());
+    QCOMPARE(f.window->voice().bar().width(), f.window->voice().bar().parentWidget()->width());
     // The chart's own switches stay in reach.
-    QVERIFY(f.window->messages()->mapTo(f.window.get(), QPoint()).y() >= before.y());
-    f.window->messages()->dismiss();
-    QVERIFY(!f.window->messages()->isVisible());
+    QVERIFY(f.window->voice().bar().mapTo(f.window.get(), QPoint()).y() >= before.y());
+    f.window->voice().bar().dismiss();
+    QVERIFY(!f.window->voice().bar().isVisible());
     QCOMPARE(f.chart().plot_area(), plot);
   }
 
@@ -159,12 +159,12 @@ class WindowSizeTest : public QObject {
     WindowFixture f;
     const QString families = QStringLiteral("no family of models is called 'x': known are ") +
                              QStringList(45, QStringLiteral("family")).join(u", ");
-    f.window->messages()->show_message({turnpoint::views::Message::Kind::error, families, {}});
-    const auto* what = f.window->messages()->findChild<QLabel*>(QStringLiteral("message_what"));
-    const auto* where = f.window->messages()->findChild<QLabel*>(QStringLiteral("message_where"));
+    f.window->voice().bar().show_message({turnpoint::views::Message::Kind::error, families, {}});
+    const auto* what = f.window->voice().bar().findChild<QLabel*>(QStringLiteral("message_what"));
+    const auto* where = f.window->voice().bar().findChild<QLabel*>(QStringLiteral("message_where"));
     QCOMPARE(what->text(), QStringLiteral("no family of models is called 'x':"));
     QVERIFY(where->text().startsWith(QStringLiteral("known are family, family")));
-    QCOMPARE(f.window->messages()->current()->what, families);  // what is copied is whole
+    QCOMPARE(f.window->voice().bar().current()->what, families);  // what is copied is whole
   }
 
   void themes_are_chosen_in_the_menu_and_kept() {
@@ -221,7 +221,7 @@ class WindowSizeTest : public QObject {
     WindowFixture f;
     QVERIFY(f.open());
     const QString path = f.folder.filePath(QStringLiteral("chart.pdf"));
-    QVERIFY(f.window->export_chart(path));
+    QVERIFY(f.window->exports().export_chart(path));
     QFile file(path);
     QVERIFY(file.open(QIODevice::ReadOnly));
     const QByteArray text = file.readAll();
@@ -231,7 +231,7 @@ class WindowSizeTest : public QObject {
     QVERIFY(box.hasMatch());
     QVERIFY(qAbs(box.captured(1).toDouble() - f.chart().width() * 0.75) < 1.5);
     QVERIFY(qAbs(box.captured(2).toDouble() - f.chart().height() * 0.75) < 1.5);
-    QVERIFY(!f.window->export_chart(f.folder.filePath(QStringLiteral("nowhere/chart.pdf"))));
+    QVERIFY(!f.window->exports().export_chart(f.folder.filePath(QStringLiteral("nowhere/chart.pdf"))));
   }
 };
 

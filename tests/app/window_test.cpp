@@ -48,8 +48,10 @@ class WindowTest : public QObject {
     WindowFixture f;
     QVERIFY(!f.document().scenario());
     // Without a model there is no chart to pick a point in.
-    QTRY_VERIFY(
-        f.window->plan_panel()->findChild<QLabel*>(QStringLiteral("no_plan"))->text().startsWith("Open a model"));
+    QTRY_VERIFY(part<views::PlanPanel>(f.window)
+                    ->findChild<QLabel*>(QStringLiteral("no_plan"))
+                    ->text()
+                    .startsWith("Open a model"));
     QVERIFY(f.open());
     QCOMPARE(f.document().scenario()->cluster->devices(), 16);
     QVERIFY(f.chart().data().subject());
@@ -62,8 +64,8 @@ class WindowTest : public QObject {
     const std::size_t fastest = *shown.fastest_that_fits();
     QCOMPARE(f.document().selection().point()->index, fastest);
     QVERIFY(!shown.fits_by_peak && f.chart().describe().contains("peak not simulated yet"));
-    QVERIFY(f.window->loader().plan());
-    QVERIFY(f.window->plan_panel()->reshard_model()->rowCount() > 0);
+    QVERIFY(f.window->work().loader.plan());
+    QVERIFY(part<views::PlanPanel>(f.window)->reshard_model()->rowCount() > 0);
     QCOMPARE(fake_world().coarse_runs.load(), 1);
     QCOMPARE(fake_world().exact_runs.load(), 1);
     QCOMPARE(fake_world().other_runs.load(), 2);
@@ -184,7 +186,7 @@ class WindowTest : public QObject {
     QTest::keyClick(&f.chart(), Qt::Key_C);
     QVERIFY(QApplication::clipboard()->text().contains(QStringLiteral("GiB")));
     QVERIFY(f.settle());
-    QCOMPARE(f.window->loader().index(), f.document().selection().point()->index);
+    QCOMPARE(f.window->work().loader.index(), f.document().selection().point()->index);
   }
 
   void hover_uses_the_overlay_only() {
@@ -238,12 +240,12 @@ class WindowTest : public QObject {
     QVERIFY(f.open());
     fake_world().exact_ms = 3600000;
     f.runner().search_all();
-    QTRY_VERIFY(f.window->task_strip()->isVisible());
-    QTest::mouseClick(f.window->task_strip()->cancel_button(), Qt::LeftButton);
+    QTRY_VERIFY(part<app::TaskStrip>(f.window)->isVisible());
+    QTest::mouseClick(part<app::TaskStrip>(f.window)->cancel_button(), Qt::LeftButton);
     QTRY_VERIFY_WITH_TIMEOUT(f.runner().find("ft")->state != app::MethodRun::State::running, 60000);
     QCOMPARE(f.runner().find("ft")->state, app::MethodRun::State::cancelled);
     QVERIFY(f.chart().data().subject());
-    QCOMPARE(f.window->messages()->count(), 0);
+    QCOMPARE(f.window->voice().bar().count(), 0);
   }
 
   void newest_wins() {
@@ -264,21 +266,21 @@ class WindowTest : public QObject {
     WindowFixture f;
     QVERIFY(f.open());
     const ScenarioPtr before = f.document().scenario();
-    f.window->open_path(QStringLiteral("/nowhere/gpt2.onnx"));
-    QTRY_VERIFY(f.window->messages()->isVisible());
-    QVERIFY(f.window->messages()->current()->what.contains(QStringLiteral("Einsum")));
-    QVERIFY(f.window->messages()->current()->where.contains(QStringLiteral("node 412")));
+    f.window->opener().open_path(QStringLiteral("/nowhere/gpt2.onnx"));
+    QTRY_VERIFY(f.window->voice().bar().isVisible());
+    QVERIFY(f.window->voice().bar().current()->what.contains(QStringLiteral("Einsum")));
+    QVERIFY(f.window->voice().bar().current()->where.contains(QStringLiteral("node 412")));
     QCOMPARE(f.document().scenario(), before);
     QCOMPARE(f.document().undo_stack().count(), 0);
     // A second one queues, the same one does not.
     f.document().set_option("devices", 12, 0);
-    QTRY_COMPARE(f.window->messages()->count(), 2);
+    QTRY_COMPARE(f.window->voice().bar().count(), 2);
     QCOMPARE(f.document().scenario(), before);
-    QCOMPARE(f.window->scenario_panel()->findChild<QSpinBox*>(QStringLiteral("devices"))->value(), 8);
-    f.window->messages()->dismiss();
-    QCOMPARE(f.window->messages()->count(), 1);
-    f.window->messages()->dismiss();
-    QVERIFY(!f.window->messages()->isVisible());
+    QCOMPARE(part<views::ScenarioPanel>(f.window)->findChild<QSpinBox*>(QStringLiteral("devices"))->value(), 8);
+    f.window->voice().bar().dismiss();
+    QCOMPARE(f.window->voice().bar().count(), 1);
+    f.window->voice().bar().dismiss();
+    QVERIFY(!f.window->voice().bar().isVisible());
   }
 
   void a_failing_search_says_so_in_its_row() {
@@ -287,7 +289,7 @@ class WindowTest : public QObject {
     fake_world().fail_search = true;
     f.runner().search("optcnn");
     QTRY_COMPARE(f.runner().find("optcnn")->state, app::MethodRun::State::failed);
-    const auto& rows = f.window->scenario_panel()->methods_model()->rows();
+    const auto& rows = part<views::ScenarioPanel>(f.window)->methods_model()->rows();
     QVERIFY(rows[2].status.contains(QStringLiteral("tables do not agree")));
     QVERIFY(rows[3].status.contains(QStringLiteral("needs layer names")));
   }
@@ -297,10 +299,10 @@ class WindowTest : public QObject {
     fake_world().noted = true;
     QVERIFY(f.open());
     fake_world().noted = false;
-    const auto& rows = f.window->scenario_panel()->methods_model()->rows();
+    const auto& rows = part<views::ScenarioPanel>(f.window)->methods_model()->rows();
     QVERIFY(rows[0].notes.isEmpty());
     QCOMPARE(rows[1].notes, QStringLiteral("Note: the batch does not divide"));
-    auto* notes = f.window->plan_panel()->findChild<QLabel*>(QStringLiteral("result_notes"));
+    auto* notes = part<views::PlanPanel>(f.window)->findChild<QLabel*>(QStringLiteral("result_notes"));
     QVERIFY(!notes->isVisible());
     f.document().selection().pick_point(views::PickedPoint{"data-parallel", 0});
     QVERIFY(f.settle());
@@ -310,7 +312,7 @@ class WindowTest : public QObject {
   void methods_can_be_switched_off() {
     WindowFixture f;
     QVERIFY(f.open());
-    auto* list = f.window->scenario_panel()->findChild<views::MethodsList*>();
+    auto* list = part<views::ScenarioPanel>(f.window)->findChild<views::MethodsList*>();
     const QModelIndex optcnn = list->model()->index(2, 0);
     const QRect row = list->visualRect(optcnn);
     QTest::mouseClick(list->viewport(), Qt::LeftButton, {}, QPoint(row.left() + 8, row.center().y()));
@@ -324,7 +326,7 @@ class WindowTest : public QObject {
   void a_method_switched_off_by_a_session_is_not_waited_for() {
     WindowFixture f;
     fake_world().other_ms = 300;
-    f.window->open_scenario("builtin:transformer-s", "v100-16gb-2x8", 0);
+    f.window->opener().open_scenario("builtin:transformer-s", "v100-16gb-2x8", 0);
     QTRY_COMPARE(f.runner().find("optcnn")->state, app::MethodRun::State::waiting);
     f.runner().set_enabled_methods({"ft", "data-parallel"});
     QVERIFY(f.settle());
@@ -334,7 +336,7 @@ class WindowTest : public QObject {
   void batch_is_bound_again_and_undone() {
     WindowFixture f;
     QVERIFY(f.open());
-    auto* batch = f.window->scenario_panel()->findChild<QSpinBox*>(QStringLiteral("batch"));
+    auto* batch = part<views::ScenarioPanel>(f.window)->findChild<QSpinBox*>(QStringLiteral("batch"));
     batch->setFocus();
     batch->selectAll();
     QTest::keyClicks(batch, QStringLiteral("512"));
@@ -348,7 +350,7 @@ class WindowTest : public QObject {
     batch->selectAll();
     QTest::keyClicks(batch, QStringLiteral("13"));
     QTest::keyClick(batch, Qt::Key_Return);
-    QTRY_VERIFY(f.window->messages()->isVisible());
+    QTRY_VERIFY(f.window->voice().bar().isVisible());
     QCOMPARE(batch->value(), 256);
   }
 
@@ -361,10 +363,10 @@ class WindowTest : public QObject {
     f.document().selection().pick_point(views::PickedPoint{"ft", 50});
     QVERIFY(f.settle());
     const QString path = f.folder.filePath(QStringLiteral("a.turnpoint"));
-    QVERIFY(f.window->save_session(path));
+    QVERIFY(f.window->sessions().save(path));
 
     WindowFixture g;
-    g.window->open_path(path);
+    g.window->opener().open_path(path);
     QTRY_VERIFY(g.document().scenario());
     QVERIFY(g.settle());
     QCOMPARE(g.scenario_settings(), f.scenario_settings());
@@ -393,10 +395,10 @@ class WindowTest : public QObject {
       QVERIFY(file.open(QIODevice::WriteOnly));
       file.write(text);
       file.close();
-      f.window->messages()->dismiss_all();
-      f.window->open_session(path);
-      QTRY_COMPARE(f.window->messages()->count(), 1);
-      QVERIFY2(f.window->messages()->current()->where.contains(QStringLiteral("bad.turnpoint")), text);
+      while (f.window->voice().bar().count() > 0) f.window->voice().bar().dismiss();
+      f.window->sessions().open(path);
+      QTRY_COMPARE(f.window->voice().bar().count(), 1);
+      QVERIFY2(f.window->voice().bar().current()->where.contains(QStringLiteral("bad.turnpoint")), text);
       QCOMPARE(f.document().scenario(), before);
     }
   }
@@ -408,7 +410,7 @@ class WindowTest : public QObject {
     for (const ExportFormat& format : export_formats()) {
       if (format.key == "trace") continue;
       const QString path = f.folder.filePath(QString::fromUtf8(format.file));
-      f.window->export_to(format, path);
+      f.window->exports().export_to(format, path);
       QTRY_VERIFY2(QFile(path).size() > 0, format.title().c_str());
     }
     const auto plan = read_json_file(f.folder.filePath(QStringLiteral("plan.json")).toStdString());
@@ -420,17 +422,17 @@ class WindowTest : public QObject {
     QCOMPARE((*results)["results"].size(), std::size_t(3));
     for (const char* name : {"c.svg", "c.png"}) {
       const QString path = f.folder.filePath(QString::fromLatin1(name));
-      QVERIFY(f.window->export_chart(path));
+      QVERIFY(f.window->exports().export_chart(path));
       QVERIFY(QFile(path).size() > 1000);
     }
-    QVERIFY(!f.window->export_chart(QStringLiteral("/nowhere/c.png")));
+    QVERIFY(!f.window->exports().export_chart(QStringLiteral("/nowhere/c.png")));
   }
 
   void dropped_files_open() {
     WindowFixture f;
     QVERIFY(f.open());
     f.document().set_option("latency-scale", 2, 0);
-    QVERIFY(f.window->save_session(f.folder.filePath(QStringLiteral("d.turnpoint"))));
+    QVERIFY(f.window->sessions().save(f.folder.filePath(QStringLiteral("d.turnpoint"))));
     f.document().undo_stack().undo();
     QMimeData data;
     data.setUrls({QUrl::fromLocalFile(f.folder.filePath(QStringLiteral("d.turnpoint")))});

@@ -57,11 +57,11 @@ int undo_and_session(const std::string& model) {
   {
     Opened opened;
     if (!opened.open(model)) return failed("open");
-    app::Document& document = opened.window.document();
+    app::Document& document = opened.window.work().document;
     document.set_option("inter-bandwidth-scale", 0.5, 0);
-    if (!wait_for([&] { return opened.window.settled(); })) return failed("edit");
+    if (!wait_for([&] { return opened.window.work().settled(); })) return failed("edit");
     std::vector<double> undos;
-    const int before = opened.window.runner().exact_started();
+    const int before = opened.window.work().runner.exact_started();
     for (int i = 0; i < 11; ++i) {
       QElapsedTimer clock;
       clock.start();
@@ -69,19 +69,20 @@ int undo_and_session(const std::string& model) {
         document.undo_stack().undo();
       else
         document.undo_stack().redo();
-      if (!wait_for([&] { return opened.watch.shown() && opened.window.runner().up_to_date(); })) return failed("undo");
+      if (!wait_for([&] { return opened.watch.shown() && opened.window.work().runner.up_to_date(); }))
+        return failed("undo");
       undos.push_back(static_cast<double>(clock.nsecsElapsed()) / 1e6);
     }
     std::printf("undo_to_exact     %s  %.1f ms (largest %.1f, %d searches)\n", model.c_str(), median(undos),
-                *std::max_element(undos.begin(), undos.end()), opened.window.runner().exact_started() - before);
-    if (!wait_for([&] { return opened.window.settled(); })) return failed("undo");
+                *std::max_element(undos.begin(), undos.end()), opened.window.work().runner.exact_started() - before);
+    if (!wait_for([&] { return opened.window.work().settled(); })) return failed("undo");
     const double begin = processor_s();
     // A sleeping loop, so that the figure is the window's alone.
     QEventLoop pause;
     QTimer::singleShot(5000, &pause, &QEventLoop::quit);
     pause.exec();
     std::printf("idle_share        %s  %.1f %% of a core\n", model.c_str(), 100 * (processor_s() - begin) / 5);
-    opened.window.save_session(session);
+    opened.window.sessions().save(session);
   }
   std::vector<double> openings;
   for (int i = 0; i < 5; ++i) {
@@ -89,11 +90,12 @@ int undo_and_session(const std::string& model) {
     QApplication::processEvents();
     QElapsedTimer clock;
     clock.start();
-    opened.window.open_session(session);
-    if (!wait_for([&] { return opened.watch.shown() && opened.window.runner().up_to_date(); }))
+    opened.window.sessions().open(session);
+    if (!wait_for([&] { return opened.watch.shown() && opened.window.work().runner.up_to_date(); }))
       return failed("session");
     openings.push_back(static_cast<double>(clock.nsecsElapsed()) / 1e9);
-    if (opened.window.runner().coarse_started() > 0) std::fprintf(stderr, "the session's results were not taken\n");
+    if (opened.window.work().runner.coarse_started() > 0)
+      std::fprintf(stderr, "the session's results were not taken\n");
   }
   std::printf("session_to_curve  %s  %.2f s (largest %.2f; file %.0f KiB)\n", model.c_str(), median(openings),
               *std::max_element(openings.begin(), openings.end()),
@@ -127,9 +129,11 @@ int fifty_models() {
   const double last = settled_mib();
   if (!opened.open(first_model)) return failed("lenet");
   const double again = settled_mib();
-  std::printf("memory_50_models  %.0f MiB after %d, the first open again; %.0f MiB after the first: x%.2f; %.0f MiB of answers "
-              "kept; %.0f MiB with the last open\n",
-              again, count, first, again / first, static_cast<double>(opened.window.runner().kept().bytes()) / (1 << 20), last);
+  std::printf(
+      "memory_50_models  %.0f MiB after %d, the first open again; %.0f MiB after the first: x%.2f; %.0f MiB of answers "
+      "kept; %.0f MiB with the last open\n",
+      again, count, first, again / first, static_cast<double>(opened.window.work().runner.kept().bytes()) / (1 << 20),
+      last);
   return 0;
 }
 

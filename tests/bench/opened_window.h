@@ -15,6 +15,8 @@
 #include "app/core_backend.h"
 #include "app/document.h"
 #include "app/main_window.h"
+#include "app/opener.h"
+#include "app/sessions.h"
 #include "views/frontier/frontier_chart.h"
 #include "views/scenario/scenario_panel.h"
 #include "views/scenario/slider_row.h"
@@ -42,19 +44,19 @@ inline bool wait_for(const std::function<bool()>& done) {
 /// paint event may also come from elsewhere and show the old curve again.
 class CurveWatch : public QObject {
  public:
-  explicit CurveWatch(app::MainWindow& window) : window_(window) {
-    window.chart()->findChild<QWidget*>(QString(), Qt::FindDirectChildrenOnly)->installEventFilter(this);
+  explicit CurveWatch(app::MainWindow& window) : window_(window), chart_(window.findChild<views::FrontierChart*>()) {
+    chart_->findChild<QWidget*>(QString(), Qt::FindDirectChildrenOnly)->installEventFilter(this);
   }
   bool shown() {
-    if (window_.chart()->replots() != replots_) painted_ = painting_;
-    replots_ = window_.chart()->replots();
+    if (chart_->replots() != replots_) painted_ = painting_;
+    replots_ = chart_->replots();
     return painted_ && painted_ == window_.document().scenario().get();
   }
 
  protected:
   bool eventFilter(QObject* watched, QEvent* event) override {
     if (event->type() == QEvent::Paint) {
-      const views::ChartSeries* subject = window_.chart()->data().subject();
+      const views::ChartSeries* subject = chart_->data().subject();
       painting_ = subject && subject->result ? subject->result->scenario.get() : nullptr;
     }
     return QObject::eventFilter(watched, event);
@@ -62,6 +64,7 @@ class CurveWatch : public QObject {
 
  private:
   app::MainWindow& window_;
+  views::FrontierChart* chart_;
   int replots_ = 0;
   const Scenario *painting_ = nullptr, *painted_ = nullptr;
 };
@@ -78,11 +81,12 @@ struct Opened {
     window.show();
   }
   bool open(const std::string& model) {
-    window.open_scenario(model, "v100-16gb-2x8", 0);
-    return wait_for([this] { return window.settled() && watch.shown(); });
+    window.opener().open_scenario(model, "v100-16gb-2x8", 0);
+    return wait_for([this] { return window.work().settled() && watch.shown(); });
   }
   void mouse(QEvent::Type type, double factor, const char* key = "inter-bandwidth-scale") {
-    views::WhatIfSlider* slider = window.scenario_panel()->slider_row(QString::fromLatin1(key))->slider();
+    views::WhatIfSlider* slider =
+        window.findChild<views::ScenarioPanel*>()->slider_row(QString::fromLatin1(key))->slider();
     const QPointF at(slider->handle_x(factor), slider->height() / 2);
     const auto button = type == QEvent::MouseMove ? Qt::NoButton : Qt::LeftButton;
     const auto buttons = type == QEvent::MouseButtonRelease ? Qt::NoButton : Qt::LeftButton;

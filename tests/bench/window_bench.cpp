@@ -34,8 +34,8 @@
 #include <thread>
 
 #include "app/document.h"
-#include "app/graph_tab.h"
 #include "app/main_window.h"
+#include "app/tabs/graph_tab.h"
 #include "bench/opened_window.h"
 #include "core/plan_io/task_graph_json.h"
 #include "simulation/layered_dag.h"
@@ -125,7 +125,7 @@ TimedApplication& application() { return *static_cast<TimedApplication*>(QApplic
 /// A child: prints the wall time at which the sample's first curve was painted.
 int first_chart() {
   Opened opened;
-  opened.window.open_scenario({}, {}, 0);
+  opened.window.opener().open_scenario({}, {}, 0);
   if (!wait_for([&] { return opened.watch.shown(); })) return 1;
   std::printf("%.6f\n", wall_s());
   std::fflush(stdout);
@@ -184,7 +184,7 @@ void interface_thread(benchmark::State& state, const std::string& model) {
       wait_for([&] { return clock.elapsed() > 20; });
     }
     opened.mouse(QEvent::MouseButtonRelease, 4);
-    if (!wait_for([&] { return opened.window.settled(); })) return state.SkipWithError("did not come to rest");
+    if (!wait_for([&] { return opened.window.work().settled(); })) return state.SkipWithError("did not come to rest");
     application().stop_watching();
     state.SetIterationTime(application().longest_wait_ms / 1e3);
     std::fprintf(stderr, "%s: an event waited %.1f ms: %s\n", model.c_str(), application().longest_wait_ms,
@@ -198,14 +198,14 @@ void open_tasks(benchmark::State& state, const std::string& path) {
   for (auto _ : state) {
     Opened opened;
     app::MainWindow& window = opened.window;
-    views::TaskGraphView* graph = window.tabs().graph->tasks();
+    views::TaskGraphView* graph = window.findChild<views::TaskGraphView*>();
     bool ready = false;
     QObject::connect(graph, &views::TaskGraphView::ready, graph, [&ready] { ready = true; });
     application().processEvents();
     application().watch();
     QElapsedTimer clock;
     clock.start();
-    window.open_path(QString::fromStdString(path));
+    window.opener().open_path(QString::fromStdString(path));
     double graph_s = 0, marker_s = 0;
     const auto look = [&] {
       const double now = static_cast<double>(clock.nsecsElapsed()) / 1e9;
@@ -214,7 +214,7 @@ void open_tasks(benchmark::State& state, const std::string& path) {
       return graph_s > 0 && marker_s > 0;
     };
     if (!wait_for(look)) return state.SkipWithError("nothing painted within a minute");
-    if (!wait_for([&] { return window.settled(); })) return state.SkipWithError("did not come to rest");
+    if (!wait_for([&] { return window.work().settled(); })) return state.SkipWithError("did not come to rest");
     application().stop_watching();
     const double opening_wait = application().longest_wait_ms;
     state.SetIterationTime(graph_s);
@@ -233,7 +233,7 @@ void open_tasks(benchmark::State& state, const std::string& path) {
       wait_for([&] { return frame.elapsed() > 50; });
     }
     opened.mouse(QEvent::MouseButtonRelease, 4, "device-speed-scale");
-    if (!wait_for([&] { return window.settled(); })) return state.SkipWithError("did not come to rest");
+    if (!wait_for([&] { return window.work().settled(); })) return state.SkipWithError("did not come to rest");
     application().stop_watching();
     state.counters["drag_wait_ms"] = application().longest_wait_ms;
     std::fprintf(stderr, "tasks: while a slider was dragged an event waited %.1f ms: %s\n",

@@ -111,10 +111,6 @@ void MessageBar::dismiss() {
   if (dismissed) dismissed();
 }
 
-void MessageBar::dismiss_all() {
-  while (!queue_.empty()) dismiss();
-}
-
 void MessageBar::act() {
   if (queue_.empty() || !queue_.front().act) return;
   const auto act = std::move(queue_.front().act);

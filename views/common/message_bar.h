@@ -41,7 +41,6 @@ class MessageBar : public QFrame {
 
  public slots:
   void dismiss();
-  void dismiss_all();
 
  signals:
   void count_changed(int count);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our own layered drawing of a level (core/plan/layered_layout.h), which stands in when Graphviz is missing or late:
+// Our own layered drawing of a level (core/export/layered_layout.h), which stands in when Graphviz is missing or late:
 // layers become columns as wide as their widest box.
-#include "core/plan/layered_layout.h"
+#include "core/export/layered_layout.h"
 
 #include <algorithm>
 

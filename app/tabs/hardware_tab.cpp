@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/hardware_page.h"
+#include "app/tabs/hardware_tab.h"
 
 #include <fmt/format.h>
+#include <QAction>
 #include <QFileInfo>
-#include <QStandardPaths>
-#include <filesystem>
 #include <map>
 #include <optional>
 
-#include "app/document.h"
-#include "app/task_manager.h"
-#include "core/base/json.h"
+#include "app/actions.h"
+#include "app/file_kind.h"
+#include "app/measure_dialog.h"
+#include "app/opener.h"
+#include "app/profiles.h"
+#include "app/voice.h"
 #include "core/cost/calibration.h"
+#include "core/hardware/probe_client.h"
 #include "core/probe/measure_machine.h"
 #include "views/common/format.h"
 #include "views/hardware/hardware_view.h"
@@ -19,36 +22,6 @@
 namespace turnpoint::app {
 
 namespace {
-
-constexpr int kMostNames = 1000;
-constexpr std::size_t kMaximumProfile = 256u << 20;  // bytes
-
-std::string file_stem(const std::string& name) {
-  std::string stem;
-  for (const char c : name) stem += std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '.' ? c : '_';
-  return stem.empty() || stem.front() == '.' ? "profile" + stem : stem.substr(0, 100);
-}
-
-/// A profile that a session names must stay what it was, so another one of the same name gets a number. Returns its
-/// path.
-Expected<std::string> store_profile(const Cluster& cluster, const std::filesystem::path& folder) {
-  std::error_code ec;
-  std::filesystem::create_directories(folder, ec);
-  if (ec) return bad_input("the folder for profiles cannot be made: " + ec.message(), folder.string());
-  const std::string text = write_hardware_profile(cluster), stem = file_stem(cluster.name);
-  for (int number = 1; number <= kMostNames; ++number) {
-    const auto path = folder / (number == 1 ? stem + ".json" : stem + "-" + std::to_string(number) + ".json");
-    if (std::filesystem::exists(path, ec)) {
-      const auto there = read_file(path, kMaximumProfile);
-      if (!there || *there != text) continue;
-      return path.string();
-    }
-    const auto written = write_file_atomically(path, text);
-    if (!written) return written.error();
-    return path.string();
-  }
-  return bad_input("a thousand profiles of this name are there already", (folder / (stem + ".json")).string());
-}
 
 /// What the profile's own notes do not say: what is missing here, what could not be measured and why, how well the
 /// fitted constants give the measured times.
@@ -73,7 +46,7 @@ std::vector<std::string> notes_of(const Measurement& measured) {
 }  // namespace
 
 /// What a worker leaves behind.
-struct HardwarePage::Reading {
+struct HardwareTab::Reading {
   QStringList files;
   std::optional<Error> error;
   std::shared_ptr<const HardwareReport> report;
@@ -81,28 +54,50 @@ struct HardwarePage::Reading {
   std::string note;  ///< to be said at the end; may be empty
 };
 
-HardwarePage::HardwarePage(TaskManager& tasks, const Document& document, views::HardwareView* view, QObject* parent)
-    : QObject(parent), tasks_(tasks), document_(document), view_(view) {
-  connect(&document_, &Document::scenario_changed, this, &HardwarePage::follow);
-  connect(view_, &views::HardwareView::close_requested, this, [this] {
+HardwareTab::HardwareTab(const TabParts& parts)
+    : ViewTab(parts, "hardware", tr("Hardware"), new views::HardwareView(parts.window)), opener_(parts.opener) {
+  using View = views::HardwareView;
+  connect(&work_.document, &Document::scenario_changed, this, &HardwareTab::follow);
+  connect(view_, &View::close_requested, this, [this] {
     showing_report_ = false;
     show();
   });
-  connect(view_, &views::HardwareView::base_requested, this, [this] {
-    if (document_.scenario()) open_logs(report_files_, document_.scenario()->cluster);
+  connect(view_, &View::base_requested, this, [this] {
+    if (work_.document.scenario()) open_logs(report_files_, work_.document.scenario()->cluster);
   });
+  connect(view_, &View::open_logs_requested, actions_[ActionId::open_logs], &QAction::trigger);
+  connect(view_, &View::measure_requested, actions_[ActionId::measure], &QAction::trigger);
+  on(ActionId::measure, [this] { ask_measure(); });
+  // With what runs took the profile becomes the hardware.
+  connect(&work_.validations, &ValidationRunner::calibrated, this,
+          [this](const std::shared_ptr<const CalibratedProfile>& made) {
+            show_made(made->cluster, made->notes, made->path);
+          });
   view_->set_base({});
 }
 
-QString HardwarePage::profile_folder() {
-  return QStandardPaths::writableLocation(QStandardPaths::AppDataLocation) + QStringLiteral("/profiles");
+bool HardwareTab::open_files(FileKind kind, const QStringList& paths) {
+  if (kind != FileKind::log) return false;
+  open_logs(paths);
+  return true;
 }
 
-Expected<std::string> HardwarePage::store(const Cluster& cluster) {
-  return store_profile(cluster, std::filesystem::path(profile_folder().toStdU16String()));
+void HardwareTab::ask_measure() {
+  if (measuring_) {
+    emit raise_requested();
+    return;
+  }
+  if (const auto probe = find_probe(); !probe) return voice_.report(probe.error(), tr("Measure this machine"));
+  const ScenarioPtr& scenario = work_.document.scenario();
+  ModelPtr model = scenario ? scenario->model : nullptr;
+  if (model && model->operators.empty()) model = nullptr;
+  auto* dialog = new MeasureDialog(std::move(model), static_cast<QWidget*>(parent()));
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  connect(dialog, &QDialog::accepted, this, [this, dialog] { measure(dialog->options()); });
+  dialog->open();
 }
 
-void HardwarePage::show_made(const ClusterPtr& cluster, std::vector<std::string> notes, const std::string& path) {
+void HardwareTab::show_made(const ClusterPtr& cluster, std::vector<std::string> notes, const std::string& path) {
   auto reading = std::make_shared<Reading>();
   auto report = std::make_shared<HardwareReport>();
   report->cluster = cluster;
@@ -112,16 +107,15 @@ void HardwarePage::show_made(const ClusterPtr& cluster, std::vector<std::string>
   finish(reading, {});
 }
 
-void HardwarePage::open_logs(const QStringList& paths, ClusterPtr base) {
+void HardwareTab::open_logs(const QStringList& paths, ClusterPtr base) {
   if (paths.isEmpty()) return;
   auto reading = std::make_shared<Reading>();
   reading->files = paths;
-  const std::filesystem::path folder(profile_folder().toStdU16String());
   const QString title = paths.size() == 1 ? tr("Read %1").arg(QFileInfo(paths.front()).fileName())
                                           : tr("Read %1 measured logs").arg(paths.size());
-  tasks_.start(
+  work_.tasks.start(
       QStringLiteral("hardware_logs"), title,
-      [reading, folder, base = std::move(base)](const RunContext& context) {
+      [reading, base = std::move(base)](const RunContext& context) {
         std::vector<std::string> files;
         for (const QString& path : reading->files) files.push_back(path.toStdString());
         auto report = read_hardware_files(files, base);
@@ -132,7 +126,7 @@ void HardwarePage::open_logs(const QStringList& paths, ClusterPtr base) {
         }
         if (context.cancelled()) return;
         if (report->cluster) {
-          const auto stored = store_profile(*report->cluster, folder);
+          const auto stored = store_profile(*report->cluster);
           if (stored) {
             reading->path = *stored;
           } else {
@@ -147,11 +141,11 @@ void HardwarePage::open_logs(const QStringList& paths, ClusterPtr base) {
       });
 }
 
-void HardwarePage::measure(MeasureOptions options) {
+void HardwareTab::measure(MeasureOptions options) {
   auto reading = std::make_shared<Reading>();
   measuring_ = true;
   view_->set_measuring(true);
-  tasks_.start(
+  work_.tasks.start(
       QStringLiteral("measure_machine"), tr("Measure this machine"),
       [reading, options = std::move(options)](const RunContext& context) {
         auto measured = measure_machine(options, context);
@@ -179,30 +173,30 @@ void HardwarePage::measure(MeasureOptions options) {
       });
 }
 
-void HardwarePage::finish(const std::shared_ptr<Reading>& reading, const QString& action) {
+void HardwareTab::finish(const std::shared_ptr<Reading>& reading, const QString& action) {
   if (reading->error)
-    emit failed(*reading->error, action);
+    voice_.report(*reading->error, action);
   else
-    emit succeeded(action);
+    voice_.bar().clear_errors(action);
   if (!reading->report) return;
   report_ = reading->report;
   report_files_ = reading->files;
   report_hardware_ = reading->path;
   showing_report_ = true;
   show();
-  emit report_shown();
+  emit raise_requested();
   if (!report_hardware_.empty())
-    emit profile_made(views::to_qt(report_hardware_), views::to_qt(report_->cluster->title));
-  if (!reading->note.empty()) emit noted(views::to_qt(reading->note), action);
+    opener_.open_profile(views::to_qt(report_hardware_), views::to_qt(report_->cluster->title));
+  if (!reading->note.empty()) voice_.note(views::to_qt(reading->note), action);
 }
 
-void HardwarePage::set_looked_at(bool looked_at) {
+void HardwareTab::looked_at_changed(bool looked_at) {
   looked_at_ = looked_at;
   show();
 }
 
-void HardwarePage::follow() {
-  const ScenarioState& state = document_.state();
+void HardwareTab::follow() {
+  const ScenarioState& state = work_.document.state();
   view_->set_base(state.scenario ? views::to_qt(state.scenario->cluster->title) : QString());
   // Other hardware was chosen: the page goes with it, and comes back to the files when their profile does.
   if (state.hardware != hardware_)
@@ -211,9 +205,9 @@ void HardwarePage::follow() {
   show();
 }
 
-void HardwarePage::show() {
+void HardwareTab::show() {
   if (!looked_at_) return;
-  const ScenarioState& state = document_.state();
+  const ScenarioState& state = work_.document.state();
   const auto report = showing_report_ ? report_ : nullptr;
   const bool own = report && (report_hardware_.empty() || state.hardware != report_hardware_);
   const ClusterPtr cluster = own ? report->cluster : state.scenario ? state.scenario->cluster : nullptr;
@@ -221,12 +215,12 @@ void HardwarePage::show() {
   shown_cluster_ = cluster;
   shown_report_ = report;
   if (!cluster && !report) {
-    tasks_.cancel_purpose(QStringLiteral("hardware_page"));
+    work_.tasks.cancel_purpose(QStringLiteral("hardware_page"));
     view_->set_content(nullptr);
     return;
   }
   auto made = std::make_shared<views::HardwareContentPtr>();
-  tasks_.start(
+  work_.tasks.start(
       QStringLiteral("hardware_page"), tr("Show the hardware"),
       [made, cluster, report](const RunContext&) { *made = views::make_hardware_content(cluster, report.get()); },
       [this, made](TaskOutcome outcome) {
@@ -239,5 +233,7 @@ void HardwarePage::show() {
         }
       });
 }
+
+Tab* hardware_tab(const TabParts& parts) { return new HardwareTab(parts); }
 
 }  // namespace turnpoint::app

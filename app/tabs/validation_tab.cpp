@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/validation_page.h"
+#include "app/tabs/validation_tab.h"
 
 #include <QAction>
+#include <QPushButton>
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "app/actions.h"
-#include "app/document.h"
+#include "app/file_kind.h"
 #include "app/file_path.h"
-#include "app/plan_loader.h"
-#include "app/search_runner.h"
+#include "app/kept_work.h"
+#include "app/opener.h"
+#include "app/voice.h"
 #include "core/base/json.h"
 #include "core/base/machine_memory.h"
 #include "core/hardware/probe_client.h"
 #include "core/validation/placement_step.h"
 #include "views/common/format.h"
-#include "views/validation/validation_view.h"
+#include "views/plan/plan_panel.h"
 
 namespace turnpoint::app {
 
@@ -45,34 +47,36 @@ StepChoice step_choice(views::ValidationWay way, bool prove, const Scenario& sce
   return choice;
 }
 
-StepChoice ValidationPage::choice_for(const Scenario& scenario) const {
+StepChoice ValidationTab::choice_for(const Scenario& scenario) const {
   return step_choice(view_->way(), view_->proves(), scenario, view_->budget_s());
 }
 
-QString ValidationPage::running_words() const {
+QString ValidationTab::running_words() const {
   const QString phase = runner_.phase();
   return phase.isEmpty() || expected_.isEmpty() ? phase : phase + QStringLiteral(" \u00b7 ") + expected_;
 }
 
-ValidationPage::ValidationPage(Document& document, SearchRunner& searches, PlanLoader& plans, ValidationRunner& runner,
-                               views::ValidationView* view, const ActionSet& actions, QObject* parent)
-    : QObject(parent),
-      document_(document),
-      searches_(searches),
-      plans_(plans),
-      runner_(runner),
-      view_(view),
-      actions_(actions) {
+ValidationTab::ValidationTab(const TabParts& parts)
+    : ViewTab(
+          parts, "validation", tr("Validation"),
+          new views::ValidationView({parts.actions[ActionId::validate], parts.actions[ActionId::validate_sample],
+                                     parts.actions[ActionId::calibrate], parts.actions[ActionId::open_report],
+                                     parts.actions[ActionId::save_report], parts.actions[ActionId::export_report_csv],
+                                     parts.actions[ActionId::export_report_markdown]},
+                                    parts.window)),
+      runner_(work_.validations),
+      panel_(parts.plan_panel) {
   using View = views::ValidationView;
-  connect(&document_, &Document::scenario_changed, this, &ValidationPage::refresh);
-  connect(&plans_, &PlanLoader::plan_changed, this, &ValidationPage::refresh);
-  connect(&searches_, &SearchRunner::result_changed, this, &ValidationPage::refresh);
-  connect(&runner_, &ValidationRunner::running_changed, this, &ValidationPage::refresh);
+  connect(&work_.document, &Document::scenario_changed, this, &ValidationTab::refresh);
+  connect(&work_.loader, &PlanLoader::plan_changed, this, &ValidationTab::refresh);
+  connect(&work_.runner, &SearchRunner::result_changed, this, &ValidationTab::refresh);
+  connect(&runner_, &ValidationRunner::running_changed, this, &ValidationTab::refresh);
   connect(&runner_, &ValidationRunner::phase_changed, this, [this] { view_->set_state(refusal_, running_words()); });
-  connect(&runner_, &ValidationRunner::failed, this, &ValidationPage::failed);
+  connect(&runner_, &ValidationRunner::failed, &voice_, &Voice::report);
   connect(&runner_, &ValidationRunner::report_made, this, [this](const ReportPtr& report) {
     add({report}, show_next_);
     show_next_ = false;
+    voice_.bar().clear_errors(ValidationRunner::tr("Run this plan here"));
   });
   connect(&runner_, &ValidationRunner::calibrated, this, [this](const std::shared_ptr<const CalibratedProfile>& made) {
     const ReportPtr before = view_->current();
@@ -81,16 +85,37 @@ ValidationPage::ValidationPage(Document& document, SearchRunner& searches, PlanL
     for (const ReportPtr& after : made->reports)
       if (before && !before->calibrated && after->plan == before->plan && after->date == before->date)
         view_->compare(before, after);
-    emit profile_made(made);
+    voice_.bar().clear_errors(ValidationRunner::tr("Calibrate"));
+    emit raise_requested();  // where the error is seen to fall
   });
-  connect(view_, &View::way_changed, this, &ValidationPage::refresh);
+  connect(view_, &View::way_changed, this, &ValidationTab::refresh);
   connect(view_, &View::stop_requested, &runner_, &ValidationRunner::cancel);
-  connect(view_, &View::current_changed, this, &ValidationPage::refresh);
-  connect(view_, &View::remove_requested, this, &ValidationPage::remove);
+  connect(view_, &View::current_changed, this, &ValidationTab::refresh);
+  connect(view_, &View::remove_requested, this, &ValidationTab::remove);
+  using Id = ActionId;
+  on(Id::validate, [this] { run(); });
+  on(Id::validate_sample, [this] { run_sample(); });
+  on(Id::calibrate, [this] { calibrate(); });
+  on(Id::open_report, [this, &opener = parts.opener] {
+    voice_.ask_open(tr("Open validation report"), tr("Validation reports (*.json);;All files (*)"),
+                    [&opener](const QString& path) { opener.open_path(path); });
+  });
+  on(Id::save_report, [this] { ask_save(QStringLiteral("json")); });
+  on(Id::export_report_csv, [this] { ask_save(QStringLiteral("csv")); });
+  on(Id::export_report_markdown, [this] { ask_save(QStringLiteral("md")); });
+  connect(panel_.validate_button(), &QPushButton::clicked, actions_[Id::validate], &QAction::trigger);
+  connect(&panel_, &views::PlanPanel::report_wanted, this, [this] { show(report_of_picked()); });
   refresh();
 }
 
-QString ValidationPage::refusal_of(const Result& result, std::size_t index, const AnyPlan& plan) const {
+void ValidationTab::ask_save(const QString& suffix) {
+  const bool json = suffix == u"json";
+  voice_.ask_save(json ? tr("Save validation report") : tr("Export validation report"),
+                  QStringLiteral("validation.") + suffix, filter_of(suffix),
+                  [this, json](const QString& path) { json ? save(path) : export_report(path); });
+}
+
+QString ValidationTab::refusal_of(const Result& result, std::size_t index, const AnyPlan& plan) const {
   const Scenario& scenario = *result.scenario;
   WhatIf factors = scenario.settings.factors;
   factors.device_memory = 1;
@@ -117,8 +142,8 @@ QString ValidationPage::refusal_of(const Result& result, std::size_t index, cons
 }
 
 // Asked at every change of the page, and worked out once per plan and way to run it.
-const Error* ValidationPage::room_refusal(const Result& result, std::size_t index, const AnyPlan& plan,
-                                          const StepChoice& choice) const {
+const Error* ValidationTab::room_refusal(const Result& result, std::size_t index, const AnyPlan& plan,
+                                         const StepChoice& choice) const {
   if (choice.backend != ProbeBackend::cpu) return nullptr;
   Room& room = room_;
   if (room.result != &result || room.index != index || room.mode != choice.mode || room.prove != choice.prove ||
@@ -135,21 +160,21 @@ const Error* ValidationPage::room_refusal(const Result& result, std::size_t inde
   return room.error ? &*room.error : nullptr;
 }
 
-QString ValidationPage::refusal() const {
-  const ScenarioPtr& scenario = document_.scenario();
+QString ValidationTab::refusal() const {
+  const ScenarioPtr& scenario = work_.document.scenario();
   if (!scenario) return tr("Open a model and pick a plan in the chart.");
   if (scenario->tasks) return tr("A task graph has no operators that could be run; open a model.");
-  if (!plans_.picked_plan() || !plans_.result()) return tr("Pick a plan in the chart.");
-  return refusal_of(*plans_.result(), plans_.index(), *plans_.picked_plan());
+  if (!work_.loader.picked_plan() || !work_.loader.result()) return tr("Pick a plan in the chart.");
+  return refusal_of(*work_.loader.result(), work_.loader.index(), *work_.loader.picked_plan());
 }
 
-bool ValidationPage::is_calibrated(const Scenario& scenario) {
+bool ValidationTab::is_calibrated(const Scenario& scenario) {
   return QString::fromStdString(scenario.cluster->name).endsWith(QStringLiteral("-calibrated"));
 }
 
-void ValidationPage::run() {
+void ValidationTab::run() {
   if (!refusal().isEmpty()) return;
-  const ResultPtr& result = plans_.result();
+  const ResultPtr& result = work_.loader.result();
   const StepChoice choice = choice_for(*result->scenario);
   expected_.clear();
   if (choice.backend == ProbeBackend::cpu && room_.needs && room_.needs->step_s > 0) {
@@ -161,17 +186,18 @@ void ValidationPage::run() {
                     .arg(choice.warm_up)
                     .arg(choice.steps);
   }
-  runner_.run({{result, plans_.index(), choice, is_calibrated(*result->scenario)}});
+  runner_.run({{result, work_.loader.index(), choice, is_calibrated(*result->scenario)}});
   show_next_ = true;
-  emit shown();
+  emit raise_requested();
 }
 
-std::vector<PlanToRun> ValidationPage::sample() const {
+std::vector<PlanToRun> ValidationTab::sample() const {
   std::vector<PlanToRun> plans;
   const auto add_from = [&](const MethodRun& run) {
-    if (!run.enabled || !run.result || !run.result->plans || run.result->scenario != document_.scenario()) return;
+    if (!run.enabled || !run.result || !run.result->plans || run.result->scenario != work_.document.scenario()) return;
     const Result& result = *run.result;
-    const std::size_t chosen = plans_.result() == run.result ? plans_.index() : result.turning_point.value_or(0);
+    const std::size_t chosen =
+        work_.loader.result() == run.result ? work_.loader.index() : result.turning_point.value_or(0);
     for (const std::size_t at : sampled_points(result, kSample - plans.size(), chosen)) {
       const StepChoice choice = choice_for(*result.scenario);
       // Of a placement one device's part alone cannot be run.
@@ -181,24 +207,24 @@ std::vector<PlanToRun> ValidationPage::sample() const {
       plans.push_back({run.result, at, choice, is_calibrated(*result.scenario)});
     }
   };
-  const MethodRun* subject = searches_.subject();
+  const MethodRun* subject = work_.runner.subject();
   if (subject) add_from(*subject);
   // A short frontier is filled up with what other methods found.
-  for (const MethodRun& run : searches_.runs())
+  for (const MethodRun& run : work_.runner.runs())
     if (&run != subject && plans.size() < kSample) add_from(run);
   return plans;
 }
 
-void ValidationPage::run_sample() {
+void ValidationTab::run_sample() {
   if (!refusal().isEmpty()) return;
   expected_.clear();
   runner_.run(sample());
   view_->show_page(views::ValidationView::Page::plans);
   show_next_ = true;
-  emit shown();
+  emit raise_requested();
 }
 
-void ValidationPage::calibrate() {
+void ValidationTab::calibrate() {
   // The one on show first: what is run with it must be of the same scenario.
   std::vector<ReportPtr> reports = view_->comparable();
   const auto shown = std::find(reports.begin(), reports.end(), view_->current());
@@ -206,13 +232,13 @@ void ValidationPage::calibrate() {
   runner_.calibrate(reports);
 }
 
-void ValidationPage::add(std::vector<ReportPtr> reports, bool show) {
+void ValidationTab::add(std::vector<ReportPtr> reports, bool show) {
   reports_.insert(reports_.end(), reports.begin(), reports.end());
   view_->set_reports(reports_, show ? static_cast<int>(reports_.size()) - 1 : -1);
   refresh();
 }
 
-void ValidationPage::remove(const QList<int>& rows) {
+void ValidationTab::remove(const QList<int>& rows) {
   std::vector<ReportPtr> kept;
   for (std::size_t i = 0; i < reports_.size(); ++i) {
     if (rows.contains(static_cast<int>(i)))
@@ -225,32 +251,44 @@ void ValidationPage::remove(const QList<int>& rows) {
   refresh();
 }
 
-void ValidationPage::set_reports(std::vector<ReportPtr> reports) {
-  for (const ReportPtr& report : reports_) runner_.forget(report);
-  reports_ = std::move(reports);
-  view_->set_reports(reports_);
-  refresh();
+bool ValidationTab::open_files(FileKind kind, const QStringList& paths) {
+  if (kind != FileKind::report) return false;
+  open(paths.front());
+  return true;
 }
 
-void ValidationPage::open(const QString& path) {
+void ValidationTab::set_model(const ScenarioPtr& scenario) { view_->set_model(scenario ? scenario->model : nullptr); }
+
+void ValidationTab::write(Session& session) const {
+  Tab::write(session);
+  for (const ReportPtr& made : reports_) session.reports.push_back(*made);
+}
+
+void ValidationTab::read(const Session& session) {
+  for (const ReportPtr& report : reports_) runner_.forget(report);
+  reports_.clear();
+  for (const ValidationReport& made : session.reports)
+    reports_.push_back(std::make_shared<const ValidationReport>(made));
+  view_->set_reports(reports_);
+  refresh();
+  Tab::read(session);
+}
+
+void ValidationTab::add_to(KeptWork& work) const { work.reports = reports_; }
+
+void ValidationTab::open(const QString& path) {
   const auto document = read_json_file(to_path(path));
-  if (!document) {
-    emit failed(document.error(), tr("Open validation report"));
-    return;
-  }
+  if (!document) return voice_.report(document.error(), tr("Open validation report"));
   auto read = read_validations(*document, path.section(u'/', -1).toStdString());
-  if (!read) {
-    emit failed(read.error(), tr("Open validation report"));
-    return;
-  }
+  if (!read) return voice_.report(read.error(), tr("Open validation report"));
   std::vector<ReportPtr> made;
   for (ValidationReport& report : *read) made.push_back(std::make_shared<const ValidationReport>(std::move(report)));
   if (made.empty()) return;
   add(std::move(made), true);
-  emit shown();
+  emit raise_requested();
 }
 
-std::vector<ValidationReport> ValidationPage::on_show() const {
+std::vector<ValidationReport> ValidationTab::on_show() const {
   std::vector<ValidationReport> reports;
   if (view_->page() == views::ValidationView::Page::plans) {
     for (const ReportPtr& report : view_->comparable()) reports.push_back(*report);
@@ -261,24 +299,24 @@ std::vector<ValidationReport> ValidationPage::on_show() const {
   return reports;
 }
 
-bool ValidationPage::write(const QString& path, const std::string& text, const QString& action) {
+bool ValidationTab::write_file(const QString& path, const std::string& text, const QString& action) {
   const auto done = write_file_atomically(to_path(path), text);
   if (done)
-    emit written(path);
+    voice_.note(tr("Saved %1").arg(path.section(u'/', -1)), path);
   else
-    emit failed(done.error(), action);
+    voice_.report(done.error(), action);
   return done.has_value();
 }
 
-bool ValidationPage::save(const QString& path) {
+bool ValidationTab::save(const QString& path) {
   const auto reports = on_show();
   if (reports.empty()) return false;
   const nlohmann::json document = reports.size() == 1 ? write_validation(reports.front()) : write_validations(reports);
-  return write(path, document.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n",
-               tr("Save validation report"));
+  return write_file(path, document.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n",
+                    tr("Save validation report"));
 }
 
-bool ValidationPage::export_report(const QString& path) {
+bool ValidationTab::export_report(const QString& path) {
   const auto reports = on_show();
   if (reports.empty()) return false;
   std::string text;
@@ -288,14 +326,14 @@ bool ValidationPage::export_report(const QString& path) {
     if (reports.size() > 1) text = write_summary_markdown(reports) + "\n";
     for (const auto& report : reports) text += write_validation_markdown(report) + "\n";
   }
-  return write(path, text, tr("Export validation report"));
+  return write_file(path, text, tr("Export validation report"));
 }
 
-ReportPtr ValidationPage::report_of_picked() const {
-  const ResultPtr& result = plans_.result();
-  if (!result || plans_.index() >= result->points.size() || result->scenario->tasks) return nullptr;
+ReportPtr ValidationTab::report_of_picked() const {
+  const ResultPtr& result = work_.loader.result();
+  if (!result || work_.loader.index() >= result->points.size() || result->scenario->tasks) return nullptr;
   const Scenario& scenario = *result->scenario;
-  const std::string label = point_label(*result, plans_.index());
+  const std::string label = point_label(*result, work_.loader.index());
   ReportPtr found;
   for (const ReportPtr& report : reports_) {
     if (report->plan != label || report->model != scenario.model->name || report->hardware != scenario.hardware)
@@ -305,15 +343,15 @@ ReportPtr ValidationPage::report_of_picked() const {
   return found;
 }
 
-void ValidationPage::show(const ReportPtr& report) {
+void ValidationTab::show(const ReportPtr& report) {
   const auto at = std::find(reports_.begin(), reports_.end(), report);
   if (at == reports_.end()) return;
   view_->set_reports(reports_, static_cast<int>(at - reports_.begin()));
   view_->show_page(views::ValidationView::Page::bars);
-  emit shown();
+  emit raise_requested();
 }
 
-void ValidationPage::refresh() {
+void ValidationTab::refresh() {
   const QString reason = refusal_ = refusal();
   const std::size_t plans = reason.isEmpty() ? sample().size() : 0;
   const auto allow = [this](ActionId id, bool on, const QString& why) {
@@ -334,9 +372,13 @@ void ValidationPage::refresh() {
   for (const ActionId id : {ActionId::save_report, ActionId::export_report_csv, ActionId::export_report_markdown})
     allow(id, !reports_.empty(), tr("There is no report."));
   view_->set_state(reason, running_words());
-  emit picked_report(report_of_picked(), reason.isEmpty()
-                                             ? tr("Not run yet. Validate runs its step on this machine (Ctrl+R).")
-                                             : tr("Not run yet. %1").arg(reason));
+  panel_.set_validation(report_of_picked(), reason.isEmpty()
+                                                ? tr("Not run yet. Validate runs its step on this machine (Ctrl+R).")
+                                                : tr("Not run yet. %1").arg(reason));
+  panel_.validate_button()->setEnabled(actions_[ActionId::validate]->isEnabled());
+  panel_.validate_button()->setToolTip(actions_[ActionId::validate]->toolTip());
 }
+
+Tab* validation_tab(const TabParts& parts) { return new ValidationTab(parts); }
 
 }  // namespace turnpoint::app

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/parallelism_page.h"
+#include "app/tabs/parallelism_tab.h"
 
 #include <algorithm>
 #include <mutex>
 #include <set>
 
-#include "app/document.h"
-#include "app/search_runner.h"
-#include "app/task_manager.h"
+#include "app/file_path.h"
+#include "app/voice.h"
+#include "core/base/json.h"
 #include "views/common/format.h"
 #include "views/parallelism/parallelism_chart.h"
 
@@ -27,42 +27,56 @@ QString joined(const std::vector<int>& counts) {
 }  // namespace
 
 /// Where a worker leaves its answers while it goes on.
-struct ParallelismPage::Mailbox {
+struct ParallelismTab::Mailbox {
   std::mutex mutex;
   std::vector<std::pair<Key, Answer>> found;
 };
 
-ParallelismPage::ParallelismPage(TaskManager& tasks, Document& document, SearchRunner& runner,
-                                 views::ParallelismView* view, QObject* parent)
-    : QObject(parent), tasks_(tasks), document_(document), runner_(runner), view_(view) {
+ParallelismTab::ParallelismTab(const TabParts& parts)
+    : ViewTab(parts, "parallelism", tr("Parallelism"), new views::ParallelismView(parts.window)) {
   using View = views::ParallelismView;
-  connect(&document_, &Document::scenario_changed, this, &ParallelismPage::scenario_changed);
-  connect(&runner_, &SearchRunner::result_changed, this, &ParallelismPage::follow_runner);
-  connect(&runner_, &SearchRunner::runs_changed, this, &ParallelismPage::follow_runner);
-  connect(&runner_, &SearchRunner::became_settled, this, &ParallelismPage::start_if_due);
-  connect(&tasks_, &TaskManager::changed, this, [this] {
+  connect(&work_.document, &Document::scenario_changed, this, &ParallelismTab::scenario_changed);
+  connect(&work_.runner, &SearchRunner::result_changed, this, &ParallelismTab::follow_runner);
+  connect(&work_.runner, &SearchRunner::runs_changed, this, &ParallelismTab::follow_runner);
+  connect(&work_.runner, &SearchRunner::became_settled, this, &ParallelismTab::start_if_due);
+  connect(&work_.tasks, &TaskManager::changed, this, [this] {
     if (looked_at_) show_state();
   });
-  connect(view_, &View::price_edited, this, [this](double price) { document_.set_option("price-per-hour", price, 0); });
-  connect(view_, &View::devices_requested, this, [this](int devices) { document_.set_option("devices", devices, 0); });
+  connect(view_, &View::price_edited, this,
+          [this](double price) { work_.document.set_option("price-per-hour", price, 0); });
+  connect(view_, &View::devices_requested, this,
+          [this](int devices) { work_.document.set_option("devices", devices, 0); });
   connect(view_, &View::range_chosen, this, [this](int most) {
     most_ = most;
     stopped_ = false;
     show();
     start_if_due();
   });
-  connect(view_, &View::stop_requested, this, [this] { tasks_.cancel_purpose(kPlansPurpose); });
+  connect(view_, &View::stop_requested, this, [this] { work_.tasks.cancel_purpose(kPlansPurpose); });
   connect(view_, &View::resume_requested, this, [this] {
     stopped_ = false;
     for (auto it = answers_.begin(); it != answers_.end();) it = it->second.error ? answers_.erase(it) : std::next(it);
     start_if_due();
   });
-  connect(view_, &View::export_requested, this, &ParallelismPage::export_requested);
+  connect(view_, &View::export_requested, this, [this](const QString& suffix) {
+    voice_.ask_save(tr("Export parallelism"), QStringLiteral("parallelism.") + suffix, filter_of(suffix),
+                    [this](const QString& path) { export_to(path); });
+  });
   show();
 }
 
-ParallelismPage::Subject ParallelismPage::subject() const {
-  const ScenarioState& state = document_.state();
+bool ParallelismTab::export_to(const QString& path) {
+  const views::ParallelismChart* chart = view_->chart();
+  const bool done =
+      path.endsWith(QStringLiteral(".svg"), Qt::CaseInsensitive)
+          ? chart->save_svg(path)
+          : write_file_atomically(to_path(path), views::parallelism_csv(chart->data()).toStdString()).has_value();
+  voice_.tell_written(done, path, tr("Export parallelism"));
+  return done;
+}
+
+ParallelismTab::Subject ParallelismTab::subject() const {
+  const ScenarioState& state = work_.document.state();
   if (!state.scenario) return {};
   Subject subject{state.source, state.scenario->model->batch, state.scenario->model->sequence, state.cluster,
                   state.scenario->settings};
@@ -71,8 +85,8 @@ ParallelismPage::Subject ParallelismPage::subject() const {
   return subject;
 }
 
-std::vector<int> ParallelismPage::counts() const {
-  const ScenarioState& state = document_.state();
+std::vector<int> ParallelismTab::counts() const {
+  const ScenarioState& state = work_.document.state();
   if (!state.scenario) return {};
   const int own = state.scenario->cluster->devices();
   ClusterPtr whole = state.cluster;
@@ -84,7 +98,7 @@ std::vector<int> ParallelismPage::counts() const {
   return list;
 }
 
-void ParallelismPage::forget() {
+void ParallelismTab::forget() {
   const Subject now = subject();
   if (now.source != subject_.source || now.cluster != subject_.cluster) {
     stale_.clear();
@@ -97,23 +111,23 @@ void ParallelismPage::forget() {
   stopped_ = false;
   if (running_) {
     running_.reset();
-    tasks_.cancel_purpose(kPlansPurpose);
+    work_.tasks.cancel_purpose(kPlansPurpose);
   }
 }
 
-void ParallelismPage::scenario_changed() {
+void ParallelismTab::scenario_changed() {
   if (!(subject() == subject_)) forget();
   show();
   start_if_due();
 }
 
-void ParallelismPage::follow_runner() {
-  if (!document_.scenario()) return;
+void ParallelismTab::follow_runner() {
+  if (!work_.document.scenario()) return;
   // What the chart has found for the scenario's own count need not be searched again.
   bool news = false;
-  for (const MethodRun& run : runner_.runs()) {
-    if (!run.result || run.result->scenario != document_.scenario()) continue;
-    const Key key{run.name, document_.scenario()->cluster->devices()};
+  for (const MethodRun& run : work_.runner.runs()) {
+    if (!run.result || run.result->scenario != work_.document.scenario()) continue;
+    const Key key{run.name, work_.document.scenario()->cluster->devices()};
     const auto known = answers_.find(key);
     if (known != answers_.end() && !known->second.error && (!known->second.coarse || run.coarse)) continue;
     answers_[key] = answer_of(*run.result, run.coarse);
@@ -123,7 +137,7 @@ void ParallelismPage::follow_runner() {
   start_if_due();
 }
 
-ParallelismPage::Answer ParallelismPage::answer_of(const Result& result, bool coarse) {
+ParallelismTab::Answer ParallelismTab::answer_of(const Result& result, bool coarse) {
   Answer answer;
   answer.coarse = coarse && !result.exact;
   if (result.points.empty()) {
@@ -138,12 +152,12 @@ ParallelismPage::Answer ParallelismPage::answer_of(const Result& result, bool co
   return answer;
 }
 
-std::vector<ParallelismPage::Job> ParallelismPage::missing() const {
+std::vector<ParallelismTab::Job> ParallelismTab::missing() const {
   std::vector<Job> jobs;
   // A sketch of every line first, then the long searches.
   for (const SearchPass pass : {SearchPass::coarse, SearchPass::exact})
     for (const int devices : counts())
-      for (const MethodRun& run : runner_.runs()) {
+      for (const MethodRun& run : work_.runner.runs()) {
         if (!run.enabled || (pass == SearchPass::exact && !run.method->frontier)) continue;
         const auto known = answers_.find({run.name, devices});
         const bool there = known != answers_.end() && (pass == SearchPass::coarse || !known->second.coarse);
@@ -154,13 +168,13 @@ std::vector<ParallelismPage::Job> ParallelismPage::missing() const {
   return jobs;
 }
 
-void ParallelismPage::set_looked_at(bool looked_at) {
+void ParallelismTab::looked_at_changed(bool looked_at) {
   looked_at_ = looked_at;
   if (!looked_at) {
     // Nobody sees it: the cores are for what is seen. What was found stays.
     if (running_) {
       running_.reset();
-      tasks_.cancel_purpose(kPlansPurpose);
+      work_.tasks.cancel_purpose(kPlansPurpose);
     }
     return;
   }
@@ -168,29 +182,29 @@ void ParallelismPage::set_looked_at(bool looked_at) {
   start_if_due();
 }
 
-bool ParallelismPage::settled() const { return !running_ && (!looked_at_ || stopped_ || missing().empty()); }
+bool ParallelismTab::settled() const { return !running_ && (!looked_at_ || stopped_ || missing().empty()); }
 
-void ParallelismPage::start_if_due() {
-  if (!looked_at_ || running_ || stopped_ || !document_.scenario() || document_.building()) return;
+void ParallelismTab::start_if_due() {
+  if (!looked_at_ || running_ || stopped_ || !work_.document.scenario() || work_.document.building()) return;
   // What the chart is about goes first: a sketch here after its sketch, the long searches after its own.
-  const MethodRun* main = runner_.subject();
-  const bool shown = main && main->result && main->result->scenario == document_.scenario();
-  const bool settled = runner_.settled();
-  if (!settled && !(shown && runner_.hand_rests())) return;
+  const MethodRun* main = work_.runner.subject();
+  const bool shown = main && main->result && main->result->scenario == work_.document.scenario();
+  const bool settled = work_.runner.settled();
+  if (!settled && !(shown && work_.runner.hand_rests())) return;
   auto jobs = missing();
   if (!settled) std::erase_if(jobs, [](const Job& job) { return job.pass != SearchPass::coarse; });
   if (!jobs.empty()) start(std::move(jobs));
 }
 
-void ParallelismPage::start(std::vector<Job> jobs) {
+void ParallelismTab::start(std::vector<Job> jobs) {
   auto mailbox = std::make_shared<Mailbox>();
   running_ = mailbox;
   ++searches_;
   // From the whole cluster, so that counts above the scenario's own are there too.
-  auto whole = std::make_shared<Scenario>(*document_.scenario());
-  whole->cluster = document_.state().cluster;
+  auto whole = std::make_shared<Scenario>(*work_.document.scenario());
+  whole->cluster = work_.document.state().cluster;
   whole->settings.devices = 0;
-  tasks_.start(
+  work_.tasks.start(
       kPlansPurpose, tr("Parallelism"),
       [this, mailbox, jobs = std::move(jobs), scenario = ScenarioPtr(whole)](const RunContext& context) {
         work(jobs, scenario, mailbox, context);
@@ -199,8 +213,8 @@ void ParallelismPage::start(std::vector<Job> jobs) {
   show_state();
 }
 
-void ParallelismPage::work(const std::vector<Job>& jobs, const ScenarioPtr& whole,
-                           const std::shared_ptr<Mailbox>& mailbox, const RunContext& context) {
+void ParallelismTab::work(const std::vector<Job>& jobs, const ScenarioPtr& whole,
+                          const std::shared_ptr<Mailbox>& mailbox, const RunContext& context) {
   // A coarse pass leaves tables behind that the exact one of the same count takes up.
   std::map<Key, std::unique_ptr<Searcher>> kept;
   std::set<Key> certain;
@@ -242,7 +256,7 @@ void ParallelismPage::work(const std::vector<Job>& jobs, const ScenarioPtr& whol
   }
 }
 
-void ParallelismPage::take(const std::shared_ptr<Mailbox>& mailbox) {
+void ParallelismTab::take(const std::shared_ptr<Mailbox>& mailbox) {
   if (mailbox != running_) return;  // of a scenario that is gone
   std::vector<std::pair<Key, Answer>> found;
   {
@@ -253,7 +267,7 @@ void ParallelismPage::take(const std::shared_ptr<Mailbox>& mailbox) {
   if (!found.empty()) show();
 }
 
-void ParallelismPage::ended(const std::shared_ptr<Mailbox>& mailbox, bool finished) {
+void ParallelismTab::ended(const std::shared_ptr<Mailbox>& mailbox, bool finished) {
   if (mailbox != running_) {
     start_if_due();
     return;
@@ -265,11 +279,11 @@ void ParallelismPage::ended(const std::shared_ptr<Mailbox>& mailbox, bool finish
   start_if_due();
 }
 
-void ParallelismPage::show() {
+void ParallelismTab::show() {
   if (!looked_at_) return;
   using Point = views::ParallelismPoint;
   views::ParallelismData data;
-  const ScenarioPtr& scenario = document_.scenario();
+  const ScenarioPtr& scenario = work_.document.scenario();
   if (!scenario) {
     data.nothing = tr("Open a model to see how its time falls, and its price changes, with more devices");
     view_->set_price(0, false);
@@ -286,11 +300,10 @@ void ParallelismPage::show() {
   data.price_per_hour = scenario->price_per_hour();
   bool any = false, known = false;
   const Error* failure = nullptr;
-  for (const MethodRun& run : runner_.runs()) {
+  for (const MethodRun& run : work_.runner.runs()) {
     if (!run.enabled) continue;
     any = true;
-    views::ParallelismLine line{
-        run.name, views::to_qt(run.method->label()), {}};
+    views::ParallelismLine line{run.name, views::to_qt(run.method->label()), {}};
     for (const int devices : data.counts) {
       Point point;
       point.devices = devices;
@@ -323,10 +336,10 @@ void ParallelismPage::show() {
   else if (!known)
     data.nothing = tr("Looking for the fastest plan on %1 devices").arg(joined(data.counts));
   std::vector<int> ranges;
-  const int own = document_.state().cluster->devices();
-  if (!document_.state().cluster->mixed())
+  const int own = work_.document.state().cluster->devices();
+  if (!work_.document.state().cluster->mixed())
     for (int most = own; most <= std::max(own, std::min(kMostDevices, own * 8)); most *= 2)
-      if (with_devices(document_.state().cluster, most)) ranges.push_back(most);
+      if (with_devices(work_.document.state().cluster, most)) ranges.push_back(most);
   if (std::find(ranges.begin(), ranges.end(), data.counts.back()) == ranges.end()) ranges.push_back(data.counts.back());
   std::sort(ranges.begin(), ranges.end());
   view_->set_ranges(ranges, data.counts.back());
@@ -335,13 +348,13 @@ void ParallelismPage::show() {
   show_state();
 }
 
-void ParallelismPage::show_state() {
+void ParallelismTab::show_state() {
   views::ParallelismState state;
   if (running_) {
     state.running = true;
-    for (const TaskInfo& task : tasks_.tasks())
+    for (const TaskInfo& task : work_.tasks.tasks())
       if (task.purpose == kPlansPurpose) state.fraction = task.fraction;
-  } else if (document_.scenario()) {
+  } else if (work_.document.scenario()) {
     int failed = 0;
     for (const auto& [key, answer] : answers_)
       if (answer.error) {
@@ -358,18 +371,20 @@ void ParallelismPage::show_state() {
   view_->set_state(state);
 }
 
-QJsonObject ParallelismPage::save_state() const {
+QJsonObject ParallelismTab::save_state() const {
   QJsonObject state = view_->save_state();
   state[QStringLiteral("most")] = most_;
   return state;
 }
 
-void ParallelismPage::restore_state(const QJsonObject& state) {
+void ParallelismTab::restore_state(const QJsonObject& state) {
   view_->restore_state(state);
   const int most = state[QStringLiteral("most")].toInt();
-  most_ = document_.scenario() && most > 0 && most <= kMostDevices ? most : 0;
+  most_ = work_.document.scenario() && most > 0 && most <= kMostDevices ? most : 0;
   show();
   start_if_due();
 }
+
+Tab* parallelism_tab(const TabParts& parts) { return new ParallelismTab(parts); }
 
 }  // namespace turnpoint::app

@@ -1,43 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps the Parallelism tab on the scenario: asks every checked method for its fastest plan on each count of devices,
-// in the background, only while somebody looks and the chart's own searches are through.
+// The Parallelism tab: keeps its chart on the scenario and asks every checked method for its fastest plan on each count
+// of devices, in the background, only while somebody looks and the main chart's own searches are through.
 #pragma once
 
-#include <QJsonObject>
-#include <QObject>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "app/tabs/tab.h"
 #include "core/import/source/model_source.h"
 #include "core/search/objectives.h"
 #include "views/parallelism/parallelism_view.h"
 
 namespace turnpoint::app {
 
-class Document;
-class SearchRunner;
-class TaskManager;
-
-class ParallelismPage : public QObject {
-  Q_OBJECT
+class ParallelismTab : public ViewTab<views::ParallelismView> {
  public:
-  ParallelismPage(TaskManager& tasks, Document& document, SearchRunner& runner, views::ParallelismView* view,
-                  QObject* parent = nullptr);
+  explicit ParallelismTab(const TabParts& parts);
 
-  /// A tab behind others counts as visible to Qt, so the dock says it.
-  void set_looked_at(bool looked_at);
   /// Everything asked for is there; nothing runs.
   bool settled() const;
   int searches() const { return searches_; }  ///< counted for tests
+  bool export_to(const QString& path);        ///< .svg or .csv by suffix
 
-  QJsonObject save_state() const;
-  void restore_state(const QJsonObject& state);
-
- signals:
-  void export_requested(const QString& suffix);
+ protected:
+  void looked_at_changed(bool looked_at) override;
+  QJsonObject save_state() const override;
+  void restore_state(const QJsonObject& state) override;
 
  private:
   /// What one method answered on one count; kept while nothing but the price or the scenario's own count changes.
@@ -81,10 +72,6 @@ class ParallelismPage : public QObject {
   void show_state();
   void forget();
 
-  TaskManager& tasks_;
-  Document& document_;
-  SearchRunner& runner_;
-  views::ParallelismView* view_;
   Subject subject_;
   std::map<Key, Answer> answers_;
   std::map<Key, Answer> stale_;       ///< of the same model and machine under other settings: shown until replaced

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/shortcut_page.h"
+#include "app/help_pages.h"
 
 #include <QCoreApplication>
 #include <QKeySequence>
+#include <QMessageBox>
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -82,6 +83,49 @@ QString shortcut_page(const QStringList& views) {
   const std::size_t half = (rows.size() + 1) / 2;
   return QStringLiteral("<table><tr>%1<td>&nbsp;&nbsp;&nbsp;&nbsp;</td>%2</tr></table>")
       .arg(column_of(rows, 0, half), column_of(rows, half, rows.size()));
+}
+
+void show_help(QWidget* window) {
+  auto* box =
+      new QMessageBox(QMessageBox::NoIcon, QObject::tr("What the chart shows"), QString(), QMessageBox::Close, window);
+  box->setAttribute(Qt::WA_DeleteOnClose);
+  box->setText(QObject::tr(
+      "<p><b>Every dot is a complete plan</b>: how each operator of the model is split over the devices. Right "
+      "means more memory per device, up means "
+      "a slower iteration; lower left is better.</p>"
+      "<p>The <b>line</b> is the frontier: no plan is better in both. It has steps because there is no plan between "
+      "two plans. The dotted lines are its "
+      "two parts, computing and sending.</p>"
+      "<p>The <b>turning point</b> is where more memory stops paying. Plans right of the <b>memory line</b> do not "
+      "fit the device; drag the line to ask "
+      "what a larger device would give.</p>"
+      "<p>The <b>sliders</b> ask what if: the line follows at once, dashed while it is coarse, and exact when the "
+      "hand rests.</p>"
+      "<p>A <b>placement</b> puts every task of a training graph on one device: one dot per method, its time and peak "
+      "memory simulated with all waiting and overlap. The <b>simulated clock</b> moves every other plan to its "
+      "simulated time and memory as well, so that all can be compared; without it they are plain sums.</p>"
+      "<p>Click a plan to see it in all views; arrow keys walk along the line (with Shift plan by plan), T picks the "
+      "turning point.</p>"));
+  box->open();
+}
+
+void show_shortcuts(QWidget* window, const QStringList& views) {
+  auto* box = new QMessageBox(QMessageBox::NoIcon, QObject::tr("Keyboard shortcuts"), shortcut_page(views),
+                              QMessageBox::Close, window);
+  box->setAttribute(Qt::WA_DeleteOnClose);
+  box->open();
+}
+
+void show_about(QWidget* window) {
+  auto* box =
+      new QMessageBox(QMessageBox::NoIcon, QObject::tr("About Turnpoint"), QString(), QMessageBox::Close, window);
+  box->setAttribute(Qt::WA_DeleteOnClose);
+  box->setText(
+      QObject::tr("<p><b>Turnpoint %1</b></p><p>How should this model be trained on these devices?</p><p>Sources: "
+                  "Apache-2.0. This program links QCustomPlot and is "
+                  "therefore under GPL-3.0-or-later as a whole.</p>")
+          .arg(QCoreApplication::applicationVersion().toHtmlEscaped()));
+  box->open();
 }
 
 }  // namespace turnpoint::app

@@ -1,41 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between the Validation tab and what it is about: which plan would be run, why it cannot be, the reports there are.
+// The Validation tab: plans that were run here, which plan would be run, why it cannot be.
 #pragma once
 
-#include <QObject>
 #include <QStringList>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "app/validation_runner.h"
-#include "core/scenario/scenario.h"
+#include "app/tabs/tab.h"
 #include "core/validation/run_needs.h"
-
-namespace turnpoint::views {
-class ValidationView;
-enum class ValidationWay : std::uint8_t;
-}  // namespace turnpoint::views
+#include "views/validation/validation_view.h"
 
 namespace turnpoint::app {
-
-class ActionSet;
-class Document;
-class PlanLoader;
-class SearchRunner;
 
 /// How a plan is run when the user asks for it in this way.
 StepChoice step_choice(views::ValidationWay way, bool prove, const Scenario& scenario,
                        double budget_s = StepChoice().budget_s);
 
-class ValidationPage : public QObject {
-  Q_OBJECT
+class ValidationTab : public ViewTab<views::ValidationView> {
  public:
   static constexpr std::size_t kSample = 20;
 
-  ValidationPage(Document& document, SearchRunner& searches, PlanLoader& plans, ValidationRunner& runner,
-                 views::ValidationView* view, const ActionSet& actions, QObject* parent = nullptr);
+  explicit ValidationTab(const TabParts& parts);
 
+  bool open_files(FileKind kind, const QStringList& paths) override;
+  void write(Session& session) const override;
+  void read(const Session& session) override;
+  void add_to(KeptWork& work) const override;
   void run();
   void run_sample();
   void calibrate();
@@ -51,16 +42,9 @@ class ValidationPage : public QObject {
   /// The newest of the picked plan, as it was predicted rather than calibrated where there are both; null: none.
   ReportPtr report_of_picked() const;
   void show(const ReportPtr& report);
-  void look_again() { refresh(); }  ///< says once more what can be run and what there is of the picked plan
-  void set_reports(std::vector<ReportPtr> reports);
 
- signals:
-  void failed(const turnpoint::Error& error, const QString& action);
-  void written(const QString& path);
-  void shown();  ///< a report came that somebody asked for
-  /// The newest report of the picked plan; null: none, and `how` says how to get one.
-  void picked_report(const turnpoint::app::ReportPtr& report, const QString& how);
-  void profile_made(const std::shared_ptr<const turnpoint::app::CalibratedProfile>& profile);
+ protected:
+  void set_model(const ScenarioPtr& scenario) override;  ///< for the selection
 
  private:
   /// What a run would take, of the plan that was asked for last.
@@ -74,7 +58,8 @@ class ValidationPage : public QObject {
     std::optional<RunNeeds> needs;
     std::optional<Error> error;
   };
-  void refresh();
+  void refresh();  ///< says once more what can be run and what there is of the picked plan
+  void ask_save(const QString& suffix);
   StepChoice choice_for(const Scenario& scenario) const;
   QString running_words() const;
   QString refusal_of(const Result& result, std::size_t index, const AnyPlan& plan) const;
@@ -82,16 +67,12 @@ class ValidationPage : public QObject {
                             const StepChoice& choice) const;
   void add(std::vector<ReportPtr> reports, bool show);
   void remove(const QList<int>& rows);
-  bool write(const QString& path, const std::string& text, const QString& action);
+  bool write_file(const QString& path, const std::string& text, const QString& action);
   std::vector<ValidationReport> on_show() const;
   static bool is_calibrated(const Scenario& scenario);
 
-  Document& document_;
-  SearchRunner& searches_;
-  PlanLoader& plans_;
   ValidationRunner& runner_;
-  views::ValidationView* view_;
-  const ActionSet& actions_;
+  views::PlanPanel& panel_;
   std::vector<ReportPtr> reports_;
   mutable Room room_;
   QString refusal_;        ///< when it was last looked at
