@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "app/actions.h"
-#include "app/tabs/tab.h"
+#include "app/tab.h"
 #include "app/voice.h"
 #include "app/workspace.h"
 

@@ -13,7 +13,7 @@
 #include "app/file_kind.h"
 #include "app/sessions.h"
 #include "app/start_page.h"
-#include "app/tabs/tab.h"
+#include "app/tab.h"
 #include "app/voice.h"
 #include "core/import/files/training_settings.h"
 #include "views/common/format.h"

@@ -16,7 +16,7 @@
 #include "app/file_path.h"
 #include "app/recent_name.h"
 #include "app/studies.h"
-#include "app/tabs/tab.h"
+#include "app/tab.h"
 #include "app/voice.h"
 #include "views/common/format.h"
 

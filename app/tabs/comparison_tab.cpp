@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Methods side by side: follows the chart.
 #include "app/chart_page.h"
-#include "app/tabs/tab.h"
+#include "app/tab.h"
 #include "views/comparison/comparison_view.h"
 
 namespace turnpoint::app {

@@ -3,7 +3,7 @@
 // tool bar beside it that of the page on show.
 #pragma once
 
-#include "app/tabs/tab.h"
+#include "app/tab.h"
 
 class QStackedWidget;
 

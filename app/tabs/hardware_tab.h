@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "app/tabs/tab.h"
+#include "app/tab.h"
 #include "core/hardware/measured/profile_builder.h"
 #include "core/probe/measure_machine.h"
 #include "views/hardware/hardware_view.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The session's title and notes.
 #include "app/kept_work.h"
-#include "app/tabs/tab.h"
+#include "app/tab.h"
 #include "views/notes/notes_view.h"
 
 namespace turnpoint::app {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "app/tabs/tab.h"
+#include "app/tab.h"
 #include "core/import/source/model_source.h"
 #include "core/search/objectives.h"
 #include "views/parallelism/parallelism_view.h"

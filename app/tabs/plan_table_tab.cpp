@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/tabs/tab.h"
+#include "app/tab.h"
 #include "views/plan_table/plan_table_view.h"
 
 namespace turnpoint::app {

@@ -2,7 +2,7 @@
 // A tab that draws the schedule of the picked plan, which is made while somebody looks.
 #pragma once
 
-#include "app/tabs/tab.h"
+#include "app/tab.h"
 
 namespace turnpoint::app {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "app/tabs/tab.h"
+#include "app/tab.h"
 #include "core/validation/run_needs.h"
 #include "views/validation/validation_view.h"
 

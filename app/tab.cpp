@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/tabs/tab.h"
+#include "app/tab.h"
 
 #include <QAction>
 #include <QImage>

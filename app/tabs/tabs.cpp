@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/tabs/tab.h"
+#include "app/tab.h"
 
 namespace turnpoint::app {
 
-// Each in the source of its name below app/tabs.
+// Each in the source of its name.
 Tab *graph_tab(const TabParts&), *timeline_tab(const TabParts&), *memory_tab(const TabParts&),
     *task_table_tab(const TabParts&), *plan_table_tab(const TabParts&), *comparison_tab(const TabParts&),
     *parallelism_tab(const TabParts&), *hardware_tab(const TabParts&), *validation_tab(const TabParts&),

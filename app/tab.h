@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tabs below the chart. Each connects itself to what it shows and to what it asks for, so that the window knows
-// them only as this. A new one is a source beside this one that makes it, and its name in app/tabs.cpp.
+// them only as this. A new one is a source in app/tabs that makes it, and its name in app/tabs/tabs.cpp.
 #pragma once
 
 #include <QJsonObject>
