@@ -263,6 +263,13 @@ Expected<ModelPtr> ModelBuilder::finish(std::vector<TensorId> results, bool fold
       return bad_input("the model has more than 2^60 parameters", model_.source);
     *sum += tensor.elements();
   }
+  // What a plan holds is counted in whole bytes: weights, gradients and the optimizer's state, activations with whoever
+  // keeps them. Some 16 bytes for each element and each operator that takes it must stay far inside 64 bits.
+  double elements = 0;
+  for (std::size_t t = 0; t < model_.tensors.size(); ++t)
+    elements += double(model_.tensors[TensorId(t)].elements()) * double(1 + model_.uses[TensorId(t)].size());
+  if (elements > double(kMaxElements / 8))
+    return bad_input("the tensors that the operators take and make have more than 2^57 elements", model_.source);
   if (model_.active_parameters == 0) model_.active_parameters = model_.parameters - idle_parameters_;
   return ModelPtr(std::make_shared<const Model>(std::move(model_)));
 }

@@ -142,12 +142,20 @@ class PlanReader {
   void read_parts(JsonFields& parts, const char* name, Values& values, const Key& key) {
     if (!parts.has(name)) return;
     JsonFields of = parts.object(name);
+    std::int64_t left = kMostBytesRead;  // for the parts that follow: their sum is a number of bytes, too
     for (std::size_t i = 0; i < values.size(); ++i) {
       if constexpr (std::is_integral_v<typename Values::value_type>)
-        values[i] = of.integer(key(i), 0, kMostBytesRead, 0);
+        left -= values[i] = of.integer(key(i), 0, left, 0);
       else
         values[i] = of.number(key(i), 0, kMostSecondsRead, 0);
     }
+  }
+
+  /// Of an operator or a resharding. The plan is their sum, which has to stay a number of bytes.
+  std::int64_t read_bytes(JsonFields& fields) {
+    const std::int64_t bytes = fields.integer("memory_bytes", 0, bytes_left_);
+    bytes_left_ -= bytes;
+    return bytes;
   }
 
   /// Parts into `cost`; their sums must be the totals that `read` has already.
@@ -165,7 +173,7 @@ class PlanReader {
   void read_operator(JsonFields& fields, std::size_t index) {
     const std::string name = fields.text("name");
     const auto at = fields.integer("configuration", 0, kMostBytesRead);
-    ReadCost total{fields.integer("memory_bytes", 0, kMostBytesRead), fields.number("compute_s", 0, kMostSecondsRead),
+    ReadCost total{read_bytes(fields), fields.number("compute_s", 0, kMostSecondsRead),
                    fields.number("network_s", 0, kMostSecondsRead)};
     if (!fields.error() && static_cast<std::size_t>(at) >= configurations_.size())
       fields.fail("configuration", fmt::format("{} is outside the {} configurations", at, configurations_.size()));
@@ -328,7 +336,7 @@ class PlanReader {
       fields.fail("keep", fmt::format("'{}' is not known", keep));
     made.set_backward(std::move(backward));
     const double time = fields.number("time_s", 0, kMostSecondsRead);
-    ReadCost total{fields.integer("memory_bytes", 0, kMostBytesRead), 0, time};
+    ReadCost total{read_bytes(fields), 0, time};
     read_cost(fields, "parts", total, made.cost);
     if (!fields.has("parts")) {
       for (const ReshardRole role : kReshardRoles) add_network(made.cost, made.steps(role));
@@ -372,6 +380,7 @@ class PlanReader {
   std::unordered_map<std::string, OperatorId> operators_;
   std::unordered_map<std::string, TensorId> tensors_;
   std::vector<ReadCost> totals_;
+  std::int64_t bytes_left_ = kMostBytesRead;  ///< of what operators and reshardings may still hold
 };
 
 Expected<void> same_mesh(const Mesh& read, const Mesh& now, const std::string& where) {

@@ -310,6 +310,23 @@ class BuilderTest : public QObject {
     QCOMPARE(b.tensor(last).name, std::string("same_19999"));
   }
 
+  // No tensor and no number of parameters is too large by itself; the bytes of plans are sums over all of them.
+  void tensors_whose_bytes_no_64_bits_hold_are_refused() {
+    const auto chain = [](int layers) {
+      ModelBuilder b("m", "file.onnx", 1, 0);
+      TensorId x = b.parameter("x", {std::int64_t{1} << 54});
+      for (int i = 0; i < layers; ++i) x = b.elementwise("relu", "Relu", std::vector{x}, {1, true, {}});
+      return b.finish({x});
+    };
+    const auto most = chain(3);  // made and taken: 2 + 2 + 2 + 1 times 2^54 elements
+    QVERIFY2(most.has_value(), most ? "" : most.error().message().c_str());
+    QCOMPARE(summarise(**most).activation_bytes, 3 * (std::int64_t{1} << 56));
+    const auto beyond = chain(4);
+    QVERIFY(!beyond.has_value());
+    QCOMPARE(beyond.error().where, std::string("file.onnx"));
+    QVERIFY(beyond.error().what.find("2^57") != std::string::npos);
+  }
+
   void violations_are_reported_once() {
     ModelBuilder b("m", "file.onnx", 4, 0);
     const auto x = b.input("x", {4, 8}, {}, ElementType::f32);

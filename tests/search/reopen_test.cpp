@@ -79,6 +79,39 @@ class ReopenTest : public QObject {
     }
   }
 
+  // 2^62 bytes are the most that one number may say; what several of them add up to must not pass 2^63.
+  void bytes_that_no_64_bits_hold_are_refused_data() {
+    QTest::addColumn<QStringList>("pointers");
+    QTest::addColumn<QString>("place");
+    QTest::newRow("parts of an operator")
+        << QStringList{"/operators/0/parts/memory/activations", "/operators/0/parts/memory/parameters"}
+        << "operators[0].parts.memory";
+    QTest::newRow("operators") << QStringList{"/operators/0/memory_bytes", "/operators/0/parts/memory/parameters",
+                                              "/operators/1/memory_bytes", "/operators/1/parts/memory/parameters"}
+                               << "operators[1].memory_bytes";
+    QTest::newRow("reshardings") << QStringList{"/reshards/0/memory_bytes", "/reshards/1/memory_bytes"}
+                                 << "reshards[1].memory_bytes";
+  }
+  void bytes_that_no_64_bits_hold_are_refused() {
+    QFETCH(QStringList, pointers);
+    QFETCH(QString, place);
+    static const json document = written("megatron");
+    json plan = document["plans"][0];
+    QVERIFY(plan["operators"].size() > 1 && plan["reshards"].size() > 1);
+    for (const char* list : {"operators", "reshards"})
+      for (json& item : plan[list]) {
+        item["memory_bytes"] = 0;
+        if (list == std::string("operators"))
+          item["parts"]["memory"] = json::object();
+        else
+          item.erase("parts");
+      }
+    for (const QString& pointer : pointers) plan[json::json_pointer(pointer.toStdString())] = std::int64_t(1) << 62;
+    const auto alone = read_plan_alone(plan, "p.json");
+    QVERIFY(!alone.has_value());
+    QVERIFY2(alone.error().message().find(place.toStdString()) != std::string::npos, alone.error().message().c_str());
+  }
+
   void what_was_changed_is_named_data() {
     QTest::addColumn<QString>("pointer");  // in the plan
     QTest::addColumn<QString>("value");
