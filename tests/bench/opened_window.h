@@ -16,6 +16,7 @@
 #include "app/document.h"
 #include "app/main_window.h"
 #include "app/opener.h"
+#include "app/opener.h"
 #include "app/sessions.h"
 #include "views/frontier/frontier_chart.h"
 #include "views/scenario/scenario_panel.h"
@@ -50,7 +51,7 @@ class CurveWatch : public QObject {
   bool shown() {
     if (chart_->replots() != replots_) painted_ = painting_;
     replots_ = chart_->replots();
-    return painted_ && painted_ == window_.document().scenario().get();
+    return painted_ && painted_ == window_.work().document.scenario().get();
   }
 
  protected:

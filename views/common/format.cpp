@@ -55,11 +55,6 @@ QString memory_text(std::int64_t bytes) {
   return with_unit(grouped_number(value, 0), QStringLiteral("B"));
 }
 
-QString memory_difference_text(std::int64_t bytes) {
-  const QString text = memory_text(bytes);
-  return bytes > 0 ? u'+' + text : text;
-}
-
 QString time_text(double seconds) {
   const double magnitude = std::abs(seconds);
   if (magnitude >= 10) return with_unit(significant(seconds), QStringLiteral("s"));

@@ -26,7 +26,6 @@ QString share_text(double fraction);                 ///< unsigned whole percent
 QString bandwidth_text(double bytes_per_s);          ///< "65 GB/s"
 QString latency_text(double seconds);                ///< "5.0 us" with a micro sign
 QString speed_text(double flop_per_s);               ///< "125 TFLOP/s"
-QString memory_difference_text(std::int64_t bytes);  ///< signed, "-4.1 GiB"
 QString search_time_text(double seconds);            ///< "0.84 s", "38 ms" below 0.1 s
 /// Fixed decimals, thousands apart by a thin space.
 QString grouped_number(double value, int decimals);

@@ -60,7 +60,6 @@ FrontierChart::~FrontierChart() = default;
 
 const ChartData& FrontierChart::data() const { return p_->state.data; }
 bool FrontierChart::log_time() const { return p_->state.log_time; }
-int FrontierChart::graph_count() const { return plot_->graphCount(); }
 
 void FrontierChart::set_selection(SelectionModel* selection) {
   p_->selection = selection;

@@ -67,7 +67,6 @@ class FrontierChart : public QWidget {
   QPoint limit_position() const;
   QRect plot_area() const;
   ChartRange visible_range() const;
-  int graph_count() const;
 
  signals:
   /// The memory line was dragged to `bytes`; one `gesture` per drag.

@@ -49,7 +49,6 @@ class HardwareView : public QWidget {
   CurveChart* chart() const { return chart_; }
   TopologyView* topology() const { return topology_; }  ///< in the chart's place where its row is picked
   ToggleButton* bandwidth_button() const { return bandwidth_button_; }
-  QToolButton* open_button() const { return open_button_; }
   QToolButton* measure_button() const { return measure_button_; }
   QPushButton* base_button() const { return base_button_; }
   QString explanation() const;  ///< the words below the list

@@ -59,7 +59,6 @@ class ScenarioPanel : public QScrollArea {
   /// Whether a row of the panel edits this option now; and the keyboard on that row, in sight.
   bool has_setting(const QString& key) const;
   void focus_setting(const QString& key);
-  const std::map<QString, SliderRow*>& slider_rows() const { return sliders_; }
 
  signals:
   void model_chosen(const QString& specification);

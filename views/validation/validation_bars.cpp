@@ -354,7 +354,6 @@ void ValidationBars::pick(int at, bool toggle) {
   current_ = at;
   viewport()->update();
   if (at < 0) return;
-  emit row_picked(at);
   if (!selection_ || !row(at).op.valid()) return;
   if (toggle)
     selection_->toggle_operator(row(at).op);

@@ -34,11 +34,7 @@ class ValidationBars : public QAbstractScrollArea {
   QString tool_tip(int row) const;
   int row_at(QPoint position) const;  ///< in the viewport; -1: none
   bool is_selected(int row) const;
-  int current_row() const { return current_; }
   QString describe() const;
-
- signals:
-  void row_picked(int row);
 
  protected:
   void paintEvent(QPaintEvent* event) override;
