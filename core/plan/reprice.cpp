@@ -5,6 +5,9 @@
 
 #include "core/cost/operator_cost.h"
 #include "core/cost/tensor_use.h"
+#include "core/plan/evaluator.h"
+#include "core/plan/on_mesh.h"
+#include "core/plan/one_stage.h"
 
 namespace turnpoint {
 
@@ -35,6 +38,30 @@ void price(const Mesh& mesh, const CollectiveModel& collectives, std::vector<Res
   }
 }
 
+/// Operators and reshardings as one stage prices them, all that stages and micro-batches come to by the schedule.
+Expected<Plan> repriced_pipeline(const Scenario& scenario, const Plan& plan) {
+  const PlanPipeline& pipeline = *plan.pipeline;
+  auto laid_out = evaluate_pipeline(scenario, plan);
+  if (!laid_out) return laid_out.error();
+  const auto one_stage = one_stage_of(scenario, pipeline.stages, pipeline.micro_batches);
+  if (!one_stage) return one_stage.error();
+  auto alone = on_one_stage(plan, make_mesh(*(*one_stage)->cluster), pipeline.stages);
+  if (!alone) return alone.error();
+  alone->pipeline.reset();
+  const auto stage = repriced(**one_stage, *alone);
+  if (!stage) return stage.error();
+  Plan priced = on_mesh(*stage, plan.mesh, stage_axes(plan.mesh, pipeline.stages));
+  priced.cost = laid_out->cost;
+  priced.pipeline = pipeline;
+  priced.pipeline->bubble_s = laid_out->bubble_s;
+  priced.pipeline->stage_memory_bytes = std::move(laid_out->stage_memory_bytes);
+  priced.pipeline->tied = std::move(laid_out->tied);
+  priced.pipeline->send_s = std::move(laid_out->send_s);
+  priced.pipeline->send_back_s = std::move(laid_out->send_back_s);
+  priced.pipeline->micro_batch = (*one_stage)->model;
+  return priced;
+}
+
 }  // namespace
 
 std::optional<StepCollective> collective_of(const Mesh& mesh, const ReshardStep& step) {
@@ -61,7 +88,7 @@ std::optional<StepCollective> collective_of(const Mesh& mesh, const ReshardStep&
 }
 
 Expected<Plan> repriced(const Scenario& scenario, const Plan& plan) {
-  if (plan.pipeline) return usage_error("a pipeline's cost comes from a schedule and cannot be priced again");
+  if (plan.pipeline) return repriced_pipeline(scenario, plan);
   if (!same_shape(plan.mesh, make_mesh(*scenario.cluster)) || plan.operators.size() != scenario.model->operators.size())
     return usage_error("the plan is of another model or of hardware of another shape");
   const CollectiveModel collectives(*scenario.cluster, scenario.settings.factors);

@@ -22,8 +22,8 @@ struct StepCollective {
 std::optional<StepCollective> collective_of(const Mesh& mesh, const ReshardStep& step);
 
 /// Times of operators, steps, updates and offloading, and bytes of parameters, gradients and optimizer state, as
-/// `scenario` has them; what is kept of activations and what is sent stay as they are. Usage error: a pipeline, or
-/// hardware of another shape than the plan's mesh.
+/// `scenario` has them; what is kept of activations and what is sent stay as they are. A pipeline's schedule is
+/// laid out anew. Usage error: hardware of another shape than the plan's mesh.
 Expected<Plan> repriced(const Scenario& scenario, const Plan& plan);
 
 }  // namespace turnpoint

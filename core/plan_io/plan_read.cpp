@@ -11,9 +11,9 @@
 #include "core/base/text.h"
 #include "core/cost/operator_cost.h"
 #include "core/cost/tensor_use.h"
-#include "core/plan/evaluator.h"
-#include "core/plan/reprice.h"
+#include "core/plan/micro_batch.h"
 #include "core/plan_io/escape.h"
+#include "core/plan_io/plan_check.h"
 #include "core/plan_io/plan_names.h"
 
 namespace turnpoint {
@@ -24,21 +24,13 @@ using nlohmann::json;
 
 constexpr std::int64_t kMostBytesRead = std::int64_t(1) << 62;
 constexpr double kMostSecondsRead = 1e30, kMostBytesMoved = 1e24;
+constexpr std::int64_t kMostMicroBatches = std::int64_t(1) << 24;
 
 /// One entry of `configurations`; loop dimensions by name, since an operator gives them their numbers.
 struct ReadConfiguration {
   std::vector<std::pair<std::string, std::uint32_t>> split;
   MemoryChoice choice;
 };
-
-/// Costs as a file states them: totals, and parts where it has them.
-struct ReadCost {
-  std::int64_t memory_bytes = 0;
-  double compute_s = 0, network_s = 0;
-  bool parts = false;
-};
-
-bool near(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b)) + 1e-15; }
 
 class PlanReader {
  public:
@@ -61,6 +53,7 @@ class PlanReader {
       for (std::size_t t = 0; t < model_->tensors.size(); ++t)
         tensors_.emplace(valid_utf8(model_->tensors[TensorId(t)].name), TensorId(t));
     fields_.each("reshards", [&](JsonFields& one, std::size_t) { read_reshard(one); });
+    if (fields_.has("pipeline")) read_pipeline();
     read_total();
     if (fields_.error()) return *fields_.error();
     return std::move(alone_);
@@ -190,6 +183,7 @@ class PlanReader {
     made.split = split_of(fields, configuration, model_ ? model_->operators[made.op] : unknown);
     made.choice = configuration.choice;
     made.stage = static_cast<int>(fields.integer("stage", 0, 1 << 20, 0));
+    layer_of_.push_back(static_cast<int>(fields.integer("layer", 0, 1 << 20, -1)));
     read_cost(fields, "parts", total, made.cost);
     alone_.parts = alone_.parts && total.parts;
     const auto steps = read_steps(fields, "gradient_sync", std::nullopt);
@@ -357,6 +351,49 @@ class PlanReader {
                       });
   }
 
+  template <class Number>
+  void read_numbers(JsonFields& fields, const char* key, Number most, std::vector<Number>& numbers) {
+    const auto list = fields.json().find(key);
+    if (list == fields.json().end()) return;
+    if (!list->is_array()) return fields.fail(key, "must be a list of numbers");
+    for (const json& entry : *list) {
+      const bool number = std::is_integral_v<Number> ? entry.is_number_integer() : entry.is_number();
+      // As a double, in which no whole number of a file overflows.
+      if (!number || !(entry.get<double>() >= 0 && entry.get<double>() <= double(most)))
+        return fields.fail(key, "must be a list of numbers from 0 on");
+      numbers.push_back(entry.get<Number>());
+    }
+  }
+
+  void read_pipeline() {
+    JsonFields fields = fields_.object("pipeline");
+    PlanPipeline made;
+    made.stages = static_cast<int>(fields.integer("stages", 1, 1 << 20));
+    made.micro_batches = static_cast<int>(fields.integer("micro_batches", 1, kMostMicroBatches));
+    made.recompute = fields.flag("recompute", false);
+    made.selective = fields.flag("selective", false);
+    made.bubble_s = fields.number("bubble_s", -kMostSecondsRead, kMostSecondsRead);
+    read_numbers(fields, "stage_memory_bytes", kMostBytesRead, made.stage_memory_bytes);
+    read_numbers(fields, "send_s", kMostSecondsRead, made.send_s);
+    read_numbers(fields, "send_back_s", kMostSecondsRead, made.send_back_s);
+    fields.each("tied", [&](JsonFields& one, std::size_t) {
+      PlanPipeline::TiedSum sum;
+      sum.owner_op = read_end(one, "owner"), sum.user_op = read_end(one, "user");
+      sum.owner = static_cast<int>(one.integer("owner_stage", 0, made.stages - 1));
+      sum.user = static_cast<int>(one.integer("user_stage", 0, made.stages - 1));
+      sum.time_s = one.number("time_s", 0, kMostSecondsRead);
+      sum.parameter_bytes = one.integer("parameter_bytes", 0, kMostBytesRead);
+      sum.gradient_bytes = one.integer("gradient_bytes", 0, kMostBytesRead);
+      sum.optimizer_bytes = one.integer("optimizer_bytes", 0, kMostBytesRead);
+      made.tied.push_back(sum);
+    });
+    made.layer_of = std::move(layer_of_);
+    for (const PlanOperator& op : plan_.operators)
+      if (op.stage >= made.stages)
+        return fields.fail("stages", fmt::format("are {}, and an operator is on stage {}", made.stages, op.stage));
+    plan_.pipeline = std::move(made);
+  }
+
   void read_total() {
     if (!fields_.has("cost")) return fields_.fail("cost", "is missing");
     JsonFields cost = fields_.object("cost");
@@ -380,93 +417,23 @@ class PlanReader {
   std::unordered_map<std::string, OperatorId> operators_;
   std::unordered_map<std::string, TensorId> tensors_;
   std::vector<ReadCost> totals_;
+  std::vector<int> layer_of_;                 ///< by operator
   std::int64_t bytes_left_ = kMostBytesRead;  ///< of what operators and reshardings may still hold
 };
-
-Expected<void> same_mesh(const Mesh& read, const Mesh& now, const std::string& where) {
-  const bool same = std::equal(
-      read.axes.begin(), read.axes.end(), now.axes.begin(), now.axes.end(),
-      [](const MeshAxis& a, const MeshAxis& b) { return a.name == b.name && a.size == b.size && a.level == b.level; });
-  if (same) return {};
-  return bad_input("is not the mesh of the hardware that the result names", where + ": mesh");
-}
-
-/// Costs of operators from before they had parts: what the cost model says, and what is left is kept and run again.
-void give_parts(const Scenario& scenario, Plan& plan, const std::vector<ReadCost>& totals) {
-  const ReshardingModel resharding(
-      plan.mesh, CollectiveModel(*scenario.cluster, scenario.settings.factors),
-      scenario.cluster->device.memory_bandwidth * scenario.cluster->device.memory_efficiency);
-  const TensorUses uses = analyse_tensor_uses(*scenario.model);
-  const OperatorCostModel costs(scenario, uses, resharding);
-  for (PlanOperator& op : plan.operators) {
-    const ReadCost& total = totals[op.op.index];
-    if (total.parts) continue;
-    op.cost = costs.cost(op.op, op.split, op.choice).breakdown;
-    const double offload = op.cost[NetworkPart::offload];
-    op.cost.network = {};
-    op.cost[NetworkPart::offload] = offload;
-    add_network(op.cost, all_steps(op.parameters));
-    op.cost[MemoryPart::activations] += total.memory_bytes - op.cost.memory_bytes();
-    const double rest = total.compute_s - op.cost.compute_s();
-    if (std::abs(rest) > 1e-9 * total.compute_s) op.cost[ComputePart::recompute] += rest;
-  }
-}
-
-/// One sentence where two costs differ; empty where they are the same.
-std::string difference(const CostBreakdown& file, const CostBreakdown& now) {
-  if (file.memory_bytes() != now.memory_bytes())
-    return fmt::format("memory_bytes is {} and comes to {}", file.memory_bytes(), now.memory_bytes());
-  if (!near(file.compute_s(), now.compute_s()))
-    return fmt::format("compute_s is {} and comes to {}", file.compute_s(), now.compute_s());
-  if (!near(file.network_s(), now.network_s()))
-    return fmt::format("network_s is {} and comes to {}", file.network_s(), now.network_s());
-  for (std::size_t i = 0; i < file.memory.size(); ++i)
-    if (file.memory[i] != now.memory[i])
-      return fmt::format("memory.{} is {} and comes to {}", memory_key(i), file.memory[i], now.memory[i]);
-  for (std::size_t i = 0; i < file.compute.size(); ++i)
-    if (!near(file.compute[i], now.compute[i]))
-      return fmt::format("compute.{} is {} and comes to {}", compute_key(i), file.compute[i], now.compute[i]);
-  for (std::size_t i = 0; i < file.network.size(); ++i)
-    if (!near(file.network[i], now.network[i]))
-      return fmt::format("network.{} is {} and comes to {}", network_key(i), file.network[i], now.network[i]);
-  return {};
-}
-
-Expected<void> check_costs(const Scenario& scenario, const Plan& plan, bool parts, const std::string& where) {
-  const auto wrong = [&](const std::string& at, const std::string& what) {
-    Error error = bad_input(what + " on the result's model and hardware", where + ": " + at);
-    error.hint = "the plan, the model, the hardware or the program has changed since it was searched";
-    return error;
-  };
-  const auto total = evaluate_plan(scenario, plan);
-  if (!total) return bad_input("cannot be carried out: " + total.error().message(), where);
-  const auto now = repriced(scenario, plan);
-  if (!now) return bad_input(now.error().what, where);
-  for (std::size_t i = 0; i < plan.operators.size(); ++i)
-    if (const auto differs = difference(plan.operators[i].cost, now->operators[i].cost); !differs.empty())
-      return wrong(fmt::format("operators[{}] '{}'", i, scenario.model->operators[OperatorId(i)].name), differs);
-  for (std::size_t i = 0; i < plan.reshards.size(); ++i)
-    if (const auto differs = difference(plan.reshards[i].cost, now->reshards[i].cost); !differs.empty())
-      return wrong(fmt::format("reshards[{}]", i), differs);
-  CostBreakdown sum;
-  for (const auto& op : plan.operators) sum += op.cost;
-  for (const auto& reshard : plan.reshards) sum += reshard.cost;
-  // Files without parts do not say which copies are second ones.
-  if (const auto differs = difference(parts ? sum : plan.cost, plan.cost); !differs.empty())
-    return wrong("cost", "the sum of operators and reshards differs: " + differs);
-  if (const auto differs = difference(plan.cost, *total); !differs.empty()) return wrong("cost", differs);
-  return {};
-}
 
 }  // namespace
 
 Expected<Plan> read_plan(const nlohmann::json& document, const std::string& where, const Scenario& scenario) {
   JsonFields fields(document, where);
-  if (fields.has("pipeline")) return bad_input("is a pipeline, which is made anew by its method", where);
   PlanReader reader(std::move(fields), scenario.model.get());
   auto read = reader.read();
   if (!read) return read.error();
   if (auto same = same_mesh(read->plan.mesh, make_mesh(*scenario.cluster), where); !same) return same.error();
+  if (PlanPipeline* pipeline = read->plan.pipeline ? &*read->plan.pipeline : nullptr) {
+    auto micro_batch = micro_batch_model(scenario.model, pipeline->micro_batches);
+    if (!micro_batch) return bad_input(micro_batch.error().what, where + ": pipeline: micro_batches");
+    pipeline->micro_batch = *micro_batch;
+  }
   if (!read->parts) give_parts(scenario, read->plan, reader.totals());
   if (auto right = check_costs(scenario, read->plan, read->parts, where); !right) return right.error();
   return std::move(read->plan);

@@ -212,7 +212,7 @@ Expected<ResultPtr> with_file_plans(const nlohmann::json& document, const std::s
                                     const ScenarioPtr& scenario, const std::vector<std::size_t>& wanted,
                                     const RunContext& context) {
   auto plans = std::make_shared<FilePlans>();
-  ResultPtr again;  // for pipelines and plans that were left out
+  ResultPtr again;  // for plans that were left out, and old pipelines
   const auto searched = [&]() -> Expected<ResultPtr> {
     if (!again) {
       auto found = search_again(document, where, points, scenario, context);
@@ -241,8 +241,8 @@ Expected<ResultPtr> with_file_plans(const nlohmann::json& document, const std::s
       continue;
     }
     if (scenario->tasks) return bad_input("is no placement, and its scenario has a task graph", place);
-    if (fields.has("pipeline")) {
-      // Its costs come from a schedule, which its method lays out in no time.
+    if (fields.has("pipeline") && !held["pipeline"].contains("send_s")) {
+      // Of before files held the schedule: its method lays it out again in no time.
       const auto found = searched();
       if (!found) return found.error();
       auto plan = std::make_shared<const Plan>((*found)->plans->sharding(k));

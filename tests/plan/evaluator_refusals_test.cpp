@@ -327,12 +327,6 @@ const std::vector<Row>& rows() {
          return true;
        },
        "operators, the model"},
-      {"is a pipeline",
-       [](Subject& s) {
-         s.plan.pipeline.emplace();
-         return true;
-       },
-       "is a pipeline"},
   };
   return all;
 }

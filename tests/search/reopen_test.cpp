@@ -35,8 +35,10 @@ class ReopenTest : public QObject {
   // Oracle: what another process of ours would be told of the plan, to the last bit.
   void a_plan_comes_back_as_it_was_data() {
     QTest::addColumn<QString>("method");
-    for (const char* method : {"ft", "data-parallel", "optcnn", "tofu", "mesh-tensorflow", "fsdp", "fsdp:zero=1",
-                               "fsdp:zero=3", "megatron", "manual:dp=2:tp=2:zero=1"})
+    for (const char* method :
+         {"ft", "data-parallel", "optcnn", "tofu", "mesh-tensorflow", "fsdp", "fsdp:zero=1", "fsdp:zero=3", "megatron",
+          "manual:dp=2:tp=2:zero=1", "manual:pp=2:micro-batches=4", "manual:dp=2:pp=2:micro-batches=2:zero=3:recompute",
+          "manual:tp=2:pp=2:micro-batches=4:recompute=selective"})
       QTest::newRow(method) << method;
   }
   void a_plan_comes_back_as_it_was() {
@@ -58,6 +60,7 @@ class ReopenTest : public QObject {
       QCOMPARE(write_plan_csv(*alone), write_plan_csv(*scenario, plan));
       // A resharding ends without partial sums (resources/manual/costs.md, 2), whatever is partial on the way back.
       for (const json& item : document["reshards"]) QVERIFY2(item["to"]["partial"].empty(), item.dump().c_str());
+      if (plan.pipeline) continue;  // older than these, files of pipelines are searched again
       // Files of before parts, `again` and `gradient_partial` were written mean the same plan.
       for (const char* list : {"operators", "reshards"})
         for (json& item : document[list]) {
@@ -221,9 +224,21 @@ class ReopenTest : public QObject {
     QTest::newRow("pipeline's tied weight") << "manual:dp=2:pp=2:micro-batches=4"
                                             << "/plans/0/pipeline/tied/0/time_s"
                                             << "7.5";
-    QTest::newRow("pipeline's layer") << "manual:dp=2:pp=2:micro-batches=4"
-                                      << "/plans/0/operators/5/layer"
+    QTest::newRow("pipeline's layer") << "manual:dp=2:pp=2:micro-batches=4:recompute"
+                                      << "/plans/0/operators/9/layer"
                                       << "40";
+    QTest::newRow("pipeline's stage") << "manual:dp=2:pp=2:micro-batches=4"
+                                      << "/plans/0/operators/0/stage"
+                                      << "2";
+    QTest::newRow("pipeline's stages' memory") << "manual:dp=2:pp=2:micro-batches=4"
+                                               << "/plans/0/pipeline/stage_memory_bytes/0"
+                                               << "7";
+    QTest::newRow("pipeline of no machine") << "manual:dp=2:pp=2:micro-batches=4"
+                                            << "/plans/0/pipeline/stages"
+                                            << "1000000";
+    QTest::newRow("pipeline of no batch") << "manual:dp=2:pp=2:micro-batches=4"
+                                          << "/plans/0/pipeline/micro_batches"
+                                          << "16777216";
     QTest::newRow("pipeline's split") << "manual:dp=2:pp=2:micro-batches=4"
                                       << "/plans/0/configurations/0/repeat"
                                       << "[]";

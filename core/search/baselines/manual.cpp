@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "core/plan/one_stage.h"
 #include "core/search/baselines/fsdp.h"
 #include "core/search/baselines/megatron.h"
 #include "core/search/baselines/options.h"

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "core/search/roles/logical_dims.h"
+#include "core/cost/logical_dims.h"
 
 namespace turnpoint::search {
 

@@ -6,9 +6,10 @@
 #include <limits>
 
 #include "core/cost/operator_cost.h"
+#include "core/plan/on_mesh.h"
+#include "core/plan/one_stage.h"
 #include "core/search/baselines/fsdp.h"
 #include "core/search/baselines/megatron.h"
-#include "core/search/baselines/micro_batch.h"
 #include "core/search/baselines/parallel_axes.h"
 #include "core/search/baselines/pipeline_schedule.h"
 
@@ -241,17 +242,8 @@ class Pipeline {
             collectives.time(Collective::send, pair, back).value};
   }
 
-  // A device and its like on another stage; all devices of a stage talk at once.
   DeviceGroup pair_between(int one, int other) const {
-    const int per_stage = scenario_.cluster->devices() / split_.stages, per_node = scenario_.cluster->devices_per_node;
-    const bool crosses = one * per_stage / per_node != other * per_stage / per_node;
-    DeviceGroup pair;
-    pair.size = 2;
-    pair.nodes = crosses ? 2 : 1;
-    pair.per_node = crosses ? 1 : 2;
-    const int talking = std::min(per_stage, per_node);  // of one node
-    pair.concurrent = crosses ? std::max(1, talking * scenario_.cluster->nodes / 2) : talking;
-    return pair;
+    return pair_of_stages(*scenario_.cluster, split_.stages, one, other);
   }
 
   void add_tied_weights(std::vector<Part>& stages, const CollectiveModel& collectives) {
@@ -340,8 +332,9 @@ class Pipeline {
       stage_bytes_.push_back(memory.memory_bytes());
       if (stage_bytes_.back() >= *std::max_element(stage_bytes_.begin(), stage_bytes_.end())) largest_ = memory;
       const double end = ends[s] + part.once_compute + part.once_network;
-      if (end < time_s_) continue;
-      time_s_ = end;
+      // Of stages that end together the last one, whatever order their sums were made in.
+      if (end < time_s_ * (1 - 1e-12)) continue;
+      time_s_ = std::max(time_s_, end);
       compute_ = {};
       compute_[ComputePart::forward] = m * part.forward_compute;
       compute_[ComputePart::backward] = m * part.backward_compute;
@@ -369,50 +362,10 @@ class Pipeline {
     return 0;
   }
 
-  // The stage's plan on the axes of the whole machine.
   Plan unrolled(const ResultPoint& point) {
-    Plan plan = plan_;
-    plan.mesh = make_mesh(*scenario_.cluster);
-    std::vector<std::size_t> axis_of;  // stage axis -> machine axis
-    std::uint32_t between_stages = 0;
-    int left = split_.stages;
-    for (std::size_t a = 0; a < plan.mesh.axes.size(); ++a) {
-      const int size = plan.mesh.axes[a].size;
-      if (left % size == 0 && left > 1)
-        left /= size, between_stages |= 1u << a;
-      else
-        axis_of.push_back(a);
-    }
-    const auto mask = [&](std::uint32_t axes) {
-      std::uint32_t moved = 0;
-      for (std::size_t i = 0; i < axis_of.size(); ++i)
-        if (axes >> i & 1u) moved |= 1u << axis_of[i];
-      return moved;
-    };
-    const auto layout = [&](const Layout& from) {
-      Layout to;
-      for (std::size_t i = 0; i < axis_of.size(); ++i) to.axis[axis_of[i]] = from.axis[i];
-      return to;
-    };
-    const auto steps = [&](std::vector<ReshardStep>& list) {
-      for (auto& step : list) step.axes = mask(step.axes), step.result = layout(step.result);
-    };
-    for (auto& op : plan.operators) {
-      Configuration moved;
-      for (std::size_t i = 0; i < axis_of.size(); ++i) moved.axis[axis_of[i]] = op.split.axis[i];
-      op.split = moved;
-      op.choice.update_axes = mask(op.choice.update_axes);
-      op.stage = stage_of(unit_of(op.op));
-      for (ParameterSteps& group : op.parameters) {
-        group.group.partial = mask(group.group.partial);
-        group.group.whole = mask(group.group.whole) | between_stages;
-        for (const ParameterRole role : kParameterRoles) steps(group.steps(role));
-      }
-    }
-    for (auto& reshard : plan.reshards) {
-      reshard.from = layout(reshard.from), reshard.to = layout(reshard.to);
-      for (const ReshardRole role : kReshardRoles) steps(reshard.steps(role));
-    }
+    const Mesh machine = make_mesh(*scenario_.cluster);
+    Plan plan = on_mesh(plan_, machine, stage_axes(machine, split_.stages));
+    for (PlanOperator& op : plan.operators) op.stage = stage_of(unit_of(op.op));
     plan.cost = compute_;
     plan.cost.memory = largest_.memory;
     plan.cost.network = network_;
@@ -464,12 +417,9 @@ Expected<ResultPtr> pipeline_point(const ScenarioPtr& scenario, const Transforme
   const auto start = std::chrono::steady_clock::now();
   if (split.recompute && (!roles || roles->layers == 0))
     return usage_error("recompute needs layers, and this model has none that could be told apart");
-  const auto model = micro_batch_model(scenario->model, split.micro_batches);
-  if (!model) return model.error();
-  auto one_stage = std::make_shared<Scenario>(*scenario);
-  one_stage->model = *model;
-  one_stage->cluster = stage_cluster(*scenario->cluster, split.stages);
-  one_stage->settings.batch = (*model)->batch;
+  const auto stage = one_stage_of(*scenario, split.stages, split.micro_batches);
+  if (!stage) return stage.error();
+  const ScenarioPtr& one_stage = *stage;
   const auto axes = assign_axes(make_mesh(*one_stage->cluster), split.tensor);
   std::uint32_t sharing = axes ? axes->data : 0;
   const Mesh mesh = make_mesh(*one_stage->cluster);

@@ -38,10 +38,6 @@ struct ManualSplit {
   bool scheduled() const { return stages > 1 || micro_batches > 1 || recompute; }
 };
 
-/// The cluster that one of `stages` stages runs on; nullptr where stages would be neither whole nodes nor equal parts
-/// of one.
-ClusterPtr stage_cluster(const Cluster& cluster, int stages);
-
 /// Cuts `times` (one per layer) into `stages` runs whose largest sum is least; returns the first layer of each.
 std::vector<int> balanced_stages(const std::vector<double>& times, int stages);
 

@@ -5,20 +5,6 @@
 
 namespace turnpoint::search {
 
-ClusterPtr stage_cluster(const Cluster& cluster, int stages) {
-  auto part = std::make_shared<Cluster>(cluster);
-  if (cluster.nodes % stages == 0) {
-    part->nodes = cluster.nodes / stages;
-  } else if (stages % cluster.nodes == 0 && cluster.devices_per_node % (stages / cluster.nodes) == 0) {
-    part->nodes = 1;
-    part->devices_per_node = cluster.devices_per_node / (stages / cluster.nodes);
-  } else {
-    return nullptr;
-  }
-  if (stages > 1) part->groups.clear();
-  return part;
-}
-
 std::vector<int> balanced_stages(const std::vector<double>& times, int stages) {
   const std::size_t n = times.size(), p = static_cast<std::size_t>(stages);
   std::vector<double> sum(n + 1, 0);

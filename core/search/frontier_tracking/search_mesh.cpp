@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "core/plan/on_mesh.h"
+
 namespace turnpoint::search {
 
 namespace {
@@ -28,44 +30,6 @@ void merge_one(Mesh& mesh, int level) {
   mesh.axes[best].size = least;
   mesh.axes.erase(mesh.axes.begin() + static_cast<std::ptrdiff_t>(best) + 1);
 }
-
-class Expansion {
- public:
-  Expansion(const Mesh& merged, const Mesh& full) {
-    std::int64_t covered = 1;
-    for (int a = 0, from = 0; from < full.count(); ++from) {
-      merged_[static_cast<std::size_t>(from)] = a;
-      masks_[static_cast<std::size_t>(a)] |= 1u << from;
-      covered *= full.axes[static_cast<std::size_t>(from)].size;
-      if (covered == merged.axes[static_cast<std::size_t>(a)].size) ++a, covered = 1;
-    }
-    count_ = full.count();
-  }
-  std::uint32_t mask(std::uint32_t merged) const {
-    std::uint32_t full = 0;
-    for (std::size_t a = 0; a < kMaxAxes; ++a)
-      if (merged >> a & 1u) full |= masks_[a];
-    return full;
-  }
-  template <class Split>
-  Split split(const Split& merged) const {
-    Split full;
-    for (std::size_t a = 0; a < static_cast<std::size_t>(count_); ++a)
-      full.axis[a] = merged.axis[static_cast<std::size_t>(merged_[a])];
-    return full;
-  }
-  void steps(std::vector<ReshardStep>& steps) const {
-    for (auto& step : steps) {
-      step.axes = mask(step.axes);
-      step.result = split(step.result);
-    }
-  }
-
- private:
-  std::array<int, kMaxAxes> merged_{};
-  std::array<std::uint32_t, kMaxAxes> masks_{};
-  int count_ = 0;
-};
 
 }  // namespace
 
@@ -94,23 +58,14 @@ std::string merged_axes_note(const Cluster& cluster, const Mesh& searched) {
 
 Plan on_full_mesh(Plan plan, const Mesh& full) {
   if (plan.mesh.count() == full.count()) return plan;
-  const Expansion expand(plan.mesh, full);
-  for (auto& op : plan.operators) {
-    op.split = expand.split(op.split);
-    op.choice.update_axes = expand.mask(op.choice.update_axes);
-    for (ParameterSteps& steps : op.parameters) {
-      steps.group.partial = expand.mask(steps.group.partial);
-      steps.group.whole = expand.mask(steps.group.whole);
-      for (const ParameterRole role : kParameterRoles) expand.steps(steps.steps(role));
-    }
+  std::vector<int> from;
+  std::int64_t covered = 1;
+  for (int a = 0; const MeshAxis& axis : full.axes) {
+    from.push_back(a);
+    covered *= axis.size;
+    if (covered == plan.mesh.axes[static_cast<std::size_t>(a)].size) ++a, covered = 1;
   }
-  for (auto& reshard : plan.reshards) {
-    reshard.from = expand.split(reshard.from);
-    reshard.to = expand.split(reshard.to);
-    for (const ReshardRole role : kReshardRoles) expand.steps(reshard.steps(role));
-  }
-  plan.mesh = full;
-  return plan;
+  return on_mesh(std::move(plan), full, from);
 }
 
 }  // namespace turnpoint::search

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "core/base/expected.h"
-#include "core/search/roles/logical_dims.h"
+#include "core/cost/logical_dims.h"
 
 namespace turnpoint::search {
 

@@ -6,9 +6,9 @@
 #include "core/base/expected.h"
 #include "core/model/model.h"
 
-namespace turnpoint::search {
+namespace turnpoint {
 
 /// Error: the batch cannot be cut into that many parts, or is hidden inside a merged dimension.
 Expected<ModelPtr> micro_batch_model(const ModelPtr& model, std::int64_t parts);
 
-}  // namespace turnpoint::search
+}  // namespace turnpoint

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/search/roles/logical_dims.h"
+#include "core/cost/logical_dims.h"
 
 #include <algorithm>
 #include <numeric>
 
-namespace turnpoint::search {
+namespace turnpoint {
 
 namespace {
 
@@ -113,4 +113,4 @@ LogicalDims analyse_logical_dims(const Model& model, bool split_windows,
   return result;
 }
 
-}  // namespace turnpoint::search
+}  // namespace turnpoint

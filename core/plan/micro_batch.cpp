@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/search/baselines/micro_batch.h"
+#include "core/plan/micro_batch.h"
 
 #include <fmt/format.h>
 #include <algorithm>
 
-#include "core/search/roles/logical_dims.h"
+#include "core/cost/logical_dims.h"
 
-namespace turnpoint::search {
+namespace turnpoint {
 
 namespace {
 
@@ -109,4 +109,4 @@ Expected<ModelPtr> micro_batch_model(const ModelPtr& model, std::int64_t parts) 
   return Cutter(*model, parts).run();
 }
 
-}  // namespace turnpoint::search
+}  // namespace turnpoint

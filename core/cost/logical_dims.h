@@ -14,7 +14,7 @@
 #include "core/cost/layout.h"
 #include "core/model/model.h"
 
-namespace turnpoint::search {
+namespace turnpoint {
 
 struct LoopRef {
   OperatorId op;
@@ -42,4 +42,4 @@ bool is_weighted_product(const Model& model, const Operator& op);
 /// Index of the first input that is a parameter of two or more dimensions, views of one included; -1: none.
 int weight_input(const Model& model, const Operator& op);
 
-}  // namespace turnpoint::search
+}  // namespace turnpoint

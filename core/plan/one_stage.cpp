@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/one_stage.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+
+#include "core/plan/micro_batch.h"
+#include "core/plan/on_mesh.h"
+
+namespace turnpoint {
+
+ClusterPtr stage_cluster(const Cluster& cluster, int stages) {
+  auto part = std::make_shared<Cluster>(cluster);
+  if (cluster.nodes % stages == 0) {
+    part->nodes = cluster.nodes / stages;
+  } else if (stages % cluster.nodes == 0 && cluster.devices_per_node % (stages / cluster.nodes) == 0) {
+    part->nodes = 1;
+    part->devices_per_node = cluster.devices_per_node / (stages / cluster.nodes);
+  } else {
+    return nullptr;
+  }
+  if (stages > 1) part->groups.clear();
+  return part;
+}
+
+Expected<ScenarioPtr> one_stage_of(const Scenario& scenario, int stages, int micro_batches) {
+  const auto model = micro_batch_model(scenario.model, micro_batches);
+  if (!model) return model.error();
+  auto one = std::make_shared<Scenario>(scenario);
+  one->model = *model;
+  one->settings.batch = (*model)->batch;
+  one->cluster = stage_cluster(*scenario.cluster, stages);
+  if (!one->cluster)
+    return bad_input(fmt::format("has {} stages, which are neither whole nodes nor equal parts of one", stages),
+                     scenario.cluster->title);
+  return ScenarioPtr(std::move(one));
+}
+
+std::vector<int> stage_axes(const Mesh& machine, int stages) {
+  std::vector<int> axes;
+  int of_stage = 0, left = stages;
+  for (const MeshAxis& axis : machine.axes) {
+    const bool between = left > 1 && left % axis.size == 0;
+    if (between) left /= axis.size;
+    axes.push_back(between ? -1 : of_stage++);
+  }
+  return axes;
+}
+
+Expected<Plan> on_one_stage(const Plan& plan, const Mesh& stage, int stages) {
+  const std::vector<int> of_stage = stage_axes(plan.mesh, stages);
+  std::uint32_t between = 0;
+  std::vector<int> from;
+  for (std::size_t a = 0; a < of_stage.size(); ++a)
+    if (of_stage[a] < 0)
+      between |= 1u << a;
+    else
+      from.push_back(int(a));
+  const auto same_size = [&](const MeshAxis& axis, int a) { return axis.size == plan.mesh.axes[std::size_t(a)].size; };
+  if (!std::equal(stage.axes.begin(), stage.axes.end(), from.begin(), from.end(), same_size))
+    return bad_input("is not the mesh of the machine that its stages are parts of", "mesh");
+  const auto crosses = [&](const std::vector<ReshardStep>& steps) {
+    return std::any_of(steps.begin(), steps.end(), [&](const ReshardStep& step) { return (step.axes & between) != 0; });
+  };
+  for (const PlanOperator& op : plan.operators) {
+    bool reaches = (op.choice.update_axes & between) != 0;
+    for (std::size_t a = 0; a < of_stage.size(); ++a)
+      reaches = reaches || (of_stage[a] < 0 && op.split.axis[a] != Configuration::kRepeat);
+    for (const ParameterSteps& group : op.parameters)
+      for (const ParameterRole role : kParameterRoles) reaches = reaches || crosses(group.steps(role));
+    if (reaches)
+      return bad_input("reaches across the stages of the pipeline", fmt::format("operators[{}]", op.op.index));
+  }
+  for (std::size_t r = 0; r < plan.reshards.size(); ++r)
+    for (const ReshardRole role : kReshardRoles)
+      if (crosses(plan.reshards[r].steps(role)))
+        return bad_input("reaches across the stages of the pipeline", fmt::format("reshards[{}]", r));
+  return on_mesh(plan, stage, from);
+}
+
+DeviceGroup pair_of_stages(const Cluster& cluster, int stages, int one, int other) {
+  const int per_stage = cluster.devices() / stages, per_node = cluster.devices_per_node;
+  const bool crosses = one * per_stage / per_node != other * per_stage / per_node;
+  DeviceGroup pair;
+  pair.size = 2;
+  pair.nodes = crosses ? 2 : 1;
+  pair.per_node = crosses ? 1 : 2;
+  const int talking = std::min(per_stage, per_node);  // of one node
+  pair.concurrent = crosses ? std::max(1, talking * cluster.nodes / 2) : talking;
+  return pair;
+}
+
+}  // namespace turnpoint

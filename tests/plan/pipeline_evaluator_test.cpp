@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the evaluator works out of a pipeline's plan alone, against what its method's own bookkeeping by layers says,
+// and pipelines that cannot be carried out.
+#include <QtTest>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "core/plan/evaluator.h"
+#include "core/plan/reprice.h"
+#include "core/plan_io/plan_json.h"
+#include "core/plan_io/plan_read.h"
+#include "search/scenarios.h"
+
+using namespace turnpoint;
+using namespace turnpoint::test;
+using nlohmann::json;
+
+namespace {
+
+/// Parts that differ; times to 1e-9 of the whole, of which waiting is what is left.
+QString differences(const CostBreakdown& a, const CostBreakdown& b) {
+  QString all;
+  const double whole = std::max(a.time_s(), b.time_s());
+  const auto near = [&](double x, double y) { return std::abs(x - y) <= 1e-9 * whole; };
+  for (std::size_t i = 0; i < a.memory.size(); ++i)
+    if (a.memory[i] != b.memory[i]) all += QString("memory %1: %2 %3; ").arg(i).arg(a.memory[i]).arg(b.memory[i]);
+  for (std::size_t i = 0; i < a.compute.size(); ++i)
+    if (!near(a.compute[i], b.compute[i]))
+      all += QString("compute %1: %2 %3; ").arg(i).arg(a.compute[i]).arg(b.compute[i]);
+  for (std::size_t i = 0; i < a.network.size(); ++i)
+    if (!near(a.network[i], b.network[i]))
+      all += QString("network %1: %2 %3; ").arg(i).arg(a.network[i]).arg(b.network[i]);
+  return all;
+}
+
+bool same_times(const std::vector<double>& a, const std::vector<double>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](double x, double y) { return test::close(x, y); });
+}
+
+Plan plan_of(const std::string& method, const ScenarioPtr& scenario) {
+  const auto result = run(method, scenario);
+  if (!result) qFatal("%s: %s", method.c_str(), result.error().message().c_str());
+  return (*result)->plans->sharding(0);
+}
+
+ModelPtr small_gpt(std::int64_t batch) { return builtin("gpt2?layers=4&hidden=256&sequence=32", batch); }
+
+/// A pipeline of two stages on one node of eight, with what is broken about it.
+struct Broken {
+  const char* name;
+  std::function<void(Plan&, const Model&)> breaks;
+  const char* refusal;
+};
+
+const std::vector<Broken>& broken_pipelines() {
+  static const std::vector<Broken> all{
+      {"a stage too many", [](Plan& p, const Model&) { p.operators.back().stage = 2; }, "is on stage 2 of 2"},
+      {"no stage", [](Plan& p, const Model&) { p.operators.back().stage = -1; }, "is on stage -1 of 2"},
+      {"against the flow", [](Plan& p, const Model&) { p.operators.front().stage = 1; },
+       "reads what a later stage makes"},
+      {"a layer cut",
+       [](Plan& p, const Model&) {
+         p.pipeline->recompute = true;
+         for (int& layer : p.pipeline->layer_of) layer = std::min(layer, 0);
+       },
+       "is on another stage than the rest"},
+      {"split between stages",
+       [](Plan& p, const Model& m) {
+         for (PlanOperator& op : p.operators)
+           if (!m.operators[op.op].dims.empty()) op.split.axis[0] = 0;
+       },
+       "reaches across the stages"},
+      {"updates shared out between stages",
+       [](Plan& p, const Model&) {
+         for (PlanOperator& op : p.operators) op.choice.update = Update::sharded, op.choice.update_axes = 1;
+       },
+       "reaches across the stages"},
+      {"parts of no machine", [](Plan& p, const Model&) { p.pipeline->stages = 3; },
+       "neither whole nodes nor equal parts"},
+      {"a batch that is not divisible", [](Plan& p, const Model&) { p.pipeline->micro_batches = 7; },
+       "cannot be cut into 7 micro-batches"},
+      {"no micro-batches", [](Plan& p, const Model&) { p.pipeline->micro_batches = 0; },
+       "without stages, micro-batches"},
+      {"layers of another model", [](Plan& p, const Model&) { p.pipeline->layer_of.pop_back(); },
+       "without stages, micro-batches or layers"},
+      {"gradients that nobody sums",
+       [](Plan& p, const Model&) {
+         for (PlanOperator& op : p.operators)
+           for (ParameterSteps& group : op.parameters) group.sync.clear();
+       },
+       "gradients are not summed"},
+      {"a resharding gone", [](Plan& p, const Model&) { p.reshards.clear(); }, "resharding is missing"},
+  };
+  return all;
+}
+
+}  // namespace
+
+class PipelineEvaluatorTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  // Oracle: core/search/baselines/pipeline, which sums by layer what its method's plan says of itself. Random splits of
+  // five kinds of transformer, on nodes and parts of nodes.
+  void agrees_with_the_method() {
+    std::mt19937 random(5);
+    int pipelines = 0, reruns = 0, tied = 0, sharded = 0;
+    for (const auto& [name, batch] :
+         {std::pair("gpt2?layers=4&hidden=128&sequence=32", 64), std::pair("llama-2-7b?layers=4&sequence=32", 64),
+          std::pair("transformer?layers=2&sequence=32", 32), std::pair("bert-large?layers=4&sequence=32", 32),
+          std::pair("mixtral-8x7b?layers=2&sequence=32", 32)}) {
+      const ModelPtr model = builtin(name, batch);
+      for (const char* hardware : {"v100-16gb-1x8", "v100-16gb-2x4", "h100-80gb-4x2"}) {
+        const auto scenario = scenario_on(model, hardware, [&](Settings& s) {
+          if (random() % 2) s.precision = Precision::bf16;
+          if (random() % 3 == 0) s.accounting = Accounting::paper;
+        });
+        for (int trial = 0; trial < 14; ++trial) {
+          const auto pick = [&](std::initializer_list<const char*> from) {
+            return std::string(*(from.begin() + static_cast<std::ptrdiff_t>(random() % from.size())));
+          };
+          const std::string text = "manual:tp=" + pick({"1", "2", "4"}) + ":pp=" + pick({"1", "2", "2", "4"}) +
+                                   ":micro-batches=" + pick({"1", "2", "4"}) + ":zero=" + pick({"0", "1", "2", "3"}) +
+                                   pick({"", "", ":recompute", ":recompute=selective"}) +
+                                   pick({"", ":sequence-parallel"});
+          const auto result = run(text, scenario);
+          if (!result) continue;
+          const Plan plan = (*result)->plans->sharding(0);
+          if (!plan.pipeline) continue;
+          const std::string what = std::string(name) + " on " + hardware + ", " + text;
+          const auto made = evaluate_pipeline(*scenario, plan);
+          QVERIFY2(made.has_value(), (what + ": " + (made ? "" : made.error().message())).c_str());
+          const QString differs = differences(plan.cost, made->cost);
+          QVERIFY2(differs.isEmpty(), qPrintable(QString::fromStdString(what) + ": " + differs));
+          const PlanPipeline& pipeline = *plan.pipeline;
+          QCOMPARE(made->stage_memory_bytes, pipeline.stage_memory_bytes);
+          QVERIFY2(same_times(made->send_s, pipeline.send_s) && same_times(made->send_back_s, pipeline.send_back_s),
+                   what.c_str());
+          QVERIFY2(std::abs(made->bubble_s - pipeline.bubble_s) <= 1e-9 * plan.cost.time_s(), what.c_str());
+          QCOMPARE(made->tied.size(), pipeline.tied.size());
+          for (std::size_t t = 0; t < made->tied.size(); ++t) {
+            QVERIFY2(test::close(made->tied[t].time_s, pipeline.tied[t].time_s), what.c_str());
+            QCOMPARE(made->tied[t].optimizer_bytes, pipeline.tied[t].optimizer_bytes);
+            QCOMPARE(made->tied[t].gradient_bytes, pipeline.tied[t].gradient_bytes);
+          }
+          const auto read = read_plan(json::parse(write_plan(*scenario, plan).dump()), "p.json", *scenario);
+          QVERIFY2(read.has_value(), (what + ": " + (read ? "" : read.error().message())).c_str());
+          QVERIFY2(write_plan(*scenario, *read) == write_plan(*scenario, plan), what.c_str());
+          ++pipelines, reruns += pipeline.recompute, tied += !pipeline.tied.empty();
+          sharded += text.find("zero=3") != std::string::npos;
+        }
+      }
+    }
+    qInfo("%d pipelines: %d run layers again, %d have tied weights, %d shard their weights", pipelines, reruns, tied,
+          sharded);
+    QVERIFY(pipelines > 80 && reruns > 25 && tied > 10 && sharded > 15);
+  }
+
+  // One stage, one micro-batch, nothing computed again: a sharding plan, priced by the sum alone.
+  void one_stage_is_a_sharding_plan() {
+    const auto scenario = scenario_on(small_gpt(16), "v100-16gb-2x4");
+    for (const char* method : {"manual:dp=8", "manual:tp=4", "manual:dp=4:tp=2:zero=3", "ft"}) {
+      Plan plan = plan_of(method, scenario);
+      const auto sum = evaluate_plan(*scenario, plan);
+      QVERIFY(sum.has_value());
+      plan.pipeline = PlanPipeline{};
+      plan.pipeline->layer_of.assign(plan.operators.size(), -1);
+      const auto laid_out = evaluate_plan(*scenario, plan);
+      QVERIFY2(laid_out.has_value(), laid_out ? "" : laid_out.error().message().c_str());
+      CostBreakdown expected = *sum;  // what runs again is backward's there
+      expected[ComputePart::backward] += expected[ComputePart::recompute];
+      expected[ComputePart::recompute] = 0;
+      QCOMPARE(differences(expected, *laid_out), QString());
+    }
+  }
+
+  void broken_pipelines_are_refused_data() {
+    QTest::addColumn<int>("number");
+    for (std::size_t i = 0; i < broken_pipelines().size(); ++i) QTest::newRow(broken_pipelines()[i].name) << int(i);
+  }
+  void broken_pipelines_are_refused() {
+    QFETCH(int, number);
+    const Broken& broken = broken_pipelines()[std::size_t(number)];
+    const auto scenario = scenario_on(small_gpt(16), "v100-16gb-1x8");
+    Plan plan = plan_of("manual:dp=2:tp=2:pp=2:micro-batches=4", scenario);
+    QVERIFY(evaluate_plan(*scenario, plan).has_value());
+    broken.breaks(plan, *scenario->model);
+    const auto cost = evaluate_plan(*scenario, plan);
+    QVERIFY(!cost.has_value());
+    QVERIFY2(QString::fromStdString(cost.error().message()).contains(broken.refusal), cost.error().message().c_str());
+  }
+
+  // On faster links everything that crosses them is cheaper, and priced as a plan that was searched there.
+  void is_priced_again_on_other_links() {
+    const auto scenario = scenario_on(small_gpt(16), "v100-16gb-2x4");
+    const char* const text = "manual:dp=2:tp=2:pp=2:micro-batches=2:zero=1";
+    const Plan plan = plan_of(text, scenario);
+    const auto faster = scenario_on(small_gpt(16), "v100-16gb-2x4", [](Settings& s) { s.factors.inter_bandwidth = 3; });
+    const auto priced = repriced(*faster, plan);
+    QVERIFY2(priced.has_value(), priced ? "" : priced.error().message().c_str());
+    const Plan there = plan_of(text, faster);
+    QCOMPARE(differences(priced->cost, there.cost), QString());
+    QVERIFY(same_times(priced->pipeline->send_s, there.pipeline->send_s));
+    QVERIFY(priced->pipeline->send_s[0] < plan.pipeline->send_s[0]);
+    for (std::size_t i = 0; i < there.operators.size(); ++i) {
+      QCOMPARE(differences(priced->operators[i].cost, there.operators[i].cost), QString());
+      QCOMPARE(priced->operators[i].stage, there.operators[i].stage);
+    }
+    for (std::size_t r = 0; r < there.reshards.size(); ++r)
+      QCOMPARE(differences(priced->reshards[r].cost, there.reshards[r].cost), QString());
+  }
+};
+
+QTEST_GUILESS_MAIN(PipelineEvaluatorTest)
+#include "pipeline_evaluator_test.moc"
