@@ -196,6 +196,8 @@ void ChartPage::show_results() {
   chart_->set_data(std::move(results));
 }
 
+void ChartPage::keep_clear(int height) { chart_->keep_clear(height); }
+
 bool ChartPage::save(const QString& path) const {
   const auto ends = [&](const char* suffix) { return path.endsWith(QLatin1String(suffix), Qt::CaseInsensitive); };
   return ends(".svg") ? chart_->save_svg(path) : ends(".pdf") ? chart_->save_pdf(path) : chart_->save_png(path);

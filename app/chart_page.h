@@ -29,6 +29,7 @@ class ChartPage : public QWidget {
   views::ChartHeader* header() const { return header_; }
   views::FrontierChart* chart() const { return chart_; }
   void show_results();
+  void keep_clear(int height);           ///< below the header, while a message lies over it
   bool save(const QString& path) const;  ///< .svg, .pdf or .png by suffix
 
  signals:

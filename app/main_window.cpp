@@ -97,6 +97,11 @@ void MainWindow::build_centre() {
   auto* messages = new views::MessageBar(whole);
   messages->hang_below(chart_->header(), whole);
   connect(messages, &views::MessageBar::covers, start_page_, &StartPage::keep_clear);
+  connect(messages, &views::MessageBar::covers, chart_, [this, messages](int height) {
+    // A note leaves by itself: nothing moves for it.
+    const views::Message* message = messages->current();
+    chart_->keep_clear(message && message->kind != views::Message::Kind::note ? height : 0);
+  });
   setCentralWidget(whole);
   voice_ = new Voice(settings_, *messages, this);
   palette_ = new CommandPalette(this);

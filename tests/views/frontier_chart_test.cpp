@@ -9,7 +9,6 @@
 #include "views/common/method_marks.h"
 #include "views/common/selection_model.h"
 #include "views/frontier/frontier_chart.h"
-#include "views/frontier/label_placer.h"
 
 using namespace turnpoint;
 using namespace turnpoint::views;
@@ -302,6 +301,26 @@ class FrontierChartTest : public QObject {
     QVERIFY(svg.contains(QStringLiteral("10\u2009172\u00a0ms")) && !svg.contains(QStringLiteral("10.2 s")));
   }
 
+  // A message that stays lies over the top: title, memory line and turning point are told below it, the axes stay.
+  void words_keep_clear_of_a_message() {
+    for (const double limit : {16.0, 2.0}) {  // in the second nothing fits, which is said at the line's top
+      FrontierChart chart;
+      chart.resize(900, 560);
+      chart.show();
+      chart.set_data(chart_of({point(3, 2), point(5, 1.2), point(8, 1), point(20, 0.8)}, limit));
+      QVERIFY(QTest::qWaitForWindowExposed(&chart));
+      const auto axes = chart.plot_area();
+      for (const int height : {70, 0, 120}) {
+        chart.keep_clear(height);
+        QTest::qWait(30);
+        QCOMPARE(chart.plot_area(), axes);
+        QVERIFY(chart.words().size() >= (height ? 2u : 1u));
+        for (const QRectF& words : chart.words())
+          QVERIFY2(words.top() >= height, qPrintable(QString::number(words.top())));
+      }
+    }
+  }
+
   void a_saved_picture_says_of_what_it_is_and_has_no_pixels() {
     FrontierChart chart;
     chart.resize(800, 500);
@@ -374,47 +393,6 @@ class FrontierChartTest : public QObject {
     QCOMPARE(chart.visible_range().x_high, first.x_high);
     chart.set_data(chart_of({point(4, 0.4), point(8, 0.2)}, 12));
     QVERIFY(chart.visible_range().y_high < first.y_high);
-  }
-
-  void labels_never_overlap() {
-    LabelPlacer placer(QRectF(0, 0, 200, 100));
-    using Side = LabelPlacer::Side;
-    std::vector<QRectF> placed;
-    for (int i = 0; i < 40; ++i) {
-      const auto at =
-          placer.place(QPointF(10 + 4 * i, 50), QSizeF(40, 12), 5, {Side::right, Side::left, Side::above, Side::below});
-      if (!at) continue;
-      QVERIFY(QRectF(0, 0, 200, 100).contains(*at));
-      for (const QRectF& other : placed) QVERIFY(!other.intersects(*at));
-      placed.push_back(*at);
-    }
-    QVERIFY(placed.size() >= 3 && placed.size() < 40);
-  }
-
-  void labels_avoid_lines() {
-    LabelPlacer placer(QRectF(0, 0, 200, 100));
-    placer.block_line({{0, 50}, {200, 50}});
-    QVERIFY(!placer.is_free(QRectF(20, 45, 30, 10)));
-    QVERIFY(placer.is_free(QRectF(20, 55, 30, 10)));
-    const auto at =
-        placer.place(QPointF(100, 50), QSizeF(40, 12), 4, {LabelPlacer::Side::right, LabelPlacer::Side::above});
-    QVERIFY(at && at->bottom() < 50);
-  }
-
-  void leaders_cross_no_other_and_nothing_covers_them() {
-    LabelPlacer placer(QRectF(0, 0, 200, 100));
-    placer.block_leader({100, 10, 100, 90});
-    QVERIFY(!placer.may_lead({50, 50, 150, 50}));
-    QVERIFY(placer.may_lead({110, 50, 150, 50}));
-    QVERIFY(!placer.is_free(QRectF(90, 40, 20, 10)));
-  }
-
-  void lines_keep_clear_of_words() {
-    const std::vector<QRectF> words{{20, 40, 30, 20}, {45, 45, 15, 10}, {80, 10, 10, 20}, {90, 49, 30, 4}};
-    QCOMPARE(pieces_beside({100, 50, 0, 50}, words), (std::vector<QLineF>{{0, 50, 20, 50}, {60, 50, 90, 50}}));
-    QCOMPARE(pieces_beside({85, 0, 85, 60}, words), (std::vector<QLineF>{{85, 0, 85, 10}, {85, 30, 85, 60}}));
-    QCOMPARE(pieces_beside({0, 5, 100, 5}, words), (std::vector<QLineF>{{0, 5, 100, 5}}));
-    QVERIFY(pieces_beside({25, 50, 45, 50}, words).empty());
   }
 
   void the_line_to_the_axis_spares_the_name_beside_the_point() {

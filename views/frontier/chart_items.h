@@ -50,7 +50,10 @@ class LabelItem : public ChartItem {
   void draw(QCPPainter* painter) override;
 
  private:
+  /// The part of the plot that nothing lies over.
+  QRectF uncovered() const;
   void draw_titles(QPainter& painter);
+  void draw_time_title(QPainter& painter, LabelPlacer& placer);
   void draw_limit(QPainter& painter, LabelPlacer& placer);
   QString in_axis_units(QString line, const Result& result) const;
   void draw_callouts(QPainter& painter, LabelPlacer& placer);

@@ -97,9 +97,9 @@ void LabelItem::draw(QCPPainter* painter) {
   painter->save();
   painter->setRenderHint(QPainter::Antialiasing);
   state_->words.clear();
-  draw_titles(*painter);
-  const QRectF frame = area();
+  const QRectF frame = uncovered();
   LabelPlacer placer(frame.adjusted(2, 2, -2, -2));
+  draw_titles(*painter);
   for (const auto& series : state_->data.series) {
     if (!state_->visible(series)) continue;
     if (series.frontier) placer.block_line(steps(series.line_points()));
@@ -130,6 +130,7 @@ void LabelItem::draw(QCPPainter* painter) {
   }
   if (state_->show_pinned)
     for (const auto& pinned : state_->data.pinned) placer.block_line(steps(pinned.points));
+  draw_time_title(*painter, placer);
   draw_limit(*painter, placer);
   draw_callouts(*painter, placer);
   const auto groups = marker_groups(*state_, [this](const ResultPoint& p) { return pixel(p); });
@@ -137,6 +138,12 @@ void LabelItem::draw(QCPPainter* painter) {
   if (parts) draw_part_names(*painter, placer);
   if (!state_->callout.isEmpty()) state_->words.push_back(state_->callout);
   painter->restore();
+}
+
+QRectF LabelItem::uncovered() const {
+  QRectF frame = area();
+  if (!state_->picture) frame.setTop(std::clamp(state_->covered_px, frame.top(), frame.bottom()));
+  return frame;
 }
 
 void LabelItem::draw_titles(QPainter& painter) {
@@ -153,23 +160,48 @@ void LabelItem::draw_titles(QPainter& painter) {
     painter.setFont(small);
     painter.setPen(state_->colors->secondary);
   }
-  // Which clock it is, in so many words: the two differ by what overlaps and waits.
-  const bool simulated = state_->data.clock == Clock::simulated;
-  painter.drawText(QRectF(12, frame.top() - high - 8, frame.width(), high), Qt::AlignLeft,
-                   (simulated ? QObject::tr("Iteration time (%1) · simulated: with overlap and waiting")
-                              : QObject::tr("Iteration time (%1) · additive: a plain sum, no overlap"))
-                       .arg(state_->units.time_name));
-  painter.drawText(
-      QRectF(frame.left(), frame.bottom() + 24, frame.width(), high), Qt::AlignHCenter,
-      (simulated ? QObject::tr("Peak memory per device (%1) · simulated") : QObject::tr("Memory per device (%1)"))
-          .arg(state_->units.memory_name));
+  painter.drawText(QRectF(frame.left(), frame.bottom() + 24, frame.width(), high), Qt::AlignHCenter,
+                   (state_->data.clock == Clock::simulated ? QObject::tr("Peak memory per device (%1) · simulated")
+                                                           : QObject::tr("Memory per device (%1)"))
+                       .arg(state_->units.memory_name));
+}
+
+// Which clock it is, in so many words: the two differ by what overlaps and waits. Above the axis; where that is
+// covered, as near to it as nothing is drawn.
+void LabelItem::draw_time_title(QPainter& painter, LabelPlacer& placer) {
+  const QFont small = secondary_font(state_->font);
+  const QFontMetricsF metrics(small);
+  const QString title =
+      (state_->data.clock == Clock::simulated ? QObject::tr("Iteration time (%1) · simulated: with overlap and waiting")
+                                              : QObject::tr("Iteration time (%1) · additive: a plain sum, no overlap"))
+          .arg(state_->units.time_name);
+  const QRectF frame = uncovered();
+  QRectF at(12, area().top() - metrics.height() - 8, metrics.horizontalAdvance(title) + 1, metrics.height());
+  if (!state_->picture && at.top() < state_->covered_px) {
+    const ResultPoint* picked = state_->find_point(state_->selection ? state_->selection->point() : std::nullopt);
+    const auto free = [&](const QRectF& words) {
+      const QPointF ring = picked ? pixel(*picked) : QPointF();
+      return placer.is_free(words) && !(picked && QLineF(ring, nearest_in(words, ring)).length() < 2 * kRing_px);
+    };
+    const QRectF first(frame.left() + 8, frame.top() + 4, at.width(), at.height());
+    at = first;
+    for (int row = 0; row < 3 && !free(at); ++row)
+      for (at = first.translated(0, row * (at.height() + 2)); at.right() < frame.right() && !free(at);)
+        at.translate(24, 0);
+    if (!free(at)) at = first;
+    placer.block(at);
+    state_->words.push_back(at);
+  }
+  painter.setFont(small);
+  painter.setPen(state_->colors->secondary);
+  painter.drawText(at, Qt::AlignLeft, title);
 }
 
 void LabelItem::draw_limit(QPainter& painter, LabelPlacer& placer) {
   state_->nothing_fits_said = false;
   if (state_->data.memory_limit <= 0 || state_->empty()) return;
   const ThemeColors& colors = *state_->colors;
-  const QRectF frame = area();
+  const QRectF frame = uncovered();
   const double x = pixel_x(static_cast<double>(state_->data.memory_limit));
   TextBlock block{{QObject::tr("Device memory %1").arg(memory_text(state_->data.memory_limit))},
                   bold(secondary_font(state_->font)),
@@ -228,7 +260,7 @@ void LabelItem::draw_limit(QPainter& painter, LabelPlacer& placer) {
   }
   if (free) at = *free;
   painter.setPen(QPen(colors.text, state_->limit_hovered ? 3 : 1.6));
-  painter.drawLine(QPointF(x, frame.top()), QPointF(x, frame.bottom()));
+  painter.drawLine(QPointF(x, area().top()), QPointF(x, frame.bottom()));
   placer.block({x - 2, frame.top(), 4, frame.height()});
   placer.block(at);
   state_->words.push_back(at);
@@ -304,7 +336,7 @@ QRectF LabelItem::draw_callout(QPainter& painter, LabelPlacer& placer, const std
   TextBlock block{{}, bold(state_->font), secondary_font(state_->font)};
   for (const auto& line : words) block.lines << with_groups(in_axis_units(to_qt(line), *subject.result));
   const QSizeF size = block.size();
-  const QRectF frame = area();
+  const QRectF frame = uncovered();
   const auto& points = subject.result->points;
   if (!index || *index >= points.size() || !drawable(points[*index])) {
     // Without a turning point the sentence stands in the quiet upper right.
@@ -318,7 +350,7 @@ QRectF LabelItem::draw_callout(QPainter& painter, LabelPlacer& placer, const std
     return {};
   }
   const QPointF tip = pixel(points[*index]);
-  if (!frame.contains(tip)) return {};
+  if (!area().contains(tip)) return {};
   painter.setPen(QPen(colors.text, 1.4));
   painter.setBrush(colors.base);
   painter.drawEllipse(tip, 4, 4);

@@ -33,6 +33,7 @@ struct ChartState {
   QRectF callout;                     ///< where the turning point's words are; the read-out avoids them
   std::vector<QRectF> words;          ///< where any words are; the lines to the axes leave them readable
   std::optional<MarkerGroup> fanned;  ///< spread out under the pointer (marker_groups.h)
+  double covered_px = 0;              ///< of the top, by what lies over the chart: no words stand there
   bool limit_hovered = false;
   bool nothing_fits_said = false;  ///< beside the memory line; once is enough
   bool picture = false;            ///< being saved: with a title of its own, and shapes where the screen has pixels

@@ -175,6 +175,12 @@ void FrontierChart::set_emphasised(const std::string& method) {
   rebuild();
 }
 
+void FrontierChart::keep_clear(int height) {
+  if (height == p_->state.covered_px) return;
+  p_->state.covered_px = height;
+  plot_->replot(QCustomPlot::rpQueuedReplot);
+}
+
 void FrontierChart::set_log_time(bool on) {
   if (on == p_->state.log_time) return;
   p_->state.log_time = on;
@@ -380,6 +386,8 @@ QPoint FrontierChart::limit_position() const {
 }
 
 QRect FrontierChart::plot_area() const { return plot_->axisRect()->rect(); }
+
+const std::vector<QRectF>& FrontierChart::words() const { return p_->state.words; }
 
 ChartRange FrontierChart::visible_range() const {
   return {plot_->xAxis->range().lower, plot_->xAxis->range().upper, plot_->yAxis->range().lower,

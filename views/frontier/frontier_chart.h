@@ -36,6 +36,8 @@ class FrontierChart : public QWidget {
   void set_log_time(bool on);
   bool log_time() const;
   void set_emphasised(const std::string& method);
+  /// Something lies over so much of the top: words move below it, axes stay.
+  void keep_clear(int height);
 
   void fit();
   void zoom(double factor);  ///< above 1 shows less; the picked plan, if it is in view, keeps its place
@@ -66,6 +68,7 @@ class FrontierChart : public QWidget {
   QPoint position_of(const ResultPoint& point) const;  ///< in this widget
   QPoint limit_position() const;
   QRect plot_area() const;
+  const std::vector<QRectF>& words() const;  ///< where words are that might cover something, in this widget
   ChartRange visible_range() const;
 
  signals:
