@@ -126,7 +126,7 @@ void ScenarioPage::show_methods() {
           for (const TaskInfo& task : tasks)
             if (task.id == run.task || task.purpose == QStringLiteral("search:") + row.name)
               row.fraction = std::max(row.fraction, task.fraction);
-          row.status = row.fraction >= 0 ? views::share_text(row.fraction) : tr("searching");
+          row.status = row.fraction >= 0 ? views::progress_text(row.fraction) : tr("searching");
           break;
         }
         case MethodRun::State::done: row.state = Shown::done, row.status = run.coarse ? tr("sketch") : seconds; break;

@@ -37,7 +37,7 @@ QString time_words(const TaskInfo& task) {
     // What is left is guessed where the share last rose. A guess that is overdue is none: then the time goes up.
     const double left = static_cast<double>(task.risen_ms) / 1e3 / task.fraction - seconds;
     return (left > 0 ? TaskStrip::tr("%1 · %2 left") : TaskStrip::tr("%1 · %2 so far"))
-        .arg(views::share_text(task.fraction),
+        .arg(views::progress_text(task.fraction),
              time_words(left > 0 ? std::max(1.0, std::ceil(left)) : std::floor(seconds)));
   }
   return views::search_time_text(seconds);

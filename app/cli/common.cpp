@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <unistd.h>
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstdio>
@@ -50,7 +51,8 @@ void print_progress(const Progress& progress) {
   if (progress.fraction < 0)
     std::fprintf(stderr, "\r\033[K%s", progress.phase.c_str());
   else
-    std::fprintf(stderr, "\r\033[K%s %.0f%%", progress.phase.c_str(), 100 * progress.fraction);
+    std::fprintf(stderr, "\r\033[K%s %.0f%%", progress.phase.c_str(),
+                 100 * std::min(progress.fraction, 0.99));  // all of it is the answer
   std::fflush(stderr);
 }
 

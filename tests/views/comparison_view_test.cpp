@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of methods: figures, sorting, copying, and the selection it shares with the chart.
 #include <QHeaderView>
+#include <QPainter>
 #include <QScrollBar>
 #include <QSignalSpy>
 #include <QTreeView>
@@ -51,6 +52,32 @@ class ComparisonViewTest : public QObject {
   }
 
  private slots:
+  void the_longest_name_is_whole() {
+    ComparisonView view;
+    view.resize(400, 300);
+    ChartData data = three_methods();
+    data.series[1].title = QStringLiteral("Mesh-TensorFlow and more");
+    view.set_data(data);
+    view.show();
+    QVERIFY(QTest::qWaitForWindowExposed(&view));
+    QImage whole(400, 40, QImage::Format_RGB32), narrow(400, 40, QImage::Format_RGB32);
+    auto* table = view.findChild<QTreeView*>();
+    const auto paint = [&](QImage& into, int width) {
+      into.fill(Qt::white);
+      QPainter painter(&into);
+      QStyleOptionViewItem option;
+      option.initFrom(table);
+      option.font = table->font();
+      option.rect = QRect(0, 0, width, 40);
+      table->itemDelegateForIndex(view.model()->index(1, M::method))
+          ->paint(&painter, option, view.model()->index(1, M::method));
+    };
+    // What stands in the column as it is looks like what stands in one with room to spare.
+    paint(whole, 400), paint(narrow, table->columnWidth(M::method));
+    const QRect name(0, 0, table->columnWidth(M::method) - 4, 40);
+    QVERIFY(whole.copy(name) == narrow.copy(name));
+  }
+
   void air_between_columns_brings_no_scroll_bar() {
     ComparisonView view;
     view.resize(3000, 300);

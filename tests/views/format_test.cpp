@@ -24,6 +24,9 @@ class FormatTest : public QObject {
     QCOMPARE(time_text(12.4), QStringLiteral("12.4\u00a0s"));
     QCOMPARE(time_text(0.09996), QStringLiteral("100\u00a0ms"));
     QCOMPARE(percent_text(0.041), QStringLiteral("+4.1%"));
+    QCOMPARE(share_text(0.996), QStringLiteral("100%"));
+    QCOMPARE(progress_text(0.996), QStringLiteral("99%"));
+    QCOMPARE(progress_text(0.4), QStringLiteral("40%"));
     QCOMPARE(percent_text(-0.027), QStringLiteral("\u22122.7%"));
     QCOMPARE(percent_text(0.48), QStringLiteral("+48%"));
     QCOMPARE(bandwidth_text(65e9), QStringLiteral("65\u00a0GB/s"));

@@ -2,6 +2,7 @@
 #include "views/common/format.h"
 
 #include <QRegularExpression>
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -75,6 +76,8 @@ QString gap_text(double gap) {
   if (gap > 0 && gap < kLeastGap) return QObject::tr("below 0.01%");
   return grouped_number(gap * 100, gap < 0.1 ? 2 : 1) + u'%';
 }
+
+QString progress_text(double fraction) { return share_text(std::min(fraction, 0.99)); }
 
 QString share_text(double fraction) { return grouped_number(fraction * 100, 0) + u'%'; }
 

@@ -23,6 +23,7 @@ QString factor_text(double factor);                  ///< "x0.50" with a multipl
 QString percent_text(double fraction);               ///< signed, "+4.1%"
 QString gap_text(double gap);                        ///< "0.31%", "below 0.01%", "33.8%"
 QString share_text(double fraction);                 ///< unsigned whole percent, "13%"
+QString progress_text(double fraction);              ///< the same of work under way: below 100% until it is done
 QString bandwidth_text(double bytes_per_s);          ///< "65 GB/s"
 QString latency_text(double seconds);                ///< "5.0 us" with a micro sign
 QString speed_text(double flop_per_s);               ///< "125 TFLOP/s"

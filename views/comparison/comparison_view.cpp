@@ -24,10 +24,10 @@ constexpr int kMostAir = 6;
 class MethodDelegate : public PlanRowDelegate {
  public:
   using PlanRowDelegate::PlanRowDelegate;
-  static constexpr int kSwatchWidth = 26;
+  static constexpr int kSwatchWidth = 26, kGap = 6, kEnd = 4;
 
   QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override {
-    return PlanRowDelegate::sizeHint(option, index) + QSize(kSwatchWidth, 0);
+    return PlanRowDelegate::sizeHint(option, index) + QSize(kSwatchWidth + kGap, 0);
   }
   void paint(QPainter* painter, const QStyleOptionViewItem& given, const QModelIndex& index) const override {
     QStyleOptionViewItem option = given;
@@ -42,7 +42,7 @@ class MethodDelegate : public PlanRowDelegate {
                        theme.method(method.toStdString()));
     painter->setPen(theme.text);
     painter->setFont(option.font);
-    const QRect text = option.rect.adjusted(kSwatchWidth + 6, 0, -4, 0);
+    const QRect text = option.rect.adjusted(kSwatchWidth + kGap, 0, -kEnd, 0);
     painter->drawText(text, Qt::AlignLeft | Qt::AlignVCenter | Qt::TextSingleLine,
                       option.fontMetrics.elidedText(option.text, Qt::ElideRight, text.width()));
     painter->restore();

@@ -115,7 +115,7 @@ void ParallelismView::set_data(ParallelismData shown) {
 void ParallelismView::set_state(const ParallelismState& state) {
   running_ = state.running;
   QString text = state.words;
-  if (state.running) text = state.fraction >= 0 ? tr("searching, %1").arg(share_text(state.fraction)) : tr("searching");
+  if (state.running) text = state.fraction >= 0 ? tr("searching, %1").arg(progress_text(state.fraction)) : tr("searching");
   words_->setText(text);
   words_->setToolTip(text);
   run_button_->setIcon(themed_icon(state.running ? QStringLiteral("stop") : QStringLiteral("search")));
