@@ -22,11 +22,6 @@ PlanPtr PlanLoader::plan() const {
   return plan ? *plan : nullptr;
 }
 
-PlacementPlanPtr PlanLoader::placement() const {
-  const auto* plan = plan_ ? std::get_if<PlacementPlanPtr>(&*plan_) : nullptr;
-  return plan ? *plan : nullptr;
-}
-
 void PlanLoader::picked(ResultPtr& result, std::size_t& index) const {
   const auto& point = selection_.point();
   const MethodRun* run = point ? runner_.find(point->method) : nullptr;

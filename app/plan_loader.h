@@ -27,8 +27,7 @@ class PlanLoader : public QObject {
   PlanLoader(SearchRunner& runner, TaskManager& tasks, views::SelectionModel& selection, QObject* parent = nullptr);
 
   const std::optional<AnyPlan>& picked_plan() const { return plan_; }
-  PlanPtr plan() const;                ///< where it splits operators; else null
-  PlacementPlanPtr placement() const;  ///< where it is one; else null
+  PlanPtr plan() const;  ///< where it splits operators, for views that show nothing else; else null
   const ResultPtr& result() const { return result_; }  ///< the plan's
   std::size_t index() const { return index_; }
   /// The shown plan is that of the picked point.

@@ -50,10 +50,12 @@ void PlanPage::show_plan() {
   if (!work_.plan_is_of_model()) return;
   const PlanLoader& loader = work_.loader;
   const ScenarioPtr scenario = loader.result() ? loader.result()->scenario : nullptr;
-  if (loader.placement())
-    panel_->set_placement(loader.placement(), scenario);
+  if (!loader.picked_plan())
+    panel_->set_plan(nullptr, scenario);
   else
-    panel_->set_plan(loader.plan(), scenario);
+    std::visit(Overloads{[&](const PlanPtr& plan) { panel_->set_plan(plan, scenario); },
+                         [&](const PlacementPlanPtr& plan) { panel_->set_placement(plan, scenario); }},
+               *loader.picked_plan());
   show_peak();
 }
 

@@ -38,7 +38,9 @@ GraphTab::GraphTab(const TabParts& parts)
   column->addWidget(pages_, 1);
   raise(false);
   connect(&work_.loader, &PlanLoader::plan_changed, this, [this] {
-    if (work_.loader.placement() && work_.plan_is_of_model()) raise(true);  // before its schedule is there
+    const auto& plan = work_.loader.picked_plan();
+    const bool placed = plan && kind_of(*plan) == PlanKind::placement;
+    if (placed && work_.plan_is_of_model()) raise(true);  // before its schedule is there
   });
   connect(&work_.schedules, &ScheduleLoader::changed, this, [this] {
     const LoadedSchedule& loaded = work_.schedules.loaded();

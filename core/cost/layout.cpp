@@ -9,7 +9,8 @@ namespace turnpoint {
 namespace {
 
 // y is the slowest axis, as in the pictures; the others follow inwards.
-constexpr const char* kAxisNames[kMaxAxes] = {"y", "x", "z", "w", "v", "u", "t", "s", "r", "q", "p", "o"};
+constexpr const char* kAxisNames[kMaxAxes] = {"y", "x", "z", "w", "v", "u", "t", "s",
+                                                 "r", "q", "p", "o", "n", "m", "l", "k"};
 
 std::vector<int> prime_factors(int value) {
   std::vector<int> factors;
@@ -20,7 +21,7 @@ std::vector<int> prime_factors(int value) {
   return factors;
 }
 
-// A cluster beyond 2^12 devices keeps its outermost axes and gets one composite axis per merge, on one level.
+// A cluster of a file beyond 2^16 devices keeps its outermost axes and gets one composite axis per merge, on one level.
 void merge_down(std::vector<MeshAxis>& axes) {
   while (axes.size() > kMaxAxes) {
     std::size_t best = axes.size();

@@ -13,8 +13,8 @@
 
 namespace turnpoint {
 
-/// Most mesh axes we handle: 2^12 devices.
-inline constexpr int kMaxAxes = 12;
+/// Most mesh axes we handle: those of 2^16 devices, the most that a scenario may have.
+inline constexpr int kMaxAxes = 16;
 
 struct MeshAxis {
   std::string name;  ///< "y", "x", "z", ... as shown to people, unique

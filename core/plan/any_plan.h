@@ -26,13 +26,16 @@ const char* plural_of(PlanKind kind);  ///< "placements"
 PlanKind kind_of(const AnyPlan& plan);
 int devices_of(const AnyPlan& plan);
 
+/// Several visitors as one: for std::visit() of an AnyPlan, one overload a kind of pointer.
+template <class... Visitors>
+struct Overloads : Visitors... {
+  using Visitors::operator()...;
+};
+
 /// Calls `visitor` with the plan itself, `const Plan&` or `const PlacementPlan&`: one overload a kind.
 template <class... Visitors>
 auto visit_plan(const AnyPlan& plan, Visitors&&... visitors) {
-  struct All : std::remove_cvref_t<Visitors>... {
-    using std::remove_cvref_t<Visitors>::operator()...;
-  };
-  const All all{std::forward<Visitors>(visitors)...};
+  const Overloads<std::remove_cvref_t<Visitors>...> all{std::forward<Visitors>(visitors)...};
   return std::visit([&](const auto& pointer) { return all(*pointer); }, plan);
 }
 

@@ -9,6 +9,24 @@
 
 namespace turnpoint {
 
+namespace {
+
+/// The machine's axes that are not between stages: by axis of one stage's mesh.
+std::vector<int> axes_of_stage(const Mesh& machine, int stages) {
+  const std::vector<int> of_stage = stage_axes(machine, stages);
+  std::vector<int> axes;
+  for (std::size_t a = 0; a < of_stage.size(); ++a)
+    if (of_stage[a] >= 0) axes.push_back(int(a));
+  return axes;
+}
+
+bool is_part_of(const Mesh& stage, const Mesh& machine, const std::vector<int>& axes) {
+  return std::equal(stage.axes.begin(), stage.axes.end(), axes.begin(), axes.end(),
+                    [&](const MeshAxis& axis, int a) { return axis.size == machine.axes[std::size_t(a)].size; });
+}
+
+}  // namespace
+
 ClusterPtr stage_cluster(const Cluster& cluster, int stages) {
   auto part = std::make_shared<Cluster>(cluster);
   if (cluster.nodes % stages == 0) {
@@ -33,6 +51,10 @@ Expected<ScenarioPtr> one_stage_of(const Scenario& scenario, int stages, int mic
   if (!one->cluster)
     return bad_input(fmt::format("has {} stages, which are neither whole nodes nor equal parts of one", stages),
                      scenario.cluster->title);
+  const Mesh machine = make_mesh(*scenario.cluster), stage = make_mesh(*one->cluster);
+  if (!is_part_of(stage, machine, axes_of_stage(machine, stages)))
+    return bad_input(fmt::format("has more axes than can be told apart, and {} stages lie across them", stages),
+                     scenario.cluster->title);
   return ScenarioPtr(std::move(one));
 }
 
@@ -48,24 +70,18 @@ std::vector<int> stage_axes(const Mesh& machine, int stages) {
 }
 
 Expected<Plan> on_one_stage(const Plan& plan, const Mesh& stage, int stages) {
-  const std::vector<int> of_stage = stage_axes(plan.mesh, stages);
-  std::uint32_t between = 0;
-  std::vector<int> from;
-  for (std::size_t a = 0; a < of_stage.size(); ++a)
-    if (of_stage[a] < 0)
-      between |= 1u << a;
-    else
-      from.push_back(int(a));
-  const auto same_size = [&](const MeshAxis& axis, int a) { return axis.size == plan.mesh.axes[std::size_t(a)].size; };
-  if (!std::equal(stage.axes.begin(), stage.axes.end(), from.begin(), from.end(), same_size))
+  const std::vector<int> from = axes_of_stage(plan.mesh, stages);
+  if (!is_part_of(stage, plan.mesh, from))
     return bad_input("is not the mesh of the machine that its stages are parts of", "mesh");
+  std::uint32_t between = (1u << plan.mesh.count()) - 1;
+  for (const int axis : from) between &= ~(1u << axis);
   const auto crosses = [&](const std::vector<ReshardStep>& steps) {
     return std::any_of(steps.begin(), steps.end(), [&](const ReshardStep& step) { return (step.axes & between) != 0; });
   };
   for (const PlanOperator& op : plan.operators) {
     bool reaches = (op.choice.update_axes & between) != 0;
-    for (std::size_t a = 0; a < of_stage.size(); ++a)
-      reaches = reaches || (of_stage[a] < 0 && op.split.axis[a] != Configuration::kRepeat);
+    for (int a = 0; a < plan.mesh.count(); ++a)
+      reaches = reaches || ((between >> a & 1u) && op.split.axis[std::size_t(a)] != Configuration::kRepeat);
     for (const ParameterSteps& group : op.parameters)
       for (const ParameterRole role : kParameterRoles) reaches = reaches || crosses(group.steps(role));
     if (reaches)

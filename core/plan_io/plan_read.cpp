@@ -106,6 +106,7 @@ class PlanReader {
     std::uint32_t taken = 0;
     const auto split = fields.json().find("split");
     if (split == fields.json().end() || !split->is_object()) return fields.fail("split", "must be an object");
+    if (split->size() > kMaxAxes) return fields.fail("split", "splits more loop dimensions than a mesh has axes");
     for (const auto& [name, axes] : split->items())
       made.split.emplace_back(name, read_axes(fields, "split", axes, taken));
     read_axes(fields, "repeat", taken);

@@ -86,7 +86,7 @@ class TaskGraphWindowTest : public QObject {
     QVERIFY(real.schedule());
     QCOMPARE(real.schedule()->makespan_s, real.point("pardnn").time_s);
     QVERIFY(tab<app::GraphTab>(real.window)->shows_tasks());
-    QVERIFY(real.window->work().loader.placement());
+    QVERIFY(placement_on_show(*real.window));
     QVERIFY(part<views::PlanPanel>(real.window)->findChild<QLabel*>("picked_time")->text().contains("s"));
     // Another marker, by the mouse: its schedule follows.
     for (const char* name : {"single-device", "heft", "layered-expert"}) {
@@ -95,7 +95,7 @@ class TaskGraphWindowTest : public QObject {
       QCOMPARE(real.window->work().document.selection().point()->method, std::string(name));
       QVERIFY(real.settle());
       QCOMPARE(real.schedule()->makespan_s, real.point(name).time_s);
-      QCOMPARE(real.window->work().loader.placement()->method, std::string(name));
+      QCOMPARE(placement_on_show(*real.window)->method, std::string(name));
       return;
     }
     QFAIL("all methods found the same");
@@ -224,7 +224,7 @@ class TaskGraphWindowTest : public QObject {
     QVERIFY(real.settle());
     QVERIFY(!real.point("pardnn").fits);
     QCOMPARE(part<views::FrontierChart>(real.window)->data().memory_limit, std::int64_t(1));
-    QVERIFY(real.window->work().loader.placement()->shortage.has_value());
+    QVERIFY(placement_on_show(*real.window)->shortage.has_value());
     action(real, "undo")->trigger();
     QVERIFY(real.settle());
     QVERIFY(real.point("pardnn").fits);

@@ -321,7 +321,7 @@ class ValidationPageTest : public QObject {
     QVERIFY(v.quiet());
     v.window->work().document.selection().pick_point(views::PickedPoint{"heft", 0});
     QVERIFY(v.quiet());
-    QTRY_VERIFY(v.window->work().loader.placement());
+    QTRY_VERIFY(placement_on_show(*v.window));
     auto* run = v.run();
     QTRY_VERIFY2(run->isEnabled(), qPrintable(tab<app::ValidationTab>(v.window)->refusal()));
     run->trigger();

@@ -34,4 +34,11 @@ Kind* tab(const std::unique_ptr<app::MainWindow>& window, const char* key = null
   return tab<Kind>(*window, key);
 }
 
+/// The placement that the views show; null where they show none.
+inline PlacementPlanPtr placement_on_show(app::MainWindow& window) {
+  const auto& plan = window.work().loader.picked_plan();
+  const auto* placement = plan ? std::get_if<PlacementPlanPtr>(&*plan) : nullptr;
+  return placement ? *placement : nullptr;
+}
+
 }  // namespace turnpoint::test

@@ -67,10 +67,13 @@ class LayoutTest : public QObject {
     QCOMPARE(make_mesh(cluster_of(1, 1)).devices(), 1);
   }
   void mesh_of_a_huge_cluster_fits() {
-    const Mesh mesh = make_mesh(cluster_of(4096, 8));
+    const Mesh most = make_mesh(cluster_of(8192, 8));
+    QCOMPARE(most.count(), kMaxAxes);
+    for (const MeshAxis& axis : most.axes) QCOMPARE(axis.size, 2);
+    const Mesh mesh = make_mesh(cluster_of(1 << 17, 8));
     QCOMPARE(mesh.count(), kMaxAxes);
-    QCOMPARE(mesh.devices(), 4096 * 8);
-    QCOMPARE(mesh.group((1u << kMaxAxes) - 1).nodes, 4096);
+    QCOMPARE(mesh.devices(), (1 << 17) * 8);
+    QCOMPARE(mesh.group((1u << kMaxAxes) - 1).nodes, 1 << 17);
   }
   void groups() {
     const Mesh mesh = make_mesh(cluster_of(2, 8));

@@ -76,6 +76,13 @@ const std::vector<Broken>& broken_pipelines() {
          for (PlanOperator& op : p.operators) op.choice.update = Update::sharded, op.choice.update_axes = 1;
        },
        "reaches across the stages"},
+      {"a sum across stages",
+       [](Plan& p, const Model&) {
+         for (PlanOperator& op : p.operators)
+           for (ParameterSteps& group : op.parameters)
+             for (ReshardStep& step : group.sync) step.axes |= 1;
+       },
+       "reaches across the stages"},
       {"parts of no machine", [](Plan& p, const Model&) { p.pipeline->stages = 3; },
        "neither whole nodes nor equal parts"},
       {"a batch that is not divisible", [](Plan& p, const Model&) { p.pipeline->micro_batches = 7; },

@@ -211,6 +211,15 @@ class ReopenTest : public QObject {
     QVERIFY(!reopen_result(document, "r.json", {0}, {}));
   }
 
+  void more_split_loops_than_axes_are_refused() {
+    json plan = written("megatron")["plans"][0];
+    QVERIFY(read_plan_alone(plan, "p.json").has_value());
+    for (int loop = 2; loop < 200; ++loop)
+      plan["configurations"][0]["split"]["channel-" + std::to_string(loop)] = json::array();
+    const auto alone = read_plan_alone(plan, "p.json");
+    QVERIFY(!alone && alone.error().message().find("configurations[0].split") != std::string::npos);
+  }
+
   void pipelines_and_placements_are_checked_too_data() {
     QTest::addColumn<QString>("method");
     QTest::addColumn<QString>("pointer");
