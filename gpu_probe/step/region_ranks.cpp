@@ -7,7 +7,7 @@
 
 #include "gpu_probe/step/carried_ranks.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 namespace {
 
@@ -21,16 +21,16 @@ class RegionCommunicator : public Communicator {
   int rank() const override { return carried_->rank(); }
   int ranks() const override { return carried_->ranks(); }
   void give_up() override { carried_->give_up(); }
-  Expected<void> exchange(int to, std::span<const Real> out, int from, std::span<Real> in) override {
+  Expected<void> exchange(int to, ConstNumbers out, int from, Numbers in) override {
     return counted(carried_->exchange(to, out, from, in));
   }
-  Expected<void> all_reduce(const Group& group, std::span<Real> data) override {
+  Expected<void> all_reduce(const Group& group, Numbers data) override {
     return counted(carried_->all_reduce(group, data));
   }
-  Expected<void> all_gather(const Group& group, const Cuts& cuts, std::span<Real> data) override {
+  Expected<void> all_gather(const Group& group, const Cuts& cuts, Numbers data) override {
     return counted(carried_->all_gather(group, cuts, data));
   }
-  Expected<void> reduce_scatter(const Group& group, const Cuts& cuts, std::span<Real> data) override {
+  Expected<void> reduce_scatter(const Group& group, const Cuts& cuts, Numbers data) override {
     return counted(carried_->reduce_scatter(group, cuts, data));
   }
 
@@ -55,4 +55,4 @@ std::unique_ptr<Communicator> region_communicator(probe::SharedRegion& region, i
   return std::make_unique<RegionCommunicator>(region, rank);
 }
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

@@ -7,9 +7,9 @@
 #include "gpu_probe/step/communicator.h"
 #include "gpu_probe/transport/shared_region.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 /// The region must outlive the communicator and be used by nothing else while a step runs.
 std::unique_ptr<Communicator> region_communicator(probe::SharedRegion& region, int rank);
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

@@ -33,6 +33,7 @@ std::uint64_t digest(const step::StepReport& report) {
 
 class StepProcessesTest : public QObject {
   Q_OBJECT
+  const step::ComputeIn here_{step::in_double()};
 
  private slots:
   void processes_compute_what_threads_compute() {
@@ -42,7 +43,7 @@ class StepProcessesTest : public QObject {
       const auto options = test::step_options(scenario->settings);
       for (std::uint64_t seed = 0; seed < 5; ++seed) {
         const Plan plan = test::hand_plan(*scenario, seed);
-        const auto threads = step::run_step(*scenario->model, plan, options);
+        const auto threads = step::run_step(step::in_double(), *scenario->model, plan, options);
         QVERIFY2(threads.has_value(), threads ? "" : threads.error().message().c_str());
         const int ranks = plan.mesh.devices();
         auto region = probe::SharedRegion::create(ranks);
