@@ -178,10 +178,9 @@ class StepWorker {
   }
 
   Expected<StepMeasurement> measure() {
-    if (!job_.placement) return step::in_float::measure_rank(job_, links_, progress());
-    if (!links_.several_nodes())
-      return step::in_float::measure_placed_rank(job_, links_.region(), options_.place, progress());
-    auto measured = step::in_float::measure_placed_rank(job_, carriers(), progress());
+    if (!job_.placement) return step::measure_rank(job_, links_, progress());
+    if (!links_.several_nodes()) return step::measure_placed_rank(job_, links_.region(), options_.place, progress());
+    auto measured = step::measure_placed_rank(job_, carriers(), progress());
     if (measured)
       measured->notes.emplace_back(
           "a transfer between hosts takes what the side takes that waits less for the other: of a short one, the time "
@@ -195,8 +194,8 @@ class StepWorker {
   /// On several hosts, over what carries the timed steps too.
   Expected<std::optional<StepNumerics>> proven_apart() {
     if (job_.placement) return step::prove_placement(job_, carriers());
-    const auto communicator = step::in_double::carried_communicator(links_.collectives(), links_.transport());
-    return step::in_double::prove_apart(job_, *communicator, links_.transport());
+    const auto communicator = step::carried_communicator(links_.collectives(), links_.transport());
+    return step::prove_apart(job_, *communicator, links_.transport());
   }
 
   /// What would make the proof affordable: more time, or less to keep.

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 Expected<void> RankStep::backward() {
   for (std::size_t i = program_.operators.size(); i-- > 0;)
@@ -180,7 +180,8 @@ Expected<void> RankStep::compute_backward(OperatorId id, const Values& inputs, c
   for (const auto& value : gradients) gradient.push_back(value.get());
   const LocalOperator at = local(id);
   // Kernels of a device write every element of their results, if anything comes back at all.
-  if (kOnDevice && std::count(gradient.begin(), gradient.end(), nullptr) == std::ptrdiff_t(gradient.size())) {
+  if (arithmetic().on_device &&
+      std::count(gradient.begin(), gradient.end(), nullptr) == std::ptrdiff_t(gradient.size())) {
     for (const auto& value : results)
       if (value) value->data.clear();
     return {};
@@ -188,7 +189,7 @@ Expected<void> RankStep::compute_backward(OperatorId id, const Values& inputs, c
   for (const auto& value : results) result.push_back(value.get());
   if (fast() && here.kernel.fast_backward && here.kernel.fast_backward(at, in, out, gradient, result)) return {};
   for (auto* block : result)
-    if (block && !kOnDevice) block->data.clear();
+    if (block && !arithmetic().on_device) block->data.clear();
   return here.kernel.backward(at, in, out, gradient, result);
 }
 
@@ -276,4 +277,4 @@ void RankStep::release(OperatorId id) {
   }
 }
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

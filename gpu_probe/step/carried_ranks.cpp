@@ -6,7 +6,7 @@
 
 #include "gpu_probe/step/timed.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 namespace {
 
@@ -18,43 +18,41 @@ class CarriedCommunicator : public Communicator {
   int ranks() const override { return collectives_.ranks(); }
   void give_up() override { transport_.abort(); }
 
-  Expected<void> exchange(int to, std::span<const Real> out, int from, std::span<Real> in) override {
+  Expected<void> exchange(int to, ConstNumbers out, int from, Numbers in) override {
     if (to == rank() || from == rank()) {
       if (to != from || out.size() != in.size())
         return Error{ErrorCode::device, "a rank exchanges with itself and another at once", {}, {}};
-      std::copy(out.begin(), out.end(), in.begin());
+      copy(out.data(), in.data(), in.size());
       return {};
     }
-    const probe::Part parts[] = {{to, std::as_bytes(out), to == from ? std::as_writable_bytes(in) : Bytes()},
-                                 {from, {}, std::as_writable_bytes(in)}};
+    const probe::Part parts[] = {{to, out.bytes(), to == from ? in.bytes() : Bytes()}, {from, {}, in.bytes()}};
     if (auto done = went(transport_.exchange(std::span(parts, to == from ? 1 : 2))); !done) return done;
     received_ += static_cast<std::int64_t>(in.size());
     return {};
   }
 
-#ifdef TURNPOINT_STEP_FLOAT
-  Expected<void> all_reduce(const Group& group, std::span<float> data) override {
+  Expected<void> all_reduce(const Group& group, Numbers data) override {
+    if (!are_floats(data)) return Communicator::all_reduce(group, data);
     return counted(collectives_.all_reduce(group, data.data(), static_cast<std::int64_t>(data.size())));
   }
-  Expected<void> all_gather(const Group& group, const Cuts& cuts, std::span<float> data) override {
-    if (!equal(cuts)) return Communicator::all_gather(group, cuts, data);
+  Expected<void> all_gather(const Group& group, const Cuts& cuts, Numbers data) override {
+    if (!are_floats(data) || !equal(cuts)) return Communicator::all_gather(group, cuts, data);
     const float* mine = data.data() + cuts[place_in(group)];
     return counted(collectives_.all_gather(group, mine, data.data(), cuts[1]));
   }
-  Expected<void> reduce_scatter(const Group& group, const Cuts& cuts, std::span<float> data) override {
-    if (!equal(cuts)) return Communicator::reduce_scatter(group, cuts, data);
+  Expected<void> reduce_scatter(const Group& group, const Cuts& cuts, Numbers data) override {
+    if (!are_floats(data) || !equal(cuts)) return Communicator::reduce_scatter(group, cuts, data);
     float* mine = data.data() + cuts[place_in(group)];
     return counted(collectives_.reduce_scatter(group, data.data(), mine, cuts[1]));
   }
-#endif
 
  private:
   using Bytes = std::span<std::byte>;
+  static bool are_floats(const Numbers& numbers) { return numbers.data().element_bytes == sizeof(float); }
   static Expected<void> went(bool fine) {
     if (fine) return {};
     return Error{ErrorCode::device, "another rank gave up", {}, {}};
   }
-#ifdef TURNPOINT_STEP_FLOAT
   std::size_t place_in(const Group& group) const {
     return static_cast<std::size_t>(std::find(group.begin(), group.end(), rank()) - group.begin());
   }
@@ -67,7 +65,6 @@ class CarriedCommunicator : public Communicator {
     received_ += collectives_.take_received();
     return went(fine);
   }
-#endif
 
   probe::Communicator& collectives_;
   probe::Transport& transport_;
@@ -80,9 +77,10 @@ std::unique_ptr<Communicator> carried_communicator(probe::Communicator& collecti
 }
 
 Expected<StepMeasurement> measure_rank(const StepJob& job, probe::RankLinks& links, const StepProgress& progress) {
+  const ComputeIn here(in_float());
   const auto communicator = job.mode == StepMode::slice ? lone_communicator(job.plan.mesh.devices(), job.slice_device)
                                                         : carried_communicator(links.collectives(), links.transport());
   return measure_steps(job, *communicator, progress);
 }
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

@@ -12,9 +12,9 @@
 #include "gpu_probe/transport/collectives.h"
 #include "gpu_probe/transport/transport.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 /// Both must outlive the communicator and be used by nothing else while a step runs.
 std::unique_ptr<Communicator> carried_communicator(probe::Communicator& collectives, probe::Transport& transport);
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

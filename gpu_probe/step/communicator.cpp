@@ -9,7 +9,7 @@
 
 #include "gpu_probe/step/values/block.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 Cuts even_cuts(std::int64_t length, std::size_t members) {
   Cuts cuts{0};
@@ -143,4 +143,4 @@ std::unique_ptr<Communicator> ThreadRanks::communicator(int rank) {
   return std::make_unique<ThreadCommunicator<Shared>>(shared_, rank);
 }
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

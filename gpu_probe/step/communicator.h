@@ -16,7 +16,7 @@
 #include "core/base/expected.h"
 #include "gpu_probe/step/values/place.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 /// Ranks that work together, in the order of their pieces; the calling rank is one of them.
 using Group = std::vector<int>;
@@ -68,4 +68,4 @@ class ThreadRanks {
   std::shared_ptr<Shared> shared_;
 };
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

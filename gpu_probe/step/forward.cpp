@@ -2,7 +2,7 @@
 // The forward pass of one rank.
 #include "gpu_probe/step/rank_step.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 Expected<void> RankStep::forward() {
   for (std::size_t i = 0; i < program_.operators.size(); ++i)
@@ -78,7 +78,7 @@ Expected<RankStep::Values> RankStep::compute(OperatorId id, const Values& inputs
     out.push_back(outputs.back().get());
   }
   if (fast() && here.kernel.fast_forward && here.kernel.fast_forward(at, in, out)) return outputs;
-  if (!kOnDevice)
+  if (!arithmetic().on_device)
     for (auto* block : out) block->data.clear();
   if (auto done = here.kernel.forward(at, in, out); !done) return done.error();
   return outputs;
@@ -167,11 +167,11 @@ const Array& RankStep::loss_factors(const Flow& flow, const Region& region) {
   if (factors.size() > 0) return factors;
   const Tensor& tensor = program_.model->tensors[flow.tensor];
   factors = Array::outside(static_cast<std::size_t>(region.elements()));
-  Filling numbers(factors.data(), factors.size());
-  for_each_element(region, tensor.shape, [&](std::size_t i, std::int64_t index) {
-    numbers[i] = static_cast<Real>(loss_factor(tensor, flow.tensor, program_.options.seed, index));
+  Filling numbers(factors.data());
+  for_each_element(region, tensor.shape, [&](std::size_t, std::int64_t index) {
+    numbers.add(loss_factor(tensor, flow.tensor, program_.options.seed, index));
   });
   return factors;
 }
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

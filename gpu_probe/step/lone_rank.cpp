@@ -4,13 +4,13 @@
 
 #include "gpu_probe/step/communicator.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 namespace {
 
 void repeat(ConstNumbers with, Numbers to) {
   for (std::size_t at = 0; at < to.size(); at += with.size()) {
-    if (with.empty()) return fill(to.data(), Real(0.5), to.size());
+    if (with.empty()) return fill(to.data(), 0.5, to.size());
     const std::size_t count = std::min(with.size(), to.size() - at);
     copy(with.data(), to.data() + static_cast<std::int64_t>(at), count);
   }
@@ -52,4 +52,4 @@ std::unique_ptr<Communicator> lone_communicator(int ranks, int rank) {
   return std::make_unique<LoneCommunicator>(ranks, rank);
 }
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

@@ -3,16 +3,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <type_traits>
 
 #include "gpu_probe/cpu/clones.h"
 #include "gpu_probe/step/values/numbers.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 namespace {
 
 enum Stream : std::uint64_t { kWeight = 1, kFirst = 2, kSecond = 3 };
+constexpr std::int64_t kPart = 8192;  ///< elements drawn at a time
 
 /// What is made of a number drawn from [0, 1).
 struct Drawn {
@@ -21,11 +21,11 @@ struct Drawn {
 };
 
 /// Numbers by counter for elements that follow each other.
-TURNPOINT_CLONES void draw(std::uint64_t seed, std::uint64_t stream, std::uint64_t first, const Drawn& what, Real* to,
+TURNPOINT_CLONES void draw(std::uint64_t seed, std::uint64_t stream, std::uint64_t first, const Drawn& what, double* to,
                            std::int64_t count) {
   const Drawn made = what;
   for (std::int64_t i = 0; i < count; ++i)
-    to[i] = static_cast<Real>(made.of(counter_uniform(seed, stream, first + static_cast<std::uint64_t>(i))));
+    to[i] = made.of(counter_uniform(seed, stream, first + static_cast<std::uint64_t>(i)));
 }
 
 // A run of elements as a block of one dimension.
@@ -133,26 +133,26 @@ void ParameterShare::generate() {
   first_ = state_of(has_first, offload ? 0 : state);
   first_->count_as(Held::optimizer);
   second_ = state_of(has_second, 0);
-  master_ = room(kept_bytes() < static_cast<int>(sizeof(Real)));
+  master_ = room(kept_bytes() < arithmetic().whole_bytes);
   if (offload) report_.host_bytes += own * state;
-  Filling weights(weights_->data.data(), weights_->data.size()), first(first_->data.data(), first_->data.size()),
-      second(second_->data.data(), second_->data.size()), master(master_.data(), master_.size());
-  const auto copy_to_master = [&] {
-    for (std::size_t i = 0; i < master_.size(); ++i)
-      master[i] = weights[i + static_cast<std::size_t>(mine_.begin - held.begin)];
-  };
-  if (options.quick) {
-    generate_quickly(weights, first, second);
-    return copy_to_master();
-  }
-  if (weights_->data.size() > 0) draw_run(held, kWeight, &weights[0]);
-  if (first_->data.size() > 0) draw_run(mine_, kFirst, &first[0]);
-  if (second_->data.size() > 0) draw_run(mine_, kSecond, &second[0]);
-  copy_to_master();
+  if (options.quick) return generate_quickly();
+  draw_run(held, kWeight, weights_->data.data());
+  if (first_->data.size() > 0) draw_run(mine_, kFirst, first_->data.data());
+  if (second_->data.size() > 0) draw_run(mine_, kSecond, second_->data.data());
+  if (master_.size() > 0) draw_run(mine_, kWeight, master_.data());
 }
 
-// Numbers by counter for a part of the run.
-void ParameterShare::draw_run(Span part, std::uint64_t stream, Real* to) const {
+// Numbers by counter for a part of the run, some thousand at a time.
+void ParameterShare::draw_run(Span part, std::uint64_t stream, Place to) const {
+  std::vector<double> some(static_cast<std::size_t>(std::min(kPart, part.size())));
+  for (std::int64_t at = part.begin; at < part.end; at += kPart) {
+    const Span now{at, std::min(at + kPart, part.end)};
+    draw_run(now, stream, some.data());
+    put({some.data(), static_cast<std::size_t>(now.size())}, to + (at - part.begin));
+  }
+}
+
+void ParameterShare::draw_run(Span part, std::uint64_t stream, double* to) const {
   const StepOptions& options = program_.options;
   const Operator& described = program_.model->operators[op_];
   for (std::size_t p = 0; p < regions_.size(); ++p) {
@@ -169,38 +169,46 @@ void ParameterShare::draw_run(Span part, std::uint64_t stream, Real* to) const {
     const std::uint64_t numbered = id.index * 8ull + stream;
     for_each_run(regions_[p], tensor.shape, here.begin - starts_[p], here.size(),
                  [&](std::int64_t local, std::int64_t index, std::int64_t count) {
-                   Real* at = to + (starts_[p] + local - part.begin);
+                   double* at = to + (starts_[p] + local - part.begin);
                    const auto first = static_cast<std::uint64_t>(index);
-                   if (stream != kWeight || !options.initial) return draw(options.seed, numbered, first, drawn, at, count);
+                   if (stream != kWeight || !options.initial)
+                     return draw(options.seed, numbered, first, drawn, at, count);
                    for (std::int64_t i = 0; i < count; ++i) {
                      const double uniform = counter_uniform(options.seed, numbered, first + static_cast<std::uint64_t>(i));
-                     at[i] = static_cast<Real>(options.initial(id, index + i, drawn.of(uniform)));
+                     at[i] = options.initial(id, index + i, drawn.of(uniform));
                    }
                  });
   }
 }
 
-// Numbers of the same sizes, at a nanosecond each: gigabytes of them are made.
-void ParameterShare::generate_quickly(Filling& weights, Filling& first, Filling& second) {
+// Numbers of the same sizes, floats at a nanosecond each: gigabytes of them are made.
+void ParameterShare::generate_quickly() {
   std::uint64_t state = mixed(program_.options.seed ^ op_.index) | 1;
   const auto draw = [&state] {
     state ^= state << 13;
     state ^= state >> 7;
     state ^= state << 17;
-    return static_cast<Real>(state >> 40) * static_cast<Real>(0x1p-24);
+    return static_cast<float>(state >> 40) * 0x1p-24f;
   };
   const Span held = sharded_weights() ? mine_ : Span{0, length()};
   const Operator& described = program_.model->operators[op_];
-  for (std::size_t p = 0; p < regions_.size(); ++p) {
-    const Tensor& tensor = program_.model->tensors[described.inputs[set_.inputs[p]].tensor];
-    const bool vector = tensor.shape.size() < 2;
-    const auto most = static_cast<Real>(1.5 / std::sqrt(std::sqrt(static_cast<double>(tensor.elements()))));
-    const Span part{std::max(held.begin, starts_[p]), std::min(held.end, starts_[p + 1])};
-    for (std::int64_t i = part.begin; i < part.end; ++i)
-      weights[static_cast<std::size_t>(i - held.begin)] = vector ? Real(0.5) + draw() : (2 * draw() - 1) * most;
+  {
+    Filling weights(weights_->data.data()), master(master_.data());
+    for (std::size_t p = 0; p < regions_.size(); ++p) {
+      const Tensor& tensor = program_.model->tensors[described.inputs[set_.inputs[p]].tensor];
+      const bool vector = tensor.shape.size() < 2;
+      const auto most = static_cast<float>(1.5 / std::sqrt(std::sqrt(static_cast<double>(tensor.elements()))));
+      const Span part{std::max(held.begin, starts_[p]), std::min(held.end, starts_[p + 1])};
+      for (std::int64_t i = part.begin; i < part.end; ++i) {
+        const float weight = vector ? 0.5f + draw() : (2 * draw() - 1) * most;
+        weights.add(weight);
+        if (master_.size() > 0 && i >= mine_.begin && i < mine_.end) master.add(weight);
+      }
+    }
   }
-  for (std::size_t i = 0; i < first_->data.size(); ++i) first[i] = Real(0.02) * draw() - Real(0.01);
-  for (std::size_t i = 0; i < second_->data.size(); ++i) second[i] = Real(0.01) + Real(0.01) * draw();
+  Filling first(first_->data.data()), second(second_->data.data());
+  for (std::size_t i = 0; i < first_->data.size(); ++i) first.add(0.02f * draw() - 0.01f);
+  for (std::size_t i = 0; i < second_->data.size(); ++i) second.add(0.01f + 0.01f * draw());
 }
 
 // Brings the wanted parts of the run to all holders; each sends what lies in its own piece.
@@ -389,15 +397,16 @@ Expected<void> ParameterShare::update(double& seconds) {
   const auto count = static_cast<std::size_t>(mine_.size());
   // State that the host keeps visits the device for the update: here its room is all there is to that.
   const bool visits = program_.operators[op_.index].choice.offload;
+  const auto state_bytes = static_cast<std::size_t>(options.optimizer_bytes);
   const Array visiting =
-      Array::whole(visits ? count * static_cast<std::size_t>(options.optimizer_bytes) / sizeof(Real) : 0);
-  const auto rate = static_cast<Real>(options.learning_rate);
+      Array::whole(visits ? count * state_bytes / static_cast<std::size_t>(arithmetic().whole_bytes) : 0);
   const ConstPlace gradient = gradient_->data.data();
   const Place own = weights_->data.data() + (sharded_weights() ? 0 : mine_.begin);
   if (draws_state_late())
-    update_by_parts(rate, gradient, own);
+    update_by_parts(gradient, own);
   else
-    apply(options.rule, rate, gradient, own, master_.data(), first_->data.data(), second_->data.data(), count);
+    apply(options.rule, options.learning_rate, gradient, own, master_.data(), first_->data.data(), second_->data.data(),
+          count);
   between(since, moment(), [&seconds](double passed) { seconds += passed; });
   if (!set_.spread) return {};
   // What others update is theirs to send: in the proof nothing of it may be left from before.
@@ -415,23 +424,18 @@ Expected<void> ParameterShare::update(double& seconds) {
 
 // A proof takes one step, and nobody looks at its optimizer state: held from the start it would make it larger by half.
 bool ParameterShare::draws_state_late() const {
-  return std::is_same_v<Real, double> && program_.options.one_step && !program_.options.quick;
+  return arithmetic().proves() && program_.options.one_step && !program_.options.quick;
 }
 
-void ParameterShare::update_by_parts(Real rate, ConstPlace gradient, Place weights) {
-  constexpr std::int64_t kPart = 8192;
+void ParameterShare::update_by_parts(ConstPlace gradient, Place weights) {
   Array first = Array::whole_scratch(kPart), second = Array::whole_scratch(kPart);
   for (std::int64_t at = mine_.begin; at < mine_.end; at += kPart) {
     const Span part{at, std::min(at + kPart, mine_.end)};
-    const auto count = static_cast<std::size_t>(part.size());
-    {
-      Filling firsts(first.data(), count), seconds(second.data(), count);
-      draw_run(part, kFirst, &firsts[0]);
-      draw_run(part, kSecond, &seconds[0]);
-    }
+    draw_run(part, kFirst, first.data());
+    draw_run(part, kSecond, second.data());
     const std::int64_t from = at - mine_.begin;
-    apply(program_.options.rule, rate, gradient + from, weights + from, master_.data(), first.data(), second.data(),
-          count);
+    apply(program_.options.rule, program_.options.learning_rate, gradient + from, weights + from, master_.data(),
+          first.data(), second.data(), static_cast<std::size_t>(part.size()));
   }
 }
 
@@ -448,4 +452,4 @@ void ParameterShare::record(std::vector<Recorded>& out, Compared kind) const {
   }
 }
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

@@ -10,7 +10,7 @@
 #include "gpu_probe/step/program.h"
 #include "gpu_probe/step/report.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 class ParameterShare {
  public:
@@ -46,10 +46,11 @@ class ParameterShare {
   bool sharded_weights() const;
   bool sharded_gradient() const;
   void generate();
-  void draw_run(Span part, std::uint64_t stream, Real* to) const;
+  void draw_run(Span part, std::uint64_t stream, Place to) const;
+  void draw_run(Span part, std::uint64_t stream, double* to) const;
   bool draws_state_late() const;
-  void update_by_parts(Real rate, ConstPlace gradient, Place weights);
-  void generate_quickly(Filling& weights, Filling& first, Filling& second);
+  void update_by_parts(ConstPlace gradient, Place weights);
+  void generate_quickly();
   std::string where(const char* what) const;
   Traffic& traffic(const char* what, const ReshardStep& step, std::size_t index);
   void count_gather(const std::vector<std::size_t>& places, double bytes, const Moment& since);
@@ -75,4 +76,4 @@ class ParameterShare {
   std::vector<std::int64_t> gather_traffic_;  ///< per listed gather: index into report_.traffic, or -1
 };
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

@@ -10,14 +10,12 @@
 #include <cstring>
 #include <string>
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 namespace {
 
-#ifndef TURNPOINT_STEP_CUDA
 /// The file is sparse: nothing lies between. The proof has a board of its own.
-constexpr off_t kBehindRegion = off_t(1) << (sizeof(Real) == sizeof(double) ? 32 : 42);
-#endif
+off_t behind_region(int element_bytes) { return off_t(1) << (element_bytes == 8 ? 32 : 42); }
 constexpr std::size_t kGivenUpAt = 0, kArrivedAt = 1, kWordAt = 2, kFirstTransferAt = 3;
 
 Error no_board(std::size_t bytes) {
@@ -30,15 +28,17 @@ Error no_board(std::size_t bytes) {
 }  // namespace
 
 // A line for each counter; of a transfer two, the step it is of and how much there is.
-PlacementBoard::PlacementBoard(const Shape& shape) : shape_(shape) {
+PlacementBoard::PlacementBoard(const Shape& shape)
+    : shape_(shape), on_device_(arithmetic().on_device), element_bytes_(arithmetic().whole_bytes) {
   bytes_ = (kFirstTransferAt + 2 * shape.transfer_elements.size()) * kLine;
+  const auto each = static_cast<std::size_t>(element_bytes_);
   std::size_t there = 0;
   for (const std::size_t elements : shape.transfer_elements) {
-    const std::size_t lines = (elements * sizeof(Real) + kLine - 1) / kLine;
-    rooms_.push_back(kOnDevice ? there : bytes_);
-    (kOnDevice ? there : bytes_) += lines * (kOnDevice ? kLine / sizeof(Real) : kLine);
+    const std::size_t lines = (elements * each + kLine - 1) / kLine;
+    rooms_.push_back(on_device_ ? there : bytes_);
+    (on_device_ ? there : bytes_) += lines * (on_device_ ? kLine / each : kLine);
   }
-  if (kOnDevice) there_ = Array::outside(there);
+  if (on_device_) there_ = Array::outside(there);
   results_ = bytes_;
   bytes_ += static_cast<std::size_t>(shape.ranks) * shape.results * sizeof(double);
 }
@@ -51,22 +51,19 @@ Expected<std::unique_ptr<PlacementBoard>> PlacementBoard::in_memory(const Shape&
   return board;
 }
 
-#ifndef TURNPOINT_STEP_CUDA
 Expected<std::unique_ptr<PlacementBoard>> PlacementBoard::in_file(int file, const Shape& shape, Ended ended) {
   std::unique_ptr<PlacementBoard> board(new PlacementBoard(shape));
   board->ended_ = std::move(ended);
   board->file_ = file;
   // Whoever comes first makes the file longer; to make it as long once more changes nothing.
   struct stat now {};
-  const off_t wanted = kBehindRegion + static_cast<off_t>(board->bytes_);
+  const off_t behind = behind_region(board->element_bytes_), wanted = behind + static_cast<off_t>(board->bytes_);
   if (fstat(file, &now) != 0 || (now.st_size < wanted && ftruncate(file, wanted) != 0)) return no_board(board->bytes_);
-  void* base = mmap(nullptr, board->bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file, kBehindRegion);
+  void* base = mmap(nullptr, board->bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file, behind);
   if (base == MAP_FAILED) return no_board(board->bytes_);
   board->base_ = static_cast<std::byte*>(base);
   return board;
 }
-
-#endif
 
 PlacementBoard::~PlacementBoard() {
   if (base_) munmap(base_, bytes_);
@@ -110,11 +107,10 @@ void PlacementBoard::tell(bool word) { counter(kWordAt).store(word ? 1 : 0, std:
 bool PlacementBoard::told() const { return counter(kWordAt).load(std::memory_order_acquire) != 0; }
 
 void PlacementBoard::give_back() {
-#ifndef TURNPOINT_STEP_CUDA
   // Where that cannot be done, the memory is merely not to be had until the end.
   if (file_ >= 0)
-    (void)fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, kBehindRegion, static_cast<off_t>(bytes_));
-#endif
+    (void)fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, behind_region(element_bytes_),
+                    static_cast<off_t>(bytes_));
 }
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

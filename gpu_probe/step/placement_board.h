@@ -18,7 +18,7 @@
 #include "core/base/expected.h"
 #include "gpu_probe/step/values/block.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 class PlacementBoard {
  public:
@@ -30,18 +30,16 @@ class PlacementBoard {
   using Ended = std::function<bool()>;  ///< whether some rank has gone in a way that the board does not know of
 
   static Expected<std::unique_ptr<PlacementBoard>> in_memory(const Shape& shape);
-#ifndef TURNPOINT_STEP_CUDA
   /// In a file that all ranks have open (memfd), far behind what else it holds and apart from a board of other numbers;
   /// every rank makes its own.
   static Expected<std::unique_ptr<PlacementBoard>> in_file(int file, const Shape& shape, Ended ended);
-#endif
   PlacementBoard(const PlacementBoard&) = delete;
   PlacementBoard& operator=(const PlacementBoard&) = delete;
   ~PlacementBoard();
 
   Place room(std::size_t transfer) {
-    if (kOnDevice) return there_.data() + static_cast<std::int64_t>(rooms_[transfer]);
-    return place_of(base_ + rooms_[transfer]);
+    if (on_device_) return there_.data() + static_cast<std::int64_t>(rooms_[transfer]);
+    return {base_ + rooms_[transfer], element_bytes_};
   }
   /// The room holds `elements` numbers of this step.
   void post(std::size_t transfer, std::uint64_t step, std::uint64_t elements);
@@ -67,6 +65,8 @@ class PlacementBoard {
   static constexpr std::size_t kLine = 64;
 
   Shape shape_;
+  const bool on_device_;
+  const int element_bytes_;
   Ended ended_;
   int file_ = -1;
   std::vector<std::size_t> rooms_;  ///< bytes behind `base_`, or elements in the device's memory
@@ -75,4 +75,4 @@ class PlacementBoard {
   std::byte* base_ = nullptr;
 };
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

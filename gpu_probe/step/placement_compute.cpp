@@ -4,7 +4,7 @@
 
 #include "gpu_probe/step/placement_rank.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 namespace {
 
@@ -42,7 +42,7 @@ Array zeros(std::size_t count) {
 }  // namespace
 
 // The proof is made of plain loops and copies alone.
-bool PlacedRank::fast() const { return std::is_same_v<Real, float> && !options().plain; }
+bool PlacedRank::fast() const { return !arithmetic().proves() && !options().plain; }
 
 // All weights, or those that backward reads; as they were in this step's forward. Of a time step those of its
 // direction.
@@ -108,7 +108,7 @@ Expected<void> PlacedRank::forward(Piece piece) {
     const auto in = block_pointers<const Block>(inputs);
     const auto out = block_pointers<Block>(outputs);
     if (!(fast() && kernel.fast_forward && kernel.fast_forward(at, in, out))) {
-      if (!kOnDevice)
+      if (!arithmetic().on_device)
         for (auto& value : outputs) value->data.clear();
       if (auto done = kernel.forward(at, in, out); !done) return done;
     }
@@ -195,7 +195,7 @@ Expected<void> PlacedRank::backward(Piece piece, bool of_inputs, bool of_weights
              gradient = block_pointers<const Block>(**gradients);
   const auto result = block_pointers<Block>(results);
   if (!(fast() && here.kernel.fast_backward && here.kernel.fast_backward(at, in, out, gradient, result))) {
-    for (std::size_t k = 0; k < result.size() && !kOnDevice; ++k)
+    for (std::size_t k = 0; k < result.size() && !arithmetic().on_device; ++k)
       if (result[k] && !(walks && tensor_of(op.inputs[k]).role == TensorRole::parameter)) result[k]->data.clear();
     if (auto done = here.kernel.backward(at, in, out, gradient, result); !done) return done;
   }
@@ -334,4 +334,4 @@ Expected<void> PlacedRank::update(OperatorId id) {
   return {};
 }
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

@@ -15,7 +15,7 @@
 #include "gpu_probe/job/output.h"
 #include "gpu_probe/step/placement_links.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 namespace {
 
@@ -130,7 +130,7 @@ class HostLinks : public PlacementLinks {
   std::span<std::byte> bytes_of(std::uint32_t transfer, std::byte& token) const {
     const auto elements = static_cast<std::size_t>(program_.transfers[transfer].elements);
     if (elements == 0) return {&token, 1};
-    return std::as_writable_bytes(std::span(board_->room(transfer), elements));
+    return Numbers(board_->room(transfer), elements).bytes();
   }
   bool exchange(std::uint32_t transfer, const probe::Part& part) {
     const double since = probe::host_clock();
@@ -201,4 +201,4 @@ Expected<std::unique_ptr<PlacementLinks>> host_links(const PlacedProgram& progra
   return std::unique_ptr<PlacementLinks>(std::make_unique<HostLinks>(program, carriers, std::move(*board)));
 }
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 namespace {
 
@@ -100,4 +100,4 @@ Expected<std::vector<double>> gather_over(probe::Communicator& collectives, cons
   return all;
 }
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

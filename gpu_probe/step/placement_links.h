@@ -14,10 +14,6 @@
 #include "gpu_probe/transport/shared_region.h"
 #include "gpu_probe/transport/transport.h"
 
-namespace turnpoint::probe {
-class GpuCollectives;
-}
-
 namespace turnpoint::step {
 
 /// By what ranks of several hosts reach each other. `beside` carries transfers, from threads that sleep while they
@@ -28,8 +24,6 @@ struct PlacementCarriers {
   probe::Transport& transport;
   probe::Transport& beside;
 };
-
-namespace TURNPOINT_REAL {
 
 /// Of one rank, and used by its thread alone. An error is that another rank has given up, where nothing else is said.
 class PlacementLinks {
@@ -73,19 +67,12 @@ PlacementBoard::Shape board_shape(const PlacedProgram& program, std::size_t resu
 /// Ranks that share one board; it must outlive the links.
 std::unique_ptr<PlacementLinks> board_links(const PlacedProgram& program, PlacementBoard& board, int rank);
 
-#ifdef TURNPOINT_STEP_CUDA
-/// Ranks with a GPU each, this process's being open. All queue their transfers on a second stream in the one order that
-/// the program has for them, so that none waits in a circle: with NCCL a send may wait for who receives it.
-std::unique_ptr<PlacementLinks> gpu_links(const PlacedProgram& program, probe::GpuCollectives& exchanges);
-#else
 /// Ranks of several hosts. Error: no memory for the board of this host.
 Expected<std::unique_ptr<PlacementLinks>> host_links(const PlacedProgram& program, const PlacementCarriers& carriers);
-#endif
 
 /// Meetings over the probe's collectives; numbers travel as their bits.
 Expected<void> meet_over(probe::Communicator& collectives);
 Expected<bool> follow_over(probe::Communicator& collectives, bool flag);
 Expected<std::vector<double>> gather_over(probe::Communicator& collectives, const std::vector<double>& mine);
 
-}  // namespace TURNPOINT_REAL
 }  // namespace turnpoint::step

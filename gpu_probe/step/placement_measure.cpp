@@ -12,7 +12,7 @@
 #include "gpu_probe/step/placement_run.h"
 #include "gpu_probe/step/rank_threads.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 namespace {
 
@@ -122,7 +122,7 @@ class PlacementMeasurer {
 
   StepMeasurement put_together() const {
     StepMeasurement m;
-    m.backend = kOnDevice ? "cuda" : "cpu";
+    m.backend = arithmetic().on_device ? "cuda" : "cpu";
     m.ranks = ranks();
     m.step = spread_over(column(0, [](double a, double b) { return std::max(a, b); }));
     const std::size_t operators = program_.tasks_of.size();
@@ -179,7 +179,7 @@ class PlacementMeasurer {
     };
     note(scratch, " of scratch inside kernels on one rank, which no plan lists and the peak leaves out");
     note(rooms, " of room for transfers on one GPU, which no plan lists and the peak leaves out");
-    if (!kOnDevice && job_.floating_bytes != 4)
+    if (!arithmetic().on_device && job_.floating_bytes != 4)
       m.notes.emplace_back("computed in fp32 on CPU ranks; bytes are those of the plan");
   }
 
@@ -202,9 +202,8 @@ Expected<StepMeasurement> measured_over(const StepJob& job, const PlacedProgram&
 
 }  // namespace
 
-#ifdef TURNPOINT_STEP_CUDA
-
-Expected<StepMeasurement> measure_placement(const StepJob& job, const StepProgress& progress) {
+Expected<StepMeasurement> measure_placement(const Arithmetic& in, const StepJob& job, const StepProgress& progress) {
+  const ComputeIn here(in);
   const auto program = PlacedProgram::make(job, timed_options(job));
   if (!program) return program.error();
   const auto board = PlacementBoard::in_memory(board_shape(**program, PlacementColumns(**program).all(job.steps)));
@@ -237,36 +236,33 @@ Expected<StepMeasurement> measure_placement(const StepJob& job, const StepProgre
   return std::move(*measured);
 }
 
-Expected<StepMeasurement> measure_placed_rank(const StepJob& job, probe::GpuCollectives& exchanges,
+Expected<StepMeasurement> measure_placed_rank(const Arithmetic& in, const StepJob& job, const LinksOf& links_of,
                                               const StepProgress& progress) {
+  const ComputeIn here(in);
   const auto program = PlacedProgram::make(job, timed_options(job));
   if (!program) return program.error();
-  const auto links = gpu_links(**program, exchanges);
-  return measured_over(job, **program, *links, progress);
-}
-
-#else
-
-Expected<StepMeasurement> measure_placed_rank(const StepJob& job, probe::SharedRegion& region, int rank,
-                                              const StepProgress& progress) {
-  const auto program = PlacedProgram::make(job, timed_options(job));
-  if (!program) return program.error();
-  const auto shape = board_shape(**program, PlacementColumns(**program).all(job.steps));
-  const auto board = PlacementBoard::in_file(region.file(), shape, [&region] { return region.aborted(); });
-  if (!board) return board.error();
-  const auto links = board_links(**program, **board, rank);
-  return measured_over(job, **program, *links, progress);
-}
-
-Expected<StepMeasurement> measure_placed_rank(const StepJob& job, const PlacementCarriers& carriers,
-                                              const StepProgress& progress) {
-  const auto program = PlacedProgram::make(job, timed_options(job));
-  if (!program) return program.error();
-  const auto links = host_links(**program, carriers);
+  const auto links = links_of(**program);
   if (!links) return links.error();
   return measured_over(job, **program, **links, progress);
 }
 
-#endif
+Expected<StepMeasurement> measure_placed_rank(const StepJob& job, probe::SharedRegion& region, int rank,
+                                              const StepProgress& progress) {
+  std::unique_ptr<PlacementBoard> board;
+  const LinksOf links_of = [&](const PlacedProgram& program) -> Expected<std::unique_ptr<PlacementLinks>> {
+    const auto shape = board_shape(program, PlacementColumns(program).all(job.steps));
+    auto made = PlacementBoard::in_file(region.file(), shape, [&region] { return region.aborted(); });
+    if (!made) return made.error();
+    board = std::move(*made);
+    return board_links(program, *board, rank);
+  };
+  return measure_placed_rank(in_float(), job, links_of, progress);
+}
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+Expected<StepMeasurement> measure_placed_rank(const StepJob& job, const PlacementCarriers& carriers,
+                                              const StepProgress& progress) {
+  const LinksOf links_of = [&](const PlacedProgram& program) { return host_links(program, carriers); };
+  return measure_placed_rank(in_float(), job, links_of, progress);
+}
+
+}  // namespace turnpoint::step

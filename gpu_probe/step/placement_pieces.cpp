@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 namespace {
 
@@ -146,4 +146,4 @@ Sight sight_of(const Model& model, TensorId read, const Region& part, std::size_
   return sight;
 }
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

@@ -8,7 +8,7 @@
 
 #include "gpu_probe/step/kernels/kernels.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 using Loops = std::vector<LoopRange>;
 
@@ -59,4 +59,4 @@ Sight sight_of(const Model& model, TensorId read, const Region& part, std::size_
 /// The views between what is stored and what is read, nearest to the stored tensor first.
 std::vector<OperatorId> views_before(const Model& model, TensorId read);
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

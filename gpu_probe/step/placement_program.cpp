@@ -6,7 +6,7 @@
 #include <string>
 #include <tuple>
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 namespace {
 
@@ -442,4 +442,4 @@ Expected<std::shared_ptr<const PlacedProgram>> PlacedProgram::make(const StepJob
   return PlacementMaker(job, options).run();
 }
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

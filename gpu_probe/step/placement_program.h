@@ -15,7 +15,7 @@
 #include "gpu_probe/step/placement_pieces.h"
 #include "gpu_probe/step/program.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 /// A tensor, or a time step's part of it, that one task makes and others read.
 struct PlacedItem {
@@ -87,4 +87,4 @@ struct PlacedProgram {
 /// Whether the gradient of what this access reads goes back to whoever made it.
 bool returns_gradient(const Model& model, const Access& access);
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

@@ -57,18 +57,18 @@ StepOptions recording(const StepJob& job) {
 
 Expected<StepNumerics> prove_placement(const StepJob& job) {
   const StepOptions options = recording(job);
-  WholeStep whole([&] { return in_double::run_step(*job.model, job.plan, options); });
-  const auto run = in_double::run_placement(job, options);
+  WholeStep whole([&] { return run_step(in_double(), *job.model, job.plan, options); });
+  const auto run = run_placement(in_double(), job, options);
   if (!run) return run.error();
   return compared_to_whole(job, run->step, whole.get());
 }
 
 Expected<std::optional<StepNumerics>> prove_placement(const StepJob& job, const PlacementCarriers& carriers) {
   const StepOptions options = recording(job);
-  const auto run = in_double::run_placement_apart(job, options, carriers);
+  const auto run = run_placement_apart(in_double(), job, options, carriers);
   if (!run) return run.error();
   if (carriers.collectives.rank() != 0) return std::optional<StepNumerics>();
-  const auto numerics = compared_to_whole(job, run->step, in_double::run_step(*job.model, job.plan, options));
+  const auto numerics = compared_to_whole(job, run->step, run_step(in_double(), *job.model, job.plan, options));
   if (numerics) return std::optional(*numerics);
   carriers.transport.abort();
   return numerics.error();

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 PlacedRank::PlacedRank(const PlacedProgram& program, PlacementLinks& links)
     : program_(program),
@@ -181,4 +181,4 @@ Expected<void> PlacedRank::run_task(TaskIndex task) {
   return {};
 }
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

@@ -18,7 +18,7 @@
 #include "gpu_probe/step/placement_program.h"
 #include "gpu_probe/step/report.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 class PlacedRank {
  public:
@@ -125,4 +125,4 @@ class PlacedRank {
   std::vector<int> all_readers_;  ///< [task]: tasks anywhere that read of what it makes
 };
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

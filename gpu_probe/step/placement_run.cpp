@@ -9,7 +9,7 @@
 #include "gpu_probe/step/rank_threads.h"
 #include "gpu_probe/step/run_apart.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 namespace {
 
@@ -53,7 +53,8 @@ std::optional<Error> first_own(const std::vector<std::optional<Error>>& errors) 
   return first;
 }
 
-Expected<PlacementRun> run_placement(const StepJob& job, const StepOptions& options, int steps) {
+Expected<PlacementRun> run_placement(const Arithmetic& in, const StepJob& job, const StepOptions& options, int steps) {
+  const ComputeIn here(in);
   const auto program = PlacedProgram::make(job, options);
   if (!program) return program.error();
   const auto board = PlacementBoard::in_memory(board_shape(**program, 0));
@@ -90,31 +91,22 @@ Expected<PlacementRun> run_placement(const StepJob& job, const StepOptions& opti
   return run;
 }
 
-#ifdef TURNPOINT_STEP_CUDA
-
-Expected<PlacementRun> run_placement_apart(const StepJob& job, const StepOptions& options,
-                                           probe::GpuCollectives& exchanges, probe::Transport& transport, int steps) {
+Expected<PlacementRun> run_placement_apart(const Arithmetic& in, const StepJob& job, const StepOptions& options,
+                                           const LinksOf& links_of, probe::Transport& transport, int steps) {
+  const ComputeIn here(in);
   const auto program = PlacedProgram::make(job, options);
   if (!program) return program.error();
-  const auto links = gpu_links(**program, exchanges);
-  auto run = carried_out_apart(job, **program, *links, transport, steps);
-  if (!run) links->give_up();
-  return run;
-}
-
-#else
-
-Expected<PlacementRun> run_placement_apart(const StepJob& job, const StepOptions& options,
-                                           const PlacementCarriers& carriers, int steps) {
-  const auto program = PlacedProgram::make(job, options);
-  if (!program) return program.error();
-  const auto links = host_links(**program, carriers);
+  const auto links = links_of(**program);
   if (!links) return links.error();
-  auto run = carried_out_apart(job, **program, **links, carriers.transport, steps);
+  auto run = carried_out_apart(job, **program, **links, transport, steps);
   if (!run) (*links)->give_up();
   return run;
 }
 
-#endif
+Expected<PlacementRun> run_placement_apart(const Arithmetic& in, const StepJob& job, const StepOptions& options,
+                                           const PlacementCarriers& carriers, int steps) {
+  const LinksOf links_of = [&](const PlacedProgram& program) { return host_links(program, carriers); };
+  return run_placement_apart(in, job, options, links_of, carriers.transport, steps);
+}
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

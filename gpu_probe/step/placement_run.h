@@ -2,17 +2,17 @@
 // A placed step on ranks that are threads of this process, its proof, and timed steps on ranks that are processes.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <optional>
 
 #include "gpu_probe/step/run.h"
 #include "gpu_probe/step/timed.h"
 
-namespace turnpoint::probe {
-class GpuCollectives;
-}
-
 namespace turnpoint::step {
 
+class PlacementLinks;
+struct PlacedProgram;
 struct PlacementCarriers;
 
 /// A placed step of all ranks.
@@ -21,48 +21,31 @@ struct PlacementRun {
   std::vector<double> received_bytes;  ///< by transfer
 };
 
-namespace in_double {
 /// One thread per device of the job's placement; `steps` one after the other, the last one's are reported. Error: of
 /// the first rank that found one.
-Expected<PlacementRun> run_placement(const StepJob& job, const StepOptions& options, int steps = 1);
-/// The same by ranks of several hosts, all of which call this; what was recorded is rank 0's to have. A rank that fails
-/// gives up.
-Expected<PlacementRun> run_placement_apart(const StepJob& job, const StepOptions& options,
+Expected<PlacementRun> run_placement(const Arithmetic& in, const StepJob& job, const StepOptions& options,
+                                     int steps = 1);
+/// By what this rank reaches the others that carry out a program. Error: not at all.
+using LinksOf = std::function<Expected<std::unique_ptr<PlacementLinks>>(const PlacedProgram&)>;
+/// The same by ranks that are processes, all of which call this, of several hosts or with a GPU each; what was recorded
+/// is rank 0's to have. A rank that fails gives up.
+Expected<PlacementRun> run_placement_apart(const Arithmetic& in, const StepJob& job, const StepOptions& options,
+                                           const LinksOf& links_of, probe::Transport& transport, int steps = 1);
+Expected<PlacementRun> run_placement_apart(const Arithmetic& in, const StepJob& job, const StepOptions& options,
                                            const PlacementCarriers& carriers, int steps = 1);
-}  // namespace in_double
-namespace in_float {
-Expected<PlacementRun> run_placement(const StepJob& job, const StepOptions& options, int steps = 1);
-Expected<PlacementRun> run_placement_apart(const StepJob& job, const StepOptions& options,
-                                           const PlacementCarriers& carriers, int steps = 1);
-/// One rank's part of all steps of a job with a placement, as measure_rank(): ranks of one host, and of several.
+/// One rank's part of all steps of a job with a placement, as measure_rank(); in float by ranks of one host, and of
+/// several.
+Expected<StepMeasurement> measure_placed_rank(const Arithmetic& in, const StepJob& job, const LinksOf& links_of,
+                                              const StepProgress& progress);
 Expected<StepMeasurement> measure_placed_rank(const StepJob& job, probe::SharedRegion& region, int rank,
                                               const StepProgress& progress);
 Expected<StepMeasurement> measure_placed_rank(const StepJob& job, const PlacementCarriers& carriers,
                                               const StepProgress& progress);
-}  // namespace in_float
-namespace in_double {
-Expected<StepMeasurement> measure_placed_rank(const StepJob& job, probe::SharedRegion& region, int rank,
-                                              const StepProgress& progress);
-Expected<StepMeasurement> measure_placed_rank(const StepJob& job, const PlacementCarriers& carriers,
-                                              const StepProgress& progress);
-}  // namespace in_double
-/// On the GPU that this process has opened.
-namespace in_cuda {
-/// All ranks share its memory and stream.
-Expected<PlacementRun> run_placement(const StepJob& job, const StepOptions& options, int steps = 1);
-Expected<StepMeasurement> measure_placement(const StepJob& job, const StepProgress& progress);
-/// One rank of several, each with a GPU of its own.
-Expected<PlacementRun> run_placement_apart(const StepJob& job, const StepOptions& options,
-                                           probe::GpuCollectives& exchanges, probe::Transport& transport,
-                                           int steps = 1);
-Expected<StepMeasurement> measure_placed_rank(const StepJob& job, probe::GpuCollectives& exchanges,
-                                              const StepProgress& progress);
-}  // namespace in_cuda
+/// Of all ranks, which are threads and share a GPU's memory and stream.
+Expected<StepMeasurement> measure_placement(const Arithmetic& in, const StepJob& job, const StepProgress& progress);
 
-namespace TURNPOINT_REAL {
 /// Of several ranks' errors the one that says most; nothing where there is none.
 std::optional<Error> first_own(const std::vector<std::optional<Error>>& errors);
-}  // namespace TURNPOINT_REAL
 
 /// As check_job(), of a job with a placement, for those of its devices whose ranks this host has.
 Expected<void> check_placement_job(const StepJob& job, int first, int count);

@@ -5,7 +5,7 @@
 #include "gpu_probe/step/placement_rank.h"
 #include "gpu_probe/step/values/numbers.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 namespace {
 
@@ -44,9 +44,9 @@ Value PlacedRank::generated(TensorId id) {
   Array& drawn = data_[id];
   if (drawn.size() == 0) {
     drawn = Array::outside(static_cast<std::size_t>(tensor.elements()));
-    Filling numbers(drawn.data(), drawn.size());
+    Filling numbers(drawn.data());
     for (std::size_t i = 0; i < drawn.size(); ++i)
-      numbers[i] = static_cast<Real>(data_value(tensor, id, options().seed, static_cast<std::uint64_t>(i)));
+      numbers.add(data_value(tensor, id, options().seed, static_cast<std::uint64_t>(i)));
   }
   return std::make_shared<Block>(report_.ledger, whole_of(tensor), element_bytes(tensor, options()), drawn, true);
 }
@@ -80,7 +80,7 @@ Expected<Value> PlacedRank::seen(OperatorId view, const Value& value, const Regi
   if (fast() && keeps_order(at, value->region, part))
     return std::make_shared<Block>(report_.ledger, part, value->element_bytes, value->data, false);
   Value made = make(tensor, part);
-  if (!kOnDevice) made->data.clear();
+  if (!arithmetic().on_device) made->data.clear();
   Values in(op_of(view).inputs.size()), to{made};
   in[0] = value;
   if (auto done = program_of(view).kernel.forward(at, addresses<const Block>(in), addresses<Block>(to)); !done)
@@ -143,9 +143,9 @@ Expected<Value> PlacedRank::loss_factors(TensorId result) {
   const Tensor& tensor = model().tensors[result];
   Array factors = Array::outside(static_cast<std::size_t>(tensor.elements()));
   {
-    Filling numbers(factors.data(), factors.size());
+    Filling numbers(factors.data());
     for (std::size_t i = 0; i < factors.size(); ++i)
-      numbers[i] = static_cast<Real>(loss_factor(tensor, result, options().seed, static_cast<std::int64_t>(i)));
+      numbers.add(loss_factor(tensor, result, options().seed, static_cast<std::int64_t>(i)));
   }
   auto back = pulled_back(
       views_before(model(), result),
@@ -165,7 +165,7 @@ Expected<void> PlacedRank::add_loss(Piece piece, std::size_t output, const Value
     if (!is_floating(model().tensors[result].type) || storage_of(model(), result) != stored) continue;
     auto factors = loss_factors(result);
     if (!factors) return factors.error();
-    // Factors are whole Reals whatever tensors are kept in.
+    // Factors are whole numbers whatever tensors are kept in.
     Array here = (*factors)->data;
     if ((*factors)->region != value->region) {
       here = Array::whole_scratch(value->data.size());
@@ -225,4 +225,4 @@ void PlacedRank::record(Compared kind, OperatorId op, std::uint32_t slot, const 
   if (options().record) report_.recorded.push_back({kind, op, slot, block.region, 0, 0, numbers_of(block.data)});
 }
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

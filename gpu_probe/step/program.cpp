@@ -7,7 +7,7 @@
 
 #include "gpu_probe/step/program_parts.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 namespace {
 
@@ -87,7 +87,7 @@ class Maker {
     for (const Access& access : op.inputs) result.along.push_back(reads_any && !access.saved && is_parameter(access));
     result.output_flow.assign(op.outputs.size(), -1);
     if (op.kind != OperatorKind::input) {
-      const auto kernel = kernel_of(model_, id);
+      const auto kernel = arithmetic().kernel_of(model_, id);
       if (!kernel) return kernel.error();
       result.kernel = *kernel;
     }
@@ -233,4 +233,4 @@ Expected<std::shared_ptr<const Program>> Program::make(const Model& model, const
   return Maker(model, plan, std::move(options)).run();
 }
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

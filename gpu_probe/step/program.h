@@ -16,7 +16,7 @@
 #include "gpu_probe/step/kernels/kernels.h"
 #include "gpu_probe/step/values/options.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 /// One tensor's way from a source to a reader.
 struct Way {
@@ -101,4 +101,4 @@ struct Program {
   static Expected<std::shared_ptr<const Program>> make(const Model& model, const Plan& plan, StepOptions options);
 };
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

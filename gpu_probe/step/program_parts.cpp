@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 bool gradients_meet(const Layout& from, const Layout& gradient) {
   for (std::size_t a = 0; a < gradient.axis.size(); ++a) {
@@ -178,4 +178,4 @@ Expected<void> add_parameters(Program& program, OperatorId id) {
   return {};
 }
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

@@ -4,7 +4,7 @@
 
 #include "gpu_probe/step/program.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 /// Partial in both on the same axes, else alike: the sum is made later, at the source.
 bool gradients_meet(const Layout& from, const Layout& gradient);
@@ -25,4 +25,4 @@ Expected<std::vector<Tie>> find_ties(const Model& model, Program& program);
 /// The sets of parameters of one operator with their steps of the plan, which are checked and not believed.
 Expected<void> add_parameters(Program& program, OperatorId id);
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

@@ -114,8 +114,8 @@ StepNumerics numerics_of(const Comparison& compared) {
 Expected<StepNumerics> prove(const StepJob& job) {
   StepOptions options = options_of(job);
   options.record = options.one_step = true;
-  WholeStep whole([&] { return in_double::run_whole(*job.model, job.plan, options); });
-  const auto run = in_double::run_step(*job.model, job.plan, options);
+  WholeStep whole([&] { return run_whole(in_double(), *job.model, job.plan, options); });
+  const auto run = run_step(in_double(), *job.model, job.plan, options);
   if (!run) return run.error();
   const auto& unpartitioned = whole.get();
   if (!unpartitioned) return unpartitioned.error();

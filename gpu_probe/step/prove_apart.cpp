@@ -5,10 +5,11 @@
 #include "gpu_probe/step/run_apart.h"
 #include "gpu_probe/step/timed.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 Expected<std::optional<StepNumerics>> prove_apart(const StepJob& job, Communicator& communicator,
                                                   probe::Transport& transport) {
+  const ComputeIn here(in_double());
   StepOptions options = options_of(job);
   options.record = options.one_step = true;
   const auto run = run_apart(job, options, communicator, transport);
@@ -17,7 +18,7 @@ Expected<std::optional<StepNumerics>> prove_apart(const StepJob& job, Communicat
     return run.error();
   }
   if (communicator.rank() != 0) return std::optional<StepNumerics>();
-  const auto whole = run_whole(*job.model, job.plan, options);
+  const auto whole = run_whole(in_double(), *job.model, job.plan, options);
   const auto compared = whole ? compare(*job.model, job.plan, *run, *whole) : whole.error();
   if (!compared) {
     communicator.give_up();
@@ -26,4 +27,4 @@ Expected<std::optional<StepNumerics>> prove_apart(const StepJob& job, Communicat
   return std::optional(numerics_of(*compared));
 }
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

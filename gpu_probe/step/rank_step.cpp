@@ -6,7 +6,7 @@
 
 #include "gpu_probe/step/values/numbers.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 RankStep::RankStep(const Program& program, Communicator& communicator)
     : program_(program),
@@ -89,7 +89,7 @@ RankStep::Stopwatch::~Stopwatch() {
 }
 
 // The proof is made of plain loops and copies alone.
-bool RankStep::fast() const { return std::is_same_v<Real, float> && !program_.options.plain; }
+bool RankStep::fast() const { return !arithmetic().proves() && !program_.options.plain; }
 
 Value RankStep::make(const Tensor& tensor, const Layout& layout) {
   return make_block(report_.ledger, region_of(mesh(), rank(), layout, tensor.shape),
@@ -185,9 +185,9 @@ Value RankStep::generated(const Tensor& tensor, TensorId id, const Layout& layou
   Array& drawn = data_[{id, layout}];
   if (drawn.size() == 0) {
     drawn = Array::outside(static_cast<std::size_t>(region.elements()));
-    Filling numbers(drawn.data(), drawn.size());
-    for_each_element(region, tensor.shape, [&](std::size_t i, std::int64_t index) {
-      numbers[i] = static_cast<Real>(data_value(tensor, id, program_.options.seed, static_cast<std::uint64_t>(index)));
+    Filling numbers(drawn.data());
+    for_each_element(region, tensor.shape, [&](std::size_t, std::int64_t index) {
+      numbers.add(data_value(tensor, id, program_.options.seed, static_cast<std::uint64_t>(index)));
     });
   }
   Array loaded(drawn.size(), bytes);
@@ -286,4 +286,4 @@ Expected<void> RankStep::read_weights(OperatorId id, bool backward_only, bool re
   return {};
 }
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

@@ -17,7 +17,7 @@
 #include "gpu_probe/step/report.h"
 #include "gpu_probe/step/reshard.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 class RankStep {
  public:
@@ -135,4 +135,4 @@ class RankStep {
   std::vector<std::vector<Values*>> free_all_after_;  ///< [tick]
 };
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

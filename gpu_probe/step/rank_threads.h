@@ -9,16 +9,21 @@
 #include <vector>
 
 #include "core/base/expected.h"
+#include "gpu_probe/step/values/place.h"
 
 namespace turnpoint::step {
 
-/// Starts body(rank) for the ranks from `first` to below `count`; `body` must outlive the threads. Where the system
+/// Starts body(rank) for the ranks from `first` to below `count`, which compute in what this thread computes in; `body`
+/// must outlive the threads. Where the system
 /// starts no more, the error of that rank, after `give_up`, which must wake the ranks that run.
 template <class Body, class GiveUp>
 std::optional<Error> start_ranks(std::vector<std::jthread>& threads, int first, int count, const Body& body,
                                  const GiveUp& give_up) {
   for (int rank = first; rank < count; ++rank) try {
-      threads.emplace_back([&body, rank] { body(rank); });
+      threads.emplace_back([&body, rank, &in = arithmetic()] {
+        const ComputeIn here(in);
+        body(rank);
+      });
     } catch (const std::system_error& error) {
       give_up();
       return Error{ErrorCode::device,

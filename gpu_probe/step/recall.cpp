@@ -4,7 +4,7 @@
 
 #include "gpu_probe/step/rank_step.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 // The tensor of one input in the layout in which the operator reads it.
 Expected<Value> RankStep::fetch(OperatorId id, std::size_t k) {
@@ -146,4 +146,4 @@ void RankStep::learn() {
   for (const auto& [all, tick] : last_use_of_all_) free_all_after_[tick].push_back(all);
 }
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 namespace {
 
@@ -149,4 +149,4 @@ Expected<Value> execute(const Mover& mover, const ReshardStep& step, const Layou
   return cannot("its kind is not known");
 }
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

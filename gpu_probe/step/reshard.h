@@ -7,7 +7,7 @@
 #include "gpu_probe/step/communicator.h"
 #include "gpu_probe/step/values/block.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 /// One rank's way of doing reshardings.
 struct Mover {
@@ -23,4 +23,4 @@ struct Mover {
 Expected<Value> execute(const Mover& mover, const ReshardStep& step, const Layout& before, const Shape& shape,
                         const Value& mine, std::int64_t& kept_in_place);
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

@@ -12,9 +12,10 @@
 #include "gpu_probe/step/rank_step.h"
 #include "gpu_probe/step/rank_threads.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
-Expected<StepRun> run_step(const Model& model, const Plan& plan, const StepOptions& options) {
+Expected<StepRun> run_step(const Arithmetic& in, const Model& model, const Plan& plan, const StepOptions& options) {
+  const ComputeIn here(in);
   const auto program = Program::make(model, plan, options);
   if (!program) return program.error();
   const int count = plan.mesh.devices();
@@ -48,9 +49,9 @@ Expected<StepRun> run_step(const Model& model, const Plan& plan, const StepOptio
   return run;
 }
 
-Expected<StepRun> run_whole(const Model& model, const Plan& plan, StepOptions options) {
+Expected<StepRun> run_whole(const Arithmetic& in, const Model& model, const Plan& plan, StepOptions options) {
   options.shares = statistics_shares(model, plan);
-  return run_step(model, whole_plan(model), options);
+  return run_step(in, model, whole_plan(model), options);
 }
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

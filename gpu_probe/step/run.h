@@ -7,8 +7,7 @@
 
 #include "core/plan/plan.h"
 #include "gpu_probe/step/report.h"
-#include "gpu_probe/step/values/options.h"
-#include "gpu_probe/step/values/real.h"
+#include "gpu_probe/step/values/place.h"
 
 namespace turnpoint::step {
 
@@ -16,21 +15,10 @@ struct StepRun {
   std::vector<StepReport> ranks;
   double loss = 0;
 };
-namespace in_double {
 /// One thread per device of the plan's mesh. Error: of the first rank that found one.
-Expected<StepRun> run_step(const Model& model, const Plan& plan, const StepOptions& options);
+Expected<StepRun> run_step(const Arithmetic& in, const Model& model, const Plan& plan, const StepOptions& options);
 /// The unpartitioned step on one rank, with statistics over the shares of `plan`.
-Expected<StepRun> run_whole(const Model& model, const Plan& plan, StepOptions options);
-}  // namespace in_double
-namespace in_float {
-Expected<StepRun> run_step(const Model& model, const Plan& plan, const StepOptions& options);
-Expected<StepRun> run_whole(const Model& model, const Plan& plan, StepOptions options);
-}  // namespace in_float
-/// On the GPU that this process has opened (cuda/run.h).
-namespace in_cuda {
-Expected<StepRun> run_step(const Model& model, const Plan& plan, const StepOptions& options);
-Expected<StepRun> run_whole(const Model& model, const Plan& plan, StepOptions options);
-}  // namespace in_cuda
+Expected<StepRun> run_whole(const Arithmetic& in, const Model& model, const Plan& plan, StepOptions options);
 
 /// The plan of one device that keeps everything: the unpartitioned step.
 Plan whole_plan(const Model& model);

@@ -7,7 +7,7 @@
 
 #include "gpu_probe/step/rank_step.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 namespace {
 
@@ -112,4 +112,4 @@ Expected<StepRun> run_apart(const StepJob& job, const StepOptions& options, Comm
   return gathered(std::move(step.report()), *job.model, communicator.rank(), communicator.ranks(), transport);
 }
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

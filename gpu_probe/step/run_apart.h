@@ -7,7 +7,7 @@
 #include "gpu_probe/step/run.h"
 #include "gpu_probe/transport/transport.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 /// All ranks call this; each runs its part of the step once. Rank 0 gets what all have recorded, in their order; the
 /// others get nothing. Error: of this rank, or that another one gave up; whoever gets it tells the others.
@@ -17,4 +17,4 @@ Expected<StepRun> run_apart(const StepJob& job, const StepOptions& options, Comm
 /// All ranks' reports brought together: on rank 0 in their order, elsewhere nothing. Error: another rank gave up.
 Expected<StepRun> gathered(StepReport mine, const Model& model, int rank, int ranks, probe::Transport& transport);
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

@@ -3,14 +3,13 @@
 #include "gpu_probe/step/timed.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "core/base/text.h"
 #include "gpu_probe/job/output.h"
 #include "gpu_probe/measure/statistics.h"
 #include "gpu_probe/step/rank_step.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 namespace {
 
@@ -54,7 +53,7 @@ class Measurer {
       if (auto done = communicator_.line_up(); !done) return done.error();
       if (auto done = step.run(); !done) return done.error();
       add_row(step.report(), step.report().seconds_all);
-      Real over = i + 1 >= kLeastSteps && probe::host_clock() - began > job_.budget_s ? 1 : 0;
+      double over = i + 1 >= kLeastSteps && probe::host_clock() - began > job_.budget_s ? 1 : 0;
       if (auto done = broadcast(over); !done) return done.error();
       if (over > 0) break;
     }
@@ -65,20 +64,20 @@ class Measurer {
   bool alone() const { return job_.mode == StepMode::slice || everyone_.size() == 1; }
   Expected<void> barrier() {
     if (alone()) return {};
-    std::vector<Real> token(everyone_.size(), 0);
+    std::vector<double> token(everyone_.size(), 0);
     return all_reduce(token);
   }
-  Expected<void> all_reduce(std::vector<Real>& values) {
+  Expected<void> all_reduce(std::vector<double>& values) {
     Array there = Array::outside(values.size());
-    upload(values.data(), there.data(), values.size());
+    put(values, there.data());
     if (auto done = communicator_.all_reduce(everyone_, there.numbers()); !done) return done;
-    download(there.data(), values.data(), values.size());
+    values = numbers_of(there);
     return settle();
   }
   /// Everyone gets rank 0's value.
-  Expected<void> broadcast(Real& value) {
+  Expected<void> broadcast(double& value) {
     if (alone()) return {};
-    std::vector<Real> sum{communicator_.rank() == 0 ? value : Real(0)};
+    std::vector<double> sum{communicator_.rank() == 0 ? value : 0};
     if (auto done = all_reduce(sum); !done) return done;
     value = sum[0];
     return {};
@@ -97,20 +96,16 @@ class Measurer {
   /// All ranks' numbers of equal count, one rank after the other; doubles travel as their bits.
   Expected<std::vector<double>> gather(const std::vector<double>& mine) {
     if (alone()) return mine;
-    constexpr std::size_t kPer = sizeof(double) / sizeof(Real);
-    const std::size_t length = mine.size() * kPer;
-    std::vector<Real> all(length * everyone_.size());
-    std::memcpy(all.data() + static_cast<std::size_t>(communicator_.rank()) * length, mine.data(),
-                mine.size() * sizeof(double));
+    const std::size_t length = mine.size() * sizeof(double) / static_cast<std::size_t>(arithmetic().whole_bytes);
     Cuts cuts;
     for (std::size_t i = 0; i <= everyone_.size(); ++i) cuts.push_back(static_cast<std::int64_t>(i * length));
-    Array there = Array::outside(all.size());
-    upload(all.data(), there.data(), all.size());
+    Array there = Array::outside(length * everyone_.size());
+    upload(mine.data(), there.data() + cuts[static_cast<std::size_t>(communicator_.rank())],
+           mine.size() * sizeof(double));
     if (auto done = communicator_.all_gather(everyone_, cuts, there.numbers()); !done) return done.error();
-    download(there.data(), all.data(), all.size());
-    if (auto done = settle(); !done) return done.error();
     std::vector<double> result(mine.size() * everyone_.size());
-    std::memcpy(result.data(), all.data(), result.size() * sizeof(double));
+    download(there.data(), result.data(), result.size() * sizeof(double));
+    if (auto done = settle(); !done) return done.error();
     return result;
   }
 
@@ -147,7 +142,7 @@ class Measurer {
     if (!memory) return memory.error();
 
     StepMeasurement m;
-    m.backend = kOnDevice ? "cuda" : "cpu";
+    m.backend = arithmetic().on_device ? "cuda" : "cpu";
     m.mode = job_.mode;
     m.ranks = alone() ? 1 : communicator_.ranks();
     m.step = spread(column(*all, 0, std::greater<>()));
@@ -225,7 +220,7 @@ class Measurer {
                              : " reshardings that the plan repeats in backward although nobody reads them"));
     if (job_.mode == StepMode::slice)
       m.notes.push_back("exchanges were not made: what they bring was filled with numbers");
-    if (!kOnDevice && (job_.floating_bytes != 4 || job_.precision != ProbePrecision::fp32))
+    if (!arithmetic().on_device && (job_.floating_bytes != 4 || job_.precision != ProbePrecision::fp32))
       m.notes.push_back("computed in fp32 on CPU ranks; bytes are counted as the plan's precision has them");
     const bool masks = std::any_of(job_.model->tensors.begin(), job_.model->tensors.end(), [](const Tensor& tensor) {
       return tensor.role == TensorRole::internal && !is_floating(tensor.type);
@@ -241,9 +236,10 @@ class Measurer {
     const bool offload = std::any_of(job_.plan.operators.begin(), job_.plan.operators.end(),
                                      [](const PlanOperator& op) { return op.choice.offload; });
     if (offload)
-      m.notes.push_back(std::string("offloaded optimizer state: ") +
-                        (kOnDevice ? "it stayed on the GPU, uncounted" : "device and host are one memory here") +
-                        ", nothing was moved");
+      m.notes.push_back(
+          std::string("offloaded optimizer state: ") +
+          (arithmetic().on_device ? "it stayed on the GPU, uncounted" : "device and host are one memory here") +
+          ", nothing was moved");
   }
 
   const StepJob& job_;
@@ -262,4 +258,4 @@ Expected<StepMeasurement> measure_steps(const StepJob& job, Communicator& commun
   return measured;
 }
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

@@ -34,19 +34,13 @@ StepNumerics numerics_of(const Comparison& compared);
 /// The partitioned step, its ranks as threads, against the unpartitioned one, both in double.
 Expected<StepNumerics> prove(const StepJob& job);
 
-namespace TURNPOINT_REAL {
 /// Timed steps of one rank, in step with the others that `communicator` speaks of; a slice is alone. On rank 0 the
 /// measurement is that of all ranks. A rank that fails gives up, so that the others do not wait.
 Expected<StepMeasurement> measure_steps(const StepJob& job, Communicator& communicator, const StepProgress& progress);
-}  // namespace TURNPOINT_REAL
 
-namespace in_float {
-/// One rank's part of all steps, in step with the others; with one rank of a job for slices, without them. On rank 0
-/// the measurement is that of all ranks. Error: what about the plan cannot be executed, or that another rank gave up.
+/// One rank's part of all steps in float, in step with the others; with one rank of a job for slices, without them. On
+/// rank 0 the measurement is that of all ranks. Error: what about the plan cannot be executed, or that another rank
+/// gave up.
 Expected<StepMeasurement> measure_rank(const StepJob& job, probe::RankLinks& links, const StepProgress& progress);
-}  // namespace in_float
-namespace in_double {
-Expected<StepMeasurement> measure_rank(const StepJob& job, probe::RankLinks& links, const StepProgress& progress);
-}  // namespace in_double
 
 }  // namespace turnpoint::step

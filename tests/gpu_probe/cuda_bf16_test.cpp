@@ -2,7 +2,6 @@
 // Steps in bf16 on a (emulated) CUDA device: every kernel against the same one in fp32 on the same numbers, whose
 // result is rounded once; the update's masters; sums of many blocks; whole steps and plans against the unpartitioned
 // step in double, off by what rounding explains, no less.
-#define TURNPOINT_STEP_CUDA
 #include <fmt/format.h>
 #include <QtTest>
 #include <cmath>
@@ -39,21 +38,22 @@ void compute_in(ProbePrecision precision) {
   QVERIFY2(fine.has_value(), fine ? "" : fine.error().message().c_str());
 }
 
-cuda::Array on_device(const Floats& numbers) {
-  cuda::Array array = cuda::Array::scratch(numbers.size());
-  cuda::upload(numbers.data(), array.data(), numbers.size());
+void put(const Floats& numbers, step::Place to) { step::put(std::vector<double>(numbers.begin(), numbers.end()), to); }
+
+step::Array on_device(const Floats& numbers) {
+  step::Array array = step::Array::scratch(numbers.size());
+  put(numbers, array.data());
   return array;
 }
-Floats from_device(const cuda::Array& array) {
-  Floats numbers(array.size());
-  cuda::download(array.data(), numbers.data(), numbers.size());
-  return numbers;
+Floats from_device(const step::Array& array) {
+  const auto numbers = step::numbers_of(array);
+  return {numbers.begin(), numbers.end()};
 }
 
 /// One operator of a model, whole, on given numbers.
 class OneOperator {
  public:
-  OneOperator(const Model& model, OperatorId id) : model_(model), kernel_(*cuda::kernel_of(model, id)) {
+  OneOperator(const Model& model, OperatorId id) : model_(model), kernel_(*step::on_cuda().kernel_of(model, id)) {
     at_.model = &model;
     at_.id = id;
     for (const auto& dim : at_.op().dims) at_.loops.push_back({0, dim.size, dim.size, 1});
@@ -83,35 +83,35 @@ class OneOperator {
   }
 
  private:
-  std::vector<cuda::Value> blocks(const std::vector<Access>& accesses, const std::vector<Floats>& values) {
-    std::vector<cuda::Value> made;
+  std::vector<step::Value> blocks(const std::vector<Access>& accesses, const std::vector<Floats>& values) {
+    std::vector<step::Value> made;
     for (std::size_t k = 0; k < accesses.size(); ++k) {
       const step::Shape& shape = tensor(accesses[k]).shape;
-      made.push_back(cuda::make_block(ledger_, {step::Shape(shape.size(), 0), shape}, 4));
-      if (!values[k].empty()) cuda::upload(values[k].data(), made.back()->data.data(), values[k].size());
+      made.push_back(step::make_block(ledger_, {step::Shape(shape.size(), 0), shape}, 4));
+      if (!values[k].empty()) put(values[k], made.back()->data.data());
     }
     return made;
   }
-  static std::vector<const cuda::Block*> seen(const std::vector<cuda::Value>& values) {
-    std::vector<const cuda::Block*> all;
+  static std::vector<const step::Block*> seen(const std::vector<step::Value>& values) {
+    std::vector<const step::Block*> all;
     for (const auto& value : values) all.push_back(value.get());
     return all;
   }
-  static std::vector<cuda::Block*> wanted(const std::vector<cuda::Value>& values) {
-    std::vector<cuda::Block*> all;
+  static std::vector<step::Block*> wanted(const std::vector<step::Value>& values) {
+    std::vector<step::Block*> all;
     for (const auto& value : values) all.push_back(value.get());
     return all;
   }
-  static Expected<std::vector<Floats>> numbers(const std::vector<cuda::Value>& values) {
-    if (auto done = cuda::settle(); !done) return done.error();
+  static Expected<std::vector<Floats>> numbers(const std::vector<step::Value>& values) {
+    if (auto done = step::settle(); !done) return done.error();
     std::vector<Floats> all;
     for (const auto& value : values) all.push_back(value ? from_device(value->data) : Floats());
     return all;
   }
 
   const Model& model_;
-  cuda::Kernel kernel_;
-  cuda::LocalOperator at_;
+  step::Kernel kernel_;
+  step::LocalOperator at_;
   step::Ledger ledger_;
 };
 
@@ -153,9 +153,9 @@ std::string difference(const std::vector<Floats>& exact, const std::vector<Float
 /// Of a whole step in bf16: what is wrong with it.
 std::string fault(const Model& model, const Plan& plan, const step::StepOptions& options) {
   compute_in(ProbePrecision::bf16);
-  const auto run = cuda::run_step(model, plan, options);
+  const auto run = step::run_step(step::on_cuda(), model, plan, options);
   if (!run) return run.error().message();
-  const auto whole = step::in_double::run_whole(model, plan, options);
+  const auto whole = step::run_whole(step::in_double(), model, plan, options);
   if (!whole) return "unpartitioned: " + whole.error().message();
   const auto compared = step::compare(model, plan, *run, *whole);
   if (!compared) return compared.error().message();
@@ -180,6 +180,7 @@ std::string fault(const Model& model, const Plan& plan, const step::StepOptions&
 
 class CudaBf16Test : public QObject {
   Q_OBJECT
+  const step::ComputeIn here_{step::on_cuda()};
 
   static void each_model() {
     QTest::addColumn<int>("model");
@@ -204,13 +205,13 @@ class CudaBf16Test : public QObject {
     std::mt19937 random(3);
     for (int i = 0; i < 2000; ++i)
       numbers.push_back(std::ldexp(float(random() % 200001) - 100000.0f, int(random() % 60) - 40));
-    const cuda::Array halves = on_device(numbers);
-    cuda::Array whole = cuda::Array::whole_scratch(numbers.size()), again = cuda::Array::scratch(numbers.size());
+    const step::Array halves = on_device(numbers);
+    step::Array whole = step::Array::whole_scratch(numbers.size()), again = step::Array::scratch(numbers.size());
     QCOMPARE(halves.data().element_bytes, 2);
     QCOMPARE(whole.data().element_bytes, 4);
-    cuda::upload(numbers.data(), whole.data(), numbers.size());
-    cuda::copy(whole.data(), again.data(), numbers.size());
-    cuda::copy(again.data(), whole.data(), numbers.size());
+    put(numbers, whole.data());
+    step::copy(whole.data(), again.data(), numbers.size());
+    step::copy(again.data(), whole.data(), numbers.size());
     const Floats by_host = from_device(halves), by_kernel = from_device(again), back = from_device(whole);
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       const float nearest = rounded(numbers[i]);
@@ -219,10 +220,10 @@ class CudaBf16Test : public QObject {
     }
     const Floats none{NAN, -NAN};
     for (const float x : from_device(on_device(none))) QVERIFY(std::isnan(x));
-    cuda::fill(again.data(), 1.5f, 7);
+    step::fill(again.data(), 1.5f, 7);
     const Floats filled = from_device(again);
     QVERIFY(filled[0] == 1.5f && filled[6] == 1.5f && filled[7] == rounded(numbers[7]));
-    QVERIFY(cuda::settle().has_value());
+    QVERIFY(step::settle().has_value());
   }
 
   void kernels_data() { each_model(); }
@@ -273,13 +274,13 @@ class CudaBf16Test : public QObject {
   void sums_are_whole() {
     compute_in(ProbePrecision::bf16);
     const std::size_t count = 60000;
-    const cuda::Array ones = on_device(Floats(count, 1.0f));
-    cuda::Array sum = cuda::Array::scratch(1);
+    const step::Array ones = on_device(Floats(count, 1.0f));
+    step::Array sum = step::Array::scratch(1);
     const step::Strides zero{0};
     cuda::sum_over({std::int64_t(count)}, {zero, step::Strides{1}, zero, zero, zero}, cuda::SumOf::a,
                    {ones.data(), {}, {}, {}, {}}, sum.data(), 1);
     QCOMPARE(from_device(sum)[0], rounded(float(count)));
-    QVERIFY(cuda::settle().has_value());
+    QVERIFY(step::settle().has_value());
   }
 
   /// A hundred steps, each of them a tenth of what changes a weight that is kept in 2 bytes.
@@ -287,15 +288,15 @@ class CudaBf16Test : public QObject {
     compute_in(ProbePrecision::bf16);
     const std::size_t count = 37;
     for (const auto rule : {step::UpdateRule::sgd, step::UpdateRule::momentum, step::UpdateRule::adam}) {
-      const cuda::Array gradient = on_device(Floats(count, 0.5f));
-      cuda::Array weights = on_device(Floats(count, 1.0f)), master = cuda::Array::whole_scratch(count),
-                  m = cuda::Array::whole_scratch(count), v = cuda::Array::whole_scratch(count);
-      cuda::fill(master.data(), 1, count);
+      const step::Array gradient = on_device(Floats(count, 0.5f));
+      step::Array weights = on_device(Floats(count, 1.0f)), master = step::Array::whole_scratch(count),
+                  m = step::Array::whole_scratch(count), v = step::Array::whole_scratch(count);
+      step::fill(master.data(), 1, count);
       m.clear();
       v.clear();
       double w = 1, mean = 0, square = 0;
       for (int i = 0; i < 100; ++i) {
-        cuda::apply(rule, 4e-4f, gradient.data(), weights.data(), master.data(), m.data(), v.data(), count);
+        step::apply(rule, 4e-4f, gradient.data(), weights.data(), master.data(), m.data(), v.data(), count);
         mean = rule == step::UpdateRule::momentum ? 0.9 * mean + 0.5 : 0.9 * mean + 0.1 * 0.5;
         square = 0.999 * square + 0.001 * 0.25;
         w -= 4e-4 * (rule == step::UpdateRule::sgd        ? 0.5
@@ -309,16 +310,16 @@ class CudaBf16Test : public QObject {
       }
       QVERIFY(w < 0.99);
     }
-    QVERIFY(cuda::settle().has_value());
+    QVERIFY(step::settle().has_value());
   }
 
   /// Numbers of the other precision never reach a kernel.
   void precisions_are_not_mixed_up() {
     compute_in(ProbePrecision::bf16);
-    const cuda::Array whole = cuda::Array::whole_scratch(8);
+    const step::Array whole = step::Array::whole_scratch(8);
     const cuda::real* taken = cuda::address(whole.data());
     QVERIFY(taken);
-    const auto failed = cuda::settle();
+    const auto failed = step::settle();
     QVERIFY(!failed.has_value() && failed.error().what.find("another precision") != std::string::npos);
     cuda::Device::get().trouble.reset();
   }

@@ -2,7 +2,6 @@
 // Kernels of steps on a (emulated) CUDA device where the small networks of the other tests do not reach: sums shared by
 // several blocks, every elementwise function with a broadcast, windows that overlap, convolutions without cuDNN, ties,
 // products and moves over loops in any order.
-#define TURNPOINT_STEP_CUDA
 #include <fmt/format.h>
 #include <QtTest>
 #include <random>
@@ -26,9 +25,9 @@ std::string fault(const Model& model) {
   step::StepOptions options;
   options.record = true;
   const Plan plan = step::whole_plan(model);
-  const auto run = cuda::run_step(model, plan, options);
+  const auto run = step::run_step(step::on_cuda(), model, plan, options);
   if (!run) return run.error().message();
-  const auto whole = step::in_double::run_whole(model, plan, options);
+  const auto whole = step::run_whole(step::in_double(), model, plan, options);
   if (!whole) return whole.error().message();
   const auto compared = step::compare(model, plan, *run, *whole);
   if (!compared) return compared.error().message();
@@ -112,9 +111,9 @@ std::size_t offset(const Strides& index, const Strides& strides) {
   return std::size_t(at);
 }
 
-cuda::Array on_device(const std::vector<float>& numbers) {
-  cuda::Array array = cuda::Array::scratch(numbers.size());
-  cuda::upload(numbers.data(), array.data(), numbers.size());
+step::Array on_device(const std::vector<float>& numbers) {
+  step::Array array = step::Array::scratch(numbers.size());
+  step::put(std::vector<double>(numbers.begin(), numbers.end()), array.data());
   return array;
 }
 
@@ -122,6 +121,7 @@ cuda::Array on_device(const std::vector<float>& numbers) {
 
 class CudaKernelsTest : public QObject {
   Q_OBJECT
+  const step::ComputeIn here_{step::on_cuda()};
 
  private slots:
   void initTestCase() {
@@ -220,11 +220,11 @@ class CudaKernelsTest : public QObject {
       each(sizes, [&](const Strides& index) {
         expected[offset(index, y_strides)] += double(x[offset(index, a_strides)]) * double(w[offset(index, b_strides)]);
       });
-      const cuda::Array left = on_device(x), right = on_device(w);
-      cuda::Array product = on_device(result);
+      const step::Array left = on_device(x), right = on_device(w);
+      step::Array product = on_device(result);
       cuda::contract(sizes, left.data(), a_strides, right.data(), b_strides, product.data(), y_strides, result.size());
-      const auto found = cuda::numbers_of(product);
-      const auto settled = cuda::settle();
+      const auto found = step::numbers_of(product);
+      const auto settled = step::settle();
       QVERIFY2(settled.has_value(), settled ? "" : settled.error().message().c_str());
       for (std::size_t i = 0; i < found.size(); ++i)
         QVERIFY2(std::abs(found[i] - expected[i]) < 1e-4, qPrintable(QString("trial %1").arg(trial)));
@@ -248,16 +248,16 @@ class CudaKernelsTest : public QObject {
       for (std::size_t i = 0; i < x.size(); ++i) x[i] = float(i + 1);
       for (std::size_t i = 0; i < y.size(); ++i) y[i] = float(1000 * i);
       const bool add = random() % 2 != 0;
-      cuda::Array source = on_device(x), target = on_device(y);
+      step::Array source = on_device(x), target = on_device(y);
       cuda::move_strided(sizes, source.data(), read, target.data(), write, add);
-      const auto found = cuda::numbers_of(target);
+      const auto found = step::numbers_of(target);
       each(sizes, [&](const Strides& index) {
         float& at = y[offset(index, write)];
         at = (add ? at : 0) + x[offset(index, read)];
       });
       for (std::size_t i = 0; i < y.size(); ++i) QCOMPARE(float(found[i]), y[i]);
     }
-    QVERIFY(cuda::settle().has_value());
+    QVERIFY(step::settle().has_value());
   }
 };
 

@@ -25,9 +25,9 @@ constexpr double kLargest = 5e-4, kTypical = 1e-4;
 
 /// What is wrong with a placed step on the device; empty: nothing.
 std::string fault(const StepJob& job, const step::StepOptions& options) {
-  const auto run = step::in_cuda::run_placement(job, options, 1);
+  const auto run = step::run_placement(step::on_cuda(), job, options, 1);
   if (!run) return run.error().message();
-  const auto whole = step::in_double::run_whole(*job.model, job.plan, options);
+  const auto whole = step::run_whole(step::in_double(), *job.model, job.plan, options);
   if (!whole) return "unpartitioned: " + whole.error().message();
   const auto compared = step::compare(*job.model, job.plan, run->step, *whole);
   if (!compared) return compared.error().message();
@@ -37,7 +37,7 @@ std::string fault(const StepJob& job, const step::StepOptions& options) {
       return "differs by " + std::to_string(compared->worst[kind]) + " at " + compared->where;
   if (!(compared->loss < kLargest)) return "loss differs by " + std::to_string(compared->loss);
   // What CPU ranks receive has been compared with the graph's edges (step_placement_test).
-  const auto here = step::in_double::run_placement(job, options);
+  const auto here = step::run_placement(step::in_double(), job, options);
   if (!here || here->received_bytes != run->received_bytes) return "other bytes than CPU ranks";
   return {};
 }
@@ -46,10 +46,10 @@ std::string fault(const StepJob& job, const step::StepOptions& options) {
 std::string fault_in_bf16(const StepJob& job, step::StepOptions options) {
   options.record = true;
   if (auto fine = step::compute_on_gpu_in(ProbePrecision::bf16); !fine) return fine.error().message();
-  const auto run = step::in_cuda::run_placement(job, options, 1);
+  const auto run = step::run_placement(step::on_cuda(), job, options, 1);
   (void)step::compute_on_gpu_in(ProbePrecision::fp32);
   if (!run) return run.error().message();
-  const auto whole = step::in_double::run_whole(*job.model, job.plan, options);
+  const auto whole = step::run_whole(step::in_double(), *job.model, job.plan, options);
   if (!whole) return "unpartitioned: " + whole.error().message();
   const auto compared = step::compare(*job.model, job.plan, run->step, *whole);
   if (!compared) return compared.error().message();
@@ -59,7 +59,7 @@ std::string fault_in_bf16(const StepJob& job, step::StepOptions options) {
     return fmt::format("loss off by {} of {}, gradients by {} of {} at {}", off.loss_error, off.loss_tolerance,
                        off.gradient_error, off.gradient_tolerance, off.where);
   if (off.gradient_error < 1e-5) return "nothing was rounded";
-  const auto here = step::in_double::run_placement(job, options);
+  const auto here = step::run_placement(step::in_double(), job, options);
   if (!here || here->received_bytes != run->received_bytes) return "other bytes than CPU ranks";
   return {};
 }
@@ -132,9 +132,9 @@ class CudaPlacementTest : public QObject {
     std::mt19937_64 random(3);
     const auto job = step_job_of(*scenario, test::placement_by_chance(*scenario, random, true, true), choice());
     const auto options = test::step_options(scenario->settings);
-    const auto third = step::in_cuda::run_placement(*job, options, 3),
-               first = step::in_cuda::run_placement(*job, options);
-    const auto here = step::in_double::run_placement(*job, options, 3);
+    const auto third = step::run_placement(step::on_cuda(), *job, options, 3),
+               first = step::run_placement(step::on_cuda(), *job, options);
+    const auto here = step::run_placement(step::in_double(), *job, options, 3);
     QVERIFY(third && first && here);
     QVERIFY(std::abs(third->step.loss - here->step.loss) < 1e-4 * std::abs(here->step.loss));
     QVERIFY(std::abs(third->step.loss - first->step.loss) > 1e-6);

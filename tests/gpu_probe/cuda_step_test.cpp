@@ -18,9 +18,9 @@ namespace {
 constexpr double kLargest = 5e-4, kTypical = 1e-4;
 
 std::string fault(const Model& model, const Plan& plan, const step::StepOptions& options) {
-  const auto run = step::in_cuda::run_step(model, plan, options);
+  const auto run = step::run_step(step::on_cuda(), model, plan, options);
   if (!run) return run.error().message();
-  const auto whole = step::in_double::run_whole(model, plan, options);
+  const auto whole = step::run_whole(step::in_double(), model, plan, options);
   if (!whole) return "unpartitioned: " + whole.error().message();
   const auto compared = step::compare(model, plan, *run, *whole);
   if (!compared) return compared.error().message();

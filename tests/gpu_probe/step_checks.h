@@ -39,9 +39,9 @@ inline constexpr double kRounding = 1e-10;
 inline std::string step_fault(const Scenario& scenario, const Plan& plan, StepStatistics* statistics = nullptr) {
   const Model& model = *scenario.model;
   const auto options = step_options(scenario.settings);
-  const auto run = step::run_step(model, plan, options);
+  const auto run = step::run_step(step::in_double(), model, plan, options);
   if (!run) return run.error().message();
-  const auto whole = step::run_whole(model, plan, options);
+  const auto whole = step::run_whole(step::in_double(), model, plan, options);
   if (!whole) return "unpartitioned: " + whole.error().message();
   const auto compared = step::compare(model, plan, *run, *whole);
   if (!compared) return compared.error().message();

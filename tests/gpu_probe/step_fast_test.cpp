@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fast kernels of the float step one by one: products over random loops and layouts against plain sums, and no kind
 // of operator falls back to plain loops unnoticed.
-#define TURNPOINT_STEP_FLOAT
 #include <QtTest>
 #include <random>
 
@@ -57,6 +56,7 @@ class StepFastTest : public QObject {
 
  private slots:
   void products_over_any_loops() {
+    const ComputeIn here(in_float());
     std::mt19937 random(3);
     int refused = 0;
     for (int trial = 0; trial < 400; ++trial) {
@@ -124,6 +124,7 @@ class StepFastTest : public QObject {
 
   // Forward of every operator of every small model, on data of any kind.
   void no_kind_is_left_out() {
+    const ComputeIn here(in_float());
     Ledger ledger;
     int fast_ones = 0;
     for (const auto& small : test::step_models()) {
@@ -131,7 +132,7 @@ class StepFastTest : public QObject {
       for (std::size_t i = 0; i < model->operators.size(); ++i) {
         const Operator& op = model->operators[OperatorId(i)];
         if (op.kind == OperatorKind::input) continue;
-        const auto kernel = kernel_of(*model, OperatorId(i));
+        const auto kernel = arithmetic().kernel_of(*model, OperatorId(i));
         QVERIFY(kernel.has_value());
         LocalOperator at;
         at.model = model.get();
@@ -143,7 +144,7 @@ class StepFastTest : public QObject {
         const auto make = [&](TensorId id) {
           const Shape& shape = model->tensors[id].shape;
           keep.push_back(make_block(ledger, {Shape(shape.size(), 0), shape}, 4));
-          for (std::size_t j = 0; j < keep.back()->data.size(); ++j) keep.back()->data[j] = float(j % 7) * 0.25f;
+          for (std::size_t j = 0; j < keep.back()->data.size(); ++j) keep.back()->as<float>()[j] = float(j % 7) * 0.25f;
           return keep.back().get();
         };
         for (const auto& access : op.inputs) in.push_back(make(access.tensor));

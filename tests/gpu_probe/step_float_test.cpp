@@ -64,12 +64,12 @@ class StepFloatTest : public QObject {
       options.record = true;
       options.rule = rule;
       const Plan plan = step::whole_plan(*network);
-      const auto exact = step::in_double::run_step(*network, plan, options);
+      const auto exact = step::run_step(step::in_double(), *network, plan, options);
       QVERIFY2(exact.has_value(), exact ? "" : exact.error().message().c_str());
-      const auto fast = step::in_float::run_step(*network, plan, options);
+      const auto fast = step::run_step(step::in_float(), *network, plan, options);
       QVERIFY2(fast.has_value(), fast ? "" : fast.error().message().c_str());
       options.plain = true;
-      const auto plain = step::in_float::run_step(*network, plan, options);
+      const auto plain = step::run_step(step::in_float(), *network, plan, options);
       QVERIFY(plain.has_value());
       const Difference rounding = difference(*network, *plain, *exact), off = difference(*network, *fast, *exact);
       QVERIFY2(off.most < std::max(kRoundingOfFloat, 4 * rounding.most),
@@ -99,9 +99,9 @@ class StepFloatTest : public QObject {
       const std::size_t count = (*result)->points.size();
       for (std::size_t p = 0; p < count; p += std::max<std::size_t>(1, count / 4)) {
         const Plan plan = (*result)->plans->sharding(p);
-        const auto fast = step::in_float::run_step(*network, plan, options);
+        const auto fast = step::run_step(step::in_float(), *network, plan, options);
         QVERIFY2(fast.has_value(), fast ? "" : fast.error().message().c_str());
-        const auto whole = step::in_double::run_whole(*network, plan, options);
+        const auto whole = step::run_whole(step::in_double(), *network, plan, options);
         QVERIFY(whole.has_value());
         const auto compared = step::compare(*network, plan, *fast, *whole);
         QVERIFY2(compared.has_value(), compared ? "" : compared.error().message().c_str());

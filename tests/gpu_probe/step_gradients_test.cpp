@@ -14,7 +14,7 @@ using namespace turnpoint;
 namespace {
 
 step::StepRun whole_run(const Model& model, const step::StepOptions& options) {
-  auto run = step::run_step(model, step::whole_plan(model), options);
+  auto run = step::run_step(step::in_double(), model, step::whole_plan(model), options);
   if (!run) qFatal("%s", run.error().message().c_str());
   return std::move(*run);
 }

@@ -36,6 +36,7 @@ int first_different(const Model& model, const Plan& plan, const step::StepOption
   std::atomic<int> different = -1;
   test::HostRanks ranks(std::move(nodes));
   ranks.run([&](probe::Communicator& collectives, probe::Transport& transport) {
+    const step::ComputeIn here(step::in_double());
     const auto program = step::Program::make(model, plan, options);
     const auto communicator = step::carried_communicator(collectives, transport);
     step::RankStep step(**program, *communicator);
@@ -101,7 +102,7 @@ class StepHostsTest : public QObject {
       const auto options = test::step_options(scenario->settings);
       for (std::uint64_t seed = 0; seed < 4; ++seed) {
         const Plan plan = test::hand_plan(*scenario, seed);
-        const auto threads = step::run_step(*scenario->model, plan, options);
+        const auto threads = step::run_step(step::in_double(), *scenario->model, plan, options);
         QVERIFY2(threads.has_value(), threads ? "" : threads.error().message().c_str());
         for (const int per_node : {1, 2})
           QCOMPARE(

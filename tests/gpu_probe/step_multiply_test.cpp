@@ -11,7 +11,7 @@
 
 #include "gpu_probe/cpu/double_products.h"
 
-using namespace turnpoint::step::in_double;
+using namespace turnpoint::step;
 using turnpoint::probe::double_products;
 using turnpoint::probe::DoubleProducts;
 using turnpoint::probe::StridedProduct;

@@ -106,6 +106,7 @@ ScenarioPtr scenario_for(const ModelPtr& model, std::size_t devices) {
 
 class StepPlacedHostsTest : public QObject {
   Q_OBJECT
+  const step::ComputeIn here_{step::in_double()};
 
  private slots:
   void hosts_compute_what_one_host_computes_data() {
@@ -126,10 +127,10 @@ class StepPlacedHostsTest : public QObject {
       const StepJob job = placed_job(scenario, random, model % 2 == 1, unrolled);
       const auto options = test::step_options(scenario->settings);
       const int steps = 1 + model % 2;
-      const auto here = step::in_double::run_placement(job, options, steps);
+      const auto here = step::run_placement(step::in_double(), job, options, steps);
       QVERIFY2(here.has_value(), here ? "" : here.error().message().c_str());
       const auto apart = run_on(nodes, [&](const step::PlacementCarriers& carriers) {
-        return step::in_double::run_placement_apart(job, options, carriers, steps);
+        return step::run_placement_apart(step::in_double(), job, options, carriers, steps);
       });
       QVERIFY(apart.has_value());
       QVERIFY(bits_of_run(*apart) == bits_of_run(*here));
@@ -141,9 +142,9 @@ class StepPlacedHostsTest : public QObject {
     std::mt19937_64 random(2);
     const StepJob job = placed_job(scenario, random, true, true);
     const auto options = test::step_options(scenario->settings);
-    const auto here = step::in_float::run_placement(job, options, 3);
+    const auto here = step::run_placement(step::in_float(), job, options, 3);
     const auto apart = run_on({0, 1, 1}, [&](const step::PlacementCarriers& carriers) {
-      return step::in_float::run_placement_apart(job, options, carriers, 3);
+      return step::run_placement_apart(step::in_float(), job, options, carriers, 3);
     });
     QVERIFY(here && apart && bits_of_run(*apart) == bits_of_run(*here));
   }
@@ -214,7 +215,7 @@ class StepPlacedHostsTest : public QObject {
     const int wrong = on_nodes(
         {0, 0, 1, 1},
         [&](const step::PlacementCarriers& carriers) {
-          const auto run = step::in_double::run_placement_apart(job, options, carriers, 5);
+          const auto run = step::run_placement_apart(step::in_double(), job, options, carriers, 5);
           if (!run && run.error().message().find("another rank gave up") != std::string::npos) ++told;
           return run.has_value();
         },
@@ -255,9 +256,9 @@ class StepPlacedHostsTest : public QObject {
     QVERIFY(large[0] >= 2 && large[1] >= 2);
     auto options = test::step_options(scenario->settings);
     options.record = false;
-    const auto here = step::in_float::run_placement(*job, options);
+    const auto here = step::run_placement(step::in_float(), *job, options);
     const auto apart = run_on({0, 1}, [&](const step::PlacementCarriers& carriers) {
-      return step::in_float::run_placement_apart(*job, options, carriers);
+      return step::run_placement_apart(step::in_float(), *job, options, carriers);
     });
     QVERIFY(here && apart);
     QCOMPARE(apart->step.loss, here->step.loss);
@@ -275,7 +276,7 @@ class StepPlacedHostsTest : public QObject {
           const auto scenario = scenario_for(model, std::size_t(devices));
           const bool unrolled = model->name == "stack" && trial % 2 == 0;
           const StepJob job = placed_job(scenario, random, trial % 3 != 0, unrolled);
-          const auto program = step::in_double::PlacedProgram::make(job, {});
+          const auto program = step::PlacedProgram::make(job, {});
           QVERIFY2(program.has_value(), program ? "" : program.error().message().c_str());
           QVERIFY(comes_through(**program, true));
           stuck += comes_through(**program, false) ? 0 : 1;
@@ -289,7 +290,7 @@ class StepPlacedHostsTest : public QObject {
   /// Ranks that compute one task after the other, each with a line of transfers beside it, at whose head stands the one
   /// that both sides have to come to. `one_order`: the line is the program's; else the rank's own, and it computes
   /// nothing while it waits.
-  static bool comes_through(const step::in_double::PlacedProgram& program, bool one_order) {
+  static bool comes_through(const step::PlacedProgram& program, bool one_order) {
     const auto devices = std::size_t(program.placement->devices);
     constexpr std::int64_t kTask = -1;
     struct Step {

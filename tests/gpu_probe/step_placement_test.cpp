@@ -90,7 +90,7 @@ std::string fault(const Scenario& scenario, const PlacementPlan& plan, Counts& c
     counts.worst = std::max(counts.worst, error);
   }
   // Bytes by the edges of the graph that cross, the tensors of one task to one device counted once.
-  const auto run = step::in_double::run_placement(job, test::step_options(scenario.settings));
+  const auto run = step::run_placement(step::in_double(), job, test::step_options(scenario.settings));
   if (!run) return run.error().message();
   std::map<std::pair<TaskIndex, std::uint32_t>, std::set<std::pair<TensorId, bool>>> sent;
   for (TaskIndex t = 0; t < plan.graph->task_count(); ++t)
@@ -128,6 +128,7 @@ std::string fault(const Scenario& scenario, const PlacementPlan& plan, Counts& c
 
 class StepPlacementTest : public QObject {
   Q_OBJECT
+  const step::ComputeIn here_{step::in_double()};
 
  private slots:
   void by_chance_data() {
@@ -166,10 +167,10 @@ class StepPlacementTest : public QObject {
     std::mt19937_64 random(1);
     const auto options = test::step_options(scenario->settings);
     const auto plan = test::placement_by_chance(*scenario, random, true);
-    const auto first = step::in_double::run_placement(job_of(*scenario, plan), options);
-    const auto third = step::in_double::run_placement(job_of(*scenario, plan), options, 3);
-    const auto elsewhere = step::in_double::run_placement(
-        job_of(*scenario, test::placement_by_chance(*scenario, random, false)), options, 3);
+    const auto first = step::run_placement(step::in_double(), job_of(*scenario, plan), options);
+    const auto third = step::run_placement(step::in_double(), job_of(*scenario, plan), options, 3);
+    const auto elsewhere = step::run_placement(
+        step::in_double(), job_of(*scenario, test::placement_by_chance(*scenario, random, false)), options, 3);
     QVERIFY(first && third && elsewhere);
     QVERIFY(std::abs(first->step.loss - third->step.loss) > 1e-6);
     QVERIFY(std::abs(third->step.loss - elsewhere->step.loss) < 1e-10 * std::abs(third->step.loss));
@@ -181,9 +182,9 @@ class StepPlacementTest : public QObject {
     std::mt19937_64 random(1);
     const StepJob job = job_of(*scenario, test::placement_by_chance(*scenario, random, false));
     auto options = test::step_options(scenario->settings);
-    const auto run = step::in_double::run_placement(job, options);
+    const auto run = step::run_placement(step::in_double(), job, options);
     options.seed = 2;
-    const auto whole = step::in_double::run_step(*job.model, job.plan, options);
+    const auto whole = step::run_step(step::in_double(), *job.model, job.plan, options);
     QVERIFY(run && whole);
     const auto compared = step::compare(*job.model, job.plan, run->step, *whole);
     QVERIFY(compared && compared->largest() > 0.01);
@@ -194,10 +195,10 @@ class StepPlacementTest : public QObject {
     const auto scenario = scenario_of(test::recurrent_stack(4), 3);
     std::mt19937_64 random(4);
     const auto options = test::step_options(scenario->settings);
-    const auto stepwise = step::in_double::run_placement(
-        job_of(*scenario, test::placement_by_chance(*scenario, random, true, true)), options, 3);
-    const auto whole = step::in_double::run_placement(
-        job_of(*scenario, test::placement_by_chance(*scenario, random, true)), options, 3);
+    const auto stepwise = step::run_placement(
+        step::in_double(), job_of(*scenario, test::placement_by_chance(*scenario, random, true, true)), options, 3);
+    const auto whole = step::run_placement(
+        step::in_double(), job_of(*scenario, test::placement_by_chance(*scenario, random, true)), options, 3);
     QVERIFY(stepwise && whole);
     QVERIFY(std::abs(stepwise->step.loss - whole->step.loss) < 1e-10 * std::abs(whole->step.loss));
   }
@@ -215,9 +216,9 @@ class StepPlacementTest : public QObject {
       std::mt19937_64 random(7);
       const StepJob job = job_of(*scenario, test::placement_by_chance(*scenario, random, false, unrolled));
       const auto options = test::step_options(scenario->settings);
-      const auto run = step::in_float::run_placement(job, options);
+      const auto run = step::run_placement(step::in_float(), job, options);
       QVERIFY2(run.has_value(), run ? "" : run.error().message().c_str());
-      const auto whole = step::in_float::run_step(*job.model, job.plan, options);
+      const auto whole = step::run_step(step::in_float(), *job.model, job.plan, options);
       QVERIFY(whole.has_value());
       const auto compared = step::compare(*job.model, job.plan, run->step, *whole);
       QVERIFY2(compared && compared->largest() < 2e-3, model.name);
@@ -231,7 +232,8 @@ class StepPlacementTest : public QObject {
     std::mt19937_64 random(1);
     const auto plan = test::placement_by_chance(*scenario, random, false);
     const auto simulation = simulate(*plan.graph, plan.placement);
-    const auto run = step::in_float::run_placement(job_of(*scenario, plan), test::step_options(scenario->settings));
+    const auto run =
+        step::run_placement(step::in_float(), job_of(*scenario, plan), test::step_options(scenario->settings));
     QVERIFY(simulation && run);
     const std::int64_t loss_gradient = 4 * 2 * 4;
     QCOMPARE(run->step.ranks[0].ledger.peak, simulation->devices[0].peak_bytes + loss_gradient);
@@ -260,7 +262,7 @@ class StepPlacementTest : public QObject {
   }
 
   static bool refused(const StepJob& job, const char* why) {
-    const auto made = step::in_double::PlacedProgram::make(job, {});
+    const auto made = step::PlacedProgram::make(job, {});
     if (!made && made.error().message().find(why) != std::string::npos) return true;
     qWarning("%s", made ? "taken" : made.error().message().c_str());
     return false;
@@ -271,7 +273,7 @@ class StepPlacementTest : public QObject {
     std::mt19937_64 random(3);
     const StepJob good = job_of(*scenario, test::placement_by_chance(*scenario, random, false));
     const auto options = test::step_options(scenario->settings);
-    QVERIFY(step::in_double::PlacedProgram::make(good, options).has_value());
+    QVERIFY(step::PlacedProgram::make(good, options).has_value());
     StepJob job = good;
     QVERIFY(!job.placement->transfers.empty());
     for (std::size_t t = 0; t < good.placement->transfers.size(); ++t) {
@@ -301,7 +303,7 @@ class StepPlacementTest : public QObject {
     const auto scenario = scenario_of(test::recurrent_stack(3), 2);
     std::mt19937_64 random(3);
     const StepJob good = job_of(*scenario, test::placement_by_chance(*scenario, random, false, true));
-    QVERIFY(step::in_double::PlacedProgram::make(good, {}).has_value());
+    QVERIFY(step::PlacedProgram::make(good, {}).has_value());
     const auto task = [&](const char* op, TaskRole role, std::int64_t step) {
       for (TaskIndex t = 0; t < good.placement->tasks.size(); ++t) {
         const auto& one = good.placement->tasks[t];

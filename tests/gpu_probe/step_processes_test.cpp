@@ -4,9 +4,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <QtTest>
+#include <numeric>
 
+#include "gpu_probe/step/carried_ranks.h"
 #include "gpu_probe/step/rank_step.h"
-#include "gpu_probe/step/region_ranks.h"
 #include "gpu_probe/step_checks.h"
 #include "plan/hand_plan.h"
 
@@ -29,10 +30,27 @@ std::uint64_t digest(const step::StepReport& report) {
   return hash;
 }
 
+/// What one rank's exchanges go over.
+struct Reached {
+  Reached(probe::SharedRegion& region, int rank)
+      : transport(region, rank, places(region.ranks())),
+        collectives(region, rank),
+        communicator(step::carried_communicator(collectives, transport)) {}
+  static std::vector<int> places(int ranks) {
+    std::vector<int> list(static_cast<std::size_t>(ranks));
+    std::iota(list.begin(), list.end(), 0);
+    return list;
+  }
+  probe::SharedTransport transport;
+  probe::SharedCommunicator collectives;
+  std::unique_ptr<step::Communicator> communicator;
+};
+
 }  // namespace
 
 class StepProcessesTest : public QObject {
   Q_OBJECT
+  const step::ComputeIn here_{step::in_double()};
 
  private slots:
   void processes_compute_what_threads_compute() {
@@ -42,7 +60,7 @@ class StepProcessesTest : public QObject {
       const auto options = test::step_options(scenario->settings);
       for (std::uint64_t seed = 0; seed < 5; ++seed) {
         const Plan plan = test::hand_plan(*scenario, seed);
-        const auto threads = step::run_step(*scenario->model, plan, options);
+        const auto threads = step::run_step(step::in_double(), *scenario->model, plan, options);
         QVERIFY2(threads.has_value(), threads ? "" : threads.error().message().c_str());
         const int ranks = plan.mesh.devices();
         auto region = probe::SharedRegion::create(ranks);
@@ -58,8 +76,8 @@ class StepProcessesTest : public QObject {
             continue;
           }
           const auto program = step::Program::make(*scenario->model, plan, options);
-          const auto communicator = step::region_communicator(*region, r);
-          step::RankStep step(**program, *communicator);
+          const Reached others(*region, r);
+          step::RankStep step(**program, *others.communicator);
           const bool fine = step.run().has_value();
           const std::uint64_t answer[2] = {std::uint64_t(r), fine ? digest(step.report()) : 0};
           _exit(write(answers[1], answer, sizeof answer) == sizeof answer ? 0 : 1);
@@ -87,7 +105,8 @@ class StepProcessesTest : public QObject {
     const pid_t child = fork();
     QVERIFY(child >= 0);
     const int rank = child == 0 ? 1 : 0;
-    const auto communicator = step::region_communicator(*region, rank);
+    const Reached other(*region, rank);
+    step::Communicator* communicator = other.communicator.get();
     std::vector<double> out(lengths[rank]), in(lengths[1 - rank]);
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = double(i) + rank * 0.25;
     bool fine = communicator->exchange(1 - rank, out, 1 - rank, in).has_value();

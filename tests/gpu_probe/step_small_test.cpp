@@ -16,6 +16,7 @@ using namespace turnpoint;
 
 class StepSmallTest : public QObject {
   Q_OBJECT
+  const step::ComputeIn here_{step::in_double()};
 
  private slots:
   /// Against the definition, element by element: blocks that overlap wholly, in part, at an edge or not at all.
@@ -64,6 +65,7 @@ class StepSmallTest : public QObject {
           std::vector<std::jthread> threads;
           for (int r = 1; r <= n; ++r)
             threads.emplace_back([&, r] {
+              const step::ComputeIn here(step::in_double());
               const auto me = std::size_t(r - 1);
               const auto c = ranks.communicator(r);
               const auto value = [&](int rank, std::int64_t i) { return double(rank * 100) + double(i); };
@@ -110,6 +112,7 @@ class StepSmallTest : public QObject {
     step::ThreadRanks ranks(2);
     const auto other = ranks.communicator(1);
     std::jthread waits([&] {
+      const step::ComputeIn here(step::in_double());
       std::vector<double> data(4, 1);
       QVERIFY(!ranks.communicator(0)->all_reduce({0, 1}, data).has_value());
     });
@@ -137,7 +140,7 @@ class StepSmallTest : public QObject {
     int tried = 0;
     const auto must_fail = [&](const Plan& plan, const char* what) {
       ++tried;
-      const auto run = step::run_step(*scenario->model, plan, options);
+      const auto run = step::run_step(step::in_double(), *scenario->model, plan, options);
       QVERIFY2(!run.has_value(), what);
       QVERIFY(!run.error().message().empty());
     };
@@ -170,8 +173,8 @@ class StepSmallTest : public QObject {
           other = plan;
           other.reshards[r].forward[s].move = ReshardMove::slice;
           // The sum that is not made: accepted as a step, but the numbers show it.
-          const auto run = step::run_step(*scenario->model, other, options);
-          const auto whole = step::run_whole(*scenario->model, other, options);
+          const auto run = step::run_step(step::in_double(), *scenario->model, other, options);
+          const auto whole = step::run_whole(step::in_double(), *scenario->model, other, options);
           QVERIFY(whole.has_value());
           if (!run.has_value()) continue;
           const auto compared = step::compare(*scenario->model, other, *run, *whole);
@@ -196,8 +199,8 @@ class StepSmallTest : public QObject {
     const auto scenario = test::scenario_on(test::mlp(8), "v100-16gb-1x2");
     const Plan plan = test::hand_plan(*scenario, 1);
     const auto options = test::step_options(scenario->settings);
-    auto run = step::run_step(*scenario->model, plan, options);
-    const auto whole = step::run_whole(*scenario->model, plan, options);
+    auto run = step::run_step(step::in_double(), *scenario->model, plan, options);
+    const auto whole = step::run_whole(step::in_double(), *scenario->model, plan, options);
     QVERIFY(run.has_value() && whole.has_value());
     for (auto& recorded : run->ranks.back().recorded) {
       const double right = recorded.data.front();
@@ -209,7 +212,8 @@ class StepSmallTest : public QObject {
       recorded.data.front() = right;
     }
     QVERIFY(step::compare(*scenario->model, plan, *run, *whole)->largest() < test::kRounding);
-    const auto other = step::run_step(*scenario->model, plan, test::step_options(scenario->settings, 2));
+    const auto other =
+        step::run_step(step::in_double(), *scenario->model, plan, test::step_options(scenario->settings, 2));
     QVERIFY(other.has_value() && step::compare(*scenario->model, plan, *other, *whole)->largest() > 1e-3);
   }
 };

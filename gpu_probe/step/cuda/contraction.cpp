@@ -2,6 +2,7 @@
 // Products by cublasLt. Results of all kernels of this folder are not initialised when they are handed in.
 #include <algorithm>
 
+#include "gpu_probe/step/cuda/gpu_kernels.h"
 #include "gpu_probe/step/cuda/walk.h"
 #include "gpu_probe/step/kernels/product.h"
 
@@ -72,6 +73,6 @@ Expected<void> backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradi
 
 }  // namespace
 
-const Kernel kernels::kContraction{forward, backward};
+const Kernel GpuKernels::contraction{forward, backward};
 
 }  // namespace turnpoint::step::in_cuda

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions by cuDNN where it has them, else by kernels of our own; pooling.
+#include "gpu_probe/step/cuda/gpu_kernels.h"
 #include "gpu_probe/step/cuda/walk.h"
 #include "gpu_probe/step/kernels/meaning.h"
 
@@ -107,7 +108,7 @@ Expected<void> pool_backward(const LocalOperator& at, Inputs in, Inputs, Inputs 
 
 }  // namespace
 
-const Kernel kernels::kConvolution{forward, backward};
-const Kernel kernels::kPooling{pool_forward, pool_backward};
+const Kernel GpuKernels::convolution{forward, backward};
+const Kernel GpuKernels::pooling{pool_forward, pool_backward};
 
 }  // namespace turnpoint::step::in_cuda

@@ -63,8 +63,6 @@ Expected<void> Device::compute_in(ProbePrecision wanted) {
   return {};
 }
 
-int kept_bytes() { return Device::get().precision == ProbePrecision::bf16 ? 2 : 4; }
-
 void Device::multiply(probe::cuda::LtProduct product, Place a, Place b, Place c, Place bias) {
   const std::lock_guard lock(mutex);
   ++queued;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gpu_probe/step/cuda/gpu_kernels.h"
 #include "gpu_probe/step/cuda/walk.h"
 #include "gpu_probe/step/kernels/meaning.h"
 #include "gpu_probe/step/values/numbers.h"
@@ -128,7 +129,7 @@ Expected<void> loss_backward(const LocalOperator& at, Inputs in, Inputs, Inputs 
 
 }  // namespace
 
-const Kernel kernels::kElementwise{forward, backward};
-const Kernel kernels::kCrossEntropy{loss_forward, loss_backward};
+const Kernel GpuKernels::elementwise{forward, backward};
+const Kernel GpuKernels::cross_entropy{loss_forward, loss_backward};
 
 }  // namespace turnpoint::step::in_cuda

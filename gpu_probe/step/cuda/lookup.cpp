@@ -2,6 +2,7 @@
 // Look-ups by integer data, the way of tokens to experts and back, unknown functions.
 #include <optional>
 
+#include "gpu_probe/step/cuda/gpu_kernels.h"
 #include "gpu_probe/step/cuda/walk.h"
 #include "gpu_probe/step/kernels/kernels.h"
 
@@ -44,7 +45,7 @@ Expected<void> dispatch(const LocalOperator& at, const Block* x, const Block& ro
   e.tokens = at.input(0).shape[1];
   if (routing.region.extent[1] != e.tokens) return at.error("a dispatch of part of the tokens");
   Array chosen = Array::whole_scratch(static_cast<std::size_t>(e.samples * e.experts * e.slots_each));
-  static_assert(sizeof(int) == sizeof(Real));
+  static_assert(sizeof(int) == sizeof(float));
   e.chosen = reinterpret_cast<int*>(chosen.data().address);
   e.routing = address(routing.data.data());
   if (x) e.x = address(x->data.data());
@@ -147,9 +148,9 @@ Expected<void> unknown_backward(const LocalOperator& at, Inputs in, Inputs, Inpu
 
 }  // namespace
 
-const Kernel kernels::kEmbedding{embedding_forward, embedding_backward};
-const Kernel kernels::kDispatch{dispatch_forward, dispatch_backward};
-const Kernel kernels::kCombine{combine_forward, combine_backward};
-const Kernel kernels::kOpaque{unknown_forward, unknown_backward};
+const Kernel GpuKernels::embedding{embedding_forward, embedding_backward};
+const Kernel GpuKernels::dispatch{dispatch_forward, dispatch_backward};
+const Kernel GpuKernels::combine{combine_forward, combine_backward};
+const Kernel GpuKernels::opaque{unknown_forward, unknown_backward};
 
 }  // namespace turnpoint::step::in_cuda

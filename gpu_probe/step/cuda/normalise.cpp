@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax, layer and batch normalisation. Means and deviations are sums over sets of elements; each is one or more
 // launches over the whole tensor, which serves sets of any size and form.
+#include "gpu_probe/step/cuda/gpu_kernels.h"
 #include "gpu_probe/step/cuda/walk.h"
 #include "gpu_probe/step/kernels/meaning.h"
 
@@ -210,8 +211,8 @@ Expected<void> norm_backward(const LocalOperator& at, Inputs in, Inputs, Inputs 
 
 }  // namespace
 
-const Kernel kernels::kSoftmax{softmax_forward, softmax_backward};
-const Kernel kernels::kNormalisation{norm_forward, norm_backward};
-const Kernel kernels::kBatchNormalisation{norm_forward, norm_backward};
+const Kernel GpuKernels::softmax{softmax_forward, softmax_backward};
+const Kernel GpuKernels::normalisation{norm_forward, norm_backward};
+const Kernel GpuKernels::batch_normalisation{norm_forward, norm_backward};
 
 }  // namespace turnpoint::step::in_cuda

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers in the memory of a CUDA device.
-#include "gpu_probe/step/values/place.h"
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
-#include <iterator>
 
 #include "gpu_probe/step/cuda/arguments.h"
 #include "gpu_probe/step/cuda/device.h"
+#include "gpu_probe/step/cuda/gpu_kernels.h"
+#include "gpu_probe/step/cuda/run.h"
 #include "gpu_probe/step/cuda/walk.h"
+#include "gpu_probe/step/kernels/choose.h"
 
 namespace turnpoint::step::in_cuda {
 
@@ -33,12 +33,12 @@ void free_there(void* data) {
 }
 
 /// Memory of messages: given by one rank, returned by another.
-struct Mail {
+struct Letters {
   std::mutex mutex;
   Buffers buffers{allocate_there, free_there};
 };
-Mail& mail() {
-  static auto* mine = new Mail;  // to the end of the process, as the device
+Letters& letters() {
+  static auto* mine = new Letters;  // to the end of the process, as the device
   return *mine;
 }
 
@@ -71,20 +71,12 @@ Waiting& waiting() {
 
 /// Runs while nothing has failed, one rank at a time.
 template <class Work>
-void on_device(const char* doing, const Work& work) {
+void queue(const char* doing, const Work& work) {
   Device& device = Device::get();
   const std::lock_guard lock(device.mutex);
   ++device.queued;
   if (device.good()) device.check(work(device.gpu.driver, device.gpu.stream), doing);
 }
-
-// The nearest bf16 of a float, the even one of two that are as near; and back.
-std::uint16_t to_half(float x) {
-  const auto bits = std::bit_cast<std::uint32_t>(x);
-  if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<std::uint16_t>(bits >> 16 | 0x40u);
-  return static_cast<std::uint16_t>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
-}
-float from_half(std::uint16_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
 
 std::size_t bytes_of(Place place, std::size_t count) { return count * static_cast<std::size_t>(place.element_bytes); }
 
@@ -94,45 +86,72 @@ void wait_here(const char* doing) {
   device.wait(doing);
 }
 
-}  // namespace
+class OnCuda : public Arithmetic {
+ public:
+  OnCuda() : Arithmetic(sizeof(float), true) {}
+  int kept_bytes() const override { return Device::get().precision == ProbePrecision::bf16 ? 2 : 4; }
+  Expected<Kernel> kernel_of(const Model& model, OperatorId id) const override {
+    const auto found = choose_kernel<GpuKernels>(model, id);
+    if (!found) return found.error();
+    return **found;
+  }
+  Buffers& counted_memory() const override {
+    thread_local Buffers mine(allocate_there, free_there);
+    return mine;
+  }
+  Buffers& scratch_memory() const override {
+    thread_local Buffers mine(allocate_there, free_there);
+    return mine;
+  }
+  Buffers& outside_memory() const override {
+    thread_local Buffers mine(allocate_there, free_there);
+    return mine;
+  }
+  std::shared_ptr<void> mail(std::size_t bytes) const override;
+  Moment moment() const override { return moment_on(Device::get().gpu.stream); }
+  void between(const Moment& from, const Moment& to, std::function<void(double)> take) const override {
+    waiting().spans.push_back({from.event, to.event, std::move(take)});
+  }
+  void copy(ConstPlace from, Place to, std::size_t count) const override;
+  void add(ConstPlace from, Place to, std::size_t count) const override {
+    move_strided({static_cast<std::int64_t>(count)}, from, {1}, to, {1}, true);
+  }
+  void fill(Place to, double value, std::size_t count) const override;
+  void upload(const void* from, Place to, std::size_t bytes) const override;
+  void download(ConstPlace from, void* to, std::size_t bytes) const override;
+  void copy_overlap(const Region& from, ConstPlace source, const Region& to, Place target, bool add) const override;
+  void transpose(ConstPlace from, std::int64_t rows, std::int64_t columns, Place to) const override {
+    move_strided({columns, rows}, from, {1, columns}, to, {rows, 1});
+  }
+  void weighted_sum(ConstPlace a, ConstPlace b, std::size_t count, std::function<void(double)> take) const override;
+  void apply(UpdateRule rule, double rate, ConstPlace g, Place w, Place master, Place m, Place v,
+             std::size_t count) const override;
+  void hold_back() const override;
+  void begin_moments() const override { waiting().forget(); }
+  Expected<void> settle() const override;
+};
 
-Buffers& counted_memory() {
-  thread_local Buffers mine(allocate_there, free_there);
-  return mine;
-}
-Buffers& scratch_memory() {
-  thread_local Buffers mine(allocate_there, free_there);
-  return mine;
-}
-Buffers& outside_memory() {
-  thread_local Buffers mine(allocate_there, free_there);
-  return mine;
-}
+}  // namespace
 
 Moment moment_on(probe::cuda::Stream stream) {
   Waiting& mine = waiting();
   if (mine.events_used == mine.events.size()) {
     probe::cuda::Event event = nullptr;
-    on_device("making an event", [&](const auto& driver, auto) { return driver.event_create(&event, 0); });
+    queue("making an event", [&](const auto& driver, auto) { return driver.event_create(&event, 0); });
     mine.events.push_back(event);
   }
   const probe::cuda::Event event = mine.events[mine.events_used++];
-  on_device("recording an event", [&](const auto& driver, auto) { return driver.event_record(event, stream); });
-  return {event};
+  queue("recording an event", [&](const auto& driver, auto) { return driver.event_record(event, stream); });
+  return {0, event};
 }
-Moment moment() { return moment_on(Device::get().gpu.stream); }
 
 void hold_until(probe::cuda::Stream stream, const Moment& moment) {
-  on_device("waiting for an event", [&](const auto& driver, auto) {
+  queue("waiting for an event", [&](const auto& driver, auto) {
     return driver.stream_wait_event(stream, static_cast<probe::cuda::Event>(moment.event), 0);
   });
 }
 
-void between(const Moment& from, const Moment& to, std::function<void(double)> take) {
-  waiting().spans.push_back({from.event, to.event, std::move(take)});
-}
-
-void hold_back() {
+void OnCuda::hold_back() const {
   Device& device = Device::get();
   const std::lock_guard lock(device.mutex);
   constexpr double kQueueing = 5e-6, kMost = 0.05;  // s a call, and in all
@@ -143,16 +162,14 @@ void hold_back() {
   device.queued = 0;
 }
 
-void begin_moments() { waiting().forget(); }
-
-Expected<void> settle() {
+Expected<void> OnCuda::settle() const {
   Device& device = Device::get();
   const std::lock_guard lock(device.mutex);
   Waiting& mine = waiting();
   device.wait("carrying out a step");
   for (const auto& span : mine.spans) {
     float milliseconds = 0;
-    on_device("reading an event", [&](const auto& driver, auto) {
+    queue("reading an event", [&](const auto& driver, auto) {
       return driver.event_elapsed(&milliseconds, static_cast<probe::cuda::Event>(span.from),
                                   static_cast<probe::cuda::Event>(span.to));
     });
@@ -160,7 +177,7 @@ Expected<void> settle() {
   }
   std::vector<double> sums(mine.sums.size());
   for (std::size_t i = 0; i < sums.size(); ++i)
-    on_device("reading a sum", [&](const auto& driver, auto stream) {
+    queue("reading a sum", [&](const auto& driver, auto stream) {
       return driver.copy_to_host(&sums[i], reinterpret_cast<probe::cuda::Pointer>(mine.sums[i].place), sizeof(double),
                                  stream);
     });
@@ -172,50 +189,39 @@ Expected<void> settle() {
   return {};
 }
 
-void copy(ConstPlace from, Place to, std::size_t count) {
+void OnCuda::copy(ConstPlace from, Place to, std::size_t count) const {
   if (count == 0) return;
   if (from.element_bytes != to.element_bytes)
     return move_strided({static_cast<std::int64_t>(count)}, from, {1}, to, {1});
-  on_device("copying on the device", [&](const auto& driver, auto stream) {
+  queue("copying on the device", [&](const auto& driver, auto stream) {
     return driver.copy_on_device(to.address, from.address, bytes_of(to, count), stream);
   });
 }
 
-void add(ConstPlace from, Place to, std::size_t count) {
-  move_strided({static_cast<std::int64_t>(count)}, from, {1}, to, {1}, true);
-}
-
-void fill(Place to, Real value, std::size_t count) {
+void OnCuda::fill(Place to, double value, std::size_t count) const {
   if (count == 0) return;
-  on_device("filling memory", [&](const auto& driver, auto stream) {
-    return to.element_bytes == 2 ? driver.fill_halves(to.address, to_half(value), count, stream)
-                                 : driver.fill_words(to.address, std::bit_cast<std::uint32_t>(value), count, stream);
+  const auto kept = static_cast<float>(value);
+  queue("filling memory", [&](const auto& driver, auto stream) {
+    return to.element_bytes == 2 ? driver.fill_halves(to.address, to_half(kept), count, stream)
+                                 : driver.fill_words(to.address, std::bit_cast<std::uint32_t>(kept), count, stream);
   });
 }
 
-void upload(const Real* from, Place to, std::size_t count) {
-  if (count == 0) return;
-  std::vector<std::uint16_t> halves;
-  if (to.element_bytes == 2) std::transform(from, from + count, std::back_inserter(halves), to_half);
-  const void* data = halves.empty() ? static_cast<const void*>(from) : halves.data();
-  on_device("copying to the device", [&](const auto& driver, auto stream) {
-    return driver.copy_to_device(to.address, data, bytes_of(to, count), stream);
-  });
+void OnCuda::upload(const void* from, Place to, std::size_t bytes) const {
+  if (bytes == 0) return;
+  queue("copying to the device",
+        [&](const auto& driver, auto stream) { return driver.copy_to_device(to.address, from, bytes, stream); });
   wait_here("copying to the device");
 }
 
-void download(ConstPlace from, Real* to, std::size_t count) {
-  if (count == 0) return;
-  std::vector<std::uint16_t> halves(from.element_bytes == 2 ? count : 0);
-  void* data = halves.empty() ? static_cast<void*>(to) : halves.data();
-  on_device("copying from the device", [&](const auto& driver, auto stream) {
-    return driver.copy_to_host(data, from.address, bytes_of(from, count), stream);
-  });
+void OnCuda::download(ConstPlace from, void* to, std::size_t bytes) const {
+  if (bytes == 0) return;
+  queue("copying from the device",
+        [&](const auto& driver, auto stream) { return driver.copy_to_host(to, from.address, bytes, stream); });
   wait_here("copying from the device");
-  std::transform(halves.begin(), halves.end(), to, from_half);
 }
 
-void copy_overlap(const Region& from, ConstPlace source, const Region& to, Place target, bool add) {
+void OnCuda::copy_overlap(const Region& from, ConstPlace source, const Region& to, Place target, bool add) const {
   const Region both = intersection(from, to);
   if (both.elements() == 0) return;
   const std::size_t rank = both.extent.size();
@@ -232,13 +238,9 @@ void copy_overlap(const Region& from, ConstPlace source, const Region& to, Place
   move_strided(both.extent, source + read, from_strides, target + write, to_strides, add);
 }
 
-void transpose(ConstPlace from, std::int64_t rows, std::int64_t columns, Place to) {
-  move_strided({columns, rows}, from, {1, columns}, to, {rows, 1});
-}
-
-void weighted_sum(ConstPlace a, ConstPlace b, std::size_t count, std::function<void(double)> take) {
+void OnCuda::weighted_sum(ConstPlace a, ConstPlace b, std::size_t count, std::function<void(double)> take) const {
   void* room = outside_memory().take(sizeof(double));
-  fill(place_of(room), 0, sizeof(double) / sizeof(Real));
+  fill({room, sizeof(float)}, 0, sizeof(double) / sizeof(float));
   Weighted weighted{};
   weighted.count = static_cast<i64>(count);
   weighted.a = address(a), weighted.b = address(b);
@@ -247,32 +249,33 @@ void weighted_sum(ConstPlace a, ConstPlace b, std::size_t count, std::function<v
   waiting().sums.push_back({room, std::move(take)});
 }
 
-void apply(UpdateRule rule, Real rate, ConstPlace g, Place w, Place master, Place m, Place v, std::size_t count) {
+void OnCuda::apply(UpdateRule rule, double rate, ConstPlace g, Place w, Place master, Place m, Place v,
+                   std::size_t count) const {
   Rule update{};
   update.count = static_cast<i64>(count);
   update.rule = rule == UpdateRule::sgd ? 0 : rule == UpdateRule::momentum ? 1 : 2;
   update.g = address(g), update.w = address(w), update.m = address(m), update.v = address(v);
-  if (w.element_bytes < static_cast<int>(sizeof(Real))) update.master = address(master);
-  update.rate = rate;
+  if (w.element_bytes < static_cast<int>(sizeof(float))) update.master = address(master);
+  update.rate = static_cast<float>(rate);
   launch_each("update", update.count, update);
 }
 
-Message::Message(ConstNumbers numbers) : size_(numbers.size()) {
-  const std::size_t bytes = std::max<std::size_t>(1, bytes_of(numbers.data(), size_));
-  void* room = nullptr;
-  {
-    const std::lock_guard lock(mail().mutex);
-    room = mail().buffers.take(bytes);
-  }
-  owner_ = std::shared_ptr<void>(room, [bytes](void* data) {
-    const std::lock_guard lock(mail().mutex);
-    mail().buffers.give(data, bytes);
-  });
-  data_ = place_of(room, numbers.data().element_bytes);
-  copy(numbers.data(), data_, size_);
+std::shared_ptr<void> OnCuda::mail(std::size_t bytes) const {
+  const std::size_t taken = std::max<std::size_t>(1, bytes);
+  const std::lock_guard lock(letters().mutex);
+  return {letters().buffers.take(taken), [taken](void* data) {
+            const std::lock_guard returning(letters().mutex);
+            letters().buffers.give(data, taken);
+          }};
 }
 
-Filling::Filling(Place to, std::size_t count) : to_(to), staged_(count), data_(staged_.data()) {}
-Filling::~Filling() { upload(data_, to_, staged_.size()); }
-
 }  // namespace turnpoint::step::in_cuda
+
+namespace turnpoint::step {
+
+const Arithmetic& on_cuda() {
+  static const in_cuda::OnCuda there;
+  return there;
+}
+
+}  // namespace turnpoint::step

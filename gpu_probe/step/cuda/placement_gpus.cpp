@@ -4,7 +4,7 @@
 #include <span>
 
 #include "gpu_probe/step/cuda/device.h"
-#include "gpu_probe/step/placement_links.h"
+#include "gpu_probe/step/cuda/gpu_ranks.h"
 #include "gpu_probe/transport/gpu_collectives.h"
 
 namespace turnpoint::step::in_cuda {
@@ -26,7 +26,7 @@ class GpuLinks : public PlacementLinks {
       size += (of.elements + kLine - 1) / kLine * kLine;
     }
     const auto bytes = static_cast<std::size_t>(size * kept_);
-    there_ = Array::outside((bytes + sizeof(Real) - 1) / sizeof(Real));
+    there_ = Array::outside((bytes + sizeof(float) - 1) / sizeof(float));
   }
 
   int rank() const override { return exchanges_.rank(); }
@@ -58,7 +58,7 @@ class GpuLinks : public PlacementLinks {
     return {};
   }
   std::vector<double> seconds_on_the_way() const override { return seconds_; }
-  std::int64_t room_bytes() const override { return static_cast<std::int64_t>(there_.size() * sizeof(Real)); }
+  std::int64_t room_bytes() const override { return static_cast<std::int64_t>(there_.size() * sizeof(float)); }
 
   Expected<void> meet() override { return meet_over(exchanges_.control()); }
   Expected<void> line_up() override {

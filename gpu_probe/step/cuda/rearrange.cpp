@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Views, concatenations, slices and sums over dimensions.
+#include "gpu_probe/step/cuda/gpu_kernels.h"
 #include "gpu_probe/step/cuda/walk.h"
 #include "gpu_probe/step/kernels/meaning.h"
 
@@ -135,9 +136,9 @@ Expected<void> reduce_backward(const LocalOperator& at, Inputs in, Inputs, Input
 
 }  // namespace
 
-const Kernel kernels::kView{view_forward, view_backward};
-const Kernel kernels::kConcat{concat_forward, concat_backward};
-const Kernel kernels::kSlice{slice_forward, slice_backward};
-const Kernel kernels::kReduction{reduce_forward, reduce_backward};
+const Kernel GpuKernels::view{view_forward, view_backward};
+const Kernel GpuKernels::concat{concat_forward, concat_backward};
+const Kernel GpuKernels::slice{slice_forward, slice_backward};
+const Kernel GpuKernels::reduction{reduce_forward, reduce_backward};
 
 }  // namespace turnpoint::step::in_cuda

@@ -3,6 +3,7 @@
 // once. Gates lie unit by unit, as the weights do.
 #include <algorithm>
 
+#include "gpu_probe/step/cuda/gpu_kernels.h"
 #include "gpu_probe/step/cuda/walk.h"
 #include "gpu_probe/step/kernels/kernels.h"
 
@@ -225,6 +226,6 @@ Expected<void> backward(const LocalOperator& at, Inputs in, Inputs out, Inputs g
 
 }  // namespace
 
-const Kernel kernels::kRecurrent{forward, backward};
+const Kernel GpuKernels::recurrent{forward, backward};
 
 }  // namespace turnpoint::step::in_cuda

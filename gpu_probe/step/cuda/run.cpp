@@ -17,6 +17,8 @@
 
 namespace turnpoint::step {
 
+using in_cuda::Device;
+
 Expected<void> open_gpu(int index) { return Device::open(index); }
 probe::cuda::Gpu& opened_gpu() { return Device::get().gpu; }
 Expected<void> compute_on_gpu_in(ProbePrecision precision) { return Device::get().compute_in(precision); }
@@ -60,8 +62,9 @@ constexpr int kMostRanks = 64;
 // that a unit or a maximum may fall to the other side of a tie.
 constexpr double kTolerance = 1e-3;
 
-/// Steps in fp32 when it begins, and again when it ends.
+/// Steps on the GPU, in fp32 when it begins, and again when it ends.
 struct InFp32 {
+  const ComputeIn here{on_cuda()};
   InFp32() { (void)compute_on_gpu_in(ProbePrecision::fp32); }
   ~InFp32() { (void)compute_on_gpu_in(ProbePrecision::fp32); }
   InFp32(const InFp32&) = delete;
@@ -84,8 +87,8 @@ Expected<StepNumerics> compared_with_whole(const StepJob& job, const StepOptions
                                            const std::optional<StepRun>& rounded, const std::string& where,
                                            std::string& how) {
   const bool on_cpu = proof_needs(*job.model, job.plan).seconds / 2 <= job.budget_s;
-  const auto whole =
-      on_cpu ? in_double::run_whole(*job.model, job.plan, options) : in_cuda::run_whole(*job.model, job.plan, options);
+  const auto whole = on_cpu ? run_whole(in_double(), *job.model, job.plan, options)
+                            : run_whole(on_cuda(), *job.model, job.plan, options);
   if (!whole) return whole.error();
   const auto compared = compare(*job.model, job.plan, run, *whole);
   if (!compared) return compared.error();
@@ -128,21 +131,25 @@ Expected<void> carried_out(const StepJob& job, const CarryOut& carry_out, std::o
   return {};
 }
 
-Expected<StepMeasurement> measure_one_rank(const StepJob& job, in_cuda::Communicator& communicator,
+Expected<StepMeasurement> measure_one_rank(const StepJob& job, Communicator& communicator,
                                            const StepProgress& progress) {
   try {
-    return in_cuda::measure_steps(job, communicator, progress);
+    return measure_steps(job, communicator, progress);
   } catch (const std::bad_alloc&) {
     communicator.give_up();
     return out_of_memory();
   }
 }
 
+LinksOf links_over(probe::GpuCollectives& exchanges) {
+  return [&exchanges](const PlacedProgram& program) { return in_cuda::gpu_links(program, exchanges); };
+}
+
 /// Of a placement.
 Expected<StepMeasurement> measure_one_device(const StepJob& job, probe::GpuCollectives& exchanges,
                                              const StepProgress& progress) {
   try {
-    return in_cuda::measure_placed_rank(job, exchanges, progress);
+    return measure_placed_rank(on_cuda(), job, links_over(exchanges), progress);
   } catch (const std::bad_alloc&) {
     exchanges.abort();
     return out_of_memory();
@@ -194,8 +201,8 @@ Expected<StepNumerics> prove_on_gpu(const StepJob& job, std::string& how) {
   options.record = true;
   std::optional<StepRun> run, rounded;
   const auto carry_out = [&]() -> Expected<StepRun> {
-    if (!job.placement) return in_cuda::run_step(*job.model, job.plan, options);
-    auto placed = in_cuda::run_placement(job, options);
+    if (!job.placement) return run_step(on_cuda(), *job.model, job.plan, options);
+    auto placed = run_placement(on_cuda(), job, options);
     if (!placed) return placed.error();
     return std::move(placed->step);
   };
@@ -212,8 +219,8 @@ Expected<std::optional<StepNumerics>> prove_on_gpus(const StepJob& job, probe::G
   try {
     std::optional<StepRun> run, rounded;
     const auto carry_out = [&]() -> Expected<StepRun> {
-      if (!job.placement) return in_cuda::run_apart(job, options, *communicator, transport);
-      auto placed = in_cuda::run_placement_apart(job, options, exchanges, transport);
+      if (!job.placement) return run_apart(job, options, *communicator, transport);
+      auto placed = run_placement_apart(on_cuda(), job, options, links_over(exchanges), transport);
       if (!placed) return placed.error();
       return std::move(placed->step);
     };
@@ -256,12 +263,12 @@ Expected<StepMeasurement> measure_on_gpu(const StepJob& job, const StepProgress&
   std::optional<Expected<StepMeasurement>> measured;
   const int count = job.plan.mesh.devices();
   if (job.placement) {
-    measured.emplace(in_cuda::measure_placement(job, progress));
+    measured.emplace(measure_placement(on_cuda(), job, progress));
   } else if (job.mode == StepMode::slice) {
-    const auto communicator = in_cuda::lone_communicator(count, job.slice_device);
+    const auto communicator = lone_communicator(count, job.slice_device);
     measured.emplace(measure_one_rank(job, *communicator, progress));
   } else {
-    in_cuda::ThreadRanks ranks(count);
+    ThreadRanks ranks(count);
     std::vector<std::optional<Error>> errors(static_cast<std::size_t>(count));
     const auto body = [&](int r) {
       const auto communicator = ranks.communicator(r);

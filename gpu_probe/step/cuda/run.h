@@ -19,6 +19,8 @@ namespace turnpoint::step {
 
 /// Opens the GPU of this number for this process, once. Error: what is missing, in words for people.
 Expected<void> open_gpu(int index);
+/// Float or bf16 there.
+const Arithmetic& on_cuda();
 /// The one that is open.
 probe::cuda::Gpu& opened_gpu();
 

@@ -44,7 +44,7 @@ void launch_sum(const char* rows, const char* columns, Reduce<kArrays>& reduce, 
     reduce.wide = address(shared.emplace(to, size).data());
   else if (reduce.outer.count < static_cast<std::int64_t>(size))
     fill(to, 0, size);
-  if (pieces == 1 && to.element_bytes == sizeof(Real)) reduce.wide = address(to);
+  if (pieces == 1 && to.element_bytes == sizeof(float)) reduce.wide = address(to);
   if (!reduce.wide) reduce.to = address(to);
   reduce.add = pieces > 1 ? 1 : 0;
   Device::get().launch(down ? columns : rows, blocks, pieces, block, down ? kColumnRows : 1, arguments);
@@ -53,7 +53,7 @@ void launch_sum(const char* rows, const char* columns, Reduce<kArrays>& reduce, 
 }  // namespace
 
 RoomForSums::RoomForSums(Place to, std::size_t size) : to_(to), sums_(to), size_(size) {
-  if (to.element_bytes < static_cast<int>(sizeof(Real))) {
+  if (to.element_bytes < static_cast<int>(sizeof(float))) {
     room_ = Array::whole_scratch(size);
     sums_ = room_.data();
   }

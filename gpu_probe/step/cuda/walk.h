@@ -43,7 +43,7 @@ void move_strided(const Strides& sizes, Place from, const Strides& from_strides,
 /// One of the sums of Summand (kernel_source.cpp), by its number there, with the arrays that it reads.
 enum class SumOf : std::uint8_t { a, squares, products, normal, centred_squares, scaled, scaled_normal, mean };
 struct SumArrays {
-  Place a{}, b{}, mean{}, inverse{}, scale{};  ///< mean and inverse are whole Reals
+  Place a{}, b{}, mean{}, inverse{}, scale{};  ///< mean and inverse are floats
 };
 /// to[...] = factor x the sum over all loops that `to` (strides[0]) does not walk; strides of a, b, mean and inverse,
 /// scale follow. `size`: elements of `to`; those that no loop reaches become 0.
@@ -60,7 +60,7 @@ void largest_over(const Strides& sizes, const Strides& x_strides, const Strides&
 bool contract(const Strides& sizes, Place a, const Strides& a_strides, Place b, const Strides& b_strides, Place y,
               const Strides& y_strides, std::size_t y_size, Place bias = {}, const Strides& bias_strides = {});
 
-/// Room for sums that several threads add to: `to` itself, or, where that keeps less than a Real, whole ones that it
+/// Room for sums that several threads add to: `to` itself, or, where that keeps less than a float, whole ones that it
 /// gets in the end. Cleared.
 class RoomForSums {
  public:

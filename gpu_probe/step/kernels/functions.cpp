@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cmath>
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 namespace {
 
-using X = std::span<const Real>;
+using X = std::span<const double>;
 
 double weight(std::size_t k) { return operand_weight(k); }
 
@@ -150,4 +150,4 @@ Function function_of(std::string_view name, const Saved& s) {
   return {FunctionKind::linear, linear, linear_slope};
 }
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

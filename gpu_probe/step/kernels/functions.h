@@ -7,9 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "gpu_probe/step/values/real.h"
-
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 /// What backward of an elementwise operator may read.
 struct Saved {
@@ -39,9 +37,9 @@ enum class FunctionKind : std::uint8_t {
 /// A function of any number of operands with its derivatives, which read saved values alone.
 struct Function {
   FunctionKind kind;
-  double (*value)(std::span<const Real> x, const Saved& saved);
+  double (*value)(std::span<const double> x, const Saved& saved);
   /// Derivative by operand k; `x` holds 0 for operands that are not saved, `y` 0 where the output is not.
-  double (*slope)(std::span<const Real> x, double y, std::size_t k, const Saved& saved);
+  double (*slope)(std::span<const double> x, double y, std::size_t k, const Saved& saved);
 };
 /// How much operand k counts where none may be mistaken for another.
 double operand_weight(std::size_t k);
@@ -49,4 +47,4 @@ double operand_weight(std::size_t k);
 /// tangent (output saved), a sum of what is not saved and a smooth product of what is.
 Function function_of(std::string_view name, const Saved& saved);
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

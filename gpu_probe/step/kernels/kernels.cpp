@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu_probe/step/kernels/kernels.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 std::vector<std::int64_t> LocalOperator::strides(const Access& access, const Block& block) const {
   return strides(access, block.region);
@@ -51,39 +51,4 @@ bool walks_all(const LocalOperator& at, const Access& access) {
   return true;
 }
 
-Expected<Kernel> kernel_of(const Model& model, OperatorId id) {
-  const Operator& op = model.operators[id];
-  const auto refused = [&](const std::string& why) {
-    return usage_error("cannot be executed here: " + why, model.name + ": operator '" + op.name + "'");
-  };
-  switch (op.kind) {
-    case OperatorKind::matmul: return kernels::kContraction;
-    case OperatorKind::convolution: return kernels::kConvolution;
-    case OperatorKind::elementwise: return kernels::kElementwise;
-    case OperatorKind::softmax: return kernels::kSoftmax;
-    case OperatorKind::normalisation: return kernels::kNormalisation;
-    case OperatorKind::batch_normalisation: return kernels::kBatchNormalisation;
-    case OperatorKind::pooling: return kernels::kPooling;
-    case OperatorKind::reduction: return kernels::kReduction;
-    case OperatorKind::view: return kernels::kView;
-    case OperatorKind::concat: return kernels::kConcat;
-    case OperatorKind::slice: return kernels::kSlice;
-    case OperatorKind::embedding: return kernels::kEmbedding;
-    case OperatorKind::cross_entropy: return kernels::kCrossEntropy;
-    case OperatorKind::recurrent:
-      if (model.tensors[op.inputs.front().tensor].shape.size() != 3)
-        return refused("a recurrent cell made of convolutions");
-      return kernels::kRecurrent;
-    case OperatorKind::gather: {
-      if (op.detail == "Dispatch") return kernels::kDispatch;
-      if (op.detail == "Combine") return kernels::kCombine;
-      return refused("a gather of kind '" + op.detail + "'");
-    }
-    case OperatorKind::opaque: return kernels::kOpaque;
-    case OperatorKind::input:
-    case OperatorKind::scan: break;
-  }
-  return refused("no arithmetic is known for its kind");
-}
-
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

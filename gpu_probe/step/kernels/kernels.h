@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each kind of operator computes on one rank's blocks, forward and backward: plain loops here, kernels of a device
-// in step/cuda.
+// What each kind of operator computes on one rank's blocks, forward and backward: plain loops here, faster
+// means of the timed steps in fast/, kernels of a device in step/cuda.
 //
 // The model says how an operator's tensors walk its loop dimensions, which is all a planner needs, and a little less
 // than arithmetic needs. Where something is missing, a canonical meaning is chosen here, always one that reads in
@@ -31,7 +31,7 @@
 #include "core/model/model.h"
 #include "gpu_probe/step/values/block.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 struct LoopRange {
   std::int64_t offset = 0, size = 1, whole = 1;
@@ -86,8 +86,6 @@ struct Kernel {
   bool (*fast_forward)(const LocalOperator& at, Inputs in, Outputs out) = nullptr;
   bool (*fast_backward)(const LocalOperator& at, Inputs in, Inputs out, Inputs gradient, Outputs result) = nullptr;
 };
-/// Error: this operator cannot be executed, and why.
-Expected<Kernel> kernel_of(const Model& model, OperatorId id);
 
 /// Calls `visit(index, offsets)` for every combination of loop indices; offsets[k] = sum of index x strides[k].
 template <std::size_t K, class Visit>
@@ -131,10 +129,14 @@ bool keeps_order(const LocalOperator& at, const Region& x, const Region& y);
 bool walks_all(const LocalOperator& at, const Access& access);
 inline std::size_t index_of(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-// One per file of this folder; kernel_of() chooses.
-namespace kernels {
-extern const Kernel kContraction, kConvolution, kElementwise, kSoftmax, kNormalisation, kBatchNormalisation, kPooling,
-    kReduction, kView, kConcat, kSlice, kEmbedding, kCrossEntropy, kRecurrent, kDispatch, kCombine, kOpaque;
-}  // namespace kernels
+/// Of a host: plain loops in both number types, and in float what is faster.
+struct HostKernel {
+  Kernel in_double, in_float;
+};
+/// Each in its file of plain/.
+struct HostKernels {
+  static const HostKernel contraction, convolution, elementwise, softmax, normalisation, batch_normalisation, pooling,
+      reduction, view, concat, slice, embedding, cross_entropy, recurrent, dispatch, combine, opaque;
+};
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 Geometry geometry(const LocalOperator& at, const Shape& x, const Shape& w, const Shape& y) {
   Geometry g{x[0], 1, 1, 1, {}, at.op().detail == "ConvTranspose"};
@@ -182,4 +182,4 @@ std::optional<Slice> slice_of(const LocalOperator& at, std::size_t k, const Regi
   return slice;
 }
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

@@ -10,7 +10,7 @@
 #include "gpu_probe/step/kernels/functions.h"
 #include "gpu_probe/step/kernels/kernels.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 // --- elementwise functions ---
 
@@ -93,4 +93,4 @@ struct Slice {
 };
 std::optional<Slice> slice_of(const LocalOperator& at, std::size_t k, const Region& x, const Region& y);
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

@@ -7,9 +7,8 @@
 #include "gpu_probe/cpu/double_products.h"
 #include "gpu_probe/step/kernels/kernels.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
-#ifndef TURNPOINT_STEP_FLOAT  // whose kernels have faster means of their own (kernels/fast)
 namespace {
 
 constexpr double kWorthPacking = 4096;  ///< multiplications; below, loops are as fast
@@ -79,19 +78,20 @@ void multiply_matrices(const Multiplied& loops, const Matrices& found, const dou
 }
 
 }  // namespace
-#endif
 
+template <class Real>
 void multiply_add_plainly(const Multiplied& loops, const Real* a, const Real* b, Real* y) {
   for_each<3>(loops.sizes, loops.strides, [&](const auto&, const auto& at) { y[at[2]] += a[at[0]] * b[at[1]]; });
 }
 
-void multiply_add(const Multiplied& loops, const Real* a, const Real* b, Real* y) {
-#ifndef TURNPOINT_STEP_FLOAT
+template void multiply_add_plainly<double>(const Multiplied&, const double*, const double*, double*);
+template void multiply_add_plainly<float>(const Multiplied&, const float*, const float*, float*);
+
+void multiply_add(const Multiplied& loops, const double* a, const double* b, double* y) {
   const Multiplied whole = joined(loops);
   const Matrices found = best_matrices(whole);
   if (found.multiplications >= kWorthPacking) return multiply_matrices(whole, found, a, b, y);
-#endif
   multiply_add_plainly(loops, a, b, y);
 }
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

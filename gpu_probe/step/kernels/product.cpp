@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 namespace {
 
@@ -105,4 +105,4 @@ std::vector<std::int64_t> loops_of_result(const LocalOperator& at, const std::ve
   return sizes;
 }
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

@@ -6,7 +6,7 @@
 
 #include "gpu_probe/step/kernels/kernels.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 /// The first operand times another one. Where two operands share the summed loop between them (the keys of a head, and
 /// their rotary part that all heads have in common), each holds a part of it, in its last dimension, which the model
@@ -47,4 +47,4 @@ std::vector<TableRun> table_runs(const LocalOperator& at, const std::vector<std:
 /// The loops of the result alone, for what is added to it: those of stride 0 count once.
 std::vector<std::int64_t> loops_of_result(const LocalOperator& at, const std::vector<std::int64_t>& strides);
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

@@ -3,21 +3,21 @@
 
 #include <algorithm>
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 Array::Array(Buffers& from, std::size_t size, int element_bytes, int bytes_each) : size_(size) {
   const std::size_t bytes = size * static_cast<std::size_t>(std::max(element_bytes, bytes_each));
   owner_ = std::shared_ptr<void>(from.take(bytes), [&from, bytes](void* data) { from.give(data, bytes); });
-  data_ = place_of(owner_.get(), element_bytes);
+  data_ = Place(owner_.get(), element_bytes);
 }
 
 Array::Array(std::size_t size, int bytes_each) : Array(counted_memory(), size, kept_bytes(), bytes_each) {}
-Array Array::whole(std::size_t size) { return {counted_memory(), size, sizeof(Real), 0}; }
-Array Array::outside(std::size_t size) { return {outside_memory(), size, sizeof(Real), 0}; }
+Array Array::whole(std::size_t size) { return {counted_memory(), size, arithmetic().whole_bytes, 0}; }
+Array Array::outside(std::size_t size) { return {outside_memory(), size, arithmetic().whole_bytes, 0}; }
 Array Array::scratch(std::size_t size) { return {scratch_memory(), size, kept_bytes(), 0}; }
-Array Array::whole_scratch(std::size_t size) { return {scratch_memory(), size, sizeof(Real), 0}; }
+Array Array::whole_scratch(std::size_t size) { return {scratch_memory(), size, arithmetic().whole_bytes, 0}; }
 Array Array::scratch_like(ConstPlace other, std::size_t size) {
-  return {scratch_memory(), size, element_bytes_of(other), 0};
+  return {scratch_memory(), size, other.element_bytes, 0};
 }
 
 Array Array::part(std::size_t first, std::size_t size) const {
@@ -26,16 +26,6 @@ Array Array::part(std::size_t first, std::size_t size) const {
   view.data_ = data_ + static_cast<std::int64_t>(first);
   view.size_ = size;
   return view;
-}
-
-std::vector<double> numbers_of(const Array& array) {
-#ifdef TURNPOINT_STEP_CUDA
-  std::vector<Real> here(array.size());
-  download(array.data(), here.data(), here.size());
-  return {here.begin(), here.end()};
-#else
-  return {array.begin(), array.end()};
-#endif
 }
 
 Block::Block(Ledger& counted_by, Region where, int bytes_per_element, Held as)
@@ -71,4 +61,4 @@ Value make_block(Ledger& ledger, Region region, int element_bytes) {
   return std::make_shared<Block>(ledger, std::move(region), element_bytes);
 }
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

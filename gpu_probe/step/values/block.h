@@ -7,7 +7,7 @@
 
 #include "gpu_probe/step/values/place.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 /// Numbers in a buffer of this rank's, or part of such an array that shares it. Not initialised.
 class Array {
@@ -15,9 +15,9 @@ class Array {
   Array() = default;
   /// `bytes_each`: room for elements that are larger in training than here.
   explicit Array(std::size_t size, int bytes_each = 0);
-  /// Whole Reals whatever tensors are kept in: optimizer state.
+  /// Whole numbers whatever tensors are kept in: optimizer state.
   static Array whole(std::size_t size);
-  /// Memory that counts nowhere: what the host keeps, numbers that stand for data to be loaded. Whole Reals.
+  /// Memory that counts nowhere: what the host keeps, numbers that stand for data to be loaded. Whole numbers.
   static Array outside(std::size_t size);
   /// For the moment of one kernel or exchange, elements like those of tensors. Not initialised.
   static Array scratch(std::size_t size);
@@ -31,19 +31,16 @@ class Array {
   std::size_t size() const { return size_; }
   Numbers numbers() { return {data_, size_}; }
   ConstNumbers numbers() const { return {data_, size_}; }
-#ifndef TURNPOINT_STEP_CUDA
-  Real* begin() { return data_; }
-  Real* end() { return data_ + size_; }
-  const Real* begin() const { return data_; }
-  const Real* end() const { return data_ + size_; }
-  Real& operator[](std::size_t i) { return data_[i]; }
-  const Real& operator[](std::size_t i) const { return data_[i]; }
-#endif
+  /// Of the host, in the type in which they are kept there.
+  template <class Real>
+  Real* as() const {
+    return data_.as<Real>();
+  }
 
  private:
   Array(Buffers& from, std::size_t size, int element_bytes, int bytes_each);
   std::shared_ptr<void> owner_;
-  Place data_{};
+  Place data_;
   std::size_t size_ = 0;
 };
 
@@ -55,6 +52,10 @@ struct Block {
   ~Block();
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
+  template <class Real>
+  Real* as() const {  ///< the numbers of a host
+    return data.as<Real>();
+  }
   /// From now on counted as this; once kept, a block stays so.
   void count_as(Held as);
 
@@ -67,9 +68,8 @@ struct Block {
   Held held_;
   std::int64_t counted_;
 };
-/// What is there, once it is there.
-std::vector<double> numbers_of(const Array& array);
+inline std::vector<double> numbers_of(const Array& array) { return numbers_at(array.data(), array.size()); }
 using Value = std::shared_ptr<Block>;
 Value make_block(Ledger& ledger, Region region, int element_bytes);
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

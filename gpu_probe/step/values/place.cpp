@@ -1,112 +1,74 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers in the memory of this process.
 #include "gpu_probe/step/values/place.h"
 
 #include <algorithm>
-#include <cmath>
+#include <bit>
+#include <utility>
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
-Buffers& counted_memory() { return Buffers::of_this_rank(); }
-Buffers& scratch_memory() { return Buffers::scratch_of_this_rank(); }
-Buffers& outside_memory() { return Buffers::outside_of_this_rank(); }
+namespace {
 
-void copy(ConstPlace from, Place to, std::size_t count) { std::copy(from, from + count, to); }
-void add(ConstPlace from, Place to, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) to[i] += from[i];
+thread_local const Arithmetic* current = nullptr;
+
+float from_half(std::uint16_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
+
+template <class Kept, class Of>
+std::vector<double> read_as(ConstPlace from, std::size_t count, const Of& number) {
+  std::vector<Kept> kept(count);
+  download(from, kept.data(), count * sizeof(Kept));
+  std::vector<double> numbers(count);
+  std::transform(kept.begin(), kept.end(), numbers.begin(), number);
+  return numbers;
 }
-void fill(Place to, Real value, std::size_t count) { std::fill(to, to + count, value); }
-void upload(const Real* from, Place to, std::size_t count) { copy(from, to, count); }
-void download(ConstPlace from, Real* to, std::size_t count) { copy(from, to, count); }
 
-void copy_overlap(const Region& from, ConstPlace source, const Region& to, Place target, bool add) {
-  const Region both = intersection(from, to);
-  if (both.elements() == 0) return;
-  // Dimensions that are whole on both sides lie in one run with the last one that is not.
-  std::size_t outer = both.extent.size();
-  std::int64_t run = 1;
-  while (outer > 0) {
-    --outer;
-    run *= both.extent[outer];
-    if (both.extent[outer] != from.extent[outer] || both.extent[outer] != to.extent[outer]) break;
+template <class Kept, class Of>
+void write_as(std::span<const double> numbers, Place to, const Of& kept_of) {
+  std::vector<Kept> kept(numbers.size());
+  std::transform(numbers.begin(), numbers.end(), kept.begin(), kept_of);
+  upload(kept.data(), to, kept.size() * sizeof(Kept));
+}
+
+}  // namespace
+
+const Arithmetic& arithmetic() { return *current; }
+ComputeIn::ComputeIn(const Arithmetic& wanted) : before_(std::exchange(current, &wanted)) {}
+ComputeIn::~ComputeIn() { current = before_; }
+
+std::uint16_t to_half(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<std::uint16_t>(bits >> 16 | 0x40u);
+  return static_cast<std::uint16_t>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+}
+
+void put(std::span<const double> numbers, Place to) {
+  if (numbers.empty()) return;
+  if (to.element_bytes == 8) return upload(numbers.data(), to, numbers.size_bytes());
+  if (to.element_bytes == 4) return write_as<float>(numbers, to, [](double x) { return static_cast<float>(x); });
+  write_as<std::uint16_t>(numbers, to, [](double x) { return to_half(static_cast<float>(x)); });
+}
+
+std::vector<double> numbers_at(ConstPlace from, std::size_t count) {
+  if (from.element_bytes == 4) return read_as<float>(from, count, [](float x) { return static_cast<double>(x); });
+  if (from.element_bytes == 8) {
+    std::vector<double> numbers(count);
+    download(from, numbers.data(), count * sizeof(double));
+    return numbers;
   }
-  const auto first_of = [&both](const Region& region) {
-    std::int64_t index = 0;
-    for (std::size_t d = 0; d < region.extent.size(); ++d)
-      index = index * region.extent[d] + both.offset[d] - region.offset[d];
-    return index;
-  };
-  const auto steps_of = [outer](const Region& region) {
-    Shape steps(region.extent.size(), 1);
-    for (std::size_t d = steps.size(); d-- > 1;) steps[d - 1] = steps[d] * region.extent[d];
-    steps.resize(outer);
-    return steps;
-  };
-  const Shape read_steps = steps_of(from), write_steps = steps_of(to);
-  std::int64_t read = first_of(from), write = first_of(to);
-  Shape at(outer, 0);
-  for (std::int64_t rows = both.elements() / run; rows > 0; --rows) {
-    if (add)
-      for (std::int64_t i = 0; i < run; ++i) target[write + i] += source[read + i];
-    else
-      std::copy(source + read, source + read + run, target + write);
-    for (std::size_t d = outer; d-- > 0;) {
-      read += read_steps[d];
-      write += write_steps[d];
-      if (++at[d] < both.extent[d]) break;
-      read -= at[d] * read_steps[d];
-      write -= at[d] * write_steps[d];
-      at[d] = 0;
-    }
-  }
+  return read_as<std::uint16_t>(from, count, [](std::uint16_t x) { return static_cast<double>(from_half(x)); });
 }
 
-void transpose(ConstPlace from, std::int64_t rows, std::int64_t columns, Place to) {
-  constexpr std::int64_t kTile = 16;  // neighbours of the one are far apart in the other
-  for (std::int64_t i = 0; i < rows; i += kTile)
-    for (std::int64_t j = 0; j < columns; j += kTile)
-      for (std::int64_t b = j; b < std::min(j + kTile, columns); ++b)
-        for (std::int64_t a = i; a < std::min(i + kTile, rows); ++a) to[b * rows + a] = from[a * columns + b];
+Message::Message(ConstNumbers numbers)
+    : owner_(arithmetic().mail(numbers.size() * static_cast<std::size_t>(numbers.data().element_bytes))),
+      data_(owner_.get(), numbers.data().element_bytes),
+      size_(numbers.size()) {
+  copy(numbers.data(), data_, size_);
 }
 
-void weighted_sum(ConstPlace a, ConstPlace b, std::size_t count, std::function<void(double)> take) {
-  double sum = 0;
-  for (std::size_t i = 0; i < count; ++i) sum += static_cast<double>(a[i]) * static_cast<double>(b[i]);
-  take(sum);
+void Filling::flush() {
+  if (used_ > 0) put({part_.data(), used_}, to_);
+  to_ = to_ + static_cast<std::int64_t>(used_);
+  used_ = 0;
 }
 
-void apply(UpdateRule rule, Real rate, ConstPlace g, Place w, Place, Place m, Place v, std::size_t count) {
-  switch (rule) {
-    case UpdateRule::sgd:
-      for (std::size_t i = 0; i < count; ++i) w[i] -= rate * g[i];
-      break;
-    case UpdateRule::momentum:
-      for (std::size_t i = 0; i < count; ++i) {
-        m[i] = Real(0.9) * m[i] + g[i];
-        w[i] -= rate * m[i];
-      }
-      break;
-    case UpdateRule::adam:
-      for (std::size_t i = 0; i < count; ++i) {
-        m[i] = Real(0.9) * m[i] + Real(0.1) * g[i];
-        v[i] = Real(0.999) * v[i] + Real(0.001) * g[i] * g[i];
-        w[i] -= rate * m[i] / (std::sqrt(v[i]) + Real(1e-8));
-      }
-      break;
-  }
-}
-
-void hold_back() {}
-void begin_moments() {}
-Expected<void> settle() { return {}; }
-
-Message::Message(ConstNumbers numbers) : size_(numbers.size()) {
-  const auto sent = std::make_shared<std::vector<Real>>(numbers.begin(), numbers.end());
-  data_ = sent->data();
-  owner_ = sent;
-}
-
-Filling::Filling(Place to, std::size_t) : to_(to), data_(to) {}
-Filling::~Filling() = default;
-
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

@@ -12,7 +12,7 @@
 #include "gpu_probe/step/kernels/fast/nest.h"
 #include "gpu_probe/step/kernels/product.h"
 
-namespace turnpoint::step::in_float::fast {
+namespace turnpoint::step::fast {
 
 namespace {
 
@@ -99,11 +99,11 @@ bool contract(const Strides& sizes, const Operand& a, const Operand& b, const St
   for (std::size_t i = 0; i < y_batch.size(); ++i) {
     const Matrix left = a_matrix.value_or(Matrix{false, k.size}), right = b_matrix.value_or(Matrix{false, n.size}),
                  to = y_matrix.value_or(Matrix{false, n.size});
-    const float *left_data = a_matrix ? a.data + a_batch[i] : a_room.data(),
-                *right_data = b_matrix ? b.data + b_batch[i] : b_room.data();
+    const float *left_data = a_matrix ? a.data + a_batch[i] : a_room.as<float>(),
+                *right_data = b_matrix ? b.data + b_batch[i] : b_room.as<float>();
     if (!a_matrix) copy_strided(pack_a.sizes, {pack_a.from, a.data + a_batch[i]}, pack_a.to, a_room.data());
     if (!b_matrix) copy_strided(pack_b.sizes, {pack_b.from, b.data + b_batch[i]}, pack_b.to, b_room.data());
-    float* result = y_matrix ? y + y_batch[i] : y_room.data();
+    float* result = y_matrix ? y + y_batch[i] : y_room.as<float>();
     // A transposed result is the product of the transposes the other way round.
     if (to.transposed)
       product({n.size, m.size, k.size, !right.transposed, !left.transposed, right.leading, left.leading, to.leading},
@@ -182,4 +182,4 @@ bool contraction_backward(const LocalOperator& at, Inputs in, Inputs, Inputs gra
   return true;
 }
 
-}  // namespace turnpoint::step::in_float::fast
+}  // namespace turnpoint::step::fast

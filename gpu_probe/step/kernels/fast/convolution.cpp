@@ -10,7 +10,7 @@
 #include "gpu_probe/step/kernels/fast/nest.h"
 #include "gpu_probe/step/kernels/meaning.h"
 
-namespace turnpoint::step::in_float::fast {
+namespace turnpoint::step::fast {
 
 namespace {
 
@@ -137,4 +137,4 @@ bool pooling_backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradien
   return true;
 }
 
-}  // namespace turnpoint::step::in_float::fast
+}  // namespace turnpoint::step::fast

@@ -11,7 +11,7 @@
 #include "gpu_probe/step/kernels/functions.h"
 #include "gpu_probe/step/values/numbers.h"
 
-namespace turnpoint::step::in_float::fast {
+namespace turnpoint::step::fast {
 
 namespace {
 
@@ -282,7 +282,7 @@ bool elementwise_forward(const LocalOperator& at, Inputs in, Outputs out) {
       values(call.function.kind, weights, x, in.size(), n, y);
       if (masked)
         drop(at, out[0]->region, o[0] + first * s[0], s[0], n, y,
-             out[1] ? out[1]->data.data() + o[0] + first * s[0] : nullptr);
+             out[1] ? out[1]->as<float>() + o[0] + first * s[0] : nullptr);
       if (s[0] != 1)
         for (std::int64_t i = 0; i < n; ++i) to[i * s[0]] = y[i];
     }
@@ -350,4 +350,4 @@ bool elementwise_backward(const LocalOperator& at, Inputs in, Inputs out, Inputs
   return true;
 }
 
-}  // namespace turnpoint::step::in_float::fast
+}  // namespace turnpoint::step::fast

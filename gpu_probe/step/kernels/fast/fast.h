@@ -5,9 +5,7 @@
 
 #include "gpu_probe/step/kernels/kernels.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
-
-#ifdef TURNPOINT_STEP_FLOAT
+namespace turnpoint::step {
 
 namespace fast {
 
@@ -52,10 +50,5 @@ void add_strided(const std::vector<std::int64_t>& sizes, const Operand& from,
                  const std::vector<std::int64_t>& to_strides, float* to);
 
 }  // namespace fast
-#define TURNPOINT_FAST(name) fast::name
 
-#else
-#define TURNPOINT_FAST(name) nullptr
-#endif
-
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

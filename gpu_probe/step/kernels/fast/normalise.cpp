@@ -9,7 +9,7 @@
 #include "gpu_probe/cpu/vector_math.h"
 #include "gpu_probe/step/kernels/fast/fast.h"
 
-namespace turnpoint::step::in_float::fast {
+namespace turnpoint::step::fast {
 
 namespace {
 
@@ -237,7 +237,7 @@ bool norm_forward(const LocalOperator& at, Inputs in, Outputs out) {
   const Norm norm = norm_of(at);
   const auto operand = [&](int k) { return k < 0 ? nullptr : in[static_cast<std::size_t>(k)]; };
   const Block *scale = operand(norm.scale), *bias = operand(norm.bias);
-  const float *s = scale ? scale->data.data() : nullptr, *b = bias ? bias->data.data() : nullptr;
+  const float *s = scale ? scale->as<float>() : nullptr, *b = bias ? bias->as<float>() : nullptr;
   if (const auto planes = planes_of(at, in[0]->region); planes) {
     if (!is_vector(scale, planes->channels) || !is_vector(bias, planes->channels)) return false;
     norm_planes(*planes, in[0]->data.data(), s, b, out[0]->data.data());
@@ -268,9 +268,9 @@ bool norm_backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradient, 
   Array ones;
   if (!scale) {
     ones = Array::scratch(static_cast<std::size_t>(length));
-    std::fill(ones.begin(), ones.end(), 1.0f);
+    fill(ones.data(), 1, ones.size());
   }
-  const auto data = [](Block* b) { return b ? b->data.data() : nullptr; };
+  const auto data = [](Block* b) { return b ? b->as<float>() : nullptr; };
   const float *x = in[0]->data.data(), *dy = gradient[0]->data.data(), *s = scale ? scale->data.data() : ones.data();
   if (planes) {
     norm_planes_backward(*planes, x, s, dy, data(result[0]), data(dscale), data(dbias));
@@ -288,7 +288,7 @@ bool norm_backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradient, 
 namespace {
 
 std::int64_t label_of(const Block& labels, std::int64_t row, std::int64_t classes) {
-  return static_cast<std::int64_t>(std::abs(labels.data[index_of(row)])) % classes;
+  return static_cast<std::int64_t>(std::abs(labels.as<float>()[index_of(row)])) % classes;
 }
 double all_rows(const LocalOperator& at) {
   const Shape& shape = at.input(0).shape;
@@ -319,14 +319,14 @@ bool loss_forward(const LocalOperator& at, Inputs in, Outputs out) {
     total += double(log_of_sum(x, classes) - x[label_of(*in[1], row, classes)]);
   }
   out[0]->data.clear();
-  out[0]->data[0] = static_cast<float>(total / all_rows(at));
+  out[0]->as<float>()[0] = static_cast<float>(total / all_rows(at));
   return true;
 }
 
 bool loss_backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradient, Outputs result) {
   if (!gradient[0] || !result[0] || !in[0] || !in[1] || (result.size() > 1 && result[1])) return false;
   const std::int64_t classes = in[0]->region.extent.back(), rows = in[0]->region.elements() / classes;
-  const float scale = static_cast<float>(double(gradient[0]->data[0]) / all_rows(at));
+  const float scale = static_cast<float>(double(gradient[0]->as<float>()[0]) / all_rows(at));
   for (std::int64_t row = 0; row < rows; ++row) {
     const float* x = in[0]->data.data() + row * classes;
     float* d = result[0]->data.data() + row * classes;
@@ -336,4 +336,4 @@ bool loss_backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradient, 
   return true;
 }
 
-}  // namespace turnpoint::step::in_float::fast
+}  // namespace turnpoint::step::fast

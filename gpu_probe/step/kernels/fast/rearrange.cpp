@@ -8,7 +8,7 @@
 #include "gpu_probe/step/kernels/fast/nest.h"
 #include "gpu_probe/step/kernels/meaning.h"
 
-namespace turnpoint::step::in_float::fast {
+namespace turnpoint::step::fast {
 
 bool view_forward(const LocalOperator& at, Inputs in, Outputs out) {
   const Access &from = at.op().inputs[0], &to = at.op().outputs[0];
@@ -77,7 +77,7 @@ bool reduction_forward(const LocalOperator& at, Inputs in, Outputs out) {
               at.strides(at.op().outputs[0], *out[0]), out[0]->data.data());
   const float factor = factor_of(at, how);
   if (factor != 1)
-    for (float& y : out[0]->data) y *= factor;
+    for (float& y : std::span(out[0]->as<float>(), out[0]->data.size())) y *= factor;
   return true;
 }
 
@@ -103,12 +103,12 @@ bool embedding_forward(const LocalOperator& at, Inputs in, Outputs out) {
   const std::int64_t all = at.input(0).shape[0], channels = in[0]->region.extent[1], first = in[0]->region.offset[0],
                      rows = in[0]->region.extent[0];
   for (std::size_t i = 0; i < in[1]->data.size(); ++i) {
-    const std::int64_t row = static_cast<std::int64_t>(std::abs(in[1]->data[i])) % all - first;
+    const std::int64_t row = static_cast<std::int64_t>(std::abs(in[1]->as<float>()[i])) % all - first;
     float* y = out[0]->data.data() + static_cast<std::int64_t>(i) * channels;
     if (row < 0 || row >= rows)
       std::fill(y, y + channels, 0.0f);
     else
-      std::memcpy(y, in[0]->data.data() + row * channels, static_cast<std::size_t>(channels) * sizeof(float));
+      std::memcpy(y, in[0]->as<float>() + row * channels, static_cast<std::size_t>(channels) * sizeof(float));
   }
   return true;
 }
@@ -119,7 +119,7 @@ bool embedding_backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradi
   const std::int64_t all = at.input(0).shape[0], channels = table.extent[1];
   result[0]->data.clear();
   for (std::size_t i = 0; i < in[1]->data.size(); ++i) {
-    const std::int64_t row = static_cast<std::int64_t>(std::abs(in[1]->data[i])) % all - table.offset[0];
+    const std::int64_t row = static_cast<std::int64_t>(std::abs(in[1]->as<float>()[i])) % all - table.offset[0];
     if (row < 0 || row >= table.extent[0]) continue;
     float* d = result[0]->data.data() + row * channels;
     const float* dy = gradient[0]->data.data() + static_cast<std::int64_t>(i) * channels;
@@ -128,4 +128,4 @@ bool embedding_backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradi
   return true;
 }
 
-}  // namespace turnpoint::step::in_float::fast
+}  // namespace turnpoint::step::fast

@@ -8,7 +8,7 @@
 #include "gpu_probe/cpu/vector_math.h"
 #include "gpu_probe/step/kernels/fast/fast.h"
 
-namespace turnpoint::step::in_float::fast {
+namespace turnpoint::step::fast {
 
 namespace {
 
@@ -59,10 +59,10 @@ TURNPOINT_CLONES void add(std::int64_t count, const float* from, float* to) {
   for (std::int64_t i = 0; i < count; ++i) to[i] += from[i];
 }
 
-Values state_numbers(const Array& array) { return {array.begin(), array.end()}; }
+Values state_numbers(const Array& array) { return {array.as<float>(), array.as<float>() + array.size()}; }
 Array kept_state(const Values& values) {
   Array array = Array::scratch(values.size());
-  std::copy(values.begin(), values.end(), array.begin());
+  copy(values.data(), array.data(), values.size());
   return array;
 }
 
@@ -87,7 +87,7 @@ bool recurrent_forward(const LocalOperator& at, Inputs in, Outputs out) {
   for (std::int64_t d = 0; d < c.directions; ++d) {
     const float *w = in[1]->data.data() + d * width * c.features, *r = in[2]->data.data() + d * width * c.hidden;
     product({c.samples * c.steps, width, c.features, false, true}, in[0]->data.data(), w, 0, from_input.data());
-    const float* bias = in.size() > 3 ? in[3]->data.data() + c.bias(d) : nullptr;
+    const float* bias = in.size() > 3 ? in[3]->as<float>() + c.bias(d) : nullptr;
     Values before(index_of(c.samples * c.hidden), 0), mine(index_of(c.samples * c.units), 0), cell = mine;
     if (at.state) before = state_numbers(at.state->hidden), cell = state_numbers(at.state->cell);
     for (std::int64_t s = 0; s < c.steps; ++s) {
@@ -97,7 +97,7 @@ bool recurrent_forward(const LocalOperator& at, Inputs in, Outputs out) {
         float* gate = out[1]->data.data() + c.y(n, t, d) * c.gates;
         float* y = out[0]->data.data() + c.y(n, t, d);
         const float* state = from_state.data() + n * width;
-        std::copy_n(from_input.data() + c.row(n, t) * width, width, gate);
+        std::copy_n(from_input.as<float>() + c.row(n, t) * width, width, gate);
         if (bias) add(width, bias, gate);
         if (bias && c.all_bias) add(width, bias + c.all_bias, gate);
         float *own = mine.data() + n * c.units, *cells = cell.data() + n * c.units;
@@ -155,7 +155,7 @@ class Back {
       from_next = state_numbers(at_.state->hidden_gradient);
       cell_gradient_ = state_numbers(at_.state->cell_gradient);
     }
-    float* dr = result_[2] ? result_[2]->data.data() + d_ * width * c_.hidden : nullptr;
+    float* dr = result_[2] ? result_[2]->as<float>() + d_ * width * c_.hidden : nullptr;
     for (std::int64_t s = c_.steps; s-- > 0;) {
       const Values& before = before_[index_of(s)];
       into_before_.assign(index_of(c_.samples * c_.hidden), 0);
@@ -163,7 +163,7 @@ class Back {
       for (std::int64_t n = 0; n < c_.samples; ++n) {
         step(s, n, from_next.data() + n * c_.units, products.data() + n * width, dz.data() + n * width,
              state.data() + n * width);
-        std::copy_n(dz.data() + n * width, width, all.data() + c_.row(n, c_.time(d_, s)) * width);
+        std::copy_n(dz.as<float>() + n * width, width, all.as<float>() + c_.row(n, c_.time(d_, s)) * width);
       }
       product({c_.samples, c_.hidden, width}, state.data(), r, 1, into_before_.data());
       if (dr) product({width, c_.hidden, c_.samples, true, false}, state.data(), before.data(), 1, dr);
@@ -205,7 +205,7 @@ class Back {
     cells_.push_back(cell);
     for (std::int64_t s = 0; s < c_.steps; ++s) {
       for (std::int64_t n = 0; n < c_.samples; ++n) {
-        std::copy_n(out_[0]->data.data() + c_.y(n, c_.time(d_, s), d_), c_.units, mine.data() + n * c_.units);
+        std::copy_n(out_[0]->as<float>() + c_.y(n, c_.time(d_, s), d_), c_.units, mine.data() + n * c_.units);
         const float* g = gates(s, n);
         for (std::int64_t u = 0; c_.gates == 4 && u < c_.units; ++u, g += 4) {
           float& value = cell[index_of(n * c_.units + u)];
@@ -273,4 +273,4 @@ bool recurrent_backward(const LocalOperator& at, Inputs in, Inputs out, Inputs g
   return true;
 }
 
-}  // namespace turnpoint::step::in_float::fast
+}  // namespace turnpoint::step::fast

@@ -4,10 +4,11 @@
 #include "gpu_probe/step/kernels/multiply.h"
 #include "gpu_probe/step/kernels/product.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 namespace {
 
+template <class Real>
 Expected<void> forward(const LocalOperator& at, Inputs in, Outputs out) {
   const auto product = product_of(at);
   if (!product) return product.error();
@@ -33,6 +34,7 @@ Expected<void> forward(const LocalOperator& at, Inputs in, Outputs out) {
   return {};
 }
 
+template <class Real>
 Expected<void> backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradient, Outputs result) {
   if (!gradient[0]) return {};
   const auto product = product_of(at);
@@ -74,7 +76,8 @@ Expected<void> backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradi
 
 }  // namespace
 
-const Kernel kernels::kContraction{forward, backward, TURNPOINT_FAST(contraction_forward),
-                                   TURNPOINT_FAST(contraction_backward)};
+const HostKernel HostKernels::contraction{
+    {forward<double>, backward<double>},
+    {forward<float>, backward<float>, fast::contraction_forward, fast::contraction_backward}};
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

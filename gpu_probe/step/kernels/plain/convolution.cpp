@@ -5,7 +5,7 @@
 #include "gpu_probe/step/kernels/fast/fast.h"
 #include "gpu_probe/step/kernels/meaning.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 namespace {
 
@@ -61,16 +61,18 @@ void for_each_output(const Shape& y, const Visit& visit) {
       for (std::int64_t p = 0; p < positions; ++p) visit(c, at++);
 }
 
+template <class Real>
 Expected<void> forward(const LocalOperator& at, Inputs in, Outputs out) {
   const Real *x = in[0]->data.data(), *w = in[1]->data.data();
   Real* y = out[0]->data.data();
   for_each_mac(geometry(at, in[0]->region.extent, in[1]->region.extent, out[0]->region.extent),
                [&](auto ox, auto ow, auto oy) { y[oy] += x[ox] * w[ow]; });
   if (in.size() > 2 && at.adds_once)
-    for_each_output(out[0]->region.extent, [&](auto c, auto oy) { y[oy] += in[2]->data[index_of(c)]; });
+    for_each_output(out[0]->region.extent, [&](auto c, auto oy) { y[oy] += in[2]->as<Real>()[index_of(c)]; });
   return {};
 }
 
+template <class Real>
 Expected<void> backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradient, Outputs result) {
   if (!gradient[0]) return {};
   const Real* dy = gradient[0]->data.data();
@@ -81,16 +83,16 @@ Expected<void> backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradi
     if (!in[0] && !result[0]) return at.error("backward needs its input, which is not there");
     const Geometry g = geometry(at, extent(0), extent(1), gradient[0]->region.extent);
     if (result[0])
-      for_each_mac(g, [&, w = in[1]->data.data(), d = result[0]->data.data()](auto ox, auto ow, auto oy) {
+      for_each_mac(g, [&, w = in[1]->as<Real>(), d = result[0]->as<Real>()](auto ox, auto ow, auto oy) {
         d[ox] += dy[oy] * w[ow];
       });
     if (result[1])
-      for_each_mac(g, [&, x = in[0]->data.data(), d = result[1]->data.data()](auto ox, auto ow, auto oy) {
+      for_each_mac(g, [&, x = in[0]->as<Real>(), d = result[1]->as<Real>()](auto ox, auto ow, auto oy) {
         d[ow] += dy[oy] * x[ox];
       });
   }
   if (in.size() > 2 && result[2])
-    for_each_output(gradient[0]->region.extent, [&](auto c, auto oy) { result[2]->data[index_of(c)] += dy[oy]; });
+    for_each_output(gradient[0]->region.extent, [&](auto c, auto oy) { result[2]->as<Real>()[index_of(c)] += dy[oy]; });
   return {};
 }
 
@@ -130,18 +132,20 @@ void for_each_window(const Shape& x, const Shape& y, const Visit& visit) {
   }
 }
 
-std::int64_t largest_of(const Array& x, const std::vector<std::int64_t>& window, std::int64_t base) {
+template <class Real>
+std::int64_t largest_of(const Real* x, const std::vector<std::int64_t>& window, std::int64_t base) {
   std::int64_t best = base + window.front();
   for (const auto o : window)
     if (x[index_of(base + o)] > x[index_of(best)]) best = base + o;
   return best;
 }
 
+template <class Real>
 Expected<void> pool_forward(const LocalOperator& at, Inputs in, Outputs out) {
   const bool maximum = takes_maximum(at);
-  const auto& x = in[0]->data;
+  const Real* x = in[0]->data.data();
   for_each_window(in[0]->region.extent, out[0]->region.extent, [&](const auto& window, auto base, auto o) {
-    Real& y = out[0]->data[index_of(o)];
+    Real& y = out[0]->as<Real>()[index_of(o)];
     if (maximum) {
       y = x[index_of(largest_of(x, window, base))];
     } else {
@@ -151,16 +155,17 @@ Expected<void> pool_forward(const LocalOperator& at, Inputs in, Outputs out) {
   return {};
 }
 
+template <class Real>
 Expected<void> pool_backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradient, Outputs result) {
   if (!gradient[0] || !result[0]) return {};
   const bool maximum = takes_maximum(at);
   if (maximum && !in[0]) return at.error("backward needs its input, which is not there");
   for_each_window(result[0]->region.extent, gradient[0]->region.extent, [&](const auto& window, auto base, auto o) {
-    const Real dy = gradient[0]->data[index_of(o)];
+    const Real dy = gradient[0]->as<Real>()[index_of(o)];
     if (maximum) {
-      result[0]->data[index_of(largest_of(in[0]->data, window, base))] += dy;
+      result[0]->as<Real>()[index_of(largest_of<Real>(in[0]->data.data(), window, base))] += dy;
     } else {
-      for (const auto w : window) result[0]->data[index_of(base + w)] += dy / static_cast<Real>(window.size());
+      for (const auto w : window) result[0]->as<Real>()[index_of(base + w)] += dy / static_cast<Real>(window.size());
     }
   });
   return {};
@@ -168,9 +173,11 @@ Expected<void> pool_backward(const LocalOperator& at, Inputs in, Inputs, Inputs 
 
 }  // namespace
 
-const Kernel kernels::kConvolution{forward, backward, TURNPOINT_FAST(convolution_forward),
-                                   TURNPOINT_FAST(convolution_backward)};
-const Kernel kernels::kPooling{pool_forward, pool_backward, TURNPOINT_FAST(pooling_forward),
-                               TURNPOINT_FAST(pooling_backward)};
+const HostKernel HostKernels::convolution{
+    {forward<double>, backward<double>},
+    {forward<float>, backward<float>, fast::convolution_forward, fast::convolution_backward}};
+const HostKernel HostKernels::pooling{
+    {pool_forward<double>, pool_backward<double>},
+    {pool_forward<float>, pool_backward<float>, fast::pooling_forward, fast::pooling_backward}};
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

@@ -10,7 +10,7 @@
 #include "gpu_probe/step/kernels/meaning.h"
 #include "gpu_probe/step/values/numbers.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 namespace {
 
@@ -56,6 +56,7 @@ void for_each_row(const LocalOperator& at, const std::vector<std::int64_t>& y_st
   });
 }
 
+template <class Real>
 Expected<void> forward(const LocalOperator& at, Inputs in, Outputs out) {
   const Operator& op = at.op();
   const Call call(at);
@@ -65,27 +66,28 @@ Expected<void> forward(const LocalOperator& at, Inputs in, Outputs out) {
   const bool mask_only = masked && std::find(in.begin(), in.end(), nullptr) != in.end();
   std::vector<std::vector<std::int64_t>> strides;
   for (std::size_t k = 0; k < in.size() && !mask_only; ++k) strides.push_back(at.strides(op.inputs[k], *in[k]));
-  std::vector<Real> x(in.size());
+  std::vector<double> x(in.size());
   for_each_row(at, at.strides(op.outputs[0], *out[0]), strides, [&](const Row& row) {
     // Along a row the place in the whole result goes on by as much each time.
     std::int64_t element = masked ? global_index(at, *out[0], row.y) : 0;
     const std::int64_t further = masked && row.count > 1 ? global_index(at, *out[0], row.y + row.y_step) - element : 0;
     for (std::int64_t i = 0; i < row.count; ++i, element += further) {
-      for (std::size_t k = 0; k < row.x.size(); ++k) x[k] = in[k]->data[index_of(row.x[k] + i * row.x_step[k])];
+      for (std::size_t k = 0; k < row.x.size(); ++k) x[k] = in[k]->as<Real>()[index_of(row.x[k] + i * row.x_step[k])];
       double y = call.function.value(x, call.saved);
       const auto o = index_of(row.y + i * row.y_step);
       if (masked) {
         const bool kept =
             counter_uniform(at.seed, at.id.index + kMaskStream, static_cast<std::uint64_t>(element)) >= kDropped;
         y = kept ? y / (1 - kDropped) : 0;
-        if (out[1]) out[1]->data[o] = kept ? 1 : 0;
+        if (out[1]) out[1]->as<Real>()[o] = kept ? 1 : 0;
       }
-      out[0]->data[o] = static_cast<Real>(floating ? y : std::floor(std::abs(y)));
+      out[0]->as<Real>()[o] = static_cast<Real>(floating ? y : std::floor(std::abs(y)));
     }
   });
   return {};
 }
 
+template <class Real>
 Expected<void> backward(const LocalOperator& at, Inputs in, Inputs out, Inputs gradient, Outputs result) {
   if (!gradient[0]) return {};
   const Operator& op = at.op();
@@ -100,28 +102,30 @@ Expected<void> backward(const LocalOperator& at, Inputs in, Inputs out, Inputs g
     strides.push_back(in[k]       ? at.strides(op.inputs[k], *in[k])
                       : result[k] ? at.strides(op.inputs[k], *result[k])
                                   : std::vector<std::int64_t>());
-  std::vector<Real> x(in.size());
+  std::vector<double> x(in.size());
   for_each_row(at, at.strides(op.outputs[0], *gradient[0]), strides, [&](const Row& row) {
     for (std::int64_t i = 0; i < row.count; ++i) {
       const auto element = index_of(row.y + i * row.y_step);
-      double dy = gradient[0]->data[element];
-      if (masked) dy *= out[1]->data[element] / (1 - kDropped);
-      const double y = out[0] ? out[0]->data[element] : 0;
+      double dy = gradient[0]->as<Real>()[element];
+      if (masked) dy *= out[1]->as<Real>()[element] / (1 - kDropped);
+      const double y = out[0] ? out[0]->as<Real>()[element] : 0;
       for (std::size_t k = 0; k < in.size(); ++k)
-        x[k] = in[k] ? in[k]->data[index_of(row.x[k] + i * row.x_step[k])] : 0;
+        x[k] = in[k] ? in[k]->as<Real>()[index_of(row.x[k] + i * row.x_step[k])] : 0;
       for (std::size_t k = 0; k < in.size(); ++k)
         if (result[k])
-          result[k]->data[index_of(row.x[k] + i * row.x_step[k])] +=
+          result[k]->as<Real>()[index_of(row.x[k] + i * row.x_step[k])] +=
               static_cast<Real>(dy * call.function.slope(x, y, k, call.saved));
     }
   });
   return {};
 }
 
+template <class Real>
 std::int64_t label_of(const Block& labels, std::int64_t row, std::int64_t classes) {
-  return static_cast<std::int64_t>(std::abs(labels.data[index_of(row)])) % classes;
+  return static_cast<std::int64_t>(std::abs(labels.as<Real>()[index_of(row)])) % classes;
 }
 
+template <class Real>
 Expected<void> loss_forward(const LocalOperator& at, Inputs in, Outputs out) {
   const Rows r = rows_of(at, *in[0]);
   for (std::int64_t row = 0; row < r.rows; ++row) {
@@ -129,17 +133,18 @@ Expected<void> loss_forward(const LocalOperator& at, Inputs in, Outputs out) {
     const double largest = *std::max_element(x, x + r.classes);
     double total = 0;
     for (std::int64_t c = 0; c < r.classes; ++c) total += std::exp(x[c] - largest);
-    out[0]->data[0] += static_cast<Real>((std::log(total) + largest - x[label_of(*in[1], row, r.classes)]) /
-                                         static_cast<double>(r.all_rows));
+    out[0]->as<Real>()[0] += static_cast<Real>((std::log(total) + largest - x[label_of<Real>(*in[1], row, r.classes)]) /
+                                               static_cast<double>(r.all_rows));
   }
   return {};
 }
 
+template <class Real>
 Expected<void> loss_backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradient, Outputs result) {
   if (!gradient[0] || !result[0]) return {};
   if (!in[0] || !in[1]) return at.error("backward needs logits and labels");
   const Rows r = rows_of(at, *in[0]);
-  const double scale = gradient[0]->data[0] / static_cast<double>(r.all_rows);
+  const double scale = gradient[0]->as<Real>()[0] / static_cast<double>(r.all_rows);
   std::vector<double> powers(index_of(r.classes));
   for (std::int64_t row = 0; row < r.rows; ++row) {
     const Real* x = in[0]->data.data() + row * r.classes;
@@ -148,16 +153,18 @@ Expected<void> loss_backward(const LocalOperator& at, Inputs in, Inputs, Inputs 
     double total = 0;
     for (std::int64_t c = 0; c < r.classes; ++c) total += powers[index_of(c)] = std::exp(x[c] - largest);
     for (std::int64_t c = 0; c < r.classes; ++c) d[c] += static_cast<Real>(scale * powers[index_of(c)] / total);
-    d[label_of(*in[1], row, r.classes)] -= static_cast<Real>(scale);
+    d[label_of<Real>(*in[1], row, r.classes)] -= static_cast<Real>(scale);
   }
   return {};
 }
 
 }  // namespace
 
-const Kernel kernels::kElementwise{forward, backward, TURNPOINT_FAST(elementwise_forward),
-                                   TURNPOINT_FAST(elementwise_backward)};
-const Kernel kernels::kCrossEntropy{loss_forward, loss_backward, TURNPOINT_FAST(loss_forward),
-                                    TURNPOINT_FAST(loss_backward)};
+const HostKernel HostKernels::elementwise{
+    {forward<double>, backward<double>},
+    {forward<float>, backward<float>, fast::elementwise_forward, fast::elementwise_backward}};
+const HostKernel HostKernels::cross_entropy{
+    {loss_forward<double>, loss_backward<double>},
+    {loss_forward<float>, loss_backward<float>, fast::loss_forward, fast::loss_backward}};
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

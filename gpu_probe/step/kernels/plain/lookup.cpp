@@ -7,32 +7,35 @@
 #include "gpu_probe/step/kernels/fast/fast.h"
 #include "gpu_probe/step/kernels/meaning.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 namespace {
 
 // --- embedding: rows of a table; a rank with a part of the rows adds nothing for the others
 // ---------------------------
 
-template <class Visit>
+template <class Real, class Visit>
 void for_each_row(const LocalOperator& at, const Block& table, const Block& indices, const Visit& visit) {
   const std::int64_t all = at.input(0).shape[0], channels = table.region.extent[1];
   for (std::size_t i = 0; i < indices.data.size(); ++i) {
-    const std::int64_t row = static_cast<std::int64_t>(std::abs(indices.data[i])) % all - table.region.offset[0];
+    const std::int64_t row = static_cast<std::int64_t>(std::abs(indices.as<Real>()[i])) % all - table.region.offset[0];
     if (row < 0 || row >= table.region.extent[0]) continue;
     for (std::int64_t c = 0; c < channels; ++c)
       visit(index_of(row * channels + c), i * index_of(channels) + index_of(c));
   }
 }
 
+template <class Real>
 Expected<void> embedding_forward(const LocalOperator& at, Inputs in, Outputs out) {
-  for_each_row(at, *in[0], *in[1], [&](auto row, auto y) { out[0]->data[y] = in[0]->data[row]; });
+  for_each_row<Real>(at, *in[0], *in[1], [&](auto row, auto y) { out[0]->as<Real>()[y] = in[0]->as<Real>()[row]; });
   return {};
 }
+template <class Real>
 Expected<void> embedding_backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradient, Outputs result) {
   if (!gradient[0] || !result[0]) return {};
   if (!in[1]) return at.error("backward needs its indices, which are not there");
-  for_each_row(at, *result[0], *in[1], [&](auto row, auto y) { result[0]->data[row] += gradient[0]->data[y]; });
+  for_each_row<Real>(at, *result[0], *in[1],
+                     [&](auto row, auto y) { result[0]->as<Real>()[row] += gradient[0]->as<Real>()[y]; });
   return {};
 }
 
@@ -40,6 +43,7 @@ Expected<void> embedding_backward(const LocalOperator& at, Inputs in, Inputs, In
 // -----------------------------------------------------------------------------------------------------------
 
 // Token of each (sample, expert, slot): for every expert the tokens with the largest weights, ties in their order.
+template <class Real>
 std::vector<std::int64_t> chosen(const Block& routing, std::int64_t slots) {
   const auto& e = routing.region.extent;
   std::vector<std::int64_t> result, order(index_of(e[1]));
@@ -47,8 +51,8 @@ std::vector<std::int64_t> chosen(const Block& routing, std::int64_t slots) {
     for (std::int64_t expert = 0; expert < e[2]; ++expert) {
       std::iota(order.begin(), order.end(), 0);
       std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) {
-        return routing.data[index_of((n * e[1] + a) * e[2] + expert)] >
-               routing.data[index_of((n * e[1] + b) * e[2] + expert)];
+        return routing.as<Real>()[index_of((n * e[1] + a) * e[2] + expert)] >
+               routing.as<Real>()[index_of((n * e[1] + b) * e[2] + expert)];
       });
       for (std::int64_t s = 0; s < slots; ++s) result.push_back(order[index_of(s % e[1])]);
     }
@@ -57,9 +61,9 @@ std::vector<std::int64_t> chosen(const Block& routing, std::int64_t slots) {
 }
 
 // Calls visit(x, routing, y) for every element of the dispatched tokens.
-template <class Visit>
+template <class Real, class Visit>
 void for_each_dispatched(const Block& routing, const Shape& y, std::int64_t tokens, const Visit& visit) {
-  const auto choice = chosen(routing, y[2]);
+  const auto choice = chosen<Real>(routing, y[2]);
   std::int64_t at = 0;
   for (std::int64_t n = 0; n < y[0]; ++n)
     for (std::int64_t e = 0; e < y[1]; ++e)
@@ -70,17 +74,20 @@ void for_each_dispatched(const Block& routing, const Shape& y, std::int64_t toke
       }
 }
 
+template <class Real>
 Expected<void> dispatch_forward(const LocalOperator& at, Inputs in, Outputs out) {
-  for_each_dispatched(*in[1], out[0]->region.extent, at.input(0).shape[1],
-                      [&](auto x, auto r, auto y) { out[0]->data[y] = in[0]->data[x] + in[1]->data[r]; });
+  for_each_dispatched<Real>(*in[1], out[0]->region.extent, at.input(0).shape[1], [&](auto x, auto r, auto y) {
+    out[0]->as<Real>()[y] = in[0]->as<Real>()[x] + in[1]->as<Real>()[r];
+  });
   return {};
 }
+template <class Real>
 Expected<void> dispatch_backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradient, Outputs result) {
   if (!gradient[0]) return {};
   if (!in[1]) return at.error("backward needs its routing, which is not there");
-  for_each_dispatched(*in[1], gradient[0]->region.extent, at.input(0).shape[1], [&](auto x, auto r, auto y) {
-    if (result[0]) result[0]->data[x] += gradient[0]->data[y];
-    if (result[1]) result[1]->data[r] += gradient[0]->data[y];
+  for_each_dispatched<Real>(*in[1], gradient[0]->region.extent, at.input(0).shape[1], [&](auto x, auto r, auto y) {
+    if (result[0]) result[0]->as<Real>()[x] += gradient[0]->as<Real>()[y];
+    if (result[1]) result[1]->as<Real>()[r] += gradient[0]->as<Real>()[y];
   });
   return {};
 }
@@ -100,17 +107,19 @@ void for_each_combined(const LocalOperator& at, const Region& y, const Region& o
       }
 }
 
+template <class Real>
 Expected<void> combine_forward(const LocalOperator& at, Inputs in, Outputs out) {
   for_each_combined(at, in[0]->region, out[0]->region, [&](auto y, auto o) {
-    out[0]->data[o] += in[0]->data[y] + Real(0.1) * in[0]->data[y] * in[0]->data[y];
+    out[0]->as<Real>()[o] += in[0]->as<Real>()[y] + Real(0.1) * in[0]->as<Real>()[y] * in[0]->as<Real>()[y];
   });
   return {};
 }
+template <class Real>
 Expected<void> combine_backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradient, Outputs result) {
   if (!gradient[0] || !result[0]) return {};
   if (!in[0]) return at.error("backward needs its input, which is not there");
   for_each_combined(at, in[0]->region, gradient[0]->region, [&](auto y, auto o) {
-    result[0]->data[y] += gradient[0]->data[o] * (1 + Real(0.2) * in[0]->data[y]);
+    result[0]->as<Real>()[y] += gradient[0]->as<Real>()[o] * (1 + Real(0.2) * in[0]->as<Real>()[y]);
   });
   return {};
 }
@@ -122,6 +131,7 @@ bool covers(const LocalOperator& at, const Block& x, const Block& y) {
   return x.data.size() >= y.data.size() && walks_all(at, at.op().inputs[0]);
 }
 
+template <class Real>
 Expected<void> reduce_forward(const LocalOperator& at, Inputs in, Outputs out) {
   if (!covers(at, *in[0], *out[0])) return at.error("a reduction has a dimension that no loop walks");
   const Reduction how = reduction_of(at);
@@ -129,8 +139,8 @@ Expected<void> reduce_forward(const LocalOperator& at, Inputs in, Outputs out) {
   std::vector<bool> seen(out[0]->data.size(), false);
   for_each<2>(at.sizes(), {at.strides(at.op().inputs[0], *in[0]), at.strides(at.op().outputs[0], *out[0])},
               [&](const auto&, const auto& o) {
-                const Real x = in[0]->data[index_of(o[0])];
-                Real& y = out[0]->data[index_of(o[1])];
+                const Real x = in[0]->as<Real>()[index_of(o[0])];
+                Real& y = out[0]->as<Real>()[index_of(o[1])];
                 if (how == Reduction::maximum)
                   y = seen[index_of(o[1])] ? std::max(y, x) : x;
                 else
@@ -139,6 +149,7 @@ Expected<void> reduce_forward(const LocalOperator& at, Inputs in, Outputs out) {
               });
   return {};
 }
+template <class Real>
 Expected<void> reduce_backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradient, Outputs result) {
   if (!gradient[0] || !result[0]) return {};
   const Reduction how = reduction_of(at);
@@ -147,19 +158,20 @@ Expected<void> reduce_backward(const LocalOperator& at, Inputs in, Inputs, Input
   std::vector<std::int64_t> best(gradient[0]->data.size(), -1);
   for_each<2>(at.sizes(), {at.strides(at.op().inputs[0], *result[0]), at.strides(at.op().outputs[0], *gradient[0])},
               [&](const auto&, const auto& o) {
-                const Real dy = gradient[0]->data[index_of(o[1])];
+                const Real dy = gradient[0]->as<Real>()[index_of(o[1])];
                 auto& largest = best[index_of(o[1])];
                 if (how == Reduction::maximum) {
-                  if (largest < 0 || in[0]->data[index_of(o[0])] > in[0]->data[index_of(largest)]) largest = o[0];
+                  if (largest < 0 || in[0]->as<Real>()[index_of(o[0])] > in[0]->as<Real>()[index_of(largest)])
+                    largest = o[0];
                 } else {
-                  result[0]->data[index_of(o[0])] +=
-                      dy * factor * (how == Reduction::squares ? 2 * in[0]->data[index_of(o[0])] : 1);
+                  result[0]->as<Real>()[index_of(o[0])] +=
+                      dy * factor * (how == Reduction::squares ? 2 * in[0]->as<Real>()[index_of(o[0])] : 1);
                 }
               });
   // An element of the result that no loop reaches is zero whatever the input is, and has no largest element to pass to.
   if (how == Reduction::maximum)
     for (std::size_t i = 0; i < best.size(); ++i)
-      if (best[i] >= 0) result[0]->data[index_of(best[i])] += gradient[0]->data[i];
+      if (best[i] >= 0) result[0]->as<Real>()[index_of(best[i])] += gradient[0]->as<Real>()[i];
   return {};
 }
 
@@ -186,6 +198,7 @@ Unwalked unwalked(const Access& access, const Region& region) {
 
 double pattern(std::size_t u, std::size_t k) { return std::cos(static_cast<double>(u % 16 + 3 * k)); }
 
+template <class Real>
 Expected<void> opaque_forward(const LocalOperator& at, Inputs in, Outputs out) {
   const Operator& op = at.op();
   const auto places = unwalked(op.outputs[0], out[0]->region);
@@ -196,17 +209,18 @@ Expected<void> opaque_forward(const LocalOperator& at, Inputs in, Outputs out) {
     for_each<2>(at.sizes(), {at.strides(op.inputs[k], *in[k]), y_strides}, [&](const auto&, const auto& o) {
       double total = 0;
       for (const auto r : reads.offsets) {
-        const double x = in[k]->data[index_of(o[0] + r)];
+        const double x = in[k]->as<Real>()[index_of(o[0] + r)];
         total += x * (1 + 0.25 * x) * share;
       }
       for (std::size_t u = 0; u < places.offsets.size(); ++u)
-        out[0]->data[index_of(o[1] + places.offsets[u])] += static_cast<Real>(total * pattern(u, k));
+        out[0]->as<Real>()[index_of(o[1] + places.offsets[u])] += static_cast<Real>(total * pattern(u, k));
     });
   }
   if (!is_floating(at.output(0).type))
-    for (auto& y : out[0]->data) y = std::floor(std::abs(y));
+    for (Real& y : std::span(out[0]->as<Real>(), out[0]->data.size())) y = std::floor(std::abs(y));
   return {};
 }
+template <class Real>
 Expected<void> opaque_backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradient, Outputs result) {
   if (!gradient[0]) return {};
   const Operator& op = at.op();
@@ -220,10 +234,10 @@ Expected<void> opaque_backward(const LocalOperator& at, Inputs in, Inputs, Input
     for_each<2>(at.sizes(), {at.strides(op.inputs[k], *in[k]), y_strides}, [&](const auto&, const auto& o) {
       double dy = 0;
       for (std::size_t u = 0; u < places.offsets.size(); ++u)
-        dy += gradient[0]->data[index_of(o[1] + places.offsets[u])] * pattern(u, k);
+        dy += gradient[0]->as<Real>()[index_of(o[1] + places.offsets[u])] * pattern(u, k);
       for (const auto r : reads.offsets) {
         const auto i = index_of(o[0] + r);
-        result[k]->data[i] += static_cast<Real>(dy * share * (1 + 0.5 * in[k]->data[i]));
+        result[k]->as<Real>()[i] += static_cast<Real>(dy * share * (1 + 0.5 * in[k]->as<Real>()[i]));
       }
     });
   }
@@ -232,12 +246,17 @@ Expected<void> opaque_backward(const LocalOperator& at, Inputs in, Inputs, Input
 
 }  // namespace
 
-const Kernel kernels::kEmbedding{embedding_forward, embedding_backward, TURNPOINT_FAST(embedding_forward),
-                                 TURNPOINT_FAST(embedding_backward)};
-const Kernel kernels::kDispatch{dispatch_forward, dispatch_backward};
-const Kernel kernels::kCombine{combine_forward, combine_backward};
-const Kernel kernels::kReduction{reduce_forward, reduce_backward, TURNPOINT_FAST(reduction_forward),
-                                 TURNPOINT_FAST(reduction_backward)};
-const Kernel kernels::kOpaque{opaque_forward, opaque_backward};
+const HostKernel HostKernels::embedding{
+    {embedding_forward<double>, embedding_backward<double>},
+    {embedding_forward<float>, embedding_backward<float>, fast::embedding_forward, fast::embedding_backward}};
+const HostKernel HostKernels::dispatch{{dispatch_forward<double>, dispatch_backward<double>},
+                                       {dispatch_forward<float>, dispatch_backward<float>}};
+const HostKernel HostKernels::combine{{combine_forward<double>, combine_backward<double>},
+                                      {combine_forward<float>, combine_backward<float>}};
+const HostKernel HostKernels::reduction{
+    {reduce_forward<double>, reduce_backward<double>},
+    {reduce_forward<float>, reduce_backward<float>, fast::reduction_forward, fast::reduction_backward}};
+const HostKernel HostKernels::opaque{{opaque_forward<double>, opaque_backward<double>},
+                                     {opaque_forward<float>, opaque_backward<float>}};
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

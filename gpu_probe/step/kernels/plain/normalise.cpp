@@ -6,7 +6,7 @@
 #include "gpu_probe/step/kernels/fast/fast.h"
 #include "gpu_probe/step/kernels/meaning.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 namespace {
 
@@ -38,10 +38,11 @@ void for_each_set(const LocalOperator& at, const std::vector<bool>& within, cons
 
 // --- softmax ---------------------------------------------------------------------------------------------------------
 
+template <class Real>
 Expected<void> softmax_forward(const LocalOperator& at, Inputs in, Outputs out) {
   const auto x_strides = at.strides(at.op().inputs[0], *in[0]);
-  const auto& x = in[0]->data;
-  auto& y = out[0]->data;
+  const Real* x = in[0]->data.data();
+  Real* y = out[0]->data.data();
   for_each_set(at, softmax_loop(at), {x_strides, x_strides, x_strides, x_strides}, [&](const auto& set) {
     double largest = x[index_of(set.front()[0])], total = 0;
     for (const auto& o : set) largest = std::max<double>(largest, x[index_of(o[0])]);
@@ -54,12 +55,13 @@ Expected<void> softmax_forward(const LocalOperator& at, Inputs in, Outputs out) 
   return {};
 }
 
+template <class Real>
 Expected<void> softmax_backward(const LocalOperator& at, Inputs, Inputs out, Inputs gradient, Outputs result) {
   if (!gradient[0] || !result[0]) return {};
   if (!out[0]) return at.error("backward needs its output, which is not there");
   const auto strides = at.strides(at.op().inputs[0], *out[0]);
-  const auto &y = out[0]->data, &dy = gradient[0]->data;
-  auto& dx = result[0]->data;
+  const Real *y = out[0]->data.data(), *dy = gradient[0]->data.data();
+  Real* dx = result[0]->data.data();
   for_each_set(at, softmax_loop(at), {strides, strides, strides, strides}, [&](const auto& set) {
     double total = 0;
     for (const auto& o : set) total += dy[index_of(o[0])] * (logarithmic(at) ? 1 : y[index_of(o[0])]);
@@ -76,8 +78,8 @@ Expected<void> softmax_backward(const LocalOperator& at, Inputs, Inputs out, Inp
 struct Moments {
   double mean = 0, inverse = 0;
 };
-template <class Set>
-Moments moments(const Array& x, const Set& set, bool centred) {
+template <class Real, class Set>
+Moments moments(const Real* x, const Set& set, bool centred) {
   Moments m;
   double squares = 0;
   for (const auto& o : set) m.mean += x[index_of(o[0])];
@@ -87,24 +89,26 @@ Moments moments(const Array& x, const Set& set, bool centred) {
   return m;
 }
 
+template <class Real>
 Expected<void> norm_forward(const LocalOperator& at, Inputs in, Outputs out) {
   const Norm norm = norm_of(at);
   const Strides x_strides = at.strides(at.op().inputs[0], *in[0]), none(at.loops.size(), 0);
   const auto operand = [&](int k) {
     return k < 0 ? none : at.strides(at.op().inputs[static_cast<std::size_t>(k)], *in[static_cast<std::size_t>(k)]);
   };
-  const auto& x = in[0]->data;
+  const Real* x = in[0]->data.data();
   for_each_set(at, norm.within, {x_strides, operand(norm.scale), operand(norm.bias), x_strides}, [&](const auto& set) {
     const Moments m = moments(x, set, norm.centred);
     for (const auto& o : set) {
-      const double scale = norm.scale < 0 ? 1 : in[static_cast<std::size_t>(norm.scale)]->data[index_of(o[1])];
-      const double bias = norm.bias < 0 ? 0 : in[static_cast<std::size_t>(norm.bias)]->data[index_of(o[2])];
-      out[0]->data[index_of(o[0])] = static_cast<Real>((x[index_of(o[0])] - m.mean) * m.inverse * scale + bias);
+      const double scale = norm.scale < 0 ? 1 : in[static_cast<std::size_t>(norm.scale)]->as<Real>()[index_of(o[1])];
+      const double bias = norm.bias < 0 ? 0 : in[static_cast<std::size_t>(norm.bias)]->as<Real>()[index_of(o[2])];
+      out[0]->as<Real>()[index_of(o[0])] = static_cast<Real>((x[index_of(o[0])] - m.mean) * m.inverse * scale + bias);
     }
   });
   return {};
 }
 
+template <class Real>
 Expected<void> norm_backward(const LocalOperator& at, Inputs in, Inputs, Inputs gradient, Outputs result) {
   if (!gradient[0]) return {};
   const Norm norm = norm_of(at);
@@ -119,26 +123,26 @@ Expected<void> norm_backward(const LocalOperator& at, Inputs in, Inputs, Inputs 
     const Block* block = result[i] ? result[i] : in[i];
     return block ? at.strides(at.op().inputs[i], *block) : none;
   };
-  const auto &x = in[0]->data, &dy = gradient[0]->data;
+  const Real *x = in[0]->data.data(), *dy = gradient[0]->data.data();
   for_each_set(at, norm.within, {x_strides, operand(norm.scale), operand(norm.bias), x_strides}, [&](const auto& set) {
     const Moments m = moments(x, set, norm.centred);
     const auto count = static_cast<double>(set.size());
     double sum = 0, sum_x = 0;
     for (const auto& o : set) {
       const auto i = index_of(o[0]);
-      const double normal = (x[i] - m.mean) * m.inverse, g = dy[i] * (scale ? scale->data[index_of(o[1])] : 1);
+      const double normal = (x[i] - m.mean) * m.inverse, g = dy[i] * (scale ? scale->as<Real>()[index_of(o[1])] : 1);
       sum += g;
       sum_x += g * normal;
       if (norm.scale >= 0 && result[static_cast<std::size_t>(norm.scale)])
-        result[static_cast<std::size_t>(norm.scale)]->data[index_of(o[1])] += static_cast<Real>(dy[i] * normal);
+        result[static_cast<std::size_t>(norm.scale)]->as<Real>()[index_of(o[1])] += static_cast<Real>(dy[i] * normal);
       if (norm.bias >= 0 && result[static_cast<std::size_t>(norm.bias)])
-        result[static_cast<std::size_t>(norm.bias)]->data[index_of(o[2])] += dy[i];
+        result[static_cast<std::size_t>(norm.bias)]->as<Real>()[index_of(o[2])] += dy[i];
     }
     if (!result[0]) return;
     for (const auto& o : set) {
       const auto i = index_of(o[0]);
-      const double normal = (x[i] - m.mean) * m.inverse, g = dy[i] * (scale ? scale->data[index_of(o[1])] : 1);
-      result[0]->data[i] +=
+      const double normal = (x[i] - m.mean) * m.inverse, g = dy[i] * (scale ? scale->as<Real>()[index_of(o[1])] : 1);
+      result[0]->as<Real>()[i] +=
           static_cast<Real>(m.inverse * (g - (norm.centred ? sum / count : 0) - normal * sum_x / count));
     }
   });
@@ -147,11 +151,14 @@ Expected<void> norm_backward(const LocalOperator& at, Inputs in, Inputs, Inputs 
 
 }  // namespace
 
-const Kernel kernels::kSoftmax{softmax_forward, softmax_backward, TURNPOINT_FAST(softmax_forward),
-                               TURNPOINT_FAST(softmax_backward)};
-const Kernel kernels::kNormalisation{norm_forward, norm_backward, TURNPOINT_FAST(norm_forward),
-                                     TURNPOINT_FAST(norm_backward)};
-const Kernel kernels::kBatchNormalisation{norm_forward, norm_backward, TURNPOINT_FAST(norm_forward),
-                                          TURNPOINT_FAST(norm_backward)};
+const HostKernel HostKernels::softmax{
+    {softmax_forward<double>, softmax_backward<double>},
+    {softmax_forward<float>, softmax_backward<float>, fast::softmax_forward, fast::softmax_backward}};
+const HostKernel HostKernels::normalisation{
+    {norm_forward<double>, norm_backward<double>},
+    {norm_forward<float>, norm_backward<float>, fast::norm_forward, fast::norm_backward}};
+const HostKernel HostKernels::batch_normalisation{
+    {norm_forward<double>, norm_backward<double>},
+    {norm_forward<float>, norm_backward<float>, fast::norm_forward, fast::norm_backward}};
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

@@ -5,7 +5,7 @@
 #include "gpu_probe/step/kernels/fast/fast.h"
 #include "gpu_probe/step/kernels/meaning.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 namespace {
 
@@ -32,13 +32,15 @@ Expected<void> for_each_viewed(const LocalOperator& at, const Block& x, const Bl
   return {};
 }
 
+template <class Real>
 Expected<void> view_forward(const LocalOperator& at, Inputs in, Outputs out) {
-  return for_each_viewed(at, *in[0], *out[0], [&](auto x, auto y) { out[0]->data[y] = in[0]->data[x]; });
+  return for_each_viewed(at, *in[0], *out[0], [&](auto x, auto y) { out[0]->as<Real>()[y] = in[0]->as<Real>()[x]; });
 }
+template <class Real>
 Expected<void> view_backward(const LocalOperator& at, Inputs, Inputs, Inputs gradient, Outputs result) {
   if (!gradient[0] || !result[0]) return {};
   return for_each_viewed(at, *result[0], *gradient[0],
-                         [&](auto x, auto y) { result[0]->data[x] += gradient[0]->data[y]; });
+                         [&](auto x, auto y) { result[0]->as<Real>()[x] += gradient[0]->as<Real>()[y]; });
 }
 
 // --- concatenation ---------------------------------------------------------------------------------------------------
@@ -83,26 +85,32 @@ void for_each_sliced(const LocalOperator& at, std::size_t k, const Region& x, co
   }
 }
 
+template <class Real>
 Expected<void> slice_forward(const LocalOperator& at, Inputs in, Outputs out) {
   for (std::size_t k = 0; k < out.size(); ++k)
     if (out[k])
-      for_each_sliced(at, k, in[0]->region, out[k]->region, [&](auto x, auto y) { out[k]->data[y] = in[0]->data[x]; });
+      for_each_sliced(at, k, in[0]->region, out[k]->region,
+                      [&](auto x, auto y) { out[k]->as<Real>()[y] = in[0]->as<Real>()[x]; });
   return {};
 }
+template <class Real>
 Expected<void> slice_backward(const LocalOperator& at, Inputs, Inputs, Inputs gradient, Outputs result) {
   if (!result[0]) return {};
   for (std::size_t k = 0; k < gradient.size(); ++k)
     if (gradient[k])
       for_each_sliced(at, k, result[0]->region, gradient[k]->region,
-                      [&](auto x, auto y) { result[0]->data[x] += gradient[k]->data[y]; });
+                      [&](auto x, auto y) { result[0]->as<Real>()[x] += gradient[k]->as<Real>()[y]; });
   return {};
 }
 
 }  // namespace
 
-const Kernel kernels::kView{view_forward, view_backward, TURNPOINT_FAST(view_forward), TURNPOINT_FAST(view_backward)};
-const Kernel kernels::kConcat{concat_forward, concat_backward};
-const Kernel kernels::kSlice{slice_forward, slice_backward, TURNPOINT_FAST(slice_forward),
-                             TURNPOINT_FAST(slice_backward)};
+const HostKernel HostKernels::view{
+    {view_forward<double>, view_backward<double>},
+    {view_forward<float>, view_backward<float>, fast::view_forward, fast::view_backward}};
+const HostKernel HostKernels::concat{{concat_forward, concat_backward}, {concat_forward, concat_backward}};
+const HostKernel HostKernels::slice{
+    {slice_forward<double>, slice_backward<double>},
+    {slice_forward<float>, slice_backward<float>, fast::slice_forward, fast::slice_backward}};
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step

@@ -7,10 +7,11 @@
 #include "gpu_probe/step/kernels/fast/fast.h"
 #include "gpu_probe/step/kernels/kernels.h"
 
-namespace turnpoint::step::TURNPOINT_REAL {
+namespace turnpoint::step {
 
 namespace {
 
+template <class Real>
 using Values = std::vector<Real>;
 
 double logistic(double v) { return 1 / (1 + std::exp(-v)); }
@@ -57,26 +58,32 @@ struct Cells {
 struct Arguments {
   double input = 0, state = 0;
 };
+template <class Real>
 Arguments arguments(const Cells& c, Inputs in, std::int64_t n, std::int64_t t, std::int64_t d, std::int64_t u,
-                    std::int64_t g, const Values& before) {
+                    std::int64_t g, const Values<Real>& before) {
   Arguments a;
   const std::size_t row = c.row(d, u, g);
   for (std::int64_t i = 0; i < c.features; ++i)
-    a.input += in[1]->data[row * index_of(c.features) + index_of(i)] * in[0]->data[c.x(n, t) + index_of(i)];
+    a.input += in[1]->as<Real>()[row * index_of(c.features) + index_of(i)] * in[0]->as<Real>()[c.x(n, t) + index_of(i)];
   for (std::int64_t h = 0; h < c.hidden; ++h)
-    a.state += in[2]->data[row * index_of(c.hidden) + index_of(h)] * before[index_of(n * c.hidden + h)];
+    a.state += in[2]->as<Real>()[row * index_of(c.hidden) + index_of(h)] * before[index_of(n * c.hidden + h)];
   return a;
 }
 
-Expected<Values> whole_state(const LocalOperator& at, const Values& mine, std::int64_t samples) {
+template <class Real>
+Expected<Values<Real>> whole_state(const LocalOperator& at, const Values<Real>& mine, std::int64_t samples) {
   if (!at.gather_units) return mine;
-  Values all(index_of(samples * at.input(2).shape[2]));
+  Values<Real> all(index_of(samples * at.input(2).shape[2]));
   if (auto done = at.gather_units(mine, samples, all); !done) return done.error();
   return all;
 }
 
-Values numbers_in_state(const Array& array) { return {array.begin(), array.end()}; }
-Array left_as_state(const Values& values) {
+template <class Real>
+Values<Real> numbers_in_state(const Array& array) {
+  return {array.as<Real>(), array.as<Real>() + array.size()};
+}
+template <class Real>
+Array left_as_state(const Values<Real>& values) {
   Array array = Array::scratch(values.size());
   copy(values.data(), array.data(), values.size());
   return array;
@@ -88,17 +95,18 @@ Expected<void> check(const LocalOperator& at, const Cells& c) {
   return {};
 }
 
+template <class Real>
 Expected<void> forward(const LocalOperator& at, Inputs in, Outputs out) {
   const Cells c(at, in[0]->region, in[1]->region);
   if (auto fine = check(at, c); !fine) return fine;
   const auto bias = [&](std::int64_t d, std::int64_t u, std::int64_t g) {
     if (in.size() < 4) return 0.0;
     const auto b = c.bias(d, u, g);
-    return double(in[3]->data[b]) + (c.all_bias ? in[3]->data[b + index_of(c.all_bias)] : 0);
+    return double(in[3]->as<Real>()[b]) + (c.all_bias ? in[3]->as<Real>()[b + index_of(c.all_bias)] : 0);
   };
   for (std::int64_t d = 0; d < c.directions; ++d) {
-    Values before(index_of(c.samples * c.hidden), 0), mine(index_of(c.samples * c.units), 0), cell = mine;
-    if (at.state) before = numbers_in_state(at.state->hidden), cell = numbers_in_state(at.state->cell);
+    Values<Real> before(index_of(c.samples * c.hidden), 0), mine(index_of(c.samples * c.units), 0), cell = mine;
+    if (at.state) before = numbers_in_state<Real>(at.state->hidden), cell = numbers_in_state<Real>(at.state->cell);
     for (std::int64_t s = 0; s < c.steps; ++s) {
       const std::int64_t t = c.backwards(d) ? c.steps - 1 - s : s;
       for (std::int64_t n = 0; n < c.samples; ++n) {
@@ -120,8 +128,8 @@ Expected<void> forward(const LocalOperator& at, Inputs in, Outputs out) {
           } else {
             mine[own] = gates[0];
           }
-          out[0]->data[c.y(n, t, d, u)] = mine[own];
-          for (std::int64_t g = 0; g < c.gates && out[1]; ++g) out[1]->data[c.gate(n, t, d, u, g)] = gates[g];
+          out[0]->as<Real>()[c.y(n, t, d, u)] = mine[own];
+          for (std::int64_t g = 0; g < c.gates && out[1]; ++g) out[1]->as<Real>()[c.gate(n, t, d, u, g)] = gates[g];
         }
       }
       auto all = whole_state(at, mine, c.samples);
@@ -134,6 +142,7 @@ Expected<void> forward(const LocalOperator& at, Inputs in, Outputs out) {
 }
 
 // One direction's walk back through time.
+template <class Real>
 class Backward {
  public:
   Backward(const LocalOperator& at, const Cells& c, std::int64_t d, Inputs in, Inputs out, const Block& gradient,
@@ -142,17 +151,17 @@ class Backward {
 
   Expected<void> run() {
     if (auto done = recall(); !done) return done;
-    Values from_next(index_of(c_.samples * c_.units), 0);
+    Values<Real> from_next(index_of(c_.samples * c_.units), 0);
     cell_gradient_.assign(from_next.size(), 0);
     if (at_.state) {
-      from_next = numbers_in_state(at_.state->hidden_gradient);
-      cell_gradient_ = numbers_in_state(at_.state->cell_gradient);
+      from_next = numbers_in_state<Real>(at_.state->hidden_gradient);
+      cell_gradient_ = numbers_in_state<Real>(at_.state->cell_gradient);
     }
     for (std::int64_t s = c_.steps; s-- > 0;) {
       into_before_.assign(index_of(c_.samples * c_.hidden), 0);
       for (std::int64_t n = 0; n < c_.samples; ++n)
         for (std::int64_t u = 0; u < c_.units; ++u)
-          unit(s, n, u, gradient_.data[c_.y(n, time(s), d_, u)] + from_next[index_of(n * c_.units + u)]);
+          unit(s, n, u, gradient_.as<Real>()[c_.y(n, time(s), d_, u)] + from_next[index_of(n * c_.units + u)]);
       if (!at_.scatter_units) {
         from_next = into_before_;
         continue;
@@ -171,15 +180,16 @@ class Backward {
 
   // The states before every step, from the kept output; an LSTM's cells from its kept gates.
   Expected<void> recall() {
-    Values mine(index_of(c_.samples * c_.units), 0), cell = mine;
+    Values<Real> mine(index_of(c_.samples * c_.units), 0), cell = mine;
     before_.emplace_back(index_of(c_.samples * c_.hidden), 0.0);
-    if (at_.state) before_.front() = numbers_in_state(at_.state->hidden), cell = numbers_in_state(at_.state->cell);
+    if (at_.state)
+      before_.front() = numbers_in_state<Real>(at_.state->hidden), cell = numbers_in_state<Real>(at_.state->cell);
     cells_.push_back(cell);
     for (std::int64_t s = 0; s < c_.steps; ++s) {
       for (std::int64_t n = 0; n < c_.samples; ++n)
         for (std::int64_t u = 0; u < c_.units; ++u) {
           const auto own = index_of(n * c_.units + u);
-          mine[own] = out_[0]->data[c_.y(n, time(s), d_, u)];
+          mine[own] = out_[0]->as<Real>()[c_.y(n, time(s), d_, u)];
           if (c_.gates == 4) cell[own] = gate(n, s, u, 1) * cell[own] + gate(n, s, u, 0) * gate(n, s, u, 2);
         }
       cells_.push_back(cell);
@@ -192,7 +202,7 @@ class Backward {
   }
 
   double gate(std::int64_t n, std::int64_t s, std::int64_t u, std::int64_t g) const {
-    return out_[1]->data[c_.gate(n, time(s), d_, u, g)];
+    return out_[1]->as<Real>()[c_.gate(n, time(s), d_, u, g)];
   }
 
   void unit(std::int64_t s, std::int64_t n, std::int64_t u, double dh) {
@@ -212,7 +222,7 @@ class Backward {
       const double before = before_[index_of(s)][at], dn = dh * (1 - z) * (1 - fresh * fresh);
       double state = 0;
       for (std::int64_t h = 0; h < c_.hidden; ++h)
-        state += in_[2]->data[c_.row(d_, u, 2) * index_of(c_.hidden) + index_of(h)] *
+        state += in_[2]->as<Real>()[c_.row(d_, u, 2) * index_of(c_.hidden) + index_of(h)] *
                  before_[index_of(s)][index_of(n * c_.hidden + h)];
       into_before_[at] += dh * z;
       arrive(s, n, u, 0, dh * (before - fresh) * z * (1 - z), 1);
@@ -229,18 +239,18 @@ class Backward {
     const std::size_t row = c_.row(d_, u, g), x = c_.x(n, time(s));
     for (std::size_t i = 0; i < index_of(c_.features); ++i) {
       const std::size_t w = row * index_of(c_.features) + i;
-      if (result_[0]) result_[0]->data[x + i] += dz * in_[1]->data[w];
-      if (result_[1]) result_[1]->data[w] += dz * in_[0]->data[x + i];
+      if (result_[0]) result_[0]->as<Real>()[x + i] += dz * in_[1]->as<Real>()[w];
+      if (result_[1]) result_[1]->as<Real>()[w] += dz * in_[0]->as<Real>()[x + i];
     }
     for (std::size_t h = 0; h < index_of(c_.hidden); ++h) {
       const std::size_t r = row * index_of(c_.hidden) + h, state = index_of(n * c_.hidden) + h;
-      into_before_[state] += dz * share * in_[2]->data[r];
-      if (result_[2]) result_[2]->data[r] += dz * share * before_[index_of(s)][state];
+      into_before_[state] += dz * share * in_[2]->as<Real>()[r];
+      if (result_[2]) result_[2]->as<Real>()[r] += dz * share * before_[index_of(s)][state];
     }
     if (in_.size() < 4 || !result_[3]) return;
     const auto b = c_.bias(d_, u, g);
-    result_[3]->data[b] += dz;
-    if (c_.all_bias) result_[3]->data[b + index_of(c_.all_bias)] += dz;
+    result_[3]->as<Real>()[b] += dz;
+    if (c_.all_bias) result_[3]->as<Real>()[b + index_of(c_.all_bias)] += dz;
   }
 
   const LocalOperator& at_;
@@ -249,10 +259,11 @@ class Backward {
   Inputs in_, out_;
   const Block& gradient_;
   Outputs result_;
-  std::vector<Values> before_, cells_;
-  Values cell_gradient_, into_before_;
+  std::vector<Values<Real>> before_, cells_;
+  Values<Real> cell_gradient_, into_before_;
 };
 
+template <class Real>
 Expected<void> backward(const LocalOperator& at, Inputs in, Inputs out, Inputs gradient, Outputs result) {
   if (!gradient[0]) return {};
   for (std::size_t k = 0; k < 3; ++k)
@@ -260,13 +271,14 @@ Expected<void> backward(const LocalOperator& at, Inputs in, Inputs out, Inputs g
   if (!out[0] || out.size() < 2 || !out[1]) return at.error("backward needs its output and gates, which are not there");
   const Cells c(at, in[0]->region, in[1]->region);
   for (std::int64_t d = 0; d < c.directions; ++d)
-    if (auto done = Backward(at, c, d, in, out, *gradient[0], result).run(); !done) return done;
+    if (auto done = Backward<Real>(at, c, d, in, out, *gradient[0], result).run(); !done) return done;
   return {};
 }
 
 }  // namespace
 
-const Kernel kernels::kRecurrent{forward, backward, TURNPOINT_FAST(recurrent_forward),
-                                 TURNPOINT_FAST(recurrent_backward)};
+const HostKernel HostKernels::recurrent{
+    {forward<double>, backward<double>},
+    {forward<float>, backward<float>, fast::recurrent_forward, fast::recurrent_backward}};
 
-}  // namespace turnpoint::step::TURNPOINT_REAL
+}  // namespace turnpoint::step
