@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/plan/evaluator.h"
 #include "core/schedule/plan_schedule.h"
 #include "core/search/baselines/pipeline.h"
 #include "core/search/baselines/pipeline_schedule.h"
@@ -86,6 +87,7 @@ class PlanSchedulePipelineTest : public QObject {
   void without_a_network_it_is_1f1b();
   void one_micro_batch_sends_as_the_closed_form();
   void bounds();
+  void memory_of_many_replicas();
   void memory();
   void one_stage_is_the_plain_plan();
   void a_small_one_by_the_rules();
@@ -137,6 +139,20 @@ void PlanSchedulePipelineTest::bounds() {
     // Holding both ends of a send costs a little more than the closed form; overlap wins more than that elsewhere.
     QVERIFY2(times.makespan_s <= 1.25 * plan.cost.time_s(),
              qPrintable(QString("%1: %2 against %3").arg(split).arg(times.makespan_s).arg(plan.cost.time_s())));
+  }
+}
+
+// More replicas change what is exchanged, not what a device holds, however many axes the mesh has.
+void PlanSchedulePipelineTest::memory_of_many_replicas() {
+  std::int64_t before = 0;
+  for (const int nodes : {4, 512, 1024, 8192}) {
+    const auto scenario = scenario_on(small_gpt(4 * nodes), "h100-80gb-" + std::to_string(nodes) + "x8");
+    const Plan plan = plan_of("manual:tp=4:pp=4:micro-batches=2", scenario);
+    QVERIFY(evaluate_plan(*scenario, plan).has_value());
+    const auto cost = simulate_plan(PlanLowering(*scenario), plan);
+    QVERIFY2(cost.has_value(), cost ? "" : cost.error().message().c_str());
+    QVERIFY2(before == 0 || cost->memory_bytes == before, qPrintable(QString("%1 nodes").arg(nodes)));
+    before = cost->memory_bytes;
   }
 }
 

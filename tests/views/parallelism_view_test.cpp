@@ -153,9 +153,10 @@ class ParallelismViewTest : public QObject {
   void lines_fall_with_devices_and_leave_gaps() {
     ParallelismView view;
     view.resize(980, 400);
-    view.set_data(example());
+    const ParallelismData data = example();
+    view.set_data(data);
     ParallelismChart& chart = *view.chart();
-    const auto& ft = example().lines[0];
+    const ParallelismLine& ft = data.lines[0];
     QPointF before;
     for (const auto& point : ft.points) {
       if (!point.fits()) continue;

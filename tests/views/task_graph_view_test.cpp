@@ -161,7 +161,8 @@ class TaskGraphViewTest : public QObject {
     const double zoom = shown.view.canvas()->zoom();
     QVERIFY2(scene.typical_width * zoom > 50,
              qPrintable(QStringLiteral("%1 px at %2").arg(scene.typical_width * zoom).arg(zoom)));
-    const auto& hierarchy = *build_task_hierarchy(shown.graph);
+    const auto built = build_task_hierarchy(shown.graph);
+    const TaskHierarchy& hierarchy = *built;
     for (std::size_t l = 0; l < scene.lines(); ++l) QVERIFY(scene.line_edge[l] < hierarchy.groups[0].edge_end);
     QVERIFY(scene.lines() <= 3 * scene.boxes.size());
     // Drawn and left out together are all of a box's lines.

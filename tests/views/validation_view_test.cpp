@@ -338,8 +338,8 @@ class ValidationViewTest : public QObject {
         "batch"};
     QVERIFY2(verdict(dear).startsWith("Not proven: ") && verdict(dear).contains("allow 75 s, or take"),
              qPrintable(verdict(dear)));
-    for (const QString& note : make_validation_content(share(dear), nullptr, nullptr)->notes)
-      QVERIFY2(!note.contains("--budget"), qPrintable(note));
+    const auto content = make_validation_content(share(dear), nullptr, nullptr);
+    for (const QString& note : content->notes) QVERIFY2(!note.contains("--budget"), qPrintable(note));
     QVERIFY(verdict(ranks_report()).startsWith("Loss and gradients within"));
   }
 
