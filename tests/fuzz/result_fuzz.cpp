@@ -53,8 +53,7 @@ void check_plans(const nlohmann::json& document, const Result& points) {
     const auto& plan = document["plans"][k];
     if (!plan.is_object()) continue;
     // One of before files held the schedule would be searched.
-    if (plan.contains("pipeline") && !plan.value("/pipeline/send_s"_json_pointer, nlohmann::json()).is_array())
-      continue;
+    if (plan.contains("pipeline") && !plan["pipeline"].contains("send_s")) continue;
     const auto alone = read_plan_alone(plan, "fuzz.json");
     if (!alone)
       test::check_message(alone.error());
