@@ -18,8 +18,6 @@ namespace turnpoint::probe {
 
 using nlohmann::json;
 
-const char* program_version() { return TURNPOINT_VERSION; }
-
 json introduction(const Launch& launch) {
   std::vector<int> cores;
   cpu_set_t set;
